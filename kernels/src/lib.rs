@@ -1,0 +1,7 @@
+//! Loops over slices.
+
+#![warn(missing_docs)]
+
+mod scalar;
+
+pub use scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real, lit};

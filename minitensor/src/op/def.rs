@@ -1,0 +1,313 @@
+//! [`OpDef`]: an operation as data. `#[custom_op]` writes one as a `static`; everything else reads it.
+
+use std::borrow::Cow;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::attr::{Attr, AttrKind};
+use crate::autograd::BackwardCall;
+use crate::dtype::{DType, DTypeSet};
+use crate::error::Result;
+use crate::op::call::Call;
+use crate::op::shape_rule::{CoreShapes, Predicate};
+use crate::tensor::Tensor;
+
+/// A text that is a literal in a macro's expansion and owned where an op is made at run time.
+pub type Text = Cow<'static, str>;
+/// A list, likewise.
+pub type List<T> = Cow<'static, [T]>;
+
+/// One operation: all that is known of it.
+#[derive(Clone, Debug)]
+pub struct OpDef {
+    /// `swish`, or with a namespace `ns::swish`.
+    pub name: Text,
+    /// Other names of the same op.
+    pub aliases: List<Text>,
+    /// Markdown; the first line is a sentence.
+    pub doc: Text,
+    /// The tensors it takes, in order.
+    pub inputs: List<Input>,
+    /// What it is told besides, in order.
+    pub attrs: List<Attribute>,
+    /// What it gives, saved outputs last.
+    pub outputs: List<Output>,
+    /// The dtype variables (`T`) that inputs and outputs refer to by position.
+    pub generics: List<Generic>,
+    /// How the shapes of outputs follow from those of inputs.
+    pub shape: ShapeRule,
+    /// What must hold of dimensions and attributes.
+    pub predicates: List<Predicate>,
+    /// Along which axis a core dimension lies, if the caller may choose.
+    pub axis: Option<Axis>,
+    /// The computation.
+    pub body: Body,
+    /// The gradient.
+    pub backward: Backward,
+    /// The version of the op's package that had it first.
+    pub since: u32,
+    /// Where it is defined.
+    pub location: Location,
+}
+
+/// One tensor that an op takes.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// Its parameter name.
+    pub name: Text,
+    /// Required, optional, or any number of them.
+    pub arity: Arity,
+    /// Which dtypes it may have.
+    pub dtype: DTypeRule,
+    /// Whether the op changes it in place (`&mut`).
+    pub mutated: bool,
+    /// How a cell body sees it.
+    pub core: Core,
+}
+
+/// How many tensors one parameter takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arity {
+    /// Exactly one.
+    One,
+    /// One or none: `Option<T>`.
+    Optional,
+    /// Any number: `&[&Tensor]`, the last tensor parameter.
+    Variadic,
+}
+
+/// How a cell body sees one core of an argument. Element and tensor bodies have [`Core::Scalar`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Core {
+    /// A single element: `&T`, `&mut T`.
+    Scalar,
+    /// Contiguous memory: `&[T]`, `&mut [T]`.
+    Slice,
+    /// Strided memory: `ArrayView1<T>`, `ArrayView2<T>`, …
+    View,
+}
+
+/// Which dtype an input must have, or an output gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DTypeRule {
+    /// The dtype variable of that position in [`OpDef::generics`]; inputs that share one are promoted to it.
+    Generic(u8),
+    /// This one. `T::Mask` is `Fixed(DType::Bool)`.
+    Fixed(DType),
+    /// The value of the attribute of that position (a `DType` attribute).
+    Attr(u8),
+    /// Whatever comes: tensor bodies.
+    Any,
+}
+
+/// A dtype variable.
+#[derive(Clone, Debug)]
+pub struct Generic {
+    /// `T`
+    pub name: Text,
+    /// What its trait bound, or the `dtype` clause, admits.
+    pub dtypes: DTypeSet,
+}
+
+/// One attribute.
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    /// Its parameter name.
+    pub name: Text,
+    /// What it takes.
+    pub kind: AttrKind,
+    /// Whether `None` is a value of it: `Option<…>`.
+    pub optional: bool,
+    /// Its value when the caller gives none; without one it is required.
+    pub default: Option<Attr>,
+}
+
+/// One tensor that an op gives.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Its name, `out` if it has none of its own.
+    pub name: Text,
+    /// Its dtype.
+    pub dtype: DTypeRule,
+    /// What it is for.
+    pub role: Role,
+    /// How a cell body sees it.
+    pub core: Core,
+}
+
+/// What an output is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// The caller gets it.
+    Returned,
+    /// Only the gradient gets it: `[save]`.
+    Saved,
+    /// It is the input of that position, changed in place.
+    Mutates(u8),
+}
+
+/// How output shapes follow from input shapes.
+#[derive(Clone, Debug)]
+pub enum ShapeRule {
+    /// All inputs broadcast to one shape, which every output has: element bodies.
+    Broadcast,
+    /// Batch dimensions broadcast, core dimensions are named: a `shape` clause.
+    Core(CoreShapes),
+    /// The parts of the body tell: tensor bodies, run over tensors without data.
+    Traced,
+}
+
+/// The caller chooses along which axis the core dimension lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Axis {
+    /// Position of the attribute `axis` in [`OpDef::attrs`].
+    pub attr: u8,
+    /// Position of the attribute `keepdims`, where an output lacks the core dimension.
+    pub keepdims: Option<u8>,
+    /// Whether several axes, or none for all, may be given.
+    pub many: bool,
+}
+
+/// The computation.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// One element at a time.
+    Element(ElementBody),
+    /// One core cell at a time.
+    Cell(CellBody),
+    /// Whole tensors.
+    Tensor(TensorFn),
+    /// Whole tensors, by a closure: ops made at run time.
+    Dynamic(Dynamic),
+}
+
+/// A body made at run time.
+#[derive(Clone)]
+pub struct Dynamic(pub Arc<DynamicFn>);
+/// Its function.
+pub type DynamicFn = dyn for<'a> Fn(&Call<'a>) -> Result<Vec<Tensor>> + Send + Sync;
+
+impl std::fmt::Debug for Dynamic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Dynamic")
+    }
+}
+
+/// Loops over elements, by dtype.
+#[derive(Clone, Copy, Debug)]
+pub struct ElementBody {
+    /// The loop for the dtypes of [`OpDef::generics`], in which `f16` and `bf16` are already `f32`.
+    pub kernel: fn(&[DType]) -> Option<ElementKernel>,
+}
+
+/// Computes `n` elements; every pointer is to `n` contiguous elements in the compute dtype.
+pub type ElementKernel =
+    unsafe fn(attrs: &[Attr], n: usize, inputs: &[*const u8], outputs: &[*mut u8]) -> Result<()>;
+
+/// Core cells, by dtype.
+#[derive(Clone, Copy, Debug)]
+pub struct CellBody {
+    /// The kernel for the dtypes of [`OpDef::generics`], in which `f16` and `bf16` are already `f32`.
+    pub kernel: fn(&[DType]) -> Option<CellKernel>,
+}
+
+/// Computes one cell from the cores of its inputs, then of its outputs.
+pub type CellKernel = unsafe fn(attrs: &[Attr], args: &[CellArg<'_>]) -> Result<()>;
+
+/// One core of one argument.
+#[derive(Clone, Copy, Debug)]
+pub struct CellArg<'a> {
+    /// The first element; null for an optional input that is absent.
+    pub data: *mut u8,
+    /// Core dimensions.
+    pub shape: &'a [usize],
+    /// In elements, one for each core dimension.
+    pub strides: &'a [isize],
+}
+
+/// A body over whole tensors.
+pub type TensorFn = for<'a> fn(&Call<'a>) -> Result<Vec<Tensor>>;
+
+/// The gradient.
+#[derive(Clone, Debug)]
+pub enum Backward {
+    /// There is none; differentiating raises, with this reason.
+    None(Text),
+    /// No output can carry a gradient (integers, booleans), so none is needed.
+    NotNeeded,
+    /// The vector-Jacobian product of an element body, itself an op: it takes the cotangents of the returned
+    /// outputs, then the inputs, and gives the gradients of the inputs that [`Derived::wrt`] lists.
+    Derived(Derived),
+    /// Formulas over tensors.
+    Formula(Formula),
+    /// By recording the ops that a tensor body is made of.
+    Traced,
+    /// A closure, of an op made at run time.
+    Dynamic(DynamicBackward),
+}
+
+/// A compiled vector-Jacobian product.
+#[derive(Clone, Copy, Debug)]
+pub struct Derived {
+    /// The op that computes it.
+    pub vjp: &'static OpDef,
+    /// Which inputs its outputs belong to.
+    pub wrt: &'static [u8],
+}
+
+/// A written gradient.
+#[derive(Clone, Copy, Debug)]
+pub struct Formula {
+    /// Computes the gradients of the inputs that need one.
+    pub run: BackwardFn,
+    /// Inputs that the formula mentions.
+    pub saved_inputs: &'static [u8],
+    /// Outputs that the formula mentions.
+    pub saved_outputs: &'static [u8],
+    /// Inputs declared without a gradient (`x: none`).
+    pub without: &'static [u8],
+}
+
+/// A gradient as a function: one entry for each flat input, `None` where no gradient is needed.
+pub type BackwardFn = for<'a> fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>>;
+
+/// A gradient made at run time, which gets all inputs and outputs.
+#[derive(Clone)]
+pub struct DynamicBackward(pub Arc<DynamicBackwardFn>);
+/// Its function.
+pub type DynamicBackwardFn = dyn for<'a> Fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>> + Send + Sync;
+
+impl std::fmt::Debug for DynamicBackward {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("DynamicBackward")
+    }
+}
+
+/// Where an op is defined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// Source file.
+    pub file: Text,
+    /// Line, from 1; 0 where it isn't known.
+    pub line: u32,
+}
+
+/// A handle to an op that stays valid whatever becomes of the registry.
+#[derive(Clone, Debug)]
+pub enum OpRef {
+    /// Written by `#[custom_op]`.
+    Static(&'static OpDef),
+    /// Made at run time.
+    Shared(Arc<OpDef>),
+}
+
+impl Deref for OpRef {
+    type Target = OpDef;
+    #[inline(always)]
+    fn deref(&self) -> &OpDef {
+        match self {
+            OpRef::Static(op) => op,
+            OpRef::Shared(op) => op,
+        }
+    }
+}
