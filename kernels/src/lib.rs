@@ -1,7 +1,29 @@
-//! Loops over slices.
+//! Loops over slices: what a body computes with, and what drives it over memory.
+//!
+//! The algebra of [`Element`] and its subtraits is implemented by machine numbers and by [`Dual`]; [`map()`], [`rows`], [`copy()`] and
+//! [`matmul`] run it over contiguous or strided memory, vectorized for the CPU at hand ([`simd`]) and, where that
+//! pays, on several threads ([`threads`]). Nothing here knows what a tensor is.
 
 #![warn(missing_docs)]
 
+mod cast;
+mod complex;
+mod copy;
+mod dual;
+mod gemm;
+mod machine;
+mod map;
+pub mod rows;
 mod scalar;
+pub mod simd;
+mod special;
+pub mod threads;
 
+pub use cast::Cast;
+pub use copy::copy;
+pub use dual::Dual;
+pub use gemm::{Gemm, matmul};
+pub use half::{bf16, f16};
+pub use map::{Load, Map, Store, map};
+pub use num_complex::Complex;
 pub use scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real, lit};

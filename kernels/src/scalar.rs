@@ -20,33 +20,44 @@ use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Ne
 /// A number as it is written in a body or given as an attribute, before it is known which type it will be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Const {
+    /// `true` or `false`.
     Bool(bool),
     /// Wide enough for every integer dtype, so that none loses digits on its way through a float.
     Int(i128),
+    /// Anything with a point or an exponent.
     Float(f64),
 }
 
 /// The truth value of a comparison: `bool` for machine numbers.
 pub trait Mask: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
+    /// The same truth everywhere.
     fn constant(value: bool) -> Self;
 }
 
 /// Any element: it can be compared for equality, tested for truth, and chosen by a mask.
 pub trait Element: Copy {
+    /// What comparing two of these yields.
     type Mask: Mask;
     /// The nearest value of this type; out-of-range integers saturate, `Bool` is 0 or 1.
     fn constant(value: Const) -> Self;
+    /// `self == other`; NaN equals nothing.
     fn equal(self, other: Self) -> Self::Mask;
     /// `self != 0`; NaN is true.
     fn truthy(self) -> Self::Mask;
     /// `a` where the mask is true, `b` elsewhere; the other one is ignored, NaN and gradient included.
     fn select(mask: Self::Mask, a: Self, b: Self) -> Self;
+    /// 0.
+    #[inline(always)]
     fn zero() -> Self {
         Self::constant(Const::Int(0))
     }
+    /// 1.
+    #[inline(always)]
     fn one() -> Self {
         Self::constant(Const::Int(1))
     }
+    /// `self != other`.
+    #[inline(always)]
     fn not_equal(self, other: Self) -> Self::Mask {
         !self.equal(other)
     }
@@ -62,23 +73,38 @@ pub trait Num:
     + SubAssign
     + MulAssign
 {
+    /// `-self`; wraps for integers.
     fn negative(self) -> Self;
+    /// `self · self`.
+    #[inline(always)]
     fn square(self) -> Self {
         self * self
     }
     /// Complex conjugate; the number itself where it is real.
     fn conj(self) -> Self;
-    /// `self` to a whole power by repeated squaring.
+    /// `self` to a whole power by repeated squaring. Integers: a negative power is `1 / self^n`, rounded towards 0.
     fn powi(self, exponent: i64) -> Self;
+    /// `self · tangent`, the step of the chain rule from a derivative to a tangent: a tangent of exactly 0
+    /// contributes 0, even where the derivative is infinite or NaN.
+    #[inline(always)]
+    fn chain(self, tangent: Self) -> Self {
+        Self::select(tangent.equal(Self::zero()), Self::zero(), self * tangent)
+    }
 }
 
 /// Ordered numbers. NaN wins in [`maximum`](Real::maximum) and [`minimum`](Real::minimum), as in the Array API.
 pub trait Real: Num {
+    /// `self < other`.
     fn less(self, other: Self) -> Self::Mask;
+    /// `self <= other`.
     fn less_equal(self, other: Self) -> Self::Mask;
+    /// `self > other`.
+    #[inline(always)]
     fn greater(self, other: Self) -> Self::Mask {
         other.less(self)
     }
+    /// `self >= other`.
+    #[inline(always)]
     fn greater_equal(self, other: Self) -> Self::Mask {
         other.less_equal(self)
     }
@@ -86,53 +112,84 @@ pub trait Real: Num {
     fn maximum(self, other: Self) -> Self;
     /// The smaller one; NaN if either is. Ties share the gradient evenly.
     fn minimum(self, other: Self) -> Self;
+    /// `|self|`; the least integer stays what it is.
     fn abs(self) -> Self;
     /// −1, 0 or 1; NaN stays NaN, and so does a signed zero.
     fn sign(self) -> Self;
+    /// To the integer below.
     fn floor(self) -> Self;
+    /// To the integer above.
     fn ceil(self) -> Self;
     /// To the nearest, halves to even.
     fn round(self) -> Self;
+    /// To the integer nearer 0.
     fn trunc(self) -> Self;
     /// Python's `//`: rounds towards −∞. Integers: 0 where the divisor is 0, as in NumPy.
     fn floor_divide(self, other: Self) -> Self;
     /// Python's `%`: has the divisor's sign. Integers: 0 where the divisor is 0, as in NumPy.
     fn remainder(self, other: Self) -> Self;
+    /// Whether it is NaN.
     fn isnan(self) -> Self::Mask;
+    /// Whether it is +∞ or −∞.
     fn isinf(self) -> Self::Mask;
+    /// Whether its sign is negative, which −0 and some NaN have too.
     fn signbit(self) -> Self::Mask;
 }
 
 /// Integers. A shift by the width or more gives 0 (−1 for a negative number shifted right).
 pub trait Int: Real + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
+    /// `self ^ other`.
     fn bitwise_xor(self, other: Self) -> Self;
+    /// `self << other`.
     fn left_shift(self, other: Self) -> Self;
+    /// `self >> other`, with the sign.
     fn right_shift(self, other: Self) -> Self;
 }
 
 /// Floats and complex numbers: division and the analytic functions.
 pub trait Field: Num + Div<Output = Self> + DivAssign + Neg<Output = Self> {
+    /// `1 / self`.
+    #[inline(always)]
     fn recip(self) -> Self {
         Self::one() / self
     }
+    /// Square root.
     fn sqrt(self) -> Self;
+    /// `eˣ`.
     fn exp(self) -> Self;
+    /// `eˣ − 1`, exact near 0.
     fn expm1(self) -> Self;
+    /// Natural logarithm.
     fn log(self) -> Self;
+    /// `ln(1 + x)`, exact near 0.
     fn log1p(self) -> Self;
+    /// Logarithm to base 2.
     fn log2(self) -> Self;
+    /// Logarithm to base 10.
     fn log10(self) -> Self;
+    /// Sine of radians.
     fn sin(self) -> Self;
+    /// Cosine of radians.
     fn cos(self) -> Self;
+    /// Tangent of radians.
     fn tan(self) -> Self;
+    /// Inverse sine.
     fn asin(self) -> Self;
+    /// Inverse cosine.
     fn acos(self) -> Self;
+    /// Inverse tangent.
     fn atan(self) -> Self;
+    /// Hyperbolic sine.
     fn sinh(self) -> Self;
+    /// Hyperbolic cosine.
     fn cosh(self) -> Self;
+    /// Hyperbolic tangent.
     fn tanh(self) -> Self;
+    /// Inverse hyperbolic sine.
     fn asinh(self) -> Self;
+    /// Inverse hyperbolic cosine.
     fn acosh(self) -> Self;
+    /// Inverse hyperbolic tangent.
     fn atanh(self) -> Self;
     /// `self` raised to any power; `0⁰ = 1`.
     fn pow(self, exponent: Self) -> Self;
@@ -142,31 +199,46 @@ pub trait Field: Num + Div<Output = Self> + DivAssign + Neg<Output = Self> {
 
 /// Real floating-point numbers.
 pub trait Float: Real + Field + Rem<Output = Self> {
+    /// Not a number.
     fn nan() -> Self;
+    /// +∞.
     fn infinity() -> Self;
     /// The distance from 1 to the next larger number.
     fn epsilon() -> Self;
+    /// Whether it is neither NaN nor infinite.
     fn isfinite(self) -> Self::Mask;
     /// `1 / √x`.
     fn rsqrt(self) -> Self;
+    /// Cube root.
     fn cbrt(self) -> Self;
+    /// `2ˣ`.
     fn exp2(self) -> Self;
     /// `ln(1 + eˣ)`, without overflow.
     fn softplus(self) -> Self;
     /// `ln σ(x)`, without overflow.
     fn log_sigmoid(self) -> Self;
+    /// The error function.
     fn erf(self) -> Self;
+    /// `1 − erf(x)`, exact in the right tail.
     fn erfc(self) -> Self;
     /// `ln |Γ(x)|`.
     fn lgamma(self) -> Self;
     /// `d/dx ln Γ(x)`.
     fn digamma(self) -> Self;
+    /// The `order`-th derivative of [`digamma`](Float::digamma), which is order 0; this is what makes `lgamma`
+    /// differentiable any number of times. Machine numbers know the orders up to 12, beyond that it is NaN, as it is
+    /// for a type that doesn't override this method.
+    #[inline(always)]
+    fn polygamma(self, order: u32) -> Self {
+        if order == 0 { self.digamma() } else { Self::nan() }
+    }
     /// The angle of the point (`other`, `self`), in radians.
     fn atan2(self, other: Self) -> Self;
     /// `√(x² + y²)` without overflow.
     fn hypot(self, other: Self) -> Self;
     /// `ln(eˣ + eʸ)` without overflow.
     fn logaddexp(self, other: Self) -> Self;
+    /// The magnitude of `self` with the sign of `sign`.
     fn copysign(self, sign: Self) -> Self;
     /// C's `fmod`: has the dividend's sign.
     fn fmod(self, other: Self) -> Self;

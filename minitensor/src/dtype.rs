@@ -36,19 +36,12 @@ macro_rules! dtypes {
 
         $(impl Scalar for $ty { const DTYPE: DType = DType::$variant; })*
 
-        /// Runs an expression with a type alias bound to the Rust type of a dtype.
         #[doc(hidden)]
-        #[macro_export]
-        macro_rules! with_dtype {
-            ($dtype:expr, $T:ident => $body:expr) => {
-                match $dtype {
-                    $($crate::DType::$variant => { type $T = $crate::__rt::scalars::$variant; $body })*
-                }
-            };
+        #[allow(missing_docs)]
+        pub mod scalars {
+            use super::*;
+            $(pub type $variant = $ty;)*
         }
-
-        #[doc(hidden)]
-        pub mod scalars { $(pub type $variant = $ty;)* use super::*; }
     };
 }
 
@@ -119,6 +112,15 @@ impl DType {
         match self {
             DType::F16 | DType::Bf16 => DType::F32,
             other => other,
+        }
+    }
+
+    /// The integers that an integer dtype holds.
+    pub const fn integer_range(self) -> std::ops::RangeInclusive<i128> {
+        let bits = 8 * self.size() as u32;
+        match self.kind() {
+            Kind::Signed => -(1 << (bits - 1))..=(1 << (bits - 1)) - 1,
+            _ => 0..=(1 << bits) - 1,
         }
     }
 

@@ -1,0 +1,221 @@
+//! Copies between strided layouts, converting on the way.
+
+use std::any::TypeId;
+
+use crate::cast::Cast;
+use crate::simd::clones;
+use crate::threads::parallel_for;
+
+/// Elements that are worth a thread's while.
+const GRAIN: usize = 1 << 16;
+/// The side of the blocks that a transpose goes by; a block and its cache lines stay in L1.
+const TILE: usize = 32;
+
+/// One dimension: its length, and how far apart its elements are on either side.
+#[derive(Clone, Copy)]
+struct Dim {
+    n: usize,
+    src: isize,
+    dst: isize,
+}
+
+impl Dim {
+    const ONE: Dim = Dim { n: 1, src: 0, dst: 0 };
+
+    /// Whether this dimension, directly outside of `inner`, only continues it.
+    fn continues(&self, inner: &Dim) -> bool {
+        self.src == inner.src * inner.n as isize && self.dst == inner.dst * inner.n as isize
+    }
+}
+
+/// Copies every element of a strided array, converting `A` to `B`. Strides count elements and may be 0 or negative.
+///
+/// # Safety
+/// Every element that `shape` and the strides reach from `src` must be readable and from `dst` writable; no
+/// element of `dst` may be reached twice, nor be an element of `src`.
+pub unsafe fn copy<A: Cast<B>, B: Copy + Send + Sync + 'static>(
+    shape: &[usize],
+    src: *const A,
+    src_strides: &[isize],
+    dst: *mut B,
+    dst_strides: &[isize],
+) {
+    debug_assert!(shape.len() == src_strides.len() && shape.len() == dst_strides.len(), "one stride per dimension");
+    if shape.contains(&0) {
+        return;
+    }
+    // SAFETY: with no dimension empty, all that `simplify` moves the pointers to are elements.
+    let (dims, src, dst) = unsafe { simplify(shape, src, src_strides, dst, dst_strides) };
+    let Some((&outer, inner)) = dims.split_first() else {
+        // SAFETY: the only element.
+        return unsafe { dst.write((*src).cast()) };
+    };
+    let rest: usize = inner.iter().map(|dim| dim.n).product();
+    let (src, dst) = (Pointer(src.cast_mut()), Pointer(dst));
+    parallel_for(outer.n, (GRAIN / rest).max(1), |range| {
+        let mut dims = dims.clone();
+        dims[0].n = range.len();
+        let start = range.start as isize;
+        // SAFETY: a part of the outermost dimension, which no other call writes to.
+        unsafe { walk(&mut dims, src.get().offset(start * outer.src), dst.get().offset(start * outer.dst)) };
+    });
+}
+
+/// A pointer that threads may share, because they touch different elements.
+struct Pointer<T>(*mut T);
+// SAFETY: see above; `copy` takes `Send` types only.
+unsafe impl<T: Send + Sync> Sync for Pointer<T> {}
+
+impl<T> Pointer<T> {
+    fn get(&self) -> *mut T {
+        self.0
+    }
+}
+
+/// The same elements with as few dimensions as possible, in the order that `dst` lies in memory.
+///
+/// # Safety
+/// No dimension may be empty; else as for [`copy`].
+unsafe fn simplify<A, B>(
+    shape: &[usize],
+    mut src: *const A,
+    src_strides: &[isize],
+    mut dst: *mut B,
+    dst_strides: &[isize],
+) -> (Vec<Dim>, *const A, *mut B) {
+    let mut dims = Vec::with_capacity(shape.len());
+    for ((&n, &src_stride), &dst_stride) in shape.iter().zip(src_strides).zip(dst_strides) {
+        let mut dim = Dim { n, src: src_stride, dst: dst_stride };
+        if dim.dst < 0 {
+            // Backwards is forwards from the other end.
+            let last = n as isize - 1;
+            // SAFETY: the last element of this dimension.
+            unsafe {
+                src = src.offset(last * dim.src);
+                dst = dst.offset(last * dim.dst);
+            }
+            (dim.src, dim.dst) = (-dim.src, -dim.dst);
+        }
+        if n > 1 {
+            dims.push(dim);
+        }
+    }
+    dims.sort_by_key(|dim| std::cmp::Reverse((dim.dst, dim.src.unsigned_abs())));
+    dims.dedup_by(|inner, outer| {
+        let merge = outer.continues(inner);
+        if merge {
+            *outer = Dim { n: outer.n * inner.n, ..*inner };
+        }
+        merge
+    });
+    (dims, src, dst)
+}
+
+/// Copies `dims`, of which the innermost two go to one of the loops below.
+///
+/// # Safety
+/// As for [`copy`].
+unsafe fn walk<A: Cast<B>, B: Copy + 'static>(dims: &mut [Dim], src: *const A, dst: *mut B) {
+    let (outer, p, q) = match dims {
+        [] => (&mut [][..], Dim::ONE, Dim::ONE),
+        [q] => (&mut [][..], Dim::ONE, *q),
+        [.., _, q] => {
+            let q = *q;
+            // Where the source runs along another dimension than the destination, those two make a transpose.
+            let outer = dims.len() - 1;
+            let fastest = (0..outer).min_by_key(|&k| match dims[k].src.unsigned_abs() {
+                0 => usize::MAX,
+                stride => stride,
+            });
+            if let Some(fastest) = fastest.filter(|&k| dims[k].src == 1 && q.src != 1) {
+                dims[fastest..outer].rotate_left(1);
+            }
+            let p = dims[outer - 1];
+            (&mut dims[..outer - 1], p, q)
+        }
+    };
+    // SAFETY: the caller's promise, for every plane of (p, q).
+    unsafe { each_plane(outer, src, dst, p, q) }
+}
+
+/// # Safety
+/// As for [`copy`].
+unsafe fn each_plane<A: Cast<B>, B: Copy + 'static>(outer: &[Dim], src: *const A, dst: *mut B, p: Dim, q: Dim) {
+    let Some((dim, outer)) = outer.split_first() else {
+        // SAFETY: the caller's promise.
+        return unsafe { plane(src, dst, p, q) };
+    };
+    for i in 0..dim.n as isize {
+        // SAFETY: i is within the dimension.
+        unsafe { each_plane(outer, src.offset(i * dim.src), dst.offset(i * dim.dst), p, q) };
+    }
+}
+
+/// Two dimensions, by whichever loop suits their strides.
+///
+/// # Safety
+/// As for [`copy`].
+unsafe fn plane<A: Cast<B>, B: Copy + 'static>(src: *const A, dst: *mut B, p: Dim, q: Dim) {
+    let same = TypeId::of::<A>() == TypeId::of::<B>();
+    if p.src == 1 && q.dst == 1 && q.src != 1 && p.n > 1 {
+        // SAFETY: the caller's promise.
+        return unsafe { transpose(src, dst, p, q) };
+    }
+    for i in 0..p.n as isize {
+        // SAFETY: i is within p, j within q; a row with unit strides is a slice.
+        unsafe {
+            let (src, dst) = (src.offset(i * p.src), dst.offset(i * p.dst));
+            match (q.src, q.dst) {
+                (1, 1) if same => dst.copy_from_nonoverlapping(src.cast::<B>(), q.n),
+                (1, 1) => {
+                    convert(std::slice::from_raw_parts(src, q.n), std::slice::from_raw_parts_mut(dst.cast(), q.n))
+                }
+                (0, 1) => std::slice::from_raw_parts_mut(dst, q.n).fill((*src).cast()),
+                _ => {
+                    for j in 0..q.n as isize {
+                        dst.offset(j * q.dst).write((*src.offset(j * q.src)).cast());
+                    }
+                }
+            }
+        }
+    }
+}
+
+clones! {
+    <[A, B]> fn convert(src: &[A], dst: &mut [std::mem::MaybeUninit<B>]) where [A: Cast<B>] {
+        for (dst, src) in dst.iter_mut().zip(src) {
+            dst.write((*src).cast());
+        }
+    }
+}
+
+/// A source that is contiguous along `p` into a destination that is contiguous along `q`, through blocks that are
+/// read along the one and written along the other.
+///
+/// # Safety
+/// As for [`copy`], and `p.src` and `q.dst` must be 1.
+unsafe fn transpose<A: Cast<B>, B: Copy>(src: *const A, dst: *mut B, p: Dim, q: Dim) {
+    // SAFETY: the first element, which is there, as neither dimension is empty.
+    let mut tile = unsafe { [[*src; TILE]; TILE] };
+    for i0 in (0..p.n).step_by(TILE) {
+        for j0 in (0..q.n).step_by(TILE) {
+            let (height, width) = (TILE.min(p.n - i0), TILE.min(q.n - j0));
+            for (j, row) in tile[..width].iter_mut().enumerate() {
+                // SAFETY: `height` elements along p, where the source is contiguous.
+                unsafe {
+                    let from = src.offset((j0 + j) as isize * q.src).add(i0);
+                    row.as_mut_ptr().copy_from_nonoverlapping(from, height);
+                }
+            }
+            for i in 0..height {
+                // SAFETY: `width` elements along q, where the destination is contiguous.
+                unsafe {
+                    let to = dst.offset((i0 + i) as isize * p.dst).add(j0);
+                    for (j, row) in tile[..width].iter().enumerate() {
+                        to.add(j).write(row[i].cast());
+                    }
+                }
+            }
+        }
+    }
+}

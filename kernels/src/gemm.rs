@@ -1,0 +1,205 @@
+//! Matrix products.
+
+use num_complex::Complex;
+
+use crate::cast::Cast;
+use crate::copy::copy;
+use crate::scalar::{Machine, Num};
+use crate::simd::clones;
+use crate::threads::{install, num_threads, parallel_for};
+
+/// Up to so many multiplications, a plain loop has finished before anything cleverer has begun.
+const SMALL: usize = 512;
+/// From so many multiplications on, threads pay.
+const LARGE: usize = 1 << 20;
+/// Rows of `b` that stay in cache while all of `a` passes by.
+const DEPTH: usize = 64;
+
+/// Numbers that matrices are multiplied of.
+pub trait Gemm: Machine + Num + Cast<Self> {
+    /// `c = a · b` for matrices with at least one element each.
+    ///
+    /// # Safety
+    /// As for [`matmul`].
+    #[doc(hidden)]
+    unsafe fn multiply(m: usize, n: usize, k: usize, a: View<Self>, b: View<Self>, c: View<Self>);
+}
+
+/// A matrix: where it begins, and how far apart its rows and columns are.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct View<T> {
+    start: *mut T,
+    rows: isize,
+    columns: isize,
+}
+
+// SAFETY: threads share a matrix that they read, and write to different rows of the one that they write.
+unsafe impl<T: Send + Sync> Send for View<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Sync for View<T> {}
+
+impl<T: Machine> View<T> {
+    fn transposed(self) -> Self {
+        View { rows: self.columns, columns: self.rows, ..self }
+    }
+
+    fn at(self, row: usize, column: usize) -> *mut T {
+        self.start.wrapping_offset(row as isize * self.rows + column as isize * self.columns)
+    }
+
+    /// A matrix of `columns` columns that lies in `memory` row by row.
+    fn contiguous(memory: &mut [T], columns: usize) -> Self {
+        View { start: memory.as_mut_ptr(), rows: columns as isize, columns: 1 }
+    }
+
+    /// # Safety
+    /// As for [`copy`].
+    unsafe fn copy_to(self, target: Self, rows: usize, columns: usize)
+    where
+        T: Cast<T>,
+    {
+        let (from, to) = ([self.rows, self.columns], [target.rows, target.columns]);
+        // SAFETY: the caller's promise.
+        unsafe { copy(&[rows, columns], self.start.cast_const(), &from, target.start, &to) }
+    }
+}
+
+/// `c = a · b`, where `a` is `m × k`, `b` is `k × n` and `c` is `m × n`; `_rs` and `_cs` are the strides of rows and
+/// columns, in elements. Integers wrap. With `k = 0`, `c` becomes 0.
+///
+/// # Safety
+/// `a` and `b` must be readable and `c` writable where the shapes and strides reach; `c` must not overlap itself or
+/// the others.
+#[allow(clippy::too_many_arguments)]
+pub unsafe fn matmul<T: Gemm>(
+    m: usize,
+    n: usize,
+    k: usize,
+    a: *const T,
+    a_rs: isize,
+    a_cs: isize,
+    b: *const T,
+    b_rs: isize,
+    b_cs: isize,
+    c: *mut T,
+    c_rs: isize,
+    c_cs: isize,
+) {
+    let a = View { start: a.cast_mut(), rows: a_rs, columns: a_cs };
+    let b = View { start: b.cast_mut(), rows: b_rs, columns: b_cs };
+    let c = View { start: c, rows: c_rs, columns: c_cs };
+    let work = m.saturating_mul(n).saturating_mul(k);
+    if work > SMALL {
+        // SAFETY: the caller's promise.
+        return unsafe { T::multiply(m, n, k, a, b, c) };
+    }
+    for i in 0..m {
+        for j in 0..n {
+            let mut sum = T::zero();
+            for p in 0..k {
+                // SAFETY: i < m, j < n, p < k.
+                sum += unsafe { *a.at(i, p) * *b.at(p, j) };
+            }
+            // SAFETY: as above.
+            unsafe { c.at(i, j).write(sum) };
+        }
+    }
+}
+
+/// Floats and complex numbers go to the crate of the same name.
+macro_rules! by_gemm {
+    ($($t:ty)*) => {$(
+        impl Gemm for $t {
+            unsafe fn multiply(m: usize, n: usize, k: usize, a: View<Self>, b: View<Self>, c: View<Self>) {
+                let run = move |parallelism| {
+                    // Whole views, where a closure would take their pointers alone, which aren't `Send`.
+                    let (View { .. }, View { .. }, View { .. }) = (&a, &b, &c);
+                    let (zero, one) = (<$t as crate::Element>::zero(), <$t as crate::Element>::one());
+                    // SAFETY: the caller's promise; `c` is only written.
+                    unsafe {
+                        gemm::gemm(
+                            m, n, k, c.start, c.columns, c.rows, false, a.start, a.columns, a.rows, b.start,
+                            b.columns, b.rows, zero, one, false, false, false, parallelism,
+                        )
+                    }
+                };
+                let threads = num_threads();
+                if threads > 1 && m.saturating_mul(n).saturating_mul(k) >= LARGE {
+                    install(move || run(gemm::Parallelism::Rayon(threads)))
+                } else {
+                    run(gemm::Parallelism::None)
+                }
+            }
+        }
+    )*};
+}
+by_gemm!(f32 f64 Complex<f32> Complex<f64>);
+
+macro_rules! by_loop {
+    ($($t:ty)*) => {$(
+        impl Gemm for $t {
+            unsafe fn multiply(m: usize, n: usize, k: usize, a: View<Self>, b: View<Self>, c: View<Self>) {
+                // SAFETY: the caller's promise.
+                unsafe { multiply_by_loop(m, n, k, a, b, c) }
+            }
+        }
+    )*};
+}
+by_loop!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+/// Rows of `c` gather multiples of the rows of `b`, both contiguous; whatever isn't is copied.
+///
+/// # Safety
+/// As for [`matmul`].
+unsafe fn multiply_by_loop<T: Gemm>(m: usize, n: usize, k: usize, a: View<T>, b: View<T>, c: View<T>) {
+    if c.columns != 1 && c.rows == 1 {
+        // SAFETY: cᵀ = bᵀ aᵀ.
+        return unsafe { multiply_by_loop(n, m, k, b.transposed(), a.transposed(), c.transposed()) };
+    }
+    if b.columns != 1 && n > 1 {
+        let mut packed = vec![T::zero(); k * n];
+        let rows = View::contiguous(&mut packed, n);
+        // SAFETY: the caller's promise; `packed` is as large as `b`.
+        return unsafe {
+            b.copy_to(rows, k, n);
+            multiply_by_loop(m, n, k, a, rows, c)
+        };
+    }
+    if c.columns != 1 && n > 1 {
+        let mut packed = vec![T::zero(); m * n];
+        let rows = View::contiguous(&mut packed, n);
+        // SAFETY: the caller's promise; `packed` is as large as `c`.
+        return unsafe {
+            multiply_by_loop(m, n, k, a, b, rows);
+            rows.copy_to(c, m, n)
+        };
+    }
+    parallel_for(m, (LARGE / n.saturating_mul(k)).max(1), |rows| {
+        for i in rows.clone() {
+            // SAFETY: row i of c, n contiguous elements that no other call touches.
+            unsafe { std::slice::from_raw_parts_mut(c.at(i, 0), n) }.fill(T::zero());
+        }
+        for start in (0..k).step_by(DEPTH) {
+            for i in rows.clone() {
+                // SAFETY: as above.
+                let sums = unsafe { std::slice::from_raw_parts_mut(c.at(i, 0), n) };
+                gather(sums, a, i, b, start..(start + DEPTH).min(k));
+            }
+        }
+    });
+}
+
+clones! {
+    /// Adds `a[i, p] · b[p]` to `sums` for every `p`; the caller knows that these are within `a` and `b`.
+    <[T]> fn gather(sums: &mut [T], a: View<T>, i: usize, b: View<T>, depth: std::ops::Range<usize>)
+    where [T: Gemm] {
+        for p in depth {
+            // SAFETY: `multiply_by_loop` passes rows and depths of its matrices.
+            let (factor, row) = unsafe { (*a.at(i, p), std::slice::from_raw_parts(b.at(p, 0), sums.len())) };
+            for (sum, x) in sums.iter_mut().zip(row) {
+                *sum += factor * *x;
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Elementwise loops: from an element body to a loop over contiguous memory.
+
+use std::mem::MaybeUninit;
+
+use crate::scalar::Machine;
+use crate::simd::clones;
+
+/// One step of a loop over elements: what an element body is once its types and attributes are known.
+pub trait Map: Sync {
+    /// One element of every input, as a tuple.
+    type In: Load;
+    /// One element of every output, as a tuple.
+    type Out: Store;
+    /// The body. Mark it `#[inline(always)]`: it becomes part of every loop that [`map`] is compiled to.
+    fn eval(&self, x: Self::In) -> Self::Out;
+}
+
+/// Tuples of up to 12 machine numbers, loaded one from each input.
+pub trait Load: Copy {
+    /// The bytes of one element of each input.
+    const SIZES: &'static [usize];
+    /// Where each input begins.
+    type Pointers: Copy;
+    /// The pointers with their types.
+    fn pointers(ins: &[*const u8]) -> Self::Pointers;
+    /// The `i`-th element of every input.
+    ///
+    /// # Safety
+    /// Every pointer must be valid for reading `i + 1` elements.
+    unsafe fn load(pointers: Self::Pointers, i: usize) -> Self;
+}
+
+/// Tuples of 1 to 8 machine numbers, stored one to each output.
+pub trait Store: Sized {
+    /// The bytes of one element of each output.
+    const SIZES: &'static [usize];
+    /// Fills `n` elements of every output from the inputs.
+    ///
+    /// # Safety
+    /// As for [`map`], and no input may overlap an output at all.
+    unsafe fn run<M: Map<Out = Self>>(m: &M, n: usize, ins: <M::In as Load>::Pointers, outs: &[*mut u8]);
+}
+
+/// Runs `m` over `n` elements, at the [level](crate::simd::level) in use.
+///
+/// # Safety
+/// `ins[k]` and `outs[k]` must point to `n` contiguous, initialized, aligned elements of the k-th type of `In` and
+/// `Out`. An output may be the very same memory as an input with elements of the same size (in place); they must not
+/// overlap otherwise, nor may two outputs.
+#[inline]
+pub unsafe fn map<M: Map>(m: &M, n: usize, ins: &[*const u8], outs: &[*mut u8]) {
+    debug_assert_eq!(ins.len(), M::In::SIZES.len(), "inputs of a map");
+    debug_assert_eq!(outs.len(), M::Out::SIZES.len(), "outputs of a map");
+    let in_place = ins.iter().any(|input| outs.iter().any(|output| std::ptr::eq(*input, *output)));
+    if n == 0 {
+    } else if in_place {
+        // SAFETY: the caller's promise.
+        unsafe { map_in_place(m, n, ins, outs) }
+    } else {
+        // SAFETY: the caller's promise; no input is an output, so none overlap.
+        unsafe { M::Out::run(m, n, M::In::pointers(ins), outs) }
+    }
+}
+
+/// Bytes of one input that are put aside at a time.
+const BLOCK: usize = 4096;
+
+/// An aligned place for a block of one input.
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+struct Block(#[allow(dead_code)] [MaybeUninit<u8>; BLOCK]);
+
+/// Inputs that are outputs too are put aside block by block, so that the one loop may assume that nothing overlaps:
+/// only then does it vectorize. The blocks stay in L1.
+///
+/// # Safety
+/// As for [`map`].
+#[inline(never)]
+unsafe fn map_in_place<M: Map>(m: &M, n: usize, ins: &[*const u8], outs: &[*mut u8]) {
+    let mut aside = [const { Block([MaybeUninit::uninit(); BLOCK]) }; 12];
+    let mut block_ins = [std::ptr::null(); 12];
+    let mut block_outs = [std::ptr::null_mut(); 8];
+    let widest = M::In::SIZES.iter().copied().max().unwrap_or(1);
+    let step = BLOCK / widest;
+    for start in (0..n).step_by(step) {
+        let length = step.min(n - start);
+        for (k, (&input, size)) in ins.iter().zip(M::In::SIZES).enumerate() {
+            // SAFETY: start < n.
+            block_ins[k] = unsafe { input.add(start * size) };
+            if outs.contains(&input.cast_mut()) {
+                let block = (&raw mut aside[k]).cast::<u8>();
+                // SAFETY: `length` elements are within the input and, by the choice of `step`, within a block.
+                unsafe { block.copy_from_nonoverlapping(block_ins[k], length * size) };
+                block_ins[k] = block;
+            }
+        }
+        for (k, (&output, size)) in outs.iter().zip(M::Out::SIZES).enumerate() {
+            // SAFETY: start < n.
+            block_outs[k] = unsafe { output.add(start * size) };
+        }
+        let pointers = M::In::pointers(&block_ins[..ins.len()]);
+        // SAFETY: what overlapped has been put aside.
+        unsafe { M::Out::run(m, length, pointers, &block_outs[..outs.len()]) };
+    }
+}
+
+macro_rules! load {
+    ($($t:ident $k:tt),*) => {
+        impl<$($t: Machine),*> Load for ($($t,)*) {
+            const SIZES: &'static [usize] = &[$(size_of::<$t>()),*];
+            type Pointers = ($(*const $t,)*);
+            #[inline(always)]
+            fn pointers(ins: &[*const u8]) -> Self::Pointers {
+                ($(ins[$k].cast::<$t>(),)*)
+            }
+            #[inline(always)]
+            unsafe fn load(pointers: Self::Pointers, i: usize) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { ($(*pointers.$k.add(i),)*) }
+            }
+        }
+    };
+}
+
+macro_rules! store {
+    ($($t:ident $k:tt $out:ident),*) => {
+        impl<$($t: Machine),*> Store for ($($t,)*) {
+            const SIZES: &'static [usize] = &[$(size_of::<$t>()),*];
+            #[inline]
+            unsafe fn run<F: Map<Out = Self>>(m: &F, n: usize, ins: <F::In as Load>::Pointers, outs: &[*mut u8]) {
+                clones! {
+                    <[F, $($t),*]> fn fill(m: &F, ins: <F::In as Load>::Pointers, n: usize, $($out: &mut [$t]),*)
+                    where [F: Map<Out = ($($t,)*)>, $($t: Machine),*] {
+                        $(let $out = &mut $out[..n];)*
+                        for i in 0..n {
+                            // SAFETY: `run` promises that the inputs have n elements.
+                            let x = unsafe { F::In::load(ins, i) };
+                            let y = m.eval(x);
+                            $($out[i] = y.$k;)*
+                        }
+                    }
+                }
+                // SAFETY: the caller's promise; nothing else points into the outputs.
+                unsafe { fill(m, ins, n, $(std::slice::from_raw_parts_mut(outs[$k].cast::<$t>(), n)),*) }
+            }
+        }
+    };
+}
+
+/// `tuples!(macro; [a] [b] …)` calls `macro!(a)`, `macro!(a, b)`, …
+macro_rules! tuples {
+    ($callback:ident; $([$($item:tt)*])*) => {
+        tuples!(@ $callback; []; $([$($item)*])*);
+    };
+    (@ $callback:ident; [$($seen:tt)*]; [$($item:tt)*] $($rest:tt)*) => {
+        $callback!($($seen)* $($item)*);
+        tuples!(@ $callback; [$($seen)* $($item)*,]; $($rest)*);
+    };
+    (@ $callback:ident; [$($seen:tt)*];) => {};
+}
+
+impl Load for () {
+    const SIZES: &'static [usize] = &[];
+    type Pointers = ();
+    #[inline(always)]
+    fn pointers(_ins: &[*const u8]) {}
+    #[inline(always)]
+    unsafe fn load(_pointers: (), _i: usize) {}
+}
+
+tuples!(load; [A 0] [B 1] [C 2] [D 3] [E 4] [G 5] [H 6] [I 7] [J 8] [K 9] [L 10] [N 11]);
+tuples!(store; [A 0 a] [B 1 b] [C 2 c] [D 3 d] [E 4 e] [G 5 g] [H 6 h] [I 7 i_]);

@@ -1,0 +1,133 @@
+//! Reductions of one contiguous row, for cell bodies.
+//!
+//! Every reduction keeps [`LANES`] partial results that a vector register holds side by side, and adds the results of
+//! blocks up pairwise: that is fast and more exact than adding in order, and the same bits at every
+//! [level](crate::simd::Level).
+
+use crate::scalar::{Machine, Num, Real};
+use crate::simd::clones;
+
+/// Partial results that are kept side by side.
+const LANES: usize = 32;
+/// Elements that are reduced in order (per lane) before going pairwise.
+const BLOCK: usize = 128 * LANES;
+
+clones! {
+    /// `value(0) ∘ value(1) ∘ … ∘ value(n − 1)` for an associative `combine` whose neutral element is `identity`.
+    <[U, V, C]> fn reduce(n: usize, identity: U, value: V, combine: C) -> U
+    where [U: Copy, V: Fn(usize) -> U, C: Fn(U, U) -> U] {
+        // Results of 2ᵏ blocks, one for each bit that is set in the number of blocks so far.
+        let mut stack = [identity; usize::BITS as usize];
+        let mut height = 0;
+        let blocks = n / BLOCK;
+        for block in 0..blocks {
+            let mut sum = lanes(block * BLOCK, BLOCK, identity, &value, &combine);
+            for _ in 0..block.trailing_ones() {
+                height -= 1;
+                sum = combine(stack[height], sum);
+            }
+            stack[height] = sum;
+            height += 1;
+        }
+        let mut sum = lanes(blocks * BLOCK, n % BLOCK, identity, &value, &combine);
+        for part in stack[..height].iter().rev() {
+            sum = combine(*part, sum);
+        }
+        sum
+    }
+}
+
+/// One block of [`reduce`].
+#[inline(always)]
+fn lanes<U: Copy>(
+    start: usize,
+    n: usize,
+    identity: U,
+    value: impl Fn(usize) -> U,
+    combine: impl Fn(U, U) -> U,
+) -> U {
+    let mut lanes = [identity; LANES];
+    let whole = n - n % LANES;
+    for i in (start..start + whole).step_by(LANES) {
+        for (l, lane) in lanes.iter_mut().enumerate() {
+            *lane = combine(*lane, value(i + l));
+        }
+    }
+    for (l, lane) in lanes[..n - whole].iter_mut().enumerate() {
+        *lane = combine(*lane, value(start + whole + l));
+    }
+    let mut width = LANES;
+    while width > 1 {
+        width /= 2;
+        for l in 0..width {
+            lanes[l] = combine(lanes[l], lanes[l + width]);
+        }
+    }
+    lanes[0]
+}
+
+/// The sum of `f(x)` over the row.
+#[inline]
+pub fn sum_map<T: Machine, U: Machine + Num>(row: &[T], f: impl Fn(T) -> U) -> U {
+    // SAFETY: `reduce` asks for indices below n.
+    reduce(row.len(), U::zero(), |i| f(unsafe { *row.get_unchecked(i) }), |a, b| a + b)
+}
+
+/// The sum of the row; 0 if it is empty.
+#[inline]
+pub fn sum<T: Machine + Num>(row: &[T]) -> T {
+    sum_map(row, |x| x)
+}
+
+/// The product of the row; 1 if it is empty.
+#[inline]
+pub fn prod<T: Machine + Num>(row: &[T]) -> T {
+    // SAFETY: as above.
+    reduce(row.len(), T::one(), |i| unsafe { *row.get_unchecked(i) }, |a, b| a * b)
+}
+
+/// The sum of `xᵢ yᵢ`, without conjugation.
+///
+/// # Panics
+/// If the lengths differ.
+#[inline]
+pub fn dot<T: Machine + Num>(x: &[T], y: &[T]) -> T {
+    assert_eq!(x.len(), y.len(), "dot of rows of different lengths");
+    // SAFETY: as above, for both rows.
+    let product = |i| unsafe { *x.get_unchecked(i) * *y.get_unchecked(i) };
+    reduce(x.len(), T::zero(), product, |a, b| a + b)
+}
+
+/// The largest element, NaN if there is one; none if the row is empty.
+#[inline]
+pub fn max<T: Machine + Real>(row: &[T]) -> Option<T> {
+    // SAFETY: as above.
+    row.first().map(|&first| reduce(row.len(), first, |i| unsafe { *row.get_unchecked(i) }, T::maximum))
+}
+
+/// The smallest element, NaN if there is one; none if the row is empty.
+#[inline]
+pub fn min<T: Machine + Real>(row: &[T]) -> Option<T> {
+    // SAFETY: as above.
+    row.first().map(|&first| reduce(row.len(), first, |i| unsafe { *row.get_unchecked(i) }, T::minimum))
+}
+
+/// Where the largest element first stands, or the first NaN; none if the row is empty.
+#[inline]
+pub fn argmax<T: Machine + Real>(row: &[T]) -> Option<usize> {
+    max(row).and_then(|extremum| position(row, extremum))
+}
+
+/// Where the smallest element first stands, or the first NaN; none if the row is empty.
+#[inline]
+pub fn argmin<T: Machine + Real>(row: &[T]) -> Option<usize> {
+    min(row).and_then(|extremum| position(row, extremum))
+}
+
+/// Two plain passes: finding the extremum vectorizes, which carrying its index along doesn't.
+fn position<T: Machine + Real>(row: &[T], extremum: T) -> Option<usize> {
+    match extremum.isnan() {
+        true => row.iter().position(|x| x.isnan()),
+        false => row.iter().position(|&x| x == extremum),
+    }
+}

@@ -1,0 +1,140 @@
+//! Loops compiled once per level of the instruction set, and the choice among them.
+//!
+//! A plain scalar loop vectorizes when its body is branch-free; [`clones!`] compiles it for each [`Level`]. Rust
+//! neither reorders nor contracts floating-point arithmetic, so every level computes the same bits.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// A level of the instruction set that loops are compiled for; each includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    /// What every CPU of the target has.
+    Baseline = 1,
+    /// AVX2, FMA and F16C.
+    Avx2 = 2,
+    /// AVX-512 F, VL, DQ and BW.
+    Avx512 = 3,
+}
+
+impl Level {
+    /// Every level, the lowest first.
+    pub const ALL: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
+
+    /// The name that `MINITENSOR_SIMD` knows it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Baseline => "baseline",
+            Level::Avx2 => "avx2",
+            Level::Avx512 => "avx512",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Level> {
+        Level::ALL.into_iter().find(|level| level.name() == name)
+    }
+}
+
+/// The level in use as its number, 0 while nobody asked.
+static LEVEL: AtomicU8 = AtomicU8::new(0);
+
+/// The level that loops run at: the CPU's, or a lower one that the variable `MINITENSOR_SIMD` (`baseline`, `avx2`
+/// or `avx512`) names when this is first asked.
+#[inline(always)]
+pub fn level() -> Level {
+    match LEVEL.load(Ordering::Relaxed) {
+        1 => Level::Baseline,
+        2 => Level::Avx2,
+        3 => Level::Avx512,
+        _ => first_level(),
+    }
+}
+
+#[cold]
+fn first_level() -> Level {
+    let named = std::env::var("MINITENSOR_SIMD").ok().and_then(|name| Level::from_name(&name));
+    set_level(named.unwrap_or(Level::Avx512))
+}
+
+/// Makes all loops from now on run at `wanted`, or the highest level below it that the CPU has, which is returned.
+pub fn set_level(wanted: Level) -> Level {
+    let level = wanted.min(detected());
+    LEVEL.store(level as u8, Ordering::Relaxed);
+    level
+}
+
+/// The highest level that the CPU has.
+#[cfg(target_arch = "x86_64")]
+pub fn detected() -> Level {
+    macro_rules! has {
+        ($($feature:tt)*) => { true $(&& std::is_x86_feature_detected!($feature))* };
+    }
+    if !has!("avx2" "fma" "f16c") {
+        Level::Baseline
+    } else if !has!("avx512f" "avx512vl" "avx512dq" "avx512bw") {
+        Level::Avx2
+    } else {
+        Level::Avx512
+    }
+}
+
+/// The highest level that the CPU has.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn detected() -> Level {
+    Level::Baseline
+}
+
+/// Declares a function that is compiled for every level and picks the one in use.
+///
+/// ```text
+/// clones! { <[M: Map, A]> fn name(m: &M, out: &mut [A]) -> Ret where […] { body } }
+/// ```
+///
+/// The arguments are those of the compiled functions too, so a `&mut` among them tells LLVM that it aliases nothing.
+macro_rules! clones {
+    (
+        $(#[$meta:meta])*
+        $vis:vis <[$($generics:tt)*]> fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)?
+        where [$($bounds:tt)*] $body:block
+    ) => {
+        $(#[$meta])*
+        #[inline]
+        #[allow(clippy::too_many_arguments)]
+        $vis fn $name<$($generics)*>($($arg: $ty),*) $(-> $ret)? where $($bounds)* {
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments)]
+            fn body<$($generics)*>($($arg: $ty),*) $(-> $ret)? where $($bounds)* $body
+
+            #[inline(never)]
+            #[allow(clippy::too_many_arguments)]
+            fn baseline<$($generics)*>($($arg: $ty),*) $(-> $ret)? where $($bounds)* {
+                body($($arg),*)
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,f16c")]
+            #[allow(clippy::too_many_arguments)]
+            fn avx2<$($generics)*>($($arg: $ty),*) $(-> $ret)? where $($bounds)* {
+                body($($arg),*)
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")]
+            #[allow(clippy::too_many_arguments)]
+            fn avx512<$($generics)*>($($arg: $ty),*) $(-> $ret)? where $($bounds)* {
+                body($($arg),*)
+            }
+
+            match $crate::simd::level() {
+                // SAFETY: a level is in use only if the CPU was found to have its features.
+                #[cfg(target_arch = "x86_64")]
+                $crate::simd::Level::Avx512 => unsafe { avx512($($arg),*) },
+                // SAFETY: as above.
+                #[cfg(target_arch = "x86_64")]
+                $crate::simd::Level::Avx2 => unsafe { avx2($($arg),*) },
+                _ => baseline($($arg),*),
+            }
+        }
+    };
+}
+pub(crate) use clones;

@@ -1,0 +1,458 @@
+//! The function's signature: the types of its parameters say what they are, and at which level the op is.
+
+use quote::ToTokens;
+use syn::{
+    Expr, FnArg, GenericArgument, GenericParam, Ident, ItemFn, Pat, Path, PathArguments, ReturnType, Type,
+    TypeParamBound, TypePath, TypeReference, WherePredicate,
+};
+
+use crate::ast::{Arity, AttrKind, Attribute, Core, Elem, Generic, Input, Level, Returns, Slot, text};
+use crate::diag::{Diag, list, messages};
+use crate::dtype::{Bound, DType};
+use crate::shape::Shape;
+
+/// What the signature says.
+pub struct Signature {
+    pub level: Level,
+    pub generics: Vec<Generic>,
+    pub inputs: Vec<Input>,
+    pub attrs: Vec<Attribute>,
+    /// The `&mut` parameters that a cell body fills.
+    pub outputs: Vec<(Ident, Elem, Core)>,
+    pub params: Vec<Slot>,
+    pub returns: Returns,
+    /// What an element body returns.
+    pub returned: Vec<Elem>,
+}
+
+/// What one parameter's type says.
+enum Param {
+    Tensor(Tensor),
+    Attr { kind: AttrKind, optional: bool, ty: Type },
+}
+
+#[derive(Clone, Copy)]
+struct Tensor {
+    elem: Elem,
+    arity: Arity,
+    mutable: bool,
+    core: Core,
+    /// `None` where the others decide: `&mut T`.
+    level: Option<Level>,
+}
+
+pub fn parse(function: &ItemFn, shape: Option<&Shape>, diag: &mut Diag) -> Option<Signature> {
+    let before = diag.len();
+    let sig = &function.sig;
+    for (token, found) in [
+        ("async", sig.asyncness.map(|t| t.to_token_stream())),
+        ("unsafe", matches!(sig.safety, syn::Safety::Unsafe(_)).then(|| sig.safety.to_token_stream())),
+        ("const", sig.constness.map(|t| t.to_token_stream())),
+        ("extern", sig.abi.as_ref().map(|t| t.to_token_stream())),
+    ] {
+        if let Some(found) = found {
+            diag.error(found, &messages::QUALIFIED, &[&token]);
+        }
+    }
+    let generics = generics(function, diag);
+    let mut params = vec![];
+    for arg in &sig.inputs {
+        match arg {
+            FnArg::Receiver(receiver) => diag.error(receiver, &messages::METHOD, &[]),
+            FnArg::Typed(arg) => match &*arg.pat {
+                Pat::Ident(pat) if pat.subpat.is_none() && pat.by_ref.is_none() => {
+                    let is_tensor = shape.is_some_and(|s| {
+                        s.input(&pat.ident).is_some() || s.outputs.iter().any(|o| o.name.as_ref() == Some(&pat.ident))
+                    });
+                    if let Some(param) = param(&arg.ty, &generics, is_tensor, diag) {
+                        params.push((pat.ident.clone(), arg, param));
+                    }
+                }
+                pat => diag.error(pat, &messages::PATTERN, &[]),
+            },
+        }
+    }
+    if diag.len() > before {
+        return None;
+    }
+    let level = level(function, &params, diag)?;
+    let mut signature = Signature {
+        level,
+        generics,
+        inputs: vec![],
+        attrs: vec![],
+        outputs: vec![],
+        params: vec![],
+        returns: Returns::Nothing,
+        returned: vec![],
+    };
+    for (ident, arg, param) in params {
+        let default = default(&arg.attrs, diag);
+        signature.add(ident, param, &arg.ty, default, shape, diag);
+    }
+    returns(&sig.output, &mut signature, diag);
+    (diag.len() == before).then_some(signature)
+}
+
+impl Signature {
+    fn add(
+        &mut self,
+        ident: Ident,
+        param: Param,
+        ty: &Type,
+        default: Option<Expr>,
+        shape: Option<&Shape>,
+        diag: &mut Diag,
+    ) {
+        match param {
+            Param::Attr { kind, optional, ty } => {
+                self.params.push(Slot::Attr(self.attrs.len()));
+                self.attrs.push(Attribute { ident, ty, kind, optional, default });
+            }
+            Param::Tensor(tensor) => {
+                if let Some(default) = default {
+                    diag.error(default, &messages::DEFAULT_ON_TENSOR, &[&ident]);
+                }
+                let is_input = shape.is_some_and(|s| s.input(&ident).is_some());
+                if self.level == Level::Cell && tensor.mutable && !is_input {
+                    self.params.push(Slot::Output(self.outputs.len()));
+                    self.outputs.push((ident, tensor.elem, tensor.core));
+                    return;
+                }
+                if self.level == Level::Cell && tensor.mutable {
+                    diag.error(&ident, &messages::MUTATED_CELL, &[&ident]);
+                }
+                self.params.push(Slot::Input(self.inputs.len()));
+                self.inputs.push(Input {
+                    ident,
+                    ty: ty.clone(),
+                    elem: tensor.elem,
+                    arity: tensor.arity,
+                    mutated: tensor.mutable,
+                    core: tensor.core,
+                });
+            }
+        }
+    }
+}
+
+/// The `#[default = …]` of a parameter.
+fn default(attrs: &[syn::Attribute], diag: &mut Diag) -> Option<Expr> {
+    let attr = attrs.iter().find(|a| a.path().is_ident("default"))?;
+    match attr.meta.require_name_value() {
+        Ok(meta) => Some(meta.value.clone()),
+        Err(_) => {
+            diag.error(attr, &messages::DEFAULT_SYNTAX, &[]);
+            None
+        }
+    }
+}
+
+// The dtype variables.
+
+fn generics(function: &ItemFn, diag: &mut Diag) -> Vec<Generic> {
+    let sig = &function.sig;
+    let mut generics = vec![];
+    for param in &sig.generics.params {
+        match param {
+            GenericParam::Lifetime(_) => {}
+            GenericParam::Const(param) => diag.error(param, &messages::CONST_GENERIC, &[&param.ident]),
+            GenericParam::Type(param) => {
+                let elsewhere = sig.generics.where_clause.iter().flat_map(|w| &w.predicates).filter_map(|p| match p {
+                    WherePredicate::Type(p) if p.bounded_ty == ident_type(&param.ident) => Some(&p.bounds),
+                    _ => None,
+                });
+                let bounds: Vec<_> = std::iter::once(&param.bounds).chain(elsewhere).flatten().collect();
+                if let Some(bound) = bound(&param.ident, &bounds, diag) {
+                    generics.push(Generic { ident: param.ident.clone(), bound, dtypes: bound.dtypes() });
+                }
+            }
+        }
+    }
+    if let [_, _, third, ..] = &generics[..] {
+        diag.error(&third.ident, &messages::THREE_VARIABLES, &[&third.ident]);
+    }
+    generics
+}
+
+fn bound(variable: &Ident, bounds: &[&TypeParamBound], diag: &mut Diag) -> Option<Bound> {
+    let names = list(&Bound::names());
+    let [TypeParamBound::Trait(only)] = bounds else {
+        match bounds.iter().find(|b| !matches!(b, TypeParamBound::Trait(t) if known_bound(&t.path).is_some())) {
+            Some(extra) => diag.error(extra, &messages::BOUND, &[&extra.to_token_stream(), variable, &names]),
+            None if bounds.is_empty() => diag.error(variable, &messages::NO_BOUND, &[variable, variable, &names]),
+            None => diag.error(bounds[1], &messages::TWO_BOUNDS, &[variable]),
+        }
+        return None;
+    };
+    let known = known_bound(&only.path);
+    match &known {
+        None if only.path.segments.last().is_some_and(|s| s.ident == "Row") => {
+            diag.error(only, &messages::NO_ROWS, &[])
+        }
+        None => diag.error(only, &messages::BOUND, &[&only.to_token_stream(), variable, &names]),
+        Some(_) => {}
+    }
+    known
+}
+
+fn known_bound(path: &Path) -> Option<Bound> {
+    Bound::named(&path.segments.last()?.ident.to_string())
+}
+
+// The parameters' types.
+
+fn param(ty: &Type, generics: &[Generic], is_tensor: bool, diag: &mut Diag) -> Option<Param> {
+    if let Some(tensor) = tensor(ty, generics, is_tensor) {
+        return Some(Param::Tensor(tensor));
+    }
+    if let Some(inner) = option(ty) {
+        if let Some(inner) = tensor(inner, generics, is_tensor)
+            && inner.arity == Arity::One
+            && !inner.mutable
+        {
+            return Some(Param::Tensor(Tensor { arity: Arity::Optional, ..inner }));
+        }
+        let kind = attr_kind(inner, diag)?;
+        return Some(Param::Attr { kind, optional: true, ty: inner.clone() });
+    }
+    Some(Param::Attr { kind: attr_kind(ty, diag)?, optional: false, ty: ty.clone() })
+}
+
+/// A type that only a tensor has; `is_tensor` decides where a list attribute looks the same.
+fn tensor(ty: &Type, generics: &[Generic], is_tensor: bool) -> Option<Tensor> {
+    let one = Tensor { elem: Elem::Any, arity: Arity::One, mutable: false, core: Core::Scalar, level: None };
+    let cell = |elem, core, mutable| Tensor { elem, core, mutable, level: Some(Level::Cell), ..one };
+    if let Some(elem) = variable(ty, generics) {
+        return Some(Tensor { elem, level: Some(Level::Element), ..one });
+    }
+    if let Some((elem, dims, mutable)) = array_view(ty, generics) {
+        return Some(cell(elem, Core::View(dims), mutable));
+    }
+    let Type::Reference(TypeReference { mutability, elem: inner, .. }) = ty else { return None };
+    let mutable = mutability.is_some();
+    let concrete = |ty: &Type| DType::of(ty).filter(|_| is_tensor || mutable).map(Elem::Fixed);
+    match &**inner {
+        inner if is_named(inner, "Tensor") => Some(Tensor { level: Some(Level::Tensor), mutable, ..one }),
+        Type::Slice(slice) => match &*slice.elem {
+            Type::Reference(r) if is_named(&r.elem, "Tensor") => {
+                Some(Tensor { arity: Arity::Variadic, level: Some(Level::Tensor), mutable, ..one })
+            }
+            elem => Some(cell(variable(elem, generics).or_else(|| concrete(elem))?, Core::Slice, mutable)),
+        },
+        inner => {
+            let level = if mutable && !is_tensor { None } else { Some(Level::Cell) };
+            let elem = variable(inner, generics).or_else(|| concrete(inner))?;
+            Some(Tensor { level, ..cell(elem, Core::Scalar, mutable) })
+        }
+    }
+}
+
+/// `T` or `T::Mask`
+fn variable(ty: &Type, generics: &[Generic]) -> Option<Elem> {
+    let Type::Path(TypePath { qself: None, path, .. }) = ty else { return None };
+    let position = |ident: &Ident| generics.iter().position(|g| g.ident == *ident);
+    match path.segments.iter().collect::<Vec<_>>()[..] {
+        [only] => position(&only.ident).map(Elem::Generic),
+        [first, mask] if mask.ident == "Mask" => position(&first.ident).map(Elem::Mask),
+        _ => None,
+    }
+}
+
+/// `ArrayView2<T>`, `ArrayViewMut1<'_, T>`
+fn array_view(ty: &Type, generics: &[Generic]) -> Option<(Elem, usize, bool)> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last()?;
+    let name = last.ident.to_string();
+    let rest = name.strip_prefix("ArrayView")?;
+    let (dims, mutable) = rest.strip_prefix("Mut").map_or((rest, false), |dims| (dims, true));
+    let dims = dims.parse().ok().filter(|d| (1..=3).contains(d))?;
+    let elem = type_argument(&last.arguments)?;
+    let elem = variable(elem, generics).or_else(|| DType::of(elem).map(Elem::Fixed))?;
+    Some((elem, dims, mutable))
+}
+
+fn attr_kind(ty: &Type, diag: &mut Diag) -> Option<AttrKind> {
+    let spelled = ty.to_token_stream().to_string().replace(' ', "");
+    let unlabelled = match ty {
+        Type::Reference(r) if r.mutability.is_none() => format!("&{}", r.elem.to_token_stream()).replace(' ', ""),
+        _ => spelled.clone(),
+    };
+    Some(match unlabelled.as_str() {
+        "bool" => AttrKind::Bool,
+        "i64" => AttrKind::Int,
+        "usize" => AttrKind::Size,
+        "f64" => AttrKind::Float,
+        "&str" => AttrKind::Str,
+        "&[i64]" => AttrKind::Ints,
+        "&[f64]" => AttrKind::Floats,
+        _ if is_named(ty, "DType") => AttrKind::DType,
+        _ => match ty {
+            Type::ImplTrait(_) => {
+                diag.error(ty, &messages::IMPL_TRAIT, &[&spelled]);
+                return None;
+            }
+            _ if DType::of(ty).is_some() || matches!(unlabelled.as_str(), "isize" | "u128" | "i128") => {
+                diag.error(ty, &messages::CONCRETE, &[&spelled]);
+                return None;
+            }
+            Type::Path(path) if is_enum(path) => AttrKind::Enum,
+            _ => {
+                diag.error(ty, &messages::PARAMETER_TYPE, &[&spelled]);
+                return None;
+            }
+        },
+    })
+}
+
+/// A plain path that isn't a type of the standard library or of the runtime.
+fn is_enum(path: &TypePath) -> bool {
+    let known = ["String", "Vec", "Tensor", "Option", "Box", "Rc", "Arc", "HashMap", "char"];
+    let last = path.path.segments.last();
+    path.qself.is_none()
+        && last.is_some_and(|l| l.arguments.is_none() && known.iter().all(|k| l.ident != k) && !starts_lower(&l.ident))
+}
+
+fn starts_lower(ident: &Ident) -> bool {
+    text(ident).starts_with(|c: char| c.is_lowercase())
+}
+
+// The level and what is returned.
+
+fn level(function: &ItemFn, params: &[(Ident, &syn::PatType, Param)], diag: &mut Diag) -> Option<Level> {
+    let mut first: Option<(Level, &Type)> = None;
+    let mut undecided = false;
+    for (_, arg, param) in params {
+        let Param::Tensor(tensor) = param else { continue };
+        match (tensor.level, first) {
+            (None, _) => undecided = true,
+            (Some(level), None) => first = Some((level, &arg.ty)),
+            (Some(level), Some((other, ty))) if level != other => {
+                diag.error(&arg.ty, &messages::MIXED_LEVELS, &[&ty.to_token_stream(), &other.describe(), &level.describe()]);
+                return None;
+            }
+            _ => {}
+        }
+    }
+    let returns_tensor = matches!(&function.sig.output, ReturnType::Type(_, ty) if tensor_returns(ty).is_some());
+    match first {
+        Some((level, _)) => Some(level),
+        None if undecided => Some(Level::Element),
+        // An op that makes tensors out of attributes alone.
+        None if returns_tensor => Some(Level::Tensor),
+        None => {
+            diag.error(&function.sig.ident, &messages::NO_TENSOR, &[&function.sig.ident]);
+            None
+        }
+    }
+}
+
+impl Level {
+    fn describe(self) -> &'static str {
+        match self {
+            Level::Element => "one element",
+            Level::Cell => "one core cell",
+            Level::Tensor => "whole tensors",
+        }
+    }
+}
+
+fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
+    let ty = match output {
+        ReturnType::Type(_, ty) => &**ty,
+        ReturnType::Default => {
+            if signature.level == Level::Tensor {
+                diag.error(output_anchor(signature), &messages::TENSOR_RETURNS, &[&"nothing"]);
+            }
+            return;
+        }
+    };
+    match signature.level {
+        Level::Element => {
+            let members: Vec<&Type> = match ty {
+                Type::Tuple(tuple) => tuple.elems.iter().collect(),
+                other => vec![other],
+            };
+            for member in &members {
+                match variable(member, &signature.generics) {
+                    Some(elem) => signature.returned.push(elem),
+                    None => {
+                        let spelled = member.to_token_stream();
+                        let message = if is_named(member, "bool") { &messages::RETURNS_BOOL } else { &messages::RETURNS };
+                        diag.error(member, message, &[&spelled]);
+                    }
+                }
+            }
+            signature.returns = match ty {
+                Type::Tuple(tuple) if tuple.elems.is_empty() => Returns::Nothing,
+                Type::Tuple(_) => Returns::Tuple,
+                _ => Returns::One,
+            };
+        }
+        Level::Cell => {
+            let nothing = |ty: &Type| matches!(ty, Type::Tuple(t) if t.elems.is_empty());
+            if !nothing(ty) && !result(ty).is_some_and(nothing) {
+                diag.error(ty, &messages::CELL_RETURNS, &[&ty.to_token_stream()]);
+            }
+        }
+        Level::Tensor => match tensor_returns(ty) {
+            Some((returns, count)) => {
+                signature.returns = returns;
+                signature.returned = vec![Elem::Any; count];
+            }
+            None => diag.error(ty, &messages::TENSOR_RETURNS, &[&ty.to_token_stream()]),
+        },
+    }
+}
+
+fn output_anchor(signature: &Signature) -> impl ToTokens + use<> {
+    signature.inputs.first().map(|i| i.ident.clone())
+}
+
+/// `Tensor`, tuples of it, `Vec<Tensor>`, and `Result`s of those.
+fn tensor_returns(ty: &Type) -> Option<(Returns, usize)> {
+    let ty = result(ty).unwrap_or(ty);
+    match ty {
+        _ if is_named(ty, "Tensor") => Some((Returns::One, 1)),
+        Type::Tuple(tuple) if !tuple.elems.is_empty() && tuple.elems.iter().all(|t| is_named(t, "Tensor")) => {
+            Some((Returns::Tuple, tuple.elems.len()))
+        }
+        Type::Path(path) => {
+            let last = path.path.segments.last().filter(|s| s.ident == "Vec")?;
+            type_argument(&last.arguments).filter(|t| is_named(t, "Tensor")).map(|_| (Returns::List, 1))
+        }
+        _ => None,
+    }
+}
+
+// Reading types.
+
+fn ident_type(ident: &Ident) -> Type {
+    Type::Path(TypePath { attrs: vec![], qself: None, path: ident.clone().into() })
+}
+
+fn is_named(ty: &Type, name: &str) -> bool {
+    matches!(ty, Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == name && s.arguments.is_none()))
+}
+
+fn wrapped<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
+    let Type::Path(path) = ty else { return None };
+    type_argument(&path.path.segments.last().filter(|s| s.ident == name)?.arguments)
+}
+
+fn option(ty: &Type) -> Option<&Type> {
+    wrapped(ty, "Option")
+}
+
+fn result(ty: &Type) -> Option<&Type> {
+    wrapped(ty, "Result")
+}
+
+/// The first type among generic arguments.
+fn type_argument(arguments: &PathArguments) -> Option<&Type> {
+    let PathArguments::AngleBracketed(arguments) = arguments else { return None };
+    arguments.args.iter().find_map(|a| match a {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    })
+}

@@ -1,0 +1,200 @@
+//! [`CustomOpBuilder`]: an op from closures.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::call::Call;
+use super::custom_op::CustomOp;
+use super::def::*;
+use crate::attr::{Attr, AttrKind};
+use crate::autograd::BackwardCall;
+use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+
+type Forward = Arc<DynamicFn>;
+type Validate = Arc<dyn Fn(&[&Tensor]) -> Result<()> + Send + Sync>;
+
+/// Makes an op at run time from closures.
+///
+/// ```
+/// use minitensor::{CustomOpBuilder, Tensor, registry};
+///
+/// let op = CustomOpBuilder::new("identity_of_two", 2)
+///     .forward(|inputs| inputs[0].copied())
+///     .backward(|call| Ok(vec![Some(call.cotangent(0)?), Some(call.cotangent(0)?)]))
+///     .build()?;
+/// registry::register(op)?;
+/// # minitensor::Result::Ok(())
+/// ```
+pub struct CustomOpBuilder {
+    op: OpDef,
+    forward: Option<Forward>,
+    validate: Option<Validate>,
+}
+
+impl CustomOpBuilder {
+    /// An op of that name that takes `inputs` tensors, called `x`, `y`, `z`, … or, past three, `x0`, `x1`, ….
+    #[track_caller]
+    pub fn new(name: impl Into<String>, inputs: usize) -> CustomOpBuilder {
+        let names = |i: usize| if inputs <= 3 { ["x", "y", "z"][i].to_string() } else { format!("x{i}") };
+        let caller = std::panic::Location::caller();
+        CustomOpBuilder {
+            op: OpDef {
+                name: Cow::Owned(name.into()),
+                aliases: Cow::Borrowed(&[]),
+                doc: Cow::Borrowed(""),
+                inputs: (0..inputs).map(|i| Input::new(names(i))).collect(),
+                attrs: Cow::Borrowed(&[]),
+                outputs: Cow::Owned(vec![Output {
+                    name: Cow::Borrowed("out"),
+                    dtype: DTypeRule::Any,
+                    role: Role::Returned,
+                    core: Core::Scalar,
+                }]),
+                generics: Cow::Borrowed(&[]),
+                shape: ShapeRule::Traced,
+                predicates: Cow::Borrowed(&[]),
+                axis: None,
+                body: Body::Tensor(|_| Err(Error::runtime("the op has no body"))),
+                backward: Backward::Traced,
+                since: 0,
+                location: Location { file: Cow::Borrowed(caller.file()), line: caller.line() },
+            },
+            forward: None,
+            validate: None,
+        }
+    }
+
+    /// The computation, from the inputs.
+    pub fn forward(self, f: impl Fn(&[&Tensor]) -> Result<Tensor> + Send + Sync + 'static) -> Self {
+        self.body(move |call| {
+            let inputs: Vec<&Tensor> = call.inputs().iter().copied().flatten().collect();
+            f(&inputs).map(|t| vec![t])
+        })
+    }
+
+    /// The computation, from inputs and attributes, to any number of outputs.
+    pub fn body(mut self, f: impl for<'a> Fn(&Call<'a>) -> Result<Vec<Tensor>> + Send + Sync + 'static) -> Self {
+        self.forward = Some(Arc::new(f));
+        self
+    }
+
+    /// The gradient: one entry for each input, from cotangents, inputs and outputs, by position. Without one, the gradient
+    /// follows from the ops that the forward closure is made of.
+    pub fn backward(
+        mut self,
+        f: impl for<'a> Fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>> + Send + Sync + 'static,
+    ) -> Self {
+        self.op.backward = Backward::Dynamic(DynamicBackward(Arc::new(f)));
+        self
+    }
+
+    /// Differentiating raises, with this reason.
+    pub fn no_backward(mut self, why: impl Into<String>) -> Self {
+        self.op.backward = Backward::None(Cow::Owned(why.into()));
+        self
+    }
+
+    /// A check of the inputs before the computation.
+    pub fn validate(mut self, f: impl Fn(&[&Tensor]) -> Result<()> + Send + Sync + 'static) -> Self {
+        self.validate = Some(Arc::new(f));
+        self
+    }
+
+    /// What it does, in Markdown.
+    pub fn doc(mut self, doc: impl Into<String>) -> Self {
+        self.op.doc = Cow::Owned(doc.into());
+        self
+    }
+
+    /// The names of the inputs.
+    pub fn inputs<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.op.inputs = names.into_iter().map(|n| Input::new(n.into())).collect();
+        self
+    }
+
+    /// The last input takes any number of tensors.
+    pub fn variadic(mut self) -> Self {
+        if let Some(last) = self.op.inputs.to_mut().last_mut() {
+            last.arity = Arity::Variadic;
+        }
+        self
+    }
+
+    /// One more attribute; without a default it is required.
+    pub fn attr(mut self, name: impl Into<String>, kind: AttrKind, default: Option<Attr>) -> Self {
+        let optional = default == Some(Attr::None);
+        self.op.attrs.to_mut().push(Attribute { name: Cow::Owned(name.into()), kind, optional, default });
+        self
+    }
+
+    /// The names of the outputs.
+    pub fn outputs<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        let output = |name: S| Output {
+            name: Cow::Owned(name.into()),
+            dtype: DTypeRule::Any,
+            role: Role::Returned,
+            core: Core::Scalar,
+        };
+        self.op.outputs = names.into_iter().map(output).collect();
+        self
+    }
+
+    /// Where it is defined, for messages.
+    pub fn location(mut self, file: impl Into<String>, line: u32) -> Self {
+        self.op.location = Location { file: Cow::Owned(file.into()), line };
+        self
+    }
+
+    /// The op, if it is complete.
+    pub fn build(mut self) -> Result<Arc<dyn CustomOp>> {
+        let Some(forward) = self.forward else {
+            return Err(Error::value(format!("op '{}' has no forward; give it one with .forward(…)", self.op.name)));
+        };
+        let body: Arc<DynamicFn> = match self.validate {
+            None => forward,
+            Some(validate) => Arc::new(move |call: &Call<'_>| {
+                validate(&call.inputs().iter().copied().flatten().collect::<Vec<_>>())?;
+                forward(call)
+            }),
+        };
+        self.op.body = Body::Dynamic(Dynamic(body));
+        Ok(Arc::new(OpRef::Shared(Arc::new(self.op))))
+    }
+
+    /// The definition of an op written by hand as an object.
+    pub(crate) fn from_object<O: CustomOp + ?Sized + 'static>(object: Arc<O>) -> OpRef
+    where
+        Arc<O>: Send + Sync,
+    {
+        let (forward, backward) = (object.clone(), object.clone());
+        let mut builder = CustomOpBuilder::new(object.name(), object.num_inputs())
+            .forward(move |inputs| {
+                if inputs.first().is_some_and(|t| t.device() == crate::Device::Meta) {
+                    let shapes: Vec<_> = inputs.iter().map(|t| t.shape()).collect();
+                    let dtypes: Vec<_> = inputs.iter().map(|t| t.dtype()).collect();
+                    return Tensor::empty(forward.output_shape(&shapes)?, forward.output_dtype(&dtypes)?, crate::Device::Meta);
+                }
+                forward.validate_inputs(inputs)?;
+                forward.forward(inputs)
+            })
+            .backward(move |call| {
+                let inputs: Vec<Tensor> = (0..call.num_inputs()).map(|i| call.input(i)).collect::<Result<_>>()?;
+                let inputs: Vec<&Tensor> = inputs.iter().collect();
+                match backward.create_gradient_function(&inputs, &call.output(0)?) {
+                    Some(gradient) => gradient.backward(&call.cotangent(0)?),
+                    None => Err(Error::runtime(format!("op '{}' has no gradient", backward.name()))),
+                }
+            });
+        builder.op.location = Location { file: Cow::Borrowed("an implementation of CustomOp"), line: 0 };
+        let body = builder.forward.take().map(Dynamic);
+        builder.op.body = body.map_or(builder.op.body, Body::Dynamic);
+        OpRef::Shared(Arc::new(builder.op))
+    }
+}
+
+impl Input {
+    fn new(name: String) -> Input {
+        Input { name: Cow::Owned(name), arity: Arity::One, dtype: DTypeRule::Any, mutated: false, core: Core::Scalar }
+    }
+}

@@ -1,0 +1,289 @@
+//! Calls of cell bodies: bind the core dimensions, broadcast the batch, run the kernel on every cell.
+
+use std::sync::{Mutex, PoisonError};
+
+use minitensor_kernels::threads::parallel_for;
+use smallvec::SmallVec;
+
+use super::def::{CellArg, CellBody, CellKernel, Core, OpDef, Role};
+use super::dtype_rule::DTypes;
+use super::frame::Frame;
+use super::shape_rule::{Bindings, CoreShapes};
+use crate::attr::Attr;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::tensor::{Device, Shape, Tensor};
+
+/// Cells of together fewer elements than this run on one thread.
+const GRAIN: usize = 16 * 1024;
+
+/// What the `shape` clause says of one call.
+pub struct Plan {
+    /// The named dimensions.
+    pub bindings: Bindings,
+    /// Where the axes are, if the op lets the caller choose.
+    pub frame: Option<Frame>,
+    /// The broadcast batch dimensions.
+    pub batch: Shape,
+    /// The shape of every output.
+    pub outputs: SmallVec<[Shape; 2]>,
+}
+
+impl Plan {
+    /// Matches the inputs against the clause.
+    pub fn new(op: &OpDef, rule: &CoreShapes, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result<Plan> {
+        let fail = |i: usize, t: &Tensor, why: String| {
+            Error::value(format!(
+                "op '{}' takes {}: '{}' of shape {} doesn't fit, {why}", op.name, rule.text, op.inputs[i].name, t.shape()
+            ))
+        };
+        let framed = |i: usize| op.axis.is_some() && rule.inputs[i].batch && !rule.inputs[i].core.is_empty();
+        let rank = (0..inputs.len()).find(|i| framed(*i)).and_then(|i| inputs[i]).map(Tensor::ndim);
+        let frame = rank.map(|rank| Frame::of(op, attrs, rank)).transpose()?.flatten();
+        let mut bindings = Bindings::default();
+        let mut batch = Shape::default();
+        let mut frame_core = SmallVec::<[usize; 4]>::new();
+        for (i, t) in inputs.iter().enumerate().filter_map(|(i, t)| t.map(|t| (i, t))) {
+            let dims = &rule.inputs[i];
+            let (own, core): (Shape, SmallVec<[usize; 4]>) = match &frame {
+                Some(frame) if framed(i) => {
+                    if Some(t.ndim()) != rank {
+                        return Err(fail(i, t, "inputs that share the axis have the same number of dimensions".into()));
+                    }
+                    frame_core = frame.core(t.shape());
+                    let moved = frame.view(t)?;
+                    (moved.shape()[..t.ndim() - frame.width()].into(), [frame_core.iter().product()].into_iter().collect())
+                }
+                _ => {
+                    let Some(split) = t.ndim().checked_sub(dims.core.len()) else {
+                        return Err(fail(i, t, format!("at least {} dimensions are needed", dims.core.len())));
+                    };
+                    if split > 0 && !dims.batch {
+                        return Err(fail(i, t, format!("exactly {} dimensions are needed", dims.core.len())));
+                    }
+                    (t.shape()[..split].into(), t.shape()[split..].iter().copied().collect())
+                }
+            };
+            bindings.bind(&dims.core, &core, attrs).map_err(|why| fail(i, t, why))?;
+            batch = batch.broadcast(&own).ok_or_else(|| {
+                fail(i, t, format!("its batch dimensions {own} don't broadcast with {batch} of the inputs before it"))
+            })?;
+        }
+        op.check_predicates(&bindings, attrs)?;
+        let mut outputs = SmallVec::new();
+        for (o, dims) in op.outputs.iter().zip(rule.outputs.iter()) {
+            let core = bindings.sizes(&dims.core, attrs).map_err(|why| {
+                Error::value(format!("op '{}' takes {}: {why}, for the output '{}'", op.name, rule.text, o.name))
+            })?;
+            outputs.push(match (&frame, dims.batch) {
+                (Some(frame), true) => {
+                    let unchanged = core.as_slice() == [frame_core.iter().product::<usize>()];
+                    let whole = if unchanged { &frame_core } else { &core };
+                    if !core.is_empty() && whole.len() != frame.width() {
+                        return Err(Error::value(format!("op '{}' changes the size of its axis, so it takes one axis", op.name)));
+                    }
+                    frame.output_shape(&batch, (!core.is_empty()).then_some(whole))
+                }
+                (_, true) => batch.iter().copied().chain(core).collect(),
+                (_, false) => core.into_iter().collect(),
+            });
+        }
+        Ok(Plan { bindings, frame, batch, outputs })
+    }
+}
+
+/// One argument of all cells.
+struct Operand {
+    data: *mut u8,
+    dtype: DType,
+    /// Of the batch dimensions, 0 where it broadcasts.
+    batch: SmallVec<[isize; 6]>,
+    /// The core as it lies in memory.
+    core: Tensor,
+    /// The core as the kernel sees it.
+    sizes: SmallVec<[usize; 4]>,
+    strides: SmallVec<[isize; 4]>,
+    /// Whether cells go through a buffer.
+    packed: bool,
+    is_output: bool,
+}
+
+// SAFETY: cells of outputs are disjoint, inputs are only read.
+unsafe impl Sync for Operand {}
+
+/// Computes all outputs.
+pub fn run(
+    op: &OpDef,
+    body: &CellBody,
+    plan: &Plan,
+    rule: &CoreShapes,
+    inputs: &[Option<&Tensor>],
+    attrs: &[Attr],
+    dtypes: &DTypes,
+    device: Device,
+) -> Result<SmallVec<[Option<Tensor>; 1]>> {
+    let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
+    for (output, shape) in op.outputs.iter().zip(&plan.outputs) {
+        let dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
+        outputs.push(match output.role {
+            Role::Mutates(i) => inputs[i as usize].map(Tensor::detach),
+            _ => Some(Tensor::empty(shape.clone(), dtype, device)?),
+        });
+    }
+    if device == Device::Meta {
+        return Ok(outputs);
+    }
+    let compute: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
+    let kernel = (body.kernel)(&compute).ok_or_else(|| {
+        Error::type_(format!("op '{}' has no kernel for {}", op.name, compute.iter().map(|d| d.name()).collect::<Vec<_>>().join(" with ")))
+    })?;
+    let mut operands = Vec::new();
+    for (i, (input, dims)) in op.inputs.iter().zip(rule.inputs.iter()).enumerate() {
+        operands.push(match inputs[i] {
+            Some(t) => Some(Operand::new(plan, t, dims.batch, dims.core.len(), input.core, input.mutated)?),
+            None => None,
+        });
+    }
+    for ((output, dims), t) in op.outputs.iter().zip(rule.outputs.iter()).zip(&outputs) {
+        if let (Some(t), false) = (t, matches!(output.role, Role::Mutates(_))) {
+            operands.push(Some(Operand::new(plan, t, dims.batch, dims.core.len(), output.core, true)?));
+        }
+    }
+    // An output without batch dimensions, next to inputs with some, would be written by several cells.
+    let cells = plan.batch.numel();
+    let work: usize = operands.iter().flatten().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
+    let failure = Mutex::new(None);
+    parallel_for(cells, GRAIN.div_ceil(work), |range| {
+        let result = Cells { operands: &operands, batch: &plan.batch, kernel, attrs }.run(range);
+        if let Err(error) = result {
+            *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.context(format!("op '{}'", op.name)));
+        }
+    });
+    failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(outputs), Err)
+}
+
+impl Operand {
+    fn new(plan: &Plan, t: &Tensor, batched: bool, rank: usize, core: Core, is_output: bool) -> Result<Operand> {
+        let framed = plan.frame.as_ref().filter(|_| batched);
+        let (view, width) = match framed {
+            Some(frame) if rank > 0 => (frame.view(t)?, frame.width()),
+            Some(frame) if is_output => (frame.output_view(t, false)?, 0),
+            _ => (t.detach(), rank),
+        };
+        let split = view.ndim() - width;
+        let mut batch: SmallVec<[isize; 6]> = SmallVec::from_elem(0, plan.batch.len() - split);
+        batch.extend((0..split).map(|d| if view.shape()[d] == 1 { 0 } else { view.strides()[d] }));
+        let core_shape: Shape = view.shape()[split..].into();
+        let cell = view.window(core_shape.clone(), view.strides()[split..].into(), view.offset());
+        // Several axes as one dimension, or memory of another dtype, can't be shown where it lies.
+        let converted = t.dtype().compute() != t.dtype();
+        let flattened = framed.is_some() && rank > 0 && width != 1;
+        let packed = converted
+            || match core {
+                Core::Scalar => false,
+                Core::Slice => !cell.is_contiguous(),
+                Core::View => flattened,
+            };
+        let sizes: SmallVec<[usize; 4]> =
+            if flattened { [core_shape.numel()].into_iter().collect() } else { core_shape.iter().copied().collect() };
+        let logical: Shape = sizes.iter().copied().collect();
+        let strides = if packed || flattened { logical.contiguous_strides() } else { cell.strides().into() };
+        Ok(Operand {
+            data: view.data_ptr(),
+            dtype: t.dtype(),
+            batch,
+            core: cell,
+            sizes,
+            strides: strides.iter().copied().collect(),
+            packed,
+            is_output,
+        })
+    }
+}
+
+struct Cells<'a> {
+    operands: &'a [Option<Operand>],
+    batch: &'a Shape,
+    kernel: CellKernel,
+    attrs: &'a [Attr],
+}
+
+impl Cells<'_> {
+    fn run(&self, range: std::ops::Range<usize>) -> Result<()> {
+        let mut buffers: Vec<Vec<u128>> = self
+            .operands
+            .iter()
+            .map(|o| match o {
+                Some(o) if o.packed => vec![0; (o.core.numel() * o.dtype.compute().size()).div_ceil(16).max(1)],
+                _ => Vec::new(),
+            })
+            .collect();
+        for cell in range {
+            crate::interrupt::check()?;
+            let offsets = self.offsets(cell);
+            let mut args: SmallVec<[CellArg<'_>; 6]> = SmallVec::new();
+            for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
+                let Some(o) = operand else {
+                    args.push(CellArg { data: std::ptr::null_mut(), shape: &[], strides: &[] });
+                    continue;
+                };
+                let mut data = o.data.wrapping_offset(offset * o.dtype.size() as isize);
+                if o.packed {
+                    let slot = buffer.as_mut_ptr().cast::<u8>();
+                    // Outputs too: a body may find in them what a cell before left, and must find something.
+                    // SAFETY: the slot holds the core's elements in the compute dtype.
+                    unsafe { o.transfer(data, slot, true) }
+                    data = slot;
+                }
+                args.push(CellArg { data, shape: &o.sizes, strides: &o.strides });
+            }
+            // SAFETY: every argument is a core of the dtype, rank and layout that the kernel was generated for.
+            unsafe { (self.kernel)(self.attrs, &args)? };
+            for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
+                if let Some(o) = operand
+                    && o.packed
+                    && o.is_output
+                {
+                    let data = o.data.wrapping_offset(offset * o.dtype.size() as isize);
+                    // SAFETY: as for packing.
+                    unsafe { o.transfer(data, buffer.as_mut_ptr().cast(), false) }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn offsets(&self, cell: usize) -> SmallVec<[isize; 6]> {
+        let mut offsets: SmallVec<[isize; 6]> = SmallVec::from_elem(0, self.operands.len());
+        let mut rest = cell;
+        for d in (0..self.batch.len()).rev() {
+            let at = (rest % self.batch[d]) as isize;
+            rest /= self.batch[d];
+            for (offset, operand) in offsets.iter_mut().zip(self.operands) {
+                *offset += operand.as_ref().map_or(0, |o| at * o.batch[d]);
+            }
+        }
+        offsets
+    }
+}
+
+impl Operand {
+    /// Copies a core between its place in memory and a straight buffer of the compute dtype.
+    ///
+    /// # Safety
+    /// `memory` is the first element of a core, `slot` holds as many elements in the compute dtype.
+    unsafe fn transfer(&self, memory: *mut u8, slot: *mut u8, pack: bool) {
+        let straight = self.core.shape().contiguous_strides();
+        let (shape, strides) = (self.core.shape(), self.core.strides());
+        with_dtype!(self.dtype, M => with_dtype!(self.dtype.compute(), S => {
+            // SAFETY: by contract.
+            unsafe {
+                if pack {
+                    minitensor_kernels::copy::<M, S>(shape, memory.cast(), strides, slot.cast(), &straight)
+                } else {
+                    minitensor_kernels::copy::<S, M>(shape, slot.cast(), &straight, memory.cast(), strides)
+                }
+            }
+        }));
+    }
+}

@@ -1,0 +1,215 @@
+//! The one way a call takes: dtypes, shapes, memory, kernel, history.
+
+use minitensor_kernels::Const;
+use smallvec::{SmallVec, smallvec};
+
+use super::call::{Arg, Call, Outputs};
+use super::def::{Arity, Backward, Body, DTypeRule, OpDef, OpRef, Role, ShapeRule};
+use super::dtype_rule::DTypes;
+use super::shape_rule::Bindings;
+use super::{cell, element, record};
+use crate::attr::Attr;
+use crate::autograd::{NoGrad, is_grad_enabled};
+use crate::error::{Error, Result};
+use crate::tensor::{Device, Tensor};
+
+type Flat<'a> = SmallVec<[Option<&'a Tensor>; 4]>;
+type Produced = SmallVec<[Option<Tensor>; 1]>;
+
+/// Calls an op. `attrs` are complete and checked, as [`bind`](super::bind) makes them.
+pub fn dispatch(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Outputs> {
+    let outputs = dispatch_wanted(op, args, attrs, u64::MAX)?;
+    // Neither saved outputs nor those that are changed inputs; an op of variadic outputs declares one for all.
+    let returned = |k: usize| op.outputs.get(k).is_none_or(|o| o.role == Role::Returned);
+    Ok(Outputs(outputs.into_iter().enumerate().filter(|(k, _)| returned(*k)).filter_map(|(_, t)| t).collect()))
+}
+
+/// The same, computing only the outputs whose bit is set; all of them come back, in the definition's order.
+pub(crate) fn dispatch_wanted(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produced> {
+    check_count(op, args.len())?;
+    let dtypes = op.resolve_dtypes(args)?;
+    let device = device(op, args)?;
+    let owned = materialize(op, args, &dtypes, device)?;
+    let inputs: Flat<'_> = args
+        .iter()
+        .zip(&owned)
+        .map(|(arg, own)| match arg {
+            Arg::Tensor(t) => Some(*t),
+            _ => own.as_ref(),
+        })
+        .collect();
+    check_writes(op, &inputs)?;
+    let traced = matches!(op.backward, Backward::Traced);
+    let recording = if is_grad_enabled() && !traced { record::prepare(op, &inputs)? } else { None };
+    let mut outputs = {
+        let _quiet = (!traced && matches!(op.body, Body::Tensor(_) | Body::Dynamic(_))).then(NoGrad::new);
+        compute(op, &inputs, attrs, &dtypes, device, wanted)?
+    };
+    for (k, output) in op.outputs.iter().enumerate() {
+        if let (Role::Mutates(_), Some(t)) = (output.role, &outputs[k]) {
+            t.storage().bump();
+        }
+    }
+    if let Some(recording) = recording {
+        recording.record(op, &inputs, attrs, &mut outputs);
+    } else if !traced {
+        for t in outputs.iter_mut().flatten().filter(|t| t.grad_meta().is_some()) {
+            *t = t.detach();
+        }
+    }
+    Ok(outputs)
+}
+
+/// What the outputs of a call would be, without computing them: tensors on [`Device::Meta`].
+pub fn infer(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Vec<Tensor>> {
+    let _quiet = NoGrad::new();
+    let mut metas = Vec::new();
+    for arg in args {
+        metas.push(match arg {
+            Arg::Tensor(t) => Some(Tensor::empty(t.shape().clone(), t.dtype(), Device::Meta)?),
+            _ => None,
+        });
+    }
+    let args: Vec<Arg<'_>> =
+        args.iter().zip(&metas).map(|(arg, meta)| meta.as_ref().map_or(*arg, Arg::Tensor)).collect();
+    dispatch(op, &args, attrs).map(Outputs::into_vec)
+}
+
+fn check_count(op: &OpDef, got: usize) -> Result<()> {
+    let variadic = op.inputs.last().is_some_and(|i| i.arity == Arity::Variadic);
+    let expected = op.inputs.len();
+    if got == expected || (variadic && got + 1 >= expected) {
+        return Ok(());
+    }
+    let at_least = if variadic { "at least " } else { "" };
+    let expected = if variadic { expected - 1 } else { expected };
+    let names: Vec<_> = op.inputs.iter().map(|i| i.name.as_ref()).collect();
+    Err(Error::type_(format!(
+        "op '{}' takes {at_least}{expected} tensor{} ({}), got {got}",
+        op.name, if expected == 1 { "" } else { "s" }, names.join(", ")
+    )))
+}
+
+fn device(op: &OpDef, args: &[Arg<'_>]) -> Result<Device> {
+    let mut device = None;
+    for (i, arg) in args.iter().enumerate() {
+        match arg {
+            Arg::Tensor(t) if *device.get_or_insert(t.device()) != t.device() => {
+                return Err(Error::runtime(format!(
+                    "op '{}': '{}' is on {}, the inputs before it on {}; bring them to one device with to()",
+                    op.name, op.parameter(i).name, t.device(), device.unwrap_or_default()
+                )));
+            }
+            Arg::None if op.parameter(i).arity == Arity::One => return Err(op.missing(&op.parameter(i).name)),
+            _ => {}
+        }
+    }
+    Ok(device.unwrap_or_default())
+}
+
+/// Numbers as tensors, and tensors of another dtype than the op computes in converted.
+fn materialize(op: &OpDef, args: &[Arg<'_>], dtypes: &DTypes, device: Device) -> Result<SmallVec<[Option<Tensor>; 4]>> {
+    let mut owned = smallvec![None; args.len()];
+    for (i, arg) in args.iter().enumerate() {
+        if let Arg::Number(n) = arg {
+            let dtype = match op.parameter(i).dtype {
+                DTypeRule::Generic(g) => dtypes[g as usize],
+                DTypeRule::Fixed(d) => d,
+                _ => match n {
+                    Const::Bool(_) => crate::DType::Bool,
+                    Const::Int(_) => crate::DType::I64,
+                    Const::Float(_) => crate::DType::F32,
+                },
+            };
+            owned[i] = Some(Tensor::from_number(*n, dtype, device).map_err(|e| {
+                e.context(format!("op '{}', input '{}'", op.name, op.parameter(i).name))
+            })?);
+        }
+    }
+    Ok(owned)
+}
+
+/// Nothing is written where something else is read or written, except that an input may be the very tensor changed.
+fn check_writes(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<()> {
+    if op.inputs.iter().all(|i| !i.mutated) {
+        return Ok(());
+    }
+    for (i, t) in inputs.iter().enumerate().filter_map(|(i, t)| t.filter(|_| op.parameter(i).mutated).map(|t| (i, t))) {
+        let name = &op.parameter(i).name;
+        if !t.storage().is_writable() {
+            return Err(Error::value(format!("op '{}' changes '{name}' in place, but its memory is read-only; copy it first", op.name)));
+        }
+        if t.overlaps_itself() {
+            return Err(Error::value(format!(
+                "op '{}' changes '{name}' in place, but several of its elements share memory (it was expanded); copy it first", op.name
+            )));
+        }
+        for (j, other) in inputs.iter().enumerate().filter_map(|(j, o)| o.map(|o| (j, o))) {
+            let clash = j != i && t.may_overlap(other) && (op.parameter(j).mutated || !t.is_same_window(other));
+            if clash {
+                return Err(Error::value(format!(
+                    "op '{}' changes '{name}' in place while '{}' shares memory with it; clone() one of them",
+                    op.name, op.parameter(j).name
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn compute(
+    op: &OpRef,
+    inputs: &[Option<&Tensor>],
+    attrs: &[Attr],
+    dtypes: &DTypes,
+    device: Device,
+    wanted: u64,
+) -> Result<Produced> {
+    let cast = match op.body {
+        Body::Element(_) | Body::Cell(_) => convert(op, inputs, dtypes)?,
+        _ => SmallVec::new(),
+    };
+    let converted: Flat<'_> = inputs.iter().enumerate().map(|(i, t)| cast.get(i).and_then(Option::as_ref).or(*t)).collect();
+    let plan = match &op.shape {
+        ShapeRule::Core(rule) => Some((cell::Plan::new(op, rule, &converted, attrs)?, rule)),
+        _ => {
+            op.check_predicates(&Bindings::default(), attrs)?;
+            None
+        }
+    };
+    match (&op.body, plan) {
+        (Body::Element(body), _) => element::run(op, body, &converted, attrs, dtypes, device, wanted),
+        (Body::Cell(body), Some((plan, rule))) => cell::run(op, body, &plan, rule, &converted, attrs, dtypes, device),
+        (Body::Cell(_), None) => Err(Error::runtime(format!("op '{}' has a cell body but no shape rule", op.name))),
+        (Body::Tensor(body), plan) => check_shapes(op, body(&Call { op, inputs, attrs })?, plan.map(|p| p.0)),
+        (Body::Dynamic(body), plan) => check_shapes(op, (body.0)(&Call { op, inputs, attrs })?, plan.map(|p| p.0)),
+    }
+}
+
+fn convert(op: &OpDef, inputs: &[Option<&Tensor>], dtypes: &DTypes) -> Result<SmallVec<[Option<Tensor>; 4]>> {
+    let mut cast: SmallVec<[Option<Tensor>; 4]> = SmallVec::new();
+    for (i, t) in inputs.iter().enumerate() {
+        let target = match op.parameter(i).dtype {
+            DTypeRule::Generic(g) => Some(dtypes[g as usize]),
+            _ => None,
+        };
+        cast.push(match (t, target) {
+            (Some(t), Some(target)) if t.dtype() != target => Some(t.cast(target)?),
+            _ => None,
+        });
+    }
+    Ok(cast)
+}
+
+/// A body over whole tensors gives what its `shape` clause, if it has one, promises.
+fn check_shapes(op: &OpDef, outputs: Vec<Tensor>, plan: Option<cell::Plan>) -> Result<Produced> {
+    for (k, (shape, t)) in plan.iter().flat_map(|p| p.outputs.iter()).zip(&outputs).enumerate() {
+        if t.shape() != shape {
+            return Err(Error::runtime(format!(
+                "op '{}' declares shape {shape} for '{}' but its body gives {}: the definition is wrong",
+                op.name, op.outputs[k].name, t.shape()
+            )));
+        }
+    }
+    Ok(outputs.into_iter().map(Some).collect())
+}

@@ -1,0 +1,90 @@
+//! Calls of element bodies: broadcast, allocate, run the loop.
+
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+
+use super::def::{Arity, ElementBody, OpDef, Role};
+use super::dtype_rule::DTypes;
+use super::launch::launch;
+use crate::attr::Attr;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::tensor::{Device, Shape, Tensor};
+
+/// The shape that all inputs broadcast to.
+pub fn broadcast(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<Shape> {
+    let mut shape: Option<Shape> = None;
+    for (i, t) in inputs.iter().enumerate().filter_map(|(i, t)| t.map(|t| (i, t))) {
+        match &shape {
+            None => shape = Some(t.shape().clone()),
+            Some(s) if s == t.shape() => {}
+            Some(s) => {
+                shape = Some(s.broadcast(t.shape()).ok_or_else(|| {
+                    Error::value(format!(
+                        "op '{}': '{}' of shape {} doesn't broadcast with shape {s} of the inputs before it; sizes are \
+                         aligned at the end and must be equal or 1",
+                        op.name, op.parameter(i).name, t.shape()
+                    ))
+                })?)
+            }
+        }
+    }
+    let shape = shape.unwrap_or_default();
+    for (i, t) in inputs.iter().enumerate().filter(|(i, _)| op.parameter(*i).mutated) {
+        if let Some(t) = t
+            && t.shape() != &shape
+        {
+            return Err(Error::value(format!(
+                "op '{}' changes '{}' in place: its shape {} can't hold the result's shape {shape}",
+                op.name, op.parameter(i).name, t.shape()
+            )));
+        }
+    }
+    Ok(shape)
+}
+
+/// Computes the outputs that are wanted (a bit each); the others come back empty.
+pub fn run(
+    op: &OpDef,
+    body: &ElementBody,
+    inputs: &[Option<&Tensor>],
+    attrs: &[Attr],
+    dtypes: &DTypes,
+    device: Device,
+    wanted: u64,
+) -> Result<SmallVec<[Option<Tensor>; 1]>> {
+    let shape = broadcast(op, inputs)?;
+    let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
+    let mut output_dtypes: SmallVec<[DType; 2]> = SmallVec::new();
+    for (k, output) in op.outputs.iter().enumerate() {
+        let dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
+        output_dtypes.push(dtype);
+        outputs.push(match output.role {
+            _ if wanted & (1 << k) == 0 => None,
+            Role::Mutates(i) => inputs[i as usize].map(Tensor::detach),
+            _ => Some(Tensor::empty(shape.clone(), dtype, device)?),
+        });
+    }
+    if device == Device::Meta {
+        return Ok(outputs);
+    }
+    let compute: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
+    let kernel = (body.kernel)(&compute).ok_or_else(|| {
+        Error::type_(format!("op '{}' has no kernel for {}", op.name, compute.iter().map(|d| d.name()).collect::<Vec<_>>().join(" with ")))
+    })?;
+    let attrs = with_presence(op, inputs, attrs);
+    let wanted: SmallVec<[Option<&Tensor>; 2]> = outputs.iter().map(Option::as_ref).collect();
+    launch(kernel, &attrs, &shape, inputs, &wanted, &output_dtypes)?;
+    drop(wanted);
+    Ok(outputs)
+}
+
+/// The kernel is told which optional inputs are there, after the op's own attributes.
+fn with_presence<'a>(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &'a [Attr]) -> Cow<'a, [Attr]> {
+    if op.inputs.iter().all(|i| i.arity != Arity::Optional) {
+        return Cow::Borrowed(attrs);
+    }
+    let optional = op.inputs.iter().zip(inputs).filter(|(i, _)| i.arity == Arity::Optional);
+    attrs.iter().cloned().chain(optional.map(|(_, t)| Attr::Bool(t.is_some()))).collect()
+}

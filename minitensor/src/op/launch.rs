@@ -1,0 +1,259 @@
+//! Runs an element kernel over tensors of any layout: directly where memory lies straight, else in tiles that are
+//! packed into a small buffer, computed there and unpacked again.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use half::{bf16, f16};
+use minitensor_kernels::threads::parallel_for;
+use smallvec::SmallVec;
+
+use super::def::ElementKernel;
+use crate::attr::Attr;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::tensor::{Shape, Tensor};
+
+/// Elements of one tile; tiles of a few operands stay in the first-level cache.
+const TILE: usize = 512;
+/// From this many elements on, more than one thread pays off.
+const GRAIN: usize = 32 * 1024;
+
+/// One operand: an input, an output, or an output nobody wants.
+struct Operand {
+    data: *mut u8,
+    dtype: DType,
+    /// Of the merged iteration space; empty where the elements lie straight.
+    strides: SmallVec<[isize; 6]>,
+    straight: bool,
+    wanted: bool,
+}
+
+// SAFETY: threads write to disjoint ranges of the elements.
+unsafe impl Sync for Operand {}
+
+/// Computes `outputs` from `inputs`, which all broadcast to `shape`. An output that is `None` is computed and thrown away;
+/// `output_dtypes` are those of the outputs.
+pub fn launch(
+    kernel: ElementKernel,
+    attrs: &[Attr],
+    shape: &Shape,
+    inputs: &[Option<&Tensor>],
+    outputs: &[Option<&Tensor>],
+    output_dtypes: &[DType],
+) -> Result<()> {
+    let n = shape.numel();
+    if n == 0 {
+        return Ok(());
+    }
+    let simple = |t: &Option<&Tensor>| {
+        t.is_some_and(|t| t.shape() == shape && t.is_contiguous() && t.dtype().compute() == t.dtype())
+    };
+    if n <= GRAIN && inputs.iter().all(simple) && outputs.iter().all(simple) {
+        let ins: SmallVec<[*const u8; 4]> = inputs.iter().flatten().map(|t| t.data_ptr().cast_const()).collect();
+        let outs: SmallVec<[*mut u8; 4]> = outputs.iter().flatten().map(|t| t.data_ptr()).collect();
+        // SAFETY: every tensor is contiguous, has n elements and the kernel's compute dtype.
+        return unsafe { kernel(attrs, n, &ins, &outs) };
+    }
+    let mut operands: Vec<Operand> = Vec::with_capacity(inputs.len() + outputs.len());
+    for input in inputs {
+        operands.push(input.map_or_else(|| Operand::nothing(DType::F64), |t| Operand::of(t, shape)));
+    }
+    for (output, dtype) in outputs.iter().zip(output_dtypes) {
+        operands.push(output.map_or_else(|| Operand::nothing(*dtype), |t| Operand::of(t, shape)));
+    }
+    let sizes = merge(shape, &mut operands);
+    let space = Space { sizes, operands, inputs: inputs.len(), kernel, attrs };
+    let failure = Mutex::new(None);
+    parallel_for(n, GRAIN, |range| {
+        if let Err(error) = space.run(range) {
+            *failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
+        }
+    });
+    failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err::<(), Error>)
+}
+
+impl Operand {
+    fn of(tensor: &Tensor, shape: &Shape) -> Operand {
+        let view = if tensor.shape() == shape { tensor.detach() } else { tensor.broadcast_view(shape) };
+        Operand {
+            data: tensor.data_ptr(),
+            dtype: tensor.dtype(),
+            strides: view.strides().into(),
+            straight: false,
+            wanted: true,
+        }
+    }
+
+    fn nothing(dtype: DType) -> Operand {
+        Operand { data: std::ptr::null_mut(), dtype, strides: SmallVec::new(), straight: false, wanted: false }
+    }
+
+    /// Whether a tile can be used where it lies.
+    fn is_direct(&self) -> bool {
+        self.straight && self.dtype.compute() == self.dtype
+    }
+}
+
+/// Drops axes of size 1 and joins neighbours that every operand steps through evenly.
+fn merge(shape: &Shape, operands: &mut [Operand]) -> SmallVec<[usize; 6]> {
+    let mut sizes: SmallVec<[usize; 6]> = SmallVec::new();
+    let mut strides: Vec<SmallVec<[isize; 6]>> = vec![SmallVec::new(); operands.len()];
+    for d in 0..shape.len() {
+        if shape[d] == 1 {
+            continue;
+        }
+        let joins = !sizes.is_empty()
+            && operands.iter().zip(&strides).all(|(o, s)| !o.wanted || s.last() == Some(&(o.strides[d] * shape[d] as isize)));
+        if joins {
+            *sizes.last_mut().expect("there is one to join") *= shape[d];
+        } else {
+            sizes.push(shape[d]);
+        }
+        for (operand, s) in operands.iter().zip(&mut strides).filter(|(o, _)| o.wanted) {
+            if joins {
+                s.pop();
+            }
+            s.push(operand.strides[d]);
+        }
+    }
+    for (operand, s) in operands.iter_mut().zip(strides) {
+        operand.straight = operand.wanted && (s.is_empty() || s.as_slice() == [1]);
+        operand.strides = s;
+    }
+    sizes
+}
+
+struct Space<'a> {
+    sizes: SmallVec<[usize; 6]>,
+    operands: Vec<Operand>,
+    inputs: usize,
+    kernel: ElementKernel,
+    attrs: &'a [Attr],
+}
+
+// SAFETY: threads run over disjoint ranges; attributes are only read.
+unsafe impl Sync for Space<'_> {}
+
+impl Space<'_> {
+    fn run(&self, range: Range<usize>) -> Result<()> {
+        let all_direct = self.operands.iter().all(Operand::is_direct);
+        let tile = if all_direct { range.len() } else { TILE };
+        // u128 is the alignment of the largest element.
+        let mut buffer = vec![0u128; if all_direct { 0 } else { TILE * self.operands.len() }];
+        let mut start = range.start;
+        while start < range.end {
+            crate::interrupt::check()?;
+            let n = tile.min(range.end - start);
+            let mut pointers: SmallVec<[*mut u8; 8]> = SmallVec::new();
+            for (k, operand) in self.operands.iter().enumerate() {
+                if operand.is_direct() {
+                    pointers.push(operand.data.wrapping_add(start * operand.dtype.size()));
+                    continue;
+                }
+                let slot = buffer[k * TILE..].as_mut_ptr().cast::<u8>();
+                if k < self.inputs && operand.wanted {
+                    // SAFETY: the range lies within the iteration space, the slot holds TILE elements of any dtype.
+                    unsafe { self.transfer(operand, start, n, slot, true) }
+                }
+                pointers.push(slot);
+            }
+            let ins: SmallVec<[*const u8; 8]> = pointers[..self.inputs].iter().map(|p| p.cast_const()).collect();
+            // SAFETY: every pointer is to n elements of the compute dtype.
+            unsafe { (self.kernel)(self.attrs, n, &ins, &pointers[self.inputs..])? };
+            for (operand, slot) in self.operands.iter().zip(&pointers).skip(self.inputs) {
+                if operand.wanted && !operand.is_direct() {
+                    // SAFETY: as for packing.
+                    unsafe { self.transfer(operand, start, n, *slot, false) }
+                }
+            }
+            start += n;
+        }
+        Ok(())
+    }
+
+    /// Moves elements `start .. start + n` of the iteration space between an operand and a slot, converting.
+    ///
+    /// # Safety
+    /// The range lies in the space; the slot holds `n` elements of the compute dtype.
+    unsafe fn transfer(&self, operand: &Operand, start: usize, n: usize, slot: *mut u8, pack: bool) {
+        let rank = self.sizes.len();
+        let (inner, step) = match rank {
+            0 => (1, 0),
+            _ => (self.sizes[rank - 1], operand.strides[rank - 1]),
+        };
+        let run = transfer_run(operand.dtype, pack);
+        let (size, slot_size) = (operand.dtype.size(), operand.dtype.compute().size());
+        let mut done = 0;
+        while done < n {
+            let at = start + done;
+            let (mut outer, first) = (at / inner, at % inner);
+            let mut offset = first as isize * step;
+            for d in (0..rank.saturating_sub(1)).rev() {
+                offset += (outer % self.sizes[d]) as isize * operand.strides[d];
+                outer /= self.sizes[d];
+            }
+            let count = (inner - first).min(n - done);
+            // SAFETY: offset addresses an element of the operand's window, and so do the next `count` steps.
+            unsafe { run(operand.data.wrapping_offset(offset * size as isize), step, slot.add(done * slot_size), count) }
+            done += count;
+        }
+    }
+}
+
+/// Moves `count` elements between memory with a stride and straight memory.
+type Run = unsafe fn(*mut u8, isize, *mut u8, usize);
+
+fn transfer_run(dtype: DType, pack: bool) -> Run {
+    macro_rules! pick {
+        ($($pattern:pat => $memory:ty, $slot:ty, $to:expr, $from:expr;)*) => {
+            match (dtype, dtype.size()) {
+                $($pattern => if pack {
+                    |m, step, s, n| unsafe { pack_run::<$memory, $slot>(m.cast(), step, s.cast(), n, $to) }
+                } else {
+                    |m, step, s, n| unsafe { unpack_run::<$memory, $slot>(m.cast(), step, s.cast(), n, $from) }
+                },)*
+            }
+        };
+    }
+    pick! {
+        (DType::F16, _) => f16, f32, f16::to_f32, f16::from_f32;
+        (DType::Bf16, _) => bf16, f32, bf16::to_f32, bf16::from_f32;
+        (_, 1) => u8, u8, |v| v, |v| v;
+        (_, 2) => u16, u16, |v| v, |v| v;
+        (_, 4) => u32, u32, |v| v, |v| v;
+        (DType::C64, _) => [u32; 2], [u32; 2], |v| v, |v| v;
+        (_, 8) => u64, u64, |v| v, |v| v;
+        _ => [u64; 2], [u64; 2], |v| v, |v| v;
+    }
+}
+
+/// # Safety
+/// `memory` reaches `count` elements at `step`, `slot` holds as many.
+#[inline(always)]
+unsafe fn pack_run<M: Copy, S: Copy>(memory: *const M, step: isize, slot: *mut S, count: usize, convert: impl Fn(M) -> S) {
+    // SAFETY: by contract.
+    unsafe {
+        match step {
+            0 => {
+                let value = convert(*memory);
+                (0..count).for_each(|i| *slot.add(i) = value);
+            }
+            1 => (0..count).for_each(|i| *slot.add(i) = convert(*memory.add(i))),
+            _ => (0..count).for_each(|i| *slot.add(i) = convert(*memory.offset(i as isize * step))),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`pack_run`].
+#[inline(always)]
+unsafe fn unpack_run<M: Copy, S: Copy>(memory: *mut M, step: isize, slot: *const S, count: usize, convert: impl Fn(S) -> M) {
+    // SAFETY: by contract.
+    unsafe {
+        match step {
+            1 => (0..count).for_each(|i| *memory.add(i) = convert(*slot.add(i))),
+            _ => (0..count).for_each(|i| *memory.offset(i as isize * step) = convert(*slot.add(i))),
+        }
+    }
+}

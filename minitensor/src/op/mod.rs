@@ -1,0 +1,27 @@
+//! Operations: what one is ([`OpDef`]), where they are kept ([`registry`]), and how one is called ([`dispatch`]).
+
+mod bind;
+mod builder;
+mod call;
+mod cell;
+mod custom_op;
+mod def;
+mod dispatch;
+mod dtype_rule;
+mod element;
+mod frame;
+mod launch;
+pub mod names;
+mod record;
+pub mod registry;
+pub(crate) mod shape_rule;
+
+pub use bind::{bind, slots};
+pub use builder::CustomOpBuilder;
+pub use call::{Arg, Call, OpName, Outputs, Value};
+pub use custom_op::{CustomOp, GradientFunction};
+pub use def::*;
+pub use dispatch::{dispatch, infer};
+pub(crate) use dispatch::dispatch_wanted;
+pub(crate) use frame::Frame;
+pub use shape_rule::{Arithmetic, CoreShapes, Dim, Dims, Predicate, Relation};

@@ -1,0 +1,100 @@
+//! Records a call for the gradient.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::def::{Backward, OpDef, OpRef, Role};
+use crate::attr::Attr;
+use crate::autograd::{Edge, GradMeta, Meta, Node, Saved};
+use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+
+type Edges = SmallVec<[Option<Edge>; 2]>;
+
+/// What has to be known before a call runs, so that it can be recorded afterwards.
+pub struct Recording {
+    edges: Edges,
+    /// Copies of inputs that the call overwrites and its gradient needs.
+    before: SmallVec<[Option<Tensor>; 2]>,
+}
+
+/// Where the gradients of the inputs go, if any input needs one. A call that changes a leaf in place is refused here,
+/// before anything has changed.
+pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<Option<Recording>> {
+    let mut edges = Edges::new();
+    for t in inputs {
+        edges.push(t.map(Tensor::edge).transpose().map_err(|e| e.context(format!("op '{}'", op.name)))?.flatten());
+    }
+    if edges.iter().all(Option::is_none) || matches!(op.backward, Backward::NotNeeded) {
+        return Ok(None);
+    }
+    let mut before = SmallVec::new();
+    for (i, t) in inputs.iter().enumerate() {
+        let mutated = op.parameter(i).mutated;
+        if mutated && let (Backward::None(why), Some(_)) = (&op.backward, &edges[i]) {
+            return Err(Error::runtime(format!(
+                "op '{}' would change '{}', which requires a gradient, and {why}; call it under no_grad()", op.name, op.parameter(i).name
+            )));
+        }
+        if mutated && matches!(edges[i], Some(Edge::Leaf(_))) {
+            return Err(Error::runtime(format!(
+                "op '{}' would change '{}' in place, a leaf that requires a gradient; call it under no_grad(), or use the op that \
+                 gives a new tensor", op.name, op.parameter(i).name
+            )));
+        }
+        let copy = t.filter(|_| mutated).map(Tensor::copied).transpose()?;
+        before.push(copy.map(|c| match &edges[i] {
+            Some(Edge::Node(node, index)) => c.with_grad_meta(Some(GradMeta::computed_by(node.clone(), *index, 0))),
+            _ => c,
+        }));
+    }
+    Ok(Some(Recording { edges, before }))
+}
+
+impl Recording {
+    /// Gives the outputs their history: `outputs` are all of the op's, saved ones too.
+    pub fn record(self, op: &OpRef, inputs: &[Option<&Tensor>], attrs: &[Attr], outputs: &mut [Option<Tensor>]) {
+        let metas = inputs.iter().map(|t| t.map(Meta::of)).collect();
+        let returned = outputs.iter().map(|t| t.as_ref().map_or_else(Meta::nothing, Meta::of)).collect();
+        let node = Arc::new(Node::new(op.clone(), attrs, metas, returned, self.edges));
+        let (keep_inputs, keep_outputs) = keeps(op);
+        let mut saved = SmallVec::new();
+        for (i, t) in inputs.iter().enumerate() {
+            let kept = t.filter(|_| keep_inputs(i.min(op.inputs.len() - 1)));
+            saved.push(kept.map(|t| Saved::input(self.before[i].as_ref().unwrap_or(t))));
+        }
+        for (k, t) in outputs.iter().enumerate() {
+            saved.push(t.as_ref().filter(|_| keep_outputs(k)).map(|t| Saved::output(t, k)));
+        }
+        node.save(saved);
+        for (k, slot) in outputs.iter_mut().enumerate() {
+            let Some(t) = slot.take_if(|t| t.dtype().is_differentiable()) else { continue };
+            let version = t.storage().version();
+            *slot = Some(match op.outputs.get(k).map(|o| o.role) {
+                Some(Role::Mutates(i)) => {
+                    if let Some(original) = inputs[i as usize] {
+                        original.grad_meta_or_init().rebase(node.clone(), k, version);
+                    }
+                    t
+                }
+                _ => t.detach().with_grad_meta(Some(GradMeta::computed_by(node.clone(), k, version))),
+            });
+        }
+    }
+}
+
+/// Which inputs and outputs the gradient needs, by position.
+fn keeps(op: &OpDef) -> (impl Fn(usize) -> bool + '_, impl Fn(usize) -> bool + '_) {
+    let inputs = move |i: usize| match &op.backward {
+        Backward::Derived(_) | Backward::Dynamic(_) => true,
+        Backward::Formula(f) => f.saved_inputs.contains(&(i as u8)),
+        _ => false,
+    };
+    let outputs = move |k: usize| match &op.backward {
+        Backward::Dynamic(_) => true,
+        Backward::Formula(f) => f.saved_outputs.contains(&(k as u8)),
+        _ => false,
+    };
+    (inputs, outputs)
+}

@@ -1,0 +1,40 @@
+//! Copies and changes of dtype, without history.
+
+use minitensor_kernels as kernels;
+
+use super::{Device, Tensor};
+use crate::dtype::{DType, Kind};
+use crate::error::Result;
+
+impl Tensor {
+    /// A contiguous copy.
+    pub fn copied(&self) -> Result<Tensor> {
+        self.cast(self.dtype())
+    }
+
+    /// A contiguous copy in another dtype, converted as NumPy's `astype` does.
+    pub fn cast(&self, dtype: DType) -> Result<Tensor> {
+        let out = Tensor::empty(self.shape().clone(), dtype, self.device())?;
+        out.copy_from(self);
+        Ok(out)
+    }
+
+    /// Writes the elements of a tensor of the same shape over its own; the caller counts the change.
+    pub(crate) fn copy_from(&self, source: &Tensor) {
+        debug_assert_eq!(self.shape(), source.shape());
+        if self.device() == Device::Meta || source.device() == Device::Meta {
+            return;
+        }
+        with_dtype!(source.dtype(), A => with_dtype!(self.dtype(), B => {
+            // SAFETY: both windows have this shape and lie in their storages.
+            unsafe {
+                kernels::copy::<A, B>(self.shape(), source.data_ptr().cast(), source.strides(), self.data_ptr().cast(), self.strides())
+            }
+        }));
+    }
+}
+
+/// Whether every value of one dtype is a value of the other.
+pub fn cast_is_lossless(from: DType, to: DType) -> bool {
+    from.promote(to) == to && !(to.kind() == Kind::Float && matches!(from.kind(), Kind::Signed | Kind::Unsigned) && from.size() >= to.size())
+}

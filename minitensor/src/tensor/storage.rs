@@ -1,0 +1,154 @@
+//! [`Storage`]: the memory behind tensors, shared by views.
+
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+use std::any::Any;
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::error::{Error, Result};
+
+/// Where memory lies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Device {
+    /// Main memory.
+    #[default]
+    Cpu,
+    /// Nowhere: a tensor of which only shape and dtype are known, for inference.
+    Meta,
+}
+
+impl Device {
+    /// The device of that name, if this build and this machine have it.
+    pub fn parse(name: &str) -> Result<Device> {
+        match name {
+            "cpu" => Ok(Device::Cpu),
+            "meta" => Ok(Device::Meta),
+            other if other == "cuda" || other.starts_with("cuda:") => Err(Error::runtime(format!(
+                "device '{other}' is not available: this build of minitensor runs on the CPU; use device='cpu'"
+            ))),
+            other => Err(Error::value(format!("unknown device '{other}'; the devices are 'cpu' and 'meta'"))),
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Device::Cpu => "cpu",
+            Device::Meta => "meta",
+        })
+    }
+}
+
+/// A block of memory. Tensors share it; its version counts changes made in place.
+pub struct Storage {
+    data: NonNull<u8>,
+    bytes: usize,
+    owner: Owner,
+    version: AtomicU64,
+}
+
+enum Owner {
+    Allocated,
+    Foreign { _keep: Box<dyn Any + Send + Sync>, writable: bool },
+    Meta,
+}
+
+// SAFETY: the memory is plain numbers; who writes to it while others read is what `version` is for, and in-place
+// operations on memory that another thread uses are the caller's to order, as with NumPy arrays.
+unsafe impl Send for Storage {}
+// SAFETY: as above.
+unsafe impl Sync for Storage {}
+
+/// Every allocation starts at a cache line.
+const ALIGN: usize = 64;
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes that tensors hold at the moment.
+pub fn allocated_bytes() -> usize {
+    ALLOCATED.load(Ordering::Relaxed)
+}
+
+impl Storage {
+    /// Memory with any content.
+    pub fn uninit(bytes: usize) -> Result<Storage> {
+        Storage::allocate(bytes, |layout| {
+            // SAFETY: the layout's size is not zero.
+            unsafe { alloc(layout) }
+        })
+    }
+
+    /// Memory of zeros.
+    pub fn zeroed(bytes: usize) -> Result<Storage> {
+        Storage::allocate(bytes, |layout| {
+            // SAFETY: the layout's size is not zero.
+            unsafe { alloc_zeroed(layout) }
+        })
+    }
+
+    fn allocate(bytes: usize, take: impl FnOnce(Layout) -> *mut u8) -> Result<Storage> {
+        let refuse = || Error::memory(format!("can't allocate {bytes} bytes for a tensor"));
+        let layout = Layout::from_size_align(bytes.max(1), ALIGN).map_err(|_| refuse())?;
+        let data = NonNull::new(take(layout)).ok_or_else(refuse)?;
+        ALLOCATED.fetch_add(bytes, Ordering::Relaxed);
+        Ok(Storage { data, bytes, owner: Owner::Allocated, version: AtomicU64::new(0) })
+    }
+
+    /// No memory at all, only its size.
+    pub fn meta(bytes: usize) -> Storage {
+        Storage { data: NonNull::dangling(), bytes, owner: Owner::Meta, version: AtomicU64::new(0) }
+    }
+
+    /// Somebody else's memory, kept alive by `keep`.
+    ///
+    /// # Safety
+    /// `data` must be valid for `bytes` bytes, for reading and, if `writable`, for writing, as long as `keep` lives,
+    /// and aligned for the elements that will be read from it.
+    pub unsafe fn foreign(data: NonNull<u8>, bytes: usize, writable: bool, keep: Box<dyn Any + Send + Sync>) -> Storage {
+        Storage { data, bytes, owner: Owner::Foreign { _keep: keep, writable }, version: AtomicU64::new(0) }
+    }
+
+    /// The first byte.
+    #[inline]
+    pub fn data(&self) -> *mut u8 {
+        self.data.as_ptr()
+    }
+
+    /// Its size in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Where it lies.
+    #[inline]
+    pub fn device(&self) -> Device {
+        if matches!(self.owner, Owner::Meta) { Device::Meta } else { Device::Cpu }
+    }
+
+    /// Whether it may be changed in place.
+    pub fn is_writable(&self) -> bool {
+        !matches!(self.owner, Owner::Foreign { writable: false, .. })
+    }
+
+    /// How often it was changed in place.
+    #[inline]
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Counts one change in place.
+    pub fn bump(&self) {
+        self.version.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+impl Drop for Storage {
+    fn drop(&mut self) {
+        if let Owner::Allocated = self.owner {
+            ALLOCATED.fetch_sub(self.bytes, Ordering::Relaxed);
+            // SAFETY: allocated in `allocate` with this very layout.
+            unsafe { dealloc(self.data.as_ptr(), Layout::from_size_align_unchecked(self.bytes.max(1), ALIGN)) }
+        }
+    }
+}
