@@ -2,6 +2,8 @@
 
 use std::any::TypeId;
 
+use smallvec::SmallVec;
+
 use crate::cast::Cast;
 use crate::simd::clones;
 use crate::threads::parallel_for;
@@ -18,6 +20,9 @@ struct Dim {
     src: isize,
     dst: isize,
 }
+
+/// All of them, the outermost first.
+type Dims = SmallVec<[Dim; 6]>;
 
 impl Dim {
     const ONE: Dim = Dim { n: 1, src: 0, dst: 0 };
@@ -82,8 +87,8 @@ unsafe fn simplify<A, B>(
     src_strides: &[isize],
     mut dst: *mut B,
     dst_strides: &[isize],
-) -> (Vec<Dim>, *const A, *mut B) {
-    let mut dims = Vec::with_capacity(shape.len());
+) -> (Dims, *const A, *mut B) {
+    let mut dims = Dims::new();
     for ((&n, &src_stride), &dst_stride) in shape.iter().zip(src_strides).zip(dst_strides) {
         let mut dim = Dim { n, src: src_stride, dst: dst_stride };
         if dim.dst < 0 {
@@ -100,7 +105,7 @@ unsafe fn simplify<A, B>(
             dims.push(dim);
         }
     }
-    dims.sort_by_key(|dim| std::cmp::Reverse((dim.dst, dim.src.unsigned_abs())));
+    dims.sort_unstable_by_key(|dim| std::cmp::Reverse((dim.dst, dim.src.unsigned_abs())));
     dims.dedup_by(|inner, outer| {
         let merge = outer.continues(inner);
         if merge {

@@ -4,14 +4,16 @@ use num_complex::Complex;
 
 use crate::cast::Cast;
 use crate::copy::copy;
-use crate::scalar::{Machine, Num};
+use crate::scalar::{Element, Machine, Num};
 use crate::simd::clones;
-use crate::threads::{install, num_threads, parallel_for};
+use crate::threads::parallel_for;
 
 /// Up to so many multiplications, a plain loop has finished before anything cleverer has begun.
 const SMALL: usize = 512;
-/// From so many multiplications on, threads pay.
-const LARGE: usize = 1 << 20;
+/// So many multiplications are worth a thread's while.
+const GRAIN: usize = 1 << 21;
+/// Rows that a thread takes at least: each packs all of `b` for them.
+const ROWS: usize = 64;
 /// Rows of `b` that stay in cache while all of `a` passes by.
 const DEPTH: usize = 64;
 
@@ -46,6 +48,10 @@ impl<T: Machine> View<T> {
 
     fn at(self, row: usize, column: usize) -> *mut T {
         self.start.wrapping_offset(row as isize * self.rows + column as isize * self.columns)
+    }
+
+    fn below(&self, row: usize) -> Self {
+        View { start: self.at(row, 0), ..*self }
     }
 
     /// A matrix of `columns` columns that lies in `memory` row by row.
@@ -107,29 +113,26 @@ pub unsafe fn matmul<T: Gemm>(
     }
 }
 
-/// Floats and complex numbers go to the crate of the same name.
+/// Floats and complex numbers go to the crate of the same name, each thread with rows of its own.
 macro_rules! by_gemm {
     ($($t:ty)*) => {$(
         impl Gemm for $t {
             unsafe fn multiply(m: usize, n: usize, k: usize, a: View<Self>, b: View<Self>, c: View<Self>) {
-                let run = move |parallelism| {
-                    // Whole views, where a closure would take their pointers alone, which aren't `Send`.
-                    let (View { .. }, View { .. }, View { .. }) = (&a, &b, &c);
-                    let (zero, one) = (<$t as crate::Element>::zero(), <$t as crate::Element>::one());
-                    // SAFETY: the caller's promise; `c` is only written.
+                if n > m {
+                    // SAFETY: cᵀ = bᵀ aᵀ, which has more rows to share out.
+                    return unsafe { Self::multiply(n, m, k, b.transposed(), a.transposed(), c.transposed()) };
+                }
+                let (zero, one) = (<$t>::zero(), <$t>::one());
+                parallel_for(m, (GRAIN / n.saturating_mul(k)).max(ROWS), |rows| {
+                    let (a, b, c) = (a.below(rows.start), &b, c.below(rows.start));
+                    // SAFETY: the caller's promise; `c` is only written, and these rows by nobody else.
                     unsafe {
                         gemm::gemm(
-                            m, n, k, c.start, c.columns, c.rows, false, a.start, a.columns, a.rows, b.start,
-                            b.columns, b.rows, zero, one, false, false, false, parallelism,
+                            rows.len(), n, k, c.start, c.columns, c.rows, false, a.start, a.columns, a.rows, b.start,
+                            b.columns, b.rows, zero, one, false, false, false, gemm::Parallelism::None,
                         )
                     }
-                };
-                let threads = num_threads();
-                if threads > 1 && m.saturating_mul(n).saturating_mul(k) >= LARGE {
-                    install(move || run(gemm::Parallelism::Rayon(threads)))
-                } else {
-                    run(gemm::Parallelism::None)
-                }
+                });
             }
         }
     )*};
@@ -175,7 +178,7 @@ unsafe fn multiply_by_loop<T: Gemm>(m: usize, n: usize, k: usize, a: View<T>, b:
             rows.copy_to(c, m, n)
         };
     }
-    parallel_for(m, (LARGE / n.saturating_mul(k)).max(1), |rows| {
+    parallel_for(m, (GRAIN / n.saturating_mul(k)).max(1), |rows| {
         for i in rows.clone() {
             // SAFETY: row i of c, n contiguous elements that no other call touches.
             unsafe { std::slice::from_raw_parts_mut(c.at(i, 0), n) }.fill(T::zero());

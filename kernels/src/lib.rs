@@ -1,8 +1,8 @@
 //! Loops over slices: what a body computes with, and what drives it over memory.
 //!
-//! The algebra of [`Element`] and its subtraits is implemented by machine numbers and by [`Dual`]; [`map()`], [`rows`], [`copy()`] and
-//! [`matmul`] run it over contiguous or strided memory, vectorized for the CPU at hand ([`simd`]) and, where that
-//! pays, on several threads ([`threads`]). Nothing here knows what a tensor is.
+//! The algebra of [`Element`] and its subtraits is implemented by machine numbers and by [`Dual`]; [`map()`],
+//! [`rows`], [`copy()`] and [`matmul`] run it over contiguous or strided memory, vectorized for the CPU at hand
+//! ([`simd`]) and, where that pays, on several threads ([`threads`]). Nothing here knows what a tensor is.
 
 #![warn(missing_docs)]
 

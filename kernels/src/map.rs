@@ -51,52 +51,55 @@ pub trait Store: Sized {
 pub unsafe fn map<M: Map>(m: &M, n: usize, ins: &[*const u8], outs: &[*mut u8]) {
     debug_assert_eq!(ins.len(), M::In::SIZES.len(), "inputs of a map");
     debug_assert_eq!(outs.len(), M::Out::SIZES.len(), "outputs of a map");
-    let in_place = ins.iter().any(|input| outs.iter().any(|output| std::ptr::eq(*input, *output)));
-    if n == 0 {
-    } else if in_place {
-        // SAFETY: the caller's promise.
-        unsafe { map_in_place(m, n, ins, outs) }
-    } else {
-        // SAFETY: the caller's promise; no input is an output, so none overlap.
-        unsafe { M::Out::run(m, n, M::In::pointers(ins), outs) }
+    let in_place = ins.iter().filter(|input| outs.contains(&input.cast_mut())).count();
+    // SAFETY: the caller's promise; where no input is an output, none overlap.
+    unsafe {
+        match in_place {
+            _ if n == 0 => {}
+            0 => M::Out::run(m, n, M::In::pointers(ins), outs),
+            1 | 2 => map_in_place::<M, 2>(m, n, ins, outs),
+            _ => map_in_place::<M, 12>(m, n, ins, outs),
+        }
     }
 }
 
 /// Bytes of one input that are put aside at a time.
-const BLOCK: usize = 4096;
+const BLOCK: usize = 2048;
 
 /// An aligned place for a block of one input.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
 struct Block(#[allow(dead_code)] [MaybeUninit<u8>; BLOCK]);
 
-/// Inputs that are outputs too are put aside block by block, so that the one loop may assume that nothing overlaps:
-/// only then does it vectorize. The blocks stay in L1.
+/// Inputs that are outputs too, of which there are at most `N`, are put aside block by block, so that the one loop
+/// may assume that nothing overlaps: only then does it vectorize. The blocks stay in L1.
 ///
 /// # Safety
 /// As for [`map`].
 #[inline(never)]
-unsafe fn map_in_place<M: Map>(m: &M, n: usize, ins: &[*const u8], outs: &[*mut u8]) {
-    let mut aside = [const { Block([MaybeUninit::uninit(); BLOCK]) }; 12];
+unsafe fn map_in_place<M: Map, const N: usize>(m: &M, n: usize, ins: &[*const u8], outs: &[*mut u8]) {
+    let mut aside = [const { Block([MaybeUninit::uninit(); BLOCK]) }; N];
     let mut block_ins = [std::ptr::null(); 12];
     let mut block_outs = [std::ptr::null_mut(); 8];
     let widest = M::In::SIZES.iter().copied().max().unwrap_or(1);
     let step = BLOCK / widest;
     for start in (0..n).step_by(step) {
         let length = step.min(n - start);
-        for (k, (&input, size)) in ins.iter().zip(M::In::SIZES).enumerate() {
+        let mut free = aside.iter_mut();
+        for ((&input, size), block_in) in ins.iter().zip(M::In::SIZES).zip(&mut block_ins) {
             // SAFETY: start < n.
-            block_ins[k] = unsafe { input.add(start * size) };
+            *block_in = unsafe { input.add(start * size) };
             if outs.contains(&input.cast_mut()) {
-                let block = (&raw mut aside[k]).cast::<u8>();
-                // SAFETY: `length` elements are within the input and, by the choice of `step`, within a block.
-                unsafe { block.copy_from_nonoverlapping(block_ins[k], length * size) };
-                block_ins[k] = block;
+                let block = free.next().map_or(std::ptr::null_mut(), |block| (&raw mut *block).cast::<u8>());
+                // SAFETY: there are as many blocks as such inputs; `length` elements are within the input and, by
+                // the choice of `step`, within a block.
+                unsafe { block.copy_from_nonoverlapping(*block_in, length * size) };
+                *block_in = block;
             }
         }
-        for (k, (&output, size)) in outs.iter().zip(M::Out::SIZES).enumerate() {
+        for ((&output, size), block_out) in outs.iter().zip(M::Out::SIZES).zip(&mut block_outs) {
             // SAFETY: start < n.
-            block_outs[k] = unsafe { output.add(start * size) };
+            *block_out = unsafe { output.add(start * size) };
         }
         let pointers = M::In::pointers(&block_ins[..ins.len()]);
         // SAFETY: what overlapped has been put aside.

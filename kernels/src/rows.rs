@@ -1,6 +1,6 @@
 //! Reductions of one contiguous row, for cell bodies.
 //!
-//! Every reduction keeps [`LANES`] partial results that a vector register holds side by side, and adds the results of
+//! Every reduction keeps 32 partial results that a vector register holds side by side, and adds the results of
 //! blocks up pairwise: that is fast and more exact than adding in order, and the same bits at every
 //! [level](crate::simd::Level).
 
@@ -39,22 +39,26 @@ clones! {
 
 /// One block of [`reduce`].
 #[inline(always)]
-fn lanes<U: Copy>(
-    start: usize,
-    n: usize,
-    identity: U,
-    value: impl Fn(usize) -> U,
-    combine: impl Fn(U, U) -> U,
-) -> U {
+fn lanes<U: Copy>(start: usize, n: usize, identity: U, value: impl Fn(usize) -> U, combine: impl Fn(U, U) -> U) -> U {
     let mut lanes = [identity; LANES];
-    let whole = n - n % LANES;
-    for i in (start..start + whole).step_by(LANES) {
+    let rest = n % LANES;
+    let end = start + n - rest;
+    let mut i = start;
+    while i < end {
         for (l, lane) in lanes.iter_mut().enumerate() {
             *lane = combine(*lane, value(i + l));
         }
+        i += LANES;
     }
-    for (l, lane) in lanes[..n - whole].iter_mut().enumerate() {
-        *lane = combine(*lane, value(start + whole + l));
+    if rest > 0 {
+        // Apart from the lanes, which an index known only at run time would drive out of the registers.
+        let mut last = [identity; LANES];
+        for (l, lane) in last[..rest].iter_mut().enumerate() {
+            *lane = value(end + l);
+        }
+        for (lane, last) in lanes.iter_mut().zip(last) {
+            *lane = combine(*lane, last);
+        }
     }
     let mut width = LANES;
     while width > 1 {
@@ -127,7 +131,17 @@ pub fn argmin<T: Machine + Real>(row: &[T]) -> Option<usize> {
 /// Two plain passes: finding the extremum vectorizes, which carrying its index along doesn't.
 fn position<T: Machine + Real>(row: &[T], extremum: T) -> Option<usize> {
     match extremum.isnan() {
-        true => row.iter().position(|x| x.isnan()),
-        false => row.iter().position(|&x| x == extremum),
+        true => position_by(row, |x| x.isnan()),
+        false => position_by(row, |x| x == extremum),
+    }
+}
+
+clones! {
+    /// The first element that is `wanted`: blocks are searched without leaving early, which vectorizes.
+    <[T, F]> fn position_by(row: &[T], wanted: F) -> Option<usize> where [T: Machine, F: Fn(T) -> bool] {
+        let found = |block: &[T]| block.iter().fold(false, |found, &x| found | wanted(x));
+        let block = row.chunks(LANES * 8).position(found)?;
+        let start = block * LANES * 8;
+        row[start..].iter().position(|&x| wanted(x)).map(|i| start + i)
     }
 }

@@ -65,13 +65,7 @@ pub trait Element: Copy {
 
 /// Numbers. Integer arithmetic wraps. `-x` in a body is [`Num::negative`], which unsigned integers have too.
 pub trait Num:
-    Element
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + AddAssign
-    + SubAssign
-    + MulAssign
+    Element + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + AddAssign + SubAssign + MulAssign
 {
     /// `-self`; wraps for integers.
     fn negative(self) -> Self;

@@ -1,6 +1,6 @@
 //! Loops compiled once per level of the instruction set, and the choice among them.
 //!
-//! A plain scalar loop vectorizes when its body is branch-free; [`clones!`] compiles it for each [`Level`]. Rust
+//! A plain scalar loop vectorizes when its body is branch-free; `clones!` compiles it for each [`Level`]. Rust
 //! neither reorders nor contracts floating-point arithmetic, so every level computes the same bits.
 
 use std::sync::atomic::{AtomicU8, Ordering};

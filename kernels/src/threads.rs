@@ -25,7 +25,9 @@ pub fn num_threads() -> usize {
         0 => {
             let available = std::thread::available_parallelism().map_or(1, usize::from);
             // Whoever sets it meanwhile wins.
-            REQUESTED.compare_exchange(0, available, Ordering::Relaxed, Ordering::Relaxed).map_or_else(|set| set, |_| available)
+            REQUESTED
+                .compare_exchange(0, available, Ordering::Relaxed, Ordering::Relaxed)
+                .map_or_else(|set| set, |_| available)
         }
         requested => requested,
     }
@@ -56,14 +58,6 @@ pub fn parallel_for(n: usize, grain: usize, f: impl Fn(Range<usize>) + Sync) {
     match pool().filter(|_| helpers > 0) {
         None => (0..chunks).for_each(chunk),
         Some(pool) => run(&pool, helpers, chunks, &chunk),
-    }
-}
-
-/// Runs `f` on a thread of the pool, so that rayon's own constructs inside it use the pool's threads.
-pub(crate) fn install<R: Send>(f: impl FnOnce() -> R + Send) -> R {
-    match pool() {
-        Some(pool) => pool.install(f),
-        None => f(),
     }
 }
 

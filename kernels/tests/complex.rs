@@ -8,6 +8,7 @@ const NAN: f64 = f64::NAN;
 
 type C = Complex<f64>;
 type Function = fn(C) -> C;
+type Real = fn(f64) -> f64;
 
 fn c(re: f64, im: f64) -> C {
     Complex::new(re, im)
@@ -42,7 +43,7 @@ fn functions_undo_their_inverses_in_every_quadrant() {
 
 #[test]
 fn on_the_real_line_they_are_the_real_functions() {
-    let functions: [(&str, Function, fn(f64) -> f64); 14] = [
+    let functions: [(&str, Function, Real); 14] = [
         ("exp", Field::exp, f64::exp),
         ("expm1", Field::expm1, f64::exp_m1),
         ("log", Field::log, f64::ln),

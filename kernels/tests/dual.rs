@@ -272,7 +272,8 @@ fn ratios_stay_finite_at_infinity_and_the_origin() {
 #[test]
 fn complex_functions_have_complex_derivatives() {
     let z = Complex::new(0.6, -0.8);
-    let cases: [(&str, fn(Dual<Complex<f64>>) -> Dual<Complex<f64>>); 8] = [
+    type Function = fn(Dual<Complex<f64>>) -> Dual<Complex<f64>>;
+    let cases: [(&str, Function); 8] = [
         ("exp", Field::exp),
         ("log", Field::log),
         ("sqrt", Field::sqrt),

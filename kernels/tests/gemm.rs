@@ -5,9 +5,11 @@ mod lcg;
 use lcg::Lcg;
 use minitensor_kernels::{Complex, Gemm, matmul};
 
+/// The strides of a matrix of so many rows and columns.
+type Layout = fn(usize, usize) -> (isize, isize);
+
 /// Row-major, column-major, and with gaps.
-const LAYOUTS: [fn(usize, usize) -> (isize, isize); 3] =
-    [|_, n| (n as isize, 1), |m, _| (1, m as isize), |_, n| (2 * n as isize + 1, 2)];
+const LAYOUTS: [Layout; 3] = [|_, n| (n as isize, 1), |m, _| (1, m as isize), |_, n| (2 * n as isize + 1, 2)];
 
 fn check<T: Gemm>(random: &mut Lcg, (m, n, k): (usize, usize, usize), element: fn(u64) -> T) {
     let mut matrix = |rows: usize, columns: usize| -> Vec<T> {
@@ -49,7 +51,9 @@ fn small(x: u64) -> i8 {
 #[test]
 fn products_agree_with_nested_loops_at_every_size_type_and_layout() {
     let mut random = Lcg(9);
-    for size in [(0, 3, 2), (3, 0, 2), (3, 2, 0), (20, 30, 0), (1, 1, 1), (3, 5, 2), (8, 8, 8), (9, 11, 70), (33, 17, 129)] {
+    for size in
+        [(0, 3, 2), (3, 0, 2), (3, 2, 0), (20, 30, 0), (1, 1, 1), (3, 5, 2), (8, 8, 8), (9, 11, 70), (33, 17, 129)]
+    {
         check::<f32>(&mut random, size, |x| small(x) as f32);
         check::<f64>(&mut random, size, |x| small(x) as f64);
         check::<Complex<f32>>(&mut random, size, |x| Complex::new(small(x) as f32, small(x >> 9) as f32));

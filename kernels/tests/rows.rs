@@ -3,9 +3,9 @@
 mod lcg;
 
 use lcg::Lcg;
+use minitensor_kernels::Complex;
 use minitensor_kernels::rows::{argmax, argmin, dot, max, min, prod, sum, sum_map};
 use minitensor_kernels::simd::{Level, set_level};
-use minitensor_kernels::Complex;
 
 const LENGTHS: [usize; 12] = [0, 1, 2, 31, 32, 33, 100, 4095, 4096, 4097, 12_288, 100_003];
 

@@ -9,14 +9,48 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{BinOp, Block, Expr, FnArg, Ident, ItemFn, Pat, Stmt, Type, UnOp, parse_quote};
 
-use crate::ast::{AttrKind, Elem, Op, Returns, Role};
+use crate::ast::{AttrKind, Elem, Gradient, Level, Op, Returns, Role};
 use crate::body::{DATA_METHODS, RUST_METHODS, Scopes, Value, branch_mistakes, fraction, is_compound};
 use crate::diag::{Diag, Message, error, messages};
 
 mod branch;
+pub mod formula;
+
+/// What of an op is rewritten before it is expanded.
+pub struct Lowered {
+    pub function: ItemFn,
+    pub formula: Option<formula::Lowered>,
+}
+
+/// The function as its level wants it, and the backward formula.
+pub fn op(op: &Op, rt: &TokenStream, diag: &mut Diag) -> Lowered {
+    let function = match op.level {
+        Level::Element => element(op, rt, diag),
+        Level::Cell => bounded(op, rt),
+        Level::Tensor => op.function.clone(),
+    };
+    let formula = match &op.gradient {
+        Gradient::Formula(formula) => Some(formula::lower(op, formula, diag)),
+        _ => None,
+    };
+    Lowered { function, formula }
+}
+
+/// A cell body stays as it is, over types that memory holds.
+fn bounded(op: &Op, rt: &TokenStream) -> ItemFn {
+    let mut function = op.function.clone();
+    for param in function.sig.generics.type_params_mut() {
+        let Some(generic) = op.generics.iter().find(|g| g.ident == param.ident) else { continue };
+        param.bounds.push(parse_quote!(#rt::Machine));
+        if generic.bound.ordered {
+            param.bounds.push(parse_quote!(::core::cmp::PartialOrd));
+        }
+    }
+    function
+}
 
 /// The function with its body lowered, and its `f64` attributes as elements.
-pub fn element(op: &Op, rt: &TokenStream, diag: &mut Diag) -> ItemFn {
+fn element(op: &Op, rt: &TokenStream, diag: &mut Diag) -> ItemFn {
     // A `let mut acc = 0.0` is static until something assigns data to it, which may come later: found out by trying.
     let mut promoted = BTreeSet::new();
     loop {
@@ -35,7 +69,7 @@ pub fn element(op: &Op, rt: &TokenStream, diag: &mut Diag) -> ItemFn {
 }
 
 /// `f64` parameters become elements of the first dtype variable.
-pub fn uniforms(op: &Op, function: &mut ItemFn) {
+fn uniforms(op: &Op, function: &mut ItemFn) {
     let Some(variable) = op.generics.first().map(|g| &g.ident) else { return };
     for arg in &mut function.sig.inputs {
         let FnArg::Typed(arg) = arg else { continue };

@@ -12,16 +12,17 @@ extern crate self as minitensor;
 #[macro_use]
 mod macros;
 
+#[doc(hidden)]
+#[path = "rt.rs"]
+#[allow(missing_docs)]
+pub mod __rt;
 pub mod attr;
 pub mod autograd;
 pub mod dtype;
 pub mod error;
 pub mod interrupt;
 pub mod op;
-#[doc(hidden)]
-#[path = "rt.rs"]
-#[allow(missing_docs)]
-pub mod __rt;
+pub mod random;
 pub mod tensor;
 
 pub use attr::{Attr, AttrEnum, AttrKind};

@@ -23,8 +23,8 @@ macro_rules! with_dtype {
 macro_rules! impl_custom_op {
     ($op:ident, $def:ident) => {
         const _: () = {
-            use $crate::__rt as rt;
             use rt::CustomOp as _;
+            use $crate::__rt as rt;
             static OP: rt::OpRef = rt::OpRef::Static(&$def);
 
             impl rt::CustomOp for $op {

@@ -3,9 +3,7 @@
 pub use std::borrow::Cow;
 
 pub use inventory;
-pub use minitensor_kernels::{
-    Const, Dual, Element, Field, Float, Int, Machine, Map, Mask, Num, Real, lit, map,
-};
+pub use minitensor_kernels::{Const, Dual, Element, Field, Float, Int, Machine, Map, Mask, Num, Real, lit, map};
 pub use ndarray;
 
 pub use crate::attr::{Attr, AttrEnum, AttrKind, FromAttr};
@@ -82,7 +80,11 @@ pub fn uniform<T: Machine>(attrs: &[Attr], index: usize, name: &str) -> Result<T
     let value: f64 = attr(attrs, index)?;
     let element = T::constant(Const::Float(value));
     let is_float = T::constant(Const::Float(0.5)) != T::zero() && T::constant(Const::Float(0.5)) != T::one();
-    if !is_float && (value.is_nan() || (value.is_finite() && T::constant(Const::Int(value as i128)) != element) || value.fract() != 0.0 && value.is_finite()) {
+    if !is_float
+        && (value.is_nan()
+            || (value.is_finite() && T::constant(Const::Int(value as i128)) != element)
+            || value.fract() != 0.0 && value.is_finite())
+    {
         return Err(lossy(value, name));
     }
     Ok(element)
@@ -90,7 +92,9 @@ pub fn uniform<T: Machine>(attrs: &[Attr], index: usize, name: &str) -> Result<T
 
 #[cold]
 fn lossy(value: f64, name: &str) -> Error {
-    Error::value(format!("attribute '{name}' = {value} is no value of the integer dtype of the inputs; give a whole number, or floats"))
+    Error::value(format!(
+        "attribute '{name}' = {value} is no value of the integer dtype of the inputs; give a whole number, or floats"
+    ))
 }
 
 /// Whether an optional input of a cell is absent.

@@ -8,8 +8,8 @@ use super::node::{Meta, Node};
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::{Frame, OpDef, Role, ShapeRule};
 use crate::op::shape_rule::Bindings;
+use crate::op::{Frame, OpDef, Role, ShapeRule};
 use crate::tensor::Tensor;
 
 /// The call of a gradient: cotangents, saved tensors, attributes, all by position.
@@ -212,7 +212,9 @@ pub(crate) fn fit(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
         && (extra..grad.ndim()).all(|d| stretched(&d) || grad.shape()[d] == meta.shape[d - extra]);
     if !fits {
         return Err(Error::runtime(format!(
-            "the gradient of op '{op}' has shape {} where its input has {}: its backward is wrong", grad.shape(), meta.shape
+            "the gradient of op '{op}' has shape {} where its input has {}: its backward is wrong",
+            grad.shape(),
+            meta.shape
         )));
     }
     let axes: Vec<i64> = (0..grad.ndim()).filter(stretched).map(|d| d as i64).collect();

@@ -203,7 +203,10 @@ fn run_hooks(hooks: Vec<super::Hook>, grad: Tensor) -> Result<Tensor> {
         match replaced {
             Some(new) if new.shape() != grad.shape() || new.dtype() != grad.dtype() => Err(Error::value(format!(
                 "a hook gave a gradient of shape {} and dtype {} in place of {} and {}",
-                new.shape(), new.dtype(), grad.shape(), grad.dtype()
+                new.shape(),
+                new.dtype(),
+                grad.shape(),
+                grad.dtype()
             ))),
             Some(new) => Ok(new),
             None => Ok(grad),
@@ -214,13 +217,16 @@ fn run_hooks(hooks: Vec<super::Hook>, grad: Tensor) -> Result<Tensor> {
 fn first_cotangent(output: &Tensor, given: Option<&Tensor>) -> Result<Tensor> {
     match given {
         Some(g) if g.shape() != output.shape() => Err(Error::value(format!(
-            "backward: the gradient has shape {}, the tensor {}; they must be equal", g.shape(), output.shape()
+            "backward: the gradient has shape {}, the tensor {}; they must be equal",
+            g.shape(),
+            output.shape()
         ))),
         Some(g) => fit(g.clone(), &Meta::of(output), "backward"),
         None if output.numel() == 1 => Tensor::ones(output.shape().clone(), output.dtype(), output.device()),
         None => Err(Error::runtime(format!(
             "backward() without a gradient needs a tensor of one element, this one has shape {}; reduce it (sum, mean) or pass \
-             gradient=", output.shape()
+             gradient=",
+            output.shape()
         ))),
     }
 }
@@ -256,12 +262,16 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
     {
         return Err(Error::runtime(format!(
             "op '{}' has no gradient for its input '{}' (declared none); detach() it if none is wanted",
-            op.name, op.parameter(*i as usize).name
+            op.name,
+            op.parameter(*i as usize).name
         )));
     }
     if grads.len() != node.edges.len() && !grads.is_empty() {
         return Err(Error::runtime(format!(
-            "the gradient of op '{}' gives {} tensors for {} inputs: its backward is wrong", op.name, grads.len(), node.edges.len()
+            "the gradient of op '{}' gives {} tensors for {} inputs: its backward is wrong",
+            op.name,
+            grads.len(),
+            node.edges.len()
         )));
     }
     grads.into_iter().enumerate().map(|(i, g)| match g {

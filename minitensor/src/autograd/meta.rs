@@ -84,7 +84,9 @@ impl Tensor {
             )));
         }
         if !requires_grad && !self.is_leaf() {
-            return Err(Error::runtime("only a leaf can stop requiring a gradient; use detach() for a tensor apart from its history"));
+            return Err(Error::runtime(
+                "only a leaf can stop requiring a gradient; use detach() for a tensor apart from its history",
+            ));
         }
         if requires_grad || self.grad_meta().is_some() {
             self.grad_meta_or_init().requires_grad.store(requires_grad, Ordering::Release);
@@ -115,7 +117,10 @@ impl Tensor {
         {
             return Err(Error::value(format!(
                 "a gradient has its tensor's shape and dtype: expected {} {}, got {} {}",
-                self.shape(), self.dtype(), g.shape(), g.dtype()
+                self.shape(),
+                self.dtype(),
+                g.shape(),
+                g.dtype()
             )));
         }
         if grad.is_some() || self.grad_meta().is_some() {
@@ -153,7 +158,10 @@ impl Tensor {
     /// Keeps the gradient of a tensor that is no leaf, too.
     pub fn retain_grad(&self) -> Result<()> {
         if self.is_leaf() {
-            return self.requires_grad().then_some(()).ok_or_else(|| Error::runtime("can't retain the gradient of a tensor that doesn't require one"));
+            return self
+                .requires_grad()
+                .then_some(())
+                .ok_or_else(|| Error::runtime("can't retain the gradient of a tensor that doesn't require one"));
         }
         let meta = Arc::downgrade(self.grad_meta_or_init());
         let keep = move |g: &Tensor| {

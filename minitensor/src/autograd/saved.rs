@@ -30,7 +30,8 @@ impl Saved {
             return Err(Error::runtime(format!(
                 "op '{}': '{what}', which its gradient needs, was changed in place after the forward pass (version {version}, \
                  expected {}); clone() it before the change, or change it out of place",
-                node.op().name, self.version
+                node.op().name,
+                self.version
             )));
         }
         Ok(match self.output {

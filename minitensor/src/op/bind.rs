@@ -37,8 +37,10 @@ impl OpDef {
             (kind, value) if kind.admits(&value) => Ok(value),
             (kind, value) => {
                 let optional = if attr.optional { " or None" } else { "" };
-                let message = format!("op '{}': attribute '{}' takes {kind}{optional}, got {value}", self.name, attr.name);
-                let known = matches!((kind, &value), (AttrKind::Enum(_), Attr::Str(_)) | (AttrKind::Size, Attr::Int(_)));
+                let message =
+                    format!("op '{}': attribute '{}' takes {kind}{optional}, got {value}", self.name, attr.name);
+                let known =
+                    matches!((kind, &value), (AttrKind::Enum(_), Attr::Str(_)) | (AttrKind::Size, Attr::Int(_)));
                 Err(if known { Error::value(message) } else { Error::type_(message) })
             }
         }
@@ -62,7 +64,9 @@ pub fn slots(op: &OpDef, positional: usize, keywords: &[&str]) -> Result<SmallVe
     let count = op.inputs.len() + op.attrs.len();
     if positional > count {
         return Err(Error::type_(format!(
-            "op '{}' takes {count} arguments, got {positional}; call it as {}", op.name, op.signature()
+            "op '{}' takes {count} arguments, got {positional}; call it as {}",
+            op.name,
+            op.signature()
         )));
     }
     let mut slots: SmallVec<[Option<usize>; 8]> = smallvec![None; count];
@@ -89,9 +93,7 @@ pub type Bound<'a> = (SmallVec<[Arg<'a>; 4]>, SmallVec<[Attr; 4]>);
 pub fn bind<'a>(op: &OpDef, args: &[Value<'a>], keywords: &[(&str, Value<'a>)]) -> Result<Bound<'a>> {
     let names: SmallVec<[&str; 4]> = keywords.iter().map(|(name, _)| *name).collect();
     let slots = slots(op, args.len(), &names)?;
-    let value = |slot: Option<usize>| {
-        slot.map(|i| args.get(i).unwrap_or_else(|| &keywords[i - args.len()].1))
-    };
+    let value = |slot: Option<usize>| slot.map(|i| args.get(i).unwrap_or_else(|| &keywords[i - args.len()].1));
     let mut inputs = SmallVec::new();
     for (input, slot) in op.inputs.iter().zip(&slots) {
         match (input.arity, value(*slot)) {
@@ -103,7 +105,10 @@ pub fn bind<'a>(op: &OpDef, args: &[Value<'a>], keywords: &[(&str, Value<'a>)]) 
             (_, Some(Value::Attr(Attr::Float(v)))) => inputs.push(Arg::Number(Const::Float(*v))),
             (_, None) => return Err(op.missing(&input.name)),
             (_, Some(other)) => {
-                return Err(Error::type_(format!("op '{}': input '{}' takes a tensor, got {other:?}", op.name, input.name)));
+                return Err(Error::type_(format!(
+                    "op '{}': input '{}' takes a tensor, got {other:?}",
+                    op.name, input.name
+                )));
             }
         }
     }
@@ -114,7 +119,10 @@ pub fn bind<'a>(op: &OpDef, args: &[Value<'a>], keywords: &[(&str, Value<'a>)]) 
             Some(Value::Attr(attr)) => op.check_attr(index, attr.clone())?,
             Some(_) => {
                 let attr = &op.attrs[index];
-                return Err(Error::type_(format!("op '{}': attribute '{}' takes {}, got a tensor", op.name, attr.name, attr.kind)));
+                return Err(Error::type_(format!(
+                    "op '{}': attribute '{}' takes {}, got a tensor",
+                    op.name, attr.name, attr.kind
+                )));
             }
         });
     }

@@ -173,7 +173,11 @@ impl CustomOpBuilder {
                 if inputs.first().is_some_and(|t| t.device() == crate::Device::Meta) {
                     let shapes: Vec<_> = inputs.iter().map(|t| t.shape()).collect();
                     let dtypes: Vec<_> = inputs.iter().map(|t| t.dtype()).collect();
-                    return Tensor::empty(forward.output_shape(&shapes)?, forward.output_dtype(&dtypes)?, crate::Device::Meta);
+                    return Tensor::empty(
+                        forward.output_shape(&shapes)?,
+                        forward.output_dtype(&dtypes)?,
+                        crate::Device::Meta,
+                    );
                 }
                 forward.validate_inputs(inputs)?;
                 forward.forward(inputs)

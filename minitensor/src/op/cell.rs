@@ -34,7 +34,11 @@ impl Plan {
     pub fn new(op: &OpDef, rule: &CoreShapes, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result<Plan> {
         let fail = |i: usize, t: &Tensor, why: String| {
             Error::value(format!(
-                "op '{}' takes {}: '{}' of shape {} doesn't fit, {why}", op.name, rule.text, op.inputs[i].name, t.shape()
+                "op '{}' takes {}: '{}' of shape {} doesn't fit, {why}",
+                op.name,
+                rule.text,
+                op.inputs[i].name,
+                t.shape()
             ))
         };
         let framed = |i: usize| op.axis.is_some() && rule.inputs[i].batch && !rule.inputs[i].core.is_empty();
@@ -52,7 +56,10 @@ impl Plan {
                     }
                     frame_core = frame.core(t.shape());
                     let moved = frame.view(t)?;
-                    (moved.shape()[..t.ndim() - frame.width()].into(), [frame_core.iter().product()].into_iter().collect())
+                    (
+                        moved.shape()[..t.ndim() - frame.width()].into(),
+                        [frame_core.iter().product()].into_iter().collect(),
+                    )
                 }
                 _ => {
                     let Some(split) = t.ndim().checked_sub(dims.core.len()) else {
@@ -80,7 +87,10 @@ impl Plan {
                     let unchanged = core.as_slice() == [frame_core.iter().product::<usize>()];
                     let whole = if unchanged { &frame_core } else { &core };
                     if !core.is_empty() && whole.len() != frame.width() {
-                        return Err(Error::value(format!("op '{}' changes the size of its axis, so it takes one axis", op.name)));
+                        return Err(Error::value(format!(
+                            "op '{}' changes the size of its axis, so it takes one axis",
+                            op.name
+                        )));
                     }
                     frame.output_shape(&batch, (!core.is_empty()).then_some(whole))
                 }
@@ -135,7 +145,11 @@ pub fn run(
     }
     let compute: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
     let kernel = (body.kernel)(&compute).ok_or_else(|| {
-        Error::type_(format!("op '{}' has no kernel for {}", op.name, compute.iter().map(|d| d.name()).collect::<Vec<_>>().join(" with ")))
+        Error::type_(format!(
+            "op '{}' has no kernel for {}",
+            op.name,
+            compute.iter().map(|d| d.name()).collect::<Vec<_>>().join(" with ")
+        ))
     })?;
     let mut operands = Vec::new();
     for (i, (input, dims)) in op.inputs.iter().zip(rule.inputs.iter()).enumerate() {

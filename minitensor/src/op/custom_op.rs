@@ -99,9 +99,10 @@ impl OpRef {
 
     fn infer_defaults(&self, inputs: &[&Tensor]) -> Result<Tensor> {
         let args: Vec<Arg<'_>> = inputs.iter().map(|t| Arg::Tensor(t)).collect();
-        infer(self, &args, &self.default_attrs()?)?.into_iter().next().ok_or_else(|| {
-            crate::Error::type_(format!("op '{}' gives no tensor", (**self).name))
-        })
+        infer(self, &args, &self.default_attrs()?)?
+            .into_iter()
+            .next()
+            .ok_or_else(|| crate::Error::type_(format!("op '{}' gives no tensor", (**self).name)))
     }
 }
 

@@ -201,8 +201,7 @@ pub struct ElementBody {
 }
 
 /// Computes `n` elements; every pointer is to `n` contiguous elements in the compute dtype.
-pub type ElementKernel =
-    unsafe fn(attrs: &[Attr], n: usize, inputs: &[*const u8], outputs: &[*mut u8]) -> Result<()>;
+pub type ElementKernel = unsafe fn(attrs: &[Attr], n: usize, inputs: &[*const u8], outputs: &[*mut u8]) -> Result<()>;
 
 /// Core cells, by dtype.
 #[derive(Clone, Copy, Debug)]

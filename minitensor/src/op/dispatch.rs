@@ -86,7 +86,9 @@ fn check_count(op: &OpDef, got: usize) -> Result<()> {
     let names: Vec<_> = op.inputs.iter().map(|i| i.name.as_ref()).collect();
     Err(Error::type_(format!(
         "op '{}' takes {at_least}{expected} tensor{} ({}), got {got}",
-        op.name, if expected == 1 { "" } else { "s" }, names.join(", ")
+        op.name,
+        if expected == 1 { "" } else { "s" },
+        names.join(", ")
     )))
 }
 
@@ -97,7 +99,10 @@ fn device(op: &OpDef, args: &[Arg<'_>]) -> Result<Device> {
             Arg::Tensor(t) if *device.get_or_insert(t.device()) != t.device() => {
                 return Err(Error::runtime(format!(
                     "op '{}': '{}' is on {}, the inputs before it on {}; bring them to one device with to()",
-                    op.name, op.parameter(i).name, t.device(), device.unwrap_or_default()
+                    op.name,
+                    op.parameter(i).name,
+                    t.device(),
+                    device.unwrap_or_default()
                 )));
             }
             Arg::None if op.parameter(i).arity == Arity::One => return Err(op.missing(&op.parameter(i).name)),
@@ -121,9 +126,10 @@ fn materialize(op: &OpDef, args: &[Arg<'_>], dtypes: &DTypes, device: Device) ->
                     Const::Float(_) => crate::DType::F32,
                 },
             };
-            owned[i] = Some(Tensor::from_number(*n, dtype, device).map_err(|e| {
-                e.context(format!("op '{}', input '{}'", op.name, op.parameter(i).name))
-            })?);
+            owned[i] = Some(
+                Tensor::from_number(*n, dtype, device)
+                    .map_err(|e| e.context(format!("op '{}', input '{}'", op.name, op.parameter(i).name)))?,
+            );
         }
     }
     Ok(owned)
@@ -137,11 +143,15 @@ fn check_writes(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<()> {
     for (i, t) in inputs.iter().enumerate().filter_map(|(i, t)| t.filter(|_| op.parameter(i).mutated).map(|t| (i, t))) {
         let name = &op.parameter(i).name;
         if !t.storage().is_writable() {
-            return Err(Error::value(format!("op '{}' changes '{name}' in place, but its memory is read-only; copy it first", op.name)));
+            return Err(Error::value(format!(
+                "op '{}' changes '{name}' in place, but its memory is read-only; copy it first",
+                op.name
+            )));
         }
         if t.overlaps_itself() {
             return Err(Error::value(format!(
-                "op '{}' changes '{name}' in place, but several of its elements share memory (it was expanded); copy it first", op.name
+                "op '{}' changes '{name}' in place, but several of its elements share memory (it was expanded); copy it first",
+                op.name
             )));
         }
         for (j, other) in inputs.iter().enumerate().filter_map(|(j, o)| o.map(|o| (j, o))) {
@@ -149,7 +159,8 @@ fn check_writes(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<()> {
             if clash {
                 return Err(Error::value(format!(
                     "op '{}' changes '{name}' in place while '{}' shares memory with it; clone() one of them",
-                    op.name, op.parameter(j).name
+                    op.name,
+                    op.parameter(j).name
                 )));
             }
         }
@@ -169,7 +180,8 @@ fn compute(
         Body::Element(_) | Body::Cell(_) => convert(op, inputs, dtypes)?,
         _ => SmallVec::new(),
     };
-    let converted: Flat<'_> = inputs.iter().enumerate().map(|(i, t)| cast.get(i).and_then(Option::as_ref).or(*t)).collect();
+    let converted: Flat<'_> =
+        inputs.iter().enumerate().map(|(i, t)| cast.get(i).and_then(Option::as_ref).or(*t)).collect();
     let plan = match &op.shape {
         ShapeRule::Core(rule) => Some((cell::Plan::new(op, rule, &converted, attrs)?, rule)),
         _ => {
@@ -207,7 +219,9 @@ fn check_shapes(op: &OpDef, outputs: Vec<Tensor>, plan: Option<cell::Plan>) -> R
         if t.shape() != shape {
             return Err(Error::runtime(format!(
                 "op '{}' declares shape {shape} for '{}' but its body gives {}: the definition is wrong",
-                op.name, op.outputs[k].name, t.shape()
+                op.name,
+                op.outputs[k].name,
+                t.shape()
             )));
         }
     }

@@ -63,10 +63,15 @@ impl OpDef {
             Arg::Tensor(t) if t.dtype() != wanted => Err(Error::type_(format!(
                 "op '{}' changes '{}' in place, which can't hold the result: it is {}, the result {wanted}; convert it, or the \
                  other arguments, with astype",
-                self.name, input.name, t.dtype()
+                self.name,
+                input.name,
+                t.dtype()
             ))),
             Arg::Tensor(_) => Ok(()),
-            _ => Err(Error::type_(format!("op '{}' changes '{}' in place, so it must be a tensor", self.name, input.name))),
+            _ => Err(Error::type_(format!(
+                "op '{}' changes '{}' in place, so it must be a tensor",
+                self.name, input.name
+            ))),
         }
     }
 
@@ -91,9 +96,13 @@ impl OpDef {
             DTypeRule::Fixed(d) => DTypeSet::of(&[d]),
             _ => DTypeSet::ELEMENT,
         };
-        let way_out = [DType::F32, DType::I64, DType::Bool, DType::C64].into_iter().chain(admitted.iter()).find(|d| admitted.contains(*d));
+        let way_out = [DType::F32, DType::I64, DType::Bool, DType::C64]
+            .into_iter()
+            .chain(admitted.iter())
+            .find(|d| admitted.contains(*d));
         let hint = way_out.map(|d| format!("; convert it with astype('{d}')")).unwrap_or_default();
-        let index = if input.arity == Arity::Variadic { format!("[{}]", flat + 1 - self.inputs.len()) } else { String::new() };
+        let index =
+            if input.arity == Arity::Variadic { format!("[{}]", flat + 1 - self.inputs.len()) } else { String::new() };
         Error::type_(format!("op '{}': '{}{index}' takes {expected}, got {got}{hint}", self.name, input.name))
     }
 
@@ -104,9 +113,14 @@ impl OpDef {
             DTypeRule::Fixed(d) => Ok(d),
             DTypeRule::Attr(a) => match attrs[a as usize] {
                 Attr::DType(d) => Ok(d),
-                _ => Err(Error::type_(format!("op '{}' needs a dtype for '{}'", self.name, self.attrs[a as usize].name))),
+                _ => {
+                    Err(Error::type_(format!("op '{}' needs a dtype for '{}'", self.name, self.attrs[a as usize].name)))
+                }
             },
-            DTypeRule::Any => Err(Error::not_implemented(format!("op '{}': the dtype of its output is only known by running it", self.name))),
+            DTypeRule::Any => Err(Error::not_implemented(format!(
+                "op '{}': the dtype of its output is only known by running it",
+                self.name
+            ))),
         }
     }
 }

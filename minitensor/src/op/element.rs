@@ -24,7 +24,9 @@ pub fn broadcast(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<Shape> {
                     Error::value(format!(
                         "op '{}': '{}' of shape {} doesn't broadcast with shape {s} of the inputs before it; sizes are \
                          aligned at the end and must be equal or 1",
-                        op.name, op.parameter(i).name, t.shape()
+                        op.name,
+                        op.parameter(i).name,
+                        t.shape()
                     ))
                 })?)
             }
@@ -37,7 +39,9 @@ pub fn broadcast(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<Shape> {
         {
             return Err(Error::value(format!(
                 "op '{}' changes '{}' in place: its shape {} can't hold the result's shape {shape}",
-                op.name, op.parameter(i).name, t.shape()
+                op.name,
+                op.parameter(i).name,
+                t.shape()
             )));
         }
     }
@@ -71,7 +75,11 @@ pub fn run(
     }
     let compute: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
     let kernel = (body.kernel)(&compute).ok_or_else(|| {
-        Error::type_(format!("op '{}' has no kernel for {}", op.name, compute.iter().map(|d| d.name()).collect::<Vec<_>>().join(" with ")))
+        Error::type_(format!(
+            "op '{}' has no kernel for {}",
+            op.name,
+            compute.iter().map(|d| d.name()).collect::<Vec<_>>().join(" with ")
+        ))
     })?;
     let attrs = with_presence(op, inputs, attrs);
     let wanted: SmallVec<[Option<&Tensor>; 2]> = outputs.iter().map(Option::as_ref).collect();

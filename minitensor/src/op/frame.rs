@@ -84,7 +84,11 @@ impl Frame {
 
     /// Recorded: an argument with the core dimension, in the frame (core axes last, flattened into one).
     pub fn enter(&self, tensor: &Tensor) -> Result<Tensor> {
-        let moved = if self.is_moved() { names::PERMUTE.call(&[tensor.into(), self.order().to_vec().into()], &[])? } else { tensor.clone() };
+        let moved = if self.is_moved() {
+            names::PERMUTE.call(&[tensor.into(), self.order().to_vec().into()], &[])?
+        } else {
+            tensor.clone()
+        };
         if self.axes.len() == 1 {
             return Ok(moved);
         }
@@ -98,7 +102,11 @@ impl Frame {
     pub fn leave(&self, tensor: &Tensor, shape: &[usize]) -> Result<Tensor> {
         let order = self.order();
         let sizes: Vec<i64> = order.iter().map(|a| shape[*a as usize] as i64).collect();
-        let cut = if self.axes.len() == 1 { tensor.clone() } else { names::RESHAPE.call(&[tensor.into(), sizes.into()], &[])? };
+        let cut = if self.axes.len() == 1 {
+            tensor.clone()
+        } else {
+            names::RESHAPE.call(&[tensor.into(), sizes.into()], &[])?
+        };
         if !self.is_moved() {
             return Ok(cut);
         }
@@ -112,7 +120,8 @@ impl Frame {
         if !self.keepdims {
             return Ok(tensor.clone());
         }
-        let sizes: Vec<i64> = (0..self.rank).filter(|a| !self.axes.contains(a)).map(|a| tensor.shape()[a] as i64).collect();
+        let sizes: Vec<i64> =
+            (0..self.rank).filter(|a| !self.axes.contains(a)).map(|a| tensor.shape()[a] as i64).collect();
         names::RESHAPE.call(&[tensor.into(), sizes.into()], &[])
     }
 

@@ -104,7 +104,10 @@ fn merge(shape: &Shape, operands: &mut [Operand]) -> SmallVec<[usize; 6]> {
             continue;
         }
         let joins = !sizes.is_empty()
-            && operands.iter().zip(&strides).all(|(o, s)| !o.wanted || s.last() == Some(&(o.strides[d] * shape[d] as isize)));
+            && operands
+                .iter()
+                .zip(&strides)
+                .all(|(o, s)| !o.wanted || s.last() == Some(&(o.strides[d] * shape[d] as isize)));
         if joins {
             *sizes.last_mut().expect("there is one to join") *= shape[d];
         } else {
@@ -195,7 +198,9 @@ impl Space<'_> {
             }
             let count = (inner - first).min(n - done);
             // SAFETY: offset addresses an element of the operand's window, and so do the next `count` steps.
-            unsafe { run(operand.data.wrapping_offset(offset * size as isize), step, slot.add(done * slot_size), count) }
+            unsafe {
+                run(operand.data.wrapping_offset(offset * size as isize), step, slot.add(done * slot_size), count)
+            }
             done += count;
         }
     }
@@ -231,7 +236,13 @@ fn transfer_run(dtype: DType, pack: bool) -> Run {
 /// # Safety
 /// `memory` reaches `count` elements at `step`, `slot` holds as many.
 #[inline(always)]
-unsafe fn pack_run<M: Copy, S: Copy>(memory: *const M, step: isize, slot: *mut S, count: usize, convert: impl Fn(M) -> S) {
+unsafe fn pack_run<M: Copy, S: Copy>(
+    memory: *const M,
+    step: isize,
+    slot: *mut S,
+    count: usize,
+    convert: impl Fn(M) -> S,
+) {
     // SAFETY: by contract.
     unsafe {
         match step {
@@ -248,7 +259,13 @@ unsafe fn pack_run<M: Copy, S: Copy>(memory: *const M, step: isize, slot: *mut S
 /// # Safety
 /// As for [`pack_run`].
 #[inline(always)]
-unsafe fn unpack_run<M: Copy, S: Copy>(memory: *mut M, step: isize, slot: *const S, count: usize, convert: impl Fn(S) -> M) {
+unsafe fn unpack_run<M: Copy, S: Copy>(
+    memory: *mut M,
+    step: isize,
+    slot: *const S,
+    count: usize,
+    convert: impl Fn(S) -> M,
+) {
     // SAFETY: by contract.
     unsafe {
         match step {

@@ -21,7 +21,7 @@ pub use builder::CustomOpBuilder;
 pub use call::{Arg, Call, OpName, Outputs, Value};
 pub use custom_op::{CustomOp, GradientFunction};
 pub use def::*;
-pub use dispatch::{dispatch, infer};
 pub(crate) use dispatch::dispatch_wanted;
+pub use dispatch::{dispatch, infer};
 pub(crate) use frame::Frame;
 pub use shape_rule::{Arithmetic, CoreShapes, Dim, Dims, Predicate, Relation};

@@ -34,13 +34,17 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<Option<Recordin
         let mutated = op.parameter(i).mutated;
         if mutated && let (Backward::None(why), Some(_)) = (&op.backward, &edges[i]) {
             return Err(Error::runtime(format!(
-                "op '{}' would change '{}', which requires a gradient, and {why}; call it under no_grad()", op.name, op.parameter(i).name
+                "op '{}' would change '{}', which requires a gradient, and {why}; call it under no_grad()",
+                op.name,
+                op.parameter(i).name
             )));
         }
         if mutated && matches!(edges[i], Some(Edge::Leaf(_))) {
             return Err(Error::runtime(format!(
                 "op '{}' would change '{}' in place, a leaf that requires a gradient; call it under no_grad(), or use the op that \
-                 gives a new tensor", op.name, op.parameter(i).name
+                 gives a new tensor",
+                op.name,
+                op.parameter(i).name
             )));
         }
         let copy = t.filter(|_| mutated).map(Tensor::copied).transpose()?;

@@ -56,7 +56,8 @@ fn insert(names: &mut Names, op: OpRef) -> Result<()> {
 fn check_name(name: &str) -> Result<()> {
     let word = |w: &str| {
         let mut chars = w.chars();
-        chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_') && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+        chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+            && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
     if name.split("::").flat_map(|n| n.split('.')).all(word) {
         return Ok(());

@@ -144,7 +144,9 @@ impl Bindings {
             let size = *size as i64;
             match (dim, self.size(dim, attrs)) {
                 (_, Some(expected)) if expected == size => {}
-                (Dim::Name(name), Some(expected)) => return Err(format!("dimension {name} is {expected} elsewhere and {size} here")),
+                (Dim::Name(name), Some(expected)) => {
+                    return Err(format!("dimension {name} is {expected} elsewhere and {size} here"));
+                }
                 (_, Some(expected)) => return Err(format!("a dimension should be {expected} and is {size}")),
                 (Dim::Name(name), None) => self.0.push((name, size)),
                 (_, None) => return Err("a dimension can't be computed from the others".into()),
@@ -170,7 +172,9 @@ impl OpDef {
     pub(crate) fn check_predicates(&self, bindings: &Bindings, attrs: &[Attr]) -> Result<()> {
         for p in self.predicates.iter() {
             // An optional attribute that isn't given has nothing to check.
-            let (Some(left), Some(right)) = (bindings.value(&p.left, attrs), bindings.value(&p.right, attrs)) else { continue };
+            let (Some(left), Some(right)) = (bindings.value(&p.left, attrs), bindings.value(&p.right, attrs)) else {
+                continue;
+            };
             let holds = match p.relation {
                 Relation::Less => left < right,
                 Relation::LessEqual => left <= right,
@@ -182,7 +186,11 @@ impl OpDef {
             if !holds {
                 let mut known: Vec<_> = bindings.0.iter().map(|(n, v)| format!("{n} = {v}")).collect();
                 known.extend(self.attrs.iter().zip(attrs).map(|(a, v)| format!("{} = {v}", a.name)));
-                known.retain(|k| k.split(" = ").next().is_some_and(|name| p.text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == name)));
+                known.retain(|k| {
+                    k.split(" = ")
+                        .next()
+                        .is_some_and(|name| p.text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == name))
+                });
                 return Err(Error::value(format!("op '{}' needs {}, got {}", self.name, p.text, known.join(", "))));
             }
         }

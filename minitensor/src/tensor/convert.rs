@@ -19,8 +19,9 @@ impl Tensor {
         Ok(out)
     }
 
-    /// Writes the elements of a tensor of the same shape over its own; the caller counts the change.
-    pub(crate) fn copy_from(&self, source: &Tensor) {
+    /// Writes the elements of a tensor of the same shape over its own. For a tensor that was just made: neither history nor
+    /// version takes notice.
+    pub fn copy_from(&self, source: &Tensor) {
         debug_assert_eq!(self.shape(), source.shape());
         if self.device() == Device::Meta || source.device() == Device::Meta {
             return;
@@ -36,5 +37,8 @@ impl Tensor {
 
 /// Whether every value of one dtype is a value of the other.
 pub fn cast_is_lossless(from: DType, to: DType) -> bool {
-    from.promote(to) == to && !(to.kind() == Kind::Float && matches!(from.kind(), Kind::Signed | Kind::Unsigned) && from.size() >= to.size())
+    from.promote(to) == to
+        && !(to.kind() == Kind::Float
+            && matches!(from.kind(), Kind::Signed | Kind::Unsigned)
+            && from.size() >= to.size())
 }

@@ -48,7 +48,9 @@ impl Tensor {
     fn allocate(shape: Shape, dtype: DType, device: Device, take: fn(usize) -> Result<Storage>) -> Result<Tensor> {
         let bytes = shape.checked_numel()? * dtype.size();
         let storage = match device {
-            Device::Cpu => take(bytes).map_err(|e| e.context(format!("a tensor of shape {shape} and dtype {dtype}")))?,
+            Device::Cpu => {
+                take(bytes).map_err(|e| e.context(format!("a tensor of shape {shape} and dtype {dtype}")))?
+            }
             Device::Meta => Storage::meta(bytes),
         };
         let strides = shape.contiguous_strides();

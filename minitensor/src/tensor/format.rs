@@ -19,7 +19,13 @@ impl fmt::Display for Tensor {
             write!(notes, ", dtype={}", self.dtype())?;
         }
         if self.device() != super::Device::Cpu {
-            return write!(f, "tensor(..., shape={}, dtype={}, device='{}')", self.shape(), self.dtype(), self.device());
+            return write!(
+                f,
+                "tensor(..., shape={}, dtype={}, device='{}')",
+                self.shape(),
+                self.dtype(),
+                self.device()
+            );
         }
         if self.numel() == 0 && self.ndim() != 1 {
             write!(notes, ", shape={}", self.shape())?;
@@ -121,7 +127,9 @@ impl Tensor {
         let copy = Tensor::empty(shape, self.dtype(), self.device());
         let Ok(copy) = copy else { return self.detach() };
         for (from, count, to) in parts {
-            if let (Ok(source), Ok(target)) = (self.slice_view(axis, from, count, 1), copy.slice_view(axis, to, count, 1)) {
+            if let (Ok(source), Ok(target)) =
+                (self.slice_view(axis, from, count, 1), copy.slice_view(axis, to, count, 1))
+            {
                 target.copy_from(&source);
             }
         }
@@ -131,16 +139,25 @@ impl Tensor {
 
 fn texts(tensor: &Tensor) -> Vec<String> {
     match tensor.dtype().kind() {
-        Kind::Bool => tensor.to_vec::<bool>().unwrap_or_default().iter().map(|v| if *v { "True" } else { "False" }.into()).collect(),
+        Kind::Bool => tensor
+            .to_vec::<bool>()
+            .unwrap_or_default()
+            .iter()
+            .map(|v| if *v { "True" } else { "False" }.into())
+            .collect(),
         Kind::Signed | Kind::Unsigned => with_dtype!(tensor.dtype(), T => {
             tensor.to_vec::<T>().unwrap_or_default().iter().map(|v| v.to_string()).collect()
         }),
         Kind::Float => floats(&numbers(tensor, DType::F64)),
         Kind::Complex => {
-            let parts = tensor.cast(DType::C128).and_then(|t| t.to_vec::<num_complex::Complex<f64>>()).unwrap_or_default();
+            let parts =
+                tensor.cast(DType::C128).and_then(|t| t.to_vec::<num_complex::Complex<f64>>()).unwrap_or_default();
             let re = floats(&parts.iter().map(|z| z.re).collect::<Vec<_>>());
             let im = floats(&parts.iter().map(|z| z.im).collect::<Vec<_>>());
-            re.iter().zip(&im).map(|(r, i)| if i.starts_with('-') { format!("{r}{i}j") } else { format!("{r}+{i}j") }).collect()
+            re.iter()
+                .zip(&im)
+                .map(|(r, i)| if i.starts_with('-') { format!("{r}{i}j") } else { format!("{r}+{i}j") })
+                .collect()
         }
     }
 }

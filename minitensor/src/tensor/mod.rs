@@ -36,7 +36,13 @@ impl Tensor {
     /// # Safety
     /// Every element that shape, strides and offset reach lies within the storage, and holds a valid value of the dtype
     /// unless the storage is `Meta`, or is written before it is read.
-    pub unsafe fn from_parts(storage: Arc<Storage>, shape: Shape, strides: Strides, offset: usize, dtype: DType) -> Tensor {
+    pub unsafe fn from_parts(
+        storage: Arc<Storage>,
+        shape: Shape,
+        strides: Strides,
+        offset: usize,
+        dtype: DType,
+    ) -> Tensor {
         Tensor { storage, shape, strides, offset, dtype, grad: OnceLock::new() }
     }
 

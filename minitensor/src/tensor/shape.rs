@@ -142,6 +142,10 @@ pub fn normalize_axis(axis: i64, rank: usize) -> Result<usize> {
     } else if rank == 0 {
         Err(Error::index(format!("axis {axis} is out of range: the tensor has no dimensions")))
     } else {
-        Err(Error::index(format!("axis {axis} is out of range for a tensor of {rank} dimensions: use {} to {}", -n, n - 1)))
+        Err(Error::index(format!(
+            "axis {axis} is out of range for a tensor of {rank} dimensions: use {} to {}",
+            -n,
+            n - 1
+        )))
     }
 }

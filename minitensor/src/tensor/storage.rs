@@ -105,7 +105,12 @@ impl Storage {
     /// # Safety
     /// `data` must be valid for `bytes` bytes, for reading and, if `writable`, for writing, as long as `keep` lives,
     /// and aligned for the elements that will be read from it.
-    pub unsafe fn foreign(data: NonNull<u8>, bytes: usize, writable: bool, keep: Box<dyn Any + Send + Sync>) -> Storage {
+    pub unsafe fn foreign(
+        data: NonNull<u8>,
+        bytes: usize,
+        writable: bool,
+        keep: Box<dyn Any + Send + Sync>,
+    ) -> Storage {
         Storage { data, bytes, owner: Owner::Foreign { _keep: keep, writable }, version: AtomicU64::new(0) }
     }
 

@@ -1,6 +1,7 @@
 //! Views: other shapes and strides over the same memory, without history. The ops of the same names add it.
 
 use super::{Shape, Strides, Tensor, normalize_axis};
+use crate::dtype::Kind;
 use crate::error::{Error, Result};
 
 impl Tensor {
@@ -19,7 +20,11 @@ impl Tensor {
 
     fn infer_shape(&self, sizes: &[i64]) -> Result<Shape> {
         let fail = |why: &str| {
-            Error::value(format!("can't reshape {} elements of shape {} to {sizes:?}: {why}", self.numel(), self.shape()))
+            Error::value(format!(
+                "can't reshape {} elements of shape {} to {sizes:?}: {why}",
+                self.numel(),
+                self.shape()
+            ))
         };
         let mut known: i64 = 1;
         for size in sizes.iter().filter(|s| **s != -1) {
@@ -63,7 +68,12 @@ impl Tensor {
 
     /// Stretched to a larger shape, without a copy; `-1` keeps a size.
     pub fn expand_view(&self, sizes: &[i64]) -> Result<Tensor> {
-        let fail = || Error::value(format!("can't expand shape {} to {sizes:?}: sizes are aligned at the end, and only 1 stretches", self.shape()));
+        let fail = || {
+            Error::value(format!(
+                "can't expand shape {} to {sizes:?}: sizes are aligned at the end, and only 1 stretches",
+                self.shape()
+            ))
+        };
         let new = sizes.len().checked_sub(self.ndim()).ok_or_else(fail)?;
         let mut shape = Shape::default();
         let mut strides = Strides::new();
@@ -114,7 +124,11 @@ impl Tensor {
     pub fn squeeze_view(&self, axis: i64) -> Result<Tensor> {
         let axis = normalize_axis(axis, self.ndim())?;
         if self.shape()[axis] != 1 {
-            return Err(Error::value(format!("axis {axis} of shape {} has size {}, only 1 can be squeezed", self.shape(), self.shape()[axis])));
+            return Err(Error::value(format!(
+                "axis {axis} of shape {} has size {}, only 1 can be squeezed",
+                self.shape(),
+                self.shape()[axis]
+            )));
         }
         let keep = |d: &usize| *d != axis;
         let shape = (0..self.ndim()).filter(keep).map(|d| self.shape()[d]).collect();
@@ -132,6 +146,17 @@ impl Tensor {
         Ok(self.window(sizes.into(), strides, self.offset))
     }
 
+    /// The real parts (0) or the imaginary parts (1) of a complex tensor.
+    pub fn part_view(&self, part: usize) -> Result<Tensor> {
+        if self.dtype().kind() != Kind::Complex {
+            return Err(Error::type_(format!("only complex tensors have two parts, this one is {}", self.dtype())));
+        }
+        let strides = self.strides().iter().map(|s| s * 2).collect();
+        let (shape, offset) = (self.shape().clone(), self.offset * 2 + part);
+        // SAFETY: a complex number is its real part, then its imaginary part, in memory.
+        Ok(unsafe { Tensor::from_parts(self.storage().clone(), shape, strides, offset, self.dtype().real()) })
+    }
+
     /// The elements in a row-major order of their own; itself where it is so already.
     pub fn contiguous(&self) -> Result<Tensor> {
         if self.is_contiguous() { Ok(self.detach()) } else { self.copied() }
@@ -145,7 +170,8 @@ fn reshaped_strides(shape: &[usize], strides: &[isize], new: &Shape) -> Option<S
     }
     let mut out = Strides::from_elem(0, new.len());
     // Walk both shapes from the end; a run of old axes that lie as one block can be cut anew.
-    let mut old: Vec<(usize, isize)> = shape.iter().copied().zip(strides.iter().copied()).filter(|(s, _)| *s != 1).collect();
+    let mut old: Vec<(usize, isize)> =
+        shape.iter().copied().zip(strides.iter().copied()).filter(|(s, _)| *s != 1).collect();
     let mut block = 1;
     let mut step = 1;
     for d in (0..new.len()).rev() {

@@ -1,0 +1,241 @@
+//! What a checked op becomes: the function, a struct of its name, and the static `OpDef` that everything reads.
+
+pub mod attr;
+mod call;
+mod cell;
+mod def;
+mod element;
+mod tensor;
+mod vjp;
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::Ident;
+
+use crate::ast::{Core, Elem, Generic, Gradient, Level, Op, Role};
+use crate::lower::Lowered;
+
+/// The whole expansion. `runtime` is where `minitensor::__rt` is to be found.
+pub fn op(mut op: Op, lowered: Lowered, runtime: &TokenStream) -> TokenStream {
+    let (ident, vis) = (op.ident().clone(), op.function.vis.clone());
+    let function = &lowered.function;
+    let doc = format!("The op [`{ident}()`] as a value: what everything but the computation itself asks.");
+    let mut items = Items::default();
+    items.define(&op, &format_ident!("DEF"), lowered.formula.as_ref());
+    let call = call::call(&op, &format_ident!("call"));
+    let in_place = op.inplace.is_some().then(|| {
+        into_in_place(&mut op);
+        items.define_again(&op, &format_ident!("IN_PLACE"));
+        call::call_in_place(&op)
+    });
+    let Items { tokens, submitted, .. } = items;
+    quote! {
+        #function
+
+        #[doc = #doc]
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Copy, Debug, Default)]
+        #vis struct #ident {}
+
+        const _: () = {
+            use #runtime as rt;
+            #tokens
+            impl #ident {
+                #call
+                #in_place
+                /// The op itself.
+                pub fn op() -> rt::OpRef {
+                    rt::OpRef::Static(&DEF)
+                }
+            }
+            rt::impl_custom_op!(#ident, DEF);
+            #(rt::inventory::submit! { rt::OpEntry(&#submitted) })*
+        };
+    }
+}
+
+/// `swish_`, which writes to its first argument.
+fn into_in_place(op: &mut Op) {
+    op.doc = format!("In-place form of `{}`.", op.name);
+    op.name.push('_');
+    op.aliases.iter_mut().for_each(|a| a.push('_'));
+    op.inputs[0].mutated = true;
+    op.outputs[0].role = Role::Mutates(0);
+}
+
+/// The items inside of the expansion's block.
+#[derive(Default)]
+struct Items {
+    tokens: TokenStream,
+    /// The statics that the registry gets.
+    submitted: Vec<Ident>,
+    body: TokenStream,
+    backward: TokenStream,
+}
+
+impl Items {
+    /// An op's static, what it points to, and before it the ops of its gradient.
+    fn define(&mut self, op: &Op, name: &Ident, formula: Option<&crate::lower::formula::Lowered>) {
+        let kernels = match op.level {
+            Level::Element => element::kernels(op),
+            Level::Cell => cell::kernels(op),
+            Level::Tensor => tensor::body(op),
+        };
+        self.tokens.extend(kernels);
+        let body = body(op);
+        let backward = match &op.gradient {
+            Gradient::None(reason) => quote!(rt::Backward::None(rt::Cow::Borrowed(#reason))),
+            Gradient::NotNeeded => quote!(rt::Backward::NotNeeded),
+            Gradient::Traced => quote!(rt::Backward::Traced),
+            Gradient::Function(path) => {
+                let (inputs, outputs) = (positions(0..op.inputs.len()), positions(0..op.outputs.len()));
+                formula_def(&quote!(#path), &inputs, &outputs, &quote!(&[]))
+            }
+            Gradient::Formula(_) => {
+                let formula = formula.expect("a formula is lowered with its op");
+                self.tokens.extend(formula.function.clone());
+                let run = &formula.ident;
+                let inputs = positions(formula.saved_inputs.iter().copied());
+                let outputs = positions(formula.saved_outputs.iter().copied());
+                let without = positions(formula.without.iter().copied());
+                formula_def(&quote!(#run), &inputs, &outputs, &without)
+            }
+            Gradient::Derived(0) => {
+                let reason = format!("third derivatives of '{}' are not available", op.name.trim_end_matches(".vjp"));
+                quote!(rt::Backward::None(rt::Cow::Borrowed(#reason)))
+            }
+            Gradient::Derived(orders) => match vjp::of(op, orders - 1) {
+                Some(vjp) => {
+                    let vjp_name = if name == "DEF" { format_ident!("VJP") } else { format_ident!("{name}_VJP") };
+                    let function = &vjp.op.function;
+                    let mut inner = Items::default();
+                    inner.tokens.extend(quote!(#function));
+                    inner.define(&vjp.op, &vjp_name, None);
+                    self.tokens.extend(inner.tokens);
+                    self.submitted.splice(0..0, inner.submitted);
+                    let wrt = positions(vjp.wrt.iter().copied());
+                    quote!(rt::Backward::Derived(rt::Derived { vjp: &#vjp_name, wrt: #wrt }))
+                }
+                None => {
+                    let reason = format!("'{}' has too many arguments for a derived gradient", op.name);
+                    quote!(rt::Backward::None(rt::Cow::Borrowed(#reason)))
+                }
+            },
+        };
+        self.tokens.extend(def::def(op, name, &body, &backward));
+        self.submitted.insert(0, name.clone());
+        (self.body, self.backward) = (body, backward);
+    }
+
+    /// Another static for the body and the gradient that were defined last.
+    fn define_again(&mut self, op: &Op, name: &Ident) {
+        self.tokens.extend(def::def(op, name, &self.body, &self.backward));
+        self.submitted.push(name.clone());
+    }
+}
+
+fn formula_def(run: &TokenStream, inputs: &TokenStream, outputs: &TokenStream, without: &TokenStream) -> TokenStream {
+    quote! {
+        rt::Backward::Formula(rt::Formula {
+            run: #run,
+            saved_inputs: #inputs,
+            saved_outputs: #outputs,
+            without: #without,
+        })
+    }
+}
+
+fn body(op: &Op) -> TokenStream {
+    let stem = stem(op);
+    let (kernel, body) = (format_ident!("{stem}_kernel"), format_ident!("{stem}_body"));
+    match op.level {
+        Level::Element => quote!(rt::Body::Element(rt::ElementBody { kernel: #kernel })),
+        Level::Cell => quote!(rt::Body::Cell(rt::CellBody { kernel: #kernel })),
+        Level::Tensor => quote!(rt::Body::Tensor(#body)),
+    }
+}
+
+/// `&[0, 2]`
+fn positions(list: impl IntoIterator<Item = usize>) -> TokenStream {
+    let list = list.into_iter().map(|i| syn::Index::from(i));
+    quote!(&[#(#list),*])
+}
+
+/// What the names of an op's own items begin with.
+fn stem(op: &Op) -> String {
+    crate::ast::text(op.ident())
+}
+
+/// `T: rt::Float + rt::Machine`
+fn machine_bounds(op: &Op) -> Vec<TokenStream> {
+    let bounds = op.generics.iter().map(|Generic { ident, bound, .. }| {
+        let name = format_ident!("{}", bound.name);
+        let ordered = (op.level == Level::Cell && bound.ordered).then(|| quote!(+ ::core::cmp::PartialOrd));
+        quote!(#ident: rt::#name + rt::Machine #ordered)
+    });
+    bounds.collect()
+}
+
+/// `::<T, U>`, nothing without dtype variables.
+fn turbofish(op: &Op) -> TokenStream {
+    let variables = op.generics.iter().map(|g| &g.ident);
+    if op.generics.is_empty() { TokenStream::new() } else { quote!(::<#(#variables),*>) }
+}
+
+/// The function that finds the kernel for some dtypes.
+fn table(op: &Op, run: &Ident, kind: &Ident) -> TokenStream {
+    let kernel = format_ident!("{}_kernel", stem(op));
+    let lists: Vec<Vec<_>> = op.generics.iter().map(computed).collect();
+    let (scrutinee, arms): (_, Vec<TokenStream>) = match &lists[..] {
+        [] => return quote! {
+            fn #kernel(_: &[rt::DType]) -> Option<rt::#kind> {
+                Some(#run)
+            }
+        },
+        [only] => (quote!(dtypes[0]), only.iter().map(|(name, ty)| quote!(#name => Some(#run::<#ty>),)).collect()),
+        [first, second, ..] => {
+            let pairs = first.iter().flat_map(|a| second.iter().map(move |b| (a, b)));
+            let arms = pairs.map(|((a, t), (b, u))| quote!((#a, #b) => Some(#run::<#t, #u>),)).collect();
+            (quote!((dtypes[0], dtypes[1])), arms)
+        }
+    };
+    quote! {
+        fn #kernel(dtypes: &[rt::DType]) -> Option<rt::#kind> {
+            match #scrutinee {
+                #(#arms)*
+                _ => None,
+            }
+        }
+    }
+}
+
+/// The dtypes that kernels are made for: `f16` and `bf16` are computed in `f32`.
+fn computed(generic: &Generic) -> Vec<(TokenStream, TokenStream)> {
+    let mut dtypes = vec![];
+    for dtype in generic.dtypes.iter().map(|d| d.compute()) {
+        if !dtypes.contains(&dtype) {
+            dtypes.push(dtype);
+        }
+    }
+    dtypes.into_iter().map(|d| (d.tokens(), d.rust())).collect()
+}
+
+/// The Rust type of one element in a kernel.
+fn element_type(op: &Op, elem: Elem) -> TokenStream {
+    match elem {
+        Elem::Generic(i) => {
+            let variable = &op.generics[i].ident;
+            quote!(#variable)
+        }
+        Elem::Fixed(dtype) => dtype.rust(),
+        Elem::Mask(_) | Elem::Attr(_) | Elem::Any => quote!(bool),
+    }
+}
+
+fn core(core: Core) -> TokenStream {
+    match core {
+        Core::Scalar => quote!(rt::Core::Scalar),
+        Core::Slice => quote!(rt::Core::Slice),
+        Core::View(_) => quote!(rt::Core::View),
+    }
+}

@@ -1,0 +1,107 @@
+//! `swish::call(&x)`: the op as an associated function.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{Ident, parse_quote};
+
+use super::attr;
+use crate::ast::{Arity, Attribute, Axis, AttrKind, Op, Returns};
+
+/// Calls the op `DEF` by the name given.
+pub fn call(op: &Op, name: &Ident) -> TokenStream {
+    let count = op.returned().count();
+    let (ty, unpack) = match count {
+        0 => (quote!(()), None),
+        _ if op.returns == Returns::List || count > 4 => (quote!(Vec<rt::Tensor>), Some(quote!(.into_vec()))),
+        1 => (quote!(rt::Tensor), Some(quote!(.single()))),
+        n => {
+            let each = std::iter::repeat_n(quote!(rt::Tensor), n);
+            let unpack = format_ident!("tuple{n}");
+            (quote!((#(#each),*)), Some(quote!(.#unpack())))
+        }
+    };
+    function(op, name, &quote!(DEF), "Calls the op on tensors.", &ty, unpack)
+}
+
+/// Calls the op `IN_PLACE`.
+pub fn call_in_place(op: &Op) -> TokenStream {
+    let doc = "Calls the op on tensors, and writes to the first.";
+    function(op, &format_ident!("call_"), &quote!(IN_PLACE), doc, &quote!(()), None)
+}
+
+fn function(
+    op: &Op,
+    name: &Ident,
+    def: &TokenStream,
+    doc: &str,
+    ty: &TokenStream,
+    unpack: Option<TokenStream>,
+) -> TokenStream {
+    let attributes = attributes(op);
+    let tensors = op.inputs.iter().map(|input| {
+        let ident = &input.ident;
+        match input.arity {
+            Arity::One => quote!(#ident: &rt::Tensor),
+            Arity::Optional => quote!(#ident: Option<&rt::Tensor>),
+            Arity::Variadic => quote!(#ident: &[&rt::Tensor]),
+        }
+    });
+    let given = attributes.iter().map(|a| {
+        let (ident, ty) = (&a.ident, attr::parameter_type(a));
+        quote!(#ident: #ty)
+    });
+    let params = tensors.chain(given);
+    let attrs = attributes.iter().map(attr::write);
+    let (ready, inputs) = arguments(op);
+    let result = match unpack {
+        Some(unpack) => quote!(Ok(outputs #unpack)),
+        None => quote!(Ok(())),
+    };
+    let outputs = if op.returned().count() == 0 { format_ident!("_outputs") } else { format_ident!("outputs") };
+    quote! {
+        #[doc = #doc]
+        #[allow(clippy::too_many_arguments)]
+        pub fn #name(#(#params),*) -> rt::Result<#ty> {
+            #ready
+            let #outputs = rt::dispatch(&rt::OpRef::Static(&#def), #inputs, &[#(#attrs),*])?;
+            #result
+        }
+    }
+}
+
+/// The inputs as a slice of `Arg`, and what has to be done before.
+fn arguments(op: &Op) -> (TokenStream, TokenStream) {
+    let one = op.inputs.iter().filter(|i| i.arity != Arity::Variadic).map(|i| {
+        let ident = &i.ident;
+        quote!(rt::Arg::from(#ident))
+    });
+    match op.inputs.iter().find(|i| i.arity == Arity::Variadic) {
+        None => (TokenStream::new(), quote!(&[#(#one),*])),
+        Some(many) => {
+            let many = &many.ident;
+            let ready = quote! {
+                let mut inputs: Vec<rt::Arg<'_>> = vec![#(#one),*];
+                inputs.extend(#many.iter().map(|tensor| rt::Arg::from(*tensor)));
+            };
+            (ready, quote!(&inputs))
+        }
+    }
+}
+
+/// The op's own attributes and those of its `axis` clause.
+fn attributes(op: &Op) -> Vec<Attribute> {
+    let mut all = op.attrs.clone();
+    let mut push = |name: &str, ty, kind, optional| {
+        all.push(Attribute { ident: Ident::new(name, op.ident().span()), ty, kind, optional, default: None });
+    };
+    if let Some(Axis { default, keepdims }) = &op.axis {
+        match default {
+            Some(_) => push("axis", parse_quote!(i64), AttrKind::Int, false),
+            None => push("axis", parse_quote!(&[i64]), AttrKind::Ints, true),
+        }
+        if *keepdims {
+            push("keepdims", parse_quote!(bool), AttrKind::Bool, false);
+        }
+    }
+    all
+}

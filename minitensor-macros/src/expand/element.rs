@@ -1,0 +1,125 @@
+//! Element bodies: one loop for every dtype.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::Type;
+
+use super::{attr, element_type, machine_bounds, stem, table, turbofish};
+use crate::ast::{Arity, AttrKind, Input, Op, Returns, Role, Slot};
+
+/// The loop over elements and the table that finds it.
+pub fn kernels(op: &Op) -> TokenStream {
+    let run = format_ident!("{}_loop", stem(op));
+    let bounds = machine_bounds(op);
+    let variables: Vec<_> = op.generics.iter().map(|g| &g.ident).collect();
+    let lifetime = borrows(op).then(|| quote!('a,));
+    let elided = borrows(op).then(|| quote!('_,));
+    let (declared, given) = fields(op);
+    let eval = eval(op);
+    let inputs = op.inputs.iter().map(|i| element_type(op, i.elem));
+    let outputs = op.outputs.iter().map(|o| element_type(op, o.elem));
+    let table = table(op, &run, &format_ident!("ElementKernel"));
+    quote! {
+        unsafe fn #run<#(#bounds),*>(
+            attrs: &[rt::Attr],
+            n: usize,
+            inputs: &[*const u8],
+            outputs: &[*mut u8],
+        ) -> rt::Result<()> {
+            struct Loop<#lifetime #(#variables),*> {
+                #declared
+                _dtypes: ::core::marker::PhantomData<(#(#variables,)*)>,
+            }
+            impl<#(#bounds),*> rt::Map for Loop<#elided #(#variables),*> {
+                type In = (#(#inputs,)*);
+                type Out = (#(#outputs,)*);
+                #eval
+            }
+            let body = Loop::<#(#variables),*> { #given _dtypes: ::core::marker::PhantomData };
+            // SAFETY: the caller gives `n` elements of the dtypes that this loop was chosen for.
+            unsafe { rt::map(&body, n, inputs, outputs) };
+            Ok(())
+        }
+        #table
+    }
+}
+
+/// Whether an attribute is a reference.
+fn borrows(op: &Op) -> bool {
+    op.attrs.iter().any(|a| matches!(a.ty, Type::Reference(_)))
+}
+
+/// The fields of the loop: attributes, and which optional inputs are there.
+fn fields(op: &Op) -> (TokenStream, TokenStream) {
+    let attrs = quote!(attrs);
+    let first = op.generics.first().map(|g| &g.ident);
+    let (mut declared, mut given) = (TokenStream::new(), TokenStream::new());
+    for (i, a) in op.attrs.iter().enumerate() {
+        let ident = &a.ident;
+        let (ty, read) = match (first, a.kind) {
+            (Some(variable), AttrKind::Float) => (quote!(#variable), attr::read_uniform(a, i, variable, &attrs)),
+            _ => {
+                let mut ty = a.ty.clone();
+                if let Type::Reference(reference) = &mut ty {
+                    reference.lifetime = Some(syn::parse_quote!('a));
+                }
+                (quote!(#ty), attr::read(a, i, &attrs))
+            }
+        };
+        let ty = if a.optional { quote!(Option<#ty>) } else { ty };
+        declared.extend(quote!(#ident: #ty,));
+        given.extend(quote!(#ident: #read,));
+    }
+    for (i, input) in optional(op).enumerate() {
+        let (has, at) = (format_ident!("has_{}", input.ident), syn::Index::from(op.attrs.len() + i));
+        declared.extend(quote!(#has: bool,));
+        given.extend(quote!(#has: rt::attr::<bool>(attrs, #at)?,));
+    }
+    (declared, given)
+}
+
+fn optional(op: &Op) -> impl Iterator<Item = &Input> {
+    op.inputs.iter().filter(|i| i.arity == Arity::Optional)
+}
+
+/// One step of the loop: the function, with its arguments taken apart and its results put together.
+fn eval(op: &Op) -> TokenStream {
+    let function = op.ident();
+    let turbofish = turbofish(op);
+    let patterns = op.inputs.iter().map(|input| {
+        let (ident, mutability) = (&input.ident, input.mutated.then(|| quote!(mut)));
+        quote!(#mutability #ident)
+    });
+    let args = op.params.iter().map(|slot| match *slot {
+        Slot::Input(i) => {
+            let Input { ident, arity, mutated, .. } = &op.inputs[i];
+            let has = format_ident!("has_{ident}");
+            match arity {
+                Arity::Optional => quote!(self.#has.then_some(#ident)),
+                _ if *mutated => quote!(&mut #ident),
+                _ => quote!(#ident),
+            }
+        }
+        Slot::Attr(i) => {
+            let ident = &op.attrs[i].ident;
+            quote!(self.#ident)
+        }
+        Slot::Output(_) => TokenStream::new(),
+    });
+    let call = quote!(#function #turbofish(#(#args),*));
+    let mutated: Vec<_> = op.outputs.iter().filter(|o| o.role != Role::Returned).map(|o| &o.ident).collect();
+    let returned: Vec<_> = (0..op.returned().count()).map(|i| format_ident!("result{i}")).collect();
+    let result = match (op.returns, mutated.is_empty()) {
+        (Returns::One, true) => quote!((#call,)),
+        (Returns::Tuple, true) => call,
+        (Returns::Nothing, _) => quote!(#call; (#(#mutated,)*)),
+        (Returns::One, false) => quote!(let result0 = #call; (#(#mutated,)* result0,)),
+        _ => quote!(let (#(#returned,)*) = #call; (#(#mutated,)* #(#returned,)*)),
+    };
+    quote! {
+        #[inline(always)]
+        fn eval(&self, (#(#patterns,)*): Self::In) -> Self::Out {
+            #result
+        }
+    }
+}

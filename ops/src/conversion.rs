@@ -1,0 +1,70 @@
+//! Copies, other dtypes, and the parts of complex numbers.
+
+use minitensor::prelude::*;
+
+/// The elements in another dtype, converted as NumPy's `astype` does.
+#[custom_op(alias = "cast", backward = |d| { x: d })]
+pub fn astype(x: &Tensor, dtype: DType) -> Result<Tensor> {
+    if x.dtype().real() != x.dtype() && dtype.real() == dtype && dtype != DType::Bool {
+        return Err(Error::type_(format!(
+            "op 'astype' would lose the imaginary parts of {} in {dtype}; take real(x) first",
+            x.dtype()
+        )));
+    }
+    if x.dtype() == dtype { Ok(x.clone()) } else { x.cast(dtype) }
+}
+
+/// A copy.
+#[custom_op(alias = "copy", backward = |d| { x: d })]
+pub fn clone(x: &Tensor) -> Result<Tensor> {
+    x.copied()
+}
+
+/// Itself where its elements lie in row-major order, else a copy in which they do.
+#[custom_op(backward = |d| { x: d })]
+pub fn contiguous(x: &Tensor) -> Result<Tensor> {
+    x.contiguous()
+}
+
+/// Writes `source` into `x`.
+#[custom_op(name = "copy_", backward = |d| { x: d * 0, source: d })]
+pub fn copy_into<T: Element>(x: &mut T, source: T) {
+    *x = source;
+}
+
+/// The complex conjugate; real numbers stay as they are.
+#[custom_op(alias = "conj_physical", backward = |d| { x: d.conj() })]
+pub fn conj<T: Num>(x: T) -> T {
+    x.conj()
+}
+
+/// The real part, as a view.
+#[custom_op(backward = |d| { x: d })]
+pub fn real(x: &Tensor) -> Result<Tensor> {
+    if x.dtype().real() == x.dtype() { Ok(x.clone()) } else { x.part_view(0) }
+}
+
+/// The imaginary part, as a view.
+#[custom_op(backward = |d| { x: complex(d * 0, d) })]
+pub fn imag(x: &Tensor) -> Result<Tensor> {
+    x.part_view(1)
+}
+
+/// `re + i·im`.
+#[custom_op(backward = |d| { re: d.real(), im: d.imag() })]
+pub fn complex(re: &Tensor, im: &Tensor) -> Result<Tensor> {
+    let dtype = match (re.dtype(), im.dtype()) {
+        (DType::F32, DType::F32) => DType::C64,
+        (DType::F64, DType::F64) => DType::C128,
+        (a, b) => {
+            return Err(Error::type_(format!("op 'complex' takes two parts of float32 or float64, got {a} and {b}")));
+        }
+    };
+    if re.shape() != im.shape() {
+        return Err(Error::value(format!("op 'complex': the parts have shapes {} and {}", re.shape(), im.shape())));
+    }
+    let out = Tensor::empty(re.shape().clone(), dtype, re.device())?;
+    out.part_view(0)?.copy_from(re);
+    out.part_view(1)?.copy_from(im);
+    Ok(out)
+}

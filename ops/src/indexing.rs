@@ -1,0 +1,208 @@
+//! Choosing elements by position or by condition.
+
+use minitensor::prelude::*;
+use minitensor::tensor::normalize_axis;
+
+use crate::shape::{flatten, moveaxis, reshape};
+
+/// `x` where the condition holds, else `y`.
+#[custom_op(name = "where")]
+pub fn where_<T: Element>(condition: T::Mask, x: T, y: T) -> T {
+    if condition { x } else { y }
+}
+
+/// What Python's `start:stop:step` means on an axis: the first element, and how many.
+fn resolve(size: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<(usize, usize)> {
+    if step == 0 {
+        return Err(Error::value("op 'slice': step must not be 0".to_string()));
+    }
+    let size = size as i64;
+    let (low, high) = if step > 0 { (0, size) } else { (-1, size - 1) };
+    let place = |at: i64| (if at < 0 { at + size } else { at }).clamp(low, high);
+    let (first, last) = if step > 0 { (low, high) } else { (high, low) };
+    let (start, stop) = (start.map_or(first, place), stop.map_or(last, place));
+    let span = if step > 0 { stop - start } else { start - stop };
+    let length = if span > 0 { (span - 1) / step.abs() + 1 } else { 0 };
+    Ok((start.max(0) as usize, length as usize))
+}
+
+/// `start:stop:step` along an axis, as in Python, as a view.
+#[custom_op(backward = |d| { x: unslice(d, x.shape, axis, start, stop, step) })]
+pub fn slice(
+    x: &Tensor,
+    #[default = 0] axis: i64,
+    start: Option<i64>,
+    stop: Option<i64>,
+    #[default = 1] step: i64,
+) -> Result<Tensor> {
+    let (first, length) = resolve(x.shape()[normalize_axis(axis, x.ndim())?], start, stop, step)?;
+    x.slice_view(axis, first, length, step)
+}
+
+/// Zeros of a shape, with `x` at `start:stop:step` of an axis: what [`slice()`] takes out, put back.
+#[custom_op(backward = |d| { x: slice(d, axis, start, stop, step) })]
+pub fn unslice(
+    x: &Tensor,
+    shape: &[i64],
+    axis: i64,
+    start: Option<i64>,
+    stop: Option<i64>,
+    #[default = 1] step: i64,
+) -> Result<Tensor> {
+    let shape: Shape = shape.iter().map(|s| *s as usize).collect();
+    let out = Tensor::zeros(shape, x.dtype(), x.device())?;
+    let (first, length) = resolve(out.shape()[normalize_axis(axis, out.ndim())?], start, stop, step)?;
+    let window = out.slice_view(axis, first, length, step)?;
+    if window.shape() != x.shape() {
+        return Err(Error::shape_mismatch(window.shape().to_vec(), x.shape().to_vec()));
+    }
+    window.copy_from(x);
+    Ok(out)
+}
+
+/// An index counted from either end, as a position.
+fn position(index: i64, size: usize) -> Result<usize> {
+    let n = size as i64;
+    if (-n..n).contains(&index) {
+        Ok((if index < 0 { index + n } else { index }) as usize)
+    } else {
+        Err(Error::index(format!("index {index} is out of range for size {size}")))
+    }
+}
+
+/// The elements of an axis that stand at `index`, for every row: `out[.., i] = x[.., index[.., i]]`.
+#[custom_op(
+    alias = "take_along_axis",
+    shape = (x: [.., n], index: [.., m]) -> [.., m], axis = -1,
+    backward = |d| { x: scatter(d, index, n), index: none },
+)]
+pub fn gather<T: Element>(x: &[T], index: &[i64], out: &mut [T]) -> Result<()> {
+    for (o, i) in out.iter_mut().zip(index) {
+        *o = x[position(*i, x.len())?];
+    }
+    Ok(())
+}
+
+/// Zeros of `size` along an axis, to which the elements of `x` are added at `index`: the reverse of [`gather()`].
+#[custom_op(
+    shape = (x: [.., m], index: [.., m]) -> [.., size], axis = -1,
+    backward = |d| { x: gather(d, index), index: none },
+)]
+pub fn scatter<T: Num>(x: &[T], index: &[i64], size: usize, out: &mut [T]) -> Result<()> {
+    out.fill(T::zero());
+    for (v, i) in x.iter().zip(index) {
+        let at = position(*i, size)?;
+        out[at] = out[at] + *v;
+    }
+    Ok(())
+}
+
+/// Rows of a table: `out[.., :] = weight[index[..], :]`.
+#[custom_op(
+    shape = (weight: [v, e], index: [..]) -> [.., e],
+    backward = |d| { weight: scatter_rows(d.reshape([-1, e]), index.reshape([-1]), v), index: none },
+)]
+pub fn embedding<T: Element>(weight: ArrayView2<T>, index: &i64, out: &mut [T]) -> Result<()> {
+    let row = weight.row(position(*index, weight.nrows())?);
+    out.iter_mut().zip(row).for_each(|(o, v)| *o = *v);
+    Ok(())
+}
+
+/// Zeros of `size` rows, to which the rows of `x` are added at `index`: the reverse of [`embedding()`].
+#[custom_op(
+    shape = (x: [m, e], index: [m]) -> [size, e],
+    backward = |d| { x: embedding(d, index), index: none },
+)]
+pub fn scatter_rows<T: Num>(x: ArrayView2<T>, index: &[i64], size: usize, mut out: ArrayViewMut2<T>) -> Result<()> {
+    out.fill(T::zero());
+    for (row, i) in x.rows().into_iter().zip(index) {
+        let at = position(*i, size)?;
+        out.row_mut(at).iter_mut().zip(row).for_each(|(o, v)| *o = *o + *v);
+    }
+    Ok(())
+}
+
+/// The slices of an axis that stand at `indices`, whose axes take its place.
+#[custom_op(alias = "index_select")]
+pub fn take(x: &Tensor, indices: &Tensor, #[default = 0] axis: i64) -> Result<Tensor> {
+    let at = normalize_axis(axis, x.ndim())?;
+    let first = moveaxis::call(x, at as i64, 0)?;
+    let rest: Vec<i64> = first.shape()[1..].iter().map(|s| *s as i64).collect();
+    let table = reshape::call(&first, &[first.shape()[0] as i64, rest.iter().product()])?;
+    let rows = embedding::call(&table, indices)?;
+    let mut shape: Vec<i64> = indices.shape().iter().map(|s| *s as i64).collect();
+    shape.extend(&rest);
+    let mut out = reshape::call(&rows, &shape)?;
+    for _ in 0..at {
+        // The axes that stood before `axis` follow the index axes; each goes back to the front, the last one first.
+        out = moveaxis::call(&out, (indices.ndim() + at - 1) as i64, 0)?;
+    }
+    Ok(out)
+}
+
+/// Every index as a position from 0 on; an index out of range raises.
+#[custom_op(name = "index::wrap", shape = (index: [..]) -> [..], backward = none)]
+pub fn wrap_index(index: &i64, size: usize, axis: usize, out: &mut i64) -> Result<()> {
+    let at = position(*index, size);
+    *out = at.map_err(|_| Error::index(format!("index {index} is out of range for axis {axis} of size {size}")))? as i64;
+    Ok(())
+}
+
+/// `x[indices[0], indices[1], …]`: integer tensors, broadcast together, index the leading axes.
+#[custom_op]
+pub fn index(x: &Tensor, indices: &[&Tensor]) -> Result<Tensor> {
+    if indices.is_empty() || indices.len() > x.ndim() {
+        return Err(Error::index(format!("{} indices for a tensor of {} dimensions", indices.len(), x.ndim())));
+    }
+    let mut place = wrap_index::call(indices[0], x.shape()[0], 0)?;
+    for (axis, i) in indices.iter().enumerate().skip(1) {
+        let size = x.shape()[axis];
+        let scaled = crate::arithmetic::multiply::call(&place, &Tensor::scalar(size as i64))?;
+        place = crate::arithmetic::add::call(&scaled, &wrap_index::call(i, size, axis)?)?;
+    }
+    take::call(&flatten::call(x, 0, indices.len() as i64 - 1)?, &place, 0)
+}
+
+/// The positions of the elements that are not 0: one row for each, one column for each axis (int64).
+#[custom_op(backward = none)]
+pub fn nonzero(x: &Tensor) -> Result<Tensor> {
+    x.expect_values()?;
+    let found = x.cast(DType::Bool)?.to_vec::<bool>()?;
+    let mut positions = Vec::new();
+    for at in (0..found.len()).filter(|i| found[*i]) {
+        let mut rest = at;
+        let start = positions.len();
+        for size in x.shape().iter().rev() {
+            positions.push((rest % size) as i64);
+            rest /= size;
+        }
+        positions[start..].reverse();
+    }
+    let count = found.iter().filter(|f| **f).count();
+    Tensor::from_vec(positions, [count, x.ndim()])
+}
+
+/// 1 at the index, 0 elsewhere, along a new last axis of `num_classes` (int64).
+#[custom_op(shape = (index: [..]) -> [.., num_classes], backward = none)]
+pub fn one_hot(index: &i64, num_classes: usize, out: &mut [i64]) -> Result<()> {
+    out.fill(0);
+    let class = usize::try_from(*index).ok().filter(|c| *c < num_classes);
+    out[class.ok_or_else(|| Error::index(format!("class {index} is out of range for num_classes = {num_classes}")))?] = 1;
+    Ok(())
+}
+
+/// The elements on and below the `k`-th diagonal of the last two axes, zeros above it.
+#[custom_op(shape = (x: [.., m, n]) -> [.., m, n], backward = |d| { x: tril(d, k) })]
+pub fn tril<T: Num>(x: ArrayView2<T>, #[default = 0] k: i64, mut out: ArrayViewMut2<T>) {
+    for ((i, j), o) in out.indexed_iter_mut() {
+        *o = if j as i64 <= i as i64 + k { x[(i, j)] } else { T::zero() };
+    }
+}
+
+/// The elements on and above the `k`-th diagonal of the last two axes, zeros below it.
+#[custom_op(shape = (x: [.., m, n]) -> [.., m, n], backward = |d| { x: triu(d, k) })]
+pub fn triu<T: Num>(x: ArrayView2<T>, #[default = 0] k: i64, mut out: ArrayViewMut2<T>) {
+    for ((i, j), o) in out.indexed_iter_mut() {
+        *o = if j as i64 >= i as i64 + k { x[(i, j)] } else { T::zero() };
+    }
+}

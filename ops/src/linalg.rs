@@ -1,0 +1,46 @@
+//! Products of matrices.
+
+use minitensor::kernels::{Gemm, matmul as gemm};
+use minitensor::prelude::*;
+
+use crate::shape::{squeeze, unsqueeze};
+
+/// The product of matrices; [`matmul()`] also takes vectors.
+#[custom_op(
+    name = "linalg::matrix_product", shape = (x: [.., m, k], y: [.., k, n]) -> [.., m, n],
+    backward = |d| {
+        x: linalg::matrix_product(d, y.matrix_transpose().conj()),
+        y: linalg::matrix_product(x.matrix_transpose().conj(), d),
+    },
+)]
+pub fn matrix_product<T: Num + Gemm>(x: ArrayView2<T>, y: ArrayView2<T>, mut out: ArrayViewMut2<T>) {
+    let ((m, k), n) = (x.dim(), y.ncols());
+    let (xs, ys, os) = (x.strides().to_vec(), y.strides().to_vec(), out.strides().to_vec());
+    // SAFETY: sizes and strides are those of the views, and the output is apart from the inputs.
+    unsafe {
+        gemm(m, n, k, x.as_ptr(), xs[0], xs[1], y.as_ptr(), ys[0], ys[1], out.as_mut_ptr(), os[0], os[1]);
+    }
+}
+
+/// The matrix product `x @ y` over the last two axes; the axes before them broadcast. A vector counts as a row on the left
+/// and as a column on the right.
+#[custom_op]
+pub fn matmul(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    if x.ndim() == 0 || y.ndim() == 0 {
+        return Err(Error::value(format!(
+            "op 'matmul' takes tensors of at least 1 dimension, got shapes {} and {}; use multiply for numbers",
+            x.shape(),
+            y.shape()
+        )));
+    }
+    let row = (x.ndim() == 1).then(|| unsqueeze::call(x, 0)).transpose()?;
+    let column = (y.ndim() == 1).then(|| unsqueeze::call(y, 1)).transpose()?;
+    let mut out = matrix_product::call(row.as_ref().unwrap_or(x), column.as_ref().unwrap_or(y))?;
+    if column.is_some() {
+        out = squeeze::call(&out, -1)?;
+    }
+    if row.is_some() {
+        out = squeeze::call(&out, if column.is_some() { -1 } else { -2 })?;
+    }
+    Ok(out)
+}

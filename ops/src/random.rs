@@ -1,0 +1,27 @@
+//! Randomness.
+
+use minitensor::prelude::*;
+
+/// Numbers uniform in `[0, 1)`, of the shape and dtype of `x`.
+#[custom_op(backward = |d| { x: d * 0 })]
+pub fn rand_like(x: &Tensor) -> Result<Tensor> {
+    minitensor::random::uniform(x.shape().clone(), x.dtype(), x.device())
+}
+
+/// Sets each element to 0 with probability `p` and scales the others by `1/(1 − p)` (Srivastava et al., 2014);
+/// `x` itself when not training.
+#[custom_op(where p >= 0.0, p <= 1.0)]
+pub fn dropout(x: &Tensor, #[default = 0.5] p: f64, #[default = true] training: bool) -> Result<Tensor> {
+    if !training || p == 0.0 {
+        return Ok(x.clone());
+    }
+    let drawn = minitensor::random::uniform(x.shape().clone(), x.dtype(), x.device())?;
+    let scale = if p < 1.0 { 1.0 / (1.0 - p) } else { 0.0 };
+    random_mask::call(x, &drawn, p, scale)
+}
+
+/// `x · scale` where `drawn >= p`, else 0.
+#[custom_op(name = "random::mask", backward = |d| { x: random::mask(d, drawn, p, scale), drawn: none })]
+pub fn random_mask<T: Float>(x: T, drawn: T, p: f64, scale: f64) -> T {
+    if drawn >= p { x * scale } else { 0.0 }
+}
