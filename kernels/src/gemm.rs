@@ -1,5 +1,7 @@
 //! Matrix products.
 
+use std::any::TypeId;
+
 use num_complex::Complex;
 
 use crate::cast::Cast;
@@ -17,20 +19,18 @@ const ROWS: usize = 64;
 /// Rows of `b` that stay in cache while all of `a` passes by.
 const DEPTH: usize = 64;
 
-/// Numbers that matrices are multiplied of.
-pub trait Gemm: Machine + Num + Cast<Self> {
+/// Numbers that large matrices are multiplied of.
+trait Gemm: Machine + Num + Cast<Self> {
     /// `c = a · b` for matrices with at least one element each.
     ///
     /// # Safety
     /// As for [`matmul`].
-    #[doc(hidden)]
     unsafe fn multiply(m: usize, n: usize, k: usize, a: View<Self>, b: View<Self>, c: View<Self>);
 }
 
 /// A matrix: where it begins, and how far apart its rows and columns are.
-#[doc(hidden)]
 #[derive(Clone, Copy)]
-pub struct View<T> {
+struct View<T> {
     start: *mut T,
     rows: isize,
     columns: isize,
@@ -42,6 +42,10 @@ unsafe impl<T: Send + Sync> Send for View<T> {}
 unsafe impl<T: Send + Sync> Sync for View<T> {}
 
 impl<T: Machine> View<T> {
+    fn cast<U>(self) -> View<U> {
+        View { start: self.start.cast(), rows: self.rows, columns: self.columns }
+    }
+
     fn transposed(self) -> Self {
         View { rows: self.columns, columns: self.rows, ..self }
     }
@@ -71,6 +75,23 @@ impl<T: Machine> View<T> {
     }
 }
 
+/// [`Gemm::multiply`] for whichever type `T` is.
+///
+/// # Safety
+/// As for [`matmul`], with at least one element in each matrix.
+unsafe fn large<T: Machine + Num>(m: usize, n: usize, k: usize, a: View<T>, b: View<T>, c: View<T>) {
+    macro_rules! by_type {
+        ($($t:ty)*) => {$(
+            if TypeId::of::<T>() == TypeId::of::<$t>() {
+                // SAFETY: the caller's promise, and T is this very type.
+                return unsafe { <$t>::multiply(m, n, k, a.cast(), b.cast(), c.cast()) };
+            }
+        )*};
+    }
+    by_type! { f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 Complex<f32> Complex<f64> }
+    unreachable!("every machine number is in the list")
+}
+
 /// `c = a · b`, where `a` is `m × k`, `b` is `k × n` and `c` is `m × n`; `_rs` and `_cs` are the strides of rows and
 /// columns, in elements. Integers wrap. With `k = 0`, `c` becomes 0.
 ///
@@ -78,7 +99,7 @@ impl<T: Machine> View<T> {
 /// `a` and `b` must be readable and `c` writable where the shapes and strides reach; `c` must not overlap itself or
 /// the others.
 #[allow(clippy::too_many_arguments)]
-pub unsafe fn matmul<T: Gemm>(
+pub unsafe fn matmul<T: Machine + Num>(
     m: usize,
     n: usize,
     k: usize,
@@ -98,7 +119,7 @@ pub unsafe fn matmul<T: Gemm>(
     let work = m.saturating_mul(n).saturating_mul(k);
     if work > SMALL {
         // SAFETY: the caller's promise.
-        return unsafe { T::multiply(m, n, k, a, b, c) };
+        return unsafe { large(m, n, k, a, b, c) };
     }
     for i in 0..m {
         for j in 0..n {

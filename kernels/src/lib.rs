@@ -22,7 +22,7 @@ pub mod threads;
 pub use cast::Cast;
 pub use copy::copy;
 pub use dual::Dual;
-pub use gemm::{Gemm, matmul};
+pub use gemm::matmul;
 pub use half::{bf16, f16};
 pub use map::{Load, Map, Store, map};
 pub use num_complex::Complex;

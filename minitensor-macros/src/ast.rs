@@ -180,6 +180,11 @@ impl Op {
         self.outputs.iter().enumerate().filter(|(_, o)| o.role == Role::Returned)
     }
 
+    /// What a gradient gets the cotangents of: all outputs but saved ones, with positions.
+    pub fn visible(&self) -> impl Iterator<Item = (usize, &Output)> {
+        self.outputs.iter().enumerate().filter(|(_, o)| o.role != Role::Saved)
+    }
+
     /// Whether a tensor of this dtype can have a gradient.
     pub fn is_differentiable(&self, elem: Elem) -> bool {
         match elem {

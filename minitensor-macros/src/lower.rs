@@ -63,8 +63,18 @@ fn element(op: &Op, rt: &TokenStream, diag: &mut Diag) -> ItemFn {
         }
         lowering.errors.into_iter().for_each(|e| diag.push(e));
         uniforms(op, &mut function);
+        one_mask(op, rt, &mut function);
         function.attrs.push(parse_quote!(#[inline(always)]));
         return function;
+    }
+}
+
+/// A comparison of one dtype variable may choose between values of the other.
+pub fn one_mask(op: &Op, rt: &TokenStream, function: &mut ItemFn) {
+    if let [first, second] = &op.generics[..] {
+        let (first, second) = (&first.ident, &second.ident);
+        let same = parse_quote!(#second: #rt::Element<Mask = <#first as #rt::Element>::Mask>);
+        function.sig.generics.make_where_clause().predicates.push(same);
     }
 }
 
@@ -479,8 +489,7 @@ impl<'a> Lowering<'a> {
         }
         if let Expr::MethodCall(call) = expr {
             self.coerce_beside(&mut call.receiver, before, variable, false);
-            let name = renamed(&call.method.to_string());
-            call.method = Ident::new(name, call.method.span());
+            call.method = Ident::new(renamed(&call.method.to_string()), call.method.span());
         }
         Value::Data(variable)
     }

@@ -1,0 +1,131 @@
+//! The expansion is to be read: it is printed prettily and compared with a committed file.
+//!
+//! `BLESS=1 cargo test -p minitensor-macros` writes the files anew.
+
+use std::path::PathBuf;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use crate::diag::messages;
+
+/// Splits `#[custom_op(…)] fn …` and prints what it becomes.
+fn expanded(attr: TokenStream, item: TokenStream) -> String {
+    let tokens = crate::op(attr, item).to_string();
+    let file = syn2::parse_file(&tokens).unwrap_or_else(|e| panic!("the expansion is no Rust: {e}\n{tokens}"));
+    prettyplease::unparse(&file)
+}
+
+fn assert_snapshot(name: &str, attr: TokenStream, item: TokenStream) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("snapshots").join(format!("{name}.rs"));
+    let shown = expanded(attr, item);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        return std::fs::write(path, shown).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(committed == shown, "{} differs; BLESS=1 accepts this:\n{shown}", path.display());
+}
+
+#[test]
+fn an_element_op_and_its_gradient() {
+    assert_snapshot(
+        "swish",
+        quote!(alias = "silu", inplace),
+        quote! {
+            /// Swish (SiLU): `x · σ(x)`.
+            pub fn swish<T: Float>(x: T) -> T { x * x.sigmoid() }
+        },
+    );
+}
+
+#[test]
+fn uniforms_and_choices() {
+    assert_snapshot(
+        "clamp",
+        quote!(),
+        quote! {
+            /// Limits every element to `[lo, hi]`.
+            pub fn clamp<T: Real>(x: T, #[default = f64::NEG_INFINITY] lo: f64, #[default = f64::INFINITY] hi: f64) -> T {
+                if x < lo { lo } else if x > hi { hi } else { x }
+            }
+        },
+    );
+}
+
+#[test]
+fn a_cell_op_with_a_formula() {
+    assert_snapshot(
+        "topk",
+        quote!(
+            shape = (x: [.., n]) -> (values: [.., k], indices: [.., k]) where k <= n,
+            dtype = (x: T) -> (T, i64),
+            backward = |d_values, _| { x: d_values.scatter(-1, indices, n) },
+        ),
+        quote! {
+            /// The `k` largest elements of every row, and where they stood.
+            pub fn topk<T: Real>(x: &[T], k: usize, values: &mut [T], indices: &mut [i64]) { todo!() }
+        },
+    );
+}
+
+#[test]
+fn in_place_by_mutable_references() {
+    assert_snapshot(
+        "sgd_step",
+        quote!(),
+        quote! {
+            /// One SGD step.
+            pub fn sgd_step<T: Float>(p: &mut T, v: &mut T, g: T, lr: f64, #[default = 0.9] momentum: f64) {
+                *v = *v * momentum + g;
+                *p = *p - *v * lr;
+            }
+        },
+    );
+}
+
+#[test]
+fn a_tensor_op() {
+    assert_snapshot(
+        "linear",
+        quote!(name = "nn::linear"),
+        quote! {
+            /// `x @ w + b`
+            pub fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> { todo!() }
+        },
+    );
+}
+
+#[test]
+fn an_optional_input_and_an_enum() {
+    assert_snapshot(
+        "scaled",
+        quote!(backward = |d_out| {
+            let s = d_out * 2.0;
+            x: if exact { s / (1.0 + n_scale) } else { s },
+            bias: d_out.sum(axis = -1, keepdims = true),
+        }),
+        quote! {
+            /// Scales.
+            pub fn scaled<T: Float>(
+                x: T,
+                bias: Option<T>,
+                #[default = 1.0] n_scale: f64,
+                #[default = true] exact: bool,
+                #[default = Approximate::None] approximate: Approximate,
+            ) -> T {
+                let y = match approximate { Approximate::None => x, Approximate::Tanh => 0.5 };
+                let mut acc = 0.0;
+                for i in 0..3 { acc += y * i; }
+                match bias { Some(b) => acc + b.max(2.0), None => if exact && x > 0.0 { 1.0 } else { -y } }
+            }
+        },
+    );
+}
+
+#[test]
+fn a_message_has_as_many_blanks_as_are_filled() {
+    for (name, message) in messages::ALL {
+        assert!(!message.text.is_empty() && !message.help.is_empty(), "{name}");
+    }
+}

@@ -1,10 +1,12 @@
 //! Stopping a long call: somebody asks, loops look.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
+static POLL: OnceLock<fn() -> Result<()>> = OnceLock::new();
 
 /// Asks the calls under way to stop.
 pub fn request() {
@@ -16,8 +18,17 @@ pub fn clear() {
     REQUESTED.store(false, Ordering::Relaxed);
 }
 
+/// Sets what loops ask besides, such as the host language's signals; its error ends the call that asked. The first one
+/// stays.
+pub fn set_poll(poll: fn() -> Result<()>) {
+    let _ = POLL.set(poll);
+}
+
 /// An error if stopping was asked for. Loops call it every now and then.
 #[inline]
 pub fn check() -> Result<()> {
-    if REQUESTED.load(Ordering::Relaxed) { Err(Error::runtime("interrupted")) } else { Ok(()) }
+    if REQUESTED.load(Ordering::Relaxed) {
+        return Err(Error::runtime("interrupted"));
+    }
+    POLL.get().map_or(Ok(()), |poll| poll())
 }

@@ -30,6 +30,7 @@ pub use autograd::{BackwardCall, NoGrad};
 pub use dtype::{DType, DTypeSet, Scalar};
 pub use error::{Error, ErrorKind, MinitensorError, Result};
 pub use minitensor_kernels as kernels;
+pub use minitensor_macros::custom_op;
 pub use op::{CustomOp, CustomOpBuilder, GradientFunction, OpDef, OpRef, dispatch, registry};
 pub use tensor::{Device, Shape, Tensor};
 
@@ -45,5 +46,5 @@ pub mod prelude {
     pub use crate::dtype::DType;
     pub use crate::error::{Error, Result};
     pub use crate::tensor::{Device, Shape, Tensor};
-    // pub use minitensor_macros::{AttrEnum, custom_op};
+    pub use minitensor_macros::{AttrEnum, custom_op};
 }

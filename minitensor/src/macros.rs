@@ -41,7 +41,7 @@ macro_rules! impl_custom_op {
                     &self,
                     inputs: &[&rt::Tensor],
                     output: &rt::Tensor,
-                ) -> Option<std::sync::Arc<dyn rt::GradientFunction>> {
+                ) -> Option<::std::sync::Arc<dyn rt::GradientFunction>> {
                     OP.create_gradient_function(inputs, output)
                 }
                 fn num_inputs(&self) -> usize {
@@ -56,7 +56,7 @@ macro_rules! impl_custom_op {
                 fn output_device(&self, devices: &[&rt::Device]) -> rt::Result<rt::Device> {
                     OP.output_device(devices)
                 }
-                fn definition(self: std::sync::Arc<Self>) -> rt::OpRef {
+                fn definition(self: ::std::sync::Arc<Self>) -> rt::OpRef {
                     OP.clone()
                 }
             }

@@ -21,7 +21,7 @@ pub fn multiply<T: Num>(x: T, y: T) -> T {
 }
 
 /// `x / y`, of floats; integers are converted with `astype` first, or divided with `floor_divide`.
-#[custom_op(alias = "div", alias = "true_divide", inplace)]
+#[custom_op(alias = "div", inplace)]
 pub fn divide<T: Field>(x: T, y: T) -> T {
     x / y
 }

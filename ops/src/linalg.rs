@@ -1,6 +1,6 @@
 //! Products of matrices.
 
-use minitensor::kernels::{Gemm, matmul as gemm};
+use minitensor::kernels::matmul as gemm;
 use minitensor::prelude::*;
 
 use crate::shape::{squeeze, unsqueeze};
@@ -13,7 +13,7 @@ use crate::shape::{squeeze, unsqueeze};
         y: linalg::matrix_product(x.matrix_transpose().conj(), d),
     },
 )]
-pub fn matrix_product<T: Num + Gemm>(x: ArrayView2<T>, y: ArrayView2<T>, mut out: ArrayViewMut2<T>) {
+pub fn matrix_product<T: Num>(x: ArrayView2<T>, y: ArrayView2<T>, mut out: ArrayViewMut2<T>) {
     let ((m, k), n) = (x.dim(), y.ncols());
     let (xs, ys, os) = (x.strides().to_vec(), y.strides().to_vec(), out.strides().to_vec());
     // SAFETY: sizes and strides are those of the views, and the output is apart from the inputs.
@@ -37,10 +37,10 @@ pub fn matmul(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let column = (y.ndim() == 1).then(|| unsqueeze::call(y, 1)).transpose()?;
     let mut out = matrix_product::call(row.as_ref().unwrap_or(x), column.as_ref().unwrap_or(y))?;
     if column.is_some() {
-        out = squeeze::call(&out, -1)?;
+        out = squeeze::call(&out, Some(&[-1]))?;
     }
     if row.is_some() {
-        out = squeeze::call(&out, if column.is_some() { -1 } else { -2 })?;
+        out = squeeze::call(&out, Some(&[if column.is_some() { -1 } else { -2 }]))?;
     }
     Ok(out)
 }

@@ -2,6 +2,8 @@
 
 use minitensor::prelude::*;
 
+use crate::comparison::greater_equal;
+
 /// Numbers uniform in `[0, 1)`, of the shape and dtype of `x`.
 #[custom_op(backward = |d| { x: d * 0 })]
 pub fn rand_like(x: &Tensor) -> Result<Tensor> {
@@ -17,11 +19,12 @@ pub fn dropout(x: &Tensor, #[default = 0.5] p: f64, #[default = true] training: 
     }
     let drawn = minitensor::random::uniform(x.shape().clone(), x.dtype(), x.device())?;
     let scale = if p < 1.0 { 1.0 / (1.0 - p) } else { 0.0 };
-    random_mask::call(x, &drawn, p, scale)
+    let kept = greater_equal::call(&drawn, &Tensor::from_const(p.into(), x.dtype(), x.device())?)?;
+    scale_where::call(x, &kept, scale)
 }
 
-/// `x · scale` where `drawn >= p`, else 0.
-#[custom_op(name = "random::mask", backward = |d| { x: random::mask(d, drawn, p, scale), drawn: none })]
-pub fn random_mask<T: Float>(x: T, drawn: T, p: f64, scale: f64) -> T {
-    if drawn >= p { x * scale } else { 0.0 }
+/// `x · scale` where `kept`, else 0.
+#[custom_op(name = "random::scale_where")]
+pub fn scale_where<T: Float>(x: T, kept: T::Mask, scale: f64) -> T {
+    if kept { x * scale } else { 0.0 }
 }

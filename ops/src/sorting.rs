@@ -45,7 +45,7 @@ pub fn argsort(x: &Tensor, #[default = false] descending: bool, #[default = -1] 
     backward = |d_values, _| { x: scatter(d_values, indices, n) },
 )]
 pub fn topk<T: Real>(x: &[T], k: usize, values: &mut [T], indices: &mut [i64]) {
-    for ((v, i), at) in values.iter_mut().zip(indices).zip(order(x, true)) {
+    for ((v, i), at) in values.iter_mut().zip(indices).zip(order(x, true).into_iter().take(k)) {
         *v = x[at];
         *i = at as i64;
     }

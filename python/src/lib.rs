@@ -1,1 +1,46 @@
-//! To come.
+//! The Python package's compiled part: tensors, and one function for every op of the registry.
+//!
+//! [`tensor`] is the class, [`function`] makes and calls the functions of `mt.ops`, [`custom`] takes ops written in
+//! Python; data comes and goes through [`data`], [`buffer`] and [`dlpack`]. Python's side is in `python/minitensor`.
+
+mod attr;
+mod autograd;
+mod buffer;
+mod create;
+mod custom;
+mod data;
+mod describe;
+mod device;
+mod dlpack;
+mod dtype;
+mod error;
+mod function;
+mod index;
+mod method;
+mod ops;
+mod operand;
+mod operator;
+mod release;
+mod scalar;
+mod tensor;
+
+use minitensor_ops as _;
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _minitensor(m: &Bound<'_, PyModule>) -> error::Result<()> {
+    minitensor::registry::check()?;
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    release::install(m.py())?;
+    dtype::install(m)?;
+    m.add_class::<tensor::PyTensor>()?;
+    autograd::install(m)?;
+    create::install(m)?;
+    custom::install(m)?;
+    describe::install(m)?;
+    device::install(m)?;
+    dlpack::install(m)?;
+    ops::install(m)?;
+    method::install(m)?;
+    Ok(())
+}

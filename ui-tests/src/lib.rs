@@ -1,1 +1,1 @@
-//! To come.
+//! The tests are in `tests/`, the cases in `ui/`.

@@ -71,6 +71,7 @@ pub fn of(op: &Op, orders: u8) -> Option<Vjp> {
         inplace: None,
     };
     vjp.function = function(op, &vjp, &cotangents, &wrt);
+    crate::lower::one_mask(op, &quote!(rt), &mut vjp.function);
     Some(Vjp { op: vjp, wrt })
 }
 

@@ -84,14 +84,18 @@ pub fn lower(op: &Op, formula: &Formula, diag: &mut Diag) -> Lowered {
     }
     let owners = owners(formula, &lets, &entries);
     let shared = lets.iter().zip(&owners).filter(|(_, owner)| owner.is_none()).map(|((tokens, _), _)| tokens);
-    let gradients = (0..op.inputs.len()).map(|i| match entries.get(&i) {
-        None => quote!(None),
-        Some((value, _)) => {
-            let own = lets.iter().zip(&owners).filter(|(_, owner)| **owner == Some(i)).map(|((tokens, _), _)| tokens);
-            let at = syn::Index::from(i);
-            quote!(if ctx.needs(#at) { #(#own)* Some(#value) } else { None })
-        }
+    let gradients = (0..op.inputs.len()).filter_map(|i| {
+        let (value, _) = entries.get(&i)?;
+        let own = lets.iter().zip(&owners).filter(|(_, owner)| **owner == Some(i)).map(|((tokens, _), _)| tokens);
+        let at = syn::Index::from(i);
+        Some(quote! {
+            if ctx.needs(#at) {
+                #(#own)*
+                gradients[#at] = Some(#value);
+            }
+        })
     });
+    let count = syn::Index::from(op.inputs.len());
     let ident = format_ident!("{}_backward", text(op.ident()));
     let statics = lowering.ops.iter().map(|(name, ident)| quote!(static #ident: rt::OpName = rt::OpName::new(#name);));
     let bindings = lowering.bindings();
@@ -100,7 +104,9 @@ pub fn lower(op: &Op, formula: &Formula, diag: &mut Diag) -> Lowered {
             #(#statics)*
             #bindings
             #(#shared)*
-            Ok(vec![#(#gradients),*])
+            let mut gradients: Vec<Option<rt::Tensor>> = vec![None; #count];
+            #(#gradients)*
+            Ok(gradients)
         }
     };
     let used = |wanted: fn(Name) -> Option<usize>| lowering.used.values().filter_map(|n| wanted(*n)).collect::<BTreeSet<_>>();
@@ -162,7 +168,7 @@ impl<'a> Lowering<'a> {
         names.extend(op.attrs.iter().enumerate().map(|(i, a)| (text(&a.ident), Name::Attr(i))));
         names.extend(op.outputs.iter().enumerate().map(|(i, o)| (text(&o.ident), Name::Output(i))));
         names.extend(op.inputs.iter().enumerate().map(|(i, input)| (text(&input.ident), Name::Input(i))));
-        let cotangents = op.returned().zip(&formula.cotangents).filter(|(_, c)| !c.ignored);
+        let cotangents = op.visible().zip(&formula.cotangents).filter(|(_, c)| !c.ignored);
         names.extend(cotangents.map(|((i, _), c)| (text(&c.name), Name::Cotangent(i))));
         let (used, uses, ops) = Default::default();
         Lowering { op, scopes: vec![names], used, uses, ops, errors: vec![] }
@@ -319,13 +325,20 @@ impl<'a> Lowering<'a> {
             Expr::Reference(e) => self.argument(&e.expr),
             Expr::Paren(e) => self.argument(&e.expr),
             Expr::Path(path) if path.path.is_ident("None") => quote!(rt::value(&None::<i64>)),
+            Expr::Array(list) if list.elems.iter().any(|e| self.is_data(e)) => {
+                let each: Vec<_> = list.elems.iter().map(|e| self.owned(e)).collect();
+                quote!(rt::value(&[#(#each),*][..]))
+            }
             _ if self.is_data(expr) => {
                 let tokens = self.data(expr);
                 quote!(rt::value(&#tokens))
             }
             _ => {
                 let tokens = self.known(expr);
-                quote!(rt::value(&(#tokens)))
+                match expr {
+                    Expr::Binary(_) | Expr::Cast(_) | Expr::Range(_) => quote!(rt::value(&(#tokens))),
+                    _ => quote!(rt::value(&#tokens)),
+                }
             }
         }
     }
@@ -373,13 +386,13 @@ impl<'a> Lowering<'a> {
                     self.bind(pattern, Name::Tensor);
                     let yes = self.block(&choice.then_branch);
                     self.scopes.pop();
-                    let no = self.owned(otherwise);
-                    return quote!(if let #pattern = &#value #yes else { #no });
+                    let no = self.otherwise(otherwise);
+                    return quote!(if let #pattern = &#value #yes else #no);
                 }
                 if !self.is_data(&choice.cond) {
                     let (condition, yes) = (self.known(&choice.cond), self.block(&choice.then_branch));
-                    let no = self.owned(otherwise);
-                    return quote!(if #condition #yes else { #no });
+                    let no = self.otherwise(otherwise);
+                    return quote!(if #condition #yes else #no);
                 }
                 let yes = Expr::Block(syn::ExprBlock { attrs: vec![], label: None, block: choice.then_branch.clone() });
                 let args = [self.argument(&choice.cond), self.branch(&yes), self.branch(otherwise)];
@@ -399,6 +412,16 @@ impl<'a> Lowering<'a> {
                 quote!(match #scrutinee { #(#arms)* })
             }
             _ => TokenStream::new(),
+        }
+    }
+
+    fn otherwise(&mut self, expr: &Expr) -> TokenStream {
+        match expr {
+            Expr::Block(e) => self.block(&e.block),
+            other => {
+                let tokens = self.owned(other);
+                quote!({ #tokens })
+            }
         }
     }
 
@@ -527,7 +550,7 @@ impl Lowering<'_> {
             }
             _ => {
                 self.mention(name);
-                (quote!(#base.shape()), quote!(#base.dtype()))
+                (quote!(#base.shape()[..]), quote!(#base.dtype()))
             }
         };
         match text(member).as_str() {

@@ -193,23 +193,14 @@ fn aliases(input: ParseStream) -> syn::Result<Vec<LitStr>> {
 
 impl Parse for DTypes {
     fn parse(input: ParseStream) -> syn::Result<DTypes> {
-        let named = |input: ParseStream| {
-            let name: Ident = input.parse()?;
-            input.parse::<Token![:]>()?;
-            Ok((name, input.parse::<Type>()?))
-        };
-        let output = |input: ParseStream| {
-            let is_named = input.peek(Ident) && input.peek2(Token![:]) && !input.peek2(Token![::]);
-            if is_named { named(input).map(|(name, ty)| (Some(name), ty)) } else { Ok((None, input.parse()?)) }
-        };
         let inputs;
         parenthesized!(inputs in input);
-        let inputs = inputs.parse_terminated(named, Token![,])?.into_iter().collect();
+        let inputs = inputs.parse_terminated(named_dtype, Token![,])?.into_iter().collect();
         input.parse::<Token![->]>()?;
         let outputs = if input.peek(syn::token::Paren) {
             let outputs;
             parenthesized!(outputs in input);
-            outputs.parse_terminated(output, Token![,])?.into_iter().collect()
+            outputs.parse_terminated(output_dtype, Token![,])?.into_iter().collect()
         } else {
             vec![(None, input.parse()?)]
         };
@@ -234,6 +225,21 @@ impl Parse for DTypes {
         }
         Ok(DTypes { inputs, outputs, bounds })
     }
+}
+
+/// `x: T`
+fn named_dtype(input: ParseStream) -> syn::Result<(Ident, Type)> {
+    let name = input.parse()?;
+    input.parse::<Token![:]>()?;
+    Ok((name, input.parse()?))
+}
+
+/// `T`, `out: T`
+fn output_dtype(input: ParseStream) -> syn::Result<(Option<Ident>, Type)> {
+    if input.peek(Ident) && input.peek2(Token![:]) && !input.peek2(Token![::]) {
+        return named_dtype(input).map(|(name, ty)| (Some(name), ty));
+    }
+    Ok((None, input.parse()?))
 }
 
 impl Parse for Backward {

@@ -168,6 +168,9 @@ pub fn run(
     let work: usize = operands.iter().flatten().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
     let failure = Mutex::new(None);
     parallel_for(cells, GRAIN.div_ceil(work), |range| {
+        if failure.lock().is_ok_and(|f| f.is_some()) {
+            return;
+        }
         let result = Cells { operands: &operands, batch: &plan.batch, kernel, attrs }.run(range);
         if let Err(error) = result {
             *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.context(format!("op '{}'", op.name)));

@@ -66,6 +66,9 @@ pub fn launch(
     let space = Space { sizes, operands, inputs: inputs.len(), kernel, attrs };
     let failure = Mutex::new(None);
     parallel_for(n, GRAIN, |range| {
+        if failure.lock().is_ok_and(|f| f.is_some()) {
+            return;
+        }
         if let Err(error) = space.run(range) {
             *failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
         }

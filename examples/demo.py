@@ -1,0 +1,181 @@
+"""From an op's definition in Rust to a trained network: `cargo xtask demo`."""
+
+import inspect
+import sys
+import time
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+import minitensor as mt
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+ROOT = Path(__file__).parent.parent
+OUT = ROOT / "out"
+GOAL = 0.97
+
+
+def heading(number: int, text: str) -> None:
+    print(f"\n{number}. {text}\n")
+
+
+def show(expression: str, **names: object) -> None:
+    """Prints an expression and its value, as a Python prompt does."""
+    value = eval(expression, {"mt": mt, "inspect": inspect, **names})
+    print(f"   >>> {expression}")
+    text = value if isinstance(value, str) else repr(value)
+    print("\n".join(f"   {line}" for line in text.splitlines()), end="\n\n")
+
+
+def definition(op: str, file: Path) -> str:
+    """The lines from an op's doc comment to the end of its function."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    start = stop = next(i for i, line in enumerate(lines) if line.startswith(f"pub fn {op}<"))
+    while lines[start - 1].startswith(("///", "#[")):
+        start -= 1
+    while lines[stop] != "}":
+        stop += 1
+    return "\n".join(f"   {line}" for line in lines[start : stop + 1])
+
+
+def check_gradient() -> None:
+    x = mt.Tensor(np.linspace(-6, 6, 25), requires_grad=True)
+    mt.testing.gradcheck(mt.ops.swish, [x])
+    print("   gradcheck  agrees with finite differences at 25 points")
+    mt.testing.opcheck(mt.ops.swish, x)
+    print("   opcheck    holds for other shapes, dtypes, layouts and special values")
+
+
+class Network:
+    """Two hidden layers; every operation in it is a `#[custom_op]`."""
+
+    def __init__(self, rng: np.random.Generator, sizes: tuple[int, ...] = (64, 96, 48, 10)) -> None:
+        self.layers = []
+        for n_in, n_out in zip(sizes, sizes[1:]):
+            weight = rng.normal(0, np.sqrt(2 / n_in), (n_in, n_out)).astype(np.float32)
+            arrays = weight, np.zeros(n_out, np.float32), np.ones(n_in, np.float32), np.zeros(n_in, np.float32)
+            self.layers.append([mt.Tensor(a, requires_grad=True) for a in arrays])
+
+    def parameters(self) -> list[mt.Tensor]:
+        return [parameter for layer in self.layers for parameter in layer]
+
+    def __call__(self, x: mt.Tensor) -> mt.Tensor:
+        for i, (weight, bias, scale, shift) in enumerate(self.layers):
+            if i > 0:
+                x = mt.ops.layer_norm(mt.ops.swish(x), scale, shift)
+            x = x @ weight + bias
+        return x
+
+    def accuracy(self, images: np.ndarray, labels: np.ndarray) -> float:
+        with mt.no_grad():
+            guesses = mt.ops.argmax(self(mt.Tensor(images)), axis=-1)
+        return float(np.mean(guesses.numpy() == labels))
+
+
+def train(network: Network, images: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> list[float]:
+    """Thirty rounds of AdamW; the loss of every batch comes back."""
+    epochs, batch, losses = 30, 64, []
+    optimizer = mt.optim.AdamW(network.parameters(), lr=2e-3, weight_decay=1e-2)
+    for epoch in range(1, epochs + 1):
+        order = rng.permutation(len(labels))
+        for start in range(0, len(order), batch):
+            chosen = order[start : start + batch]
+            loss = mt.ops.cross_entropy(network(mt.Tensor(images[chosen])), mt.Tensor(labels[chosen]))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        progress(epoch, epochs, float(np.mean(losses[-len(order) // batch :])))
+    return losses
+
+
+def progress(epoch: int, epochs: int, loss: float) -> None:
+    """One line that grows on a terminal, a few lines elsewhere."""
+    done = 30 * epoch // epochs
+    line = f"   {'█' * done}{'░' * (30 - done)}  round {epoch:2}/{epochs}   loss {loss:.4f}"
+    if sys.stdout.isatty():
+        print(f"\r{line}", end="\n" if epoch == epochs else "", flush=True)
+    elif epoch in (1, epochs) or epoch % 10 == 0:
+        print(line, flush=True)
+
+
+def plot_loss(losses: list[float], path: Path) -> None:
+    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    axes.semilogy(losses, color="tab:blue", alpha=0.3, label="each batch")
+    window = 21
+    smooth = np.convolve(losses, np.ones(window) / window, mode="valid")
+    axes.semilogy(np.arange(len(smooth)) + window // 2, smooth, color="tab:blue", label=f"mean of {window}")
+    axes.set(title="Handwritten digits", xlabel="batch", ylabel="cross entropy")
+    axes.legend()
+    axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=150)
+
+
+def plot_op(path: Path) -> None:
+    x = mt.Tensor(np.linspace(-8, 8, 400), requires_grad=True)
+    y = mt.ops.swish(x)
+    y.sum().backward()
+    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    axes.plot(x.detach().numpy(), y.detach().numpy(), label="swish(x)")
+    axes.plot(x.detach().numpy(), x.grad.numpy(), "--", label="its gradient, derived")
+    axes.set(title="mt.ops.swish", xlabel="x")
+    axes.legend()
+    axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=150)
+
+
+def main() -> int:
+    heading(1, "An op is defined once, as a Rust function (ops/src/activation.rs):")
+    print(definition("swish", ROOT / "ops" / "src" / "activation.rs"))
+
+    heading(2, "From Python it is a function like any other:")
+    show("inspect.signature(mt.ops.swish)")
+    show("mt.ops.swish(mt.Tensor([-2.0, 0.0, 2.0]))")
+    show("mt.ops.describe('swish')")
+
+    heading(3, "Its gradient was derived from the definition. Is it right?")
+    check_gradient()
+
+    heading(4, "A network of such ops learns to read handwritten digits:")
+    digits = load_digits()
+    images, labels = (digits.data / 16).astype(np.float32), digits.target.astype(np.int64)
+    split = train_test_split(images, labels, test_size=0.25, stratify=labels, random_state=0)
+    train_images, test_images, train_labels, test_labels = split
+    print(f"   {len(train_labels)} images to learn from, {len(test_labels)} others to be tested on\n")
+    rng = np.random.default_rng(0)
+    network = Network(rng)
+    start = time.perf_counter()
+    losses = train(network, train_images, train_labels, rng)
+    seconds = time.perf_counter() - start
+    accuracy = network.accuracy(test_images, test_labels)
+    print(f"\n   {accuracy:.1%} of the test images are read correctly, after {seconds:.1f} s of training")
+
+    heading(5, "Plots:")
+    OUT.mkdir(exist_ok=True)
+    plot_loss(losses, OUT / "loss.png")
+    plot_op(OUT / "swish.png")
+    print("   out/loss.png    the loss, batch by batch\n   out/swish.png   the op and its gradient")
+
+    if accuracy < GOAL:
+        print(f"\nThat is less than {GOAL:.0%}: something is wrong.", file=sys.stderr)
+        return 1
+    print(NEXT)
+    return 0
+
+
+NEXT = """
+What to try next
+
+   .venv/bin/python -i -c 'import minitensor as mt; x = mt.Tensor([1.0, 2.0], requires_grad=True)'
+                          then: mt.ops.gelu(x, approximate="tanh").sum().backward(); x.grad
+   docs/defining-ops.md   define an op of your own; `cargo xtask wheel` brings it to Python
+   cargo xtask test       everything that is checked
+"""
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+//! Attributes of ops from Python's objects.
+
+use minitensor::{Attr, AttrKind, Error, OpDef};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use crate::dtype;
+use crate::error::Result;
+use crate::tensor::PyTensor;
+
+/// The value of the attribute at `index`, checked.
+pub fn read(op: &OpDef, index: usize, value: &Bound<'_, PyAny>) -> Result<Attr> {
+    let attr = &op.attrs[index];
+    if value.is_none() {
+        return Ok(op.check_attr(index, Attr::None)?);
+    }
+    let read = match attr.kind {
+        AttrKind::Bool => value.cast::<PyBool>().ok().map(|v| Attr::Bool(v.is_true())),
+        AttrKind::Int | AttrKind::Size => int(value)?.map(Attr::Int),
+        AttrKind::Float => float(op, index, value)?.map(Attr::Float),
+        AttrKind::Str | AttrKind::Enum(_) => match value.cast::<PyString>() {
+            Ok(word) => Some(Attr::from(word.to_str()?)),
+            Err(_) => None,
+        },
+        AttrKind::Ints => ints(value)?.map(Attr::from),
+        AttrKind::Floats => {
+            let list = items(value)?;
+            let numbers = list.map(|l| l.iter().map(|v| float(op, index, v)).collect::<Result<Option<Vec<f64>>>>()).transpose()?;
+            numbers.flatten().map(Attr::from)
+        }
+        AttrKind::DType => Some(Attr::DType(dtype::parse(value)?)),
+    };
+    match read {
+        Some(read) => Ok(op.check_attr(index, read)?),
+        None => Err(wrong_type(op, index, value)),
+    }
+}
+
+#[cold]
+fn wrong_type(op: &OpDef, index: usize, value: &Bound<'_, PyAny>) -> crate::error::Raised {
+    let attr = &op.attrs[index];
+    let optional = if attr.optional { " or None" } else { "" };
+    let shown = value.repr().map_or_else(|_| "something".to_owned(), |r| r.to_string().chars().take(60).collect());
+    let class = value.get_type().name().map_or_else(|_| "?".to_owned(), |n| n.to_string());
+    let kind = attr.kind;
+    Error::type_(format!("op '{}': attribute '{}' takes {kind}{optional}, got {shown} ({class})", op.name, attr.name)).into()
+}
+
+/// A whole number; booleans and floats are none.
+fn int(value: &Bound<'_, PyAny>) -> Result<Option<i64>> {
+    if value.is_instance_of::<PyBool>() || value.is_instance_of::<PyFloat>() {
+        return Ok(None);
+    }
+    if value.is_exact_instance_of::<PyInt>() {
+        return value.extract::<i64>().map(Some).map_err(|_| Error::value(format!("{value} doesn't fit into int64")).into());
+    }
+    match value.call_method0("__index__") {
+        Ok(v) => Ok(Some(v.extract()?)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Whole numbers: one, or a list, tuple or other sequence of them.
+pub fn ints(value: &Bound<'_, PyAny>) -> Result<Option<Vec<i64>>> {
+    if let Some(one) = int(value)? {
+        return Ok(Some(vec![one]));
+    }
+    items(value)?.map_or(Ok(None), |items| items.iter().map(int).collect())
+}
+
+fn items<'py>(value: &Bound<'py, PyAny>) -> Result<Option<Vec<Bound<'py, PyAny>>>> {
+    if let Ok(list) = value.cast::<PyList>() {
+        return Ok(Some(list.iter().collect()));
+    }
+    if let Ok(tuple) = value.cast::<PyTuple>() {
+        return Ok(Some(tuple.iter().collect()));
+    }
+    if value.is_instance_of::<PyString>() || !value.hasattr("__len__")? || !value.hasattr("__getitem__")? {
+        return Ok(None);
+    }
+    Ok(Some(value.try_iter()?.collect::<PyResult<_>>()?))
+}
+
+/// A number. A tensor that requires a gradient would silently lose it here, so it is refused.
+fn float(op: &OpDef, index: usize, value: &Bound<'_, PyAny>) -> Result<Option<f64>> {
+    if let Ok(v) = value.cast::<PyFloat>() {
+        return Ok(Some(v.value()));
+    }
+    if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBool>() {
+        return Ok(None);
+    }
+    if let Ok(t) = value.cast::<PyTensor>()
+        && t.get().core()?.requires_grad()
+    {
+        return Err(PyTypeError::new_err(format!(
+            "op '{}': attribute '{}' is a plain number, through which no gradient flows; pass t.item(), or use an op that takes a tensor",
+            op.name, op.attrs[index].name
+        ))
+        .into());
+    }
+    Ok(value.extract::<f64>().ok())
+}

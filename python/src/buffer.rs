@@ -1,0 +1,178 @@
+//! The buffer protocol (PEP 3118), both ways, without a copy.
+
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use minitensor::dtype::Kind;
+use minitensor::tensor::Storage;
+use minitensor::{DType, Error, Shape, Tensor};
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::error::Result;
+use crate::tensor::PyTensor;
+
+/// The element formats of the `struct` module that dtypes are shown as.
+const FORMATS: &[(DType, &CStr)] = &[
+    (DType::Bool, c"?"),
+    (DType::I8, c"b"),
+    (DType::I16, c"h"),
+    (DType::I32, c"i"),
+    (DType::I64, c"q"),
+    (DType::U8, c"B"),
+    (DType::U16, c"H"),
+    (DType::U32, c"I"),
+    (DType::U64, c"Q"),
+    (DType::F16, c"e"),
+    (DType::F32, c"f"),
+    (DType::F64, c"d"),
+    (DType::C64, c"Zf"),
+    (DType::C128, c"Zd"),
+];
+
+/// The dtype of a format and a size of element, if it is one of ours in this machine's byte order.
+fn dtype(format: &str, size: usize) -> Option<DType> {
+    let native = if cfg!(target_endian = "little") { ['@', '=', '<'] } else { ['@', '=', '>'] };
+    let kind = match format.trim_start_matches(native) {
+        "?" => Kind::Bool,
+        "b" | "h" | "i" | "l" | "q" | "n" => Kind::Signed,
+        "B" | "H" | "I" | "L" | "Q" | "N" => Kind::Unsigned,
+        "e" | "f" | "d" => Kind::Float,
+        "Zf" | "Zd" | "F" | "D" => Kind::Complex,
+        _ => return None,
+    };
+    DType::ALL.iter().copied().find(|d| d.kind() == kind && d.size() == size && *d != DType::Bf16)
+}
+
+pub fn is_buffer(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: a live object, with the interpreter attached.
+    unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
+}
+
+/// A tensor over the memory of an object with a buffer.
+pub fn import(object: &Bound<'_, PyAny>) -> Result<Tensor> {
+    let view = PyUntypedBuffer::get(object)?;
+    let format = view.format().to_string_lossy().into_owned();
+    let size = view.item_size();
+    let dtype = dtype(&format, size).ok_or_else(|| {
+        Error::type_(format!("a buffer of elements '{format}' of {size} bytes can't be a tensor: no dtype is like that"))
+    })?;
+    let strides: Vec<isize> = view.strides().to_vec();
+    if strides.iter().any(|s| s % size as isize != 0) || view.suboffsets().is_some_and(|s| s.iter().any(|o| *o >= 0)) {
+        return Err(Error::value("a buffer whose strides are no multiples of its elements can't be a tensor; copy it first").into());
+    }
+    let strides = strides.iter().map(|s| s / size as isize).collect::<Vec<_>>();
+    let shape: Shape = view.shape().into();
+    let (first, writable) = (view.buf_ptr().cast::<u8>(), !view.readonly());
+    // SAFETY: the exporter vouches for its memory as long as the view lives, which the storage keeps.
+    unsafe { foreign(first, shape, &strides, dtype, writable, Box::new(view)) }
+}
+
+/// A tensor over somebody else's memory.
+///
+/// # Safety
+/// From `first`, every element that shape and strides (in elements) reach is readable, and writable if so said, as long
+/// as `keep` lives.
+pub unsafe fn foreign(
+    first: *mut u8,
+    shape: Shape,
+    strides: &[isize],
+    dtype: DType,
+    writable: bool,
+    keep: Box<dyn std::any::Any + Send + Sync>,
+) -> Result<Tensor> {
+    let size = dtype.size();
+    shape.checked_numel()?;
+    if shape.numel() == 0 {
+        return Ok(Tensor::empty(shape, dtype, minitensor::Device::Cpu)?);
+    }
+    if !(first as usize).is_multiple_of(size.min(8)) {
+        return Err(Error::value("memory that isn't aligned for its elements can't be a tensor; copy it first").into());
+    }
+    let (mut low, mut high) = (0isize, 0isize);
+    for (n, stride) in shape.iter().zip(strides) {
+        let reach = stride * (*n as isize - 1);
+        if reach < 0 { low += reach } else { high += reach }
+    }
+    let start = NonNull::new(first.wrapping_offset(low * size as isize))
+        .ok_or_else(|| Error::value("an array without memory can't be a tensor"))?;
+    // SAFETY: from the lowest to the highest element that the window reaches, as the caller promises.
+    let storage = unsafe { Storage::foreign(start, (high - low + 1) as usize * size, writable, keep) };
+    let strides = strides.iter().copied().collect();
+    if dtype == DType::Bool {
+        // SAFETY: as below, of bytes, for which every value is valid.
+        let bytes = unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, -low as usize, DType::U8) };
+        if bytes.to_vec::<u8>()?.iter().any(|b| *b > 1) {
+            // What NumPy calls a bool may be any byte; Rust's may not.
+            return Ok(bytes.cast(DType::Bool)?);
+        }
+        let strides = bytes.strides().iter().copied().collect();
+        // SAFETY: as below; every byte is 0 or 1.
+        return Ok(unsafe { Tensor::from_parts(bytes.storage().clone(), bytes.shape().clone(), strides, bytes.offset(), dtype) });
+    }
+    // SAFETY: the storage spans all elements that the window reaches.
+    Ok(unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, -low as usize, dtype) })
+}
+
+/// What an exported view holds on to: shape and strides in bytes, which the consumer reads, and the memory.
+struct Exported {
+    shape: Vec<ffi::Py_ssize_t>,
+    strides: Vec<ffi::Py_ssize_t>,
+    format: CString,
+    _tensor: Tensor,
+}
+
+#[pymethods]
+impl PyTensor {
+    /// Shows the elements to NumPy and others. A tensor that requires a gradient is shown read-only, so that nobody
+    /// changes it behind its history's back.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> Result<()> {
+        if view.is_null() {
+            return Err(PyBufferError::new_err("no view to fill").into());
+        }
+        let tensor = slf.get().core()?;
+        tensor.expect_values()?;
+        let dtype = tensor.dtype();
+        let Some((_, format)) = FORMATS.iter().find(|(d, _)| *d == dtype) else {
+            return Err(PyBufferError::new_err(format!("buffers know no {dtype}; convert with astype('float32')")).into());
+        };
+        let readonly = !tensor.storage().is_writable() || tensor.requires_grad();
+        if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE && readonly {
+            return Err(PyBufferError::new_err("the tensor's memory is read-only, or it requires a gradient; detach() it first").into());
+        }
+        let needs_strides = flags & ffi::PyBUF_STRIDES != ffi::PyBUF_STRIDES;
+        if needs_strides && !tensor.is_contiguous() {
+            return Err(PyBufferError::new_err("the tensor isn't contiguous; use contiguous()").into());
+        }
+        let size = dtype.size() as isize;
+        let mut exported = Box::new(Exported {
+            shape: tensor.shape().iter().map(|d| *d as ffi::Py_ssize_t).collect(),
+            strides: tensor.strides().iter().map(|s| s * size).collect(),
+            format: (*format).to_owned(),
+            _tensor: tensor.detach(),
+        });
+        // SAFETY: Python hands a view to be filled; what it points to lives in `exported` until it is released.
+        unsafe {
+            (*view).buf = tensor.data_ptr().cast();
+            (*view).len = (tensor.numel() * dtype.size()) as ffi::Py_ssize_t;
+            (*view).readonly = c_int::from(readonly);
+            (*view).itemsize = size;
+            (*view).ndim = tensor.ndim() as c_int;
+            (*view).format = if flags & ffi::PyBUF_FORMAT == ffi::PyBUF_FORMAT { exported.format.as_ptr().cast_mut() } else { std::ptr::null_mut() };
+            (*view).shape = if flags & ffi::PyBUF_ND == ffi::PyBUF_ND { exported.shape.as_mut_ptr() } else { std::ptr::null_mut() };
+            (*view).strides = if needs_strides { std::ptr::null_mut() } else { exported.strides.as_mut_ptr() };
+            (*view).suboffsets = std::ptr::null_mut();
+            (*view).internal = Box::into_raw(exported).cast::<c_void>();
+            (*view).obj = slf.into_any().into_ptr();
+        }
+        Ok(())
+    }
+
+    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
+        // SAFETY: the view was filled above, and is released once.
+        drop(unsafe { Box::from_raw((*view).internal.cast::<Exported>()) });
+    }
+}

@@ -1,0 +1,48 @@
+//! Where memory lies, how much is held, and on how many threads work is done.
+
+use minitensor::{Device, tensor};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::Result;
+
+/// A device by name; the CPU if none is given.
+pub fn parse(device: Option<&str>) -> Result<Device> {
+    Ok(device.map_or(Ok(Device::Cpu), Device::parse)?)
+}
+
+/// Sets on how many threads ops run from now on.
+#[pyfunction]
+fn set_num_threads(n: isize) -> PyResult<()> {
+    let n = usize::try_from(n).ok().filter(|n| *n > 0);
+    let n = n.ok_or_else(|| PyValueError::new_err("set_num_threads takes a number of at least 1"))?;
+    minitensor::kernels::threads::set_num_threads(n);
+    Ok(())
+}
+
+/// On how many threads ops run.
+#[pyfunction]
+fn get_num_threads() -> usize {
+    minitensor::kernels::threads::num_threads()
+}
+
+/// How many bytes tensors hold at the moment: `{"allocated": …}`.
+#[pyfunction]
+fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let stats = PyDict::new(py);
+    stats.set_item("allocated", tensor::allocated_bytes())?;
+    Ok(stats)
+}
+
+/// Gives memory that is kept for reuse back to the system.
+#[pyfunction]
+fn empty_cache() {}
+
+pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
+    m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(get_num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(memory_stats, m)?)?;
+    m.add_function(wrap_pyfunction!(empty_cache, m)?)?;
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! Errors on their way to Python and back.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use minitensor::{Error, ErrorKind};
+use pyo3::exceptions::*;
+use pyo3::prelude::*;
+
+/// An exception to raise. Errors of both worlds become one with `?`.
+pub struct Raised(pub PyErr);
+
+/// What functions that Python calls return.
+pub type Result<T> = std::result::Result<T, Raised>;
+
+impl From<PyErr> for Raised {
+    fn from(error: PyErr) -> Raised {
+        Raised(error)
+    }
+}
+
+impl From<Raised> for PyErr {
+    fn from(raised: Raised) -> PyErr {
+        raised.0
+    }
+}
+
+impl From<pyo3::CastError<'_, '_>> for Raised {
+    fn from(error: pyo3::CastError<'_, '_>) -> Raised {
+        Raised(error.into())
+    }
+}
+
+impl From<Error> for Raised {
+    /// An exception that came out of Python goes back as it was, with its type and traceback.
+    fn from(error: Error) -> Raised {
+        if let Some(exception) = error.as_foreign::<PyErr>() {
+            return Raised(Python::attach(|py| exception.clone_ref(py)));
+        }
+        let message = error.message().to_owned();
+        Raised(match error.kind() {
+            ErrorKind::Type => PyTypeError::new_err(message),
+            ErrorKind::Value => PyValueError::new_err(message),
+            ErrorKind::Index => PyIndexError::new_err(message),
+            ErrorKind::Memory => PyMemoryError::new_err(message),
+            ErrorKind::Runtime => PyRuntimeError::new_err(message),
+            ErrorKind::NotImplemented => PyNotImplementedError::new_err(message),
+        })
+    }
+}
+
+impl From<Raised> for Error {
+    /// An exception on its way through the core.
+    fn from(raised: Raised) -> Error {
+        Error::foreign(raised.0.to_string(), raised.0)
+    }
+}
+
+/// Runs what might panic; a panic becomes an error that says who did.
+pub fn guarded<T>(who: &str, f: impl FnOnce() -> minitensor::Result<T>) -> minitensor::Result<T> {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(panicked(who, &*panic)))
+}
+
+#[cold]
+pub fn panicked(who: &str, panic: &(dyn Any + Send)) -> Error {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Error::runtime(format!("{who} panicked: {}; this is a fault in its definition or in minitensor", text.unwrap_or("no message")))
+}

@@ -1,0 +1,309 @@
+//! [`Function`]: an op as a Python function. A call binds its arguments by position or by interned keyword, without a
+//! look-up and without an allocation besides the result.
+
+use std::ffi::{CString, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use minitensor::op::{Arity, Outputs, Role, slots};
+use minitensor::{Attr, AttrKind, Error, OpRef};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyString, PyTuple};
+use smallvec::{SmallVec, smallvec};
+
+use crate::error::{Raised, Result, panicked};
+use crate::operand::{self, Operand, Operands, arguments};
+use crate::tensor::PyTensor;
+use crate::{attr, describe, release};
+
+/// An op, ready to be called from Python. It is never freed, as Python's function refers to it.
+pub struct Function {
+    pub op: OpRef,
+    /// The parameters' names, interned: tensors, then attributes.
+    names: Vec<Py<PyString>>,
+    returns: Returns,
+    /// Whether the op is still registered.
+    live: AtomicBool,
+}
+
+/// What a call gives.
+enum Returns {
+    /// The tensor of that position, which was changed in place.
+    Changed(usize),
+    Nothing,
+    One,
+    Tuple,
+    /// A namedtuple class.
+    Named(Py<PyAny>),
+}
+
+/// The positions of arguments: a borrowed object, or null where none was given.
+type Slots = SmallVec<[*mut ffi::PyObject; 8]>;
+
+impl Function {
+    /// A function for an op.
+    pub fn new(py: Python<'_>, op: OpRef) -> Result<&'static Function> {
+        let names = op.parameters().map(|n| PyString::intern(py, n).unbind()).collect();
+        let returned: Vec<&str> = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.name.as_ref()).collect();
+        let changed: Vec<usize> = (0..op.inputs.len()).filter(|i| op.inputs[*i].mutated).collect();
+        let returns = match (returned.as_slice(), changed.as_slice()) {
+            ([], [one]) => Returns::Changed(*one),
+            ([], _) => Returns::Nothing,
+            (["outs"], _) => Returns::Tuple,
+            ([_], _) => Returns::One,
+            (names, _) => {
+                let class = py.import("collections")?.call_method1("namedtuple", (class_name(&op.name), names.to_vec()))?;
+                class.setattr("__module__", "minitensor.ops")?;
+                Returns::Named(class.unbind())
+            }
+        };
+        Ok(Box::leak(Box::new(Function { op, names, returns, live: AtomicBool::new(true) })))
+    }
+
+    /// The op was unregistered: calls raise from now on.
+    pub fn retire(&self) {
+        self.live.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether this is the function of that very op.
+    pub fn is_of(&self, op: &OpRef) -> bool {
+        std::ptr::eq::<minitensor::OpDef>(&*self.op, &**op)
+    }
+
+    /// Python's function object, in a module.
+    pub fn object<'py>(&'static self, module: &Bound<'py, PyModule>, name: &str) -> Result<Bound<'py, PyAny>> {
+        let py = module.py();
+        let def = definition(name, &describe::text_signature(&self.op, name, ""), &self.op, call_function)?;
+        let keeper = keeper(module, self)?;
+        // SAFETY: the definition is leaked, the keeper is a module, the name a string.
+        Ok(unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyCFunction_NewEx(def, keeper.as_ptr(), module.name()?.as_ptr()))? })
+    }
+
+    /// Calls the op.
+    ///
+    /// # Safety
+    /// As CPython's vector calls: `args` has `n` objects, then one for each name in the tuple `keywords`, if not null.
+    #[inline]
+    pub unsafe fn call<'py>(&self, py: Python<'py>, args: *const *mut ffi::PyObject, n: usize, keywords: *mut ffi::PyObject) -> Result<Bound<'py, PyAny>> {
+        if !self.live.load(Ordering::Relaxed) {
+            return Err(PyRuntimeError::new_err(format!("op '{}' was unregistered", self.op.name)).into());
+        }
+        let count = self.names.len();
+        let mut slots: Slots = smallvec![std::ptr::null_mut(); count];
+        let mut gathered = None;
+        if n <= count && !self.is_spread(py, args, n) {
+            // SAFETY: `args` has `n` objects.
+            (0..n).for_each(|i| slots[i] = unsafe { *args.add(i) });
+        } else {
+            // SAFETY: as above.
+            gathered = Some(unsafe { self.gather(py, args, n, &mut slots)? });
+        }
+        if !keywords.is_null() {
+            // SAFETY: as the caller promises.
+            unsafe { self.bind_keywords(py, args, n, keywords, &mut slots)? };
+        }
+        let result = self.run(py, &slots);
+        drop(gathered);
+        result
+    }
+
+    fn run<'py>(&self, py: Python<'py>, slots: &Slots) -> Result<Bound<'py, PyAny>> {
+        let inputs = self.op.inputs.len();
+        // SAFETY: every slot is null or an object that the caller holds until the call has ended.
+        let at = |i: usize| (!slots[i].is_null()).then(|| unsafe { Borrowed::from_ptr(py, slots[i]) });
+        let mut operands = Operands::new();
+        for (i, input) in self.op.inputs.iter().enumerate() {
+            let given = at(i).filter(|o| input.arity != Arity::Optional || !o.is_none());
+            match (given, input.arity) {
+                (Some(list), Arity::Variadic) => operand::read_list(&self.op, &input.name, &list, &mut operands)?,
+                (Some(object), _) => match Operand::read(object)? {
+                    Some(operand) => operands.push(operand),
+                    None => return Err(operand::not_a_tensor(&self.op, &input.name, "a tensor", &object)),
+                },
+                (None, Arity::Optional) => operands.push(Operand::None),
+                (None, _) => return Err(self.op.missing(&input.name).into()),
+            }
+        }
+        let mut attrs: SmallVec<[Attr; 4]> = SmallVec::new();
+        for index in 0..self.op.attrs.len() {
+            attrs.push(match at(inputs + index) {
+                Some(value) => attr::read(&self.op, index, &value)?,
+                None => self.op.default_attr(index)?,
+            });
+        }
+        let outputs = release::call(py, &self.op, &arguments(&mut operands)?, &attrs)?;
+        self.wrap(py, outputs, &at)
+    }
+
+    fn wrap<'a, 'py: 'a>(
+        &self,
+        py: Python<'py>,
+        outputs: Outputs,
+        at: &impl Fn(usize) -> Option<Borrowed<'a, 'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        match &self.returns {
+            Returns::One => Ok(Bound::new(py, PyTensor::from(outputs.single()))?.into_any()),
+            Returns::Nothing => Ok(py.None().into_bound(py)),
+            Returns::Changed(i) => Ok(at(*i).map_or_else(|| py.None().into_bound(py), |o| o.to_owned())),
+            Returns::Tuple => Ok(tuple(py, outputs)?.into_any()),
+            Returns::Named(class) => Ok(class.bind(py).call1(tuple(py, outputs)?)?),
+        }
+    }
+
+    /// Whether tensors for a variadic input are spread over the positions instead of in a list.
+    #[inline]
+    fn is_spread(&self, py: Python<'_>, args: *const *mut ffi::PyObject, n: usize) -> bool {
+        let variadic = self.op.inputs.last().is_some_and(|i| i.arity == Arity::Variadic);
+        let first = self.op.inputs.len().wrapping_sub(1);
+        // SAFETY: `args` has `n` objects.
+        variadic && n > first && unsafe { Borrowed::from_ptr(py, *args.add(first)) }.is_instance_of::<PyTensor>()
+    }
+
+    /// `f(a, b, c)` for a variadic input, `reshape(x, 2, 3)` for a list of whole numbers: what is spread over the positions
+    /// is put into a tuple, which the caller keeps until the call has ended.
+    #[cold]
+    unsafe fn gather<'py>(&self, py: Python<'py>, args: *const *mut ffi::PyObject, n: usize, slots: &mut Slots) -> Result<Bound<'py, PyTuple>> {
+        // SAFETY: `args` has `n` objects.
+        let objects: Vec<Bound<'_, PyAny>> = (0..n).map(|i| unsafe { Bound::from_borrowed_ptr(py, *args.add(i)) }).collect();
+        let first = self.op.inputs.len();
+        let (from, until) = if self.is_spread(py, args, n) {
+            let tensors = objects[first - 1..].iter().take_while(|o| o.is_instance_of::<PyTensor>()).count();
+            (first - 1, first - 1 + tensors)
+        } else if self.op.attrs.first().is_some_and(|a| a.kind == AttrKind::Ints)
+            && n > first
+            && objects[first..].iter().all(|o| o.is_instance_of::<PyInt>())
+        {
+            (first, n)
+        } else {
+            (n, n)
+        };
+        if from == until || from + 1 + n - until > slots.len() {
+            return Err(minitensor::op::slots(&self.op, n, &[]).err().unwrap_or_else(|| Error::type_("too many arguments")).into());
+        }
+        let tuple = PyTuple::new(py, &objects[from..until])?;
+        objects[..from].iter().enumerate().for_each(|(i, o)| slots[i] = o.as_ptr());
+        slots[from] = tuple.as_ptr();
+        objects[until..].iter().enumerate().for_each(|(i, o)| slots[from + 1 + i] = o.as_ptr());
+        Ok(tuple)
+    }
+
+    unsafe fn bind_keywords(&self, py: Python<'_>, args: *const *mut ffi::PyObject, n: usize, keywords: *mut ffi::PyObject, slots: &mut Slots) -> Result<()> {
+        // SAFETY: `keywords` is a tuple of strings.
+        let keywords = unsafe { Borrowed::from_ptr(py, keywords).cast_unchecked::<PyTuple>() };
+        for (k, keyword) in keywords.iter_borrowed().enumerate() {
+            let same = |name: &Py<PyString>| name.as_ptr() == keyword.as_ptr();
+            let at = self.names.iter().position(same).or_else(|| {
+                let equal = |name: &Py<PyString>| keyword.eq(name.bind(py)).unwrap_or(false);
+                self.names.iter().position(equal)
+            });
+            match at.filter(|at| slots[*at].is_null()) {
+                // SAFETY: a value for each keyword follows the positional arguments.
+                Some(at) => slots[at] = unsafe { *args.add(n + k) },
+                None => return Err(self.refuse_keywords(n, &keywords)),
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn refuse_keywords(&self, n: usize, keywords: &Bound<'_, PyTuple>) -> Raised {
+        let names: Vec<String> = keywords.iter().map(|k| k.to_string()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        match slots(&self.op, n.min(self.names.len()), &names) {
+            Err(error) => error.into(),
+            Ok(_) => Error::type_(format!("op '{}': an argument is given twice", self.op.name)).into(),
+        }
+    }
+}
+
+fn tuple(py: Python<'_>, outputs: Outputs) -> Result<Bound<'_, PyTuple>> {
+    let tensors: Vec<_> = outputs.into_vec().into_iter().map(|t| Bound::new(py, PyTensor::from(t))).collect::<PyResult<_>>()?;
+    Ok(PyTuple::new(py, tensors)?)
+}
+
+/// `layer_norm` → `LayerNormResult`.
+fn class_name(op: &str) -> String {
+    let words = op.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
+    let camel = words.map(|w| w[..1].to_uppercase() + &w[1..]);
+    camel.chain(["Result".to_owned()]).collect()
+}
+
+/// How C functions that Python calls with a vector of arguments look.
+pub type Trampoline =
+    unsafe extern "C" fn(*mut ffi::PyObject, *const *mut ffi::PyObject, ffi::Py_ssize_t, *mut ffi::PyObject) -> *mut ffi::PyObject;
+
+/// A leaked method definition.
+pub fn definition(name: &str, signature: &str, op: &OpRef, call: Trampoline) -> Result<*mut ffi::PyMethodDef> {
+    let text = |s: String| CString::new(s).map(|s| s.into_raw() as *const c_char).map_err(|_| Error::value("a text with a NUL"));
+    let doc = text(format!("{signature}\n--\n\n{}", describe::doc(op)))?;
+    Ok(Box::leak(Box::new(ffi::PyMethodDef {
+        ml_name: text(name.to_owned())?,
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS as c_int,
+        ml_doc: doc,
+    })))
+}
+
+/// Runs a call for C: an error or a panic becomes an exception.
+///
+/// # Safety
+/// The interpreter is attached.
+#[inline]
+pub unsafe fn enter(who: &OpRef, f: impl for<'py> FnOnce(Python<'py>) -> Result<Bound<'py, PyAny>>) -> *mut ffi::PyObject {
+    // SAFETY: as the caller promises.
+    let py = unsafe { Python::assume_attached() };
+    let result = catch_unwind(AssertUnwindSafe(|| f(py)));
+    match result {
+        Ok(Ok(object)) => object.into_ptr(),
+        Ok(Err(raised)) => {
+            raised.0.restore(py);
+            std::ptr::null_mut()
+        }
+        Err(panic) => {
+            Raised::from(panicked(&format!("op '{}'", who.name), &*panic)).0.restore(py);
+            std::ptr::null_mut()
+        }
+    }
+}
+
+unsafe extern "C" fn call_function(
+    keeper: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    n: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: `keeper` made the state; Python calls with the interpreter attached and a vector of arguments.
+    unsafe {
+        let function: &Function = **ffi::PyModule_GetState(keeper).cast::<&'static Function>();
+        enter(&function.op, |py| function.call(py, args, n as usize, keywords))
+    }
+}
+
+/// The `__self__` of a function: a module, so that it looks and pickles like any builtin, whose state is the op.
+fn keeper<'py>(module: &Bound<'py, PyModule>, function: &'static Function) -> Result<Bound<'py, PyAny>> {
+    let py = module.py();
+    let spec = py.import("types")?.getattr("SimpleNamespace")?.call0()?;
+    spec.setattr("name", module.name()?)?;
+    // SAFETY: a definition with a state of one pointer and no slots, which lives for ever; executing it makes the state.
+    unsafe {
+        let def: *mut ffi::PyModuleDef = Box::leak(Box::new(ffi::PyModuleDef {
+            m_base: ffi::PyModuleDef_HEAD_INIT,
+            m_name: c"minitensor.ops".as_ptr(),
+            m_doc: std::ptr::null(),
+            m_size: size_of::<&'static Function>() as ffi::Py_ssize_t,
+            m_methods: std::ptr::null_mut(),
+            m_slots: Box::leak(Box::new([ffi::PyModuleDef_Slot { slot: 0, value: std::ptr::null_mut() }])).as_mut_ptr(),
+            m_traverse: None,
+            m_clear: None,
+            m_free: None,
+        }));
+        let keeper = Bound::from_owned_ptr_or_err(py, ffi::PyModule_FromDefAndSpec(def, spec.as_ptr()))?;
+        if ffi::PyModule_ExecDef(keeper.as_ptr(), def) != 0 {
+            return Err(PyErr::fetch(py).into());
+        }
+        ffi::PyModule_GetState(keeper.as_ptr()).cast::<&'static Function>().write(function);
+        Ok(keeper)
+    }
+}

@@ -1,0 +1,139 @@
+//! `+`, `<`, `@` and the others: a table from Python's method to the op.
+
+use minitensor::op::OpName;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
+
+use crate::error::Result;
+use crate::operand::{Operand, Operands, arguments};
+use crate::release;
+use crate::tensor::{PyTensor, op};
+
+/// Calls a binary op; `NotImplemented` where the other side is neither tensor nor number.
+fn binary<'py>(name: &'static OpName, left: &Bound<'py, PyAny>, right: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    let py = left.py();
+    let (Some(a), Some(b)) = (Operand::read(left.as_borrowed())?, Operand::read(right.as_borrowed())?) else {
+        return Ok(py.NotImplemented().into_bound(py));
+    };
+    let mut operands: Operands<'_> = [a, b].into_iter().collect();
+    let out = release::call(py, name.get()?, &arguments(&mut operands)?, &[])?.single();
+    Ok(Bound::new(py, PyTensor::from(out))?.into_any())
+}
+
+fn unary(py: Python<'_>, name: &'static OpName, x: &PyTensor) -> Result<PyTensor> {
+    Ok(release::call(py, name.get()?, &[x.core()?.into()], &[])?.single().into())
+}
+
+/// `x += y` changes `x` itself; a leaf that requires a gradient refuses, as the op does.
+fn in_place(name: &'static OpName, left: &Bound<'_, PyTensor>, right: &Bound<'_, PyAny>) -> Result<()> {
+    let Some(right) = Operand::read(right.as_borrowed())? else {
+        return Err(PyTypeError::new_err(format!("a tensor can't be changed by {}", right.get_type().name()?)).into());
+    };
+    let mut operands: Operands<'_> = [Operand::Tensor(left.get().core()?), right].into_iter().collect();
+    release::call(left.py(), name.get()?, &arguments(&mut operands)?, &[])?;
+    Ok(())
+}
+
+/// Two-argument `pow` is an op; the third argument belongs to whole numbers.
+fn no_modulus(modulus: &Bound<'_, PyAny>) -> Result<()> {
+    if modulus.is_none() { Ok(()) } else { Err(PyTypeError::new_err("pow() of tensors takes no modulus").into()) }
+}
+
+fn comparison(compare: CompareOp) -> &'static OpName {
+    match compare {
+        CompareOp::Lt => op!("less"),
+        CompareOp::Le => op!("less_equal"),
+        CompareOp::Eq => op!("equal"),
+        CompareOp::Ne => op!("not_equal"),
+        CompareOp::Gt => op!("greater"),
+        CompareOp::Ge => op!("greater_equal"),
+    }
+}
+
+macro_rules! operators {
+    (binary { $($forward:ident $reflected:ident $op:literal)* }
+     in_place { $($assign:ident $assign_op:literal)* }
+     unary { $($unary:ident $unary_op:literal)* }) => {
+        #[pymethods]
+        impl PyTensor {
+            $(
+                fn $forward<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                    binary(op!($op), slf, other)
+                }
+                fn $reflected<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                    binary(op!($op), other, slf)
+                }
+            )*
+            $(
+                fn $assign(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> Result<()> {
+                    in_place(op!($assign_op), slf, other)
+                }
+            )*
+            $(
+                fn $unary(&self, py: Python<'_>) -> Result<PyTensor> {
+                    unary(py, op!($unary_op), self)
+                }
+            )*
+            fn __pow__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>, modulus: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                no_modulus(modulus)?;
+                binary(op!("power"), slf, other)
+            }
+            fn __rpow__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>, modulus: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                no_modulus(modulus)?;
+                binary(op!("power"), other, slf)
+            }
+            fn __ipow__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>, modulus: &Bound<'_, PyAny>) -> Result<()> {
+                no_modulus(modulus)?;
+                in_place(op!("power_"), slf, other)
+            }
+            fn __divmod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+                Ok((binary(op!("floor_divide"), slf, other)?, binary(op!("remainder"), slf, other)?))
+            }
+            fn __invert__(&self, py: Python<'_>) -> Result<PyTensor> {
+                let logical = self.core()?.dtype() == minitensor::DType::Bool;
+                unary(py, if logical { op!("logical_not") } else { op!("bitwise_invert") }, self)
+            }
+            fn __richcmp__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>, compare: CompareOp) -> Result<Bound<'py, PyAny>> {
+                binary(comparison(compare), slf, other)
+            }
+            fn __hash__(slf: &Bound<'_, Self>) -> isize {
+                // The low bits of an address say nothing.
+                (slf.as_ptr() as isize).rotate_right(4)
+            }
+        }
+    };
+}
+
+operators! {
+    binary {
+        __add__ __radd__ "add"
+        __sub__ __rsub__ "subtract"
+        __mul__ __rmul__ "multiply"
+        __truediv__ __rtruediv__ "divide"
+        __floordiv__ __rfloordiv__ "floor_divide"
+        __mod__ __rmod__ "remainder"
+        __matmul__ __rmatmul__ "matmul"
+        __and__ __rand__ "bitwise_and"
+        __or__ __ror__ "bitwise_or"
+        __xor__ __rxor__ "bitwise_xor"
+        __lshift__ __rlshift__ "bitwise_left_shift"
+        __rshift__ __rrshift__ "bitwise_right_shift"
+    }
+    in_place {
+        __iadd__ "add_"
+        __isub__ "subtract_"
+        __imul__ "multiply_"
+        __itruediv__ "divide_"
+        __ifloordiv__ "floor_divide_"
+        __imod__ "remainder_"
+        __iand__ "bitwise_and_"
+        __ior__ "bitwise_or_"
+        __ixor__ "bitwise_xor_"
+    }
+    unary {
+        __neg__ "negative"
+        __pos__ "positive"
+        __abs__ "abs"
+    }
+}

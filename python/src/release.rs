@@ -1,0 +1,78 @@
+//! Long calls: other Python threads run meanwhile, and Ctrl-C stops them.
+
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+use minitensor::op::{Arg, Body, Outputs};
+use minitensor::{Attr, Error, OpRef, dispatch, interrupt};
+use pyo3::prelude::*;
+
+use crate::error::{Raised, Result, guarded};
+
+/// From this many elements on, the interpreter is released during a call.
+const RELEASE: usize = 32 * 1024;
+/// From this many bytes of tensors on, it is released during a backward pass, which may go through all of them.
+const RELEASE_BYTES: usize = 1 << 20;
+/// How often a long call looks for signals.
+const PERIOD: Duration = Duration::from_millis(50);
+
+/// The thread on which Python handles signals.
+static MAIN: OnceLock<ThreadId> = OnceLock::new();
+
+thread_local! {
+    static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+pub fn install(py: Python<'_>) -> Result<()> {
+    let threading = py.import("threading")?;
+    let main = threading.call_method0("main_thread")?.getattr("ident")?;
+    if main.eq(threading.call_method0("get_ident")?)? {
+        let _ = MAIN.set(std::thread::current().id());
+        interrupt::set_poll(poll);
+    }
+    Ok(())
+}
+
+/// Lets Python handle signals every now and then; on the main thread only, where Python handles them.
+fn poll() -> minitensor::Result<()> {
+    let now = Instant::now();
+    let due = LAST.with(|last| match last.get() {
+        Some(before) if now.duration_since(before) < PERIOD => false,
+        _ => {
+            last.set(Some(now));
+            true
+        }
+    });
+    if !due || MAIN.get() != Some(&std::thread::current().id()) {
+        return Ok(());
+    }
+    Python::attach(|py| py.check_signals()).map_err(|e| Error::from(Raised(e)))
+}
+
+/// Calls an op.
+#[inline]
+pub fn call(py: Python<'_>, op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Outputs> {
+    let run = || guarded(&op.name, || dispatch(op, args, attrs));
+    // Ops written in Python release the interpreter in their parts.
+    let outputs = if work(args) < RELEASE || matches!(op.body, Body::Dynamic(_)) { run() } else { py.detach(run) };
+    Ok(outputs?)
+}
+
+/// How many elements a call goes through, roughly: inputs of different shapes may broadcast to their product.
+fn work(args: &[Arg<'_>]) -> usize {
+    let mut work = 0usize;
+    let mut first = None;
+    for t in args.iter().filter_map(|a| if let Arg::Tensor(t) = a { Some(t) } else { None }) {
+        let same = first.get_or_insert(t.shape()) == &t.shape();
+        work = if same { work + t.numel() } else { work.saturating_mul(t.numel()) };
+    }
+    work
+}
+
+/// Runs a backward pass or the like, whose work isn't known beforehand but is bounded by the memory held.
+pub fn run<T: Send>(py: Python<'_>, who: &str, f: impl FnOnce() -> minitensor::Result<T> + Send) -> Result<T> {
+    let run = || guarded(who, f);
+    Ok(if minitensor::tensor::allocated_bytes() < RELEASE_BYTES { run()? } else { py.detach(run)? })
+}

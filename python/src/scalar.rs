@@ -1,0 +1,125 @@
+//! Python's numbers, in and out.
+
+use minitensor::dtype::Kind;
+use minitensor::kernels::{Cast, Complex, Const};
+use minitensor::{DType, Error, Tensor, with_dtype};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList};
+
+use crate::error::Result;
+
+/// One number.
+#[derive(Clone, Copy, Debug)]
+pub enum Number {
+    Real(Const),
+    Complex(f64, f64),
+}
+
+/// The number that an object is, if it is an instance of Python's number types.
+#[inline]
+pub fn read(object: &Bound<'_, PyAny>) -> Result<Option<Number>> {
+    if let Ok(v) = object.cast::<PyFloat>() {
+        return Ok(Some(Number::Real(Const::Float(v.value()))));
+    }
+    if let Ok(v) = object.cast::<PyBool>() {
+        return Ok(Some(Number::Real(Const::Bool(v.is_true()))));
+    }
+    if let Ok(v) = object.cast::<PyInt>() {
+        let v = match v.extract::<i64>() {
+            Ok(v) => v.into(),
+            Err(_) => v.extract::<i128>().map_err(|_| Error::value("a whole number beyond 128 bits fits no dtype"))?,
+        };
+        return Ok(Some(Number::Real(Const::Int(v))));
+    }
+    if let Ok(v) = object.cast::<PyComplex>() {
+        return Ok(Some(Number::Complex(v.real(), v.imag())));
+    }
+    Ok(None)
+}
+
+impl Number {
+    /// The dtype that it has by itself.
+    pub fn dtype(self) -> DType {
+        match self {
+            Number::Real(Const::Bool(_)) => DType::Bool,
+            Number::Real(Const::Int(v)) if v > i64::MAX.into() => DType::U64,
+            Number::Real(Const::Int(_)) => DType::I64,
+            Number::Real(Const::Float(_)) => DType::F32,
+            Number::Complex(..) => DType::C64,
+        }
+    }
+
+    /// Whether a dtype can hold it; floats may round.
+    pub fn check(self, dtype: DType) -> Result<()> {
+        let lossy = |what: String| {
+            Err(Error::value(format!("{what} doesn't fit into {dtype}; give another dtype, or convert with astype() afterwards")).into())
+        };
+        match (self, dtype.kind()) {
+            (Number::Real(Const::Int(v)), Kind::Signed | Kind::Unsigned) if !dtype.integer_range().contains(&v) => lossy(v.to_string()),
+            (Number::Real(Const::Float(v)), Kind::Signed | Kind::Unsigned)
+                if v.fract() != 0.0 || !v.is_finite() || !dtype.integer_range().contains(&(v as i128)) =>
+            {
+                lossy(format!("{v:?}"))
+            }
+            (Number::Complex(re, im), kind) if kind != Kind::Complex && kind != Kind::Bool => lossy(format!("({re}{im:+}j)")),
+            _ => Ok(()),
+        }
+    }
+
+    /// As an element of a dtype that can hold it.
+    pub fn cast<T>(self) -> T
+    where
+        bool: Cast<T>,
+        i64: Cast<T>,
+        u64: Cast<T>,
+        f64: Cast<T>,
+        Complex<f64>: Cast<T>,
+    {
+        match self {
+            Number::Real(Const::Bool(v)) => v.cast(),
+            Number::Real(Const::Float(v)) => v.cast(),
+            Number::Real(Const::Int(v)) => match (i64::try_from(v), u64::try_from(v)) {
+                (Ok(v), _) => v.cast(),
+                (_, Ok(v)) => v.cast(),
+                _ => (v as f64).cast(),
+            },
+            Number::Complex(re, im) => Complex::new(re, im).cast(),
+        }
+    }
+
+    /// A tensor of no dimensions.
+    pub fn tensor(self, dtype: DType) -> Result<Tensor> {
+        self.check(dtype)?;
+        Ok(with_dtype!(dtype, T => Tensor::scalar::<T>(self.cast())))
+    }
+}
+
+/// The elements as nested lists of Python's numbers; a number for a tensor of no dimensions.
+pub fn tolist<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>> {
+    let numbers: Vec<Bound<'py, PyAny>> = match tensor.dtype().kind() {
+        Kind::Bool => objects(py, tensor.to_vec::<bool>()?)?,
+        Kind::Float => objects(py, tensor.cast(DType::F64)?.to_vec::<f64>()?)?,
+        Kind::Signed => objects(py, tensor.cast(DType::I64)?.to_vec::<i64>()?)?,
+        Kind::Unsigned => objects(py, tensor.cast(DType::U64)?.to_vec::<u64>()?)?,
+        Kind::Complex => {
+            let values = tensor.cast(DType::C128)?.to_vec::<Complex<f64>>()?;
+            values.iter().map(|z| PyComplex::from_doubles(py, z.re, z.im).into_any()).collect()
+        }
+    };
+    nest(py, tensor.shape(), &mut numbers.into_iter())
+}
+
+fn objects<'py, T: IntoPyObject<'py>>(py: Python<'py>, values: Vec<T>) -> Result<Vec<Bound<'py, PyAny>>> {
+    Ok(values.into_iter().map(|v| v.into_bound_py_any(py)).collect::<PyResult<_>>()?)
+}
+
+fn nest<'py>(py: Python<'py>, shape: &[usize], numbers: &mut impl Iterator<Item = Bound<'py, PyAny>>) -> Result<Bound<'py, PyAny>> {
+    let Some((size, inner)) = shape.split_first() else {
+        return numbers.next().ok_or_else(|| Error::runtime("a tensor has fewer elements than its shape says").into());
+    };
+    let list = PyList::empty(py);
+    for _ in 0..*size {
+        list.append(nest(py, inner, numbers)?)?;
+    }
+    Ok(list.into_any())
+}

@@ -1,0 +1,76 @@
+use minitensor::prelude::*;
+use minitensor_macros::custom_op;
+
+/// The `k` largest elements of every row, and where they stood.
+#[custom_op(
+    shape = (x: [.., n]) -> (values: [.., k], indices: [.., k]) where k <= n,
+    dtype = (x: T) -> (T, i64),
+    backward = |d_values, _| { x: d_values.scatter(-1, indices, n) },
+)]
+pub fn topk<T: Real>(x: &[T], k: usize, values: &mut [T], indices: &mut [i64]) {
+    let mut order: Vec<usize> = (0..x.len()).collect();
+    order.sort_by(|a, b| x[*b].partial_cmp(&x[*a]).unwrap());
+    for (i, at) in order.into_iter().take(k).enumerate() {
+        values[i] = x[at];
+        indices[i] = at as i64;
+    }
+}
+
+/// Sum along axes.
+#[custom_op(
+    shape = (x: [.., n]) -> [..],
+    axis = None,
+    backward = |d_out| { x: d_out.expand(x.shape) },
+)]
+pub fn total<T: Num>(x: &[T], out: &mut T) {
+    *out = x.iter().fold(T::zero(), |a, b| a + *b);
+}
+
+/// Where the largest element is; no gradient is needed.
+#[custom_op(shape = (x: [.., n]) -> [..], axis = -1)]
+pub fn argmax<T: Real>(x: &[T], out: &mut i64) {
+    *out = (0..x.len()).max_by(|a, b| x[*a].partial_cmp(&x[*b]).unwrap()).unwrap_or(0) as i64;
+}
+
+/// A matrix product of cells.
+#[custom_op(
+    shape = (a: [.., m, k], b: [.., k, n], bias: [n]) -> [.., m, n],
+    backward = |d_out| {
+        let bt = b.swapaxes(-1, -2);
+        a: matmul(d_out, bt),
+        b: matmul(a.swapaxes(-1, -2), d_out),
+        bias: none,
+    },
+)]
+pub fn product<T: Num>(a: ArrayView2<T>, b: ArrayView2<'_, T>, bias: Option<&[T]>, mut out: ArrayViewMut2<T>) -> Result<()> {
+    for ((i, j), o) in out.indexed_iter_mut() {
+        *o = bias.map_or(T::zero(), |b| b[j]);
+        for k in 0..a.ncols() {
+            *o += a[[i, k]] * b[[k, j]];
+        }
+    }
+    Ok(())
+}
+
+/// Saved intermediate results, arithmetic on dimensions.
+#[custom_op(
+    shape = (x: [.., 2 * n]) -> (out: [.., n], [save] norm: [..]),
+    backward = none,
+    where eps >= 0.0, n > 0,
+)]
+pub fn halves<T: Float>(x: &[T], out: &mut [T], norm: &mut T, #[default = 1e-5] eps: f64) {
+    let n = out.len();
+    *norm = rt_lit(eps);
+    for i in 0..n {
+        out[i] = x[i] + x[n + i];
+    }
+}
+
+fn rt_lit<T: Float>(v: f64) -> T {
+    minitensor::kernels::lit(v)
+}
+
+fn main() {
+    assert_eq!(topk::op().inputs.len(), 1);
+    assert_eq!(halves::op().outputs.len(), 2);
+}

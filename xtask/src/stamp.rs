@@ -1,0 +1,49 @@
+//! A stamp: a small file that remembers what something was made of, so that it isn't made again.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use crate::Result;
+
+/// A digest of files, and of folders with all that is in them.
+#[derive(Default)]
+pub struct Stamp(DefaultHasher);
+
+/// What tools leave behind, which nothing is made of.
+const IGNORED: &[&str] = &["target", "__pycache__", ".venv", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
+
+impl Stamp {
+    /// Adds the names and contents of a file or folder.
+    pub fn path(mut self, path: &Path) -> Result<Stamp> {
+        self.add(path)?;
+        Ok(self)
+    }
+
+    fn add(&mut self, path: &Path) -> Result<()> {
+        let unreadable = |e| format!("{} can't be read: {e}", path.display());
+        let name = path.file_name().unwrap_or_default();
+        if IGNORED.iter().any(|ignored| name == *ignored) {
+            return Ok(());
+        }
+        name.hash(&mut self.0);
+        if !path.is_dir() {
+            std::fs::read(path).map_err(unreadable)?.hash(&mut self.0);
+            return Ok(());
+        }
+        let mut entries: Vec<PathBuf> =
+            std::fs::read_dir(path).map_err(unreadable)?.filter_map(|e| e.ok().map(|e| e.path())).collect();
+        entries.sort();
+        entries.iter().try_for_each(|entry| self.add(entry))
+    }
+
+    /// Makes something unless this stamp already lies at `at`; leaves it there afterwards.
+    pub fn unless_at(self, at: &Path, make: impl FnOnce() -> Result<()>) -> Result<()> {
+        let digest = format!("{:016x}\n", self.0.finish());
+        if std::fs::read_to_string(at).is_ok_and(|there| there == digest) {
+            return Ok(());
+        }
+        let _ = std::fs::remove_file(at);
+        make()?;
+        std::fs::write(at, digest).map_err(|e| format!("{} can't be written: {e}", at.display()))
+    }
+}

@@ -1,0 +1,58 @@
+//! The Python package as a user gets it: a wheel, built and installed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::stamp::Stamp;
+use crate::step::{Line, Steps};
+use crate::{Result, no_arguments, python, root};
+
+/// What the wheel is made of.
+const SOURCES: &[&str] = &["Cargo.toml", "Cargo.lock", "kernels", "minitensor", "minitensor-macros", "ops", "python"];
+
+/// `cargo xtask wheel`
+pub fn run(arguments: &[String]) -> Result<()> {
+    no_arguments("wheel", arguments)?;
+    let mut steps = Steps::new(3);
+    steps.run("Python environment", python::environment)?;
+    steps.run("Python packages", |line| python::requirements(line, "demo.txt"))?;
+    steps.run("minitensor, built and installed", install)?;
+    println!("\nTry it: .venv/bin/python -c 'import minitensor as mt; print(mt.ops.swish(mt.Tensor([1.0, 2.0])))'");
+    Ok(())
+}
+
+/// Builds the wheel and installs it, unless that was done with the same sources.
+pub fn install(line: &Line) -> Result<()> {
+    compiler()?;
+    let mut stamp = Stamp::default();
+    for source in SOURCES {
+        stamp = stamp.path(&root().join(source))?;
+    }
+    stamp.unless_at(&root().join(".venv").join("wheel.stamp"), || {
+        let wheels = root().join("target").join("wheels");
+        let _ = std::fs::remove_dir_all(&wheels);
+        let mut maturin = python::program("maturin");
+        maturin.args(["build", "--release", "--manifest-path"]).arg(root().join("python").join("Cargo.toml"));
+        line.output(maturin.arg("--out").arg(&wheels))?;
+        python::install(line, &["--force-reinstall".as_ref(), "--no-deps".as_ref(), &built(&wheels)?])
+    })
+}
+
+/// The wheel in the folder.
+fn built(wheels: &Path) -> Result<PathBuf> {
+    let entries = std::fs::read_dir(wheels).map_err(|e| format!("{} can't be read: {e}", wheels.display()))?;
+    let mut paths = entries.filter_map(|e| e.ok().map(|e| e.path()));
+    let wheel = paths.find(|p| p.extension().is_some_and(|e| e == "whl"));
+    wheel.ok_or_else(|| format!("maturin left no wheel in {}", wheels.display()))
+}
+
+/// Rust links with the system's C compiler.
+fn compiler() -> Result<()> {
+    let there = cfg!(windows) || Command::new("cc").arg("--version").output().is_ok_and(|o| o.status.success());
+    match there {
+        true => Ok(()),
+        false => Err("minitensor needs a C compiler to link with, and there is no 'cc': install gcc or clang \
+                      (Debian and Ubuntu: apt install build-essential; macOS: xcode-select --install)"
+            .into()),
+    }
+}
