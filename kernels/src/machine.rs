@@ -79,7 +79,10 @@ macro_rules! element {
             }
         }
 
-        impl Machine for $t {}
+        impl Machine for $t {
+            // Whether it is a float.
+            const VECTORIZE: bool = 0.5_f64 as $t as f64 == 0.5;
+        }
     };
 }
 

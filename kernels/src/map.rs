@@ -11,6 +11,8 @@ pub trait Map: Sync {
     type In: Load;
     /// One element of every output, as a tuple.
     type Out: Store;
+    /// Whether the loop is compiled for every SIMD level.
+    const VECTORIZE: bool = <Self::In as Load>::VECTORIZE;
     /// The body. Mark it `#[inline(always)]`: it becomes part of every loop that [`map`] is compiled to.
     fn eval(&self, x: Self::In) -> Self::Out;
 }
@@ -19,6 +21,8 @@ pub trait Map: Sync {
 pub trait Load: Copy {
     /// The bytes of one element of each input.
     const SIZES: &'static [usize];
+    /// Whether any of them is worth a loop for every SIMD level.
+    const VECTORIZE: bool;
     /// Where each input begins.
     type Pointers: Copy;
     /// The pointers with their types.
@@ -52,13 +56,15 @@ pub unsafe fn map<M: Map>(m: &M, n: usize, ins: &[*const u8], outs: &[*mut u8]) 
     debug_assert_eq!(ins.len(), M::In::SIZES.len(), "inputs of a map");
     debug_assert_eq!(outs.len(), M::Out::SIZES.len(), "outputs of a map");
     let in_place = ins.iter().filter(|input| outs.contains(&input.cast_mut())).count();
-    // SAFETY: the caller's promise; where no input is an output, none overlap.
+    // SAFETY: the caller's promise; `run` gets inputs apart from the outputs.
+    let run = |n, ins: &[_], outs: &[_]| unsafe { M::Out::run(m, n, M::In::pointers(ins), outs) };
+    // SAFETY: the caller's promise.
     unsafe {
         match in_place {
             _ if n == 0 => {}
-            0 => M::Out::run(m, n, M::In::pointers(ins), outs),
-            1 | 2 => map_in_place::<M, 2>(m, n, ins, outs),
-            _ => map_in_place::<M, 12>(m, n, ins, outs),
+            0 => run(n, ins, outs),
+            1 | 2 => in_blocks::<2>(&run, n, ins, outs, M::In::SIZES, M::Out::SIZES),
+            _ => in_blocks::<12>(&run, n, ins, outs, M::In::SIZES, M::Out::SIZES),
         }
     }
 }
@@ -71,22 +77,31 @@ const BLOCK: usize = 2048;
 #[derive(Clone, Copy)]
 struct Block(#[allow(dead_code)] [MaybeUninit<u8>; BLOCK]);
 
+/// A loop over so many elements, from inputs to outputs.
+type Run<'a> = &'a dyn Fn(usize, &[*const u8], &[*mut u8]);
+
 /// Inputs that are outputs too, of which there are at most `N`, are put aside block by block, so that the one loop
 /// may assume that nothing overlaps: only then does it vectorize. The blocks stay in L1.
 ///
 /// # Safety
-/// As for [`map`].
-#[inline(never)]
-unsafe fn map_in_place<M: Map, const N: usize>(m: &M, n: usize, ins: &[*const u8], outs: &[*mut u8]) {
+/// As for [`map`], for elements of these sizes.
+unsafe fn in_blocks<const N: usize>(
+    run: Run<'_>,
+    n: usize,
+    ins: &[*const u8],
+    outs: &[*mut u8],
+    in_sizes: &[usize],
+    out_sizes: &[usize],
+) {
     let mut aside = [const { Block([MaybeUninit::uninit(); BLOCK]) }; N];
     let mut block_ins = [std::ptr::null(); 12];
     let mut block_outs = [std::ptr::null_mut(); 8];
-    let widest = M::In::SIZES.iter().copied().max().unwrap_or(1);
+    let widest = in_sizes.iter().copied().max().unwrap_or(1);
     let step = BLOCK / widest;
     for start in (0..n).step_by(step) {
         let length = step.min(n - start);
         let mut free = aside.iter_mut();
-        for ((&input, size), block_in) in ins.iter().zip(M::In::SIZES).zip(&mut block_ins) {
+        for ((&input, size), block_in) in ins.iter().zip(in_sizes).zip(&mut block_ins) {
             // SAFETY: start < n.
             *block_in = unsafe { input.add(start * size) };
             if outs.contains(&input.cast_mut()) {
@@ -97,13 +112,11 @@ unsafe fn map_in_place<M: Map, const N: usize>(m: &M, n: usize, ins: &[*const u8
                 *block_in = block;
             }
         }
-        for ((&output, size), block_out) in outs.iter().zip(M::Out::SIZES).zip(&mut block_outs) {
+        for ((&output, size), block_out) in outs.iter().zip(out_sizes).zip(&mut block_outs) {
             // SAFETY: start < n.
             *block_out = unsafe { output.add(start * size) };
         }
-        let pointers = M::In::pointers(&block_ins[..ins.len()]);
-        // SAFETY: what overlapped has been put aside.
-        unsafe { M::Out::run(m, length, pointers, &block_outs[..outs.len()]) };
+        run(length, &block_ins[..ins.len()], &block_outs[..outs.len()]);
     }
 }
 
@@ -111,6 +124,7 @@ macro_rules! load {
     ($($t:ident $k:tt),*) => {
         impl<$($t: Machine),*> Load for ($($t,)*) {
             const SIZES: &'static [usize] = &[$(size_of::<$t>()),*];
+            const VECTORIZE: bool = $($t::VECTORIZE)||*;
             type Pointers = ($(*const $t,)*);
             #[inline(always)]
             fn pointers(ins: &[*const u8]) -> Self::Pointers {
@@ -133,7 +147,7 @@ macro_rules! store {
             unsafe fn run<F: Map<Out = Self>>(m: &F, n: usize, ins: <F::In as Load>::Pointers, outs: &[*mut u8]) {
                 clones! {
                     <[F, $($t),*]> fn fill(m: &F, ins: <F::In as Load>::Pointers, n: usize, $($out: &mut [$t]),*)
-                    where [F: Map<Out = ($($t,)*)>, $($t: Machine),*] {
+                    where [F: Map<Out = ($($t,)*)>, $($t: Machine),*] if [F::VECTORIZE] {
                         $(let $out = &mut $out[..n];)*
                         for i in 0..n {
                             // SAFETY: `run` promises that the inputs have n elements.
@@ -164,6 +178,7 @@ macro_rules! tuples {
 
 impl Load for () {
     const SIZES: &'static [usize] = &[];
+    const VECTORIZE: bool = false;
     type Pointers = ();
     #[inline(always)]
     fn pointers(_ins: &[*const u8]) {}

@@ -241,7 +241,11 @@ pub trait Float: Real + Field + Rem<Output = Self> {
 }
 
 /// A type that memory holds and a loop can run over: what cell bodies get.
-pub trait Machine: Element<Mask = bool> + Default + PartialEq + Send + Sync + std::fmt::Debug + 'static {}
+pub trait Machine: Element<Mask = bool> + Default + PartialEq + Send + Sync + std::fmt::Debug + 'static {
+    /// Whether loops over it are compiled for every SIMD level. Only floats are: the loops of the others are bound by
+    /// memory at the baseline already, and every clone costs compile time and size.
+    const VECTORIZE: bool = false;
+}
 
 /// The constant as a `T`: what a literal in a body becomes.
 #[inline(always)]

@@ -87,15 +87,17 @@ pub fn detected() -> Level {
 /// Declares a function that is compiled for every level and picks the one in use.
 ///
 /// ```text
-/// clones! { <[M: Map, A]> fn name(m: &M, out: &mut [A]) -> Ret where […] { body } }
+/// clones! { <[M: Map, A]> fn name(m: &M, out: &mut [A]) -> Ret where […] if [worth cloning] { body } }
 /// ```
 ///
 /// The arguments are those of the compiled functions too, so a `&mut` among them tells LLVM that it aliases nothing.
 macro_rules! clones {
+    (@worth) => { true };
+    (@worth $worth:expr) => { $worth };
     (
         $(#[$meta:meta])*
         $vis:vis <[$($generics:tt)*]> fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)?
-        where [$($bounds:tt)*] $body:block
+        where [$($bounds:tt)*] $(if [$worth:expr])? $body:block
     ) => {
         $(#[$meta])*
         #[inline]
@@ -125,14 +127,19 @@ macro_rules! clones {
                 body($($arg),*)
             }
 
-            match $crate::simd::level() {
-                // SAFETY: a level is in use only if the CPU was found to have its features.
-                #[cfg(target_arch = "x86_64")]
-                $crate::simd::Level::Avx512 => unsafe { avx512($($arg),*) },
-                // SAFETY: as above.
-                #[cfg(target_arch = "x86_64")]
-                $crate::simd::Level::Avx2 => unsafe { avx2($($arg),*) },
-                _ => baseline($($arg),*),
+            // Where the condition is a constant and false, the clones are never reached and so never compiled.
+            if clones!(@worth $($worth)?) {
+                match $crate::simd::level() {
+                    // SAFETY: a level is in use only if the CPU was found to have its features.
+                    #[cfg(target_arch = "x86_64")]
+                    $crate::simd::Level::Avx512 => unsafe { avx512($($arg),*) },
+                    // SAFETY: as above.
+                    #[cfg(target_arch = "x86_64")]
+                    $crate::simd::Level::Avx2 => unsafe { avx2($($arg),*) },
+                    _ => baseline($($arg),*),
+                }
+            } else {
+                baseline($($arg),*)
             }
         }
     };

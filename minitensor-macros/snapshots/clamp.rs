@@ -148,6 +148,7 @@ const _: () = {
         impl<T: rt::Real + rt::Machine> rt::Map for Loop<T> {
             type In = (T, T, T);
             type Out = (T, T);
+            const VECTORIZE: bool = false;
             #[inline(always)]
             fn eval(&self, (d_d_x, d_out, x): Self::In) -> Self::Out {
                 clamp_vjp_vjp::<T>(d_d_x, d_out, x, self.lo, self.hi)
@@ -163,7 +164,6 @@ const _: () = {
     }
     fn clamp_vjp_vjp_kernel(dtypes: &[rt::DType]) -> Option<rt::ElementKernel> {
         match dtypes[0] {
-            rt::DType::F32 => Some(clamp_vjp_vjp_loop::<f32>),
             rt::DType::F64 => Some(clamp_vjp_vjp_loop::<f64>),
             _ => None,
         }

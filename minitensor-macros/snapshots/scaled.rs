@@ -94,16 +94,27 @@ const _: () = {
         let d_out = ctx.cotangent(0)?;
         let exact = rt::attr::<bool>(ctx.attrs(), 1)?;
         let n_scale = rt::attr::<f64>(ctx.attrs(), 0)?;
-        Ok(
-            vec![
-                if ctx.needs(0) { let s = MULTIPLY.call(& [rt::value(& d_out),
-                rt::value(& (2.0))], & []) ?; Some(if exact { DIVIDE.call(& [rt::value(&
-                s), rt::value(& (1.0 + n_scale))], & []) ? } else { { s.clone() } }) }
-                else { None }, if ctx.needs(1) { Some(SUM.call(& [rt::value(& d_out)], &
-                [("axis", rt::value(& (- 1))), ("keepdims", rt::value(& (true)))]) ?) }
-                else { None }
-            ],
-        )
+        let mut gradients: Vec<Option<rt::Tensor>> = vec![None; 2];
+        if ctx.needs(0) {
+            let s = MULTIPLY.call(&[rt::value(&d_out), rt::value(&2.0)], &[])?;
+            gradients[0] = Some(
+                if exact {
+                    DIVIDE.call(&[rt::value(&s), rt::value(&(1.0 + n_scale))], &[])?
+                } else {
+                    s.clone()
+                },
+            );
+        }
+        if ctx.needs(1) {
+            gradients[1] = Some(
+                SUM
+                    .call(
+                        &[rt::value(&d_out)],
+                        &[("axis", rt::value(&-1)), ("keepdims", rt::value(&true))],
+                    )?,
+            );
+        }
+        Ok(gradients)
     }
     static DEF: rt::OpDef = rt::OpDef {
         name: rt::Cow::Borrowed("scaled"),

@@ -48,12 +48,22 @@ const _: () = {
         let d_values = ctx.cotangent(0)?;
         let indices = ctx.output(1)?;
         let n = ctx.dim("n");
-        Ok(
-            vec![
-                if ctx.needs(0) { Some(SCATTER.call(& [rt::value(& d_values), rt::value(&
-                (- 1)), rt::value(& indices), rt::value(& (n))], & []) ?) } else { None }
-            ],
-        )
+        let mut gradients: Vec<Option<rt::Tensor>> = vec![None; 1];
+        if ctx.needs(0) {
+            gradients[0] = Some(
+                SCATTER
+                    .call(
+                        &[
+                            rt::value(&d_values),
+                            rt::value(&-1),
+                            rt::value(&indices),
+                            rt::value(&n),
+                        ],
+                        &[],
+                    )?,
+            );
+        }
+        Ok(gradients)
     }
     static DEF: rt::OpDef = rt::OpDef {
         name: rt::Cow::Borrowed("topk"),

@@ -1,6 +1,7 @@
 //! An op as the macro understands it: what [`parse`](crate::parse) reads, [`check`](crate::check) judges and
 //! [`expand`](crate::expand) writes out.
 
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Expr, Ident, ItemFn, Path, Type};
 
@@ -180,6 +181,11 @@ impl Op {
         self.outputs.iter().enumerate().filter(|(_, o)| o.role == Role::Returned)
     }
 
+    /// Whether it is the gradient of a gradient.
+    pub fn is_second_order(&self) -> bool {
+        self.name.ends_with(".vjp.vjp")
+    }
+
     /// What a gradient gets the cotangents of: all outputs but saved ones, with positions.
     pub fn visible(&self) -> impl Iterator<Item = (usize, &Output)> {
         self.outputs.iter().enumerate().filter(|(_, o)| o.role != Role::Saved)
@@ -205,4 +211,14 @@ impl Generic {
 /// The text of an identifier, `r#` left off.
 pub fn text(ident: &Ident) -> String {
     ident.unraw().to_string()
+}
+
+/// A type without the spaces that its tokens are printed with.
+pub fn spelling(ty: impl ToTokens) -> String {
+    let words = ["mut", "impl", "dyn"];
+    let mut spelled = ty.to_token_stream().to_string().replace(' ', "\0");
+    for word in words {
+        spelled = spelled.replace(&format!("{word}\0"), &format!("{word} "));
+    }
+    spelled.replace('\0', "").replace(',', ", ")
 }

@@ -70,7 +70,7 @@ pub fn suggestion(name: &str, known: &[&str]) -> String {
     match nearest(name, known) {
         Some(near) => format!("did you mean `{near}`?"),
         None if known.is_empty() => "there is none to choose from".to_owned(),
-        None => format!("there is {}", list(known)),
+        None => format!("known are {}", list(known)),
     }
 }
 
@@ -89,17 +89,21 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     scored.filter(|(d, _)| *d <= limit).min().map(|(_, k)| k)
 }
 
-/// Levenshtein's.
+/// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours.
 fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.chars().enumerate() {
-            let substituted = diagonal + usize::from(ca != cb);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let substituted = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let edit = substituted.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                let swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+                if swapped { edit.min(rows[i - 2][j - 2] + 1) } else { edit }
+            };
         }
     }
-    row[b.chars().count()]
+    rows[a.len()][b.len()]
 }

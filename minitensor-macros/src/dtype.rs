@@ -55,6 +55,15 @@ impl DType {
         }
     }
 
+    /// The float or complex dtype of double precision; others are what they are.
+    pub fn wide(self) -> DType {
+        match self.kind {
+            Kind::Float => DTYPES[12],
+            Kind::Complex => DTYPES[14],
+            _ => self,
+        }
+    }
+
     pub fn is_differentiable(self) -> bool {
         matches!(self.kind, Kind::Float | Kind::Complex)
     }

@@ -8,6 +8,8 @@ mod element;
 mod tensor;
 mod vjp;
 
+pub use vjp::{MOST_INPUTS, MOST_OUTPUTS};
+
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::Ident;
@@ -185,7 +187,7 @@ fn turbofish(op: &Op) -> TokenStream {
 /// The function that finds the kernel for some dtypes.
 fn table(op: &Op, run: &Ident, kind: &Ident) -> TokenStream {
     let kernel = format_ident!("{}_kernel", stem(op));
-    let lists: Vec<Vec<_>> = op.generics.iter().map(computed).collect();
+    let lists: Vec<Vec<_>> = op.generics.iter().map(|g| computed(op, g)).collect();
     let (scrutinee, arms): (_, Vec<TokenStream>) = match &lists[..] {
         [] => return quote! {
             fn #kernel(_: &[rt::DType]) -> Option<rt::#kind> {
@@ -209,10 +211,11 @@ fn table(op: &Op, run: &Ident, kind: &Ident) -> TokenStream {
     }
 }
 
-/// The dtypes that kernels are made for: `f16` and `bf16` are computed in `f32`.
-fn computed(generic: &Generic) -> Vec<(TokenStream, TokenStream)> {
+/// The dtypes that kernels are made for: `f16` and `bf16` are computed in `f32`, second derivatives in double precision.
+fn computed(op: &Op, generic: &Generic) -> Vec<(TokenStream, TokenStream)> {
     let mut dtypes = vec![];
-    for dtype in generic.dtypes.iter().map(|d| d.compute()) {
+    let computed = generic.dtypes.iter().map(|d| if op.is_second_order() { d.wide() } else { d.compute() });
+    for dtype in computed {
         if !dtypes.contains(&dtype) {
             dtypes.push(dtype);
         }

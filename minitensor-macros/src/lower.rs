@@ -121,7 +121,7 @@ impl<'a> Lowering<'a> {
     /// Puts something that type-checks in the place of a mistake, so that rustc has nothing to add.
     fn mistake(&mut self, expr: &mut Expr, at: impl ToTokens, message: &Message, args: &[&dyn std::fmt::Display]) {
         self.errors.push(error(at, message, args));
-        *expr = parse_quote!(::core::unimplemented!());
+        *expr = placeholder();
     }
 
     // From static to data.
@@ -170,13 +170,14 @@ impl<'a> Lowering<'a> {
             }
             None => {
                 let (shown, names) = (expr.to_token_stream(), self.variables());
-                self.mistake(expr, shown.clone(), &messages::AMBIGUOUS, &[&shown, &names]);
+                self.mistake(expr, &shown, &messages::AMBIGUOUS, &[&shown, &names]);
             }
         }
     }
 
     fn variables(&self) -> String {
-        crate::diag::list(&self.op.generics.iter().map(|g| &g.ident).collect::<Vec<_>>())
+        let names: Vec<_> = self.op.generics.iter().map(|g| format!("`{}`", g.ident)).collect();
+        names.join(" or ")
     }
 
     // Blocks and statements.
@@ -422,7 +423,7 @@ impl<'a> Lowering<'a> {
         self.coerce_beside(&mut binary.left, left, variable, false);
         if self.errors.len() > before {
             // One half of an operation is no operation.
-            *expr = parse_quote!(::core::unimplemented!());
+            *expr = placeholder();
             return Value::Data(variable);
         }
         let (rt, span) = (self.rt, binary.op.span());
@@ -516,6 +517,11 @@ impl<'a> Lowering<'a> {
         let tokens = path.to_token_stream();
         tokens_mention(tokens, &|ident| self.op.generics.iter().any(|g| g.ident == *ident))
     }
+}
+
+/// What stands for an expression that was a mistake: it has any type.
+fn placeholder() -> Expr {
+    parse_quote!({ ::core::unimplemented!() })
 }
 
 fn tokens_mention(tokens: TokenStream, named: &dyn Fn(&Ident) -> bool) -> bool {

@@ -115,6 +115,15 @@ impl DType {
         }
     }
 
+    /// What it is computed in where a kernel is only there in double precision.
+    pub const fn wide(self) -> DType {
+        match self.kind() {
+            Kind::Float => DType::F64,
+            Kind::Complex => DType::C128,
+            _ => self,
+        }
+    }
+
     /// The integers that an integer dtype holds.
     pub const fn integer_range(self) -> std::ops::RangeInclusive<i128> {
         let bits = 8 * self.size() as u32;

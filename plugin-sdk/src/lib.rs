@@ -1,1 +1,26 @@
-//! To come.
+//! What a crate of minitensor ops needs, under one name: the attribute `custom_op`, the traits that bodies are written
+//! in, tensors, errors, and the checks that an op has to pass.
+//!
+//! How an op is defined is told in `docs/defining-ops.md`, whose code is compiled and run here.
+//!
+//! ```
+//! use minitensor_plugin_sdk::prelude::*;
+//!
+//! /// `x²/2` near 0, `|x| − 1/2` farther out.
+//! #[custom_op]
+//! pub fn huber<T: Float>(x: T) -> T {
+//!     if x.abs() <= 1.0 { 0.5 * x * x } else { x.abs() - 0.5 }
+//! }
+//!
+//! let x = Tensor::from_vec(vec![0.0, 1.0, -3.0], [3])?;
+//! assert_eq!(huber::call(&x)?.to_vec::<f64>()?, [0.0, 0.5, 2.5]);
+//! # Result::Ok(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub use minitensor::*;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/defining-ops.md")]
+mod defining_ops {}

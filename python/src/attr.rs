@@ -15,26 +15,29 @@ pub fn read(op: &OpDef, index: usize, value: &Bound<'_, PyAny>) -> Result<Attr> 
     if value.is_none() {
         return Ok(op.check_attr(index, Attr::None)?);
     }
-    let read = match attr.kind {
+    match of_kind(attr.kind, value)? {
+        Some(read) => Ok(op.check_attr(index, read)?),
+        None => Err(wrong_type(op, index, value)),
+    }
+}
+
+/// A value of a kind; `None` if it is of another type.
+pub fn of_kind(kind: AttrKind, value: &Bound<'_, PyAny>) -> Result<Option<Attr>> {
+    Ok(match kind {
         AttrKind::Bool => value.cast::<PyBool>().ok().map(|v| Attr::Bool(v.is_true())),
         AttrKind::Int | AttrKind::Size => int(value)?.map(Attr::Int),
-        AttrKind::Float => float(op, index, value)?.map(Attr::Float),
+        AttrKind::Float => float(value)?.map(Attr::Float),
         AttrKind::Str | AttrKind::Enum(_) => match value.cast::<PyString>() {
             Ok(word) => Some(Attr::from(word.to_str()?)),
             Err(_) => None,
         },
         AttrKind::Ints => ints(value)?.map(Attr::from),
-        AttrKind::Floats => {
-            let list = items(value)?;
-            let numbers = list.map(|l| l.iter().map(|v| float(op, index, v)).collect::<Result<Option<Vec<f64>>>>()).transpose()?;
-            numbers.flatten().map(Attr::from)
-        }
+        AttrKind::Floats => match items(value)? {
+            Some(list) => list.iter().map(float).collect::<Result<Option<Vec<f64>>>>()?.map(Attr::from),
+            None => None,
+        },
         AttrKind::DType => Some(Attr::DType(dtype::parse(value)?)),
-    };
-    match read {
-        Some(read) => Ok(op.check_attr(index, read)?),
-        None => Err(wrong_type(op, index, value)),
-    }
+    })
 }
 
 #[cold]
@@ -83,7 +86,7 @@ fn items<'py>(value: &Bound<'py, PyAny>) -> Result<Option<Vec<Bound<'py, PyAny>>
 }
 
 /// A number. A tensor that requires a gradient would silently lose it here, so it is refused.
-fn float(op: &OpDef, index: usize, value: &Bound<'_, PyAny>) -> Result<Option<f64>> {
+fn float(value: &Bound<'_, PyAny>) -> Result<Option<f64>> {
     if let Ok(v) = value.cast::<PyFloat>() {
         return Ok(Some(v.value()));
     }
@@ -93,10 +96,10 @@ fn float(op: &OpDef, index: usize, value: &Bound<'_, PyAny>) -> Result<Option<f6
     if let Ok(t) = value.cast::<PyTensor>()
         && t.get().core()?.requires_grad()
     {
-        return Err(PyTypeError::new_err(format!(
-            "op '{}': attribute '{}' is a plain number, through which no gradient flows; pass t.item(), or use an op that takes a tensor",
-            op.name, op.attrs[index].name
-        ))
+        return Err(PyTypeError::new_err(
+            "a tensor that requires a gradient was given for an attribute, a plain number through which no gradient flows; pass \
+             t.item(), or use an op that takes a tensor there",
+        )
         .into());
     }
     Ok(value.extract::<f64>().ok())

@@ -211,7 +211,7 @@ fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         6 => Some(Kind::Bool),
         _ => None,
     };
-    let fits = |d: &DType| Some(d.kind()) == kind && d.size() * 8 == array.dtype.bits.into() && (*d == DType::Bf16) == (array.dtype.code == 4);
+    let fits = |d: &DType| Some(d.kind()) == kind && d.size() * 8 == usize::from(array.dtype.bits) && (*d == DType::Bf16) == (array.dtype.code == 4);
     let dtype = DType::ALL.iter().copied().find(fits).filter(|_| array.dtype.lanes == 1).ok_or_else(|| {
         Error::type_(format!(
             "an array of DLPack type code {}, {} bits, {} lanes can't be a tensor: no dtype is like that",

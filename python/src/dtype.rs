@@ -2,6 +2,7 @@
 
 use minitensor::dtype::Kind;
 use minitensor::{DType, Error};
+use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyTuple, PyType};

@@ -276,7 +276,7 @@ unsafe extern "C" fn call_function(
 ) -> *mut ffi::PyObject {
     // SAFETY: `keeper` made the state; Python calls with the interpreter attached and a vector of arguments.
     unsafe {
-        let function: &Function = **ffi::PyModule_GetState(keeper).cast::<&'static Function>();
+        let function = *ffi::PyModule_GetState(keeper).cast::<&'static Function>();
         enter(&function.op, |py| function.call(py, args, n as usize, keywords))
     }
 }

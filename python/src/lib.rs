@@ -19,6 +19,8 @@ mod index;
 mod method;
 mod ops;
 mod operand;
+// What PyO3 makes of a table of methods calls unsafe functions; the file itself has none.
+#[allow(unsafe_op_in_unsafe_fn)]
 mod operator;
 mod release;
 mod scalar;
@@ -28,7 +30,11 @@ use minitensor_ops as _;
 use pyo3::prelude::*;
 
 #[pymodule]
-fn _minitensor(m: &Bound<'_, PyModule>) -> error::Result<()> {
+fn _minitensor(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    Ok(install(m)?)
+}
+
+fn install(m: &Bound<'_, PyModule>) -> error::Result<()> {
     minitensor::registry::check()?;
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     release::install(m.py())?;

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use minitensor::registry;
+use pyo3::PyTypeInfo;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use smallvec::SmallVec;

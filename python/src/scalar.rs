@@ -3,6 +3,7 @@
 use minitensor::dtype::Kind;
 use minitensor::kernels::{Cast, Complex, Const};
 use minitensor::{DType, Error, Tensor, with_dtype};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList};
 

@@ -7,7 +7,7 @@ use minitensor::{Attr, DType, Device, Error, Tensor};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::data::{self, Copy};
 use crate::error::{Result, guarded};
@@ -373,7 +373,7 @@ impl PyTensor {
         // SAFETY: a contiguous tensor's elements lie in this many bytes.
         let bytes = if bytes == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(whole.data_ptr(), bytes) } };
         let state = (
-            PyType::into_any(slf.get_type()),
+            slf.get_type().into_any(),
             pyo3::types::PyBytes::new(py, bytes),
             core.dtype().name(),
             PyTuple::new(py, core.shape().iter())?,

@@ -89,8 +89,8 @@ messages! {
     OUTPUT_NOT_IN_SHAPE: "the `shape` clause doesn't mention `{}`", "add it to the outputs, `{}: [.., n]`";
     INPUT_NOT_IN_SHAPE: "the `shape` clause doesn't mention the input `{}`", "add it: `{}: [..]`";
     SHAPE_TWICE: "the `shape` clause has `{}` twice", "leave one of them out";
-    SHAPE_COUNT: "the `shape` clause has {} outputs, the function returns {}", "give dimensions for each of them";
-    RANK: "`{}` has {} core dimensions here, but its type `{}` has {}", "let the two agree";
+    SHAPE_COUNT: "outputs in the `shape` clause: {}, of the function: {}", "give dimensions for each of them";
+    RANK: "the rank of `{}` is {} here, but that of its type `{}` is {}", "let the two agree";
     RANK_SLICE: "`{}` has no core dimension, but its type is `{}`", "a single element is `&T` or `&mut T`";
     UNBOUND: "nothing says how large `{}` is", "let an input have it as a dimension, or a `usize` attribute be called so; {}";
     UNKNOWN_IN_PREDICATE: "`{}` is neither a dimension nor an attribute", "{}";
@@ -98,14 +98,14 @@ messages! {
     DIM_IS_ATTR: "the dimension `{}` has the name of a `{}` attribute", "only `usize` and `i64` attributes are dimensions: rename one";
     PREDICATE_ATTR: "`{}` is a `{}` attribute, and can't be compared here", "compare numbers: dimensions, f64, i64 and usize attributes";
     AXIS_LEVEL: "only a cell op has an `axis` clause", "leave it out; a tensor op may take a parameter `axis: i64`";
-    AXIS_DIMENSION: "an `axis` clause needs one core dimension, and here `{}` has {}", "let every core be `[.., n]` or `[..]`, with one name";
+    AXIS_DIMENSION: "an `axis` clause needs one core dimension, and here `{}` has {}", "let every core be `[.., n]` or `[..]`; with `axis = None`, with one name";
 
     // The dtype clause.
     UNKNOWN_DTYPE: "there is no dtype `{}`", "write a dtype variable, `bool`, `i64`, `f32`, `c64`, …; behind `where` also one of {}";
     UNKNOWN_VARIABLE: "there is no dtype variable `{}`", "it is the `T` of the function";
     DTYPE_OUTSIDE: "`{}` isn't among the dtypes of `{}`", "widen the bound of `{}`, or leave the dtype out";
     DTYPE_DIFFERS: "the `dtype` clause says `{}`, the function says `{}`", "let the two agree; the clause may be left out";
-    DTYPE_COUNT: "the `dtype` clause has {} outputs, the function has {}", "give one dtype for each of them";
+    DTYPE_COUNT: "outputs in the `dtype` clause: {}, of the function: {}", "give one dtype for each of them";
 
     // In place.
     INPLACE_LEVEL: "only an element op can be `inplace`", "leave the word out";
@@ -115,7 +115,7 @@ messages! {
     NO_BACKWARD: "the op `{}` has no gradient", "write a formula, `backward = |d_out| { {}: d_out * … }`, or `backward = none`";
     NOT_DERIVABLE: "the gradient of a cell op can't be derived", "write a formula, or `backward = none`";
     NOT_DERIVABLE_IN_PLACE: "the gradient of an op that changes its arguments can't be derived", "leave the clause out: differentiating then raises; or return new values";
-    TOO_FEW_COTANGENTS: "the gradient takes {} cotangents, the op returns {}", "take one for each output, `_` where it isn't used";
+    TOO_FEW_COTANGENTS: "cotangents that the formula takes: {}, outputs that the op returns: {}", "take one for each output, `_` where it isn't used";
     GRADIENT_OF_UNKNOWN: "`{}` is no input of the op", "{}";
     GRADIENT_OF_ATTR: "`{}` is an attribute, and has no gradient", "leave it out; what needs a gradient is a tensor parameter";
     GRADIENT_OF_INTEGER: "`{}` is never a floating-point tensor, and has no gradient", "leave it out, or write `{}: none`";
@@ -125,7 +125,7 @@ messages! {
     NOT_AN_ENTRY: "expected the gradient of an input", "write `x: d_out * 2.0,` or `x: none,` for every input";
     BARE_LET: "expected `let name = value;`", "a formula has `let`s first, then one entry for each input";
     ENTRY_NOT_TENSOR: "`{}` is not a tensor", "a gradient is made of the cotangents; write `none` where there is none";
-    UNKNOWN_NAME: "the formula doesn't know `{}`", "{}; there are inputs, outputs, cotangents, attributes and dimensions";
+    UNKNOWN_NAME: "the formula doesn't know `{}`", "{}";
     FORMULA_EXPR: "a formula can't have `{}`", "write calls, methods and operators on tensors, or a function: `backward = path::to_fn`";
     PROPERTY: "a tensor in a formula has no `{}`", "it has `shape`, `dtype` and `ndim`";
 
@@ -136,7 +136,7 @@ messages! {
     ASSIGNS_IN_IF: "`{}` is changed inside of an `if` on data", "both branches are computed for every element: write `{} = if … { … } else { {} };`";
     WHILE: "`while` on data can't end at the same time for all elements", "use `for` with a fixed count";
     MATCH: "`match` on data can't take one arm for all elements", "use `if`/`else`";
-    AMBIGUOUS: "which dtype is `{}`: {}?", "say it: `let c: T = …;`";
+    AMBIGUOUS: "which dtype is `{}`, {}?", "say it: `let c: T = …;`";
     FRACTION: "`{}` has no value in the integers that `{}` admits", "bound `{}` by `Float`, or use a whole number";
     CAST: "data can't be cast to `{}`", "an element keeps its dtype in a body; another dtype is another op's output";
 

@@ -18,6 +18,8 @@ pub fn kernels(op: &Op) -> TokenStream {
     let eval = eval(op);
     let inputs = op.inputs.iter().map(|i| element_type(op, i.elem));
     let outputs = op.outputs.iter().map(|o| element_type(op, o.elem));
+    // Second derivatives are rare: one loop for every CPU will do.
+    let vectorize = op.is_second_order().then(|| quote!(const VECTORIZE: bool = false;));
     let table = table(op, &run, &format_ident!("ElementKernel"));
     quote! {
         unsafe fn #run<#(#bounds),*>(
@@ -33,6 +35,7 @@ pub fn kernels(op: &Op) -> TokenStream {
             impl<#(#bounds),*> rt::Map for Loop<#elided #(#variables),*> {
                 type In = (#(#inputs,)*);
                 type Out = (#(#outputs,)*);
+                #vectorize
                 #eval
             }
             let body = Loop::<#(#variables),*> { #given _dtypes: ::core::marker::PhantomData };

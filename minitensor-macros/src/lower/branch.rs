@@ -47,7 +47,7 @@ impl Lowering<'_> {
         if !mistakes.is_empty() {
             self.scopes.pop();
             self.errors.extend(mistakes);
-            *expr = syn::parse_quote!(::core::unimplemented!());
+            *expr = super::placeholder();
             return Value::Data(None);
         }
         let (value, other) = (self.block(&mut branch.then_branch, want), self.value(otherwise, want));

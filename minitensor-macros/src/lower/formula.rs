@@ -252,6 +252,7 @@ impl<'a> Lowering<'a> {
             Expr::Block(e) => self.block_is_data(&e.block),
             Expr::Tuple(e) => e.elems.iter().any(|e| self.is_data(e)),
             Expr::Assign(e) => self.is_data(&e.right),
+            Expr::Index(e) => self.is_data(&e.expr),
             _ => false,
         }
     }

@@ -2,6 +2,7 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::ext::IdentExt;
+use syn::parse::discouraged::Speculative;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::{Expr, ExprLit, Ident, Lit, LitInt, LitStr, Path, Token, Type, bracketed, parenthesized};
 
@@ -69,9 +70,14 @@ pub fn parse(attr: TokenStream, diag: &mut Diag) -> Clauses {
     let mut clauses = Clauses::default();
     let parser = |input: ParseStream| {
         while !input.is_empty() {
-            if let Err(mistake) = clause(input, &mut clauses) {
-                diag.push(mistake);
-                skip(input);
+            // On a fork, so that what a mistaken clause leaves unread is no second mistake.
+            let ahead = input.fork();
+            match clause(&ahead, &mut clauses) {
+                Ok(()) => input.advance_to(&ahead),
+                Err(mistake) => {
+                    diag.push(mistake);
+                    skip(input);
+                }
             }
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
@@ -155,9 +161,8 @@ fn at_clause(input: ParseStream) -> bool {
         return true;
     }
     let word = Ident::parse_any(input).ok();
-    let ends = input.is_empty() || input.peek(Token![,]);
     let value = input.peek(Token![=]) && !input.peek(Token![==]);
-    word.is_some_and(|word| value || ends || word == "where")
+    word.is_some_and(|word| value || word == "inplace" || word == "where")
 }
 
 /// Goes on to the next clause after a mistake.

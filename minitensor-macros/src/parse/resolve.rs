@@ -1,12 +1,12 @@
 //! Signature and clauses together: names, dtypes, outputs and the gradient of the [`Op`].
 
-use quote::{ToTokens, format_ident};
+use quote::format_ident;
 use syn::ext::IdentExt;
 use syn::{FnArg, Ident, ItemFn, Type};
 
 use super::clause::{Backward, Clauses, DTypes};
 use super::signature::Signature;
-use crate::ast::{Attribute, Axis, Core, Elem, Generic, Gradient, Level, Op, Output, Returns, Role, Slot, text};
+use crate::ast::{Attribute, Axis, Core, Elem, Generic, Gradient, Level, Op, Output, Returns, Role, Slot, spelling, text};
 use crate::diag::{Diag, list, messages, suggestion};
 use crate::dtype::{Bound, DType};
 use crate::shape::Shape;
@@ -97,7 +97,7 @@ fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(O
         match signature.inputs.iter_mut().find(|i| i.ident == *name) {
             Some(input) if signature.level == Level::Tensor => input.elem = elem.unwrap_or(Elem::Any),
             Some(input) if elem.is_some_and(|e| e != input.elem) => {
-                diag.error(ty, &messages::DTYPE_DIFFERS, &[&ty.to_token_stream(), &input.ty.to_token_stream()]);
+                diag.error(ty, &messages::DTYPE_DIFFERS, &[&spelling(ty), &spelling(&input.ty)]);
             }
             Some(_) => {}
             None => {
@@ -120,7 +120,7 @@ fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(O
     }
     for ((_, elem), (returned, (_, ty))) in given.iter().zip(signature.returned.iter().zip(&clause.outputs)) {
         if signature.level == Level::Element && elem != returned {
-            diag.error(ty, &messages::DTYPE_DIFFERS, &[&ty.to_token_stream(), &signature.spell(*returned)]);
+            diag.error(ty, &messages::DTYPE_DIFFERS, &[&spelling(ty), &signature.spell(*returned)]);
         }
     }
     given
@@ -145,7 +145,7 @@ fn cell_dtypes(clause: &DTypes, given: &[(Option<Ident>, Elem)], signature: &Sig
     }
     for ((_, elem), ((_, has, _), (_, ty))) in given.iter().zip(signature.outputs.iter().zip(&clause.outputs)) {
         if elem != has {
-            diag.error(ty, &messages::DTYPE_DIFFERS, &[&ty.to_token_stream(), &signature.spell(*has)]);
+            diag.error(ty, &messages::DTYPE_DIFFERS, &[&spelling(ty), &signature.spell(*has)]);
         }
     }
 }
@@ -174,7 +174,7 @@ fn restrict(generic: &mut Generic, types: &[Type], diag: &mut Diag) {
             }
             (None, Some(bound)) => dtypes.extend(bound.dtypes().into_iter().filter(|d| generic.bound.admits(*d))),
             (None, None) => {
-                diag.error(ty, &messages::UNKNOWN_DTYPE, &[&ty.to_token_stream(), &list(&Bound::names())]);
+                diag.error(ty, &messages::UNKNOWN_DTYPE, &[&spelling(ty), &list(&Bound::names())]);
             }
         }
     }
@@ -197,7 +197,7 @@ fn elem(ty: &Type, generics: &[Generic], attrs: &[Attribute], diag: &mut Diag) -
         generic.or_else(|| attrs.iter().position(|a| a.ident == *name).map(Elem::Attr))
     });
     if found.is_none() {
-        diag.error(ty, &messages::UNKNOWN_DTYPE, &[&ty.to_token_stream(), &list(&Bound::names())]);
+        diag.error(ty, &messages::UNKNOWN_DTYPE, &[&spelling(ty), &list(&Bound::names())]);
     }
     found
 }

@@ -6,7 +6,7 @@ use syn::{
     TypeParamBound, TypePath, TypeReference, WherePredicate,
 };
 
-use crate::ast::{Arity, AttrKind, Attribute, Core, Elem, Generic, Input, Level, Returns, Slot, text};
+use crate::ast::{Arity, AttrKind, Attribute, Core, Elem, Generic, Input, Level, Returns, Slot, spelling, text};
 use crate::diag::{Diag, list, messages};
 use crate::dtype::{Bound, DType};
 use crate::shape::Shape;
@@ -179,7 +179,7 @@ fn bound(variable: &Ident, bounds: &[&TypeParamBound], diag: &mut Diag) -> Optio
     let names = list(&Bound::names());
     let [TypeParamBound::Trait(only)] = bounds else {
         match bounds.iter().find(|b| !matches!(b, TypeParamBound::Trait(t) if known_bound(&t.path).is_some())) {
-            Some(extra) => diag.error(extra, &messages::BOUND, &[&extra.to_token_stream(), variable, &names]),
+            Some(extra) => diag.error(extra, &messages::BOUND, &[&spelling(extra), variable, &names]),
             None if bounds.is_empty() => diag.error(variable, &messages::NO_BOUND, &[variable, variable, &names]),
             None => diag.error(bounds[1], &messages::TWO_BOUNDS, &[variable]),
         }
@@ -190,7 +190,7 @@ fn bound(variable: &Ident, bounds: &[&TypeParamBound], diag: &mut Diag) -> Optio
         None if only.path.segments.last().is_some_and(|s| s.ident == "Row") => {
             diag.error(only, &messages::NO_ROWS, &[])
         }
-        None => diag.error(only, &messages::BOUND, &[&only.to_token_stream(), variable, &names]),
+        None => diag.error(only, &messages::BOUND, &[&spelling(only), variable, &names]),
         Some(_) => {}
     }
     known
@@ -273,9 +273,9 @@ fn array_view(ty: &Type, generics: &[Generic]) -> Option<(Elem, usize, bool)> {
 }
 
 fn attr_kind(ty: &Type, diag: &mut Diag) -> Option<AttrKind> {
-    let spelled = ty.to_token_stream().to_string().replace(' ', "");
+    let spelled = spelling(ty);
     let unlabelled = match ty {
-        Type::Reference(r) if r.mutability.is_none() => format!("&{}", r.elem.to_token_stream()).replace(' ', ""),
+        Type::Reference(r) if r.mutability.is_none() => format!("&{}", spelling(&r.elem)),
         _ => spelled.clone(),
     };
     Some(match unlabelled.as_str() {
@@ -328,7 +328,7 @@ fn level(function: &ItemFn, params: &[(Ident, &syn::PatType, Param)], diag: &mut
             (None, _) => undecided = true,
             (Some(level), None) => first = Some((level, &arg.ty)),
             (Some(level), Some((other, ty))) if level != other => {
-                diag.error(&arg.ty, &messages::MIXED_LEVELS, &[&ty.to_token_stream(), &other.describe(), &level.describe()]);
+                diag.error(&arg.ty, &messages::MIXED_LEVELS, &[&spelling(ty), &other.describe(), &level.describe()]);
                 return None;
             }
             _ => {}
@@ -377,7 +377,7 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
                 match variable(member, &signature.generics) {
                     Some(elem) => signature.returned.push(elem),
                     None => {
-                        let spelled = member.to_token_stream();
+                        let spelled = spelling(member);
                         let message = if is_named(member, "bool") { &messages::RETURNS_BOOL } else { &messages::RETURNS };
                         diag.error(member, message, &[&spelled]);
                     }
@@ -392,7 +392,7 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
         Level::Cell => {
             let nothing = |ty: &Type| matches!(ty, Type::Tuple(t) if t.elems.is_empty());
             if !nothing(ty) && !result(ty).is_some_and(nothing) {
-                diag.error(ty, &messages::CELL_RETURNS, &[&ty.to_token_stream()]);
+                diag.error(ty, &messages::CELL_RETURNS, &[&spelling(ty)]);
             }
         }
         Level::Tensor => match tensor_returns(ty) {
@@ -400,7 +400,7 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
                 signature.returns = returns;
                 signature.returned = vec![Elem::Any; count];
             }
-            None => diag.error(ty, &messages::TENSOR_RETURNS, &[&ty.to_token_stream()]),
+            None => diag.error(ty, &messages::TENSOR_RETURNS, &[&spelling(ty)]),
         },
     }
 }

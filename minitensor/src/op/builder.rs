@@ -121,6 +121,12 @@ impl CustomOpBuilder {
         self
     }
 
+    /// The input at `index` may be left out.
+    pub fn optional(mut self, index: usize) -> Self {
+        self.op.inputs.to_mut()[index].arity = Arity::Optional;
+        self
+    }
+
     /// One more attribute; without a default it is required.
     pub fn attr(mut self, name: impl Into<String>, kind: AttrKind, default: Option<Attr>) -> Self {
         let optional = default == Some(Attr::None);

@@ -196,7 +196,8 @@ impl std::fmt::Debug for Dynamic {
 /// Loops over elements, by dtype.
 #[derive(Clone, Copy, Debug)]
 pub struct ElementBody {
-    /// The loop for the dtypes of [`OpDef::generics`], in which `f16` and `bf16` are already `f32`.
+    /// The loop for the dtypes of [`OpDef::generics`], in which `f16` and `bf16` are already `f32`. Where there is none
+    /// for `f32` or `c64`, the one for double precision is used.
     pub kernel: fn(&[DType]) -> Option<ElementKernel>,
 }
 

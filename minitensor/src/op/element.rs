@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use super::def::{Arity, ElementBody, OpDef, Role};
+use super::def::{Arity, ElementBody, ElementKernel, OpDef, Role};
 use super::dtype_rule::DTypes;
-use super::launch::launch;
+use super::launch::{Precision, launch};
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -73,19 +73,24 @@ pub fn run(
     if device == Device::Meta {
         return Ok(outputs);
     }
-    let compute: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
-    let kernel = (body.kernel)(&compute).ok_or_else(|| {
-        Error::type_(format!(
-            "op '{}' has no kernel for {}",
-            op.name,
-            compute.iter().map(|d| d.name()).collect::<Vec<_>>().join(" with ")
-        ))
-    })?;
+    let (kernel, precision) = find(op, body, dtypes)?;
     let attrs = with_presence(op, inputs, attrs);
     let wanted: SmallVec<[Option<&Tensor>; 2]> = outputs.iter().map(Option::as_ref).collect();
-    launch(kernel, &attrs, &shape, inputs, &wanted, &output_dtypes)?;
+    launch(kernel, precision, &attrs, &shape, inputs, &wanted, &output_dtypes)?;
     drop(wanted);
     Ok(outputs)
+}
+
+/// The loop for some dtypes, and what it computes them in.
+fn find(op: &OpDef, body: &ElementBody, dtypes: &DTypes) -> Result<(ElementKernel, Precision)> {
+    for precision in [DType::compute, DType::wide] {
+        let computed: SmallVec<[DType; 2]> = dtypes.iter().map(|d| precision(*d)).collect();
+        if let Some(kernel) = (body.kernel)(&computed) {
+            return Ok((kernel, precision));
+        }
+    }
+    let names: Vec<_> = dtypes.iter().map(|d| d.name()).collect();
+    Err(Error::type_(format!("op '{}' has no kernel for {}", op.name, names.join(" with "))))
 }
 
 /// The kernel is told which optional inputs are there, after the op's own attributes.

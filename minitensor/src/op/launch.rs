@@ -19,10 +19,14 @@ const TILE: usize = 512;
 /// From this many elements on, more than one thread pays off.
 const GRAIN: usize = 32 * 1024;
 
+/// From the dtype of memory to the one that is computed in: [`DType::compute`] or [`DType::wide`].
+pub type Precision = fn(DType) -> DType;
+
 /// One operand: an input, an output, or an output nobody wants.
 struct Operand {
     data: *mut u8,
     dtype: DType,
+    compute: DType,
     /// Of the merged iteration space; empty where the elements lie straight.
     strides: SmallVec<[isize; 6]>,
     straight: bool,
@@ -36,6 +40,7 @@ unsafe impl Sync for Operand {}
 /// `output_dtypes` are those of the outputs.
 pub fn launch(
     kernel: ElementKernel,
+    precision: Precision,
     attrs: &[Attr],
     shape: &Shape,
     inputs: &[Option<&Tensor>],
@@ -47,7 +52,7 @@ pub fn launch(
         return Ok(());
     }
     let simple = |t: &Option<&Tensor>| {
-        t.is_some_and(|t| t.shape() == shape && t.is_contiguous() && t.dtype().compute() == t.dtype())
+        t.is_some_and(|t| t.shape() == shape && t.is_contiguous() && precision(t.dtype()) == t.dtype())
     };
     if n <= GRAIN && inputs.iter().all(simple) && outputs.iter().all(simple) {
         let ins: SmallVec<[*const u8; 4]> = inputs.iter().flatten().map(|t| t.data_ptr().cast_const()).collect();
@@ -57,10 +62,10 @@ pub fn launch(
     }
     let mut operands: Vec<Operand> = Vec::with_capacity(inputs.len() + outputs.len());
     for input in inputs {
-        operands.push(input.map_or_else(|| Operand::nothing(DType::F64), |t| Operand::of(t, shape)));
+        operands.push(input.map_or_else(|| Operand::nothing(DType::F64), |t| Operand::of(t, shape, precision)));
     }
     for (output, dtype) in outputs.iter().zip(output_dtypes) {
-        operands.push(output.map_or_else(|| Operand::nothing(*dtype), |t| Operand::of(t, shape)));
+        operands.push(output.map_or_else(|| Operand::nothing(*dtype), |t| Operand::of(t, shape, precision)));
     }
     let sizes = merge(shape, &mut operands);
     let space = Space { sizes, operands, inputs: inputs.len(), kernel, attrs };
@@ -77,11 +82,12 @@ pub fn launch(
 }
 
 impl Operand {
-    fn of(tensor: &Tensor, shape: &Shape) -> Operand {
+    fn of(tensor: &Tensor, shape: &Shape, precision: Precision) -> Operand {
         let view = if tensor.shape() == shape { tensor.detach() } else { tensor.broadcast_view(shape) };
         Operand {
             data: tensor.data_ptr(),
             dtype: tensor.dtype(),
+            compute: precision(tensor.dtype()),
             strides: view.strides().into(),
             straight: false,
             wanted: true,
@@ -89,12 +95,19 @@ impl Operand {
     }
 
     fn nothing(dtype: DType) -> Operand {
-        Operand { data: std::ptr::null_mut(), dtype, strides: SmallVec::new(), straight: false, wanted: false }
+        Operand {
+            data: std::ptr::null_mut(),
+            dtype,
+            compute: dtype,
+            strides: SmallVec::new(),
+            straight: false,
+            wanted: false,
+        }
     }
 
     /// Whether a tile can be used where it lies.
     fn is_direct(&self) -> bool {
-        self.straight && self.dtype.compute() == self.dtype
+        self.straight && self.compute == self.dtype
     }
 }
 
@@ -188,8 +201,8 @@ impl Space<'_> {
             0 => (1, 0),
             _ => (self.sizes[rank - 1], operand.strides[rank - 1]),
         };
-        let run = transfer_run(operand.dtype, pack);
-        let (size, slot_size) = (operand.dtype.size(), operand.dtype.compute().size());
+        let run = transfer_run(operand.dtype, operand.compute, pack);
+        let (size, slot_size) = (operand.dtype.size(), operand.compute.size());
         let mut done = 0;
         while done < n {
             let at = start + done;
@@ -212,10 +225,10 @@ impl Space<'_> {
 /// Moves `count` elements between memory with a stride and straight memory.
 type Run = unsafe fn(*mut u8, isize, *mut u8, usize);
 
-fn transfer_run(dtype: DType, pack: bool) -> Run {
+fn transfer_run(dtype: DType, compute: DType, pack: bool) -> Run {
     macro_rules! pick {
         ($($pattern:pat => $memory:ty, $slot:ty, $to:expr, $from:expr;)*) => {
-            match (dtype, dtype.size()) {
+            match (dtype, compute, dtype.size()) {
                 $($pattern => if pack {
                     |m, step, s, n| unsafe { pack_run::<$memory, $slot>(m.cast(), step, s.cast(), n, $to) }
                 } else {
@@ -225,13 +238,17 @@ fn transfer_run(dtype: DType, pack: bool) -> Run {
         };
     }
     pick! {
-        (DType::F16, _) => f16, f32, f16::to_f32, f16::from_f32;
-        (DType::Bf16, _) => bf16, f32, bf16::to_f32, bf16::from_f32;
-        (_, 1) => u8, u8, |v| v, |v| v;
-        (_, 2) => u16, u16, |v| v, |v| v;
-        (_, 4) => u32, u32, |v| v, |v| v;
-        (DType::C64, _) => [u32; 2], [u32; 2], |v| v, |v| v;
-        (_, 8) => u64, u64, |v| v, |v| v;
+        (DType::F16, DType::F32, _) => f16, f32, f16::to_f32, f16::from_f32;
+        (DType::F16, DType::F64, _) => f16, f64, f16::to_f64, f16::from_f64;
+        (DType::Bf16, DType::F32, _) => bf16, f32, bf16::to_f32, bf16::from_f32;
+        (DType::Bf16, DType::F64, _) => bf16, f64, bf16::to_f64, bf16::from_f64;
+        (DType::F32, DType::F64, _) => f32, f64, f64::from, |v| v as f32;
+        (DType::C64, DType::C128, _) => [f32; 2], [f64; 2], |v: [f32; 2]| v.map(f64::from), |v: [f64; 2]| v.map(|p| p as f32);
+        (_, _, 1) => u8, u8, |v| v, |v| v;
+        (_, _, 2) => u16, u16, |v| v, |v| v;
+        (_, _, 4) => u32, u32, |v| v, |v| v;
+        (DType::C64, _, _) => [u32; 2], [u32; 2], |v| v, |v| v;
+        (_, _, 8) => u64, u64, |v| v, |v| v;
         _ => [u64; 2], [u64; 2], |v| v, |v| v;
     }
 }

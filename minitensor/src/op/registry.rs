@@ -122,6 +122,21 @@ pub fn unregister(name: &str) -> Result<OpRef> {
     Ok(op)
 }
 
+/// Registers built-in ops of these names anew, with their gradients, where they were unregistered.
+pub fn restore(wanted: &[&str]) -> Result<Vec<OpRef>> {
+    let is_wanted =
+        |op: &OpDef| wanted.contains(&op.name.split_once(".vjp").map_or(op.name.as_ref(), |(base, _)| base));
+    let mut names = write();
+    let mut restored = Vec::new();
+    for entry in inventory::iter::<OpEntry>.into_iter().filter(|e| is_wanted(e.0)) {
+        if !names.contains_key(entry.0.name.as_ref()) {
+            insert(&mut names, OpRef::Static(entry.0))?;
+            restored.push(OpRef::Static(entry.0));
+        }
+    }
+    Ok(restored)
+}
+
 impl OpDef {
     /// Its name, then its aliases.
     pub fn names(&self) -> impl Iterator<Item = &str> {

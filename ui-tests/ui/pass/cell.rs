@@ -1,5 +1,4 @@
 use minitensor::prelude::*;
-use minitensor_macros::custom_op;
 
 /// The `k` largest elements of every row, and where they stood.
 #[custom_op(

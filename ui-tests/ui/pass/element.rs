@@ -1,5 +1,4 @@
 use minitensor::prelude::*;
-use minitensor_macros::{AttrEnum, custom_op};
 
 /// Swish (SiLU): `x · σ(x)`.
 #[custom_op(alias = "silu", inplace)]

@@ -1,7 +1,6 @@
 use minitensor::op::{Backward, BackwardFn};
 use minitensor::prelude::*;
 use minitensor::{BackwardCall, __rt as rt};
-use minitensor_macros::custom_op;
 
 /// The first of a list.
 #[custom_op]

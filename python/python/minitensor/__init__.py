@@ -1,0 +1,172 @@
+"""Tensors whose operations are defined once, in Rust, and differentiated from their definitions.
+
+>>> import minitensor as mt
+>>> x = mt.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+>>> y = mt.ops.swish(x).sum()
+>>> y.backward()
+>>> x.grad.shape
+(3,)
+"""
+
+from __future__ import annotations
+
+import typing as _typing
+
+from . import _minitensor, cuda, ops, optim, testing
+from ._grad_mode import enable_grad, no_grad, set_grad_enabled
+from ._minitensor import (
+    DType,
+    HookHandle,
+    Tensor,
+    __version__,
+    arange,
+    asarray,
+    bfloat16,
+    bool,
+    complex64,
+    complex128,
+    empty,
+    empty_cache,
+    empty_like,
+    execute_custom_op,
+    execute_custom_op_py,
+    eye,
+    float16,
+    float32,
+    float64,
+    from_dlpack,
+    from_numpy,
+    full,
+    full_like,
+    get_num_threads,
+    grad,
+    int8,
+    int16,
+    int32,
+    int64,
+    is_custom_op_registered_py,
+    is_grad_enabled,
+    linspace,
+    list_custom_ops_py,
+    manual_seed,
+    memory_stats,
+    ones,
+    ones_like,
+    rand,
+    rand_like,
+    randint,
+    randn,
+    randn_like,
+    register_example_custom_ops,
+    set_num_threads,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    unregister_custom_op_py,
+    zeros,
+    zeros_like,
+)
+from .custom import BackwardContext, CustomOpBuilder, custom_op
+
+pi = 3.141592653589793
+e = 2.718281828459045
+inf = float("inf")
+nan = float("nan")
+newaxis = None
+
+
+def tensor(
+    data: object,
+    dtype: object = None,
+    device: str | None = None,
+    requires_grad: _typing.Literal[True, False] = False,
+) -> Tensor:
+    """A tensor that holds a copy of `data`: the same as `Tensor(…)`.
+
+    >>> import minitensor as mt
+    >>> mt.tensor([[1, 2], [3, 4]]).shape
+    (2, 2)
+    """
+    return Tensor(data, dtype, device, requires_grad)
+
+
+def __getattr__(name: str) -> _typing.Any:
+    """Every op is here, too: `mt.exp` is `mt.ops.exp`."""
+    try:
+        return getattr(ops, name)
+    except AttributeError as error:
+        raise AttributeError(f"module 'minitensor' has no attribute '{name}': {error}") from None
+
+
+_minitensor._fill_ops()
+
+__all__ = [
+    "BackwardContext",
+    "CustomOpBuilder",
+    "DType",
+    "HookHandle",
+    "Tensor",
+    "__version__",
+    "arange",
+    "asarray",
+    "bfloat16",
+    "bool",
+    "complex64",
+    "complex128",
+    "cuda",
+    "custom_op",
+    "e",
+    "empty",
+    "empty_cache",
+    "empty_like",
+    "enable_grad",
+    "execute_custom_op",
+    "execute_custom_op_py",
+    "eye",
+    "float16",
+    "float32",
+    "float64",
+    "from_dlpack",
+    "from_numpy",
+    "full",
+    "full_like",
+    "get_num_threads",
+    "grad",
+    "inf",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_custom_op_registered_py",
+    "is_grad_enabled",
+    "linspace",
+    "list_custom_ops_py",
+    "manual_seed",
+    "memory_stats",
+    "nan",
+    "newaxis",
+    "no_grad",
+    "ones",
+    "ones_like",
+    "ops",
+    "optim",
+    "pi",
+    "rand",
+    "rand_like",
+    "randint",
+    "randn",
+    "randn_like",
+    "register_example_custom_ops",
+    "set_grad_enabled",
+    "set_num_threads",
+    "tensor",
+    "testing",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "unregister_custom_op_py",
+    "zeros",
+    "zeros_like",
+]

@@ -1,0 +1,247 @@
+"""Ops written in Python, in the same registry, with the same checks and gradients as those written in Rust."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from . import _minitensor
+from ._minitensor import BackwardContext, BuiltOp, DType, Tensor
+
+__all__ = ["BackwardContext", "CustomOpBuilder", "custom_op"]
+
+_Function = Callable[..., Any]
+_REQUIRED = inspect.Parameter.empty
+_SCALARS: dict[object, str] = {bool: "bool", int: "int", float: "float", str: "str", DType: "dtype"}
+_SEQUENCES = (list, tuple, Sequence, Iterable)
+
+
+def _without_none(annotation: Any) -> Any:
+    """`T` of `T | None`."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        rest = [a for a in typing.get_args(annotation) if a is not type(None)]
+        return rest[0] if len(rest) == 1 else annotation
+    return annotation
+
+
+def _kind_of_annotation(annotation: Any) -> str | None:
+    """The kind of attribute that an annotation means; `None` for a tensor."""
+    annotation = _without_none(annotation)
+    if annotation in _SCALARS:
+        return _SCALARS[annotation]
+    if typing.get_origin(annotation) in (list, tuple, *(t for t in map(typing.get_origin, _SEQUENCES) if t)) or (
+        typing.get_origin(annotation) in (Sequence, Iterable)
+    ):
+        element = typing.get_args(annotation)[:1]
+        if element in ((int,), (float,)):
+            return f"list[{element[0].__name__}]"
+    return None
+
+
+def _kind_of_default(default: object) -> str | None:
+    """The kind of attribute that a default means; `None` for a tensor."""
+    if isinstance(default, (bool, int, float, str)):
+        return next(_SCALARS[t] for t in (bool, int, float, str) if isinstance(default, t))
+    if isinstance(default, (list, tuple)) and default:
+        return "list[int]" if all(isinstance(v, int) for v in default) else "list[float]"
+    return "dtype" if isinstance(default, DType) else None
+
+
+class _Schema:
+    """What a function's parameters say: those that are tensors, then those that are attributes."""
+
+    def __init__(self, function: _Function, name: str) -> None:
+        self.inputs: list[tuple[str, str]] = []
+        self.attrs: list[tuple[str, str, list[object]]] = []
+        try:
+            hints = typing.get_type_hints(function)
+        except Exception:
+            hints = {}
+        for parameter in inspect.signature(function).parameters.values():
+            self._add(name, parameter, hints.get(parameter.name, _REQUIRED))
+        self.outputs = self._returned(hints.get("return"))
+
+    def _add(self, op: str, parameter: inspect.Parameter, annotation: Any) -> None:
+        name, default = parameter.name, parameter.default
+        if parameter.kind is parameter.VAR_KEYWORD:
+            raise TypeError(f"op '{op}': '**{name}' can't be an attribute; name every parameter")
+        kind = _kind_of_annotation(annotation) or _kind_of_default(default)
+        if kind:
+            if parameter.kind is parameter.VAR_POSITIONAL or parameter.kind is parameter.POSITIONAL_ONLY:
+                raise TypeError(f"op '{op}': attribute '{name}' must be a parameter that can be given by name")
+            self.attrs.append((name, kind, [] if default is _REQUIRED else [default]))
+            return
+        if default is not _REQUIRED and default is not None:
+            raise TypeError(f"op '{op}': the default of '{name}' is neither None nor a number, word or list of numbers")
+        if self.attrs or parameter.kind is parameter.KEYWORD_ONLY:
+            raise TypeError(
+                f"op '{op}': the tensor '{name}' comes after an attribute; put tensors first, or annotate '{name}' with "
+                "float, int, bool, str or list[int] if it is an attribute"
+            )
+        how = "variadic" if parameter.kind is parameter.VAR_POSITIONAL else "one" if default is _REQUIRED else "optional"
+        self.inputs.append((name, how))
+
+    @staticmethod
+    def _returned(annotation: Any) -> list[str]:
+        if typing.get_origin(annotation) is tuple:
+            count = len(typing.get_args(annotation))
+            return [f"out{k}" for k in range(count)]
+        return ["out"]
+
+
+def _build(
+    name: str,
+    forward: _Function,
+    inputs: list[tuple[str, str]],
+    attrs: list[tuple[str, str, list[object]]],
+    outputs: list[str],
+    backward: _Function | str | None,
+    validate: _Function | None,
+    doc: str,
+) -> BuiltOp:
+    if isinstance(backward, str) and backward != "none":
+        raise ValueError(f"op '{name}': backward is a function, None (it follows from the parts), or 'none', got '{backward}'")
+    code = getattr(forward, "__code__", None)
+    file, line = (code.co_filename, code.co_firstlineno) if code else ("<python>", 0)
+    return _minitensor._build_op(name, forward, inputs, attrs, outputs, backward, validate, doc, file, line)
+
+
+@typing.overload
+def custom_op(function: _Function, /) -> _Function: ...
+@typing.overload
+def custom_op(
+    *,
+    name: str | None = None,
+    backward: _Function | str | None = None,
+    validate: _Function | None = None,
+    outputs: Sequence[str] | None = None,
+) -> Callable[[_Function], _Function]: ...
+def custom_op(
+    function: _Function | None = None,
+    /,
+    *,
+    name: str | None = None,
+    backward: _Function | str | None = None,
+    validate: _Function | None = None,
+    outputs: Sequence[str] | None = None,
+) -> Any:
+    """Registers a function of Tensors as an op, and gives `mt.ops.<name>`.
+
+    Parameters annotated `float`, `int`, `bool`, `str`, `list[int]`, `list[float]` or `mt.DType`, or with a default of
+    such a type, are attributes; the others are tensors, optional ones if their default is `None`, any number of them for
+    `*xs`. Several outputs are annotated `-> tuple[Tensor, Tensor]`, or named by `outputs`.
+
+    The gradient follows from the ops that the function is made of, unless `backward` is given: a function
+    `backward(ctx, *grads)` of the outputs' gradients that returns one gradient for each tensor input, `None` where none
+    is needed; `ctx` has `inputs`, `outputs`, `attrs` and `needs_input_grad`. With `backward="none"` differentiating
+    raises.
+
+    `validate(*inputs)` raises what is wrong with them.
+
+    >>> import minitensor as mt
+    >>> @mt.custom_op(name="docs::scaled_square")
+    ... def scaled_square(x, scale: float = 2.0):
+    ...     return x * x * scale
+    >>> scaled_square(mt.Tensor([3.0]))
+    tensor([18.])
+    >>> mt.unregister_custom_op_py("docs::scaled_square")
+    """
+    if function is None:
+        return lambda f: _register(f, name, backward, validate, outputs)
+    return _register(function, name, backward, validate, outputs)
+
+
+def _register(
+    function: _Function,
+    name: str | None,
+    backward: _Function | str | None,
+    validate: _Function | None,
+    outputs: Sequence[str] | None,
+) -> _Function:
+    name = name or function.__name__
+    schema = _Schema(function, name)
+    doc = inspect.getdoc(function) or f"The op {name}, defined in Python."
+    named = list(outputs) if outputs else schema.outputs
+    return _build(name, function, schema.inputs, schema.attrs, named, backward, validate, doc).register()
+
+
+class CustomOpBuilder:
+    """Makes an op step by step.
+
+    >>> import minitensor as mt
+    >>> double = (
+    ...     mt.CustomOpBuilder("docs::double", 1)
+    ...     .forward(lambda x: x + x)
+    ...     .backward(lambda ctx, grad: grad * 2)
+    ...     .register()
+    ... )
+    >>> double(mt.Tensor([1.5]))
+    tensor([3.])
+    >>> mt.unregister_custom_op_py("docs::double")
+    """
+
+    def __init__(self, name: str, num_inputs: int) -> None:
+        names = ["x", "y", "z"] if num_inputs <= 3 else [f"x{i}" for i in range(num_inputs)]
+        self._name = name
+        self._inputs = [(n, "one") for n in names[:num_inputs]]
+        self._attrs: list[tuple[str, str, list[object]]] = []
+        self._outputs = ["out"]
+        self._forward: _Function | None = None
+        self._backward: _Function | str | None = None
+        self._validate: _Function | None = None
+        self._doc = f"The op {name}, defined in Python."
+
+    def forward(self, function: _Function) -> CustomOpBuilder:
+        """The computation: `function(*inputs, **attributes)` gives a Tensor, or a tuple of them."""
+        self._forward = function
+        return self
+
+    def backward(self, function: _Function | str) -> CustomOpBuilder:
+        """The gradient: `function(ctx, *grads)`, as for [`custom_op`]; without one it follows from the parts."""
+        self._backward = function
+        return self
+
+    def validate(self, function: _Function) -> CustomOpBuilder:
+        """A check: `function(*inputs)` raises what is wrong."""
+        self._validate = function
+        return self
+
+    def doc(self, text: str) -> CustomOpBuilder:
+        """What the op does."""
+        self._doc = text
+        return self
+
+    def inputs(self, *names: str) -> CustomOpBuilder:
+        """The names of the inputs."""
+        if len(names) != len(self._inputs):
+            raise ValueError(f"op '{self._name}' has {len(self._inputs)} inputs, got {len(names)} names")
+        self._inputs = [(n, "one") for n in names]
+        return self
+
+    def attr(self, name: str, kind: type, *default: object) -> CustomOpBuilder:
+        """One more attribute of type float, int, bool, str or list[int], with its default if it has one."""
+        known = _kind_of_annotation(kind)
+        if known is None:
+            raise TypeError(f"op '{self._name}': attribute '{name}' can't be of type {kind}")
+        self._attrs.append((name, known, list(default)))
+        return self
+
+    def outputs(self, *names: str) -> CustomOpBuilder:
+        """The names of the outputs."""
+        self._outputs = list(names)
+        return self
+
+    def build(self) -> BuiltOp:
+        """The op, not yet registered."""
+        if self._forward is None:
+            raise ValueError(f"op '{self._name}' has no forward; give it one with .forward(…)")
+        return _build(
+            self._name, self._forward, self._inputs, self._attrs, self._outputs, self._backward, self._validate, self._doc
+        )
+
+    def register(self) -> Callable[..., Tensor]:
+        """Registers the op, and gives `mt.ops.<name>`."""
+        return self.build().register()

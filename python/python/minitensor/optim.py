@@ -1,0 +1,188 @@
+"""Optimizers, whose steps are in-place ops: `sgd_step` and `adam_step`, one pass over memory each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from . import ops
+from ._grad_mode import no_grad
+from ._minitensor import Tensor, zeros_like
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+
+
+def _at_least_0(name: str, value: float) -> float:
+    if not value >= 0:
+        raise ValueError(f"{name} must be at least 0, got {value}")
+    return float(value)
+
+
+def _below_1(name: str, value: float) -> float:
+    if not 0 <= value < 1:
+        raise ValueError(f"{name} must be at least 0 and less than 1, got {value}")
+    return float(value)
+
+
+class Optimizer:
+    """What all optimizers share: the parameters, the state of each, and how both are saved."""
+
+    #: The tensors kept for each parameter.
+    buffers: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, params: Iterable[Tensor], lr: float) -> None:
+        if isinstance(params, Tensor):
+            raise TypeError("params must be a list of Tensors, got a Tensor; write [param]")
+        self.params = list(params)
+        if not self.params:
+            raise ValueError("an optimizer needs at least one parameter, got none")
+        for i, p in enumerate(self.params):
+            if not isinstance(p, Tensor):
+                raise TypeError(f"params[{i}] must be a Tensor, got {type(p).__name__}")
+            if not p.is_leaf or not p.requires_grad:
+                raise ValueError(f"params[{i}] must be a leaf that requires a gradient; make it with requires_grad=True")
+        if len({id(p) for p in self.params}) != len(self.params):
+            raise ValueError("a parameter is listed twice")
+        self.lr = _at_least_0("lr", lr)
+        self.steps = 0
+        self.state: list[dict[str, Tensor]] = [{} for _ in self.params]
+
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor]) -> None:
+        raise NotImplementedError
+
+    @no_grad()
+    def step(self) -> None:
+        """Changes every parameter that has a gradient, in place."""
+        self.steps += 1
+        for param, state in zip(self.params, self.state, strict=True):
+            grad = param.grad
+            if grad is None:
+                continue
+            for name in self.buffers:
+                if name not in state:
+                    state[name] = zeros_like(param)
+            self._update(param, grad, state)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the parameters' gradients, or makes them zeros."""
+        for param in self.params:
+            param.zero_grad(set_to_none)
+
+    def _options(self) -> dict[str, Any]:
+        held = ("params", "state", "steps")
+        return {name: value for name, value in vars(self).items() if name not in held}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Options, the number of steps, and copies of what is kept for each parameter."""
+        state = [{name: t.detach().clone() for name, t in s.items()} for s in self.state]
+        return {"options": self._options(), "steps": self.steps, "state": state}
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Goes on where a `state_dict` left off."""
+        if missing := {"options", "steps", "state"} - saved.keys():
+            raise ValueError(f"this is no state of an optimizer: {', '.join(sorted(missing))} missing")
+        if unknown := saved["options"].keys() ^ self._options().keys():
+            raise ValueError(f"the state is that of another optimizer: {', '.join(sorted(unknown))} differ")
+        if len(saved["state"]) != len(self.params):
+            raise ValueError(f"the state has {len(saved['state'])} parameters, this optimizer {len(self.params)}")
+        for i, (param, state) in enumerate(zip(self.params, saved["state"], strict=True)):
+            for name, t in state.items():
+                if t.shape != param.shape or t.dtype != param.dtype:
+                    raise ValueError(f"'{name}' of parameter {i} has shape {t.shape}, the parameter {param.shape}")
+        vars(self).update(saved["options"])
+        self.steps = saved["steps"]
+        self.state = [{name: t.detach().clone() for name, t in s.items()} for s in saved["state"]]
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, with momentum and Nesterov's variant of it.
+
+    >>> import minitensor as mt
+    >>> w = mt.Tensor([1.0], requires_grad=True)
+    >>> optimizer = mt.optim.SGD([w], lr=0.25)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.item()
+    0.5
+    """
+
+    buffers = ("velocity",)
+
+    def __init__(
+        self,
+        params: Iterable[Tensor],
+        lr: float = 1e-2,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(params, lr)
+        self.momentum = _at_least_0("momentum", momentum)
+        self.nesterov = bool(nesterov)
+        self.weight_decay = _at_least_0("weight_decay", weight_decay)
+        if nesterov and momentum == 0:
+            raise ValueError("nesterov needs a momentum of more than 0")
+
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor]) -> None:
+        ops.sgd_step(
+            param,
+            state["velocity"],
+            grad,
+            lr=self.lr,
+            momentum=self.momentum,
+            nesterov=self.nesterov,
+            weight_decay=self.weight_decay,
+        )
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba, 2015); weight decay is added to the gradient."""
+
+    buffers = ("m", "v")
+    _decoupled: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        params: Iterable[Tensor],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(params, lr)
+        self.betas = (_below_1("betas[0]", betas[0]), _below_1("betas[1]", betas[1]))
+        self.eps = _at_least_0("eps", eps)
+        self.weight_decay = _at_least_0("weight_decay", weight_decay)
+
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor]) -> None:
+        beta1, beta2 = self.betas
+        ops.adam_step(
+            param,
+            state["m"],
+            state["v"],
+            grad,
+            lr=self.lr,
+            correction1=1 - beta1**self.steps,
+            correction2=1 - beta2**self.steps,
+            beta1=beta1,
+            beta2=beta2,
+            eps=self.eps,
+            weight_decay=self.weight_decay,
+            decoupled=self._decoupled,
+        )
+
+
+class AdamW(Adam):
+    """Adam whose weight decay shrinks the parameters themselves (Loshchilov and Hutter, 2019)."""
+
+    _decoupled = True
+
+    def __init__(
+        self,
+        params: Iterable[Tensor],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay)

@@ -1,0 +1,218 @@
+//! Gradients from Python: `backward`, `grad`, hooks, and whether operations are recorded.
+
+use std::sync::Arc;
+
+use minitensor::autograd::{self, Options, is_grad_enabled, set_grad_enabled};
+use minitensor::{Error, Tensor};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use crate::error::{Raised, Result};
+use crate::release;
+use crate::tensor::PyTensor;
+
+/// Removes a hook again.
+#[pyclass(module = "minitensor", frozen)]
+struct HookHandle(Box<dyn Fn() + Send + Sync>);
+
+#[pymethods]
+impl HookHandle {
+    /// The hook isn't called any more.
+    fn remove(&self) {
+        (self.0)();
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
+        self.remove();
+    }
+}
+
+/// The core's tensor of a Python object that must be one.
+fn core(object: &Bound<'_, PyAny>, what: &str) -> Result<Tensor> {
+    let tensor = object.cast::<PyTensor>().map_err(|_| {
+        let class = object.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
+        PyTypeError::new_err(format!("{what} must be a Tensor, got {class}; make one with mt.asarray()"))
+    })?;
+    Ok(tensor.get().core()?.clone())
+}
+
+/// One tensor, or a list or tuple of them, some of which may be `None`.
+fn tensors(object: &Bound<'_, PyAny>, what: &str) -> Result<Vec<Option<Tensor>>> {
+    let items: Vec<Bound<'_, PyAny>> = match (object.cast::<PyList>(), object.cast::<PyTuple>()) {
+        (Ok(list), _) => list.iter().collect(),
+        (_, Ok(tuple)) => tuple.iter().collect(),
+        _ => vec![object.clone()],
+    };
+    items.iter().map(|o| if o.is_none() { Ok(None) } else { core(o, what).map(Some) }).collect()
+}
+
+fn given(object: &Bound<'_, PyAny>, what: &str) -> Result<Vec<Tensor>> {
+    let missing = || PyTypeError::new_err(format!("{what} must be a Tensor, got None"));
+    tensors(object, what)?.into_iter().map(|t| t.ok_or_else(|| missing().into())).collect()
+}
+
+#[pymethods]
+impl PyTensor {
+    /// Whether operations on it are recorded.
+    #[getter]
+    fn requires_grad(&self) -> Result<bool> {
+        Ok(self.core()?.requires_grad())
+    }
+
+    #[setter(requires_grad)]
+    fn ask_for_grad(&self, value: bool) -> Result<()> {
+        Ok(self.core()?.set_requires_grad(value)?)
+    }
+
+    /// Asks for a gradient, or stops asking; gives the tensor itself.
+    #[pyo3(signature = (requires_grad=true))]
+    fn requires_grad_(slf: Bound<'_, Self>, requires_grad: bool) -> Result<Bound<'_, Self>> {
+        slf.get().ask_for_grad(requires_grad)?;
+        Ok(slf)
+    }
+
+    /// Whether it was made by the user, not computed from tensors that require gradients.
+    #[getter]
+    fn is_leaf(&self) -> Result<bool> {
+        Ok(self.core()?.is_leaf())
+    }
+
+    /// The name of the op that computed it, if that was recorded.
+    #[getter]
+    fn grad_fn(&self) -> Result<Option<String>> {
+        Ok(self.core()?.grad_fn_name())
+    }
+
+    /// The gradient that has gathered in a leaf, or `None`.
+    #[getter]
+    fn grad(&self) -> Result<Option<PyTensor>> {
+        Ok(self.core()?.grad().map(Into::into))
+    }
+
+    #[setter(grad)]
+    fn replace_grad(&self, value: Option<&Bound<'_, PyAny>>) -> Result<()> {
+        let grad = value.map(|v| core(v, "grad")).transpose()?;
+        Ok(self.core()?.set_grad(grad)?)
+    }
+
+    #[deleter(grad)]
+    fn forget_grad(&self) -> Result<()> {
+        Ok(self.core()?.set_grad(None)?)
+    }
+
+    /// Forgets the gradient, or with `set_to_none=False` makes it zeros.
+    #[pyo3(signature = (set_to_none=true))]
+    fn zero_grad(&self, set_to_none: bool) -> Result<()> {
+        let core = self.core()?;
+        let zeros = match core.grad() {
+            Some(g) if !set_to_none => Some(Tensor::zeros(g.shape().clone(), g.dtype(), g.device())?),
+            _ => None,
+        };
+        Ok(core.set_grad(zeros)?)
+    }
+
+    /// The same memory, apart from its history.
+    fn detach(&self) -> Result<PyTensor> {
+        Ok(self.core()?.detach().into())
+    }
+
+    /// Keeps the gradient of a tensor that is no leaf, too.
+    fn retain_grad(&self) -> Result<()> {
+        Ok(self.core()?.retain_grad()?)
+    }
+
+    /// Calls `hook(grad)` whenever a gradient of this tensor is computed; a tensor it gives takes the gradient's place.
+    fn register_hook(&self, hook: Py<PyAny>) -> Result<HookHandle> {
+        let call = move |grad: &Tensor| -> minitensor::Result<Option<Tensor>> {
+            Python::attach(|py| {
+                let given = hook.call1(py, (PyTensor::from(grad.clone()),)).map_err(Raised::from)?;
+                let given = given.bind(py);
+                if given.is_none() { Ok(None) } else { core(given, "what a hook gives").map(Some) }
+            })
+            .map_err(|e: Raised| Error::from(e))
+        };
+        let handle = self.core()?.register_hook(Arc::new(call))?;
+        Ok(HookHandle(Box::new(move || handle.remove())))
+    }
+
+    /// Computes the gradients of the leaves that it was computed from, and adds them to their `grad`.
+    ///
+    /// `gradient` is the cotangent, of the tensor's shape; it may be left out where the tensor has one element. The graph
+    /// is released unless `retain_graph`; with `create_graph` the pass is recorded, for gradients of gradients.
+    #[pyo3(signature = (gradient=None, retain_graph=None, create_graph=false))]
+    fn backward(&self, py: Python<'_>, gradient: Option<&Bound<'_, PyAny>>, retain_graph: Option<bool>, create_graph: bool) -> Result<()> {
+        let options = Options { retain_graph: retain_graph.unwrap_or(create_graph), create_graph };
+        let cotangent = gradient.filter(|g| !g.is_none()).map(|g| core(g, "gradient")).transpose()?;
+        let output = self.core()?;
+        release::run(py, "backward()", || autograd::backward(std::slice::from_ref(output), &[cotangent], options))
+    }
+}
+
+/// The gradients of `outputs` with respect to `inputs`, as a tuple; the leaves gather nothing.
+///
+/// `outputs` and `inputs` are tensors or lists of them, `grad_outputs` the cotangents. An input that took no part raises,
+/// or with `allow_unused` gives `None`.
+///
+/// >>> import minitensor as mt
+/// >>> x = mt.Tensor([1.0, 2.0], requires_grad=True)
+/// >>> (g,) = mt.grad((x * x).sum(), x, create_graph=True)
+/// >>> mt.grad(g.sum(), x)[0]
+/// tensor([2., 2.])
+#[pyfunction]
+#[pyo3(signature = (outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=false, allow_unused=false))]
+fn grad<'py>(
+    py: Python<'py>,
+    outputs: &Bound<'py, PyAny>,
+    inputs: &Bound<'py, PyAny>,
+    grad_outputs: Option<&Bound<'py, PyAny>>,
+    retain_graph: Option<bool>,
+    create_graph: bool,
+    allow_unused: bool,
+) -> Result<Bound<'py, PyTuple>> {
+    let (outputs, inputs) = (given(outputs, "outputs")?, given(inputs, "inputs")?);
+    let cotangents = grad_outputs.map_or(Ok(Vec::new()), |g| tensors(g, "grad_outputs"))?;
+    let options = Options { retain_graph: retain_graph.unwrap_or(create_graph), create_graph };
+    let grads = release::run(py, "grad()", || autograd::grad(&outputs, &inputs, &cotangents, options))?;
+    if let Some(i) = grads.iter().position(Option::is_none)
+        && !allow_unused
+    {
+        return Err(Error::runtime(format!(
+            "grad: input {i} took no part in the outputs; pass allow_unused=True to get None for it"
+        ))
+        .into());
+    }
+    Ok(PyTuple::new(py, grads.into_iter().map(|g| g.map(PyTensor::from)))?)
+}
+
+/// Turns recording on or off for this thread, and tells how it was.
+#[pyfunction]
+fn _set_grad_enabled(enabled: bool) -> bool {
+    set_grad_enabled(enabled)
+}
+
+/// Whether operations on this thread are recorded for gradients.
+#[pyfunction(name = "is_grad_enabled")]
+fn recording() -> bool {
+    is_grad_enabled()
+}
+
+/// Numbers are drawn anew from this seed.
+#[pyfunction]
+fn manual_seed(seed: u64) {
+    minitensor::random::manual_seed(seed);
+}
+
+pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
+    m.add_class::<HookHandle>()?;
+    m.add_function(wrap_pyfunction!(grad, m)?)?;
+    m.add_function(wrap_pyfunction!(_set_grad_enabled, m)?)?;
+    m.add_function(wrap_pyfunction!(recording, m)?)?;
+    m.add_function(wrap_pyfunction!(manual_seed, m)?)?;
+    Ok(())
+}

@@ -1,0 +1,298 @@
+//! New tensors: zeros, ranges, random numbers.
+
+use minitensor::dtype::Kind;
+use minitensor::{DType, Error, Shape, Tensor, random, with_dtype};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::data::{self, Copy};
+use crate::error::{Raised, Result, guarded};
+use crate::scalar::{self, Number};
+use crate::tensor::PyTensor;
+use crate::{attr, device, dtype};
+
+type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+/// A shape: a whole number, or a list or tuple of them.
+fn shape(given: &Bound<'_, PyAny>) -> Result<Shape> {
+    let sizes = attr::ints(given)?.ok_or_else(|| {
+        let shown = given.repr().map_or_else(|_| "something else".into(), |r| r.to_string());
+        Error::type_(format!("a shape is a whole number or a tuple of them, got {shown}"))
+    })?;
+    let size = |s: &i64| usize::try_from(*s).map_err(|_| Error::value(format!("a shape has sizes of at least 0, got {sizes:?}")).into());
+    sizes.iter().map(size).collect()
+}
+
+/// `zeros(2, 3)` is `zeros((2, 3))`.
+fn shape_of(given: &Bound<'_, PyTuple>) -> Result<Shape> {
+    match given.len() {
+        1 => shape(&given.get_item(0)?),
+        _ => shape(given.as_any()),
+    }
+}
+
+fn finish(tensor: Tensor, requires_grad: bool) -> Result<PyTensor> {
+    if requires_grad {
+        tensor.set_requires_grad(true)?;
+    }
+    Ok(tensor.into())
+}
+
+fn number(value: &Bound<'_, PyAny>, what: &str) -> Result<Number> {
+    let value = if value.is_instance_of::<PyTensor>() || data::is_numpy(value)? { value.call_method0("item")? } else { value.clone() };
+    scalar::read(&value)?.ok_or_else(|| {
+        let class = value.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
+        Error::type_(format!("{what} must be a number, got {class}")).into()
+    })
+}
+
+fn filled(shape: Shape, value: Number, dtype: DType, device: minitensor::Device) -> Result<Tensor> {
+    match value {
+        Number::Real(value) => {
+            Number::Real(value).check(dtype)?;
+            Ok(guarded("full()", || Tensor::full(shape, value, dtype, device))?)
+        }
+        complex => {
+            let sizes: Vec<i64> = shape.iter().map(|s| *s as i64).collect();
+            Ok(complex.tensor(dtype)?.expand_view(&sizes)?.copied()?)
+        }
+    }
+}
+
+type Make = fn(Shape, DType, minitensor::Device) -> minitensor::Result<Tensor>;
+
+/// Functions of a shape, and of the like of a tensor.
+macro_rules! constant {
+    ($($(#[$doc:meta])* $name:ident $like:ident $like_doc:literal => $make:expr;)*) => {
+        $(
+            $(#[$doc])*
+            #[pyfunction]
+            #[pyo3(signature = (*shape, dtype=None, device=None, requires_grad=false))]
+            fn $name(shape: &Bound<'_, PyTuple>, dtype: Any<'_, '_>, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
+                let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
+                let make: Make = $make;
+                let (shape, device) = (shape_of(shape)?, device::parse(device)?);
+                finish(guarded(stringify!($name), || make(shape, dtype, device))?, requires_grad)
+            }
+
+            #[doc = $like_doc]
+            #[pyfunction]
+            #[pyo3(signature = (x, /, *, dtype=None, device=None, requires_grad=false))]
+            fn $like(x: &Bound<'_, PyTensor>, dtype: Any<'_, '_>, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
+                let x = x.get().core()?;
+                let dtype = dtype.map_or(Ok(x.dtype()), dtype::parse)?;
+                let device = device.map_or(Ok(x.device()), |d| device::parse(Some(d)))?;
+                let make: Make = $make;
+                finish(guarded(stringify!($like), || make(x.shape().clone(), dtype, device))?, requires_grad)
+            }
+        )*
+
+        fn install_constants(m: &Bound<'_, PyModule>) -> Result<()> {
+            $(
+                m.add_function(wrap_pyfunction!($name, m)?)?;
+                m.add_function(wrap_pyfunction!($like, m)?)?;
+            )*
+            Ok(())
+        }
+    };
+}
+
+constant! {
+    /// Zeros of a shape: `zeros((2, 3))` or `zeros(2, 3)`.
+    zeros zeros_like "Zeros of the shape and dtype of `x`." => |s, d, v| Tensor::zeros(s, d, v);
+    /// Ones of a shape.
+    ones ones_like "Ones of the shape and dtype of `x`." => |s, d, v| Tensor::ones(s, d, v);
+    /// A tensor of a shape, with any content.
+    empty empty_like "A tensor of the shape and dtype of `x`, with any content." => |s, d, v| written(s, d, v);
+    /// Random numbers, uniform in [0, 1).
+    rand rand_like "Random numbers, uniform in [0, 1), of the shape and dtype of `x`." => |s, d, v| random::uniform(s, d, v);
+    /// Random numbers of the standard normal distribution.
+    randn randn_like "Random numbers of the standard normal distribution, of the shape and dtype of `x`." => |s, d, v| random::normal(s, d, v);
+}
+
+/// Memory as it comes, but for booleans, of which not every byte is one.
+fn written(shape: Shape, dtype: DType, device: minitensor::Device) -> minitensor::Result<Tensor> {
+    if dtype == DType::Bool { Tensor::zeros(shape, dtype, device) } else { Tensor::empty(shape, dtype, device) }
+}
+
+/// A tensor of a shape with one value everywhere.
+#[pyfunction]
+#[pyo3(signature = (shape, fill_value, *, dtype=None, device=None, requires_grad=false))]
+fn full(shape: &Bound<'_, PyAny>, fill_value: &Bound<'_, PyAny>, dtype: Any<'_, '_>, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
+    let value = number(fill_value, "fill_value")?;
+    let dtype = dtype.map_or(Ok(value.dtype()), dtype::parse)?;
+    finish(filled(self::shape(shape)?, value, dtype, device::parse(device)?)?, requires_grad)
+}
+
+/// A tensor of the shape and dtype of `x` with one value everywhere.
+#[pyfunction]
+#[pyo3(signature = (x, /, fill_value, *, dtype=None, device=None, requires_grad=false))]
+fn full_like(x: &Bound<'_, PyTensor>, fill_value: &Bound<'_, PyAny>, dtype: Any<'_, '_>, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
+    let x = x.get().core()?;
+    let dtype = dtype.map_or(Ok(x.dtype()), dtype::parse)?;
+    let device = device.map_or(Ok(x.device()), |d| device::parse(Some(d)))?;
+    finish(filled(x.shape().clone(), number(fill_value, "fill_value")?, dtype, device)?, requires_grad)
+}
+
+/// Numbers from `start` (0 if only one is given) up to but without `stop`, in steps of `step`.
+///
+/// >>> import minitensor as mt
+/// >>> mt.arange(3)
+/// tensor([0, 1, 2])
+#[pyfunction]
+#[pyo3(signature = (start, /, stop=None, step=None, *, dtype=None, device=None, requires_grad=false))]
+fn arange(
+    start: &Bound<'_, PyAny>,
+    stop: Any<'_, '_>,
+    step: Any<'_, '_>,
+    dtype: Any<'_, '_>,
+    device: Option<&str>,
+    requires_grad: bool,
+) -> Result<PyTensor> {
+    use minitensor::kernels::Const::{Float, Int};
+    let zero = Number::Real(Int(0));
+    let first = number(start, "start")?;
+    let (start, stop) = match stop {
+        Some(stop) => (first, number(stop, "stop")?),
+        None => (zero, first),
+    };
+    let step = step.map_or(Ok(Number::Real(Int(1))), |s| number(s, "step"))?;
+    let whole = |n: Number| if let Number::Real(Int(v)) = n { Some(v) } else { None };
+    let real = |n: Number, what: &str| match n {
+        Number::Real(Int(v)) => Ok(v as f64),
+        Number::Real(Float(v)) if v.is_finite() => Ok(v),
+        other => Err(Raised::from(Error::value(format!("arange: {what} must be a finite real number, got {other:?}")))),
+    };
+    let (a, b, c) = (real(start, "start")?, real(stop, "stop")?, real(step, "step")?);
+    if c == 0.0 {
+        return Err(Error::value("arange: step must not be 0").into());
+    }
+    let all_whole = [start, stop, step].iter().all(|n| whole(*n).is_some());
+    let dtype = dtype.map_or(Ok(if all_whole { DType::I64 } else { DType::F32 }), dtype::parse)?;
+    let length = ((b - a) / c).ceil().max(0.0);
+    let shape = Shape::from([length as usize]);
+    shape.checked_numel()?;
+    let out = Tensor::empty(shape, if all_whole { DType::I64 } else { DType::F64 }, minitensor::Device::Cpu)?;
+    for i in 0..length as usize {
+        // SAFETY: the tensor was just allocated for this many elements of 8 bytes.
+        unsafe {
+            match (whole(start), whole(step), all_whole) {
+                (Some(a), Some(c), true) => out.data_ptr().cast::<i64>().add(i).write((a + c * i as i128) as i64),
+                _ => out.data_ptr().cast::<f64>().add(i).write(a + c * i as f64),
+            }
+        }
+    }
+    place(out, dtype, device, requires_grad)
+}
+
+fn place(tensor: Tensor, dtype: DType, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
+    let device = device::parse(device)?;
+    let tensor = if tensor.dtype() == dtype { tensor } else { tensor.cast(dtype)? };
+    let tensor = if device == tensor.device() { tensor } else { Tensor::empty(tensor.shape().clone(), dtype, device)? };
+    finish(tensor, requires_grad)
+}
+
+/// `num` numbers spread evenly from `start` to `stop`, both included (`endpoint=False` leaves `stop` out).
+#[pyfunction]
+#[pyo3(signature = (start, stop, /, num, *, dtype=None, device=None, endpoint=true, requires_grad=false))]
+fn linspace(
+    start: f64,
+    stop: f64,
+    num: usize,
+    dtype: Any<'_, '_>,
+    device: Option<&str>,
+    endpoint: bool,
+    requires_grad: bool,
+) -> Result<PyTensor> {
+    let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
+    let parts = (if endpoint { num.saturating_sub(1) } else { num }).max(1) as f64;
+    let step = (stop - start) / parts;
+    let mut values: Vec<f64> = (0..num).map(|i| start + step * i as f64).collect();
+    if endpoint && num > 1 {
+        values[num - 1] = stop;
+    }
+    place(Tensor::from_vec(values, [num])?, dtype, device, requires_grad)
+}
+
+/// Ones on the `k`-th diagonal of a matrix, zeros elsewhere.
+#[pyfunction]
+#[pyo3(signature = (n_rows, n_cols=None, /, *, k=0, dtype=None, device=None, requires_grad=false))]
+fn eye(n_rows: usize, n_cols: Option<usize>, k: i64, dtype: Any<'_, '_>, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
+    let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
+    let columns = n_cols.unwrap_or(n_rows);
+    let out = Tensor::zeros([n_rows, columns], dtype, minitensor::Device::Cpu)?;
+    let one = Number::Real(minitensor::kernels::Const::Int(1));
+    for row in 0..n_rows as i64 {
+        if (0..columns as i64).contains(&(row + k)) {
+            let at = (row * columns as i64 + row + k) as usize;
+            // SAFETY: the tensor is contiguous, `at` lies within it, and nobody else sees it yet.
+            with_dtype!(dtype, T => unsafe { out.data_ptr().cast::<T>().add(at).write(one.cast()) });
+        }
+    }
+    place(out, dtype, device, requires_grad)
+}
+
+/// Random whole numbers of `low` up to but without `high`; `randint(high, shape)` starts at 0.
+#[pyfunction]
+#[pyo3(signature = (low, high=None, shape=None, *, dtype=None, device=None))]
+fn randint(low: i64, high: Any<'_, '_>, shape: Any<'_, '_>, dtype: Any<'_, '_>, device: Option<&str>) -> Result<PyTensor> {
+    let (low, high, shape) = match (high, shape) {
+        (Some(high), Some(shape)) => (low, high.extract::<i64>()?, self::shape(shape)?),
+        (Some(shape), None) => (0, low, self::shape(shape)?),
+        (None, Some(shape)) => (0, low, self::shape(shape)?),
+        (None, None) => return Err(Error::type_("randint takes randint(low, high, shape) or randint(high, shape)").into()),
+    };
+    if low >= high {
+        return Err(Error::value(format!("randint: low must be less than high, got {low} and {high}")).into());
+    }
+    let dtype = dtype.map_or(Ok(DType::I64), dtype::parse)?;
+    if !matches!(dtype.kind(), Kind::Signed | Kind::Unsigned) {
+        return Err(Error::type_(format!("randint gives integer dtypes, got {dtype}")).into());
+    }
+    let drawn = random::integers(low, high, shape, device::parse(device)?)?;
+    place(drawn, dtype, device, false)
+}
+
+/// A tensor of anything that holds numbers. Its memory is shared where that can be (`copy=None`), never (`copy=True`), or an
+/// error where it can't (`copy=False`).
+#[pyfunction]
+#[pyo3(signature = (obj, /, *, dtype=None, device=None, copy=None))]
+fn asarray<'py>(obj: &Bound<'py, PyAny>, dtype: Any<'_, 'py>, device: Option<&str>, copy: Option<bool>) -> Result<Bound<'py, PyAny>> {
+    let dtype = dtype.map(dtype::parse).transpose()?;
+    let copy = match copy {
+        None => Copy::IfNeeded,
+        Some(true) => Copy::Always,
+        Some(false) => Copy::Never,
+    };
+    if let Ok(t) = obj.cast::<PyTensor>()
+        && copy != Copy::Always
+        && dtype.is_none_or(|d| t.get().core().is_ok_and(|c| c.dtype() == d))
+    {
+        return Ok(obj.clone());
+    }
+    let made = guarded("asarray()", || data::tensor(obj, dtype, copy).map_err(Error::from))?;
+    let dtype = made.dtype();
+    Ok(Bound::new(obj.py(), place(made, dtype, device, false)?)?.into_any())
+}
+
+/// A tensor over a NumPy array's memory: a change of one shows in the other.
+#[pyfunction]
+fn from_numpy(array: &Bound<'_, PyAny>) -> Result<PyTensor> {
+    if !data::is_numpy(array)? {
+        return Err(Error::type_(format!("from_numpy takes a NumPy array, got {}; use mt.asarray()", array.get_type().name()?)).into());
+    }
+    Ok(data::from_numpy(array)?.into())
+}
+
+pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
+    install_constants(m)?;
+    m.add_function(wrap_pyfunction!(full, m)?)?;
+    m.add_function(wrap_pyfunction!(full_like, m)?)?;
+    m.add_function(wrap_pyfunction!(arange, m)?)?;
+    m.add_function(wrap_pyfunction!(linspace, m)?)?;
+    m.add_function(wrap_pyfunction!(eye, m)?)?;
+    m.add_function(wrap_pyfunction!(randint, m)?)?;
+    m.add_function(wrap_pyfunction!(asarray, m)?)?;
+    m.add_function(wrap_pyfunction!(from_numpy, m)?)?;
+    Ok(())
+}

@@ -1,0 +1,322 @@
+//! `x[…]` and `x[…] = v`: slices, numbers, `None`, `...`, integer tensors and masks.
+
+use minitensor::dtype::Kind;
+use minitensor::op::Value;
+use minitensor::tensor::normalize_axis;
+use minitensor::{DType, Error, Tensor};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyEllipsis, PyList, PySlice, PyTuple};
+
+use crate::data::{self, Copy};
+use crate::error::{Result, guarded};
+use crate::scalar;
+use crate::tensor::{PyTensor, op};
+
+/// One part of an index.
+enum Part {
+    /// A whole number: the axis goes.
+    At(i64),
+    Slice(Option<i64>, Option<i64>, i64),
+    /// `None`: a new axis.
+    New,
+    Ellipsis,
+    /// Whole numbers: these elements of the axis.
+    Positions(Tensor),
+    /// A mask over one or more axes.
+    Mask(Tensor),
+}
+
+impl Part {
+    fn read(object: &Bound<'_, PyAny>) -> Result<Part> {
+        if object.is_none() {
+            return Ok(Part::New);
+        }
+        if object.is_instance_of::<PyEllipsis>() {
+            return Ok(Part::Ellipsis);
+        }
+        if let Ok(slice) = object.cast::<PySlice>() {
+            return Part::slice(slice);
+        }
+        let is_array = object.is_instance_of::<PyTensor>() || data::is_numpy(object)?;
+        if object.is_instance_of::<PyList>() || object.is_instance_of::<PyBool>() || is_array {
+            let index = data::tensor(object, None, Copy::IfNeeded)?;
+            return match index.dtype().kind() {
+                Kind::Bool => Ok(Part::Mask(index)),
+                Kind::Signed | Kind::Unsigned if index.ndim() == 0 => Ok(Part::At(index.cast(DType::I64)?.item()?)),
+                Kind::Signed | Kind::Unsigned => Ok(Part::Positions(index.cast(DType::I64)?)),
+                _ if index.numel() == 0 && object.is_instance_of::<PyList>() => Ok(Part::Positions(index.cast(DType::I64)?)),
+                _ => Err(Error::index(format!("an index is made of whole numbers or booleans, not {}", index.dtype())).into()),
+            };
+        }
+        match object.call_method0("__index__") {
+            Ok(at) => Ok(Part::At(at.extract().map_err(|_| Error::index(format!("index {at} is beyond any axis")))?)),
+            Err(_) => Err(PyTypeError::new_err(format!(
+                "a tensor is indexed by whole numbers, slices, None, '...', integer or boolean tensors, got {}", object.get_type().name()?
+            ))
+            .into()),
+        }
+    }
+
+    fn slice(slice: &Bound<'_, PySlice>) -> Result<Part> {
+        let bound = |name: &str| -> Result<Option<i64>> {
+            let value = slice.getattr(name)?;
+            if value.is_none() {
+                return Ok(None);
+            }
+            let value = value.call_method0("__index__").map_err(|_| PyTypeError::new_err(format!("a slice's {name} must be a whole number")))?;
+            // A bound beyond 64 bits is beyond any axis.
+            Ok(Some(value.extract().unwrap_or(if value.gt(0)? { i64::MAX / 4 } else { i64::MIN / 4 })))
+        };
+        let step = bound("step")?.unwrap_or(1);
+        if step == 0 {
+            return Err(Error::value("a slice's step must not be 0").into());
+        }
+        Ok(Part::Slice(bound("start")?, bound("stop")?, step))
+    }
+
+    /// How many axes of the tensor it takes.
+    fn axes(&self) -> usize {
+        match self {
+            Part::New | Part::Ellipsis => 0,
+            Part::Mask(mask) => mask.ndim(),
+            _ => 1,
+        }
+    }
+
+    fn is_advanced(&self) -> bool {
+        matches!(self, Part::Positions(_) | Part::Mask(_))
+    }
+}
+
+/// The parts of an index, with slices for the axes it doesn't name.
+fn parts(tensor: &Tensor, index: &Bound<'_, PyAny>) -> Result<Vec<Part>> {
+    let mut parts = match index.cast::<PyTuple>() {
+        Ok(tuple) => tuple.iter().map(|o| Part::read(&o)).collect::<Result<Vec<_>>>()?,
+        Err(_) => vec![Part::read(index)?],
+    };
+    let taken: usize = parts.iter().map(Part::axes).sum();
+    let Some(rest) = tensor.ndim().checked_sub(taken) else {
+        return Err(Error::index(format!("{taken} indices for a tensor of {} dimensions, shape {}", tensor.ndim(), tensor.shape())).into());
+    };
+    let dots: Vec<usize> = parts.iter().enumerate().filter(|(_, p)| matches!(p, Part::Ellipsis)).map(|(i, _)| i).collect();
+    if dots.len() > 1 {
+        return Err(Error::index("an index can have only one '...'").into());
+    }
+    let at = dots.first().copied().unwrap_or(parts.len());
+    let whole = (0..rest).map(|_| Part::Slice(None, None, 1));
+    parts.splice(at..(at + dots.len()), whole);
+    Ok(parts)
+}
+
+/// How an index is applied: recorded, for reading, or as bare views, for writing.
+trait Steps {
+    fn slice(&self, x: &Tensor, axis: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> minitensor::Result<Tensor>;
+    fn drop_axis(&self, x: &Tensor, axis: usize) -> minitensor::Result<Tensor>;
+    fn new_axis(&self, x: &Tensor, axis: usize) -> minitensor::Result<Tensor>;
+}
+
+struct Recorded;
+
+impl Steps for Recorded {
+    fn slice(&self, x: &Tensor, axis: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> minitensor::Result<Tensor> {
+        let attr = |v: Option<i64>| Value::Attr(v.into());
+        op!("slice").call(&[x.into(), axis.into(), attr(start), attr(stop), step.into()], &[])
+    }
+    fn drop_axis(&self, x: &Tensor, axis: usize) -> minitensor::Result<Tensor> {
+        op!("squeeze").call(&[x.into(), vec![axis as i64].into()], &[])
+    }
+    fn new_axis(&self, x: &Tensor, axis: usize) -> minitensor::Result<Tensor> {
+        op!("unsqueeze").call(&[x.into(), axis.into()], &[])
+    }
+}
+
+struct Views;
+
+impl Steps for Views {
+    fn slice(&self, x: &Tensor, axis: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> minitensor::Result<Tensor> {
+        let _off = minitensor::NoGrad::new();
+        Recorded.slice(&x.detach(), axis, start, stop, step)
+    }
+    fn drop_axis(&self, x: &Tensor, axis: usize) -> minitensor::Result<Tensor> {
+        x.squeeze_view(axis as i64)
+    }
+    fn new_axis(&self, x: &Tensor, axis: usize) -> minitensor::Result<Tensor> {
+        x.unsqueeze_view(axis as i64)
+    }
+}
+
+/// A tensor after the plain parts of an index, and the advanced parts that are left, with the axes they belong to.
+fn apply(tensor: &Tensor, parts: Vec<Part>, steps: &impl Steps) -> Result<(Tensor, Vec<(usize, Tensor)>)> {
+    let has_advanced = parts.iter().any(Part::is_advanced);
+    let mut x = tensor.clone();
+    let mut advanced = Vec::new();
+    let (mut axis, mut source) = (0, 0);
+    for part in parts {
+        let size = tensor.shape().get(source).copied().unwrap_or(0);
+        source += part.axes();
+        match part {
+            Part::New => {
+                x = steps.new_axis(&x, axis)?;
+                axis += 1;
+            }
+            Part::Slice(None, None, 1) => axis += 1,
+            Part::Slice(start, stop, step) => {
+                x = steps.slice(&x, axis, start, stop, step)?;
+                axis += 1;
+            }
+            Part::At(at) => {
+                let n = size as i64;
+                if !(-n..n).contains(&at) {
+                    return Err(Error::index(format!("index {at} is out of range for axis {} of size {size}", source - 1)).into());
+                }
+                let at = if at < 0 { at + n } else { at };
+                if has_advanced {
+                    // Beside arrays of positions, a number is one of them.
+                    advanced.push((axis, Tensor::scalar(at)));
+                    axis += 1;
+                } else {
+                    x = steps.drop_axis(&steps.slice(&x, axis, Some(at), Some(at + 1), 1)?, axis)?;
+                }
+            }
+            Part::Positions(positions) => {
+                advanced.push((axis, positions));
+                axis += 1;
+            }
+            Part::Mask(mask) => {
+                let covered = &tensor.shape()[source - mask.ndim()..source];
+                if covered != mask.shape().dims() {
+                    return Err(Error::index(format!(
+                        "a mask of shape {} indexes axes of shape {}; they must be equal", mask.shape(), minitensor::Shape::from(covered)
+                    ))
+                    .into());
+                }
+                if mask.ndim() == 0 {
+                    // A single truth keeps everything or nothing, along a new axis.
+                    x = steps.new_axis(&x, axis)?;
+                    let count = i64::from(mask.item::<bool>()?);
+                    advanced.push((axis, Tensor::from_vec(vec![0i64; count as usize], [count as usize])?));
+                    axis += 1;
+                    continue;
+                }
+                let found = op!("nonzero").call(&[(&mask).into()], &[])?;
+                for d in 0..mask.ndim() {
+                    advanced.push((axis, found.slice_view(1, d, 1, 1)?.squeeze_view(1)?));
+                    axis += 1;
+                }
+            }
+            Part::Ellipsis => {}
+        }
+    }
+    Ok((x, advanced))
+}
+
+/// The axes of `advanced` first, the others in their order behind; and where the index's axes belong in the result.
+fn order(rank: usize, advanced: &[(usize, Tensor)]) -> (Vec<i64>, usize) {
+    let taken: Vec<usize> = advanced.iter().map(|(a, _)| *a).collect();
+    let others = (0..rank).filter(|a| !taken.contains(a));
+    let order = taken.iter().copied().chain(others).map(|a| a as i64).collect();
+    let together = taken.windows(2).all(|w| w[1] == w[0] + 1);
+    (order, if together { taken[0] } else { 0 })
+}
+
+/// The advanced part of an index, recorded.
+fn gather(x: &Tensor, advanced: &[(usize, Tensor)]) -> Result<Tensor> {
+    let (order, place) = order(x.ndim(), advanced);
+    let front = op!("permute_dims").call(&[x.into(), order.into()], &[])?;
+    let indices = Value::Tensors(advanced.iter().map(|(_, t)| t).collect());
+    let picked = op!("index").call(&[(&front).into(), indices], &[])?;
+    let new = picked.ndim() + advanced.len() - x.ndim();
+    let moved: Vec<i64> = (new..new + place).chain(0..new).chain(new + place..picked.ndim()).map(|a| a as i64).collect();
+    if place == 0 { Ok(picked) } else { Ok(op!("permute_dims").call(&[(&picked).into(), moved.into()], &[])?) }
+}
+
+fn get(tensor: &Tensor, index: &Bound<'_, PyAny>) -> Result<Tensor> {
+    let (x, advanced) = apply(tensor, parts(tensor, index)?, &Recorded)?;
+    if !advanced.is_empty() {
+        return gather(&x, &advanced);
+    }
+    // An index that changes nothing still gives another tensor.
+    if x.shape() == tensor.shape() { Ok(op!("reshape").call(&[(&x).into(), sizes(&x).into()], &[])?) } else { Ok(x) }
+}
+
+fn sizes(x: &Tensor) -> Vec<i64> {
+    x.shape().iter().map(|s| *s as i64).collect()
+}
+
+/// A number for each element: where it lies.
+fn places(tensor: &Tensor) -> Result<Tensor> {
+    let all: Vec<i64> = (0..tensor.numel() as i64).collect();
+    Ok(Tensor::from_vec(all, tensor.shape().clone())?)
+}
+
+/// What is assigned, as a tensor of the target's dtype and shape.
+fn fitted(value: &Tensor, target: &Tensor) -> Result<Tensor> {
+    let value = if value.dtype() == target.dtype() { value.clone() } else { op!("astype").call(&[value.into(), target.dtype().into()], &[])? };
+    if value.shape().broadcast(target.shape()).as_ref() != Some(target.shape()) {
+        return Err(Error::value(format!("a value of shape {} can't be assigned to elements of shape {}", value.shape(), target.shape())).into());
+    }
+    Ok(op!("expand").call(&[(&value).into(), sizes(target).into()], &[])?)
+}
+
+fn set(tensor: &Tensor, index: &Bound<'_, PyAny>, value: &Tensor) -> Result<()> {
+    let recorded = minitensor::autograd::is_grad_enabled() && (tensor.requires_grad() || value.requires_grad());
+    let (view, advanced) = apply(tensor, parts(tensor, index)?, &Views)?;
+    if !recorded && advanced.is_empty() {
+        op!("copy_").get()?;
+        return Ok(copy_into(&view, &fitted(value, &view)?)?);
+    }
+    // Element by element: the value of `source[place]` goes where the mask is set.
+    let at = get(&places(tensor)?, index)?;
+    let source = fitted(value, &Tensor::empty(at.shape().clone(), tensor.dtype(), minitensor::Device::Meta)?)?;
+    let flat = op!("reshape").call(&[(&source).into(), vec![-1i64].into()], &[]);
+    let flat = if source.numel() == 0 { return Ok(()) } else { flat? };
+    let mut mask = vec![false; tensor.numel()];
+    let mut place = vec![0i64; tensor.numel()];
+    for (k, at) in at.to_vec::<i64>()?.into_iter().enumerate() {
+        mask[at as usize] = true;
+        place[at as usize] = k as i64;
+    }
+    let mask = Tensor::from_vec(mask, tensor.shape().clone())?;
+    let place = Tensor::from_vec(place, tensor.shape().clone())?;
+    let spread = op!("take").call(&[(&flat).into(), (&place).into(), 0i64.into()], &[])?;
+    let whole = op!("where").call(&[(&mask).into(), (&spread).into(), tensor.into()], &[])?;
+    Ok(copy_into(tensor, &whole)?)
+}
+
+fn copy_into(target: &Tensor, source: &Tensor) -> minitensor::Result<()> {
+    let op = op!("copy_").get()?;
+    minitensor::dispatch(op, &[target.into(), source.into()], &[]).map(|_| ())
+}
+
+#[pymethods]
+impl PyTensor {
+    fn __getitem__(&self, index: &Bound<'_, PyAny>) -> Result<PyTensor> {
+        let core = self.core()?;
+        Ok(guarded("indexing", || get(core, index).map_err(Error::from))?.into())
+    }
+
+    fn __setitem__(&self, index: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<()> {
+        let core = self.core()?;
+        let value = match (value.cast::<PyTensor>(), scalar::read(value)?) {
+            (Ok(t), _) => t.get().core()?.clone(),
+            (_, Some(number)) => number.tensor(core.dtype())?,
+            _ => data::tensor(value, None, Copy::IfNeeded)?,
+        };
+        Ok(guarded("assignment", || set(core, index, &value).map_err(Error::from))?)
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        let core = slf.get().core()?;
+        normalize_axis(0, core.ndim()).map_err(|_| Error::type_("a tensor of no dimensions can't be iterated over"))?;
+        let rows: Vec<_> = (0..core.shape()[0]).map(|i| slf.get_item(i)).collect::<PyResult<_>>()?;
+        Ok(PyList::new(slf.py(), rows)?.try_iter()?.into_any())
+    }
+
+    fn __contains__(&self, value: &Bound<'_, PyAny>) -> Result<bool> {
+        let core = self.core()?.detach();
+        let value = data::tensor(value, None, Copy::IfNeeded)?;
+        let equal = op!("equal").call(&[(&core).into(), (&value).into()], &[])?;
+        Ok(equal.to_vec::<bool>()?.contains(&true))
+    }
+}

@@ -1,0 +1,6 @@
+use minitensor::prelude::*;
+
+#[derive(Clone, Copy, AttrEnum)]
+pub enum Mode {}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use minitensor::prelude::*;
+
+#[derive(Clone, Copy, AttrEnum)]
+pub enum Mode {
+    Fast,
+    Exact(usize),
+    Slow { factor: f64 },
+}
+
+fn main() {}

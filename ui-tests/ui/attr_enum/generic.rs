@@ -1,0 +1,8 @@
+use minitensor::prelude::*;
+
+#[derive(Clone, Copy, AttrEnum)]
+pub enum Mode<const N: usize> {
+    Fast,
+}
+
+fn main() {}

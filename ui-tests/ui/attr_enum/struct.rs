@@ -1,0 +1,6 @@
+use minitensor::prelude::*;
+
+#[derive(Clone, Copy, AttrEnum)]
+pub struct Mode;
+
+fn main() {}

@@ -1,0 +1,9 @@
+use minitensor::prelude::*;
+
+/// Doubles.
+#[custom_op(backward = |d_out| { let y; x: d_out })]
+pub fn double<T: Float>(x: T) -> T {
+    x + x
+}
+
+fn main() {}
