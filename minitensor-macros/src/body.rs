@@ -48,8 +48,26 @@ impl Value {
 
 /// Methods whose arguments are elements too: a literal there becomes one.
 pub const DATA_METHODS: &[&str] = &[
-    "pow", "maximum", "minimum", "atan2", "hypot", "logaddexp", "copysign", "fmod", "floor_divide", "remainder", "mul_add",
-    "bitwise_xor", "left_shift", "right_shift", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+    "pow",
+    "maximum",
+    "minimum",
+    "atan2",
+    "hypot",
+    "logaddexp",
+    "copysign",
+    "fmod",
+    "floor_divide",
+    "remainder",
+    "mul_add",
+    "bitwise_xor",
+    "left_shift",
+    "right_shift",
+    "equal",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
 ];
 
 /// What Rust's floats call it, and what the algebra does.
@@ -260,7 +278,15 @@ pub fn is_compound(op: &syn::BinOp) -> bool {
     use syn::BinOp::*;
     matches!(
         op,
-        AddAssign(_) | SubAssign(_) | MulAssign(_) | DivAssign(_) | RemAssign(_) | BitXorAssign(_) | BitAndAssign(_)
-            | BitOrAssign(_) | ShlAssign(_) | ShrAssign(_)
+        AddAssign(_)
+            | SubAssign(_)
+            | MulAssign(_)
+            | DivAssign(_)
+            | RemAssign(_)
+            | BitXorAssign(_)
+            | BitAndAssign(_)
+            | BitOrAssign(_)
+            | ShlAssign(_)
+            | ShrAssign(_)
     )
 }

@@ -58,11 +58,7 @@ impl Drop for Diag {
 
 /// One mistake, for parsers, which return it.
 pub fn error(at: impl ToTokens, message: &Message, args: &[&dyn Display]) -> Error {
-    let mut text = format!("{}\nhelp: {}", message.text, message.help);
-    for arg in args {
-        text = text.replacen("{}", &arg.to_string(), 1);
-    }
-    Error::new_spanned(at, text)
+    Error::new_spanned(at, message.filled(args))
 }
 
 /// «did you mean `shape`?», or else what there is to choose from.

@@ -189,11 +189,13 @@ fn table(op: &Op, run: &Ident, kind: &Ident) -> TokenStream {
     let kernel = format_ident!("{}_kernel", stem(op));
     let lists: Vec<Vec<_>> = op.generics.iter().map(|g| computed(op, g)).collect();
     let (scrutinee, arms): (_, Vec<TokenStream>) = match &lists[..] {
-        [] => return quote! {
-            fn #kernel(_: &[rt::DType]) -> Option<rt::#kind> {
-                Some(#run)
-            }
-        },
+        [] => {
+            return quote! {
+                fn #kernel(_: &[rt::DType]) -> Option<rt::#kind> {
+                    Some(#run)
+                }
+            };
+        }
         [only] => (quote!(dtypes[0]), only.iter().map(|(name, ty)| quote!(#name => Some(#run::<#ty>),)).collect()),
         [first, second, ..] => {
             let pairs = first.iter().flat_map(|a| second.iter().map(move |b| (a, b)));

@@ -124,8 +124,19 @@ fn an_optional_input_and_an_enum() {
 }
 
 #[test]
-fn a_message_has_as_many_blanks_as_are_filled() {
+fn every_message_is_shown_to_a_reader() {
+    let ui = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../ui-tests/ui");
+    let folders = std::fs::read_dir(ui).unwrap().map(|folder| folder.unwrap().path());
+    let cases = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|case| case.unwrap().path());
+    let shown: String = cases
+        .filter(|case| case.extension().is_some_and(|e| e == "stderr"))
+        .map(|c| std::fs::read_to_string(c).unwrap())
+        .collect();
     for (name, message) in messages::ALL {
-        assert!(!message.text.is_empty() && !message.help.is_empty(), "{name}");
+        let parts = || message.text.split("{}");
+        let appears = shown.lines().any(|line| line.starts_with("error: ") && parts().all(|part| line.contains(part)));
+        assert!(appears, "no case of ui-tests shows {name}: {}", message.text);
     }
+    let blank = |line: &&str| line.contains("{}") && (line.starts_with("error: ") || line.contains("help: "));
+    assert_eq!(shown.lines().find(blank), None, "a blank was left in a message");
 }

@@ -24,6 +24,7 @@ pub mod interrupt;
 pub mod op;
 pub mod random;
 pub mod tensor;
+pub mod testing;
 
 pub use attr::{Attr, AttrEnum, AttrKind};
 pub use autograd::{BackwardCall, NoGrad};

@@ -144,7 +144,8 @@ pub fn take(x: &Tensor, indices: &Tensor, #[default = 0] axis: i64) -> Result<Te
 #[custom_op(name = "index::wrap", shape = (index: [..]) -> [..], backward = none)]
 pub fn wrap_index(index: &i64, size: usize, axis: usize, out: &mut i64) -> Result<()> {
     let at = position(*index, size);
-    *out = at.map_err(|_| Error::index(format!("index {index} is out of range for axis {axis} of size {size}")))? as i64;
+    *out =
+        at.map_err(|_| Error::index(format!("index {index} is out of range for axis {axis} of size {size}")))? as i64;
     Ok(())
 }
 
@@ -157,7 +158,8 @@ pub fn index(x: &Tensor, indices: &[&Tensor]) -> Result<Tensor> {
     let mut place = wrap_index::call(indices[0], x.shape()[0], 0)?;
     for (axis, i) in indices.iter().enumerate().skip(1) {
         let size = x.shape()[axis];
-        let scaled = crate::arithmetic::multiply::call(&place, &Tensor::scalar(size as i64))?;
+        let stride = Tensor::from_const(size.into(), DType::I64, place.device())?;
+        let scaled = crate::arithmetic::multiply::call(&place, &stride)?;
         place = crate::arithmetic::add::call(&scaled, &wrap_index::call(i, size, axis)?)?;
     }
     take::call(&flatten::call(x, 0, indices.len() as i64 - 1)?, &place, 0)
@@ -187,7 +189,8 @@ pub fn nonzero(x: &Tensor) -> Result<Tensor> {
 pub fn one_hot(index: &i64, num_classes: usize, out: &mut [i64]) -> Result<()> {
     out.fill(0);
     let class = usize::try_from(*index).ok().filter(|c| *c < num_classes);
-    out[class.ok_or_else(|| Error::index(format!("class {index} is out of range for num_classes = {num_classes}")))?] = 1;
+    out[class
+        .ok_or_else(|| Error::index(format!("class {index} is out of range for num_classes = {num_classes}")))?] = 1;
     Ok(())
 }
 

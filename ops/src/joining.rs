@@ -1,8 +1,8 @@
 //! Tensors joined, and padded.
 
+use minitensor::BackwardCall;
 use minitensor::prelude::*;
 use minitensor::tensor::normalize_axis;
-use minitensor::BackwardCall;
 
 use crate::indexing::slice;
 use crate::shape::unsqueeze;
@@ -57,6 +57,9 @@ fn concat_backward(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
 /// Tensors of one shape along a new axis.
 #[custom_op]
 pub fn stack(tensors: &[&Tensor], #[default = 0] axis: i64) -> Result<Tensor> {
+    if tensors.is_empty() {
+        return Err(Error::value("op 'stack' takes at least one tensor"));
+    }
     let rows = tensors.iter().map(|t| unsqueeze::call(t, axis)).collect::<Result<Vec<_>>>()?;
     concat::call(&rows.iter().collect::<Vec<_>>(), axis)
 }

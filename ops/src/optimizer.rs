@@ -22,7 +22,10 @@ pub fn sgd_step<T: Float>(
 
 /// One step of Adam (Kingma and Ba, 2015). `correction1` and `correction2` are `1 − beta1ᵗ` and `1 − beta2ᵗ` at the `t`-th step.
 /// `decoupled` weight decay shrinks `p` itself (AdamW; Loshchilov and Hutter, 2019), else it is added to the gradient.
-#[custom_op(where eps >= 0.0, weight_decay >= 0.0, beta1 >= 0.0, beta1 < 1.0, beta2 >= 0.0, beta2 < 1.0)]
+#[custom_op(
+    where eps >= 0.0, weight_decay >= 0.0, correction1 > 0.0, correction2 > 0.0, beta1 >= 0.0, beta1 < 1.0, beta2 >= 0.0,
+    beta2 < 1.0
+)]
 pub fn adam_step<T: Float>(
     p: &mut T,
     m: &mut T,

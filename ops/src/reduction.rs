@@ -64,13 +64,23 @@ fn gathered(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
 
 /// The sum. Integers and truth values add up in 64 bits; floats pairwise.
 #[custom_op]
-pub fn sum(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool, dtype: Option<DType>) -> Result<Tensor> {
+pub fn sum(
+    x: &Tensor,
+    axis: Option<&[i64]>,
+    #[default = false] keepdims: bool,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
     row_sum::call(&gathered(x, dtype)?, axis, keepdims)
 }
 
 /// The product. Integers and truth values multiply in 64 bits.
 #[custom_op]
-pub fn prod(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool, dtype: Option<DType>) -> Result<Tensor> {
+pub fn prod(
+    x: &Tensor,
+    axis: Option<&[i64]>,
+    #[default = false] keepdims: bool,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
     row_prod::call(&gathered(x, dtype)?, axis, keepdims)
 }
 

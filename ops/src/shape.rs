@@ -28,10 +28,7 @@ fn inverse(axes: &[i64]) -> Vec<i64> {
 #[custom_op(alias = "swapaxes")]
 pub fn transpose(x: &Tensor, #[default = -2] axis0: i64, #[default = -1] axis1: i64) -> Result<Tensor> {
     let rank = x.ndim();
-    let (a, b) = (
-        minitensor::tensor::normalize_axis(axis0, rank)?,
-        minitensor::tensor::normalize_axis(axis1, rank)?,
-    );
+    let (a, b) = (minitensor::tensor::normalize_axis(axis0, rank)?, minitensor::tensor::normalize_axis(axis1, rank)?);
     let mut axes: Vec<i64> = (0..rank as i64).collect();
     axes.swap(a, b);
     permute_dims::call(x, &axes)
@@ -70,10 +67,7 @@ pub fn expand(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
 pub fn squeeze(x: &Tensor, axis: Option<&[i64]>) -> Result<Tensor> {
     let rank = x.ndim();
     let mut axes = match axis {
-        Some(axes) => axes
-            .iter()
-            .map(|a| minitensor::tensor::normalize_axis(*a, rank))
-            .collect::<Result<Vec<_>>>()?,
+        Some(axes) => axes.iter().map(|a| minitensor::tensor::normalize_axis(*a, rank)).collect::<Result<Vec<_>>>()?,
         None => (0..rank).filter(|d| x.shape()[*d] == 1).collect(),
     };
     axes.sort_unstable();
@@ -93,10 +87,8 @@ pub fn flatten(x: &Tensor, #[default = 0] start: i64, #[default = -1] end: i64) 
     if x.ndim() == 0 {
         return reshape::call(x, &[1]);
     }
-    let (a, b) = (
-        minitensor::tensor::normalize_axis(start, x.ndim())?,
-        minitensor::tensor::normalize_axis(end, x.ndim())?,
-    );
+    let (a, b) =
+        (minitensor::tensor::normalize_axis(start, x.ndim())?, minitensor::tensor::normalize_axis(end, x.ndim())?);
     if a > b {
         return Err(Error::value(format!("op 'flatten': axis {start} stands behind axis {end}")));
     }

@@ -58,7 +58,8 @@ fn default(attr: &Attribute, default: &Expr, diag: &mut Diag) {
         (Some(Lit::Bool(_)), kind) => kind == AttrKind::Bool,
         (Some(Lit::Str(_)), kind) => kind == AttrKind::Str,
         (Some(Lit::Float(_)), kind) => kind == AttrKind::Float,
-        (Some(Lit::Int(_)), AttrKind::Size) if matches!(default, Expr::Unary(_)) => {
+        // In an attribute `-1` is one literal.
+        (Some(Lit::Int(lit)), AttrKind::Size) if lit.to_string().starts_with('-') => {
             return diag.error(default, &messages::DEFAULT_NEGATIVE, &[&attr.ident]);
         }
         (Some(Lit::Int(_)), kind) => matches!(kind, AttrKind::Int | AttrKind::Size | AttrKind::Float),

@@ -68,7 +68,9 @@ fn ranks(op: &Op, shape: &Shape, diag: &mut Diag) {
         let (rank, parameter) = (dims.core.len(), parameter_type(op, name));
         match core {
             Core::Scalar if rank != 0 => diag.error(&dims.tokens, &messages::RANK, &[name, &rank, &parameter, &0]),
-            Core::View(has) if rank != has => diag.error(&dims.tokens, &messages::RANK, &[name, &rank, &parameter, &has]),
+            Core::View(has) if rank != has => {
+                diag.error(&dims.tokens, &messages::RANK, &[name, &rank, &parameter, &has])
+            }
             Core::Slice if rank == 0 => diag.error(&dims.tokens, &messages::RANK_SLICE, &[name, &parameter]),
             _ => {}
         }

@@ -6,7 +6,6 @@ use syn::{Expr, ExprCall, ExprLit, Lit, Type};
 
 use crate::ast::{AttrKind, Attribute, text};
 
-
 /// The variant of `AttrKind`.
 pub fn kind(attr: &Attribute) -> TokenStream {
     match attr.kind {
@@ -129,4 +128,3 @@ pub fn without_lifetimes(ty: &Type) -> Type {
     }
     ty
 }
-

@@ -5,7 +5,7 @@ use quote::{format_ident, quote};
 use syn::{Ident, parse_quote};
 
 use super::attr;
-use crate::ast::{Arity, Attribute, Axis, AttrKind, Op, Returns};
+use crate::ast::{Arity, AttrKind, Attribute, Axis, Op, Returns};
 
 /// Calls the op `DEF` by the name given.
 pub fn call(op: &Op, name: &Ident) -> TokenStream {

@@ -21,9 +21,11 @@ pub fn kernels(op: &Op) -> TokenStream {
             _ => core,
         }
     });
-    let outputs = op.outputs.iter().enumerate().map(|(i, output)| {
-        argument(op, output.elem, output.core, true, op.inputs.len() + i)
-    });
+    let outputs = op
+        .outputs
+        .iter()
+        .enumerate()
+        .map(|(i, output)| argument(op, output.elem, output.core, true, op.inputs.len() + i));
     let cores = inputs.chain(outputs);
     let names = op.inputs.iter().map(|i| &i.ident).chain(op.outputs.iter().map(|o| &o.ident));
     let attrs = quote!(attrs);

@@ -184,12 +184,15 @@ fn dim(op: &Op, value: &Dim) -> TokenStream {
             quote!(rt::Dim::Float(#value))
         }
         Dim::Op(op_, sides) => {
-            let sign = format_ident!("{}", match op_ {
-                Arithmetic::Add => "Add",
-                Arithmetic::Sub => "Sub",
-                Arithmetic::Mul => "Mul",
-                Arithmetic::Div => "Div",
-            });
+            let sign = format_ident!(
+                "{}",
+                match op_ {
+                    Arithmetic::Add => "Add",
+                    Arithmetic::Sub => "Sub",
+                    Arithmetic::Mul => "Mul",
+                    Arithmetic::Div => "Div",
+                }
+            );
             let (left, right) = (dim(op, &sides.0), dim(op, &sides.1));
             quote!(rt::Dim::Op(rt::Arithmetic::#sign, &[#left, #right]))
         }

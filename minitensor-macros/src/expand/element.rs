@@ -19,7 +19,11 @@ pub fn kernels(op: &Op) -> TokenStream {
     let inputs = op.inputs.iter().map(|i| element_type(op, i.elem));
     let outputs = op.outputs.iter().map(|o| element_type(op, o.elem));
     // Second derivatives are rare: one loop for every CPU will do.
-    let vectorize = op.is_second_order().then(|| quote!(const VECTORIZE: bool = false;));
+    let vectorize = op.is_second_order().then(|| {
+        quote!(
+            const VECTORIZE: bool = false;
+        )
+    });
     let table = table(op, &run, &format_ident!("ElementKernel"));
     quote! {
         unsafe fn #run<#(#bounds),*>(

@@ -21,7 +21,8 @@ pub struct Vjp {
 /// is more than a loop can do.
 pub fn of(op: &Op, orders: u8) -> Option<Vjp> {
     let wrt: Vec<usize> = (0..op.inputs.len()).filter(|i| op.is_differentiable(op.inputs[*i].elem)).collect();
-    let mut names: Vec<String> = op.inputs.iter().map(|i| text(&i.ident)).chain(op.attrs.iter().map(|a| text(&a.ident))).collect();
+    let mut names: Vec<String> =
+        op.inputs.iter().map(|i| text(&i.ident)).chain(op.attrs.iter().map(|a| text(&a.ident))).collect();
     let mut fresh = |name: &Ident| {
         let mut fresh = format!("d_{}", text(name));
         while names.contains(&fresh) {

@@ -75,7 +75,8 @@ impl Lowering<'_> {
         }
         self.scopes.pop();
         let (rt, span) = (self.rt, branch.if_token.span());
-        let (condition, yes, no) = (super::without_parens(&branch.cond), closure(&branch.then_branch), closure_of(otherwise));
+        let (condition, yes, no) =
+            (super::without_parens(&branch.cond), closure(&branch.then_branch), closure_of(otherwise));
         *expr = Expr::Verbatim(quote_spanned!(span=> #rt::select(#condition, #yes, #no)));
         match joined {
             Value::Data(variable) => Value::Data(variable),

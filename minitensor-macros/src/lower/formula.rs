@@ -109,7 +109,8 @@ pub fn lower(op: &Op, formula: &Formula, diag: &mut Diag) -> Lowered {
             Ok(gradients)
         }
     };
-    let used = |wanted: fn(Name) -> Option<usize>| lowering.used.values().filter_map(|n| wanted(*n)).collect::<BTreeSet<_>>();
+    let used =
+        |wanted: fn(Name) -> Option<usize>| lowering.used.values().filter_map(|n| wanted(*n)).collect::<BTreeSet<_>>();
     let saved_inputs = used(|n| if let Name::Input(i) = n { Some(i) } else { None }).into_iter().collect();
     let saved_outputs = used(|n| if let Name::Output(i) = n { Some(i) } else { None }).into_iter().collect();
     lowering.errors.into_iter().for_each(|e| diag.push(e));
@@ -491,7 +492,8 @@ impl<'a> Lowering<'a> {
     /// The static of the op called.
     fn op(&mut self, name: &str, span: proc_macro2::Span) -> Ident {
         let ident = name.to_uppercase().replace("::", "__");
-        let ident = self.ops.entry(name.to_owned()).or_insert_with(|| Ident::new(&ident, proc_macro2::Span::call_site()));
+        let ident =
+            self.ops.entry(name.to_owned()).or_insert_with(|| Ident::new(&ident, proc_macro2::Span::call_site()));
         Ident::new(&ident.to_string(), span)
     }
 
@@ -567,4 +569,3 @@ impl Lowering<'_> {
 fn is_op_path(func: &Expr) -> bool {
     matches!(func, Expr::Path(path) if path.path.get_ident().is_some_and(|i| !text(i).starts_with(char::is_uppercase)))
 }
-

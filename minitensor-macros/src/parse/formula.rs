@@ -64,7 +64,7 @@ fn cotangents(input: ParseStream) -> syn::Result<Vec<Cotangent>> {
 }
 
 fn entry(input: ParseStream) -> syn::Result<Entry> {
-    let name: Ident = input.parse().map_err(|e| syn::Error::new(e.span(), messages::NOT_AN_ENTRY.joined()))?;
+    let name: Ident = input.parse().map_err(|e| syn::Error::new(e.span(), messages::NOT_AN_ENTRY.filled(&[])))?;
     if !input.peek(Token![:]) {
         return Err(error(&name, &messages::NOT_AN_ENTRY, &[]));
     }

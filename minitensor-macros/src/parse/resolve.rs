@@ -6,7 +6,9 @@ use syn::{FnArg, Ident, ItemFn, Type};
 
 use super::clause::{Backward, Clauses, DTypes};
 use super::signature::Signature;
-use crate::ast::{Attribute, Axis, Core, Elem, Generic, Gradient, Level, Op, Output, Returns, Role, Slot, spelling, text};
+use crate::ast::{
+    Attribute, Axis, Core, Elem, Generic, Gradient, Level, Op, Output, Returns, Role, Slot, spelling, text,
+};
 use crate::diag::{Diag, list, messages, suggestion};
 use crate::dtype::{Bound, DType};
 use crate::shape::Shape;
@@ -106,9 +108,11 @@ fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(O
             }
         }
     }
-    let given: Vec<_> = clause.outputs.iter().map(|(name, ty)| {
-        (name.clone(), elem(ty, &signature.generics, &signature.attrs, diag).unwrap_or(Elem::Any))
-    }).collect();
+    let given: Vec<_> = clause
+        .outputs
+        .iter()
+        .map(|(name, ty)| (name.clone(), elem(ty, &signature.generics, &signature.attrs, diag).unwrap_or(Elem::Any)))
+        .collect();
     if signature.level == Level::Cell {
         cell_dtypes(clause, &given, signature, diag);
         return vec![];
@@ -263,7 +267,11 @@ fn cell_outputs(ident: &Ident, shape: Option<&Shape>, signature: &mut Signature,
             }
             None => {
                 let name = named.name.as_ref();
-                diag.error(name, &messages::UNKNOWN_OUTPUT, &[&named, &suggestion(&name.map(text).unwrap_or_default(), &names)]);
+                diag.error(
+                    name,
+                    &messages::UNKNOWN_OUTPUT,
+                    &[&named, &suggestion(&name.map(text).unwrap_or_default(), &names)],
+                );
             }
         }
     }

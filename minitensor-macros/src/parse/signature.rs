@@ -378,7 +378,8 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
                     Some(elem) => signature.returned.push(elem),
                     None => {
                         let spelled = spelling(member);
-                        let message = if is_named(member, "bool") { &messages::RETURNS_BOOL } else { &messages::RETURNS };
+                        let message =
+                            if is_named(member, "bool") { &messages::RETURNS_BOOL } else { &messages::RETURNS };
                         diag.error(member, message, &[&spelled]);
                     }
                 }

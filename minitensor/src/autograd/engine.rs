@@ -11,7 +11,7 @@ use super::meta::GradMeta;
 use super::mode::{is_grad_enabled, set_grad_enabled};
 use super::node::{Edge, Meta, Node};
 use crate::error::{Error, Result};
-use crate::op::{Arg, Backward, Derived, OpRef, dispatch_wanted, names};
+use crate::op::{Arg, Backward, Derived, OpRef, Role, dispatch_wanted, names};
 use crate::tensor::Tensor;
 
 /// What becomes of the graph.
@@ -249,13 +249,28 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
     if node.with_saved(|saved| saved.is_none()) {
         return Err(released(&op.name));
     }
+    let saved = op.outputs.iter().zip(cotangents).find(|(o, c)| o.role == Role::Saved && c.is_some());
+    if let Some((output, _)) = saved {
+        return Err(Error::runtime(format!(
+            "op '{}' has no second derivative: its gradient uses the saved output '{}', which carries none; compute it in the formula \
+             from the inputs instead",
+            op.name, output.name
+        )));
+    }
     let call = BackwardCall::new(node, cotangents)?;
     let grads = match &op.backward {
         Backward::Derived(derived) => derive(*derived, &call)?,
         Backward::Formula(formula) => (formula.run)(&call)?,
         Backward::Dynamic(closure) => (closure.0)(&call)?,
         Backward::None(why) => return Err(Error::runtime(format!("op '{}' has no gradient: {why}", op.name))),
-        Backward::NotNeeded | Backward::Traced => Vec::new(),
+        Backward::NotNeeded => Vec::new(),
+        Backward::Traced => {
+            return Err(Error::runtime(format!(
+                "op '{}' has no gradient: its body computes the output outside of recorded ops; give the op a backward, or declare that \
+                 it has none",
+                op.name
+            )));
+        }
     };
     if let Backward::Formula(formula) = &op.backward
         && let Some(i) = formula.without.iter().find(|i| call.needs(**i as usize))

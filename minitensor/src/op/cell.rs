@@ -19,8 +19,6 @@ const GRAIN: usize = 16 * 1024;
 
 /// What the `shape` clause says of one call.
 pub struct Plan {
-    /// The named dimensions.
-    pub bindings: Bindings,
     /// Where the axes are, if the op lets the caller choose.
     pub frame: Option<Frame>,
     /// The broadcast batch dimensions.
@@ -98,7 +96,7 @@ impl Plan {
                 (_, false) => core.into_iter().collect(),
             });
         }
-        Ok(Plan { bindings, frame, batch, outputs })
+        Ok(Plan { frame, batch, outputs })
     }
 }
 

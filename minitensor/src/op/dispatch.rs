@@ -52,12 +52,30 @@ pub(crate) fn dispatch_wanted(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], want
     }
     if let Some(recording) = recording {
         recording.record(op, &inputs, attrs, &mut outputs);
+    } else if traced && is_grad_enabled() {
+        admit_lost_history(op, &inputs, attrs, &mut outputs)?;
     } else if !traced {
         for t in outputs.iter_mut().flatten().filter(|t| t.grad_meta().is_some()) {
             *t = t.detach();
         }
     }
     Ok(outputs)
+}
+
+/// A body over whole tensors may compute an output outside of recorded ops. It then gets a history that ends here, so that
+/// differentiating it raises instead of stopping silently.
+fn admit_lost_history(op: &OpRef, inputs: &[Option<&Tensor>], attrs: &[Attr], outputs: &mut Produced) -> Result<()> {
+    let lost = |t: &Option<Tensor>| t.as_ref().is_some_and(|t| t.dtype().is_differentiable() && !t.requires_grad());
+    if !outputs.iter().any(lost) {
+        return Ok(());
+    }
+    let Some(recording) = record::prepare(op, inputs)? else { return Ok(()) };
+    let mut ends: Produced = outputs.iter().map(|t| if lost(t) { t.clone() } else { None }).collect();
+    recording.record(op, inputs, attrs, &mut ends);
+    for (output, end) in outputs.iter_mut().zip(ends).filter(|(_, end)| end.is_some()) {
+        *output = end;
+    }
+    Ok(())
 }
 
 /// What the outputs of a call would be, without computing them: tensors on [`Device::Meta`].
@@ -193,8 +211,12 @@ fn compute(
         (Body::Element(body), _) => element::run(op, body, &converted, attrs, dtypes, device, wanted),
         (Body::Cell(body), Some((plan, rule))) => cell::run(op, body, &plan, rule, &converted, attrs, dtypes, device),
         (Body::Cell(_), None) => Err(Error::runtime(format!("op '{}' has a cell body but no shape rule", op.name))),
-        (Body::Tensor(body), plan) => check_shapes(op, body(&Call { op, inputs, attrs })?, plan.map(|p| p.0)),
-        (Body::Dynamic(body), plan) => check_shapes(op, (body.0)(&Call { op, inputs, attrs })?, plan.map(|p| p.0)),
+        (Body::Tensor(body), plan) => {
+            check_promises(op, body(&Call { op, inputs, attrs })?, attrs, dtypes, plan.map(|p| p.0))
+        }
+        (Body::Dynamic(body), plan) => {
+            check_promises(op, (body.0)(&Call { op, inputs, attrs })?, attrs, dtypes, plan.map(|p| p.0))
+        }
     }
 }
 
@@ -213,16 +235,31 @@ fn convert(op: &OpDef, inputs: &[Option<&Tensor>], dtypes: &DTypes) -> Result<Sm
     Ok(cast)
 }
 
-/// A body over whole tensors gives what its `shape` clause, if it has one, promises.
-fn check_shapes(op: &OpDef, outputs: Vec<Tensor>, plan: Option<cell::Plan>) -> Result<Produced> {
-    for (k, (shape, t)) in plan.iter().flat_map(|p| p.outputs.iter()).zip(&outputs).enumerate() {
-        if t.shape() != shape {
-            return Err(Error::runtime(format!(
-                "op '{}' declares shape {shape} for '{}' but its body gives {}: the definition is wrong",
-                op.name,
-                op.outputs[k].name,
-                t.shape()
-            )));
+/// A body over whole tensors gives what its `shape` and `dtype` clauses, if it has them, promise.
+fn check_promises(
+    op: &OpDef,
+    outputs: Vec<Tensor>,
+    attrs: &[Attr],
+    dtypes: &DTypes,
+    plan: Option<cell::Plan>,
+) -> Result<Produced> {
+    for (k, (output, t)) in op.outputs.iter().zip(&outputs).enumerate() {
+        let wrong = |promised: String, got: String| {
+            Error::runtime(format!(
+                "op '{}' declares {promised} for '{}' but its body gives {got}: the definition is wrong",
+                op.name, output.name
+            ))
+        };
+        if let Some(shape) = plan.as_ref().and_then(|p| p.outputs.get(k))
+            && t.shape() != shape
+        {
+            return Err(wrong(format!("shape {shape}"), t.shape().to_string()));
+        }
+        if output.dtype != DTypeRule::Any {
+            let dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
+            if t.dtype() != dtype {
+                return Err(wrong(dtype.to_string(), t.dtype().to_string()));
+            }
         }
     }
     Ok(outputs.into_iter().map(Some).collect())

@@ -114,7 +114,11 @@ fn first_order(f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Resul
         let base = numbers(&inputs[*input])?;
         let gradient = numbers(&gradient.detach())?;
         if gradient.len() != base.len() {
-            return Err(Error::runtime(format!("of input {input} has {} elements, the input {}", gradient.len(), base.len())));
+            return Err(Error::runtime(format!(
+                "of input {input} has {} elements, the input {}",
+                gradient.len(),
+                base.len()
+            )));
         }
         for i in 0..base.len() {
             let h = options.step * base[i].abs().max(1.0);
@@ -129,7 +133,8 @@ fn first_order(f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Resul
             let close = (gradient[i] - numeric).abs() <= options.atol + options.rtol * numeric.abs();
             if !close && numeric.is_finite() {
                 return Err(Error::runtime(format!(
-                    "of input {input} at element {i} (value {}) is {}, finite differences give {numeric}", base[i], gradient[i]
+                    "of input {input} at element {i} (value {}) is {}, finite differences give {numeric}",
+                    base[i], gradient[i]
                 )));
             }
         }

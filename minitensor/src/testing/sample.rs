@@ -4,7 +4,7 @@ use super::values::Random;
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
 use crate::error::Result;
-use crate::op::{Arg, Arity, Dim, Dims, DTypeRule, OpDef, OpRef, Outputs, ShapeRule, dispatch, infer};
+use crate::op::{Arg, Arity, DTypeRule, Dim, Dims, OpDef, OpRef, Outputs, ShapeRule, dispatch, infer};
 use crate::tensor::Tensor;
 
 /// One call: flat inputs and attributes.
@@ -62,7 +62,9 @@ pub fn samples(op: &OpRef) -> Vec<Sample> {
     for attrs in attributes(op) {
         for (low, high) in RANGES {
             for sizes in [[3, 4, 2, 5], [2, 2, 2, 2]] {
-                let sample = (0..op.inputs.len()).map(|i| input(op, i, &sizes, &attrs, &mut random, low, high)).collect::<Result<Vec<_>>>();
+                let sample = (0..op.inputs.len())
+                    .map(|i| input(op, i, &sizes, &attrs, &mut random, low, high))
+                    .collect::<Result<Vec<_>>>();
                 let Ok(inputs) = sample else { continue };
                 let sample = Sample { inputs, attrs: attrs.clone() };
                 if sample.copied().and_then(|s| s.call(op)).is_ok() {
@@ -104,7 +106,15 @@ fn attributes(op: &OpDef) -> Vec<Vec<Attr>> {
     all
 }
 
-fn input(op: &OpDef, i: usize, sizes: &[usize; 4], attrs: &[Attr], random: &mut Random, low: f64, high: f64) -> Result<Option<Tensor>> {
+fn input(
+    op: &OpDef,
+    i: usize,
+    sizes: &[usize; 4],
+    attrs: &[Attr],
+    random: &mut Random,
+    low: f64,
+    high: f64,
+) -> Result<Option<Tensor>> {
     let input = &op.inputs[i];
     let dtype = match input.dtype {
         DTypeRule::Generic(g) => preferred(op.generics[g as usize].dtypes),
@@ -121,7 +131,11 @@ fn input(op: &OpDef, i: usize, sizes: &[usize; 4], attrs: &[Attr], random: &mut 
 
 /// float64 if it can be, else a dtype of the set.
 fn preferred(set: DTypeSet) -> DType {
-    [DType::F64, DType::F32, DType::C128, DType::I64].into_iter().chain(set.iter()).find(|d| set.contains(*d)).unwrap_or(DType::F64)
+    [DType::F64, DType::F32, DType::C128, DType::I64]
+        .into_iter()
+        .chain(set.iter())
+        .find(|d| set.contains(*d))
+        .unwrap_or(DType::F64)
 }
 
 /// A batch of two, then a size for each named dimension: by the name's place among all names.

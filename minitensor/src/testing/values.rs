@@ -58,6 +58,8 @@ pub fn close(a: &Tensor, b: &Tensor, tolerance: f64) -> Result<bool> {
     if a.shape() != b.shape() || a.dtype() != b.dtype() {
         return Ok(false);
     }
-    let near = |x: f64, y: f64| x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= tolerance * x.abs().max(y.abs()).max(1e-3);
+    let near = |x: f64, y: f64| {
+        x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= tolerance * x.abs().max(y.abs()).max(1e-3)
+    };
     Ok(numbers(a)?.into_iter().zip(numbers(b)?).all(|(x, y)| near(x, y)))
 }

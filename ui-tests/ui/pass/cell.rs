@@ -53,12 +53,12 @@ pub fn product<T: Num>(a: ArrayView2<T>, b: ArrayView2<'_, T>, bias: Option<&[T]
 
 /// Saved intermediate results, arithmetic on dimensions.
 #[custom_op(
-    shape = (x: [.., 2 * n]) -> (out: [.., n], [save] norm: [..]),
+    shape = (x: [.., n]) -> (out: [.., n / 2], [save] norm: [..]),
     backward = none,
     where eps >= 0.0, n > 0,
 )]
 pub fn halves<T: Float>(x: &[T], out: &mut [T], norm: &mut T, #[default = 1e-5] eps: f64) {
-    let n = out.len();
+    let n = x.len() / 2;
     *norm = rt_lit(eps);
     for i in 0..n {
         out[i] = x[i] + x[n + i];

@@ -57,7 +57,7 @@ pub fn where_<T: Element>(condition: T::Mask, x: T, y: T) -> T {
 }
 
 /// Neither, both, and literals.
-#[custom_op(name = "try::logic")]
+#[custom_op(name = "demo::logic")]
 pub fn logic<T: Float>(x: T, flag: bool, #[default = 3] n: usize) -> T {
     let c = 2.0;
     let mut acc = 0.0;

@@ -2,7 +2,7 @@ use minitensor::prelude::*;
 
 /// Doubles.
 #[custom_op]
-pub fn double(x: impl Float) -> impl Float {
+pub fn double(x: impl Float) -> f64 {
     x + x
 }
 

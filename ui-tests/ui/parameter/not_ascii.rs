@@ -2,8 +2,8 @@ use minitensor::prelude::*;
 
 /// A line.
 #[custom_op]
-pub fn line<T: Float>(x: T, α: f64) -> T {
-    α * x
+pub fn line<T: Float>(x: T, größe: f64) -> T {
+    größe * x
 }
 
 fn main() {}

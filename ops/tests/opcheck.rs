@@ -1,0 +1,92 @@
+//! Every registered op passes opcheck: those whose arguments follow from the definition by themselves, the others with
+//! the arguments of the table.
+
+use minitensor::attr::Attr;
+use minitensor::op::OpRef;
+use minitensor::testing::{Sample, opcheck, samples};
+use minitensor::{Tensor, registry};
+use minitensor_ops as _;
+
+fn t(values: &[f64], shape: &[usize]) -> Option<Tensor> {
+    Some(Tensor::from_vec(values.to_vec(), shape).expect("as many values as the shape says"))
+}
+
+fn ramp(shape: &[usize]) -> Option<Tensor> {
+    let n = shape.iter().product::<usize>();
+    t(&(0..n).map(|i| ((i * 7 + 3) % 11) as f64 * 0.31 - 1.2).collect::<Vec<_>>(), shape)
+}
+
+fn int(values: &[i64], shape: &[usize]) -> Option<Tensor> {
+    Some(Tensor::from_vec(values.to_vec(), shape).expect("as many values as the shape says"))
+}
+
+fn ints(v: &[i64]) -> Attr {
+    Attr::Ints(v.to_vec().into())
+}
+
+/// Arguments for ops of which only the body knows what it takes. Attributes that aren't named keep their defaults.
+fn given(name: &str) -> Vec<(Vec<Option<Tensor>>, Vec<(&'static str, Attr)>)> {
+    match name {
+        "reshape" => vec![(vec![ramp(&[2, 6])], vec![("shape", ints(&[3, -1]))])],
+        "permute_dims" => vec![(vec![ramp(&[2, 3, 4])], vec![("axes", ints(&[2, 0, 1]))])],
+        "moveaxis" => vec![(vec![ramp(&[2, 3, 4])], vec![("source", Attr::Int(0)), ("destination", Attr::Int(-1))])],
+        "expand" => vec![(vec![ramp(&[2, 1])], vec![("shape", ints(&[3, 2, 4]))])],
+        "squeeze" => vec![(vec![ramp(&[2, 1, 3])], vec![])],
+        "unslice" => vec![(
+            vec![ramp(&[2, 2])],
+            vec![("shape", ints(&[2, 5])), ("axis", Attr::Int(1)), ("start", Attr::Int(1)), ("step", Attr::Int(2))],
+        )],
+        "slice" => {
+            vec![(vec![ramp(&[4, 3])], vec![("start", Attr::Int(-1)), ("stop", Attr::None), ("step", Attr::Int(-2))])]
+        }
+        "matmul" => vec![
+            (vec![ramp(&[2, 3]), ramp(&[3, 4])], vec![]),
+            (vec![ramp(&[3]), ramp(&[3])], vec![]),
+            (vec![ramp(&[2, 1, 2, 3]), ramp(&[3, 3, 2])], vec![]),
+        ],
+        "cross_entropy" => vec![(vec![ramp(&[3, 4]), int(&[0, 3, 1], &[3])], vec![])],
+        "take" => vec![(vec![ramp(&[2, 4, 3]), int(&[3, -1, 0, 3], &[2, 2])], vec![("axis", Attr::Int(1))])],
+        "index" => vec![(vec![ramp(&[3, 4]), int(&[0, 2, -1], &[3]), int(&[1, 1, 3], &[3])], vec![])],
+        "index::wrap" => vec![(vec![int(&[0, -1], &[2])], vec![("size", Attr::Int(4)), ("axis", Attr::Int(0))])],
+        "concat" => vec![(vec![ramp(&[2, 3]), ramp(&[2, 2])], vec![("axis", Attr::Int(1))])],
+        "stack" => vec![(vec![ramp(&[2, 3]), ramp(&[2, 3])], vec![("axis", Attr::Int(-1))])],
+        "pad" | "crop" => vec![(vec![ramp(&[3, 4])], vec![("padding", ints(&[1, 0, 2, 1]))])],
+        "complex" => vec![(vec![ramp(&[2, 3]), ramp(&[2, 3])], vec![])],
+        "imag" | "real" => {
+            vec![(vec![Some(ramp(&[2, 3]).expect("a tensor").cast(minitensor::DType::C128).expect("complex"))], vec![])]
+        }
+        _ => vec![],
+    }
+}
+
+fn sample(op: &OpRef, inputs: Vec<Option<Tensor>>, named: Vec<(&'static str, Attr)>) -> Sample {
+    let value = |i: usize| {
+        let attr = &op.attrs[i];
+        named.iter().find(|(n, _)| *n == attr.name).map(|(_, v)| v.clone()).or_else(|| attr.default.clone())
+    };
+    Sample { inputs, attrs: (0..op.attrs.len()).map(|i| value(i).expect("a value or a default")).collect() }
+}
+
+#[test]
+fn every_registered_op_passes() {
+    registry::check().expect("no two ops of one name");
+    let mut failures = Vec::new();
+    let mut checked = 0;
+    for op in registry::list() {
+        let table: Vec<Sample> = given(&op.name).into_iter().map(|(i, a)| sample(&op, i, a)).collect();
+        let report = opcheck(&op, &table);
+        checked += 1;
+        if let Err(error) = report.into_result() {
+            failures.push(error.message().to_string());
+        }
+    }
+    assert!(failures.is_empty(), "{} of {checked} ops fail:\n{}", failures.len(), failures.join("\n"));
+    assert!(checked > 120, "the registry has {checked} ops");
+}
+
+#[test]
+fn samples_follow_from_a_definition() {
+    let op = registry::get("layer_norm").expect("a built-in");
+    let made = samples(&op);
+    assert!(made.iter().all(|s| s.inputs[1].as_ref().map(Tensor::ndim) == Some(1)) && !made.is_empty());
+}
