@@ -1,6 +1,5 @@
 """From an op's definition in Rust to a trained network: `cargo xtask demo`."""
 
-import inspect
 import sys
 import time
 from pathlib import Path
@@ -24,12 +23,10 @@ def heading(number: int, text: str) -> None:
     print(f"\n{number}. {text}\n")
 
 
-def show(expression: str, **names: object) -> None:
+def show(expression: str) -> None:
     """Prints an expression and its value, as a Python prompt does."""
-    value = eval(expression, {"mt": mt, "inspect": inspect, **names})
     print(f"   >>> {expression}")
-    text = value if isinstance(value, str) else repr(value)
-    print("\n".join(f"   {line}" for line in text.splitlines()), end="\n\n")
+    print("\n".join(f"   {line}" for line in repr(eval(expression)).splitlines()))
 
 
 def definition(op: str, file: Path) -> str:
@@ -54,7 +51,7 @@ def check_gradient() -> None:
 class Network:
     """Two hidden layers; every operation in it is a `#[custom_op]`."""
 
-    def __init__(self, rng: np.random.Generator, sizes: tuple[int, ...] = (64, 96, 48, 10)) -> None:
+    def __init__(self, rng: np.random.Generator, sizes: tuple[int, ...] = (64, 256, 128, 10)) -> None:
         self.layers = []
         for n_in, n_out in zip(sizes, sizes[1:]):
             weight = rng.normal(0, np.sqrt(2 / n_in), (n_in, n_out)).astype(np.float32)
@@ -134,9 +131,11 @@ def main() -> int:
     print(definition("swish", ROOT / "ops" / "src" / "activation.rs"))
 
     heading(2, "From Python it is a function like any other:")
-    show("inspect.signature(mt.ops.swish)")
     show("mt.ops.swish(mt.Tensor([-2.0, 0.0, 2.0]))")
-    show("mt.ops.describe('swish')")
+    print("   >>> mt.ops.describe('swish')")
+    known = mt.ops.describe("swish")
+    for key in ("signature", "aliases", "dtypes", "shape_rule", "differentiable", "location"):
+        print(f"   {key:<15} {known[key]}")
 
     heading(3, "Its gradient was derived from the definition. Is it right?")
     check_gradient()
@@ -169,12 +168,12 @@ def main() -> int:
 
 
 NEXT = """
-What to try next
+What to try next:
 
-   .venv/bin/python -i -c 'import minitensor as mt; x = mt.Tensor([1.0, 2.0], requires_grad=True)'
-                          then: mt.ops.gelu(x, approximate="tanh").sum().backward(); x.grad
-   docs/defining-ops.md   define an op of your own; `cargo xtask wheel` brings it to Python
-   cargo xtask test       everything that is checked
+   .venv/bin/python -c 'import minitensor as mt; help(mt.ops.gelu)'    any op explains itself
+   .venv/bin/python -c 'import minitensor as mt; print(dir(mt.ops))'   there are many
+   docs/defining-ops.md                                                define your own, then: cargo xtask wheel
+   cargo xtask test                                                    all that is checked
 """
 
 if __name__ == "__main__":

@@ -159,7 +159,7 @@ fn body(op: &Op) -> TokenStream {
 
 /// `&[0, 2]`
 fn positions(list: impl IntoIterator<Item = usize>) -> TokenStream {
-    let list = list.into_iter().map(|i| syn::Index::from(i));
+    let list = list.into_iter().map(syn::Index::from);
     quote!(&[#(#list),*])
 }
 

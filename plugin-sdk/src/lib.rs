@@ -14,7 +14,7 @@
 //!
 //! let x = Tensor::from_vec(vec![0.0, 1.0, -3.0], [3])?;
 //! assert_eq!(huber::call(&x)?.to_vec::<f64>()?, [0.0, 0.5, 2.5]);
-//! # Result::Ok(())
+//! # Ok::<(), Error>(())
 //! ```
 
 #![forbid(unsafe_code)]

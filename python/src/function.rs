@@ -5,16 +5,18 @@ use std::ffi::{CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use minitensor::op::{Arity, Outputs, Role, slots};
+use minitensor::op::{Arg, Arity, Outputs, Role, slots};
+use minitensor::testing::Sample;
 use minitensor::{Attr, AttrKind, Error, OpRef};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use crate::error::{Raised, Result, panicked};
 use crate::operand::{self, Operand, Operands, arguments};
+use crate::scalar::Number;
 use crate::tensor::PyTensor;
 use crate::{attr, describe, release};
 
@@ -39,8 +41,11 @@ enum Returns {
     Named(Py<PyAny>),
 }
 
-/// The positions of arguments: a borrowed object, or null where none was given.
-type Slots = SmallVec<[*mut ffi::PyObject; 8]>;
+/// The arguments by parameter: borrowed objects, null where none was given.
+type Slots = [*mut ffi::PyObject];
+
+/// Ops of more parameters than this bind them on the heap.
+const INLINE: usize = 16;
 
 impl Function {
     /// A function for an op.
@@ -90,32 +95,96 @@ impl Function {
         if !self.live.load(Ordering::Relaxed) {
             return Err(PyRuntimeError::new_err(format!("op '{}' was unregistered", self.op.name)).into());
         }
+        // SAFETY: as the caller promises.
+        unsafe { self.with_slots(py, args, n, keywords, |slots| self.run(py, slots)) }
+    }
+
+    /// The arguments of a call as an op check wants them.
+    ///
+    /// # Safety
+    /// As [`Function::call`].
+    pub unsafe fn sample(&self, py: Python<'_>, args: *const *mut ffi::PyObject, n: usize, keywords: *mut ffi::PyObject) -> Result<Sample> {
+        let bind = |slots: &Slots| {
+            let mut operands = self.operands(py, slots)?;
+            let args = arguments(&mut operands)?;
+            let tensor = |a: &Arg<'_>| match a {
+                Arg::None => Ok(None),
+                Arg::Tensor(t) => Ok(Some((*t).clone())),
+                Arg::Number(n) => Number::Real(*n).tensor(Number::Real(*n).dtype()).map(Some),
+            };
+            Ok(Sample { inputs: args.iter().map(tensor).collect::<Result<_>>()?, attrs: self.attrs(py, slots)?.into_vec() })
+        };
+        // SAFETY: as the caller promises.
+        unsafe { self.with_slots(py, args, n, keywords, bind) }
+    }
+
+    /// Sorts the arguments by parameter.
+    #[inline]
+    unsafe fn with_slots<R>(
+        &self,
+        py: Python<'_>,
+        args: *const *mut ffi::PyObject,
+        n: usize,
+        keywords: *mut ffi::PyObject,
+        then: impl FnOnce(&Slots) -> Result<R>,
+    ) -> Result<R> {
         let count = self.names.len();
-        let mut slots: Slots = smallvec![std::ptr::null_mut(); count];
+        let (mut inline, mut heap) = ([std::ptr::null_mut(); INLINE], Vec::new());
+        let slots: &mut Slots = if count <= INLINE {
+            &mut inline[..count]
+        } else {
+            heap.resize(count, std::ptr::null_mut());
+            &mut heap
+        };
         let mut gathered = None;
         if n <= count && !self.is_spread(py, args, n) {
             // SAFETY: `args` has `n` objects.
             (0..n).for_each(|i| slots[i] = unsafe { *args.add(i) });
         } else {
             // SAFETY: as above.
-            gathered = Some(unsafe { self.gather(py, args, n, &mut slots)? });
+            gathered = Some(unsafe { self.gather(py, args, n, slots)? });
         }
         if !keywords.is_null() {
             // SAFETY: as the caller promises.
-            unsafe { self.bind_keywords(py, args, n, keywords, &mut slots)? };
+            unsafe { self.bind_keywords(py, args, n, keywords, slots)? };
         }
-        let result = self.run(py, &slots);
+        let result = then(slots);
         drop(gathered);
         result
     }
 
+    #[inline]
     fn run<'py>(&self, py: Python<'py>, slots: &Slots) -> Result<Bound<'py, PyAny>> {
-        let inputs = self.op.inputs.len();
-        // SAFETY: every slot is null or an object that the caller holds until the call has ended.
-        let at = |i: usize| (!slots[i].is_null()).then(|| unsafe { Borrowed::from_ptr(py, slots[i]) });
+        let attrs = self.attrs(py, slots)?;
+        let mut few = [Arg::None; 4];
+        let outputs = match self.plain(py, slots, &mut few) {
+            Some(args) => release::call(py, &self.op, args, &attrs)?,
+            None => {
+                let mut operands = self.operands(py, slots)?;
+                release::call(py, &self.op, &arguments(&mut operands)?, &attrs)?
+            }
+        };
+        self.wrap(py, outputs, slots)
+    }
+
+    /// The inputs of a call, if they are a few tensors and nothing else.
+    #[inline]
+    fn plain<'b, 'a>(&self, py: Python<'_>, slots: &'a Slots, few: &'b mut [Arg<'a>; 4]) -> Option<&'b [Arg<'a>]> {
+        let count = self.op.inputs.len();
+        if count > few.len() {
+            return None;
+        }
+        for i in 0..count {
+            let object = at(py, slots, i)?;
+            few[i] = Arg::Tensor(object.cast_exact::<PyTensor>().ok()?.get().core().ok()?);
+        }
+        Some(&few[..count])
+    }
+
+    fn operands<'a>(&self, py: Python<'_>, slots: &'a Slots) -> Result<Operands<'a>> {
         let mut operands = Operands::new();
         for (i, input) in self.op.inputs.iter().enumerate() {
-            let given = at(i).filter(|o| input.arity != Arity::Optional || !o.is_none());
+            let given = at(py, slots, i).filter(|o| input.arity != Arity::Optional || !o.is_none());
             match (given, input.arity) {
                 (Some(list), Arity::Variadic) => operand::read_list(&self.op, &input.name, &list, &mut operands)?,
                 (Some(object), _) => match Operand::read(object)? {
@@ -126,27 +195,27 @@ impl Function {
                 (None, _) => return Err(self.op.missing(&input.name).into()),
             }
         }
-        let mut attrs: SmallVec<[Attr; 4]> = SmallVec::new();
+        Ok(operands)
+    }
+
+    #[inline]
+    fn attrs(&self, py: Python<'_>, slots: &Slots) -> Result<SmallVec<[Attr; 4]>> {
+        let mut attrs = SmallVec::new();
         for index in 0..self.op.attrs.len() {
-            attrs.push(match at(inputs + index) {
+            attrs.push(match at(py, slots, self.op.inputs.len() + index) {
                 Some(value) => attr::read(&self.op, index, &value)?,
                 None => self.op.default_attr(index)?,
             });
         }
-        let outputs = release::call(py, &self.op, &arguments(&mut operands)?, &attrs)?;
-        self.wrap(py, outputs, &at)
+        Ok(attrs)
     }
 
-    fn wrap<'a, 'py: 'a>(
-        &self,
-        py: Python<'py>,
-        outputs: Outputs,
-        at: &impl Fn(usize) -> Option<Borrowed<'a, 'py, PyAny>>,
-    ) -> Result<Bound<'py, PyAny>> {
+    #[inline]
+    fn wrap<'py>(&self, py: Python<'py>, outputs: Outputs, slots: &Slots) -> Result<Bound<'py, PyAny>> {
         match &self.returns {
             Returns::One => Ok(Bound::new(py, PyTensor::from(outputs.single()))?.into_any()),
             Returns::Nothing => Ok(py.None().into_bound(py)),
-            Returns::Changed(i) => Ok(at(*i).map_or_else(|| py.None().into_bound(py), |o| o.to_owned())),
+            Returns::Changed(i) => Ok(at(py, slots, *i).map_or_else(|| py.None().into_bound(py), |o| o.to_owned())),
             Returns::Tuple => Ok(tuple(py, outputs)?.into_any()),
             Returns::Named(class) => Ok(class.bind(py).call1(tuple(py, outputs)?)?),
         }
@@ -216,6 +285,13 @@ impl Function {
             Ok(_) => Error::type_(format!("op '{}': an argument is given twice", self.op.name)).into(),
         }
     }
+}
+
+/// The argument of a parameter.
+#[inline]
+fn at<'a, 'py>(py: Python<'py>, slots: &'a Slots, i: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
+    // SAFETY: every slot is null or an object that the caller of the function holds until the call has ended.
+    (!slots[i].is_null()).then(|| unsafe { Borrowed::from_ptr(py, slots[i]) })
 }
 
 fn tuple(py: Python<'_>, outputs: Outputs) -> Result<Bound<'_, PyTuple>> {

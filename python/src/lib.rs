@@ -25,6 +25,7 @@ mod operator;
 mod release;
 mod scalar;
 mod tensor;
+mod testing;
 
 use minitensor_ops as _;
 use pyo3::prelude::*;
@@ -48,5 +49,6 @@ fn install(m: &Bound<'_, PyModule>) -> error::Result<()> {
     dlpack::install(m)?;
     ops::install(m)?;
     method::install(m)?;
+    testing::install(m)?;
     Ok(())
 }

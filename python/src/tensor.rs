@@ -27,12 +27,18 @@ use crate::{device, dtype, scalar};
 /// tensor([[2., 4.],
 ///         [6., 8.]])
 #[pyclass(name = "Tensor", module = "minitensor", frozen, subclass, weakref)]
-pub struct PyTensor(OnceLock<Tensor>);
+pub struct PyTensor(Core);
+
+/// What a `Tensor` holds. A shell can be filled once; all others are born full, without the detour.
+enum Core {
+    Full(Tensor),
+    Shell(OnceLock<Tensor>),
+}
 
 impl From<Tensor> for PyTensor {
     #[inline]
     fn from(tensor: Tensor) -> PyTensor {
-        PyTensor(OnceLock::from(tensor))
+        PyTensor(Core::Full(tensor))
     }
 }
 
@@ -50,7 +56,10 @@ impl PyTensor {
     /// The core's tensor; an error for a shell from `Tensor.__new__(Tensor)` that nobody has filled.
     #[inline]
     pub fn core(&self) -> Result<&Tensor> {
-        self.0.get().ok_or_else(empty)
+        match &self.0 {
+            Core::Full(tensor) => Ok(tensor),
+            Core::Shell(shell) => shell.get().ok_or_else(empty),
+        }
     }
 
     /// Its only number would go on without its history.
@@ -100,7 +109,7 @@ impl PyTensor {
     #[new]
     #[pyo3(signature = (data=None, dtype=None, device=None, requires_grad=false), text_signature = "(data, dtype=None, device=None, requires_grad=False)")]
     fn new(data: Option<Given<'_>>, dtype: Option<&Bound<'_, PyAny>>, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
-        let Some(Given(data)) = data else { return Ok(PyTensor(OnceLock::new())) };
+        let Some(Given(data)) = data else { return Ok(PyTensor(Core::Shell(OnceLock::new()))) };
         let (dtype, device) = (dtype.map(dtype::parse).transpose()?, device::parse(device)?);
         let mut tensor = guarded("Tensor()", || data::tensor(&data, dtype, Copy::Always).map_err(Error::from))?;
         if device == Device::Meta {
@@ -121,8 +130,11 @@ impl PyTensor {
 
     #[setter(_tensor)]
     fn set_tensor(&self, core: &Bound<'_, PyTensor>) -> Result<()> {
-        let filled = self.0.set(core.get().core()?.clone());
-        Ok(filled.map_err(|_| PyRuntimeError::new_err("this Tensor holds one already; _tensor only fills an empty shell"))?)
+        let filled = match &self.0 {
+            Core::Shell(shell) => shell.set(core.get().core()?.clone()).is_ok(),
+            Core::Full(_) => false,
+        };
+        if filled { Ok(()) } else { Err(PyRuntimeError::new_err("this Tensor holds one already; _tensor only fills an empty shell").into()) }
     }
 
     /// The sizes of its dimensions.
@@ -341,9 +353,9 @@ impl PyTensor {
     }
 
     fn __repr__(&self) -> String {
-        match self.0.get() {
-            Some(core) => guarded("repr()", || Ok(core.to_string())).unwrap_or_else(|e| e.to_string()),
-            None => "tensor(<empty shell>)".into(),
+        match self.core() {
+            Ok(core) => guarded("repr()", || Ok(core.to_string())).unwrap_or_else(|e| e.to_string()),
+            Err(_) => "tensor(<empty shell>)".into(),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::Result;
 pub struct Stamp(DefaultHasher);
 
 /// What tools leave behind, which nothing is made of.
-const IGNORED: &[&str] = &["target", "__pycache__", ".venv", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
+const IGNORED: &[&str] = &["target", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
 
 impl Stamp {
     /// Adds the names and contents of a file or folder.
@@ -22,7 +22,8 @@ impl Stamp {
     fn add(&mut self, path: &Path) -> Result<()> {
         let unreadable = |e| format!("{} can't be read: {e}", path.display());
         let name = path.file_name().unwrap_or_default();
-        if IGNORED.iter().any(|ignored| name == *ignored) {
+        let compiled = path.extension().is_some_and(|e| e == "so" || e == "pyd");
+        if compiled || IGNORED.iter().any(|ignored| name == *ignored) {
             return Ok(());
         }
         name.hash(&mut self.0);

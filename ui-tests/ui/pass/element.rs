@@ -102,7 +102,20 @@ pub fn logistic<T: Float>(x: T) -> T {
     x.sigmoid()
 }
 
+/// An op may be defined wherever a function may be.
+fn an_op_in_a_function() -> minitensor::OpRef {
+    #![deny(warnings)]
+    /// Twice `x`, called as Python calls its keywords in Rust.
+    #[custom_op(name = "double")]
+    fn r#loop<T: Num>(x: T, #[default = 2] r#type: i64, #[default = "a"] mode: &str) -> T {
+        if mode == "a" { x * r#type } else { 2 * x }
+    }
+    assert_eq!(r#loop(2.0f32, 3, "a"), 6.0);
+    r#loop::op()
+}
+
 fn main() {
+    assert_eq!(an_op_in_a_function().attrs[0].name, "type");
     assert_eq!(clamp(3.0f32, 0.0, 1.0), 1.0);
     assert_eq!(where_(true, 1u8, 2), 1);
     assert_eq!(Approximate::Tanh.word(), "tanh");

@@ -4,9 +4,9 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Block, Expr, ExprBlock, Pat, Stmt};
 
-use super::{Lowering, branch_mistakes};
+use super::{Lowering, placeholder, without_parens};
 use crate::ast::Elem;
-use crate::body::Value;
+use crate::body::{Value, branch_mistakes};
 use crate::diag::messages;
 
 impl Lowering<'_> {
@@ -47,7 +47,7 @@ impl Lowering<'_> {
         if !mistakes.is_empty() {
             self.scopes.pop();
             self.errors.extend(mistakes);
-            *expr = super::placeholder();
+            *expr = placeholder();
             return Value::Data(None);
         }
         let (value, other) = (self.block(&mut branch.then_branch, want), self.value(otherwise, want));
@@ -75,8 +75,7 @@ impl Lowering<'_> {
         }
         self.scopes.pop();
         let (rt, span) = (self.rt, branch.if_token.span());
-        let (condition, yes, no) =
-            (super::without_parens(&branch.cond), closure(&branch.then_branch), closure_of(otherwise));
+        let (condition, yes, no) = (without_parens(&branch.cond), closure(&branch.then_branch), closure_of(otherwise));
         *expr = Expr::Verbatim(quote_spanned!(span=> #rt::select(#condition, #yes, #no)));
         match joined {
             Value::Data(variable) => Value::Data(variable),

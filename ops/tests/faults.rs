@@ -1,0 +1,350 @@
+//! Faults that real op libraries have had, each planted in an op. opcheck, dispatch or the registry must find it.
+
+use minitensor::attr::{Attr, AttrKind, FromAttr};
+use minitensor::op::{Arg, dispatch};
+use minitensor::prelude::*;
+use minitensor::testing::{Sample, opcheck};
+use minitensor::{BackwardCall, CustomOpBuilder, OpRef, registry};
+use minitensor_ops as ops;
+use ops::arithmetic::{add, divide, multiply};
+
+fn t(values: &[f64], shape: &[usize]) -> Tensor {
+    Tensor::from_vec(values.to_vec(), shape).expect("as many values as the shape says")
+}
+
+fn sample() -> Sample {
+    pair(1)
+}
+
+/// A sample of so many inputs of shape (2, 3).
+fn pair(inputs: usize) -> Sample {
+    let values = |k: usize| (0..6).map(|i| ((i * 5 + k * 3 + 1) % 7) as f64 * 0.4 - 1.1).collect::<Vec<_>>();
+    Sample { inputs: (0..inputs).map(|k| Some(t(&values(k), &[2, 3]))).collect(), attrs: vec![] }
+}
+
+fn build(builder: CustomOpBuilder) -> OpRef {
+    builder.build().expect("a complete op").definition()
+}
+
+/// The op fails that check, in words that contain `words`.
+#[track_caller]
+fn found(op: &OpRef, sample: Sample, check: &str, words: &str) {
+    let report = opcheck(op, &[sample]);
+    let hit = report.findings.iter().any(|f| f.check == check && f.message.contains(words));
+    assert!(hit, "expected '{check}' to say «{words}»: {report}");
+}
+
+fn numbers(x: &Tensor) -> Vec<f64> {
+    x.detach().to_vec::<f64>().expect("float64 values")
+}
+
+fn mapped(x: &Tensor, f: impl Fn(f64) -> f64) -> Result<Tensor> {
+    if x.expect_values().is_err() {
+        return Tensor::empty(x.shape().clone(), x.dtype(), x.device());
+    }
+    Tensor::from_vec(numbers(x).into_iter().map(f).collect(), x.shape().clone())
+}
+
+fn triple() -> CustomOpBuilder {
+    CustomOpBuilder::new("faulty", 1).forward(|x| mapped(x[0], |v| 3.0 * v))
+}
+
+#[test]
+fn fault_1_a_gradient_that_ignores_the_cotangent() {
+    let op = build(triple().backward(|call| {
+        let x = call.input(0)?;
+        Ok(vec![Some(Tensor::full(x.shape().clone(), 3.0.into(), x.dtype(), x.device())?)])
+    }));
+    found(&op, sample(), "gradient", "finite differences give");
+}
+
+#[test]
+fn fault_2_a_tensor_given_twice_keeps_both_terms() {
+    let op = build(CustomOpBuilder::new("faulty", 2).forward(|x| multiply::call(x[0], x[1])).backward(|call| {
+        let d = call.cotangent(0)?;
+        let (x, y) = (call.input(0)?, call.input(1)?);
+        // As a map from tensor ids would: the second entry replaces the first.
+        let same = x.data_ptr() == y.data_ptr();
+        let first = if same { Tensor::zeros(x.shape().clone(), x.dtype(), x.device())? } else { multiply::call(&d, &y)? };
+        Ok(vec![Some(first), Some(multiply::call(&d, &x)?)])
+    }));
+    found(&op, pair(2), "gradient of aliases", "one tensor for both 'x' and 'y'");
+    let report = opcheck(&multiply::op(), &[pair(2)]);
+    assert!(report.findings.is_empty(), "{report}");
+}
+
+#[test]
+fn fault_3_and_5_an_output_without_history_raises_instead_of_freezing() -> Result<()> {
+    let op = build(triple());
+    found(&op, sample(), "requires_grad", "outside of recorded ops");
+    let x = t(&[1.0], &[1]).with_requires_grad()?;
+    let y = dispatch(&op, &[Arg::Tensor(&x)], &[])?.single();
+    assert!(y.requires_grad());
+    let error = minitensor::autograd::backward(&[y], &[], Default::default()).unwrap_err();
+    assert!(error.message().contains("op 'faulty' has no gradient"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn fault_4_an_output_that_is_its_input_keeps_its_gradient() -> Result<()> {
+    let op = build(CustomOpBuilder::new("faulty", 1).forward(|x| Ok(x[0].clone())).backward(|call| {
+        Ok(vec![Some(multiply::call(&call.cotangent(0)?, &t(&[2.0], &[]))?)])
+    }));
+    let x = t(&[5.0], &[1]).with_requires_grad()?;
+    let y = dispatch(&op, &[Arg::Tensor(&x)], &[])?.single();
+    minitensor::autograd::backward(&[y], &[], Default::default())?;
+    assert_eq!(x.grad().map(|g| numbers(&g)), Some(vec![2.0]));
+    let changes = build(CustomOpBuilder::new("faulty", 1).forward(|x| {
+        if x[0].expect_values().is_ok() {
+            x[0].copy_from(&mapped(x[0], |v| v + 1.0)?);
+        }
+        Ok(x[0].clone())
+    }));
+    found(&changes, sample(), "purity", "the input 'x' is changed");
+    Ok(())
+}
+
+#[test]
+fn fault_6_a_gradient_that_is_absent_for_the_second_output() {
+    let forward = |call: &minitensor::op::Call<'_>| {
+        let x = call.tensor(0);
+        Ok(vec![mapped(x, |v| 2.0 * v)?, mapped(x, |v| v * v)?])
+    };
+    let op = build(CustomOpBuilder::new("faulty", 1).outputs(["a", "b"]).body(forward).backward(|call| {
+        Ok(vec![Some(multiply::call(&call.cotangent(0)?, &t(&[2.0], &[]))?)])
+    }));
+    found(&op, sample(), "gradient", "finite differences give");
+}
+
+#[test]
+fn fault_7_backward_on_another_thread_finds_the_graph() -> Result<()> {
+    let x = t(&[2.0], &[1]).with_requires_grad()?;
+    let y = multiply::call(&x, &x)?;
+    std::thread::scope(|s| s.spawn(|| minitensor::autograd::backward(&[y], &[], Default::default())).join())
+        .expect("no panic")?;
+    assert_eq!(x.grad().map(|g| numbers(&g)), Some(vec![4.0]));
+    // A graph kept by the thread that made it.
+    let here = std::thread::current().id();
+    let op = build(triple().backward(move |call| {
+        if std::thread::current().id() == here {
+            return Ok(vec![Some(multiply::call(&call.cotangent(0)?, &t(&[3.0], &[]))?)]);
+        }
+        Ok(vec![Some(Tensor::zeros(call.input(0)?.shape().clone(), call.dtype(0), Device::Cpu)?)])
+    }));
+    found(&op, sample(), "threads", "another gradient");
+    Ok(())
+}
+
+#[test]
+fn fault_8_results_that_are_kept() {
+    let kept = std::sync::Mutex::new(Vec::new());
+    let op = build(CustomOpBuilder::new("faulty", 1).forward(move |x| {
+        let y = add::call(x[0], x[0])?;
+        kept.lock().expect("one at a time").push(y.clone());
+        Ok(y)
+    }));
+    found(&op, sample(), "memory", "keep");
+}
+
+#[test]
+fn fault_9_a_saved_intermediate_taken_as_a_constant() {
+    let op = build(CustomOpBuilder::new("faulty", 1).forward(|x| multiply::call(x[0], x[0])).backward(|call| {
+        let twice = mapped(&call.input(0)?, |v| 2.0 * v)?;
+        Ok(vec![Some(multiply::call(&call.cotangent(0)?, &twice)?)])
+    }));
+    found(&op, sample(), "gradient", "second derivative");
+}
+
+#[test]
+fn fault_10_a_shape_that_is_wrong_only_when_inferred() {
+    let op = build(CustomOpBuilder::new("faulty", 1).forward(|x| {
+        let shape = if x[0].device() == Device::Meta { Shape::default() } else { x[0].shape().clone() };
+        Tensor::empty(shape, x[0].dtype(), x[0].device()).and_then(|y| {
+            if y.device() == Device::Cpu {
+                y.copy_from(x[0]);
+            }
+            Ok(y)
+        })
+    }));
+    found(&op, sample(), "inference", "is inferred as ()");
+}
+
+#[test]
+fn fault_11_a_dtype_that_is_wrong_only_when_inferred() {
+    let op = build(CustomOpBuilder::new("faulty", 1).forward(|x| {
+        let dtype = if x[0].device() == Device::Meta { DType::F32 } else { x[0].dtype() };
+        x[0].cast(dtype)
+    }));
+    found(&op, sample(), "inference", "float32");
+}
+
+#[test]
+fn fault_12_wrong_for_strided_input() {
+    let op = build(CustomOpBuilder::new("faulty", 1).forward(|x| {
+        if x[0].expect_values().is_err() {
+            return x[0].copied();
+        }
+        // Reads memory as if it were contiguous.
+        let first = x[0].data_ptr().cast::<f64>();
+        // SAFETY: the layouts that opcheck makes keep this many elements within the allocation, from the lowest address on.
+        let values = (0..x[0].numel()).map(|i| unsafe { *first.wrapping_add(i % 2) });
+        Tensor::from_vec(if x[0].is_contiguous() { numbers(x[0]) } else { values.collect() }, x[0].shape().clone())
+    }));
+    found(&op, sample(), "layout", "in memory");
+}
+
+/// The naive swish.
+#[custom_op(name = "faulty::naive_swish")]
+pub fn naive_swish<T: Float>(x: T) -> T {
+    x / (1.0 + (-x).exp())
+}
+
+/// A clamp that loses NaN.
+#[custom_op(name = "faulty::lossy_relu")]
+pub fn lossy_relu<T: Float>(x: T) -> T {
+    if x > 0.0 { x } else { 0.0 }
+}
+
+/// The mean, summed one by one.
+#[custom_op(name = "faulty::long_chain", shape = (x: [.., n]) -> [..], backward = none)]
+pub fn long_chain<T: Float>(x: &[T], out: &mut T) {
+    let mut sum = T::zero();
+    x.iter().for_each(|v| sum += *v);
+    *out = sum;
+}
+
+/// A step that reads what it has written.
+#[custom_op(name = "faulty::scale_rows", shape = (x: [.., n]) -> [.., n] where n > 1, backward = none)]
+pub fn scale_rows<T: Float>(x: &[T], #[default = 1e-5] eps: f64, out: &mut [T]) {
+    for (o, v) in out.iter_mut().zip(x) {
+        *o = *v * minitensor::kernels::lit::<T>(eps).sqrt();
+    }
+}
+
+#[test]
+fn fault_13_a_nan_gradient_where_the_value_is_finite() {
+    found(&naive_swish::op(), sample(), "gradient at extremes", "is NaN where the value is finite");
+    // A branch that isn't taken contributes nothing, and a root's derivative at 0 is no NaN.
+    for op in ["where", "sqrt", "swish"] {
+        let report = opcheck(&registry::get(op).expect("a built-in"), &[]);
+        assert!(report.findings.is_empty(), "{report}");
+    }
+}
+
+#[test]
+fn fault_14_a_nan_that_is_swallowed() {
+    found(&lossy_relu::op(), sample(), "special values", "swallowed");
+}
+
+#[test]
+fn fault_15_a_panic_is_an_error() {
+    let op = build(CustomOpBuilder::new("faulty", 1).forward(|x| mapped(x[0], |v| [1.0][(v > -9.0) as usize])));
+    found(&op, sample(), "purity", "panicked");
+}
+
+#[test]
+fn fault_16_overlapping_writes_are_refused() -> Result<()> {
+    let p = t(&[1.0, 2.0], &[2]);
+    let error = ops::optimizer::sgd_step::call(&p, &p, &p, 0.1, 0.9, false, 0.0).unwrap_err();
+    assert!(error.message().contains("'v' shares memory"), "{error}");
+    let v = t(&[0.0, 0.0], &[2]);
+    ops::optimizer::sgd_step::call(&p, &v, &p, 0.5, 0.0, false, 0.0)?;
+    assert_eq!(numbers(&p), [0.5, 1.0]);
+    assert!(add::call_(&p.expand_view(&[3, 2])?, &v).is_err());
+    Ok(())
+}
+
+#[test]
+fn fault_17_an_attribute_outside_its_domain() {
+    let mut sample = sample();
+    sample.attrs = vec![Attr::Float(1e-5)];
+    found(&scale_rows::op(), sample, "attributes", "is accepted and gives NaN");
+    let x = t(&[1.0, 2.0], &[2]);
+    assert!(ops::sorting::topk::call(&x, 3, -1).unwrap_err().message().contains("k <= n"));
+    assert!(ops::normalization::softmax::call(&x, 2).is_err());
+}
+
+#[test]
+fn fault_18_digits_lost_in_a_long_sum() {
+    let sample = Sample { inputs: vec![Some(t(&[0.1, 0.2, 0.3], &[3]))], attrs: vec![] };
+    found(&long_chain::op(), sample, "precision", "add up pairwise");
+}
+
+#[test]
+fn fault_19_results_that_change_from_run_to_run() {
+    let calls = std::sync::atomic::AtomicU64::new(0);
+    let op = build(CustomOpBuilder::new("faulty", 1).forward(move |x| {
+        let call = calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) as f64;
+        mapped(x[0], |v| v + 1e-9 * call)
+    }));
+    found(&op, sample(), "determinism", "a second call");
+}
+
+#[test]
+fn fault_20_a_saved_tensor_changed_in_place() {
+    // Keeps an alias of its input past the engine's sight.
+    let kept: std::sync::Arc<std::sync::Mutex<Option<Tensor>>> = Default::default();
+    let (writer, reader) = (kept.clone(), kept);
+    let forward = move |x: &[&Tensor]| {
+        if x[0].device() == Device::Cpu {
+            *writer.lock().expect("one at a time") = Some(x[0].detach());
+        }
+        mapped(x[0], |v| v * v)
+    };
+    let backward = move |call: &BackwardCall<'_>| {
+        let x = reader.lock().expect("one at a time").clone().expect("forward ran");
+        Ok(vec![Some(multiply::call(&call.cotangent(0)?, &multiply::call(&x, &t(&[2.0], &[]))?)?)])
+    };
+    let op = build(CustomOpBuilder::new("faulty", 1).forward(forward).backward(backward));
+    found(&op, sample(), "saved tensors", "silently another");
+}
+
+#[test]
+fn fault_21_a_gradient_of_the_outputs_shape_is_fitted_or_refused() -> Result<()> {
+    // Sums over what was broadcast, so that a formula need not.
+    let x = t(&[1.0, 2.0, 3.0], &[3]).with_requires_grad()?;
+    let y = multiply::call(&x, &t(&[1.0; 6], &[2, 3]))?;
+    minitensor::autograd::backward(&[ops::reduction::sum::call(&y, None, false, None)?], &[], Default::default())?;
+    assert_eq!(x.grad().map(|g| numbers(&g)), Some(vec![2.0; 3]));
+    let op = build(triple().backward(|call| Ok(vec![Some(Tensor::zeros([7], call.dtype(0), Device::Cpu)?)])));
+    found(&op, sample(), "requires_grad", "its backward is wrong");
+    Ok(())
+}
+
+#[test]
+fn fault_22_an_integer_that_passes_through_a_float() {
+    let body = |call: &minitensor::op::Call<'_>| {
+        let (x, k) = (call.tensor(0), i64::from_attr(&call.attrs()[0])? as f64);
+        add::call(x, &Tensor::from_const(minitensor::kernels::Const::Int(k as i128), x.dtype(), x.device())?).map(|y| vec![y])
+    };
+    let op = build(CustomOpBuilder::new("faulty", 1).attr("k", AttrKind::Int, Some(Attr::Int(1))).body(body));
+    let mut sample = sample();
+    sample.attrs = vec![Attr::Int(1)];
+    found(&op, sample, "attributes", "loses its last digit");
+}
+
+#[test]
+fn fault_23_registering_twice_fails_whole_and_again_works() -> Result<()> {
+    let make = || CustomOpBuilder::new("registered_twice", 1).forward(|x| x[0].copied()).build();
+    registry::register(make()?)?;
+    let before = registry::list().len();
+    let error = registry::register(make()?).unwrap_err();
+    assert!(error.message().contains("is registered already"), "{error}");
+    assert_eq!(registry::list().len(), before);
+    registry::unregister("registered_twice")?;
+    registry::register(make()?)?;
+    registry::unregister("registered_twice")?;
+    assert!(!registry::contains("registered_twice"));
+    Ok(())
+}
+
+#[test]
+fn fault_24_wrong_arguments_never_reach_the_kernel() {
+    let x = t(&[1.0], &[1]);
+    let op = registry::get("swish").expect("a built-in");
+    let error = dispatch(&op, &[Arg::Tensor(&x), Arg::Tensor(&x)], &[]).unwrap_err();
+    assert!(error.message().contains("op 'swish' takes 1 tensor (x), got 2"), "{error}");
+    let error = minitensor::op::slots(&registry::get("clamp").expect("a built-in"), 1, &["l0"]).unwrap_err();
+    assert!(error.message().contains("did you mean 'lo'"), "{error}");
+    let _ = divide::op();
+}

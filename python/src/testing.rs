@@ -1,0 +1,60 @@
+//! Checks of ops and gradients, for `mt.testing`.
+
+use minitensor::testing::{GradCheck, gradcheck, opcheck};
+use minitensor::{Error, Tensor, registry};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use crate::error::Result;
+use crate::ops;
+use crate::tensor::PyTensor;
+
+/// Puts an op to all checks: the name, how many samples were tried, and what was found, as pairs of check and message.
+#[pyfunction]
+fn _opcheck(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>, keywords: &Bound<'_, PyDict>) -> Result<(String, usize, Vec<(String, String)>)> {
+    let op = registry::get(name)?;
+    let mut samples = Vec::new();
+    if !args.is_empty() || !keywords.is_empty() {
+        let mut objects: Vec<Bound<'_, PyAny>> = args.iter().collect();
+        objects.extend(keywords.values());
+        let names = PyTuple::new(py, keywords.keys())?;
+        let pointers: Vec<_> = objects.iter().map(Bound::as_ptr).collect();
+        // SAFETY: the positional arguments, then one for each keyword, all held here.
+        samples.push(unsafe { ops::function(py, &op)?.sample(py, pointers.as_ptr(), args.len(), names.as_ptr())? });
+    }
+    let report = py.detach(|| opcheck(&op, &samples));
+    let findings = report.findings.into_iter().map(|f| (f.check.to_owned(), f.message)).collect();
+    Ok((report.op, report.samples, findings))
+}
+
+/// Compares gradients of a Python function with finite differences; raises what differs.
+#[pyfunction]
+fn _gradcheck(f: &Bound<'_, PyAny>, inputs: Vec<Bound<'_, PyTensor>>, step: f64, atol: f64, rtol: f64, second: bool) -> Result<()> {
+    let py = f.py();
+    let call = |inputs: &[Tensor]| -> minitensor::Result<Vec<Tensor>> {
+        let run = || -> Result<Vec<Tensor>> {
+            let arguments: Vec<_> = inputs.iter().map(|t| Bound::new(py, PyTensor::from(t.clone()))).collect::<PyResult<_>>()?;
+            let given = f.call1(PyTuple::new(py, arguments)?)?;
+            let items: Vec<Bound<'_, PyAny>> = match (given.cast::<PyTuple>(), given.cast::<PyList>()) {
+                (Ok(tuple), _) => tuple.iter().collect(),
+                (_, Ok(list)) => list.iter().collect(),
+                _ => vec![given],
+            };
+            let tensor = |item: &Bound<'_, PyAny>| {
+                let tensor = item.cast::<PyTensor>().map_err(|_| PyTypeError::new_err("gradcheck: the function must give Tensors"))?;
+                Ok(tensor.get().core()?.clone())
+            };
+            items.iter().map(tensor).collect()
+        };
+        run().map_err(Error::from)
+    };
+    let inputs: Vec<Tensor> = inputs.iter().map(|t| Ok(t.get().core()?.clone())).collect::<Result<_>>()?;
+    Ok(gradcheck(&call, &inputs, GradCheck { step, atol, rtol, second })?)
+}
+
+pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
+    m.add_function(wrap_pyfunction!(_opcheck, m)?)?;
+    m.add_function(wrap_pyfunction!(_gradcheck, m)?)?;
+    Ok(())
+}
