@@ -2,6 +2,7 @@
 
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib
@@ -53,7 +54,7 @@ class Network:
 
     def __init__(self, rng: np.random.Generator, sizes: tuple[int, ...] = (64, 256, 128, 10)) -> None:
         self.layers = []
-        for n_in, n_out in zip(sizes, sizes[1:]):
+        for n_in, n_out in pairwise(sizes):
             weight = rng.normal(0, np.sqrt(2 / n_in), (n_in, n_out)).astype(np.float32)
             arrays = weight, np.zeros(n_out, np.float32), np.ones(n_in, np.float32), np.zeros(n_in, np.float32)
             self.layers.append([mt.Tensor(a, requires_grad=True) for a in arrays])

@@ -65,7 +65,8 @@ fn fault_2_a_tensor_given_twice_keeps_both_terms() {
         let (x, y) = (call.input(0)?, call.input(1)?);
         // As a map from tensor ids would: the second entry replaces the first.
         let same = x.data_ptr() == y.data_ptr();
-        let first = if same { Tensor::zeros(x.shape().clone(), x.dtype(), x.device())? } else { multiply::call(&d, &y)? };
+        let first =
+            if same { Tensor::zeros(x.shape().clone(), x.dtype(), x.device())? } else { multiply::call(&d, &y)? };
         Ok(vec![Some(first), Some(multiply::call(&d, &x)?)])
     }));
     found(&op, pair(2), "gradient of aliases", "one tensor for both 'x' and 'y'");
@@ -87,9 +88,11 @@ fn fault_3_and_5_an_output_without_history_raises_instead_of_freezing() -> Resul
 
 #[test]
 fn fault_4_an_output_that_is_its_input_keeps_its_gradient() -> Result<()> {
-    let op = build(CustomOpBuilder::new("faulty", 1).forward(|x| Ok(x[0].clone())).backward(|call| {
-        Ok(vec![Some(multiply::call(&call.cotangent(0)?, &t(&[2.0], &[]))?)])
-    }));
+    let op = build(
+        CustomOpBuilder::new("faulty", 1)
+            .forward(|x| Ok(x[0].clone()))
+            .backward(|call| Ok(vec![Some(multiply::call(&call.cotangent(0)?, &t(&[2.0], &[]))?)])),
+    );
     let x = t(&[5.0], &[1]).with_requires_grad()?;
     let y = dispatch(&op, &[Arg::Tensor(&x)], &[])?.single();
     minitensor::autograd::backward(&[y], &[], Default::default())?;
@@ -110,9 +113,12 @@ fn fault_6_a_gradient_that_is_absent_for_the_second_output() {
         let x = call.tensor(0);
         Ok(vec![mapped(x, |v| 2.0 * v)?, mapped(x, |v| v * v)?])
     };
-    let op = build(CustomOpBuilder::new("faulty", 1).outputs(["a", "b"]).body(forward).backward(|call| {
-        Ok(vec![Some(multiply::call(&call.cotangent(0)?, &t(&[2.0], &[]))?)])
-    }));
+    let op = build(
+        CustomOpBuilder::new("faulty", 1)
+            .outputs(["a", "b"])
+            .body(forward)
+            .backward(|call| Ok(vec![Some(multiply::call(&call.cotangent(0)?, &t(&[2.0], &[]))?)])),
+    );
     found(&op, sample(), "gradient", "finite differences give");
 }
 
@@ -315,7 +321,8 @@ fn fault_21_a_gradient_of_the_outputs_shape_is_fitted_or_refused() -> Result<()>
 fn fault_22_an_integer_that_passes_through_a_float() {
     let body = |call: &minitensor::op::Call<'_>| {
         let (x, k) = (call.tensor(0), i64::from_attr(&call.attrs()[0])? as f64);
-        add::call(x, &Tensor::from_const(minitensor::kernels::Const::Int(k as i128), x.dtype(), x.device())?).map(|y| vec![y])
+        add::call(x, &Tensor::from_const(minitensor::kernels::Const::Int(k as i128), x.dtype(), x.device())?)
+            .map(|y| vec![y])
     };
     let op = build(CustomOpBuilder::new("faulty", 1).attr("k", AttrKind::Int, Some(Attr::Int(1))).body(body));
     let mut sample = sample();

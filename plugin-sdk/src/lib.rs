@@ -24,3 +24,20 @@ pub use minitensor::*;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/defining-ops.md")]
 mod defining_ops {}
+
+/// The tests of one crate's documentation are linked together, so that here every op of the page is in the registry.
+///
+/// ```
+/// use minitensor_ops as _;
+/// use minitensor_plugin_sdk::{registry, testing::opcheck};
+///
+/// let ops = registry::list();
+/// let documented: Vec<_> = ops.iter().filter(|op| op.location.file.ends_with("defining-ops.md")).collect();
+/// assert!(documented.len() > 20, "{} ops are documented", documented.len());
+/// for op in documented {
+///     opcheck(op, &[]).into_result()?;
+/// }
+/// # Ok::<(), minitensor_plugin_sdk::Error>(())
+/// ```
+#[cfg(doctest)]
+mod every_documented_op_passes_opcheck {}

@@ -140,14 +140,17 @@ impl Pass {
         self.finish()
     }
 
+    /// Hands everything over, once nothing can fail any more but the addition to what leaves have gathered before.
     fn finish(mut self) -> Result<Vec<Option<Tensor>>> {
+        let mut ready = Vec::with_capacity(self.leaves.len());
         for (meta, grad) in std::mem::take(&mut self.leaves) {
             let grad = run_hooks(meta.hooks(), grad)?;
             self.capture(|e| matches!(e, Edge::Leaf(m) if Arc::ptr_eq(m, &meta)), &grad);
             if self.targets.is_none() {
-                gather(&meta, grad, self.options.create_graph)?;
+                ready.push((gathered(&meta, grad, self.options.create_graph)?, meta));
             }
         }
+        ready.into_iter().for_each(|(grad, meta)| meta.set_grad(Some(grad)));
         if !self.options.retain_graph && !self.options.create_graph {
             self.done.iter().for_each(|node| node.release());
         }
@@ -231,16 +234,14 @@ fn first_cotangent(output: &Tensor, given: Option<&Tensor>) -> Result<Tensor> {
     }
 }
 
-/// Adds to what a leaf has gathered; what it keeps is its own memory.
-fn gather(meta: &Arc<GradMeta>, grad: Tensor, create_graph: bool) -> Result<()> {
-    let sum = match meta.take_grad() {
-        Some(before) => add(&before, &grad)?,
-        None if create_graph => names::CLONE.call(&[(&grad).into()], &[])?,
-        None if grad.is_contiguous() && Arc::strong_count(grad.storage()) == 1 => grad,
-        None => grad.copied()?,
-    };
-    meta.set_grad(Some(sum));
-    Ok(())
+/// What a leaf has gathered with one more gradient; it is memory of its own.
+fn gathered(meta: &GradMeta, grad: Tensor, create_graph: bool) -> Result<Tensor> {
+    match meta.grad() {
+        Some(before) => add(&before, &grad),
+        None if create_graph => names::CLONE.call(&[(&grad).into()], &[]),
+        None if grad.is_contiguous() && Arc::strong_count(grad.storage()) == 1 => Ok(grad),
+        None => grad.copied(),
+    }
 }
 
 /// One gradient for each flat input of a node, as that input wants it.

@@ -54,8 +54,8 @@ impl GradMeta {
         self.requires_grad.load(Ordering::Acquire)
     }
 
-    pub(crate) fn take_grad(&self) -> Option<Tensor> {
-        self.state().grad.take()
+    pub(crate) fn grad(&self) -> Option<Tensor> {
+        self.state().grad.clone()
     }
 
     pub(crate) fn set_grad(&self, grad: Option<Tensor>) {
@@ -107,7 +107,7 @@ impl Tensor {
 
     /// The gradient that has gathered in a leaf.
     pub fn grad(&self) -> Option<Tensor> {
-        self.grad_meta()?.state().grad.clone()
+        self.grad_meta()?.grad()
     }
 
     /// Replaces the gathered gradient.
