@@ -263,7 +263,6 @@ fn set(tensor: &Tensor, index: &Bound<'_, PyAny>, value: &Tensor) -> Result<()> 
     let recorded = minitensor::autograd::is_grad_enabled() && (tensor.requires_grad() || value.requires_grad());
     let (view, advanced) = apply(tensor, parts(tensor, index)?, &Views)?;
     if !recorded && advanced.is_empty() {
-        op!("copy_").get()?;
         return Ok(copy_into(&view, &fitted(value, &view)?)?);
     }
     // Element by element: the value of `source[place]` goes where the mask is set.
@@ -280,7 +279,9 @@ fn set(tensor: &Tensor, index: &Bound<'_, PyAny>, value: &Tensor) -> Result<()> 
     let mask = Tensor::from_vec(mask, tensor.shape().clone())?;
     let place = Tensor::from_vec(place, tensor.shape().clone())?;
     let spread = op!("take").call(&[(&flat).into(), (&place).into(), 0i64.into()], &[])?;
-    let whole = op!("where").call(&[(&mask).into(), (&spread).into(), tensor.into()], &[])?;
+    // The gradient of `where` looks at its inputs again, which must not have changed by then.
+    let before = op!("clone").call(&[tensor.into()], &[])?;
+    let whole = op!("where").call(&[(&mask).into(), (&spread).into(), (&before).into()], &[])?;
     Ok(copy_into(tensor, &whole)?)
 }
 

@@ -42,13 +42,13 @@ impl From<Tensor> for PyTensor {
     }
 }
 
-/// An argument that was given, if only as `None`.
-pub struct Given<'py>(Bound<'py, PyAny>);
+/// An argument that may be missing; `None` isn't.
+pub struct Given<'py>(Option<Bound<'py, PyAny>>);
 
 impl<'py> FromPyObject<'_, 'py> for Given<'py> {
     type Error = PyErr;
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Given(object.to_owned()))
+        Ok(Given(Some(object.to_owned())))
     }
 }
 
@@ -107,9 +107,9 @@ fn target(given: &Bound<'_, PyAny>) -> Result<(Option<DType>, Option<Device>)> {
 #[pymethods]
 impl PyTensor {
     #[new]
-    #[pyo3(signature = (data=None, dtype=None, device=None, requires_grad=false), text_signature = "(data, dtype=None, device=None, requires_grad=False)")]
-    fn new(data: Option<Given<'_>>, dtype: Option<&Bound<'_, PyAny>>, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
-        let Some(Given(data)) = data else { return Ok(PyTensor(Core::Shell(OnceLock::new()))) };
+    #[pyo3(signature = (data=Given(None), dtype=None, device=None, requires_grad=false), text_signature = "(data, dtype=None, device=None, requires_grad=False)")]
+    fn new(data: Given<'_>, dtype: Option<&Bound<'_, PyAny>>, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
+        let Given(Some(data)) = data else { return Ok(PyTensor(Core::Shell(OnceLock::new()))) };
         let (dtype, device) = (dtype.map(dtype::parse).transpose()?, device::parse(device)?);
         let mut tensor = guarded("Tensor()", || data::tensor(&data, dtype, Copy::Always).map_err(Error::from))?;
         if device == Device::Meta {

@@ -78,7 +78,7 @@ newaxis = None
 
 def tensor(
     data: object,
-    dtype: object = None,
+    dtype: _typing.Any = None,
     device: str | None = None,
     requires_grad: _typing.Literal[True, False] = False,
 ) -> Tensor:

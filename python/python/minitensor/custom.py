@@ -32,9 +32,7 @@ def _kind_of_annotation(annotation: Any) -> str | None:
     annotation = _without_none(annotation)
     if annotation in _SCALARS:
         return _SCALARS[annotation]
-    if typing.get_origin(annotation) in (list, tuple, *(t for t in map(typing.get_origin, _SEQUENCES) if t)) or (
-        typing.get_origin(annotation) in (Sequence, Iterable)
-    ):
+    if typing.get_origin(annotation) in _SEQUENCES:
         element = typing.get_args(annotation)[:1]
         if element in ((int,), (float,)):
             return f"list[{element[0].__name__}]"
@@ -78,11 +76,11 @@ class _Schema:
             raise TypeError(f"op '{op}': the default of '{name}' is neither None nor a number, word or list of numbers")
         if self.attrs or parameter.kind is parameter.KEYWORD_ONLY:
             raise TypeError(
-                f"op '{op}': the tensor '{name}' comes after an attribute; put tensors first, or annotate '{name}' with "
-                "float, int, bool, str or list[int] if it is an attribute"
+                f"op '{op}': the tensor '{name}' comes after an attribute; put tensors first, or annotate '{name}' "
+                "with float, int, bool, str or list[int] if it is an attribute"
             )
-        how = "variadic" if parameter.kind is parameter.VAR_POSITIONAL else "one" if default is _REQUIRED else "optional"
-        self.inputs.append((name, how))
+        how = "one" if default is _REQUIRED else "optional"
+        self.inputs.append((name, "variadic" if parameter.kind is parameter.VAR_POSITIONAL else how))
 
     @staticmethod
     def _returned(annotation: Any) -> list[str]:
@@ -103,7 +101,8 @@ def _build(
     doc: str,
 ) -> BuiltOp:
     if isinstance(backward, str) and backward != "none":
-        raise ValueError(f"op '{name}': backward is a function, None (it follows from the parts), or 'none', got '{backward}'")
+        expected = "a function, None (it follows from the parts), or 'none'"
+        raise ValueError(f"op '{name}': backward is {expected}, got '{backward}'")
     code = getattr(forward, "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if code else ("<python>", 0)
     return _minitensor._build_op(name, forward, inputs, attrs, outputs, backward, validate, doc, file, line)
@@ -131,8 +130,8 @@ def custom_op(
     """Registers a function of Tensors as an op, and gives `mt.ops.<name>`.
 
     Parameters annotated `float`, `int`, `bool`, `str`, `list[int]`, `list[float]` or `mt.DType`, or with a default of
-    such a type, are attributes; the others are tensors, optional ones if their default is `None`, any number of them for
-    `*xs`. Several outputs are annotated `-> tuple[Tensor, Tensor]`, or named by `outputs`.
+    such a type, are attributes; the others are tensors, optional ones if their default is `None`, any number of them
+    for `*xs`. Several outputs are annotated `-> tuple[Tensor, Tensor]`, or named by `outputs`.
 
     The gradient follows from the ops that the function is made of, unless `backward` is given: a function
     `backward(ctx, *grads)` of the outputs' gradients that returns one gradient for each tensor input, `None` where none
@@ -238,9 +237,8 @@ class CustomOpBuilder:
         """The op, not yet registered."""
         if self._forward is None:
             raise ValueError(f"op '{self._name}' has no forward; give it one with .forward(…)")
-        return _build(
-            self._name, self._forward, self._inputs, self._attrs, self._outputs, self._backward, self._validate, self._doc
-        )
+        schema = (self._inputs, self._attrs, self._outputs)
+        return _build(self._name, self._forward, *schema, self._backward, self._validate, self._doc)
 
     def register(self) -> Callable[..., Tensor]:
         """Registers the op, and gives `mt.ops.<name>`."""

@@ -40,7 +40,7 @@ class Optimizer:
             if not isinstance(p, Tensor):
                 raise TypeError(f"params[{i}] must be a Tensor, got {type(p).__name__}")
             if not p.is_leaf or not p.requires_grad:
-                raise ValueError(f"params[{i}] must be a leaf that requires a gradient; make it with requires_grad=True")
+                raise ValueError(f"params[{i}] must be a leaf that requires a gradient (requires_grad=True)")
         if len({id(p) for p in self.params}) != len(self.params):
             raise ValueError("a parameter is listed twice")
         self.lr = _at_least_0("lr", lr)

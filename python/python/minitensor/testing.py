@@ -80,6 +80,8 @@ def gradcheck(
     """
     tensors = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     if not any(t.dtype == float64 for t in tensors):
-        raise ValueError("gradcheck needs a float64 input: differences of float32 say nothing; convert with astype('float64')")
+        raise ValueError(
+            "gradcheck needs a float64 input, as differences of float32 say nothing: use astype('float64')"
+        )
     _gradcheck(f, tensors, step, atol, rtol, second)
     return True

@@ -1,0 +1,215 @@
+"""Gradients, as seen from Python."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import minitensor as mt
+
+
+def leaf(*values):
+    return mt.Tensor(list(values), dtype="float64", requires_grad=True)
+
+
+def test_backward_gathers_in_leaves():
+    x = leaf(1.0, 2.0)
+    (x * x).sum().backward()
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [5.0, 7.0]
+    x.zero_grad()
+    assert x.grad is None
+
+
+def test_one_tensor_given_twice_gets_both_gradients():
+    x = leaf(2.0)
+    mt.ops.power(x, x).backward()
+    assert x.grad.item() == pytest.approx(4 * (np.log(2) + 1))
+
+
+def test_a_cotangent_is_needed_and_checked():
+    y = leaf(1.0, 2.0) * 2
+    with pytest.raises(RuntimeError, match="pass gradient="):
+        y.backward()
+    with pytest.raises(ValueError, match="they must be equal"):
+        y.backward(mt.ones(3))
+    with pytest.raises(TypeError, match="gradient must be a Tensor"):
+        y.backward([1.0, 1.0])
+    y.backward(mt.ones(2))
+
+
+def test_backward_without_a_graph_raises():
+    with pytest.raises(RuntimeError, match="requires_grad=True"):
+        mt.Tensor([1.0]).backward()
+    with pytest.raises(RuntimeError, match="only floating"):
+        mt.Tensor([1], requires_grad=True)
+
+
+def test_a_released_graph_says_so_and_can_be_kept():
+    x = leaf(3.0)
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.tolist() == [12.0]
+    with pytest.raises(RuntimeError, match="retain_graph=True"):
+        y.backward()
+    assert x.grad.tolist() == [12.0]
+
+
+def test_gradients_of_gradients():
+    x = leaf(2.0)
+    (first,) = mt.grad((x * x * x).sum(), x, create_graph=True)
+    (second,) = mt.grad(first.sum(), x, create_graph=True)
+    (third,) = mt.grad(second.sum(), x)
+    assert (first.item(), second.item(), third.item()) == (12.0, 12.0, 6.0)
+    assert x.grad is None
+
+
+def test_grad_takes_lists_and_refuses_what_took_no_part():
+    x, y = leaf(2.0), leaf(3.0)
+    assert [g.item() for g in mt.grad([x * y, x + y], [x, y], [mt.ones(1), None][:1] + [mt.ones(1)])] == [4.0, 3.0]
+    with pytest.raises(RuntimeError, match="input 1 took no part"):
+        mt.grad(x * 2, [x, y])
+    assert mt.grad(x * 2, [x, y], allow_unused=True)[1] is None
+    with pytest.raises(RuntimeError, match="doesn't require a gradient"):
+        mt.grad(x * 2, mt.zeros(1))
+
+
+def test_nothing_is_recorded_under_no_grad():
+    x = leaf(1.0)
+    with mt.no_grad():
+        assert not mt.is_grad_enabled()
+        y = x * 2
+        with mt.enable_grad():
+            assert (x * 2).requires_grad
+    assert mt.is_grad_enabled()
+    assert not y.requires_grad
+
+    @mt.no_grad()
+    def f(t):
+        return t * 2
+
+    assert not f(x).requires_grad
+    with pytest.raises(KeyError), mt.no_grad():
+        raise KeyError
+    assert mt.is_grad_enabled()
+
+
+def test_modes_are_of_one_thread():
+    seen = []
+    with mt.no_grad():
+        thread = threading.Thread(target=lambda: seen.append(mt.is_grad_enabled()))
+        thread.start()
+        thread.join()
+    assert seen == [True]
+
+
+def test_detach_cuts_and_retain_grad_keeps():
+    x = leaf(2.0)
+    y = x * x
+    y.retain_grad()
+    (y * y.detach()).sum().backward()
+    assert x.grad.item() == 16.0
+    assert y.grad.item() == 4.0
+    assert y.grad_fn == "multiply"
+    assert x.is_leaf and not y.is_leaf
+
+
+def test_hooks_see_and_replace_gradients():
+    x = leaf(1.0, 2.0)
+    seen = []
+    with x.register_hook(lambda g: seen.append(g.tolist())):
+        (x * 2).sum().backward()
+    handle = x.register_hook(lambda g: g * 10)
+    x.grad = None
+    (x * 2).sum().backward()
+    assert (seen, x.grad.tolist()) == ([[2.0, 2.0]], [20.0, 20.0])
+    handle.remove()
+    x.grad = None
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_an_exception_in_a_hook_comes_out_as_it_was():
+    class Own(Exception):
+        pass
+
+    def hook(grad):
+        raise Own("from the hook")
+
+    x = leaf(1.0)
+    y = x * 2
+    y.register_hook(hook)
+    with pytest.raises(Own, match="from the hook") as caught:
+        y.backward()
+    assert caught.traceback[-1].name == "hook"
+    assert x.grad is None
+
+
+def test_grad_can_be_set_and_deleted():
+    x = leaf(1.0)
+    x.grad = mt.ones(1, dtype="float64")
+    assert x.grad.tolist() == [1.0]
+    del x.grad
+    assert x.grad is None
+    with pytest.raises(ValueError, match="shape and dtype"):
+        x.grad = mt.ones(2)
+    with pytest.raises(TypeError, match="grad must be a Tensor"):
+        x.grad = 1.0
+
+
+def test_a_stale_saved_tensor_raises():
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    z = y * y
+    y += 1
+    with pytest.raises(RuntimeError, match="changed in place"):
+        z.sum().backward()
+
+
+def test_requires_grad_is_asked_for_and_given_up():
+    x = mt.zeros(1)
+    assert x.requires_grad_().requires_grad
+    x.requires_grad = False
+    assert not x.requires_grad
+    with pytest.raises(RuntimeError, match="only a leaf"):
+        (leaf(1.0) * 2).requires_grad = False
+
+
+def test_backward_runs_on_any_thread():
+    x = leaf(3.0)
+    y = (x * x).sum()
+    thread = threading.Thread(target=y.backward)
+    thread.start()
+    thread.join()
+    assert x.grad.tolist() == [6.0]
+
+
+def test_a_long_chain_does_not_overflow():
+    x = leaf(1.0)
+    y = x
+    for _ in range(100_000):
+        y = y + 1
+    y.backward()
+    assert x.grad.tolist() == [1.0]
+
+
+def test_dropped_results_leave_no_memory():
+    x = mt.zeros(100, requires_grad=True)
+    before = mt.memory_stats()["allocated"]
+    for _ in range(20_000):
+        mt.ops.swish(x) * 2
+    assert mt.memory_stats()["allocated"] == before
+
+
+def test_a_gradient_that_cannot_be_had_raises_and_names_the_op():
+    x = leaf(1.0, 3.0)
+    with pytest.raises(RuntimeError, match="argmax|requires_grad"):
+        mt.ops.argmax(x).backward()
+
+
+@pytest.mark.parametrize(
+    "name", ["swish", "gelu", "sigmoid", "tanh", "softplus", "exp", "sin", "log_softmax", "softmax"]
+)
+def test_gradients_agree_with_differences(name):
+    assert mt.testing.gradcheck(getattr(mt.ops, name), leaf(-1.5, 0.3, 2.0))

@@ -1,0 +1,109 @@
+"""Functions that make tensors, against NumPy's."""
+
+import numpy as np
+import pytest
+
+import minitensor as mt
+
+
+@pytest.mark.parametrize("args", [(5,), (2, 9), (2, 9, 3), (9, 2, -2), (0.0, 1.0, 0.25), (5, 2), (1, 2, 0.1)])
+def test_arange_is_numpys(args):
+    ours, theirs = mt.arange(*args), np.arange(*args)
+    assert np.allclose(ours.numpy(), theirs)
+    assert ours.dtype == ("int64" if theirs.dtype == np.int64 else "float32")
+
+
+def test_linspace_ends_exactly():
+    assert np.allclose(mt.linspace(0, 1, 7).numpy(), np.linspace(0, 1, 7))
+    assert mt.linspace(0, 1, 7, dtype="float64")[-1].item() == 1.0
+    assert np.allclose(mt.linspace(0, 1, 4, endpoint=False).numpy(), [0, 0.25, 0.5, 0.75])
+    assert mt.linspace(3, 4, 1).tolist() == [3.0]
+
+
+def test_eye_puts_ones_on_a_diagonal():
+    for k in (-2, 0, 1, 5):
+        assert np.array_equal(mt.eye(3, 4, k=k).numpy(), np.eye(3, 4, k=k, dtype="float32"))
+
+
+def test_shapes_are_given_as_tuples_or_numbers():
+    assert mt.zeros(2, 3).shape == mt.zeros((2, 3)).shape == (2, 3)
+    assert mt.ones(()).shape == ()
+    assert mt.zeros(4).shape == (4,)
+    with pytest.raises(TypeError, match="a shape"):
+        mt.zeros("ab")
+    with pytest.raises(ValueError, match="at least 0"):
+        mt.zeros(-1)
+
+
+def test_full_takes_the_dtype_of_its_value():
+    assert mt.full((2,), 3).dtype == mt.int64
+    assert mt.full((2,), 1.5).tolist() == [1.5, 1.5]
+    assert mt.full((2,), 1j).tolist() == [1j, 1j]
+    assert mt.full_like(mt.zeros(2), 7).tolist() == [7.0, 7.0]
+    with pytest.raises(ValueError, match="doesn't fit"):
+        mt.full((2,), 300, dtype="int8")
+
+
+def test_like_functions_keep_shape_and_dtype():
+    x = mt.zeros((2, 3), dtype="float64")
+    for f in (mt.zeros_like, mt.ones_like, mt.empty_like, mt.rand_like, mt.randn_like):
+        assert (f(x).shape, f(x).dtype) == ((2, 3), mt.float64)
+
+
+def test_a_seed_makes_random_numbers_repeat():
+    mt.manual_seed(7)
+    first = [mt.rand(5).tolist(), mt.randn(5).tolist(), mt.randint(0, 100, (5,)).tolist()]
+    mt.manual_seed(7)
+    assert [mt.rand(5).tolist(), mt.randn(5).tolist(), mt.randint(0, 100, (5,)).tolist()] == first
+    assert mt.rand(5).tolist() != first[0]
+
+
+def test_random_numbers_have_their_distribution():
+    mt.manual_seed(0)
+    u, n, k = mt.rand(20000).numpy(), mt.randn(20000).numpy(), mt.randint(-3, 4, (20000,)).numpy()
+    assert u.min() >= 0 and u.max() < 1 and abs(u.mean() - 0.5) < 0.01
+    assert abs(n.mean()) < 0.03 and abs(n.std() - 1) < 0.03
+    assert set(k.tolist()) == set(range(-3, 4))
+    with pytest.raises(ValueError, match="less than high"):
+        mt.randint(3, 3, (1,))
+
+
+def test_sizes_beyond_memory_raise():
+    with pytest.raises(MemoryError):
+        mt.zeros(2**62)
+    with pytest.raises(MemoryError):
+        mt.empty((2**40, 2**40))
+    with pytest.raises(MemoryError):
+        mt.zeros(8).expand(2**60, 8).contiguous()
+
+
+def test_asarray_obeys_copy():
+    a = np.zeros(2)
+    assert mt.asarray(a, copy=True).data_ptr() != a.ctypes.data
+    assert mt.asarray(a, copy=False).data_ptr() == a.ctypes.data
+    with pytest.raises(ValueError, match="copy=False"):
+        mt.asarray([1], copy=False)
+    with pytest.raises(ValueError, match="copy=False"):
+        mt.asarray(a, dtype="float32", copy=False)
+    t = mt.zeros(2)
+    assert mt.asarray(t) is t
+    with pytest.raises(TypeError, match="from_numpy takes"):
+        mt.from_numpy([1])
+
+
+def test_memory_held_is_told():
+    before = mt.memory_stats()["allocated"]
+    t = mt.zeros(1000)
+    assert mt.memory_stats()["allocated"] - before >= 4000
+    del t
+    assert mt.memory_stats()["allocated"] == before
+    mt.empty_cache()
+
+
+def test_threads_can_be_set():
+    before = mt.get_num_threads()
+    mt.set_num_threads(1)
+    assert mt.get_num_threads() == 1
+    mt.set_num_threads(before)
+    with pytest.raises(ValueError, match="at least 1"):
+        mt.set_num_threads(0)

@@ -1,0 +1,118 @@
+"""The package as a whole: stubs, the command line, long calls, panics."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import minitensor as mt
+from minitensor import _stubs
+
+PACKAGE = Path(mt.__file__).parent
+
+
+def test_the_committed_stubs_are_those_of_the_registry():
+    for name, text in _stubs.FILES.items():
+        assert (PACKAGE / name).read_text() == text(), f"{name} is old: run python -m minitensor stubs"
+
+
+def test_the_package_is_typed():
+    assert (PACKAGE / "py.typed").exists()
+    declared = (PACKAGE / "_minitensor.pyi").read_text()
+    for name in [n for n in dir(mt._minitensor) if not n.startswith("__") and n not in ("_DTYPES", "_rebuild")]:
+        assert f"def {name}(" in declared or f"class {name}" in declared or f"{name}: DType" in declared, name
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in mt.__all__:
+        assert getattr(mt, name, mt) is not mt, name
+    for name in mt.__all__:
+        value = getattr(mt, name)
+        if callable(value):
+            assert value.__doc__, name
+
+
+def test_the_command_line_tells_what_is_installed():
+    out = subprocess.run([sys.executable, "-m", "minitensor"], capture_output=True, text=True, check=True).stdout
+    assert f"minitensor {mt.__version__}" in out
+    assert f"ops        {len(mt.list_custom_ops_py())}" in out
+    wrong = subprocess.run(
+        [sys.executable, "-m", "minitensor", "nonsense"], capture_output=True, text=True, check=False
+    )
+    assert wrong.returncode == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+@pytest.mark.parametrize("call", ["mt.ops.softmax(x)", "[mt.ops.sin(x) for _ in range(1000)]"])
+def test_ctrl_c_stops_a_long_call(call):
+    code = f"""
+import time, minitensor as mt
+mt.set_num_threads(1)
+x = mt.zeros((2000, 20000))
+print("ready", flush=True)
+try:
+    while True:
+        {call}
+except KeyboardInterrupt:
+    print("stopped", mt.ops.exp(mt.zeros(1)).item())
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.3)
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert out == "stopped 1.0\n"
+    assert time.monotonic() - begun < 5
+
+
+def test_other_threads_run_during_a_long_call():
+    x = mt.zeros((2000, 5000))
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    begun = time.monotonic()
+    for _ in range(3):
+        mt.ops.sin(x)
+    ended = time.monotonic()
+    done.set()
+    thread.join()
+    inside = [t for t in ticks if begun < t < ended]
+    assert len(inside) > (ended - begun) / 0.05
+
+
+def test_the_example_in_the_docs_of_opcheck_finds_nothing():
+    report = mt.testing.opcheck(mt.ops.add)
+    assert (report.op, report.findings) == ("add", [])
+    assert report.samples > 0
+    assert "0 findings" in str(report)
+    with pytest.raises(TypeError, match="opcheck takes an op"):
+        mt.testing.opcheck(len)
+
+
+@pytest.mark.usefixtures("registered")
+def test_opcheck_finds_a_planted_fault():
+    @mt.custom_op(name="faulty", backward=lambda ctx, g: g * 3)
+    def faulty(x):
+        return x * 2
+
+    with pytest.raises(RuntimeError, match="gradient"):
+        mt.testing.opcheck(faulty, mt.Tensor([1.0, 2.0], dtype="float64"))
+
+
+def test_gradcheck_finds_a_wrong_gradient_and_refuses_float32():
+    with pytest.raises(ValueError, match="float64"):
+        mt.testing.gradcheck(mt.ops.exp, mt.zeros(1))
+    with pytest.raises(RuntimeError, match="gradient"):
+        mt.testing.gradcheck(lambda x: x * x.detach(), mt.Tensor([1.0, 2.0], dtype="float64"))
