@@ -37,7 +37,7 @@ impl Saved {
         Ok(match self.output {
             Some(index) => {
                 let meta = GradMeta::computed_by(node.clone(), index, version);
-                self.tensor.clone().with_grad_meta(Some(meta))
+                self.tensor.detach().with_grad_meta(meta)
             }
             None => self.tensor.clone(),
         })

@@ -49,7 +49,7 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<Option<Recordin
         }
         let copy = t.filter(|_| mutated).map(Tensor::copied).transpose()?;
         before.push(copy.map(|c| match &edges[i] {
-            Some(Edge::Node(node, index)) => c.with_grad_meta(Some(GradMeta::computed_by(node.clone(), *index, 0))),
+            Some(Edge::Node(node, index)) => c.with_grad_meta(GradMeta::computed_by(node.clone(), *index, 0)),
             _ => c,
         }));
     }
@@ -82,7 +82,7 @@ impl Recording {
                     }
                     t
                 }
-                _ => t.detach().with_grad_meta(Some(GradMeta::computed_by(node.clone(), k, version))),
+                _ => t.with_grad_meta(GradMeta::computed_by(node.clone(), k, version)),
             });
         }
     }

@@ -18,9 +18,11 @@ use crate::autograd::GradMeta;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 
-/// An n-dimensional array. Cloning it is cheap: a clone shares memory, gradient and history.
+/// An n-dimensional array. It is a pointer: a clone is the same tensor, with its memory, gradient and history.
 #[derive(Clone)]
-pub struct Tensor {
+pub struct Tensor(Arc<Inner>);
+
+struct Inner {
     storage: Arc<Storage>,
     shape: Shape,
     strides: Strides,
@@ -43,72 +45,73 @@ impl Tensor {
         offset: usize,
         dtype: DType,
     ) -> Tensor {
-        Tensor { storage, shape, strides, offset, dtype, grad: OnceLock::new() }
+        Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, grad: OnceLock::new() }))
     }
 
     /// The same memory through another window, without history.
     pub(crate) fn window(&self, shape: Shape, strides: Strides, offset: usize) -> Tensor {
-        Tensor { storage: self.storage.clone(), shape, strides, offset, dtype: self.dtype, grad: OnceLock::new() }
+        let (storage, dtype) = (self.0.storage.clone(), self.0.dtype);
+        Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, grad: OnceLock::new() }))
     }
 
     /// The sizes of its dimensions.
     #[inline]
     pub fn shape(&self) -> &Shape {
-        &self.shape
+        &self.0.shape
     }
 
     /// How far the next element of each dimension lies, in elements.
     #[inline]
     pub fn strides(&self) -> &[isize] {
-        &self.strides
+        &self.0.strides
     }
 
     /// How many dimensions it has.
     #[inline]
     pub fn ndim(&self) -> usize {
-        self.shape.len()
+        self.0.shape.len()
     }
 
     /// How many elements it has.
     #[inline]
     pub fn numel(&self) -> usize {
-        self.shape.numel()
+        self.0.shape.numel()
     }
 
     /// The type of its elements.
     #[inline]
     pub fn dtype(&self) -> DType {
-        self.dtype
+        self.0.dtype
     }
 
     /// Where its memory lies.
     #[inline]
     pub fn device(&self) -> Device {
-        self.storage.device()
+        self.0.storage.device()
     }
 
     /// Its memory.
     pub fn storage(&self) -> &Arc<Storage> {
-        &self.storage
+        &self.0.storage
     }
 
     /// Where its first element lies in the storage, in elements.
     pub fn offset(&self) -> usize {
-        self.offset
+        self.0.offset
     }
 
     /// Its first element. On [`Device::Meta`] there is nothing behind it.
     #[inline]
     pub fn data_ptr(&self) -> *mut u8 {
         // The offset of an empty tensor may lie at the end of the storage; wrapping keeps that defined.
-        self.storage.data().wrapping_add(self.offset * self.dtype.size())
+        self.0.storage.data().wrapping_add(self.0.offset * self.0.dtype.size())
     }
 
     /// Whether its elements lie one after the other in row-major order.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         let mut expected = 1;
-        for (size, stride) in self.shape.iter().zip(&self.strides).rev() {
+        for (size, stride) in self.0.shape.iter().zip(&self.0.strides).rev() {
             if *size != 1 {
                 if *stride != expected {
                     return self.numel() == 0;
@@ -120,32 +123,39 @@ impl Tensor {
     }
 
     pub(crate) fn grad_meta(&self) -> Option<&Arc<GradMeta>> {
-        self.grad.get()
+        self.0.grad.get()
     }
 
     pub(crate) fn grad_meta_or_init(&self) -> &Arc<GradMeta> {
-        self.grad.get_or_init(Default::default)
+        self.0.grad.get_or_init(Default::default)
     }
 
-    pub(crate) fn with_grad_meta(mut self, meta: Option<Arc<GradMeta>>) -> Tensor {
-        self.grad = meta.map_or_else(OnceLock::new, OnceLock::from);
+    /// The same window with a history; itself where nobody else has it yet.
+    pub(crate) fn with_grad_meta(mut self, meta: Arc<GradMeta>) -> Tensor {
+        match Arc::get_mut(&mut self.0) {
+            Some(inner) => inner.grad = OnceLock::from(meta),
+            None => {
+                self = self.detach();
+                let _ = self.0.grad.set(meta);
+            }
+        }
         self
     }
 
     /// The same memory, apart from any history: no gradient flows through it.
     pub fn detach(&self) -> Tensor {
-        self.window(self.shape.clone(), self.strides.clone(), self.offset)
+        self.window(self.0.shape.clone(), self.0.strides.clone(), self.0.offset)
     }
 
     /// Whether both see one memory.
     pub fn shares_storage(&self, other: &Tensor) -> bool {
-        Arc::ptr_eq(&self.storage, &other.storage)
+        Arc::ptr_eq(&self.0.storage, &other.0.storage)
     }
 
     /// The one element, as a `T`.
     pub fn item<T: Scalar>(&self) -> Result<T> {
         if self.numel() != 1 {
-            return Err(Error::value(format!("item() needs a tensor of one element, got shape {}", self.shape)));
+            return Err(Error::value(format!("item() needs a tensor of one element, got shape {}", self.0.shape)));
         }
         Ok(self.to_vec::<T>()?[0])
     }

@@ -9,11 +9,11 @@ impl Tensor {
     pub fn reshape_view(&self, sizes: &[i64]) -> Result<Tensor> {
         let shape = self.infer_shape(sizes)?;
         match reshaped_strides(self.shape(), self.strides(), &shape) {
-            Some(strides) => Ok(self.window(shape, strides, self.offset)),
+            Some(strides) => Ok(self.window(shape, strides, self.0.offset)),
             None => {
                 let copy = self.contiguous()?;
                 let strides = shape.contiguous_strides();
-                Ok(copy.window(shape, strides, copy.offset))
+                Ok(copy.window(shape, strides, copy.0.offset))
             }
         }
     }
@@ -54,7 +54,7 @@ impl Tensor {
             return Err(fail());
         }
         let mut shape = self.shape().clone();
-        let mut strides = self.strides.clone();
+        let mut strides = self.0.strides.clone();
         for (to, axis) in axes.iter().enumerate() {
             let from = normalize_axis(*axis, rank)?;
             if std::mem::replace(&mut seen[from], true) {
@@ -63,7 +63,7 @@ impl Tensor {
             shape.dims_mut()[to] = self.shape()[from];
             strides[to] = self.strides()[from];
         }
-        Ok(self.window(shape, strides, self.offset))
+        Ok(self.window(shape, strides, self.0.offset))
     }
 
     /// Stretched to a larger shape, without a copy; `-1` keeps a size.
@@ -90,7 +90,7 @@ impl Tensor {
             strides.push(stride);
         }
         shape.checked_numel()?;
-        Ok(self.window(shape, strides, self.offset))
+        Ok(self.window(shape, strides, self.0.offset))
     }
 
     /// Broadcast to a shape that is known to fit.
@@ -99,7 +99,7 @@ impl Tensor {
         let strides = (0..shape.len())
             .map(|d| if d < new || (self.shape()[d - new] == 1 && shape[d] != 1) { 0 } else { self.strides()[d - new] })
             .collect();
-        self.window(shape.clone(), strides, self.offset)
+        self.window(shape.clone(), strides, self.0.offset)
     }
 
     /// Every `step`-th element of an axis from `start` on, `length` of them; a negative step goes backwards.
@@ -113,11 +113,11 @@ impl Tensor {
             )));
         }
         let mut shape = self.shape().clone();
-        let mut strides = self.strides.clone();
+        let mut strides = self.0.strides.clone();
         let moved = if length > 0 { start as isize * strides[axis] } else { 0 };
         shape.dims_mut()[axis] = length;
         strides[axis] = if length > 1 { strides[axis] * step as isize } else { strides[axis] };
-        Ok(self.window(shape, strides, (self.offset as isize + moved) as usize))
+        Ok(self.window(shape, strides, (self.0.offset as isize + moved) as usize))
     }
 
     /// Without an axis of size 1.
@@ -133,17 +133,17 @@ impl Tensor {
         let keep = |d: &usize| *d != axis;
         let shape = (0..self.ndim()).filter(keep).map(|d| self.shape()[d]).collect();
         let strides = (0..self.ndim()).filter(keep).map(|d| self.strides()[d]).collect();
-        Ok(self.window(shape, strides, self.offset))
+        Ok(self.window(shape, strides, self.0.offset))
     }
 
     /// With a new axis of size 1 before `axis`.
     pub fn unsqueeze_view(&self, axis: i64) -> Result<Tensor> {
         let axis = normalize_axis(axis, self.ndim() + 1)?;
         let mut sizes = self.shape().to_vec();
-        let mut strides = self.strides.clone();
+        let mut strides = self.0.strides.clone();
         strides.insert(axis, sizes.get(axis).map_or(1, |s| strides[axis] * *s as isize));
         sizes.insert(axis, 1);
-        Ok(self.window(sizes.into(), strides, self.offset))
+        Ok(self.window(sizes.into(), strides, self.0.offset))
     }
 
     /// The real parts (0) or the imaginary parts (1) of a complex tensor.
@@ -152,7 +152,7 @@ impl Tensor {
             return Err(Error::type_(format!("only complex tensors have two parts, this one is {}", self.dtype())));
         }
         let strides = self.strides().iter().map(|s| s * 2).collect();
-        let (shape, offset) = (self.shape().clone(), self.offset * 2 + part);
+        let (shape, offset) = (self.shape().clone(), self.0.offset * 2 + part);
         // SAFETY: a complex number is its real part, then its imaginary part, in memory.
         Ok(unsafe { Tensor::from_parts(self.storage().clone(), shape, strides, offset, self.dtype().real()) })
     }
