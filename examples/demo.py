@@ -45,8 +45,8 @@ def check_gradient() -> None:
     x = mt.Tensor(np.linspace(-6, 6, 25), requires_grad=True)
     mt.testing.gradcheck(mt.ops.swish, [x])
     print("   gradcheck  agrees with finite differences at 25 points")
-    mt.testing.opcheck(mt.ops.swish, x)
-    print("   opcheck    holds for other shapes, dtypes, layouts and special values")
+    report = mt.testing.opcheck(mt.ops.swish)
+    print(f"   opcheck    {len(report.findings)} findings over shapes, dtypes, layouts, special values and threads")
 
 
 class Network:
@@ -171,10 +171,10 @@ def main() -> int:
 NEXT = """
 What to try next:
 
-   .venv/bin/python -c 'import minitensor as mt; help(mt.ops.gelu)'    any op explains itself
-   .venv/bin/python -c 'import minitensor as mt; print(dir(mt.ops))'   there are many
-   docs/defining-ops.md                                                define your own, then: cargo xtask wheel
-   cargo xtask test                                                    all that is checked
+   .venv/bin/python -m minitensor ops                                 all ops there are
+   .venv/bin/python -c 'import minitensor as mt; help(mt.ops.gelu)'   each explains itself
+   docs/defining-ops.md                                               define your own, then: cargo xtask wheel
+   cargo xtask test                                                   all that is checked
 """
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 mod lcg;
 
 use lcg::Lcg;
-use minitensor_kernels::{Complex, Gemm, matmul};
+use minitensor_kernels::{Complex, Machine, Num, matmul};
 
 /// The strides of a matrix of so many rows and columns.
 type Layout = fn(usize, usize) -> (isize, isize);
@@ -11,7 +11,7 @@ type Layout = fn(usize, usize) -> (isize, isize);
 /// Row-major, column-major, and with gaps.
 const LAYOUTS: [Layout; 3] = [|_, n| (n as isize, 1), |m, _| (1, m as isize), |_, n| (2 * n as isize + 1, 2)];
 
-fn check<T: Gemm>(random: &mut Lcg, (m, n, k): (usize, usize, usize), element: fn(u64) -> T) {
+fn check<T: Machine + Num>(random: &mut Lcg, (m, n, k): (usize, usize, usize), element: fn(u64) -> T) {
     let mut matrix = |rows: usize, columns: usize| -> Vec<T> {
         (0..(2 * rows + 2) * (columns + 2) + 2).map(|_| element(random.next())).collect()
     };

@@ -92,7 +92,7 @@ pub fn scatter<T: Num>(x: &[T], index: &[i64], size: usize, out: &mut [T]) -> Re
     out.fill(T::zero());
     for (v, i) in x.iter().zip(index) {
         let at = position(*i, size)?;
-        out[at] = out[at] + *v;
+        out[at] += *v;
     }
     Ok(())
 }
@@ -117,7 +117,7 @@ pub fn scatter_rows<T: Num>(x: ArrayView2<T>, index: &[i64], size: usize, mut ou
     out.fill(T::zero());
     for (row, i) in x.rows().into_iter().zip(index) {
         let at = position(*i, size)?;
-        out.row_mut(at).iter_mut().zip(row).for_each(|(o, v)| *o = *o + *v);
+        out.row_mut(at).iter_mut().zip(row).for_each(|(o, v)| *o += *v);
     }
     Ok(())
 }
@@ -141,7 +141,7 @@ pub fn take(x: &Tensor, indices: &Tensor, #[default = 0] axis: i64) -> Result<Te
 }
 
 /// Every index as a position from 0 on; an index out of range raises.
-#[custom_op(name = "index::wrap", shape = (index: [..]) -> [..], backward = none)]
+#[custom_op(name = "indexing::wrap", shape = (index: [..]) -> [..], backward = none)]
 pub fn wrap_index(index: &i64, size: usize, axis: usize, out: &mut i64) -> Result<()> {
     let at = position(*index, size);
     *out =

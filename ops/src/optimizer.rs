@@ -17,7 +17,7 @@ pub fn sgd_step<T: Float>(
     let g = g + weight_decay * *p;
     *v = momentum * *v + g;
     let direction = if nesterov { g + momentum * *v } else { *v };
-    *p = *p - lr * direction;
+    *p -= lr * direction;
 }
 
 /// One step of Adam (Kingma and Ba, 2015). `correction1` and `correction2` are `1 − beta1ᵗ` and `1 − beta2ᵗ` at the `t`-th step.
@@ -45,5 +45,5 @@ pub fn adam_step<T: Float>(
     *m = beta1 * *m + (1.0 - beta1) * g;
     *v = beta2 * *v + (1.0 - beta2) * g * g;
     let step = (*m / correction1) / ((*v / correction2).sqrt() + eps);
-    *p = *p - lr * (if decoupled { step + decay } else { step });
+    *p -= lr * (if decoupled { step + decay } else { step });
 }

@@ -27,12 +27,12 @@ pub fn row_prod_of_others<T: Num>(x: &[T], out: &mut [T]) {
     let mut before = T::one();
     for (o, v) in out.iter_mut().zip(x) {
         *o = before;
-        before = before * *v;
+        before *= *v;
     }
     let mut after = T::one();
     for (o, v) in out.iter_mut().zip(x).rev() {
-        *o = *o * after;
-        after = after * *v;
+        *o *= after;
+        after *= *v;
     }
 }
 
@@ -44,9 +44,9 @@ pub fn row_prod_of_others_vjp<T: Num>(d: &[T], x: &[T], out: &mut [T]) {
         for (i, di) in d.iter().enumerate().filter(|(i, _)| *i != j) {
             let mut product = *di;
             for (_, v) in x.iter().enumerate().filter(|(k, _)| *k != i && *k != j) {
-                product = product * *v;
+                product *= *v;
             }
-            total = total + product;
+            total += product;
         }
         *o = total;
     }

@@ -59,7 +59,7 @@ pub fn topk<T: Real>(x: &[T], k: usize, values: &mut [T], indices: &mut [i64]) {
 pub fn cumsum<T: Num>(x: &[T], out: &mut [T]) {
     let mut total = T::zero();
     for (o, v) in out.iter_mut().zip(x) {
-        total = total + *v;
+        total += *v;
         *o = total;
     }
 }

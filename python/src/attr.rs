@@ -47,7 +47,8 @@ fn wrong_type(op: &OpDef, index: usize, value: &Bound<'_, PyAny>) -> crate::erro
     let shown = value.repr().map_or_else(|_| "something".to_owned(), |r| r.to_string().chars().take(60).collect());
     let class = value.get_type().name().map_or_else(|_| "?".to_owned(), |n| n.to_string());
     let kind = attr.kind;
-    Error::type_(format!("op '{}': attribute '{}' takes {kind}{optional}, got {shown} ({class})", op.name, attr.name)).into()
+    Error::type_(format!("op '{}': attribute '{}' takes {kind}{optional}, got {shown} ({class})", op.name, attr.name))
+        .into()
 }
 
 /// A whole number; booleans and floats are none.
@@ -56,7 +57,10 @@ fn int(value: &Bound<'_, PyAny>) -> Result<Option<i64>> {
         return Ok(None);
     }
     if value.is_exact_instance_of::<PyInt>() {
-        return value.extract::<i64>().map(Some).map_err(|_| Error::value(format!("{value} doesn't fit into int64")).into());
+        return value
+            .extract::<i64>()
+            .map(Some)
+            .map_err(|_| Error::value(format!("{value} doesn't fit into int64")).into());
     }
     match value.call_method0("__index__") {
         Ok(v) => Ok(Some(v.extract()?)),

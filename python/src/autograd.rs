@@ -146,7 +146,13 @@ impl PyTensor {
     /// `gradient` is the cotangent, of the tensor's shape; it may be left out where the tensor has one element. The graph
     /// is released unless `retain_graph`; with `create_graph` the pass is recorded, for gradients of gradients.
     #[pyo3(signature = (gradient=None, retain_graph=None, create_graph=false))]
-    fn backward(&self, py: Python<'_>, gradient: Option<&Bound<'_, PyAny>>, retain_graph: Option<bool>, create_graph: bool) -> Result<()> {
+    fn backward(
+        &self,
+        py: Python<'_>,
+        gradient: Option<&Bound<'_, PyAny>>,
+        retain_graph: Option<bool>,
+        create_graph: bool,
+    ) -> Result<()> {
         let options = Options { retain_graph: retain_graph.unwrap_or(create_graph), create_graph };
         let cotangent = gradient.filter(|g| !g.is_none()).map(|g| core(g, "gradient")).transpose()?;
         let output = self.core()?;

@@ -58,11 +58,16 @@ pub fn import(object: &Bound<'_, PyAny>) -> Result<Tensor> {
     let format = view.format().to_string_lossy().into_owned();
     let size = view.item_size();
     let dtype = dtype(&format, size).ok_or_else(|| {
-        Error::type_(format!("a buffer of elements '{format}' of {size} bytes can't be a tensor: no dtype is like that"))
+        Error::type_(format!(
+            "a buffer of elements '{format}' of {size} bytes can't be a tensor: no dtype is like that"
+        ))
     })?;
     let strides: Vec<isize> = view.strides().to_vec();
     if strides.iter().any(|s| s % size as isize != 0) || view.suboffsets().is_some_and(|s| s.iter().any(|o| *o >= 0)) {
-        return Err(Error::value("a buffer whose strides are no multiples of its elements can't be a tensor; copy it first").into());
+        return Err(Error::value(
+            "a buffer whose strides are no multiples of its elements can't be a tensor; copy it first",
+        )
+        .into());
     }
     let strides = strides.iter().map(|s| s / size as isize).collect::<Vec<_>>();
     let shape: Shape = view.shape().into();
@@ -111,7 +116,9 @@ pub unsafe fn foreign(
         }
         let strides = bytes.strides().iter().copied().collect();
         // SAFETY: as below; every byte is 0 or 1.
-        return Ok(unsafe { Tensor::from_parts(bytes.storage().clone(), bytes.shape().clone(), strides, bytes.offset(), dtype) });
+        return Ok(unsafe {
+            Tensor::from_parts(bytes.storage().clone(), bytes.shape().clone(), strides, bytes.offset(), dtype)
+        });
     }
     // SAFETY: the storage spans all elements that the window reaches.
     Ok(unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, -low as usize, dtype) })
@@ -137,11 +144,16 @@ impl PyTensor {
         tensor.expect_values()?;
         let dtype = tensor.dtype();
         let Some((_, format)) = FORMATS.iter().find(|(d, _)| *d == dtype) else {
-            return Err(PyBufferError::new_err(format!("buffers know no {dtype}; convert with astype('float32')")).into());
+            return Err(
+                PyBufferError::new_err(format!("buffers know no {dtype}; convert with astype('float32')")).into()
+            );
         };
         let readonly = !tensor.storage().is_writable() || tensor.requires_grad();
         if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE && readonly {
-            return Err(PyBufferError::new_err("the tensor's memory is read-only, or it requires a gradient; detach() it first").into());
+            return Err(PyBufferError::new_err(
+                "the tensor's memory is read-only, or it requires a gradient; detach() it first",
+            )
+            .into());
         }
         let needs_strides = flags & ffi::PyBUF_STRIDES != ffi::PyBUF_STRIDES;
         if needs_strides && !tensor.is_contiguous() {
@@ -161,8 +173,13 @@ impl PyTensor {
             (*view).readonly = c_int::from(readonly);
             (*view).itemsize = size;
             (*view).ndim = tensor.ndim() as c_int;
-            (*view).format = if flags & ffi::PyBUF_FORMAT == ffi::PyBUF_FORMAT { exported.format.as_ptr().cast_mut() } else { std::ptr::null_mut() };
-            (*view).shape = if flags & ffi::PyBUF_ND == ffi::PyBUF_ND { exported.shape.as_mut_ptr() } else { std::ptr::null_mut() };
+            (*view).format = if flags & ffi::PyBUF_FORMAT == ffi::PyBUF_FORMAT {
+                exported.format.as_ptr().cast_mut()
+            } else {
+                std::ptr::null_mut()
+            };
+            (*view).shape =
+                if flags & ffi::PyBUF_ND == ffi::PyBUF_ND { exported.shape.as_mut_ptr() } else { std::ptr::null_mut() };
             (*view).strides = if needs_strides { std::ptr::null_mut() } else { exported.strides.as_mut_ptr() };
             (*view).suboffsets = std::ptr::null_mut();
             (*view).internal = Box::into_raw(exported).cast::<c_void>();

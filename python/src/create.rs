@@ -19,7 +19,9 @@ fn shape(given: &Bound<'_, PyAny>) -> Result<Shape> {
         let shown = given.repr().map_or_else(|_| "something else".into(), |r| r.to_string());
         Error::type_(format!("a shape is a whole number or a tuple of them, got {shown}"))
     })?;
-    let size = |s: &i64| usize::try_from(*s).map_err(|_| Error::value(format!("a shape has sizes of at least 0, got {sizes:?}")).into());
+    let size = |s: &i64| {
+        usize::try_from(*s).map_err(|_| Error::value(format!("a shape has sizes of at least 0, got {sizes:?}")).into())
+    };
     sizes.iter().map(size).collect()
 }
 
@@ -39,7 +41,11 @@ fn finish(tensor: Tensor, requires_grad: bool) -> Result<PyTensor> {
 }
 
 fn number(value: &Bound<'_, PyAny>, what: &str) -> Result<Number> {
-    let value = if value.is_instance_of::<PyTensor>() || data::is_numpy(value)? { value.call_method0("item")? } else { value.clone() };
+    let value = if value.is_instance_of::<PyTensor>() || data::is_numpy(value)? {
+        value.call_method0("item")?
+    } else {
+        value.clone()
+    };
     scalar::read(&value)?.ok_or_else(|| {
         let class = value.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
         Error::type_(format!("{what} must be a number, got {class}")).into()
@@ -118,7 +124,13 @@ fn written(shape: Shape, dtype: DType, device: minitensor::Device) -> minitensor
 /// A tensor of a shape with one value everywhere.
 #[pyfunction]
 #[pyo3(signature = (shape, fill_value, *, dtype=None, device=None, requires_grad=false))]
-fn full(shape: &Bound<'_, PyAny>, fill_value: &Bound<'_, PyAny>, dtype: Any<'_, '_>, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
+fn full(
+    shape: &Bound<'_, PyAny>,
+    fill_value: &Bound<'_, PyAny>,
+    dtype: Any<'_, '_>,
+    device: Option<&str>,
+    requires_grad: bool,
+) -> Result<PyTensor> {
     let value = number(fill_value, "fill_value")?;
     let dtype = dtype.map_or(Ok(value.dtype()), dtype::parse)?;
     finish(filled(self::shape(shape)?, value, dtype, device::parse(device)?)?, requires_grad)
@@ -127,7 +139,13 @@ fn full(shape: &Bound<'_, PyAny>, fill_value: &Bound<'_, PyAny>, dtype: Any<'_, 
 /// A tensor of the shape and dtype of `x` with one value everywhere.
 #[pyfunction]
 #[pyo3(signature = (x, /, fill_value, *, dtype=None, device=None, requires_grad=false))]
-fn full_like(x: &Bound<'_, PyTensor>, fill_value: &Bound<'_, PyAny>, dtype: Any<'_, '_>, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
+fn full_like(
+    x: &Bound<'_, PyTensor>,
+    fill_value: &Bound<'_, PyAny>,
+    dtype: Any<'_, '_>,
+    device: Option<&str>,
+    requires_grad: bool,
+) -> Result<PyTensor> {
     let x = x.get().core()?;
     let dtype = dtype.map_or(Ok(x.dtype()), dtype::parse)?;
     let device = device.map_or(Ok(x.device()), |d| device::parse(Some(d)))?;
@@ -217,7 +235,14 @@ fn linspace(
 /// Ones on the `k`-th diagonal of a matrix, zeros elsewhere.
 #[pyfunction]
 #[pyo3(signature = (n_rows, n_cols=None, /, *, k=0, dtype=None, device=None, requires_grad=false))]
-fn eye(n_rows: usize, n_cols: Option<usize>, k: i64, dtype: Any<'_, '_>, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
+fn eye(
+    n_rows: usize,
+    n_cols: Option<usize>,
+    k: i64,
+    dtype: Any<'_, '_>,
+    device: Option<&str>,
+    requires_grad: bool,
+) -> Result<PyTensor> {
     let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
     let columns = n_cols.unwrap_or(n_rows);
     let out = Tensor::zeros([n_rows, columns], dtype, minitensor::Device::Cpu)?;
@@ -235,12 +260,20 @@ fn eye(n_rows: usize, n_cols: Option<usize>, k: i64, dtype: Any<'_, '_>, device:
 /// Random whole numbers of `low` up to but without `high`; `randint(high, shape)` starts at 0.
 #[pyfunction]
 #[pyo3(signature = (low, high=None, shape=None, *, dtype=None, device=None))]
-fn randint(low: i64, high: Any<'_, '_>, shape: Any<'_, '_>, dtype: Any<'_, '_>, device: Option<&str>) -> Result<PyTensor> {
+fn randint(
+    low: i64,
+    high: Any<'_, '_>,
+    shape: Any<'_, '_>,
+    dtype: Any<'_, '_>,
+    device: Option<&str>,
+) -> Result<PyTensor> {
     let (low, high, shape) = match (high, shape) {
         (Some(high), Some(shape)) => (low, high.extract::<i64>()?, self::shape(shape)?),
         (Some(shape), None) => (0, low, self::shape(shape)?),
         (None, Some(shape)) => (0, low, self::shape(shape)?),
-        (None, None) => return Err(Error::type_("randint takes randint(low, high, shape) or randint(high, shape)").into()),
+        (None, None) => {
+            return Err(Error::type_("randint takes randint(low, high, shape) or randint(high, shape)").into());
+        }
     };
     if low >= high {
         return Err(Error::value(format!("randint: low must be less than high, got {low} and {high}")).into());
@@ -257,7 +290,12 @@ fn randint(low: i64, high: Any<'_, '_>, shape: Any<'_, '_>, dtype: Any<'_, '_>, 
 /// error where it can't (`copy=False`).
 #[pyfunction]
 #[pyo3(signature = (obj, /, *, dtype=None, device=None, copy=None))]
-fn asarray<'py>(obj: &Bound<'py, PyAny>, dtype: Any<'_, 'py>, device: Option<&str>, copy: Option<bool>) -> Result<Bound<'py, PyAny>> {
+fn asarray<'py>(
+    obj: &Bound<'py, PyAny>,
+    dtype: Any<'_, 'py>,
+    device: Option<&str>,
+    copy: Option<bool>,
+) -> Result<Bound<'py, PyAny>> {
     let dtype = dtype.map(dtype::parse).transpose()?;
     let copy = match copy {
         None => Copy::IfNeeded,
@@ -279,7 +317,11 @@ fn asarray<'py>(obj: &Bound<'py, PyAny>, dtype: Any<'_, 'py>, device: Option<&st
 #[pyfunction]
 fn from_numpy(array: &Bound<'_, PyAny>) -> Result<PyTensor> {
     if !data::is_numpy(array)? {
-        return Err(Error::type_(format!("from_numpy takes a NumPy array, got {}; use mt.asarray()", array.get_type().name()?)).into());
+        return Err(Error::type_(format!(
+            "from_numpy takes a NumPy array, got {}; use mt.asarray()",
+            array.get_type().name()?
+        ))
+        .into());
     }
     Ok(data::from_numpy(array)?.into())
 }

@@ -98,9 +98,16 @@ impl Forward {
             let given = self.function.bind(py).call(PyTuple::new(py, inputs)?, Some(&keywords))?;
             let who = format!("op '{}': its Python function", self.name);
             let tensors: Option<Vec<Tensor>> = results(&who, &given)?.into_iter().collect();
-            let tensors = tensors.ok_or_else(|| PyTypeError::new_err(format!("{who} must give Tensors, got None; is a return missing?")))?;
+            let tensors = tensors.ok_or_else(|| {
+                PyTypeError::new_err(format!("{who} must give Tensors, got None; is a return missing?"))
+            })?;
             if tensors.len() != self.outputs {
-                return Err(PyValueError::new_err(format!("{who} must give {} Tensors, got {}", self.outputs, tensors.len())).into());
+                return Err(PyValueError::new_err(format!(
+                    "{who} must give {} Tensors, got {}",
+                    self.outputs,
+                    tensors.len()
+                ))
+                .into());
             }
             Ok(tensors)
         })
@@ -115,7 +122,12 @@ fn attributes<'py>(py: Python<'py>, names: &[String], values: &[Attr]) -> Result
     Ok(keywords)
 }
 
-fn gradient(name: &str, names: &[String], function: &Py<PyAny>, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
+fn gradient(
+    name: &str,
+    names: &[String],
+    function: &Py<PyAny>,
+    call: &BackwardCall<'_>,
+) -> Result<Vec<Option<Tensor>>> {
     Python::attach(|py| {
         let mut inputs = Vec::new();
         for i in 0..call.num_inputs() {
@@ -138,7 +150,9 @@ fn gradient(name: &str, names: &[String], function: &Py<PyAny>, call: &BackwardC
         let grads = results(&format!("op '{name}': its backward"), &given)?;
         if grads.len() != needs.len() {
             return Err(PyValueError::new_err(format!(
-                "op '{name}': its backward must give one gradient for each of {} inputs, got {}", needs.len(), grads.len()
+                "op '{name}': its backward must give one gradient for each of {} inputs, got {}",
+                needs.len(),
+                grads.len()
             ))
             .into());
         }
@@ -173,7 +187,8 @@ fn _build_op(
     line: u32,
 ) -> Result<BuiltOp> {
     let names: Vec<String> = attrs.iter().map(|(n, ..)| n.clone()).collect();
-    let mut builder = CustomOpBuilder::new(name.clone(), 0).inputs(inputs.iter().map(|(n, _)| n.clone())).outputs(outputs.clone());
+    let mut builder =
+        CustomOpBuilder::new(name.clone(), 0).inputs(inputs.iter().map(|(n, _)| n.clone())).outputs(outputs.clone());
     for (i, (_, how)) in inputs.iter().enumerate() {
         builder = match how.as_str() {
             "optional" => builder.optional(i),
@@ -231,7 +246,11 @@ fn execute_custom_op_py<'py>(name: &str, inputs: &Bound<'py, PyAny>) -> Result<B
 /// Calls an op by name on a list of tensors, with attributes as keywords.
 #[pyfunction]
 #[pyo3(signature = (name, inputs, **attrs))]
-fn execute_custom_op<'py>(name: &str, inputs: &Bound<'py, PyAny>, attrs: Option<&Bound<'py, PyDict>>) -> Result<Bound<'py, PyAny>> {
+fn execute_custom_op<'py>(
+    name: &str,
+    inputs: &Bound<'py, PyAny>,
+    attrs: Option<&Bound<'py, PyDict>>,
+) -> Result<Bound<'py, PyAny>> {
     let py = inputs.py();
     let op = registry::get(name)?;
     let items: Vec<Bound<'_, PyAny>> = match (inputs.cast::<PyList>(), inputs.cast::<PyTuple>()) {
@@ -239,7 +258,8 @@ fn execute_custom_op<'py>(name: &str, inputs: &Bound<'py, PyAny>, attrs: Option<
         (_, Ok(tuple)) => tuple.iter().collect(),
         _ => {
             return Err(PyTypeError::new_err(format!(
-                "op '{name}': inputs are given as a list of tensors, got {}", inputs.get_type().name()?
+                "op '{name}': inputs are given as a list of tensors, got {}",
+                inputs.get_type().name()?
             ))
             .into());
         }
@@ -272,7 +292,7 @@ fn check_count(op: &OpRef, got: usize) -> Result<()> {
     let names: Vec<&str> = op.inputs.iter().map(|i| i.name.as_ref()).collect();
     let count = if least == most { least.to_string() } else { format!("at least {least}") };
     let plural = if least == 1 { "" } else { "s" };
-    let message = format!("op '{}' takes {count} tensor{plural} ({}), got {got}", (**op).name, names.join(", "));
+    let message = format!("op '{}' takes {count} tensor{plural} ({}), got {got}", op.name, names.join(", "));
     Err(Error::type_(message).into())
 }
 

@@ -86,8 +86,14 @@ pub fn from_numpy(array: &Bound<'_, PyAny>) -> Result<Tensor> {
     let dtype = array.getattr("dtype")?;
     let name = dtype.getattr("name")?.extract::<String>()?;
     let known = DType::parse(&name).map_err(|_| {
-        Error::type_(format!("a NumPy array of dtype {name} can't be a tensor; convert it first, such as with .astype('float32')"))
+        Error::type_(format!(
+            "a NumPy array of dtype {name} can't be a tensor; convert it first, such as with .astype('float32')"
+        ))
     })?;
+    if array.getattr("ndim")?.extract::<usize>()? == 0 {
+        // Buffers of no dimensions have no shape to point to.
+        return Ok(from_numpy(&array.call_method1("reshape", (1,))?)?.reshape_view(&[])?);
+    }
     if known == DType::Bf16 {
         // NumPy's buffers know no bfloat16.
         return Ok(buffer::import(&array.call_method1("view", ("uint16",))?)?.bits_as(DType::Bf16));
@@ -127,7 +133,13 @@ fn nested(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
         }
         None => {
             let dtypes = walk.leaves.iter().map(|n| n.dtype());
-            let dtype = dtypes.reduce(|a, b| if a == DType::U64 && b == DType::I64 || a == DType::I64 && b == DType::U64 { DType::U64 } else { a.promote(b) });
+            let dtype = dtypes.reduce(|a, b| {
+                if a == DType::U64 && b == DType::I64 || a == DType::I64 && b == DType::U64 {
+                    DType::U64
+                } else {
+                    a.promote(b)
+                }
+            });
             let dtype = dtype.unwrap_or(DType::F32);
             walk.leaves.iter().try_for_each(|n| n.check(dtype))?;
             dtype
@@ -191,7 +203,10 @@ fn place(path: &[usize]) -> String {
 #[cold]
 fn ragged(path: &[usize], here: &str, elsewhere: &str) -> crate::error::Raised {
     let place = place(path);
-    Error::value(format!("ragged nested lists: data{place} {here} where the one before it {elsewhere}; a tensor's rows have one length")).into()
+    Error::value(format!(
+        "ragged nested lists: data{place} {here} where the one before it {elsewhere}; a tensor's rows have one length"
+    ))
+    .into()
 }
 
 /// The elements of a list or the like; `None` for a number.
@@ -212,7 +227,8 @@ fn children<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Vec<Bound<'py, PyA
         }
         return Ok(Some(object.call_method0("tolist")?.cast_into::<PyList>().map_err(PyErr::from)?.iter().collect()));
     }
-    let is_sequence = !object.is_instance_of::<PyString>() && object.hasattr("__len__")? && object.hasattr("__getitem__")?;
+    let is_sequence =
+        !object.is_instance_of::<PyString>() && object.hasattr("__len__")? && object.hasattr("__getitem__")?;
     if is_sequence && !array && scalar::read(object)?.is_none() && !object.hasattr("keys")? {
         return Ok(Some(object.try_iter()?.collect::<PyResult<_>>()?));
     }

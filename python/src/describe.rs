@@ -92,15 +92,21 @@ pub fn doc(op: &OpDef) -> String {
         let default = attr.default.as_ref().map_or_else(String::new, |d| format!(", {d} if not given"));
         line(format!("    {}: {}{optional}{default}", attr.name, attr.kind));
     }
-    let returned: Vec<String> =
-        op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| format!("{} ({})", o.name, dtypes(op, o.dtype))).collect();
+    let returned: Vec<String> = op
+        .outputs
+        .iter()
+        .filter(|o| o.role == Role::Returned)
+        .map(|o| format!("{} ({})", o.name, dtypes(op, o.dtype)))
+        .collect();
     if !returned.is_empty() {
         line(format!("\nReturns:\n    {}", returned.join(", ")));
     }
     line(format!("\nShape:\n    {}", shape_rule(op)));
     let predicates: Vec<&str> = op.predicates.iter().map(|p| p.text).collect();
     let must = if predicates.is_empty() { String::new() } else { format!(", or if not {}", predicates.join(" and ")) };
-    line(format!("\nRaises:\n    TypeError: if an argument is missing, unknown, or of another type or dtype\n    ValueError: if shapes don't fit{must}"));
+    line(format!(
+        "\nRaises:\n    TypeError: if an argument is missing, unknown, or of another type or dtype\n    ValueError: if shapes don't fit{must}"
+    ));
     match &op.backward {
         Backward::None(why) => line(format!("\nNo gradient: {why}.")),
         Backward::NotNeeded => {}

@@ -96,9 +96,15 @@ managed!(Legacy, c"dltensor", c"used_dltensor", |_m| true, |array, context, flag
     let _ = flags;
     Legacy { array, context, deleter: Some(delete::<Legacy>) }
 });
-managed!(Versioned, c"dltensor_versioned", c"used_dltensor_versioned", |m| m.flags & READ_ONLY == 0, |array, context, flags| {
-    Versioned { major: 1, minor: 0, context, deleter: Some(delete::<Versioned>), flags, array }
-});
+managed!(
+    Versioned,
+    c"dltensor_versioned",
+    c"used_dltensor_versioned",
+    |m| m.flags & READ_ONLY == 0,
+    |array, context, flags| {
+        Versioned { major: 1, minor: 0, context, deleter: Some(delete::<Versioned>), flags, array }
+    }
+);
 
 /// What an exported array points to.
 struct Exported {
@@ -199,7 +205,8 @@ fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     let (array, writable) = unsafe { ((*owner.0).array(), (*owner.0).writable()) };
     if array.device_type != CPU && array.device_type != CUDA_HOST {
         return Err(PyBufferError::new_err(format!(
-            "the array is on a device of DLPack type {}; this build of minitensor runs on the CPU: copy it there first", array.device_type
+            "the array is on a device of DLPack type {}; this build of minitensor runs on the CPU: copy it there first",
+            array.device_type
         ))
         .into());
     }
@@ -211,7 +218,11 @@ fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         6 => Some(Kind::Bool),
         _ => None,
     };
-    let fits = |d: &DType| Some(d.kind()) == kind && d.size() * 8 == usize::from(array.dtype.bits) && (*d == DType::Bf16) == (array.dtype.code == 4);
+    let fits = |d: &DType| {
+        Some(d.kind()) == kind
+            && d.size() * 8 == usize::from(array.dtype.bits)
+            && (*d == DType::Bf16) == (array.dtype.code == 4)
+    };
     let dtype = DType::ALL.iter().copied().find(fits).filter(|_| array.dtype.lanes == 1).ok_or_else(|| {
         Error::type_(format!(
             "an array of DLPack type code {}, {} bits, {} lanes can't be a tensor: no dtype is like that",
@@ -238,7 +249,8 @@ pub fn import(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
     let py = object.py();
     if !object.hasattr("__dlpack__")? {
         return Err(PyTypeError::new_err(format!(
-            "from_dlpack takes an object with __dlpack__, got {}", object.get_type().fully_qualified_name()?
+            "from_dlpack takes an object with __dlpack__, got {}",
+            object.get_type().fully_qualified_name()?
         ))
         .into());
     }
@@ -284,7 +296,10 @@ impl PyTensor {
             return Err(PyBufferError::new_err("a tensor on the CPU has no stream; leave it out").into());
         }
         if dl_device.is_some_and(|d| d != (CPU, 0)) {
-            return Err(PyBufferError::new_err("the tensor is on the CPU, and can only be given there: dl_device=(1, 0)").into());
+            return Err(PyBufferError::new_err(
+                "the tensor is on the CPU, and can only be given there: dl_device=(1, 0)",
+            )
+            .into());
         }
         if tensor.requires_grad() {
             return Err(PyBufferError::new_err("DLPack carries no gradients; detach() the tensor first").into());
@@ -296,9 +311,10 @@ impl PyTensor {
         };
         match max_version {
             Some((1.., _)) => export::<Versioned>(py, shown, flags),
-            _ if flags & READ_ONLY != 0 => {
-                Err(PyBufferError::new_err("the tensor's memory is read-only, which DLPack before 1.0 can't say; clone() it first").into())
-            }
+            _ if flags & READ_ONLY != 0 => Err(PyBufferError::new_err(
+                "the tensor's memory is read-only, which DLPack before 1.0 can't say; clone() it first",
+            )
+            .into()),
             _ => export::<Legacy>(py, shown, flags),
         }
     }

@@ -19,7 +19,8 @@ static SINGLETONS: PyOnceLock<Vec<Py<PyDType>>> = PyOnceLock::new();
 
 /// The one object for a dtype.
 pub fn object(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyDType>> {
-    let all = SINGLETONS.get_or_try_init(py, || DType::ALL.iter().map(|d| Py::new(py, PyDType(*d))).collect::<PyResult<_>>())?;
+    let all = SINGLETONS
+        .get_or_try_init(py, || DType::ALL.iter().map(|d| Py::new(py, PyDType(*d))).collect::<PyResult<_>>())?;
     Ok(all[dtype as usize].bind(py).clone())
 }
 
@@ -62,7 +63,10 @@ pub fn parse(given: &Bound<'_, PyAny>) -> Result<DType> {
     };
     let bare = name.strip_prefix("torch.").unwrap_or(&name);
     Ok(DType::parse(bare).map_err(|_| {
-        Error::type_(format!("'{name}' is no dtype; give one such as mt.float32, its name, or NumPy's (there are {})", names()))
+        Error::type_(format!(
+            "'{name}' is no dtype; give one such as mt.float32, its name, or NumPy's (there are {})",
+            names()
+        ))
     })?)
 }
 

@@ -64,5 +64,8 @@ pub fn guarded<T>(who: &str, f: impl FnOnce() -> minitensor::Result<T>) -> minit
 #[cold]
 pub fn panicked(who: &str, panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Error::runtime(format!("{who} panicked: {}; this is a fault in its definition or in minitensor", text.unwrap_or("no message")))
+    Error::runtime(format!(
+        "{who} panicked: {}; this is a fault in its definition or in minitensor",
+        text.unwrap_or("no message")
+    ))
 }

@@ -51,7 +51,8 @@ impl Function {
     /// A function for an op.
     pub fn new(py: Python<'_>, op: OpRef) -> Result<&'static Function> {
         let names = op.parameters().map(|n| PyString::intern(py, n).unbind()).collect();
-        let returned: Vec<&str> = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.name.as_ref()).collect();
+        let returned: Vec<&str> =
+            op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.name.as_ref()).collect();
         let changed: Vec<usize> = (0..op.inputs.len()).filter(|i| op.inputs[*i].mutated).collect();
         let returns = match (returned.as_slice(), changed.as_slice()) {
             ([], [one]) => Returns::Changed(*one),
@@ -59,7 +60,8 @@ impl Function {
             (["outs"], _) => Returns::Tuple,
             ([_], _) => Returns::One,
             (names, _) => {
-                let class = py.import("collections")?.call_method1("namedtuple", (class_name(&op.name), names.to_vec()))?;
+                let class =
+                    py.import("collections")?.call_method1("namedtuple", (class_name(&op.name), names.to_vec()))?;
                 class.setattr("__module__", "minitensor.ops")?;
                 Returns::Named(class.unbind())
             }
@@ -83,7 +85,9 @@ impl Function {
         let def = definition(name, &describe::text_signature(&self.op, name, ""), &self.op, call_function)?;
         let keeper = keeper(module, self)?;
         // SAFETY: the definition is leaked, the keeper is a module, the name a string.
-        Ok(unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyCFunction_NewEx(def, keeper.as_ptr(), module.name()?.as_ptr()))? })
+        Ok(unsafe {
+            Bound::from_owned_ptr_or_err(py, ffi::PyCFunction_NewEx(def, keeper.as_ptr(), module.name()?.as_ptr()))?
+        })
     }
 
     /// Calls the op.
@@ -91,7 +95,13 @@ impl Function {
     /// # Safety
     /// As CPython's vector calls: `args` has `n` objects, then one for each name in the tuple `keywords`, if not null.
     #[inline]
-    pub unsafe fn call<'py>(&self, py: Python<'py>, args: *const *mut ffi::PyObject, n: usize, keywords: *mut ffi::PyObject) -> Result<Bound<'py, PyAny>> {
+    pub unsafe fn call<'py>(
+        &self,
+        py: Python<'py>,
+        args: *const *mut ffi::PyObject,
+        n: usize,
+        keywords: *mut ffi::PyObject,
+    ) -> Result<Bound<'py, PyAny>> {
         if !self.live.load(Ordering::Relaxed) {
             return Err(PyRuntimeError::new_err(format!("op '{}' was unregistered", self.op.name)).into());
         }
@@ -103,7 +113,13 @@ impl Function {
     ///
     /// # Safety
     /// As [`Function::call`].
-    pub unsafe fn sample(&self, py: Python<'_>, args: *const *mut ffi::PyObject, n: usize, keywords: *mut ffi::PyObject) -> Result<Sample> {
+    pub unsafe fn sample(
+        &self,
+        py: Python<'_>,
+        args: *const *mut ffi::PyObject,
+        n: usize,
+        keywords: *mut ffi::PyObject,
+    ) -> Result<Sample> {
         let bind = |slots: &Slots| {
             let mut operands = self.operands(py, slots)?;
             let args = arguments(&mut operands)?;
@@ -112,7 +128,10 @@ impl Function {
                 Arg::Tensor(t) => Ok(Some((*t).clone())),
                 Arg::Number(n) => Number::Real(*n).tensor(Number::Real(*n).dtype()).map(Some),
             };
-            Ok(Sample { inputs: args.iter().map(tensor).collect::<Result<_>>()?, attrs: self.attrs(py, slots)?.into_vec() })
+            Ok(Sample {
+                inputs: args.iter().map(tensor).collect::<Result<_>>()?,
+                attrs: self.attrs(py, slots)?.into_vec(),
+            })
         };
         // SAFETY: as the caller promises.
         unsafe { self.with_slots(py, args, n, keywords, bind) }
@@ -233,9 +252,16 @@ impl Function {
     /// `f(a, b, c)` for a variadic input, `reshape(x, 2, 3)` for a list of whole numbers: what is spread over the positions
     /// is put into a tuple, which the caller keeps until the call has ended.
     #[cold]
-    unsafe fn gather<'py>(&self, py: Python<'py>, args: *const *mut ffi::PyObject, n: usize, slots: &mut Slots) -> Result<Bound<'py, PyTuple>> {
+    unsafe fn gather<'py>(
+        &self,
+        py: Python<'py>,
+        args: *const *mut ffi::PyObject,
+        n: usize,
+        slots: &mut Slots,
+    ) -> Result<Bound<'py, PyTuple>> {
         // SAFETY: `args` has `n` objects.
-        let objects: Vec<Bound<'_, PyAny>> = (0..n).map(|i| unsafe { Bound::from_borrowed_ptr(py, *args.add(i)) }).collect();
+        let objects: Vec<Bound<'_, PyAny>> =
+            (0..n).map(|i| unsafe { Bound::from_borrowed_ptr(py, *args.add(i)) }).collect();
         let first = self.op.inputs.len();
         let (from, until) = if self.is_spread(py, args, n) {
             let tensors = objects[first - 1..].iter().take_while(|o| o.is_instance_of::<PyTensor>()).count();
@@ -249,7 +275,10 @@ impl Function {
             (n, n)
         };
         if from == until || from + 1 + n - until > slots.len() {
-            return Err(minitensor::op::slots(&self.op, n, &[]).err().unwrap_or_else(|| Error::type_("too many arguments")).into());
+            return Err(minitensor::op::slots(&self.op, n, &[])
+                .err()
+                .unwrap_or_else(|| Error::type_("too many arguments"))
+                .into());
         }
         let tuple = PyTuple::new(py, &objects[from..until])?;
         objects[..from].iter().enumerate().for_each(|(i, o)| slots[i] = o.as_ptr());
@@ -258,7 +287,14 @@ impl Function {
         Ok(tuple)
     }
 
-    unsafe fn bind_keywords(&self, py: Python<'_>, args: *const *mut ffi::PyObject, n: usize, keywords: *mut ffi::PyObject, slots: &mut Slots) -> Result<()> {
+    unsafe fn bind_keywords(
+        &self,
+        py: Python<'_>,
+        args: *const *mut ffi::PyObject,
+        n: usize,
+        keywords: *mut ffi::PyObject,
+        slots: &mut Slots,
+    ) -> Result<()> {
         // SAFETY: `keywords` is a tuple of strings.
         let keywords = unsafe { Borrowed::from_ptr(py, keywords).cast_unchecked::<PyTuple>() };
         for (k, keyword) in keywords.iter_borrowed().enumerate() {
@@ -295,7 +331,8 @@ fn at<'a, 'py>(py: Python<'py>, slots: &'a Slots, i: usize) -> Option<Borrowed<'
 }
 
 fn tuple(py: Python<'_>, outputs: Outputs) -> Result<Bound<'_, PyTuple>> {
-    let tensors: Vec<_> = outputs.into_vec().into_iter().map(|t| Bound::new(py, PyTensor::from(t))).collect::<PyResult<_>>()?;
+    let tensors: Vec<_> =
+        outputs.into_vec().into_iter().map(|t| Bound::new(py, PyTensor::from(t))).collect::<PyResult<_>>()?;
     Ok(PyTuple::new(py, tensors)?)
 }
 
@@ -307,12 +344,18 @@ fn class_name(op: &str) -> String {
 }
 
 /// How C functions that Python calls with a vector of arguments look.
-pub type Trampoline =
-    unsafe extern "C" fn(*mut ffi::PyObject, *const *mut ffi::PyObject, ffi::Py_ssize_t, *mut ffi::PyObject) -> *mut ffi::PyObject;
+pub type Trampoline = unsafe extern "C" fn(
+    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    ffi::Py_ssize_t,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
 
 /// A leaked method definition.
 pub fn definition(name: &str, signature: &str, op: &OpRef, call: Trampoline) -> Result<*mut ffi::PyMethodDef> {
-    let text = |s: String| CString::new(s).map(|s| s.into_raw() as *const c_char).map_err(|_| Error::value("a text with a NUL"));
+    let text = |s: String| {
+        CString::new(s).map(|s| s.into_raw() as *const c_char).map_err(|_| Error::value("a text with a NUL"))
+    };
     let doc = text(format!("{signature}\n--\n\n{}", describe::doc(op)))?;
     Ok(Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: text(name.to_owned())?,
@@ -327,7 +370,10 @@ pub fn definition(name: &str, signature: &str, op: &OpRef, call: Trampoline) -> 
 /// # Safety
 /// The interpreter is attached.
 #[inline]
-pub unsafe fn enter(who: &OpRef, f: impl for<'py> FnOnce(Python<'py>) -> Result<Bound<'py, PyAny>>) -> *mut ffi::PyObject {
+pub unsafe fn enter(
+    who: &OpRef,
+    f: impl for<'py> FnOnce(Python<'py>) -> Result<Bound<'py, PyAny>>,
+) -> *mut ffi::PyObject {
     // SAFETY: as the caller promises.
     let py = unsafe { Python::assume_attached() };
     let result = catch_unwind(AssertUnwindSafe(|| f(py)));

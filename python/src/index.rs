@@ -45,14 +45,18 @@ impl Part {
                 Kind::Bool => Ok(Part::Mask(index)),
                 Kind::Signed | Kind::Unsigned if index.ndim() == 0 => Ok(Part::At(index.cast(DType::I64)?.item()?)),
                 Kind::Signed | Kind::Unsigned => Ok(Part::Positions(index.cast(DType::I64)?)),
-                _ if index.numel() == 0 && object.is_instance_of::<PyList>() => Ok(Part::Positions(index.cast(DType::I64)?)),
-                _ => Err(Error::index(format!("an index is made of whole numbers or booleans, not {}", index.dtype())).into()),
+                _ if index.numel() == 0 && object.is_instance_of::<PyList>() => {
+                    Ok(Part::Positions(index.cast(DType::I64)?))
+                }
+                _ => Err(Error::index(format!("an index is made of whole numbers or booleans, not {}", index.dtype()))
+                    .into()),
             };
         }
         match object.call_method0("__index__") {
             Ok(at) => Ok(Part::At(at.extract().map_err(|_| Error::index(format!("index {at} is beyond any axis")))?)),
             Err(_) => Err(PyTypeError::new_err(format!(
-                "a tensor is indexed by whole numbers, slices, None, '...', integer or boolean tensors, got {}", object.get_type().name()?
+                "a tensor is indexed by whole numbers, slices, None, '...', integer or boolean tensors, got {}",
+                object.get_type().name()?
             ))
             .into()),
         }
@@ -64,7 +68,9 @@ impl Part {
             if value.is_none() {
                 return Ok(None);
             }
-            let value = value.call_method0("__index__").map_err(|_| PyTypeError::new_err(format!("a slice's {name} must be a whole number")))?;
+            let value = value
+                .call_method0("__index__")
+                .map_err(|_| PyTypeError::new_err(format!("a slice's {name} must be a whole number")))?;
             // A bound beyond 64 bits is beyond any axis.
             Ok(Some(value.extract().unwrap_or(if value.gt(0)? { i64::MAX / 4 } else { i64::MIN / 4 })))
         };
@@ -97,9 +103,15 @@ fn parts(tensor: &Tensor, index: &Bound<'_, PyAny>) -> Result<Vec<Part>> {
     };
     let taken: usize = parts.iter().map(Part::axes).sum();
     let Some(rest) = tensor.ndim().checked_sub(taken) else {
-        return Err(Error::index(format!("{taken} indices for a tensor of {} dimensions, shape {}", tensor.ndim(), tensor.shape())).into());
+        return Err(Error::index(format!(
+            "{taken} indices for a tensor of {} dimensions, shape {}",
+            tensor.ndim(),
+            tensor.shape()
+        ))
+        .into());
     };
-    let dots: Vec<usize> = parts.iter().enumerate().filter(|(_, p)| matches!(p, Part::Ellipsis)).map(|(i, _)| i).collect();
+    let dots: Vec<usize> =
+        parts.iter().enumerate().filter(|(_, p)| matches!(p, Part::Ellipsis)).map(|(i, _)| i).collect();
     if dots.len() > 1 {
         return Err(Error::index("an index can have only one '...'").into());
     }
@@ -111,7 +123,14 @@ fn parts(tensor: &Tensor, index: &Bound<'_, PyAny>) -> Result<Vec<Part>> {
 
 /// How an index is applied: recorded, for reading, or as bare views, for writing.
 trait Steps {
-    fn slice(&self, x: &Tensor, axis: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> minitensor::Result<Tensor>;
+    fn slice(
+        &self,
+        x: &Tensor,
+        axis: usize,
+        start: Option<i64>,
+        stop: Option<i64>,
+        step: i64,
+    ) -> minitensor::Result<Tensor>;
     fn drop_axis(&self, x: &Tensor, axis: usize) -> minitensor::Result<Tensor>;
     fn new_axis(&self, x: &Tensor, axis: usize) -> minitensor::Result<Tensor>;
 }
@@ -119,7 +138,14 @@ trait Steps {
 struct Recorded;
 
 impl Steps for Recorded {
-    fn slice(&self, x: &Tensor, axis: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> minitensor::Result<Tensor> {
+    fn slice(
+        &self,
+        x: &Tensor,
+        axis: usize,
+        start: Option<i64>,
+        stop: Option<i64>,
+        step: i64,
+    ) -> minitensor::Result<Tensor> {
         let attr = |v: Option<i64>| Value::Attr(v.into());
         op!("slice").call(&[x.into(), axis.into(), attr(start), attr(stop), step.into()], &[])
     }
@@ -134,7 +160,14 @@ impl Steps for Recorded {
 struct Views;
 
 impl Steps for Views {
-    fn slice(&self, x: &Tensor, axis: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> minitensor::Result<Tensor> {
+    fn slice(
+        &self,
+        x: &Tensor,
+        axis: usize,
+        start: Option<i64>,
+        stop: Option<i64>,
+        step: i64,
+    ) -> minitensor::Result<Tensor> {
         let _off = minitensor::NoGrad::new();
         Recorded.slice(&x.detach(), axis, start, stop, step)
     }
@@ -168,7 +201,11 @@ fn apply(tensor: &Tensor, parts: Vec<Part>, steps: &impl Steps) -> Result<(Tenso
             Part::At(at) => {
                 let n = size as i64;
                 if !(-n..n).contains(&at) {
-                    return Err(Error::index(format!("index {at} is out of range for axis {} of size {size}", source - 1)).into());
+                    return Err(Error::index(format!(
+                        "index {at} is out of range for axis {} of size {size}",
+                        source - 1
+                    ))
+                    .into());
                 }
                 let at = if at < 0 { at + n } else { at };
                 if has_advanced {
@@ -187,7 +224,9 @@ fn apply(tensor: &Tensor, parts: Vec<Part>, steps: &impl Steps) -> Result<(Tenso
                 let covered = &tensor.shape()[source - mask.ndim()..source];
                 if covered != mask.shape().dims() {
                     return Err(Error::index(format!(
-                        "a mask of shape {} indexes axes of shape {}; they must be equal", mask.shape(), minitensor::Shape::from(covered)
+                        "a mask of shape {} indexes axes of shape {}; they must be equal",
+                        mask.shape(),
+                        minitensor::Shape::from(covered)
                     ))
                     .into());
                 }
@@ -227,7 +266,8 @@ fn gather(x: &Tensor, advanced: &[(usize, Tensor)]) -> Result<Tensor> {
     let indices = Value::Tensors(advanced.iter().map(|(_, t)| t).collect());
     let picked = op!("index").call(&[(&front).into(), indices], &[])?;
     let new = picked.ndim() + advanced.len() - x.ndim();
-    let moved: Vec<i64> = (new..new + place).chain(0..new).chain(new + place..picked.ndim()).map(|a| a as i64).collect();
+    let moved: Vec<i64> =
+        (new..new + place).chain(0..new).chain(new + place..picked.ndim()).map(|a| a as i64).collect();
     if place == 0 { Ok(picked) } else { Ok(op!("permute_dims").call(&[(&picked).into(), moved.into()], &[])?) }
 }
 
@@ -252,9 +292,18 @@ fn places(tensor: &Tensor) -> Result<Tensor> {
 
 /// What is assigned, as a tensor of the target's dtype and shape.
 fn fitted(value: &Tensor, target: &Tensor) -> Result<Tensor> {
-    let value = if value.dtype() == target.dtype() { value.clone() } else { op!("astype").call(&[value.into(), target.dtype().into()], &[])? };
+    let value = if value.dtype() == target.dtype() {
+        value.clone()
+    } else {
+        op!("astype").call(&[value.into(), target.dtype().into()], &[])?
+    };
     if value.shape().broadcast(target.shape()).as_ref() != Some(target.shape()) {
-        return Err(Error::value(format!("a value of shape {} can't be assigned to elements of shape {}", value.shape(), target.shape())).into());
+        return Err(Error::value(format!(
+            "a value of shape {} can't be assigned to elements of shape {}",
+            value.shape(),
+            target.shape()
+        ))
+        .into());
     }
     Ok(op!("expand").call(&[(&value).into(), sizes(target).into()], &[])?)
 }

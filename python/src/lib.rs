@@ -17,8 +17,8 @@ mod error;
 mod function;
 mod index;
 mod method;
-mod ops;
 mod operand;
+mod ops;
 // What PyO3 makes of a table of methods calls unsafe functions; the file itself has none.
 #[allow(unsafe_op_in_unsafe_fn)]
 mod operator;

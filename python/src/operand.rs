@@ -79,7 +79,11 @@ pub fn read_list<'a>(op: &OpDef, name: &str, object: &Bound<'_, PyAny>, into: &m
 #[cold]
 pub fn not_a_tensor(op: &OpDef, name: &str, expected: &str, got: &Bound<'_, PyAny>) -> crate::error::Raised {
     let class = got.get_type().fully_qualified_name().map_or_else(|_| "?".to_owned(), |n| n.to_string());
-    Error::type_(format!("op '{}': input '{name}' takes {expected}, got {class}; make a tensor of it with mt.asarray()", op.name)).into()
+    Error::type_(format!(
+        "op '{}': input '{name}' takes {expected}, got {class}; make a tensor of it with mt.asarray()",
+        op.name
+    ))
+    .into()
 }
 
 /// The arguments of a call. A complex number takes the precision of the tensors beside it.

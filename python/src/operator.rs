@@ -11,7 +11,11 @@ use crate::release;
 use crate::tensor::{PyTensor, op};
 
 /// Calls a binary op; `NotImplemented` where the other side is neither tensor nor number.
-fn binary<'py>(name: &'static OpName, left: &Bound<'py, PyAny>, right: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+fn binary<'py>(
+    name: &'static OpName,
+    left: &Bound<'py, PyAny>,
+    right: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>> {
     let py = left.py();
     let (Some(a), Some(b)) = (Operand::read(left.as_borrowed())?, Operand::read(right.as_borrowed())?) else {
         return Ok(py.NotImplemented().into_bound(py));

@@ -37,18 +37,20 @@ fn module<'py>(py: Python<'py>, namespace: &str) -> Result<Bound<'py, PyModule>>
     }
     let (outer, last) = namespace.rsplit_once("::").unwrap_or(("", namespace));
     let outer = module(py, outer)?;
-    if let Ok(found) = outer.getattr(last)
-        && let Ok(found) = found.cast_into::<PyModule>()
-    {
-        return Ok(found);
-    }
     let name = format!("{}.{last}", outer.name()?);
+    let modules = py.import("sys")?.getattr("modules")?;
+    if let Ok(found) = modules.get_item(&name) {
+        return Ok(found.cast_into::<PyModule>().map_err(PyErr::from)?);
+    }
     let made = PyModule::new(py, &name)?;
     made.setattr("__doc__", format!("The ops of the namespace '{namespace}'."))?;
-    py.import("sys")?.getattr("modules")?.set_item(&name, &made)?;
+    modules.set_item(&name, &made)?;
     let lookup = py.import("minitensor.ops")?.getattr("_lookup_in")?.call1((namespace,))?;
     made.setattr("__getattr__", lookup)?;
-    outer.setattr(last, &made)?;
+    // An op of the same name keeps its place; the namespace can still be imported.
+    if !outer.dict().contains(last)? {
+        outer.setattr(last, &made)?;
+    }
     Ok(made)
 }
 

@@ -53,16 +53,23 @@ impl Number {
     /// Whether a dtype can hold it; floats may round.
     pub fn check(self, dtype: DType) -> Result<()> {
         let lossy = |what: String| {
-            Err(Error::value(format!("{what} doesn't fit into {dtype}; give another dtype, or convert with astype() afterwards")).into())
+            Err(Error::value(format!(
+                "{what} doesn't fit into {dtype}; give another dtype, or convert with astype() afterwards"
+            ))
+            .into())
         };
         match (self, dtype.kind()) {
-            (Number::Real(Const::Int(v)), Kind::Signed | Kind::Unsigned) if !dtype.integer_range().contains(&v) => lossy(v.to_string()),
+            (Number::Real(Const::Int(v)), Kind::Signed | Kind::Unsigned) if !dtype.integer_range().contains(&v) => {
+                lossy(v.to_string())
+            }
             (Number::Real(Const::Float(v)), Kind::Signed | Kind::Unsigned)
                 if v.fract() != 0.0 || !v.is_finite() || !dtype.integer_range().contains(&(v as i128)) =>
             {
                 lossy(format!("{v:?}"))
             }
-            (Number::Complex(re, im), kind) if kind != Kind::Complex && kind != Kind::Bool => lossy(format!("({re}{im:+}j)")),
+            (Number::Complex(re, im), kind) if kind != Kind::Complex && kind != Kind::Bool => {
+                lossy(format!("({re}{im:+}j)"))
+            }
             _ => Ok(()),
         }
     }
@@ -114,7 +121,11 @@ fn objects<'py, T: IntoPyObject<'py>>(py: Python<'py>, values: Vec<T>) -> Result
     Ok(values.into_iter().map(|v| v.into_bound_py_any(py)).collect::<PyResult<_>>()?)
 }
 
-fn nest<'py>(py: Python<'py>, shape: &[usize], numbers: &mut impl Iterator<Item = Bound<'py, PyAny>>) -> Result<Bound<'py, PyAny>> {
+fn nest<'py>(
+    py: Python<'py>,
+    shape: &[usize],
+    numbers: &mut impl Iterator<Item = Bound<'py, PyAny>>,
+) -> Result<Bound<'py, PyAny>> {
     let Some((size, inner)) = shape.split_first() else {
         return numbers.next().ok_or_else(|| Error::runtime("a tensor has fewer elements than its shape says").into());
     };

@@ -108,7 +108,12 @@ fn target(given: &Bound<'_, PyAny>) -> Result<(Option<DType>, Option<Device>)> {
 impl PyTensor {
     #[new]
     #[pyo3(signature = (data=Given(None), dtype=None, device=None, requires_grad=false), text_signature = "(data, dtype=None, device=None, requires_grad=False)")]
-    fn new(data: Given<'_>, dtype: Option<&Bound<'_, PyAny>>, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
+    fn new(
+        data: Given<'_>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        device: Option<&str>,
+        requires_grad: bool,
+    ) -> Result<PyTensor> {
         let Given(Some(data)) = data else { return Ok(PyTensor(Core::Shell(OnceLock::new()))) };
         let (dtype, device) = (dtype.map(dtype::parse).transpose()?, device::parse(device)?);
         let mut tensor = guarded("Tensor()", || data::tensor(&data, dtype, Copy::Always).map_err(Error::from))?;
@@ -134,7 +139,11 @@ impl PyTensor {
             Core::Shell(shell) => shell.set(core.get().core()?.clone()).is_ok(),
             Core::Full(_) => false,
         };
-        if filled { Ok(()) } else { Err(PyRuntimeError::new_err("this Tensor holds one already; _tensor only fills an empty shell").into()) }
+        if filled {
+            Ok(())
+        } else {
+            Err(PyRuntimeError::new_err("this Tensor holds one already; _tensor only fills an empty shell").into())
+        }
     }
 
     /// The sizes of its dimensions.
@@ -220,13 +229,22 @@ impl PyTensor {
         if dtype == core.dtype() && !copy {
             return Ok(slf.clone().unbind());
         }
-        let converted = if dtype == core.dtype() { call(op!("clone"), core, &[])? } else { call(op!("astype"), core, &[dtype.into()])? };
+        let converted = if dtype == core.dtype() {
+            call(op!("clone"), core, &[])?
+        } else {
+            call(op!("astype"), core, &[dtype.into()])?
+        };
         Ok(Py::new(slf.py(), converted)?)
     }
 
     /// Itself with another dtype, or on another device; itself where nothing changes.
     #[pyo3(signature = (target=None, *, dtype=None, device=None))]
-    fn to(slf: &Bound<'_, Self>, target: Option<&Bound<'_, PyAny>>, dtype: Option<&Bound<'_, PyAny>>, device: Option<&str>) -> Result<Py<PyTensor>> {
+    fn to(
+        slf: &Bound<'_, Self>,
+        target: Option<&Bound<'_, PyAny>>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        device: Option<&str>,
+    ) -> Result<Py<PyTensor>> {
         let (mut to_dtype, mut to_device) = target.map_or(Ok((None, None)), self::target)?;
         to_dtype = dtype.map(dtype::parse).transpose()?.or(to_dtype);
         to_device = device.map(|d| device::parse(Some(d))).transpose()?.or(to_device);
@@ -255,7 +273,11 @@ impl PyTensor {
         let core = self.core()?;
         core.expect_values()?;
         if core.numel() != 1 {
-            return Err(Error::value(format!("item() needs a tensor of one element, got shape {}; use tolist()", core.shape())).into());
+            return Err(Error::value(format!(
+                "item() needs a tensor of one element, got shape {}; use tolist()",
+                core.shape()
+            ))
+            .into());
         }
         scalar::tolist(py, &core.reshape_view(&[])?)
     }
@@ -274,11 +296,15 @@ impl PyTensor {
         if core.dtype() == DType::Bf16 {
             let extended = py.import("ml_dtypes").and_then(|m| m.getattr("bfloat16"));
             let extended = extended.map_err(|_| {
-                PyTypeError::new_err("NumPy knows no bfloat16; convert with astype('float32') first, or install ml_dtypes")
+                PyTypeError::new_err(
+                    "NumPy knows no bfloat16; convert with astype('float32') first, or install ml_dtypes",
+                )
             })?;
             let strides = core.strides().iter().copied().collect();
             // SAFETY: the same window; a bfloat16 is 16 bits like a uint16.
-            let bits = unsafe { Tensor::from_parts(core.storage().clone(), core.shape().clone(), strides, core.offset(), DType::U16) };
+            let bits = unsafe {
+                Tensor::from_parts(core.storage().clone(), core.shape().clone(), strides, core.offset(), DType::U16)
+            };
             let bits = numpy.call_method1("asarray", (Bound::new(py, PyTensor::from(bits))?,))?;
             return Ok(bits.call_method1("view", (extended,))?);
         }
@@ -289,7 +315,11 @@ impl PyTensor {
 
     /// What `np.asarray(t)` calls.
     #[pyo3(signature = (dtype=None, copy=None))]
-    fn __array__<'py>(slf: &Bound<'py, Self>, dtype: Option<&Bound<'py, PyAny>>, copy: Option<bool>) -> Result<Bound<'py, PyAny>> {
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> Result<Bound<'py, PyAny>> {
         let array = PyTensor::numpy(slf)?;
         let keywords = PyDict::new(slf.py());
         match (dtype, copy) {
@@ -297,7 +327,11 @@ impl PyTensor {
             (None, _) => return Ok(array),
             (Some(_), Some(false)) => {
                 if !array.getattr("dtype")?.eq(dtype)? {
-                    return Err(Error::value(format!("copy=False, but {} becomes another dtype only by copying", slf.get().core()?.dtype())).into());
+                    return Err(Error::value(format!(
+                        "copy=False, but {} becomes another dtype only by copying",
+                        slf.get().core()?.dtype()
+                    ))
+                    .into());
                 }
                 return Ok(array);
             }
@@ -337,7 +371,7 @@ impl PyTensor {
 
     fn __complex__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let core = self.one("complex()")?;
-        Ok(scalar::tolist(py, &core.cast(DType::C128)?.reshape_view(&[])?)?)
+        scalar::tolist(py, &core.cast(DType::C128)?.reshape_view(&[])?)
     }
 
     fn __index__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
@@ -345,7 +379,9 @@ impl PyTensor {
         let core = self.core()?;
         if core.ndim() != 0 || !matches!(core.dtype().kind(), Signed | Unsigned) {
             return Err(Error::type_(format!(
-                "only an integer tensor of no dimensions can be an index, this one is {} of shape {}", core.dtype(), core.shape()
+                "only an integer tensor of no dimensions can be an index, this one is {} of shape {}",
+                core.dtype(),
+                core.shape()
             ))
             .into());
         }
@@ -363,7 +399,10 @@ impl PyTensor {
         let core = self.core()?;
         let text = self.__repr__().replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         Ok(format!(
-            "<div><pre style=\"margin:0\">{text}</pre><small>shape {} · {} · {}</small></div>", core.shape(), core.dtype(), core.device()
+            "<div><pre style=\"margin:0\">{text}</pre><small>shape {} · {} · {}</small></div>",
+            core.shape(),
+            core.dtype(),
+            core.device()
         ))
     }
 
@@ -372,7 +411,11 @@ impl PyTensor {
             return Ok(self.__repr__().into_bound_py_any(py)?);
         }
         if self.core()?.numel() != 1 {
-            return Err(Error::type_(format!("a format such as '{spec}' needs a tensor of one element, got shape {}", self.core()?.shape())).into());
+            return Err(Error::type_(format!(
+                "a format such as '{spec}' needs a tensor of one element, got shape {}",
+                self.core()?.shape()
+            ))
+            .into());
         }
         Ok(self.item(py)?.call_method1("__format__", (spec,))?)
     }
@@ -402,7 +445,10 @@ impl PyTensor {
         let _ = memo;
         let core = self.core()?;
         if !core.is_leaf() {
-            return Err(PyRuntimeError::new_err("only leaves can be deep-copied, this tensor has a history; detach() it first").into());
+            return Err(PyRuntimeError::new_err(
+                "only leaves can be deep-copied, this tensor has a history; detach() it first",
+            )
+            .into());
         }
         let copy = core.copied()?;
         copy.set_requires_grad(core.requires_grad())?;
@@ -416,7 +462,11 @@ impl PyTensor {
         core.expect_values()?;
         if core.numel() != 1 {
             let hint = if what == "bool()" { "; use any() or all()" } else { "" };
-            return Err(Error::value(format!("{what} needs a tensor of one element, got shape {}{hint}", core.shape())).into());
+            return Err(Error::value(format!(
+                "{what} needs a tensor of one element, got shape {}{hint}",
+                core.shape()
+            ))
+            .into());
         }
         Ok(core.detach())
     }
@@ -424,7 +474,13 @@ impl PyTensor {
 
 /// What a pickle calls.
 #[pyfunction]
-pub fn _rebuild<'py>(class: &Bound<'py, PyAny>, bytes: &[u8], dtype: &str, shape: Vec<usize>, requires_grad: bool) -> Result<Bound<'py, PyAny>> {
+pub fn _rebuild<'py>(
+    class: &Bound<'py, PyAny>,
+    bytes: &[u8],
+    dtype: &str,
+    shape: Vec<usize>,
+    requires_grad: bool,
+) -> Result<Bound<'py, PyAny>> {
     let dtype = DType::parse(dtype)?;
     let tensor = Tensor::empty(shape, dtype, Device::Cpu)?;
     if tensor.numel() * dtype.size() != bytes.len() || (dtype == DType::Bool && bytes.iter().any(|b| *b > 1)) {

@@ -12,7 +12,12 @@ use crate::tensor::PyTensor;
 
 /// Puts an op to all checks: the name, how many samples were tried, and what was found, as pairs of check and message.
 #[pyfunction]
-fn _opcheck(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>, keywords: &Bound<'_, PyDict>) -> Result<(String, usize, Vec<(String, String)>)> {
+fn _opcheck(
+    py: Python<'_>,
+    name: &str,
+    args: &Bound<'_, PyTuple>,
+    keywords: &Bound<'_, PyDict>,
+) -> Result<(String, usize, Vec<(String, String)>)> {
     let op = registry::get(name)?;
     let mut samples = Vec::new();
     if !args.is_empty() || !keywords.is_empty() {
@@ -30,11 +35,19 @@ fn _opcheck(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>, keywords: &Bo
 
 /// Compares gradients of a Python function with finite differences; raises what differs.
 #[pyfunction]
-fn _gradcheck(f: &Bound<'_, PyAny>, inputs: Vec<Bound<'_, PyTensor>>, step: f64, atol: f64, rtol: f64, second: bool) -> Result<()> {
+fn _gradcheck(
+    f: &Bound<'_, PyAny>,
+    inputs: Vec<Bound<'_, PyTensor>>,
+    step: f64,
+    atol: f64,
+    rtol: f64,
+    second: bool,
+) -> Result<()> {
     let py = f.py();
     let call = |inputs: &[Tensor]| -> minitensor::Result<Vec<Tensor>> {
         let run = || -> Result<Vec<Tensor>> {
-            let arguments: Vec<_> = inputs.iter().map(|t| Bound::new(py, PyTensor::from(t.clone()))).collect::<PyResult<_>>()?;
+            let arguments: Vec<_> =
+                inputs.iter().map(|t| Bound::new(py, PyTensor::from(t.clone()))).collect::<PyResult<_>>()?;
             let given = f.call1(PyTuple::new(py, arguments)?)?;
             let items: Vec<Bound<'_, PyAny>> = match (given.cast::<PyTuple>(), given.cast::<PyList>()) {
                 (Ok(tuple), _) => tuple.iter().collect(),
@@ -42,7 +55,9 @@ fn _gradcheck(f: &Bound<'_, PyAny>, inputs: Vec<Bound<'_, PyTensor>>, step: f64,
                 _ => vec![given],
             };
             let tensor = |item: &Bound<'_, PyAny>| {
-                let tensor = item.cast::<PyTensor>().map_err(|_| PyTypeError::new_err("gradcheck: the function must give Tensors"))?;
+                let tensor = item
+                    .cast::<PyTensor>()
+                    .map_err(|_| PyTypeError::new_err("gradcheck: the function must give Tensors"))?;
                 Ok(tensor.get().core()?.clone())
             };
             items.iter().map(tensor).collect()

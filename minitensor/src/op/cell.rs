@@ -120,6 +120,7 @@ struct Operand {
 unsafe impl Sync for Operand {}
 
 /// Computes all outputs.
+#[allow(clippy::too_many_arguments)]
 pub fn run(
     op: &OpDef,
     body: &CellBody,

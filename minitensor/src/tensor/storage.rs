@@ -156,7 +156,9 @@ impl Drop for Storage {
         if let Owner::Allocated = self.owner {
             ALLOCATED.fetch_sub(self.bytes, Ordering::Relaxed);
             // SAFETY: allocated in `allocate` with this very layout.
-            unsafe { dealloc(self.data.as_ptr(), Layout::from_size_align_unchecked(self.bytes.max(1), alignment(self.bytes))) }
+            unsafe {
+                dealloc(self.data.as_ptr(), Layout::from_size_align_unchecked(self.bytes.max(1), alignment(self.bytes)))
+            }
         }
     }
 }

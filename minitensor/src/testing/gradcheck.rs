@@ -93,7 +93,7 @@ fn first_order(f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Resul
         let _on = EnableGrad::new();
         let leaves = leaves(inputs)?;
         let outputs: Vec<Tensor> = f(&leaves)?.into_iter().filter(|t| t.dtype().is_differentiable()).collect();
-        let values = outputs.iter().map(|t| numbers(t)).collect::<Result<Vec<_>>>()?;
+        let values = outputs.iter().map(numbers).collect::<Result<Vec<_>>>()?;
         if values.iter().flatten().any(|v| !v.is_finite()) {
             return Ok(()); // Nothing to compare with outside the domain.
         }

@@ -19,5 +19,5 @@ def __getattr__(name):  # type: ignore[no-untyped-def]
 
 
 def __dir__():  # type: ignore[no-untyped-def]
-    names = {name.partition("::")[0] for name in _op_names(True) if "." not in name}
-    return [*names, "describe"]
+    later = {name.partition("::")[0] for name in _op_names(True) if "." not in name}
+    return [*{*later, *(name for name in globals() if not name.startswith("_"))}]
