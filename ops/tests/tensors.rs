@@ -1,5 +1,8 @@
 //! Tensors: layouts, promotion, conversion, errors.
 
+// A slice of one owned tensor reads better than `from_ref`.
+#![allow(clippy::cloned_ref_to_slice_refs)]
+
 use std::sync::Arc;
 
 use minitensor::kernels::Const;
