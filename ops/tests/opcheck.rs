@@ -27,8 +27,11 @@ fn ints(v: &[i64]) -> Attr {
     Attr::Ints(v.to_vec().into())
 }
 
+/// Inputs, and attributes by name.
+type Arguments = (Vec<Option<Tensor>>, Vec<(&'static str, Attr)>);
+
 /// Arguments for ops of which only the body knows what it takes. Attributes that aren't named keep their defaults.
-fn given(name: &str) -> Vec<(Vec<Option<Tensor>>, Vec<(&'static str, Attr)>)> {
+fn given(name: &str) -> Vec<Arguments> {
     match name {
         "reshape" => vec![(vec![ramp(&[2, 6])], vec![("shape", ints(&[3, -1]))])],
         "permute_dims" => vec![(vec![ramp(&[2, 3, 4])], vec![("axes", ints(&[2, 0, 1]))])],

@@ -193,9 +193,9 @@ impl Function {
         if count > few.len() {
             return None;
         }
-        for i in 0..count {
+        for (i, slot) in few.iter_mut().enumerate().take(count) {
             let object = at(py, slots, i)?;
-            few[i] = Arg::Tensor(object.cast_exact::<PyTensor>().ok()?.get().core().ok()?);
+            *slot = Arg::Tensor(object.cast_exact::<PyTensor>().ok()?.get().core().ok()?);
         }
         Some(&few[..count])
     }

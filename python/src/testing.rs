@@ -10,14 +10,12 @@ use crate::error::Result;
 use crate::ops;
 use crate::tensor::PyTensor;
 
+/// The op's name, how many samples were tried, and what was found, as pairs of check and message.
+type Found = (String, usize, Vec<(String, String)>);
+
 /// Puts an op to all checks: the name, how many samples were tried, and what was found, as pairs of check and message.
 #[pyfunction]
-fn _opcheck(
-    py: Python<'_>,
-    name: &str,
-    args: &Bound<'_, PyTuple>,
-    keywords: &Bound<'_, PyDict>,
-) -> Result<(String, usize, Vec<(String, String)>)> {
+fn _opcheck(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>, keywords: &Bound<'_, PyDict>) -> Result<Found> {
     let op = registry::get(name)?;
     let mut samples = Vec::new();
     if !args.is_empty() || !keywords.is_empty() {

@@ -35,7 +35,7 @@ impl Steps {
     /// Announces the next step, which prints for itself.
     pub fn announce(&mut self, name: &str) {
         self.done += 1;
-        println!("{}/{} {name}\n", self.done, self.total);
+        println!("{}/{} {name}", self.done, self.total);
     }
 }
 

@@ -12,8 +12,8 @@ type Check = (&'static str, &'static str, fn(&Line) -> Result<String>);
 
 /// In this order. Python's own come last, so that their closing line is near the end.
 const CHECKS: &[Check] = &[
-    ("lint", "cargo fmt", |line| cargo_check(line, "fmt --all --check")),
-    ("lint", "cargo clippy", |line| cargo_check(line, "clippy --workspace --all-targets -- -D warnings")),
+    ("lint", "cargo fmt", |line| cargo_check(line, "fmt --all --check -- --files-with-diff")),
+    ("lint", "cargo clippy", |line| cargo_check(line, "clippy --workspace --all-targets --keep-going -- -D warnings")),
     ("rust", "cargo test", |line| cargo_check(line, "test --workspace --no-fail-fast")),
     ("docs", RUST_DOCS, |line| cargo_check(line, "test --doc --package minitensor-plugin-sdk")),
     ("", "wheel", |line| wheel::install(line).map(|()| String::new())),
@@ -98,7 +98,14 @@ fn cargo_check(line: &Line, arguments: &str) -> Result<String> {
     let mut cargo = cargo();
     cargo.args(arguments.split(' ')).env("CARGO_TERM_COLOR", "never");
     // One interpreter for all, so that nothing is built twice.
-    line.output(cargo.env("PYO3_PYTHON", python::program("python").get_program()))
+    let output = line.output(cargo.env("PYO3_PYTHON", python::program("python").get_program()));
+    output.map_err(|output| output.lines().filter(|line| !is_progress(line)).collect::<Vec<_>>().join("\n"))
+}
+
+/// `   Compiling minitensor v0.1.0`
+fn is_progress(line: &str) -> bool {
+    let words = ["Compiling ", "Checking ", "Downloading ", "Downloaded ", "Blocking "];
+    line.starts_with("   ") && words.iter().any(|word| line.trim_start().starts_with(word))
 }
 
 fn tool(line: &Line, name: &str, arguments: &str) -> Result<String> {

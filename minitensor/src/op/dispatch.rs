@@ -7,18 +7,21 @@ use super::call::{Arg, Call, Outputs};
 use super::def::{Arity, Backward, Body, DTypeRule, OpDef, OpRef, Role, ShapeRule};
 use super::dtype_rule::DTypes;
 use super::shape_rule::Bindings;
-use super::{cell, element, record};
+use super::{cell, element, record, straight};
 use crate::attr::Attr;
 use crate::autograd::{NoGrad, is_grad_enabled};
 use crate::error::{Error, Result};
 use crate::tensor::{Device, Tensor};
 
 type Flat<'a> = SmallVec<[Option<&'a Tensor>; 4]>;
-type Produced = SmallVec<[Option<Tensor>; 1]>;
+pub type Produced = SmallVec<[Option<Tensor>; 1]>;
 
 /// Calls an op. `attrs` are complete and checked, as [`bind`](super::bind) makes them.
 pub fn dispatch(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Outputs> {
-    let outputs = dispatch_wanted(op, args, attrs, u64::MAX)?;
+    if let Some(outputs) = straight::call(op, args, attrs) {
+        return outputs.map(|all| Outputs(all.into_iter().flatten().collect()));
+    }
+    let outputs = go(op, args, attrs, u64::MAX)?;
     // Neither saved outputs nor those that are changed inputs; an op of variadic outputs declares one for all.
     let returned = |k: usize| op.outputs.get(k).is_none_or(|o| o.role == Role::Returned);
     Ok(Outputs(outputs.into_iter().enumerate().filter(|(k, _)| returned(*k)).filter_map(|(_, t)| t).collect()))
@@ -26,6 +29,16 @@ pub fn dispatch(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Outputs>
 
 /// The same, computing only the outputs whose bit is set; all of them come back, in the definition's order.
 pub(crate) fn dispatch_wanted(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produced> {
+    if wanted.trailing_ones() as usize >= op.outputs.len()
+        && let Some(outputs) = straight::call(op, args, attrs)
+    {
+        return outputs;
+    }
+    go(op, args, attrs, wanted)
+}
+
+/// The way of any call.
+fn go(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produced> {
     check_count(op, args.len())?;
     let dtypes = op.resolve_dtypes(args)?;
     let device = device(op, args)?;

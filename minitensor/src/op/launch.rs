@@ -17,7 +17,7 @@ use crate::tensor::{Shape, Tensor};
 /// Elements of one tile; tiles of a few operands stay in the first-level cache.
 const TILE: usize = 512;
 /// From this many elements on, more than one thread pays off.
-const GRAIN: usize = 32 * 1024;
+pub const GRAIN: usize = 32 * 1024;
 
 /// From the dtype of memory to the one that is computed in: [`DType::compute`] or [`DType::wide`].
 pub type Precision = fn(DType) -> DType;

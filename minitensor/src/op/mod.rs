@@ -15,6 +15,7 @@ pub mod names;
 mod record;
 pub mod registry;
 pub(crate) mod shape_rule;
+mod straight;
 
 pub use bind::{bind, slots};
 pub use builder::CustomOpBuilder;

@@ -45,6 +45,15 @@ impl Tensor {
         });
     }
 
+    /// A contiguous tensor of the shape of another on the CPU, with any content.
+    pub(crate) fn empty_like(like: &Tensor, dtype: DType) -> Result<Tensor> {
+        let shape = like.shape().clone();
+        let storage = Storage::uninit(shape.numel() * dtype.size())?;
+        let strides = shape.contiguous_strides();
+        // SAFETY: the storage has room for all elements, which are written before it is handed out.
+        Ok(unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, 0, dtype) })
+    }
+
     fn allocate(shape: Shape, dtype: DType, device: Device, take: fn(usize) -> Result<Storage>) -> Result<Tensor> {
         let bytes = shape.checked_numel()? * dtype.size();
         let storage = match device {
