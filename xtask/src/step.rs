@@ -88,11 +88,14 @@ impl Line {
             let _ = reader.join();
         }
         let status = child.wait().map_err(|e| format!("{program}: {e}"))?;
-        match status.success() {
-            true => Ok(output),
-            false if output.trim().is_empty() => Err(format!("{program} ended with {status}")),
-            false => Err(output.trim_end().to_owned()),
+        if status.success() {
+            return Ok(output);
         }
+        // A program that was killed had no time to say so.
+        if status.code().is_none() || output.trim().is_empty() {
+            output += &format!("{program} ended with {status}");
+        }
+        Err(output.trim_end().to_owned())
     }
 }
 
