@@ -10,7 +10,7 @@
 //! assert_eq!(swish(0.0_f64), 0.0);                       // the body, at one number
 //! let x = Tensor::from_vec(vec![0.0_f32, 1.0], [2])?;
 //! assert_eq!(swish::call(&x)?.to_vec::<f32>()?[0], 0.0); // the op, on a tensor
-//! # minitensor::Result::Ok(())
+//! # Ok::<(), minitensor::Error>(())
 //! ```
 
 // An op has as many parameters as it has tensors and attributes.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use minitensor::op::{Arg, Arity, Outputs, Role, slots};
 use minitensor::testing::Sample;
-use minitensor::{Attr, AttrKind, Error, OpRef};
+use minitensor::{Attr, AttrKind, Error, OpRef, dispatch};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -26,6 +26,10 @@ pub struct Function {
     /// The parameters' names, interned: tensors, then attributes.
     names: Vec<Py<PyString>>,
     returns: Returns,
+    /// How many tensors make a whole call by themselves, if a few do.
+    plain: Option<usize>,
+    /// The attributes of such a call.
+    defaults: Vec<Attr>,
     /// Whether the op is still registered.
     live: AtomicBool,
 }
@@ -47,6 +51,9 @@ type Slots = [*mut ffi::PyObject];
 /// Ops of more parameters than this bind them on the heap.
 const INLINE: usize = 16;
 
+/// Ops of no more tensors than this have a short way.
+const FEW: usize = 4;
+
 impl Function {
     /// A function for an op.
     pub fn new(py: Python<'_>, op: OpRef) -> Result<&'static Function> {
@@ -66,7 +73,13 @@ impl Function {
                 Returns::Named(class.unbind())
             }
         };
-        Ok(Box::leak(Box::new(Function { op, names, returns, live: AtomicBool::new(true) })))
+        let defaults: Vec<Attr> = op.attrs.iter().filter_map(|a| a.default.clone()).collect();
+        let is_plain = op.inputs.len() <= FEW
+            && op.inputs.iter().all(|i| i.arity == Arity::One)
+            && defaults.len() == op.attrs.len()
+            && matches!(returns, Returns::One);
+        let plain = is_plain.then_some(op.inputs.len());
+        Ok(Box::leak(Box::new(Function { op, names, returns, plain, defaults, live: AtomicBool::new(true) })))
     }
 
     /// The op was unregistered: calls raise from now on.
@@ -105,8 +118,36 @@ impl Function {
         if !self.live.load(Ordering::Relaxed) {
             return Err(PyRuntimeError::new_err(format!("op '{}' was unregistered", self.op.name)).into());
         }
+        if keywords.is_null()
+            && self.plain == Some(n)
+            // SAFETY: `args` has `n` objects.
+            && let Some(result) = unsafe { self.call_plain(py, args, n) }
+        {
+            return result;
+        }
         // SAFETY: as the caller promises.
         unsafe { self.with_slots(py, args, n, keywords, |slots| self.run(py, slots)) }
+    }
+
+    /// The most common call: tensors by position, and nothing else.
+    #[inline]
+    unsafe fn call_plain<'py>(
+        &self,
+        py: Python<'py>,
+        args: *const *mut ffi::PyObject,
+        n: usize,
+    ) -> Option<Result<Bound<'py, PyAny>>> {
+        let mut few = [Arg::None; FEW];
+        for (i, arg) in few.iter_mut().enumerate().take(n) {
+            // SAFETY: `args` has `n` objects, which the caller holds until the call has ended.
+            let object = unsafe { Borrowed::from_ptr(py, *args.add(i)) };
+            *arg = Arg::Tensor(object.cast_exact::<PyTensor>().ok()?.get().core().ok()?);
+        }
+        let call = || {
+            let output = release::call_one(py, &self.op, &few[..n], &self.defaults)?;
+            Ok(Bound::new(py, PyTensor::from(output))?.into_any())
+        };
+        Some(call())
     }
 
     /// The arguments of a call as an op check wants them.
@@ -175,12 +216,13 @@ impl Function {
     #[inline]
     fn run<'py>(&self, py: Python<'py>, slots: &Slots) -> Result<Bound<'py, PyAny>> {
         let attrs = self.attrs(py, slots)?;
-        let mut few = [Arg::None; 4];
+        let mut few = [Arg::None; FEW];
         let outputs = match self.plain(py, slots, &mut few) {
-            Some(args) => release::call(py, &self.op, args, &attrs)?,
+            Some(args) => release::call(py, &self.op, args, || dispatch(&self.op, args, &attrs))?,
             None => {
                 let mut operands = self.operands(py, slots)?;
-                release::call(py, &self.op, &arguments(&mut operands)?, &attrs)?
+                let args = arguments(&mut operands)?;
+                release::call(py, &self.op, &args, || dispatch(&self.op, &args, &attrs))?
             }
         };
         self.wrap(py, outputs, slots)
@@ -188,7 +230,7 @@ impl Function {
 
     /// The inputs of a call, if they are a few tensors and nothing else.
     #[inline]
-    fn plain<'b, 'a>(&self, py: Python<'_>, slots: &'a Slots, few: &'b mut [Arg<'a>; 4]) -> Option<&'b [Arg<'a>]> {
+    fn plain<'b, 'a>(&self, py: Python<'_>, slots: &'a Slots, few: &'b mut [Arg<'a>; FEW]) -> Option<&'b [Arg<'a>]> {
         let count = self.op.inputs.len();
         if count > few.len() {
             return None;

@@ -1,5 +1,6 @@
 //! `+`, `<`, `@` and the others: a table from Python's method to the op.
 
+use minitensor::dispatch;
 use minitensor::op::OpName;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -21,12 +22,12 @@ fn binary<'py>(
         return Ok(py.NotImplemented().into_bound(py));
     };
     let mut operands: Operands<'_> = [a, b].into_iter().collect();
-    let out = release::call(py, name.get()?, &arguments(&mut operands)?, &[])?.single();
+    let out = release::call_one(py, name.get()?, &arguments(&mut operands)?, &[])?;
     Ok(Bound::new(py, PyTensor::from(out))?.into_any())
 }
 
 fn unary(py: Python<'_>, name: &'static OpName, x: &PyTensor) -> Result<PyTensor> {
-    Ok(release::call(py, name.get()?, &[x.core()?.into()], &[])?.single().into())
+    Ok(release::call_one(py, name.get()?, &[x.core()?.into()], &[])?.into())
 }
 
 /// `x += y` changes `x` itself; a leaf that requires a gradient refuses, as the op does.
@@ -35,7 +36,8 @@ fn in_place(name: &'static OpName, left: &Bound<'_, PyTensor>, right: &Bound<'_,
         return Err(PyTypeError::new_err(format!("a tensor can't be changed by {}", right.get_type().name()?)).into());
     };
     let mut operands: Operands<'_> = [Operand::Tensor(left.get().core()?), right].into_iter().collect();
-    release::call(left.py(), name.get()?, &arguments(&mut operands)?, &[])?;
+    let (op, args) = (name.get()?, arguments(&mut operands)?);
+    release::call(left.py(), op, &args, || dispatch(op, &args, &[]))?;
     Ok(())
 }
 

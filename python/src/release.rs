@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use minitensor::op::{Arg, Body, Outputs};
-use minitensor::{Attr, Error, OpRef, dispatch, interrupt};
+use minitensor::op::{Arg, Body, dispatch_one};
+use minitensor::{Attr, Error, OpRef, Tensor, interrupt};
 use pyo3::prelude::*;
 
 use crate::error::{Raised, Result, guarded};
@@ -51,13 +51,23 @@ fn poll() -> minitensor::Result<()> {
     Python::attach(|py| py.check_signals()).map_err(|e| Error::from(Raised(e)))
 }
 
-/// Calls an op.
+/// Calls an op on these arguments.
 #[inline]
-pub fn call(py: Python<'_>, op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Outputs> {
-    let run = || guarded(&op.name, || dispatch(op, args, attrs));
+pub fn call<T: Send>(
+    py: Python<'_>,
+    op: &OpRef,
+    args: &[Arg<'_>],
+    f: impl FnOnce() -> minitensor::Result<T> + Send,
+) -> Result<T> {
+    let run = || guarded(&op.name, f);
     // Ops written in Python release the interpreter in their parts.
-    let outputs = if work(args) < RELEASE || matches!(op.body, Body::Dynamic(_)) { run() } else { py.detach(run) };
-    Ok(outputs?)
+    Ok(if work(args) < RELEASE || matches!(op.body, Body::Dynamic(_)) { run()? } else { py.detach(run)? })
+}
+
+/// Calls an op that gives one tensor.
+#[inline]
+pub fn call_one(py: Python<'_>, op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Tensor> {
+    call(py, op, args, || dispatch_one(op, args, attrs))
 }
 
 /// How many elements a call goes through, roughly: inputs of different shapes may broadcast to their product.

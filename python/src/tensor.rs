@@ -82,7 +82,7 @@ fn empty() -> crate::error::Raised {
 /// Calls an op by name.
 pub fn call(name: &'static OpName, tensor: &Tensor, attrs: &[Attr]) -> Result<PyTensor> {
     let op = name.get()?;
-    Python::attach(|py| Ok(crate::release::call(py, op, &[tensor.into()], attrs)?.single().into()))
+    Python::attach(|py| Ok(crate::release::call_one(py, op, &[tensor.into()], attrs)?.into()))
 }
 
 /// An op known by its name.

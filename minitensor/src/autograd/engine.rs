@@ -1,7 +1,6 @@
 //! The backward pass: nodes from the youngest to the oldest, each once all its cotangents are there.
 
-use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -45,40 +44,19 @@ pub fn grad(
     Pass::new(options, Some(targets)).run(outputs, cotangents)
 }
 
-/// A node that waits, ordered by age.
-struct Waiting(Arc<Node>);
-
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.sequence == other.0.sequence
-    }
-}
-impl Eq for Waiting {}
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Waiting {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.sequence.cmp(&other.0.sequence)
-    }
-}
-
 type Cotangents = SmallVec<[Option<Tensor>; 1]>;
 
 struct Pass {
     options: Options,
     targets: Option<Vec<Edge>>,
     found: Vec<Option<Tensor>>,
-    queue: BinaryHeap<Waiting>,
-    /// What has come for each waiting node, by its sequence number.
-    arrived: HashMap<u64, Cotangents>,
+    /// Nodes and what has come for them, by age.
+    waiting: BTreeMap<u64, (Arc<Node>, Cotangents)>,
     /// Nodes to release at the end: a pass that fails half way leaves the graph as it was.
     done: Vec<Arc<Node>>,
     /// Gradients for leaves, handed over at the end for the same reason.
     leaves: Vec<(Arc<GradMeta>, Tensor)>,
-    leaf_slots: HashMap<*const GradMeta, usize>,
+    leaf_slots: BTreeMap<*const GradMeta, usize>,
 }
 
 struct RestoreMode(bool);
@@ -95,11 +73,10 @@ impl Pass {
             options,
             found: vec![None; targets.as_ref().map_or(0, Vec::len)],
             targets,
-            queue: BinaryHeap::new(),
-            arrived: HashMap::new(),
+            waiting: BTreeMap::new(),
             done: Vec::new(),
             leaves: Vec::new(),
-            leaf_slots: HashMap::new(),
+            leaf_slots: BTreeMap::new(),
         }
     }
 
@@ -119,9 +96,8 @@ impl Pass {
             let start = first_cotangent(output, cotangents.get(i).and_then(Option::as_ref))?;
             self.arrive(&edge, start)?;
         }
-        while let Some(Waiting(node)) = self.queue.pop() {
+        while let Some((_, (node, mut cotangents))) = self.waiting.pop_last() {
             crate::interrupt::check()?;
-            let mut cotangents = self.arrived.remove(&node.sequence).unwrap_or_default();
             for (k, slot) in cotangents.iter_mut().enumerate() {
                 if let Some(g) = slot.take() {
                     let g = run_hooks(node.hooks(k), g)?;
@@ -181,10 +157,8 @@ impl Pass {
                 }
             },
             Edge::Node(node, index) => {
-                let cotangents = self.arrived.entry(node.sequence).or_insert_with(|| {
-                    self.queue.push(Waiting(node.clone()));
-                    SmallVec::from_elem(None, node.outputs.len())
-                });
+                let empty = || (node.clone(), SmallVec::from_elem(None, node.outputs.len()));
+                let (_, cotangents) = self.waiting.entry(node.sequence).or_insert_with(empty);
                 &mut cotangents[*index]
             }
         };

@@ -24,7 +24,7 @@ type Validate = Arc<dyn Fn(&[&Tensor]) -> Result<()> + Send + Sync>;
 ///     .backward(|call| Ok(vec![Some(call.cotangent(0)?), Some(call.cotangent(0)?)]))
 ///     .build()?;
 /// registry::register(op)?;
-/// # minitensor::Result::Ok(())
+/// # Ok::<(), minitensor::Error>(())
 /// ```
 pub struct CustomOpBuilder {
     op: OpDef,

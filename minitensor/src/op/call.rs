@@ -6,7 +6,7 @@ use minitensor_kernels::Const;
 use smallvec::SmallVec;
 
 use super::def::{OpDef, OpRef};
-use super::{bind, dispatch, registry};
+use super::{bind, dispatch, dispatch_one, registry};
 use crate::attr::Attr;
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
@@ -160,23 +160,17 @@ impl OpName {
 
     /// Calls it with positional arguments, then keywords; tensors first, then attributes, as in Python.
     pub fn call(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<Tensor> {
-        let outputs = self.outputs(args, keywords)?;
-        match outputs.0.len() {
-            1 => Ok(outputs.single()),
-            n => Err(Error::type_(format!("op '{}' gives {n} tensors where one is expected", self.name))),
-        }
+        let op = self.get()?;
+        let (inputs, attrs) = bind(op, args, keywords)?;
+        dispatch_one(op, &inputs, &attrs)
     }
 
     /// The same for an op of `N` outputs.
     pub fn call_many<const N: usize>(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<[Tensor; N]> {
-        self.outputs(args, keywords)?.into_vec().try_into().map_err(|v: Vec<Tensor>| {
-            Error::type_(format!("op '{}' gives {} tensors where {N} are expected", self.name, v.len()))
-        })
-    }
-
-    fn outputs(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<Outputs> {
         let op = self.get()?;
         let (inputs, attrs) = bind(op, args, keywords)?;
-        dispatch(op, &inputs, &attrs)
+        dispatch(op, &inputs, &attrs)?.into_vec().try_into().map_err(|v: Vec<Tensor>| {
+            Error::type_(format!("op '{}' gives {} tensors where {N} are expected", self.name, v.len()))
+        })
     }
 }

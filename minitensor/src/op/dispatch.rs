@@ -14,25 +14,39 @@ use crate::error::{Error, Result};
 use crate::tensor::{Device, Tensor};
 
 type Flat<'a> = SmallVec<[Option<&'a Tensor>; 4]>;
-pub type Produced = SmallVec<[Option<Tensor>; 1]>;
+type Produced = SmallVec<[Option<Tensor>; 1]>;
 
 /// Calls an op. `attrs` are complete and checked, as [`bind`](super::bind) makes them.
 pub fn dispatch(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Outputs> {
-    if let Some(outputs) = straight::call(op, args, attrs) {
-        return outputs.map(|all| Outputs(all.into_iter().flatten().collect()));
-    }
-    let outputs = go(op, args, attrs, u64::MAX)?;
+    let outputs = dispatch_wanted(op, args, attrs, u64::MAX)?;
     // Neither saved outputs nor those that are changed inputs; an op of variadic outputs declares one for all.
     let returned = |k: usize| op.outputs.get(k).is_none_or(|o| o.role == Role::Returned);
     Ok(Outputs(outputs.into_iter().enumerate().filter(|(k, _)| returned(*k)).filter_map(|(_, t)| t).collect()))
 }
 
-/// The same, computing only the outputs whose bit is set; all of them come back, in the definition's order.
+/// Calls an op that gives one tensor.
+#[inline]
+pub fn dispatch_one(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Tensor> {
+    let mut output = [None];
+    if let Some(done) = straight::call(op, args, attrs, &mut output) {
+        let [output] = output;
+        return done.map(|()| output.expect("the call has filled it in"));
+    }
+    let outputs = dispatch(op, args, attrs)?;
+    match outputs.0.len() {
+        1 => Ok(outputs.single()),
+        n => Err(Error::type_(format!("op '{}' gives {n} tensors where one is expected", op.name))),
+    }
+}
+
+/// Calls an op, computing only the outputs whose bit is set; all of them come back, in the definition's order.
 pub(crate) fn dispatch_wanted(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produced> {
-    if wanted.trailing_ones() as usize >= op.outputs.len()
-        && let Some(outputs) = straight::call(op, args, attrs)
-    {
-        return outputs;
+    let count = op.outputs.len();
+    if wanted.trailing_ones() as usize >= count && count <= straight::FEW {
+        let mut outputs: Produced = SmallVec::from_elem(None, count);
+        if let Some(done) = straight::call(op, args, attrs, &mut outputs) {
+            return done.map(|()| outputs);
+        }
     }
     go(op, args, attrs, wanted)
 }

@@ -23,6 +23,6 @@ pub use call::{Arg, Call, OpName, Outputs, Value};
 pub use custom_op::{CustomOp, GradientFunction};
 pub use def::*;
 pub(crate) use dispatch::dispatch_wanted;
-pub use dispatch::{dispatch, infer};
+pub use dispatch::{dispatch, dispatch_one, infer};
 pub(crate) use frame::Frame;
 pub use shape_rule::{Arithmetic, CoreShapes, Dim, Dims, Predicate, Relation};

@@ -1,60 +1,108 @@
-//! The short way of the most common call: an element op over contiguous tensors of one shape and dtype, few enough for
-//! one thread. It does what [`dispatch`](super::dispatch) does for them, without the room for everything else.
+//! The short way of the most common call: an element op over contiguous tensors of one shape and dtype, and plain
+//! numbers beside them, few enough for one thread. It does what [`dispatch`](super::dispatch) does for them, without the
+//! room for everything else.
+
+use minitensor_kernels::Const;
 
 use super::call::Arg;
 use super::def::{Arity, Body, DTypeRule, OpRef, Role};
-use super::dispatch::Produced;
 use super::launch::GRAIN;
 use super::record;
 use super::shape_rule::Bindings;
 use crate::attr::Attr;
 use crate::autograd::is_grad_enabled;
+use crate::dtype::{DType, Kind};
 use crate::error::Result;
 use crate::tensor::{Device, Tensor};
 
 /// Calls of more inputs or outputs go the long way.
-const FEW: usize = 4;
+pub const FEW: usize = 4;
 
-/// The outputs of such a call; `None` for any other, also for one that will fail: the long way says why.
-pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Option<Result<Produced>> {
+/// Bytes that one number may be spread over, so that the loop finds it at every element.
+const SPREAD: usize = 512;
+type Spread = [u128; SPREAD / 16];
+
+/// Fills in the outputs of such a call; `None` for any other, also for one that will fail: the long way says why.
+pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<Tensor>]) -> Option<Result<()>> {
     let Body::Element(body) = &op.body else { return None };
-    let (Some(Arg::Tensor(first)), [generic]) = (args.first(), op.generics.as_ref()) else { return None };
+    let [generic] = op.generics.as_ref() else { return None };
+    let first = args.iter().find_map(|a| if let Arg::Tensor(t) = a { Some(*t) } else { None })?;
     let (dtype, n) = (first.dtype(), first.numel());
-    let fits = args.len() == op.inputs.len() && args.len() <= FEW && op.outputs.len() <= FEW && n > 0 && n <= GRAIN;
+    let fits =
+        args.len() == op.inputs.len() && args.len() <= FEW && op.outputs.len() == outputs.len() && n > 0 && n <= GRAIN;
     if !fits || dtype.compute() != dtype || !generic.dtypes.contains(dtype) || first.device() != Device::Cpu {
         return None;
     }
+    let mut number: Option<(usize, Const)> = None;
     let (mut inputs, mut ins) = ([None; FEW], [std::ptr::null(); FEW]);
     for (i, (arg, input)) in args.iter().zip(op.inputs.iter()).enumerate() {
-        let Arg::Tensor(t) = arg else { return None };
-        let plain = !input.mutated && input.arity == Arity::One && input.dtype == DTypeRule::Generic(0);
-        let alike = t.dtype() == dtype && t.shape() == first.shape() && t.device() == Device::Cpu && t.is_contiguous();
-        if !plain || !alike {
+        if input.mutated || input.arity != Arity::One || input.dtype != DTypeRule::Generic(0) {
             return None;
         }
-        (inputs[i], ins[i]) = (Some(*t), t.data_ptr().cast_const());
+        match arg {
+            Arg::Tensor(t) => {
+                let alike = std::ptr::eq(*t, first)
+                    || t.dtype() == dtype && t.shape() == first.shape() && t.device() == Device::Cpu;
+                if !alike || !t.is_contiguous() {
+                    return None;
+                }
+                (inputs[i], ins[i]) = (Some(*t), t.data_ptr().cast_const());
+            }
+            Arg::Number(c) if number.is_none() && is_held(*c, dtype) && n * dtype.size() <= SPREAD => {
+                number = Some((i, *c));
+            }
+            _ => return None,
+        }
     }
-    let kernel = (body.kernel)(&[dtype])?;
     if op.outputs.iter().any(|o| o.role != Role::Returned || matches!(o.dtype, DTypeRule::Attr(_) | DTypeRule::Any)) {
         return None;
     }
-    Some((|| {
+    let kernel = (body.kernel)(&[dtype])?;
+    let (scalar, mut spread);
+    if let Some((i, value)) = number {
+        scalar = Tensor::from_number(value, dtype, Device::Cpu).ok()?;
+        spread = Spread::default();
+        // SAFETY: n elements of the dtype fit into the buffer, which is aligned for all of them.
+        unsafe { fill(&scalar, spread.as_mut_ptr().cast(), n) };
+        (inputs[i], ins[i]) = (Some(&scalar), spread.as_ptr().cast());
+    }
+    let inputs = &inputs[..args.len()];
+    let mut run = || {
         op.check_predicates(&Bindings::default(), attrs)?;
-        let inputs = &inputs[..args.len()];
-        let recorded = is_grad_enabled() && inputs.iter().flatten().any(|t| t.requires_grad());
+        let recorded = inputs.iter().flatten().any(|t| t.requires_grad()) && is_grad_enabled();
         let recording = if recorded { record::prepare(op, inputs)? } else { None };
-        let (mut outputs, mut outs) = (Produced::new(), [std::ptr::null_mut(); FEW]);
-        for (k, output) in op.outputs.iter().enumerate() {
+        let mut outs = [std::ptr::null_mut(); FEW];
+        for ((output, slot), out) in op.outputs.iter().zip(&mut *outputs).zip(&mut outs) {
             let dtype = if let DTypeRule::Fixed(d) = output.dtype { d } else { dtype };
-            let t = Tensor::empty_like(first, dtype)?;
-            outs[k] = t.data_ptr();
-            outputs.push(Some(t));
+            *out = slot.insert(Tensor::empty_like(first, dtype)?).data_ptr();
         }
-        // SAFETY: every tensor is contiguous, has n elements and the dtype of the kernel, which computes in no other.
+        // SAFETY: every pointer is to n contiguous elements of the dtype of the kernel, which computes in no other.
         unsafe { kernel(attrs, n, &ins[..args.len()], &outs[..outputs.len()])? };
         if let Some(recording) = recording {
-            recording.record(op, inputs, attrs, &mut outputs);
+            recording.record(op, inputs, attrs, outputs);
         }
-        Ok(outputs)
-    })())
+        Ok(())
+    };
+    Some(run())
+}
+
+/// Whether a plain number leaves the dtype of the tensors as it is.
+fn is_held(number: Const, dtype: DType) -> bool {
+    match number {
+        Const::Bool(_) => true,
+        Const::Int(_) => dtype.kind() >= Kind::Unsigned,
+        Const::Float(_) => dtype.kind() >= Kind::Float,
+    }
+}
+
+/// Writes one element `n` times.
+///
+/// # Safety
+/// At `to` there is room for `n` elements of the scalar's dtype.
+unsafe fn fill(scalar: &Tensor, to: *mut u8, n: usize) {
+    let size = scalar.dtype().size();
+    for i in 0..n {
+        // SAFETY: as the caller promises; the scalar has one element.
+        unsafe { std::ptr::copy_nonoverlapping(scalar.data_ptr(), to.add(i * size), size) };
+    }
 }

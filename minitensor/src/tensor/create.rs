@@ -45,12 +45,12 @@ impl Tensor {
         });
     }
 
-    /// A contiguous tensor of the shape of another on the CPU, with any content.
+    /// A tensor of the layout of another, which is contiguous and on the CPU, with any content.
     pub(crate) fn empty_like(like: &Tensor, dtype: DType) -> Result<Tensor> {
         let shape = like.shape().clone();
         let storage = Storage::uninit(shape.numel() * dtype.size())?;
-        let strides = shape.contiguous_strides();
-        // SAFETY: the storage has room for all elements, which are written before it is handed out.
+        let strides = super::shape::duplicate(&like.0.strides);
+        // SAFETY: the storage has room for all elements of a contiguous tensor, which are written before it is handed out.
         Ok(unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, 0, dtype) })
     }
 

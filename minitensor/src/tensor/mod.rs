@@ -144,7 +144,7 @@ impl Tensor {
 
     /// The same memory, apart from any history: no gradient flows through it.
     pub fn detach(&self) -> Tensor {
-        self.window(self.0.shape.clone(), self.0.strides.clone(), self.0.offset)
+        self.window(self.0.shape.clone(), shape::duplicate(&self.0.strides), self.0.offset)
     }
 
     /// Whether both see one memory.

@@ -9,10 +9,13 @@ use crate::error::{Error, Result};
 
 /// The sizes of the dimensions, outermost first; the empty shape is that of a single number.
 #[derive(PartialEq, Eq, Hash, Default)]
-pub struct Shape(SmallVec<[usize; 6]>);
+pub struct Shape(SmallVec<[usize; INLINE]>);
 
 /// One number for each dimension, in elements: how far the next one lies.
-pub type Strides = SmallVec<[isize; 6]>;
+pub type Strides = SmallVec<[isize; INLINE]>;
+
+/// Tensors of no more dimensions keep them in place.
+const INLINE: usize = 4;
 
 impl Shape {
     /// The sizes.
@@ -79,8 +82,18 @@ impl Shape {
 impl Clone for Shape {
     #[inline]
     fn clone(&self) -> Shape {
-        Shape(SmallVec::from_slice(&self.0))
+        Shape(duplicate(&self.0))
     }
+}
+
+/// A clone without a call of `memcpy`, which every new tensor would make twice.
+#[inline]
+pub(super) fn duplicate<T: Copy>(numbers: &SmallVec<[T; INLINE]>) -> SmallVec<[T; INLINE]> {
+    if numbers.spilled() {
+        return numbers.clone();
+    }
+    // SAFETY: numbers that lie in place own nothing.
+    unsafe { std::ptr::read(numbers) }
 }
 
 impl Deref for Shape {

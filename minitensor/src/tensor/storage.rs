@@ -2,7 +2,9 @@
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::any::Any;
+use std::cell::UnsafeCell;
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -49,8 +51,13 @@ pub struct Storage {
     version: AtomicU64,
 }
 
+/// Up to this many bytes lie in the storage itself, which spares an allocation.
+const SMALL: usize = 64;
+type Small = [u128; SMALL / 16];
+
 enum Owner {
     Allocated,
+    Inline(UnsafeCell<MaybeUninit<Small>>),
     Foreign { _keep: Box<dyn Any + Send + Sync>, writable: bool },
     Meta,
 }
@@ -76,6 +83,9 @@ pub fn allocated_bytes() -> usize {
 impl Storage {
     /// Memory with any content.
     pub fn uninit(bytes: usize) -> Result<Storage> {
+        if bytes <= SMALL {
+            return Ok(Storage::small(bytes, MaybeUninit::uninit()));
+        }
         Storage::allocate(bytes, |layout| {
             // SAFETY: the layout's size is not zero.
             unsafe { alloc(layout) }
@@ -84,10 +94,20 @@ impl Storage {
 
     /// Memory of zeros.
     pub fn zeroed(bytes: usize) -> Result<Storage> {
+        if bytes <= SMALL {
+            return Ok(Storage::small(bytes, MaybeUninit::zeroed()));
+        }
         Storage::allocate(bytes, |layout| {
             // SAFETY: the layout's size is not zero.
             unsafe { alloc_zeroed(layout) }
         })
+    }
+
+    #[inline]
+    fn small(bytes: usize, content: MaybeUninit<Small>) -> Storage {
+        ALLOCATED.fetch_add(bytes, Ordering::Relaxed);
+        let owner = Owner::Inline(UnsafeCell::new(content));
+        Storage { data: NonNull::dangling(), bytes, owner, version: AtomicU64::new(0) }
     }
 
     fn allocate(bytes: usize, take: impl FnOnce(Layout) -> *mut u8) -> Result<Storage> {
@@ -117,10 +137,13 @@ impl Storage {
         Storage { data, bytes, owner: Owner::Foreign { _keep: keep, writable }, version: AtomicU64::new(0) }
     }
 
-    /// The first byte.
+    /// The first byte. It moves with the storage, until that is shared.
     #[inline]
     pub fn data(&self) -> *mut u8 {
-        self.data.as_ptr()
+        match &self.owner {
+            Owner::Inline(content) => content.get().cast(),
+            _ => self.data.as_ptr(),
+        }
     }
 
     /// Its size in bytes.
@@ -153,8 +176,10 @@ impl Storage {
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        if let Owner::Allocated = self.owner {
+        if let Owner::Allocated | Owner::Inline(_) = self.owner {
             ALLOCATED.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
+        if let Owner::Allocated = self.owner {
             // SAFETY: allocated in `allocate` with this very layout.
             unsafe {
                 dealloc(self.data.as_ptr(), Layout::from_size_align_unchecked(self.bytes.max(1), alignment(self.bytes)))

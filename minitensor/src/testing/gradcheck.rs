@@ -34,7 +34,7 @@ type Function<'a> = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a;
 /// # use minitensor::{CustomOpBuilder, Tensor, testing::{GradCheck, gradcheck}};
 /// let x = Tensor::from_vec(vec![1.0, 2.0], [2])?;
 /// gradcheck(&|inputs| Ok(vec![inputs[0].clone()]), &[x], GradCheck::default())?;
-/// # minitensor::Result::Ok(())
+/// # Ok::<(), minitensor::Error>(())
 /// ```
 pub fn gradcheck(f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Result<()> {
     first_order(f, inputs, options).map_err(|e| e.context("gradient"))?;
