@@ -15,22 +15,29 @@ pub struct Single {
     pub reference: fn(f64) -> f64,
 }
 
-/// A function as a map.
-struct Unary<F>(F);
-
-impl<F: Fn(f32) -> f32 + Sync> Map for Unary<F> {
-    type In = (f32,);
-    type Out = (f32,);
-    #[inline(always)]
-    fn eval(&self, (x,): (f32,)) -> (f32,) {
-        ((self.0)(x),)
-    }
-}
-
 pub fn run(function: Loop, x: &[f32], y: &mut [f32]) {
     assert_eq!(x.len(), y.len(), "elements of x and y");
     // SAFETY: both have as many elements.
     unsafe { function(x.len(), x.as_ptr(), y.as_mut_ptr()) }
+}
+
+/// A loop of a function. Not by way of a closure: a large one wouldn't be inlined.
+macro_rules! unary {
+    ($function:expr) => {
+        |n, x, y| {
+            struct Unary;
+            impl Map for Unary {
+                type In = (f32,);
+                type Out = (f32,);
+                #[inline(always)]
+                fn eval(&self, (x,): (f32,)) -> (f32,) {
+                    ($function(x),)
+                }
+            }
+            // SAFETY: the caller's promise.
+            unsafe { map(&Unary, n, &[x.cast()], &[y.cast()]) }
+        }
+    };
 }
 
 macro_rules! singles {
@@ -38,10 +45,8 @@ macro_rules! singles {
         pub const SINGLES: &[Single] = &[$(Single {
             name: stringify!($name),
             bound: $bound,
-            // SAFETY: the caller's promise.
-            ours: |n, x, y| unsafe { map(&Unary(|x: f32| $ours(x)), n, &[x.cast()], &[y.cast()]) },
-            // SAFETY: the caller's promise.
-            platform: |n, x, y| unsafe { map(&Unary($platform), n, &[x.cast()], &[y.cast()]) },
+            ours: unary!($ours),
+            platform: unary!($platform),
             reference: $reference,
         }),*];
     };

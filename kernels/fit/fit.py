@@ -177,7 +177,7 @@ eighth = mpf("0.41422") ** 2  # tan π/8, squared
 FITS = {
     ("single/exp", "EXP2"): (exp2m1_q, -0.5, 0.5, 6, relative(exp2m1_q)),
     ("single/log", "LOG"): (log_s, 0, small, 3, relative(log_s)),
-    ("single/power", "LOG"): (log_s, 0, small, 5, relative(log_s)),
+    ("single/log", "EXACT_LOG"): (log_s, 0, small, 7, relative(log_s)),
     ("single/trig", "SIN"): (turn_sin, 0, 0.2501, 4, relative(turn_sin)),
     ("single/trig", "COS"): (turn_cos, 0, 0.2501, 4, relative(turn_cos)),
     ("single/arc", "ATAN"): (over_x(atan, mpf(1)), 0, eighth, 5, relative(over_x(atan, mpf(1)))),
@@ -186,6 +186,7 @@ FITS = {
     ("single/error", "ERF_TAIL"): (erfcx_t(mpf(2)), -mpf(1) / 3, mpf(1) / 3, 6, absolute),
     ("single/error", "ERFC"): (erfcx_t(mpf(2)), -1, 0.7, 12, relative(erfcx_t(mpf(2)))),
     ("single/gamma", "STIRLING"): (stirling, 0, mpf(1) / 64, 5, absolute),
+    ("single/gamma", "SIN_PI"): (sin_pi, 0, 0.2501, 8, relative(sin_pi)),
     ("single/gamma", "MIDDLE"): (gamma_middle, -0.75, 0.75, 15, relative(gamma_middle)),
     ("double/exp", "EXP"): (expm1_r, -half_ln2, half_ln2, 10, absolute),
     ("double/log", "LOG"): (log_r, 0, small, 6, lambda z: z),

@@ -1,8 +1,7 @@
 //! The logarithm of the gamma function.
 
-use super::log::log;
-use super::trig::sin_pi;
-use crate::math::bits::select;
+use super::log::exact_log as log;
+use crate::math::bits::{nearest, select};
 use crate::math::polynomial::polynomial;
 
 /// x (ln Γ(x) − (x − ½) ln x + x − ½ ln 2π) by 1/x² for x ≥ 8.
@@ -35,13 +34,27 @@ const MIDDLE: [f64; 16] = [
     -0.00019133172235764114,
 ];
 
+/// sin(πr) / r by r² over |r| ≤ ½.
+const SIN_PI: [f64; 9] = [
+    3.141592653589793,
+    -5.167712780049969,
+    2.550164039877294,
+    -0.5992645293187334,
+    0.08214588656981067,
+    -0.007370430478009855,
+    0.00046629968498236845,
+    -2.1903175544372265e-05,
+    7.694623283920509e-07,
+];
+
 /// ½ ln 2π
 const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
 /// ln π
 const LN_PI: f64 = 1.144_729_885_849_400_2;
 
 /// Around its zeros at 1 and 2 by a polynomial, else by Stirling's series, below 8 after multiplying up to Γ(x + 8);
-/// at negative x by reflection: Γ(x) Γ(−x) = −π / (x sin πx).
+/// at negative x by reflection: Γ(x) Γ(−x) = −π / (x sin πx). All of it with nearly all the digits of a double, as the
+/// zeros between the negative integers are left with few of them.
 #[inline(always)]
 pub fn lgamma(x: f64) -> f64 {
     let a = x.abs();
@@ -53,8 +66,10 @@ pub fn lgamma(x: f64) -> f64 {
     let series = polynomial(inverse * inverse, &STIRLING) * inverse;
     let stirling = (shifted - 0.5) * log(shifted) - shifted + HALF_LN_TWO_PI + series;
     // Singles from 2²³ on are whole.
+    let r = select(a < 8_388_608.0, a, 0.0);
+    let r = (r - nearest(r).value).abs();
+    let reflected = a * r * polynomial(r * r, &SIN_PI);
     let negative = x < 0.0;
-    let reflected = a * sin_pi(select(a < 8_388_608.0, a, 0.0)).abs();
     let rest = log(select(negative, reflected / product, product));
     let far = select(negative, LN_PI - stirling, stirling) - rest;
     let middle = (x - 1.0) * (x - 2.0) * polynomial(x - 1.5, &MIDDLE);

@@ -9,16 +9,33 @@ use crate::math::polynomial::polynomial;
 /// 2 atanh(s) / s by s² over |s| ≤ (√2 − 1) / (√2 + 1).
 const LOG: [f64; 4] = [1.9999999986195787, 0.6666681609450558, 0.3997477862745383, 0.299260938934902];
 
+/// The same, as exact as a double is.
+const EXACT_LOG: [f64; 8] = [
+    2.0,
+    0.6666666666666765,
+    0.3999999999929753,
+    0.28571428761653167,
+    0.22222196955516765,
+    0.18183636873414963,
+    0.1531239613849751,
+    0.14811027521681397,
+];
+
 /// ln(1 + f) for √½ ≤ 1 + f < √2
 #[inline(always)]
 fn log_near_one(f: f64) -> f64 {
+    log_by(f, &LOG)
+}
+
+#[inline(always)]
+fn log_by<const N: usize>(f: f64, table: &[f64; N]) -> f64 {
     let s = f / (2.0 + f);
-    s * polynomial(s * s, &LOG)
+    s * polynomial(s * s, table)
 }
 
 /// What a logarithm is where its argument is not positive or not finite.
 #[inline(always)]
-pub(super) fn with_ends(x: f64, log: f64) -> f64 {
+fn with_ends(x: f64, log: f64) -> f64 {
     let log = select(x < f64::INFINITY, log, x);
     let log = select(x == 0.0, f64::NEG_INFINITY, log);
     select(x < 0.0, f64::NAN, log)
@@ -28,6 +45,13 @@ pub(super) fn with_ends(x: f64, log: f64) -> f64 {
 pub fn log(x: f64) -> f64 {
     let (k, m) = exponent_and_mantissa(x);
     with_ends(x, k * LN_2 + log_near_one(m - 1.0))
+}
+
+/// For what takes more digits of a logarithm than a single has.
+#[inline(always)]
+pub(super) fn exact_log(x: f64) -> f64 {
+    let (k, m) = exponent_and_mantissa(x);
+    with_ends(x, k * LN_2 + log_by(m - 1.0, &EXACT_LOG))
 }
 
 #[inline(always)]

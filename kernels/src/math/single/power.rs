@@ -1,29 +1,18 @@
 //! Powers and roots.
 
-use super::exp::exp2;
-use super::log::with_ends;
-use crate::math::bits::{exponent_and_mantissa, nearest, select};
-use crate::math::polynomial::polynomial;
 use std::f64::consts::LOG2_E;
 
-/// 2 atanh(s) / s by s² over |s| ≤ (√2 − 1) / (√2 + 1), for a result that is multiplied by up to 150 and exponentiated.
-const LOG: [f64; 6] = [
-    1.9999999999999467,
-    0.6666666667966998,
-    0.39999994865704086,
-    0.28572168733644737,
-    0.22174145827672784,
-    0.19609557945842854,
-];
+use super::exp::exp2;
+use super::log::exact_log;
+use crate::math::bits::{nearest, select};
 
 /// 2 to the `exponent · log₂ |x|`; its sign, and whether it is a number, by the kind of whole number that the exponent
 /// is, as C99 has it.
 #[inline(always)]
 pub fn pow(x: f64, exponent: f64) -> f64 {
     let a = x.abs();
-    let (k, m) = exponent_and_mantissa(a);
-    let s = (m - 1.0) / (m + 1.0);
-    let log2 = with_ends(a, k + s * polynomial(s * s, &LOG) * LOG2_E);
+    // Of many digits, as it is multiplied and then exponentiated.
+    let log2 = exact_log(a) * LOG2_E;
     // 1 to any power and any number to the power 0, even where the other one is infinite or NaN.
     let one = (x == 1.0) | (exponent == 0.0);
     let unit = one | (a == 1.0) & (exponent.abs() == f64::INFINITY);

@@ -20,6 +20,14 @@ const TWO_OVER_PI: [[f64; 3]; 4] = [
     [-5.434184117115757e-25, 9.372006500203007e-34, 4.420676015940119e-42],
 ];
 
+/// The chunk of digits for a range. Constants here, and not loads from the table, which wouldn't vectorize.
+#[inline(always)]
+fn digits<const CHUNK: usize>((far, farther, farthest): (bool, bool, bool)) -> f64 {
+    let near = select(far, const { TWO_OVER_PI[1][CHUNK] }, const { TWO_OVER_PI[0][CHUNK] });
+    let beyond = select(farthest, const { TWO_OVER_PI[3][CHUNK] }, const { TWO_OVER_PI[2][CHUNK] });
+    select(farther, beyond, near)
+}
+
 /// `x = π/2 (n + f)` with whole n, of which the low bits are kept, and |f| ≤ ½.
 ///
 /// After Payne and Hanek (1983), that digits of 2/π which only make whole turns need not be multiplied; here four
@@ -27,14 +35,12 @@ const TWO_OVER_PI: [[f64; 3]; 4] = [
 #[inline(always)]
 fn quarters(x: f64) -> (u64, f64) {
     let from = |exponent: u32| x.abs() >= (1u128 << exponent) as f64;
-    let (far, farther, end) = (from(50), from(77), from(104));
-    let [t0, t1, t2, t3] = TWO_OVER_PI;
-    let c = |i: usize| select(end, t3[i], select(farther, t2[i], select(far, t1[i], t0[i])));
-    let (p, q) = (x * c(0), x * c(1));
+    let range = (from(50), from(77), from(104));
+    let (p, q) = (x * digits::<0>(range), x * digits::<1>(range));
     let (np, nq) = (nearest(p).value, nearest(q).value);
     let (p, q) = (p - np, q - nq);
     let carry = nearest(p + q).value;
-    let f = ((p - carry) + q) + x * c(2);
+    let f = ((p - carry) + q) + x * digits::<2>(range);
     (nearest(np + nq + carry).bits, f)
 }
 
@@ -70,11 +76,4 @@ pub fn tan(x: f64) -> f64 {
     let (sin, cos) = sin_cos(f);
     let even = n & 1 == 0;
     select(even, sin, -cos) / select(even, cos, sin)
-}
-
-/// sin πx for |x| < 2⁵⁰
-#[inline(always)]
-pub(super) fn sin_pi(x: f64) -> f64 {
-    let n = nearest(2.0 * x);
-    sin_of_quarters(n.bits, 2.0 * x - n.value)
 }
