@@ -2,6 +2,7 @@
 //!
 //! A function of singles is tried at every single there is, against what double precision makes of it.
 
+mod double;
 mod function;
 mod single;
 mod speed;
@@ -16,15 +17,19 @@ fn main() -> ExitCode {
     let chosen = |name: &str| names.is_empty() || names.iter().any(|n| n == name);
     println!("| function | dtype | worst ULP | at | M/s | platform's M/s |\n|---|---|---|---|---|---|");
     let mut failed = 0;
-    for function in function::SINGLES.iter().filter(|f| chosen(f.name)) {
-        let worst = single::worst(function, step);
-        let (ours, platform) = (speed::measure(function.ours), speed::measure(function.platform));
-        failed += (worst.ulp > function.bound) as usize;
-        let verdict = if worst.ulp > function.bound { format!(" > {}", function.bound) } else { String::new() };
-        println!(
-            "| `{}` | f32 | {:.4}{verdict} | {:e} | {ours:.0} | {platform:.0} |",
-            function.name, worst.ulp, worst.at
-        );
+    let mut row = |name: &str, dtype: &str, bound: f64, ulp: f64, at: f64, ours: f64, platform: f64| {
+        failed += (ulp > bound) as usize;
+        let verdict = if ulp > bound { format!(" > {bound}") } else { String::new() };
+        println!("| `{name}` | {dtype} | {ulp:.4}{verdict} | {at:e} | {ours:.0} | {platform:.0} |");
+    };
+    for f in function::SINGLES.iter().filter(|f| chosen(f.name) && !options.iter().any(|o| o == "--f64")) {
+        let worst = single::worst(f, step);
+        let (ours, platform) = (speed::measure(f.ours), speed::measure(f.platform));
+        row(f.name, "f32", f.bound, worst.ulp, worst.at as f64, ours, platform);
+    }
+    for f in function::DOUBLES.iter().filter(|f| chosen(f.name) && !options.iter().any(|o| o == "--f32")) {
+        let (ulp, at) = double::worst(f, if step > 1 { 10 } else { 1 });
+        row(f.name, "f64", f.bound, ulp, at, speed::measure(f.ours), speed::measure(f.platform));
     }
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

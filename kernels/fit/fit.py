@@ -114,15 +114,6 @@ def cubic(f, third):
     return g
 
 
-def cos_r(z):
-    """(cos x − 1 + x²/2) / x⁴"""
-    x = sqrt(z)
-    if x < mpf(10) ** -8:
-        return mpf(1) / 24 - z / 720
-    with mp.workdps(100):
-        return (cos(x) - 1 + x * x / 2) / x**4
-
-
 def erfcx_t(center):
     """erfc(x) eˣ² (1 + 2x/c) at t = (x − c) / (x + c)"""
 
@@ -170,7 +161,6 @@ def turn_cos(z):
 
 small = mpf("0.1716") ** 2  # (√2 − 1) / (√2 + 1), squared
 half_ln2 = ln2 / 2 * mpf("1.0001")
-quarter = pi / 4 * mpf("1.0001")
 eighth = mpf("0.41422") ** 2  # tan π/8, squared
 
 # (file, table): function, interval, degree, weight
@@ -190,10 +180,9 @@ FITS = {
     ("single/gamma", "MIDDLE"): (gamma_middle, -0.75, 0.75, 15, relative(gamma_middle)),
     ("double/exp", "EXP"): (expm1_r, -half_ln2, half_ln2, 10, absolute),
     ("double/log", "LOG"): (log_r, 0, small, 6, lambda z: z),
-    ("double/trig", "SIN"): (cubic(sin, -mpf(1) / 6), 0, quarter**2, 5, lambda z: z),
-    ("double/trig", "COS"): (cos_r, 0, quarter**2, 5, lambda z: z * z),
-    ("double/arc", "ATAN"): (cubic(atan, -mpf(1) / 3), 0, eighth, 14, lambda z: z),
-    ("double/arc", "ASIN"): (cubic(asin, mpf(1) / 6), 0, 0.25, 13, lambda z: z),
+    ("double/arc", "ATAN"): (cubic(atan, -mpf(1) / 3), 0, eighth, 11, lambda z: z),
+    ("double/arc", "ASIN"): (cubic(asin, mpf(1) / 6), 0, 0.25, 12, lambda z: z),
+    ("double/hyperbolic", "SINH"): (cubic(mp.sinh, mpf(1) / 6), 0, 1, 6, lambda z: z),
 }
 
 
@@ -221,6 +210,16 @@ def two_over_pi():
     return rows
 
 
+# Leading bits, and the rest.
+CONSTANTS = {
+    ("single/trig", "TWO_OVER_PI"): two_over_pi(),
+    ("double/exp", "LN_2"): chunks(ln2, 42, 1),
+    ("double/log", "LOG10_2"): chunks(log(2, 10), 42, 1),
+    ("double/log", "LOG2_E"): chunks(1 / ln2, 52, 1),
+    ("double/log", "LOG10_E"): chunks(1 / log(10), 54, 1),
+}
+
+
 def rust(c):
     if isinstance(c, list):
         return "[" + ", ".join(rust(k) for k in c) + "]"
@@ -244,8 +243,9 @@ def main(names):
         c, error = remez(f, a, b, degree, weight)
         print(f"{file:<18} {table:<10} 2^{mp.nstr(log(error, 2), 4)}")
         write(file, table, c)
-    if not names or any(n in "single/trig/TWO_OVER_PI" for n in names):
-        write("single/trig", "TWO_OVER_PI", two_over_pi())
+    for (file, table), c in CONSTANTS.items():
+        if not names or any(n in f"{file}/{table}" for n in names):
+            write(file, table, c)
 
 
 HERE = pathlib.Path(__file__).parent

@@ -8,5 +8,6 @@
 
 mod bits;
 pub(crate) mod double;
+mod pair;
 mod polynomial;
 pub(crate) mod single;
