@@ -26,12 +26,23 @@ impl Wide {
     pub fn consts(&mut self) -> &mut Consts {
         &mut self.0
     }
+    pub fn expm1(&mut self, x: &BigFloat) -> BigFloat {
+        // 2 sinh(x / 2) e^(x / 2), likewise.
+        let half = self.over(x, &self.number(2.0));
+        let product = self.sinh(&half).mul(&self.exp(&half), BITS, RoundingMode::None);
+        product.mul(&self.number(2.0), BITS, RoundingMode::None)
+    }
     pub fn log1p(&mut self, x: &BigFloat) -> BigFloat {
-        let sum = self.plus(x, 1.0);
-        self.ln(&sum)
+        if x.abs_cmp(&self.number(0.5)).is_some_and(|order| order > 0) {
+            let sum = self.plus(x, 1.0);
+            return self.ln(&sum);
+        }
+        // 2 atanh(x / (2 + x)), which keeps the digits of a small x.
+        let ratio = self.over(x, &self.plus(x, 2.0));
+        self.atanh(&ratio).mul(&self.number(2.0), BITS, RoundingMode::None)
     }
     pub fn number(&self, x: f64) -> BigFloat {
-        BigFloat::from_f64(x, BITS)
+        number(x)
     }
     pub fn plus(&self, x: &BigFloat, y: f64) -> BigFloat {
         x.add(&self.number(y), BITS, RoundingMode::None)
@@ -88,10 +99,21 @@ fn error(got: f64, want: &BigFloat) -> f64 {
     if !got.is_finite() {
         return f64::INFINITY;
     }
-    let difference = double(&want.sub(&BigFloat::from_f64(got, BITS), BITS, RoundingMode::None));
-    let exponent = want.exponent().unwrap_or(0).max(-1021);
-    // In two steps, as the unit of a small number is no normal one.
-    difference.abs() * 2f64.powi(-exponent / 2) * 2f64.powi(53 - exponent + exponent / 2)
+    let mut difference = want.sub(&number(got), BITS, RoundingMode::None);
+    if let Some(exponent) = difference.exponent() {
+        difference.set_exponent(exponent + 53 - want.exponent().unwrap_or(0).max(-1021));
+    }
+    double(&difference).abs()
+}
+
+/// As it is; the crate takes a denormal for another number.
+fn number(x: f64) -> BigFloat {
+    if x == 0.0 || x.abs() >= f64::MIN_POSITIVE {
+        return BigFloat::from_f64(x, BITS);
+    }
+    let mut number = BigFloat::from_f64(x * 2f64.powi(64), BITS);
+    number.set_exponent(number.exponent().unwrap_or(0) - 64);
+    number
 }
 
 /// To the nearest double, or one beside it.

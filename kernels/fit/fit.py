@@ -70,12 +70,12 @@ def exp2m1_q(x):
     return ln2 if x == 0 else mp.expm1(x * ln2) / x
 
 
-def expm1_r(r):
-    """(eʳ − 1 − r) / r²"""
+def exp_r(r):
+    """(eʳ − 1 − r − r²/2) / r³"""
     if abs(r) < mpf(10) ** -12:
-        return mpf(1) / 2 + r / 6 + r * r / 24
-    with mp.workdps(90):
-        return (mp.expm1(r) - r) / (r * r)
+        return mpf(1) / 6 + r / 24
+    with mp.workdps(100):
+        return (mp.expm1(r) - r - r * r / 2) / r**3
 
 
 def log_s(z):
@@ -178,7 +178,7 @@ FITS = {
     ("single/gamma", "STIRLING"): (stirling, 0, mpf(1) / 64, 5, absolute),
     ("single/gamma", "SIN_PI"): (sin_pi, 0, 0.2501, 8, relative(sin_pi)),
     ("single/gamma", "MIDDLE"): (gamma_middle, -0.75, 0.75, 15, relative(gamma_middle)),
-    ("double/exp", "EXP"): (expm1_r, -half_ln2, half_ln2, 10, absolute),
+    ("double/exp", "EXP"): (exp_r, -half_ln2, half_ln2, 9, absolute),
     ("double/log", "LOG"): (log_r, 0, small, 6, lambda z: z),
     ("double/arc", "ATAN"): (cubic(atan, -mpf(1) / 3), 0, eighth, 11, lambda z: z),
     ("double/arc", "ASIN"): (cubic(asin, mpf(1) / 6), 0, 0.25, 12, lambda z: z),

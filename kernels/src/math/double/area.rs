@@ -19,18 +19,15 @@ fn log(a: f64, x: Pair) -> f64 {
 #[inline(always)]
 pub fn asinh(x: f64) -> f64 {
     let a = x.abs();
-    let square = product(a, a);
-    let root = square.plus(1.0).root();
-    let rest = square.over(root.plus(1.0));
-    let result = log(a, pair(rest.high, rest.low).plus(a));
+    let root = product(a, a).plus(1.0).root();
+    let result = log(a, root.plus(-1.0).plus(a));
     select(a < 1e-9, x, result.copysign(x))
 }
 
 #[inline(always)]
 pub fn acosh(x: f64) -> f64 {
     let t = x - 1.0;
-    let square = product(t, t);
-    let root = square.plus(2.0 * t).root();
+    let root = product(t, t).plus(2.0 * t).root();
     select(x < 1.0, f64::NAN, log(x, root.plus(t)))
 }
 

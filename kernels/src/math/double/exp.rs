@@ -9,19 +9,18 @@ use crate::math::polynomial::polynomial;
 /// ln 2: 42 bits, so that their product with an exponent is exact, and the rest.
 pub(super) const LN_2: [f64; 2] = [0.6931471805598903, 5.497923018708371e-14];
 
-/// (eʳ − 1 − r) / r² over |r| ≤ ½ ln 2.
-const EXP: [f64; 11] = [
-    0.5,
-    0.1666666666666667,
-    0.041666666666666685,
-    0.008333333333326136,
-    0.0013888888888874235,
-    0.00019841269874819645,
-    2.4801587347699653e-05,
-    2.7557255401434557e-06,
-    2.755725258628741e-07,
-    2.510521651370253e-08,
-    2.092169359648621e-09,
+/// (eʳ − 1 − r − r²/2) / r³ over |r| ≤ ½ ln 2.
+const EXP: [f64; 10] = [
+    0.16666666666666669,
+    0.04166666666666667,
+    0.008333333333330062,
+    0.0013888888888880912,
+    0.0001984126986305509,
+    2.4801587333969998e-05,
+    2.7557268458375953e-06,
+    2.755726433661024e-07,
+    2.510038607943752e-08,
+    2.0918120583827727e-09,
 ];
 
 /// The n of x, and eʳ − 1 as a large part, r, and a small one.
@@ -35,7 +34,8 @@ fn parts(x: f64) -> (Whole, Pair) {
 /// eʳ − 1 for |r| ≤ ½ ln 2
 #[inline(always)]
 fn below_one(r: Pair) -> Pair {
-    pair(r.high, r.low + r.high * r.high * polynomial(r.high, &EXP))
+    let square = r.high * r.high;
+    pair(r.high, 0.5 * square + (r.low + r.high * square * polynomial(r.high, &EXP)))
 }
 
 /// eˣ 2⁻ⁿ between ½ and 2, and n; for |x| below 2¹⁰ or so, and a `rest` to add to it that is small against 1.
@@ -82,8 +82,9 @@ pub(super) fn half_expm1(x: f64) -> Pair {
     // Half, because 2¹⁰²⁴ is not a double.
     let scale = power_of_two(nearest(n.value - 1.0));
     let m = m.scaled(scale);
-    let total = sum(scale - 0.5, m.high);
-    ordered_sum(total.high, total.low + m.low)
+    let whole = sum(scale, -0.5);
+    let total = sum(whole.high, m.high);
+    ordered_sum(total.high, total.low + (whole.low + m.low))
 }
 
 #[inline(always)]

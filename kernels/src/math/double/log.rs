@@ -24,13 +24,14 @@ const LOG10_E: [f64; 2] = [0.4342944819032518, 1.098319650216765e-17];
 /// log₁₀ 2: 42 bits, so that their product with an exponent is exact, and the rest.
 const LOG10_2: [f64; 2] = [0.3010299956640665, -8.532344317057107e-14];
 
-/// ln(1 + f) for √½ ≤ 1 + f < √2, as f and a smaller number.
+/// ln(1 + f) for √½ ≤ 1 + f < √2, as f and a smaller number: 2s is f − f²/2 + s f²/2, of which only the last part
+/// has the errors of s.
 #[inline(always)]
 fn near_one(f: f64) -> Pair {
     let s = f / (2.0 + f);
     let square = s * s;
-    // 2 s = f − s f
-    pair(f, -s * (f - square * polynomial(square, &LOG)))
+    let half = 0.5 * f * f;
+    pair(f, s * (half + square * polynomial(square, &LOG)) - half)
 }
 
 /// k and f of a positive number.
@@ -68,7 +69,6 @@ pub fn log(x: f64) -> f64 {
 fn log_to(x: f64, unit: [f64; 2], factor: [f64; 2]) -> f64 {
     let (k, f) = parts(x);
     let log = near_one(f);
-    let log = ordered_sum(log.high, log.low);
     let scaled = product(log.high, factor[0]);
     let low = scaled.low + (log.high * factor[1] + log.low * factor[0]);
     with_ends(x, with_exponent(k, unit, pair(scaled.high, low)).high)
@@ -89,8 +89,9 @@ pub fn log10(x: f64) -> f64 {
 pub(super) fn log1p_scaled(x: Pair, n: f64) -> Pair {
     let one = sum(1.0, x.high);
     let (k, m) = exponent_and_mantissa(one.high);
-    // What 1 + x has rounded off belongs to f, so that f is x where k is 0.
-    let lost = (one.low + x.low) * power_of_two(nearest(-k));
+    // What 1 + x has rounded off belongs to f, so that f is x where k is 0. Where k is large
+    // it makes no difference.
+    let lost = (one.low + x.low) * power_of_two(nearest(clamp(-k, -900.0, 900.0)));
     let f = sum(m - 1.0, lost);
     let log = near_one(f.high);
     let low = log.low + (f.low - f.low * f.high);
