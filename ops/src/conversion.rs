@@ -61,7 +61,7 @@ pub fn complex(re: &Tensor, im: &Tensor) -> Result<Tensor> {
         }
     };
     let shape = re.shape().broadcast(im.shape()).ok_or_else(|| {
-        Error::value(format!("op 'complex': the parts have shapes {} and {}, which don't broadcast", re.shape(), im.shape()))
+        Error::value(format!("the parts have shapes {} and {}, which don't broadcast", re.shape(), im.shape()))
     })?;
     let out = Tensor::empty(shape.clone(), dtype, re.device())?;
     out.part_view(0)?.copy_from(&re.broadcast_view(&shape));
