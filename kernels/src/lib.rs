@@ -13,6 +13,7 @@ mod dual;
 mod gemm;
 mod machine;
 mod map;
+mod math;
 pub mod rows;
 mod scalar;
 pub mod simd;

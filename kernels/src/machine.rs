@@ -2,6 +2,7 @@
 //!
 //! Integers wrap and never panic; floats follow the Array API's special cases, and NumPy where it is silent.
 
+use crate::math::{double, single};
 use crate::scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real};
 use crate::special;
 
@@ -179,8 +180,7 @@ macro_rules! calls {
 }
 
 macro_rules! float {
-    ($t:ident, $digamma:path, $polygamma:path,
-     $asinh:ident $acosh:ident $atanh:ident $erf:ident $erfc:ident $lgamma:ident) => {
+    ($t:ident, $math:ident, $digamma:path, $polygamma:path) => {
         element!($t, v => v as $t);
 
         impl Num for $t {
@@ -227,26 +227,21 @@ macro_rules! float {
 
         impl Field for $t {
             calls!(
-                sqrt = $t::sqrt, exp = $t::exp, expm1 = $t::exp_m1, log = $t::ln, log1p = $t::ln_1p,
-                log2 = $t::log2, log10 = $t::log10, sin = $t::sin, cos = $t::cos, tan = $t::tan,
-                asin = $t::asin, acos = $t::acos, atan = $t::atan, sinh = $t::sinh, cosh = $t::cosh, tanh = $t::tanh,
-                asinh = libm::$asinh, acosh = libm::$acosh, atanh = libm::$atanh,
+                sqrt = $t::sqrt, exp = $math::exp, expm1 = $math::expm1, log = $math::log, log1p = $math::log1p,
+                log2 = $math::log2, log10 = $math::log10, sin = $math::sin, cos = $math::cos, tan = $math::tan,
+                asin = $math::asin, acos = $math::acos, atan = $math::atan, sinh = $math::sinh, cosh = $math::cosh,
+                tanh = $math::tanh, asinh = $math::asinh, acosh = $math::acosh, atanh = $math::atanh,
+                sigmoid = $math::sigmoid,
             );
             methods! {
-                pow(self, exponent: Self) -> Self { self.powf(exponent) }
-                // e^−|x| never overflows, and each tail keeps all its digits.
-                sigmoid(self) -> Self {{
-                    let e = (-self.abs()).exp();
-                    let numerator = if self < 0.0 { e } else { 1.0 };
-                    numerator / (1.0 + e)
-                }}
+                pow(self, exponent: Self) -> Self { $math::pow(self, exponent) }
             }
         }
 
         impl Float for $t {
             calls!(
-                cbrt = $t::cbrt, exp2 = $t::exp2, erf = libm::$erf, erfc = libm::$erfc, lgamma = libm::$lgamma,
-                digamma = $digamma,
+                cbrt = $math::cbrt, exp2 = $math::exp2, erf = $math::erf, erfc = $math::erfc, lgamma = $math::lgamma,
+                softplus = $math::softplus, log_sigmoid = $math::log_sigmoid, digamma = $digamma,
             );
             #[inline(always)]
             fn nan() -> Self { $t::NAN }
@@ -257,16 +252,10 @@ macro_rules! float {
             methods! {
                 isfinite(self) -> bool { self.is_finite() }
                 rsqrt(self) -> Self { 1.0 / self.sqrt() }
-                softplus(self) -> Self { self.max(0.0) + (-self.abs()).exp().ln_1p() }
-                log_sigmoid(self) -> Self { self.min(0.0) - (-self.abs()).exp().ln_1p() }
                 polygamma(self, order: u32) -> Self { $polygamma(self, order) }
-                atan2(self, other: Self) -> Self { $t::atan2(self, other) }
-                hypot(self, other: Self) -> Self { $t::hypot(self, other) }
-                logaddexp(self, other: Self) -> Self {{
-                    // Two equal infinities have no difference.
-                    let gap = if self == other { 0.0 } else { (self - other).abs() };
-                    self.max(other) + (-gap).exp().ln_1p()
-                }}
+                atan2(self, other: Self) -> Self { $math::atan2(self, other) }
+                hypot(self, other: Self) -> Self { $math::hypot(self, other) }
+                logaddexp(self, other: Self) -> Self { $math::logaddexp(self, other) }
                 copysign(self, sign: Self) -> Self { $t::copysign(self, sign) }
                 fmod(self, other: Self) -> Self { self % other }
                 mul_add(self, b: Self, c: Self) -> Self { $t::mul_add(self, b, c) }
@@ -274,5 +263,5 @@ macro_rules! float {
         }
     };
 }
-float!(f32, special::digamma_f32, special::polygamma_f32, asinhf acoshf atanhf erff erfcf lgammaf);
-float!(f64, special::digamma, special::polygamma, asinh acosh atanh erf erfc lgamma);
+float!(f32, single, special::digamma_f32, special::polygamma_f32);
+float!(f64, double, special::digamma, special::polygamma);

@@ -1,0 +1,35 @@
+//! How exact the elementary functions are, in units in the last place (ULP), and how fast.
+//!
+//! A function of singles is tried at every single there is, against what double precision makes of it.
+
+mod double;
+mod function;
+mod single;
+mod speed;
+mod ulp;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (options, names): (Vec<String>, Vec<String>) = arguments.into_iter().partition(|a| a.starts_with("--"));
+    let step = if options.iter().any(|o| o == "--quick") { 997 } else { 1 };
+    let chosen = |name: &str| names.is_empty() || names.iter().any(|n| n == name);
+    println!("| function | dtype | worst ULP | at | M/s | platform's M/s |\n|---|---|---|---|---|---|");
+    let mut failed = 0;
+    let mut row = |name: &str, dtype: &str, bound: f64, ulp: f64, at: f64, ours: f64, platform: f64| {
+        failed += (ulp > bound) as usize;
+        let verdict = if ulp > bound { format!(" > {bound}") } else { String::new() };
+        println!("| `{name}` | {dtype} | {ulp:.4}{verdict} | {at:e} | {ours:.0} | {platform:.0} |");
+    };
+    for f in function::SINGLES.iter().filter(|f| chosen(f.name) && !options.iter().any(|o| o == "--f64")) {
+        let worst = single::worst(f, step);
+        let (ours, platform) = (speed::measure(f.ours), speed::measure(f.platform));
+        row(f.name, "f32", f.bound, worst.ulp, worst.at as f64, ours, platform);
+    }
+    for f in function::DOUBLES.iter().filter(|f| chosen(f.name) && !options.iter().any(|o| o == "--f32")) {
+        let (ulp, at) = double::worst(f, if step > 1 { 10 } else { 1 });
+        row(f.name, "f64", f.bound, ulp, at, speed::measure(f.ours), speed::measure(f.platform));
+    }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,252 @@
+"""Makes the polynomials in `kernels/src/math`: minimax fits by Remez' exchange, in 60 digits.
+
+    pip install mpmath && python fit.py [NAME …] && cargo fmt
+
+It writes the tables, the lowest coefficient first, into the files, and prints the worst weighted error of each.
+"""
+
+import pathlib
+import re
+import sys
+
+from mpmath import mp, mpf, cos, pi, sqrt, log, exp, sin, atan, asin, erf, erfc, gamma, loggamma
+
+mp.dps = 60
+
+
+def remez(f, a, b, degree, weight):
+    """The polynomial whose weighted error |weight(x) (p(x) − f(x))| over [a, b] is least at worst."""
+    n = degree + 2
+    a, b = mpf(a), mpf(b)
+    x = [(a + b) / 2 - (b - a) / 2 * cos(pi * (2 * k + 1) / (2 * n)) for k in range(n)]
+    grid = [(a + b) / 2 - (b - a) / 2 * cos(pi * k / (16 * n)) for k in range(16 * n + 1)]
+    values = [(f(t), weight(t)) for t in grid]
+    for _ in range(6):
+        rows = mp.matrix(n, n)
+        right = mp.matrix(n, 1)
+        for i, t in enumerate(x):
+            for k in range(n - 1):
+                rows[i, k] = t**k
+            rows[i, n - 1] = (-1) ** i / weight(t)
+            right[i] = f(t)
+        solution = mp.lu_solve(rows, right)
+        c = [solution[k] for k in range(n - 1)]
+        error = [w * (horner(c, t) - v) for t, (v, w) in zip(grid, values)]
+        # The largest error of each run of one sign.
+        peaks = []
+        for t, e in zip(grid, error):
+            if peaks and (peaks[-1][1] > 0) == (e > 0):
+                if abs(e) > abs(peaks[-1][1]):
+                    peaks[-1] = (t, e)
+            else:
+                peaks.append((t, e))
+        while len(peaks) > n:
+            peaks.pop(0 if abs(peaks[0][1]) < abs(peaks[-1][1]) else -1)
+        if len(peaks) < n:
+            break
+        x = [t for t, _ in peaks]
+    return c, max(abs(e) for e in error)
+
+
+def horner(c, x):
+    total = mpf(0)
+    for k in reversed(c):
+        total = total * x + k
+    return total
+
+
+def relative(f):
+    return lambda x: 1 / f(x)
+
+
+def absolute(_x):
+    return mpf(1)
+
+
+ln2 = log(2)
+
+
+def exp2m1_q(x):
+    return ln2 if x == 0 else mp.expm1(x * ln2) / x
+
+
+def expm1_r(r):
+    """(eʳ − 1 − r) / r²"""
+    if abs(r) < mpf(10) ** -12:
+        return mpf(1) / 2 + r / 6 + r * r / 24
+    with mp.workdps(90):
+        return (mp.expm1(r) - r) / (r * r)
+
+
+def log_s(z):
+    """(2 atanh s) / s at z = s²"""
+    s = sqrt(z)
+    return mpf(2) if s == 0 else 2 * mp.atanh(s) / s
+
+
+def log_r(z):
+    """(2 atanh s − 2 s) / s³"""
+    s = sqrt(z)
+    if s < mpf(10) ** -10:
+        return mpf(2) / 3 + 2 * z / 5
+    with mp.workdps(100):
+        return (2 * mp.atanh(s) - 2 * s) / s**3
+
+
+def over_x(f, first):
+    def g(z):
+        x = sqrt(z)
+        return first if x < mpf(10) ** -20 else f(x) / x
+
+    return g
+
+
+def cubic(f, third):
+    """(f(x) − x) / x³ at z = x²"""
+
+    def g(z):
+        x = sqrt(z)
+        if x < mpf(10) ** -10:
+            return third
+        with mp.workdps(100):
+            return (f(x) - x) / x**3
+
+    return g
+
+
+def erfcx_t(center):
+    """erfc(x) eˣ² (1 + 2x/c) at t = (x − c) / (x + c)"""
+
+    def g(t):
+        x = center * (1 + t) / (1 - t) if t != 1 else mp.inf
+        if x > 500:
+            # asymptotic
+            with mp.workdps(60):
+                z = 1 / (x * x)
+                s = 1 - z / 2 + 3 * z * z / 4 - 15 * z**3 / 8 + 105 * z**4 / 16
+                return s / (x * sqrt(pi)) * (1 + 2 * x / center) if x != mp.inf else 2 / (center * sqrt(pi))
+        with mp.workdps(80):
+            return erfc(x) * exp(x * x) * (1 + 2 * x / center)
+
+    return g
+
+
+def stirling(z):
+    """(ln Γ(x) − (x − ½) ln x + x − ½ ln 2π) x at z = 1/x²"""
+    if z < mpf(10) ** -12:
+        return mpf(1) / 12 - z / 360
+    x = 1 / sqrt(z)
+    with mp.workdps(90):
+        return (loggamma(x) - (x - mpf(1) / 2) * log(x) + x - log(2 * pi) / 2) * x
+
+
+def gamma_middle(u):
+    """ln Γ(x) / ((x − 1) (x − 2)) at u = x − 3/2"""
+    x = u + mpf(3) / 2
+    for zero, slope in ((1, -1), (2, 1)):
+        if abs(x - zero) < mpf(10) ** -25:
+            return mp.digamma(zero) * slope
+    with mp.workdps(90):
+        return loggamma(x) / ((x - 1) * (x - 2))
+
+
+half_pi = pi / 2
+turn_sin = over_x(lambda x: sin(x * half_pi), half_pi)
+sin_pi = over_x(lambda x: sin(x * pi), pi)
+
+
+def turn_cos(z):
+    return cos(sqrt(z) * half_pi)
+
+
+small = mpf("0.1716") ** 2  # (√2 − 1) / (√2 + 1), squared
+half_ln2 = ln2 / 2 * mpf("1.0001")
+eighth = mpf("0.41422") ** 2  # tan π/8, squared
+
+# (file, table): function, interval, degree, weight
+FITS = {
+    ("single/exp", "EXP2"): (exp2m1_q, -0.5, 0.5, 6, relative(exp2m1_q)),
+    ("single/log", "LOG"): (log_s, 0, small, 3, relative(log_s)),
+    ("single/log", "EXACT_LOG"): (log_s, 0, small, 7, relative(log_s)),
+    ("single/trig", "SIN"): (turn_sin, 0, 0.2501, 4, relative(turn_sin)),
+    ("single/trig", "COS"): (turn_cos, 0, 0.2501, 4, relative(turn_cos)),
+    ("single/arc", "ATAN"): (over_x(atan, mpf(1)), 0, eighth, 5, relative(over_x(atan, mpf(1)))),
+    ("single/arc", "ASIN"): (over_x(asin, mpf(1)), 0, 0.25, 6, relative(over_x(asin, mpf(1)))),
+    ("single/error", "ERF"): (over_x(erf, 2 / sqrt(pi)), 0, 1, 7, relative(over_x(erf, 2 / sqrt(pi)))),
+    ("single/error", "ERF_TAIL"): (erfcx_t(mpf(2)), -mpf(1) / 3, mpf(1) / 3, 6, absolute),
+    ("single/error", "ERFC"): (erfcx_t(mpf(2)), -1, 0.7, 12, relative(erfcx_t(mpf(2)))),
+    ("single/gamma", "STIRLING"): (stirling, 0, mpf(1) / 64, 5, absolute),
+    ("single/gamma", "SIN_PI"): (sin_pi, 0, 0.2501, 8, relative(sin_pi)),
+    ("single/gamma", "MIDDLE"): (gamma_middle, -0.75, 0.75, 15, relative(gamma_middle)),
+    ("double/exp", "EXP"): (expm1_r, -half_ln2, half_ln2, 10, absolute),
+    ("double/log", "LOG"): (log_r, 0, small, 6, lambda z: z),
+    ("double/arc", "ATAN"): (cubic(atan, -mpf(1) / 3), 0, eighth, 11, lambda z: z),
+    ("double/arc", "ASIN"): (cubic(asin, mpf(1) / 6), 0, 0.25, 12, lambda z: z),
+    ("double/hyperbolic", "SINH"): (cubic(mp.sinh, mpf(1) / 6), 0, 1, 6, lambda z: z),
+}
+
+
+def chunks(x, bits, count):
+    """x as a sum of numbers of so many bits each, and the rest."""
+    parts = []
+    unit = mpf(1)
+    for _ in range(count):
+        unit /= mpf(2) ** bits
+        parts.append(mp.nint(x / unit) * unit)
+        x -= parts[-1]
+    return parts + [x]
+
+
+def two_over_pi():
+    """2/π · 2²⁷ᵏ without multiples of 4, in chunks, times 2⁻²⁷ᵏ."""
+    rows = []
+    for k in range(4):
+        scale = mpf(2) ** (27 * k)
+        x = 2 / pi * scale
+        x -= 4 * mp.nint(x / 4)
+        # 28 bits of a number below 2.
+        first, second, rest = (c * 2 for c in chunks(x / 2, 28, 2))
+        rows.append([c / scale for c in (first, second, rest)])
+    return rows
+
+
+# Leading bits, and the rest.
+CONSTANTS = {
+    ("single/trig", "TWO_OVER_PI"): two_over_pi(),
+    ("double/exp", "LN_2"): chunks(ln2, 42, 1),
+    ("double/log", "LOG10_2"): chunks(log(2, 10), 42, 1),
+    ("double/log", "LOG2_E"): chunks(1 / ln2, 52, 1),
+    ("double/log", "LOG10_E"): chunks(1 / log(10), 54, 1),
+}
+
+
+def rust(c):
+    if isinstance(c, list):
+        return "[" + ", ".join(rust(k) for k in c) + "]"
+    return repr(float(c))
+
+
+def write(file, table, c):
+    """Puts the table where the constant of its name is."""
+    path = HERE.parent / "src" / "math" / f"{file}.rs"
+    old = path.read_text()
+    kind = f"[[f64; {len(c[0])}]; {len(c)}]" if isinstance(c[0], list) else f"[f64; {len(c)}]"
+    new, count = re.subn(rf"const {table}: [^=]+= [^;]+(; \d+\][^;]*)*;", f"const {table}: {kind} = {rust(c)};", old)
+    assert count == 1, (file, table, count)
+    path.write_text(new)
+
+
+def main(names):
+    for (file, table), (f, a, b, degree, weight) in FITS.items():
+        if names and not any(n in f"{file}/{table}" for n in names):
+            continue
+        c, error = remez(f, a, b, degree, weight)
+        print(f"{file:<18} {table:<10} 2^{mp.nstr(log(error, 2), 4)}")
+        write(file, table, c)
+    for (file, table), c in CONSTANTS.items():
+        if not names or any(n in f"{file}/{table}" for n in names):
+            write(file, table, c)
+
+
+HERE = pathlib.Path(__file__).parent
+main(sys.argv[1:])

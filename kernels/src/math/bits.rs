@@ -1,0 +1,57 @@
+//! Choices and roundings without a branch, a call, or an instruction that only some levels have.
+
+/// `a` where the condition holds, else `b`; both are computed.
+#[inline(always)]
+pub fn select(condition: bool, a: f64, b: f64) -> f64 {
+    if condition { a } else { b }
+}
+
+/// `x` within bounds; NaN stays.
+#[inline(always)]
+pub fn clamp(x: f64, low: f64, high: f64) -> f64 {
+    let x = select(x < low, low, x);
+    select(x > high, high, x)
+}
+
+/// What pushes the fraction out of a double: 1.5 · 2⁵².
+const SHIFT: f64 = 6_755_399_441_055_744.0;
+
+/// A whole number, as a float and as the low bits of an integer.
+#[derive(Clone, Copy)]
+pub struct Whole {
+    /// The number.
+    pub value: f64,
+    /// A word whose low 51 bits are the number's, in two's complement.
+    pub bits: u64,
+}
+
+/// The nearest whole number, halves to even, for |x| < 2⁵¹.
+#[inline(always)]
+pub fn nearest(x: f64) -> Whole {
+    let shifted = x + SHIFT;
+    Whole { value: shifted - SHIFT, bits: shifted.to_bits() }
+}
+
+/// 2ⁿ for −1022 ≤ n ≤ 1023.
+#[inline(always)]
+pub fn power_of_two(n: Whole) -> f64 {
+    f64::from_bits((n.bits << 52).wrapping_add(1.0f64.to_bits()))
+}
+
+/// The number with its sign changed where `bit` of `n` is set.
+#[inline(always)]
+pub fn flip(x: f64, n: u64, bit: u32) -> f64 {
+    f64::from_bits(x.to_bits() ^ (n >> bit) << 63)
+}
+
+/// `x = 2ᵏ m` with √½ ≤ m < √2, as (k, m), for positive normal x.
+#[inline(always)]
+pub fn exponent_and_mantissa(x: f64) -> (f64, f64) {
+    const LEAST: u64 = std::f64::consts::FRAC_1_SQRT_2.to_bits();
+    const FRACTION: u64 = (1 << 52) - 1;
+    const TWO_52: f64 = 4_503_599_627_370_496.0;
+    // As if √½ were 1, so that the exponent changes at √½ 2ᵏ; it is read by way of 2⁵² + k + 1023.
+    let bits = x.to_bits().wrapping_add(1.0f64.to_bits() - LEAST);
+    let exponent = f64::from_bits((bits >> 52) | TWO_52.to_bits()) - (TWO_52 + 1023.0);
+    (exponent, f64::from_bits((bits & FRACTION) + LEAST))
+}

@@ -1,0 +1,38 @@
+//! The functions of `f64`.
+//!
+//! Where one double would lose digits, two carry them ([`pair`](super::pair)). The error is below 1 ULP.
+
+mod arc;
+mod area;
+mod exp;
+mod hyperbolic;
+mod log;
+mod root;
+
+pub use arc::{acos, asin, atan};
+pub use area::{acosh, asinh, atanh};
+pub use exp::{exp, exp2, expm1, sigmoid};
+pub use hyperbolic::{cosh, sinh, tanh};
+pub use log::{log, log_sigmoid, log1p, log2, log10, logaddexp, softplus};
+pub use root::cbrt;
+
+/// What the platform computes.
+macro_rules! platform {
+    ($($name:ident($($x:ident),*) = $path:path;)*) => {$(
+        #[inline(always)]
+        pub fn $name($($x: f64),*) -> f64 {
+            $path($($x),*)
+        }
+    )*};
+}
+platform! {
+    sin(x) = f64::sin;
+    cos(x) = f64::cos;
+    tan(x) = f64::tan;
+    erf(x) = libm::erf;
+    erfc(x) = libm::erfc;
+    lgamma(x) = libm::lgamma;
+    pow(x, y) = f64::powf;
+    atan2(y, x) = f64::atan2;
+    hypot(x, y) = f64::hypot;
+}

@@ -1,0 +1,23 @@
+//! Hyperbolic functions, from m = eˣ − 1, which keeps its digits near 0.
+
+use super::exp::{exp, expm1};
+
+/// (m + m / (m + 1)) / 2
+#[inline(always)]
+pub fn sinh(x: f64) -> f64 {
+    let m = expm1(x.abs());
+    (0.5 * (m + m / (m + 1.0))).copysign(x)
+}
+
+#[inline(always)]
+pub fn cosh(x: f64) -> f64 {
+    let e = exp(x.abs());
+    0.5 * (e + 1.0 / e)
+}
+
+/// m / (m + 2) at 2x
+#[inline(always)]
+pub fn tanh(x: f64) -> f64 {
+    let m = expm1(2.0 * x.abs());
+    (m / (m + 2.0)).copysign(x)
+}
