@@ -121,6 +121,15 @@ pub unsafe fn matmul<T: Machine + Num>(
         // SAFETY: the caller's promise.
         return unsafe { large(m, n, k, a, b, c) };
     }
+    // SAFETY: the caller's promise.
+    unsafe { multiply_plainly(m, n, k, a, b, c) }
+}
+
+/// One sum after the other.
+///
+/// # Safety
+/// As for [`matmul`].
+unsafe fn multiply_plainly<T: Num + Machine>(m: usize, n: usize, k: usize, a: View<T>, b: View<T>, c: View<T>) {
     for i in 0..m {
         for j in 0..n {
             let mut sum = T::zero();
@@ -172,6 +181,14 @@ macro_rules! by_loop {
 }
 by_loop!(i8 i16 i32 i64 u8 u16 u32 u64);
 
+/// A matrix of zeros, if there is memory for it: an expanded one may stand for more than there is.
+fn zeros<T: Gemm>(rows: usize, columns: usize) -> Option<Vec<T>> {
+    let (n, mut zeros) = (rows.checked_mul(columns)?, Vec::new());
+    zeros.try_reserve_exact(n).ok()?;
+    zeros.resize(n, T::zero());
+    Some(zeros)
+}
+
 /// Rows of `c` gather multiples of the rows of `b`, both contiguous; whatever isn't is copied.
 ///
 /// # Safety
@@ -182,7 +199,10 @@ unsafe fn multiply_by_loop<T: Gemm>(m: usize, n: usize, k: usize, a: View<T>, b:
         return unsafe { multiply_by_loop(n, m, k, b.transposed(), a.transposed(), c.transposed()) };
     }
     if b.columns != 1 && n > 1 {
-        let mut packed = vec![T::zero(); k * n];
+        let Some(mut packed) = zeros(k, n) else {
+            // SAFETY: the caller's promise.
+            return unsafe { multiply_plainly(m, n, k, a, b, c) };
+        };
         let rows = View::contiguous(&mut packed, n);
         // SAFETY: the caller's promise; `packed` is as large as `b`.
         return unsafe {
@@ -191,7 +211,10 @@ unsafe fn multiply_by_loop<T: Gemm>(m: usize, n: usize, k: usize, a: View<T>, b:
         };
     }
     if c.columns != 1 && n > 1 {
-        let mut packed = vec![T::zero(); m * n];
+        let Some(mut packed) = zeros(m, n) else {
+            // SAFETY: the caller's promise.
+            return unsafe { multiply_plainly(m, n, k, a, b, c) };
+        };
         let rows = View::contiguous(&mut packed, n);
         // SAFETY: the caller's promise; `packed` is as large as `c`.
         return unsafe {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::tensor::{Device, Shape, Tensor};
+use crate::tensor::{Device, Shape, Tensor, try_vec};
 
 /// The state of the global generator: a seed, and how many blocks have been drawn.
 struct State {
@@ -93,7 +93,8 @@ fn floats(shape: Shape, dtype: DType, device: Device, two: impl Fn([u64; 2]) -> 
     }
     let n = shape.checked_numel()?;
     let stream = Stream::draw(n.div_ceil(2));
-    let values: Vec<f64> = (0..n.div_ceil(2)).flat_map(|i| two(stream.block(i))).take(n).collect();
+    let mut values: Vec<f64> = try_vec(n)?;
+    values.extend((0..n.div_ceil(2)).flat_map(|i| two(stream.block(i))).take(n));
     let tensor = Tensor::from_vec(values, shape)?;
     if dtype == DType::F64 { Ok(tensor) } else { tensor.cast(dtype) }
 }
@@ -116,5 +117,7 @@ pub fn integers(low: i64, high: i64, shape: impl Into<Shape>, device: Device) ->
         let high_part = u128::from(a) * span + ((u128::from(b) * span) >> 64);
         (i128::from(low) + (high_part >> 64) as i128) as i64
     };
-    Tensor::from_vec((0..n).map(draw).collect(), shape)
+    let mut values = try_vec(n)?;
+    values.extend((0..n).map(draw));
+    Tensor::from_vec(values, shape)
 }

@@ -60,11 +60,11 @@ pub fn complex(re: &Tensor, im: &Tensor) -> Result<Tensor> {
             return Err(Error::type_(format!("op 'complex' takes two parts of float32 or float64, got {a} and {b}")));
         }
     };
-    if re.shape() != im.shape() {
-        return Err(Error::value(format!("op 'complex': the parts have shapes {} and {}", re.shape(), im.shape())));
-    }
-    let out = Tensor::empty(re.shape().clone(), dtype, re.device())?;
-    out.part_view(0)?.copy_from(re);
-    out.part_view(1)?.copy_from(im);
+    let shape = re.shape().broadcast(im.shape()).ok_or_else(|| {
+        Error::value(format!("the parts have shapes {} and {}, which don't broadcast", re.shape(), im.shape()))
+    })?;
+    let out = Tensor::empty(shape.clone(), dtype, re.device())?;
+    out.part_view(0)?.copy_from(&re.broadcast_view(&shape));
+    out.part_view(1)?.copy_from(&im.broadcast_view(&shape));
     Ok(out)
 }

@@ -14,7 +14,7 @@ pub fn where_<T: Element>(condition: T::Mask, x: T, y: T) -> T {
 /// What Python's `start:stop:step` means on an axis: the first element, and how many.
 fn resolve(size: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<(usize, usize)> {
     if step == 0 {
-        return Err(Error::value("op 'slice': step must not be 0".to_string()));
+        return Err(Error::value("step must not be 0"));
     }
     let size = size as i64;
     let (low, high) = if step > 0 { (0, size) } else { (-1, size - 1) };

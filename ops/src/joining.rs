@@ -11,7 +11,7 @@ use crate::shape::unsqueeze;
 #[custom_op(alias = "cat", backward = self::concat_backward)]
 pub fn concat(tensors: &[&Tensor], #[default = 0] axis: i64) -> Result<Tensor> {
     let Some(first) = tensors.first() else {
-        return Err(Error::value("op 'concat' takes at least one tensor".to_string()));
+        return Err(Error::value("takes at least one tensor"));
     };
     let at = normalize_axis(axis, first.ndim())?;
     let dtype = tensors.iter().fold(first.dtype(), |d, t| d.promote(t.dtype()));
@@ -21,7 +21,7 @@ pub fn concat(tensors: &[&Tensor], #[default = 0] axis: i64) -> Result<Tensor> {
         let fits = t.ndim() == first.ndim() && (0..t.ndim()).all(|d| d == at || t.shape()[d] == first.shape()[d]);
         if !fits {
             return Err(Error::value(format!(
-                "op 'concat': tensors[{i}] of shape {} doesn't fit {} along axis {axis}: all other sizes must be equal",
+                "tensors[{i}] of shape {} doesn't fit {} along axis {axis}: all other sizes must be equal",
                 t.shape(),
                 first.shape()
             )));
@@ -68,7 +68,7 @@ pub fn stack(tensors: &[&Tensor], #[default = 0] axis: i64) -> Result<Tensor> {
 fn margins(rank: usize, padding: &[i64]) -> Result<Vec<(usize, usize)>> {
     if !padding.len().is_multiple_of(2) || padding.len() / 2 > rank || padding.iter().any(|p| *p < 0) {
         return Err(Error::value(format!(
-            "op 'pad': padding {padding:?} should be two sizes of at least 0 (before, behind) for each of the last axes; the \
+            "padding {padding:?} should be two sizes of at least 0 (before, behind) for each of the last axes; the \
              tensor has {rank}"
         )));
     }

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use minitensor::prelude::*;
+use minitensor::tensor::try_vec;
 
 /// Ascending, NaN last.
 fn ascending<T: Real + Machine + PartialOrd>(a: T, b: T) -> Ordering {
@@ -10,13 +11,14 @@ fn ascending<T: Real + Machine + PartialOrd>(a: T, b: T) -> Ordering {
 }
 
 /// The positions of a row's elements in order; equal ones keep theirs, NaN comes last, or first when descending.
-fn order<T: Real + Machine + PartialOrd>(x: &[T], descending: bool) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..x.len()).collect();
+fn order<T: Real + Machine + PartialOrd>(x: &[T], descending: bool) -> Result<Vec<usize>> {
+    let mut order: Vec<usize> = try_vec(x.len())?;
+    order.extend(0..x.len());
     match descending {
         false => order.sort_by(|a, b| ascending(x[*a], x[*b])),
         true => order.sort_by(|a, b| ascending(x[*b], x[*a])),
     }
-    order
+    Ok(order)
 }
 
 /// The elements along an axis in ascending (or descending) order, and where they stood; equal ones keep their order.
@@ -25,11 +27,17 @@ fn order<T: Real + Machine + PartialOrd>(x: &[T], descending: bool) -> Vec<usize
     dtype = (x: T) -> (T, i64),
     backward = |d_values, _| { x: scatter(d_values, indices, n) },
 )]
-pub fn sort<T: Real>(x: &[T], #[default = false] descending: bool, values: &mut [T], indices: &mut [i64]) {
-    for ((v, i), at) in values.iter_mut().zip(indices).zip(order(x, descending)) {
+pub fn sort<T: Real>(
+    x: &[T],
+    #[default = false] descending: bool,
+    values: &mut [T],
+    indices: &mut [i64],
+) -> Result<()> {
+    for ((v, i), at) in values.iter_mut().zip(indices).zip(order(x, descending)?) {
         *v = x[at];
         *i = at as i64;
     }
+    Ok(())
 }
 
 /// Where the elements along an axis would stand in order.
@@ -44,11 +52,12 @@ pub fn argsort(x: &Tensor, #[default = false] descending: bool, #[default = -1] 
     dtype = (x: T) -> (T, i64),
     backward = |d_values, _| { x: scatter(d_values, indices, n) },
 )]
-pub fn topk<T: Real>(x: &[T], k: usize, values: &mut [T], indices: &mut [i64]) {
-    for ((v, i), at) in values.iter_mut().zip(indices).zip(order(x, true).into_iter().take(k)) {
+pub fn topk<T: Real>(x: &[T], k: usize, values: &mut [T], indices: &mut [i64]) -> Result<()> {
+    for ((v, i), at) in values.iter_mut().zip(indices).zip(order(x, true)?.into_iter().take(k)) {
         *v = x[at];
         *i = at as i64;
     }
+    Ok(())
 }
 
 /// The sum of all elements up to each one, along an axis.

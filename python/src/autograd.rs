@@ -208,10 +208,14 @@ fn recording() -> bool {
     is_grad_enabled()
 }
 
-/// Numbers are drawn anew from this seed.
+/// Numbers are drawn anew from this seed, a whole number of 64 bits.
 #[pyfunction]
-fn manual_seed(seed: u64) {
-    minitensor::random::manual_seed(seed);
+fn manual_seed(seed: i128) -> Result<()> {
+    if seed < i64::MIN.into() || seed > u64::MAX.into() {
+        return Err(Error::value(format!("manual_seed takes a whole number of 64 bits, got {seed}")).into());
+    }
+    minitensor::random::manual_seed(seed as u64);
+    Ok(())
 }
 
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {

@@ -1,6 +1,7 @@
 //! New tensors: zeros, ranges, random numbers.
 
 use minitensor::dtype::Kind;
+use minitensor::tensor::try_vec;
 use minitensor::{DType, Error, Shape, Tensor, random, with_dtype};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -203,6 +204,10 @@ fn arange(
     place(out, dtype, device, requires_grad)
 }
 
+fn count(who: &str, what: &str, n: i64) -> Result<usize> {
+    usize::try_from(n).map_err(|_| Error::value(format!("{who}: {what} must be at least 0, got {n}")).into())
+}
+
 fn place(tensor: Tensor, dtype: DType, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
     let device = device::parse(device)?;
     let tensor = if tensor.dtype() == dtype { tensor } else { tensor.cast(dtype)? };
@@ -216,16 +221,18 @@ fn place(tensor: Tensor, dtype: DType, device: Option<&str>, requires_grad: bool
 fn linspace(
     start: f64,
     stop: f64,
-    num: usize,
+    num: i64,
     dtype: Any<'_, '_>,
     device: Option<&str>,
     endpoint: bool,
     requires_grad: bool,
 ) -> Result<PyTensor> {
     let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
+    let num = count("linspace", "num", num)?;
     let parts = (if endpoint { num.saturating_sub(1) } else { num }).max(1) as f64;
     let step = (stop - start) / parts;
-    let mut values: Vec<f64> = (0..num).map(|i| start + step * i as f64).collect();
+    let mut values = try_vec(num)?;
+    values.extend((0..num).map(|i| start + step * i as f64));
     if endpoint && num > 1 {
         values[num - 1] = stop;
     }
@@ -236,15 +243,15 @@ fn linspace(
 #[pyfunction]
 #[pyo3(signature = (n_rows, n_cols=None, /, *, k=0, dtype=None, device=None, requires_grad=false))]
 fn eye(
-    n_rows: usize,
-    n_cols: Option<usize>,
+    n_rows: i64,
+    n_cols: Option<i64>,
     k: i64,
     dtype: Any<'_, '_>,
     device: Option<&str>,
     requires_grad: bool,
 ) -> Result<PyTensor> {
     let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
-    let columns = n_cols.unwrap_or(n_rows);
+    let (n_rows, columns) = (count("eye", "n_rows", n_rows)?, count("eye", "n_cols", n_cols.unwrap_or(n_rows))?);
     let out = Tensor::zeros([n_rows, columns], dtype, minitensor::Device::Cpu)?;
     let one = Number::Real(minitensor::kernels::Const::Int(1));
     for row in 0..n_rows as i64 {

@@ -3,6 +3,7 @@
 //! [`tensor`] is the class, [`function`] makes and calls the functions of `mt.ops`, [`custom`] takes ops written in
 //! Python; data comes and goes through [`data`], [`buffer`] and [`dlpack`]. Python's side is in `python/minitensor`.
 
+mod allocator;
 mod attr;
 mod autograd;
 mod buffer;
@@ -29,6 +30,9 @@ mod testing;
 
 use minitensor_ops as _;
 use pyo3::prelude::*;
+
+#[global_allocator]
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 #[pymodule]
 fn _minitensor(m: &Bound<'_, PyModule>) -> PyResult<()> {

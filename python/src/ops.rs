@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use minitensor::{OpRef, registry};
-use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -45,8 +44,6 @@ fn module<'py>(py: Python<'py>, namespace: &str) -> Result<Bound<'py, PyModule>>
     let made = PyModule::new(py, &name)?;
     made.setattr("__doc__", format!("The ops of the namespace '{namespace}'."))?;
     modules.set_item(&name, &made)?;
-    let lookup = py.import("minitensor.ops")?.getattr("_lookup_in")?.call1((namespace,))?;
-    made.setattr("__getattr__", lookup)?;
     // An op of the same name keeps its place; the namespace can still be imported.
     if !outer.dict().contains(last)? {
         outer.setattr(last, &made)?;
@@ -64,9 +61,14 @@ pub fn add<'py>(py: Python<'py>, op: &OpRef) -> Result<Bound<'py, PyAny>> {
     let (namespace, own) = split(&op.name);
     let home = module(py, namespace)?;
     let object = function.object(&home, own)?;
+    let package = py.import("minitensor")?.dict();
     for name in op.names() {
         let (namespace, last) = split(name);
         module(py, namespace)?.setattr(last, &object)?;
+        // The package has the ops, too, where it has nothing else of that name.
+        if namespace.is_empty() && !package.contains(last)? {
+            package.set_item(last, &object)?;
+        }
     }
     Ok(object)
 }
@@ -79,8 +81,11 @@ pub fn remove(py: Python<'_>, op: &OpRef) -> Result<()> {
     for name in op.names() {
         let (namespace, last) = split(name);
         let dict: Bound<'_, PyDict> = module(py, namespace)?.dict();
-        if dict.contains(last)? {
-            dict.del_item(last)?;
+        let Some(object) = dict.get_item(last)? else { continue };
+        dict.del_item(last)?;
+        let package = py.import("minitensor")?.dict();
+        if package.get_item(last)?.is_some_and(|o| o.is(&object)) {
+            package.del_item(last)?;
         }
     }
     Ok(())
@@ -96,29 +101,14 @@ fn _fill_ops(py: Python<'_>) -> Result<usize> {
     Ok(ops.len())
 }
 
-/// The function of an op that isn't in its module yet, as it was registered later.
+/// The names of all ops, without those of gradients.
 #[pyfunction]
-fn _lookup_op<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny>> {
-    if name.starts_with("__") {
-        return Err(PyAttributeError::new_err(format!("module 'minitensor.ops' has no attribute '{name}'")).into());
-    }
-    match registry::get(name) {
-        Ok(op) => add(py, &op),
-        Err(error) => Err(PyAttributeError::new_err(error.message().to_owned()).into()),
-    }
-}
-
-/// The names of all ops; with their gradients' ops if so asked.
-#[pyfunction]
-#[pyo3(signature = (gradients=false))]
-fn _op_names(gradients: bool) -> Vec<String> {
-    let ops = if gradients { registry::list_all() } else { registry::list() };
-    ops.iter().map(|op| op.name.to_string()).collect()
+fn _op_names() -> Vec<String> {
+    registry::list().iter().map(|op| op.name.to_string()).collect()
 }
 
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_function(wrap_pyfunction!(_fill_ops, m)?)?;
-    m.add_function(wrap_pyfunction!(_lookup_op, m)?)?;
     m.add_function(wrap_pyfunction!(_op_names, m)?)?;
     m.add_function(wrap_pyfunction!(crate::tensor::_rebuild, m)?)?;
     Ok(())

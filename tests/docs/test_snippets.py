@@ -21,6 +21,7 @@ def printed(code: str) -> list[str]:
     return [line.partition("  # ")[2] for line in code.splitlines() if re.match(r"\s*print\(.*\)  # ", line)]
 
 
+@pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_runs_and_prints_what_the_comments_say(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {"__name__": "__main__"}

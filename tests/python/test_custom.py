@@ -175,7 +175,7 @@ def test_an_unregistered_op_raises_and_its_graphs_live_on():
     x = mt.ones(1, requires_grad=True)
     y = f(x)
     mt.unregister_custom_op_py("passing")
-    with pytest.raises(AttributeError, match="no op 'passing'"):
+    with pytest.raises(AttributeError, match="no attribute 'passing'"):
         mt.ops.passing  # noqa: B018
     with pytest.raises(RuntimeError, match="'passing' was unregistered"):
         f(x)
@@ -217,7 +217,7 @@ def test_ops_of_namespaces_can_be_imported():
 
     assert twice(mt.ones(1)).item() == 2.0
     assert twice.__module__ == "minitensor.ops.space"
-    with pytest.raises(AttributeError, match="did you mean 'space::twice'"):
+    with pytest.raises(AttributeError, match="no attribute 'twic'"):
         mt.ops.space.twic  # noqa: B018
 
 

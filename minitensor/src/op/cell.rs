@@ -12,7 +12,7 @@ use super::shape_rule::{Bindings, CoreShapes};
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::tensor::{Device, Shape, Tensor};
+use crate::tensor::{Device, Shape, Tensor, try_vec};
 
 /// Cells of together fewer elements than this run on one thread.
 const GRAIN: usize = 16 * 1024;
@@ -226,14 +226,16 @@ struct Cells<'a> {
 
 impl Cells<'_> {
     fn run(&self, range: std::ops::Range<usize>) -> Result<()> {
-        let mut buffers: Vec<Vec<u128>> = self
-            .operands
-            .iter()
-            .map(|o| match o {
-                Some(o) if o.packed => vec![0; (o.core.numel() * o.dtype.compute().size()).div_ceil(16).max(1)],
-                _ => Vec::new(),
-            })
-            .collect();
+        let mut buffers: SmallVec<[Vec<u128>; 6]> = SmallVec::new();
+        for operand in self.operands {
+            let bytes = match operand {
+                Some(o) if o.packed => (o.core.numel() * o.dtype.compute().size()).max(1),
+                _ => 0,
+            };
+            let mut buffer = try_vec(bytes.div_ceil(16))?;
+            buffer.resize(bytes.div_ceil(16), 0);
+            buffers.push(buffer);
+        }
         for cell in range {
             crate::interrupt::check()?;
             let offsets = self.offsets(cell);

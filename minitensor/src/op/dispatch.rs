@@ -70,7 +70,7 @@ fn go(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produ
     let recording = if is_grad_enabled() && !traced { record::prepare(op, &inputs)? } else { None };
     let mut outputs = {
         let _quiet = (!traced && matches!(op.body, Body::Tensor(_) | Body::Dynamic(_))).then(NoGrad::new);
-        compute(op, &inputs, attrs, &dtypes, device, wanted)?
+        compute(op, &inputs, attrs, &dtypes, device, wanted).map_err(|e| e.context(format!("op '{}'", op.name)))?
     };
     for (k, output) in op.outputs.iter().enumerate() {
         if let (Role::Mutates(_), Some(t)) = (output.role, &outputs[k]) {

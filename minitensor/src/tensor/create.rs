@@ -9,6 +9,15 @@ use super::{Device, Shape, Storage, Strides, Tensor};
 use crate::dtype::{DType, Kind, Scalar};
 use crate::error::{Error, Result};
 
+/// An empty vector with room for `n` elements, for buffers whose size is a user's choice: where there isn't so much
+/// memory, an error comes of it and not the end of the process.
+pub fn try_vec<T>(n: usize) -> Result<Vec<T>> {
+    let mut vec = Vec::new();
+    vec.try_reserve_exact(n)
+        .map_err(|_| Error::memory(format!("can't allocate {n} elements of {} bytes", size_of::<T>())))?;
+    Ok(vec)
+}
+
 impl Tensor {
     /// A contiguous tensor with any content.
     pub fn empty(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<Tensor> {
@@ -136,7 +145,10 @@ impl Tensor {
 
     /// Its elements in row-major order.
     pub fn to_vec<T: Scalar>(&self) -> Result<Vec<T>> {
-        Ok(self.view::<T>()?.iter().copied().collect())
+        let view = self.view::<T>()?;
+        let mut elements = try_vec(view.len())?;
+        elements.extend(view.iter().copied());
+        Ok(elements)
     }
 
     pub(crate) fn expect_data<T: Scalar>(&self) -> Result<()> {

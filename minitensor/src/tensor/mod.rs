@@ -11,6 +11,7 @@ mod view;
 use std::sync::{Arc, OnceLock};
 
 pub use convert::cast_is_lossless;
+pub use create::try_vec;
 pub use shape::{Shape, Strides, normalize_axis};
 pub use storage::{Device, Storage, allocated_bytes};
 

@@ -94,7 +94,7 @@ impl Tensor {
     }
 
     /// Broadcast to a shape that is known to fit.
-    pub(crate) fn broadcast_view(&self, shape: &Shape) -> Tensor {
+    pub fn broadcast_view(&self, shape: &Shape) -> Tensor {
         let new = shape.len() - self.ndim();
         let strides = (0..shape.len())
             .map(|d| if d < new || (self.shape()[d - new] == 1 && shape[d] != 1) { 0 } else { self.strides()[d - new] })

@@ -88,6 +88,11 @@ pub fn agrees_with_differences(op: &OpRef, sample: &Sample) -> Result<()> {
         return Ok(());
     }
     let call = function(op, sample, &which);
+    // Differences drown in the rounding of narrower outputs, such as those of a conversion.
+    let is_narrow = |t: &Tensor| t.dtype().is_differentiable() && !matches!(t.dtype(), DType::F64 | DType::C128);
+    if call(&inputs(sample, &which))?.iter().any(is_narrow) {
+        return Ok(());
+    }
     let first = GradCheck { second: false, ..GradCheck::default() };
     gradcheck(&call, &inputs(sample, &which), first)?;
     let outcome = gradcheck(&call, &inputs(sample, &which), GradCheck::default());

@@ -91,12 +91,9 @@ def tensor(
     return Tensor(data, dtype, device, requires_grad)
 
 
-def __getattr__(name: str) -> _typing.Any:
-    """Every op is here, too: `mt.exp` is `mt.ops.exp`."""
-    try:
-        return getattr(ops, name)
-    except AttributeError as error:
-        raise AttributeError(f"module 'minitensor' has no attribute '{name}': {error}") from None
+if _typing.TYPE_CHECKING:
+    # Every op is here, too: `mt.exp` is `mt.ops.exp`. A real `__getattr__` would make each call slower.
+    def __getattr__(name: str) -> _typing.Any: ...
 
 
 _minitensor._fill_ops()

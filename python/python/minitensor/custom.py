@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
@@ -100,6 +101,9 @@ def _build(
     validate: _Function | None,
     doc: str,
 ) -> BuiltOp:
+    words = [*name.split("::"), *(given for given, _ in inputs), *(given for given, *_ in attrs)]
+    if reserved := next(filter(keyword.iskeyword, words), None):
+        raise ValueError(f"op '{name}': '{reserved}' is a word that Python keeps for itself; choose another name")
     if isinstance(backward, str) and backward != "none":
         expected = "a function, None (it follows from the parts), or 'none'"
         raise ValueError(f"op '{name}': backward is {expected}, got '{backward}'")
@@ -167,6 +171,9 @@ def _register(
     return _build(name, function, schema.inputs, schema.attrs, named, backward, validate, doc).register()
 
 
+_MOST_INPUTS = 64
+
+
 class CustomOpBuilder:
     """Makes an op step by step.
 
@@ -183,6 +190,8 @@ class CustomOpBuilder:
     """
 
     def __init__(self, name: str, num_inputs: int) -> None:
+        if not 0 <= num_inputs <= _MOST_INPUTS:
+            raise ValueError(f"op '{name}': num_inputs must be 0 to {_MOST_INPUTS}, got {num_inputs}")
         names = ["x", "y", "z"] if num_inputs <= 3 else [f"x{i}" for i in range(num_inputs)]
         self._name = name
         self._inputs = [(n, "one") for n in names[:num_inputs]]

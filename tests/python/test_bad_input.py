@@ -1,0 +1,270 @@
+"""What bad input gets: an exception of the fitting type that names the op and argument, and what was expected."""
+
+import numpy as np
+import pytest
+
+import minitensor as mt
+
+# An expression over `x` (three floats) and `r` (two that require a gradient), the exception, and part of its text.
+BAD = [
+    ("mt.ops.swish()", TypeError, "op 'swish': missing argument 'x'; call it as swish(x)"),
+    ("mt.ops.swish(x,x)", TypeError, "op 'swish' takes 1 arguments, got 2; call it as swish(x)"),
+    ("mt.ops.clamp(x,foo=1)", TypeError, "op 'clamp' has no argument 'foo'; call it as clamp(x,"),
+    ("mt.ops.adam_step(x,x,x,x)", TypeError, "op 'adam_step': missing argument 'lr'; call it as adam_step(p,"),
+    ("mt.ops.swihs", AttributeError, "module 'minitensor.ops' has no attribute 'swihs'"),
+    ("mt.execute_custom_op_py('swihs',[x])", ValueError, "there is no op 'swihs'; did you mean 'swish'?"),
+    ("mt.ops.add(x,mt.ones(4))", ValueError, "op 'add': 'y' of shape (4,) doesn't broadcast with shape (3,)"),
+    (
+        "mt.ops.matmul(mt.ones((2,3)),mt.ones((4,5)))",
+        ValueError,
+        "op 'matmul': op 'linalg::matrix_product' takes (x: [.., m, k],",
+    ),
+    ("mt.ops.exp(mt.arange(3))", TypeError, "op 'exp': 'x' takes floating or complex dtypes, got int64;"),
+    ("mt.ops.bitwise_and(x,x)", TypeError, "op 'bitwise_and': 'x' takes integer dtypes, got float32;"),
+    ("mt.Tensor([1.0],device='cuda')", RuntimeError, "device 'cuda' is not available: this build of minitensor runs"),
+    ("mt.ones(3,device='cuda:0')", RuntimeError, "device 'cuda:0' is not available: this build of minitensor runs"),
+    ("mt.ones(3,device='tpu')", ValueError, "unknown device 'tpu'; the devices are 'cpu' and 'meta'"),
+    ("x.to('cuda')", RuntimeError, "device 'cuda' is not available: this build of minitensor runs"),
+    ("x[5]", IndexError, "index 5 is out of range for axis 0 of size 3"),
+    ("x[1,2]", IndexError, "2 indices for a tensor of 1 dimensions, shape (3,)"),
+    ("x['a']", TypeError, "a tensor is indexed by whole numbers, slices, None, '...',"),
+    ("x[1.5]", TypeError, "a tensor is indexed by whole numbers, slices, None, '...',"),
+    ("x[mt.Tensor([7])]", IndexError, "op 'index': op 'indexing::wrap': index 7 is out of range for"),
+    ("x[[0,9]]", IndexError, "op 'index': op 'indexing::wrap': index 9 is out of range for"),
+    ("mt.ops.gather(x,mt.Tensor([9]))", IndexError, "op 'gather': index 9 is out of range for size 3"),
+    ("mt.ops.take(x,mt.Tensor([-9]))", IndexError, "op 'take': op 'embedding': index -9 is out of range for size 3"),
+    (
+        "mt.ops.embedding(mt.ones((3,2)),mt.Tensor([3]))",
+        IndexError,
+        "op 'embedding': index 3 is out of range for size 3",
+    ),
+    ("mt.ops.one_hot(mt.Tensor([5]),3)", IndexError, "op 'one_hot': class 5 is out of range for num_classes = 3"),
+    (
+        "mt.ops.cross_entropy(mt.ones((2,3)),mt.Tensor([0,3]))",
+        IndexError,
+        "op 'cross_entropy': op 'row::cross_entropy': target 3 is no",
+    ),
+    ("mt.ones((2**40,2**40))", MemoryError, "a tensor of shape (1099511627776, 1099511627776) would have"),
+    ("mt.ones((2**62,))", MemoryError, "a tensor of shape (4611686018427387904,) would have more"),
+    ("mt.ones(10**13)", MemoryError, "a tensor of shape (10000000000000,) and dtype float32: can't"),
+    ("mt.zeros(2**45)", MemoryError, "a tensor of shape (35184372088832,) and dtype float32: can't"),
+    ("mt.ones(-1)", ValueError, "a shape has sizes of at least 0, got [-1]"),
+    ("mt.ones((3,-2))", ValueError, "a shape has sizes of at least 0, got [3, -2]"),
+    ("mt.ones(1.5)", TypeError, "a shape is a whole number or a tuple of them, got 1.5"),
+    ("mt.ones('a')", TypeError, "a shape is a whole number or a tuple of them, got 'a'"),
+    ("mt.Tensor([[1,2],[3]])", ValueError, "ragged nested lists: data[1] has length 1 where the one before"),
+    ("mt.Tensor('abc')", TypeError, "a tensor is made of numbers, nested lists or tuples of numbers,"),
+    ("mt.Tensor(None)", TypeError, "a tensor is made of numbers, nested lists or tuples of numbers,"),
+    ("mt.Tensor({1:2})", TypeError, "a tensor is made of numbers, nested lists or tuples of numbers,"),
+    ("mt.Tensor(object())", TypeError, "a tensor is made of numbers, nested lists or tuples of numbers,"),
+    ("mt.Tensor([None])", TypeError, "a tensor is made of numbers, nested lists or tuples of numbers,"),
+    ("mt.Tensor([2**70])", ValueError, "1180591620717411303424 doesn't fit into uint64; give another"),
+    ("mt.Tensor([1,'a'])", TypeError, "a tensor is made of numbers, nested lists or tuples of numbers,"),
+    ("mt.Tensor(np.array([object()]))", TypeError, "a NumPy array of dtype object can't be a tensor; convert it"),
+    ("mt.Tensor(np.array(['a']))", TypeError, "a NumPy array of dtype str32 can't be a tensor; convert it"),
+    ("mt.asarray(ro).add_(1.0)", ValueError, "op 'add_' changes 'x' in place, but its memory is read-only;"),
+    ("x.backward()", RuntimeError, "backward() on a tensor that doesn't require a gradient and has"),
+    ("x.sum().backward()", RuntimeError, "backward() on a tensor that doesn't require a gradient and has"),
+    ("(r*r).backward()", RuntimeError, "backward() without a gradient needs a tensor of one element,"),
+    ("mt.grad(r.sum(),[x])", RuntimeError, "grad: input 0 doesn't require a gradient; make it with"),
+    ("mt.grad(x.sum(),[r])", RuntimeError, "backward() on a tensor that doesn't require a gradient and has"),
+    (
+        "mt.grad((r*r).sum(),[mt.ones(2,requires_grad=True)])",
+        RuntimeError,
+        "grad: input 0 took no part in the outputs; pass",
+    ),
+    ("r.backward(mt.ones(3))", ValueError, "backward: the gradient has shape (3,), the tensor (2,); they"),
+    ("mt.ops.argmax(r).backward()", RuntimeError, "backward() on a tensor that doesn't require a gradient and has"),
+    ("mt.ops.sum(x,axis=5)", IndexError, "op 'sum': op 'row::sum': axis 5 is out of range for a tensor of"),
+    ("mt.ops.sum(x,axis=(0,0))", ValueError, "op 'sum': op 'row::sum': axis [0, 0] names an axis twice"),
+    ("mt.ops.sum(x,axis=(0,-1))", ValueError, "op 'sum': op 'row::sum': axis [0, -1] names an axis twice"),
+    ("mt.ops.max(mt.ones((0,3)))", ValueError, "op 'max' needs n > 0, got n = 0"),
+    ("mt.ops.argmax(mt.ones((0,)))", ValueError, "op 'argmax' needs n > 0, got n = 0"),
+    ("mt.ops.softmax(mt.Tensor(1.0))", IndexError, "op 'softmax': axis -1 is out of range: the tensor has no"),
+    ("mt.ops.topk(x,7)", ValueError, "op 'topk' needs k <= n, got n = 3, k = 7"),
+    ("mt.ops.topk(x,-1)", ValueError, "op 'topk': attribute 'k' takes int of at least 0, got -1"),
+    ("mt.ops.reshape(x,[-1,-1])", ValueError, "op 'reshape': can't reshape 3 elements of shape (3,) to [-1,"),
+    ("mt.ops.reshape(x,[2])", ValueError, "op 'reshape': can't reshape 3 elements of shape (3,) to [2]:"),
+    ("mt.ops.reshape(x,[-2])", ValueError, "op 'reshape': can't reshape 3 elements of shape (3,) to [-2]:"),
+    ("mt.ops.expand(x,[2,4])", ValueError, "op 'expand': can't expand shape (3,) to [2, 4]: sizes are"),
+    (
+        "mt.ops.permute_dims(mt.ones((2,3)),[0,0])",
+        ValueError,
+        "op 'permute_dims': axes [0, 0] are no order of the 2 axes of",
+    ),
+    ("mt.ops.concat([])", ValueError, "op 'concat': takes at least one tensor"),
+    ("mt.ops.concat([x,mt.ones((2,2))])", ValueError, "op 'concat': tensors[1] of shape (2, 2) doesn't fit (3,) along"),
+    ("mt.ops.concat([x,None])", TypeError, "op 'concat': input 'tensors[1]' takes a tensor, got NoneType;"),
+    ("mt.ops.stack([x,mt.ones(4)])", ValueError, "op 'stack': op 'concat': tensors[1] of shape (1, 4) doesn't fit"),
+    ("mt.ops.squeeze(mt.ones((2,3)),0)", ValueError, "op 'squeeze': axis 0 of shape (2, 3) has size 2, only 1 can be"),
+    ("mt.ops.pad(x,[1])", ValueError, "op 'pad': padding [1] should be two sizes of at least 0"),
+    ("mt.ops.pad(x,[-5,0])", ValueError, "op 'pad': padding [-5, 0] should be two sizes of at least 0"),
+    ("mt.ops.dropout(x,p=1.5)", ValueError, "op 'dropout' needs p <= 1.0, got p = 1.5"),
+    ("mt.ops.dropout(x,p=float('nan'))", ValueError, "op 'dropout' needs p >= 0.0, got p = float('NaN')"),
+    ("mt.ops.clamp(x,lo=float('nan'))", ValueError, "op 'clamp' needs lo <= hi, got lo = float('NaN'), hi ="),
+    (
+        "mt.ops.leaky_relu(x,negative_slope=10**400)",
+        TypeError,
+        "op 'leaky_relu': attribute 'negative_slope' takes float, got",
+    ),
+    ("mt.ops.roll(x,10**30)", ValueError, "1000000000000000000000000000000 doesn't fit into int64"),
+    (
+        "mt.ops.one_hot(mt.Tensor([1]),2**62)",
+        MemoryError,
+        "op 'one_hot': a tensor of shape (1, 4611686018427387904) would",
+    ),
+    ("mt.ops.unsqueeze(x,9)", IndexError, "op 'unsqueeze': axis 9 is out of range for a tensor of 2"),
+    ("mt.ops.slice(x,0,None,None,0)", ValueError, "op 'slice': step must not be 0"),
+    ("x[::0]", ValueError, "a slice's step must not be 0"),
+    ("x + 'a'", TypeError, "unsupported operand type(s) for +: 'minitensor.Tensor' and 'str'"),
+    ("x + None", TypeError, "unsupported operand type(s) for +: 'minitensor.Tensor' and"),
+    ("x @ x[:2]", ValueError, "op 'matmul': op 'linalg::matrix_product' takes (x: [.., m, k],"),
+    ("x < 'a'", TypeError, "'<' not supported between instances of 'minitensor.Tensor' and"),
+    ("bool(x)", ValueError, "bool() needs a tensor of one element, got shape (3,); use any()"),
+    ("int(x)", ValueError, "int() needs a tensor of one element, got shape (3,)"),
+    ("float(x)", ValueError, "float() needs a tensor of one element, got shape (3,)"),
+    ("len(mt.Tensor(1.0))", TypeError, "a tensor of no dimensions has no len()"),
+    ("iter(mt.Tensor(1.0))", TypeError, "a tensor of no dimensions can't be iterated over"),
+    ("x.item()", ValueError, "item() needs a tensor of one element, got shape (3,); use"),
+    ("x.astype('nope')", ValueError, "unknown dtype 'nope'; the dtypes are bool, int8, int16, int32,"),
+    ("mt.ones(3,dtype='float31')", ValueError, "unknown dtype 'float31'; the dtypes are bool, int8, int16,"),
+    ("mt.Tensor([1.0]).add_(mt.ones(3))", ValueError, "op 'add_' changes 'x' in place: its shape (1,) can't hold the"),
+    ("x[:2].add_(x[1:])", ValueError, "op 'add_' changes 'x' in place while 'y' shares memory with it;"),
+    (
+        "mt.ops.expand(mt.ones((1,3)),[4,3]).add_(1.0)",
+        ValueError,
+        "op 'add_' changes 'x' in place, but several of its elements",
+    ),
+    ("mt.arange(3).add_(1.5)", TypeError, "op 'add_' changes 'x' in place, which can't hold the result: it"),
+    ("mt.arange(3,requires_grad=True)", RuntimeError, "only floating and complex tensors can require a gradient, this"),
+    (
+        "mt.Tensor([1,2],requires_grad=True)",
+        RuntimeError,
+        "only floating and complex tensors can require a gradient, this",
+    ),
+    ("mt.optim.SGD([],lr=.1)", ValueError, "an optimizer needs at least one parameter, got none"),
+    ("mt.optim.SGD([x],lr=.1)", ValueError, "params[0] must be a leaf that requires a gradient"),
+    ("mt.optim.Adam([r],lr=-1)", ValueError, "lr must be at least 0, got -1"),
+    ("mt.set_num_threads(0)", ValueError, "set_num_threads takes a number of at least 1"),
+    ("mt.set_num_threads(-3)", ValueError, "set_num_threads takes a number of at least 1"),
+    ("mt.manual_seed(2**80)", ValueError, "manual_seed takes a whole number of 64 bits, got"),
+    ("mt.linspace(0,1,-1)", ValueError, "linspace: num must be at least 0, got -1"),
+    ("mt.arange(0,1,0)", ValueError, "arange: step must not be 0"),
+    ("mt.arange(0,1e30)", MemoryError, "a tensor of shape (18446744073709551615,) would have more"),
+    ("mt.unregister_custom_op_py('nope')", ValueError, "there is no op 'nope'"),
+    (
+        "mt.testing.gradcheck(lambda x: x, [x])",
+        ValueError,
+        "gradcheck needs a float64 input, as differences of float32 say",
+    ),
+    (
+        "mt.ops.astype(mt.ops.complex(x,x),'float32')",
+        TypeError,
+        "op 'astype' would lose the imaginary parts of complex64 in",
+    ),
+    (
+        "mt.ops.power(mt.arange(3),mt.arange(3))",
+        TypeError,
+        "op 'power': 'x' takes floating or complex dtypes, got int64;",
+    ),
+    ("mt.ops.divide(mt.arange(3),0)", TypeError, "op 'divide': 'x' takes floating or complex dtypes, got int64;"),
+    ("mt.arange(3)/0", TypeError, "op 'divide': 'x' takes floating or complex dtypes, got int64;"),
+    (
+        "mt.Tensor.__new__(mt.Tensor).shape",
+        RuntimeError,
+        "this Tensor is an empty shell from Tensor.__new__(Tensor): set",
+    ),
+    (
+        "mt.ops.swish(mt.Tensor.__new__(mt.Tensor))",
+        RuntimeError,
+        "this Tensor is an empty shell from Tensor.__new__(Tensor): set",
+    ),
+    (
+        "mt.ops.layer_norm(mt.ones((2,3)),mt.ones(4),mt.ones(3))",
+        ValueError,
+        "op 'layer_norm' takes (x: [.., n], weight: [n], bias: [n]) ->",
+    ),
+    ("mt.ops.where(x,x,x)", TypeError, "op 'where': 'condition' takes bool, got float32; convert it"),
+    ("mt.eye(-1)", ValueError, "eye: n_rows must be at least 0, got -1"),
+    ("x.reshape(3,object())", TypeError, "op 'reshape' takes 2 arguments, got 3; call it as reshape(x,"),
+    ("mt.ops.sum(x,dtype=5)", TypeError, "'5' is no dtype; give one such as mt.float32, its name, or"),
+    ("mt.linspace(0,1,10**13)", MemoryError, "can't allocate 10000000000000 elements of 8 bytes"),
+    ("mt.rand(10**14)", MemoryError, "can't allocate 100000000000000 elements of 8 bytes"),
+    ("mt.randint(0,10,(10**14,))", MemoryError, "can't allocate 100000000000000 elements of 8 bytes"),
+    ("mt.full((10**14,),1.0)", MemoryError, "a tensor of shape (100000000000000,) and dtype float32: can't"),
+    (
+        "mt.ops.contiguous(mt.ops.expand(mt.ones(1),[2**45]))",
+        MemoryError,
+        "op 'contiguous': a tensor of shape (35184372088832,) and dtype",
+    ),
+    ("mt.ops.expand(mt.ones(1),[2**45]) + 1", MemoryError, "op 'add': a tensor of shape (35184372088832,) and dtype"),
+    (
+        "mt.ops.sort(mt.ops.expand(mt.ones(1),[2**45]))",
+        MemoryError,
+        "op 'sort': a tensor of shape (35184372088832,) and dtype",
+    ),
+    (
+        "mt.CustomOpBuilder('a b',1).forward(abs).register()",
+        ValueError,
+        "'a b' is no name for an op: use letters, digits and '_', and",
+    ),
+    (
+        "mt.CustomOpBuilder('def',1).forward(abs).build()",
+        ValueError,
+        "op 'def': 'def' is a word that Python keeps for itself; choose",
+    ),
+    ("mt.CustomOpBuilder('a',10**9)", ValueError, "op 'a': num_inputs must be 0 to 64, got 1000000000"),
+    ("mt.CustomOpBuilder('a',1).build()", ValueError, "op 'a' has no forward; give it one with .forward(…)"),
+]
+
+
+@pytest.fixture
+def names():
+    read_only = np.arange(3.0)
+    read_only.flags.writeable = False
+    x = mt.Tensor([-1.0, 0.5, 2.0])
+    return {"mt": mt, "np": np, "ro": read_only, "x": x, "r": mt.Tensor([1.0, 2.0], requires_grad=True)}
+
+
+@pytest.mark.parametrize(("call", "error", "words"), BAD, ids=[row[0] for row in BAD])
+def test_bad_input_raises_and_changes_nothing(call, error, words, names):
+    with pytest.raises(error) as caught:
+        eval(call, names)
+    assert words in str(caught.value)
+    assert type(caught.value) is error
+    assert "panicked" not in str(caught.value)
+    assert names["x"].tolist() == [-1.0, 0.5, 2.0]
+    assert names["r"].tolist() == [1.0, 2.0]
+    assert names["r"].grad is None
+
+
+def test_lists_that_contain_themselves_or_never_end():
+    endless = [1.0]
+    endless.append(endless)
+    with pytest.raises(ValueError, match="ragged"):
+        mt.Tensor(endless)
+    deep = 1.0
+    for _ in range(3000):
+        deep = [deep]
+    with pytest.raises(ValueError, match="nested more than 64 deep"):
+        mt.Tensor(deep)
+
+
+@pytest.mark.parametrize(
+    ("backward", "error", "words"),
+    [
+        (lambda ctx, grad: 1 / 0, ZeroDivisionError, "division by zero"),
+        (lambda ctx, grad: None, RuntimeError, "gives no gradient for the input 'x'"),
+        (lambda ctx, grad: "grad", TypeError, "its backward must give Tensors, got str"),
+        (lambda ctx, grad: (grad, grad), ValueError, "one gradient for each of 1 inputs, got 2"),
+        (lambda ctx, grad: mt.ones(5), RuntimeError, r"shape \(5,\) where its input has \(2,\)"),
+    ],
+)
+def test_a_wrong_backward_raises_and_leaves_no_gradient(backward, error, words, registered):
+    op = mt.CustomOpBuilder("test::wrong", 1).forward(lambda x: x * 2).backward(backward).register()
+    r = mt.Tensor([1.0, 2.0], requires_grad=True)
+    y = op(r).sum()
+    for _ in range(2):
+        with pytest.raises(error, match=words):
+            y.backward()
+        assert r.grad is None
