@@ -14,6 +14,7 @@ mod gemm;
 mod machine;
 mod map;
 mod math;
+pub mod program;
 pub mod rows;
 mod scalar;
 pub mod simd;

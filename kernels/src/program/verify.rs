@@ -1,0 +1,63 @@
+//! What makes a list of nodes a program.
+
+use std::fmt;
+
+use super::{Kind, Node, Program};
+
+/// What is wrong with a program, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed(pub(super) String);
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not a program: {}", self.0)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+impl Program {
+    /// Checks that every node uses only nodes before it, of the right kind and number, and that inputs, uniforms and
+    /// outputs are there and have names of their own. What [`Program::write`] makes is right; what is read may not be.
+    pub fn verify(&self) -> Result<(), Malformed> {
+        for (at, node) in self.nodes.iter().enumerate() {
+            let wrong = |what: String| Err(Malformed(format!("node {at} {what}")));
+            match node {
+                Node::Input(k) if *k as usize >= self.inputs.len() => {
+                    return wrong(format!("is input {k}, of {}", self.inputs.len()));
+                }
+                Node::Uniform(k) if *k as usize >= self.uniforms.len() => {
+                    return wrong(format!("is uniform {k}, of {}", self.uniforms.len()));
+                }
+                Node::Apply(p, x) if x.len() != p.arity() => {
+                    return wrong(format!("gives {} numbers to '{}', which takes {}", x.len(), p.name(), p.arity()));
+                }
+                _ => {}
+            }
+            for (id, kind) in node.operands() {
+                if id.at() >= at {
+                    return wrong(format!("uses node {}, which doesn't stand before it", id.0));
+                }
+                if self.nodes[id.at()].kind() != kind {
+                    let (is, wants) = if kind == Kind::Number {
+                        ("a truth value", "a number")
+                    } else {
+                        ("a number", "a truth value")
+                    };
+                    return wrong(format!("uses node {}, {is}, as {wants}", id.0));
+                }
+            }
+        }
+        for (name, id) in &self.outputs {
+            if id.at() >= self.nodes.len() {
+                return Err(Malformed(format!("output '{name}' is node {}, of {}", id.0, self.nodes.len())));
+            }
+        }
+        let mut names: Vec<&str> = self.inputs.iter().chain(&self.uniforms).map(String::as_str).collect();
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(Malformed(format!("two inputs are called '{}'", pair[0]))),
+            None => Ok(()),
+        }
+    }
+}
