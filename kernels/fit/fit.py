@@ -192,7 +192,7 @@ def chunks(x, bits, count):
     unit = mpf(1)
     for _ in range(count):
         unit /= mpf(2) ** bits
-        parts.append(mp.nint(x / unit) * unit)
+        parts.append(mp.floor(x / unit) * unit)
         x -= parts[-1]
     return parts + [x]
 

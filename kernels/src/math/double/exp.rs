@@ -3,7 +3,7 @@
 use std::f64::consts::LOG2_E;
 
 use crate::math::bits::{Whole, clamp, nearest, power_of_two, select};
-use crate::math::pair::{Pair, ordered_sum, pair, sum};
+use crate::math::pair::{Pair, half_square, ordered_sum, pair, sum};
 use crate::math::polynomial::polynomial;
 
 /// ln 2: 42 bits, so that their product with an exponent is exact, and the rest.
@@ -23,7 +23,7 @@ const EXP: [f64; 10] = [
     2.0918120583827727e-09,
 ];
 
-/// The n of x, and eʳ − 1 as a large part, r, and a small one.
+/// The n of x, and eʳ − 1 in two doubles.
 #[inline(always)]
 fn parts(x: f64) -> (Whole, Pair) {
     let n = nearest(x * LOG2_E);
@@ -34,8 +34,10 @@ fn parts(x: f64) -> (Whole, Pair) {
 /// eʳ − 1 for |r| ≤ ½ ln 2
 #[inline(always)]
 fn below_one(r: Pair) -> Pair {
-    let square = r.high * r.high;
-    pair(r.high, 0.5 * square + (r.low + r.high * square * polynomial(r.high, &EXP)))
+    let half = half_square(r.high);
+    let large = ordered_sum(r.high, half.high);
+    let small = r.high * (r.high * r.high) * polynomial(r.high, &EXP);
+    pair(large.high, large.low + (half.low + (r.low + small)))
 }
 
 /// eˣ 2⁻ⁿ between ½ and 2, and n; for |x| below 2¹⁰ or so, and a `rest` to add to it that is small against 1.

@@ -3,7 +3,7 @@
 
 use super::exp::{LN_2, mantissa};
 use crate::math::bits::{clamp, exponent_and_mantissa, nearest, power_of_two, select};
-use crate::math::pair::{Pair, ordered_sum, pair, product, sum};
+use crate::math::pair::{Pair, half_square, ordered_sum, pair, product, sum};
 use crate::math::polynomial::polynomial;
 
 /// (2 atanh s − 2 s) / s³ by s² over |s| ≤ (√2 − 1) / (√2 + 1).
@@ -22,16 +22,18 @@ const LOG2_E: [f64; 2] = [1.4426950408889634, 2.0355273740931033e-17];
 /// 1 / ln 10 and what that lacks.
 const LOG10_E: [f64; 2] = [0.4342944819032518, 1.098319650216765e-17];
 /// log₁₀ 2: 42 bits, so that their product with an exponent is exact, and the rest.
-const LOG10_2: [f64; 2] = [0.3010299956640665, -8.532344317057107e-14];
+const LOG10_2: [f64; 2] = [0.30102999566383914, 1.42050232272661e-13];
 
-/// ln(1 + f) for √½ ≤ 1 + f < √2, as f and a smaller number: 2s is f − f²/2 + s f²/2, of which only the last part
-/// has the errors of s.
+/// ln(1 + f) for √½ ≤ 1 + f < √2, as a large part and a smaller one: 2s is f − f²/2 + s f²/2, of which only the last
+/// part has the errors of s.
 #[inline(always)]
 fn near_one(f: f64) -> Pair {
     let s = f / (2.0 + f);
     let square = s * s;
-    let half = 0.5 * f * f;
-    pair(f, s * (half + square * polynomial(square, &LOG)) - half)
+    let half = half_square(f);
+    let large = ordered_sum(f, -half.high);
+    let small = s * (half.value() + square * polynomial(square, &LOG));
+    pair(large.high, large.low + (small - half.low))
 }
 
 /// k and f of a positive number.

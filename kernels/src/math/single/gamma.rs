@@ -72,7 +72,8 @@ pub fn lgamma(x: f64) -> f64 {
     let negative = x < 0.0;
     let rest = log(select(negative, reflected / product, product));
     let far = select(negative, LN_PI - stirling, stirling) - rest;
-    let middle = (x - 1.0) * (x - 2.0) * polynomial(x - 1.5, &MIDDLE);
+    // No zero is negative.
+    let middle = (x - 1.0) * (x - 2.0) * polynomial(x - 1.5, &MIDDLE) + 0.0;
     let result = select((x > 0.75) & (x < 2.25), middle, far);
     select(a < f64::INFINITY, result, a)
 }
