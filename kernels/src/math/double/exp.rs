@@ -40,12 +40,12 @@ fn below_one(r: Pair) -> Pair {
     pair(large.high, large.low + (half.low + (r.low + small)))
 }
 
-/// eˣ 2⁻ⁿ between ½ and 2, and n; for |x| below 2¹⁰ or so, and a `rest` to add to it that is small against 1.
+/// eˣ 2⁻ⁿ between ½ and 2, and n; for |x| below 2¹⁰ or so.
 #[inline(always)]
-pub(super) fn mantissa(x: f64, rest: f64) -> (Pair, Whole) {
+pub(super) fn mantissa(x: f64) -> (Pair, Whole) {
     let (n, m) = parts(x);
     let one = ordered_sum(1.0, m.high);
-    (ordered_sum(one.high, one.low + (m.low + rest)), n)
+    (ordered_sum(one.high, one.low + m.low), n)
 }
 
 /// `x · 2ⁿ` for |n| ≤ 2000, rounded once even where it is denormal.
@@ -58,7 +58,7 @@ pub(super) fn scaled(x: f64, n: Whole) -> f64 {
 
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {
-    let (m, n) = mantissa(clamp(x, -750.0, 710.0), 0.0);
+    let (m, n) = mantissa(clamp(x, -750.0, 710.0));
     scaled(m.high, n)
 }
 
@@ -98,7 +98,7 @@ pub fn expm1(x: f64) -> f64 {
 /// `1 / (1 + e⁻ˣ)` = n / (1 + e) with e = e^−|x| and n = 1 or, for negative x, n = e.
 #[inline(always)]
 pub fn sigmoid(x: f64) -> f64 {
-    let (m, n) = mantissa(clamp(-x.abs(), -750.0, 0.0), 0.0);
+    let (m, n) = mantissa(clamp(-x.abs(), -750.0, 0.0));
     // Beyond e⁻⁶⁰⁰ there is nothing to add to 1, and no power of two above the least.
     let small = m.scaled(power_of_two(nearest(clamp(n.value, -900.0, 0.0))));
     let below = ordered_sum(1.0, small.high);

@@ -1,7 +1,7 @@
 //! Logarithms: ln 2ᵏm = k ln 2 + ln(1 + f), with ln(1 + f) = 2 atanh s for s = f / (2 + f), of which f itself is the
 //! large part.
 
-use super::exp::{LN_2, mantissa};
+use super::exp::{LN_2, mantissa, scaled};
 use crate::math::bits::{clamp, exponent_and_mantissa, nearest, power_of_two, select};
 use crate::math::pair::{Pair, half_square, ordered_sum, pair, product, sum};
 use crate::math::polynomial::polynomial;
@@ -71,9 +71,9 @@ pub fn log(x: f64) -> f64 {
 fn log_to(x: f64, unit: [f64; 2], factor: [f64; 2]) -> f64 {
     let (k, f) = parts(x);
     let log = near_one(f);
-    let scaled = product(log.high, factor[0]);
-    let low = scaled.low + (log.high * factor[1] + log.low * factor[0]);
-    with_ends(x, with_exponent(k, unit, pair(scaled.high, low)).high)
+    let product = product(log.high, factor[0]);
+    let low = product.low + (log.high * factor[1] + log.low * factor[0]);
+    with_ends(x, with_exponent(k, unit, pair(product.high, low)).high)
 }
 
 #[inline(always)]
@@ -110,13 +110,12 @@ pub fn log1p(x: f64) -> f64 {
 /// `start + ln(1 + e⁻ᵍᵃᵖ)`
 #[inline(always)]
 fn plus_log1p_exp(start: f64, gap: f64) -> f64 {
-    let (m, n) = mantissa(-clamp(gap, 0.0, 700.0), 0.0);
-    let log = log1p_scaled(m.scaled(power_of_two(n)), 0.0);
+    let (m, n) = mantissa(-clamp(gap, 0.0, 750.0));
+    let log = log1p_scaled(m.scaled(power_of_two(nearest(clamp(n.value, -1000.0, 0.0)))), 0.0);
     let total = sum(start, log.high);
     let result = total.high + (total.low + log.low);
-    // e⁻⁷⁰⁰ is less than half a unit of anything but what is as small.
-    let tiny = super::exp::exp(-gap);
-    select((gap > 700.0) | start.is_infinite(), start + tiny, result)
+    // Where no unit of 1 is left in it, the logarithm is the exponential itself.
+    select((gap > 600.0) | start.is_infinite(), start + scaled(m.high, n), result)
 }
 
 /// ln(1 + eˣ)
@@ -128,7 +127,7 @@ pub fn softplus(x: f64) -> f64 {
 /// ln σ(x)
 #[inline(always)]
 pub fn log_sigmoid(x: f64) -> f64 {
-    -softplus(-x)
+    0.0 - softplus(-x)
 }
 
 #[inline(always)]
