@@ -18,9 +18,9 @@ const LOG: [f64; 7] = [
 ];
 
 /// 1 / ln 2 and what that lacks.
-const LOG2_E: [f64; 2] = [1.4426950408889634, 2.0355273740931033e-17];
+const LOG2_E: [f64; 2] = [std::f64::consts::LOG2_E, 2.0355273740931033e-17];
 /// 1 / ln 10 and what that lacks.
-const LOG10_E: [f64; 2] = [0.4342944819032518, 1.098319650216765e-17];
+const LOG10_E: [f64; 2] = [std::f64::consts::LOG10_E, 1.098319650216765e-17];
 /// log₁₀ 2: 42 bits, so that their product with an exponent is exact, and the rest.
 const LOG10_2: [f64; 2] = [0.30102999566383914, 1.42050232272661e-13];
 
