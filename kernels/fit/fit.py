@@ -192,7 +192,7 @@ def chunks(x, bits, count):
     unit = mpf(1)
     for _ in range(count):
         unit /= mpf(2) ** bits
-        parts.append(mp.nint(x / unit) * unit)
+        parts.append(mp.floor(x / unit) * unit)
         x -= parts[-1]
     return parts + [x]
 
@@ -215,8 +215,6 @@ CONSTANTS = {
     ("single/trig", "TWO_OVER_PI"): two_over_pi(),
     ("double/exp", "LN_2"): chunks(ln2, 42, 1),
     ("double/log", "LOG10_2"): chunks(log(2, 10), 42, 1),
-    ("double/log", "LOG2_E"): chunks(1 / ln2, 52, 1),
-    ("double/log", "LOG10_E"): chunks(1 / log(10), 54, 1),
 }
 
 

@@ -11,6 +11,7 @@ mod python;
 mod stamp;
 mod step;
 mod test;
+mod ulp;
 mod wheel;
 
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ const COMMANDS: &[Command] = &[
     ("demo", "", "sets up all it needs, shows an op, trains on digits", demo::run),
     ("test", test::PARTS, "sets up all it needs, and checks everything or a part", test::run),
     ("wheel", "", "builds the Python package and installs it in .venv", wheel::run),
+    ("ulp", ulp::ARGUMENTS, "tries every f32 in the elementary functions, and many f64", ulp::run),
     ("compile-cost", "", "measures what 100 ops add to a build", compile_cost::run),
 ];
 

@@ -38,6 +38,13 @@ pub fn product(a: f64, b: f64) -> Pair {
     pair(high, ((a * b - high) + (a * b_rest + a_rest * b)) + a_rest * b_rest)
 }
 
+/// `a² / 2`, of which the large part has no more than 52 bits.
+#[inline(always)]
+pub fn half_square(a: f64) -> Pair {
+    let (high, low) = halves(a);
+    pair(0.5 * high * high, 0.5 * (a + high) * low)
+}
+
 /// The leading 26 bits, and the others.
 #[inline(always)]
 fn halves(x: f64) -> (f64, f64) {

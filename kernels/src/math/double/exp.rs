@@ -3,7 +3,7 @@
 use std::f64::consts::LOG2_E;
 
 use crate::math::bits::{Whole, clamp, nearest, power_of_two, select};
-use crate::math::pair::{Pair, ordered_sum, pair, sum};
+use crate::math::pair::{Pair, half_square, ordered_sum, pair, sum};
 use crate::math::polynomial::polynomial;
 
 /// ln 2: 42 bits, so that their product with an exponent is exact, and the rest.
@@ -23,7 +23,7 @@ const EXP: [f64; 10] = [
     2.0918120583827727e-09,
 ];
 
-/// The n of x, and eʳ − 1 as a large part, r, and a small one.
+/// The n of x, and eʳ − 1 in two doubles.
 #[inline(always)]
 fn parts(x: f64) -> (Whole, Pair) {
     let n = nearest(x * LOG2_E);
@@ -34,16 +34,18 @@ fn parts(x: f64) -> (Whole, Pair) {
 /// eʳ − 1 for |r| ≤ ½ ln 2
 #[inline(always)]
 fn below_one(r: Pair) -> Pair {
-    let square = r.high * r.high;
-    pair(r.high, 0.5 * square + (r.low + r.high * square * polynomial(r.high, &EXP)))
+    let half = half_square(r.high);
+    let large = ordered_sum(r.high, half.high);
+    let small = r.high * (r.high * r.high) * polynomial(r.high, &EXP);
+    pair(large.high, large.low + (half.low + (r.low + small)))
 }
 
-/// eˣ 2⁻ⁿ between ½ and 2, and n; for |x| below 2¹⁰ or so, and a `rest` to add to it that is small against 1.
+/// eˣ 2⁻ⁿ between ½ and 2, and n; for |x| below 2¹⁰ or so.
 #[inline(always)]
-pub(super) fn mantissa(x: f64, rest: f64) -> (Pair, Whole) {
+pub(super) fn mantissa(x: f64) -> (Pair, Whole) {
     let (n, m) = parts(x);
     let one = ordered_sum(1.0, m.high);
-    (ordered_sum(one.high, one.low + (m.low + rest)), n)
+    (ordered_sum(one.high, one.low + m.low), n)
 }
 
 /// `x · 2ⁿ` for |n| ≤ 2000, rounded once even where it is denormal.
@@ -56,7 +58,7 @@ pub(super) fn scaled(x: f64, n: Whole) -> f64 {
 
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {
-    let (m, n) = mantissa(clamp(x, -750.0, 710.0), 0.0);
+    let (m, n) = mantissa(clamp(x, -750.0, 710.0));
     scaled(m.high, n)
 }
 
@@ -96,7 +98,7 @@ pub fn expm1(x: f64) -> f64 {
 /// `1 / (1 + e⁻ˣ)` = n / (1 + e) with e = e^−|x| and n = 1 or, for negative x, n = e.
 #[inline(always)]
 pub fn sigmoid(x: f64) -> f64 {
-    let (m, n) = mantissa(clamp(-x.abs(), -750.0, 0.0), 0.0);
+    let (m, n) = mantissa(clamp(-x.abs(), -750.0, 0.0));
     // Beyond e⁻⁶⁰⁰ there is nothing to add to 1, and no power of two above the least.
     let small = m.scaled(power_of_two(nearest(clamp(n.value, -900.0, 0.0))));
     let below = ordered_sum(1.0, small.high);

@@ -19,7 +19,7 @@ const SINH: [f64; 7] = [
 /// Half of `e^a / 2 + sign e^−a / 2`: half, because the sum may be finite where e^a is not.
 #[inline(always)]
 fn half_sum(a: f64, sign: f64) -> Pair {
-    let (m, n) = mantissa(clamp(a, 0.0, 710.5), 0.0);
+    let (m, n) = mantissa(clamp(a, 0.0, 710.5));
     let quarter = m.scaled(power_of_two(nearest(n.value - 2.0)));
     let total = sum(quarter.high, sign * 0.0625 / quarter.high);
     pair(total.high, total.low + quarter.low)

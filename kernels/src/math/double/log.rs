@@ -1,9 +1,9 @@
 //! Logarithms: ln 2ᵏm = k ln 2 + ln(1 + f), with ln(1 + f) = 2 atanh s for s = f / (2 + f), of which f itself is the
 //! large part.
 
-use super::exp::{LN_2, mantissa};
+use super::exp::{LN_2, mantissa, scaled};
 use crate::math::bits::{clamp, exponent_and_mantissa, nearest, power_of_two, select};
-use crate::math::pair::{Pair, ordered_sum, pair, product, sum};
+use crate::math::pair::{Pair, half_square, ordered_sum, pair, product, sum};
 use crate::math::polynomial::polynomial;
 
 /// (2 atanh s − 2 s) / s³ by s² over |s| ≤ (√2 − 1) / (√2 + 1).
@@ -22,16 +22,18 @@ const LOG2_E: [f64; 2] = [std::f64::consts::LOG2_E, 2.0355273740931033e-17];
 /// 1 / ln 10 and what that lacks.
 const LOG10_E: [f64; 2] = [std::f64::consts::LOG10_E, 1.098319650216765e-17];
 /// log₁₀ 2: 42 bits, so that their product with an exponent is exact, and the rest.
-const LOG10_2: [f64; 2] = [0.3010299956640665, -8.532344317057107e-14];
+const LOG10_2: [f64; 2] = [0.30102999566383914, 1.42050232272661e-13];
 
-/// ln(1 + f) for √½ ≤ 1 + f < √2, as f and a smaller number: 2s is f − f²/2 + s f²/2, of which only the last part
-/// has the errors of s.
+/// ln(1 + f) for √½ ≤ 1 + f < √2, as a large part and a smaller one: 2s is f − f²/2 + s f²/2, of which only the last
+/// part has the errors of s.
 #[inline(always)]
 fn near_one(f: f64) -> Pair {
     let s = f / (2.0 + f);
     let square = s * s;
-    let half = 0.5 * f * f;
-    pair(f, s * (half + square * polynomial(square, &LOG)) - half)
+    let half = half_square(f);
+    let large = ordered_sum(f, -half.high);
+    let small = s * (half.value() + square * polynomial(square, &LOG));
+    pair(large.high, large.low + (small - half.low))
 }
 
 /// k and f of a positive number.
@@ -69,9 +71,9 @@ pub fn log(x: f64) -> f64 {
 fn log_to(x: f64, unit: [f64; 2], factor: [f64; 2]) -> f64 {
     let (k, f) = parts(x);
     let log = near_one(f);
-    let scaled = product(log.high, factor[0]);
-    let low = scaled.low + (log.high * factor[1] + log.low * factor[0]);
-    with_ends(x, with_exponent(k, unit, pair(scaled.high, low)).high)
+    let product = product(log.high, factor[0]);
+    let low = product.low + (log.high * factor[1] + log.low * factor[0]);
+    with_ends(x, with_exponent(k, unit, pair(product.high, low)).high)
 }
 
 #[inline(always)]
@@ -108,13 +110,12 @@ pub fn log1p(x: f64) -> f64 {
 /// `start + ln(1 + e⁻ᵍᵃᵖ)`
 #[inline(always)]
 fn plus_log1p_exp(start: f64, gap: f64) -> f64 {
-    let (m, n) = mantissa(-clamp(gap, 0.0, 700.0), 0.0);
-    let log = log1p_scaled(m.scaled(power_of_two(n)), 0.0);
+    let (m, n) = mantissa(-clamp(gap, 0.0, 750.0));
+    let log = log1p_scaled(m.scaled(power_of_two(nearest(clamp(n.value, -1000.0, 0.0)))), 0.0);
     let total = sum(start, log.high);
     let result = total.high + (total.low + log.low);
-    // e⁻⁷⁰⁰ is less than half a unit of anything but what is as small.
-    let tiny = super::exp::exp(-gap);
-    select((gap > 700.0) | start.is_infinite(), start + tiny, result)
+    // Where no unit of 1 is left in it, the logarithm is the exponential itself.
+    select((gap > 600.0) | start.is_infinite(), start + scaled(m.high, n), result)
 }
 
 /// ln(1 + eˣ)
@@ -126,7 +127,7 @@ pub fn softplus(x: f64) -> f64 {
 /// ln σ(x)
 #[inline(always)]
 pub fn log_sigmoid(x: f64) -> f64 {
-    -softplus(-x)
+    0.0 - softplus(-x)
 }
 
 #[inline(always)]

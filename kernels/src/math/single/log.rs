@@ -71,7 +71,7 @@ pub fn log10(x: f64) -> f64 {
 pub fn log1p(x: f64) -> f64 {
     let (k, m) = exponent_and_mantissa(1.0 + x);
     let f = select(k == 0.0, x, m - 1.0);
-    with_ends(1.0 + x, k * LN_2 + log_near_one(f))
+    with_ends(1.0 + x, k * LN_2 + log_near_one(f)).copysign(x)
 }
 
 /// ln(1 + eˣ)
