@@ -83,7 +83,7 @@ pub fn softplus(x: f64) -> f64 {
 /// ln σ(x)
 #[inline(always)]
 pub fn log_sigmoid(x: f64) -> f64 {
-    -softplus(-x)
+    0.0 - softplus(-x)
 }
 
 #[inline(always)]
