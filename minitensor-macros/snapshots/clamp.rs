@@ -13,6 +13,23 @@ pub fn clamp<T: Real>(x: T, lo: T, hi: T) -> T {
 pub struct clamp {}
 const _: () = {
     use ::minitensor::__rt as rt;
+    #[allow(unused_variables, unused_mut)]
+    fn clamp_program(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
+        type T = rt::Symbol;
+        Ok(
+            rt::Program::write(
+                &["x"],
+                &["lo", "hi"],
+                |inputs, uniforms| {
+                    let x = inputs[0usize];
+                    let lo = uniforms[0usize];
+                    let hi = uniforms[1usize];
+                    let (output0,) = { (clamp::<T>(x, lo, hi),) };
+                    vec![("out".to_owned(), output0.into())]
+                },
+            ),
+        )
+    }
     unsafe fn clamp_loop<T: rt::Real + rt::Machine>(
         attrs: &[rt::Attr],
         n: usize,
@@ -242,6 +259,7 @@ const _: () = {
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
             kernel: clamp_vjp_vjp_kernel,
+            program: None,
         }),
         backward: rt::Backward::None(
             rt::Cow::Borrowed("third derivatives of 'clamp' are not available"),
@@ -313,6 +331,7 @@ const _: () = {
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
             kernel: clamp_vjp_kernel,
+            program: None,
         }),
         backward: rt::Backward::Derived(rt::Derived {
             vjp: &VJP_VJP,
@@ -378,6 +397,7 @@ const _: () = {
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
             kernel: clamp_kernel,
+            program: Some(clamp_program),
         }),
         backward: rt::Backward::Derived(rt::Derived {
             vjp: &VJP,

@@ -37,6 +37,32 @@ pub fn scaled<T: Float>(
 pub struct scaled {}
 const _: () = {
     use ::minitensor::__rt as rt;
+    #[allow(unused_variables, unused_mut)]
+    fn scaled_program(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
+        type T = rt::Symbol;
+        let exact = rt::attr::<bool>(attrs, 1)?;
+        let approximate = rt::attr_enum::<Approximate>(attrs, 2)?;
+        let has_bias = rt::attr::<bool>(attrs, 3usize)?;
+        Ok(
+            rt::Program::write(
+                &["x", "bias"],
+                &["n_scale"],
+                |inputs, uniforms| {
+                    let x = inputs[0usize];
+                    let bias = inputs[1usize];
+                    let n_scale = uniforms[0usize];
+                    let (output0,) = {
+                        (
+                            scaled::<
+                                T,
+                            >(x, has_bias.then_some(bias), n_scale, exact, approximate),
+                        )
+                    };
+                    vec![("out".to_owned(), output0.into())]
+                },
+            ),
+        )
+    }
     unsafe fn scaled_loop<T: rt::Float + rt::Machine>(
         attrs: &[rt::Attr],
         n: usize,
@@ -189,6 +215,7 @@ const _: () = {
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
             kernel: scaled_kernel,
+            program: Some(scaled_program),
         }),
         backward: rt::Backward::Formula(rt::Formula {
             run: scaled_backward,

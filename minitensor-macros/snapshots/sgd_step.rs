@@ -10,6 +10,31 @@ pub fn sgd_step<T: Float>(p: &mut T, v: &mut T, g: T, lr: T, momentum: T) {
 pub struct sgd_step {}
 const _: () = {
     use ::minitensor::__rt as rt;
+    #[allow(unused_variables, unused_mut)]
+    fn sgd_step_program(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
+        type T = rt::Symbol;
+        Ok(
+            rt::Program::write(
+                &["p", "v", "g"],
+                &["lr", "momentum"],
+                |inputs, uniforms| {
+                    let mut p = inputs[0usize];
+                    let mut v = inputs[1usize];
+                    let g = inputs[2usize];
+                    let lr = uniforms[0usize];
+                    let momentum = uniforms[1usize];
+                    let (output0, output1) = {
+                        sgd_step::<T>(&mut p, &mut v, g, lr, momentum);
+                        (p, v)
+                    };
+                    vec![
+                        ("p".to_owned(), output0.into()), ("v".to_owned(), output1
+                        .into())
+                    ]
+                },
+            ),
+        )
+    }
     unsafe fn sgd_step_loop<T: rt::Float + rt::Machine>(
         attrs: &[rt::Attr],
         n: usize,
@@ -119,6 +144,7 @@ const _: () = {
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
             kernel: sgd_step_kernel,
+            program: Some(sgd_step_program),
         }),
         backward: rt::Backward::None(
             rt::Cow::Borrowed("'sgd_step' changes its arguments in place"),

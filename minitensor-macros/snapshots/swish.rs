@@ -9,6 +9,21 @@ pub fn swish<T: Float>(x: T) -> T {
 pub struct swish {}
 const _: () = {
     use ::minitensor::__rt as rt;
+    #[allow(unused_variables, unused_mut)]
+    fn swish_program(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
+        type T = rt::Symbol;
+        Ok(
+            rt::Program::write(
+                &["x"],
+                &[],
+                |inputs, uniforms| {
+                    let x = inputs[0usize];
+                    let (output0,) = { (swish::<T>(x),) };
+                    vec![("out".to_owned(), output0.into())]
+                },
+            ),
+        )
+    }
     unsafe fn swish_loop<T: rt::Float + rt::Machine>(
         attrs: &[rt::Attr],
         n: usize,
@@ -182,6 +197,7 @@ const _: () = {
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
             kernel: swish_vjp_vjp_kernel,
+            program: None,
         }),
         backward: rt::Backward::None(
             rt::Cow::Borrowed("third derivatives of 'swish' are not available"),
@@ -238,6 +254,7 @@ const _: () = {
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
             kernel: swish_vjp_kernel,
+            program: None,
         }),
         backward: rt::Backward::Derived(rt::Derived {
             vjp: &VJP_VJP,
@@ -288,6 +305,7 @@ const _: () = {
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
             kernel: swish_kernel,
+            program: Some(swish_program),
         }),
         backward: rt::Backward::Derived(rt::Derived {
             vjp: &VJP,
@@ -338,6 +356,7 @@ const _: () = {
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
             kernel: swish_kernel,
+            program: Some(swish_program),
         }),
         backward: rt::Backward::Derived(rt::Derived {
             vjp: &VJP,

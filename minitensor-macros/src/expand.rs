@@ -151,7 +151,10 @@ fn body(op: &Op) -> TokenStream {
     let stem = stem(op);
     let (kernel, body) = (format_ident!("{stem}_kernel"), format_ident!("{stem}_body"));
     match op.level {
-        Level::Element => quote!(rt::Body::Element(rt::ElementBody { kernel: #kernel })),
+        Level::Element => {
+            let (_, program) = element::program(op);
+            quote!(rt::Body::Element(rt::ElementBody { kernel: #kernel, program: #program }))
+        }
         Level::Cell => quote!(rt::Body::Cell(rt::CellBody { kernel: #kernel })),
         Level::Tensor => quote!(rt::Body::Tensor(#body)),
     }

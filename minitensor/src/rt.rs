@@ -3,6 +3,7 @@
 pub use std::borrow::Cow;
 
 pub use inventory;
+pub use minitensor_kernels::program::{Program, Symbol};
 pub use minitensor_kernels::{Const, Dual, Element, Field, Float, Int, Machine, Map, Mask, Num, Real, lit, map};
 pub use ndarray;
 
@@ -95,6 +96,11 @@ fn lossy(value: f64, name: &str) -> Error {
     Error::value(format!(
         "attribute '{name}' = {value} is no value of the integer dtype of the inputs; give a whole number, or floats"
     ))
+}
+
+/// An optional `f64` attribute in a program: there or not is known, its value isn't.
+pub fn given(attrs: &[Attr], index: usize, uniform: Symbol) -> Option<Symbol> {
+    (attrs[index] != Attr::None).then_some(uniform)
 }
 
 /// Whether an optional input of a cell is absent.

@@ -5,7 +5,7 @@ use quote::{format_ident, quote};
 use syn::Type;
 
 use super::{attr, element_type, machine_bounds, stem, table, turbofish};
-use crate::ast::{Arity, AttrKind, Input, Op, Returns, Role, Slot};
+use crate::ast::{Arity, AttrKind, Attribute, Elem, Input, Op, Returns, Role, Slot, text};
 
 /// The loop over elements and the table that finds it.
 pub fn kernels(op: &Op) -> TokenStream {
@@ -25,7 +25,9 @@ pub fn kernels(op: &Op) -> TokenStream {
         )
     });
     let table = table(op, &run, &format_ident!("ElementKernel"));
+    let (program, _) = program(op);
     quote! {
+        #program
         unsafe fn #run<#(#bounds),*>(
             attrs: &[rt::Attr],
             n: usize,
@@ -91,42 +93,97 @@ fn optional(op: &Op) -> impl Iterator<Item = &Input> {
 
 /// One step of the loop: the function, with its arguments taken apart and its results put together.
 fn eval(op: &Op) -> TokenStream {
-    let function = op.ident();
-    let turbofish = turbofish(op);
-    let patterns = op.inputs.iter().map(|input| {
-        let (ident, mutability) = (&input.ident, input.mutated.then(|| quote!(mut)));
-        quote!(#mutability #ident)
-    });
-    let args = op.params.iter().map(|slot| match *slot {
-        Slot::Input(i) => {
-            let Input { ident, arity, mutated, .. } = &op.inputs[i];
-            let has = format_ident!("has_{ident}");
-            match arity {
-                Arity::Optional => quote!(self.#has.then_some(#ident)),
-                _ if *mutated => quote!(&mut #ident),
-                _ => quote!(#ident),
-            }
-        }
-        Slot::Attr(i) => {
-            let ident = &op.attrs[i].ident;
-            quote!(self.#ident)
-        }
-        Slot::Output(_) => TokenStream::new(),
-    });
-    let call = quote!(#function #turbofish(#(#args),*));
-    let mutated: Vec<_> = op.outputs.iter().filter(|o| o.role != Role::Returned).map(|o| &o.ident).collect();
-    let returned: Vec<_> = (0..op.returned().count()).map(|i| format_ident!("result{i}")).collect();
-    let result = match (op.returns, mutated.is_empty()) {
-        (Returns::One, true) => quote!((#call,)),
-        (Returns::Tuple, true) => call,
-        (Returns::Nothing, _) => quote!(#call; (#(#mutated,)*)),
-        (Returns::One, false) => quote!(let result0 = #call; (#(#mutated,)* result0,)),
-        _ => quote!(let (#(#returned,)*) = #call; (#(#mutated,)* #(#returned,)*)),
-    };
+    let patterns = patterns(op);
+    let result = result(op, &quote!(self.));
     quote! {
         #[inline(always)]
         fn eval(&self, (#(#patterns,)*): Self::In) -> Self::Out {
             #result
         }
     }
+}
+
+fn patterns(op: &Op) -> impl Iterator<Item = TokenStream> {
+    op.inputs.iter().map(|input| {
+        let (ident, mutability) = (&input.ident, input.mutated.then(|| quote!(mut)));
+        quote!(#mutability #ident)
+    })
+}
+
+/// The tuple of all outputs; attributes and flags stand behind `place`.
+fn result(op: &Op, place: &TokenStream) -> TokenStream {
+    let function = op.ident();
+    let turbofish = turbofish(op);
+    let args = op.params.iter().map(|slot| match *slot {
+        Slot::Input(i) => {
+            let Input { ident, arity, mutated, .. } = &op.inputs[i];
+            let has = format_ident!("has_{ident}");
+            match arity {
+                Arity::Optional => quote!(#place #has.then_some(#ident)),
+                _ if *mutated => quote!(&mut #ident),
+                _ => quote!(#ident),
+            }
+        }
+        Slot::Attr(i) => {
+            let ident = &op.attrs[i].ident;
+            quote!(#place #ident)
+        }
+        Slot::Output(_) => TokenStream::new(),
+    });
+    let call = quote!(#function #turbofish(#(#args),*));
+    let mutated: Vec<_> = op.outputs.iter().filter(|o| o.role != Role::Returned).map(|o| &o.ident).collect();
+    let returned: Vec<_> = (0..op.returned().count()).map(|i| format_ident!("result{i}")).collect();
+    match (op.returns, mutated.is_empty()) {
+        (Returns::One, true) => quote!((#call,)),
+        (Returns::Tuple, true) => call,
+        (Returns::Nothing, _) => quote!(#call; (#(#mutated,)*)),
+        (Returns::One, false) => quote!(let result0 = #call; (#(#mutated,)* result0,)),
+        _ => quote!(let (#(#returned,)*) = #call; (#(#mutated,)* #(#returned,)*)),
+    }
+}
+
+/// The function that writes the program of a body, and where it is: gradients have none of their own, as programs are
+/// differentiated, nor have bodies of two dtype variables.
+pub fn program(op: &Op) -> (TokenStream, TokenStream) {
+    let [variable] = op.generics.as_slice() else { return (quote!(), quote!(None)) };
+    if op.name.ends_with(".vjp") {
+        return (quote!(), quote!(None));
+    }
+    let (variable, run, attrs) = (&variable.ident, format_ident!("{}_program", stem(op)), quote!(attrs));
+    let names = op.inputs.iter().map(|i| text(&i.ident));
+    let inputs = op.inputs.iter().zip(patterns(op)).enumerate().map(|(k, (input, pattern))| match input.elem {
+        Elem::Mask(_) => quote!(let #pattern = rt::Element::truthy(inputs[#k]);),
+        _ => quote!(let #pattern = inputs[#k];),
+    });
+    let is_uniform = |a: &&Attribute| a.kind == AttrKind::Float;
+    let uniforms = op.attrs.iter().filter(is_uniform).map(|a| text(&a.ident));
+    let statics = op.attrs.iter().enumerate().filter(|(_, a)| !is_uniform(a)).map(|(i, a)| {
+        let (ident, read) = (&a.ident, attr::read(a, i, &attrs));
+        quote!(let #ident = #read;)
+    });
+    let given = op.attrs.iter().enumerate().filter(|(_, a)| is_uniform(a)).enumerate().map(|(k, (i, a))| {
+        let ident = &a.ident;
+        let value = if a.optional { quote!(rt::given(attrs, #i, uniforms[#k])) } else { quote!(uniforms[#k]) };
+        quote!(let #ident = #value;)
+    });
+    let flags = optional(op).enumerate().map(|(i, input)| {
+        let (has, at) = (format_ident!("has_{}", input.ident), op.attrs.len() + i);
+        quote!(let #has = rt::attr::<bool>(attrs, #at)?;)
+    });
+    let results: Vec<_> = (0..op.outputs.len()).map(|k| format_ident!("output{k}")).collect();
+    let outputs = op.outputs.iter().map(|o| text(&o.ident));
+    let result = result(op, &quote!());
+    let function = quote! {
+        #[allow(unused_variables, unused_mut)]
+        fn #run(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
+            type #variable = rt::Symbol;
+            #(#statics)* #(#flags)*
+            Ok(rt::Program::write(&[#(#names),*], &[#(#uniforms),*], |inputs, uniforms| {
+                #(#inputs)* #(#given)*
+                let (#(#results,)*) = { #result };
+                vec![#((#outputs.to_owned(), #results.into())),*]
+            }))
+        }
+    };
+    (function, quote!(Some(#run)))
 }

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use minitensor_kernels::program::Program;
+
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::dtype::{DType, DTypeSet};
@@ -199,7 +201,12 @@ pub struct ElementBody {
     /// The loop for the dtypes of [`OpDef::generics`], in which `f16` and `bf16` are already `f32`. Where there is none
     /// for `f32` or `c64`, the one for double precision is used.
     pub kernel: fn(&[DType]) -> Option<ElementKernel>,
+    /// Writes the body's program, for attributes as the kernel gets them.
+    pub program: Option<ProgramFn>,
 }
+
+/// A body as data, once its static attributes are known.
+pub type ProgramFn = fn(attrs: &[Attr]) -> Result<Program>;
 
 /// Computes `n` elements; every pointer is to `n` contiguous elements in the compute dtype.
 pub type ElementKernel = unsafe fn(attrs: &[Attr], n: usize, inputs: &[*const u8], outputs: &[*mut u8]) -> Result<()>;

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use super::def::{Arity, ElementBody, ElementKernel, OpDef, Role};
+use minitensor_kernels::program::Program;
+
+use super::def::{Arity, Body, ElementBody, ElementKernel, OpDef, Role};
 use super::dtype_rule::DTypes;
 use super::launch::{Precision, launch};
 use crate::attr::Attr;
@@ -91,6 +93,17 @@ fn find(op: &OpDef, body: &ElementBody, dtypes: &DTypes) -> Result<(ElementKerne
     }
     let names: Vec<_> = dtypes.iter().map(|d| d.name()).collect();
     Err(Error::type_(format!("op '{}' has no kernel for {}", op.name, names.join(" with "))))
+}
+
+impl OpDef {
+    /// The body of an element op as a program, for these static attributes and those optional inputs that are given:
+    /// its `f64` attributes are uniforms. `None` where an op has no such body.
+    pub fn program(&self, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Result<Option<Program>> {
+        let Body::Element(ElementBody { program: Some(write), .. }) = self.body else { return Ok(None) };
+        let optional = (0..self.inputs.len()).filter(|i| self.inputs[*i].arity == Arity::Optional);
+        let all: Vec<Attr> = attrs.iter().cloned().chain(optional.map(|i| Attr::Bool(is_given(i)))).collect();
+        write(&all).map(Some)
+    }
 }
 
 /// The kernel is told which optional inputs are there, after the op's own attributes.

@@ -7,6 +7,7 @@ mod gradients;
 mod layouts;
 mod opcheck;
 mod precision;
+mod programs;
 mod sample;
 mod values;
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::sample::{Sample, samples};
-use super::{attributes, gradients, layouts, precision};
+use super::{attributes, gradients, layouts, precision, programs};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::{DTypeRule, OpRef};
@@ -64,6 +64,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("shape", layouts::broadcasts_and_empties),
     ("overlap", layouts::overlapping_writes_are_refused),
     ("special values", layouts::nan_is_not_swallowed),
+    ("program", programs::program_is_the_body),
     ("attributes", attributes::domains_are_enforced),
     ("gradient", gradients::agrees_with_differences),
     ("gradient of aliases", gradients::one_tensor_twice),
