@@ -90,7 +90,7 @@ singles! {
     atan 0.52 Field::atan, f32::atan, f64::atan;
     erf 0.52 Float::erf, libm::erff, libm::erf;
     erfc 0.52 Float::erfc, libm::erfcf, libm::erfc;
-    lgamma 1.0 Float::lgamma, libm::lgammaf, libm::lgamma;
+    lgamma 0.52 Float::lgamma, libm::lgammaf, libm::lgamma;
     cbrt 0.52 Float::cbrt, f32::cbrt, f64::cbrt;
 }
 

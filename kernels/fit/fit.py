@@ -175,7 +175,7 @@ FITS = {
     ("single/error", "ERF"): (over_x(erf, 2 / sqrt(pi)), 0, 1, 7, relative(over_x(erf, 2 / sqrt(pi)))),
     ("single/error", "ERF_TAIL"): (erfcx_t(mpf(2)), -mpf(1) / 3, mpf(1) / 3, 6, absolute),
     ("single/error", "ERFC"): (erfcx_t(mpf(2)), -1, 0.7, 12, relative(erfcx_t(mpf(2)))),
-    ("single/gamma", "STIRLING"): (stirling, 0, mpf(1) / 64, 5, absolute),
+    ("single/gamma", "STIRLING"): (stirling, 0, mpf(1) / 16, 9, absolute),
     ("single/gamma", "SIN_PI"): (sin_pi, 0, 0.2501, 8, relative(sin_pi)),
     ("single/gamma", "MIDDLE"): (gamma_middle, -0.75, 0.75, 15, relative(gamma_middle)),
     ("double/exp", "EXP"): (exp_r, -half_ln2, half_ln2, 9, absolute),

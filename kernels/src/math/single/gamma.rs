@@ -4,14 +4,18 @@ use super::log::exact_log as log;
 use crate::math::bits::{nearest, select};
 use crate::math::polynomial::polynomial;
 
-/// x (ln Γ(x) − (x − ½) ln x + x − ½ ln 2π) by 1/x² for x ≥ 8.
-const STIRLING: [f64; 6] = [
-    0.0833333333333333,
-    -0.0027777777776099803,
-    0.0007936506668558375,
-    -0.000595202936509099,
-    0.000837308375558168,
-    -0.0016532372384759177,
+/// x (ln Γ(x) − (x − ½) ln x + x − ½ ln 2π) by 1/x² for x ≥ 4.
+const STIRLING: [f64; 10] = [
+    0.08333333333333333,
+    -0.0027777777777721717,
+    0.0007936507905524902,
+    -0.0005952374277524098,
+    0.0008416770877629104,
+    -0.0019127636893612604,
+    0.006217120001116838,
+    -0.02441623155405802,
+    0.08682939093896672,
+    -0.17680968960239593,
 ];
 
 /// ln Γ(x) / ((x − 1) (x − 2)) by x − 3/2 over [¾, 2¼].
@@ -53,15 +57,15 @@ const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
 /// ln π
 const LN_PI: f64 = 1.144_729_885_849_400_2;
 
-/// Around its zeros at 1 and 2 by a polynomial, else by Stirling's series, below 8 after multiplying up to Γ(x + 8);
+/// Around its zeros at 1 and 2 by a polynomial, else by Stirling's series, below 4 after multiplying up to Γ(x + 4);
 /// at negative x by reflection: Γ(x) Γ(−x) = −π / (x sin πx). All of it with nearly all the digits of a double, as the
 /// zeros between the negative integers are left with few of them.
 #[inline(always)]
 pub fn lgamma(x: f64) -> f64 {
     let a = x.abs();
-    let low = a < 8.0;
-    let shifted = select(low, a + 8.0, a);
-    let product = (a * (a + 7.0)) * ((a + 1.0) * (a + 6.0)) * (((a + 2.0) * (a + 5.0)) * ((a + 3.0) * (a + 4.0)));
+    let low = a < 4.0;
+    let shifted = select(low, a + 4.0, a);
+    let product = (a * (a + 3.0)) * ((a + 1.0) * (a + 2.0));
     let product = select(low, product, 1.0);
     let inverse = 1.0 / shifted;
     let series = polynomial(inverse * inverse, &STIRLING) * inverse;
