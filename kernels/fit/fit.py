@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-from mpmath import mp, mpf, cos, pi, sqrt, log, exp, sin, atan, asin, erf, erfc, gamma, loggamma
+from mpmath import asin, atan, cos, erf, erfc, exp, log, loggamma, mp, mpf, pi, sin, sqrt
 
 mp.dps = 60
 
@@ -31,10 +31,10 @@ def remez(f, a, b, degree, weight):
             right[i] = f(t)
         solution = mp.lu_solve(rows, right)
         c = [solution[k] for k in range(n - 1)]
-        error = [w * (horner(c, t) - v) for t, (v, w) in zip(grid, values)]
+        error = [w * (horner(c, t) - v) for t, (v, w) in zip(grid, values, strict=True)]
         # The largest error of each run of one sign.
         peaks = []
-        for t, e in zip(grid, error):
+        for t, e in zip(grid, error, strict=True):
             if peaks and (peaks[-1][1] > 0) == (e > 0):
                 if abs(e) > abs(peaks[-1][1]):
                     peaks[-1] = (t, e)
