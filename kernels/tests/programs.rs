@@ -257,6 +257,55 @@ fn what_is_no_program_is_refused_with_the_place() {
     }
 }
 
+/// Vigna's splitmix64.
+fn random(state: &mut u64) -> usize {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (z ^ (z >> 31)) as usize
+}
+
+#[test]
+fn damaged_text_is_refused_or_is_another_program() {
+    let body = |x: &[Symbol], u: &[Symbol]| {
+        let y = Symbol::select(x[0].less(u[0]) & !x[1].isnan(), gelu(x[0]), x[1].powi(3).polygamma(1));
+        vec![("y".into(), y.into()), ("m".into(), x[0].equal(x[1]).into())]
+    };
+    let whole = Program::write(&["a", "b"], &["u"], body).to_json().into_bytes();
+    let pieces = ["0", "-1", "7", "\"\"", "[]", "{}", "null", "1e999", "\"exp\"", "\"input\"", ",", "]", "\u{1F600}"];
+    let (mut state, mut accepted) = (1, 0);
+    for _ in 0..30_000 {
+        let mut text = whole.clone();
+        for _ in 0..1 + random(&mut state) % 3 {
+            let at = random(&mut state) % text.len();
+            match random(&mut state) % 3 {
+                0 => text[at] = (random(&mut state) % 128) as u8,
+                1 => drop(text.drain(at..(at + 1 + random(&mut state) % 5).min(text.len()))),
+                _ => drop(text.splice(at..at, pieces[random(&mut state) % pieces.len()].bytes())),
+            }
+        }
+        let Ok(text) = String::from_utf8(text) else { continue };
+        let Ok(program) = Program::from_json(&text) else { continue };
+        accepted += 1;
+        let (x, u) = (vec![0.5; program.inputs().len()], vec![0.25; program.uniforms().len()]);
+        let values = program.at(&x, &u).is_some();
+        assert_eq!(program.simplified().at(&x, &u).is_some(), values, "{program}");
+        assert!(!program.to_latex().is_empty() || program.outputs().is_empty());
+        let _ = program.vjp(&[0]);
+        assert_eq!(Program::from_json(&program.to_json()).unwrap().to_json(), program.to_json());
+    }
+    assert!(accepted > 100, "{accepted} were accepted: the damage is too great to try anything");
+}
+
+#[test]
+fn large_programs_are_shown_line_by_line_or_refused() {
+    let long = one("y", |x| (0..5000).fold(x, |y, _| y.sin()));
+    assert!(long.to_string().len() < 100_000);
+    let huge = one("y", |x| (0..17_000).fold(x, |y, _| y.sin()));
+    assert!(Program::from_json(&huge.to_json()).unwrap_err().to_string().contains("more than 16384"));
+}
+
 #[test]
 fn latex_is_what_a_reader_expects() {
     assert_eq!(one("y", |x| (x + lit(1)) / x.sqrt()).to_latex(), r"y = \frac{x + 1}{\sqrt{x}}");

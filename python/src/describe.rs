@@ -198,6 +198,11 @@ fn describe<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
     out.set_item("dtypes", generics)?;
     out.set_item("shape_rule", shape_rule(&op))?;
     out.set_item("differentiable", differentiable(&op))?;
+    let defaults: Option<Vec<Attr>> = op.attrs.iter().map(|a| a.default.clone()).collect();
+    if let Some(program) = defaults.and_then(|attrs| op.program(&attrs, |_| true).ok().flatten()) {
+        out.set_item("program", program.to_string())?;
+        out.set_item("latex", program.to_latex())?;
+    }
     out.set_item("location", op.location.to_string())?;
     out.set_item("since", op.since)?;
     Ok(out)

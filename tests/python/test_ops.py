@@ -50,6 +50,14 @@ def test_the_registry_is_listed():
     assert not mt.ops.describe("argmax")["differentiable"]
 
 
+def test_an_element_op_is_described_by_its_program():
+    described = mt.ops.describe("swish")
+    assert described["program"] == "out = x * sigmoid(x)"
+    assert described["latex"] == r"\mathrm{out} = x \cdot \sigma\left(x\right)"
+    assert mt.ops.describe("lerp")["program"].startswith("out = ")
+    assert "program" not in mt.ops.describe("topk")
+
+
 def test_gradient_ops_and_in_place_ops_can_be_reached():
     x = mt.Tensor([0.0, 1.0])
     assert getattr(mt.ops, "swish.vjp")(mt.ones(2), x).shape == (2,)

@@ -28,6 +28,9 @@ pub(super) trait Style {
     fn call(&self, function: &str, x: &[(String, Tight)]) -> (String, Tight);
 }
 
+/// A longer expression gets a line of its own.
+const LONG: usize = 1000;
+
 /// An infix operator between two expressions; the right one is bracketed where it is as loose.
 pub(super) fn infix(style: &dyn Style, x: &[(String, Tight)], operator: &str, tight: Tight) -> (String, Tight) {
     let left = if x[0].1 < tight { style.bracketed(&x[0].0) } else { x[0].0.clone() };
@@ -92,7 +95,7 @@ impl Program {
         for (node, uses) in self.nodes.iter().zip(uses) {
             let expression = self.spell(style, node, &spelled);
             let is_leaf = node.operands().is_empty();
-            spelled.push(if uses > 1 && !is_leaf {
+            spelled.push(if (uses > 1 && !is_leaf) || expression.0.len() > LONG {
                 let name = style.step(lines.len());
                 lines.push((name.clone(), expression.0));
                 (name, Tight::Atom)

@@ -4,6 +4,9 @@ use std::fmt;
 
 use super::{Kind, Node, Program};
 
+/// The most nodes of a program; what follows is quadratic in them at worst.
+const MOST: usize = 1 << 14;
+
 /// What is wrong with a program, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(pub(super) String);
@@ -20,6 +23,9 @@ impl Program {
     /// Checks that every node uses only nodes before it, of the right kind and number, and that inputs, uniforms and
     /// outputs are there and have names of their own. What [`Program::write`] makes is right; what is read may not be.
     pub fn verify(&self) -> Result<(), Malformed> {
+        if self.nodes.len() > MOST {
+            return Err(Malformed(format!("it has {} nodes, more than {MOST}", self.nodes.len())));
+        }
         for (at, node) in self.nodes.iter().enumerate() {
             let wrong = |what: String| Err(Malformed(format!("node {at} {what}")));
             match node {

@@ -6,11 +6,15 @@ use crate::scalar::{Element, Num};
 
 impl Program {
     /// The program that takes the cotangents of the numeric outputs, then the inputs, and gives the gradients of the
-    /// inputs `wrt`: `d_out`, …, `x`, … to `d_x`, …. Uniforms stay. `None` where a primitive has no derivative.
+    /// inputs `wrt`: `d_out`, …, `x`, … to `d_x`, …. Uniforms stay. `None` where a primitive has no
+    /// derivative, or there is no such input.
     ///
     /// The rules are those of [`Dual`], so symbolic and compiled gradients can't differ; a cotangent of 0 contributes 0
     /// even where a derivative is infinite.
     pub fn vjp(&self, wrt: &[usize]) -> Option<Program> {
+        if wrt.iter().any(|i| *i >= self.inputs.len()) {
+            return None;
+        }
         let numbers: Vec<usize> = (0..self.outputs.len()).filter(|k| self.is_number(*k)).collect();
         let cotangents: Vec<String> = numbers.iter().map(|k| format!("d_{}", self.outputs[*k].0)).collect();
         let names: Vec<&str> = cotangents.iter().chain(&self.inputs).map(String::as_str).collect();
