@@ -27,17 +27,21 @@ fn get_num_threads() -> usize {
     minitensor::kernels::threads::num_threads()
 }
 
-/// How many bytes tensors hold at the moment: `{"allocated": …}`.
+/// How many bytes tensors hold at the moment, and how many are kept for the next ones:
+/// `{"allocated": …, "cached": …}`.
 #[pyfunction]
 fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let stats = PyDict::new(py);
     stats.set_item("allocated", tensor::allocated_bytes())?;
+    stats.set_item("cached", tensor::kept_bytes())?;
     Ok(stats)
 }
 
 /// Gives memory that is kept for reuse back to the system.
 #[pyfunction]
-fn empty_cache() {}
+fn empty_cache() {
+    tensor::empty_cache();
+}
 
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;

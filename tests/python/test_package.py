@@ -74,6 +74,24 @@ except KeyboardInterrupt:
     assert out == "stopped 1.0\n"
 
 
+def test_large_blocks_are_reused_and_given_back():
+    mt.empty_cache()
+    assert mt.memory_stats()["cached"] == 0
+    held = mt.memory_stats()["allocated"]
+    x = mt.ones(1 << 20)
+    assert mt.memory_stats()["allocated"] == held + (4 << 20)
+    where = x.numpy().ctypes.data
+    del x
+    assert mt.memory_stats() == {"allocated": held, "cached": 4 << 20}
+    x = mt.zeros(1 << 20)
+    assert x.numpy().ctypes.data == where
+    assert not x.numpy().any()
+    assert mt.memory_stats()["cached"] == 0
+    del x
+    mt.empty_cache()
+    assert mt.memory_stats()["cached"] == 0
+
+
 def test_other_threads_run_during_a_long_call():
     x = mt.zeros((2000, 5000))
     ticks, done = [], threading.Event()

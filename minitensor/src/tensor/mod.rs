@@ -1,5 +1,6 @@
 //! [`Tensor`]: elements of one dtype in shared memory, seen through a shape and strides.
 
+mod cache;
 mod compare;
 mod convert;
 mod create;
@@ -10,6 +11,7 @@ mod view;
 
 use std::sync::{Arc, OnceLock};
 
+pub use cache::{empty as empty_cache, kept_bytes};
 pub use convert::cast_is_lossless;
 pub use create::try_vec;
 pub use shape::{Shape, Strides, normalize_axis};

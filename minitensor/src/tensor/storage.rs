@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::cache;
 use crate::error::{Error, Result};
 
 /// Where memory lies.
@@ -57,8 +58,13 @@ type Small = [u128; SMALL / 16];
 
 enum Owner {
     Allocated,
+    /// From the [cache](super::cache).
+    Cached,
     Inline(UnsafeCell<MaybeUninit<Small>>),
-    Foreign { _keep: Box<dyn Any + Send + Sync>, writable: bool },
+    Foreign {
+        _keep: Box<dyn Any + Send + Sync>,
+        writable: bool,
+    },
     Meta,
 }
 
@@ -80,11 +86,19 @@ pub fn allocated_bytes() -> usize {
     ALLOCATED.load(Ordering::Relaxed)
 }
 
+#[cold]
+fn refuse(bytes: usize) -> Error {
+    Error::memory(format!("can't allocate {bytes} bytes for a tensor"))
+}
+
 impl Storage {
     /// Memory with any content.
     pub fn uninit(bytes: usize) -> Result<Storage> {
         if bytes <= SMALL {
             return Ok(Storage::small(bytes, MaybeUninit::uninit()));
+        }
+        if bytes >= cache::LEAST {
+            return Storage::cached(bytes);
         }
         Storage::allocate(bytes, |layout| {
             // SAFETY: the layout's size is not zero.
@@ -97,10 +111,22 @@ impl Storage {
         if bytes <= SMALL {
             return Ok(Storage::small(bytes, MaybeUninit::zeroed()));
         }
+        if bytes >= cache::LEAST {
+            let storage = Storage::cached(bytes)?;
+            // SAFETY: so many bytes are there, and nobody else knows of them.
+            unsafe { storage.data.write_bytes(0, bytes) };
+            return Ok(storage);
+        }
         Storage::allocate(bytes, |layout| {
             // SAFETY: the layout's size is not zero.
             unsafe { alloc_zeroed(layout) }
         })
+    }
+
+    fn cached(bytes: usize) -> Result<Storage> {
+        let data = cache::take(bytes).ok_or_else(|| refuse(bytes))?;
+        ALLOCATED.fetch_add(bytes, Ordering::Relaxed);
+        Ok(Storage { data, bytes, owner: Owner::Cached, version: AtomicU64::new(0) })
     }
 
     #[inline]
@@ -111,9 +137,8 @@ impl Storage {
     }
 
     fn allocate(bytes: usize, take: impl FnOnce(Layout) -> *mut u8) -> Result<Storage> {
-        let refuse = || Error::memory(format!("can't allocate {bytes} bytes for a tensor"));
-        let layout = Layout::from_size_align(bytes.max(1), alignment(bytes)).map_err(|_| refuse())?;
-        let data = NonNull::new(take(layout)).ok_or_else(refuse)?;
+        let layout = Layout::from_size_align(bytes.max(1), alignment(bytes)).map_err(|_| refuse(bytes))?;
+        let data = NonNull::new(take(layout)).ok_or_else(|| refuse(bytes))?;
         ALLOCATED.fetch_add(bytes, Ordering::Relaxed);
         Ok(Storage { data, bytes, owner: Owner::Allocated, version: AtomicU64::new(0) })
     }
@@ -176,8 +201,12 @@ impl Storage {
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        if let Owner::Allocated | Owner::Inline(_) = self.owner {
+        if let Owner::Allocated | Owner::Cached | Owner::Inline(_) = self.owner {
             ALLOCATED.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
+        if let Owner::Cached = self.owner {
+            // SAFETY: taken in `cached` for as many bytes.
+            unsafe { cache::give(self.data, self.bytes) }
         }
         if let Owner::Allocated = self.owner {
             // SAFETY: allocated in `allocate` with this very layout.
