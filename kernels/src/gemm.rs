@@ -14,8 +14,9 @@ use crate::threads::parallel_for;
 const SMALL: usize = 512;
 /// So many multiplications are worth a thread's while.
 const GRAIN: usize = 1 << 21;
-/// Rows that a thread takes at least: each packs all of `b` for them.
+/// Rows that a thread takes at least, and into how many parts they are shared out at most: each packs all of `b`.
 const ROWS: usize = 64;
+const PARTS: usize = 8;
 /// Rows of `b` that stay in cache while all of `a` passes by.
 const DEPTH: usize = 64;
 
@@ -153,7 +154,7 @@ macro_rules! by_gemm {
                     return unsafe { Self::multiply(n, m, k, b.transposed(), a.transposed(), c.transposed()) };
                 }
                 let (zero, one) = (<$t>::zero(), <$t>::one());
-                parallel_for(m, (GRAIN / n.saturating_mul(k)).max(ROWS), |rows| {
+                parallel_for(m, (GRAIN / n.saturating_mul(k)).max(ROWS).max(m.div_ceil(PARTS)), |rows| {
                     let (a, b, c) = (a.below(rows.start), &b, c.below(rows.start));
                     // SAFETY: the caller's promise; `c` is only written, and these rows by nobody else.
                     unsafe {

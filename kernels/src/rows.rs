@@ -4,8 +4,11 @@
 //! blocks up pairwise: that is fast and more exact than adding in order, and the same bits at every
 //! [level](crate::simd::Level).
 
+use std::sync::OnceLock;
+
 use crate::scalar::{Machine, Num, Real};
 use crate::simd::clones;
+use crate::threads::parallel_for;
 
 /// Partial results that are kept side by side.
 const LANES: usize = 32;
@@ -77,10 +80,25 @@ pub fn sum_map<T: Machine, U: Machine + Num>(row: &[T], f: impl Fn(T) -> U) -> U
     reduce(row.len(), U::zero(), |i| f(unsafe { *row.get_unchecked(i) }), |a, b| a + b)
 }
 
-/// The sum of the row; 0 if it is empty.
+/// Elements of a long row that are worth a thread.
+const GRAIN: usize = 32 * BLOCK;
+
+/// The sum of the row; 0 if it is empty. A long one is added up on several threads.
 #[inline]
 pub fn sum<T: Machine + Num>(row: &[T]) -> T {
-    sum_map(row, |x| x)
+    if row.len() <= 2 * GRAIN { sum_map(row, |x| x) } else { sum_in_parts(row) }
+}
+
+#[cold]
+fn sum_in_parts<T: Machine + Num>(row: &[T]) -> T {
+    let parts: Vec<OnceLock<T>> = row.chunks(GRAIN).map(|_| OnceLock::new()).collect();
+    parallel_for(parts.len(), 1, |range| {
+        for k in range {
+            let _ = parts[k].set(sum_map(&row[k * GRAIN..row.len().min((k + 1) * GRAIN)], |x| x));
+        }
+    });
+    let sums: Vec<T> = parts.into_iter().filter_map(OnceLock::into_inner).collect();
+    sum(&sums)
 }
 
 /// The product of the row; 1 if it is empty.

@@ -145,3 +145,20 @@ macro_rules! clones {
     };
 }
 pub(crate) use clones;
+
+/// Something that is worth compiling for every level, with all that is inlined into it.
+pub trait AtLevel {
+    /// What it gives.
+    type Output;
+    /// Whether it is compiled for every level.
+    const VECTORIZE: bool;
+    /// Does it. Mark it `#[inline(always)]`, and what it calls, closures excepted: they stay at the baseline.
+    fn run(self) -> Self::Output;
+}
+
+clones! {
+    /// Does something at the [level] in use.
+    pub <[L: AtLevel]> fn at_level(this: L) -> L::Output where [] if [L::VECTORIZE] {
+        this.run()
+    }
+}

@@ -1,4 +1,5 @@
 /// The `k` largest elements of every row, and where they stood.
+#[inline(always)]
 pub fn topk<T: Real + ::minitensor::__rt::Machine + ::core::cmp::PartialOrd>(
     x: &[T],
     k: usize,
@@ -17,16 +18,35 @@ const _: () = {
         attrs: &[rt::Attr],
         args: &[rt::CellArg<'_>],
     ) -> rt::Result<()> {
-        let (x, values, indices) = unsafe {
-            (
-                rt::slice::<T>(&args[0]),
-                rt::slice_mut::<T>(&args[1]),
-                rt::slice_mut::<i64>(&args[2]),
-            )
-        };
-        rt::CellResult::into_result(
-            topk::<T>(x, rt::attr::<usize>(attrs, 0)?, values, indices),
-        )
+        struct Cell<'a, T> {
+            attrs: &'a [rt::Attr],
+            args: &'a [rt::CellArg<'a>],
+            _dtypes: ::core::marker::PhantomData<(T,)>,
+        }
+        impl<T: rt::Real + rt::Machine + ::core::cmp::PartialOrd> rt::AtLevel
+        for Cell<'_, T> {
+            type Output = rt::Result<()>;
+            const VECTORIZE: bool = false || <T as rt::Machine>::VECTORIZE;
+            #[inline(always)]
+            fn run(self) -> rt::Result<()> {
+                let Cell { attrs: attrs, args, .. } = self;
+                let (x, values, indices) = unsafe {
+                    (
+                        rt::slice::<T>(&args[0]),
+                        rt::slice_mut::<T>(&args[1]),
+                        rt::slice_mut::<i64>(&args[2]),
+                    )
+                };
+                rt::CellResult::into_result(
+                    topk::<T>(x, rt::attr::<usize>(attrs, 0)?, values, indices),
+                )
+            }
+        }
+        rt::at_level(Cell::<T> {
+            attrs,
+            args,
+            _dtypes: ::core::marker::PhantomData,
+        })
     }
     fn topk_kernel(dtypes: &[rt::DType]) -> Option<rt::CellKernel> {
         match dtypes[0] {

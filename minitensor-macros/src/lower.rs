@@ -42,6 +42,10 @@ fn bounded(op: &Op, rt: &TokenStream) -> ItemFn {
             param.bounds.push(parse_quote!(::core::cmp::PartialOrd));
         }
     }
+    // So that it becomes part of the kernel of every SIMD level.
+    if !function.attrs.iter().any(|a| a.path().is_ident("inline")) {
+        function.attrs.push(parse_quote!(#[inline(always)]));
+    }
     function
 }
 

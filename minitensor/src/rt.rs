@@ -4,6 +4,7 @@ pub use std::borrow::Cow;
 
 pub use inventory;
 pub use minitensor_kernels::program::{Program, Symbol};
+pub use minitensor_kernels::simd::{AtLevel, at_level};
 pub use minitensor_kernels::{Const, Dual, Element, Field, Float, Int, Machine, Map, Mask, Num, Real, lit, map};
 pub use ndarray;
 

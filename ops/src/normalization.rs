@@ -17,7 +17,9 @@ pub fn softmax<T: Float>(x: &[T], out: &mut [T]) {
         *o = (*v - top).exp();
     }
     let scale = rows::sum(out).recip();
-    out.iter_mut().for_each(|o| *o *= scale);
+    for o in out {
+        *o *= scale;
+    }
 }
 
 /// `x − ln Σ eˣ` along an axis: the logarithm of [`softmax()`], exact where that is tiny.

@@ -176,11 +176,23 @@ pub fn logsumexp<T: Float>(x: &[T], out: &mut T) {
     *out = row_logsumexp(x);
 }
 
+/// So many exponentials are computed at a time, in a loop of their own.
+const BLOCK: usize = 1024;
+
 /// `ln Σ eˣ` of a row; −∞ of an empty one.
+#[inline(always)]
 pub(crate) fn row_logsumexp<T: Float + Machine>(x: &[T]) -> T {
     let top = rows::max(x).unwrap_or_else(|| -T::infinity());
     if top.isinf() || top.isnan() {
         return top;
     }
-    top + rows::sum_map(x, |v| (v - top).exp()).log()
+    let (mut block, mut total) = ([T::zero(); BLOCK], T::zero());
+    for part in x.chunks(BLOCK) {
+        let block = &mut block[..part.len()];
+        for (e, v) in block.iter_mut().zip(part) {
+            *e = (*v - top).exp();
+        }
+        total += rows::sum(block);
+    }
+    top + total.log()
 }

@@ -29,6 +29,7 @@ pub fn kernels(op: &Op) -> TokenStream {
     let cores = inputs.chain(outputs);
     let names = op.inputs.iter().map(|i| &i.ident).chain(op.outputs.iter().map(|o| &o.ident));
     let attrs = quote!(attrs);
+    let variables: Vec<_> = op.generics.iter().map(|g| &g.ident).collect();
     let args = op.params.iter().map(|slot| match *slot {
         Slot::Input(i) => {
             let ident = &op.inputs[i].ident;
@@ -43,11 +44,25 @@ pub fn kernels(op: &Op) -> TokenStream {
     let attrs_name = if op.attrs.is_empty() { format_ident!("_attrs") } else { format_ident!("attrs") };
     let table = table(op, &run, &format_ident!("CellKernel"));
     quote! {
-        unsafe fn #run #generics(#attrs_name: &[rt::Attr], args: &[rt::CellArg<'_>]) -> rt::Result<()> {
-            // SAFETY: the caller gives one core for every argument, of the dtypes that this kernel was chosen for, and
-            // those of outputs overlap nothing.
-            let (#(#names,)*) = unsafe { (#(#cores,)*) };
-            rt::CellResult::into_result(#function #turbofish(#(#args),*))
+        unsafe fn #run #generics(attrs: &[rt::Attr], args: &[rt::CellArg<'_>]) -> rt::Result<()> {
+            struct Cell<'a, #(#variables),*> {
+                attrs: &'a [rt::Attr],
+                args: &'a [rt::CellArg<'a>],
+                _dtypes: ::core::marker::PhantomData<(#(#variables,)*)>,
+            }
+            impl<#(#bounds),*> rt::AtLevel for Cell<'_, #(#variables),*> {
+                type Output = rt::Result<()>;
+                const VECTORIZE: bool = false #(|| <#variables as rt::Machine>::VECTORIZE)*;
+                #[inline(always)]
+                fn run(self) -> rt::Result<()> {
+                    let Cell { attrs: #attrs_name, args, .. } = self;
+                    // SAFETY: the caller gives one core for every argument, of the dtypes that this kernel was chosen
+                    // for, and those of outputs overlap nothing.
+                    let (#(#names,)*) = unsafe { (#(#cores,)*) };
+                    rt::CellResult::into_result(#function #turbofish(#(#args),*))
+                }
+            }
+            rt::at_level(Cell::<#(#variables),*> { attrs, args, _dtypes: ::core::marker::PhantomData })
         }
         #table
     }

@@ -16,6 +16,8 @@ use crate::tensor::{Device, Shape, Tensor, try_vec};
 
 /// Cells of together fewer elements than this run on one thread.
 const GRAIN: usize = 16 * 1024;
+/// Bytes of a core that are packed together with its neighbours' at a time.
+const GROUP: usize = 128 * 1024;
 
 /// What the `shape` clause says of one call.
 pub struct Plan {
@@ -166,7 +168,7 @@ pub fn run(
     let cells = plan.batch.numel();
     let work: usize = operands.iter().flatten().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
     let failure = Mutex::new(None);
-    parallel_for(cells, GRAIN.div_ceil(work), |range| {
+    parallel_for(cells, GRAIN.div_ceil(work).max(group(&operands)), |range| {
         if failure.lock().is_ok_and(|f| f.is_some()) {
             return;
         }
@@ -226,47 +228,55 @@ struct Cells<'a> {
 
 impl Cells<'_> {
     fn run(&self, range: std::ops::Range<usize>) -> Result<()> {
+        let most = range.len().min(group(self.operands));
         let mut buffers: SmallVec<[Vec<u128>; 6]> = SmallVec::new();
         for operand in self.operands {
-            let bytes = match operand {
-                Some(o) if o.packed => (o.core.numel() * o.dtype.compute().size()).max(1),
-                _ => 0,
-            };
-            let mut buffer = try_vec(bytes.div_ceil(16))?;
-            buffer.resize(bytes.div_ceil(16), 0);
+            let words =
+                operand.as_ref().map_or(0, |o| if o.packed { (o.core_bytes() * most).div_ceil(16).max(1) } else { 0 });
+            let mut buffer = try_vec(words)?;
+            buffer.resize(words, 0);
             buffers.push(buffer);
         }
-        for cell in range {
-            crate::interrupt::check()?;
+        let row = self.batch.last().copied().unwrap_or(1);
+        let mut cell = range.start;
+        while cell < range.end {
+            // Neighbours, which are packed together: a column is read with the columns beside it.
+            let count = most.min(range.end - cell).min(row - cell % row);
             let offsets = self.offsets(cell);
-            let mut args: SmallVec<[CellArg<'_>; 6]> = SmallVec::new();
+            let places = |o: &Operand, offset: isize| o.data.wrapping_offset(offset * o.dtype.size() as isize);
             for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
-                let Some(o) = operand else {
-                    args.push(CellArg { data: std::ptr::null_mut(), shape: &[], strides: &[] });
-                    continue;
-                };
-                let mut data = o.data.wrapping_offset(offset * o.dtype.size() as isize);
-                if o.packed {
-                    let slot = buffer.as_mut_ptr().cast::<u8>();
+                if let Some(o) = operand.as_ref().filter(|o| o.packed) {
                     // Outputs too: a body may find in them what a cell before left, and must find something.
-                    // SAFETY: the slot holds the core's elements in the compute dtype.
-                    unsafe { o.transfer(data, slot, true) }
-                    data = slot;
+                    // SAFETY: the buffer holds the cores' elements in the compute dtype.
+                    unsafe { o.transfer(places(o, *offset), buffer.as_mut_ptr().cast(), count, true) }
                 }
-                args.push(CellArg { data, shape: &o.sizes, strides: &o.strides });
             }
-            // SAFETY: every argument is a core of the dtype, rank and layout that the kernel was generated for.
-            unsafe { (self.kernel)(self.attrs, &args)? };
+            for k in 0..count {
+                crate::interrupt::check()?;
+                let mut args: SmallVec<[CellArg<'_>; 6]> = SmallVec::new();
+                for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
+                    args.push(match operand {
+                        None => CellArg { data: std::ptr::null_mut(), shape: &[], strides: &[] },
+                        Some(o) => {
+                            let data = if o.packed {
+                                buffer.as_mut_ptr().cast::<u8>().wrapping_add(k * o.core_bytes())
+                            } else {
+                                places(o, *offset + k as isize * o.step())
+                            };
+                            CellArg { data, shape: &o.sizes, strides: &o.strides }
+                        }
+                    });
+                }
+                // SAFETY: every argument is a core of the dtype, rank and layout that the kernel was generated for.
+                unsafe { (self.kernel)(self.attrs, &args)? };
+            }
             for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
-                if let Some(o) = operand
-                    && o.packed
-                    && o.is_output
-                {
-                    let data = o.data.wrapping_offset(offset * o.dtype.size() as isize);
+                if let Some(o) = operand.as_ref().filter(|o| o.packed && o.is_output) {
                     // SAFETY: as for packing.
-                    unsafe { o.transfer(data, buffer.as_mut_ptr().cast(), false) }
+                    unsafe { o.transfer(places(o, *offset), buffer.as_mut_ptr().cast(), count, false) }
                 }
             }
+            cell += count;
         }
         Ok(())
     }
@@ -285,14 +295,34 @@ impl Cells<'_> {
     }
 }
 
+/// How many neighbouring cells are packed at a time: as many as stay in cache.
+fn group(operands: &[Option<Operand>]) -> usize {
+    let packed = operands.iter().flatten().filter(|o| o.packed).map(Operand::core_bytes).max();
+    packed.map_or(1, |bytes| (GROUP / bytes.max(1)).clamp(1, 64))
+}
+
 impl Operand {
-    /// Copies a core between its place in memory and a straight buffer of the compute dtype.
+    /// The size of a core in the compute dtype.
+    fn core_bytes(&self) -> usize {
+        self.core.numel() * self.dtype.compute().size()
+    }
+
+    /// How far the core of the next cell lies, in elements, along the innermost batch dimension.
+    fn step(&self) -> isize {
+        self.batch.last().copied().unwrap_or(0)
+    }
+
+    /// Copies the cores of `count` neighbouring cells between their places in memory and a straight buffer of the
+    /// compute dtype.
     ///
     /// # Safety
-    /// `memory` is the first element of a core, `slot` holds as many elements in the compute dtype.
-    unsafe fn transfer(&self, memory: *mut u8, slot: *mut u8, pack: bool) {
-        let straight = self.core.shape().contiguous_strides();
-        let (shape, strides) = (self.core.shape(), self.core.strides());
+    /// `memory` is the first element of the first core, `slot` holds as many elements in the compute dtype.
+    unsafe fn transfer(&self, memory: *mut u8, slot: *mut u8, count: usize, pack: bool) {
+        let shape: Shape = [count].into_iter().chain(self.core.shape().iter().copied()).collect();
+        let strides: SmallVec<[isize; 6]> =
+            [self.step()].into_iter().chain(self.core.strides().iter().copied()).collect();
+        let straight = shape.contiguous_strides();
+        let (shape, strides) = (&shape, strides.as_slice());
         with_dtype!(self.dtype, M => with_dtype!(self.dtype.compute(), S => {
             // SAFETY: by contract.
             unsafe {
