@@ -18,6 +18,7 @@
 
 pub mod activation;
 pub mod arithmetic;
+pub mod column;
 pub mod comparison;
 pub mod conversion;
 pub mod exponential;

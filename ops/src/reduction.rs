@@ -3,6 +3,8 @@
 use minitensor::kernels::rows;
 use minitensor::prelude::*;
 
+use crate::column;
+
 /// The sum of every row; [`sum()`] chooses the dtype to add up in.
 #[custom_op(name = "row::sum", shape = (x: [.., n]) -> [..], axis = None, backward = |d| { x: d.unsqueeze(-1) })]
 pub fn row_sum<T: Num>(x: &[T], out: &mut T) {
@@ -70,7 +72,11 @@ pub fn sum(
     #[default = false] keepdims: bool,
     dtype: Option<DType>,
 ) -> Result<Tensor> {
-    row_sum::call(&gathered(x, dtype)?, axis, keepdims)
+    let x = gathered(x, dtype)?;
+    match column::leading(&x, axis)? {
+        Some(count) => column::sum_over(&x, count, keepdims),
+        None => row_sum::call(&x, axis, keepdims),
+    }
 }
 
 /// The product. Integers and truth values multiply in 64 bits.

@@ -75,7 +75,7 @@ BAD = [
     ),
     ("r.backward(mt.ones(3))", ValueError, "backward: the gradient has shape (3,), the tensor (2,); they"),
     ("mt.ops.argmax(r).backward()", RuntimeError, "backward() on a tensor that doesn't require a gradient and has"),
-    ("mt.ops.sum(x,axis=5)", IndexError, "op 'sum': op 'row::sum': axis 5 is out of range for a tensor of"),
+    ("mt.ops.sum(x,axis=5)", IndexError, "op 'sum': axis 5 is out of range for a tensor of 1"),
     ("mt.ops.sum(x,axis=(0,0))", ValueError, "op 'sum': op 'row::sum': axis [0, 0] names an axis twice"),
     ("mt.ops.sum(x,axis=(0,-1))", ValueError, "op 'sum': op 'row::sum': axis [0, -1] names an axis twice"),
     ("mt.ops.max(mt.ones((0,3)))", ValueError, "op 'max' needs n > 0, got n = 0"),

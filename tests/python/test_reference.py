@@ -300,6 +300,10 @@ TABLE = [
     reduction("std", np.std, lambda x, dim, keepdim: x.std(dim, correction=0, keepdim=keepdim)),
     reduction("sum", np.sum, t("sum")),
     reduction("sum", np.sum, domain="whole"),
+    *(
+        one("sum", [("real", (5, 40, 30))], lambda x, a=a: x.sum(a), lambda x, a=a: x.sum(a), axis=list(a))
+        for a in [(0,), (0, 1), (1, 0), (-3,), (1,)]
+    ),
     reduction("var", np.var, lambda x, dim, keepdim: x.var(dim, correction=0, keepdim=keepdim)),
     one("var", [X], lambda x: np.var(x, -1, ddof=1), lambda x: x.var(-1), correction=1.0, axis=-1),
     one("argsort", [X], lambda x: np.argsort(x, kind="stable")),
@@ -307,6 +311,7 @@ TABLE = [
     one("astype", [X], lambda x: x.astype("float32"), dtype="float32"),
     one("astype", [X], lambda x: x.astype("int32"), dtype="int32"),
     one("crop", [X], lambda x: x[:, 2:-1], lambda x: x[:, 2:-1], padding=[2, 1]),
+    one("column::sum", [("real", (70, 300))], lambda x: x.sum(0), lambda x: x.sum(0)),
     one("cross_entropy", [X, ("natural", (4,))], cross_entropy, lambda x, i: F.cross_entropy(x, i)),
     one(
         "cross_entropy",
