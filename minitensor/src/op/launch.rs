@@ -18,6 +18,8 @@ use crate::tensor::{Shape, Tensor};
 const TILE: usize = 512;
 /// From this many elements on, more than one thread pays off.
 pub const GRAIN: usize = 32 * 1024;
+/// Rows of so many elements are worth tiles of their own.
+const ROW: usize = 64;
 
 /// From the dtype of memory to the one that is computed in: [`DType::compute`] or [`DType::wide`].
 pub type Precision = fn(DType) -> DType;
@@ -105,9 +107,10 @@ impl Operand {
         }
     }
 
-    /// Whether a tile can be used where it lies.
-    fn is_direct(&self) -> bool {
-        self.straight && self.compute == self.dtype
+    /// Whether a tile can be used where it lies: any, or one that ends where a row of the innermost axis does.
+    fn is_direct(&self, by_rows: bool) -> bool {
+        let in_order = self.straight || (by_rows && self.strides.last() == Some(&1));
+        self.wanted && in_order && self.compute == self.dtype
     }
 }
 
@@ -136,8 +139,9 @@ fn merge(shape: &Shape, operands: &mut [Operand]) -> SmallVec<[usize; 6]> {
             s.push(operand.strides[d]);
         }
     }
+    let in_order = Shape::from(sizes.as_slice()).contiguous_strides();
     for (operand, s) in operands.iter_mut().zip(strides) {
-        operand.straight = operand.wanted && (s.is_empty() || s.as_slice() == [1]);
+        operand.straight = operand.wanted && s.as_slice() == in_order.as_slice();
         operand.strides = s;
     }
     sizes
@@ -156,18 +160,24 @@ unsafe impl Sync for Space<'_> {}
 
 impl Space<'_> {
     fn run(&self, range: Range<usize>) -> Result<()> {
-        let all_direct = self.operands.iter().all(Operand::is_direct);
+        let all_direct = self.operands.iter().all(|o| o.is_direct(false));
         let tile = if all_direct { range.len() } else { TILE };
+        let inner = self.sizes.last().copied().unwrap_or(1);
+        let by_rows = !all_direct && inner >= ROW;
         // u128 is the alignment of the largest element.
         let mut buffer = vec![0u128; if all_direct { 0 } else { TILE * self.operands.len() }];
         let mut start = range.start;
         while start < range.end {
             crate::interrupt::check()?;
-            let n = tile.min(range.end - start);
+            let mut n = tile.min(range.end - start);
+            if by_rows {
+                n = n.min(inner - start % inner);
+            }
             let mut pointers: SmallVec<[*mut u8; 8]> = SmallVec::new();
             for (k, operand) in self.operands.iter().enumerate() {
-                if operand.is_direct() {
-                    pointers.push(operand.data.wrapping_add(start * operand.dtype.size()));
+                if operand.is_direct(by_rows) {
+                    let offset = self.offset(operand, start) * operand.dtype.size() as isize;
+                    pointers.push(operand.data.wrapping_offset(offset));
                     continue;
                 }
                 let slot = buffer[k * TILE..].as_mut_ptr().cast::<u8>();
@@ -181,7 +191,7 @@ impl Space<'_> {
             // SAFETY: every pointer is to n elements of the compute dtype.
             unsafe { (self.kernel)(self.attrs, n, &ins, &pointers[self.inputs..])? };
             for (operand, slot) in self.operands.iter().zip(&pointers).skip(self.inputs) {
-                if operand.wanted && !operand.is_direct() {
+                if operand.wanted && !operand.is_direct(by_rows) {
                     // SAFETY: as for packing.
                     unsafe { self.transfer(operand, start, n, *slot, false) }
                 }
@@ -189,6 +199,19 @@ impl Space<'_> {
             start += n;
         }
         Ok(())
+    }
+
+    /// Where an element of the iteration space lies in an operand, in elements.
+    fn offset(&self, operand: &Operand, at: usize) -> isize {
+        if operand.straight {
+            return at as isize;
+        }
+        let (mut rest, mut offset) = (at, 0);
+        for (size, stride) in self.sizes.iter().zip(&operand.strides).rev() {
+            offset += (rest % size) as isize * stride;
+            rest /= size;
+        }
+        offset
     }
 
     /// Moves elements `start .. start + n` of the iteration space between an operand and a slot, converting.
@@ -206,13 +229,8 @@ impl Space<'_> {
         let mut done = 0;
         while done < n {
             let at = start + done;
-            let (mut outer, first) = (at / inner, at % inner);
-            let mut offset = first as isize * step;
-            for d in (0..rank.saturating_sub(1)).rev() {
-                offset += (outer % self.sizes[d]) as isize * operand.strides[d];
-                outer /= self.sizes[d];
-            }
-            let count = (inner - first).min(n - done);
+            let offset = self.offset(operand, at);
+            let count = (inner - at % inner).min(n - done);
             // SAFETY: offset addresses an element of the operand's window, and so do the next `count` steps.
             unsafe {
                 run(operand.data.wrapping_offset(offset * size as isize), step, slot.add(done * slot_size), count)
