@@ -15,6 +15,7 @@ pub use cache::{empty as empty_cache, kept_bytes};
 pub use convert::cast_is_lossless;
 pub use create::try_vec;
 pub use shape::{Shape, Strides, normalize_axis};
+pub(crate) use storage::bytes_kept;
 pub use storage::{Device, Storage, allocated_bytes};
 
 use crate::autograd::GradMeta;

@@ -2,7 +2,7 @@
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::any::Any;
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -80,10 +80,43 @@ const fn alignment(bytes: usize) -> usize {
 }
 
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+/// How many threads count what they allocate themselves.
+static COUNTING: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static HERE: Cell<usize> = const { Cell::new(0) };
+}
 
 /// Bytes that tensors hold at the moment.
 pub fn allocated_bytes() -> usize {
     ALLOCATED.load(Ordering::Relaxed)
+}
+
+/// What `f` returns, and how many bytes more this thread's tensors hold after it; what other threads do meanwhile
+/// doesn't count.
+pub(crate) fn bytes_kept<R>(f: impl FnOnce() -> R) -> (R, isize) {
+    struct Counting;
+    impl Drop for Counting {
+        fn drop(&mut self) {
+            COUNTING.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    COUNTING.fetch_add(1, Ordering::Relaxed);
+    let counting = Counting;
+    let before = HERE.get();
+    let result = f();
+    let kept = HERE.get().wrapping_sub(before) as isize;
+    drop(counting);
+    (result, kept)
+}
+
+#[inline]
+fn count(bytes: usize) {
+    ALLOCATED.fetch_add(bytes, Ordering::Relaxed);
+    if COUNTING.load(Ordering::Relaxed) != 0 {
+        // A thread that is ending counts no more.
+        let _ = HERE.try_with(|here| here.set(here.get().wrapping_add(bytes)));
+    }
 }
 
 #[cold]
@@ -125,13 +158,13 @@ impl Storage {
 
     fn cached(bytes: usize) -> Result<Storage> {
         let data = cache::take(bytes).ok_or_else(|| refuse(bytes))?;
-        ALLOCATED.fetch_add(bytes, Ordering::Relaxed);
+        count(bytes);
         Ok(Storage { data, bytes, owner: Owner::Cached, version: AtomicU64::new(0) })
     }
 
     #[inline]
     fn small(bytes: usize, content: MaybeUninit<Small>) -> Storage {
-        ALLOCATED.fetch_add(bytes, Ordering::Relaxed);
+        count(bytes);
         let owner = Owner::Inline(UnsafeCell::new(content));
         Storage { data: NonNull::dangling(), bytes, owner, version: AtomicU64::new(0) }
     }
@@ -139,7 +172,7 @@ impl Storage {
     fn allocate(bytes: usize, take: impl FnOnce(Layout) -> *mut u8) -> Result<Storage> {
         let layout = Layout::from_size_align(bytes.max(1), alignment(bytes)).map_err(|_| refuse(bytes))?;
         let data = NonNull::new(take(layout)).ok_or_else(|| refuse(bytes))?;
-        ALLOCATED.fetch_add(bytes, Ordering::Relaxed);
+        count(bytes);
         Ok(Storage { data, bytes, owner: Owner::Allocated, version: AtomicU64::new(0) })
     }
 
@@ -202,7 +235,7 @@ impl Storage {
 impl Drop for Storage {
     fn drop(&mut self) {
         if let Owner::Allocated | Owner::Cached | Owner::Inline(_) = self.owner {
-            ALLOCATED.fetch_sub(self.bytes, Ordering::Relaxed);
+            count(self.bytes.wrapping_neg());
         }
         if let Owner::Cached = self.owner {
             // SAFETY: taken in `cached` for as many bytes.

@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::{Backward, OpRef};
 use crate::random::manual_seed;
-use crate::tensor::{Tensor, allocated_bytes};
+use crate::tensor::{Tensor, bytes_kept};
 
 fn fail<T>(message: String) -> Result<T> {
     Err(Error::runtime(message))
@@ -241,7 +241,7 @@ pub fn any_thread_will_do(op: &OpRef, sample: &Sample) -> Result<()> {
     Ok(())
 }
 
-/// Results that are dropped leave no memory behind. Other threads allocate too, so only growth in every round counts.
+/// Results that are dropped leave no memory behind.
 pub fn dropped_results_are_freed(op: &OpRef, sample: &Sample) -> Result<()> {
     let which = checked(op, sample);
     if which.is_empty() || op.inputs.iter().any(|i| i.mutated) {
@@ -251,14 +251,12 @@ pub fn dropped_results_are_freed(op: &OpRef, sample: &Sample) -> Result<()> {
         inputs(sample, &which).into_iter().map(|t| t.detach().with_requires_grad()).collect::<Result<_>>()?;
     let call = function(op, sample, &which);
     drop(call(&leaves)?);
-    let mut rounds = Vec::new();
-    for _ in 0..4 {
-        let before = allocated_bytes();
-        for _ in 0..50 {
-            drop(call(&leaves)?);
-        }
-        rounds.push(allocated_bytes() as i64 - before as i64);
+    const CALLS: usize = 50;
+    let (called, kept) = bytes_kept(|| (0..CALLS).try_for_each(|_| call(&leaves).map(drop)));
+    called?;
+    if kept >= CALLS as isize {
+        fail(format!("{CALLS} calls whose results are dropped keep {kept} bytes"))
+    } else {
+        Ok(())
     }
-    let least = rounds.iter().copied().min().unwrap_or(0);
-    if least >= 50 * 8 { fail(format!("50 calls whose results are dropped keep {least} bytes")) } else { Ok(()) }
 }
