@@ -6,6 +6,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::{Id, Malformed, Node, Program};
+use crate::row::Reduction;
 use crate::scalar::Const;
 
 type Result<T> = std::result::Result<T, Malformed>;
@@ -102,6 +103,10 @@ fn write(node: &Node) -> Json {
         Node::And(a, b) => json!(["and", a.0, b.0]),
         Node::Or(a, b) => json!(["or", a.0, b.0]),
         Node::Not(a) => json!(["not", a.0]),
+        Node::Reduce(reduction, x) => json!([reduction.name(), x.0]),
+        Node::Position => json!(["position"]),
+        Node::Count => json!(["count"]),
+        Node::Detach(x) => json!(["detach", x.0]),
     }
 }
 
@@ -125,9 +130,13 @@ fn read(json: &Json) -> std::result::Result<Node, String> {
         ("and", [a, b]) => Node::And(id(a)?, id(b)?),
         ("or", [a, b]) => Node::Or(id(a)?, id(b)?),
         ("not", [a]) => Node::Not(id(a)?),
-        (function, x) => match Program::primitive(function) {
-            Some(p) => Node::Apply(p, x.iter().map(id).collect::<std::result::Result<_, _>>()?),
-            None => return Err(format!("is '{function}' of {}, which there isn't", x.len())),
+        ("position", []) => Node::Position,
+        ("count", []) => Node::Count,
+        ("detach", [x]) => Node::Detach(id(x)?),
+        (function, x) => match (Program::primitive(function), Reduction::named(function), x) {
+            (Some(p), ..) => Node::Apply(p, x.iter().map(id).collect::<std::result::Result<_, _>>()?),
+            (_, Some(reduction), [x]) => Node::Reduce(reduction, id(x)?),
+            _ => return Err(format!("is '{function}' of {}, which there isn't", x.len())),
         },
     })
 }

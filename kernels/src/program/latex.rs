@@ -34,6 +34,13 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("not", r"\neg\left(#0\right)"),
     ("select", r"\begin{cases}#1 & #0\\#2 & \text{otherwise}\end{cases}"),
     ("epsilon", r"\varepsilon"),
+    ("sum", r"\sum_i\left(#0\right)"),
+    ("prod", r"\prod_i\left(#0\right)"),
+    ("max", r"\max_i\left(#0\right)"),
+    ("min", r"\min_i\left(#0\right)"),
+    ("position", r"i"),
+    ("count", r"n"),
+    ("detach", r"#0"),
 ];
 
 /// Functions that LaTeX has a command for, or another name.

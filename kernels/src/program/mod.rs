@@ -6,10 +6,12 @@
 //! puts it into another one. [`Program::run`] runs it over memory, tile by tile. It is shown as text and LaTeX, and
 //! kept as JSON.
 
+mod gradient;
 mod json;
 mod latex;
 mod node;
 mod primitive;
+mod rows;
 mod simplify;
 mod symbol;
 mod text;
@@ -17,8 +19,9 @@ mod tile;
 mod verify;
 mod vjp;
 
+pub use gradient::Variable;
 pub use node::{Id, Kind, Node};
-pub use primitive::{Algebra, Primitive, Scalar, Tile, Value};
+pub use primitive::{Algebra, Gather, Primitive, Scalar, Tile, Value};
 pub use symbol::{Symbol, Truth};
 pub use tile::TILE;
 pub use verify::Malformed;

@@ -3,6 +3,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::primitive::{Primitive, Scalar, Value};
+use crate::row::Reduction;
 use crate::scalar::{Const, Mask};
 
 /// The node at that position of its program, which stands before all nodes that use it.
@@ -47,6 +48,14 @@ pub enum Node {
     Or(Id, Id),
     /// The opposite.
     Not(Id),
+    /// All elements of a row, gathered.
+    Reduce(Reduction, Id),
+    /// Where the element stands in its row, from 0.
+    Position,
+    /// How many elements the row has.
+    Count,
+    /// The same number, that gradients don't flow through.
+    Detach(Id),
 }
 
 /// What a node is of.
@@ -87,8 +96,9 @@ impl Node {
         use Kind::{Mask, Number};
         match self {
             Node::Input(_) | Node::Uniform(_) | Node::Constant(_) | Node::Epsilon | Node::Truth(_) => smallvec![],
+            Node::Position | Node::Count => smallvec![],
             Node::Apply(_, operands) => operands.iter().map(|id| (*id, Number)).collect(),
-            Node::Powi(x, _) | Node::Polygamma(x, _) => smallvec![(*x, Number)],
+            Node::Powi(x, _) | Node::Polygamma(x, _) | Node::Reduce(_, x) | Node::Detach(x) => smallvec![(*x, Number)],
             Node::Select(mask, a, b) => smallvec![(*mask, Mask), (*a, Number), (*b, Number)],
             Node::And(a, b) | Node::Or(a, b) => smallvec![(*a, Mask), (*b, Mask)],
             Node::Not(a) => smallvec![(*a, Mask)],
@@ -112,6 +122,10 @@ impl Node {
             Node::And(a, b) => Value::Mask(mask(a)? & mask(b)?),
             Node::Or(a, b) => Value::Mask(mask(a)? | mask(b)?),
             Node::Not(a) => Value::Mask(!mask(a)?),
+            Node::Reduce(reduction, x) => Value::Number(number(x)?.apply_reduction(*reduction)?),
+            Node::Position => Value::Number(T::apply_position()?),
+            Node::Count => Value::Number(T::apply_count()?),
+            Node::Detach(x) => Value::Number(number(x)?.apply_detach()),
         })
     }
 
@@ -125,6 +139,8 @@ impl Node {
             Node::And(a, b) => Node::And(to(a), to(b)),
             Node::Or(a, b) => Node::Or(to(a), to(b)),
             Node::Not(a) => Node::Not(to(a)),
+            Node::Reduce(reduction, x) => Node::Reduce(reduction, to(x)),
+            Node::Detach(x) => Node::Detach(to(x)),
             leaf => leaf,
         }
     }
@@ -164,6 +180,8 @@ impl Node {
                 Node::Not(b) => Written::As(*b),
                 _ => Written::Itself,
             },
+            Node::Reduce(Reduction::Sum, x) if is(x, 0) => Written::As(*x),
+            Node::Detach(x) if matches!(nodes[x.at()], Node::Constant(_) | Node::Detach(_)) => Written::As(*x),
             Node::Powi(x, 1) => Written::As(*x),
             Node::Powi(x, 2) => Written::Simpler(Node::apply(Primitive::Square, &[*x])),
             Node::Apply(p, x) => match (p, x.as_slice()) {

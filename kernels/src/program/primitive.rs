@@ -1,6 +1,8 @@
 //! [`Primitive`]: the scalar functions that programs are made of, as one table.
 
+use super::rows::gather;
 use crate::map::{Map, map};
+use crate::row::Reduction;
 use crate::scalar::{Element, Field, Float, Int, Machine, Num, Real};
 
 /// Which algebra a primitive belongs to, and so which dtypes have it.
@@ -208,13 +210,36 @@ pub trait Scalar: Element {
     fn apply_polygamma(self, order: u32) -> Option<Self>;
     /// The distance from 1 to the next larger number.
     fn apply_epsilon() -> Option<Self>;
+    /// All elements of the row gathered, where the type knows of rows.
+    fn apply_reduction(self, _: Reduction) -> Option<Self> {
+        None
+    }
+    /// The position in the row, where the type knows of rows.
+    fn apply_position() -> Option<Self> {
+        None
+    }
+    /// The length of the row, where the type knows of rows.
+    fn apply_count() -> Option<Self> {
+        None
+    }
+    /// The same number without its derivative.
+    fn apply_detach(self) -> Self {
+        self
+    }
 }
 
 /// A type of number that memory holds, with a loop for each of its primitives.
 pub trait Tile: Scalar + Machine {
     /// The loop.
     fn kernel(primitive: Primitive) -> Option<Kernel>;
+    /// What gathers a row, where the type has rows.
+    fn gather() -> Option<Gather> {
+        None
+    }
 }
+
+/// Gathers `n` elements, and fills as many with the result.
+pub type Gather = unsafe fn(reduction: Reduction, n: usize, input: *const u8, output: *mut u8);
 
 macro_rules! floats {
     ($(impl[$($generic:tt)*] $t:ty;)*) => {$(
@@ -260,17 +285,18 @@ others! {
 }
 
 macro_rules! tiles {
-    ($($t:ty: $($kernel:ident)*;)*) => {$(
+    ($($t:ty: $($kernel:ident)* $(, $gather:ident)?;)*) => {$(
         impl Tile for $t {
             fn kernel(primitive: Primitive) -> Option<Kernel> {
                 None$(.or_else(|| $kernel::<$t>(primitive)))*
             }
+            $(fn gather() -> Option<Gather> { Some($gather::<$t>) })?
         }
     )*};
 }
 tiles! {
-    f32: element_kernel num_kernel real_kernel field_kernel float_kernel;
-    f64: element_kernel num_kernel real_kernel field_kernel float_kernel;
+    f32: element_kernel num_kernel real_kernel field_kernel float_kernel, gather;
+    f64: element_kernel num_kernel real_kernel field_kernel float_kernel, gather;
     i32: element_kernel num_kernel real_kernel int_kernel;
     i64: element_kernel num_kernel real_kernel int_kernel;
     crate::Complex<f32>: element_kernel num_kernel field_kernel;

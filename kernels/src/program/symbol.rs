@@ -5,6 +5,7 @@ use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Ne
 
 use super::node::{Id, Node, Written};
 use super::primitive::{Primitive, Scalar, Value};
+use crate::row::{Reduction, Row};
 use crate::scalar::{Const, Element, Field, Float, Int, Mask, Num, Real};
 
 /// A number in a program that is being written: a body run at symbols writes the program of the body.
@@ -230,5 +231,36 @@ impl Scalar for Symbol {
     }
     fn apply_epsilon() -> Option<Self> {
         Some(Self::epsilon())
+    }
+    fn apply_reduction(self, reduction: Reduction) -> Option<Self> {
+        Some(self.reduce(reduction))
+    }
+    fn apply_position() -> Option<Self> {
+        Some(Symbol(push(Node::Position)))
+    }
+    fn apply_count() -> Option<Self> {
+        Some(Symbol(push(Node::Count)))
+    }
+    fn apply_detach(self) -> Self {
+        self.detach()
+    }
+}
+
+impl Row for Symbol {
+    type Index = Symbol;
+    fn reduce(self, reduction: Reduction) -> Self {
+        Symbol(push(Node::Reduce(reduction, self.0)))
+    }
+    fn count(self) -> Self {
+        Symbol(push(Node::Count))
+    }
+    fn position(self) -> Self {
+        Symbol(push(Node::Position))
+    }
+    fn stands_at(self, index: Symbol) -> Truth {
+        self.position().equal(index)
+    }
+    fn detach(self) -> Self {
+        Symbol(push(Node::Detach(self.0)))
     }
 }

@@ -127,6 +127,10 @@ impl Program {
             Node::And(a, b) => style.call("and", &[at(a), at(b)]),
             Node::Or(a, b) => style.call("or", &[at(a), at(b)]),
             Node::Not(a) => style.call("not", &[at(a)]),
+            Node::Reduce(reduction, x) => style.call(reduction.name(), &[at(x)]),
+            Node::Position => style.call("position", &[]),
+            Node::Count => style.call("count", &[]),
+            Node::Detach(x) => style.call("detach", &[at(x)]),
         }
     }
 

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::{Id, Kind, Malformed, Node, Program, Tile};
 use crate::map::{Map, map};
+use crate::scalar::Const;
 use crate::threads::parallel_for;
 
 /// How many elements a tile has.
@@ -16,7 +17,7 @@ const GRAIN: usize = 128 * 1024;
 
 /// Where a tile of elements lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+pub(super) enum Place {
     /// In an input.
     Input(usize),
     /// In an output.
@@ -26,24 +27,24 @@ enum Place {
 }
 
 /// One loop over a tile.
-struct Step {
+pub(super) struct Step {
     node: Id,
     inputs: SmallVec<[Place; 3]>,
     output: Place,
 }
 
 /// The steps of a program with a place for each.
-struct Plan {
+pub(super) struct Plan {
     /// Registers that hold one number throughout, and the node that tells which.
     filled: Vec<(usize, Id)>,
-    steps: Vec<Step>,
+    pub(super) steps: Vec<Step>,
     /// Outputs that are no step's: inputs, uniforms, constants, or the same as another output.
     copies: Vec<(Place, Kind, usize)>,
     registers: usize,
 }
 
 impl Plan {
-    fn new(program: &Program) -> Plan {
+    pub(super) fn new(program: &Program) -> Plan {
         let nodes = &program.nodes;
         let mut last = vec![0; nodes.len()];
         for (at, node) in nodes.iter().enumerate() {
@@ -61,7 +62,12 @@ impl Plan {
             };
             places.push(match node {
                 Node::Input(k) => Place::Input(*k as usize),
-                Node::Uniform(_) | Node::Constant(_) | Node::Epsilon | Node::Truth(_) => {
+                Node::Uniform(_)
+                | Node::Constant(_)
+                | Node::Epsilon
+                | Node::Truth(_)
+                | Node::Position
+                | Node::Count => {
                     // Never one that was free: it is filled before the first step.
                     let register = register(&mut vec![]);
                     plan.filled.push((register, Id(at as u32)));
@@ -159,6 +165,9 @@ impl Program {
     ) -> Result<(), Malformed> {
         assert_eq!((inputs.len(), uniforms.len()), (self.inputs.len(), self.uniforms.len()), "arguments of a program");
         assert_eq!(outputs.len(), self.outputs.len(), "outputs of a program");
+        if self.is_of_rows() {
+            return Err(Malformed("it gathers rows, which elements don't have".to_owned()));
+        }
         let probe: Vec<T> = vec![T::one(); self.inputs.len()];
         self.at(&probe, uniforms)
             .ok_or_else(|| Malformed(format!("{} lacks one of its primitives", std::any::type_name::<T>())))?;
@@ -166,51 +175,66 @@ impl Program {
         let work = Work { program: self, plan: &plan, inputs: Shared(inputs), uniforms, outputs: Shared(outputs) };
         parallel_for(n, (GRAIN / plan.steps.len().max(1)).next_multiple_of(TILE), |range| {
             // SAFETY: the caller's promise; ranges don't overlap.
-            unsafe { work.run(range) }
+            unsafe { work.run(range, TILE) }
         });
         Ok(())
     }
 }
 
 /// Pointers that several threads follow, each in a range of its own.
-struct Shared<'a, P>(&'a [P]);
+pub(super) struct Shared<'a, P>(pub(super) &'a [P]);
 // SAFETY: `Program::run` promises that the memory is there; threads write to ranges of their own.
 unsafe impl<P> Sync for Shared<'_, P> {}
 
-struct Work<'a, T> {
-    program: &'a Program,
-    plan: &'a Plan,
-    inputs: Shared<'a, *const T>,
-    uniforms: &'a [T],
-    outputs: Shared<'a, *mut u8>,
+impl<'a, P> Shared<'a, P> {
+    pub(super) fn all(&self) -> &'a [P] {
+        self.0
+    }
+}
+
+pub(super) struct Work<'a, T> {
+    pub(super) program: &'a Program,
+    pub(super) plan: &'a Plan,
+    pub(super) inputs: Shared<'a, *const T>,
+    pub(super) uniforms: &'a [T],
+    pub(super) outputs: Shared<'a, *mut u8>,
 }
 
 impl<T: Tile> Work<'_, T> {
     /// # Safety
-    /// As for [`Program::run`], for the elements of this range, which nobody else writes.
-    unsafe fn run(&self, range: std::ops::Range<usize>) {
+    /// As for [`Program::run`], for the elements of this range, which nobody else writes. A program of rows has one of them
+    /// as its tile.
+    pub(super) unsafe fn run(&self, range: std::ops::Range<usize>, tile: usize) {
         // A line more than a tile: tiles that start at the same offset of a page would get in each other's way.
-        let stride = TILE * size_of::<T>() + 64;
+        let stride = (tile * size_of::<T>()).next_multiple_of(64) + 64;
         let mut memory = vec![0u128; (self.plan.registers * stride).div_ceil(16)];
         let registers = memory.as_mut_ptr().cast::<u8>();
         // SAFETY: the memory has that many registers.
         let register = |r: usize| unsafe { registers.add(r * stride) };
         for (r, id) in &self.plan.filled {
             let node = &self.program.nodes[id.at()];
+            if let Node::Position | Node::Count = node {
+                // SAFETY: as below.
+                let places = unsafe { std::slice::from_raw_parts_mut(register(*r).cast::<T>(), tile) };
+                let number = |i: usize| T::constant(Const::Float(i as f64));
+                let is_count = matches!(node, Node::Count);
+                places.iter_mut().enumerate().for_each(|(i, x)| *x = number(if is_count { tile } else { i }));
+                continue;
+            }
             match node.value::<T>(&[], self.uniforms, &[]) {
                 // SAFETY: a register has room for a tile, and is aligned for 16 bytes.
                 Some(super::Value::Number(x)) => unsafe {
-                    std::slice::from_raw_parts_mut(register(*r).cast::<T>(), TILE).fill(x);
+                    std::slice::from_raw_parts_mut(register(*r).cast::<T>(), tile).fill(x);
                 },
                 // SAFETY: as above.
                 Some(super::Value::Mask(t)) => unsafe {
-                    std::slice::from_raw_parts_mut(register(*r).cast::<bool>(), TILE).fill(t);
+                    std::slice::from_raw_parts_mut(register(*r).cast::<bool>(), tile).fill(t);
                 },
                 None => {}
             }
         }
-        for start in range.clone().step_by(TILE) {
-            let n = TILE.min(range.end - start);
+        for start in range.clone().step_by(tile.max(1)) {
+            let n = tile.min(range.end - start);
             let at = |place: Place| -> *mut u8 {
                 match place {
                     // SAFETY: the caller's promise: the elements from `start` on are there.
@@ -262,7 +286,14 @@ impl<T: Tile> Work<'_, T> {
                 Node::And(..) => run_with::<T, _>(And, n, inputs, output),
                 Node::Or(..) => run_with::<T, _>(Or, n, inputs, output),
                 Node::Not(_) => run_with::<T, _>(Not, n, inputs, output),
-                Node::Input(_) | Node::Uniform(_) | Node::Constant(_) | Node::Epsilon | Node::Truth(_) => {}
+                Node::Detach(_) => run_with::<T, _>(Copy, n, inputs, output),
+                Node::Reduce(reduction, _) => {
+                    if let Some(gather) = T::gather() {
+                        gather(*reduction, n, inputs[0], output);
+                    }
+                }
+                Node::Input(_) | Node::Uniform(_) | Node::Constant(_) | Node::Epsilon => {}
+                Node::Truth(_) | Node::Position | Node::Count => {}
             }
         }
     }

@@ -1,0 +1,392 @@
+//! The passes that compute the vector-Jacobian product of rows.
+//!
+//! Let `rₖ = redₖ over i of fₖ(xᵢ, r)`, where each depends on reductions before it only, and `yᵢ = h(xᵢ, r)`. The adjoints
+//! of the reductions are, from the last to the first,
+//!
+//! `r̄ₖ = Σᵢ ȳᵢ ∂h/∂rₖ + Σ_{m>k} r̄ₘ Σᵢ redₘ′(i) ∂fₘ/∂rₖ`,
+//!
+//! and those of the inputs `x̄ᵢ = ȳᵢ ∂h/∂xᵢ + Σₖ r̄ₖ redₖ′(i) ∂fₖ/∂xᵢ`, where `red′` is 1 for a sum, the share of a winner for
+//! max and min, the product of the others for a product. All sums over `i` that the first formula needs are gathered in one
+//! pass; every partial derivative comes from the body at dual numbers, in one direction at a time.
+
+use std::cell::Cell;
+
+use super::Reduction;
+use super::forward::{Arguments, Found, blocks, passes, put};
+use super::lane::Lane;
+use super::pass::{Body, Computed, Gathered, LANES, MOST_REDUCTIONS, Operand, Scope, Structure, Wrong, scope};
+use crate::dual::Dual;
+use crate::simd::clones;
+
+/// What the gradient of a row body gets besides the inputs, and what it gives.
+#[derive(Clone, Copy, Debug)]
+pub struct Cotangents<T, const I: usize, const O: usize> {
+    /// Those of the outputs.
+    pub outputs: [Operand<*const T>; O],
+    /// Those of the inputs, to be written; null where none is wanted.
+    pub inputs: [Operand<*mut T>; I],
+    /// Which of these all rows share, so that they are added up.
+    pub shared: [bool; I],
+}
+
+/// Sums for the adjoints: `Σ ȳ ∂h/∂rₖ` for each `k`, then the number of winners of each, then `Σ red′ₘ ∂fₘ/∂rₖ` for each
+/// pair.
+const SUMS: usize = 2 * MOST_REDUCTIONS + MOST_REDUCTIONS * (MOST_REDUCTIONS - 1) / 2;
+const WINNERS: usize = MOST_REDUCTIONS;
+
+/// The place of the sum for a pair `k < m`.
+const fn pair(m: usize, k: usize) -> usize {
+    2 * MOST_REDUCTIONS + m * (m - 1) / 2 + k
+}
+
+/// The sums that a structure needs.
+fn sums(structure: &Structure) -> [Option<Reduction>; SUMS] {
+    let mut sums = [None; SUMS];
+    for k in 0..structure.reductions {
+        sums[k] = Some(Reduction::Sum);
+        sums[WINNERS + k] = extreme(structure.kinds[k].0).then_some(Reduction::Sum);
+        for m in k + 1..structure.reductions {
+            sums[pair(m, k)] = (structure.kinds[m].1 > structure.kinds[k].1).then_some(Reduction::Sum);
+        }
+    }
+    sums
+}
+
+/// One evaluation of the body at dual numbers.
+struct Slopes<T, const O: usize> {
+    outputs: [T; O],
+    arguments: [T; MOST_REDUCTIONS],
+    tangents: [T; MOST_REDUCTIONS],
+    kinds: [(Reduction, usize); MOST_REDUCTIONS],
+}
+
+/// Everything that is the same throughout a row.
+struct InRow<'a, T, B, const I: usize, const X: usize, const O: usize> {
+    body: &'a B,
+    arguments: &'a Arguments<T, I, X>,
+    cotangents: &'a [*const T; O],
+    known: &'a [T; MOST_REDUCTIONS],
+    kept: *mut T,
+}
+
+impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> InRow<'_, T, B, I, X, O> {
+    /// The body in pass `P` where the reduction `direction` varies, or the input `wrt`.
+    ///
+    /// # Safety
+    /// The position is in the row, or the row is empty.
+    #[inline(always)]
+    unsafe fn at<const P: usize>(&self, position: usize, direction: usize, wrt: usize) -> Slopes<T, O> {
+        let n = self.arguments.n;
+        scope!(scope: T, known self.known, kept self.kept.wrapping_add(position), direction direction, position position, count n);
+        // SAFETY: by contract.
+        let x = unsafe { self.arguments.element(&B::ALONG, position) };
+        let mut inputs = [Dual::constant_of(Lane::<T, P>::outside(T::ZERO)); I];
+        for i in 0..I {
+            let value = Lane::new(x[i], B::ALONG[i], &scope);
+            inputs[i] = if i == wrt { Dual::variable(value) } else { Dual::constant_of(value) };
+        }
+        let results = self.body.eval(inputs, self.arguments.at);
+        let mut slopes = Slopes {
+            outputs: [T::ZERO; O],
+            arguments: [T::ZERO; MOST_REDUCTIONS],
+            tangents: [T::ZERO; MOST_REDUCTIONS],
+            kinds: [(Reduction::Sum, usize::MAX); MOST_REDUCTIONS],
+        };
+        for k in 0..O {
+            slopes.outputs[k] = results[k].tangent.value();
+        }
+        for k in 0..B::REDUCTIONS {
+            slopes.arguments[k] = scope.argument[k].get();
+            slopes.tangents[k] = scope.tangent[k].get();
+            slopes.kinds[k] = scope.kind[k].get();
+        }
+        slopes
+    }
+
+    /// `Σ ȳ ∂h` over the outputs that do (or do not) go along the row.
+    ///
+    /// # Safety
+    /// As for [`InRow::at`].
+    #[inline(always)]
+    unsafe fn pulled(&self, slopes: &Slopes<T, O>, position: usize, along: bool) -> T {
+        let mut sum = T::ZERO;
+        for k in 0..O {
+            if B::GIVES[k] == along {
+                // SAFETY: by contract.
+                let cotangent = unsafe { *self.cotangents[k].add(if along { position } else { 0 }) };
+                sum += cotangent.chain(slopes.outputs[k]);
+            }
+        }
+        sum
+    }
+
+    /// The reductions of pass `P`, over a block.
+    ///
+    /// # Safety
+    /// The positions are in the row.
+    #[inline(always)]
+    unsafe fn gather<const P: usize>(&self, start: usize, len: usize, lanes: &mut [[T; LANES]; MOST_REDUCTIONS]) {
+        for j in 0..len {
+            // SAFETY: by contract.
+            let slopes = unsafe { self.at::<P>(start + j, usize::MAX, usize::MAX) };
+            for k in 0..B::REDUCTIONS {
+                let (reduction, level) = slopes.kinds[k];
+                if level == P {
+                    // SAFETY: `len` is at most LANES, which the compiler doesn't see.
+                    let lane = unsafe { lanes[k].get_unchecked_mut(j) };
+                    *lane = reduction.combine(*lane, slopes.arguments[k]);
+                }
+            }
+        }
+    }
+
+    /// The sums for the adjoints, over a block.
+    ///
+    /// # Safety
+    /// The positions are in the row.
+    #[inline(always)]
+    unsafe fn adjoin<const P: usize>(&self, start: usize, len: usize, lanes: &mut [[T; LANES]; SUMS]) {
+        for j in 0..len {
+            directions!(B::REDUCTIONS, K => {
+                // SAFETY: by contract.
+                let slopes = unsafe { self.at::<P>(start + j, K, usize::MAX) };
+                // SAFETY: as above.
+                unsafe { *lanes[K].get_unchecked_mut(j) += self.pulled(&slopes, start + j, true) };
+                if extreme(slopes.kinds[K].0) {
+                    // SAFETY: as above.
+                    unsafe { *lanes[WINNERS + K].get_unchecked_mut(j) += self.share(&slopes, K) };
+                }
+                for m in K + 1..B::REDUCTIONS {
+                    if slopes.kinds[m].1 != usize::MAX && slopes.kinds[m].1 > slopes.kinds[K].1 {
+                        let part = self.share(&slopes, m).chain(slopes.tangents[m]);
+                        // SAFETY: as above.
+                        unsafe { *lanes[pair(m, K)].get_unchecked_mut(j) += part };
+                    }
+                }
+            });
+        }
+    }
+
+    /// What a change of a reduction's argument here changes the reduction by; of winners as if there were one.
+    #[inline(always)]
+    fn share(&self, slopes: &Slopes<T, O>, k: usize) -> T {
+        let (argument, result) = (slopes.arguments[k], self.known[k]);
+        match slopes.kinds[k].0 {
+            Reduction::Sum => T::one(),
+            Reduction::Prod => result / argument,
+            Reduction::Max | Reduction::Min => T::select(argument.equal(result), T::one(), T::ZERO),
+        }
+    }
+
+    /// What an input's cotangent is here, but for outputs of one number for each row.
+    ///
+    /// # Safety
+    /// The position is in the row.
+    #[inline(always)]
+    unsafe fn pull<const P: usize>(&self, position: usize, wrt: usize, adjoints: &[T; MOST_REDUCTIONS]) -> T {
+        // SAFETY: by contract.
+        let slopes = unsafe { self.at::<P>(position, usize::MAX, wrt) };
+        // SAFETY: as above.
+        let mut sum = unsafe { self.pulled(&slopes, position, true) };
+        for k in 0..B::REDUCTIONS {
+            if slopes.kinds[k].1 != usize::MAX {
+                sum += (adjoints[k] * self.share(&slopes, k)).chain(slopes.tangents[k]);
+            }
+        }
+        sum
+    }
+}
+
+#[inline(always)]
+fn extreme(reduction: Reduction) -> bool {
+    matches!(reduction, Reduction::Max | Reduction::Min)
+}
+
+/// Runs `$do` with `$k` as each number below the bound.
+macro_rules! directions {
+    ($bound:expr, $k:ident => $do:expr) => {{
+        macro_rules! direction {
+            ($number:literal) => {
+                if $number < $bound {
+                    const $k: usize = $number;
+                    $do
+                }
+            };
+        }
+        direction!(0);
+        direction!(1);
+        direction!(2);
+        direction!(3);
+        direction!(4);
+        direction!(5);
+        direction!(6);
+        direction!(7);
+    }};
+}
+use directions;
+
+/// The adjoints of all reductions, once all of them are known.
+///
+/// # Safety
+/// The arguments are those of a row.
+#[inline(always)]
+unsafe fn adjoints<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, const X: usize, const O: usize>(
+    row: &InRow<'_, T, B, I, X, O>,
+    structure: &Structure,
+    kinds: &[Option<Reduction>; SUMS],
+    gathered: &mut Gathered<T, SUMS>,
+) -> [T; MOST_REDUCTIONS] {
+    let (n, reductions) = (row.arguments.n, structure.reductions);
+    gathered.begin(kinds, n);
+    blocks!(n, start, len => {
+        // SAFETY: by contract.
+        unsafe { row.adjoin::<P>(start, len, &mut gathered.lanes) };
+        gathered.block(kinds);
+    });
+    let sums = gathered.finish(kinds);
+    let mut adjoints = [T::ZERO; MOST_REDUCTIONS];
+    // Outputs of one number for each row depend on reductions, at no position in particular.
+    directions!(B::REDUCTIONS, K => {
+        // SAFETY: as above; an empty row has a place for what is kept.
+        unsafe {
+            let slopes = row.at::<P>(0, K, usize::MAX);
+            adjoints[K] = sums[K] + row.pulled(&slopes, 0, false);
+        }
+    });
+    for k in (0..reductions).rev() {
+        for m in k + 1..reductions {
+            adjoints[k] += adjoints[m].chain(sums[pair(m, k)]);
+        }
+        if extreme(structure.kinds[k].0) {
+            let winners = sums[WINNERS + k];
+            adjoints[k] = T::select(winners.equal(T::ZERO), T::ZERO, adjoints[k] / winners);
+        }
+    }
+    adjoints
+}
+
+/// Writes the cotangents of the inputs: block by block, so that no store can be taken for one to what is read.
+///
+/// # Safety
+/// The arguments are those of a row, and `places` are the inputs' cotangents, or null.
+#[inline(always)]
+unsafe fn give<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, const X: usize, const O: usize>(
+    row: &InRow<'_, T, B, I, X, O>,
+    adjoints: &[T; MOST_REDUCTIONS],
+    places: &[*mut T; I],
+    shared: &[bool; I],
+    gathered: &mut Gathered<T, I>,
+) {
+    let (n, kinds) = (row.arguments.n, B::ALONG.map(|along| (!along).then_some(Reduction::Sum)));
+    gathered.begin(&kinds, n);
+    blocks!(n, start, len => {
+        for j in 0..len {
+            directions!(I, Q => {
+                // SAFETY: by contract.
+                let here = unsafe { row.pull::<P>(start + j, Q, adjoints) };
+                // SAFETY: `len` is at most LANES.
+                let lane = unsafe { gathered.lanes[Q].get_unchecked_mut(j) };
+                *lane = if B::ALONG[Q] { here } else { *lane + here };
+            });
+        }
+        for q in 0..I {
+            if B::ALONG[q] && !places[q].is_null() {
+                let place = places[q].wrapping_add(start);
+                if shared[q] {
+                    for j in 0..len {
+                        // SAFETY: by contract.
+                        unsafe { *gathered.lanes[q].get_unchecked_mut(j) += *place.add(j) };
+                    }
+                }
+                // SAFETY: by contract.
+                unsafe { put(&gathered.lanes[q], place, len) };
+            }
+        }
+        gathered.block(&kinds);
+    });
+    let sums = gathered.finish(&kinds);
+    directions!(I, Q => {
+        if !B::ALONG[Q] && !places[Q].is_null() {
+            // SAFETY: as above.
+            let (slopes, place) = unsafe { (row.at::<P>(0, usize::MAX, Q), &mut *places[Q]) };
+            // SAFETY: as above.
+            let here = sums[Q] + unsafe { row.pulled(&slopes, 0, false) };
+            *place = if shared[Q] { *place + here } else { here };
+        }
+    });
+}
+
+clones! {
+    <[T, B, const I: usize, const X: usize, const O: usize]>
+    fn run(
+        computes: &B,
+        n: usize,
+        rows: usize,
+        cotangents: &Cotangents<T, I, O>,
+        inputs: &[Operand<*const T>; I],
+        at: &[Operand<*const i64>; X],
+    ) -> Result<(), Wrong>
+    where [T: Computed, B: Body<I, X, O>] if [T::VECTORIZE] {
+        let structure = Structure::of_dual::<T, B, I, X, O>(computes)?;
+        let (mut found, kinds, mut gathered) = (Found::new(&structure, n), sums(&structure), Gathered::new());
+        let mut given_back = Gathered::new();
+        for row in 0..rows {
+            // SAFETY: `vjp` was promised these rows.
+            let arguments = unsafe { Arguments::of(n, row, inputs, at)? };
+            let mut given = [std::ptr::null(); O];
+            for k in 0..O {
+                given[k] = cotangents.outputs[k].row(row);
+            }
+            passes!(B, P => {
+                let kept = found.kept.as_mut_ptr();
+                // SAFETY: as above; in the last pass all that is kept is known.
+                unsafe {
+                    if P < B::LEVELS.1 && P < structure.levels {
+                        let kinds = structure.of_pass(P);
+                        let known = found.known;
+                        let here = InRow { body: computes, arguments: &arguments, cotangents: &given, known: &known, kept };
+                        let gathered = &mut found.gathered;
+                        gathered.begin(&kinds, n);
+                        blocks!(n, start, len => {
+                            here.gather::<P>(start, len, &mut gathered.lanes);
+                            gathered.block(&kinds);
+                        });
+                        found.learn(&kinds);
+                    } else if P >= B::LEVELS.0 && P == structure.levels {
+                        let here = InRow { body: computes, arguments: &arguments, cotangents: &given, known: &found.known, kept };
+                        let adjoints = adjoints::<T, B, P, I, X, O>(&here, &structure, &kinds, &mut gathered);
+                        let mut places = [std::ptr::null_mut(); I];
+                        for q in 0..I {
+                            if !cotangents.inputs[q].data.is_null() {
+                                places[q] = cotangents.inputs[q].row(row);
+                            }
+                        }
+                        // What is kept is complete since the adjoints' pass, if there is any reduction.
+                        if B::LEVELS.1 > 0 && structure.reductions > 0 {
+                            give::<T, B, { P + 1 }, I, X, O>(&here, &adjoints, &places, &cotangents.shared, &mut given_back);
+                        } else if B::LEVELS.0 == 0 {
+                            give::<T, B, P, I, X, O>(&here, &adjoints, &places, &cotangents.shared, &mut given_back);
+                        }
+                    }
+                }
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Computes the vector-Jacobian products of `rows` rows of `n` elements.
+///
+/// # Safety
+/// As for [`forward`](super::forward()); the outputs are the inputs' cotangents.
+pub unsafe fn vjp<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
+    body: &B,
+    n: usize,
+    rows: usize,
+    cotangents: &Cotangents<T, I, O>,
+    inputs: &[Operand<*const T>; I],
+    at: &[Operand<*const i64>; X],
+) -> Result<(), Wrong> {
+    const { assert!(I <= MOST_REDUCTIONS) };
+    run(body, n, rows, cotangents, inputs, at)
+}

@@ -1,0 +1,325 @@
+//! [`Lane`]: one element of a row in one pass, which tracks what it takes to know it.
+
+use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Sub, SubAssign};
+
+use super::pass::{Computed, KEPT, MOST_REDUCTIONS, Scope};
+use super::{Reduction, Row};
+use crate::dual::Dual;
+use crate::scalar::{Const, Element, Field, Float, Mask, Num, Real};
+
+/// What a number depends on. All of it is known when Rust compiles: none of it is left in the loops.
+#[derive(Clone, Copy)]
+struct Origin<'s, T> {
+    /// The passes it takes to know it.
+    depth: usize,
+    /// Whether it differs from element to element.
+    varies: bool,
+    /// Where it is computed; constants are of nowhere.
+    scope: Option<&'s Scope<'s, T>>,
+}
+
+impl<'s, T> Origin<'s, T> {
+    const CONSTANT: Self = Origin { depth: 0, varies: false, scope: None };
+
+    #[inline(always)]
+    fn join(self, other: Self) -> Self {
+        Origin {
+            depth: if self.depth > other.depth { self.depth } else { other.depth },
+            varies: self.varies | other.varies,
+            scope: if self.scope.is_some() { self.scope } else { other.scope },
+        }
+    }
+}
+
+/// One element of a row in pass `P`.
+#[derive(Clone, Copy)]
+pub struct Lane<'s, T, const P: usize> {
+    value: T,
+    origin: Origin<'s, T>,
+}
+
+/// The truth of a comparison of [`Lane`]s.
+#[derive(Clone, Copy)]
+pub struct LaneMask<'s, T, const P: usize> {
+    truth: bool,
+    origin: Origin<'s, T>,
+}
+
+impl<'s, T: Computed, const P: usize> Lane<'s, T, P> {
+    #[inline(always)]
+    pub(super) fn outside(value: T) -> Self {
+        Lane { value, origin: Origin::CONSTANT }
+    }
+
+    #[inline(always)]
+    pub(super) fn new(value: T, varies: bool, scope: &'s Scope<'s, T>) -> Self {
+        Lane { value, origin: Origin { depth: 0, varies, scope: Some(scope) } }
+    }
+
+    #[inline(always)]
+    pub(super) fn value(self) -> T {
+        self.value
+    }
+
+    #[inline(always)]
+    pub(super) fn varies(self) -> bool {
+        self.origin.varies
+    }
+
+    #[inline(always)]
+    fn scope(self) -> &'s Scope<'s, T> {
+        self.origin.scope.expect("a row to gather: a constant belongs to none")
+    }
+
+    #[inline(always)]
+    fn of(self, value: T) -> Self {
+        Lane { value, ..self }
+    }
+
+    /// The result of a reduction of this, if earlier passes found it.
+    #[inline(always)]
+    fn gathered(self, reduction: Reduction, tangent: T) -> (usize, Self) {
+        let scope = self.scope();
+        let k = scope.met.get();
+        scope.met.set(k + 1);
+        let origin = Origin { depth: self.origin.depth + 1, varies: false, scope: Some(scope) };
+        if k >= MOST_REDUCTIONS {
+            return (k, Lane { value: T::ZERO, origin });
+        }
+        scope.argument[k].set(self.value);
+        scope.tangent[k].set(tangent);
+        scope.kind[k].set((reduction, self.origin.depth));
+        (k, Lane { value: if self.origin.depth < P { scope.known[k] } else { T::ZERO }, origin })
+    }
+}
+
+impl<'s, T: Computed, const P: usize> Row for Lane<'s, T, P> {
+    type Index = i64;
+
+    #[inline(always)]
+    fn reduce(self, reduction: Reduction) -> Self {
+        self.gathered(reduction, T::ZERO).1
+    }
+    #[inline(always)]
+    fn count(self) -> Self {
+        let origin = Origin { depth: 0, varies: false, ..self.origin };
+        Lane { value: T::constant(Const::Float(self.scope().count as f64)), origin }
+    }
+    #[inline(always)]
+    fn position(self) -> Self {
+        let origin = Origin { depth: 0, varies: true, ..self.origin };
+        Lane { value: T::constant(Const::Float(self.scope().position as f64)), origin }
+    }
+    #[inline(always)]
+    fn stands_at(self, index: i64) -> LaneMask<'s, T, P> {
+        let origin = Origin { depth: 0, varies: true, ..self.origin };
+        LaneMask { truth: self.scope().position as i64 == index, origin }
+    }
+    #[inline(always)]
+    fn detach(self) -> Self {
+        self
+    }
+}
+
+/// Dual numbers over a row: a reduction's derivative is 1 for the reduction that is differentiated by, 0 for others; what
+/// reaches its argument is put aside.
+impl<'s, T: Computed, const P: usize> Row for Dual<Lane<'s, T, P>> {
+    type Index = i64;
+
+    #[inline(always)]
+    fn reduce(self, reduction: Reduction) -> Self {
+        let (k, value) = self.value.gathered(reduction, self.tangent.value);
+        let tangent = if self.value.scope().direction == k { T::one() } else { T::ZERO };
+        Dual { value, tangent: value.of(tangent) }
+    }
+    #[inline(always)]
+    fn count(self) -> Self {
+        Dual::constant_of(self.value.count())
+    }
+    #[inline(always)]
+    fn position(self) -> Self {
+        Dual::constant_of(self.value.position())
+    }
+    #[inline(always)]
+    fn stands_at(self, index: i64) -> LaneMask<'s, T, P> {
+        self.value.stands_at(index)
+    }
+    #[inline(always)]
+    fn detach(self) -> Self {
+        Dual::constant_of(self.value)
+    }
+}
+
+impl<T: Computed, const P: usize> Mask for LaneMask<'_, T, P> {
+    #[inline(always)]
+    fn constant(truth: bool) -> Self {
+        LaneMask { truth, origin: Origin::CONSTANT }
+    }
+}
+
+macro_rules! mask_operators {
+    ($($trait:ident $method:ident $op:tt;)*) => {$(
+        impl<T: Computed, const P: usize> $trait for LaneMask<'_, T, P> {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                LaneMask { truth: self.truth $op other.truth, origin: self.origin.join(other.origin) }
+            }
+        }
+    )*};
+}
+mask_operators! { BitAnd bitand &; BitOr bitor |; }
+
+impl<T: Computed, const P: usize> Not for LaneMask<'_, T, P> {
+    type Output = Self;
+    #[inline(always)]
+    fn not(self) -> Self {
+        LaneMask { truth: !self.truth, ..self }
+    }
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $assign:ident $assign_method:ident $op:tt;)*) => {$(
+        impl<T: Computed, const P: usize> $trait for Lane<'_, T, P> {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                Lane { value: self.value $op other.value, origin: self.origin.join(other.origin) }
+            }
+        }
+        impl<T: Computed, const P: usize> $assign for Lane<'_, T, P> {
+            #[inline(always)]
+            fn $assign_method(&mut self, other: Self) { *self = *self $op other; }
+        }
+    )*};
+}
+operators! {
+    Add add AddAssign add_assign +;
+    Sub sub SubAssign sub_assign -;
+    Mul mul MulAssign mul_assign *;
+    Div div DivAssign div_assign /;
+}
+
+impl<T: Computed, const P: usize> Rem for Lane<'_, T, P> {
+    type Output = Self;
+    #[inline(always)]
+    fn rem(self, other: Self) -> Self {
+        self.fmod(other)
+    }
+}
+
+impl<T: Computed, const P: usize> Neg for Lane<'_, T, P> {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        self.of(-self.value)
+    }
+}
+
+/// What costs no more than reading it would.
+macro_rules! cheap {
+    ($($name:ident($self:ident $(, $x:ident)*);)*) => {$(
+        #[inline(always)]
+        fn $name($self $(, $x: Self)*) -> Self {
+            Lane { value: $self.value.$name($($x.value),*), origin: $self.origin$(.join($x.origin))* }
+        }
+    )*};
+}
+
+/// What is computed in the first pass that can, and kept for those that follow.
+macro_rules! dear {
+    ($($name:ident($self:ident $(, $x:ident)*);)*) => {$(
+        #[inline(always)]
+        fn $name($self $(, $x: Self)*) -> Self {
+            let origin = $self.origin$(.join($x.origin))*;
+            let scope = match origin.scope {
+                Some(scope) if origin.varies => scope,
+                _ => return Lane { value: $self.value.$name($($x.value),*), origin },
+            };
+            let slot = scope.dear.get();
+            scope.dear.set(slot + 1);
+            if slot < KEPT && origin.depth < P {
+                // SAFETY: a scope has KEPT places, `count` apart.
+                return Lane { value: unsafe { *scope.kept.add(slot * scope.count) }, origin };
+            }
+            let value = $self.value.$name($($x.value),*);
+            if slot < KEPT && origin.depth == P {
+                // SAFETY: as above.
+                unsafe { *scope.kept.add(slot * scope.count) = value };
+            }
+            Lane { value, origin }
+        }
+    )*};
+}
+
+macro_rules! tests {
+    ($($name:ident($self:ident $(, $x:ident)*);)*) => {$(
+        #[inline(always)]
+        fn $name($self $(, $x: Self)*) -> Self::Mask {
+            LaneMask { truth: $self.value.$name($($x.value),*), origin: $self.origin$(.join($x.origin))* }
+        }
+    )*};
+}
+
+impl<'s, T: Computed, const P: usize> Element for Lane<'s, T, P> {
+    type Mask = LaneMask<'s, T, P>;
+    #[inline(always)]
+    fn constant(value: Const) -> Self {
+        Lane::outside(T::constant(value))
+    }
+    tests! { equal(self, other); truthy(self); }
+    #[inline(always)]
+    fn select(mask: Self::Mask, a: Self, b: Self) -> Self {
+        Lane { value: T::select(mask.truth, a.value, b.value), origin: mask.origin.join(a.origin).join(b.origin) }
+    }
+}
+
+impl<T: Computed, const P: usize> Num for Lane<'_, T, P> {
+    cheap! { negative(self); square(self); conj(self); }
+    #[inline(always)]
+    fn powi(self, exponent: i64) -> Self {
+        self.of(self.value.powi(exponent))
+    }
+}
+
+impl<T: Computed, const P: usize> Real for Lane<'_, T, P> {
+    tests! { less(self, other); less_equal(self, other); isnan(self); isinf(self); signbit(self); }
+    cheap! {
+        maximum(self, other); minimum(self, other); abs(self); sign(self); floor(self); ceil(self); round(self);
+        trunc(self); floor_divide(self, other); remainder(self, other);
+    }
+}
+
+impl<T: Computed, const P: usize> Field for Lane<'_, T, P> {
+    cheap! { recip(self); sqrt(self); }
+    dear! {
+        exp(self); expm1(self); log(self); log1p(self); log2(self); log10(self); sin(self); cos(self); tan(self);
+        asin(self); acos(self); atan(self); sinh(self); cosh(self); tanh(self); asinh(self); acosh(self); atanh(self);
+        pow(self, exponent); sigmoid(self);
+    }
+}
+
+impl<T: Computed, const P: usize> Float for Lane<'_, T, P> {
+    tests! { isfinite(self); }
+    cheap! { rsqrt(self); copysign(self, sign); fmod(self, other); mul_add(self, b, c); }
+    dear! {
+        cbrt(self); exp2(self); softplus(self); log_sigmoid(self); erf(self); erfc(self); lgamma(self); digamma(self);
+        atan2(self, other); hypot(self, other); logaddexp(self, other);
+    }
+    #[inline(always)]
+    fn nan() -> Self {
+        Lane::outside(T::nan())
+    }
+    #[inline(always)]
+    fn infinity() -> Self {
+        Lane::outside(T::infinity())
+    }
+    #[inline(always)]
+    fn epsilon() -> Self {
+        Lane::outside(T::epsilon())
+    }
+    #[inline(always)]
+    fn polygamma(self, order: u32) -> Self {
+        self.of(self.value.polygamma(order))
+    }
+}

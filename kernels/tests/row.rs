@@ -1,0 +1,336 @@
+//! Row bodies: compiled passes, programs over rows and finite differences agree.
+
+use minitensor_kernels::program::{Program, Symbol, Variable};
+use minitensor_kernels::row::{Body, Cotangents, Operand, Wrong, forward, vjp};
+use minitensor_kernels::simd::{Level, set_level};
+use minitensor_kernels::{Row, lit};
+
+/// A body as a struct: inputs that go along the row are written `x`, numbers for the row `(x)`.
+macro_rules! body {
+    ($name:ident: [$($along:literal $x:ident),*] at [$($at:ident),*] -> [$($gives:literal),*] in $levels:expr, $reductions:literal = $y:expr) => {
+        struct $name;
+        impl Body<{ [$($along),*].len() }, { <[&str]>::len(&[$(stringify!($at)),*]) }, { [$($gives),*].len() }> for $name {
+            const ALONG: [bool; [$($along),*].len()] = [$($along),*];
+            const GIVES: [bool; [$($gives),*].len()] = [$($gives),*];
+            const REDUCTIONS: usize = $reductions;
+            const LEVELS: (usize, usize) = $levels;
+            #[inline(always)]
+            fn eval<R: Row>(&self, [$($x),*]: [R; [$($along),*].len()], [$($at),*]: [R::Index; <[&str]>::len(&[$(stringify!($at)),*])])
+                -> [R; [$($gives),*].len()] { $y }
+        }
+    };
+}
+
+body! { Softmax: [true x] at [] -> [true] in (2, 2), 2 = { let e = (x - x.max()).exp(); [e / e.sum()] } }
+body! { LayerNorm: [true x, true w, true b] at [] -> [true] in (2, 2), 2 = {
+    let c = x - x.mean();
+    [c * (c.square().mean() + lit(1e-5)).rsqrt() * w + b]
+} }
+body! { Tempered: [true x, false t] at [] -> [true, false] in (0, 3), 3 = {
+    let z = x / t;
+    let e = (z - z.max().detach()).exp();
+    let p = e / e.sum();
+    [p, -(p * (p + lit(1e-9)).log()).sum()]
+} }
+body! { CrossEntropy: [true x] at [target] -> [false] in (2, 2), 3 = { [x.logsumexp() - x.at(target)] } }
+body! { Pearson: [true x, true y] at [] -> [false] in (2, 2), 5 = {
+    let (a, b) = (x - x.mean(), y - y.mean());
+    [a.dot(b) * (a.square().sum() * b.square().sum()).rsqrt()]
+} }
+body! { Product: [true x] at [] -> [false, true] in (1, 1), 3 = { let p = x.prod(); [p, p * x] } }
+body! { Extremes: [true x, true y] at [] -> [false, true] in (1, 1), 3 = { [x.max() * y.min(), x.max() - x] } }
+body! { Plain: [true x, false s] at [] -> [true] in (0, 0), 0 = { [x.exp() * s + x] } }
+body! { Where: [true x] at [] -> [false, false] in (2, 2), 6 = { [x.argmax(), R::select(R::any(x.less(lit(0))), x.argmin(), lit(-1))] } }
+
+fn random(n: usize, seed: u64) -> Vec<f64> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    (0..n)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as f64 / (1u64 << 53) as f64 * 3.0 - 1.2
+        })
+        .collect()
+}
+
+/// The arguments of some rows: inputs without an element for each position are positive.
+struct Rows<const I: usize, const X: usize> {
+    n: usize,
+    rows: usize,
+    inputs: [Vec<f64>; I],
+    at: [Vec<i64>; X],
+}
+
+impl<const I: usize, const X: usize> Rows<I, X> {
+    fn new(along: [bool; I], n: usize, rows: usize) -> Self {
+        let input = |i: usize| match along[i] {
+            true => random(n * rows, i as u64 + 1),
+            false => random(rows, i as u64 + 1).into_iter().map(|v| v.abs() + 0.5).collect(),
+        };
+        let at = std::array::from_fn(|_| (0..rows).map(|r| (r * 7 % n.max(1)) as i64).collect());
+        Rows { n, rows, inputs: std::array::from_fn(input), at }
+    }
+
+    fn outputs<B: Body<I, X, O>, const O: usize>(&self, body: &B) -> Result<[Vec<f64>; O], Wrong> {
+        let mut outputs: [Vec<f64>; O] =
+            B::GIVES.map(|gives| vec![0.0; if gives { self.n * self.rows } else { self.rows }]);
+        let places = std::array::from_fn(|k| self.operand_mut(&mut outputs[k], B::GIVES[k]));
+        // SAFETY: all operands have these rows.
+        unsafe { forward(body, self.n, self.rows, &self.operands::<B, O>(), &self.positions(), &places)? };
+        Ok(outputs)
+    }
+
+    fn gradients<B: Body<I, X, O>, const O: usize>(&self, body: &B, cotangents: &[Vec<f64>; O]) -> [Vec<f64>; I] {
+        let mut gradients: [Vec<f64>; I] = std::array::from_fn(|i| vec![0.0; self.inputs[i].len()]);
+        let given = Cotangents {
+            outputs: std::array::from_fn(|k| self.operand(&cotangents[k], B::GIVES[k])),
+            inputs: std::array::from_fn(|i| self.operand_mut(&mut gradients[i], B::ALONG[i])),
+            shared: [false; I],
+        };
+        // SAFETY: as above.
+        unsafe { vjp(body, self.n, self.rows, &given, &self.operands::<B, O>(), &self.positions()) }
+            .expect("as forward");
+        gradients
+    }
+
+    fn operands<B: Body<I, X, O>, const O: usize>(&self) -> [Operand<*const f64>; I] {
+        std::array::from_fn(|i| self.operand(&self.inputs[i], B::ALONG[i]))
+    }
+
+    fn operand(&self, values: &[f64], along: bool) -> Operand<*const f64> {
+        Operand { data: values.as_ptr(), step: 8 * if along { self.n as isize } else { 1 } }
+    }
+
+    fn operand_mut(&self, values: &mut [f64], along: bool) -> Operand<*mut f64> {
+        Operand { data: values.as_mut_ptr(), step: 8 * if along { self.n as isize } else { 1 } }
+    }
+
+    fn positions(&self) -> [Operand<*const i64>; X] {
+        std::array::from_fn(|x| Operand { data: self.at[x].as_ptr(), step: 8 })
+    }
+}
+
+/// The body as a program: numbers for the row are uniforms, positions the last of them.
+fn program<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(body: &B) -> Program {
+    let name = |i: usize| format!("x{i}");
+    let of = |along: bool| (0..I).filter(move |i| B::ALONG[*i] == along).map(name).collect::<Vec<_>>();
+    let (inputs, mut uniforms) = (of(true), of(false));
+    uniforms.extend((0..X).map(|x| format!("at{x}")));
+    let (inputs, uniforms): (Vec<&str>, Vec<&str>) =
+        (inputs.iter().map(String::as_str).collect(), uniforms.iter().map(String::as_str).collect());
+    Program::write(&inputs, &uniforms, |x, u| {
+        let (mut x, mut u) = (x.iter().copied(), u.iter().copied());
+        let inputs: [Symbol; I] =
+            std::array::from_fn(|i| if B::ALONG[i] { x.next() } else { u.next() }.expect("one each"));
+        let at = std::array::from_fn(|_| u.next().expect("one each"));
+        body.eval(inputs, at).into_iter().enumerate().map(|(k, y)| (format!("y{k}"), y.into())).collect()
+    })
+}
+
+fn close(a: &[f64], b: &[f64], tolerance: f64) -> bool {
+    a.len() == b.len()
+        && a.iter().zip(b).all(|(a, b)| (a - b).abs() <= tolerance * (1.0 + a.abs()) || a.is_nan() && b.is_nan())
+}
+
+/// Compiled and symbolic values and gradients agree, and gradients with finite differences.
+fn agree<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(body: &B, least: usize) {
+    let program = program(body);
+    program.verify().expect("a program");
+    assert_eq!(Program::from_json(&program.to_json()), Ok(program.clone()));
+    let wrt: Vec<Variable> = {
+        let (mut x, mut u) = (0.., 0..);
+        let next = |i: usize| match B::ALONG[i] {
+            true => Variable::Input(x.next().unwrap_or_default()),
+            false => Variable::Uniform(u.next().unwrap_or_default()),
+        };
+        (0..I).map(next).collect()
+    };
+    let symbolic = program.vjp_of_rows(&B::GIVES, &wrt).expect("differentiable");
+    symbolic.verify().expect("a program");
+    for (n, count) in [(1, 1), (2, 3), (5, 4), (63, 2), (300, 2), (9000, 1)] {
+        if n < least {
+            continue;
+        }
+        let rows = Rows::<I, X>::new(B::ALONG, n, count);
+        let outputs = rows.outputs(body).expect("right");
+        let at: Vec<Vec<f64>> = rows.at.iter().map(|at| at.iter().map(|v| *v as f64).collect()).collect();
+        let at: Vec<Operand<*const f64>> = at.iter().map(|v| rows.operand(v, false)).collect();
+        let of = |along: bool| {
+            let some = (0..I).filter(move |i| B::ALONG[*i] == along);
+            some.map(|i| rows.operand(&rows.inputs[i], along)).collect::<Vec<_>>()
+        };
+        let run = |program: &Program, extra: (Vec<Operand<*const f64>>, Vec<Operand<*const f64>>)| {
+            let mut memory = vec![vec![0.0; n * count]; program.outputs().len()];
+            let places: Vec<_> = memory.iter_mut().map(|y| rows.operand_mut(y, true)).collect();
+            let inputs = [extra.0, of(true)].concat();
+            let uniforms = [extra.1, of(false), at.clone()].concat();
+            // SAFETY: all operands have these rows.
+            unsafe { program.run_rows(n, count, &inputs, &uniforms, &places) }.expect("float64 has it all");
+            memory
+        };
+        // The program gives one number for a row as often as the row is long.
+        let thinned = |values: &[f64], along: bool| {
+            if along { values.to_vec() } else { values.iter().copied().step_by(n).collect() }
+        };
+        for (k, y) in run(&program, (vec![], vec![])).iter().enumerate() {
+            assert!(close(&thinned(y, B::GIVES[k]), &outputs[k], 1e-12), "output {k} of rows of {n}: {program}");
+        }
+        let numbers: Vec<Vec<f64>> = (0..program.inputs().len())
+            .map(|i| {
+                let i = (0..I).filter(|i| B::ALONG[*i]).nth(i).expect("one each");
+                rows.inputs[i][..n].to_vec()
+            })
+            .collect();
+        let numbers: Vec<&[f64]> = numbers.iter().map(Vec::as_slice).collect();
+        let uniforms: Vec<f64> = (0..I)
+            .filter(|i| !B::ALONG[*i])
+            .map(|i| rows.inputs[i][0])
+            .chain(rows.at.iter().map(|v| v[0] as f64))
+            .collect();
+        for (k, y) in program.at_row(&numbers, &uniforms, n).expect("float64 has it all").iter().enumerate() {
+            let y: Vec<f64> = y.iter().filter_map(|v| v.number()).collect();
+            let first = if B::GIVES[k] { &outputs[k][..n] } else { &outputs[k][..1] };
+            assert!(close(&thinned(&y, B::GIVES[k]), first, 1e-12), "output {k} at numbers: {program}");
+        }
+        let cotangents: [Vec<f64>; O] = std::array::from_fn(|k| random(outputs[k].len(), 77 + k as u64));
+        let gradients = rows.gradients(body, &cotangents);
+        let given = |along: bool| {
+            let some = (0..O).filter(move |k| B::GIVES[*k] == along);
+            some.map(|k| rows.operand(&cotangents[k], along)).collect::<Vec<_>>()
+        };
+        for (i, x) in run(&symbolic, (given(true), given(false))).iter().enumerate() {
+            let x = thinned(x, B::ALONG[i]);
+            assert!(
+                close(&x, &gradients[i], 1e-9),
+                "gradient {i} of rows of {n}:\n{x:?}\n{:?}\n{symbolic}",
+                gradients[i]
+            );
+        }
+        if n <= 63 {
+            finite_differences(body, &rows, &cotangents, &gradients);
+        }
+    }
+}
+
+fn finite_differences<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
+    body: &B,
+    rows: &Rows<I, X>,
+    cotangents: &[Vec<f64>; O],
+    gradients: &[Vec<f64>; I],
+) {
+    let dot = |outputs: [Vec<f64>; O]| -> f64 {
+        outputs.iter().zip(cotangents).map(|(y, d)| y.iter().zip(d).map(|(y, d)| y * d).sum::<f64>()).sum()
+    };
+    for i in 0..I {
+        for p in 0..rows.inputs[i].len() {
+            let moved = |by: f64| {
+                let mut inputs = rows.inputs.clone();
+                inputs[i][p] += by;
+                dot(Rows { n: rows.n, rows: rows.rows, inputs, at: rows.at.clone() }.outputs(body).expect("right"))
+            };
+            let slope = (moved(1e-6) - moved(-1e-6)) / 2e-6;
+            let given = gradients[i][p];
+            assert!(
+                (slope - given).abs() <= 1e-5 * (1.0 + slope.abs()),
+                "input {i}, element {p}: {given}, not {slope}"
+            );
+        }
+    }
+}
+
+#[test]
+fn values_and_gradients_agree_in_every_form() {
+    agree(&Softmax, 1);
+    agree(&LayerNorm, 1);
+    agree(&Tempered, 1);
+    agree(&CrossEntropy, 1);
+    // One element has no correlation.
+    agree(&Pearson, 2);
+    agree(&Product, 1);
+    agree(&Extremes, 1);
+    agree(&Plain, 1);
+}
+
+#[test]
+fn every_level_gives_the_same_bits() {
+    let rows = Rows::<3, 0>::new(LayerNorm::ALONG, 777, 3);
+    let tempered = Rows::<2, 0>::new(Tempered::ALONG, 777, 3);
+    let all = Level::ALL.map(|level| {
+        set_level(level);
+        (rows.outputs(&LayerNorm), tempered.outputs(&Tempered), rows.gradients(&LayerNorm, &[random(777 * 3, 5)]))
+    });
+    set_level(Level::Avx512);
+    assert!(all.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn a_product_has_a_gradient_at_zeros() {
+    for (x, want) in
+        [([2.0, 0.0, 5.0], [0.0, 10.0, 0.0]), ([0.0, 0.0, 5.0], [0.0; 3]), ([2.0, 3.0, 5.0], [15.0, 10.0, 6.0])]
+    {
+        let rows = Rows::<1, 0> { n: 3, rows: 1, inputs: [x.to_vec()], at: [] };
+        let [gradient] = rows.gradients(&Product, &[vec![1.0], vec![0.0; 3]]);
+        assert_eq!(gradient, want);
+    }
+}
+
+#[test]
+fn ties_share_the_gradient_evenly() {
+    let rows = Rows::<2, 0> { n: 4, rows: 1, inputs: [vec![1.0, 3.0, 3.0, 2.0], vec![1.0; 4]], at: [] };
+    let [x, y] = rows.gradients(&Extremes, &[vec![1.0], vec![0.0; 4]]);
+    assert_eq!((x, y), (vec![0.0, 0.5, 0.5, 0.0], vec![0.75; 4]));
+}
+
+#[test]
+fn extremes_say_where_they_stand_and_nan_wins() {
+    let rows = Rows::<1, 0> {
+        n: 4,
+        rows: 3,
+        inputs: [vec![1.0, 7.0, -3.0, 7.0, 0.0, f64::NAN, 9.0, f64::NAN, 1.0, 2.0, 3.0, 4.0]],
+        at: [],
+    };
+    assert_eq!(rows.outputs(&Where), Ok([vec![1.0, 1.0, 3.0], vec![2.0, -1.0, -1.0]]));
+}
+
+#[test]
+fn infinities_and_empty_rows() {
+    let inf = f64::INFINITY;
+    let rows = Rows::<1, 1> {
+        n: 2,
+        rows: 4,
+        inputs: [vec![-inf, -inf, inf, 1.0, -inf, 1.0, f64::NAN, 1.0]],
+        at: [vec![1, 1, 1, 1]],
+    };
+    let [loss] = rows.outputs(&CrossEntropy).expect("right");
+    // −∞ − (−∞), ∞ − 1, 1 − 1 and NaN, as NumPy has them.
+    assert!(loss[0].is_nan() && loss[1] == inf && loss[2] == 0.0 && loss[3].is_nan(), "{loss:?}");
+    let empty = Rows::<1, 0> { n: 0, rows: 2, inputs: [vec![]], at: [] };
+    assert_eq!(empty.outputs(&Softmax), Ok([vec![]]));
+    assert_eq!(empty.outputs(&Product), Ok([vec![1.0, 1.0], vec![]]));
+    assert_eq!(empty.gradients(&Product, &[vec![1.0; 2], vec![]]), [Vec::<f64>::new()]);
+}
+
+#[test]
+fn what_a_row_lacks_is_an_error() {
+    let rows = Rows::<1, 1> { n: 3, rows: 2, inputs: [vec![0.0; 6]], at: [vec![0, 3]] };
+    let error = rows.outputs(&CrossEntropy).unwrap_err();
+    assert_eq!(error.to_string(), "index 3 is outside of a row of 3");
+    body! { Varying: [true x] at [] -> [false] in (1, 1), 1 = { [x - x.mean()] } }
+    let rows = Rows::<1, 0>::new([true], 3, 1);
+    let error = rows.outputs(&Varying).unwrap_err();
+    assert_eq!(error, Wrong::Varies(0));
+    body! { Deep: [true x] at [] -> [false] in (1, 1), 2 = { [(x - x.mean()).sum()] } }
+    assert_eq!(rows.outputs(&Deep).unwrap_err(), Wrong::Reductions { count: 2, levels: 2 });
+}
+
+#[test]
+fn a_row_program_reads_as_it_is_written() {
+    let program = program(&Softmax);
+    assert_eq!(program.to_string(), "%0 = exp(x0 - max(x0))\ny0 = %0 / sum(%0)");
+    assert!(program.is_of_rows());
+    assert_eq!(
+        program.to_latex(),
+        "t_{0} = e^{\\mathrm{x0} - \\max_i\\left(\\mathrm{x0}\\right)} \\\\\n\\mathrm{y0} = \\frac{t_{0}}{\\sum_i\\left(t_{0}\\right)}"
+    );
+}
