@@ -39,6 +39,7 @@ pub struct Op {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     Element,
+    Row,
     Cell,
     Tensor,
 }
@@ -163,7 +164,7 @@ pub enum Gradient {
     /// There is none, for this reason.
     None(String),
     NotNeeded,
-    /// The vector-Jacobian product of an element body, which can be differentiated so many times.
+    /// The vector-Jacobian product of an element or row body; that of an element body is one too, which can be differentiated so many times.
     Derived(u8),
     Formula(Formula),
     Function(Path),

@@ -1,5 +1,7 @@
 //! What an element body is made of: data, and what is known before the loop runs.
 
+pub mod levels;
+
 use std::collections::HashMap;
 
 use syn::visit::{self, Visit};
@@ -59,6 +61,8 @@ pub const DATA_METHODS: &[&str] = &[
     "floor_divide",
     "remainder",
     "mul_add",
+    "dot",
+    "var",
     "bitwise_xor",
     "left_shift",
     "right_shift",
@@ -110,7 +114,7 @@ impl Scopes {
         }
         for attr in &op.attrs {
             // A uniform is data in an element body: it has become a `T`.
-            let uniform = attr.kind == AttrKind::Float && op.level == Level::Element;
+            let uniform = attr.kind == AttrKind::Float && matches!(op.level, Level::Element | Level::Row);
             let value = match attr.kind {
                 _ if uniform && attr.optional => Value::Option(Some(0)),
                 _ if uniform => Value::Data(Some(0)),

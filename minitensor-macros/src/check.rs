@@ -2,6 +2,7 @@
 
 mod formula;
 mod parameter;
+mod row;
 mod shape;
 
 use crate::ast::{Arity, Elem, Level, Op, Role, spelling, text};
@@ -15,6 +16,7 @@ pub fn op(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     parameter::order(op, diag);
     parameter::defaults(op, diag);
     element(op, diag);
+    row::row(op, diag);
     gives_something(op, diag);
     variables(op, diag);
     shape::shape(op, diag);

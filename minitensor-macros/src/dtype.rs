@@ -106,6 +106,7 @@ pub const BOUNDS: &[Bound] = &[
     Bound { name: "Int", kinds: &[Kind::Int], ordered: true },
     Bound { name: "Field", kinds: &[Kind::Float, Kind::Complex], ordered: false },
     Bound { name: "Float", kinds: &[Kind::Float], ordered: true },
+    Bound { name: "Row", kinds: &[Kind::Float], ordered: true },
 ];
 
 impl Bound {

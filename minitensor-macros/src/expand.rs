@@ -5,6 +5,7 @@ mod call;
 mod cell;
 mod def;
 mod element;
+mod row;
 mod tensor;
 mod vjp;
 
@@ -80,6 +81,7 @@ impl Items {
     fn define(&mut self, op: &Op, name: &Ident, formula: Option<&crate::lower::formula::Lowered>) {
         let kernels = match op.level {
             Level::Element => element::kernels(op),
+            Level::Row => row::kernels(op),
             Level::Cell => cell::kernels(op),
             Level::Tensor => tensor::body(op),
         };
@@ -102,6 +104,10 @@ impl Items {
                 let without = positions(formula.without.iter().copied());
                 formula_def(&quote!(#run), &inputs, &outputs, &without)
             }
+            Gradient::Derived(_) if op.level == Level::Row => match row::vjp(op) {
+                Some(vjp) => self.define_rows(op, &vjp, name),
+                None => quote!(rt::Backward::NotNeeded),
+            },
             Gradient::Derived(0) => {
                 let reason = format!("third derivatives of '{}' are not available", op.name.trim_end_matches(".vjp"));
                 quote!(rt::Backward::None(rt::Cow::Borrowed(#reason)))
@@ -127,6 +133,18 @@ impl Items {
         self.tokens.extend(def::def(op, name, &body, &backward));
         self.submitted.insert(0, name.clone());
         (self.body, self.backward) = (body, backward);
+    }
+
+    /// The op that is the gradient of a row op; its own gradient is that of its program.
+    fn define_rows(&mut self, op: &Op, vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
+        let kernels = row::gradient_kernels(op, &vjp.op);
+        let (vjp_name, inputs) = (format_ident!("{name}_VJP"), positions(0..vjp.op.inputs.len()));
+        let backward = formula_def(&quote!(rt::by_program), &inputs, &quote!(&[]), &quote!(&[]));
+        let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &backward);
+        self.tokens.extend(quote!(#kernels #def));
+        self.submitted.push(vjp_name.clone());
+        let wrt = positions(vjp.wrt.iter().copied());
+        quote!(rt::Backward::Derived(rt::Derived { vjp: &#vjp_name, wrt: #wrt }))
     }
 
     /// Another static for the body and the gradient that were defined last.
@@ -155,7 +173,11 @@ fn body(op: &Op) -> TokenStream {
             let (_, program) = element::program(op);
             quote!(rt::Body::Element(rt::ElementBody { kernel: #kernel, program: #program }))
         }
-        Level::Cell => quote!(rt::Body::Cell(rt::CellBody { kernel: #kernel })),
+        Level::Row => {
+            let program = format_ident!("{stem}_program");
+            quote!(rt::Body::Cell(rt::CellBody { kernel: #kernel, program: Some(#program) }))
+        }
+        Level::Cell => quote!(rt::Body::Cell(rt::CellBody { kernel: #kernel, program: None })),
         Level::Tensor => quote!(rt::Body::Tensor(#body)),
     }
 }

@@ -21,7 +21,7 @@ pub struct Lowered {
 /// The function as its level wants it, and the backward formula.
 pub fn op(op: &Op, rt: &TokenStream, diag: &mut Diag) -> Lowered {
     let function = match op.level {
-        Level::Element => element(op, rt, diag),
+        Level::Element | Level::Row => element(op, rt, diag),
         Level::Cell => bounded(op, rt),
         Level::Tensor => op.function.clone(),
     };

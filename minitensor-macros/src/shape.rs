@@ -31,6 +31,7 @@ pub struct NamedDims {
 }
 
 /// `[.., n, m]`
+#[derive(Clone)]
 pub struct Dims {
     /// Whether batch dimensions stand before the core.
     pub batch: bool,
@@ -40,6 +41,7 @@ pub struct Dims {
 }
 
 /// One dimension, or a number in a predicate.
+#[derive(Clone)]
 pub enum Dim {
     Name(Ident),
     Int(i64),
@@ -245,6 +247,11 @@ impl Shape {
     /// The dimensions of the input of that name.
     pub fn input(&self, name: &Ident) -> Option<&NamedDims> {
         self.inputs.iter().find(|i| i.name.as_ref() == Some(name))
+    }
+
+    /// The dimensions of an output, by its name or its position among the outputs.
+    pub fn output(&self, name: &Ident, position: usize) -> Option<&NamedDims> {
+        self.outputs.iter().find(|o| o.name.as_ref() == Some(name)).or_else(|| self.outputs.get(position))
     }
 
     /// Every name that some input binds by having it as a dimension of its own.

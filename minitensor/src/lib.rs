@@ -13,7 +13,7 @@ extern crate self as minitensor;
 mod macros;
 
 #[doc(hidden)]
-#[path = "rt.rs"]
+#[path = "rt/mod.rs"]
 #[allow(missing_docs)]
 pub mod __rt;
 pub mod attr;
@@ -40,7 +40,7 @@ pub type DataType = DType;
 
 /// What a file of op definitions needs.
 pub mod prelude {
-    pub use minitensor_kernels::{Element, Field, Float, Int, Machine, Mask, Num, Real};
+    pub use minitensor_kernels::{Element, Field, Float, Int, Machine, Mask, Num, Real, Row};
     pub use ndarray::{ArrayView1, ArrayView2, ArrayView3, ArrayViewMut1, ArrayViewMut2, ArrayViewMut3};
 
     pub use crate::attr::AttrEnum;

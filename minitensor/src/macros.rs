@@ -7,12 +7,13 @@ macro_rules! with_dtype {
     ($dtype:expr, $T:ident => $body:expr) => {
         $crate::with_dtype!(@ $dtype, $T, $body; Bool I8 I16 I32 I64 U8 U16 U32 U64 F16 Bf16 F32 F64 C64 C128)
     };
-    (@ $dtype:expr, $T:ident, $body:expr; $($variant:ident)*) => {
+    (@ $dtype:expr, $T:ident, $body:expr; $($variant:ident)* $(; else $otherwise:expr)?) => {
         match $dtype {
             $($crate::DType::$variant => {
                 type $T = $crate::dtype::scalars::$variant;
                 $body
             })*
+            $(_ => $otherwise,)?
         }
     };
 }

@@ -25,17 +25,9 @@ fn reduce(losses: Tensor, reduction: Reduction) -> Result<Tensor> {
 }
 
 /// `ln Σ eˣ − x[target]` of every row.
-#[custom_op(
-    name = "row::cross_entropy", shape = (logits: [.., n], target: [..]) -> [..],
-    backward = |d| { logits: (softmax(logits) - one_hot(target, n)) * d.unsqueeze(-1), target: none },
-)]
-pub fn row_cross_entropy<T: Float>(logits: &[T], target: &i64, out: &mut T) -> Result<()> {
-    let class = usize::try_from(*target).ok().filter(|c| *c < logits.len());
-    let class = class.ok_or_else(|| {
-        Error::index(format!("target {target} is no class: there are {}, counted from 0", logits.len()))
-    })?;
-    *out = crate::reduction::row_logsumexp(logits) - logits[class];
-    Ok(())
+#[custom_op(name = "row::cross_entropy", shape = (logits: [.., n], target: [..]) -> [..])]
+pub fn row_cross_entropy<R: Row>(logits: R, target: R::Index) -> R {
+    logits.logsumexp() - logits.at(target)
 }
 
 /// The cross entropy between `logits` (`[.., classes]`) and the class indices `target` (`[..]`, int64).

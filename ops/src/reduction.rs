@@ -150,16 +150,10 @@ pub fn count_nonzero<T: Element>(x: &[T], out: &mut i64) {
     *out = x.iter().filter(|v| v.truthy()).count() as i64;
 }
 
-/// The variance: the sum of squared distances from the mean, divided by `n − correction`, in two passes.
-#[custom_op(
-    shape = (x: [.., n]) -> [..] where correction >= 0.0, axis = None,
-    backward = |d| { x: d.unsqueeze(-1) * (x - mean(x, -1, true)) * 2.0 / (n as f64 - correction) },
-)]
-pub fn var<T: Float>(x: &[T], #[default = 0.0] correction: f64, out: &mut T) {
-    let lit = minitensor::kernels::lit::<T>;
-    let mean = rows::sum(x) / lit(x.len() as f64);
-    let count = (x.len() as f64 - correction).max(0.0);
-    *out = rows::sum_map(x, |v| (v - mean).square()) / lit(count);
+/// The variance: the sum of squared distances from the mean, divided by `n − correction`.
+#[custom_op(shape = (x: [.., n]) -> [..] where correction >= 0.0, axis = None)]
+pub fn var<R: Row>(x: R, #[default = 0.0] correction: f64) -> R {
+    x.var(correction)
 }
 
 /// The standard deviation, the root of [`var()`].
@@ -174,31 +168,7 @@ pub fn std(
 }
 
 /// `ln Σ eˣ`, without overflow.
-#[custom_op(
-    shape = (x: [.., n]) -> [..], axis = None,
-    backward = |d| { x: d.unsqueeze(-1) * softmax(x) },
-)]
-pub fn logsumexp<T: Float>(x: &[T], out: &mut T) {
-    *out = row_logsumexp(x);
-}
-
-/// So many exponentials are computed at a time, in a loop of their own.
-const BLOCK: usize = 1024;
-
-/// `ln Σ eˣ` of a row; −∞ of an empty one.
-#[inline(always)]
-pub(crate) fn row_logsumexp<T: Float + Machine>(x: &[T]) -> T {
-    let top = rows::max(x).unwrap_or_else(|| -T::infinity());
-    if top.isinf() || top.isnan() {
-        return top;
-    }
-    let (mut block, mut total) = ([T::zero(); BLOCK], T::zero());
-    for part in x.chunks(BLOCK) {
-        let block = &mut block[..part.len()];
-        for (e, v) in block.iter_mut().zip(part) {
-            *e = (*v - top).exp();
-        }
-        total += rows::sum(block);
-    }
-    top + total.log()
+#[custom_op(shape = (x: [.., n]) -> [..], axis = None)]
+pub fn logsumexp<R: Row>(x: R) -> R {
+    x.logsumexp()
 }

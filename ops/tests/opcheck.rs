@@ -54,6 +54,18 @@ fn given(name: &str) -> Vec<Arguments> {
         "take" => vec![(vec![ramp(&[2, 4, 3]), int(&[3, -1, 0, 3], &[2, 2])], vec![("axis", Attr::Int(1))])],
         "index" => vec![(vec![ramp(&[3, 4]), int(&[0, 2, -1], &[3]), int(&[1, 1, 3], &[3])], vec![])],
         "indexing::wrap" => vec![(vec![int(&[0, -1], &[2])], vec![("size", Attr::Int(4)), ("axis", Attr::Int(0))])],
+        "batch_norm" => vec![
+            (vec![ramp(&[2, 3, 4]), None, None, ramp(&[3]), ramp(&[3])], vec![]),
+            (vec![ramp(&[4, 2]), t(&[0.1, -0.2], &[2]), t(&[0.5, 1.5], &[2]), None, None], vec![]),
+        ],
+        "instance_norm" => vec![(vec![ramp(&[2, 3, 4]), ramp(&[3]), None], vec![])],
+        "group_norm" => vec![(vec![ramp(&[2, 4, 3]), ramp(&[4]), ramp(&[4])], vec![("groups", Attr::Int(2))])],
+        "layer_norm" => vec![
+            (vec![ramp(&[2, 3, 4]), ramp(&[4]), ramp(&[4])], vec![]),
+            (vec![ramp(&[3, 4]), None, ramp(&[4])], vec![]),
+            (vec![ramp(&[70]), None, None], vec![]),
+        ],
+        "row::cross_entropy" => vec![(vec![ramp(&[3, 4]), int(&[0, 3, 1], &[3])], vec![])],
         "concat" => vec![(vec![ramp(&[2, 3]), ramp(&[2, 2])], vec![("axis", Attr::Int(1))])],
         "stack" => vec![(vec![ramp(&[2, 3]), ramp(&[2, 3])], vec![("axis", Attr::Int(-1))])],
         "pad" | "crop" => vec![(vec![ramp(&[3, 4])], vec![("padding", ints(&[1, 0, 2, 1]))])],

@@ -15,7 +15,7 @@ mod pass;
 pub use forward::forward;
 pub use gradient::{Cotangents, vjp};
 pub use lane::{Lane, LaneMask};
-pub use pass::{Body, MOST_LEVELS, MOST_REDUCTIONS, Operand, Outside, Wrong};
+pub use pass::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, Operand, Outside, Wrong};
 
 use crate::scalar::{Float, lit};
 

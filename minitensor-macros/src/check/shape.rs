@@ -116,7 +116,7 @@ fn dimensions(op: &Op, shape: &Shape, diag: &mut Diag) {
 /// One core dimension, along an axis that the caller may choose; where that may be several axes, of one size everywhere.
 pub fn axis(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     let Some(clause) = &clauses.axis else { return };
-    let Some(shape) = op.shape.as_ref().filter(|_| op.level == Level::Cell) else {
+    let Some(shape) = op.shape.as_ref().filter(|_| matches!(op.level, Level::Cell | Level::Row)) else {
         return diag.error(&clause.word, &messages::AXIS_LEVEL, &[]);
     };
     let only = shape.inputs.iter().chain(&shape.outputs).flat_map(|n| &n.dims.core).next().map(Dim::to_string);

@@ -51,7 +51,6 @@ messages! {
     NO_BOUND: "the dtype variable `{}` has no bound", "write `{}: Float`; the traits are {}";
     BOUND: "`{}` doesn't say which dtypes `{}` may be", "the traits are {}";
     TWO_BOUNDS: "the dtype variable `{}` has two bounds", "keep the stronger one: `Float` implies `Real` and `Field`, which imply `Num`";
-    NO_ROWS: "the row level is not available yet", "write it at the cell level: `x: &[T]`, with a `shape` clause";
     UNUSED_VARIABLE: "no tensor parameter has the dtype `{}`", "use it for a parameter, or leave it out";
 
     // Parameters.
@@ -107,6 +106,17 @@ messages! {
     PREDICATE_ATTR: "`{}` is a `{}` attribute, and can't be compared here", "compare numbers: dimensions, f64, i64 and usize attributes";
     AXIS_LEVEL: "only a cell op has an `axis` clause", "leave it out; a tensor op may take a parameter `axis: i64`";
     AXIS_DIMENSION: "an `axis` clause needs one core dimension, and here `{}` has {}", "let every core be `[.., n]` or `[..]`; with `axis = None`, with one name";
+
+    // Rows.
+    ROW_NEEDS_SHAPE: "the op `{}` works on rows, and has no `shape` clause", "say which arguments are rows, and which have one number for each row: `shape = (x: [.., n]) -> [.., n]`";
+    ROW_DIMENSIONS: "a row has one dimension, `{}` has {} here", "write `[.., n]` for a row, `[..]` for one number for each row, with the same name everywhere";
+    ROW_BATCH: "every row has a result of its own", "write `[.., n]` or `[..]` for an output";
+    ROW_INDEX: "`{}` is a position in each row, and has {} here", "write `[..]`";
+    ROW_NONE: "the op `{}` takes no row", "let an input have the dimensions `[.., n]`; for one number an element op will do";
+    ROW_RETURNS: "a row op can't return `{}`", "return `R` or a tuple of those; what is a truth value can be chosen by: `if x > y { 1.0 } else { 0.0 }`";
+    ROW_INPUT: "a row op can't take `{}`", "rows are `R` or `Option<R>`, positions `R::Index`";
+    ROW_VARIABLES: "a row op has one dtype variable, and `{}` is a second", "let all rows share the variable";
+    ROW_MANY: "a row op has {} tensors of floats at most, this one has {}", "write it at the level of `&Tensor`, out of smaller ops";
 
     // The dtype clause.
     UNKNOWN_DTYPE: "there is no dtype `{}`", "write a dtype variable, `bool`, `i64`, `f32`, `c64`, …; behind `where` also one of {}";

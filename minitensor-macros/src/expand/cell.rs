@@ -44,10 +44,11 @@ pub fn kernels(op: &Op) -> TokenStream {
     let attrs_name = if op.attrs.is_empty() { format_ident!("_attrs") } else { format_ident!("attrs") };
     let table = table(op, &run, &format_ident!("CellKernel"));
     quote! {
-        unsafe fn #run #generics(attrs: &[rt::Attr], args: &[rt::CellArg<'_>]) -> rt::Result<()> {
+        unsafe fn #run #generics(attrs: &[rt::Attr], args: &[rt::CellArg<'_>], cells: usize) -> rt::Result<()> {
             struct Cell<'a, #(#variables),*> {
                 attrs: &'a [rt::Attr],
                 args: &'a [rt::CellArg<'a>],
+                cells: usize,
                 _dtypes: ::core::marker::PhantomData<(#(#variables,)*)>,
             }
             impl<#(#bounds),*> rt::AtLevel for Cell<'_, #(#variables),*> {
@@ -55,14 +56,17 @@ pub fn kernels(op: &Op) -> TokenStream {
                 const VECTORIZE: bool = false #(|| <#variables as rt::Machine>::VECTORIZE)*;
                 #[inline(always)]
                 fn run(self) -> rt::Result<()> {
-                    let Cell { attrs: #attrs_name, args, .. } = self;
+                    let Cell { attrs: #attrs_name, args, cells, .. } = self;
+                    for cell in 0..cells {
                     // SAFETY: the caller gives one core for every argument, of the dtypes that this kernel was chosen
                     // for, and those of outputs overlap nothing.
                     let (#(#names,)*) = unsafe { (#(#cores,)*) };
-                    rt::CellResult::into_result(#function #turbofish(#(#args),*))
+                        rt::CellResult::into_result(#function #turbofish(#(#args),*))?;
+                    }
+                    Ok(())
                 }
             }
-            rt::at_level(Cell::<#(#variables),*> { attrs, args, _dtypes: ::core::marker::PhantomData })
+            rt::at_level(Cell::<#(#variables),*> { attrs, args, cells, _dtypes: ::core::marker::PhantomData })
         }
         #table
     }
@@ -76,5 +80,5 @@ fn argument(op: &Op, elem: Elem, core: Core, mutable: bool, i: usize) -> TokenSt
         Core::View(dims) => format!("view{dims}"),
     };
     let name = if mutable { format_ident!("{name}_mut") } else { format_ident!("{name}") };
-    quote!(rt::#name::<#ty>(&args[#at]))
+    quote!(rt::#name::<#ty>(&args[#at], cell))
 }

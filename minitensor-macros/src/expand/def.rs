@@ -139,7 +139,7 @@ fn rule(elem: Elem) -> TokenStream {
 fn shape(op: &Op) -> TokenStream {
     match (&op.shape, op.level) {
         (Some(shape), _) => core_shapes(op, shape),
-        (None, Level::Element) => quote!(rt::ShapeRule::Broadcast),
+        (None, Level::Element | Level::Row) => quote!(rt::ShapeRule::Broadcast),
         (None, _) => quote!(rt::ShapeRule::Traced),
     }
 }

@@ -31,6 +31,8 @@ pub fn op(mut function: ItemFn, clauses: &mut Clauses, mut signature: Signature,
     if diag.len() > before {
         return None;
     }
+    let outputs =
+        if signature.level == Level::Row { rows(clauses.shape.as_ref(), &mut signature, outputs) } else { outputs };
     let axis = clauses.axis.as_ref().map(|axis| {
         let lacks = |s: &Shape| s.outputs.iter().any(|o| o.dims.core.is_empty());
         Axis { default: axis.default, keepdims: clauses.shape.as_ref().is_some_and(lacks) }
@@ -123,7 +125,7 @@ fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(O
         return vec![];
     }
     for ((_, elem), (returned, (_, ty))) in given.iter().zip(signature.returned.iter().zip(&clause.outputs)) {
-        if signature.level == Level::Element && elem != returned {
+        if matches!(signature.level, Level::Element | Level::Row) && elem != returned {
             diag.error(ty, &messages::DTYPE_DIFFERS, &[&spelling(ty), &signature.spell(*returned)]);
         }
     }
@@ -289,6 +291,22 @@ fn cell_outputs(ident: &Ident, shape: Option<&Shape>, signature: &mut Signature,
     outputs.into_iter().map(|(_, output)| output).collect()
 }
 
+/// An input or output goes along the row if it has a core dimension.
+fn rows(shape: Option<&Shape>, signature: &mut Signature, mut outputs: Vec<Output>) -> Vec<Output> {
+    let Some(shape) = shape else { return outputs };
+    let core = |dims: Option<&crate::shape::NamedDims>| match dims {
+        Some(named) if !named.dims.core.is_empty() => Core::Slice,
+        _ => Core::Scalar,
+    };
+    for input in &mut signature.inputs {
+        input.core = core(shape.input(&input.ident));
+    }
+    for (k, output) in outputs.iter_mut().enumerate() {
+        output.core = core(shape.output(&output.ident, k));
+    }
+    outputs
+}
+
 // The gradient.
 
 fn gradient(op: &Op, clause: Option<Backward>, diag: &mut Diag) -> Gradient {
@@ -310,7 +328,7 @@ fn gradient(op: &Op, clause: Option<Backward>, diag: &mut Diag) -> Gradient {
         _ if op.inputs.iter().any(|i| i.mutated) => Gradient::None(format!("'{name}' changes its arguments in place")),
         _ if op.level == Level::Tensor => Gradient::Traced,
         _ if !derivable => Gradient::NotNeeded,
-        _ if op.level == Level::Element => Gradient::Derived(DERIVABLE),
+        _ if matches!(op.level, Level::Element | Level::Row) => Gradient::Derived(DERIVABLE),
         _ => {
             let first = op.inputs.first().map_or_else(|| format_ident!("x"), |i| i.ident.unraw());
             diag.error(op.ident(), &messages::NO_BACKWARD, &[&name, &first]);

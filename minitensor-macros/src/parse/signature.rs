@@ -174,9 +174,6 @@ fn bound(variable: &Ident, bounds: &[&TypeParamBound], diag: &mut Diag) -> Optio
     };
     let known = known_bound(&only.path);
     match &known {
-        None if only.path.segments.last().is_some_and(|s| s.ident == "Row") => {
-            diag.error(only, &messages::NO_ROWS, &[])
-        }
         None => diag.error(only, &messages::BOUND, &[&spelling(only), variable, &names]),
         Some(_) => {}
     }
@@ -221,6 +218,7 @@ impl Level {
     fn describe(self) -> &'static str {
         match self {
             Level::Element => "one element",
+            Level::Row => "one row",
             Level::Cell => "one core cell",
             Level::Tensor => "whole tensors",
         }
@@ -238,18 +236,23 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
         }
     };
     match signature.level {
-        Level::Element => {
+        Level::Element | Level::Row => {
             let members: Vec<&Type> = match ty {
                 Type::Tuple(tuple) => tuple.elems.iter().collect(),
                 other => vec![other],
             };
             for member in &members {
                 match variable(member, &signature.generics) {
-                    Some(elem) => signature.returned.push(elem),
-                    None => {
+                    Some(elem) if signature.level == Level::Element || matches!(elem, Elem::Generic(_)) => {
+                        signature.returned.push(elem)
+                    }
+                    _ => {
                         let spelled = spelling(member);
-                        let message =
-                            if is_named(member, "bool") { &messages::RETURNS_BOOL } else { &messages::RETURNS };
+                        let message = match signature.level {
+                            Level::Row => &messages::ROW_RETURNS,
+                            _ if is_named(member, "bool") => &messages::RETURNS_BOOL,
+                            _ => &messages::RETURNS,
+                        };
                         diag.error(member, message, &[&spelled]);
                     }
                 }

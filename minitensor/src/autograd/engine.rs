@@ -289,7 +289,8 @@ fn derive(derived: Derived, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor
     }
     let args: SmallVec<[Arg<'_>; 4]> = tensors.iter().map(|t| t.as_ref().into()).collect();
     let wanted = derived.wrt.iter().enumerate().filter(|(_, i)| call.needs(**i as usize)).map(|(k, _)| 1 << k).sum();
-    let outputs = dispatch_wanted(&vjp, &args, call.attrs(), wanted)?;
+    // Less `axis` and `keepdims`: here the axis is the last.
+    let outputs = dispatch_wanted(&vjp, &args, &call.attrs()[..derived.vjp.attrs.len()], wanted)?;
     let mut grads = vec![None; call.num_inputs()];
     for (slot, grad) in derived.wrt.iter().zip(outputs) {
         grads[*slot as usize] = grad;

@@ -16,6 +16,10 @@ use crate::tensor::{Device, Shape, Tensor, try_vec};
 
 /// Cells of together fewer elements than this run on one thread.
 const GRAIN: usize = 16 * 1024;
+/// At most so many parts of an output are added up apart: each has memory of its own.
+const PARTS: usize = 16;
+/// Elements after which a call looks whether it was interrupted.
+const BREATH: usize = 1 << 20;
 /// Bytes of a core that are packed together with its neighbours' at a time.
 const GROUP: usize = 128 * 1024;
 
@@ -116,12 +120,15 @@ struct Operand {
     /// Whether cells go through a buffer.
     packed: bool,
     is_output: bool,
+    /// Bytes from one part of the cells to the next, where each has memory of its own.
+    part: usize,
 }
 
 // SAFETY: cells of outputs are disjoint, inputs are only read.
 unsafe impl Sync for Operand {}
 
-/// Computes all outputs.
+/// Computes the outputs that are wanted (a bit each); the others come back empty. An output without batch dimensions, where
+/// there is a batch, is what all cells add up to.
 #[allow(clippy::too_many_arguments)]
 pub fn run(
     op: &OpDef,
@@ -132,11 +139,13 @@ pub fn run(
     attrs: &[Attr],
     dtypes: &DTypes,
     device: Device,
+    wanted: u64,
 ) -> Result<SmallVec<[Option<Tensor>; 1]>> {
     let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
-    for (output, shape) in op.outputs.iter().zip(&plan.outputs) {
+    for (k, (output, shape)) in op.outputs.iter().zip(&plan.outputs).enumerate() {
         let dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
         outputs.push(match output.role {
+            _ if wanted & (1 << k) == 0 => None,
             Role::Mutates(i) => inputs[i as usize].map(Tensor::detach),
             _ => Some(Tensor::empty(shape.clone(), dtype, device)?),
         });
@@ -159,25 +168,44 @@ pub fn run(
             None => None,
         });
     }
-    for ((output, dims), t) in op.outputs.iter().zip(rule.outputs.iter()).zip(&outputs) {
-        if let (Some(t), false) = (t, matches!(output.role, Role::Mutates(_))) {
-            operands.push(Some(Operand::new(plan, t, dims.batch, dims.core.len(), output.core, true)?));
-        }
-    }
-    // An output without batch dimensions, next to inputs with some, would be written by several cells.
     let cells = plan.batch.numel();
     let work: usize = operands.iter().flatten().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
+    let mut grain = GRAIN.div_ceil(work).max(group(&operands));
+    let mut parts = Vec::new();
+    for ((output, dims), t) in op.outputs.iter().zip(rule.outputs.iter()).zip(&outputs) {
+        match t {
+            Some(_) if matches!(output.role, Role::Mutates(_)) => {}
+            Some(t) if !dims.batch && rule.inputs.iter().any(|i| i.batch) => {
+                grain = grain.max(cells.div_ceil(PARTS));
+                parts.push((operands.len(), t));
+                operands.push(None);
+            }
+            Some(t) => operands.push(Some(Operand::new(plan, t, dims.batch, dims.core.len(), output.core, true)?)),
+            None => operands.push(None),
+        }
+    }
+    let mut sums = Vec::new();
+    for (k, t) in parts {
+        let sum = PartialSums::new(t, cells.div_ceil(grain))?;
+        operands[k] = Some(sum.operand(plan, op.outputs[k - op.inputs.len()].core)?);
+        sums.push(sum);
+    }
     let failure = Mutex::new(None);
-    parallel_for(cells, GRAIN.div_ceil(work).max(group(&operands)), |range| {
+    parallel_for(cells, grain, |range| {
         if failure.lock().is_ok_and(|f| f.is_some()) {
             return;
         }
-        let result = Cells { operands: &operands, batch: &plan.batch, kernel, attrs }.run(range);
+        let part = range.start / grain;
+        let result = Cells { operands: &operands, batch: &plan.batch, kernel, attrs, part, work }.run(range);
         if let Err(error) = result {
             *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.context(format!("op '{}'", op.name)));
         }
     });
-    failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(outputs), Err)
+    if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    sums.iter().for_each(PartialSums::finish);
+    Ok(outputs)
 }
 
 impl Operand {
@@ -215,6 +243,7 @@ impl Operand {
             strides: strides.iter().copied().collect(),
             packed,
             is_output,
+            part: 0,
         })
     }
 }
@@ -224,11 +253,16 @@ struct Cells<'a> {
     batch: &'a Shape,
     kernel: CellKernel,
     attrs: &'a [Attr],
+    part: usize,
+    /// Elements of a cell.
+    work: usize,
 }
 
 impl Cells<'_> {
     fn run(&self, range: std::ops::Range<usize>) -> Result<()> {
-        let most = range.len().min(group(self.operands));
+        let is_packed = self.operands.iter().flatten().any(|o| o.packed);
+        let together = if is_packed { group(self.operands) } else { (BREATH / self.work).max(1) };
+        let most = range.len().min(together);
         let mut buffers: SmallVec<[Vec<u128>; 6]> = SmallVec::new();
         for operand in self.operands {
             let words =
@@ -243,7 +277,9 @@ impl Cells<'_> {
             // Neighbours, which are packed together: a column is read with the columns beside it.
             let count = most.min(range.end - cell).min(row - cell % row);
             let offsets = self.offsets(cell);
-            let places = |o: &Operand, offset: isize| o.data.wrapping_offset(offset * o.dtype.size() as isize);
+            let places = |o: &Operand, offset: isize| {
+                o.data.wrapping_add(self.part * o.part).wrapping_offset(offset * o.dtype.size() as isize)
+            };
             for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
                 if let Some(o) = operand.as_ref().filter(|o| o.packed) {
                     // Outputs too: a body may find in them what a cell before left, and must find something.
@@ -251,25 +287,23 @@ impl Cells<'_> {
                     unsafe { o.transfer(places(o, *offset), buffer.as_mut_ptr().cast(), count, true) }
                 }
             }
-            for k in 0..count {
-                crate::interrupt::check()?;
-                let mut args: SmallVec<[CellArg<'_>; 6]> = SmallVec::new();
-                for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
-                    args.push(match operand {
-                        None => CellArg { data: std::ptr::null_mut(), shape: &[], strides: &[] },
-                        Some(o) => {
-                            let data = if o.packed {
-                                buffer.as_mut_ptr().cast::<u8>().wrapping_add(k * o.core_bytes())
-                            } else {
-                                places(o, *offset + k as isize * o.step())
-                            };
-                            CellArg { data, shape: &o.sizes, strides: &o.strides }
-                        }
-                    });
-                }
-                // SAFETY: every argument is a core of the dtype, rank and layout that the kernel was generated for.
-                unsafe { (self.kernel)(self.attrs, &args)? };
+            crate::interrupt::check()?;
+            let mut args: SmallVec<[CellArg<'_>; 6]> = SmallVec::new();
+            for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
+                args.push(match operand {
+                    None => CellArg { data: std::ptr::null_mut(), step: 0, shape: &[], strides: &[] },
+                    Some(o) if o.packed => {
+                        let step = o.core_bytes() as isize;
+                        CellArg { data: buffer.as_mut_ptr().cast(), step, shape: &o.sizes, strides: &o.strides }
+                    }
+                    Some(o) => {
+                        let step = o.step() * o.dtype.size() as isize;
+                        CellArg { data: places(o, *offset), step, shape: &o.sizes, strides: &o.strides }
+                    }
+                });
             }
+            // SAFETY: every argument has so many cores of the dtype, rank and layout that the kernel was generated for.
+            unsafe { (self.kernel)(self.attrs, &args, count)? };
             for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
                 if let Some(o) = operand.as_ref().filter(|o| o.packed && o.is_output) {
                     // SAFETY: as for packing.
@@ -331,6 +365,53 @@ impl Operand {
                 } else {
                     minitensor_kernels::copy::<S, M>(shape, slot.cast(), &straight, memory.cast(), strides)
                 }
+            }
+        }));
+    }
+}
+
+/// An output that all cells add up to: parts of the cells have sums of their own, which are added in order, so that the result
+/// doesn't depend on threads.
+struct PartialSums {
+    output: Tensor,
+    /// In the compute dtype, one for each part.
+    parts: Tensor,
+}
+
+impl PartialSums {
+    fn new(output: &Tensor, count: usize) -> Result<PartialSums> {
+        let shape: Shape = [count.max(1)].into_iter().chain(output.shape().iter().copied()).collect();
+        let parts = Tensor::zeros(shape, output.dtype().compute(), output.device())?;
+        Ok(PartialSums { output: output.detach(), parts })
+    }
+
+    /// The sum of the first part as what a kernel writes to.
+    fn operand(&self, plan: &Plan, core: Core) -> Result<Operand> {
+        let shape = self.output.shape().clone();
+        let strides = shape.contiguous_strides();
+        let first = self.parts.window(shape, strides, self.parts.offset());
+        let part = first.numel() * first.dtype().size();
+        Ok(Operand { part, ..Operand::new(plan, &first, false, first.ndim(), core, true)? })
+    }
+
+    fn finish(&self) {
+        let n = self.output.numel();
+        // What isn't a number has no sum: then there is one part, or the last one stays.
+        with_dtype!(@ self.parts.dtype(), T, {
+            // SAFETY: the parts are ours, contiguous, and of this dtype; nobody else works on them any more.
+            let all = unsafe { std::slice::from_raw_parts_mut(self.parts.data_ptr().cast::<T>(), self.parts.numel()) };
+            let (sum, rest) = all.split_at_mut(n);
+            for part in rest.chunks_exact(n.max(1)) {
+                sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += *part);
+            }
+        }; I8 I16 I32 I64 U8 U16 U32 U64 F32 F64 C64 C128; else {});
+        let (shape, strides) = (self.output.shape(), self.output.strides());
+        with_dtype!(self.parts.dtype(), T => with_dtype!(self.output.dtype(), M => {
+            let sum = self.parts.data_ptr().cast::<T>();
+            // SAFETY: both have these elements.
+            unsafe {
+                let place = self.output.data_ptr().cast::<M>();
+                minitensor_kernels::copy::<T, M>(shape, sum, &shape.contiguous_strides(), place, strides)
             }
         }));
     }

@@ -216,16 +216,21 @@ pub type ElementKernel = unsafe fn(attrs: &[Attr], n: usize, inputs: &[*const u8
 pub struct CellBody {
     /// The kernel for the dtypes of [`OpDef::generics`], in which `f16` and `bf16` are already `f32`.
     pub kernel: fn(&[DType]) -> Option<CellKernel>,
+    /// Writes the program of a row body, for attributes as the kernel gets them and then, for each optional input, whether it
+    /// is there. Its inputs are those along the row, its uniforms the numbers for a row and then the `f64` attributes.
+    pub program: Option<ProgramFn>,
 }
 
-/// Computes one cell from the cores of its inputs, then of its outputs.
-pub type CellKernel = unsafe fn(attrs: &[Attr], args: &[CellArg<'_>]) -> Result<()>;
+/// Computes so many cells, from the cores of its inputs, then of its outputs.
+pub type CellKernel = unsafe fn(attrs: &[Attr], args: &[CellArg<'_>], cells: usize) -> Result<()>;
 
-/// One core of one argument.
+/// The cores of one argument.
 #[derive(Clone, Copy, Debug)]
 pub struct CellArg<'a> {
-    /// The first element; null for an optional input that is absent.
+    /// The first element of the first core; null for an optional input that is absent, or an output that isn't wanted.
     pub data: *mut u8,
+    /// How many bytes the next cell's core is away.
+    pub step: isize,
     /// Core dimensions.
     pub shape: &'a [usize],
     /// In elements, one for each core dimension.

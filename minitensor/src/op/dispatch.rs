@@ -236,7 +236,9 @@ fn compute(
     };
     match (&op.body, plan) {
         (Body::Element(body), _) => element::run(op, body, &converted, attrs, dtypes, device, wanted),
-        (Body::Cell(body), Some((plan, rule))) => cell::run(op, body, &plan, rule, &converted, attrs, dtypes, device),
+        (Body::Cell(body), Some((plan, rule))) => {
+            cell::run(op, body, &plan, rule, &converted, attrs, dtypes, device, wanted)
+        }
         (Body::Cell(_), None) => Err(Error::runtime(format!("op '{}' has a cell body but no shape rule", op.name))),
         (Body::Tensor(body), plan) => {
             check_promises(op, body(&Call { op, inputs, attrs })?, attrs, dtypes, plan.map(|p| p.0))

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use minitensor_kernels::program::Program;
 
-use super::def::{Arity, Body, ElementBody, ElementKernel, OpDef, Role};
+use super::def::{Arity, Body, CellBody, ElementBody, ElementKernel, OpDef, Role};
 use super::dtype_rule::DTypes;
 use super::launch::{Precision, launch};
 use crate::attr::Attr;
@@ -96,10 +96,13 @@ fn find(op: &OpDef, body: &ElementBody, dtypes: &DTypes) -> Result<(ElementKerne
 }
 
 impl OpDef {
-    /// The body of an element op as a program, for these static attributes and those optional inputs that are given:
+    /// The body of an element or row op as a program, for these static attributes and those optional inputs that are given:
     /// its `f64` attributes are uniforms. `None` where an op has no such body.
     pub fn program(&self, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Result<Option<Program>> {
-        let Body::Element(ElementBody { program: Some(write), .. }) = self.body else { return Ok(None) };
+        let (Body::Element(ElementBody { program, .. }) | Body::Cell(CellBody { program, .. })) = self.body else {
+            return Ok(None);
+        };
+        let Some(write) = program else { return Ok(None) };
         let optional = (0..self.inputs.len()).filter(|i| self.inputs[*i].arity == Arity::Optional);
         let all: Vec<Attr> = attrs.iter().cloned().chain(optional.map(|i| Attr::Bool(is_given(i)))).collect();
         write(&all).map(Some)

@@ -16,6 +16,7 @@ mod record;
 pub mod registry;
 pub(crate) mod shape_rule;
 mod straight;
+pub(crate) mod trace;
 
 pub use bind::{bind, slots};
 pub use builder::CustomOpBuilder;

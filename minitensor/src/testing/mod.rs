@@ -8,6 +8,7 @@ mod layouts;
 mod opcheck;
 mod precision;
 mod programs;
+mod rows;
 mod sample;
 mod values;
 

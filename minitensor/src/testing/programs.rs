@@ -9,7 +9,7 @@ use crate::attr::{Attr, AttrKind};
 use crate::autograd::{Options, grad};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::{Backward, OpRef};
+use crate::op::{Backward, Body, OpRef, ShapeRule};
 use crate::tensor::Tensor;
 
 /// Values that bodies go wrong at.
@@ -17,10 +17,13 @@ const SPECIAL: [f64; 8] = [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY
 
 /// The program at numbers, over memory and simplified against the compiled loop; its gradient against the compiled one.
 pub fn program_is_the_body(op: &OpRef, sample: &Sample) -> Result<()> {
-    let is_wide = |t: &Tensor| matches!(t.dtype(), DType::F64 | DType::Bool);
+    let is_wide = |t: &Tensor| matches!(t.dtype(), DType::F64 | DType::Bool | DType::I64);
     if !sample.inputs.iter().flatten().all(is_wide) || !sample.inputs.iter().flatten().any(|t| t.dtype() == DType::F64)
     {
         return Ok(());
+    }
+    if let (Body::Cell(_), ShapeRule::Core(rule)) = (&op.body, &op.shape) {
+        return super::rows::program_is_the_body(op, rule, sample);
     }
     let Some(program) = op.program(&sample.attrs, |i| sample.inputs[i].is_some())? else { return Ok(()) };
     program.verify().map_err(|e| Error::runtime(e.to_string()))?;

@@ -6,7 +6,8 @@ use syn::spanned::Spanned;
 use syn::{BinOp, Expr, Ident};
 
 use super::{Lowering, placeholder, without_parens};
-use crate::body::{DATA_METHODS, RUST_METHODS, Value, is_compound};
+use crate::ast::Level;
+use crate::body::{DATA_METHODS, RUST_METHODS, Value, is_compound, levels};
 
 impl Lowering<'_> {
     pub fn binary(&mut self, expr: &mut Expr) -> Value {
@@ -98,7 +99,11 @@ impl Lowering<'_> {
         }
         if let Expr::MethodCall(call) = expr {
             self.coerce_beside(&mut call.receiver, before, variable, false);
-            call.method = Ident::new(renamed(&call.method.to_string()), call.method.span());
+            // `x.max()` gathers a row, `x.max(y)` compares two elements.
+            let gathers = self.op.level == Level::Row && call.args.is_empty() && levels::gathers(&call.method);
+            if !gathers {
+                call.method = Ident::new(renamed(&call.method.to_string()), call.method.span());
+            }
         }
         Value::Data(variable)
     }

@@ -45,7 +45,13 @@ fn tensor(ty: &Type, generics: &[Generic], is_tensor: bool) -> Option<Tensor> {
     let one = Tensor { elem: Elem::Any, arity: Arity::One, mutable: false, core: Core::Scalar, level: None };
     let cell = |elem, core, mutable| Tensor { elem, core, mutable, level: Some(Level::Cell), ..one };
     if let Some(elem) = variable(ty, generics) {
-        return Some(Tensor { elem, level: Some(Level::Element), ..one });
+        let (Elem::Generic(i) | Elem::Mask(i)) = elem else { return None };
+        let level = if generics[i].bound.name == "Row" { Level::Row } else { Level::Element };
+        return Some(Tensor { elem, level: Some(level), ..one });
+    }
+    if is_index(ty, generics) {
+        let elem = DType::of(&syn::parse_quote!(i64)).map(Elem::Fixed)?;
+        return Some(Tensor { elem, level: Some(Level::Row), ..one });
     }
     if let Some((elem, dims, mutable)) = array_view(ty, generics) {
         return Some(cell(elem, Core::View(dims), mutable));
@@ -78,6 +84,14 @@ pub fn variable(ty: &Type, generics: &[Generic]) -> Option<Elem> {
         [first, mask] if mask.ident == "Mask" => position(&first.ident).map(Elem::Mask),
         _ => None,
     }
+}
+
+/// `R::Index`
+fn is_index(ty: &Type, generics: &[Generic]) -> bool {
+    let Type::Path(TypePath { qself: None, path, .. }) = ty else { return false };
+    let segments: Vec<_> = path.segments.iter().map(|s| &s.ident).collect();
+    matches!(segments[..], [first, last] if last == "Index"
+        && generics.iter().any(|g| g.ident == *first && g.bound.name == "Row"))
 }
 
 /// `ArrayView2<T>`, `ArrayViewMut1<'_, T>`

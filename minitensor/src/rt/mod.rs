@@ -1,6 +1,10 @@
 //! What `#[custom_op]` expands to calls. Not for hand-written code.
 
+mod row;
+
 pub use std::borrow::Cow;
+
+pub use row::*;
 
 pub use inventory;
 pub use minitensor_kernels::program::{Program, Symbol};
@@ -14,6 +18,7 @@ pub use crate::dtype::{DType, DTypeSet, scalars};
 pub use crate::error::{Error, Result};
 pub use crate::impl_custom_op;
 pub use crate::op::registry::OpEntry;
+pub use crate::op::trace::by_program;
 pub use crate::op::*;
 pub use crate::tensor::{Device, Shape, Tensor};
 
@@ -109,44 +114,51 @@ pub fn is_absent(arg: &CellArg<'_>) -> bool {
     arg.data.is_null()
 }
 
+/// Where the core of a cell begins.
+#[inline(always)]
+fn place<T>(arg: &CellArg<'_>, cell: usize) -> *mut T {
+    arg.data.wrapping_offset(cell as isize * arg.step).cast()
+}
+
+#[inline(always)]
 fn numel(arg: &CellArg<'_>) -> usize {
     arg.shape.iter().product()
 }
 
 /// # Safety
-/// The argument is a contiguous core of elements `T`.
-pub unsafe fn slice<'a, T>(arg: &CellArg<'a>) -> &'a [T] {
+/// The argument has a contiguous core of elements `T` for that cell.
+pub unsafe fn slice<'a, T>(arg: &CellArg<'a>, cell: usize) -> &'a [T] {
     // SAFETY: by contract.
-    unsafe { std::slice::from_raw_parts(arg.data.cast(), numel(arg)) }
+    unsafe { std::slice::from_raw_parts(place(arg, cell), numel(arg)) }
 }
 
 /// # Safety
 /// As for [`slice`], and nothing else refers to the core.
-pub unsafe fn slice_mut<'a, T>(arg: &CellArg<'a>) -> &'a mut [T] {
+pub unsafe fn slice_mut<'a, T>(arg: &CellArg<'a>, cell: usize) -> &'a mut [T] {
     // SAFETY: by contract.
-    unsafe { std::slice::from_raw_parts_mut(arg.data.cast(), numel(arg)) }
+    unsafe { std::slice::from_raw_parts_mut(place(arg, cell), numel(arg)) }
 }
 
 /// # Safety
 /// The argument is one element `T`.
-pub unsafe fn scalar<'a, T>(arg: &CellArg<'a>) -> &'a T {
+pub unsafe fn scalar<'a, T>(arg: &CellArg<'a>, cell: usize) -> &'a T {
     // SAFETY: by contract.
-    unsafe { &*arg.data.cast() }
+    unsafe { &*place(arg, cell) }
 }
 
 /// # Safety
 /// As for [`scalar`], and nothing else refers to it.
-pub unsafe fn scalar_mut<'a, T>(arg: &CellArg<'a>) -> &'a mut T {
+pub unsafe fn scalar_mut<'a, T>(arg: &CellArg<'a>, cell: usize) -> &'a mut T {
     // SAFETY: by contract.
-    unsafe { &mut *arg.data.cast() }
+    unsafe { &mut *place(arg, cell) }
 }
 
 macro_rules! views {
     ($($n:literal $view:ident $view_mut:ident;)*) => {$(
         /// # Safety
         /// The argument is a core of that many dimensions of elements `T`.
-        pub unsafe fn $view<'a, T>(arg: &CellArg<'a>) -> ArrayView<'a, T, NdDim<[usize; $n]>> {
-            let (first, sizes, strides, turned) = upright::<T, $n>(arg);
+        pub unsafe fn $view<'a, T>(arg: &CellArg<'a>, cell: usize) -> ArrayView<'a, T, NdDim<[usize; $n]>> {
+            let (first, sizes, strides, turned) = upright::<T, $n>(arg, cell);
             // SAFETY: by contract; strides were made positive from the lowest address.
             let mut view = unsafe { ArrayView::from_shape_ptr(NdDim(sizes).strides(NdDim(strides)), first.cast_const()) };
             turned.into_iter().enumerate().filter(|(_, t)| *t).for_each(|(d, _)| view.invert_axis(ndarray::Axis(d)));
@@ -155,8 +167,8 @@ macro_rules! views {
 
         /// # Safety
         /// As for the shared view, and nothing else refers to the core.
-        pub unsafe fn $view_mut<'a, T>(arg: &CellArg<'a>) -> ArrayViewMut<'a, T, NdDim<[usize; $n]>> {
-            let (first, sizes, strides, turned) = upright::<T, $n>(arg);
+        pub unsafe fn $view_mut<'a, T>(arg: &CellArg<'a>, cell: usize) -> ArrayViewMut<'a, T, NdDim<[usize; $n]>> {
+            let (first, sizes, strides, turned) = upright::<T, $n>(arg, cell);
             // SAFETY: as above.
             let mut view = unsafe { ArrayViewMut::from_shape_ptr(NdDim(sizes).strides(NdDim(strides)), first) };
             turned.into_iter().enumerate().filter(|(_, t)| *t).for_each(|(d, _)| view.invert_axis(ndarray::Axis(d)));
@@ -167,12 +179,12 @@ macro_rules! views {
 views! { 1 view1 view1_mut; 2 view2 view2_mut; 3 view3 view3_mut; }
 
 /// The same core seen from its lowest address with positive strides, and which axes that turned round.
-fn upright<T, const N: usize>(arg: &CellArg<'_>) -> (*mut T, [usize; N], [usize; N], [bool; N]) {
+fn upright<T, const N: usize>(arg: &CellArg<'_>, cell: usize) -> (*mut T, [usize; N], [usize; N], [bool; N]) {
     let sizes: [usize; N] = std::array::from_fn(|d| arg.shape[d]);
     let turned = std::array::from_fn(|d| arg.strides[d] < 0);
     let start: isize = (0..N).map(|d| (arg.strides[d] * (sizes[d].max(1) as isize - 1)).min(0)).sum();
     let strides = std::array::from_fn(|d| arg.strides[d].unsigned_abs());
-    (arg.data.cast::<T>().wrapping_offset(start), sizes, strides, turned)
+    (place::<T>(arg, cell).wrapping_offset(start), sizes, strides, turned)
 }
 
 /// What a cell body may return.
