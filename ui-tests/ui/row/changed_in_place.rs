@@ -1,9 +1,9 @@
 use minitensor::prelude::*;
 
-/// Centers every row.
+/// Centers a row where it lies.
 #[custom_op(shape = (x: [.., n]) -> [.., n])]
-pub fn center<R: Row>(x: R) -> R {
-    x - x.mean()
+pub fn center<R: Row>(x: &mut R) -> R {
+    *x - x.mean()
 }
 
 fn main() {}
