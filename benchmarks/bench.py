@@ -106,17 +106,21 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     chosen = arguments()
+    if not hasattr(signal, "SIGSTOP"):
+        print("processes can't be stopped here: benchmarks need Linux or macOS", file=sys.stderr)
+        return 1
     rows = [row for row in ROWS if not chosen.names or any(name.lower() in row.name.lower() for name in chosen.names)]
     if not rows:
         print(f"no row's name contains {' or '.join(chosen.names)}; there are:", file=sys.stderr)
         print("\n".join(f"  {row.name}" for row in ROWS), file=sys.stderr)
         return 1
     versions = {name: version for name, kind in FRAMEWORKS.items() if (version := kind.version())}
-    if missing := sorted({kind.module for name, kind in FRAMEWORKS.items() if name not in versions}):
-        install = ".venv-bench/bin/python -m pip install -r requirements/bench.txt"
-        print(f"not installed, so not compared: {', '.join(missing)}; to install all peers: {install}", file=sys.stderr)
     if "minitensor" not in versions:
+        print(f"minitensor is not installed in {sys.prefix}; `cargo xtask bench` does that", file=sys.stderr)
         return 1
+    if missing := ", ".join(kind.title for name, kind in FRAMEWORKS.items() if name not in versions):
+        install = f"{sys.executable} -m pip install -r requirements/bench.txt"
+        print(f"not installed, so not compared with: {missing}\nto install all: {install}\n", file=sys.stderr)
     # Whatever ends the conductor ends its workers.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(1))

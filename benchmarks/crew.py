@@ -57,7 +57,7 @@ class Member:
         return value
 
     def start(self) -> None:
-        ours, theirs = Pipe()
+        self.connection, theirs = Pipe()
         with theirs:
             command = [sys.executable, "-m", "benchmarks.worker", self.framework, str(theirs.fileno())]
             # Its own session, so that Ctrl-C reaches the conductor alone, and its children are stopped with it.
@@ -71,7 +71,6 @@ class Member:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
-        self.connection = ours
         self.answer()
 
     def send(self, *message: Any) -> None:
@@ -79,16 +78,17 @@ class Member:
         try:
             self.connection.send(message)
         except OSError:
-            raise self.lost("it ended") from None
+            raise self.ended() from None
 
     def answer(self) -> Any:
         assert self.connection is not None
         try:
             if not self.connection.poll(PATIENCE):
-                raise self.lost(f"no answer in {PATIENCE:.0f} s")
+                self.kill()
+                raise Failure(f"no answer in {PATIENCE:.0f} s")
             done, value = self.connection.recv()
         except (EOFError, OSError):
-            raise self.lost("it ended") from None
+            raise self.ended() from None
         if not done:
             self.stop()
             raise Failure(value)
@@ -105,21 +105,22 @@ class Member:
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
 
-    def lost(self, reason: str) -> Failure:
-        """It is gone, or has to go."""
-        status = self.kill()
-        return Failure(f"{reason} ({status})")
+    def ended(self) -> Failure:
+        """It is gone without an answer."""
+        assert self.process is not None
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(1)
+        status = self.process.returncode
+        self.kill()
+        return Failure(f"its process ended with status {status}")
 
-    def kill(self) -> str:
-        """Ends it, also if it is stopped; how it ended."""
-        if self.process is None or self.connection is None:
-            return ""
-        already = self.process.poll()
-        self.signal(signal.SIGKILL)
-        self.process.wait()
-        self.connection.close()
+    def kill(self) -> None:
+        """Ends it, also if it is stopped."""
+        if self.process is not None and self.connection is not None:
+            self.signal(signal.SIGKILL)
+            self.process.wait()
+            self.connection.close()
         self.process = self.connection = None
-        return "killed by the conductor" if already is None else f"exit status {already}"
 
 
 class Crew:
