@@ -7,6 +7,7 @@ stopped: two pools of threads would disturb each other even across processes.
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import statistics
 import subprocess
@@ -34,6 +35,9 @@ class Plan:
 
 
 FULL, QUICK = Plan(21, 0.02), Plan(5, 0.01)
+
+BUSY = 0.7
+"""The load at which others want a core for most of the time."""
 
 HOPELESS = 3
 """After as many rounds, a peer that needs as many times what the best one needs is timed no more."""
@@ -118,9 +122,11 @@ def main() -> int:
     if "minitensor" not in versions:
         print(f"minitensor is not installed in {sys.prefix}; `cargo xtask bench` does that", file=sys.stderr)
         return 1
-    if missing := ", ".join(kind.title for name, kind in FRAMEWORKS.items() if name not in versions):
+    if missing := ", ".join(sorted({kind.module for name, kind in FRAMEWORKS.items() if name not in versions})):
         install = f"{sys.executable} -m pip install -r requirements/bench.txt"
         print(f"not installed, so not compared with: {missing}\nto install all: {install}\n", file=sys.stderr)
+    if (load := os.getloadavg()[0]) > BUSY:
+        print(f"the machine is busy (load {load:.1f}): expect ratios that mean little\n", file=sys.stderr)
     # Whatever ends the conductor ends its workers.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(1))
