@@ -95,10 +95,11 @@ class Member:
         return value
 
     def stop(self) -> None:
-        """Returns when it does nothing any more."""
+        """Returns when it does nothing any more, where the system tells."""
         assert self.process is not None
         self.signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        if hasattr(os, "waitid"):
+            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def signal(self, number: signal.Signals) -> None:
         assert self.process is not None

@@ -9,15 +9,16 @@ from xml.sax.saxutils import escape
 
 from .outcome import Outcome, geometric_mean
 from .report import number
+from .rows import Group
 
 MARGIN, NAMES, AXIS, NUMBERS = 24, 264, 440, 56
 WIDTH = MARGIN + NAMES + AXIS + NUMBERS + MARGIN
-TOP, HEAD, LINE, BAR = 104, 38, 20, 12
+TOP, HEAD, LINE, BAR = 124, 38, 20, 12
 
 STYLE = """
   svg { font: 12.5px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; }
   .ground { fill: #ffffff } .text { fill: #1f2328 } .quiet { fill: #59636e }
-  .grid { stroke: #e1e5ea } .one { stroke: #818b98 } .aim { stroke: #1f2328; stroke-width: 2 }
+  .grid { stroke: #e1e5ea } .one { stroke: #818b98 } .aim { stroke: #1f2328; stroke-width: 1.5; stroke-dasharray: 4 3 }
   .faster { fill: #2f7fd6 } .slower { fill: #d9772b }
   .title { font-size: 17px; font-weight: 600 } .head { font-weight: 600 }
   @media (prefers-color-scheme: dark) {
@@ -29,16 +30,21 @@ STYLE = """
 
 
 def picture(outcomes: Sequence[Outcome]) -> str:
-    """Bars from 1 to each row's ratio, on a logarithmic axis; a stroke stands at the aim."""
+    """Bars from 1 to each row's ratio, on a logarithmic axis; a line stands at the aim of each group."""
     shown = [outcome for outcome in outcomes if outcome.ratio is not None]
     scale = Scale([outcome.ratio for outcome in shown if outcome.ratio is not None])
     body, bottom = [], TOP
     for group, members in groupby(shown, key=lambda outcome: outcome.row.group):
         bottom += HEAD
-        body.append(text(MARGIN, bottom - 9, group.name, "head text"))
-        for outcome in members:
-            body += bar(outcome, bottom, scale)
-            bottom += LINE
+        rows = list(members)
+        body += heading(group, rows, bottom)
+        for place, outcome in enumerate(rows):
+            body += bar(outcome, bottom + place * LINE, scale)
+        if group.aim is not None:
+            # Over the bars.
+            length = LINE * len(rows) + 6
+            body.append(f'<path class="aim" d="M{scale.at(group.aim):.1f} {bottom - 4}v{length}"/>')
+        bottom += LINE * len(rows)
     height = bottom + MARGIN
     head = [*title(shown), *grid(scale, bottom)]
     return "\n".join(
@@ -55,28 +61,26 @@ def picture(outcomes: Sequence[Outcome]) -> str:
 
 
 class Scale:
-    """Ratios on the axis: powers of two, with room for all of them."""
+    """Ratios on the axis, which ends at 16 times as slow or fast at most. A bar beyond is cut; its number tells."""
 
     def __init__(self, ratios: Sequence[float]) -> None:
-        self.low = min(-2, math.floor(math.log2(min(ratios, default=1))))
-        self.high = max(3, math.ceil(math.log2(max(ratios, default=1))))
+        self.low = max(-4, min(-2, math.floor(math.log2(min(ratios, default=1)))))
+        self.high = min(4, max(3, math.ceil(math.log2(max(ratios, default=1)))))
 
     def at(self, ratio: float) -> float:
-        return MARGIN + NAMES + AXIS * (math.log2(ratio) - self.low) / (self.high - self.low)
+        place = min(max(math.log2(ratio), self.low), self.high)
+        return MARGIN + NAMES + AXIS * (place - self.low) / (self.high - self.low)
 
     def ticks(self) -> Iterator[float]:
         return (2.0**power for power in range(self.low, self.high + 1))
 
 
-def title(shown: Sequence[Outcome]) -> list[str]:
-    mean = geometric_mean(shown)
-    about = "Time of the fastest of NumPy, PyTorch, PyTorch compiled and JAX, divided by minitensor's"
-    if mean is not None:
-        about += f"; geometric mean {number(mean)}"
-    return [
-        text(MARGIN, 36, "How many times as fast as the best peer", "title text"),
-        text(MARGIN, 58, f"{about}. A stroke marks the aim.", "quiet"),
-    ]
+def title(shown: Sequence[Outcome]) -> Iterator[str]:
+    yield text(MARGIN, 36, "How many times as fast as the best peer", "title text")
+    about = "Time of the fastest of NumPy, PyTorch, PyTorch compiled and JAX, divided by minitensor's."
+    yield text(MARGIN, 58, about, "quiet")
+    if (mean := geometric_mean(shown)) is not None:
+        yield text(MARGIN, 76, f"Geometric mean: {number(mean)}. Dashed lines: what is aimed at.", "quiet")
 
 
 def grid(scale: Scale, bottom: int) -> Iterator[str]:
@@ -85,6 +89,13 @@ def grid(scale: Scale, bottom: int) -> Iterator[str]:
         label = f"{tick:g}×" if tick >= 1 else f"1/{1 / tick:g}"
         yield f'<path class="{"one" if tick == 1 else "grid"}" d="M{x:.1f} {TOP - 8}V{bottom}"/>'
         yield text(x, TOP - 16, label, "quiet", "middle")
+
+
+def heading(group: Group, rows: Sequence[Outcome], top: int) -> Iterator[str]:
+    """The group's name, and its geometric mean."""
+    yield text(MARGIN, top - 9, group.name, "head text")
+    if (mean := geometric_mean(rows)) is not None:
+        yield text(WIDTH - MARGIN, top - 9, number(mean), "head text", "end")
 
 
 def bar(outcome: Outcome, top: int, scale: Scale) -> Iterator[str]:
@@ -97,8 +108,6 @@ def bar(outcome: Outcome, top: int, scale: Scale) -> Iterator[str]:
         f'<rect class="{kind}" x="{start:.1f}" y="{middle - BAR / 2:g}" width="{max(end - start, 1):.1f}" '
         f'height="{BAR}" rx="2"/>'
     )
-    if outcome.row.group.aim is not None:
-        yield f'<path class="aim" d="M{scale.at(outcome.row.group.aim):.1f} {middle - 8:g}v16"/>'
     yield text(WIDTH - MARGIN, middle + 4, number(ratio), "text", "end")
 
 

@@ -86,10 +86,12 @@ class Row:
     inputs: dict[str, Input]
     dtype: str = "float32"
     gradient: bool = False
+    size: str | None = None
+    """What to call it by, where the shape of its first input doesn't say it."""
 
     @property
     def name(self) -> str:
-        words = [self.work.name, size(next(iter(self.inputs.values())).shape)]
+        words = [self.work.name, self.size or size(next(iter(self.inputs.values())).shape)]
         words += [SHORT[self.dtype]] * (self.dtype != "float32") + ["with gradient"] * self.gradient
         return " ".join(words)
 
@@ -100,7 +102,7 @@ class Row:
     @property
     def wide(self) -> bool:
         """Whether there are numbers of 64 bits in it, which JAX makes only on request."""
-        return self.dtype == "float64" or self.work is TO_F64
+        return self.dtype == "float64" or self.work in (TO_F64, FROM_I64)
 
     def arrays(self, limit: int | None = None) -> dict[str, Array]:
         """The inputs, the same in every process."""
@@ -144,7 +146,7 @@ TO_F64 = Work(
     "cast to f64", "x.astype(mt.float64)", "x.astype(np.float64)", "x.to(torch.float64)", "x.astype(jnp.float64)"
 )
 TO_BF16 = Work("cast to bf16", "x.astype(mt.bfloat16)", None, "x.to(torch.bfloat16)", "x.astype(jnp.bfloat16)")
-FROM_INT = Work(
+FROM_I64 = Work(
     "cast i64 to f32", "x.astype(mt.float32)", "x.astype(np.float32)", "x.to(torch.float32)", "x.astype(jnp.float32)"
 )
 FUSED = Work(
@@ -235,8 +237,8 @@ TOPK = Work("topk 16", "mt.ops.topk(x, 16)", None, "torch.topk(x, 16)", "jax.lax
 
 # Training.
 
-MLP = Work("MLP train step, AdamW", training.mlp_minitensor, None, training.mlp_torch, training.mlp_jax)
-ADAMW = Work("AdamW step", training.adamw_minitensor, training.adamw_numpy, training.adamw_torch, training.adamw_jax)
+MLP = Work("train step, AdamW,", training.mlp_minitensor, None, training.mlp_torch, training.mlp_jax)
+ADAMW = Work("AdamW step,", training.adamw_minitensor, training.adamw_numpy, training.adamw_torch, training.adamw_jax)
 
 EIGHT = {"x": normal(8)}
 FLAT = [{"x": normal(n)} for n in (64 * KI, MI, 16 * MI)]
@@ -274,10 +276,10 @@ ROWS: tuple[Row, ...] = (
     Row(ELEMENTWISE, STRIDED, MATRICES),
     Row(ELEMENTWISE, TRANSPOSED, MATRICES),
     Row(ELEMENTWISE, ADD_ROW, MATRIX | {"y": normal(1024)}),
-    Row(ELEMENTWISE, OUTER, {"x": normal(1024, 1), "y": normal(1, 1024)}),
+    Row(ELEMENTWISE, OUTER, {"x": normal(1024, 1), "y": normal(1, 1024)}, size="1024×1024"),
     Row(ELEMENTWISE, TO_F64, FLAT[1]),
     Row(ELEMENTWISE, TO_BF16, FLAT[1]),
-    Row(ELEMENTWISE, FROM_INT, {"x": index(MI, below=1000)}),
+    Row(ELEMENTWISE, FROM_I64, {"x": index(MI, below=1000)}),
     *(Row(ELEMENTWISE, work, FLAT[1], "float64") for work in (EXP, TANH)),
     Row(ELEMENTWISE, ADD, PAIRS[1], "float64"),
     Row(ELEMENTWISE, ADD, PAIRS[1], "bfloat16"),
@@ -325,8 +327,8 @@ ROWS: tuple[Row, ...] = (
     Row(PLACES, TOPK, MATRIX),
     Row(PLACES, CUMSUM, FLAT[1]),
     Row(PLACES, CUMSUM, MATRIX),
-    Row(TRAINING, MLP, DIGITS),
-    Row(TRAINING, ADAMW, LAYERS),
+    Row(TRAINING, MLP, DIGITS, size="MLP 784-256-256-10"),
+    Row(TRAINING, ADAMW, LAYERS, size="MLP 784-256-256-10"),
 )
 
 

@@ -36,11 +36,10 @@ class Worker:
             _, out = self.loop(1)
         results = [Sample.of(array) for array in self.framework.arrays(out)]
         del out
-        count, seconds = 1, 0.0
-        while seconds < 2e-3:
-            seconds, _ = self.loop(count)
+        count = 1
+        while self.loop(count)[0] < 2e-3:
             count *= 2
-        return Prepared(seconds / (count // 2), results)
+        return Prepared(min(self.loop(count)[0] for _ in range(3)) / count, results)
 
     def time(self, count: int) -> float:
         assert self.loop is not None
