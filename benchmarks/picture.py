@@ -33,7 +33,8 @@ def picture(outcomes: Sequence[Outcome]) -> str:
     """Bars from 1 to each row's ratio, on a logarithmic axis; a line stands at the aim of each group."""
     shown = [outcome for outcome in outcomes if outcome.ratio is not None]
     scale = Scale([outcome.ratio for outcome in shown if outcome.ratio is not None])
-    body, bottom = [], TOP
+    body: list[str] = []
+    bottom = TOP
     for group, members in groupby(shown, key=lambda outcome: outcome.row.group):
         bottom += HEAD
         rows = list(members)

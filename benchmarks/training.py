@@ -78,8 +78,8 @@ def mlp_jax(x: Any, t: Any, **weights: Any) -> Step:
 
     def step() -> Any:
         nonlocal state
-        loss, state = jax.block_until_ready(compiled(state, x, t))
-        return loss
+        loss, state = compiled(state, x, t)
+        return loss.block_until_ready()
 
     return step
 
@@ -146,8 +146,8 @@ def adamw_jax(**weights: Any) -> Step:
 
     def step() -> Any:
         nonlocal state
-        state = jax.block_until_ready(compiled(state, grads))
-        return state[0][0]
+        state = compiled(state, grads)
+        return state[0][0].block_until_ready()
 
     return step
 
