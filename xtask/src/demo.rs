@@ -1,16 +1,17 @@
 //! `cargo xtask demo`: from nothing to a trained network.
 
+use crate::python::VENV;
 use crate::step::Steps;
-use crate::{Result, no_arguments, python, wheel};
+use crate::{Result, no_arguments, wheel};
 
 pub fn run(arguments: &[String]) -> Result<()> {
     no_arguments("demo", arguments)?;
     let mut steps = Steps::new(4);
-    steps.run("Python environment", python::environment)?;
-    steps.run("Python packages", |line| python::requirements(line, "demo.txt"))?;
+    steps.run("Python environment", |line| VENV.make(line))?;
+    steps.run("Python packages", |line| VENV.requirements(line, "demo.txt"))?;
     steps.run("minitensor, built and installed", wheel::install)?;
     steps.announce("The demo");
-    let status = python::program("python").args(["-u", "examples/demo.py"]).status();
+    let status = VENV.program("python").args(["-u", "examples/demo.py"]).status();
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("the demo failed ({status})")),

@@ -1,10 +1,12 @@
 //! The project's own commands: `cargo xtask <command>`.
 //!
 //! Each command is a module. They share a few nouns: a [`step`] is one thing done and timed, [`python`] is the
-//! interpreter and `.venv`, the [`wheel`] is the package as it is installed, a [`stamp`] remembers what was made of what.
+//! interpreter and its environments, the [`wheel`] is the package as it is installed, a [`stamp`] remembers what was made
+//! of what.
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod compile_cost;
 mod demo;
 mod python;
@@ -27,6 +29,7 @@ const COMMANDS: &[Command] = &[
     ("demo", "", "sets up all it needs, shows an op, trains on digits", demo::run),
     ("test", test::PARTS, "sets up all it needs, and checks everything or a part", test::run),
     ("wheel", "", "builds the Python package and installs it in .venv", wheel::run),
+    ("bench", bench::ARGUMENTS, "times minitensor beside NumPy, PyTorch and JAX", bench::run),
     ("ulp", ulp::ARGUMENTS, "tries every f32 in the elementary functions, and many f64", ulp::run),
     ("compile-cost", "", "measures what 100 ops add to a build", compile_cost::run),
 ];
@@ -60,7 +63,7 @@ fn usage() -> String {
     let mut text = String::from("cargo xtask <command>\n");
     for (name, arguments, about, _) in COMMANDS {
         let call = format!("{name} {arguments}");
-        text += &format!("\n  {call:<32} {about}");
+        text += &format!("\n  {call:<33} {about}");
     }
     text
 }

@@ -1,4 +1,4 @@
-//! The Python interpreter, and the environment `.venv` that the project keeps for itself.
+//! The Python interpreter, and the environments that the project keeps for itself.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,49 +13,69 @@ const OLDEST: (u32, u32) = (3, 11);
 /// Where a Python is looked for when `PYTHON` doesn't say.
 const CANDIDATES: &[&str] = &["python3", "python", "python3.14", "python3.13", "python3.12", "python3.11"];
 
-fn folder() -> PathBuf {
-    root().join(".venv")
-}
+/// A virtual environment, by the name of its folder.
+pub struct Environment(&'static str);
 
-/// A program of the environment.
-pub fn program(name: &str) -> Command {
-    let programs = if cfg!(windows) { "Scripts" } else { "bin" };
-    let mut command = Command::new(folder().join(programs).join(name));
-    command.current_dir(root());
-    // An environment or a path that the caller has active is not ours.
-    command.env_remove("PYTHONPATH").env_remove("PYTHONHOME").env("VIRTUAL_ENV", folder()).env("PYTHONUTF8", "1");
-    command
-}
+/// What the package is built, tested and shown with.
+pub const VENV: Environment = Environment(".venv");
 
-/// Makes `.venv`, unless there is one that works.
-pub fn environment(line: &Line) -> Result<()> {
-    if version(&mut program("python")).is_some_and(|found| found >= OLDEST) {
-        return Ok(());
+/// What the package is compared in, with its peers if they are there.
+pub const VENV_BENCH: Environment = Environment(".venv-bench");
+
+impl Environment {
+    fn folder(&self) -> PathBuf {
+        root().join(self.0)
     }
-    let python = interpreter()?;
-    let made = line.output(Command::new(&python).args(["-m", "venv", "--clear"]).arg(folder()));
-    made.map(drop).map_err(|output| {
-        let _ = std::fs::remove_dir_all(folder());
-        format!("{output}\n\n{python} has no working venv module; on Debian and Ubuntu: apt install python3-venv")
-    })
+
+    /// A program of the environment.
+    pub fn program(&self, name: &str) -> Command {
+        let programs = if cfg!(windows) { "Scripts" } else { "bin" };
+        let mut command = Command::new(self.folder().join(programs).join(name));
+        command.current_dir(root());
+        // An environment or a path that the caller has active is not ours.
+        command.env_remove("PYTHONPATH").env_remove("PYTHONHOME");
+        command.env("VIRTUAL_ENV", self.folder()).env("PYTHONUTF8", "1");
+        command
+    }
+
+    /// Makes it, unless there is one that works.
+    pub fn make(&self, line: &Line) -> Result<()> {
+        if version(&mut self.program("python")).is_some_and(|found| found >= OLDEST) {
+            return Ok(());
+        }
+        let python = interpreter()?;
+        let made = line.output(Command::new(&python).args(["-m", "venv", "--clear"]).arg(self.folder()));
+        made.map(drop).map_err(|output| {
+            let _ = std::fs::remove_dir_all(self.folder());
+            format!("{output}\n\n{python} has no working venv module; on Debian and Ubuntu: apt install python3-venv")
+        })
+    }
+
+    /// Installs a requirements file, unless just that is installed.
+    pub fn requirements(&self, line: &Line, name: &str) -> Result<()> {
+        let file = requirements_file(name);
+        let stamp = Stamp::default().path(&file)?.path(&requirements_file("demo.txt"))?;
+        self.unless_stamped(stamp, name, || self.install(line, &["-r".as_ref(), &file]))
+    }
+
+    /// `pip install`
+    pub fn install(&self, line: &Line, what: &[&Path]) -> Result<()> {
+        let mut pip = self.program("python");
+        pip.args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar=off"]);
+        line.output(pip.args(what)).map(drop)
+    }
+
+    /// Changes what is installed, unless that was done with the same stamp.
+    pub fn unless_stamped(&self, stamp: Stamp, name: &str, change: impl FnOnce() -> Result<()>) -> Result<()> {
+        stamp.unless_at(&self.folder().join(format!("{name}.stamp")), change)
+    }
 }
 
-/// Installs a requirements file, unless just that is installed.
-pub fn requirements(line: &Line, name: &str) -> Result<()> {
-    let file = root().join("requirements").join(name);
-    let demo = root().join("requirements").join("demo.txt");
-    let stamp = Stamp::default().path(&file)?.path(&demo)?;
-    stamp.unless_at(&folder().join(format!("{name}.stamp")), || install(line, &["-r".as_ref(), &file]))
+pub fn requirements_file(name: &str) -> PathBuf {
+    root().join("requirements").join(name)
 }
 
-/// `pip install`
-pub fn install(line: &Line, what: &[&Path]) -> Result<()> {
-    let mut pip = program("python");
-    pip.args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar=off"]).args(what);
-    line.output(&mut pip).map(drop)
-}
-
-/// The Python that `.venv` is made of.
+/// The Python that environments are made of.
 fn interpreter() -> Result<String> {
     let found = |name: &str| version(&mut Command::new(name));
     let (major, minor) = OLDEST;

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use crate::python::VENV;
 use crate::step::{Line, Steps, seconds};
-use crate::{Result, cargo, python, wheel};
+use crate::{Result, cargo, wheel};
 
 pub const PARTS: &str = "[rust|python|lint|docs]";
 
@@ -51,8 +52,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
         .collect();
 
     let mut steps = Steps::new(chosen.len() + 2);
-    steps.run("Python environment", python::environment)?;
-    steps.run("Python packages", |line| python::requirements(line, "test.txt"))?;
+    steps.run("Python environment", |line| VENV.make(line))?;
+    steps.run("Python packages", |line| VENV.requirements(line, "test.txt"))?;
     let outcomes: Vec<Outcome> = chosen.into_iter().map(|check| outcome(check, &mut steps)).collect();
     let failed = outcomes.iter().filter(|o| !o.passed).count();
     println!();
@@ -98,7 +99,7 @@ fn cargo_check(line: &Line, arguments: &str) -> Result<String> {
     let mut cargo = cargo();
     cargo.args(arguments.split(' ')).env("CARGO_TERM_COLOR", "never");
     // One interpreter for all, so that nothing is built twice.
-    let output = line.output(cargo.env("PYO3_PYTHON", python::program("python").get_program()));
+    let output = line.output(cargo.env("PYO3_PYTHON", VENV.program("python").get_program()));
     output.map_err(|output| output.lines().filter(|line| !is_progress(line)).collect::<Vec<_>>().join("\n"))
 }
 
@@ -109,12 +110,12 @@ fn is_progress(line: &str) -> bool {
 }
 
 fn tool(line: &Line, name: &str, arguments: &str) -> Result<String> {
-    line.output(python::program(name).args(arguments.split(' ')).env("NO_COLOR", "1"))
+    line.output(VENV.program(name).args(arguments.split(' ')).env("NO_COLOR", "1"))
 }
 
 /// Tries the installed package, not the folder it is made from.
 fn pytest(line: &Line, arguments: &str) -> Result<String> {
-    let mut pytest = python::program("python");
+    let mut pytest = VENV.program("python");
     pytest.args([
         "-m",
         "pytest",

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::python::{Environment, VENV};
 use crate::stamp::Stamp;
 use crate::step::{Line, Steps};
-use crate::{Result, no_arguments, python, root};
+use crate::{Result, no_arguments, root};
 
 /// What the wheel is made of.
 const SOURCES: &[&str] = &["Cargo.toml", "Cargo.lock", "kernels", "minitensor", "minitensor-macros", "ops", "python"];
@@ -14,27 +15,40 @@ const SOURCES: &[&str] = &["Cargo.toml", "Cargo.lock", "kernels", "minitensor", 
 pub fn run(arguments: &[String]) -> Result<()> {
     no_arguments("wheel", arguments)?;
     let mut steps = Steps::new(3);
-    steps.run("Python environment", python::environment)?;
-    steps.run("Python packages", |line| python::requirements(line, "demo.txt"))?;
+    steps.run("Python environment", |line| VENV.make(line))?;
+    steps.run("Python packages", |line| VENV.requirements(line, "demo.txt"))?;
     steps.run("minitensor, built and installed", install)?;
     println!("\nTry it: .venv/bin/python -c 'import minitensor as mt; print(mt.ops.swish(mt.Tensor([1.0, 2.0])))'");
     Ok(())
 }
 
-/// Builds the wheel and installs it, unless that was done with the same sources.
+/// Builds the wheel and installs it in `.venv`.
 pub fn install(line: &Line) -> Result<()> {
+    let wheel = build(line)?;
+    install_in(&VENV, line, &wheel)
+}
+
+/// Builds the wheel, unless that was done with the same sources.
+pub fn build(line: &Line) -> Result<PathBuf> {
     compiler()?;
     let mut stamp = Stamp::default();
     for source in SOURCES {
         stamp = stamp.path(&root().join(source))?;
     }
-    stamp.unless_at(&root().join(".venv").join("wheel.stamp"), || {
-        let wheels = root().join("target").join("wheels");
+    let wheels = root().join("target").join("wheels");
+    stamp.unless_at(&wheels.join("sources.stamp"), || {
         let _ = std::fs::remove_dir_all(&wheels);
-        let mut maturin = python::program("maturin");
+        let mut maturin = VENV.program("maturin");
         maturin.args(["build", "--release", "--manifest-path"]).arg(root().join("python").join("Cargo.toml"));
-        line.output(maturin.arg("--out").arg(&wheels))?;
-        python::install(line, &["--force-reinstall".as_ref(), "--no-deps".as_ref(), &built(&wheels)?])
+        line.output(maturin.arg("--out").arg(&wheels)).map(drop)
+    })?;
+    built(&wheels)
+}
+
+/// Installs the wheel, but not what it depends on, unless that was done before.
+pub fn install_in(environment: &Environment, line: &Line, wheel: &Path) -> Result<()> {
+    environment.unless_stamped(Stamp::default().path(wheel)?, "wheel", || {
+        environment.install(line, &["--force-reinstall".as_ref(), "--no-deps".as_ref(), wheel])
     })
 }
 

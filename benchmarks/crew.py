@@ -1,0 +1,138 @@
+"""The workers as the conductor sees them: at most one of them runs at a time, the others are stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from .frameworks import FRAMEWORKS, THREADS
+
+ROOT = Path(__file__).parents[1]
+
+PATIENCE = 300.0
+"""How many seconds a worker may take for an answer; a compiler needs some."""
+
+ENVIRONMENT = {
+    "JAX_PLATFORMS": "cpu",
+    "OMP_NUM_THREADS": str(THREADS),
+    "OPENBLAS_NUM_THREADS": str(THREADS),
+    "MKL_NUM_THREADS": str(THREADS),
+    # A pool of compiling processes would run beside what is timed.
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+}
+
+
+class Failure(Exception):
+    """A worker couldn't do what it was asked for."""
+
+
+class Member:
+    """A framework's process, stopped but while it answers. It is started when it is asked for the first time, and anew
+    after it died."""
+
+    def __init__(self, framework: str) -> None:
+        self.framework = framework
+        self.title = FRAMEWORKS[framework].title
+        self.process: subprocess.Popen[bytes] | None = None
+        self.connection: Connection | None = None
+
+    def ask(self, command: str, *arguments: Any) -> Any:
+        """A worker's method, and what it returns."""
+        if self.process is None:
+            self.start()
+        else:
+            self.signal(signal.SIGCONT)
+        self.send(command, *arguments)
+        value = self.answer()
+        self.stop()
+        return value
+
+    def start(self) -> None:
+        self.connection, theirs = Pipe()
+        with theirs:
+            command = [sys.executable, "-m", "benchmarks.worker", self.framework, str(theirs.fileno())]
+            # Its own session, so that Ctrl-C reaches the conductor alone, and its children are stopped with it.
+            self.process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=os.environ | ENVIRONMENT,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        self.answer()
+
+    def send(self, *message: Any) -> None:
+        assert self.connection is not None
+        try:
+            self.connection.send(message)
+        except OSError:
+            raise self.ended() from None
+
+    def answer(self) -> Any:
+        assert self.connection is not None
+        try:
+            if not self.connection.poll(PATIENCE):
+                self.kill()
+                raise Failure(f"no answer in {PATIENCE:.0f} s")
+            done, value = self.connection.recv()
+        except (EOFError, OSError):
+            raise self.ended() from None
+        if not done:
+            self.stop()
+            raise Failure(value)
+        return value
+
+    def stop(self) -> None:
+        """Returns when it does nothing any more, where the system tells."""
+        assert self.process is not None
+        self.signal(signal.SIGSTOP)
+        if hasattr(os, "waitid"):
+            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+    def ended(self) -> Failure:
+        """It is gone without an answer."""
+        assert self.process is not None
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(1)
+        status = self.process.returncode
+        self.kill()
+        return Failure(f"its process ended with status {status}")
+
+    def kill(self) -> None:
+        """Ends it, also if it is stopped."""
+        if self.process is not None and self.connection is not None:
+            self.signal(signal.SIGKILL)
+            self.process.wait()
+            self.connection.close()
+        self.process = self.connection = None
+
+
+class Crew:
+    """One member for each framework. None is left when the block ends."""
+
+    def __init__(self, frameworks: Iterable[str]) -> None:
+        self.members = [Member(framework) for framework in frameworks]
+
+    def __enter__(self) -> list[Member]:
+        return self.members
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for member in self.members:
+            member.kill()

@@ -1,0 +1,253 @@
+"""The frameworks: how each makes a tensor of an array, and a loop of a row's spelling.
+
+A framework is imported when its class is instantiated, which happens in a process of its own.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+from collections.abc import Callable
+from itertools import repeat
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .rows import Array, Row
+
+THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+"""Each framework gets one thread for each core."""
+
+Loop = Callable[[int], tuple[float, Any]]
+"""Does the work so many times; returns the seconds that took, and the last result."""
+
+
+class Framework:
+    """A library, and how a row's spelling becomes a loop over itself, as the module `timeit` does it."""
+
+    module: ClassVar[str]
+    title: ClassVar[str]
+    spelling: ClassVar[str]
+    """Which spelling of the work is its own."""
+    options: ClassVar[dict[str, Any]] = {}
+    """What it tells a function that makes a step."""
+
+    names: dict[str, Any]
+    """The modules that spellings mention."""
+
+    @classmethod
+    def version(cls) -> str | None:
+        """The version that can be imported, if one can."""
+        spec = importlib.util.find_spec(cls.module)
+        # A folder of that name is found, too, but has no origin.
+        if spec is None or spec.origin is None:
+            return None
+        try:
+            return importlib.metadata.version(cls.module)
+        except importlib.metadata.PackageNotFoundError:
+            return "of unknown version"
+
+    @classmethod
+    def takes(cls, row: Row) -> bool:
+        """Whether it has a way to do the row's work."""
+        return getattr(row.work, cls.spelling) is not None
+
+    def loop(self, row: Row, limit: int | None = None) -> Loop:
+        """The row's work on its inputs, or on inputs with no dimension above `limit`."""
+        spelling = getattr(row.work, self.spelling)
+        tensors = {
+            name: self.tensor(array, row.dtype, row.gradient and name in row.differentiable)
+            for name, array in row.arrays(limit).items()
+        }
+        if not isinstance(spelling, str):
+            return compile_loop("out = step()", "out", {"step": spelling(**tensors, **self.options)})
+        if not row.gradient:
+            return self.forward(spelling, tensors)
+        shape = eval(spelling, self.names | tensors).shape
+        cotangent = np.asarray(np.random.default_rng(0).standard_normal(shape, np.float32))
+        return self.backward(spelling, tensors, self.tensor(cotangent, row.dtype, False), row.differentiable)
+
+    def forward(self, spelling: str, tensors: dict[str, Any]) -> Loop:
+        return compile_loop(f"out = {spelling}", "out", tensors, self.names)
+
+    def backward(self, spelling: str, tensors: dict[str, Any], cotangent: Any, wanted: list[str]) -> Loop:
+        """The result, and gradients that gather in the inputs."""
+        reset = "; ".join(f"{name}.grad = None" for name in wanted)
+        grads = "".join(f", {name}.grad" for name in wanted)
+        statement = f"{reset}; out = {spelling}; out.backward(cotangent)"
+        return compile_loop(statement, f"(out{grads})", tensors | {"cotangent": cotangent}, self.names)
+
+    def tensor(self, array: Array, dtype: str, gradient: bool) -> Any:
+        """An array as a tensor; numbers of `float32` become those of the row's dtype."""
+        raise NotImplementedError
+
+    def array(self, tensor: Any) -> Array:
+        raise NotImplementedError
+
+    def arrays(self, result: Any) -> list[Array]:
+        """The tensors of a result as arrays, `bfloat16` as `float32`."""
+        if isinstance(result, tuple | list):
+            return [array for part in result for array in self.arrays(part)]
+        return [self.array(result)]
+
+
+def compile_loop(statement: str, result: str, tensors: dict[str, Any], names: dict[str, Any] | None = None) -> Loop:
+    """A function that repeats a statement. Tensors are its local variables, modules global ones."""
+    scope = {"repeat": repeat, "perf_counter": perf_counter, "tensors": tensors, **(names or {})}
+    source = (
+        f"def loop(_count, {', '.join(f'{name}=tensors[{name!r}]' for name in tensors)}):\n"
+        f"    _start = perf_counter()\n"
+        f"    for _ in repeat(None, _count):\n"
+        f"        {statement}\n"
+        f"    return perf_counter() - _start, {result}\n"
+    )
+    exec(source, scope)
+    loop: Loop = scope["loop"]
+    return loop
+
+
+def compile_lambda(spelling: str, arguments: str, names: dict[str, Any]) -> Any:
+    """The spelling as a function, for a compiler."""
+    return eval(f"lambda {arguments}: {spelling}", dict(names))
+
+
+class Minitensor(Framework):
+    module, title, spelling = "minitensor", "minitensor", "minitensor"
+
+    def __init__(self) -> None:
+        import minitensor as mt
+
+        mt.set_num_threads(THREADS)
+        self.names = {"mt": mt}
+
+    def tensor(self, array: Array, dtype: str, gradient: bool) -> Any:
+        mt = self.names["mt"]
+        tensor = mt.Tensor(array)
+        if dtype == "bfloat16" and array.dtype == np.float32:
+            tensor = tensor.astype(mt.bfloat16)
+        return tensor.requires_grad_() if gradient else tensor
+
+    def array(self, tensor: Any) -> Array:
+        mt = self.names["mt"]
+        tensor = tensor.detach()
+        return np.asarray(tensor.astype(mt.float32) if tensor.dtype == mt.bfloat16 else tensor)
+
+
+class NumPy(Framework):
+    module, title, spelling = "numpy", "NumPy", "numpy"
+
+    def __init__(self) -> None:
+        self.names = {"np": np}
+
+    @classmethod
+    def takes(cls, row: Row) -> bool:
+        return super().takes(row) and not row.gradient and row.dtype != "bfloat16"
+
+    def tensor(self, array: Array, dtype: str, gradient: bool) -> Any:
+        return array
+
+    def array(self, tensor: Any) -> Array:
+        return np.asarray(tensor)
+
+
+class Torch(Framework):
+    """PyTorch, each op as it comes."""
+
+    module, title, spelling = "torch", "PyTorch", "torch"
+    options: ClassVar[dict[str, Any]] = {"compiled": False}
+
+    def __init__(self) -> None:
+        import torch
+
+        torch.set_num_threads(THREADS)
+        self.names = {"torch": torch, "F": torch.nn.functional}
+
+    def tensor(self, array: Array, dtype: str, gradient: bool) -> Any:
+        torch = self.names["torch"]
+        tensor = torch.tensor(array)
+        if dtype == "bfloat16" and array.dtype == np.float32:
+            tensor = tensor.bfloat16()
+        return tensor.requires_grad_() if gradient else tensor
+
+    def array(self, tensor: Any) -> Array:
+        torch = self.names["torch"]
+        tensor = tensor.detach()
+        return np.asarray((tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy())
+
+
+class Inductor(Torch):
+    """PyTorch, compiled."""
+
+    title = "compiled"
+    options: ClassVar[dict[str, Any]] = {"compiled": True}
+
+    def loop(self, row: Row, limit: int | None = None) -> Loop:
+        self.names["torch"].compiler.reset()
+        return super().loop(row, limit)
+
+    def compile(self, spelling: str, tensors: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        arguments = ", ".join(tensors)
+        compiled = self.names["torch"].compile(compile_lambda(spelling, arguments, self.names))
+        return f"compiled({arguments})", tensors | {"compiled": compiled}
+
+    def forward(self, spelling: str, tensors: dict[str, Any]) -> Loop:
+        return super().forward(*self.compile(spelling, tensors))
+
+    def backward(self, spelling: str, tensors: dict[str, Any], cotangent: Any, wanted: list[str]) -> Loop:
+        return super().backward(*self.compile(spelling, tensors), cotangent, wanted)
+
+
+class Jax(Framework):
+    """JAX, compiled, and waited for at each call."""
+
+    module, title, spelling = "jax", "JAX", "jax"
+
+    def __init__(self) -> None:
+        import jax
+
+        self.names = {"jax": jax, "jnp": jax.numpy}
+
+    def loop(self, row: Row, limit: int | None = None) -> Loop:
+        self.names["jax"].config.update("jax_enable_x64", row.wide)
+        return super().loop(row, limit)
+
+    def forward(self, spelling: str, tensors: dict[str, Any]) -> Loop:
+        jax, arguments = self.names["jax"], ", ".join(tensors)
+        compiled = jax.jit(compile_lambda(spelling, arguments, self.names))
+        # What one program returns is ready at once, so it is enough to wait for its first array.
+        first = "out" if isinstance(compiled(*tensors.values()), jax.Array) else "out[0]"
+        statement = f"out = compiled({arguments}); {first}.block_until_ready()"
+        return compile_loop(statement, "out", tensors | {"compiled": compiled})
+
+    def backward(self, spelling: str, tensors: dict[str, Any], cotangent: Any, wanted: list[str]) -> Loop:
+        jax, work = self.names["jax"], compile_lambda(spelling, ", ".join(tensors), self.names)
+
+        def out_and_gradients(cotangent: Any, *arguments: Any) -> Any:
+            given = dict(zip(tensors, arguments, strict=True))
+            out, back = jax.vjp(lambda some: work(**given | some), {name: given[name] for name in wanted})
+            gradients = back(cotangent)[0]
+            return out, *(gradients[name] for name in wanted)
+
+        arguments = ", ".join(["cotangent", *tensors])
+        compiled = {"cotangent": cotangent, "compiled": jax.jit(out_and_gradients)}
+        statement = f"out = compiled({arguments}); out[0].block_until_ready()"
+        return compile_loop(statement, "out", tensors | compiled)
+
+    def tensor(self, array: Array, dtype: str, gradient: bool) -> Any:
+        jnp = self.names["jnp"]
+        return jnp.asarray(array, jnp.bfloat16 if dtype == "bfloat16" and array.dtype == np.float32 else None)
+
+    def array(self, tensor: Any) -> Array:
+        jnp = self.names["jnp"]
+        return np.asarray(tensor.astype(jnp.float32) if tensor.dtype == jnp.bfloat16 else tensor)
+
+
+FRAMEWORKS: dict[str, type[Framework]] = {
+    "minitensor": Minitensor,
+    "numpy": NumPy,
+    "torch": Torch,
+    "inductor": Inductor,
+    "jax": Jax,
+}

@@ -1,0 +1,336 @@
+"""What is timed: each row is one piece of work on inputs of one size, with its spelling in every framework."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import training
+
+Array = npt.NDArray[Any]
+
+KI, MI = 1 << 10, 1 << 20
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that share an aim: the least ratio of the best peer's time to minitensor's."""
+
+    name: str
+    aim: float | None
+
+
+CALL = Group("One call, 8 elements", 2)
+BACKWARD = Group("Forward and backward, 8 elements", 5)
+ELEMENTWISE = Group("Elementwise, up to 1 Mi", 1.2)
+LARGE = Group("Elementwise, 16 Mi", 3)
+CHAIN = Group("Chains that can be fused", 1.5)
+REDUCTION = Group("Reductions, softmax, norms, losses", 1.2)
+MATMUL = Group("Matrix products", 0.97)
+PLACES = Group("Layout, indexing, sorting", None)
+TRAINING = Group("Training", 1.5)
+
+MEAN_AIM = 1.8
+"""What is aimed at for the geometric mean of all rows."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """An array of random numbers: normal ones, or whole ones from 0 up to `below`."""
+
+    shape: tuple[int, ...]
+    below: int | None = None
+
+    def make(self, rng: np.random.Generator, dtype: str, limit: int | None) -> Array:
+        """The array; no dimension is larger than `limit`. `bfloat16` comes as `float32`, since NumPy has none."""
+        shape = [n if limit is None else min(n, limit) for n in self.shape]
+        if self.below is not None:
+            return rng.integers(0, self.below if limit is None else min(self.below, limit), shape)
+        return rng.standard_normal(shape, np.float64 if dtype == "float64" else np.float32)
+
+
+def normal(*shape: int) -> Input:
+    return Input(shape)
+
+
+def index(*shape: int, below: int) -> Input:
+    return Input(shape, below)
+
+
+Spelling = str | Callable[..., Callable[[], Any]]
+"""An expression of the inputs; or, for work that changes a state, a function of the inputs that returns the step."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is computed, as a user of each framework would write it. JAX and the compiled PyTorch compile it."""
+
+    name: str
+    minitensor: Spelling
+    numpy: Spelling | None
+    torch: Spelling
+    jax: Spelling
+
+
+@dataclass(frozen=True)
+class Row:
+    """Work on inputs. With `gradient` it is followed by the pass back from its result to all inputs."""
+
+    group: Group
+    work: Work
+    inputs: dict[str, Input]
+    dtype: str = "float32"
+    gradient: bool = False
+    size: str | None = None
+    """What to call it by, where the shape of its first input doesn't say it."""
+
+    @property
+    def name(self) -> str:
+        words = [self.work.name, self.size or size(next(iter(self.inputs.values())).shape)]
+        words += [SHORT[self.dtype]] * (self.dtype != "float32") + ["with gradient"] * self.gradient
+        return " ".join(words)
+
+    @property
+    def differentiable(self) -> list[str]:
+        return [name for name, input in self.inputs.items() if input.below is None]
+
+    @property
+    def wide(self) -> bool:
+        """Whether there are numbers of 64 bits in it, which JAX makes only on request."""
+        return self.dtype == "float64" or self.work in (TO_F64, FROM_I64)
+
+    def arrays(self, limit: int | None = None) -> dict[str, Array]:
+        """The inputs, the same in every process."""
+        rng = np.random.default_rng(zlib.crc32(self.name.encode()))
+        return {name: input.make(rng, self.dtype, limit) for name, input in self.inputs.items()}
+
+
+SHORT = {"float32": "f32", "float64": "f64", "bfloat16": "bf16"}
+
+
+def size(shape: tuple[int, ...]) -> str:
+    """`16 Mi` or `4096×1024`."""
+    if len(shape) != 1:
+        return "×".join(map(str, shape))
+    units = ((MI, " Mi"), (KI, " Ki"), (1, ""))
+    return next(f"{shape[0] // unit}{name}" for unit, name in units if shape[0] % unit == 0)
+
+
+# Elementwise work.
+
+ADD = Work("add", "x + y", "x + y", "x + y", "x + y")
+EXP = Work("exp", "mt.ops.exp(x)", "np.exp(x)", "torch.exp(x)", "jnp.exp(x)")
+TANH = Work("tanh", "mt.ops.tanh(x)", "np.tanh(x)", "torch.tanh(x)", "jnp.tanh(x)")
+SWISH = Work("swish", "mt.ops.swish(x)", "x / (1 + np.exp(-x))", "F.silu(x)", "jax.nn.silu(x)")
+GELU = Work(
+    "gelu (tanh)",
+    "mt.ops.gelu(x, approximate='tanh')",
+    "0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))",
+    "F.gelu(x, approximate='tanh')",
+    "jax.nn.gelu(x, approximate=True)",
+)
+COPY = Work("copy", "x.copy()", "x.copy()", "x.clone()", "jnp.copy(x)")
+WHERE = Work(
+    "where", "mt.ops.where(x > y, x, y)", "np.where(x > y, x, y)", "torch.where(x > y, x, y)", "jnp.where(x > y, x, y)"
+)
+STRIDED = Work("add every other column", *["x[:, ::2] + y[:, ::2]"] * 4)
+TRANSPOSED = Work("add a transpose", *["x + y.T"] * 4)
+ADD_ROW = Work("add a row", *["x + y"] * 4)
+OUTER = Work("outer product", *["x * y"] * 4)
+TO_F64 = Work(
+    "cast to f64", "x.astype(mt.float64)", "x.astype(np.float64)", "x.to(torch.float64)", "x.astype(jnp.float64)"
+)
+TO_BF16 = Work("cast to bf16", "x.astype(mt.bfloat16)", None, "x.to(torch.bfloat16)", "x.astype(jnp.bfloat16)")
+FROM_I64 = Work(
+    "cast i64 to f32", "x.astype(mt.float32)", "x.astype(np.float32)", "x.to(torch.float32)", "x.astype(jnp.float32)"
+)
+FUSED = Work(
+    "tanh(x·y + z)·σ(y) − z/2",
+    "mt.ops.tanh(x * y + z) * mt.ops.sigmoid(y) - 0.5 * z",
+    "np.tanh(x * y + z) * (1 / (1 + np.exp(-y))) - 0.5 * z",
+    "torch.tanh(x * y + z) * torch.sigmoid(y) - 0.5 * z",
+    "jnp.tanh(x * y + z) * jax.nn.sigmoid(y) - 0.5 * z",
+)
+
+# Reductions, and what is made of them.
+
+SUM = Work("sum", "x.sum()", "x.sum()", "x.sum()", "x.sum()")
+SUM_0 = Work("sum axis 0", "x.sum(axis=0)", "x.sum(axis=0)", "x.sum(0)", "x.sum(axis=0)")
+SUM_1 = Work("sum axis 1", "x.sum(axis=1)", "x.sum(axis=1)", "x.sum(1)", "x.sum(axis=1)")
+MAX_0 = Work("max axis 0", "x.max(axis=0)", "x.max(axis=0)", "x.amax(0)", "x.max(axis=0)")
+MAX_1 = Work("max axis 1", "x.max(axis=1)", "x.max(axis=1)", "x.amax(1)", "x.max(axis=1)")
+SOFTMAX = Work(
+    "softmax",
+    "mt.ops.softmax(x)",
+    "(e := np.exp(x - x.max(-1, keepdims=True))) / e.sum(-1, keepdims=True)",
+    "torch.softmax(x, -1)",
+    "jax.nn.softmax(x)",
+)
+LOG_SOFTMAX = Work(
+    "log_softmax",
+    "mt.ops.log_softmax(x)",
+    "(z := x - x.max(-1, keepdims=True)) - np.log(np.exp(z).sum(-1, keepdims=True))",
+    "torch.log_softmax(x, -1)",
+    "jax.nn.log_softmax(x)",
+)
+LAYER_NORM = Work(
+    "layer_norm",
+    "mt.ops.layer_norm(x, w, b)",
+    "(c := x - x.mean(-1, keepdims=True)) / np.sqrt((c * c).mean(-1, keepdims=True) + 1e-5) * w + b",
+    "F.layer_norm(x, w.shape, w, b)",
+    "(c := x - x.mean(-1, keepdims=True)) * jax.lax.rsqrt((c * c).mean(-1, keepdims=True) + 1e-5) * w + b",
+)
+RMS_NORM = Work(
+    "rms_norm",
+    "mt.ops.rms_norm(x, w, eps=1e-5)",
+    "x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * w",
+    "F.rms_norm(x, w.shape, w, 1e-5)",
+    "x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5) * w",
+)
+CROSS_ENTROPY = Work(
+    "cross_entropy",
+    "mt.ops.cross_entropy(x, t)",
+    "(np.log(np.exp(z := x - x.max(-1, keepdims=True)).sum(-1)) - z[np.arange(len(t)), t]).mean()",
+    "F.cross_entropy(x, t)",
+    "-jnp.take_along_axis(jax.nn.log_softmax(x), t[:, None], -1).mean()",
+)
+CUMSUM = Work("cumsum", "x.cumsum(-1)", "x.cumsum(-1)", "x.cumsum(-1)", "x.cumsum(-1)")
+
+# Matrix products.
+
+PRODUCT = Work("matmul", *["x @ y"] * 4)
+PRODUCT_RIGHT = Work("matmul x·yᵀ", *["x @ y.T"] * 4)
+PRODUCT_LEFT = Work("matmul xᵀ·y", *["x.T @ y"] * 4)
+BATCHED = Work("batched matmul", *["x @ y"] * 4)
+MATVEC = Work("matvec", *["x @ y"] * 4)
+
+# Elements that move.
+
+TRANSPOSE = Work(
+    "transpose, made contiguous", "x.T.contiguous()", "np.ascontiguousarray(x.T)", "x.T.contiguous()", "jnp.copy(x.T)"
+)
+CONCAT = Work("concat", "mt.ops.concat([x, y])", "np.concat([x, y])", "torch.cat([x, y])", "jnp.concat([x, y])")
+INDEX = Work("index", *["x[i]"] * 4)
+EMBEDDING = Work("embedding", "mt.ops.embedding(w, i)", "w[i]", "F.embedding(i, w)", "w[i]")
+GATHER = Work(
+    "gather",
+    "mt.ops.gather(x, i)",
+    "np.take_along_axis(x, i, -1)",
+    "torch.gather(x, -1, i)",
+    "jnp.take_along_axis(x, i, -1)",
+)
+SCATTER = Work(
+    "scatter, adding rows",
+    "mt.ops.scatter_rows(x, i, w.shape[0])",
+    "(np.add.at(out := np.zeros_like(w), i, x), out)[1]",
+    "torch.zeros_like(w).index_add_(0, i, x)",
+    "jnp.zeros_like(w).at[i].add(x)",
+)
+SORT = Work("sort", "mt.ops.sort(x).values", "np.sort(x)", "torch.sort(x).values", "jnp.sort(x)")
+ARGSORT = Work("argsort", "mt.ops.argsort(x)", "np.argsort(x)", "torch.argsort(x)", "jnp.argsort(x)")
+TOPK = Work("topk 16", "mt.ops.topk(x, 16)", None, "torch.topk(x, 16)", "jax.lax.top_k(x, 16)")
+
+# Training.
+
+MLP = Work("train step, AdamW,", training.mlp_minitensor, None, training.mlp_torch, training.mlp_jax)
+ADAMW = Work("AdamW step,", training.adamw_minitensor, training.adamw_numpy, training.adamw_torch, training.adamw_jax)
+
+EIGHT = {"x": normal(8)}
+FLAT = [{"x": normal(n)} for n in (64 * KI, MI, 16 * MI)]
+PAIRS = [{"x": normal(n), "y": normal(n)} for n in (64 * KI, MI, 16 * MI)]
+TRIPLES = [{"x": normal(n), "y": normal(n), "z": normal(n)} for n in (MI, 16 * MI)]
+MATRIX = {"x": normal(4096, 1024)}
+MATRICES = {"x": normal(2048, 2048), "y": normal(2048, 2048)}
+SCALED = MATRIX | {"w": normal(1024)}
+SHIFTED = SCALED | {"b": normal(1024)}
+LABELLED = MATRIX | {"t": index(4096, below=1024)}
+TABLE = {"w": normal(32 * KI, 128), "i": index(16 * KI, below=32 * KI)}
+LAYERS = {
+    "w1": normal(784, 256),
+    "b1": normal(256),
+    "w2": normal(256, 256),
+    "b2": normal(256),
+    "w3": normal(256, 10),
+    "b3": normal(10),
+}
+DIGITS = {"x": normal(128, 784), "t": index(128, below=10)} | LAYERS
+
+
+def square(n: int) -> dict[str, Input]:
+    return {"x": normal(n, n), "y": normal(n, n)}
+
+
+ROWS: tuple[Row, ...] = (
+    Row(CALL, ADD, EIGHT | {"y": normal(8)}),
+    Row(CALL, EXP, EIGHT),
+    Row(BACKWARD, SWISH, EIGHT, gradient=True),
+    *(Row(ELEMENTWISE, ADD, inputs) for inputs in PAIRS[:2]),
+    *(Row(ELEMENTWISE, work, inputs) for work in (SWISH, GELU, EXP, TANH) for inputs in FLAT[:2]),
+    Row(ELEMENTWISE, SWISH, FLAT[1], gradient=True),
+    Row(ELEMENTWISE, WHERE, PAIRS[1]),
+    Row(ELEMENTWISE, STRIDED, MATRICES),
+    Row(ELEMENTWISE, TRANSPOSED, MATRICES),
+    Row(ELEMENTWISE, ADD_ROW, MATRIX | {"y": normal(1024)}),
+    Row(ELEMENTWISE, OUTER, {"x": normal(1024, 1), "y": normal(1, 1024)}, size="1024×1024"),
+    Row(ELEMENTWISE, TO_F64, FLAT[1]),
+    Row(ELEMENTWISE, TO_BF16, FLAT[1]),
+    Row(ELEMENTWISE, FROM_I64, {"x": index(MI, below=1000)}),
+    *(Row(ELEMENTWISE, work, FLAT[1], "float64") for work in (EXP, TANH)),
+    Row(ELEMENTWISE, ADD, PAIRS[1], "float64"),
+    Row(ELEMENTWISE, ADD, PAIRS[1], "bfloat16"),
+    Row(ELEMENTWISE, SWISH, FLAT[1], "bfloat16"),
+    Row(LARGE, COPY, FLAT[2]),
+    Row(LARGE, ADD, PAIRS[2]),
+    *(Row(LARGE, work, FLAT[2]) for work in (SWISH, GELU, EXP, TANH)),
+    *(Row(CHAIN, FUSED, inputs) for inputs in TRIPLES),
+    Row(CHAIN, FUSED, TRIPLES[0], gradient=True),
+    Row(REDUCTION, SUM, FLAT[2]),
+    Row(REDUCTION, SUM, FLAT[2], "float64"),
+    *(Row(REDUCTION, work, MATRIX) for work in (SUM_0, SUM_1, MAX_0, MAX_1)),
+    *(
+        Row(REDUCTION, work, inputs, gradient=gradient)
+        for work, inputs in (
+            (SOFTMAX, MATRIX),
+            (LOG_SOFTMAX, MATRIX),
+            (LAYER_NORM, SHIFTED),
+            (RMS_NORM, SCALED),
+            (CROSS_ENTROPY, LABELLED),
+        )
+        for gradient in (False, True)
+    ),
+    Row(REDUCTION, SOFTMAX, MATRIX, "float64"),
+    Row(REDUCTION, SOFTMAX, MATRIX, "bfloat16"),
+    Row(REDUCTION, LAYER_NORM, SHIFTED, "bfloat16"),
+    *(Row(MATMUL, PRODUCT, square(n)) for n in (64, 128, 256, 512, 1024)),
+    Row(MATMUL, PRODUCT, square(512), gradient=True),
+    Row(MATMUL, PRODUCT, square(512), "float64"),
+    Row(MATMUL, PRODUCT, square(512), "bfloat16"),
+    Row(MATMUL, PRODUCT_RIGHT, square(512)),
+    Row(MATMUL, PRODUCT_LEFT, square(512)),
+    Row(MATMUL, BATCHED, {"x": normal(64, 128, 128), "y": normal(64, 128, 128)}),
+    Row(MATMUL, MATVEC, {"x": normal(4096, 4096), "y": normal(4096)}),
+    Row(PLACES, TRANSPOSE, {"x": normal(2048, 2048)}),
+    Row(PLACES, CONCAT, MATRICES),
+    Row(PLACES, INDEX, FLAT[1] | {"i": index(MI, below=MI)}),
+    Row(PLACES, EMBEDDING, TABLE),
+    Row(PLACES, EMBEDDING, TABLE, gradient=True),
+    Row(PLACES, GATHER, MATRIX | {"i": index(4096, 256, below=1024)}),
+    Row(PLACES, SCATTER, {"x": normal(16 * KI, 128)} | TABLE),
+    Row(PLACES, SORT, FLAT[1]),
+    Row(PLACES, SORT, {"x": normal(1024, 1024)}),
+    Row(PLACES, ARGSORT, {"x": normal(1024, 1024)}),
+    Row(PLACES, TOPK, MATRIX),
+    Row(PLACES, CUMSUM, FLAT[1]),
+    Row(PLACES, CUMSUM, MATRIX),
+    Row(TRAINING, MLP, DIGITS, size="MLP 784-256-256-10"),
+    Row(TRAINING, ADAMW, LAYERS, size="MLP 784-256-256-10"),
+)
+
+
+def named(name: str) -> Row:
+    return next(row for row in ROWS if row.name == name)
