@@ -70,8 +70,8 @@ singles! {
     exp2 0.9 Float::exp2, f32::exp2, f64::exp2;
     expm1 0.9 Field::expm1, f32::exp_m1, f64::exp_m1;
     sigmoid 0.9 Field::sigmoid, |x: f32| 1.0 / (1.0 + (-x).exp()), |x| 1.0 / (1.0 + (-x).exp());
-    softplus 0.9 Float::softplus, |x: f32| x.max(0.0) + (-x.abs()).exp().ln_1p(), |x| x.max(0.0) + (-x.abs()).exp().ln_1p();
-    log_sigmoid 0.9 Float::log_sigmoid, |x: f32| x.min(0.0) - (-x.abs()).exp().ln_1p(), |x| -((-x).max(0.0) + (-x.abs()).exp().ln_1p());
+    softplus 0.95 Float::softplus, |x: f32| x.max(0.0) + (-x.abs()).exp().ln_1p(), |x| x.max(0.0) + (-x.abs()).exp().ln_1p();
+    log_sigmoid 0.95 Float::log_sigmoid, |x: f32| x.min(0.0) - (-x.abs()).exp().ln_1p(), |x| -((-x).max(0.0) + (-x.abs()).exp().ln_1p());
     log 0.9 Field::log, f32::ln, f64::ln;
     log2 0.9 Field::log2, f32::log2, f64::log2;
     log10 0.9 Field::log10, f32::log10, f64::log10;

@@ -3,16 +3,16 @@
 use std::f32::consts::SQRT_2;
 
 use super::bits::{TWO_BIASES, scaled};
-use super::exp::{LN_2, mantissa};
+use super::exp::{LN_2, mantissa_less_one};
 use super::log::{beyond_linear, with_exponent};
 use crate::math::bits::{clamp, select};
 
 /// ln(1 + eˣ) = x⁺ + ln(1 + e) for e = e^−|x|, of which 1 + e takes the exponent that keeps f small.
 #[inline(always)]
 pub fn softplus(x: f32) -> f32 {
-    let (high, low, n) = mantissa::<TWO_BIASES>(-clamp(x.abs(), 0.0, 104.0));
-    let e = high + low;
-    let below = (high - e) + low;
+    let (r, rest, n) = mantissa_less_one::<TWO_BIASES>(-clamp(x.abs(), 0.0, 104.0));
+    let e = 1.0 + (r + rest);
+    let below = ((1.0 - e) + r) + rest;
     // 0 where it is so small that it is the result.
     let scale = f32::from_bits((((n.bits & 0xFF) as i32 - 127).max(0) as u32) << 23);
     let (large, small) = (e * scale, below * scale);
