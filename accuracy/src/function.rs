@@ -66,19 +66,19 @@ macro_rules! singles {
     };
 }
 singles! {
-    exp 0.52 Field::exp, f32::exp, f64::exp;
-    exp2 0.52 Float::exp2, f32::exp2, f64::exp2;
-    expm1 0.52 Field::expm1, f32::exp_m1, f64::exp_m1;
-    sigmoid 0.52 Field::sigmoid, |x: f32| 1.0 / (1.0 + (-x).exp()), |x| 1.0 / (1.0 + (-x).exp());
-    softplus 0.52 Float::softplus, |x: f32| x.max(0.0) + (-x.abs()).exp().ln_1p(), |x| x.max(0.0) + (-x.abs()).exp().ln_1p();
-    log_sigmoid 0.52 Float::log_sigmoid, |x: f32| x.min(0.0) - (-x.abs()).exp().ln_1p(), |x| -((-x).max(0.0) + (-x.abs()).exp().ln_1p());
-    log 0.52 Field::log, f32::ln, f64::ln;
-    log2 0.52 Field::log2, f32::log2, f64::log2;
-    log10 0.52 Field::log10, f32::log10, f64::log10;
-    log1p 0.52 Field::log1p, f32::ln_1p, f64::ln_1p;
+    exp 0.9 Field::exp, f32::exp, f64::exp;
+    exp2 0.9 Float::exp2, f32::exp2, f64::exp2;
+    expm1 0.9 Field::expm1, f32::exp_m1, f64::exp_m1;
+    sigmoid 0.9 Field::sigmoid, |x: f32| 1.0 / (1.0 + (-x).exp()), |x| 1.0 / (1.0 + (-x).exp());
+    softplus 0.95 Float::softplus, |x: f32| x.max(0.0) + (-x.abs()).exp().ln_1p(), |x| x.max(0.0) + (-x.abs()).exp().ln_1p();
+    log_sigmoid 0.95 Float::log_sigmoid, |x: f32| x.min(0.0) - (-x.abs()).exp().ln_1p(), |x| -((-x).max(0.0) + (-x.abs()).exp().ln_1p());
+    log 0.9 Field::log, f32::ln, f64::ln;
+    log2 0.9 Field::log2, f32::log2, f64::log2;
+    log10 0.9 Field::log10, f32::log10, f64::log10;
+    log1p 0.9 Field::log1p, f32::ln_1p, f64::ln_1p;
     sinh 0.52 Field::sinh, f32::sinh, f64::sinh;
     cosh 0.52 Field::cosh, f32::cosh, f64::cosh;
-    tanh 0.52 Field::tanh, f32::tanh, f64::tanh;
+    tanh 0.9 Field::tanh, f32::tanh, f64::tanh;
     asinh 0.52 Field::asinh, libm::asinhf, libm::asinh;
     acosh 0.52 Field::acosh, libm::acoshf, |x| if x < 1.0 { f64::NAN } else { libm::acosh(x) };
     atanh 0.52 Field::atanh, libm::atanhf, libm::atanh;
@@ -88,7 +88,7 @@ singles! {
     asin 0.52 Field::asin, f32::asin, f64::asin;
     acos 0.52 Field::acos, f32::acos, f64::acos;
     atan 0.52 Field::atan, f32::atan, f64::atan;
-    erf 0.52 Float::erf, libm::erff, libm::erf;
+    erf 0.9 Float::erf, libm::erff, libm::erf;
     erfc 0.52 Float::erfc, libm::erfcf, libm::erfc;
     lgamma 0.52 Float::lgamma, libm::lgammaf, libm::lgamma;
     cbrt 0.52 Float::cbrt, f32::cbrt, f64::cbrt;

@@ -7,6 +7,7 @@ It writes the tables, the lowest coefficient first, into the files, and prints t
 
 import pathlib
 import re
+import struct
 import sys
 
 from mpmath import asin, atan, cos, erf, erfc, exp, log, loggamma, mp, mpf, pi, sin, sqrt
@@ -131,6 +132,17 @@ def erfcx_t(center):
     return g
 
 
+def erf_less_one(z):
+    """erf(x) / x − 1 at z = x²"""
+    x = sqrt(z)
+    return 2 / sqrt(pi) - 1 if x < mpf(10) ** -20 else erf(x) / x - 1
+
+
+def erfc_slope(u):
+    """−ln(erfc x) / x − 2 at u = x − 1"""
+    return -log(erfc(1 + u)) / (1 + u) - 2
+
+
 def stirling(z):
     """(ln Γ(x) − (x − ½) ln x + x − ½ ln 2π) x at z = 1/x²"""
     if z < mpf(10) ** -12:
@@ -159,25 +171,50 @@ def turn_cos(z):
     return cos(sqrt(z) * half_pi)
 
 
+def exp_square(r):
+    """(eʳ − 1 − r) / r²"""
+    if abs(r) < mpf(10) ** -12:
+        return mpf(1) / 2 + r / 6
+    with mp.workdps(100):
+        return (mp.expm1(r) - r) / r**2
+
+
+def log_cube(f):
+    """(ln(1 + f) − f + f²/2) / f³"""
+    if abs(f) < mpf(10) ** -12:
+        return mpf(1) / 3 - f / 4
+    with mp.workdps(100):
+        return (mp.log1p(f) - f + f * f / 2) / f**3
+
+
+def square(x):
+    """The weight of a term that is multiplied by x² more than the result; not 0, for the exchange."""
+    return x * x + mpf(10) ** -4
+
+
 small = mpf("0.1716") ** 2  # (√2 − 1) / (√2 + 1), squared
 half_ln2 = ln2 / 2 * mpf("1.0001")
 eighth = mpf("0.41422") ** 2  # tan π/8, squared
 
 # (file, table): function, interval, degree, weight
 FITS = {
-    ("single/exp", "EXP2"): (exp2m1_q, -0.5, 0.5, 6, relative(exp2m1_q)),
-    ("single/log", "LOG"): (log_s, 0, small, 3, relative(log_s)),
-    ("single/log", "EXACT_LOG"): (log_s, 0, small, 7, relative(log_s)),
-    ("single/trig", "SIN"): (turn_sin, 0, 0.2501, 4, relative(turn_sin)),
-    ("single/trig", "COS"): (turn_cos, 0, 0.2501, 4, relative(turn_cos)),
-    ("single/arc", "ATAN"): (over_x(atan, mpf(1)), 0, eighth, 5, relative(over_x(atan, mpf(1)))),
-    ("single/arc", "ASIN"): (over_x(asin, mpf(1)), 0, 0.25, 6, relative(over_x(asin, mpf(1)))),
-    ("single/error", "ERF"): (over_x(erf, 2 / sqrt(pi)), 0, 1, 7, relative(over_x(erf, 2 / sqrt(pi)))),
-    ("single/error", "ERF_TAIL"): (erfcx_t(mpf(2)), -mpf(1) / 3, mpf(1) / 3, 6, absolute),
-    ("single/error", "ERFC"): (erfcx_t(mpf(2)), -1, 0.7, 12, relative(erfcx_t(mpf(2)))),
-    ("single/gamma", "STIRLING"): (stirling, 0, mpf(1) / 16, 9, absolute),
-    ("single/gamma", "SIN_PI"): (sin_pi, 0, 0.2501, 8, relative(sin_pi)),
-    ("single/gamma", "MIDDLE"): (gamma_middle, -0.75, 0.75, 15, relative(gamma_middle)),
+    ("single/exp", "EXP"): (exp_square, -half_ln2, half_ln2, 4, lambda r: square(r) / exp(r)),
+    ("single/exp", "EXPM1"): (exp_r, -half_ln2, half_ln2, 4, square),
+    ("single/exp", "EXP2"): (exp2m1_q, -0.5, 0.5, 5, relative(exp2m1_q)),
+    ("single/log", "LOG"): (log_cube, mpf("-0.2929"), mpf("0.4143"), 8, square),
+    ("single/error", "ERF"): (erf_less_one, 0, mpf("0.81"), 6, lambda z: 1 / (1 + erf_less_one(z))),
+    ("single/error", "ERF_TAIL"): (erfc_slope, mpf("-0.1"), 3, 5, lambda u: (1 + u) * erfc(1 + u)),
+    ("widened/exp", "EXP2"): (exp2m1_q, -0.5, 0.5, 6, relative(exp2m1_q)),
+    ("widened/log", "LOG"): (log_s, 0, small, 3, relative(log_s)),
+    ("widened/log", "EXACT_LOG"): (log_s, 0, small, 7, relative(log_s)),
+    ("widened/trig", "SIN"): (turn_sin, 0, 0.2501, 4, relative(turn_sin)),
+    ("widened/trig", "COS"): (turn_cos, 0, 0.2501, 4, relative(turn_cos)),
+    ("widened/arc", "ATAN"): (over_x(atan, mpf(1)), 0, eighth, 5, relative(over_x(atan, mpf(1)))),
+    ("widened/arc", "ASIN"): (over_x(asin, mpf(1)), 0, 0.25, 6, relative(over_x(asin, mpf(1)))),
+    ("widened/error", "ERFC"): (erfcx_t(mpf(2)), -1, 0.7, 12, relative(erfcx_t(mpf(2)))),
+    ("widened/gamma", "STIRLING"): (stirling, 0, mpf(1) / 16, 9, absolute),
+    ("widened/gamma", "SIN_PI"): (sin_pi, 0, 0.2501, 8, relative(sin_pi)),
+    ("widened/gamma", "MIDDLE"): (gamma_middle, -0.75, 0.75, 15, relative(gamma_middle)),
     ("double/exp", "EXP"): (exp_r, -half_ln2, half_ln2, 9, absolute),
     ("double/log", "LOG"): (log_r, 0, small, 6, lambda z: z),
     ("double/arc", "ATAN"): (cubic(atan, -mpf(1) / 3), 0, eighth, 11, lambda z: z),
@@ -212,24 +249,36 @@ def two_over_pi():
 
 # Leading bits, and the rest.
 CONSTANTS = {
-    ("single/trig", "TWO_OVER_PI"): two_over_pi(),
+    ("single/exp", "LN_2"): chunks(ln2, 16, 1),
+    ("single/log", "LOG10_2"): chunks(log(2, 10), 16, 1),
+    ("widened/trig", "TWO_OVER_PI"): two_over_pi(),
     ("double/exp", "LN_2"): chunks(ln2, 42, 1),
     ("double/log", "LOG10_2"): chunks(log(2, 10), 42, 1),
 }
 
 
-def rust(c):
+def rust(c, kind):
     if isinstance(c, list):
-        return "[" + ", ".join(rust(k) for k in c) + "]"
-    return repr(float(c))
+        return "[" + ", ".join(rust(k, kind) for k in c) + "]"
+    if kind == "f64":
+        return repr(float(c))
+    # As few digits as tell it from its neighbours.
+    return next(digits for n in range(1, 10) if single(digits := repr(float(f"{single(c):.{n}g}"))) == single(c))
+
+
+def single(x):
+    """The nearest single."""
+    return struct.unpack("f", struct.pack("f", float(x)))[0]
 
 
 def write(file, table, c):
     """Puts the table where the constant of its name is."""
     path = HERE.parent / "src" / "math" / f"{file}.rs"
     old = path.read_text()
-    kind = f"[[f64; {len(c[0])}]; {len(c)}]" if isinstance(c[0], list) else f"[f64; {len(c)}]"
-    new, count = re.subn(rf"const {table}: [^=]+= [^;]+(; \d+\][^;]*)*;", f"const {table}: {kind} = {rust(c)};", old)
+    number = "f32" if file.startswith("single/") else "f64"
+    kind = f"[[{number}; {len(c[0])}]; {len(c)}]" if isinstance(c[0], list) else f"[{number}; {len(c)}]"
+    table_of = f"const {table}: {kind} = {rust(c, number)};"
+    new, count = re.subn(rf"const {table}: [^=]+=\s[^;]+(; \d+\][^;]*)*;", table_of, old)
     assert count == 1, (file, table, count)
     path.write_text(new)
 

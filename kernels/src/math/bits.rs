@@ -2,13 +2,13 @@
 
 /// `a` where the condition holds, else `b`; both are computed.
 #[inline(always)]
-pub fn select(condition: bool, a: f64, b: f64) -> f64 {
+pub fn select<T>(condition: bool, a: T, b: T) -> T {
     if condition { a } else { b }
 }
 
 /// `x` within bounds; NaN stays.
 #[inline(always)]
-pub fn clamp(x: f64, low: f64, high: f64) -> f64 {
+pub fn clamp<T: Copy + PartialOrd>(x: T, low: T, high: T) -> T {
     let x = select(x < low, low, x);
     select(x > high, high, x)
 }

@@ -1,12 +1,16 @@
 //! The elementary functions, written so that the loops they stand in vectorize.
 //!
-//! Each is straight-line scalar code: no branch, no call, no table that is looked up, no instruction that some levels
-//! lack. What other code decides by branches is computed both ways and chosen ([`bits`]). No product is fused with a
-//! sum, as only some levels could, so all levels compute the same bits.
+//! Each is straight-line scalar code: no branch, no call, no table that is looked up. What other code decides by
+//! branches is computed both ways and chosen ([`bits`]). All levels compute the same bits: a product is fused with a sum
+//! either by `mul_add`, which rounds once everywhere, or not at all.
+//!
+//! `mul_add` is one instruction of AVX2's level and above, and of other targets, and a call on x86 without FMA. So the
+//! functions that use it are slow there, but none the less exact.
 //!
 //! | | computed in | error, in ULP |
 //! |---|---|---|
-//! | [`single`], all functions | `f64` | below 0.52, over all 2³² arguments |
+//! | [`single`], those that are written here | `f32`, fused | below 0.91, over all 2³² arguments |
+//! | [`widened`], the other functions of `f32` | `f64` | below 0.52, over all 2³² arguments |
 //! | [`double`], those that are written here | `f64`, and pairs of them | below 0.9, sampled |
 //! | [`double`], those of the platform | | the platform's: about 1 |
 //!
@@ -18,3 +22,4 @@ pub(crate) mod double;
 mod pair;
 mod polynomial;
 pub(crate) mod single;
+mod widened;

@@ -14,10 +14,3 @@ pub fn cosh(x: f64) -> f64 {
     let e = exp(x.abs());
     0.5 * (e + 1.0 / e)
 }
-
-/// m / (m + 2) at 2x
-#[inline(always)]
-pub fn tanh(x: f64) -> f64 {
-    let m = expm1(2.0 * x.abs());
-    (m / (m + 2.0)).copysign(x)
-}
