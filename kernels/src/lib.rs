@@ -8,18 +8,21 @@
 
 mod cast;
 mod complex;
+pub mod convolution;
 mod copy;
 mod dual;
 mod gemm;
 mod machine;
 mod map;
 mod math;
+pub mod pooling;
 pub mod program;
 pub mod rows;
 mod scalar;
 pub mod simd;
 mod special;
 pub mod threads;
+pub mod window;
 
 pub use cast::Cast;
 pub use copy::copy;
