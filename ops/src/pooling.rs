@@ -209,8 +209,8 @@ fn adaptive_avg_pool(x: &Tensor, rank: usize, output_size: &[i64]) -> Result<Ten
 }
 
 macro_rules! pools {
-    ($($rank:literal $max:ident $avg:ident $adaptive:ident $what:literal;)*) => {$(
-        #[doc = concat!("The largest element of every window over ", $what, "; NaN if there is one.")]
+    ($($rank:literal $max:ident $avg:ident $adaptive:ident, $doc_max:literal $doc_avg:literal $doc_adaptive:literal;)*) => {$(
+        #[doc = $doc_max]
         ///
         /// Windows have `kernel_size` taps, `dilation` apart, and are `stride` apart (`kernel_size` if not given). What stands in
         /// the `padding` is never the largest. With `ceil_mode`, a last window may reach beyond it. As in PyTorch.
@@ -226,7 +226,7 @@ macro_rules! pools {
             max_pool(x, $rank, &Pool::new(x, $rank, kernel_size, stride, padding, dilation, ceil_mode)?)
         }
 
-        #[doc = concat!("The mean of every window over ", $what, ".")]
+        #[doc = $doc_avg]
         ///
         /// Windows have `kernel_size` elements and are `stride` apart (`kernel_size` if not given). The zeros of the `padding`
         /// count, unless `count_include_pad` is false. With `ceil_mode`, a last window may reach beyond it. As in PyTorch.
@@ -243,7 +243,7 @@ macro_rules! pools {
             avg_pool(x, $rank, &pool, count_include_pad)
         }
 
-        #[doc = concat!("The means of `output_size` windows over ", $what, ", as equal as can be.")]
+        #[doc = $doc_adaptive]
         ///
         /// Window `i` of an axis reaches from `⌊i · size / output_size⌋` up to `⌈(i + 1) · size / output_size⌉`.
         #[custom_op]
@@ -253,7 +253,16 @@ macro_rules! pools {
     )*};
 }
 pools! {
-    1 max_pool1d avg_pool1d adaptive_avg_pool1d "the last axis";
-    2 max_pool2d avg_pool2d adaptive_avg_pool2d "the last two axes";
-    3 max_pool3d avg_pool3d adaptive_avg_pool3d "the last three axes";
+    1 max_pool1d avg_pool1d adaptive_avg_pool1d,
+        "The largest element of every window over the last axis; NaN if there is one."
+        "The mean of every window over the last axis."
+        "The means of `output_size` windows over the last axis, as equal as can be.";
+    2 max_pool2d avg_pool2d adaptive_avg_pool2d,
+        "The largest element of every window over the last two axes; NaN if there is one."
+        "The mean of every window over the last two axes."
+        "The means of `output_size` windows over the last two axes, as equal as can be.";
+    3 max_pool3d avg_pool3d adaptive_avg_pool3d,
+        "The largest element of every window over the last three axes; NaN if there is one."
+        "The mean of every window over the last three axes."
+        "The means of `output_size` windows over the last three axes, as equal as can be.";
 }

@@ -148,10 +148,7 @@ fn windows(name: &str) -> Vec<Arguments> {
             let kernel = if name.ends_with("1d") { vec![2] } else { vec![2; rank] };
             // No two equal elements, between which a maximum has a kink.
             let x = if rank == 3 { ramp(&[2, 2, 2]) } else { ramp(&[2, 5]) };
-            vec![(
-                vec![x],
-                vec![("kernel_size", ints(&kernel)), ("stride", ints(&[1])), ("padding", ints(&[1]))],
-            )]
+            vec![(vec![x], vec![("kernel_size", ints(&kernel)), ("stride", ints(&[1])), ("padding", ints(&[1]))])]
         }
     }
 }
