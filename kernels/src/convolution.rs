@@ -82,25 +82,30 @@ impl Plan<'_> {
         tile * self.tile..((tile + 1) * self.tile).min(self.count)
     }
 
-    /// Runs `f` for every task, on several threads if together they are worth it, with memory for a tile.
-    fn share<T: Machine>(
-        &self,
-        tasks: usize,
-        work: usize,
-        f: impl Fn(usize, &mut [T]) + Sync,
-    ) -> Result<(), OutOfMemory> {
-        let size = if self.windows.is_pointwise() { 0 } else { self.block * self.taps * self.tile };
-        let failed = AtomicBool::new(false);
-        parallel_for(tasks, (GRAIN / work.max(1)).max(tasks.div_ceil(PARTS)), |range| {
-            let mut memory = Vec::new();
-            if memory.try_reserve_exact(size).is_err() {
-                return failed.store(true, Ordering::Relaxed);
-            }
-            memory.resize(size, T::default());
-            range.for_each(|task| f(task, &mut memory));
-        });
-        if failed.into_inner() { Err(OutOfMemory) } else { Ok(()) }
+    /// Elements of the matrix of a tile.
+    fn memory(&self) -> usize {
+        if self.windows.is_pointwise() { 0 } else { self.block * self.taps * self.tile }
     }
+}
+
+/// Runs `f` for every task, on several threads if so much work for each is worth it, with zeroed memory that it shares with
+/// other tasks on its thread.
+fn share<T: Float + Machine>(
+    tasks: usize,
+    work: usize,
+    memory: usize,
+    f: impl Fn(usize, &mut [T]) + Sync,
+) -> Result<(), OutOfMemory> {
+    let failed = AtomicBool::new(false);
+    parallel_for(tasks, (GRAIN / work.max(1)).max(tasks.div_ceil(PARTS)), |range| {
+        let mut own = Vec::new();
+        if own.try_reserve_exact(memory).is_err() {
+            return failed.store(true, Ordering::Relaxed);
+        }
+        own.resize(memory, T::zero());
+        range.for_each(|task| f(task, &mut own));
+    });
+    if failed.into_inner() { Err(OutOfMemory) } else { Ok(()) }
 }
 
 /// Memory that tasks write to, each in places of its own.
@@ -148,24 +153,23 @@ pub fn forward<T: Float + Machine>(
     let start = |o: usize| bias.map_or(T::zero(), |b| b[o]);
     if inputs * taps == 0 || volume == 0 || outputs <= FEW {
         let shared = Shared(out.as_mut_ptr());
-        let work = inputs * taps * count;
-        parallel_for(samples * groups * outputs, (GRAIN / work.max(1)).max(1), |range| {
-            for task in range {
-                let (sample, o) = (task / (groups * outputs), task % (groups * outputs));
-                // SAFETY: one task for each row of `out`.
-                let out = unsafe { shared.slice(task * count, count) };
-                out.fill(start(o));
-                let first = (sample * groups + o / outputs) * inputs;
-                for c in 0..if volume == 0 { 0 } else { inputs } {
-                    let x = &x[(first + c) * volume..][..volume];
-                    gather(windows, x, &weight[(o * inputs + c) * taps..][..taps], out);
-                }
+        let padded = windows.padded();
+        let (seen, memory) = padded.as_ref().map_or((windows, 0), |padded| (padded, padded.volume()));
+        return share(samples * groups * outputs, inputs * taps * count, memory, |task, memory: &mut [T]| {
+            let (sample, o) = (task / (groups * outputs), task % (groups * outputs));
+            // SAFETY: one task for each row of `out`.
+            let out = unsafe { shared.slice(task * count, count) };
+            out.fill(start(o));
+            let first = (sample * groups + o / outputs) * inputs;
+            for c in 0..if volume == 0 { 0 } else { inputs } {
+                let (x, weight) = (&x[(first + c) * volume..][..volume], &weight[(o * inputs + c) * taps..][..taps]);
+                let x = if padded.is_some() { surround(windows, x, memory) } else { x };
+                gather(seen, x, weight, out);
             }
         });
-        return Ok(());
     }
     let (shared, tiles, depth) = (Shared(out.as_mut_ptr()), plan.tiles(), inputs * taps);
-    plan.share(samples * groups * tiles, outputs * depth * plan.tile, |task, memory: &mut [T]| {
+    share(samples * groups * tiles, outputs * depth * plan.tile, plan.memory(), |task, memory: &mut [T]| {
         let (of_sample, tile) = (task / tiles, task % tiles);
         let group = of_sample % groups;
         let columns = plan.columns_of(tile);
@@ -217,7 +221,7 @@ pub fn input<T: Float + Machine>(
         return Ok(());
     }
     let shared = Shared(out.as_mut_ptr());
-    if inputs <= FEW {
+    if inputs <= FEW && outputs <= FEW {
         let work = outputs * taps * count;
         parallel_for(samples * groups * inputs, (GRAIN / work).max(1), |range| {
             for task in range {
@@ -234,7 +238,7 @@ pub fn input<T: Float + Machine>(
         return Ok(());
     }
     let (blocks, depth) = (plan.blocks(), inputs * taps);
-    plan.share(samples * groups * blocks, outputs * plan.block * taps * count, |task, memory: &mut [T]| {
+    share(samples * groups * blocks, outputs * plan.block * taps * count, plan.memory(), |task, memory: &mut [T]| {
         let (of_sample, block) = (task / blocks, task % blocks);
         let group = of_sample % groups;
         let (first, channels) = plan.channels_of(block);
@@ -311,7 +315,7 @@ pub fn weight<T: Float + Machine>(
     }
     let (blocks, depth) = (plan.blocks(), inputs * taps);
     let work = outputs * plan.block * taps * count * samples;
-    plan.share(groups * blocks, work, |task, memory: &mut [T]| {
+    share(groups * blocks, work, plan.memory(), |task, memory: &mut [T]| {
         let (group, block) = (task / blocks, task % blocks);
         let (first, channels) = plan.channels_of(block);
         let rows = channels * taps;
@@ -337,23 +341,69 @@ pub fn weight<T: Float + Machine>(
     })
 }
 
+/// A channel in the middle of memory that is 0 around it: as [`Windows::padded`] has it.
+fn surround<'a, T: Machine>(windows: &Windows, x: &[T], memory: &'a mut [T]) -> &'a [T] {
+    let [outer, middle, inner] = windows.axes();
+    let [plane, row, column] = windows.axes().map(|axis| axis.padding as usize);
+    let (rows, columns) = (middle.size + 2 * row, inner.size + 2 * column);
+    for (line, x) in x.chunks_exact(inner.size.max(1)).enumerate() {
+        let at = (line / middle.size + plane) * rows + line % middle.size + row;
+        memory[at * columns + column..][..inner.size].copy_from_slice(x);
+    }
+    debug_assert_eq!(memory.len(), (outer.size + 2 * plane) * rows * columns);
+    memory
+}
+
+/// Adds to neighbouring windows what `TAPS` taps of theirs see, which are `apart` from each other, as are windows by `step`.
+#[inline(always)]
+fn add_taps<T: Machine + Float, const TAPS: usize>(weight: &[T], x: &[T], apart: usize, step: usize, out: &mut [T]) {
+    let weight: &[T; TAPS] = weight.first_chunk().expect("as many weights as taps");
+    let x = &x[..(out.len() - 1) * step + (TAPS - 1) * apart + 1];
+    for (k, out) in out.iter_mut().enumerate() {
+        let mut sum = *out;
+        for (tap, weight) in weight.iter().enumerate() {
+            // SAFETY: k is below out.len(), tap below TAPS.
+            sum += *weight * unsafe { *x.get_unchecked(k * step + tap * apart) };
+        }
+        *out = sum;
+    }
+}
+
 clones! {
     /// Adds to every window the sum of what its taps see, each times the tap's weight.
     <[T]> fn gather(windows: &Windows, x: &[T], weight: &[T], out: &mut [T]) where [T: Machine + Float] {
-        let axis = windows.axes()[2];
+        let [outer, middle, inner] = *windows.axes();
         assert!(x.len() == windows.volume() && weight.len() == windows.taps() && out.len() == windows.count());
-        for line in 0..windows.lines() {
-            let out = &mut out[line * axis.count..][..axis.count];
-            for_runs!(windows, line, |tap, range, start| {
-                let (out, factor) = (&mut out[range], weight[tap]);
-                by_stride!(axis.stride, |step| {
-                    let source = &x[start..][..(out.len() - 1) * step + 1];
-                    for (k, o) in out.iter_mut().enumerate() {
-                        // SAFETY: k is below out.len().
-                        *o += factor * unsafe { *source.get_unchecked(k * step) };
+        let whole = windows.interior();
+        if whole.is_empty() || whole.len() < inner.count {
+            for line in 0..windows.lines() {
+                let out = &mut out[line * inner.count..][..inner.count];
+                for_runs!(windows, line, |tap, range, start| {
+                    by_stride!(inner.stride, |step| {
+                        add_taps::<T, 1>(&weight[tap..], &x[start..], 1, step, &mut out[range]);
+                    });
+                });
+            }
+            return;
+        }
+        let first = -inner.padding as usize;
+        for (line, out) in out.chunks_exact_mut(inner.count).enumerate() {
+            for (row, weight) in weight.chunks_exact(inner.taps).enumerate() {
+                let plane = outer.place(line / middle.count, row / middle.taps);
+                let (Some(a), Some(b)) = (plane, middle.place(line % middle.count, row % middle.taps)) else { continue };
+                let x = &x[(a * middle.size + b) * inner.size + first..];
+                by_stride!(inner.stride, |step| {
+                    for (part, weight) in weight.chunks(4).enumerate() {
+                        let x = &x[part * 4 * inner.dilation..];
+                        match weight.len() {
+                            4 => add_taps::<T, 4>(weight, x, inner.dilation, step, out),
+                            3 => add_taps::<T, 3>(weight, x, inner.dilation, step, out),
+                            2 => add_taps::<T, 2>(weight, x, inner.dilation, step, out),
+                            _ => add_taps::<T, 1>(weight, x, inner.dilation, step, out),
+                        }
                     }
                 });
-            });
+            }
         }
     }
 }
@@ -382,15 +432,21 @@ clones! {
 clones! {
     /// Adds to every tap the sum of what it sees, each times the window.
     <[T]> fn correlate(windows: &Windows, x: &[T], y: &[T], out: &mut [T]) where [T: Machine + Float] {
-        let axis = windows.axes()[2];
+        let [outer, middle, inner] = *windows.axes();
         assert!(x.len() == windows.volume() && out.len() == windows.taps() && y.len() == windows.count());
-        for line in 0..windows.lines() {
-            let y = &y[line * axis.count..][..axis.count];
-            for_runs!(windows, line, |tap, range, start| {
-                let y = &y[range];
-                let mut lanes = [T::zero(); LANES];
-                by_stride!(axis.stride, |step| {
-                    let source = &x[start..][..(y.len() - 1) * step + 1];
+        for (tap, out) in out.iter_mut().enumerate() {
+            let (a, b, c) = (tap / inner.taps / middle.taps, tap / inner.taps % middle.taps, tap % inner.taps);
+            let (range, start) = windows.run(c);
+            if range.is_empty() {
+                continue;
+            }
+            let mut lanes = [T::zero(); LANES];
+            for line in 0..windows.lines() {
+                let places = (outer.place(line / middle.count, a), middle.place(line % middle.count, b));
+                let (Some(plane), Some(row)) = places else { continue };
+                let y = &y[line * inner.count..][range.clone()];
+                by_stride!(inner.stride, |step| {
+                    let source = &x[(plane * middle.size + row) * inner.size + start..][..(y.len() - 1) * step + 1];
                     let whole = y.len() / LANES * LANES;
                     for k in (0..whole).step_by(LANES) {
                         for (l, lane) in lanes.iter_mut().enumerate() {
@@ -400,19 +456,20 @@ clones! {
                     }
                     for k in whole..y.len() {
                         // SAFETY: k is below y.len().
-                        lanes[k - whole] += unsafe { *y.get_unchecked(k) * *source.get_unchecked(k * step) };
+                        let product = unsafe { *y.get_unchecked(k) * *source.get_unchecked(k * step) };
+                        lanes[(k - whole) % LANES] += product;
                     }
                 });
-                let mut width = LANES;
-                while width > 1 {
-                    width /= 2;
-                    for l in 0..width {
-                        let other = lanes[l + width];
-                        lanes[l] += other;
-                    }
+            }
+            let mut width = LANES;
+            while width > 1 {
+                width /= 2;
+                for l in 0..width {
+                    let other = lanes[l + width];
+                    lanes[l] += other;
                 }
-                out[tap] += lanes[0];
-            });
+            }
+            *out += lanes[0];
         }
     }
 }
