@@ -66,7 +66,7 @@ clones! {
                 }
             }
             for o in out {
-                *o = *o / *count;
+                *o /= *count;
             }
         }
     }

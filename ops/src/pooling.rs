@@ -197,6 +197,10 @@ fn adaptive_avg_pool(x: &Tensor, rank: usize, output_size: &[i64]) -> Result<Ten
         let shape = x.shape();
         return Err(Error::value(format!("'x' of shape {shape} has no elements along an axis; pool a larger one")));
     }
+    if outputs == [1; 3] {
+        let axes: Vec<i64> = (1..=rank as i64).map(|axis| -axis).collect();
+        return crate::reduction::mean::call(x, Some(&axes), true);
+    }
     averaged(x, rank, |axis| {
         let (size, count) = (sizes[axis] as i64, outputs[axis]);
         let window = |i: usize| {
