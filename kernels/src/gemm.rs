@@ -6,7 +6,7 @@ use num_complex::Complex;
 
 use crate::cast::Cast;
 use crate::copy::copy;
-use crate::scalar::{Element, Machine, Num};
+use crate::scalar::{Element, Float, Machine, Num};
 use crate::simd::clones;
 use crate::threads::parallel_for;
 
@@ -31,10 +31,10 @@ trait Gemm: Machine + Num + Cast<Self> {
 
 /// A matrix: where it begins, and how far apart its rows and columns are.
 #[derive(Clone, Copy)]
-struct View<T> {
-    start: *mut T,
-    rows: isize,
-    columns: isize,
+pub(crate) struct View<T> {
+    pub start: *mut T,
+    pub rows: isize,
+    pub columns: isize,
 }
 
 // SAFETY: threads share a matrix that they read, and write to different rows of the one that they write.
@@ -47,7 +47,7 @@ impl<T: Machine> View<T> {
         View { start: self.start.cast(), rows: self.rows, columns: self.columns }
     }
 
-    fn transposed(self) -> Self {
+    pub(crate) fn transposed(self) -> Self {
         View { rows: self.columns, columns: self.rows, ..self }
     }
 
@@ -124,6 +124,35 @@ pub unsafe fn matmul<T: Machine + Num>(
     }
     // SAFETY: the caller's promise.
     unsafe { multiply_plainly(m, n, k, a, b, c) }
+}
+
+/// `c = a · b`, or `c += a · b`, for floats, on the caller's thread alone.
+///
+/// # Safety
+/// As for [`matmul`], with at least one element in each matrix.
+pub(crate) unsafe fn multiply_alone<T: Machine + Float>(
+    (m, n, k): (usize, usize, usize),
+    a: View<T>,
+    b: View<T>,
+    c: View<T>,
+    add: bool,
+) {
+    macro_rules! by_type {
+        ($($t:ty)*) => {$(
+            if TypeId::of::<T>() == TypeId::of::<$t>() {
+                let (a, b, c) = (a.cast::<$t>(), b.cast::<$t>(), c.cast::<$t>());
+                // SAFETY: the caller's promise, and T is this very type.
+                return unsafe {
+                    gemm::gemm(
+                        m, n, k, c.start, c.columns, c.rows, add, a.start, a.columns, a.rows, b.start, b.columns,
+                        b.rows, 1.0, 1.0, false, false, false, gemm::Parallelism::None,
+                    )
+                };
+            }
+        )*};
+    }
+    by_type! { f32 f64 }
+    unreachable!("floats are computed in f32 or f64")
 }
 
 /// One sum after the other.

@@ -8,12 +8,14 @@
 
 mod cast;
 mod complex;
+pub mod convolution;
 mod copy;
 mod dual;
 mod gemm;
 mod machine;
 mod map;
 mod math;
+pub mod pooling;
 pub mod program;
 pub mod row;
 pub mod rows;
@@ -21,6 +23,7 @@ mod scalar;
 pub mod simd;
 mod special;
 pub mod threads;
+pub mod window;
 
 pub use cast::Cast;
 pub use copy::copy;

@@ -32,15 +32,15 @@ body! { Tempered: [true x, false t] at [] -> [true, false] in (0, 3), 3 = {
     let p = e / e.sum();
     [p, -(p * (p + lit(1e-9)).log()).sum()]
 } }
-body! { CrossEntropy: [true x] at [target] -> [false] in (2, 2), 3 = { [x.logsumexp() - x.at(target)] } }
+body! { CrossEntropy: [true x] at [target] -> [false] in (2, 2), 3 = [x.logsumexp() - x.at(target)] }
 body! { Pearson: [true x, true y] at [] -> [false] in (2, 2), 5 = {
     let (a, b) = (x - x.mean(), y - y.mean());
     [a.dot(b) * (a.square().sum() * b.square().sum()).rsqrt()]
 } }
 body! { Product: [true x] at [] -> [false, true] in (1, 1), 3 = { let p = x.prod(); [p, p * x] } }
-body! { Extremes: [true x, true y] at [] -> [false, true] in (1, 1), 3 = { [x.max() * y.min(), x.max() - x] } }
-body! { Plain: [true x, false s] at [] -> [true] in (0, 0), 0 = { [x.exp() * s + x] } }
-body! { Where: [true x] at [] -> [false, false] in (2, 2), 6 = { [x.argmax(), R::select(R::any(x.less(lit(0))), x.argmin(), lit(-1))] } }
+body! { Extremes: [true x, true y] at [] -> [false, true] in (1, 1), 3 = [x.max() * y.min(), x.max() - x] }
+body! { Plain: [true x, false s] at [] -> [true] in (0, 0), 0 = [x.exp() * s + x] }
+body! { Where: [true x] at [] -> [false, false] in (2, 2), 6 = [x.argmax(), R::select(R::any(x.less(lit(0))), x.argmin(), lit(-1))] }
 
 fn random(n: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -316,11 +316,11 @@ fn what_a_row_lacks_is_an_error() {
     let rows = Rows::<1, 1> { n: 3, rows: 2, inputs: [vec![0.0; 6]], at: [vec![0, 3]] };
     let error = rows.outputs(&CrossEntropy).unwrap_err();
     assert_eq!(error.to_string(), "index 3 is outside of a row of 3");
-    body! { Varying: [true x] at [] -> [false] in (1, 1), 1 = { [x - x.mean()] } }
+    body! { Varying: [true x] at [] -> [false] in (1, 1), 1 = [x - x.mean()] }
     let rows = Rows::<1, 0>::new([true], 3, 1);
     let error = rows.outputs(&Varying).unwrap_err();
     assert_eq!(error, Wrong::Varies(0));
-    body! { Deep: [true x] at [] -> [false] in (1, 1), 2 = { [(x - x.mean()).sum()] } }
+    body! { Deep: [true x] at [] -> [false] in (1, 1), 2 = [(x - x.mean()).sum()] }
     assert_eq!(rows.outputs(&Deep).unwrap_err(), Wrong::Reductions { count: 2, levels: 2 });
 }
 

@@ -46,7 +46,7 @@ use syn::{DeriveInput, ItemFn, parse_quote};
 /// | parameters | the body describes | gradient |
 /// |---|---|---|
 /// | `T`, `T::Mask`, `Option<T>`, `&mut T` | one element; inputs broadcast | derived |
-/// | `&[T]`, `&T`, `ArrayView1<T>` … `ArrayView3<T>` and their `&mut` | one core cell of a `shape` clause | written |
+/// | `&[T]`, `&T`, `ArrayView1<T>` … `ArrayView5<T>` and their `&mut` | one core cell of a `shape` clause | written |
 /// | `&Tensor`, `Option<&Tensor>`, `&[&Tensor]` | whole tensors, by other ops | traced |
 ///
 /// `T` is bounded by one of `Element`, `Num`, `Real`, `Int`, `Field` and `Float`, and by nothing else; that says which

@@ -41,7 +41,8 @@ pub type DataType = DType;
 /// What a file of op definitions needs.
 pub mod prelude {
     pub use minitensor_kernels::{Element, Field, Float, Int, Machine, Mask, Num, Real, Row};
-    pub use ndarray::{ArrayView1, ArrayView2, ArrayView3, ArrayViewMut1, ArrayViewMut2, ArrayViewMut3};
+    pub use ndarray::{ArrayView1, ArrayView2, ArrayView3, ArrayView4, ArrayView5};
+    pub use ndarray::{ArrayViewMut1, ArrayViewMut2, ArrayViewMut3, ArrayViewMut4, ArrayViewMut5};
 
     pub use crate::attr::AttrEnum;
     pub use crate::dtype::DType;

@@ -73,7 +73,95 @@ fn given(name: &str) -> Vec<Arguments> {
         "imag" | "real" => {
             vec![(vec![Some(ramp(&[2, 3]).expect("a tensor").cast(minitensor::DType::C128).expect("complex"))], vec![])]
         }
+        _ if name.contains("conv") || name.contains("pool") || name.contains("fold") || name.contains("window") => {
+            windows(name)
+        }
         _ => vec![],
+    }
+}
+
+/// Arguments for ops over windows.
+fn windows(name: &str) -> Vec<Arguments> {
+    let size = |name: &'static str, value: i64| (name, Attr::Int(value));
+    let steps = |stride: [i64; 3], padding: [i64; 3], dilation: [i64; 3]| {
+        vec![("stride", ints(&stride)), ("padding", ints(&padding)), ("dilation", ints(&dilation))]
+    };
+    let with = |sizes: &[(&'static str, i64)], steps: &Vec<(&'static str, Attr)>| {
+        sizes.iter().map(|(n, v)| size(n, *v)).chain(steps.iter().cloned()).collect::<Vec<_>>()
+    };
+    let strided = steps([1, 2, 3], [0, 1, 1], [1, 2, 1]);
+    let dense = steps([1, 1, 1], [0, 1, 1], [1, 1, 2]);
+    let (counts, volume, taps) =
+        ([("od", 1), ("oh", 2), ("ow", 2)], [("d", 1), ("h", 5), ("w", 4)], [("kd", 1), ("kh", 2), ("kw", 2)]);
+    let one = |groups: i64| [("groups", groups)];
+    match name {
+        "convolution::forward" => vec![
+            (
+                vec![ramp(&[2, 4, 1, 5, 4]), ramp(&[2, 2, 1, 2, 2]), ramp(&[2])],
+                with(&[counts.as_slice(), &one(2)].concat(), &strided),
+            ),
+            (
+                vec![ramp(&[1, 2, 1, 3, 3]), ramp(&[5, 2, 1, 2, 2]), None],
+                with(&[counts.as_slice(), &one(1)].concat(), &dense),
+            ),
+        ],
+        "convolution::input" => vec![
+            (
+                vec![ramp(&[2, 2, 1, 2, 2]), ramp(&[2, 2, 1, 2, 2])],
+                with(&[volume.as_slice(), &one(2)].concat(), &strided),
+            ),
+            (
+                vec![ramp(&[1, 2, 1, 2, 2]), ramp(&[2, 5, 1, 2, 2])],
+                with(&[volume.as_slice(), &one(1)].concat(), &strided),
+            ),
+            (
+                vec![ramp(&[1, 2, 1, 2, 2]), ramp(&[2, 2, 1, 2, 2])],
+                with(&[volume.as_slice(), &one(1)].concat(), &dense),
+            ),
+        ],
+        "convolution::weight" => vec![
+            (
+                vec![ramp(&[2, 4, 1, 5, 4]), ramp(&[2, 2, 1, 2, 2])],
+                with(&[taps.as_slice(), &one(2)].concat(), &strided),
+            ),
+            (vec![ramp(&[1, 2, 1, 5, 4]), ramp(&[1, 5, 1, 2, 2])], with(&[taps.as_slice(), &one(1)].concat(), &dense)),
+        ],
+        "window::max" => vec![(vec![ramp(&[2, 1, 5, 4])], with(&[counts.as_slice(), &taps].concat(), &strided))],
+        "window::unfold" => vec![(vec![ramp(&[2, 1, 5, 4])], with(&[counts.as_slice(), &taps].concat(), &strided))],
+        "window::fold" => {
+            vec![(vec![ramp(&[2, 8, 4])], with(&[volume.as_slice(), &counts, &taps].concat(), &strided))]
+        }
+        "window::mean" | "window::spread" => {
+            let rows = if name == "window::mean" { ("size", Attr::Int(2)) } else { ("n", Attr::Int(5)) };
+            let x = if name == "window::mean" { ramp(&[2, 5, 3]) } else { ramp(&[2, 2, 3]) };
+            vec![(vec![x], vec![rows, ("bounds", ints(&[0, 3, 2, 5])), ("counts", ints(&[3, 4]))])]
+        }
+        "unfold" => vec![(vec![ramp(&[2, 3, 4])], vec![("kernel_size", ints(&[2])), ("padding", ints(&[1, 0]))])],
+        "fold" => vec![(
+            vec![ramp(&[8, 6])],
+            vec![("output_size", ints(&[3, 4])), ("kernel_size", ints(&[2])), ("padding", ints(&[0]))],
+        )],
+        "conv1d" => vec![(vec![ramp(&[2, 2, 5]), ramp(&[3, 2, 2]), ramp(&[3])], vec![("stride", ints(&[2]))])],
+        "conv2d" => vec![(
+            vec![ramp(&[1, 2, 4, 3]), ramp(&[2, 1, 2, 2]), ramp(&[2])],
+            vec![("groups", Attr::Int(2)), ("padding", ints(&[0, 1]))],
+        )],
+        "conv3d" => vec![(vec![ramp(&[1, 2, 3, 2]), ramp(&[1, 1, 2, 2, 1]), None], vec![])],
+        "conv_transpose1d" => {
+            vec![(vec![ramp(&[2, 2, 3]), ramp(&[2, 1, 2]), ramp(&[1])], vec![("stride", ints(&[2]))])]
+        }
+        "conv_transpose2d" => {
+            vec![(vec![ramp(&[2, 2, 3]), ramp(&[2, 1, 2, 2]), ramp(&[2])], vec![("groups", Attr::Int(2))])]
+        }
+        "conv_transpose3d" => vec![(vec![ramp(&[1, 2, 2, 1]), ramp(&[1, 1, 1, 2, 2]), None], vec![])],
+        _ if name.starts_with("adaptive") => vec![(vec![ramp(&[2, 3, 5])], vec![("output_size", ints(&[2]))])],
+        _ => {
+            let rank = if name.ends_with("3d") { 3 } else { 2 };
+            let kernel = if name.ends_with("1d") { vec![2] } else { vec![2; rank] };
+            // No two equal elements, between which a maximum has a kink.
+            let x = if rank == 3 { ramp(&[2, 2, 2]) } else { ramp(&[2, 5]) };
+            vec![(vec![x], vec![("kernel_size", ints(&kernel)), ("stride", ints(&[1])), ("padding", ints(&[1]))])]
+        }
     }
 }
 

@@ -214,6 +214,116 @@ BAD = [
         "op 'def': 'def' is a word that Python keeps for itself; choose",
     ),
     ("mt.CustomOpBuilder('a',10**9)", ValueError, "op 'a': num_inputs must be 0 to 64, got 1000000000"),
+    (
+        "mt.ops.conv2d(mt.ones((3,4)),mt.ones((1,1,2,2)))",
+        ValueError,
+        "op 'conv2d': 'x' of shape (3, 4) should be [.., channels, height, width]; add",
+    ),
+    (
+        "mt.ops.conv2d(mt.ones((1,3,4,4)),mt.ones((1,3,2)))",
+        ValueError,
+        "'weight' of shape (1, 3, 2) should be [out_channels, in_channels / groups,",
+    ),
+    (
+        "mt.ops.conv2d(mt.ones((1,3,4,4)),mt.ones((2,2,2,2)))",
+        ValueError,
+        "with groups = 1 takes 2 * 1 channels, and 'x' of shape (1, 3, 4, 4) has 3;",
+    ),
+    (
+        "mt.ops.conv2d(mt.ones((1,4,4,4)),mt.ones((3,2,2,2)),groups=2)",
+        ValueError,
+        "groups = 2 should divide the channels: 4 in, 3 out",
+    ),
+    (
+        "mt.ops.conv2d(mt.ones((1,4,4,4)),mt.ones((3,2,2,2)),groups=0)",
+        ValueError,
+        "op 'conv2d' needs groups > 0, got groups = 0",
+    ),
+    (
+        "mt.ops.conv2d(mt.ones((1,3,4,4)),mt.ones((2,3,7,2)),padding=1)",
+        ValueError,
+        "a kernel of 7 with dilation 1 spans 7, more than the 6 of 'x' along axis -2",
+    ),
+    (
+        "mt.ops.conv2d(mt.ones((1,3,4,4)),mt.ones((2,3,0,2)))",
+        ValueError,
+        "a kernel has at least 1 tap along every axis",
+    ),
+    (
+        "mt.ops.conv1d(mt.ones((1,3,4)),mt.ones((2,3,2)),stride=0)",
+        ValueError,
+        "op 'conv1d': 'stride' should be at least 1, got [0]",
+    ),
+    (
+        "mt.ops.conv1d(mt.ones((1,3,4)),mt.ones((2,3,2)),padding=-1)",
+        ValueError,
+        "op 'conv1d': 'padding' should be at least 0, got [-1]",
+    ),
+    (
+        "mt.ops.conv1d(mt.ones((1,3,4)),mt.ones((2,3,2)),dilation=0)",
+        ValueError,
+        "op 'conv1d': 'dilation' should be at least 1, got [0]",
+    ),
+    (
+        "mt.ops.conv1d(mt.ones((1,3,4)),mt.ones((2,3,2)),stride=[1,2])",
+        ValueError,
+        "op 'conv1d': 'stride' takes one number, got [1, 2]",
+    ),
+    (
+        "mt.ops.conv3d(mt.ones((1,1,1,1)),mt.ones((1,1,1,1,1)),stride=[1,2])",
+        ValueError,
+        "'stride' takes one number, or 3 (depth, height, width), got [1, 2]",
+    ),
+    (
+        "mt.ops.conv1d(mt.ones((1,1,1)),mt.ones((1,1,1)),padding=2**40)",
+        ValueError,
+        "'padding' should be at most 2147483647, got [1099511627776]",
+    ),
+    (
+        "mt.ops.conv2d(mt.ones((1,1,1,1)),mt.ones((1,1,1,1)),padding=2**31-1)",
+        MemoryError,
+        "a tensor of shape (1, 1, 1, 4294967295, 4294967295) would have more",
+    ),
+    (
+        "mt.ops.conv2d(mt.ones((1,3,4,4)),mt.ones((2,3,2,2)),mt.ones(3))",
+        ValueError,
+        "'bias' of shape (3,) doesn't fit, dimension o is 2 elsewhere and 3 here",
+    ),
+    (
+        "mt.ops.conv_transpose1d(mt.ones((1,3,4)),mt.ones((2,3,2)))",
+        ValueError,
+        "'weight' of shape (2, 3, 2) takes 2 channels, and 'x' of shape (1, 3, 4) has 3;",
+    ),
+    (
+        "mt.ops.conv_transpose1d(mt.ones((3,4)),mt.ones((3,2,2)),output_padding=1)",
+        ValueError,
+        "'output_padding' should be less than the stride or the dilation, got [1]",
+    ),
+    (
+        "mt.ops.conv_transpose1d(mt.ones((3,2)),mt.ones((3,2,2)),padding=3)",
+        ValueError,
+        "the output would have no elements along axis -1: size 2, kernel 2,",
+    ),
+    (
+        "mt.ops.max_pool2d(mt.ones((4,4)),2,padding=2)",
+        ValueError,
+        "'padding' should be at most half of the kernel, so that every window sees",
+    ),
+    (
+        "mt.ops.max_pool2d(mt.ones((0,4)),1)",
+        ValueError,
+        "'x' of shape (0, 4) has no elements along axis -2; pool a larger one",
+    ),
+    (
+        "mt.ops.avg_pool2d(mt.ones((4,4)),5)",
+        ValueError,
+        "a kernel of 5 with dilation 1 spans 5, more than the 4 of 'x' along axis -2",
+    ),
+    (
+        "mt.ops.fold(mt.ones((8,5)),[3,4],2)",
+        ValueError,
+        "'x' of shape (8, 5) should be [.., channels * 4, 6]: 4 taps of each channel,",
+    ),
     ("mt.CustomOpBuilder('a',1).build()", ValueError, "op 'a' has no forward; give it one with .forward(…)"),
 ]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+import window_cases
 from scipy import special
 
 import minitensor as mt
@@ -403,6 +404,7 @@ TABLE = [
     one("triu", [ROWS], lambda x: np.triu(x, -1), lambda x: x.triu(-1), k=-1),
     one("unslice", [("real", (2, 3))], unsliced, shape=[2, 8], axis=1, start=1, stop=7, step=2),
     one("unsqueeze", [X], lambda x: x[:, None], lambda x: x.unsqueeze(1), axis=1),
+    (Case(*row) for row in window_cases.rows(F)),
 ]
 CASES = [case for cases in TABLE for case in cases]
 

@@ -176,7 +176,7 @@ macro_rules! views {
         }
     )*};
 }
-views! { 1 view1 view1_mut; 2 view2 view2_mut; 3 view3 view3_mut; }
+views! { 1 view1 view1_mut; 2 view2 view2_mut; 3 view3 view3_mut; 4 view4 view4_mut; 5 view5 view5_mut; }
 
 /// The same core seen from its lowest address with positive strides, and which axes that turned round.
 fn upright<T, const N: usize>(arg: &CellArg<'_>, cell: usize) -> (*mut T, [usize; N], [usize; N], [bool; N]) {

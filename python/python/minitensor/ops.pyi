@@ -35,6 +35,9 @@ def adam_step(
     weight_decay: float = ...,
     decoupled: bool = ...,
 ) -> None: ...
+def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int]) -> Tensor: ...
+def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int]) -> Tensor: ...
+def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int]) -> Tensor: ...
 def add(x: TensorLike, y: TensorLike) -> Tensor: ...
 def add_(x: Tensor, y: TensorLike) -> Tensor: ...
 def all(x: TensorLike, axis: int | Sequence[int] | None = ..., keepdims: bool = ...) -> Tensor: ...
@@ -67,6 +70,30 @@ def atan2(x: TensorLike, y: TensorLike) -> Tensor: ...
 def atan_(x: Tensor) -> Tensor: ...
 def atanh(x: TensorLike) -> Tensor: ...
 def atanh_(x: Tensor) -> Tensor: ...
+def avg_pool1d(
+    x: TensorLike,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = ...,
+    padding: int | Sequence[int] = ...,
+    ceil_mode: bool = ...,
+    count_include_pad: bool = ...,
+) -> Tensor: ...
+def avg_pool2d(
+    x: TensorLike,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = ...,
+    padding: int | Sequence[int] = ...,
+    ceil_mode: bool = ...,
+    count_include_pad: bool = ...,
+) -> Tensor: ...
+def avg_pool3d(
+    x: TensorLike,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = ...,
+    padding: int | Sequence[int] = ...,
+    ceil_mode: bool = ...,
+    count_include_pad: bool = ...,
+) -> Tensor: ...
 def bitwise_and(x: TensorLike, y: TensorLike) -> Tensor: ...
 def bitwise_and_(x: Tensor, y: TensorLike) -> Tensor: ...
 def bitwise_invert(x: TensorLike) -> Tensor: ...
@@ -98,6 +125,102 @@ def concat(tensors: Sequence[Tensor], axis: int = ...) -> Tensor: ...
 def conj(x: TensorLike) -> Tensor: ...
 def conj_physical(x: TensorLike) -> Tensor: ...
 def contiguous(x: TensorLike) -> Tensor: ...
+def conv1d(
+    x: TensorLike,
+    weight: TensorLike,
+    bias: TensorLike | None = None,
+    stride: int | Sequence[int] = ...,
+    padding: int | Sequence[int] = ...,
+    dilation: int | Sequence[int] = ...,
+    groups: int = ...,
+) -> Tensor: ...
+def conv2d(
+    x: TensorLike,
+    weight: TensorLike,
+    bias: TensorLike | None = None,
+    stride: int | Sequence[int] = ...,
+    padding: int | Sequence[int] = ...,
+    dilation: int | Sequence[int] = ...,
+    groups: int = ...,
+) -> Tensor: ...
+def conv3d(
+    x: TensorLike,
+    weight: TensorLike,
+    bias: TensorLike | None = None,
+    stride: int | Sequence[int] = ...,
+    padding: int | Sequence[int] = ...,
+    dilation: int | Sequence[int] = ...,
+    groups: int = ...,
+) -> Tensor: ...
+def conv_transpose1d(
+    x: TensorLike,
+    weight: TensorLike,
+    bias: TensorLike | None = None,
+    stride: int | Sequence[int] = ...,
+    padding: int | Sequence[int] = ...,
+    output_padding: int | Sequence[int] = ...,
+    groups: int = ...,
+    dilation: int | Sequence[int] = ...,
+) -> Tensor: ...
+def conv_transpose2d(
+    x: TensorLike,
+    weight: TensorLike,
+    bias: TensorLike | None = None,
+    stride: int | Sequence[int] = ...,
+    padding: int | Sequence[int] = ...,
+    output_padding: int | Sequence[int] = ...,
+    groups: int = ...,
+    dilation: int | Sequence[int] = ...,
+) -> Tensor: ...
+def conv_transpose3d(
+    x: TensorLike,
+    weight: TensorLike,
+    bias: TensorLike | None = None,
+    stride: int | Sequence[int] = ...,
+    padding: int | Sequence[int] = ...,
+    output_padding: int | Sequence[int] = ...,
+    groups: int = ...,
+    dilation: int | Sequence[int] = ...,
+) -> Tensor: ...
+class convolution:
+    @staticmethod
+    def forward(
+        x: TensorLike,
+        weight: TensorLike,
+        bias: TensorLike | None = None,
+        od: int = ...,
+        oh: int = ...,
+        ow: int = ...,
+        stride: int | Sequence[int] = ...,
+        padding: int | Sequence[int] = ...,
+        dilation: int | Sequence[int] = ...,
+        groups: int = ...,
+    ) -> Tensor: ...
+    @staticmethod
+    def input(
+        y: TensorLike,
+        weight: TensorLike,
+        d: int,
+        h: int,
+        w: int,
+        stride: int | Sequence[int],
+        padding: int | Sequence[int],
+        dilation: int | Sequence[int],
+        groups: int,
+    ) -> Tensor: ...
+    @staticmethod
+    def weight(
+        x: TensorLike,
+        y: TensorLike,
+        kd: int,
+        kh: int,
+        kw: int,
+        stride: int | Sequence[int],
+        padding: int | Sequence[int],
+        dilation: int | Sequence[int],
+        groups: int,
+    ) -> Tensor: ...
+
 def copy(x: TensorLike) -> Tensor: ...
 def copy_(x: Tensor, source: TensorLike) -> Tensor: ...
 def copysign(x: TensorLike, y: TensorLike) -> Tensor: ...
@@ -141,6 +264,14 @@ def floor_(x: Tensor) -> Tensor: ...
 def floor_divide(x: TensorLike, y: TensorLike) -> Tensor: ...
 def floor_divide_(x: Tensor, y: TensorLike) -> Tensor: ...
 def fmod(x: TensorLike, y: TensorLike) -> Tensor: ...
+def fold(
+    x: TensorLike,
+    output_size: int | Sequence[int],
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = ...,
+    padding: int | Sequence[int] = ...,
+    stride: int | Sequence[int] = ...,
+) -> Tensor: ...
 def gather(x: TensorLike, index: TensorLike, axis: int = ...) -> Tensor: ...
 def ge(x: TensorLike, y: TensorLike) -> Tensor: ...
 def gelu(x: TensorLike, approximate: Literal["none", "tanh"] = ...) -> Tensor: ...
@@ -195,6 +326,30 @@ def mT(x: TensorLike) -> Tensor: ...
 def matmul(x: TensorLike, y: TensorLike) -> Tensor: ...
 def matrix_transpose(x: TensorLike) -> Tensor: ...
 def max(x: TensorLike, axis: int | Sequence[int] | None = ..., keepdims: bool = ...) -> Tensor: ...
+def max_pool1d(
+    x: TensorLike,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = ...,
+    padding: int | Sequence[int] = ...,
+    dilation: int | Sequence[int] = ...,
+    ceil_mode: bool = ...,
+) -> Tensor: ...
+def max_pool2d(
+    x: TensorLike,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = ...,
+    padding: int | Sequence[int] = ...,
+    dilation: int | Sequence[int] = ...,
+    ceil_mode: bool = ...,
+) -> Tensor: ...
+def max_pool3d(
+    x: TensorLike,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = ...,
+    padding: int | Sequence[int] = ...,
+    dilation: int | Sequence[int] = ...,
+    ceil_mode: bool = ...,
+) -> Tensor: ...
 def maximum(x: TensorLike, y: TensorLike) -> Tensor: ...
 def mean(x: TensorLike, axis: int | Sequence[int] | None = ..., keepdims: bool = ...) -> Tensor: ...
 def min(x: TensorLike, axis: int | Sequence[int] | None = ..., keepdims: bool = ...) -> Tensor: ...
@@ -332,6 +487,13 @@ def tril(x: TensorLike, k: int = ...) -> Tensor: ...
 def triu(x: TensorLike, k: int = ...) -> Tensor: ...
 def trunc(x: TensorLike) -> Tensor: ...
 def trunc_(x: Tensor) -> Tensor: ...
+def unfold(
+    x: TensorLike,
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = ...,
+    padding: int | Sequence[int] = ...,
+    stride: int | Sequence[int] = ...,
+) -> Tensor: ...
 def unslice(
     x: TensorLike,
     shape: int | Sequence[int],
@@ -349,5 +511,53 @@ def var(
 ) -> Tensor: ...
 def view(x: TensorLike, shape: int | Sequence[int]) -> Tensor: ...
 def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor: ...
+class window:
+    @staticmethod
+    def fold(
+        x: TensorLike,
+        d: int,
+        h: int,
+        w: int,
+        kd: int,
+        kh: int,
+        kw: int,
+        od: int,
+        oh: int,
+        ow: int,
+        stride: int | Sequence[int],
+        padding: int | Sequence[int],
+        dilation: int | Sequence[int],
+    ) -> Tensor: ...
+    @staticmethod
+    def max(
+        x: TensorLike,
+        od: int,
+        oh: int,
+        ow: int,
+        kd: int,
+        kh: int,
+        kw: int,
+        stride: int | Sequence[int],
+        padding: int | Sequence[int],
+        dilation: int | Sequence[int],
+    ) -> Tensor: ...
+    @staticmethod
+    def mean(x: TensorLike, size: int, bounds: int | Sequence[int], counts: int | Sequence[int]) -> Tensor: ...
+    @staticmethod
+    def spread(y: TensorLike, n: int, bounds: int | Sequence[int], counts: int | Sequence[int]) -> Tensor: ...
+    @staticmethod
+    def unfold(
+        x: TensorLike,
+        kd: int,
+        kh: int,
+        kw: int,
+        od: int,
+        oh: int,
+        ow: int,
+        stride: int | Sequence[int],
+        padding: int | Sequence[int],
+        dilation: int | Sequence[int],
+    ) -> Tensor: ...
+
 def describe(name: str) -> dict[str, Any]: ...
 def __getattr__(name: str) -> Any: ...

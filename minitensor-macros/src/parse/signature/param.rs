@@ -101,7 +101,7 @@ fn array_view(ty: &Type, generics: &[Generic]) -> Option<(Elem, usize, bool)> {
     let name = last.ident.to_string();
     let rest = name.strip_prefix("ArrayView")?;
     let (dims, mutable) = rest.strip_prefix("Mut").map_or((rest, false), |dims| (dims, true));
-    let dims = dims.parse().ok().filter(|d| (1..=3).contains(d))?;
+    let dims = dims.parse().ok().filter(|d| (1..=5).contains(d))?;
     let elem = type_argument(&last.arguments)?;
     let elem = variable(elem, generics).or_else(|| DType::of(elem).map(Elem::Fixed))?;
     Some((elem, dims, mutable))

@@ -1,0 +1,129 @@
+"""The cases of ops over windows that `test_reference` compares with loops and with PyTorch."""
+
+import numpy as np
+import windows
+
+
+def rows(functional):
+    """Name, inputs, NumPy's function, PyTorch's of the module `functional`, and attributes: what a case is made of."""
+
+    def one(name, inputs, numpy, **attrs):
+        yield name, inputs, numpy, None, attrs
+
+    def window(name, numpy, *shapes, torch=True, rank=None, **attrs):
+        """An op that has the same name and arguments in PyTorch."""
+        given = attrs if rank is None else dict(attrs, rank=rank)
+        theirs = (lambda *tensors: getattr(functional, name)(*tensors, **attrs)) if torch else None
+        yield name, [("real", shape) for shape in shapes], lambda *a: numpy(*a, **given), theirs, attrs
+
+    yield from convolutions(window, one)
+    yield from pools(window)
+    yield from parts(one)
+
+
+def convolutions(window, one):
+    conv, back = windows.conv, windows.conv_transpose
+    yield from window("conv1d", conv, (2, 3, 5), (4, 3, 2), (4,), stride=[2], padding=[1])
+    yield from window("conv1d", conv, (3, 40), (8, 3, 5), padding=[4], dilation=[2])
+    yield from window("conv1d", conv, (2, 1, 33), (1, 1, 9), (1,), stride=[3])
+    yield from window("conv1d", conv, (2, 2, 3, 9), (4, 3, 2), torch=False)
+    yield from window("conv2d", conv, (1, 2, 4, 3), (2, 1, 2, 2), (2,), groups=2)
+    yield from window("conv2d", conv, (0, 4, 5, 5), (6, 4, 3, 3), (6,))
+    yield from window("conv2d", conv, (2, 0, 5, 5), (6, 0, 3, 3), (6,), torch=False)
+    yield from window("conv2d", conv, (2, 8, 6, 7), (5, 8, 1, 1), (5,))
+    yield from window("conv2d", conv, (3, 6, 9, 8), (6, 1, 3, 3), (6,), groups=6, padding=[1])
+    yield from window("conv2d", conv, (3, 6, 9, 8), (12, 1, 3, 3), groups=6, stride=[2], padding=[1])
+    for stride, padding, dilation, groups in [(1, 1, 1, 1), (2, 0, 1, 2), (3, 2, 2, 1), ([2, 1], [0, 2], [1, 3], 2)]:
+        attrs = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+        yield from window("conv2d", conv, (2, 8, 11, 9), (10, 8 // groups, 3, 2), (10,), **attrs)
+        attrs["output_padding"] = 0 if stride == 1 else [1, 0]
+        yield from window("conv_transpose2d", back, (2, 8, 5, 4), (8, 5, 3, 2), (5 * groups,), **attrs)
+    yield from window("conv2d", conv, (3, 16, 40, 40), (20, 16, 3, 3), (20,), padding=[1])
+    yield from window("conv2d", conv, (3, 16, 41, 39), (20, 16, 3, 3), stride=[2])
+    yield from window("conv3d", conv, (1, 2, 3, 2, 3), (2, 2, 2, 2, 1), (2,), padding=[1, 0, 0])
+    yield from window("conv3d", conv, (2, 4, 5, 6, 7), (6, 2, 2, 3, 3), stride=[1, 2, 2], padding=[0, 1, 2], groups=2)
+    yield from window("conv_transpose1d", back, (2, 3, 4), (3, 2, 2), (2,), stride=[2])
+    yield from window("conv_transpose1d", back, (3, 20), (3, 2, 5), stride=[3], padding=[2], output_padding=[2])
+    yield from window("conv_transpose2d", back, (1, 2, 3, 2), (2, 1, 2, 2), (2,), groups=2)
+    yield from window("conv_transpose2d", back, (0, 2, 3, 2), (2, 1, 2, 2), torch=False)
+    yield from window("conv_transpose2d", back, (2, 6, 5, 7), (6, 1, 4, 4), groups=6, stride=[2], padding=[1])
+    yield from window("conv_transpose3d", back, (1, 2, 2, 2, 1), (2, 1, 2, 1, 2), (1,))
+    yield from window("conv_transpose3d", back, (2, 4, 3, 2, 4), (4, 5, 2, 3, 3), stride=[1, 2, 2], padding=[0, 1, 1])
+    steps = {"stride": [1, 2, 3], "padding": [0, 1, 2], "dilation": [1, 2, 1], "groups": 2}
+    x, weight, y = ("real", (2, 4, 1, 7, 6)), ("real", (6, 2, 1, 3, 2)), ("real", (2, 6, 1, 3, 3))
+    sizes = {"od": 1, "oh": 3, "ow": 3}
+    yield from one("convolution::forward", [x, weight], lambda x, w: conv(x, w, **steps), **sizes, **steps)
+
+    def back_to(y, weight):
+        return back(y, weight, output_padding=[0, 0, 2], **steps)
+
+    yield from one("convolution::input", [y, weight], back_to, d=1, h=7, w=6, **steps)
+
+    def to_weight(x, y):
+        return windows.conv_weight(x, y, (1, 3, 2), **steps)
+
+    yield from one("convolution::weight", [x, y], to_weight, kd=1, kh=3, kw=2, **steps)
+
+
+def pools(window):
+    for rank in (1, 2, 3):
+        for case in [
+            {},
+            {"stride": 1, "padding": 1},
+            {"ceil_mode": True},
+            {"stride": 3, "padding": 1, "ceil_mode": True},
+        ]:
+            shape = [(2, 3, 5), (2, 2, 5, 4), (2, 1, 5, 4, 7)][rank - 1]
+            attrs = {"kernel_size": 2, **case}
+            yield from window(f"max_pool{rank}d", windows.max_pool, shape, rank=rank, **attrs)
+            yield from window(f"avg_pool{rank}d", windows.avg_pool, shape, rank=rank, **attrs)
+            attrs["count_include_pad"] = False
+            yield from window(f"avg_pool{rank}d", windows.avg_pool, shape, rank=rank, **attrs)
+            yield from window(
+                f"max_pool{rank}d", windows.max_pool, shape, rank=rank, **{"dilation": 2, **case, "kernel_size": 2}
+            )
+        for size in (1, 3, 8):
+            yield from window(
+                f"adaptive_avg_pool{rank}d", windows.adaptive_avg_pool, shape, rank=rank, output_size=size
+            )
+    yield from window("max_pool2d", windows.max_pool, (0, 3, 8, 8), rank=2, kernel_size=[3, 2])
+    yield from window("avg_pool2d", windows.avg_pool, (3, 70, 45), rank=2, kernel_size=[3, 2], stride=[2, 1])
+    yield from window("adaptive_avg_pool2d", windows.adaptive_avg_pool, (2, 3, 50, 7), rank=2, output_size=[2, 7])
+    yield from window("unfold", windows.unfold, (1, 2, 3, 4), kernel_size=[2, 2], padding=[1, 0])
+    yield from window(
+        "unfold", windows.unfold, (2, 3, 9, 8), kernel_size=[2, 3], padding=[1, 2], dilation=[2, 1], stride=[1, 3]
+    )
+    yield from window("fold", windows.fold, (1, 8, 6), output_size=[3, 4], kernel_size=[2, 2])
+    yield from window(
+        "fold", windows.fold, (2, 18, 15), output_size=[9, 8], kernel_size=[2, 3], padding=[1, 0], stride=[2, 2]
+    )
+
+
+def parts(one):
+    """The ops that pooling and unfold are made of."""
+    steps = {"stride": [1, 1, 2], "padding": [0, 1, 1], "dilation": [1, 1, 2]}
+    taps, counts = {"kd": 1, "kh": 2, "kw": 2}, {"od": 1, "oh": 6, "ow": 3}
+
+    def planes(x, f, **attrs):
+        given = {name: list[1:] for name, list in steps.items()}
+        return f(x.reshape(*x.shape[:-3], 5, 5), kernel_size=(2, 2), **given, **attrs)
+
+    x = ("real", (2, 1, 5, 5))
+    largest = lambda x: planes(x, windows.max_pool, rank=2)[..., None, :, :]  # noqa: E731
+    yield from one("window::max", [x], largest, **counts, **taps, **steps)
+    yield from one("window::unfold", [x], lambda x: planes(x, windows.unfold), **taps, **counts, **steps)
+    yield from one(
+        "window::fold",
+        [("real", (4, 18))],
+        lambda x: windows.fold(x, (5, 5), (2, 2), (1, 2), (1, 1), (1, 2))[:, None],
+        d=1,
+        h=5,
+        w=5,
+        **taps,
+        **counts,
+        **steps,
+    )
+    means = {"bounds": [0, 3, 2, 5], "counts": [3, 4]}
+    rows = lambda x: np.stack([x[:, :3].sum(1) / 3, x[:, 2:].sum(1) / 4], 1)  # noqa: E731
+    yield from one("window::mean", [("real", (2, 5, 3))], rows, size=2, **means)
+    yield from one("window::spread", [("real", (2, 2, 3))], lambda y: windows.spread(y, 5, **means), n=5, **means)
