@@ -74,7 +74,7 @@ impl<S: Num> Mul for Dual<S> {
     fn mul(self, other: Self) -> Self {
         Dual {
             value: self.value * other.value,
-            tangent: other.value.chain(self.tangent) + self.value.chain(other.tangent),
+            tangent: other.value.times(self.tangent) + self.value.times(other.tangent),
         }
     }
 }
@@ -84,7 +84,7 @@ impl<S: Field> Div for Dual<S> {
     #[inline(always)]
     fn div(self, other: Self) -> Self {
         let quotient = self.value / other.value;
-        let change = self.tangent - quotient.chain(other.tangent);
+        let change = self.tangent - quotient.times(other.tangent);
         Dual { value: quotient, tangent: other.value.recip().chain(change) }
     }
 }
@@ -163,7 +163,7 @@ impl<S: Num> Num for Dual<S> {
     }
     #[inline(always)]
     fn square(self) -> Self {
-        Dual { value: self.value.square(), tangent: (self.value + self.value).chain(self.tangent) }
+        Dual { value: self.value.square(), tangent: (self.value + self.value).times(self.tangent) }
     }
     #[inline(always)]
     fn conj(self) -> Self {
@@ -328,7 +328,7 @@ impl<S: Float> Float for Dual<S> {
     }
     #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
-        let tangent = b.value.chain(self.tangent) + self.value.chain(b.tangent) + c.tangent;
+        let tangent = b.value.times(self.tangent) + self.value.times(b.tangent) + c.tangent;
         Dual { value: self.value.mul_add(b.value, c.value), tangent }
     }
 }

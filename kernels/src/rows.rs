@@ -19,6 +19,9 @@ clones! {
     /// `value(0) ∘ value(1) ∘ … ∘ value(n − 1)` for an associative `combine` whose neutral element is `identity`.
     <[U, V, C]> fn reduce(n: usize, identity: U, value: V, combine: C) -> U
     where [U: Copy, V: Fn(usize) -> U, C: Fn(U, U) -> U] {
+        if n <= BLOCK {
+            return lanes(0, n, identity, &value, &combine);
+        }
         // Results of 2ᵏ blocks, one for each bit that is set in the number of blocks so far.
         let mut stack = [identity; usize::BITS as usize];
         let mut height = 0;

@@ -84,6 +84,12 @@ pub trait Num:
     fn chain(self, tangent: Self) -> Self {
         Self::select(tangent.equal(Self::zero()), Self::zero(), self * tangent)
     }
+    /// The same in the rule of products, where `self` is a factor: what is infinite there is so in the product too, and a
+    /// type may do with a plain product unless the tangent is known to be 0.
+    #[inline(always)]
+    fn times(self, tangent: Self) -> Self {
+        self.chain(tangent)
+    }
 }
 
 /// Ordered numbers. NaN wins in [`maximum`](Real::maximum) and [`minimum`](Real::minimum), as in the Array API.

@@ -17,10 +17,12 @@ const _: () = {
     unsafe fn topk_cell<T: rt::Real + rt::Machine + ::core::cmp::PartialOrd>(
         attrs: &[rt::Attr],
         args: &[rt::CellArg<'_>],
+        cells: usize,
     ) -> rt::Result<()> {
         struct Cell<'a, T> {
             attrs: &'a [rt::Attr],
             args: &'a [rt::CellArg<'a>],
+            cells: usize,
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
         impl<T: rt::Real + rt::Machine + ::core::cmp::PartialOrd> rt::AtLevel
@@ -29,22 +31,26 @@ const _: () = {
             const VECTORIZE: bool = false || <T as rt::Machine>::VECTORIZE;
             #[inline(always)]
             fn run(self) -> rt::Result<()> {
-                let Cell { attrs: attrs, args, .. } = self;
-                let (x, values, indices) = unsafe {
-                    (
-                        rt::slice::<T>(&args[0]),
-                        rt::slice_mut::<T>(&args[1]),
-                        rt::slice_mut::<i64>(&args[2]),
-                    )
-                };
-                rt::CellResult::into_result(
-                    topk::<T>(x, rt::attr::<usize>(attrs, 0)?, values, indices),
-                )
+                let Cell { attrs: attrs, args, cells, .. } = self;
+                for cell in 0..cells {
+                    let (x, values, indices) = unsafe {
+                        (
+                            rt::slice::<T>(&args[0], cell),
+                            rt::slice_mut::<T>(&args[1], cell),
+                            rt::slice_mut::<i64>(&args[2], cell),
+                        )
+                    };
+                    rt::CellResult::into_result(
+                        topk::<T>(x, rt::attr::<usize>(attrs, 0)?, values, indices),
+                    )?;
+                }
+                Ok(())
             }
         }
         rt::at_level(Cell::<T> {
             attrs,
             args,
+            cells,
             _dtypes: ::core::marker::PhantomData,
         })
     }
@@ -174,6 +180,7 @@ const _: () = {
         axis: None,
         body: rt::Body::Cell(rt::CellBody {
             kernel: topk_kernel,
+            program: None,
         }),
         backward: rt::Backward::Formula(rt::Formula {
             run: topk_backward,

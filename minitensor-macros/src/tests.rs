@@ -54,6 +54,58 @@ fn uniforms_and_choices() {
 }
 
 #[test]
+fn a_row_op_and_its_gradient() {
+    assert_snapshot(
+        "rms_norm",
+        quote!(shape = (x: [.., n], weight: [n]) -> [.., n] where eps >= 0.0),
+        quote! {
+            /// Root-mean-square normalization over the last axis.
+            pub fn rms_norm<R: Row>(x: R, weight: Option<R>, #[default = 1e-5] eps: f64) -> R {
+                let y = x * (x.square().mean() + eps).rsqrt();
+                if let Some(weight) = weight { y * weight } else { y }
+            }
+        },
+    );
+}
+
+#[test]
+fn the_passes_of_a_row_body_are_counted() {
+    let levels = |body: TokenStream| {
+        let item = quote! {
+            /// A body.
+            fn op<R: Row>(x: R, y: Option<R>, #[default = true] flag: bool) -> R { #body }
+        };
+        let shown = expanded(quote!(shape = (x: [.., n], y: [.., n]) -> [.., n]), item);
+        let line =
+            |name: &str| shown.lines().find(|l| l.contains(name)).map(|l| l.trim().to_owned()).unwrap_or_default();
+        let value =
+            |line: String| line.rsplit_once("= ").map(|(_, v)| v.trim_end_matches(';').to_owned()).unwrap_or_default();
+        (value(line("const REDUCTIONS")), value(line("const LEVELS")))
+    };
+    for (body, reductions, passes) in [
+        (quote!(x.exp()), "0usize", "(0usize, 0usize)"),
+        (
+            quote!({
+                let e = (x - x.max()).exp();
+                e / e.sum()
+            }),
+            "2usize",
+            "(2usize, 2usize)",
+        ),
+        (quote!(x.max(x.min())), "1usize", "(1usize, 1usize)"),
+        (quote!(if let Some(y) = y { x.dot(y) } else { x.sum() }), "8usize", "(0usize, 4usize)"),
+        (quote!(if x > x.mean() { x.sum() } else { 0.0 }), "2usize", "(1usize, 1usize)"),
+        (quote!(if flag { x - x.mean() } else { x }), "8usize", "(0usize, 4usize)"),
+        (quote!(if flag { x * 2.0 } else { x } * x.logsumexp()), "2usize", "(2usize, 2usize)"),
+        (quote!(helper(x)), "8usize", "(0usize, 4usize)"),
+        (quote!(if R::any(x > 1.0) { R::zero() } else { x.prod() }), "4usize", "(1usize, 1usize)"),
+    ] {
+        let name = body.to_string();
+        assert_eq!(levels(body), (reductions.to_owned(), passes.to_owned()), "{name}");
+    }
+}
+
+#[test]
 fn a_cell_op_with_a_formula() {
     assert_snapshot(
         "topk",

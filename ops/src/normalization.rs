@@ -7,10 +7,17 @@ use crate::exponential::sqrt;
 use crate::shape::reshape;
 
 /// `eˣ / Σ eˣ` along an axis, without overflow.
-#[custom_op(shape = (x: [.., n]) -> [.., n], axis = -1)]
+// The derived gradient would compute the exponentials anew; the result, which is there anyway, is enough.
+#[custom_op(shape = (x: [.., n]) -> [.., n], axis = -1, backward = |d| { x: row::softmax_vjp(d, out) })]
 pub fn softmax<R: Row>(x: R) -> R {
-    let e = (x - x.max().detach()).exp();
-    e / e.sum()
+    let e = (x - x.max()).exp();
+    e * e.sum().recip()
+}
+
+/// What [`softmax()`] passes back, from its result `y`: `y (d − Σ d y)`.
+#[custom_op(name = "row::softmax_vjp", shape = (d: [.., n], y: [.., n]) -> [.., n])]
+pub fn softmax_vjp<R: Row>(d: R, y: R) -> R {
+    y * (d - d.dot(y))
 }
 
 /// `x − ln Σ eˣ` along an axis: the logarithm of [`softmax()`], exact where that is tiny.

@@ -108,6 +108,29 @@ def rms_norm(x, weight, eps=1e-5):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * weight
 
 
+def standardize(x, axis=None, eps=1e-5):
+    c = x - x.mean(axis, keepdims=True)
+    return c / np.sqrt((c * c).mean(axis, keepdims=True) + eps)
+
+
+def per_channel(numbers, x):
+    return numbers.reshape(-1, *[1] * (x.ndim - 2))
+
+
+def batch_norm(x, mean, var, weight, bias, eps=1e-5):
+    mean, var, weight, bias = (per_channel(v, x) for v in (mean, var, weight, bias))
+    return (x - mean) / np.sqrt(var + eps) * weight + bias
+
+
+def group_norm(x, weight, bias, groups):
+    y = standardize(x.reshape(x.shape[0], groups, -1), -1).reshape(x.shape)
+    return y * per_channel(weight, x) + per_channel(bias, x)
+
+
+def cosine_similarity(x, y):
+    return (x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1))
+
+
 def cross_entropy(logits, target, reduction="mean"):
     losses = special.logsumexp(logits, -1) - np.take_along_axis(logits, target[..., None], -1)[..., 0]
     return {"mean": losses.mean(), "sum": losses.sum(), "none": losses}[reduction]
@@ -173,6 +196,7 @@ def t(path):
 SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
 X = ("real", (4, 6))
 ROWS = ("real", (3, 4, 6))
+IMAGES = ("real", (3, 4, 6))
 
 TABLE = [
     unary("abs", np.abs, t("abs")),
@@ -377,6 +401,33 @@ TABLE = [
     one("reshape", [ROWS], lambda x: x.reshape(8, 9), lambda x: x.reshape(8, 9), shape=[8, -1]),
     one("rms_norm", [ROWS, ("real", (6,))], rms_norm, lambda x, w: F.rms_norm(x, (6,), w, eps=1e-5)),
     one("roll", [ROWS], lambda x: np.roll(x, -2, 1), lambda x: x.roll(-2, 1), shift=-2, axis=1),
+    one("standardize", [ROWS], standardize, lambda x: F.layer_norm(x, x.shape)),
+    one("standardize", [ROWS], lambda x: standardize(x, 0), lambda x: (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt(), axis=0),
+    one("layer_norm", [ROWS], lambda x: standardize(x, -1), lambda x: F.layer_norm(x, (6,))),
+    one("rms_norm", [ROWS], lambda x: rms_norm(x, 1), lambda x: F.rms_norm(x, (6,), eps=1e-5)),
+    one("cosine_similarity", [X, X], cosine_similarity, lambda x, y: F.cosine_similarity(x, y, -1)),
+    one("batch_norm", [IMAGES], lambda x: standardize(x, (0, 2)), lambda x: F.batch_norm(x, None, None, training=True)),
+    one(
+        "batch_norm",
+        [IMAGES, ("real", (4,)), ("positive", (4,)), ("real", (4,)), ("real", (4,))],
+        batch_norm,
+        lambda x, m, v, w, b: F.batch_norm(x, m, v, w, b),
+    ),
+    one("instance_norm", [IMAGES], lambda x: standardize(x, 2), lambda x: F.instance_norm(x)),
+    one(
+        "instance_norm",
+        [IMAGES, ("real", (4,)), ("real", (4,))],
+        lambda x, w, b: group_norm(x, w, b, 4),
+        lambda x, w, b: F.instance_norm(x, weight=w, bias=b),
+    ),
+    one(
+        "group_norm",
+        [IMAGES, ("real", (4,)), ("real", (4,))],
+        lambda x, w, b: group_norm(x, w, b, 2),
+        lambda x, w, b: F.group_norm(x, 2, w, b),
+        groups=2,
+    ),
+    one("row::softmax_vjp", [X, X], lambda d, y: y * (d - (d * y).sum(-1, keepdims=True))),
     one("row::cross_entropy", [X, ("natural", (4,))], lambda x, i: cross_entropy(x, i, "none")),
     one("row::prod_of_others", [X], products_of_others),
     one(

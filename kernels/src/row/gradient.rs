@@ -12,9 +12,11 @@
 use std::cell::Cell;
 
 use super::Reduction;
-use super::forward::{Arguments, Found, blocks, passes, put};
+use super::body::{Body, Computed, MOST_REDUCTIONS, Operand, Wrong};
+use super::gathered::{Gathered, LANES};
 use super::lane::Lane;
-use super::pass::{Body, Computed, Gathered, LANES, MOST_REDUCTIONS, Operand, Scope, Structure, Wrong, scope};
+use super::pass::{Arguments, Found, Met, Pass, blocks, gather, nothing, passes, put};
+use super::scope::{Scope, Structure, scope};
 use crate::dual::Dual;
 use crate::simd::clones;
 
@@ -54,13 +56,14 @@ fn sums(structure: &Structure) -> [Option<Reduction>; SUMS] {
 
 /// One evaluation of the body at dual numbers.
 struct Slopes<T, const O: usize> {
-    outputs: [T; O],
-    arguments: [T; MOST_REDUCTIONS],
-    tangents: [T; MOST_REDUCTIONS],
-    kinds: [(Reduction, usize); MOST_REDUCTIONS],
+    /// The derivatives of the outputs, where they aren't known to be 0.
+    outputs: [Option<T>; O],
+    /// Those of the reductions' arguments.
+    tangents: [Option<T>; MOST_REDUCTIONS],
+    met: Met<T>,
 }
 
-/// Everything that is the same throughout a row.
+/// A body at dual numbers.
 struct InRow<'a, T, B, const I: usize, const X: usize, const O: usize> {
     body: &'a B,
     arguments: &'a Arguments<T, I, X>,
@@ -86,58 +89,32 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
             inputs[i] = if i == wrt { Dual::variable(value) } else { Dual::constant_of(value) };
         }
         let results = self.body.eval(inputs, self.arguments.at);
-        let mut slopes = Slopes {
-            outputs: [T::ZERO; O],
-            arguments: [T::ZERO; MOST_REDUCTIONS],
-            tangents: [T::ZERO; MOST_REDUCTIONS],
-            kinds: [(Reduction::Sum, usize::MAX); MOST_REDUCTIONS],
-        };
+        let mut slopes =
+            Slopes { outputs: [None; O], tangents: [None; MOST_REDUCTIONS], met: scope.met(B::REDUCTIONS) };
         for k in 0..O {
-            slopes.outputs[k] = results[k].tangent.value();
+            slopes.outputs[k] = results[k].tangent.known();
         }
         for k in 0..B::REDUCTIONS {
-            slopes.arguments[k] = scope.argument[k].get();
             slopes.tangents[k] = scope.tangent[k].get();
-            slopes.kinds[k] = scope.kind[k].get();
         }
         slopes
     }
 
-    /// `Σ ȳ ∂h` over the outputs that do (or do not) go along the row.
+    /// `Σ ȳ ∂h` over the outputs that do (or do not) go along the row, where it isn't known to be 0.
     ///
     /// # Safety
     /// As for [`InRow::at`].
     #[inline(always)]
-    unsafe fn pulled(&self, slopes: &Slopes<T, O>, position: usize, along: bool) -> T {
-        let mut sum = T::ZERO;
+    unsafe fn pulled(&self, slopes: &Slopes<T, O>, position: usize, along: bool) -> Option<T> {
+        let mut sum = None;
         for k in 0..O {
-            if B::GIVES[k] == along {
+            if let (Some(slope), true) = (slopes.outputs[k], B::GIVES[k] == along) {
                 // SAFETY: by contract.
                 let cotangent = unsafe { *self.cotangents[k].add(if along { position } else { 0 }) };
-                sum += cotangent.chain(slopes.outputs[k]);
+                sum = added(sum, cotangent * slope);
             }
         }
         sum
-    }
-
-    /// The reductions of pass `P`, over a block.
-    ///
-    /// # Safety
-    /// The positions are in the row.
-    #[inline(always)]
-    unsafe fn gather<const P: usize>(&self, start: usize, len: usize, lanes: &mut [[T; LANES]; MOST_REDUCTIONS]) {
-        for j in 0..len {
-            // SAFETY: by contract.
-            let slopes = unsafe { self.at::<P>(start + j, usize::MAX, usize::MAX) };
-            for k in 0..B::REDUCTIONS {
-                let (reduction, level) = slopes.kinds[k];
-                if level == P {
-                    // SAFETY: `len` is at most LANES, which the compiler doesn't see.
-                    let lane = unsafe { lanes[k].get_unchecked_mut(j) };
-                    *lane = reduction.combine(*lane, slopes.arguments[k]);
-                }
-            }
-        }
     }
 
     /// The sums for the adjoints, over a block.
@@ -148,19 +125,19 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     unsafe fn adjoin<const P: usize>(&self, start: usize, len: usize, lanes: &mut [[T; LANES]; SUMS]) {
         for j in 0..len {
             directions!(B::REDUCTIONS, K => {
-                // SAFETY: by contract.
-                let slopes = unsafe { self.at::<P>(start + j, K, usize::MAX) };
-                // SAFETY: as above.
-                unsafe { *lanes[K].get_unchecked_mut(j) += self.pulled(&slopes, start + j, true) };
-                if extreme(slopes.kinds[K].0) {
-                    // SAFETY: as above.
-                    unsafe { *lanes[WINNERS + K].get_unchecked_mut(j) += self.share(&slopes, K) };
-                }
-                for m in K + 1..B::REDUCTIONS {
-                    if slopes.kinds[m].1 != usize::MAX && slopes.kinds[m].1 > slopes.kinds[K].1 {
-                        let part = self.share(&slopes, m).chain(slopes.tangents[m]);
-                        // SAFETY: as above.
-                        unsafe { *lanes[pair(m, K)].get_unchecked_mut(j) += part };
+                // SAFETY: by contract; `len` is at most LANES, which the compiler doesn't see.
+                unsafe {
+                    let slopes = self.at::<P>(start + j, K, usize::MAX);
+                    if let Some(part) = self.pulled(&slopes, start + j, true) {
+                        *lanes[K].get_unchecked_mut(j) += part;
+                    }
+                    if extreme(slopes.met.kinds[K].0) {
+                        *lanes[WINNERS + K].get_unchecked_mut(j) += self.share(&slopes, K);
+                    }
+                    for m in K + 1..B::REDUCTIONS {
+                        if let Some(tangent) = slopes.tangents[m] {
+                            *lanes[pair(m, K)].get_unchecked_mut(j) += self.share(&slopes, m) * tangent;
+                        }
                     }
                 }
             });
@@ -170,8 +147,8 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     /// What a change of a reduction's argument here changes the reduction by; of winners as if there were one.
     #[inline(always)]
     fn share(&self, slopes: &Slopes<T, O>, k: usize) -> T {
-        let (argument, result) = (slopes.arguments[k], self.known[k]);
-        match slopes.kinds[k].0 {
+        let (argument, result) = (slopes.met.arguments[k], self.known[k]);
+        match slopes.met.kinds[k].0 {
             Reduction::Sum => T::one(),
             Reduction::Prod => result / argument,
             Reduction::Max | Reduction::Min => T::select(argument.equal(result), T::one(), T::ZERO),
@@ -189,12 +166,38 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
         // SAFETY: as above.
         let mut sum = unsafe { self.pulled(&slopes, position, true) };
         for k in 0..B::REDUCTIONS {
-            if slopes.kinds[k].1 != usize::MAX {
-                sum += (adjoints[k] * self.share(&slopes, k)).chain(slopes.tangents[k]);
+            if let Some(tangent) = slopes.tangents[k] {
+                sum = added(sum, adjoints[k] * self.share(&slopes, k) * tangent);
             }
         }
-        sum
+        sum.unwrap_or(T::ZERO)
     }
+}
+
+impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> Pass<T>
+    for InRow<'_, T, B, I, X, O>
+{
+    const REDUCTIONS: usize = B::REDUCTIONS;
+
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.arguments.n
+    }
+
+    #[inline(always)]
+    unsafe fn meet<const P: usize>(&self, position: usize) -> Met<T> {
+        // SAFETY: by contract.
+        unsafe { self.at::<P>(position, usize::MAX, usize::MAX) }.met
+    }
+}
+
+/// A sum that may not have begun: nothing is added to a 0 that only stands for no number.
+#[inline(always)]
+fn added<T: Computed>(sum: Option<T>, part: T) -> Option<T> {
+    Some(match sum {
+        Some(sum) => sum + part,
+        None => part,
+    })
 }
 
 #[inline(always)]
@@ -250,7 +253,7 @@ unsafe fn adjoints<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize
         // SAFETY: as above; an empty row has a place for what is kept.
         unsafe {
             let slopes = row.at::<P>(0, K, usize::MAX);
-            adjoints[K] = sums[K] + row.pulled(&slopes, 0, false);
+            adjoints[K] = row.pulled(&slopes, 0, false).map_or(sums[K], |part| sums[K] + part);
         }
     });
     for k in (0..reductions).rev() {
@@ -310,7 +313,7 @@ unsafe fn give<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, co
             // SAFETY: as above.
             let (slopes, place) = unsafe { (row.at::<P>(0, usize::MAX, Q), &mut *places[Q]) };
             // SAFETY: as above.
-            let here = sums[Q] + unsafe { row.pulled(&slopes, 0, false) };
+            let here = unsafe { row.pulled(&slopes, 0, false) }.map_or(sums[Q], |part| sums[Q] + part);
             *place = if shared[Q] { *place + here } else { here };
         }
     });
@@ -330,30 +333,22 @@ clones! {
         let structure = Structure::of_dual::<T, B, I, X, O>(computes)?;
         let (mut found, kinds, mut gathered) = (Found::new(&structure, n), sums(&structure), Gathered::new());
         let mut given_back = Gathered::new();
+        let nothing = nothing(n, inputs);
         for row in 0..rows {
             // SAFETY: `vjp` was promised these rows.
-            let arguments = unsafe { Arguments::of(n, row, inputs, at)? };
+            let arguments = unsafe { Arguments::of(n, row, inputs, at, &B::ALONG, &nothing)? };
             let mut given = [std::ptr::null(); O];
             for k in 0..O {
                 given[k] = cotangents.outputs[k].row(row);
             }
             passes!(B, P => {
-                let kept = found.kept.as_mut_ptr();
-                // SAFETY: as above; in the last pass all that is kept is known.
-                unsafe {
-                    if P < B::LEVELS.1 && P < structure.levels {
-                        let kinds = structure.of_pass(P);
-                        let known = found.known;
-                        let here = InRow { body: computes, arguments: &arguments, cotangents: &given, known: &known, kept };
-                        let gathered = &mut found.gathered;
-                        gathered.begin(&kinds, n);
-                        blocks!(n, start, len => {
-                            here.gather::<P>(start, len, &mut gathered.lanes);
-                            gathered.block(&kinds);
-                        });
-                        found.learn(&kinds);
-                    } else if P >= B::LEVELS.0 && P == structure.levels {
-                        let here = InRow { body: computes, arguments: &arguments, cotangents: &given, known: &found.known, kept };
+                let (known, kept) = (found.known, found.kept.as_mut_ptr());
+                let here = InRow { body: computes, arguments: &arguments, cotangents: &given, known: &known, kept };
+                if P < B::LEVELS.1 && P < structure.levels {
+                    gather::<T, _, P>(&here, &structure, &mut found);
+                } else if P >= B::LEVELS.0 && P == structure.levels {
+                    // SAFETY: as above; in the last pass all that is kept is known.
+                    unsafe {
                         let adjoints = adjoints::<T, B, P, I, X, O>(&here, &structure, &kinds, &mut gathered);
                         let mut places = [std::ptr::null_mut(); I];
                         for q in 0..I {

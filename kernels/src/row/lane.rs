@@ -2,7 +2,8 @@
 
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Sub, SubAssign};
 
-use super::pass::{Computed, KEPT, MOST_REDUCTIONS, Scope};
+use super::body::{Computed, KEPT, MOST_REDUCTIONS};
+use super::scope::Scope;
 use super::{Reduction, Row};
 use crate::dual::Dual;
 use crate::scalar::{Const, Element, Field, Float, Mask, Num, Real};
@@ -14,18 +15,21 @@ struct Origin<'s, T> {
     depth: usize,
     /// Whether it differs from element to element.
     varies: bool,
+    /// Whether it is known to be 0: the tangent of what doesn't depend on the variable.
+    nil: bool,
     /// Where it is computed; constants are of nowhere.
     scope: Option<&'s Scope<'s, T>>,
 }
 
 impl<'s, T> Origin<'s, T> {
-    const CONSTANT: Self = Origin { depth: 0, varies: false, scope: None };
+    const CONSTANT: Self = Origin { depth: 0, varies: false, nil: false, scope: None };
 
     #[inline(always)]
     fn join(self, other: Self) -> Self {
         Origin {
             depth: if self.depth > other.depth { self.depth } else { other.depth },
             varies: self.varies | other.varies,
+            nil: false,
             scope: if self.scope.is_some() { self.scope } else { other.scope },
         }
     }
@@ -53,12 +57,23 @@ impl<'s, T: Computed, const P: usize> Lane<'s, T, P> {
 
     #[inline(always)]
     pub(super) fn new(value: T, varies: bool, scope: &'s Scope<'s, T>) -> Self {
-        Lane { value, origin: Origin { depth: 0, varies, scope: Some(scope) } }
+        Lane { value, origin: Origin { depth: 0, varies, nil: false, scope: Some(scope) } }
     }
 
     #[inline(always)]
     pub(super) fn value(self) -> T {
         self.value
+    }
+
+    /// The value, `None` where it is known to be 0.
+    #[inline(always)]
+    pub(super) fn known(self) -> Option<T> {
+        if self.origin.nil { None } else { Some(self.value) }
+    }
+
+    #[inline(always)]
+    fn zero_of(self, other: Self) -> Self {
+        Lane { value: T::ZERO, origin: Origin { nil: true, ..self.origin.join(other.origin) } }
     }
 
     #[inline(always)]
@@ -78,11 +93,11 @@ impl<'s, T: Computed, const P: usize> Lane<'s, T, P> {
 
     /// The result of a reduction of this, if earlier passes found it.
     #[inline(always)]
-    fn gathered(self, reduction: Reduction, tangent: T) -> (usize, Self) {
+    fn gathered(self, reduction: Reduction, tangent: Option<T>) -> (usize, Self) {
         let scope = self.scope();
-        let k = scope.met.get();
-        scope.met.set(k + 1);
-        let origin = Origin { depth: self.origin.depth + 1, varies: false, scope: Some(scope) };
+        let k = scope.count_met.get();
+        scope.count_met.set(k + 1);
+        let origin = Origin { depth: self.origin.depth + 1, varies: false, nil: false, scope: Some(scope) };
         if k >= MOST_REDUCTIONS {
             return (k, Lane { value: T::ZERO, origin });
         }
@@ -98,21 +113,21 @@ impl<'s, T: Computed, const P: usize> Row for Lane<'s, T, P> {
 
     #[inline(always)]
     fn reduce(self, reduction: Reduction) -> Self {
-        self.gathered(reduction, T::ZERO).1
+        self.gathered(reduction, None).1
     }
     #[inline(always)]
     fn count(self) -> Self {
-        let origin = Origin { depth: 0, varies: false, ..self.origin };
+        let origin = Origin { depth: 0, varies: false, nil: false, ..self.origin };
         Lane { value: T::constant(Const::Float(self.scope().count as f64)), origin }
     }
     #[inline(always)]
     fn position(self) -> Self {
-        let origin = Origin { depth: 0, varies: true, ..self.origin };
+        let origin = Origin { depth: 0, varies: true, nil: false, ..self.origin };
         Lane { value: T::constant(Const::Float(self.scope().position as f64)), origin }
     }
     #[inline(always)]
     fn stands_at(self, index: i64) -> LaneMask<'s, T, P> {
-        let origin = Origin { depth: 0, varies: true, ..self.origin };
+        let origin = Origin { depth: 0, varies: true, nil: false, ..self.origin };
         LaneMask { truth: self.scope().position as i64 == index, origin }
     }
     #[inline(always)]
@@ -128,9 +143,11 @@ impl<'s, T: Computed, const P: usize> Row for Dual<Lane<'s, T, P>> {
 
     #[inline(always)]
     fn reduce(self, reduction: Reduction) -> Self {
-        let (k, value) = self.value.gathered(reduction, self.tangent.value);
-        let tangent = if self.value.scope().direction == k { T::one() } else { T::ZERO };
-        Dual { value, tangent: value.of(tangent) }
+        let (k, value) = self.value.gathered(reduction, self.tangent.known());
+        if self.value.scope().direction != k {
+            return Dual::constant_of(value);
+        }
+        Dual { value, tangent: value.of(T::one()) }
     }
     #[inline(always)]
     fn count(self) -> Self {
@@ -179,11 +196,15 @@ impl<T: Computed, const P: usize> Not for LaneMask<'_, T, P> {
 }
 
 macro_rules! operators {
-    ($($trait:ident $method:ident $assign:ident $assign_method:ident $op:tt;)*) => {$(
+    ($($trait:ident $method:ident $assign:ident $assign_method:ident $op:tt |$x:ident, $y:ident| $short:expr;)*) => {$(
         impl<T: Computed, const P: usize> $trait for Lane<'_, T, P> {
             type Output = Self;
             #[inline(always)]
             fn $method(self, other: Self) -> Self {
+                let ($x, $y) = (self, other);
+                if let Some(result) = $short {
+                    return result;
+                }
                 Lane { value: self.value $op other.value, origin: self.origin.join(other.origin) }
             }
         }
@@ -194,10 +215,10 @@ macro_rules! operators {
     )*};
 }
 operators! {
-    Add add AddAssign add_assign +;
-    Sub sub SubAssign sub_assign -;
-    Mul mul MulAssign mul_assign *;
-    Div div DivAssign div_assign /;
+    Add add AddAssign add_assign + |x, y| if x.origin.nil { Some(y) } else if y.origin.nil { Some(x) } else { None };
+    Sub sub SubAssign sub_assign - |x, y| if y.origin.nil { Some(x) } else if x.origin.nil { Some(-y) } else { None };
+    Mul mul MulAssign mul_assign * |_x, _y| None;
+    Div div DivAssign div_assign / |_x, _y| None;
 }
 
 impl<T: Computed, const P: usize> Rem for Lane<'_, T, P> {
@@ -221,7 +242,8 @@ macro_rules! cheap {
     ($($name:ident($self:ident $(, $x:ident)*);)*) => {$(
         #[inline(always)]
         fn $name($self $(, $x: Self)*) -> Self {
-            Lane { value: $self.value.$name($($x.value),*), origin: $self.origin$(.join($x.origin))* }
+            let origin = Origin { nil: false, ..$self.origin };
+            Lane { value: $self.value.$name($($x.value),*), origin: origin$(.join($x.origin))* }
         }
     )*};
 }
@@ -231,7 +253,8 @@ macro_rules! dear {
     ($($name:ident($self:ident $(, $x:ident)*);)*) => {$(
         #[inline(always)]
         fn $name($self $(, $x: Self)*) -> Self {
-            let origin = $self.origin$(.join($x.origin))*;
+            let origin = Origin { nil: false, ..$self.origin };
+            let origin = origin$(.join($x.origin))*;
             let scope = match origin.scope {
                 Some(scope) if origin.varies => scope,
                 _ => return Lane { value: $self.value.$name($($x.value),*), origin },
@@ -265,20 +288,43 @@ impl<'s, T: Computed, const P: usize> Element for Lane<'s, T, P> {
     type Mask = LaneMask<'s, T, P>;
     #[inline(always)]
     fn constant(value: Const) -> Self {
-        Lane::outside(T::constant(value))
+        let nil = matches!(value, Const::Int(0));
+        Lane { value: T::constant(value), origin: Origin { nil, ..Origin::CONSTANT } }
     }
     tests! { equal(self, other); truthy(self); }
     #[inline(always)]
     fn select(mask: Self::Mask, a: Self, b: Self) -> Self {
+        if a.origin.nil && b.origin.nil {
+            return a.zero_of(b);
+        }
         Lane { value: T::select(mask.truth, a.value, b.value), origin: mask.origin.join(a.origin).join(b.origin) }
     }
 }
 
 impl<T: Computed, const P: usize> Num for Lane<'_, T, P> {
-    cheap! { negative(self); square(self); conj(self); }
+    cheap! { square(self); }
+    #[inline(always)]
+    fn negative(self) -> Self {
+        self.of(self.value.negative())
+    }
+    #[inline(always)]
+    fn conj(self) -> Self {
+        self
+    }
+    #[inline(always)]
+    fn chain(self, tangent: Self) -> Self {
+        if tangent.origin.nil {
+            return self.zero_of(tangent);
+        }
+        Lane { value: self.value.chain(tangent.value), origin: self.origin.join(tangent.origin) }
+    }
+    #[inline(always)]
+    fn times(self, tangent: Self) -> Self {
+        if tangent.origin.nil { self.zero_of(tangent) } else { self * tangent }
+    }
     #[inline(always)]
     fn powi(self, exponent: i64) -> Self {
-        self.of(self.value.powi(exponent))
+        Lane { value: self.value.powi(exponent), origin: Origin { nil: false, ..self.origin } }
     }
 }
 
@@ -320,6 +366,6 @@ impl<T: Computed, const P: usize> Float for Lane<'_, T, P> {
     }
     #[inline(always)]
     fn polygamma(self, order: u32) -> Self {
-        self.of(self.value.polygamma(order))
+        Lane { value: self.value.polygamma(order), origin: Origin { nil: false, ..self.origin } }
     }
 }

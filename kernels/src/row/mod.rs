@@ -7,15 +7,18 @@
 //! the largest element, the sum of exponentials, the quotients. [`lane`] is the number that bodies are run at,
 //! [`forward`](forward()) and [`vjp`](vjp()) make the passes.
 
+mod body;
 mod forward;
+mod gathered;
 mod gradient;
 mod lane;
 mod pass;
+mod scope;
 
+pub use body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, Operand, Outside, Wrong};
 pub use forward::forward;
 pub use gradient::{Cotangents, vjp};
 pub use lane::{Lane, LaneMask};
-pub use pass::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, Operand, Outside, Wrong};
 
 use crate::scalar::{Float, lit};
 

@@ -1,340 +1,181 @@
-//! What a pass needs: the body, the memory of its arguments, and the structure that evaluating it once reveals.
+//! [`Pass`]: a body at the arguments of one row, whatever numbers it is evaluated at, and what gathers its reductions.
 
-use std::cell::Cell;
-use std::fmt;
+use super::Reduction;
+use super::body::{Computed, MOST_REDUCTIONS, Operand, Outside, Wrong};
+use super::gathered::{Gathered, LANES};
+use super::scope::Structure;
 
-use super::lane::Lane;
-use super::{Reduction, Row};
-use crate::dual::Dual;
-use crate::scalar::{Float, Machine};
-
-/// The most reductions that a body may have.
-pub const MOST_REDUCTIONS: usize = 8;
-/// The most passes that its reductions may take: each depends on those of the passes before.
-pub const MOST_LEVELS: usize = 4;
-/// So many functions that are dear to compute are kept for the passes that follow.
-pub(super) const KEPT: usize = 4;
-
-/// A row body with its attributes: `I` inputs, `X` positions, `O` outputs.
-pub trait Body<const I: usize, const X: usize, const O: usize> {
-    /// Which inputs have an element for each of the row, rather than one for the whole row.
-    const ALONG: [bool; I];
-    /// The same of outputs.
-    const GIVES: [bool; O];
-    /// An upper bound of its reductions, at most [`MOST_REDUCTIONS`].
-    const REDUCTIONS: usize;
-    /// The least and the most passes that these may take, at most [`MOST_LEVELS`]: loops are compiled for all of them.
-    const LEVELS: (usize, usize);
-
-    /// Computes one element.
-    fn eval<R: Row>(&self, inputs: [R; I], at: [R::Index; X]) -> [R; O];
+/// The arguments of one row.
+pub struct Arguments<T, const I: usize, const X: usize> {
+    pub n: usize,
+    pub inputs: [*const T; I],
+    pub at: [i64; X],
 }
 
-/// The rows of one argument: those of the first row, and how many bytes the next one's are away.
-#[derive(Clone, Copy, Debug)]
-pub struct Operand<P> {
-    /// The first element of the first row.
-    pub data: P,
-    /// In bytes.
-    pub step: isize,
-}
-
-impl<T> Operand<*const T> {
+impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
+    /// What is absent is read from `nothing`, a row of zeros, so that no loop has to ask.
+    ///
+    /// # Safety
+    /// All operands have that row, of `n` elements where they go along.
     #[inline(always)]
-    /// Its elements of a row.
-    pub fn row(self, row: usize) -> *const T {
-        self.data.wrapping_byte_offset(row as isize * self.step)
-    }
-}
-
-impl<T> Operand<*mut T> {
-    #[inline(always)]
-    /// Its elements of a row.
-    pub fn row(self, row: usize) -> *mut T {
-        self.data.wrapping_byte_offset(row as isize * self.step)
-    }
-}
-
-/// A position that no element of the row has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outside {
-    /// Which of the positions.
-    pub argument: usize,
-    /// Its value.
-    pub index: i64,
-    /// The length of the row.
-    pub len: usize,
-}
-
-/// Why rows can't be computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
-    /// A position is outside of its row.
-    Outside(Outside),
-    /// There are more reductions than the body was declared to have, or deeper ones.
-    Reductions {
-        /// How many there are.
-        count: usize,
-        /// How many depend on one another.
-        levels: usize,
-    },
-    /// An output that has one number for each row differs from element to element.
-    Varies(usize),
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Wrong::Outside(o) => write!(f, "index {} is outside of a row of {}", o.index, o.len),
-            Wrong::Reductions { count, levels } => write!(
-                f,
-                "the body has {count} reductions, {levels} of which depend on one another; at most {MOST_REDUCTIONS} and \
-                 {MOST_LEVELS} are supported"
-            ),
-            Wrong::Varies(k) => {
-                write!(f, "output {k} has one number for each row by the shape clause, but the body gives a row")
-            }
+    pub unsafe fn of(
+        n: usize,
+        row: usize,
+        inputs: &[Operand<*const T>; I],
+        at: &[Operand<*const i64>; X],
+        along: &[bool; I],
+        nothing: &[T],
+    ) -> Result<Self, Wrong> {
+        let mut arguments = Arguments { n, inputs: [std::ptr::null(); I], at: [0; X] };
+        for i in 0..I {
+            let is_absent = inputs[i].data.is_null() || along[i] && n == 0;
+            arguments.inputs[i] = if is_absent { nothing.as_ptr() } else { inputs[i].row(row) };
         }
+        for x in 0..X {
+            // SAFETY: the caller's promise.
+            let index = unsafe { *at[x].row(row) };
+            if index < 0 || index as usize >= n {
+                return Err(Wrong::Outside(Outside { argument: x, index, len: n }));
+            }
+            arguments.at[x] = index;
+        }
+        Ok(arguments)
+    }
+
+    /// The inputs' elements at a position; an empty row has zeros.
+    ///
+    /// # Safety
+    /// The position is in the row, or it is 0.
+    #[inline(always)]
+    pub unsafe fn element(&self, along: &[bool; I], position: usize) -> [T; I] {
+        let mut x = [T::ZERO; I];
+        for i in 0..I {
+            // SAFETY: by contract.
+            x[i] = unsafe { *self.inputs[i].add(if along[i] { position } else { 0 }) };
+        }
+        x
     }
 }
 
-/// What one evaluation of the body reads and writes. Its cells are locals of one iteration of a loop: in the end they are
-/// registers, or nothing.
-pub(super) struct Scope<'a, T> {
-    /// Reductions met so far.
-    pub met: &'a Cell<usize>,
-    /// Dear functions met so far.
-    pub dear: &'a Cell<usize>,
-    /// The results of reductions, as far as earlier passes have found them.
-    pub known: &'a [T; MOST_REDUCTIONS],
-    /// The arguments of reductions.
-    pub argument: &'a [Cell<T>; MOST_REDUCTIONS],
-    /// Their derivatives.
-    pub tangent: &'a [Cell<T>; MOST_REDUCTIONS],
-    /// What kind each reduction is, and how many passes it waits for.
-    pub kind: &'a [Cell<(Reduction, usize)>; MOST_REDUCTIONS],
-    /// What earlier passes kept for this position, or this pass does: the first of [`KEPT`] places, `count` apart.
-    pub kept: *mut T,
-    /// The reduction that is differentiated by.
-    pub direction: usize,
-    pub position: usize,
-    pub count: usize,
+/// The zeros that stand for what is absent; none where all is there.
+pub fn nothing<T: Computed, const I: usize>(n: usize, inputs: &[Operand<*const T>; I]) -> Vec<T> {
+    let is_needed = n == 0 || inputs.iter().any(|i| i.data.is_null());
+    vec![T::ZERO; if is_needed { n.max(1) } else { 0 }]
 }
 
-/// Declares a [`Scope`] with fresh cells.
-macro_rules! scope {
-    ($scope:ident: $t:ty, known $known:expr, kept $kept:expr, direction $direction:expr, position $position:expr, count $count:expr) => {
-        let (met, dear) = (Cell::new(0), Cell::new(0));
-        let argument = [const { Cell::new(<$t>::ZERO) }; MOST_REDUCTIONS];
-        let tangent = [const { Cell::new(<$t>::ZERO) }; MOST_REDUCTIONS];
-        let kind = [const { Cell::new((Reduction::Sum, usize::MAX)) }; MOST_REDUCTIONS];
-        let $scope = Scope {
-            met: &met,
-            dear: &dear,
-            known: $known,
-            argument: &argument,
-            tangent: &tangent,
-            kind: &kind,
-            kept: $kept,
-            direction: $direction,
-            position: $position,
-            count: $count,
-        };
-    };
-}
-pub(super) use scope;
-
-/// A float that rows are computed in.
-pub trait Computed: Float + Machine {
-    /// 0, for initial values.
-    const ZERO: Self;
-}
-impl Computed for f32 {
-    const ZERO: f32 = 0.0;
-}
-impl Computed for f64 {
-    const ZERO: f64 = 0.0;
+/// What was found for a row so far.
+pub struct Found<T> {
+    /// The results of reductions.
+    pub known: [T; MOST_REDUCTIONS],
+    /// A row for each dear function.
+    pub kept: Vec<T>,
+    gathered: Gathered<T, MOST_REDUCTIONS>,
 }
 
-/// What evaluating a body tells about it.
-#[derive(Clone, Copy)]
-pub(super) struct Structure {
-    pub reductions: usize,
-    pub levels: usize,
+impl<T: Computed> Found<T> {
+    pub fn new(structure: &Structure, n: usize) -> Self {
+        // What is kept is written before it is read: it need not be zeros, but they cost nothing.
+        let kept = vec![T::ZERO; structure.kept * n.max(1)];
+        Found { known: [T::ZERO; MOST_REDUCTIONS], kept, gathered: Gathered::new() }
+    }
+}
+
+/// The arguments of reductions, and which these are: the kind, and the pass that gathers it.
+pub struct Met<T> {
+    pub arguments: [T; MOST_REDUCTIONS],
     pub kinds: [(Reduction, usize); MOST_REDUCTIONS],
-    /// Dear functions that are kept.
-    pub kept: usize,
 }
 
-impl Structure {
-    /// Evaluates the body once.
-    #[inline(always)]
-    pub fn of<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
-        body: &B,
-    ) -> Result<Structure, Wrong> {
-        let (known, mut kept) = ([T::ZERO; MOST_REDUCTIONS], [T::ZERO; KEPT]);
-        scope!(scope: T, known &known, kept kept.as_mut_ptr(), direction usize::MAX, position 0, count 1);
+/// A body at the arguments of one row.
+pub trait Pass<T: Computed> {
+    /// An upper bound of its reductions.
+    const REDUCTIONS: usize;
 
-        let mut x = [Lane::<T, 0>::outside(T::ZERO); I];
-        for i in 0..I {
-            x[i] = Lane::new(T::ZERO, B::ALONG[i], &scope);
-        }
-        let outputs = body.eval(x, [0; X]);
-        match (0..O).find(|k| !B::GIVES[*k] && outputs[*k].varies()) {
-            Some(k) => Err(Wrong::Varies(k)),
-            None => Structure::seen(&scope, B::REDUCTIONS, B::LEVELS),
-        }
-    }
+    /// The length of the row.
+    fn len(&self) -> usize;
 
-    /// Evaluates the body once at dual numbers.
-    #[inline(always)]
-    pub fn of_dual<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
-        body: &B,
-    ) -> Result<Structure, Wrong> {
-        let (known, mut kept) = ([T::ZERO; MOST_REDUCTIONS], [T::ZERO; KEPT]);
-        scope!(scope: T, known &known, kept kept.as_mut_ptr(), direction usize::MAX, position 0, count 1);
-        let mut x = [Dual::constant_of(Lane::<T, 0>::outside(T::ZERO)); I];
-        for i in 0..I {
-            x[i] = Dual::constant_of(Lane::new(T::ZERO, B::ALONG[i], &scope));
-        }
-        let _ = body.eval(x, [0; X]);
-        Structure::seen(&scope, B::REDUCTIONS, B::LEVELS)
-    }
-
-    /// The reductions of one pass.
-    #[inline(always)]
-    pub fn of_pass(&self, pass: usize) -> [Option<Reduction>; MOST_REDUCTIONS] {
-        self.kinds.map(|(reduction, level)| (level == pass).then_some(reduction))
-    }
-
-    #[inline(always)]
-    fn seen<T>(scope: &Scope<'_, T>, most: usize, levels: (usize, usize)) -> Result<Structure, Wrong> {
-        let (reductions, kept) = (scope.met.get(), scope.dear.get().min(KEPT));
-        let mut seen =
-            Structure { reductions, levels: 0, kinds: [(Reduction::Sum, usize::MAX); MOST_REDUCTIONS], kept };
-        for k in 0..reductions.min(MOST_REDUCTIONS) {
-            seen.kinds[k] = scope.kind[k].get();
-            seen.levels = seen.levels.max(seen.kinds[k].1 + 1);
-        }
-        if reductions > most || seen.levels < levels.0 || seen.levels > levels.1 {
-            return Err(Wrong::Reductions { count: reductions, levels: seen.levels });
-        }
-        Ok(seen)
-    }
+    /// What the reductions of pass `P` gather at a position.
+    ///
+    /// # Safety
+    /// The position is in the row.
+    unsafe fn meet<const P: usize>(&self, position: usize) -> Met<T>;
 }
 
-/// Elements that are gathered side by side.
-pub(super) const LANES: usize = 256;
-/// Blocks of [`LANES`] that are gathered in order before going pairwise.
-const RUN: usize = 32;
-
-/// Partial results of several reductions: those of blocks of a row are combined pairwise, which is exact and always in the
-/// same order. What is `None` isn't gathered.
-pub(super) struct Gathered<T, const N: usize> {
-    pub lanes: [[T; LANES]; N],
-    /// How many lanes the row needs: a power of two.
-    width: usize,
-    stack: Vec<[T; N]>,
-    blocks: usize,
+/// Runs `$do` for the blocks of a row, `$len` elements from `$start` on, at most [`LANES`].
+macro_rules! blocks {
+    ($n:expr, $start:ident, $len:ident => $do:expr) => {{
+        let mut $start = 0;
+        while $start < $n {
+            let $len = if $start + LANES <= $n { LANES } else { $n - $start };
+            $do
+            $start += LANES;
+        }
+    }};
 }
+pub(super) use blocks;
 
-impl<T: Computed, const N: usize> Gathered<T, N> {
-    pub fn new() -> Self {
-        Gathered { lanes: [[T::ZERO; LANES]; N], width: LANES, stack: Vec::new(), blocks: 0 }
-    }
-
-    /// Begins a row of `n` elements.
-    #[inline(always)]
-    pub fn begin(&mut self, kinds: &[Option<Reduction>; N], n: usize) {
-        self.width = if n >= LANES { LANES } else { n.next_power_of_two() };
-        self.clear(kinds);
-        self.stack.clear();
-        self.blocks = 0;
-    }
-
-    #[inline(always)]
-    fn clear(&mut self, kinds: &[Option<Reduction>; N]) {
-        for (lanes, kind) in self.lanes.iter_mut().zip(kinds) {
-            if let Some(kind) = kind {
-                lanes[..self.width].fill(kind.identity());
-            }
-        }
-    }
-
-    /// Another block of lanes is done.
-    #[inline(always)]
-    pub fn block(&mut self, kinds: &[Option<Reduction>; N]) {
-        self.blocks += 1;
-        if self.blocks.is_multiple_of(RUN) {
-            self.push(kinds);
-        }
-    }
-
-    #[inline(never)]
-    fn push(&mut self, kinds: &[Option<Reduction>; N]) {
-        let mut sum = self.folded(kinds);
-        for _ in 0..(self.blocks / RUN - 1).trailing_ones() {
-            if let Some(left) = self.stack.pop() {
-                sum = combined(kinds, &left, &sum);
-            }
-        }
-        self.clear(kinds);
-        self.stack.push(sum);
-    }
-
-    #[inline(always)]
-    fn folded(&self, kinds: &[Option<Reduction>; N]) -> [T; N] {
-        let mut all = [T::ZERO; N];
-        for k in 0..N {
-            if let Some(kind) = kinds[k] {
-                all[k] = fold(&self.lanes[k][..self.width], kind);
-            }
-        }
-        all
-    }
-
-    /// The results of the row.
-    #[inline(always)]
-    pub fn finish(&self, kinds: &[Option<Reduction>; N]) -> [T; N] {
-        let mut sum = self.folded(kinds);
-        for left in self.stack.iter().rev() {
-            sum = combined(kinds, left, &sum);
-        }
-        sum
-    }
-}
-
+/// Gathers the reductions of pass `P`.
+///
+/// `known` and what the pass reads must not be `found`'s own: what lies beside the lanes could be taken for something that
+/// changes with them, and be read again for each element.
 #[inline(always)]
-fn combined<T: Computed, const N: usize>(kinds: &[Option<Reduction>; N], left: &[T; N], right: &[T; N]) -> [T; N] {
-    let mut both = *right;
-    for k in 0..N {
-        if let Some(kind) = kinds[k] {
-            both[k] = kind.combine(left[k], right[k]);
+pub fn gather<T: Computed, S: Pass<T>, const P: usize>(pass: &S, structure: &Structure, found: &mut Found<T>) {
+    let (n, kinds) = (pass.len(), structure.of_pass(P));
+    found.gathered.begin(&kinds, n);
+    blocks!(n, start, len => {
+        for j in 0..len {
+            // SAFETY: the position is in the row.
+            let met = unsafe { pass.meet::<P>(start + j) };
+            for k in 0..S::REDUCTIONS {
+                let (reduction, level) = met.kinds[k];
+                if level == P {
+                    // SAFETY: `len` is at most LANES, which the compiler doesn't see.
+                    let lane = unsafe { found.gathered.lanes[k].get_unchecked_mut(j) };
+                    *lane = reduction.combine(*lane, met.arguments[k]);
+                }
+            }
+        }
+        found.gathered.block(&kinds);
+    });
+    let results = found.gathered.finish(&kinds);
+    for k in 0..MOST_REDUCTIONS {
+        if kinds[k].is_some() {
+            found.known[k] = results[k];
         }
     }
-    both
 }
 
-/// All lanes in one; their number is a power of two.
+/// Copies a block to memory.
+///
+/// # Safety
+/// There is room for `len` elements.
 #[inline(always)]
-fn fold<T: Computed>(lanes: &[T], kind: Reduction) -> T {
-    /// As many as are folded in registers.
-    const FEW: usize = 32;
-    let mut few = [kind.identity(); FEW];
-    if lanes.len() < FEW {
-        few[..lanes.len()].copy_from_slice(lanes);
-    }
-    for block in lanes.chunks_exact(FEW) {
-        for (all, lane) in few.iter_mut().zip(block) {
-            *all = kind.combine(*all, *lane);
+pub unsafe fn put<T: Copy>(lanes: &[T; LANES], place: *mut T, len: usize) {
+    // SAFETY: by contract.
+    unsafe {
+        match len {
+            LANES => *place.cast::<[T; LANES]>() = *lanes,
+            _ => std::slice::from_raw_parts_mut(place, len).copy_from_slice(&lanes[..len]),
         }
     }
-    let mut width = FEW;
-    while width > 1 {
-        width /= 2;
-        for l in 0..width {
-            few[l] = kind.combine(few[l], few[l + width]);
-        }
-    }
-    few[0]
 }
+
+/// Runs `$do` with `$p` as the number of each pass that a body may have.
+macro_rules! passes {
+    ($body:ty, $p:ident => $do:expr) => {{
+        macro_rules! pass {
+            ($number:literal) => {
+                if $number < <$body>::LEVELS.1 + 1 {
+                    const $p: usize = $number;
+                    $do
+                }
+            };
+        }
+        pass!(0);
+        pass!(1);
+        pass!(2);
+        pass!(3);
+        pass!(4);
+    }};
+}
+pub(super) use passes;

@@ -144,6 +144,8 @@ impl Walk {
                 }
             }
             Expr::If(branch) => {
+                // Whether an optional input is there is known.
+                let is_known = matches!(&*branch.cond, Expr::Let(_)) || !self.is_data(&branch.cond);
                 let before = self.count;
                 let condition = self.expr(&branch.cond);
                 let gathered = self.count;
@@ -151,7 +153,7 @@ impl Walk {
                 let otherwise = branch.else_branch.as_ref().map_or(0, |(_, e)| self.expr(e));
                 // A branch on what is known is taken or not, and its reductions with it.
                 let is_alike = self.count == gathered && then == otherwise;
-                self.certain &= is_alike || gathered > before || self.is_data(&branch.cond);
+                self.certain &= is_alike || gathered > before || !is_known;
                 condition.max(then).max(otherwise)
             }
             Expr::Let(e) => {

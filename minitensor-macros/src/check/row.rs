@@ -16,7 +16,8 @@ pub fn row(op: &Op, diag: &mut Diag) {
     let is_position = |elem| matches!(elem, Elem::Fixed(_));
     for input in &op.inputs {
         let optional_position = is_position(input.elem) && input.arity == Arity::Optional;
-        if input.mutated || optional_position || matches!(input.elem, Elem::Mask(_)) {
+        let is_reference = matches!(input.ty, syn::Type::Reference(_));
+        if is_reference || optional_position || matches!(input.elem, Elem::Mask(_)) {
             diag.error(&input.ty, &messages::ROW_INPUT, &[&spelling(&input.ty)]);
         }
     }

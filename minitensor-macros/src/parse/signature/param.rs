@@ -58,6 +58,13 @@ fn tensor(ty: &Type, generics: &[Generic], is_tensor: bool) -> Option<Tensor> {
     }
     let Type::Reference(TypeReference { mutability, elem: inner, .. }) = ty else { return None };
     let mutable = mutability.is_some();
+    let referred = if let Type::Slice(slice) = &**inner { &slice.elem } else { inner };
+    if let Some(elem @ Elem::Generic(i)) = variable(referred, generics)
+        && generics[i].bound.name == "Row"
+    {
+        // A mistake, which is shown as one of rows.
+        return Some(Tensor { elem, level: Some(Level::Row), mutable, ..one });
+    }
     let concrete = |ty: &Type| DType::of(ty).filter(|_| is_tensor || mutable).map(Elem::Fixed);
     match &**inner {
         inner if is_named(inner, "Tensor") => Some(Tensor { level: Some(Level::Tensor), mutable, ..one }),
