@@ -124,19 +124,19 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     #[inline(always)]
     unsafe fn adjoin<const P: usize>(&self, start: usize, len: usize, lanes: &mut [[T; LANES]; SUMS]) {
         for j in 0..len {
-            directions!(B::REDUCTIONS, K => {
+            directions!(B, B::REDUCTIONS, k => {
                 // SAFETY: by contract; `len` is at most LANES, which the compiler doesn't see.
                 unsafe {
-                    let slopes = self.at::<P>(start + j, K, usize::MAX);
+                    let slopes = self.at::<P>(start + j, k, usize::MAX);
                     if let Some(part) = self.pulled(&slopes, start + j, true) {
-                        *lanes[K].get_unchecked_mut(j) += part;
+                        *lanes[k].get_unchecked_mut(j) += part;
                     }
-                    if extreme(slopes.met.kinds[K].0) {
-                        *lanes[WINNERS + K].get_unchecked_mut(j) += self.share(&slopes, K);
+                    if extreme(slopes.met.kinds[k].0) {
+                        *lanes[WINNERS + k].get_unchecked_mut(j) += self.share(&slopes, k);
                     }
-                    for m in K + 1..B::REDUCTIONS {
+                    for m in k + 1..B::REDUCTIONS {
                         if let Some(tangent) = slopes.tangents[m] {
-                            *lanes[pair(m, K)].get_unchecked_mut(j) += self.share(&slopes, m) * tangent;
+                            *lanes[pair(m, k)].get_unchecked_mut(j) += self.share(&slopes, m) * tangent;
                         }
                     }
                 }
@@ -205,25 +205,32 @@ fn extreme(reduction: Reduction) -> bool {
     matches!(reduction, Reduction::Max | Reduction::Min)
 }
 
-/// Runs `$do` with `$k` as each number below the bound.
+/// Runs `$do` with `$k` as each number below the bound: as a constant, so that the loops over a row know what varies in them. A
+/// body that may have any number of passes has one loop for all directions, as these would be many.
 macro_rules! directions {
-    ($bound:expr, $k:ident => $do:expr) => {{
+    ($body:ty, $bound:expr, $k:ident => $do:expr) => {{
         macro_rules! direction {
             ($number:literal) => {
                 if $number < $bound {
-                    const $k: usize = $number;
+                    let $k: usize = $number;
                     $do
                 }
             };
         }
-        direction!(0);
-        direction!(1);
-        direction!(2);
-        direction!(3);
-        direction!(4);
-        direction!(5);
-        direction!(6);
-        direction!(7);
+        if <$body>::LEVELS.0 == <$body>::LEVELS.1 {
+            direction!(0);
+            direction!(1);
+            direction!(2);
+            direction!(3);
+            direction!(4);
+            direction!(5);
+            direction!(6);
+            direction!(7);
+        } else {
+            for $k in 0..$bound {
+                $do
+            }
+        }
     }};
 }
 use directions;
@@ -249,11 +256,11 @@ unsafe fn adjoints<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize
     let sums = gathered.finish(kinds);
     let mut adjoints = [T::ZERO; MOST_REDUCTIONS];
     // Outputs of one number for each row depend on reductions, at no position in particular.
-    directions!(B::REDUCTIONS, K => {
+    directions!(B, B::REDUCTIONS, k => {
         // SAFETY: as above; an empty row has a place for what is kept.
         unsafe {
-            let slopes = row.at::<P>(0, K, usize::MAX);
-            adjoints[K] = row.pulled(&slopes, 0, false).map_or(sums[K], |part| sums[K] + part);
+            let slopes = row.at::<P>(0, k, usize::MAX);
+            adjoints[k] = row.pulled(&slopes, 0, false).map_or(sums[k], |part| sums[k] + part);
         }
     });
     for k in (0..reductions).rev() {
@@ -284,12 +291,12 @@ unsafe fn give<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, co
     gathered.begin(&kinds, n);
     blocks!(n, start, len => {
         for j in 0..len {
-            directions!(I, Q => {
+            directions!(B, I, q => {
                 // SAFETY: by contract.
-                let here = unsafe { row.pull::<P>(start + j, Q, adjoints) };
+                let here = unsafe { row.pull::<P>(start + j, q, adjoints) };
                 // SAFETY: `len` is at most LANES.
-                let lane = unsafe { gathered.lanes[Q].get_unchecked_mut(j) };
-                *lane = if B::ALONG[Q] { here } else { *lane + here };
+                let lane = unsafe { gathered.lanes[q].get_unchecked_mut(j) };
+                *lane = if B::ALONG[q] { here } else { *lane + here };
             });
         }
         for q in 0..I {
@@ -308,13 +315,13 @@ unsafe fn give<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, co
         gathered.block(&kinds);
     });
     let sums = gathered.finish(&kinds);
-    directions!(I, Q => {
-        if !B::ALONG[Q] && !places[Q].is_null() {
+    directions!(B, I, q => {
+        if !B::ALONG[q] && !places[q].is_null() {
             // SAFETY: as above.
-            let (slopes, place) = unsafe { (row.at::<P>(0, usize::MAX, Q), &mut *places[Q]) };
+            let (slopes, place) = unsafe { (row.at::<P>(0, usize::MAX, q), &mut *places[q]) };
             // SAFETY: as above.
-            let here = unsafe { row.pulled(&slopes, 0, false) }.map_or(sums[Q], |part| sums[Q] + part);
-            *place = if shared[Q] { *place + here } else { here };
+            let here = unsafe { row.pulled(&slopes, 0, false) }.map_or(sums[q], |part| sums[q] + part);
+            *place = if shared[q] { *place + here } else { here };
         }
     });
 }

@@ -55,7 +55,8 @@ pub fn of(op: &Op) -> Levels {
     let reductions = walk.count.min(MOST_REDUCTIONS);
     match walk.certain {
         true => Levels { reductions, least: walk.most.min(MOST_LEVELS), most: walk.most.min(MOST_LEVELS) },
-        false => Levels { reductions: MOST_REDUCTIONS, least: 0, most: MOST_LEVELS },
+        // Each pass that might be is compiled: fewer than there could be, of a body that can't be followed.
+        false => Levels { reductions: MOST_REDUCTIONS, least: 0, most: MOST_LEVELS - 1 },
     }
 }
 
