@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod cast;
+pub mod columns;
 mod complex;
 mod copy;
 mod dual;
@@ -14,11 +15,14 @@ mod gemm;
 mod machine;
 mod map;
 mod math;
+pub mod positions;
 pub mod program;
 pub mod row;
 pub mod rows;
 mod scalar;
+pub mod scan;
 pub mod simd;
+pub mod sort;
 mod special;
 pub mod threads;
 
