@@ -67,12 +67,12 @@ pub unsafe fn copy<A: Cast<B>, B: Copy + Send + Sync + 'static>(
 }
 
 /// A pointer that threads may share, because they touch different elements.
-struct Pointer<T>(*mut T);
-// SAFETY: see above; `copy` takes `Send` types only.
+pub(crate) struct Pointer<T>(pub(crate) *mut T);
+// SAFETY: see above; the types are `Send`.
 unsafe impl<T: Send + Sync> Sync for Pointer<T> {}
 
 impl<T> Pointer<T> {
-    fn get(&self) -> *mut T {
+    pub(crate) fn get(&self) -> *mut T {
         self.0
     }
 }

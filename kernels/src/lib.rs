@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod cast;
+pub mod columns;
 mod complex;
 pub mod convolution;
 mod copy;
@@ -16,11 +17,14 @@ mod machine;
 mod map;
 mod math;
 pub mod pooling;
+pub mod positions;
 pub mod program;
 pub mod row;
 pub mod rows;
 mod scalar;
+pub mod scan;
 pub mod simd;
+pub mod sort;
 mod special;
 pub mod threads;
 pub mod window;

@@ -53,7 +53,7 @@ pub(crate) fn power<T: Num>(mut base: T, mut exponent: u64) -> T {
     result
 }
 
-/// `Element` and `Machine`; how a constant becomes a `$t` is all that differs between the numbers.
+/// `Element`; how a constant becomes a `$t` is all that differs between the numbers.
 macro_rules! element {
     ($t:ident, $int:ident => $from_int:expr) => {
         impl Element for $t {
@@ -79,11 +79,6 @@ macro_rules! element {
                 if mask { a } else { b }
             }
         }
-
-        impl Machine for $t {
-            // Whether it is a float.
-            const VECTORIZE: bool = 0.5_f64 as $t as f64 == 0.5;
-        }
     };
 }
 
@@ -98,6 +93,14 @@ macro_rules! methods {
 macro_rules! integer {
     ($($t:ident)*) => {$(
         element!($t, v => v.clamp($t::MIN as i128, $t::MAX as i128) as $t);
+
+        impl Machine for $t {
+            const RANK_BITS: u32 = $t::BITS;
+            methods! {
+                // Signed numbers with their sign turned round, and nothing above their own width.
+                rank(self) -> u64 { (self ^ $t::MIN) as u64 & (u64::MAX >> (64 - $t::BITS)) }
+            }
+        }
 
         impl Num for $t {
             methods! {
@@ -182,6 +185,21 @@ macro_rules! calls {
 macro_rules! float {
     ($t:ident, $math:ident, $digamma:path, $polygamma:path) => {
         element!($t, v => v as $t);
+
+        impl Machine for $t {
+            const VECTORIZE: bool = true;
+            const RANK_BITS: u32 = 8 * size_of::<$t>() as u32;
+            methods! {
+                rank(self) -> u64 {{
+                    // Adding 0 makes −0 positive. Negative numbers with all bits turned round, positive ones with their sign.
+                    let bits = (self + 0.0).to_bits();
+                    let sign = bits >> (Self::RANK_BITS - 1);
+                    let rank = bits ^ (sign.wrapping_neg() | 1 << (Self::RANK_BITS - 1));
+                    let all = u64::MAX >> (64 - Self::RANK_BITS);
+                    if self.is_nan() { all } else { rank as u64 }
+                }}
+            }
+        }
 
         impl Num for $t {
             methods! {

@@ -251,6 +251,13 @@ pub trait Machine: Element<Mask = bool> + Default + PartialEq + Send + Sync + st
     /// Whether loops over it are compiled for every SIMD level. Only floats are: the loops of the others are bound by
     /// memory at the baseline already, and every clone costs compile time and size.
     const VECTORIZE: bool = false;
+    /// Bits of a [rank](Machine::rank); 0 for what has no order.
+    const RANK_BITS: u32 = 0;
+    /// An unsigned number whose order is that of these numbers: −0 ranks as 0, and every NaN above all others.
+    #[inline(always)]
+    fn rank(self) -> u64 {
+        0
+    }
 }
 
 /// The constant as a `T`: what a literal in a body becomes.

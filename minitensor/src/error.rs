@@ -105,6 +105,12 @@ impl Error {
         }
         self
     }
+
+    /// The same about the op `name`, which is computed by the op `part`, of which a caller need not know.
+    pub fn renamed(mut self, part: &str, name: &str) -> Error {
+        self.0.message = self.0.message.replace(&format!("op '{part}'"), &format!("op '{name}'"));
+        self
+    }
 }
 
 impl fmt::Display for Error {

@@ -1,74 +1,171 @@
-//! Sums over the outermost axes: rows are added to rows, as they lie in memory.
+//! Reductions over consecutive axes before the last: rows are combined with rows, as they lie in memory.
 
-use std::sync::{Mutex, PoisonError};
-
-use minitensor::kernels::threads::parallel_for;
+use minitensor::kernels::{columns, scan};
 use minitensor::prelude::*;
 use minitensor::tensor::normalize_axis;
-use ndarray::{Axis, s};
 
 use crate::shape::reshape;
 
-/// Shorter rows are added up column by column.
+/// Shorter rows are reduced column by column.
 const WIDE: usize = 8;
 
-/// How many axes are reduced, if they are the outermost ones and wide rows lie behind them in order.
-pub fn leading(x: &Tensor, axis: Option<&[i64]>) -> Result<Option<usize>> {
-    let Some(axes) = axis else { return Ok(None) };
-    let mut axes = axes.iter().map(|a| normalize_axis(*a, x.ndim())).collect::<Result<Vec<_>>>()?;
-    axes.sort_unstable();
-    let width: usize = x.shape()[axes.len().min(x.ndim())..].iter().product();
-    let is_leading = !axes.is_empty() && axes.len() < x.ndim() && axes.iter().copied().eq(0..axes.len());
-    Ok((is_leading && width >= WIDE && x.is_contiguous()).then_some(axes.len()))
+/// A tensor as tables that are reduced to one row each.
+pub struct Table {
+    /// `[batch, rows, columns]`.
+    pub rows: Tensor,
+    shape: Shape,
+    axes: std::ops::Range<usize>,
 }
 
-/// The sum over that many outermost axes.
-pub fn sum_over(x: &Tensor, count: usize, keepdims: bool) -> Result<Tensor> {
-    let (outer, inner) = x.shape().split_at(count);
-    let (rows, width): (usize, usize) = (outer.iter().product(), inner.iter().product());
-    let sums = column_sum::call(&reshape::call(x, &[rows as i64, width as i64])?)?;
-    let kept = outer.iter().filter(|_| keepdims).map(|_| 1);
-    let sizes: Vec<i64> = kept.chain(inner.iter().map(|n| *n as i64)).collect();
-    reshape::call(&sums, &sizes)
+impl Table {
+    /// The tensor as tables, if the axes are consecutive, and wide rows lie behind them in order.
+    pub fn of(x: &Tensor, axis: Option<&[i64]>) -> Result<Option<Table>> {
+        let Some(axes) = axis else { return Ok(None) };
+        let mut axes = axes.iter().map(|a| normalize_axis(*a, x.ndim())).collect::<Result<Vec<_>>>()?;
+        axes.sort_unstable();
+        let Some(first) = axes.first().copied() else { return Ok(None) };
+        let axes_in_order = axes.iter().copied().eq(first..first + axes.len());
+        let axes = first..first + axes.len();
+        if !axes_in_order || axes.end >= x.ndim() || !x.is_contiguous() {
+            return Ok(None);
+        }
+        let size = |dims: &[usize]| dims.iter().product::<usize>() as i64;
+        let dims = x.shape().dims();
+        let (batch, rows, width) = (size(&dims[..first]), size(&dims[axes.clone()]), size(&dims[axes.end..]));
+        if width < WIDE as i64 {
+            return Ok(None);
+        }
+        let rows = reshape::call(x, &[batch, rows, width])?;
+        Ok(Some(Table { rows, shape: x.shape().clone(), axes }))
+    }
+
+    /// The reduced tables `[batch, columns]` in the shape of the result.
+    pub fn reduced(&self, out: &Tensor, keepdims: bool) -> Result<Tensor> {
+        let dims = self.shape.iter().enumerate().filter(|(d, _)| keepdims || !self.axes.contains(d));
+        let sizes: Vec<i64> = dims.map(|(d, n)| if self.axes.contains(&d) { 1 } else { *n as i64 }).collect();
+        reshape::call(out, &sizes)
+    }
+
+    /// Tables of the same size in the shape of the tensor.
+    pub fn put_back(&self, out: &Tensor) -> Result<Tensor> {
+        reshape::call(out, &self.shape.iter().map(|n| *n as i64).collect::<Vec<_>>())
+    }
+}
+
+/// The reduction of a tensor: by `column` if its axes make tables of it, else by `row`.
+pub fn reduce(
+    x: &Tensor,
+    axis: Option<&[i64]>,
+    keepdims: bool,
+    column: fn(&Tensor) -> Result<Tensor>,
+    row: fn(&Tensor, Option<&[i64]>, bool) -> Result<Tensor>,
+) -> Result<Tensor> {
+    match Table::of(x, axis)? {
+        Some(table) => table.reduced(&column(&table.rows)?, keepdims),
+        None => row(x, axis, keepdims),
+    }
+}
+
+/// What goes wrong by rows or by columns, told of the op that chose between them.
+pub fn told_of<T>(name: &str, result: Result<T>) -> Result<T> {
+    result.map_err(|e| ["row", "column"].iter().fold(e, |e, part| e.renamed(&format!("{part}::{name}"), name)))
+}
+
+/// The elements of a table, as a slice if they lie straight.
+fn straight<'a, T: Clone>(x: &'a ArrayView2<'a, T>) -> std::borrow::Cow<'a, [T]> {
+    match x.as_slice() {
+        Some(elements) => elements.into(),
+        None => x.iter().cloned().collect::<Vec<_>>().into(),
+    }
 }
 
 /// The sum of all rows, column by column.
-#[custom_op(name = "column::sum", shape = (x: [.., m, n]) -> [.., n], backward = |d| { x: d.unsqueeze(-2) })]
-pub fn column_sum<T: Num>(x: ArrayView2<T>, out: &mut [T]) {
-    let parts: Vec<Mutex<&mut [T]>> = out.chunks_mut(COLUMNS).map(Mutex::new).collect();
-    let grain = (ELEMENTS / (COLUMNS * x.nrows().max(1))).max(1);
-    parallel_for(parts.len(), grain, |range| {
-        for k in range {
-            let mut out = parts[k].lock().unwrap_or_else(PoisonError::into_inner);
-            let end = k * COLUMNS + out.len();
-            add_rows(x.slice(s![.., k * COLUMNS..end]), &mut out);
-        }
-    });
+#[custom_op(name = "column::sum", shape = (x: [.., n, m]) -> [.., m], backward = |d| { x: d.unsqueeze(-2) })]
+pub fn sum<T: Num>(x: ArrayView2<T>, out: &mut [T]) {
+    columns::sum(&straight(&x), x.ncols(), out);
 }
 
-/// Columns that are added up together, and elements that are worth a thread.
-const COLUMNS: usize = 256;
-const ELEMENTS: usize = 64 * 1024;
-/// Rows that are added one after the other; more are added pairwise.
-const ROWS: usize = 32;
+/// The mean of all rows, column by column.
+#[custom_op(name = "column::mean", shape = (x: [.., n, m]) -> [.., m], backward = |d| { x: d.unsqueeze(-2) / n })]
+pub fn mean<T: Field>(x: ArrayView2<T>, out: &mut [T]) {
+    columns::sum(&straight(&x), x.ncols(), out);
+    let count: T = minitensor::kernels::lit(x.nrows());
+    out.iter_mut().for_each(|o| *o = *o / count);
+}
 
-fn add_rows<T: Num + Machine>(x: ArrayView2<T>, out: &mut [T]) {
-    if x.nrows() > ROWS {
-        let (first, second) = x.split_at(Axis(0), x.nrows() / 2);
-        let mut others = [T::zero(); COLUMNS];
-        let others = &mut others[..out.len()];
-        add_rows(first, out);
-        add_rows(second, others);
-        for (o, v) in out.iter_mut().zip(others) {
-            *o += *v;
-        }
-        return;
-    }
-    out.fill(T::zero());
-    for row in x.outer_iter() {
-        match row.as_slice() {
-            Some(row) => out.iter_mut().zip(row).for_each(|(o, v)| *o += *v),
-            None => out.iter_mut().zip(row).for_each(|(o, v)| *o += *v),
-        }
-    }
+/// The product of all rows, column by column.
+#[custom_op(
+    name = "column::prod", shape = (x: [.., n, m]) -> [.., m],
+    backward = |d| {
+        let others = row::prod_of_others(x.matrix_transpose());
+        x: d.unsqueeze(-2) * others.matrix_transpose(),
+    },
+)]
+pub fn prod<T: Num>(x: ArrayView2<T>, out: &mut [T]) {
+    columns::prod(&straight(&x), x.ncols(), out);
+}
+
+/// The largest element of every column; NaN if there is one. Equal ones share the gradient evenly.
+#[custom_op(
+    name = "column::max", shape = (x: [.., n, m]) -> [.., m] where n > 0,
+    backward = |d| {
+        let hit = x == out.unsqueeze(-2);
+        x: d.unsqueeze(-2) * hit / sum(hit, -2, true),
+    },
+)]
+pub fn max<T: Real>(x: ArrayView2<T>, out: &mut [T]) {
+    columns::max(&straight(&x), x.ncols(), out);
+}
+
+/// The smallest element of every column; NaN if there is one. Equal ones share the gradient evenly.
+#[custom_op(
+    name = "column::min", shape = (x: [.., n, m]) -> [.., m] where n > 0,
+    backward = |d| {
+        let hit = x == out.unsqueeze(-2);
+        x: d.unsqueeze(-2) * hit / sum(hit, -2, true),
+    },
+)]
+pub fn min<T: Real>(x: ArrayView2<T>, out: &mut [T]) {
+    columns::min(&straight(&x), x.ncols(), out);
+}
+
+/// In which row the (first) largest element of every column stands; the first NaN, if there is one.
+#[custom_op(name = "column::argmax", shape = (x: [.., n, m]) -> [.., m] where n > 0, backward = none)]
+pub fn argmax<T: Real>(x: ArrayView2<T>, out: &mut [i64]) {
+    columns::argmax(&straight(&x), x.ncols(), out);
+}
+
+/// In which row the (first) smallest element of every column stands; the first NaN, if there is one.
+#[custom_op(name = "column::argmin", shape = (x: [.., n, m]) -> [.., m] where n > 0, backward = none)]
+pub fn argmin<T: Real>(x: ArrayView2<T>, out: &mut [i64]) {
+    columns::argmin(&straight(&x), x.ncols(), out);
+}
+
+/// Whether any element of a column is true.
+#[custom_op(name = "column::any", shape = (x: [.., n, m]) -> [.., m], backward = none)]
+pub fn any<T: Element>(x: ArrayView2<T>, out: &mut [bool]) {
+    columns::fold(&straight(&x), x.ncols(), false, out, |any, v| any | v.truthy(), |a, b| a | b);
+}
+
+/// Whether all elements of a column are true.
+#[custom_op(name = "column::all", shape = (x: [.., n, m]) -> [.., m], backward = none)]
+pub fn all<T: Element>(x: ArrayView2<T>, out: &mut [bool]) {
+    columns::fold(&straight(&x), x.ncols(), true, out, |all, v| all & v.truthy(), |a, b| a & b);
+}
+
+/// How many elements of a column are not 0.
+#[custom_op(name = "column::count_nonzero", shape = (x: [.., n, m]) -> [.., m], backward = none)]
+pub fn count_nonzero<T: Element>(x: ArrayView2<T>, out: &mut [i64]) {
+    columns::fold(&straight(&x), x.ncols(), 0, out, |n, v| n + i64::from(v.truthy()), |a, b| a + b);
+}
+
+/// The sum of all elements of a column up to each one.
+#[custom_op(
+    name = "column::cumsum", shape = (x: [.., n, m]) -> [.., n, m],
+    backward = |d| { x: flip(column::cumsum(flip(d, -2)), -2) },
+)]
+pub fn cumsum<T: Num>(x: ArrayView2<T>, mut out: ArrayViewMut2<T>) -> Result<()> {
+    let elements = out.as_slice_mut().ok_or_else(|| Error::runtime("a new output lies straight"))?;
+    scan::cumsum_columns(&straight(&x), x.ncols(), elements);
+    Ok(())
 }

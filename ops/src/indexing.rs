@@ -1,5 +1,6 @@
 //! Choosing elements by position or by condition.
 
+use minitensor::kernels::positions;
 use minitensor::prelude::*;
 use minitensor::tensor::normalize_axis;
 
@@ -60,14 +61,10 @@ pub fn unslice(
     Ok(out)
 }
 
-/// An index counted from either end, as a position.
-fn position(index: i64, size: usize) -> Result<usize> {
-    let n = size as i64;
-    if (-n..n).contains(&index) {
-        Ok((if index < 0 { index + n } else { index }) as usize)
-    } else {
-        Err(Error::index(format!("index {index} is out of range for size {size}")))
-    }
+/// What is wrong with an index.
+#[cold]
+fn out_of_range(index: i64, size: usize) -> Error {
+    Error::index(format!("index {index} is out of range for size {size}"))
 }
 
 /// The elements of an axis that stand at `index`, for every row: `out[.., i] = x[.., index[.., i]]`.
@@ -77,10 +74,7 @@ fn position(index: i64, size: usize) -> Result<usize> {
     backward = |d| { x: scatter(d, index, n), index: none },
 )]
 pub fn gather<T: Element>(x: &[T], index: &[i64], out: &mut [T]) -> Result<()> {
-    for (o, i) in out.iter_mut().zip(index) {
-        *o = x[position(*i, x.len())?];
-    }
-    Ok(())
+    positions::take(x, index, out).map_err(|i| out_of_range(i, x.len()))
 }
 
 /// Zeros of `size` along an axis, to which the elements of `x` are added at `index`: the reverse of [`gather()`].
@@ -89,23 +83,51 @@ pub fn gather<T: Element>(x: &[T], index: &[i64], out: &mut [T]) -> Result<()> {
     backward = |d| { x: gather(d, index), index: none },
 )]
 pub fn scatter<T: Num>(x: &[T], index: &[i64], size: usize, out: &mut [T]) -> Result<()> {
-    out.fill(T::zero());
-    for (v, i) in x.iter().zip(index) {
-        let at = position(*i, size)?;
-        out[at] += *v;
-    }
-    Ok(())
+    positions::add_rows(x, 1, index, size, out).map_err(|i| out_of_range(i, size))
 }
 
 /// Rows of a table: `out[.., :] = weight[index[..], :]`.
-#[custom_op(
-    shape = (weight: [v, e], index: [..]) -> [.., e],
-    backward = |d| { weight: scatter_rows(d.reshape([-1, e]), index.reshape([-1]), v), index: none },
-)]
-pub fn embedding<T: Element>(weight: ArrayView2<T>, index: &i64, out: &mut [T]) -> Result<()> {
-    let row = weight.row(position(*index, weight.nrows())?);
-    out.iter_mut().zip(row).for_each(|(o, v)| *o = *v);
-    Ok(())
+#[custom_op(backward = |d| { weight: indexing::added_rows(d, index, weight.shape), index: none })]
+pub fn embedding(weight: &Tensor, index: &Tensor) -> Result<Tensor> {
+    if weight.ndim() != 2 {
+        let least = if weight.ndim() < 2 { "at least" } else { "exactly" };
+        return Err(Error::value(format!(
+            "op 'embedding' takes (weight: [v, e], index: [..]) -> [.., e]: 'weight' of shape {} doesn't fit, {least} 2 \
+             dimensions are needed",
+            weight.shape()
+        )));
+    }
+    if index.dtype() != DType::I64 {
+        let hint = "convert it with astype('int64')";
+        return Err(Error::type_(format!("op 'embedding': 'index' takes int64, got {}; {hint}", index.dtype())));
+    }
+    let shape: Shape = index.shape().iter().chain(&weight.shape()[1..]).copied().collect();
+    let out = Tensor::empty(shape, weight.dtype(), weight.device())?;
+    if out.device() == Device::Meta || index.device() == Device::Meta {
+        return Ok(out);
+    }
+    let (weight, index) = (weight.contiguous()?, index.contiguous()?);
+    let (size, width) = (weight.shape()[0], weight.shape()[1] * weight.dtype().size());
+    // SAFETY: both lie straight, which is to say that all their bytes do, and the output is nobody else's yet.
+    let (table, positions, rows) = unsafe {
+        (
+            std::slice::from_raw_parts(weight.data_ptr(), size * width),
+            std::slice::from_raw_parts(index.data_ptr().cast::<i64>(), index.numel()),
+            std::slice::from_raw_parts_mut(out.data_ptr(), index.numel() * width),
+        )
+    };
+    positions::take_rows(table, size, width, positions, rows).map_err(|i| out_of_range(i, size))?;
+    Ok(out)
+}
+
+/// Zeros of a table's shape, to which `d[.., :]` are added at `index[..]`: the gradient of [`embedding()`].
+#[custom_op(name = "indexing::added_rows")]
+pub fn added_rows(d: &Tensor, index: &Tensor, shape: &[i64]) -> Result<Tensor> {
+    let &[size, width] = shape else {
+        return Err(Error::value("a table has two dimensions"));
+    };
+    let count = index.numel() as i64;
+    scatter_rows::call(&reshape::call(d, &[count, width])?, &reshape::call(index, &[count])?, size as usize)
 }
 
 /// Zeros of `size` rows, to which the rows of `x` are added at `index`: the reverse of [`embedding()`].
@@ -114,12 +136,11 @@ pub fn embedding<T: Element>(weight: ArrayView2<T>, index: &i64, out: &mut [T]) 
     backward = |d| { x: embedding(d, index), index: none },
 )]
 pub fn scatter_rows<T: Num>(x: ArrayView2<T>, index: &[i64], size: usize, mut out: ArrayViewMut2<T>) -> Result<()> {
-    out.fill(T::zero());
-    for (row, i) in x.rows().into_iter().zip(index) {
-        let at = position(*i, size)?;
-        out.row_mut(at).iter_mut().zip(row).for_each(|(o, v)| *o += *v);
-    }
-    Ok(())
+    let straight = x.as_standard_layout();
+    let (Some(rows), Some(out)) = (straight.as_slice(), out.as_slice_mut()) else {
+        return Err(Error::runtime("a new output lies straight"));
+    };
+    positions::add_rows(rows, x.ncols(), index, size, out).map_err(|i| out_of_range(i, size))
 }
 
 /// The slices of an axis that stand at `indices`, whose axes take its place.
@@ -143,9 +164,11 @@ pub fn take(x: &Tensor, indices: &Tensor, #[default = 0] axis: i64) -> Result<Te
 /// Every index as a position from 0 on; an index out of range raises.
 #[custom_op(name = "indexing::wrap", shape = (index: [..]) -> [..], backward = none)]
 pub fn wrap_index(index: &i64, size: usize, axis: usize, out: &mut i64) -> Result<()> {
-    let at = position(*index, size);
-    *out =
-        at.map_err(|_| Error::index(format!("index {index} is out of range for axis {axis} of size {size}")))? as i64;
+    let n = size as i64;
+    if !(-n..n).contains(index) {
+        return Err(Error::index(format!("index {index} is out of range for axis {axis} of size {size}")));
+    }
+    *out = if *index < 0 { index + n } else { *index };
     Ok(())
 }
 

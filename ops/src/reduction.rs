@@ -3,7 +3,7 @@
 use minitensor::kernels::rows;
 use minitensor::prelude::*;
 
-use crate::column;
+use crate::column::{self, reduce, told_of};
 
 /// The sum of every row; [`sum()`] chooses the dtype to add up in.
 #[custom_op(name = "row::sum", shape = (x: [.., n]) -> [..], axis = None, backward = |d| { x: d.unsqueeze(-1) })]
@@ -73,10 +73,7 @@ pub fn sum(
     dtype: Option<DType>,
 ) -> Result<Tensor> {
     let x = gathered(x, dtype)?;
-    match column::leading(&x, axis)? {
-        Some(count) => column::sum_over(&x, count, keepdims),
-        None => row_sum::call(&x, axis, keepdims),
-    }
+    reduce(&x, axis, keepdims, column::sum::call, row_sum::call)
 }
 
 /// The product. Integers and truth values multiply in 64 bits.
@@ -87,67 +84,127 @@ pub fn prod(
     #[default = false] keepdims: bool,
     dtype: Option<DType>,
 ) -> Result<Tensor> {
-    row_prod::call(&gathered(x, dtype)?, axis, keepdims)
+    reduce(&gathered(x, dtype)?, axis, keepdims, column::prod::call, row_prod::call)
 }
 
-/// The arithmetic mean; NaN of nothing.
-#[custom_op(shape = (x: [.., n]) -> [..], axis = None, backward = |d| { x: d.unsqueeze(-1) / n })]
-pub fn mean<T: Field>(x: &[T], out: &mut T) {
+/// The mean of every row; [`mean()`] chooses the axes.
+#[custom_op(
+    name = "row::mean", shape = (x: [.., n]) -> [..], axis = None, backward = |d| { x: d.unsqueeze(-1) / n },
+)]
+pub fn row_mean<T: Field>(x: &[T], out: &mut T) {
     *out = rows::sum(x) / minitensor::kernels::lit(x.len());
 }
 
-/// The largest element; NaN if there is one. Equal ones share the gradient evenly.
+/// The arithmetic mean; NaN of nothing.
+#[custom_op]
+pub fn mean(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("mean", reduce(x, axis, keepdims, column::mean::call, row_mean::call))
+}
+
+/// The largest element of every row; [`max()`] chooses the axes.
 #[custom_op(
-    alias = "amax", shape = (x: [.., n]) -> [..] where n > 0, axis = None,
+    name = "row::max", shape = (x: [.., n]) -> [..] where n > 0, axis = None,
     backward = |d| {
         let hit = x == out.unsqueeze(-1);
         x: d.unsqueeze(-1) * hit / sum(hit, -1, true),
     },
 )]
-pub fn max<T: Real>(x: &[T], out: &mut T) {
+pub fn row_max<T: Real>(x: &[T], out: &mut T) {
     *out = rows::max(x).unwrap_or_default();
 }
 
-/// The smallest element; NaN if there is one. Equal ones share the gradient evenly.
+/// The largest element; NaN if there is one. Equal ones share the gradient evenly.
+#[custom_op(alias = "amax")]
+pub fn max(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("max", reduce(x, axis, keepdims, column::max::call, row_max::call))
+}
+
+/// The smallest element of every row; [`min()`] chooses the axes.
 #[custom_op(
-    alias = "amin", shape = (x: [.., n]) -> [..] where n > 0, axis = None,
+    name = "row::min", shape = (x: [.., n]) -> [..] where n > 0, axis = None,
     backward = |d| {
         let hit = x == out.unsqueeze(-1);
         x: d.unsqueeze(-1) * hit / sum(hit, -1, true),
     },
 )]
-pub fn min<T: Real>(x: &[T], out: &mut T) {
+pub fn row_min<T: Real>(x: &[T], out: &mut T) {
     *out = rows::min(x).unwrap_or_default();
 }
 
-/// Where the (first) largest element stands; the first NaN, if there is one. Over several axes: counted in row-major order.
-#[custom_op(shape = (x: [.., n]) -> [..] where n > 0, axis = None, backward = none)]
-pub fn argmax<T: Real>(x: &[T], out: &mut i64) {
+/// The smallest element; NaN if there is one. Equal ones share the gradient evenly.
+#[custom_op(alias = "amin")]
+pub fn min(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("min", reduce(x, axis, keepdims, column::min::call, row_min::call))
+}
+
+/// Where the largest element of every row stands; [`argmax()`] chooses the axes.
+#[custom_op(
+    name = "row::argmax", shape = (x: [.., n]) -> [..] where n > 0, axis = None, backward = none,
+)]
+pub fn row_argmax<T: Real>(x: &[T], out: &mut i64) {
     *out = rows::argmax(x).unwrap_or_default() as i64;
 }
 
-/// Where the (first) smallest element stands; the first NaN, if there is one. Over several axes: counted in row-major order.
-#[custom_op(shape = (x: [.., n]) -> [..] where n > 0, axis = None, backward = none)]
-pub fn argmin<T: Real>(x: &[T], out: &mut i64) {
+/// Where the (first) largest element stands; the first NaN, if there is one. Over several axes: counted in row-major order.
+#[custom_op]
+pub fn argmax(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("argmax", reduce(x, axis, keepdims, column::argmax::call, row_argmax::call))
+}
+
+/// Where the smallest element of every row stands; [`argmin()`] chooses the axes.
+#[custom_op(
+    name = "row::argmin", shape = (x: [.., n]) -> [..] where n > 0, axis = None, backward = none,
+)]
+pub fn row_argmin<T: Real>(x: &[T], out: &mut i64) {
     *out = rows::argmin(x).unwrap_or_default() as i64;
 }
 
-/// Whether any element is true; a number is true unless it is 0.
-#[custom_op(shape = (x: [.., n]) -> [..], axis = None, backward = none)]
-pub fn any<T: Element>(x: &[T], out: &mut bool) {
+/// Where the (first) smallest element stands; the first NaN, if there is one. Over several axes: counted in row-major order.
+#[custom_op]
+pub fn argmin(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("argmin", reduce(x, axis, keepdims, column::argmin::call, row_argmin::call))
+}
+
+/// Whether any element of every row is true; [`any()`] chooses the axes.
+#[custom_op(
+    name = "row::any", shape = (x: [.., n]) -> [..], axis = None, backward = none,
+)]
+pub fn row_any<T: Element>(x: &[T], out: &mut bool) {
     *out = x.iter().any(|v| v.truthy());
 }
 
-/// Whether all elements are true.
-#[custom_op(shape = (x: [.., n]) -> [..], axis = None, backward = none)]
-pub fn all<T: Element>(x: &[T], out: &mut bool) {
+/// Whether any element is true; a number is true unless it is 0.
+#[custom_op]
+pub fn any(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("any", reduce(x, axis, keepdims, column::any::call, row_any::call))
+}
+
+/// Whether all elements of every row are true; [`all()`] chooses the axes.
+#[custom_op(
+    name = "row::all", shape = (x: [.., n]) -> [..], axis = None, backward = none,
+)]
+pub fn row_all<T: Element>(x: &[T], out: &mut bool) {
     *out = x.iter().all(|v| v.truthy());
 }
 
-/// How many elements are not 0.
-#[custom_op(shape = (x: [.., n]) -> [..], axis = None, backward = none)]
-pub fn count_nonzero<T: Element>(x: &[T], out: &mut i64) {
+/// Whether all elements are true.
+#[custom_op]
+pub fn all(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("all", reduce(x, axis, keepdims, column::all::call, row_all::call))
+}
+
+/// How many elements of every row are not 0; [`count_nonzero()`] chooses the axes.
+#[custom_op(
+    name = "row::count_nonzero", shape = (x: [.., n]) -> [..], axis = None, backward = none,
+)]
+pub fn row_count_nonzero<T: Element>(x: &[T], out: &mut i64) {
     *out = x.iter().filter(|v| v.truthy()).count() as i64;
+}
+
+/// How many elements are not 0.
+#[custom_op]
+pub fn count_nonzero(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("count_nonzero", reduce(x, axis, keepdims, column::count_nonzero::call, row_count_nonzero::call))
 }
 
 /// The variance: the sum of squared distances from the mean, divided by `n − correction`.

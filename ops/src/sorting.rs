@@ -1,24 +1,14 @@
 //! Order along an axis.
 
-use std::cmp::Ordering;
-
+use minitensor::kernels::{scan, sort as order};
 use minitensor::prelude::*;
-use minitensor::tensor::try_vec;
 
-/// Ascending, NaN last.
-fn ascending<T: Real + Machine + PartialOrd>(a: T, b: T) -> Ordering {
-    a.partial_cmp(&b).unwrap_or_else(|| a.isnan().cmp(&b.isnan()))
-}
+use crate::column::{self, Table, told_of};
 
-/// The positions of a row's elements in order; equal ones keep theirs, NaN comes last, or first when descending.
-fn order<T: Real + Machine + PartialOrd>(x: &[T], descending: bool) -> Result<Vec<usize>> {
-    let mut order: Vec<usize> = try_vec(x.len())?;
-    order.extend(0..x.len());
-    match descending {
-        false => order.sort_by(|a, b| ascending(x[*a], x[*b])),
-        true => order.sort_by(|a, b| ascending(x[*b], x[*a])),
-    }
-    Ok(order)
+/// What an order without memory for its keys ends with.
+#[cold]
+fn no_memory(n: usize) -> Error {
+    Error::memory(format!("can't allocate the keys of {n} elements"))
 }
 
 /// The elements along an axis in ascending (or descending) order, and where they stood; equal ones keep their order.
@@ -33,11 +23,7 @@ pub fn sort<T: Real>(
     values: &mut [T],
     indices: &mut [i64],
 ) -> Result<()> {
-    for ((v, i), at) in values.iter_mut().zip(indices).zip(order(x, descending)?) {
-        *v = x[at];
-        *i = at as i64;
-    }
-    Ok(())
+    order::sort(x, descending, values, indices).map_err(|_| no_memory(x.len()))
 }
 
 /// Where the elements along an axis would stand in order.
@@ -53,22 +39,25 @@ pub fn argsort(x: &Tensor, #[default = false] descending: bool, #[default = -1] 
     backward = |d_values, _| { x: scatter(d_values, indices, n) },
 )]
 pub fn topk<T: Real>(x: &[T], k: usize, values: &mut [T], indices: &mut [i64]) -> Result<()> {
-    for ((v, i), at) in values.iter_mut().zip(indices).zip(order(x, true)?.into_iter().take(k)) {
-        *v = x[at];
-        *i = at as i64;
-    }
-    Ok(())
+    debug_assert_eq!(k, values.len(), "one place for each of the largest");
+    order::first(x, true, values, indices).map_err(|_| no_memory(x.len()))
+}
+
+/// The sums along every row; [`cumsum()`] chooses the axis.
+#[custom_op(
+    name = "row::cumsum", shape = (x: [.., n]) -> [.., n], axis = -1,
+    backward = |d| { x: flip(row::cumsum(flip(d, -1)), -1) },
+)]
+pub fn row_cumsum<T: Num>(x: &[T], out: &mut [T]) {
+    scan::cumsum(x, out);
 }
 
 /// The sum of all elements up to each one, along an axis.
-#[custom_op(
-    alias = "cumulative_sum", shape = (x: [.., n]) -> [.., n], axis = -1,
-    backward = |d| { x: flip(cumsum(flip(d, -1)), -1) },
-)]
-pub fn cumsum<T: Num>(x: &[T], out: &mut [T]) {
-    let mut total = T::zero();
-    for (o, v) in out.iter_mut().zip(x) {
-        total += *v;
-        *o = total;
-    }
+#[custom_op(alias = "cumulative_sum")]
+pub fn cumsum(x: &Tensor, #[default = -1] axis: i64) -> Result<Tensor> {
+    let sums = match Table::of(x, Some(&[axis]))? {
+        Some(table) => table.put_back(&column::cumsum::call(&table.rows)?),
+        None => row_cumsum::call(x, axis),
+    };
+    told_of("cumsum", sums)
 }

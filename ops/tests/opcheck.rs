@@ -52,6 +52,13 @@ fn given(name: &str) -> Vec<Arguments> {
         ],
         "cross_entropy" => vec![(vec![ramp(&[3, 4]), int(&[0, 3, 1], &[3])], vec![])],
         "take" => vec![(vec![ramp(&[2, 4, 3]), int(&[3, -1, 0, 3], &[2, 2])], vec![("axis", Attr::Int(1))])],
+        "embedding" => vec![
+            (vec![ramp(&[4, 3]), int(&[3, -1, 0, 3], &[2, 2])], vec![]),
+            (vec![ramp(&[2, 1]), int(&[1], &[])], vec![]),
+        ],
+        "indexing::added_rows" => {
+            vec![(vec![ramp(&[2, 2, 3]), int(&[3, -1, 0, 3], &[2, 2])], vec![("shape", ints(&[4, 3]))])]
+        }
         "index" => vec![(vec![ramp(&[3, 4]), int(&[0, 2, -1], &[3]), int(&[1, 1, 3], &[3])], vec![])],
         "indexing::wrap" => vec![(vec![int(&[0, -1], &[2])], vec![("size", Attr::Int(4)), ("axis", Attr::Int(0))])],
         "batch_norm" => vec![
