@@ -5,6 +5,11 @@ use minitensor_kernels::{Field, Float, Map, map};
 
 use crate::double::Wide;
 
+/// Φ(x), for a single.
+fn normal_cdf(x: f64) -> f64 {
+    0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
+}
+
 /// A loop over so many elements.
 pub type Loop<T> = unsafe fn(usize, *const T, *mut T);
 
@@ -55,7 +60,7 @@ macro_rules! unary {
 }
 
 macro_rules! singles {
-    ($($name:ident $bound:literal $ours:path, $platform:expr, $reference:expr;)*) => {
+    ($($name:ident $bound:literal $ours:expr, $platform:expr, $reference:expr;)*) => {
         pub const SINGLES: &[Single] = &[$(Single {
             name: stringify!($name),
             bound: $bound,
@@ -89,7 +94,9 @@ singles! {
     acos 0.52 Field::acos, f32::acos, f64::acos;
     atan 0.52 Field::atan, f32::atan, f64::atan;
     erf 0.9 Float::erf, libm::erff, libm::erf;
-    erfc 0.52 Float::erfc, libm::erfcf, libm::erfc;
+    erfc 0.95 Float::erfc, libm::erfcf, libm::erfc;
+    normal_cdf 0.95 Float::normal_cdf, |x: f32| 0.5 * libm::erfcf(-x * std::f32::consts::FRAC_1_SQRT_2), normal_cdf;
+    gelu 20.0 |x: f32| x * x.normal_cdf(), |x: f32| 0.5 * x * libm::erfcf(-x * std::f32::consts::FRAC_1_SQRT_2), |x| x * normal_cdf(x);
     lgamma 0.52 Float::lgamma, libm::lgammaf, libm::lgamma;
     cbrt 0.52 Float::cbrt, f32::cbrt, f64::cbrt;
 }

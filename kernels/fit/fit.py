@@ -132,10 +132,35 @@ def erfcx_t(center):
     return g
 
 
+def gauss_tail(f, pole):
+    """f(x) (x + pole) at v = 1 / (x + pole)"""
+
+    def g(v):
+        x = 1 / v - pole
+        with mp.workdps(100):
+            return f(x) / v
+
+    return g
+
+
+def erfc_slow(x):
+    return erfc(x) * exp(x * x)
+
+
+def normal_slow(x):
+    """(1 − Φ(x)) e^(x²/2)"""
+    return erfc(x / sqrt(mpf(2))) * exp(x * x / 2) / 2
+
+
 def erf_less_one(z):
     """erf(x) / x − 1 at z = x²"""
     x = sqrt(z)
     return 2 / sqrt(pi) - 1 if x < mpf(10) ** -20 else erf(x) / x - 1
+
+
+def normal_near(z):
+    """(Φ(x) − ½) / x at z = x²"""
+    return (1 + erf_less_one(z / 2)) / sqrt(mpf(2)) / 2
 
 
 def erfc_slope(u):
@@ -203,6 +228,8 @@ FITS = {
     ("single/exp", "EXP2"): (exp2m1_q, -0.5, 0.5, 5, relative(exp2m1_q)),
     ("single/log", "LOG"): (log_cube, mpf("-0.2929"), mpf("0.4143"), 8, square),
     ("single/error", "ERF"): (erf_less_one, 0, mpf("0.81"), 6, lambda z: 1 / (1 + erf_less_one(z))),
+    ("single/error", "ERF_NEAR"): (erf_less_one, 0, mpf("0.23"), 4, lambda z: 1 / (1 + erf_less_one(z))),
+    ("single/error", "NORMAL_NEAR"): (normal_near, 0, mpf("0.095"), 3, relative(normal_near)),
     ("single/error", "ERF_TAIL"): (erfc_slope, mpf("-0.1"), 3, 5, lambda u: (1 + u) * erfc(1 + u)),
     ("widened/exp", "EXP2"): (exp2m1_q, -0.5, 0.5, 6, relative(exp2m1_q)),
     ("widened/log", "LOG"): (log_s, 0, small, 3, relative(log_s)),
@@ -221,6 +248,27 @@ FITS = {
     ("double/arc", "ASIN"): (cubic(asin, mpf(1) / 6), 0, 0.25, 12, lambda z: z),
     ("double/hyperbolic", "SINH"): (cubic(mp.sinh, mpf(1) / 6), 0, 1, 6, lambda z: z),
 }
+
+
+# (file, table): function, interval, degree, anchor. The anchor and the function there come first, then the polynomial p
+# of f(v) = f(anchor) + t p(t) with t = v − anchor. The anchor is moved to where the function is a single, nearly.
+ANCHORED = {
+    ("single/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.0")), 1 / mpf("10.5"), 1 / mpf("1.45"), 9, 0.29),
+    ("single/error", "NORMAL"): (gauss_tail(normal_slow, mpf("1.75")), 1 / mpf("15.05"), 1 / mpf("2.04"), 9, 0.21),
+}
+
+
+def anchored(f, a, b, degree, anchor):
+    near = [mpf(single(anchor)) + k * mpf(2) ** -25 for k in range(400)]
+    v0 = min(near, key=lambda v: abs(f(v) - single(f(v))))
+    first = f(v0)
+    slope = mp.diff(f, v0)
+
+    def rest(t):
+        return slope if abs(t) < mpf(10) ** -15 else (f(v0 + t) - first) / t
+
+    c, error = remez(rest, a - v0, b - v0, degree, lambda t: (abs(t) + mpf(10) ** -3) / f(v0 + t))
+    return [v0, first, *c], error
 
 
 def chunks(x, bits, count):
@@ -288,6 +336,12 @@ def main(names):
         if names and not any(n in f"{file}/{table}" for n in names):
             continue
         c, error = remez(f, a, b, degree, weight)
+        print(f"{file:<18} {table:<10} 2^{mp.nstr(log(error, 2), 4)}")
+        write(file, table, c)
+    for (file, table), fit in ANCHORED.items():
+        if names and not any(n in f"{file}/{table}" for n in names):
+            continue
+        c, error = anchored(*fit)
         print(f"{file:<18} {table:<10} 2^{mp.nstr(log(error, 2), 4)}")
         write(file, table, c)
     for (file, table), c in CONSTANTS.items():

@@ -221,6 +221,8 @@ pub trait Float: Real + Field + Rem<Output = Self> {
     fn erf(self) -> Self;
     /// `1 − erf(x)`, exact in the right tail.
     fn erfc(self) -> Self;
+    /// `Φ(x)`, the distribution function of the standard normal distribution, exact in the left tail.
+    fn normal_cdf(self) -> Self;
     /// `ln |Γ(x)|`.
     fn lgamma(self) -> Self;
     /// `d/dx ln Γ(x)`.

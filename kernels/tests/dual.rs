@@ -85,6 +85,7 @@ fn unaries() -> impl Iterator<Item = Unary> {
         log_sigmoid: |x| x.log_sigmoid(), ANY;
         erf: |x| x.erf(), ANY;
         erfc: |x| x.erfc(), ANY;
+        normal_cdf: |x| x.normal_cdf(), ANY;
         lgamma: |x| x.lgamma(), ANY;
         digamma: |x| x.digamma(), ANY;
         polygamma_2: |x| x.polygamma(2), ANY;

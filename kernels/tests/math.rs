@@ -37,10 +37,20 @@ macro_rules! functions {
             Field atan f64::atan [-PI / 2.0, -0.0, 0.0, PI / 2.0];
             Float erf libm::erf [-1.0, -0.0, 0.0, 1.0];
             Float erfc libm::erfc [2.0, 1.0, 1.0, 0.0];
+            Float normal_cdf normal_cdf [0.0, 0.5, 0.5, 1.0];
             Float lgamma libm::lgamma [INF, INF, INF, INF];
             Float cbrt f64::cbrt [-INF, -0.0, 0.0, INF];
         }
     };
+}
+
+/// Φ(x), with what the rounded argument lacks.
+fn normal_cdf(x: f64) -> f64 {
+    let scale = std::f64::consts::FRAC_1_SQRT_2;
+    let z = -x * scale;
+    let lacking = (-x).mul_add(scale, -z) + x * 4.833646656726457e-17;
+    let change = if z.abs() < 30.0 { (-z * z).exp() * lacking } else { 0.0 };
+    0.5 * libm::erfc(z) - change / std::f64::consts::PI.sqrt()
 }
 
 /// Equal with the sign of a zero, NaN being equal to NaN.

@@ -1,7 +1,5 @@
 //! Activation functions.
 
-use std::f64::consts::FRAC_1_SQRT_2;
-
 use minitensor::prelude::*;
 
 /// How [`gelu()`] is computed.
@@ -90,7 +88,7 @@ pub fn mish<T: Float>(x: T) -> T {
 #[custom_op]
 pub fn gelu<T: Float>(x: T, #[default = Approximate::None] approximate: Approximate) -> T {
     match approximate {
-        Approximate::None => 0.5 * x * (-x * FRAC_1_SQRT_2).erfc(),
+        Approximate::None => x * x.normal_cdf(),
         Approximate::Tanh => {
             let inner = 0.7978845608028654 * (x + 0.044715 * x * x * x);
             // The same as x/2 · (1 + tanh(inner)), without cancellation on the left.

@@ -23,6 +23,7 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("ceil", r"\left\lceil #0\right\rceil"),
     ("conj", r"\overline{#0}"),
     ("sigmoid", r"\sigma\left(#0\right)"),
+    ("normal_cdf", r"\Phi\left(#0\right)"),
     ("lgamma", r"\ln\left|\Gamma\left(#0\right)\right|"),
     ("digamma", r"\psi\left(#0\right)"),
     ("polygamma", r"\psi^{(#1)}\left(#0\right)"),

@@ -189,6 +189,7 @@ primitives! {
         LogSigmoid "log_sigmoid" (x) -> Number = x.log_sigmoid();
         Erf "erf" (x) -> Number = x.erf();
         Erfc "erfc" (x) -> Number = x.erfc();
+        NormalCdf "normal_cdf" (x) -> Number = x.normal_cdf();
         Lgamma "lgamma" (x) -> Number = x.lgamma();
         Digamma "digamma" (x) -> Number = x.digamma();
         Atan2 "atan2" (x, y) -> Number = x.atan2(y);

@@ -1,5 +1,6 @@
 //! Rewrites that make a program stable or shorter, as a table.
 
+use std::f64::consts::FRAC_1_SQRT_2;
 use std::sync::OnceLock;
 
 use super::{Id, Node, Primitive, Program, Symbol};
@@ -48,6 +49,8 @@ fn rules() -> &'static [Rule] {
             x y: x / y.sqrt() => x * y.rsqrt();
             x: x.sqrt().recip() => x.rsqrt();
             x: one() - x.erf() => x.erfc();
+            x: lit::<Symbol>(0.5) * (-x * lit(FRAC_1_SQRT_2)).erfc() => x.normal_cdf();
+            x: lit::<Symbol>(0.5) * (one() + (x * lit(FRAC_1_SQRT_2)).erf()) => x.normal_cdf();
             x: x.exp().log() => x;
             x: (x.exp() - (-x).exp()) / (x.exp() + (-x).exp()) => x.tanh();
             x: x.pow(lit(2)) => x.square();

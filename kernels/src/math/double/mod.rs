@@ -4,6 +4,7 @@
 
 mod arc;
 mod area;
+mod error;
 mod exp;
 mod hyperbolic;
 mod log;
@@ -11,6 +12,7 @@ mod root;
 
 pub use arc::{acos, asin, atan};
 pub use area::{acosh, asinh, atanh};
+pub use error::normal_cdf;
 pub use exp::{exp, exp2, expm1, sigmoid};
 pub use hyperbolic::{cosh, sinh, tanh};
 pub use log::{log, log_sigmoid, log1p, log2, log10, logaddexp, softplus};

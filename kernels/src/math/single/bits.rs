@@ -36,6 +36,16 @@ pub fn scaled(x: f32, n: Whole) -> f32 {
     x * power_of_two(half) * power_of_two(n.bits - half)
 }
 
+/// The bias of an exponent and 64.
+pub const SINKING: u32 = 127 + 64;
+
+/// `x · 2ⁿ` for −190 ≤ n ≤ 63, where n has the bias that [`SINKING`] is: rounded once even where it is denormal.
+#[inline(always)]
+pub fn sunk(x: f32, n: Whole) -> f32 {
+    const LAST: f32 = 1.0 / 18_446_744_073_709_551_616.0;
+    x * power_of_two(n.bits) * LAST
+}
+
 /// `x = 2ᵏ m` with √½ ≤ m < √2, as (k, m), for positive normal x; k is taken from `bias` on.
 #[inline(always)]
 pub fn exponent_and_mantissa(x: f32, bias: f32) -> (f32, f32) {

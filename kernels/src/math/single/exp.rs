@@ -28,6 +28,16 @@ pub(super) fn mantissa<const BIAS: u32>(x: f32) -> (f32, f32, Whole) {
     (high, (r * r).mul_add(polynomial(r, &EXP), r - (high - 1.0)), n)
 }
 
+/// e^−s = 2ⁿ (1 + r + l) for s = `square` + `rest`, as r, which is exact, and l, and n.
+#[inline(always)]
+pub(super) fn mantissa_of_square<const BIAS: u32>(square: f32, rest: f32) -> (f32, f32, Whole) {
+    let n = nearest::<BIAS>(square, -LOG2_E);
+    let r = n.value.mul_add(-LN_2[0], -square);
+    let lost = n.value.mul_add(LN_2[1], rest);
+    let whole = r - lost;
+    (r, (whole * whole).mul_add(polynomial(whole, &EXP), -lost), n)
+}
+
 /// The same of `x + a · b`, which x is the large part of.
 #[inline(always)]
 pub(super) fn mantissa_of_sum<const BIAS: u32>(x: f32, a: f32, b: f32) -> (f32, f32, Whole) {

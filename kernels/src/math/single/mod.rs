@@ -13,7 +13,7 @@ mod sigmoid;
 mod softplus;
 
 pub use super::widened::*;
-pub use error::erf;
+pub use error::{erf, erfc, normal_cdf};
 pub use exp::{exp, exp2, expm1};
 pub use log::{log, log1p, log2, log10};
 pub use sigmoid::{sigmoid, tanh};

@@ -7,7 +7,6 @@
 
 mod arc;
 mod area;
-mod error;
 mod exp;
 mod gamma;
 mod hyperbolic;
@@ -32,7 +31,6 @@ rounded! {
     trig(x): sin cos tan;
     arc(x): asin acos atan;
     arc(y, x): atan2;
-    error(x): erfc;
     gamma(x): lgamma;
     power(x): cbrt;
     power(x, y): pow hypot;
