@@ -151,7 +151,7 @@ FROM_I64 = Work(
 )
 FUSED = Work(
     "tanh(x·y + z)·σ(y) − z/2",
-    "mt.ops.tanh(x * y + z) * mt.ops.sigmoid(y) - 0.5 * z",
+    "mt.ops.example.chain(x, y, z)",
     "np.tanh(x * y + z) * (1 / (1 + np.exp(-y))) - 0.5 * z",
     "torch.tanh(x * y + z) * torch.sigmoid(y) - 0.5 * z",
     "jnp.tanh(x * y + z) * jax.nn.sigmoid(y) - 0.5 * z",

@@ -22,6 +22,7 @@ pub mod column;
 pub mod comparison;
 pub mod conversion;
 pub mod convolution;
+pub mod example;
 pub mod exponential;
 pub mod indexing;
 pub mod joining;

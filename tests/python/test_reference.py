@@ -453,6 +453,18 @@ TABLE = [
         lambda x, w, b: F.group_norm(x, 2, w, b),
         groups=2,
     ),
+    one(
+        "example::chain",
+        [X, X, X],
+        lambda x, y, z: np.tanh(x * y + z) * sigmoid(y) - z / 2,
+        lambda x, y, z: torch.tanh(x * y + z) * torch.sigmoid(y) - z / 2,
+    ),
+    one(
+        "example::entropy",
+        [ROWS],
+        lambda x: -(special.softmax(x, -1) * special.log_softmax(x, -1)).sum(-1),
+        lambda x: -(x.softmax(-1) * x.log_softmax(-1)).sum(-1),
+    ),
     one("row::softmax_vjp", [X, X], lambda d, y: y * (d - (d * y).sum(-1, keepdims=True))),
     one("row::cross_entropy", [X, ("natural", (4,))], lambda x, i: cross_entropy(x, i, "none")),
     one("row::prod_of_others", [X], products_of_others),

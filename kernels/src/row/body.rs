@@ -85,8 +85,9 @@ impl fmt::Display for Wrong {
             Wrong::Outside(o) => write!(f, "index {} is outside of a row of {}", o.index, o.len),
             Wrong::Reductions { count, levels } => write!(
                 f,
-                "the body has {count} reductions, {levels} of which depend on one another; at most {MOST_REDUCTIONS} and \
-                 {MOST_LEVELS} are supported"
+                "the body has {count} reductions, {levels} of which depend on one another: at most {MOST_REDUCTIONS} and \
+                 {MOST_LEVELS} can be compiled, and fewer where they stand in helpers, loops or branches on attributes; \
+                 write them in the body itself, or split the op"
             ),
             Wrong::Varies(k) => {
                 write!(f, "output {k} has one number for each row by the shape clause, but the body gives a row")
