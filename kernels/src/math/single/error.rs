@@ -59,16 +59,17 @@ fn tail(a: f32, pole: f32, square: f32, rest: f32, table: &[f32; 12]) -> f32 {
     let left = (a - (below - pole)).mul_add(-inverse, inverse.mul_add(-below, 1.0));
     let t = inverse - anchor;
     let linear = second.mul_add(t, *first);
+    let slope = t.mul_add(2.0 * higher[0], *second);
     let curve = (t * t) * long_polynomial(t, higher);
     let slow = linear + curve;
     let slow_rest = second.mul_add(t, first - linear) + (curve - (slow - linear));
     let ratio = slow * inverse;
-    let lacking = left.mul_add(inverse.mul_add(*second, slow), slow_rest);
+    let lacking = left.mul_add(inverse.mul_add(slope, slow), slow_rest);
     let ratio_rest = inverse.mul_add(lacking, slow.mul_add(inverse, -ratio));
-    let (r, low, n) = mantissa_of_square::<SINKING>(square, rest);
+    let (r, small, n) = mantissa_of_square::<SINKING>(square, rest);
     let high = ratio.mul_add(r, ratio);
-    let low = ratio.mul_add(low, ratio.mul_add(r, ratio - high));
-    sunk(high + (1.0 + r).mul_add(ratio_rest, low), n)
+    let low = ratio.mul_add(small, ratio.mul_add(r, ratio - high));
+    sunk(high + (1.0 + r + small).mul_add(ratio_rest, low), n)
 }
 
 #[inline(always)]
