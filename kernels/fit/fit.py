@@ -115,23 +115,6 @@ def cubic(f, third):
     return g
 
 
-def erfcx_t(center):
-    """erfc(x) eˣ² (1 + 2x/c) at t = (x − c) / (x + c)"""
-
-    def g(t):
-        x = center * (1 + t) / (1 - t) if t != 1 else mp.inf
-        if x > 500:
-            # asymptotic
-            with mp.workdps(60):
-                z = 1 / (x * x)
-                s = 1 - z / 2 + 3 * z * z / 4 - 15 * z**3 / 8 + 105 * z**4 / 16
-                return s / (x * sqrt(pi)) * (1 + 2 * x / center) if x != mp.inf else 2 / (center * sqrt(pi))
-        with mp.workdps(80):
-            return erfc(x) * exp(x * x) * (1 + 2 * x / center)
-
-    return g
-
-
 def gauss_tail(f, pole):
     """f(x) (x + pole) at v = 1 / (x + pole)"""
 
@@ -238,7 +221,6 @@ FITS = {
     ("widened/trig", "COS"): (turn_cos, 0, 0.2501, 4, relative(turn_cos)),
     ("widened/arc", "ATAN"): (over_x(atan, mpf(1)), 0, eighth, 5, relative(over_x(atan, mpf(1)))),
     ("widened/arc", "ASIN"): (over_x(asin, mpf(1)), 0, 0.25, 6, relative(over_x(asin, mpf(1)))),
-    ("widened/error", "ERFC"): (erfcx_t(mpf(2)), -1, 0.7, 12, relative(erfcx_t(mpf(2)))),
     ("widened/gamma", "STIRLING"): (stirling, 0, mpf(1) / 16, 9, absolute),
     ("widened/gamma", "SIN_PI"): (sin_pi, 0, 0.2501, 8, relative(sin_pi)),
     ("widened/gamma", "MIDDLE"): (gamma_middle, -0.75, 0.75, 15, relative(gamma_middle)),
@@ -250,25 +232,28 @@ FITS = {
 }
 
 
-# (file, table): function, interval, degree, anchor. The anchor and the function there come first, then the polynomial p
-# of f(v) = f(anchor) + t p(t) with t = v − anchor. The anchor is moved to where the function is a single, nearly.
+# (file, table): function, interval, degree, anchor. The anchor, the function there and its slope come first, then the
+# polynomial p of f(v) = f(anchor) + slope t + t² p(t) with t = v − anchor. The anchor is moved to where both are nearly
+# singles.
 ANCHORED = {
-    ("single/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.0")), 1 / mpf("10.5"), 1 / mpf("1.45"), 9, 0.29),
-    ("single/error", "NORMAL"): (gauss_tail(normal_slow, mpf("1.75")), 1 / mpf("15.05"), 1 / mpf("2.04"), 9, 0.21),
+    ("single/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.0")), 1 / mpf("10.5"), 1 / mpf("1.45"), 10, 0.29),
+    ("single/error", "NORMAL"): (gauss_tail(normal_slow, mpf("1.75")), 1 / mpf("15.05"), 1 / mpf("2.04"), 10, 0.21),
 }
 
 
 def anchored(f, a, b, degree, anchor):
-    near = [mpf(single(anchor)) + k * mpf(2) ** -25 for k in range(400)]
-    v0 = min(near, key=lambda v: abs(f(v) - single(f(v))))
-    first = f(v0)
-    slope = mp.diff(f, v0)
+    def lost(v):
+        slope = mp.diff(f, v)
+        return abs(f(v) - single(f(v))) + abs(slope - single(slope)) / 8
+
+    v0 = min((mpf(single(anchor)) + k * mpf(2) ** -25 for k in range(400)), key=lost)
+    first, slope, curve = f(v0), mp.diff(f, v0), mp.diff(f, v0, 2) / 2
 
     def rest(t):
-        return slope if abs(t) < mpf(10) ** -15 else (f(v0 + t) - first) / t
+        return curve if abs(t) < mpf(10) ** -12 else (f(v0 + t) - first - slope * t) / t**2
 
-    c, error = remez(rest, a - v0, b - v0, degree, lambda t: (abs(t) + mpf(10) ** -3) / f(v0 + t))
-    return [v0, first, *c], error
+    c, error = remez(rest, a - v0, b - v0, degree - 1, lambda t: square(t) / f(v0 + t))
+    return [v0, first, slope, *c], error
 
 
 def chunks(x, bits, count):

@@ -32,6 +32,20 @@ pub fn nearest(x: f64) -> Whole {
     Whole { value: shifted - SHIFT, bits: shifted.to_bits() }
 }
 
+/// The whole number nearest to `a · b`, for |a · b| < 2⁵⁰. Its bits get a bias that makes them an exponent.
+#[inline(always)]
+pub fn biased<const BIAS: u64>(a: f64, b: f64) -> Whole {
+    let shift = SHIFT + BIAS as f64;
+    let shifted = a.mul_add(b, shift);
+    Whole { value: shifted - shift, bits: shifted.to_bits() }
+}
+
+/// 2 to the power of the bits as they are, with which bias they may be, less 1023: from 1 to 2046.
+#[inline(always)]
+pub fn power_of_bits(bits: u64) -> f64 {
+    f64::from_bits(bits << 52)
+}
+
 /// 2ⁿ for −1022 ≤ n ≤ 1023.
 #[inline(always)]
 pub fn power_of_two(n: Whole) -> f64 {

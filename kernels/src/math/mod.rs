@@ -9,7 +9,7 @@
 //!
 //! | | computed in | error, in ULP |
 //! |---|---|---|
-//! | [`single`], those that are written here | `f32`, fused | below 0.91, over all 2³² arguments |
+//! | [`single`], those that are written here | `f32`, fused | below 1, over all 2³² arguments |
 //! | [`widened`], the other functions of `f32` | `f64` | below 0.52, over all 2³² arguments |
 //! | [`double`], those that are written here | `f64`, and pairs of them | below 0.9, sampled |
 //! | [`double`], those of the platform | | the platform's: about 1 |

@@ -2,9 +2,9 @@
 
 use std::f64::consts::LOG2_E;
 
-use crate::math::bits::{Whole, clamp, nearest, power_of_two, select};
-use crate::math::pair::{Pair, half_square, ordered_sum, pair, sum};
-use crate::math::polynomial::polynomial;
+use crate::math::bits::{Whole, biased, clamp, nearest, power_of_bits, power_of_two, select};
+use crate::math::pair::{Pair, half_square, ordered_sum, pair};
+use crate::math::polynomial::{fused_polynomial, polynomial};
 
 /// ln 2: 42 bits, so that their product with an exponent is exact, and the rest.
 pub(super) const LN_2: [f64; 2] = [0.6931471805598903, 5.497923018708371e-14];
@@ -56,10 +56,34 @@ pub(super) fn scaled(x: f64, n: Whole) -> f64 {
     x * power_of_two(half) * power_of_two(rest)
 }
 
+/// eʳ, as a large part and a small one, and n. With fused products.
+#[inline(always)]
+fn fused_mantissa<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
+    let n = biased::<BIAS>(x, LOG2_E);
+    let r = n.value.mul_add(-LN_2[1], n.value.mul_add(-LN_2[0], x));
+    let high = 1.0 + r;
+    (high, (r * r).mul_add(r.mul_add(fused_polynomial(r, &EXP), 0.5), r - (high - 1.0)), n)
+}
+
+/// eʳ − 1, as a large part, which is r, and a small one, with what r itself lacks; and n. With fused products.
+#[inline(always)]
+pub(super) fn mantissa_less_one<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
+    let n = biased::<BIAS>(x, LOG2_E);
+    let exact = n.value.mul_add(-LN_2[0], x);
+    let r = n.value.mul_add(-LN_2[1], exact);
+    let lost = n.value.mul_add(-LN_2[1], exact - r);
+    let rest = (r * r * r).mul_add(fused_polynomial(r, &EXP), (0.5 * r).mul_add(r, lost.mul_add(r, lost)));
+    (r, rest, n)
+}
+
+/// Twice the bias of an exponent, so that each of two steps has one.
+const TWO_BIASES: u64 = 2046;
+
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {
-    let (m, n) = mantissa(clamp(x, -750.0, 710.0));
-    scaled(m.high, n)
+    let (high, low, n) = fused_mantissa::<TWO_BIASES>(clamp(x, -750.0, 710.0));
+    let half = n.bits >> 1;
+    (high + low) * power_of_bits(half) * power_of_bits(n.bits - half)
 }
 
 #[inline(always)]
@@ -77,34 +101,30 @@ pub fn exp2(x: f64) -> f64 {
 /// What `std::f64::consts::LN_2` lacks.
 const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
 
-/// (eˣ − 1) / 2 in two doubles, for −40 ≤ x ≤ 710.
-#[inline(always)]
-pub(super) fn half_expm1(x: f64) -> Pair {
-    let (n, m) = parts(x);
-    // Half, because 2¹⁰²⁴ is not a double.
-    let scale = power_of_two(nearest(n.value - 1.0));
-    let m = m.scaled(scale);
-    let whole = sum(scale, -0.5);
-    let total = sum(whole.high, m.high);
-    ordered_sum(total.high, total.low + (whole.low + m.low))
-}
-
 #[inline(always)]
 pub fn expm1(x: f64) -> f64 {
+    let (r, rest, n) = mantissa_less_one::<TWO_BIASES>(clamp(x, -40.0, 710.0));
+    // Half, because 2¹⁰²⁴ is no double.
+    let scale = power_of_bits(n.bits - 1024);
+    let whole = scale - 0.5;
+    let high = scale.mul_add(r, whole);
+    let low = scale.mul_add(r, whole - high) + scale.mul_add(rest, (scale - whole) - 0.5);
     // A tiny number is its own result, and would lose its last digit by half of it.
-    select(x.abs() < 1e-17, x, 2.0 * half_expm1(clamp(x, -40.0, 710.0)).high)
+    select(x.abs() < 1e-17, x, 2.0 * (high + low))
 }
 
-/// `1 / (1 + e⁻ˣ)` = n / (1 + e) with e = e^−|x| and n = 1 or, for negative x, n = e.
+/// `1 / (1 + e⁻ˣ)`; the sum is taken 2⁻⁶⁴ times, so that it doesn't overflow. Its large part divides; what the quotient
+/// leaves is divided again, by multiplying with the inverse.
 #[inline(always)]
 pub fn sigmoid(x: f64) -> f64 {
-    let (m, n) = mantissa(clamp(-x.abs(), -750.0, 0.0));
-    // Beyond e⁻⁶⁰⁰ there is nothing to add to 1, and no power of two above the least.
-    let small = m.scaled(power_of_two(nearest(clamp(n.value, -900.0, 0.0))));
-    let below = ordered_sum(1.0, small.high);
-    let below = pair(below.high, below.low + small.low);
-    let negative = x < 0.0;
-    let above = pair(select(negative, m.high, 1.0), select(negative, m.low, 0.0));
-    let n = nearest(select(negative, n.value, 0.0));
-    scaled(above.over(below).value(), n)
+    const ONE: f64 = 1.0 / 18_446_744_073_709_551_616.0;
+    let (high, low, n) = fused_mantissa::<{ 1023 - 64 }>(-clamp(x, -750.0, 60.0));
+    let scale = power_of_bits(n.bits);
+    let below = low.mul_add(scale, high.mul_add(scale, ONE));
+    let quotient = ONE / below;
+    let high = high * scale;
+    let (more, less) = if high > ONE { (high, ONE) } else { (ONE, high) };
+    let rest = low.mul_add(scale, (more - below) + less);
+    let left = rest.mul_add(-quotient, quotient.mul_add(-below, ONE));
+    (quotient / ONE).mul_add(left, quotient)
 }

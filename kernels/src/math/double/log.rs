@@ -4,7 +4,7 @@
 use super::exp::{LN_2, mantissa, scaled};
 use crate::math::bits::{clamp, exponent_and_mantissa, nearest, power_of_two, select};
 use crate::math::pair::{Pair, half_square, ordered_sum, pair, product, sum};
-use crate::math::polynomial::polynomial;
+use crate::math::polynomial::{fused_polynomial, polynomial};
 
 /// (2 atanh s − 2 s) / s³ by s² over |s| ≤ (√2 − 1) / (√2 + 1).
 const LOG: [f64; 7] = [
@@ -45,12 +45,14 @@ fn parts(x: f64) -> (f64, f64) {
     (select(denormal, k - 54.0, k), m - 1.0)
 }
 
-/// What a logarithm is where its argument is not positive or not finite.
+/// What a logarithm is where its argument is not positive or not finite. One test of the bits, as LLVM would make many
+/// of comparisons.
 #[inline(always)]
 fn with_ends(x: f64, log: f64) -> f64 {
-    let log = select(x < f64::INFINITY, log, x);
-    let log = select(x == 0.0, f64::NEG_INFINITY, log);
-    select(x < 0.0, f64::NAN, log)
+    let positive_and_finite = x.to_bits().wrapping_sub(1) < f64::INFINITY.to_bits() - 1;
+    let end = select((x.to_bits() as i64) < 0, f64::NAN, x);
+    let end = select(x == 0.0, f64::NEG_INFINITY, end);
+    select(positive_and_finite, log, end)
 }
 
 /// `k unit + log`, where the product of k with the first part of the unit is exact.
@@ -63,7 +65,13 @@ fn with_exponent(k: f64, unit: [f64; 2], log: Pair) -> Pair {
 #[inline(always)]
 pub fn log(x: f64) -> f64 {
     let (k, f) = parts(x);
-    with_ends(x, with_exponent(k, LN_2, near_one(f)).high)
+    let s = f / (2.0 + f);
+    let square = s * s;
+    let half = 0.5 * f * f;
+    let curve = square.mul_add(fused_polynomial(square, &LOG), half);
+    let high = k.mul_add(LN_2[0], f);
+    let low = k.mul_add(LN_2[1], f - k.mul_add(-LN_2[0], high));
+    with_ends(x, high + (s.mul_add(curve, low) - half))
 }
 
 /// A logarithm to another base, whose natural logarithm is 1 / `factor`.

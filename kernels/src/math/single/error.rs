@@ -27,31 +27,32 @@ const ERF_NEAR: [f32; 5] = [0.12837917, -0.37612617, 0.112830326, -0.026773402, 
 const NORMAL_NEAR: [f32; 4] = [0.3989423, -0.06649035, 0.0099722715, -0.0011656175];
 
 /// e^x² erfc(x) (x + 1) by t = 1 / (x + 1) less the first number, over 0.45 ≤ x ≤ 9.5; beyond, results are denormal.
-const ERFC: [f32; 12] = [
+const ERFC: [f32; 13] = [
     0.2900049,
     0.74041593,
     0.6037139,
-    -0.18410483,
-    -0.52716917,
-    0.4451582,
-    0.4963589,
-    -1.2347506,
-    0.39110357,
-    2.0022783,
-    -3.4468405,
-    1.9349465,
+    -0.18410492,
+    -0.5271712,
+    0.4451697,
+    0.49646056,
+    -1.2352966,
+    0.38932782,
+    2.0134895,
+    -3.4429266,
+    1.8532784,
+    0.09875217,
 ];
 
 /// e^½x² (1 − Φ(x)) (x + 7/4) by 1 / (x + 7/4), as above, over 0.29 ≤ x ≤ 13.3; beyond, results are denormal.
-const NORMAL: [f32; 12] = [
-    0.2100098, 0.57670313, 0.94495517, 0.14197847, -1.7600609, 0.25924873, 5.2993445, -6.8215504, -10.753305, 42.30022,
-    -41.543243, 3.0036201,
+const NORMAL: [f32; 13] = [
+    0.21000381, 0.57669747, 0.94495374, 0.1420096, -1.7601998, 0.25934264, 5.3183002, -6.8778787, -11.721904,
+    46.697018, -27.885227, -102.02126, 153.71806,
 ];
 
 /// e^−s p(1 / (a + pole)) / (a + pole) for s = `square` + `rest`, where p changes little (after Shepherd and
 /// Laframboise, 1981). Each of the three factors has two parts.
 #[inline(always)]
-fn tail(a: f32, pole: f32, square: f32, rest: f32, table: &[f32; 12]) -> f32 {
+fn tail(a: f32, pole: f32, square: f32, rest: f32, table: &[f32; 13]) -> f32 {
     let [anchor, first, second, higher @ ..] = table;
     let below = a + pole;
     let inverse = 1.0 / below;
@@ -59,16 +60,17 @@ fn tail(a: f32, pole: f32, square: f32, rest: f32, table: &[f32; 12]) -> f32 {
     let left = (a - (below - pole)).mul_add(-inverse, inverse.mul_add(-below, 1.0));
     let t = inverse - anchor;
     let linear = second.mul_add(t, *first);
+    let slope = t.mul_add(2.0 * higher[0], *second);
     let curve = (t * t) * long_polynomial(t, higher);
     let slow = linear + curve;
     let slow_rest = second.mul_add(t, first - linear) + (curve - (slow - linear));
     let ratio = slow * inverse;
-    let lacking = left.mul_add(inverse.mul_add(*second, slow), slow_rest);
+    let lacking = left.mul_add(inverse.mul_add(slope, slow), slow_rest);
     let ratio_rest = inverse.mul_add(lacking, slow.mul_add(inverse, -ratio));
-    let (r, low, n) = mantissa_of_square::<SINKING>(square, rest);
+    let (r, small, n) = mantissa_of_square::<SINKING>(square, rest);
     let high = ratio.mul_add(r, ratio);
-    let low = ratio.mul_add(low, ratio.mul_add(r, ratio - high));
-    sunk(high + (1.0 + r).mul_add(ratio_rest, low), n)
+    let low = ratio.mul_add(small, ratio.mul_add(r, ratio - high));
+    sunk(high + (1.0 + r + small).mul_add(ratio_rest, low), n)
 }
 
 #[inline(always)]
