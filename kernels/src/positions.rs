@@ -56,6 +56,20 @@ fn for_checked(index: &[i64], size: usize, grain: usize, work: impl Fn(Range<usi
     if failed.into_inner() { Err(first_outside(index, size)) } else { Ok(()) }
 }
 
+/// The positions counted from the front.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn from_front(index: &[i64], size: usize, out: &mut [i64]) -> Result<(), i64> {
+    assert_eq!(index.len(), out.len(), "one place for each position");
+    let to = Pointer(out.as_mut_ptr());
+    for_checked(index, size, GRAIN / 8, |range| {
+        // SAFETY: the range lies within `out`, and no other call writes there.
+        let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(range.start), range.len()) };
+        out.iter_mut().zip(&index[range]).for_each(|(o, i)| *o = place(*i, size as i64) as i64);
+    })
+}
+
 /// `out[k] = x[index[k]]`.
 ///
 /// # Panics
@@ -153,6 +167,10 @@ mod tests {
         let mut out = [0; 4];
         take(&[1, 2, 3], &[0, -1, 2, -3], &mut out).expect("in range");
         assert_eq!(out, [1, 3, 3, 1]);
+        let mut places = [9; 3];
+        from_front(&[0, -1, -3], 3, &mut places).expect("in range");
+        assert_eq!(places, [0, 2, 0]);
+        assert_eq!(from_front(&[0, 3, -4], 3, &mut places), Err(3));
     }
 
     #[test]

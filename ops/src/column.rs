@@ -90,7 +90,7 @@ pub fn sum<T: Num>(x: ArrayView2<T>, out: &mut [T]) {
 pub fn mean<T: Field>(x: ArrayView2<T>, out: &mut [T]) {
     columns::sum(&straight(&x), x.ncols(), out);
     let count: T = minitensor::kernels::lit(x.nrows());
-    out.iter_mut().for_each(|o| *o = *o / count);
+    out.iter_mut().for_each(|o| *o /= count);
 }
 
 /// The product of all rows, column by column.

@@ -162,14 +162,10 @@ pub fn take(x: &Tensor, indices: &Tensor, #[default = 0] axis: i64) -> Result<Te
 }
 
 /// Every index as a position from 0 on; an index out of range raises.
-#[custom_op(name = "indexing::wrap", shape = (index: [..]) -> [..], backward = none)]
-pub fn wrap_index(index: &i64, size: usize, axis: usize, out: &mut i64) -> Result<()> {
-    let n = size as i64;
-    if !(-n..n).contains(index) {
-        return Err(Error::index(format!("index {index} is out of range for axis {axis} of size {size}")));
-    }
-    *out = if *index < 0 { index + n } else { *index };
-    Ok(())
+#[custom_op(name = "indexing::wrap", shape = (index: [n]) -> [n], backward = none)]
+pub fn wrap_index(index: &[i64], size: usize, axis: usize, out: &mut [i64]) -> Result<()> {
+    positions::from_front(index, size, out)
+        .map_err(|i| Error::index(format!("index {i} is out of range for axis {axis} of size {size}")))
 }
 
 /// `x[indices[0], indices[1], …]`: integer tensors, broadcast together, index the leading axes.
@@ -178,12 +174,17 @@ pub fn index(x: &Tensor, indices: &[&Tensor]) -> Result<Tensor> {
     if indices.is_empty() || indices.len() > x.ndim() {
         return Err(Error::index(format!("{} indices for a tensor of {} dimensions", indices.len(), x.ndim())));
     }
-    let mut place = wrap_index::call(indices[0], x.shape()[0], 0)?;
-    for (axis, i) in indices.iter().enumerate().skip(1) {
+    let wrapped = |axis: usize| -> Result<Tensor> {
+        let sizes: Vec<i64> = indices[axis].shape().iter().map(|n| *n as i64).collect();
+        let straight = reshape::call(indices[axis], &[indices[axis].numel() as i64])?;
+        reshape::call(&wrap_index::call(&straight, x.shape()[axis], axis)?, &sizes)
+    };
+    let mut place = wrapped(0)?;
+    for axis in 1..indices.len() {
         let size = x.shape()[axis];
         let stride = Tensor::from_const(size.into(), DType::I64, place.device())?;
         let scaled = crate::arithmetic::multiply::call(&place, &stride)?;
-        place = crate::arithmetic::add::call(&scaled, &wrap_index::call(i, size, axis)?)?;
+        place = crate::arithmetic::add::call(&scaled, &wrapped(axis)?)?;
     }
     take::call(&flatten::call(x, 0, indices.len() as i64 - 1)?, &place, 0)
 }

@@ -146,7 +146,7 @@ pub fn row_argmax<T: Real>(x: &[T], out: &mut i64) {
 }
 
 /// Where the (first) largest element stands; the first NaN, if there is one. Over several axes: counted in row-major order.
-#[custom_op]
+#[custom_op(backward = none)]
 pub fn argmax(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     told_of("argmax", reduce(x, axis, keepdims, column::argmax::call, row_argmax::call))
 }
@@ -160,7 +160,7 @@ pub fn row_argmin<T: Real>(x: &[T], out: &mut i64) {
 }
 
 /// Where the (first) smallest element stands; the first NaN, if there is one. Over several axes: counted in row-major order.
-#[custom_op]
+#[custom_op(backward = none)]
 pub fn argmin(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     told_of("argmin", reduce(x, axis, keepdims, column::argmin::call, row_argmin::call))
 }
@@ -174,7 +174,7 @@ pub fn row_any<T: Element>(x: &[T], out: &mut bool) {
 }
 
 /// Whether any element is true; a number is true unless it is 0.
-#[custom_op]
+#[custom_op(backward = none)]
 pub fn any(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     told_of("any", reduce(x, axis, keepdims, column::any::call, row_any::call))
 }
@@ -188,7 +188,7 @@ pub fn row_all<T: Element>(x: &[T], out: &mut bool) {
 }
 
 /// Whether all elements are true.
-#[custom_op]
+#[custom_op(backward = none)]
 pub fn all(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     told_of("all", reduce(x, axis, keepdims, column::all::call, row_all::call))
 }
@@ -202,7 +202,7 @@ pub fn row_count_nonzero<T: Element>(x: &[T], out: &mut i64) {
 }
 
 /// How many elements are not 0.
-#[custom_op]
+#[custom_op(backward = none)]
 pub fn count_nonzero(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     told_of("count_nonzero", reduce(x, axis, keepdims, column::count_nonzero::call, row_count_nonzero::call))
 }
