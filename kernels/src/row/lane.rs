@@ -24,6 +24,12 @@ struct Origin<'s, T> {
 impl<'s, T> Origin<'s, T> {
     const CONSTANT: Self = Origin { depth: 0, varies: false, nil: false, scope: None };
 
+    /// The same of a number that may be anything.
+    #[inline(always)]
+    fn any(self) -> Self {
+        Origin { nil: false, ..self }
+    }
+
     #[inline(always)]
     fn join(self, other: Self) -> Self {
         Origin {
@@ -242,8 +248,7 @@ macro_rules! cheap {
     ($($name:ident($self:ident $(, $x:ident)*);)*) => {$(
         #[inline(always)]
         fn $name($self $(, $x: Self)*) -> Self {
-            let origin = Origin { nil: false, ..$self.origin };
-            Lane { value: $self.value.$name($($x.value),*), origin: origin$(.join($x.origin))* }
+            Lane { value: $self.value.$name($($x.value),*), origin: $self.origin.any()$(.join($x.origin))* }
         }
     )*};
 }
@@ -253,8 +258,7 @@ macro_rules! dear {
     ($($name:ident($self:ident $(, $x:ident)*);)*) => {$(
         #[inline(always)]
         fn $name($self $(, $x: Self)*) -> Self {
-            let origin = Origin { nil: false, ..$self.origin };
-            let origin = origin$(.join($x.origin))*;
+            let origin = $self.origin.any()$(.join($x.origin))*;
             let scope = match origin.scope {
                 Some(scope) if origin.varies => scope,
                 _ => return Lane { value: $self.value.$name($($x.value),*), origin },
@@ -324,7 +328,7 @@ impl<T: Computed, const P: usize> Num for Lane<'_, T, P> {
     }
     #[inline(always)]
     fn powi(self, exponent: i64) -> Self {
-        Lane { value: self.value.powi(exponent), origin: Origin { nil: false, ..self.origin } }
+        Lane { value: self.value.powi(exponent), origin: self.origin.any() }
     }
 }
 
@@ -366,6 +370,6 @@ impl<T: Computed, const P: usize> Float for Lane<'_, T, P> {
     }
     #[inline(always)]
     fn polygamma(self, order: u32) -> Self {
-        Lane { value: self.value.polygamma(order), origin: Origin { nil: false, ..self.origin } }
+        Lane { value: self.value.polygamma(order), origin: self.origin.any() }
     }
 }

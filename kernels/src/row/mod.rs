@@ -7,6 +7,9 @@
 //! the largest element, the sum of exponentials, the quotients. [`lane`] is the number that bodies are run at,
 //! [`forward`](forward()) and [`vjp`](vjp()) make the passes.
 
+// Arrays are gone through by index: an iterator's closures are functions of the lowest SIMD level.
+#![allow(clippy::needless_range_loop)]
+
 mod body;
 mod forward;
 mod gathered;

@@ -28,11 +28,11 @@ pub fn row(op: &Op, diag: &mut Diag) {
     let Some(shape) = &op.shape else {
         return diag.error(op.ident(), &messages::ROW_NEEDS_SHAPE, &[op.ident()]);
     };
-    let mut length: Option<String> = None;
+    let mut length: Option<syn::Ident> = None;
     let mut dimensions = |name: &str, named: &NamedDims, diag: &mut Diag| {
         let fits = match &named.dims.core[..] {
             [] => true,
-            [Dim::Name(dim)] => *length.get_or_insert_with(|| dim.to_string()) == dim.to_string(),
+            [Dim::Name(dim)] => length.get_or_insert_with(|| dim.clone()) == dim,
             _ => false,
         };
         if !fits {

@@ -173,9 +173,8 @@ fn bound(variable: &Ident, bounds: &[&TypeParamBound], diag: &mut Diag) -> Optio
         return None;
     };
     let known = known_bound(&only.path);
-    match &known {
-        None => diag.error(only, &messages::BOUND, &[&spelling(only), variable, &names]),
-        Some(_) => {}
+    if known.is_none() {
+        diag.error(only, &messages::BOUND, &[&spelling(only), variable, &names]);
     }
     known
 }
