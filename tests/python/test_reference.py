@@ -122,6 +122,11 @@ def batch_norm(x, mean, var, weight, bias, eps=1e-5):
     return (x - mean) / np.sqrt(var + eps) * weight + bias
 
 
+def torch_batch_norm(x, mean, var, weight, bias):
+    """PyTorch's own has no gradient for the statistics."""
+    return (x - mean) * (var + 1e-5).rsqrt() * weight + bias
+
+
 def group_norm(x, weight, bias, groups):
     y = standardize(x.reshape(x.shape[0], groups, -1), -1).reshape(x.shape)
     return y * per_channel(weight, x) + per_channel(bias, x)
@@ -437,7 +442,7 @@ TABLE = [
         "batch_norm",
         [IMAGES, ("real", (4,)), ("positive", (4,)), ("real", (4,)), ("real", (4,))],
         batch_norm,
-        lambda x, m, v, w, b: F.batch_norm(x, m, v, w, b),
+        lambda x, *numbers: torch_batch_norm(x, *(v[:, None] for v in numbers)),
     ),
     one("instance_norm", [IMAGES], lambda x: standardize(x, 2), lambda x: F.instance_norm(x)),
     one(
