@@ -194,9 +194,21 @@ BAD = [
         IndexError,
         "op 'cross_entropy': op 'row::cross_entropy': 'target' holds the position -1",
     ),
-    ("mt.ops.cosine_similarity(mt.ones(3),mt.ones(4))", ValueError, "op 'cosine_similarity' takes (x: [.., n], y: [.., n])"),
-    ("mt.ops.group_norm(mt.ones((2,3,4)),groups=2)", ValueError, "op 'group_norm': 3 channels can't be split into groups = 2"),
-    ("mt.ops.instance_norm(mt.ones((2,3)))", ValueError, "op 'instance_norm' takes x: [batch, channels, ..] with positions"),
+    (
+        "mt.ops.cosine_similarity(mt.ones(3),mt.ones(4))",
+        ValueError,
+        "op 'cosine_similarity' takes (x: [.., n], y: [.., n])",
+    ),
+    (
+        "mt.ops.group_norm(mt.ones((2,3,4)),groups=2)",
+        ValueError,
+        "op 'group_norm': 3 channels can't be split into groups = 2",
+    ),
+    (
+        "mt.ops.instance_norm(mt.ones((2,3)))",
+        ValueError,
+        "op 'instance_norm' takes x: [batch, channels, ..] with positions",
+    ),
     ("mt.ops.batch_norm(mt.ones(3))", ValueError, "op 'batch_norm' takes x: [batch, channels, ..], got shape (3,)"),
     (
         "mt.ops.batch_norm(mt.ones((2,3)),mt.ones(3))",

@@ -116,15 +116,6 @@ fn tool(line: &Line, name: &str, arguments: &str) -> Result<String> {
 /// Tries the installed package, not the folder it is made from.
 fn pytest(line: &Line, arguments: &str) -> Result<String> {
     let mut pytest = VENV.program("python");
-    pytest.args([
-        "-m",
-        "pytest",
-        "-q",
-        "--tb=short",
-        "--color=no",
-        "--import-mode=importlib",
-        "-p",
-        "no:cacheprovider",
-    ]);
+    pytest.args(["-m", "pytest", "-q", "--tb=short", "--color=no", "-p", "no:cacheprovider"]);
     line.output(pytest.args(arguments.split(' ')).env("MPLBACKEND", "Agg"))
 }
