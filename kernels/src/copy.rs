@@ -161,25 +161,38 @@ unsafe fn each_plane<A: Cast<B>, B: Copy + 'static>(outer: &[Dim], src: *const A
 /// # Safety
 /// As for [`copy`].
 unsafe fn plane<A: Cast<B>, B: Copy + 'static>(src: *const A, dst: *mut B, p: Dim, q: Dim) {
-    let same = TypeId::of::<A>() == TypeId::of::<B>();
     if p.src == 1 && q.dst == 1 && q.src != 1 && p.n > 1 {
         // SAFETY: the caller's promise.
         return unsafe { transpose(src, dst, p, q) };
     }
     for i in 0..p.n as isize {
-        // SAFETY: i is within p, j within q; a row with unit strides is a slice.
-        unsafe {
-            let (src, dst) = (src.offset(i * p.src), dst.offset(i * p.dst));
-            match (q.src, q.dst) {
-                (1, 1) if same => dst.copy_from_nonoverlapping(src.cast::<B>(), q.n),
-                (1, 1) => {
-                    convert(std::slice::from_raw_parts(src, q.n), std::slice::from_raw_parts_mut(dst.cast(), q.n))
-                }
-                (0, 1) => std::slice::from_raw_parts_mut(dst, q.n).fill((*src).cast()),
-                _ => {
-                    for j in 0..q.n as isize {
-                        dst.offset(j * q.dst).write((*src.offset(j * q.src)).cast());
-                    }
+        // SAFETY: i is within p.
+        unsafe { copy_row(src.offset(i * p.src), q.src, dst.offset(i * p.dst), q.dst, q.n) }
+    }
+}
+
+/// Copies `n` elements that are so many steps apart on either side, on this thread, converting `A` to `B`.
+///
+/// # Safety
+/// Every element must be readable, or writable, and none may be both.
+#[inline]
+pub unsafe fn copy_row<A: Cast<B>, B: Copy + 'static>(
+    src: *const A,
+    src_step: isize,
+    dst: *mut B,
+    dst_step: isize,
+    n: usize,
+) {
+    // SAFETY: by contract; a row with unit strides is a slice.
+    unsafe {
+        match (src_step, dst_step) {
+            (1, 1) if TypeId::of::<A>() == TypeId::of::<B>() => dst.copy_from_nonoverlapping(src.cast::<B>(), n),
+            (1, 1) => convert(std::slice::from_raw_parts(src, n), std::slice::from_raw_parts_mut(dst.cast(), n)),
+            (0, 1) => std::slice::from_raw_parts_mut(dst, n).fill((*src).cast()),
+            (_, 1) => (0..n).for_each(|j| dst.add(j).write((*src.offset(j as isize * src_step)).cast())),
+            _ => {
+                for j in 0..n as isize {
+                    dst.offset(j * dst_step).write((*src.offset(j * src_step)).cast());
                 }
             }
         }

@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use half::{bf16, f16};
+use minitensor_kernels::copy_row;
 use minitensor_kernels::threads::parallel_for;
+use num_complex::Complex;
 use smallvec::SmallVec;
 
 use super::def::ElementKernel;
@@ -224,91 +226,59 @@ impl Space<'_> {
             0 => (1, 0),
             _ => (self.sizes[rank - 1], operand.strides[rank - 1]),
         };
-        let run = transfer_run(operand.dtype, operand.compute, pack);
+        let (from, to) = if pack { (operand.dtype, operand.compute) } else { (operand.compute, operand.dtype) };
+        let run = run(from, to);
         let (size, slot_size) = (operand.dtype.size(), operand.compute.size());
         let mut done = 0;
         while done < n {
             let at = start + done;
             let offset = self.offset(operand, at);
             let count = (inner - at % inner).min(n - done);
+            let memory = operand.data.wrapping_offset(offset * size as isize);
             // SAFETY: offset addresses an element of the operand's window, and so do the next `count` steps.
             unsafe {
-                run(operand.data.wrapping_offset(offset * size as isize), step, slot.add(done * slot_size), count)
+                let slot = slot.add(done * slot_size);
+                if pack { run(memory, step, slot, 1, count) } else { run(slot, 1, memory, step, count) }
             }
             done += count;
         }
     }
 }
 
-/// Moves `count` elements between memory with a stride and straight memory.
-type Run = unsafe fn(*mut u8, isize, *mut u8, usize);
+/// Copies elements from one place, so many steps apart, to another.
+type Run = unsafe fn(*const u8, isize, *mut u8, isize, usize);
 
-fn transfer_run(dtype: DType, compute: DType, pack: bool) -> Run {
+/// From one dtype to another, of which one is that of memory and one is computed in.
+fn run(from: DType, to: DType) -> Run {
     macro_rules! pick {
-        ($($pattern:pat => $memory:ty, $slot:ty, $to:expr, $from:expr;)*) => {
-            match (dtype, compute, dtype.size()) {
-                $($pattern => if pack {
-                    |m, step, s, n| unsafe { pack_run::<$memory, $slot>(m.cast(), step, s.cast(), n, $to) }
-                } else {
-                    |m, step, s, n| unsafe { unpack_run::<$memory, $slot>(m.cast(), step, s.cast(), n, $from) }
+        ($($pattern:pat => $from:ty, $to:ty;)*) => {
+            match (from, to, from.size()) {
+                // SAFETY: as for `copy_row`, for elements of these dtypes or of their size.
+                $($pattern => |from, from_step, to, to_step, n| unsafe {
+                    copy_row::<$from, $to>(from.cast(), from_step, to.cast(), to_step, n)
                 },)*
             }
         };
     }
+    use DType::*;
     pick! {
-        (DType::F16, DType::F32, _) => f16, f32, f16::to_f32, f16::from_f32;
-        (DType::F16, DType::F64, _) => f16, f64, f16::to_f64, f16::from_f64;
-        (DType::Bf16, DType::F32, _) => bf16, f32, bf16::to_f32, bf16::from_f32;
-        (DType::Bf16, DType::F64, _) => bf16, f64, bf16::to_f64, bf16::from_f64;
-        (DType::F32, DType::F64, _) => f32, f64, f64::from, |v| v as f32;
-        (DType::C64, DType::C128, _) => [f32; 2], [f64; 2], |v: [f32; 2]| v.map(f64::from), |v: [f64; 2]| v.map(|p| p as f32);
-        (_, _, 1) => u8, u8, |v| v, |v| v;
-        (_, _, 2) => u16, u16, |v| v, |v| v;
-        (_, _, 4) => u32, u32, |v| v, |v| v;
-        (DType::C64, _, _) => [u32; 2], [u32; 2], |v| v, |v| v;
-        (_, _, 8) => u64, u64, |v| v, |v| v;
-        _ => [u64; 2], [u64; 2], |v| v, |v| v;
-    }
-}
-
-/// # Safety
-/// `memory` reaches `count` elements at `step`, `slot` holds as many.
-#[inline(always)]
-unsafe fn pack_run<M: Copy, S: Copy>(
-    memory: *const M,
-    step: isize,
-    slot: *mut S,
-    count: usize,
-    convert: impl Fn(M) -> S,
-) {
-    // SAFETY: by contract.
-    unsafe {
-        match step {
-            0 => {
-                let value = convert(*memory);
-                (0..count).for_each(|i| *slot.add(i) = value);
-            }
-            1 => (0..count).for_each(|i| *slot.add(i) = convert(*memory.add(i))),
-            _ => (0..count).for_each(|i| *slot.add(i) = convert(*memory.offset(i as isize * step))),
-        }
-    }
-}
-
-/// # Safety
-/// As for [`pack_run`].
-#[inline(always)]
-unsafe fn unpack_run<M: Copy, S: Copy>(
-    memory: *mut M,
-    step: isize,
-    slot: *const S,
-    count: usize,
-    convert: impl Fn(S) -> M,
-) {
-    // SAFETY: by contract.
-    unsafe {
-        match step {
-            1 => (0..count).for_each(|i| *memory.add(i) = convert(*slot.add(i))),
-            _ => (0..count).for_each(|i| *memory.offset(i as isize * step) = convert(*slot.add(i))),
-        }
+        (F16, F32, _) => f16, f32;
+        (F32, F16, _) => f32, f16;
+        (F16, F64, _) => f16, f64;
+        (F64, F16, _) => f64, f16;
+        (Bf16, F32, _) => bf16, f32;
+        (F32, Bf16, _) => f32, bf16;
+        (Bf16, F64, _) => bf16, f64;
+        (F64, Bf16, _) => f64, bf16;
+        (F32, F64, _) => f32, f64;
+        (F64, F32, _) => f64, f32;
+        (C64, C128, _) => Complex<f32>, Complex<f64>;
+        (C128, C64, _) => Complex<f64>, Complex<f32>;
+        // Of one dtype: whatever the bytes mean.
+        (_, _, 1) => u8, u8;
+        (_, _, 2) => u16, u16;
+        (_, _, 4) => u32, u32;
+        (_, _, 8) => u64, u64;
+        _ => Complex<f64>, Complex<f64>;
     }
 }
