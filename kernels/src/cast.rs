@@ -22,7 +22,7 @@ trait Round: Copy {
     }
     #[inline(always)]
     fn to_bf16(self) -> bf16 {
-        bf16::from_f32(self.narrow())
+        f32_to_bf16(self.narrow())
     }
 }
 
@@ -69,6 +69,16 @@ fn f32_to_f16(float: f32) -> f16 {
     let finite = if magnitude < 113 << 23 { subnormal } else { normal };
     let magnitude = if magnitude < 143 << 23 { finite } else { special };
     f16::from_bits((magnitude | bits >> 16 & 0x8000) as u16)
+}
+
+/// To the nearest, ties to even; half's own conversion has more branches to turn into choices.
+#[inline(always)]
+fn f32_to_bf16(float: f32) -> bf16 {
+    let bits = float.to_bits();
+    let odd = bits >> 16 & 1;
+    let finite = bits.wrapping_add(0x7fff + odd) >> 16;
+    let nan = bits >> 16 | 0x40;
+    bf16::from_bits(if float.is_nan() { nan } else { finite } as u16)
 }
 
 macro_rules! cast {

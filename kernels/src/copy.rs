@@ -13,6 +13,9 @@ const GRAIN: usize = 1 << 16;
 /// The side of the blocks that a transpose goes by; a block and its cache lines stay in L1.
 const TILE: usize = 32;
 
+/// Bytes from which on a copy isn't worth a place in the cache.
+const STREAM: usize = 16 << 20;
+
 /// One dimension: its length, and how far apart its elements are on either side.
 #[derive(Clone, Copy)]
 struct Dim {
@@ -51,6 +54,17 @@ pub unsafe fn copy<A: Cast<B>, B: Copy + Send + Sync + 'static>(
     }
     // SAFETY: with no dimension empty, all that `simplify` moves the pointers to are elements.
     let (dims, src, dst) = unsafe { simplify(shape, src, src_strides, dst, dst_strides) };
+    if let [Dim { n, src: 1, dst: 1 }] = dims[..]
+        && n * size_of::<B>() >= STREAM
+        && TypeId::of::<A>() == TypeId::of::<B>()
+    {
+        let (src, dst) = (Pointer(src.cast_mut()), Pointer(dst));
+        return parallel_for(n, GRAIN, |range| {
+            let bytes = range.len() * size_of::<B>();
+            // SAFETY: a part of the elements, which no other call writes to.
+            unsafe { stream(src.get().add(range.start).cast(), dst.get().add(range.start).cast(), bytes) }
+        });
+    }
     let Some((&outer, inner)) = dims.split_first() else {
         // SAFETY: the only element.
         return unsafe { dst.write((*src).cast()) };
@@ -64,6 +78,36 @@ pub unsafe fn copy<A: Cast<B>, B: Copy + Send + Sync + 'static>(
         // SAFETY: a part of the outermost dimension, which no other call writes to.
         unsafe { walk(&mut dims, src.get().offset(start * outer.src), dst.get().offset(start * outer.dst)) };
     });
+}
+
+/// Copies bytes past the cache, which saves reading what is overwritten.
+///
+/// # Safety
+/// As for [`std::ptr::copy_nonoverlapping`].
+unsafe fn stream(src: *const u8, dst: *mut u8, bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller's promise: lines that are aligned, and what is before and after them.
+    unsafe {
+        use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+        const LINE: usize = 64;
+        let head = dst.align_offset(LINE).min(bytes);
+        let lines = (bytes - head) / LINE;
+        let tail = head + lines * LINE;
+        dst.copy_from_nonoverlapping(src, head);
+        for line in 0..lines {
+            let (from, to) = (src.add(head + line * LINE), dst.add(head + line * LINE));
+            for k in 0..LINE / size_of::<__m128i>() {
+                _mm_stream_si128(to.cast::<__m128i>().add(k), _mm_loadu_si128(from.cast::<__m128i>().add(k)));
+            }
+        }
+        _mm_sfence();
+        dst.add(tail).copy_from_nonoverlapping(src.add(tail), bytes - tail);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        dst.copy_from_nonoverlapping(src, bytes)
+    }
 }
 
 /// A pointer that threads may share, because they touch different elements.
@@ -156,40 +200,55 @@ unsafe fn each_plane<A: Cast<B>, B: Copy + 'static>(outer: &[Dim], src: *const A
     }
 }
 
+/// Copies the elements of two dimensions on this thread, converting `A` to `B`.
+///
+/// # Safety
+/// As for [`copy()`].
+#[inline]
+pub unsafe fn copy_plane<A: Cast<B>, B: Copy + 'static>(
+    src: *const A,
+    src_steps: [isize; 2],
+    dst: *mut B,
+    dst_steps: [isize; 2],
+    sizes: [usize; 2],
+) {
+    let [p, q] = [0, 1].map(|k| Dim { n: sizes[k], src: src_steps[k], dst: dst_steps[k] });
+    let by_columns = p.n > 1 && q.n > 1 && p.dst.unsigned_abs() < q.dst.unsigned_abs();
+    let (p, q) = if by_columns { (q, p) } else { (p, q) };
+    // SAFETY: by contract.
+    unsafe { plane(src, dst, p, q) }
+}
+
 /// Two dimensions, by whichever loop suits their strides.
 ///
 /// # Safety
-/// As for [`copy`].
+/// As for [`copy()`].
 unsafe fn plane<A: Cast<B>, B: Copy + 'static>(src: *const A, dst: *mut B, p: Dim, q: Dim) {
-    if p.src == 1 && q.dst == 1 && q.src != 1 && p.n > 1 {
+    if p.src == 1 && q.dst == 1 && q.src.unsigned_abs() > 1 && p.n > 1 {
         // SAFETY: the caller's promise.
         return unsafe { transpose(src, dst, p, q) };
     }
     for i in 0..p.n as isize {
         // SAFETY: i is within p.
-        unsafe { copy_row(src.offset(i * p.src), q.src, dst.offset(i * p.dst), q.dst, q.n) }
+        unsafe { row(src.offset(i * p.src), q.src, dst.offset(i * p.dst), q.dst, q.n) }
     }
 }
 
-/// Copies `n` elements that are so many steps apart on either side, on this thread, converting `A` to `B`.
+/// `n` elements, so many steps apart on either side.
 ///
 /// # Safety
-/// Every element must be readable, or writable, and none may be both.
+/// As for [`copy()`].
 #[inline]
-pub unsafe fn copy_row<A: Cast<B>, B: Copy + 'static>(
-    src: *const A,
-    src_step: isize,
-    dst: *mut B,
-    dst_step: isize,
-    n: usize,
-) {
-    // SAFETY: by contract; a row with unit strides is a slice.
+unsafe fn row<A: Cast<B>, B: Copy + 'static>(src: *const A, src_step: isize, dst: *mut B, dst_step: isize, n: usize) {
+    // SAFETY: by contract; elements in order are a slice.
     unsafe {
         match (src_step, dst_step) {
             (1, 1) if TypeId::of::<A>() == TypeId::of::<B>() => dst.copy_from_nonoverlapping(src.cast::<B>(), n),
             (1, 1) => convert(std::slice::from_raw_parts(src, n), std::slice::from_raw_parts_mut(dst.cast(), n)),
             (0, 1) => std::slice::from_raw_parts_mut(dst, n).fill((*src).cast()),
-            (_, 1) => (0..n).for_each(|j| dst.add(j).write((*src.offset(j as isize * src_step)).cast())),
+            // A step that the compiler knows is a shuffle.
+            (2, 1) => (0..n).for_each(|j| dst.add(j).write((*src.add(2 * j)).cast())),
+            (-1, 1) => (0..n).for_each(|j| dst.add(j).write((*src.sub(j)).cast())),
             _ => {
                 for j in 0..n as isize {
                     dst.offset(j * dst_step).write((*src.offset(j * src_step)).cast());

@@ -230,7 +230,18 @@ impl<S: Field> Field for Dual<S> {
         asinh(x) = _y => (S::one() + x * x).sqrt().recip();
         acosh(x) = _y => ((x - S::one()).sqrt() * (x + S::one()).sqrt()).recip();
         atanh(x) = _y => ((S::one() - x) * (S::one() + x)).recip();
-        sigmoid(x) = y => y * (-x).sigmoid();
+    }
+    #[inline(always)]
+    fn sigmoid(self) -> Self {
+        let (value, slope) = self.value.sigmoid_and_slope();
+        Dual { value, tangent: slope.chain(self.tangent) }
+    }
+    #[inline(always)]
+    fn sigmoid_and_slope(self) -> (Self, Self) {
+        let (value, slope) = self.value.sigmoid_and_slope();
+        let curvature = slope * (S::one() - value - value);
+        let dual = |value, derivative: S| Dual { value, tangent: derivative.chain(self.tangent) };
+        (dual(value, slope), dual(slope, curvature))
     }
     #[inline(always)]
     fn pow(self, exponent: Self) -> Self {

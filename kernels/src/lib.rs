@@ -30,7 +30,7 @@ pub mod threads;
 pub mod window;
 
 pub use cast::Cast;
-pub use copy::{copy, copy_row};
+pub use copy::{copy, copy_plane};
 pub use dual::Dual;
 pub use gemm::matmul;
 pub use half::{bf16, f16};

@@ -3,7 +3,7 @@
 //! Integers wrap and never panic; floats follow the Array API's special cases, and NumPy where it is silent.
 
 use crate::math::{double, single};
-use crate::scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real};
+use crate::scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real, sigmoid_and_slope};
 use crate::special;
 
 impl Mask for bool {
@@ -217,9 +217,16 @@ macro_rules! float {
             methods! {
                 less(self, other: Self) -> bool { self < other }
                 less_equal(self, other: Self) -> bool { self <= other }
-                // A NaN on the right comes through because it compares false.
-                maximum(self, other: Self) -> Self { if self > other || self.is_nan() { self } else { other } }
-                minimum(self, other: Self) -> Self { if self < other || self.is_nan() { self } else { other } }
+                // A NaN on the right comes through because it compares false; one on the left by its bits: as a choice
+                // between the two, it would make storing the result a store that may be left out, which is slow.
+                maximum(self, other: Self) -> Self {{
+                    let larger = if self > other { self } else { other };
+                    $t::from_bits(larger.to_bits() | if self.is_nan() { $t::NAN.to_bits() } else { 0 })
+                }}
+                minimum(self, other: Self) -> Self {{
+                    let smaller = if self < other { self } else { other };
+                    $t::from_bits(smaller.to_bits() | if self.is_nan() { $t::NAN.to_bits() } else { 0 })
+                }}
                 sign(self) -> Self { if self > 0.0 { 1.0 } else if self < 0.0 { -1.0 } else { self } }
                 floor_divide(self, other: Self) -> Self {{
                     let rest = self % other;
@@ -253,6 +260,7 @@ macro_rules! float {
             );
             methods! {
                 pow(self, exponent: Self) -> Self { $math::pow(self, exponent) }
+                sigmoid_and_slope(self) -> (Self, Self) { sigmoid_and_slope(self) }
             }
         }
 

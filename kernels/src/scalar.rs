@@ -195,6 +195,22 @@ pub trait Field: Num + Div<Output = Self> + DivAssign + Neg<Output = Self> {
     fn pow(self, exponent: Self) -> Self;
     /// `1 / (1 + e⁻ˣ)`, exact in both tails.
     fn sigmoid(self) -> Self;
+    /// [`sigmoid`](Field::sigmoid) and its derivative `σ(x) σ(−x)`.
+    #[inline(always)]
+    fn sigmoid_and_slope(self) -> (Self, Self) {
+        let y = self.sigmoid();
+        (y, y * (-self).sigmoid())
+    }
+}
+
+/// [`Field::sigmoid_and_slope`] where numbers are ordered: by the smaller of σ(x) and σ(−x) alone, from which the other
+/// follows exactly.
+#[inline(always)]
+pub(crate) fn sigmoid_and_slope<S: Float>(x: S) -> (S, S) {
+    let is_right = x.greater(S::zero());
+    let small = S::select(is_right, -x, x).sigmoid();
+    let large = S::one() - small;
+    (S::select(is_right, large, small), small * large)
 }
 
 /// Real floating-point numbers.

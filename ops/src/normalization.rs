@@ -21,9 +21,15 @@ pub fn softmax_vjp<R: Row>(d: R, y: R) -> R {
 }
 
 /// `x − ln Σ eˣ` along an axis: the logarithm of [`softmax()`], exact where that is tiny.
-#[custom_op(shape = (x: [.., n]) -> [.., n], axis = -1)]
+#[custom_op(shape = (x: [.., n]) -> [.., n], axis = -1, backward = |d| { x: row::log_softmax_vjp(d, out) })]
 pub fn log_softmax<R: Row>(x: R) -> R {
     x - x.logsumexp()
+}
+
+/// What [`log_softmax()`] passes back, from its result `y`: `d − eʸ Σ d`.
+#[custom_op(name = "row::log_softmax_vjp", shape = (d: [.., n], y: [.., n]) -> [.., n])]
+pub fn log_softmax_vjp<R: Row>(d: R, y: R) -> R {
+    d - y.exp() * d.sum()
 }
 
 /// `(x − mean) / √(var + eps)` along an axis, several, or all.

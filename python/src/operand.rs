@@ -49,6 +49,16 @@ impl<'a> Operand<'a> {
         Ok(None)
     }
 
+    /// The argument that it is as it stands, if it is one.
+    #[inline]
+    pub fn plain(&self) -> Option<Arg<'a>> {
+        match self {
+            Operand::Tensor(t) => Some(Arg::Tensor(t)),
+            Operand::Number(n) => Some(Arg::Number(*n)),
+            _ => None,
+        }
+    }
+
     fn arg(&'a self) -> Arg<'a> {
         match self {
             Operand::None | Operand::Complex(..) => Arg::None,

@@ -21,8 +21,13 @@ fn binary<'py>(
     let (Some(a), Some(b)) = (Operand::read(left.as_borrowed())?, Operand::read(right.as_borrowed())?) else {
         return Ok(py.NotImplemented().into_bound(py));
     };
-    let mut operands: Operands<'_> = [a, b].into_iter().collect();
-    let out = release::call_one(py, name.get()?, &arguments(&mut operands)?, &[])?;
+    let op = name.get()?;
+    let out = if let (Some(a), Some(b)) = (a.plain(), b.plain()) {
+        release::call_one(py, op, &[a, b], &[])?
+    } else {
+        let mut operands: Operands<'_> = [a, b].into_iter().collect();
+        release::call_one(py, op, &arguments(&mut operands)?, &[])?
+    };
     Ok(Bound::new(py, PyTensor::from(out))?.into_any())
 }
 

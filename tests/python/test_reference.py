@@ -477,6 +477,7 @@ TABLE = [
         lambda x: -(x.softmax(-1) * x.log_softmax(-1)).sum(-1),
     ),
     one("row::softmax_vjp", [X, X], lambda d, y: y * (d - (d * y).sum(-1, keepdims=True))),
+    one("row::log_softmax_vjp", [X, X], lambda d, y: d - np.exp(y) * d.sum(-1, keepdims=True)),
     one("row::cross_entropy", [X, ("natural", (4,))], lambda x, i: cross_entropy(x, i, "none")),
     one("row::prod_of_others", [X], products_of_others),
     one(

@@ -6,7 +6,7 @@ use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Ne
 use super::node::{Id, Node, Written};
 use super::primitive::{Primitive, Scalar, Value};
 use crate::row::{Reduction, Row};
-use crate::scalar::{Const, Element, Field, Float, Int, Mask, Num, Real};
+use crate::scalar::{Const, Element, Field, Float, Int, Mask, Num, Real, sigmoid_and_slope};
 
 /// A number in a program that is being written: a body run at symbols writes the program of the body.
 #[derive(Clone, Copy, Debug)]
@@ -192,6 +192,9 @@ impl Field for Symbol {
         asin(self) = Asin; acos(self) = Acos; atan(self) = Atan; sinh(self) = Sinh; cosh(self) = Cosh;
         tanh(self) = Tanh; asinh(self) = Asinh; acosh(self) = Acosh; atanh(self) = Atanh; pow(self, y) = Pow;
         sigmoid(self) = Sigmoid;
+    }
+    fn sigmoid_and_slope(self) -> (Self, Self) {
+        sigmoid_and_slope(self)
     }
 }
 

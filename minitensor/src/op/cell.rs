@@ -119,6 +119,8 @@ struct Operand {
     strides: SmallVec<[isize; 4]>,
     /// Whether cells go through a buffer.
     packed: bool,
+    /// Whether the body looks at what is there: all inputs, and outputs that cells have in common.
+    is_read: bool,
     is_output: bool,
     /// Bytes from one part of the cells to the next, where each has memory of its own.
     part: usize,
@@ -164,7 +166,10 @@ pub fn run(
     let mut operands = Vec::new();
     for (i, (input, dims)) in op.inputs.iter().zip(rule.inputs.iter()).enumerate() {
         operands.push(match inputs[i] {
-            Some(t) => Some(Operand::new(plan, t, dims.batch, dims.core.len(), input.core, input.mutated)?),
+            Some(t) => {
+                let operand = Operand::new(plan, t, dims.batch, dims.core.len(), input.core, input.mutated)?;
+                Some(Operand { is_read: true, ..operand })
+            }
             None => None,
         });
     }
@@ -242,6 +247,7 @@ impl Operand {
             sizes,
             strides: strides.iter().copied().collect(),
             packed,
+            is_read: !is_output || !batched,
             is_output,
             part: 0,
         })
@@ -268,7 +274,10 @@ impl Cells<'_> {
             let words =
                 operand.as_ref().map_or(0, |o| if o.packed { (o.core_bytes() * most).div_ceil(16).max(1) } else { 0 });
             let mut buffer = try_vec(words)?;
-            buffer.resize(words, 0);
+            // What is read is packed before, anything else must at least be something.
+            if operand.as_ref().is_some_and(|o| !o.is_read) {
+                buffer.resize(words, 0);
+            }
             buffers.push(buffer);
         }
         let row = self.batch.last().copied().unwrap_or(1);
@@ -281,8 +290,7 @@ impl Cells<'_> {
                 o.data.wrapping_add(self.part * o.part).wrapping_offset(offset * o.dtype.size() as isize)
             };
             for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
-                if let Some(o) = operand.as_ref().filter(|o| o.packed) {
-                    // Outputs too: a body may find in them what a cell before left, and must find something.
+                if let Some(o) = operand.as_ref().filter(|o| o.packed && o.is_read) {
                     // SAFETY: the buffer holds the cores' elements in the compute dtype.
                     unsafe { o.transfer(places(o, *offset), buffer.as_mut_ptr().cast(), count, true) }
                 }

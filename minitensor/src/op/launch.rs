@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use half::{bf16, f16};
-use minitensor_kernels::copy_row;
+use minitensor_kernels::copy_plane;
 use minitensor_kernels::threads::parallel_for;
 use num_complex::Complex;
 use smallvec::SmallVec;
@@ -16,12 +16,14 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::tensor::{Shape, Tensor};
 
-/// Elements of one tile; tiles of a few operands stay in the first-level cache.
-const TILE: usize = 512;
+/// Elements of a block that goes through buffers; those of a few operands stay in the cache.
+const TILE: usize = 2048;
 /// From this many elements on, more than one thread pays off.
 pub const GRAIN: usize = 32 * 1024;
-/// Rows of so many elements are worth tiles of their own.
+/// Rows of so many elements are computed where they lie, one after the other.
 const ROW: usize = 64;
+/// Rows of a block in which some operand's elements lie one below the other: a cache line of them.
+const BAND: usize = 16;
 
 /// From the dtype of memory to the one that is computed in: [`DType::compute`] or [`DType::wide`].
 pub type Precision = fn(DType) -> DType;
@@ -31,13 +33,14 @@ struct Operand {
     data: *mut u8,
     dtype: DType,
     compute: DType,
-    /// Of the merged iteration space; empty where the elements lie straight.
+    /// Of the merged iteration space.
     strides: SmallVec<[isize; 6]>,
-    straight: bool,
     wanted: bool,
+    /// Whether the kernel gets its memory as it lies.
+    direct: bool,
 }
 
-// SAFETY: threads write to disjoint ranges of the elements.
+// SAFETY: threads write to disjoint blocks of the elements.
 unsafe impl Sync for Operand {}
 
 /// Computes `outputs` from `inputs`, which all broadcast to `shape`. An output that is `None` is computed and thrown away;
@@ -72,13 +75,13 @@ pub fn launch(
         operands.push(output.map_or_else(|| Operand::nothing(*dtype), |t| Operand::of(t, shape, precision)));
     }
     let sizes = merge(shape, &mut operands);
-    let space = Space { sizes, operands, inputs: inputs.len(), kernel, attrs };
+    let space = Space::new(sizes, operands, inputs.len(), kernel, attrs);
     let failure = Mutex::new(None);
-    parallel_for(n, GRAIN, |range| {
+    parallel_for(space.blocks(), GRAIN.div_ceil(space.rows * space.columns), |blocks| {
         if failure.lock().is_ok_and(|f| f.is_some()) {
             return;
         }
-        if let Err(error) = space.run(range) {
+        if let Err(error) = space.run(blocks) {
             *failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
         }
     });
@@ -88,35 +91,28 @@ pub fn launch(
 impl Operand {
     fn of(tensor: &Tensor, shape: &Shape, precision: Precision) -> Operand {
         let view = if tensor.shape() == shape { tensor.detach() } else { tensor.broadcast_view(shape) };
-        Operand {
-            data: tensor.data_ptr(),
-            dtype: tensor.dtype(),
-            compute: precision(tensor.dtype()),
-            strides: view.strides().into(),
-            straight: false,
-            wanted: true,
-        }
+        let (data, dtype) = (tensor.data_ptr(), tensor.dtype());
+        Operand { data, dtype, compute: precision(dtype), strides: view.strides().into(), wanted: true, direct: false }
     }
 
     fn nothing(dtype: DType) -> Operand {
-        Operand {
-            data: std::ptr::null_mut(),
-            dtype,
-            compute: dtype,
-            strides: SmallVec::new(),
-            straight: false,
-            wanted: false,
-        }
+        let data = std::ptr::null_mut();
+        Operand { data, dtype, compute: dtype, strides: SmallVec::new(), wanted: false, direct: false }
     }
 
-    /// Whether a tile can be used where it lies: any, or one that ends where a row of the innermost axis does.
-    fn is_direct(&self, by_rows: bool) -> bool {
-        let in_order = self.straight || (by_rows && self.strides.last() == Some(&1));
-        self.wanted && in_order && self.compute == self.dtype
+    /// Whether its elements are those that the kernel computes, and their neighbours lie `stride` apart.
+    fn steps_by(&self, stride: isize) -> bool {
+        self.compute == self.dtype && self.strides.last() == Some(&stride)
+    }
+
+    /// The axis along which its elements lie side by side, if that is not the last one.
+    fn fastest(&self) -> Option<usize> {
+        let (last, rest) = self.strides.split_last()?;
+        rest.iter().position(|s| s.unsigned_abs() == 1).filter(|_| last.unsigned_abs() > 1)
     }
 }
 
-/// Drops axes of size 1 and joins neighbours that every operand steps through evenly.
+/// Drops axes of size 1 and joins neighbours that every operand steps through evenly. What is left has two axes at least.
 fn merge(shape: &Shape, operands: &mut [Operand]) -> SmallVec<[usize; 6]> {
     let mut sizes: SmallVec<[usize; 6]> = SmallVec::new();
     let mut strides: Vec<SmallVec<[isize; 6]>> = vec![SmallVec::new(); operands.len()];
@@ -141,121 +137,204 @@ fn merge(shape: &Shape, operands: &mut [Operand]) -> SmallVec<[usize; 6]> {
             s.push(operand.strides[d]);
         }
     }
-    let in_order = Shape::from(sizes.as_slice()).contiguous_strides();
+    while sizes.len() < 2 {
+        sizes.insert(0, 1);
+        // A single element lies straight.
+        strides.iter_mut().for_each(|s| s.insert(0, s.is_empty().into()));
+    }
     for (operand, s) in operands.iter_mut().zip(strides) {
-        operand.straight = operand.wanted && s.as_slice() == in_order.as_slice();
         operand.strides = s;
     }
     sizes
 }
 
+/// What is to be computed, in blocks of rows: a row runs along the last axis, the rows of a block follow the one before it.
 struct Space<'a> {
     sizes: SmallVec<[usize; 6]>,
     operands: Vec<Operand>,
     inputs: usize,
     kernel: ElementKernel,
     attrs: &'a [Attr],
+    /// The size of a block; those at the end of an axis may be smaller.
+    rows: usize,
+    columns: usize,
+    /// Whether a block is so narrow that its rows are computed together.
+    together: bool,
 }
 
-// SAFETY: threads run over disjoint ranges; attributes are only read.
+// SAFETY: threads compute disjoint blocks; attributes are only read.
 unsafe impl Sync for Space<'_> {}
 
-impl Space<'_> {
-    fn run(&self, range: Range<usize>) -> Result<()> {
-        let all_direct = self.operands.iter().all(|o| o.is_direct(false));
-        let tile = if all_direct { range.len() } else { TILE };
-        let inner = self.sizes.last().copied().unwrap_or(1);
-        let by_rows = !all_direct && inner >= ROW;
+/// A part of the space.
+struct Block {
+    /// Along every axis.
+    start: SmallVec<[usize; 6]>,
+    rows: usize,
+    columns: usize,
+}
+
+impl<'a> Space<'a> {
+    fn new(
+        mut sizes: SmallVec<[usize; 6]>,
+        mut operands: Vec<Operand>,
+        inputs: usize,
+        kernel: ElementKernel,
+        attrs: &'a [Attr],
+    ) -> Self {
+        let rank = sizes.len();
+        // Where some memory runs along another axis than the last, that one gives the rows of a block.
+        let other = operands.iter().find_map(Operand::fastest);
+        if let Some(axis) = other {
+            sizes[axis..rank - 1].rotate_left(1);
+            operands.iter_mut().filter(|o| o.wanted).for_each(|o| o.strides[axis..rank - 1].rotate_left(1));
+        }
+        let (height, width) = (sizes[rank - 2], sizes[rank - 1]);
+        let together = width < ROW;
+        for operand in operands.iter_mut().filter(|o| o.wanted) {
+            let in_order = !together || height == 1 || operand.strides[rank - 2] == width as isize;
+            operand.direct = operand.steps_by(1) && in_order;
+        }
+        let most = if operands.iter().all(|o| o.direct) { GRAIN } else { TILE };
+        let columns = if other.is_some() && !together { width.min(most / BAND) } else { width.min(most) };
+        let rows = height.min(most / columns);
+        Space { sizes, operands, inputs, kernel, attrs, rows, columns, together }
+    }
+
+    /// How many blocks lie along every axis.
+    fn blocks_along(&self, axis: usize) -> usize {
+        match self.sizes.len() - axis {
+            1 => self.sizes[axis].div_ceil(self.columns),
+            2 => self.sizes[axis].div_ceil(self.rows),
+            _ => self.sizes[axis],
+        }
+    }
+
+    fn blocks(&self) -> usize {
+        (0..self.sizes.len()).map(|axis| self.blocks_along(axis)).product()
+    }
+
+    fn block(&self, mut number: usize) -> Block {
+        let rank = self.sizes.len();
+        let mut start = SmallVec::from_elem(0, rank);
+        for axis in (0..rank).rev() {
+            let along = self.blocks_along(axis);
+            start[axis] = number % along;
+            number /= along;
+        }
+        start[rank - 2] *= self.rows;
+        start[rank - 1] *= self.columns;
+        let rows = self.rows.min(self.sizes[rank - 2] - start[rank - 2]);
+        let columns = self.columns.min(self.sizes[rank - 1] - start[rank - 1]);
+        Block { start, rows, columns }
+    }
+
+    fn run(&self, blocks: Range<usize>) -> Result<()> {
+        crate::interrupt::check()?;
+        let size = |o: &Operand| if o.direct { 0 } else { (TILE * o.compute.size()).div_ceil(size_of::<u128>()) };
         // u128 is the alignment of the largest element.
-        let mut buffer = vec![0u128; if all_direct { 0 } else { TILE * self.operands.len() }];
-        let mut start = range.start;
-        while start < range.end {
-            crate::interrupt::check()?;
-            let mut n = tile.min(range.end - start);
-            if by_rows {
-                n = n.min(inner - start % inner);
-            }
-            let mut pointers: SmallVec<[*mut u8; 8]> = SmallVec::new();
-            for (k, operand) in self.operands.iter().enumerate() {
-                if operand.is_direct(by_rows) {
-                    let offset = self.offset(operand, start) * operand.dtype.size() as isize;
-                    pointers.push(operand.data.wrapping_offset(offset));
-                    continue;
+        let mut buffer = vec![0u128; self.operands.iter().map(size).sum()];
+        let mut rest = buffer.as_mut_slice();
+        let mut places: SmallVec<[*mut u8; 8]> = SmallVec::new();
+        for operand in &self.operands {
+            let (slot, after) = rest.split_at_mut(size(operand));
+            places.push(slot.as_mut_ptr().cast());
+            rest = after;
+        }
+        // What every input's slot holds: a block's first element, its rows and columns.
+        let mut held = vec![None; self.inputs];
+        for number in blocks {
+            let block = self.block(number);
+            for (k, (operand, place)) in self.operands.iter().zip(&mut places).enumerate() {
+                let first = operand.at(&block);
+                if operand.direct {
+                    *place = first;
+                } else if k < self.inputs && operand.wanted {
+                    let content = Some((first, block.rows, block.columns));
+                    if held[k] != content {
+                        // SAFETY: the block lies within the space; the slot holds TILE elements of the compute dtype.
+                        unsafe { operand.transfer(&block, *place, true) }
+                        held[k] = content;
+                    }
                 }
-                let slot = buffer[k * TILE..].as_mut_ptr().cast::<u8>();
-                if k < self.inputs && operand.wanted {
-                    // SAFETY: the range lies within the iteration space, the slot holds TILE elements of any dtype.
-                    unsafe { self.transfer(operand, start, n, slot, true) }
-                }
-                pointers.push(slot);
             }
-            let ins: SmallVec<[*const u8; 8]> = pointers[..self.inputs].iter().map(|p| p.cast_const()).collect();
-            // SAFETY: every pointer is to n elements of the compute dtype.
-            unsafe { (self.kernel)(self.attrs, n, &ins, &pointers[self.inputs..])? };
-            for (operand, slot) in self.operands.iter().zip(&pointers).skip(self.inputs) {
-                if operand.wanted && !operand.is_direct(by_rows) {
+            // SAFETY: every place has the block's elements of the compute dtype, or room for them.
+            unsafe { self.compute(&block, &places)? };
+            for (operand, slot) in self.operands.iter().zip(&places).skip(self.inputs) {
+                if operand.wanted && !operand.direct {
                     // SAFETY: as for packing.
-                    unsafe { self.transfer(operand, start, n, *slot, false) }
+                    unsafe { operand.transfer(&block, *slot, false) }
                 }
             }
-            start += n;
         }
         Ok(())
     }
 
-    /// Where an element of the iteration space lies in an operand, in elements.
-    fn offset(&self, operand: &Operand, at: usize) -> isize {
-        if operand.straight {
-            return at as isize;
-        }
-        let (mut rest, mut offset) = (at, 0);
-        for (size, stride) in self.sizes.iter().zip(&operand.strides).rev() {
-            offset += (rest % size) as isize * stride;
-            rest /= size;
-        }
-        offset
-    }
-
-    /// Moves elements `start .. start + n` of the iteration space between an operand and a slot, converting.
+    /// Runs the kernel: once where the rows of a block follow each other in every operand, else for each.
     ///
     /// # Safety
-    /// The range lies in the space; the slot holds `n` elements of the compute dtype.
-    unsafe fn transfer(&self, operand: &Operand, start: usize, n: usize, slot: *mut u8, pack: bool) {
-        let rank = self.sizes.len();
-        let (inner, step) = match rank {
-            0 => (1, 0),
-            _ => (self.sizes[rank - 1], operand.strides[rank - 1]),
-        };
-        let (from, to) = if pack { (operand.dtype, operand.compute) } else { (operand.compute, operand.dtype) };
-        let run = run(from, to);
-        let (size, slot_size) = (operand.dtype.size(), operand.compute.size());
-        let mut done = 0;
-        while done < n {
-            let at = start + done;
-            let offset = self.offset(operand, at);
-            let count = (inner - at % inner).min(n - done);
-            let memory = operand.data.wrapping_offset(offset * size as isize);
-            // SAFETY: offset addresses an element of the operand's window, and so do the next `count` steps.
-            unsafe {
-                let slot = slot.add(done * slot_size);
-                if pack { run(memory, step, slot, 1, count) } else { run(slot, 1, memory, step, count) }
+    /// Every operand has the block's elements there: in its memory if that is direct, else one after the other.
+    unsafe fn compute(&self, block: &Block, places: &[*mut u8]) -> Result<()> {
+        let (calls, n) = if self.together { (1, block.rows * block.columns) } else { (block.rows, block.columns) };
+        let mut ins: SmallVec<[*const u8; 8]> = places[..self.inputs].iter().map(|p| p.cast_const()).collect();
+        let mut outs: SmallVec<[*mut u8; 4]> = places[self.inputs..].iter().copied().collect();
+        for _ in 0..calls {
+            // SAFETY: by contract; this is one of the rows, or all of them.
+            unsafe { (self.kernel)(self.attrs, n, &ins, &outs)? };
+            for (operand, place) in self.operands.iter().zip(&mut ins) {
+                *place = place.wrapping_offset(operand.row_step(n));
             }
-            done += count;
+            for (operand, place) in self.operands[self.inputs..].iter().zip(&mut outs) {
+                *place = place.wrapping_offset(operand.row_step(n));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Operand {
+    /// Where a block begins in memory.
+    fn at(&self, block: &Block) -> *mut u8 {
+        let offset: isize = self.strides.iter().zip(&block.start).map(|(stride, at)| stride * *at as isize).sum();
+        self.data.wrapping_offset(offset * self.dtype.size() as isize)
+    }
+
+    /// Bytes from one row of a block to the next, where a slot has rows of `n` elements.
+    fn row_step(&self, n: usize) -> isize {
+        match self.direct {
+            true => self.strides[self.strides.len() - 2] * self.dtype.size() as isize,
+            false => (n * self.compute.size()) as isize,
+        }
+    }
+
+    /// Copies a block between memory and a slot, converting.
+    ///
+    /// # Safety
+    /// The block lies in the space; the slot holds its elements in the compute dtype.
+    unsafe fn transfer(&self, block: &Block, slot: *mut u8, pack: bool) {
+        let (memory, rank) = (self.at(block), self.strides.len());
+        let (steps, straight) = ([self.strides[rank - 2], self.strides[rank - 1]], [block.columns as isize, 1]);
+        let sizes = [block.rows, block.columns];
+        // SAFETY: by contract.
+        unsafe {
+            match pack {
+                true => plane(self.dtype, self.compute)(memory, steps, slot, straight, sizes),
+                false => plane(self.compute, self.dtype)(slot, straight, memory, steps, sizes),
+            }
         }
     }
 }
 
-/// Copies elements from one place, so many steps apart, to another.
-type Run = unsafe fn(*const u8, isize, *mut u8, isize, usize);
+/// Copies the elements of two axes from one place to another: pointer and steps of either, and the sizes.
+type Plane = unsafe fn(*const u8, [isize; 2], *mut u8, [isize; 2], [usize; 2]);
 
 /// From one dtype to another, of which one is that of memory and one is computed in.
-fn run(from: DType, to: DType) -> Run {
+fn plane(from: DType, to: DType) -> Plane {
     macro_rules! pick {
         ($($pattern:pat => $from:ty, $to:ty;)*) => {
             match (from, to, from.size()) {
-                // SAFETY: as for `copy_row`, for elements of these dtypes or of their size.
-                $($pattern => |from, from_step, to, to_step, n| unsafe {
-                    copy_row::<$from, $to>(from.cast(), from_step, to.cast(), to_step, n)
+                // SAFETY: as for `copy_plane`, for elements of these dtypes or of their size.
+                $($pattern => |from, from_steps, to, to_steps, sizes| unsafe {
+                    copy_plane::<$from, $to>(from.cast(), from_steps, to.cast(), to_steps, sizes)
                 },)*
             }
         };
