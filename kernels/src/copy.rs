@@ -6,15 +6,13 @@ use smallvec::SmallVec;
 
 use crate::cast::Cast;
 use crate::simd::clones;
+use crate::stream::{LARGE, fence, stream};
 use crate::threads::parallel_for;
 
 /// Elements that are worth a thread's while.
 const GRAIN: usize = 1 << 16;
 /// The side of the blocks that a transpose goes by; a block and its cache lines stay in L1.
 const TILE: usize = 32;
-
-/// Bytes from which on a copy isn't worth a place in the cache.
-const STREAM: usize = 16 << 20;
 
 /// One dimension: its length, and how far apart its elements are on either side.
 #[derive(Clone, Copy)]
@@ -55,7 +53,7 @@ pub unsafe fn copy<A: Cast<B>, B: Copy + Send + Sync + 'static>(
     // SAFETY: with no dimension empty, all that `simplify` moves the pointers to are elements.
     let (dims, src, dst) = unsafe { simplify(shape, src, src_strides, dst, dst_strides) };
     if let [Dim { n, src: 1, dst: 1 }] = dims[..]
-        && n * size_of::<B>() >= STREAM
+        && n * size_of::<B>() >= LARGE
         && TypeId::of::<A>() == TypeId::of::<B>()
     {
         let (src, dst) = (Pointer(src.cast_mut()), Pointer(dst));
@@ -63,6 +61,7 @@ pub unsafe fn copy<A: Cast<B>, B: Copy + Send + Sync + 'static>(
             let bytes = range.len() * size_of::<B>();
             // SAFETY: a part of the elements, which no other call writes to.
             unsafe { stream(src.get().add(range.start).cast(), dst.get().add(range.start).cast(), bytes) }
+            fence();
         });
     }
     let Some((&outer, inner)) = dims.split_first() else {
@@ -78,36 +77,6 @@ pub unsafe fn copy<A: Cast<B>, B: Copy + Send + Sync + 'static>(
         // SAFETY: a part of the outermost dimension, which no other call writes to.
         unsafe { walk(&mut dims, src.get().offset(start * outer.src), dst.get().offset(start * outer.dst)) };
     });
-}
-
-/// Copies bytes past the cache, which saves reading what is overwritten.
-///
-/// # Safety
-/// As for [`std::ptr::copy_nonoverlapping`].
-unsafe fn stream(src: *const u8, dst: *mut u8, bytes: usize) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the caller's promise: lines that are aligned, and what is before and after them.
-    unsafe {
-        use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
-        const LINE: usize = 64;
-        let head = dst.align_offset(LINE).min(bytes);
-        let lines = (bytes - head) / LINE;
-        let tail = head + lines * LINE;
-        dst.copy_from_nonoverlapping(src, head);
-        for line in 0..lines {
-            let (from, to) = (src.add(head + line * LINE), dst.add(head + line * LINE));
-            for k in 0..LINE / size_of::<__m128i>() {
-                _mm_stream_si128(to.cast::<__m128i>().add(k), _mm_loadu_si128(from.cast::<__m128i>().add(k)));
-            }
-        }
-        _mm_sfence();
-        dst.add(tail).copy_from_nonoverlapping(src.add(tail), bytes - tail);
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: the caller's promise.
-    unsafe {
-        dst.copy_from_nonoverlapping(src, bytes)
-    }
 }
 
 /// A pointer that threads may share, because they touch different elements.

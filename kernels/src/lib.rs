@@ -26,6 +26,7 @@ pub mod scan;
 pub mod simd;
 pub mod sort;
 mod special;
+mod stream;
 pub mod threads;
 pub mod window;
 
@@ -38,3 +39,4 @@ pub use map::{Load, Map, Store, map};
 pub use num_complex::Complex;
 pub use row::Row;
 pub use scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real, lit};
+pub use stream::LARGE;

@@ -1,6 +1,6 @@
 //! Programs: written by bodies, run at numbers and over memory, differentiated, rewritten, read and refused.
 
-use minitensor_kernels::program::{Algebra, Id, Node, Primitive, Program, Scalar, Symbol, TILE, Tile};
+use minitensor_kernels::program::{Algebra, Id, Node, Primitive, Program, Scalar, Symbol, TILE, Tile, Variable};
 use minitensor_kernels::{Dual, Element, Field, Float, Num, Real, lit};
 
 fn one(name: &str, body: impl Fn(Symbol) -> Symbol) -> Program {
@@ -230,6 +230,10 @@ fn what_is_no_program_is_refused_with_the_place() {
             "two inputs are called 'x'",
         ),
         (
+            r#"{"inputs": [], "uniforms": [], "nodes": [["constant", 1]], "outputs": [["y", 0], ["y", 0]]}"#.to_owned(),
+            "two outputs are called 'y'",
+        ),
+        (
             r#"{"inputs": [], "uniforms": [], "nodes": [], "outputs": [["y", 0]]}"#.to_owned(),
             "output 'y' is node 0, of 0",
         ),
@@ -296,6 +300,18 @@ fn damaged_text_is_refused_or_is_another_program() {
         assert_eq!(Program::from_json(&program.to_json()).unwrap().to_json(), program.to_json());
     }
     assert!(accepted > 100, "{accepted} were accepted: the damage is too great to try anything");
+}
+
+#[test]
+fn the_names_of_cotangents_are_their_own() {
+    let program = Program::write(&["d_y", "x"], &["d_z"], |x, u| {
+        [("y", x[0] * x[1]), ("z", x[1] * u[0]), ("z_", x[1])].map(|(name, y)| (name.to_owned(), y.into())).into()
+    });
+    for gradient in [program.vjp(&[0, 1]), program.vjp_of_rows(&[true; 3], &[Variable::Input(0)])] {
+        let gradient = gradient.expect("products have derivatives");
+        gradient.verify().unwrap();
+        assert_eq!(gradient.inputs()[..3], ["d_y_", "d_z_", "d_z__"]);
+    }
 }
 
 #[test]

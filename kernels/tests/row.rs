@@ -99,15 +99,15 @@ impl<const I: usize, const X: usize> Rows<I, X> {
     }
 
     fn operand(&self, values: &[f64], along: bool) -> Operand<*const f64> {
-        Operand { data: values.as_ptr(), step: 8 * if along { self.n as isize } else { 1 } }
+        Operand { data: values.as_ptr(), step: 8 * if along { self.n as isize } else { 1 }, is_large: false }
     }
 
     fn operand_mut(&self, values: &mut [f64], along: bool) -> Operand<*mut f64> {
-        Operand { data: values.as_mut_ptr(), step: 8 * if along { self.n as isize } else { 1 } }
+        Operand { data: values.as_mut_ptr(), step: 8 * if along { self.n as isize } else { 1 }, is_large: true }
     }
 
     fn positions(&self) -> [Operand<*const i64>; X] {
-        std::array::from_fn(|x| Operand { data: self.at[x].as_ptr(), step: 8 })
+        std::array::from_fn(|x| Operand { data: self.at[x].as_ptr(), step: 8, is_large: false })
     }
 }
 

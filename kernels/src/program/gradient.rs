@@ -56,13 +56,14 @@ impl Program {
     ///
     /// The rules are those of [`Dual`] and of [`row::vjp`](crate::row::vjp()), whose documentation has the formulas.
     pub fn vjp_of_rows(&self, gives: &[bool], wrt: &[Variable]) -> Option<Program> {
+        let cotangents = self.cotangents();
         let named = |along: bool| {
-            let named = self.outputs.iter().zip(gives).filter(move |(_, gives)| **gives == along);
-            named.map(|((name, _), _)| format!("d_{name}")).collect::<Vec<_>>()
+            let which = gives.iter().enumerate().filter(move |(_, gives)| **gives == along);
+            which.filter_map(|(k, _)| cotangents.get(k)).collect::<Vec<_>>()
         };
         let (rows, numbers) = (named(true), named(false));
-        let inputs: Vec<&str> = rows.iter().chain(&self.inputs).map(String::as_str).collect();
-        let uniforms: Vec<&str> = numbers.iter().chain(&self.uniforms).map(String::as_str).collect();
+        let inputs: Vec<&str> = rows.iter().copied().chain(&self.inputs).map(String::as_str).collect();
+        let uniforms: Vec<&str> = numbers.iter().copied().chain(&self.uniforms).map(String::as_str).collect();
         let mut complete = true;
         let program = Program::write(&inputs, &uniforms, |x, u| {
             let ((d_rows, x), (d_numbers, u)) = (x.split_at(rows.len()), u.split_at(numbers.len()));

@@ -59,11 +59,14 @@ impl Program {
                 return Err(Malformed(format!("output '{name}' is node {}, of {}", id.0, self.nodes.len())));
             }
         }
-        let mut names: Vec<&str> = self.inputs.iter().chain(&self.uniforms).map(String::as_str).collect();
-        names.sort_unstable();
-        match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(Malformed(format!("two inputs are called '{}'", pair[0]))),
-            None => Ok(()),
+        let arguments: Vec<&str> = self.inputs.iter().chain(&self.uniforms).map(String::as_str).collect();
+        let results: Vec<&str> = self.outputs.iter().map(|(name, _)| name.as_str()).collect();
+        for (mut names, what) in [(arguments, "inputs"), (results, "outputs")] {
+            names.sort_unstable();
+            if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+                return Err(Malformed(format!("two {what} are called '{}'", pair[0])));
+            }
         }
+        Ok(())
     }
 }

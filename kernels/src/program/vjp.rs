@@ -16,8 +16,9 @@ impl Program {
             return None;
         }
         let numbers: Vec<usize> = (0..self.outputs.len()).filter(|k| self.is_number(*k)).collect();
-        let cotangents: Vec<String> = numbers.iter().map(|k| format!("d_{}", self.outputs[*k].0)).collect();
-        let names: Vec<&str> = cotangents.iter().chain(&self.inputs).map(String::as_str).collect();
+        let cotangents = self.cotangents();
+        let names: Vec<&str> =
+            numbers.iter().map(|k| &cotangents[*k]).chain(&self.inputs).map(String::as_str).collect();
         let uniforms: Vec<&str> = self.uniforms.iter().map(String::as_str).collect();
         let mut complete = true;
         let program = Program::write(&names, &uniforms, |x, u| {
@@ -36,6 +37,20 @@ impl Program {
             gradients.unwrap_or_default()
         });
         complete.then_some(program)
+    }
+
+    /// Names for the cotangents of the outputs: `d_out`, with underscores where something is called so.
+    pub(super) fn cotangents(&self) -> Vec<String> {
+        let mut taken: Vec<String> = self.inputs.iter().chain(&self.uniforms).cloned().collect();
+        let arguments = taken.len();
+        for (output, _) in &self.outputs {
+            let mut name = format!("d_{output}");
+            while taken.contains(&name) {
+                name.push('_');
+            }
+            taken.push(name);
+        }
+        taken.split_off(arguments)
     }
 
     fn is_number(&self, output: usize) -> bool {

@@ -34,6 +34,8 @@ pub struct Operand<P> {
     pub data: P,
     /// In bytes.
     pub step: isize,
+    /// Whether it is [too large](crate::LARGE) for the cache, which results are then written past.
+    pub is_large: bool,
 }
 
 impl<T> Operand<*const T> {

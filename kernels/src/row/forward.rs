@@ -9,6 +9,7 @@ use super::lane::Lane;
 use super::pass::{Arguments, Found, Met, Pass, blocks, gather, nothing, passes, put};
 use super::scope::{Scope, Structure, scope};
 use crate::simd::clones;
+use crate::stream::fence;
 
 /// A body at machine numbers.
 struct Plain<'a, T, B, const I: usize, const X: usize, const O: usize> {
@@ -47,10 +48,13 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     /// # Safety
     /// The outputs have room for a row, or for one number.
     #[inline(always)]
-    unsafe fn write<const P: usize>(&self, outputs: &[*mut T; O]) {
+    unsafe fn write<const P: usize>(&self, outputs: &[*mut T; O], large: &[bool; O]) {
         let mut lanes = [[T::ZERO; LANES]; O];
         if B::GIVES.contains(&true) {
             blocks!(self.arguments.n, start, len => {
+                if P > 0 {
+                    self.ahead(start, len);
+                }
                 for j in 0..len {
                     // SAFETY: the position is in the row.
                     let (results, _) = unsafe { self.at::<P>(start + j) };
@@ -62,7 +66,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
                 for k in 0..O {
                     if B::GIVES[k] {
                         // SAFETY: by contract.
-                        unsafe { put(&lanes[k], outputs[k].wrapping_add(start), len) };
+                        unsafe { put(&lanes[k], outputs[k].wrapping_add(start), len, large[k]) };
                     }
                 }
             });
@@ -89,6 +93,11 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     }
 
     #[inline(always)]
+    fn ahead(&self, start: usize, len: usize) {
+        self.arguments.ahead(&B::ALONG, start, len);
+    }
+
+    #[inline(always)]
     unsafe fn meet<const P: usize>(&self, position: usize) -> Met<T> {
         // SAFETY: by contract.
         unsafe { self.at::<P>(position) }.1
@@ -109,6 +118,10 @@ clones! {
         let structure = Structure::of::<T, B, I, X, O>(computes)?;
         let mut found = Found::new(&structure, n);
         let nothing = nothing(n, inputs);
+        let mut large = [false; O];
+        for k in 0..O {
+            large[k] = outputs[k].is_large;
+        }
         for row in 0..rows {
             // SAFETY: `forward` was promised these rows.
             let arguments = unsafe { Arguments::of(n, row, inputs, at, &B::ALONG, &nothing)? };
@@ -123,9 +136,12 @@ clones! {
                     gather::<T, _, P>(&here, &structure, &mut found);
                 } else if P >= B::LEVELS.0 && P == structure.levels {
                     // SAFETY: as above.
-                    unsafe { here.write::<P>(&places) };
+                    unsafe { here.write::<P>(&places, &large) };
                 }
             });
+        }
+        if large.contains(&true) {
+            fence();
         }
         Ok(())
     }

@@ -19,6 +19,7 @@ use super::pass::{Arguments, Found, Met, Pass, blocks, gather, nothing, passes, 
 use super::scope::{Scope, Structure, scope};
 use crate::dual::Dual;
 use crate::simd::clones;
+use crate::stream::{fence, prefetch};
 
 /// What the gradient of a row body gets besides the inputs, and what it gives.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +69,8 @@ struct InRow<'a, T, B, const I: usize, const X: usize, const O: usize> {
     body: &'a B,
     arguments: &'a Arguments<T, I, X>,
     cotangents: &'a [*const T; O],
+    /// Those of the next row.
+    next: &'a [*const T; O],
     known: &'a [T; MOST_REDUCTIONS],
     kept: *mut T,
 }
@@ -185,6 +188,16 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     }
 
     #[inline(always)]
+    fn ahead(&self, start: usize, len: usize) {
+        self.arguments.ahead(&B::ALONG, start, len);
+        for k in 0..O {
+            if B::GIVES[k] && self.next[k] != self.cotangents[k] {
+                prefetch(self.next[k].wrapping_add(start), len);
+            }
+        }
+    }
+
+    #[inline(always)]
     unsafe fn meet<const P: usize>(&self, position: usize) -> Met<T> {
         // SAFETY: by contract.
         unsafe { self.at::<P>(position, usize::MAX, usize::MAX) }.met
@@ -285,11 +298,13 @@ unsafe fn give<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, co
     adjoints: &[T; MOST_REDUCTIONS],
     places: &[*mut T; I],
     shared: &[bool; I],
+    large: &[bool; I],
     gathered: &mut Gathered<T, I>,
 ) {
     let (n, kinds) = (row.arguments.n, B::ALONG.map(|along| (!along).then_some(Reduction::Sum)));
     gathered.begin(&kinds, n);
     blocks!(n, start, len => {
+        row.ahead(start, len);
         for j in 0..len {
             directions!(B, I, q => {
                 // SAFETY: by contract.
@@ -309,7 +324,7 @@ unsafe fn give<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, co
                     }
                 }
                 // SAFETY: by contract.
-                unsafe { put(&gathered.lanes[q], place, len) };
+                unsafe { put(&gathered.lanes[q], place, len, large[q]) };
             }
         }
         gathered.block(&kinds);
@@ -341,16 +356,22 @@ clones! {
         let (mut found, kinds, mut gathered) = (Found::new(&structure, n), sums(&structure), Gathered::new());
         let mut given_back = Gathered::new();
         let nothing = nothing(n, inputs);
+        let mut large = [false; I];
+        for q in 0..I {
+            large[q] = cotangents.inputs[q].is_large && !cotangents.shared[q];
+        }
         for row in 0..rows {
             // SAFETY: `vjp` was promised these rows.
             let arguments = unsafe { Arguments::of(n, row, inputs, at, &B::ALONG, &nothing)? };
-            let mut given = [std::ptr::null(); O];
+            let (mut given, mut next) = ([std::ptr::null(); O], [std::ptr::null(); O]);
             for k in 0..O {
                 given[k] = cotangents.outputs[k].row(row);
+                next[k] = cotangents.outputs[k].row(row + 1);
             }
             passes!(B, P => {
                 let (known, kept) = (found.known, found.kept.as_mut_ptr());
-                let here = InRow { body: computes, arguments: &arguments, cotangents: &given, known: &known, kept };
+                let here =
+                    InRow { body: computes, arguments: &arguments, cotangents: &given, next: &next, known: &known, kept };
                 if P < B::LEVELS.1 && P < structure.levels {
                     gather::<T, _, P>(&here, &structure, &mut found);
                 } else if P >= B::LEVELS.0 && P == structure.levels {
@@ -365,13 +386,16 @@ clones! {
                         }
                         // What is kept is complete since the adjoints' pass, if there is any reduction.
                         if B::LEVELS.1 > 0 && structure.reductions > 0 {
-                            give::<T, B, { P + 1 }, I, X, O>(&here, &adjoints, &places, &cotangents.shared, &mut given_back);
+                            give::<T, B, { P + 1 }, I, X, O>(&here, &adjoints, &places, &cotangents.shared, &large, &mut given_back);
                         } else if B::LEVELS.0 == 0 {
-                            give::<T, B, P, I, X, O>(&here, &adjoints, &places, &cotangents.shared, &mut given_back);
+                            give::<T, B, P, I, X, O>(&here, &adjoints, &places, &cotangents.shared, &large, &mut given_back);
                         }
                     }
                 }
             });
+        }
+        if large.contains(&true) {
+            fence();
         }
         Ok(())
     }

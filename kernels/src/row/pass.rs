@@ -4,11 +4,14 @@ use super::Reduction;
 use super::body::{Computed, MOST_REDUCTIONS, Operand, Outside, Wrong};
 use super::gathered::{Gathered, LANES};
 use super::scope::Structure;
+use crate::stream::{prefetch, stream};
 
 /// The arguments of one row.
 pub struct Arguments<T, const I: usize, const X: usize> {
     pub n: usize,
     pub inputs: [*const T; I],
+    /// Those of the next row, if there is one.
+    pub next: [*const T; I],
     pub at: [i64; X],
 }
 
@@ -26,10 +29,11 @@ impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
         along: &[bool; I],
         nothing: &[T],
     ) -> Result<Self, Wrong> {
-        let mut arguments = Arguments { n, inputs: [std::ptr::null(); I], at: [0; X] };
+        let mut arguments = Arguments { n, inputs: [std::ptr::null(); I], next: [std::ptr::null(); I], at: [0; X] };
         for i in 0..I {
             let is_absent = inputs[i].data.is_null() || along[i] && n == 0;
             arguments.inputs[i] = if is_absent { nothing.as_ptr() } else { inputs[i].row(row) };
+            arguments.next[i] = inputs[i].row(row + 1);
         }
         for x in 0..X {
             // SAFETY: the caller's promise.
@@ -40,6 +44,17 @@ impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
             arguments.at[x] = index;
         }
         Ok(arguments)
+    }
+
+    /// Asks for the elements of the next row that stand there. The first pass over a row waits for memory, those after it
+    /// find it in the cache: memory is busy if they ask for what comes next.
+    #[inline(always)]
+    pub fn ahead(&self, along: &[bool; I], start: usize, len: usize) {
+        for i in 0..I {
+            if along[i] && self.next[i] != self.inputs[i] {
+                prefetch(self.next[i].wrapping_add(start), len);
+            }
+        }
     }
 
     /// The inputs' elements at a position; an empty row has zeros.
@@ -94,6 +109,9 @@ pub trait Pass<T: Computed> {
     /// The length of the row.
     fn len(&self) -> usize;
 
+    /// Asks for the elements of the next row that stand there.
+    fn ahead(&self, start: usize, len: usize);
+
     /// What the reductions of pass `P` gather at a position.
     ///
     /// # Safety
@@ -123,6 +141,9 @@ pub fn gather<T: Computed, S: Pass<T>, const P: usize>(pass: &S, structure: &Str
     let (n, kinds) = (pass.len(), structure.of_pass(P));
     found.gathered.begin(&kinds, n);
     blocks!(n, start, len => {
+        if P > 0 {
+            pass.ahead(start, len);
+        }
         for j in 0..len {
             // SAFETY: the position is in the row.
             let met = unsafe { pass.meet::<P>(start + j) };
@@ -145,15 +166,16 @@ pub fn gather<T: Computed, S: Pass<T>, const P: usize>(pass: &S, structure: &Str
     }
 }
 
-/// Copies a block to memory.
+/// Copies a block to memory, past the cache if that is large.
 ///
 /// # Safety
 /// There is room for `len` elements.
 #[inline(always)]
-pub unsafe fn put<T: Copy>(lanes: &[T; LANES], place: *mut T, len: usize) {
+pub unsafe fn put<T: Copy>(lanes: &[T; LANES], place: *mut T, len: usize, is_large: bool) {
     // SAFETY: by contract.
     unsafe {
         match len {
+            LANES if is_large => stream(lanes.as_ptr().cast(), place.cast(), size_of_val(lanes)),
             LANES => *place.cast::<[T; LANES]>() = *lanes,
             _ => std::slice::from_raw_parts_mut(place, len).copy_from_slice(&lanes[..len]),
         }

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use minitensor_kernels::LARGE;
 use minitensor_kernels::threads::parallel_for;
 use smallvec::SmallVec;
 
@@ -299,14 +300,16 @@ impl Cells<'_> {
             let mut args: SmallVec<[CellArg<'_>; 6]> = SmallVec::new();
             for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
                 args.push(match operand {
-                    None => CellArg { data: std::ptr::null_mut(), step: 0, shape: &[], strides: &[] },
+                    None => CellArg { data: std::ptr::null_mut(), step: 0, is_large: false, shape: &[], strides: &[] },
                     Some(o) if o.packed => {
                         let step = o.core_bytes() as isize;
-                        CellArg { data: buffer.as_mut_ptr().cast(), step, shape: &o.sizes, strides: &o.strides }
+                        let data = buffer.as_mut_ptr().cast();
+                        CellArg { data, step, is_large: false, shape: &o.sizes, strides: &o.strides }
                     }
                     Some(o) => {
                         let step = o.step() * o.dtype.size() as isize;
-                        CellArg { data: places(o, *offset), step, shape: &o.sizes, strides: &o.strides }
+                        let is_large = self.batch.numel().saturating_mul(o.core_bytes()) >= LARGE;
+                        CellArg { data: places(o, *offset), step, is_large, shape: &o.sizes, strides: &o.strides }
                     }
                 });
             }

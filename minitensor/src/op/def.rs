@@ -231,6 +231,8 @@ pub struct CellArg<'a> {
     pub data: *mut u8,
     /// How many bytes the next cell's core is away.
     pub step: isize,
+    /// Whether all cells together are [too large](minitensor_kernels::LARGE) for the cache.
+    pub is_large: bool,
     /// Core dimensions.
     pub shape: &'a [usize],
     /// In elements, one for each core dimension.

@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::op::CellArg;
 
 fn input<T>(arg: &CellArg<'_>) -> Operand<*const T> {
-    Operand { data: arg.data.cast_const().cast(), step: arg.step }
+    Operand { data: arg.data.cast_const().cast(), step: arg.step, is_large: arg.is_large }
 }
 
 fn output<T>(arg: &CellArg<'_>) -> Operand<*mut T> {
-    Operand { data: arg.data.cast(), step: arg.step }
+    Operand { data: arg.data.cast(), step: arg.step, is_large: arg.is_large }
 }
 
 /// The length of the rows: that of any argument that goes along them.

@@ -1,0 +1,48 @@
+//! What is done to text that claims to be a program: none of it may panic, or take long.
+
+use minitensor_kernels::program::{Program, Variable};
+use minitensor_kernels::row::Operand;
+
+/// Longer programs are only read: their gradients are still longer.
+const SHORT: usize = 64;
+
+/// Whether it is a program.
+pub fn treat(text: &str) -> bool {
+    let Ok(program) = Program::from_json(text) else { return false };
+    let written = program.to_json();
+    assert_eq!(Program::from_json(&written).expect("a program that was read").to_json(), written);
+    if program.nodes().len() > SHORT || program.inputs().len() + program.uniforms().len() > SHORT {
+        return true;
+    }
+    let _ = (program.to_string(), program.to_latex());
+    let simple = program.simplified();
+    assert!(simple.verify().is_ok(), "{program} simplified is no program: {simple}");
+    for gradient in [program.vjp(&[0]), by_rows(&program)].into_iter().flatten() {
+        assert!(gradient.verify().is_ok(), "the gradient of {program} is no program: {gradient}");
+        let _ = gradient.simplified();
+    }
+    run(&program);
+    true
+}
+
+fn by_rows(program: &Program) -> Option<Program> {
+    let wrt = (0..program.inputs().len()).map(Variable::Input).collect::<Vec<_>>();
+    program.vjp_of_rows(&vec![true; program.outputs().len()], &wrt)
+}
+
+/// One row, as the reference computes it and in tiles.
+fn run(program: &Program) {
+    const N: usize = 5;
+    let row = [0.5, -2.0, 0.0, f64::INFINITY, f64::NAN];
+    let inputs = vec![&row[..]; program.inputs().len()];
+    let uniforms = vec![0.25; program.uniforms().len()];
+    let _ = program.at_row(&inputs, &uniforms, N);
+    let mut outputs = vec![[0.0; N]; program.outputs().len()];
+    let input = |data: *const f64| Operand { data, step: 0, is_large: false };
+    let places: Vec<_> =
+        outputs.iter_mut().map(|o| Operand { data: o.as_mut_ptr(), step: 0, is_large: false }).collect();
+    let (inputs, uniforms): (Vec<_>, Vec<_>) =
+        (inputs.iter().map(|x| input(x.as_ptr())).collect(), uniforms.iter().map(|u| input(u)).collect());
+    // SAFETY: the program verifies, as it was read; all arguments have the row, the outputs are apart.
+    let _ = unsafe { program.run_rows(N, 1, &inputs, &uniforms, &places) };
+}

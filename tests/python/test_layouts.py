@@ -1,0 +1,81 @@
+"""Elementwise work on memory of every layout, around the sizes at which it is cut into blocks; and on a lot of memory."""
+
+import numpy as np
+import pytest
+
+import minitensor as mt
+
+SHAPES = [
+    (),
+    (1,),
+    (63,),
+    (2048,),
+    (4097,),
+    (70, 70),
+    (17, 130),
+    (1000, 3),
+    (5, 2049),
+    (33, 64),
+    (3, 100, 100),
+    (2, 65, 64),
+    (64, 33, 2),
+    (2, 3, 5, 7),
+    (4, 1, 300, 2),
+]
+
+
+def view(rng, shape, dtype):
+    """A view of that shape: its axes in any order in memory, some of them backwards, stepped through, or broadcast."""
+    order = rng.permutation(len(shape))
+    steps = [int(rng.choice([1, 1, 1, 2, 3, -1, -2])) for _ in shape]
+    broadcast = [rng.random() < 0.15 for _ in shape]
+    sizes = [1 if b else n * abs(s) for n, s, b in zip(shape, steps, broadcast, strict=True)]
+    base = rng.standard_normal([sizes[axis] for axis in order]).astype(dtype)
+    tensor, array = mt.Tensor(base), base
+    inverse = [int(axis) for axis in np.argsort(order)]
+    if shape:
+        tensor, array = mt.ops.permute(tensor, inverse), array.transpose(inverse)
+    index = tuple(slice(None, None, 1 if b else s) for s, b in zip(steps, broadcast, strict=True))
+    return mt.ops.broadcast_to(tensor[index], list(shape)), np.broadcast_to(array[index], shape)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_any_layout(shape, dtype):
+    rng = np.random.default_rng(len(shape) + sum(shape))
+    for _ in range(8):
+        (x, a), (y, b) = view(rng, shape, dtype), view(rng, shape, dtype)
+        np.testing.assert_array_equal(np.asarray(x + y), a + b)
+        np.testing.assert_array_equal(np.asarray(mt.ops.where(x > y, x, y)), np.maximum(a, b))
+        np.testing.assert_array_equal(np.asarray(x.astype(mt.float32)), a.astype(np.float32))
+
+
+@pytest.mark.parametrize("shape", [s for s in SHAPES if s], ids=str)
+def test_any_layout_in_place(shape):
+    rng = np.random.default_rng(sum(shape))
+    for _ in range(8):
+        base = rng.standard_normal([2 * n for n in reversed(shape)])
+        x, a = mt.Tensor(base), base.copy()
+        y, b = view(rng, shape, np.float64)
+        axes, index = list(reversed(range(len(shape)))), tuple(slice(None, None, 2) for _ in shape)
+        part = mt.ops.permute(x, axes)[index]
+        part += y
+        a.transpose(axes)[index] += b
+        np.testing.assert_array_equal(np.asarray(x), a)
+
+
+def test_more_than_the_cache_holds():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((4100, 1031), np.float32)
+    t = mt.Tensor(x)
+    np.testing.assert_array_equal(np.asarray(t.copy()), x)
+    np.testing.assert_array_equal(np.asarray(t.T.contiguous()), x.T)
+    e = np.exp(x - x.max(1, keepdims=True).astype(np.float64))
+    np.testing.assert_allclose(np.asarray(mt.ops.softmax(t)), e / e.sum(1, keepdims=True), rtol=1e-5)
+    t.requires_grad_()
+    weight = mt.Tensor(np.full(1031, 2, np.float32), requires_grad=True)
+    mt.ops.rms_norm(t, weight).sum().backward()
+    scale = 1 / np.sqrt((x.astype(np.float64) ** 2).mean(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(np.asarray(weight.grad), (x * scale).sum(0), rtol=1e-3, atol=1e-2)
+    gradient = 2 * scale - x * scale**3 * 2 * x.sum(1, keepdims=True, dtype=np.float64) / 1031
+    np.testing.assert_allclose(np.asarray(t.grad), gradient, rtol=1e-3, atol=1e-5)
