@@ -27,14 +27,21 @@ fn get_num_threads() -> usize {
     minitensor::kernels::threads::num_threads()
 }
 
-/// How many bytes tensors hold at the moment, and how many are kept for the next ones:
-/// `{"allocated": …, "cached": …}`.
+/// How many bytes tensors hold at the moment, the most that they held at once, and how many are kept for the next ones:
+/// `{"allocated": …, "peak": …, "cached": …}`.
 #[pyfunction]
 fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let stats = PyDict::new(py);
     stats.set_item("allocated", tensor::allocated_bytes())?;
+    stats.set_item("peak", tensor::peak_bytes())?;
     stats.set_item("cached", tensor::kept_bytes())?;
     Ok(stats)
+}
+
+/// Forgets the most bytes that tensors held at once: what they hold now is the peak from now on.
+#[pyfunction]
+fn reset_peak_memory_stats() {
+    tensor::reset_peak_bytes();
 }
 
 /// Gives memory that is kept for reuse back to the system.
@@ -47,6 +54,7 @@ pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(get_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(memory_stats, m)?)?;
+    m.add_function(wrap_pyfunction!(reset_peak_memory_stats, m)?)?;
     m.add_function(wrap_pyfunction!(empty_cache, m)?)?;
     Ok(())
 }

@@ -100,6 +100,27 @@ def test_memory_held_is_told():
     mt.empty_cache()
 
 
+def peak(work):
+    """The bytes that were held at once beyond those before, and what the work gives."""
+    before = mt.memory_stats()["allocated"]
+    mt.reset_peak_memory_stats()
+    result = work()
+    return mt.memory_stats()["peak"] - before, result
+
+
+def test_one_definition_needs_no_more_memory_than_its_result():
+    x, y, z = (mt.ones(1 << 20) for _ in range(3))
+    held, result = peak(lambda: mt.ops.example.chain(x, y, z))
+    assert held == result.nbytes
+    rows = mt.ones((1024, 1024), dtype=mt.bfloat16)
+    held, result = peak(lambda: mt.ops.softmax(rows))
+    assert held == result.nbytes
+    x.requires_grad = True
+    out = mt.ops.example.chain(x, y, z)
+    held, _ = peak(lambda: out.backward(y))
+    assert held == x.grad.nbytes
+
+
 def test_threads_can_be_set():
     before = mt.get_num_threads()
     mt.set_num_threads(1)

@@ -53,7 +53,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
         if B::GIVES.contains(&true) {
             blocks!(self.arguments.n, start, len => {
                 if P > 0 {
-                    self.ahead(start, len);
+                    self.arguments.ahead(&B::ALONG, start, len);
                 }
                 for j in 0..len {
                     // SAFETY: the position is in the row.
@@ -94,7 +94,9 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
 
     #[inline(always)]
     fn ahead(&self, start: usize, len: usize) {
-        self.arguments.ahead(&B::ALONG, start, len);
+        if !B::GIVES.contains(&true) {
+            self.arguments.ahead(&B::ALONG, start, len);
+        }
     }
 
     #[inline(always)]

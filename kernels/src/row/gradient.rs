@@ -188,16 +188,6 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     }
 
     #[inline(always)]
-    fn ahead(&self, start: usize, len: usize) {
-        self.arguments.ahead(&B::ALONG, start, len);
-        for k in 0..O {
-            if B::GIVES[k] && self.next[k] != self.cotangents[k] {
-                prefetch(self.next[k].wrapping_add(start), len);
-            }
-        }
-    }
-
-    #[inline(always)]
     unsafe fn meet<const P: usize>(&self, position: usize) -> Met<T> {
         // SAFETY: by contract.
         unsafe { self.at::<P>(position, usize::MAX, usize::MAX) }.met
@@ -304,7 +294,12 @@ unsafe fn give<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, co
     let (n, kinds) = (row.arguments.n, B::ALONG.map(|along| (!along).then_some(Reduction::Sum)));
     gathered.begin(&kinds, n);
     blocks!(n, start, len => {
-        row.ahead(start, len);
+        row.arguments.ahead(&B::ALONG, start, len);
+        for k in 0..O {
+            if B::GIVES[k] && row.next[k] != row.cotangents[k] {
+                prefetch(row.next[k].wrapping_add(start), len);
+            }
+        }
         for j in 0..len {
             directions!(B, I, q => {
                 // SAFETY: by contract.

@@ -109,8 +109,9 @@ pub trait Pass<T: Computed> {
     /// The length of the row.
     fn len(&self) -> usize;
 
-    /// Asks for the elements of the next row that stand there.
-    fn ahead(&self, start: usize, len: usize);
+    /// Asks for the elements of the next row that stand there, if no loop follows that does.
+    #[inline(always)]
+    fn ahead(&self, _start: usize, _len: usize) {}
 
     /// What the reductions of pass `P` gather at a position.
     ///

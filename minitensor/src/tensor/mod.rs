@@ -16,7 +16,7 @@ pub use convert::cast_is_lossless;
 pub use create::try_vec;
 pub use shape::{Shape, Strides, normalize_axis};
 pub(crate) use storage::bytes_kept;
-pub use storage::{Device, Storage, allocated_bytes};
+pub use storage::{Device, Storage, allocated_bytes, peak_bytes, reset_peak_bytes};
 
 use crate::autograd::GradMeta;
 use crate::dtype::{DType, Scalar};

@@ -80,6 +80,7 @@ const fn alignment(bytes: usize) -> usize {
 }
 
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
 /// How many threads count what they allocate themselves.
 static COUNTING: AtomicUsize = AtomicUsize::new(0);
 
@@ -90,6 +91,16 @@ thread_local! {
 /// Bytes that tensors hold at the moment.
 pub fn allocated_bytes() -> usize {
     ALLOCATED.load(Ordering::Relaxed)
+}
+
+/// The most bytes that tensors held at once, since the start or [`reset_peak_bytes`].
+pub fn peak_bytes() -> usize {
+    PEAK.load(Ordering::Relaxed)
+}
+
+/// Forgets the peak: it is what tensors hold now.
+pub fn reset_peak_bytes() {
+    PEAK.store(allocated_bytes(), Ordering::Relaxed);
 }
 
 /// What `f` returns, and how many bytes more this thread's tensors hold after it; what other threads do meanwhile
@@ -112,7 +123,10 @@ pub(crate) fn bytes_kept<R>(f: impl FnOnce() -> R) -> (R, isize) {
 
 #[inline]
 fn count(bytes: usize) {
-    ALLOCATED.fetch_add(bytes, Ordering::Relaxed);
+    let now = ALLOCATED.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    if now > PEAK.load(Ordering::Relaxed) {
+        PEAK.fetch_max(now, Ordering::Relaxed);
+    }
     if COUNTING.load(Ordering::Relaxed) != 0 {
         // A thread that is ending counts no more.
         let _ = HERE.try_with(|here| here.set(here.get().wrapping_add(bytes)));
