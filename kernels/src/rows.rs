@@ -66,14 +66,22 @@ fn lanes<U: Copy>(start: usize, n: usize, identity: U, value: impl Fn(usize) -> 
             *lane = combine(*lane, last);
         }
     }
-    let mut width = LANES;
-    while width > 1 {
-        width /= 2;
-        for l in 0..width {
-            lanes[l] = combine(lanes[l], lanes[l + width]);
-        }
+    let lanes = halve::<U, 16>(&lanes, &combine);
+    // From here on single lanes are combined; were that seen from the loop above, it would keep them singly, too.
+    let lanes = std::hint::black_box(halve::<U, 8>(&lanes, &combine));
+    let lanes = halve::<U, 4>(&lanes, &combine);
+    let lanes = halve::<U, 2>(&lanes, &combine);
+    combine(lanes[0], lanes[1])
+}
+
+/// The lanes of one half combined with those of the other one.
+#[inline(always)]
+fn halve<U: Copy, const HALF: usize>(lanes: &[U], combine: impl Fn(U, U) -> U) -> [U; HALF] {
+    let mut half = [lanes[0]; HALF];
+    for (l, lane) in half.iter_mut().enumerate() {
+        *lane = combine(lanes[l], lanes[l + HALF]);
     }
-    lanes[0]
+    half
 }
 
 /// The sum of `f(x)` over the row.
