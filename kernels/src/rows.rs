@@ -94,29 +94,34 @@ pub fn sum_map<T: Machine, U: Machine + Num>(row: &[T], f: impl Fn(T) -> U) -> U
 /// Elements of a long row that are worth a thread.
 const GRAIN: usize = 32 * BLOCK;
 
-/// The sum of the row; 0 if it is empty. A long one is added up on several threads.
+/// The reduction of the row: of a long one, that of the reductions of its parts, on several threads.
 #[inline]
-pub fn sum<T: Machine + Num>(row: &[T]) -> T {
-    if row.len() <= 2 * GRAIN { sum_map(row, |x| x) } else { sum_in_parts(row) }
+fn of_parts<T: Machine>(row: &[T], reduction: impl Fn(&[T]) -> T + Sync) -> T {
+    if row.len() <= 2 * GRAIN { reduction(row) } else { reduction(&parts(row, &reduction)) }
 }
 
 #[cold]
-fn sum_in_parts<T: Machine + Num>(row: &[T]) -> T {
+fn parts<T: Machine>(row: &[T], reduction: &(impl Fn(&[T]) -> T + Sync)) -> Vec<T> {
     let parts: Vec<OnceLock<T>> = row.chunks(GRAIN).map(|_| OnceLock::new()).collect();
     parallel_for(parts.len(), 1, |range| {
         for k in range {
-            let _ = parts[k].set(sum_map(&row[k * GRAIN..row.len().min((k + 1) * GRAIN)], |x| x));
+            let _ = parts[k].set(reduction(&row[k * GRAIN..row.len().min((k + 1) * GRAIN)]));
         }
     });
-    let sums: Vec<T> = parts.into_iter().filter_map(OnceLock::into_inner).collect();
-    sum(&sums)
+    parts.into_iter().filter_map(OnceLock::into_inner).collect()
+}
+
+/// The sum of the row; 0 if it is empty.
+#[inline]
+pub fn sum<T: Machine + Num>(row: &[T]) -> T {
+    of_parts(row, |row| sum_map(row, |x| x))
 }
 
 /// The product of the row; 1 if it is empty.
 #[inline]
 pub fn prod<T: Machine + Num>(row: &[T]) -> T {
     // SAFETY: as above.
-    reduce(row.len(), T::one(), |i| unsafe { *row.get_unchecked(i) }, |a, b| a * b)
+    of_parts(row, |row| reduce(row.len(), T::one(), |i| unsafe { *row.get_unchecked(i) }, |a, b| a * b))
 }
 
 /// The sum of `xᵢ yᵢ`, without conjugation.
@@ -134,15 +139,20 @@ pub fn dot<T: Machine + Num>(x: &[T], y: &[T]) -> T {
 /// The largest element, NaN if there is one; none if the row is empty.
 #[inline]
 pub fn max<T: Machine + Real>(row: &[T]) -> Option<T> {
-    // SAFETY: as above.
-    row.first().map(|&first| reduce(row.len(), first, |i| unsafe { *row.get_unchecked(i) }, T::maximum))
+    extreme(row, T::maximum)
 }
 
 /// The smallest element, NaN if there is one; none if the row is empty.
 #[inline]
 pub fn min<T: Machine + Real>(row: &[T]) -> Option<T> {
+    extreme(row, T::minimum)
+}
+
+#[inline]
+fn extreme<T: Machine + Real>(row: &[T], better: impl Fn(T, T) -> T + Sync) -> Option<T> {
     // SAFETY: as above.
-    row.first().map(|&first| reduce(row.len(), first, |i| unsafe { *row.get_unchecked(i) }, T::minimum))
+    let of = |row: &[T]| reduce(row.len(), row[0], |i| unsafe { *row.get_unchecked(i) }, &better);
+    if row.is_empty() { None } else { Some(of_parts(row, of)) }
 }
 
 /// Where the largest element first stands, or the first NaN; none if the row is empty.
