@@ -16,9 +16,9 @@ use crate::threads::parallel_for;
 const FEW: usize = 192;
 /// More keys are sorted by several threads.
 const MANY: usize = 64 * 1024;
-/// Keys that one thread deals at a time, or looks through for the first of the order.
+/// Keys that one thread makes at a time, or looks through for the first of the order.
 const GRAIN: usize = 32 * 1024;
-/// Parts of many keys.
+/// Parts of many keys, whose places are counted apart.
 const PARTS: usize = 16;
 /// Bits of a digit, at most.
 const DIGIT_BITS: u32 = 8;
@@ -151,7 +151,9 @@ fn sort_by_keys<T: Machine, K: Key>(order: Order<T>, keys: Pointer<K>) -> Result
     let differing = AtomicU64::new(0);
     parallel_for(n, GRAIN, |range| {
         // SAFETY: the range lies within the keys, and no other call writes there.
-        let keys = unsafe { std::slice::from_raw_parts_mut(keys.get().add(range.start).cast::<MaybeUninit<K>>(), range.len()) };
+        let keys = unsafe {
+            std::slice::from_raw_parts_mut(keys.get().add(range.start).cast::<MaybeUninit<K>>(), range.len())
+        };
         differing.fetch_or(fill(&x[range.clone()], order.turn, range.start, other, keys), Ordering::Relaxed);
     });
     if n > FEW {
@@ -181,7 +183,7 @@ impl Digit {
         let start = differing.trailing_zeros().min(end);
         let pairs = (end - start).div_ceil(2 * DIGIT_BITS).max(1);
         let bits = (end - start).div_ceil(2 * pairs);
-        // The last ones may lie above all bits.
+        // The last digit may lie above all bits; the highest one once more changes nothing.
         let digit = move |d: u32| Digit { shift: (start + d * bits).min(u64::BITS - 1), bits };
         (0..pairs).map(move |pair| [digit(2 * pair), digit(2 * pair + 1)])
     }
@@ -197,15 +199,20 @@ impl Digit {
     }
 }
 
-/// Sorts by one digit after the other. Each moves the keys to spare memory or back, and the last one puts their elements in
-/// order.
-fn sort_by_digits<T: Machine, K: Key>(order: &Order<T>, keys: &Pointer<K>, differing: u64) -> Result<(), TryReserveError> {
+/// Sorts by one digit after the other: first how many keys have each value is counted, which says where those with the next
+/// value begin, then they are moved there. The low digit of a pair moves them to spare memory and the high one back; the
+/// last one puts their elements in order instead.
+fn sort_by_digits<T: Machine, K: Key>(
+    order: &Order<T>,
+    keys: &Pointer<K>,
+    differing: u64,
+) -> Result<(), TryReserveError> {
     let n = order.x.len();
     let mut spare = Vec::<K>::new();
     spare.try_reserve_exact(n)?;
     let spare = Pointer(spare.as_mut_ptr());
     let parts = if n <= MANY { 1 } else { PARTS };
-    // For each value, how many keys of a part have it; then, where the next of them goes. For both digits of a pair.
+    // For each part and value, how many keys there are; then, where the next of them goes. For both digits of a pair.
     let mut places = [Vec::new(), Vec::new()];
     let mut pairs = Digit::all(differing).peekable();
     while let Some([low, high]) = pairs.next() {
@@ -241,7 +248,7 @@ fn sort_by_digits<T: Machine, K: Key>(order: &Order<T>, keys: &Pointer<K>, diffe
             }
         };
         if parts == 1 {
-            // SAFETY: all keys were written.
+            // SAFETY: all keys were written. What the high digits count to doesn't depend on the order of the keys.
             count_both(unsafe { std::slice::from_raw_parts(keys.get(), n) }, [low, high], low_places, high_places);
         } else {
             round(keys, low_places, &|keys, counts| count(keys, low, counts));
@@ -270,10 +277,12 @@ fn sort_by_digits<T: Machine, K: Key>(order: &Order<T>, keys: &Pointer<K>, diffe
     Ok(())
 }
 
+/// Counts the keys that have each value.
 fn count<K: Key>(keys: &[K], digit: Digit, counts: &mut [usize]) {
     keys.iter().for_each(|key| counts[digit.of(*key)] += 1);
 }
 
+/// The same of two digits, which takes less time than one after the other.
 fn count_both<K: Key>(keys: &[K], [low, high]: [Digit; 2], low_counts: &mut [usize], high_counts: &mut [usize]) {
     for key in keys {
         low_counts[low.of(*key)] += 1;
@@ -313,14 +322,12 @@ fn write<T: Machine, K: Key>(x: &[T], keys: &[K], values: &mut [T], indices: &mu
     }
 }
 
-/// The keys of elements, of which the first one stands at `start`.
-fn keys_of<T: Machine, K: Key>(x: &[T], descending: bool, start: usize) -> Result<Vec<K>, TryReserveError> {
-    let mut keys = Vec::new();
-    keys.try_reserve_exact(x.len())?;
+/// Appends the keys of elements, of which the first one stands at `start`.
+fn push_keys<T: Machine, K: Key>(x: &[T], descending: bool, start: usize, keys: &mut Vec<K>) {
+    keys.reserve(x.len());
     fill(x, turn::<T>(descending), start, T::default(), &mut keys.spare_capacity_mut()[..x.len()]);
-    // SAFETY: all of them were written.
-    unsafe { keys.set_len(x.len()) };
-    Ok(keys)
+    // SAFETY: there was room for them, and all of them were written.
+    unsafe { keys.set_len(keys.len() + x.len()) };
 }
 
 /// The first of the [order](sort), as many as there are places for them, and where they stood.
@@ -358,7 +365,8 @@ fn first_keys<T: Machine, K: Key>(x: &[T], descending: bool, k: usize) -> Result
         parallel_for(parts, 1, |range| {
             for p in range {
                 let x = &x[p * GRAIN..x.len().min((p + 1) * GRAIN)];
-                let mut keys = keys_of(x, descending, p * GRAIN).unwrap();
+                let mut keys = Vec::new();
+                push_keys(x, descending, p * GRAIN, &mut keys);
                 least(&mut keys, k);
                 // The last part may have fewer: the greatest of all keys stand for those.
                 keys.resize(k, K::new(u64::MAX >> if size_of::<K>() == 8 { 32 } else { 0 }, usize::MAX));
@@ -368,7 +376,10 @@ fn first_keys<T: Machine, K: Key>(x: &[T], descending: bool, k: usize) -> Result
         });
         found
     } else {
-        keys_of(x, descending, 0)?
+        let mut keys = Vec::new();
+        keys.try_reserve_exact(x.len())?;
+        push_keys(x, descending, 0, &mut keys);
+        keys
     };
     least(&mut keys, k);
     keys.sort_unstable();
