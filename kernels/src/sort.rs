@@ -481,4 +481,16 @@ mod tests {
         check::<u32>();
         check::<u64>();
     }
+
+    #[test]
+    fn zeros_keep_their_signs_and_their_order() {
+        for n in [100, 1000, 2 * MANY] {
+            let x: Vec<f32> = (0..n).map(|i| if i % 3 == 0 { -0.0 } else { (i % 2) as f32 }).collect();
+            let (mut values, mut indices) = (vec![1.0; n], vec![0; n]);
+            sort(&x, false, &mut values, &mut indices).expect("memory");
+            assert!(values.iter().zip(&indices).all(|(v, i)| v.to_bits() == x[*i as usize].to_bits()));
+            let zeros = x.iter().filter(|v| **v == 0.0).count();
+            assert!(indices[..zeros].is_sorted() && indices[zeros..].is_sorted());
+        }
+    }
 }
