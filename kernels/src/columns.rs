@@ -13,6 +13,8 @@ const GRAIN: usize = 64 * 1024;
 const PARTS: usize = 16;
 /// Rows that are added one after the other; more are added pairwise.
 const ROWS: usize = 32;
+/// Rows that are combined with the results at a time: between them, results stay in registers.
+const TOGETHER: usize = 4;
 
 /// Cuts `height` rows of `width` into parts, which depend on these numbers alone; reduces each to a row of results by
 /// `part(first row, its rows, first column, results)`, and those by `merge(results, results of the next part)`.
@@ -54,7 +56,15 @@ clones! {
     /// Combines every row of a part with the results.
     <[T, A, S]> fn combine_rows(rows: &[T], width: usize, column: usize, out: &mut [A], step: &S)
     where [T: Machine, A: Copy, S: Fn(A, T) -> A] if [T::VECTORIZE] {
-        for row in rows.chunks_exact(width) {
+        let mut groups = rows.chunks_exact(TOGETHER * width);
+        for group in groups.by_ref() {
+            let (n, row) = (out.len(), |i: usize| &group[i * width + column..]);
+            let (a, b, c, d) = (&row(0)[..n], &row(1)[..n], &row(2)[..n], &row(3)[..n]);
+            for (j, o) in out.iter_mut().enumerate() {
+                *o = step(step(step(step(*o, a[j]), b[j]), c[j]), d[j]);
+            }
+        }
+        for row in groups.remainder().chunks_exact(width) {
             for (o, v) in out.iter_mut().zip(&row[column..]) {
                 *o = step(*o, *v);
             }
@@ -118,7 +128,8 @@ fn extreme<T: Machine + Real>(x: &[T], width: usize, out: &mut [T], better: impl
     let part = |_, rows: &[T], column: usize, out: &mut [T]| {
         let first = rows.get(column..column + out.len()).expect("a part has rows");
         out.copy_from_slice(first);
-        combine_rows(&rows[width..], width, column, out, &better);
+        // The first row once more, which changes nothing: so the rows make whole groups more often.
+        combine_rows(rows, width, column, out, &better);
     };
     in_parts(x, width, T::zero(), out, part, |out, next| {
         out.iter_mut().zip(next).for_each(|(o, v)| *o = better(*o, *v));

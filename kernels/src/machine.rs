@@ -100,6 +100,10 @@ macro_rules! integer {
                 // Signed numbers with their sign turned round, and nothing above their own width.
                 rank(self) -> u64 { (self ^ $t::MIN) as u64 & (u64::MAX >> (64 - $t::BITS)) }
             }
+            #[inline(always)]
+            fn of_rank(rank: u64) -> Option<Self> {
+                Some(rank as $t ^ $t::MIN)
+            }
         }
 
         impl Num for $t {
@@ -198,6 +202,12 @@ macro_rules! float {
                     let all = u64::MAX >> (64 - Self::RANK_BITS);
                     if self.is_nan() { all } else { rank as u64 }
                 }}
+            }
+            #[inline(always)]
+            fn of_rank(rank: u64) -> Option<Self> {
+                let sign = 1 << (Self::RANK_BITS - 1);
+                let value = $t::from_bits(if rank & sign != 0 { rank ^ sign } else { !rank } as _);
+                if value == 0.0 || value.is_nan() { None } else { Some(value) }
             }
         }
 

@@ -17,8 +17,8 @@ const GRAIN: usize = 64 * 1024;
 const BLOCK: usize = 1024;
 /// Shorter rows, in bytes, are added by one thread.
 const WIDE: usize = 64;
-/// Parts of a table to which several threads add.
-const PARTS: usize = 8;
+/// Bytes of a part of a table to which one thread adds: zeros are still in cache when they are added to.
+const PART: usize = 128 * 1024;
 
 clones! {
     /// Whether all positions lie in `-size..size`.
@@ -125,30 +125,54 @@ pub fn add_rows<T: Machine + Num>(x: &[T], width: usize, index: &[i64], size: us
     assert_eq!(x.len(), index.len() * width, "one position for each row");
     assert_eq!(out.len(), size * width, "whole rows");
     for_checked(index, size, GRAIN, |_| ())?;
-    // Every part of the table has one thread, so the order of additions is the same on any number of them.
-    let is_shared = width * size_of::<T>() >= WIDE && size_of_val(x) >= GRAIN;
-    let parts = if is_shared { PARTS } else { 1 };
+    let row = width * size_of::<T>();
+    if row < WIDE || size_of_val(x) < GRAIN {
+        out.fill(T::zero());
+        if width == 1 {
+            add_elements(x, index, size, out);
+        } else {
+            index.iter().enumerate().for_each(|(k, i)| add_row(x, k, width, place(*i, size as i64), out));
+        }
+        return Ok(());
+    }
+    // Every part of the table has one thread, which adds the rows for it in their order.
+    let shift = (PART / row).max(1).ilog2();
+    let parts = size.div_ceil(1 << shift);
+    let (starts, order) = by_part(index, size, shift, parts);
     let to = Pointer(out.as_mut_ptr());
     parallel_for(parts, 1, |range| {
         for part in range {
-            let (start, end) = (part * size / parts, (part + 1) * size / parts);
+            let first = part << shift;
+            let rows = (size - first).min(1 << shift);
             // SAFETY: these rows lie within `out`, and belong to this part alone.
-            let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(start * width), (end - start) * width) };
+            let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(first * width), rows * width) };
             out.fill(T::zero());
-            if width == 1 {
-                add_elements(x, index, size, out);
-                continue;
-            }
-            for (k, i) in index.iter().enumerate() {
-                let at = place(*i, size as i64);
-                if (start..end).contains(&at) {
-                    let row = &mut out[(at - start) * width..][..width];
-                    row.iter_mut().zip(&x[k * width..]).for_each(|(o, v)| *o += *v);
-                }
+            for k in &order[starts[part]..starts[part + 1]] {
+                add_row(x, *k, width, place(index[*k], size as i64) - first, out);
             }
         }
     });
     Ok(())
+}
+
+/// The numbers of the positions in each part of `1 << shift` rows one part after the other, and where those of a part begin.
+fn by_part(index: &[i64], size: usize, shift: u32, parts: usize) -> (Vec<usize>, Vec<usize>) {
+    let part = |i: &i64| place(*i, size as i64) >> shift;
+    let mut starts = vec![0; parts + 1];
+    index.iter().for_each(|i| starts[part(i) + 1] += 1);
+    (0..parts).for_each(|p| starts[p + 1] += starts[p]);
+    let (mut next, mut order) = (starts.clone(), vec![0; index.len()]);
+    for (k, i) in index.iter().enumerate() {
+        let place = &mut next[part(i)];
+        order[*place] = k;
+        *place += 1;
+    }
+    (starts, order)
+}
+
+/// Adds row `k` of `x` to the one at `at`.
+fn add_row<T: Num>(x: &[T], k: usize, width: usize, at: usize, out: &mut [T]) {
+    out[at * width..][..width].iter_mut().zip(&x[k * width..]).for_each(|(o, v)| *o += *v);
 }
 
 /// Rows of one element, at positions that were checked.

@@ -276,6 +276,11 @@ pub trait Machine: Element<Mask = bool> + Default + PartialEq + Send + Sync + st
     fn rank(self) -> u64 {
         0
     }
+    /// The number that alone has this rank; none for a rank that several share, as zeros and NaN do.
+    #[inline(always)]
+    fn of_rank(_rank: u64) -> Option<Self> {
+        None
+    }
 }
 
 /// The constant as a `T`: what a literal in a body becomes.

@@ -4,7 +4,8 @@
 //! the same result, and equal elements keep their order. Many keys are sorted by their digits, few by comparison.
 
 use std::collections::TryReserveError;
-use std::ops::Range;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::copy::Pointer;
 use crate::scalar::Machine;
@@ -13,14 +14,17 @@ use crate::threads::parallel_for;
 
 /// Fewer keys are sorted by comparison.
 const FEW: usize = 192;
-/// More keys are first dealt into buckets, which several threads sort.
+/// More keys are sorted by several threads.
 const MANY: usize = 64 * 1024;
-/// Keys that one thread deals at a time, or looks through for the first of the order.
+/// Keys that one thread makes at a time, or looks through for the first of the order.
 const GRAIN: usize = 32 * 1024;
-/// Bits of a rank that say which bucket it is dealt to.
-const BUCKET_BITS: u32 = 10;
-/// The values of a digit, which has eight bits.
-const VALUES: usize = 256;
+/// Parts of many keys, whose places are counted apart.
+const PARTS: usize = 16;
+/// Bits of a digit, at most.
+const DIGIT_BITS: u32 = 8;
+/// Keys whose places are looked up before the first of them is moved. A load waits until it is known where all stores before
+/// it go, and where a key goes is known only after a load: one by one, each key would wait for the one before it.
+const TOGETHER: usize = 8;
 
 /// A rank above a position.
 trait Key: Copy + Ord + Default + Send + Sync {
@@ -73,14 +77,45 @@ fn buffer<A: Copy + Default>(n: usize) -> Result<Vec<A>, TryReserveError> {
     Ok(buffer)
 }
 
+/// What turns ranks into those of the order: none of their bits or, for the reverse order, all. Equal elements keep theirs.
+fn turn<T: Machine>(descending: bool) -> u64 {
+    if descending { u64::MAX.checked_shr(u64::BITS - T::RANK_BITS).unwrap_or(0) } else { 0 }
+}
+
 clones! {
-    /// The keys of the elements, of which the first one stands at `start`.
-    <[T, K]> fn fill(x: &[T], descending: bool, start: usize, keys: &mut [K])
+    /// Writes the keys of elements, of which the first one stands at `start`. Gives the bits in which ranks differ from `other`'s.
+    <[T, K]> fn fill(x: &[T], turn: u64, start: usize, other: T, keys: &mut [MaybeUninit<K>]) -> u64
     where [T: Machine, K: Key] if [T::VECTORIZE] {
-        // The ranks of the reverse order: equal elements still keep theirs.
-        let turn = if descending { u64::MAX.checked_shr(64 - T::RANK_BITS).unwrap_or(0) } else { 0 };
+        let mut differing = 0;
         for (i, (key, v)) in keys.iter_mut().zip(x).enumerate() {
-            *key = K::new(v.rank() ^ turn, start + i);
+            differing |= v.rank() ^ other.rank();
+            *key = MaybeUninit::new(K::new(v.rank() ^ turn, start + i));
+        }
+        differing
+    }
+}
+
+/// Elements, and where they and their positions go.
+struct Order<'a, T> {
+    x: &'a [T],
+    turn: u64,
+    values: Pointer<T>,
+    indices: Pointer<i64>,
+}
+
+impl<T: Machine> Order<'_, T> {
+    /// What puts the element of a key to its place: there must be such a place, the caller's, and such an element.
+    #[inline(always)]
+    fn put<K: Key>(&self) -> impl Fn(usize, K) {
+        let (x, turn, values, indices) = (self.x.as_ptr(), self.turn, self.values.get(), self.indices.get());
+        move |place, key| {
+            let position = key.position();
+            // SAFETY: the caller's promise.
+            unsafe {
+                // To look for the element, which may lie anywhere, takes longer.
+                values.add(place).write(T::of_rank(key.rank() ^ turn).unwrap_or_else(|| *x.add(position)));
+                indices.add(place).write(position as i64);
+            }
         }
     }
 }
@@ -96,56 +131,188 @@ pub fn sort<T: Machine>(
     indices: &mut [i64],
 ) -> Result<(), TryReserveError> {
     assert!(x.len() == values.len() && x.len() == indices.len(), "one place for each element");
+    let (values, indices) = (Pointer(values.as_mut_ptr()), Pointer(indices.as_mut_ptr()));
+    let order = Order { x, turn: turn::<T>(descending), values, indices };
     if is_short::<T>(x.len()) {
-        sort_by_keys::<T, u64>(x, descending, values, indices)
+        // Keys of 64 bits lie where the indices go.
+        let keys = Pointer(order.indices.get().cast::<u64>());
+        sort_by_keys(order, keys)
     } else {
-        sort_by_keys::<T, u128>(x, descending, values, indices)
+        let mut keys = Vec::<u128>::new();
+        keys.try_reserve_exact(x.len())?;
+        sort_by_keys(order, Pointer(keys.as_mut_ptr()))
     }
 }
 
-fn sort_by_keys<T: Machine, K: Key>(
-    x: &[T],
-    descending: bool,
-    values: &mut [T],
-    indices: &mut [i64],
-) -> Result<(), TryReserveError> {
-    let mut keys = buffer::<K>(x.len())?;
-    if x.len() <= FEW {
-        fill(x, descending, 0, &mut keys);
-        keys.sort_unstable();
-        write(x, &keys, values, indices);
-        return Ok(());
-    }
-    let mut spare = buffer::<K>(x.len())?;
-    if x.len() <= MANY {
-        fill(x, descending, 0, &mut keys);
-        sort_by_digits(&mut keys, &mut spare, T::RANK_BITS);
-        write(x, &keys, values, indices);
-        return Ok(());
-    }
-    let to = Pointer(keys.as_mut_ptr());
-    parallel_for(x.len(), GRAIN, |range| {
+/// Sorts in memory for as many keys as there are elements, which may be that of the indices.
+fn sort_by_keys<T: Machine, K: Key>(order: Order<T>, keys: Pointer<K>) -> Result<(), TryReserveError> {
+    let (x, n) = (order.x, order.x.len());
+    let Some(other) = x.first().copied() else { return Ok(()) };
+    let differing = AtomicU64::new(0);
+    parallel_for(n, GRAIN, |range| {
         // SAFETY: the range lies within the keys, and no other call writes there.
-        let keys = unsafe { std::slice::from_raw_parts_mut(to.get().add(range.start), range.len()) };
-        fill(&x[range.clone()], descending, range.start, keys);
+        let keys = unsafe {
+            std::slice::from_raw_parts_mut(keys.get().add(range.start).cast::<MaybeUninit<K>>(), range.len())
+        };
+        differing.fetch_or(fill(&x[range.clone()], order.turn, range.start, other, keys), Ordering::Relaxed);
     });
-    let buckets = deal(&keys, &mut spare)?;
-    let (dealt, free) = (Pointer(spare.as_mut_ptr()), Pointer(keys.as_mut_ptr()));
-    let (values, indices) = (Pointer(values.as_mut_ptr()), Pointer(indices.as_mut_ptr()));
-    parallel_for(buckets.len(), 1, |range| {
-        for Range { start, end } in buckets[range].iter().cloned() {
-            // SAFETY: the buckets lie within all four slices and don't overlap, and each is given to one call.
-            unsafe {
-                let dealt = std::slice::from_raw_parts_mut(dealt.get().add(start), end - start);
-                let free = std::slice::from_raw_parts_mut(free.get().add(start), end - start);
-                sort_by_digits(dealt, free, T::RANK_BITS);
-                let values = std::slice::from_raw_parts_mut(values.get().add(start), end - start);
-                let indices = std::slice::from_raw_parts_mut(indices.get().add(start), end - start);
-                write(x, dealt, values, indices);
-            }
-        }
-    });
+    if n > FEW {
+        return sort_by_digits(&order, &keys, differing.into_inner());
+    }
+    // SAFETY: all keys were written.
+    unsafe { std::slice::from_raw_parts_mut(keys.get(), n) }.sort_unstable();
+    let put = order.put();
+    for place in 0..n {
+        // SAFETY: these are the keys of the elements, and each is read before an index takes its place.
+        put(place, unsafe { keys.get().add(place).read() });
+    }
     Ok(())
+}
+
+/// Some consecutive bits of a rank.
+#[derive(Clone, Copy)]
+struct Digit {
+    shift: u32,
+    bits: u32,
+}
+
+impl Digit {
+    /// An even number of digits for those bits in which ranks differ, the lowest first.
+    fn all(differing: u64) -> impl Iterator<Item = [Digit; 2]> {
+        let end = u64::BITS - differing.leading_zeros();
+        let start = differing.trailing_zeros().min(end);
+        let pairs = (end - start).div_ceil(2 * DIGIT_BITS).max(1);
+        let bits = (end - start).div_ceil(2 * pairs);
+        // The last digit may lie above all bits; the highest one once more changes nothing.
+        let digit = move |d: u32| Digit { shift: (start + d * bits).min(u64::BITS - 1), bits };
+        (0..pairs).map(move |pair| [digit(2 * pair), digit(2 * pair + 1)])
+    }
+
+    /// How many values it has.
+    fn values(self) -> usize {
+        1 << self.bits
+    }
+
+    #[inline(always)]
+    fn of<K: Key>(self, key: K) -> usize {
+        (key.rank() >> self.shift) as usize & (self.values() - 1)
+    }
+}
+
+/// Sorts by one digit after the other: first how many keys have each value is counted, which says where those with the next
+/// value begin, then they are moved there. The low digit of a pair moves them to spare memory and the high one back; the
+/// last one puts their elements in order instead.
+fn sort_by_digits<T: Machine, K: Key>(
+    order: &Order<T>,
+    keys: &Pointer<K>,
+    differing: u64,
+) -> Result<(), TryReserveError> {
+    let n = order.x.len();
+    let mut spare = Vec::<K>::new();
+    spare.try_reserve_exact(n)?;
+    let spare = Pointer(spare.as_mut_ptr());
+    let parts = if n <= MANY { 1 } else { PARTS };
+    // For each part and value, how many keys there are; then, where the next of them goes. For both digits of a pair.
+    let mut places = [Vec::new(), Vec::new()];
+    let mut pairs = Digit::all(differing).peekable();
+    while let Some([low, high]) = pairs.next() {
+        let values = low.values();
+        for places in &mut places {
+            places.clear();
+            places.try_reserve_exact(parts * values)?;
+            places.resize(parts * values, 0);
+        }
+        let [low_places, high_places] = &mut places;
+        let round = |from: &Pointer<K>, places: &mut [usize], work: &(dyn Fn(&[K], &mut [usize]) + Sync)| {
+            let places = Pointer(places.as_mut_ptr());
+            parallel_for(parts, 1, |range| {
+                for part in range {
+                    let (start, end) = (part * n / parts, (part + 1) * n / parts);
+                    // SAFETY: all keys were written, and the places of this part belong to this call alone.
+                    unsafe {
+                        let keys = std::slice::from_raw_parts(from.get().add(start), end - start);
+                        work(keys, std::slice::from_raw_parts_mut(places.get().add(part * values), values));
+                    }
+                }
+            });
+        };
+        let add_up = |places: &mut [usize]| {
+            let mut next = 0;
+            if parts == 1 {
+                return places.iter_mut().for_each(|place| next += std::mem::replace(place, next));
+            }
+            for v in 0..values {
+                for p in 0..parts {
+                    next += std::mem::replace(&mut places[p * values + v], next);
+                }
+            }
+        };
+        if parts == 1 {
+            // SAFETY: all keys were written. What the high digits count to doesn't depend on the order of the keys.
+            count_both(unsafe { std::slice::from_raw_parts(keys.get(), n) }, [low, high], low_places, high_places);
+        } else {
+            round(keys, low_places, &|keys, counts| count(keys, low, counts));
+        }
+        add_up(low_places);
+        // SAFETY: the places of all parts and values are apart, and together as many as there are keys.
+        round(keys, low_places, &|keys, places| unsafe {
+            let to = spare.get();
+            distribute(keys, low, places, |place, key| to.add(place).write(key));
+        });
+        if parts > 1 {
+            round(&spare, high_places, &|keys, counts| count(keys, high, counts));
+        }
+        add_up(high_places);
+        let last = pairs.peek().is_none();
+        // SAFETY: as above.
+        round(&spare, high_places, &|part, places| unsafe {
+            if last {
+                distribute(part, high, places, order.put());
+            } else {
+                let to = keys.get();
+                distribute(part, high, places, |place, key| to.add(place).write(key));
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Counts the keys that have each value.
+fn count<K: Key>(keys: &[K], digit: Digit, counts: &mut [usize]) {
+    keys.iter().for_each(|key| counts[digit.of(*key)] += 1);
+}
+
+/// The same of two digits, which takes less time than one after the other.
+fn count_both<K: Key>(keys: &[K], [low, high]: [Digit; 2], low_counts: &mut [usize], high_counts: &mut [usize]) {
+    for key in keys {
+        low_counts[low.of(*key)] += 1;
+        high_counts[high.of(*key)] += 1;
+    }
+}
+
+/// Gives every key the next place for its value.
+///
+/// # Safety
+/// Every value has a place.
+#[inline(always)]
+unsafe fn distribute<K: Key>(keys: &[K], digit: Digit, places: &mut [usize], put: impl Fn(usize, K)) {
+    let (groups, rest) = keys.as_chunks::<TOGETHER>();
+    for group in groups {
+        let group = *group;
+        let mut found = [0; TOGETHER];
+        for (found, key) in found.iter_mut().zip(group) {
+            // SAFETY: by contract.
+            let place = unsafe { places.get_unchecked_mut(digit.of(key)) };
+            *found = *place;
+            *place += 1;
+        }
+        found.into_iter().zip(group).for_each(|(place, key)| put(place, key));
+    }
+    for key in rest {
+        let place = &mut places[digit.of(*key)];
+        put(*place, *key);
+        *place += 1;
+    }
 }
 
 fn write<T: Machine, K: Key>(x: &[T], keys: &[K], values: &mut [T], indices: &mut [i64]) {
@@ -155,89 +322,12 @@ fn write<T: Machine, K: Key>(x: &[T], keys: &[K], values: &mut [T], indices: &mu
     }
 }
 
-/// Sorts by one digit after the other, the lowest first. `bits` are those of a rank; `spare` is as long as the keys.
-fn sort_by_digits<K: Key>(keys: &mut [K], spare: &mut [K], bits: u32) {
-    if keys.len() <= FEW {
-        return keys.sort_unstable();
-    }
-    let digit = |key: K, d: usize| (key.rank() >> (8 * d)) as usize % VALUES;
-    let digits = bits.div_ceil(8) as usize;
-    let mut counts = [[0usize; VALUES]; 8];
-    for key in keys.iter() {
-        for (d, counts) in counts[..digits].iter_mut().enumerate() {
-            counts[digit(*key, d)] += 1;
-        }
-    }
-    let n = keys.len();
-    let (mut from, mut to) = (&mut *keys, &mut *spare);
-    let mut moves = 0;
-    for (d, counts) in counts[..digits].iter_mut().enumerate() {
-        if counts[digit(from[0], d)] == n {
-            continue;
-        }
-        let mut next = 0;
-        for count in counts.iter_mut() {
-            next += std::mem::replace(count, next);
-        }
-        for key in from.iter() {
-            let place = &mut counts[digit(*key, d)];
-            // SAFETY: the counts of all values add up to the number of keys, and this is below.
-            unsafe { *to.get_unchecked_mut(*place) = *key };
-            *place += 1;
-        }
-        std::mem::swap(&mut from, &mut to);
-        moves += 1;
-    }
-    if moves % 2 == 1 {
-        keys.copy_from_slice(spare);
-    }
-}
-
-/// Deals keys into buckets by the highest bits that differ, in their order, and says where the buckets are.
-fn deal<K: Key>(keys: &[K], dealt: &mut [K]) -> Result<Vec<Range<usize>>, TryReserveError> {
-    let (least, most) =
-        keys.iter().fold((u64::MAX, 0), |(least, most), key| (least.min(key.rank()), most.max(key.rank())));
-    let shift = (u64::BITS - (most - least).leading_zeros()).saturating_sub(BUCKET_BITS);
-    let bucket = |key: K| ((key.rank() - least) >> shift) as usize;
-    let count = 1 << BUCKET_BITS;
-    let parts = keys.len().div_ceil(GRAIN);
-    let part = |p: usize| &keys[p * GRAIN..keys.len().min((p + 1) * GRAIN)];
-    // How many keys of a part fall into a bucket; then, where the next of them goes.
-    let mut places = buffer::<usize>(parts * count)?;
-    let all = Pointer(places.as_mut_ptr());
-    // SAFETY: the places of part p, which one call at a time asks for.
-    let places_of = |p: usize| unsafe { std::slice::from_raw_parts_mut(all.get().add(p * count), count) };
-    parallel_for(parts, 1, |range| {
-        for p in range {
-            let places = places_of(p);
-            part(p).iter().for_each(|key| places[bucket(*key)] += 1);
-        }
-    });
-    let mut buckets = Vec::new();
-    buckets.try_reserve_exact(count)?;
-    let mut next = 0;
-    for b in 0..count {
-        let start = next;
-        for p in 0..parts {
-            next += std::mem::replace(&mut places_of(p)[b], next);
-        }
-        if next > start {
-            buckets.push(start..next);
-        }
-    }
-    let to = Pointer(dealt.as_mut_ptr());
-    parallel_for(parts, 1, |range| {
-        for p in range {
-            let places = places_of(p);
-            for key in part(p) {
-                let place = &mut places[bucket(*key)];
-                // SAFETY: the places of all parts and buckets are apart, and together as many as there are keys.
-                unsafe { to.get().add(*place).write(*key) };
-                *place += 1;
-            }
-        }
-    });
-    Ok(buckets)
+/// Appends the keys of elements, of which the first one stands at `start`.
+fn push_keys<T: Machine, K: Key>(x: &[T], descending: bool, start: usize, keys: &mut Vec<K>) {
+    keys.reserve(x.len());
+    fill(x, turn::<T>(descending), start, T::default(), &mut keys.spare_capacity_mut()[..x.len()]);
+    // SAFETY: there was room for them, and all of them were written.
+    unsafe { keys.set_len(keys.len() + x.len()) };
 }
 
 /// The first of the [order](sort), as many as there are places for them, and where they stood.
@@ -275,8 +365,8 @@ fn first_keys<T: Machine, K: Key>(x: &[T], descending: bool, k: usize) -> Result
         parallel_for(parts, 1, |range| {
             for p in range {
                 let x = &x[p * GRAIN..x.len().min((p + 1) * GRAIN)];
-                let mut keys = vec![K::default(); x.len()];
-                fill(x, descending, p * GRAIN, &mut keys);
+                let mut keys = Vec::new();
+                push_keys(x, descending, p * GRAIN, &mut keys);
                 least(&mut keys, k);
                 // The last part may have fewer: the greatest of all keys stand for those.
                 keys.resize(k, K::new(u64::MAX >> if size_of::<K>() == 8 { 32 } else { 0 }, usize::MAX));
@@ -286,8 +376,9 @@ fn first_keys<T: Machine, K: Key>(x: &[T], descending: bool, k: usize) -> Result
         });
         found
     } else {
-        let mut keys = buffer::<K>(x.len())?;
-        fill(x, descending, 0, &mut keys);
+        let mut keys = Vec::new();
+        keys.try_reserve_exact(x.len())?;
+        push_keys(x, descending, 0, &mut keys);
         keys
     };
     least(&mut keys, k);
@@ -389,5 +480,17 @@ mod tests {
         check::<u16>();
         check::<u32>();
         check::<u64>();
+    }
+
+    #[test]
+    fn zeros_keep_their_signs_and_their_order() {
+        for n in [100, 1000, 2 * MANY] {
+            let x: Vec<f32> = (0..n).map(|i| if i % 3 == 0 { -0.0 } else { (i % 2) as f32 }).collect();
+            let (mut values, mut indices) = (vec![1.0; n], vec![0; n]);
+            sort(&x, false, &mut values, &mut indices).expect("memory");
+            assert!(values.iter().zip(&indices).all(|(v, i)| v.to_bits() == x[*i as usize].to_bits()));
+            let zeros = x.iter().filter(|v| **v == 0.0).count();
+            assert!(indices[..zeros].is_sorted() && indices[zeros..].is_sorted());
+        }
     }
 }

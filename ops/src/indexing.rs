@@ -179,6 +179,10 @@ pub fn index(x: &Tensor, indices: &[&Tensor]) -> Result<Tensor> {
         let straight = reshape::call(indices[axis], &[indices[axis].numel() as i64])?;
         reshape::call(&wrap_index::call(&straight, x.shape()[axis], axis)?, &sizes)
     };
+    if indices.len() == 1 {
+        // Positions are checked where they are used, too; if one is wrong, the first way says on which axis.
+        return take::call(x, indices[0], 0).or_else(|error| wrapped(0).and(Err(error)));
+    }
     let mut place = wrapped(0)?;
     for axis in 1..indices.len() {
         let size = x.shape()[axis];
