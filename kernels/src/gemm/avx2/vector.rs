@@ -1,0 +1,198 @@
+//! Products of a matrix and a vector, at the speed of memory.
+
+use std::ops::Range;
+
+use super::super::View;
+use super::memory::{SHARED, with_memory};
+use super::register::Register;
+use crate::copy::copy_row;
+use crate::threads::parallel_for;
+
+/// Elements of the matrix that are worth a thread's while.
+const GRAIN: usize = 1 << 16;
+/// Elements of the matrix after which sums over long rows, or many columns, begin anew, so that there are several for few
+/// results.
+const PIECE: usize = 1 << 16;
+/// Fewer results than this, where they are gathered row by row or column by column, are made of several pieces.
+const FEW_ROWS: usize = 8;
+const FEW_COLUMNS: usize = 1 << 10;
+/// Rows, or columns, that are read at a time: as many as memory answers at once.
+const ROWS: usize = 4;
+const COLUMNS: usize = 8;
+
+/// `y = a · x`, or `y += a · x`, where `a` is `m × k` and its rows or its columns are contiguous.
+///
+/// # Safety
+/// As for [`matmul`](crate::matmul), with at least one element in each, on a CPU with AVX2 and FMA.
+pub(super) unsafe fn multiply<R: Register>(
+    (m, k): (usize, usize),
+    a: View<R::Element>,
+    x: (*mut R::Element, isize),
+    y: (*mut R::Element, isize),
+    add: bool,
+) {
+    let by_rows = a.columns == 1;
+    let piece = if m < if by_rows { FEW_ROWS } else { FEW_COLUMNS } { (PIECE / m).min(k) } else { k };
+    let pieces = k.div_ceil(piece);
+    let own_x = if x.1 == 1 { 0 } else { k };
+    // Sums of each piece apart from each other, unless they are the results.
+    let own_y = if pieces == 1 && y.1 == 1 && !add { 0 } else { pieces * m };
+    with_memory(&SHARED, own_x + own_y, |memory: *mut R::Element| {
+        let sums = memory.wrapping_add(own_x);
+        let shared = Shared::<R> { a, x: if own_x > 0 { memory } else { x.0 }, y: if own_y > 0 { sums } else { y.0 } };
+        if own_x > 0 {
+            // SAFETY: k elements.
+            unsafe { copy_row(x.0.cast_const(), x.1, memory, 1, k) };
+        }
+        let grain = (GRAIN / piece.min(GRAIN)).max(1);
+        let grain = if by_rows { grain.next_multiple_of(ROWS) } else { grain.max(1024) };
+        let parts = m.div_ceil(grain);
+        parallel_for(pieces * parts, 1, |range| {
+            for task in range {
+                let (piece, rows) = (
+                    task / parts * piece..(task / parts + 1) * piece,
+                    task % parts * grain..(task % parts + 1) * grain,
+                );
+                let (piece, rows) = (piece.start..piece.end.min(k), rows.start..rows.end.min(m));
+                let y = shared.y().wrapping_add(task / parts * m);
+                // SAFETY: one task for each sum.
+                unsafe { if by_rows { by_row(&shared, rows, piece, y) } else { by_column(&shared, rows, piece, y) } };
+            }
+        });
+        if own_y > 0 {
+            for i in 0..m {
+                // SAFETY: sums that have been made, and element i of y.
+                unsafe {
+                    let y = y.0.offset(i as isize * y.1);
+                    let mut sum = *sums.add(i);
+                    for piece in 1..pieces {
+                        sum += *sums.add(piece * m + i);
+                    }
+                    y.write(if add { *y + sum } else { sum });
+                }
+            }
+        }
+    });
+}
+
+/// What all tasks read, and where they write.
+struct Shared<R: Register> {
+    a: View<R::Element>,
+    x: *mut R::Element,
+    y: *mut R::Element,
+}
+
+// SAFETY: tasks write to different elements of `y`, and read what nobody writes.
+unsafe impl<R: Register> Sync for Shared<R> {}
+
+impl<R: Register> Shared<R> {
+    fn y(&self) -> *mut R::Element {
+        self.y
+    }
+}
+
+/// Sums over a piece of each of some rows, several at a time.
+///
+/// # Safety
+/// As for [`multiply`]; `y` has an element for each row of `a`.
+#[target_feature(enable = "avx2,fma")]
+unsafe fn by_row<R: Register>(shared: &Shared<R>, rows: Range<usize>, piece: Range<usize>, y: *mut R::Element) {
+    let mut row = rows.start;
+    // SAFETY: the caller's promise.
+    unsafe {
+        while row + ROWS <= rows.end {
+            dots::<R, ROWS>(shared, row, &piece, y);
+            row += ROWS;
+        }
+        for row in row..rows.end {
+            dots::<R, 1>(shared, row, &piece, y);
+        }
+    }
+}
+
+/// Sums over a piece of each of `N` rows, in as many parts as two registers have lanes.
+///
+/// # Safety
+/// As for [`by_row`].
+#[inline(always)]
+unsafe fn dots<R: Register, const N: usize>(shared: &Shared<R>, row: usize, piece: &Range<usize>, y: *mut R::Element) {
+    let Shared { a, x, .. } = shared;
+    let step = 2 * R::LANES;
+    let whole = piece.end - piece.len() % step;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut sums = [[R::zero(); 2]; N];
+        for p in (piece.start..whole).step_by(step) {
+            for half in 0..2 {
+                let p = p + half * R::LANES;
+                let x = R::load(x.add(p));
+                for (i, sums) in sums.iter_mut().enumerate() {
+                    sums[half] = sums[half].plus_product(R::load(a.at(row + i, p)), x);
+                }
+            }
+        }
+        for (i, sums) in sums.iter().enumerate() {
+            let mut sum = sums[0].plus(sums[1]).sum();
+            for p in whole..piece.end {
+                sum += *a.at(row + i, p) * *x.add(p);
+            }
+            y.add(row + i).write(sum);
+        }
+    }
+}
+
+/// Sums over a piece of each of some rows, which gather multiples of several columns at a time.
+///
+/// # Safety
+/// As for [`multiply`]; `y` has an element for each row of `a`.
+#[target_feature(enable = "avx2,fma")]
+unsafe fn by_column<R: Register>(shared: &Shared<R>, rows: Range<usize>, piece: Range<usize>, y: *mut R::Element) {
+    let mut column = piece.start;
+    // SAFETY: the caller's promise.
+    unsafe {
+        while column + COLUMNS <= piece.end {
+            gather::<R, COLUMNS>(shared, &rows, column, y, column > piece.start);
+            column += COLUMNS;
+        }
+        for column in column..piece.end {
+            gather::<R, 1>(shared, &rows, column, y, column > piece.start);
+        }
+    }
+}
+
+/// Multiples of `N` columns, added to what is there or as the first.
+///
+/// # Safety
+/// As for [`by_column`].
+#[inline(always)]
+unsafe fn gather<R: Register, const N: usize>(
+    shared: &Shared<R>,
+    rows: &Range<usize>,
+    column: usize,
+    y: *mut R::Element,
+    add: bool,
+) {
+    let Shared { a, x, .. } = shared;
+    let whole = rows.end - rows.len() % R::LANES;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut factors = [R::zero(); N];
+        for (j, factor) in factors.iter_mut().enumerate() {
+            *factor = R::splat(x.add(column + j));
+        }
+        for i in (rows.start..whole).step_by(R::LANES) {
+            let mut sum = if add { R::load(y.add(i)) } else { R::zero() };
+            for (j, factor) in factors.iter().enumerate() {
+                sum = sum.plus_product(R::load(a.at(i, column + j)), *factor);
+            }
+            sum.store(y.add(i));
+        }
+        for i in whole..rows.end {
+            let mut sum = if add { *y.add(i) } else { R::Element::default() };
+            for j in 0..N {
+                sum += *a.at(i, column + j) * *x.add(column + j);
+            }
+            y.add(i).write(sum);
+        }
+    }
+}
