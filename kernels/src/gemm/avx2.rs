@@ -17,7 +17,7 @@ use super::View;
 use crate::simd::{Level, level};
 use register::Register;
 
-/// `c = a · b`, or `c += a · b`, on the caller's thread `alone` or on several, and whether it was done: `T` must be a
+/// `c = a · b`, or `c += a · b`, on the caller's thread `alone` or on several (then without `add`), and whether it was done: `T` must be a
 /// float and the level AVX2, or a higher one for a vector.
 ///
 /// # Safety
@@ -55,13 +55,15 @@ unsafe fn multiply_in<R: Register>(
     add: bool,
     alone: bool,
 ) -> bool {
-    let lies_well = |matrix: &View<_>| matrix.columns == 1 || matrix.rows == 1;
+    let is_vector = |n: usize, matrix: View<_>, step: isize| {
+        n == 1 && !alone && (matrix.columns == 1 || matrix.rows == 1) && (step == 1 || k <= vector::MOST)
+    };
     // SAFETY: the caller's promise; a row is the column of cᵀ = bᵀ aᵀ.
     unsafe {
-        if n == 1 && !alone && lies_well(&a) {
-            vector::multiply::<R>((m, k), a, (b.start, b.rows), (c.start, c.rows), add);
-        } else if m == 1 && !alone && lies_well(&b) {
-            vector::multiply::<R>((n, k), b.transposed(), (a.start, a.columns), (c.start, c.columns), add);
+        if is_vector(n, a, b.rows) {
+            vector::multiply::<R>((m, k), a, (b.start, b.rows), (c.start, c.rows));
+        } else if is_vector(m, b, a.columns) {
+            vector::multiply::<R>((n, k), b.transposed(), (a.start, a.columns), (c.start, c.columns));
         } else if level() == Level::Avx2 {
             blocks::multiply::<R>((m, n, k), a, b, c, add, alone);
         } else {

@@ -7,18 +7,18 @@
 use std::ops::Range;
 use std::ptr;
 
-use super::super::View;
 use super::memory::{OWN, SHARED, with_memory};
 use super::pack::{pack_panel, pack_rows, packed_rows};
 use super::register::Register;
 use super::tile::{ROWS, Tile, WIDTH, tiles_of};
+use crate::gemm::View;
 use crate::threads::{num_threads, parallel_for};
 
 /// Rows of `b` that a sum takes in at a time: a panel of so many fills L1.
 const DEPTH: usize = 512;
 /// The same where `b` is read as it lies by a few rows of `a`: so many pages are known to the CPU at a time.
 const SHALLOW: usize = 64;
-/// Bytes of `b` that stay in L1 nearly as they lie, and of an `a` that lies column by column.
+/// Bytes of `b` that are read from L1, or nearly, where they lie, and of an `a` that lies column by column.
 const LEVEL_1: usize = 48 << 10;
 /// Bytes of `a` that stay in L2 together with a panel; as much again is still better than sharing what is packed.
 const LEVEL_2: usize = 128 << 10;
@@ -139,7 +139,9 @@ impl<R: Register> Product<R> {
     ) -> Self {
         let (count, depth) = (n.div_ceil(Self::WIDTH), k.div_ceil(k.div_ceil(DEPTH)));
         let (few, flat) = (bytes::<R>(n, k) <= LEVEL_1, m <= 2 * ROWS);
-        let panels = if b.columns == 1 && (few || flat) {
+        // Rows that are far apart share few places in the caches.
+        let near = bytes::<R>(b.rows.unsigned_abs(), k) <= LEVEL_1;
+        let panels = if b.columns == 1 && (few && near || flat) {
             Panels::Direct
         } else if bytes::<R>(m, depth) <= 2 * LEVEL_2 && (threads == 1 || count >= 2 * threads) {
             Panels::Own

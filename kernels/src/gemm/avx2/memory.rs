@@ -5,6 +5,9 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::thread::LocalKey;
 
+/// Lines that are kept at most: 8 MiB.
+const MOST: usize = 1 << 17;
+
 /// A cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
@@ -34,5 +37,7 @@ pub(super) fn with_memory<T>(kept: &'static LocalKey<Kept>, n: usize, f: impl Fn
         memory = vec![MaybeUninit::uninit(); lines];
     }
     f(memory.as_mut_ptr().cast());
-    kept.set(memory);
+    if memory.len() <= MOST {
+        kept.set(memory);
+    }
 }

@@ -1,8 +1,8 @@
 //! Copies of parts of matrices in the order that tiles read them.
 
-use super::super::View;
 use super::register::Register;
 use super::tile::{ROWS, WIDTH, tiles_of};
+use crate::gemm::View;
 
 /// Copies `rows` rows of `a`, each `depth` long, so that those of a tile lie side by side, as [`packed_rows`] says, and
 /// one tile behind the other.

@@ -29,6 +29,7 @@ pub(crate) trait Register: Copy {
     /// `self + x · y`, rounded once.
     unsafe fn plus_product(self, x: Self, y: Self) -> Self;
     /// The lanes' sum.
+    #[inline(always)]
     unsafe fn sum(self) -> Self::Element {
         let mut lanes = [Self::Element::default(); 8];
         // SAFETY: no register has more lanes.

@@ -3,8 +3,8 @@
 use std::arch::asm;
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
-use super::super::View;
 use super::register::Register;
+use crate::gemm::View;
 
 /// Rows of a tile, at most: twelve sums, a row of `b` and an element of `a` fill fifteen of sixteen registers.
 pub(super) const ROWS: usize = 6;

@@ -2,25 +2,29 @@
 
 use std::ops::Range;
 
-use super::super::View;
 use super::memory::{SHARED, with_memory};
 use super::register::Register;
 use crate::copy::copy_row;
+use crate::gemm::View;
 use crate::threads::parallel_for;
 
 /// Elements of the matrix that are worth a thread's while.
 const GRAIN: usize = 1 << 16;
-/// Elements of the matrix after which sums over long rows, or many columns, begin anew, so that there are several for few
-/// results.
+/// Elements of a vector that are brought together, if they aren't neighbours.
+pub(super) const MOST: usize = 1 << 20;
+/// Where there are few results, each is gathered in pieces of so many elements of the matrix, or at most so many pieces,
+/// which threads share.
 const PIECE: usize = 1 << 16;
-/// Fewer results than this, where they are gathered row by row or column by column, are made of several pieces.
+const PIECES: usize = 32;
+/// Few results, if each is the sum of a row.
 const FEW_ROWS: usize = 8;
-const FEW_COLUMNS: usize = 1 << 10;
+/// As much of a column as is worth reading at once; fewer results are few, if they gather columns.
+const LONG: usize = 1 << 10;
 /// Rows, or columns, that are read at a time: as many as memory answers at once.
 const ROWS: usize = 4;
 const COLUMNS: usize = 8;
 
-/// `y = a · x`, or `y += a · x`, where `a` is `m × k` and its rows or its columns are contiguous.
+/// `y = a · x`, where `a` is `m × k` and its rows or its columns are contiguous.
 ///
 /// # Safety
 /// As for [`matmul`](crate::matmul), with at least one element in each, on a CPU with AVX2 and FMA.
@@ -29,14 +33,14 @@ pub(super) unsafe fn multiply<R: Register>(
     a: View<R::Element>,
     x: (*mut R::Element, isize),
     y: (*mut R::Element, isize),
-    add: bool,
 ) {
     let by_rows = a.columns == 1;
-    let piece = if m < if by_rows { FEW_ROWS } else { FEW_COLUMNS } { (PIECE / m).min(k) } else { k };
+    let few = m < if by_rows { FEW_ROWS } else { LONG };
+    let piece = if few { (PIECE / m).max(k.div_ceil(PIECES)).min(k) } else { k };
     let pieces = k.div_ceil(piece);
     let own_x = if x.1 == 1 { 0 } else { k };
     // Sums of each piece apart from each other, unless they are the results.
-    let own_y = if pieces == 1 && y.1 == 1 && !add { 0 } else { pieces * m };
+    let own_y = if pieces == 1 && y.1 == 1 { 0 } else { pieces * m };
     with_memory(&SHARED, own_x + own_y, |memory: *mut R::Element| {
         let sums = memory.wrapping_add(own_x);
         let shared = Shared::<R> { a, x: if own_x > 0 { memory } else { x.0 }, y: if own_y > 0 { sums } else { y.0 } };
@@ -45,16 +49,13 @@ pub(super) unsafe fn multiply<R: Register>(
             unsafe { copy_row(x.0.cast_const(), x.1, memory, 1, k) };
         }
         let grain = (GRAIN / piece.min(GRAIN)).max(1);
-        let grain = if by_rows { grain.next_multiple_of(ROWS) } else { grain.max(1024) };
+        let grain = if by_rows { grain.next_multiple_of(ROWS) } else { grain.max(LONG) };
         let parts = m.div_ceil(grain);
         parallel_for(pieces * parts, 1, |range| {
-            for task in range {
-                let (piece, rows) = (
-                    task / parts * piece..(task / parts + 1) * piece,
-                    task % parts * grain..(task % parts + 1) * grain,
-                );
-                let (piece, rows) = (piece.start..piece.end.min(k), rows.start..rows.end.min(m));
-                let y = shared.y().wrapping_add(task / parts * m);
+            for (number, part) in range.map(|task| (task / parts, task % parts)) {
+                let piece = number * piece..((number + 1) * piece).min(k);
+                let rows = part * grain..((part + 1) * grain).min(m);
+                let y = shared.y().wrapping_add(number * m);
                 // SAFETY: one task for each sum.
                 unsafe { if by_rows { by_row(&shared, rows, piece, y) } else { by_column(&shared, rows, piece, y) } };
             }
@@ -63,12 +64,11 @@ pub(super) unsafe fn multiply<R: Register>(
             for i in 0..m {
                 // SAFETY: sums that have been made, and element i of y.
                 unsafe {
-                    let y = y.0.offset(i as isize * y.1);
                     let mut sum = *sums.add(i);
                     for piece in 1..pieces {
                         sum += *sums.add(piece * m + i);
                     }
-                    y.write(if add { *y + sum } else { sum });
+                    y.0.offset(i as isize * y.1).write(sum);
                 }
             }
         }
