@@ -92,6 +92,8 @@ fn products_of_floats_are_right_at_every_level_and_at_the_edges_of_tiles_and_blo
         (130, 33, 600),
         (150, 150, 80),
         (3, 2100, 9),
+        (9, 100, 1),
+        (30, 131, 2),
     ]);
     for level in Level::ALL {
         set_level(level);

@@ -64,6 +64,8 @@ unsafe fn multiply_in<R: Register>(
             vector::multiply::<R>((m, k), a, (b.start, b.rows), (c.start, c.rows));
         } else if is_vector(m, b, a.columns) {
             vector::multiply::<R>((n, k), b.transposed(), (a.start, a.columns), (c.start, c.columns));
+        } else if !alone && vector::is_few((m, n, k), &a, &b, &c) {
+            vector::multiply_few::<R>((m, n, k), a, b, c);
         } else if level() == Level::Avx2 {
             blocks::multiply::<R>((m, n, k), a, b, c, add, alone);
         } else {

@@ -1,4 +1,4 @@
-//! Products of a matrix and a vector, at the speed of memory.
+//! Products of a matrix and a vector, and of few rows, at the speed of memory.
 
 use std::ops::Range;
 
@@ -71,6 +71,30 @@ pub(super) unsafe fn multiply<R: Register>(
                     y.0.offset(i as isize * y.1).write(sum);
                 }
             }
+        }
+    });
+}
+
+/// Whether [`multiply_few`] is for such a product: there is too little to add up for a tile to be worth its beginning and end.
+pub(super) fn is_few<T>((_, n, k): (usize, usize, usize), a: &View<T>, b: &View<T>, c: &View<T>) -> bool {
+    k <= 2 && n >= 64 && (a.columns == 1 || k == 1) && b.columns == 1 && c.columns == 1
+}
+
+/// `c = a · b`: each row of `c` gathers multiples of the rows of `b`.
+///
+/// # Safety
+/// As for [`multiply`], where [`is_few`] says so.
+pub(super) unsafe fn multiply_few<R: Register>(
+    (m, n, k): (usize, usize, usize),
+    a: View<R::Element>,
+    b: View<R::Element>,
+    c: View<R::Element>,
+) {
+    parallel_for(m, (GRAIN / n).max(1), |rows| {
+        for i in rows {
+            let shared = Shared::<R> { a: b.transposed(), x: a.at(i, 0), y: c.at(i, 0) };
+            // SAFETY: the caller's promise; row i is of this call alone.
+            unsafe { by_column(&shared, 0..n, 0..k, shared.y) };
         }
     });
 }
