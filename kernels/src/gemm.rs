@@ -1,5 +1,8 @@
 //! Matrix products.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+
 use std::any::TypeId;
 
 use num_complex::Complex;
@@ -11,7 +14,7 @@ use crate::simd::clones;
 use crate::threads::parallel_for;
 
 /// Up to so many multiplications, a plain loop has finished before anything cleverer has begun.
-const SMALL: usize = 512;
+const SMALL: usize = 128;
 /// So many multiplications are worth a thread's while.
 const GRAIN: usize = 1 << 21;
 /// Rows that a thread takes at least, and into how many parts they are shared out at most: each packs all of `b`.
@@ -42,7 +45,7 @@ unsafe impl<T: Send + Sync> Send for View<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync> Sync for View<T> {}
 
-impl<T: Machine> View<T> {
+impl<T: Copy> View<T> {
     fn cast<U>(self) -> View<U> {
         View { start: self.start.cast(), rows: self.rows, columns: self.columns }
     }
@@ -55,10 +58,13 @@ impl<T: Machine> View<T> {
         self.start.wrapping_offset(row as isize * self.rows + column as isize * self.columns)
     }
 
-    fn below(&self, row: usize) -> Self {
-        View { start: self.at(row, 0), ..*self }
+    /// What begins at this row and column.
+    fn part(self, row: usize, column: usize) -> Self {
+        View { start: self.at(row, column), ..self }
     }
+}
 
+impl<T: Machine> View<T> {
     /// A matrix of `columns` columns that lies in `memory` row by row.
     fn contiguous(memory: &mut [T], columns: usize) -> Self {
         View { start: memory.as_mut_ptr(), rows: columns as isize, columns: 1 }
@@ -137,6 +143,11 @@ pub(crate) unsafe fn multiply_alone<T: Machine + Float>(
     c: View<T>,
     add: bool,
 ) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller's promise.
+    if unsafe { avx2::multiply((m, n, k), a, b, c, add, true) } {
+        return;
+    }
     macro_rules! by_type {
         ($($t:ty)*) => {$(
             if TypeId::of::<T>() == TypeId::of::<$t>() {
@@ -173,18 +184,23 @@ unsafe fn multiply_plainly<T: Num + Machine>(m: usize, n: usize, k: usize, a: Vi
     }
 }
 
-/// Floats and complex numbers go to the crate of the same name, each thread with rows of its own.
+/// Floats that AVX2 isn't for and complex numbers go to the crate of the same name, each thread with rows of its own.
 macro_rules! by_gemm {
     ($($t:ty)*) => {$(
         impl Gemm for $t {
             unsafe fn multiply(m: usize, n: usize, k: usize, a: View<Self>, b: View<Self>, c: View<Self>) {
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the caller's promise.
+                if unsafe { avx2::multiply((m, n, k), a, b, c, false, false) } {
+                    return;
+                }
                 if n > m {
                     // SAFETY: cᵀ = bᵀ aᵀ, which has more rows to share out.
                     return unsafe { Self::multiply(n, m, k, b.transposed(), a.transposed(), c.transposed()) };
                 }
                 let (zero, one) = (<$t>::zero(), <$t>::one());
                 parallel_for(m, (GRAIN / n.saturating_mul(k)).max(ROWS).max(m.div_ceil(PARTS)), |rows| {
-                    let (a, b, c) = (a.below(rows.start), &b, c.below(rows.start));
+                    let (a, b, c) = (a.part(rows.start, 0), &b, c.part(rows.start, 0));
                     // SAFETY: the caller's promise; `c` is only written, and these rows by nobody else.
                     unsafe {
                         gemm::gemm(

@@ -3,7 +3,10 @@
 mod lcg;
 
 use lcg::Lcg;
+use minitensor_kernels::simd::{Level, set_level};
+use minitensor_kernels::threads::set_num_threads;
 use minitensor_kernels::{Complex, Machine, Num, matmul};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The strides of a matrix of so many rows and columns.
 type Layout = fn(usize, usize) -> (isize, isize);
@@ -43,6 +46,12 @@ fn check<T: Machine + Num>(random: &mut Lcg, (m, n, k): (usize, usize, usize), e
     }
 }
 
+/// One test at a time sets the level or the number of threads.
+fn alone() -> MutexGuard<'static, ()> {
+    static SETTINGS: Mutex<()> = Mutex::new(());
+    SETTINGS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Small whole numbers, so that sums are exact in every order.
 fn small(x: u64) -> i8 {
     (x >> 20) as i8 % 8
@@ -65,6 +74,143 @@ fn products_agree_with_nested_loops_at_every_size_type_and_layout() {
     for size in [(1, 700, 40), (700, 1, 40), (1, 1, 2000)] {
         check::<f32>(&mut random, size, |x| small(x) as f32);
         check::<i16>(&mut random, size, |x| x as i16);
+    }
+}
+
+#[test]
+fn products_of_floats_are_right_at_every_level_and_at_the_edges_of_tiles_and_blocks() {
+    let (_settings, mut random) = (alone(), Lcg(11));
+    let mut sizes: Vec<_> =
+        (0..60).map(|_| (1 + random.below(70), 1 + random.below(70), 1 + random.below(70))).collect();
+    sizes.extend((1..=14).map(|m| (m, 17 - m, 40)));
+    sizes.extend((1..=34).map(|n| (7, n, 19)));
+    sizes.extend([
+        (13, 16, 511),
+        (13, 33, 512),
+        (14, 17, 513),
+        (70, 40, 1030),
+        (130, 33, 600),
+        (150, 150, 80),
+        (3, 2100, 9),
+        (9, 100, 1),
+        (30, 131, 2),
+    ]);
+    for level in Level::ALL {
+        set_level(level);
+        for size in sizes.iter().copied() {
+            check::<f32>(&mut random, size, |x| small(x) as f32);
+            check::<f64>(&mut random, size, |x| small(x) as f64);
+        }
+    }
+}
+
+/// The product of matrices given by their strides; the first elements are far from either end.
+fn product<T: Machine + Num>(
+    (m, n, k): (usize, usize, usize),
+    (a, la): (&[T], (isize, isize)),
+    (b, lb): (&[T], (isize, isize)),
+) -> Vec<T> {
+    let mut c = vec![T::zero(); m * n];
+    let (a, b) = (a[a.len() / 2..].as_ptr(), b[b.len() / 2..].as_ptr());
+    // SAFETY: the callers' matrices have room for their layouts.
+    unsafe { matmul(m, n, k, a, la.0, la.1, b, lb.0, lb.1, c.as_mut_ptr(), n as isize, 1) };
+    c
+}
+
+#[test]
+fn strides_may_be_zero_or_negative() {
+    let mut random = Lcg(12);
+    let numbers: Vec<f32> = (0..2 * 60 * 60).map(|_| small(random.next()) as f32).collect();
+    let strides = [(0, 0), (0, 1), (1, 0), (-1, -60), (-60, 1), (60, -1), (1, -60), (0, -1), (-2, 0)];
+    for size in [(50, 45, 30), (1, 60, 55), (60, 1, 55), (1, 1, 60)] {
+        for la in strides {
+            for lb in strides {
+                let got = product(size, (&numbers, la), (&numbers, lb));
+                let at = |(i, j): (usize, usize), (rows, columns): (isize, isize)| {
+                    numbers[(3600 + i as isize * rows + j as isize * columns) as usize]
+                };
+                for (index, got) in got.into_iter().enumerate() {
+                    let (i, j) = (index / size.1, index % size.1);
+                    let want: f32 = (0..size.2).map(|p| at((i, p), la) * at((p, j), lb)).sum();
+                    assert_eq!(got, want, "{size:?}, strides {la:?} {lb:?}, element ({i}, {j})");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_of_floats_are_as_exact_as_their_length_allows() {
+    let mut random = Lcg(13);
+    for (m, n, k) in
+        [(33, 47, 29), (20, 30, 1500), (200, 190, 180), (1, 300, 400), (300, 1, 400), (1, 1, 200_000), (5, 1, 70_000)]
+    {
+        let a: Vec<f32> = (0..2 * m * k).map(|_| random.unit() as f32).collect();
+        let b: Vec<f32> = (0..2 * k * n).map(|_| random.unit() as f32).collect();
+        for (la, lb) in [((k, 1), (n, 1)), ((1, m), (n, 1)), ((k, 1), (1, k)), ((1, m), (1, k))] {
+            let strides = |(rows, columns): (usize, usize)| (rows as isize, columns as isize);
+            let got = product((m, n, k), (&a, strides(la)), (&b, strides(lb)));
+            for (index, got) in got.into_iter().enumerate() {
+                let (i, j) = (index / n, index % n);
+                let (mut want, mut most) = (0.0, 0.0);
+                for p in 0..k {
+                    let x = a[m * k + i * la.0 + p * la.1] as f64 * b[k * n + p * lb.0 + j * lb.1] as f64;
+                    (want, most) = (want + x, most + x.abs());
+                }
+                assert!((got as f64 - want).abs() <= 1e-6 * most, "{m}×{k} by {k}×{n}: {got} for {want}");
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_change_no_bit() {
+    let (_settings, mut random) = (alone(), Lcg(14));
+    set_level(Level::Avx512);
+    let sizes = [
+        (300, 280, 700),
+        (96, 100, 110),
+        (256, 256, 256),
+        (8, 3000, 130),
+        (3000, 8, 130),
+        (64, 700, 600),
+        (2000, 40, 30),
+        (40, 2000, 2),
+        (1, 4000, 300),
+        (4000, 1, 300),
+        (1, 1, 400_000),
+        (3, 1, 200_000),
+        (1, 40, 100_000),
+    ];
+    for (m, n, k) in sizes {
+        let a: Vec<f32> = (0..2 * m * k).map(|_| random.unit() as f32).collect();
+        let b: Vec<f32> = (0..2 * k * n).map(|_| random.unit() as f32).collect();
+        for (la, lb) in [((k, 1), (n, 1)), ((1, m), (n, 1)), ((k, 1), (1, k))] {
+            let of = |threads| {
+                set_num_threads(threads);
+                let strides = |(rows, columns): (usize, usize)| (rows as isize, columns as isize);
+                product((m, n, k), (&a, strides(la)), (&b, strides(lb)))
+            };
+            let one = of(1);
+            for threads in [2, 7] {
+                assert!(of(threads) == one, "{m}×{k} by {k}×{n} on {threads} threads");
+            }
+        }
+    }
+    set_num_threads(0);
+}
+
+#[test]
+fn zero_times_nan_or_infinity_is_nan_and_stays_where_it_belongs() {
+    for (m, n, k) in [(7, 19, 9), (50, 50, 50), (1, 33, 40), (33, 1, 40), (40, 3, 600)] {
+        for bad in [f64::NAN, f64::INFINITY] {
+            let mut b = vec![1.0; 2 * k * n];
+            b[k * n + (k - 1) * n + n / 2] = bad;
+            let got = product((m, n, k), (&vec![0.0; 2 * m * k], (k as isize, 1)), (&b, (n as isize, 1)));
+            for (index, x) in got.into_iter().enumerate() {
+                assert!(if index % n == n / 2 { x.is_nan() } else { x == 0.0 }, "{m}×{k} by {k}×{n}: {x} at {index}");
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use minitensor::kernels::matmul as gemm;
 use minitensor::prelude::*;
 
-use crate::shape::{squeeze, unsqueeze};
+use crate::shape::{reshape, squeeze, unsqueeze};
 
 /// The product of matrices; [`matmul()`] also takes vectors.
 #[custom_op(
@@ -35,7 +35,7 @@ pub fn matmul(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     }
     let row = (x.ndim() == 1).then(|| unsqueeze::call(x, 0)).transpose()?;
     let column = (y.ndim() == 1).then(|| unsqueeze::call(y, 1)).transpose()?;
-    let mut out = matrix_product::call(row.as_ref().unwrap_or(x), column.as_ref().unwrap_or(y))?;
+    let mut out = product(row.as_ref().unwrap_or(x), column.as_ref().unwrap_or(y))?;
     if column.is_some() {
         out = squeeze::call(&out, Some(&[-1]))?;
     }
@@ -43,4 +43,21 @@ pub fn matmul(x: &Tensor, y: &Tensor) -> Result<Tensor> {
         out = squeeze::call(&out, Some(&[if column.is_some() { -1 } else { -2 }]))?;
     }
     Ok(out)
+}
+
+/// `x @ y` with at least two axes each. Where all of a batch meets one matrix, this is a single product of all its rows, and the
+/// gradient of the matrix is one, too, instead of a sum over the batch.
+fn product(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let (k, n) = (y.shape()[0], y.shape()[y.ndim() - 1]);
+    let Some((&width, batch)) = x.shape().split_last().filter(|_| x.ndim() > 2 && y.ndim() == 2 && x.is_contiguous())
+    else {
+        return matrix_product::call(x, y);
+    };
+    if width != k {
+        return matrix_product::call(x, y);
+    }
+    let mut shape: Vec<i64> = batch.iter().map(|n| *n as i64).collect();
+    let rows = reshape::call(x, &[shape.iter().product(), k as i64])?;
+    shape.push(n as i64);
+    reshape::call(&matrix_product::call(&rows, y)?, &shape)
 }

@@ -49,6 +49,7 @@ fn given(name: &str) -> Vec<Arguments> {
             (vec![ramp(&[2, 3]), ramp(&[3, 4])], vec![]),
             (vec![ramp(&[3]), ramp(&[3])], vec![]),
             (vec![ramp(&[2, 1, 2, 3]), ramp(&[3, 3, 2])], vec![]),
+            (vec![ramp(&[2, 2, 3]), ramp(&[3, 2])], vec![]),
         ],
         "cross_entropy" => vec![(vec![ramp(&[3, 4]), int(&[0, 3, 1], &[3])], vec![])],
         "take" => vec![(vec![ramp(&[2, 4, 3]), int(&[3, -1, 0, 3], &[2, 2])], vec![("axis", Attr::Int(1))])],
