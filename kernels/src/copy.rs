@@ -199,7 +199,7 @@ unsafe fn plane<A: Cast<B>, B: Copy + 'static>(src: *const A, dst: *mut B, p: Di
     }
     for i in 0..p.n as isize {
         // SAFETY: i is within p.
-        unsafe { row(src.offset(i * p.src), q.src, dst.offset(i * p.dst), q.dst, q.n) }
+        unsafe { copy_row(src.offset(i * p.src), q.src, dst.offset(i * p.dst), q.dst, q.n) }
     }
 }
 
@@ -208,7 +208,13 @@ unsafe fn plane<A: Cast<B>, B: Copy + 'static>(src: *const A, dst: *mut B, p: Di
 /// # Safety
 /// As for [`copy()`].
 #[inline]
-unsafe fn row<A: Cast<B>, B: Copy + 'static>(src: *const A, src_step: isize, dst: *mut B, dst_step: isize, n: usize) {
+pub(crate) unsafe fn copy_row<A: Cast<B>, B: Copy + 'static>(
+    src: *const A,
+    src_step: isize,
+    dst: *mut B,
+    dst_step: isize,
+    n: usize,
+) {
     // SAFETY: by contract; elements in order are a slice.
     unsafe {
         match (src_step, dst_step) {
