@@ -1,4 +1,4 @@
-"""Elementwise work on memory of every layout, around the sizes at which it is cut into blocks; and on a lot of memory."""
+"""Elementwise work on memory of every layout, around the sizes at which it is cut into blocks; and on much memory."""
 
 import numpy as np
 import pytest
