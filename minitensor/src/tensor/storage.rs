@@ -123,7 +123,8 @@ pub(crate) fn bytes_kept<R>(f: impl FnOnce() -> R) -> (R, isize) {
 
 #[inline]
 fn count(bytes: usize) {
-    let now = ALLOCATED.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    // What is given back counts as a negative number.
+    let now = ALLOCATED.fetch_add(bytes, Ordering::Relaxed).wrapping_add(bytes);
     if now > PEAK.load(Ordering::Relaxed) {
         PEAK.fetch_max(now, Ordering::Relaxed);
     }
