@@ -1,5 +1,7 @@
 //! Programs: written by bodies, run at numbers and over memory, differentiated, rewritten, read and refused.
 
+mod hostile;
+
 use minitensor_kernels::program::{Algebra, Id, Node, Primitive, Program, Scalar, Symbol, TILE, Tile, Variable};
 use minitensor_kernels::{Dual, Element, Field, Float, Num, Real, lit};
 
@@ -290,14 +292,7 @@ fn damaged_text_is_refused_or_is_another_program() {
             }
         }
         let Ok(text) = String::from_utf8(text) else { continue };
-        let Ok(program) = Program::from_json(&text) else { continue };
-        accepted += 1;
-        let (x, u) = (vec![0.5; program.inputs().len()], vec![0.25; program.uniforms().len()]);
-        let values = program.at(&x, &u).is_some();
-        assert_eq!(program.simplified().at(&x, &u).is_some(), values, "{program}");
-        assert!(!program.to_latex().is_empty() || program.outputs().is_empty());
-        let _ = program.vjp(&[0]);
-        assert_eq!(Program::from_json(&program.to_json()).unwrap().to_json(), program.to_json());
+        accepted += hostile::treat(&text) as usize;
     }
     assert!(accepted > 100, "{accepted} were accepted: the damage is too great to try anything");
 }

@@ -21,5 +21,6 @@ mod bits;
 pub(crate) mod double;
 mod pair;
 mod polynomial;
+mod sigmoid;
 pub(crate) mod single;
 mod widened;

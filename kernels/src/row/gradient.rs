@@ -15,11 +15,11 @@ use super::Reduction;
 use super::body::{Body, Computed, MOST_REDUCTIONS, Operand, Wrong};
 use super::gathered::{Gathered, LANES};
 use super::lane::Lane;
-use super::pass::{Arguments, Found, Met, Pass, blocks, gather, nothing, passes, put};
+use super::pass::{Arguments, Found, Met, Pass, ahead, blocks, gather, nothing, passes, put};
 use super::scope::{Scope, Structure, scope};
 use crate::dual::Dual;
 use crate::simd::clones;
-use crate::stream::{fence, prefetch};
+use crate::stream::fence;
 
 /// What the gradient of a row body gets besides the inputs, and what it gives.
 #[derive(Clone, Copy, Debug)]
@@ -295,11 +295,7 @@ unsafe fn give<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, co
     gathered.begin(&kinds, n);
     blocks!(n, start, len => {
         row.arguments.ahead(&B::ALONG, start, len);
-        for k in 0..O {
-            if B::GIVES[k] && row.next[k] != row.cotangents[k] {
-                prefetch(row.next[k].wrapping_add(start), len);
-            }
-        }
+        ahead(&B::GIVES, row.cotangents, row.next, start, len);
         for j in 0..len {
             directions!(B, I, q => {
                 // SAFETY: by contract.

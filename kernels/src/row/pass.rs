@@ -50,11 +50,7 @@ impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
     /// find it in the cache: memory is busy if they ask for what comes next.
     #[inline(always)]
     pub fn ahead(&self, along: &[bool; I], start: usize, len: usize) {
-        for i in 0..I {
-            if along[i] && self.next[i] != self.inputs[i] {
-                prefetch(self.next[i].wrapping_add(start), len);
-            }
-        }
+        ahead(along, &self.inputs, &self.next, start, len);
     }
 
     /// The inputs' elements at a position; an empty row has zeros.
@@ -69,6 +65,22 @@ impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
             x[i] = unsafe { *self.inputs[i].add(if along[i] { position } else { 0 }) };
         }
         x
+    }
+}
+
+/// Asks for elements of the next row, of those operands that go along it and have one for each.
+#[inline(always)]
+pub fn ahead<T, const N: usize>(
+    along: &[bool; N],
+    here: &[*const T; N],
+    next: &[*const T; N],
+    start: usize,
+    len: usize,
+) {
+    for k in 0..N {
+        if along[k] && next[k] != here[k] {
+            prefetch(next[k].wrapping_add(start), len);
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use super::shape_rule::{Bindings, CoreShapes};
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::tensor::{Device, Shape, Tensor, try_vec};
+use crate::tensor::{Device, Shape, Tensor, copy_elements, try_vec};
 
 /// Cells of together fewer elements than this run on one thread.
 const GRAIN: usize = 16 * 1024;
@@ -367,17 +367,14 @@ impl Operand {
         let strides: SmallVec<[isize; 6]> =
             [self.step()].into_iter().chain(self.core.strides().iter().copied()).collect();
         let straight = shape.contiguous_strides();
-        let (shape, strides) = (&shape, strides.as_slice());
-        with_dtype!(self.dtype, M => with_dtype!(self.dtype.compute(), S => {
-            // SAFETY: by contract.
-            unsafe {
-                if pack {
-                    minitensor_kernels::copy::<M, S>(shape, memory.cast(), strides, slot.cast(), &straight)
-                } else {
-                    minitensor_kernels::copy::<S, M>(shape, slot.cast(), &straight, memory.cast(), strides)
-                }
+        let compute = self.dtype.compute();
+        // SAFETY: by contract.
+        unsafe {
+            match pack {
+                true => copy_elements(&shape, (self.dtype, memory), &strides, (compute, slot), &straight),
+                false => copy_elements(&shape, (compute, slot), &straight, (self.dtype, memory), &strides),
             }
-        }));
+        }
     }
 }
 
@@ -417,13 +414,9 @@ impl PartialSums {
             }
         }; I8 I16 I32 I64 U8 U16 U32 U64 F32 F64 C64 C128; else {});
         let (shape, strides) = (self.output.shape(), self.output.strides());
-        with_dtype!(self.parts.dtype(), T => with_dtype!(self.output.dtype(), M => {
-            let sum = self.parts.data_ptr().cast::<T>();
-            // SAFETY: both have these elements.
-            unsafe {
-                let place = self.output.data_ptr().cast::<M>();
-                minitensor_kernels::copy::<T, M>(shape, sum, &shape.contiguous_strides(), place, strides)
-            }
-        }));
+        let sum = (self.parts.dtype(), self.parts.data_ptr().cast_const());
+        let place = (self.output.dtype(), self.output.data_ptr());
+        // SAFETY: both have these elements.
+        unsafe { copy_elements(shape, sum, &shape.contiguous_strides(), place, strides) }
     }
 }

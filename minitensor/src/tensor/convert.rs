@@ -26,13 +26,27 @@ impl Tensor {
         if self.device() == Device::Meta || source.device() == Device::Meta {
             return;
         }
-        with_dtype!(source.dtype(), A => with_dtype!(self.dtype(), B => {
-            // SAFETY: both windows have this shape and lie in their storages.
-            unsafe {
-                kernels::copy::<A, B>(self.shape(), source.data_ptr().cast(), source.strides(), self.data_ptr().cast(), self.strides())
-            }
-        }));
+        let (from, to) = ((source.dtype(), source.data_ptr().cast_const()), (self.dtype(), self.data_ptr()));
+        // SAFETY: both windows have this shape and lie in their storages.
+        unsafe { copy_elements(self.shape(), from, source.strides(), to, self.strides()) }
     }
+}
+
+/// Copies elements of any dtypes from one place to another.
+///
+/// # Safety
+/// As for [`kernels::copy()`], for elements of these dtypes.
+pub(crate) unsafe fn copy_elements(
+    shape: &[usize],
+    (from, src): (DType, *const u8),
+    src_strides: &[isize],
+    (to, dst): (DType, *mut u8),
+    dst_strides: &[isize],
+) {
+    with_dtype!(from, A => with_dtype!(to, B => {
+        // SAFETY: by contract.
+        unsafe { kernels::copy::<A, B>(shape, src.cast(), src_strides, dst.cast(), dst_strides) }
+    }));
 }
 
 /// Whether every value of one dtype is a value of the other.

@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use cache::{empty as empty_cache, kept_bytes};
 pub use convert::cast_is_lossless;
+pub(crate) use convert::copy_elements;
 pub use create::try_vec;
 pub use shape::{Shape, Strides, normalize_axis};
 pub(crate) use storage::bytes_kept;

@@ -13,7 +13,13 @@ pub fn tempered<R: Row>(x: R, temperature: R) -> (R, R) {
 
 /// The Huber loss of every row against a target row.
 #[custom_op(shape = (x: [.., n], y: [.., n], weight: [n]) -> [..] where delta > 0.0)]
-pub fn huber_rows<R: Row>(x: R, y: R, weight: Option<R>, #[default = 1.0] delta: f64, #[default = true] mean: bool) -> R {
+pub fn huber_rows<R: Row>(
+    x: R,
+    y: R,
+    weight: Option<R>,
+    #[default = 1.0] delta: f64,
+    #[default = true] mean: bool,
+) -> R {
     let a = (x - y).abs();
     let loss = if a <= delta { 0.5 * a * a } else { delta * (a - 0.5 * delta) };
     let loss = if let Some(weight) = weight { loss * weight } else { loss };
@@ -38,7 +44,7 @@ pub fn total<T: Num>(x: &[T], out: &mut [T]) {
     }
 }
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let x = Tensor::from_vec(vec![1.0, 2.0, 4.0, -1.0, 0.5, 0.25], [2, 3])?;
     let t = Tensor::from_vec(vec![1.0, 2.0], [2])?;
     let (p, entropy) = tempered::call(&x, &t, -1, false)?;

@@ -58,7 +58,7 @@ pub(super) fn scaled(x: f64, n: Whole) -> f64 {
 
 /// eʳ, as a large part and a small one, and n. With fused products.
 #[inline(always)]
-fn fused_mantissa<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
+pub(super) fn fused_mantissa<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
     let n = biased::<BIAS>(x, LOG2_E);
     let r = n.value.mul_add(-LN_2[1], n.value.mul_add(-LN_2[0], x));
     let high = 1.0 + r;
@@ -111,20 +111,4 @@ pub fn expm1(x: f64) -> f64 {
     let low = scale.mul_add(r, whole - high) + scale.mul_add(rest, (scale - whole) - 0.5);
     // A tiny number is its own result, and would lose its last digit by half of it.
     select(x.abs() < 1e-17, x, 2.0 * (high + low))
-}
-
-/// `1 / (1 + e⁻ˣ)`; the sum is taken 2⁻⁶⁴ times, so that it doesn't overflow. Its large part divides; what the quotient
-/// leaves is divided again, by multiplying with the inverse.
-#[inline(always)]
-pub fn sigmoid(x: f64) -> f64 {
-    const ONE: f64 = 1.0 / 18_446_744_073_709_551_616.0;
-    let (high, low, n) = fused_mantissa::<{ 1023 - 64 }>(-clamp(x, -750.0, 60.0));
-    let scale = power_of_bits(n.bits);
-    let below = low.mul_add(scale, high.mul_add(scale, ONE));
-    let quotient = ONE / below;
-    let high = high * scale;
-    let (more, less) = if high > ONE { (high, ONE) } else { (ONE, high) };
-    let rest = low.mul_add(scale, (more - below) + less);
-    let left = rest.mul_add(-quotient, quotient.mul_add(-below, ONE));
-    (quotient / ONE).mul_add(left, quotient)
 }

@@ -1,7 +1,7 @@
 //! Hyperbolic functions.
 
-use super::exp::{mantissa, mantissa_less_one};
-use crate::math::bits::{clamp, nearest, power_of_bits, power_of_two, select};
+use super::exp::mantissa;
+use crate::math::bits::{clamp, nearest, power_of_two, select};
 use crate::math::pair::{Pair, pair, sum};
 use crate::math::polynomial::polynomial;
 
@@ -36,21 +36,4 @@ pub fn sinh(x: f64) -> f64 {
 #[inline(always)]
 pub fn cosh(x: f64) -> f64 {
     2.0 * half_sum(x.abs(), 1.0).value()
-}
-
-/// (1 − eᵗ) / (1 + eᵗ) with t = −2 |x|. What the inverse of the sum lacks is made up for in the quotient.
-#[inline(always)]
-pub fn tanh(x: f64) -> f64 {
-    let (r, rest, n) = mantissa_less_one::<1023>(clamp(-2.0 * x.abs(), -40.0, 0.0));
-    let scale = power_of_bits(n.bits);
-    let (r, rest) = (scale * r, scale * rest);
-    let (over, under) = (1.0 - scale, 1.0 + scale);
-    let (above, below) = ((over - r) - rest, (under + r) + rest);
-    // 1 ± a small power of two has lost some of it.
-    let above_rest = (((over - above) - r) - rest) + ((1.0 - over) - scale);
-    let below_rest = (((1.0 - below) + scale) + r) + rest;
-    let inverse = 1.0 / below;
-    let quotient = above * inverse;
-    let left = quotient.mul_add(-below, above) + quotient.mul_add(-below_rest, above_rest);
-    inverse.mul_add(left, quotient).copysign(x)
 }

@@ -9,14 +9,16 @@ mod exp;
 mod hyperbolic;
 mod log;
 mod root;
+mod sigmoid;
 
 pub use arc::{acos, asin, atan};
 pub use area::{acosh, asinh, atanh};
 pub use error::normal_cdf;
-pub use exp::{exp, exp2, expm1, sigmoid};
-pub use hyperbolic::{cosh, sinh, tanh};
+pub use exp::{exp, exp2, expm1};
+pub use hyperbolic::{cosh, sinh};
 pub use log::{log, log_sigmoid, log1p, log2, log10, logaddexp, softplus};
 pub use root::cbrt;
+pub use sigmoid::{sigmoid, tanh};
 
 /// What the platform computes.
 macro_rules! platform {
