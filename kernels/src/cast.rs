@@ -56,6 +56,12 @@ fn f16_to_f32(half: f16) -> f32 {
     f32::from_bits(magnitude | (bits & 0x8000) << 16)
 }
 
+/// The upper half of a single; half's own conversion also makes NaN quiet.
+#[inline(always)]
+fn bf16_to_f32(half: bf16) -> f32 {
+    f32::from_bits((half.to_bits() as u32) << 16)
+}
+
 /// To the nearest, ties to even.
 #[inline(always)]
 fn f32_to_f16(float: f32) -> f16 {
@@ -116,7 +122,7 @@ macro_rules! truth {
         cast!(f16, x => { bool: f16_to_f32(x) != 0.0; f16: x; bf16: f16_to_f32(x).to_bf16(); });
     };
     (bf16 $wide:ident $x:ident $value:expr) => {
-        cast!(bf16, x => { bool: x.to_f32() != 0.0; f16: x.to_f32().to_f16(); bf16: x; });
+        cast!(bf16, x => { bool: bf16_to_f32(x) != 0.0; f16: bf16_to_f32(x).to_f16(); bf16: x; });
     };
     ($a:ident $wide:ident $x:ident $value:expr) => {
         cast!($a, x => { bool: x != 0 as $a; f16: (x as $wide).to_f16(); bf16: (x as $wide).to_bf16(); });
@@ -134,7 +140,7 @@ real! {
     u32 via f64: |x| x;
     u64 via f64: |x| x;
     f16 via f32: |x| f16_to_f32(x);
-    bf16 via f32: |x| x.to_f32();
+    bf16 via f32: |x| bf16_to_f32(x);
     f32 via f32: |x| x;
     f64 via f64: |x| x;
 }

@@ -197,9 +197,16 @@ unsafe fn plane<A: Cast<B>, B: Copy + 'static>(src: *const A, dst: *mut B, p: Di
         // SAFETY: the caller's promise.
         return unsafe { transpose(src, dst, p, q) };
     }
-    for i in 0..p.n as isize {
-        // SAFETY: i is within p.
-        unsafe { copy_row(src.offset(i * p.src), q.src, dst.offset(i * p.dst), q.dst, q.n) }
+    rows(src, dst, p, q)
+}
+
+clones! {
+    /// One after the other.
+    <[A, B]> fn rows(src: *const A, dst: *mut B, p: Dim, q: Dim) -> () where [A: Cast<B>, B: Copy + 'static] {
+        for i in 0..p.n as isize {
+            // SAFETY: i is within p.
+            unsafe { copy_row(src.offset(i * p.src), q.src, dst.offset(i * p.dst), q.dst, q.n) }
+        }
     }
 }
 
@@ -207,7 +214,7 @@ unsafe fn plane<A: Cast<B>, B: Copy + 'static>(src: *const A, dst: *mut B, p: Di
 ///
 /// # Safety
 /// As for [`copy()`].
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn copy_row<A: Cast<B>, B: Copy + 'static>(
     src: *const A,
     src_step: isize,

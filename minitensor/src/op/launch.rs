@@ -22,6 +22,8 @@ const TILE: usize = 2048;
 pub const GRAIN: usize = 32 * 1024;
 /// Rows of so many elements are computed where they lie, one after the other.
 const ROW: usize = 64;
+/// Elements of a block's row where some operand has one for them all.
+const SHORT: usize = 256;
 /// Rows of a block in which some operand's elements lie one below the other: a cache line of them.
 const BAND: usize = 16;
 
@@ -103,6 +105,11 @@ impl Operand {
     /// Whether its elements are those that the kernel computes, and their neighbours lie `stride` apart.
     fn steps_by(&self, stride: isize) -> bool {
         self.compute == self.dtype && self.strides.last() == Some(&stride)
+    }
+
+    /// Whether it has one element for each row, and not the same for all.
+    fn repeats(&self) -> bool {
+        self.strides.split_last().is_some_and(|(last, rest)| *last == 0 && rest.iter().any(|s| *s != 0))
     }
 
     /// The axis along which its elements lie side by side, if that is not the last one.
@@ -195,7 +202,13 @@ impl<'a> Space<'a> {
             operand.direct = operand.steps_by(1) && in_order;
         }
         let most = if operands.iter().all(|o| o.direct) { GRAIN } else { TILE };
-        let columns = if other.is_some() && !together { width.min(most / BAND) } else { width.min(most) };
+        let columns = match other {
+            _ if together => width,
+            Some(_) => width.min(most / BAND),
+            // What a row has one of is packed for a few of its elements, and serves all of them.
+            None if operands.iter().any(Operand::repeats) => width.min(SHORT),
+            None => width.min(most),
+        };
         let rows = height.min(most / columns);
         Space { sizes, operands, inputs, kernel, attrs, rows, columns, together }
     }
