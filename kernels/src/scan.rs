@@ -49,6 +49,17 @@ pub fn cumsum<T: Machine + Num>(x: &[T], out: &mut [T]) {
     });
 }
 
+/// The same in place, on this thread.
+pub(crate) fn cumsum_in_place<T: Machine + Num>(row: &mut [T]) {
+    let (mut total, mut block) = (T::zero(), [T::zero(); STREAMS * LENGTH]);
+    for part in row.chunks_mut(block.len()) {
+        let x = &mut block[..part.len()];
+        x.copy_from_slice(part);
+        scan(x, total, part);
+        total = part[x.len() - 1];
+    }
+}
+
 clones! {
     /// The sums of a part of a row, on top of what stands before it.
     <[T]> fn scan(x: &[T], before: T, out: &mut [T]) where [T: Machine + Num] if [T::VECTORIZE] {

@@ -14,6 +14,7 @@ macro_rules! body {
             const GIVES: [bool; [$($gives),*].len()] = [$($gives),*];
             const REDUCTIONS: usize = $reductions;
             const LEVELS: (usize, usize) = $levels;
+            const RUNS: bool = false;
             #[inline(always)]
             fn eval<R: Row>(&self, [$($x),*]: [R; [$($along),*].len()], [$($at),*]: [R::Index; <[&str]>::len(&[$(stringify!($at)),*])])
                 -> [R; [$($gives),*].len()] { $y }
@@ -41,6 +42,26 @@ body! { Product: [true x] at [] -> [false, true] in (1, 1), 3 = { let p = x.prod
 body! { Extremes: [true x, true y] at [] -> [false, true] in (1, 1), 3 = [x.max() * y.min(), x.max() - x] }
 body! { Plain: [true x, false s] at [] -> [true] in (0, 0), 0 = [x.exp() * s + x] }
 body! { Where: [true x] at [] -> [false, false] in (2, 2), 6 = [x.argmax(), R::select(R::any(x.less(lit(0))), x.argmin(), lit(-1))] }
+
+body! { Running: [true x, true w, false t] at [] -> [true, false] in (3, 3), 4 = {
+    let so_far = (x * t).cumsum();
+    let p = (so_far - so_far.max()).exp() * w;
+    [p.reverse_cumsum() + so_far, so_far.square().mean()]
+} }
+
+/// The same body, as one that may have running sums.
+struct InTurn<B>(B);
+impl<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> Body<I, X, O> for InTurn<B> {
+    const ALONG: [bool; I] = B::ALONG;
+    const GIVES: [bool; O] = B::GIVES;
+    const REDUCTIONS: usize = B::REDUCTIONS;
+    const LEVELS: (usize, usize) = B::LEVELS;
+    const RUNS: bool = true;
+    #[inline(always)]
+    fn eval<R: Row>(&self, inputs: [R; I], at: [R::Index; X]) -> [R; O] {
+        self.0.eval(inputs, at)
+    }
+}
 
 fn random(n: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -253,12 +274,30 @@ fn values_and_gradients_agree_in_every_form() {
 }
 
 #[test]
+fn running_sums_and_the_adjoints_in_turn_agree_in_every_form() {
+    agree(&InTurn(Running), 1);
+    agree(&InTurn(Tempered), 1);
+    agree(&InTurn(CrossEntropy), 1);
+    agree(&InTurn(Pearson), 2);
+    agree(&InTurn(Product), 1);
+    agree(&InTurn(Extremes), 1);
+    agree(&InTurn(Plain), 1);
+}
+
+#[test]
 fn every_level_gives_the_same_bits() {
     let rows = Rows::<3, 0>::new(LayerNorm::ALONG, 777, 3);
     let tempered = Rows::<2, 0>::new(Tempered::ALONG, 777, 3);
+    let running = Rows::<3, 0>::new(Running::ALONG, 777, 3);
     let all = Level::ALL.map(|level| {
         set_level(level);
-        (rows.outputs(&LayerNorm), tempered.outputs(&Tempered), rows.gradients(&LayerNorm, &[random(777 * 3, 5)]))
+        (
+            rows.outputs(&LayerNorm),
+            tempered.outputs(&Tempered),
+            rows.gradients(&LayerNorm, &[random(777 * 3, 5)]),
+            running.outputs(&InTurn(Running)),
+            running.gradients(&InTurn(Running), &[random(777 * 3, 5), random(3, 6)]),
+        )
     });
     set_level(Level::Avx512);
     assert!(all.windows(2).all(|pair| pair[0] == pair[1]));
@@ -309,6 +348,10 @@ fn infinities_and_empty_rows() {
     assert_eq!(empty.outputs(&Softmax), Ok([vec![]]));
     assert_eq!(empty.outputs(&Product), Ok([vec![1.0, 1.0], vec![]]));
     assert_eq!(empty.gradients(&Product, &[vec![1.0; 2], vec![]]), [Vec::<f64>::new()]);
+    let empty = Rows::<3, 0> { n: 0, rows: 1, inputs: [vec![], vec![], vec![2.0]], at: [] };
+    let [sums, mean] = empty.outputs(&InTurn(Running)).expect("right");
+    assert!(sums.is_empty() && mean[0].is_nan());
+    assert_eq!(empty.gradients(&InTurn(Running), &[vec![], vec![0.0]])[0], Vec::<f64>::new());
 }
 
 #[test]
@@ -322,6 +365,8 @@ fn what_a_row_lacks_is_an_error() {
     assert_eq!(error, Wrong::Varies(0));
     body! { Deep: [true x] at [] -> [false] in (1, 1), 2 = [(x - x.mean()).sum()] }
     assert_eq!(rows.outputs(&Deep).unwrap_err(), Wrong::Reductions { count: 2, levels: 2 });
+    body! { Hidden: [true x] at [] -> [true] in (1, 1), 1 = [x.cumsum()] }
+    assert_eq!(rows.outputs(&Hidden).unwrap_err(), Wrong::Runs);
 }
 
 #[test]

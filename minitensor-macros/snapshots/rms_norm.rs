@@ -31,6 +31,7 @@ const _: () = {
         const GIVES: [bool; 1usize] = [true];
         const REDUCTIONS: usize = 1usize;
         const LEVELS: (usize, usize) = (1usize, 1usize);
+        const RUNS: bool = false;
         #[inline(always)]
         fn eval<R: rt::Row>(
             &self,

@@ -84,6 +84,7 @@ fn the_passes_of_a_row_body_are_counted() {
     };
     for (body, reductions, passes) in [
         (quote!(x.exp()), "0usize", "(0usize, 0usize)"),
+        (quote!((x.cumsum() - x.mean()).reverse_cumsum()), "3usize", "(2usize, 2usize)"),
         (
             quote!({
                 let e = (x - x.max()).exp();

@@ -26,7 +26,7 @@ impl Gathered {
     /// What a change of the argument here changes the result by; of winners as if there were one.
     fn share(&self) -> Symbol {
         match self.kind {
-            Reduction::Sum => Symbol::one(),
+            Reduction::Sum | Reduction::Cumsum | Reduction::ReverseCumsum => Symbol::one(),
             Reduction::Prod => self.result / self.argument,
             Reduction::Max | Reduction::Min => {
                 Symbol::select(self.argument.equal(self.result), Symbol::one(), Symbol::zero())
@@ -116,12 +116,16 @@ impl Program {
         for k in (0..gathered.len()).rev() {
             let slopes = slopes(Direction::Reduction(k))?;
             let along = pulled(&slopes, true) + through(&slopes, &adjoints, k + 1);
-            let mut adjoint = along.sum() + pulled(&slopes, false);
-            if let Reduction::Max | Reduction::Min = gathered[k].kind {
-                let winners = gathered[k].share().sum();
-                adjoint = Symbol::select(winners.greater(Symbol::zero()), adjoint / winners, Symbol::zero());
-            }
-            adjoints[k] = adjoint;
+            let all = || along.sum() + pulled(&slopes, false);
+            adjoints[k] = match gathered[k].kind {
+                Reduction::Sum | Reduction::Prod => all(),
+                Reduction::Max | Reduction::Min => {
+                    let winners = gathered[k].share().sum();
+                    Symbol::select(winners.greater(Symbol::zero()), all() / winners, Symbol::zero())
+                }
+                Reduction::Cumsum => along.reverse_cumsum(),
+                Reduction::ReverseCumsum => along.cumsum(),
+            };
         }
         let gradient = |variable: &Variable| {
             let slopes = slopes(Direction::Argument(*variable))?;

@@ -39,6 +39,8 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("prod", r"\prod_i\left(#0\right)"),
     ("max", r"\max_i\left(#0\right)"),
     ("min", r"\min_i\left(#0\right)"),
+    ("cumsum", r"\sum_{j \le i}\left(#0\right)"),
+    ("reverse_cumsum", r"\sum_{j \ge i}\left(#0\right)"),
     ("position", r"i"),
     ("count", r"n"),
     ("detach", r"#0"),

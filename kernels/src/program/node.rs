@@ -180,7 +180,9 @@ impl Node {
                 Node::Not(b) => Written::As(*b),
                 _ => Written::Itself,
             },
-            Node::Reduce(Reduction::Sum, x) if is(x, 0) => Written::As(*x),
+            Node::Reduce(Reduction::Sum | Reduction::Cumsum | Reduction::ReverseCumsum, x) if is(x, 0) => {
+                Written::As(*x)
+            }
             Node::Detach(x) if matches!(nodes[x.at()], Node::Constant(_) | Node::Detach(_)) => Written::As(*x),
             Node::Powi(x, 1) => Written::As(*x),
             Node::Powi(x, 2) => Written::Simpler(Node::apply(Primitive::Square, &[*x])),

@@ -30,15 +30,15 @@ impl Program {
             let gathered = match node {
                 Node::Reduce(reduction, id) => {
                     let all = values.iter().map(|at| at[id.at()].number()).collect::<Option<Vec<_>>>()?;
-                    Some(all.into_iter().fold(reduction.identity::<T>(), |a, b| reduction.combine(a, b)))
+                    Some(gathered(*reduction, all))
                 }
-                Node::Count => Some(T::constant(Const::Float(n as f64))),
+                Node::Count => Some(vec![T::constant(Const::Float(n as f64)); n]),
                 _ => None,
             };
             for (position, before) in values.iter_mut().enumerate() {
                 let x: Vec<T> = inputs.iter().map(|x| x[position]).collect();
-                let value = match (node, gathered) {
-                    (_, Some(number)) => Value::Number(number),
+                let value = match (node, &gathered) {
+                    (_, Some(numbers)) => Value::Number(numbers[position]),
                     (Node::Position, _) => Value::Number(T::constant(Const::Float(position as f64))),
                     _ => node.value(&x, uniforms, before)?,
                 };
@@ -103,6 +103,25 @@ impl Program {
     }
 }
 
+/// What each element of a row gets: the same, or what stands before or after it.
+fn gathered<T: Float>(reduction: Reduction, mut row: Vec<T>) -> Vec<T> {
+    let is_reverse = reduction == Reduction::ReverseCumsum;
+    if is_reverse {
+        row.reverse();
+    }
+    let mut so_far = reduction.identity::<T>();
+    for x in &mut row {
+        so_far = reduction.combine(so_far, *x);
+        *x = so_far;
+    }
+    match reduction.is_running() {
+        true if is_reverse => row.reverse(),
+        true => {}
+        false => row.fill(so_far),
+    }
+    row
+}
+
 /// Gathers a register of `n` elements, and fills another with the result.
 ///
 /// # Safety
@@ -112,10 +131,14 @@ pub(super) unsafe fn gather<T: Float + Machine>(reduction: Reduction, n: usize, 
     let (row, filled) = unsafe {
         (std::slice::from_raw_parts(input.cast::<T>(), n), std::slice::from_raw_parts_mut(output.cast::<T>(), n))
     };
+    if reduction.is_running() {
+        filled.copy_from_slice(row);
+        return reduction.accumulate(filled);
+    }
     filled.fill(match reduction {
-        Reduction::Sum => rows::sum_map(row, |x| x),
         Reduction::Prod => rows::prod(row),
         Reduction::Max => rows::max(row).unwrap_or_else(|| reduction.identity()),
         Reduction::Min => rows::min(row).unwrap_or_else(|| reduction.identity()),
+        _ => rows::sum_map(row, |x| x),
     });
 }

@@ -23,6 +23,9 @@ pub trait Body<const I: usize, const X: usize, const O: usize> {
     /// The least and the most passes that these may take, at most [`MOST_LEVELS`]: loops are compiled for all of them.
     const LEVELS: (usize, usize);
 
+    /// Whether any of them is [running](super::Reduction::is_running).
+    const RUNS: bool;
+
     /// Computes one element.
     fn eval<R: Row>(&self, inputs: [R; I], at: [R::Index; X]) -> [R; O];
 }
@@ -77,6 +80,8 @@ pub enum Wrong {
         /// How many depend on one another.
         levels: usize,
     },
+    /// There is a running sum, where the body was declared to have none.
+    Runs,
     /// An output that has one number for each row differs from element to element.
     Varies(usize),
 }
@@ -91,6 +96,7 @@ impl fmt::Display for Wrong {
                  {MOST_LEVELS} can be compiled, and fewer where they stand in helpers, loops or branches on attributes; \
                  write them in the body itself, or split the op"
             ),
+            Wrong::Runs => f.write_str("the body has a running sum, but was declared to have none"),
             Wrong::Varies(k) => {
                 write!(f, "output {k} has one number for each row by the shape clause, but the body gives a row")
             }

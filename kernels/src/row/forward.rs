@@ -17,6 +17,7 @@ struct Plain<'a, T, B, const I: usize, const X: usize, const O: usize> {
     arguments: &'a Arguments<T, I, X>,
     known: &'a [T; MOST_REDUCTIONS],
     kept: *mut T,
+    running: *mut T,
 }
 
 impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> Plain<'_, T, B, I, X, O> {
@@ -26,8 +27,9 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     /// The position is in the row, or the row is empty.
     #[inline(always)]
     unsafe fn at<const P: usize>(&self, position: usize) -> ([T; O], Met<T>) {
-        let (n, kept) = (self.arguments.n, self.kept.wrapping_add(position));
-        scope!(scope: T, known self.known, kept kept, direction usize::MAX, position position, count n);
+        let (n, kept, running) =
+            (self.arguments.n, self.kept.wrapping_add(position), self.running.wrapping_add(position));
+        scope!(scope: T, known self.known, kept kept, running running, direction usize::MAX, position position, count n);
         // SAFETY: by contract.
         let x = unsafe { self.arguments.element(&B::ALONG, position) };
         let mut inputs = [Lane::<T, P>::outside(T::ZERO); I];
@@ -86,6 +88,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     for Plain<'_, T, B, I, X, O>
 {
     const REDUCTIONS: usize = B::REDUCTIONS;
+    const RUNS: bool = B::RUNS;
 
     #[inline(always)]
     fn len(&self) -> usize {
@@ -132,8 +135,9 @@ clones! {
                 places[k] = outputs[k].row(row);
             }
             passes!(B, P => {
-                let (known, kept) = (found.known, found.kept.as_mut_ptr());
-                let here = Plain::<T, B, I, X, O> { body: computes, arguments: &arguments, known: &known, kept };
+                let (known, kept, running) = (found.known, found.kept.as_mut_ptr(), found.running.as_mut_ptr());
+                let here =
+                    Plain::<T, B, I, X, O> { body: computes, arguments: &arguments, known: &known, kept, running };
                 if P < B::LEVELS.1 && P < structure.levels {
                     gather::<T, _, P>(&here, &structure, &mut found);
                 } else if P >= B::LEVELS.0 && P == structure.levels {

@@ -73,6 +73,9 @@ struct InRow<'a, T, B, const I: usize, const X: usize, const O: usize> {
     next: &'a [*const T; O],
     known: &'a [T; MOST_REDUCTIONS],
     kept: *mut T,
+    running: *mut T,
+    /// The adjoints of what running sums add up: a row for each reduction.
+    carried: *mut T,
 }
 
 impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> InRow<'_, T, B, I, X, O> {
@@ -83,7 +86,8 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     #[inline(always)]
     unsafe fn at<const P: usize>(&self, position: usize, direction: usize, wrt: usize) -> Slopes<T, O> {
         let n = self.arguments.n;
-        scope!(scope: T, known self.known, kept self.kept.wrapping_add(position), direction direction, position position, count n);
+        let (kept, running) = (self.kept.wrapping_add(position), self.running.wrapping_add(position));
+        scope!(scope: T, known self.known, kept kept, running running, direction direction, position position, count n);
         // SAFETY: by contract.
         let x = unsafe { self.arguments.element(&B::ALONG, position) };
         let mut inputs = [Dual::constant_of(Lane::<T, P>::outside(T::ZERO)); I];
@@ -152,9 +156,22 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     fn share(&self, slopes: &Slopes<T, O>, k: usize) -> T {
         let (argument, result) = (slopes.met.arguments[k], self.known[k]);
         match slopes.met.kinds[k].0 {
-            Reduction::Sum => T::one(),
+            Reduction::Sum | Reduction::Cumsum | Reduction::ReverseCumsum => T::one(),
             Reduction::Prod => result / argument,
             Reduction::Max | Reduction::Min => T::select(argument.equal(result), T::one(), T::ZERO),
+        }
+    }
+
+    /// The adjoint of a reduction's argument here.
+    ///
+    /// # Safety
+    /// As for [`InRow::at`].
+    #[inline(always)]
+    unsafe fn adjoint(&self, slopes: &Slopes<T, O>, k: usize, position: usize, adjoints: &[T; MOST_REDUCTIONS]) -> T {
+        match B::RUNS && slopes.met.kinds[k].0.is_running() {
+            // SAFETY: by contract.
+            true => unsafe { *self.carried.add(k * self.arguments.n + position) },
+            false => adjoints[k] * self.share(slopes, k),
         }
     }
 
@@ -170,7 +187,8 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
         let mut sum = unsafe { self.pulled(&slopes, position, true) };
         for k in 0..B::REDUCTIONS {
             if let Some(tangent) = slopes.tangents[k] {
-                sum = added(sum, adjoints[k] * self.share(&slopes, k) * tangent);
+                // SAFETY: as above.
+                sum = added(sum, unsafe { self.adjoint(&slopes, k, position, adjoints) } * tangent);
             }
         }
         sum.unwrap_or(T::ZERO)
@@ -181,6 +199,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     for InRow<'_, T, B, I, X, O>
 {
     const REDUCTIONS: usize = B::REDUCTIONS;
+    const RUNS: bool = B::RUNS;
 
     #[inline(always)]
     fn len(&self) -> usize {
@@ -278,6 +297,74 @@ unsafe fn adjoints<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize
     adjoints
 }
 
+/// The same where some of them are running: from the last to the first, each in a pass of its own, as the adjoints of what a
+/// running sum adds up are running sums in the other direction.
+///
+/// # Safety
+/// As for [`adjoints`].
+#[inline(always)]
+unsafe fn adjoints_in_turn<
+    T: Computed,
+    B: Body<I, X, O>,
+    const P: usize,
+    const I: usize,
+    const X: usize,
+    const O: usize,
+>(
+    row: &InRow<'_, T, B, I, X, O>,
+    structure: &Structure,
+    gathered: &mut Gathered<T, SUMS>,
+) -> [T; MOST_REDUCTIONS] {
+    let (n, mut adjoints) = (row.arguments.n, [T::ZERO; MOST_REDUCTIONS]);
+    directions!(B, B::REDUCTIONS, backwards => {
+        let k = B::REDUCTIONS - 1 - backwards;
+        let kind = structure.kinds[k].0;
+        let mut kinds = [None; SUMS];
+        if !kind.is_running() {
+            (kinds[0], kinds[1]) = (Some(Reduction::Sum), extreme(kind).then_some(Reduction::Sum));
+        }
+        gathered.begin(&kinds, n);
+        blocks!(n, start, len => {
+            for j in 0..len {
+                // SAFETY: by contract; `len` is at most LANES.
+                unsafe {
+                    let slopes = row.at::<P>(start + j, k, usize::MAX);
+                    let mut part = row.pulled(&slopes, start + j, true);
+                    for m in k + 1..B::REDUCTIONS {
+                        if let Some(tangent) = slopes.tangents[m] {
+                            part = added(part, row.adjoint(&slopes, m, start + j, &adjoints) * tangent);
+                        }
+                    }
+                    let (lane, part) = (gathered.lanes[0].get_unchecked_mut(j), part.unwrap_or(T::ZERO));
+                    *lane = if kind.is_running() { part } else { *lane + part };
+                    if extreme(kind) {
+                        *gathered.lanes[1].get_unchecked_mut(j) += row.share(&slopes, k);
+                    }
+                }
+            }
+            if kind.is_running() {
+                // SAFETY: there is a row for each reduction.
+                unsafe { put(&gathered.lanes[0], row.carried.add(k * n + start), len, false) };
+            }
+            gathered.block(&kinds);
+        });
+        if kind.is_running() {
+            let other = if kind == Reduction::Cumsum { Reduction::ReverseCumsum } else { Reduction::Cumsum };
+            // SAFETY: as above.
+            other.accumulate(unsafe { std::slice::from_raw_parts_mut(row.carried.add(k * n), n) });
+        } else {
+            let sums = gathered.finish(&kinds);
+            // SAFETY: as above; an empty row has a place for what is kept.
+            let part = unsafe { row.pulled(&row.at::<P>(0, k, usize::MAX), 0, false) };
+            adjoints[k] = part.map_or(sums[0], |part| sums[0] + part);
+            if extreme(kind) {
+                adjoints[k] = T::select(sums[1].equal(T::ZERO), T::ZERO, adjoints[k] / sums[1]);
+            }
+        }
+    });
+    adjoints
+}
+
 /// Writes the cotangents of the inputs: block by block, so that no store can be taken for one to what is read.
 ///
 /// # Safety
@@ -345,7 +432,7 @@ clones! {
     where [T: Computed, B: Body<I, X, O>] if [T::VECTORIZE] {
         let structure = Structure::of_dual::<T, B, I, X, O>(computes)?;
         let (mut found, kinds, mut gathered) = (Found::new(&structure, n), sums(&structure), Gathered::new());
-        let mut given_back = Gathered::new();
+        let (mut given_back, mut carried) = (Gathered::new(), structure.rows_of_sums::<T>(n));
         let nothing = nothing(n, inputs);
         let mut large = [false; I];
         for q in 0..I {
@@ -360,15 +447,21 @@ clones! {
                 next[k] = cotangents.outputs[k].row(row + 1);
             }
             passes!(B, P => {
-                let (known, kept) = (found.known, found.kept.as_mut_ptr());
-                let here =
-                    InRow { body: computes, arguments: &arguments, cotangents: &given, next: &next, known: &known, kept };
+                let (known, kept, running) = (found.known, found.kept.as_mut_ptr(), found.running.as_mut_ptr());
+                let carried = carried.as_mut_ptr();
+                let here = InRow {
+                    body: computes, arguments: &arguments, cotangents: &given, next: &next, known: &known, kept,
+                    running, carried,
+                };
                 if P < B::LEVELS.1 && P < structure.levels {
                     gather::<T, _, P>(&here, &structure, &mut found);
                 } else if P >= B::LEVELS.0 && P == structure.levels {
                     // SAFETY: as above; in the last pass all that is kept is known.
                     unsafe {
-                        let adjoints = adjoints::<T, B, P, I, X, O>(&here, &structure, &kinds, &mut gathered);
+                        let adjoints = match B::RUNS {
+                            true => adjoints_in_turn::<T, B, P, I, X, O>(&here, &structure, &mut gathered),
+                            false => adjoints::<T, B, P, I, X, O>(&here, &structure, &kinds, &mut gathered),
+                        };
                         let mut places = [std::ptr::null_mut(); I];
                         for q in 0..I {
                             if !cotangents.inputs[q].data.is_null() {

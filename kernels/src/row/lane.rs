@@ -103,14 +103,21 @@ impl<'s, T: Computed, const P: usize> Lane<'s, T, P> {
         let scope = self.scope();
         let k = scope.count_met.get();
         scope.count_met.set(k + 1);
-        let origin = Origin { depth: self.origin.depth + 1, varies: false, nil: false, scope: Some(scope) };
+        let runs = reduction.is_running();
+        let origin = Origin { depth: self.origin.depth + 1, varies: runs, nil: false, scope: Some(scope) };
         if k >= MOST_REDUCTIONS {
             return (k, Lane { value: T::ZERO, origin });
         }
         scope.argument[k].set(self.value);
         scope.tangent[k].set(tangent);
         scope.kind[k].set((reduction, self.origin.depth));
-        (k, Lane { value: if self.origin.depth < P { scope.known[k] } else { T::ZERO }, origin })
+        let value = match self.origin.depth < P {
+            // SAFETY: a scope has a place for each reduction, `count` apart.
+            true if runs => unsafe { *scope.running.add(k * scope.count) },
+            true => scope.known[k],
+            false => T::ZERO,
+        };
+        (k, Lane { value, origin })
     }
 }
 

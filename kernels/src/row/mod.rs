@@ -23,9 +23,10 @@ pub use forward::forward;
 pub use gradient::{Cotangents, vjp};
 pub use lane::{Lane, LaneMask};
 
-use crate::scalar::{Float, lit};
+use crate::scalar::{Float, Machine, Num, lit};
+use crate::scan::cumsum_in_place;
 
-/// How all elements of a row become one number.
+/// What is gathered from all elements of a row: one number or, where it is running, as many as there are elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// Their sum; 0 of none.
@@ -36,12 +37,22 @@ pub enum Reduction {
     Max,
     /// The smallest, NaN if there is one; +∞ of none.
     Min,
+    /// The sums of the elements up to each one.
+    Cumsum,
+    /// The sums of the elements from each one on.
+    ReverseCumsum,
 }
 
 impl Reduction {
     /// All there are, with their names.
-    pub const ALL: [(Reduction, &'static str); 4] =
-        [(Reduction::Sum, "sum"), (Reduction::Prod, "prod"), (Reduction::Max, "max"), (Reduction::Min, "min")];
+    pub const ALL: [(Reduction, &'static str); 6] = [
+        (Reduction::Sum, "sum"),
+        (Reduction::Prod, "prod"),
+        (Reduction::Max, "max"),
+        (Reduction::Min, "min"),
+        (Reduction::Cumsum, "cumsum"),
+        (Reduction::ReverseCumsum, "reverse_cumsum"),
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -53,11 +64,29 @@ impl Reduction {
         Reduction::ALL.into_iter().find(|(_, word)| *word == name).map(|(reduction, _)| reduction)
     }
 
+    /// Whether it gives a number for each element.
+    #[inline(always)]
+    pub fn is_running(self) -> bool {
+        matches!(self, Reduction::Cumsum | Reduction::ReverseCumsum)
+    }
+
+    /// The running sums of a row, instead of its elements.
+    pub(crate) fn accumulate<T: Machine + Num>(self, row: &mut [T]) {
+        let is_reverse = self == Reduction::ReverseCumsum;
+        if is_reverse {
+            row.reverse();
+        }
+        cumsum_in_place(row);
+        if is_reverse {
+            row.reverse();
+        }
+    }
+
     /// What it gives for no element at all.
     #[inline(always)]
     pub fn identity<T: Float>(self) -> T {
         match self {
-            Reduction::Sum => T::zero(),
+            Reduction::Sum | Reduction::Cumsum | Reduction::ReverseCumsum => T::zero(),
             Reduction::Prod => T::one(),
             Reduction::Max => -T::infinity(),
             Reduction::Min => T::infinity(),
@@ -68,7 +97,7 @@ impl Reduction {
     #[inline(always)]
     pub fn combine<T: Float>(self, a: T, b: T) -> T {
         match self {
-            Reduction::Sum => a + b,
+            Reduction::Sum | Reduction::Cumsum | Reduction::ReverseCumsum => a + b,
             Reduction::Prod => a * b,
             Reduction::Max => a.maximum(b),
             Reduction::Min => a.minimum(b),
@@ -91,7 +120,7 @@ pub trait Row: Float {
     /// A position along the row: an integer for each row.
     type Index: Copy;
 
-    /// Gathers all elements.
+    /// Gathers all elements, or what stands before or after each of them.
     fn reduce(self, reduction: Reduction) -> Self;
     /// How many elements the row has.
     fn count(self) -> Self;
@@ -133,6 +162,16 @@ pub trait Row: Float {
         let none = zeros.equal(Self::zero());
         let one = zeros.equal(Self::one());
         Self::select(none, others, Self::select(one, others * zero, others.detach() * zero.detach()))
+    }
+    /// The sum of all elements up to this one.
+    #[inline(always)]
+    fn cumsum(self) -> Self {
+        self.reduce(Reduction::Cumsum)
+    }
+    /// The sum of all elements from this one on.
+    #[inline(always)]
+    fn reverse_cumsum(self) -> Self {
+        self.reduce(Reduction::ReverseCumsum)
     }
     /// Whether it holds for any element.
     #[inline(always)]

@@ -96,6 +96,8 @@ pub struct Found<T> {
     pub known: [T; MOST_REDUCTIONS],
     /// A row for each dear function.
     pub kept: Vec<T>,
+    /// A row for each reduction, if any is running.
+    pub running: Vec<T>,
     gathered: Gathered<T, MOST_REDUCTIONS>,
 }
 
@@ -103,7 +105,8 @@ impl<T: Computed> Found<T> {
     pub fn new(structure: &Structure, n: usize) -> Self {
         // What is kept is written before it is read: it need not be zeros, but they cost nothing.
         let kept = vec![T::ZERO; structure.kept * n.max(1)];
-        Found { known: [T::ZERO; MOST_REDUCTIONS], kept, gathered: Gathered::new() }
+        let running = structure.rows_of_sums(n);
+        Found { known: [T::ZERO; MOST_REDUCTIONS], kept, running, gathered: Gathered::new() }
     }
 }
 
@@ -117,6 +120,8 @@ pub struct Met<T> {
 pub trait Pass<T: Computed> {
     /// An upper bound of its reductions.
     const REDUCTIONS: usize;
+    /// Whether any of them is running.
+    const RUNS: bool;
 
     /// The length of the row.
     fn len(&self) -> usize;
@@ -165,12 +170,25 @@ pub fn gather<T: Computed, S: Pass<T>, const P: usize>(pass: &S, structure: &Str
                 if level == P {
                     // SAFETY: `len` is at most LANES, which the compiler doesn't see.
                     let lane = unsafe { found.gathered.lanes[k].get_unchecked_mut(j) };
-                    *lane = reduction.combine(*lane, met.arguments[k]);
+                    *lane = match reduction.is_running() {
+                        true => met.arguments[k],
+                        false => reduction.combine(*lane, met.arguments[k]),
+                    };
                 }
+            }
+        }
+        if S::RUNS {
+            for k in structure.running_of(P) {
+                found.running[k * n + start..][..len].copy_from_slice(&found.gathered.lanes[k][..len]);
             }
         }
         found.gathered.block(&kinds);
     });
+    if S::RUNS {
+        for k in structure.running_of(P) {
+            structure.kinds[k].0.accumulate(&mut found.running[k * n..][..n]);
+        }
+    }
     let results = found.gathered.finish(&kinds);
     for k in 0..MOST_REDUCTIONS {
         if kinds[k].is_some() {

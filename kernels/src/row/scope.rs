@@ -25,6 +25,8 @@ pub(super) struct Scope<'a, T> {
     pub kind: &'a [Cell<(Reduction, usize)>; MOST_REDUCTIONS],
     /// What earlier passes kept for this position, or this pass does: the first of [`KEPT`] places, `count` apart.
     pub kept: *mut T,
+    /// What earlier passes summed up to this position, or from it on: that of the first reduction, `count` apart.
+    pub running: *const T,
     /// The reduction that is differentiated by.
     pub direction: usize,
     pub position: usize,
@@ -47,7 +49,7 @@ impl<T: Computed> Scope<'_, T> {
 
 /// Declares a [`Scope`] with fresh cells.
 macro_rules! scope {
-    ($scope:ident: $t:ty, known $known:expr, kept $kept:expr, direction $direction:expr, position $position:expr, count $count:expr) => {
+    ($scope:ident: $t:ty, known $known:expr, kept $kept:expr, running $running:expr, direction $direction:expr, position $position:expr, count $count:expr) => {
         let (met, dear) = (Cell::new(0), Cell::new(0));
         let argument = [const { Cell::new(<$t>::ZERO) }; MOST_REDUCTIONS];
         let tangent = [const { Cell::new(None) }; MOST_REDUCTIONS];
@@ -60,6 +62,7 @@ macro_rules! scope {
             tangent: &tangent,
             kind: &kind,
             kept: $kept,
+            running: $running,
             direction: $direction,
             position: $position,
             count: $count,
@@ -85,7 +88,7 @@ impl Structure {
         body: &B,
     ) -> Result<Structure, Wrong> {
         let (known, mut kept) = ([T::ZERO; MOST_REDUCTIONS], [T::ZERO; KEPT]);
-        scope!(scope: T, known &known, kept kept.as_mut_ptr(), direction usize::MAX, position 0, count 1);
+        scope!(scope: T, known &known, kept kept.as_mut_ptr(), running std::ptr::null(), direction usize::MAX, position 0, count 1);
         let mut x = [Lane::<T, 0>::outside(T::ZERO); I];
         for i in 0..I {
             x[i] = Lane::new(T::ZERO, B::ALONG[i], &scope);
@@ -93,7 +96,7 @@ impl Structure {
         let outputs = body.eval(x, [0; X]);
         match (0..O).find(|k| !B::GIVES[*k] && outputs[*k].varies()) {
             Some(k) => Err(Wrong::Varies(k)),
-            None => Structure::seen(&scope, B::REDUCTIONS, B::LEVELS),
+            None => Structure::seen(&scope, B::REDUCTIONS, B::LEVELS, B::RUNS),
         }
     }
 
@@ -103,23 +106,43 @@ impl Structure {
         body: &B,
     ) -> Result<Structure, Wrong> {
         let (known, mut kept) = ([T::ZERO; MOST_REDUCTIONS], [T::ZERO; KEPT]);
-        scope!(scope: T, known &known, kept kept.as_mut_ptr(), direction usize::MAX, position 0, count 1);
+        scope!(scope: T, known &known, kept kept.as_mut_ptr(), running std::ptr::null(), direction usize::MAX, position 0, count 1);
         let mut x = [Dual::constant_of(Lane::<T, 0>::outside(T::ZERO)); I];
         for i in 0..I {
             x[i] = Dual::constant_of(Lane::new(T::ZERO, B::ALONG[i], &scope));
         }
         let _ = body.eval(x, [0; X]);
-        Structure::seen(&scope, B::REDUCTIONS, B::LEVELS)
+        Structure::seen(&scope, B::REDUCTIONS, B::LEVELS, B::RUNS)
     }
 
-    /// The reductions of one pass.
+    /// The reductions of one pass that are one number.
     #[inline(always)]
     pub fn of_pass(&self, pass: usize) -> [Option<Reduction>; MOST_REDUCTIONS] {
-        self.kinds.map(|(reduction, level)| (level == pass).then_some(reduction))
+        self.kinds.map(|(reduction, level)| (level == pass && !reduction.is_running()).then_some(reduction))
+    }
+
+    /// The running ones.
+    pub fn running_of(&self, pass: usize) -> impl Iterator<Item = usize> {
+        let kinds = self.kinds;
+        (0..MOST_REDUCTIONS).filter(move |k| kinds[*k].1 == pass && kinds[*k].0.is_running())
+    }
+
+    fn runs(&self) -> bool {
+        self.kinds.iter().any(|(reduction, _)| reduction.is_running())
+    }
+
+    /// A row of zeros for each reduction, if any is running.
+    pub fn rows_of_sums<T: Computed>(&self, n: usize) -> Vec<T> {
+        vec![T::ZERO; if self.runs() { self.reductions * n.max(1) } else { 0 }]
     }
 
     #[inline(always)]
-    fn seen<T>(scope: &Scope<'_, T>, most: usize, levels: (usize, usize)) -> Result<Structure, Wrong> {
+    fn seen<T: Computed>(
+        scope: &Scope<'_, T>,
+        most: usize,
+        levels: (usize, usize),
+        may_run: bool,
+    ) -> Result<Structure, Wrong> {
         let (reductions, kept) = (scope.count_met.get(), scope.dear.get().min(KEPT));
         let mut seen =
             Structure { reductions, levels: 0, kinds: [(Reduction::Sum, usize::MAX); MOST_REDUCTIONS], kept };
@@ -130,6 +153,9 @@ impl Structure {
         if reductions > most || seen.levels < levels.0 || seen.levels > levels.1 {
             return Err(Wrong::Reductions { count: reductions, levels: seen.levels });
         }
-        Ok(seen)
+        match seen.runs() && !may_run {
+            true => Err(Wrong::Runs),
+            false => Ok(seen),
+        }
     }
 }

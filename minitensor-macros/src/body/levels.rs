@@ -17,6 +17,8 @@ pub struct Levels {
     /// The least and the most passes they take.
     pub least: usize,
     pub most: usize,
+    /// Whether any may be a running sum.
+    pub runs: bool,
 }
 
 /// What the runtime's `MOST_REDUCTIONS` and `MOST_LEVELS` are.
@@ -38,6 +40,8 @@ const GATHERING: &[(&str, usize, usize)] = &[
     ("argmin", 2, 2),
     ("var", 2, 2),
     ("logsumexp", 2, 2),
+    ("cumsum", 1, 1),
+    ("reverse_cumsum", 1, 1),
 ];
 
 /// Whether a method without arguments gathers a row; with one, `max` and `min` compare elements.
@@ -47,16 +51,17 @@ pub fn gathers(method: &Ident) -> bool {
 
 pub fn of(op: &Op) -> Levels {
     let variables: Vec<String> = op.generics.iter().map(|g| g.ident.to_string()).collect();
-    let mut walk = Walk { variables, names: HashMap::new(), count: 0, most: 0, certain: true };
+    let mut walk = Walk { variables, names: HashMap::new(), count: 0, most: 0, certain: true, runs: false };
     for input in &op.inputs {
         walk.names.insert(text(&input.ident), 0);
     }
     walk.block(&op.function.block);
     let reductions = walk.count.min(MOST_REDUCTIONS);
+    let (most, runs) = (walk.most.min(MOST_LEVELS), walk.runs);
     match walk.certain {
-        true => Levels { reductions, least: walk.most.min(MOST_LEVELS), most: walk.most.min(MOST_LEVELS) },
+        true => Levels { reductions, least: most, most, runs },
         // Each pass that might be is compiled: fewer than there could be, of a body that can't be followed.
-        false => Levels { reductions: MOST_REDUCTIONS, least: 0, most: MOST_LEVELS - 1 },
+        false => Levels { reductions: MOST_REDUCTIONS, least: 0, most: MOST_LEVELS - 1, runs },
     }
 }
 
@@ -68,6 +73,7 @@ struct Walk {
     count: usize,
     most: usize,
     certain: bool,
+    runs: bool,
 }
 
 impl Walk {
@@ -109,6 +115,7 @@ impl Walk {
     fn gathered(&mut self, level: usize, name: &Ident) -> usize {
         let Some((_, levels, count)) = GATHERING.iter().find(|(method, ..)| name == method) else { return level };
         self.count += count;
+        self.runs |= text(name).ends_with("cumsum");
         self.most = self.most.max(level + levels);
         level + levels
     }
@@ -195,7 +202,9 @@ impl Walk {
 
     /// Something that isn't followed: only what mentions no data is certain to gather nothing.
     fn lost(&mut self, expr: &Expr) -> usize {
-        self.certain &= !self.is_data(expr);
+        let is_followed = !self.is_data(expr);
+        self.certain &= is_followed;
+        self.runs |= !is_followed;
         struct Deepest<'a>(&'a Walk, usize);
         impl<'a> Visit<'a> for Deepest<'_> {
             fn visit_ident(&mut self, ident: &'a Ident) {

@@ -190,7 +190,7 @@ fn body(op: &Op) -> TokenStream {
     let (floats, indices): (Vec<_>, Vec<_>) =
         (floats_of(op).map(|(_, i)| &i.ident).collect(), indices_of(op).map(|(_, i)| &i.ident).collect());
     let (i, x, o) = (floats.len(), indices.len(), gives.len());
-    let levels::Levels { reductions, least, most } = levels::of(op);
+    let levels::Levels { reductions, least, most, runs } = levels::of(op);
     let result = result(
         op,
         |i| {
@@ -223,6 +223,7 @@ fn body(op: &Op) -> TokenStream {
             const GIVES: [bool; #o] = [#(#gives),*];
             const REDUCTIONS: usize = #reductions;
             const LEVELS: (usize, usize) = (#least, #most);
+            const RUNS: bool = #runs;
             #[inline(always)]
             fn eval<R: rt::Row>(
                 &self,

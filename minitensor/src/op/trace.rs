@@ -159,13 +159,15 @@ impl Arguments {
             Node::Detach(x) => before[x.at()].detach(),
             Node::Reduce(reduction, x) => {
                 let x = self.along(&before[x.at()])?;
-                let name = match reduction {
-                    Reduction::Sum => "sum",
-                    Reduction::Prod => "prod",
-                    Reduction::Max => "max",
-                    Reduction::Min => "min",
-                };
-                op_named(name).call(&[(&x).into(), vec![-1i64].into(), true.into()], &[])?
+                let last = || Value::from(vec![-1i64]);
+                let flipped = |x: &Tensor| op_named("flip").call(&[x.into(), last()], &[]);
+                match reduction {
+                    Reduction::Cumsum => op_named("cumsum").call(&[(&x).into(), (-1i64).into()], &[])?,
+                    Reduction::ReverseCumsum => {
+                        flipped(&op_named("cumsum").call(&[(&flipped(&x)?).into(), (-1i64).into()], &[])?)?
+                    }
+                    _ => op_named(reduction.name()).call(&[(&x).into(), last(), true.into()], &[])?,
+                }
             }
         })
     }

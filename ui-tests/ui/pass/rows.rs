@@ -26,6 +26,12 @@ pub fn huber_rows<R: Row>(
     if mean { loss.mean() } else { loss.sum() }
 }
 
+/// The ranked probability score of a forecast for ordered classes.
+#[custom_op(shape = (forecast: [.., n], observed: [.., n]) -> [..])]
+pub fn ranked_probability<R: Row>(forecast: R, observed: R) -> R {
+    (forecast - observed).cumsum().square().sum()
+}
+
 fn helper<R: Row>(x: R, power: f64) -> R {
     x.abs().pow(minitensor::kernels::lit(power)).sum()
 }
@@ -54,6 +60,8 @@ pub fn main() -> Result<()> {
     let loss = huber_rows::call(&x, &p, Some(&w), 0.75, true)?;
     assert_eq!(loss.shape().as_ref(), [2]);
     assert_eq!(total::call(&x)?.to_vec::<f64>()?, [0.0, 2.5, 4.25]);
+    let score = ranked_probability::call(&x, &x.detach())?;
+    assert_eq!(score.to_vec::<f64>()?, [0.0, 0.0]);
     let norm = norm_of::call(&x, 2)?.to_vec::<f64>()?;
     assert!((norm[0] - 21f64.sqrt()).abs() < 1e-12);
     Ok(())
