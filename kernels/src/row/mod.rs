@@ -10,6 +10,7 @@
 // Arrays are gone through by index: an iterator's closures are functions of the lowest SIMD level.
 #![allow(clippy::needless_range_loop)]
 
+mod adjoints;
 mod body;
 mod forward;
 mod gathered;
@@ -17,6 +18,7 @@ mod gradient;
 mod lane;
 mod pass;
 mod scope;
+mod slopes;
 
 pub use body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, Operand, Outside, Wrong};
 pub use forward::forward;
