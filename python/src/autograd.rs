@@ -144,7 +144,8 @@ impl PyTensor {
     /// Computes the gradients of the leaves that it was computed from, and adds them to their `grad`.
     ///
     /// `gradient` is the cotangent, of the tensor's shape; it may be left out where the tensor has one element. The graph
-    /// is released unless `retain_graph`; with `create_graph` the pass is recorded, for gradients of gradients.
+    /// is released on the way unless `retain_graph`; with `create_graph` the pass is recorded, for gradients of gradients.
+    /// If the pass fails, no `grad` has changed.
     #[pyo3(signature = (gradient=None, retain_graph=None, create_graph=false))]
     fn backward(
         &self,

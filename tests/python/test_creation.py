@@ -121,6 +121,16 @@ def test_one_definition_needs_no_more_memory_than_its_result():
     assert held == x.grad.nbytes
 
 
+def test_a_backward_pass_makes_room_for_gradients_as_it_goes():
+    factors = [mt.ones(1 << 18, requires_grad=True) for _ in range(12)]
+    product = factors[0]
+    for factor in factors[1:]:
+        product = product * factor
+    held, _ = peak(lambda: product.backward(mt.ones(1 << 18)))
+    assert held <= 4 * product.nbytes
+    assert all(factor.grad is not None for factor in factors)
+
+
 def test_threads_can_be_set():
     before = mt.get_num_threads()
     mt.set_num_threads(1)

@@ -52,9 +52,7 @@ struct Pass {
     found: Vec<Option<Tensor>>,
     /// Nodes and what has come for them, by age.
     waiting: BTreeMap<u64, (Arc<Node>, Cotangents)>,
-    /// Nodes to release at the end: a pass that fails half way leaves the graph as it was.
-    done: Vec<Arc<Node>>,
-    /// Gradients for leaves, handed over at the end for the same reason.
+    /// Gradients for leaves, handed over at the end: a pass that fails half way leaves theirs as they were.
     leaves: Vec<(Arc<GradMeta>, Tensor)>,
     leaf_slots: BTreeMap<*const GradMeta, usize>,
 }
@@ -74,7 +72,6 @@ impl Pass {
             found: vec![None; targets.as_ref().map_or(0, Vec::len)],
             targets,
             waiting: BTreeMap::new(),
-            done: Vec::new(),
             leaves: Vec::new(),
             leaf_slots: BTreeMap::new(),
         }
@@ -106,12 +103,16 @@ impl Pass {
                 }
             }
             let grads = gradients(&node, &cotangents)?;
+            if !self.options.retain_graph && !self.options.create_graph {
+                // Now, not when the pass is done: what was saved makes room for the gradients of the nodes to come.
+                node.release();
+            }
+            drop(cotangents);
             for (edge, grad) in node.edges.iter().zip(grads) {
                 if let (Some(edge), Some(grad)) = (edge, grad) {
                     self.arrive(edge, grad)?;
                 }
             }
-            self.done.push(node);
         }
         self.finish()
     }
@@ -127,9 +128,6 @@ impl Pass {
             }
         }
         ready.into_iter().for_each(|(grad, meta)| meta.set_grad(Some(grad)));
-        if !self.options.retain_graph && !self.options.create_graph {
-            self.done.iter().for_each(|node| node.release());
-        }
         Ok(std::mem::take(&mut self.found))
     }
 
