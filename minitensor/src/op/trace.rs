@@ -1,11 +1,15 @@
 //! Gradients of any order, from the program of a body: it is run at recorded tensors, each step an op.
 
-use minitensor_kernels::Const;
+use std::sync::LazyLock;
+
 use minitensor_kernels::program::{Id, Node, Primitive, Program, Variable};
 use minitensor_kernels::row::Reduction;
+use minitensor_kernels::{Const, Num};
 
+use super::builder::CustomOpBuilder;
 use super::call::{OpName, Value};
-use super::def::{Arity, Core, DTypeRule, OpDef};
+use super::def::{Arity, Core, DTypeRule, OpDef, OpRef};
+use super::dispatch_one;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::dtype::DType;
@@ -51,6 +55,13 @@ pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     }
     Ok(gradients)
 }
+
+/// A derivative times a tangent, where the latter is 0 also if the former is infinite.
+static CHAIN: LazyLock<OpRef> = LazyLock::new(|| {
+    let body = Program::write(&["derivative", "tangent"], &[], |x, _| vec![("out".into(), x[0].chain(x[1]).into())]);
+    let op = CustomOpBuilder::from_program("chain", body).and_then(CustomOpBuilder::finish);
+    op.expect("it is a program of numbers")
+});
 
 fn is_float(dtype: DTypeRule) -> bool {
     matches!(dtype, DTypeRule::Generic(_))
@@ -143,6 +154,9 @@ impl Arguments {
                 (Primitive::MulAdd, [x, y, z]) => {
                     let product = op("multiply", &[x, y])?;
                     op_named("add").call(&[(&product).into(), at(z)], &[])?
+                }
+                (Primitive::Chain, [x, y]) => {
+                    dispatch_one(&CHAIN, &[(&before[x.at()]).into(), (&before[y.at()]).into()], &[])?
                 }
                 (Primitive::Pow, [x, y]) => op("power", &[x, y])?,
                 (Primitive::Recip, [x]) => op("reciprocal", &[x])?,
