@@ -14,7 +14,6 @@ use minitensor::{CustomOpBuilder, DType, Device, OpRef, registry};
 use minitensor_ops::activation::{Approximate, elu, gelu, relu, sigmoid, swish};
 use minitensor_ops::arithmetic::{abs, clamp, multiply, power};
 use minitensor_ops::exponential::{exp, sqrt};
-use minitensor_ops::indexing::where_;
 use minitensor_ops::trigonometry::{sin, tanh};
 
 fn leaf(values: &[f64]) -> Tensor {
@@ -59,8 +58,6 @@ type Closed = [fn(f64) -> f64; 4];
 #[test]
 fn four_derivatives_of_common_functions_are_the_closed_forms() -> Result<()> {
     type Function = fn(&Tensor) -> Result<Tensor>;
-    let gauss = |x: f64| (-x * x / 2.0).exp() / (2.0 * PI).sqrt();
-    let _ = gauss;
     fn phi(x: f64) -> f64 {
         (-x * x / 2.0).exp() / (2.0 * PI).sqrt()
     }
@@ -136,9 +133,15 @@ fn partial_derivatives_commute() -> Result<()> {
     Ok(())
 }
 
+/// The root where it is asked for.
+#[custom_op(name = "orders::root_where")]
+fn root_where<T: Float>(wanted: T::Mask, x: T) -> T {
+    if wanted { x.sqrt() } else { x }
+}
+
 #[test]
 fn a_branch_not_taken_adds_nothing_to_any_derivative() -> Result<()> {
-    let root = |x: &Tensor| where_::call(&Tensor::from_vec(vec![false, true], [2])?, &sqrt::call(x)?, x);
+    let root = |x: &Tensor| root_where::call(&Tensor::from_vec(vec![false, true], [2])?, x);
     // The root is infinitely steep where it isn't taken.
     assert_eq!(derivatives(root, &[0.0, 4.0], 3)?, [[1.0, 0.25], [0.0, -1.0 / 32.0], [0.0, 3.0 / 256.0]]);
     for (f, slopes) in [
@@ -211,7 +214,7 @@ fn half_precision_stays_what_it_is() -> Result<()> {
         assert_eq!(third.dtype(), dtype);
         let tolerance = if dtype == DType::F32 { 1e-6 } else { 4e-3 };
         let got = third.detach().cast(DType::F64)?.to_vec::<f64>()?[0];
-        assert!((got + 0.222_694_5).abs() < tolerance, "{dtype}: {got}");
+        assert!((got + 0.220_848_8).abs() < tolerance, "{dtype}: {got}");
     }
     Ok(())
 }
@@ -261,9 +264,8 @@ fn second_derivatives_of_complex_numbers_agree_with_differences() -> Result<()> 
         // Re(c̄ g), of which the second derivative is the gradient.
         let real = |re, im| -> Result<f64> { Ok((c.conj() * first(re, im)?.0.detach().to_vec::<C>()?[0]).re) };
         let (re, im, h) = (0.4, 0.7, 1e-6);
-        let by = |dx: f64, dy: f64| -> Result<f64> {
-            Ok((real(re + dx, im + dy)? - real(re - dx, im - dy)?) / (2.0 * h))
-        };
+        let by =
+            |dx: f64, dy: f64| -> Result<f64> { Ok((real(re + dx, im + dy)? - real(re - dx, im - dy)?) / (2.0 * h)) };
         let (first, x) = first(re, im)?;
         let second = pulled(&first, &x, c)?.detach().to_vec::<C>()?[0];
         let expected = C::new(by(h, 0.0)?, by(0.0, h)?);
@@ -320,7 +322,7 @@ fn an_op_made_from_a_program_passes_the_checks_of_any_op() -> Result<()> {
         |builder| builder.mask(0),
     )?;
     assert_eq!(op.signature(), "orders::made(keep, x, y, scale)");
-    let mask = Tensor::from_vec(vec![true, false, true], [3])?;
+    let mask = Tensor::from_vec(vec![true, false, true, false, true, true], [2, 3])?;
     let x = Tensor::from_vec(vec![0.5, -1.5, 2.0, 0.25, 0.1, -0.3], [2, 3])?;
     let y = Tensor::from_vec(vec![1.5, -0.5], [2, 1])?;
     let sample = minitensor::testing::Sample {

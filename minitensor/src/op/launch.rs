@@ -100,7 +100,7 @@ impl Operand {
 
     fn nothing(dtype: DType) -> Operand {
         let data = std::ptr::null_mut();
-        Operand { data, dtype, compute: dtype, strides: SmallVec::new(), wanted: false, direct: false }
+        Operand { data, dtype, compute: dtype.compute(), strides: SmallVec::new(), wanted: false, direct: false }
     }
 
     /// Whether its elements are those that the kernel computes, and their neighbours lie `stride` apart.

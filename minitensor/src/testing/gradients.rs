@@ -119,8 +119,7 @@ pub fn one_tensor_twice(op: &OpRef, sample: &Sample) -> Result<()> {
             let call = function(op, sample, &pair);
             let both = |t: &[Tensor]| call(&[t[0].clone(), t[0].clone()]);
             // Near a tie of the two, a difference sees a kink that the derivative does not.
-            let smooth =
-                gradcheck(&call, &[a.copied()?, b.copied()?], GradCheck { orders: 1, ..Default::default() });
+            let smooth = gradcheck(&call, &[a.copied()?, b.copied()?], GradCheck { orders: 1, ..Default::default() });
             smooth?;
             gradcheck(&both, &[a.copied()?], GradCheck { orders: 1, ..Default::default() }).map_err(|e| {
                 e.context(format!("one tensor for both '{}' and '{}'", op.parameter(*i).name, op.parameter(*j).name))
