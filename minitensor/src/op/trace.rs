@@ -39,8 +39,12 @@ pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     let vjp = program.vjp_of_rows(&gives, &wrt).ok_or_else(|| {
         Error::runtime(format!("op '{}' has no further derivative: a function in its body has none", op.name))
     })?;
-    let cotangents: Vec<Tensor> = (0..gives.len()).map(|k| call.cotangent(k)).collect::<Result<_>>()?;
-    let dtype = cotangents.first().map_or(DType::F64, Tensor::dtype);
+    let mut cotangents: Vec<Tensor> = (0..gives.len()).map(|k| call.cotangent(k)).collect::<Result<_>>()?;
+    let dtype = cotangents.iter().map(Tensor::dtype).find(|d| d.is_differentiable()).unwrap_or(DType::F64);
+    // An output that wasn't computed has no dtype of its own.
+    for cotangent in cotangents.iter_mut().filter(|t| !t.dtype().is_differentiable()) {
+        *cotangent = Tensor::from_number(Const::Int(0), dtype, Device::Cpu)?;
+    }
     let arguments = Arguments::of(op, &gives, &cotangents, &inputs, attrs, dtype)?;
     let traced = arguments.run(&vjp)?;
     let mut gradients = vec![None; call.num_inputs()];
