@@ -2,8 +2,8 @@
 
 mod hostile;
 
-use minitensor_kernels::program::{Algebra, Id, Node, Primitive, Program, Scalar, Symbol, TILE, Tile, Variable};
-use minitensor_kernels::{Dual, Element, Field, Float, Num, Real, lit};
+use minitensor_kernels::program::{Algebra, Id, Node, Plan, Primitive, Program, Scalar, Symbol, TILE, Tile, Variable};
+use minitensor_kernels::{Complex, Dual, Element, Field, Float, Num, Real, lit};
 
 fn one(name: &str, body: impl Fn(Symbol) -> Symbol) -> Program {
     Program::write(&["x"], &[], |x, _| vec![(name.to_owned(), body(x[0]).into())])
@@ -64,6 +64,57 @@ fn a_gradient_is_the_compiled_one_to_the_bit() {
     };
     let symbolic = second.at(&[1.0, 1.0, x], &[]).unwrap()[1].number().unwrap();
     assert!((numeric - symbolic).abs() < 1e-8, "{numeric} {symbolic}");
+}
+
+#[test]
+fn second_derivatives_are_those_of_dual_numbers_of_dual_numbers() {
+    fn bodies<T: Float>() -> [fn(T) -> T; 5] {
+        [|x| gelu(x), |x| (x * x).exp(), |x| x.hypot(lit(2)).log(), |x| x.tanh() / (x * x + lit(1)), |x| x.abs().sqrt()]
+    }
+    for (symbolic, numeric) in bodies::<Symbol>().into_iter().zip(bodies::<Dual<Dual<f64>>>()) {
+        let program = one("y", symbolic);
+        let second = program.vjp(&[0]).unwrap().vjp(&[1]).unwrap();
+        for x in [-2.5, -0.3, 0.0, 0.7, 4.0, 30.0] {
+            let expected = numeric(Dual::variable(Dual::variable(x))).tangent.tangent;
+            let got = second.at(&[1.0, 1.0, x], &[]).unwrap()[0].number().unwrap();
+            let is_close = got == expected || (got - expected).abs() <= 1e-12 * expected.abs().max(1e-3);
+            assert!(is_close || got.is_nan() && expected.is_nan(), "{got}, not {expected}, at {x}: {second}");
+        }
+    }
+}
+
+#[test]
+fn a_gradient_of_complex_numbers_counts_the_derivative_by_the_conjugate() {
+    type C = Complex<f64>;
+    let program = Program::write(&["z"], &[], |z, _| vec![("y".into(), (z[0].conj() * z[0].square()).into())]);
+    let vjp = program.vjp_of_complex(&[0]).unwrap();
+    let (z, d) = (C::new(0.5, -1.25), C::new(0.3, 0.8));
+    // f = z̄ z²: d times the conjugate of 2 z z̄, and the conjugate of d times z².
+    let expected = d * (2.0 * z * z.conj()).conj() + d.conj() * z * z;
+    assert!((vjp.at(&[d, z], &[]).unwrap()[0].number().unwrap() - expected).norm() < 1e-14);
+    let real = program.vjp(&[0]).unwrap();
+    assert_eq!(real.at(&[1.0, 2.0], &[]).unwrap()[0].number(), Some(12.0), "a real number is its own conjugate");
+}
+
+#[test]
+fn truth_values_are_read_as_they_lie() {
+    let program = Program::write(&["keep", "x"], &[], |v, _| {
+        let kept = v[0].truthy();
+        vec![("y".into(), Symbol::select(kept, v[1], -v[1]).into()), ("kept".into(), kept.into())]
+    });
+    let plan = Plan::new(program, &[0]).unwrap();
+    let n = 2 * TILE + 3;
+    let keep: Vec<bool> = (0..n).map(|i| i % 3 == 0).collect();
+    let x: Vec<f64> = (0..n).map(|i| i as f64).collect();
+    let (mut y, mut kept) = (vec![0.0; n], vec![false; n]);
+    let (inputs, outputs) =
+        ([keep.as_ptr().cast(), x.as_ptr().cast()], [y.as_mut_ptr().cast(), kept.as_mut_ptr().cast()]);
+    // SAFETY: two inputs and outputs of n elements each, of which the first and the last are truth values.
+    unsafe { plan.run::<f64>(n, &inputs, &[], &outputs) };
+    assert_eq!(kept, keep);
+    assert!(y.iter().zip(&x).zip(&keep).all(|((y, x), keep)| *y == if *keep { *x } else { -x }));
+    let number = one("y", |x| x + Symbol::select(x.truthy(), x, x));
+    assert!(Plan::new(number, &[0]).unwrap_err().to_string().contains("truth values is used as a number"));
 }
 
 #[test]

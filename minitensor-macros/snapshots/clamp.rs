@@ -122,154 +122,9 @@ const _: () = {
             _ => None,
         }
     }
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
-    fn clamp_vjp_vjp<T: rt::Real>(d_d_x: T, d_out: T, x: T, lo: T, hi: T) -> (T, T) {
-        let d_d_out = rt::cotangent_times(
-            d_d_x,
-            clamp_vjp::<
-                rt::Dual<T>,
-            >(
-                    rt::Dual::variable(d_out),
-                    rt::Dual::constant_of(x),
-                    rt::Dual::constant_of(lo),
-                    rt::Dual::constant_of(hi),
-                )
-                .tangent,
-        );
-        let d_x = rt::cotangent_times(
-            d_d_x,
-            clamp_vjp::<
-                rt::Dual<T>,
-            >(
-                    rt::Dual::constant_of(d_out),
-                    rt::Dual::variable(x),
-                    rt::Dual::constant_of(lo),
-                    rt::Dual::constant_of(hi),
-                )
-                .tangent,
-        );
-        (d_d_out, d_x)
+    fn clamp_vjp_program(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
+        rt::vjp_program(&clamp_program(attrs)?, &[0], &[0], false)
     }
-    unsafe fn clamp_vjp_vjp_loop<T: rt::Real + rt::Machine>(
-        attrs: &[rt::Attr],
-        n: usize,
-        inputs: &[*const u8],
-        outputs: &[*mut u8],
-    ) -> rt::Result<()> {
-        struct Loop<T> {
-            lo: T,
-            hi: T,
-            _dtypes: ::core::marker::PhantomData<(T,)>,
-        }
-        impl<T: rt::Real + rt::Machine> rt::Map for Loop<T> {
-            type In = (T, T, T);
-            type Out = (T, T);
-            const VECTORIZE: bool = false;
-            #[inline(always)]
-            fn eval(&self, (d_d_x, d_out, x): Self::In) -> Self::Out {
-                clamp_vjp_vjp::<T>(d_d_x, d_out, x, self.lo, self.hi)
-            }
-        }
-        let body = Loop::<T> {
-            lo: rt::uniform::<T>(attrs, 0, "lo")?,
-            hi: rt::uniform::<T>(attrs, 1, "hi")?,
-            _dtypes: ::core::marker::PhantomData,
-        };
-        unsafe { rt::map(&body, n, inputs, outputs) };
-        Ok(())
-    }
-    fn clamp_vjp_vjp_kernel(dtypes: &[rt::DType]) -> Option<rt::ElementKernel> {
-        match dtypes[0] {
-            rt::DType::F64 => Some(clamp_vjp_vjp_loop::<f64>),
-            _ => None,
-        }
-    }
-    static VJP_VJP: rt::OpDef = rt::OpDef {
-        name: rt::Cow::Borrowed("clamp.vjp.vjp"),
-        aliases: rt::Cow::Borrowed(&[]),
-        doc: rt::Cow::Borrowed("The vector-Jacobian product of `clamp.vjp`."),
-        inputs: rt::Cow::Borrowed(
-            &[
-                rt::Input {
-                    name: rt::Cow::Borrowed("d_d_x"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
-                    mutated: false,
-                    core: rt::Core::Scalar,
-                },
-                rt::Input {
-                    name: rt::Cow::Borrowed("d_out"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
-                    mutated: false,
-                    core: rt::Core::Scalar,
-                },
-                rt::Input {
-                    name: rt::Cow::Borrowed("x"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
-                    mutated: false,
-                    core: rt::Core::Scalar,
-                },
-            ],
-        ),
-        attrs: rt::Cow::Borrowed(
-            &[
-                rt::Attribute {
-                    name: rt::Cow::Borrowed("lo"),
-                    kind: rt::AttrKind::Float,
-                    optional: false,
-                    default: Some(rt::Attr::Float(f64::NEG_INFINITY)),
-                },
-                rt::Attribute {
-                    name: rt::Cow::Borrowed("hi"),
-                    kind: rt::AttrKind::Float,
-                    optional: false,
-                    default: Some(rt::Attr::Float(f64::INFINITY)),
-                },
-            ],
-        ),
-        outputs: rt::Cow::Borrowed(
-            &[
-                rt::Output {
-                    name: rt::Cow::Borrowed("d_d_out"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Returned,
-                    core: rt::Core::Scalar,
-                },
-                rt::Output {
-                    name: rt::Cow::Borrowed("d_x"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Returned,
-                    core: rt::Core::Scalar,
-                },
-            ],
-        ),
-        generics: rt::Cow::Borrowed(
-            &[
-                rt::Generic {
-                    name: rt::Cow::Borrowed("T"),
-                    dtypes: rt::DTypeSet::FLOAT,
-                },
-            ],
-        ),
-        shape: rt::ShapeRule::Broadcast,
-        predicates: rt::Cow::Borrowed(&[]),
-        axis: None,
-        body: rt::Body::Element(rt::ElementBody {
-            kernel: clamp_vjp_vjp_kernel,
-            program: None,
-        }),
-        backward: rt::Backward::None(
-            rt::Cow::Borrowed("third derivatives of 'clamp' are not available"),
-        ),
-        since: 1,
-        location: rt::Location {
-            file: rt::Cow::Borrowed(file!()),
-            line: line!(),
-        },
-    };
     static VJP: rt::OpDef = rt::OpDef {
         name: rt::Cow::Borrowed("clamp.vjp"),
         aliases: rt::Cow::Borrowed(&[]),
@@ -331,12 +186,9 @@ const _: () = {
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
             kernel: clamp_vjp_kernel,
-            program: None,
+            program: Some(clamp_vjp_program),
         }),
-        backward: rt::Backward::Derived(rt::Derived {
-            vjp: &VJP_VJP,
-            wrt: &[0, 1],
-        }),
+        backward: rt::Backward::Program(rt::Gradients::new()),
         since: 1,
         location: rt::Location {
             file: rt::Cow::Borrowed(file!()),
@@ -431,8 +283,5 @@ const _: () = {
     }
     rt::inventory::submit! {
         rt::OpEntry(& VJP)
-    }
-    rt::inventory::submit! {
-        rt::OpEntry(& VJP_VJP)
     }
 };

@@ -93,121 +93,9 @@ const _: () = {
             _ => None,
         }
     }
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
-    fn swish_vjp_vjp<T: rt::Float>(d_d_x: T, d_out: T, x: T) -> (T, T) {
-        let d_d_out = rt::cotangent_times(
-            d_d_x,
-            swish_vjp::<rt::Dual<T>>(rt::Dual::variable(d_out), rt::Dual::constant_of(x))
-                .tangent,
-        );
-        let d_x = rt::cotangent_times(
-            d_d_x,
-            swish_vjp::<rt::Dual<T>>(rt::Dual::constant_of(d_out), rt::Dual::variable(x))
-                .tangent,
-        );
-        (d_d_out, d_x)
+    fn swish_vjp_program(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
+        rt::vjp_program(&swish_program(attrs)?, &[0], &[0], false)
     }
-    unsafe fn swish_vjp_vjp_loop<T: rt::Float + rt::Machine>(
-        attrs: &[rt::Attr],
-        n: usize,
-        inputs: &[*const u8],
-        outputs: &[*mut u8],
-    ) -> rt::Result<()> {
-        struct Loop<T> {
-            _dtypes: ::core::marker::PhantomData<(T,)>,
-        }
-        impl<T: rt::Float + rt::Machine> rt::Map for Loop<T> {
-            type In = (T, T, T);
-            type Out = (T, T);
-            const VECTORIZE: bool = false;
-            #[inline(always)]
-            fn eval(&self, (d_d_x, d_out, x): Self::In) -> Self::Out {
-                swish_vjp_vjp::<T>(d_d_x, d_out, x)
-            }
-        }
-        let body = Loop::<T> {
-            _dtypes: ::core::marker::PhantomData,
-        };
-        unsafe { rt::map(&body, n, inputs, outputs) };
-        Ok(())
-    }
-    fn swish_vjp_vjp_kernel(dtypes: &[rt::DType]) -> Option<rt::ElementKernel> {
-        match dtypes[0] {
-            rt::DType::F64 => Some(swish_vjp_vjp_loop::<f64>),
-            _ => None,
-        }
-    }
-    static VJP_VJP: rt::OpDef = rt::OpDef {
-        name: rt::Cow::Borrowed("swish.vjp.vjp"),
-        aliases: rt::Cow::Borrowed(&[]),
-        doc: rt::Cow::Borrowed("The vector-Jacobian product of `swish.vjp`."),
-        inputs: rt::Cow::Borrowed(
-            &[
-                rt::Input {
-                    name: rt::Cow::Borrowed("d_d_x"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
-                    mutated: false,
-                    core: rt::Core::Scalar,
-                },
-                rt::Input {
-                    name: rt::Cow::Borrowed("d_out"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
-                    mutated: false,
-                    core: rt::Core::Scalar,
-                },
-                rt::Input {
-                    name: rt::Cow::Borrowed("x"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
-                    mutated: false,
-                    core: rt::Core::Scalar,
-                },
-            ],
-        ),
-        attrs: rt::Cow::Borrowed(&[]),
-        outputs: rt::Cow::Borrowed(
-            &[
-                rt::Output {
-                    name: rt::Cow::Borrowed("d_d_out"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Returned,
-                    core: rt::Core::Scalar,
-                },
-                rt::Output {
-                    name: rt::Cow::Borrowed("d_x"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Returned,
-                    core: rt::Core::Scalar,
-                },
-            ],
-        ),
-        generics: rt::Cow::Borrowed(
-            &[
-                rt::Generic {
-                    name: rt::Cow::Borrowed("T"),
-                    dtypes: rt::DTypeSet::FLOAT,
-                },
-            ],
-        ),
-        shape: rt::ShapeRule::Broadcast,
-        predicates: rt::Cow::Borrowed(&[]),
-        axis: None,
-        body: rt::Body::Element(rt::ElementBody {
-            kernel: swish_vjp_vjp_kernel,
-            program: None,
-        }),
-        backward: rt::Backward::None(
-            rt::Cow::Borrowed("third derivatives of 'swish' are not available"),
-        ),
-        since: 1,
-        location: rt::Location {
-            file: rt::Cow::Borrowed(file!()),
-            line: line!(),
-        },
-    };
     static VJP: rt::OpDef = rt::OpDef {
         name: rt::Cow::Borrowed("swish.vjp"),
         aliases: rt::Cow::Borrowed(&[]),
@@ -254,12 +142,9 @@ const _: () = {
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
             kernel: swish_vjp_kernel,
-            program: None,
+            program: Some(swish_vjp_program),
         }),
-        backward: rt::Backward::Derived(rt::Derived {
-            vjp: &VJP_VJP,
-            wrt: &[0, 1],
-        }),
+        backward: rt::Backward::Program(rt::Gradients::new()),
         since: 1,
         location: rt::Location {
             file: rt::Cow::Borrowed(file!()),
@@ -400,9 +285,6 @@ const _: () = {
     }
     rt::inventory::submit! {
         rt::OpEntry(& VJP)
-    }
-    rt::inventory::submit! {
-        rt::OpEntry(& VJP_VJP)
     }
     rt::inventory::submit! {
         rt::OpEntry(& IN_PLACE)

@@ -164,8 +164,8 @@ pub enum Gradient {
     /// There is none, for this reason.
     None(String),
     NotNeeded,
-    /// The vector-Jacobian product of an element or row body; that of an element body is one too, which can be differentiated so many times.
-    Derived(u8),
+    /// The compiled vector-Jacobian product of an element or row body.
+    Derived,
     Formula(Formula),
     Function(Path),
     Traced,
@@ -180,11 +180,6 @@ impl Op {
     /// What the caller gets, with positions among all outputs.
     pub fn returned(&self) -> impl Iterator<Item = (usize, &Output)> {
         self.outputs.iter().enumerate().filter(|(_, o)| o.role == Role::Returned)
-    }
-
-    /// Whether it is the gradient of a gradient.
-    pub fn is_second_order(&self) -> bool {
-        self.name.ends_with(".vjp.vjp")
     }
 
     /// What a gradient gets the cotangents of: all outputs but saved ones, with positions.

@@ -55,13 +55,8 @@ impl DType {
         }
     }
 
-    /// The float or complex dtype of double precision; others are what they are.
-    pub fn wide(self) -> DType {
-        match self.kind {
-            Kind::Float => DTYPES[12],
-            Kind::Complex => DTYPES[14],
-            _ => self,
-        }
+    pub fn is_complex(self) -> bool {
+        self.kind == Kind::Complex
     }
 
     pub fn is_differentiable(self) -> bool {

@@ -80,7 +80,10 @@ impl Items {
     /// An op's static, what it points to, and before it the ops of its gradient.
     fn define(&mut self, op: &Op, name: &Ident, formula: Option<&crate::lower::formula::Lowered>) {
         let kernels = match op.level {
-            Level::Element => element::kernels(op),
+            Level::Element => {
+                self.tokens.extend(element::has_program(op).then(|| element::program(op)));
+                element::kernels(op)
+            }
             Level::Row => row::kernels(op),
             Level::Cell => cell::kernels(op),
             Level::Tensor => tensor::body(op),
@@ -104,35 +107,31 @@ impl Items {
                 let without = positions(formula.without.iter().copied());
                 formula_def(&quote!(#run), &inputs, &outputs, &without)
             }
-            Gradient::Derived(_) if op.level == Level::Row => match row::vjp(op) {
+            Gradient::Derived if op.level == Level::Row => match row::vjp(op) {
                 Some(vjp) => self.define_rows(op, &vjp, name),
                 None => quote!(rt::Backward::NotNeeded),
             },
-            Gradient::Derived(0) => {
-                let reason = format!("third derivatives of '{}' are not available", op.name.trim_end_matches(".vjp"));
-                quote!(rt::Backward::None(rt::Cow::Borrowed(#reason)))
-            }
-            Gradient::Derived(orders) => match vjp::of(op, orders - 1) {
-                Some(vjp) => {
-                    let vjp_name = if name == "DEF" { format_ident!("VJP") } else { format_ident!("{name}_VJP") };
-                    let function = &vjp.op.function;
-                    let mut inner = Items::default();
-                    inner.tokens.extend(quote!(#function));
-                    inner.define(&vjp.op, &vjp_name, None);
-                    self.tokens.extend(inner.tokens);
-                    self.submitted.splice(0..0, inner.submitted);
-                    let wrt = positions(vjp.wrt.iter().copied());
-                    quote!(rt::Backward::Derived(rt::Derived { vjp: &#vjp_name, wrt: #wrt }))
-                }
-                None => {
-                    let reason = format!("'{}' has too many arguments for a derived gradient", op.name);
-                    quote!(rt::Backward::None(rt::Cow::Borrowed(#reason)))
-                }
+            Gradient::Derived => match vjp::of(op) {
+                Some(vjp) => self.define_vjp(op, &vjp, name),
+                // More than a loop can take is left to the program.
+                None => by_program(),
             },
         };
         self.tokens.extend(def::def(op, name, &body, &backward));
         self.submitted.insert(0, name.clone());
         (self.body, self.backward) = (body, backward);
+    }
+
+    /// The op that is the gradient of an element op; its own gradient is that of its program.
+    fn define_vjp(&mut self, op: &Op, vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
+        let (function, kernels, program) =
+            (&vjp.op.function, element::kernels(&vjp.op), element::gradient_program(op, vjp));
+        let vjp_name = if name == "DEF" { format_ident!("VJP") } else { format_ident!("{name}_VJP") };
+        let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &by_program());
+        self.tokens.extend(quote!(#function #kernels #program #def));
+        self.submitted.push(vjp_name.clone());
+        let wrt = positions(vjp.wrt.iter().copied());
+        quote!(rt::Backward::Derived(rt::Derived { vjp: &#vjp_name, wrt: #wrt }))
     }
 
     /// The op that is the gradient of a row op; its own gradient is that of its program.
@@ -154,6 +153,10 @@ impl Items {
     }
 }
 
+fn by_program() -> TokenStream {
+    quote!(rt::Backward::Program(rt::Gradients::new()))
+}
+
 fn formula_def(run: &TokenStream, inputs: &TokenStream, outputs: &TokenStream, without: &TokenStream) -> TokenStream {
     quote! {
         rt::Backward::Formula(rt::Formula {
@@ -170,7 +173,8 @@ fn body(op: &Op) -> TokenStream {
     let (kernel, body) = (format_ident!("{stem}_kernel"), format_ident!("{stem}_body"));
     match op.level {
         Level::Element => {
-            let (_, program) = element::program(op);
+            let name = element::program_name(op);
+            let program = if element::has_program(op) { quote!(Some(#name)) } else { quote!(None) };
             quote!(rt::Body::Element(rt::ElementBody { kernel: #kernel, program: #program }))
         }
         Level::Row => {
@@ -212,7 +216,7 @@ fn turbofish(op: &Op) -> TokenStream {
 /// The function that finds the kernel for some dtypes.
 fn table(op: &Op, run: &Ident, kind: &Ident) -> TokenStream {
     let kernel = format_ident!("{}_kernel", stem(op));
-    let lists: Vec<Vec<_>> = op.generics.iter().map(|g| computed(op, g)).collect();
+    let lists: Vec<Vec<_>> = op.generics.iter().map(computed).collect();
     let (scrutinee, arms): (_, Vec<TokenStream>) = match &lists[..] {
         [] => {
             return quote! {
@@ -238,11 +242,10 @@ fn table(op: &Op, run: &Ident, kind: &Ident) -> TokenStream {
     }
 }
 
-/// The dtypes that kernels are made for: `f16` and `bf16` are computed in `f32`, second derivatives in double precision.
-fn computed(op: &Op, generic: &Generic) -> Vec<(TokenStream, TokenStream)> {
+/// The dtypes that kernels are made for: `f16` and `bf16` are computed in `f32`.
+fn computed(generic: &Generic) -> Vec<(TokenStream, TokenStream)> {
     let mut dtypes = vec![];
-    let computed = generic.dtypes.iter().map(|d| if op.is_second_order() { d.wide() } else { d.compute() });
-    for dtype in computed {
+    for dtype in generic.dtypes.iter().map(|d| d.compute()) {
         if !dtypes.contains(&dtype) {
             dtypes.push(dtype);
         }

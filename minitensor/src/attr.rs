@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use minitensor_kernels::{Const, Machine};
+
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
@@ -222,4 +224,27 @@ impl<const N: usize> From<[i64; N]> for Attr {
     fn from(v: [i64; N]) -> Attr {
         Attr::Ints(Cow::Owned(v.to_vec()))
     }
+}
+
+/// An `f64` attribute as an element; an integer type must be able to hold it (infinities mean its limits).
+#[inline(always)]
+pub fn uniform<T: Machine>(attrs: &[Attr], index: usize, name: &str) -> Result<T> {
+    let value = f64::from_attr(&attrs[index])?;
+    let element = T::constant(Const::Float(value));
+    let is_float = T::constant(Const::Float(0.5)) != T::zero() && T::constant(Const::Float(0.5)) != T::one();
+    if !is_float
+        && (value.is_nan()
+            || (value.is_finite() && T::constant(Const::Int(value as i128)) != element)
+            || value.fract() != 0.0 && value.is_finite())
+    {
+        return Err(lossy(value, name));
+    }
+    Ok(element)
+}
+
+#[cold]
+fn lossy(value: f64, name: &str) -> Error {
+    Error::value(format!(
+        "attribute '{name}' = {value} is no value of the integer dtype of the inputs; give a whole number, or floats"
+    ))
 }

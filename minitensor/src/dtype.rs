@@ -115,15 +115,6 @@ impl DType {
         }
     }
 
-    /// What it is computed in where a kernel is only there in double precision.
-    pub const fn wide(self) -> DType {
-        match self.kind() {
-            Kind::Float => DType::F64,
-            Kind::Complex => DType::C128,
-            _ => self,
-        }
-    }
-
     /// The integers that an integer dtype holds.
     pub const fn integer_range(self) -> std::ops::RangeInclusive<i128> {
         let bits = 8 * self.size() as u32;
@@ -228,6 +219,11 @@ impl DTypeSet {
     /// Those in both sets.
     pub const fn intersection(self, other: DTypeSet) -> DTypeSet {
         DTypeSet(self.0 & other.0)
+    }
+
+    /// Those for which it holds.
+    pub fn filter(self, holds: impl Fn(DType) -> bool) -> DTypeSet {
+        self.iter().filter(|d| holds(*d)).fold(DTypeSet::of(&[]), |set, d| set.union(DTypeSet::of(&[d])))
     }
 
     /// The dtypes, in the order of [`DType::ALL`].

@@ -242,6 +242,16 @@ fn half_precision_inputs_get_gradients_of_their_dtype() -> Result<()> {
 }
 
 #[test]
+fn a_gradient_nobody_wants_leaves_that_of_another_half_alone() -> Result<()> {
+    let x = Tensor::full([4096], Const::Float(3.0), DType::F16, Device::Cpu)?;
+    let y = Tensor::ones([4096], DType::F16, Device::Cpu)?.with_requires_grad()?;
+    let z = multiply::call(&x, &y)?;
+    backward(&[z], &[Some(Tensor::ones([4096], DType::F16, Device::Cpu)?)], Options::default())?;
+    assert_eq!(y.grad().expect("a gradient").cast(DType::F32)?.to_vec::<f32>()?, [3.0; 4096]);
+    Ok(())
+}
+
+#[test]
 fn what_a_leaf_gathers_is_its_own_memory() -> Result<()> {
     let (x, y) = (leaf(&[1.0, 2.0]), leaf(&[3.0, 4.0]));
     let cotangent = Tensor::ones([2], DType::F64, Device::Cpu)?;

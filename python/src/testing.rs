@@ -39,7 +39,7 @@ fn _gradcheck(
     step: f64,
     atol: f64,
     rtol: f64,
-    second: bool,
+    orders: usize,
 ) -> Result<()> {
     let py = f.py();
     let call = |inputs: &[Tensor]| -> minitensor::Result<Vec<Tensor>> {
@@ -63,7 +63,7 @@ fn _gradcheck(
         run().map_err(Error::from)
     };
     let inputs: Vec<Tensor> = inputs.iter().map(|t| Ok(t.get().core()?.clone())).collect::<Result<_>>()?;
-    Ok(gradcheck(&call, &inputs, GradCheck { step, atol, rtol, second })?)
+    Ok(gradcheck(&call, &inputs, GradCheck { step, atol, rtol, orders })?)
 }
 
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {

@@ -64,6 +64,20 @@ def test_gradients_of_gradients():
     assert x.grad is None
 
 
+def test_derivatives_of_any_order():
+    x = leaf(-1.0, 0.0, 0.5, 3.0)
+    y, orders = mt.ops.gelu(x), []
+    for _ in range(4):
+        (y,) = mt.grad(y.sum(), x, create_graph=True)
+        orders.append(y.numpy())
+    at = x.numpy()
+    phi = np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(orders[1], phi * (2 - at**2), rtol=1e-12)
+    np.testing.assert_allclose(orders[2], phi * (at**3 - 4 * at), rtol=1e-12)
+    np.testing.assert_allclose(orders[3], phi * (7 * at**2 - at**4 - 4), rtol=1e-12)
+    assert mt.testing.gradcheck(lambda x, y: mt.ops.logaddexp(x * y, y), [x.detach() + 1, leaf(0.3)], orders=3)
+
+
 def test_grad_takes_lists_and_refuses_what_took_no_part():
     x, y = leaf(2.0), leaf(3.0)
     assert [g.item() for g in mt.grad([x * y, x + y], [x, y], [mt.ones(1), None][:1] + [mt.ones(1)])] == [4.0, 3.0]

@@ -24,7 +24,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let without = steps.run("a crate with no op", |line| build(line, &folder, "no_ops"))?;
     let with = steps.run(&format!("a crate with {OPS} ops"), |line| build(line, &folder, "many_ops"))?;
     let added = Cost { time: with.time.saturating_sub(without.time), bytes: with.bytes.saturating_sub(without.bytes) };
-    println!("\nElement ops of two inputs and an attribute, with first and second derivatives, in a release build:\n");
+    println!("\nElement ops of two inputs and an attribute, with derivatives, in a release build:\n");
     for (name, cost) in [("no op", without), ("100 ops", with), ("added", added)] {
         println!("  {name:<10} {}   {:>8} KiB", seconds(cost.time), cost.bytes / 1024);
     }

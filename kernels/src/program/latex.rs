@@ -104,7 +104,7 @@ impl Style for Latex {
         match (function, x) {
             ("add", [_, _]) => infix(self, x, " + ", Tight::Sum),
             ("subtract", [_, _]) => infix(self, x, " - ", Tight::Sum),
-            ("multiply", [_, _]) => infix(self, x, r" \cdot ", Tight::Product),
+            ("multiply" | "chain", [_, _]) => infix(self, x, r" \cdot ", Tight::Product),
             ("negative", [(x, tight)]) => {
                 (format!("-{}", if *tight < Tight::Sign { self.bracketed(x) } else { x.clone() }), Tight::Sign)
             }

@@ -23,7 +23,7 @@ pub use gradient::Variable;
 pub use node::{Id, Kind, Node};
 pub use primitive::{Algebra, Gather, Primitive, Scalar, Tile, Value};
 pub use symbol::{Symbol, Truth};
-pub use tile::TILE;
+pub use tile::{Plan, TILE};
 pub use verify::Malformed;
 
 use crate::scalar::Element;

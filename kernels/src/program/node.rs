@@ -153,9 +153,9 @@ impl Node {
         }
     }
 
-    /// Rewrites that change no bit of any result, but that `x + 0` keeps a zero's sign where the 0 is a whole number.
+    /// Rewrites that change no bit of any result, but the sign of a zero where a whole 0 is added or a whole 1 is a derivative.
     pub(super) fn written(&self, nodes: &[Node]) -> Written {
-        use Primitive::{Add, Divide, Equal, Less, LessEqual, Multiply, Negative, Subtract, Truthy};
+        use Primitive::{Add, Chain, Divide, Equal, Less, LessEqual, Multiply, Negative, Subtract, Truthy};
         let constant = |id: &Id| if let Node::Constant(c) = &nodes[id.at()] { Some(*c) } else { None };
         let truth = |id: &Id| if let Node::Truth(t) = &nodes[id.at()] { Some(*t) } else { None };
         let is = |id: &Id, n: i128| matches!(constant(id), Some(Const::Int(i)) if i == n);
@@ -187,8 +187,9 @@ impl Node {
             Node::Powi(x, 1) => Written::As(*x),
             Node::Powi(x, 2) => Written::Simpler(Node::apply(Primitive::Square, &[*x])),
             Node::Apply(p, x) => match (p, x.as_slice()) {
-                (Multiply | Divide, [a, b]) if is_one(b) => Written::As(*a),
-                (Multiply, [a, b]) if is_one(a) => Written::As(*b),
+                (Multiply | Divide | Chain, [a, b]) if is_one(b) => Written::As(*a),
+                (Chain, [_, b]) if is(b, 0) => Written::As(*b),
+                (Multiply | Chain, [a, b]) if is_one(a) => Written::As(*b),
                 (Multiply, [a, b]) if a == b => Written::Simpler(Node::apply(Primitive::Square, &[*a])),
                 (Add | Subtract, [a, b]) if is(b, 0) => Written::As(*a),
                 (Add, [a, b]) if is(a, 0) => Written::As(*b),

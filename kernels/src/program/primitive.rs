@@ -129,6 +129,7 @@ primitives! {
         Negative "negative" (x) -> Number = x.negative();
         Square "square" (x) -> Number = x.square();
         Conj "conj" (x) -> Number = x.conj();
+        Chain "chain" (x, y) -> Number = x.chain(y);
     }
     Real apply_real real_kernel {
         Less "less" (x, y) -> Mask = x.less(y);

@@ -77,24 +77,19 @@ impl Program {
         if let Some((name, _)) = self.outputs.iter().find(|(_, id)| self.nodes[id.at()].kind() == Kind::Mask) {
             return Err(Malformed(format!("output '{name}' is a truth value, which rows don't have")));
         }
-        let plan = Plan::new(self);
+        let plan = Plan::new(self.clone(), &[])?;
         let shared = (Shared(inputs), Shared(uniforms), Shared(outputs));
         parallel_for(rows, GRAIN / (plan.steps.len() * n).max(1), |range| {
             let (inputs, uniforms, outputs) = (shared.0.all(), shared.1.all(), shared.2.all());
             for row in range {
                 // SAFETY: the caller's promise: every uniform has that row.
                 let uniforms: Vec<T> = uniforms.iter().map(|u| unsafe { *u.row(row) }).collect();
-                let inputs: Vec<*const T> = inputs.iter().map(|x| x.row(row)).collect();
+                let inputs: Vec<*const u8> = inputs.iter().map(|x| x.row(row).cast()).collect();
                 let outputs: Vec<*mut u8> = outputs.iter().map(|y| y.row(row).cast()).collect();
                 // SAFETY: as above, for these rows.
                 unsafe {
-                    let work = Work {
-                        program: self,
-                        plan: &plan,
-                        inputs: Shared(&inputs),
-                        uniforms: &uniforms,
-                        outputs: Shared(&outputs),
-                    };
+                    let work =
+                        Work { plan: &plan, inputs: Shared(&inputs), uniforms: &uniforms, outputs: Shared(&outputs) };
                     work.run(0..n, n)
                 }
             }

@@ -163,7 +163,7 @@ macro_rules! tests {
 }
 
 impl Num for Symbol {
-    numbers! { negative(self) = Negative; square(self) = Square; conj(self) = Conj; }
+    numbers! { negative(self) = Negative; square(self) = Square; conj(self) = Conj; chain(self, tangent) = Chain; }
     fn powi(self, exponent: i64) -> Self {
         Symbol(push(Node::Powi(self.0, exponent)))
     }

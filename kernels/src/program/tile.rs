@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
-use super::{Id, Kind, Malformed, Node, Program, Tile};
+use super::{Id, Kind, Malformed, Node, Primitive, Program, Tile};
 use crate::map::{Map, map};
 use crate::scalar::Const;
 use crate::threads::parallel_for;
@@ -27,14 +27,19 @@ pub(super) enum Place {
 }
 
 /// One loop over a tile.
+#[derive(Debug)]
 pub(super) struct Step {
     node: Id,
     inputs: SmallVec<[Place; 3]>,
     output: Place,
 }
 
-/// The steps of a program with a place for each.
-pub(super) struct Plan {
+/// A program made ready to run over memory: its steps, with a place for each.
+#[derive(Debug)]
+pub struct Plan {
+    program: Program,
+    /// Which inputs are truth values.
+    masks: Vec<bool>,
     /// Registers that hold one number throughout, and the node that tells which.
     filled: Vec<(usize, Id)>,
     pub(super) steps: Vec<Step>,
@@ -44,24 +49,42 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(program: &Program) -> Plan {
+    /// The plan of a program. Inputs whose position is among `masks` are `bool`s in memory.
+    ///
+    /// # Errors
+    /// Where the program doesn't [verify](Program::verify), or asks something else of a mask than whether it is
+    /// [truthy](Primitive::Truthy).
+    pub fn new(program: Program, masks: &[usize]) -> Result<Plan, Malformed> {
+        program.verify()?;
+        let is_mask = |id: &Id| matches!(program.nodes[id.at()], Node::Input(k) if masks.contains(&(k as usize)));
+        let asks_more = |node: &Node| {
+            !matches!(node, Node::Apply(Primitive::Truthy, _)) && node.operands().iter().any(|(id, _)| is_mask(id))
+        };
+        if program.nodes.iter().any(asks_more) || program.outputs.iter().any(|(_, id)| is_mask(id)) {
+            return Err(Malformed("an input of truth values is used as a number".to_owned()));
+        }
+        let masks = (0..program.inputs.len()).map(|k| masks.contains(&k)).collect();
+        let mut plan = Plan { program, masks, filled: vec![], steps: vec![], copies: vec![], registers: 0 };
+        let Plan { program, masks, filled, steps, copies, registers } = &mut plan;
         let nodes = &program.nodes;
         let mut last = vec![0; nodes.len()];
         for (at, node) in nodes.iter().enumerate() {
             node.operands().iter().for_each(|(id, _)| last[id.at()] = at);
         }
-        let mut plan = Plan { filled: vec![], steps: vec![], copies: vec![], registers: 0 };
         let mut places: Vec<Place> = Vec::with_capacity(nodes.len());
         let mut free: Vec<usize> = vec![];
         for (at, node) in nodes.iter().enumerate() {
             let mut register = |free: &mut Vec<usize>| {
                 free.pop().unwrap_or_else(|| {
-                    plan.registers += 1;
-                    plan.registers - 1
+                    *registers += 1;
+                    *registers - 1
                 })
             };
             places.push(match node {
                 Node::Input(k) => Place::Input(*k as usize),
+                Node::Apply(Primitive::Truthy, x) if matches!(places[x[0].at()], Place::Input(k) if masks[k]) => {
+                    places[x[0].at()]
+                }
                 Node::Uniform(_)
                 | Node::Constant(_)
                 | Node::Epsilon
@@ -70,7 +93,7 @@ impl Plan {
                 | Node::Count => {
                     // Never one that was free: it is filled before the first step.
                     let register = register(&mut vec![]);
-                    plan.filled.push((register, Id(at as u32)));
+                    filled.push((register, Id(at as u32)));
                     Place::Register(register)
                 }
                 _ => {
@@ -87,17 +110,39 @@ impl Plan {
                             free.push(r);
                         }
                     }
-                    plan.steps.push(Step { node: Id(at as u32), inputs, output });
+                    steps.push(Step { node: Id(at as u32), inputs, output });
                     output
                 }
             });
         }
         for (k, (_, id)) in program.outputs.iter().enumerate() {
             if places[id.at()] != Place::Output(k) {
-                plan.copies.push((places[id.at()], nodes[id.at()].kind(), k));
+                copies.push((places[id.at()], nodes[id.at()].kind(), k));
             }
         }
-        plan
+        Ok(plan)
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// How many loops it is.
+    pub fn steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Runs it over `n` elements on this thread.
+    ///
+    /// # Safety
+    /// The program [runs at](Program::runs_at) `T`, and there are as many inputs, uniforms and outputs as it has. `inputs[k]`
+    /// points to `n` contiguous `T`s or, where the input is one, truth values, unless nothing uses it; `outputs[k]` to room
+    /// for as many, that overlap nothing else.
+    pub unsafe fn run<T: Tile>(&self, n: usize, inputs: &[*const u8], uniforms: &[T], outputs: &[*mut u8]) {
+        let work = Work { plan: self, inputs: Shared(inputs), uniforms, outputs: Shared(outputs) };
+        // SAFETY: the caller's promise.
+        unsafe { work.run(0..n, TILE.min(n)) }
     }
 }
 
@@ -168,16 +213,28 @@ impl Program {
         if self.is_of_rows() {
             return Err(Malformed("it gathers rows, which elements don't have".to_owned()));
         }
-        let probe: Vec<T> = vec![T::one(); self.inputs.len()];
-        self.at(&probe, uniforms)
-            .ok_or_else(|| Malformed(format!("{} lacks one of its primitives", std::any::type_name::<T>())))?;
-        let plan = Plan::new(self);
-        let work = Work { program: self, plan: &plan, inputs: Shared(inputs), uniforms, outputs: Shared(outputs) };
+        if !self.runs_at::<T>() {
+            return Err(Malformed(format!("{} lacks one of its primitives", std::any::type_name::<T>())));
+        }
+        let plan = Plan::new(self.clone(), &[])?;
+        let inputs: Vec<*const u8> = inputs.iter().map(|x| x.cast()).collect();
+        let work = Work { plan: &plan, inputs: Shared(&inputs), uniforms, outputs: Shared(outputs) };
         parallel_for(n, (GRAIN / plan.steps.len().max(1)).next_multiple_of(TILE), |range| {
             // SAFETY: the caller's promise; ranges don't overlap.
             unsafe { work.run(range, TILE) }
         });
         Ok(())
+    }
+
+    /// Whether elements of type `T` have all of its steps.
+    pub fn runs_at<T: Tile>(&self) -> bool {
+        self.nodes.iter().all(|node| match node {
+            Node::Apply(primitive, _) => T::kernel(*primitive).is_some(),
+            Node::Polygamma(_, order) => T::one().apply_polygamma(*order).is_some(),
+            Node::Epsilon => T::apply_epsilon().is_some(),
+            Node::Reduce(..) | Node::Position | Node::Count => false,
+            _ => true,
+        })
     }
 }
 
@@ -193,9 +250,8 @@ impl<'a, P> Shared<'a, P> {
 }
 
 pub(super) struct Work<'a, T> {
-    pub(super) program: &'a Program,
     pub(super) plan: &'a Plan,
-    pub(super) inputs: Shared<'a, *const T>,
+    pub(super) inputs: Shared<'a, *const u8>,
     pub(super) uniforms: &'a [T],
     pub(super) outputs: Shared<'a, *mut u8>,
 }
@@ -212,7 +268,7 @@ impl<T: Tile> Work<'_, T> {
         // SAFETY: the memory has that many registers.
         let register = |r: usize| unsafe { registers.add(r * stride) };
         for (r, id) in &self.plan.filled {
-            let node = &self.program.nodes[id.at()];
+            let node = &self.plan.program.nodes[id.at()];
             if let Node::Position | Node::Count = node {
                 // SAFETY: as below.
                 let places = unsafe { std::slice::from_raw_parts_mut(register(*r).cast::<T>(), tile) };
@@ -238,7 +294,7 @@ impl<T: Tile> Work<'_, T> {
             let at = |place: Place| -> *mut u8 {
                 match place {
                     // SAFETY: the caller's promise: the elements from `start` on are there.
-                    Place::Input(k) => unsafe { self.inputs.0[k].add(start).cast_mut().cast() },
+                    Place::Input(k) => unsafe { self.inputs.0[k].add(start * self.input_size(k)).cast_mut() },
                     // SAFETY: as above.
                     Place::Output(k) => unsafe { self.outputs.0[k].add(start * self.output_size(k)) },
                     Place::Register(r) => register(r),
@@ -247,7 +303,7 @@ impl<T: Tile> Work<'_, T> {
             for step in &self.plan.steps {
                 let inputs: SmallVec<[*const u8; 3]> = step.inputs.iter().map(|p| at(*p).cast_const()).collect();
                 // SAFETY: all places hold a tile of the kinds that the node wants; the output is none of the inputs.
-                unsafe { self.step(&self.program.nodes[step.node.at()], n, &inputs, at(step.output)) }
+                unsafe { self.step(&self.plan.program.nodes[step.node.at()], n, &inputs, at(step.output)) }
             }
             for (from, kind, k) in &self.plan.copies {
                 let inputs = [at(*from).cast_const()];
@@ -262,8 +318,12 @@ impl<T: Tile> Work<'_, T> {
         }
     }
 
+    fn input_size(&self, k: usize) -> usize {
+        if self.plan.masks[k] { size_of::<bool>() } else { size_of::<T>() }
+    }
+
     fn output_size(&self, k: usize) -> usize {
-        match self.program.nodes[self.program.outputs[k].1.at()].kind() {
+        match self.plan.program.nodes[self.plan.program.outputs[k].1.at()].kind() {
             Kind::Number => size_of::<T>(),
             Kind::Mask => size_of::<bool>(),
         }

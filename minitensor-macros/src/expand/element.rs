@@ -2,9 +2,10 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::Type;
+use syn::{Ident, Type};
 
-use super::{attr, element_type, machine_bounds, stem, table, turbofish};
+use super::vjp::Vjp;
+use super::{attr, element_type, machine_bounds, positions, stem, table, turbofish};
 use crate::ast::{Arity, AttrKind, Attribute, Elem, Input, Op, Returns, Role, Slot, text};
 
 /// The loop over elements and the table that finds it.
@@ -18,16 +19,8 @@ pub fn kernels(op: &Op) -> TokenStream {
     let eval = eval(op);
     let inputs = op.inputs.iter().map(|i| element_type(op, i.elem));
     let outputs = op.outputs.iter().map(|o| element_type(op, o.elem));
-    // Second derivatives are rare: one loop for every CPU will do.
-    let vectorize = op.is_second_order().then(|| {
-        quote!(
-            const VECTORIZE: bool = false;
-        )
-    });
     let table = table(op, &run, &format_ident!("ElementKernel"));
-    let (program, _) = program(op);
     quote! {
-        #program
         unsafe fn #run<#(#bounds),*>(
             attrs: &[rt::Attr],
             n: usize,
@@ -41,7 +34,6 @@ pub fn kernels(op: &Op) -> TokenStream {
             impl<#(#bounds),*> rt::Map for Loop<#elided #(#variables),*> {
                 type In = (#(#inputs,)*);
                 type Out = (#(#outputs,)*);
-                #vectorize
                 #eval
             }
             let body = Loop::<#(#variables),*> { #given _dtypes: ::core::marker::PhantomData };
@@ -142,14 +134,15 @@ fn result(op: &Op, place: &TokenStream) -> TokenStream {
     }
 }
 
-/// The function that writes the program of a body, and where it is: gradients have none of their own, as programs are
-/// differentiated, nor have bodies of two dtype variables.
-pub fn program(op: &Op) -> (TokenStream, TokenStream) {
-    let [variable] = op.generics.as_slice() else { return (quote!(), quote!(None)) };
-    if op.name.ends_with(".vjp") {
-        return (quote!(), quote!(None));
-    }
-    let (variable, run, attrs) = (&variable.ident, format_ident!("{}_program", stem(op)), quote!(attrs));
+/// Whether the body can be run at symbols: all its tensors are of dtype variables.
+pub fn has_program(op: &Op) -> bool {
+    !op.generics.is_empty() && op.inputs.iter().all(|i| matches!(i.elem, Elem::Generic(_) | Elem::Mask(_)))
+}
+
+/// The function that writes the program of a body; all dtype variables are symbols there.
+pub fn program(op: &Op) -> TokenStream {
+    let (run, attrs) = (program_name(op), quote!(attrs));
+    let variables = op.generics.iter().map(|g| &g.ident);
     let names = op.inputs.iter().map(|i| text(&i.ident));
     let inputs = op.inputs.iter().zip(patterns(op)).enumerate().map(|(k, (input, pattern))| match input.elem {
         Elem::Mask(_) => quote!(let #pattern = rt::Element::truthy(inputs[#k]);),
@@ -173,10 +166,10 @@ pub fn program(op: &Op) -> (TokenStream, TokenStream) {
     let results: Vec<_> = (0..op.outputs.len()).map(|k| format_ident!("output{k}")).collect();
     let outputs = op.outputs.iter().map(|o| text(&o.ident));
     let result = result(op, &quote!());
-    let function = quote! {
+    quote! {
         #[allow(unused_variables, unused_mut)]
         fn #run(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
-            type #variable = rt::Symbol;
+            #(type #variables = rt::Symbol;)*
             #(#statics)* #(#flags)*
             Ok(rt::Program::write(&[#(#names),*], &[#(#uniforms),*], |inputs, uniforms| {
                 #(#inputs)* #(#given)*
@@ -184,6 +177,23 @@ pub fn program(op: &Op) -> (TokenStream, TokenStream) {
                 vec![#((#outputs.to_owned(), #results.into())),*]
             }))
         }
-    };
-    (function, quote!(Some(#run)))
+    }
+}
+
+/// The same for the gradient of an op, whose program is there.
+pub fn gradient_program(op: &Op, vjp: &Vjp) -> TokenStream {
+    let (run, forward) = (program_name(&vjp.op), program_name(op));
+    let returned = op.returned().filter(|(_, o)| op.is_differentiable(o.elem)).map(|(k, _)| k);
+    let (outputs, wrt) = (positions(returned), positions(vjp.wrt.iter().copied()));
+    let is_complex = vjp.op.generics.iter().any(|g| g.dtypes.iter().any(|d| d.is_complex()));
+    quote! {
+        fn #run(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
+            rt::vjp_program(&#forward(attrs)?, #outputs, #wrt, #is_complex)
+        }
+    }
+}
+
+/// `swish_program`
+pub fn program_name(op: &Op) -> Ident {
+    format_ident!("{}_program", stem(op))
 }

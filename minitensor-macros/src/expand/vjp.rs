@@ -19,7 +19,7 @@ pub struct Vjp {
 
 /// Takes the cotangents of the returned outputs, then the inputs; gives the gradients of the inputs. `None` where that
 /// is more than a loop can do.
-pub fn of(op: &Op, orders: u8) -> Option<Vjp> {
+pub fn of(op: &Op) -> Option<Vjp> {
     let wrt: Vec<usize> = (0..op.inputs.len()).filter(|i| op.is_differentiable(op.inputs[*i].elem)).collect();
     let mut names: Vec<String> =
         op.inputs.iter().map(|i| text(&i.ident)).chain(op.attrs.iter().map(|a| text(&a.ident))).collect();
@@ -68,7 +68,7 @@ pub fn of(op: &Op, orders: u8) -> Option<Vjp> {
         shape: None,
         predicates: vec![],
         axis: None,
-        gradient: Gradient::Derived(orders),
+        gradient: Gradient::NotNeeded,
         inplace: None,
     };
     vjp.function = function(op, &vjp, &cotangents, &wrt);

@@ -13,9 +13,6 @@ use crate::diag::{Diag, list, messages, suggestion};
 use crate::dtype::{Bound, DType};
 use crate::shape::Shape;
 
-/// How many times an element op can be differentiated.
-const DERIVABLE: u8 = 2;
-
 pub fn op(mut function: ItemFn, clauses: &mut Clauses, mut signature: Signature, diag: &mut Diag) -> Option<Op> {
     let before = diag.len();
     strip_defaults(&mut function);
@@ -328,7 +325,7 @@ fn gradient(op: &Op, clause: Option<Backward>, diag: &mut Diag) -> Gradient {
         _ if op.inputs.iter().any(|i| i.mutated) => Gradient::None(format!("'{name}' changes its arguments in place")),
         _ if op.level == Level::Tensor => Gradient::Traced,
         _ if !derivable => Gradient::NotNeeded,
-        _ if matches!(op.level, Level::Element | Level::Row) => Gradient::Derived(DERIVABLE),
+        _ if matches!(op.level, Level::Element | Level::Row) => Gradient::Derived,
         _ => {
             let first = op.inputs.first().map_or_else(|| format_ident!("x"), |i| i.ident.unraw());
             diag.error(op.ident(), &messages::NO_BACKWARD, &[&name, &first]);

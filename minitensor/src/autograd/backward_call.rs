@@ -128,6 +128,16 @@ impl<'a> BackwardCall<'a> {
         }
     }
 
+    /// Whether a flat input was given.
+    pub fn is_given(&self, input: usize) -> bool {
+        self.node.inputs[input].is_some()
+    }
+
+    /// The dtype of an output.
+    pub fn output_dtype(&self, output: usize) -> DType {
+        self.node.outputs[output].dtype
+    }
+
     /// The dtype of a flat input.
     pub fn dtype(&self, input: usize) -> DType {
         self.node.inputs[input].as_ref().map_or(DType::F32, |m| m.dtype)

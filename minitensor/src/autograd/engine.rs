@@ -233,6 +233,7 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
     let call = BackwardCall::new(node, cotangents)?;
     let grads = match &op.backward {
         Backward::Derived(derived) => derive(*derived, &call)?,
+        Backward::Program(gradients) => gradients.run(&call)?,
         Backward::Formula(formula) => (formula.run)(&call)?,
         Backward::Dynamic(closure) => (closure.0)(&call)?,
         Backward::None(why) => return Err(Error::runtime(format!("op '{}' has no gradient: {why}", op.name))),

@@ -1,20 +1,25 @@
-//! [`CustomOpBuilder`]: an op from closures.
+//! [`CustomOpBuilder`]: an op from closures, or from a program.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use minitensor_kernels::program::{Kind, Plan, Program};
+
 use super::call::Call;
 use super::custom_op::CustomOp;
 use super::def::*;
+use super::gradients::Gradients;
+use super::program;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
+use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
 type Forward = Arc<DynamicFn>;
 type Validate = Arc<dyn Fn(&[&Tensor]) -> Result<()> + Send + Sync>;
 
-/// Makes an op at run time from closures.
+/// Makes an op at run time: from closures, or [from a program](CustomOpBuilder::from_program).
 ///
 /// ```
 /// use minitensor::{CustomOpBuilder, Tensor, registry};
@@ -30,6 +35,7 @@ pub struct CustomOpBuilder {
     op: OpDef,
     forward: Option<Forward>,
     validate: Option<Validate>,
+    program: Option<Program>,
 }
 
 impl CustomOpBuilder {
@@ -62,7 +68,67 @@ impl CustomOpBuilder {
             },
             forward: None,
             validate: None,
+            program: None,
         }
+    }
+
+    /// An element op that a program computes: its inputs are the program's, its attributes the program's uniforms, its
+    /// outputs numbers or truth values. They broadcast, promote and have dtypes as those of an op written in Rust; it takes every
+    /// dtype that has all the functions of the program, and has derivatives of any order.
+    ///
+    /// ```
+    /// use minitensor::kernels::{Field, program::Program};
+    /// use minitensor::{CustomOpBuilder, Tensor, registry};
+    ///
+    /// let body = Program::write(&["x", "y"], &["scale"], |v, u| vec![("out".into(), (v[0] * v[1].exp() * u[0]).into())]);
+    /// registry::register(CustomOpBuilder::from_program("scaled_exp", body)?.build()?)?;
+    /// # Ok::<(), minitensor::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What is no program, one that gathers rows, and one whose functions no dtype has all of.
+    #[track_caller]
+    pub fn from_program(name: impl Into<String>, program: Program) -> Result<CustomOpBuilder> {
+        let mut builder = CustomOpBuilder::new(name, 0);
+        let wrong = |what: String| Error::value(format!("op '{}': {what}", builder.op.name));
+        program.verify().map_err(|e| wrong(e.to_string()))?;
+        let dtypes = program::dtypes(&program);
+        if dtypes == DTypeSet::of(&[]) {
+            return Err(wrong(format!("no dtype has all functions of its program: {program}")));
+        }
+        let output = |(name, id): &(String, minitensor_kernels::program::Id)| Output {
+            name: Cow::Owned(name.clone()),
+            dtype: match program.nodes()[id.at()].kind() {
+                Kind::Number => DTypeRule::Generic(0),
+                Kind::Mask => DTypeRule::Fixed(DType::Bool),
+            },
+            role: Role::Returned,
+            core: Core::Scalar,
+        };
+        let op = &mut builder.op;
+        op.inputs = program.inputs().iter().map(|name| Input::new(name.clone())).collect();
+        op.inputs.to_mut().iter_mut().for_each(|input| input.dtype = DTypeRule::Generic(0));
+        op.outputs = program.outputs().iter().map(output).collect();
+        op.generics = Cow::Owned(vec![Generic { name: Cow::Borrowed("T"), dtypes }]);
+        op.shape = ShapeRule::Broadcast;
+        let gives_numbers = op.outputs.iter().any(|output| output.dtype == DTypeRule::Generic(0));
+        op.backward = if gives_numbers { Backward::Program(Gradients::new()) } else { Backward::NotNeeded };
+        let uniforms = program.uniforms().to_vec();
+        let builder = CustomOpBuilder { program: Some(program), ..builder };
+        Ok(uniforms.into_iter().fold(builder, |builder, name| builder.attr(name, AttrKind::Float, None)))
+    }
+
+    /// The dtypes that an op made from a program takes, of those that it can.
+    pub fn dtypes(mut self, dtypes: DTypeSet) -> Self {
+        self.op.generics.to_mut().iter_mut().for_each(|g| g.dtypes = g.dtypes.intersection(dtypes));
+        self
+    }
+
+    /// The input at `index` of an op made from a program holds truth values. The program may ask nothing else of it than whether it
+    /// is [truthy](minitensor_kernels::program::Primitive::Truthy).
+    pub fn mask(mut self, index: usize) -> Self {
+        self.op.inputs.to_mut()[index].dtype = DTypeRule::Fixed(DType::Bool);
+        self
     }
 
     /// The computation, from the inputs.
@@ -153,19 +219,29 @@ impl CustomOpBuilder {
     }
 
     /// The op, if it is complete.
-    pub fn build(mut self) -> Result<Arc<dyn CustomOp>> {
-        let Some(forward) = self.forward else {
-            return Err(Error::value(format!("op '{}' has no forward; give it one with .forward(…)", self.op.name)));
-        };
-        let body: Arc<DynamicFn> = match self.validate {
-            None => forward,
-            Some(validate) => Arc::new(move |call: &Call<'_>| {
+    pub fn build(self) -> Result<Arc<dyn CustomOp>> {
+        Ok(Arc::new(self.finish()?))
+    }
+
+    pub(crate) fn finish(mut self) -> Result<OpRef> {
+        self.op.body = match (self.forward, self.validate, self.program) {
+            (None, _, Some(program)) => {
+                let is_mask = |i: &usize| self.op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool);
+                let masks: Vec<usize> = (0..self.op.inputs.len()).filter(is_mask).collect();
+                let plan = Plan::new(program, &masks);
+                Body::Program(Arc::new(plan.map_err(|e| Error::value(format!("op '{}': {e}", self.op.name)))?))
+            }
+            (None, ..) => {
+                let name = &self.op.name;
+                return Err(Error::value(format!("op '{name}' has no forward; give it one with .forward(…)")));
+            }
+            (Some(forward), None, _) => Body::Dynamic(Dynamic(forward)),
+            (Some(forward), Some(validate), _) => Body::Dynamic(Dynamic(Arc::new(move |call: &Call<'_>| {
                 validate(&call.inputs().iter().copied().flatten().collect::<Vec<_>>())?;
                 forward(call)
-            }),
+            }))),
         };
-        self.op.body = Body::Dynamic(Dynamic(body));
-        Ok(Arc::new(OpRef::Shared(Arc::new(self.op))))
+        Ok(OpRef::Shared(Arc::new(self.op)))
     }
 
     /// The definition of an op written by hand as an object.

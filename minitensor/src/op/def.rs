@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use minitensor_kernels::program::Program;
+use minitensor_kernels::program::{Plan, Program};
 
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::dtype::{DType, DTypeSet};
 use crate::error::Result;
 use crate::op::call::Call;
+use crate::op::gradients::Gradients;
 use crate::op::shape_rule::{CoreShapes, Predicate};
 use crate::tensor::Tensor;
 
@@ -175,6 +176,8 @@ pub struct Axis {
 pub enum Body {
     /// One element at a time.
     Element(ElementBody),
+    /// One element at a time, by a program: ops made at run time.
+    Program(Arc<Plan>),
     /// One core cell at a time.
     Cell(CellBody),
     /// Whole tensors.
@@ -198,8 +201,7 @@ impl std::fmt::Debug for Dynamic {
 /// Loops over elements, by dtype.
 #[derive(Clone, Copy, Debug)]
 pub struct ElementBody {
-    /// The loop for the dtypes of [`OpDef::generics`], in which `f16` and `bf16` are already `f32`. Where there is none
-    /// for `f32` or `c64`, the one for double precision is used.
+    /// The loop for the dtypes of [`OpDef::generics`], in which `f16` and `bf16` are already `f32`.
     pub kernel: fn(&[DType]) -> Option<ElementKernel>,
     /// Writes the body's program, for attributes as the kernel gets them.
     pub program: Option<ProgramFn>,
@@ -252,6 +254,8 @@ pub enum Backward {
     /// The vector-Jacobian product of an element body, itself an op: it takes the cotangents of the returned
     /// outputs, then the inputs, and gives the gradients of the inputs that [`Derived::wrt`] lists.
     Derived(Derived),
+    /// The vector-Jacobian product of the op's program, made when it is needed, so that there are derivatives of any order.
+    Program(Gradients),
     /// Formulas over tensors.
     Formula(Formula),
     /// By recording the ops that a tensor body is made of.

@@ -222,7 +222,7 @@ fn compute(
     wanted: u64,
 ) -> Result<Produced> {
     let cast = match op.body {
-        Body::Element(_) | Body::Cell(_) => convert(op, inputs, dtypes)?,
+        Body::Element(_) | Body::Program(_) | Body::Cell(_) => convert(op, inputs, dtypes)?,
         _ => SmallVec::new(),
     };
     let converted: Flat<'_> =
@@ -235,7 +235,7 @@ fn compute(
         }
     };
     match (&op.body, plan) {
-        (Body::Element(body), _) => element::run(op, body, &converted, attrs, dtypes, device, wanted),
+        (Body::Element(_) | Body::Program(_), _) => element::run(op, &converted, attrs, dtypes, device, wanted),
         (Body::Cell(body), Some((plan, rule))) => {
             cell::run(op, body, &plan, rule, &converted, attrs, dtypes, device, wanted)
         }

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use minitensor_kernels::program::Program;
+use minitensor_kernels::program::{Program, TILE};
 
 use super::def::{Arity, Body, CellBody, ElementBody, ElementKernel, OpDef, Role};
 use super::dtype_rule::DTypes;
-use super::launch::{Precision, launch};
+use super::launch::{GRAIN, Kernel, launch};
+use super::program;
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -53,7 +54,6 @@ pub fn broadcast(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<Shape> {
 /// Computes the outputs that are wanted (a bit each); the others come back empty.
 pub fn run(
     op: &OpDef,
-    body: &ElementBody,
     inputs: &[Option<&Tensor>],
     attrs: &[Attr],
     dtypes: &DTypes,
@@ -75,34 +75,45 @@ pub fn run(
     if device == Device::Meta {
         return Ok(outputs);
     }
-    let (kernel, precision) = find(op, body, dtypes)?;
-    let attrs = with_presence(op, inputs, attrs);
     let wanted: SmallVec<[Option<&Tensor>; 2]> = outputs.iter().map(Option::as_ref).collect();
-    launch(kernel, precision, &attrs, &shape, inputs, &wanted, &output_dtypes)?;
+    let go = |kernel: Kernel<'_>| launch(&kernel, &shape, inputs, &wanted, &output_dtypes);
+    match &op.body {
+        Body::Element(body) => {
+            let run = find(op, body, dtypes)?;
+            let attrs = with_presence(op, inputs, attrs);
+            // SAFETY: the loop was chosen for these dtypes.
+            go(Kernel { run: &|n, ins, outs| unsafe { run(&attrs, n, ins, outs) }, grain: GRAIN })?;
+        }
+        Body::Program(plan) => {
+            let dtype = dtypes.first().copied().unwrap_or(DType::F32);
+            let grain = (4 * GRAIN / plan.steps().max(4)).max(TILE);
+            go(Kernel { run: &program::kernel(op, plan, dtype, attrs)?, grain })?;
+        }
+        _ => return Err(Error::runtime(format!("op '{}' doesn't go element by element", op.name))),
+    }
     drop(wanted);
     Ok(outputs)
 }
 
-/// The loop for some dtypes, and what it computes them in.
-fn find(op: &OpDef, body: &ElementBody, dtypes: &DTypes) -> Result<(ElementKernel, Precision)> {
-    for precision in [DType::compute, DType::wide] {
-        let computed: SmallVec<[DType; 2]> = dtypes.iter().map(|d| precision(*d)).collect();
-        if let Some(kernel) = (body.kernel)(&computed) {
-            return Ok((kernel, precision));
-        }
-    }
-    let names: Vec<_> = dtypes.iter().map(|d| d.name()).collect();
-    Err(Error::type_(format!("op '{}' has no kernel for {}", op.name, names.join(" with "))))
+/// The loop for some dtypes.
+fn find(op: &OpDef, body: &ElementBody, dtypes: &DTypes) -> Result<ElementKernel> {
+    let computed: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
+    (body.kernel)(&computed).ok_or_else(|| {
+        let names: Vec<_> = dtypes.iter().map(|d| d.name()).collect();
+        Error::type_(format!("op '{}' has no kernel for {}", op.name, names.join(" with ")))
+    })
 }
 
 impl OpDef {
     /// The body of an element or row op as a program, for these static attributes and those optional inputs that are given:
     /// its `f64` attributes are uniforms. `None` where an op has no such body.
     pub fn program(&self, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Result<Option<Program>> {
-        let (Body::Element(ElementBody { program, .. }) | Body::Cell(CellBody { program, .. })) = self.body else {
-            return Ok(None);
+        let write = match &self.body {
+            Body::Program(plan) => return Ok(Some(plan.program().clone())),
+            Body::Element(ElementBody { program: Some(write), .. })
+            | Body::Cell(CellBody { program: Some(write), .. }) => write,
+            _ => return Ok(None),
         };
-        let Some(write) = program else { return Ok(None) };
         let optional = (0..self.inputs.len()).filter(|i| self.inputs[*i].arity == Arity::Optional);
         let all: Vec<Attr> = attrs.iter().cloned().chain(optional.map(|i| Attr::Bool(is_given(i)))).collect();
         write(&all).map(Some)

@@ -10,15 +10,13 @@ use minitensor_kernels::threads::parallel_for;
 use num_complex::Complex;
 use smallvec::SmallVec;
 
-use super::def::ElementKernel;
-use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::tensor::{Shape, Tensor};
 
 /// Elements of a block that goes through buffers; those of a few operands stay in the cache.
 const TILE: usize = 2048;
-/// From this many elements on, more than one thread pays off.
+/// The grain of a compiled loop.
 pub const GRAIN: usize = 32 * 1024;
 /// Rows of so many elements are computed where they lie, one after the other.
 const ROW: usize = 64;
@@ -27,8 +25,15 @@ const SHORT: usize = 256;
 /// Rows of a block in which some operand's elements lie one below the other: a cache line of them.
 const BAND: usize = 16;
 
-/// From the dtype of memory to the one that is computed in: [`DType::compute`] or [`DType::wide`].
-pub type Precision = fn(DType) -> DType;
+/// Computes so many elements of outputs from those of inputs, which lie contiguous in the dtype that is computed in.
+pub type Loop<'a> = dyn Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync + 'a;
+
+/// What is run over the elements.
+pub struct Kernel<'a> {
+    pub run: &'a Loop<'a>,
+    /// From this many elements on, more than one thread pays off.
+    pub grain: usize,
+}
 
 /// One operand: an input, an output, or an output nobody wants.
 struct Operand {
@@ -48,9 +53,7 @@ unsafe impl Sync for Operand {}
 /// Computes `outputs` from `inputs`, which all broadcast to `shape`. An output that is `None` is computed and thrown away;
 /// `output_dtypes` are those of the outputs.
 pub fn launch(
-    kernel: ElementKernel,
-    precision: Precision,
-    attrs: &[Attr],
+    kernel: &Kernel<'_>,
     shape: &Shape,
     inputs: &[Option<&Tensor>],
     outputs: &[Option<&Tensor>],
@@ -61,25 +64,25 @@ pub fn launch(
         return Ok(());
     }
     let simple = |t: &Option<&Tensor>| {
-        t.is_some_and(|t| t.shape() == shape && t.is_contiguous() && precision(t.dtype()) == t.dtype())
+        t.is_some_and(|t| t.shape() == shape && t.is_contiguous() && t.dtype().compute() == t.dtype())
     };
-    if n <= GRAIN && inputs.iter().all(simple) && outputs.iter().all(simple) {
+    if n <= kernel.grain && inputs.iter().all(simple) && outputs.iter().all(simple) {
         let ins: SmallVec<[*const u8; 4]> = inputs.iter().flatten().map(|t| t.data_ptr().cast_const()).collect();
         let outs: SmallVec<[*mut u8; 4]> = outputs.iter().flatten().map(|t| t.data_ptr()).collect();
-        // SAFETY: every tensor is contiguous, has n elements and the kernel's compute dtype.
-        return unsafe { kernel(attrs, n, &ins, &outs) };
+        // Every tensor is contiguous, has n elements and the kernel's compute dtype.
+        return (kernel.run)(n, &ins, &outs);
     }
     let mut operands: Vec<Operand> = Vec::with_capacity(inputs.len() + outputs.len());
     for input in inputs {
-        operands.push(input.map_or_else(|| Operand::nothing(DType::F64), |t| Operand::of(t, shape, precision)));
+        operands.push(input.map_or_else(|| Operand::nothing(DType::F64), |t| Operand::of(t, shape)));
     }
     for (output, dtype) in outputs.iter().zip(output_dtypes) {
-        operands.push(output.map_or_else(|| Operand::nothing(*dtype), |t| Operand::of(t, shape, precision)));
+        operands.push(output.map_or_else(|| Operand::nothing(*dtype), |t| Operand::of(t, shape)));
     }
     let sizes = merge(shape, &mut operands);
-    let space = Space::new(sizes, operands, inputs.len(), kernel, attrs);
+    let space = Space::new(sizes, operands, inputs.len(), kernel);
     let failure = Mutex::new(None);
-    parallel_for(space.blocks(), GRAIN.div_ceil(space.rows * space.columns), |blocks| {
+    parallel_for(space.blocks(), kernel.grain.div_ceil(space.rows * space.columns), |blocks| {
         if failure.lock().is_ok_and(|f| f.is_some()) {
             return;
         }
@@ -91,15 +94,15 @@ pub fn launch(
 }
 
 impl Operand {
-    fn of(tensor: &Tensor, shape: &Shape, precision: Precision) -> Operand {
+    fn of(tensor: &Tensor, shape: &Shape) -> Operand {
         let view = if tensor.shape() == shape { tensor.detach() } else { tensor.broadcast_view(shape) };
         let (data, dtype) = (tensor.data_ptr(), tensor.dtype());
-        Operand { data, dtype, compute: precision(dtype), strides: view.strides().into(), wanted: true, direct: false }
+        Operand { data, dtype, compute: dtype.compute(), strides: view.strides().into(), wanted: true, direct: false }
     }
 
     fn nothing(dtype: DType) -> Operand {
         let data = std::ptr::null_mut();
-        Operand { data, dtype, compute: dtype, strides: SmallVec::new(), wanted: false, direct: false }
+        Operand { data, dtype, compute: dtype.compute(), strides: SmallVec::new(), wanted: false, direct: false }
     }
 
     /// Whether its elements are those that the kernel computes, and their neighbours lie `stride` apart.
@@ -160,17 +163,13 @@ struct Space<'a> {
     sizes: SmallVec<[usize; 6]>,
     operands: Vec<Operand>,
     inputs: usize,
-    kernel: ElementKernel,
-    attrs: &'a [Attr],
+    kernel: &'a Kernel<'a>,
     /// The size of a block; those at the end of an axis may be smaller.
     rows: usize,
     columns: usize,
     /// Whether a block is so narrow that its rows are computed together.
     together: bool,
 }
-
-// SAFETY: threads compute disjoint blocks; attributes are only read.
-unsafe impl Sync for Space<'_> {}
 
 /// A part of the space.
 struct Block {
@@ -181,13 +180,7 @@ struct Block {
 }
 
 impl<'a> Space<'a> {
-    fn new(
-        mut sizes: SmallVec<[usize; 6]>,
-        mut operands: Vec<Operand>,
-        inputs: usize,
-        kernel: ElementKernel,
-        attrs: &'a [Attr],
-    ) -> Self {
+    fn new(mut sizes: SmallVec<[usize; 6]>, mut operands: Vec<Operand>, inputs: usize, kernel: &'a Kernel<'a>) -> Self {
         let rank = sizes.len();
         // Where some memory runs along another axis than the last, that one gives the rows of a block.
         let other = operands.iter().find_map(Operand::fastest);
@@ -201,7 +194,7 @@ impl<'a> Space<'a> {
             let in_order = !together || height == 1 || operand.strides[rank - 2] == width as isize;
             operand.direct = operand.steps_by(1) && in_order;
         }
-        let most = if operands.iter().all(|o| o.direct) { GRAIN } else { TILE };
+        let most = if operands.iter().all(|o| o.direct) { kernel.grain } else { TILE };
         let columns = match other {
             _ if together => width,
             Some(_) => width.min(most / BAND),
@@ -210,7 +203,7 @@ impl<'a> Space<'a> {
             None => width.min(most),
         };
         let rows = height.min(most / columns);
-        Space { sizes, operands, inputs, kernel, attrs, rows, columns, together }
+        Space { sizes, operands, inputs, kernel, rows, columns, together }
     }
 
     /// How many blocks lie along every axis.
@@ -270,8 +263,7 @@ impl<'a> Space<'a> {
                     }
                 }
             }
-            // SAFETY: every place has the block's elements of the compute dtype, or room for them.
-            unsafe { self.compute(&block, &places)? };
+            self.compute(&block, &places)?;
             for (operand, slot) in self.operands.iter().zip(&places).skip(self.inputs) {
                 if operand.wanted && !operand.direct {
                     // SAFETY: as for packing.
@@ -282,17 +274,14 @@ impl<'a> Space<'a> {
         Ok(())
     }
 
-    /// Runs the kernel: once where the rows of a block follow each other in every operand, else for each.
-    ///
-    /// # Safety
-    /// Every operand has the block's elements there: in its memory if that is direct, else one after the other.
-    unsafe fn compute(&self, block: &Block, places: &[*mut u8]) -> Result<()> {
+    /// Runs the kernel: once where the rows of a block follow each other in every operand, else for each. Every operand has
+    /// the block's elements there: in its memory if that is direct, else one after the other.
+    fn compute(&self, block: &Block, places: &[*mut u8]) -> Result<()> {
         let (calls, n) = if self.together { (1, block.rows * block.columns) } else { (block.rows, block.columns) };
         let mut ins: SmallVec<[*const u8; 8]> = places[..self.inputs].iter().map(|p| p.cast_const()).collect();
         let mut outs: SmallVec<[*mut u8; 4]> = places[self.inputs..].iter().copied().collect();
         for _ in 0..calls {
-            // SAFETY: by contract; this is one of the rows, or all of them.
-            unsafe { (self.kernel)(self.attrs, n, &ins, &outs)? };
+            (self.kernel.run)(n, &ins, &outs)?;
             for (operand, place) in self.operands.iter().zip(&mut ins) {
                 *place = place.wrapping_offset(operand.row_step(n));
             }
@@ -356,16 +345,8 @@ fn plane(from: DType, to: DType) -> Plane {
     pick! {
         (F16, F32, _) => f16, f32;
         (F32, F16, _) => f32, f16;
-        (F16, F64, _) => f16, f64;
-        (F64, F16, _) => f64, f16;
         (Bf16, F32, _) => bf16, f32;
         (F32, Bf16, _) => f32, bf16;
-        (Bf16, F64, _) => bf16, f64;
-        (F64, Bf16, _) => f64, bf16;
-        (F32, F64, _) => f32, f64;
-        (F64, F32, _) => f64, f32;
-        (C64, C128, _) => Complex<f32>, Complex<f64>;
-        (C128, C64, _) => Complex<f64>, Complex<f32>;
         // Of one dtype: whatever the bytes mean.
         (_, _, 1) => u8, u8;
         (_, _, 2) => u16, u16;

@@ -1,11 +1,15 @@
 //! Gradients of any order, from the program of a body: it is run at recorded tensors, each step an op.
 
-use minitensor_kernels::Const;
+use std::sync::LazyLock;
+
 use minitensor_kernels::program::{Id, Node, Primitive, Program, Variable};
 use minitensor_kernels::row::Reduction;
+use minitensor_kernels::{Const, Num};
 
+use super::builder::CustomOpBuilder;
 use super::call::{OpName, Value};
-use super::def::{Arity, Core, DTypeRule, OpDef};
+use super::def::{Arity, Core, DTypeRule, OpDef, OpRef};
+use super::dispatch_one;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::dtype::DType;
@@ -35,8 +39,12 @@ pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     let vjp = program.vjp_of_rows(&gives, &wrt).ok_or_else(|| {
         Error::runtime(format!("op '{}' has no further derivative: a function in its body has none", op.name))
     })?;
-    let cotangents: Vec<Tensor> = (0..gives.len()).map(|k| call.cotangent(k)).collect::<Result<_>>()?;
-    let dtype = cotangents.first().map_or(DType::F64, Tensor::dtype);
+    let mut cotangents: Vec<Tensor> = (0..gives.len()).map(|k| call.cotangent(k)).collect::<Result<_>>()?;
+    let dtype = cotangents.iter().map(Tensor::dtype).find(|d| d.is_differentiable()).unwrap_or(DType::F64);
+    // An output that wasn't computed has no dtype of its own.
+    for cotangent in cotangents.iter_mut().filter(|t| !t.dtype().is_differentiable()) {
+        *cotangent = Tensor::from_number(Const::Int(0), dtype, Device::Cpu)?;
+    }
     let arguments = Arguments::of(op, &gives, &cotangents, &inputs, attrs, dtype)?;
     let traced = arguments.run(&vjp)?;
     let mut gradients = vec![None; call.num_inputs()];
@@ -51,6 +59,13 @@ pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     }
     Ok(gradients)
 }
+
+/// A derivative times a tangent, where the latter is 0 also if the former is infinite.
+static CHAIN: LazyLock<OpRef> = LazyLock::new(|| {
+    let body = Program::write(&["derivative", "tangent"], &[], |x, _| vec![("out".into(), x[0].chain(x[1]).into())]);
+    let op = CustomOpBuilder::from_program("chain", body).and_then(CustomOpBuilder::finish);
+    op.expect("it is a program of numbers")
+});
 
 fn is_float(dtype: DTypeRule) -> bool {
     matches!(dtype, DTypeRule::Generic(_))
@@ -143,6 +158,9 @@ impl Arguments {
                 (Primitive::MulAdd, [x, y, z]) => {
                     let product = op("multiply", &[x, y])?;
                     op_named("add").call(&[(&product).into(), at(z)], &[])?
+                }
+                (Primitive::Chain, [x, y]) => {
+                    dispatch_one(&CHAIN, &[(&before[x.at()]).into(), (&before[y.at()]).into()], &[])?
                 }
                 (Primitive::Pow, [x, y]) => op("power", &[x, y])?,
                 (Primitive::Recip, [x]) => op("reciprocal", &[x])?,

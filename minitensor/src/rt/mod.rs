@@ -12,7 +12,7 @@ pub use minitensor_kernels::simd::{AtLevel, at_level};
 pub use minitensor_kernels::{Const, Dual, Element, Field, Float, Int, Machine, Map, Mask, Num, Real, lit, map};
 pub use ndarray;
 
-pub use crate::attr::{Attr, AttrEnum, AttrKind, FromAttr};
+pub use crate::attr::{Attr, AttrEnum, AttrKind, FromAttr, uniform};
 pub use crate::autograd::BackwardCall;
 pub use crate::dtype::{DType, DTypeSet, scalars};
 pub use crate::error::{Error, Result};
@@ -81,32 +81,17 @@ pub fn attr_enum<E: AttrEnum>(attrs: &[Attr], index: usize) -> Result<E> {
     E::from_word(word).ok_or_else(|| Error::value(format!("'{word}' is none of '{}'", E::WORDS.join("', '"))))
 }
 
-/// An `f64` attribute as an element; an integer type must be able to hold it (infinities mean its limits).
-#[inline(always)]
-pub fn uniform<T: Machine>(attrs: &[Attr], index: usize, name: &str) -> Result<T> {
-    let value: f64 = attr(attrs, index)?;
-    let element = T::constant(Const::Float(value));
-    let is_float = T::constant(Const::Float(0.5)) != T::zero() && T::constant(Const::Float(0.5)) != T::one();
-    if !is_float
-        && (value.is_nan()
-            || (value.is_finite() && T::constant(Const::Int(value as i128)) != element)
-            || value.fract() != 0.0 && value.is_finite())
-    {
-        return Err(lossy(value, name));
-    }
-    Ok(element)
-}
-
-#[cold]
-fn lossy(value: f64, name: &str) -> Error {
-    Error::value(format!(
-        "attribute '{name}' = {value} is no value of the integer dtype of the inputs; give a whole number, or floats"
-    ))
-}
-
 /// An optional `f64` attribute in a program: there or not is known, its value isn't.
 pub fn given(attrs: &[Attr], index: usize, uniform: Symbol) -> Option<Symbol> {
     (attrs[index] != Attr::None).then_some(uniform)
+}
+
+/// The program of the vector-Jacobian product of a program: that of complex numbers where `is_complex`, which real numbers,
+/// being their own conjugates, can use too.
+pub fn vjp_program(program: &Program, outputs: &[usize], wrt: &[usize], is_complex: bool) -> Result<Program> {
+    let program = program.giving(outputs);
+    let vjp = if is_complex { program.vjp_of_complex(wrt) } else { program.vjp(wrt) };
+    vjp.ok_or_else(|| Error::runtime("the body has a function without a derivative"))
 }
 
 /// Whether an optional input of a cell is absent.

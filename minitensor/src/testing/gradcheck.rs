@@ -14,13 +14,13 @@ pub struct GradCheck {
     pub atol: f64,
     /// Relative tolerance.
     pub rtol: f64,
-    /// Check second derivatives too.
-    pub second: bool,
+    /// How many derivatives are checked: the gradient, its gradient, and so on.
+    pub orders: usize,
 }
 
 impl Default for GradCheck {
     fn default() -> Self {
-        GradCheck { step: 1e-5, atol: 1e-6, rtol: 1e-4, second: true }
+        GradCheck { step: 1e-5, atol: 1e-6, rtol: 1e-4, orders: 2 }
     }
 }
 
@@ -37,18 +37,27 @@ type Function<'a> = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a;
 /// # Ok::<(), minitensor::Error>(())
 /// ```
 pub fn gradcheck(f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Result<()> {
-    first_order(f, inputs, options).map_err(|e| e.context("gradient"))?;
-    if options.second {
-        let differentiable: Vec<usize> = (0..inputs.len()).filter(|i| is_checked(&inputs[*i])).collect();
-        let gradient = |inputs: &[Tensor]| {
-            let _on = EnableGrad::new();
-            let leaves = leaves(inputs)?;
-            let outputs: Vec<Tensor> = f(&leaves)?.into_iter().filter(|t| t.dtype().is_differentiable()).collect();
-            gradients(&outputs, &leaves, &differentiable, true)
-        };
-        first_order(&gradient, inputs, options).map_err(|e| e.context("second derivative"))?;
+    order(1, f, inputs, options)
+}
+
+/// Compares the derivative of that order, whose gradient `f` is to have, and those above.
+fn order(number: usize, f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Result<()> {
+    if number > options.orders {
+        return Ok(());
     }
-    Ok(())
+    first_order(f, inputs, options).map_err(|e| match number {
+        1 => e.context("gradient"),
+        2 => e.context("second derivative"),
+        _ => e.context(format!("derivative of order {number}")),
+    })?;
+    let differentiable: Vec<usize> = (0..inputs.len()).filter(|i| is_checked(&inputs[*i])).collect();
+    let gradient = |inputs: &[Tensor]| {
+        let _on = EnableGrad::new();
+        let leaves = leaves(inputs)?;
+        let outputs: Vec<Tensor> = f(&leaves)?.into_iter().filter(|t| t.dtype().is_differentiable()).collect();
+        gradients(&outputs, &leaves, &differentiable, true)
+    };
+    order(number + 1, &gradient, inputs, options)
 }
 
 /// Whether differences can be taken: of float64.

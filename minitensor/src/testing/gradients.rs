@@ -81,7 +81,7 @@ fn retain() -> Options {
     Options { retain_graph: true, create_graph: false }
 }
 
-/// First and second derivatives, for cotangents that are not all 1, all outputs together.
+/// First, second and third derivatives, for cotangents that are not all 1, all outputs together.
 pub fn agrees_with_differences(op: &OpRef, sample: &Sample) -> Result<()> {
     let which = checked(op, sample);
     if which.is_empty() || !has_gradient(op) {
@@ -93,9 +93,9 @@ pub fn agrees_with_differences(op: &OpRef, sample: &Sample) -> Result<()> {
     if call(&inputs(sample, &which))?.iter().any(is_narrow) {
         return Ok(());
     }
-    let first = GradCheck { second: false, ..GradCheck::default() };
+    let first = GradCheck { orders: 1, ..GradCheck::default() };
     gradcheck(&call, &inputs(sample, &which), first)?;
-    let outcome = gradcheck(&call, &inputs(sample, &which), GradCheck::default());
+    let outcome = gradcheck(&call, &inputs(sample, &which), GradCheck { orders: 3, ..GradCheck::default() });
     match outcome {
         // An honest refusal is no fault.
         Err(e) if e.message().contains("has no gradient") || e.message().contains("not available") => Ok(()),
@@ -119,10 +119,9 @@ pub fn one_tensor_twice(op: &OpRef, sample: &Sample) -> Result<()> {
             let call = function(op, sample, &pair);
             let both = |t: &[Tensor]| call(&[t[0].clone(), t[0].clone()]);
             // Near a tie of the two, a difference sees a kink that the derivative does not.
-            let smooth =
-                gradcheck(&call, &[a.copied()?, b.copied()?], GradCheck { second: false, ..Default::default() });
+            let smooth = gradcheck(&call, &[a.copied()?, b.copied()?], GradCheck { orders: 1, ..Default::default() });
             smooth?;
-            gradcheck(&both, &[a.copied()?], GradCheck { second: false, ..Default::default() }).map_err(|e| {
+            gradcheck(&both, &[a.copied()?], GradCheck { orders: 1, ..Default::default() }).map_err(|e| {
                 e.context(format!("one tensor for both '{}' and '{}'", op.parameter(*i).name, op.parameter(*j).name))
             })?;
         }

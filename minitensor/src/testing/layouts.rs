@@ -252,7 +252,8 @@ pub fn broadcasts_and_empties(op: &OpRef, sample: &Sample) -> Result<()> {
 }
 
 fn widest(sample: &Sample) -> Shape {
-    sample.inputs.iter().flatten().map(|t| t.shape().clone()).max_by_key(|s| s.len()).unwrap_or_default()
+    let all = sample.inputs.iter().flatten();
+    all.fold(Shape::default(), |shape, t| shape.broadcast(t.shape()).unwrap_or(shape))
 }
 
 /// What is written must not be anything else that is read or written.

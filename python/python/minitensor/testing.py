@@ -68,9 +68,9 @@ def gradcheck(
     step: float = 1e-5,
     atol: float = 1e-6,
     rtol: float = 1e-4,
-    second: bool = True,
+    orders: int = 2,
 ) -> bool:
-    """Compares the gradient of `f(*inputs)` with central differences, and the gradient of the gradient, too.
+    """Compares the gradient of `f(*inputs)` with central differences, its gradient, and so on for as many `orders`.
 
     The inputs whose gradients are checked are float64; what differs is raised, with the input and element.
 
@@ -83,5 +83,5 @@ def gradcheck(
         raise ValueError(
             "gradcheck needs a float64 input, as differences of float32 say nothing: use astype('float64')"
         )
-    _gradcheck(f, tensors, step, atol, rtol, second)
+    _gradcheck(f, tensors, step, atol, rtol, orders)
     return True
