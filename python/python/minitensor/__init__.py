@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing as _typing
 
-from . import _minitensor, cuda, ops, optim, testing
+from . import _minitensor, cuda, nn, ops, optim, testing
 from ._grad_mode import enable_grad, no_grad, set_grad_enabled
 from ._minitensor import (
     DType,
@@ -144,6 +144,7 @@ __all__ = [
     "memory_stats",
     "nan",
     "newaxis",
+    "nn",
     "no_grad",
     "ones",
     "ones_like",
