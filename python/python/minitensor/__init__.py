@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import typing as _typing
 
-from . import _minitensor, cuda, nn, ops, optim, testing
+from . import _minitensor, cuda, nn, ops, optim, plugins, testing
+from ._absent import execute_custom_op, execute_custom_op_py
 from ._grad_mode import enable_grad, no_grad, set_grad_enabled
 from ._minitensor import (
     DType,
@@ -28,8 +29,6 @@ from ._minitensor import (
     empty,
     empty_cache,
     empty_like,
-    execute_custom_op,
-    execute_custom_op_py,
     eye,
     float16,
     float32,
@@ -151,6 +150,7 @@ __all__ = [
     "ops",
     "optim",
     "pi",
+    "plugins",
     "rand",
     "rand_like",
     "randint",
