@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..built import all_or_none
 from .info import PluginInfo
-from .log import logger, report
+from .log import debug, report
 from .registry import LOCK
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def discover() -> list[PluginInfo]:
             if (entry.name, entry.value) in _tried:
                 continue
             _tried.add((entry.name, entry.value))
-            logger.debug("found %s = %s", entry.name, entry.value)
+            debug("found %s = %s", entry.name, entry.value)
             try:
                 found.append(_load(entry))
             except Exception as error:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 
 from ..built import BuiltOp
-from . import discovery, library, source
+from . import discovery
 from .info import PluginInfo
 from .plugin import CustomPlugin
 from .registry import PluginRegistry
@@ -33,19 +32,10 @@ def load(plugin: str | os.PathLike[str] | CustomPlugin, ops: Iterable[BuiltOp] =
         return REGISTRY.register(plugin, ops)
     if not isinstance(plugin, str | os.PathLike):
         raise TypeError(f"load_plugin takes the path of a file, or a CustomPlugin, got {plugin!r}")
-    path = Path(plugin).absolute()
-    if not path.exists():
-        raise FileNotFoundError(
-            f"there is no file '{plugin}' to load a plugin from; the working directory is {Path.cwd()}"
-        )
-    if path.is_dir():
-        path /= "__init__.py"
-    if path.suffix in library.SUFFIXES:
-        return library.load(REGISTRY, path)
-    if path.suffix != ".py" or not path.exists():
-        kinds = ", ".join(f"'*{s}'" for s in (".py", *library.SUFFIXES))
-        raise ValueError(f"'{plugin}' is no plugin: a plugin is a file {kinds}, or a folder with an __init__.py")
-    return source.load(REGISTRY, path)
+    # What it takes to load a file is imported when there is one, as `import minitensor` should be quick.
+    from . import file
+
+    return file.load(REGISTRY, plugin)
 
 
 def unload_plugin(name: str) -> None:

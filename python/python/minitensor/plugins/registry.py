@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 from .. import _absent
 from ..built import BuiltOp, all_or_none
 from .info import PluginInfo
-from .log import logger, report
+from .log import debug, report
 from .plugin import CustomPlugin
 from .version import VersionInfo
 
@@ -82,7 +81,7 @@ class PluginRegistry:
                     owned = [op for op in dict.fromkeys([*ops, *given, *made]) if op.is_registered]
             except Exception as error:
                 error.add_note(f"plugin '{name}' was not registered, nor any of its ops")
-                logger.debug("plugin '%s' failed: %s", name, error)
+                debug("plugin '%s' failed: %s", name, error)
                 raise
             finally:
                 self._coming.remove(name)
@@ -90,7 +89,7 @@ class PluginRegistry:
                 op.plugin = name
             info = dataclasses.replace(info, ops=tuple(op.name for op in owned))
             self._entries[name] = _Entry(plugin, info, owned, at_last)
-        logger.debug("loaded %s", info)
+        debug("loaded %s", info)
         return info
 
     def unregister(self, name: str) -> None:
@@ -112,7 +111,7 @@ class PluginRegistry:
                         op.unregister()
                         _absent.remember(op.name, name)
                 entry.at_last()
-        logger.debug("unloaded %s", entry.info)
+        debug("unloaded %s", entry.info)
         if failure is not None:
             report(f"the cleanup of plugin '{name}' failed, it is unloaded all the same: {failure!r}", failure)
 
@@ -120,6 +119,8 @@ class PluginRegistry:
         if not isinstance(name, str):
             raise TypeError(f"plugins are found by their names, got {type(name).__name__}")
         if name not in self._entries:
+            import difflib
+
             near = difflib.get_close_matches(name, self._entries, 1)
             hint = f"; did you mean '{near[0]}'?" if near else ""
             raise ValueError(f"there is no plugin '{name}'{hint}")

@@ -12,7 +12,7 @@ from types import ModuleType
 from ..built import all_or_none
 from . import manifest
 from .info import PluginInfo
-from .log import logger
+from .log import debug
 from .plugin import CustomPlugin
 from .registry import LOCK, PluginRegistry
 
@@ -26,7 +26,7 @@ def load(registry: PluginRegistry, path: Path) -> PluginInfo:
     with LOCK:
         if loaded := [info.name for info in registry if info.path == str(path)]:
             raise ValueError(f"'{path}' is loaded already, as plugin '{loaded[0]}'; unload that one first")
-        logger.debug("running %s", path)
+        debug("running %s", path)
         try:
             with all_or_none() as ops:
                 plugin = plugin_of(_run(name, path), str(path))
