@@ -4,8 +4,10 @@ import gc
 
 import numpy as np
 import pytest
+from minitensor.plugins import discovery
 
 import minitensor as mt
+from minitensor import _absent, plugins
 
 
 @pytest.fixture
@@ -21,3 +23,15 @@ def registered():
     for name in set(mt.list_custom_ops_py()) - before:
         mt.unregister_custom_op_py(name)
     gc.collect()
+
+
+@pytest.fixture
+def no_plugins_stay(monkeypatch):
+    """Installed plugins are not discovered, and what a test loads is unloaded after it."""
+    monkeypatch.setattr(discovery, "_begun", True)
+    monkeypatch.setattr(discovery, "_tried", set())
+    yield
+    for info in plugins.list_plugins():
+        plugins.unload_plugin(info.name)
+    for op in list(_absent._WENT_WITH):
+        _absent.forget(op)

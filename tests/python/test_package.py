@@ -1,6 +1,9 @@
 """The package as a whole: stubs, the command line, long calls, panics."""
 
+import doctest
+import importlib
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
@@ -35,6 +38,14 @@ def test_every_public_name_is_there_and_documented():
         value = getattr(mt, name)
         if callable(value):
             assert value.__doc__, name
+
+
+MODULES = [m.name for m in pkgutil.walk_packages(mt.__path__, "minitensor.") if "__main__" not in m.name]
+
+
+@pytest.mark.parametrize("name", ["minitensor", *MODULES])
+def test_the_examples_in_docstrings_do_what_they_say(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
 def test_the_command_line_tells_what_is_installed():

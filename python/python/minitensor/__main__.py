@@ -1,4 +1,4 @@
-"""`python -m minitensor`: what is installed here; `python -m minitensor stubs`: writes the type stubs."""
+"""`python -m minitensor`: what is installed here; `ops`, `plugins`: what is loaded; `stubs`: writes the type stubs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,17 @@ def _processor() -> str:
         return platform.processor() or platform.machine()
 
 
+def _plugins() -> str:
+    """A table of the plugins that are loaded."""
+    rows = [("name", "version", "kind", "ops", "description", "path")]
+    for p in mt.plugins.list_plugins():
+        rows.append((p.name, str(p.version), p.kind, str(len(p.ops)), p.description, p.path or ""))
+    if len(rows) == 1:
+        return "no plugins are loaded"
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
 def main(arguments: list[str]) -> int:
     """Runs a command."""
     match arguments:
@@ -30,11 +41,13 @@ def main(arguments: list[str]) -> int:
         case ["ops"]:
             for name in mt.list_custom_ops_py():
                 print(mt.ops.describe(name)["signature"])
+        case ["plugins"] | ["plugins", "list"]:
+            print(_plugins())
         case ["stubs"]:
             for path in _stubs.write():
                 print(path)
         case _:
-            print("usage: python -m minitensor [ops | stubs]", file=sys.stderr)
+            print("usage: python -m minitensor [ops | plugins [list] | stubs]", file=sys.stderr)
             return 2
     return 0
 

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import _minitensor
-from ._minitensor import BackwardContext, BuiltOp, DType, Tensor
+from ._lists import by_number, from_list
+from ._minitensor import BackwardContext, DType, Tensor
+from .built import BuiltOp
 
 __all__ = ["BackwardContext", "CustomOpBuilder", "custom_op"]
 
@@ -107,9 +109,9 @@ def _build(
     if isinstance(backward, str) and backward != "none":
         expected = "a function, None (it follows from the parts), or 'none'"
         raise ValueError(f"op '{name}': backward is {expected}, got '{backward}'")
-    code = getattr(forward, "__code__", None)
+    code = getattr(inspect.unwrap(forward), "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if code else ("<python>", 0)
-    return _minitensor._build_op(name, forward, inputs, attrs, outputs, backward, validate, doc, file, line)
+    return BuiltOp(_minitensor._build_op(name, forward, inputs, attrs, outputs, backward, validate, doc, file, line))
 
 
 @typing.overload
@@ -203,18 +205,25 @@ class CustomOpBuilder:
         self._doc = f"The op {name}, defined in Python."
 
     def forward(self, function: _Function) -> CustomOpBuilder:
-        """The computation: `function(*inputs, **attributes)` gives a Tensor, or a tuple of them."""
-        self._forward = function
+        """The computation: `function(*inputs, **attributes)` gives a Tensor, or a tuple of them.
+
+        If its first parameter is called `inputs`, it gets them as a list; so does a check.
+        """
+        self._forward = from_list(function)
         return self
 
     def backward(self, function: _Function | str) -> CustomOpBuilder:
-        """The gradient: `function(ctx, *grads)`, as for [`custom_op`]; without one it follows from the parts."""
-        self._backward = function
+        """The gradient: `function(ctx, *grads)`, as for [`custom_op`]; without one it follows from the parts.
+
+        One with a parameter `input_ids` is called as `function(grad_output, input_ids, input_shapes, input_dtypes,
+        input_devices)`, and gives a dict of gradients by the ids.
+        """
+        self._backward = function if isinstance(function, str) else by_number(function, self._name)
         return self
 
     def validate(self, function: _Function) -> CustomOpBuilder:
         """A check: `function(*inputs)` raises what is wrong."""
-        self._validate = function
+        self._validate = from_list(function)
         return self
 
     def doc(self, text: str) -> CustomOpBuilder:

@@ -1,0 +1,319 @@
+"""`Module`: parameters, buffers and other modules, and a `forward` that computes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from .._minitensor import Tensor
+from . import state
+from .conversion import Conversion
+from .hooks import HookHandle, Hooks
+from .parameter import is_parameter
+
+if TYPE_CHECKING:
+    from .._minitensor import DTypeLike
+
+__all__ = ["Module"]
+
+Kind = Literal["parameter", "buffer", "passing buffer", "module"]
+PARAMETER: tuple[Kind, ...] = ("parameter",)
+BUFFER: tuple[Kind, ...] = ("buffer", "passing buffer")
+#: What attributes of these kinds may be set to, besides None.
+EXPECTED = {"parameter": "a Tensor", "buffer": "a Tensor", "passing buffer": "a Tensor", "module": "a Module"}
+
+
+class Module:
+    """The base of all modules.
+
+    Attributes say by themselves what they are: a tensor that is no result and requires a gradient is a parameter, a
+    Module is a part. Tensors that are kept but not trained are buffers, which `register_buffer` makes.
+
+    >>> import minitensor as mt
+    >>> class Scale(mt.nn.Module):
+    ...     def __init__(self, n):
+    ...         self.factor = mt.ones(n, requires_grad=True)
+    ...
+    ...     def forward(self, x):
+    ...         return x * self.factor
+    >>> scale = Scale(2)
+    >>> scale(mt.Tensor([1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    >>> [name for name, _ in scale.named_parameters()]
+    ['factor']
+    """
+
+    #: Whether the module is being trained; `train()` and `eval()` set it in all parts.
+    training: bool
+    # What the attributes are that are more than attributes, in the order they came. They lie in `__dict__` themselves,
+    # so that reading one costs no more than reading any other.
+    _kinds: dict[str, Kind]
+    _pre_hooks: Hooks
+    _hooks: Hooks
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        # Not in `__init__`, so that nobody has to call that of the base.
+        module = super().__new__(cls)
+        vars(module).update(training=True, _kinds={}, _pre_hooks={}, _hooks={})
+        return module
+
+    def __init__(self) -> None:
+        pass
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes: every kind of module has its own."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward; define forward(self, x)")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._pre_hooks and not self._hooks:
+            return self.forward(*args, **kwargs)
+        for before in tuple(self._pre_hooks.values()):
+            changed = before(self, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        output = self.forward(*args, **kwargs)
+        for after in tuple(self._hooks.values()):
+            changed = after(self, args, output)
+            if changed is not None:
+                output = changed
+        return output
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Calls `hook(module, args)` before each `forward`; what it gives, if not None, takes the arguments' place."""
+        return HookHandle.of(self._pre_hooks, hook)
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Calls `hook(module, args, output)` after each `forward`; what it gives, if not None, takes its place.
+
+        >>> import minitensor as mt
+        >>> module = mt.nn.Function(mt.ops.relu)
+        >>> with module.register_forward_hook(lambda module, args, output: output + 1):
+        ...     module(mt.Tensor([-1.0])).item()
+        1.0
+        """
+        return HookHandle.of(self._hooks, hook)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = self._kinds.get(name)
+        if isinstance(value, Module):
+            kind = "module"
+        elif kind is None and is_parameter(value):
+            kind = "parameter"
+        elif kind is not None and value is not None:
+            self._check(name, kind, value)
+        super().__setattr__(name, value)
+        if kind is not None:
+            self._kinds[name] = kind
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        self._kinds.pop(name, None)
+
+    def _check(self, name: str, kind: Kind, value: object) -> None:
+        who = f"{type(self).__name__}: '{name}' is a {kind.removeprefix('passing ')}"
+        if kind == "module" or not isinstance(value, Tensor):
+            raise TypeError(f"{who}, set it to {EXPECTED[kind]} or None, got {type(value).__name__}; or del it first")
+        if kind == "parameter" and not value.is_leaf:
+            raise ValueError(f"{who}, which can't be the result of an op; set it to nn.Parameter(…), or del it first")
+
+    def _register(self, name: str, kind: Kind, value: Tensor | Module | None) -> None:
+        if not isinstance(name, str) or not name or "." in name:
+            raise ValueError(f"{type(self).__name__}: a name is a word without dots, got {name!r}")
+        if name not in self._kinds and hasattr(self, name):
+            raise ValueError(f"{type(self).__name__} has an attribute '{name}' already; choose another name")
+        expected = Module if kind == "module" else Tensor
+        if value is not None and not isinstance(value, expected):
+            raise TypeError(
+                f"{type(self).__name__}: '{name}' must be {EXPECTED[kind]} or None, got {type(value).__name__}"
+            )
+        if kind == "parameter" and value is not None:
+            self._check(name, kind, value)
+        self._kinds[name] = kind
+        object.__setattr__(self, name, value)
+
+    def register_parameter(self, name: str, param: Tensor | None) -> None:
+        """Makes a tensor a parameter, also one that requires no gradient; None keeps its place."""
+        self._register(name, "parameter", param)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Keeps a tensor that is not trained, such as a running mean; if not `persistent`, it is not saved.
+
+        >>> import minitensor as mt
+        >>> module = mt.nn.Module()
+        >>> module.register_buffer("mean", mt.zeros(2))
+        >>> list(module.state_dict())
+        ['mean']
+        """
+        self._register(name, "buffer" if persistent else "passing buffer", tensor)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Makes another module a part, under a name that need not be one of Python's."""
+        self._register(name, "module", module)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """The same as `add_module`."""
+        self.add_module(name, module)
+
+    def _own(self, kinds: Iterable[Kind]) -> Iterator[tuple[str, Any]]:
+        """What there is of these kinds in this module itself."""
+        for name, kind in self._kinds.items():
+            value = vars(self).get(name)
+            if kind in kinds and value is not None:
+                yield name, value
+
+    def _named(self, kinds: Iterable[Kind], prefix: str, recurse: bool) -> Iterator[tuple[str, Tensor]]:
+        """The tensors of these kinds, each once, by the first of its names."""
+        seen = set()
+        for path, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
+            for name, tensor in module._own(kinds):
+                if id(tensor) not in seen:
+                    seen.add(id(tensor))
+                    yield f"{path}.{name}" if path else name, tensor
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """Parameters with their names, those of parts by `part.name`; one that stands in two places is listed once."""
+        return self._named(PARAMETER, prefix, recurse)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The parameters, as optimizers take them."""
+        return (tensor for _, tensor in self.named_parameters(recurse=recurse))
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """Buffers with their names."""
+        return self._named(BUFFER, prefix, recurse)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers."""
+        return (tensor for _, tensor in self.named_buffers(recurse=recurse))
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The module's parts with their names, each once, and not the parts of these."""
+        seen = set()
+        for name, module in self._own(("module",)):
+            if id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """The module's parts."""
+        return (module for _, module in self.named_children())
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """The module itself, its parts, the parts of these, and so on, each once."""
+        seen, waiting = set(), [(prefix, self)]
+        while waiting:
+            path, module = waiting.pop()
+            if id(module) in seen:
+                continue
+            seen.add(id(module))
+            yield path, module
+            parts = [(f"{path}.{name}" if path else name, part) for name, part in module._own(("module",))]
+            waiting += reversed(parts)
+
+    def modules(self) -> Iterator[Module]:
+        """The module itself, and all parts."""
+        return (module for _, module in self.named_modules())
+
+    def apply(self, function: Callable[[Module], object]) -> Self:
+        """Calls a function with every part, then with the module itself: for example one that sets parameters."""
+        waiting: list[tuple[Module, bool]] = [(self, False)]
+        done = set()
+        while waiting:
+            module, are_parts_done = waiting.pop()
+            if are_parts_done:
+                function(module)
+            elif id(module) not in done:
+                done.add(id(module))
+                waiting.append((module, True))
+                waiting += [(part, False) for part in reversed(list(module.children()))]
+        return self
+
+    def train(self, mode: bool = True) -> Self:
+        """Says to all parts that they are being trained."""
+        if not isinstance(mode, bool):
+            raise TypeError(f"train takes True or False, got {type(mode).__name__}")
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Self:
+        """Says to all parts that they are not being trained."""
+        return self.train(False)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the parameters' gradients, or makes them zeros."""
+        for param in self.parameters():
+            param.zero_grad(set_to_none)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Freezes all parameters, or lets them be trained again. Frozen ones are parameters still."""
+        for param in self.parameters():
+            param.requires_grad_(requires_grad)
+        return self
+
+    def to(
+        self,
+        target: DTypeLike | str | None = None,
+        *,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """Converts parameters and buffers to a dtype (whole numbers stay what they are), or brings them to a device.
+
+        What changes is replaced by another tensor, gradient and all: make the optimizer afterwards.
+
+        >>> import minitensor as mt
+        >>> mt.nn.Linear(1, 1).to("float64").weight.dtype
+        minitensor.float64
+        """
+        conversion = Conversion(target, dtype, device)
+        changed = [
+            (module, name, conversion(tensor))
+            for module in self.modules()
+            for name, tensor in module._own(PARAMETER + BUFFER)
+        ]
+        for module, name, tensor in changed:
+            object.__setattr__(module, name, tensor)
+        return self
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Copies of all parameters and buffers by name, those that stand in two places under both names.
+
+        >>> import minitensor as mt
+        >>> {name: t.shape for name, t in mt.nn.Linear(3, 2).state_dict().items()}
+        {'weight': (2, 3), 'bias': (2,)}
+        """
+        return {name: tensor.detach().clone() for name, tensor in self._saved()}
+
+    def load_state_dict(self, saved: Mapping[str, Any], strict: bool = True) -> state.LoadedKeys:
+        """Copies what was saved into the parameters and buffers, in place, so that optimizers go on with them.
+
+        `saved` maps names to tensors or arrays, as `state_dict` or `numpy.load` gives them. Unless everything fits, an
+        error lists what doesn't, and nothing is changed. With `strict=False` names may be missing or too many; they are
+        returned.
+        """
+        return state.load(type(self).__name__, dict(self._saved()), saved, strict)
+
+    def _saved(self) -> Iterator[tuple[str, Tensor]]:
+        for path, module in self._paths():
+            for name, tensor in module._own(("parameter", "buffer")):
+                yield path + name, tensor
+
+    def _paths(self, prefix: str = "", above: tuple[Module, ...] = ()) -> Iterator[tuple[str, Module]]:
+        """Every way to every module, as what stands in front of the names in it; none goes in a circle."""
+        yield prefix, self
+        for name, part in self._own(("module",)):
+            if part is not self and part not in above:
+                yield from part._paths(f"{prefix}{name}.", (*above, self))
+
+    def extra_repr(self) -> str:
+        """What is shown of the module itself, such as its options."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        parts = [f"({name}): " + repr(part).replace("\n", "\n  ") for name, part in self._own(("module",))]
+        if not parts:
+            return f"{type(self).__name__}({extra})"
+        lines = [*([extra] if extra else []), *parts]
+        return f"{type(self).__name__}(\n  " + "\n  ".join(lines) + "\n)"

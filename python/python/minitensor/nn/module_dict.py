@@ -1,0 +1,72 @@
+"""Modules by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from .module import Module
+
+__all__ = ["ModuleDict"]
+
+
+class ModuleDict(Module):
+    """Modules by name, all of which are parts.
+
+    >>> import minitensor as mt
+    >>> heads = mt.nn.ModuleDict({"left": mt.nn.Linear(2, 1)})
+    >>> heads["right"] = mt.nn.Linear(2, 3)
+    >>> list(heads)
+    ['left', 'right']
+    """
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+        self.update(modules)
+
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Adds several, in place of those that have the same names."""
+        for name, module in dict(modules).items():
+            self[name] = module
+
+    def __getitem__(self, name: str) -> Module:
+        found: Module = self._parts()[name]
+        return found
+
+    def __setitem__(self, name: str, module: Module) -> None:
+        if not isinstance(module, Module):
+            raise TypeError(f"ModuleDict holds Modules, got {type(module).__name__} for '{name}'")
+        self.add_module(name, module)
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self:
+            raise KeyError(name)
+        delattr(self, name)
+
+    def _parts(self) -> dict[str, Module]:
+        return dict(self._own(("module",)))
+
+    def __len__(self) -> int:
+        return len(self._parts())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parts()
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self._parts().keys()
+
+    def values(self) -> Iterable[Module]:
+        """The modules."""
+        return self._parts().values()
+
+    def items(self) -> Iterable[tuple[str, Module]]:
+        """Names and modules."""
+        return self._parts().items()
+
+    def pop(self, name: str) -> Module:
+        """Takes one out."""
+        module = self[name]
+        del self[name]
+        return module

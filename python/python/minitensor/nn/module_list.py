@@ -1,0 +1,95 @@
+"""Modules in a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self, overload
+
+from .module import Module
+
+__all__ = ["ModuleList"]
+
+
+class ModuleList(Module):
+    """A list of modules, all of which are parts.
+
+    >>> import minitensor as mt
+    >>> layers = mt.nn.ModuleList(mt.nn.Linear(n, 1) for n in (2, 3))
+    >>> layers.append(mt.nn.Linear(4, 1))
+    ModuleList(
+      (0): Linear(in_features=2, out_features=1, bias=True)
+      (1): Linear(in_features=3, out_features=1, bias=True)
+      (2): Linear(in_features=4, out_features=1, bias=True)
+    )
+    """
+
+    def __init__(self, modules: Iterable[Module] = ()) -> None:
+        self.extend(modules)
+
+    def _taken(self, value: object) -> Module:
+        """A module to hold; what is none raises."""
+        if isinstance(value, Module):
+            return value
+        raise TypeError(f"{type(self).__name__} holds Modules, got {type(value).__name__}")
+
+    def _parts(self) -> list[tuple[str, Module]]:
+        return list(self._own(("module",)))
+
+    def _hold(self, parts: Iterable[tuple[str, Module]]) -> None:
+        """Holds these, and nothing else. Those without a name of their own are called by their place."""
+        for name, _ in self._parts():
+            delattr(self, name)
+        for i, (name, module) in enumerate(parts):
+            self.add_module(str(i) if name.isdigit() else name, module)
+
+    def append(self, module: Module | Callable[..., Any]) -> Self:
+        """Adds one at the end."""
+        return self.extend([module])
+
+    def extend(self, modules: Iterable[Module | Callable[..., Any]]) -> Self:
+        """Adds several at the end."""
+        if isinstance(modules, Module) and not isinstance(modules, ModuleList):
+            raise TypeError(f"{type(self).__name__} takes a list of Modules, got {type(modules).__name__}")
+        self._hold([*self._parts(), *[("0", self._taken(module)) for module in modules]])
+        return self
+
+    def insert(self, index: int, module: Module | Callable[..., Any]) -> Self:
+        """Adds one in front of what is at `index`."""
+        parts = self._parts()
+        parts.insert(index, ("0", self._taken(module)))
+        self._hold(parts)
+        return self
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._own(("module",)))
+
+    def __iter__(self) -> Iterator[Module]:
+        return (module for _, module in self._parts())
+
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> Module | Self:
+        parts = self._parts()
+        if isinstance(index, slice):
+            part = type(self).__new__(type(self))
+            part._hold(parts[index])
+            return part
+        return parts[self._at(index)][1]
+
+    def __setitem__(self, index: int, module: Module | Callable[..., Any]) -> None:
+        setattr(self, self._parts()[self._at(index)][0], self._taken(module))
+
+    def __delitem__(self, index: int | slice) -> None:
+        parts = self._parts()
+        del parts[index if isinstance(index, slice) else self._at(index)]
+        self._hold(parts)
+
+    def __iadd__(self, modules: Iterable[Module | Callable[..., Any]]) -> Self:
+        return self.extend(modules)
+
+    def _at(self, index: int) -> int:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"{type(self).__name__} has {len(self)} modules, there is none at {index}")
+        return index

@@ -1,0 +1,92 @@
+"""What is known of a plugin."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+
+from .version import VersionInfo
+
+__all__ = ["PluginInfo"]
+
+
+@dataclass(frozen=True, repr=False)
+class PluginInfo:
+    """What a plugin says of itself; `kind`, `path` and `ops` are filled in when it is registered.
+
+    >>> from minitensor.plugins import PluginInfo, VersionInfo
+    >>> PluginInfo("noise", VersionInfo(1, 0, 0), author="A. Person")
+    PluginInfo(name='noise', version=1.0.0, author='A. Person')
+    """
+
+    name: str
+    version: VersionInfo
+    description: str = ""
+    author: str = ""
+    min_minitensor_version: VersionInfo | None = None
+    max_minitensor_version: VersionInfo | None = None
+    #: `python`, or `library` for a shared library.
+    kind: str = "python"
+    #: The file it was loaded from.
+    path: str | None = None
+    #: The names of the ops that came with it.
+    ops: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if faults := list(self._faults()):
+            raise ValueError(f"plugin '{self.name}': " + "; ".join(faults))
+
+    def _faults(self) -> list[str]:
+        faults = []
+        if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z_][\w.-]*", self.name, re.ASCII):
+            faults.append(
+                f"a name is made of letters, digits, '_', '-' and '.', and starts with a letter; got {self.name!r}"
+            )
+        for field in ("description", "author"):
+            value = getattr(self, field)
+            if not isinstance(value, str):
+                faults.append(f"{field} must be a text, got {type(value).__name__}")
+        versions = {f: getattr(self, f) for f in ("version", "min_minitensor_version", "max_minitensor_version")}
+        for field, value in versions.items():
+            if not isinstance(value, VersionInfo) and (value is not None or field == "version"):
+                faults.append(
+                    f"{field} must be a VersionInfo, such as VersionInfo(1, 0, 0), got {type(value).__name__}"
+                )
+        low, high = self.min_minitensor_version, self.max_minitensor_version
+        if isinstance(low, VersionInfo) and isinstance(high, VersionInfo) and low > high:
+            faults.append(f"min_minitensor_version {low} is later than max_minitensor_version {high}")
+        return faults
+
+    def check(self, current: VersionInfo) -> None:
+        """Raises unless the plugin supports this version of minitensor.
+
+        It must be no older than the minimum, and no newer than the maximum. Without a maximum it must be compatible
+        with the minimum (`VersionInfo.is_compatible_with`).
+        """
+        low, high = self.min_minitensor_version, self.max_minitensor_version
+        if low is not None and current < low:
+            raise RuntimeError(
+                f"plugin '{self.name}' {self.version} needs minitensor {low} or later, this is {current}; "
+                f"upgrade minitensor, or use an older version of the plugin"
+            )
+        if high is not None and current > high:
+            raise RuntimeError(
+                f"plugin '{self.name}' {self.version} supports minitensor up to {high}, this is {current}; "
+                f"use a newer version of the plugin, or minitensor {high}"
+            )
+        if low is not None and high is None and not current.is_compatible_with(low):
+            raise RuntimeError(
+                f"plugin '{self.name}' {self.version} was made for minitensor {low} and what is compatible with it, "
+                f"this is {current}; use a newer version of the plugin, or let it say by max_minitensor_version that "
+                f"it supports {current}"
+            )
+
+    def __str__(self) -> str:
+        ops = f", ops: {', '.join(self.ops)}" if self.ops else ""
+        return f"{self.name} v{self.version} ({self.kind}{ops})"
+
+    def __repr__(self) -> str:
+        given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if getattr(self, f.name) != f.default}
+        words = (f"{name}={value if isinstance(value, VersionInfo) else repr(value)}" for name, value in given.items())
+        return f"PluginInfo({', '.join(words)})"

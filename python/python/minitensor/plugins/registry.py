@@ -1,0 +1,185 @@
+"""Plugins by name."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from .. import _absent
+from ..built import BuiltOp, all_or_none
+from .info import PluginInfo
+from .log import debug, report
+from .plugin import CustomPlugin
+from .version import VersionInfo
+
+__all__ = ["LOCK", "PluginRegistry"]
+
+#: Held while plugins come and go, in whatever registry, as there is one table of ops. A plugin may load others.
+LOCK = threading.RLock()
+
+
+class _Entry(NamedTuple):
+    plugin: CustomPlugin
+    info: PluginInfo
+    ops: list[BuiltOp]
+    #: What is to be done when the plugin has gone.
+    at_last: Callable[[], object]
+
+
+class PluginRegistry:
+    """Plugins by name. Registering a plugin registers its ops, all or none; unregistering takes them away.
+
+    >>> from minitensor import plugins
+    >>> registry = plugins.PluginRegistry()
+    >>> registry.register(plugins.PluginBuilder().name("noise").version(plugins.VersionInfo(1, 0, 0)).build())
+    PluginInfo(name='noise', version=1.0.0)
+    >>> "noise" in registry, len(registry)
+    (True, 1)
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[str, _Entry] = {}
+        self._coming: set[str] = set()
+
+    def register(self, plugin: CustomPlugin, ops: Iterable[BuiltOp] = ()) -> PluginInfo:
+        """Takes a plugin in, if it supports this minitensor: registers its ops, then calls its `initialize`.
+
+        If anything fails, nothing stays registered. `ops` are registered already, and belong to the plugin from now on.
+        """
+        if not isinstance(plugin, CustomPlugin):
+            what = f"the class {plugin.__name__}; make one of it" if isinstance(plugin, type) else type(plugin).__name__
+            raise TypeError(f"a plugin is a CustomPlugin, got {what}")
+        if plugin.info is None:
+            raise ValueError("the plugin has no info; give it a PluginInfo, with a name and a version")
+        return self.take_in(plugin, plugin.info, ops)
+
+    def take_in(
+        self,
+        plugin: CustomPlugin,
+        info: PluginInfo,
+        ops: Iterable[BuiltOp] = (),
+        at_last: Callable[[], object] = lambda: None,
+    ) -> PluginInfo:
+        """As `register`, where more is known than the plugin says of itself."""
+        name = info.name
+        with LOCK:
+            if name in self._entries or name in self._coming:
+                before = self._entries[name].info.version if name in self._entries else info.version
+                raise ValueError(
+                    f"plugin '{name}' is registered already, as version {before}; unregister that one first"
+                )
+            info.check(VersionInfo.current())
+            self._coming.add(name)
+            try:
+                with all_or_none() as made:
+                    given = [_op(name, op) for op in plugin.custom_operations()]
+                    for op in given:
+                        _claim(name, op)
+                    plugin.initialize(self)
+                    owned = [op for op in dict.fromkeys([*ops, *given, *made]) if op.is_registered]
+            except Exception as error:
+                error.add_note(f"plugin '{name}' was not registered, nor any of its ops")
+                debug("plugin '%s' failed: %s", name, error)
+                raise
+            finally:
+                self._coming.remove(name)
+            for op in owned:
+                op.plugin = name
+            info = dataclasses.replace(info, ops=tuple(op.name for op in owned))
+            self._entries[name] = _Entry(plugin, info, owned, at_last)
+        debug("loaded %s", info)
+        return info
+
+    def unregister(self, name: str) -> None:
+        """Calls the plugin's `cleanup`, and takes its ops away. Tensors and graphs made with them stay valid.
+
+        A cleanup that raises is reported by a warning; the plugin is gone all the same.
+        """
+        with LOCK:
+            entry = self._entry(name)
+            del self._entries[name]
+            failure = None
+            try:
+                entry.plugin.cleanup(self)
+            except Exception as error:
+                failure = error
+            finally:
+                for op in reversed(entry.ops):
+                    if op.is_registered:
+                        op.unregister()
+                        _absent.remember(op.name, name)
+                entry.at_last()
+        debug("unloaded %s", entry.info)
+        if failure is not None:
+            report(f"the cleanup of plugin '{name}' failed, it is unloaded all the same: {failure!r}", failure)
+
+    def _entry(self, name: str) -> _Entry:
+        if not isinstance(name, str):
+            raise TypeError(f"plugins are found by their names, got {type(name).__name__}")
+        if name not in self._entries:
+            import difflib
+
+            near = difflib.get_close_matches(name, self._entries, 1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise ValueError(f"there is no plugin '{name}'{hint}")
+        return self._entries[name]
+
+    def list_plugins(self) -> list[PluginInfo]:
+        """What is known of each plugin, in the order they came."""
+        with LOCK:
+            return [entry.info for entry in self._entries.values()]
+
+    def get_plugin(self, name: str) -> CustomPlugin:
+        """The plugin of that name."""
+        with LOCK:
+            return self._entry(name).plugin
+
+    def get_plugin_info(self, name: str) -> PluginInfo:
+        """What is known of the plugin of that name."""
+        with LOCK:
+            return self._entry(name).info
+
+    def is_registered(self, name: str) -> bool:
+        """Whether there is a plugin of that name."""
+        return name in self._entries
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[PluginInfo]:
+        return iter(self.list_plugins())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"PluginRegistry({', '.join(f'{info.name} v{info.version}' for info in self)})"
+
+
+def _op(plugin: str, given: Any) -> BuiltOp:
+    """The op that a plugin means: one that was built, or the function of one."""
+    op = given if isinstance(given, BuiltOp) else BuiltOp.of(given)
+    if op is None:
+        what = getattr(given, "__name__", None) or type(given).__name__
+        raise TypeError(
+            f"plugin '{plugin}': custom_operations gives a list of what CustomOpBuilder.build() or @mt.custom_op made, "
+            f"got {what} in it"
+        )
+    return op
+
+
+def _claim(plugin: str, op: BuiltOp) -> None:
+    """Registers an op, unless that was done by whoever made it."""
+    owner = BuiltOp.owner(op.name)
+    if owner is not None:
+        raise ValueError(
+            f"plugin '{plugin}': op '{op.name}' belongs to plugin '{owner}'; unload that one, or give the op another "
+            "name"
+        )
+    if not op.is_registered:
+        try:
+            op.register()
+        except ValueError as error:
+            raise ValueError(f"plugin '{plugin}': {error}") from None

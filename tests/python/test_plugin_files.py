@@ -1,0 +1,243 @@
+"""Plugins that are files, those of installed packages, and the command that lists them."""
+
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import warnings
+
+import pytest
+from minitensor.plugins import discovery
+
+import minitensor as mt
+from minitensor import plugins
+
+pytestmark = pytest.mark.usefixtures("registered", "no_plugins_stay")
+
+
+SOURCE = """
+import minitensor as mt
+from minitensor import plugins
+
+@mt.custom_op(name="of_file")
+def of_file(x):
+    return x * 7
+
+{body}
+"""
+GIVEN = 'plugin = plugins.CustomPlugin(plugins.PluginInfo("filed", plugins.VersionInfo(1, 2, 3)))'
+
+
+def write(folder, body=GIVEN, manifest=None, name="filed.py"):
+    if manifest is not None:
+        text = manifest if isinstance(manifest, str) else json.dumps(manifest)
+        (folder / "plugin.json").write_text(text, encoding="utf-8")
+    (folder / name).write_text(SOURCE.format(body=body), encoding="utf-8")
+    return folder / name
+
+
+@pytest.mark.parametrize("body", [GIVEN, "def minitensor_plugin():\n    " + GIVEN + "\n    return plugin"])
+def test_a_file_is_loaded_and_unloaded_and_loaded_again(tmp_path, body):
+    path = write(tmp_path, body)
+    modules = set(sys.modules)
+    for _ in range(2):
+        info = plugins.load_plugin(str(path))
+        assert (info.name, str(info.version), info.path, info.ops) == ("filed", "1.2.3", str(path), ("of_file",))
+        assert plugins.is_plugin_loaded("filed") and plugins.get_plugin_info("filed") == info
+        assert plugins.list_plugins() == [info]
+        assert mt.ops.of_file(mt.Tensor([1.0])).item() == 7.0
+        with pytest.raises(ValueError, match="is loaded already, as plugin 'filed'; unload that one first"):
+            plugins.load_plugin(path)
+        plugins.unload_plugin("filed")
+        assert not plugins.is_plugin_loaded("filed") and not mt.is_custom_op_registered_py("of_file")
+    assert {m for m in set(sys.modules) - modules if m.startswith("minitensor_plugin")} == set()
+
+
+def test_a_folder_is_loaded_with_its_parts(tmp_path):
+    folder = tmp_path / "packaged"
+    folder.mkdir()
+    write(folder, "from .parts import NAME\n" + GIVEN.replace('"filed"', "NAME"), name="__init__.py")
+    (folder / "parts.py").write_text('NAME = "packaged"\n')
+    assert plugins.load_plugin(folder).path == str(folder / "__init__.py")
+    plugins.unload_plugin("packaged")
+    assert not [m for m in sys.modules if m.startswith("minitensor_plugin")]
+
+
+BROKEN = [
+    ("", ValueError, "defines no plugin; write a function minitensor_plugin"),
+    ("plugin = 3", TypeError, "its 'plugin' is no CustomPlugin, but 3"),
+    ("def minitensor_plugin(): pass", TypeError, r"its minitensor_plugin\(\) gave no CustomPlugin, but None"),
+    ("raise OSError('disk')", OSError, "disk"),
+    ("plugin = plugins.CustomPlugin()", ValueError, "has no info, and '.*' doesn't say its name and version"),
+    (GIVEN.replace("3))", "3), max_minitensor_version=plugins.VersionInfo(0, 0, 1))"), RuntimeError, "up to 0.0.1"),
+]
+
+
+@pytest.mark.parametrize(("body", "error", "words"), BROKEN, ids=[words for *_, words in BROKEN])
+def test_a_file_that_fails_leaves_nothing(tmp_path, body, error, words):
+    path = write(tmp_path, body)
+    with pytest.raises(error, match=words):
+        plugins.load_plugin(path)
+    assert not mt.is_custom_op_registered_py("of_file") and plugins.list_plugins() == []
+    assert not [m for m in sys.modules if m.startswith("minitensor_plugin")]
+
+
+def test_what_the_plugin_does_not_say_is_read_beside_it(tmp_path):
+    said = {
+        "name": "filed",
+        "version": "9.9.9",
+        "description": "of the file",
+        "author": "me",
+        "min_minitensor_version": "0.0.1",
+        "max_minitensor_version": "99.0.0",
+        "homepage": "https://example.org",
+    }
+    info = plugins.load_plugin(write(tmp_path, manifest=said))
+    assert (str(info.version), info.description, info.author) == ("1.2.3", "of the file", "me")
+    assert (str(info.min_minitensor_version), str(info.max_minitensor_version)) == ("0.0.1", "99.0.0")
+    plugins.unload_plugin("filed")
+    info = plugins.load_plugin(write(tmp_path, "plugin = plugins.CustomPlugin()", said))
+    assert (info.name, str(info.version)) == ("filed", "9.9.9")
+    plugins.unload_plugin("filed")
+    assert plugins.load_plugin(write(tmp_path, manifest={**said, "name": "other"})).author == ""
+    plugins.unload_plugin("filed")
+    with pytest.raises(RuntimeError, match="plugin 'filed' 1.2.3 needs minitensor 98.0.0 or later"):
+        plugins.load_plugin(write(tmp_path, manifest={**said, "min_minitensor_version": "98.0.0"}))
+
+
+MALFORMED = [
+    ("{", "can't be read as JSON"),
+    ([1], r"must hold an object, such as .* got list"),
+    ({"name": 1}, "'name' must be a text, got int"),
+    ({"version": "1"}, "'version': '1' is no version"),
+    (
+        {"min_minitensor_verson": "1.0.0"},
+        "'min_minitensor_verson' means nothing; did you mean 'min_minitensor_version'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("manifest", "words"), MALFORMED, ids=[words for _, words in MALFORMED])
+def test_a_malformed_manifest_raises_and_nothing_is_loaded(tmp_path, manifest, words):
+    with pytest.raises(ValueError, match=r"plugin.json'.*" + words):
+        plugins.load_plugin(write(tmp_path, manifest=manifest))
+    assert not mt.is_custom_op_registered_py("of_file") and plugins.list_plugins() == []
+
+
+# Discovery.
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Makes installed packages: `installed(name, source, value)` has an entry point of that value."""
+
+    def install(name, source, value):
+        (tmp_path / f"{name}.py").write_text("import minitensor as mt\nfrom minitensor import plugins\n" + source)
+        info = tmp_path / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[minitensor.plugins]\n{name} = {value}\n")
+
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(discovery, "_begun", False)
+    before = set(sys.modules)
+    yield install
+    for module in set(sys.modules) - before:
+        if getattr(sys.modules[module], "__file__", None) and str(tmp_path) in sys.modules[module].__file__:
+            del sys.modules[module]
+
+
+MADE = """
+@mt.custom_op(name="{0}_op")
+def op(x):
+    return x * 2
+
+def make():
+    return plugins.PluginBuilder().name("{0}").version(plugins.VersionInfo(1, 0, 0)).build()
+
+here = make()
+"""
+
+
+def test_installed_plugins_are_there_when_plugins_are_first_asked_for(installed, tmp_path, caplog):
+    caplog.set_level(logging.DEBUG, "minitensor.plugins")
+    installed("found_one", MADE.format("found_one"), "found_one:make")
+    installed("found_two", MADE.format("found_two"), "found_two:here")
+    path = write(tmp_path)
+    installed("found_file", f"def path():\n    return {str(path)!r}\n", "found_file:path")
+    names = sorted(info.name for info in plugins.list_plugins())
+    assert names == ["filed", "found_one", "found_two"]
+    assert plugins.get_plugin_info("found_one").ops == ("found_one_op",)
+    assert "found found_one = found_one:make" in caplog.text
+    assert "loaded found_one v1.0.0 (python, ops: found_one_op)" in caplog.text
+    plugins.unload_plugin("found_one")
+    assert "unloaded found_one v1.0.0" in caplog.text
+    assert plugins.discover() == []
+
+
+def test_installed_plugins_are_there_when_an_op_is_not(installed):
+    installed("found_late", MADE.format("found_late"), "found_late:make")
+    assert mt.execute_custom_op("found_late_op", [mt.Tensor([1.0])]).item() == 2.0
+    with pytest.raises(ValueError, match="there is no op 'found_latt_op'; did you mean 'found_late_op'"):
+        mt.execute_custom_op("found_latt_op", [mt.Tensor([1.0])])
+
+
+def test_discovery_can_be_turned_off(installed, monkeypatch):
+    monkeypatch.setenv("MINITENSOR_PLUGINS_AUTOLOAD", "0")
+    installed("found_off", MADE.format("found_off"), "found_off:make")
+    assert plugins.list_plugins() == []
+    with pytest.raises(ValueError, match="there is no op 'found_off_op'"):
+        mt.execute_custom_op("found_off_op", [mt.Tensor([1.0])])
+    assert [info.name for info in plugins.discover()] == ["found_off"]
+
+
+LATE = """
+@mt.custom_op(name="broken_late_op")
+def op(x):
+    return x
+
+def make():
+    raise OSError("late")
+"""
+
+
+def test_a_broken_plugin_is_reported_once_and_stops_nothing(installed, caplog):
+    installed("broken_import", "raise OSError('disk')", "broken_import:make")
+    installed("broken_value", "here = 3", "broken_value:here")
+    installed("broken_late", LATE, "broken_late:make")
+    installed("found_well", MADE.format("found_well"), "found_well:make")
+    with pytest.warns(RuntimeWarning) as warned:
+        assert [info.name for info in plugins.list_plugins()] == ["found_well"]
+    texts = sorted(str(w.message) for w in warned)
+    assert [re.sub(r" \(.*\)", "", text) for text in texts] == [
+        "plugin 'broken_import' of broken_import was not loaded: disk",
+        "plugin 'broken_late' of broken_late was not loaded: late",
+        "plugin 'broken_value' of broken_value was not loaded: "
+        "it must be a function that gives a path or a CustomPlugin, got int",
+    ]
+    assert caplog.text.count("was not loaded") == 3
+    assert not mt.is_custom_op_registered_py("broken_late_op")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plugins.list_plugins()
+        plugins.discover()
+
+
+# The command line.
+
+
+def run(*arguments, **environment):
+    command = [sys.executable, "-m", "minitensor", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **environment}).stdout
+
+
+def test_the_command_line_lists_plugins(installed, tmp_path):
+    installed("found_cli", MADE.format("found_cli"), "found_cli:make")
+    where = os.pathsep.join([str(tmp_path), *sys.path])
+    lines = run("plugins", PYTHONPATH=where).splitlines()
+    assert lines[0].split() == ["name", "version", "kind", "ops", "description", "path"]
+    assert ["found_cli", "1.0.0", "python", "1"] in [line.split() for line in lines]
+    out = run("plugins", "list", PYTHONPATH=where, MINITENSOR_PLUGINS_AUTOLOAD="0")
+    assert out == "no plugins are loaded\n"
