@@ -41,6 +41,52 @@ impl Wide {
         let ratio = self.over(x, &self.plus(x, 2.0));
         self.atanh(&ratio).mul(&self.number(2.0), BITS, RoundingMode::None)
     }
+    /// erfc, by a series of positive terms for erf, or by a continued fraction where 1 − erf would cancel.
+    pub fn erfc(&mut self, x: &BigFloat) -> BigFloat {
+        let square = x.mul(x, BITS, RoundingMode::None);
+        if x.abs_cmp(&self.number(3.0)).is_some_and(|order| order < 0) {
+            let erf = self.erf(x);
+            return self.number(1.0).sub(&erf, BITS, RoundingMode::None);
+        }
+        let bell = self.bell(&square);
+        // x + (1/2) / (x + (2/2) / (x + (3/2) / …)), from its end.
+        let a = x.abs();
+        let mut fraction = a.clone();
+        for k in (1..300).rev() {
+            fraction = self.over(&self.number(0.5 * k as f64), &fraction).add(&a, BITS, RoundingMode::None);
+        }
+        let right = self.over(&bell, &fraction);
+        if x.is_negative() { self.number(2.0).sub(&right, BITS, RoundingMode::None) } else { right }
+    }
+    pub fn erf(&mut self, x: &BigFloat) -> BigFloat {
+        if x.abs_cmp(&self.number(7.0)).is_some_and(|order| order > 0) {
+            return self.number(if x.is_negative() { -1.0 } else { 1.0 });
+        }
+        // 2 e^−x² / √π · (x + 2 x³ / 3 + 4 x⁵ / 15 + …)
+        let square = x.mul(x, BITS, RoundingMode::None);
+        let (mut term, mut sum) = (x.clone(), x.clone());
+        for k in 1..400 {
+            let ratio = self.over(&square, &self.number(k as f64 + 0.5));
+            term = term.mul(&ratio, BITS, RoundingMode::None);
+            sum = sum.add(&term, BITS, RoundingMode::None);
+            if term.exponent() < sum.exponent().map(|e| e - 200) {
+                break;
+            }
+        }
+        sum.mul(&self.bell(&square), BITS, RoundingMode::None).mul(&self.number(2.0), BITS, RoundingMode::None)
+    }
+    /// e^−square / √π
+    fn bell(&mut self, square: &BigFloat) -> BigFloat {
+        let root = self.consts().pi(BITS, RoundingMode::None).sqrt(BITS, RoundingMode::None);
+        let exp = self.exp(&square.neg());
+        self.over(&exp, &root)
+    }
+    pub fn normal_cdf(&mut self, x: &BigFloat) -> BigFloat {
+        let root = self.number(2.0).sqrt(BITS, RoundingMode::None);
+        let argument = self.over(&x.neg(), &root);
+        let erfc = self.erfc(&argument);
+        self.over(&erfc, &self.number(2.0))
+    }
     pub fn number(&self, x: f64) -> BigFloat {
         number(x)
     }

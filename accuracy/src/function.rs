@@ -135,5 +135,8 @@ doubles! {
     asin 1.0 Field::asin, f64::asin, |w, x| w.asin(x), [(-1.0, 1.0)];
     acos 1.0 Field::acos, f64::acos, |w, x| w.acos(x), [(-1.0, 1.0)];
     atan 1.0 Field::atan, f64::atan, |w, x| w.atan(x), [(-f64::MAX, f64::MAX), (-4.0, 4.0)];
+    erf 1.0 Float::erf, libm::erf, |w, x| w.erf(x), [(-6.5, 6.5), (-1.1, 1.1)];
+    erfc 1.0 Float::erfc, libm::erfc, |w, x| w.erfc(x), [(-6.0, 27.3), (-2.0, 2.0)];
+    normal_cdf 1.0 Float::normal_cdf, normal_cdf, |w, x| w.normal_cdf(x), [(-38.6, 9.0), (-2.0, 2.0)];
     cbrt 1.0 Float::cbrt, f64::cbrt, |_, x| x.cbrt(256, astro_float::RoundingMode::None), [(-f64::MAX, f64::MAX), (1.0, 8.0)];
 }

@@ -228,6 +228,10 @@ FITS = {
     ("double/log", "LOG"): (log_r, 0, small, 6, lambda z: z),
     ("double/arc", "ATAN"): (cubic(atan, -mpf(1) / 3), 0, eighth, 11, lambda z: z),
     ("double/arc", "ASIN"): (cubic(asin, mpf(1) / 6), 0, 0.25, 12, lambda z: z),
+    ("double/error", "ERF"): (erf_less_one, 0, mpf("1.01"), 12, lambda z: 1 / (1 + erf_less_one(z))),
+    ("double/error", "ERF_NEAR"): (erf_less_one, 0, mpf("0.23"), 8, lambda z: 1 / (1 + erf_less_one(z))),
+    ("double/error", "NORMAL_NEAR"): (normal_near, 0, mpf("0.095"), 6, relative(normal_near)),
+    ("double/error", "ERF_TAIL"): (erfc_slope, mpf("-0.01"), 5, 19, lambda u: (1 + u) * erfc(1 + u)),
     ("double/hyperbolic", "SINH"): (cubic(mp.sinh, mpf(1) / 6), 0, 1, 6, lambda z: z),
 }
 
@@ -239,6 +243,20 @@ ANCHORED = {
     ("single/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.0")), 1 / mpf("10.5"), 1 / mpf("1.45"), 10, 0.29),
     ("single/error", "NORMAL"): (gauss_tail(normal_slow, mpf("1.75")), 1 / mpf("15.05"), 1 / mpf("2.04"), 10, 0.21),
 }
+
+# (file, table): function, interval, degree. The middle of the interval comes first, then the polynomial by what is beyond
+# it, of which the first two coefficients have two parts.
+CENTRED = {
+    ("double/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.5")), 1 / mpf("28.8"), 1 / mpf("1.95"), 25),
+    ("double/error", "NORMAL"): (gauss_tail(normal_slow, mpf("2.5")), 1 / mpf("41.1"), 1 / mpf("2.79"), 25),
+}
+
+
+def centred(f, a, b, degree):
+    middle = mpf(float((a + b) / 2))
+    c, error = remez(lambda t: f(middle + t), a - middle, b - middle, degree, lambda t: 1 / f(middle + t))
+    parts = [part for k in c[:2] for part in (float(k), k - float(k))]
+    return [middle, *parts, *c[2:]], error
 
 
 def anchored(f, a, b, degree, anchor):
@@ -323,10 +341,11 @@ def main(names):
         c, error = remez(f, a, b, degree, weight)
         print(f"{file:<18} {table:<10} 2^{mp.nstr(log(error, 2), 4)}")
         write(file, table, c)
-    for (file, table), fit in ANCHORED.items():
+    centred_or_anchored = [(CENTRED, centred), (ANCHORED, anchored)]
+    for (file, table), fit, make in [(key, fit, make) for fits, make in centred_or_anchored for key, fit in fits.items()]:
         if names and not any(n in f"{file}/{table}" for n in names):
             continue
-        c, error = anchored(*fit)
+        c, error = make(*fit)
         print(f"{file:<18} {table:<10} 2^{mp.nstr(log(error, 2), 4)}")
         write(file, table, c)
     for (file, table), c in CONSTANTS.items():

@@ -13,7 +13,7 @@ mod sigmoid;
 
 pub use arc::{acos, asin, atan};
 pub use area::{acosh, asinh, atanh};
-pub use error::normal_cdf;
+pub use error::{erf, erfc, normal_cdf};
 pub use exp::{exp, exp2, expm1};
 pub use hyperbolic::{cosh, sinh};
 pub use log::{log, log_sigmoid, log1p, log2, log10, logaddexp, softplus};
@@ -33,8 +33,6 @@ platform! {
     sin(x) = f64::sin;
     cos(x) = f64::cos;
     tan(x) = f64::tan;
-    erf(x) = libm::erf;
-    erfc(x) = libm::erfc;
     lgamma(x) = libm::lgamma;
     pow(x, y) = f64::powf;
     atan2(y, x) = f64::atan2;
