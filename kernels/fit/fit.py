@@ -247,8 +247,8 @@ ANCHORED = {
 # (file, table): function, interval, degree. The middle of the interval comes first, then the polynomial by what is beyond
 # it, of which the first two coefficients have two parts.
 CENTRED = {
-    ("double/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.5")), 1 / mpf("28.8"), 1 / mpf("1.95"), 25),
-    ("double/error", "NORMAL"): (gauss_tail(normal_slow, mpf("2.5")), 1 / mpf("41.1"), 1 / mpf("2.79"), 25),
+    ("double/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.375")), 1 / mpf("28.675"), 1 / mpf("1.825"), 26),
+    ("double/error", "NORMAL"): (gauss_tail(normal_slow, mpf("2.25")), 1 / mpf("40.85"), 1 / mpf("2.54"), 26),
 }
 
 
