@@ -2,7 +2,7 @@
 
 use astro_float::{BigFloat, Consts, RoundingMode, Sign};
 
-use crate::function::Double;
+use crate::function::{Double, Double2};
 
 /// Bits of the reference.
 const BITS: usize = 256;
@@ -87,6 +87,27 @@ impl Wide {
         let erfc = self.erfc(&argument);
         self.over(&erfc, &self.number(2.0))
     }
+    pub fn pow(&mut self, x: &BigFloat, y: &BigFloat) -> BigFloat {
+        let power = self.ln(x).mul(y, BITS, RoundingMode::None);
+        self.exp(&power)
+    }
+    pub fn atan2(&mut self, y: &BigFloat, x: &BigFloat) -> BigFloat {
+        let right = self.over(y, x);
+        let angle = self.atan(&right);
+        if !x.is_negative() {
+            return angle;
+        }
+        let pi = self.consts().pi(BITS, RoundingMode::None);
+        if y.is_negative() {
+            angle.sub(&pi, BITS, RoundingMode::None)
+        } else {
+            angle.add(&pi, BITS, RoundingMode::None)
+        }
+    }
+    pub fn hypot(&mut self, x: &BigFloat, y: &BigFloat) -> BigFloat {
+        let squares = [x, y].map(|x| x.mul(x, BITS, RoundingMode::None));
+        squares[0].add(&squares[1], BITS, RoundingMode::None).sqrt(BITS, RoundingMode::None)
+    }
     pub fn number(&self, x: f64) -> BigFloat {
         number(x)
     }
@@ -98,35 +119,61 @@ impl Wide {
     }
 }
 
+/// The same numbers in each run, between 0 and 1.
+fn random(seed: u64) -> impl FnMut() -> f64 {
+    let mut random = seed;
+    move || {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (random >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Appends what lies in a range evenly among the numbers, and evenly among the doubles.
+fn fill(x: &mut Vec<f64>, (low, high): (f64, f64), samples: usize, next: &mut impl FnMut() -> f64) {
+    for _ in 0..samples {
+        let way = next();
+        x.push(low * (1.0 - way) + high * way);
+        x.push(between(low, high, next()));
+    }
+}
+
 /// The largest error and where it is.
 pub fn worst(function: &Double, factor: usize) -> (f64, f64) {
     let mut wide = Wide(Consts::new().expect("memory for constants"));
-    let mut random = 1u64;
-    let mut next = move || {
-        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (random >> 11) as f64 / (1u64 << 53) as f64
-    };
+    let mut next = random(1);
     let mut x = Vec::new();
     for &(low, high) in function.ranges {
-        for _ in 0..SAMPLES / factor {
-            // Evenly among the numbers, and evenly among the doubles.
-            x.push(low + (high - low) * next());
-            x.push(between(low, high, next()));
-        }
+        fill(&mut x, (low, high), SAMPLES / factor, &mut next);
         x.extend([low, high]);
     }
     let mut y = vec![0.0; x.len()];
     crate::function::run(function.ours, &x, &mut y);
-    let mut worst = (0.0, 0.0);
-    for (&x, &y) in x.iter().zip(&y) {
+    let errors = x.iter().zip(&y).map(|(&x, &y)| {
         let argument = wide.number(x);
         let want = (function.reference)(&mut wide, &argument);
-        let error = error(y, &want);
-        if error > worst.0 {
-            worst = (error, x);
+        (error(y, &want), x)
+    });
+    errors.fold((0.0, 0.0), |worst, this| if this.0 > worst.0 { this } else { worst })
+}
+
+/// The same of a function of two numbers.
+pub fn worst_of_two(function: &Double2, factor: usize) -> (f64, [f64; 2]) {
+    let mut wide = Wide(Consts::new().expect("memory for constants"));
+    let mut next = [random(1), random(2)];
+    let mut x = [Vec::new(), Vec::new()];
+    for ranges in function.ranges {
+        for ((x, &range), next) in x.iter_mut().zip(ranges).zip(&mut next) {
+            fill(x, range, SAMPLES / factor, next);
         }
     }
-    worst
+    let mut z = vec![0.0; x[0].len()];
+    crate::function::run2(function.ours, &x[0], &x[1], &mut z);
+    let errors = x[0].iter().zip(&x[1]).zip(&z).map(|((&x, &y), &z)| {
+        let arguments = [x, y].map(|x| wide.number(x));
+        let want = (function.reference)(&mut wide, &arguments[0], &arguments[1]);
+        (error(z, &want), [x, y])
+    });
+    errors.fold((0.0, [0.0; 2]), |worst, this| if this.0 > worst.0 { this } else { worst })
 }
 
 /// The double so far on the way from `low` to `high`, by the number of doubles between them.

@@ -34,6 +34,26 @@ pub struct Double {
     pub ranges: &'static [(f64, f64)],
 }
 
+/// A loop over so many pairs of elements.
+pub type Loop2<T> = unsafe fn(usize, *const T, *const T, *mut T);
+
+/// A function of two doubles.
+pub struct Double2 {
+    pub name: &'static str,
+    pub bound: f64,
+    pub ours: Loop2<f64>,
+    pub platform: Loop2<f64>,
+    pub reference: fn(&mut Wide, &BigFloat, &BigFloat) -> BigFloat,
+    /// Where it is tried: ranges of the first argument and of the second one.
+    pub ranges: &'static [[(f64, f64); 2]],
+}
+
+pub fn run2<T>(function: Loop2<T>, x: &[T], y: &[T], z: &mut [T]) {
+    assert!(x.len() == z.len() && y.len() == z.len(), "elements of x, y and z");
+    // SAFETY: all have as many elements.
+    unsafe { function(z.len(), x.as_ptr(), y.as_ptr(), z.as_mut_ptr()) }
+}
+
 pub fn run<T>(function: Loop<T>, x: &[T], y: &mut [T]) {
     assert_eq!(x.len(), y.len(), "elements of x and y");
     // SAFETY: both have as many elements.
@@ -139,4 +159,46 @@ doubles! {
     erfc 1.0 Float::erfc, libm::erfc, |w, x| w.erfc(x), [(-6.0, 27.3), (-2.0, 2.0)];
     normal_cdf 1.0 Float::normal_cdf, normal_cdf, |w, x| w.normal_cdf(x), [(-38.6, 9.0), (-2.0, 2.0)];
     cbrt 1.0 Float::cbrt, f64::cbrt, |_, x| x.cbrt(256, astro_float::RoundingMode::None), [(-f64::MAX, f64::MAX), (1.0, 8.0)];
+}
+
+macro_rules! binary {
+    ($function:expr) => {
+        |n, x, y, z| {
+            struct Binary;
+            impl Map for Binary {
+                type In = (f64, f64);
+                type Out = (f64,);
+                #[inline(always)]
+                fn eval(&self, (x, y): (f64, f64)) -> (f64,) {
+                    ($function(x, y),)
+                }
+            }
+            // SAFETY: the caller's promise.
+            unsafe { map(&Binary, n, &[x.cast(), y.cast()], &[z.cast()]) }
+        }
+    };
+}
+
+macro_rules! doubles_of_two {
+    ($($name:ident $bound:literal $ours:path, $platform:expr, $reference:expr, [$($range:expr),*];)*) => {
+        pub const DOUBLES_OF_TWO: &[Double2] = &[$(Double2 {
+            name: stringify!($name),
+            bound: $bound,
+            ours: binary!($ours),
+            platform: binary!($platform),
+            reference: $reference,
+            ranges: &[$($range),*],
+        }),*];
+    };
+}
+doubles_of_two! {
+    pow 1.0 Field::pow, f64::powf, |w, x, y| w.pow(x, y), [
+        [(0.0, 16.0), (-8.0, 8.0)],
+        [(5e-324, f64::MAX), (-1.06, 1.06)],
+        [(0.5, 2.0), (-1080.0, 1080.0)],
+        [(0.999999, 1.000001), (-7.4e8, 7.4e8)],
+        [(1.0, 10.0), (-330.0, -300.0)]
+    ];
+    atan2 1.0 Float::atan2, f64::atan2, |w, y, x| w.atan2(y, x), [[(-f64::MAX, f64::MAX), (-f64::MAX, f64::MAX)], [(-8.0, 8.0), (-8.0, 8.0)], [(0.0, 1e-300), (0.0, 1e-300)], [(0.0, 1e-300), (0.0, 1e10)]];
+    hypot 1.0 Float::hypot, f64::hypot, |w, x, y| w.hypot(x, y), [[(-1.2e308, 1.2e308), (-1.2e308, 1.2e308)], [(-8.0, 8.0), (-8.0, 8.0)], [(0.0, 1e-300), (0.0, 1e-300)]];
 }

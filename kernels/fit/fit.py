@@ -94,6 +94,15 @@ def log_r(z):
         return (2 * mp.atanh(s) - 2 * s) / s**3
 
 
+def log_rest(z):
+    """(2 atanh s − 2 s − ⅔ s³) / s⁵"""
+    s = sqrt(z)
+    if s < mpf(10) ** -10:
+        return mpf(2) / 5 + 2 * z / 7
+    with mp.workdps(100):
+        return (2 * mp.atanh(s) - 2 * s - 2 * s**3 / 3) / s**5
+
+
 def over_x(f, first):
     def g(z):
         x = sqrt(z)
@@ -226,6 +235,7 @@ FITS = {
     ("widened/gamma", "MIDDLE"): (gamma_middle, -0.75, 0.75, 15, relative(gamma_middle)),
     ("double/exp", "EXP"): (exp_r, -half_ln2, half_ln2, 9, absolute),
     ("double/log", "LOG"): (log_r, 0, small, 6, lambda z: z),
+    ("double/power", "LOG"): (log_rest, 0, small, 7, lambda z: z * z),
     ("double/arc", "ATAN"): (cubic(atan, -mpf(1) / 3), 0, eighth, 11, lambda z: z),
     ("double/arc", "ASIN"): (cubic(asin, mpf(1) / 6), 0, 0.25, 12, lambda z: z),
     ("double/error", "ERF"): (erf_less_one, 0, mpf("1.01"), 12, lambda z: 1 / (1 + erf_less_one(z))),

@@ -86,6 +86,18 @@ pub(super) fn exp_of_square<const BIAS: u64>(square: f64, rest: f64) -> (f64, f6
     (r, (whole * whole).mul_add(whole.mul_add(fused_polynomial(whole, &EXP), 0.5), -lost), n)
 }
 
+/// eʳ, as a large part and a small one, and n, of x + `rest`.
+#[inline(always)]
+pub(super) fn exp_of_pair<const BIAS: u64>(x: f64, rest: f64) -> (f64, f64, Whole) {
+    let n = biased::<BIAS>(x, LOG2_E);
+    let r = n.value.mul_add(-LN_2[0], x);
+    let rest = n.value.mul_add(-LN_2[1], rest);
+    let whole = r + rest;
+    let high = 1.0 + r;
+    let curve = whole.mul_add(fused_polynomial(whole, &EXP), 0.5);
+    (high, (whole * whole).mul_add(curve, rest + (r - (high - 1.0))), n)
+}
+
 /// eʳ, as a large part and a small one, and n, of x + a · b.
 #[inline(always)]
 pub(super) fn exp_of_sum<const BIAS: u64>(x: f64, a: f64, b: f64) -> (f64, f64, Whole) {
@@ -96,7 +108,7 @@ pub(super) fn exp_of_sum<const BIAS: u64>(x: f64, a: f64, b: f64) -> (f64, f64, 
 }
 
 /// Twice the bias of an exponent, so that each of two steps has one.
-const TWO_BIASES: u64 = 2046;
+pub(super) const TWO_BIASES: u64 = 2046;
 
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {

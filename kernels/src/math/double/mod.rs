@@ -8,15 +8,17 @@ mod error;
 mod exp;
 mod hyperbolic;
 mod log;
+mod power;
 mod root;
 mod sigmoid;
 
-pub use arc::{acos, asin, atan};
+pub use arc::{acos, asin, atan, atan2};
 pub use area::{acosh, asinh, atanh};
 pub use error::{erf, erfc, normal_cdf};
 pub use exp::{exp, exp2, expm1};
 pub use hyperbolic::{cosh, sinh};
 pub use log::{log, log_sigmoid, log1p, log2, log10, logaddexp, softplus};
+pub use power::{hypot, pow};
 pub use root::cbrt;
 pub use sigmoid::{sigmoid, tanh};
 
@@ -34,7 +36,4 @@ platform! {
     cos(x) = f64::cos;
     tan(x) = f64::tan;
     lgamma(x) = libm::lgamma;
-    pow(x, y) = f64::powf;
-    atan2(y, x) = f64::atan2;
-    hypot(x, y) = f64::hypot;
 }
