@@ -149,9 +149,9 @@ doubles! {
     asinh 1.0 Field::asinh, libm::asinh, |w, x| w.asinh(x), [(-f64::MAX, f64::MAX), (-2.0, 2.0)];
     acosh 1.0 Field::acosh, libm::acosh, |w, x| w.acosh(x), [(1.0, f64::MAX), (1.0, 2.0)];
     atanh 1.0 Field::atanh, libm::atanh, |w, x| w.atanh(x), [(-0.9999999999999999, 0.9999999999999999)];
-    sin 1.0 Field::sin, f64::sin, |w, x| w.sin(x), [(-1e8, 1e8), (-4.0, 4.0)];
-    cos 1.0 Field::cos, f64::cos, |w, x| w.cos(x), [(-1e8, 1e8), (-4.0, 4.0)];
-    tan 1.0 Field::tan, f64::tan, |w, x| w.tan(x), [(-1e8, 1e8), (-4.0, 4.0)];
+    sin 1.0 Field::sin, f64::sin, |w, x| w.sin(x), [(-f64::MAX, f64::MAX), (-1e8, 1e8), (-4.0, 4.0)];
+    cos 1.0 Field::cos, f64::cos, |w, x| w.cos(x), [(-f64::MAX, f64::MAX), (-1e8, 1e8), (-4.0, 4.0)];
+    tan 1.0 Field::tan, f64::tan, |w, x| w.tan(x), [(-f64::MAX, f64::MAX), (-1e8, 1e8), (-4.0, 4.0)];
     asin 1.0 Field::asin, f64::asin, |w, x| w.asin(x), [(-1.0, 1.0)];
     acos 1.0 Field::acos, f64::acos, |w, x| w.acos(x), [(-1.0, 1.0)];
     atan 1.0 Field::atan, f64::atan, |w, x| w.atan(x), [(-f64::MAX, f64::MAX), (-4.0, 4.0)];

@@ -94,6 +94,14 @@ def log_r(z):
         return (2 * mp.atanh(s) - 2 * s) / s**3
 
 
+def cos_fourth(z):
+    """(cos x − 1 + x²/2) / x⁴ at z = x²"""
+    if z < mpf(10) ** -20:
+        return mpf(1) / 24
+    with mp.workdps(100):
+        return (cos(sqrt(z)) - 1 + z / 2) / z**2
+
+
 def log_rest(z):
     """(2 atanh s − 2 s − ⅔ s³) / s⁵"""
     s = sqrt(z)
@@ -212,6 +220,7 @@ def square(x):
 small = mpf("0.1716") ** 2  # (√2 − 1) / (√2 + 1), squared
 half_ln2 = ln2 / 2 * mpf("1.0001")
 eighth = mpf("0.41422") ** 2  # tan π/8, squared
+quarter = mpf("0.7854") ** 2  # π/4, squared
 
 # (file, table): function, interval, degree, weight
 FITS = {
@@ -236,6 +245,8 @@ FITS = {
     ("double/exp", "EXP"): (exp_r, -half_ln2, half_ln2, 9, absolute),
     ("double/log", "LOG"): (log_r, 0, small, 6, lambda z: z),
     ("double/power", "LOG"): (log_rest, 0, small, 7, lambda z: z * z),
+    ("double/trig", "SIN"): (cubic(sin, -mpf(1) / 6), 0, quarter, 5, lambda z: z),
+    ("double/trig", "COS"): (cos_fourth, 0, quarter, 5, lambda z: z * z),
     ("double/arc", "ATAN"): (cubic(atan, -mpf(1) / 3), 0, eighth, 11, lambda z: z),
     ("double/arc", "ASIN"): (cubic(asin, mpf(1) / 6), 0, 0.25, 12, lambda z: z),
     ("double/error", "ERF"): (erf_less_one, 0, mpf("1.01"), 12, lambda z: 1 / (1 + erf_less_one(z))),
@@ -246,42 +257,21 @@ FITS = {
 }
 
 
-# (file, table): function, interval, degree, anchor. The anchor, the function there and its slope come first, then the
-# polynomial p of f(v) = f(anchor) + slope t + t² p(t) with t = v − anchor. The anchor is moved to where both are nearly
-# singles.
-ANCHORED = {
-    ("single/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.0")), 1 / mpf("10.5"), 1 / mpf("1.45"), 10, 0.29),
-    ("single/error", "NORMAL"): (gauss_tail(normal_slow, mpf("1.75")), 1 / mpf("15.05"), 1 / mpf("2.04"), 10, 0.21),
-}
-
 # (file, table): function, interval, degree. The middle of the interval comes first, then the polynomial by what is beyond
 # it, of which the first two coefficients have two parts.
 CENTRED = {
+    ("single/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.0")), 1 / mpf("10.5"), 1 / mpf("1.45"), 11),
+    ("single/error", "NORMAL"): (gauss_tail(normal_slow, mpf("1.75")), 1 / mpf("15.05"), 1 / mpf("2.04"), 11),
     ("double/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.375")), 1 / mpf("28.675"), 1 / mpf("1.825"), 26),
     ("double/error", "NORMAL"): (gauss_tail(normal_slow, mpf("2.25")), 1 / mpf("40.85"), 1 / mpf("2.54"), 26),
 }
 
 
-def centred(f, a, b, degree):
-    middle = mpf(float((a + b) / 2))
+def centred(f, a, b, degree, rounded):
+    middle = mpf(rounded((a + b) / 2))
     c, error = remez(lambda t: f(middle + t), a - middle, b - middle, degree, lambda t: 1 / f(middle + t))
-    parts = [part for k in c[:2] for part in (float(k), k - float(k))]
+    parts = [part for k in c[:2] for part in (rounded(k), k - rounded(k))]
     return [middle, *parts, *c[2:]], error
-
-
-def anchored(f, a, b, degree, anchor):
-    def lost(v):
-        slope = mp.diff(f, v)
-        return abs(f(v) - single(f(v))) + abs(slope - single(slope)) / 8
-
-    v0 = min((mpf(single(anchor)) + k * mpf(2) ** -25 for k in range(400)), key=lost)
-    first, slope, curve = f(v0), mp.diff(f, v0), mp.diff(f, v0, 2) / 2
-
-    def rest(t):
-        return curve if abs(t) < mpf(10) ** -12 else (f(v0 + t) - first - slope * t) / t**2
-
-    c, error = remez(rest, a - v0, b - v0, degree - 1, lambda t: square(t) / f(v0 + t))
-    return [v0, first, slope, *c], error
 
 
 def chunks(x, bits, count):
@@ -308,8 +298,15 @@ def two_over_pi():
     return rows
 
 
+def words_of_two_over_pi():
+    """Bits of 2/π by 64, after 55 zeros."""
+    with mp.workprec(1500):
+        return [int(mp.floor(2 / pi * mpf(2) ** (64 * k - 55 + 64))) % 2**64 for k in range(20)]
+
+
 # Leading bits, and the rest.
 CONSTANTS = {
+    ("double/trig", "TWO_OVER_PI"): words_of_two_over_pi(),
     ("single/exp", "LN_2"): chunks(ln2, 16, 1),
     ("single/log", "LOG10_2"): chunks(log(2, 10), 16, 1),
     ("widened/trig", "TWO_OVER_PI"): two_over_pi(),
@@ -319,6 +316,8 @@ CONSTANTS = {
 
 
 def rust(c, kind):
+    if isinstance(c, int):
+        return f"0x{c:016X}"
     if isinstance(c, list):
         return "[" + ", ".join(rust(k, kind) for k in c) + "]"
     if kind == "f64":
@@ -337,6 +336,7 @@ def write(file, table, c):
     path = HERE.parent / "src" / "math" / f"{file}.rs"
     old = path.read_text()
     number = "f32" if file.startswith("single/") else "f64"
+    number = "u64" if isinstance(c[0], int) else number
     kind = f"[[{number}; {len(c[0])}]; {len(c)}]" if isinstance(c[0], list) else f"[{number}; {len(c)}]"
     table_of = f"const {table}: {kind} = {rust(c, number)};"
     new, count = re.subn(rf"const {table}: [^=]+=\s[^;]+(; \d+\][^;]*)*;", table_of, old)
@@ -351,11 +351,10 @@ def main(names):
         c, error = remez(f, a, b, degree, weight)
         print(f"{file:<18} {table:<10} 2^{mp.nstr(log(error, 2), 4)}")
         write(file, table, c)
-    centred_or_anchored = [(CENTRED, centred), (ANCHORED, anchored)]
-    for (file, table), fit, make in [(key, fit, make) for fits, make in centred_or_anchored for key, fit in fits.items()]:
+    for (file, table), fit in CENTRED.items():
         if names and not any(n in f"{file}/{table}" for n in names):
             continue
-        c, error = make(*fit)
+        c, error = centred(*fit, single if file.startswith("single/") else float)
         print(f"{file:<18} {table:<10} 2^{mp.nstr(log(error, 2), 4)}")
         write(file, table, c)
     for (file, table), c in CONSTANTS.items():

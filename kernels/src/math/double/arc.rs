@@ -40,7 +40,7 @@ const ASIN: [f64; 13] = [
 ];
 
 /// What `FRAC_PI_2` lacks.
-const FRAC_PI_2_REST: f64 = 6.123_233_995_736_766e-17;
+pub(super) const FRAC_PI_2_REST: f64 = 6.123_233_995_736_766e-17;
 
 /// tan π/8
 const EIGHTH: f64 = 0.414_213_562_373_095_03;
