@@ -1,7 +1,5 @@
 //! Powers, and the length of a vector.
 
-use std::f64::consts::LOG2_E;
-
 use super::exp::{LN_2, TWO_BIASES, exp_of_pair};
 use super::log::{parts, with_ends};
 use crate::math::bits::{clamp, power_of_bits, select};

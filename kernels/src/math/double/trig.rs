@@ -101,7 +101,7 @@ fn quarters(x: f64) -> (u64, Pair) {
     let (a, b, c) = (digits(0), digits(1), digits(2));
     let digits = [a >> 32, low(a), b >> 32, low(b), c >> 32, low(c)];
     // The product by columns of 32 bits, from the lowest on; what is beyond the highest one are whole turns.
-    let mut carry = (lower * digits[4] >> 32) + (upper * digits[5] >> 32);
+    let mut carry = ((lower * digits[4]) >> 32) + ((upper * digits[5]) >> 32);
     let mut column = |k: usize| {
         let sum = lower * digits[k] + carry;
         let total = low(sum) + upper * digits[k + 1];
