@@ -24,15 +24,8 @@ pub use root::cbrt;
 pub use sigmoid::{sigmoid, tanh};
 pub use trig::{cos, sin, tan};
 
-/// What the platform computes.
-macro_rules! platform {
-    ($($name:ident($($x:ident),*) = $path:path;)*) => {$(
-        #[inline(always)]
-        pub fn $name($($x: f64),*) -> f64 {
-            $path($($x),*)
-        }
-    )*};
-}
-platform! {
-    lgamma(x) = libm::lgamma;
+/// libm's.
+#[inline(always)]
+pub fn lgamma(x: f64) -> f64 {
+    libm::lgamma(x)
 }

@@ -3,7 +3,7 @@
 use super::exp::{LN_2, TWO_BIASES, exp_of_pair};
 use super::log::{parts, with_ends};
 use crate::math::bits::{clamp, power_of_bits, select};
-use crate::math::pair::{Pair, ordered_sum, pair};
+use crate::math::pair::{Pair, fused_product, ordered_sum, pair};
 use crate::math::polynomial::fused_polynomial;
 
 /// (2 atanh s − 2 s − ⅔ s³) / s⁵ by s² over |s| ≤ (√2 − 1) / (√2 + 1).
@@ -21,13 +21,6 @@ const LOG: [f64; 8] = [
 /// ⅔ and what that lacks.
 const TWO_THIRDS: [f64; 2] = [2.0 / 3.0, 3.700743415417188e-17];
 
-/// `a · b`, with a fused product.
-#[inline(always)]
-fn product(a: f64, b: f64) -> Pair {
-    let high = a * b;
-    pair(high, a.mul_add(b, -high))
-}
-
 /// ln x of a positive number, with 65 bits or more: 2 atanh s = 2 s + ⅔ s³ + …, where all but the third term and those
 /// after it have two parts.
 #[inline(always)]
@@ -38,15 +31,15 @@ fn log(x: f64) -> Pair {
     let inverse = 1.0 / below;
     let s = f * inverse;
     let s_rest = inverse * s.mul_add(-below_rest, s.mul_add(-below, f));
-    let square = product(s, s);
+    let square = fused_product(s, s);
     let square = pair(square.high, s.mul_add(2.0 * s_rest, square.low));
     let curve = fused_polynomial(square.high, &LOG);
-    let rest = product(square.high, curve);
+    let rest = fused_product(square.high, curve);
     let factor = ordered_sum(TWO_THIRDS[0], rest.high);
     let factor_rest = factor.low + square.low.mul_add(curve, rest.low + TWO_THIRDS[1]);
-    let cube = product(s, square.high);
+    let cube = fused_product(s, square.high);
     let cube_rest = s.mul_add(square.low, s_rest.mul_add(square.high, cube.low));
-    let small = product(cube.high, factor.high);
+    let small = fused_product(cube.high, factor.high);
     let small_rest = cube.high.mul_add(factor_rest, cube_rest.mul_add(factor.high, small.low));
     let log = ordered_sum(2.0 * s, small.high);
     let total = ordered_sum(k * LN_2[0], log.high);
@@ -61,7 +54,7 @@ pub fn pow(x: f64, exponent: f64) -> f64 {
     let a = x.abs();
     let log = log(a);
     let log = pair(with_ends(a, log.high), log.low);
-    let power = product(exponent, log.high);
+    let power = fused_product(exponent, log.high);
     let inside = power.high.abs() < 750.0;
     let rest = select(inside, exponent.mul_add(log.low, power.low), 0.0);
     // 1 to any power and any number to the power 0, even where the other one is infinite or NaN.
@@ -88,7 +81,7 @@ pub fn hypot(x: f64, y: f64) -> f64 {
     let (small, large) = (a < 1e-120, a > 1e150);
     let scale = select(small, SCALE, select(large, 1.0 / SCALE, 1.0));
     let (a_scaled, b_scaled) = (a * scale, b * scale);
-    let (first, second) = (product(a_scaled, a_scaled), product(b_scaled, b_scaled));
+    let (first, second) = (fused_product(a_scaled, a_scaled), fused_product(b_scaled, b_scaled));
     let square = ordered_sum(first.high, second.high);
     let root = square.high.sqrt();
     let left = root.mul_add(-root, square.high) + (square.low + (first.low + second.low));
