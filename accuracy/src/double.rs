@@ -9,6 +9,26 @@ const BITS: usize = 256;
 /// Numbers of each kind that are tried in each range.
 const SAMPLES: usize = 20_000;
 
+/// The Bernoulli numbers B₂, B₄, …
+const BERNOULLI: [(f64, f64); 16] = [
+    (1.0, 6.0),
+    (-1.0, 30.0),
+    (1.0, 42.0),
+    (-1.0, 30.0),
+    (5.0, 66.0),
+    (-691.0, 2730.0),
+    (7.0, 6.0),
+    (-3617.0, 510.0),
+    (43867.0, 798.0),
+    (-174611.0, 330.0),
+    (854513.0, 138.0),
+    (-236364091.0, 2730.0),
+    (8553103.0, 6.0),
+    (-23749461029.0, 870.0),
+    (8615841276005.0, 14322.0),
+    (-7709321041217.0, 510.0),
+];
+
 /// What the references compute with.
 pub struct Wide(Consts);
 
@@ -86,6 +106,27 @@ impl Wide {
         let argument = self.over(&x.neg(), &root);
         let erfc = self.erfc(&argument);
         self.over(&erfc, &self.number(2.0))
+    }
+    /// ln Γ of a positive number, by Stirling's series after multiplying up.
+    pub fn lgamma(&mut self, x: &BigFloat) -> BigFloat {
+        let (mut z, mut product) = (x.clone(), self.number(1.0));
+        while z.abs_cmp(&self.number(60.0)).is_some_and(|order| order < 0) {
+            product = product.mul(&z, BITS, RoundingMode::None);
+            z = self.plus(&z, 1.0);
+        }
+        let square = z.mul(&z, BITS, RoundingMode::None);
+        let (mut power, mut series) = (z.clone(), self.number(0.0));
+        for (k, (above, below)) in (1..).zip(BERNOULLI) {
+            let term = self.over(&self.number(above), &self.number(below * (2 * k * (2 * k - 1)) as f64));
+            series = series.add(&self.over(&term, &power), BITS, RoundingMode::None);
+            power = power.mul(&square, BITS, RoundingMode::None);
+        }
+        let pi = self.consts().pi(BITS, RoundingMode::None);
+        let turn = pi.mul(&self.number(2.0), BITS, RoundingMode::None);
+        let (log, constant, rest) = (self.ln(&z), self.ln(&turn), self.ln(&product));
+        let main = self.plus(&z, -0.5).mul(&log, BITS, RoundingMode::None).sub(&z, BITS, RoundingMode::None);
+        let constant = self.over(&constant, &self.number(2.0)).add(&series, BITS, RoundingMode::None);
+        main.add(&constant, BITS, RoundingMode::None).sub(&rest, BITS, RoundingMode::None)
     }
     pub fn pow(&mut self, x: &BigFloat, y: &BigFloat) -> BigFloat {
         let power = self.ln(x).mul(y, BITS, RoundingMode::None);

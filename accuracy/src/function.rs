@@ -158,6 +158,7 @@ doubles! {
     erf 1.0 Float::erf, libm::erf, |w, x| w.erf(x), [(-6.5, 6.5), (-1.1, 1.1)];
     erfc 1.0 Float::erfc, libm::erfc, |w, x| w.erfc(x), [(-6.0, 27.3), (-2.0, 2.0)];
     normal_cdf 1.0 Float::normal_cdf, normal_cdf, |w, x| w.normal_cdf(x), [(-38.6, 9.0), (-2.0, 2.0)];
+    lgamma 1.0 Float::lgamma, libm::lgamma, |w, x| w.lgamma(x), [(5e-324, 2.5e305), (0.5, 3.0), (3.0, 20.0)];
     cbrt 1.0 Float::cbrt, f64::cbrt, |_, x| x.cbrt(256, astro_float::RoundingMode::None), [(-f64::MAX, f64::MAX), (1.0, 8.0)];
 }
 

@@ -192,6 +192,12 @@ turn_sin = over_x(lambda x: sin(x * half_pi), half_pi)
 sin_pi = over_x(lambda x: sin(x * pi), pi)
 
 
+def sin_pi_rest(z):
+    """(sin πx − πx) / x³ at z = x²"""
+    with mp.workdps(100):
+        return -(pi**3) / 6 + z * pi**5 / 120 if z < mpf(10) ** -20 else (sin_pi(z) - pi) / z
+
+
 def turn_cos(z):
     return cos(sqrt(z) * half_pi)
 
@@ -253,22 +259,25 @@ FITS = {
     ("double/error", "ERF_NEAR"): (erf_less_one, 0, mpf("0.23"), 8, lambda z: 1 / (1 + erf_less_one(z))),
     ("double/error", "NORMAL_NEAR"): (normal_near, 0, mpf("0.095"), 6, relative(normal_near)),
     ("double/error", "ERF_TAIL"): (erfc_slope, mpf("-0.01"), 5, 19, lambda u: (1 + u) * erfc(1 + u)),
+    ("double/gamma", "STIRLING"): (stirling, 0, mpf(1) / 16, 11, absolute),
+    ("double/gamma", "SIN_PI"): (sin_pi_rest, 0, 0.2501, 7, absolute),
     ("double/hyperbolic", "SINH"): (cubic(mp.sinh, mpf(1) / 6), 0, 1, 6, lambda z: z),
 }
 
 
-# (file, table): function, interval, degree. The middle of the interval comes first, then the polynomial by what is beyond
+# (file, table): function, interval, degree, and how far in it the middle is. The middle comes first, then the polynomial by what is beyond
 # it, of which the first two coefficients have two parts.
 CENTRED = {
-    ("single/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.0")), 1 / mpf("10.5"), 1 / mpf("1.45"), 11),
-    ("single/error", "NORMAL"): (gauss_tail(normal_slow, mpf("1.75")), 1 / mpf("15.05"), 1 / mpf("2.04"), 11),
-    ("double/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.375")), 1 / mpf("28.675"), 1 / mpf("1.825"), 26),
-    ("double/error", "NORMAL"): (gauss_tail(normal_slow, mpf("2.25")), 1 / mpf("40.85"), 1 / mpf("2.54"), 26),
+    ("single/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.0")), 1 / mpf("10.5"), 1 / mpf("1.45"), 11, 0.5),
+    ("single/error", "NORMAL"): (gauss_tail(normal_slow, mpf("1.75")), 1 / mpf("15.05"), 1 / mpf("2.04"), 11, 0.5),
+    ("double/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.375")), 1 / mpf("28.675"), 1 / mpf("1.825"), 27, 0.5),
+    ("double/error", "NORMAL"): (gauss_tail(normal_slow, mpf("2.25")), 1 / mpf("40.85"), 1 / mpf("2.54"), 27, 0.375),
+    ("double/gamma", "MIDDLE"): (lambda x: gamma_middle(x - mpf("1.5")), mpf("0.75"), mpf("2.25"), 28, 0.5),
 }
 
 
-def centred(f, a, b, degree, rounded):
-    middle = mpf(rounded((a + b) / 2))
+def centred(f, a, b, degree, near, rounded):
+    middle = mpf(rounded(a + near * (b - a)))
     c, error = remez(lambda t: f(middle + t), a - middle, b - middle, degree, lambda t: 1 / f(middle + t))
     parts = [part for k in c[:2] for part in (rounded(k), k - rounded(k))]
     return [middle, *parts, *c[2:]], error

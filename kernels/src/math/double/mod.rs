@@ -6,6 +6,7 @@ mod arc;
 mod area;
 mod error;
 mod exp;
+mod gamma;
 mod hyperbolic;
 mod log;
 mod power;
@@ -17,15 +18,10 @@ pub use arc::{acos, asin, atan, atan2};
 pub use area::{acosh, asinh, atanh};
 pub use error::{erf, erfc, normal_cdf};
 pub use exp::{exp, exp2, expm1};
+pub use gamma::lgamma;
 pub use hyperbolic::{cosh, sinh};
 pub use log::{log, log_sigmoid, log1p, log2, log10, logaddexp, softplus};
 pub use power::{hypot, pow};
 pub use root::cbrt;
 pub use sigmoid::{sigmoid, tanh};
 pub use trig::{cos, sin, tan};
-
-/// libm's.
-#[inline(always)]
-pub fn lgamma(x: f64) -> f64 {
-    libm::lgamma(x)
-}

@@ -24,7 +24,7 @@ const TWO_THIRDS: [f64; 2] = [2.0 / 3.0, 3.700743415417188e-17];
 /// ln x of a positive number, with 65 bits or more: 2 atanh s = 2 s + ⅔ s³ + …, where all but the third term and those
 /// after it have two parts.
 #[inline(always)]
-fn log(x: f64) -> Pair {
+pub(super) fn exact_log(x: f64) -> Pair {
     let (k, f) = parts(x);
     let below = 2.0 + f;
     let below_rest = f - (below - 2.0);
@@ -52,7 +52,7 @@ fn log(x: f64) -> Pair {
 pub fn pow(x: f64, exponent: f64) -> f64 {
     const TWO_52: f64 = 4_503_599_627_370_496.0;
     let a = x.abs();
-    let log = log(a);
+    let log = exact_log(a);
     let log = pair(with_ends(a, log.high), log.low);
     let power = fused_product(exponent, log.high);
     let inside = power.high.abs() < 750.0;

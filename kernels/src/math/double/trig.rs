@@ -176,9 +176,9 @@ pub fn tan(x: f64) -> f64 {
     let (sin, cos) = sin_cos(r);
     let even = n & 1 == 0;
     let (above, below) = (select_pair(even, sin, cos), select_pair(even, cos, sin));
-    let below = ordered_sum(below.high, below.low);
+    let (above, below) = (ordered_sum(above.high, above.low), ordered_sum(below.high, below.low));
     let inverse = 1.0 / below.high;
-    let quotient = (above.high + above.low) * inverse;
+    let quotient = above.high * inverse;
     let left = quotient.mul_add(-below.high, above.high) + quotient.mul_add(-below.low, above.low);
     let tan = inverse.mul_add(left, quotient);
     let signed = flip(tan, n + (x.to_bits() >> 63), 0);
