@@ -151,13 +151,13 @@ doubles! {
     atanh 1.0 Field::atanh, libm::atanh, |w, x| w.atanh(x), [(-0.9999999999999999, 0.9999999999999999)];
     sin 1.0 Field::sin, f64::sin, |w, x| w.sin(x), [(-f64::MAX, f64::MAX), (-1e8, 1e8), (-4.0, 4.0)];
     cos 1.0 Field::cos, f64::cos, |w, x| w.cos(x), [(-f64::MAX, f64::MAX), (-1e8, 1e8), (-4.0, 4.0)];
-    tan 1.0 Field::tan, f64::tan, |w, x| w.tan(x), [(-f64::MAX, f64::MAX), (-1e8, 1e8), (-4.0, 4.0)];
+    tan 1.0 Field::tan, f64::tan, |w, x| w.tan(x), [(-f64::MAX, f64::MAX), (-1e8, 1e8), (-4.0, 4.0), (0.7, 0.88)];
     asin 1.0 Field::asin, f64::asin, |w, x| w.asin(x), [(-1.0, 1.0)];
     acos 1.0 Field::acos, f64::acos, |w, x| w.acos(x), [(-1.0, 1.0)];
     atan 1.0 Field::atan, f64::atan, |w, x| w.atan(x), [(-f64::MAX, f64::MAX), (-4.0, 4.0)];
     erf 1.0 Float::erf, libm::erf, |w, x| w.erf(x), [(-6.5, 6.5), (-1.1, 1.1)];
     erfc 1.0 Float::erfc, libm::erfc, |w, x| w.erfc(x), [(-6.0, 27.3), (-2.0, 2.0)];
-    normal_cdf 1.0 Float::normal_cdf, normal_cdf, |w, x| w.normal_cdf(x), [(-38.6, 9.0), (-2.0, 2.0)];
+    normal_cdf 1.0 Float::normal_cdf, normal_cdf, |w, x| w.normal_cdf(x), [(-38.6, 9.0), (-37.5, -33.0), (-2.0, 2.0)];
     lgamma 1.0 Float::lgamma, libm::lgamma, |w, x| w.lgamma(x), [(5e-324, 2.5e305), (0.5, 3.0), (3.0, 20.0)];
     cbrt 1.0 Float::cbrt, f64::cbrt, |_, x| x.cbrt(256, astro_float::RoundingMode::None), [(-f64::MAX, f64::MAX), (1.0, 8.0)];
 }
@@ -197,6 +197,7 @@ doubles_of_two! {
         [(0.0, 16.0), (-8.0, 8.0)],
         [(5e-324, f64::MAX), (-1.06, 1.06)],
         [(0.5, 2.0), (-1080.0, 1080.0)],
+        [(1.35, 1.4142), (1500.0, 2050.0)],
         [(0.999999, 1.000001), (-7.4e8, 7.4e8)],
         [(1.0, 10.0), (-330.0, -300.0)]
     ];

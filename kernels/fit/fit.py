@@ -94,6 +94,15 @@ def log_r(z):
         return (2 * mp.atanh(s) - 2 * s) / s**3
 
 
+def sin_fifth(z):
+    """(sin x − x + x³/6) / x⁵ at z = x²"""
+    x = sqrt(z)
+    if x < mpf(10) ** -10:
+        return mpf(1) / 120
+    with mp.workdps(100):
+        return (sin(x) - x + x**3 / 6) / x**5
+
+
 def cos_fourth(z):
     """(cos x − 1 + x²/2) / x⁴ at z = x²"""
     if z < mpf(10) ** -20:
@@ -251,7 +260,7 @@ FITS = {
     ("double/exp", "EXP"): (exp_r, -half_ln2, half_ln2, 9, absolute),
     ("double/log", "LOG"): (log_r, 0, small, 6, lambda z: z),
     ("double/power", "LOG"): (log_rest, 0, small, 7, lambda z: z * z),
-    ("double/trig", "SIN"): (cubic(sin, -mpf(1) / 6), 0, quarter, 5, lambda z: z),
+    ("double/trig", "SIN"): (sin_fifth, 0, quarter, 4, lambda z: z * z),
     ("double/trig", "COS"): (cos_fourth, 0, quarter, 5, lambda z: z * z),
     ("double/arc", "ATAN"): (cubic(atan, -mpf(1) / 3), 0, eighth, 11, lambda z: z),
     ("double/arc", "ASIN"): (cubic(asin, mpf(1) / 6), 0, 0.25, 12, lambda z: z),

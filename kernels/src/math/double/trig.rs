@@ -7,14 +7,13 @@ use crate::math::bits::{flip, power_of_bits, select};
 use crate::math::pair::{Pair, ordered_sum, pair};
 use crate::math::polynomial::fused_polynomial;
 
-/// (sin r − r) / r³ by r² over |r| ≤ π/4.
-const SIN: [f64; 6] = [
-    -0.16666666666666632,
-    0.008333333333322429,
-    -0.0001984126982981888,
-    2.755731369558481e-06,
-    -2.505075867309546e-08,
-    1.589682752234833e-10,
+/// (sin r − r + r³/6) / r⁵ by r² over |r| ≤ π/4.
+const SIN: [f64; 5] = [
+    0.008333333333329036,
+    -0.00019841269834187426,
+    2.7557315000596333e-06,
+    -2.505093944522738e-08,
+    1.5906275344347748e-10,
 ];
 
 /// (cos r − 1 + r²/2) / r⁴ by r² over |r| ≤ π/4.
@@ -133,7 +132,9 @@ fn sin_cos(r: Pair) -> (Pair, Pair) {
     let square = r.high * r.high;
     let half = 0.5 * square;
     let lost = (0.5 * r.high).mul_add(r.high, -half);
-    let sin = (r.high * square).mul_add(fused_polynomial(square, &SIN), half.mul_add(-r.low, r.low));
+    let factor = square.mul_add(fused_polynomial(square, &SIN), -1.0 / 6.0);
+    let rest = (r.high * lost).mul_add(-1.0 / 3.0, half.mul_add(-r.low, r.low));
+    let sin = (r.high * square).mul_add(factor, rest);
     let one = 1.0 - half;
     let cos =
         (square * square).mul_add(fused_polynomial(square, &COS), r.high.mul_add(-r.low, ((1.0 - one) - half) - lost));
