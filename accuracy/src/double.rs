@@ -2,12 +2,32 @@
 
 use astro_float::{BigFloat, Consts, RoundingMode, Sign};
 
-use crate::function::Double;
+use crate::function::{Double, Double2};
 
 /// Bits of the reference.
 const BITS: usize = 256;
 /// Numbers of each kind that are tried in each range.
 const SAMPLES: usize = 20_000;
+
+/// The Bernoulli numbers B₂, B₄, …
+const BERNOULLI: [(f64, f64); 16] = [
+    (1.0, 6.0),
+    (-1.0, 30.0),
+    (1.0, 42.0),
+    (-1.0, 30.0),
+    (5.0, 66.0),
+    (-691.0, 2730.0),
+    (7.0, 6.0),
+    (-3617.0, 510.0),
+    (43867.0, 798.0),
+    (-174611.0, 330.0),
+    (854513.0, 138.0),
+    (-236364091.0, 2730.0),
+    (8553103.0, 6.0),
+    (-23749461029.0, 870.0),
+    (8615841276005.0, 14322.0),
+    (-7709321041217.0, 510.0),
+];
 
 /// What the references compute with.
 pub struct Wide(Consts);
@@ -41,6 +61,94 @@ impl Wide {
         let ratio = self.over(x, &self.plus(x, 2.0));
         self.atanh(&ratio).mul(&self.number(2.0), BITS, RoundingMode::None)
     }
+    /// erfc, by a series of positive terms for erf, or by a continued fraction where 1 − erf would cancel.
+    pub fn erfc(&mut self, x: &BigFloat) -> BigFloat {
+        let square = x.mul(x, BITS, RoundingMode::None);
+        if x.abs_cmp(&self.number(3.0)).is_some_and(|order| order < 0) {
+            let erf = self.erf(x);
+            return self.number(1.0).sub(&erf, BITS, RoundingMode::None);
+        }
+        let bell = self.bell(&square);
+        // x + (1/2) / (x + (2/2) / (x + (3/2) / …)), from its end.
+        let a = x.abs();
+        let mut fraction = a.clone();
+        for k in (1..300).rev() {
+            fraction = self.over(&self.number(0.5 * k as f64), &fraction).add(&a, BITS, RoundingMode::None);
+        }
+        let right = self.over(&bell, &fraction);
+        if x.is_negative() { self.number(2.0).sub(&right, BITS, RoundingMode::None) } else { right }
+    }
+    pub fn erf(&mut self, x: &BigFloat) -> BigFloat {
+        if x.abs_cmp(&self.number(7.0)).is_some_and(|order| order > 0) {
+            return self.number(if x.is_negative() { -1.0 } else { 1.0 });
+        }
+        // 2 e^−x² / √π · (x + 2 x³ / 3 + 4 x⁵ / 15 + …)
+        let square = x.mul(x, BITS, RoundingMode::None);
+        let (mut term, mut sum) = (x.clone(), x.clone());
+        for k in 1..400 {
+            let ratio = self.over(&square, &self.number(k as f64 + 0.5));
+            term = term.mul(&ratio, BITS, RoundingMode::None);
+            sum = sum.add(&term, BITS, RoundingMode::None);
+            if term.exponent() < sum.exponent().map(|e| e - 200) {
+                break;
+            }
+        }
+        sum.mul(&self.bell(&square), BITS, RoundingMode::None).mul(&self.number(2.0), BITS, RoundingMode::None)
+    }
+    /// e^−square / √π
+    fn bell(&mut self, square: &BigFloat) -> BigFloat {
+        let root = self.consts().pi(BITS, RoundingMode::None).sqrt(BITS, RoundingMode::None);
+        let exp = self.exp(&square.neg());
+        self.over(&exp, &root)
+    }
+    pub fn normal_cdf(&mut self, x: &BigFloat) -> BigFloat {
+        let root = self.number(2.0).sqrt(BITS, RoundingMode::None);
+        let argument = self.over(&x.neg(), &root);
+        let erfc = self.erfc(&argument);
+        self.over(&erfc, &self.number(2.0))
+    }
+    /// ln Γ of a positive number, by Stirling's series after multiplying up.
+    pub fn lgamma(&mut self, x: &BigFloat) -> BigFloat {
+        let (mut z, mut product) = (x.clone(), self.number(1.0));
+        while z.abs_cmp(&self.number(60.0)).is_some_and(|order| order < 0) {
+            product = product.mul(&z, BITS, RoundingMode::None);
+            z = self.plus(&z, 1.0);
+        }
+        let square = z.mul(&z, BITS, RoundingMode::None);
+        let (mut power, mut series) = (z.clone(), self.number(0.0));
+        for (k, (above, below)) in (1..).zip(BERNOULLI) {
+            let term = self.over(&self.number(above), &self.number(below * (2 * k * (2 * k - 1)) as f64));
+            series = series.add(&self.over(&term, &power), BITS, RoundingMode::None);
+            power = power.mul(&square, BITS, RoundingMode::None);
+        }
+        let pi = self.consts().pi(BITS, RoundingMode::None);
+        let turn = pi.mul(&self.number(2.0), BITS, RoundingMode::None);
+        let (log, constant, rest) = (self.ln(&z), self.ln(&turn), self.ln(&product));
+        let main = self.plus(&z, -0.5).mul(&log, BITS, RoundingMode::None).sub(&z, BITS, RoundingMode::None);
+        let constant = self.over(&constant, &self.number(2.0)).add(&series, BITS, RoundingMode::None);
+        main.add(&constant, BITS, RoundingMode::None).sub(&rest, BITS, RoundingMode::None)
+    }
+    pub fn pow(&mut self, x: &BigFloat, y: &BigFloat) -> BigFloat {
+        let power = self.ln(x).mul(y, BITS, RoundingMode::None);
+        self.exp(&power)
+    }
+    pub fn atan2(&mut self, y: &BigFloat, x: &BigFloat) -> BigFloat {
+        let right = self.over(y, x);
+        let angle = self.atan(&right);
+        if !x.is_negative() {
+            return angle;
+        }
+        let pi = self.consts().pi(BITS, RoundingMode::None);
+        if y.is_negative() {
+            angle.sub(&pi, BITS, RoundingMode::None)
+        } else {
+            angle.add(&pi, BITS, RoundingMode::None)
+        }
+    }
+    pub fn hypot(&mut self, x: &BigFloat, y: &BigFloat) -> BigFloat {
+        let squares = [x, y].map(|x| x.mul(x, BITS, RoundingMode::None));
+        squares[0].add(&squares[1], BITS, RoundingMode::None).sqrt(BITS, RoundingMode::None)
+    }
     pub fn number(&self, x: f64) -> BigFloat {
         number(x)
     }
@@ -52,35 +160,61 @@ impl Wide {
     }
 }
 
+/// The same numbers in each run, between 0 and 1.
+fn random(seed: u64) -> impl FnMut() -> f64 {
+    let mut random = seed;
+    move || {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (random >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Appends what lies in a range evenly among the numbers, and evenly among the doubles.
+fn fill(x: &mut Vec<f64>, (low, high): (f64, f64), samples: usize, next: &mut impl FnMut() -> f64) {
+    for _ in 0..samples {
+        let way = next();
+        x.push(low * (1.0 - way) + high * way);
+        x.push(between(low, high, next()));
+    }
+}
+
 /// The largest error and where it is.
 pub fn worst(function: &Double, factor: usize) -> (f64, f64) {
     let mut wide = Wide(Consts::new().expect("memory for constants"));
-    let mut random = 1u64;
-    let mut next = move || {
-        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (random >> 11) as f64 / (1u64 << 53) as f64
-    };
+    let mut next = random(1);
     let mut x = Vec::new();
     for &(low, high) in function.ranges {
-        for _ in 0..SAMPLES / factor {
-            // Evenly among the numbers, and evenly among the doubles.
-            x.push(low + (high - low) * next());
-            x.push(between(low, high, next()));
-        }
+        fill(&mut x, (low, high), SAMPLES / factor, &mut next);
         x.extend([low, high]);
     }
     let mut y = vec![0.0; x.len()];
     crate::function::run(function.ours, &x, &mut y);
-    let mut worst = (0.0, 0.0);
-    for (&x, &y) in x.iter().zip(&y) {
+    let errors = x.iter().zip(&y).map(|(&x, &y)| {
         let argument = wide.number(x);
         let want = (function.reference)(&mut wide, &argument);
-        let error = error(y, &want);
-        if error > worst.0 {
-            worst = (error, x);
+        (error(y, &want), x)
+    });
+    errors.fold((0.0, 0.0), |worst, this| if this.0 > worst.0 { this } else { worst })
+}
+
+/// The same of a function of two numbers.
+pub fn worst_of_two(function: &Double2, factor: usize) -> (f64, [f64; 2]) {
+    let mut wide = Wide(Consts::new().expect("memory for constants"));
+    let mut next = [random(1), random(2)];
+    let mut x = [Vec::new(), Vec::new()];
+    for ranges in function.ranges {
+        for ((x, &range), next) in x.iter_mut().zip(ranges).zip(&mut next) {
+            fill(x, range, SAMPLES / factor, next);
         }
     }
-    worst
+    let mut z = vec![0.0; x[0].len()];
+    crate::function::run2(function.ours, &x[0], &x[1], &mut z);
+    let errors = x[0].iter().zip(&x[1]).zip(&z).map(|((&x, &y), &z)| {
+        let arguments = [x, y].map(|x| wide.number(x));
+        let want = (function.reference)(&mut wide, &arguments[0], &arguments[1]);
+        (error(z, &want), [x, y])
+    });
+    errors.fold((0.0, [0.0; 2]), |worst, this| if this.0 > worst.0 { this } else { worst })
 }
 
 /// The double so far on the way from `low` to `high`, by the number of doubles between them.

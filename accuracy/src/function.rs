@@ -34,6 +34,26 @@ pub struct Double {
     pub ranges: &'static [(f64, f64)],
 }
 
+/// A loop over so many pairs of elements.
+pub type Loop2<T> = unsafe fn(usize, *const T, *const T, *mut T);
+
+/// A function of two doubles.
+pub struct Double2 {
+    pub name: &'static str,
+    pub bound: f64,
+    pub ours: Loop2<f64>,
+    pub platform: Loop2<f64>,
+    pub reference: fn(&mut Wide, &BigFloat, &BigFloat) -> BigFloat,
+    /// Where it is tried: ranges of the first argument and of the second one.
+    pub ranges: &'static [[(f64, f64); 2]],
+}
+
+pub fn run2<T>(function: Loop2<T>, x: &[T], y: &[T], z: &mut [T]) {
+    assert!(x.len() == z.len() && y.len() == z.len(), "elements of x, y and z");
+    // SAFETY: all have as many elements.
+    unsafe { function(z.len(), x.as_ptr(), y.as_ptr(), z.as_mut_ptr()) }
+}
+
 pub fn run<T>(function: Loop<T>, x: &[T], y: &mut [T]) {
     assert_eq!(x.len(), y.len(), "elements of x and y");
     // SAFETY: both have as many elements.
@@ -95,7 +115,7 @@ singles! {
     atan 0.52 Field::atan, f32::atan, f64::atan;
     erf 0.9 Float::erf, libm::erff, libm::erf;
     erfc 0.95 Float::erfc, libm::erfcf, libm::erfc;
-    normal_cdf 1.0 Float::normal_cdf, |x: f32| 0.5 * libm::erfcf(-x * std::f32::consts::FRAC_1_SQRT_2), normal_cdf;
+    normal_cdf 0.95 Float::normal_cdf, |x: f32| 0.5 * libm::erfcf(-x * std::f32::consts::FRAC_1_SQRT_2), normal_cdf;
     gelu 20.0 |x: f32| x * x.normal_cdf(), |x: f32| 0.5 * x * libm::erfcf(-x * std::f32::consts::FRAC_1_SQRT_2), |x| x * normal_cdf(x);
     lgamma 0.52 Float::lgamma, libm::lgammaf, libm::lgamma;
     cbrt 0.52 Float::cbrt, f32::cbrt, f64::cbrt;
@@ -129,11 +149,58 @@ doubles! {
     asinh 1.0 Field::asinh, libm::asinh, |w, x| w.asinh(x), [(-f64::MAX, f64::MAX), (-2.0, 2.0)];
     acosh 1.0 Field::acosh, libm::acosh, |w, x| w.acosh(x), [(1.0, f64::MAX), (1.0, 2.0)];
     atanh 1.0 Field::atanh, libm::atanh, |w, x| w.atanh(x), [(-0.9999999999999999, 0.9999999999999999)];
-    sin 1.0 Field::sin, f64::sin, |w, x| w.sin(x), [(-1e8, 1e8), (-4.0, 4.0)];
-    cos 1.0 Field::cos, f64::cos, |w, x| w.cos(x), [(-1e8, 1e8), (-4.0, 4.0)];
-    tan 1.0 Field::tan, f64::tan, |w, x| w.tan(x), [(-1e8, 1e8), (-4.0, 4.0)];
+    sin 1.0 Field::sin, f64::sin, |w, x| w.sin(x), [(-f64::MAX, f64::MAX), (-1e8, 1e8), (-4.0, 4.0)];
+    cos 1.0 Field::cos, f64::cos, |w, x| w.cos(x), [(-f64::MAX, f64::MAX), (-1e8, 1e8), (-4.0, 4.0)];
+    tan 1.0 Field::tan, f64::tan, |w, x| w.tan(x), [(-f64::MAX, f64::MAX), (-1e8, 1e8), (-4.0, 4.0), (0.7, 0.88)];
     asin 1.0 Field::asin, f64::asin, |w, x| w.asin(x), [(-1.0, 1.0)];
     acos 1.0 Field::acos, f64::acos, |w, x| w.acos(x), [(-1.0, 1.0)];
     atan 1.0 Field::atan, f64::atan, |w, x| w.atan(x), [(-f64::MAX, f64::MAX), (-4.0, 4.0)];
+    erf 1.0 Float::erf, libm::erf, |w, x| w.erf(x), [(-6.5, 6.5), (-1.1, 1.1)];
+    erfc 1.0 Float::erfc, libm::erfc, |w, x| w.erfc(x), [(-6.0, 27.3), (-2.0, 2.0)];
+    normal_cdf 1.0 Float::normal_cdf, normal_cdf, |w, x| w.normal_cdf(x), [(-38.6, 9.0), (-37.5, -33.0), (-2.0, 2.0)];
+    lgamma 1.0 Float::lgamma, libm::lgamma, |w, x| w.lgamma(x), [(5e-324, 2.5e305), (0.5, 3.0), (3.0, 20.0)];
     cbrt 1.0 Float::cbrt, f64::cbrt, |_, x| x.cbrt(256, astro_float::RoundingMode::None), [(-f64::MAX, f64::MAX), (1.0, 8.0)];
+}
+
+macro_rules! binary {
+    ($function:expr) => {
+        |n, x, y, z| {
+            struct Binary;
+            impl Map for Binary {
+                type In = (f64, f64);
+                type Out = (f64,);
+                #[inline(always)]
+                fn eval(&self, (x, y): (f64, f64)) -> (f64,) {
+                    ($function(x, y),)
+                }
+            }
+            // SAFETY: the caller's promise.
+            unsafe { map(&Binary, n, &[x.cast(), y.cast()], &[z.cast()]) }
+        }
+    };
+}
+
+macro_rules! doubles_of_two {
+    ($($name:ident $bound:literal $ours:path, $platform:expr, $reference:expr, [$($range:expr),*];)*) => {
+        pub const DOUBLES_OF_TWO: &[Double2] = &[$(Double2 {
+            name: stringify!($name),
+            bound: $bound,
+            ours: binary!($ours),
+            platform: binary!($platform),
+            reference: $reference,
+            ranges: &[$($range),*],
+        }),*];
+    };
+}
+doubles_of_two! {
+    pow 1.0 Field::pow, f64::powf, |w, x, y| w.pow(x, y), [
+        [(0.0, 16.0), (-8.0, 8.0)],
+        [(5e-324, f64::MAX), (-1.06, 1.06)],
+        [(0.5, 2.0), (-1080.0, 1080.0)],
+        [(1.35, 1.41), (1500.0, 2050.0)],
+        [(0.999999, 1.000001), (-7.4e8, 7.4e8)],
+        [(1.0, 10.0), (-330.0, -300.0)]
+    ];
+    atan2 1.0 Float::atan2, f64::atan2, |w, y, x| w.atan2(y, x), [[(-f64::MAX, f64::MAX), (-f64::MAX, f64::MAX)], [(-8.0, 8.0), (-8.0, 8.0)], [(0.0, 1e-300), (0.0, 1e-300)], [(0.0, 1e-300), (0.0, 1e10)]];
+    hypot 1.0 Float::hypot, f64::hypot, |w, x, y| w.hypot(x, y), [[(-1.2e308, 1.2e308), (-1.2e308, 1.2e308)], [(-8.0, 8.0), (-8.0, 8.0)], [(0.0, 1e-300), (0.0, 1e-300)]];
 }

@@ -2,19 +2,40 @@
 
 use std::time::Instant;
 
-use crate::function::{Loop, run};
+use crate::function::{Loop, Loop2, run, run2};
 
 const N: usize = 4096;
 
 /// Millions of elements a second, at best, for arguments that are spread over what a network sees.
 pub fn measure<T: Copy + From<f32>>(function: Loop<T>) -> f64 {
-    let x: Vec<T> = (0..N).map(|i| T::from((i * 7919 % N) as f32 / N as f32 * 16.0 - 8.0)).collect();
+    let x = spread(7919, -8.0);
     let mut y = x.clone();
+    at_best(|| {
+        run(function, &x, &mut y);
+        std::hint::black_box(&mut y);
+    })
+}
+
+/// The same of a function of two numbers, of which the first isn't negative.
+pub fn measure_of_two(function: Loop2<f64>) -> f64 {
+    let (x, y) = (spread(7919, 0.0), spread(5003, -8.0));
+    let mut z = x.clone();
+    at_best(|| {
+        run2(function, &x, &y, &mut z);
+        std::hint::black_box(&mut z);
+    })
+}
+
+/// Numbers between `low` and 16 more, out of order.
+fn spread<T: From<f32>>(step: usize, low: f32) -> Vec<T> {
+    (0..N).map(|i| T::from((i * step % N) as f32 / N as f32 * 16.0 + low)).collect()
+}
+
+fn at_best(mut loop_over_all: impl FnMut()) -> f64 {
     let rounds = (0..30).map(|_| {
         let start = Instant::now();
         for _ in 0..10 {
-            run(function, &x, &mut y);
-            std::hint::black_box(&mut y);
+            loop_over_all();
         }
         10.0 * N as f64 / start.elapsed().as_secs_f64() / 1e6
     });

@@ -94,6 +94,32 @@ def log_r(z):
         return (2 * mp.atanh(s) - 2 * s) / s**3
 
 
+def sin_fifth(z):
+    """(sin x − x + x³/6) / x⁵ at z = x²"""
+    x = sqrt(z)
+    if x < mpf(10) ** -10:
+        return mpf(1) / 120
+    with mp.workdps(100):
+        return (sin(x) - x + x**3 / 6) / x**5
+
+
+def cos_fourth(z):
+    """(cos x − 1 + x²/2) / x⁴ at z = x²"""
+    if z < mpf(10) ** -20:
+        return mpf(1) / 24
+    with mp.workdps(100):
+        return (cos(sqrt(z)) - 1 + z / 2) / z**2
+
+
+def log_rest(z):
+    """(2 atanh s − 2 s − ⅔ s³) / s⁵"""
+    s = sqrt(z)
+    if s < mpf(10) ** -10:
+        return mpf(2) / 5 + 2 * z / 7
+    with mp.workdps(100):
+        return (2 * mp.atanh(s) - 2 * s - 2 * s**3 / 3) / s**5
+
+
 def over_x(f, first):
     def g(z):
         x = sqrt(z)
@@ -175,6 +201,12 @@ turn_sin = over_x(lambda x: sin(x * half_pi), half_pi)
 sin_pi = over_x(lambda x: sin(x * pi), pi)
 
 
+def sin_pi_rest(z):
+    """(sin πx − πx) / x³ at z = x²"""
+    with mp.workdps(100):
+        return -(pi**3) / 6 + z * pi**5 / 120 if z < mpf(10) ** -20 else (sin_pi(z) - pi) / z
+
+
 def turn_cos(z):
     return cos(sqrt(z) * half_pi)
 
@@ -203,6 +235,7 @@ def square(x):
 small = mpf("0.1716") ** 2  # (√2 − 1) / (√2 + 1), squared
 half_ln2 = ln2 / 2 * mpf("1.0001")
 eighth = mpf("0.41422") ** 2  # tan π/8, squared
+quarter = mpf("0.7854") ** 2  # π/4, squared
 
 # (file, table): function, interval, degree, weight
 FITS = {
@@ -226,34 +259,37 @@ FITS = {
     ("widened/gamma", "MIDDLE"): (gamma_middle, -0.75, 0.75, 15, relative(gamma_middle)),
     ("double/exp", "EXP"): (exp_r, -half_ln2, half_ln2, 9, absolute),
     ("double/log", "LOG"): (log_r, 0, small, 6, lambda z: z),
+    ("double/power", "LOG"): (log_rest, 0, small, 7, lambda z: z * z),
+    ("double/trig", "SIN"): (sin_fifth, 0, quarter, 4, lambda z: z * z),
+    ("double/trig", "COS"): (cos_fourth, 0, quarter, 5, lambda z: z * z),
     ("double/arc", "ATAN"): (cubic(atan, -mpf(1) / 3), 0, eighth, 11, lambda z: z),
     ("double/arc", "ASIN"): (cubic(asin, mpf(1) / 6), 0, 0.25, 12, lambda z: z),
+    ("double/error", "ERF"): (erf_less_one, 0, mpf("1.01"), 12, lambda z: 1 / (1 + erf_less_one(z))),
+    ("double/error", "ERF_NEAR"): (erf_less_one, 0, mpf("0.23"), 8, lambda z: 1 / (1 + erf_less_one(z))),
+    ("double/error", "NORMAL_NEAR"): (normal_near, 0, mpf("0.095"), 6, relative(normal_near)),
+    ("double/error", "ERF_TAIL"): (erfc_slope, mpf("-0.01"), 5, 19, lambda u: (1 + u) * erfc(1 + u)),
+    ("double/gamma", "STIRLING"): (stirling, 0, mpf(1) / 16, 11, absolute),
+    ("double/gamma", "SIN_PI"): (sin_pi_rest, 0, 0.2501, 7, absolute),
     ("double/hyperbolic", "SINH"): (cubic(mp.sinh, mpf(1) / 6), 0, 1, 6, lambda z: z),
 }
 
 
-# (file, table): function, interval, degree, anchor. The anchor, the function there and its slope come first, then the
-# polynomial p of f(v) = f(anchor) + slope t + t² p(t) with t = v − anchor. The anchor is moved to where both are nearly
-# singles.
-ANCHORED = {
-    ("single/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.0")), 1 / mpf("10.5"), 1 / mpf("1.45"), 10, 0.29),
-    ("single/error", "NORMAL"): (gauss_tail(normal_slow, mpf("1.75")), 1 / mpf("15.05"), 1 / mpf("2.04"), 10, 0.21),
+# (file, table): function, interval, degree, and how far in it the middle is. The middle comes first, then the polynomial by what is beyond
+# it, of which the first two coefficients have two parts.
+CENTRED = {
+    ("single/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.0")), 1 / mpf("10.5"), 1 / mpf("1.45"), 11, 0.5),
+    ("single/error", "NORMAL"): (gauss_tail(normal_slow, mpf("1.75")), 1 / mpf("15.05"), 1 / mpf("2.04"), 11, 0.5),
+    ("double/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.375")), 1 / mpf("28.675"), 1 / mpf("1.825"), 27, 0.5),
+    ("double/error", "NORMAL"): (gauss_tail(normal_slow, mpf("2.25")), 1 / mpf("40.85"), 1 / mpf("2.54"), 27, 0.375),
+    ("double/gamma", "MIDDLE"): (lambda x: gamma_middle(x - mpf("1.5")), mpf("0.75"), mpf("2.25"), 28, 0.5),
 }
 
 
-def anchored(f, a, b, degree, anchor):
-    def lost(v):
-        slope = mp.diff(f, v)
-        return abs(f(v) - single(f(v))) + abs(slope - single(slope)) / 8
-
-    v0 = min((mpf(single(anchor)) + k * mpf(2) ** -25 for k in range(400)), key=lost)
-    first, slope, curve = f(v0), mp.diff(f, v0), mp.diff(f, v0, 2) / 2
-
-    def rest(t):
-        return curve if abs(t) < mpf(10) ** -12 else (f(v0 + t) - first - slope * t) / t**2
-
-    c, error = remez(rest, a - v0, b - v0, degree - 1, lambda t: square(t) / f(v0 + t))
-    return [v0, first, slope, *c], error
+def centred(f, a, b, degree, near, rounded):
+    middle = mpf(rounded(a + near * (b - a)))
+    c, error = remez(lambda t: f(middle + t), a - middle, b - middle, degree, lambda t: 1 / f(middle + t))
+    parts = [part for k in c[:2] for part in (rounded(k), k - rounded(k))]
+    return [middle, *parts, *c[2:]], error
 
 
 def chunks(x, bits, count):
@@ -280,8 +316,15 @@ def two_over_pi():
     return rows
 
 
+def words_of_two_over_pi():
+    """Bits of 2/π by 64, after 55 zeros."""
+    with mp.workprec(1500):
+        return [int(mp.floor(2 / pi * mpf(2) ** (64 * k - 55 + 64))) % 2**64 for k in range(20)]
+
+
 # Leading bits, and the rest.
 CONSTANTS = {
+    ("double/trig", "TWO_OVER_PI"): words_of_two_over_pi(),
     ("single/exp", "LN_2"): chunks(ln2, 16, 1),
     ("single/log", "LOG10_2"): chunks(log(2, 10), 16, 1),
     ("widened/trig", "TWO_OVER_PI"): two_over_pi(),
@@ -291,6 +334,8 @@ CONSTANTS = {
 
 
 def rust(c, kind):
+    if isinstance(c, int):
+        return f"0x{c:016X}"
     if isinstance(c, list):
         return "[" + ", ".join(rust(k, kind) for k in c) + "]"
     if kind == "f64":
@@ -309,6 +354,7 @@ def write(file, table, c):
     path = HERE.parent / "src" / "math" / f"{file}.rs"
     old = path.read_text()
     number = "f32" if file.startswith("single/") else "f64"
+    number = "u64" if isinstance(c[0], int) else number
     kind = f"[[{number}; {len(c[0])}]; {len(c)}]" if isinstance(c[0], list) else f"[{number}; {len(c)}]"
     table_of = f"const {table}: {kind} = {rust(c, number)};"
     new, count = re.subn(rf"const {table}: [^=]+=\s[^;]+(; \d+\][^;]*)*;", table_of, old)
@@ -323,10 +369,10 @@ def main(names):
         c, error = remez(f, a, b, degree, weight)
         print(f"{file:<18} {table:<10} 2^{mp.nstr(log(error, 2), 4)}")
         write(file, table, c)
-    for (file, table), fit in ANCHORED.items():
+    for (file, table), fit in CENTRED.items():
         if names and not any(n in f"{file}/{table}" for n in names):
             continue
-        c, error = anchored(*fit)
+        c, error = centred(*fit, single if file.startswith("single/") else float)
         print(f"{file:<18} {table:<10} 2^{mp.nstr(log(error, 2), 4)}")
         write(file, table, c)
     for (file, table), c in CONSTANTS.items():

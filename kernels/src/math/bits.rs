@@ -42,7 +42,7 @@ pub fn biased<const BIAS: u64>(a: f64, b: f64) -> Whole {
 
 /// 2 to the power of the bits as they are, with which bias they may be, less 1023: from 1 to 2046.
 #[inline(always)]
-pub fn power_of_bits(bits: u64) -> f64 {
+pub const fn power_of_bits(bits: u64) -> f64 {
     f64::from_bits(bits << 52)
 }
 

@@ -38,6 +38,13 @@ pub fn product(a: f64, b: f64) -> Pair {
     pair(high, ((a * b - high) + (a * b_rest + a_rest * b)) + a_rest * b_rest)
 }
 
+/// `a · b` exactly, where nothing of it is denormal.
+#[inline(always)]
+pub fn fused_product(a: f64, b: f64) -> Pair {
+    let high = a * b;
+    pair(high, a.mul_add(b, -high))
+}
+
 /// `a² / 2`, of which the large part has no more than 52 bits.
 #[inline(always)]
 pub fn half_square(a: f64) -> Pair {

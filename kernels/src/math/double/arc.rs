@@ -2,7 +2,7 @@
 
 use std::f64::consts::FRAC_PI_2;
 
-use crate::math::bits::{clamp, select};
+use crate::math::bits::{clamp, power_of_bits, select};
 use crate::math::pair::{Pair, pair, sum};
 use crate::math::polynomial::polynomial;
 
@@ -40,7 +40,7 @@ const ASIN: [f64; 13] = [
 ];
 
 /// What `FRAC_PI_2` lacks.
-const FRAC_PI_2_REST: f64 = 6.123_233_995_736_766e-17;
+pub(super) const FRAC_PI_2_REST: f64 = 6.123_233_995_736_766e-17;
 
 /// tan π/8
 const EIGHTH: f64 = 0.414_213_562_373_095_03;
@@ -68,6 +68,27 @@ pub fn atan(x: f64) -> f64 {
     // Far below the least double that isn't the same angle, lest a remainder overflow.
     let result = angle(clamp(a, 0.0, 1e17), 1.0).value();
     select(a < 1e-9, x, result.copysign(x))
+}
+
+/// The angle of (x, y), as C99 has it.
+#[inline(always)]
+pub fn atan2(y: f64, x: f64) -> f64 {
+    const SCALE: f64 = power_of_bits(1023 + 600);
+    let (a, b) = (x.abs(), y.abs());
+    // What is infinite hides the other.
+    let infinite = (a == f64::INFINITY) | (b == f64::INFINITY);
+    let a = select(infinite, select(a == f64::INFINITY, 1.0, 0.0), a);
+    let b = select(infinite, select(b == f64::INFINITY, 1.0, 0.0), b);
+    // The larger one becomes 2⁴⁰⁰ or little more, so that nothing is lost of a tiny quotient or its remainder.
+    let largest = select(a < b, b, a);
+    let small = select(largest < 1e-150, SCALE, 1.0);
+    let exponent = (largest * small).to_bits() >> 52;
+    let scale = power_of_bits(2046 + 400 - exponent);
+    let right = angle(b * small * scale, select(largest == 0.0, 1.0, a * small * scale));
+    let left = sum(2.0 * FRAC_PI_2, -right.high);
+    let left = left.high + (left.low + (2.0 * FRAC_PI_2_REST - right.low));
+    let result = select(x.is_sign_negative(), left, right.value()).copysign(y);
+    select(x.is_nan() | y.is_nan(), f64::NAN, result)
 }
 
 /// asin |x| = p or, above ½, π/2 − 2p with p = asin √((1 − |x|) / 2); whether it is the latter, and p.

@@ -76,8 +76,39 @@ pub(super) fn mantissa_less_one<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
     (r, rest, n)
 }
 
+/// r and eʳ − 1 − r, and n, of e^−(`square` + `rest`): no digit of the square is lost.
+#[inline(always)]
+pub(super) fn exp_of_square<const BIAS: u64>(square: f64, rest: f64) -> (f64, f64, Whole) {
+    let n = biased::<BIAS>(square, -LOG2_E);
+    let r = n.value.mul_add(-LN_2[0], -square);
+    let lost = n.value.mul_add(LN_2[1], rest);
+    let whole = r - lost;
+    (r, (whole * whole).mul_add(whole.mul_add(fused_polynomial(whole, &EXP), 0.5), -lost), n)
+}
+
+/// eʳ, as a large part and a small one, and n, of x + `rest`.
+#[inline(always)]
+pub(super) fn exp_of_pair<const BIAS: u64>(x: f64, rest: f64) -> (f64, f64, Whole) {
+    let n = biased::<BIAS>(x, LOG2_E);
+    let r = n.value.mul_add(-LN_2[0], x);
+    let rest = n.value.mul_add(-LN_2[1], rest);
+    let whole = r + rest;
+    let high = 1.0 + r;
+    let curve = whole.mul_add(fused_polynomial(whole, &EXP), 0.5);
+    (high, (whole * whole).mul_add(curve, rest + (r - (high - 1.0))), n)
+}
+
+/// eʳ, as a large part and a small one, and n, of x + a · b.
+#[inline(always)]
+pub(super) fn exp_of_sum<const BIAS: u64>(x: f64, a: f64, b: f64) -> (f64, f64, Whole) {
+    let n = biased::<BIAS>(a.mul_add(b, x), LOG2_E);
+    let r = n.value.mul_add(-LN_2[1], a.mul_add(b, n.value.mul_add(-LN_2[0], x)));
+    let high = 1.0 + r;
+    (high, (r * r).mul_add(r.mul_add(fused_polynomial(r, &EXP), 0.5), r - (high - 1.0)), n)
+}
+
 /// Twice the bias of an exponent, so that each of two steps has one.
-const TWO_BIASES: u64 = 2046;
+pub(super) const TWO_BIASES: u64 = 2046;
 
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {

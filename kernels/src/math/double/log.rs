@@ -38,7 +38,7 @@ fn near_one(f: f64) -> Pair {
 
 /// k and f of a positive number.
 #[inline(always)]
-fn parts(x: f64) -> (f64, f64) {
+pub(super) fn parts(x: f64) -> (f64, f64) {
     const TWO_54: f64 = 18_014_398_509_481_984.0;
     let denormal = x < f64::MIN_POSITIVE;
     let (k, m) = exponent_and_mantissa(select(denormal, x * TWO_54, x));
@@ -48,7 +48,7 @@ fn parts(x: f64) -> (f64, f64) {
 /// What a logarithm is where its argument is not positive or not finite. One test of the bits, as LLVM would make many
 /// of comparisons.
 #[inline(always)]
-fn with_ends(x: f64, log: f64) -> f64 {
+pub(super) fn with_ends(x: f64, log: f64) -> f64 {
     let positive_and_finite = x.to_bits().wrapping_sub(1) < f64::INFINITY.to_bits() - 1;
     let end = select((x.to_bits() as i64) < 0, f64::NAN, x);
     let end = select(x == 0.0, f64::NEG_INFINITY, end);

@@ -6,37 +6,22 @@ mod arc;
 mod area;
 mod error;
 mod exp;
+mod gamma;
 mod hyperbolic;
 mod log;
+mod power;
 mod root;
 mod sigmoid;
+mod trig;
 
-pub use arc::{acos, asin, atan};
+pub use arc::{acos, asin, atan, atan2};
 pub use area::{acosh, asinh, atanh};
-pub use error::normal_cdf;
+pub use error::{erf, erfc, normal_cdf};
 pub use exp::{exp, exp2, expm1};
+pub use gamma::lgamma;
 pub use hyperbolic::{cosh, sinh};
 pub use log::{log, log_sigmoid, log1p, log2, log10, logaddexp, softplus};
+pub use power::{hypot, pow};
 pub use root::cbrt;
 pub use sigmoid::{sigmoid, tanh};
-
-/// What the platform computes.
-macro_rules! platform {
-    ($($name:ident($($x:ident),*) = $path:path;)*) => {$(
-        #[inline(always)]
-        pub fn $name($($x: f64),*) -> f64 {
-            $path($($x),*)
-        }
-    )*};
-}
-platform! {
-    sin(x) = f64::sin;
-    cos(x) = f64::cos;
-    tan(x) = f64::tan;
-    erf(x) = libm::erf;
-    erfc(x) = libm::erfc;
-    lgamma(x) = libm::lgamma;
-    pow(x, y) = f64::powf;
-    atan2(y, x) = f64::atan2;
-    hypot(x, y) = f64::hypot;
-}
+pub use trig::{cos, sin, tan};

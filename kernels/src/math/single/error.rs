@@ -26,46 +26,63 @@ const ERF_NEAR: [f32; 5] = [0.12837917, -0.37612617, 0.112830326, -0.026773402, 
 /// (Φ(x) − ½) / x by x² over |x| ≤ 0.3.
 const NORMAL_NEAR: [f32; 4] = [0.3989423, -0.06649035, 0.0099722715, -0.0011656175];
 
-/// e^x² erfc(x) (x + 1) by t = 1 / (x + 1) less the first number, over 0.45 ≤ x ≤ 9.5; beyond, results are denormal.
-const ERFC: [f32; 13] = [
-    0.2900049,
-    0.74041593,
-    0.6037139,
-    -0.18410492,
-    -0.5271712,
-    0.4451697,
-    0.49646056,
-    -1.2352966,
-    0.38932782,
-    2.0134895,
-    -3.4429266,
-    1.8532784,
-    0.09875217,
+/// e^x² erfc(x) (x + 1) by t = 1 / (x + 1) less the first number, over 0.45 ≤ x ≤ 9.5; beyond, results are denormal. The
+/// first two coefficients have two parts.
+const ERFC: [f32; 15] = [
+    0.39244664,
+    0.7998159,
+    1.1512796e-08,
+    0.5515058,
+    -8.441066e-09,
+    -0.31464735,
+    -0.31675214,
+    0.5307595,
+    -0.09818055,
+    -0.6326389,
+    0.9800732,
+    -0.26028895,
+    -1.4753249,
+    1.9307529,
+    0.056499716,
 ];
 
 /// e^½x² (1 − Φ(x)) (x + 7/4) by 1 / (x + 7/4), as above, over 0.29 ≤ x ≤ 13.3; beyond, results are denormal.
-const NORMAL: [f32; 13] = [
-    0.21000381, 0.57669747, 0.94495374, 0.1420096, -1.7601998, 0.25934264, 5.3183002, -6.8778787, -11.721904,
-    46.697018, -27.885227, -102.02126, 153.71806,
+const NORMAL: [f32; 15] = [
+    0.27832064,
+    0.6413681,
+    -2.0204336e-08,
+    0.9405542,
+    -3.3571388e-09,
+    -0.19701475,
+    -1.4903411,
+    1.5279367,
+    2.0773075,
+    -7.4958835,
+    6.2788486,
+    16.381933,
+    -57.42137,
+    12.033788,
+    148.65865,
 ];
 
 /// e^−s p(1 / (a + pole)) / (a + pole) for s = `square` + `rest`, where p changes little (after Shepherd and
 /// Laframboise, 1981). Each of the three factors has two parts.
 #[inline(always)]
-fn tail(a: f32, pole: f32, square: f32, rest: f32, table: &[f32; 13]) -> f32 {
-    let [anchor, first, second, higher @ ..] = table;
+fn tail(a: f32, pole: f32, square: f32, rest: f32, table: &[f32; 15]) -> f32 {
+    let [middle, first, first_rest, second, second_rest, higher @ ..] = table;
     let below = a + pole;
     let inverse = 1.0 / below;
-    // What the inverse lacks, in parts of itself.
+    // What the inverse lacks, in parts of itself, and what the difference does.
     let left = (a - (below - pole)).mul_add(-inverse, inverse.mul_add(-below, 1.0));
-    let t = inverse - anchor;
+    let t = inverse - middle;
+    let t_rest = inverse.mul_add(left, inverse - (t + middle));
     let linear = second.mul_add(t, *first);
     let slope = t.mul_add(2.0 * higher[0], *second);
-    let curve = (t * t) * long_polynomial(t, higher);
+    let curve = (t * t).mul_add(long_polynomial(t, higher), second_rest.mul_add(t, *first_rest));
     let slow = linear + curve;
     let slow_rest = second.mul_add(t, first - linear) + (curve - (slow - linear));
     let ratio = slow * inverse;
-    let lacking = left.mul_add(inverse.mul_add(slope, slow), slow_rest);
+    let lacking = left.mul_add(slow, t_rest.mul_add(slope, slow_rest));
     let ratio_rest = inverse.mul_add(lacking, slow.mul_add(inverse, -ratio));
     let (r, small, n) = mantissa_of_square::<SINKING>(square, rest);
     let high = ratio.mul_add(r, ratio);

@@ -1,8 +1,7 @@
 //! The functions of `f32`.
 //!
 //! Those that are written here are computed in `f32`, so that a vector holds twice as many as by way of `f64`. Where
-//! one single would lose the last digit, two carry it. The error is below 1 ULP, and 0.91 without `normal_cdf`. The others are
-//! [`widened`](super::widened).
+//! one single would lose the last digit, two carry it. The error is below 0.92 ULP. The others are [`widened`](super::widened).
 
 mod bits;
 mod error;
