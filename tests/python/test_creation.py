@@ -131,6 +131,14 @@ def test_a_backward_pass_makes_room_for_gradients_as_it_goes():
     assert all(factor.grad is not None for factor in factors)
 
 
+def test_the_gradient_of_a_matrix_product_needs_no_copies():
+    x, y, d = (mt.ones((512, 512)) for _ in range(3))
+    x.requires_grad = y.requires_grad = True
+    product = x @ y
+    held, _ = peak(lambda: product.backward(d))
+    assert held == x.grad.nbytes + y.grad.nbytes
+
+
 def test_threads_can_be_set():
     before = mt.get_num_threads()
     mt.set_num_threads(1)
