@@ -274,8 +274,8 @@ FITS = {
 }
 
 
-# (file, table): function, interval, degree, and how far in it the middle is. The middle comes first, then the polynomial by what is beyond
-# it, of which the first two coefficients have two parts.
+# (file, table): function, interval, degree, and how far in it the middle is. The middle comes first, then the
+# polynomial by what is beyond it, of which the first two coefficients have two parts.
 CENTRED = {
     ("single/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.0")), 1 / mpf("10.5"), 1 / mpf("1.45"), 11, 0.5),
     ("single/error", "NORMAL"): (gauss_tail(normal_slow, mpf("1.75")), 1 / mpf("15.05"), 1 / mpf("2.04"), 11, 0.5),
