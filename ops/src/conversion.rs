@@ -33,15 +33,15 @@ pub fn copy_into<T: Element>(x: &mut T, source: T) {
 }
 
 /// The complex conjugate of every element; [`conj()`] leaves real ones where they are.
-#[custom_op(name = "complex::conj", backward = |d| { x: d.conj() })]
-pub fn complex_conj<T: Num>(x: T) -> T {
+#[custom_op(name = "conversion::conj", backward = |d| { x: d.conj() })]
+pub fn conj_elements<T: Num>(x: T) -> T {
     x.conj()
 }
 
 /// The complex conjugate; of real numbers the tensor itself.
 #[custom_op(alias = "conj_physical", backward = |d| { x: d.conj() })]
 pub fn conj(x: &Tensor) -> Result<Tensor> {
-    if x.dtype().real() == x.dtype() { Ok(x.clone()) } else { complex_conj::call(x) }
+    if x.dtype().real() == x.dtype() { Ok(x.clone()) } else { conj_elements::call(x) }
 }
 
 /// The real part, as a view.

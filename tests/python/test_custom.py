@@ -167,6 +167,9 @@ def test_registering_twice_raises_and_changes_nothing():
         mt.custom_op(name="twice")(lambda x: x * 2)
     with pytest.raises(ValueError, match="registered already"):
         mt.custom_op(name="swish")(lambda x: x)
+    for name in ("swish::inner", "linalg"):
+        with pytest.raises(ValueError, match=f"op '{name}', by .* can't both be"):
+            mt.custom_op(name=name)(lambda x: x)
     assert first(mt.ones(1)).item() == 1.0
 
 

@@ -217,7 +217,7 @@ TABLE = [
     unary("clamp", lambda x: np.clip(x, -0.5, 1.0), lambda x: x.clamp(-0.5, 1.0), lo=-0.5, hi=1.0),
     unary("clone", lambda x: x, lambda x: x.clone()),
     unary("conj", np.conj, domain="complex"),
-    unary("complex::conj", np.conj, domain="complex"),
+    unary("conversion::conj", np.conj, domain="complex"),
     unary("contiguous", lambda x: x),
     unary("cos", np.cos, t("cos")),
     unary("cosh", np.cosh, t("cosh")),

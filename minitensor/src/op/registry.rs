@@ -40,17 +40,32 @@ fn write() -> RwLockWriteGuard<'static, Names> {
 fn insert(names: &mut Names, op: OpRef) -> Result<()> {
     for name in op.names() {
         check_name(name)?;
-        if let Some(other) = names.get(name) {
-            return Err(Error::value(format!(
-                "op '{name}' is registered already: by {}, and again by {}; give one of them another name, or unregister the first",
-                other.location, op.location
-            )));
-        }
+        check_place(names, name, &op)?;
     }
     for name in op.names() {
         names.insert(name.to_string(), op.clone());
     }
     Ok(())
+}
+
+/// An error if the name is taken, or if an op would stand where another one has its namespace.
+fn check_place(names: &Names, name: &str, op: &OpDef) -> Result<()> {
+    if let Some(other) = names.get(name) {
+        return Err(Error::value(format!(
+            "op '{name}' is registered already: by {}, and again by {}; give one of them another name, or unregister the first",
+            other.location, op.location
+        )));
+    }
+    let inner = format!("{name}::");
+    let outer = name.match_indices("::").find_map(|(end, _)| names.get_key_value(&name[..end]));
+    let inside = names.range(inner.clone()..).next().filter(|(other, _)| other.starts_with(&inner));
+    outer.or(inside).map_or(Ok(()), |(other, its)| {
+        Err(Error::value(format!(
+            "op '{name}', by {}, and op '{other}', by {}, can't both be: one is named as the other's namespace; give one of \
+             them another name",
+            op.location, its.location
+        )))
+    })
 }
 
 fn check_name(name: &str) -> Result<()> {

@@ -210,6 +210,10 @@ def conv_transpose3d(
     groups: int = ...,
     dilation: int | Sequence[int] = ...,
 ) -> Tensor: ...
+class conversion:
+    @staticmethod
+    def conj(x: TensorLike) -> Tensor: ...
+
 class convolution:
     @staticmethod
     def forward(
