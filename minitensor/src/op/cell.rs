@@ -21,9 +21,8 @@ const GRAIN: usize = 16 * 1024;
 const PARTS: usize = 16;
 /// Elements after which a call looks whether it was interrupted.
 const BREATH: usize = 1 << 20;
-/// Bytes of cores that are packed at a time: where they are converted only, and where neighbours share cache lines.
-const STRAIGHT: usize = 16 * 1024;
-const ACROSS: usize = 128 * 1024;
+/// Bytes of a core that are packed together with its neighbours' at a time.
+const GROUP: usize = 128 * 1024;
 
 /// What the `shape` clause says of one call.
 pub struct Plan {
@@ -341,11 +340,10 @@ impl Cells<'_> {
     }
 }
 
-/// How many neighbouring cells are packed at a time: as many as stay in L1, or in L2 if they are read across.
+/// How many neighbouring cells are packed at a time: as many as stay in cache.
 fn group(operands: &[Option<Operand>]) -> usize {
-    let packed = operands.iter().flatten().filter(|o| o.packed);
-    let cells = packed.map(|o| (if o.core.is_contiguous() { STRAIGHT } else { ACROSS }) / o.core_bytes().max(1)).min();
-    cells.unwrap_or(1).clamp(1, 64)
+    let packed = operands.iter().flatten().filter(|o| o.packed).map(Operand::core_bytes).max();
+    packed.map_or(1, |bytes| (GROUP / bytes.max(1)).clamp(1, 64))
 }
 
 impl Operand {
