@@ -18,6 +18,7 @@
 
 mod bits;
 pub(crate) mod double;
+mod error;
 mod pair;
 mod polynomial;
 mod sigmoid;

@@ -100,19 +100,15 @@ impl Program {
 
 /// What each element of a row gets: the same, or what stands before or after it.
 fn gathered<T: Float>(reduction: Reduction, mut row: Vec<T>) -> Vec<T> {
-    let is_reverse = reduction == Reduction::ReverseCumsum;
-    if is_reverse {
-        row.reverse();
-    }
     let mut so_far = reduction.identity::<T>();
-    for x in &mut row {
-        so_far = reduction.combine(so_far, *x);
-        *x = so_far;
-    }
-    match reduction.is_running() {
-        true if is_reverse => row.reverse(),
-        true => {}
-        false => row.fill(so_far),
+    reduction.along(&mut row, |row| {
+        for x in row {
+            so_far = reduction.combine(so_far, *x);
+            *x = so_far;
+        }
+    });
+    if !reduction.is_running() {
+        row.fill(so_far);
     }
     row
 }

@@ -62,6 +62,24 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
             });
         }
     }
+
+    /// What was gathered for the adjoint of a reduction, and what outputs of one number for each row depend on it by: at no
+    /// position in particular.
+    ///
+    /// # Safety
+    /// The arguments are those of a row; an empty one has a place for what is kept.
+    #[inline(always)]
+    unsafe fn with_numbers<const P: usize>(&self, k: usize, gathered: T) -> T {
+        // SAFETY: by contract.
+        let part = unsafe { self.pulled(&self.at::<P>(0, k, usize::MAX), 0, false) };
+        part.map_or(gathered, |part| gathered + part)
+    }
+}
+
+/// What each winner gets of an adjoint.
+#[inline(always)]
+fn shared<T: Computed>(adjoint: T, winners: T) -> T {
+    T::select(winners.equal(T::ZERO), T::ZERO, adjoint / winners)
 }
 
 /// The adjoints of all reductions, once all of them are known.
@@ -91,21 +109,16 @@ pub unsafe fn adjoints<
     });
     let sums = gathered.finish(kinds);
     let mut adjoints = [T::ZERO; MOST_REDUCTIONS];
-    // Outputs of one number for each row depend on reductions, at no position in particular.
     directions!(B, B::REDUCTIONS, k => {
-        // SAFETY: as above; an empty row has a place for what is kept.
-        unsafe {
-            let slopes = row.at::<P>(0, k, usize::MAX);
-            adjoints[k] = row.pulled(&slopes, 0, false).map_or(sums[k], |part| sums[k] + part);
-        }
+        // SAFETY: as above.
+        adjoints[k] = unsafe { row.with_numbers::<P>(k, sums[k]) };
     });
     for k in (0..reductions).rev() {
         for m in k + 1..reductions {
             adjoints[k] += adjoints[m].chain(sums[pair(m, k)]);
         }
         if extreme(structure.kinds[k].0) {
-            let winners = sums[WINNERS + k];
-            adjoints[k] = T::select(winners.equal(T::ZERO), T::ZERO, adjoints[k] / winners);
+            adjoints[k] = shared(adjoints[k], sums[WINNERS + k]);
         }
     }
     adjoints
@@ -168,12 +181,9 @@ pub unsafe fn adjoints_in_turn<
             other.accumulate(unsafe { std::slice::from_raw_parts_mut(row.carried.add(k * n), n) });
         } else {
             let sums = gathered.finish(&kinds);
-            // SAFETY: as above; an empty row has a place for what is kept.
-            let part = unsafe { row.pulled(&row.at::<P>(0, k, usize::MAX), 0, false) };
-            adjoints[k] = part.map_or(sums[0], |part| sums[0] + part);
-            if extreme(kind) {
-                adjoints[k] = T::select(sums[1].equal(T::ZERO), T::ZERO, adjoints[k] / sums[1]);
-            }
+            // SAFETY: as above.
+            let adjoint = unsafe { row.with_numbers::<P>(k, sums[0]) };
+            adjoints[k] = if extreme(kind) { shared(adjoint, sums[1]) } else { adjoint };
         }
     });
     adjoints

@@ -72,16 +72,21 @@ impl Reduction {
         matches!(self, Reduction::Cumsum | Reduction::ReverseCumsum)
     }
 
-    /// The running sums of a row, instead of its elements.
-    pub(crate) fn accumulate<T: Machine + Num>(self, row: &mut [T]) {
+    /// Goes along a row in the direction that this gathers in.
+    pub(crate) fn along<T>(self, row: &mut [T], go: impl FnOnce(&mut [T])) {
         let is_reverse = self == Reduction::ReverseCumsum;
         if is_reverse {
             row.reverse();
         }
-        cumsum_in_place(row);
+        go(row);
         if is_reverse {
             row.reverse();
         }
+    }
+
+    /// The running sums of a row, instead of its elements.
+    pub(crate) fn accumulate<T: Machine + Num>(self, row: &mut [T]) {
+        self.along(row, cumsum_in_place);
     }
 
     /// What it gives for no element at all.

@@ -44,6 +44,9 @@ const GATHERING: &[(&str, usize, usize)] = &[
     ("reverse_cumsum", 1, 1),
 ];
 
+/// Those that give a number for each element.
+const RUNNING: [&str; 2] = ["cumsum", "reverse_cumsum"];
+
 /// Whether a method without arguments gathers a row; with one, `max` and `min` compare elements.
 pub fn gathers(method: &Ident) -> bool {
     GATHERING.iter().any(|(name, ..)| method == name)
@@ -115,7 +118,7 @@ impl Walk {
     fn gathered(&mut self, level: usize, name: &Ident) -> usize {
         let Some((_, levels, count)) = GATHERING.iter().find(|(method, ..)| name == method) else { return level };
         self.count += count;
-        self.runs |= text(name).ends_with("cumsum");
+        self.runs |= RUNNING.iter().any(|running| name == running);
         self.most = self.most.max(level + levels);
         level + levels
     }

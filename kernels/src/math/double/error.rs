@@ -1,7 +1,8 @@
 //! The error function, and the normal distribution.
 
 use super::exp::{exp_of_square, exp_of_sum};
-use crate::math::bits::{clamp, power_of_bits, select};
+use crate::math::bits::{Whole, clamp, power_of_bits, select};
+use crate::math::error::errors;
 use crate::math::polynomial::fused_polynomial;
 
 /// erf(x) / x − 1 by x² over |x| ≤ 1.
@@ -44,15 +45,6 @@ const ERF_TAIL: [f64; 20] = [
     5.896646363870876e-13,
     -1.494833632438223e-14,
 ];
-
-#[inline(always)]
-pub fn erf(x: f64) -> f64 {
-    let near = x.mul_add(fused_polynomial(x * x, &ERF), x);
-    let a = clamp(x.abs(), 0.0, 6.0);
-    let (high, low, n) = exp_of_sum::<1023>(-2.0 * a, a, -fused_polynomial(a - 1.0, &ERF_TAIL));
-    let far = (high + low).mul_add(-power_of_bits(n.bits), 1.0);
-    select(a < 1.0, near, far.copysign(x))
-}
 
 /// erf(x) / x − 1 by x² over |x| ≤ 0.475.
 const ERF_NEAR: [f64; 9] = [
@@ -149,56 +141,17 @@ const NORMAL: [f64; 31] = [
     11756830312.461414,
 ];
 
-/// e^−s p(1 / (a + pole)) / (a + pole) for s = `square` + `rest`, where p changes little (after Shepherd and
-/// Laframboise, 1981). Each of the three factors has two parts.
-#[inline(always)]
-fn tail(a: f64, pole: f64, square: f64, rest: f64, table: &[f64; 31]) -> f64 {
-    let [middle, first, first_rest, second, second_rest, higher @ ..] = table;
-    let below = a + pole;
-    let inverse = 1.0 / below;
-    // What the inverse lacks, in parts of itself, and what the difference does.
-    let left = (a - (below - pole)).mul_add(-inverse, inverse.mul_add(-below, 1.0));
-    let t = inverse - middle;
-    let t_rest = inverse.mul_add(left, inverse - (t + middle));
-    let linear = second.mul_add(t, *first);
-    let slope = t.mul_add(2.0 * higher[0], *second);
-    let curve = (t * t).mul_add(fused_polynomial(t, higher), second_rest.mul_add(t, *first_rest));
-    let slow = linear + curve;
-    let slow_rest = second.mul_add(t, first - linear) + (curve - (slow - linear));
-    let ratio = slow * inverse;
-    let lacking = left.mul_add(slow, t_rest.mul_add(slope, slow_rest));
-    let ratio_rest = inverse.mul_add(lacking, slow.mul_add(inverse, -ratio));
-    let (r, small, n) = exp_of_square::<SINKING>(square, rest);
-    let high = ratio.mul_add(r, ratio);
-    let low = ratio.mul_add(small, ratio.mul_add(r, ratio - high));
-    // In two steps, so that it is rounded once even where it is denormal.
-    (high + (1.0 + r + small).mul_add(ratio_rest, low)) * power_of_bits(n.bits) * LAST
-}
-
 /// The bias of an exponent and 600.
 const SINKING: u64 = 1023 + 600;
 
-/// 2⁻⁶⁰⁰
-const LAST: f64 = power_of_bits(1023 - 600);
-
+/// `x · 2ⁿ`, where n has the bias that [`SINKING`] is: in two steps, so that it is rounded once even where it is denormal.
 #[inline(always)]
-pub fn erfc(x: f64) -> f64 {
-    let a = clamp(x.abs(), 0.0, 28.0);
-    let square = a * a;
-    let right = tail(a, 1.375, square, a.mul_add(a, -square), &ERFC);
-    let far = select(x < 0.0, 2.0 - right, right);
-    let near = 1.0 - x.mul_add(fused_polynomial(square, &ERF_NEAR), x);
-    select(a < 0.475, near, far)
+fn sunk(x: f64, n: Whole) -> f64 {
+    const LAST: f64 = power_of_bits(1023 - 600);
+    x * power_of_bits(n.bits) * LAST
 }
 
-/// Φ(x), the share of the normal distribution below x.
-#[inline(always)]
-pub fn normal_cdf(x: f64) -> f64 {
-    let a = clamp(x.abs(), 0.0, 39.5);
-    let half = 0.5 * a;
-    let square = half * a;
-    let left = tail(a, 2.25, square, half.mul_add(a, -square), &NORMAL);
-    let far = select(x > 0.0, 1.0 - left, left);
-    let near = x.mul_add(fused_polynomial(x * x, &NORMAL_NEAR), 0.5);
-    select(a < 0.3, near, far)
+errors! {
+    f64, fused_polynomial, tail fused_polynomial, exp_of_sum::<1023>, exp_of_square, power_of_bits,
+    erf far 1.0 end 6.0, erfc pole 1.375 end 28.0, normal pole 2.25 end 39.5, coefficients 31
 }
