@@ -124,6 +124,11 @@ impl DType {
         }
     }
 
+    /// Whether its numbers are complex.
+    pub const fn is_complex(self) -> bool {
+        matches!(self, DType::C64 | DType::C128)
+    }
+
     /// The dtype of a complex number's parts; the dtype itself where it isn't complex.
     pub const fn real(self) -> DType {
         match self {

@@ -85,7 +85,7 @@ pub fn normal(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<T
 }
 
 fn floats(shape: Shape, dtype: DType, device: Device, two: impl Fn([u64; 2]) -> [f64; 2]) -> Result<Tensor> {
-    if !dtype.is_differentiable() || dtype.real() != dtype {
+    if !dtype.is_differentiable() || dtype.is_complex() {
         return Err(Error::type_(format!("random floats take floating dtypes, got {dtype}")));
     }
     if device == Device::Meta {

@@ -5,7 +5,7 @@ use minitensor::prelude::*;
 /// The elements in another dtype, converted as NumPy's `astype` does.
 #[custom_op(alias = "cast", backward = |d| { x: d })]
 pub fn astype(x: &Tensor, dtype: DType) -> Result<Tensor> {
-    if x.dtype().real() != x.dtype() && dtype.real() == dtype && dtype != DType::Bool {
+    if x.dtype().is_complex() && !dtype.is_complex() && dtype != DType::Bool {
         return Err(Error::type_(format!(
             "op 'astype' would lose the imaginary parts of {} in {dtype}; take real(x) first",
             x.dtype()
@@ -41,13 +41,13 @@ pub fn conj_elements<T: Num>(x: T) -> T {
 /// The complex conjugate; of real numbers the tensor itself.
 #[custom_op(alias = "conj_physical", backward = |d| { x: d.conj() })]
 pub fn conj(x: &Tensor) -> Result<Tensor> {
-    if x.dtype().real() == x.dtype() { Ok(x.clone()) } else { conj_elements::call(x) }
+    if x.dtype().is_complex() { conj_elements::call(x) } else { Ok(x.clone()) }
 }
 
 /// The real part, as a view.
 #[custom_op(backward = |d| { x: d })]
 pub fn real(x: &Tensor) -> Result<Tensor> {
-    if x.dtype().real() == x.dtype() { Ok(x.clone()) } else { x.part_view(0) }
+    if x.dtype().is_complex() { x.part_view(0) } else { Ok(x.clone()) }
 }
 
 /// The imaginary part, as a view.

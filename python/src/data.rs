@@ -42,7 +42,7 @@ pub fn tensor(object: &Bound<'_, PyAny>, dtype: Option<DType>, copy: Copy) -> Re
 
 fn cast(tensor: &Tensor, dtype: DType) -> minitensor::Result<Tensor> {
     tensor.expect_values()?;
-    if tensor.dtype().real() != tensor.dtype() && dtype.real() == dtype && dtype != DType::Bool {
+    if tensor.dtype().is_complex() && !dtype.is_complex() && dtype != DType::Bool {
         return Err(Error::type_(format!("{} as {dtype} would lose the imaginary parts", tensor.dtype())));
     }
     tensor.cast(dtype)

@@ -357,7 +357,7 @@ impl PyTensor {
 
     fn __float__(&self) -> Result<f64> {
         let core = self.one("float()")?;
-        if core.dtype().real() != core.dtype() {
+        if core.dtype().is_complex() {
             return Err(Error::type_("float() of a complex tensor would lose its imaginary part; use complex()").into());
         }
         Ok(core.cast(DType::F64)?.item::<f64>()?)

@@ -202,7 +202,7 @@ pub(crate) fn fit(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
     use crate::op::names::{ASTYPE, EXPAND, REAL, RESHAPE, SUM};
     let mut grad = grad;
     if grad.dtype() != meta.dtype {
-        if grad.dtype().real() != grad.dtype() && meta.dtype.real() == meta.dtype {
+        if grad.dtype().is_complex() && !meta.dtype.is_complex() {
             grad = REAL.call(&[(&grad).into()], &[])?;
         }
         if grad.dtype() != meta.dtype {

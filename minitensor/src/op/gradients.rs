@@ -3,6 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use minitensor_kernels::program::Program;
 use smallvec::SmallVec;
 
 use super::builder::CustomOpBuilder;
@@ -98,7 +99,7 @@ impl Key {
             given: all.clone().filter(|i| call.is_given(*i)).collect(),
             outputs: (0..op.outputs.len()).filter(has_cotangent).collect(),
             wrt: all.clone().filter(|i| call.needs(*i)).collect(),
-            is_complex: all.filter(|i| call.is_given(*i)).any(|i| call.dtype(i).real() != call.dtype(i)),
+            is_complex: all.filter(|i| call.is_given(*i)).any(|i| call.dtype(i).is_complex()),
         }
     }
 
@@ -106,8 +107,7 @@ impl Key {
     fn gradient(&self, op: &OpDef, attrs: &[Attr]) -> Result<OpRef> {
         let program = op.program(attrs, |i| self.given.contains(&i))?;
         let program = program.ok_or_else(|| Error::runtime(format!("op '{}' has no program", op.name)))?;
-        let program = program.giving(&self.outputs);
-        let vjp = if self.is_complex { program.vjp_of_complex(&self.wrt) } else { program.vjp(&self.wrt) };
+        let vjp = vjp(&program, &self.outputs, &self.wrt, self.is_complex);
         let vjp = vjp.ok_or_else(|| {
             Error::runtime(format!("op '{}' has no gradient: a function in its program has no derivative", op.name))
         })?;
@@ -123,6 +123,13 @@ impl Key {
         }
         builder.finish()
     }
+}
+
+/// The vector-Jacobian product of some outputs of a program by some inputs; that of complex numbers is right for real ones, too,
+/// which are their own conjugates. `None` where a function has no derivative.
+pub fn vjp(program: &Program, outputs: &[usize], wrt: &[usize], is_complex: bool) -> Option<Program> {
+    let program = program.giving(outputs);
+    if is_complex { program.vjp_of_complex(wrt) } else { program.vjp(wrt) }
 }
 
 /// A copy of the op makes its own.

@@ -10,7 +10,7 @@ mod dispatch;
 mod dtype_rule;
 mod element;
 mod frame;
-mod gradients;
+pub(crate) mod gradients;
 mod launch;
 pub mod names;
 mod program;

@@ -86,12 +86,10 @@ pub fn given(attrs: &[Attr], index: usize, uniform: Symbol) -> Option<Symbol> {
     (attrs[index] != Attr::None).then_some(uniform)
 }
 
-/// The program of the vector-Jacobian product of a program: that of complex numbers where `is_complex`, which real numbers,
-/// being their own conjugates, can use too.
+/// The program of the vector-Jacobian product of a program.
 pub fn vjp_program(program: &Program, outputs: &[usize], wrt: &[usize], is_complex: bool) -> Result<Program> {
-    let program = program.giving(outputs);
-    let vjp = if is_complex { program.vjp_of_complex(wrt) } else { program.vjp(wrt) };
-    vjp.ok_or_else(|| Error::runtime("the body has a function without a derivative"))
+    crate::op::gradients::vjp(program, outputs, wrt, is_complex)
+        .ok_or_else(|| Error::runtime("the body has a function without a derivative"))
 }
 
 /// Whether an optional input of a cell is absent.
