@@ -11,18 +11,23 @@ mod json;
 mod latex;
 mod node;
 mod primitive;
+#[cfg(feature = "engine")]
 mod rows;
 mod simplify;
 mod symbol;
 mod text;
+#[cfg(feature = "engine")]
 mod tile;
 mod verify;
 mod vjp;
 
 pub use gradient::Variable;
 pub use node::{Id, Kind, Node};
-pub use primitive::{Algebra, Gather, Primitive, Scalar, Tile, Value};
+pub use primitive::{Algebra, Primitive, Scalar, Value};
+#[cfg(feature = "engine")]
+pub use primitive::{Gather, Tile};
 pub use symbol::{Symbol, Truth};
+#[cfg(feature = "engine")]
 pub use tile::{Plan, TILE};
 pub use verify::Malformed;
 

@@ -1,9 +1,13 @@
 //! [`Primitive`]: the scalar functions that programs are made of, as one table.
 
+#[cfg(feature = "engine")]
 use super::rows::gather;
+#[cfg(feature = "engine")]
 use crate::map::{Map, map};
 use crate::row::Reduction;
-use crate::scalar::{Element, Field, Float, Int, Machine, Num, Real};
+#[cfg(feature = "engine")]
+use crate::scalar::Machine;
+use crate::scalar::{Element, Field, Float, Int, Num, Real};
 
 /// Which algebra a primitive belongs to, and so which dtypes have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +36,11 @@ pub enum Value<T: Element> {
 }
 
 /// A loop over `n` elements of one primitive, from contiguous inputs to a contiguous output.
+#[cfg(feature = "engine")]
 pub type Kernel = unsafe fn(n: usize, inputs: &[*const u8], output: *mut u8);
 
 /// `T` and a mask are what a primitive can give.
+#[cfg(feature = "engine")]
 macro_rules! result {
     (Number, $t:ty) => {
         $t
@@ -44,6 +50,7 @@ macro_rules! result {
     };
 }
 
+#[cfg(feature = "engine")]
 macro_rules! one {
     ($x:ident, $t:ident) => {
         $t
@@ -94,6 +101,7 @@ macro_rules! primitives {
             }
 
             /// Their loops.
+            #[cfg(feature = "engine")]
             fn $kernel<T: $algebra + Machine>(primitive: Primitive) -> Option<Kernel> {
                 match primitive {
                     $(Primitive::$name => {
@@ -231,6 +239,7 @@ pub trait Scalar: Element {
 }
 
 /// A type of number that memory holds, with a loop for each of its primitives.
+#[cfg(feature = "engine")]
 pub trait Tile: Scalar + Machine {
     /// The loop.
     fn kernel(primitive: Primitive) -> Option<Kernel>;
@@ -241,6 +250,7 @@ pub trait Tile: Scalar + Machine {
 }
 
 /// Gathers `n` elements, and fills as many with the result.
+#[cfg(feature = "engine")]
 pub type Gather = unsafe fn(reduction: Reduction, n: usize, input: *const u8, output: *mut u8);
 
 macro_rules! floats {
@@ -286,6 +296,7 @@ others! {
     crate::Complex<f64>: apply_element apply_num apply_field;
 }
 
+#[cfg(feature = "engine")]
 macro_rules! tiles {
     ($($t:ty: $($kernel:ident)* $(, $gather:ident)?;)*) => {$(
         impl Tile for $t {
@@ -296,6 +307,7 @@ macro_rules! tiles {
         }
     )*};
 }
+#[cfg(feature = "engine")]
 tiles! {
     f32: element_kernel num_kernel real_kernel field_kernel float_kernel, gather;
     f64: element_kernel num_kernel real_kernel field_kernel float_kernel, gather;
