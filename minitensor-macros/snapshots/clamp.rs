@@ -252,8 +252,8 @@ const _: () = {
             program: Some(clamp_program),
         }),
         backward: rt::Backward::Derived(rt::Derived {
-            vjp: &VJP,
-            wrt: &[0],
+            vjp: rt::OpRef::Static(&VJP),
+            wrt: rt::Cow::Borrowed(&[0]),
         }),
         since: 1,
         location: rt::Location {

@@ -207,10 +207,10 @@ const _: () = {
             program: Some(rms_norm_vjp_program),
         }),
         backward: rt::Backward::Formula(rt::Formula {
-            run: rt::by_program,
-            saved_inputs: &[0, 1, 2],
-            saved_outputs: &[],
-            without: &[],
+            run: rt::BackwardBody::Static(rt::by_program),
+            saved_inputs: rt::Cow::Borrowed(&[0, 1, 2]),
+            saved_outputs: rt::Cow::Borrowed(&[]),
+            without: rt::Cow::Borrowed(&[]),
         }),
         since: 1,
         location: rt::Location {
@@ -307,8 +307,8 @@ const _: () = {
             program: Some(rms_norm_program),
         }),
         backward: rt::Backward::Derived(rt::Derived {
-            vjp: &DEF_VJP,
-            wrt: &[0, 1],
+            vjp: rt::OpRef::Static(&DEF_VJP),
+            wrt: rt::Cow::Borrowed(&[0, 1]),
         }),
         since: 1,
         location: rt::Location {

@@ -218,10 +218,10 @@ const _: () = {
             program: Some(scaled_program),
         }),
         backward: rt::Backward::Formula(rt::Formula {
-            run: scaled_backward,
-            saved_inputs: &[],
-            saved_outputs: &[],
-            without: &[],
+            run: rt::BackwardBody::Static(scaled_backward),
+            saved_inputs: rt::Cow::Borrowed(&[]),
+            saved_outputs: rt::Cow::Borrowed(&[]),
+            without: rt::Cow::Borrowed(&[]),
         }),
         since: 1,
         location: rt::Location {

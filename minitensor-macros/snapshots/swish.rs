@@ -193,8 +193,8 @@ const _: () = {
             program: Some(swish_program),
         }),
         backward: rt::Backward::Derived(rt::Derived {
-            vjp: &VJP,
-            wrt: &[0],
+            vjp: rt::OpRef::Static(&VJP),
+            wrt: rt::Cow::Borrowed(&[0]),
         }),
         since: 1,
         location: rt::Location {
@@ -244,8 +244,8 @@ const _: () = {
             program: Some(swish_program),
         }),
         backward: rt::Backward::Derived(rt::Derived {
-            vjp: &VJP,
-            wrt: &[0],
+            vjp: rt::OpRef::Static(&VJP),
+            wrt: rt::Cow::Borrowed(&[0]),
         }),
         since: 1,
         location: rt::Location {

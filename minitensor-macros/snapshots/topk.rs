@@ -183,10 +183,10 @@ const _: () = {
             program: None,
         }),
         backward: rt::Backward::Formula(rt::Formula {
-            run: topk_backward,
-            saved_inputs: &[],
-            saved_outputs: &[1],
-            without: &[],
+            run: rt::BackwardBody::Static(topk_backward),
+            saved_inputs: rt::Cow::Borrowed(&[]),
+            saved_outputs: rt::Cow::Borrowed(&[1]),
+            without: rt::Cow::Borrowed(&[]),
         }),
         since: 1,
         location: rt::Location {

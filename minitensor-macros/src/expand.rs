@@ -95,16 +95,16 @@ impl Items {
             Gradient::NotNeeded => quote!(rt::Backward::NotNeeded),
             Gradient::Traced => quote!(rt::Backward::Traced),
             Gradient::Function(path) => {
-                let (inputs, outputs) = (positions(0..op.inputs.len()), positions(0..op.outputs.len()));
-                formula_def(&quote!(#path), &inputs, &outputs, &quote!(&[]))
+                let (inputs, outputs) = (list(0..op.inputs.len()), list(0..op.outputs.len()));
+                formula_def(&quote!(#path), &inputs, &outputs, &list([]))
             }
             Gradient::Formula(_) => {
                 let formula = formula.expect("a formula is lowered with its op");
                 self.tokens.extend(formula.function.clone());
                 let run = &formula.ident;
-                let inputs = positions(formula.saved_inputs.iter().copied());
-                let outputs = positions(formula.saved_outputs.iter().copied());
-                let without = positions(formula.without.iter().copied());
+                let inputs = list(formula.saved_inputs.iter().copied());
+                let outputs = list(formula.saved_outputs.iter().copied());
+                let without = list(formula.without.iter().copied());
                 formula_def(&quote!(#run), &inputs, &outputs, &without)
             }
             Gradient::Derived if op.level == Level::Row => match row::vjp(op) {
@@ -130,20 +130,18 @@ impl Items {
         let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &by_program());
         self.tokens.extend(quote!(#function #kernels #program #def));
         self.submitted.push(vjp_name.clone());
-        let wrt = positions(vjp.wrt.iter().copied());
-        quote!(rt::Backward::Derived(rt::Derived { vjp: &#vjp_name, wrt: #wrt }))
+        derived_def(vjp, &vjp_name)
     }
 
     /// The op that is the gradient of a row op; its own gradient is that of its program.
     fn define_rows(&mut self, op: &Op, vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
         let kernels = row::gradient_kernels(op, &vjp.op);
-        let (vjp_name, inputs) = (format_ident!("{name}_VJP"), positions(0..vjp.op.inputs.len()));
-        let backward = formula_def(&quote!(rt::by_program), &inputs, &quote!(&[]), &quote!(&[]));
+        let (vjp_name, inputs) = (format_ident!("{name}_VJP"), list(0..vjp.op.inputs.len()));
+        let backward = formula_def(&quote!(rt::by_program), &inputs, &list([]), &list([]));
         let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &backward);
         self.tokens.extend(quote!(#kernels #def));
         self.submitted.push(vjp_name.clone());
-        let wrt = positions(vjp.wrt.iter().copied());
-        quote!(rt::Backward::Derived(rt::Derived { vjp: &#vjp_name, wrt: #wrt }))
+        derived_def(vjp, &vjp_name)
     }
 
     /// Another static for the body and the gradient that were defined last.
@@ -157,10 +155,15 @@ fn by_program() -> TokenStream {
     quote!(rt::Backward::Program(rt::Gradients::new()))
 }
 
+fn derived_def(vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
+    let wrt = list(vjp.wrt.iter().copied());
+    quote!(rt::Backward::Derived(rt::Derived { vjp: rt::OpRef::Static(&#name), wrt: #wrt }))
+}
+
 fn formula_def(run: &TokenStream, inputs: &TokenStream, outputs: &TokenStream, without: &TokenStream) -> TokenStream {
     quote! {
         rt::Backward::Formula(rt::Formula {
-            run: #run,
+            run: rt::BackwardBody::Static(#run),
             saved_inputs: #inputs,
             saved_outputs: #outputs,
             without: #without,
@@ -190,6 +193,12 @@ fn body(op: &Op) -> TokenStream {
 fn positions(list: impl IntoIterator<Item = usize>) -> TokenStream {
     let list = list.into_iter().map(syn::Index::from);
     quote!(&[#(#list),*])
+}
+
+/// The same as a list of a definition.
+fn list(of: impl IntoIterator<Item = usize>) -> TokenStream {
+    let positions = positions(of);
+    quote!(rt::Cow::Borrowed(#positions))
 }
 
 /// What the names of an op's own items begin with.

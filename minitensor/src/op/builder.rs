@@ -36,6 +36,7 @@ pub struct CustomOpBuilder {
     forward: Option<Forward>,
     validate: Option<Validate>,
     program: Option<Program>,
+    gradient: Option<Arc<DynamicBackwardFn>>,
 }
 
 impl CustomOpBuilder {
@@ -69,6 +70,7 @@ impl CustomOpBuilder {
             forward: None,
             validate: None,
             program: None,
+            gradient: None,
         }
     }
 
@@ -151,13 +153,13 @@ impl CustomOpBuilder {
         mut self,
         f: impl for<'a> Fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>> + Send + Sync + 'static,
     ) -> Self {
-        self.op.backward = Backward::Dynamic(DynamicBackward(Arc::new(f)));
+        self.gradient = Some(Arc::new(f));
         self
     }
 
     /// Differentiating raises, with this reason.
     pub fn no_backward(mut self, why: impl Into<String>) -> Self {
-        self.op.backward = Backward::None(Cow::Owned(why.into()));
+        (self.op.backward, self.gradient) = (Backward::None(Cow::Owned(why.into())), None);
         self
     }
 
@@ -224,6 +226,7 @@ impl CustomOpBuilder {
     }
 
     pub(crate) fn finish(mut self) -> Result<OpRef> {
+        self.keep_gradient();
         self.op.body = match (self.forward, self.validate, self.program) {
             (None, _, Some(program)) => {
                 let is_mask = |i: &usize| self.op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool);
@@ -242,6 +245,18 @@ impl CustomOpBuilder {
             }))),
         };
         Ok(OpRef::Shared(Arc::new(self.op)))
+    }
+
+    /// A closure may look at everything.
+    fn keep_gradient(&mut self) {
+        let Some(run) = self.gradient.take() else { return };
+        let all = |count: usize| (0..count).map(|i| i as u8).collect();
+        self.op.backward = Backward::Formula(Formula {
+            run: BackwardBody::Shared(run),
+            saved_inputs: all(self.op.inputs.len()),
+            saved_outputs: all(self.op.outputs.len()),
+            without: Cow::Borrowed(&[]),
+        });
     }
 
     /// The definition of an op written by hand as an object.
@@ -273,6 +288,7 @@ impl CustomOpBuilder {
                 }
             });
         builder.op.location = Location { file: Cow::Borrowed("an implementation of CustomOp"), line: 0 };
+        builder.keep_gradient();
         let body = builder.forward.take().map(Dynamic);
         builder.op.body = body.map_or(builder.op.body, Body::Dynamic);
         OpRef::Shared(Arc::new(builder.op))

@@ -256,48 +256,62 @@ pub enum Backward {
     Derived(Derived),
     /// The vector-Jacobian product of the op's program, made when it is needed, so that there are derivatives of any order.
     Program(Gradients),
-    /// Formulas over tensors.
+    /// A function over tensors.
     Formula(Formula),
     /// By recording the ops that a tensor body is made of.
     Traced,
-    /// A closure, of an op made at run time.
-    Dynamic(DynamicBackward),
 }
 
 /// A compiled vector-Jacobian product.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Derived {
     /// The op that computes it.
-    pub vjp: &'static OpDef,
+    pub vjp: OpRef,
     /// Which inputs its outputs belong to.
-    pub wrt: &'static [u8],
+    pub wrt: List<u8>,
 }
 
 /// A written gradient.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Formula {
     /// Computes the gradients of the inputs that need one.
-    pub run: BackwardFn,
+    pub run: BackwardBody,
     /// Inputs that the formula mentions.
-    pub saved_inputs: &'static [u8],
+    pub saved_inputs: List<u8>,
     /// Outputs that the formula mentions.
-    pub saved_outputs: &'static [u8],
+    pub saved_outputs: List<u8>,
     /// Inputs declared without a gradient (`x: none`).
-    pub without: &'static [u8],
+    pub without: List<u8>,
+}
+
+/// The function of a written gradient.
+#[derive(Clone)]
+pub enum BackwardBody {
+    /// Compiled.
+    Static(BackwardFn),
+    /// Made at run time.
+    Shared(Arc<DynamicBackwardFn>),
 }
 
 /// A gradient as a function: one entry for each flat input, `None` where no gradient is needed.
 pub type BackwardFn = for<'a> fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>>;
 
-/// A gradient made at run time, which gets all inputs and outputs.
-#[derive(Clone)]
-pub struct DynamicBackward(pub Arc<DynamicBackwardFn>);
-/// Its function.
+/// The same as a closure.
 pub type DynamicBackwardFn = dyn for<'a> Fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>> + Send + Sync;
 
-impl std::fmt::Debug for DynamicBackward {
+impl BackwardBody {
+    /// The gradients for one call.
+    pub(crate) fn call(&self, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
+        match self {
+            BackwardBody::Static(run) => run(call),
+            BackwardBody::Shared(run) => run(call),
+        }
+    }
+}
+
+impl std::fmt::Debug for BackwardBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("DynamicBackward")
+        f.write_str("BackwardBody")
     }
 }
 

@@ -91,12 +91,11 @@ impl Recording {
 /// Which inputs and outputs the gradient needs, by position.
 fn keeps(op: &OpDef) -> (impl Fn(usize) -> bool + '_, impl Fn(usize) -> bool + '_) {
     let inputs = move |i: usize| match &op.backward {
-        Backward::Derived(_) | Backward::Program(_) | Backward::Dynamic(_) => true,
+        Backward::Derived(_) | Backward::Program(_) => true,
         Backward::Formula(f) => f.saved_inputs.contains(&(i as u8)),
         _ => false,
     };
     let outputs = move |k: usize| match &op.backward {
-        Backward::Dynamic(_) => true,
         Backward::Formula(f) => f.saved_outputs.contains(&(k as u8)),
         _ => false,
     };

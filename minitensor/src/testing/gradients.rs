@@ -22,7 +22,7 @@ fn has_gradient(op: &OpRef) -> bool {
 /// Positions of the inputs that a gradient is checked for.
 fn checked(op: &OpRef, sample: &Sample) -> Vec<usize> {
     let without: &[u8] = match &op.backward {
-        Backward::Formula(f) => f.without,
+        Backward::Formula(f) => &f.without,
         _ => &[],
     };
     let is_float = |i: &usize| sample.inputs[*i].as_ref().is_some_and(|t| t.dtype() == DType::F64);
