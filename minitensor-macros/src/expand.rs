@@ -136,9 +136,8 @@ impl Items {
     /// The op that is the gradient of a row op; its own gradient is that of its program.
     fn define_rows(&mut self, op: &Op, vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
         let kernels = row::gradient_kernels(op, &vjp.op);
-        let (vjp_name, inputs) = (format_ident!("{name}_VJP"), list(0..vjp.op.inputs.len()));
-        let backward = formula_def(&quote!(rt::by_program), &inputs, &list([]), &list([]));
-        let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &backward);
+        let vjp_name = format_ident!("{name}_VJP");
+        let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &by_program());
         self.tokens.extend(quote!(#kernels #def));
         self.submitted.push(vjp_name.clone());
         derived_def(vjp, &vjp_name)
@@ -177,14 +176,18 @@ fn body(op: &Op) -> TokenStream {
     match op.level {
         Level::Element => {
             let name = element::program_name(op);
-            let program = if element::has_program(op) { quote!(Some(#name)) } else { quote!(None) };
-            quote!(rt::Body::Element(rt::ElementBody { kernel: #kernel, program: #program }))
+            let program =
+                if element::has_program(op) { quote!(Some(rt::ProgramFn::Compiled(#name))) } else { quote!(None) };
+            quote!(rt::Body::Element(rt::ElementBody { kernels: rt::Kernels::Compiled(#kernel), program: #program }))
         }
         Level::Row => {
             let program = format_ident!("{stem}_program");
-            quote!(rt::Body::Cell(rt::CellBody { kernel: #kernel, program: Some(#program) }))
+            quote!(rt::Body::Cell(rt::CellBody {
+                kernels: rt::Kernels::Compiled(#kernel),
+                program: Some(rt::ProgramFn::Compiled(#program)),
+            }))
         }
-        Level::Cell => quote!(rt::Body::Cell(rt::CellBody { kernel: #kernel, program: None })),
+        Level::Cell => quote!(rt::Body::Cell(rt::CellBody { kernels: rt::Kernels::Compiled(#kernel), program: None })),
         Level::Tensor => quote!(rt::Body::Tensor(#body)),
     }
 }

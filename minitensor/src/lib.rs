@@ -6,6 +6,8 @@
 //! Read in this order: [`dtype`], [`tensor`], [`op`], [`autograd`].
 
 #![warn(missing_docs)]
+// A plugin uses of shapes and clauses what it hands over.
+#![cfg_attr(not(feature = "engine"), allow(dead_code))]
 
 extern crate self as minitensor;
 
@@ -17,22 +19,39 @@ mod macros;
 #[allow(missing_docs)]
 pub mod __rt;
 pub mod attr;
+#[cfg(feature = "engine")]
 pub mod autograd;
+#[cfg(feature = "engine")]
+pub mod clause;
 pub mod dtype;
 pub mod error;
+#[cfg(not(feature = "engine"))]
+mod guest;
+#[cfg(feature = "engine")]
 pub mod interrupt;
 pub mod op;
+pub mod plugin;
+#[cfg(feature = "engine")]
 pub mod random;
+#[cfg(feature = "engine")]
 pub mod tensor;
+#[cfg(feature = "engine")]
 pub mod testing;
 
 pub use attr::{Attr, AttrEnum, AttrKind};
-pub use autograd::{BackwardCall, NoGrad};
+pub use autograd::BackwardCall;
+#[cfg(feature = "engine")]
+pub use autograd::NoGrad;
 pub use dtype::{DType, DTypeSet, Scalar};
 pub use error::{Error, ErrorKind, MinitensorError, Result};
 pub use minitensor_kernels as kernels;
 pub use minitensor_macros::custom_op;
-pub use op::{CustomOp, CustomOpBuilder, GradientFunction, OpDef, OpRef, dispatch, registry};
+#[cfg(not(feature = "engine"))]
+pub use guest::{autograd, interrupt, tensor};
+pub use op::{CustomOp, GradientFunction, OpDef, OpRef, dispatch};
+pub use plugin::{CustomOpRegistry, Plugin, PluginInfo, VersionInfo};
+#[cfg(feature = "engine")]
+pub use op::{CustomOpBuilder, registry};
 pub use tensor::{Device, Shape, Tensor};
 
 /// Seed name of [`DType`].
@@ -47,6 +66,7 @@ pub mod prelude {
     pub use crate::attr::AttrEnum;
     pub use crate::dtype::DType;
     pub use crate::error::{Error, Result};
+    pub use crate::plugin;
     pub use crate::tensor::{Device, Shape, Tensor};
     pub use minitensor_macros::{AttrEnum, custom_op};
 }

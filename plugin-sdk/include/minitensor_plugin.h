@@ -238,8 +238,9 @@ typedef struct MtCall {
   const MtArray *const *input_arrays;   /* MT_ARRAYS: null where an optional input is absent */
   const MtArray *const *output_arrays;  /* MT_ARRAYS: contiguous, to be written */
   MtTensor *const *inputs;              /* MT_TENSORS: likewise */
-  MtTensor **outputs;                   /* MT_TENSORS: to be set; what is put here is given to the host */
   const MtValue *attrs;
+  void *sink;
+  void (*give)(void *sink, MtTensor *output); /* MT_TENSORS: called with each output in turn, which is the host's from then on */
 } MtCall;
 typedef int32_t (*MtCallFn)(const MtCall *call, MtError *error);
 
@@ -378,9 +379,10 @@ struct MtHost {
   MtOpRef *(*op_find)(MtStr name, MtError *error);
   void (*op_release)(MtOpRef *op);
   /* Calls it with positional arguments, then keywords: tensors first, then attributes, as in Python. Sets `outputs`, which are
-   * held by the caller from then on. Gradients are recorded. */
+   * held by the caller from then on; `n_outputs` is how many there is room for, and then how many there are. Gradients are
+   * recorded. */
   int32_t (*op_call)(const MtOpRef *op, const MtArg *args, size_t n_args, const MtStr *names, const MtArg *keywords,
-                     size_t n_keywords, MtTensor **outputs, size_t n_outputs, MtError *error);
+                     size_t n_keywords, MtTensor **outputs, size_t *n_outputs, MtError *error);
   /* The vector-Jacobian product of a call by tensors alone: a gradient for each input, or null where there is none. */
   int32_t (*op_vjp)(const MtOpRef *op, MtTensor *const *inputs, size_t n_inputs, MtTensor *cotangent,
                     MtTensor **gradients, MtError *error);

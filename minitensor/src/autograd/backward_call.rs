@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::shape_rule::Bindings;
 use crate::op::{Frame, OpDef, Role, ShapeRule};
-use crate::tensor::Tensor;
+use crate::tensor::{Device, Tensor};
 
 /// The call of a gradient: cotangents, saved tensors, attributes, all by position.
 ///
@@ -133,6 +133,13 @@ impl<'a> BackwardCall<'a> {
         self.node.inputs[input].is_some()
     }
 
+    /// The shape of an output, as its cotangent is seen.
+    pub fn output_shape(&self, output: usize) -> Result<Vec<i64>> {
+        let meta = &self.node.outputs[output];
+        let like = Tensor::empty(meta.shape.clone(), meta.dtype, Device::Meta)?;
+        Ok(self.enter_output(output, &like)?.shape().iter().map(|d| *d as i64).collect())
+    }
+
     /// The dtype of an output.
     pub fn output_dtype(&self, output: usize) -> DType {
         self.node.outputs[output].dtype
@@ -146,6 +153,11 @@ impl<'a> BackwardCall<'a> {
     /// The size of a dimension of the `shape` clause.
     pub fn dim(&self, name: &str) -> i64 {
         self.bindings.get(name).unwrap_or(0)
+    }
+
+    /// The named dimensions of the `shape` clause, and their sizes.
+    pub fn dims(&self) -> impl Iterator<Item = (&'static str, i64)> + '_ {
+        self.bindings.iter()
     }
 
     /// How many core dimensions an input has beside batch dimensions; `None` if it has no batch.

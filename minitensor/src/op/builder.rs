@@ -258,41 +258,6 @@ impl CustomOpBuilder {
             without: Cow::Borrowed(&[]),
         });
     }
-
-    /// The definition of an op written by hand as an object.
-    pub(crate) fn from_object<O: CustomOp + ?Sized + 'static>(object: Arc<O>) -> OpRef
-    where
-        Arc<O>: Send + Sync,
-    {
-        let (forward, backward) = (object.clone(), object.clone());
-        let mut builder = CustomOpBuilder::new(object.name(), object.num_inputs())
-            .forward(move |inputs| {
-                if inputs.first().is_some_and(|t| t.device() == crate::Device::Meta) {
-                    let shapes: Vec<_> = inputs.iter().map(|t| t.shape()).collect();
-                    let dtypes: Vec<_> = inputs.iter().map(|t| t.dtype()).collect();
-                    return Tensor::empty(
-                        forward.output_shape(&shapes)?,
-                        forward.output_dtype(&dtypes)?,
-                        crate::Device::Meta,
-                    );
-                }
-                forward.validate_inputs(inputs)?;
-                forward.forward(inputs)
-            })
-            .backward(move |call| {
-                let inputs: Vec<Tensor> = (0..call.num_inputs()).map(|i| call.input(i)).collect::<Result<_>>()?;
-                let inputs: Vec<&Tensor> = inputs.iter().collect();
-                match backward.create_gradient_function(&inputs, &call.output(0)?) {
-                    Some(gradient) => gradient.backward(&call.cotangent(0)?),
-                    None => Err(Error::runtime(format!("op '{}' has no gradient", backward.name()))),
-                }
-            });
-        builder.op.location = Location { file: Cow::Borrowed("an implementation of CustomOp"), line: 0 };
-        builder.keep_gradient();
-        let body = builder.forward.take().map(Dynamic);
-        builder.op.body = body.map_or(builder.op.body, Body::Dynamic);
-        OpRef::Shared(Arc::new(builder.op))
-    }
 }
 
 impl Input {

@@ -1,14 +1,10 @@
 //! How a call carries its arguments.
 
-use std::sync::OnceLock;
-
 use minitensor_kernels::Const;
 use smallvec::SmallVec;
 
-use super::def::{OpDef, OpRef};
-use super::{bind, dispatch, dispatch_one, registry};
+use super::def::OpDef;
 use crate::attr::Attr;
-use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
 /// What stands for a tensor input.
@@ -133,44 +129,5 @@ impl<'a> From<&'a Tensor> for Value<'a> {
 impl<T: Into<Attr>> From<T> for Value<'_> {
     fn from(value: T) -> Self {
         Value::Attr(value.into())
-    }
-}
-
-/// An op known by its name, looked up at the first call from this place.
-pub struct OpName {
-    name: &'static str,
-    op: OnceLock<OpRef>,
-}
-
-impl OpName {
-    /// The op of that name; whether there is one shows at the first call.
-    pub const fn new(name: &'static str) -> OpName {
-        OpName { name, op: OnceLock::new() }
-    }
-
-    /// The op.
-    #[inline]
-    pub fn get(&self) -> Result<&OpRef> {
-        if let Some(op) = self.op.get() {
-            return Ok(op);
-        }
-        let found = registry::get(self.name)?;
-        Ok(self.op.get_or_init(|| found))
-    }
-
-    /// Calls it with positional arguments, then keywords; tensors first, then attributes, as in Python.
-    pub fn call(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<Tensor> {
-        let op = self.get()?;
-        let (inputs, attrs) = bind(op, args, keywords)?;
-        dispatch_one(op, &inputs, &attrs)
-    }
-
-    /// The same for an op of `N` outputs.
-    pub fn call_many<const N: usize>(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<[Tensor; N]> {
-        let op = self.get()?;
-        let (inputs, attrs) = bind(op, args, keywords)?;
-        dispatch(op, &inputs, &attrs)?.into_vec().try_into().map_err(|v: Vec<Tensor>| {
-            Error::type_(format!("op '{}' gives {} tensors where {N} are expected", self.name, v.len()))
-        })
     }
 }

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::def::{CellArg, CellBody, CellKernel, Core, OpDef, Role};
 use super::dtype_rule::DTypes;
 use super::frame::Frame;
+use super::kernel::Kernel;
 use super::shape_rule::{Bindings, CoreShapes};
 use crate::attr::Attr;
 use crate::dtype::DType;
@@ -157,7 +158,7 @@ pub fn run(
         return Ok(outputs);
     }
     let compute: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
-    let kernel = (body.kernel)(&compute).ok_or_else(|| {
+    let kernel = body.kernels.find(&compute).ok_or_else(|| {
         Error::type_(format!(
             "op '{}' has no kernel for {}",
             op.name,
@@ -258,7 +259,7 @@ impl Operand {
 struct Cells<'a> {
     operands: &'a [Option<Operand>],
     batch: &'a Shape,
-    kernel: CellKernel,
+    kernel: Kernel<CellKernel>,
     attrs: &'a [Attr],
     part: usize,
     /// Elements of a cell.
@@ -314,7 +315,7 @@ impl Cells<'_> {
                 });
             }
             // SAFETY: every argument has so many cores of the dtype, rank and layout that the kernel was generated for.
-            unsafe { (self.kernel)(self.attrs, &args, count)? };
+            unsafe { self.kernel.run(self.attrs, &args, count)? };
             for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
                 if let Some(o) = operand.as_ref().filter(|o| o.packed && o.is_output) {
                     // SAFETY: as for packing.

@@ -4,14 +4,16 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use minitensor_kernels::program::{Plan, Program};
+#[cfg(feature = "engine")]
+use minitensor_kernels::program::Plan;
 
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::dtype::{DType, DTypeSet};
 use crate::error::Result;
 use crate::op::call::Call;
-use crate::op::gradients::Gradients;
+use crate::op::Gradients;
+use crate::op::kernel::{Kernels, ProgramFn};
 use crate::op::shape_rule::{CoreShapes, Predicate};
 use crate::tensor::Tensor;
 
@@ -177,6 +179,7 @@ pub enum Body {
     /// One element at a time.
     Element(ElementBody),
     /// One element at a time, by a program: ops made at run time.
+    #[cfg(feature = "engine")]
     Program(Arc<Plan>),
     /// One core cell at a time.
     Cell(CellBody),
@@ -201,14 +204,11 @@ impl std::fmt::Debug for Dynamic {
 /// Loops over elements, by dtype.
 #[derive(Clone, Copy, Debug)]
 pub struct ElementBody {
-    /// The loop for the dtypes of [`OpDef::generics`], in which `f16` and `bf16` are already `f32`.
-    pub kernel: fn(&[DType]) -> Option<ElementKernel>,
+    /// The loops.
+    pub kernels: Kernels<ElementKernel>,
     /// Writes the body's program, for attributes as the kernel gets them.
     pub program: Option<ProgramFn>,
 }
-
-/// A body as data, once its static attributes are known.
-pub type ProgramFn = fn(attrs: &[Attr]) -> Result<Program>;
 
 /// Computes `n` elements; every pointer is to `n` contiguous elements in the compute dtype.
 pub type ElementKernel = unsafe fn(attrs: &[Attr], n: usize, inputs: &[*const u8], outputs: &[*mut u8]) -> Result<()>;
@@ -216,8 +216,8 @@ pub type ElementKernel = unsafe fn(attrs: &[Attr], n: usize, inputs: &[*const u8
 /// Core cells, by dtype.
 #[derive(Clone, Copy, Debug)]
 pub struct CellBody {
-    /// The kernel for the dtypes of [`OpDef::generics`], in which `f16` and `bf16` are already `f32`.
-    pub kernel: fn(&[DType]) -> Option<CellKernel>,
+    /// The loops.
+    pub kernels: Kernels<CellKernel>,
     /// Writes the program of a row body, for attributes as the kernel gets them and then, for each optional input, whether it
     /// is there. Its inputs are those along the row, its uniforms the numbers for a row and then the `f64` attributes.
     pub program: Option<ProgramFn>,

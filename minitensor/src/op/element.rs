@@ -9,7 +9,7 @@ use minitensor_kernels::program::{Program, TILE};
 use super::def::{Arity, Body, CellBody, ElementBody, ElementKernel, OpDef, Role};
 use super::dtype_rule::DTypes;
 use super::launch::{GRAIN, Kernel, launch};
-use super::program;
+use super::{kernel, program};
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -82,7 +82,7 @@ pub fn run(
             let run = find(op, body, dtypes)?;
             let attrs = with_presence(op, inputs, attrs);
             // SAFETY: the loop was chosen for these dtypes.
-            go(Kernel { run: &|n, ins, outs| unsafe { run(&attrs, n, ins, outs) }, grain: GRAIN })?;
+            go(Kernel { run: &|n, ins, outs| unsafe { run.run(&attrs, n, ins, outs) }, grain: GRAIN })?;
         }
         Body::Program(plan) => {
             let dtype = dtypes.first().copied().unwrap_or(DType::F32);
@@ -96,9 +96,9 @@ pub fn run(
 }
 
 /// The loop for some dtypes.
-fn find(op: &OpDef, body: &ElementBody, dtypes: &DTypes) -> Result<ElementKernel> {
+fn find(op: &OpDef, body: &ElementBody, dtypes: &DTypes) -> Result<kernel::Kernel<ElementKernel>> {
     let computed: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
-    (body.kernel)(&computed).ok_or_else(|| {
+    body.kernels.find(&computed).ok_or_else(|| {
         let names: Vec<_> = dtypes.iter().map(|d| d.name()).collect();
         Error::type_(format!("op '{}' has no kernel for {}", op.name, names.join(" with ")))
     })
@@ -116,7 +116,7 @@ impl OpDef {
         };
         let optional = (0..self.inputs.len()).filter(|i| self.inputs[*i].arity == Arity::Optional);
         let all: Vec<Attr> = attrs.iter().cloned().chain(optional.map(|i| Attr::Bool(is_given(i)))).collect();
-        write(&all).map(Some)
+        write.call(&all).map(Some)
     }
 }
 

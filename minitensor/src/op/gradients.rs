@@ -48,6 +48,9 @@ impl Gradients {
     /// The gradients of the inputs that need one.
     pub(crate) fn run(&self, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
         let (op, key) = (call.op(), Key::of(call));
+        if let Body::Cell(_) = op.body {
+            return trace::by_program(call);
+        }
         let vjp = match self.found(&key) {
             Some(vjp) => vjp,
             None => self.keep(&key, key.gradient(op, call.attrs())?),
@@ -107,10 +110,8 @@ impl Key {
     fn gradient(&self, op: &OpDef, attrs: &[Attr]) -> Result<OpRef> {
         let program = op.program(attrs, |i| self.given.contains(&i))?;
         let program = program.ok_or_else(|| Error::runtime(format!("op '{}' has no program", op.name)))?;
-        let vjp = vjp(&program, &self.outputs, &self.wrt, self.is_complex);
-        let vjp = vjp.ok_or_else(|| {
-            Error::runtime(format!("op '{}' has no gradient: a function in its program has no derivative", op.name))
-        })?;
+        let vjp = vjp_program(&program, &self.outputs, &self.wrt, self.is_complex);
+        let vjp = vjp.map_err(|e| e.context(format!("op '{}' has no gradient", op.name)))?;
         let dtypes = if self.is_complex { DTypeSet::of(&[DType::C64, DType::C128]) } else { DTypeSet::FLOAT };
         let mut builder = CustomOpBuilder::from_program(format!("{}.vjp", op.name), vjp)?
             .dtypes(dtypes)
@@ -123,13 +124,6 @@ impl Key {
         }
         builder.finish()
     }
-}
-
-/// The vector-Jacobian product of some outputs of a program by some inputs; that of complex numbers is right for real ones, too,
-/// which are their own conjugates. `None` where a function has no derivative.
-pub fn vjp(program: &Program, outputs: &[usize], wrt: &[usize], is_complex: bool) -> Option<Program> {
-    let program = program.giving(outputs);
-    if is_complex { program.vjp_of_complex(wrt) } else { program.vjp(wrt) }
 }
 
 /// A copy of the op makes its own.

@@ -1,32 +1,55 @@
 //! Operations: what one is ([`OpDef`]), where they are kept ([`registry`]), and how one is called ([`dispatch`]).
 
-mod bind;
-mod builder;
 mod call;
-mod cell;
 mod custom_op;
 mod def;
-mod dispatch;
-mod dtype_rule;
-mod element;
-mod frame;
-pub(crate) mod gradients;
-mod launch;
-pub mod names;
-mod program;
-mod record;
-pub mod registry;
+mod entry;
+mod kernel;
+mod object;
 pub(crate) mod shape_rule;
-mod straight;
-pub(crate) mod trace;
 
-pub use bind::{bind, slots};
-pub use builder::CustomOpBuilder;
-pub use call::{Arg, Call, OpName, Outputs, Value};
+pub use call::{Arg, Call, Outputs, Value};
 pub use custom_op::{CustomOp, GradientFunction};
 pub use def::*;
-pub(crate) use dispatch::dispatch_wanted;
-pub use dispatch::{dispatch, dispatch_one, infer};
-pub(crate) use frame::Frame;
-pub use gradients::Gradients;
+pub use entry::OpEntry;
+pub use kernel::{Kernel, Kernels, ProgramFn};
 pub use shape_rule::{Arithmetic, CoreShapes, Dim, Dims, Predicate, Relation};
+
+/// What runs ops, rather than tells what they are.
+#[cfg(feature = "engine")]
+macro_rules! engine {
+    ($($visibility:vis mod $name:ident;)*) => { $($visibility mod $name;)* };
+}
+#[cfg(feature = "engine")]
+engine! {
+    mod bind;
+    mod builder;
+    pub(crate) mod cell;
+    mod dispatch;
+    mod dtype_rule;
+    mod element;
+    mod frame;
+    mod gradients;
+    mod launch;
+    pub mod names;
+    mod op_name;
+    mod program;
+    mod record;
+    pub mod registry;
+    mod replay;
+    mod straight;
+    mod trace;
+}
+#[cfg(feature = "engine")]
+pub use self::{
+    bind::{bind, slots},
+    builder::CustomOpBuilder,
+    dispatch::{dispatch, dispatch_one, infer},
+    gradients::Gradients,
+    op_name::OpName,
+};
+#[cfg(feature = "engine")]
+pub(crate) use self::{dispatch::dispatch_wanted, frame::Frame};
+
+#[cfg(not(feature = "engine"))]
+pub use crate::guest::{Gradients, OpName, dispatch, dispatch_one};

@@ -5,11 +5,8 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 
 use super::custom_op::CustomOp;
 use super::def::{OpDef, OpRef};
+use super::entry::OpEntry;
 use crate::error::{Error, Result, nearest};
-
-/// What `#[custom_op]` submits.
-pub struct OpEntry(pub &'static OpDef);
-inventory::collect!(OpEntry);
 
 /// Every name, aliases too, with its op.
 type Names = BTreeMap<String, OpRef>;

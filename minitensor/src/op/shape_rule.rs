@@ -94,6 +94,11 @@ impl Bindings {
         self.0.iter().find(|(n, _)| *n == name).map(|(_, v)| *v)
     }
 
+    /// All names, and their sizes.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, i64)> + '_ {
+        self.0.iter().copied()
+    }
+
     fn value(&self, dim: &Dim, attrs: &[Attr]) -> Option<f64> {
         Some(match dim {
             Dim::Float(v) => *v,

@@ -57,7 +57,7 @@ pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<
     if op.outputs.iter().any(|o| o.role != Role::Returned || matches!(o.dtype, DTypeRule::Attr(_) | DTypeRule::Any)) {
         return None;
     }
-    let kernel = (body.kernel)(&[dtype])?;
+    let kernel = body.kernels.find(&[dtype])?;
     let (scalar, mut spread);
     if let Some((i, value)) = number {
         scalar = Tensor::from_number(value, dtype, Device::Cpu).ok()?;
@@ -77,7 +77,7 @@ pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<
             *out = slot.insert(Tensor::empty_like(first, dtype)?).data_ptr();
         }
         // SAFETY: every pointer is to n contiguous elements of the dtype of the kernel, which computes in no other.
-        unsafe { kernel(attrs, n, &ins[..args.len()], &outs[..outputs.len()])? };
+        unsafe { kernel.run(attrs, n, &ins[..args.len()], &outs[..outputs.len()])? };
         if let Some(recording) = recording {
             recording.record(op, inputs, attrs, outputs);
         }

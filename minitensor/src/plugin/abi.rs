@@ -93,8 +93,9 @@ structs! {
         input_arrays: *const *const Array,
         output_arrays: *const *const Array,
         inputs: *const *mut Tensor,
-        outputs: *mut *mut Tensor,
         attrs: *const Value,
+        sink: *mut c_void,
+        give: Option<unsafe extern "C" fn(*mut c_void, *mut Tensor)>,
     }
     Gradient {
         struct_size: usize,
@@ -263,7 +264,7 @@ pub type OpCallFn = unsafe extern "C" fn(
     *const Arg,
     usize,
     *mut *mut Tensor,
-    usize,
+    *mut usize,
     *mut ErrorSink,
 ) -> i32;
 pub type OpVjpFn =

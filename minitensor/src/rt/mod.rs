@@ -17,8 +17,6 @@ pub use crate::autograd::BackwardCall;
 pub use crate::dtype::{DType, DTypeSet, scalars};
 pub use crate::error::{Error, Result};
 pub use crate::impl_custom_op;
-pub use crate::op::registry::OpEntry;
-pub use crate::op::trace::by_program;
 pub use crate::op::*;
 pub use crate::tensor::{Device, Shape, Tensor};
 
@@ -86,10 +84,12 @@ pub fn given(attrs: &[Attr], index: usize, uniform: Symbol) -> Option<Symbol> {
     (attrs[index] != Attr::None).then_some(uniform)
 }
 
-/// The program of the vector-Jacobian product of a program.
+/// The program of the vector-Jacobian product of some outputs of a program by some inputs; that of complex numbers is right for real
+/// ones, too, which are their own conjugates.
 pub fn vjp_program(program: &Program, outputs: &[usize], wrt: &[usize], is_complex: bool) -> Result<Program> {
-    crate::op::gradients::vjp(program, outputs, wrt, is_complex)
-        .ok_or_else(|| Error::runtime("the body has a function without a derivative"))
+    let program = program.giving(outputs);
+    let vjp = if is_complex { program.vjp_of_complex(wrt) } else { program.vjp(wrt) };
+    vjp.ok_or_else(|| Error::runtime("the body has a function without a derivative"))
 }
 
 /// Whether an optional input of a cell is absent.

@@ -9,40 +9,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::cache;
+use super::device::Device;
 use crate::error::{Error, Result};
-
-/// Where memory lies.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Device {
-    /// Main memory.
-    #[default]
-    Cpu,
-    /// Nowhere: a tensor of which only shape and dtype are known, for inference.
-    Meta,
-}
-
-impl Device {
-    /// The device of that name, if this build and this machine have it.
-    pub fn parse(name: &str) -> Result<Device> {
-        match name {
-            "cpu" => Ok(Device::Cpu),
-            "meta" => Ok(Device::Meta),
-            other if other == "cuda" || other.starts_with("cuda:") => Err(Error::runtime(format!(
-                "device '{other}' is not available: this build of minitensor runs on the CPU; use device='cpu'"
-            ))),
-            other => Err(Error::value(format!("unknown device '{other}'; the devices are 'cpu' and 'meta'"))),
-        }
-    }
-}
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Device::Cpu => "cpu",
-            Device::Meta => "meta",
-        })
-    }
-}
 
 /// A block of memory. Tensors share it; its version counts changes made in place.
 pub struct Storage {

@@ -1,0 +1,85 @@
+//! A shared library that is a plugin.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use super::file::{Metadata, check_abi};
+use super::services::{HOST, collect};
+use crate::error::{Error, Result};
+use crate::op::OpRef;
+use crate::plugin::abi::{self, Plugin};
+use crate::plugin::border::ask;
+
+/// A plugin that was loaded into the process. It stays mapped for good: its ops may be held by tensors, graphs and callers.
+#[derive(Clone)]
+pub struct Library {
+    metadata: Metadata,
+    plugin: &'static Plugin,
+}
+
+/// One library is opened at a time.
+static OPENING: Mutex<()> = Mutex::new(());
+
+impl Library {
+    /// Reads what the library says of itself, and loads it if it is a plugin that this minitensor can have. Of its own code runs what
+    /// the system runs as it maps a library, and no more.
+    ///
+    /// # Errors
+    /// Those of [`Metadata::read`], and those of the system's loader.
+    pub fn open(path: &Path) -> Result<Library> {
+        let metadata = Metadata::read(path)?;
+        let wrong = |why: String| Error::value(format!("'{}' {why}", path.display()));
+        let _one = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+        let absolute = path.canonicalize().map_err(|e| wrong(format!("can't be read: {e}")))?;
+        // SAFETY: what the library does as it is mapped is its affair; it says of itself that it is a plugin.
+        let library = unsafe { libloading::Library::new(&absolute) }
+            .map_err(|e| wrong(format!("can't be loaded: {}", innermost(&e))))?;
+        // SAFETY: by its magic number, which was read from the file, the symbol is such a constant.
+        let plugin = unsafe { library.get::<*const Plugin>(abi::SYMBOL) }
+            .map_err(|e| wrong(format!("has no symbol '{}': {}", abi::SYMBOL, innermost(&e))))
+            .map(|symbol| *symbol)?;
+        std::mem::forget(library);
+        // SAFETY: the library stays mapped.
+        let plugin = unsafe { &*plugin };
+        check_abi(plugin.magic, plugin.abi_major, plugin.abi_minor, plugin.struct_size).map_err(wrong)?;
+        let loaded = Metadata::of(plugin, path).map_err(|e| wrong(e.message().to_owned()))?;
+        if loaded.info != metadata.info {
+            return Err(wrong(format!(
+                "was loaded before as '{}' {}, and has changed since; a library is mapped once, so give the new one another file name, \
+                 or start anew",
+                loaded.info.name, loaded.info.version
+            )));
+        }
+        Ok(Library { metadata, plugin })
+    }
+
+    /// What it says of itself.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Calls the plugin's `init`, and gives the ops that it hands over; none is registered yet.
+    ///
+    /// # Errors
+    /// What `init` says, or what is wrong with an op's table.
+    pub fn init(&self) -> Result<Vec<OpRef>> {
+        let who = || format!("plugin '{}'", self.metadata.info.name);
+        let init = self.plugin.init.ok_or_else(|| Error::value(format!("{} has no init: the pointer is null", who())))?;
+        // SAFETY: the plugin's function, called as the ABI says.
+        let init = || ask(|sink| unsafe { init(&raw const HOST, sink) });
+        collect(init).map_err(|error| error.context(who()))
+    }
+
+    /// Calls the plugin's `fini`.
+    pub fn fini(&self) {
+        if let Some(fini) = self.plugin.fini {
+            // SAFETY: the plugin's function, called as the ABI says.
+            unsafe { fini() }
+        }
+    }
+}
+
+/// What the system says.
+fn innermost(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), innermost)
+}

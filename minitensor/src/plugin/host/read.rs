@@ -1,0 +1,427 @@
+//! Ops from the tables of a plugin, read with distrust: what can be wrong without corrupting memory is found and said.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use minitensor_kernels::program::Program;
+
+use super::calls::Loaded;
+use crate::attr::AttrKind;
+use crate::clause;
+use crate::dtype::{DType, DTypeSet};
+use crate::error::{Error, Result};
+use crate::op::*;
+use crate::plugin::abi::{self, Str, arity, backward, body, core, kind, role, rule, slice};
+use crate::tensor::Shape;
+
+/// The ops that a plugin hands over, each read once, also if it is another one's gradient and comes by itself.
+#[derive(Default)]
+pub struct Ops(Vec<(*const abi::Op, OpRef)>);
+
+/// No op has more parameters, and no gradient has a gradient farther down.
+const MOST: i32 = 64;
+const DEEPEST: usize = 4;
+
+impl Ops {
+    /// Takes an op.
+    ///
+    /// # Safety
+    /// It points to a table as the ABI describes it, which stays as all it points to.
+    pub unsafe fn add(&mut self, op: *const abi::Op) -> Result<()> {
+        if self.0.iter().any(|(known, _)| *known == op) {
+            return Ok(());
+        }
+        // SAFETY: by contract.
+        let read = unsafe { read(op, DEEPEST) }?;
+        if let Some((_, other)) = self.0.iter().find(|(_, other)| other.name == read.name) {
+            return Err(Error::value(format!("op '{}' is handed over twice", other.name)));
+        }
+        self.0.push((op, read));
+        Ok(())
+    }
+
+    /// All of them.
+    pub fn into_list(self) -> Vec<OpRef> {
+        self.0.into_iter().map(|(_, op)| op).collect()
+    }
+}
+
+/// # Safety
+/// As for [`Ops::add`].
+unsafe fn read(op: *const abi::Op, depth: usize) -> Result<OpRef> {
+    let least = size_of::<abi::Op>();
+    // SAFETY: by contract, if it isn't null.
+    let table: &'static abi::Op = match unsafe { op.as_ref() } {
+        None => return Err(Error::value("an op is a null pointer")),
+        Some(op) if op.struct_size < least || op.struct_size > 1 << 16 => {
+            let size = op.struct_size;
+            return Err(Error::value(format!("the table of an op says it has {size} bytes, where one has {least}")));
+        }
+        Some(op) => op,
+    };
+    // SAFETY: by contract.
+    unsafe {
+        let name = table.name.get().map_err(|e| e.context("the name of an op"))?;
+        if name.is_empty() {
+            return Err(Error::value("an op has no name"));
+        }
+        Reader { table, name }.op(depth).map_err(|e| e.context(format!("op '{name}'")))
+    }
+}
+
+struct Reader {
+    table: &'static abi::Op,
+    name: &'static str,
+}
+
+impl Reader {
+    /// # Safety
+    /// As for [`Ops::add`].
+    unsafe fn op(&self, depth: usize) -> Result<OpRef> {
+        let t = self.table;
+        let counts = [("inputs", t.n_inputs), ("attrs", t.n_attrs), ("outputs", t.n_outputs), ("generics", t.n_generics)];
+        if let Some((what, n)) = counts.iter().find(|(_, n)| !(0..=MOST).contains(n)) {
+            return Err(Error::value(format!("it can't have {n} {what}")));
+        }
+        // SAFETY: by contract.
+        unsafe {
+            let inputs = self.list(t.inputs, t.n_inputs, "inputs", |i: &abi::Input| self.input(i))?;
+            let attrs = self.list(t.attrs, t.n_attrs, "attrs", |a: &abi::Attr| self.attr(a))?;
+            let outputs = self.list(t.outputs, t.n_outputs, "outputs", |o: &abi::Output| self.output(o))?;
+            let generics = self.list(t.generics, t.n_generics, "generics", |g: &abi::Generic| self.generic(g))?;
+            self.unique(inputs.iter().map(|i| &i.name).chain(attrs.iter().map(|a| &a.name)))?;
+            let aliases = slice(t.aliases, t.n_aliases, "aliases")?.iter().map(|a| Ok(Cow::Borrowed(a.get()?)));
+            let mut op = OpDef {
+                name: self.name.into(),
+                aliases: aliases.collect::<Result<_>>()?,
+                doc: t.doc.get()?.into(),
+                inputs,
+                attrs,
+                outputs,
+                generics,
+                shape: ShapeRule::Traced,
+                predicates: Cow::Borrowed(&[]),
+                axis: self.axis()?,
+                body: Body::Tensor(|_| Err(Error::runtime("the op has no body"))),
+                backward: Backward::NotNeeded,
+                since: t.since,
+                location: Location { file: t.file.get()?.into(), line: t.line },
+            };
+            self.check_defaults(&op)?;
+            self.set_shape(&mut op)?;
+            self.set_body(&mut op)?;
+            self.set_backward(&mut op, depth)?;
+            Ok(OpRef::Shared(Arc::new(op)))
+        }
+    }
+
+    /// # Safety
+    /// As for [`Ops::add`].
+    unsafe fn list<A, T: Clone + 'static>(
+        &self,
+        items: *const A,
+        n: i32,
+        what: &str,
+        read: impl Fn(&A) -> Result<T>,
+    ) -> Result<List<T>>
+    where
+        A: 'static,
+    {
+        // SAFETY: by contract.
+        unsafe { slice(items, n as usize, what) }?.iter().map(read).collect::<Result<Vec<T>>>().map(Cow::Owned)
+    }
+
+    /// A name that Python can spell.
+    unsafe fn word(&self, text: Str, what: &str) -> Result<Text> {
+        // SAFETY: by the caller's contract.
+        let name = unsafe { text.get() }.map_err(|e| e.context(format!("the name of an {what}")))?;
+        let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        match is_word {
+            true => Ok(name.into()),
+            false => Err(Error::value(format!("an {what} is named {name:?}; use letters, digits and '_'"))),
+        }
+    }
+
+    fn unique<'a>(&self, names: impl Iterator<Item = &'a Text>) -> Result<()> {
+        let mut seen = BTreeSet::new();
+        match names.into_iter().find(|name| !seen.insert(name.as_ref())) {
+            Some(name) => Err(Error::value(format!("two of its parameters are named '{name}'"))),
+            None => Ok(()),
+        }
+    }
+
+    fn input(&self, input: &abi::Input) -> Result<Input> {
+        // SAFETY: as the op's table.
+        let name = unsafe { self.word(input.name, "input") }?;
+        let wrong = |what: &str, code: u32| Error::value(format!("input '{name}': {code} is no {what}"));
+        Ok(Input {
+            arity: match input.arity {
+                arity::ONE => Arity::One,
+                arity::OPTIONAL => Arity::Optional,
+                arity::VARIADIC if self.table.body == body::TENSORS => Arity::Variadic,
+                other => return Err(wrong("arity that its body can take", other)),
+            },
+            core: read_core(input.core).ok_or_else(|| wrong("core", input.core))?,
+            dtype: self.dtype_rule(input.dtype_rule, input.dtype_index, input.dtype, &name)?,
+            mutated: input.is_mutated != 0,
+            name,
+        })
+    }
+
+    fn output(&self, output: &abi::Output) -> Result<Output> {
+        // SAFETY: as the op's table.
+        let name = unsafe { self.word(output.name, "output") }?;
+        let wrong = |what: &str, code: u32| Error::value(format!("output '{name}': {code} is no {what}"));
+        // SAFETY: as the op's table.
+        let inputs = unsafe { slice(self.table.inputs, self.table.n_inputs as usize, "inputs") }?;
+        Ok(Output {
+            role: match output.role {
+                role::RETURNED => Role::Returned,
+                role::SAVED => Role::Saved,
+                role::MUTATES if inputs.get(output.input as usize).is_some_and(|i| i.is_mutated != 0) => {
+                    Role::Mutates(output.input as u8)
+                }
+                role::MUTATES => return Err(wrong("input that is changed", output.input)),
+                other => return Err(wrong("role", other)),
+            },
+            core: read_core(output.core).ok_or_else(|| wrong("core", output.core))?,
+            dtype: self.dtype_rule(output.dtype_rule, output.dtype_index, output.dtype, &name)?,
+            name,
+        })
+    }
+
+    fn dtype_rule(&self, code: u32, index: u32, dtype: u32, name: &str) -> Result<DTypeRule> {
+        let within = |n: i32| (index as i64) < i64::from(n);
+        let any = [body::ARRAYS, body::TENSORS].contains(&self.table.body);
+        Ok(match code {
+            rule::GENERIC if within(self.table.n_generics) => DTypeRule::Generic(index as u8),
+            rule::FIXED => DTypeRule::Fixed(abi::dtype(dtype).map_err(|e| e.context(format!("'{name}'")))?),
+            rule::FROM_ATTR if within(self.table.n_attrs) => DTypeRule::Attr(index as u8),
+            rule::ANY if any => DTypeRule::Any,
+            _ => return Err(Error::value(format!("'{name}': there is no dtype by the rule {code} at {index}"))),
+        })
+    }
+
+    fn attr(&self, attr: &abi::Attr) -> Result<Attribute> {
+        // SAFETY: as the op's table.
+        unsafe {
+            let name = self.word(attr.name, "attribute")?;
+            let words = || slice(attr.words, attr.n_words, "words")?.iter().map(|w| w.get()).collect::<Result<Vec<_>>>();
+            let kind = match attr.kind {
+                kind::BOOL => AttrKind::Bool,
+                kind::INT => AttrKind::Int,
+                kind::SIZE => AttrKind::Size,
+                kind::FLOAT => AttrKind::Float,
+                kind::STR => AttrKind::Str,
+                kind::WORD => AttrKind::Enum(kept(words()?)),
+                kind::INTS => AttrKind::Ints,
+                kind::FLOATS => AttrKind::Floats,
+                kind::DTYPE => AttrKind::DType,
+                other => return Err(Error::value(format!("attribute '{name}': {other} is no kind of attribute"))),
+            };
+            let default = (attr.has_default != 0).then(|| attr.value.get()).transpose();
+            let default = default.map_err(|e| e.context(format!("the default of '{name}'")))?;
+            Ok(Attribute { name, kind, optional: attr.is_optional != 0, default })
+        }
+    }
+
+    fn check_defaults(&self, op: &OpDef) -> Result<()> {
+        for (i, attr) in op.attrs.iter().enumerate() {
+            if let Some(default) = &attr.default {
+                op.check_attr(i, default.clone()).map_err(|e| e.context(format!("the default of '{}'", attr.name)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn generic(&self, generic: &abi::Generic) -> Result<Generic> {
+        // SAFETY: as the op's table.
+        unsafe {
+            let name = self.word(generic.name, "dtype variable")?;
+            let dtypes = slice(generic.dtypes, generic.n_dtypes, "dtypes")?.iter().map(|n| abi::dtype(*n));
+            let dtypes = dtypes.collect::<Result<Vec<DType>>>().map_err(|e| e.context(format!("'{name}'")))?;
+            match dtypes.as_slice() {
+                [] => Err(Error::value(format!("the dtype variable '{name}' can be no dtype"))),
+                some => Ok(Generic { name, dtypes: DTypeSet::of(some) }),
+            }
+        }
+    }
+
+    fn axis(&self) -> Result<Option<Axis>> {
+        let t = self.table;
+        if t.axis < 0 {
+            return Ok(None);
+        }
+        if t.axis >= t.n_attrs || t.keepdims >= t.n_attrs {
+            return Err(Error::value("its 'axis' or 'keepdims' is no position of an attribute"));
+        }
+        let keepdims = u8::try_from(t.keepdims).ok();
+        Ok(Some(Axis { attr: t.axis as u8, keepdims, many: t.many_axes != 0 }))
+    }
+
+    /// # Safety
+    /// As for [`Ops::add`].
+    unsafe fn set_shape(&self, op: &mut OpDef) -> Result<()> {
+        // SAFETY: by contract.
+        let text = unsafe { self.table.shape.get() }.map_err(|e| e.context("its shape"))?;
+        op.shape = if self.table.body == body::ELEMENTS { ShapeRule::Broadcast } else { ShapeRule::Traced };
+        if !text.is_empty() {
+            clause::shape(op, text)?;
+        }
+        match (&op.shape, self.table.body) {
+            (ShapeRule::Core(_), body::CELLS | body::ARRAYS | body::TENSORS) => Ok(()),
+            (ShapeRule::Broadcast, body::ELEMENTS) | (ShapeRule::Traced, body::ARRAYS | body::TENSORS) => Ok(()),
+            (_, body::CELLS) => Err(Error::value("a body of cells needs a shape, such as '(x: [.., n]) -> [.., n]'")),
+            (ShapeRule::Core(_), _) => Err(Error::value("a body of elements has no shape: its inputs broadcast")),
+            (_, other) => Err(Error::value(format!("{other} is no kind of body"))),
+        }
+    }
+
+    /// # Safety
+    /// As for [`Ops::add`].
+    unsafe fn set_body(&self, op: &mut OpDef) -> Result<()> {
+        let t = self.table;
+        // SAFETY: by contract.
+        let (kernels, loaded) = unsafe { (slice(t.kernels, t.n_kernels, "kernels")?, Loaded::new(t)) };
+        let program = t.program.map(|_| ProgramFn::Loaded(loaded));
+        let is_null = |kernel: &abi::Kernel| {
+            // SAFETY: both are pointers to functions or null.
+            unsafe { if t.body == body::CELLS { kernel.run.cells.is_none() } else { kernel.run.elements.is_none() } }
+        };
+        if [body::ELEMENTS, body::CELLS].contains(&t.body) && !kernels.is_empty() {
+            if kernels.iter().any(is_null) {
+                return Err(Error::value("a kernel is a null pointer"));
+            }
+            self.check_kernels(op, loaded)?;
+        }
+        op.body = match t.body {
+            body::ELEMENTS if kernels.is_empty() && t.program.is_some() => return self.set_program(op, loaded),
+            body::ELEMENTS | body::CELLS if kernels.is_empty() => return Err(Error::value("it has no kernels")),
+            body::ELEMENTS => Body::Element(ElementBody { kernels: Kernels::Loaded(loaded), program }),
+            body::CELLS => Body::Cell(CellBody { kernels: Kernels::Loaded(loaded), program }),
+            _ if t.call.is_none() => return Err(Error::value("its 'call' is a null pointer")),
+            body::ARRAYS if t.infer.is_none() && !matches!(op.shape, ShapeRule::Core(_)) => {
+                return Err(Error::value("a body over arrays needs 'infer' or a shape"));
+            }
+            body::ARRAYS => Body::Dynamic(Dynamic(Arc::new(move |call: &Call<'_>| loaded.arrays(call)))),
+            _ => Body::Dynamic(Dynamic(Arc::new(move |call: &Call<'_>| loaded.tensors(call)))),
+        };
+        Ok(())
+    }
+
+    /// Every dtype that the op takes has a kernel.
+    fn check_kernels(&self, op: &OpDef, loaded: Loaded) -> Result<()> {
+        let variables: Vec<Vec<DType>> = op.generics.iter().map(|g| g.dtypes.iter().collect()).collect();
+        let pairs: Vec<Vec<DType>> = match variables.as_slice() {
+            [] => vec![vec![]],
+            [one] => one.iter().map(|a| vec![*a]).collect(),
+            [one, two] => one.iter().flat_map(|a| two.iter().map(move |b| vec![*a, *b])).collect(),
+            more => return Err(Error::value(format!("it has {} dtype variables; two are the most", more.len()))),
+        };
+        let compute = |dtypes: &Vec<DType>| dtypes.iter().map(|d| d.compute()).collect::<Vec<_>>();
+        match pairs.iter().find(|dtypes| loaded.find(&compute(dtypes)).is_none()) {
+            Some(dtypes) => {
+                let names: Vec<_> = compute(dtypes).iter().map(|d| d.name()).collect();
+                Err(Error::value(format!("it has no kernel for {}, which its dtype variables can be", names.join(" with "))))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A body that is a program alone.
+    fn set_program(&self, op: &mut OpDef, loaded: Loaded) -> Result<()> {
+        let program: Program = loaded.program(&[])?;
+        let made = CustomOpBuilder::from_program(self.name, program)?.finish()?;
+        let same = |ours: Vec<&Text>, theirs: Vec<&Text>, what: &str| match ours == theirs {
+            true => Ok(()),
+            false => Err(Error::value(format!("its program has the {what} {theirs:?}, its table says {ours:?}"))),
+        };
+        same(op.inputs.iter().map(|i| &i.name).collect(), made.inputs.iter().map(|i| &i.name).collect(), "inputs")?;
+        same(op.attrs.iter().map(|a| &a.name).collect(), made.attrs.iter().map(|a| &a.name).collect(), "attributes")?;
+        same(op.outputs.iter().map(|o| &o.name).collect(), made.outputs.iter().map(|o| &o.name).collect(), "outputs")?;
+        if let (Some(ours), Some(theirs)) = (op.generics.first(), made.generics.first())
+            && let Some(dtype) = ours.dtypes.iter().find(|dtype| !theirs.dtypes.contains(*dtype))
+        {
+            return Err(Error::value(format!("its program doesn't run at {dtype}, which its dtype variable can be")));
+        }
+        op.body = made.body.clone();
+        Ok(())
+    }
+
+    /// # Safety
+    /// As for [`Ops::add`].
+    unsafe fn set_backward(&self, op: &mut OpDef, depth: usize) -> Result<()> {
+        let t = self.table;
+        // SAFETY: by contract.
+        let (text, loaded) = unsafe { (t.backward.get().map_err(|e| e.context("its backward"))?, Loaded::new(t)) };
+        // SAFETY: by contract.
+        let list = |list: *const u32, n: u32, most: i32, what: &str| unsafe {
+            let items = slice(list, n as usize, what)?.iter().map(|i| u8::try_from(*i).ok().filter(|i| i32::from(*i) < most));
+            let items: Option<Vec<u8>> = items.collect();
+            items.map(Cow::Owned).ok_or_else(|| Error::value(format!("'{what}' has a position that isn't there")))
+        };
+        op.backward = match t.backward_kind {
+            backward::NONE if text.is_empty() => Backward::None(format!("'{}' is defined without a gradient", self.name).into()),
+            backward::NONE => Backward::None(text.into()),
+            backward::NOT_NEEDED => Backward::NotNeeded,
+            backward::FORMULA => return clause::formula(op, text),
+            backward::PROGRAM if t.program.is_some() => Backward::Program(Gradients::new()),
+            backward::PROGRAM => return Err(Error::value("its gradient follows from a program, which it doesn't have")),
+            backward::VJP if depth == 0 => return Err(Error::value("its gradient has a gradient that has a gradient …")),
+            backward::VJP => {
+                // SAFETY: by contract.
+                let vjp = unsafe { read(t.vjp, depth - 1) }.map_err(|e| e.context("its gradient"))?;
+                let wrt: List<u8> = list(t.wrt, t.n_wrt, t.n_inputs, "wrt")?;
+                if vjp.outputs.len() != wrt.len() || vjp.inputs.len() <= op.inputs.len() {
+                    return Err(Error::value(format!(
+                        "its gradient '{}' takes {} tensors and gives {}; it takes cotangents and the {} inputs, and gives what 'wrt' lists: {}",
+                        vjp.name, vjp.inputs.len(), vjp.outputs.len(), op.inputs.len(), wrt.len()
+                    )));
+                }
+                Backward::Derived(Derived { vjp, wrt })
+            }
+            backward::FUNCTION if t.gradient.is_none() => return Err(Error::value("its 'gradient' is a null pointer")),
+            backward::FUNCTION => Backward::Formula(Formula {
+                run: BackwardBody::Shared(Arc::new(move |call| loaded.gradient(call))),
+                saved_inputs: list(t.saved_inputs, t.n_saved_inputs, t.n_inputs, "saved_inputs")?,
+                saved_outputs: list(t.saved_outputs, t.n_saved_outputs, t.n_outputs, "saved_outputs")?,
+                without: list(t.without, t.n_without, t.n_inputs, "without")?,
+            }),
+            backward::TRACED if t.body == body::TENSORS => Backward::Traced,
+            backward::TRACED => return Err(Error::value("only a gradient of a body over tensors can be traced")),
+            other => return Err(Error::value(format!("{other} is no kind of gradient"))),
+        };
+        Ok(())
+    }
+}
+
+fn read_core(code: u32) -> Option<Core> {
+    Some(match code {
+        core::SCALAR => Core::Scalar,
+        core::SLICE => Core::Slice,
+        core::VIEW => Core::View,
+        _ => return None,
+    })
+}
+
+/// Sizes of dimensions, none of them negative.
+pub fn sizes(given: &[i64]) -> Result<Shape> {
+    match given.iter().find(|d| **d < 0) {
+        Some(size) => Err(Error::value(format!("a dimension of size {size}"))),
+        None => Ok(given.iter().map(|d| *d as usize).collect()),
+    }
+}
+
+/// The words, kept for good; the same list is kept once.
+fn kept(words: Vec<&'static str>) -> &'static [&'static str] {
+    static KEPT: Mutex<BTreeSet<&'static [&'static str]>> = Mutex::new(BTreeSet::new());
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(same) = kept.get(words.as_slice()) {
+        return same;
+    }
+    let words: &'static [&'static str] = Vec::leak(words);
+    kept.insert(words);
+    words
+}
