@@ -19,7 +19,7 @@ pub struct BackwardCall<'a> {
     node: &'a Arc<Node>,
     cotangents: &'a [Option<Tensor>],
     frame: Option<Frame>,
-    bindings: Bindings,
+    bindings: Bindings<'a>,
 }
 
 impl<'a> BackwardCall<'a> {
