@@ -18,6 +18,7 @@ mod macros;
 pub mod __rt;
 pub mod attr;
 pub mod autograd;
+pub mod clause;
 pub mod dtype;
 pub mod error;
 pub mod interrupt;
