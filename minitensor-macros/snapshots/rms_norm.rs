@@ -172,15 +172,15 @@ const _: () = {
                 &[
                     rt::Dims {
                         batch: true,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name("n")]),
+                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
                     },
                     rt::Dims {
                         batch: true,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name("n")]),
+                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
                     },
                     rt::Dims {
                         batch: false,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name("n")]),
+                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
                     },
                 ],
             ),
@@ -188,11 +188,11 @@ const _: () = {
                 &[
                     rt::Dims {
                         batch: true,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name("n")]),
+                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
                     },
                     rt::Dims {
                         batch: false,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name("n")]),
+                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
                     },
                 ],
             ),
@@ -273,11 +273,11 @@ const _: () = {
                 &[
                     rt::Dims {
                         batch: true,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name("n")]),
+                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
                     },
                     rt::Dims {
                         batch: false,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name("n")]),
+                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
                     },
                 ],
             ),
@@ -285,7 +285,7 @@ const _: () = {
                 &[
                     rt::Dims {
                         batch: true,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name("n")]),
+                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
                     },
                 ],
             ),
@@ -297,7 +297,7 @@ const _: () = {
                     left: rt::Dim::Attr(0),
                     relation: rt::Relation::GreaterEqual,
                     right: rt::Dim::Float(0.0),
-                    text: "eps >= 0.0",
+                    text: rt::Cow::Borrowed("eps >= 0.0"),
                 },
             ],
         ),

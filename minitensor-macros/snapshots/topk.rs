@@ -147,7 +147,7 @@ const _: () = {
                 &[
                     rt::Dims {
                         batch: true,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name("n")]),
+                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
                     },
                 ],
             ),
@@ -172,8 +172,8 @@ const _: () = {
                 rt::Predicate {
                     left: rt::Dim::Attr(0),
                     relation: rt::Relation::LessEqual,
-                    right: rt::Dim::Name("n"),
-                    text: "k <= n",
+                    right: rt::Dim::Name(rt::Cow::Borrowed("n")),
+                    text: rt::Cow::Borrowed("k <= n"),
                 },
             ],
         ),

@@ -44,14 +44,14 @@ pub use autograd::BackwardCall;
 pub use autograd::NoGrad;
 pub use dtype::{DType, DTypeSet, Scalar};
 pub use error::{Error, ErrorKind, MinitensorError, Result};
-pub use minitensor_kernels as kernels;
-pub use minitensor_macros::custom_op;
 #[cfg(not(feature = "engine"))]
 pub use guest::{autograd, interrupt, tensor};
+pub use minitensor_kernels as kernels;
+pub use minitensor_macros::custom_op;
 pub use op::{CustomOp, GradientFunction, OpDef, OpRef, dispatch};
-pub use plugin::{CustomOpRegistry, Plugin, PluginInfo, VersionInfo};
 #[cfg(feature = "engine")]
 pub use op::{CustomOpBuilder, registry};
+pub use plugin::{CustomOpRegistry, Plugin, PluginInfo, VersionInfo};
 pub use tensor::{Device, Shape, Tensor};
 
 /// Seed name of [`DType`].

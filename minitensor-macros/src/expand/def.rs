@@ -171,7 +171,7 @@ fn dim(op: &Op, value: &Dim) -> TokenStream {
                 quote!(rt::Dim::Attr(#i))
             }
             None => {
-                let name = text(name);
+                let name = borrowed(&text(name));
                 quote!(rt::Dim::Name(#name))
             }
         },
@@ -193,8 +193,8 @@ fn dim(op: &Op, value: &Dim) -> TokenStream {
                     Arithmetic::Div => "Div",
                 }
             );
-            let (left, right) = (dim(op, &sides.0), dim(op, &sides.1));
-            quote!(rt::Dim::Op(rt::Arithmetic::#sign, &[#left, #right]))
+            let sides = list([dim(op, &sides.0), dim(op, &sides.1)]);
+            quote!(rt::Dim::Op(rt::Arithmetic::#sign, #sides))
         }
     }
 }
@@ -202,6 +202,6 @@ fn dim(op: &Op, value: &Dim) -> TokenStream {
 fn predicate(op: &Op, predicate: &Predicate) -> TokenStream {
     let (left, right) = (dim(op, &predicate.left), dim(op, &predicate.right));
     let relation = format_ident!("{}", predicate.relation);
-    let text = predicate.to_string();
+    let text = borrowed(&predicate.to_string());
     quote!(rt::Predicate { left: #left, relation: rt::Relation::#relation, right: #right, text: #text })
 }

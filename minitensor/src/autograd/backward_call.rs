@@ -19,7 +19,7 @@ pub struct BackwardCall<'a> {
     node: &'a Arc<Node>,
     cotangents: &'a [Option<Tensor>],
     frame: Option<Frame>,
-    bindings: Bindings,
+    bindings: Bindings<'a>,
 }
 
 impl<'a> BackwardCall<'a> {
@@ -156,7 +156,7 @@ impl<'a> BackwardCall<'a> {
     }
 
     /// The named dimensions of the `shape` clause, and their sizes.
-    pub fn dims(&self) -> impl Iterator<Item = (&'static str, i64)> + '_ {
+    pub fn dims(&self) -> impl Iterator<Item = (&'a str, i64)> + '_ {
         self.bindings.iter()
     }
 

@@ -101,7 +101,8 @@ fn number(value: Const) -> Attr {
 
 /// Calls an op. `attrs` are all it has, in order.
 pub fn dispatch(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Outputs> {
-    let numbers: Vec<Attr> = args.iter().map(|arg| if let Arg::Number(n) = arg { number(*n) } else { Attr::None }).collect();
+    let numbers: Vec<Attr> =
+        args.iter().map(|arg| if let Arg::Number(n) = arg { number(*n) } else { Attr::None }).collect();
     let is_variadic = op.inputs.last().is_some_and(|input| input.arity == Arity::Variadic);
     let fixed = if is_variadic { op.inputs.len() - 1 } else { args.len() };
     let many: Vec<*mut abi::Tensor> =
@@ -157,11 +158,13 @@ impl OpName {
 
     /// The same for an op of `N` outputs.
     pub fn call_many<const N: usize>(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<[Tensor; N]> {
-        let lists: Vec<Vec<*mut abi::Tensor>> = args
-            .iter()
-            .chain(keywords.iter().map(|(_, value)| value))
-            .map(|value| if let Value::Tensors(all) = value { all.iter().map(|t| t.handle()).collect() } else { Vec::new() })
-            .collect();
+        let lists: Vec<Vec<*mut abi::Tensor>> =
+            args.iter()
+                .chain(keywords.iter().map(|(_, value)| value))
+                .map(|value| {
+                    if let Value::Tensors(all) = value { all.iter().map(|t| t.handle()).collect() } else { Vec::new() }
+                })
+                .collect();
         let lend = |(value, list): (&Value<'_>, &Vec<*mut abi::Tensor>)| match value {
             Value::Tensor(tensor) => of_tensor(tensor),
             Value::Tensors(_) => abi::Arg { tensors: list.as_ptr(), n_tensors: list.len(), ..lend(abi::Value::NONE) },
@@ -176,4 +179,3 @@ impl OpName {
         })
     }
 }
-

@@ -154,7 +154,15 @@ fn output(output: &'static Output) -> abi::Output {
         Role::Saved => (role::SAVED, 0),
         Role::Mutates(i) => (role::MUTATES, i.into()),
     };
-    abi::Output { name: Str::of(&output.name), role, input, core: core_code(output.core), dtype_rule, dtype_index, dtype }
+    abi::Output {
+        name: Str::of(&output.name),
+        role,
+        input,
+        core: core_code(output.core),
+        dtype_rule,
+        dtype_index,
+        dtype,
+    }
 }
 
 fn generic(generic: &'static Generic) -> abi::Generic {
@@ -346,7 +354,8 @@ unsafe extern "C" fn call(call: *const abi::Call, error: *mut ErrorSink) -> i32 
             let call = &*call;
             let op = definition(call.context);
             let handles = abi::slice(call.inputs, call.n_inputs as usize, "inputs")?.iter();
-            let inputs: Vec<Option<Tensor>> = handles.map(|handle| Tensor::from_lent(*handle)).collect::<Result<_>>()?;
+            let inputs: Vec<Option<Tensor>> =
+                handles.map(|handle| Tensor::from_lent(*handle)).collect::<Result<_>>()?;
             let inputs: Vec<Option<&Tensor>> = inputs.iter().map(Option::as_ref).collect();
             let attrs = attrs(call.attrs, call.n_attrs as usize)?;
             let given = Call { op, inputs: &inputs, attrs: &attrs };

@@ -82,9 +82,7 @@ impl Tensor {
         let (host, is_meta) = (host()?, u32::from(device == Device::Meta));
         let (ndim, dtype) = (sizes.len() as i32, abi::number(dtype));
         // SAFETY: a function of the host, called as the ABI says; it gives the handle.
-        unsafe {
-            Tensor::from_handle(pointer(|sink| (host.tensor_zeros)(dtype, ndim, sizes.as_ptr(), is_meta, sink))?)
-        }
+        unsafe { Tensor::from_handle(pointer(|sink| (host.tensor_zeros)(dtype, ndim, sizes.as_ptr(), is_meta, sink))?) }
     }
 
     /// A tensor whose elements are to be written; they begin as zeros.

@@ -12,6 +12,7 @@ use super::gradients::Gradients;
 use super::program;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
+use crate::clause;
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
@@ -36,7 +37,13 @@ pub struct CustomOpBuilder {
     forward: Option<Forward>,
     validate: Option<Validate>,
     program: Option<Program>,
-    gradient: Option<Arc<DynamicBackwardFn>>,
+    gradient: Option<Gradient>,
+    shape: Option<String>,
+}
+
+enum Gradient {
+    Closure(Arc<DynamicBackwardFn>),
+    Formula(String),
 }
 
 impl CustomOpBuilder {
@@ -71,6 +78,7 @@ impl CustomOpBuilder {
             validate: None,
             program: None,
             gradient: None,
+            shape: None,
         }
     }
 
@@ -153,7 +161,44 @@ impl CustomOpBuilder {
         mut self,
         f: impl for<'a> Fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>> + Send + Sync + 'static,
     ) -> Self {
-        self.gradient = Some(Arc::new(f));
+        self.gradient = Some(Gradient::Closure(Arc::new(f)));
+        self
+    }
+
+    /// The gradient as a formula, in the words that `#[custom_op(backward = …)]` takes: what it mentions is saved, and it can be
+    /// differentiated again, since it is made of ops. `none` says that there is none.
+    ///
+    /// ```
+    /// use minitensor::{CustomOpBuilder, op::OpName};
+    ///
+    /// static SIN: OpName = OpName::new("sin");
+    /// let op = CustomOpBuilder::new("my_sin", 1)
+    ///     .forward(|inputs| SIN.call(&[inputs[0].into()], &[]))
+    ///     .formula("|d| { x: d * cos(x) }")
+    ///     .build()?;
+    /// # Ok::<(), minitensor::Error>(())
+    /// ```
+    pub fn formula(mut self, text: impl Into<String>) -> Self {
+        self.gradient = Some(Gradient::Formula(text.into()));
+        self
+    }
+
+    /// The dimensions of inputs and outputs, and what must hold of them, in the words that `#[custom_op(shape = …)]` takes. They
+    /// are checked before the computation, and what it gives after it. An output with `[save]` before it is for the gradient only.
+    ///
+    /// ```
+    /// use minitensor::{CustomOp, CustomOpBuilder, Tensor};
+    ///
+    /// let op = CustomOpBuilder::new("first_half", 1)
+    ///     .forward(|inputs| inputs[0].slice_view(-1, 0, inputs[0].shape()[inputs[0].ndim() - 1] / 2, 1))
+    ///     .shape("(x: [.., n]) -> [.., n / 2] where n > 0")
+    ///     .build()?;
+    /// let x = Tensor::from_vec(vec![1.0, 2.0, 3.0, 4.0], [4])?;
+    /// assert_eq!(op.forward(&[&x])?.to_vec::<f64>()?, [1.0, 2.0]);
+    /// # Ok::<(), minitensor::Error>(())
+    /// ```
+    pub fn shape(mut self, text: impl Into<String>) -> Self {
+        self.shape = Some(text.into());
         self
     }
 
@@ -226,7 +271,14 @@ impl CustomOpBuilder {
     }
 
     pub(crate) fn finish(mut self) -> Result<OpRef> {
-        self.keep_gradient();
+        if let Some(text) = &self.shape {
+            clause::shape(&self.op, text)?.apply_to(&mut self.op);
+        }
+        match self.gradient.take() {
+            Some(Gradient::Closure(run)) => self.op.backward = looking_at_all(&self.op, run),
+            Some(Gradient::Formula(text)) => self.op.backward = clause::backward(&self.op, &text)?,
+            None => {}
+        }
         self.op.body = match (self.forward, self.validate, self.program) {
             (None, _, Some(program)) => {
                 let is_mask = |i: &usize| self.op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool);
@@ -246,18 +298,17 @@ impl CustomOpBuilder {
         };
         Ok(OpRef::Shared(Arc::new(self.op)))
     }
+}
 
-    /// A closure may look at everything.
-    fn keep_gradient(&mut self) {
-        let Some(run) = self.gradient.take() else { return };
-        let all = |count: usize| (0..count).map(|i| i as u8).collect();
-        self.op.backward = Backward::Formula(Formula {
-            run: BackwardBody::Shared(run),
-            saved_inputs: all(self.op.inputs.len()),
-            saved_outputs: all(self.op.outputs.len()),
-            without: Cow::Borrowed(&[]),
-        });
-    }
+/// A gradient as a closure, which may look at everything.
+fn looking_at_all(op: &OpDef, run: Arc<DynamicBackwardFn>) -> Backward {
+    let all = |count: usize| (0..count).map(|i| i as u8).collect();
+    Backward::Formula(Formula {
+        run: BackwardBody::Shared(run),
+        saved_inputs: all(op.inputs.len()),
+        saved_outputs: all(op.outputs.len()),
+        without: Cow::Borrowed(&[]),
+    })
 }
 
 impl Input {

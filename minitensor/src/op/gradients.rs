@@ -3,13 +3,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use minitensor_kernels::program::Program;
 use smallvec::SmallVec;
 
 use super::builder::CustomOpBuilder;
 use super::call::Arg;
-use super::def::{DTypeRule, OpDef, OpRef, Role};
-use super::dispatch_wanted;
+use super::def::{Body, DTypeRule, OpDef, OpRef, Role};
+use super::{dispatch_wanted, trace};
+use crate::__rt::vjp_program;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::dtype::{DType, DTypeSet};

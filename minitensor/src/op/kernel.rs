@@ -21,7 +21,7 @@ pub enum Kernels<F> {
 }
 
 /// One of them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Kernel<F> {
     /// A function.
     Compiled(F),

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::op::def::{List, OpDef, Text};
 
 /// The core dimensions of every argument: `(x: [.., n], w: [n, m]) -> [.., m]`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CoreShapes {
     /// One for each input.
     pub inputs: List<Dims>,
@@ -20,7 +20,7 @@ pub struct CoreShapes {
 }
 
 /// The dimensions of one argument.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Dims {
     /// Whether batch dimensions stand before the core (`..`).
     pub batch: bool,
@@ -29,18 +29,18 @@ pub struct Dims {
 }
 
 /// One dimension, or a number in a predicate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Dim {
     /// A name bound by the first input that has it.
-    Name(&'static str),
+    Name(Text),
     /// A number.
     Int(i64),
     /// A number that isn't whole; predicates only.
     Float(f64),
     /// The value of the attribute of that position.
     Attr(u8),
-    /// Arithmetic; division must have no remainder.
-    Op(Arithmetic, &'static [Dim; 2]),
+    /// Arithmetic on two; division must have no remainder.
+    Op(Arithmetic, List<Dim>),
 }
 
 /// Arithmetic on dimensions.
@@ -54,7 +54,7 @@ pub enum Arithmetic {
 }
 
 /// What must hold: `k <= n`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Predicate {
     /// The left side.
     pub left: Dim,
@@ -63,7 +63,7 @@ pub struct Predicate {
     /// The right side.
     pub right: Dim,
     /// As it is written.
-    pub text: &'static str,
+    pub text: Text,
 }
 
 /// How two numbers compare.
@@ -86,16 +86,16 @@ impl fmt::Display for CoreShapes {
 
 /// The values of the named dimensions of one call.
 #[derive(Clone, Debug, Default)]
-pub struct Bindings(SmallVec<[(&'static str, i64); 4]>);
+pub struct Bindings<'a>(SmallVec<[(&'a str, i64); 4]>);
 
-impl Bindings {
+impl<'a> Bindings<'a> {
     /// The size of a dimension.
     pub fn get(&self, name: &str) -> Option<i64> {
         self.0.iter().find(|(n, _)| *n == name).map(|(_, v)| *v)
     }
 
     /// All names, and their sizes.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, i64)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (&'a str, i64)> + '_ {
         self.0.iter().copied()
     }
 
@@ -137,14 +137,14 @@ impl Bindings {
                     Arithmetic::Add => a.checked_add(b),
                     Arithmetic::Sub => a.checked_sub(b),
                     Arithmetic::Mul => a.checked_mul(b),
-                    Arithmetic::Div => (b != 0 && a % b == 0).then(|| a / b),
+                    Arithmetic::Div => a.checked_rem(b).filter(|rest| *rest == 0).and_then(|_| a.checked_div(b)),
                 }
             }
         }
     }
 
     /// Binds, or checks, the core dimensions of one argument.
-    pub fn bind(&mut self, dims: &[Dim], sizes: &[usize], attrs: &[Attr]) -> Result<(), String> {
+    pub fn bind(&mut self, dims: &'a [Dim], sizes: &[usize], attrs: &[Attr]) -> Result<(), String> {
         for (dim, size) in dims.iter().zip(sizes) {
             let size = *size as i64;
             match (dim, self.size(dim, attrs)) {
@@ -174,7 +174,7 @@ impl Bindings {
 
 impl OpDef {
     /// Checks what must hold of dimensions and attributes.
-    pub(crate) fn check_predicates(&self, bindings: &Bindings, attrs: &[Attr]) -> Result<()> {
+    pub(crate) fn check_predicates(&self, bindings: &Bindings<'_>, attrs: &[Attr]) -> Result<()> {
         for p in self.predicates.iter() {
             // An optional attribute that isn't given has nothing to check.
             let (Some(left), Some(right)) = (bindings.value(&p.left, attrs), bindings.value(&p.right, attrs)) else {

@@ -7,9 +7,9 @@ use minitensor_kernels::row::Reduction;
 use minitensor_kernels::{Const, Num};
 
 use super::builder::CustomOpBuilder;
-use super::call::{OpName, Value};
+use super::call::Value;
 use super::def::{Arity, Core, DTypeRule, OpDef, OpRef};
-use super::dispatch_one;
+use super::{OpName, dispatch_one};
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::dtype::DType;

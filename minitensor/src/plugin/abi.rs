@@ -201,6 +201,8 @@ structs! {
 
 // SAFETY: a plugin's constant; its functions may be called on any thread, by the header's rules.
 unsafe impl Sync for Plugin {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
 
 /// A tensor of the host, which plugins know only by its address.
 #[repr(C)]
@@ -241,19 +243,10 @@ pub type ElementsFn = unsafe extern "C" fn(
 ) -> i32;
 pub type CellsFn = unsafe extern "C" fn(*const c_void, *const Value, *const Cell, i64, *mut ErrorSink) -> i32;
 pub type CallFn = unsafe extern "C" fn(*const Call, *mut ErrorSink) -> i32;
-pub type InferFn = unsafe extern "C" fn(
-    *const c_void,
-    *const Meta,
-    i32,
-    *const Value,
-    i32,
-    *mut Meta,
-    i32,
-    *mut ErrorSink,
-) -> i32;
+pub type InferFn =
+    unsafe extern "C" fn(*const c_void, *const Meta, i32, *const Value, i32, *mut Meta, i32, *mut ErrorSink) -> i32;
 pub type GiveFn = unsafe extern "C" fn(*mut c_void, Str);
-pub type ProgramFn =
-    unsafe extern "C" fn(*const c_void, *const Value, i32, *mut c_void, GiveFn, *mut ErrorSink) -> i32;
+pub type ProgramFn = unsafe extern "C" fn(*const c_void, *const Value, i32, *mut c_void, GiveFn, *mut ErrorSink) -> i32;
 pub type GradientFn = unsafe extern "C" fn(*const Gradient, *mut ErrorSink) -> i32;
 pub type RangeFn = unsafe extern "C" fn(*mut c_void, i64, i64, *mut ErrorSink) -> i32;
 pub type OpCallFn = unsafe extern "C" fn(

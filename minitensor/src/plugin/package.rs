@@ -128,7 +128,10 @@ type Init = unsafe extern "C" fn(*const abi::Host, *mut abi::ErrorSink) -> i32;
 /// A text with zeros behind it. Called while the plugin is compiled.
 const fn padded<const N: usize>(text: &str) -> [u8; N] {
     let (bytes, mut padded) = (text.as_bytes(), [0; N]);
-    assert!(bytes.len() < N, "a text of plugin! {{}} is too long: a name has 63 bytes, a description 255, an author 127");
+    assert!(
+        bytes.len() < N,
+        "a text of plugin! {{}} is too long: a name has 63 bytes, a description 255, an author 127"
+    );
     let mut i = 0;
     while i < bytes.len() {
         assert!(bytes[i] != 0, "a text of plugin! {{}} holds a NUL");

@@ -3,7 +3,6 @@
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
-use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

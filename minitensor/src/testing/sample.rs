@@ -144,13 +144,13 @@ fn core(op: &OpDef, dims: &Dims, sizes: &[usize; 4], attrs: &[Attr]) -> Vec<usiz
     let mut names: Vec<&str> = Vec::new();
     for dim in rule.inputs.iter().flat_map(|d| d.core.iter()) {
         if let Dim::Name(name) = dim
-            && !names.contains(name)
+            && !names.contains(&name.as_ref())
         {
             names.push(name);
         }
     }
     let size = |dim: &Dim| match dim {
-        Dim::Name(name) => names.iter().position(|n| n == name).map_or(2, |at| sizes[at % 4]),
+        Dim::Name(name) => names.iter().position(|n| *n == name).map_or(2, |at| sizes[at % 4]),
         Dim::Int(v) => *v as usize,
         Dim::Attr(a) => match attrs[*a as usize] {
             Attr::Int(v) => v.max(0) as usize,

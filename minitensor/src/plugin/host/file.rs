@@ -42,7 +42,9 @@ impl Metadata {
 
     /// What the constant says, of which the ABI has been checked.
     pub fn of(constant: &Plugin, path: &Path) -> Result<Metadata> {
-        let say = |field: &str, bytes: &[u8]| text(bytes).map_err(|why| Error::value(format!("is a plugin whose {field} {why}")));
+        let say = |field: &str, bytes: &[u8]| {
+            text(bytes).map_err(|why| Error::value(format!("is a plugin whose {field} {why}")))
+        };
         let name = say("name", &constant.name)?;
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
@@ -109,7 +111,11 @@ fn constant(bytes: &[u8]) -> Result<Plugin, String> {
     for segment in file.segments() {
         let (offset, size) = segment.file_range();
         if offset.checked_add(size).is_none_or(|end| end > bytes.len() as u64) {
-            return Err(format!("is cut short: a part of it ends at byte {}, the file at {}", offset.saturating_add(size), bytes.len()));
+            return Err(format!(
+                "is cut short: a part of it ends at byte {}, the file at {}",
+                offset.saturating_add(size),
+                bytes.len()
+            ));
         }
     }
     let (address, size) = symbol(&file)?;
@@ -119,7 +125,8 @@ fn constant(bytes: &[u8]) -> Result<Plugin, String> {
         data.get(usize::try_from(within).ok()?..)
     });
     let room = room.ok_or_else(|| format!("is damaged: its symbol '{}' lies outside of the file", abi::SYMBOL))?;
-    let header = |at: usize, bytes: usize| room.get(at..at + bytes).ok_or("is damaged: its constant is cut short".to_owned());
+    let header =
+        |at: usize, bytes: usize| room.get(at..at + bytes).ok_or("is damaged: its constant is cut short".to_owned());
     let number = |at: usize| header(at, 4).map(|b| u32::from_ne_bytes(b.try_into().expect("four bytes")));
     let long = |at: usize| header(at, 8).map(|b| u64::from_ne_bytes(b.try_into().expect("eight bytes")));
     let stated = check_abi(long(0)?, number(8)?, number(12)?, long(16)?)?;
@@ -138,15 +145,27 @@ pub fn check_abi(magic: u64, major: u32, minor: u32, size: u64) -> Result<u64, S
         return Err(format!("has a symbol '{}' that is no plugin's: it doesn't begin with MT_MAGIC", abi::SYMBOL));
     }
     if major != ours.0 {
-        let other = if major > ours.0 { "upgrade minitensor" } else { "build the plugin again, with the SDK of this minitensor" };
-        return Err(format!("is a plugin for the plugin ABI {major}.{minor}; this minitensor speaks {}.{}: {other}", ours.0, ours.1));
+        let other = if major > ours.0 {
+            "upgrade minitensor"
+        } else {
+            "build the plugin again, with the SDK of this minitensor"
+        };
+        return Err(format!(
+            "is a plugin for the plugin ABI {major}.{minor}; this minitensor speaks {}.{}: {other}",
+            ours.0, ours.1
+        ));
     }
     if minor > ours.1 {
-        return Err(format!("is a plugin that needs the plugin ABI {major}.{minor}; this minitensor speaks {}.{}: upgrade minitensor", ours.0, ours.1));
+        return Err(format!(
+            "is a plugin that needs the plugin ABI {major}.{minor}; this minitensor speaks {}.{}: upgrade minitensor",
+            ours.0, ours.1
+        ));
     }
     let least = size_of::<Plugin>() as u64;
     if !(least..=1 << 16).contains(&size) {
-        return Err(format!("is a plugin that says its constant has {size} bytes, where one of the plugin ABI {major}.{minor} has {least}"));
+        return Err(format!(
+            "is a plugin that says its constant has {size} bytes, where one of the plugin ABI {major}.{minor} has {least}"
+        ));
     }
     Ok(size)
 }

@@ -64,7 +64,8 @@ impl Library {
     /// What `init` says, or what is wrong with an op's table.
     pub fn init(&self) -> Result<Vec<OpRef>> {
         let who = || format!("plugin '{}'", self.metadata.info.name);
-        let init = self.plugin.init.ok_or_else(|| Error::value(format!("{} has no init: the pointer is null", who())))?;
+        let init =
+            self.plugin.init.ok_or_else(|| Error::value(format!("{} has no init: the pointer is null", who())))?;
         // SAFETY: the plugin's function, called as the ABI says.
         let init = || ask(|sink| unsafe { init(&raw const HOST, sink) });
         collect(init).map_err(|error| error.context(who()))

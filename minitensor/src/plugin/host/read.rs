@@ -80,7 +80,8 @@ impl Reader {
     /// As for [`Ops::add`].
     unsafe fn op(&self, depth: usize) -> Result<OpRef> {
         let t = self.table;
-        let counts = [("inputs", t.n_inputs), ("attrs", t.n_attrs), ("outputs", t.n_outputs), ("generics", t.n_generics)];
+        let counts =
+            [("inputs", t.n_inputs), ("attrs", t.n_attrs), ("outputs", t.n_outputs), ("generics", t.n_generics)];
         if let Some((what, n)) = counts.iter().find(|(_, n)| !(0..=MOST).contains(n)) {
             return Err(Error::value(format!("it can't have {n} {what}")));
         }
@@ -144,9 +145,9 @@ impl Reader {
         }
     }
 
-    fn unique<'a>(&self, names: impl Iterator<Item = &'a Text>) -> Result<()> {
-        let mut seen = BTreeSet::new();
-        match names.into_iter().find(|name| !seen.insert(name.as_ref())) {
+    fn unique<'a>(&self, mut names: impl Iterator<Item = &'a Text>) -> Result<()> {
+        let mut seen: BTreeSet<&'a str> = BTreeSet::new();
+        match names.find(|name| !seen.insert(name)) {
             Some(name) => Err(Error::value(format!("two of its parameters are named '{name}'"))),
             None => Ok(()),
         }
@@ -208,7 +209,8 @@ impl Reader {
         // SAFETY: as the op's table.
         unsafe {
             let name = self.word(attr.name, "attribute")?;
-            let words = || slice(attr.words, attr.n_words, "words")?.iter().map(|w| w.get()).collect::<Result<Vec<_>>>();
+            let words =
+                || slice(attr.words, attr.n_words, "words")?.iter().map(|w| w.get()).collect::<Result<Vec<_>>>();
             let kind = match attr.kind {
                 kind::BOOL => AttrKind::Bool,
                 kind::INT => AttrKind::Int,
@@ -268,7 +270,7 @@ impl Reader {
         let text = unsafe { self.table.shape.get() }.map_err(|e| e.context("its shape"))?;
         op.shape = if self.table.body == body::ELEMENTS { ShapeRule::Broadcast } else { ShapeRule::Traced };
         if !text.is_empty() {
-            clause::shape(op, text)?;
+            clause::shape(op, text)?.apply_to(op);
         }
         match (&op.shape, self.table.body) {
             (ShapeRule::Core(_), body::CELLS | body::ARRAYS | body::TENSORS) => Ok(()),
@@ -324,7 +326,10 @@ impl Reader {
         match pairs.iter().find(|dtypes| loaded.find(&compute(dtypes)).is_none()) {
             Some(dtypes) => {
                 let names: Vec<_> = compute(dtypes).iter().map(|d| d.name()).collect();
-                Err(Error::value(format!("it has no kernel for {}, which its dtype variables can be", names.join(" with "))))
+                Err(Error::value(format!(
+                    "it has no kernel for {}, which its dtype variables can be",
+                    names.join(" with ")
+                )))
             }
             None => Ok(()),
         }
@@ -358,18 +363,25 @@ impl Reader {
         let (text, loaded) = unsafe { (t.backward.get().map_err(|e| e.context("its backward"))?, Loaded::new(t)) };
         // SAFETY: by contract.
         let list = |list: *const u32, n: u32, most: i32, what: &str| unsafe {
-            let items = slice(list, n as usize, what)?.iter().map(|i| u8::try_from(*i).ok().filter(|i| i32::from(*i) < most));
+            let items =
+                slice(list, n as usize, what)?.iter().map(|i| u8::try_from(*i).ok().filter(|i| i32::from(*i) < most));
             let items: Option<Vec<u8>> = items.collect();
             items.map(Cow::Owned).ok_or_else(|| Error::value(format!("'{what}' has a position that isn't there")))
         };
         op.backward = match t.backward_kind {
-            backward::NONE if text.is_empty() => Backward::None(format!("'{}' is defined without a gradient", self.name).into()),
+            backward::NONE if text.is_empty() => {
+                Backward::None(format!("'{}' is defined without a gradient", self.name).into())
+            }
             backward::NONE => Backward::None(text.into()),
             backward::NOT_NEEDED => Backward::NotNeeded,
-            backward::FORMULA => return clause::formula(op, text),
+            backward::FORMULA => clause::backward(op, text)?,
             backward::PROGRAM if t.program.is_some() => Backward::Program(Gradients::new()),
-            backward::PROGRAM => return Err(Error::value("its gradient follows from a program, which it doesn't have")),
-            backward::VJP if depth == 0 => return Err(Error::value("its gradient has a gradient that has a gradient …")),
+            backward::PROGRAM => {
+                return Err(Error::value("its gradient follows from a program, which it doesn't have"));
+            }
+            backward::VJP if depth == 0 => {
+                return Err(Error::value("its gradient has a gradient that has a gradient …"));
+            }
             backward::VJP => {
                 // SAFETY: by contract.
                 let vjp = unsafe { read(t.vjp, depth - 1) }.map_err(|e| e.context("its gradient"))?;
@@ -377,7 +389,11 @@ impl Reader {
                 if vjp.outputs.len() != wrt.len() || vjp.inputs.len() <= op.inputs.len() {
                     return Err(Error::value(format!(
                         "its gradient '{}' takes {} tensors and gives {}; it takes cotangents and the {} inputs, and gives what 'wrt' lists: {}",
-                        vjp.name, vjp.inputs.len(), vjp.outputs.len(), op.inputs.len(), wrt.len()
+                        vjp.name,
+                        vjp.inputs.len(),
+                        vjp.outputs.len(),
+                        op.inputs.len(),
+                        wrt.len()
                     )));
                 }
                 Backward::Derived(Derived { vjp, wrt })

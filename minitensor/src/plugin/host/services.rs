@@ -216,9 +216,11 @@ unsafe extern "C" fn op_call(
         let callee = op(callee)?;
         let positional =
             abi::slice(args, n_args, "args")?.iter().map(|arg| value(arg)).collect::<Result<Vec<Value<'_>>>>()?;
-        let names = abi::slice(names, n_keywords, "names")?.iter().map(|name| name.get()).collect::<Result<Vec<_>>>()?;
+        let names =
+            abi::slice(names, n_keywords, "names")?.iter().map(|name| name.get()).collect::<Result<Vec<_>>>()?;
         let given = abi::slice(keywords, n_keywords, "keywords")?.iter().map(|arg| value(arg));
-        let named: Vec<(&str, Value<'_>)> = names.into_iter().zip(given).map(|(n, v)| Ok((n, v?))).collect::<Result<_>>()?;
+        let named: Vec<(&str, Value<'_>)> =
+            names.into_iter().zip(given).map(|(n, v)| Ok((n, v?))).collect::<Result<_>>()?;
         let (inputs, attrs) = bind(callee, &positional, &named)?;
         let results = dispatch(callee, &inputs, &attrs)?.into_vec();
         if results.len() > *n_outputs {
@@ -268,7 +270,8 @@ unsafe extern "C" fn op_vjp(
     let call = || unsafe {
         let missing = || Error::value("a tensor is a null pointer");
         let inputs = abi::slice(inputs, n_inputs, "inputs")?.iter();
-        let inputs = inputs.map(|t| look(*t).map(|held| &held.tensor).ok_or_else(missing)).collect::<Result<Vec<_>>>()?;
+        let inputs =
+            inputs.map(|t| look(*t).map(|held| &held.tensor).ok_or_else(missing)).collect::<Result<Vec<_>>>()?;
         let (callee, cotangent) = (op(callee)?, &look(cotangent).ok_or_else(missing)?.tensor);
         let gradient = callee
             .create_gradient_function(&inputs, cotangent)
