@@ -43,7 +43,7 @@ fn text(text: &str) -> Str {
 /// The table of an op.
 pub fn table(op: &'static OpDef) -> &'static abi::Op {
     let shape = if let ShapeRule::Core(rule) = &op.shape { rule.text.as_ref() } else { "" };
-    let conditions: Vec<&str> = op.predicates.iter().map(|p| p.text).collect();
+    let conditions: Vec<&str> = op.predicates.iter().map(|p| p.text.as_ref()).collect();
     let conditions = if conditions.is_empty() { String::new() } else { format!("where {}", conditions.join(", ")) };
     let aliases: Vec<Str> = op.aliases.iter().map(|alias| Str::of(alias)).collect();
     let mut table = abi::Op {
