@@ -7,6 +7,7 @@ mod allocator;
 mod attr;
 mod autograd;
 mod buffer;
+mod built;
 mod create;
 mod custom;
 mod data;
@@ -46,6 +47,7 @@ fn install(m: &Bound<'_, PyModule>) -> error::Result<()> {
     dtype::install(m)?;
     m.add_class::<tensor::PyTensor>()?;
     autograd::install(m)?;
+    built::install(m)?;
     create::install(m)?;
     custom::install(m)?;
     describe::install(m)?;
