@@ -90,6 +90,7 @@ impl Function {
 
     /// An error that says what became of the op, if it isn't there.
     #[cold]
+    #[inline(never)]
     fn check_registered(&self) -> Result<()> {
         if registry::has(&self.op) {
             return Ok(());
@@ -104,7 +105,7 @@ impl Function {
         let signature = describe::text_signature(&self.op, name, "");
         let definition = Definition::new(name, &signature, &self.op, call_function)?;
         let def = definition.as_ptr();
-        let keeper = keeper(module, Kept { function: self, _definition: definition })?;
+        let keeper = keeper(module, Kept { function: Arc::into_raw(self), _definition: definition })?;
         // SAFETY: the keeper has the definition, and the function has the keeper; the name is a string.
         Ok(unsafe {
             let name = module.name()?;
@@ -114,17 +115,14 @@ impl Function {
 
     /// The op behind a function object of [`Function::object`].
     pub fn op_of(object: &Bound<'_, PyAny>) -> Option<OpRef> {
-        // SAFETY: `PyCFunction_GetFunction` is asked of nothing but such; whose C function is ours has a keeper of ours.
+        // SAFETY: each is asked of what it is for; whose definition is that of keepers has their state.
         unsafe {
-            if ffi::PyCFunction_Check(object.as_ptr()) == 0 {
-                return None;
-            }
-            let call = ffi::PyCFunction_GetFunction(object.as_ptr())? as *const c_void;
-            let is_ours = call == call_function as *const c_void;
-            is_ours.then(|| {
-                let kept = &*kept(ffi::PyCFunction_GetSelf(object.as_ptr()));
-                kept.function.op.clone()
-            })
+            let is_function = ffi::PyCFunction_Check(object.as_ptr()) != 0;
+            let keeper = if is_function { ffi::PyCFunction_GetSelf(object.as_ptr()) } else { std::ptr::null_mut() };
+            let is_ours = !keeper.is_null()
+                && ffi::PyModule_Check(keeper) != 0
+                && ffi::PyModule_GetDef(keeper) == &raw mut KEEPER;
+            is_ours.then(|| of_keeper(keeper).op.clone())
         }
     }
 
@@ -476,15 +474,23 @@ unsafe extern "C" fn call_function(
 ) -> *mut ffi::PyObject {
     // SAFETY: `keeper` made it; Python calls with the interpreter attached and a vector of arguments.
     unsafe {
-        let function = &(*kept(keeper)).function;
+        let function = of_keeper(keeper);
         enter(&function.op, |py| function.call(py, args, n as usize, keywords))
     }
 }
 
 /// What a function object keeps.
 struct Kept {
-    function: Arc<Function>,
+    /// An `Arc` as it is without its counts, which a call has no use for.
+    function: *const Function,
     _definition: Box<Definition>,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // SAFETY: it was made by `Arc::into_raw`.
+        drop(unsafe { Arc::from_raw(self.function) });
+    }
 }
 
 static mut KEEPER: ffi::PyModuleDef = ffi::PyModuleDef {
@@ -523,6 +529,13 @@ fn keeper<'py>(module: &Bound<'py, PyModule>, content: Kept) -> Result<Bound<'py
 unsafe fn kept(keeper: *mut ffi::PyObject) -> *mut Kept {
     // SAFETY: as the caller promises.
     unsafe { ffi::PyModule_GetState(keeper).cast() }
+}
+
+/// The function that a keeper keeps, for as long as it is there.
+#[inline]
+unsafe fn of_keeper<'a>(keeper: *mut ffi::PyObject) -> &'a Function {
+    // SAFETY: as the caller promises.
+    unsafe { &*(*kept(keeper)).function }
 }
 
 unsafe extern "C" fn free_kept(keeper: *mut c_void) {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use minitensor::{OpRef, registry};
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCFunction, PyDict, PyTuple};
+use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple};
 
 use crate::error::Result;
 use crate::function::Function;
@@ -86,10 +86,11 @@ pub fn add<'py>(py: Python<'py>, op: &OpRef) -> Result<Bound<'py, PyAny>> {
         let dict = module(py, namespace)?.dict();
         explain(&dict, namespace)?;
         if registry::has(op) {
-            dict.set_item(last, &object)?;
+            let last = PyString::intern(py, last);
+            dict.set_item(&last, &object)?;
             // The package has the ops, too, where it has nothing else of that name.
-            if namespace.is_empty() && !package.contains(last)? {
-                package.set_item(last, &object)?;
+            if namespace.is_empty() && !package.contains(&last)? {
+                package.set_item(&last, &object)?;
             }
         }
     }
