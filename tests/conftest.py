@@ -7,7 +7,7 @@ import pytest
 from minitensor.plugins import discovery
 
 import minitensor as mt
-from minitensor import _absent, plugins
+from minitensor import plugins
 
 
 @pytest.fixture
@@ -33,5 +33,3 @@ def no_plugins_stay(monkeypatch):
     yield
     for info in plugins.list_plugins():
         plugins.unload_plugin(info.name)
-    for op in list(_absent._WENT_WITH):
-        _absent.forget(op)

@@ -1,36 +1,16 @@
 //! Ops written in Python, and the functions of seed 0.
 
-use std::sync::Arc;
-
 use minitensor::op::{Arity, Call};
-use minitensor::{Attr, AttrKind, BackwardCall, CustomOp, CustomOpBuilder, Error, OpRef, Tensor, registry};
+use minitensor::{Attr, AttrKind, BackwardCall, CustomOpBuilder, Error, OpRef, Tensor, registry};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
+use crate::built::BuiltOp;
 use crate::describe::attr_object;
 use crate::error::Result;
 use crate::tensor::PyTensor;
 use crate::{attr, ops};
-
-/// An op that was built and not necessarily registered.
-#[pyclass(module = "minitensor", frozen)]
-struct BuiltOp(Arc<dyn CustomOp>);
-
-#[pymethods]
-impl BuiltOp {
-    /// The name it will be registered under.
-    #[getter]
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    /// Puts it into the registry, and gives its function `mt.ops.<name>`.
-    fn register<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        let op = py.detach(|| registry::register(self.0.clone()))?;
-        ops::add(py, &op)
-    }
-}
 
 /// What a gradient written in Python gets to see: `inputs`, `outputs`, `attrs` of the call, and `needs_input_grad`.
 #[pyclass(module = "minitensor", frozen, get_all)]
@@ -222,7 +202,7 @@ fn _build_op(
             Python::attach(check).map_err(Error::from)
         });
     }
-    Ok(BuiltOp(builder.build()?))
+    Ok(BuiltOp(builder.build()?.definition()))
 }
 
 /// The names of all registered ops, in order.
@@ -244,6 +224,10 @@ fn execute_custom_op_py<'py>(name: &str, inputs: &Bound<'py, PyAny>) -> Result<B
 }
 
 /// Calls an op by name on a list of tensors, with attributes as keywords.
+///
+/// >>> import minitensor as mt
+/// >>> mt.execute_custom_op("clamp", [mt.Tensor([1.0, 3.0])], hi=2.0)
+/// tensor([1., 2.])
 #[pyfunction]
 #[pyo3(signature = (name, inputs, **attrs))]
 fn execute_custom_op<'py>(
@@ -252,7 +236,7 @@ fn execute_custom_op<'py>(
     attrs: Option<&Bound<'py, PyDict>>,
 ) -> Result<Bound<'py, PyAny>> {
     let py = inputs.py();
-    let op = registry::get(name)?;
+    let op = find(py, name)?;
     let items: Vec<Bound<'_, PyAny>> = match (inputs.cast::<PyList>(), inputs.cast::<PyTuple>()) {
         (Ok(list), _) => list.iter().collect(),
         (_, Ok(tuple)) => tuple.iter().collect(),
@@ -283,6 +267,16 @@ fn execute_custom_op<'py>(
     unsafe { ops::function(py, &op)?.call(py, pointers.as_ptr(), count, keywords.as_ptr()) }
 }
 
+/// The op of that name. If nothing is known of it, plugins are discovered, unless that was done.
+fn find(py: Python<'_>, name: &str) -> Result<OpRef> {
+    let found = registry::get(name);
+    if found.is_ok() || registry::reason(name).is_some() {
+        return Ok(found?);
+    }
+    let is_new = py.import("minitensor.plugins.discovery")?.call_method0("ensure")?.is_truthy()?;
+    Ok(if is_new { registry::get(name) } else { found }?)
+}
+
 fn check_count(op: &OpRef, got: usize) -> Result<()> {
     let least = op.inputs.iter().filter(|i| i.arity == Arity::One).count();
     let most = if op.inputs.iter().any(|i| i.arity == Arity::Variadic) { usize::MAX } else { op.inputs.len() };
@@ -299,8 +293,7 @@ fn check_count(op: &OpRef, got: usize) -> Result<()> {
 /// Takes an op out of the registry. Tensors and graphs that use it stay valid; calling its function raises from now on.
 #[pyfunction]
 fn unregister_custom_op_py(py: Python<'_>, name: &str) -> Result<()> {
-    let op = py.detach(|| registry::unregister(name))?;
-    ops::remove(py, &op)
+    ops::unregister_all(py, &[registry::get(name)?], None)
 }
 
 /// Makes sure that the example ops of the documentation (swish, gelu, power, layer_norm) are registered; they are built in,
@@ -314,7 +307,6 @@ fn register_example_custom_ops(py: Python<'_>) -> Result<()> {
 }
 
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
-    m.add_class::<BuiltOp>()?;
     m.add_class::<BackwardContext>()?;
     m.add_function(wrap_pyfunction!(_build_op, m)?)?;
     m.add_function(wrap_pyfunction!(list_custom_ops_py, m)?)?;

@@ -102,7 +102,7 @@ pub fn doc(op: &OpDef) -> String {
         line(format!("\nReturns:\n    {}", returned.join(", ")));
     }
     line(format!("\nShape:\n    {}", shape_rule(op)));
-    let predicates: Vec<&str> = op.predicates.iter().map(|p| p.text).collect();
+    let predicates: Vec<&str> = op.predicates.iter().map(|p| p.text.as_ref()).collect();
     let must = if predicates.is_empty() { String::new() } else { format!(", or if not {}", predicates.join(" and ")) };
     line(format!(
         "\nRaises:\n    TypeError: if an argument is missing, unknown, or of another type or dtype\n    ValueError: if shapes don't fit{must}"
@@ -143,7 +143,7 @@ pub fn attr_object<'py>(py: Python<'py>, attr: &Attr) -> Result<Bound<'py, PyAny
 }
 
 /// All that is known of an op: name, doc, signature, inputs, attributes, outputs, dtypes, shape rule, whether it has a
-/// gradient, where it is defined.
+/// gradient, where it is defined, and the plugin that it belongs to.
 #[pyfunction]
 fn describe<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
     let op = registry::get(name)?;
@@ -205,6 +205,7 @@ fn describe<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
     }
     out.set_item("location", op.location.to_string())?;
     out.set_item("since", op.since)?;
+    out.set_item("plugin", registry::owner(name).as_deref())?;
     Ok(out)
 }
 

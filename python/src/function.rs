@@ -1,14 +1,15 @@
 //! [`Function`]: an op as a Python function. A call binds its arguments by position or by interned keyword, without a
 //! look-up and without an allocation besides the result.
 
-use std::ffi::{CString, c_char, c_int};
+use std::cell::UnsafeCell;
+use std::ffi::{CString, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use minitensor::op::{Arg, Arity, Outputs, Role, slots};
 use minitensor::testing::Sample;
-use minitensor::{Attr, AttrKind, Error, OpRef, dispatch};
-use pyo3::exceptions::PyRuntimeError;
+use minitensor::{Attr, AttrKind, Error, OpRef, dispatch, registry};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
@@ -20,7 +21,7 @@ use crate::scalar::Number;
 use crate::tensor::PyTensor;
 use crate::{attr, describe, release};
 
-/// An op, ready to be called from Python. It is never freed, as Python's function refers to it.
+/// An op, ready to be called from Python.
 pub struct Function {
     pub op: OpRef,
     /// The parameters' names, interned: tensors, then attributes.
@@ -30,7 +31,7 @@ pub struct Function {
     plain: Option<usize>,
     /// The attributes of such a call.
     defaults: Vec<Attr>,
-    /// Whether the op is still registered.
+    /// Whether the op has been registered all the time.
     live: AtomicBool,
 }
 
@@ -56,7 +57,7 @@ const FEW: usize = 4;
 
 impl Function {
     /// A function for an op.
-    pub fn new(py: Python<'_>, op: OpRef) -> Result<&'static Function> {
+    pub fn new(py: Python<'_>, op: OpRef) -> Result<Arc<Function>> {
         let names = op.parameters().map(|n| PyString::intern(py, n).unbind()).collect();
         let returned: Vec<&str> =
             op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.name.as_ref()).collect();
@@ -79,28 +80,50 @@ impl Function {
             && defaults.len() == op.attrs.len()
             && matches!(returns, Returns::One);
         let plain = is_plain.then_some(op.inputs.len());
-        Ok(Box::leak(Box::new(Function { op, names, returns, plain, defaults, live: AtomicBool::new(true) })))
+        Ok(Arc::new(Function { op, names, returns, plain, defaults, live: AtomicBool::new(true) }))
     }
 
-    /// The op was unregistered: calls raise from now on.
+    /// The op was unregistered: from now on, calls raise unless it is registered again.
     pub fn retire(&self) {
         self.live.store(false, Ordering::Relaxed);
     }
 
-    /// Whether this is the function of that very op.
-    pub fn is_of(&self, op: &OpRef) -> bool {
-        std::ptr::eq::<minitensor::OpDef>(&*self.op, &**op)
+    /// An error that says what became of the op, if it isn't there.
+    #[cold]
+    #[inline(never)]
+    fn check_registered(&self) -> Result<()> {
+        if registry::has(&self.op) {
+            return Ok(());
+        }
+        let name = &self.op.name;
+        let reason = registry::reason(name).unwrap_or_else(|| format!("op '{name}' was unregistered"));
+        Err(Error::runtime(reason).into())
     }
 
     /// Python's function object, in a module.
-    pub fn object<'py>(&'static self, module: &Bound<'py, PyModule>, name: &str) -> Result<Bound<'py, PyAny>> {
-        let py = module.py();
-        let def = definition(name, &describe::text_signature(&self.op, name, ""), &self.op, call_function)?;
-        let keeper = keeper(module, self)?;
-        // SAFETY: the definition is leaked, the keeper is a module, the name a string.
+    pub fn object<'py>(self: Arc<Self>, module: &Bound<'py, PyModule>, name: &str) -> Result<Bound<'py, PyAny>> {
+        let signature = describe::text_signature(&self.op, name, "");
+        let definition = Definition::new(name, &signature, &self.op, call_function)?;
+        let def = definition.as_ptr();
+        let keeper = keeper(module, Kept { function: Arc::into_raw(self), _definition: definition })?;
+        // SAFETY: the keeper has the definition, and the function has the keeper; the name is a string.
         Ok(unsafe {
-            Bound::from_owned_ptr_or_err(py, ffi::PyCFunction_NewEx(def, keeper.as_ptr(), module.name()?.as_ptr()))?
+            let name = module.name()?;
+            Bound::from_owned_ptr_or_err(module.py(), ffi::PyCFunction_NewEx(def, keeper.as_ptr(), name.as_ptr()))?
         })
+    }
+
+    /// The op behind a function object of [`Function::object`].
+    pub fn op_of(object: &Bound<'_, PyAny>) -> Option<OpRef> {
+        // SAFETY: each is asked of what it is for; whose definition is that of keepers has their state.
+        unsafe {
+            let is_function = ffi::PyCFunction_Check(object.as_ptr()) != 0;
+            let keeper = if is_function { ffi::PyCFunction_GetSelf(object.as_ptr()) } else { std::ptr::null_mut() };
+            let is_ours = !keeper.is_null()
+                && ffi::PyModule_Check(keeper) != 0
+                && ffi::PyModule_GetDef(keeper) == &raw mut KEEPER;
+            is_ours.then(|| of_keeper(keeper).op.clone())
+        }
     }
 
     /// Calls the op.
@@ -116,7 +139,7 @@ impl Function {
         keywords: *mut ffi::PyObject,
     ) -> Result<Bound<'py, PyAny>> {
         if !self.live.load(Ordering::Relaxed) {
-            return Err(PyRuntimeError::new_err(format!("op '{}' was unregistered", self.op.name)).into());
+            self.check_registered()?;
         }
         if keywords.is_null()
             && self.plain == Some(n)
@@ -393,18 +416,29 @@ pub type Trampoline = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-/// A leaked method definition.
-pub fn definition(name: &str, signature: &str, op: &OpRef, call: Trampoline) -> Result<*mut ffi::PyMethodDef> {
-    let text = |s: String| {
-        CString::new(s).map(|s| s.into_raw() as *const c_char).map_err(|_| Error::value("a text with a NUL"))
-    };
-    let doc = text(format!("{signature}\n--\n\n{}", describe::doc(op)))?;
-    Ok(Box::leak(Box::new(ffi::PyMethodDef {
-        ml_name: text(name.to_owned())?,
-        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call },
-        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS as c_int,
-        ml_doc: doc,
-    })))
+/// What CPython is told of a function, with the texts that it refers to.
+pub struct Definition {
+    def: UnsafeCell<ffi::PyMethodDef>,
+    _texts: [CString; 2],
+}
+
+impl Definition {
+    /// The definition of a function, or of a method, of that name.
+    pub fn new(name: &str, signature: &str, op: &OpRef, call: Trampoline) -> Result<Box<Definition>> {
+        let text = |s: String| CString::new(s).map_err(|_| Error::value("a text with a NUL"));
+        let texts = [text(name.to_owned())?, text(format!("{signature}\n--\n\n{}", describe::doc(op)))?];
+        let def = ffi::PyMethodDef {
+            ml_name: texts[0].as_ptr(),
+            ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call },
+            ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS as c_int,
+            ml_doc: texts[1].as_ptr(),
+        };
+        Ok(Box::new(Definition { def: UnsafeCell::new(def), _texts: texts }))
+    }
+
+    pub fn as_ptr(&self) -> *mut ffi::PyMethodDef {
+        self.def.get()
+    }
 }
 
 /// Runs a call for C: an error or a panic becomes an exception.
@@ -438,36 +472,73 @@ unsafe extern "C" fn call_function(
     n: ffi::Py_ssize_t,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: `keeper` made the state; Python calls with the interpreter attached and a vector of arguments.
+    // SAFETY: `keeper` made it; Python calls with the interpreter attached and a vector of arguments.
     unsafe {
-        let function = *ffi::PyModule_GetState(keeper).cast::<&'static Function>();
+        let function = of_keeper(keeper);
         enter(&function.op, |py| function.call(py, args, n as usize, keywords))
     }
 }
 
-/// The `__self__` of a function: a module, so that it looks and pickles like any builtin, whose state is the op.
-fn keeper<'py>(module: &Bound<'py, PyModule>, function: &'static Function) -> Result<Bound<'py, PyAny>> {
+/// What a function object keeps.
+struct Kept {
+    /// An `Arc` as it is without its counts, which a call has no use for.
+    function: *const Function,
+    _definition: Box<Definition>,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // SAFETY: it was made by `Arc::into_raw`.
+        drop(unsafe { Arc::from_raw(self.function) });
+    }
+}
+
+static mut KEEPER: ffi::PyModuleDef = ffi::PyModuleDef {
+    m_base: ffi::PyModuleDef_HEAD_INIT,
+    m_name: c"minitensor.ops".as_ptr(),
+    m_doc: std::ptr::null(),
+    m_size: size_of::<Kept>() as ffi::Py_ssize_t,
+    m_methods: std::ptr::null_mut(),
+    m_slots: &raw mut NO_SLOTS,
+    m_traverse: None,
+    m_clear: None,
+    m_free: Some(free_kept),
+};
+static mut NO_SLOTS: ffi::PyModuleDef_Slot = ffi::PyModuleDef_Slot { slot: 0, value: std::ptr::null_mut() };
+
+/// The `__self__` of a function: a module, so that it looks and pickles like any builtin, whose state is what is kept.
+/// CPython lets go of it at the very end of a function, so that it may hold the function's definition.
+fn keeper<'py>(module: &Bound<'py, PyModule>, content: Kept) -> Result<Bound<'py, PyAny>> {
     let py = module.py();
     let spec = py.import("types")?.getattr("SimpleNamespace")?.call0()?;
     spec.setattr("name", module.name()?)?;
-    // SAFETY: a definition with a state of one pointer and no slots, which lives for ever; executing it makes the state.
+    let def = &raw mut KEEPER;
+    // SAFETY: a definition without slots; executing it makes the state, of zeros, which nobody has seen before it is written.
     unsafe {
-        let def: *mut ffi::PyModuleDef = Box::leak(Box::new(ffi::PyModuleDef {
-            m_base: ffi::PyModuleDef_HEAD_INIT,
-            m_name: c"minitensor.ops".as_ptr(),
-            m_doc: std::ptr::null(),
-            m_size: size_of::<&'static Function>() as ffi::Py_ssize_t,
-            m_methods: std::ptr::null_mut(),
-            m_slots: Box::leak(Box::new([ffi::PyModuleDef_Slot { slot: 0, value: std::ptr::null_mut() }])).as_mut_ptr(),
-            m_traverse: None,
-            m_clear: None,
-            m_free: None,
-        }));
         let keeper = Bound::from_owned_ptr_or_err(py, ffi::PyModule_FromDefAndSpec(def, spec.as_ptr()))?;
         if ffi::PyModule_ExecDef(keeper.as_ptr(), def) != 0 {
             return Err(PyErr::fetch(py).into());
         }
-        ffi::PyModule_GetState(keeper.as_ptr()).cast::<&'static Function>().write(function);
+        kept(keeper.as_ptr()).write(content);
         Ok(keeper)
     }
+}
+
+/// The state of a keeper.
+#[inline]
+unsafe fn kept(keeper: *mut ffi::PyObject) -> *mut Kept {
+    // SAFETY: as the caller promises.
+    unsafe { ffi::PyModule_GetState(keeper).cast() }
+}
+
+/// The function that a keeper keeps, for as long as it is there.
+#[inline]
+unsafe fn of_keeper<'a>(keeper: *mut ffi::PyObject) -> &'a Function {
+    // SAFETY: as the caller promises.
+    unsafe { &*(*kept(keeper)).function }
+}
+
+unsafe extern "C" fn free_kept(keeper: *mut c_void) {
+    // SAFETY: CPython frees a module with a state once, and `keeper` has written it.
+    unsafe { kept(keeper.cast()).drop_in_place() }
 }

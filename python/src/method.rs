@@ -1,6 +1,6 @@
 //! Methods of tensors that are ops: `x.sum()` is `mt.ops.sum(x)`. A table.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use minitensor::registry;
 use pyo3::PyTypeInfo;
@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 use crate::error::Result;
-use crate::function::{Function, Trampoline, definition, enter};
+use crate::function::{Definition, Function, Trampoline, enter};
 use crate::tensor::PyTensor;
 use crate::{describe, ops};
 
-type Slot = OnceLock<&'static Function>;
+type Slot = OnceLock<Arc<Function>>;
 
 struct Method {
     name: &'static str,
@@ -82,9 +82,12 @@ pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
         let Ok(op) = registry::get(method.name) else { continue };
         let _ = method.slot.set(ops::function(py, &op)?);
         let signature = describe::text_signature(&op, method.name, "$self");
-        let def = definition(method.name, &signature, &op, method.call)?;
+        // As the class, it stays for ever.
+        let definition = Box::leak(Definition::new(method.name, &signature, &op, method.call)?);
         // SAFETY: the definition is leaked, the class is a type.
-        let descriptor = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), def))? };
+        let descriptor = unsafe {
+            Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), definition.as_ptr()))?
+        };
         class.setattr(method.name, descriptor)?;
     }
     Ok(())

@@ -1,29 +1,33 @@
 //! `mt.ops`: a function for every op of the registry, kept as the registry is.
+//!
+//! Threads may register and unregister at once. What stands under a name is changed by who looked into the registry just
+//! before, without running any Python code in between, so the last one to change it knows best.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use minitensor::{OpRef, registry};
+use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple};
 
 use crate::error::Result;
 use crate::function::Function;
 
 /// The functions made so far, by the names they stand under.
-static FUNCTIONS: Mutex<Option<HashMap<String, &'static Function>>> = Mutex::new(None);
+static FUNCTIONS: Mutex<Option<HashMap<String, Arc<Function>>>> = Mutex::new(None);
 
-fn with_functions<T>(f: impl FnOnce(&mut HashMap<String, &'static Function>) -> T) -> T {
+fn with_functions<T>(f: impl FnOnce(&mut HashMap<String, Arc<Function>>) -> T) -> T {
     f(FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default())
 }
 
 /// The function of an op; the same one whenever it is asked for.
-pub fn function(py: Python<'_>, op: &OpRef) -> Result<&'static Function> {
-    if let Some(found) = with_functions(|all| all.get(op.name.as_ref()).copied().filter(|f| f.is_of(op))) {
+pub fn function(py: Python<'_>, op: &OpRef) -> Result<Arc<Function>> {
+    if let Some(found) = with_functions(|all| all.get(op.name.as_ref()).cloned().filter(|f| f.op.is(op))) {
         return Ok(found);
     }
     let made = Function::new(py, op.clone())?;
-    if let Some(before) = with_functions(|all| all.insert(op.name.to_string(), made)) {
+    if let Some(before) = with_functions(|all| all.insert(op.name.to_string(), made.clone())) {
         before.retire();
     }
     Ok(made)
@@ -55,38 +59,92 @@ fn split(name: &str) -> (&str, &str) {
     name.rsplit_once("::").unwrap_or(("", name))
 }
 
+/// Registers ops, all or none, with their functions; gives those that are new. What is there already stays. `plugin` owns
+/// them all from now on.
+pub fn register_all(py: Python<'_>, ops: &[OpRef], plugin: Option<&str>) -> Result<Vec<OpRef>> {
+    let new = py.detach(|| registry::register_all(ops, plugin))?;
+    let added = new.iter().try_for_each(|op| add(py, op).map(drop));
+    if added.is_err() {
+        unregister_all(py, &new, None)?;
+    }
+    added.map(|()| new)
+}
+
+/// Takes ops away that are there, with their functions. Who looks for one of them is told the reason, after its name.
+pub fn unregister_all(py: Python<'_>, ops: &[OpRef], reason: Option<&str>) -> Result<()> {
+    let gone = py.detach(|| registry::unregister_all(ops, reason));
+    gone.iter().try_for_each(|op| remove(py, op, reason.is_some()))
+}
+
 /// Puts an op's function where Python finds it, under all its names.
 pub fn add<'py>(py: Python<'py>, op: &OpRef) -> Result<Bound<'py, PyAny>> {
-    let function = function(py, op)?;
     let (namespace, own) = split(&op.name);
-    let home = module(py, namespace)?;
-    let object = function.object(&home, own)?;
+    let object = function(py, op)?.object(&module(py, namespace)?, own)?;
     let package = py.import("minitensor")?.dict();
     for name in op.names() {
         let (namespace, last) = split(name);
-        module(py, namespace)?.setattr(last, &object)?;
-        // The package has the ops, too, where it has nothing else of that name.
-        if namespace.is_empty() && !package.contains(last)? {
-            package.set_item(last, &object)?;
+        let dict = module(py, namespace)?.dict();
+        explain(&dict, namespace)?;
+        if registry::has(op) {
+            let last = PyString::intern(py, last);
+            dict.set_item(&last, &object)?;
+            // The package has the ops, too, where it has nothing else of that name.
+            if namespace.is_empty() && !package.contains(&last)? {
+                package.set_item(&last, &object)?;
+            }
         }
     }
     Ok(object)
 }
 
-/// Takes an op's function away again.
-pub fn remove(py: Python<'_>, op: &OpRef) -> Result<()> {
-    if let Some(function) = with_functions(|all| all.remove(op.name.as_ref())) {
+/// Takes an op's function away again; `explained` if there is a reason to tell.
+fn remove(py: Python<'_>, op: &OpRef, explained: bool) -> Result<()> {
+    let function = with_functions(|all| match all.get(op.name.as_ref()) {
+        Some(function) if function.op.is(op) => all.remove(op.name.as_ref()),
+        _ => None,
+    });
+    if let Some(function) = function {
         function.retire();
     }
+    let package = py.import("minitensor")?.dict();
     for name in op.names() {
         let (namespace, last) = split(name);
-        let dict: Bound<'_, PyDict> = module(py, namespace)?.dict();
-        let Some(object) = dict.get_item(last)? else { continue };
-        dict.del_item(last)?;
-        let package = py.import("minitensor")?.dict();
-        if package.get_item(last)?.is_some_and(|o| o.is(&object)) {
-            package.del_item(last)?;
+        let dict = module(py, namespace)?.dict();
+        for dict in [&dict, &package] {
+            let object = dict.get_item(last)?;
+            if object.is_some_and(|o| Function::op_of(&o).is_some_and(|of| of.is(op))) && !registry::has(op) {
+                dict.del_item(last)?;
+            }
         }
+        if explained {
+            explain(&dict, namespace)?;
+        }
+    }
+    Ok(())
+}
+
+/// A module has a `__getattr__` that tells why ops are gone, while there are any to tell of: with one, CPython is slower at
+/// all attributes of the module.
+fn explain(dict: &Bound<'_, PyDict>, namespace: &str) -> Result<()> {
+    let py = dict.py();
+    let is_there = dict.contains("__getattr__")?;
+    let wanted = registry::gone().iter().any(|name| split(name).0 == namespace);
+    if wanted && !is_there {
+        let namespace = namespace.to_owned();
+        let tell = move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<()> {
+            let (py, name) = (args.py(), args.get_item(0)?.extract::<String>()?);
+            let module = module(py, &namespace)?;
+            let op = if namespace.is_empty() { name.clone() } else { format!("{namespace}::{name}") };
+            let reason = registry::reason(&op);
+            let nothing = || Ok(format!("module '{}' has no attribute '{name}'", module.name()?));
+            let error = PyAttributeError::new_err(reason.map_or_else(nothing, PyResult::Ok)?);
+            error.value(py).setattr("name", name)?;
+            error.value(py).setattr("obj", module)?;
+            Err(error)
+        };
+        dict.set_item("__getattr__", PyCFunction::new_closure(py, None, None, tell)?)?;
+    } else if is_there && !wanted {
+        dict.del_item("__getattr__")?;
     }
     Ok(())
 }

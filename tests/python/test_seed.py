@@ -50,6 +50,7 @@ def test_examples_come_back_after_they_were_unregistered():
     mt.ops.swish(x).backward()
     assert x.grad is not None
     assert mt.ops.swish is not swish
+    assert swish(x).item() == x.swish().item() == mt.ops.swish(x).item()
     assert mt.ops.silu(x).item() == mt.ops.swish(x).item()
 
 

@@ -1,6 +1,8 @@
-//! The registry: every op by name. Filled from `inventory` at first use, then by whoever registers more.
+//! The registry: every op by name, with its owner. Filled from `inventory` at first use, then by whoever registers more.
+//!
+//! Its lock is held for look-ups and changes alone: nothing that a caller gave is run under it, nor dropped for the last time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::custom_op::CustomOp;
@@ -8,55 +10,93 @@ use super::def::{OpDef, OpRef};
 use super::entry::OpEntry;
 use crate::error::{Error, Result, nearest};
 
-/// Every name, aliases too, with its op.
-type Names = BTreeMap<String, OpRef>;
+/// Every name, aliases too, with what it names.
+type Names = BTreeMap<String, Entry>;
 
-static NAMES: LazyLock<RwLock<Names>> = LazyLock::new(|| {
-    let mut names = Names::new();
+#[derive(Clone)]
+struct Entry {
+    op: OpRef,
+    /// Who brought it, such as a plugin; nobody for built-ins.
+    owner: Option<Arc<str>>,
+}
+
+#[derive(Default)]
+struct Table {
+    names: Names,
+    /// Why names are gone, the latest last.
+    reasons: VecDeque<(String, Arc<str>)>,
+}
+
+/// So many reasons are kept.
+const MOST_REASONS: usize = 1024;
+
+static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
+    let mut table = Table::default();
     let mut entries: Vec<_> = inventory::iter::<OpEntry>.into_iter().map(|e| e.0).collect();
     entries.sort_by(|a, b| (&a.name, &a.location.file).cmp(&(&b.name, &b.location.file)));
     for op in entries {
-        if let Err(error) = insert(&mut names, OpRef::Static(op)) {
+        if let Err(error) = insert(&mut table.names, OpRef::Static(op), None) {
             CONFLICTS.write().unwrap_or_else(PoisonError::into_inner).push(error);
         }
     }
-    RwLock::new(names)
+    RwLock::new(table)
 });
 
 /// Ops of one name from different crates, found when the registry was built.
 static CONFLICTS: RwLock<Vec<Error>> = RwLock::new(Vec::new());
 
-fn read() -> RwLockReadGuard<'static, Names> {
-    NAMES.read().unwrap_or_else(PoisonError::into_inner)
+fn read() -> RwLockReadGuard<'static, Table> {
+    TABLE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn write() -> RwLockWriteGuard<'static, Names> {
-    NAMES.write().unwrap_or_else(PoisonError::into_inner)
+fn write() -> RwLockWriteGuard<'static, Table> {
+    TABLE.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn insert(names: &mut Names, op: OpRef) -> Result<()> {
+impl Table {
+    /// Whether it is this very op that has its name.
+    fn has(&self, op: &OpRef) -> bool {
+        self.names.get(op.name.as_ref()).is_some_and(|entry| entry.op.is(op))
+    }
+
+    /// Forgets why names were gone that are there again.
+    fn forget(&mut self) {
+        self.reasons.retain(|(name, _)| !self.names.contains_key(name));
+    }
+
+    fn reason(&self, name: &str) -> Option<String> {
+        let (_, why) = self.reasons.iter().rfind(|(gone, _)| gone == name)?;
+        Some(format!("op '{name}' {why}"))
+    }
+}
+
+fn insert(names: &mut Names, op: OpRef, owner: Option<&Arc<str>>) -> Result<()> {
     for name in op.names() {
         check_name(name)?;
         check_place(names, name, &op)?;
     }
     for name in op.names() {
-        names.insert(name.to_string(), op.clone());
+        names.insert(name.to_string(), Entry { op: op.clone(), owner: owner.cloned() });
     }
     Ok(())
 }
 
 /// An error if the name is taken, or if an op would stand where another one has its namespace.
 fn check_place(names: &Names, name: &str, op: &OpDef) -> Result<()> {
-    if let Some(other) = names.get(name) {
+    if let Some(Entry { op: other, owner }) = names.get(name) {
+        let (of, way_out) = match owner {
+            Some(plugin) => (format!(" of plugin '{plugin}'"), "unload that plugin"),
+            None => (String::new(), "unregister the first"),
+        };
         return Err(Error::value(format!(
-            "op '{name}' is registered already: by {}, and again by {}; give one of them another name, or unregister the first",
+            "op '{name}' is registered already: by {}{of}, and again by {}; give one of them another name, or {way_out}",
             other.location, op.location
         )));
     }
     let inner = format!("{name}::");
     let outer = name.match_indices("::").find_map(|(end, _)| names.get_key_value(&name[..end]));
     let inside = names.range(inner.clone()..).next().filter(|(other, _)| other.starts_with(&inner));
-    outer.or(inside).map_or(Ok(()), |(other, its)| {
+    outer.or(inside).map_or(Ok(()), |(other, Entry { op: its, .. })| {
         Err(Error::value(format!(
             "op '{name}', by {}, and op '{other}', by {}, can't both be: one is named as the other's namespace; give one of \
              them another name",
@@ -85,68 +125,136 @@ pub fn check() -> Result<()> {
 
 /// The op of that name.
 pub fn get(name: &str) -> Result<OpRef> {
-    let names = read();
-    names.get(name).cloned().ok_or_else(|| {
-        let hint = nearest(name, names.keys().map(String::as_str)).map(|n| format!("; did you mean '{n}'?"));
-        Error::value(format!("there is no op '{name}'{}", hint.unwrap_or_default()))
-    })
+    let table = read();
+    if let Some(entry) = table.names.get(name) {
+        return Ok(entry.op.clone());
+    }
+    Err(Error::value(table.reason(name).unwrap_or_else(|| {
+        let hint = nearest(name, table.names.keys().map(String::as_str)).map(|n| format!("; did you mean '{n}'?"));
+        format!("there is no op '{name}'{}", hint.unwrap_or_default())
+    })))
 }
 
 /// Whether there is an op of that name.
 pub fn contains(name: &str) -> bool {
-    read().contains_key(name)
+    read().names.contains_key(name)
+}
+
+/// Whether it is this very op that has its name.
+pub fn has(op: &OpRef) -> bool {
+    read().has(op)
+}
+
+/// Who brought the op that has this name.
+pub fn owner(name: &str) -> Option<Arc<str>> {
+    read().names.get(name)?.owner.clone()
+}
+
+/// Why there is no op of that name any more, if that was said when it was unregistered.
+pub fn reason(name: &str) -> Option<String> {
+    read().reason(name)
+}
+
+/// The names of ops that left a reason, the latest last.
+pub fn gone() -> Vec<String> {
+    read().reasons.iter().map(|(name, _)| name.clone()).collect()
 }
 
 /// All ops, by name; aliases and gradient ops are left out.
 pub fn list() -> Vec<OpRef> {
-    read().iter().filter(|(name, op)| **name == op.name && !op.is_gradient()).map(|(_, op)| op.clone()).collect()
+    list_all().into_iter().filter(|op| !op.is_gradient()).collect()
 }
 
 /// All ops, with those that compute gradients.
 pub fn list_all() -> Vec<OpRef> {
-    read().iter().filter(|(name, op)| **name == op.name).map(|(_, op)| op.clone()).collect()
+    read().names.iter().filter(|(name, e)| **name == e.op.name).map(|(_, e)| e.op.clone()).collect()
 }
 
 /// Adds an op under its name and aliases, all or none.
 pub fn register(op: Arc<dyn CustomOp>) -> Result<OpRef> {
     let op = op.definition();
-    insert(&mut write(), op.clone())?;
+    let mut table = write();
+    insert(&mut table.names, op.clone(), None)?;
+    table.forget();
     Ok(op)
 }
 
-/// Adds several, all or none.
-pub fn register_all(ops: impl IntoIterator<Item = OpRef>) -> Result<()> {
-    let mut names = write();
-    let mut grown = names.clone();
+/// Adds several ops for their owner, all or none, and gives those that are new. What is there already stays, and gets
+/// the owner; if it has one, that is an error.
+pub fn register_all(ops: &[OpRef], owner: Option<&str>) -> Result<Vec<OpRef>> {
+    let owner = owner.map(Arc::from);
+    let mut new = Vec::new();
+    let mut table = write();
+    let mut names = table.names.clone();
     for op in ops {
-        insert(&mut grown, op)?;
+        let entry = names.get(op.name.as_ref()).filter(|entry| entry.op.is(op));
+        if entry.is_some_and(|entry| entry.owner.is_none()) {
+            for name in op.names() {
+                names.insert(name.to_string(), Entry { op: op.clone(), owner: owner.clone() });
+            }
+        } else {
+            insert(&mut names, op.clone(), owner.as_ref())?;
+            new.push(op.clone());
+        }
     }
-    *names = grown;
-    Ok(())
+    table.names = names;
+    table.forget();
+    Ok(new)
 }
 
 /// Takes an op away, with its aliases and gradient ops. Tensors and graphs that use it stay valid.
 pub fn unregister(name: &str) -> Result<OpRef> {
     let op = get(name)?;
-    let vjp = format!("{}.vjp", op.name);
-    let mut names = write();
-    names.retain(|key, other| other.name != op.name && key != &vjp && !key.starts_with(&format!("{vjp}.")));
+    unregister_all(std::slice::from_ref(&op), None);
     Ok(op)
+}
+
+/// Takes several ops away at once, with their aliases and gradient ops, and gives all that have gone. Names that belong to
+/// other ops by now are left alone.
+///
+/// Who looks for one of them from now on is told the reason, until there is an op of that name again: `op '…' `, and then
+/// what is given here, such as `came with plugin 'noise', which was unloaded`.
+pub fn unregister_all(ops: &[OpRef], reason: Option<&str>) -> Vec<OpRef> {
+    let reason: Option<Arc<str>> = reason.map(Arc::from);
+    let mut gone = Vec::new();
+    let mut table = write();
+    for op in ops {
+        if !table.has(op) {
+            continue;
+        }
+        let vjp = format!("{}.vjp", op.name);
+        let inner = format!("{vjp}.");
+        table.names.retain(|name, entry| {
+            let goes = entry.op.is(op) || *name == vjp || name.starts_with(&inner);
+            if goes && *name == entry.op.name {
+                gone.push(entry.op.clone());
+            }
+            !goes
+        });
+        if let Some(why) = &reason {
+            table.reasons.extend(op.names().map(|name| (name.to_string(), why.clone())));
+        }
+    }
+    let surplus = table.reasons.len().saturating_sub(MOST_REASONS);
+    table.reasons.drain(..surplus);
+    gone
 }
 
 /// Registers built-in ops of these names anew, with their gradients, where they were unregistered.
 pub fn restore(wanted: &[&str]) -> Result<Vec<OpRef>> {
     let is_wanted =
         |op: &OpDef| wanted.contains(&op.name.split_once(".vjp").map_or(op.name.as_ref(), |(base, _)| base));
-    let mut names = write();
-    let mut restored = Vec::new();
-    for entry in inventory::iter::<OpEntry>.into_iter().filter(|e| is_wanted(e.0)) {
-        if !names.contains_key(entry.0.name.as_ref()) {
-            insert(&mut names, OpRef::Static(entry.0))?;
-            restored.push(OpRef::Static(entry.0));
-        }
+    let absent = |op: &&'static OpDef| is_wanted(op) && !contains(&op.name);
+    let ops: Vec<OpRef> =
+        inventory::iter::<OpEntry>.into_iter().map(|e| e.0).filter(absent).map(OpRef::Static).collect();
+    register_all(&ops, None)
+}
+
+impl OpRef {
+    /// Whether it is the very same op.
+    pub fn is(&self, other: &OpRef) -> bool {
+        std::ptr::eq::<OpDef>(&**self, &**other)
     }
-    Ok(restored)
 }
 
 impl OpDef {

@@ -13,7 +13,6 @@ from __future__ import annotations
 import typing as _typing
 
 from . import _minitensor, cuda, nn, ops, optim, plugins, testing
-from ._absent import execute_custom_op, execute_custom_op_py
 from ._grad_mode import enable_grad, no_grad, set_grad_enabled
 from ._minitensor import (
     DType,
@@ -29,6 +28,8 @@ from ._minitensor import (
     empty,
     empty_cache,
     empty_like,
+    execute_custom_op,
+    execute_custom_op_py,
     eye,
     float16,
     float32,

@@ -11,8 +11,7 @@ from typing import Any
 
 from . import _minitensor
 from ._lists import by_number, from_list
-from ._minitensor import BackwardContext, DType, Tensor
-from .built import BuiltOp
+from ._minitensor import BackwardContext, BuiltOp, DType, Tensor
 
 __all__ = ["BackwardContext", "CustomOpBuilder", "custom_op"]
 
@@ -111,7 +110,7 @@ def _build(
         raise ValueError(f"op '{name}': backward is {expected}, got '{backward}'")
     code = getattr(inspect.unwrap(forward), "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if code else ("<python>", 0)
-    return BuiltOp(_minitensor._build_op(name, forward, inputs, attrs, outputs, backward, validate, doc, file, line))
+    return _minitensor._build_op(name, forward, inputs, attrs, outputs, backward, validate, doc, file, line)
 
 
 @typing.overload

@@ -25,9 +25,10 @@ impl Library {
     /// the system runs as it maps a library, and no more.
     ///
     /// # Errors
-    /// Those of [`Metadata::read`], and those of the system's loader.
+    /// Those of [`Metadata::read`], a plugin that doesn't support this minitensor, and those of the system's loader.
     pub fn open(path: &Path) -> Result<Library> {
         let metadata = Metadata::read(path)?;
+        metadata.check()?;
         let wrong = |why: String| Error::value(format!("'{}' {why}", path.display()));
         let _one = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
         let absolute = path.canonicalize().map_err(|e| wrong(format!("can't be read: {e}")))?;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..built import all_or_none
+from .._minitensor import all_or_none
 from .info import PluginInfo
 from .log import debug, report
 from .registry import LOCK

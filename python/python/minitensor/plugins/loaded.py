@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from ..built import BuiltOp
+from .._minitensor import BuiltOp
 from . import discovery
 from .info import PluginInfo
 from .plugin import CustomPlugin

@@ -7,8 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from .. import _absent
-from ..built import BuiltOp, all_or_none
+from .._minitensor import BuiltOp, _register_ops, _unregister_ops, all_or_none
 from .info import PluginInfo
 from .log import debug, report
 from .plugin import CustomPlugin
@@ -75,18 +74,16 @@ class PluginRegistry:
             try:
                 with all_or_none() as made:
                     given = [_op(name, op) for op in plugin.custom_operations()]
-                    for op in given:
-                        _claim(name, op)
+                    _register(name, given)
                     plugin.initialize(self)
                     owned = [op for op in dict.fromkeys([*ops, *given, *made]) if op.is_registered]
+                    _register(name, owned, name)
             except Exception as error:
                 error.add_note(f"plugin '{name}' was not registered, nor any of its ops")
                 debug("plugin '%s' failed: %s", name, error)
                 raise
             finally:
                 self._coming.remove(name)
-            for op in owned:
-                op.plugin = name
             info = dataclasses.replace(info, ops=tuple(op.name for op in owned))
             self._entries[name] = _Entry(plugin, info, owned, at_last)
         debug("loaded %s", info)
@@ -106,10 +103,8 @@ class PluginRegistry:
             except Exception as error:
                 failure = error
             finally:
-                for op in reversed(entry.ops):
-                    if op.is_registered:
-                        op.unregister()
-                        _absent.remember(op.name, name)
+                reason = f"came with plugin '{name}', which was unloaded; load the plugin again to use it"
+                _unregister_ops(entry.ops, reason)
                 entry.at_last()
         debug("unloaded %s", entry.info)
         if failure is not None:
@@ -170,16 +165,9 @@ def _op(plugin: str, given: Any) -> BuiltOp:
     return op
 
 
-def _claim(plugin: str, op: BuiltOp) -> None:
-    """Registers an op, unless that was done by whoever made it."""
-    owner = BuiltOp.owner(op.name)
-    if owner is not None:
-        raise ValueError(
-            f"plugin '{plugin}': op '{op.name}' belongs to plugin '{owner}'; unload that one, or give the op another "
-            "name"
-        )
-    if not op.is_registered:
-        try:
-            op.register()
-        except ValueError as error:
-            raise ValueError(f"plugin '{plugin}': {error}") from None
+def _register(plugin: str, ops: list[BuiltOp], owner: str | None = None) -> None:
+    """Registers ops, all or none, unless that was done by whoever made them."""
+    try:
+        _register_ops(ops, owner)
+    except ValueError as error:
+        raise ValueError(f"plugin '{plugin}': {error}") from None

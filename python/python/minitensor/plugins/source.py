@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 from types import ModuleType
 
-from ..built import all_or_none
+from .._minitensor import all_or_none
 from . import manifest
 from .info import PluginInfo
 from .log import debug

@@ -1,0 +1,69 @@
+//! Plugins that are shared libraries.
+
+use std::path::PathBuf;
+
+use minitensor::plugin::host::{self, Library, Metadata};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::built::BuiltOp;
+use crate::error::Result;
+
+/// A plugin that is mapped into the process.
+#[pyclass(module = "minitensor", frozen)]
+struct PluginLibrary(Library);
+
+#[pymethods]
+impl PluginLibrary {
+    /// Calls the plugin's `init`, and gives the ops that it hands over; none is registered yet.
+    fn init(&self, py: Python<'_>) -> Result<Vec<BuiltOp>> {
+        Ok(py.detach(|| self.0.init())?.into_iter().map(BuiltOp).collect())
+    }
+
+    /// Calls the plugin's `fini`.
+    fn fini(&self, py: Python<'_>) {
+        py.detach(|| self.0.fini());
+    }
+}
+
+/// What a library says of itself, read from the file: nothing of it runs.
+#[pyfunction]
+fn _inspect_library(py: Python<'_>, path: PathBuf) -> Result<Bound<'_, PyDict>> {
+    let metadata = py.detach(|| Metadata::read(&path))?;
+    let (info, said) = (&metadata.info, PyDict::new(py));
+    said.set_item("name", &info.name)?;
+    said.set_item("version", info.version.to_string())?;
+    said.set_item("description", &info.description)?;
+    said.set_item("author", &info.author)?;
+    let minimum = metadata.has_minimum.then(|| info.min_minitensor_version.to_string());
+    said.set_item("min_minitensor_version", minimum)?;
+    said.set_item("max_minitensor_version", info.max_minitensor_version.map(|v| v.to_string()))?;
+    said.set_item("abi", format!("{}.{}", metadata.abi.0, metadata.abi.1))?;
+    said.set_item("built_with", &metadata.built_with)?;
+    Ok(said)
+}
+
+/// Maps a library into the process, if it is a plugin that this minitensor supports.
+#[pyfunction]
+fn _open_library(py: Python<'_>, path: PathBuf) -> Result<PluginLibrary> {
+    Ok(PluginLibrary(py.detach(|| Library::open(&path))?))
+}
+
+/// Writes to the logger of plugins. What goes wrong with it is nothing that a plugin should fail of.
+fn log(level: u32, message: &str) {
+    Python::attach(|py| {
+        let logger = py.import("logging").and_then(|m| m.call_method1("getLogger", ("minitensor.plugins",)));
+        let written = logger.and_then(|logger| logger.call_method1("log", (level, "%s", message)));
+        if let Err(error) = written {
+            error.write_unraisable(py, None);
+        }
+    });
+}
+
+pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
+    host::set_log(log);
+    m.add_class::<PluginLibrary>()?;
+    m.add_function(wrap_pyfunction!(_inspect_library, m)?)?;
+    m.add_function(wrap_pyfunction!(_open_library, m)?)?;
+    Ok(())
+}
