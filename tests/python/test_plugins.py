@@ -268,9 +268,7 @@ def test_a_plugin_is_registered_once_and_an_op_has_one_plugin():
     registry.register(plugin(ops=["owned"]))
     with pytest.raises(ValueError, match="plugin 'math' is registered already, as version 1.0.0; unregister that"):
         registry.register(plugin(ops=["another"]))
-    words = (
-        r"plugin 'second': op 'owned' is registered already: by .*test_plugins.py:\d+ of plugin 'math', and .* unl"
-    )
+    words = r"plugin 'second': op 'owned' is registered already: by .*test_plugins.py:\d+ of plugin 'math', and .* unl"
     for op in ("owned", mt.ops.owned):
         with pytest.raises(ValueError, match=words):
             other.register(plugin("second", ops=[op]))
