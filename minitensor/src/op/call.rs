@@ -1,12 +1,11 @@
 //! How a call carries its arguments.
 
-use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use minitensor_kernels::Const;
 use smallvec::SmallVec;
 
-use super::def::{OpDef, OpRef, Text};
+use super::def::{OpDef, OpRef};
 use super::{bind, dispatch, dispatch_one, registry};
 use crate::attr::Attr;
 use crate::error::{Error, Result};
@@ -139,14 +138,14 @@ impl<T: Into<Attr>> From<T> for Value<'_> {
 
 /// An op known by its name, looked up at the first call from this place.
 pub struct OpName {
-    name: Text,
+    name: &'static str,
     op: OnceLock<OpRef>,
 }
 
 impl OpName {
     /// The op of that name; whether there is one shows at the first call.
     pub const fn new(name: &'static str) -> OpName {
-        OpName { name: Cow::Borrowed(name), op: OnceLock::new() }
+        OpName { name, op: OnceLock::new() }
     }
 
     /// The op.
@@ -155,7 +154,7 @@ impl OpName {
         if let Some(op) = self.op.get() {
             return Ok(op);
         }
-        let found = registry::get(&self.name)?;
+        let found = registry::get(self.name)?;
         Ok(self.op.get_or_init(|| found))
     }
 
@@ -166,23 +165,12 @@ impl OpName {
         dispatch_one(op, &inputs, &attrs)
     }
 
-    /// The same for an op of any number of outputs.
-    pub fn call_all(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<Vec<Tensor>> {
-        let op = self.get()?;
-        let (inputs, attrs) = bind(op, args, keywords)?;
-        dispatch(op, &inputs, &attrs).map(Outputs::into_vec)
-    }
-
     /// The same for an op of `N` outputs.
     pub fn call_many<const N: usize>(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<[Tensor; N]> {
-        self.call_all(args, keywords)?.try_into().map_err(|v: Vec<Tensor>| {
+        let op = self.get()?;
+        let (inputs, attrs) = bind(op, args, keywords)?;
+        dispatch(op, &inputs, &attrs)?.into_vec().try_into().map_err(|v: Vec<Tensor>| {
             Error::type_(format!("op '{}' gives {} tensors where {N} are expected", self.name, v.len()))
         })
-    }
-}
-
-impl From<String> for OpName {
-    fn from(name: String) -> OpName {
-        OpName { name: Cow::Owned(name), op: OnceLock::new() }
     }
 }
