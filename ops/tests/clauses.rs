@@ -205,6 +205,25 @@ fn a_part_that_no_wanted_gradient_uses_does_not_run() -> Result<()> {
 }
 
 #[test]
+fn a_formula_asks_for_words_and_for_inputs_that_may_be_absent() -> Result<()> {
+    let body = |call: &Call<'_>| {
+        let x = call.tensor(0);
+        let scaled = call.optional(1).map_or(Ok(x.clone()), |w| op("multiply", &[x.into(), w.into()]))?;
+        op(if call.attrs()[0] == Attr::from("mean") { "mean" } else { "sum" }, &[(&scaled).into()]).map(|t| vec![t])
+    };
+    let scaled = CustomOpBuilder::new("text::scaled", 0).inputs(["x", "weight"]).optional(1).body(body);
+    let scaled = build(scaled.attr("reduction", AttrKind::Enum(&["mean", "sum"]), Some("mean".into())).formula(
+        r#"|d| {
+            let each = d.expand(x.shape);
+            let each = if reduction == "mean" { each / sum(x * 0 + 1) } else { each };
+            x: if weight == None { each } else { each * weight },
+            weight: each * x,
+        }"#,
+    ))?;
+    opcheck(&scaled, &[]).into_result()
+}
+
+#[test]
 fn a_shape_clause_is_checked_before_and_after_a_body() -> Result<()> {
     let op = build(
         CustomOpBuilder::new("text::wrong", 1)
