@@ -398,6 +398,13 @@ def test_a_built_op_is_known_by_identity():
     assert BuiltOp.of(mt.ops.relu) is BuiltOp.of(len) is BuiltOp.of(3) is None
 
 
+def test_an_op_that_goes_takes_nothing_else_of_its_name():
+    op = built("inf")
+    assert op.register() is mt.ops.inf and mt.inf == float("inf")
+    op.unregister()
+    assert mt.inf == float("inf") and not hasattr(mt.ops, "inf")
+
+
 def test_a_function_that_is_held_works_again_with_its_plugin():
     registry, p = PluginRegistry(), plugin(ops=[built("held")])
     registry.register(p)
