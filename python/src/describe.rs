@@ -102,7 +102,7 @@ pub fn doc(op: &OpDef) -> String {
         line(format!("\nReturns:\n    {}", returned.join(", ")));
     }
     line(format!("\nShape:\n    {}", shape_rule(op)));
-    let predicates: Vec<&str> = op.predicates.iter().map(|p| p.text).collect();
+    let predicates: Vec<&str> = op.predicates.iter().map(|p| p.text.as_ref()).collect();
     let must = if predicates.is_empty() { String::new() } else { format!(", or if not {}", predicates.join(" and ")) };
     line(format!(
         "\nRaises:\n    TypeError: if an argument is missing, unknown, or of another type or dtype\n    ValueError: if shapes don't fit{must}"
