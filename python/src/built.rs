@@ -44,9 +44,12 @@ impl BuiltOp {
 
     /// Puts it into the registry, and gives its function `mt.ops.<name>`.
     fn register<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        let op = py.detach(|| registry::register(Arc::new(self.0.clone())))?;
-        note(py, [op.clone()])?;
-        ops::add(py, &op)
+        py.detach(|| registry::register(Arc::new(self.0.clone())))?;
+        let function = ops::add(py, &self.0).and_then(|function| note(py, [self.0.clone()]).map(|()| function));
+        if function.is_err() {
+            self.unregister(py)?;
+        }
+        function
     }
 
     /// Takes it away if it is there; tensors and graphs made with it stay valid.
