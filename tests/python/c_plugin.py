@@ -104,7 +104,13 @@ def compiled(source: str, kind: str = "so", flags: tuple[str, ...] = (), cxx: bo
     made = text.with_suffix(f".{kind}")
     command = [*CXX, "-std=c++17"] if cxx else [*CC, "-std=c11"]
     how = {"so": ["-shared", "-fPIC"], "o": ["-c"], "exe": []}[kind]
-    warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-const-variable", *([] if cxx else ["-Wno-override-init", "-Wno-initializer-overrides"])]
+    warnings = [
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wno-unused-const-variable",
+        *([] if cxx else ["-Wno-override-init", "-Wno-initializer-overrides"]),
+    ]
     if kind == "so":
         how += warnings
     # Of the warnings that a compiler doesn't know, it says nothing.

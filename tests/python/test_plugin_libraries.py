@@ -93,7 +93,11 @@ NO_PLUGINS = {
         ValueError,
         "'.*copied.so' is an object file, not yet linked to a shared library",
     ),
-    "a program": (copied("int main(void) { return 0; }", "exe"), ValueError, "' is (a program|no plugin of minitensor)"),
+    "a program": (
+        copied("int main(void) { return 0; }", "exe"),
+        ValueError,
+        "' is (a program|no plugin of minitensor)",
+    ),
     "a library for another processor": (
         damaged(with_machine),
         ValueError,
@@ -198,7 +202,9 @@ def test_a_library_without_init_is_refused():
 def test_a_plugin_is_loaded_once():
     other = library(code="/* another file */")
     with loaded(library()) as info:
-        words = re.escape(f"plugin 'faulty' is registered already, as version 1.0.0 from '{info.path}'; unregister that")
+        words = re.escape(
+            f"plugin 'faulty' is registered already, as version 1.0.0 from '{info.path}'; unregister that"
+        )
         for path in (library(), other):
             refuses(path, ValueError, words)
     with loaded(other) as info:
@@ -214,7 +220,9 @@ def test_a_library_that_changed_is_not_taken_for_the_old_one(tmp_path):
         pass
     path.unlink()
     shutil.copy(library(code="/* built again */ int again(void) { return 1; } extern int again(void);"), path)
-    refuses(path, ValueError, "' has changed since it was loaded, and a library is mapped once; give the new one another")
+    refuses(
+        path, ValueError, "' has changed since it was loaded, and a library is mapped once; give the new one another"
+    )
 
 
 # A plugin's init.
@@ -284,7 +292,9 @@ def test_ops_are_registered_in_init_alone():
     """
     with loaded(library(code=kernel, op=".kernels = late_kernels,")):
         before = state()
-        with pytest.raises(RuntimeError, match="op 'probe': ops are registered while the plugin's init runs, on its thre"):
+        with pytest.raises(
+            RuntimeError, match="op 'probe': ops are registered while the plugin's init runs, on its thre"
+        ):
             mt.ops.probe(mt.Tensor([1.0]))
         assert state() == before
 
@@ -313,7 +323,9 @@ def test_exceptions_of_cxx_become_errors(thrown, error, words):
 def test_a_fini_that_throws_is_told_and_the_plugin_is_gone():
     before = state()
     plugins.load_plugin(cxx_library(fini='throw std::runtime_error("stuck");'))
-    with pytest.warns(RuntimeWarning, match="the cleanup of plugin 'faulty' failed, it is unloaded all the same: .*stuck"):
+    with pytest.warns(
+        RuntimeWarning, match="the cleanup of plugin 'faulty' failed, it is unloaded all the same: .*stuck"
+    ):
         plugins.unload_plugin("faulty")
     assert state() == before
 

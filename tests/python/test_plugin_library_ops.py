@@ -47,7 +47,7 @@ def alone(words):
 
 # The fields that differ, what is defined before, and what is said.
 TABLES = {
-    ".struct_size = 8,": ("", "plugin 'faulty': the table of an op says it has 8 bytes, where one has 368"),
+    ".struct_size = 8,": ("", "plugin 'faulty': the table of an op says it has 8 bytes, where one has 320"),
     ".struct_size = 1 << 20,": ("", "plugin 'faulty': the table of an op says it has 1048576 bytes, where one has"),
     ".name = {0},": ("", "plugin 'faulty': an op has no name"),
     ".name = {0, 7},": ("", "plugin 'faulty': the name of an op: a text is a null pointer"),
@@ -61,8 +61,11 @@ TABLES = {
     ".inputs = 0,": ("", alone("'inputs' has a pointer that can't be")),
     ".inputs = (const MtInput *)3,": ("", alone("'inputs' has a pointer that can't be")),
     ".n_generics = 0,": ("", alone("'x': there is no dtype by the rule 0 at 0")),
-    ".n_outputs = 0,": ("", alone("it has no outputs")),
-    ".n_inputs = 0,": ("", alone("it has no inputs")),
+    ".n_outputs = 0, .backward_kind = MT_NOT_NEEDED,": (
+        "",
+        alone("it has no outputs; only a body over tensors may be"),
+    ),
+    ".n_inputs = 0, .backward_kind = MT_NOT_NEEDED,": ("", alone("it has no inputs; only a body over tensors may be")),
     ".axis = 1,": ("", alone("its 'axis' is the attribute 1 of 0")),
     ".axis = -1,": ("", alone("its 'axis' is the attribute -1 of 0")),
     ".body = 0,": ("", alone("0 is no kind of body")),
@@ -74,7 +77,10 @@ TABLES = {
         "static const MtKernel null_kernels[2] = {{.dtypes = {MT_FLOAT32}}, {.dtypes = {MT_FLOAT64}}};",
         alone("a kernel is a null pointer"),
     ),
-    '.shape = MT_STR("(x: [.., n]) -> [.., n]"),': ("", alone("a body of elements has no shape: its inputs broadcast")),
+    '.shape = MT_STR("(x: [.., n]) -> [.., n]"),': (
+        "",
+        r"op 'probe': shape clause '.*': the inputs of an element op broadcast; write 'where …' alone",
+    ),
     ".body = MT_CELLS, .kernels = cell_kernels,": (CELLS, alone("a body of cells needs a shape, such as '")),
     '.body = MT_CELLS, .kernels = cell_kernels, .shape = MT_STR("(x: [.., n) -> [.., n]"),': (
         CELLS,
@@ -93,43 +99,70 @@ TABLES = {
     ".backward_kind = 99,": ("", alone("99 is no kind of gradient")),
     ".backward_kind = MT_GRADIENT_FN,": ("", alone("its 'gradient' is a null pointer")),
     ".backward_kind = MT_VJP,": ("", alone("its gradient: an op is a null pointer")),
-    ".backward_kind = MT_VJP, .vjp = &op,": ("static const MtOp op;", alone("its gradient")),
+    ".backward_kind = MT_VJP, .vjp = &op,": ("static const MtOp op;", alone("it is its own gradient")),
     ".backward_kind = MT_TRACED,": ("", alone("only a gradient of a body over tensors can be traced")),
     ".backward_kind = MT_FROM_PROGRAM,": ("", alone("its gradient follows from a program, which it doesn't have")),
 }
 LISTS = {
-    "static const MtInput odd[] = {{.name = MT_STR(\"x y\")}};": (".inputs = odd,", 'an input is named "x y"; use letters'),
-    "static const MtInput odd[] = {{.name = MT_STR(\"x\"), .arity = 9}};": (".inputs = odd,", "input 'x': 9 is no arity"),
-    "static const MtInput odd[] = {{.name = MT_STR(\"x\"), .core = 9}};": (".inputs = odd,", "input 'x': 9 is no core"),
-    "static const MtInput odd[] = {{.name = MT_STR(\"x\"), .dtype_rule = 1, .dtype = 5}};": (
+    'static const MtInput odd[] = {{.name = MT_STR("x y")}};': (
+        ".inputs = odd,",
+        'an input is named "x y"; use letters',
+    ),
+    'static const MtInput odd[] = {{.name = MT_STR("x"), .arity = 9}};': (".inputs = odd,", "input 'x': 9 is no arity"),
+    'static const MtInput odd[] = {{.name = MT_STR("x"), .core = 9}};': (".inputs = odd,", "input 'x': 9 is no core"),
+    'static const MtInput odd[] = {{.name = MT_STR("x"), .dtype_rule = 1, .dtype = 5}};': (
         ".inputs = odd,",
         "'x': 0x00000005 is no dtype",
     ),
-    "static const MtInput odd[] = {{.name = MT_STR(\"x\")}, {.name = MT_STR(\"x\")}};": (
+    'static const MtInput odd[] = {{.name = MT_STR("x")}, {.name = MT_STR("x")}};': (
         ".inputs = odd, .n_inputs = 2,",
         "two of its parameters are named 'x'",
     ),
-    "static const MtOutput odd[] = {{.name = MT_STR(\"out\"), .role = 9}};": (
+    'static const MtOutput odd[] = {{.name = MT_STR("out"), .role = 9}};': (
         ".outputs = odd,",
         "output 'out': 9 is no role",
     ),
-    "static const MtOutput odd[] = {{.name = MT_STR(\"out\"), .role = MT_MUTATES}};": (
+    'static const MtOutput odd[] = {{.name = MT_STR("out"), .role = MT_MUTATES}};': (
         ".outputs = odd,",
         "output 'out': 0 is no input that is changed",
     ),
-    "static const MtAttr odd[] = {{.name = MT_STR(\"k\"), .kind = 99}};": (
+    'static const MtAttr odd[] = {{.name = MT_STR("k"), .kind = 99}};': (
         ".attrs = odd, .n_attrs = 1,",
         "attribute 'k': 99 is no kind of attribute",
     ),
-    "static const MtAttr odd[] = {{.name = MT_STR(\"k\"), .kind = MT_KIND_SIZE, .has_default = 1,"
+    'static const MtAttr odd[] = {{.name = MT_STR("k"), .kind = MT_KIND_SIZE, .has_default = 1,'
     " .value = {.kind = MT_KIND_INT, .as.i = -1}}};": (".attrs = odd, .n_attrs = 1,", "the default of 'k': "),
-    "static const MtAttr odd[] = {{.name = MT_STR(\"k\"), .kind = MT_KIND_FLOAT, .has_default = 1,"
+    'static const MtAttr odd[] = {{.name = MT_STR("k"), .kind = MT_KIND_FLOAT, .has_default = 1,'
     " .value = {.kind = MT_KIND_STR, .as.list = {0, 9}}}};": (
         ".attrs = odd, .n_attrs = 1,",
         "the default of 'k': a text is a null pointer",
     ),
-    "static const MtGeneric odd[] = {{MT_STR(\"T\"), floats, 0}};": (".generics = odd,", "the dtype variable 'T' can be no"),
-    "static const MtDType none[] = {7}; static const MtGeneric odd[] = {{MT_STR(\"T\"), none, 1}};": (
+    'static const MtAttr odd[] = {{.name = MT_STR("k"), .kind = MT_KIND_WORD}};': (
+        ".attrs = odd, .n_attrs = 1,",
+        "attribute 'k': there are no words that it could be",
+    ),
+    'static const MtAttr odd[] = {{.name = MT_STR("k"), .kind = MT_KIND_BOOL}};': (
+        ".attrs = odd, .n_attrs = 1, .axis = 1,",
+        "its 'axis' must be of the kind MT_KIND_INT",
+    ),
+    'static const MtOutput odd[] = {{.name = MT_STR("out"), .dtype_rule = MT_FROM_ATTR}};'
+    'static const MtAttr k[] = {{.name = MT_STR("k"), .kind = MT_KIND_BOOL}};': (
+        ".outputs = odd, .attrs = k, .n_attrs = 1,",
+        "'out' has the dtype of 'k', which is no dtype",
+    ),
+    'static const MtInput odd[] = {{.name = MT_STR("x"), .is_mutated = 1}};': (
+        ".inputs = odd,",
+        "input 'x' is changed in place, which no output says by MT_MUTATES",
+    ),
+    CELLS: (
+        '.body = MT_CELLS, .kernels = cell_kernels, .shape = MT_STR("(x: [.., n]) -> [.., n]"),',
+        "'x' has dimensions in the shape, and is a scalar: give it the core MT_SLICE or MT_VIEW",
+    ),
+    'static const MtGeneric odd[] = {{MT_STR("T"), floats, 0}};': (
+        ".generics = odd,",
+        "the dtype variable 'T' can be no",
+    ),
+    'static const MtDType none[] = {7}; static const MtGeneric odd[] = {{MT_STR("T"), none, 1}};': (
         ".generics = odd,",
         "'T': 0x00000007 is no dtype",
     ),
@@ -156,7 +189,10 @@ FAILURES = {
     'return mt_fail(error, MT_ERROR_VALUE, "x is %d", 7);': (ValueError, "op 'probe': x is 7"),
     "return MT_ERROR_INDEX;": (IndexError, "op 'probe': it failed, and doesn't say why"),
     "return 1234;": (RuntimeError, "op 'probe': .*the code 1234, which means nothing: a fault of the plugin"),
-    'return mt_fail(error, MT_PANIC, "boom");': (RuntimeError, "op 'probe': the plugin panicked: boom; this is a fault"),
+    'return mt_fail(error, MT_PANIC, "boom");': (
+        RuntimeError,
+        "op 'probe': the plugin panicked: boom; this is a fault",
+    ),
 }
 
 
