@@ -62,6 +62,9 @@ def create(folder: Path, language: str = "rust", sdk: Path | None = None) -> Pat
     texts = {_replaced(str(path), words): _replaced(text, words) for path, text in written.items()}
     if language == "rust":
         texts[".cargo/config.toml"] = sources.cargo_config(sdk)
+        if (lock := (sdk or sources.sdk()) / "Cargo.lock").exists():
+            # The dependencies that minitensor was tested with; cargo takes out what isn't needed.
+            texts["Cargo.lock"] = lock.read_text(encoding="utf-8")
     for path, text in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8", newline="\n")
