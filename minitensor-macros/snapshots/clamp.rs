@@ -185,8 +185,8 @@ const _: () = {
         predicates: rt::Cow::Borrowed(&[]),
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
-            kernel: clamp_vjp_kernel,
-            program: Some(clamp_vjp_program),
+            kernels: rt::Kernels::Compiled(clamp_vjp_kernel),
+            program: Some(rt::ProgramFn::Compiled(clamp_vjp_program)),
         }),
         backward: rt::Backward::Program(rt::Gradients::new()),
         since: 1,
@@ -248,8 +248,8 @@ const _: () = {
         predicates: rt::Cow::Borrowed(&[]),
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
-            kernel: clamp_kernel,
-            program: Some(clamp_program),
+            kernels: rt::Kernels::Compiled(clamp_kernel),
+            program: Some(rt::ProgramFn::Compiled(clamp_program)),
         }),
         backward: rt::Backward::Derived(rt::Derived {
             vjp: rt::OpRef::Static(&VJP),

@@ -203,15 +203,10 @@ const _: () = {
         predicates: rt::Cow::Borrowed(&[]),
         axis: None,
         body: rt::Body::Cell(rt::CellBody {
-            kernel: rms_norm_vjp_kernel,
-            program: Some(rms_norm_vjp_program),
+            kernels: rt::Kernels::Compiled(rms_norm_vjp_kernel),
+            program: Some(rt::ProgramFn::Compiled(rms_norm_vjp_program)),
         }),
-        backward: rt::Backward::Formula(rt::Formula {
-            run: rt::BackwardBody::Static(rt::by_program),
-            saved_inputs: rt::Cow::Borrowed(&[0, 1, 2]),
-            saved_outputs: rt::Cow::Borrowed(&[]),
-            without: rt::Cow::Borrowed(&[]),
-        }),
+        backward: rt::Backward::Program(rt::Gradients::new()),
         since: 1,
         location: rt::Location {
             file: rt::Cow::Borrowed(file!()),
@@ -303,8 +298,8 @@ const _: () = {
         ),
         axis: None,
         body: rt::Body::Cell(rt::CellBody {
-            kernel: rms_norm_kernel,
-            program: Some(rms_norm_program),
+            kernels: rt::Kernels::Compiled(rms_norm_kernel),
+            program: Some(rt::ProgramFn::Compiled(rms_norm_program)),
         }),
         backward: rt::Backward::Derived(rt::Derived {
             vjp: rt::OpRef::Static(&DEF_VJP),

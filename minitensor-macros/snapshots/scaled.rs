@@ -214,8 +214,8 @@ const _: () = {
         predicates: rt::Cow::Borrowed(&[]),
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
-            kernel: scaled_kernel,
-            program: Some(scaled_program),
+            kernels: rt::Kernels::Compiled(scaled_kernel),
+            program: Some(rt::ProgramFn::Compiled(scaled_program)),
         }),
         backward: rt::Backward::Formula(rt::Formula {
             run: rt::BackwardBody::Static(scaled_backward),

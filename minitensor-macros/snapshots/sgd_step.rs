@@ -143,8 +143,8 @@ const _: () = {
         predicates: rt::Cow::Borrowed(&[]),
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
-            kernel: sgd_step_kernel,
-            program: Some(sgd_step_program),
+            kernels: rt::Kernels::Compiled(sgd_step_kernel),
+            program: Some(rt::ProgramFn::Compiled(sgd_step_program)),
         }),
         backward: rt::Backward::None(
             rt::Cow::Borrowed("'sgd_step' changes its arguments in place"),

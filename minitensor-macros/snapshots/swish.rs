@@ -141,8 +141,8 @@ const _: () = {
         predicates: rt::Cow::Borrowed(&[]),
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
-            kernel: swish_vjp_kernel,
-            program: Some(swish_vjp_program),
+            kernels: rt::Kernels::Compiled(swish_vjp_kernel),
+            program: Some(rt::ProgramFn::Compiled(swish_vjp_program)),
         }),
         backward: rt::Backward::Program(rt::Gradients::new()),
         since: 1,
@@ -189,8 +189,8 @@ const _: () = {
         predicates: rt::Cow::Borrowed(&[]),
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
-            kernel: swish_kernel,
-            program: Some(swish_program),
+            kernels: rt::Kernels::Compiled(swish_kernel),
+            program: Some(rt::ProgramFn::Compiled(swish_program)),
         }),
         backward: rt::Backward::Derived(rt::Derived {
             vjp: rt::OpRef::Static(&VJP),
@@ -240,8 +240,8 @@ const _: () = {
         predicates: rt::Cow::Borrowed(&[]),
         axis: None,
         body: rt::Body::Element(rt::ElementBody {
-            kernel: swish_kernel,
-            program: Some(swish_program),
+            kernels: rt::Kernels::Compiled(swish_kernel),
+            program: Some(rt::ProgramFn::Compiled(swish_program)),
         }),
         backward: rt::Backward::Derived(rt::Derived {
             vjp: rt::OpRef::Static(&VJP),

@@ -179,7 +179,7 @@ const _: () = {
         ),
         axis: None,
         body: rt::Body::Cell(rt::CellBody {
-            kernel: topk_kernel,
+            kernels: rt::Kernels::Compiled(topk_kernel),
             program: None,
         }),
         backward: rt::Backward::Formula(rt::Formula {

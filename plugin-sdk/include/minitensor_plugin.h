@@ -1,4 +1,5 @@
-/* minitensor_plugin.h: what a shared library needs to bring ops to minitensor. C11 or C++17; nothing else is linked.
+/* minitensor_plugin.h: what a shared library needs to bring ops to minitensor. C11 or C++17; nothing else is linked. For C++,
+ * minitensor_plugin.hpp makes tables of less text, and guards functions.
  *
  * A plugin exports one constant, `minitensor_plugin`. The host reads it before it runs anything of the library. Then it calls
  * `init`, which hands over the ops, each a table of constants and functions. How to write one is told in docs/plugins-in-c.md.
@@ -12,20 +13,26 @@
  * - A new major version is a new ABI: the host refuses plugins of another one, in a sentence that says which it speaks.
  *
  * Rules for all functions of a plugin
- * - What is handed in is lent until the function returns, but for tensors that are retained.
+ * - What is handed in is lent until the function returns, but for tensors that are retained, and the host, which stays.
  * - 0 (`MT_OK`) is success. Anything else is a code of `MtCode`, with a sentence given to `error` before. The host puts the name
  *   of the op in front of it.
  * - They may be called on any thread, on several at once, and while or after `fini` runs, as graphs keep ops alive.
- * - No exception may leave them. C++ catches all; the Rust SDK does so by itself.
+ * - No exception may leave them. In C++ they are `noexcept`, which `mt::guarded<f>` makes of any; the Rust SDK catches all.
  */
 #ifndef MINITENSOR_PLUGIN_H
 #define MINITENSOR_PLUGIN_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #ifdef __cplusplus
+#define MT_NOEXCEPT noexcept
 extern "C" {
+#else
+#define MT_NOEXCEPT
 #endif
 
 #define MT_MAGIC UINT64_C(0x4E4947554C50544D) /* "MTPLUGIN" */
@@ -203,7 +210,7 @@ typedef struct MtOutput {
  * promote: the host sees to that, and to threads. The arguments of optional inputs that aren't given are null. Behind the op's
  * own attributes follows a bool for each optional input: whether it is given. */
 typedef int32_t (*MtElementsFn)(const void *context, const MtValue *attrs, int64_t n, const void *const *inputs,
-                                void *const *outputs, MtError *error);
+                                void *const *outputs, MtError *error) MT_NOEXCEPT;
 
 /* The cores of one argument of a kernel of cells. */
 typedef struct MtCell {
@@ -217,7 +224,7 @@ typedef struct MtCell {
 
 /* One cell at a time: computes `cells` of them. The shape clause says what a cell is; the host loops over batches, on threads. */
 typedef int32_t (*MtCellsFn)(const void *context, const MtValue *attrs, const MtCell *args, int64_t cells,
-                             MtError *error);
+                             MtError *error) MT_NOEXCEPT;
 
 /* A kernel for some dtypes. */
 typedef struct MtKernel {
@@ -242,16 +249,16 @@ typedef struct MtCall {
   void *sink;
   void (*give)(void *sink, MtTensor *output); /* MT_TENSORS: called with each output in turn, which is the host's from then on */
 } MtCall;
-typedef int32_t (*MtCallFn)(const MtCall *call, MtError *error);
+typedef int32_t (*MtCallFn)(const MtCall *call, MtError *error) MT_NOEXCEPT;
 
 /* Gives shape and dtype of all outputs from those of the inputs; an absent one has ndim -1. */
 typedef int32_t (*MtInferFn)(const void *context, const MtMeta *inputs, int32_t n_inputs, const MtValue *attrs,
-                             int32_t n_attrs, MtMeta *outputs, int32_t n_outputs, MtError *error);
+                             int32_t n_attrs, MtMeta *outputs, int32_t n_outputs, MtError *error) MT_NOEXCEPT;
 
 /* Gives the op's program as JSON for these attributes (behind which a bool for each optional input says whether it is given): it
  * calls `give(sink, json)` once. */
 typedef int32_t (*MtProgramFn)(const void *context, const MtValue *attrs, int32_t n_attrs, void *sink,
-                               void (*give)(void *sink, MtStr json), MtError *error);
+                               void (*give)(void *sink, MtStr json), MtError *error) MT_NOEXCEPT;
 
 /* A call of a gradient that is written as a function. */
 typedef struct MtGradient {
@@ -270,7 +277,7 @@ typedef struct MtGradient {
   const int64_t *dims;           /* and their sizes */
   MtTensor **gradients;          /* one for each input, to be set where it is wanted; they are given to the host */
 } MtGradient;
-typedef int32_t (*MtGradientFn)(const MtGradient *call, MtError *error);
+typedef int32_t (*MtGradientFn)(const MtGradient *call, MtError *error) MT_NOEXCEPT;
 
 /* What a gradient is. */
 typedef enum MtBackward {
@@ -310,7 +317,7 @@ typedef struct MtOp {
   /* "(x: [.., n], k: [m]) -> [.., n] where m <= n", as in docs/defining-ops.md; empty for elements, which broadcast, and for
    * tensors, whose parts tell */
   MtStr shape;
-  /* the position of the attribute `axis` among attrs, of `keepdims`, or -1; whether several axes may be given */
+  /* which attribute is `axis`, and which `keepdims`, counted from 1; 0 if there is none; whether several axes may be given */
   int32_t axis, keepdims, many_axes;
   uint32_t body;          /* MtBody */
   const void *context;    /* handed to `call`, `infer` and `program` */
@@ -342,6 +349,9 @@ typedef struct MtArg {
   MtValue value;            /* where both are null */
 } MtArg;
 
+/* A part of a loop: the indices from `begin` up to `end`. */
+typedef int32_t (*MtRangeFn)(void *context, int64_t begin, int64_t end, MtError *error) MT_NOEXCEPT;
+
 typedef enum MtLevel { MT_DEBUG = 10, MT_INFO = 20, MT_WARNING = 30, MT_ERROR = 40 } MtLevel;
 
 struct MtHost {
@@ -360,9 +370,7 @@ struct MtHost {
   int32_t (*num_threads)(void);
   /* Calls `body` with ranges that together are 0..n, of at least `grain` indices, on several threads; stops at the first that
    * doesn't give MT_OK, and gives what it gave. */
-  int32_t (*parallel_for)(int64_t n, int64_t grain,
-                          int32_t (*body)(void *context, int64_t begin, int64_t end, MtError *error), void *context,
-                          MtError *error);
+  int32_t (*parallel_for)(int64_t n, int64_t grain, MtRangeFn body, void *context, MtError *error);
   /* MT_OK unless the user wants to stop, by Ctrl-C for one; the error is then to be given back. */
   int32_t (*check_interrupt)(MtError *error);
   /* Writes to Python's logger `minitensor.plugins`. */
@@ -404,9 +412,10 @@ typedef struct MtPlugin {
   char max_minitensor[32];     /* may be empty */
   char built_with[64];         /* "gcc 14.2" */
   /* Called when the plugin is loaded, after all has been checked: registers the ops. If it fails, none stays. */
-  int32_t (*init)(const MtHost *host, MtError *error);
-  /* Called when it is unloaded; may be null. The library stays mapped, and its ops may still be called by graphs. */
-  void (*fini)(void);
+  int32_t (*init)(const MtHost *host, MtError *error) MT_NOEXCEPT;
+  /* Called when it is unloaded; may be null. The library stays mapped, and its ops may still be called by graphs. If it fails, the
+   * user is warned, and the plugin is gone all the same. */
+  int32_t (*fini)(MtError *error) MT_NOEXCEPT;
 } MtPlugin;
 
 #if defined(_WIN32)
@@ -425,6 +434,41 @@ extern MT_EXPORT const MtPlugin minitensor_plugin;
 #else
 #define MT_BUILT_WITH ""
 #endif
+
+/* ---- to write less --------------------------------------------------------------------------------------------- */
+
+/* `.kernels = swish_kernels, .n_kernels = MT_COUNT(swish_kernels)` */
+#define MT_COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* In C: `static const MtOp swish = { MT_OP("swish", "`x · sigmoid(x)`."), .inputs = x, … };` */
+#define MT_OP(op_name, op_doc) \
+  .struct_size = sizeof(MtOp), .name = MT_STR(op_name), .doc = MT_STR(op_doc), .since = 1, .line = __LINE__, .file = MT_STR(__FILE__)
+
+/* In C: `MT_EXPORT const MtPlugin minitensor_plugin = { MT_PLUGIN("activations", "1.0.0"), .init = init };` */
+#define MT_PLUGIN(plugin_name, plugin_version) \
+  .magic = MT_MAGIC, .abi_major = MT_ABI_MAJOR, .abi_minor = 0, .struct_size = sizeof(MtPlugin), .name = plugin_name, \
+  .version = plugin_version, .built_with = MT_BUILT_WITH
+
+/* Lends a text that ends with a NUL. */
+static inline MtStr mt_str(const char *text) {
+  MtStr lent = { text, strlen(text) };
+  return lent;
+}
+
+/* Fails: `return mt_fail(error, MT_ERROR_VALUE, "takes at most %d rows, got %d", most, rows);` */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static inline int32_t
+mt_fail(MtError *error, MtCode code, const char *format, ...) {
+  char message[1024];
+  va_list values;
+  va_start(values, format);
+  vsnprintf(message, sizeof message, format, values);
+  va_end(values);
+  error->set(error->context, mt_str(message));
+  return code;
+}
 
 #ifdef __cplusplus
 }

@@ -36,6 +36,12 @@ impl BuiltOp {
         self.0.aliases.iter().map(AsRef::as_ref).collect()
     }
 
+    /// Whether it is the gradient of another op.
+    #[getter]
+    fn is_gradient(&self) -> bool {
+        self.0.is_gradient()
+    }
+
     /// Whether it is this very op that has its name.
     #[getter]
     fn is_registered(&self) -> bool {
@@ -44,9 +50,12 @@ impl BuiltOp {
 
     /// Puts it into the registry, and gives its function `mt.ops.<name>`.
     fn register<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        let op = py.detach(|| registry::register(Arc::new(self.0.clone())))?;
-        note(py, [op.clone()])?;
-        ops::add(py, &op)
+        py.detach(|| registry::register(Arc::new(self.0.clone())))?;
+        let function = ops::add(py, &self.0).and_then(|function| note(py, [self.0.clone()]).map(|()| function));
+        if function.is_err() {
+            self.unregister(py)?;
+        }
+        function
     }
 
     /// Takes it away if it is there; tensors and graphs made with it stay valid.

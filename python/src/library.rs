@@ -21,8 +21,8 @@ impl PluginLibrary {
     }
 
     /// Calls the plugin's `fini`.
-    fn fini(&self, py: Python<'_>) {
-        py.detach(|| self.0.fini());
+    fn fini(&self, py: Python<'_>) -> Result<()> {
+        Ok(py.detach(|| self.0.fini())?)
     }
 }
 

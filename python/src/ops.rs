@@ -100,7 +100,7 @@ pub fn add<'py>(py: Python<'py>, op: &OpRef) -> Result<Bound<'py, PyAny>> {
 /// Takes an op's function away again; `explained` if there is a reason to tell.
 fn remove(py: Python<'_>, op: &OpRef, explained: bool) -> Result<()> {
     let function = with_functions(|all| match all.get(op.name.as_ref()) {
-        Some(function) if function.op.is(op) => all.remove(op.name.as_ref()),
+        Some(function) if function.op.is(op) && !registry::has(op) => all.remove(op.name.as_ref()),
         _ => None,
     });
     if let Some(function) = function {
@@ -128,7 +128,7 @@ fn remove(py: Python<'_>, op: &OpRef, explained: bool) -> Result<()> {
 fn explain(dict: &Bound<'_, PyDict>, namespace: &str) -> Result<()> {
     let py = dict.py();
     let is_there = dict.contains("__getattr__")?;
-    let wanted = registry::gone().iter().any(|name| split(name).0 == namespace);
+    let wanted = registry::has_reasons(namespace);
     if wanted && !is_there {
         let namespace = namespace.to_owned();
         let tell = move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<()> {

@@ -268,9 +268,7 @@ def test_a_plugin_is_registered_once_and_an_op_has_one_plugin():
     registry.register(plugin(ops=["owned"]))
     with pytest.raises(ValueError, match="plugin 'math' is registered already, as version 1.0.0; unregister that"):
         registry.register(plugin(ops=["another"]))
-    words = (
-        r"plugin 'second': op 'owned' is registered already: by .*test_plugins.py:\d+ of plugin 'math', and .* unl"
-    )
+    words = r"plugin 'second': op 'owned' is registered already: by .*test_plugins.py:\d+ of plugin 'math', and .* unl"
     for op in ("owned", mt.ops.owned):
         with pytest.raises(ValueError, match=words):
             other.register(plugin("second", ops=[op]))
@@ -398,6 +396,13 @@ def test_a_built_op_is_known_by_identity():
     other.register()
     assert other.is_registered and not one.is_registered and BuiltOp.of(mt.ops.twin) == other
     assert BuiltOp.of(mt.ops.relu) is BuiltOp.of(len) is BuiltOp.of(3) is None
+
+
+def test_an_op_that_goes_takes_nothing_else_of_its_name():
+    op = built("inf")
+    assert op.register() is mt.ops.inf and mt.inf == float("inf")
+    op.unregister()
+    assert mt.inf == float("inf") and not hasattr(mt.ops, "inf")
 
 
 def test_a_function_that_is_held_works_again_with_its_plugin():

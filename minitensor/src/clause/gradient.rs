@@ -1,9 +1,11 @@
 //! A formula that was read: a small tree, which calls ops.
 
+use std::sync::OnceLock;
+
 use crate::attr::Attr;
 use crate::autograd::BackwardCall;
 use crate::error::{Error, Result};
-use crate::op::{OpName, Value};
+use crate::op::{OpDef, OpRef, Value, bind, dispatch, registry};
 use crate::tensor::Tensor;
 
 /// A formula, checked.
@@ -34,12 +36,36 @@ pub enum Node {
     Property(Box<Node>, Property),
     List(Vec<Node>),
     /// The call of an op, with positional arguments and then keywords.
-    Call(OpName, Vec<Node>, Vec<(String, Node)>),
+    Call(Callee, Vec<Node>, Vec<(String, Node)>),
     /// An operator on what is no tensor.
     Known(&'static str, Vec<Node>),
     /// Chosen by what is no tensor.
     If(Box<[Node; 3]>),
     Block(Vec<Let>, Box<Node>),
+}
+
+/// An op by its name. One that is compiled is looked up once. One made at run time is looked up each time: its formula may call
+/// this op in turn, and the two would hold each other for ever.
+pub struct Callee {
+    name: String,
+    compiled: OnceLock<&'static OpDef>,
+}
+
+impl Callee {
+    pub fn new(name: impl Into<String>) -> Callee {
+        Callee { name: name.into(), compiled: OnceLock::new() }
+    }
+
+    fn get(&self) -> Result<OpRef> {
+        if let Some(op) = self.compiled.get() {
+            return Ok(OpRef::Static(op));
+        }
+        let op = registry::get(&self.name)?;
+        if let OpRef::Static(op) = op {
+            self.compiled.get_or_init(|| op);
+        }
+        Ok(op)
+    }
 }
 
 /// What a name stands for.
@@ -95,8 +121,14 @@ struct Run<'a, 'c> {
 }
 
 impl Run<'_, '_> {
+    #[cold]
+    fn place(&self) -> String {
+        format!("op '{}', in its formula", self.call.op().name)
+    }
+
+    #[cold]
     fn wrong(&self, what: String) -> Error {
-        Error::value(format!("op '{}': in its formula {what}", self.call.op().name))
+        Error::value(what).context(self.place())
     }
 
     fn bind(&mut self, bound: &Let) -> Result<()> {
@@ -104,7 +136,7 @@ impl Run<'_, '_> {
             Node::Call(op, args, keywords) if bound.many => {
                 let outputs = self.outputs(op, args, keywords)?;
                 if outputs.len() != bound.slots.len() {
-                    let (name, count) = (&op.get()?.name, outputs.len());
+                    let (name, count) = (&op.name, outputs.len());
                     return Err(
                         self.wrong(format!("op '{name}' gives {count} tensors for {} names", bound.slots.len()))
                     );
@@ -126,7 +158,7 @@ impl Run<'_, '_> {
             Node::Call(op, args, keywords) => match &self.outputs(op, args, keywords)?[..] {
                 [tensor] => Thing::Tensor(tensor.clone()),
                 several => {
-                    let name = &op.get()?.name;
+                    let name = &op.name;
                     return Err(
                         self.wrong(format!("op '{name}' gives {} tensors where one is expected", several.len()))
                     );
@@ -208,13 +240,18 @@ impl Run<'_, '_> {
         }
     }
 
-    fn outputs(&mut self, op: &OpName, args: &[Node], keywords: &[(String, Node)]) -> Result<Vec<Tensor>> {
+    fn outputs(&mut self, op: &Callee, args: &[Node], keywords: &[(String, Node)]) -> Result<Vec<Tensor>> {
         let values = args.iter().map(|a| self.value(a)).collect::<Result<Vec<_>>>()?;
         let named = keywords.iter().map(|(_, a)| self.value(a)).collect::<Result<Vec<_>>>()?;
         let values: Vec<Value<'_>> = values.iter().map(Thing::as_value).collect();
         let named: Vec<(&str, Value<'_>)> =
             keywords.iter().zip(&named).map(|((name, _), thing)| (name.as_str(), thing.as_value())).collect();
-        op.call_all(&values, &named).map_err(|e| self.wrong(e.to_string()))
+        let call = |op: &OpRef| {
+            let (inputs, attrs) = bind(op, &values, &named)?;
+            dispatch(op, &inputs, &attrs)
+        };
+        let outputs = op.get().and_then(|op| call(&op)).map_err(|e| e.context(self.place()))?;
+        Ok(outputs.into_vec())
     }
 }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::expr::{self, Expr, Kind};
 use super::formula::Formula;
-use super::gradient::{Gradient, Let, Name, Node, Property};
+use super::gradient::{Callee, Gradient, Let, Name, Node, Property};
 use super::token::Reader;
 use super::{Source, suggestion};
 use crate::attr::Attr;
 use crate::error::{Error, Result};
-use crate::op::{self, Arity, Backward, BackwardBody, DTypeRule, Dim, List, OpDef, OpName, Role, ShapeRule};
+use crate::op::{self, Arity, Backward, BackwardBody, DTypeRule, Dim, List, OpDef, Role, ShapeRule};
 
 /// Reads `|d| { x: d * x.cos() }`, or `none`, for an op of which all else is known.
 ///
@@ -246,7 +246,7 @@ impl<'a> Scope<'a> {
                         None => positional.push(node),
                     }
                 }
-                Ok((Node::Call(OpName::from(op.clone()), positional, keywords), true))
+                Ok((Node::Call(Callee::new(op.as_str()), positional, keywords), true))
             }
             Kind::Property(of, name) => self.property(expr, of, name),
             Kind::List(items) => {
@@ -310,5 +310,5 @@ impl<'a> Scope<'a> {
 }
 
 fn call(op: &'static str, args: Vec<Node>) -> Node {
-    Node::Call(OpName::new(op), args, Vec::new())
+    Node::Call(Callee::new(op), args, Vec::new())
 }

@@ -1,6 +1,7 @@
 //! The clauses `shape` and `where`.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::expr::{Expr, Kind};
 use super::token::{Reader, Token};
@@ -97,7 +98,8 @@ impl<'a> Clause<'a> {
     fn bound(&self) -> Vec<&'a str> {
         let inputs = self.arguments.iter().flat_map(|[inputs, _]| inputs);
         let name = |e: &Expr<'a>| if let Kind::Name(name) = e.kind { Some(name) } else { None };
-        inputs.flat_map(|i| &i.core).filter_map(name).collect()
+        let names: BTreeSet<&str> = inputs.flat_map(|i| &i.core).filter_map(name).collect();
+        names.into_iter().collect()
     }
 }
 

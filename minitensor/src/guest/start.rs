@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::{export, host};
 use crate::error::{Error, Result};
 use crate::op::{CustomOp, OpDef, OpRef};
-use crate::plugin::abi::{self, ErrorSink, Host, Str};
+use crate::plugin::abi::{self, ErrorSink, Host};
 use crate::plugin::border::answer;
 use crate::plugin::{CustomOpRegistry, Package, Plugin};
 
@@ -56,7 +56,12 @@ pub unsafe fn init(package: &Package, host: *const Host, error: *mut ErrorSink) 
 fn make(package: &Package) -> Made {
     let plugin = package.plugin.map(|make| make());
     let objects = plugin.as_ref().map_or_else(Vec::new, |plugin| plugin.custom_operations());
-    let defined = export::definitions().map(export::table);
+    // The linker has them in any order; readers expect that of the source.
+    let mut defined: Vec<&OpDef> = export::definitions().collect();
+    defined.sort_by(|a, b| {
+        (&a.location.file, a.location.line, &a.name).cmp(&(&b.location.file, b.location.line, &b.name))
+    });
+    let defined = defined.into_iter().map(export::table);
     let tables = defined.chain(objects.into_iter().map(|object| export::table(stay(object.definition()))));
     Made { tables: tables.collect(), plugin }
 }
@@ -92,17 +97,11 @@ fn register(object: Arc<dyn CustomOp>) -> Result<()> {
 }
 
 /// Lets the plugin clean up.
-pub fn fini(package: &Package) {
-    let Some(plugin) = MADE.get().and_then(|made| made.plugin.as_ref()) else { return };
-    let registry = CustomOpRegistry { register };
-    let failed = match catch_unwind(AssertUnwindSafe(|| plugin.cleanup(&registry))) {
-        Ok(Ok(())) => return,
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => "it panicked".to_owned(),
-    };
-    if let Ok(host) = host::host() {
-        let message = format!("plugin '{}': its cleanup failed: {failed}", package.name);
-        // SAFETY: a function of the host, called as the ABI says.
-        unsafe { (host.log)(abi::level::WARNING, Str::of(&message)) }
-    }
+///
+/// # Safety
+/// The host calls it as the ABI says.
+pub unsafe fn fini(error: *mut ErrorSink) -> i32 {
+    let plugin = MADE.get().and_then(|made| made.plugin.as_ref());
+    // SAFETY: by contract.
+    unsafe { answer(error, || plugin.map_or(Ok(()), |plugin| plugin.cleanup(&CustomOpRegistry { register }))) }
 }

@@ -272,6 +272,15 @@ fn check_promises(
     dtypes: &DTypes,
     plan: Option<cell::Plan>,
 ) -> Result<Produced> {
+    // One output that is declared may stand for any number.
+    if op.outputs.len() > 1 && outputs.len() != op.outputs.len() {
+        return Err(Error::runtime(format!(
+            "op '{}' declares {} outputs but its body gives {}: the definition is wrong",
+            op.name,
+            op.outputs.len(),
+            outputs.len()
+        )));
+    }
     for (k, (output, t)) in op.outputs.iter().zip(&outputs).enumerate() {
         let wrong = |promised: String, got: String| {
             Error::runtime(format!(

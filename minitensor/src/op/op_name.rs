@@ -1,24 +1,23 @@
 //! [`OpName`]: an op that is called by its name.
 
-use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use super::call::{Outputs, Value};
-use super::def::{OpRef, Text};
+use super::call::Value;
+use super::def::OpRef;
 use super::{bind, dispatch, dispatch_one, registry};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
 /// An op known by its name, looked up at the first call from this place.
 pub struct OpName {
-    name: Text,
+    name: &'static str,
     op: OnceLock<OpRef>,
 }
 
 impl OpName {
     /// The op of that name; whether there is one shows at the first call.
     pub const fn new(name: &'static str) -> OpName {
-        OpName { name: Cow::Borrowed(name), op: OnceLock::new() }
+        OpName { name, op: OnceLock::new() }
     }
 
     /// The op.
@@ -27,7 +26,7 @@ impl OpName {
         if let Some(op) = self.op.get() {
             return Ok(op);
         }
-        let found = registry::get(&self.name)?;
+        let found = registry::get(self.name)?;
         Ok(self.op.get_or_init(|| found))
     }
 
@@ -38,23 +37,12 @@ impl OpName {
         dispatch_one(op, &inputs, &attrs)
     }
 
-    /// The same for an op of any number of outputs.
-    pub fn call_all(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<Vec<Tensor>> {
-        let op = self.get()?;
-        let (inputs, attrs) = bind(op, args, keywords)?;
-        dispatch(op, &inputs, &attrs).map(Outputs::into_vec)
-    }
-
     /// The same for an op of `N` outputs.
     pub fn call_many<const N: usize>(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<[Tensor; N]> {
-        self.call_all(args, keywords)?.try_into().map_err(|v: Vec<Tensor>| {
+        let op = self.get()?;
+        let (inputs, attrs) = bind(op, args, keywords)?;
+        dispatch(op, &inputs, &attrs)?.into_vec().try_into().map_err(|v: Vec<Tensor>| {
             Error::type_(format!("op '{}' gives {} tensors where {N} are expected", self.name, v.len()))
         })
-    }
-}
-
-impl From<String> for OpName {
-    fn from(name: String) -> OpName {
-        OpName { name: Cow::Owned(name), op: OnceLock::new() }
     }
 }

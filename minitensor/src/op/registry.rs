@@ -155,9 +155,9 @@ pub fn reason(name: &str) -> Option<String> {
     read().reason(name)
 }
 
-/// The names of ops that left a reason, the latest last.
-pub fn gone() -> Vec<String> {
-    read().reasons.iter().map(|(name, _)| name.clone()).collect()
+/// Whether there is a reason for any op of that namespace, which is empty for ops without one.
+pub fn has_reasons(namespace: &str) -> bool {
+    read().reasons.iter().any(|(name, _)| name.rsplit_once("::").map_or("", |(outer, _)| outer) == namespace)
 }
 
 /// All ops, by name; aliases and gradient ops are left out.

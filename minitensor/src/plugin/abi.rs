@@ -195,7 +195,7 @@ structs! {
         max_minitensor: [u8; 32],
         built_with: [u8; 64],
         init: Option<unsafe extern "C" fn(*const Host, *mut ErrorSink) -> i32>,
-        fini: Option<unsafe extern "C" fn()>,
+        fini: Option<unsafe extern "C" fn(*mut ErrorSink) -> i32>,
     }
 }
 
@@ -353,6 +353,16 @@ impl Str {
     /// Lends a text.
     pub const fn of(text: &str) -> Str {
         Str { data: text.as_ptr(), len: text.len() }
+    }
+
+    /// The text, with marks where it is none: for messages, which are better shown than refused.
+    ///
+    /// # Safety
+    /// As for [`Str::get`].
+    pub unsafe fn lossy(self) -> String {
+        // SAFETY: by contract.
+        let bytes = if self.data.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(self.data, self.len) } };
+        String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
     }
 
     /// The text, if it is one.

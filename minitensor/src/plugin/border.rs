@@ -57,17 +57,13 @@ pub fn ask(f: impl FnOnce(*mut ErrorSink) -> i32) -> Result<()> {
 
 unsafe extern "C" fn keep(context: *mut c_void, message: Str) {
     // SAFETY: the context is the message of the `ask` under way; the text is lent.
-    let (kept, given) = unsafe { (&mut *context.cast::<String>(), message.get()) };
-    *kept = match given {
-        Ok(text) => text.to_owned(),
-        Err(error) => format!("it failed, and of its message {error}"),
-    };
+    unsafe { *context.cast::<String>() = message.lossy() }
 }
 
 #[cold]
 fn error(failed: i32, message: String) -> Error {
     let sent = SENT.with(|sent| sent.borrow_mut().take());
-    if let Some(sent) = sent.filter(|sent| sent.message() == message) {
+    if let Some(sent) = sent.filter(|sent| sent.message() == message && abi::code_of(sent) == failed) {
         return sent;
     }
     let or = |instead: &str| if message.is_empty() { instead.to_owned() } else { message.clone() };

@@ -42,7 +42,7 @@ pub trait Plugin: Send + Sync {
     /// Called when the plugin is unloaded. Its ops may still be called by graphs.
     ///
     /// # Errors
-    /// What went wrong, for the log: the plugin is gone all the same.
+    /// What went wrong, of which the user is warned: the plugin is gone all the same.
     fn cleanup(&self, registry: &CustomOpRegistry) -> Result<()> {
         let _ = registry;
         Ok(())
@@ -92,7 +92,7 @@ pub struct Package {
 impl Package {
     /// The constant that a library exports.
     #[doc(hidden)]
-    pub const fn constant(&self, init: Init, fini: unsafe extern "C" fn()) -> abi::Plugin {
+    pub const fn constant(&self, init: Init, fini: Fini) -> abi::Plugin {
         abi::Plugin {
             magic: abi::MAGIC,
             abi_major: abi::MAJOR,
@@ -124,6 +124,7 @@ impl Package {
 }
 
 type Init = unsafe extern "C" fn(*const abi::Host, *mut abi::ErrorSink) -> i32;
+type Fini = unsafe extern "C" fn(*mut abi::ErrorSink) -> i32;
 
 /// A text with zeros behind it. Called while the plugin is compiled.
 const fn padded<const N: usize>(text: &str) -> [u8; N] {
@@ -219,8 +220,9 @@ macro_rules! plugin_export {
             unsafe { start::init(&$package, host, error) }
         }
 
-        unsafe extern "C" fn fini() {
-            start::fini(&$package)
+        unsafe extern "C" fn fini(error: *mut abi::ErrorSink) -> i32 {
+            // SAFETY: the host calls it as the ABI says.
+            unsafe { start::fini(error) }
         }
     };
 }

@@ -129,7 +129,7 @@ impl Loaded {
         let write = self.0.program.ok_or_else(|| Error::runtime("the op has no program"))?;
         // SAFETY: the plugin's function, called as the ABI says.
         ask(|error| unsafe { write(self.0.context, values.as_ptr(), values.len() as i32, sink, keep, error) })
-            .and_then(|()| json)
+            .and(json)
             .and_then(|json| Program::from_json(&json).map_err(|e| Error::value(e.to_string())))
             .map_err(|error| self.context(error.context("its program")))
     }

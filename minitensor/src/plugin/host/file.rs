@@ -1,5 +1,6 @@
 //! What a library says of itself, read from the file: nothing of the library runs.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use object::{Architecture, BinaryFormat, Object, ObjectKind, ObjectSegment, ObjectSymbol};
@@ -21,6 +22,8 @@ pub struct Metadata {
     pub built_with: String,
     /// Where it is.
     pub path: PathBuf,
+    /// Tells its file from one with another content.
+    pub(super) fingerprint: u64,
 }
 
 impl Metadata {
@@ -35,11 +38,14 @@ impl Metadata {
         }
         let bytes = std::fs::read(path).map_err(|e| wrong(format!("can't be read: {e}")))?;
         let constant = constant(&bytes).map_err(wrong)?;
-        Metadata::of(&constant, path).map_err(|e| wrong(e.message().to_owned()))
+        let metadata = Metadata::of(&constant, path).map_err(|e| wrong(e.message().to_owned()))?;
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        Ok(Metadata { fingerprint: hasher.finish(), ..metadata })
     }
 
     /// What the constant says, of which the ABI has been checked.
-    pub fn of(constant: &Plugin, path: &Path) -> Result<Metadata> {
+    fn of(constant: &Plugin, path: &Path) -> Result<Metadata> {
         let say = |field: &str, bytes: &[u8]| {
             text(bytes).map_err(|why| Error::value(format!("is a plugin whose {field} {why}")))
         };
@@ -72,6 +78,7 @@ impl Metadata {
             abi: (constant.abi_major, constant.abi_minor),
             built_with: say("built_with", &constant.built_with)?,
             path: path.to_owned(),
+            fingerprint: 0,
         })
     }
 
@@ -203,8 +210,8 @@ fn symbol(file: &object::File<'_>) -> Result<(u64, u64), String> {
     let named = |name: &[u8]| name == abi::SYMBOL.as_bytes() || name.strip_prefix(b"_") == Some(abi::SYMBOL.as_bytes());
     exports.iter().find(|export| named(export.name())).map(|export| (export.address(), 0)).ok_or_else(|| {
         format!(
-            "is a shared library, but no plugin of minitensor: it has no symbol '{}'; a plugin in C defines that constant, one in Rust has \
-             the line `plugin! {{}}`",
+            "is no plugin of minitensor: it has no symbol '{}'; a plugin in C defines that constant, one in Rust has the line \
+             `plugin! {{}}`",
             abi::SYMBOL
         )
     })

@@ -1,6 +1,7 @@
 //! A shared library that is a plugin.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::file::{Metadata, check_abi};
@@ -17,8 +18,8 @@ pub struct Library {
     plugin: &'static Plugin,
 }
 
-/// One library is opened at a time.
-static OPENING: Mutex<()> = Mutex::new(());
+/// What was mapped from which file. One library is opened at a time.
+static MAPPED: Mutex<BTreeMap<PathBuf, u64>> = Mutex::new(BTreeMap::new());
 
 impl Library {
     /// Reads what the library says of itself, and loads it if it is a plugin that this minitensor can have. Of its own code runs what
@@ -30,8 +31,12 @@ impl Library {
         let metadata = Metadata::read(path)?;
         metadata.check()?;
         let wrong = |why: String| Error::value(format!("'{}' {why}", path.display()));
-        let _one = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mapped = MAPPED.lock().unwrap_or_else(PoisonError::into_inner);
         let absolute = path.canonicalize().map_err(|e| wrong(format!("can't be read: {e}")))?;
+        if mapped.get(&absolute).is_some_and(|before| *before != metadata.fingerprint) {
+            let why = "has changed since it was loaded, and a library is mapped once; give the new one another file name, or start anew";
+            return Err(wrong(why.into()));
+        }
         // SAFETY: what the library does as it is mapped is its affair; it says of itself that it is a plugin.
         let library = unsafe { libloading::Library::new(&absolute) }
             .map_err(|e| wrong(format!("can't be loaded: {}", innermost(&e))))?;
@@ -43,14 +48,7 @@ impl Library {
         // SAFETY: the library stays mapped.
         let plugin = unsafe { &*plugin };
         check_abi(plugin.magic, plugin.abi_major, plugin.abi_minor, plugin.struct_size).map_err(wrong)?;
-        let loaded = Metadata::of(plugin, path).map_err(|e| wrong(e.message().to_owned()))?;
-        if loaded.info != metadata.info {
-            return Err(wrong(format!(
-                "was loaded before as '{}' {}, and has changed since; a library is mapped once, so give the new one another file name, \
-                 or start anew",
-                loaded.info.name, loaded.info.version
-            )));
-        }
+        mapped.insert(absolute, metadata.fingerprint);
         Ok(Library { metadata, plugin })
     }
 
@@ -73,11 +71,13 @@ impl Library {
     }
 
     /// Calls the plugin's `fini`.
-    pub fn fini(&self) {
-        if let Some(fini) = self.plugin.fini {
-            // SAFETY: the plugin's function, called as the ABI says.
-            unsafe { fini() }
-        }
+    ///
+    /// # Errors
+    /// What `fini` says.
+    pub fn fini(&self) -> Result<()> {
+        let Some(fini) = self.plugin.fini else { return Ok(()) };
+        // SAFETY: the plugin's function, called as the ABI says.
+        ask(|sink| unsafe { fini(sink) })
     }
 }
 

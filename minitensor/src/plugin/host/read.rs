@@ -253,14 +253,13 @@ impl Reader {
 
     fn axis(&self) -> Result<Option<Axis>> {
         let t = self.table;
-        if t.axis < 0 {
-            return Ok(None);
-        }
-        if t.axis >= t.n_attrs || t.keepdims >= t.n_attrs {
-            return Err(Error::value("its 'axis' or 'keepdims' is no position of an attribute"));
-        }
-        let keepdims = u8::try_from(t.keepdims).ok();
-        Ok(Some(Axis { attr: t.axis as u8, keepdims, many: t.many_axes != 0 }))
+        let attr = |place: i32, what: &str| match place {
+            0 => Ok(None),
+            _ if (1..=t.n_attrs).contains(&place) => Ok(Some((place - 1) as u8)),
+            _ => Err(Error::value(format!("its '{what}' is the attribute {place} of {}", t.n_attrs))),
+        };
+        let keepdims = attr(t.keepdims, "keepdims")?;
+        Ok(attr(t.axis, "axis")?.map(|attr| Axis { attr, keepdims, many: t.many_axes != 0 }))
     }
 
     /// # Safety

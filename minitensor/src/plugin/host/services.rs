@@ -130,9 +130,9 @@ pub fn set_log(log: fn(level: u32, message: &str)) {
 }
 
 unsafe extern "C" fn log(level: u32, message: Str) {
-    // SAFETY: the text is lent.
-    if let (Some(log), Ok(message)) = (LOG.get(), unsafe { message.get() }) {
-        log(level, message);
+    if let Some(log) = LOG.get() {
+        // SAFETY: the text is lent.
+        log(level, &unsafe { message.lossy() });
     }
 }
 

@@ -1,0 +1,23 @@
+//! The ops without loading them, as Rust sees them.
+
+use minitensor_plugin_sdk::prelude::*;
+use minitensor_plugin_sdk::testing::opcheck;
+use rust_plugin_example::{rust_abs, rust_clamp, rust_gelu};
+
+#[test]
+fn every_op_passes_opcheck() -> Result<()> {
+    for op in [rust_abs::op(), rust_clamp::op(), rust_gelu::op()] {
+        opcheck(&op, &[]).into_result()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn values() -> Result<()> {
+    let x = Tensor::from_vec(vec![-2.0, -1.0, 0.0, 1.0, 2.0], [5])?;
+    let (low, high) = (Tensor::from_vec(vec![-1.0], [1])?, Tensor::from_vec(vec![1.0], [1])?);
+    assert_eq!(rust_abs::call(&x)?.to_vec::<f64>()?, [2.0, 1.0, 0.0, 1.0, 2.0]);
+    assert_eq!(rust_clamp::call(&x, &low, &high)?.to_vec::<f64>()?, [-1.0, -1.0, 0.0, 1.0, 1.0]);
+    assert_eq!(rust_gelu::call(&x)?.to_vec::<f64>()?[2], 0.0);
+    Ok(())
+}

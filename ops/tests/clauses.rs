@@ -1,0 +1,441 @@
+//! Clauses as text: they mean what the macro makes of the same words, and every mistake has a sentence.
+
+use minitensor::attr::{Attr, AttrKind};
+use minitensor::autograd::grad;
+use minitensor::clause;
+use minitensor::op::{Arg, Backward, Call, OpDef, OpRef, Role, ShapeRule, Value, bind, dispatch, dispatch_one};
+use minitensor::prelude::*;
+use minitensor::testing::opcheck;
+use minitensor::{CustomOp, CustomOpBuilder, registry};
+use minitensor_ops as _;
+
+/// Calls an op by its name.
+fn op(name: &str, args: &[Value<'_>]) -> Result<Tensor> {
+    let op = registry::get(name)?;
+    let (inputs, attrs) = bind(&op, args, &[])?;
+    dispatch_one(&op, &inputs, &attrs)
+}
+
+fn build(builder: CustomOpBuilder) -> Result<OpRef> {
+    builder.build().map(CustomOp::definition)
+}
+
+fn ramp(shape: &[usize]) -> Tensor {
+    let n = shape.iter().product::<usize>();
+    let values = (0..n).map(|i| ((i * 7 + 3) % 11) as f64 * 0.31 - 1.2).collect();
+    Tensor::from_vec(values, shape).expect("a ramp")
+}
+
+#[test]
+fn the_text_of_every_registered_clause_reads_as_the_macro_reads_it() {
+    let (mut shapes, mut conditions) = (0, 0);
+    for op in registry::list_all() {
+        let mut text = match &op.shape {
+            ShapeRule::Core(rule) => rule.text.to_string(),
+            _ => String::new(),
+        };
+        let predicates: Vec<&str> = op.predicates.iter().map(|p| p.text.as_ref()).collect();
+        if !predicates.is_empty() {
+            text = format!("{text} where {}", predicates.join(", "));
+        }
+        if text.is_empty() {
+            continue;
+        }
+        let read = clause::shape(&op, &text).unwrap_or_else(|e| panic!("{e}"));
+        if let ShapeRule::Core(rule) = &op.shape {
+            assert_eq!(read.shapes.as_ref(), Some(rule), "{}", op.name);
+            shapes += 1;
+        }
+        assert_eq!(read.predicates, op.predicates.as_ref(), "{}", op.name);
+        let saved: Vec<usize> = (0..op.outputs.len()).filter(|k| op.outputs[*k].role == Role::Saved).collect();
+        assert_eq!(read.saved, saved, "{}", op.name);
+        conditions += predicates.len();
+    }
+    assert!(shapes > 50 && conditions > 30, "{shapes} shapes, {conditions} conditions");
+}
+
+// The examples of docs/defining-ops.md, with bodies made of other ops.
+
+fn logistic() -> Result<OpRef> {
+    let op = CustomOpBuilder::new("text::logistic", 1).forward(|x| op("sigmoid", &[x[0].into()]));
+    build(op.formula("|d| { x: d * out * (1 - out) }"))
+}
+
+fn weighted_dot() -> Result<OpRef> {
+    let body = |x: &[&Tensor]| {
+        let product = op("multiply", &[(&op("multiply", &[x[0].into(), x[1].into()])?).into(), x[2].into()])?;
+        op("sum", &[(&product).into(), (-1).into()])
+    };
+    let op = CustomOpBuilder::new("text::weighted_dot", 0).inputs(["x", "y", "weight"]).forward(body);
+    build(op.shape("(x: [.., n], y: [.., n], weight: [n]) -> [..]").formula(
+        "|d| {
+            let d = d.unsqueeze(-1);
+            let scaled = d * weight;
+            x: scaled * y,
+            y: scaled * x,
+            weight: none,
+        }",
+    ))
+}
+
+fn quadratic_form() -> Result<OpRef> {
+    let body = |x: &[&Tensor]| {
+        let ax = op("matmul", &[x[0].into(), x[1].into()])?;
+        op("sum", &[(&op("multiply", &[(&ax).into(), x[0].into()])?).into(), (-1).into()])
+    };
+    let op = CustomOpBuilder::new("text::quadratic_form", 0).inputs(["x", "a"]).forward(body);
+    build(op.shape("(x: [.., n], a: [n, n]) -> [..]").formula(
+        "|d| {
+            let d = d.unsqueeze(-1);
+            x: d * matmul(x, a + a.matrix_transpose()),
+            a: matmul((d * x).unsqueeze(-1), x.unsqueeze(-2)),
+        }",
+    ))
+}
+
+fn middle() -> Result<OpRef> {
+    let body = |call: &Call<'_>| {
+        let x = call.tensor(0);
+        let half = (x.shape()[x.ndim() - 1] / 2) as i64;
+        let order = op("argsort", &[x.into()])?;
+        let place = op("slice", &[(&order).into(), (-1).into(), half.into(), (half + 1).into()])?;
+        let out = op("gather", &[x.into(), (&place).into()])?;
+        [out, place].iter().map(|t| op("squeeze", &[t.into(), (-1).into()])).collect()
+    };
+    let op = CustomOpBuilder::new("text::middle", 1).outputs(["out", "place"]).body(body);
+    let op = op.shape("(x: [.., n]) -> (out: [..], [save] place: [..]) where n > 0");
+    build(op.formula("|d| { x: scatter(d.unsqueeze(-1), place.unsqueeze(-1), n) }"))
+}
+
+/// `outᵢ = Σⱼ≤ᵢ decayⁱ⁻ʲ · xⱼ`, so that the formula calls the op itself.
+fn decayed_sum() -> Result<OpRef> {
+    let body = |call: &Call<'_>| {
+        let (x, decay) = (call.tensor(0), &call.attrs()[0]);
+        let n = x.shape()[x.ndim() - 1];
+        let mut total: Option<Tensor> = None;
+        let mut columns = Vec::new();
+        for i in 0..n as i64 {
+            let column = op("slice", &[x.into(), (-1).into(), i.into(), (i + 1).into()])?;
+            let sum = match &total {
+                Some(total) => {
+                    let past = op("multiply", &[total.into(), Value::Attr(decay.clone())])?;
+                    op("add", &[(&past).into(), (&column).into()])?
+                }
+                None => column,
+            };
+            columns.push(sum.clone());
+            total = Some(sum);
+        }
+        op("concat", &[Value::Tensors(columns.iter().collect()), (-1).into()]).map(|t| vec![t])
+    };
+    let op = CustomOpBuilder::new("text::decayed_sum", 1).body(body);
+    let op = op.attr("decay", AttrKind::Float, Some(Attr::Float(0.9)));
+    build(
+        op.shape("(x: [.., n]) -> [.., n] where n > 0, decay >= 0.0, decay <= 1")
+            .formula("|d| { x: flip(text::decayed_sum(flip(d, -1), decay = decay), -1) }"),
+    )
+}
+
+/// Choices, several outputs, lists, properties, arithmetic on what is known.
+fn folded() -> Result<OpRef> {
+    let body = |call: &Call<'_>| {
+        let (x, y) = (call.tensor(0), call.tensor(1));
+        let size = op("abs", &[x.into()])?;
+        let scaled = op("multiply", &[(&size).into(), y.into()])?;
+        let twice = call.attrs()[0] == Attr::Bool(true);
+        Ok(vec![if twice { op("add", &[(&scaled).into(), (&scaled).into()])? } else { scaled }, size])
+    };
+    let op = CustomOpBuilder::new("text::folded", 2).outputs(["scaled", "size"]).body(body);
+    let op = op.attr("twice", AttrKind::Bool, Some(Attr::Bool(true)));
+    build(op.formula(
+        "|d_scaled, d_size| {
+            let factor = if twice && x.ndim >= 0 { let two = 6 / 3; d_scaled * two } else { d_scaled };
+            let both = sum(stack([factor * y, d_size], 0), [0]);
+            let (sorted, order) = sort(both);
+            let turned = gather(sorted, argsort(order)).reshape(x.shape);
+            x: if x < 0 { -turned } else { turned },
+            y: factor * size,
+        }",
+    ))
+}
+
+#[test]
+fn formulas_as_text_pass_opcheck() -> Result<()> {
+    for op in [logistic()?, weighted_dot()?, quadratic_form()?, middle()?, folded()?] {
+        opcheck(&op, &[]).into_result()?;
+    }
+    let own = decayed_sum()?;
+    registry::register_all([own.clone()])?;
+    opcheck(&own, &[]).into_result()?;
+    registry::unregister("text::decayed_sum")?;
+    // Its formula calls the op itself, and yet nothing holds it now.
+    let OpRef::Shared(own) = own else { panic!("made at run time") };
+    assert_eq!(std::sync::Arc::strong_count(&own), 1);
+    Ok(())
+}
+
+#[test]
+fn what_a_formula_mentions_is_saved_and_nothing_else() -> Result<()> {
+    let saves = |op: &OpRef| match &op.backward {
+        Backward::Formula(f) => (f.saved_inputs.to_vec(), f.saved_outputs.to_vec(), f.without.to_vec()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(saves(&logistic()?), (vec![], vec![0], vec![]));
+    assert_eq!(saves(&weighted_dot()?), (vec![0, 1, 2], vec![], vec![2]));
+    assert_eq!(saves(&middle()?), (vec![], vec![1], vec![]));
+    // A shape costs nothing.
+    let op = CustomOpBuilder::new("text::shape", 2).forward(|x| x[0].copied());
+    assert_eq!(saves(&build(op.formula("|d| { x: d.reshape(x.shape), y: y }"))?), (vec![1], vec![], vec![]));
+    Ok(())
+}
+
+#[test]
+fn a_part_that_no_wanted_gradient_uses_does_not_run() -> Result<()> {
+    let op = CustomOpBuilder::new("text::lazy", 2).forward(|x| x[0].copied());
+    let op = build(op.formula("|d| { let bad = no_such_op(d); let worse = bad * 2; x: d, y: worse }"))?;
+    let run = |x: &Tensor, y: &Tensor| {
+        let out = dispatch(&op, &[Arg::Tensor(x), Arg::Tensor(y)], &[])?.single();
+        grad(&[out], &[if x.requires_grad() { x.clone() } else { y.clone() }], &[Some(ramp(&[3]))], Default::default())
+    };
+    let (x, leaf) = (ramp(&[3]), ramp(&[3]).with_requires_grad()?);
+    assert_eq!(run(&leaf, &x)?[0].as_ref().map(|t| t.to_vec::<f64>()).transpose()?, Some(x.to_vec()?));
+    let error = run(&x, &leaf).expect_err("there is no such op").to_string();
+    assert!(error.contains("op 'text::lazy', in its formula: there is no op 'no_such_op'"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_formula_asks_for_words_and_for_inputs_that_may_be_absent() -> Result<()> {
+    let body = |call: &Call<'_>| {
+        let x = call.tensor(0);
+        let scaled = call.optional(1).map_or(Ok(x.clone()), |w| op("multiply", &[x.into(), w.into()]))?;
+        op(if call.attrs()[0] == Attr::from("mean") { "mean" } else { "sum" }, &[(&scaled).into()]).map(|t| vec![t])
+    };
+    let scaled = CustomOpBuilder::new("text::scaled", 0).inputs(["x", "weight"]).optional(1).body(body);
+    let scaled = build(scaled.attr("reduction", AttrKind::Enum(&["mean", "sum"]), Some("mean".into())).formula(
+        r#"|d| {
+            let each = d.expand(x.shape);
+            let each = if reduction == "mean" { each / sum(x * 0 + 1) } else { each };
+            x: if weight == None { each } else { each * weight },
+            weight: each * x,
+        }"#,
+    ))?;
+    opcheck(&scaled, &[]).into_result()
+}
+
+#[test]
+fn a_shape_clause_is_checked_before_and_after_a_body() -> Result<()> {
+    let op = build(
+        CustomOpBuilder::new("text::wrong", 1)
+            .forward(|x| x[0].copied())
+            .shape("(x: [.., n]) -> [.., n / 2] where n > 1"),
+    )?;
+    let run = |n: usize| dispatch_one(&op, &[Arg::Tensor(&ramp(&[n]))], &[]).expect_err("wrong").to_string();
+    assert_eq!(run(1), "op 'text::wrong' needs n > 1, got n = 1");
+    assert!(run(3).contains("an output dimension isn't a whole number, for the output 'out'"), "{}", run(3));
+    assert!(run(4).contains("declares shape (2,) for 'out' but its body gives (4,)"), "{}", run(4));
+    let op = build(CustomOpBuilder::new("text::two", 1).outputs(["a", "b"]).forward(|x| x[0].copied()))?;
+    let error = dispatch(&op, &[Arg::Tensor(&ramp(&[2]))], &[]).expect_err("one output of two").to_string();
+    assert!(error.contains("declares 2 outputs but its body gives 1"), "{error}");
+    Ok(())
+}
+
+/// An op to say wrong things of.
+fn subject() -> Result<OpDef> {
+    let op = CustomOpBuilder::new("ns::f", 2).outputs(["values", "order"]).forward(|x| x[0].copied());
+    let op =
+        op.attr("count", AttrKind::Size, None).attr("scale", AttrKind::Float, None).attr("flag", AttrKind::Bool, None);
+    Ok((*build(op)?).clone())
+}
+
+#[test]
+fn every_mistake_in_a_shape_clause_has_a_sentence() -> Result<()> {
+    let op = subject()?;
+    let tail = "-> (values: [..], order: [..])";
+    let cases: &[(&str, &str)] = &[
+        (
+            "(x: [n], y: [n]) -> (values: [other], order: [..])",
+            "'other' is in no input and is no attribute; let an input have it as a \
+             dimension, or an attribute be called so; the names are 'n', 'count', 'scale', 'flag'",
+        ),
+        ("(x: [size], y: [n]) -> (values: [sise], order: [..])", "did you mean 'size'?"),
+        ("(x: [n], z: [n]) @", "there is no input 'z'; did you mean 'x'?"),
+        ("(x: [n], x: [n], y: [n]) @", "it has 'x' twice; leave one of them out"),
+        ("(x: [n]) @", "it doesn't mention the input 'y'; add 'y: [..]'"),
+        ("(x: [n], y: [n]) -> (values: [n])", "it doesn't mention the output 'order'; add 'order: [..]'"),
+        (
+            "(x: [n], y: [n]) -> [n]",
+            "dimensions for one output, and the op has 2; name them: '-> (values: [..], order: [..])'",
+        ),
+        ("([save] x: [n], y: [n]) @", "the input 'x' can't be [save]; what a formula mentions is saved"),
+        ("(x: [n], y: [n]) -> ([keep] values: [n], order: [n])", "'[keep]' is nothing to say of an output; [save] is"),
+        (
+            "(x: [scale], y: [n]) @",
+            "'scale' is an attribute that takes float, and only whole numbers are dimensions; rename one",
+        ),
+        ("(x: [n / 0], y: [n]) @", "'n / 0' divides by 0"),
+        ("(x: [n % 2], y: [n]) @", "'n % 2' is no dimension; that is a name, a number, or '+ - * /' of those"),
+        ("(x: [-1], y: [n]) @", "'-1' is no dimension"),
+        ("(x: [0.5], y: [n]) @", "'0.5' is no dimension"),
+        ("(x: [n], y: [n]) @ where n", "'n' is no condition; write a comparison such as 'k <= n'"),
+        ("(x: [n], y: [n]) @ where n + 1", "'n + 1' is no condition"),
+        (
+            "(x: [n], y: [n]) @ where flag == 1",
+            "'flag' is an attribute that takes bool, and can't be compared; numbers can",
+        ),
+        (
+            "where scael > 0.0",
+            "'scael' is in no input and is no attribute; let an input have it as a dimension, or an attribute be \
+             called so; did you mean 'scale'?",
+        ),
+        ("where 1 < count < 2", "expected ',' or the end behind '1 < count', found '<'"),
+        ("(x: [n], y: [n]", "expected ',' or ')' behind '[n]', found the end"),
+        ("(x: [..n], y: [n]) @", "expected ',' or ']' behind ': [..', found 'n'"),
+        ("(x: [n], y: [n]) (values: [n])", "expected '->' behind 'n])', found '('"),
+        ("x: [n]", "expected '(' at the beginning, found 'x'"),
+        ("(x: [n], y: [n]) @ scale > 0", "expected 'where' or the end behind '..])', found 'scale'"),
+        ("(x: [n], y: [$]) @", "a clause can't have '$'"),
+        ("(x: [99999999999999999999], y: [n]) @", "'99999999999999999999' is no number"),
+        ("(x: [2n], y: [n]) @", "'2' is no number"),
+    ];
+    for (text, sentence) in cases {
+        let text = text.replace('@', tail);
+        let error = clause::shape(&op, &text).expect_err(&text).to_string();
+        let whole = format!("op 'ns::f': shape clause '{text}': ");
+        assert!(
+            error.starts_with(&whole) && error[whole.len()..].starts_with(sentence) || error.ends_with(sentence),
+            "{error}"
+        );
+    }
+    let list = build(CustomOpBuilder::new("f", 1).variadic().forward(|x| x[0].copied()))?;
+    let error = clause::shape(&list, "(x: [n]) -> [n]").expect_err("a list").to_string();
+    assert!(error.ends_with("'x' is any number of tensors, which have no dimensions in common"), "{error}");
+    let error = clause::shape(&*registry::get("exp")?, "(x: [n]) -> [n]").expect_err("an element op").to_string();
+    assert!(error.ends_with("the inputs of an element op broadcast; write 'where …' alone"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn every_mistake_in_a_formula_has_a_sentence() -> Result<()> {
+    let op = subject()?;
+    let cases: &[(&str, &str)] = &[
+        (
+            "|d| { x: d, y: d }",
+            "it takes 1 cotangents, and the op returns 2 outputs; take one for each, '_' where it isn't used",
+        ),
+        ("|d, _| { x: d }", "the gradient of 'y' is missing; write a formula for it, or 'y: none'"),
+        ("|d, _| { x: d, y: d, x: d }", "the gradient of 'x' is given twice; leave one of them out"),
+        ("|d, _| { x: d, y: d, z: d }", "'z' is no input of the op; did you mean 'x'?"),
+        ("|d, _| { x: d, y: d, count: d }", "'count' is an attribute, and has no gradient; leave it out"),
+        ("|grad, _| { x: gard, y: none }", "there is no 'gard'; did you mean 'grad'?"),
+        ("|d, _| { x: 2 * scale, y: none }", "'2 * scale' is not a tensor; write 'none' where there is no gradient"),
+        ("|d, _| { x: [d, d], y: none }", "'[d, d]' is not a tensor; write 'none' where there is no gradient"),
+        ("|d, _| { x: d.size, y: none }", "a tensor in a formula has no 'size'; it has 'shape', 'dtype' and 'ndim'"),
+        ("|d, _| { x: d * count.shape, y: none }", "in 'count.shape', 'count' is not a tensor"),
+        (
+            "|d, _| { x: if flag { d } else { 0 }, y: none }",
+            "one branch of 'if flag { d } else { 0 }' is a tensor, and the other is not",
+        ),
+        ("|d, _| { x: if flag { d }, y: none }", "expected 'else' behind '{ d }', found ','"),
+        ("|d, _| { let (a, b) = d; x: a, y: b }", "'d' is not the call of an op, which alone gives several tensors"),
+        ("|d, _| { x: d, let a = d; y: none }", "the 'let's come first, then one entry for each input"),
+        ("|d, _| { let a d; x: d, y: none }", "expected '=' behind '{ let a', found 'd'"),
+        ("|d, _| { d * 2 }", "expected ':' behind '| { d', found '*'"),
+        ("|d, _| { * }", "expected the gradient of an input, such as 'x: d' or 'x: none', behind '_| {', found '*'"),
+        ("|d, _| { x: d * , y: none }", "expected a value behind ': d *', found ','"),
+        ("|d, _| { x: ns::f, y: none }", "expected the arguments of 'ns::f' behind 'ns::f', found ','"),
+        ("|d, _| { x: f(\"a, y: none }", "a text has no '\"' at its end"),
+        ("|d, _| { x: d, y: none } x", "expected the end behind ': none }', found 'x'"),
+        ("", "expected '|' at the beginning, found the end"),
+    ];
+    for (text, sentence) in cases {
+        let error = clause::backward(&op, text).expect_err(text).to_string();
+        assert_eq!(error, format!("op 'ns::f': backward clause '{text}': {sentence}"));
+    }
+    let list = build(CustomOpBuilder::new("f", 1).variadic().forward(|x| x[0].copied()))?;
+    let error = clause::backward(&list, "|d| { x: d }").expect_err("a list").to_string();
+    assert!(error.ends_with("a formula can't give the gradients of the list 'x'; a function can"), "{error}");
+    let error =
+        clause::backward(&*registry::get("gather")?, "|d| { x: d, index: d }").expect_err("integers").to_string();
+    assert!(error.contains("'index' is never a floating-point tensor, and has no gradient; leave it out"), "{error}");
+    assert!(matches!(clause::backward(&op, " none ")?, Backward::None(_)));
+    Ok(())
+}
+
+#[test]
+fn depth_and_length_have_limits() -> Result<()> {
+    let op = subject()?;
+    let fails = |formula: String| {
+        clause::backward(&op, &format!("|d, _| {{ x: {formula}, y: none }}")).expect_err("too much").to_string()
+    };
+    let deep = "its parts lie more than 64 deep in each other";
+    for (open, close) in
+        [("(", ")"), ("-", ""), ("& ", ""), ("[", "]"), ("f(", ")"), ("if d { d } else { ", "}"), ("{", "}")]
+    {
+        assert!(fails(format!("{}d{}", open.repeat(500), close.repeat(500))).ends_with(deep), "{open}");
+    }
+    for chain in [" + d", ".exp()", " if d { d } else"] {
+        assert!(fails(format!("d{}", chain.repeat(500))).len() < 400, "{chain}");
+    }
+    assert!(fails(format!("d{}", " + d".repeat(64))).ends_with(deep));
+    assert!(fails("d + d".repeat(8000)).ends_with("bytes, and 16384 are the most"));
+    // A long line of `let`s is no depth.
+    let lets: String = (0..500).map(|_| "let d = d * 2;").collect();
+    clause::backward(&op, &format!("|d, _| {{ {lets} x: d, y: none }}"))?;
+    Ok(())
+}
+
+#[test]
+fn no_text_makes_it_panic() -> Result<()> {
+    let op = subject()?;
+    let mut texts = vec![
+        "(x: [.., n], y: [n, m]) -> (values: [.., m], [save] order: [.., (count - 1) / 2]) where count <= n, (count - 1) * 2 < n",
+        "where scale >= -0.5, count != 3",
+        "|d, d_order| { let g = d.scatter(-1, order, count); let (a, b) = split(g, 2); x: if x < 0 { a } else { -b * scale }, y: none }",
+        "|d, _| { let s = x.shape; x: if flag { sum(d, axis = -1, keepdims = true) } else { f([d, y], \"é\") }, y: d % 2.5e-3 & !y }",
+    ];
+    // More than ASCII may come, and anywhere.
+    let pieces = [
+        "(", ")", "[", "]", "{", "}", "|", "&", "..", "::", ".", "1e", "0.", "\"", "é", "\0", "let ", "if ", " where ",
+        "-", "=", "r#",
+    ];
+    texts.extend(pieces);
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as usize % below.max(1)
+    };
+    let (mut good, mut bad) = (0, 0);
+    for _ in 0..30_000 {
+        let mut text: Vec<char> = texts[random(4)].chars().collect();
+        for _ in 0..=random(4) {
+            let (from, to) = (random(text.len() + 1), random(text.len() + 1));
+            let (from, to) = (from.min(to), from.max(to));
+            match random(4) {
+                0 => drop(text.drain(from..to.min(from + 6))),
+                1 => drop(text.splice(from..from, pieces[random(pieces.len())].chars())),
+                2 => {
+                    let part = text[from..to].to_vec();
+                    let at = random(text.len() + 1);
+                    drop(text.splice(at..at, part));
+                }
+                _ if from < text.len() => text[from] = char::from_u32(random(0x250) as u32).unwrap_or(' '),
+                _ => {}
+            }
+        }
+        let text: String = text.into_iter().collect();
+        for result in [clause::shape(&op, &text).map(drop), clause::backward(&op, &text).map(drop)] {
+            match result {
+                Ok(()) => good += 1,
+                Err(error) => {
+                    assert!(error.message().starts_with("op 'ns::f': "), "{error}");
+                    bad += 1;
+                }
+            }
+        }
+    }
+    assert!(good > 100 && bad > 1000, "{good} good, {bad} bad");
+    Ok(())
+}
