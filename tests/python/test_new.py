@@ -72,6 +72,12 @@ def test_cargo_takes_the_sdk_from_the_folder_that_is_given(tmp_path):
     assert f'minitensor-plugin-sdk = "{mt.__version__}"' in (folder / "Cargo.toml").read_text()
 
 
+def test_the_header_and_the_sdk_came_with_the_package():
+    assert (sources.include() / "minitensor_plugin.h").exists()
+    for crate in ("kernels", "minitensor", "minitensor-macros", "ops", "plugin-sdk"):
+        assert (sources.sdk() / crate / "src" / "lib.rs").exists()
+
+
 @pytest.fixture
 def environment(tmp_path):
     """The variables of a fresh environment of Python, which borrows what this one has. Nothing is downloaded for it."""

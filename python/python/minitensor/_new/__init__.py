@@ -1,4 +1,4 @@
-"""`python -m minitensor new NAME`: writes a plugin to begin with. The folders here are projects named `my_ops`."""
+"""`python -m minitensor new NAME`: writes a plugin to begin with. The folders here make a project named `my_ops`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def create(folder: Path, language: str = "rust", sdk: Path | None = None) -> Pat
     if not folder.absolute().parent.is_dir():
         raise FileNotFoundError(f"there is no folder '{folder.absolute().parent}' to write '{name}' into")
     words = {PLACEHOLDER: name, "@VERSION@": mt.__version__}
-    written = dict(_files(files(__name__) / language, Path()))
+    written = dict(_files(files(__name__) / "shared", Path()) + _files(files(__name__) / language, Path()))
     texts = {_replaced(str(path), words): _replaced(text, words) for path, text in written.items()}
     if language == "rust":
         texts[".cargo/config.toml"] = sources.cargo_config(sdk)

@@ -10,7 +10,7 @@ import minitensor as mt
 
 if not mt.plugins.is_plugin_loaded("my_ops"):
     mt.plugins.load_plugin(my_ops.library())
-NAMES = sorted(name for name in mt.plugins.get_plugin_info("my_ops").ops if not name.endswith(".vjp"))
+NAMES = sorted(mt.plugins.get_plugin_info("my_ops").ops)
 
 
 @pytest.mark.parametrize("name", NAMES)
