@@ -15,7 +15,8 @@
  * Rules for all functions of a plugin
  * - What is handed in is lent until the function returns, but for tensors that are retained, and the host, which stays.
  * - 0 (`MT_OK`) is success. Anything else is a code of `MtCode`, with a sentence given to `error` before. The host puts the name
- *   of the op in front of it.
+ *   of the op in front of it. A function of the host that fails has given its sentence: its code is returned, or any where it
+ *   gives a null pointer.
  * - They may be called on any thread, on several at once, and while or after `fini` runs, as graphs keep ops alive.
  * - No exception may leave them. In C++ they are `noexcept`, which `mt::guarded<f>` makes of any; the Rust SDK catches all.
  */

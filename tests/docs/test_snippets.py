@@ -1,9 +1,14 @@
 """Every snippet in the README and in `docs/` does what it says."""
 
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
+
+import minitensor as mt
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -21,9 +26,51 @@ def printed(code: str) -> list[str]:
     return [line.partition("  # ")[2] for line in code.splitlines() if re.match(r"\s*print\(.*\)  # ", line)]
 
 
-@pytest.mark.usefixtures("registered")
+#: How a language is compiled.
+COMPILERS = {"c": [os.environ.get("CC", "cc"), "-std=c11"], "cpp": [os.environ.get("CXX", "c++"), "-std=c++17"]}
+
+
+def build(page: Path, folder: Path, language: str) -> list[Path]:
+    """The plugins of a page: each snippet is a file, whose first line says its name."""
+    libraries = []
+    for line, code in snippets(page, language):
+        name = re.match(r"(?:/\*|//) (\w+\.\w+)", code)
+        assert name, f"{page.name}, line {line}: the first line says no name of a file"
+        source = folder / name[1]
+        source.write_text(code, encoding="utf-8")
+        libraries.append(source.with_suffix(".so"))
+        strict = [
+            "-Wall",
+            "-Wextra",
+            "-pedantic",
+            "-Werror",
+            "-shared",
+            "-fPIC",
+            f"-I{ROOT / 'plugin-sdk' / 'include'}",
+        ]
+        done = subprocess.run(
+            [*COMPILERS[language], *strict, "-o", libraries[-1], source], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    return libraries
+
+
+@pytest.mark.usefixtures("no_plugins_stay")
+@pytest.mark.parametrize("page", [page for page in PAGES if snippets(page, "cpp")], ids=lambda page: page.name)
+@pytest.mark.skipif(shutil.which(COMPILERS["cpp"][0]) is None, reason="there is no C++ compiler")
+def test_plugins_in_cxx_pass_opcheck(page: Path, tmp_path: Path) -> None:
+    for library in build(page, tmp_path, "cpp"):
+        for op in mt.plugins.load_plugin(library).ops:
+            assert mt.testing.opcheck(op).findings == []
+
+
+@pytest.mark.usefixtures("registered", "no_plugins_stay")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python_runs_and_prints_what_the_comments_say(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_runs_and_prints_what_the_comments_say(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if build(page, tmp_path, "c"):
+        monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
     for line, code in snippets(page, "python"):
         # Blank lines in front make the line numbers of an error those of the page.

@@ -111,6 +111,7 @@ impl Reader {
             };
             self.check_defaults(&op)?;
             self.set_shape(&mut op)?;
+            self.check_parts(&op)?;
             self.set_body(&mut op)?;
             self.set_backward(&mut op, depth)?;
             Ok(OpRef::Shared(Arc::new(op)))
@@ -217,6 +218,9 @@ impl Reader {
                 kind::SIZE => AttrKind::Size,
                 kind::FLOAT => AttrKind::Float,
                 kind::STR => AttrKind::Str,
+                kind::WORD if attr.n_words == 0 => {
+                    return Err(Error::value(format!("attribute '{name}': there are no words that it could be")));
+                }
                 kind::WORD => AttrKind::Enum(kept(words()?)),
                 kind::INTS => AttrKind::Ints,
                 kind::FLOATS => AttrKind::Floats,
@@ -226,6 +230,53 @@ impl Reader {
             let default = (attr.has_default != 0).then(|| attr.value.get()).transpose();
             let default = default.map_err(|e| e.context(format!("the default of '{name}'")))?;
             Ok(Attribute { name, kind, optional: attr.is_optional != 0, default })
+        }
+    }
+
+    /// What the parts of an op have to be for each other.
+    fn check_parts(&self, op: &OpDef) -> Result<()> {
+        let wrong = |why: String| Err(Error::value(why));
+        for (what, is_empty) in [("inputs", op.inputs.is_empty()), ("outputs", op.outputs.is_empty())] {
+            if is_empty && self.table.body != body::TENSORS {
+                return wrong(format!("it has no {what}; only a body over tensors may be without"));
+            }
+        }
+        for (i, input) in op.inputs.iter().enumerate().filter(|(_, input)| input.mutated) {
+            if !op.outputs.iter().any(|o| o.role == Role::Mutates(i as u8)) {
+                return wrong(format!(
+                    "input '{}' is changed in place, which no output says by MT_MUTATES",
+                    input.name
+                ));
+            }
+        }
+        let rules = op.inputs.iter().map(|i| (&i.name, i.dtype)).chain(op.outputs.iter().map(|o| (&o.name, o.dtype)));
+        for (name, rule) in rules {
+            if let DTypeRule::Attr(a) = rule
+                && op.attrs[a as usize].kind != AttrKind::DType
+            {
+                return wrong(format!("'{name}' has the dtype of '{}', which is no dtype", op.attrs[a as usize].name));
+            }
+        }
+        if let Some(Axis { attr, keepdims, many }) = op.axis {
+            let kind = |a: u8| &op.attrs[a as usize].kind;
+            if *kind(attr) != if many { AttrKind::Ints } else { AttrKind::Int } {
+                return wrong(format!(
+                    "its 'axis' must be of the kind {}",
+                    if many { "MT_KIND_INTS" } else { "MT_KIND_INT" }
+                ));
+            }
+            if keepdims.is_some_and(|k| *kind(k) != AttrKind::Bool) {
+                return wrong("its 'keepdims' must be of the kind MT_KIND_BOOL".into());
+            }
+        }
+        let ShapeRule::Core(rule) = &op.shape else { return Ok(()) };
+        let inputs = op.inputs.iter().map(|i| (&i.name, i.core)).zip(rule.inputs.iter());
+        let outputs = op.outputs.iter().map(|o| (&o.name, o.core)).zip(rule.outputs.iter());
+        match inputs.chain(outputs).find(|((_, core), dims)| *core == Core::Scalar && !dims.core.is_empty()) {
+            Some(((name, _), _)) if self.table.body == body::CELLS => wrong(format!(
+                "'{name}' has dimensions in the shape, and is a scalar: give it the core MT_SLICE or MT_VIEW"
+            )),
+            _ => Ok(()),
         }
     }
 
@@ -378,6 +429,7 @@ impl Reader {
             backward::PROGRAM => {
                 return Err(Error::value("its gradient follows from a program, which it doesn't have"));
             }
+            backward::VJP if std::ptr::eq(t.vjp, t) => return Err(Error::value("it is its own gradient")),
             backward::VJP if depth == 0 => {
                 return Err(Error::value("its gradient has a gradient that has a gradient …"));
             }

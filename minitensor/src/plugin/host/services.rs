@@ -158,7 +158,8 @@ unsafe extern "C" fn tensor_zeros(
 ) -> *mut abi::Tensor {
     // SAFETY: so many sizes are lent.
     let make = || unsafe {
-        let sizes = abi::slice(shape, usize::try_from(ndim).unwrap_or(usize::MAX), "shape")?;
+        let ndim = usize::try_from(ndim).map_err(|_| Error::value(format!("a tensor can't have {ndim} dimensions")))?;
+        let sizes = abi::slice(shape, ndim, "shape")?;
         let device = if is_meta != 0 { Device::Meta } else { Device::Cpu };
         Ok(hand_out(Tensor::zeros(read::sizes(sizes)?, abi::dtype(dtype)?, device)?))
     };

@@ -9,7 +9,7 @@ from typing import Any
 from .. import _minitensor
 from . import manifest
 from .info import PluginInfo
-from .log import debug
+from .log import debug, report
 from .plugin import CustomPlugin
 from .registry import PluginRegistry
 from .version import VersionInfo
@@ -36,10 +36,6 @@ class LibraryPlugin(CustomPlugin):
         return ops
 
     def cleanup(self, registry: PluginRegistry) -> None:
-        """Calls the library's `fini`."""
-        self.abandon()
-
-    def abandon(self) -> None:
         """Calls the library's `fini`, if its `init` has succeeded."""
         library, self._library = self._library, None
         if library is not None:
@@ -63,5 +59,8 @@ def load(registry: PluginRegistry, path: Path) -> PluginInfo:
     try:
         return registry.take_in(plugin, info)
     except BaseException:
-        plugin.abandon()
+        try:
+            plugin.cleanup(registry)
+        except Exception as error:
+            report(f"plugin '{info.name}' was not loaded, and its cleanup failed, too: {error}", error)
         raise

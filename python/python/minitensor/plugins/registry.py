@@ -65,9 +65,10 @@ class PluginRegistry:
         name = info.name
         with LOCK:
             if name in self._entries or name in self._coming:
-                before = self._entries[name].info.version if name in self._entries else info.version
+                before = self._entries[name].info if name in self._entries else info
+                where = f" from '{before.path}'" if before.path else ""
                 raise ValueError(
-                    f"plugin '{name}' is registered already, as version {before}; unregister that one first"
+                    f"plugin '{name}' is registered already, as version {before.version}{where}; unregister that one first"
                 )
             info.check(VersionInfo.current())
             self._coming.add(name)

@@ -1,0 +1,389 @@
+"""Shared libraries that are plugins, and all that is none: what is refused, in which words, and that nothing of it stays."""
+
+import os
+import re
+import shutil
+import struct
+import threading
+
+import pytest
+from c_plugin import SOURCE, compiled, cxx_library, fill, library, loaded, needs_cxx, refuses, state
+
+import minitensor as mt
+from minitensor import plugins
+
+pytestmark = pytest.mark.usefixtures("no_plugins_stay")
+
+
+def test_a_library_is_loaded_used_and_unloaded():
+    before = state()
+    with loaded(library()) as info:
+        assert (info.name, str(info.version), info.kind, info.ops) == ("faulty", "1.0.0", "library", ("probe",))
+        assert info.path == str(library()) and plugins.list_plugins()[-1] == info
+        assert mt.ops.probe(mt.Tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
+        assert mt.ops.describe("probe")["plugin"] == "faulty"
+        assert mt.ops.describe("probe")["location"].endswith(".c:25")
+        assert mt.testing.opcheck("probe").findings == []
+    assert state() == before
+
+
+# Files that are no plugins.
+
+
+def damaged(change):
+    """A library that was good before this was done to its bytes."""
+
+    def make(folder):
+        path = folder / "damaged.so"
+        path.write_bytes(change(bytearray(library().read_bytes())))
+        return path
+
+    return make
+
+
+def with_machine(data):
+    """The library of another processor."""
+    (machine,) = struct.unpack_from("<H", data, 18)
+    struct.pack_into("<H", data, 18, 62 if machine == 183 else 183)
+    return data
+
+
+def named(name, content):
+    def make(folder):
+        (folder / name).write_text(content)
+        return folder / name
+
+    return make
+
+
+def copied(source, kind):
+    """What the compiler makes, under the name of a library."""
+
+    def make(folder):
+        return shutil.copy(compiled(source, kind), folder / "copied.so")
+
+    return make
+
+
+def folder_of_that_name(folder):
+    (folder / "folder.so").mkdir()
+    return folder / "folder.so"
+
+
+MAIN = fill(SOURCE) + "int main(void) { return 0; }"
+OTHER = "int other(void) { return 1; }"
+NO_PLUGINS = {
+    "a missing file": (
+        lambda folder: folder / "missing.so",
+        FileNotFoundError,
+        r"there is no file '.*missing.so' to load a plugin from; the working directory is /",
+    ),
+    "an empty file": (named("empty.so", ""), ValueError, "'.*empty.so' is empty"),
+    "a text": (named("text.so", "Dear reader, " * 100), ValueError, "'.*text.so' is no shared library"),
+    "a short text": (named("text.so", "x"), ValueError, "'.*text.so' is no shared library"),
+    "a Python file": (named("py.so", "plugin = 3\n"), ValueError, "'.*py.so' is no shared library"),
+    "a kind of its own": (
+        named("library.o", ""),
+        ValueError,
+        r"'.*library.o' is no plugin: a plugin is a file '\*.py', '\*.so', '\*.dylib', '\*.dll', or a folder with an",
+    ),
+    "a folder": (folder_of_that_name, ValueError, "'.*folder.so' is no plugin: .* or a folder with an __init__.py"),
+    "an object file": (
+        copied(fill(SOURCE), "o"),
+        ValueError,
+        "'.*copied.so' is an object file, not yet linked to a shared library",
+    ),
+    "a program": (
+        copied("int main(void) { return 0; }", "exe"),
+        ValueError,
+        "' is (a program|no plugin of minitensor)",
+    ),
+    "a library for another processor": (
+        damaged(with_machine),
+        ValueError,
+        r"'.*damaged.so' is a library for another processor \((aarch64|x86_64)\), this is (x86_64|aarch64)",
+    ),
+    "a library that is no plugin": (
+        copied(OTHER, "so"),
+        ValueError,
+        "'.*copied.so' is no plugin of minitensor: it has no symbol 'minitensor_plugin'; a plugin in C defines that",
+    ),
+    "a library that only uses the symbol": (
+        copied("extern int minitensor_plugin; int *other(void) { return &minitensor_plugin; }", "so"),
+        ValueError,
+        "'.*copied.so' is no plugin of minitensor: it has no symbol",
+    ),
+    "a small symbol": (
+        copied("const char minitensor_plugin[] = {77, 84, 80, 76, 85, 71, 73, 78};", "so"),
+        ValueError,
+        "'.*copied.so' (is damaged|is a plugin for the plugin ABI|is a plugin that says)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "error", "words"), NO_PLUGINS.values(), ids=NO_PLUGINS)
+def test_what_is_no_plugin_is_refused(tmp_path, make, error, words):
+    refuses(make(tmp_path), error, words)
+
+
+@pytest.mark.parametrize("part", [0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0])
+def test_a_library_that_is_cut_short_is_refused(tmp_path, part):
+    def cut(data):
+        return data[: max(1, min(len(data) - 1, int(part * len(data))))]
+
+    refuses(damaged(cut)(tmp_path), ValueError, "'.*damaged.so' is (no shared library|cut short)")
+
+
+def test_no_byte_of_a_header_makes_the_reader_fall(tmp_path):
+    good = library().read_bytes()
+    for at in [*range(64), *range(64, 600, 7)]:
+        data = bytearray(good)
+        data[at] ^= 0xFF
+        path = tmp_path / "flipped.so"
+        path.write_bytes(data)
+        try:
+            mt._minitensor._inspect_library(path)
+        except ValueError as error:
+            assert str(path) in str(error)
+
+
+# Constants that lie.
+
+UNENDED = "{[0 ... sizeof(((MtPlugin *)0)->%s) - 1] = 'a'}"
+CONSTANTS = {
+    ".magic = 7": "has a symbol 'minitensor_plugin' that is no plugin's: it doesn't begin with MT_MAGIC",
+    ".abi_major = 0": "is a plugin for the plugin ABI 0.0; this minitensor speaks 1.0: build the plugin again, with the SDK",
+    ".abi_major = 2": "is a plugin for the plugin ABI 2.0; this minitensor speaks 1.0: upgrade minitensor",
+    ".abi_minor = 99": "is a plugin that needs the plugin ABI 1.99; this minitensor speaks 1.0: upgrade minitensor",
+    ".struct_size = 0": "is a plugin that says its constant has 0 bytes, where one of the plugin ABI 1.0 has 648",
+    ".struct_size = sizeof(MtPlugin) - 8": "says its constant has 640 bytes, where one of the plugin ABI 1.0 has 648",
+    ".struct_size = sizeof(MtPlugin) + 8": "says its constant has 656 bytes, where the library has 648",
+    ".struct_size = ~0ull": "says its constant has 18446744073709551615 bytes, where one of the plugin ABI 1.0 has 648",
+    '.name = ""': 'is a plugin of the name ""; a name is made of letters, digits',
+    '.name = "a b"': 'is a plugin of the name "a b"; a name is made of letters, digits',
+    '.name = "a\\0b"': "is a plugin whose name has something behind its NUL",
+    '.name = "\\xff"': "is a plugin whose name is no valid UTF-8",
+    '.description = "\\xc3"': "is a plugin whose description is no valid UTF-8",
+    '.version = ""': "is a plugin, 'faulty', without a version",
+    '.version = "1.0"': "is a plugin, 'faulty', whose version is wrong: '1.0' is no version; write three numbers",
+    '.min_minitensor = "new"': "is a plugin, 'faulty', whose min_minitensor is wrong: 'new' is no version; write three",
+    **{
+        f".{field} = {UNENDED % field}": f"is a plugin whose {field} doesn't end with a NUL"
+        for field in ("name", "version", "description", "author", "min_minitensor", "max_minitensor", "built_with")
+    },
+}
+
+
+@pytest.mark.parametrize(("fields", "words"), CONSTANTS.items(), ids=CONSTANTS)
+def test_a_constant_that_lies_is_refused(fields, words):
+    path = library(plugin=fields)
+    refuses(path, ValueError, re.escape(f"'{path}' {words}" if words.startswith(("is", "has")) else words))
+
+
+UNSUPPORTED = {
+    '.min_minitensor = "99.0.0"': "plugin 'faulty' 1.0.0 needs minitensor 99.0.0 or later, this is .*; upgrade minitensor",
+    '.max_minitensor = "0.0.1"': "plugin 'faulty' 1.0.0 supports minitensor up to 0.0.1, this is .*; use a newer version",
+    '.min_minitensor = "0.0.1"': "plugin 'faulty' 1.0.0 was made for minitensor 0.0.1 and what is compatible with it",
+}
+
+
+@pytest.mark.parametrize(("fields", "words"), UNSUPPORTED.items(), ids=UNSUPPORTED)
+def test_versions_are_enforced_before_the_library_is_mapped(fields, words):
+    path = library(plugin=fields)
+    refuses(path, RuntimeError, words)
+    with open("/proc/self/maps") as maps:
+        assert str(path) not in maps.read()
+
+
+def test_a_library_without_init_is_refused():
+    refuses(library(plugin=".init = 0"), ValueError, "plugin 'faulty' has no init: the pointer is null")
+
+
+def test_a_plugin_is_loaded_once():
+    other = library(code="/* another file */")
+    with loaded(library()) as info:
+        words = re.escape(
+            f"plugin 'faulty' is registered already, as version 1.0.0 from '{info.path}'; unregister that"
+        )
+        for path in (library(), other):
+            refuses(path, ValueError, words)
+    with loaded(other) as info:
+        assert info.path == str(other)
+
+
+def test_a_library_that_changed_is_not_taken_for_the_old_one(tmp_path):
+    path = tmp_path / "changing.so"
+    shutil.copy(library(), path)
+    with loaded(path):
+        pass
+    with loaded(path):
+        pass
+    path.unlink()
+    shutil.copy(library(code="/* built again */ int again(void) { return 1; } extern int again(void);"), path)
+    refuses(
+        path, ValueError, "' has changed since it was loaded, and a library is mapped once; give the new one another"
+    )
+
+
+# A plugin's init.
+
+INITS = {
+    'return mt_fail(error, MT_ERROR_TYPE, "no %s today", "luck");': (TypeError, "plugin 'faulty': no luck today"),
+    'return mt_fail(error, MT_ERROR_MEMORY, "none");': (MemoryError, "plugin 'faulty': none"),
+    'return mt_fail(error, MT_ERROR_INDEX, "out");': (IndexError, "plugin 'faulty': out"),
+    'return mt_fail(error, MT_ERROR_NOT_IMPLEMENTED, "later");': (NotImplementedError, "plugin 'faulty': later"),
+    'return mt_fail(error, MT_PANIC, "boom");': (
+        RuntimeError,
+        "plugin 'faulty': the plugin panicked: boom; this is a fault of the plugin",
+    ),
+    "return MT_ERROR_VALUE;": (ValueError, "plugin 'faulty': it failed, and doesn't say why"),
+    "return -77;": (RuntimeError, r"it failed, and doesn't say why \(the code -77, which means nothing: a fault of"),
+    'mt_fail(error, 0, "first"); return mt_fail(error, MT_ERROR_VALUE, "second");': (ValueError, "'faulty': second"),
+    'return mt_fail(error, MT_ERROR_VALUE, "not \\xff UTF-8");': (ValueError, "'faulty': not \ufffd UTF-8"),
+    'static MtOp other; other = op; other.name = mt_str("square"); return host->register_op(host, &other, error);': (
+        ValueError,
+        r"plugin 'faulty': op 'square' is registered already: by ops/src/.*, and again by .*; give one of them another",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), INITS.items(), ids=INITS)
+def test_an_init_that_fails_leaves_nothing(body, expected):
+    refuses(library(init=body), *expected)
+
+
+def test_ops_that_were_registered_before_init_failed_are_gone():
+    body = 'host->register_op(host, &op, error); return mt_fail(error, MT_ERROR_VALUE, "after all");'
+    refuses(library(init=body), ValueError, "plugin 'faulty': after all")
+    assert not mt.is_custom_op_registered_py("probe")
+
+
+def test_an_op_of_another_plugin_is_not_taken():
+    with loaded(library()):
+        other = library(plugin='.name = "other"')
+        refuses(
+            other,
+            ValueError,
+            "plugin 'other': op 'probe' is registered already: by .* of plugin 'faulty', and again by .* unload that plugin",
+        )
+        assert mt.ops.probe(mt.Tensor([1.0])).item() == 2.0
+
+
+def test_two_ops_of_one_name_are_refused():
+    body = "static MtOp twin; twin = op; if (host->register_op(host, &twin, error)) return 1;"
+    refuses(library(init=body), ValueError, "op 'probe' is handed over twice")
+
+
+def test_one_table_may_be_handed_over_again():
+    with loaded(library(init="if (host->register_op(host, &op, error)) return 1;")) as info:
+        assert info.ops == ("probe",)
+
+
+def test_ops_are_registered_in_init_alone():
+    kernel = """
+    static const MtOp late;
+    static int32_t register_late(const void *c, const MtValue *a, int64_t n, const void *const *in, void *const *out,
+                                 MtError *error) {
+      (void)c, (void)a, (void)n, (void)in, (void)out;
+      return host->register_op(host, &late, error);
+    }
+    static const MtKernel late_kernels[] = {{.dtypes = {MT_FLOAT32}, .run.elements = register_late},
+                                            {.dtypes = {MT_FLOAT64}, .run.elements = register_late}};
+    """
+    with loaded(library(code=kernel, op=".kernels = late_kernels,")):
+        before = state()
+        with pytest.raises(
+            RuntimeError, match="op 'probe': ops are registered while the plugin's init runs, on its thre"
+        ):
+            mt.ops.probe(mt.Tensor([1.0]))
+        assert state() == before
+
+
+# C++.
+
+
+@needs_cxx
+@pytest.mark.parametrize(
+    ("thrown", "error", "words"),
+    [
+        ('std::runtime_error("boom")', RuntimeError, "the plugin panicked: boom; this is a fault of the plugin"),
+        ("17", RuntimeError, "the plugin panicked: an unknown exception; this is a fault of the plugin"),
+        ("std::bad_alloc()", MemoryError, "there is not enough memory"),
+        ('mt::Error(MT_ERROR_INDEX, "far out")', IndexError, "far out"),
+    ],
+)
+def test_exceptions_of_cxx_become_errors(thrown, error, words):
+    refuses(cxx_library(init=f"throw {thrown};"), error, f"plugin 'faulty': {words}")
+    with loaded(cxx_library(run=f"throw {thrown};")):
+        with pytest.raises(error, match=f"op 'probe': {words}"):
+            mt.ops.probe(mt.Tensor([1.0]))
+
+
+@needs_cxx
+def test_a_fini_that_throws_is_told_and_the_plugin_is_gone():
+    before = state()
+    plugins.load_plugin(cxx_library(fini='throw std::runtime_error("stuck");'))
+    with pytest.warns(
+        RuntimeWarning, match="the cleanup of plugin 'faulty' failed, it is unloaded all the same: .*stuck"
+    ):
+        plugins.unload_plugin("faulty")
+    assert state() == before
+
+
+@needs_cxx
+def test_an_unguarded_function_does_not_compile():
+    with pytest.raises(SyntaxError, match="noexcept|invalid conversion|cannot convert|no matching"):
+        cxx_library(guard="run")
+
+
+# Threads.
+
+
+def at_once(count, run):
+    """Runs it on so many threads, and gives what each returned or raised."""
+    barrier, results = threading.Barrier(count), [None] * count
+
+    def thread(i):
+        barrier.wait()
+        try:
+            results[i] = run(i)
+        except Exception as error:
+            results[i] = error
+
+    threads = [threading.Thread(target=thread, args=(i,)) for i in range(count)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    return results
+
+
+def test_of_many_threads_that_load_one_plugin_one_wins():
+    results = at_once(8, lambda i: plugins.load_plugin(library()))
+    errors = [r for r in results if isinstance(r, Exception)]
+    assert len(errors) == 7 and all("is registered already" in str(e) for e in errors)
+    assert mt.ops.probe(mt.Tensor([1.0])).item() == 2.0
+
+
+def test_many_threads_load_plugins_of_their_own():
+    paths = [library(plugin=f'.name = "p{i}"', op=f'.name = MT_STR("probe{i}"),') for i in range(8)]
+    results = at_once(8, lambda i: plugins.load_plugin(paths[i]))
+    assert [info.ops for info in results] == [(f"probe{i}",) for i in range(8)]
+    for i in range(8):
+        assert getattr(mt.ops, f"probe{i}")(mt.Tensor([1.0])).item() == 2.0
+
+
+# The examples.
+
+EXAMPLES = os.path.join(os.path.dirname(__file__), "..", "..", "examples")
+
+
+@pytest.mark.parametrize("name", ["c_plugin", pytest.param("cpp_plugin", marks=needs_cxx)])
+def test_every_op_of_the_examples_passes_opcheck(name):
+    cxx = name == "cpp_plugin"
+    with open(os.path.join(EXAMPLES, name, "plugin.cpp" if cxx else "plugin.c"), encoding="utf-8") as source:
+        path = compiled(source.read(), flags=("-pedantic",) if cxx else ("-pedantic", "-lm"), cxx=cxx)
+    with loaded(path) as info:
+        assert len(info.ops) == (4 if cxx else 2)
+        for op in info.ops:
+            assert mt.testing.opcheck(op).findings == []
+        x = mt.Tensor([4.0, 0.0])
+        assert getattr(mt.ops, info.name).moving_average(x, decay=0.5).tolist() == [2.0, 1.0]
