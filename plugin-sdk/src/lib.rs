@@ -25,6 +25,10 @@ pub use minitensor::*;
 #[doc = include_str!("../../docs/defining-ops.md")]
 mod defining_ops {}
 
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/plugins-in-rust.md")]
+mod plugins_in_rust {}
+
 /// The tests of one crate's documentation are linked together, so that here every op of the page is in the registry.
 ///
 /// ```

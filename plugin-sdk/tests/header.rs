@@ -4,15 +4,22 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use minitensor_plugin_sdk::plugin::abi;
 
 /// Assertions in C of all that Rust says.
 fn claims() -> String {
     let mut c = String::from("#include \"minitensor_plugin.h\"\n#ifndef __cplusplus\n#include <assert.h>\n#endif\n");
-    let mut claim = |what: String| writeln!(c, "static_assert({what}, \"{}\");", what.replace('"', "")).expect("a string grows");
+    let mut claim =
+        |what: String| writeln!(c, "static_assert({what}, \"{}\");", what.replace('"', "")).expect("a string grows");
     claim(format!("MT_MAGIC == UINT64_C({:#x})", abi::MAGIC));
-    claim(format!("MT_ABI_MAJOR == {} && MT_ABI_MINOR == {} && MT_MAX_NDIM == {}", abi::MAJOR, abi::MINOR, abi::MAX_NDIM));
+    claim(format!(
+        "MT_ABI_MAJOR == {} && MT_ABI_MINOR == {} && MT_MAX_NDIM == {}",
+        abi::MAJOR,
+        abi::MINOR,
+        abi::MAX_NDIM
+    ));
     for layout in abi::LAYOUTS {
         let name = if layout.name == "ErrorSink" { "MtError".to_owned() } else { format!("Mt{}", layout.name) };
         claim(format!("sizeof({name}) == {}", layout.size));
@@ -32,8 +39,10 @@ fn claims() -> String {
 
 fn compile(compiler: &str, language: &[&str], source: &str) -> Result<(), String> {
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let file = folder.join(format!("claims-{}.c", compiler.replace('/', "_")));
+    // Tests run side by side.
+    static FILES: AtomicUsize = AtomicUsize::new(0);
+    let number = FILES.fetch_add(1, Ordering::Relaxed);
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("claims-{number}.c"));
     std::fs::write(&file, source).map_err(|e| e.to_string())?;
     let strict = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-I"];
     let done = Command::new(compiler).args(language).args(strict).arg(include).arg(&file).output();
@@ -68,4 +77,3 @@ fn a_wrong_claim_is_found() {
     let told = compile(&command("CC", "cc"), &["-std=c11"], &wrong).expect_err("the offset isn't that");
     assert!(told.contains("offsetof(MtOp, doc)"), "{told}");
 }
-

@@ -36,6 +36,12 @@ impl BuiltOp {
         self.0.aliases.iter().map(AsRef::as_ref).collect()
     }
 
+    /// Whether it is the gradient of another op.
+    #[getter]
+    fn is_gradient(&self) -> bool {
+        self.0.is_gradient()
+    }
+
     /// Whether it is this very op that has its name.
     #[getter]
     fn is_registered(&self) -> bool {

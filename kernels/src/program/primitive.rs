@@ -92,6 +92,7 @@ macro_rules! primitives {
 
         $(
             /// The primitives of this algebra at a type that has it.
+            #[cfg_attr(not(feature = "engine"), allow(dead_code))]
             #[inline]
             fn $apply<T: $algebra>(primitive: Primitive, x: &[T]) -> Option<Value<T>> {
                 match (primitive, x) {
@@ -269,8 +270,11 @@ macro_rules! floats {
         }
     )*};
 }
-floats! { impl[] f32; impl[] f64; impl[S: Float] crate::Dual<S>; }
+floats! { impl[S: Float] crate::Dual<S>; }
+#[cfg(feature = "engine")]
+floats! { impl[] f32; impl[] f64; }
 
+#[cfg(feature = "engine")]
 macro_rules! others {
     ($($t:ty: $($apply:ident)*;)*) => {$(
         impl Scalar for $t {
@@ -283,6 +287,7 @@ macro_rules! others {
         }
     )*};
 }
+#[cfg(feature = "engine")]
 others! {
     i8: apply_element apply_num apply_real apply_int;
     i16: apply_element apply_num apply_real apply_int;

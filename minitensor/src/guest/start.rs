@@ -56,7 +56,12 @@ pub unsafe fn init(package: &Package, host: *const Host, error: *mut ErrorSink) 
 fn make(package: &Package) -> Made {
     let plugin = package.plugin.map(|make| make());
     let objects = plugin.as_ref().map_or_else(Vec::new, |plugin| plugin.custom_operations());
-    let defined = export::definitions().map(export::table);
+    // The linker has them in any order; readers expect that of the source.
+    let mut defined: Vec<&OpDef> = export::definitions().collect();
+    defined.sort_by(|a, b| {
+        (&a.location.file, a.location.line, &a.name).cmp(&(&b.location.file, b.location.line, &b.name))
+    });
+    let defined = defined.into_iter().map(export::table);
     let tables = defined.chain(objects.into_iter().map(|object| export::table(stay(object.definition()))));
     Made { tables: tables.collect(), plugin }
 }

@@ -1,13 +1,15 @@
-"""`python -m minitensor`: what is installed here; `ops`, `plugins`: what is loaded; `stubs`: writes the type stubs."""
+"""`python -m minitensor`: what is installed; `ops`, `plugins`: what is loaded; `new`: begins a plugin; `stubs`."""
 
 from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Callable
 
 import minitensor as mt
 
-from . import _stubs
+from . import _new, _stubs
+from .plugins import command
 
 
 def _processor() -> str:
@@ -16,17 +18,6 @@ def _processor() -> str:
             return next(line.split(":", 1)[1].strip() for line in info if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
-
-
-def _plugins() -> str:
-    """A table of the plugins that are loaded."""
-    rows = [("name", "version", "kind", "ops", "description", "path")]
-    for p in mt.plugins.list_plugins():
-        rows.append((p.name, str(p.version), p.kind, str(len(p.ops)), p.description, p.path or ""))
-    if len(rows) == 1:
-        return "no plugins are loaded"
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 def main(arguments: list[str]) -> int:
@@ -41,15 +32,31 @@ def main(arguments: list[str]) -> int:
         case ["ops"]:
             for name in mt.list_custom_ops_py():
                 print(mt.ops.describe(name)["signature"])
-        case ["plugins"] | ["plugins", "list"]:
-            print(_plugins())
+        case ["plugins", *rest]:
+            return _told(lambda: command.run(rest))
+        case ["new", *rest]:
+            return _told(lambda: _new.run(rest))
         case ["stubs"]:
             for path in _stubs.write():
                 print(path)
         case _:
-            print("usage: python -m minitensor [ops | plugins [list] | stubs]", file=sys.stderr)
-            return 2
+            return _usage()
     return 0
+
+
+def _usage() -> int:
+    print("usage: python -m minitensor", "ops", command.USAGE, _new.USAGE, "stubs", sep="\n  ", file=sys.stderr)
+    return 2
+
+
+def _told(run: Callable[[], int | None]) -> int:
+    """The exit status of a command; what goes wrong is told in a sentence."""
+    try:
+        status = run()
+    except Exception as error:
+        print(f"error: {error}" if str(error) else f"error: {type(error).__name__}", file=sys.stderr)
+        return 1
+    return _usage() if status is None else status
 
 
 if __name__ == "__main__":

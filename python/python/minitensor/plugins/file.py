@@ -9,11 +9,11 @@ from . import library, source
 from .info import PluginInfo
 from .registry import PluginRegistry
 
-__all__ = ["load"]
+__all__ = ["find", "load"]
 
 
-def load(registry: PluginRegistry, file: str | os.PathLike[str]) -> PluginInfo:
-    """Loads a Python file, a folder with an `__init__.py`, or a shared library."""
+def find(file: str | os.PathLike[str]) -> Path:
+    """The file that is meant: a folder means its `__init__.py`."""
     path = Path(file).absolute()
     if not path.exists():
         raise FileNotFoundError(
@@ -21,9 +21,15 @@ def load(registry: PluginRegistry, file: str | os.PathLike[str]) -> PluginInfo:
         )
     if path.is_dir():
         path /= "__init__.py"
-    if path.suffix in library.SUFFIXES:
-        return library.load(registry, path)
-    if path.suffix != ".py" or not path.exists():
+    if path.suffix not in (".py", *library.SUFFIXES) or not path.exists():
         kinds = ", ".join(f"'*{s}'" for s in (".py", *library.SUFFIXES))
         raise ValueError(f"'{file}' is no plugin: a plugin is a file {kinds}, or a folder with an __init__.py")
+    return path
+
+
+def load(registry: PluginRegistry, file: str | os.PathLike[str]) -> PluginInfo:
+    """Loads a Python file, a folder with an `__init__.py`, or a shared library."""
+    path = find(file)
+    if path.suffix in library.SUFFIXES:
+        return library.load(registry, path)
     return source.load(registry, path)

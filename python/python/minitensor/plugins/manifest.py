@@ -11,7 +11,7 @@ from typing import Any
 from .info import PluginInfo
 from .version import VersionInfo
 
-__all__ = ["complete"]
+__all__ = ["complete", "read"]
 
 TEXTS = ("name", "description", "author")
 VERSIONS = ("version", "min_minitensor_version", "max_minitensor_version")
@@ -23,7 +23,7 @@ def complete(info: PluginInfo | None, plugin: Path) -> PluginInfo:
     A `plugin.json` with another name is that of another plugin.
     """
     file = plugin.with_name("plugin.json")
-    said = _read(file) if file.exists() else {}
+    said = read(file) if file.exists() else {}
     if info is None:
         if missing := [field for field in ("name", "version") if field not in said]:
             raise ValueError(
@@ -36,7 +36,8 @@ def complete(info: PluginInfo | None, plugin: Path) -> PluginInfo:
     return dataclasses.replace(info, **{f: v for f, v in said.items() if getattr(info, f) in ("", None)})
 
 
-def _read(file: Path) -> dict[str, Any]:
+def read(file: Path) -> dict[str, Any]:
+    """What a `plugin.json` says."""
     try:
         said = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:

@@ -83,7 +83,7 @@ class PluginRegistry:
                 raise
             finally:
                 self._coming.remove(name)
-            info = dataclasses.replace(info, ops=tuple(op.name for op in owned))
+            info = dataclasses.replace(info, ops=tuple(op.name for op in owned if not op.is_gradient))
             self._entries[name] = _Entry(plugin, info, owned, at_last)
         debug("loaded %s", info)
         return info

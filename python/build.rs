@@ -1,0 +1,61 @@
+//! Lays out what the Python package brings for authors of plugins: `include`, the C header, and `sdk`, the crates that a plugin in
+//! Rust is built of. `pyproject.toml` puts both into the wheel.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// What a plugin, and its tests, are built of.
+const CRATES: &[&str] = &["kernels", "minitensor", "minitensor-macros", "ops", "plugin-sdk"];
+
+/// What a crate is made of.
+const PARTS: &[&str] = &["Cargo.toml", "build.rs", "src"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    let root = here.parent().ok_or("the package lies in the repository")?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    println!("cargo::rerun-if-changed=build.rs");
+    for folder in ["include", "sdk"] {
+        if out.join(folder).exists() {
+            fs::remove_dir_all(out.join(folder))?;
+        }
+    }
+    copy(&root.join("plugin-sdk/include"), &out.join("include"))?;
+    for name in ["Cargo.lock", "LICENSE-APACHE", "LICENSE-MIT"] {
+        copy(&root.join(name), &out.join("sdk").join(name))?;
+    }
+    for (name, part) in CRATES.iter().flat_map(|name| PARTS.iter().map(move |part| (name, part))) {
+        let from = root.join(name).join(part);
+        if from.exists() {
+            copy(&from, &out.join("sdk").join(name).join(part))?;
+        }
+    }
+    workspace(&root.join("Cargo.toml"), &out.join("sdk/Cargo.toml"))
+}
+
+/// Copies a file, or a folder with all that is in it.
+fn copy(from: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={}", from.display());
+    if !from.is_dir() {
+        fs::create_dir_all(to.parent().ok_or("a file lies in a folder")?)?;
+        fs::copy(from, to)?;
+        return Ok(());
+    }
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+/// The repository's workspace, of these crates alone.
+fn workspace(from: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={}", from.display());
+    let lines = fs::read_to_string(from)?;
+    let lines = lines
+        .lines()
+        .filter(|line| !line.starts_with("default-members"))
+        .map(|line| if line.starts_with("members") { format!("members = {CRATES:?}\n") } else { format!("{line}\n") });
+    Ok(fs::write(to, lines.collect::<String>())?)
+}

@@ -1,0 +1,107 @@
+"""`python -m minitensor new NAME`: writes a plugin to begin with. The folders here make a project named `my_ops`."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+import minitensor as mt
+
+from ..plugins import sources
+
+__all__ = ["LANGUAGES", "USAGE", "create", "run"]
+
+LANGUAGES = ("rust", "c")
+USAGE = "new NAME [--lang rust | c] [--sdk FOLDER]"
+#: The name in the templates.
+PLACEHOLDER = "my_ops"
+#: Names that cargo or rustc refuse.
+RESERVED = (
+    "abstract alloc become box build const core crate deps do doc dyn enum examples extern final fn impl incremental "
+    "let loop macro match mod move mut override priv proc_macro pub ref self static std struct super test trait type "
+    "typeof unsafe unsized use virtual where"
+)
+
+
+def run(arguments: list[str]) -> int | None:
+    """Runs the command; `None` if it was not understood."""
+    given: dict[str, str] = {}
+    words = iter(arguments)
+    for word in words:
+        option, _, value = word.partition("=")
+        key = option if option in ("--lang", "--sdk") else "name"
+        value = word if key == "name" else value or next(words, "")
+        if key in given or (key == "name" and word.startswith("-")) or not (value or key == "name"):
+            return None
+        given[key] = value
+    if "name" not in given:
+        return None
+    sdk = Path(given["--sdk"]) if "--sdk" in given else None
+    folder = create(Path(given["name"]), given.get("--lang", "rust"), sdk)
+    print(f"{folder} is a plugin in {given.get('--lang', 'rust').capitalize()}; its README.md says how to build it")
+    return 0
+
+
+def create(folder: Path, language: str = "rust", sdk: Path | None = None) -> Path:
+    """Writes a project into a new folder, whose name is that of the plugin."""
+    name = folder.name
+    if language not in LANGUAGES:
+        raise ValueError(f"there is no language '{language}'; plugins are begun in {' or '.join(LANGUAGES)}")
+    if fault := _fault(name):
+        raise ValueError(f"a plugin can't be named '{name}': {fault}")
+    if folder.exists():
+        raise FileExistsError(f"'{folder}' is there already; give another name, or take it away")
+    if not folder.absolute().parent.is_dir():
+        raise FileNotFoundError(f"there is no folder '{folder.absolute().parent}' to write '{name}' into")
+    words = {PLACEHOLDER: name, "@VERSION@": mt.__version__}
+    written = dict(_files(files(__name__) / "shared", Path()) + _files(files(__name__) / language, Path()))
+    texts = {_replaced(str(path), words): _replaced(text, words) for path, text in written.items()}
+    if language == "rust":
+        texts[".cargo/config.toml"] = sources.cargo_config(sdk)
+        if (lock := (sdk or sources.sdk()) / "Cargo.lock").exists():
+            # The dependencies that minitensor was tested with; cargo takes out what isn't needed.
+            texts["Cargo.lock"] = lock.read_text(encoding="utf-8")
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8", newline="\n")
+    return folder
+
+
+def _fault(name: str) -> str | None:
+    """Why this is no name of a Python package, a crate and a namespace of ops."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name, re.ASCII):
+        return "a name is made of small letters, digits and '_', and begins with a letter"
+    if len(name) > 63:
+        return "a name has at most 63 letters"
+    if keyword.iskeyword(name) or keyword.issoftkeyword(name):
+        return "it is a word of Python"
+    if name in RESERVED.split():
+        return "it is a word of Rust, or of cargo"
+    if name in sys.stdlib_module_names or name in ("minitensor", "numpy"):
+        return "it is a module of Python"
+    if any(op.split("::")[0] == name for op in mt.list_custom_ops_py()):
+        return "minitensor has ops of that name"
+    return None
+
+
+def _files(folder: Traversable, at: Path) -> list[tuple[Path, str]]:
+    """All files in a folder, with what is in them. `dot_` stands for the dot of a hidden file."""
+    found = []
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        path = at / re.sub("^dot_", ".", entry.name)
+        if entry.is_dir():
+            if entry.name != "__pycache__":
+                found += _files(entry, path)
+        else:
+            found.append((path, entry.read_text(encoding="utf-8")))
+    return found
+
+
+def _replaced(text: str, words: dict[str, str]) -> str:
+    for word, value in words.items():
+        text = text.replace(word, value)
+    return text

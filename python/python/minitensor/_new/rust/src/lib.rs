@@ -1,0 +1,40 @@
+//! Ops for minitensor. Each is defined once; its checks, its gradient and its Python function follow from that.
+
+use minitensor_plugin_sdk::prelude::*;
+
+/// A smooth `max(x, 0)`: `(x + √(x² + b)) / 2`.
+#[custom_op(name = "my_ops::squareplus", where b >= 0.0)]
+pub fn squareplus<T: Float>(x: T, #[default = 4.0] b: f64) -> T {
+    // One element: runs over all of them, of any shape. The gradient is derived.
+    0.5 * (x + (x * x + b).sqrt())
+}
+
+/// The softmax of each row, at a temperature.
+#[custom_op(name = "my_ops::tempered_softmax", shape = (x: [.., n]) -> [.., n] where temperature > 0.0)]
+pub fn tempered_softmax<R: Row>(x: R, #[default = 1.0] temperature: f64) -> R {
+    // One row, along the last axis: `max` and `sum` are those of the row. The gradient is derived.
+    let z = x / temperature;
+    let e = (z - z.max().detach()).exp();
+    e / e.sum()
+}
+
+/// An exponential moving average along the last axis: `outᵢ = decay · outᵢ₋₁ + (1 − decay) · xᵢ`.
+#[custom_op(
+    name = "my_ops::moving_average",
+    shape = (x: [.., n]) -> [.., n],
+    backward = |d| { x: flip(my_ops::moving_average(flip(d, -1), decay), -1) },
+)]
+pub fn moving_average<T: Float>(x: &[T], #[default = 0.9] decay: f64, out: &mut [T]) {
+    // One cell: plain Rust over slices. The gradient is written above, out of ops.
+    let decay: T = minitensor_plugin_sdk::kernels::lit(decay);
+    let mut average = T::zero();
+    for (out, x) in out.iter_mut().zip(x) {
+        average = decay * average + (T::one() - decay) * *x;
+        *out = average;
+    }
+}
+
+plugin! {}
+
+#[cfg(test)]
+mod tests;

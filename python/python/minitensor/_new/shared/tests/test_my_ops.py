@@ -1,0 +1,51 @@
+"""The ops of the plugin, as Python sees them."""
+
+from pathlib import Path
+
+import my_ops
+import numpy as np
+import pytest
+
+import minitensor as mt
+
+if not mt.plugins.is_plugin_loaded("my_ops"):
+    mt.plugins.load_plugin(my_ops.library())
+NAMES = sorted(mt.plugins.get_plugin_info("my_ops").ops)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_opcheck_finds_nothing(name):
+    mt.testing.opcheck(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_op_has_a_stub(name):
+    stub = Path(my_ops.__file__).with_suffix(".pyi").read_text()
+    assert f"def {name.removeprefix('my_ops::')}(" in stub
+
+
+def test_values_are_those_of_numpy():
+    x = np.random.default_rng(0).normal(size=(3, 5))
+    np.testing.assert_allclose(my_ops.squareplus(x, b=2.0), (x + np.sqrt(x * x + 2.0)) / 2)
+    e = np.exp(x / 0.5)
+    np.testing.assert_allclose(my_ops.tempered_softmax(x, temperature=0.5), e / e.sum(-1, keepdims=True))
+    average, expected = np.zeros(3), []
+    for column in x.T:
+        average = 0.9 * average + 0.1 * column
+        expected.append(average)
+    np.testing.assert_allclose(my_ops.moving_average(x), np.stack(expected, -1))
+
+
+def test_a_model_learns():
+    rng = np.random.default_rng(0)
+    x, target = mt.Tensor(rng.normal(size=(64, 8))), mt.Tensor(rng.normal(size=(64, 1)))
+    layer = mt.nn.Linear(8, 1, dtype=mt.float64)
+    optimizer = mt.optim.Adam(layer.parameters(), lr=0.05)
+    losses = []
+    for _ in range(20):
+        optimizer.zero_grad()
+        loss = ((my_ops.moving_average(layer(my_ops.squareplus(x)).T, decay=0.1).T - target) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0]

@@ -1,0 +1,91 @@
+"""`python -m minitensor plugins …`: what is loaded, what a file says of itself, whether its ops are right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .. import testing
+from . import library, loaded, manifest, sources
+from .file import find
+from .info import PluginInfo
+
+__all__ = ["USAGE", "run"]
+
+USAGE = "plugins [list | inspect FILE | check FILE | include | sdk | cargo-config [SDK]]"
+
+
+def run(arguments: list[str]) -> int | None:
+    """Runs a command and gives its exit status; `None` if there is no such command."""
+    match arguments:
+        case [] | ["list"]:
+            print(_list())
+        case ["inspect", file]:
+            print(_inspect(find(file)))
+        case ["check", file]:
+            return _check(file)
+        case ["include"]:
+            print(sources.include())
+        case ["sdk"]:
+            print(sources.sdk())
+        case ["cargo-config", *folder] if len(folder) < 2:
+            print(sources.cargo_config(*map(Path, folder)), end="")
+        case _:
+            return None
+    return 0
+
+
+def _list() -> str:
+    """A table of the plugins that are loaded."""
+    rows = [("name", "version", "kind", "ops", "description", "path")]
+    for p in loaded.list_plugins():
+        rows.append((p.name, str(p.version), p.kind, str(len(p.ops)), p.description, p.path or ""))
+    if len(rows) == 1:
+        return "no plugins are loaded"
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def _inspect(path: Path) -> str:
+    """What a plugin says of itself; nothing of it runs."""
+    if path.suffix == ".py":
+        file = path.with_name("plugin.json")
+        if not file.exists():
+            raise ValueError(
+                f"'{path}' is Python, and says what it is only when it runs: there is no plugin.json beside it; "
+                "`python -m minitensor plugins check` runs it"
+            )
+        said = manifest.read(file)
+        rows = {field.removesuffix("_version").replace("_", " "): str(value) for field, value in said.items()}
+        rows |= {"kind": "python", "path": str(path), "said by": f"{file.name}; what the file says shows when it runs"}
+    else:
+        info, abi, built_with = library.inspect(path)
+        rows = {"name": info.name, "version": str(info.version), "description": info.description, "author": info.author}
+        rows |= {"minitensor": _supported(info), "kind": info.kind, "ABI": abi, "built with": built_with}
+        rows |= {"path": str(path)}
+    width = max(map(len, rows))
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items() if value)
+
+
+def _supported(info: PluginInfo) -> str:
+    low, high = info.min_minitensor_version, info.max_minitensor_version
+    if high is not None:
+        return f"{low} to {high}" if low else f"up to {high}"
+    return f"{low}, and what is compatible with it" if low else ""
+
+
+def _check(file: str) -> int:
+    """Loads a plugin, and puts its ops to `opcheck`."""
+    info = loaded.load(file)
+    print(info)
+    failed, width = 0, max(map(len, info.ops), default=0)
+    for name in sorted(info.ops):
+        report = testing.opcheck(name, raises=False)
+        verdict = "FAILED" if report.findings else "ok" if report.samples else "not checked"
+        failed += bool(report.findings)
+        print(f"  {name:<{width}}  {verdict:<11}  {report.samples} samples".rstrip())
+        for finding in report.findings:
+            print(f"    {finding.check}: {finding.message}")
+        if not report.samples and not report.findings:
+            print(f"    no arguments were found that it takes; give some: minitensor.testing.opcheck('{name}', …)")
+    print(f"{len(info.ops)} ops, {failed} with findings")
+    return 1 if failed else 0

@@ -1,0 +1,97 @@
+"""`python -m minitensor plugins`: what it says of a file, and how it fails."""
+
+import pytest
+from minitensor.__main__ import main
+
+import minitensor as mt
+
+pytestmark = pytest.mark.usefixtures("registered", "no_plugins_stay")
+
+PLUGIN = """
+import minitensor as mt
+from minitensor import plugins
+
+double = mt.CustomOpBuilder("commanded::double", 1).forward(lambda x: x * 2)
+double = double.backward(lambda ctx, d: d * {factor}).build()
+plugin = plugins.CustomPlugin(plugins.PluginInfo("commanded", plugins.VersionInfo(1, 0, 0)))
+plugin.set_custom_operations_fn(lambda: [double])
+"""
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs a command, and gives its exit status and what it wrote."""
+
+    def run(*arguments):
+        status = main(["plugins", *map(str, arguments)])
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return run
+
+
+def test_a_python_plugin_is_inspected_by_what_is_written_beside_it(run, tmp_path):
+    file = tmp_path / "commanded.py"
+    file.write_text("raise OSError('it was run')")
+    status, out, error = run("inspect", file)
+    assert (status, out) == (1, "")
+    assert error.startswith(f"error: '{file}' is Python, and says what it is only when it runs")
+    (tmp_path / "plugin.json").write_text('{"name": "commanded", "min_minitensor_version": "0.1.0"}')
+    status, out, error = run("inspect", file)
+    assert (status, error) == (0, "")
+    assert [line.split() for line in out.splitlines()[:3]] == [
+        ["name", "commanded"],
+        ["min", "minitensor", "0.1.0"],
+        ["kind", "python"],
+    ]
+    assert "what the file says shows when it runs" in out
+
+
+def test_check_tells_of_each_op(run, tmp_path):
+    file = tmp_path / "commanded.py"
+    file.write_text(PLUGIN.format(factor=2))
+    status, out, _ = run("check", file)
+    assert status == 0
+    assert out.splitlines()[0] == "commanded v1.0.0 (python, ops: commanded::double)"
+    assert out.splitlines()[-1] == "1 ops, 0 with findings"
+    assert mt.plugins.is_plugin_loaded("commanded")
+
+
+def test_check_fails_where_an_op_does(run, tmp_path):
+    file = tmp_path / "commanded.py"
+    file.write_text(PLUGIN.format(factor=3))
+    status, out, _ = run("check", file)
+    assert status == 1
+    assert "commanded::double  FAILED" in out and "gradient" in out
+    assert out.splitlines()[-1] == "1 ops, 1 with findings"
+
+
+FAULTS = [
+    ("def f(:", "invalid syntax"),
+    ("x = 1", "defines no plugin"),
+    ("raise KeyError()", "error: KeyError"),
+]
+
+
+@pytest.mark.parametrize(("source", "words"), FAULTS, ids=[words for _, words in FAULTS])
+def test_what_goes_wrong_is_told_in_a_sentence(run, tmp_path, source, words):
+    file = tmp_path / "broken.py"
+    file.write_text(source)
+    status, out, error = run("check", file)
+    assert (status, out) == (1, "")
+    assert words in error and error.startswith("error: ") and error.count("\n") == 1
+
+
+def test_a_file_that_is_no_plugin_is_refused(run, tmp_path):
+    (tmp_path / "noise.so").write_bytes(b"noise")
+    (tmp_path / "noise.txt").write_text("noise")
+    for command in ("inspect", "check"):
+        for name in ("noise.so", "noise.txt", "nowhere.so"):
+            status, _, error = run(command, tmp_path / name)
+            assert status == 1 and name in error and error.count("\n") == 1
+
+
+def test_commands_that_mean_nothing_show_the_usage(run):
+    for arguments in (["inspect"], ["nonsense"], ["check", "a", "b"], ["cargo-config", "a", "b"]):
+        status, _, error = run(*arguments)
+        assert status == 2 and error.startswith("usage: python -m minitensor")

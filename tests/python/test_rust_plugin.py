@@ -1,0 +1,165 @@
+"""The plugin of `examples/rust_plugin`: the snippets of its document as they are written there, and what they stand for."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minitensor as mt
+from minitensor import plugins
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "rust_plugin"
+CARGO = os.environ.get("CARGO") or shutil.which("cargo")
+
+pytestmark = [
+    pytest.mark.skipif(CARGO is None, reason="there is no cargo to build it with"),
+    pytest.mark.usefixtures("registered", "no_plugins_stay"),
+]
+
+
+def build(*toolchain: str, folder: Path = EXAMPLE, target: Path) -> Path:
+    """The library, built as its README says, with a toolchain of its own where one is named."""
+    if not (folder / "Cargo.lock").exists():
+        shutil.copy(EXAMPLE.parents[1] / "Cargo.lock", folder)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("CARGO", "RUSTC", "RUSTUP_TOOLCHAIN"))}
+    command = ["cargo", *toolchain] if toolchain else [str(CARGO)]
+    done = subprocess.run(
+        [*command, "build", "--release", "--quiet", "--target-dir", target],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return target / "release" / "librust_plugin_example.so"
+
+
+@pytest.fixture(scope="module")
+def library():
+    return build(target=EXAMPLE / "target")
+
+
+def test_snippets_of_the_document(library, monkeypatch, capfd):
+    monkeypatch.chdir(EXAMPLE)
+
+    # Load the plugin (requires dynamic-loading feature)
+    plugins.load_plugin("./target/release/librust_plugin_example.so")
+
+    # Check if loaded
+    if plugins.is_plugin_loaded("rust_example_plugin"):
+        print("Plugin loaded successfully!")
+
+    # List plugin info
+    info = plugins.get_plugin_info("rust_example_plugin")
+    print(f"Plugin: {info.name} v{info.version}")
+    print(f"Author: {info.author}")
+    print(f"Description: {info.description}")
+
+    # Create test tensor
+    x = mt.tensor([-2.0, -1.0, 0.0, 1.0, 2.0])
+
+    # Use absolute value operation
+    abs_result = mt.execute_custom_op("rust_abs", [x])
+    print(f"abs({x}) = {abs_result}")
+
+    # Use clamp operation
+    min_val = mt.tensor([-1.0])
+    max_val = mt.tensor([1.0])
+    clamp_result = mt.execute_custom_op("rust_clamp", [x, min_val, max_val])
+    print(f"clamp({x}, -1, 1) = {clamp_result}")
+
+    # Use GELU activation
+    gelu_result = mt.execute_custom_op("rust_gelu", [x])
+    print(f"gelu({x}) = {gelu_result}")
+
+    # Unload when done
+    plugins.unload_plugin("rust_example_plugin")
+
+    said = capfd.readouterr().out
+    assert "Rust plugin initialized!" in said and "Rust plugin cleaned up!" in said
+    assert "Plugin: rust_example_plugin v1.0.0\nAuthor: Rust Developer\nDescription: Example Rust plugin\n" in said
+    assert abs_result.tolist() == [2, 1, 0, 1, 2]
+    assert clamp_result.tolist() == [-1, -1, 0, 1, 1]
+    np.testing.assert_array_equal(gelu_result, mt.ops.gelu(x))
+
+
+def test_its_ops_are_ops_like_all_others(library):
+    info = plugins.load_plugin(library)
+    assert info.ops == ("rust_abs", "rust_clamp", "rust_gelu")
+    assert info.kind == "library" and info.path == str(library)
+    for op in info.ops:
+        mt.testing.opcheck(op)
+        described = mt.ops.describe(op)
+        assert described["plugin"] == "rust_example_plugin"
+        assert described["location"].startswith("src/lib.rs:")
+    assert mt.ops.describe("rust_gelu")["program"] == "out = x * normal_cdf(x)"
+    plugins.unload_plugin("rust_example_plugin")
+
+
+def test_gradients_of_any_order(library):
+    plugins.load_plugin(library)
+    x = mt.Tensor([-1.5, 0.3, 2.0], dtype="float64", requires_grad=True)
+    ours, theirs = mt.ops.rust_gelu(x).sum(), mt.ops.gelu(x).sum()
+    for _ in range(3):
+        ours, theirs = (mt.grad(y, x, create_graph=True)[0].sum() for y in (ours, theirs))
+        np.testing.assert_allclose(ours.item(), theirs.item(), rtol=1e-12)
+    plugins.unload_plugin("rust_example_plugin")
+
+
+def has_nightly() -> bool:
+    """Whether there is another Rust compiler to build a plugin with."""
+    try:
+        return subprocess.run(["cargo", "+nightly", "--version"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def of_nightly(output: Path) -> Path:
+    """The same plugin by another name, built by another compiler."""
+    copy = output / "rust_plugin"
+    shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns("target", "tests"))
+    manifest, code = copy / "Cargo.toml", copy / "src" / "lib.rs"
+    manifest.write_text(manifest.read_text().replace("../..", str(EXAMPLE.parents[1])))
+    code.write_text(code.read_text().replace("rust_", "nightly_"))
+    return build("+nightly", folder=copy, target=EXAMPLE / "target" / "nightly")
+
+
+def make(example: str, output: Path) -> Path:
+    """One of the other examples, built as its README says."""
+    copy = output / example
+    shutil.copytree(EXAMPLE.parent / example, copy, ignore=shutil.ignore_patterns("*.so"))
+    include = EXAMPLE.parents[1] / "plugin-sdk" / "include"
+    command = ["make", f"MINITENSOR_INCLUDE={include}"]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return next(copy.glob("*.so"))
+
+
+@pytest.mark.skipif(not all(map(shutil.which, ["make", "gcc", "g++"])), reason="it takes make, gcc and g++")
+def test_one_model_of_plugins_by_all_compilers(library, tmp_path):
+    libraries = [library, make("c_plugin", tmp_path), make("cpp_plugin", tmp_path)]
+    libraries += [of_nightly(tmp_path)] if has_nightly() else []
+    for path in libraries:
+        plugins.load_plugin(path)
+    activations = [mt.ops.rust_gelu, mt.ops.c_example.log_cosh, mt.ops.cpp_example.log_cosh]
+    activations += [mt.ops.nightly_gelu] if has_nightly() else []
+    rng = np.random.default_rng(0)
+    x = mt.from_numpy(rng.normal(size=(64, 3)))
+    target = mt.from_numpy(np.sin(np.asarray(x)).sum(axis=1, keepdims=True))
+    layers = [mt.nn.Linear(n, m, dtype="float64") for n, m in [(3, 16), *[(16, 16)] * (len(activations) - 1), (16, 1)]]
+    optimizer = mt.optim.Adam([p for layer in layers for p in layer.parameters()], lr=0.01)
+    losses = []
+    for _ in range(80):
+        optimizer.zero_grad()
+        hidden = x
+        for layer, activation in zip(layers, activations, strict=False):
+            hidden = activation(layer(hidden))
+        loss = ((layers[-1](hidden) - target) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] / 4
