@@ -1,6 +1,7 @@
 //! Plugins that are shared libraries.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use minitensor::plugin::host::{self, Library, Metadata};
 use pyo3::prelude::*;
@@ -8,6 +9,13 @@ use pyo3::types::PyDict;
 
 use crate::built::BuiltOp;
 use crate::error::Result;
+
+static IS_ANY_LOADED: AtomicBool = AtomicBool::new(false);
+
+/// Whether there is code of a library that may be called.
+pub fn is_any_loaded() -> bool {
+    IS_ANY_LOADED.load(Ordering::Relaxed)
+}
 
 /// A plugin that is mapped into the process.
 #[pyclass(module = "minitensor", frozen)]
@@ -46,7 +54,9 @@ fn _inspect_library(py: Python<'_>, path: PathBuf) -> Result<Bound<'_, PyDict>> 
 /// Maps a library into the process, if it is a plugin that this minitensor supports.
 #[pyfunction]
 fn _open_library(py: Python<'_>, path: PathBuf) -> Result<PluginLibrary> {
-    Ok(PluginLibrary(py.detach(|| Library::open(&path))?))
+    let library = py.detach(|| Library::open(&path))?;
+    IS_ANY_LOADED.store(true, Ordering::Relaxed);
+    Ok(PluginLibrary(library))
 }
 
 /// Writes to the logger of plugins. What goes wrong with it is nothing that a plugin should fail of.

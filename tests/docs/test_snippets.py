@@ -28,6 +28,8 @@ def printed(code: str) -> list[str]:
 
 #: How a language is compiled.
 COMPILERS = {"c": [os.environ.get("CC", "cc"), "-std=c11"], "cpp": [os.environ.get("CXX", "c++"), "-std=c++17"]}
+STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-shared", "-fPIC"]
+INCLUDE = ROOT / "plugin-sdk" / "include"
 
 
 def build(page: Path, folder: Path, language: str) -> list[Path]:
@@ -39,18 +41,8 @@ def build(page: Path, folder: Path, language: str) -> list[Path]:
         source = folder / name[1]
         source.write_text(code, encoding="utf-8")
         libraries.append(source.with_suffix(".so"))
-        strict = [
-            "-Wall",
-            "-Wextra",
-            "-pedantic",
-            "-Werror",
-            "-shared",
-            "-fPIC",
-            f"-I{ROOT / 'plugin-sdk' / 'include'}",
-        ]
-        done = subprocess.run(
-            [*COMPILERS[language], *strict, "-o", libraries[-1], source], capture_output=True, text=True
-        )
+        command = [*COMPILERS[language], *STRICT, f"-I{INCLUDE}", "-o", str(libraries[-1]), str(source)]
+        done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     return libraries
 

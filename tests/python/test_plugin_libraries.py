@@ -1,4 +1,4 @@
-"""Shared libraries that are plugins, and all that is none: what is refused, in which words, and that nothing of it stays."""
+"""Shared libraries that are plugins, and all that is none: what is refused, and in which words."""
 
 import os
 import re
@@ -7,7 +7,7 @@ import struct
 import threading
 
 import pytest
-from c_plugin import SOURCE, compiled, cxx_library, fill, library, loaded, needs_cxx, refuses, state
+from c_plugin import CXX_SOURCE, SOURCE, compiled, cxx_library, fill, library, loaded, needs_cxx, refuses, state
 
 import minitensor as mt
 from minitensor import plugins
@@ -70,7 +70,6 @@ def folder_of_that_name(folder):
     return folder / "folder.so"
 
 
-MAIN = fill(SOURCE) + "int main(void) { return 0; }"
 OTHER = "int other(void) { return 1; }"
 NO_PLUGINS = {
     "a missing file": (
@@ -152,7 +151,7 @@ def test_no_byte_of_a_header_makes_the_reader_fall(tmp_path):
 UNENDED = "{[0 ... sizeof(((MtPlugin *)0)->%s) - 1] = 'a'}"
 CONSTANTS = {
     ".magic = 7": "has a symbol 'minitensor_plugin' that is no plugin's: it doesn't begin with MT_MAGIC",
-    ".abi_major = 0": "is a plugin for the plugin ABI 0.0; this minitensor speaks 1.0: build the plugin again, with the SDK",
+    ".abi_major = 0": "is a plugin for the plugin ABI 0.0; this minitensor speaks 1.0: build the plugin again",
     ".abi_major = 2": "is a plugin for the plugin ABI 2.0; this minitensor speaks 1.0: upgrade minitensor",
     ".abi_minor = 99": "is a plugin that needs the plugin ABI 1.99; this minitensor speaks 1.0: upgrade minitensor",
     ".struct_size = 0": "is a plugin that says its constant has 0 bytes, where one of the plugin ABI 1.0 has 648",
@@ -181,8 +180,8 @@ def test_a_constant_that_lies_is_refused(fields, words):
 
 
 UNSUPPORTED = {
-    '.min_minitensor = "99.0.0"': "plugin 'faulty' 1.0.0 needs minitensor 99.0.0 or later, this is .*; upgrade minitensor",
-    '.max_minitensor = "0.0.1"': "plugin 'faulty' 1.0.0 supports minitensor up to 0.0.1, this is .*; use a newer version",
+    '.min_minitensor = "99.0.0"': "plugin 'faulty' 1.0.0 needs minitensor 99.0.0 or later, this is .*; upgrade",
+    '.max_minitensor = "0.0.1"': "plugin 'faulty' 1.0.0 supports minitensor up to 0.0.1, this is .*; use a newer",
     '.min_minitensor = "0.0.1"': "plugin 'faulty' 1.0.0 was made for minitensor 0.0.1 and what is compatible with it",
 }
 
@@ -225,6 +224,21 @@ def test_a_library_that_changed_is_not_taken_for_the_old_one(tmp_path):
     )
 
 
+def test_a_constant_that_has_grown_is_read_as_far_as_it_is_known():
+    grown = """MT_EXPORT const struct { MtPlugin known; uint64_t more[2]; } grown __asm__("minitensor_plugin") = {{"""
+    source = fill(SOURCE, plugin=".struct_size = sizeof grown")
+    source = source.replace("MT_EXPORT const MtPlugin minitensor_plugin = {", grown).replace(
+        "grown};", "grown}, {1, 2}};"
+    )
+    with loaded(compiled(source)):
+        assert mt.ops.probe(mt.Tensor([1.0])).item() == 2.0
+
+
+def test_a_table_that_has_grown_is_read_as_far_as_it_is_known():
+    with loaded(library(op=".struct_size = sizeof(MtOp) + 64,")):
+        assert mt.ops.probe(mt.Tensor([1.0])).item() == 2.0
+
+
 # A plugin's init.
 
 INITS = {
@@ -264,7 +278,7 @@ def test_an_op_of_another_plugin_is_not_taken():
         refuses(
             other,
             ValueError,
-            "plugin 'other': op 'probe' is registered already: by .* of plugin 'faulty', and again by .* unload that plugin",
+            "plugin 'other': op 'probe' is registered already: by .* of plugin 'faulty', and again by .* unload",
         )
         assert mt.ops.probe(mt.Tensor([1.0])).item() == 2.0
 
@@ -314,9 +328,8 @@ def test_ops_are_registered_in_init_alone():
 )
 def test_exceptions_of_cxx_become_errors(thrown, error, words):
     refuses(cxx_library(init=f"throw {thrown};"), error, f"plugin 'faulty': {words}")
-    with loaded(cxx_library(run=f"throw {thrown};")):
-        with pytest.raises(error, match=f"op 'probe': {words}"):
-            mt.ops.probe(mt.Tensor([1.0]))
+    with loaded(cxx_library(run=f"throw {thrown};")), pytest.raises(error, match=f"op 'probe': {words}"):
+        mt.ops.probe(mt.Tensor([1.0]))
 
 
 @needs_cxx
@@ -328,6 +341,13 @@ def test_a_fini_that_throws_is_told_and_the_plugin_is_gone():
     ):
         plugins.unload_plugin("faulty")
     assert state() == before
+
+
+@needs_cxx
+def test_the_headers_are_clean_in_later_standards():
+    for standard in ("-std=c++17", "-std=c++20"):
+        compiled(fill(CXX_SOURCE), flags=(standard, "-pedantic"), cxx=True)
+    compiled(fill(SOURCE), flags=("-std=c17", "-pedantic"))
 
 
 @needs_cxx

@@ -69,7 +69,10 @@ def test_later_calls_raise_and_name_the_plugin():
 
 def test_unloading_waits_for_nobody_and_the_call_ends_well():
     # The kernel ends when `fini` has been called, so that the plugin is gone before it does.
-    body = 'host->log(MT_INFO, mt_str("begun")); for (clock_t end = clock() + 20 * CLOCKS_PER_SEC; !gone && clock() < end;);'
+    body = """
+    host->log(MT_INFO, mt_str("begun"));
+    for (clock_t end = clock() + 20 * CLOCKS_PER_SEC; !gone && clock() < end;) continue;
+    """
     before = """
     #include <time.h>
     static volatile int gone;
@@ -235,9 +238,49 @@ def test_a_loop_of_the_host_stops_at_the_first_error_of_its_body():
       return begin <= 5 && 5 < end ? mt_fail(error, MT_ERROR_INDEX, "%d is in the way", 5) : MT_OK;
     }
     """
-    with loaded(with_kernel(body, before=before)):
-        with pytest.raises(IndexError, match="op 'probe': 5 is in the way"):
-            mt.ops.probe(mt.Tensor([1.0]))
+    with loaded(with_kernel(body, before=before)), pytest.raises(IndexError, match="op 'probe': 5 is in the way"):
+        mt.ops.probe(mt.Tensor([1.0]))
+
+
+LOGS = """
+static int32_t part(void *context, int64_t begin, int64_t end, MtError *error) {
+  (void)context, (void)begin, (void)end, (void)error;
+  host->log(MT_DEBUG, mt_str("part"));
+  return MT_OK;
+}
+#define LOG_ON_ALL_THREADS host->parallel_for(1 << 20, 1, part, 0, error)
+"""
+
+
+@pytest.mark.parametrize("where", ["kernel", "body", "gradient", "init", "fini"])
+def test_threads_of_a_plugin_may_write_to_the_log_wherever_it_is_called(where, caplog):
+    body = (
+        LOGS
+        + """
+    static int32_t call(const MtCall *call, MtError *error) {
+      call->give(call->sink, host->tensor_retain(call->inputs[0]));
+      return LOG_ON_ALL_THREADS;
+    }
+    static int32_t gradient(const MtGradient *call, MtError *error) {
+      call->gradients[0] = host->tensor_retain(call->cotangents[0]);
+      return LOG_ON_ALL_THREADS;
+    }
+    static int32_t fini(MtError *error) { return LOG_ON_ALL_THREADS; }
+    static const void *const used[] __attribute__((unused)) = {(void *)call, (void *)gradient, (void *)fini};
+    """
+    )
+    path = {
+        "kernel": lambda: with_kernel("LOG_ON_ALL_THREADS;", before=LOGS),
+        "body": lambda: library(code=body, op=".body = MT_TENSORS, .call = call, .backward_kind = MT_TRACED,"),
+        "gradient": lambda: library(code=body, op=".backward_kind = MT_GRADIENT_FN, .gradient = gradient,"),
+        "init": lambda: library(code=body, init="LOG_ON_ALL_THREADS;"),
+        "fini": lambda: library(code=body, plugin=".fini = fini,"),
+    }[where]()
+    with caplog.at_level(logging.DEBUG, "minitensor.plugins"):
+        with loaded(path):
+            x = mt.Tensor([1.0], requires_grad=True)
+            mt.ops.probe(x).sum().backward()
+        assert caplog.messages.count("part") > 1
 
 
 def test_memory_of_the_host_is_aligned():

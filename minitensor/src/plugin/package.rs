@@ -56,11 +56,16 @@ pub trait Plugin: Send + Sync {
 
 /// Where a plugin puts ops while it is initialized.
 pub struct CustomOpRegistry {
-    #[cfg_attr(feature = "engine", allow(dead_code))]
     pub(crate) register: fn(Arc<dyn CustomOp>) -> Result<()>,
 }
 
 impl CustomOpRegistry {
+    /// The registry of this program: for tests, in which a plugin isn't loaded.
+    #[cfg(feature = "engine")]
+    pub fn global() -> CustomOpRegistry {
+        CustomOpRegistry { register: |op| crate::registry::register(op).map(|_| ()) }
+    }
+
     /// Adds an op.
     ///
     /// # Errors

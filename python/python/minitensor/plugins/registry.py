@@ -66,10 +66,8 @@ class PluginRegistry:
         with LOCK:
             if name in self._entries or name in self._coming:
                 before = self._entries[name].info if name in self._entries else info
-                where = f" from '{before.path}'" if before.path else ""
-                raise ValueError(
-                    f"plugin '{name}' is registered already, as version {before.version}{where}; unregister that one first"
-                )
+                which = f"version {before.version}" + (f" from '{before.path}'" if before.path else "")
+                raise ValueError(f"plugin '{name}' is registered already, as {which}; unregister that one first")
             info.check(VersionInfo.current())
             self._coming.add(name)
             try:
