@@ -1,18 +1,36 @@
 //! What plugins write to the log. They may do so on any thread, also while the caller of their op waits for that thread and holds
-//! the interpreter: so a message waits until somebody passes who holds it anyway.
+//! the interpreter: then a message waits until somebody passes who holds it anyway.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 
+/// How many calls are under way that hold the interpreter.
+static HOLDERS: AtomicUsize = AtomicUsize::new(0);
 static IS_ANY: AtomicBool = AtomicBool::new(false);
 static WAITING: Mutex<Vec<(u32, String)>> = Mutex::new(Vec::new());
 /// A plugin that writes on and on fills no memory with it.
 const MOST: usize = 10_000;
 
+/// Runs what may be a plugin's code while this thread holds the interpreter. It doesn't panic.
+#[inline]
+pub fn holding<T>(f: impl FnOnce() -> T) -> T {
+    HOLDERS.fetch_add(1, Ordering::Relaxed);
+    let result = f();
+    HOLDERS.fetch_sub(1, Ordering::Relaxed);
+    result
+}
+
 /// Takes a message.
 pub fn write(level: u32, message: &str) {
+    keep(level, message);
+    if HOLDERS.load(Ordering::Relaxed) == 0 {
+        Python::attach(flush);
+    }
+}
+
+fn keep(level: u32, message: &str) {
     let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
     if waiting.len() < MOST {
         waiting.push((level, message.to_owned()));

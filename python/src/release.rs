@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use minitensor::op::{Arg, Body, dispatch_one};
+use minitensor::op::{Arg, Body, CellBody, ElementBody, Kernels, dispatch_one};
 use minitensor::{Attr, Error, OpRef, Tensor, interrupt};
 use pyo3::prelude::*;
 
@@ -65,12 +65,18 @@ pub fn call<T: Send>(
     f: impl FnOnce() -> minitensor::Result<T> + Send,
 ) -> Result<T> {
     let run = || guarded(&op.name, f);
-    let is_long = match &op.body {
+    let (is_long, is_plugin) = match &op.body {
         // Ops written in Python release the interpreter in their parts.
-        Body::Dynamic(body) => !body.is_interpreted,
-        _ => work(args) >= RELEASE,
+        Body::Dynamic(body) => (!body.is_interpreted, false),
+        Body::Element(ElementBody { kernels: Kernels::Loaded(_), .. })
+        | Body::Cell(CellBody { kernels: Kernels::Loaded(_), .. }) => (work(args) >= RELEASE, true),
+        _ => (work(args) >= RELEASE, false),
     };
-    let done = if is_long { py.detach(run) } else { run() };
+    let done = match (is_long, is_plugin) {
+        (true, _) => py.detach(run),
+        (false, true) => log::holding(run),
+        (false, false) => run(),
+    };
     log::flush(py);
     Ok(done?)
 }
@@ -96,7 +102,7 @@ fn work(args: &[Arg<'_>]) -> usize {
 pub fn run<T: Send>(py: Python<'_>, who: &str, f: impl FnOnce() -> minitensor::Result<T> + Send) -> Result<T> {
     let run = || guarded(who, f);
     let is_short = minitensor::tensor::allocated_bytes() < RELEASE_BYTES;
-    let done = if is_short { run() } else { py.detach(run) };
+    let done = if is_short { log::holding(run) } else { py.detach(run) };
     log::flush(py);
     Ok(done?)
 }

@@ -84,7 +84,8 @@ def test_unloading_waits_for_nobody_and_the_call_ends_well():
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
-    x = mt.Tensor([1.0, 2.0], requires_grad=True)
+    # So many elements that other threads run meanwhile.
+    x = mt.ones(1 << 16, requires_grad=True)
     try:
         with loaded(with_kernel(body, before=before, plugin=".fini = fini,")):
             call = threading.Thread(target=lambda: results.append(mt.ops.probe(x)))
@@ -95,9 +96,9 @@ def test_unloading_waits_for_nobody_and_the_call_ends_well():
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
-    assert results[0].tolist() == [2.0, 4.0]
+    assert (results[0] == 2.0).all().item()
     results[0].sum().backward()
-    assert x.grad.tolist() == [2.0, 2.0]
+    assert (x.grad == 2.0).all().item()
     with pytest.raises(ValueError, match=GONE):
         mt.execute_custom_op("probe", [x])
 
