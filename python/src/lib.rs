@@ -19,6 +19,7 @@ mod error;
 mod function;
 mod index;
 mod library;
+mod log;
 mod method;
 mod operand;
 mod ops;

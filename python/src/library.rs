@@ -1,7 +1,6 @@
 //! Plugins that are shared libraries.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use minitensor::plugin::host::{self, Library, Metadata};
 use pyo3::prelude::*;
@@ -9,13 +8,7 @@ use pyo3::types::PyDict;
 
 use crate::built::BuiltOp;
 use crate::error::Result;
-
-static IS_ANY_LOADED: AtomicBool = AtomicBool::new(false);
-
-/// Whether there is code of a library that may be called.
-pub fn is_any_loaded() -> bool {
-    IS_ANY_LOADED.load(Ordering::Relaxed)
-}
+use crate::log;
 
 /// A plugin that is mapped into the process.
 #[pyclass(module = "minitensor", frozen)]
@@ -25,12 +18,16 @@ struct PluginLibrary(Library);
 impl PluginLibrary {
     /// Calls the plugin's `init`, and gives the ops that it hands over; none is registered yet.
     fn init(&self, py: Python<'_>) -> Result<Vec<BuiltOp>> {
-        Ok(py.detach(|| self.0.init())?.into_iter().map(BuiltOp).collect())
+        let ops = py.detach(|| self.0.init());
+        log::flush(py);
+        Ok(ops?.into_iter().map(BuiltOp).collect())
     }
 
     /// Calls the plugin's `fini`.
     fn fini(&self, py: Python<'_>) -> Result<()> {
-        Ok(py.detach(|| self.0.fini())?)
+        let done = py.detach(|| self.0.fini());
+        log::flush(py);
+        Ok(done?)
     }
 }
 
@@ -54,24 +51,11 @@ fn _inspect_library(py: Python<'_>, path: PathBuf) -> Result<Bound<'_, PyDict>> 
 /// Maps a library into the process, if it is a plugin that this minitensor supports.
 #[pyfunction]
 fn _open_library(py: Python<'_>, path: PathBuf) -> Result<PluginLibrary> {
-    let library = py.detach(|| Library::open(&path))?;
-    IS_ANY_LOADED.store(true, Ordering::Relaxed);
-    Ok(PluginLibrary(library))
-}
-
-/// Writes to the logger of plugins. What goes wrong with it is nothing that a plugin should fail of.
-fn log(level: u32, message: &str) {
-    Python::attach(|py| {
-        let logger = py.import("logging").and_then(|m| m.call_method1("getLogger", ("minitensor.plugins",)));
-        let written = logger.and_then(|logger| logger.call_method1("log", (level, "%s", message)));
-        if let Err(error) = written {
-            error.write_unraisable(py, None);
-        }
-    });
+    Ok(PluginLibrary(py.detach(|| Library::open(&path))?))
 }
 
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
-    host::set_log(log);
+    host::set_log(log::write);
     m.add_class::<PluginLibrary>()?;
     m.add_function(wrap_pyfunction!(_inspect_library, m)?)?;
     m.add_function(wrap_pyfunction!(_open_library, m)?)?;

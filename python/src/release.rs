@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use minitensor::op::{Arg, Body, CellBody, ElementBody, Kernels, dispatch_one};
+use minitensor::op::{Arg, Body, dispatch_one};
 use minitensor::{Attr, Error, OpRef, Tensor, interrupt};
 use pyo3::prelude::*;
 
 use crate::error::{Raised, Result, guarded};
-use crate::library;
+use crate::log;
 
 /// From this many elements on, the interpreter is released during a call.
 const RELEASE: usize = 32 * 1024;
@@ -49,11 +49,14 @@ fn poll() -> minitensor::Result<()> {
     if !due || MAIN.get() != Some(&std::thread::current().id()) {
         return Ok(());
     }
-    Python::attach(|py| py.check_signals()).map_err(|e| Error::from(Raised(e)))
+    let look = |py: Python<'_>| {
+        log::flush(py);
+        py.check_signals()
+    };
+    Python::attach(look).map_err(|e| Error::from(Raised(e)))
 }
 
-/// Calls an op on these arguments. What a library does takes as long as it likes, and may wait for threads of its own that need the
-/// interpreter, to write to the log for one.
+/// Calls an op on these arguments.
 #[inline]
 pub fn call<T: Send>(
     py: Python<'_>,
@@ -63,13 +66,13 @@ pub fn call<T: Send>(
 ) -> Result<T> {
     let run = || guarded(&op.name, f);
     let is_long = match &op.body {
-        Body::Element(ElementBody { kernels: Kernels::Loaded(_), .. }) => true,
-        Body::Cell(CellBody { kernels: Kernels::Loaded(_), .. }) => true,
         // Ops written in Python release the interpreter in their parts.
-        Body::Dynamic(_) => library::is_any_loaded(),
+        Body::Dynamic(body) => !body.is_interpreted,
         _ => work(args) >= RELEASE,
     };
-    Ok(if is_long { py.detach(run)? } else { run()? })
+    let done = if is_long { py.detach(run) } else { run() };
+    log::flush(py);
+    Ok(done?)
 }
 
 /// Calls an op that gives one tensor.
@@ -92,6 +95,8 @@ fn work(args: &[Arg<'_>]) -> usize {
 /// Runs a backward pass or the like, whose work isn't known beforehand but is bounded by the memory held.
 pub fn run<T: Send>(py: Python<'_>, who: &str, f: impl FnOnce() -> minitensor::Result<T> + Send) -> Result<T> {
     let run = || guarded(who, f);
-    let is_short = minitensor::tensor::allocated_bytes() < RELEASE_BYTES && !library::is_any_loaded();
-    Ok(if is_short { run()? } else { py.detach(run)? })
+    let is_short = minitensor::tensor::allocated_bytes() < RELEASE_BYTES;
+    let done = if is_short { run() } else { py.detach(run) };
+    log::flush(py);
+    Ok(done?)
 }

@@ -115,6 +115,7 @@ def test_the_commands_of_the_readme_work(tmp_path, environment, language):
         )
         assert done.returncode == 0, f"{commands}\n{done.stdout}\n{done.stderr}"
         shown += done.stdout
+    assert re.search(r"^name +fancy_ops\n(.*\n)*kind +library\nABI +1\.\d+\nbuilt with +\w+ \d", shown, re.MULTILINE)
     assert "3 ops, 0 with findings" in shown
     assert "8 passed" in shown
     assert shown.count("times as fast") == 3

@@ -1,4 +1,4 @@
-"""The plugin of `examples/rust_plugin`: the snippets of its document as they are written there, and what they stand for."""
+"""The plugin of `examples/rust_plugin`: the snippets of its document as they are written, and what they stand for."""
 
 import os
 import shutil

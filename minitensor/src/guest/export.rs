@@ -261,13 +261,19 @@ fn set_backward(op: &'static OpDef, table: &mut abi::Op) {
     }
 }
 
-type Attrs = SmallVec<[Attr; 4]>;
+type Attrs = SmallVec<[Attr; 3]>;
 
 /// # Safety
 /// So many values are lent.
+#[inline(always)]
 unsafe fn attrs(values: *const abi::Value, n: usize) -> Result<Attrs> {
+    let mut attrs = Attrs::new();
     // SAFETY: by contract.
-    unsafe { abi::slice(values, n, "attrs")?.iter().map(|value| value.get()).collect() }
+    for value in unsafe { abi::slice(values, n, "attrs") }? {
+        // SAFETY: by contract.
+        attrs.push(unsafe { value.get() }?);
+    }
+    Ok(attrs)
 }
 
 unsafe extern "C" fn elements(
@@ -361,7 +367,7 @@ unsafe extern "C" fn call(call: *const abi::Call, error: *mut ErrorSink) -> i32 
             let given = Call { op, inputs: &inputs, attrs: &attrs };
             let outputs = match &op.body {
                 Body::Tensor(body) => body(&given)?,
-                Body::Dynamic(body) => (body.0)(&given)?,
+                Body::Dynamic(body) => (body.run)(&given)?,
                 _ => return Err(Error::runtime("the op has no body over tensors")),
             };
             let give = call.give.ok_or_else(|| Error::runtime("the host takes no outputs"))?;

@@ -290,11 +290,14 @@ impl CustomOpBuilder {
                 let name = &self.op.name;
                 return Err(Error::value(format!("op '{name}' has no forward; give it one with .forward(…)")));
             }
-            (Some(forward), None, _) => Body::Dynamic(Dynamic(forward)),
-            (Some(forward), Some(validate), _) => Body::Dynamic(Dynamic(Arc::new(move |call: &Call<'_>| {
-                validate(&call.inputs().iter().copied().flatten().collect::<Vec<_>>())?;
-                forward(call)
-            }))),
+            (Some(forward), None, _) => Body::Dynamic(Dynamic { run: forward, is_interpreted: true }),
+            (Some(forward), Some(validate), _) => {
+                let run = Arc::new(move |call: &Call<'_>| {
+                    validate(&call.inputs().iter().copied().flatten().collect::<Vec<_>>())?;
+                    forward(call)
+                });
+                Body::Dynamic(Dynamic { run, is_interpreted: true })
+            }
         };
         Ok(OpRef::Shared(Arc::new(self.op)))
     }

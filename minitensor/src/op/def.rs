@@ -191,7 +191,12 @@ pub enum Body {
 
 /// A body made at run time.
 #[derive(Clone)]
-pub struct Dynamic(pub Arc<DynamicFn>);
+pub struct Dynamic {
+    /// The closure.
+    pub run: Arc<DynamicFn>,
+    /// Whether it may be code of an interpreter, which takes care of threads itself.
+    pub is_interpreted: bool,
+}
 /// Its function.
 pub type DynamicFn = dyn for<'a> Fn(&Call<'a>) -> Result<Vec<Tensor>> + Send + Sync;
 

@@ -244,7 +244,7 @@ fn compute(
             check_promises(op, body(&Call { op, inputs, attrs })?, attrs, dtypes, plan.map(|p| p.0))
         }
         (Body::Dynamic(body), plan) => {
-            check_promises(op, (body.0)(&Call { op, inputs, attrs })?, attrs, dtypes, plan.map(|p| p.0))
+            check_promises(op, (body.run)(&Call { op, inputs, attrs })?, attrs, dtypes, plan.map(|p| p.0))
         }
     }
 }

@@ -36,7 +36,10 @@ where
         shape: ShapeRule::Traced,
         predicates: Cow::Borrowed(&[]),
         axis: None,
-        body: Body::Dynamic(Dynamic(Arc::new(move |call| forward(&*object, call.inputs()).map(|t| vec![t])))),
+        body: Body::Dynamic(Dynamic {
+            run: Arc::new(move |call| forward(&*object, call.inputs()).map(|t| vec![t])),
+            is_interpreted: false,
+        }),
         backward: Backward::Formula(Formula {
             run: BackwardBody::Shared(Arc::new(move |call| backward(&*differentiated, call))),
             saved_inputs: all,

@@ -16,10 +16,14 @@ use crate::plugin::abi::{self, Str};
 use crate::plugin::border::ask;
 use crate::tensor::{Device, Shape, Tensor};
 
-type Values = SmallVec<[abi::Value; 6]>;
+/// Few have more, and moving room for them costs more than a kernel of a few elements.
+type Values = SmallVec<[abi::Value; 3]>;
 
+#[inline(always)]
 fn values(attrs: &[Attr]) -> Values {
-    attrs.iter().map(abi::Value::of).collect()
+    let mut values = Values::new();
+    attrs.iter().for_each(|attr| values.push(abi::Value::of(attr)));
+    values
 }
 
 /// Stands for an optional input that isn't there.

@@ -13,7 +13,7 @@ use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::plugin::abi::{self, Str, arity, backward, body, core, kind, role, rule, slice};
-use crate::tensor::Shape;
+use crate::tensor::{Shape, Tensor};
 
 /// The ops that a plugin hands over, each read once, also if it is another one's gradient and comes by itself.
 #[derive(Default)]
@@ -357,8 +357,8 @@ impl Reader {
             body::ARRAYS if t.infer.is_none() && !matches!(op.shape, ShapeRule::Core(_)) => {
                 return Err(Error::value("a body over arrays needs 'infer' or a shape"));
             }
-            body::ARRAYS => Body::Dynamic(Dynamic(Arc::new(move |call: &Call<'_>| loaded.arrays(call)))),
-            _ => Body::Dynamic(Dynamic(Arc::new(move |call: &Call<'_>| loaded.tensors(call)))),
+            body::ARRAYS => compiled(move |call| loaded.arrays(call)),
+            _ => compiled(move |call| loaded.tensors(call)),
         };
         Ok(())
     }
@@ -462,6 +462,10 @@ impl Reader {
         };
         Ok(())
     }
+}
+
+fn compiled(run: impl Fn(&Call<'_>) -> Result<Vec<Tensor>> + Send + Sync + 'static) -> Body {
+    Body::Dynamic(Dynamic { run: Arc::new(run), is_interpreted: false })
 }
 
 fn read_core(code: u32) -> Option<Core> {

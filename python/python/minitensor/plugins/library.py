@@ -47,9 +47,9 @@ def inspect(path: Path) -> tuple[PluginInfo, str, str]:
     said = _minitensor._inspect_library(path)
     versions = ("version", "min_minitensor_version", "max_minitensor_version")
     found: dict[str, Any] = {f: said[f] for f in ("name", "description", "author")}
-    found |= {f: VersionInfo.parse(said[f]) for f in versions if said[f]}
+    found |= {f: VersionInfo.parse(text) for f in versions if (text := said[f])}
     info = manifest.complete(PluginInfo(**found, kind="library", path=str(path)), path)
-    return info, said["abi"], said["built_with"]
+    return info, str(said["abi"]), str(said["built_with"])
 
 
 def load(registry: PluginRegistry, path: Path) -> PluginInfo:

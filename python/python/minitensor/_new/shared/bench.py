@@ -8,7 +8,7 @@ import minitensor as mt
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent / "python"))
-import my_ops  # noqa: E402
+import my_ops
 
 
 def squareplus(x):

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
+import minitensor as mt
 import my_ops
 import numpy as np
 import pytest
-
-import minitensor as mt
 
 if not mt.plugins.is_plugin_loaded("my_ops"):
     mt.plugins.load_plugin(my_ops.library())
