@@ -374,7 +374,7 @@ struct MtHost {
   int32_t (*parallel_for)(int64_t n, int64_t grain, MtRangeFn body, void *context, MtError *error);
   /* MT_OK unless the user wants to stop, by Ctrl-C for one; the error is then to be given back. */
   int32_t (*check_interrupt)(MtError *error);
-  /* Writes to Python's logger `minitensor.plugins`. */
+  /* Writes to Python's logger `minitensor.plugins`; a message may wait until the call ends. */
   void (*log)(uint32_t level, MtStr message);
 
   /* A tensor, filled with zeros; with `is_meta` only its shape and dtype. Held by the caller. */
