@@ -19,6 +19,13 @@ use crate::tensor::{Shape, Tensor};
 #[derive(Default)]
 pub struct Ops(Vec<(*const abi::Op, OpRef)>);
 
+/// Words that can't be names in Python.
+const PYTHON: [&str; 35] = [
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
+    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
+    "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+];
+
 /// No op has more parameters, and no gradient has a gradient farther down.
 const MOST: i32 = 64;
 const DEEPEST: usize = 4;
@@ -141,6 +148,9 @@ impl Reader {
         let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         match is_word {
+            true if PYTHON.contains(&name) => Err(Error::value(format!(
+                "an {what} is named '{name}', a word that Python keeps for itself; choose another name"
+            ))),
             true => Ok(name.into()),
             false => Err(Error::value(format!("an {what} is named {name:?}; use letters, digits and '_'"))),
         }
