@@ -110,7 +110,11 @@ TABLES = {
 # A list that differs, the fields that name it, and what is said.
 LISTS = [
     ('MtInput odd[] = {{N("x y")}}', ".inputs = odd,", 'an input is named "x y"; use letters, digits and'),
-    ('MtInput odd[] = {{N("lambda")}}', ".inputs = odd,", "an input is named 'lambda', a word that Python keeps for itself"),
+    (
+        'MtInput odd[] = {{N("lambda")}}',
+        ".inputs = odd,",
+        "an input is named 'lambda', a word that Python keeps for itself",
+    ),
     ('MtInput odd[] = {{N("x"), .arity = 9}}', ".inputs = odd,", "input 'x': 9 is no arity that its body can take"),
     ('MtInput odd[] = {{N("x"), .core = 9}}', ".inputs = odd,", "input 'x': 9 is no core"),
     ('MtInput odd[] = {{N("x"), .dtype_rule = MT_FIXED, .dtype = 5}}', ".inputs = odd,", "'x': 0x00000005 is no dtype"),
