@@ -165,7 +165,7 @@ fn formulas_as_text_pass_opcheck() -> Result<()> {
         opcheck(&op, &[]).into_result()?;
     }
     let own = decayed_sum()?;
-    registry::register_all([own.clone()])?;
+    registry::register_all(std::slice::from_ref(&own), None)?;
     opcheck(&own, &[]).into_result()?;
     registry::unregister("text::decayed_sum")?;
     // Its formula calls the op itself, and yet nothing holds it now.
