@@ -226,3 +226,13 @@ def test_a_gradient_that_cannot_be_had_raises_and_names_the_op():
 )
 def test_gradients_agree_with_differences(name):
     assert mt.testing.gradcheck(getattr(mt.ops, name), leaf(-1.5, 0.3, 2.0))
+
+
+@pytest.mark.parametrize("op", [lambda x: mt.ops.sort(x)[0], lambda x: mt.ops.topk(x, 2)[0], mt.ops.max])
+def test_positions_that_a_gradient_uses_have_no_history(op):
+    x = mt.Tensor([1.0, 3.0, 2.0], dtype="float64", requires_grad=True)
+    (first,) = mt.grad((op(x) ** 3).sum(), x, create_graph=True)
+    (second,) = mt.grad(first.sum(), x)
+    # Each element is cubed where it is kept.
+    kept = np.asarray(first) != 0
+    np.testing.assert_allclose(second, np.where(kept, 6 * np.asarray(x), 0))

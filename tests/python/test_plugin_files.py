@@ -184,6 +184,19 @@ def test_installed_plugins_are_there_when_an_op_is_not(installed):
         mt.execute_custom_op("found_latt_op", [mt.Tensor([1.0])])
 
 
+def test_a_plugin_that_is_loaded_keeps_an_installed_one_of_its_name_out(installed, tmp_path, caplog):
+    caplog.set_level(logging.DEBUG, "minitensor.plugins")
+    installed(
+        "found_same",
+        "def make():\n    return plugins.CustomPlugin(plugins.PluginInfo('filed', plugins.VersionInfo(9, 0, 0)))\n",
+        "found_same:make",
+    )
+    before = plugins.load_plugin(write(tmp_path))
+    assert [str(info.version) for info in plugins.list_plugins()] == [str(before.version)]
+    assert "found_same = found_same:make was not loaded: plugin 'filed' is registered already" in caplog.text
+    plugins.unload_plugin("filed")
+
+
 def test_discovery_can_be_turned_off(installed, monkeypatch):
     monkeypatch.setenv("MINITENSOR_PLUGINS_AUTOLOAD", "0")
     installed("found_off", MADE.format("found_off"), "found_off:make")

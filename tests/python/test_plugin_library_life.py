@@ -47,6 +47,22 @@ def test_what_was_made_with_an_op_outlives_its_plugin():
     assert x.grad.tolist() == [32.0, 64.0]
 
 
+@pytest.mark.parametrize("calls_before", [0, 1])
+def test_a_formula_that_calls_ops_of_its_plugin_outlives_it(calls_before):
+    # The gradient is the op itself: both double what they get.
+    with loaded(library(op='.backward = MT_STR("|d| { x: probe(d) }"),')):
+        for _ in range(calls_before):
+            x = mt.Tensor([3.0], requires_grad=True)
+            mt.ops.probe(x).sum().backward()
+            assert x.grad.tolist() == [2.0]
+        x = mt.Tensor([3.0], requires_grad=True)
+        y = mt.ops.probe(x)
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0]
+    with pytest.raises(ValueError, match=GONE):
+        mt.execute_custom_op("probe", [x])
+
+
 def test_a_second_derivative_outlives_the_plugin():
     with loaded(library(op='.backward = MT_STR("|d| { x: probe(d) * x }"),')):
         x = mt.Tensor([3.0], requires_grad=True)

@@ -35,11 +35,12 @@ impl Saved {
             )));
         }
         Ok(match self.output {
-            Some(index) => {
+            // What holds no derivatives has no history: a gradient of this gradient would go through it.
+            Some(index) if self.tensor.dtype().is_differentiable() => {
                 let meta = GradMeta::computed_by(node.clone(), index, version);
                 self.tensor.detach().with_grad_meta(meta)
             }
-            None => self.tensor.clone(),
+            _ => self.tensor.clone(),
         })
     }
 }

@@ -60,7 +60,7 @@ impl Callee {
         if let Some(op) = self.compiled.get() {
             return Ok(OpRef::Static(op));
         }
-        let op = registry::get(&self.name)?;
+        let op = registry::get_or_gone(&self.name)?;
         if let OpRef::Static(op) = op {
             self.compiled.get_or_init(|| op);
         }

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::custom_op::CustomOp;
-use super::def::{OpDef, OpRef};
+use super::def::{Body, OpDef, OpRef};
 use super::entry::OpEntry;
+use super::kernel::Kernels;
 use crate::error::{Error, Result, nearest};
 
 /// Every name, aliases too, with what it names.
@@ -23,12 +24,20 @@ struct Entry {
 #[derive(Default)]
 struct Table {
     names: Names,
-    /// Why names are gone, the latest last.
-    reasons: VecDeque<(String, Arc<str>)>,
+    /// Names that are gone for a reason, the latest last.
+    gone: VecDeque<Gone>,
 }
 
-/// So many reasons are kept.
-const MOST_REASONS: usize = 1024;
+/// A name that is gone.
+struct Gone {
+    name: String,
+    why: Arc<str>,
+    /// The op of a library, which stays mapped: gradients of graphs that are still there may call it.
+    op: Option<OpRef>,
+}
+
+/// So many are kept.
+const MOST_GONE: usize = 1024;
 
 static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
     let mut table = Table::default();
@@ -61,12 +70,15 @@ impl Table {
 
     /// Forgets why names were gone that are there again.
     fn forget(&mut self) {
-        self.reasons.retain(|(name, _)| !self.names.contains_key(name));
+        self.gone.retain(|gone| !self.names.contains_key(&gone.name));
+    }
+
+    fn gone(&self, name: &str) -> Option<&Gone> {
+        self.gone.iter().rfind(|gone| gone.name == name)
     }
 
     fn reason(&self, name: &str) -> Option<String> {
-        let (_, why) = self.reasons.iter().rfind(|(gone, _)| gone == name)?;
-        Some(format!("op '{name}' {why}"))
+        Some(format!("op '{name}' {}", self.gone(name)?.why))
     }
 }
 
@@ -135,6 +147,12 @@ pub fn get(name: &str) -> Result<OpRef> {
     })))
 }
 
+/// The op of that name, or the one that a library had when it was unloaded: what a gradient calls.
+pub fn get_or_gone(name: &str) -> Result<OpRef> {
+    let gone = read().gone(name).and_then(|gone| gone.op.clone());
+    gone.map_or_else(|| get(name), Ok)
+}
+
 /// Whether there is an op of that name.
 pub fn contains(name: &str) -> bool {
     read().names.contains_key(name)
@@ -157,7 +175,8 @@ pub fn reason(name: &str) -> Option<String> {
 
 /// Whether there is a reason for any op of that namespace, which is empty for ops without one.
 pub fn has_reasons(namespace: &str) -> bool {
-    read().reasons.iter().any(|(name, _)| name.rsplit_once("::").map_or("", |(outer, _)| outer) == namespace)
+    let outer = |name: &str| name.rsplit_once("::").map_or("", |(outer, _)| outer).to_owned();
+    read().gone.iter().any(|gone| outer(&gone.name) == namespace)
 }
 
 /// All ops, by name; aliases and gradient ops are left out.
@@ -232,11 +251,12 @@ pub fn unregister_all(ops: &[OpRef], reason: Option<&str>) -> Vec<OpRef> {
             !goes
         });
         if let Some(why) = &reason {
-            table.reasons.extend(op.names().map(|name| (name.to_string(), why.clone())));
+            let kept = op.is_of_library().then(|| op.clone());
+            table.gone.extend(op.names().map(|name| Gone { name: name.into(), why: why.clone(), op: kept.clone() }));
         }
     }
-    let surplus = table.reasons.len().saturating_sub(MOST_REASONS);
-    table.reasons.drain(..surplus);
+    let surplus = table.gone.len().saturating_sub(MOST_GONE);
+    table.gone.drain(..surplus);
     gone
 }
 
@@ -261,6 +281,16 @@ impl OpDef {
     /// Its name, then its aliases.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.name.as_ref()).chain(self.aliases.iter().map(AsRef::as_ref))
+    }
+
+    /// Whether it comes from a shared library.
+    fn is_of_library(&self) -> bool {
+        match &self.body {
+            Body::Element(body) => matches!(body.kernels, Kernels::Loaded(_)),
+            Body::Cell(body) => matches!(body.kernels, Kernels::Loaded(_)),
+            Body::Dynamic(body) => !body.is_interpreted,
+            _ => false,
+        }
     }
 
     /// Whether it computes the gradient of another op.

@@ -97,8 +97,8 @@ pub fn agrees_with_differences(op: &OpRef, sample: &Sample) -> Result<()> {
     gradcheck(&call, &inputs(sample, &which), first)?;
     let outcome = gradcheck(&call, &inputs(sample, &which), GradCheck { orders: 3, ..GradCheck::default() });
     match outcome {
-        // An honest refusal is no fault.
-        Err(e) if e.message().contains("has no gradient") || e.message().contains("not available") => Ok(()),
+        // An honest refusal is no fault, but that a gradient is asked of what can have none.
+        Err(e) if e.message().contains("has no gradient:") || e.message().contains("not available") => Ok(()),
         other => other,
     }
 }

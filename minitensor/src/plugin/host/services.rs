@@ -184,7 +184,7 @@ unsafe extern "C" fn tensor_array(tensor: *const abi::Tensor) -> abi::Array {
 
 unsafe extern "C" fn op_find(name: Str, error: *mut ErrorSink) -> *mut abi::OpRef {
     // SAFETY: the text is lent, the sink the caller's.
-    unsafe { pointer(error, || Ok(Box::into_raw(Box::new(registry::get(name.get()?)?)).cast())) }
+    unsafe { pointer(error, || Ok(Box::into_raw(Box::new(registry::get_or_gone(name.get()?)?)).cast())) }
 }
 
 unsafe extern "C" fn op_release(op: *mut abi::OpRef) {

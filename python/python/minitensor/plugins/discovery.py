@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .._minitensor import all_or_none
 from .info import PluginInfo
 from .log import debug, report
-from .registry import LOCK
+from .registry import LOCK, AlreadyLoaded
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -51,6 +51,9 @@ def discover() -> list[PluginInfo]:
             debug("found %s = %s", entry.name, entry.value)
             try:
                 found.append(_load(entry))
+            except AlreadyLoaded as error:
+                # Who has loaded another one of that name wants that one.
+                debug("%s = %s was not loaded: %s", entry.name, entry.value, error)
             except Exception as error:
                 failed.append((entry, error))
     for entry, cause in failed:

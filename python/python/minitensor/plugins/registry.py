@@ -13,10 +13,14 @@ from .log import debug, report
 from .plugin import CustomPlugin
 from .version import VersionInfo
 
-__all__ = ["LOCK", "PluginRegistry"]
+__all__ = ["LOCK", "AlreadyLoaded", "PluginRegistry"]
 
 #: Held while plugins come and go, in whatever registry, as there is one table of ops. A plugin may load others.
 LOCK = threading.RLock()
+
+
+class AlreadyLoaded(ValueError):
+    """There is a plugin of that name."""
 
 
 class _Entry(NamedTuple):
@@ -67,7 +71,7 @@ class PluginRegistry:
             if name in self._entries or name in self._coming:
                 before = self._entries[name].info if name in self._entries else info
                 which = f"version {before.version}" + (f" from '{before.path}'" if before.path else "")
-                raise ValueError(f"plugin '{name}' is registered already, as {which}; unregister that one first")
+                raise AlreadyLoaded(f"plugin '{name}' is registered already, as {which}; unload that one first")
             info.check(VersionInfo.current())
             self._coming.add(name)
             try:
