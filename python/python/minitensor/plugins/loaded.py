@@ -20,8 +20,8 @@ def load_plugin(plugin: str | os.PathLike[str] | CustomPlugin) -> PluginInfo:
     """Loads a plugin from a file, and gives what is known of it.
 
     A Python file, or a folder with an `__init__.py`, has a function `minitensor_plugin()` that gives a `CustomPlugin`,
-    or an object `plugin` that is one. A shared library and a `CustomPlugin` itself are loaded, too. An installed plugin of
-    the same name stays out, unless it was discovered before.
+    or an object `plugin` that is one. A shared library and a `CustomPlugin` itself are loaded, too. An installed plugin
+    of the same name stays out, unless it was discovered before.
     """
     return load(plugin)
 
