@@ -201,9 +201,7 @@ def test_a_library_without_init_is_refused():
 def test_a_plugin_is_loaded_once():
     other = library(code="/* another file */")
     with loaded(library()) as info:
-        words = re.escape(
-            f"plugin 'faulty' is registered already, as version 1.0.0 from '{info.path}'; unregister that"
-        )
+        words = re.escape(f"plugin 'faulty' is registered already, as version 1.0.0 from '{info.path}'; unload that")
         for path in (library(), other):
             refuses(path, ValueError, words)
     with loaded(other) as info:

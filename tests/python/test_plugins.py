@@ -265,7 +265,7 @@ def test_registering_is_all_or_nothing():
 def test_a_plugin_is_registered_once_and_an_op_has_one_plugin():
     registry, other = PluginRegistry(), PluginRegistry()
     registry.register(plugin(ops=["owned"]))
-    with pytest.raises(ValueError, match="plugin 'math' is registered already, as version 1.0.0; unregister that"):
+    with pytest.raises(ValueError, match="plugin 'math' is registered already, as version 1.0.0; unload that"):
         registry.register(plugin(ops=["another"]))
     words = r"plugin 'second': op 'owned' is registered already: by .*test_plugins.py:\d+ of plugin 'math', and .* unl"
     for op in ("owned", mt.ops.owned):

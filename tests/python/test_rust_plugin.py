@@ -12,6 +12,8 @@ import minitensor as mt
 from minitensor import plugins
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "rust_plugin"
+#: The compilers that are there will do.
+ENVIRONMENT = os.environ | {"RUSTUP_AUTO_INSTALL": "0"}
 CARGO = os.environ.get("CARGO") or shutil.which("cargo")
 
 pytestmark = [
@@ -24,7 +26,8 @@ def build(*toolchain: str, folder: Path = EXAMPLE, target: Path) -> Path:
     """The library, built as its README says, with a toolchain of its own where one is named."""
     if not (folder / "Cargo.lock").exists():
         shutil.copy(EXAMPLE.parents[1] / "Cargo.lock", folder)
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("CARGO", "RUSTC", "RUSTUP_TOOLCHAIN"))}
+    # What cargo says to the tests that it runs is nothing for another build.
+    environment = {k: v for k, v in ENVIRONMENT.items() if not k.startswith("CARGO") or k == "CARGO_HOME"}
     command = ["cargo", *toolchain] if toolchain else [str(CARGO)]
     done = subprocess.run(
         [*command, "build", "--release", "--quiet", "--target-dir", target],
@@ -113,7 +116,8 @@ def test_gradients_of_any_order(library):
 def has_nightly() -> bool:
     """Whether there is another Rust compiler to build a plugin with."""
     try:
-        return subprocess.run(["cargo", "+nightly", "--version"], capture_output=True, check=False).returncode == 0
+        command = ["cargo", "+nightly", "--version"]
+        return subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=False).returncode == 0
     except OSError:
         return False
 
