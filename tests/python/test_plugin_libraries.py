@@ -8,6 +8,7 @@ import threading
 
 import pytest
 from c_plugin import CXX_SOURCE, SOURCE, compiled, cxx_library, fill, library, loaded, needs_cxx, refuses, state
+from minitensor.plugins.registry import AlreadyLoaded
 
 import minitensor as mt
 from minitensor import plugins
@@ -203,7 +204,7 @@ def test_a_plugin_is_loaded_once():
     with loaded(library()) as info:
         words = re.escape(f"plugin 'faulty' is registered already, as version 1.0.0 from '{info.path}'; unload that")
         for path in (library(), other):
-            refuses(path, ValueError, words)
+            refuses(path, AlreadyLoaded, words)
     with loaded(other) as info:
         assert info.path == str(other)
 
