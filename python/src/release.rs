@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use minitensor::op::{Arg, Body, CellBody, ElementBody, Kernels, dispatch_one};
+use minitensor::op::{Arg, Body, dispatch_one};
 use minitensor::{Attr, Error, OpRef, Tensor, interrupt};
 use pyo3::prelude::*;
 
@@ -65,14 +65,13 @@ pub fn call<T: Send>(
     f: impl FnOnce() -> minitensor::Result<T> + Send,
 ) -> Result<T> {
     let run = || guarded(&op.name, f);
-    let (is_long, is_plugin) = match &op.body {
+    let is_long = match &op.body {
         // Ops written in Python release the interpreter in their parts.
-        Body::Dynamic(body) => (!body.is_interpreted, false),
-        Body::Element(ElementBody { kernels: Kernels::Loaded(_), .. })
-        | Body::Cell(CellBody { kernels: Kernels::Loaded(_), .. }) => (work(args) >= RELEASE, true),
-        _ => (work(args) >= RELEASE, false),
+        Body::Dynamic(body) => !body.is_interpreted,
+        Body::Arrays(_) => true,
+        _ => work(args) >= RELEASE,
     };
-    let done = match (is_long, is_plugin) {
+    let done = match (is_long, op.is_of_library()) {
         (true, _) => py.detach(run),
         (false, true) => log::holding(run),
         (false, false) => run(),

@@ -131,6 +131,21 @@ pub fn dispatch_one(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Tens
     one.ok_or_else(|| Error::type_(format!("op '{}' gives {n} tensors where one is expected", op.name)))
 }
 
+/// The gradients of the inputs of a call by tensors alone: the host runs the op once more, recorded.
+pub fn vjp(op: &OpRef, inputs: &[&Tensor], cotangent: &Tensor) -> Result<Vec<Option<Tensor>>> {
+    let (host, op) = (host()?, Op::find(&op.name)?);
+    let inputs: Vec<_> = inputs.iter().map(|t| t.handle()).collect();
+    let mut gradients = vec![std::ptr::null_mut(); inputs.len()];
+    // SAFETY: a function of the host, called as the ABI says.
+    ask(|sink| unsafe {
+        let (given, out) = (inputs.as_ptr(), gradients.as_mut_ptr());
+        (host.op_vjp)(op.as_ptr(), given, inputs.len(), cotangent.handle(), out, sink)
+    })?;
+    // SAFETY: the host gave them.
+    let tensor = |handle| NonNull::new(handle).map(|h| unsafe { Tensor::from_handle(h) }).transpose();
+    gradients.into_iter().map(tensor).collect()
+}
+
 /// An op known by its name, looked up at the first call from this place.
 pub struct OpName {
     name: &'static str,

@@ -5,11 +5,10 @@ mod backward_call;
 mod call;
 mod export;
 mod host;
-mod replay;
 pub mod start;
 pub mod tensor;
 
-pub use call::{Gradients, OpName, dispatch, dispatch_one};
+pub use call::{Gradients, OpName, dispatch, dispatch_one, vjp};
 
 /// What a gradient gets to see.
 pub mod autograd {

@@ -15,6 +15,8 @@ use crate::op::Gradients;
 use crate::op::call::Call;
 use crate::op::kernel::{Kernels, ProgramFn};
 use crate::op::shape_rule::{CoreShapes, Predicate};
+#[cfg(feature = "engine")]
+use crate::plugin::host::Loaded;
 use crate::tensor::Tensor;
 
 /// A text that is a literal in a macro's expansion and owned where an op is made at run time.
@@ -185,6 +187,9 @@ pub enum Body {
     Cell(CellBody),
     /// Whole tensors.
     Tensor(TensorFn),
+    /// Whole arrays, by a function of a library.
+    #[cfg(feature = "engine")]
+    Arrays(Loaded),
     /// Whole tensors, by a closure: ops made at run time.
     Dynamic(Dynamic),
 }

@@ -69,7 +69,7 @@ fn go(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produ
     let traced = matches!(op.backward, Backward::Traced);
     let recording = if is_grad_enabled() && !traced { record::prepare(op, &inputs)? } else { None };
     let mut outputs = {
-        let _quiet = (!traced && matches!(op.body, Body::Tensor(_) | Body::Dynamic(_))).then(NoGrad::new);
+        let _quiet = (!traced && matches!(op.body, Body::Tensor(_) | Body::Arrays(_) | Body::Dynamic(_))).then(NoGrad::new);
         compute(op, &inputs, attrs, &dtypes, device, wanted).map_err(|e| e.context(format!("op '{}'", op.name)))?
     };
     for (k, output) in op.outputs.iter().enumerate() {
@@ -103,21 +103,6 @@ fn admit_lost_history(op: &OpRef, inputs: &[Option<&Tensor>], attrs: &[Attr], ou
         *output = end;
     }
     Ok(())
-}
-
-/// What the outputs of a call would be, without computing them: tensors on [`Device::Meta`].
-pub fn infer(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Vec<Tensor>> {
-    let _quiet = NoGrad::new();
-    let mut metas = Vec::new();
-    for arg in args {
-        metas.push(match arg {
-            Arg::Tensor(t) => Some(Tensor::empty(t.shape().clone(), t.dtype(), Device::Meta)?),
-            _ => None,
-        });
-    }
-    let args: Vec<Arg<'_>> =
-        args.iter().zip(&metas).map(|(arg, meta)| meta.as_ref().map_or(*arg, Arg::Tensor)).collect();
-    dispatch(op, &args, attrs).map(Outputs::into_vec)
 }
 
 fn check_count(op: &OpDef, got: usize) -> Result<()> {
@@ -222,8 +207,8 @@ fn compute(
     wanted: u64,
 ) -> Result<Produced> {
     let cast = match op.body {
-        Body::Element(_) | Body::Program(_) | Body::Cell(_) => convert(op, inputs, dtypes)?,
-        _ => SmallVec::new(),
+        Body::Tensor(_) | Body::Dynamic(_) => SmallVec::new(),
+        _ => convert(op, inputs, dtypes)?,
     };
     let converted: Flat<'_> =
         inputs.iter().enumerate().map(|(i, t)| cast.get(i).and_then(Option::as_ref).or(*t)).collect();
@@ -242,6 +227,11 @@ fn compute(
         (Body::Cell(_), None) => Err(Error::runtime(format!("op '{}' has a cell body but no shape rule", op.name))),
         (Body::Tensor(body), plan) => {
             check_promises(op, body(&Call { op, inputs, attrs })?, attrs, dtypes, plan.map(|p| p.0))
+        }
+        (Body::Arrays(body), plan) => {
+            let plan = plan.map(|p| p.0);
+            let call = Call { op, inputs: &converted, attrs };
+            check_promises(op, body.arrays(&call, dtypes, plan.as_ref(), device)?, attrs, dtypes, plan)
         }
         (Body::Dynamic(body), plan) => {
             check_promises(op, (body.run)(&Call { op, inputs, attrs })?, attrs, dtypes, plan.map(|p| p.0))

@@ -1,17 +1,23 @@
 //! Operations: what one is ([`OpDef`]), where they are kept ([`registry`]), and how one is called ([`dispatch`]).
 
+mod bind;
 mod call;
 mod custom_op;
 mod def;
+pub(crate) mod dtype_rule;
 mod entry;
+mod infer;
 mod kernel;
 mod object;
+mod replay;
 pub(crate) mod shape_rule;
 
+pub use bind::{bind, slots};
 pub use call::{Arg, Call, Outputs, Value};
 pub use custom_op::{CustomOp, GradientFunction};
 pub use def::*;
 pub use entry::OpEntry;
+pub use infer::infer;
 pub use kernel::{Kernel, Kernels, ProgramFn};
 pub use shape_rule::{Arithmetic, CoreShapes, Dim, Dims, Predicate, Relation};
 
@@ -22,11 +28,9 @@ macro_rules! engine {
 }
 #[cfg(feature = "engine")]
 engine! {
-    mod bind;
     mod builder;
     pub(crate) mod cell;
     mod dispatch;
-    mod dtype_rule;
     mod element;
     mod frame;
     mod gradients;
@@ -36,20 +40,20 @@ engine! {
     mod program;
     mod record;
     pub mod registry;
-    mod replay;
     mod straight;
     mod trace;
+    mod vjp;
 }
 #[cfg(feature = "engine")]
 pub use self::{
-    bind::{bind, slots},
     builder::CustomOpBuilder,
-    dispatch::{dispatch, dispatch_one, infer},
+    dispatch::{dispatch, dispatch_one},
     gradients::Gradients,
     op_name::OpName,
+    vjp::vjp,
 };
 #[cfg(feature = "engine")]
 pub(crate) use self::{dispatch::dispatch_wanted, frame::Frame};
 
 #[cfg(not(feature = "engine"))]
-pub use crate::guest::{Gradients, OpName, dispatch, dispatch_one};
+pub use crate::guest::{Gradients, OpName, dispatch, dispatch_one, vjp};

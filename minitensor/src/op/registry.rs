@@ -117,13 +117,15 @@ fn check_place(names: &Names, name: &str, op: &OpDef) -> Result<()> {
     })
 }
 
+/// Whether it is made of letters, digits and '_', and begins with no digit.
+pub fn is_word(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 fn check_name(name: &str) -> Result<()> {
-    let word = |w: &str| {
-        let mut chars = w.chars();
-        chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-            && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    if name.split("::").flat_map(|n| n.split('.')).all(word) {
+    if name.split("::").flat_map(|n| n.split('.')).all(is_word) {
         return Ok(());
     }
     Err(Error::value(format!("'{name}' is no name for an op: use letters, digits and '_', and '::' after a namespace")))
@@ -284,10 +286,12 @@ impl OpDef {
     }
 
     /// Whether it comes from a shared library.
-    fn is_of_library(&self) -> bool {
+    #[inline]
+    pub fn is_of_library(&self) -> bool {
         match &self.body {
             Body::Element(body) => matches!(body.kernels, Kernels::Loaded(_)),
             Body::Cell(body) => matches!(body.kernels, Kernels::Loaded(_)),
+            Body::Arrays(_) => true,
             Body::Dynamic(body) => !body.is_interpreted,
             _ => false,
         }

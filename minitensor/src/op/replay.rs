@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::call::Arg;
 use super::custom_op::{CustomOp, GradientFunction};
 use super::def::{Backward, OpRef};
-use super::{dispatch, infer};
+use super::{dispatch, infer, vjp};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::tensor::{Device, Shape, Tensor};
@@ -28,7 +28,7 @@ impl CustomOp for OpRef {
         if matches!(self.backward, Backward::None(_) | Backward::NotNeeded) {
             return None;
         }
-        let inputs = inputs.iter().map(|t| t.detach()).collect();
+        let inputs = inputs.iter().map(|t| (*t).clone()).collect();
         Some(Arc::new(Replay { op: self.clone(), inputs }))
     }
 
@@ -75,7 +75,7 @@ fn metas(of: impl Iterator<Item = (Shape, DType)>) -> Result<Vec<Tensor>> {
     of.map(|(shape, dtype)| Tensor::empty(shape, dtype, Device::Meta)).collect()
 }
 
-/// Computes the gradient by running the op once more, recorded.
+/// Computes the gradient by having the op run once more.
 struct Replay {
     op: OpRef,
     inputs: Vec<Tensor>,
@@ -83,14 +83,6 @@ struct Replay {
 
 impl GradientFunction for Replay {
     fn backward(&self, grad_output: &Tensor) -> Result<Vec<Option<Tensor>>> {
-        let _on = crate::autograd::EnableGrad::new();
-        let leaves: Vec<Tensor> = self.inputs.iter().map(Tensor::detach).collect();
-        let wanted: Vec<&Tensor> = leaves.iter().filter(|t| t.dtype().is_differentiable()).collect();
-        wanted.iter().try_for_each(|t| t.set_requires_grad(true))?;
-        let output = self.op.forward(&leaves.iter().collect::<Vec<_>>())?;
-        let wanted: Vec<Tensor> = wanted.into_iter().cloned().collect();
-        let cotangent = [Some(grad_output.clone())];
-        let mut grads = crate::autograd::grad(&[output], &wanted, &cotangent, Default::default())?.into_iter();
-        Ok(leaves.iter().map(|t| if t.requires_grad() { grads.next().flatten() } else { None }).collect())
+        vjp(&self.op, &self.inputs.iter().collect::<Vec<_>>(), grad_output)
     }
 }

@@ -297,7 +297,7 @@ pub fn overlapping_writes_are_refused(op: &OpRef, sample: &Sample) -> Result<()>
 /// A NaN in an input of an element op shows in the output, for some values of the other inputs.
 pub fn nan_is_not_swallowed(op: &OpRef, sample: &Sample) -> Result<()> {
     let element = matches!(op.body, Body::Element(_)) || matches!(op.shape, ShapeRule::Broadcast);
-    let unary = sample.inputs.len() == 1 && matches!(op.body, Body::Tensor(_) | Body::Dynamic(_));
+    let unary = sample.inputs.len() == 1 && matches!(op.body, Body::Tensor(_) | Body::Arrays(_) | Body::Dynamic(_));
     for (i, t) in sample.inputs.iter().enumerate() {
         let Some(t) = t.as_ref().filter(|t| t.dtype() == DType::F64 && t.numel() > 0) else { continue };
         let base = results(op, sample)?;

@@ -11,7 +11,8 @@ use crate::attr::Attr;
 use crate::autograd::BackwardCall;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::{Arg, Backward, Call, CellArg, CoreShapes, DTypeRule, Input, Output, ShapeRule, cell};
+use crate::op::dtype_rule::DTypes;
+use crate::op::{Backward, Call, CellArg, Output, cell};
 use crate::plugin::abi::{self, Str};
 use crate::plugin::border::ask;
 use crate::tensor::{Device, Shape, Tensor};
@@ -303,34 +304,25 @@ impl Loaded {
         done.map(|()| gradients).map_err(|error| self.context(error))
     }
 
-    /// A body over arrays: infers, allocates and computes, and on `meta` only infers.
-    pub fn arrays(&self, call: &Call<'_>) -> Result<Vec<Tensor>> {
-        let op = call.op();
-        let args: SmallVec<[Arg<'_>; 4]> = call.inputs().iter().map(|t| Arg::from(*t)).collect();
-        let dtypes = op.resolve_dtypes(&args)?;
-        let cast = |(input, t): (&Input, &Option<&Tensor>)| match (t, input.dtype) {
-            (Some(t), DTypeRule::Generic(g)) if t.dtype() != dtypes[g as usize] => t.cast(dtypes[g as usize]).map(Some),
-            (t, _) => Ok(t.cloned()),
+    /// A body over arrays: infers, allocates and computes, and on `meta` only infers. Where there is no inference, the plan of the shape
+    /// clause tells.
+    pub fn arrays(
+        &self,
+        call: &Call<'_>,
+        dtypes: &DTypes,
+        plan: Option<&cell::Plan>,
+        device: Device,
+    ) -> Result<Vec<Tensor>> {
+        let promised = match plan {
+            Some(plan) if self.0.infer.is_none() => {
+                let dtype = |output: &Output| call.op().output_dtype_of(output.dtype, dtypes, call.attrs());
+                let outputs = call.op().outputs.iter().zip(&plan.outputs);
+                outputs.map(|(output, shape)| Ok((shape.clone(), dtype(output)?))).collect::<Result<_>>()?
+            }
+            _ => self.infer(call)?,
         };
-        let inputs: Vec<Option<Tensor>> = op.inputs.iter().zip(call.inputs()).map(cast).collect::<Result<_>>()?;
-        let inputs: Vec<Option<&Tensor>> = inputs.iter().map(Option::as_ref).collect();
-        let call = Call { op, inputs: &inputs, attrs: call.attrs() };
-        let on_meta = inputs.iter().flatten().any(|t| t.device() == Device::Meta);
-        let device = if on_meta { Device::Meta } else { Device::Cpu };
-        let shapes = match &op.shape {
-            ShapeRule::Core(rule) if self.0.infer.is_none() => promised(&call, rule, &dtypes)?,
-            _ => self.infer(&call)?,
-        };
-        let outputs = shapes.into_iter().map(|(shape, dtype)| Tensor::zeros(shape, dtype, device));
+        let outputs = promised.into_iter().map(|(shape, dtype)| Tensor::zeros(shape, dtype, device));
         let outputs = outputs.collect::<Result<Vec<_>>>().map_err(|error| self.context(error))?;
-        if on_meta { Ok(outputs) } else { self.run_arrays(&call, outputs) }
+        if device == Device::Meta { Ok(outputs) } else { self.run_arrays(call, outputs) }
     }
-}
-
-/// What the shape clause and the dtype rules say of the outputs.
-fn promised(call: &Call<'_>, rule: &CoreShapes, dtypes: &SmallVec<[DType; 2]>) -> Result<Vec<(Shape, DType)>> {
-    let op = call.op();
-    let plan = cell::Plan::new(op, rule, call.inputs(), call.attrs())?;
-    let of = |(output, shape): (&Output, Shape)| Ok((shape, op.output_dtype_of(output.dtype, dtypes, call.attrs())?));
-    op.outputs.iter().zip(plan.outputs).map(of).collect()
 }

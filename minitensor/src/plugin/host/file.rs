@@ -38,14 +38,13 @@ impl Metadata {
         }
         let bytes = std::fs::read(path).map_err(|e| wrong(format!("can't be read: {e}")))?;
         let constant = constant(&bytes).map_err(wrong)?;
-        let metadata = Metadata::of(&constant, path).map_err(|e| wrong(e.message().to_owned()))?;
         let mut hasher = DefaultHasher::new();
         bytes.hash(&mut hasher);
-        Ok(Metadata { fingerprint: hasher.finish(), ..metadata })
+        Metadata::of(&constant, path, hasher.finish()).map_err(|e| wrong(e.message().to_owned()))
     }
 
     /// What the constant says, of which the ABI has been checked.
-    fn of(constant: &Plugin, path: &Path) -> Result<Metadata> {
+    fn of(constant: &Plugin, path: &Path, fingerprint: u64) -> Result<Metadata> {
         let say = |field: &str, bytes: &[u8]| {
             text(bytes).map_err(|why| Error::value(format!("is a plugin whose {field} {why}")))
         };
@@ -78,7 +77,7 @@ impl Metadata {
             abi: (constant.abi_major, constant.abi_minor),
             built_with: say("built_with", &constant.built_with)?,
             path: path.to_owned(),
-            fingerprint: 0,
+            fingerprint,
         })
     }
 

@@ -4,6 +4,7 @@ mod calls;
 mod file;
 mod library;
 mod read;
+mod schema;
 mod services;
 mod tensor;
 

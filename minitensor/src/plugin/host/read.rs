@@ -1,30 +1,22 @@
 //! Ops from the tables of a plugin, read with distrust: what can be wrong without corrupting memory is found and said.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use minitensor_kernels::program::Program;
 
 use super::calls::Loaded;
 use crate::attr::AttrKind;
 use crate::clause;
-use crate::dtype::{DType, DTypeSet};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
-use crate::plugin::abi::{self, Str, arity, backward, body, core, kind, role, rule, slice};
-use crate::tensor::{Shape, Tensor};
+use crate::plugin::abi::{self, backward, body, slice};
+use crate::tensor::Shape;
 
 /// The ops that a plugin hands over, each read once, also if it is another one's gradient and comes by itself.
 #[derive(Default)]
 pub struct Ops(Vec<(*const abi::Op, OpRef)>);
-
-/// Words that can't be names in Python.
-const PYTHON: [&str; 35] = [
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
-    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
-    "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
-];
 
 /// No op has more parameters, and no gradient has a gradient farther down.
 const MOST: i32 = 64;
@@ -77,9 +69,10 @@ unsafe fn read(op: *const abi::Op, depth: usize) -> Result<OpRef> {
     }
 }
 
-struct Reader {
-    table: &'static abi::Op,
-    name: &'static str,
+/// One table, and the op's name.
+pub struct Reader {
+    pub table: &'static abi::Op,
+    pub name: &'static str,
 }
 
 impl Reader {
@@ -122,124 +115,6 @@ impl Reader {
             self.set_body(&mut op)?;
             self.set_backward(&mut op, depth)?;
             Ok(OpRef::Shared(Arc::new(op)))
-        }
-    }
-
-    /// # Safety
-    /// As for [`Ops::add`].
-    unsafe fn list<A, T: Clone + 'static>(
-        &self,
-        items: *const A,
-        n: i32,
-        what: &str,
-        read: impl Fn(&A) -> Result<T>,
-    ) -> Result<List<T>>
-    where
-        A: 'static,
-    {
-        // SAFETY: by contract.
-        unsafe { slice(items, n as usize, what) }?.iter().map(read).collect::<Result<Vec<T>>>().map(Cow::Owned)
-    }
-
-    /// A name that Python can spell.
-    unsafe fn word(&self, text: Str, what: &str) -> Result<Text> {
-        // SAFETY: by the caller's contract.
-        let name = unsafe { text.get() }.map_err(|e| e.context(format!("the name of an {what}")))?;
-        let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        match is_word {
-            true if PYTHON.contains(&name) => Err(Error::value(format!(
-                "an {what} is named '{name}', a word that Python keeps for itself; choose another name"
-            ))),
-            true => Ok(name.into()),
-            false => Err(Error::value(format!("an {what} is named {name:?}; use letters, digits and '_'"))),
-        }
-    }
-
-    fn unique<'a>(&self, mut names: impl Iterator<Item = &'a Text>) -> Result<()> {
-        let mut seen: BTreeSet<&'a str> = BTreeSet::new();
-        match names.find(|name| !seen.insert(name)) {
-            Some(name) => Err(Error::value(format!("two of its parameters are named '{name}'"))),
-            None => Ok(()),
-        }
-    }
-
-    fn input(&self, input: &abi::Input) -> Result<Input> {
-        // SAFETY: as the op's table.
-        let name = unsafe { self.word(input.name, "input") }?;
-        let wrong = |what: &str, code: u32| Error::value(format!("input '{name}': {code} is no {what}"));
-        Ok(Input {
-            arity: match input.arity {
-                arity::ONE => Arity::One,
-                arity::OPTIONAL => Arity::Optional,
-                arity::VARIADIC if self.table.body == body::TENSORS => Arity::Variadic,
-                other => return Err(wrong("arity that its body can take", other)),
-            },
-            core: read_core(input.core).ok_or_else(|| wrong("core", input.core))?,
-            dtype: self.dtype_rule(input.dtype_rule, input.dtype_index, input.dtype, &name)?,
-            mutated: input.is_mutated != 0,
-            name,
-        })
-    }
-
-    fn output(&self, output: &abi::Output) -> Result<Output> {
-        // SAFETY: as the op's table.
-        let name = unsafe { self.word(output.name, "output") }?;
-        let wrong = |what: &str, code: u32| Error::value(format!("output '{name}': {code} is no {what}"));
-        // SAFETY: as the op's table.
-        let inputs = unsafe { slice(self.table.inputs, self.table.n_inputs as usize, "inputs") }?;
-        Ok(Output {
-            role: match output.role {
-                role::RETURNED => Role::Returned,
-                role::SAVED => Role::Saved,
-                role::MUTATES if inputs.get(output.input as usize).is_some_and(|i| i.is_mutated != 0) => {
-                    Role::Mutates(output.input as u8)
-                }
-                role::MUTATES => return Err(wrong("input that is changed", output.input)),
-                other => return Err(wrong("role", other)),
-            },
-            core: read_core(output.core).ok_or_else(|| wrong("core", output.core))?,
-            dtype: self.dtype_rule(output.dtype_rule, output.dtype_index, output.dtype, &name)?,
-            name,
-        })
-    }
-
-    fn dtype_rule(&self, code: u32, index: u32, dtype: u32, name: &str) -> Result<DTypeRule> {
-        let within = |n: i32| (index as i64) < i64::from(n);
-        let any = [body::ARRAYS, body::TENSORS].contains(&self.table.body);
-        Ok(match code {
-            rule::GENERIC if within(self.table.n_generics) => DTypeRule::Generic(index as u8),
-            rule::FIXED => DTypeRule::Fixed(abi::dtype(dtype).map_err(|e| e.context(format!("'{name}'")))?),
-            rule::FROM_ATTR if within(self.table.n_attrs) => DTypeRule::Attr(index as u8),
-            rule::ANY if any => DTypeRule::Any,
-            _ => return Err(Error::value(format!("'{name}': there is no dtype by the rule {code} at {index}"))),
-        })
-    }
-
-    fn attr(&self, attr: &abi::Attr) -> Result<Attribute> {
-        // SAFETY: as the op's table.
-        unsafe {
-            let name = self.word(attr.name, "attribute")?;
-            let words =
-                || slice(attr.words, attr.n_words, "words")?.iter().map(|w| w.get()).collect::<Result<Vec<_>>>();
-            let kind = match attr.kind {
-                kind::BOOL => AttrKind::Bool,
-                kind::INT => AttrKind::Int,
-                kind::SIZE => AttrKind::Size,
-                kind::FLOAT => AttrKind::Float,
-                kind::STR => AttrKind::Str,
-                kind::WORD if attr.n_words == 0 => {
-                    return Err(Error::value(format!("attribute '{name}': there are no words that it could be")));
-                }
-                kind::WORD => AttrKind::Enum(kept(words()?)),
-                kind::INTS => AttrKind::Ints,
-                kind::FLOATS => AttrKind::Floats,
-                kind::DTYPE => AttrKind::DType,
-                other => return Err(Error::value(format!("attribute '{name}': {other} is no kind of attribute"))),
-            };
-            let default = (attr.has_default != 0).then(|| attr.value.get()).transpose();
-            let default = default.map_err(|e| e.context(format!("the default of '{name}'")))?;
-            Ok(Attribute { name, kind, optional: attr.is_optional != 0, default })
         }
     }
 
@@ -299,30 +174,6 @@ impl Reader {
         Ok(())
     }
 
-    fn generic(&self, generic: &abi::Generic) -> Result<Generic> {
-        // SAFETY: as the op's table.
-        unsafe {
-            let name = self.word(generic.name, "dtype variable")?;
-            let dtypes = slice(generic.dtypes, generic.n_dtypes, "dtypes")?.iter().map(|n| abi::dtype(*n));
-            let dtypes = dtypes.collect::<Result<Vec<DType>>>().map_err(|e| e.context(format!("'{name}'")))?;
-            match dtypes.as_slice() {
-                [] => Err(Error::value(format!("the dtype variable '{name}' can be no dtype"))),
-                some => Ok(Generic { name, dtypes: DTypeSet::of(some) }),
-            }
-        }
-    }
-
-    fn axis(&self) -> Result<Option<Axis>> {
-        let t = self.table;
-        let attr = |place: i32, what: &str| match place {
-            0 => Ok(None),
-            _ if (1..=t.n_attrs).contains(&place) => Ok(Some((place - 1) as u8)),
-            _ => Err(Error::value(format!("its '{what}' is the attribute {place} of {}", t.n_attrs))),
-        };
-        let keepdims = attr(t.keepdims, "keepdims")?;
-        Ok(attr(t.axis, "axis")?.map(|attr| Axis { attr, keepdims, many: t.many_axes != 0 }))
-    }
-
     /// # Safety
     /// As for [`Ops::add`].
     unsafe fn set_shape(&self, op: &mut OpDef) -> Result<()> {
@@ -367,8 +218,11 @@ impl Reader {
             body::ARRAYS if t.infer.is_none() && !matches!(op.shape, ShapeRule::Core(_)) => {
                 return Err(Error::value("a body over arrays needs 'infer' or a shape"));
             }
-            body::ARRAYS => compiled(move |call| loaded.arrays(call)),
-            _ => compiled(move |call| loaded.tensors(call)),
+            body::ARRAYS => Body::Arrays(loaded),
+            _ => {
+                let run = Arc::new(move |call: &Call<'_>| loaded.tensors(call));
+                Body::Dynamic(Dynamic { run, is_interpreted: false })
+            }
         };
         Ok(())
     }
@@ -474,35 +328,10 @@ impl Reader {
     }
 }
 
-fn compiled(run: impl Fn(&Call<'_>) -> Result<Vec<Tensor>> + Send + Sync + 'static) -> Body {
-    Body::Dynamic(Dynamic { run: Arc::new(run), is_interpreted: false })
-}
-
-fn read_core(code: u32) -> Option<Core> {
-    Some(match code {
-        core::SCALAR => Core::Scalar,
-        core::SLICE => Core::Slice,
-        core::VIEW => Core::View,
-        _ => return None,
-    })
-}
-
 /// Sizes of dimensions, none of them negative.
 pub fn sizes(given: &[i64]) -> Result<Shape> {
     match given.iter().find(|d| **d < 0) {
         Some(size) => Err(Error::value(format!("a dimension of size {size}"))),
         None => Ok(given.iter().map(|d| *d as usize).collect()),
     }
-}
-
-/// The words, kept for good; the same list is kept once.
-fn kept(words: Vec<&'static str>) -> &'static [&'static str] {
-    static KEPT: Mutex<BTreeSet<&'static [&'static str]>> = Mutex::new(BTreeSet::new());
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(same) = kept.get(words.as_slice()) {
-        return same;
-    }
-    let words: &'static [&'static str] = Vec::leak(words);
-    kept.insert(words);
-    words
 }

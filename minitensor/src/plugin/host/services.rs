@@ -10,7 +10,7 @@ use minitensor_kernels::threads;
 use super::read;
 use super::tensor::{Held, NO_ARRAY, hand_out, look, take_back};
 use crate::error::{Error, Result};
-use crate::op::{CustomOp, OpRef, Value, bind, dispatch, registry};
+use crate::op::{Backward, OpRef, Value, bind, dispatch, registry, vjp};
 use crate::plugin::abi::{self, ErrorSink, Host, Str};
 use crate::plugin::border::{answer, ask};
 use crate::tensor::{Device, Tensor};
@@ -56,7 +56,8 @@ pub fn collect(init: impl FnOnce() -> Result<()>) -> Result<Vec<OpRef>> {
 unsafe extern "C" fn register_op(_: *const Host, op: *const abi::Op, error: *mut ErrorSink) -> i32 {
     let register = || {
         COMING.with(|coming| {
-            let mut coming = coming.borrow_mut();
+            let busy = |_| Error::runtime("an op is being registered at this moment; register one after the other");
+            let mut coming = coming.try_borrow_mut().map_err(busy)?;
             let ops = coming.as_mut().ok_or_else(|| {
                 Error::runtime("ops are registered while the plugin's init runs, on its thread, and at no other time")
             })?;
@@ -274,10 +275,10 @@ unsafe extern "C" fn op_vjp(
         let inputs =
             inputs.map(|t| look(*t).map(|held| &held.tensor).ok_or_else(missing)).collect::<Result<Vec<_>>>()?;
         let (callee, cotangent) = (op(callee)?, &look(cotangent).ok_or_else(missing)?.tensor);
-        let gradient = callee
-            .create_gradient_function(&inputs, cotangent)
-            .ok_or_else(|| Error::runtime(format!("op '{}' has no gradient", callee.name)))?;
-        for (k, gradient) in gradient.backward(cotangent)?.into_iter().enumerate().take(n_inputs) {
+        if matches!(callee.backward, Backward::None(_) | Backward::NotNeeded) {
+            return Err(Error::runtime(format!("op '{}' has no gradient", callee.name)));
+        }
+        for (k, gradient) in vjp(callee, &inputs, cotangent)?.into_iter().enumerate() {
             *gradients.add(k) = gradient.map_or(std::ptr::null_mut(), hand_out);
         }
         Ok(())
