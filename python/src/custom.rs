@@ -1,5 +1,6 @@
 //! Ops written in Python, and the functions of seed 0.
 
+use minitensor::error::counted;
 use minitensor::op::{Arity, Call};
 use minitensor::{Attr, AttrKind, BackwardCall, CustomOpBuilder, Error, OpRef, Tensor, registry};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -8,6 +9,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::built::BuiltOp;
 use crate::describe::attr_object;
+use crate::discovery;
 use crate::error::Result;
 use crate::tensor::PyTensor;
 use crate::{attr, ops};
@@ -205,16 +207,20 @@ fn _build_op(
     Ok(BuiltOp(builder.build()?.definition()))
 }
 
-/// The names of all registered ops, in order.
+/// The names of all registered ops, in order; those of installed plugins are among them.
 #[pyfunction]
-fn list_custom_ops_py() -> Vec<String> {
-    registry::list().iter().map(|op| op.name.to_string()).collect()
+fn list_custom_ops_py(py: Python<'_>) -> Result<Vec<String>> {
+    discovery::discover(py)?;
+    Ok(registry::list().iter().map(|op| op.name.to_string()).collect())
 }
 
 /// Whether there is an op of that name.
 #[pyfunction]
-fn is_custom_op_registered_py(name: &str) -> bool {
-    registry::contains(name)
+fn is_custom_op_registered_py(py: Python<'_>, name: &str) -> Result<bool> {
+    if !registry::contains(name) {
+        discovery::discover(py)?;
+    }
+    Ok(registry::contains(name))
 }
 
 /// Calls an op by name on a list of tensors; attributes have their defaults.
@@ -236,7 +242,7 @@ fn execute_custom_op<'py>(
     attrs: Option<&Bound<'py, PyDict>>,
 ) -> Result<Bound<'py, PyAny>> {
     let py = inputs.py();
-    let op = find(py, name)?;
+    let op = discovery::find(py, name)?;
     let items: Vec<Bound<'_, PyAny>> = match (inputs.cast::<PyList>(), inputs.cast::<PyTuple>()) {
         (Ok(list), _) => list.iter().collect(),
         (_, Ok(tuple)) => tuple.iter().collect(),
@@ -267,16 +273,6 @@ fn execute_custom_op<'py>(
     unsafe { ops::function(py, &op)?.call(py, pointers.as_ptr(), count, keywords.as_ptr()) }
 }
 
-/// The op of that name. If nothing is known of it, plugins are discovered, unless that was done.
-fn find(py: Python<'_>, name: &str) -> Result<OpRef> {
-    let found = registry::get(name);
-    if found.is_ok() || registry::reason(name).is_some() {
-        return Ok(found?);
-    }
-    let is_new = py.import("minitensor.plugins.discovery")?.call_method0("ensure")?.is_truthy()?;
-    Ok(if is_new { registry::get(name) } else { found }?)
-}
-
 fn check_count(op: &OpRef, got: usize) -> Result<()> {
     let least = op.inputs.iter().filter(|i| i.arity == Arity::One).count();
     let most = if op.inputs.iter().any(|i| i.arity == Arity::Variadic) { usize::MAX } else { op.inputs.len() };
@@ -284,9 +280,8 @@ fn check_count(op: &OpRef, got: usize) -> Result<()> {
         return Ok(());
     }
     let names: Vec<&str> = op.inputs.iter().map(|i| i.name.as_ref()).collect();
-    let count = if least == most { least.to_string() } else { format!("at least {least}") };
-    let plural = if least == 1 { "" } else { "s" };
-    let message = format!("op '{}' takes {count} tensor{plural} ({}), got {got}", op.name, names.join(", "));
+    let (how, count) = (if least == most { "" } else { "at least " }, counted(least, "tensor"));
+    let message = format!("op '{}' takes {how}{count} ({}), got {got}", op.name, names.join(", "));
     Err(Error::type_(message).into())
 }
 

@@ -8,8 +8,8 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::dtype;
 use crate::error::Result;
+use crate::{discovery, dtype};
 
 /// A default as Python's parser of text signatures can read it, which knows neither `inf` nor dtypes.
 fn literal(attr: &Attr) -> String {
@@ -146,7 +146,7 @@ pub fn attr_object<'py>(py: Python<'py>, attr: &Attr) -> Result<Bound<'py, PyAny
 /// gradient, where it is defined, and the plugin that it belongs to.
 #[pyfunction]
 fn describe<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
-    let op = registry::get(name)?;
+    let op = discovery::find(py, name)?;
     let out = PyDict::new(py);
     out.set_item("name", op.name.as_ref())?;
     out.set_item("aliases", op.aliases.iter().map(|a| a.as_ref()).collect::<Vec<&str>>())?;

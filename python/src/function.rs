@@ -1,9 +1,6 @@
 //! [`Function`]: an op as a Python function. A call binds its arguments by position or by interned keyword, without a
 //! look-up and without an allocation besides the result.
 
-use std::cell::UnsafeCell;
-use std::ffi::{CString, c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,10 +12,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
 use smallvec::SmallVec;
 
-use crate::error::{Raised, Result, panicked};
+use crate::error::{Raised, Result};
+use crate::keeper::{self, Kept};
 use crate::operand::{self, Operand, Operands, arguments};
 use crate::scalar::Number;
 use crate::tensor::PyTensor;
+use crate::trampoline::{Definition, enter};
 use crate::{attr, describe, release};
 
 /// An op, ready to be called from Python.
@@ -96,7 +95,11 @@ impl Function {
             return Ok(());
         }
         let name = &self.op.name;
-        let reason = registry::reason(name).unwrap_or_else(|| format!("op '{name}' was unregistered"));
+        let again =
+            || format!("the op '{name}' of this function was replaced by another; take the function from mt.ops anew");
+        let gone = || format!("op '{name}' was unregistered");
+        let is_replaced = registry::get(name).is_ok();
+        let reason = registry::reason(name).unwrap_or_else(|| if is_replaced { again() } else { gone() });
         Err(Error::runtime(reason).into())
     }
 
@@ -105,7 +108,7 @@ impl Function {
         let signature = describe::text_signature(&self.op, name, "");
         let definition = Definition::new(name, &signature, &self.op, call_function)?;
         let def = definition.as_ptr();
-        let keeper = keeper(module, Kept { function: Arc::into_raw(self), _definition: definition })?;
+        let keeper = keeper::new(module, Kept::new(self, definition))?;
         // SAFETY: the keeper has the definition, and the function has the keeper; the name is a string.
         Ok(unsafe {
             let name = module.name()?;
@@ -115,14 +118,11 @@ impl Function {
 
     /// The op behind a function object of [`Function::object`].
     pub fn op_of(object: &Bound<'_, PyAny>) -> Option<OpRef> {
-        // SAFETY: each is asked of what it is for; whose definition is that of keepers has their state.
+        // SAFETY: each is asked of what it is for.
         unsafe {
             let is_function = ffi::PyCFunction_Check(object.as_ptr()) != 0;
             let keeper = if is_function { ffi::PyCFunction_GetSelf(object.as_ptr()) } else { std::ptr::null_mut() };
-            let is_ours = !keeper.is_null()
-                && ffi::PyModule_Check(keeper) != 0
-                && ffi::PyModule_GetDef(keeper) == &raw mut KEEPER;
-            is_ours.then(|| of_keeper(keeper).op.clone())
+            keeper::is_one(keeper).then(|| keeper::function(keeper).op.clone())
         }
     }
 
@@ -388,6 +388,19 @@ impl Function {
     }
 }
 
+unsafe extern "C" fn call_function(
+    keeper: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    n: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: `keeper` made it; Python calls with the interpreter attached and a vector of arguments.
+    unsafe {
+        let function = keeper::function(keeper);
+        enter(&function.op, |py| function.call(py, args, n as usize, keywords))
+    }
+}
+
 /// The argument of a parameter.
 #[inline]
 fn at<'a, 'py>(py: Python<'py>, slots: &'a Slots, i: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
@@ -406,139 +419,4 @@ fn class_name(op: &str) -> String {
     let words = op.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
     let camel = words.map(|w| w[..1].to_uppercase() + &w[1..]);
     camel.chain(["Result".to_owned()]).collect()
-}
-
-/// How C functions that Python calls with a vector of arguments look.
-pub type Trampoline = unsafe extern "C" fn(
-    *mut ffi::PyObject,
-    *const *mut ffi::PyObject,
-    ffi::Py_ssize_t,
-    *mut ffi::PyObject,
-) -> *mut ffi::PyObject;
-
-/// What CPython is told of a function, with the texts that it refers to.
-pub struct Definition {
-    def: UnsafeCell<ffi::PyMethodDef>,
-    _texts: [CString; 2],
-}
-
-impl Definition {
-    /// The definition of a function, or of a method, of that name.
-    pub fn new(name: &str, signature: &str, op: &OpRef, call: Trampoline) -> Result<Box<Definition>> {
-        let text = |s: String| CString::new(s).map_err(|_| Error::value("a text with a NUL"));
-        let texts = [text(name.to_owned())?, text(format!("{signature}\n--\n\n{}", describe::doc(op)))?];
-        let def = ffi::PyMethodDef {
-            ml_name: texts[0].as_ptr(),
-            ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call },
-            ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS as c_int,
-            ml_doc: texts[1].as_ptr(),
-        };
-        Ok(Box::new(Definition { def: UnsafeCell::new(def), _texts: texts }))
-    }
-
-    pub fn as_ptr(&self) -> *mut ffi::PyMethodDef {
-        self.def.get()
-    }
-}
-
-/// Runs a call for C: an error or a panic becomes an exception.
-///
-/// # Safety
-/// The interpreter is attached.
-#[inline]
-pub unsafe fn enter(
-    who: &OpRef,
-    f: impl for<'py> FnOnce(Python<'py>) -> Result<Bound<'py, PyAny>>,
-) -> *mut ffi::PyObject {
-    // SAFETY: as the caller promises.
-    let py = unsafe { Python::assume_attached() };
-    let result = catch_unwind(AssertUnwindSafe(|| f(py)));
-    match result {
-        Ok(Ok(object)) => object.into_ptr(),
-        Ok(Err(raised)) => {
-            raised.0.restore(py);
-            std::ptr::null_mut()
-        }
-        Err(panic) => {
-            Raised::from(panicked(&format!("op '{}'", who.name), &*panic)).0.restore(py);
-            std::ptr::null_mut()
-        }
-    }
-}
-
-unsafe extern "C" fn call_function(
-    keeper: *mut ffi::PyObject,
-    args: *const *mut ffi::PyObject,
-    n: ffi::Py_ssize_t,
-    keywords: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    // SAFETY: `keeper` made it; Python calls with the interpreter attached and a vector of arguments.
-    unsafe {
-        let function = of_keeper(keeper);
-        enter(&function.op, |py| function.call(py, args, n as usize, keywords))
-    }
-}
-
-/// What a function object keeps.
-struct Kept {
-    /// An `Arc` as it is without its counts, which a call has no use for.
-    function: *const Function,
-    _definition: Box<Definition>,
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        // SAFETY: it was made by `Arc::into_raw`.
-        drop(unsafe { Arc::from_raw(self.function) });
-    }
-}
-
-static mut KEEPER: ffi::PyModuleDef = ffi::PyModuleDef {
-    m_base: ffi::PyModuleDef_HEAD_INIT,
-    m_name: c"minitensor.ops".as_ptr(),
-    m_doc: std::ptr::null(),
-    m_size: size_of::<Kept>() as ffi::Py_ssize_t,
-    m_methods: std::ptr::null_mut(),
-    m_slots: &raw mut NO_SLOTS,
-    m_traverse: None,
-    m_clear: None,
-    m_free: Some(free_kept),
-};
-static mut NO_SLOTS: ffi::PyModuleDef_Slot = ffi::PyModuleDef_Slot { slot: 0, value: std::ptr::null_mut() };
-
-/// The `__self__` of a function: a module, so that it looks and pickles like any builtin, whose state is what is kept.
-/// CPython lets go of it at the very end of a function, so that it may hold the function's definition.
-fn keeper<'py>(module: &Bound<'py, PyModule>, content: Kept) -> Result<Bound<'py, PyAny>> {
-    let py = module.py();
-    let spec = py.import("types")?.getattr("SimpleNamespace")?.call0()?;
-    spec.setattr("name", module.name()?)?;
-    let def = &raw mut KEEPER;
-    // SAFETY: a definition without slots; executing it makes the state, of zeros, which nobody has seen before it is written.
-    unsafe {
-        let keeper = Bound::from_owned_ptr_or_err(py, ffi::PyModule_FromDefAndSpec(def, spec.as_ptr()))?;
-        if ffi::PyModule_ExecDef(keeper.as_ptr(), def) != 0 {
-            return Err(PyErr::fetch(py).into());
-        }
-        kept(keeper.as_ptr()).write(content);
-        Ok(keeper)
-    }
-}
-
-/// The state of a keeper.
-#[inline]
-unsafe fn kept(keeper: *mut ffi::PyObject) -> *mut Kept {
-    // SAFETY: as the caller promises.
-    unsafe { ffi::PyModule_GetState(keeper).cast() }
-}
-
-/// The function that a keeper keeps, for as long as it is there.
-#[inline]
-unsafe fn of_keeper<'a>(keeper: *mut ffi::PyObject) -> &'a Function {
-    // SAFETY: as the caller promises.
-    unsafe { &*(*kept(keeper)).function }
-}
-
-unsafe extern "C" fn free_kept(keeper: *mut c_void) {
-    // SAFETY: CPython frees a module with a state once, and `keeper` has written it.
-    unsafe { kept(keeper.cast()).drop_in_place() }
 }

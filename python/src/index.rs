@@ -1,6 +1,7 @@
 //! `x[…]` and `x[…] = v`: slices, numbers, `None`, `...`, integer tensors and masks.
 
 use minitensor::dtype::Kind;
+use minitensor::error::counted;
 use minitensor::op::Value;
 use minitensor::tensor::normalize_axis;
 use minitensor::{DType, Error, Tensor};
@@ -104,8 +105,8 @@ fn parts(tensor: &Tensor, index: &Bound<'_, PyAny>) -> Result<Vec<Part>> {
     let taken: usize = parts.iter().map(Part::axes).sum();
     let Some(rest) = tensor.ndim().checked_sub(taken) else {
         return Err(Error::index(format!(
-            "{taken} indices for a tensor of {} dimensions, shape {}",
-            tensor.ndim(),
+            "{taken} indices for a tensor of {}, shape {}",
+            counted(tensor.ndim(), "dimension"),
             tensor.shape()
         ))
         .into());

@@ -9,8 +9,9 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 use crate::error::Result;
-use crate::function::{Definition, Function, Trampoline, enter};
+use crate::function::Function;
 use crate::tensor::PyTensor;
+use crate::trampoline::{Definition, Trampoline, enter};
 use crate::{describe, ops};
 
 type Slot = OnceLock<Arc<Function>>;

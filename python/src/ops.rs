@@ -11,6 +11,7 @@ use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple};
 
+use crate::discovery;
 use crate::error::Result;
 use crate::function::Function;
 
@@ -63,7 +64,7 @@ fn split(name: &str) -> (&str, &str) {
 /// them all from now on.
 pub fn register_all(py: Python<'_>, ops: &[OpRef], plugin: Option<&str>) -> Result<Vec<OpRef>> {
     let new = py.detach(|| registry::register_all(ops, plugin))?;
-    let added = new.iter().try_for_each(|op| add(py, op).map(drop));
+    let added = new.iter().filter(|op| !op.is_gradient()).try_for_each(|op| add(py, op).map(drop));
     if added.is_err() {
         unregister_all(py, &new, None)?;
     }
@@ -84,7 +85,7 @@ pub fn add<'py>(py: Python<'py>, op: &OpRef) -> Result<Bound<'py, PyAny>> {
     for name in op.names() {
         let (namespace, last) = split(name);
         let dict = module(py, namespace)?.dict();
-        explain(&dict, namespace)?;
+        explain(py, namespace)?;
         if registry::has(op) {
             let last = PyString::intern(py, last);
             dict.set_item(&last, &object)?;
@@ -117,42 +118,52 @@ fn remove(py: Python<'_>, op: &OpRef, explained: bool) -> Result<()> {
             }
         }
         if explained {
-            explain(&dict, namespace)?;
+            explain(py, namespace)?;
         }
     }
     Ok(())
 }
 
-/// A module has a `__getattr__` that tells why ops are gone, while there are any to tell of: with one, CPython is slower at
-/// all attributes of the module.
-fn explain(dict: &Bound<'_, PyDict>, namespace: &str) -> Result<()> {
-    let py = dict.py();
+/// A module has a `__getattr__` while there is something to tell of ops that aren't there: why they are gone, or that a plugin
+/// is to be loaded first. With one, CPython is slower at all attributes of the module.
+pub fn explain(py: Python<'_>, namespace: &str) -> Result<()> {
+    let dict = module(py, namespace)?.dict();
     let is_there = dict.contains("__getattr__")?;
-    let wanted = registry::has_reasons(namespace);
+    let wanted = registry::has_reasons(namespace) || (namespace.is_empty() && discovery::is_awaited());
     if wanted && !is_there {
         let namespace = namespace.to_owned();
-        let tell = move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<()> {
-            let (py, name) = (args.py(), args.get_item(0)?.extract::<String>()?);
-            let module = module(py, &namespace)?;
-            let op = if namespace.is_empty() { name.clone() } else { format!("{namespace}::{name}") };
-            let reason = registry::reason(&op);
-            let nothing = || Ok(format!("module '{}' has no attribute '{name}'", module.name()?));
-            let error = PyAttributeError::new_err(reason.map_or_else(nothing, PyResult::Ok)?);
-            error.value(py).setattr("name", name)?;
-            error.value(py).setattr("obj", module)?;
-            Err(error)
+        let look = move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<Py<PyAny>> {
+            let name = args.get_item(0)?.extract::<String>()?;
+            Ok(missing(&module(args.py(), &namespace)?, &namespace, &name)?.unbind())
         };
-        dict.set_item("__getattr__", PyCFunction::new_closure(py, None, None, tell)?)?;
+        dict.set_item("__getattr__", PyCFunction::new_closure(py, None, None, look)?)?;
     } else if is_there && !wanted {
         dict.del_item("__getattr__")?;
     }
     Ok(())
 }
 
-/// Makes the functions of all ops that are registered by now.
+/// What a module gives for a name that it doesn't have.
+fn missing<'py>(module: &Bound<'py, PyModule>, namespace: &str, name: &str) -> Result<Bound<'py, PyAny>> {
+    let py = module.py();
+    let op = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}::{name}") };
+    if namespace.is_empty() && !name.starts_with('_') && registry::reason(&op).is_none() {
+        discovery::discover(py)?;
+        if let Some(found) = module.dict().get_item(name)? {
+            return Ok(found);
+        }
+    }
+    let nothing = || Ok(format!("module '{}' has no attribute '{name}'", module.name()?));
+    let error = PyAttributeError::new_err(registry::reason(&op).map_or_else(nothing, PyResult::Ok)?);
+    error.value(py).setattr("name", name)?;
+    error.value(py).setattr("obj", module)?;
+    Err(error.into())
+}
+
+/// Makes the functions of all ops that are registered by now; those of gradients are called by their names only.
 #[pyfunction]
 fn _fill_ops(py: Python<'_>) -> Result<usize> {
-    let ops: Vec<OpRef> = registry::list_all();
+    let ops: Vec<OpRef> = registry::list();
     for op in &ops {
         add(py, op)?;
     }

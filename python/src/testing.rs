@@ -1,14 +1,14 @@
 //! Checks of ops and gradients, for `mt.testing`.
 
 use minitensor::testing::{GradCheck, gradcheck, opcheck};
-use minitensor::{Error, Tensor, registry};
+use minitensor::{Error, Tensor};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::error::Result;
-use crate::ops;
 use crate::tensor::PyTensor;
+use crate::{discovery, ops};
 
 /// The op's name, how many samples were tried, and what was found, as pairs of check and message.
 type Found = (String, usize, Vec<(String, String)>);
@@ -16,7 +16,7 @@ type Found = (String, usize, Vec<(String, String)>);
 /// Puts an op to all checks: the name, how many samples were tried, and what was found, as pairs of check and message.
 #[pyfunction]
 fn _opcheck(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>, keywords: &Bound<'_, PyDict>) -> Result<Found> {
-    let op = registry::get(name)?;
+    let op = discovery::find(py, name)?;
     let mut samples = Vec::new();
     if !args.is_empty() || !keywords.is_empty() {
         let mut objects: Vec<Bound<'_, PyAny>> = args.iter().collect();

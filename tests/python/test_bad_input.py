@@ -8,7 +8,7 @@ import minitensor as mt
 # An expression over `x` (three floats) and `r` (two that require a gradient), the exception, and part of its text.
 BAD = [
     ("mt.ops.swish()", TypeError, "op 'swish': missing argument 'x'; call it as swish(x)"),
-    ("mt.ops.swish(x,x)", TypeError, "op 'swish' takes 1 arguments, got 2; call it as swish(x)"),
+    ("mt.ops.swish(x,x)", TypeError, "op 'swish' takes 1 argument, got 2; call it as swish(x)"),
     ("mt.ops.clamp(x,foo=1)", TypeError, "op 'clamp' has no argument 'foo'; call it as clamp(x,"),
     ("mt.ops.adam_step(x,x,x,x)", TypeError, "op 'adam_step': missing argument 'lr'; call it as adam_step(p,"),
     ("mt.ops.swihs", AttributeError, "module 'minitensor.ops' has no attribute 'swihs'"),
@@ -26,7 +26,7 @@ BAD = [
     ("mt.ones(3,device='tpu')", ValueError, "unknown device 'tpu'; the devices are 'cpu' and 'meta'"),
     ("x.to('cuda')", RuntimeError, "device 'cuda' is not available: this build of minitensor runs"),
     ("x[5]", IndexError, "index 5 is out of range for axis 0 of size 3"),
-    ("x[1,2]", IndexError, "2 indices for a tensor of 1 dimensions, shape (3,)"),
+    ("x[1,2]", IndexError, "2 indices for a tensor of 1 dimension, shape (3,)"),
     ("x['a']", TypeError, "a tensor is indexed by whole numbers, slices, None, '...',"),
     ("x[1.5]", TypeError, "a tensor is indexed by whole numbers, slices, None, '...',"),
     ("x[mt.Tensor([7])]", IndexError, "op 'index': op 'indexing::wrap': index 7 is out of range for"),

@@ -120,6 +120,8 @@ def test_the_commands_of_the_readme_work(tmp_path, environment, language):
     assert "8 passed" in shown
     assert shown.count("times as fast") == 3
     assert "tensor([1., 2.])" in shown
+    stubs = (folder / "python" / "fancy_ops" / "__init__.pyi").read_text()
+    assert set(re.findall("^def .*", stubs, re.MULTILINE)) - {"def library() -> Path: ..."} <= set(shown.splitlines())
     [wheel] = (folder / "dist").iterdir()
     assert wheel.name.startswith("fancy_ops-0.1.0-py3-none-")
     assert wheel.stat().st_size < 600_000

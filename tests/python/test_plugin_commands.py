@@ -2,8 +2,10 @@
 
 import pytest
 from minitensor.__main__ import main
+from minitensor.plugins.command import COMMANDS
 
 import minitensor as mt
+from minitensor import _new
 
 pytestmark = pytest.mark.usefixtures("registered", "no_plugins_stay")
 
@@ -53,7 +55,7 @@ def test_check_tells_of_each_op(run, tmp_path):
     status, out, _ = run("check", file)
     assert status == 0
     assert out.splitlines()[0] == "commanded v1.0.0 (python, ops: commanded::double)"
-    assert out.splitlines()[-1] == "1 ops, 0 with findings"
+    assert out.splitlines()[-1] == "1 op, 0 with findings"
     assert mt.plugins.is_plugin_loaded("commanded")
 
 
@@ -63,7 +65,22 @@ def test_check_fails_where_an_op_does(run, tmp_path):
     status, out, _ = run("check", file)
     assert status == 1
     assert "commanded::double  FAILED" in out and "gradient" in out
-    assert out.splitlines()[-1] == "1 ops, 1 with findings"
+    assert out.splitlines()[-1] == "1 op, 1 with findings"
+
+
+def test_stubs_say_what_ops_take_and_give(run, tmp_path):
+    file = tmp_path / "commanded.py"
+    file.write_text(PLUGIN.format(factor=2).replace("double.backward", 'double.attr("mode", str, "up").backward'))
+    status, out, _ = run("stubs", file)
+    assert status == 0
+    assert out.splitlines() == [
+        '"""The ops of commanded."""',
+        "",
+        "from minitensor import Tensor",
+        "from minitensor._minitensor import TensorLike",
+        "",
+        'def double(x: TensorLike, mode: str = "up") -> Tensor: ...',
+    ]
 
 
 FAULTS = [
@@ -95,3 +112,10 @@ def test_commands_that_mean_nothing_show_the_usage(run):
     for arguments in (["inspect"], ["nonsense"], ["check", "a", "b"], ["cargo-config", "a", "b"]):
         status, _, error = run(*arguments)
         assert status == 2 and error.startswith("usage: python -m minitensor")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["help"], ["plugins", "--help"], ["new", "-h"]])
+def test_help_lists_the_commands(capsys, arguments):
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert all(command in out for command in (*COMMANDS, *_new.COMMANDS))

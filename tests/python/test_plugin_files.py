@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from minitensor.plugins import discovery
@@ -182,6 +183,48 @@ def test_installed_plugins_are_there_when_an_op_is_not(installed):
     assert mt.execute_custom_op("found_late_op", [mt.Tensor([1.0])]).item() == 2.0
     with pytest.raises(ValueError, match="there is no op 'found_latt_op'; did you mean 'found_late_op'"):
         mt.execute_custom_op("found_latt_op", [mt.Tensor([1.0])])
+
+
+def test_installed_plugins_are_there_when_ops_are_asked_for(installed):
+    installed("found", MADE.format("found") + "assert not hasattr(mt.ops, 'found_op_of_another')", "found:make")
+    discovery.expect()
+    assert mt.ops.swish(mt.Tensor([0.0])).item() == 0.0 and not plugins.discovery._begun
+    with ThreadPoolExecutor(8) as threads:
+        assert {f.item() for f in threads.map(lambda _: mt.ops.found_op(mt.Tensor([1.0])), range(64))} == {2.0}
+    with pytest.raises(AttributeError, match="module 'minitensor.ops' has no attribute 'found_opp'"):
+        mt.ops.found_opp  # noqa: B018
+
+
+def test_whoever_asks_for_an_op_finds_those_of_installed_plugins(installed, monkeypatch):
+    asks = {
+        "describe": lambda name: mt.ops.describe(name)["plugin"],
+        "opcheck": lambda name: mt.testing.opcheck(name).op,
+        "registered": mt.is_custom_op_registered_py,
+        "listed": lambda name: name in mt.list_custom_ops_py(),
+    }
+    for way, ask in asks.items():
+        installed(f"found_{way}", MADE.format(f"found_{way}"), f"found_{way}:make")
+        monkeypatch.setattr(discovery, "_begun", False)
+        assert ask(f"found_{way}_op"), way
+
+
+PROGRAM = """
+import minitensor as mt
+is_waiting = lambda: "__getattr__" in vars(mt.ops)
+before = is_waiting()
+print(mt.ops.found_fresh_op(mt.Tensor([1.0])).item(), before, is_waiting())
+"""
+
+
+def test_a_new_program_needs_to_do_nothing(installed, tmp_path):
+    installed("found_fresh", MADE.format("found_fresh"), "found_fresh:make")
+    where = os.pathsep.join([str(tmp_path), *sys.path])
+    command = [sys.executable, "-c", PROGRAM]
+    for autoload, expected in (("1", "2.0 True False"), ("0", "has no attribute 'found_fresh_op'")):
+        environment = {**os.environ, "PYTHONPATH": where, "MINITENSOR_PLUGINS_AUTOLOAD": autoload}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert expected in done.stdout + done.stderr
+        assert done.returncode == (autoload == "0")
 
 
 def test_a_plugin_that_is_loaded_keeps_an_installed_one_of_its_name_out(installed, tmp_path, caplog):

@@ -27,11 +27,12 @@ impl<'a> BackwardCall<'a> {
         let op: &OpDef = node.op();
         let mut call = BackwardCall { node, cotangents, frame: None, bindings: Bindings::default() };
         let ShapeRule::Core(rule) = &op.shape else { return Ok(call) };
-        let framed = |i: &usize| op.axis.is_some() && rule.inputs[*i].batch && !rule.inputs[*i].core.is_empty();
-        let rank = (0..rule.inputs.len()).find(framed).and_then(|i| node.inputs[i].as_ref()).map(|m| m.shape.len());
+        let framed = |i: &usize| op.axis.is_some() && rule.input(*i).batch && !rule.input(*i).core.is_empty();
+        let rank = (0..node.inputs.len()).find(framed).and_then(|i| node.inputs[i].as_ref()).map(|m| m.shape.len());
         call.frame = rank.map(|rank| Frame::of(op, node.attrs(), rank)).transpose()?.flatten();
-        for (i, (meta, dims)) in node.inputs.iter().zip(rule.inputs.iter()).enumerate() {
+        for (i, meta) in node.inputs.iter().enumerate() {
             let Some(meta) = meta else { continue };
+            let dims = rule.input(i);
             let core: SmallVec<[usize; 4]> = match &call.frame {
                 Some(frame) if framed(&i) => [frame.core(&meta.shape).iter().product()].into_iter().collect(),
                 _ => meta.shape[meta.shape.len() - dims.core.len()..].iter().copied().collect(),
@@ -163,7 +164,7 @@ impl<'a> BackwardCall<'a> {
     /// How many core dimensions an input has beside batch dimensions; `None` if it has no batch.
     fn core_dims(&self, input: usize) -> Option<usize> {
         match &self.op().shape {
-            ShapeRule::Core(rule) => rule.inputs.get(input).filter(|d| d.batch).map(|d| d.core.len()),
+            ShapeRule::Core(rule) => Some(rule.input(input)).filter(|d| d.batch).map(|d| d.core.len()),
             _ => None,
         }
     }
@@ -177,7 +178,7 @@ impl<'a> BackwardCall<'a> {
 
     fn enter_output(&self, output: usize, tensor: &Tensor) -> Result<Tensor> {
         let ShapeRule::Core(rule) = &self.op().shape else { return Ok(tensor.clone()) };
-        let dims = &rule.outputs[output];
+        let dims = rule.output(output);
         match &self.frame {
             Some(frame) if dims.batch && dims.core.is_empty() => frame.drop_kept(tensor),
             Some(frame) if dims.batch => frame.enter(tensor),

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::attr::Attr;
 use crate::autograd::BackwardCall;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::op::{OpDef, OpRef, Value, bind, dispatch, registry};
 use crate::tensor::Tensor;
 
@@ -137,9 +137,11 @@ impl Run<'_, '_> {
                 let outputs = self.outputs(op, args, keywords)?;
                 if outputs.len() != bound.slots.len() {
                     let (name, count) = (&op.name, outputs.len());
-                    return Err(
-                        self.wrong(format!("op '{name}' gives {count} tensors for {} names", bound.slots.len()))
-                    );
+                    return Err(self.wrong(format!(
+                        "op '{name}' gives {} for {}",
+                        counted(count, "tensor"),
+                        counted(bound.slots.len(), "name")
+                    )));
                 }
                 outputs.into_iter().map(Thing::Tensor).collect()
             }

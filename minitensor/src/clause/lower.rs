@@ -10,7 +10,7 @@ use super::gradient::{Callee, Gradient, Let, Name, Node, Property};
 use super::token::Reader;
 use super::{Source, suggestion};
 use crate::attr::Attr;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::op::{self, Arity, Backward, BackwardBody, DTypeRule, Dim, List, OpDef, Role, ShapeRule};
 
 /// Reads `|d| { x: d * x.cos() }`, or `none`, for an op of which all else is known.
@@ -58,7 +58,9 @@ fn check(op: &OpDef, source: &Source<'_>, formula: &Formula<'_>) -> Result<()> {
     let (taken, returned) = (formula.cotangents.len(), visible(op).count());
     if taken != returned {
         return fail(format!(
-            "it takes {taken} cotangents, and the op returns {returned} outputs; take one for each, '_' where it isn't used"
+            "it takes {}, and the op returns {}; take one for each, '_' where it isn't used",
+            counted(taken, "cotangent"),
+            counted(returned, "output")
         ));
     }
     if let Some(input) = op.inputs.iter().find(|i| i.arity == Arity::Variadic) {

@@ -12,7 +12,7 @@ pub use shape::{Shape, Strides, normalize_axis};
 
 use super::host::{host, pointer};
 use crate::dtype::{DType, Scalar};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::plugin::abi;
 
 /// An n-dimensional array of the host: a clone is the same tensor, with its memory, gradient and history.
@@ -94,7 +94,10 @@ impl Tensor {
     pub fn from_vec<T: Scalar>(data: Vec<T>, shape: impl Into<Shape>) -> Result<Tensor> {
         let shape = shape.into();
         if shape.checked_numel()? != data.len() {
-            return Err(Error::value(format!("{} elements don't make a tensor of shape {shape}", data.len())));
+            return Err(Error::value(format!(
+                "a tensor of shape {shape} isn't made of {}",
+                counted(data.len(), "element")
+            )));
         }
         let tensor = Tensor::zeros(shape, T::DTYPE, Device::Cpu)?;
         // SAFETY: the tensor is new and contiguous, of as many elements of that type.

@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 use super::call::{Arg, Value};
 use super::def::{Arity, OpDef};
 use crate::attr::{Attr, AttrKind};
-use crate::error::{Error, Result, nearest};
+use crate::error::{Error, Result, counted, nearest};
 
 impl OpDef {
     /// Its parameters' names: tensors, then attributes.
@@ -64,8 +64,9 @@ pub fn slots(op: &OpDef, positional: usize, keywords: &[&str]) -> Result<SmallVe
     let count = op.inputs.len() + op.attrs.len();
     if positional > count {
         return Err(Error::type_(format!(
-            "op '{}' takes {count} arguments, got {positional}; call it as {}",
+            "op '{}' takes {}, got {positional}; call it as {}",
             op.name,
+            counted(count, "argument"),
             op.signature()
         )));
     }

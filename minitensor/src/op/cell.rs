@@ -13,7 +13,7 @@ use super::kernel::Kernel;
 use super::shape_rule::{Bindings, CoreShapes};
 use crate::attr::Attr;
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::tensor::{Device, Shape, Tensor, copy_elements, try_vec};
 
 /// Cells of together fewer elements than this run on one thread.
@@ -43,18 +43,18 @@ impl Plan {
                 "op '{}' takes {}: '{}' of shape {} doesn't fit, {why}",
                 op.name,
                 rule.text,
-                op.inputs[i].name,
+                op.parameter(i).name,
                 t.shape()
             ))
         };
-        let framed = |i: usize| op.axis.is_some() && rule.inputs[i].batch && !rule.inputs[i].core.is_empty();
+        let framed = |i: usize| op.axis.is_some() && rule.input(i).batch && !rule.input(i).core.is_empty();
         let rank = (0..inputs.len()).find(|i| framed(*i)).and_then(|i| inputs[i]).map(Tensor::ndim);
         let frame = rank.map(|rank| Frame::of(op, attrs, rank)).transpose()?.flatten();
         let mut bindings = Bindings::default();
         let mut batch = Shape::default();
         let mut frame_core = SmallVec::<[usize; 4]>::new();
         for (i, t) in inputs.iter().enumerate().filter_map(|(i, t)| t.map(|t| (i, t))) {
-            let dims = &rule.inputs[i];
+            let dims = rule.input(i);
             let (own, core): (Shape, SmallVec<[usize; 4]>) = match &frame {
                 Some(frame) if framed(i) => {
                     if Some(t.ndim()) != rank {
@@ -68,11 +68,12 @@ impl Plan {
                     )
                 }
                 _ => {
+                    let needed = |how: &str| format!("it should have {how} {}", counted(dims.core.len(), "dimension"));
                     let Some(split) = t.ndim().checked_sub(dims.core.len()) else {
-                        return Err(fail(i, t, format!("at least {} dimensions are needed", dims.core.len())));
+                        return Err(fail(i, t, needed("at least")));
                     };
                     if split > 0 && !dims.batch {
-                        return Err(fail(i, t, format!("exactly {} dimensions are needed", dims.core.len())));
+                        return Err(fail(i, t, needed("exactly")));
                     }
                     (t.shape()[..split].into(), t.shape()[split..].iter().copied().collect())
                 }

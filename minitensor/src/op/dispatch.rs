@@ -10,7 +10,7 @@ use super::shape_rule::Bindings;
 use super::{cell, element, record, straight};
 use crate::attr::Attr;
 use crate::autograd::{NoGrad, is_grad_enabled};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::tensor::{Device, Tensor};
 
 type Flat<'a> = SmallVec<[Option<&'a Tensor>; 4]>;
@@ -112,12 +112,11 @@ fn check_count(op: &OpDef, got: usize) -> Result<()> {
         return Ok(());
     }
     let at_least = if variadic { "at least " } else { "" };
-    let expected = if variadic { expected - 1 } else { expected };
+    let expected = counted(if variadic { expected - 1 } else { expected }, "tensor");
     let names: Vec<_> = op.inputs.iter().map(|i| i.name.as_ref()).collect();
     Err(Error::type_(format!(
-        "op '{}' takes {at_least}{expected} tensor{} ({}), got {got}",
+        "op '{}' takes {at_least}{expected} ({}), got {got}",
         op.name,
-        if expected == 1 { "" } else { "s" },
         names.join(", ")
     )))
 }
@@ -265,9 +264,9 @@ fn check_promises(
     // One output that is declared may stand for any number.
     if op.outputs.len() > 1 && outputs.len() != op.outputs.len() {
         return Err(Error::runtime(format!(
-            "op '{}' declares {} outputs but its body gives {}: the definition is wrong",
+            "op '{}' declares {} but its body gives {}: the definition is wrong",
             op.name,
-            op.outputs.len(),
+            counted(op.outputs.len(), "output"),
             outputs.len()
         )));
     }

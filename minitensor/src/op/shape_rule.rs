@@ -78,6 +78,18 @@ pub enum Relation {
     NotEqual,
 }
 
+impl CoreShapes {
+    /// The dimensions of a flat input: of all tensors that a list takes, those of the list.
+    pub fn input(&self, flat: usize) -> &Dims {
+        &self.inputs[flat.min(self.inputs.len() - 1)]
+    }
+
+    /// The dimensions of an output: of all that a list gives, those of the list.
+    pub fn output(&self, flat: usize) -> &Dims {
+        &self.outputs[flat.min(self.outputs.len() - 1)]
+    }
+}
+
 impl fmt::Display for CoreShapes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

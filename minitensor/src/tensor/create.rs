@@ -7,7 +7,7 @@ use ndarray::{ArrayBase, ArrayViewD, Data, Dimension, ShapeBuilder};
 
 use super::{Device, Shape, Storage, Strides, Tensor};
 use crate::dtype::{DType, Kind, Scalar};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 
 /// An empty vector with room for `n` elements, for buffers whose size is a user's choice: where there isn't so much
 /// memory, an error comes of it and not the end of the process.
@@ -80,7 +80,10 @@ impl Tensor {
     pub fn from_vec<T: Scalar>(data: Vec<T>, shape: impl Into<Shape>) -> Result<Tensor> {
         let shape = shape.into();
         if shape.checked_numel()? != data.len() {
-            return Err(Error::value(format!("{} elements don't make a tensor of shape {shape}", data.len())));
+            return Err(Error::value(format!(
+                "a tensor of shape {shape} isn't made of {}",
+                counted(data.len(), "element")
+            )));
         }
         let strides = shape.contiguous_strides();
         Ok(adopt(data, shape, strides, 0))

@@ -2,7 +2,7 @@
 
 use super::{Shape, Strides, Tensor, normalize_axis};
 use crate::dtype::Kind;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 
 impl Tensor {
     /// The same elements in another shape, sharing memory where the layout allows; `-1` once for «whatever is left».
@@ -21,8 +21,8 @@ impl Tensor {
     fn infer_shape(&self, sizes: &[i64]) -> Result<Shape> {
         let fail = |why: &str| {
             Error::value(format!(
-                "can't reshape {} elements of shape {} to {sizes:?}: {why}",
-                self.numel(),
+                "can't reshape {} of shape {} to {sizes:?}: {why}",
+                counted(self.numel(), "element"),
                 self.shape()
             ))
         };
@@ -35,7 +35,7 @@ impl Tensor {
         }
         let numel = self.numel() as i64;
         let rest = match sizes.iter().filter(|s| **s == -1).count() {
-            0 if known != numel => return Err(fail(&format!("that has {known} elements"))),
+            0 if known != numel => return Err(fail(&format!("that has {}", counted(known as usize, "element")))),
             0 => 0,
             1 if known == 0 => return Err(fail("the size at -1 could be anything")),
             1 if numel % known != 0 => return Err(fail(&format!("{numel} isn't a multiple of {known}"))),

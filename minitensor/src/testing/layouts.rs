@@ -205,7 +205,7 @@ pub fn broadcasts_and_empties(op: &OpRef, sample: &Sample) -> Result<()> {
     let with_front = |sample: &Sample, sizes: &[i64]| {
         sample.map(|i, t| {
             let has_batch = match &op.shape {
-                ShapeRule::Core(rule) => rule.inputs[i].batch,
+                ShapeRule::Core(rule) => rule.input(i).batch,
                 _ => true,
             };
             if !has_batch {

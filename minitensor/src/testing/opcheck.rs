@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::sample::{Sample, samples};
 use super::{attributes, gradients, layouts, precision, programs};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::op::{DTypeRule, OpRef};
 
 /// Something that is wrong with an op.
@@ -44,7 +44,8 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "opcheck of '{}': {} samples, {} findings", self.op, self.samples, self.findings.len())?;
+        let (samples, findings) = (counted(self.samples, "sample"), counted(self.findings.len(), "finding"));
+        write!(f, "opcheck of '{}': {samples}, {findings}", self.op)?;
         self.findings.iter().try_for_each(|finding| write!(f, "\n  {}: {}", finding.check, finding.message))
     }
 }
@@ -86,7 +87,10 @@ pub fn opcheck(op: &OpRef, given: &[Sample]) -> Report {
             }
             let outcome = sample.copied().and_then(|s| quietly(|| run(op, &s)));
             if let Err(error) = outcome {
-                findings.push(Finding { check, message: format!("{error} — with {}", describe(op, sample)) });
+                let message = error.to_string();
+                let told = message.contains(WITH);
+                let message = if told { message } else { message + &with(op, sample) };
+                findings.push(Finding { check, message });
             }
         }
     }
@@ -101,13 +105,17 @@ pub(super) fn quietly<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
     })
 }
 
-fn describe(op: &OpRef, sample: &Sample) -> String {
+const WITH: &str = " — with ";
+
+/// The arguments that show a fault. A check that has made its own ends its message by them.
+pub(super) fn with(op: &OpRef, sample: &Sample) -> String {
     let tensor = |(i, t): (usize, &Option<crate::Tensor>)| match t {
         Some(t) => format!("{}: {} {}", op.parameter(i).name, t.dtype(), t.shape()),
         None => format!("{}: None", op.parameter(i).name),
     };
     let attrs = op.attrs.iter().zip(&sample.attrs).map(|(a, v)| format!("{}={v}", a.name));
-    sample.inputs.iter().enumerate().map(tensor).chain(attrs).collect::<Vec<_>>().join(", ")
+    let arguments: Vec<String> = sample.inputs.iter().enumerate().map(tensor).chain(attrs).collect();
+    format!("{WITH}{}", arguments.join(", "))
 }
 
 /// The dtypes that an op's samples can be converted to: those of its dtype variable.

@@ -59,10 +59,12 @@ const RANGES: [(f64, f64); 3] = [(-2.0, 2.0), (0.1, 0.9), (1.1, 3.0)];
 pub fn samples(op: &OpRef) -> Vec<Sample> {
     let mut random = Random::new(op.name.bytes().map(u64::from).sum());
     let mut found = Vec::new();
+    // A list gets two tensors.
+    let is_variadic = op.inputs.last().is_some_and(|i| i.arity == Arity::Variadic);
     for attrs in attributes(op) {
         for (low, high) in RANGES {
             for sizes in [[3, 4, 2, 5], [2, 2, 2, 2]] {
-                let sample = (0..op.inputs.len())
+                let sample = (0..op.inputs.len() + usize::from(is_variadic))
                     .map(|i| input(op, i, &sizes, &attrs, &mut random, low, high))
                     .collect::<Result<Vec<_>>>();
                 let Ok(inputs) = sample else { continue };
@@ -115,17 +117,16 @@ fn input(
     low: f64,
     high: f64,
 ) -> Result<Option<Tensor>> {
-    let input = &op.inputs[i];
+    let input = op.parameter(i);
     let dtype = match input.dtype {
         DTypeRule::Generic(g) => preferred(op.generics[g as usize].dtypes),
         DTypeRule::Fixed(d) => d,
         _ => DType::F64,
     };
     let shape = match &op.shape {
-        ShapeRule::Core(rule) => core(op, &rule.inputs[i], sizes, attrs),
+        ShapeRule::Core(rule) => core(op, rule.input(i), sizes, attrs),
         _ => vec![2, 3],
     };
-    debug_assert!(input.arity != Arity::Variadic || i + 1 == op.inputs.len());
     random.tensor(&shape, dtype, low, high).map(Some)
 }
 

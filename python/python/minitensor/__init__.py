@@ -98,6 +98,7 @@ if _typing.TYPE_CHECKING:
 
 
 _minitensor._fill_ops()
+plugins.discovery.expect()
 
 __all__ = [
     "BackwardContext",

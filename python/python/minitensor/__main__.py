@@ -1,4 +1,4 @@
-"""`python -m minitensor`: what is installed; `ops`, `plugins`: what is loaded; `new`: begins a plugin; `stubs`."""
+"""`python -m minitensor`: what is installed, and commands that `--help` lists."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ import minitensor as mt
 
 from . import _new, _stubs
 from .plugins import command
+
+#: What each command is told, and what it does.
+COMMANDS = {
+    "": "tell what is installed",
+    "ops": "print the signatures of all ops",
+    **command.COMMANDS,
+    **_new.COMMANDS,
+    "stubs": "write the type stubs of minitensor itself anew",
+}
 
 
 def _processor() -> str:
@@ -32,6 +41,8 @@ def main(arguments: list[str]) -> int:
         case ["ops"]:
             for name in mt.list_custom_ops_py():
                 print(mt.ops.describe(name)["signature"])
+        case [*_, "-h" | "--help"] | ["help"]:
+            print(_usage())
         case ["plugins", *rest]:
             return _told(lambda: command.run(rest))
         case ["new", *rest]:
@@ -40,12 +51,19 @@ def main(arguments: list[str]) -> int:
             for path in _stubs.write():
                 print(path)
         case _:
-            return _usage()
+            return _refused()
     return 0
 
 
-def _usage() -> int:
-    print("usage: python -m minitensor", "ops", command.USAGE, _new.USAGE, "stubs", sep="\n  ", file=sys.stderr)
+def _usage() -> str:
+    width = max(map(len, COMMANDS))
+    return "\n".join(
+        ["usage: python -m minitensor …", *(f"  {told:<{width}}  {does}" for told, does in COMMANDS.items())]
+    )
+
+
+def _refused() -> int:
+    print(_usage(), file=sys.stderr)
     return 2
 
 
@@ -56,7 +74,7 @@ def _told(run: Callable[[], int | None]) -> int:
     except Exception as error:
         print(f"error: {error}" if str(error) else f"error: {type(error).__name__}", file=sys.stderr)
         return 1
-    return _usage() if status is None else status
+    return _refused() if status is None else status
 
 
 if __name__ == "__main__":

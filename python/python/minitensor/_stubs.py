@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,14 @@ def _attribute_type(attr: dict[str, Any]) -> str:
     return f"{base} | None" if attr["optional"] else base
 
 
+def _default(value: object) -> str:
+    """As it is written in a stub: what isn't plain is left to the docstring."""
+    is_plain = (
+        value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
+    )
+    return json.dumps(value) if isinstance(value, str) else repr(value) if is_plain else "..."
+
+
 def _parameters(op: dict[str, Any]) -> list[str]:
     """`x: TensorLike`, `axis: int = ...`; a required one behind an optional one can't be written otherwise."""
     parameters = []
@@ -37,7 +48,7 @@ def _parameters(op: dict[str, Any]) -> list[str]:
         kind = "Tensor" if i["mutated"] else "Sequence[Tensor]" if i["variadic"] else "TensorLike"
         parameters.append(f"{i['name']}: {kind} | None = None" if i["optional"] else f"{i['name']}: {kind}")
     for a in op["attributes"]:
-        default = "" if a["required"] else " = ..."
+        default = "" if a["required"] else f" = {_default(a['default'])}"
         parameters.append(f"{a['name']}: {_attribute_type(a)}{default}")
     seen = False
     for k, parameter in enumerate(parameters):
@@ -105,18 +116,41 @@ def built_in() -> list[dict[str, Any]]:
     return [op for op in ops if not op["location"].partition(":")[0].endswith((".py", ">"))]
 
 
-def ops_stub() -> str:
-    """The text of `ops.pyi`."""
-    ops = built_in()
-    out = HEADER.format(doc="The functions of `mt.ops`.") + IMPORTS
-    out += "from ._minitensor import DTypeLike, Tensor, TensorLike\n\n"
+def _functions(ops: list[dict[str, Any]]) -> str:
+    """A function for each op, in classes for their namespaces, and what they return."""
+    out = ""
     for op in ops:
         if len(_returned(op)) > 1:
             fields = "".join(f"    {name}: Tensor\n" for name in _returned(op))
             out += f"class {_result_class(op)}(NamedTuple):\n{fields}\n"
-    out += _write_tree(_tree(ops), "")
+    return out + _write_tree(_tree(ops), "")
+
+
+def ops_stub() -> str:
+    """The text of `ops.pyi`."""
+    out = HEADER.format(doc="The functions of `mt.ops`.") + IMPORTS
+    out += "from ._minitensor import DTypeLike, Tensor, TensorLike\n\n"
+    out += _functions(built_in())
     out += "def describe(name: str) -> dict[str, Any]: ...\ndef __getattr__(name: str) -> Any: ...\n"
     return out
+
+
+def plugin_stub(name: str, ops: list[str]) -> str:
+    """A stub for the package of a plugin, whose attributes are the ops of the namespace of its name."""
+    described = [describe(op) for op in ops]
+    for op in described:
+        op["name"] = op["name"].removeprefix(f"{name}::")
+        op["aliases"] = [alias.removeprefix(f"{name}::") for alias in op["aliases"]]
+    text = _functions(described)
+    names = {
+        "collections.abc": ["Sequence"],
+        "typing": ["Literal", "NamedTuple"],
+        "minitensor": ["Tensor"],
+        "minitensor._minitensor": ["DTypeLike", "TensorLike"],
+    }
+    used = {module: [n for n in names[module] if re.search(rf"\b{n}\b", text)] for module in names}
+    lines = [f"from {module} import {', '.join(words)}\n" for module, words in used.items() if words]
+    return f'"""The ops of {name}."""\n\n{"".join(lines)}\n{text}'
 
 
 def methods_stub() -> str:

@@ -9,4 +9,4 @@ __all__ = ["describe"]
 
 
 def __dir__():  # type: ignore[no-untyped-def]
-    return [name for name in globals() if not name.startswith("_") and "." not in name]
+    return [name for name in globals() if not name.startswith("_")]

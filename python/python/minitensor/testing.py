@@ -17,6 +17,11 @@ class Finding(NamedTuple):
     message: str
 
 
+def counted(n: int, noun: str) -> str:
+    """`1 sample`, `2 samples`."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
 class Report(NamedTuple):
     """What `opcheck` found: nothing, one hopes."""
 
@@ -25,7 +30,8 @@ class Report(NamedTuple):
     findings: list[Finding]
 
     def __str__(self) -> str:
-        lines = [f"opcheck of '{self.op}': {self.samples} samples, {len(self.findings)} findings"]
+        samples, findings = counted(self.samples, "sample"), counted(len(self.findings), "finding")
+        lines = [f"opcheck of '{self.op}': {samples}, {findings}"]
         return "\n  ".join(lines + [f"{f.check}: {f.message}" for f in self.findings])
 
 

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import minitensor as mt
 
+from .._minitensor import _op_names
 from ..plugins import sources
 
-__all__ = ["LANGUAGES", "USAGE", "create", "run"]
+__all__ = ["COMMANDS", "LANGUAGES", "create", "run"]
 
 LANGUAGES = ("rust", "c")
-USAGE = "new NAME [--lang rust | c] [--sdk FOLDER]"
+COMMANDS = {
+    "new NAME [--lang rust | c] [--sdk FOLDER]": "write a plugin to begin with; the SDK is that of this minitensor"
+}
 #: The name in the templates.
 PLACEHOLDER = "my_ops"
 #: Names that cargo or rustc refuse.
@@ -83,7 +86,7 @@ def _fault(name: str) -> str | None:
         return "it is a word of Rust, or of cargo"
     if name in sys.stdlib_module_names or name in ("minitensor", "numpy"):
         return "it is a module of Python"
-    if any(op.split("::")[0] == name for op in mt.list_custom_ops_py()):
+    if any(op.split("::")[0] == name for op in _op_names()):
         return "minitensor has ops of that name"
     return None
 

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .. import testing
+from .. import _stubs, testing
+from ..testing import counted
 from . import library, loaded, manifest, sources
 from .file import find
 from .info import PluginInfo
 
-__all__ = ["USAGE", "run"]
+__all__ = ["COMMANDS", "run"]
 
-USAGE = "plugins [list | inspect FILE | check FILE | include | sdk | cargo-config [SDK]]"
+#: What each command is told, and what it does.
+COMMANDS = {
+    "plugins [list]": "list what is loaded, installed plugins too",
+    "plugins inspect FILE": "tell what a plugin says of itself; nothing of it runs",
+    "plugins check FILE": "load a plugin, and put its ops to opcheck",
+    "plugins stubs FILE": "load a plugin, and print type stubs of its ops",
+    "plugins include": "print the folder of minitensor_plugin.h",
+    "plugins sdk": "print the folder of the crates that plugins in Rust are built of",
+    "plugins cargo-config [SDK]": "print a .cargo/config.toml by which cargo takes them from there",
+}
 
 
 def run(arguments: list[str]) -> int | None:
@@ -23,6 +33,9 @@ def run(arguments: list[str]) -> int | None:
             print(_inspect(find(file)))
         case ["check", file]:
             return _check(file)
+        case ["stubs", file]:
+            info = loaded.load(file)
+            print(_stubs.plugin_stub(info.name, sorted(info.ops)), end="")
         case ["include"]:
             print(sources.include())
         case ["sdk"]:
@@ -82,10 +95,10 @@ def _check(file: str) -> int:
         report = testing.opcheck(name, raises=False)
         verdict = "FAILED" if report.findings else "ok" if report.samples else "not checked"
         failed += bool(report.findings)
-        print(f"  {name:<{width}}  {verdict:<11}  {report.samples} samples".rstrip())
+        print(f"  {name:<{width}}  {verdict:<11}  {counted(report.samples, 'sample')}".rstrip())
         for finding in report.findings:
             print(f"    {finding.check}: {finding.message}")
         if not report.samples and not report.findings:
             print(f"    no arguments were found that it takes; give some: minitensor.testing.opcheck('{name}', …)")
-    print(f"{len(info.ops)} ops, {failed} with findings")
+    print(f"{counted(len(info.ops), 'op')}, {failed} with findings")
     return 1 if failed else 0

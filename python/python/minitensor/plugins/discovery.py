@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
-from .._minitensor import all_or_none
+from .._minitensor import _await_plugins, all_or_none
 from .info import PluginInfo
 from .log import debug, report
 from .registry import LOCK, AlreadyLoaded
@@ -13,7 +14,7 @@ from .registry import LOCK, AlreadyLoaded
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["discover", "ensure"]
+__all__ = ["discover", "ensure", "expect"]
 
 GROUP = "minitensor.plugins"
 #: The entry points that were tried, by name and value.
@@ -21,21 +22,49 @@ _tried: set[tuple[str, str]] = set()
 _begun = False
 
 
-def ensure() -> bool:
-    """Discovers plugins, unless that was done, or `MINITENSOR_PLUGINS_AUTOLOAD` is 0. Says whether it was done now."""
-    global _begun
+def _is_on() -> bool:
+    return os.environ.get("MINITENSOR_PLUGINS_AUTOLOAD") != "0"
+
+
+def expect() -> None:
+    """Lets `mt.ops` discover plugins when it is asked for what it doesn't have, if any are installed."""
+    if _is_on() and _is_announced():
+        _await_plugins(True)
+
+
+def _is_announced() -> bool:
+    """Whether some package in a folder of `sys.path` has an entry point of the group.
+
+    It looks at the files: `importlib.metadata`, which is right everywhere, takes as long to import as minitensor.
+    """
+    for folder in sys.path:
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            continue
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info")):
+                try:
+                    with open(os.path.join(folder, name, "entry_points.txt"), "rb") as file:
+                        if GROUP.encode() in file.read():
+                            return True
+                except OSError:
+                    continue
+    return False
+
+
+def ensure() -> None:
+    """Discovers plugins, unless that was done, or `MINITENSOR_PLUGINS_AUTOLOAD` is 0."""
     with LOCK:
-        if _begun or os.environ.get("MINITENSOR_PLUGINS_AUTOLOAD") == "0":
-            return False
-        discover()
-        return True
+        if not _begun and _is_on():
+            discover()
 
 
 def discover() -> list[PluginInfo]:
     """Loads the plugins of installed packages, and gives those that are new.
 
-    It is called by itself when plugins are first asked for, or `mt.execute_custom_op` finds no op of a name. A plugin
-    that fails is reported once, by a warning and by the logger `minitensor.plugins`, and stops nothing.
+    It is called by itself when plugins are first asked for, or an op that isn't there. A plugin that fails is reported
+    once, by a warning and by the logger `minitensor.plugins`, and stops nothing.
     """
     from importlib.metadata import entry_points
 
@@ -56,6 +85,7 @@ def discover() -> list[PluginInfo]:
                 debug("%s = %s was not loaded: %s", entry.name, entry.value, error)
             except Exception as error:
                 failed.append((entry, error))
+        _await_plugins(False)
     for entry, cause in failed:
         of = f" of {entry.dist.name}" if entry.dist else ""
         report(f"plugin '{entry.name}'{of} ({entry.value}) was not loaded: {cause}", cause)

@@ -1,0 +1,40 @@
+//! Ops over lists of tensors, with a shape clause.
+
+use minitensor::prelude::*;
+use minitensor::testing::opcheck;
+use minitensor_ops::arithmetic::{add, divide};
+
+/// The mean of vectors of one length.
+#[custom_op(name = "lists::mean", shape = (vectors: [.., n]) -> [.., n])]
+fn mean(vectors: &[&Tensor]) -> Result<Tensor> {
+    let Some((first, others)) = vectors.split_first() else {
+        return Err(Error::value("takes at least one vector"));
+    };
+    let mut sum = (*first).clone();
+    for vector in others {
+        sum = add::call(&sum, vector)?;
+    }
+    let count = Tensor::from_vec(vec![vectors.len() as f64], [1])?;
+    divide::call(&sum, &count)
+}
+
+fn vector(values: &[f64]) -> Tensor {
+    Tensor::from_vec(values.to_vec(), [values.len()]).expect("a vector")
+}
+
+#[test]
+fn every_tensor_of_a_list_has_the_shape_of_the_list() -> Result<()> {
+    let (a, b, c) = (vector(&[1.0, 2.0]), vector(&[3.0, 4.0]), vector(&[5.0, 9.0]));
+    assert_eq!(mean::call(&[&a, &b, &c])?.to_vec::<f64>()?, [3.0, 5.0]);
+    let rows = Tensor::from_vec(vec![0.0, 0.0, 2.0, 2.0], [2, 2])?;
+    assert_eq!(mean::call(&[&rows, &a])?.to_vec::<f64>()?, [0.5, 1.0, 1.5, 2.0]);
+
+    let error = mean::call(&[&a, &b, &vector(&[1.0])]).expect_err("a length that differs").to_string();
+    assert!(error.contains("'vectors' of shape (1,) doesn't fit, dimension n is 2 elsewhere and 1 here"), "{error}");
+    let scalar = Tensor::from_vec(vec![1.0], [])?;
+    let error = mean::call(&[&a, &scalar]).expect_err("no dimension").to_string();
+    assert!(error.contains("it should have at least 1 dimension"), "{error}");
+    let error = mean::call(&[]).expect_err("no vector").to_string();
+    assert!(error.contains("takes at least one vector"), "{error}");
+    opcheck(&mean::op(), &[]).into_result()
+}

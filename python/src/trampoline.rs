@@ -1,0 +1,70 @@
+//! [`Definition`] and [`enter`]: how C calls an op.
+
+use std::cell::UnsafeCell;
+use std::ffi::{CString, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use minitensor::{Error, OpRef};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::describe;
+use crate::error::{Raised, Result, panicked};
+
+/// How C functions that Python calls with a vector of arguments look.
+pub type Trampoline = unsafe extern "C" fn(
+    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    ffi::Py_ssize_t,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+
+/// What CPython is told of a function, with the texts that it refers to.
+pub struct Definition {
+    def: UnsafeCell<ffi::PyMethodDef>,
+    _texts: [CString; 2],
+}
+
+impl Definition {
+    /// The definition of a function, or of a method, of that name.
+    pub fn new(name: &str, signature: &str, op: &OpRef, call: Trampoline) -> Result<Box<Definition>> {
+        let text = |s: String| CString::new(s).map_err(|_| Error::value("a text with a NUL"));
+        let texts = [text(name.to_owned())?, text(format!("{signature}\n--\n\n{}", describe::doc(op)))?];
+        let def = ffi::PyMethodDef {
+            ml_name: texts[0].as_ptr(),
+            ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call },
+            ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS as c_int,
+            ml_doc: texts[1].as_ptr(),
+        };
+        Ok(Box::new(Definition { def: UnsafeCell::new(def), _texts: texts }))
+    }
+
+    pub fn as_ptr(&self) -> *mut ffi::PyMethodDef {
+        self.def.get()
+    }
+}
+
+/// Runs a call for C: an error or a panic becomes an exception.
+///
+/// # Safety
+/// The interpreter is attached.
+#[inline]
+pub unsafe fn enter(
+    who: &OpRef,
+    f: impl for<'py> FnOnce(Python<'py>) -> Result<Bound<'py, PyAny>>,
+) -> *mut ffi::PyObject {
+    // SAFETY: as the caller promises.
+    let py = unsafe { Python::assume_attached() };
+    let result = catch_unwind(AssertUnwindSafe(|| f(py)));
+    match result {
+        Ok(Ok(object)) => object.into_ptr(),
+        Ok(Err(raised)) => {
+            raised.0.restore(py);
+            std::ptr::null_mut()
+        }
+        Err(panic) => {
+            Raised::from(panicked(&format!("op '{}'", who.name), &*panic)).0.restore(py);
+            std::ptr::null_mut()
+        }
+    }
+}
