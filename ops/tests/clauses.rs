@@ -321,7 +321,7 @@ fn every_mistake_in_a_formula_has_a_sentence() -> Result<()> {
     let cases: &[(&str, &str)] = &[
         (
             "|d| { x: d, y: d }",
-            "it takes 1 cotangents, and the op returns 2 outputs; take one for each, '_' where it isn't used",
+            "it takes 1 cotangent, and the op returns 2 outputs; take one for each, '_' where it isn't used",
         ),
         ("|d, _| { x: d }", "the gradient of 'y' is missing; write a formula for it, or 'y: none'"),
         ("|d, _| { x: d, y: d, x: d }", "the gradient of 'x' is given twice; leave one of them out"),

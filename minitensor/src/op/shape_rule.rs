@@ -178,9 +178,21 @@ impl<'a> Bindings<'a> {
             .map(|dim| match self.size(dim, attrs) {
                 Some(v) if v >= 0 => Ok(v as usize),
                 Some(v) => Err(format!("an output dimension would be {v}")),
-                None => Err("an output dimension isn't a whole number".into()),
+                None => Err(match self.free(dim) {
+                    Some(name) => format!("dimension {name} isn't known without the arguments that have it"),
+                    None => "an output dimension isn't a whole number".into(),
+                }),
             })
             .collect()
+    }
+
+    /// A name in a dimension that isn't bound.
+    fn free<'d>(&self, dim: &'d Dim) -> Option<&'d str> {
+        match dim {
+            Dim::Name(name) if self.get(name).is_none() => Some(name),
+            Dim::Op(_, sides) => sides.iter().find_map(|side| self.free(side)),
+            _ => None,
+        }
     }
 }
 
