@@ -157,7 +157,7 @@ typedef enum MtCore {
 typedef enum MtDTypeRule {
   MT_GENERIC = 0, /* the dtype variable at `dtype_index`; inputs that share one are promoted to it */
   MT_FIXED = 1,   /* `dtype` */
-  MT_FROM_ATTR = 2, /* the value of the attribute at `dtype_index` */
+  MT_FROM_ATTR = 2, /* the value of the attribute at `dtype_index`; outputs only */
   MT_ANY = 3      /* whatever comes; MT_ARRAYS and MT_TENSORS only */
 } MtDTypeRule;
 
@@ -175,7 +175,7 @@ typedef struct MtInput {
   uint32_t dtype_rule;   /* MtDTypeRule */
   uint32_t dtype_index;
   MtDType dtype;
-  uint32_t is_mutated;   /* changed in place: an output has `role` MT_MUTATES for it */
+  uint32_t is_mutated;   /* changed in place, by MT_ELEMENTS only: an output has `role` MT_MUTATES for it */
 } MtInput;
 
 typedef struct MtAttr {
@@ -196,7 +196,7 @@ typedef enum MtRole {
 } MtRole;
 
 typedef struct MtOutput {
-  MtStr name;
+  MtStr name;            /* one output of MT_TENSORS that is named "outs" stands for any number */
   uint32_t role;         /* MtRole */
   uint32_t input;
   uint32_t core;         /* MtCore */
@@ -208,8 +208,8 @@ typedef struct MtOutput {
 /* ---- kernels --------------------------------------------------------------------------------------------------- */
 
 /* One element at a time: computes `n` elements, which lie one after the other. Inputs broadcast, have any layout and dtypes that
- * promote: the host sees to that, and to threads. The arguments of optional inputs that aren't given are null. Behind the op's
- * own attributes follows a bool for each optional input: whether it is given. */
+ * promote: the host sees to that, and to threads. Behind the op's own attributes follows a bool for each optional input: whether
+ * it is given; one that isn't is zeros. */
 typedef int32_t (*MtElementsFn)(const void *context, const MtValue *attrs, int64_t n, const void *const *inputs,
                                 void *const *outputs, MtError *error) MT_NOEXCEPT;
 
@@ -286,8 +286,9 @@ typedef enum MtBackward {
   MT_NOT_NEEDED = 1,   /* no output can have one */
   MT_FORMULA = 2,      /* the text in `backward`: `|d| { x: d * cos(x) }` */
   MT_FROM_PROGRAM = 3, /* derived from the program, of any order */
-  MT_VJP = 4,          /* the op `vjp`: it takes the cotangents of the returned outputs, then the inputs, and gives the
-                          gradients of the inputs that `wrt` lists */
+  MT_VJP = 4,          /* the op `vjp`: it takes the cotangents of the returned outputs that can have one, then the inputs,
+                          and the first of the op's attributes, or all; it gives the gradients of the inputs that `wrt`
+                          lists */
   MT_GRADIENT_FN = 5,  /* the function `gradient` */
   MT_TRACED = 6        /* follows from the ops that an MT_TENSORS body calls */
 } MtBackward;
@@ -318,7 +319,7 @@ typedef struct MtOp {
   /* "(x: [.., n], k: [m]) -> [.., n] where m <= n", as in docs/defining-ops.md; empty for elements, which broadcast, and for
    * tensors, whose parts tell */
   MtStr shape;
-  /* which attribute is `axis`, and which `keepdims`, counted from 1; 0 if there is none; whether several axes may be given */
+  /* of cells: which attribute is `axis`, and which `keepdims`, counted from 1; 0 if there is none; whether several axes may be given */
   int32_t axis, keepdims, many_axes;
   uint32_t body;          /* MtBody */
   const void *context;    /* handed to `call`, `infer` and `program` */
@@ -370,7 +371,7 @@ struct MtHost {
   /* How many threads loops run on. */
   int32_t (*num_threads)(void);
   /* Calls `body` with ranges that together are 0..n, of at least `grain` indices, on several threads; stops at the first that
-   * doesn't give MT_OK, and gives what it gave. */
+   * doesn't give MT_OK, and gives its error; a panic comes out as MT_ERROR_RUNTIME. */
   int32_t (*parallel_for)(int64_t n, int64_t grain, MtRangeFn body, void *context, MtError *error);
   /* MT_OK unless the user wants to stop, by Ctrl-C for one; the error is then to be given back. */
   int32_t (*check_interrupt)(MtError *error);

@@ -121,8 +121,16 @@ constexpr MtValue value(bool given) {
   made.kind = MT_KIND_BOOL;
   return made;
 }
+constexpr MtValue value(std::string_view text) {
+  MtValue made{};
+  made.kind = MT_KIND_STR;
+  made.as.list = {text.data(), text.size()};
+  return made;
+}
+/* Without this one, a pointer would be true. */
+constexpr MtValue value(const char *text) { return value(std::string_view(text)); }
 
-/* An attribute with a default: of type float, int or bool, as the default is. */
+/* An attribute with a default: of type float, int, bool or text, as the default is. */
 template <class T> constexpr MtAttr attr(std::string_view name, T by_default) {
   MtAttr made{};
   made.name = str(name);
@@ -316,6 +324,7 @@ public:
                                  &n, error);
     host->op_release(op);
     if (code != MT_OK) throw Failed{code};
+    if (n != 1) throw std::invalid_argument("the op gives no tensor where one is expected");
     return Tensor(host, output);
   }
 

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use minitensor::error::panic_text;
 use minitensor::{Error, ErrorKind};
 use pyo3::exceptions::*;
 use pyo3::prelude::*;
@@ -63,9 +64,6 @@ pub fn guarded<T>(who: &str, f: impl FnOnce() -> minitensor::Result<T>) -> minit
 
 #[cold]
 pub fn panicked(who: &str, panic: &(dyn Any + Send)) -> Error {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Error::runtime(format!(
-        "{who} panicked: {}; this is a fault in its definition or in minitensor",
-        text.unwrap_or("no message")
-    ))
+    let text = panic_text(panic);
+    Error::runtime(format!("{who} panicked: {text}; this is a fault in its definition or in minitensor"))
 }

@@ -64,7 +64,7 @@ impl Function {
         let returns = match (returned.as_slice(), changed.as_slice()) {
             ([], [one]) => Returns::Changed(*one),
             ([], _) => Returns::Nothing,
-            (["outs"], _) => Returns::Tuple,
+            _ if op.gives_list() => Returns::Tuple,
             ([_], _) => Returns::One,
             (names, _) => {
                 let class =

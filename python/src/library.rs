@@ -1,6 +1,7 @@
 //! Plugins that are shared libraries.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use minitensor::plugin::host::{self, Library, Metadata};
 use pyo3::prelude::*;
@@ -48,10 +49,19 @@ fn _inspect_library(py: Python<'_>, path: PathBuf) -> Result<Bound<'_, PyDict>> 
     Ok(said)
 }
 
+static IS_ANY_OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether any library was opened.
+pub fn is_any_open() -> bool {
+    IS_ANY_OPEN.load(Ordering::Relaxed)
+}
+
 /// Maps a library into the process, if it is a plugin that this minitensor supports.
 #[pyfunction]
 fn _open_library(py: Python<'_>, path: PathBuf) -> Result<PluginLibrary> {
-    Ok(PluginLibrary(py.detach(|| Library::open(&path))?))
+    let library = py.detach(|| Library::open(&path))?;
+    IS_ANY_OPEN.store(true, Ordering::Relaxed);
+    Ok(PluginLibrary(library))
 }
 
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {

@@ -26,7 +26,8 @@ pub fn holding<T>(f: impl FnOnce() -> T) -> T {
 pub fn write(level: u32, message: &str) {
     keep(level, message);
     if HOLDERS.load(Ordering::Relaxed) == 0 {
-        Python::attach(flush);
+        // There may be no interpreter any more, or it is about to end.
+        Python::try_attach(flush);
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use minitensor::{OpRef, registry};
+use minitensor::{Error, OpRef, registry};
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple};
@@ -79,6 +79,9 @@ pub fn unregister_all(py: Python<'_>, ops: &[OpRef], reason: Option<&str>) -> Re
 
 /// Puts an op's function where Python finds it, under all its names.
 pub fn add<'py>(py: Python<'py>, op: &OpRef) -> Result<Bound<'py, PyAny>> {
+    for name in op.names() {
+        check_place(py, name)?;
+    }
     let (namespace, own) = split(&op.name);
     let object = function(py, op)?.object(&module(py, namespace)?, own)?;
     let package = py.import("minitensor")?.dict();
@@ -90,12 +93,32 @@ pub fn add<'py>(py: Python<'py>, op: &OpRef) -> Result<Bound<'py, PyAny>> {
             let last = PyString::intern(py, last);
             dict.set_item(&last, &object)?;
             // The package has the ops, too, where it has nothing else of that name.
-            if namespace.is_empty() && !package.contains(&last)? {
+            if namespace.is_empty() && is_free(&package, last.to_str()?)? {
                 package.set_item(&last, &object)?;
             }
         }
     }
     Ok(object)
+}
+
+/// An error if something stands where an op's function would, that is no op's: `mt.ops.describe`.
+fn check_place(py: Python<'_>, name: &str) -> Result<()> {
+    let (namespace, last) = split(name);
+    let module = module(py, namespace)?;
+    match module.dict().get_item(last)? {
+        Some(there) if Function::op_of(&there).is_none() => Err(Error::value(format!(
+            "op '{name}' can't be named so: {}.{last} is there, and is no op; give it another name",
+            module.name()?
+        ))
+        .into()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether there is nothing of that name but the function of an op that is gone.
+fn is_free(dict: &Bound<'_, PyDict>, name: &str) -> Result<bool> {
+    let there = dict.get_item(name)?;
+    Ok(there.is_none_or(|there| Function::op_of(&there).is_some_and(|op| !registry::has(&op))))
 }
 
 /// Takes an op's function away again; `explained` if there is a reason to tell.

@@ -10,7 +10,7 @@ use minitensor::{Attr, Error, OpRef, Tensor, interrupt};
 use pyo3::prelude::*;
 
 use crate::error::{Raised, Result, guarded};
-use crate::log;
+use crate::{library, log};
 
 /// From this many elements on, the interpreter is released during a call.
 const RELEASE: usize = 32 * 1024;
@@ -100,7 +100,8 @@ fn work(args: &[Arg<'_>]) -> usize {
 /// Runs a backward pass or the like, whose work isn't known beforehand but is bounded by the memory held.
 pub fn run<T: Send>(py: Python<'_>, who: &str, f: impl FnOnce() -> minitensor::Result<T> + Send) -> Result<T> {
     let run = || guarded(who, f);
-    let is_short = minitensor::tensor::allocated_bytes() < RELEASE_BYTES;
+    // A library's gradient may call ops from other threads.
+    let is_short = minitensor::tensor::allocated_bytes() < RELEASE_BYTES && !library::is_any_open();
     let done = if is_short { log::holding(run) } else { py.detach(run) };
     log::flush(py);
     Ok(done?)

@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::error::Result;
 use crate::tensor::PyTensor;
-use crate::{discovery, ops};
+use crate::{discovery, ops, release};
 
 /// The op's name, how many samples were tried, and what was found, as pairs of check and message.
 type Found = (String, usize, Vec<(String, String)>);
@@ -34,19 +34,19 @@ fn _opcheck(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>, keywords: &Bo
 /// Compares gradients of a Python function with finite differences; raises what differs.
 #[pyfunction]
 fn _gradcheck(
-    f: &Bound<'_, PyAny>,
+    f: Bound<'_, PyAny>,
     inputs: Vec<Bound<'_, PyTensor>>,
     step: f64,
     atol: f64,
     rtol: f64,
     orders: usize,
 ) -> Result<()> {
-    let py = f.py();
+    let (py, f) = (f.py(), f.unbind());
     let call = |inputs: &[Tensor]| -> minitensor::Result<Vec<Tensor>> {
-        let run = || -> Result<Vec<Tensor>> {
+        let run = |py: Python<'_>| -> Result<Vec<Tensor>> {
             let arguments: Vec<_> =
                 inputs.iter().map(|t| Bound::new(py, PyTensor::from(t.clone()))).collect::<PyResult<_>>()?;
-            let given = f.call1(PyTuple::new(py, arguments)?)?;
+            let given = f.bind(py).call1(PyTuple::new(py, arguments)?)?;
             let items: Vec<Bound<'_, PyAny>> = match (given.cast::<PyTuple>(), given.cast::<PyList>()) {
                 (Ok(tuple), _) => tuple.iter().collect(),
                 (_, Ok(list)) => list.iter().collect(),
@@ -60,10 +60,10 @@ fn _gradcheck(
             };
             items.iter().map(tensor).collect()
         };
-        run().map_err(Error::from)
+        Python::attach(run).map_err(Error::from)
     };
     let inputs: Vec<Tensor> = inputs.iter().map(|t| Ok(t.get().core()?.clone())).collect::<Result<_>>()?;
-    Ok(gradcheck(&call, &inputs, GradCheck { step, atol, rtol, orders })?)
+    release::run(py, "gradcheck", || gradcheck(&call, &inputs, GradCheck { step, atol, rtol, orders }))
 }
 
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {

@@ -62,6 +62,38 @@ static int32_t init(const MtHost *given, MtError *error) {
 MT_EXPORT const MtPlugin minitensor_plugin = {MT_PLUGIN("faulty", "1.0.0"), .init = init, @plugin@};
 """
 
+# An op of each kind of body, for tables that differ from it.
+CELLS = """
+static int32_t cells(const void *context, const MtValue *attrs, const MtCell *args, int64_t n, MtError *error) {
+  (void)context, (void)attrs, (void)args, (void)n, (void)error;
+  return MT_OK;
+}
+static const MtKernel cell_kernels[] = {{.dtypes = {MT_FLOAT32}, .run.cells = cells},
+                                        {.dtypes = {MT_FLOAT64}, .run.cells = cells}};
+"""
+CALL = """
+#define UNUSED __attribute__((unused))
+UNUSED static int32_t call(const MtCall *call, MtError *error) {
+  (void)call, (void)error;
+  CALL
+  return MT_OK;
+}
+UNUSED static int32_t infer(const void *context, const MtMeta *inputs, int32_t n_inputs, const MtValue *attrs,
+                            int32_t n_attrs, MtMeta *outputs, int32_t n_outputs, MtError *error) {
+  (void)context, (void)n_inputs, (void)attrs, (void)n_attrs, (void)n_outputs, (void)error;
+  outputs[0] = inputs[0];
+  INFER
+  return MT_OK;
+}
+"""
+ARRAYS = ".body = MT_ARRAYS, .call = call, .infer = infer, .backward_kind = MT_NOT_NEEDED,"
+TENSORS = ".body = MT_TENSORS, .call = call, .backward_kind = MT_TRACED,"
+
+
+def bodies(call="", infer=""):
+    return CALL.replace("CALL", call).replace("INFER", infer)
+
+
 # The same in C++; its op is over tensors, and does what `run` does.
 CXX_SOURCE = """
 #include <minitensor_plugin.hpp>

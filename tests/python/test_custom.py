@@ -238,3 +238,12 @@ def test_ops_in_python_call_each_other_and_come_from_threads():
     x = mt.ones(100_000)
     with ThreadPoolExecutor(4) as pool:
         assert all(t.sum().item() == 400_000 for t in pool.map(outer, [x] * 16))
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("name", ["describe", "ns::__doc__", "__getattr__"])
+def test_an_op_takes_the_place_of_nothing_else(name):
+    before = mt.ops.describe
+    with pytest.raises(ValueError, match=f"op '{name}'.*; (choose|give it) another name"):
+        mt.CustomOpBuilder(name, 1).forward(abs).register()
+    assert mt.ops.describe is before and not mt.is_custom_op_registered_py(name)

@@ -1,13 +1,17 @@
 """Plugins that are files, those of installed packages, and the command that lists them."""
 
+import importlib
 import json
 import logging
 import os
 import re
 import subprocess
 import sys
+import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from minitensor.plugins import discovery
@@ -279,6 +283,66 @@ def test_a_broken_plugin_is_reported_once_and_stops_nothing(installed, caplog):
         warnings.simplefilter("error")
         plugins.list_plugins()
         plugins.discover()
+
+
+def test_discovery_that_was_interrupted_is_tried_again(installed):
+    installed("found_slow", "raise KeyboardInterrupt", "found_slow:make")
+    installed("found_swift", MADE.format("found_swift"), "found_swift:make")
+    with pytest.raises(KeyboardInterrupt):
+        plugins.list_plugins()
+    module = Path(sys.path[0]) / "found_slow.py"
+    module.write_text("import minitensor as mt\nfrom minitensor import plugins\n" + MADE.format("found_slow"))
+    assert sorted(info.name for info in plugins.list_plugins()) == ["found_slow", "found_swift"]
+
+
+def test_a_package_that_exits_is_a_plugin_that_fails(installed):
+    installed("found_exit", "raise SystemExit(3)", "found_exit:make")
+    with pytest.warns(RuntimeWarning, match="plugin 'found_exit' of found_exit .* was not loaded: 3"):
+        assert plugins.list_plugins() == []
+
+
+LOADING = """
+def make():
+    plugin = plugins.CustomPlugin(plugins.PluginInfo("found_outer", plugins.VersionInfo(1, 0, 0)))
+    inner = plugins.CustomPlugin(plugins.PluginInfo("found_inner", plugins.VersionInfo(1, 0, 0)))
+    plugin.set_initialize_fn(lambda registry: registry.register(inner))
+    return plugin
+"""
+
+
+def test_a_plugin_that_fails_since_another_is_there_is_reported(installed):
+    inner = plugins.CustomPlugin(plugins.PluginInfo("found_inner", plugins.VersionInfo(1, 0, 0)))
+    plugins.load_plugin(inner)
+    installed("found_outer", LOADING, "found_outer:make")
+    with pytest.warns(
+        RuntimeWarning, match="plugin 'found_outer' .* was not loaded: plugin 'found_inner' is registered"
+    ):
+        assert [info.name for info in plugins.list_plugins()] == ["found_inner"]
+
+
+IMPORTING = (
+    MADE
+    + """
+import time
+time.sleep(0.3)
+plugins.load_plugin(plugins.CustomPlugin(plugins.PluginInfo("found_by_import", plugins.VersionInfo(1, 0, 0))))
+"""
+)
+
+
+def test_a_module_may_load_plugins_while_it_is_imported_and_discovered(installed):
+    installed("found_both", IMPORTING.format("found_both"), "found_both:make")
+    threads = [
+        threading.Thread(target=importlib.import_module, args=["found_both"]),
+        threading.Thread(target=plugins.discover),
+    ]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.1)
+    for thread in threads:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in threads)
+    assert sorted(info.name for info in plugins.list_plugins()) == ["found_both", "found_by_import"]
 
 
 # The command line.

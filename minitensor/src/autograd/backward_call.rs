@@ -28,7 +28,7 @@ impl<'a> BackwardCall<'a> {
         let mut call = BackwardCall { node, cotangents, frame: None, bindings: Bindings::default() };
         let ShapeRule::Core(rule) = &op.shape else { return Ok(call) };
         let framed = |i: &usize| op.axis.is_some() && rule.input(*i).batch && !rule.input(*i).core.is_empty();
-        let rank = (0..node.inputs.len()).find(framed).and_then(|i| node.inputs[i].as_ref()).map(|m| m.shape.len());
+        let rank = (0..node.inputs.len()).filter(framed).find_map(|i| node.inputs[i].as_ref()).map(|m| m.shape.len());
         call.frame = rank.map(|rank| Frame::of(op, node.attrs(), rank)).transpose()?.flatten();
         for (i, meta) in node.inputs.iter().enumerate() {
             let Some(meta) = meta else { continue };

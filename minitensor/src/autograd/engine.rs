@@ -275,11 +275,8 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
 /// Calls the compiled vector-Jacobian product.
 fn derive(derived: &Derived, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     let mut tensors: SmallVec<[Option<Tensor>; 4]> = SmallVec::new();
-    for (k, output) in call.op().outputs.iter().enumerate() {
-        let differentiable = matches!(output.dtype, crate::op::DTypeRule::Generic(_));
-        if differentiable && tensors.len() + call.num_inputs() < derived.vjp.inputs.len() {
-            tensors.push(Some(call.cotangent(k)?));
-        }
+    for k in call.op().cotangents() {
+        tensors.push(Some(call.cotangent(k)?));
     }
     for i in 0..call.num_inputs() {
         tensors.push(call.optional_input(i)?);

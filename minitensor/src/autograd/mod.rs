@@ -11,7 +11,7 @@ mod saved;
 pub use backward_call::BackwardCall;
 pub use engine::{Options, backward, grad};
 pub use meta::{GradMeta, Hook};
-pub use mode::{EnableGrad, NoGrad, is_grad_enabled, set_grad_enabled};
+pub use mode::{EnableGrad, GradMode, NoGrad, is_grad_enabled, set_grad_enabled};
 pub(crate) use node::Meta;
 pub use node::{Edge, Node};
 pub(crate) use saved::Saved;

@@ -11,7 +11,7 @@ use super::token::Reader;
 use super::{Source, suggestion};
 use crate::attr::Attr;
 use crate::error::{Error, Result, counted};
-use crate::op::{self, Arity, Backward, BackwardBody, DTypeRule, Dim, List, OpDef, Role, ShapeRule};
+use crate::op::{self, Arity, Backward, BackwardBody, Dim, List, OpDef, Role, ShapeRule};
 
 /// Reads `|d| { x: d * x.cos() }`, or `none`, for an op of which all else is known.
 ///
@@ -74,7 +74,7 @@ fn check(op: &OpDef, source: &Source<'_>, formula: &Formula<'_>) -> Result<()> {
                 return fail(format!("'{name}' is an attribute, and has no gradient; leave it out"));
             }
             None => return fail(format!("'{name}' is no input of the op; {}", suggestion(name, &names))),
-            Some(input) if entry.value.is_some() && !is_differentiable(op, input.dtype) => {
+            Some(input) if entry.value.is_some() && !op.is_differentiable(input.dtype) => {
                 return fail(format!(
                     "'{name}' is never a floating-point tensor, and has no gradient; leave it out, or write '{name}: none'"
                 ));
@@ -86,7 +86,7 @@ fn check(op: &OpDef, source: &Source<'_>, formula: &Formula<'_>) -> Result<()> {
         }
     }
     let given = |name: &str| formula.entries.iter().any(|e| e.input == name);
-    match op.inputs.iter().find(|i| is_differentiable(op, i.dtype) && !given(&i.name)) {
+    match op.inputs.iter().find(|i| op.is_differentiable(i.dtype) && !given(&i.name)) {
         Some(i) => fail(format!("the gradient of '{0}' is missing; write a formula for it, or '{0}: none'", i.name)),
         None => Ok(()),
     }
@@ -95,14 +95,6 @@ fn check(op: &OpDef, source: &Source<'_>, formula: &Formula<'_>) -> Result<()> {
 /// Positions of the outputs that have a cotangent.
 fn visible(op: &OpDef) -> impl Iterator<Item = usize> + '_ {
     (0..op.outputs.len()).filter(|k| op.outputs[*k].role != Role::Saved)
-}
-
-fn is_differentiable(op: &OpDef, rule: DTypeRule) -> bool {
-    match rule {
-        DTypeRule::Fixed(dtype) => dtype.is_differentiable(),
-        DTypeRule::Generic(g) => op.generics[g as usize].dtypes.iter().any(|d| d.is_differentiable()),
-        DTypeRule::Attr(_) | DTypeRule::Any => true,
-    }
 }
 
 /// A part, with the slots that it uses.

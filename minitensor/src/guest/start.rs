@@ -30,6 +30,8 @@ static REGISTERED: Mutex<Vec<(String, usize)>> = Mutex::new(Vec::new());
 thread_local! {
     /// The host whose `init` runs on this thread.
     static HOST: RefCell<Option<*const Host>> = const { RefCell::new(None) };
+    /// What it has registered so far.
+    static NAMES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Hands all ops over, and initializes the plugin.
@@ -46,6 +48,7 @@ pub unsafe fn init(package: &Package, host: *const Host, error: *mut ErrorSink) 
             let Some(plugin) = &made.plugin else { return Ok(()) };
             package.check(plugin.info())?;
             HOST.set(Some(host));
+            NAMES.set(Vec::new());
             let done = catch_unwind(AssertUnwindSafe(|| plugin.initialize(&CustomOpRegistry { register })));
             HOST.set(None);
             done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -83,6 +86,11 @@ fn register(object: Arc<dyn CustomOp>) -> Result<()> {
         host.ok_or_else(|| Error::runtime("ops are registered while the plugin is initialized, on that thread"))?;
     let mut known = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
     let name = object.name().to_owned();
+    NAMES.with_borrow_mut(|names| {
+        let is_new = !names.contains(&name);
+        names.push(name.clone());
+        if is_new { Ok(()) } else { Err(Error::value(format!("op '{name}' is registered twice"))) }
+    })?;
     let table = match known.iter().find(|(other, _)| *other == name) {
         // SAFETY: it is the address of a table, which stays.
         Some((_, table)) => unsafe { &*(*table as *const abi::Op) },

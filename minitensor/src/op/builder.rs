@@ -9,6 +9,7 @@ use super::call::Call;
 use super::custom_op::CustomOp;
 use super::def::*;
 use super::gradients::Gradients;
+use super::name::{check_name, check_word};
 use super::program;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
@@ -265,8 +266,14 @@ impl CustomOpBuilder {
         self
     }
 
-    /// The op, if it is complete.
+    /// The op, if it is complete, and Python can spell its names.
     pub fn build(self) -> Result<Arc<dyn CustomOp>> {
+        check_name(&self.op.name)?;
+        let inputs = self.op.inputs.iter().map(|i| (&i.name, "an input"));
+        let outputs = self.op.outputs.iter().map(|o| (&o.name, "an output"));
+        for (name, what) in inputs.chain(self.op.attrs.iter().map(|a| (&a.name, "an attribute"))).chain(outputs) {
+            check_word(name, what).map_err(|e| e.context(format!("op '{}'", self.op.name)))?;
+        }
         Ok(Arc::new(self.finish()?))
     }
 

@@ -48,7 +48,7 @@ impl Plan {
             ))
         };
         let framed = |i: usize| op.axis.is_some() && rule.input(i).batch && !rule.input(i).core.is_empty();
-        let rank = (0..inputs.len()).find(|i| framed(*i)).and_then(|i| inputs[i]).map(Tensor::ndim);
+        let rank = (0..inputs.len()).filter(|i| framed(*i)).find_map(|i| inputs[i]).map(Tensor::ndim);
         let frame = rank.map(|rank| Frame::of(op, attrs, rank)).transpose()?.flatten();
         let mut bindings = Bindings::default();
         let mut batch = Shape::default();

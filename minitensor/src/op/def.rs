@@ -353,3 +353,25 @@ impl Deref for OpRef {
         }
     }
 }
+
+impl OpDef {
+    /// Whether tensors of such a dtype can have a gradient.
+    pub fn is_differentiable(&self, rule: DTypeRule) -> bool {
+        match rule {
+            DTypeRule::Fixed(dtype) => dtype.is_differentiable(),
+            DTypeRule::Generic(g) => self.generics[g as usize].dtypes.iter().any(|d| d.is_differentiable()),
+            DTypeRule::Attr(_) | DTypeRule::Any => true,
+        }
+    }
+
+    /// Whether it gives any number of tensors: its one output is named `outs`.
+    pub fn gives_list(&self) -> bool {
+        matches!(self.outputs.as_ref(), [one] if one.name == "outs")
+    }
+
+    /// The outputs whose cotangents a [`Derived`] gradient takes.
+    pub fn cotangents(&self) -> impl Iterator<Item = usize> + '_ {
+        let takes_part = |o: &Output| o.role == Role::Returned && self.is_differentiable(o.dtype);
+        (0..self.outputs.len()).filter(move |k| takes_part(&self.outputs[*k]))
+    }
+}

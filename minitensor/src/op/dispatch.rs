@@ -73,7 +73,7 @@ fn go(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produ
         compute(op, &inputs, attrs, &dtypes, device, wanted).map_err(|e| e.context(format!("op '{}'", op.name)))?
     };
     for (k, output) in op.outputs.iter().enumerate() {
-        if let (Role::Mutates(_), Some(t)) = (output.role, &outputs[k]) {
+        if let (Role::Mutates(_), Some(Some(t))) = (output.role, outputs.get(k)) {
             t.storage().bump();
         }
     }
@@ -261,8 +261,7 @@ fn check_promises(
     dtypes: &DTypes,
     plan: Option<cell::Plan>,
 ) -> Result<Produced> {
-    // One output that is declared may stand for any number.
-    if op.outputs.len() > 1 && outputs.len() != op.outputs.len() {
+    if !op.gives_list() && outputs.len() != op.outputs.len() {
         return Err(Error::runtime(format!(
             "op '{}' declares {} but its body gives {}: the definition is wrong",
             op.name,

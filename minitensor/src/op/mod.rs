@@ -35,6 +35,7 @@ engine! {
     mod frame;
     mod gradients;
     mod launch;
+    pub(crate) mod name;
     pub mod names;
     mod op_name;
     mod program;

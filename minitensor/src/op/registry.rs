@@ -9,6 +9,7 @@ use super::custom_op::CustomOp;
 use super::def::{Body, OpDef, OpRef};
 use super::entry::OpEntry;
 use super::kernel::Kernels;
+use super::name::check_name;
 use crate::error::{Error, Result, nearest};
 
 /// Every name, aliases too, with what it names.
@@ -69,8 +70,11 @@ impl Table {
     }
 
     /// Forgets why names were gone that are there again.
-    fn forget(&mut self) {
-        self.gone.retain(|gone| !self.names.contains_key(&gone.name));
+    #[must_use = "it is to be dropped without the lock"]
+    fn forget(&mut self) -> VecDeque<Gone> {
+        let (forgotten, kept) = self.gone.drain(..).partition(|gone| self.names.contains_key(&gone.name));
+        self.gone = kept;
+        forgotten
     }
 
     fn gone(&self, name: &str) -> Option<&Gone> {
@@ -115,20 +119,6 @@ fn check_place(names: &Names, name: &str, op: &OpDef) -> Result<()> {
             op.location, its.location
         )))
     })
-}
-
-/// Whether it is made of letters, digits and '_', and begins with no digit.
-pub fn is_word(name: &str) -> bool {
-    let mut chars = name.chars();
-    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-fn check_name(name: &str) -> Result<()> {
-    if name.split("::").flat_map(|n| n.split('.')).all(is_word) {
-        return Ok(());
-    }
-    Err(Error::value(format!("'{name}' is no name for an op: use letters, digits and '_', and '::' after a namespace")))
 }
 
 /// An error if two crates define an op of one name.
@@ -196,7 +186,9 @@ pub fn register(op: Arc<dyn CustomOp>) -> Result<OpRef> {
     let op = op.definition();
     let mut table = write();
     insert(&mut table.names, op.clone(), None)?;
-    table.forget();
+    let forgotten = table.forget();
+    drop(table);
+    drop(forgotten);
     Ok(op)
 }
 
@@ -218,8 +210,10 @@ pub fn register_all(ops: &[OpRef], owner: Option<&str>) -> Result<Vec<OpRef>> {
             new.push(op.clone());
         }
     }
-    table.names = names;
-    table.forget();
+    let before = std::mem::replace(&mut table.names, names);
+    let forgotten = table.forget();
+    drop(table);
+    drop((before, forgotten));
     Ok(new)
 }
 
@@ -258,7 +252,9 @@ pub fn unregister_all(ops: &[OpRef], reason: Option<&str>) -> Vec<OpRef> {
         }
     }
     let surplus = table.gone.len().saturating_sub(MOST_GONE);
-    table.gone.drain(..surplus);
+    let forgotten: Vec<Gone> = table.gone.drain(..surplus).collect();
+    drop(table);
+    drop(forgotten);
     gone
 }
 
@@ -285,7 +281,7 @@ impl OpDef {
         std::iter::once(self.name.as_ref()).chain(self.aliases.iter().map(AsRef::as_ref))
     }
 
-    /// Whether it comes from a shared library.
+    /// Whether code computes it that isn't minitensor's, nor Python's: a shared library's, or an object's.
     #[inline]
     pub fn is_of_library(&self) -> bool {
         match &self.body {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::call::Arg;
 use super::custom_op::{CustomOp, GradientFunction};
 use super::def::{Backward, OpRef};
-use super::{dispatch, infer, vjp};
+use super::{dispatch_one, infer, vjp};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::tensor::{Device, Shape, Tensor};
@@ -21,7 +21,7 @@ impl CustomOp for OpRef {
 
     fn forward(&self, inputs: &[&Tensor]) -> Result<Tensor> {
         let args: Vec<Arg<'_>> = inputs.iter().map(|t| Arg::Tensor(t)).collect();
-        Ok(dispatch(self, &args, &self.default_attrs()?)?.single())
+        dispatch_one(self, &args, &self.default_attrs()?)
     }
 
     fn create_gradient_function(&self, inputs: &[&Tensor], _output: &Tensor) -> Option<Arc<dyn GradientFunction>> {

@@ -54,7 +54,13 @@ pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<
             _ => return None,
         }
     }
-    if op.outputs.iter().any(|o| o.role != Role::Returned || matches!(o.dtype, DTypeRule::Attr(_) | DTypeRule::Any)) {
+    // What is computed in another dtype than it is kept in has to be converted.
+    let is_kept = |rule: DTypeRule| match rule {
+        DTypeRule::Generic(_) => true,
+        DTypeRule::Fixed(d) => d.compute() == d,
+        DTypeRule::Attr(_) | DTypeRule::Any => false,
+    };
+    if op.outputs.iter().any(|o| o.role != Role::Returned || !is_kept(o.dtype)) {
         return None;
     }
     let kernel = body.kernels.find(&[dtype])?;

@@ -3,11 +3,15 @@
 use super::custom_op::CustomOp;
 use super::def::OpRef;
 use crate::autograd::{EnableGrad, grad};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
 /// The gradients of the inputs of a call by tensors alone: runs the op once more, recorded.
 pub fn vjp(op: &OpRef, inputs: &[&Tensor], cotangent: &Tensor) -> Result<Vec<Option<Tensor>>> {
+    if let Some(input) = op.inputs.iter().find(|input| input.mutated) {
+        let why = format!("op '{}' changes '{}' in place, so it can't be run once more", op.name, input.name);
+        return Err(Error::value(why));
+    }
     let _on = EnableGrad::new();
     let leaves: Vec<Tensor> = inputs.iter().map(|t| t.detach()).collect();
     let wanted: Vec<&Tensor> = leaves.iter().filter(|t| t.dtype().is_differentiable()).collect();

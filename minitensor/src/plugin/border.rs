@@ -1,12 +1,11 @@
 //! Crossing the border between host and plugin: errors become codes with a sentence, and errors again; no panic crosses.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::abi::{self, ErrorSink, Str, code};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, panic_text};
 
 thread_local! {
     /// The last error that went out, so that one that comes back is the same, with what the code and the sentence don't carry.
@@ -23,10 +22,15 @@ pub unsafe fn answer(sink: *mut ErrorSink, f: impl FnOnce() -> Result<()>) -> i3
         Ok(Err(error)) => {
             let sentence = error.message().to_owned();
             let code = abi::code_of(&error);
-            SENT.with(|sent| *sent.borrow_mut() = Some(error));
+            // What was there before is dropped when it isn't borrowed any more.
+            drop(SENT.with(|sent| sent.replace(Some(error))));
             (code, sentence)
         }
-        Err(panic) => (code::PANIC as i32, panic_text(&*panic)),
+        Err(panic) if cfg!(feature = "engine") => {
+            let why = format!("minitensor panicked: {}; this is a fault of minitensor", panic_text(&*panic));
+            (code::RUNTIME as i32, why)
+        }
+        Err(panic) => (code::PANIC as i32, panic_text(&*panic).to_owned()),
     };
     // SAFETY: by contract.
     if let Some(sink) = unsafe { sink.as_ref() }
@@ -36,11 +40,6 @@ pub unsafe fn answer(sink: *mut ErrorSink, f: impl FnOnce() -> Result<()>) -> i3
         unsafe { set(sink.context, Str::of(&message)) }
     }
     code
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("no message").to_owned()
 }
 
 /// Calls the other side, which answers with a code and gives its sentence to the sink.

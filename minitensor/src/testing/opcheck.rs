@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::sample::{Sample, samples};
 use super::{attributes, gradients, layouts, precision, programs};
 use crate::dtype::DType;
-use crate::error::{Error, Result, counted};
+use crate::error::{Error, Result, counted, panic_text};
 use crate::op::{DTypeRule, OpRef};
 
 /// Something that is wrong with an op.
@@ -99,10 +99,8 @@ pub fn opcheck(op: &OpRef, given: &[Sample]) -> Report {
 
 /// Runs a check; a panic in the op is an error like any other.
 pub(super) fn quietly<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-        Err(Error::runtime(format!("panicked: {}", text.unwrap_or("(no message)"))))
-    })
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|panic| Err(Error::runtime(format!("panicked: {}", panic_text(&*panic)))))
 }
 
 const WITH: &str = " — with ";

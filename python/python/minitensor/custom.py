@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import keyword
 import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
@@ -102,9 +101,6 @@ def _build(
     validate: _Function | None,
     doc: str,
 ) -> BuiltOp:
-    words = [*name.split("::"), *(given for given, _ in inputs), *(given for given, *_ in attrs)]
-    if reserved := next(filter(keyword.iskeyword, words), None):
-        raise ValueError(f"op '{name}': '{reserved}' is a word that Python keeps for itself; choose another name")
     if isinstance(backward, str) and backward != "none":
         expected = "a function, None (it follows from the parts), or 'none'"
         raise ValueError(f"op '{name}': backward is {expected}, got '{backward}'")

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use minitensor_kernels::program::Program;
 use smallvec::SmallVec;
 
+use super::check;
 use super::read::sizes;
 use super::tensor::{Lent, take_back};
 use crate::attr::Attr;
@@ -13,7 +14,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::dtype_rule::DTypes;
 use crate::op::{Backward, Call, CellArg, Output, cell};
-use crate::plugin::abi::{self, Str};
+use crate::plugin::abi::{self, Str, slice};
 use crate::plugin::border::ask;
 use crate::tensor::{Device, Shape, Tensor};
 
@@ -136,7 +137,27 @@ impl Loaded {
         ask(|error| unsafe { write(self.0.context, values.as_ptr(), values.len() as i32, sink, keep, error) })
             .and(json)
             .and_then(|json| Program::from_json(&json).map_err(|e| Error::value(e.to_string())))
+            .and_then(|program| check::program_names(self.names(), &program).map(|()| program))
             .map_err(|error| self.context(error.context("its program")))
+    }
+
+    /// The names of inputs, of attributes that are numbers, and of outputs.
+    fn names(&self) -> [Vec<&'static str>; 3] {
+        // SAFETY: the table was checked when the op was read.
+        unsafe {
+            let (inputs, attrs, outputs) = (
+                std::slice::from_raw_parts(self.0.inputs, self.0.n_inputs as usize),
+                slice(self.0.attrs, self.0.n_attrs as usize, "attrs").unwrap_or_default(),
+                std::slice::from_raw_parts(self.0.outputs, self.0.n_outputs as usize),
+            );
+            let floats = attrs.iter().filter(|a| a.kind == abi::kind::FLOAT);
+            let text = |text: Str| text.get().unwrap_or_default();
+            [
+                inputs.iter().map(|i| text(i.name)).collect(),
+                floats.map(|a| text(a.name)).collect(),
+                outputs.iter().map(|o| text(o.name)).collect(),
+            ]
+        }
     }
 
     /// Runs a body over whole tensors: it is lent the inputs, and gives the outputs.
@@ -157,8 +178,7 @@ impl Loaded {
         let all: Option<Vec<Tensor>> = outputs.into_iter().collect();
         let expected = call.op().outputs.len();
         let all = all.ok_or_else(|| self.context(Error::runtime("its body gave a null pointer as an output")))?;
-        // One output called `outs` stands for any number.
-        if all.len() != expected && call.op().outputs.first().is_none_or(|o| o.name != "outs") {
+        if all.len() != expected && !call.op().gives_list() {
             let why = format!("its body gave {} outputs where it declares {expected}", all.len());
             return Err(self.context(Error::runtime(why)));
         }

@@ -1,6 +1,7 @@
 //! The host's half: loads libraries, makes ops of their tables, and lends them what they ask for.
 
 mod calls;
+mod check;
 mod file;
 mod library;
 mod read;

@@ -3,12 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use minitensor_kernels::program::Program;
-
 use super::calls::Loaded;
-use crate::attr::AttrKind;
+use super::check;
 use crate::clause;
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::plugin::abi::{self, backward, body, slice};
@@ -109,69 +106,13 @@ impl Reader {
                 since: t.since,
                 location: Location { file: t.file.get()?.into(), line: t.line },
             };
-            self.check_defaults(&op)?;
+            check::defaults(&mut op)?;
             self.set_shape(&mut op)?;
-            self.check_parts(&op)?;
+            check::parts(&op, self.table.body)?;
             self.set_body(&mut op)?;
             self.set_backward(&mut op, depth)?;
             Ok(OpRef::Shared(Arc::new(op)))
         }
-    }
-
-    /// What the parts of an op have to be for each other.
-    fn check_parts(&self, op: &OpDef) -> Result<()> {
-        let wrong = |why: String| Err(Error::value(why));
-        for (what, is_empty) in [("inputs", op.inputs.is_empty()), ("outputs", op.outputs.is_empty())] {
-            if is_empty && self.table.body != body::TENSORS {
-                return wrong(format!("it has no {what}; only a body over tensors may be without"));
-            }
-        }
-        for (i, input) in op.inputs.iter().enumerate().filter(|(_, input)| input.mutated) {
-            if !op.outputs.iter().any(|o| o.role == Role::Mutates(i as u8)) {
-                return wrong(format!(
-                    "input '{}' is changed in place, which no output says by MT_MUTATES",
-                    input.name
-                ));
-            }
-        }
-        let rules = op.inputs.iter().map(|i| (&i.name, i.dtype)).chain(op.outputs.iter().map(|o| (&o.name, o.dtype)));
-        for (name, rule) in rules {
-            if let DTypeRule::Attr(a) = rule
-                && op.attrs[a as usize].kind != AttrKind::DType
-            {
-                return wrong(format!("'{name}' has the dtype of '{}', which is no dtype", op.attrs[a as usize].name));
-            }
-        }
-        if let Some(Axis { attr, keepdims, many }) = op.axis {
-            let kind = |a: u8| &op.attrs[a as usize].kind;
-            if *kind(attr) != if many { AttrKind::Ints } else { AttrKind::Int } {
-                return wrong(format!(
-                    "its 'axis' must be of the kind {}",
-                    if many { "MT_KIND_INTS" } else { "MT_KIND_INT" }
-                ));
-            }
-            if keepdims.is_some_and(|k| *kind(k) != AttrKind::Bool) {
-                return wrong("its 'keepdims' must be of the kind MT_KIND_BOOL".into());
-            }
-        }
-        let ShapeRule::Core(rule) = &op.shape else { return Ok(()) };
-        let inputs = op.inputs.iter().map(|i| (&i.name, i.core)).zip(rule.inputs.iter());
-        let outputs = op.outputs.iter().map(|o| (&o.name, o.core)).zip(rule.outputs.iter());
-        match inputs.chain(outputs).find(|((_, core), dims)| *core == Core::Scalar && !dims.core.is_empty()) {
-            Some(((name, _), _)) if self.table.body == body::CELLS => wrong(format!(
-                "'{name}' has dimensions in the shape, and is a scalar: give it the core MT_SLICE or MT_VIEW"
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_defaults(&self, op: &OpDef) -> Result<()> {
-        for (i, attr) in op.attrs.iter().enumerate() {
-            if let Some(default) = &attr.default {
-                op.check_attr(i, default.clone()).map_err(|e| e.context(format!("the default of '{}'", attr.name)))?;
-            }
-        }
-        Ok(())
     }
 
     /// # Safety
@@ -207,10 +148,13 @@ impl Reader {
             if kernels.iter().any(is_null) {
                 return Err(Error::value("a kernel is a null pointer"));
             }
-            self.check_kernels(op, loaded)?;
+            check::kernels(op, loaded)?;
         }
         op.body = match t.body {
-            body::ELEMENTS if kernels.is_empty() && t.program.is_some() => return self.set_program(op, loaded),
+            body::ELEMENTS if kernels.is_empty() && t.program.is_some() => {
+                let made = check::program_op(op, loaded.program(&check::placeholders(op))?)?;
+                made.body.clone()
+            }
             body::ELEMENTS | body::CELLS if kernels.is_empty() => return Err(Error::value("it has no kernels")),
             body::ELEMENTS => Body::Element(ElementBody { kernels: Kernels::Loaded(loaded), program }),
             body::CELLS => Body::Cell(CellBody { kernels: Kernels::Loaded(loaded), program }),
@@ -224,48 +168,6 @@ impl Reader {
                 Body::Dynamic(Dynamic { run, is_interpreted: false })
             }
         };
-        Ok(())
-    }
-
-    /// Every dtype that the op takes has a kernel.
-    fn check_kernels(&self, op: &OpDef, loaded: Loaded) -> Result<()> {
-        let variables: Vec<Vec<DType>> = op.generics.iter().map(|g| g.dtypes.iter().collect()).collect();
-        let pairs: Vec<Vec<DType>> = match variables.as_slice() {
-            [] => vec![vec![]],
-            [one] => one.iter().map(|a| vec![*a]).collect(),
-            [one, two] => one.iter().flat_map(|a| two.iter().map(move |b| vec![*a, *b])).collect(),
-            more => return Err(Error::value(format!("it has {} dtype variables; two are the most", more.len()))),
-        };
-        let compute = |dtypes: &Vec<DType>| dtypes.iter().map(|d| d.compute()).collect::<Vec<_>>();
-        match pairs.iter().find(|dtypes| loaded.find(&compute(dtypes)).is_none()) {
-            Some(dtypes) => {
-                let names: Vec<_> = compute(dtypes).iter().map(|d| d.name()).collect();
-                Err(Error::value(format!(
-                    "it has no kernel for {}, which its dtype variables can be",
-                    names.join(" with ")
-                )))
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// A body that is a program alone.
-    fn set_program(&self, op: &mut OpDef, loaded: Loaded) -> Result<()> {
-        let program: Program = loaded.program(&[])?;
-        let made = CustomOpBuilder::from_program(self.name, program)?.finish()?;
-        let same = |ours: Vec<&Text>, theirs: Vec<&Text>, what: &str| match ours == theirs {
-            true => Ok(()),
-            false => Err(Error::value(format!("its program has the {what} {theirs:?}, its table says {ours:?}"))),
-        };
-        same(op.inputs.iter().map(|i| &i.name).collect(), made.inputs.iter().map(|i| &i.name).collect(), "inputs")?;
-        same(op.attrs.iter().map(|a| &a.name).collect(), made.attrs.iter().map(|a| &a.name).collect(), "attributes")?;
-        same(op.outputs.iter().map(|o| &o.name).collect(), made.outputs.iter().map(|o| &o.name).collect(), "outputs")?;
-        if let (Some(ours), Some(theirs)) = (op.generics.first(), made.generics.first())
-            && let Some(dtype) = ours.dtypes.iter().find(|dtype| !theirs.dtypes.contains(*dtype))
-        {
-            return Err(Error::value(format!("its program doesn't run at {dtype}, which its dtype variable can be")));
-        }
-        op.body = made.body.clone();
         Ok(())
     }
 
@@ -301,16 +203,7 @@ impl Reader {
                 // SAFETY: by contract.
                 let vjp = unsafe { read(t.vjp, depth - 1) }.map_err(|e| e.context("its gradient"))?;
                 let wrt: List<u8> = list(t.wrt, t.n_wrt, t.n_inputs, "wrt")?;
-                if vjp.outputs.len() != wrt.len() || vjp.inputs.len() <= op.inputs.len() {
-                    return Err(Error::value(format!(
-                        "its gradient '{}' takes {} tensors and gives {}; it takes cotangents and the {} inputs, and gives what 'wrt' lists: {}",
-                        vjp.name,
-                        vjp.inputs.len(),
-                        vjp.outputs.len(),
-                        op.inputs.len(),
-                        wrt.len()
-                    )));
-                }
+                check::vjp(op, &vjp, wrt.len())?;
                 Backward::Derived(Derived { vjp, wrt })
             }
             backward::FUNCTION if t.gradient.is_none() => return Err(Error::value("its 'gradient' is a null pointer")),

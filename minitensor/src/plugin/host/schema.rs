@@ -8,15 +8,9 @@ use super::read::Reader;
 use crate::attr::AttrKind;
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
+use crate::op::name::check_word;
 use crate::op::*;
 use crate::plugin::abi::{self, Str, arity, body, core, kind, role, rule, slice};
-
-/// Words that can't be names in Python.
-const PYTHON: [&str; 35] = [
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
-    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
-    "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
-];
 
 impl Reader {
     /// # Safety
@@ -38,14 +32,9 @@ impl Reader {
     /// A name that Python can spell.
     unsafe fn word(&self, text: Str, what: &str) -> Result<Text> {
         // SAFETY: by the caller's contract.
-        let name = unsafe { text.get() }.map_err(|e| e.context(format!("the name of an {what}")))?;
-        match registry::is_word(name) {
-            true if PYTHON.contains(&name) => Err(Error::value(format!(
-                "an {what} is named '{name}', a word that Python keeps for itself; choose another name"
-            ))),
-            true => Ok(name.into()),
-            false => Err(Error::value(format!("an {what} is named {name:?}; use letters, digits and '_'"))),
-        }
+        let name = unsafe { text.get() }.map_err(|e| e.context(format!("the name of {what}")))?;
+        check_word(name, what)?;
+        Ok(name.into())
     }
 
     pub fn unique<'a>(&self, mut names: impl Iterator<Item = &'a Text>) -> Result<()> {
@@ -58,7 +47,7 @@ impl Reader {
 
     pub fn input(&self, input: &abi::Input) -> Result<Input> {
         // SAFETY: as the op's table.
-        let name = unsafe { self.word(input.name, "input") }?;
+        let name = unsafe { self.word(input.name, "an input") }?;
         let wrong = |what: &str, code: u32| Error::value(format!("input '{name}': {code} is no {what}"));
         Ok(Input {
             arity: match input.arity {
@@ -76,7 +65,7 @@ impl Reader {
 
     pub fn output(&self, output: &abi::Output) -> Result<Output> {
         // SAFETY: as the op's table.
-        let name = unsafe { self.word(output.name, "output") }?;
+        let name = unsafe { self.word(output.name, "an output") }?;
         let wrong = |what: &str, code: u32| Error::value(format!("output '{name}': {code} is no {what}"));
         // SAFETY: as the op's table.
         let inputs = unsafe { slice(self.table.inputs, self.table.n_inputs as usize, "inputs") }?;
@@ -111,7 +100,7 @@ impl Reader {
     pub fn attr(&self, attr: &abi::Attr) -> Result<Attribute> {
         // SAFETY: as the op's table.
         unsafe {
-            let name = self.word(attr.name, "attribute")?;
+            let name = self.word(attr.name, "an attribute")?;
             let words =
                 || slice(attr.words, attr.n_words, "words")?.iter().map(|w| w.get()).collect::<Result<Vec<_>>>();
             let kind = match attr.kind {
@@ -138,7 +127,7 @@ impl Reader {
     pub fn generic(&self, generic: &abi::Generic) -> Result<Generic> {
         // SAFETY: as the op's table.
         unsafe {
-            let name = self.word(generic.name, "dtype variable")?;
+            let name = self.word(generic.name, "a dtype variable")?;
             let dtypes = slice(generic.dtypes, generic.n_dtypes, "dtypes")?.iter().map(|n| abi::dtype(*n));
             let dtypes = dtypes.collect::<Result<Vec<DType>>>().map_err(|e| e.context(format!("'{name}'")))?;
             match dtypes.as_slice() {

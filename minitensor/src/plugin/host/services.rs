@@ -9,6 +9,7 @@ use minitensor_kernels::threads;
 
 use super::read;
 use super::tensor::{Held, NO_ARRAY, hand_out, look, take_back};
+use crate::autograd::{GradMode, is_grad_enabled};
 use crate::error::{Error, Result};
 use crate::op::{Backward, OpRef, Value, bind, dispatch, registry, vjp};
 use crate::plugin::abi::{self, ErrorSink, Host, Str};
@@ -99,6 +100,7 @@ unsafe extern "C" fn parallel_for(
     error: *mut ErrorSink,
 ) -> i32 {
     let context = context as usize;
+    let recorded = is_grad_enabled();
     let run = || {
         let failure = Mutex::new(None);
         let first = || failure.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,6 +108,7 @@ unsafe extern "C" fn parallel_for(
             if first().is_some() {
                 return;
             }
+            let _mode = GradMode::new(recorded);
             // SAFETY: the plugin's promise: the body may run on several threads.
             let done = ask(|sink| unsafe { body(context as *mut c_void, range.start as i64, range.end as i64, sink) });
             if let Err(error) = done {

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 from .._minitensor import _await_plugins, all_or_none
 from .info import PluginInfo
 from .log import debug, report
-from .registry import LOCK, AlreadyLoaded
+from .registry import AlreadyLoaded
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["discover", "ensure", "expect"]
 
 GROUP = "minitensor.plugins"
+#: Held during discovery. The registry's own lock isn't: a module that is being imported may load a plugin.
+_DISCOVERING = threading.RLock()
 #: The entry points that were tried, by name and value.
 _tried: set[tuple[str, str]] = set()
 _begun = False
@@ -55,9 +58,12 @@ def _is_announced() -> bool:
 
 def ensure() -> None:
     """Discovers plugins, unless that was done, or `MINITENSOR_PLUGINS_AUTOLOAD` is 0."""
-    with LOCK:
-        if not _begun and _is_on():
-            discover()
+    if not _begun and _is_on():
+        discover()
+    elif _begun:
+        # Another thread may be at it.
+        with _DISCOVERING:
+            pass
 
 
 def discover() -> list[PluginInfo]:
@@ -70,21 +76,30 @@ def discover() -> list[PluginInfo]:
 
     global _begun
     found, failed = [], []
-    with LOCK:
+    with _DISCOVERING:
         # At once, as plugins may ask for plugins while they are loaded.
         _begun = True
         for entry in entry_points(group=GROUP):
-            if (entry.name, entry.value) in _tried:
+            key = (entry.name, entry.value)
+            if key in _tried:
                 continue
-            _tried.add((entry.name, entry.value))
-            debug("found %s = %s", entry.name, entry.value)
+            _tried.add(key)
+            debug("found %s = %s", *key)
             try:
                 found.append(_load(entry))
             except AlreadyLoaded as error:
-                # Who has loaded another one of that name wants that one.
-                debug("%s = %s was not loaded: %s", entry.name, entry.value, error)
-            except Exception as error:
+                if error.of_another:
+                    failed.append((entry, error))
+                else:
+                    # Who has loaded another one of that name wants that one.
+                    debug("%s = %s was not loaded: %s", *key, error)
+            except (Exception, SystemExit) as error:
                 failed.append((entry, error))
+            except BaseException:
+                # Whoever pressed Ctrl-C may ask again.
+                _tried.discard(key)
+                _begun = False
+                raise
         _await_plugins(False)
     for entry, cause in failed:
         of = f" of {entry.dist.name}" if entry.dist else ""

@@ -22,6 +22,9 @@ LOCK = threading.RLock()
 class AlreadyLoaded(ValueError):
     """There is a plugin of that name."""
 
+    #: Whether it isn't the plugin that was to be registered, but one that this wanted to register in its turn.
+    of_another = False
+
 
 class _Entry(NamedTuple):
     plugin: CustomPlugin
@@ -82,6 +85,8 @@ class PluginRegistry:
                     owned = [op for op in dict.fromkeys([*ops, *given, *made]) if op.is_registered]
                     _register(name, owned, name)
             except Exception as error:
+                if isinstance(error, AlreadyLoaded):
+                    error.of_another = True
                 error.add_note(f"plugin '{name}' was not registered, nor any of its ops")
                 debug("plugin '%s' failed: %s", name, error)
                 raise

@@ -1,0 +1,423 @@
+"""The tables that a library hands over, read with distrust."""
+
+import pytest
+from c_plugin import ARRAYS, CELLS, TENSORS, bodies, library, loaded, refuses
+
+import minitensor as mt
+
+pytestmark = pytest.mark.usefixtures("no_plugins_stay")
+
+X = [1.0, 2.0]
+
+
+def alone(words):
+    return f"plugin 'faulty': op 'probe': {words}"
+
+
+# The fields that differ, what is defined before, and what is said.
+TABLES = {
+    ".struct_size = 8,": ("", "plugin 'faulty': the table of an op says it has 8 bytes, where one has 320"),
+    ".struct_size = 1 << 20,": ("", "plugin 'faulty': the table of an op says it has 1048576 bytes, where one has"),
+    ".name = {0},": ("", "plugin 'faulty': an op has no name"),
+    ".name = {0, 7},": ("", "plugin 'faulty': the name of an op: a text is a null pointer"),
+    '.name = MT_STR("a\\0b"),': ("", r'plugin \'faulty\': the name of an op: the text "a\\0b" holds a NUL'),
+    '.name = MT_STR("\\xff"),': ("", "plugin 'faulty': the name of an op: a text is no valid UTF-8"),
+    '.name = MT_STR("2x"),': ("", "plugin 'faulty': '2x' is no name for an op: use letters, digits and '_'"),
+    '.name = MT_STR("square"),': ("", r"plugin 'faulty': op 'square' is registered already: by ops/src/.*rs:\d+, and"),
+    ".doc = {0, 7},": ("", alone("a text is a null pointer")),
+    ".n_inputs = -1,": ("", alone("it can't have -1 inputs")),
+    ".n_attrs = 1000000,": ("", alone("it can't have 1000000 attrs")),
+    ".inputs = 0,": ("", alone("'inputs' has a pointer that can't be")),
+    ".inputs = (const MtInput *)3,": ("", alone("'inputs' has a pointer that can't be")),
+    ".n_generics = 0,": ("", alone("'x': there is no dtype by the rule 0 at 0")),
+    ".n_outputs = 0, .backward_kind = MT_NOT_NEEDED,": (
+        "",
+        alone("it has no outputs; only a body over tensors may be"),
+    ),
+    ".n_inputs = 0, .backward_kind = MT_NOT_NEEDED,": ("", alone("it has no inputs; only a body over tensors may be")),
+    ".axis = 1,": ("", alone("its 'axis' is the attribute 1 of 0")),
+    '.name = MT_STR("ns::class"),': ("", "op 'ns::class': 'class' is a word that Python keeps for itself; choose"),
+    '.name = MT_STR("__getattr__"),': ("", "op '__getattr__': '__getattr__' is a word that Python keeps for itself"),
+    '.name = MT_STR("describe"),': (
+        "",
+        "op 'describe' can't be named so: minitensor.ops.describe is there, and is no op",
+    ),
+    ".axis = -1,": ("", alone("its 'axis' is the attribute -1 of 0")),
+    ".body = 0,": ("", alone("0 is no kind of body")),
+    ".body = 77,": ("", alone("77 is no kind of body")),
+    ".n_kernels = 0,": ("", alone("it has no kernels")),
+    ".kernels = 0,": ("", alone("'kernels' has a pointer that can't be")),
+    ".n_kernels = 1,": ("", alone("it has no kernel for float64, which its dtype variables can be")),
+    ".kernels = null_kernels,": (
+        "static const MtKernel null_kernels[2] = {{.dtypes = {MT_FLOAT32}}, {.dtypes = {MT_FLOAT64}}};",
+        alone("a kernel is a null pointer"),
+    ),
+    '.shape = MT_STR("(x: [.., n]) -> [.., n]"),': (
+        "",
+        "shape clause '.*': the inputs of an element op broadcast; write",
+    ),
+    ".body = MT_CELLS, .kernels = cell_kernels,": (CELLS, alone("a body of cells needs a shape, such as '")),
+    '.body = MT_CELLS, .kernels = cell_kernels, .shape = MT_STR("(x: [.., n) -> [.., n]"),': (
+        CELLS,
+        r"op 'probe': shape clause '\(x: \[\.\., n\) -> \[\.\., n\]': ",
+    ),
+    '.body = MT_CELLS, .kernels = cell_kernels, .shape = MT_STR("(y: [.., n]) -> [.., n]"),': (
+        CELLS,
+        r"op 'probe': shape clause '\(y: .*': .*'y'",
+    ),
+    '.body = MT_CELLS, .kernels = cell_kernels, .shape = MT_STR("(x: [.., n]) -> [.., n]"),': (
+        CELLS,
+        alone("'x' has dimensions in the shape, and is a scalar: give it the core MT_SLICE or MT_VIEW"),
+    ),
+    ".body = MT_ARRAYS, .infer = infer,": (bodies(), alone("its 'call' is a null")),
+    ".body = MT_ARRAYS, .call = call,": (bodies(), alone("a body over arrays needs 'infer' or a shape")),
+    ".body = MT_TENSORS,": ("", alone("its 'call' is a null pointer")),
+    '.backward = MT_STR("|d| { x: d * "),': ("", r"op 'probe': backward clause '\|d\| \{ x: d \*': "),
+    '.backward = MT_STR("|d| { y: d }"),': ("", r"op 'probe': backward clause '\|d\| \{ y: d \}': .*'y'"),
+    '.backward = MT_STR("|d| { x: d * k }"),': ("", r"op 'probe': backward clause '.*': .*'k'"),
+    ".backward_kind = 99,": ("", alone("99 is no kind of gradient")),
+    ".backward_kind = MT_GRADIENT_FN,": ("", alone("its 'gradient' is a null pointer")),
+    ".backward_kind = MT_VJP,": ("", alone("its gradient: an op is a null pointer")),
+    ".backward_kind = MT_VJP, .vjp = &op,": ("static const MtOp op;", alone("it is its own gradient")),
+    ".backward_kind = MT_TRACED,": ("", alone("only a gradient of a body over tensors can be traced")),
+    ".backward_kind = MT_FROM_PROGRAM,": ("", alone("its gradient follows from a program, which it doesn't have")),
+}
+# A list that differs, the fields that name it, and what is said.
+LISTS = [
+    ('MtInput odd[] = {{N("x y")}}', ".inputs = odd,", 'an input is named "x y"; use letters, digits and'),
+    (
+        'MtInput odd[] = {{N("lambda")}}',
+        ".inputs = odd,",
+        "an input is named 'lambda', a word that Python keeps for itself",
+    ),
+    ('MtInput odd[] = {{N("x"), .arity = 9}}', ".inputs = odd,", "input 'x': 9 is no arity that its body can take"),
+    ('MtInput odd[] = {{N("x"), .core = 9}}', ".inputs = odd,", "input 'x': 9 is no core"),
+    ('MtInput odd[] = {{N("x"), .dtype_rule = MT_FIXED, .dtype = 5}}', ".inputs = odd,", "'x': 0x00000005 is no dtype"),
+    ('MtInput odd[] = {{N("x")}, {N("x")}}', ".inputs = odd, .n_inputs = 2,", "two of its parameters are named 'x'"),
+    (
+        'MtInput odd[] = {{N("x"), .is_mutated = 1}}',
+        ".inputs = odd,",
+        "input 'x' is changed in place, which no output says by MT_MUTATES",
+    ),
+    (
+        'MtInput odd[] = {{N("x"), .is_mutated = 1}};'
+        'static const MtOutput changed[] = {{N("out"), .role = MT_MUTATES}};' + bodies(),
+        ".inputs = odd, .outputs = changed," + ARRAYS,
+        "input 'x' is changed in place, which only a body of elements can do",
+    ),
+    (
+        'MtInput odd[] = {{N("x"), .arity = MT_VARIADIC, .dtype_rule = MT_ANY}, {N("y"), .dtype_rule = MT_ANY}};'
+        + bodies(),
+        ".inputs = odd, .n_inputs = 2," + TENSORS,
+        "the list 'x' must be its last input",
+    ),
+    (
+        'MtInput odd[] = {{N("x"), .dtype_rule = MT_FROM_ATTR}}; static const MtAttr k[] = {{N("k"), .kind = 9}}',
+        ".inputs = odd, .attrs = k, .n_attrs = 1,",
+        "input 'x' has the dtype of an attribute; only outputs can",
+    ),
+    (
+        'MtOutput odd[] = {{N("a")}, {N("a")}}',
+        ".outputs = odd, .n_outputs = 2,",
+        "two of its outputs are named 'a'",
+    ),
+    (
+        'MtOutput odd[] = {{N("a")}, {N("_b")}}',
+        ".outputs = odd, .n_outputs = 2,",
+        "its output '_b' begins with '_', which no field of a tuple does",
+    ),
+    ('MtOutput odd[] = {{N("out"), .role = 9}}', ".outputs = odd,", "output 'out': 9 is no role"),
+    ('MtOutput odd[] = {{N("out"), .role = 2}}', ".outputs = odd,", "output 'out': 0 is no input that is changed"),
+    (
+        'MtOutput odd[] = {{N("out"), .dtype_rule = MT_FROM_ATTR}}',
+        ".outputs = odd,",
+        "'out': there is no dtype by the rule 2 at 0",
+    ),
+    (
+        'MtAttr odd[] = {{N("k"), .kind = 99}}',
+        ".attrs = odd, .n_attrs = 1,",
+        "attribute 'k': 99 is no kind of attribute",
+    ),
+    (
+        'MtAttr odd[] = {{N("k"), .kind = 6}}',
+        ".attrs = odd, .n_attrs = 1,",
+        "attribute 'k': there are no words that it",
+    ),
+    (
+        'MtAttr odd[] = {{N("k"), .kind = 3, .has_default = 1, .value = {.kind = MT_KIND_INT, .as.i = -1}}}',
+        ".attrs = odd, .n_attrs = 1,",
+        "the default of 'k': ",
+    ),
+    (
+        'MtAttr odd[] = {{N("k"), .kind = 4, .has_default = 1, .value = {.kind = MT_KIND_STR, .as.list = {0, 9}}}}',
+        ".attrs = odd, .n_attrs = 1,",
+        "the default of 'k': a text is a null pointer",
+    ),
+    (
+        'MtAttr odd[] = {{N("k"), .kind = MT_KIND_BOOL}}',
+        ".attrs = odd, .n_attrs = 1, .axis = 1,",
+        "only a body of cells has an 'axis'",
+    ),
+    (
+        'MtAttr odd[] = {{N("k"), .kind = 1}}; static const MtOutput of_k[] = {{N("out"), .dtype_rule = MT_FROM_ATTR}}',
+        ".outputs = of_k, .attrs = odd, .n_attrs = 1,",
+        "'out' has the dtype of 'k', which is no dtype",
+    ),
+    ('MtGeneric odd[] = {{MT_STR("T"), floats, 0}}', ".generics = odd,", "the dtype variable 'T' can be no dtype"),
+    (
+        'MtDType none[] = {7}; static const MtGeneric odd[] = {{MT_STR("T"), none, 1}}',
+        ".generics = odd,",
+        "'T': 0x00000007 is no dtype",
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "code", "words"), [(op, *rest) for op, rest in TABLES.items()], ids=TABLES)
+def test_a_table_that_is_wrong_is_refused(op, code, words):
+    refuses(library(code=code, op=op), ValueError, words)
+
+
+@pytest.mark.parametrize(("item", "op", "words"), LISTS)
+def test_a_list_that_is_wrong_is_refused(item, op, words):
+    refuses(
+        library(code=f"#define N(text) .name = MT_STR(text)\nstatic const {item};", op=op), ValueError, alone(words)
+    )
+
+
+def test_a_null_op_is_refused():
+    refuses(library(init="return host->register_op(host, 0, error);"), ValueError, "plugin 'faulty': an op is a null")
+
+
+# An op with an axis, whose clause and attribute differ.
+AXIS = """
+static const MtAttr axis[] = {{.name = MT_STR("axis"), .kind = KIND}};
+static const MtInput rows[] = {{.name = MT_STR("x"), .core = MT_VIEW}};
+static const MtOutput columns[] = {{.name = MT_STR("out"), .core = MT_VIEW}};
+"""
+AXIS_OP = (
+    ".body = MT_CELLS, .kernels = cell_kernels, .inputs = rows, .outputs = columns, .attrs = axis, .n_attrs = 1, "
+    ".axis = 1, .many_axes = MANY, .backward_kind = MT_NOT_NEEDED, .shape = MT_STR(SHAPE),"
+)
+AXES = [
+    ("(x: [.., n]) -> [.., n]", 2, "its 'axis' must be of the kind MT_KIND_INTS"),
+    ("(x: [.., n, m]) -> [.., n]", 0, "with an 'axis', 'x' has one core dimension, by its name, or none"),
+    ("(x: [.., 3]) -> [..]", 0, "with an 'axis', 'x' has one core dimension, by its name, or none"),
+    ("(x: [.., n]) -> [.., n / 2]", 0, "with an 'axis', 'out' has one core dimension, by its name, or none"),
+    ("(x: [.., n]) -> [.., n * 2]", 1, "with an 'axis', 'out' has one core dimension, all of one name, or none"),
+]
+
+
+@pytest.mark.parametrize(("shape", "many", "words"), AXES)
+def test_an_axis_goes_along_one_dimension(shape, many, words):
+    op = AXIS_OP.replace("SHAPE", f'"{shape}"').replace("MANY", str(many))
+    code = CELLS + AXIS.replace("KIND", "MT_KIND_INTS" if many == 1 else "MT_KIND_INT")
+    refuses(library(code=code, op=op), ValueError, alone(words))
+
+
+# Programs, alone and beside kernels.
+
+PROGRAM = """
+__attribute__((unused)) static int32_t program(const void *context, const MtValue *attrs, int32_t n_attrs, void *sink,
+                                               void (*give)(void *, MtStr), MtError *error) {
+  (void)context, (void)attrs, (void)n_attrs, (void)error;
+  give(sink, mt_str(JSON));
+  return MT_OK;
+}
+#define N(text) .name = MT_STR(text)
+static const MtAttr scale[] = {{N("scale"), .kind = KIND, .has_default = 1, .value = {.kind = KIND, .as.f = 1.5}}};
+static const MtInput mask[] = {{N("x")}, {N("m"), .dtype_rule = MT_FIXED, .dtype = MT_BOOL}};
+__attribute__((unused)) static const MtInput optional[] = {{N("x")}, {N("m"), .arity = MT_OPTIONAL}};
+__attribute__((unused)) static const MtGeneric more[] = {{MT_STR("T"), floats, 2}, {MT_STR("U"), floats, 2}};
+__attribute__((unused)) static const MtOutput truth[] = {{N("out"), .dtype_rule = MT_FIXED, .dtype = MT_BOOL}};
+"""
+
+
+def writing(json, kind="MT_KIND_FLOAT"):
+    text = '"' + json.replace('"', '\\"') + '"'
+    return PROGRAM.replace("JSON", text).replace("KIND", kind)
+
+
+# `x · scale`, where it is wanted: `select(m, x · scale, x)`.
+SCALED = (
+    '{"inputs": ["x", "m"], "uniforms": ["scale"], "nodes": [["input", 0], ["uniform", 0], ["multiply", 0, 1], '
+    '["input", 1], ["truthy", 3], ["select", 4, 2, 0]], "outputs": [["out", 5]]}'
+)
+DOUBLED = '{"inputs": ["x"], "uniforms": [], "nodes": [["input", 0], ["add", 0, 0]], "outputs": [["out", 1]]}'
+SUMMED = (
+    '{"inputs": ["x", "m"], "uniforms": [], "nodes": [["input", 0], ["input", 1], ["add", 0, 1]], '
+    '"outputs": [["out", 2]]}'
+)
+ALONE = ".kernels = 0, .n_kernels = 0, .program = program, .backward_kind = MT_FROM_PROGRAM, .backward = {0},"
+MASKED = ALONE + ".inputs = mask, .n_inputs = 2, .attrs = scale, .n_attrs = 1,"
+
+
+def test_a_program_alone_may_take_truth_values():
+    with loaded(library(code=writing(SCALED), op=MASKED)):
+        x, m = mt.Tensor([1.0, 2.0, 3.0], dtype="float64"), mt.Tensor([True, False, True])
+        assert mt.ops.probe(x, m).tolist() == [1.5, 2.0, 4.5]
+        assert mt.ops.probe(x[::2], m[::2], scale=3.0).tolist() == [3.0, 9.0]
+        assert mt.testing.opcheck("probe").findings == []
+
+
+ALONE_FAULTS = [
+    (SUMMED, "MT_KIND_FLOAT", MASKED + ".n_attrs = 0,", "not a program: an input of truth values is used as a number"),
+    (SCALED, "MT_KIND_INT", MASKED, r'its program: it has the float attributes \["scale"\], the op\'s table says \[\]'),
+    (SCALED, "MT_KIND_FLOAT", MASKED + ".inputs = optional,", "its program has the inputs .*One.*says .*Optional"),
+    (DOUBLED, "MT_KIND_FLOAT", ALONE + ".generics = more, .n_generics = 2,", "a program has one dtype variable, its"),
+    (DOUBLED, "MT_KIND_FLOAT", ALONE + ".outputs = truth,", "its program has the outputs .*Generic.* says .*Fixed"),
+]
+
+
+@pytest.mark.parametrize(("json", "kind", "op", "words"), ALONE_FAULTS)
+def test_a_program_alone_is_what_the_table_says(json, kind, op, words):
+    refuses(library(code=writing(json, kind), op=op), ValueError, alone(words))
+
+
+BESIDE = [
+    (DOUBLED.replace('"x"', '"y"'), r'its program: it has the inputs \["y"\], the op\'s table says \["x"\]'),
+    (DOUBLED.replace('"out"', '"oot"'), r'its program: it has the outputs \["oot"\], the op\'s table says'),
+    (DOUBLED.replace("[]", '["k"]', 1), r'its program: it has the float attributes \["k"\], the op\'s table says \[\]'),
+]
+
+
+@pytest.mark.parametrize(("json", "words"), BESIDE)
+def test_a_program_beside_kernels_has_the_names_of_the_table(json, words):
+    op = ".program = program, .backward_kind = MT_FROM_PROGRAM, .backward = {0},"
+    code = writing(json) + "__attribute__((unused)) static const void *used[] = {scale, mask};"
+    with loaded(library(code=code, op=op)):
+        x = mt.Tensor(X, requires_grad=True)
+        y = mt.ops.probe(x)
+        assert y.tolist() == [2.0, 4.0]
+        with pytest.raises(ValueError, match=f"op 'probe': {words}"):
+            y.sum().backward()
+
+
+# Gradients that are ops.
+
+VJP = """
+#define N(text) .name = MT_STR(text)
+static const MtInput vjp_inputs[] = {{N("d")}, {N("x")}, {N("more")}};
+static const MtOutput vjp_outputs[] = {{N("d_x")}};
+__attribute__((unused)) static const MtAttr of_vjp[] = {{N("k"), .kind = MT_KIND_INT}, {N("l"), .kind = MT_KIND_INT}};
+__attribute__((unused)) static const MtAttr of_op[] = {{N("k"), .kind = MT_KIND_FLOAT}};
+__attribute__((unused)) static const MtOutput narrow[] = {{N("out"), .dtype_rule = MT_FIXED, .dtype = MT_FLOAT64}};
+__attribute__((unused)) static const MtOutput pair[] = {{N("a")}, {N("b")}};
+static const uint32_t wrt[] = {0};
+static const MtOp vjp = {
+  MT_OP("probe.vjp", "Twice `d`."), .inputs = vjp_inputs, .n_inputs = 2, .outputs = vjp_outputs, .n_outputs = 1,
+  .generics = generics, .n_generics = 1, .body = MT_ELEMENTS, .kernels = kernels, .n_kernels = 2, VJP
+};
+"""
+VJP_OP = ".backward_kind = MT_VJP, .backward = {0}, .vjp = &vjp, .wrt = wrt, .n_wrt = 1,"
+VJPS = [
+    (
+        ".n_inputs = 3,",
+        "",
+        "its gradient 'probe.vjp' takes 3 tensors and gives 1; it should take 1 cotangent and 1 input",
+    ),
+    ("", ".outputs = pair, .n_outputs = 2,", "takes 2 tensors and gives 1; it should take 2 cotangents and 1 input"),
+    (".attrs = of_vjp, .n_attrs = 2,", ".attrs = of_op, .n_attrs = 1,", r"has the attributes \(k, l\), which aren't"),
+    (".attrs = of_vjp, .n_attrs = 1,", ".attrs = of_op, .n_attrs = 1,", r"has the attributes \(k\), which aren't the"),
+]
+
+
+@pytest.mark.parametrize(("vjp", "op", "words"), VJPS)
+def test_a_gradient_that_does_not_fit_is_refused(vjp, op, words):
+    refuses(library(code=VJP.replace(" VJP\n", f" {vjp}\n"), op=VJP_OP + op), ValueError, alone(".*" + words))
+
+
+def test_an_output_of_one_dtype_has_a_cotangent():
+    code = (
+        VJP.replace(" VJP\n", "\n")
+        + """
+    static int32_t wide(const void *context, const MtValue *attrs, int64_t n, const void *const *in, void *const *out,
+                        MtError *error) {
+      (void)context, (void)attrs, (void)error;
+      for (int64_t i = 0; i < n; i++) ((double *)out[0])[i] = 2 * ((const float *)in[0])[i];
+      return MT_OK;
+    }
+    static const MtKernel wide_kernels[] = {{.dtypes = {MT_FLOAT32}, .run.elements = wide},
+                                            {.dtypes = {MT_FLOAT64}, .run.elements = kernel_f64}};
+    """
+    )
+    with loaded(library(code=code, op=VJP_OP + ".outputs = narrow, .kernels = wide_kernels,")):
+        x = mt.Tensor(X, requires_grad=True)
+        y = mt.ops.probe(x)
+        assert (y.dtype, y.tolist()) == (mt.float64, [2.0, 4.0])
+        y.sum().backward()
+        assert (x.grad.dtype, x.grad.tolist()) == (mt.float32, [2.0, 2.0])
+
+
+# What kernels get.
+
+
+def test_a_default_is_what_the_kernel_gets():
+    code = """
+    static const MtAttr attrs[] = {{.name = MT_STR("k"), .kind = MT_KIND_FLOAT, .has_default = 1,
+                                    .value = {.kind = MT_KIND_INT, .as.i = 3}}};
+    static int32_t times(const void *context, const MtValue *attrs, int64_t n, const void *const *in, void *const *out,
+                         MtError *error) {
+      (void)context, (void)error;
+      for (int64_t i = 0; i < n; i++) ((float *)out[0])[i] = ((const float *)in[0])[i] * (float)attrs[0].as.f;
+      return MT_OK;
+    }
+    static const MtKernel times_kernels[] = {{.dtypes = {MT_FLOAT32}, .run.elements = times},
+                                             {.dtypes = {MT_FLOAT64}, .run.elements = kernel_f64}};
+    """
+    op = ".attrs = attrs, .n_attrs = 1, .kernels = times_kernels, .backward_kind = MT_NOT_NEEDED, .backward = {0},"
+    with loaded(library(code=code, op=op)):
+        assert mt.ops.probe(mt.Tensor(X)).tolist() == [3.0, 6.0]
+        assert mt.ops.probe(mt.Tensor(X), k=0.5).tolist() == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("n", [5, 100_000])
+def test_halves_are_computed_in_float32_also_where_only_the_output_is(n):
+    code = """
+    static const MtOutput half[] = {{.name = MT_STR("out"), .dtype_rule = MT_FIXED, .dtype = MT_FLOAT16}};
+    static int32_t narrow(const void *context, const MtValue *attrs, int64_t n, const void *const *in, void *const *out,
+                          MtError *error) {
+      (void)context, (void)attrs, (void)error;
+      for (int64_t i = 0; i < n; i++) ((float *)out[0])[i] = 2 * ((const float *)in[0])[i];
+      return MT_OK;
+    }
+    static const MtKernel narrow_kernels[] = {{.dtypes = {MT_FLOAT32}, .run.elements = narrow},
+                                              {.dtypes = {MT_FLOAT64}, .run.elements = narrow}};
+    """
+    op = ".outputs = half, .kernels = narrow_kernels, .backward_kind = MT_NOT_NEEDED, .backward = {0},"
+    with loaded(library(code=code, op=op)):
+        y = mt.ops.probe(mt.full(n, 1.5))
+        assert y.dtype == mt.float16 and y.numpy().tolist() == [3.0] * n
+
+
+def test_an_axis_counts_where_the_first_input_is_absent():
+    code = """
+    static const MtInput rows[] = {{.name = MT_STR("a"), .arity = MT_OPTIONAL, .core = MT_SLICE},
+                                   {.name = MT_STR("b"), .arity = MT_OPTIONAL, .core = MT_SLICE}};
+    static const MtAttr axis[] = {{.name = MT_STR("axis"), .kind = MT_KIND_INT, .has_default = 1,
+                                   .value = {.kind = MT_KIND_INT, .as.i = -1}}};
+    static int32_t add(const void *context, const MtValue *attrs, const MtCell *args, int64_t n, MtError *error) {
+      (void)context, (void)attrs, (void)error;
+      for (int64_t i = 0; i < n; i++) {
+        float sum = 0;
+        for (int k = 0; k < 2; k++)
+          for (size_t j = 0; args[k].data && j < args[k].shape[0]; j++)
+            sum += ((const float *)((const char *)args[k].data + i * args[k].step))[j];
+        *(float *)((char *)args[2].data + i * args[2].step) = sum;
+      }
+      return MT_OK;
+    }
+    static const MtDType single[] = {MT_FLOAT32};
+    static const MtGeneric only[] = {{MT_STR("T"), single, 1}};
+    static const MtKernel adding[] = {{.dtypes = {MT_FLOAT32}, .run.cells = add}};
+    """
+    op = (
+        ".body = MT_CELLS, .inputs = rows, .n_inputs = 2, .attrs = axis, .n_attrs = 1, .axis = 1, .generics = only, "
+        '.kernels = adding, .n_kernels = 1, .shape = MT_STR("(a: [.., n], b: [.., n]) -> [..]"), '
+        ".backward_kind = MT_NOT_NEEDED, .backward = {0},"
+    )
+    with loaded(library(code=code, op=op)):
+        x = mt.arange(6, dtype="float32").reshape(2, 3)
+        for axis in (0, 1, -1):
+            expected = x.numpy().sum(axis).tolist()
+            assert mt.ops.probe(x, None, axis=axis).tolist() == expected
+            assert mt.ops.probe(None, x, axis=axis).tolist() == expected
