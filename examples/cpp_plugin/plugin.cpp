@@ -23,7 +23,7 @@ int32_t log_cosh(const void *, const MtValue *, int64_t n, const void *const *in
 
 constexpr MtInput log_cosh_inputs[] = {mt::input("x")};
 constexpr MtOutput log_cosh_outputs[] = {mt::output("out")};
-constexpr MtKernel log_cosh_kernels[] = {
+static const MtKernel log_cosh_kernels[] = {
     mt::kernel(MT_FLOAT32, mt::guarded<log_cosh<float>>),
     mt::kernel(MT_FLOAT64, mt::guarded<log_cosh<double>>),
 };
@@ -53,9 +53,9 @@ int32_t moving_average(const void *, const MtValue *attrs, const MtCell *args, i
 }
 
 constexpr MtInput moving_average_inputs[] = {mt::input("x", MT_SLICE)};
-constexpr MtAttr moving_average_attrs[] = {mt::attr("decay", 0.9)};
+static const MtAttr moving_average_attrs[] = {mt::attr("decay", 0.9)};
 constexpr MtOutput moving_average_outputs[] = {mt::output("out", MT_SLICE)};
-constexpr MtKernel moving_average_kernels[] = {
+static const MtKernel moving_average_kernels[] = {
     mt::kernel(MT_FLOAT32, mt::guarded<moving_average<float>>),
     mt::kernel(MT_FLOAT64, mt::guarded<moving_average<double>>),
 };
@@ -102,7 +102,7 @@ int32_t histogram(const MtCall *call, MtError *) {
 }
 
 constexpr MtInput histogram_inputs[] = {mt::input("x")};
-constexpr MtAttr histogram_attrs[] = {mt::attr("bins", 10)};
+static const MtAttr histogram_attrs[] = {mt::attr("bins", 10)};
 constexpr MtOutput histogram_outputs[] = {mt::output("counts", MT_FIXED, MT_INT64)};
 constexpr MtOp histogram_op = mt::Op("cpp_example::histogram", "How many elements lie in each of `bins` parts of `[0, 1)`.")
                                   .at(__FILE__, __LINE__)

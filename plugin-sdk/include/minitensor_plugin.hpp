@@ -103,35 +103,36 @@ constexpr MtInput input(std::string_view name, MtDTypeRule rule, MtDType dtype =
   return made;
 }
 
-constexpr MtValue value(double f) {
+/* Values, attributes and kernels are `const`: to C++17, what sets another member of a union than the first is no constant. */
+inline MtValue value(double f) {
   MtValue made{};
   made.kind = MT_KIND_FLOAT;
   made.as.f = f;
   return made;
 }
-constexpr MtValue value(int64_t i) {
+inline MtValue value(int64_t i) {
   MtValue made{};
   made.kind = MT_KIND_INT;
   made.as.i = i;
   return made;
 }
-constexpr MtValue value(int i) { return value(int64_t{i}); }
-constexpr MtValue value(bool given) {
+inline MtValue value(int i) { return value(int64_t{i}); }
+inline MtValue value(bool given) {
   MtValue made = value(int64_t{given});
   made.kind = MT_KIND_BOOL;
   return made;
 }
-constexpr MtValue value(std::string_view text) {
+inline MtValue value(std::string_view text) {
   MtValue made{};
   made.kind = MT_KIND_STR;
   made.as.list = {text.data(), text.size()};
   return made;
 }
 /* Without this one, a pointer would be true. */
-constexpr MtValue value(const char *text) { return value(std::string_view(text)); }
+inline MtValue value(const char *text) { return value(std::string_view(text)); }
 
 /* An attribute with a default: of type float, int, bool or text, as the default is. */
-template <class T> constexpr MtAttr attr(std::string_view name, T by_default) {
+template <class T> MtAttr attr(std::string_view name, T by_default) {
   MtAttr made{};
   made.name = str(name);
   made.value = value(by_default);
@@ -146,13 +147,13 @@ template <size_t N> constexpr MtGeneric generic(std::string_view name, const MtD
 }
 
 /* A kernel for one dtype. */
-constexpr MtKernel kernel(MtDType dtype, MtElementsFn run) {
+inline MtKernel kernel(MtDType dtype, MtElementsFn run) {
   MtKernel made{};
   made.dtypes[0] = dtype;
   made.run.elements = run;
   return made;
 }
-constexpr MtKernel kernel(MtDType dtype, MtCellsFn run) {
+inline MtKernel kernel(MtDType dtype, MtCellsFn run) {
   MtKernel made{};
   made.dtypes[0] = dtype;
   made.run.cells = run;
@@ -237,6 +238,12 @@ inline void register_ops(const MtHost *host, std::initializer_list<const MtOp *>
   }
 }
 
+/* Writes a text into a field of the plugin. */
+template <size_t N> constexpr void put(char (&field)[N], std::string_view text) {
+  if (text.size() >= N) throw std::length_error("a text of the plugin is too long");
+  for (size_t i = 0; i < text.size(); i++) field[i] = text[i];
+}
+
 /* The plugin: `extern "C" MT_EXPORT constexpr MtPlugin minitensor_plugin = mt::Plugin("name", "1.0.0", mt::guarded<init>);` */
 struct Plugin : MtPlugin {
   constexpr Plugin(std::string_view name, std::string_view version, decltype(MtPlugin::init) init) : MtPlugin{} {
@@ -248,22 +255,22 @@ struct Plugin : MtPlugin {
     put(built_with, MT_BUILT_WITH);
     this->init = init;
   }
-  constexpr Plugin &description(std::string_view text) { return put(MtPlugin::description, text); }
-  constexpr Plugin &author(std::string_view text) { return put(MtPlugin::author, text); }
+  constexpr Plugin &description(std::string_view text) {
+    put(MtPlugin::description, text);
+    return *this;
+  }
+  constexpr Plugin &author(std::string_view text) {
+    put(MtPlugin::author, text);
+    return *this;
+  }
   /* The oldest and the newest minitensor that it supports. */
   constexpr Plugin &supports(std::string_view oldest, std::string_view newest = "") {
     put(min_minitensor, oldest);
-    return put(max_minitensor, newest);
+    put(max_minitensor, newest);
+    return *this;
   }
   constexpr Plugin &at_last(decltype(MtPlugin::fini) function) {
     fini = function;
-    return *this;
-  }
-
-private:
-  template <size_t N> constexpr Plugin &put(char (&field)[N], std::string_view text) {
-    if (text.size() >= N) throw std::length_error("a text of the plugin is too long");
-    for (size_t i = 0; i < text.size(); i++) field[i] = text[i];
     return *this;
   }
 };
@@ -324,7 +331,7 @@ public:
                                  &n, error);
     host->op_release(op);
     if (code != MT_OK) throw Failed{code};
-    if (n != 1) throw std::invalid_argument("the op gives no tensor where one is expected");
+    if (n != 1) throw Error(MT_ERROR_TYPE, "an op gives no tensor where one is expected");
     return Tensor(host, output);
   }
 

@@ -4,10 +4,24 @@ import os
 import re
 import shutil
 import struct
+import subprocess
 import threading
+from pathlib import Path
 
 import pytest
-from c_plugin import CXX_SOURCE, SOURCE, compiled, cxx_library, fill, library, loaded, needs_cxx, refuses, state
+from c_plugin import (
+    CXX_SOURCE,
+    INCLUDE,
+    SOURCE,
+    compiled,
+    cxx_library,
+    fill,
+    library,
+    loaded,
+    needs_cxx,
+    refuses,
+    state,
+)
 from minitensor.plugins.registry import AlreadyLoaded
 
 import minitensor as mt
@@ -332,6 +346,19 @@ def test_exceptions_of_cxx_become_errors(thrown, error, words):
 
 
 @needs_cxx
+@pytest.mark.parametrize("word", ['"tanh"', 'std::string_view("tanh")'])
+def test_a_text_is_an_argument_in_cpp(word):
+    run = """
+      mt::Ops ops(call->host, error);
+      call->give(call->sink, ops("gelu", {call->inputs[0]}, {{"approximate", WORD}}).give());
+    """
+    run = run.replace("WORD", word)
+    with loaded(cxx_library(run=run)):
+        x = mt.Tensor([0.5, -1.0])
+        assert mt.ops.probe(x).tolist() == mt.ops.gelu(x, approximate="tanh").tolist() != mt.ops.gelu(x).tolist()
+
+
+@needs_cxx
 def test_a_fini_that_throws_is_told_and_the_plugin_is_gone():
     before = state()
     plugins.load_plugin(cxx_library(fini='throw std::runtime_error("stuck");'))
@@ -406,3 +433,15 @@ def test_every_op_of_the_examples_passes_opcheck(name):
             assert mt.testing.opcheck(op).findings == []
         x = mt.Tensor([4.0, 0.0])
         assert getattr(mt.ops, info.name).moving_average(x, decay=0.5).tolist() == [2.0, 1.0]
+
+
+@pytest.mark.skipif(shutil.which("clang++") is None, reason="there is no clang")
+@pytest.mark.parametrize("language", ["c", "cpp"])
+def test_clang_builds_the_examples(tmp_path, language):
+    folder = shutil.copytree(Path(__file__).parents[2] / "examples" / f"{language}_plugin", tmp_path / language)
+    include = f"MINITENSOR_INCLUDE={INCLUDE}"
+    subprocess.run(["make", "-B", "CC=clang", "CXX=clang++", include], cwd=folder, check=True, capture_output=True)
+    [made] = folder.glob("*.so")
+    info = plugins.load_plugin(made)
+    assert all(mt.testing.opcheck(op).findings == [] for op in info.ops)
+    plugins.unload_plugin(info.name)
