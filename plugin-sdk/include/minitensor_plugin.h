@@ -286,7 +286,7 @@ typedef enum MtBackward {
   MT_NOT_NEEDED = 1,   /* no output can have one */
   MT_FORMULA = 2,      /* the text in `backward`: `|d| { x: d * cos(x) }` */
   MT_FROM_PROGRAM = 3, /* derived from the program, of any order */
-  MT_VJP = 4,          /* the op `vjp`: it takes the cotangents of the returned outputs that can have one, then the inputs,
+  MT_VJP = 4,          /* the op `vjp`: it takes the cotangents of the outputs that can have one and aren't saved, then the inputs,
                           and the first of the op's attributes, or all; it gives the gradients of the inputs that `wrt`
                           lists */
   MT_GRADIENT_FN = 5,  /* the function `gradient` */

@@ -2,6 +2,7 @@
 
 use minitensor::{Attr, AttrKind, Error, OpDef};
 use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -61,6 +62,10 @@ fn int(value: &Bound<'_, PyAny>) -> Result<Option<i64>> {
             .extract::<i64>()
             .map(Some)
             .map_err(|_| Error::value(format!("{value} doesn't fit into int64")).into());
+    }
+    // SAFETY: a question about the type of a living object.
+    if unsafe { ffi::PyIndex_Check(value.as_ptr()) } == 0 {
+        return Ok(None);
     }
     match value.call_method0("__index__") {
         Ok(v) => Ok(Some(v.extract()?)),

@@ -7,7 +7,7 @@ use minitensor::tensor::normalize_axis;
 use minitensor::{DType, Error, Tensor};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyList, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple};
 
 use crate::data::{self, Copy};
 use crate::error::{Result, guarded};
@@ -33,6 +33,9 @@ impl Part {
         if object.is_none() {
             return Ok(Part::New);
         }
+        if object.is_exact_instance_of::<PyInt>() {
+            return Part::at(object);
+        }
         if object.is_instance_of::<PyEllipsis>() {
             return Ok(Part::Ellipsis);
         }
@@ -54,13 +57,18 @@ impl Part {
             };
         }
         match object.call_method0("__index__") {
-            Ok(at) => Ok(Part::At(at.extract().map_err(|_| Error::index(format!("index {at} is beyond any axis")))?)),
+            Ok(at) => Part::at(&at),
             Err(_) => Err(PyTypeError::new_err(format!(
                 "a tensor is indexed by whole numbers, slices, None, '...', integer or boolean tensors, got {}",
                 object.get_type().name()?
             ))
             .into()),
         }
+    }
+
+    fn at(number: &Bound<'_, PyAny>) -> Result<Part> {
+        let beyond = |_| Error::index(format!("index {number} is beyond any axis"));
+        Ok(Part::At(number.extract().map_err(beyond)?))
     }
 
     fn slice(slice: &Bound<'_, PySlice>) -> Result<Part> {

@@ -371,7 +371,7 @@ impl OpDef {
 
     /// The outputs whose cotangents a [`Derived`] gradient takes.
     pub fn cotangents(&self) -> impl Iterator<Item = usize> + '_ {
-        let takes_part = |o: &Output| o.role == Role::Returned && self.is_differentiable(o.dtype);
+        let takes_part = |o: &Output| o.role != Role::Saved && self.is_differentiable(o.dtype);
         (0..self.outputs.len()).filter(move |k| takes_part(&self.outputs[*k]))
     }
 }
