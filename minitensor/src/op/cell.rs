@@ -6,7 +6,7 @@ use minitensor_kernels::LARGE;
 use minitensor_kernels::threads::parallel_for;
 use smallvec::SmallVec;
 
-use super::def::{CellArg, CellBody, CellKernel, Core, OpDef, Role};
+use super::def::{CellArg, CellBody, CellKernel, Core, OpDef};
 use super::dtype_rule::DTypes;
 use super::frame::Frame;
 use super::kernel::Kernel;
@@ -14,7 +14,7 @@ use super::shape_rule::{Bindings, CoreShapes};
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
-use crate::tensor::{Device, Shape, Tensor, copy_elements, try_vec};
+use crate::tensor::{Device, Shape, Strides, Tensor, copy_elements, try_vec};
 
 /// Cells of together fewer elements than this run on one thread.
 const GRAIN: usize = 16 * 1024;
@@ -61,11 +61,7 @@ impl Plan {
                         return Err(fail(i, t, "inputs that share the axis have the same number of dimensions".into()));
                     }
                     frame_core = frame.core(t.shape());
-                    let moved = frame.view(t)?;
-                    (
-                        moved.shape()[..t.ndim() - frame.width()].into(),
-                        [frame_core.iter().product()].into_iter().collect(),
-                    )
+                    (frame.batch(t.shape()), [frame_core.iter().product()].into_iter().collect())
                 }
                 _ => {
                     let needed = |how: &str| format!("it should have {how} {}", counted(dims.core.len(), "dimension"));
@@ -116,7 +112,8 @@ struct Operand {
     /// Of the batch dimensions, 0 where it broadcasts.
     batch: SmallVec<[isize; 6]>,
     /// The core as it lies in memory.
-    core: Tensor,
+    core_shape: Shape,
+    core_strides: Strides,
     /// The core as the kernel sees it.
     sizes: SmallVec<[usize; 4]>,
     strides: SmallVec<[isize; 4]>,
@@ -149,11 +146,8 @@ pub fn run(
     let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
     for (k, (output, shape)) in op.outputs.iter().zip(&plan.outputs).enumerate() {
         let dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
-        outputs.push(match output.role {
-            _ if wanted & (1 << k) == 0 => None,
-            Role::Mutates(i) => inputs[i as usize].map(Tensor::detach),
-            _ => Some(Tensor::empty(shape.clone(), dtype, device)?),
-        });
+        let is_wanted = wanted & (1 << k) != 0;
+        outputs.push(is_wanted.then(|| Tensor::empty(shape.clone(), dtype, device)).transpose()?);
     }
     if device == Device::Meta {
         return Ok(outputs);
@@ -168,13 +162,7 @@ pub fn run(
     })?;
     let mut operands = Vec::new();
     for (i, (input, dims)) in op.inputs.iter().zip(rule.inputs.iter()).enumerate() {
-        operands.push(match inputs[i] {
-            Some(t) => {
-                let operand = Operand::new(plan, t, dims.batch, dims.core.len(), input.core, input.mutated)?;
-                Some(Operand { is_read: true, ..operand })
-            }
-            None => None,
-        });
+        operands.push(inputs[i].map(|t| Operand::new(plan, t, dims.batch, dims.core.len(), input.core, false)));
     }
     let cells = plan.batch.numel();
     let work: usize = operands.iter().flatten().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
@@ -182,20 +170,19 @@ pub fn run(
     let mut parts = Vec::new();
     for ((output, dims), t) in op.outputs.iter().zip(rule.outputs.iter()).zip(&outputs) {
         match t {
-            Some(_) if matches!(output.role, Role::Mutates(_)) => {}
             Some(t) if !dims.batch && rule.inputs.iter().any(|i| i.batch) => {
                 grain = grain.max(cells.div_ceil(PARTS));
                 parts.push((operands.len(), t));
                 operands.push(None);
             }
-            Some(t) => operands.push(Some(Operand::new(plan, t, dims.batch, dims.core.len(), output.core, true)?)),
+            Some(t) => operands.push(Some(Operand::new(plan, t, dims.batch, dims.core.len(), output.core, true))),
             None => operands.push(None),
         }
     }
     let mut sums = Vec::new();
     for (k, t) in parts {
         let sum = PartialSums::new(t, cells.div_ceil(grain))?;
-        operands[k] = Some(sum.operand(plan, op.outputs[k - op.inputs.len()].core)?);
+        operands[k] = Some(sum.operand(plan, op.outputs[k - op.inputs.len()].core));
         sums.push(sum);
     }
     let failure = Mutex::new(None);
@@ -217,43 +204,43 @@ pub fn run(
 }
 
 impl Operand {
-    fn new(plan: &Plan, t: &Tensor, batched: bool, rank: usize, core: Core, is_output: bool) -> Result<Operand> {
+    fn new(plan: &Plan, t: &Tensor, batched: bool, rank: usize, core: Core, is_output: bool) -> Operand {
         let framed = plan.frame.as_ref().filter(|_| batched);
-        let (view, width) = match framed {
-            Some(frame) if rank > 0 => (frame.view(t)?, frame.width()),
-            Some(frame) if is_output => (frame.output_view(t, false)?, 0),
-            _ => (t.detach(), rank),
+        let ((shape, strides), width) = match framed {
+            Some(frame) if rank > 0 => (frame.layout(t), frame.width()),
+            Some(frame) if is_output => (frame.output_layout(t), 0),
+            _ => ((t.shape().clone(), t.strides().into()), rank),
         };
-        let split = view.ndim() - width;
+        let split = shape.len() - width;
         let mut batch: SmallVec<[isize; 6]> = SmallVec::from_elem(0, plan.batch.len() - split);
-        batch.extend((0..split).map(|d| if view.shape()[d] == 1 { 0 } else { view.strides()[d] }));
-        let core_shape: Shape = view.shape()[split..].into();
-        let cell = view.window(core_shape.clone(), view.strides()[split..].into(), view.offset());
+        batch.extend((0..split).map(|d| if shape[d] == 1 { 0 } else { strides[d] }));
+        let (core_shape, core_strides): (Shape, Strides) = (shape[split..].into(), strides[split..].into());
         // Several axes as one dimension, or memory of another dtype, can't be shown where it lies.
         let converted = t.dtype().compute() != t.dtype();
         let flattened = framed.is_some() && rank > 0 && width != 1;
         let packed = converted
             || match core {
                 Core::Scalar => false,
-                Core::Slice => !cell.is_contiguous(),
+                Core::Slice => !core_shape.is_contiguous(&core_strides),
                 Core::View => flattened,
             };
         let sizes: SmallVec<[usize; 4]> =
             if flattened { [core_shape.numel()].into_iter().collect() } else { core_shape.iter().copied().collect() };
         let logical: Shape = sizes.iter().copied().collect();
-        let strides = if packed || flattened { logical.contiguous_strides() } else { cell.strides().into() };
-        Ok(Operand {
-            data: view.data_ptr(),
+        let strides = if packed || flattened { logical.contiguous_strides() } else { core_strides.clone() };
+        Operand {
+            data: t.data_ptr(),
             dtype: t.dtype(),
             batch,
-            core: cell,
+            core_shape,
+            core_strides,
             sizes,
             strides: strides.iter().copied().collect(),
             packed,
             is_read: !is_output || !batched,
             is_output,
             part: 0,
-        })
+        }
     }
 }
 
@@ -351,7 +338,7 @@ fn group(operands: &[Option<Operand>]) -> usize {
 impl Operand {
     /// The size of a core in the compute dtype.
     fn core_bytes(&self) -> usize {
-        self.core.numel() * self.dtype.compute().size()
+        self.core_shape.numel() * self.dtype.compute().size()
     }
 
     /// How far the core of the next cell lies, in elements, along the innermost batch dimension.
@@ -365,9 +352,9 @@ impl Operand {
     /// # Safety
     /// `memory` is the first element of the first core, `slot` holds as many elements in the compute dtype.
     unsafe fn transfer(&self, memory: *mut u8, slot: *mut u8, count: usize, pack: bool) {
-        let shape: Shape = [count].into_iter().chain(self.core.shape().iter().copied()).collect();
+        let shape: Shape = [count].into_iter().chain(self.core_shape.iter().copied()).collect();
         let strides: SmallVec<[isize; 6]> =
-            [self.step()].into_iter().chain(self.core.strides().iter().copied()).collect();
+            [self.step()].into_iter().chain(self.core_strides.iter().copied()).collect();
         let straight = shape.contiguous_strides();
         let compute = self.dtype.compute();
         // SAFETY: by contract.
@@ -396,12 +383,12 @@ impl PartialSums {
     }
 
     /// The sum of the first part as what a kernel writes to.
-    fn operand(&self, plan: &Plan, core: Core) -> Result<Operand> {
+    fn operand(&self, plan: &Plan, core: Core) -> Operand {
         let shape = self.output.shape().clone();
         let strides = shape.contiguous_strides();
         let first = self.parts.window(shape, strides, self.parts.offset());
         let part = first.numel() * first.dtype().size();
-        Ok(Operand { part, ..Operand::new(plan, &first, false, first.ndim(), core, true)? })
+        Operand { part, ..Operand::new(plan, &first, false, first.ndim(), core, true) }
     }
 
     fn finish(&self) {

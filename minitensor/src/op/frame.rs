@@ -6,7 +6,7 @@ use super::def::OpDef;
 use super::names;
 use crate::attr::Attr;
 use crate::error::{Error, Result};
-use crate::tensor::{Shape, Tensor, normalize_axis};
+use crate::tensor::{Shape, Strides, Tensor, normalize_axis};
 
 /// Which axes of an argument of some rank the core dimension is made of.
 #[derive(Clone, Debug)]
@@ -41,13 +41,16 @@ impl Frame {
     }
 
     /// The axes that aren't in the core, then those that are.
-    fn order(&self) -> SmallVec<[i64; 6]> {
-        let batch = (0..self.rank).filter(|a| !self.axes.contains(a));
-        batch.chain(self.axes.iter().copied()).map(|a| a as i64).collect()
+    fn order(&self) -> impl Iterator<Item = usize> + '_ {
+        self.others().chain(self.axes.iter().copied())
+    }
+
+    fn others(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.rank).filter(|a| !self.axes.contains(a))
     }
 
     fn is_moved(&self) -> bool {
-        self.order().iter().enumerate().any(|(i, a)| i as i64 != *a)
+        self.order().enumerate().any(|(i, a)| i != a)
     }
 
     /// How many axes the core is made of.
@@ -55,14 +58,20 @@ impl Frame {
         self.axes.len()
     }
 
-    /// An argument with its core axes last, as a view; not flattened.
-    pub fn view(&self, tensor: &Tensor) -> Result<Tensor> {
-        tensor.permute_view(&self.order())
+    /// Sizes and strides of an argument with its core axes last; not flattened.
+    pub fn layout(&self, tensor: &Tensor) -> (Shape, Strides) {
+        (self.order().map(|a| tensor.shape()[a]).collect(), self.order().map(|a| tensor.strides()[a]).collect())
+    }
+
+    /// The same of an output that lacks the core: without the axes of size 1 that `keepdims` left.
+    pub fn output_layout(&self, tensor: &Tensor) -> (Shape, Strides) {
+        let axes = || (0..tensor.ndim()).filter(|a| !self.keepdims || !self.axes.contains(a));
+        (axes().map(|a| tensor.shape()[a]).collect(), axes().map(|a| tensor.strides()[a]).collect())
     }
 
     /// The sizes of the other axes.
-    pub fn batch(&self, shape: &[usize]) -> Vec<usize> {
-        (0..self.rank).filter(|a| !self.axes.contains(a)).map(|a| shape[a]).collect()
+    pub fn batch(&self, shape: &[usize]) -> Shape {
+        self.others().map(|a| shape[a]).collect()
     }
 
     /// The sizes of the core axes.
@@ -85,7 +94,7 @@ impl Frame {
     /// Recorded: an argument with the core dimension, in the frame (core axes last, flattened into one).
     pub fn enter(&self, tensor: &Tensor) -> Result<Tensor> {
         let moved = if self.is_moved() {
-            names::PERMUTE.call(&[tensor.into(), self.order().to_vec().into()], &[])?
+            names::PERMUTE.call(&[tensor.into(), self.order().map(|a| a as i64).collect::<Vec<_>>().into()], &[])?
         } else {
             tensor.clone()
         };
@@ -100,8 +109,7 @@ impl Frame {
 
     /// Recorded: a result in the frame, back in the caller's order; `shape` is the caller's.
     pub fn leave(&self, tensor: &Tensor, shape: &[usize]) -> Result<Tensor> {
-        let order = self.order();
-        let sizes: Vec<i64> = order.iter().map(|a| shape[*a as usize] as i64).collect();
+        let sizes: Vec<i64> = self.order().map(|a| shape[a] as i64).collect();
         let cut = if self.axes.len() == 1 {
             tensor.clone()
         } else {
@@ -111,7 +119,7 @@ impl Frame {
             return Ok(cut);
         }
         let mut inverse = vec![0i64; self.rank];
-        order.iter().enumerate().for_each(|(to, from)| inverse[*from as usize] = to as i64);
+        self.order().enumerate().for_each(|(to, from)| inverse[from] = to as i64);
         names::PERMUTE.call(&[(&cut).into(), inverse.into()], &[])
     }
 
@@ -120,20 +128,7 @@ impl Frame {
         if !self.keepdims {
             return Ok(tensor.clone());
         }
-        let sizes: Vec<i64> =
-            (0..self.rank).filter(|a| !self.axes.contains(a)).map(|a| tensor.shape()[a] as i64).collect();
+        let sizes: Vec<i64> = self.others().map(|a| tensor.shape()[a] as i64).collect();
         names::RESHAPE.call(&[tensor.into(), sizes.into()], &[])
-    }
-
-    /// The same view of an output that was just allocated, for the kernel to write through.
-    pub fn output_view(&self, tensor: &Tensor, has_core: bool) -> Result<Tensor> {
-        if has_core {
-            return self.view(tensor);
-        }
-        let sizes: Vec<i64> = match self.keepdims {
-            true => (0..self.rank).filter(|a| !self.axes.contains(a)).map(|a| tensor.shape()[a] as i64).collect(),
-            false => return Ok(tensor.detach()),
-        };
-        tensor.reshape_view(&sizes)
     }
 }

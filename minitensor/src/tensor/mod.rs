@@ -117,16 +117,7 @@ impl Tensor {
     /// Whether its elements lie one after the other in row-major order.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
-        let mut expected = 1;
-        for (size, stride) in self.0.shape.iter().zip(&self.0.strides).rev() {
-            if *size != 1 {
-                if *stride != expected {
-                    return self.numel() == 0;
-                }
-                expected *= *size as isize;
-            }
-        }
-        true
+        self.0.shape.is_contiguous(&self.0.strides)
     }
 
     pub(crate) fn grad_meta(&self) -> Option<&Arc<GradMeta>> {

@@ -51,6 +51,21 @@ impl Shape {
         strides
     }
 
+    /// Whether elements so far apart lie one after the other.
+    #[inline]
+    pub fn is_contiguous(&self, strides: &[isize]) -> bool {
+        let mut expected = 1;
+        for (size, stride) in self.0.iter().zip(strides).rev() {
+            if *size != 1 {
+                if *stride != expected {
+                    return self.0.contains(&0);
+                }
+                expected *= *size as isize;
+            }
+        }
+        true
+    }
+
     /// The shape that both broadcast to, if there is one: sizes are aligned at the end, and 1 stretches.
     pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
         let (long, short) = if self.len() >= other.len() { (self, other) } else { (other, self) };
