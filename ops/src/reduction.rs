@@ -61,7 +61,8 @@ fn gathered(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
         DType::U8 | DType::U16 | DType::U32 => DType::U64,
         other => other,
     };
-    crate::conversion::astype::call(x, dtype.unwrap_or(wide))
+    let dtype = dtype.unwrap_or(wide);
+    if x.dtype() == dtype { Ok(x.clone()) } else { crate::conversion::astype::call(x, dtype) }
 }
 
 /// The sum. Integers and truth values add up in 64 bits; floats pairwise.
