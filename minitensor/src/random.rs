@@ -63,13 +63,12 @@ fn unit(word: u64) -> f64 {
 
 /// Uniform numbers in `[0, 1)`.
 pub fn uniform(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<Tensor> {
-    // An f32 has 24 bits: rounding 53 of them could give 1.
-    let bits = if dtype == DType::F64 {
-        53
-    } else if dtype == DType::F32 {
-        24
-    } else {
-        8
+    // As many bits as the dtype has: rounding more of them could give 1.
+    let bits = match dtype {
+        DType::F64 => 53,
+        DType::F32 => 24,
+        DType::F16 => 11,
+        _ => 8,
     };
     let keep = (1u64 << bits) as f64;
     floats(shape.into(), dtype, device, |[a, b]| [(unit(a) * keep).floor() / keep, (unit(b) * keep).floor() / keep])

@@ -5,6 +5,7 @@ use minitensor::prelude::*;
 use minitensor::tensor::normalize_axis;
 
 use crate::shape::reshape;
+use crate::window::straight;
 
 /// Shorter rows are reduced column by column.
 const WIDE: usize = 8;
@@ -71,26 +72,20 @@ pub fn told_of<T>(name: &str, result: Result<T>) -> Result<T> {
     result.map_err(|e| ["row", "column"].iter().fold(e, |e, part| e.renamed(&format!("{part}::{name}"), name)))
 }
 
-/// The elements of a table, as a slice if they lie straight.
-fn straight<'a, T: Clone>(x: &'a ArrayView2<'a, T>) -> std::borrow::Cow<'a, [T]> {
-    match x.as_slice() {
-        Some(elements) => elements.into(),
-        None => x.iter().cloned().collect::<Vec<_>>().into(),
-    }
-}
-
 /// The sum of all rows, column by column.
 #[custom_op(name = "column::sum", shape = (x: [.., n, m]) -> [.., m], backward = |d| { x: d.unsqueeze(-2) })]
-pub fn sum<T: Num>(x: ArrayView2<T>, out: &mut [T]) {
-    columns::sum(&straight(&x), x.ncols(), out);
+pub fn sum<T: Num>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
+    columns::sum(&straight(&x)?, x.ncols(), out);
+    Ok(())
 }
 
 /// The mean of all rows, column by column.
 #[custom_op(name = "column::mean", shape = (x: [.., n, m]) -> [.., m], backward = |d| { x: d.unsqueeze(-2) / n })]
-pub fn mean<T: Field>(x: ArrayView2<T>, out: &mut [T]) {
-    columns::sum(&straight(&x), x.ncols(), out);
+pub fn mean<T: Field>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
+    columns::sum(&straight(&x)?, x.ncols(), out);
     let count: T = minitensor::kernels::lit(x.nrows());
     out.iter_mut().for_each(|o| *o /= count);
+    Ok(())
 }
 
 /// The product of all rows, column by column.
@@ -101,8 +96,9 @@ pub fn mean<T: Field>(x: ArrayView2<T>, out: &mut [T]) {
         x: d.unsqueeze(-2) * others.matrix_transpose(),
     },
 )]
-pub fn prod<T: Num>(x: ArrayView2<T>, out: &mut [T]) {
-    columns::prod(&straight(&x), x.ncols(), out);
+pub fn prod<T: Num>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
+    columns::prod(&straight(&x)?, x.ncols(), out);
+    Ok(())
 }
 
 /// The largest element of every column; NaN if there is one. Equal ones share the gradient evenly.
@@ -113,8 +109,9 @@ pub fn prod<T: Num>(x: ArrayView2<T>, out: &mut [T]) {
         x: d.unsqueeze(-2) * hit / sum(hit, -2, true),
     },
 )]
-pub fn max<T: Real>(x: ArrayView2<T>, out: &mut [T]) {
-    columns::max(&straight(&x), x.ncols(), out);
+pub fn max<T: Real>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
+    columns::max(&straight(&x)?, x.ncols(), out);
+    Ok(())
 }
 
 /// The smallest element of every column; NaN if there is one. Equal ones share the gradient evenly.
@@ -125,38 +122,44 @@ pub fn max<T: Real>(x: ArrayView2<T>, out: &mut [T]) {
         x: d.unsqueeze(-2) * hit / sum(hit, -2, true),
     },
 )]
-pub fn min<T: Real>(x: ArrayView2<T>, out: &mut [T]) {
-    columns::min(&straight(&x), x.ncols(), out);
+pub fn min<T: Real>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
+    columns::min(&straight(&x)?, x.ncols(), out);
+    Ok(())
 }
 
 /// In which row the (first) largest element of every column stands; the first NaN, if there is one.
 #[custom_op(name = "column::argmax", shape = (x: [.., n, m]) -> [.., m] where n > 0, backward = none)]
-pub fn argmax<T: Real>(x: ArrayView2<T>, out: &mut [i64]) {
-    columns::argmax(&straight(&x), x.ncols(), out);
+pub fn argmax<T: Real>(x: ArrayView2<T>, out: &mut [i64]) -> Result<()> {
+    columns::argmax(&straight(&x)?, x.ncols(), out);
+    Ok(())
 }
 
 /// In which row the (first) smallest element of every column stands; the first NaN, if there is one.
 #[custom_op(name = "column::argmin", shape = (x: [.., n, m]) -> [.., m] where n > 0, backward = none)]
-pub fn argmin<T: Real>(x: ArrayView2<T>, out: &mut [i64]) {
-    columns::argmin(&straight(&x), x.ncols(), out);
+pub fn argmin<T: Real>(x: ArrayView2<T>, out: &mut [i64]) -> Result<()> {
+    columns::argmin(&straight(&x)?, x.ncols(), out);
+    Ok(())
 }
 
 /// Whether any element of a column is true.
 #[custom_op(name = "column::any", shape = (x: [.., n, m]) -> [.., m], backward = none)]
-pub fn any<T: Element>(x: ArrayView2<T>, out: &mut [bool]) {
-    columns::fold(&straight(&x), x.ncols(), false, out, |any, v| any | v.truthy(), |a, b| a | b);
+pub fn any<T: Element>(x: ArrayView2<T>, out: &mut [bool]) -> Result<()> {
+    columns::fold(&straight(&x)?, x.ncols(), false, out, |any, v| any | v.truthy(), |a, b| a | b);
+    Ok(())
 }
 
 /// Whether all elements of a column are true.
 #[custom_op(name = "column::all", shape = (x: [.., n, m]) -> [.., m], backward = none)]
-pub fn all<T: Element>(x: ArrayView2<T>, out: &mut [bool]) {
-    columns::fold(&straight(&x), x.ncols(), true, out, |all, v| all & v.truthy(), |a, b| a & b);
+pub fn all<T: Element>(x: ArrayView2<T>, out: &mut [bool]) -> Result<()> {
+    columns::fold(&straight(&x)?, x.ncols(), true, out, |all, v| all & v.truthy(), |a, b| a & b);
+    Ok(())
 }
 
 /// How many elements of a column are not 0.
 #[custom_op(name = "column::count_nonzero", shape = (x: [.., n, m]) -> [.., m], backward = none)]
-pub fn count_nonzero<T: Element>(x: ArrayView2<T>, out: &mut [i64]) {
-    columns::fold(&straight(&x), x.ncols(), 0, out, |n, v| n + i64::from(v.truthy()), |a, b| a + b);
+pub fn count_nonzero<T: Element>(x: ArrayView2<T>, out: &mut [i64]) -> Result<()> {
+    columns::fold(&straight(&x)?, x.ncols(), 0, out, |n, v| n + i64::from(v.truthy()), |a, b| a + b);
+    Ok(())
 }
 
 /// The sum of all elements of a column up to each one.
@@ -166,6 +169,6 @@ pub fn count_nonzero<T: Element>(x: ArrayView2<T>, out: &mut [i64]) {
 )]
 pub fn cumsum<T: Num>(x: ArrayView2<T>, mut out: ArrayViewMut2<T>) -> Result<()> {
     let elements = out.as_slice_mut().ok_or_else(|| Error::runtime("a new output lies straight"))?;
-    scan::cumsum_columns(&straight(&x), x.ncols(), elements);
+    scan::cumsum_columns(&straight(&x)?, x.ncols(), elements);
     Ok(())
 }

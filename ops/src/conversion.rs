@@ -20,6 +20,12 @@ pub fn clone(x: &Tensor) -> Result<Tensor> {
     x.copied()
 }
 
+/// Zeros, of the shape and dtype of `x`.
+#[custom_op(backward = |d| { x: zeros_like(d) })]
+pub fn zeros_like(x: &Tensor) -> Result<Tensor> {
+    Tensor::zeros(x.shape().clone(), x.dtype(), x.device())
+}
+
 /// Itself where its elements lie in row-major order, else a copy in which they do.
 #[custom_op(backward = |d| { x: d })]
 pub fn contiguous(x: &Tensor) -> Result<Tensor> {
@@ -27,7 +33,7 @@ pub fn contiguous(x: &Tensor) -> Result<Tensor> {
 }
 
 /// Writes `source` into `x`.
-#[custom_op(name = "copy_", backward = |d| { x: d * 0, source: d })]
+#[custom_op(name = "copy_", backward = |d| { x: zeros_like(d), source: d })]
 pub fn copy_into<T: Element>(x: &mut T, source: T) {
     *x = source;
 }
@@ -51,7 +57,7 @@ pub fn real(x: &Tensor) -> Result<Tensor> {
 }
 
 /// The imaginary part, as a view.
-#[custom_op(backward = |d| { x: complex(d * 0, d) })]
+#[custom_op(backward = |d| { x: complex(zeros_like(d), d) })]
 pub fn imag(x: &Tensor) -> Result<Tensor> {
     x.part_view(1)
 }

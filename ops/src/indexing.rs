@@ -226,7 +226,7 @@ pub fn one_hot(index: &i64, num_classes: usize, out: &mut [i64]) -> Result<()> {
 #[custom_op(shape = (x: [.., m, n]) -> [.., m, n], backward = |d| { x: tril(d, k) })]
 pub fn tril<T: Num>(x: ArrayView2<T>, #[default = 0] k: i64, mut out: ArrayViewMut2<T>) {
     for ((i, j), o) in out.indexed_iter_mut() {
-        *o = if j as i64 <= i as i64 + k { x[(i, j)] } else { T::zero() };
+        *o = if j as i64 <= (i as i64).saturating_add(k) { x[(i, j)] } else { T::zero() };
     }
 }
 
@@ -234,6 +234,6 @@ pub fn tril<T: Num>(x: ArrayView2<T>, #[default = 0] k: i64, mut out: ArrayViewM
 #[custom_op(shape = (x: [.., m, n]) -> [.., m, n], backward = |d| { x: triu(d, k) })]
 pub fn triu<T: Num>(x: ArrayView2<T>, #[default = 0] k: i64, mut out: ArrayViewMut2<T>) {
     for ((i, j), o) in out.indexed_iter_mut() {
-        *o = if j as i64 >= i as i64 + k { x[(i, j)] } else { T::zero() };
+        *o = if j as i64 >= (i as i64).saturating_add(k) { x[(i, j)] } else { T::zero() };
     }
 }

@@ -59,7 +59,7 @@ pub fn rms_norm<R: Row>(x: R, weight: Option<R>, #[default = 1e-5] eps: f64) -> 
 #[custom_op(shape = (x: [.., n], y: [.., n]) -> [..] where eps >= 0.0, axis = -1)]
 pub fn cosine_similarity<R: Row>(x: R, y: R, #[default = 1e-8] eps: f64) -> R {
     let floor = eps * eps;
-    x.dot(y) * (x.square().sum().maximum(floor) * y.square().sum().maximum(floor)).rsqrt()
+    x.dot(y) * x.square().sum().maximum(floor).rsqrt() * y.square().sum().maximum(floor).rsqrt()
 }
 
 /// Batch normalization of `x` (`[batch, channels, ..]`): every channel is normalized over the batch and all positions, or by

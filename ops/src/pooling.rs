@@ -138,6 +138,20 @@ impl Pool {
             let next = counts[axis] as i64 * stride;
             counts[axis] += usize::from(room % stride != 0 && next < size + padding);
         }
+        // Taps that are far apart may all miss what is there.
+        for axis in (0..3).filter(|axis| steps.dilation[*axis] > 1) {
+            let sees = |tap: i64| (0..sizes[axis] as i64).contains(&tap);
+            let taps = |start: i64| (0..kernel[axis] as i64).map(move |k| start + k * steps.dilation[axis]);
+            let starts = (0..counts[axis] as i64).map(|o| o * steps.stride[axis] - steps.padding[axis]);
+            if let Some(start) = starts.into_iter().find(|start| !taps(*start).any(sees)) {
+                return Err(Error::value(format!(
+                    "the window that begins at {start} of axis {} sees no element: its taps are {} apart, and there are {}",
+                    axis as i64 - 3,
+                    steps.dilation[axis],
+                    sizes[axis]
+                )));
+            }
+        }
         Ok(Pool { kernel, steps, sizes, counts })
     }
 }

@@ -5,7 +5,7 @@ use minitensor::prelude::*;
 use crate::comparison::greater_equal;
 
 /// Numbers uniform in `[0, 1)`, of the shape and dtype of `x`.
-#[custom_op(backward = |d| { x: d * 0 })]
+#[custom_op(backward = |d| { x: zeros_like(d) })]
 pub fn rand_like(x: &Tensor) -> Result<Tensor> {
     minitensor::random::uniform(x.shape().clone(), x.dtype(), x.device())
 }
@@ -17,9 +17,11 @@ pub fn dropout(x: &Tensor, #[default = 0.5] p: f64, #[default = true] training: 
     if !training || p == 0.0 {
         return Ok(x.clone());
     }
-    let drawn = minitensor::random::uniform(x.shape().clone(), x.dtype(), x.device())?;
+    // Random halves are too coarse for a probability.
+    let dtype = x.dtype().compute();
+    let drawn = minitensor::random::uniform(x.shape().clone(), dtype, x.device())?;
     let scale = if p < 1.0 { 1.0 / (1.0 - p) } else { 0.0 };
-    let kept = greater_equal::call(&drawn, &Tensor::from_const(p.into(), x.dtype(), x.device())?)?;
+    let kept = greater_equal::call(&drawn, &Tensor::from_const(p.into(), dtype, x.device())?)?;
     scale_where::call(x, &kept, scale)
 }
 

@@ -55,7 +55,7 @@ pub fn row_prod_of_others_vjp<T: Num>(d: &[T], x: &[T], out: &mut [T]) {
 }
 
 /// The dtype that sums and products are gathered in: integers and truth values in 64 bits.
-fn gathered(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+pub(crate) fn gathered(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
     let wide = match x.dtype() {
         DType::Bool | DType::I8 | DType::I16 | DType::I32 => DType::I64,
         DType::U8 | DType::U16 | DType::U32 => DType::U64,

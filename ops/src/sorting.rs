@@ -4,6 +4,7 @@ use minitensor::kernels::{scan, sort as order};
 use minitensor::prelude::*;
 
 use crate::column::{self, Table, told_of};
+use crate::reduction::gathered;
 
 /// What an order without memory for its keys ends with.
 #[cold]
@@ -52,12 +53,13 @@ pub fn row_cumsum<T: Num>(x: &[T], out: &mut [T]) {
     scan::cumsum(x, out);
 }
 
-/// The sum of all elements up to each one, along an axis.
+/// The sum of all elements up to each one, along an axis. Integers and truth values add up in 64 bits, as for [`sum()`].
 #[custom_op(alias = "cumulative_sum")]
 pub fn cumsum(x: &Tensor, #[default = -1] axis: i64) -> Result<Tensor> {
-    let sums = match Table::of(x, Some(&[axis]))? {
+    let x = gathered(x, None)?;
+    let sums = match Table::of(&x, Some(&[axis]))? {
         Some(table) => table.put_back(&column::cumsum::call(&table.rows)?),
-        None => row_cumsum::call(x, axis),
+        None => row_cumsum::call(&x, axis),
     };
     told_of("cumsum", sums)
 }

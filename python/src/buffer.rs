@@ -155,9 +155,23 @@ impl PyTensor {
             )
             .into());
         }
-        let needs_strides = flags & ffi::PyBUF_STRIDES != ffi::PyBUF_STRIDES;
-        if needs_strides && !tensor.is_contiguous() {
+        let asks = |what: c_int| flags & what == what;
+        let by_columns = || {
+            let (shape, strides) = (tensor.shape().iter().rev(), tensor.strides().iter().rev());
+            shape.copied().collect::<Shape>().is_contiguous(&strides.copied().collect::<Vec<_>>())
+        };
+        let has_strides = asks(ffi::PyBUF_STRIDES);
+        let fits = match () {
+            () if asks(ffi::PyBUF_F_CONTIGUOUS) => by_columns(),
+            () if asks(ffi::PyBUF_ANY_CONTIGUOUS) => tensor.is_contiguous() || by_columns(),
+            () if asks(ffi::PyBUF_C_CONTIGUOUS) || !has_strides => tensor.is_contiguous(),
+            () => true,
+        };
+        if !fits {
             return Err(PyBufferError::new_err("the tensor isn't contiguous; use contiguous()").into());
+        }
+        if !readonly {
+            tensor.storage().lend();
         }
         let size = dtype.size() as isize;
         let mut exported = Box::new(Exported {
@@ -180,7 +194,7 @@ impl PyTensor {
             };
             (*view).shape =
                 if flags & ffi::PyBUF_ND == ffi::PyBUF_ND { exported.shape.as_mut_ptr() } else { std::ptr::null_mut() };
-            (*view).strides = if needs_strides { std::ptr::null_mut() } else { exported.strides.as_mut_ptr() };
+            (*view).strides = if has_strides { exported.strides.as_mut_ptr() } else { std::ptr::null_mut() };
             (*view).suboffsets = std::ptr::null_mut();
             (*view).internal = Box::into_raw(exported).cast::<c_void>();
             (*view).obj = slf.into_any().into_ptr();

@@ -188,7 +188,23 @@ fn arange(
     }
     let all_whole = [start, stop, step].iter().all(|n| whole(*n).is_some());
     let dtype = dtype.map_or(Ok(if all_whole { DType::I64 } else { DType::F32 }), dtype::parse)?;
-    let length = ((b - a) / c).ceil().max(0.0);
+    let length = match (whole(start), whole(stop), whole(step)) {
+        // Whole numbers are counted as such: not all are floats.
+        (Some(a), Some(b), Some(c)) => {
+            let is_cut = (b - a) % c != 0 && (b > a) == (c > 0);
+            let n = ((b - a) / c + i128::from(is_cut)).max(0);
+            let last = a + c * (n - 1);
+            if n > 0 && [a, last].iter().any(|v| i64::try_from(*v).is_err()) {
+                return Err(Error::value(format!("arange: {a} to {last} don't fit into int64")).into());
+            }
+            let is_integer = matches!(dtype.kind(), Kind::Signed | Kind::Unsigned);
+            if n > 0 && is_integer && [a, last].iter().any(|v| !dtype.integer_range().contains(v)) {
+                return Err(Error::value(format!("arange: {a} to {last} don't fit into {dtype}")).into());
+            }
+            n as f64
+        }
+        _ => ((b - a) / c).ceil().max(0.0),
+    };
     let shape = Shape::from([length as usize]);
     shape.checked_numel()?;
     let out = Tensor::empty(shape, if all_whole { DType::I64 } else { DType::F64 }, minitensor::Device::Cpu)?;
@@ -254,12 +270,13 @@ fn eye(
     let (n_rows, columns) = (count("eye", "n_rows", n_rows)?, count("eye", "n_cols", n_cols.unwrap_or(n_rows))?);
     let out = Tensor::zeros([n_rows, columns], dtype, minitensor::Device::Cpu)?;
     let one = Number::Real(minitensor::kernels::Const::Int(1));
-    for row in 0..n_rows as i64 {
-        if (0..columns as i64).contains(&(row + k)) {
-            let at = (row * columns as i64 + row + k) as usize;
-            // SAFETY: the tensor is contiguous, `at` lies within it, and nobody else sees it yet.
-            with_dtype!(dtype, T => unsafe { out.data_ptr().cast::<T>().add(at).write(one.cast()) });
-        }
+    // The rows in which the diagonal lies within the matrix.
+    let first = k.saturating_neg().max(0);
+    let end = (columns as i64).saturating_sub(k).min(n_rows as i64);
+    for row in first..end {
+        let at = (row * columns as i64 + row + k) as usize;
+        // SAFETY: the tensor is contiguous, `at` lies within it, and nobody else sees it yet.
+        with_dtype!(dtype, T => unsafe { out.data_ptr().cast::<T>().add(at).write(one.cast()) });
     }
     place(out, dtype, device, requires_grad)
 }
@@ -288,6 +305,9 @@ fn randint(
     let dtype = dtype.map_or(Ok(DType::I64), dtype::parse)?;
     if !matches!(dtype.kind(), Kind::Signed | Kind::Unsigned) {
         return Err(Error::type_(format!("randint gives integer dtypes, got {dtype}")).into());
+    }
+    if !dtype.integer_range().contains(&low.into()) || !dtype.integer_range().contains(&(i128::from(high) - 1)) {
+        return Err(Error::value(format!("randint: {low} to {} don't fit into {dtype}", i128::from(high) - 1)).into());
     }
     let drawn = random::integers(low, high, shape, device::parse(device)?)?;
     place(drawn, dtype, device, false)
@@ -330,7 +350,7 @@ fn from_numpy(array: &Bound<'_, PyAny>) -> Result<PyTensor> {
         ))
         .into());
     }
-    Ok(data::from_numpy(array)?.into())
+    Ok(data::from_numpy(array, Copy::IfNeeded)?.into())
 }
 
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use minitensor::{DType, Error, Tensor, with_dtype};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyRange, PyString, PyTuple};
+use pyo3::types::{PyList, PyMemoryView, PyRange, PyString, PyTuple};
 
 use crate::error::Result;
 use crate::scalar::{self, Number};
@@ -22,7 +22,7 @@ pub enum Copy {
 
 /// A tensor of what `object` holds.
 pub fn tensor(object: &Bound<'_, PyAny>, dtype: Option<DType>, copy: Copy) -> Result<Tensor> {
-    let shared = match share(object)? {
+    let shared = match share(object, copy)? {
         Some(shared) => shared,
         None if copy == Copy::Never => {
             return Err(Error::value("copy=False, but Python's lists and numbers can only be copied").into());
@@ -49,7 +49,7 @@ fn cast(tensor: &Tensor, dtype: DType) -> minitensor::Result<Tensor> {
 }
 
 /// A tensor over the memory of another tensor, array or buffer.
-fn share(object: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
+fn share(object: &Bound<'_, PyAny>, copy: Copy) -> Result<Option<Tensor>> {
     if let Ok(t) = object.cast::<PyTensor>() {
         return Ok(Some(t.get().core()?.detach()));
     }
@@ -57,7 +57,7 @@ fn share(object: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         return Ok(None);
     }
     if is_numpy(object)? {
-        return from_numpy(object).map(Some);
+        return from_numpy(object, copy).map(Some);
     }
     if scalar::read(object)?.is_some() {
         return Ok(None);
@@ -69,7 +69,7 @@ fn share(object: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         return buffer::import(object).map(Some);
     }
     if object.hasattr("__array__")? {
-        return from_numpy(&object.py().import("numpy")?.call_method1("asarray", (object,))?).map(Some);
+        return from_numpy(&object.py().import("numpy")?.call_method1("asarray", (object,))?, copy).map(Some);
     }
     Ok(None)
 }
@@ -79,8 +79,8 @@ pub fn is_numpy(object: &Bound<'_, PyAny>) -> Result<bool> {
     Ok(object.hasattr(pyo3::intern!(object.py(), "__array_interface__"))?)
 }
 
-/// A tensor over a NumPy array's memory, without a copy where the dtype is one of ours and the layout aligned.
-pub fn from_numpy(array: &Bound<'_, PyAny>) -> Result<Tensor> {
+/// A tensor over a NumPy array's memory, without a copy where the dtype is one of ours, and the layout one that tensors have.
+pub fn from_numpy(array: &Bound<'_, PyAny>, copy: Copy) -> Result<Tensor> {
     let numpy = array.py().import("numpy")?;
     let array = numpy.call_method1("asarray", (array,))?;
     let dtype = array.getattr("dtype")?;
@@ -92,20 +92,52 @@ pub fn from_numpy(array: &Bound<'_, PyAny>) -> Result<Tensor> {
     })?;
     if array.getattr("ndim")?.extract::<usize>()? == 0 {
         // Buffers of no dimensions have no shape to point to.
-        return Ok(from_numpy(&array.call_method1("reshape", (1,))?)?.reshape_view(&[])?);
+        return Ok(from_numpy(&array.call_method1("reshape", (1,))?, copy)?.reshape_view(&[])?);
+    }
+    let is_native = dtype.getattr("isnative")?.is_truthy()?;
+    let strides: Vec<isize> = array.getattr("strides")?.extract()?;
+    let is_even = strides.iter().all(|s| s % known.size() as isize == 0);
+    if !is_native || !is_even || !array.getattr("flags")?.getattr("aligned")?.is_truthy()? {
+        if copy == Copy::Never {
+            let what = "its byte order or layout is none that tensors have";
+            return Err(Error::value(format!("copy=False, but {what}: it can only be copied")).into());
+        }
+        let native = dtype.call_method1("newbyteorder", ("=",))?;
+        return from_numpy(&array.call_method1("astype", (native,))?, copy);
     }
     if known == DType::Bf16 {
         // NumPy's buffers know no bfloat16.
         return Ok(buffer::import(&array.call_method1("view", ("uint16",))?)?.bits_as(DType::Bf16));
     }
-    if !dtype.getattr("isnative")?.is_truthy()? {
-        let native = dtype.call_method1("newbyteorder", ("=",))?;
-        return buffer::import(&array.call_method1("astype", (native,))?);
+    match own(&array, known, &strides)? {
+        Some(tensor) => Ok(tensor),
+        None => buffer::import(&array),
     }
-    if !array.getattr("flags")?.getattr("aligned")?.is_truthy()? {
-        return buffer::import(&array.call_method0("copy")?);
+}
+
+/// The tensor whose memory the array shows, seen as the array sees it.
+fn own(array: &Bound<'_, PyAny>, dtype: DType, strides: &[isize]) -> Result<Option<Tensor>> {
+    let mut base = array.getattr("base")?;
+    while base.hasattr("base")? && !base.is_instance_of::<PyMemoryView>() {
+        base = base.getattr("base")?;
     }
-    buffer::import(&array)
+    if !base.is_instance_of::<PyMemoryView>() {
+        return Ok(None);
+    }
+    let owner = base.getattr("obj")?;
+    let Ok(tensor) = owner.cast::<PyTensor>() else { return Ok(None) };
+    let tensor = tensor.get().core()?;
+    let is_writable = array.getattr("flags")?.getattr("writeable")?.is_truthy()?;
+    let first: usize = array.getattr("__array_interface__")?.get_item("data")?.get_item(0)?.extract()?;
+    let start = first.wrapping_sub(tensor.storage().data() as usize);
+    let size = dtype.size();
+    if tensor.dtype() != dtype || is_writable != tensor.storage().is_writable() || start % size != 0 {
+        return Ok(None);
+    }
+    let shape: Vec<usize> = array.getattr("shape")?.extract()?;
+    let strides = strides.iter().map(|s| s / size as isize).collect();
+    // SAFETY: NumPy's views stay within the memory that they were made of, which is the tensor's.
+    Ok(Some(unsafe { Tensor::from_parts(tensor.storage().clone(), shape.into(), strides, start / size, dtype) }))
 }
 
 trait BitsAs {

@@ -247,6 +247,14 @@ fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
 /// A tensor over the memory of an object with `__dlpack__`.
 pub fn import(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
     let py = object.py();
+    if let Ok(tensor) = object.cast::<PyTensor>() {
+        let tensor = tensor.get().core()?;
+        tensor.expect_values()?;
+        if tensor.requires_grad() {
+            return Err(PyBufferError::new_err("DLPack carries no gradients; detach() the tensor first").into());
+        }
+        return Ok(if copy == Some(true) { tensor.copied()? } else { tensor.detach() });
+    }
     if !object.hasattr("__dlpack__")? {
         return Err(PyTypeError::new_err(format!(
             "from_dlpack takes an object with __dlpack__, got {}",
@@ -305,6 +313,9 @@ impl PyTensor {
             return Err(PyBufferError::new_err("DLPack carries no gradients; detach() the tensor first").into());
         }
         let writable = tensor.storage().is_writable();
+        if writable && copy != Some(true) {
+            tensor.storage().lend();
+        }
         let (shown, flags) = match copy {
             Some(true) => (tensor.copied()?, IS_COPIED),
             _ => (tensor.detach(), if writable { 0 } else { READ_ONLY }),

@@ -3,7 +3,7 @@
 use minitensor::dtype::Kind;
 use minitensor::error::counted;
 use minitensor::op::Value;
-use minitensor::tensor::normalize_axis;
+use minitensor::tensor::{normalize_axis, try_vec};
 use minitensor::{DType, Error, Tensor};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -295,7 +295,8 @@ fn sizes(x: &Tensor) -> Vec<i64> {
 
 /// A number for each element: where it lies.
 fn places(tensor: &Tensor) -> Result<Tensor> {
-    let all: Vec<i64> = (0..tensor.numel() as i64).collect();
+    let mut all = try_vec(tensor.numel())?;
+    all.extend(0..tensor.numel() as i64);
     Ok(Tensor::from_vec(all, tensor.shape().clone())?)
 }
 
@@ -323,13 +324,15 @@ fn set(tensor: &Tensor, index: &Bound<'_, PyAny>, value: &Tensor) -> Result<()> 
     if !recorded && advanced.is_empty() {
         return Ok(copy_into(&view, &fitted(value, &view)?)?);
     }
+    let before = if recorded { tensor.before_change_of(value)? } else { None };
     // Element by element: the value of `source[place]` goes where the mask is set.
     let at = get(&places(tensor)?, index)?;
     let source = fitted(value, &Tensor::empty(at.shape().clone(), tensor.dtype(), minitensor::Device::Meta)?)?;
     let flat = op!("reshape").call(&[(&source).into(), vec![-1i64].into()], &[]);
     let flat = if source.numel() == 0 { return Ok(()) } else { flat? };
-    let mut mask = vec![false; tensor.numel()];
-    let mut place = vec![0i64; tensor.numel()];
+    let (mut mask, mut place): (Vec<bool>, Vec<i64>) = (try_vec(tensor.numel())?, try_vec(tensor.numel())?);
+    mask.resize(tensor.numel(), false);
+    place.resize(tensor.numel(), 0);
     for (k, at) in at.to_vec::<i64>()?.into_iter().enumerate() {
         mask[at as usize] = true;
         place[at as usize] = k as i64;
@@ -338,8 +341,13 @@ fn set(tensor: &Tensor, index: &Bound<'_, PyAny>, value: &Tensor) -> Result<()> 
     let place = Tensor::from_vec(place, tensor.shape().clone())?;
     let spread = op!("take").call(&[(&flat).into(), (&place).into(), 0i64.into()], &[])?;
     // The gradient of `where` looks at its inputs again, which must not have changed by then.
-    let before = op!("clone").call(&[tensor.into()], &[])?;
+    let is_there = before.is_some();
+    let before = before.map_or_else(|| op!("clone").call(&[tensor.into()], &[]), Ok)?;
     let whole = op!("where").call(&[(&mask).into(), (&spread).into(), (&before).into()], &[])?;
+    if is_there {
+        tensor.take_history_of(&whole);
+        return Ok(());
+    }
     Ok(copy_into(tensor, &whole)?)
 }
 

@@ -63,24 +63,24 @@ macro_rules! methods {
 /// Every name is that of an op or of an alias.
 static METHODS: &[Method] = methods! {
     abs add subtract sub multiply mul divide div floor_divide remainder pow negative neg square reciprocal sign maximum minimum
-    add_ subtract_ multiply_ divide_ negative_ power_ clamp_ copy_ square_ relu_ sigmoid_ tanh_ exp_ zero_ fill_
+    add_ subtract_ multiply_ divide_ negative_ power_ clamp_ copy_ square_ relu_ sigmoid_ tanh_ exp_
     clamp clip equal eq not_equal ne less lt less_equal le greater gt greater_equal ge isnan isinf isfinite
     logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
     exp exp2 expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc
     floor ceil round trunc relu sigmoid softmax log_softmax softplus swish silu gelu
-    matmul dot sum mean prod max min amax amin argmax argmin any all var std logsumexp cumsum cumprod sort argsort topk
+    matmul sum mean prod max min amax amin argmax argmin any all var std logsumexp cumsum sort argsort topk
     count_nonzero nonzero
     reshape view permute permute_dims transpose swapaxes matrix_transpose moveaxis expand broadcast_to flatten squeeze unsqueeze
-    expand_dims flip roll gather scatter take take_along_axis index_select masked_select tril triu real imag conj
+    expand_dims flip roll gather scatter take take_along_axis index_select tril triu real imag conj
     clone copy contiguous
 };
 
-/// Puts the methods whose ops are there on the class.
+/// Puts the methods on the class.
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     let py = m.py();
     let class = PyTensor::type_object(py);
     for method in METHODS {
-        let Ok(op) = registry::get(method.name) else { continue };
+        let op = registry::get(method.name)?;
         let _ = method.slot.set(ops::function(py, &op)?);
         let signature = describe::text_signature(&op, method.name, "$self");
         // As the class, it stays for ever.

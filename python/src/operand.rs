@@ -44,7 +44,7 @@ impl<'a> Operand<'a> {
             None => {}
         }
         if data::is_numpy(&object)? {
-            return Ok(Some(Operand::Owned(Box::new(data::from_numpy(&object)?))));
+            return Ok(Some(Operand::Owned(Box::new(data::from_numpy(&object, data::Copy::IfNeeded)?))));
         }
         Ok(None)
     }

@@ -1,15 +1,40 @@
 //! `+`, `<`, `@` and the others: a table from Python's method to the op.
 
-use minitensor::dispatch;
 use minitensor::op::OpName;
+use minitensor::{DType, dispatch};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
+use pyo3::types::PyBool;
 
 use crate::error::Result;
 use crate::operand::{Operand, Operands, arguments};
 use crate::release;
 use crate::tensor::{PyTensor, op};
+
+/// Truth values are bits, too: on them `&`, `|` and `^` are logical.
+fn of_truths(
+    name: &'static OpName,
+    left: &Bound<'_, PyAny>,
+    right: &Bound<'_, PyAny>,
+) -> Result<Option<&'static OpName>> {
+    let logical = match name.name() {
+        "bitwise_and" | "bitwise_and_" => op!("logical_and"),
+        "bitwise_or" | "bitwise_or_" => op!("logical_or"),
+        "bitwise_xor" | "bitwise_xor_" => op!("logical_xor"),
+        _ => return Ok(None),
+    };
+    for side in [left, right] {
+        let is_truth = match side.cast::<PyTensor>() {
+            Ok(tensor) => tensor.get().core()?.dtype() == DType::Bool,
+            Err(_) => side.is_instance_of::<PyBool>(),
+        };
+        if !is_truth {
+            return Ok(None);
+        }
+    }
+    Ok(Some(logical))
+}
 
 /// Calls a binary op; `NotImplemented` where the other side is neither tensor nor number.
 fn binary<'py>(
@@ -21,7 +46,7 @@ fn binary<'py>(
     let (Some(a), Some(b)) = (Operand::read(left.as_borrowed())?, Operand::read(right.as_borrowed())?) else {
         return Ok(py.NotImplemented().into_bound(py));
     };
-    let op = name.get()?;
+    let op = of_truths(name, left, right)?.unwrap_or(name).get()?;
     let out = if let (Some(a), Some(b)) = (a.plain(), b.plain()) {
         release::call_one(py, op, &[a, b], &[])?
     } else {
@@ -37,10 +62,15 @@ fn unary(py: Python<'_>, name: &'static OpName, x: &PyTensor) -> Result<PyTensor
 
 /// `x += y` changes `x` itself; a leaf that requires a gradient refuses, as the op does.
 fn in_place(name: &'static OpName, left: &Bound<'_, PyTensor>, right: &Bound<'_, PyAny>) -> Result<()> {
-    let Some(right) = Operand::read(right.as_borrowed())? else {
+    let Some(operand) = Operand::read(right.as_borrowed())? else {
         return Err(PyTypeError::new_err(format!("a tensor can't be changed by {}", right.get_type().name()?)).into());
     };
-    let mut operands: Operands<'_> = [Operand::Tensor(left.get().core()?), right].into_iter().collect();
+    let logical = of_truths(name, left, right.as_any())?;
+    if let Some(logical) = logical {
+        let result = binary(logical, left, right)?;
+        return in_place(op!("copy_"), left, &result);
+    }
+    let mut operands: Operands<'_> = [Operand::Tensor(left.get().core()?), operand].into_iter().collect();
     let (op, args) = (name.get()?, arguments(&mut operands)?);
     release::call(left.py(), op, &args, || dispatch(op, &args, &[]))?;
     Ok(())

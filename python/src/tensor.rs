@@ -56,10 +56,14 @@ impl PyTensor {
     /// The core's tensor; an error for a shell from `Tensor.__new__(Tensor)` that nobody has filled.
     #[inline]
     pub fn core(&self) -> Result<&Tensor> {
-        match &self.0 {
-            Core::Full(tensor) => Ok(tensor),
-            Core::Shell(shell) => shell.get().ok_or_else(empty),
+        let tensor = match &self.0 {
+            Core::Full(tensor) => tensor,
+            Core::Shell(shell) => shell.get().ok_or_else(empty)?,
+        };
+        if tensor.dtype() == DType::Bool && tensor.storage().is_lent() {
+            check_truths(tensor)?;
         }
+        Ok(tensor)
     }
 
     /// Its only number would go on without its history.
@@ -102,6 +106,23 @@ fn target(given: &Bound<'_, PyAny>) -> Result<(Option<DType>, Option<Device>)> {
         return Ok((None, Some(device::parse(Some(&name))?)));
     }
     Ok((Some(dtype::parse(given)?), None))
+}
+
+/// A truth value is 0 or 1; who else writes to the memory may have written anything.
+#[cold]
+fn check_truths(tensor: &Tensor) -> Result<()> {
+    let strides = tensor.strides().iter().copied().collect();
+    // SAFETY: the same window, of bytes, for which every value is valid.
+    let bytes = unsafe {
+        Tensor::from_parts(tensor.storage().clone(), tensor.shape().clone(), strides, tensor.offset(), DType::U8)
+    };
+    match bytes.to_vec::<u8>()?.iter().find(|byte| **byte > 1) {
+        Some(byte) => Err(Error::value(format!(
+            "the memory of a tensor of bool holds {byte}, which somebody has written there; it can hold 0 and 1"
+        ))
+        .into()),
+        None => Ok(()),
+    }
 }
 
 #[pymethods]
@@ -365,6 +386,9 @@ impl PyTensor {
 
     fn __int__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let core = self.one("int()")?;
+        if core.dtype().is_complex() {
+            return Err(Error::type_("int() of a complex tensor would lose its imaginary part; use complex()").into());
+        }
         let number = scalar::tolist(py, &core.reshape_view(&[])?)?;
         Ok(number.call_method0("__int__")?)
     }
@@ -388,16 +412,17 @@ impl PyTensor {
         scalar::tolist(py, core)
     }
 
-    fn __repr__(&self) -> String {
-        match self.core() {
-            Ok(core) => guarded("repr()", || Ok(core.to_string())).unwrap_or_else(|e| e.to_string()),
-            Err(_) => "tensor(<empty shell>)".into(),
+    fn __repr__(&self) -> Result<String> {
+        if matches!(&self.0, Core::Shell(shell) if shell.get().is_none()) {
+            return Ok("tensor(<empty shell>)".into());
         }
+        let core = self.core()?;
+        Ok(guarded("repr()", || Ok(core.to_string()))?)
     }
 
     fn _repr_html_(&self) -> Result<String> {
         let core = self.core()?;
-        let text = self.__repr__().replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let text = self.__repr__()?.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         Ok(format!(
             "<div><pre style=\"margin:0\">{text}</pre><small>shape {} · {} · {}</small></div>",
             core.shape(),

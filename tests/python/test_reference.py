@@ -216,6 +216,7 @@ TABLE = [
     unary("ceil", np.ceil, t("ceil")),
     unary("clamp", lambda x: np.clip(x, -0.5, 1.0), lambda x: x.clamp(-0.5, 1.0), lo=-0.5, hi=1.0),
     unary("clone", lambda x: x, lambda x: x.clone()),
+    unary("zeros_like", np.zeros_like),
     unary("conj", np.conj, domain="complex"),
     unary("conversion::conj", np.conj, domain="complex"),
     unary("contiguous", lambda x: x),

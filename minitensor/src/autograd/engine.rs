@@ -124,7 +124,7 @@ impl Pass {
             let grad = run_hooks(meta.hooks(), grad)?;
             self.capture(|e| matches!(e, Edge::Leaf(m) if Arc::ptr_eq(m, &meta)), &grad);
             if self.targets.is_none() {
-                ready.push((gathered(&meta, grad, self.options.create_graph)?, meta));
+                ready.push((meta.gathered(grad, self.options.create_graph)?, meta));
             }
         }
         ready.into_iter().for_each(|(grad, meta)| meta.set_grad(Some(grad)));
@@ -203,16 +203,6 @@ fn first_cotangent(output: &Tensor, given: Option<&Tensor>) -> Result<Tensor> {
              gradient=",
             output.shape()
         ))),
-    }
-}
-
-/// What a leaf has gathered with one more gradient; it is memory of its own.
-fn gathered(meta: &GradMeta, grad: Tensor, create_graph: bool) -> Result<Tensor> {
-    match meta.grad() {
-        Some(before) => add(&before, &grad),
-        None if create_graph => names::CLONE.call(&[(&grad).into()], &[]),
-        None if grad.is_contiguous() && Arc::strong_count(grad.storage()) == 1 => Ok(grad),
-        None => grad.copied(),
     }
 }
 

@@ -1,10 +1,13 @@
 //! [`GradMeta`]: what a tensor knows of gradients.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::node::{Edge, Node};
+use super::mode::is_grad_enabled;
+use super::node::{Edge, Node, Remains};
 use crate::error::{Error, Result};
+use crate::op::names;
 use crate::tensor::Tensor;
 
 /// Called with a gradient; may give another in its place.
@@ -21,7 +24,10 @@ pub struct GradMeta {
 struct State {
     history: Option<History>,
     grad: Option<Tensor>,
-    hooks: Vec<Option<Hook>>,
+    /// Whether the gradient is kept of a tensor that is no leaf.
+    is_retained: bool,
+    /// By the numbers of their handles.
+    hooks: BTreeMap<u64, Hook>,
 }
 
 /// The node that computed a tensor, and the version its memory had then.
@@ -63,8 +69,27 @@ impl GradMeta {
         drop(before);
     }
 
+    /// What has gathered with one more gradient; it is memory of its own.
+    pub(crate) fn gathered(&self, grad: Tensor, is_recorded: bool) -> Result<Tensor> {
+        match self.grad() {
+            Some(before) => names::ADD.call(&[(&before).into(), (&grad).into()], &[]),
+            None if is_recorded => names::CLONE.call(&[(&grad).into()], &[]),
+            None if grad.is_contiguous() && grad.is_unshared() => Ok(grad),
+            None => grad.copied(),
+        }
+    }
+
     pub(crate) fn hooks(&self) -> Vec<Hook> {
-        self.state().hooks.iter().flatten().cloned().collect()
+        self.state().hooks.values().cloned().collect()
+    }
+}
+
+impl Drop for GradMeta {
+    fn drop(&mut self) {
+        // A gradient may have a gradient, and that another.
+        if let Some(grad) = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).grad.take() {
+            Remains::Grad(grad).drop_in_turn();
+        }
     }
 }
 
@@ -89,6 +114,9 @@ impl Tensor {
             ));
         }
         if requires_grad || self.grad_meta().is_some() {
+            if self.is_leaf() {
+                self.storage().set_has_leaf(requires_grad);
+            }
             self.grad_meta_or_init().requires_grad.store(requires_grad, Ordering::Release);
         }
         Ok(())
@@ -123,6 +151,9 @@ impl Tensor {
                 g.dtype()
             )));
         }
+        if grad.as_ref().is_some_and(|g| g.is(self)) {
+            return Err(Error::value("a tensor can't be its own gradient; clone() it"));
+        }
         if grad.is_some() || self.grad_meta().is_some() {
             self.grad_meta_or_init().set_grad(grad);
         }
@@ -144,13 +175,11 @@ impl Tensor {
         let meta = self.grad_meta_or_init().clone();
         let history = meta.state().history.clone();
         Ok(match history {
-            Some(h) => HookHandle { slot: h.node.add_hook(h.index, hook), owner: HookOwner::Node(h.node) },
+            Some(h) => HookHandle { number: h.node.add_hook(h.index, hook), owner: HookOwner::Node(h.node) },
             None => {
-                let mut state = meta.state();
-                state.hooks.push(Some(hook));
-                let slot = state.hooks.len() - 1;
-                drop(state);
-                HookHandle { slot, owner: HookOwner::Leaf(meta) }
+                let number = next_number();
+                meta.state().hooks.insert(number, hook);
+                HookHandle { number, owner: HookOwner::Leaf(meta) }
             }
         })
     }
@@ -163,13 +192,14 @@ impl Tensor {
                 .then_some(())
                 .ok_or_else(|| Error::runtime("can't retain the gradient of a tensor that doesn't require one"));
         }
-        let meta = Arc::downgrade(self.grad_meta_or_init());
+        let meta = self.grad_meta_or_init();
+        if std::mem::replace(&mut meta.state().is_retained, true) {
+            return Ok(());
+        }
+        let meta = Arc::downgrade(meta);
         let keep = move |g: &Tensor| {
             if let Some(meta) = meta.upgrade() {
-                let sum = match meta.state().grad.clone() {
-                    Some(before) => crate::op::names::ADD.call(&[(&before).into(), g.into()], &[])?,
-                    None => g.clone(),
-                };
+                let sum = meta.gathered(g.clone(), is_grad_enabled())?;
                 meta.set_grad(Some(sum));
             }
             Ok(None)
@@ -177,24 +207,63 @@ impl Tensor {
         self.register_hook(Arc::new(keep)).map(|_| ())
     }
 
+    /// The tensor as it was before `part` of it was changed in place, by a recorded change that left `part` with its history;
+    /// `None` if that isn't all that happened since. So `x[i] += y` goes: it changes `x[i]`, and then assigns it to its own place.
+    pub fn before_change_of(&self, part: &Tensor) -> Result<Option<Tensor>> {
+        let (storage, history) = (self.storage(), |t: &Tensor| t.grad_meta()?.state().history.clone());
+        let Some(of_part) = history(part).filter(|h| h.version == storage.version()) else { return Ok(None) };
+        let own = history(self);
+        let known = own.as_ref().map_or_else(|| self.born(), |h| h.version);
+        if !self.shares_storage(part) || self.is(part) || known + 1 != of_part.version {
+            return Ok(None);
+        }
+        let before = self.copied()?;
+        Ok(Some(match own {
+            Some(h) => before.with_grad_meta(GradMeta::computed_by(h.node, h.index, 0)),
+            None => before,
+        }))
+    }
+
+    /// What was computed is what the tensor's memory holds: its history from now on is that of `computed`.
+    pub fn take_history_of(&self, computed: &Tensor) {
+        let history = computed.grad_meta().and_then(|meta| meta.state().history.clone());
+        if let Some(h) = history {
+            self.grad_meta_or_init().rebase(h.node, h.index, self.storage().version());
+        }
+    }
+
     /// Where gradients of this tensor go; an error if its memory was changed in place behind its history's back.
     pub(crate) fn edge(&self) -> Result<Option<Edge>> {
-        let Some(meta) = self.grad_meta().filter(|m| m.requires_grad()) else { return Ok(None) };
-        match &meta.state().history {
-            None => Ok(Some(Edge::Leaf(meta.clone()))),
-            Some(h) if h.version == self.storage().version() => Ok(Some(Edge::Node(h.node.clone(), h.index))),
-            Some(h) => Err(Error::runtime(format!(
-                "a tensor computed by '{}' was changed in place through another view of its memory, so its gradient would be \
-                 wrong; clone() it before the change, or change it out of place",
-                h.node.op().name
-            ))),
+        let meta = self.grad_meta().filter(|m| m.requires_grad());
+        let history = meta.and_then(|meta| meta.state().history.clone());
+        match (meta, history) {
+            (_, Some(h)) if h.version == self.storage().version() => Ok(Some(Edge::Node(h.node, h.index))),
+            (_, Some(h)) => Err(changed(&format!("a tensor computed by '{}'", h.node.op().name))),
+            // Its history would be that of the change, which it doesn't know.
+            _ if self.is_outdated() => Err(changed("a tensor")),
+            (Some(meta), None) => Ok(Some(Edge::Leaf(meta.clone()))),
+            (None, None) => Ok(None),
         }
     }
 }
 
+#[cold]
+fn changed(what: &str) -> Error {
+    Error::runtime(format!(
+        "{what} was changed in place through another view of its memory, so its gradient would be wrong; clone() it before the \
+         change, or change it out of place"
+    ))
+}
+
+/// A number for a hook, by which it is removed; later ones have larger ones.
+pub(crate) fn next_number() -> u64 {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
 /// Removes a hook.
 pub struct HookHandle {
-    slot: usize,
+    number: u64,
     owner: HookOwner,
 }
 
@@ -207,8 +276,12 @@ impl HookHandle {
     /// The hook isn't called any more.
     pub fn remove(&self) {
         match &self.owner {
-            HookOwner::Leaf(meta) => meta.state().hooks[self.slot] = None,
-            HookOwner::Node(node) => node.remove_hook(self.slot),
+            HookOwner::Leaf(meta) => {
+                // It is dropped when the lock is free again.
+                let hook = meta.state().hooks.remove(&self.number);
+                drop(hook);
+            }
+            HookOwner::Node(node) => node.remove_hook(self.number),
         }
     }
 }

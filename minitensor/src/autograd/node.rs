@@ -1,17 +1,18 @@
 //! [`Node`]: one recorded call of an op.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
 
-use super::meta::{GradMeta, Hook};
+use super::meta::{GradMeta, Hook, next_number};
 use super::saved::Saved;
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::op::OpRef;
-use crate::tensor::{Device, Shape};
+use crate::tensor::{Device, Shape, Tensor};
 
 /// Where the gradient of an input goes.
 #[derive(Clone)]
@@ -46,7 +47,8 @@ pub struct Node {
 struct State {
     /// Inputs, then outputs; gone after a backward pass that didn't retain the graph.
     saved: Option<SmallVec<[Option<Saved>; 3]>>,
-    hooks: Vec<Option<(usize, Hook)>>,
+    /// Each with the output that it is for.
+    hooks: BTreeMap<u64, (usize, Hook)>,
 }
 
 static SEQUENCE: AtomicU64 = AtomicU64::new(0);
@@ -98,14 +100,14 @@ impl Node {
         drop(saved);
     }
 
-    pub(crate) fn add_hook(&self, output: usize, hook: Hook) -> usize {
-        let mut state = self.state();
-        state.hooks.push(Some((output, hook)));
-        state.hooks.len() - 1
+    pub(crate) fn add_hook(&self, output: usize, hook: Hook) -> u64 {
+        let number = next_number();
+        self.state().hooks.insert(number, (output, hook));
+        number
     }
 
-    pub(crate) fn remove_hook(&self, slot: usize) {
-        let hook = self.state().hooks[slot].take();
+    pub(crate) fn remove_hook(&self, number: u64) {
+        let hook = self.state().hooks.remove(&number);
         drop(hook);
     }
 
@@ -114,12 +116,15 @@ impl Node {
         if state.hooks.is_empty() {
             return Vec::new();
         }
-        state.hooks.iter().flatten().filter(|(o, _)| *o == output).map(|(_, h)| h.clone()).collect()
+        state.hooks.values().filter(|(o, _)| *o == output).map(|(_, h)| h.clone()).collect()
     }
 }
 
-/// What dropping a node would drop next.
-type Remains = (SmallVec<[Option<Edge>; 2]>, Option<SmallVec<[Option<Saved>; 3]>>);
+/// What dropping a node, or what a tensor knows of gradients, would drop next.
+pub(crate) enum Remains {
+    Node(#[allow(dead_code)] SmallVec<[Option<Edge>; 2]>, #[allow(dead_code)] Option<SmallVec<[Option<Saved>; 3]>>),
+    Grad(#[allow(dead_code)] Tensor),
+}
 
 thread_local! {
     /// `Some` while a drop is under way on this thread; nested drops queue up here instead of recursing, so that a
@@ -131,12 +136,19 @@ impl Drop for Node {
     fn drop(&mut self) {
         let edges = std::mem::take(&mut self.edges);
         let saved = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).saved.take();
+        Remains::Node(edges, saved).drop_in_turn();
+    }
+}
+
+impl Remains {
+    /// Drops them, after those that are waiting.
+    pub(crate) fn drop_in_turn(self) {
         let first = REMAINS.try_with(|cell| match cell.borrow_mut().as_mut() {
             Some(queue) => {
-                queue.push((edges, saved));
+                queue.push(self);
                 None
             }
-            None => Some((edges, saved)),
+            None => Some(self),
         });
         // While the thread ends there is no queue: then dropping recurses.
         let Ok(Some(first)) = first else { return };

@@ -77,6 +77,14 @@ fn go(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produ
             t.storage().bump();
         }
     }
+    if recording.is_none() && matches!(op.body, Body::Tensor(_) | Body::Dynamic(_)) {
+        // A result is a tensor of its own, also where nothing was to be done.
+        for t in outputs.iter_mut().flatten().filter(|t| !t.requires_grad()) {
+            if inputs.iter().flatten().any(|input| input.is(t)) {
+                *t = t.detach();
+            }
+        }
+    }
     if let Some(recording) = recording {
         recording.record(op, &inputs, attrs, &mut outputs);
     } else if traced && is_grad_enabled() {
@@ -143,10 +151,13 @@ fn device(op: &OpDef, args: &[Arg<'_>]) -> Result<Device> {
 
 /// Numbers as tensors, and tensors of another dtype than the op computes in converted.
 fn materialize(op: &OpDef, args: &[Arg<'_>], dtypes: &DTypes, device: Device) -> Result<SmallVec<[Option<Tensor>; 4]>> {
+    // Loops convert what they are given, so that a number isn't rounded to 16 bits before.
+    let is_loop = matches!(op.body, Body::Element(_) | Body::Program(_) | Body::Cell(_));
     let mut owned = smallvec![None; args.len()];
     for (i, arg) in args.iter().enumerate() {
         if let Arg::Number(n) = arg {
             let dtype = match op.parameter(i).dtype {
+                DTypeRule::Generic(g) if is_loop => dtypes[g as usize].compute(),
                 DTypeRule::Generic(g) => dtypes[g as usize],
                 DTypeRule::Fixed(d) => d,
                 _ => match n {
@@ -239,6 +250,7 @@ fn compute(
 }
 
 fn convert(op: &OpDef, inputs: &[Option<&Tensor>], dtypes: &DTypes) -> Result<SmallVec<[Option<Tensor>; 4]>> {
+    let is_loop = !matches!(op.body, Body::Arrays(_));
     let mut cast: SmallVec<[Option<Tensor>; 4]> = SmallVec::new();
     for (i, t) in inputs.iter().enumerate() {
         let target = match op.parameter(i).dtype {
@@ -246,6 +258,7 @@ fn convert(op: &OpDef, inputs: &[Option<&Tensor>], dtypes: &DTypes) -> Result<Sm
             _ => None,
         };
         cast.push(match (t, target) {
+            (Some(t), Some(target)) if is_loop && t.dtype() == target.compute() => None,
             (Some(t), Some(target)) if t.dtype() != target => Some(t.cast(target)?),
             _ => None,
         });

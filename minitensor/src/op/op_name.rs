@@ -20,6 +20,11 @@ impl OpName {
         OpName { name, op: OnceLock::new() }
     }
 
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// The op.
     #[inline]
     pub fn get(&self) -> Result<&OpRef> {

@@ -39,7 +39,8 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<Option<Recordin
                 op.parameter(i).name
             )));
         }
-        if mutated && matches!(edges[i], Some(Edge::Leaf(_))) {
+        // A leaf, or a view of one.
+        if mutated && edges[i].is_some() && t.is_some_and(|t| t.storage().has_leaf()) {
             return Err(Error::runtime(format!(
                 "op '{}' would change '{}' in place, a leaf that requires a gradient; call it under no_grad(), or use the op that \
                  gives a new tensor",
@@ -47,7 +48,12 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<Option<Recordin
                 op.parameter(i).name
             )));
         }
-        let copy = t.filter(|_| mutated).map(Tensor::copied).transpose()?;
+        // What is changed, and the same tensor given for another input.
+        let is_changed = |t: &&Tensor| {
+            let mut all = inputs.iter().enumerate();
+            mutated || all.any(|(k, other)| op.parameter(k).mutated && other.is_some_and(|o| o.is_same_window(t)))
+        };
+        let copy = t.filter(is_changed).map(Tensor::copied).transpose()?;
         before.push(copy.map(|c| match &edges[i] {
             Some(Edge::Node(node, index)) => c.with_grad_meta(GradMeta::computed_by(node.clone(), *index, 0)),
             _ => c,
@@ -79,6 +85,7 @@ impl Recording {
                 Some(Role::Mutates(i)) => {
                     if let Some(original) = inputs[i as usize] {
                         original.grad_meta_or_init().rebase(node.clone(), k, version);
+                        original.storage().set_recorded();
                     }
                     t
                 }

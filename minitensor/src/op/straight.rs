@@ -83,7 +83,8 @@ pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<
             *out = slot.insert(Tensor::empty_like(first, dtype)?).data_ptr();
         }
         // SAFETY: every pointer is to n contiguous elements of the dtype of the kernel, which computes in no other.
-        unsafe { kernel.run(attrs, n, &ins[..args.len()], &outs[..outputs.len()])? };
+        let done = unsafe { kernel.run(attrs, n, &ins[..args.len()], &outs[..outputs.len()]) };
+        done.map_err(|e| e.context(format!("op '{}'", op.name)))?;
         if let Some(recording) = recording {
             recording.record(op, inputs, attrs, outputs);
         }

@@ -19,7 +19,7 @@ use crate::tensor::{Device, Tensor};
 /// The gradient of an op whose rows have a program. It is made of recorded ops, so it has a gradient itself.
 pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     let op = call.op();
-    let inputs: Vec<Option<Tensor>> = (0..call.num_inputs()).map(|i| call.optional_input(i)).collect::<Result<_>>()?;
+    let mut inputs: Vec<Option<Tensor>> = (0..call.num_inputs()).map(|i| call.optional_input(i)).collect::<Result<_>>()?;
     let attrs = &call.attrs()[..op.attrs.len().min(call.attrs().len())];
     let program = op.program(attrs, |i| inputs[i].is_some())?;
     let program = program.ok_or_else(|| Error::runtime(format!("op '{}' has no program", op.name)))?;
@@ -40,7 +40,15 @@ pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
         Error::runtime(format!("op '{}' has no further derivative: a function in its body has none", op.name))
     })?;
     let mut cotangents: Vec<Tensor> = (0..gives.len()).map(|k| call.cotangent(k)).collect::<Result<_>>()?;
-    let dtype = cotangents.iter().map(Tensor::dtype).find(|d| d.is_differentiable()).unwrap_or(DType::F64);
+    let dtype = cotangents.iter().map(Tensor::dtype).find(|d| d.is_differentiable()).unwrap_or(DType::F64).compute();
+    // Halves are a format to keep numbers in, not one to compute in.
+    let widened = |t: &Tensor| match t.dtype() {
+        DType::F16 | DType::Bf16 => super::names::ASTYPE.call(&[t.into(), dtype.into()], &[]),
+        _ => Ok(t.clone()),
+    };
+    for t in cotangents.iter_mut().chain(inputs.iter_mut().flatten()) {
+        *t = widened(t)?;
+    }
     // An output that wasn't computed has no dtype of its own.
     for cotangent in cotangents.iter_mut().filter(|t| !t.dtype().is_differentiable()) {
         *cotangent = Tensor::from_number(Const::Int(0), dtype, Device::Cpu)?;

@@ -194,7 +194,7 @@ fn adopt<T: Scalar>(data: Vec<T>, shape: Shape, strides: Strides, offset: usize)
     let mut data = Box::new(data);
     let first = std::ptr::NonNull::new(data.as_mut_ptr().cast()).unwrap_or(std::ptr::NonNull::dangling());
     // SAFETY: the elements live in the boxed Vec, of which nothing else has a handle.
-    let storage = unsafe { Storage::foreign(first, bytes, true, data) };
+    let storage = unsafe { Storage::adopted(first, bytes, data) };
     // SAFETY: shape, strides and offset were checked against the Vec by the callers.
     unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, offset, T::DTYPE) }
 }

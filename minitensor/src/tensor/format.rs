@@ -9,6 +9,8 @@ use crate::dtype::{DType, Kind};
 const THRESHOLD: usize = 1000;
 /// … to this many at either end of each axis.
 const EDGE: usize = 3;
+/// Where that are still more than so many, as of many short axes, none is shown.
+const MOST: usize = 10_000;
 /// Lines are broken before this column.
 const WIDTH: usize = 88;
 
@@ -27,7 +29,8 @@ impl fmt::Display for Tensor {
                 self.device()
             );
         }
-        if self.numel() == 0 && self.ndim() != 1 {
+        let body = self.body("tensor(".len());
+        if self.numel() == 0 && self.ndim() != 1 || body == "[...]" {
             write!(notes, ", shape={}", self.shape())?;
         }
         match self.grad_fn_name() {
@@ -35,7 +38,6 @@ impl fmt::Display for Tensor {
             None if self.requires_grad() => notes.push_str(", requires_grad=True"),
             None => {}
         }
-        let body = self.body("tensor(".len());
         let last = body.rsplit('\n').next().unwrap_or("").len();
         let break_line = !notes.is_empty() && last + notes.len() > WIDTH;
         let notes = if break_line { notes.replacen(", ", ",\n       ", 1) } else { notes };
@@ -46,7 +48,13 @@ impl fmt::Display for Tensor {
 impl Tensor {
     /// The elements in brackets; lines after the first start at column `indent`.
     pub fn body(&self, indent: usize) -> String {
+        if self.numel() == 0 {
+            return "[]".to_owned();
+        }
         let cells = Cells::new(self);
+        if cells.axes.iter().map(|(front, back)| front + back).product::<usize>() > MOST {
+            return "[...]".to_owned();
+        }
         let mut out = String::new();
         cells.write(&mut out, 0, &mut 0, indent);
         out
@@ -65,6 +73,10 @@ impl Cells {
         let shorten = tensor.numel() > THRESHOLD;
         let axes: Vec<(usize, usize)> =
             tensor.shape().iter().map(|n| if shorten && *n > 2 * EDGE { (EDGE, EDGE) } else { (*n, 0) }).collect();
+        let shown: usize = axes.iter().map(|(front, back)| front + back).product();
+        if shown > MOST {
+            return Cells { texts: Vec::new(), axes };
+        }
         let mut shown = tensor.detach();
         for (axis, (front, back)) in axes.iter().enumerate() {
             if *back > 0 {

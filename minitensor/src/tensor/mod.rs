@@ -36,6 +36,8 @@ struct Inner {
     /// In elements, from the start of the storage.
     offset: usize,
     dtype: DType,
+    /// The version of the storage when this tensor was made.
+    born: u64,
     grad: OnceLock<Arc<GradMeta>>,
 }
 
@@ -52,13 +54,15 @@ impl Tensor {
         offset: usize,
         dtype: DType,
     ) -> Tensor {
-        Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, grad: OnceLock::new() }))
+        let born = storage.version();
+        Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, born, grad: OnceLock::new() }))
     }
 
     /// The same memory through another window, without history.
     pub(crate) fn window(&self, shape: Shape, strides: Strides, offset: usize) -> Tensor {
         let (storage, dtype) = (self.0.storage.clone(), self.0.dtype);
-        Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, grad: OnceLock::new() }))
+        let born = storage.version();
+        Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, born, grad: OnceLock::new() }))
     }
 
     /// The sizes of its dimensions.
@@ -120,6 +124,21 @@ impl Tensor {
         self.0.shape.is_contiguous(&self.0.strides)
     }
 
+    /// The version of its memory when it was made.
+    pub(crate) fn born(&self) -> u64 {
+        self.0.born
+    }
+
+    /// Whether nobody else has it, nor its memory.
+    pub(crate) fn is_unshared(&self) -> bool {
+        Arc::strong_count(&self.0) == 1 && Arc::strong_count(&self.0.storage) == 1
+    }
+
+    /// Whether a recorded change was made to its memory since this tensor was made: through another one.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.0.born < self.0.storage.recorded()
+    }
+
     pub(crate) fn grad_meta(&self) -> Option<&Arc<GradMeta>> {
         self.0.grad.get()
     }
@@ -143,6 +162,11 @@ impl Tensor {
     /// The same memory, apart from any history: no gradient flows through it.
     pub fn detach(&self) -> Tensor {
         self.window(self.0.shape.clone(), shape::duplicate(&self.0.strides), self.0.offset)
+    }
+
+    /// Whether it is the very same tensor.
+    pub(crate) fn is(&self, other: &Tensor) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Whether both see one memory.

@@ -14,6 +14,9 @@ pub struct Shape(SmallVec<[usize; INLINE]>);
 /// One number for each dimension, in elements: how far the next one lies.
 pub type Strides = SmallVec<[isize; INLINE]>;
 
+/// No tensor has more dimensions: what goes through them nests as deep.
+pub const MAX_NDIM: usize = 64;
+
 /// Tensors of no more dimensions keep them in place.
 const INLINE: usize = 4;
 
@@ -24,8 +27,17 @@ impl Shape {
         &self.0
     }
 
+    /// An error if it has more dimensions than a tensor can have.
+    pub fn check_rank(rank: usize) -> Result<()> {
+        if rank <= MAX_NDIM {
+            return Ok(());
+        }
+        Err(Error::value(format!("a tensor has at most {MAX_NDIM} dimensions, got {rank}")))
+    }
+
     /// How many elements; an error where that number, or the bytes they would take, can't be addressed.
     pub fn checked_numel(&self) -> Result<usize> {
+        Shape::check_rank(self.0.len())?;
         let limit = isize::MAX as usize / 16;
         let numel = self.0.iter().try_fold(1usize, |n, d| if *d == 0 { Some(0) } else { n.checked_mul(*d) });
         if self.0.contains(&0) {

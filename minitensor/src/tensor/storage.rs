@@ -5,7 +5,7 @@ use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::cache;
 use super::device::Device;
@@ -16,7 +16,20 @@ pub struct Storage {
     data: NonNull<u8>,
     bytes: usize,
     owner: Owner,
+    changes: Changes,
+}
+
+/// What tells who changes the memory, and behind whose back.
+#[derive(Default)]
+struct Changes {
+    /// How often it was changed in place.
     version: AtomicU64,
+    /// The version that the last recorded change made.
+    recorded: AtomicU64,
+    /// Whether a leaf that requires a gradient lies there.
+    has_leaf: AtomicBool,
+    /// Whether others than tensors may write to it.
+    is_lent: AtomicBool,
 }
 
 /// Up to this many bytes lie in the storage itself, which spares an allocation.
@@ -28,6 +41,8 @@ enum Owner {
     /// From the [cache](super::cache).
     Cached,
     Inline(UnsafeCell<MaybeUninit<Small>>),
+    /// That of a `Vec`, or the like.
+    Adopted(#[allow(dead_code)] Box<dyn Any + Send + Sync>),
     Foreign {
         _keep: Box<dyn Any + Send + Sync>,
         writable: bool,
@@ -141,26 +156,35 @@ impl Storage {
     fn cached(bytes: usize) -> Result<Storage> {
         let data = cache::take(bytes).ok_or_else(|| refuse(bytes))?;
         count(bytes);
-        Ok(Storage { data, bytes, owner: Owner::Cached, version: AtomicU64::new(0) })
+        Ok(Storage { data, bytes, owner: Owner::Cached, changes: Changes::default() })
     }
 
     #[inline]
     fn small(bytes: usize, content: MaybeUninit<Small>) -> Storage {
         count(bytes);
         let owner = Owner::Inline(UnsafeCell::new(content));
-        Storage { data: NonNull::dangling(), bytes, owner, version: AtomicU64::new(0) }
+        Storage { data: NonNull::dangling(), bytes, owner, changes: Changes::default() }
     }
 
     fn allocate(bytes: usize, take: impl FnOnce(Layout) -> *mut u8) -> Result<Storage> {
         let layout = Layout::from_size_align(bytes.max(1), alignment(bytes)).map_err(|_| refuse(bytes))?;
         let data = NonNull::new(take(layout)).ok_or_else(|| refuse(bytes))?;
         count(bytes);
-        Ok(Storage { data, bytes, owner: Owner::Allocated, version: AtomicU64::new(0) })
+        Ok(Storage { data, bytes, owner: Owner::Allocated, changes: Changes::default() })
     }
 
     /// No memory at all, only its size.
     pub fn meta(bytes: usize) -> Storage {
-        Storage { data: NonNull::dangling(), bytes, owner: Owner::Meta, version: AtomicU64::new(0) }
+        Storage { data: NonNull::dangling(), bytes, owner: Owner::Meta, changes: Changes::default() }
+    }
+
+    /// Memory that is the tensor's from now on, kept alive by `keep`.
+    ///
+    /// # Safety
+    /// As for [`Storage::foreign`].
+    pub(crate) unsafe fn adopted(data: NonNull<u8>, bytes: usize, keep: Box<dyn Any + Send + Sync>) -> Storage {
+        count(bytes);
+        Storage { data, bytes, owner: Owner::Adopted(keep), changes: Changes::default() }
     }
 
     /// Somebody else's memory, kept alive by `keep`.
@@ -174,7 +198,7 @@ impl Storage {
         writable: bool,
         keep: Box<dyn Any + Send + Sync>,
     ) -> Storage {
-        Storage { data, bytes, owner: Owner::Foreign { _keep: keep, writable }, version: AtomicU64::new(0) }
+        Storage { data, bytes, owner: Owner::Foreign { _keep: keep, writable }, changes: Changes::default() }
     }
 
     /// The first byte. It moves with the storage, until that is shared.
@@ -205,18 +229,49 @@ impl Storage {
     /// How often it was changed in place.
     #[inline]
     pub fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
+        self.changes.version.load(Ordering::Acquire)
+    }
+
+    /// The version that the last recorded change in place made; 0 if there was none.
+    #[inline]
+    pub(crate) fn recorded(&self) -> u64 {
+        self.changes.recorded.load(Ordering::Acquire)
+    }
+
+    /// The last change in place has a history.
+    pub(crate) fn set_recorded(&self) {
+        self.changes.recorded.store(self.version(), Ordering::Release);
+    }
+
+    /// Whether a leaf that requires a gradient lies here.
+    pub(crate) fn has_leaf(&self) -> bool {
+        self.changes.has_leaf.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_has_leaf(&self, has_leaf: bool) {
+        self.changes.has_leaf.store(has_leaf, Ordering::Release);
+    }
+
+    /// Others than tensors may write to it from now on.
+    pub fn lend(&self) {
+        self.changes.is_lent.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether others than tensors may write to it.
+    #[inline]
+    pub fn is_lent(&self) -> bool {
+        matches!(self.owner, Owner::Foreign { .. }) || self.changes.is_lent.load(Ordering::Relaxed)
     }
 
     /// Counts one change in place.
     pub fn bump(&self) {
-        self.version.fetch_add(1, Ordering::AcqRel);
+        self.changes.version.fetch_add(1, Ordering::AcqRel);
     }
 }
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        if let Owner::Allocated | Owner::Cached | Owner::Inline(_) = self.owner {
+        if let Owner::Allocated | Owner::Cached | Owner::Inline(_) | Owner::Adopted(_) = self.owner {
             count(self.bytes.wrapping_neg());
         }
         if let Owner::Cached = self.owner {

@@ -19,6 +19,7 @@ impl Tensor {
     }
 
     fn infer_shape(&self, sizes: &[i64]) -> Result<Shape> {
+        Shape::check_rank(sizes.len())?;
         let fail = |why: &str| {
             Error::value(format!(
                 "can't reshape {} of shape {} to {sizes:?}: {why}",
@@ -74,6 +75,7 @@ impl Tensor {
                 self.shape()
             ))
         };
+        Shape::check_rank(sizes.len())?;
         let new = sizes.len().checked_sub(self.ndim()).ok_or_else(fail)?;
         let mut shape = Shape::default();
         let mut strides = Strides::new();
@@ -138,6 +140,7 @@ impl Tensor {
 
     /// With a new axis of size 1 before `axis`.
     pub fn unsqueeze_view(&self, axis: i64) -> Result<Tensor> {
+        Shape::check_rank(self.ndim() + 1)?;
         let axis = normalize_axis(axis, self.ndim() + 1)?;
         let mut sizes = self.shape().to_vec();
         let mut strides = self.0.strides.clone();

@@ -12,6 +12,10 @@ class set_grad_enabled(ContextDecorator):
         self._enabled = enabled
         self._before: list[bool] = []
 
+    def _recreate_cm(self) -> "set_grad_enabled":
+        # As a decorator it is used by many calls at once, on many threads.
+        return set_grad_enabled(self._enabled)
+
     def __enter__(self) -> None:
         self._before.append(_set_grad_enabled(self._enabled))
 

@@ -45,23 +45,26 @@ class Optimizer:
             raise ValueError("a parameter is listed twice")
         self.lr = _at_least_0("lr", lr)
         self.steps = 0
+        #: How often each parameter was changed: it may have had no gradient at first.
+        self._updates = [0] * len(self.params)
         self.state: list[dict[str, Tensor]] = [{} for _ in self.params]
 
-    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor], step: int) -> None:
         raise NotImplementedError
 
     @no_grad()
     def step(self) -> None:
         """Changes every parameter that has a gradient, in place."""
         self.steps += 1
-        for param, state in zip(self.params, self.state, strict=True):
+        for i, (param, state) in enumerate(zip(self.params, self.state, strict=True)):
             grad = param.grad
             if grad is None:
                 continue
             for name in self.buffers:
                 if name not in state:
                     state[name] = zeros_like(param)
-            self._update(param, grad, state)
+            self._updates[i] += 1
+            self._update(param, grad, state, self._updates[i])
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the parameters' gradients, or makes them zeros."""
@@ -69,13 +72,13 @@ class Optimizer:
             param.zero_grad(set_to_none)
 
     def _options(self) -> dict[str, Any]:
-        held = ("params", "state", "steps")
+        held = ("params", "state", "steps", "_updates")
         return {name: value for name, value in vars(self).items() if name not in held}
 
     def state_dict(self) -> dict[str, Any]:
         """Options, the number of steps, and copies of what is kept for each parameter."""
         state = [{name: t.detach().clone() for name, t in s.items()} for s in self.state]
-        return {"options": self._options(), "steps": self.steps, "state": state}
+        return {"options": self._options(), "steps": self.steps, "updates": list(self._updates), "state": state}
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         """Goes on where a `state_dict` left off."""
@@ -91,6 +94,7 @@ class Optimizer:
                     raise ValueError(f"'{name}' of parameter {i} has shape {t.shape}, the parameter {param.shape}")
         vars(self).update(saved["options"])
         self.steps = saved["steps"]
+        self._updates = list(saved.get("updates", [self.steps] * len(self.params)))
         self.state = [{name: t.detach().clone() for name, t in s.items()} for s in saved["state"]]
 
 
@@ -123,7 +127,7 @@ class SGD(Optimizer):
         if nesterov and momentum == 0:
             raise ValueError("nesterov needs a momentum of more than 0")
 
-    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor], step: int) -> None:
         ops.sgd_step(
             param,
             state["velocity"],
@@ -154,7 +158,7 @@ class Adam(Optimizer):
         self.eps = _at_least_0("eps", eps)
         self.weight_decay = _at_least_0("weight_decay", weight_decay)
 
-    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor], step: int) -> None:
         beta1, beta2 = self.betas
         ops.adam_step(
             param,
@@ -162,8 +166,8 @@ class Adam(Optimizer):
             state["v"],
             grad,
             lr=self.lr,
-            correction1=1 - beta1**self.steps,
-            correction2=1 - beta2**self.steps,
+            correction1=1 - beta1**step,
+            correction2=1 - beta2**step,
             beta1=beta1,
             beta2=beta2,
             eps=self.eps,

@@ -1,0 +1,424 @@
+"""What would be wrong silently, or end the process: each was once."""
+
+import gc
+import pickle
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import minitensor as mt
+
+
+def leaf(*values, dtype="float64"):
+    return mt.Tensor(list(values), dtype=dtype, requires_grad=True)
+
+
+# Changes in place.
+
+IN_PLACE = [name for name in mt.list_custom_ops_py() if name.endswith("_") and name[:-1] in mt.list_custom_ops_py()]
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_an_op_in_place_has_the_gradient_of_the_op_beside_it(name):
+    op = mt.ops.describe(name)
+    beside, in_place = getattr(mt.ops, name[:-1]), getattr(mt.ops, name)
+    if not mt.ops.describe(name[:-1])["differentiable"] or any(a["required"] for a in op["attributes"]):
+        pytest.skip("it has no gradient, or needs an attribute")
+    n = len(op["inputs"])
+    for alike in {False, n == 2}:
+        gradients = []
+        for call in (beside, in_place):
+            leaves = [leaf(0.3, 0.7), leaf(0.6, 0.2)][:n]
+            # A tensor that may be changed, and what it was made of.
+            inputs = [x * 1.0 for x in leaves]
+            if alike:
+                inputs[1] = inputs[0]
+            try:
+                y = call(*inputs)
+            except TypeError:
+                pytest.skip("it takes no floats")
+            (y * mt.Tensor([1.0, 3.0], dtype="float64")).sum().backward()
+            gradients.append([None if x.grad is None else x.grad.tolist() for x in leaves])
+        assert repr(gradients[0]) == repr(gradients[1])
+
+
+def test_the_operators_in_place_are_among_them():
+    assert {"add_", "subtract_", "multiply_", "divide_", "power_", "remainder_"} <= set(IN_PLACE)
+    a = leaf(3.0)
+    x = a * 1
+    x *= x
+    x.sum().backward()
+    assert a.grad.tolist() == [6.0]
+
+
+CHANGED = "was changed in place through another view of its memory"
+
+
+def test_a_recorded_change_of_a_view_is_not_lost():
+    w = leaf(2.0)
+    buffer = mt.zeros((2, 3), dtype="float64")
+    first, second = buffer
+    first += w
+    for use in (lambda: buffer.sum(), lambda: second.add_(w)):
+        with pytest.raises(RuntimeError, match=CHANGED):
+            use()
+    assert buffer.tolist() == [[2.0] * 3, [0.0] * 3]
+    assert buffer.detach().sum().item() == 6.0
+    whole = mt.zeros((2, 3), dtype="float64")
+    part = whole[0:1]
+    whole += w
+    with pytest.raises(RuntimeError, match=CHANGED):
+        part * 2
+    whole.sum().backward()
+    assert w.grad.tolist() == [6.0]
+
+
+def test_a_part_may_be_changed_by_an_operator():
+    w, u = leaf(2.0), leaf(1.0, 1.0, 1.0)
+    x = mt.ones(3, dtype="float64")
+    x[1] += w[0]
+    (x * x).sum().backward()
+    assert (x.tolist(), w.grad.tolist()) == ([1.0, 3.0, 1.0], [6.0])
+    x, w.grad = u * 1, None
+    for i in (0, 2):
+        x[i] *= w[0]
+    x[1:] += 1
+    (x * mt.Tensor([1.0, 10.0, 100.0], dtype="float64")).sum().backward()
+    assert x.tolist() == [2.0, 2.0, 3.0]
+    assert (w.grad.tolist(), u.grad.tolist()) == ([101.0], [2.0, 10.0, 200.0])
+    x = mt.zeros(3, dtype="float64")
+    part = x[0:1]
+    part += w
+    with pytest.raises(RuntimeError, match=CHANGED):
+        x[2] = w[0]
+
+
+def test_a_view_of_a_leaf_is_not_changed_in_place():
+    p = leaf(1.0, 2.0)
+    with pytest.raises(RuntimeError, match="a leaf that requires a gradient"):
+        p[0:1].add_(5)
+    with pytest.raises(RuntimeError, match="a leaf that requires a gradient"):
+        p[0] *= 3
+    assert p.tolist() == [1.0, 2.0]
+    with mt.no_grad():
+        p[0:1].add_(5)
+    assert p.tolist() == [6.0, 2.0]
+
+
+# Gradients that are kept.
+
+
+def test_a_gradient_is_retained_once_and_is_memory_of_its_own():
+    y = leaf(1.0) * 1
+    y.retain_grad()
+    y.retain_grad()
+    g = mt.ones(1, dtype="float64")
+    y.backward(g)
+    assert y.grad.tolist() == [1.0]
+    y.grad.add_(5)
+    assert g.tolist() == [1.0]
+
+
+def test_a_retained_gradient_is_read_by_other_threads_meanwhile():
+    y = mt.ones(1_000_000, requires_grad=True) * 1
+    y.retain_grad()
+    z, done = y * 2, threading.Event()
+
+    def read():
+        while not done.is_set():
+            y.grad  # noqa: B018
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    passes = threading.Thread(
+        target=lambda: [z.backward(mt.ones(1_000_000), retain_graph=True) for _ in range(20)], daemon=True
+    )
+    passes.start()
+    passes.join(60)
+    done.set()
+    assert not passes.is_alive()
+
+
+def test_a_hook_may_look_at_the_tensor_when_it_goes():
+    class Hook:
+        def __call__(self, grad):
+            return None
+
+        def __del__(self):
+            x.grad  # noqa: B018
+
+    x = leaf(1.0)
+    handle = x.register_hook(Hook())
+    remover = threading.Thread(target=handle.remove, daemon=True)
+    remover.start()
+    remover.join(10)
+    assert not remover.is_alive()
+
+
+def test_hooks_are_called_in_the_order_they_came():
+    x = leaf(1.0)
+    x.register_hook(lambda g: g * 100).remove()
+    kept = [x.register_hook(lambda g: g * 2), x.register_hook(lambda g: g + 1)]
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [5.0]
+    kept[0].remove()
+    x.grad = None
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [3.0]
+
+
+def test_chains_of_gradients_are_freed_in_turn():
+    t = mt.zeros(1)
+    for _ in range(200_000):
+        n = mt.zeros(1)
+        n.grad = t
+        t = n
+    del t, n
+    with pytest.raises(ValueError, match="can't be its own gradient"):
+        x = mt.zeros(1)
+        x.grad = x
+
+
+def test_recording_is_turned_off_for_each_call_of_a_decorated_function():
+    inside, leave = threading.Event(), threading.Event()
+
+    @mt.no_grad()
+    def slow():
+        inside.set()
+        leave.wait(10)
+
+    states = []
+
+    def other():
+        with mt.no_grad():
+            slow()
+        states.append(mt.is_grad_enabled())
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    inside.wait(10)
+    leave.set()
+    slow()
+    thread.join(10)
+    assert mt.is_grad_enabled() and states == [True]
+
+
+# Memory that others see.
+
+
+def test_there_and_back_is_the_same_memory():
+    x = mt.ones(3, dtype="float64")
+    for _ in range(20_000):
+        x = mt.from_numpy(x.numpy())
+    for _ in range(20_000):
+        x = mt.from_dlpack(x)
+    del x
+    gc.collect()
+    x, w = mt.ones(3, dtype="float64"), leaf(1.0, 1.0, 1.0)
+    y = (x * w).sum()
+    mt.from_numpy(x.numpy()[::-1]).add_(4)
+    with pytest.raises(RuntimeError, match="was changed in place after the forward pass"):
+        y.backward()
+    m = mt.arange(6, dtype="float64").reshape(2, 3)
+    assert mt.from_numpy(m.numpy().T[1:]).tolist() == [[1.0, 4.0], [2.0, 5.0]]
+    assert mt.from_numpy(m.numpy().view("int64")).shape == (2, 3)
+
+
+def test_truth_values_that_are_none_are_refused():
+    array = np.zeros(4, bool)
+    mine = mt.from_numpy(array)
+    shown = mt.zeros(4, dtype="bool")
+    shown.numpy().view("u1")[1] = 3
+    array.view("u1")[:] = 2
+    for t in (mine, shown):
+        for use in (lambda t: ~t, repr, mt.ops.count_nonzero, lambda t: t.tolist(), lambda t: mt.arange(4)[t]):
+            with pytest.raises(ValueError, match="the memory of a tensor of bool holds [23]"):
+                use(t)
+    array[:] = True
+    assert mine.tolist() == [True] * 4
+
+
+def test_a_copy_is_made_only_where_it_may_be():
+    for array in (np.ones(3, ">f8"), np.zeros(3, [("a", "i4"), ("z", "c8")])["z"]):
+        with pytest.raises(ValueError, match="copy=False, but its byte order or layout"):
+            mt.asarray(array, copy=False)
+        assert mt.asarray(array).tolist() == array.tolist() == mt.Tensor(array).tolist()
+
+
+BUFFERS = """
+import ctypes, sys
+import minitensor as mt
+
+get = ctypes.pythonapi.PyObject_GetBuffer
+get.argtypes = [ctypes.py_object, ctypes.c_void_p, ctypes.c_int]
+release = ctypes.pythonapi.PyBuffer_Release
+release.argtypes = [ctypes.c_void_p]
+STRIDES = 0x10 | 0x08
+C, F, ANY = 0x20 | STRIDES, 0x40 | STRIDES, 0x80 | STRIDES
+
+def gives(t, flags):
+    view = ctypes.create_string_buffer(256)
+    try:
+        get(t, view, flags)
+    except BufferError:
+        return False
+    release(view)
+    return True
+
+rows = mt.zeros((2, 3))
+print([[gives(t, flags) for flags in (C, F, ANY, STRIDES, 0)] for t in (rows, rows.T, rows[:, ::2])])
+"""
+
+
+def test_a_buffer_has_the_layout_that_was_asked_for():
+    done = subprocess.run([sys.executable, "-c", BUFFERS], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(
+        [[True, False, True, True, True], [False, True, True, True, False], [False, False, False, True, False]]
+    )
+
+
+# Sizes.
+
+
+def test_what_does_not_fit_into_memory_raises():
+    x = mt.ones(1, requires_grad=True).expand(10**13)
+    with pytest.raises(MemoryError):
+        x[0] = 1.0
+    with pytest.raises(MemoryError):
+        mt.ops.column.sum(mt.ones((1, 1)).expand(10**7, 10**7))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: mt.zeros(1).reshape([1] * n),
+        lambda n: mt.zeros(1).expand([1] * n),
+        lambda n: mt.zeros([1] * n),
+        lambda n: mt.ops.unsqueeze(mt.zeros([1] * (n - 1)), 0),
+    ],
+)
+def test_there_are_at_most_64_dimensions(make):
+    assert make(64).tolist() and repr(make(64))
+    with pytest.raises(ValueError, match="a tensor has at most 64 dimensions, got 65"):
+        make(65)
+
+
+def test_large_and_empty_tensors_are_printed_shortly():
+    assert repr(mt.zeros((10**12, 0))) == "tensor([], dtype=float32, shape=(1000000000000, 0))"
+    assert len(repr(mt.zeros(1).expand([6] * 20))) < 200
+    assert mt.eye(10**12, 0).shape == (10**12, 0)
+    assert mt.eye(3, 4, k=1).tolist() == np.eye(3, 4, k=1).tolist()
+    assert mt.eye(3, 4, k=-2).tolist() == np.eye(3, 4, k=-2).tolist()
+    assert mt.eye(2, k=2**63 - 1).tolist() == mt.eye(2, k=-(2**63)).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+# Numbers.
+
+
+def test_whole_ranges_are_counted_exactly():
+    for start, stop, step in (
+        (2**53, 2**53 + 3, 1),
+        (2**62, 2**62 + 5, 2),
+        (5, -6, -2),
+        (0, 5, 2),
+        (3, 3, 1),
+        (3, 1, 2),
+    ):
+        assert mt.arange(start, stop, step).tolist() == list(range(start, stop, step))
+    with pytest.raises(ValueError, match="don't fit into int64"):
+        mt.arange(2**63, 2**63 + 3)
+    with pytest.raises(ValueError, match="arange: 0 to 299 don't fit into int8"):
+        mt.arange(300, dtype="int8")
+    with pytest.raises(ValueError, match="randint: 0 to 999 don't fit into uint8"):
+        mt.randint(0, 1000, (5,), dtype="uint8")
+
+
+def test_running_sums_of_integers_are_wide():
+    for dtype in ("int8", "uint8", "int32"):
+        x = np.full((3, 2), 100, dtype)
+        for axis in (0, 1):
+            assert mt.cumsum(mt.from_numpy(x), axis).tolist() == np.cumsum(x, axis).tolist()
+    assert mt.cumsum(mt.Tensor([True, True])).tolist() == [1, 2]
+
+
+def test_halves_are_a_format_to_keep_numbers_in():
+    x = mt.ones(70_000, dtype="float16", requires_grad=True)
+    x.mean().backward()
+    assert abs(x.grad.tolist()[0] - 1 / 70_000) < 1e-7
+    assert (mt.ones(1, dtype="float16") / 70_000).item() > 0
+    x = mt.Tensor(np.linspace(-1, 1, 1000)[None], dtype="bfloat16", requires_grad=True)
+    w = mt.ones(1, dtype="bfloat16", requires_grad=True)
+    loss = mt.ops.cross_entropy(x, mt.Tensor([301])) * w
+    (g,) = mt.grad([loss.sum()], [x], create_graph=True)
+    v = np.zeros((1, 1000), "float32")
+    v[0, 300] = 1
+    (second,) = mt.grad([(g * mt.Tensor(v, dtype="bfloat16")).sum()], [w])
+    assert 0 < second.item() < 2e-3
+
+
+def test_dropout_of_halves_has_the_probability_that_was_asked_for():
+    mt.manual_seed(0)
+    dropped = mt.ops.dropout(mt.ones(10**6, dtype="float16"), p=0.001)
+    assert 800 < (dropped.numpy() == 0).sum() < 1200
+
+
+def test_what_takes_no_part_has_no_gradient_rather_than_nan():
+    a = leaf(1.0, 0.0)
+    y = a * 1
+    y[0] = 5.0
+    mt.sqrt(y).sum().backward()
+    assert a.grad.tolist() == [0.0, np.inf]
+
+
+def test_cosines_of_long_vectors():
+    x = mt.Tensor([1e10, 1.0])
+    assert abs(mt.ops.cosine_similarity(x, x).item() - 1) < 1e-6
+
+
+def test_adam_counts_the_updates_of_each_parameter():
+    first, late = leaf(1.0), leaf(1.0)
+    optimizer = mt.optim.Adam([first, late], lr=0.1)
+    for step in range(50):
+        first.grad = mt.ones(1, dtype="float64")
+        late.grad = mt.ones(1, dtype="float64") if step == 49 else None
+        optimizer.step()
+    assert abs(late.item() - 0.9) < 1e-6
+    other = mt.optim.Adam([leaf(1.0), leaf(1.0)], lr=0.1)
+    other.load_state_dict(pickle.loads(pickle.dumps(optimizer.state_dict())))
+    assert other.state_dict()["updates"] == [50, 1]
+
+
+def test_truth_values_are_bits():
+    x = mt.Tensor([1.0, 2.0, 3.0])
+    a, b = x > 1, x < 3
+    assert (a & b).tolist() == [False, True, False]
+    assert (a | b).tolist() == [True, True, True]
+    assert (a ^ b).tolist() == [True, False, True]
+    assert (True & a).tolist() == (a & True).tolist() == a.tolist()
+    a &= b
+    assert a.tolist() == [False, True, False]
+    assert (mt.Tensor([6, 3]) & 3).tolist() == [2, 3]
+
+
+def test_a_result_is_a_tensor_of_its_own():
+    x = mt.ones(3)
+    for same in (
+        mt.ops.dropout(x, training=False),
+        x.astype("float32"),
+        mt.ops.real(x),
+        mt.ops.flip(x, []),
+        mt.ops.squeeze(x),
+    ):
+        same.requires_grad_()
+        assert not x.requires_grad
+
+
+def test_a_window_that_sees_nothing_is_refused():
+    x = mt.Tensor([-2.0, -1.0, 0.0, 1.0, 2.0]).reshape(1, 1, 1, 5)
+    with pytest.raises(ValueError, match="the window that begins at -1 of axis -2 sees no element: its taps are 2 apart"):
+        mt.ops.max_pool2d(x, [2, 4], stride=[2, 1], padding=[1, 2], dilation=[2, 2])
+    with pytest.raises(TypeError, match="would lose its imaginary part"):
+        int(mt.Tensor(1j))
