@@ -433,7 +433,7 @@ impl PyTensor {
 
     fn __format__<'py>(&self, py: Python<'py>, spec: &str) -> Result<Bound<'py, PyAny>> {
         if spec.is_empty() {
-            return Ok(self.__repr__().into_bound_py_any(py)?);
+            return Ok(self.__repr__()?.into_bound_py_any(py)?);
         }
         if self.core()?.numel() != 1 {
             return Err(Error::type_(format!(
