@@ -107,7 +107,7 @@ def test_running_sums_are_numpys(dtype):
     for shape, axis in [((0,), 0), ((100_000,), -1), ((3, 700), -1), ((300, 700), 0), ((3, 50, 20), 1), ((50, 3), 0)]:
         a = (rng.integers(-1, 2, shape)).astype(dtype)
         got = mt.ops.cumsum(mt.asarray(a), axis).numpy()
-        np.testing.assert_array_equal(got, np.cumsum(a, axis, dtype=dtype))
+        np.testing.assert_array_equal(got, np.cumsum(a, axis, dtype="int64" if dtype == "int8" else dtype))
 
 
 @pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *FLOATS, "complex64", "complex128"])

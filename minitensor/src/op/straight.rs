@@ -75,7 +75,7 @@ pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<
     let inputs = &inputs[..args.len()];
     let mut run = || {
         op.check_predicates(&Bindings::default(), attrs)?;
-        let recorded = inputs.iter().flatten().any(|t| t.requires_grad()) && is_grad_enabled();
+        let recorded = inputs.iter().flatten().any(|t| t.requires_grad() || t.is_outdated()) && is_grad_enabled();
         let recording = if recorded { record::prepare(op, inputs)? } else { None };
         let mut outs = [std::ptr::null_mut(); FEW];
         for ((output, slot), out) in op.outputs.iter().zip(&mut *outputs).zip(&mut outs) {
