@@ -100,8 +100,7 @@ fn owners(
     lets: &[(TokenStream, BTreeSet<String>)],
     entries: &HashMap<usize, (TokenStream, BTreeSet<String>)>,
 ) -> Vec<Option<usize>> {
-    let bound: Vec<BTreeSet<String>> =
-        formula.lets.iter().map(|l| bound_names(&l.pat).into_iter().collect()).collect();
+    let bound: Vec<BTreeSet<String>> = formula.lets.iter().map(|l| bound_names(&l.pat).into_iter().collect()).collect();
     let mut needed: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); lets.len()];
     let mut owners = vec![None; lets.len()];
     for k in (0..lets.len()).rev() {
