@@ -84,12 +84,14 @@ pub const RUST_METHODS: &[(&str, &str)] = &[
     ("ln_1p", "log1p"),
     ("exp_m1", "expm1"),
     ("powf", "pow"),
-    ("signum", "sign"),
     ("is_nan", "isnan"),
     ("is_infinite", "isinf"),
     ("is_finite", "isfinite"),
-    ("rem_euclid", "remainder"),
 ];
+
+/// What Rust's floats have and the algebra has not, though it has something near: what that is, and how it differs.
+pub const FALSE_FRIENDS: &[(&str, &str, &str)] =
+    &[("signum", "sign", "is 0 at 0"), ("rem_euclid", "remainder", "has the sign of the divisor")];
 
 /// A name in scope.
 #[derive(Clone, Copy)]

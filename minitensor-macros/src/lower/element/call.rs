@@ -6,7 +6,8 @@ use syn::{BinOp, Expr, Ident};
 
 use super::{Lowering, placeholder, without_parens};
 use crate::ast::Level;
-use crate::body::{DATA_METHODS, RUST_METHODS, Value, is_compound, levels, mentions};
+use crate::body::{DATA_METHODS, FALSE_FRIENDS, RUST_METHODS, Value, is_compound, levels, mentions};
+use crate::diag::messages;
 
 impl Lowering<'_> {
     pub fn binary(&mut self, expr: &mut Expr) -> Value {
@@ -98,6 +99,11 @@ impl Lowering<'_> {
         }
         if let Expr::MethodCall(call) = expr {
             self.coerce_beside(&mut call.receiver, before, variable, false);
+            if let Some((name, ours, differs)) = FALSE_FRIENDS.iter().find(|(name, ..)| call.method == name) {
+                let at = call.method.clone();
+                self.mistake(expr, at, &messages::FALSE_FRIEND, &[name, ours, differs]);
+                return Value::Data(variable);
+            }
             // `x.max()` gathers a row, `x.max(y)` compares two elements.
             let gathers = self.op.level == Level::Row && call.args.is_empty() && levels::gathers(&call.method);
             if !gathers {
