@@ -4,11 +4,13 @@ pub mod levels;
 
 use std::collections::HashMap;
 
+use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
-use syn::{Expr, ExprAssign, ExprBinary, ExprBreak, ExprClosure, ExprContinue, ExprForLoop, ExprLoop, ExprReturn};
-use syn::{ExprTry, ExprWhile, Ident, Lit, Local, Pat, PatIdent, Path};
+use syn::{Expr, ExprAssign, ExprBinary, ExprBreak, ExprClosure, ExprContinue, ExprField, ExprForLoop, ExprGroup};
+use syn::{ExprIndex, ExprLoop, ExprMethodCall, ExprParen, ExprReference, ExprReturn, ExprTry, ExprUnary, ExprWhile};
+use syn::{Ident, Lit, Local, Pat, PatIdent, Path};
 
-use crate::ast::{AttrKind, Elem, Level, Op, text};
+use crate::ast::{AttrKind, Elem, Level, Op, spelling, text};
 use crate::diag::{error, messages};
 
 /// What an expression is, as far as the macro has to know.
@@ -82,12 +84,14 @@ pub const RUST_METHODS: &[(&str, &str)] = &[
     ("ln_1p", "log1p"),
     ("exp_m1", "expm1"),
     ("powf", "pow"),
-    ("signum", "sign"),
     ("is_nan", "isnan"),
     ("is_infinite", "isinf"),
     ("is_finite", "isfinite"),
-    ("rem_euclid", "remainder"),
 ];
+
+/// What Rust's floats have and the algebra has not, though it has something near: what that is, and how it differs.
+pub const FALSE_FRIENDS: &[(&str, &str, &str)] =
+    &[("signum", "sign", "is 0 at 0"), ("rem_euclid", "remainder", "has the sign of the divisor")];
 
 /// A name in scope.
 #[derive(Clone, Copy)]
@@ -202,24 +206,34 @@ pub fn branch_mistakes(branch: &syn::Block) -> Vec<syn::Error> {
     struct Branch {
         errors: Vec<syn::Error>,
         loops: usize,
+        closures: usize,
         own: Vec<String>,
     }
     impl Branch {
         fn leaves(&mut self, at: impl quote::ToTokens, word: &str) {
-            self.errors.push(error(at, &messages::LEAVES_IF, &[&word]));
+            if self.closures == 0 {
+                self.errors.push(error(at, &messages::LEAVES_IF, &[&word]));
+            }
         }
-        fn assigns(&mut self, left: &Expr, whole: &dyn quote::ToTokens) {
-            let mut place = left;
-            while let Expr::Unary(syn::ExprUnary { expr, .. }) | Expr::Paren(syn::ExprParen { expr, .. }) = place {
-                place = expr;
+        fn changes(&mut self, place: &Expr, whole: &dyn quote::ToTokens) {
+            match place {
+                Expr::Tuple(places) => places.elems.iter().for_each(|p| self.changes(p, whole)),
+                Expr::Array(places) => places.elems.iter().for_each(|p| self.changes(p, whole)),
+                Expr::Call(pattern) => pattern.args.iter().for_each(|p| self.changes(p, whole)),
+                Expr::Struct(pattern) => pattern.fields.iter().for_each(|f| self.changes(&f.expr, whole)),
+                _ => {
+                    if let Some(name) = root(place).filter(|name| !self.own.contains(&text(name))) {
+                        let shown = spelling(place);
+                        self.errors.push(error(whole, &messages::ASSIGNS_IN_IF, &[name, &shown, &shown]));
+                    }
+                }
             }
-            if let Expr::Path(path) = place
-                && let Some(name) = path.path.get_ident()
-                && !self.own.contains(&text(name))
-            {
-                let shown = quote::quote!(#left);
-                self.errors.push(error(whole, &messages::ASSIGNS_IN_IF, &[name, &shown, &shown]));
-            }
+        }
+        /// The names that are bound inside end there.
+        fn scope(&mut self, inside: impl FnOnce(&mut Self)) {
+            let known = self.own.len();
+            inside(self);
+            self.own.truncate(known);
         }
     }
     impl<'a> Visit<'a> for Branch {
@@ -239,10 +253,20 @@ pub fn branch_mistakes(branch: &syn::Block) -> Vec<syn::Error> {
                 self.leaves(e.continue_token, "continue");
             }
         }
-        fn visit_expr_closure(&mut self, _: &'a ExprClosure) {}
+        fn visit_expr_closure(&mut self, e: &'a ExprClosure) {
+            self.closures += 1;
+            self.scope(|this| visit::visit_expr_closure(this, e));
+            self.closures -= 1;
+        }
+        fn visit_block(&mut self, block: &'a syn::Block) {
+            self.scope(|this| visit::visit_block(this, block));
+        }
+        fn visit_arm(&mut self, arm: &'a syn::Arm) {
+            self.scope(|this| visit::visit_arm(this, arm));
+        }
         fn visit_expr_for_loop(&mut self, e: &'a ExprForLoop) {
             self.loops += 1;
-            visit::visit_expr_for_loop(self, e);
+            self.scope(|this| visit::visit_expr_for_loop(this, e));
             self.loops -= 1;
         }
         fn visit_expr_while(&mut self, e: &'a ExprWhile) {
@@ -256,25 +280,49 @@ pub fn branch_mistakes(branch: &syn::Block) -> Vec<syn::Error> {
             self.loops -= 1;
         }
         fn visit_local(&mut self, local: &'a Local) {
-            visit::visit_local(self, local);
+            local.init.iter().for_each(|init| self.visit_local_init(init));
+            self.visit_pat(&local.pat);
         }
         fn visit_pat_ident(&mut self, pattern: &'a PatIdent) {
             self.own.push(text(&pattern.ident));
         }
         fn visit_expr_assign(&mut self, e: &'a ExprAssign) {
-            self.assigns(&e.left, e);
+            self.changes(&e.left, e);
             self.visit_expr(&e.right);
         }
         fn visit_expr_binary(&mut self, e: &'a ExprBinary) {
             if is_compound(&e.op) {
-                self.assigns(&e.left, e);
+                self.changes(&e.left, e);
             }
             visit::visit_expr_binary(self, e);
+        }
+        fn visit_expr_reference(&mut self, e: &'a ExprReference) {
+            // What is made for the reference is nobody's.
+            let is_place = matches!(&*e.expr, Expr::Path(_) | Expr::Field(_) | Expr::Index(_) | Expr::Unary(_));
+            if e.mutability.is_some() && is_place {
+                self.changes(&e.expr, e);
+            }
+            self.visit_expr(&e.expr);
         }
     }
     let mut found = Branch::default();
     found.visit_block(branch);
     found.errors
+}
+
+/// The name that a place is reached by: `a` of `a[0]`, `a.1` and `*a`.
+fn root(place: &Expr) -> Option<&Ident> {
+    match place {
+        Expr::Path(path) => path.path.get_ident(),
+        Expr::Unary(ExprUnary { expr, .. })
+        | Expr::Paren(ExprParen { expr, .. })
+        | Expr::Group(ExprGroup { expr, .. })
+        | Expr::Reference(ExprReference { expr, .. })
+        | Expr::Index(ExprIndex { expr, .. })
+        | Expr::Field(ExprField { base: expr, .. })
+        | Expr::MethodCall(ExprMethodCall { receiver: expr, .. }) => root(expr),
+        _ => None,
+    }
 }
 
 /// `+=` and its kin.
@@ -293,4 +341,13 @@ pub fn is_compound(op: &syn::BinOp) -> bool {
             | ShlAssign(_)
             | ShrAssign(_)
     )
+}
+
+/// Whether such a name is anywhere in the tokens, those of macros included.
+pub fn mentions(tokens: TokenStream, named: &dyn Fn(&Ident) -> bool) -> bool {
+    tokens.into_iter().any(|t| match t {
+        TokenTree::Ident(ident) => named(&ident),
+        TokenTree::Group(group) => mentions(group.stream(), named),
+        _ => false,
+    })
 }

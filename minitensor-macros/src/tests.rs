@@ -100,6 +100,95 @@ fn the_passes_of_a_row_body_are_counted() {
         (quote!(if flag { x * 2.0 } else { x } * x.logsumexp()), "2usize", "(2usize, 2usize)"),
         (quote!(helper(x)), "8usize", "(0usize, 3usize)"),
         (quote!(if R::any(x > 1.0) { R::zero() } else { x.prod() }), "4usize", "(1usize, 1usize)"),
+        // Assignments replace what is known of a name.
+        (
+            quote!({
+                let mut z = x;
+                z -= x.mean();
+                z.square().mean()
+            }),
+            "2usize",
+            "(2usize, 2usize)",
+        ),
+        (
+            quote!({
+                let mut z = x.mean();
+                z = x;
+                z.sum()
+            }),
+            "2usize",
+            "(1usize, 1usize)",
+        ),
+        (
+            quote!({
+                let mut z = x;
+                if flag {
+                    z -= x.mean();
+                }
+                z.mean()
+            }),
+            "8usize",
+            "(0usize, 3usize)",
+        ),
+        (
+            quote!({
+                let mut z = x;
+                shift(&mut z);
+                z.mean()
+            }),
+            "8usize",
+            "(0usize, 3usize)",
+        ),
+        // What is made of attributes is known.
+        (
+            quote!({
+                let plain = !flag;
+                if plain { x.mean() } else { (x - x.mean()).square().mean() }
+            }),
+            "8usize",
+            "(0usize, 3usize)",
+        ),
+        (quote!(if y.is_some() { x.mean() } else { x.argmax() }), "8usize", "(0usize, 3usize)"),
+        // Each element of a tuple has its own.
+        (
+            quote!({
+                let (m, z) = (x.max(), 2.0 * x);
+                m + z.sum()
+            }),
+            "2usize",
+            "(1usize, 1usize)",
+        ),
+        (
+            quote!({
+                let p = (x.max(), x);
+                p.1.sum() + (x - p.0).sum()
+            }),
+            "3usize",
+            "(2usize, 2usize)",
+        ),
+        (
+            quote!({
+                let (a, .., b) = (x.max(), x, x);
+                a + b.sum()
+            }),
+            "8usize",
+            "(0usize, 3usize)",
+        ),
+        // A name ends with its block.
+        (
+            quote!({
+                let z = x;
+                let a = {
+                    let z = x.max();
+                    z * 2.0
+                };
+                a + z.sum()
+            }),
+            "2usize",
+            "(1usize, 1usize)",
+        ),
+        // What a closure is called with isn't seen.
+        (quote!(x + y.map_or(R::zero(), |v| v.mean())), "8usize", "(0usize, 3usize)"),
     ] {
         let name = body.to_string();
         assert_eq!(levels(body), (reductions.to_owned(), passes.to_owned()), "{name}");

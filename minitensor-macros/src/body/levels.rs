@@ -3,10 +3,13 @@
 //! `x.sum()` takes one pass more than `x`. What can't be followed (a helper function, a loop) is taken to be anything.
 
 use std::collections::HashMap;
+use std::mem;
 
+use quote::ToTokens;
 use syn::visit::{self, Visit};
-use syn::{Block, Expr, Ident, Pat, Stmt};
+use syn::{Block, Expr, Ident, Member, Pat, Stmt};
 
+use super::{is_compound, mentions};
 use crate::ast::{Op, text};
 
 /// What is known of a body's reductions.
@@ -53,11 +56,9 @@ pub fn gathers(method: &Ident) -> bool {
 }
 
 pub fn of(op: &Op) -> Levels {
-    let variables: Vec<String> = op.generics.iter().map(|g| g.ident.to_string()).collect();
-    let mut walk = Walk { variables, names: HashMap::new(), count: 0, most: 0, certain: true, runs: false };
-    for input in &op.inputs {
-        walk.names.insert(text(&input.ident), 0);
-    }
+    let variables = op.generics.iter().map(|g| g.ident.to_string()).collect();
+    let names = op.inputs.iter().map(|input| (text(&input.ident), Passes::Row(0))).collect();
+    let mut walk = Walk { variables, scopes: vec![names], count: 0, most: 0, certain: true, runs: false };
     walk.block(&op.function.block);
     let reductions = walk.count.min(MOST_REDUCTIONS);
     let (most, runs) = (walk.most.min(MOST_LEVELS), walk.runs);
@@ -68,11 +69,55 @@ pub fn of(op: &Op) -> Levels {
     }
 }
 
+/// The passes it takes to know something.
+#[derive(Clone, Debug)]
+enum Passes {
+    /// No row is in it.
+    Static,
+    Row(usize),
+    /// Those of each element of a tuple.
+    Each(Vec<Passes>),
+}
+
+impl Passes {
+    fn depth(&self) -> Option<usize> {
+        match self {
+            Passes::Static => None,
+            Passes::Row(level) => Some(*level),
+            Passes::Each(all) => all.iter().filter_map(Passes::depth).max(),
+        }
+    }
+
+    /// Those of all elements together.
+    fn flat(&self) -> Passes {
+        self.depth().map_or(Passes::Static, Passes::Row)
+    }
+
+    /// What is either of two things, or made of both.
+    fn join(self, other: Passes) -> Passes {
+        match (self, other) {
+            (Passes::Each(a), Passes::Each(b)) if a.len() == b.len() => {
+                Passes::Each(a.into_iter().zip(b).map(|(a, b)| a.join(b)).collect())
+            }
+            (a, b) => a.depth().max(b.depth()).map_or(Passes::Static, Passes::Row),
+        }
+    }
+
+    /// Whether it makes no difference which of two things it is.
+    fn is_like(&self, other: &Passes) -> bool {
+        match (self, other) {
+            (Passes::Each(a), Passes::Each(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_like(b)),
+            (Passes::Each(_), _) | (_, Passes::Each(_)) => false,
+            (a, b) => a.depth().unwrap_or(0) == b.depth().unwrap_or(0),
+        }
+    }
+}
+
 struct Walk {
     /// The dtype variables.
     variables: Vec<String>,
-    /// The passes it takes to know what a name stands for.
-    names: HashMap<String, usize>,
+    /// What it takes to know what a name stands for, innermost last.
+    scopes: Vec<HashMap<String, Passes>>,
     count: usize,
     most: usize,
     certain: bool,
@@ -80,145 +125,207 @@ struct Walk {
 }
 
 impl Walk {
-    fn block(&mut self, block: &Block) -> usize {
-        let mut level = 0;
+    fn block(&mut self, block: &Block) -> Passes {
+        self.scopes.push(HashMap::new());
+        let mut passes = Passes::Static;
         for stmt in &block.stmts {
-            level = match stmt {
+            passes = match stmt {
                 Stmt::Local(local) => {
-                    let level = local.init.as_ref().map_or(0, |init| self.expr(&init.expr));
-                    self.bind(&local.pat, level);
-                    0
+                    if let Some(init) = &local.init {
+                        self.certain &= init.diverge.is_none();
+                        let passes = self.expr(&init.expr);
+                        self.bind(&local.pat, passes);
+                    } else {
+                        self.bind(&local.pat, Passes::Static);
+                    }
+                    Passes::Static
                 }
                 Stmt::Expr(expr, None) => self.expr(expr),
                 Stmt::Expr(expr, Some(_)) => {
                     self.expr(expr);
-                    0
+                    Passes::Static
                 }
-                Stmt::Item(_) | Stmt::Macro(_) => 0,
+                Stmt::Macro(stmt) => self.lost(stmt),
+                Stmt::Item(_) => Passes::Static,
             };
         }
-        level
+        self.scopes.pop();
+        passes
     }
 
-    fn bind(&mut self, pattern: &Pat, level: usize) {
-        struct Names<'a>(&'a mut Walk, usize);
-        impl<'a> Visit<'a> for Names<'_> {
-            fn visit_pat_ident(&mut self, pattern: &'a syn::PatIdent) {
-                let known = self.0.names.entry(text(&pattern.ident)).or_default();
-                *known = self.1;
+    fn bind(&mut self, pattern: &Pat, passes: Passes) {
+        match (pattern, passes) {
+            (Pat::Ident(name), passes) => {
+                self.scopes.last_mut().expect("a scope is open").insert(text(&name.ident), passes);
+            }
+            (Pat::Type(inner), passes) => self.bind(&inner.pat, passes),
+            (Pat::Paren(inner), passes) => self.bind(&inner.pat, passes),
+            (Pat::TupleStruct(some), passes) if some.elems.len() == 1 => self.bind(&some.elems[0], passes),
+            (Pat::Tuple(tuple), Passes::Each(all)) if is_even(&tuple.elems, &all) => {
+                tuple.elems.iter().zip(all).for_each(|(pattern, passes)| self.bind(pattern, passes));
+            }
+            (Pat::Slice(slice), Passes::Each(all)) if is_even(&slice.elems, &all) => {
+                slice.elems.iter().zip(all).for_each(|(pattern, passes)| self.bind(pattern, passes));
+            }
+            (_, passes) => {
+                self.certain &= !matches!(passes, Passes::Each(_));
+                struct Names<'a>(&'a mut Walk, Passes);
+                impl<'a> Visit<'a> for Names<'_> {
+                    fn visit_pat_ident(&mut self, pattern: &'a syn::PatIdent) {
+                        let scope = self.0.scopes.last_mut().expect("a scope is open");
+                        scope.insert(text(&pattern.ident), self.1.clone());
+                        visit::visit_pat_ident(self, pattern);
+                    }
+                }
+                Names(self, passes.flat()).visit_pat(pattern);
             }
         }
-        Names(self, level).visit_pat(pattern);
     }
 
-    fn all<'e>(&mut self, all: impl IntoIterator<Item = &'e Expr>) -> usize {
-        all.into_iter().map(|e| self.expr(e)).max().unwrap_or(0)
+    fn all<'e>(&mut self, all: impl IntoIterator<Item = &'e Expr>) -> Passes {
+        all.into_iter().map(|e| self.expr(e).flat()).reduce(Passes::join).unwrap_or(Passes::Static)
     }
 
-    fn gathered(&mut self, level: usize, name: &Ident) -> usize {
-        let Some((_, levels, count)) = GATHERING.iter().find(|(method, ..)| name == method) else { return level };
+    fn gathered(&mut self, passes: Passes, name: &Ident) -> Passes {
+        let Some((_, levels, count)) = GATHERING.iter().find(|(method, ..)| name == method) else { return passes };
+        let level = passes.depth().unwrap_or(0) + levels;
         self.count += count;
         self.runs |= RUNNING.iter().any(|running| name == running);
-        self.most = self.most.max(level + levels);
-        level + levels
+        self.most = self.most.max(level);
+        Passes::Row(level)
     }
 
-    fn expr(&mut self, expr: &Expr) -> usize {
+    fn expr(&mut self, expr: &Expr) -> Passes {
         match expr {
-            Expr::Path(path) => path.path.get_ident().and_then(|i| self.names.get(&text(i)).copied()).unwrap_or(0),
+            Expr::Path(path) => path.path.get_ident().and_then(|i| self.get(i)).cloned().unwrap_or(Passes::Static),
             Expr::Paren(e) => self.expr(&e.expr),
             Expr::Group(e) => self.expr(&e.expr),
-            Expr::Reference(e) => self.expr(&e.expr),
+            Expr::Reference(e) => {
+                // It may be changed by the reference.
+                self.certain &= e.mutability.is_none();
+                self.expr(&e.expr)
+            }
             Expr::Unary(e) => self.expr(&e.expr),
             Expr::Cast(e) => self.expr(&e.expr),
-            Expr::Binary(e) => self.all([&*e.left, &*e.right]),
-            Expr::Tuple(e) => self.all(&e.elems),
-            Expr::Array(e) => self.all(&e.elems),
-            Expr::Block(e) => self.block(&e.block),
-            Expr::Lit(_) => 0,
-            Expr::MethodCall(call) => {
-                let receiver = self.expr(&call.receiver);
-                let level = receiver.max(self.all(&call.args));
-                let compares = matches!(call.method.to_string().as_str(), "max" | "min") && !call.args.is_empty();
-                if compares { level } else { self.gathered(level, &call.method) }
+            Expr::Binary(e) => {
+                let passes = self.all([&*e.left, &*e.right]);
+                if is_compound(&e.op) { self.assign(&e.left, passes) } else { passes }
             }
-            Expr::Call(call) => {
-                let level = self.all(&call.args);
-                match &*call.func {
-                    // `R::any(…)`, `R::zero()`
-                    Expr::Path(path) if self.variables.iter().any(|v| path.path.segments[0].ident == v) => {
-                        let last = path.path.segments.last().map(|s| s.ident.clone());
-                        last.map_or(level, |name| self.gathered(level, &name))
-                    }
-                    Expr::Path(path) if path.path.is_ident("Some") => level,
-                    _ => self.lost(expr),
+            Expr::Tuple(e) => Passes::Each(e.elems.iter().map(|e| self.expr(e)).collect()),
+            Expr::Array(e) => Passes::Each(e.elems.iter().map(|e| self.expr(e)).collect()),
+            Expr::Field(e) => match (self.expr(&e.base), &e.member) {
+                (Passes::Each(all), Member::Unnamed(at)) if (at.index as usize) < all.len() => {
+                    all[at.index as usize].clone()
+                }
+                (Passes::Static, _) => Passes::Static,
+                _ => self.lost(expr),
+            },
+            Expr::Block(e) => self.block(&e.block),
+            Expr::Lit(_) => Passes::Static,
+            Expr::MethodCall(call) => {
+                let receiver = self.expr(&call.receiver).flat();
+                let passes = receiver.join(self.all(&call.args));
+                let compares = matches!(call.method.to_string().as_str(), "max" | "min") && !call.args.is_empty();
+                // Whether an optional input is there is known.
+                let asks = matches!(call.method.to_string().as_str(), "is_some" | "is_none");
+                match passes.depth() {
+                    Some(_) if asks => Passes::Static,
+                    Some(_) if !compares => self.gathered(passes, &call.method),
+                    _ => passes,
                 }
             }
-            Expr::If(branch) => {
-                // Whether an optional input is there is known.
-                let is_known = matches!(&*branch.cond, Expr::Let(_)) || !self.is_data(&branch.cond);
-                let before = self.count;
-                let condition = self.expr(&branch.cond);
-                let gathered = self.count;
-                let then = self.block(&branch.then_branch);
-                let otherwise = branch.else_branch.as_ref().map_or(0, |(_, e)| self.expr(e));
-                // A branch on what is known is taken or not, and its reductions with it.
-                let is_alike = self.count == gathered && then == otherwise;
-                self.certain &= is_alike || gathered > before || !is_known;
-                condition.max(then).max(otherwise)
-            }
+            Expr::Call(call) => match &*call.func {
+                // `R::any(…)`, `R::zero()`
+                Expr::Path(path) if self.variables.iter().any(|v| path.path.segments[0].ident == v) => {
+                    let passes = self.all(&call.args).join(Passes::Row(0));
+                    let last = path.path.segments.last().map(|s| s.ident.clone());
+                    last.map_or(passes.clone(), |name| self.gathered(passes, &name))
+                }
+                Expr::Path(path) if path.path.is_ident("Some") && call.args.len() == 1 => self.expr(&call.args[0]),
+                _ => self.lost(expr),
+            },
+            Expr::If(branch) => self.choice(branch),
             Expr::Let(e) => {
-                let level = self.expr(&e.expr);
-                self.bind(&e.pat, level);
-                level
+                let passes = self.expr(&e.expr);
+                self.bind(&e.pat, passes.clone());
+                passes
             }
             Expr::Assign(e) => {
-                let level = self.expr(&e.right);
-                self.assign(&e.left, level)
+                let passes = self.expr(&e.right);
+                self.assign(&e.left, passes)
+            }
+            // What it is called with isn't seen.
+            Expr::Closure(_) => {
+                self.certain = false;
+                self.lost(expr)
             }
             _ => self.lost(expr),
         }
     }
 
-    fn assign(&mut self, place: &Expr, level: usize) -> usize {
-        if let Expr::Path(path) = place
-            && let Some(ident) = path.path.get_ident()
-        {
-            let known = self.names.entry(text(ident)).or_default();
-            *known = (*known).max(level);
+    fn choice(&mut self, branch: &syn::ExprIf) -> Passes {
+        self.scopes.push(HashMap::new());
+        let condition = self.expr(&branch.cond);
+        let is_known = matches!(&*branch.cond, Expr::Let(_)) || condition.depth().is_none();
+        let (count, before) = (self.count, self.scopes.clone());
+        let then = self.block(&branch.then_branch);
+        let mut after = mem::replace(&mut self.scopes, before);
+        after.pop();
+        self.scopes.pop();
+        let otherwise = branch.else_branch.as_ref().map_or(Passes::Static, |(_, e)| self.expr(e));
+        let mut is_alike = self.count == count && then.is_like(&otherwise);
+        for (scope, then) in self.scopes.iter_mut().zip(after) {
+            for (name, passes) in then {
+                let otherwise = scope.entry(name).or_insert(Passes::Static);
+                is_alike &= passes.is_like(otherwise);
+                *otherwise = mem::replace(otherwise, Passes::Static).join(passes);
+            }
         }
-        0
+        // A branch on what is known is taken or not, and its reductions and assignments with it.
+        self.certain &= is_alike || !is_known;
+        match is_known {
+            true => then.join(otherwise),
+            false => condition.join(then).join(otherwise).flat(),
+        }
     }
 
-    /// Whether an input takes part.
-    fn is_data(&self, expr: &Expr) -> bool {
-        struct Data<'a>(&'a Walk, bool);
-        impl<'a> Visit<'a> for Data<'_> {
-            fn visit_ident(&mut self, ident: &'a Ident) {
-                self.1 |= self.0.names.contains_key(&text(ident));
+    fn assign(&mut self, place: &Expr, passes: Passes) -> Passes {
+        match place {
+            Expr::Path(path) => {
+                let name = path.path.get_ident().map(text).unwrap_or_default();
+                match self.scopes.iter_mut().rev().find_map(|scope| scope.get_mut(&name)) {
+                    Some(known) => *known = passes,
+                    None => self.certain = false,
+                }
+            }
+            Expr::Paren(inner) => return self.assign(&inner.expr, passes),
+            // A part of something; what isn't followed is uncertain.
+            _ => {
+                self.lost(place);
+                self.certain &= passes.depth().is_none();
             }
         }
-        let mut found = Data(self, false);
-        found.visit_expr(expr);
-        found.1
+        Passes::Static
     }
 
-    /// Something that isn't followed: only what mentions no data is certain to gather nothing.
-    fn lost(&mut self, expr: &Expr) -> usize {
-        let is_followed = !self.is_data(expr);
-        self.certain &= is_followed;
-        self.runs |= !is_followed;
-        struct Deepest<'a>(&'a Walk, usize);
-        impl<'a> Visit<'a> for Deepest<'_> {
-            fn visit_ident(&mut self, ident: &'a Ident) {
-                self.1 = self.1.max(self.0.names.get(&text(ident)).copied().unwrap_or(0));
-            }
-            fn visit_expr(&mut self, expr: &'a Expr) {
-                visit::visit_expr(self, expr);
-            }
-        }
-        let mut deepest = Deepest(self, 0);
-        deepest.visit_expr(expr);
-        deepest.1
+    fn get(&self, name: &Ident) -> Option<&Passes> {
+        let name = text(name);
+        self.scopes.iter().rev().find_map(|scope| scope.get(&name))
     }
+
+    /// Something that isn't followed: only what mentions no row is certain to gather nothing.
+    fn lost(&mut self, what: impl ToTokens) -> Passes {
+        let is_row = |name: &Ident| self.get(name).is_some_and(|passes| passes.depth().is_some());
+        let is_variable = |name: &Ident| self.variables.iter().any(|v| name == v);
+        if !mentions(what.to_token_stream(), &|name| is_row(name) || is_variable(name)) {
+            return Passes::Static;
+        }
+        (self.certain, self.runs) = (false, true);
+        Passes::Row(0)
+    }
+}
+
+/// Whether each element has its own name.
+fn is_even(patterns: &syn::punctuated::Punctuated<Pat, syn::Token![,]>, all: &[Passes]) -> bool {
+    patterns.len() == all.len() && !patterns.iter().any(|p| matches!(p, Pat::Rest(_)))
 }

@@ -156,6 +156,7 @@ messages! {
     MATCH: "`match` on data can't take one arm for all elements", "use `if`/`else`";
     AMBIGUOUS: "which dtype is `{}`, {}?", "say it: `let c: T = …;`";
     FRACTION: "`{}` has no value in the integers that `{}` admits", "bound `{}` by `Float`, or use a whole number";
+    FALSE_FRIEND: "elements have no `{}`", "write `{}`, which {}";
     CAST: "data can't be cast to `{}`", "an element keeps its dtype in a body; another dtype is another op's output";
 
     // AttrEnum.

@@ -93,25 +93,33 @@ pub fn lower(op: &Op, formula: &Formula, diag: &mut Diag) -> Lowered {
     Lowered { ident, function, saved_inputs, saved_outputs, without }
 }
 
-/// For each `let` the one input whose gradient alone needs it, so that it is computed only then.
+/// For each `let` the one input whose gradient alone needs it, so that it is computed only then. A `let` stays in front
+/// if moving it behind another that stays would change what a name in either of them means.
 fn owners(
     formula: &Formula,
     lets: &[(TokenStream, BTreeSet<String>)],
     entries: &HashMap<usize, (TokenStream, BTreeSet<String>)>,
 ) -> Vec<Option<usize>> {
+    let bound: Vec<BTreeSet<String>> = formula.lets.iter().map(|l| bound_names(&l.pat).into_iter().collect()).collect();
     let mut needed: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); lets.len()];
+    let mut owners = vec![None; lets.len()];
     for k in (0..lets.len()).rev() {
-        let names = bound_names(&formula.lets[k].pat);
-        let uses = |names_used: &BTreeSet<String>| names.iter().any(|n| names_used.contains(n));
+        let uses = |names: &BTreeSet<String>| !bound[k].is_disjoint(names);
         let mut of: BTreeSet<usize> = entries.iter().filter(|(_, (_, used))| uses(used)).map(|(i, _)| *i).collect();
+        let mut moves = true;
         for later in k + 1..lets.len() {
             if uses(&lets[later].1) {
                 of.extend(needed[later].iter().copied());
             }
+            let meets = uses(&lets[later].1) || uses(&bound[later]) || !lets[k].1.is_disjoint(&bound[later]);
+            moves &= owners[later].is_some() || !meets;
+        }
+        if of.len() == 1 && moves {
+            owners[k] = of.first().copied();
         }
         needed[k] = of;
     }
-    needed.into_iter().map(|of| if of.len() == 1 { of.into_iter().next() } else { None }).collect()
+    owners
 }
 
 fn bound_names(pattern: &Pat) -> Vec<String> {

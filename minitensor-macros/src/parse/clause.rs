@@ -1,6 +1,7 @@
 //! The clauses of `#[custom_op(…)]`.
 
 use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::discouraged::Speculative;
 use syn::parse::{Parse, ParseStream, Parser};
@@ -31,8 +32,16 @@ pub struct Clauses {
 /// `(x: T) -> (values: T, i64) where T: f32 | f64`
 pub struct DTypes {
     pub inputs: Vec<(Ident, Type)>,
+    pub arrow: Token![->],
     pub outputs: Vec<(Option<Ident>, Type)>,
     pub bounds: Vec<(Ident, Vec<Type>)>,
+}
+
+impl DTypes {
+    /// Where a wrong count of outputs is seen.
+    pub fn end(&self) -> &dyn ToTokens {
+        self.outputs.last().map_or(&self.arrow, |(_, ty)| ty)
+    }
 }
 
 /// What stands after `backward =`.
@@ -201,7 +210,7 @@ impl Parse for DTypes {
         let inputs;
         parenthesized!(inputs in input);
         let inputs = inputs.parse_terminated(named_dtype, Token![,])?.into_iter().collect();
-        input.parse::<Token![->]>()?;
+        let arrow = input.parse()?;
         let outputs = if input.peek(syn::token::Paren) {
             let outputs;
             parenthesized!(outputs in input);
@@ -228,7 +237,7 @@ impl Parse for DTypes {
                 input.parse::<Token![,]>()?;
             }
         }
-        Ok(DTypes { inputs, outputs, bounds })
+        Ok(DTypes { inputs, arrow, outputs, bounds })
     }
 }
 

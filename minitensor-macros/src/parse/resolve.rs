@@ -117,8 +117,7 @@ fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(O
         return vec![];
     }
     if given.len() != signature.returned.len() {
-        let at = &clause.outputs[given.len() - 1].1;
-        diag.error(at, &messages::DTYPE_COUNT, &[&given.len(), &signature.returned.len()]);
+        diag.error(clause.end(), &messages::DTYPE_COUNT, &[&given.len(), &signature.returned.len()]);
         return vec![];
     }
     for ((_, elem), (returned, (_, ty))) in given.iter().zip(signature.returned.iter().zip(&clause.outputs)) {
@@ -143,8 +142,7 @@ impl Signature {
 /// What the clause says of a cell op's outputs must be what their parameters say.
 fn cell_dtypes(clause: &DTypes, given: &[(Option<Ident>, Elem)], signature: &Signature, diag: &mut Diag) {
     if given.len() != signature.outputs.len() {
-        let at = &clause.outputs[given.len().max(1) - 1].1;
-        return diag.error(at, &messages::DTYPE_COUNT, &[&given.len(), &signature.outputs.len()]);
+        return diag.error(clause.end(), &messages::DTYPE_COUNT, &[&given.len(), &signature.outputs.len()]);
     }
     for ((_, elem), ((_, has, _), (_, ty))) in given.iter().zip(signature.outputs.iter().zip(&clause.outputs)) {
         if elem != has {

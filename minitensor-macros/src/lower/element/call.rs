@@ -1,13 +1,13 @@
 //! Operators, calls and methods: literals among data become data, and comparisons functions.
 
-use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, Ident};
 
 use super::{Lowering, placeholder, without_parens};
 use crate::ast::Level;
-use crate::body::{DATA_METHODS, RUST_METHODS, Value, is_compound, levels};
+use crate::body::{DATA_METHODS, FALSE_FRIENDS, RUST_METHODS, Value, is_compound, levels, mentions};
+use crate::diag::messages;
 
 impl Lowering<'_> {
     pub fn binary(&mut self, expr: &mut Expr) -> Value {
@@ -99,6 +99,11 @@ impl Lowering<'_> {
         }
         if let Expr::MethodCall(call) = expr {
             self.coerce_beside(&mut call.receiver, before, variable, false);
+            if let Some((name, ours, differs)) = FALSE_FRIENDS.iter().find(|(name, ..)| call.method == name) {
+                let at = call.method.clone();
+                self.mistake(expr, at, &messages::FALSE_FRIEND, &[name, ours, differs]);
+                return Value::Data(variable);
+            }
             // `x.max()` gathers a row, `x.max(y)` compares two elements.
             let gathers = self.op.level == Level::Row && call.args.is_empty() && levels::gathers(&call.method);
             if !gathers {
@@ -127,17 +132,8 @@ impl Lowering<'_> {
 
     /// `T::zero`, `helper::<T>`
     fn mentions_variable(&self, path: &syn::Path) -> bool {
-        let tokens = path.to_token_stream();
-        tokens_mention(tokens, &|ident| self.op.generics.iter().any(|g| g.ident == *ident))
+        mentions(path.to_token_stream(), &|ident| self.op.generics.iter().any(|g| g.ident == *ident))
     }
-}
-
-fn tokens_mention(tokens: TokenStream, named: &dyn Fn(&Ident) -> bool) -> bool {
-    tokens.into_iter().any(|t| match t {
-        proc_macro2::TokenTree::Ident(ident) => named(&ident),
-        proc_macro2::TokenTree::Group(group) => tokens_mention(group.stream(), named),
-        _ => false,
-    })
 }
 
 fn renamed(name: &str) -> &str {
