@@ -27,7 +27,7 @@ fn leaf(values: &[f64]) -> Tensor {
 
 /// The gradients of what was made of `inputs`.
 fn gradients(out: &Tensor, inputs: &[&Tensor]) -> Result<Vec<Vec<f64>>> {
-    backward(&[out.clone()], &[None], Options::default())?;
+    backward(std::slice::from_ref(out), &[None], Options::default())?;
     inputs.iter().map(|x| x.grad().expect("a gradient").to_vec::<f64>()).collect()
 }
 

@@ -131,7 +131,7 @@ fn own(array: &Bound<'_, PyAny>, dtype: DType, strides: &[isize]) -> Result<Opti
     let first: usize = array.getattr("__array_interface__")?.get_item("data")?.get_item(0)?.extract()?;
     let start = first.wrapping_sub(tensor.storage().data() as usize);
     let size = dtype.size();
-    if tensor.dtype() != dtype || is_writable != tensor.storage().is_writable() || start % size != 0 {
+    if tensor.dtype() != dtype || is_writable != tensor.storage().is_writable() || !start.is_multiple_of(size) {
         return Ok(None);
     }
     let shape: Vec<usize> = array.getattr("shape")?.extract()?;
