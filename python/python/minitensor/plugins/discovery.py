@@ -75,7 +75,8 @@ def discover() -> list[PluginInfo]:
     from importlib.metadata import entry_points
 
     global _begun
-    found, failed = [], []
+    found: list[PluginInfo] = []
+    failed: list[tuple[EntryPoint, BaseException]] = []
     with _DISCOVERING:
         # At once, as plugins may ask for plugins while they are loaded.
         _begun = True
