@@ -324,7 +324,9 @@ fn set(tensor: &Tensor, index: &Bound<'_, PyAny>, value: &Tensor) -> Result<()> 
     if !recorded && advanced.is_empty() {
         return Ok(copy_into(&view, &fitted(value, &view)?)?);
     }
-    let before = if recorded { tensor.before_change_of(value)? } else { None };
+    // `tensor[…] += y` has changed the memory already: what is assigned lies where it is assigned to.
+    let is_own_place = recorded && advanced.is_empty() && view.is_same_window(value);
+    let before = if is_own_place { tensor.before_change_of(value)? } else { None };
     // Element by element: the value of `source[place]` goes where the mask is set.
     let at = get(&places(tensor)?, index)?;
     let source = fitted(value, &Tensor::empty(at.shape().clone(), tensor.dtype(), minitensor::Device::Meta)?)?;
@@ -341,10 +343,10 @@ fn set(tensor: &Tensor, index: &Bound<'_, PyAny>, value: &Tensor) -> Result<()> 
     let place = Tensor::from_vec(place, tensor.shape().clone())?;
     let spread = op!("take").call(&[(&flat).into(), (&place).into(), 0i64.into()], &[])?;
     // The gradient of `where` looks at its inputs again, which must not have changed by then.
-    let is_there = before.is_some();
+    let is_written = before.is_some();
     let before = before.map_or_else(|| op!("clone").call(&[tensor.into()], &[]), Ok)?;
     let whole = op!("where").call(&[(&mask).into(), (&spread).into(), (&before).into()], &[])?;
-    if is_there {
+    if is_written {
         tensor.take_history_of(&whole);
         return Ok(());
     }

@@ -89,11 +89,13 @@ def test_a_part_may_be_changed_by_an_operator():
     (x * mt.Tensor([1.0, 10.0, 100.0], dtype="float64")).sum().backward()
     assert x.tolist() == [2.0, 2.0, 3.0]
     assert (w.grad.tolist(), u.grad.tolist()) == ([101.0], [2.0, 10.0, 200.0])
-    x = mt.zeros(3, dtype="float64")
-    part = x[0:1]
-    part += w
-    with pytest.raises(RuntimeError, match=CHANGED):
-        x[2] = w[0]
+    for place, value in ((2, lambda _: w[0]), (slice(2, 3), lambda part: part), ([2], lambda part: part)):
+        x = mt.zeros(3, dtype="float64")
+        part = x[0:1]
+        part += w
+        with pytest.raises(RuntimeError, match=CHANGED):
+            x[place] = value(part)
+        assert x.tolist() == [2.0, 0.0, 0.0]
 
 
 def test_a_view_of_a_leaf_is_not_changed_in_place():
