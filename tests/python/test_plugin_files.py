@@ -345,6 +345,33 @@ def test_a_module_may_load_plugins_while_it_is_imported_and_discovered(installed
     assert sorted(info.name for info in plugins.list_plugins()) == ["found_both", "found_by_import"]
 
 
+SLOW = """
+import time
+
+def make():
+    time.sleep(0.3)
+    return plugins.CustomPlugin(plugins.PluginInfo("found_slowly", plugins.VersionInfo(1, 0, 0)))
+"""
+
+
+def test_a_plugin_may_ask_for_plugins_while_others_are_discovered(installed):
+    installed("found_slowly", SLOW, "found_slowly:make")
+    asking = plugins.CustomPlugin(plugins.PluginInfo("asking", plugins.VersionInfo(1, 0, 0)))
+
+    def initialize(registry):
+        time.sleep(0.3)
+        plugins.list_plugins()
+
+    asking.set_initialize_fn(initialize)
+    threads = [threading.Thread(target=f, daemon=True) for f in (plugins.discover, lambda: plugins.load_plugin(asking))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in threads)
+    assert sorted(info.name for info in plugins.list_plugins()) == ["asking", "found_slowly"]
+
+
 # The command line.
 
 

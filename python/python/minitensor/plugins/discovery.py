@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from .._minitensor import _await_plugins, all_or_none
 from .info import PluginInfo
+from .lock import LOCK
 from .log import debug, report
 from .registry import AlreadyLoaded
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["discover", "ensure", "expect"]
 
 GROUP = "minitensor.plugins"
-#: Held during discovery. The registry's own lock isn't: a module that is being imported may load a plugin.
+#: Held during discovery. The registry's lock isn't: a module that is being imported may load a plugin.
 _DISCOVERING = threading.RLock()
 #: The entry points that were tried, by name and value.
 _tried: set[tuple[str, str]] = set()
@@ -58,12 +59,13 @@ def _is_announced() -> bool:
 
 def ensure() -> None:
     """Discovers plugins, unless that was done, or `MINITENSOR_PLUGINS_AUTOLOAD` is 0."""
-    if not _begun and _is_on():
-        discover()
-    elif _begun:
-        # Another thread may be at it.
-        with _DISCOVERING:
-            pass
+    # Another thread may be at it. It waits for those that register plugins, which is why they don't wait for it.
+    if _is_on() and _DISCOVERING.acquire(blocking=not LOCK.is_mine):
+        try:
+            if not _begun:
+                discover()
+        finally:
+            _DISCOVERING.release()
 
 
 def discover() -> list[PluginInfo]:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .._minitensor import BuiltOp, _register_ops, _unregister_ops, all_or_none
 from .info import PluginInfo
+from .lock import LOCK
 from .log import debug, report
 from .plugin import CustomPlugin
 from .version import VersionInfo
 
-__all__ = ["LOCK", "AlreadyLoaded", "PluginRegistry"]
-
-#: Held while plugins come and go, in whatever registry, as there is one table of ops. A plugin may load others.
-LOCK = threading.RLock()
+__all__ = ["AlreadyLoaded", "PluginRegistry"]
 
 
 class AlreadyLoaded(ValueError):

@@ -12,9 +12,10 @@ from types import ModuleType
 from .._minitensor import all_or_none
 from . import manifest
 from .info import PluginInfo
+from .lock import LOCK
 from .log import debug
 from .plugin import CustomPlugin
-from .registry import LOCK, PluginRegistry
+from .registry import PluginRegistry
 
 __all__ = ["load", "plugin_of"]
 
