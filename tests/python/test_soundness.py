@@ -18,16 +18,14 @@ def leaf(*values, dtype="float64"):
 
 # Changes in place.
 
-IN_PLACE = [name for name in mt.list_custom_ops_py() if name.endswith("_") and name[:-1] in mt.list_custom_ops_py()]
+OPS = {name: mt.ops.describe(name) for name in mt.list_custom_ops_py()}
+IN_PLACE = [name for name in OPS if name[:-1] in OPS and name.endswith("_") and OPS[name[:-1]]["differentiable"]]
 
 
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_an_op_in_place_has_the_gradient_of_the_op_beside_it(name):
-    op = mt.ops.describe(name)
     beside, in_place = getattr(mt.ops, name[:-1]), getattr(mt.ops, name)
-    if not mt.ops.describe(name[:-1])["differentiable"] or any(a["required"] for a in op["attributes"]):
-        pytest.skip("it has no gradient, or needs an attribute")
-    n = len(op["inputs"])
+    n = len(OPS[name]["inputs"])
     for alike in {False, n == 2}:
         gradients = []
         for call in (beside, in_place):
@@ -36,11 +34,7 @@ def test_an_op_in_place_has_the_gradient_of_the_op_beside_it(name):
             inputs = [x * 1.0 for x in leaves]
             if alike:
                 inputs[1] = inputs[0]
-            try:
-                y = call(*inputs)
-            except TypeError:
-                pytest.skip("it takes no floats")
-            (y * mt.Tensor([1.0, 3.0], dtype="float64")).sum().backward()
+            (call(*inputs) * mt.Tensor([1.0, 3.0], dtype="float64")).sum().backward()
             gradients.append([None if x.grad is None else x.grad.tolist() for x in leaves])
         assert repr(gradients[0]) == repr(gradients[1])
 
