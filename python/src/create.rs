@@ -180,7 +180,7 @@ fn arange(
     let real = |n: Number, what: &str| match n {
         Number::Real(Int(v)) => Ok(v as f64),
         Number::Real(Float(v)) if v.is_finite() => Ok(v),
-        other => Err(Raised::from(Error::value(format!("arange: {what} must be a finite real number, got {other:?}")))),
+        other => Err(Raised::from(Error::value(format!("arange: {what} must be a finite real number, got {other}")))),
     };
     let (a, b, c) = (real(start, "start")?, real(stop, "stop")?, real(step, "step")?);
     if c == 0.0 {

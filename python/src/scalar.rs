@@ -1,5 +1,7 @@
 //! Python's numbers, in and out.
 
+use std::fmt;
+
 use minitensor::dtype::Kind;
 use minitensor::kernels::{Cast, Complex, Const};
 use minitensor::{DType, Error, Tensor, with_dtype};
@@ -36,6 +38,19 @@ pub fn read(object: &Bound<'_, PyAny>) -> Result<Option<Number>> {
         return Ok(Some(Number::Complex(v.real(), v.imag())));
     }
     Ok(None)
+}
+
+/// As Python writes it.
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Real(Const::Bool(v)) => f.write_str(if *v { "True" } else { "False" }),
+            Number::Real(Const::Int(v)) => write!(f, "{v}"),
+            Number::Real(Const::Float(v)) if v.is_nan() => f.write_str("nan"),
+            Number::Real(Const::Float(v)) => write!(f, "{v}"),
+            Number::Complex(re, im) => write!(f, "({re}{im:+}j)"),
+        }
+    }
 }
 
 impl Number {

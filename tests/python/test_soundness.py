@@ -324,6 +324,9 @@ def test_whole_ranges_are_counted_exactly():
         (3, 1, 2),
     ):
         assert mt.arange(start, stop, step).tolist() == list(range(start, stop, step))
+    for stop, shown in ((np.inf, "inf"), (np.nan, "nan"), (1 - 2j, r"\(1-2j\)"), (True, "True")):
+        with pytest.raises(ValueError, match=f"arange: stop must be a finite real number, got {shown}$"):
+            mt.arange(0, stop)
     with pytest.raises(ValueError, match="don't fit into int64"):
         mt.arange(2**63, 2**63 + 3)
     with pytest.raises(ValueError, match="arange: 0 to 299 don't fit into int8"):
