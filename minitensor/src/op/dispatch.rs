@@ -149,15 +149,19 @@ fn device(op: &OpDef, args: &[Arg<'_>]) -> Result<Device> {
     Ok(device.unwrap_or_default())
 }
 
+/// Whether a loop computes it, which converts what it is given.
+fn is_loop(op: &OpDef) -> bool {
+    matches!(op.body, Body::Element(_) | Body::Program(_) | Body::Cell(_))
+}
+
 /// Numbers as tensors, and tensors of another dtype than the op computes in converted.
 fn materialize(op: &OpDef, args: &[Arg<'_>], dtypes: &DTypes, device: Device) -> Result<SmallVec<[Option<Tensor>; 4]>> {
-    // Loops convert what they are given, so that a number isn't rounded to 16 bits before.
-    let is_loop = matches!(op.body, Body::Element(_) | Body::Program(_) | Body::Cell(_));
     let mut owned = smallvec![None; args.len()];
     for (i, arg) in args.iter().enumerate() {
         if let Arg::Number(n) = arg {
             let dtype = match op.parameter(i).dtype {
-                DTypeRule::Generic(g) if is_loop => dtypes[g as usize].compute(),
+                // So that a number isn't rounded to 16 bits before.
+                DTypeRule::Generic(g) if is_loop(op) => dtypes[g as usize].compute(),
                 DTypeRule::Generic(g) => dtypes[g as usize],
                 DTypeRule::Fixed(d) => d,
                 _ => match n {
@@ -250,7 +254,6 @@ fn compute(
 }
 
 fn convert(op: &OpDef, inputs: &[Option<&Tensor>], dtypes: &DTypes) -> Result<SmallVec<[Option<Tensor>; 4]>> {
-    let is_loop = !matches!(op.body, Body::Arrays(_));
     let mut cast: SmallVec<[Option<Tensor>; 4]> = SmallVec::new();
     for (i, t) in inputs.iter().enumerate() {
         let target = match op.parameter(i).dtype {
@@ -258,7 +261,7 @@ fn convert(op: &OpDef, inputs: &[Option<&Tensor>], dtypes: &DTypes) -> Result<Sm
             _ => None,
         };
         cast.push(match (t, target) {
-            (Some(t), Some(target)) if is_loop && t.dtype() == target.compute() => None,
+            (Some(t), Some(target)) if is_loop(op) && t.dtype() == target.compute() => None,
             (Some(t), Some(target)) if t.dtype() != target => Some(t.cast(target)?),
             _ => None,
         });

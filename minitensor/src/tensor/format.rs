@@ -51,10 +51,7 @@ impl Tensor {
         if self.numel() == 0 {
             return "[]".to_owned();
         }
-        let cells = Cells::new(self);
-        if cells.axes.iter().map(|(front, back)| front + back).product::<usize>() > MOST {
-            return "[...]".to_owned();
-        }
+        let Some(cells) = Cells::new(self) else { return "[...]".to_owned() };
         let mut out = String::new();
         cells.write(&mut out, 0, &mut 0, indent);
         out
@@ -69,13 +66,13 @@ struct Cells {
 }
 
 impl Cells {
-    fn new(tensor: &Tensor) -> Cells {
+    /// `None` if there are too many even so.
+    fn new(tensor: &Tensor) -> Option<Cells> {
         let shorten = tensor.numel() > THRESHOLD;
         let axes: Vec<(usize, usize)> =
             tensor.shape().iter().map(|n| if shorten && *n > 2 * EDGE { (EDGE, EDGE) } else { (*n, 0) }).collect();
-        let shown: usize = axes.iter().map(|(front, back)| front + back).product();
-        if shown > MOST {
-            return Cells { texts: Vec::new(), axes };
+        if axes.iter().map(|(front, back)| front + back).product::<usize>() > MOST {
+            return None;
         }
         let mut shown = tensor.detach();
         for (axis, (front, back)) in axes.iter().enumerate() {
@@ -86,7 +83,7 @@ impl Cells {
         let mut texts = texts(&shown);
         let width = texts.iter().map(|t| t.chars().count()).max().unwrap_or(0);
         texts.iter_mut().for_each(|t| *t = format!("{t:>width$}"));
-        Cells { texts, axes }
+        Some(Cells { texts, axes })
     }
 
     fn write(&self, out: &mut String, axis: usize, next: &mut usize, indent: usize) {
