@@ -6,6 +6,8 @@
 use half::{bf16, f16};
 use num_complex::Complex;
 
+use crate::truth::Truth;
+
 /// A type whose elements convert to `B`.
 pub trait Cast<B>: Copy + Send + Sync + 'static {
     /// The element as a `B`.
@@ -116,21 +118,27 @@ macro_rules! real {
 /// The targets that a few types reach without a calculation.
 macro_rules! truth {
     (bool $wide:ident $x:ident $value:expr) => {
-        cast!(bool, x => { bool: x; f16: (x as u8 as f32).to_f16(); bf16: (x as u8 as f32).to_bf16(); });
+        cast!(bool, x => { Truth: x.into(); f16: (x as u8 as f32).to_f16(); bf16: (x as u8 as f32).to_bf16(); });
+    };
+    (Truth $wide:ident $x:ident $value:expr) => {
+        cast!(Truth, x => {
+            Truth: x; f16: (x.get() as u8 as f32).to_f16(); bf16: (x.get() as u8 as f32).to_bf16();
+        });
     };
     (f16 $wide:ident $x:ident $value:expr) => {
-        cast!(f16, x => { bool: f16_to_f32(x) != 0.0; f16: x; bf16: f16_to_f32(x).to_bf16(); });
+        cast!(f16, x => { Truth: (f16_to_f32(x) != 0.0).into(); f16: x; bf16: f16_to_f32(x).to_bf16(); });
     };
     (bf16 $wide:ident $x:ident $value:expr) => {
-        cast!(bf16, x => { bool: bf16_to_f32(x) != 0.0; f16: bf16_to_f32(x).to_f16(); bf16: x; });
+        cast!(bf16, x => { Truth: (bf16_to_f32(x) != 0.0).into(); f16: bf16_to_f32(x).to_f16(); bf16: x; });
     };
     ($a:ident $wide:ident $x:ident $value:expr) => {
-        cast!($a, x => { bool: x != 0 as $a; f16: (x as $wide).to_f16(); bf16: (x as $wide).to_bf16(); });
+        cast!($a, x => { Truth: (x != 0 as $a).into(); f16: (x as $wide).to_f16(); bf16: (x as $wide).to_bf16(); });
     };
 }
 
 real! {
     bool via f32: |x| x as u8;
+    Truth via f32: |x| x.get() as u8;
     i8 via f32: |x| x;
     i16 via f32: |x| x;
     i32 via f64: |x| x;
@@ -148,7 +156,7 @@ real! {
 macro_rules! complex {
     ($($part:ident)*) => {$(
         cast!(Complex<$part>, z => {
-            bool: z.re != 0.0 || z.im != 0.0;
+            Truth: (z.re != 0.0 || z.im != 0.0).into();
             i8: z.re as i8; i16: z.re as i16; i32: z.re as i32; i64: z.re as i64;
             u8: z.re as u8; u16: z.re as u16; u32: z.re as u32; u64: z.re as u64;
             f16: z.re.to_f16(); bf16: z.re.to_bf16();

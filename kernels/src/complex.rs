@@ -5,7 +5,7 @@
 
 use num_complex::Complex;
 
-use crate::machine::power;
+use crate::machine::{power, stored_as_it_is};
 use crate::scalar::{Const, Element, Field, Float, Machine, Num};
 
 /// `iz`.
@@ -48,7 +48,9 @@ macro_rules! complex {
             }
         }
 
-        impl Machine for Complex<$t> {}
+        impl Machine for Complex<$t> {
+            stored_as_it_is!();
+        }
 
         impl Num for Complex<$t> {
             #[inline(always)]

@@ -38,6 +38,7 @@ pub mod threads;
 #[cfg(not(feature = "engine"))]
 #[path = "lent.rs"]
 pub mod threads;
+mod truth;
 #[cfg(feature = "engine")]
 pub mod window;
 
@@ -52,3 +53,4 @@ pub use num_complex::Complex;
 pub use row::Row;
 pub use scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real, lit};
 pub use stream::LARGE;
+pub use truth::Truth;

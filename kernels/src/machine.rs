@@ -5,6 +5,7 @@
 use crate::math::{double, single};
 use crate::scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real, sigmoid_and_slope};
 use crate::special;
+use crate::truth::Truth;
 
 impl Mask for bool {
     #[inline(always)]
@@ -37,7 +38,33 @@ impl Element for bool {
     }
 }
 
-impl Machine for bool {}
+impl Machine for bool {
+    type Stored = Truth;
+    #[inline(always)]
+    fn load(stored: Truth) -> Self {
+        stored.get()
+    }
+    #[inline(always)]
+    fn store(self) -> Truth {
+        self.into()
+    }
+}
+
+/// The part of `Machine` that says that memory holds the type itself.
+macro_rules! stored_as_it_is {
+    () => {
+        type Stored = Self;
+        #[inline(always)]
+        fn load(stored: Self) -> Self {
+            stored
+        }
+        #[inline(always)]
+        fn store(self) -> Self {
+            self
+        }
+    };
+}
+pub(crate) use stored_as_it_is;
 
 /// `base` to the power `exponent` by repeated squaring.
 #[inline(always)]
@@ -95,6 +122,7 @@ macro_rules! integer {
         element!($t, v => v.clamp($t::MIN as i128, $t::MAX as i128) as $t);
 
         impl Machine for $t {
+            stored_as_it_is!();
             const RANK_BITS: u32 = $t::BITS;
             methods! {
                 // Signed numbers with their sign turned round, and nothing above their own width.
@@ -191,6 +219,7 @@ macro_rules! float {
         element!($t, v => v as $t);
 
         impl Machine for $t {
+            stored_as_it_is!();
             const VECTORIZE: bool = true;
             const RANK_BITS: u32 = 8 * size_of::<$t>() as u32;
             methods! {

@@ -125,15 +125,15 @@ macro_rules! load {
         impl<$($t: Machine),*> Load for ($($t,)*) {
             const SIZES: &'static [usize] = &[$(size_of::<$t>()),*];
             const VECTORIZE: bool = $($t::VECTORIZE)||*;
-            type Pointers = ($(*const $t,)*);
+            type Pointers = ($(*const $t::Stored,)*);
             #[inline(always)]
             fn pointers(ins: &[*const u8]) -> Self::Pointers {
-                ($(ins[$k].cast::<$t>(),)*)
+                ($(ins[$k].cast::<$t::Stored>(),)*)
             }
             #[inline(always)]
             unsafe fn load(pointers: Self::Pointers, i: usize) -> Self {
                 // SAFETY: the caller's promise.
-                unsafe { ($(*pointers.$k.add(i),)*) }
+                unsafe { ($($t::load(*pointers.$k.add(i)),)*) }
             }
         }
     };
@@ -146,19 +146,19 @@ macro_rules! store {
             #[inline]
             unsafe fn run<F: Map<Out = Self>>(m: &F, n: usize, ins: <F::In as Load>::Pointers, outs: &[*mut u8]) {
                 clones! {
-                    <[F, $($t),*]> fn fill(m: &F, ins: <F::In as Load>::Pointers, n: usize, $($out: &mut [$t]),*)
+                    <[F, $($t),*]> fn fill(m: &F, ins: <F::In as Load>::Pointers, n: usize, $($out: &mut [$t::Stored]),*)
                     where [F: Map<Out = ($($t,)*)>, $($t: Machine),*] if [F::VECTORIZE] {
                         $(let $out = &mut $out[..n];)*
                         for i in 0..n {
                             // SAFETY: `run` promises that the inputs have n elements.
                             let x = unsafe { F::In::load(ins, i) };
                             let y = m.eval(x);
-                            $($out[i] = y.$k;)*
+                            $($out[i] = y.$k.store();)*
                         }
                     }
                 }
                 // SAFETY: the caller's promise; nothing else points into the outputs.
-                unsafe { fill(m, ins, n, $(std::slice::from_raw_parts_mut(outs[$k].cast::<$t>(), n)),*) }
+                unsafe { fill(m, ins, n, $(std::slice::from_raw_parts_mut(outs[$k].cast::<$t::Stored>(), n)),*) }
             }
         }
     };

@@ -1,10 +1,14 @@
 //! Elements and rows taken from given positions, or added there.
 //!
-//! A position counts from either end, −1 is the last one. One that is out of range is given back as the error, the first of
-//! them if there are several. Positions are checked by the block, so the loops that use them don't look again.
+//! A position counts from either end, −1 is the last one. A position that is out of range is an error; of several, the first.
+//!
+//! Other threads may write to the memory that holds positions. Each position is therefore read once, in blocks: the block is
+//! checked and kept in private memory, and only what was checked is used.
 
+use std::collections::TryReserveError;
+use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::copy::Pointer;
 use crate::scalar::{Machine, Num};
@@ -20,53 +24,90 @@ const WIDE: usize = 64;
 /// Bytes of a part of a table to which one thread adds: zeros are still in cache when they are added to.
 const PART: usize = 128 * 1024;
 
-clones! {
-    /// Whether all positions lie in `-size..size`.
-    <[]> fn in_range(index: &[i64], size: i64) -> bool where [] {
-        let span = 2 * size as u64;
-        index.iter().fold(true, |all, i| all & ((i.wrapping_add(size) as u64) < span))
+/// Why positions can't be used.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// This position is out of range.
+    OutOfRange(i64),
+    /// There is no memory to keep the positions.
+    OutOfMemory(TryReserveError),
+}
+
+impl From<TryReserveError> for Unusable {
+    fn from(error: TryReserveError) -> Unusable {
+        Unusable::OutOfMemory(error)
     }
 }
 
-/// A position in range, counted from the front.
-#[inline(always)]
-fn place(index: i64, size: i64) -> usize {
-    (index + (size & (index >> 63))) as usize
+clones! {
+    /// Reads positions, and writes them counted from the front. Returns whether all of them lie in `0..size` then.
+    <[]> fn read(index: &[i64], size: i64, places: &mut [MaybeUninit<i64>]) -> bool where [] {
+        let mut in_range = true;
+        for (place, i) in places.iter_mut().zip(index) {
+            let from_front = *i + (size & (*i >> 63));
+            in_range &= (from_front as u64) < size as u64;
+            *place = MaybeUninit::new(from_front);
+        }
+        in_range
+    }
 }
 
-/// The first position that is out of range.
+/// Reads as many positions as there are places for. All places that are returned lie in `0..size`.
+#[inline]
+fn checked<'a>(index: &[i64], size: usize, places: &'a mut [MaybeUninit<i64>]) -> Result<&'a [i64], i64> {
+    assert_eq!(index.len(), places.len(), "one place for each position");
+    let in_range = read(index, size as i64, places);
+    // SAFETY: `read` has written all of them.
+    let places = unsafe { std::slice::from_raw_parts(places.as_ptr().cast::<i64>(), places.len()) };
+    if in_range { Ok(places) } else { Err(first_outside(places, size as i64)) }
+}
+
+/// The first position that is out of range, as it was given.
 #[cold]
-fn first_outside(index: &[i64], size: usize) -> i64 {
-    let size = size as i64;
-    index.iter().copied().find(|i| !(-size..size).contains(i)).unwrap_or_default()
+fn first_outside(places: &[i64], size: i64) -> i64 {
+    let outside = places.iter().copied().find(|place| !(0..size).contains(place)).unwrap_or_default();
+    if outside < 0 { outside - size } else { outside }
 }
 
-/// Calls `work` with ranges of checked positions, on several threads.
-fn for_checked(index: &[i64], size: usize, grain: usize, work: impl Fn(Range<usize>) + Sync) -> Result<(), i64> {
-    let failed = AtomicBool::new(false);
+/// Calls `work` with ranges of positions and their checked places, on several threads.
+fn for_checked(
+    index: &[i64],
+    size: usize,
+    grain: usize,
+    work: impl Fn(Range<usize>, &[i64]) + Sync,
+) -> Result<(), Unusable> {
+    let failed = Mutex::new(None::<(usize, i64)>);
     parallel_for(index.len(), grain, |range| {
+        let mut memory = [const { MaybeUninit::uninit() }; BLOCK];
         for start in range.clone().step_by(BLOCK) {
             let block = start..range.end.min(start + BLOCK);
-            if !in_range(&index[block.clone()], size as i64) {
-                return failed.store(true, Ordering::Relaxed);
+            match checked(&index[block.clone()], size, &mut memory[..block.len()]) {
+                Ok(places) => work(block, places),
+                Err(position) => {
+                    let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                    let is_first = failed.is_none_or(|(before, _)| start < before);
+                    return if is_first {
+                        *failed = Some((start, position))
+                    };
+                }
             }
-            work(block);
         }
     });
-    if failed.into_inner() { Err(first_outside(index, size)) } else { Ok(()) }
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failed.map_or(Ok(()), |(_, position)| Err(Unusable::OutOfRange(position)))
 }
 
 /// The positions counted from the front.
 ///
 /// # Panics
 /// If the lengths differ.
-pub fn from_front(index: &[i64], size: usize, out: &mut [i64]) -> Result<(), i64> {
+pub fn from_front(index: &[i64], size: usize, out: &mut [i64]) -> Result<(), Unusable> {
     assert_eq!(index.len(), out.len(), "one place for each position");
     let to = Pointer(out.as_mut_ptr());
-    for_checked(index, size, GRAIN / 8, |range| {
+    for_checked(index, size, GRAIN / 8, |range, places| {
         // SAFETY: the range lies within `out`, and no other call writes there.
         let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(range.start), range.len()) };
-        out.iter_mut().zip(&index[range]).for_each(|(o, i)| *o = place(*i, size as i64) as i64);
+        out.copy_from_slice(places);
     })
 }
 
@@ -74,15 +115,15 @@ pub fn from_front(index: &[i64], size: usize, out: &mut [i64]) -> Result<(), i64
 ///
 /// # Panics
 /// If `out` and `index` differ in length.
-pub fn take<T: Copy + Send + Sync>(x: &[T], index: &[i64], out: &mut [T]) -> Result<(), i64> {
+pub fn take<T: Copy + Send + Sync>(x: &[T], index: &[i64], out: &mut [T]) -> Result<(), Unusable> {
     assert_eq!(index.len(), out.len(), "one position for each element");
-    let (size, to) = (x.len() as i64, Pointer(out.as_mut_ptr()));
-    for_checked(index, x.len(), GRAIN / 8, |range| {
+    let to = Pointer(out.as_mut_ptr());
+    for_checked(index, x.len(), GRAIN / 8, |range, places| {
         // SAFETY: the range lies within `out`, and no other call writes there.
         let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(range.start), range.len()) };
-        for (o, i) in out.iter_mut().zip(&index[range]) {
-            // SAFETY: the position was checked.
-            *o = unsafe { *x.get_unchecked(place(*i, size)) };
+        for (o, place) in out.iter_mut().zip(places) {
+            // SAFETY: the place was checked, and is private.
+            *o = unsafe { *x.get_unchecked(*place as usize) };
         }
     })
 }
@@ -91,7 +132,7 @@ pub fn take<T: Copy + Send + Sync>(x: &[T], index: &[i64], out: &mut [T]) -> Res
 ///
 /// # Panics
 /// If `out` doesn't hold one row for each position, or the table doesn't hold `size` rows.
-pub fn take_rows(table: &[u8], size: usize, width: usize, index: &[i64], out: &mut [u8]) -> Result<(), i64> {
+pub fn take_rows(table: &[u8], size: usize, width: usize, index: &[i64], out: &mut [u8]) -> Result<(), Unusable> {
     assert_eq!(table.len(), size * width, "whole rows");
     assert_eq!(out.len(), index.len() * width, "one position for each row");
     match width {
@@ -102,9 +143,9 @@ pub fn take_rows(table: &[u8], size: usize, width: usize, index: &[i64], out: &m
         16 => take_arrays::<16>(table, index, out),
         _ => {
             let to = Pointer(out.as_mut_ptr());
-            for_checked(index, size, (GRAIN / width.max(1)).max(1), |range| {
-                for k in range {
-                    let from = place(index[k], size as i64) * width;
+            for_checked(index, size, (GRAIN / width.max(1)).max(1), |range, places| {
+                for (k, place) in range.zip(places) {
+                    let from = *place as usize * width;
                     // SAFETY: both rows lie within their slices, and no other call writes to row k.
                     unsafe { to.get().add(k * width).copy_from_nonoverlapping(table.as_ptr().add(from), width) };
                 }
@@ -113,7 +154,7 @@ pub fn take_rows(table: &[u8], size: usize, width: usize, index: &[i64], out: &m
     }
 }
 
-fn take_arrays<const N: usize>(table: &[u8], index: &[i64], out: &mut [u8]) -> Result<(), i64> {
+fn take_arrays<const N: usize>(table: &[u8], index: &[i64], out: &mut [u8]) -> Result<(), Unusable> {
     take(table.as_chunks::<N>().0, index, out.as_chunks_mut::<N>().0)
 }
 
@@ -121,24 +162,36 @@ fn take_arrays<const N: usize>(table: &[u8], index: &[i64], out: &mut [u8]) -> R
 ///
 /// # Panics
 /// If `x` doesn't hold one row of `width` for each position, or `out` doesn't hold `size` rows.
-pub fn add_rows<T: Machine + Num>(x: &[T], width: usize, index: &[i64], size: usize, out: &mut [T]) -> Result<(), i64> {
+pub fn add_rows<T: Machine + Num>(
+    x: &[T],
+    width: usize,
+    index: &[i64],
+    size: usize,
+    out: &mut [T],
+) -> Result<(), Unusable> {
     assert_eq!(x.len(), index.len() * width, "one position for each row");
     assert_eq!(out.len(), size * width, "whole rows");
-    for_checked(index, size, GRAIN, |_| ())?;
     let row = width * size_of::<T>();
     if row < WIDE || size_of_val(x) < GRAIN {
         out.fill(T::zero());
-        if width == 1 {
-            add_elements(x, index, size, out);
-        } else {
-            index.iter().enumerate().for_each(|(k, i)| add_row(x, k, width, place(*i, size as i64), out));
+        let mut memory = [const { MaybeUninit::uninit() }; BLOCK];
+        for (block, index) in index.chunks(BLOCK).enumerate() {
+            let places = checked(index, size, &mut memory[..index.len()]).map_err(Unusable::OutOfRange)?;
+            let first = block * BLOCK;
+            if width == 1 {
+                add_elements(&x[first..][..places.len()], places, out);
+            } else {
+                (first..).zip(places).for_each(|(k, place)| add_row(x, k, width, *place as usize, out));
+            }
         }
         return Ok(());
     }
+    let mut places = buffer(index.len())?;
+    from_front(index, size, &mut places)?;
     // Every part of the table has one thread, which adds the rows for it in their order.
     let shift = (PART / row).max(1).ilog2();
     let parts = size.div_ceil(1 << shift);
-    let (starts, order) = by_part(index, size, shift, parts);
+    let (starts, order) = by_part(&places, shift, parts)?;
     let to = Pointer(out.as_mut_ptr());
     parallel_for(parts, 1, |range| {
         for part in range {
@@ -148,26 +201,35 @@ pub fn add_rows<T: Machine + Num>(x: &[T], width: usize, index: &[i64], size: us
             let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(first * width), rows * width) };
             out.fill(T::zero());
             for k in &order[starts[part]..starts[part + 1]] {
-                add_row(x, *k, width, place(index[*k], size as i64) - first, out);
+                add_row(x, *k, width, places[*k] as usize - first, out);
             }
         }
     });
     Ok(())
 }
 
-/// The numbers of the positions in each part of `1 << shift` rows one part after the other, and where those of a part begin.
-fn by_part(index: &[i64], size: usize, shift: u32, parts: usize) -> (Vec<usize>, Vec<usize>) {
-    let part = |i: &i64| place(*i, size as i64) >> shift;
-    let mut starts = vec![0; parts + 1];
-    index.iter().for_each(|i| starts[part(i) + 1] += 1);
+/// Zeros, as many as a user's tensors are large.
+fn buffer<A: Copy + Default>(n: usize) -> Result<Vec<A>, TryReserveError> {
+    let mut buffer = Vec::new();
+    buffer.try_reserve_exact(n)?;
+    buffer.resize(n, A::default());
+    Ok(buffer)
+}
+
+/// The numbers of the places in each part of `1 << shift` rows one part after the other, and where those of a part begin.
+fn by_part(places: &[i64], shift: u32, parts: usize) -> Result<(Vec<usize>, Vec<usize>), TryReserveError> {
+    let part = |place: &i64| *place as usize >> shift;
+    let mut starts = buffer::<usize>(parts + 1)?;
+    places.iter().for_each(|place| starts[part(place) + 1] += 1);
     (0..parts).for_each(|p| starts[p + 1] += starts[p]);
-    let (mut next, mut order) = (starts.clone(), vec![0; index.len()]);
-    for (k, i) in index.iter().enumerate() {
-        let place = &mut next[part(i)];
-        order[*place] = k;
-        *place += 1;
+    let (mut next, mut order) = (buffer::<usize>(parts + 1)?, buffer(places.len())?);
+    next.copy_from_slice(&starts);
+    for (k, place) in places.iter().enumerate() {
+        let next = &mut next[part(place)];
+        order[*next] = k;
+        *next += 1;
     }
-    (starts, order)
+    Ok((starts, order))
 }
 
 /// Adds row `k` of `x` to the one at `at`.
@@ -175,10 +237,10 @@ fn add_row<T: Num>(x: &[T], k: usize, width: usize, at: usize, out: &mut [T]) {
     out[at * width..][..width].iter_mut().zip(&x[k * width..]).for_each(|(o, v)| *o += *v);
 }
 
-/// Rows of one element, at positions that were checked.
-fn add_elements<T: Machine + Num>(x: &[T], index: &[i64], size: usize, out: &mut [T]) {
-    for (v, i) in x.iter().zip(index) {
-        out[place(*i, size as i64)] += *v;
+/// Rows of one element.
+fn add_elements<T: Machine + Num>(x: &[T], places: &[i64], out: &mut [T]) {
+    for (v, place) in x.iter().zip(places) {
+        out[*place as usize] += *v;
     }
 }
 
@@ -194,7 +256,7 @@ mod tests {
         let mut places = [9; 3];
         from_front(&[0, -1, -3], 3, &mut places).expect("in range");
         assert_eq!(places, [0, 2, 0]);
-        assert_eq!(from_front(&[0, 3, -4], 3, &mut places), Err(3));
+        assert_eq!(from_front(&[0, 3, -4], 3, &mut places), Err(Unusable::OutOfRange(3)));
     }
 
     #[test]
@@ -202,13 +264,14 @@ mod tests {
         for size in [0, 3] {
             let index: Vec<i64> = (0..100_000).map(|i| if i < 70_000 { 2 * i64::from(size > 0) } else { i }).collect();
             let expected = if size == 0 { 0 } else { 70_000 };
+            let refused = || Err(Unusable::OutOfRange(expected));
             let x = vec![1.0; size];
-            assert_eq!(take(&x, &index, &mut vec![0.0; index.len()]), Err(expected));
+            assert_eq!(take(&x, &index, &mut vec![0.0; index.len()]), refused());
             let rows = vec![0.5; index.len()];
-            assert_eq!(add_rows(&rows, 1, &index, size, &mut vec![0.0; size]), Err(expected));
+            assert_eq!(add_rows(&rows, 1, &index, size, &mut vec![0.0; size]), refused());
         }
         for extreme in [i64::MIN, i64::MAX, 3, -4] {
-            assert_eq!(take(&[1, 2, 3], &[0, extreme, 9], &mut [0; 3]), Err(extreme));
+            assert_eq!(take(&[1, 2, 3], &[0, extreme, 9], &mut [0; 3]), Err(Unusable::OutOfRange(extreme)));
         }
     }
 

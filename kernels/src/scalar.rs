@@ -266,6 +266,12 @@ pub trait Float: Real + Field + Rem<Output = Self> {
 
 /// A type that memory holds and a loop can run over: what cell bodies get.
 pub trait Machine: Element<Mask = bool> + Default + PartialEq + Send + Sync + std::fmt::Debug + 'static {
+    /// What memory holds for it: the type itself, except that it is [`Truth`](crate::Truth) for `bool`.
+    type Stored: Copy + Send + Sync + 'static;
+    /// The value that was read from memory.
+    fn load(stored: Self::Stored) -> Self;
+    /// What is written to memory.
+    fn store(self) -> Self::Stored;
     /// Whether loops over it are compiled for every SIMD level. Only floats are: the loops of the others are bound by
     /// memory at the baseline already, and every clone costs compile time and size.
     const VECTORIZE: bool = false;

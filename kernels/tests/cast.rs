@@ -1,6 +1,6 @@
 //! Conversions between all element types, against NumPy's rules.
 
-use minitensor_kernels::{Cast, Complex, bf16, f16};
+use minitensor_kernels::{Cast, Complex, Truth, bf16, f16};
 use std::fmt::Debug;
 
 #[track_caller]
@@ -18,21 +18,21 @@ fn conversions_follow_numpy() {
     check::<f64, u8>(-3.0, 0);
     check::<f32, i64>(f32::NAN, 0);
     check::<f64, i8>(-1.9, -1);
-    check::<f64, bool>(f64::NAN, true);
-    check::<f64, bool>(-0.0, false);
-    check::<i8, bool>(-5, true);
+    check::<f64, Truth>(f64::NAN, true.into());
+    check::<f64, Truth>(-0.0, false.into());
+    check::<i8, Truth>(-5, true.into());
     check::<bool, f64>(true, 1.0);
     check::<bool, i8>(true, 1);
     check::<bool, f16>(true, f16::ONE);
     check::<bool, Complex<f32>>(true, Complex::new(1.0, 0.0));
     check::<Complex<f64>, i32>(Complex::new(2.5, 7.0), 2);
-    check::<Complex<f64>, bool>(Complex::new(0.0, 1.0), true);
+    check::<Complex<f64>, Truth>(Complex::new(0.0, 1.0), true.into());
     check::<Complex<f64>, Complex<f32>>(Complex::new(0.5, -1.0), Complex::new(0.5, -1.0));
     check::<f32, Complex<f64>>(0.5, Complex::new(0.5, 0.0));
     check::<f16, f64>(f16::from_f32(0.5), 0.5);
     check::<f16, bf16>(f16::from_f32(0.5), bf16::from_f32(0.5));
     check::<bf16, i32>(bf16::from_f32(-3.0), -3);
-    check::<bf16, bool>(bf16::NEG_ZERO, false);
+    check::<bf16, Truth>(bf16::NEG_ZERO, false.into());
     check::<f64, f16>(65520.0, f16::INFINITY);
     check::<i64, f16>(1 << 40, f16::INFINITY);
     // Half of a half's last digit and a bit: through f32 it would be rounded twice, and down.
@@ -83,5 +83,5 @@ fn all_pairs_of_types_convert() {
         )*};
     }
     macro_rules! square { ($($t:ty),*) => { pairs!([$($t),*] [$($t),*]) }; }
-    square!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, Complex<f32>, Complex<f64>);
+    square!(Truth, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, Complex<f32>, Complex<f64>);
 }

@@ -3,7 +3,7 @@
 mod lcg;
 
 use lcg::Lcg;
-use minitensor_kernels::{Cast, copy, f16};
+use minitensor_kernels::{Cast, Truth, copy, f16};
 
 /// Strides that lay the dimensions out in a random order, some backwards, some repeated where `repeat` allows it;
 /// with them the length of the memory and where the first element stands.
@@ -68,7 +68,7 @@ fn random_layouts_copy_like_a_naive_loop() {
         check::<f32, f32>(&mut random, &shape, |x| x as f32);
         check::<i64, i8>(&mut random, &shape, |x| x as i64);
         check::<f64, f16>(&mut random, &shape, |x| (x % 1000) as f64 / 8.0);
-        check::<u8, bool>(&mut random, &shape, |x| (x >> 20 & 1) as u8);
+        check::<u8, Truth>(&mut random, &shape, |x| (x >> 20 & 1) as u8);
     }
 }
 

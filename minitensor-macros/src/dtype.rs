@@ -69,6 +69,11 @@ impl DType {
         quote!(rt::DType::#variant)
     }
 
+    /// The Rust type of what memory holds, as the expansion spells it.
+    pub fn stored(self) -> TokenStream {
+        if self.kind == Kind::Bool { quote!(rt::scalars::Bool) } else { self.rust() }
+    }
+
     /// The Rust type, as the expansion spells it.
     pub fn rust(self) -> TokenStream {
         match self.kind {

@@ -262,7 +262,7 @@ fn computed(generic: &Generic) -> Vec<(TokenStream, TokenStream)> {
             dtypes.push(dtype);
         }
     }
-    dtypes.into_iter().map(|d| (d.tokens(), d.rust())).collect()
+    dtypes.into_iter().map(|d| (d.tokens(), d.stored())).collect()
 }
 
 /// The Rust type of one element in a kernel.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use half::{bf16, f16};
-use minitensor_kernels::Complex;
+use minitensor_kernels::{Complex, Truth};
 
 use crate::error::{Error, Result};
 
@@ -34,7 +34,12 @@ macro_rules! dtypes {
             }
         }
 
-        $(impl Scalar for $ty { const DTYPE: DType = DType::$variant; })*
+        $(impl Scalar for $ty {
+            const DTYPE: DType = DType::$variant;
+            type Stored = $ty;
+            #[inline(always)]
+            fn load(stored: $ty) -> $ty { stored }
+        })*
 
         #[doc(hidden)]
         #[allow(missing_docs)]
@@ -46,7 +51,7 @@ macro_rules! dtypes {
 }
 
 dtypes! {
-    Bool bool, "bool", Bool;
+    Bool Truth, "bool", Bool;
     I8 i8, "int8", Signed;
     I16 i16, "int16", Signed;
     I32 i32, "int32", Signed;
@@ -67,6 +72,19 @@ dtypes! {
 pub trait Scalar: Copy + Send + Sync + 'static {
     /// Its dtype.
     const DTYPE: DType;
+    /// What memory holds for it: the type itself, except that it is [`Truth`] for `bool`.
+    type Stored: Copy + Send + Sync + 'static;
+    /// The value that was read from memory.
+    fn load(stored: Self::Stored) -> Self;
+}
+
+impl Scalar for bool {
+    const DTYPE: DType = DType::Bool;
+    type Stored = Truth;
+    #[inline(always)]
+    fn load(stored: Truth) -> bool {
+        stored.get()
+    }
 }
 
 /// The kinds of dtype, in the order of promotion.

@@ -1,6 +1,6 @@
 //! Choosing elements by position or by condition.
 
-use minitensor::kernels::positions;
+use minitensor::kernels::positions::{self, Unusable};
 use minitensor::prelude::*;
 use minitensor::tensor::normalize_axis;
 
@@ -61,10 +61,13 @@ pub fn unslice(
     Ok(out)
 }
 
-/// What is wrong with an index.
+/// The error for positions that can't be used in `place`, such as "size 3".
 #[cold]
-fn out_of_range(index: i64, size: usize) -> Error {
-    Error::index(format!("index {index} is out of range for size {size}"))
+fn unusable(why: Unusable, place: impl FnOnce() -> String) -> Error {
+    match why {
+        Unusable::OutOfRange(index) => Error::index(format!("index {index} is out of range for {}", place())),
+        Unusable::OutOfMemory(why) => Error::memory(format!("can't allocate memory for the positions: {why}")),
+    }
 }
 
 /// The elements of an axis that stand at `index`, for every row: `out[.., i] = x[.., index[.., i]]`.
@@ -74,7 +77,7 @@ fn out_of_range(index: i64, size: usize) -> Error {
     backward = |d| { x: scatter(d, index, n), index: none },
 )]
 pub fn gather<T: Element>(x: &[T], index: &[i64], out: &mut [T]) -> Result<()> {
-    positions::take(x, index, out).map_err(|i| out_of_range(i, x.len()))
+    positions::take(x, index, out).map_err(|why| unusable(why, || format!("size {}", x.len())))
 }
 
 /// Zeros of `size` along an axis, to which the elements of `x` are added at `index`: the reverse of [`gather()`].
@@ -83,7 +86,7 @@ pub fn gather<T: Element>(x: &[T], index: &[i64], out: &mut [T]) -> Result<()> {
     backward = |d| { x: gather(d, index), index: none },
 )]
 pub fn scatter<T: Num>(x: &[T], index: &[i64], size: usize, out: &mut [T]) -> Result<()> {
-    positions::add_rows(x, 1, index, size, out).map_err(|i| out_of_range(i, size))
+    positions::add_rows(x, 1, index, size, out).map_err(|why| unusable(why, || format!("size {size}")))
 }
 
 /// Rows of a table: `out[.., :] = weight[index[..], :]`.
@@ -116,7 +119,8 @@ pub fn embedding(weight: &Tensor, index: &Tensor) -> Result<Tensor> {
             std::slice::from_raw_parts_mut(out.data_ptr(), index.numel() * width),
         )
     };
-    positions::take_rows(table, size, width, positions, rows).map_err(|i| out_of_range(i, size))?;
+    positions::take_rows(table, size, width, positions, rows)
+        .map_err(|why| unusable(why, || format!("size {size}")))?;
     Ok(out)
 }
 
@@ -140,7 +144,7 @@ pub fn scatter_rows<T: Num>(x: ArrayView2<T>, index: &[i64], size: usize, mut ou
     let (Some(rows), Some(out)) = (straight.as_slice(), out.as_slice_mut()) else {
         return Err(Error::runtime("a new output lies straight"));
     };
-    positions::add_rows(rows, x.ncols(), index, size, out).map_err(|i| out_of_range(i, size))
+    positions::add_rows(rows, x.ncols(), index, size, out).map_err(|why| unusable(why, || format!("size {size}")))
 }
 
 /// The slices of an axis that stand at `indices`, whose axes take its place.
@@ -164,8 +168,7 @@ pub fn take(x: &Tensor, indices: &Tensor, #[default = 0] axis: i64) -> Result<Te
 /// Every index as a position from 0 on; an index out of range raises.
 #[custom_op(name = "indexing::wrap", shape = (index: [n]) -> [n], backward = none)]
 pub fn wrap_index(index: &[i64], size: usize, axis: usize, out: &mut [i64]) -> Result<()> {
-    positions::from_front(index, size, out)
-        .map_err(|i| Error::index(format!("index {i} is out of range for axis {axis} of size {size}")))
+    positions::from_front(index, size, out).map_err(|why| unusable(why, || format!("axis {axis} of size {size}")))
 }
 
 /// `x[indices[0], indices[1], …]`: integer tensors, broadcast together, index the leading axes.
@@ -215,10 +218,10 @@ pub fn nonzero(x: &Tensor) -> Result<Tensor> {
 /// 1 at the index, 0 elsewhere, along a new last axis of `num_classes` (int64).
 #[custom_op(shape = (index: [..]) -> [.., num_classes], backward = none)]
 pub fn one_hot(index: &i64, num_classes: usize, out: &mut [i64]) -> Result<()> {
+    let index = *index;
     out.fill(0);
-    let class = usize::try_from(*index).ok().filter(|c| *c < num_classes);
-    out[class
-        .ok_or_else(|| Error::index(format!("class {index} is out of range for num_classes = {num_classes}")))?] = 1;
+    let class = usize::try_from(index).ok().and_then(|class| out.get_mut(class));
+    *class.ok_or_else(|| Error::index(format!("class {index} is out of range for num_classes = {num_classes}")))? = 1;
     Ok(())
 }
 

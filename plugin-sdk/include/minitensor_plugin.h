@@ -74,6 +74,7 @@ typedef struct MtError {
 
 /* DLPack's code, bits and lanes in one number, as they lie in memory. */
 typedef uint32_t MtDType;
+/* A byte: 0 is false, any other value is true. Read it as uint8_t: other threads may have written any value. */
 #define MT_BOOL 0x00010806u
 #define MT_INT8 0x00010800u
 #define MT_INT16 0x00011000u

@@ -107,19 +107,6 @@ pub unsafe fn foreign(
     // SAFETY: from the lowest to the highest element that the window reaches, as the caller promises.
     let storage = unsafe { Storage::foreign(start, (high - low + 1) as usize * size, writable, keep) };
     let strides = strides.iter().copied().collect();
-    if dtype == DType::Bool {
-        // SAFETY: as below, of bytes, for which every value is valid.
-        let bytes = unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, -low as usize, DType::U8) };
-        if bytes.to_vec::<u8>()?.iter().any(|b| *b > 1) {
-            // What NumPy calls a bool may be any byte; Rust's may not.
-            return Ok(bytes.cast(DType::Bool)?);
-        }
-        let strides = bytes.strides().iter().copied().collect();
-        // SAFETY: as below; every byte is 0 or 1.
-        return Ok(unsafe {
-            Tensor::from_parts(bytes.storage().clone(), bytes.shape().clone(), strides, bytes.offset(), dtype)
-        });
-    }
     // SAFETY: the storage spans all elements that the window reaches.
     Ok(unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, -low as usize, dtype) })
 }
@@ -169,9 +156,6 @@ impl PyTensor {
         };
         if !fits {
             return Err(PyBufferError::new_err("the tensor isn't contiguous; use contiguous()").into());
-        }
-        if !readonly {
-            tensor.storage().lend();
         }
         let size = dtype.size() as isize;
         let mut exported = Box::new(Exported {

@@ -313,9 +313,6 @@ impl PyTensor {
             return Err(PyBufferError::new_err("DLPack carries no gradients; detach() the tensor first").into());
         }
         let writable = tensor.storage().is_writable();
-        if writable && copy != Some(true) {
-            tensor.storage().lend();
-        }
         let (shown, flags) = match copy {
             Some(true) => (tensor.copied()?, IS_COPIED),
             _ => (tensor.detach(), if writable { 0 } else { READ_ONLY }),

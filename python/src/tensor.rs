@@ -56,14 +56,10 @@ impl PyTensor {
     /// The core's tensor; an error for a shell from `Tensor.__new__(Tensor)` that nobody has filled.
     #[inline]
     pub fn core(&self) -> Result<&Tensor> {
-        let tensor = match &self.0 {
-            Core::Full(tensor) => tensor,
-            Core::Shell(shell) => shell.get().ok_or_else(empty)?,
-        };
-        if tensor.dtype() == DType::Bool && tensor.storage().is_lent() {
-            check_truths(tensor)?;
+        match &self.0 {
+            Core::Full(tensor) => Ok(tensor),
+            Core::Shell(shell) => Ok(shell.get().ok_or_else(empty)?),
         }
-        Ok(tensor)
     }
 
     /// Its only number would go on without its history.
@@ -106,23 +102,6 @@ fn target(given: &Bound<'_, PyAny>) -> Result<(Option<DType>, Option<Device>)> {
         return Ok((None, Some(device::parse(Some(&name))?)));
     }
     Ok((Some(dtype::parse(given)?), None))
-}
-
-/// A truth value is 0 or 1; who else writes to the memory may have written anything.
-#[cold]
-fn check_truths(tensor: &Tensor) -> Result<()> {
-    let strides = tensor.strides().iter().copied().collect();
-    // SAFETY: the same window, of bytes, for which every value is valid.
-    let bytes = unsafe {
-        Tensor::from_parts(tensor.storage().clone(), tensor.shape().clone(), strides, tensor.offset(), DType::U8)
-    };
-    match bytes.to_vec::<u8>()?.iter().find(|byte| **byte > 1) {
-        Some(byte) => Err(Error::value(format!(
-            "the memory of a tensor of bool holds {byte}, which somebody has written there; it can hold 0 and 1"
-        ))
-        .into()),
-        None => Ok(()),
-    }
 }
 
 #[pymethods]

@@ -8,6 +8,7 @@ use super::{Id, Kind, Malformed, Node, Primitive, Program, Tile};
 use crate::map::{Map, map};
 use crate::scalar::Const;
 use crate::threads::parallel_for;
+use crate::truth::Truth;
 
 /// How many elements a tile has.
 pub const TILE: usize = 512;
@@ -49,7 +50,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of a program. Inputs whose position is among `masks` are `bool`s in memory.
+    /// The plan of a program. Inputs whose position is among `masks` are [`Truth`]s in memory.
     ///
     /// # Errors
     /// Where the program doesn't [verify](Program::verify), or asks something else of a mask than whether it is
@@ -190,7 +191,7 @@ where
 }
 
 impl Program {
-    /// Runs it over `n` elements, on several threads where that pays. Truth values are `bool`s in memory.
+    /// Runs it over `n` elements, on several threads where that pays. Masks are [`Truth`]s in memory.
     ///
     /// # Errors
     /// Where `T` lacks a primitive of the program.
@@ -200,7 +201,7 @@ impl Program {
     ///
     /// # Safety
     /// The program [verifies](Program::verify). `inputs[k]` points to `n` contiguous `T`s, `outputs[k]` to room for `n`
-    /// `T`s or, for a truth value, `bool`s, that overlap nothing else.
+    /// `T`s or, for a mask, [`Truth`]s, that overlap nothing else.
     pub unsafe fn run<T: Tile>(
         &self,
         n: usize,
@@ -284,7 +285,7 @@ impl<T: Tile> Work<'_, T> {
                 },
                 // SAFETY: as above.
                 Some(super::Value::Mask(t)) => unsafe {
-                    std::slice::from_raw_parts_mut(register(*r).cast::<bool>(), tile).fill(t);
+                    std::slice::from_raw_parts_mut(register(*r).cast::<Truth>(), tile).fill(t.into());
                 },
                 None => {}
             }
@@ -319,13 +320,13 @@ impl<T: Tile> Work<'_, T> {
     }
 
     fn input_size(&self, k: usize) -> usize {
-        if self.plan.masks[k] { size_of::<bool>() } else { size_of::<T>() }
+        if self.plan.masks[k] { size_of::<Truth>() } else { size_of::<T>() }
     }
 
     fn output_size(&self, k: usize) -> usize {
         match self.plan.program.nodes[self.plan.program.outputs[k].1.at()].kind() {
             Kind::Number => size_of::<T>(),
-            Kind::Mask => size_of::<bool>(),
+            Kind::Mask => size_of::<Truth>(),
         }
     }
 

@@ -36,8 +36,8 @@ impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
             arguments.next[i] = inputs[i].row(row + 1);
         }
         for x in 0..X {
-            // SAFETY: the caller's promise.
-            let index = unsafe { *at[x].row(row) };
+            // SAFETY: the caller's promise. Other threads may write to the index: it is read once, which `volatile` makes sure of.
+            let index = unsafe { at[x].row(row).read_volatile() };
             if index < 0 || index as usize >= n {
                 return Err(Wrong::Outside(Outside { argument: x, index, len: n }));
             }

@@ -118,7 +118,7 @@ impl Tensor {
         for _ in 0..self.numel() {
             let offset: isize = at.iter().zip(&self.strides).map(|(i, stride)| *i as isize * stride).sum();
             // SAFETY: the place lies within the shape, so in the tensor's memory, which holds elements of that type.
-            elements.push(unsafe { *self.data.cast::<T>().offset(offset) });
+            elements.push(T::load(unsafe { *self.data.cast::<T::Stored>().offset(offset) }));
             for (i, size) in at.iter_mut().zip(self.shape.iter()).rev() {
                 *i += 1;
                 if *i < *size {

@@ -6,7 +6,7 @@ use minitensor_kernels::LARGE;
 use minitensor_kernels::threads::parallel_for;
 use smallvec::SmallVec;
 
-use super::def::{CellArg, CellBody, CellKernel, Core, OpDef};
+use super::def::{CellArg, CellBody, CellKernel, Core, DTypeRule, OpDef};
 use super::dtype_rule::DTypes;
 use super::frame::Frame;
 use super::kernel::Kernel;
@@ -108,7 +108,9 @@ impl Plan {
 /// One argument of all cells.
 struct Operand {
     data: *mut u8,
+    /// Of memory, and of the kernel.
     dtype: DType,
+    compute: DType,
     /// Of the batch dimensions, 0 where it broadcasts.
     batch: SmallVec<[isize; 6]>,
     /// The core as it lies in memory.
@@ -162,7 +164,9 @@ pub fn run(
     })?;
     let mut operands = Vec::new();
     for (i, (input, dims)) in op.inputs.iter().zip(rule.inputs.iter()).enumerate() {
-        operands.push(inputs[i].map(|t| Operand::new(plan, t, dims.batch, dims.core.len(), input.core, false)));
+        let operand = |t| Operand::new(plan, t, dims.batch, dims.core.len(), input.core, false);
+        let operand = |t| if input.dtype == DTypeRule::Fixed(DType::Bool) { operand(t).of_bools() } else { operand(t) };
+        operands.push(inputs[i].map(operand));
     }
     let cells = plan.batch.numel();
     let work: usize = operands.iter().flatten().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
@@ -231,6 +235,7 @@ impl Operand {
         Operand {
             data: t.data_ptr(),
             dtype: t.dtype(),
+            compute: t.dtype().compute(),
             batch,
             core_shape,
             core_strides,
@@ -241,6 +246,13 @@ impl Operand {
             is_output,
             part: 0,
         }
+    }
+
+    /// The input as the `bool`s of Rust: a copy, since a `bool` must be 0 or 1, and other threads may write any byte to memory.
+    /// Converting from `uint8` makes any other byte than 0 a 1.
+    fn of_bools(self) -> Operand {
+        let strides = self.sizes.iter().copied().collect::<Shape>().contiguous_strides();
+        Operand { dtype: DType::U8, compute: DType::Bool, packed: true, strides: strides.iter().copied().collect(), ..self }
     }
 }
 
@@ -338,7 +350,7 @@ fn group(operands: &[Option<Operand>]) -> usize {
 impl Operand {
     /// The size of a core in the compute dtype.
     fn core_bytes(&self) -> usize {
-        self.core_shape.numel() * self.dtype.compute().size()
+        self.core_shape.numel() * self.compute.size()
     }
 
     /// How far the core of the next cell lies, in elements, along the innermost batch dimension.
@@ -356,12 +368,11 @@ impl Operand {
         let strides: SmallVec<[isize; 6]> =
             [self.step()].into_iter().chain(self.core_strides.iter().copied()).collect();
         let straight = shape.contiguous_strides();
-        let compute = self.dtype.compute();
         // SAFETY: by contract.
         unsafe {
             match pack {
-                true => copy_elements(&shape, (self.dtype, memory), &strides, (compute, slot), &straight),
-                false => copy_elements(&shape, (compute, slot), &straight, (self.dtype, memory), &strides),
+                true => copy_elements(&shape, (self.dtype, memory), &strides, (self.compute, slot), &straight),
+                false => copy_elements(&shape, (self.compute, slot), &straight, (self.dtype, memory), &strides),
             }
         }
     }

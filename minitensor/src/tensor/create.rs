@@ -124,7 +124,13 @@ impl Tensor {
     }
 
     /// Its elements as an ndarray view, without a copy. Don't change the tensor in place while it lives.
-    pub fn view<T: Scalar>(&self) -> Result<ArrayViewD<'_, T>> {
+    /// A tensor of `bool` is viewed as [`Truth`](minitensor_kernels::Truth)s.
+    pub fn view<T: Scalar<Stored = T>>(&self) -> Result<ArrayViewD<'_, T>> {
+        self.stored::<T>()
+    }
+
+    /// What memory holds for the elements.
+    fn stored<T: Scalar>(&self) -> Result<ArrayViewD<'_, T::Stored>> {
         self.expect_data::<T>()?;
         let mut strides = Vec::with_capacity(self.ndim());
         let mut negative = Vec::new();
@@ -136,7 +142,7 @@ impl Tensor {
                 negative.push(axis);
             }
         }
-        let first = self.data_ptr().cast::<T>().wrapping_offset(start);
+        let first = self.data_ptr().cast::<T::Stored>().wrapping_offset(start);
         // SAFETY: the window lies in the storage, which lives as long as `self`; ndarray wants positive strides from
         // the lowest address, and turns the axes round afterwards.
         let mut view = unsafe { ArrayViewD::from_shape_ptr(self.shape().to_vec().strides(strides), first) };
@@ -148,9 +154,9 @@ impl Tensor {
 
     /// Its elements in row-major order.
     pub fn to_vec<T: Scalar>(&self) -> Result<Vec<T>> {
-        let view = self.view::<T>()?;
+        let view = self.stored::<T>()?;
         let mut elements = try_vec(view.len())?;
-        elements.extend(view.iter().copied());
+        elements.extend(view.iter().copied().map(T::load));
         Ok(elements)
     }
 

@@ -28,8 +28,6 @@ struct Changes {
     recorded: AtomicU64,
     /// Whether a leaf that requires a gradient lies there.
     has_leaf: AtomicBool,
-    /// Whether others than tensors may write to it.
-    is_lent: AtomicBool,
 }
 
 /// Up to this many bytes lie in the storage itself, which spares an allocation.
@@ -250,17 +248,6 @@ impl Storage {
 
     pub(crate) fn set_has_leaf(&self, has_leaf: bool) {
         self.changes.has_leaf.store(has_leaf, Ordering::Release);
-    }
-
-    /// Others than tensors may write to it from now on.
-    pub fn lend(&self) {
-        self.changes.is_lent.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether others than tensors may write to it.
-    #[inline]
-    pub fn is_lent(&self) -> bool {
-        matches!(self.owner, Owner::Foreign { .. }) || self.changes.is_lent.load(Ordering::Relaxed)
     }
 
     /// Counts one change in place.
