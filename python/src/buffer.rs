@@ -97,18 +97,36 @@ pub unsafe fn foreign(
     if !(first as usize).is_multiple_of(size.min(8)) {
         return Err(Error::value("memory that isn't aligned for its elements can't be a tensor; copy it first").into());
     }
-    let (mut low, mut high) = (0isize, 0isize);
-    for (n, stride) in shape.iter().zip(strides) {
-        let reach = stride * (*n as isize - 1);
-        if reach < 0 { low += reach } else { high += reach }
+    if first.is_null() {
+        return Err(Error::value("an array without memory can't be a tensor").into());
     }
-    let start = NonNull::new(first.wrapping_offset(low * size as isize))
-        .ok_or_else(|| Error::value("an array without memory can't be a tensor"))?;
+    let (low, bytes) = extent(&shape, strides, size)
+        .filter(|(low, bytes)| {
+            first.addr().checked_sub(low * size).is_some_and(|start| start.checked_add(*bytes).is_some())
+        })
+        .ok_or_else(|| Error::value(format!("strides {strides:?} of shape {shape} leave the address space")))?;
+    // SAFETY: it isn't null, and its elements begin above 0.
+    let start = unsafe { NonNull::new_unchecked(first.wrapping_sub(low * size)) };
     // SAFETY: from the lowest to the highest element that the window reaches, as the caller promises.
-    let storage = unsafe { Storage::foreign(start, (high - low + 1) as usize * size, writable, keep) };
-    let strides = strides.iter().copied().collect();
+    let storage = unsafe { Storage::foreign(start, bytes, writable, keep) };
+    // The stride of a dimension with one element may be any number. What can't be multiplied by the element's size is left out.
+    let is_sane = |stride: isize| stride.unsigned_abs() <= isize::MAX as usize / 2 / size;
+    let strides = strides.iter().map(|stride| if is_sane(*stride) { *stride } else { 1 }).collect();
     // SAFETY: the storage spans all elements that the window reaches.
-    Ok(unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, -low as usize, dtype) })
+    Ok(unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, low, dtype) })
+}
+
+/// How many elements lie before the first one, and the bytes from the lowest to the highest element; none where that is more
+/// than memory can have. No dimension is empty.
+fn extent(shape: &Shape, strides: &[isize], size: usize) -> Option<(usize, usize)> {
+    let (mut low, mut high) = (0usize, 0usize);
+    for (n, stride) in shape.iter().zip(strides) {
+        let reach = stride.unsigned_abs().checked_mul(n - 1)?;
+        let end = if *stride < 0 { &mut low } else { &mut high };
+        *end = end.checked_add(reach)?;
+    }
+    let bytes = low.checked_add(high)?.checked_add(1)?.checked_mul(size)?;
+    isize::try_from(bytes).ok().map(|_| (low, bytes))
 }
 
 /// What an exported view holds on to: shape and strides in bytes, which the consumer reads, and the memory.

@@ -17,6 +17,8 @@ const CPU: i32 = 1;
 const CUDA_HOST: i32 = 3;
 const READ_ONLY: u64 = 1;
 const IS_COPIED: u64 = 2;
+/// The version that is written. What has its major number can be read.
+const VERSION: (u32, u32) = (1, 0);
 
 #[repr(C)]
 struct Element {
@@ -60,6 +62,8 @@ struct Versioned {
 trait Managed: Sized + 'static {
     const NAME: &'static CStr;
     const USED: &'static CStr;
+    /// Of DLPack; none for legacy capsules, which don't state it.
+    fn version(&self) -> Option<(u32, u32)>;
     fn array(&self) -> &Array;
     fn writable(&self) -> bool;
     fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
@@ -68,10 +72,14 @@ trait Managed: Sized + 'static {
 }
 
 macro_rules! managed {
-    ($t:ident, $name:literal, $used:literal, |$m:ident| $writable:expr, |$array:ident, $context:ident, $flags:ident| $new:expr) => {
+    ($t:ident, $name:literal, $used:literal, |$m:ident| $version:expr, $writable:expr, |$array:ident, $context:ident, $flags:ident| $new:expr) => {
         impl Managed for $t {
             const NAME: &'static CStr = $name;
             const USED: &'static CStr = $used;
+            fn version(&self) -> Option<(u32, u32)> {
+                let $m = self;
+                $version
+            }
             fn array(&self) -> &Array {
                 &self.array
             }
@@ -92,7 +100,7 @@ macro_rules! managed {
     };
 }
 
-managed!(Legacy, c"dltensor", c"used_dltensor", |_m| true, |array, context, flags| {
+managed!(Legacy, c"dltensor", c"used_dltensor", |_m| None, true, |array, context, flags| {
     let _ = flags;
     Legacy { array, context, deleter: Some(delete::<Legacy>) }
 });
@@ -100,9 +108,10 @@ managed!(
     Versioned,
     c"dltensor_versioned",
     c"used_dltensor_versioned",
-    |m| m.flags & READ_ONLY == 0,
+    |m| Some((m.major, m.minor)),
+    m.flags & READ_ONLY == 0,
     |array, context, flags| {
-        Versioned { major: 1, minor: 0, context, deleter: Some(delete::<Versioned>), flags, array }
+        Versioned { major: VERSION.0, minor: VERSION.1, context, deleter: Some(delete::<Versioned>), flags, array }
     }
 );
 
@@ -201,8 +210,19 @@ fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         ffi::PyCapsule_SetName(capsule.as_ptr(), M::USED.as_ptr());
         Owner(managed)
     };
-    // SAFETY: the owner keeps it.
-    let (array, writable) = unsafe { ((*owner.0).array(), (*owner.0).writable()) };
+    // SAFETY: the owner keeps it. Where the version isn't ours, nothing else but the deleter is.
+    let managed = unsafe { &*owner.0 };
+    if let Some((major, minor)) = managed.version()
+        && major != VERSION.0
+    {
+        return Err(PyBufferError::new_err(format!(
+            "the array is described by DLPack {major}.{minor}, and minitensor reads DLPack {}; update the older of the two \
+             libraries",
+            VERSION.0
+        ))
+        .into());
+    }
+    let (array, writable) = (managed.array(), managed.writable());
     if array.device_type != CPU && array.device_type != CUDA_HOST {
         return Err(PyBufferError::new_err(format!(
             "the array is on a device of DLPack type {}; this build of minitensor runs on the CPU: copy it there first",
@@ -210,38 +230,68 @@ fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         ))
         .into());
     }
-    let kind = match array.dtype.code {
-        0 => Some(Kind::Signed),
-        1 => Some(Kind::Unsigned),
-        2 | 4 => Some(Kind::Float),
-        5 => Some(Kind::Complex),
-        6 => Some(Kind::Bool),
-        _ => None,
-    };
-    let fits = |d: &DType| {
-        Some(d.kind()) == kind
-            && d.size() * 8 == usize::from(array.dtype.bits)
-            && (*d == DType::Bf16) == (array.dtype.code == 4)
-    };
-    let dtype = DType::ALL.iter().copied().find(fits).filter(|_| array.dtype.lanes == 1).ok_or_else(|| {
-        Error::type_(format!(
-            "an array of DLPack type code {}, {} bits, {} lanes can't be a tensor: no dtype is like that",
-            array.dtype.code, array.dtype.bits, array.dtype.lanes
-        ))
+    let dtype = array.dtype.read()?;
+    let (shape, strides) = array.layout()?;
+    let offset = usize::try_from(array.byte_offset).ok();
+    let first = offset.and_then(|offset| array.data.addr().checked_add(offset)).ok_or_else(|| {
+        Error::value(format!("from_dlpack: byte_offset {} exceeds the address space", array.byte_offset))
     })?;
-    let rank = array.ndim as usize;
-    let list = |p: *mut i64| -> Vec<i64> {
-        // SAFETY: DLPack's shape and strides have `ndim` numbers.
-        if p.is_null() || rank == 0 { Vec::new() } else { unsafe { std::slice::from_raw_parts(p, rank) }.to_vec() }
-    };
-    let shape: Shape = list(array.shape).iter().map(|d| *d as usize).collect();
-    let strides: Vec<isize> = match list(array.strides) {
-        s if s.is_empty() => shape.contiguous_strides().to_vec(),
-        s => s.iter().map(|s| *s as isize).collect(),
-    };
-    let first = array.data.cast::<u8>().wrapping_add(array.byte_offset as usize);
+    let first = array.data.cast::<u8>().with_addr(first);
     // SAFETY: the producer vouches for its memory until the deleter is called, which the owner does.
     unsafe { foreign(first, shape, &strides, dtype, writable, Box::new(owner)).map(Some) }
+}
+
+impl Element {
+    fn read(&self) -> Result<DType> {
+        let kind = match self.code {
+            0 => Some(Kind::Signed),
+            1 => Some(Kind::Unsigned),
+            2 | 4 => Some(Kind::Float),
+            5 => Some(Kind::Complex),
+            6 => Some(Kind::Bool),
+            _ => None,
+        };
+        let fits = |d: &DType| {
+            Some(d.kind()) == kind
+                && d.size() * 8 == usize::from(self.bits)
+                && (*d == DType::Bf16) == (self.code == 4)
+                && self.lanes == 1
+        };
+        Ok(DType::ALL.iter().copied().find(fits).ok_or_else(|| {
+            Error::type_(format!(
+                "from_dlpack: unknown dtype of type code {}, {} bits, {} lanes; convert the array first",
+                self.code, self.bits, self.lanes
+            ))
+        })?)
+    }
+}
+
+impl Array {
+    /// The shape, and the strides in elements.
+    fn layout(&self) -> Result<(Shape, Vec<isize>)> {
+        let rank = usize::try_from(self.ndim)
+            .map_err(|_| Error::value(format!("from_dlpack: expected ndim of at least 0, got {}", self.ndim)))?;
+        Shape::check_rank(rank)?;
+        let list = |numbers: *const i64| {
+            // SAFETY: DLPack's shape and strides have `ndim` numbers each.
+            if rank == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(numbers, rank) } }
+        };
+        if rank > 0 && self.shape.is_null() {
+            return Err(Error::value(format!("from_dlpack: the shape of {rank} dimensions is a null pointer")).into());
+        }
+        let mut shape = Shape::default();
+        for size in list(self.shape) {
+            shape.push(usize::try_from(*size).map_err(|_| {
+                Error::value(format!("from_dlpack: expected sizes of at least 0, got {:?}", list(self.shape)))
+            })?);
+        }
+        shape.checked_numel()?;
+        let strides = match self.strides.is_null() {
+            true => shape.contiguous_strides().to_vec(),
+            false => list(self.strides).iter().map(|s| *s as isize).collect(),
+        };
+        Ok((shape, strides))
+    }
 }
 
 /// A tensor over the memory of an object with `__dlpack__`.
@@ -263,7 +313,7 @@ pub fn import(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
         .into());
     }
     let keywords = PyDict::new(py);
-    keywords.set_item("max_version", (1, 0))?;
+    keywords.set_item("max_version", VERSION)?;
     if let Some(copy) = copy {
         keywords.set_item("copy", copy)?;
     }

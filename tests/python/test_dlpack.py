@@ -1,5 +1,6 @@
 """DLPack, both ways."""
 
+import ctypes
 import gc
 
 import numpy as np
@@ -75,3 +76,153 @@ def test_the_producer_lives_as_long_as_the_tensor():
     t = mt.from_dlpack(np.arange(1000))
     gc.collect()
     assert t.sum().item() == 499500
+
+
+# Capsules as other libraries may build them, field by field.
+
+
+class Array(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class Legacy(ctypes.Structure):
+    _fields_ = [("array", Array), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+    NAME = b"dltensor"
+
+
+class Versioned(ctypes.Structure):
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("array", Array),
+    ]
+    NAME = b"dltensor_versioned"
+
+
+new_capsule = ctypes.pythonapi.PyCapsule_New
+new_capsule.restype = ctypes.py_object
+new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+
+class Producer:
+    """Six float32 in two rows; arguments replace fields."""
+
+    def __init__(self, kind=Versioned, shape=(2, 3), strides=(3, 1), deleter=True, major=1, minor=0, **fields):
+        self.memory = (ctypes.c_float * 6)(*range(6))
+        self.deleted = 0
+        self.deleter = Deleter(self.delete)
+        lists = [None if numbers is None else (ctypes.c_int64 * len(numbers))(*numbers) for numbers in (shape, strides)]
+        self.shape, self.strides = lists
+        values = {
+            "data": ctypes.addressof(self.memory),
+            "device_type": 1,
+            "ndim": len(shape or ()),
+            "code": 2,
+            "bits": 32,
+            "lanes": 1,
+            "shape": shape and ctypes.addressof(self.shape),
+            "strides": strides and ctypes.addressof(self.strides),
+        }
+        self.managed = kind(array=Array(**(values | fields)))
+        if deleter:
+            self.managed.deleter = ctypes.cast(self.deleter, ctypes.c_void_p)
+        if kind is Versioned:
+            self.managed.major, self.managed.minor = major, minor
+
+    def delete(self, _):
+        self.deleted += 1
+
+    def __dlpack__(self, **_):
+        return new_capsule(ctypes.addressof(self.managed), self.managed.NAME, None)
+
+
+KINDS = pytest.mark.parametrize("kind", [Legacy, Versioned])
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "fields, expected",
+    [
+        ({}, [[0, 1, 2], [3, 4, 5]]),
+        ({"strides": None}, [[0, 1, 2], [3, 4, 5]]),
+        ({"strides": (1, 2), "shape": (2, 3)}, [[0, 2, 4], [1, 3, 5]]),
+        ({"byte_offset": 8, "shape": (2,), "strides": None}, [2, 3]),
+        ({"byte_offset": 20, "shape": (3,), "strides": (-2,)}, [5, 3, 1]),
+        ({"shape": None, "strides": None}, 0),
+        ({"shape": (1, 2), "strides": (2**63 - 1, 1)}, [[0, 1]]),
+        ({"shape": (0, 3), "data": None}, []),
+        ({"deleter": False}, [[0, 1, 2], [3, 4, 5]]),
+    ],
+)
+def test_a_capsule_is_read_as_dlpack_lays_it_down(kind, fields, expected):
+    producer = Producer(kind, **fields)
+    t = mt.from_dlpack(producer)
+    assert t.tolist() == expected
+    assert (t + 0)[None].T.tolist() == (t[None].clone().T).tolist()
+    del t
+    gc.collect()
+    assert producer.deleted == fields.get("deleter", 1)
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "fields, error, match",
+    [
+        ({"ndim": -1}, ValueError, "ndim of at least 0, got -1"),
+        ({"ndim": 2**31 - 1}, ValueError, "at most 64 dimensions, got 2147483647"),
+        ({"shape": None, "strides": None, "ndim": 1}, ValueError, "shape of 1 dimensions is a null pointer"),
+        ({"shape": (-1,), "strides": None}, ValueError, r"sizes of at least 0, got \[-1\]"),
+        ({"shape": (2**62, 4), "strides": (0, 0)}, MemoryError, "more elements than memory"),
+        ({"shape": (2**63 - 1,), "strides": None}, MemoryError, "more elements than memory"),
+        ({"shape": (2, 3), "strides": (2**63 - 1, 1)}, ValueError, "leave the address space"),
+        ({"shape": (2, 3), "strides": (-(2**63), 1)}, ValueError, "leave the address space"),
+        ({"shape": (2, 3), "strides": (-(2**61), 1)}, ValueError, "leave the address space"),
+        ({"shape": (2, 3), "strides": (2**61, 2**61)}, ValueError, "leave the address space"),
+        ({"data": None}, ValueError, "without memory"),
+        ({"data": 2}, ValueError, "aligned"),
+        ({"data": 4, "shape": (2, 3), "strides": (-3, 1)}, ValueError, "leave the address space"),
+        ({"byte_offset": 2**64 - 1}, ValueError, "byte_offset 18446744073709551615 exceeds the address space"),
+        ({"byte_offset": 1}, ValueError, "aligned"),
+        ({"lanes": 2}, TypeError, "type code 2, 32 bits, 2 lanes"),
+        ({"lanes": 0}, TypeError, "0 lanes"),
+        ({"bits": 1}, TypeError, "1 bits"),
+        ({"bits": 0}, TypeError, "0 bits"),
+        ({"code": 255}, TypeError, "type code 255"),
+        ({"code": 3}, TypeError, "type code 3"),
+        ({"device_type": 2}, BufferError, "device of DLPack type 2"),
+        ({"device_type": -1}, BufferError, "device of DLPack type -1"),
+    ],
+)
+def test_a_capsule_that_makes_no_sense_raises_and_is_let_go(kind, fields, error, match):
+    producer = Producer(kind, **fields)
+    with pytest.raises(error, match=match):
+        mt.from_dlpack(producer)
+    gc.collect()
+    assert producer.deleted == 1
+
+
+def test_another_major_version_of_dlpack_is_not_read():
+    assert mt.from_dlpack(Producer(minor=99)).tolist() == [[0, 1, 2], [3, 4, 5]]
+    for major in (0, 2, 2**32 - 1):
+        # Only the deleter is where it was.
+        producer = Producer(major=major, ndim=-1)
+        with pytest.raises(BufferError, match=f"DLPack {major}.0, and minitensor reads DLPack 1"):
+            mt.from_dlpack(producer)
+        assert producer.deleted == 1
