@@ -28,6 +28,17 @@ pub enum Const {
     Float(f64),
 }
 
+impl Const {
+    /// A whole number of at most 256 in size, which every float format holds exactly.
+    pub fn small_integer(self) -> Option<i128> {
+        match self {
+            Const::Int(i) if i.unsigned_abs() <= 256 => Some(i),
+            Const::Float(v) if v.fract() == 0.0 && v.abs() <= 256.0 => Some(v as i128),
+            _ => None,
+        }
+    }
+}
+
 /// The truth value of a comparison: `bool` for machine numbers.
 pub trait Mask: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
     /// The same truth everywhere.

@@ -383,3 +383,46 @@ fn nodes_say_what_they_use() {
     let program = one("y", |x| x.exp());
     assert_eq!(program.nodes(), [Node::Input(0), Node::Apply(Primitive::Exp, [Id(0)].as_slice().into())]);
 }
+
+#[test]
+fn a_gradient_takes_an_output_for_what_it_would_compute_again() {
+    let table: [(Program, &str); 5] = [
+        (one("y", |x| x.exp()), "d_x = chain(y, d_y)"),
+        (one("y", |x| x.sqrt()), "d_x = chain(0.5 / y, d_y)"),
+        (one("y", |x| x.cos()), "d_x = chain(-sin(x), d_y)"),
+        (one("y", |x| x), "d_x = d_y"),
+        (one("y", |x| x * x.exp()), "%0 = exp(x)\nd_x = chain(%0 + chain(x, %0), d_y)"),
+    ];
+    for (forward, expected) in table {
+        let through = forward.vjp(&[0]).unwrap().through_outputs(1, &forward, &[0]).unwrap();
+        through.verify().unwrap();
+        assert_eq!(through.to_string(), expected, "from {forward}");
+    }
+}
+
+#[test]
+fn a_gradient_may_be_unable_to_tell_the_input_from_the_output() {
+    let zero = || lit::<Symbol>(0);
+    let table: [(Program, bool); 7] = [
+        (one("y", |x| Symbol::select(x.less_equal(zero()), zero(), x)), true),
+        (one("y", |x| Symbol::select(Real::greater(x, lit(0.0)), x, lit(0.0))), true),
+        // The output is 6 where the input is more, and where it is 6.
+        (one("y", |x| Symbol::select(x.less(lit(6)), x, lit(6))), true),
+        (one("y", |x| Symbol::select(x.less_equal(lit(6)), x, lit(6))), false),
+        // A constant that a narrower format doesn't hold.
+        (one("y", |x| Symbol::select(x.less_equal(lit(0.1)), lit(0.1), x)), false),
+        (one("y", |x| Symbol::select(Real::greater(x, lit(0)), x, x * lit(2))), false),
+        (one("y", |x| x.exp()), false),
+    ];
+    for (forward, expected) in table {
+        let vjp = forward.vjp(&[0]).unwrap();
+        assert_eq!(vjp.is_same_at_output(1, &forward, 0, 0), expected, "{forward}");
+        if expected {
+            for x in [-1.0, -0.0, 0.0, 0.3, 5.9, 6.0, 7.0, f64::INFINITY, f64::NEG_INFINITY] {
+                let y = forward.at(&[x], &[]).unwrap()[0].number().unwrap();
+                let slope = |x: f64| vjp.at(&[1.0, x], &[]).unwrap()[0].number().unwrap();
+                assert_eq!(slope(x), slope(y), "{forward} at {x}");
+            }
+        }
+    }
+}

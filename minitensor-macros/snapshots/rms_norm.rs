@@ -304,6 +304,7 @@ const _: () = {
         backward: rt::Backward::Derived(rt::Derived {
             vjp: rt::OpRef::Static(&DEF_VJP),
             wrt: rt::Cow::Borrowed(&[0, 1]),
+            gradients: rt::Gradients::new(),
         }),
         since: 1,
         location: rt::Location {

@@ -195,6 +195,7 @@ const _: () = {
         backward: rt::Backward::Derived(rt::Derived {
             vjp: rt::OpRef::Static(&VJP),
             wrt: rt::Cow::Borrowed(&[0]),
+            gradients: rt::Gradients::new(),
         }),
         since: 1,
         location: rt::Location {
@@ -246,6 +247,7 @@ const _: () = {
         backward: rt::Backward::Derived(rt::Derived {
             vjp: rt::OpRef::Static(&VJP),
             wrt: rt::Cow::Borrowed(&[0]),
+            gradients: rt::Gradients::new(),
         }),
         since: 1,
         location: rt::Location {

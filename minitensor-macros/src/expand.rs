@@ -156,7 +156,13 @@ fn by_program() -> TokenStream {
 
 fn derived_def(vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
     let wrt = list(vjp.wrt.iter().copied());
-    quote!(rt::Backward::Derived(rt::Derived { vjp: rt::OpRef::Static(&#name), wrt: #wrt }))
+    quote! {
+        rt::Backward::Derived(rt::Derived {
+            vjp: rt::OpRef::Static(&#name),
+            wrt: #wrt,
+            gradients: rt::Gradients::new(),
+        })
+    }
 }
 
 fn formula_def(run: &TokenStream, inputs: &TokenStream, outputs: &TokenStream, without: &TokenStream) -> TokenStream {

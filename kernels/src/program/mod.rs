@@ -11,6 +11,7 @@ mod json;
 mod latex;
 mod node;
 mod primitive;
+mod reuse;
 #[cfg(feature = "engine")]
 mod rows;
 mod simplify;

@@ -159,6 +159,10 @@ impl Node {
         let constant = |id: &Id| if let Node::Constant(c) = &nodes[id.at()] { Some(*c) } else { None };
         let truth = |id: &Id| if let Node::Truth(t) = &nodes[id.at()] { Some(*t) } else { None };
         let is = |id: &Id, n: i128| matches!(constant(id), Some(Const::Int(i)) if i == n);
+        let whole = |id: &Id| match constant(id)? {
+            Const::Int(i) => Some(i),
+            other => other.small_integer(),
+        };
         let is_one = |id: &Id| is(id, 1) || matches!(constant(id), Some(Const::Float(v)) if v == 1.0);
         match self {
             Node::Select(mask, a, b) => match truth(mask) {
@@ -201,8 +205,8 @@ impl Node {
                     _ => Written::Itself,
                 },
                 (Truthy, [a]) if matches!(constant(a), Some(Const::Int(_))) => Written::Simpler(Node::Truth(!is(a, 0))),
-                (Equal | Less | LessEqual, [a, b]) => match (constant(a), constant(b)) {
-                    (Some(Const::Int(a)), Some(Const::Int(b))) => Written::Simpler(Node::Truth(match p {
+                (Equal | Less | LessEqual, [a, b]) => match (whole(a), whole(b)) {
+                    (Some(a), Some(b)) => Written::Simpler(Node::Truth(match p {
                         Equal => a == b,
                         Less => a < b,
                         _ => a <= b,

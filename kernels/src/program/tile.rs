@@ -16,6 +16,9 @@ pub const TILE: usize = 512;
 /// Elements times steps that are worth a thread.
 const GRAIN: usize = 128 * 1024;
 
+/// Registers of few elements that take no more words than this lie on the stack.
+const FEW_WORDS: usize = 64;
+
 /// Where a tile of elements lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Place {
@@ -264,7 +267,8 @@ impl<T: Tile> Work<'_, T> {
     pub(super) unsafe fn run(&self, range: std::ops::Range<usize>, tile: usize) {
         // A line more than a tile: tiles that start at the same offset of a page would get in each other's way.
         let stride = (tile * size_of::<T>()).next_multiple_of(64) + 64;
-        let mut memory = vec![0u128; (self.plan.registers * stride).div_ceil(16)];
+        let words = (self.plan.registers * stride).div_ceil(size_of::<u128>());
+        let mut memory: SmallVec<[u128; FEW_WORDS]> = SmallVec::from_elem(0, words);
         let registers = memory.as_mut_ptr().cast::<u8>();
         // SAFETY: the memory has that many registers.
         let register = |r: usize| unsafe { registers.add(r * stride) };

@@ -8,6 +8,7 @@ use super::node::{Meta, Node};
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::op::pullback::Pullback;
 use crate::op::shape_rule::Bindings;
 use crate::op::{Frame, OpDef, Role, ShapeRule};
 use crate::tensor::{Device, Tensor};
@@ -50,6 +51,16 @@ impl<'a> BackwardCall<'a> {
     /// The attributes of the call.
     pub fn attrs(&self) -> &[Attr] {
         self.node.attrs()
+    }
+
+    /// How the call is differentiated, if by a derived gradient.
+    pub(crate) fn pullback(&self) -> Option<&Pullback> {
+        self.node.pullback.as_deref()
+    }
+
+    /// Where the call was computed.
+    pub(crate) fn device(&self) -> Device {
+        self.node.outputs.first().map_or(Device::Cpu, |m| m.device)
     }
 
     /// How many flat inputs the call had.

@@ -10,7 +10,7 @@ use super::meta::GradMeta;
 use super::mode::{is_grad_enabled, set_grad_enabled};
 use super::node::{Edge, Meta, Node};
 use crate::error::{Error, Result};
-use crate::op::{Arg, Backward, Derived, Role, dispatch_wanted, names};
+use crate::op::{Backward, Role, gradients as derived, names};
 use crate::tensor::Tensor;
 
 /// What becomes of the graph.
@@ -222,8 +222,7 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
     }
     let call = BackwardCall::new(node, cotangents)?;
     let grads = match &op.backward {
-        Backward::Derived(derived) => derive(derived, &call)?,
-        Backward::Program(gradients) => gradients.run(&call)?,
+        Backward::Derived(_) | Backward::Program(_) => derived::run(&call)?,
         Backward::Formula(formula) => formula.run.call(&call)?,
         Backward::None(why) => return Err(Error::runtime(format!("op '{}' has no gradient: {why}", op.name))),
         Backward::NotNeeded => Vec::new(),
@@ -260,24 +259,4 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
         ))),
         _ => Ok(None),
     }).collect()
-}
-
-/// Calls the compiled vector-Jacobian product.
-fn derive(derived: &Derived, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
-    let mut tensors: SmallVec<[Option<Tensor>; 4]> = SmallVec::new();
-    for k in call.op().cotangents() {
-        tensors.push(Some(call.cotangent(k)?));
-    }
-    for i in 0..call.num_inputs() {
-        tensors.push(call.optional_input(i)?);
-    }
-    let args: SmallVec<[Arg<'_>; 4]> = tensors.iter().map(|t| t.as_ref().into()).collect();
-    let wanted = derived.wrt.iter().enumerate().filter(|(_, i)| call.needs(**i as usize)).map(|(k, _)| 1 << k).sum();
-    // Less `axis` and `keepdims`: here the axis is the last.
-    let outputs = dispatch_wanted(&derived.vjp, &args, &call.attrs()[..derived.vjp.attrs.len()], wanted)?;
-    let mut grads = vec![None; call.num_inputs()];
-    for (slot, grad) in derived.wrt.iter().zip(outputs) {
-        grads[*slot as usize] = grad;
-    }
-    Ok(grads)
 }

@@ -12,6 +12,7 @@ use super::saved::Saved;
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::op::OpRef;
+use crate::op::pullback::Pullback;
 use crate::tensor::{Device, Shape, Tensor};
 
 /// Where the gradient of an input goes.
@@ -40,10 +41,11 @@ pub struct Node {
     pub(crate) inputs: SmallVec<[Option<Meta>; 2]>,
     pub(crate) outputs: SmallVec<[Meta; 1]>,
     pub(crate) edges: SmallVec<[Option<Edge>; 2]>,
+    /// How it is differentiated, if by a derived gradient.
+    pub(crate) pullback: Option<Arc<Pullback>>,
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
     /// Inputs, then outputs; gone after a backward pass that didn't retain the graph.
     saved: Option<SmallVec<[Option<Saved>; 3]>>,
@@ -60,6 +62,8 @@ impl Node {
         inputs: SmallVec<[Option<Meta>; 2]>,
         outputs: SmallVec<[Meta; 1]>,
         edges: SmallVec<[Option<Edge>; 2]>,
+        pullback: Option<Arc<Pullback>>,
+        saved: SmallVec<[Option<Saved>; 3]>,
     ) -> Node {
         Node {
             op,
@@ -68,7 +72,8 @@ impl Node {
             inputs,
             outputs,
             edges,
-            state: Mutex::default(),
+            pullback,
+            state: Mutex::new(State { saved: Some(saved), hooks: BTreeMap::new() }),
         }
     }
 
@@ -84,10 +89,6 @@ impl Node {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn save(&self, saved: SmallVec<[Option<Saved>; 3]>) {
-        self.state().saved = Some(saved);
     }
 
     /// Reads what was saved; `None` if it was released.

@@ -279,6 +279,8 @@ pub struct Derived {
     pub vjp: OpRef,
     /// Which inputs its outputs belong to.
     pub wrt: List<u8>,
+    /// What a call of it needs, for each kind of call.
+    pub gradients: Gradients,
 }
 
 /// A written gradient.

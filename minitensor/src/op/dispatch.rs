@@ -67,7 +67,7 @@ fn go(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produ
         .collect();
     check_writes(op, &inputs)?;
     let traced = matches!(op.backward, Backward::Traced);
-    let recording = if is_grad_enabled() && !traced { record::prepare(op, &inputs)? } else { None };
+    let recording = if is_grad_enabled() && !traced { record::prepare(op, &inputs, attrs)? } else { None };
     let mut outputs = {
         let _quiet = (!traced && matches!(op.body, Body::Tensor(_) | Body::Arrays(_) | Body::Dynamic(_))).then(NoGrad::new);
         compute(op, &inputs, attrs, &dtypes, device, wanted).map_err(|e| e.context(format!("op '{}'", op.name)))?
@@ -104,7 +104,7 @@ fn admit_lost_history(op: &OpRef, inputs: &[Option<&Tensor>], attrs: &[Attr], ou
     if !outputs.iter().any(lost) {
         return Ok(());
     }
-    let Some(recording) = record::prepare(op, inputs)? else { return Ok(()) };
+    let Some(recording) = record::prepare(op, inputs, attrs)? else { return Ok(()) };
     let mut ends: Produced = outputs.iter().map(|t| if lost(t) { t.clone() } else { None }).collect();
     recording.record(op, inputs, attrs, &mut ends);
     for (output, end) in outputs.iter_mut().zip(ends).filter(|(_, end)| end.is_some()) {

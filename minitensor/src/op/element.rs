@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use minitensor_kernels::program::{Program, TILE};
+use minitensor_kernels::program::Program;
 
 use super::def::{Arity, Body, CellBody, ElementBody, ElementKernel, OpDef, Role};
 use super::dtype_rule::DTypes;
@@ -86,8 +86,7 @@ pub fn run(
         }
         Body::Program(plan) => {
             let dtype = dtypes.first().copied().unwrap_or(DType::F32);
-            let grain = (4 * GRAIN / plan.steps().max(4)).max(TILE);
-            go(Kernel { run: &program::kernel(op, plan, dtype, attrs)?, grain })?;
+            go(Kernel { run: &program::kernel(op, plan, dtype, attrs), grain: program::grain(plan) })?;
         }
         _ => return Err(Error::runtime(format!("op '{}' doesn't go element by element", op.name))),
     }

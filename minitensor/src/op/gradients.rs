@@ -1,128 +1,144 @@
-//! [`Gradients`]: derivatives of any order of ops that have a program. Each is an op whose body is a program too, made when
-//! it is first needed.
+//! [`Gradients`]: how the calls of one op are differentiated, one [`Pullback`] for each kind of call.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
-use super::builder::CustomOpBuilder;
-use super::call::Arg;
-use super::def::{Body, DTypeRule, OpDef, OpRef, Role};
-use super::{dispatch_wanted, trace};
-use crate::__rt::vjp_program;
+use super::def::{Backward, Body, OpDef};
+use super::pullback::Pullback;
+use super::trace;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
-use crate::dtype::{DType, DTypeSet};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
-/// The gradients of one op that have been made: writing a program takes longer than running it over few elements.
+/// The pullbacks of one op that have been made: to make one takes longer than a call. They are a list that only grows, so
+/// that a call finds its pullback without a lock.
 #[derive(Default)]
-pub struct Gradients(Mutex<Vec<(Key, OpRef)>>);
+pub struct Gradients(OnceLock<Box<Entry>>);
 
-/// How many are kept; one for each set of static attributes and of inputs that need a gradient.
-const MOST: usize = 16;
+struct Entry {
+    key: Key,
+    pullback: Arc<Pullback>,
+    next: Gradients,
+}
 
-type Positions = SmallVec<[usize; 4]>;
+/// How many are kept; those of other kinds of calls are made each time.
+const MOST: usize = 64;
 
-/// What a gradient depends on besides the op.
+/// The kind of a call: what its gradient depends on besides the op.
 #[derive(Clone, PartialEq)]
-struct Key {
+pub struct Key {
     /// The attributes; of a number only whether it is there.
     attrs: SmallVec<[Attr; 2]>,
-    /// Inputs that are there.
-    given: Positions,
-    /// Outputs that have a cotangent.
-    outputs: Positions,
-    /// Inputs that need a gradient.
-    wrt: Positions,
-    is_complex: bool,
+    /// The inputs that are there, a bit each.
+    pub given: u64,
+    /// The inputs that need a gradient, a bit each.
+    pub wrt: u64,
+    /// Whether an input is complex.
+    pub is_complex: bool,
+    /// Whether an input is kept in a narrower format than it is computed in.
+    pub is_narrow: bool,
 }
 
 impl Gradients {
     /// None yet.
     pub const fn new() -> Gradients {
-        Gradients(Mutex::new(Vec::new()))
+        Gradients(OnceLock::new())
     }
 
-    /// The gradients of the inputs that need one.
-    pub(crate) fn run(&self, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
-        let (op, key) = (call.op(), Key::of(call));
-        if let Body::Cell(_) = op.body {
-            return trace::by_program(call);
+    /// The pullback of a call.
+    fn pullback(&self, op: &OpDef, key: Key, attrs: &[Attr]) -> Result<Arc<Pullback>> {
+        let mut slot = self;
+        for _ in 0..MOST {
+            let Some(entry) = slot.0.get() else { break };
+            if entry.key == key {
+                return Ok(entry.pullback.clone());
+            }
+            slot = &entry.next;
         }
-        let vjp = match self.found(&key) {
-            Some(vjp) => vjp,
-            None => self.keep(&key, key.gradient(op, call.attrs())?),
-        };
-        let cotangents: SmallVec<[Tensor; 4]> =
-            key.outputs.iter().map(|k| call.cotangent(*k)).collect::<Result<_>>()?;
-        let inputs: SmallVec<[Option<Tensor>; 4]> =
-            (0..call.num_inputs()).map(|i| call.optional_input(i)).collect::<Result<_>>()?;
-        let args: SmallVec<[Arg<'_>; 8]> =
-            cotangents.iter().map(Arg::Tensor).chain(inputs.iter().map(|t| t.as_ref().into())).collect();
-        let numbers = op.attrs.iter().zip(call.attrs()).filter(|(a, _)| a.kind == AttrKind::Float);
-        // The program doesn't look at a number that isn't there.
-        let uniforms: SmallVec<[Attr; 2]> =
-            numbers.map(|(_, v)| if *v == Attr::None { Attr::Float(0.0) } else { v.clone() }).collect();
-        let mut gradients = vec![None; call.num_inputs()];
-        for (i, gradient) in key.wrt.iter().zip(dispatch_wanted(&vjp, &args, &uniforms, u64::MAX)?) {
-            gradients[*i] = gradient;
+        let pullback = Arc::new(Pullback::new(op, &key, attrs)?);
+        let mut entry = Box::new(Entry { key, pullback: pullback.clone(), next: Gradients::new() });
+        // Another thread may have added to the list meanwhile.
+        let mut slot = self;
+        for _ in 0..MOST {
+            match slot.0.set(entry) {
+                Ok(()) => break,
+                Err(back) => entry = back,
+            }
+            let Some(taken) = slot.0.get() else { break };
+            slot = &taken.next;
         }
-        Ok(gradients)
+        Ok(pullback)
     }
+}
 
-    fn found(&self, key: &Key) -> Option<OpRef> {
-        let made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        made.iter().find(|(k, _)| k == key).map(|(_, op)| op.clone())
+/// How a call is differentiated, if by a derived gradient: known before it runs, as it tells what is saved. `None` also where
+/// there is none: that shows when it is asked for.
+pub fn pullback(
+    op: &OpDef,
+    attrs: &[Attr],
+    dtypes: impl Iterator<Item = Option<DType>>,
+    needs: impl Fn(usize) -> bool,
+) -> Option<Arc<Pullback>> {
+    let gradients = of(op)?;
+    gradients.pullback(op, Key::of(op, attrs, dtypes, needs), attrs).ok()
+}
+
+/// The gradients of the inputs that need one.
+pub(crate) fn run(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
+    let op = call.op();
+    if let (Backward::Program(_), Body::Cell(_)) = (&op.backward, &op.body) {
+        return trace::by_program(call);
     }
+    if let Some(pullback) = call.pullback() {
+        return pullback.run(call);
+    }
+    let gradients = of(op).ok_or_else(|| Error::runtime(format!("op '{}' has no derived gradient", op.name)))?;
+    let dtypes = (0..call.num_inputs()).map(|i| call.is_given(i).then(|| call.dtype(i)));
+    gradients.pullback(op, Key::of(op, call.attrs(), dtypes, |i| call.needs(i)), call.attrs())?.run(call)
+}
 
-    fn keep(&self, key: &Key, op: OpRef) -> OpRef {
-        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if made.len() >= MOST {
-            made.clear();
-        }
-        made.push((key.clone(), op.clone()));
-        op
+fn of(op: &OpDef) -> Option<&Gradients> {
+    match (&op.backward, &op.body) {
+        // It is made of recorded ops each time.
+        (Backward::Program(_), Body::Cell(_)) => None,
+        (Backward::Program(gradients), _) => Some(gradients),
+        (Backward::Derived(derived), _) => Some(&derived.gradients),
+        _ => None,
     }
 }
 
 impl Key {
-    fn of(call: &BackwardCall<'_>) -> Key {
-        let op = call.op();
+    fn of(
+        op: &OpDef,
+        attrs: &[Attr],
+        dtypes: impl Iterator<Item = Option<DType>>,
+        needs: impl Fn(usize) -> bool,
+    ) -> Key {
         let static_part = |(a, value): (&super::def::Attribute, &Attr)| match (a.kind, value) {
             (AttrKind::Float, Attr::Float(_)) => Attr::Float(0.0),
             _ => value.clone(),
         };
-        let has_cotangent =
-            |k: &usize| op.outputs[*k].role == Role::Returned && call.output_dtype(*k).is_differentiable();
-        let all = 0..call.num_inputs();
-        Key {
-            attrs: op.attrs.iter().zip(call.attrs()).map(static_part).collect(),
-            given: all.clone().filter(|i| call.is_given(*i)).collect(),
-            outputs: (0..op.outputs.len()).filter(has_cotangent).collect(),
-            wrt: all.clone().filter(|i| call.needs(*i)).collect(),
-            is_complex: all.filter(|i| call.is_given(*i)).any(|i| call.dtype(i).is_complex()),
+        let attrs = op.attrs.iter().zip(attrs).map(static_part).collect();
+        let mut key = Key { attrs, given: 0, wrt: 0, is_complex: false, is_narrow: false };
+        for (i, dtype) in dtypes.enumerate().take(u64::BITS as usize) {
+            let Some(dtype) = dtype else { continue };
+            key.given |= 1 << i;
+            key.wrt |= u64::from(needs(i)) << i;
+            key.is_complex |= dtype.is_complex();
+            key.is_narrow |= dtype.compute() != dtype;
         }
+        key
     }
 
-    /// The op of the program's vector-Jacobian product.
-    fn gradient(&self, op: &OpDef, attrs: &[Attr]) -> Result<OpRef> {
-        let program = op.program(attrs, |i| self.given.contains(&i))?;
-        let program = program.ok_or_else(|| Error::runtime(format!("op '{}' has no program", op.name)))?;
-        let vjp = vjp_program(&program, &self.outputs, &self.wrt, self.is_complex);
-        let vjp = vjp.map_err(|e| e.context(format!("op '{}' has no gradient", op.name)))?;
-        let dtypes = if self.is_complex { DTypeSet::of(&[DType::C64, DType::C128]) } else { DTypeSet::FLOAT };
-        let mut builder = CustomOpBuilder::from_program(format!("{}.vjp", op.name), vjp)?
-            .dtypes(dtypes)
-            .doc(format!("The vector-Jacobian product of `{}`.", op.name))
-            .location(op.location.file.clone(), op.location.line);
-        for (i, input) in op.inputs.iter().enumerate() {
-            let at = self.outputs.len() + i;
-            builder = if input.dtype == DTypeRule::Fixed(DType::Bool) { builder.mask(at) } else { builder };
-            builder = if self.given.contains(&i) { builder } else { builder.optional(at) };
-        }
-        builder.finish()
+    pub fn is_given(&self, input: usize) -> bool {
+        self.given & (1 << input) != 0
+    }
+
+    pub fn needs(&self, input: usize) -> bool {
+        self.wrt & (1 << input) != 0
     }
 }
 

@@ -33,12 +33,13 @@ engine! {
     mod dispatch;
     mod element;
     mod frame;
-    mod gradients;
+    pub(crate) mod gradients;
     mod launch;
     pub(crate) mod name;
     pub mod names;
     mod op_name;
     mod program;
+    pub(crate) mod pullback;
     mod record;
     pub mod registry;
     mod straight;

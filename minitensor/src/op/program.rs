@@ -1,10 +1,11 @@
 //! Programs as element kernels: at which dtypes one runs, and running it.
 
 use minitensor_kernels::Complex;
-use minitensor_kernels::program::{Plan, Program, Tile};
+use minitensor_kernels::program::{Plan, Program, TILE, Tile};
+use smallvec::SmallVec;
 
 use super::def::OpDef;
-use super::launch::Loop;
+use super::launch::GRAIN;
 use crate::attr::{Attr, uniform};
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
@@ -32,17 +33,30 @@ pub fn dtypes(program: &Program) -> DTypeSet {
     DTypeSet::ELEMENT.filter(|dtype| at_type!(dtype, runs(program) else false))
 }
 
+/// The fewest elements that are worth a thread.
+pub fn grain(plan: &Plan) -> usize {
+    (4 * GRAIN / plan.steps().max(4)).max(TILE)
+}
+
 /// The loop over elements of a dtype; the attributes are the program's uniforms.
-pub fn kernel<'a>(op: &OpDef, plan: &'a Plan, dtype: DType, attrs: &[Attr]) -> Result<Box<Loop<'a>>> {
-    fn at<'a, T: Tile>(op: &OpDef, plan: &'a Plan, attrs: &[Attr]) -> Result<Box<Loop<'a>>> {
+pub fn kernel<'a>(op: &'a OpDef, plan: &'a Plan, dtype: DType, attrs: &'a [Attr]) -> impl Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync + 'a {
+    fn at<T: Tile>(
+        op: &OpDef,
+        plan: &Plan,
+        attrs: &[Attr],
+        n: usize,
+        inputs: &[*const u8],
+        outputs: &[*mut u8],
+    ) -> Result<()> {
         let number = |(k, a): (usize, &super::def::Attribute)| uniform::<T>(attrs, k, &a.name);
-        let uniforms = op.attrs.iter().enumerate().map(number).collect::<Result<Vec<T>>>()?;
-        Ok(Box::new(move |n, inputs, outputs| {
-            // SAFETY: the op takes no dtypes but those that the program runs at; its inputs and outputs are the program's, and
-            // the caller gives `n` elements of each in the dtype that is computed in.
-            unsafe { plan.run(n, inputs, &uniforms, outputs) };
-            Ok(())
-        }))
+        let uniforms = op.attrs.iter().enumerate().map(number).collect::<Result<SmallVec<[T; 4]>>>()?;
+        // SAFETY: the op takes no dtypes but those that the program runs at; its inputs and outputs are the program's, and
+        // the caller gives `n` elements of each in the dtype that is computed in.
+        unsafe { plan.run(n, inputs, &uniforms, outputs) };
+        Ok(())
     }
-    at_type!(dtype, at(op, plan, attrs) else Err(Error::type_(format!("op '{}' has no kernel for {dtype}", op.name))))
+    move |n, inputs, outputs| {
+        at_type!(dtype, at(op, plan, attrs, n, inputs, outputs) else
+            Err(Error::type_(format!("op '{}' has no kernel for {dtype}", op.name))))
+    }
 }

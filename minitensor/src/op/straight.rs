@@ -7,7 +7,7 @@ use minitensor_kernels::Const;
 use super::call::Arg;
 use super::def::{Arity, Body, DTypeRule, OpRef, Role};
 use super::launch::GRAIN;
-use super::record;
+use super::{program, record};
 use super::shape_rule::Bindings;
 use crate::attr::Attr;
 use crate::autograd::is_grad_enabled;
@@ -24,12 +24,16 @@ type Spread = [u128; SPREAD / 16];
 
 /// Fills in the outputs of such a call; `None` for any other, also for one that will fail: the long way says why.
 pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<Tensor>]) -> Option<Result<()>> {
-    let Body::Element(body) = &op.body else { return None };
+    let grain = match &op.body {
+        Body::Element(_) => GRAIN,
+        Body::Program(plan) => program::grain(plan),
+        _ => return None,
+    };
     let [generic] = op.generics.as_ref() else { return None };
     let first = args.iter().find_map(|a| if let Arg::Tensor(t) = a { Some(*t) } else { None })?;
     let (dtype, n) = (first.dtype(), first.numel());
     let fits =
-        args.len() == op.inputs.len() && args.len() <= FEW && op.outputs.len() == outputs.len() && n > 0 && n <= GRAIN;
+        args.len() == op.inputs.len() && args.len() <= FEW && op.outputs.len() == outputs.len() && n > 0 && n <= grain;
     if !fits || dtype.compute() != dtype || !generic.dtypes.contains(dtype) || first.device() != Device::Cpu {
         return None;
     }
@@ -63,7 +67,10 @@ pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<
     if op.outputs.iter().any(|o| o.role != Role::Returned || !is_kept(o.dtype)) {
         return None;
     }
-    let kernel = body.kernels.find(&[dtype])?;
+    let compiled = match &op.body {
+        Body::Element(body) => Some(body.kernels.find(&[dtype])?),
+        _ => None,
+    };
     let (scalar, mut spread);
     if let Some((i, value)) = number {
         scalar = Tensor::from_number(value, dtype, Device::Cpu).ok()?;
@@ -76,14 +83,19 @@ pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<
     let mut run = || {
         op.check_predicates(&Bindings::default(), attrs)?;
         let recorded = inputs.iter().flatten().any(|t| t.requires_grad() || t.is_outdated()) && is_grad_enabled();
-        let recording = if recorded { record::prepare(op, inputs)? } else { None };
+        let recording = if recorded { record::prepare(op, inputs, attrs)? } else { None };
         let mut outs = [std::ptr::null_mut(); FEW];
         for ((output, slot), out) in op.outputs.iter().zip(&mut *outputs).zip(&mut outs) {
             let dtype = if let DTypeRule::Fixed(d) = output.dtype { d } else { dtype };
             *out = slot.insert(Tensor::empty_like(first, dtype)?).data_ptr();
         }
-        // SAFETY: every pointer is to n contiguous elements of the dtype of the kernel, which computes in no other.
-        let done = unsafe { kernel.run(attrs, n, &ins[..args.len()], &outs[..outputs.len()]) };
+        let (ins, outs) = (&ins[..args.len()], &outs[..outputs.len()]);
+        let done = match (&op.body, &compiled) {
+            // SAFETY: every pointer is to n contiguous elements of the dtype of the kernel, which computes in no other.
+            (_, Some(kernel)) => unsafe { kernel.run(attrs, n, ins, outs) },
+            (Body::Program(plan), _) => program::kernel(op, plan, dtype, attrs)(n, ins, outs),
+            _ => Ok(()),
+        };
         done.map_err(|e| e.context(format!("op '{}'", op.name)))?;
         if let Some(recording) = recording {
             recording.record(op, inputs, attrs, outputs);

@@ -204,7 +204,7 @@ impl Reader {
                 let vjp = unsafe { read(t.vjp, depth - 1) }.map_err(|e| e.context("its gradient"))?;
                 let wrt: List<u8> = list(t.wrt, t.n_wrt, t.n_inputs, "wrt")?;
                 check::vjp(op, &vjp, wrt.len())?;
-                Backward::Derived(Derived { vjp, wrt })
+                Backward::Derived(Derived { vjp, wrt, gradients: Gradients::new() })
             }
             backward::FUNCTION if t.gradient.is_none() => return Err(Error::value("its 'gradient' is a null pointer")),
             backward::FUNCTION => Backward::Formula(Formula {
