@@ -1,7 +1,7 @@
 //! Matrix products.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
+mod complex;
+mod tiled;
 
 use std::any::TypeId;
 
@@ -9,7 +9,7 @@ use num_complex::Complex;
 
 use crate::cast::Cast;
 use crate::copy::copy;
-use crate::scalar::{Element, Float, Machine, Num};
+use crate::scalar::{Float, Machine, Num};
 use crate::simd::clones;
 use crate::threads::parallel_for;
 
@@ -17,9 +17,6 @@ use crate::threads::parallel_for;
 const SMALL: usize = 128;
 /// So many multiplications are worth a thread's while.
 const GRAIN: usize = 1 << 21;
-/// Rows that a thread takes at least, and into how many parts they are shared out at most: each packs all of `b`.
-const ROWS: usize = 64;
-const PARTS: usize = 8;
 /// Rows of `b` that stay in cache while all of `a` passes by.
 const DEPTH: usize = 64;
 
@@ -137,33 +134,14 @@ pub unsafe fn matmul<T: Machine + Num>(
 /// # Safety
 /// As for [`matmul`], with at least one element in each matrix.
 pub(crate) unsafe fn multiply_alone<T: Machine + Float>(
-    (m, n, k): (usize, usize, usize),
+    size: (usize, usize, usize),
     a: View<T>,
     b: View<T>,
     c: View<T>,
     add: bool,
 ) {
-    #[cfg(target_arch = "x86_64")]
     // SAFETY: the caller's promise.
-    if unsafe { avx2::multiply((m, n, k), a, b, c, add, true) } {
-        return;
-    }
-    macro_rules! by_type {
-        ($($t:ty)*) => {$(
-            if TypeId::of::<T>() == TypeId::of::<$t>() {
-                let (a, b, c) = (a.cast::<$t>(), b.cast::<$t>(), c.cast::<$t>());
-                // SAFETY: the caller's promise, and T is this very type.
-                return unsafe {
-                    gemm::gemm(
-                        m, n, k, c.start, c.columns, c.rows, add, a.start, a.columns, a.rows, b.start, b.columns,
-                        b.rows, 1.0, 1.0, false, false, false, gemm::Parallelism::None,
-                    )
-                };
-            }
-        )*};
-    }
-    by_type! { f32 f64 }
-    unreachable!("floats are computed in f32 or f64")
+    unsafe { tiled::multiply(size, a, b, c, add, true) }
 }
 
 /// One sum after the other.
@@ -184,36 +162,32 @@ unsafe fn multiply_plainly<T: Num + Machine>(m: usize, n: usize, k: usize, a: Vi
     }
 }
 
-/// Floats that AVX2 isn't for and complex numbers go to the crate of the same name, each thread with rows of its own.
-macro_rules! by_gemm {
+macro_rules! by_tile {
     ($($t:ty)*) => {$(
         impl Gemm for $t {
             unsafe fn multiply(m: usize, n: usize, k: usize, a: View<Self>, b: View<Self>, c: View<Self>) {
-                #[cfg(target_arch = "x86_64")]
                 // SAFETY: the caller's promise.
-                if unsafe { avx2::multiply((m, n, k), a, b, c, false, false) } {
-                    return;
-                }
-                if n > m {
-                    // SAFETY: cᵀ = bᵀ aᵀ, which has more rows to share out.
-                    return unsafe { Self::multiply(n, m, k, b.transposed(), a.transposed(), c.transposed()) };
-                }
-                let (zero, one) = (<$t>::zero(), <$t>::one());
-                parallel_for(m, (GRAIN / n.saturating_mul(k)).max(ROWS).max(m.div_ceil(PARTS)), |rows| {
-                    let (a, b, c) = (a.part(rows.start, 0), &b, c.part(rows.start, 0));
-                    // SAFETY: the caller's promise; `c` is only written, and these rows by nobody else.
-                    unsafe {
-                        gemm::gemm(
-                            rows.len(), n, k, c.start, c.columns, c.rows, false, a.start, a.columns, a.rows, b.start,
-                            b.columns, b.rows, zero, one, false, false, false, gemm::Parallelism::None,
-                        )
-                    }
-                });
+                unsafe { tiled::multiply((m, n, k), a, b, c, false, false) }
             }
         }
     )*};
 }
-by_gemm!(f32 f64 Complex<f32> Complex<f64>);
+by_tile!(f32 f64);
+
+macro_rules! by_parts {
+    ($($t:ty)*) => {$(
+        impl Gemm for Complex<$t> {
+            unsafe fn multiply(m: usize, n: usize, k: usize, a: View<Self>, b: View<Self>, c: View<Self>) {
+                // SAFETY: the caller's promise.
+                if !unsafe { complex::multiply::<$t>((m, n, k), a, b, c) } {
+                    // SAFETY: the caller's promise.
+                    unsafe { multiply_plainly(m, n, k, a, b, c) }
+                }
+            }
+        }
+    )*};
+}
+by_parts!(f32 f64);
 
 macro_rules! by_loop {
     ($($t:ty)*) => {$(
@@ -228,7 +202,7 @@ macro_rules! by_loop {
 by_loop!(i8 i16 i32 i64 u8 u16 u32 u64);
 
 /// A matrix of zeros, if there is memory for it: an expanded one may stand for more than there is.
-fn zeros<T: Gemm>(rows: usize, columns: usize) -> Option<Vec<T>> {
+fn zeros<T: Machine + Num>(rows: usize, columns: usize) -> Option<Vec<T>> {
     let (n, mut zeros) = (rows.checked_mul(columns)?, Vec::new());
     zeros.try_reserve_exact(n).ok()?;
     zeros.resize(n, T::zero());

@@ -10,7 +10,7 @@ use std::ptr;
 use super::memory::{OWN, SHARED, with_memory};
 use super::pack::{pack_panel, pack_rows, packed_rows};
 use super::register::Register;
-use super::tile::{ROWS, Tile, WIDTH, tiles_of};
+use super::tile::{Tile, tiles_of};
 use crate::gemm::View;
 use crate::threads::{num_threads, parallel_for};
 
@@ -72,7 +72,7 @@ unsafe impl<R: Register> Sync for Product<R> {}
 /// `c = a · b`, or `c += a · b`, on as many threads as are worth it or on the caller's alone.
 ///
 /// # Safety
-/// As for [`matmul`](crate::matmul), with at least one element in each matrix, on a CPU with AVX2 and FMA.
+/// As for [`matmul`](crate::matmul), with at least one element in each matrix, on a CPU with the instructions of `R`.
 pub(super) unsafe fn multiply<R: Register>(
     (m, n, k): (usize, usize, usize),
     a: View<R::Element>,
@@ -126,7 +126,7 @@ fn bytes<R: Register>(rows: usize, columns: usize) -> usize {
 
 impl<R: Register> Product<R> {
     /// Columns of a panel.
-    const WIDTH: usize = WIDTH * R::LANES;
+    const WIDTH: usize = R::WIDTH * R::LANES;
 
     /// Chooses what is packed by whom.
     fn new(
@@ -138,7 +138,7 @@ impl<R: Register> Product<R> {
         threads: usize,
     ) -> Self {
         let (count, depth) = (n.div_ceil(Self::WIDTH), k.div_ceil(k.div_ceil(DEPTH)));
-        let (few, flat) = (bytes::<R>(n, k) <= LEVEL_1, m <= 2 * ROWS);
+        let (few, flat) = (bytes::<R>(n, k) <= LEVEL_1, m <= 2 * R::ROWS);
         // Rows that are far apart share few places in the caches.
         let near = bytes::<R>(b.rows.unsigned_abs(), k) <= LEVEL_1;
         let panels = if b.columns == 1 && (few && near || flat) {
@@ -159,15 +159,15 @@ impl<R: Register> Product<R> {
     /// Into how many parts rows and panels are cut, to make so many tasks and to stay in the caches.
     fn parts(&self, tasks: usize) -> (usize, usize) {
         if self.panels == Panels::Shared {
-            let rows = self.m.div_ceil((LEVEL_2 / bytes::<R>(self.depth, 1)).max(ROWS));
+            let rows = self.m.div_ceil((LEVEL_2 / bytes::<R>(self.depth, 1)).max(R::ROWS));
             if self.threads == 1 {
                 return (rows, 1);
             }
             let rows = rows.next_multiple_of(self.threads).min(self.m.div_ceil(LEAST));
             return (rows, tasks.div_ceil(rows).min(self.count().div_ceil(4)));
         }
-        if self.panels == Panels::Direct && self.m > 2 * ROWS {
-            return (tasks.min(self.m.div_ceil(ROWS)), 1);
+        if self.panels == Panels::Direct && self.m > 2 * R::ROWS {
+            return (tasks.min(self.m.div_ceil(R::ROWS)), 1);
         }
         (1, tasks.min(self.count().div_ceil(2)))
     }
@@ -264,7 +264,7 @@ impl<R: Register> Product<R> {
         let reused = self.group >= panels.len();
         let packed_a = match (self.pack_a, reused) {
             (false, _) => 0,
-            (true, true) => ROWS * self.depth,
+            (true, true) => R::ROWS * self.depth,
             (true, false) => rows.len() * self.depth,
         };
         with_memory(&OWN, own + packed_a, |memory: *mut R::Element| {
@@ -290,7 +290,7 @@ impl<R: Register> Product<R> {
                     // SAFETY: these rows of `a`, and memory for them.
                     unsafe { pack_rows::<R>(self.a.part(rows.start, block.start), rows.len(), depth, memory_of_a) };
                 }
-                for (first, count) in tiles_of(rows.len()) {
+                for (first, count) in tiles_of::<R>(rows.len()) {
                     let row = rows.start + first;
                     let mut a = self.a.part(row, block.start);
                     if self.pack_a {

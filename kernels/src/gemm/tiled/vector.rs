@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::memory::{SHARED, with_memory};
-use super::register::Register;
+use super::register::{Register, Task};
 use crate::copy::copy_row;
 use crate::gemm::View;
 use crate::threads::parallel_for;
@@ -27,7 +27,7 @@ const COLUMNS: usize = 8;
 /// `y = a · x`, where `a` is `m × k` and its rows or its columns are contiguous.
 ///
 /// # Safety
-/// As for [`matmul`](crate::matmul), with at least one element in each, on a CPU with AVX2 and FMA.
+/// As for [`matmul`](crate::matmul), with at least one element in each, on a CPU with the instructions of `R`.
 pub(super) unsafe fn multiply<R: Register>(
     (m, k): (usize, usize),
     a: View<R::Element>,
@@ -57,7 +57,7 @@ pub(super) unsafe fn multiply<R: Register>(
                 let rows = part * grain..((part + 1) * grain).min(m);
                 let y = shared.y().wrapping_add(number * m);
                 // SAFETY: one task for each sum.
-                unsafe { if by_rows { by_row(&shared, rows, piece, y) } else { by_column(&shared, rows, piece, y) } };
+                unsafe { Part { shared: &shared, rows, piece, y }.multiply(by_rows) };
             }
         });
         if own_y > 0 {
@@ -94,7 +94,7 @@ pub(super) unsafe fn multiply_few<R: Register>(
         for i in rows {
             let shared = Shared::<R> { a: b.transposed(), x: a.at(i, 0), y: c.at(i, 0) };
             // SAFETY: the caller's promise; row i is of this call alone.
-            unsafe { by_column(&shared, 0..n, 0..k, shared.y) };
+            unsafe { Part { shared: &shared, rows: 0..n, piece: 0..k, y: shared.y }.multiply(false) };
         }
     });
 }
@@ -115,29 +115,78 @@ impl<R: Register> Shared<R> {
     }
 }
 
-/// Sums over a piece of each of some rows, several at a time.
-///
-/// # Safety
-/// As for [`multiply`]; `y` has an element for each row of `a`.
-#[target_feature(enable = "avx2,fma")]
-unsafe fn by_row<R: Register>(shared: &Shared<R>, rows: Range<usize>, piece: Range<usize>, y: *mut R::Element) {
-    let mut row = rows.start;
-    // SAFETY: the caller's promise.
-    unsafe {
-        while row + ROWS <= rows.end {
-            dots::<R, ROWS>(shared, row, &piece, y);
-            row += ROWS;
-        }
-        for row in row..rows.end {
-            dots::<R, 1>(shared, row, &piece, y);
+/// A piece of each of some rows.
+struct Part<'a, R: Register> {
+    shared: &'a Shared<R>,
+    rows: Range<usize>,
+    piece: Range<usize>,
+    /// An element for each row of the matrix.
+    y: *mut R::Element,
+}
+
+impl<R: Register> Part<'_, R> {
+    /// # Safety
+    /// As for [`multiply`].
+    unsafe fn multiply(self, by_rows: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { if by_rows { R::run(ByRow(self)) } else { R::run(ByColumn(self)) } }
+    }
+}
+
+/// Adds up several rows at a time.
+struct ByRow<'a, R: Register>(Part<'a, R>);
+
+impl<R: Register> Task for ByRow<'_, R> {
+    type Output = ();
+
+    /// # Safety
+    /// As for [`multiply`].
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Part { shared, rows, piece, y } = self.0;
+        let mut row = rows.start;
+        // SAFETY: the caller's promise.
+        unsafe {
+            while row + ROWS <= rows.end {
+                dots::<R, ROWS>(shared, row, &piece, y);
+                row += ROWS;
+            }
+            for row in row..rows.end {
+                dots::<R, 1>(shared, row, &piece, y);
+            }
         }
     }
 }
 
-/// Sums over a piece of each of `N` rows, in as many parts as two registers have lanes.
+/// Adds multiples of several columns at a time.
+struct ByColumn<'a, R: Register>(Part<'a, R>);
+
+impl<R: Register> Task for ByColumn<'_, R> {
+    type Output = ();
+
+    /// # Safety
+    /// As for [`multiply`].
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Part { shared, rows, piece, y } = self.0;
+        let mut column = piece.start;
+        // SAFETY: the caller's promise.
+        unsafe {
+            while column + COLUMNS <= piece.end {
+                gather::<R, COLUMNS>(shared, &rows, column, y, column > piece.start);
+                column += COLUMNS;
+            }
+            for column in column..piece.end {
+                gather::<R, 1>(shared, &rows, column, y, column > piece.start);
+            }
+        }
+    }
+}
+
+/// Sums over a piece of each of `N` rows, in two parts for each lane.
 ///
 /// # Safety
-/// As for [`by_row`].
+/// As for [`multiply`].
 #[inline(always)]
 unsafe fn dots<R: Register, const N: usize>(shared: &Shared<R>, row: usize, piece: &Range<usize>, y: *mut R::Element) {
     let Shared { a, x, .. } = shared;
@@ -165,29 +214,10 @@ unsafe fn dots<R: Register, const N: usize>(shared: &Shared<R>, row: usize, piec
     }
 }
 
-/// Sums over a piece of each of some rows, which gather multiples of several columns at a time.
-///
-/// # Safety
-/// As for [`multiply`]; `y` has an element for each row of `a`.
-#[target_feature(enable = "avx2,fma")]
-unsafe fn by_column<R: Register>(shared: &Shared<R>, rows: Range<usize>, piece: Range<usize>, y: *mut R::Element) {
-    let mut column = piece.start;
-    // SAFETY: the caller's promise.
-    unsafe {
-        while column + COLUMNS <= piece.end {
-            gather::<R, COLUMNS>(shared, &rows, column, y, column > piece.start);
-            column += COLUMNS;
-        }
-        for column in column..piece.end {
-            gather::<R, 1>(shared, &rows, column, y, column > piece.start);
-        }
-    }
-}
-
 /// Multiples of `N` columns, added to what is there or as the first.
 ///
 /// # Safety
-/// As for [`by_column`].
+/// As for [`multiply`].
 #[inline(always)]
 unsafe fn gather<R: Register, const N: usize>(
     shared: &Shared<R>,
