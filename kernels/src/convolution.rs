@@ -2,29 +2,31 @@
 //!
 //! `out[n, o, i] = Σ x[n, c, place(i, t)] · weight[o, c, t]` over channels `c` of the group of `o` and taps `t`. It is linear
 //! in `x` and in `weight`; [`forward`] computes it, [`input`] and [`weight`] are its transposes. With many channels these
-//! are matrix products with the matrix of [`unfold`], of which only a tile is made at a time; with few they are plain
-//! loops over rows.
+//! are matrix products with a matrix that is never written ([`unfolded`]); with few they are loops over rows ([`lines`]).
 
+mod correlation;
+mod gradient;
 mod lines;
+mod reads;
+mod unfolded;
 
+use std::any::TypeId;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::gemm::{View, multiply_alone};
+use crate::copy::copy;
+use crate::gemm::View;
+use crate::gemm::tiled::{IMAGES, Tiled, try_with_memory};
 use crate::scalar::{Float, Machine};
 use crate::threads::parallel_for;
-use crate::window::{Windows, fold, unfold};
-use lines::{correlate, gather, scatter, surround};
+use crate::window::Windows;
+use correlation::{Placement, Target, correlate};
+use reads::Axis;
 
 /// Multiplications that are worth a thread's while.
 const GRAIN: usize = 1 << 20;
-/// Into how many parts work is shared out at most: each has a tile of its own.
+/// Into how many parts work is shared out at most: each has images of its own.
 const PARTS: usize = 16;
-/// Elements of a tile, and columns that it has at least.
-const TILE: usize = 1 << 18;
-const COLUMNS: usize = 256;
-/// Rows of a block of channels that are worth a matrix product.
-const ROWS: usize = 64;
-/// Up to so many channels on the side of the result, plain loops are quicker than matrix products.
+/// Up to so many channels on the side of the result, loops over rows are faster than matrix products.
 const FEW: usize = 3;
 
 /// How channels belong together: those of a sample in `groups`, each with so many inputs and outputs.
@@ -40,81 +42,35 @@ pub struct Channels {
     pub outputs: usize,
 }
 
-/// The memory for a tile can't be had.
+/// There is no memory to work in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory;
 
-/// Sizes that all three share.
-struct Plan<'a> {
-    windows: &'a Windows,
-    channels: Channels,
-    volume: usize,
-    count: usize,
-    taps: usize,
-    /// Channels of the input that are unfolded together, and windows.
-    block: usize,
-    tile: usize,
-}
-
-impl Plan<'_> {
-    fn new(windows: &Windows, channels: Channels, block: usize) -> Plan<'_> {
-        let (count, taps, block) = (windows.count(), windows.taps(), block.clamp(1, channels.inputs.max(1)));
-        let rows = (block * taps).max(1);
-        let tiles =
-            if windows.is_pointwise() { count.div_ceil(512) } else { count.div_ceil((TILE / rows).max(COLUMNS)) };
-        let tile = count.div_ceil(tiles.max(1)).max(1);
-        Plan { windows, channels, volume: windows.volume(), count, taps, block, tile }
-    }
-
-    fn blocks(&self) -> usize {
-        self.channels.inputs.div_ceil(self.block)
-    }
-
-    fn tiles(&self) -> usize {
-        self.count.div_ceil(self.tile)
-    }
-
-    /// The first channel of a block in its group, and how many.
-    fn channels_of(&self, block: usize) -> (usize, usize) {
-        let first = block * self.block;
-        (first, self.block.min(self.channels.inputs - first))
-    }
-
-    fn columns_of(&self, tile: usize) -> std::ops::Range<usize> {
-        tile * self.tile..((tile + 1) * self.tile).min(self.count)
-    }
-
-    /// Elements of the matrix of a tile.
-    fn memory(&self) -> usize {
-        if self.windows.is_pointwise() { 0 } else { self.block * self.taps * self.tile }
-    }
-}
-
-/// Runs `f` for every task, on several threads if so much work for each is worth it, with zeroed memory that it shares with
-/// other tasks on its thread.
-fn share<T: Float + Machine>(
-    tasks: usize,
-    work: usize,
-    memory: usize,
-    f: impl Fn(usize, &mut [T]) + Sync,
-) -> Result<(), OutOfMemory> {
+/// Runs `f` for every task, on several threads if so much work for each is worth it, with memory for `memory` elements,
+/// which have no value.
+fn share<T>(tasks: usize, work: usize, memory: usize, f: impl Fn(usize, *mut T) + Sync) -> Result<(), OutOfMemory> {
     let failed = AtomicBool::new(false);
     parallel_for(tasks, (GRAIN / work.max(1)).max(tasks.div_ceil(PARTS)), |range| {
-        let mut own = Vec::new();
-        if own.try_reserve_exact(memory).is_err() {
-            return failed.store(true, Ordering::Relaxed);
+        if !try_with_memory(&IMAGES, memory, |memory| range.for_each(|task| f(task, memory))) {
+            failed.store(true, Ordering::Relaxed);
         }
-        own.resize(memory, T::zero());
-        range.for_each(|task| f(task, &mut own));
     });
     if failed.into_inner() { Err(OutOfMemory) } else { Ok(()) }
+}
+
+/// A number of zeros.
+fn zeros<T: Tiled>(n: usize) -> Result<Vec<T>, OutOfMemory> {
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(n).map_err(|_| OutOfMemory)?;
+    zeros.resize(n, T::zero());
+    Ok(zeros)
 }
 
 /// Memory that tasks write to, each in places of its own.
 #[derive(Clone, Copy)]
 struct Shared<T>(*mut T);
 
-// SAFETY: who writes through it says why nobody else does.
+// SAFETY: each use says why no other task uses the same elements.
 unsafe impl<T: Send> Send for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Shared<T> {}
@@ -137,6 +93,36 @@ fn matrix<T>(elements: &[T], columns: usize) -> View<T> {
     View { start: elements.as_ptr().cast_mut(), rows: columns as isize, columns: 1 }
 }
 
+/// What windows read along each axis.
+fn reads_of(windows: &Windows) -> [Axis; 3] {
+    windows.axes().map(|a| Axis {
+        size: a.size,
+        count: a.count,
+        stride: a.stride,
+        shifts: (0..a.taps).map(|tap| (tap * a.dilation) as i64 - a.padding).collect(),
+    })
+}
+
+/// Calls a function for floats of type `f32` or `f64`, whichever `T` is.
+macro_rules! by_float {
+    ($t:ty, |$($slice:ident),*; $($out:ident),*| $call:expr) => {{
+        macro_rules! if_float {
+            ($float:ty) => {
+                if TypeId::of::<$t>() == TypeId::of::<$float>() {
+                    // SAFETY: T is this very type.
+                    $(let $slice = unsafe { std::slice::from_raw_parts($slice.as_ptr().cast::<$float>(), $slice.len()) };)*
+                    // SAFETY: as above.
+                    $(let $out = unsafe { std::slice::from_raw_parts_mut($out.as_mut_ptr().cast::<$float>(), $out.len()) };)*
+                    return $call;
+                }
+            };
+        }
+        if_float!(f32);
+        if_float!(f64);
+        unreachable!("floats are computed in f32 or f64")
+    }};
+}
+
 /// `out` of `x` and `weight`, plus `bias`. All are contiguous: `x` is `[samples, channels, volume]`, `weight` is
 /// `[outputs, inputs of a group, taps]`, `out` is `[samples, outputs, windows]`.
 pub fn forward<T: Float + Machine>(
@@ -148,55 +134,48 @@ pub fn forward<T: Float + Machine>(
     out: &mut [T],
 ) -> Result<(), OutOfMemory> {
     let Channels { samples, groups, inputs, outputs } = channels;
-    let plan = Plan::new(windows, channels, inputs);
-    let Plan { volume, count, taps, .. } = plan;
+    let (volume, count, taps) = (windows.volume(), windows.count(), windows.taps());
     assert!(x.len() == samples * groups * inputs * volume && weight.len() == groups * outputs * inputs * taps);
     assert!(out.len() == samples * groups * outputs * count && bias.is_none_or(|b| b.len() == groups * outputs));
-    let start = |o: usize| bias.map_or(T::zero(), |b| b[o]);
-    if inputs * taps == 0 || volume == 0 || outputs <= FEW {
-        let shared = Shared(out.as_mut_ptr());
-        let padded = windows.padded();
-        let (seen, memory) = padded.as_ref().map_or((windows, 0), |padded| (padded, padded.volume()));
-        return share(samples * groups * outputs, inputs * taps * count, memory, |task, memory: &mut [T]| {
-            let (sample, o) = (task / (groups * outputs), task % (groups * outputs));
-            // SAFETY: one task for each row of `out`.
-            let out = unsafe { shared.slice(task * count, count) };
-            out.fill(start(o));
-            let first = (sample * groups + o / outputs) * inputs;
-            for c in 0..if volume == 0 { 0 } else { inputs } {
-                let (x, weight) = (&x[(first + c) * volume..][..volume], &weight[(o * inputs + c) * taps..][..taps]);
-                let x = if padded.is_some() { surround(windows, x, memory) } else { x };
-                gather(seen, x, weight, out);
-            }
-        });
+    if inputs * taps == 0 || volume == 0 || count == 0 || outputs <= FEW {
+        return forward_by_lines(windows, channels, x, weight, bias, out);
     }
-    let (shared, tiles, depth) = (Shared(out.as_mut_ptr()), plan.tiles(), inputs * taps);
-    share(samples * groups * tiles, outputs * depth * plan.tile, plan.memory(), |task, memory: &mut [T]| {
-        let (of_sample, tile) = (task / tiles, task % tiles);
-        let group = of_sample % groups;
-        let columns = plan.columns_of(tile);
-        let width = columns.len();
-        let x = &x[of_sample * inputs * volume..][..inputs * volume];
-        let seen = if windows.is_pointwise() {
-            matrix(&x[columns.start..], volume)
-        } else {
-            for (x, memory) in x.chunks_exact(volume).zip(memory.chunks_exact_mut(taps * width)) {
-                unfold(windows, x, columns.clone(), memory);
-            }
-            matrix(memory, width)
+    let (bias, has_bias) = (bias.unwrap_or_default(), bias.is_some());
+    by_float!(T, |x, weight, bias; out| {
+        let target = Target { start: Shared(out.as_mut_ptr()), volume: count, placement: None };
+        correlate(&reads_of(windows), channels, x, matrix(weight, inputs * taps), has_bias.then_some(bias), &target)
+    })
+}
+
+fn forward_by_lines<T: Float + Machine>(
+    windows: &Windows,
+    channels: Channels,
+    x: &[T],
+    weight: &[T],
+    bias: Option<&[T]>,
+    out: &mut [T],
+) -> Result<(), OutOfMemory> {
+    let Channels { samples, groups, inputs, outputs } = channels;
+    let (volume, count, taps) = (windows.volume(), windows.count(), windows.taps());
+    let shared = Shared(out.as_mut_ptr());
+    let padded = windows.padded();
+    let (seen, memory) = padded.as_ref().map_or((windows, 0), |padded| (padded, padded.volume()));
+    share(samples * groups * outputs, inputs * taps * count, memory, |task, images: *mut T| {
+        let (sample, o) = (task / (groups * outputs), task % (groups * outputs));
+        // SAFETY: there is so much memory, and floats of any bits are floats; zeros are written before others are read.
+        let image = unsafe {
+            images.write_bytes(0, memory);
+            std::slice::from_raw_parts_mut(images, memory)
         };
-        let first = of_sample * outputs;
-        if bias.is_some() {
-            for o in 0..outputs {
-                // SAFETY: one task for these columns of these rows.
-                unsafe { shared.slice((first + o) * count + columns.start, width) }.fill(start(group * outputs + o));
-            }
+        // SAFETY: one task for each row of `out`.
+        let out = unsafe { shared.slice(task * count, count) };
+        out.fill(bias.map_or(T::zero(), |b| b[o]));
+        let first = (sample * groups + o / outputs) * inputs;
+        for c in 0..if volume == 0 { 0 } else { inputs } {
+            let (x, weight) = (&x[(first + c) * volume..][..volume], &weight[(o * inputs + c) * taps..][..taps]);
+            let x = if padded.is_some() { lines::surround(windows, x, image) } else { x };
+            lines::gather(seen, x, weight, out);
         }
-        let weight = matrix(&weight[group * outputs * depth..][..outputs * depth], depth);
-        let start = shared.at(first * count + columns.start);
-        let out = View { start, rows: count as isize, columns: 1 };
-        // SAFETY: sizes are those of the slices, and only this task writes to these columns of these rows.
-        unsafe { multiply_alone((outputs, width, depth), weight, seen, out, bias.is_some()) }
     })
 }
 
@@ -210,73 +189,140 @@ pub fn input<T: Float + Machine>(
     out: &mut [T],
 ) -> Result<(), OutOfMemory> {
     let Channels { samples, groups, inputs, outputs } = channels;
-    if let Some(reversed) = windows.reversed() {
-        let turned = Channels { inputs: outputs, outputs: inputs, ..channels };
-        return forward(&reversed, turned, y, &flipped(weight, channels, windows.taps())?, None, out);
-    }
-    let plan = Plan::new(windows, channels, inputs.div_ceil(2).max(32));
-    let Plan { volume, count, taps, .. } = plan;
+    let (volume, count, taps) = (windows.volume(), windows.count(), windows.taps());
     assert!(y.len() == samples * groups * outputs * count && weight.len() == groups * outputs * inputs * taps);
     assert!(out.len() == samples * groups * inputs * volume);
-    out.fill(T::zero());
     if out.is_empty() || y.is_empty() || weight.is_empty() {
+        out.fill(T::zero());
         return Ok(());
     }
-    let shared = Shared(out.as_mut_ptr());
     if inputs <= FEW && outputs <= FEW {
-        let work = outputs * taps * count;
-        parallel_for(samples * groups * inputs, (GRAIN / work).max(1), |range| {
-            for task in range {
-                let (of_sample, c) = (task / inputs, task % inputs);
-                // SAFETY: one task for each channel of a sample.
-                let out = unsafe { shared.slice(task * volume, volume) };
-                for o in 0..outputs {
-                    let y = &y[(of_sample * outputs + o) * count..][..count];
-                    let first = ((of_sample % groups * outputs + o) * inputs + c) * taps;
-                    scatter(windows, y, &weight[first..][..taps], out);
-                }
-            }
-        });
-        return Ok(());
+        return input_by_lines(windows, channels, y, weight, out);
     }
-    let (blocks, depth) = (plan.blocks(), inputs * taps);
-    share(samples * groups * blocks, outputs * plan.block * taps * count, plan.memory(), |task, memory: &mut [T]| {
-        let (of_sample, block) = (task / blocks, task % blocks);
-        let group = of_sample % groups;
-        let (first, channels) = plan.channels_of(block);
-        let rows = channels * taps;
-        // SAFETY: one task for each block of channels of a sample.
-        let out = unsafe { shared.slice((of_sample * inputs + first) * volume, channels * volume) };
-        let weight = &weight[group * outputs * depth + first * taps..];
-        let weight = View { start: weight.as_ptr().cast_mut(), rows: 1, columns: depth as isize };
-        for tile in 0..plan.tiles() {
-            let columns = plan.columns_of(tile);
-            let width = columns.len();
-            let memory = &mut memory[..rows * width];
-            let y = matrix(&y[of_sample * outputs * count + columns.start..], count);
-            let seen = View { start: memory.as_mut_ptr(), rows: width as isize, columns: 1 };
-            // SAFETY: sizes are those of the slices.
-            unsafe { multiply_alone((rows, width, outputs), weight, y, seen, false) };
-            for (x, memory) in out.chunks_exact_mut(volume).zip(memory.chunks_exact(taps * width)) {
-                fold(windows, memory, columns.clone(), x);
-            }
-        }
-    })
+    by_float!(T, |y, weight; out| input_by_products(windows, channels, y, weight, out))
 }
 
-/// `[outputs, inputs, taps]` of every group as `[inputs, outputs, taps in reverse]`.
-fn flipped<T: Machine>(weight: &[T], channels: Channels, taps: usize) -> Result<Vec<T>, OutOfMemory> {
-    let Channels { groups, inputs, outputs, .. } = channels;
-    let mut flipped = Vec::new();
-    flipped.try_reserve_exact(weight.len()).map_err(|_| OutOfMemory)?;
-    for group in 0..groups {
-        for c in 0..inputs {
+fn input_by_lines<T: Float + Machine>(
+    windows: &Windows,
+    channels: Channels,
+    y: &[T],
+    weight: &[T],
+    out: &mut [T],
+) -> Result<(), OutOfMemory> {
+    let Channels { samples, groups, inputs, outputs } = channels;
+    let (volume, count, taps) = (windows.volume(), windows.count(), windows.taps());
+    if let Some(reversed) = windows.reversed() {
+        let turned = Channels { inputs: outputs, outputs: inputs, ..channels };
+        let mut flipped = Vec::new();
+        flipped.try_reserve_exact(weight.len()).map_err(|_| OutOfMemory)?;
+        for (group, c, o) in
+            (0..groups * inputs * outputs).map(|i| (i / (inputs * outputs), i / outputs % inputs, i % outputs))
+        {
+            flipped.extend(weight[((group * outputs + o) * inputs + c) * taps..][..taps].iter().rev());
+        }
+        return forward_by_lines(&reversed, turned, y, &flipped, None, out);
+    }
+    let (shared, work) = (Shared(out.as_mut_ptr()), outputs * taps * count);
+    parallel_for(samples * groups * inputs, (GRAIN / work.max(1)).max(1), |range| {
+        for task in range {
+            let (of_sample, c) = (task / inputs, task % inputs);
+            // SAFETY: one task for each channel of a sample.
+            let out = unsafe { shared.slice(task * volume, volume) };
+            out.fill(T::zero());
             for o in 0..outputs {
-                flipped.extend(weight[((group * outputs + o) * inputs + c) * taps..][..taps].iter().rev());
+                let y = &y[(of_sample * outputs + o) * count..][..count];
+                let first = ((of_sample % groups * outputs + o) * inputs + c) * taps;
+                lines::scatter(windows, y, &weight[first..][..taps], out);
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Elements of an axis that are in the same phase of the windows: what reaches them are windows, with a stride of 1.
+struct Phase {
+    /// The first element.
+    first: usize,
+    /// The first tap that reaches them, how many taps do, and how far apart these are.
+    taps: (usize, usize, usize),
+    /// The windows that each of these taps has the first element in.
+    reads: Axis,
+}
+
+/// The phases that taps reach, of one axis.
+fn phases(axis: &crate::window::Axis) -> Vec<Phase> {
+    let (stride, mut phases) = (axis.stride as i64, Vec::<Phase>::new());
+    for tap in 0..axis.taps {
+        let shift = (tap * axis.dilation) as i64 - axis.padding;
+        let first = shift.rem_euclid(stride) as usize;
+        if first >= axis.size {
+            continue;
+        }
+        let window = (first as i64 - shift) / stride;
+        match phases.iter_mut().find(|phase| phase.first == first) {
+            Some(phase) => {
+                if phase.taps.1 == 1 {
+                    phase.taps.2 = tap - phase.taps.0;
+                }
+                phase.taps.1 += 1;
+                phase.reads.shifts.push(window);
+            }
+            None => {
+                let count = (axis.size - first).div_ceil(axis.stride);
+                let reads = Axis { size: axis.count, count, stride: 1, shifts: vec![window] };
+                phases.push(Phase { first, taps: (tap, 1, 1), reads });
             }
         }
     }
-    Ok(flipped)
+    phases
+}
+
+fn input_by_products<T: Tiled>(
+    windows: &Windows,
+    channels: Channels,
+    y: &[T],
+    weight: &[T],
+    out: &mut [T],
+) -> Result<(), OutOfMemory> {
+    let Channels { groups, inputs, outputs, .. } = channels;
+    let turned = Channels { inputs: outputs, outputs: inputs, ..channels };
+    let (axes, taps, volume) = (windows.axes(), windows.taps(), windows.volume());
+    let [outer, middle, inner] = [0, 1, 2].map(|i| phases(&axes[i]));
+    let reached = |phases: &[Phase]| phases.iter().map(|phase| phase.reads.count).sum::<usize>();
+    if reached(&outer) * reached(&middle) * reached(&inner) < volume {
+        out.fill(T::zero());
+    }
+    let start = Shared(out.as_mut_ptr());
+    for p0 in &outer {
+        for p1 in &middle {
+            for p2 in &inner {
+                let parts = [p0, p1, p2];
+                let counts = parts.map(|p| p.taps.1);
+                // `[outputs, inputs, taps]` of every group as `[inputs, outputs, the taps that reach this phase]`.
+                let depth = outputs * counts.iter().product::<usize>();
+                let mut own = zeros(groups * inputs * depth)?;
+                let strides = [axes[1].taps * axes[2].taps, axes[2].taps, 1];
+                let first: usize = (0..3).map(|i| parts[i].taps.0 * strides[i]).sum();
+                let apart = |i: usize| (parts[i].taps.2 * strides[i]) as isize;
+                let shape = [groups, inputs, outputs, counts[0], counts[1], counts[2]];
+                let from = [(outputs * inputs * taps) as isize, taps as isize, (inputs * taps) as isize];
+                let from = [from[0], from[1], from[2], apart(0), apart(1), apart(2)];
+                let mut to = [1; 6];
+                (0..5).rev().for_each(|i| to[i] = to[i + 1] * shape[i + 1] as isize);
+                // SAFETY: these are elements of `weight`, and places of `own`.
+                unsafe { copy(&shape, weight[first..].as_ptr(), &from, own.as_mut_ptr(), &to) };
+                let placement = Placement {
+                    first: parts.map(|p| p.first),
+                    step: [0, 1, 2].map(|i| axes[i].stride),
+                    size: [0, 1, 2].map(|i| axes[i].size),
+                };
+                let placement = (!placement.is_whole(&parts.map(|p| p.reads.count))).then_some(placement);
+                let target = Target { start, volume, placement };
+                correlate(&parts.map(|p| p.reads.clone()), turned, y, matrix(&own, depth), None, &target)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The gradient of `weight`: `out[o, c, t] = Σ x[n, c, place(i, t)] · y[n, o, i]`.
@@ -288,57 +334,29 @@ pub fn weight<T: Float + Machine>(
     out: &mut [T],
 ) -> Result<(), OutOfMemory> {
     let Channels { samples, groups, inputs, outputs } = channels;
-    // Blocks of channels, so that there are some for every thread, and each is worth a matrix product.
-    let least = ROWS.div_ceil(windows.taps().max(1));
-    let plan = Plan::new(windows, channels, inputs.div_ceil(PARTS.div_ceil(groups.max(1))).max(least));
-    let Plan { volume, count, taps, .. } = plan;
+    let (volume, count, taps) = (windows.volume(), windows.count(), windows.taps());
     assert!(x.len() == samples * groups * inputs * volume && y.len() == samples * groups * outputs * count);
     assert!(out.len() == groups * outputs * inputs * taps);
-    out.fill(T::zero());
     if out.is_empty() || x.is_empty() || y.is_empty() {
+        out.fill(T::zero());
         return Ok(());
     }
-    let shared = Shared(out.as_mut_ptr());
     if outputs * inputs <= FEW * FEW {
-        let work = taps * count * samples;
+        let (shared, work) = (Shared(out.as_mut_ptr()), taps * count * samples);
         parallel_for(groups * outputs * inputs, (GRAIN / work).max(1), |range| {
             for task in range {
                 let (o, c) = (task / inputs, task % inputs);
                 // SAFETY: one task for each kernel.
                 let out = unsafe { shared.slice(task * taps, taps) };
+                out.fill(T::zero());
                 for sample in 0..samples {
                     let y = &y[(sample * groups * outputs + o) * count..][..count];
                     let x = &x[((sample * groups + o / outputs) * inputs + c) * volume..][..volume];
-                    correlate(windows, x, y, out);
+                    lines::correlate(windows, x, y, out);
                 }
             }
         });
         return Ok(());
     }
-    let (blocks, depth) = (plan.blocks(), inputs * taps);
-    let work = outputs * plan.block * taps * count * samples;
-    share(groups * blocks, work, plan.memory(), |task, memory: &mut [T]| {
-        let (group, block) = (task / blocks, task % blocks);
-        let (first, channels) = plan.channels_of(block);
-        let rows = channels * taps;
-        let start = shared.at(group * outputs * depth + first * taps);
-        let out = View { start, rows: depth as isize, columns: 1 };
-        for (step, (sample, tile)) in (0..samples).flat_map(|n| (0..plan.tiles()).map(move |t| (n, t))).enumerate() {
-            let of_sample = sample * groups + group;
-            let columns = plan.columns_of(tile);
-            let width = columns.len();
-            let x = &x[(of_sample * inputs + first) * volume..][..channels * volume];
-            let seen = if windows.is_pointwise() {
-                matrix(&x[columns.start..], volume)
-            } else {
-                for (x, memory) in x.chunks_exact(volume).zip(memory.chunks_exact_mut(taps * width)) {
-                    unfold(windows, x, columns.clone(), memory);
-                }
-                matrix(memory, width)
-            };
-            let y = matrix(&y[of_sample * outputs * count + columns.start..], count);
-            // SAFETY: sizes are those of the slices, and only this task writes to these columns of these rows.
-            unsafe { multiply_alone((outputs, rows, width), y, seen.transposed(), out, step > 0) }
-        }
-    })
+    by_float!(T, |x, y; out| gradient::of_weight(&reads_of(windows), channels, x, y, out))
 }

@@ -1,7 +1,7 @@
 //! Matrix products.
 
 mod complex;
-mod tiled;
+pub(crate) mod tiled;
 
 use std::any::TypeId;
 
@@ -9,9 +9,10 @@ use num_complex::Complex;
 
 use crate::cast::Cast;
 use crate::copy::copy;
-use crate::scalar::{Float, Machine, Num};
+use crate::scalar::{Machine, Num};
 use crate::simd::clones;
 use crate::threads::parallel_for;
+use tiled::{Product, in_registers};
 
 /// Up to so many multiplications, a plain loop has finished before anything cleverer has begun.
 const SMALL: usize = 128;
@@ -51,12 +52,12 @@ impl<T: Copy> View<T> {
         View { rows: self.columns, columns: self.rows, ..self }
     }
 
-    fn at(self, row: usize, column: usize) -> *mut T {
+    pub(crate) fn at(self, row: usize, column: usize) -> *mut T {
         self.start.wrapping_offset(row as isize * self.rows + column as isize * self.columns)
     }
 
     /// What begins at this row and column.
-    fn part(self, row: usize, column: usize) -> Self {
+    pub(crate) fn part(self, row: usize, column: usize) -> Self {
         View { start: self.at(row, column), ..self }
     }
 }
@@ -129,21 +130,6 @@ pub unsafe fn matmul<T: Machine + Num>(
     unsafe { multiply_plainly(m, n, k, a, b, c) }
 }
 
-/// `c = a · b`, or `c += a · b`, for floats, on the caller's thread alone.
-///
-/// # Safety
-/// As for [`matmul`], with at least one element in each matrix.
-pub(crate) unsafe fn multiply_alone<T: Machine + Float>(
-    size: (usize, usize, usize),
-    a: View<T>,
-    b: View<T>,
-    c: View<T>,
-    add: bool,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { tiled::multiply(size, a, b, c, add, true) }
-}
-
 /// One sum after the other.
 ///
 /// # Safety
@@ -167,7 +153,7 @@ macro_rules! by_tile {
         impl Gemm for $t {
             unsafe fn multiply(m: usize, n: usize, k: usize, a: View<Self>, b: View<Self>, c: View<Self>) {
                 // SAFETY: the caller's promise.
-                unsafe { tiled::multiply((m, n, k), a, b, c, false, false) }
+                unsafe { in_registers(Product { size: (m, n, k), a, b, c, add: false, alone: false }) }
             }
         }
     )*};

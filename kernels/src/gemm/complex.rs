@@ -12,7 +12,8 @@
 
 use num_complex::Complex;
 
-use super::{View, tiled, zeros};
+use super::tiled::{Product, Tiled, in_registers};
+use super::{View, zeros};
 use crate::cast::Cast;
 use crate::scalar::{Float, Machine, Num};
 
@@ -23,7 +24,7 @@ const BLOCK: usize = 4 << 20;
 ///
 /// # Safety
 /// As for [`matmul`](super::matmul), with at least one element in each matrix.
-pub(super) unsafe fn multiply<T: Float + Machine>(
+pub(super) unsafe fn multiply<T: Tiled>(
     (m, n, k): (usize, usize, usize),
     a: View<Complex<T>>,
     b: View<Complex<T>>,
@@ -58,7 +59,8 @@ where
             let rows = rows.min(k - start);
             expand(b.part(start, 0), rows, n, &mut parts);
             let right = View { start: parts.as_mut_ptr(), rows: 2 * n as isize, columns: 1 };
-            tiled::multiply((m, 2 * n, 2 * rows), real(left.part(0, start)), right, real(out), start > 0, false);
+            let (a, c) = (real(left.part(0, start)), real(out));
+            in_registers(Product { size: (m, 2 * n, 2 * rows), a, b: right, c, add: start > 0, alone: false });
         }
         if own_c {
             out.copy_to(c, m, n);

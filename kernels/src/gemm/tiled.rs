@@ -10,61 +10,108 @@ mod register;
 mod tile;
 mod vector;
 
-use std::any::TypeId;
-
 use super::View;
+use crate::cast::Cast;
 use crate::scalar::{Float, Machine};
-use register::Register;
 
-/// `c = a · b`, or `c += a · b`, on the caller's thread `alone` or on several.
+pub(crate) use memory::{IMAGES, try_with_memory};
+pub(crate) use pack::Right;
+pub(crate) use register::{Register, Task};
+pub(crate) use tile::{Tile, tiles_of};
+
+/// Floats that products are computed in, with the registers of each level.
+pub(crate) trait Tiled: Machine + Float + Cast<Self> {
+    /// The registers of AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    type Avx512: Register<Element = Self>;
+    /// The registers of AVX2.
+    #[cfg(target_arch = "x86_64")]
+    type Avx2: Register<Element = Self>;
+    /// The registers of every CPU of the target.
+    type Baseline: Register<Element = Self>;
+}
+
+macro_rules! tiled {
+    ($float:ty: $avx512:ident $avx2:ident $neon:ident) => {
+        impl Tiled for $float {
+            #[cfg(target_arch = "x86_64")]
+            type Avx512 = std::arch::x86_64::$avx512;
+            #[cfg(target_arch = "x86_64")]
+            type Avx2 = std::arch::x86_64::$avx2;
+            #[cfg(target_arch = "aarch64")]
+            type Baseline = std::arch::aarch64::$neon;
+            #[cfg(not(target_arch = "aarch64"))]
+            type Baseline = register::Portable<$float>;
+        }
+    };
+}
+tiled! { f32: __m512 __m256 float32x4_t }
+tiled! { f64: __m512d __m256d float64x2_t }
+
+/// Something to compute in the registers of the [level](crate::simd::level) in use.
+pub(crate) trait Job<T> {
+    /// What it returns.
+    type Output;
+    /// Computes it.
+    ///
+    /// # Safety
+    /// As the type says; the CPU has the instructions of `R`.
+    unsafe fn run<R: Register<Element = T>>(self) -> Self::Output;
+}
+
+/// Runs a job.
 ///
 /// # Safety
-/// As for [`matmul`](super::matmul), with at least one element in each matrix.
-pub(super) unsafe fn multiply<T: Machine + Float>(
-    size: (usize, usize, usize),
-    a: View<T>,
-    b: View<T>,
-    c: View<T>,
-    add: bool,
-    alone: bool,
-) {
-    macro_rules! in_registers {
-        ($float:ty: $($level:ident => $vector:ident),*; $least:ty) => {
-            if TypeId::of::<T>() == TypeId::of::<$float>() {
-                let (a, b, c) = (a.cast(), b.cast(), c.cast());
-                // SAFETY: the caller's promise, T is this very type, and a level is in use only if the CPU has it.
-                return unsafe {
-                    match crate::simd::level() {
-                        $(
-                            #[cfg(target_arch = "x86_64")]
-                            crate::simd::Level::$level => {
-                                multiply_in::<std::arch::x86_64::$vector>(size, a, b, c, add, alone)
-                            }
-                        )*
-                        _ => multiply_in::<$least>(size, a, b, c, add, alone),
-                    }
-                };
-            }
-        };
+/// As for its [`Job::run`].
+pub(crate) unsafe fn in_registers<T: Tiled, J: Job<T>>(job: J) -> J::Output {
+    // SAFETY: the caller's promise, and a level is in use only if the CPU has it.
+    unsafe {
+        match crate::simd::level() {
+            #[cfg(target_arch = "x86_64")]
+            crate::simd::Level::Avx512 => job.run::<T::Avx512>(),
+            #[cfg(target_arch = "x86_64")]
+            crate::simd::Level::Avx2 => job.run::<T::Avx2>(),
+            _ => job.run::<T::Baseline>(),
+        }
     }
-    #[cfg(not(target_arch = "aarch64"))]
-    use register::Portable;
-    #[cfg(target_arch = "aarch64")]
-    use std::arch::aarch64::{float32x4_t, float64x2_t};
-    #[cfg(not(target_arch = "aarch64"))]
-    in_registers! { f32: Avx2 => __m256, Avx512 => __m512; Portable<f32> }
-    #[cfg(not(target_arch = "aarch64"))]
-    in_registers! { f64: Avx2 => __m256d, Avx512 => __m512d; Portable<f64> }
-    #[cfg(target_arch = "aarch64")]
-    in_registers! { f32: ; float32x4_t }
-    #[cfg(target_arch = "aarch64")]
-    in_registers! { f64: ; float64x2_t }
-    unreachable!("floats are computed in f32 or f64")
+}
+
+/// `c = a · b`, or `c += a · b`.
+pub(crate) struct Product<T, B> {
+    /// `m`, `n` and `k`, all at least 1.
+    pub size: (usize, usize, usize),
+    /// `m × k`
+    pub a: View<T>,
+    /// `k × n`
+    pub b: B,
+    /// `m × n`
+    pub c: View<T>,
+    /// Whether it is added to `c`.
+    pub add: bool,
+    /// Whether the caller's thread computes it alone.
+    pub alone: bool,
+}
+
+impl<T: Tiled, B: Right<T>> Job<T> for Product<T, B> {
+    type Output = ();
+
+    /// # Safety
+    /// As for [`matmul`](crate::matmul).
+    unsafe fn run<R: Register<Element = T>>(self) {
+        let Product { size, a, b, c, add, alone } = self;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match b.view() {
+                Some(b) => multiply::<R>(size, a, b, c, add, alone),
+                None => blocks::multiply::<R, B>(size, a, b, c, add, alone),
+            }
+        }
+    }
 }
 
 /// # Safety
-/// As for [`multiply`], on a CPU with the instructions of `R`.
-unsafe fn multiply_in<R: Register>(
+/// As for [`matmul`](crate::matmul), with at least one element in each matrix, on a CPU with the instructions of `R`.
+unsafe fn multiply<R: Register>(
     (m, n, k): (usize, usize, usize),
     a: View<R::Element>,
     b: View<R::Element>,
@@ -84,7 +131,11 @@ unsafe fn multiply_in<R: Register>(
         } else if !alone && !add && vector::is_few((m, n, k), &a, &b, &c) {
             vector::multiply_few::<R>((m, n, k), a, b, c);
         } else {
-            blocks::multiply::<R>((m, n, k), a, b, c, add, alone);
+            if c.columns != 1 && c.rows == 1 {
+                // cᵀ = bᵀ aᵀ
+                return blocks::multiply::<R, _>((n, m, k), b.transposed(), a.transposed(), c.transposed(), add, alone);
+            }
+            blocks::multiply::<R, _>((m, n, k), a, b, c, add, alone);
         }
     }
 }

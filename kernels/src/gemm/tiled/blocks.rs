@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::ptr;
 
 use super::memory::{OWN, SHARED, with_memory};
-use super::pack::{pack_panel, pack_rows, packed_rows};
+use super::pack::{Right, pack_rows, packed_rows};
 use super::register::Register;
 use super::tile::{Tile, tiles_of};
 use crate::gemm::View;
@@ -45,9 +45,9 @@ enum Panels {
 }
 
 /// A product, or as much of it as is packed at a time.
-struct Product<R: Register> {
+struct Product<R: Register, B> {
     a: View<R::Element>,
-    b: View<R::Element>,
+    b: B,
     c: View<R::Element>,
     m: usize,
     n: usize,
@@ -67,44 +67,40 @@ struct Product<R: Register> {
 }
 
 // SAFETY: tasks write to different elements of `c` and of the memory, and read what nobody writes meanwhile.
-unsafe impl<R: Register> Sync for Product<R> {}
+unsafe impl<R: Register, B: Sync> Sync for Product<R, B> {}
 
 /// `c = a · b`, or `c += a · b`, on as many threads as are worth it or on the caller's alone.
 ///
 /// # Safety
 /// As for [`matmul`](crate::matmul), with at least one element in each matrix, on a CPU with the instructions of `R`.
-pub(super) unsafe fn multiply<R: Register>(
+pub(super) unsafe fn multiply<R: Register, B: Right<R::Element>>(
     (m, n, k): (usize, usize, usize),
     a: View<R::Element>,
-    b: View<R::Element>,
+    b: B,
     c: View<R::Element>,
     add: bool,
     alone: bool,
 ) {
-    if c.columns != 1 && c.rows == 1 {
-        // SAFETY: cᵀ = bᵀ aᵀ.
-        return unsafe { multiply::<R>((n, m, k), b.transposed(), a.transposed(), c.transposed(), add, alone) };
-    }
     let tasks = if alone { 1 } else { (m.saturating_mul(n).saturating_mul(k) / GRAIN).max(1) };
     let threads = if tasks == 1 { 1 } else { num_threads().min(tasks) };
     let tasks = (tasks / threads).min(TASKS) * threads;
-    let mut product = Product::<R>::new((m, n, k), a, b, c, add, threads);
+    let mut product = Product::<R, B>::new((m, n, k), a, b, c, add, threads);
     let depth = product.depth;
     let (rows, columns) = product.parts(tasks);
     if product.panels != Panels::Shared {
         // SAFETY: the caller's promise.
         return unsafe { product.compute(rows, columns) };
     }
-    let most = LEVEL_3 / bytes::<R>(depth, Product::<R>::WIDTH) * Product::<R>::WIDTH;
+    let most = LEVEL_3 / bytes::<R>(depth, Product::<R, B>::WIDTH) * Product::<R, B>::WIDTH;
     if n > most {
         for start in (0..n).step_by(most) {
-            let (size, b, c) = ((m, most.min(n - start), k), b.part(0, start), c.part(0, start));
+            let (size, b, c) = ((m, most.min(n - start), k), b.from_column(start), c.part(0, start));
             // SAFETY: the caller's promise, for these columns.
-            unsafe { multiply::<R>(size, a, b, c, add, alone) };
+            unsafe { multiply::<R, B>(size, a, b, c, add, alone) };
         }
         return;
     }
-    let width = product.count() * Product::<R>::WIDTH;
+    let width = product.count() * Product::<R, B>::WIDTH;
     let most = LEVEL_3 / bytes::<R>(depth, width) * depth;
     with_memory(&SHARED, most.min(k) * width, |memory| {
         product.shared = memory;
@@ -124,7 +120,7 @@ fn bytes<R: Register>(rows: usize, columns: usize) -> usize {
     rows.saturating_mul(columns).saturating_mul(size_of::<R::Element>())
 }
 
-impl<R: Register> Product<R> {
+impl<R: Register, B: Right<R::Element>> Product<R, B> {
     /// Columns of a panel.
     const WIDTH: usize = R::WIDTH * R::LANES;
 
@@ -132,7 +128,7 @@ impl<R: Register> Product<R> {
     fn new(
         (m, n, k): (usize, usize, usize),
         a: View<R::Element>,
-        b: View<R::Element>,
+        b: B,
         c: View<R::Element>,
         add: bool,
         threads: usize,
@@ -140,8 +136,8 @@ impl<R: Register> Product<R> {
         let (count, depth) = (n.div_ceil(Self::WIDTH), k.div_ceil(k.div_ceil(DEPTH)));
         let (few, flat) = (bytes::<R>(n, k) <= LEVEL_1, m <= 2 * R::ROWS);
         // Rows that are far apart share few places in the caches.
-        let near = bytes::<R>(b.rows.unsigned_abs(), k) <= LEVEL_1;
-        let panels = if b.columns == 1 && (few && near || flat) {
+        let near = |b: View<_>| bytes::<R>(b.rows.unsigned_abs(), k) <= LEVEL_1;
+        let panels = if b.view().is_some_and(|b| b.columns == 1 && (few && near(b) || flat)) {
             Panels::Direct
         } else if bytes::<R>(m, depth) <= 2 * LEVEL_2 && (threads == 1 || count >= 2 * threads) {
             Panels::Own
@@ -208,9 +204,9 @@ impl<R: Register> Product<R> {
     /// # Safety
     /// As for [`multiply`], and there is memory for it.
     unsafe fn pack_panel(&self, panel: usize, block: &Range<usize>, to: View<R::Element>) {
-        let b = self.b.part(block.start, panel * Self::WIDTH);
+        let first = panel * Self::WIDTH;
         // SAFETY: the caller's promise.
-        unsafe { pack_panel::<R>(b, self.columns_of(panel), block.len(), to.start) }
+        unsafe { self.b.pack::<R>(block.clone(), first..first + self.columns_of(panel), to.start) }
     }
 
     /// Packs all panels for all.
@@ -280,7 +276,10 @@ impl<R: Register> Product<R> {
                     Panels::Own => Self::packed(memory.wrapping_add((panel - group.start) * depth * Self::WIDTH)),
                     Panels::Shared => self.shared(panel, &block),
                     Panels::Direct if is_packed(panel) => Self::packed(memory),
-                    Panels::Direct => self.b.part(block.start, panel * Self::WIDTH),
+                    Panels::Direct => match self.b.view() {
+                        Some(b) => b.part(block.start, panel * Self::WIDTH),
+                        None => unreachable!("panels are read in place only if they are in memory"),
+                    },
                 };
                 for panel in group.clone().filter(|panel| is_packed(*panel)) {
                     // SAFETY: there is memory for it.

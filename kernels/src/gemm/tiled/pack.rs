@@ -1,5 +1,7 @@
 //! Copies of parts of matrices in the order that tiles read them.
 
+use std::ops::Range;
+
 use super::register::{Register, Task};
 use super::tile::tiles_of;
 use crate::gemm::View;
@@ -62,18 +64,40 @@ pub(super) fn packed_rows<T: Copy>(a: View<T>, rows: usize, depth: usize, start:
     }
 }
 
-/// Copies `columns` columns of `b`, each `depth` long, with zeros after them, so that rows fill the registers of a
-/// tile and follow each other.
-///
-/// # Safety
-/// The CPU has the instructions of `R`, `b` is as large as said, and the memory holds `depth` rows of
-/// [`Register::WIDTH`] registers.
-pub(super) unsafe fn pack_panel<R: Register>(b: View<R::Element>, columns: usize, depth: usize, to: *mut R::Element) {
-    // SAFETY: the caller's promise.
-    unsafe { R::run(Panel::<R> { b, columns, depth, to }) }
+/// The right matrix of a product, of which tiles read a panel at a time.
+pub(crate) trait Right<T: Copy>: Copy + Send + Sync {
+    /// The matrix, if it is in memory.
+    fn view(&self) -> Option<View<T>>;
+
+    /// The matrix without its first columns.
+    fn from_column(&self, first: usize) -> Self;
+
+    /// Copies some rows of a panel, with anything after its last column, so that rows fill the registers of a tile and follow
+    /// each other.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `R`, the matrix has these rows and columns, and the memory holds as many rows of
+    /// [`Register::WIDTH`] registers.
+    unsafe fn pack<R: Register<Element = T>>(&self, rows: Range<usize>, columns: Range<usize>, to: *mut T);
 }
 
-/// The arguments of [`pack_panel`].
+impl<T: Copy + Send + Sync> Right<T> for View<T> {
+    fn view(&self) -> Option<View<T>> {
+        Some(*self)
+    }
+
+    fn from_column(&self, first: usize) -> Self {
+        self.part(0, first)
+    }
+
+    unsafe fn pack<R: Register<Element = T>>(&self, rows: Range<usize>, columns: Range<usize>, to: *mut T) {
+        let b = self.part(rows.start, columns.start);
+        // SAFETY: the caller's promise.
+        unsafe { R::run(Panel::<R> { b, columns: columns.len(), depth: rows.len(), to }) }
+    }
+}
+
+/// A panel of a matrix in memory, to be packed, with zeros after its last column.
 struct Panel<R: Register> {
     b: View<R::Element>,
     columns: usize,
@@ -85,7 +109,7 @@ impl<R: Register> Task for Panel<R> {
     type Output = ();
 
     /// # Safety
-    /// As for [`pack_panel`].
+    /// As for [`Right::pack`].
     #[inline(always)]
     unsafe fn run(self) {
         let Panel { b, columns, depth, to } = self;
@@ -105,11 +129,21 @@ impl<R: Register> Task for Panel<R> {
                 }
                 return;
             }
-            if b.rows == 1 && columns == width {
+            if b.rows == 1 {
                 start = depth - depth % R::LANES;
-                for p in (0..start).step_by(R::LANES) {
-                    for j in (0..width).step_by(R::LANES) {
-                        R::transpose(b.at(p, j), b.columns, packed.at(p, j), width);
+                for j in (0..width).step_by(R::LANES) {
+                    let part = columns.saturating_sub(j).min(R::LANES);
+                    // Columns of a whole square: those that there are, then zeros.
+                    let mut square = [zero; 16 * 16];
+                    for p in (0..start).step_by(R::LANES) {
+                        if part == R::LANES {
+                            R::transpose(b.at(p, j), b.columns, packed.at(p, j), width);
+                            continue;
+                        }
+                        for i in 0..part {
+                            R::load(b.at(p, j + i)).store(square.as_mut_ptr().add(i * R::LANES));
+                        }
+                        R::transpose(square.as_ptr(), R::LANES as isize, packed.at(p, j), width);
                     }
                 }
             }

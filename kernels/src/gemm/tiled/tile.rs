@@ -10,14 +10,14 @@ const LONG: usize = 64;
 
 /// The first row of each tile, and how many: tiles of nearly one size waste least.
 #[inline]
-pub(super) fn tiles_of<R: Register>(rows: usize) -> impl Iterator<Item = (usize, usize)> {
+pub(crate) fn tiles_of<R: Register>(rows: usize) -> impl Iterator<Item = (usize, usize)> {
     let tiles = rows.div_ceil(R::ROWS);
     let (least, longer) = (rows / tiles, rows % tiles);
     (0..tiles).map(move |tile| (tile * least + tile.min(longer), least + usize::from(tile < longer)))
 }
 
 /// A tile `c = a · b`, or `c += a · b`.
-pub(super) struct Tile<T> {
+pub(crate) struct Tile<T> {
     /// `rows × depth`.
     pub a: View<T>,
     /// `depth ×` as many columns as fill the registers, side by side.

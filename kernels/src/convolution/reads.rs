@@ -1,0 +1,216 @@
+//! What windows read of a volume, in a layout in which every tap reads with the same steps.
+//!
+//! A tap of window `i` reads element `i · stride + shift` of an axis, or 0 outside of the volume. The elements whose index has
+//! the same remainder by `stride` are a *phase*. In an *image* the phases of a channel follow each other, with zeros around
+//! them. There the element that a tap reads for window `i` is `i` elements after the one that it reads for window 0, for any
+//! stride, dilation and padding.
+
+use std::ops::Range;
+
+use crate::copy::copy_row;
+use crate::gemm::tiled::Tiled;
+
+/// What windows read along one axis.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    /// The elements of the volume.
+    pub size: usize,
+    /// The windows.
+    pub count: usize,
+    /// From a window to the next one.
+    pub stride: usize,
+    /// Where each tap of window 0 reads.
+    pub shifts: Vec<i64>,
+}
+
+impl Axis {
+    /// A part of the windows.
+    pub fn part(&self, windows: Range<usize>) -> Axis {
+        let shifts = self.shifts.iter().map(|shift| shift + (windows.start * self.stride) as i64).collect();
+        Axis { count: windows.len(), shifts, ..*self }
+    }
+}
+
+/// An [`Axis`] of an image.
+struct Phased {
+    size: usize,
+    stride: usize,
+    /// The remainders that taps read.
+    phases: Vec<usize>,
+    /// The quotient that the first element of a phase has.
+    first: i64,
+    /// The elements of each phase.
+    len: usize,
+    /// For each tap, the place of its phase and its element for window 0.
+    taps: Vec<(usize, usize)>,
+}
+
+impl Phased {
+    fn new(axis: &Axis) -> Phased {
+        let (size, stride) = (axis.size as i64, axis.stride as i64);
+        // A tap that reads no element for any window reads zeros, wherever it is outside.
+        let before = -((axis.count.max(1) - 1) as i64 * stride) - 1;
+        let shifts = axis.shifts.iter().map(|shift| (*shift).clamp(before, size.max(before)));
+        let parts: Vec<(i64, i64)> = shifts.map(|s| (s.div_euclid(stride), s.rem_euclid(stride))).collect();
+        let first = parts.iter().map(|part| part.0).min().unwrap_or(0);
+        let last = parts.iter().map(|part| part.0).max().unwrap_or(0);
+        let mut phases: Vec<usize> = parts.iter().map(|part| part.1 as usize).collect();
+        phases.sort_unstable();
+        phases.dedup();
+        let place = |phase: i64| phases.binary_search(&(phase as usize)).unwrap_or(0);
+        let taps = parts.iter().map(|(quotient, phase)| (place(*phase), (quotient - first) as usize)).collect();
+        let len = (last - first) as usize + axis.count;
+        Phased { size: axis.size, stride: axis.stride, phases, first, len, taps }
+    }
+
+    /// The elements of a phase that are in the volume: the first of them in the phase, the one after the last, and the element of
+    /// the volume that the first one is.
+    fn inside(&self, phase: usize) -> (usize, usize, usize) {
+        let (size, stride, phase) = (self.size as i64, self.stride as i64, self.phases[phase] as i64);
+        let start = (-self.first).max(0);
+        let end = ((size - phase + stride - 1).div_euclid(stride) - self.first).clamp(0, self.len as i64);
+        (start.min(end) as usize, end as usize, ((start + self.first) * stride + phase) as usize)
+    }
+}
+
+/// The layout of the images of a volume.
+pub(super) struct Reads {
+    axes: [Phased; 3],
+    /// The windows of each axis.
+    counts: [usize; 3],
+    /// For each tap, where it reads for window 0.
+    taps: Vec<usize>,
+    /// The elements of a channel's image.
+    len: usize,
+}
+
+/// Elements after the last image, so that it can be read by whole registers.
+const SLACK: usize = 16;
+
+impl Reads {
+    /// None if there is no memory for the numbers of the taps, or if an image would have too many elements.
+    pub fn new(axes: &[Axis; 3]) -> Option<Reads> {
+        let counts = [0, 1, 2].map(|i| axes[i].count);
+        let axes = [0, 1, 2].map(|i| Phased::new(&axes[i]));
+        let plane = axes.iter().try_fold(1_usize, |n, a| n.checked_mul(a.len))?;
+        let len = axes.iter().try_fold(plane, |n, a| n.checked_mul(a.phases.len()))?;
+        let mut taps = Vec::new();
+        taps.try_reserve_exact(axes.iter().try_fold(1_usize, |n, a| n.checked_mul(a.taps.len()))?).ok()?;
+        for (p0, e0) in &axes[0].taps {
+            for (p1, e1) in &axes[1].taps {
+                for (p2, e2) in &axes[2].taps {
+                    let phase = (p0 * axes[1].phases.len() + p1) * axes[2].phases.len() + p2;
+                    taps.push(phase * plane + (e0 * axes[1].len + e1) * axes[2].len + e2);
+                }
+            }
+        }
+        Some(Reads { axes, counts, taps, len })
+    }
+
+    /// For each tap, the element of a channel's image that window 0 reads.
+    pub fn taps(&self) -> &[usize] {
+        &self.taps
+    }
+
+    /// The elements of a channel's image.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The windows of each axis.
+    pub fn counts(&self) -> [usize; 3] {
+        self.counts
+    }
+
+    /// The windows.
+    pub fn count(&self) -> usize {
+        self.counts.iter().product()
+    }
+
+    /// The elements of a volume.
+    pub fn volume(&self) -> usize {
+        self.axes.iter().map(|a| a.size).product()
+    }
+
+    /// The elements of the images of so many channels, together with those that are read after them.
+    pub fn memory(&self, channels: usize) -> Option<usize> {
+        self.len.checked_mul(channels)?.checked_add(SLACK)
+    }
+
+    /// Runs of windows that read neighbours: for windows `range`, the number of the first one after `range.start`, where
+    /// it reads, and how many they are.
+    pub fn runs(&self, range: Range<usize>) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
+        let [_, middle, inner] = self.counts;
+        let (plane, row) = (self.axes[1].len * self.axes[2].len, self.axes[2].len);
+        let first = range.start / inner;
+        let (mut at, mut line) = (range.start - first * inner, (first / middle, first % middle));
+        let mut done = 0;
+        std::iter::from_fn(move || {
+            if done == range.len() {
+                return None;
+            }
+            let run = (done, line.0 * plane + line.1 * row + at, (inner - at).min(range.len() - done));
+            done += run.2;
+            at = 0;
+            line = if line.1 + 1 == middle { (line.0 + 1, 0) } else { (line.0, line.1 + 1) };
+            Some(run)
+        })
+    }
+
+    /// Whether the image of a channel is the channel.
+    pub fn is_identity(&self) -> bool {
+        self.taps.len() == 1 && self.axes.iter().all(|a| a.stride == 1 && a.first == 0 && a.len == a.size)
+    }
+
+    /// Writes the images of some channels, and zeros after them.
+    ///
+    /// # Safety
+    /// There is room for as many elements as [`Reads::memory`] says.
+    pub unsafe fn write<T: Tiled>(&self, x: &[T], images: *mut T) {
+        let (volume, len) = (self.volume(), self.len);
+        let channels = x.len().checked_div(volume).unwrap_or(0);
+        // SAFETY: the caller's promise; an image has `len` elements. Zero bits are 0.
+        unsafe {
+            images.add(channels * len).write_bytes(0, SLACK);
+            for (c, x) in x.chunks_exact(volume.max(1)).enumerate() {
+                self.write_one(x, images.add(c * len));
+            }
+        }
+    }
+
+    /// # Safety
+    /// There is room for an image.
+    unsafe fn write_one<T: Tiled>(&self, x: &[T], image: *mut T) {
+        let [outer, middle, inner] = &self.axes;
+        let mut row = image;
+        for p0 in 0..outer.phases.len() {
+            let (start0, end0, from0) = outer.inside(p0);
+            for p1 in 0..middle.phases.len() {
+                let (start1, end1, from1) = middle.inside(p1);
+                for p2 in 0..inner.phases.len() {
+                    let (start2, end2, from2) = inner.inside(p2);
+                    for line in 0..outer.len * middle.len {
+                        let (i, j, to) = (line / middle.len, line % middle.len, row);
+                        row = row.wrapping_add(inner.len);
+                        let (mut start, mut end) = (start2, end2);
+                        if !(start0..end0).contains(&i) || !(start1..end1).contains(&j) {
+                            (start, end) = (0, 0);
+                        }
+                        // SAFETY: rows of the image, and the elements of `x` that are inside of them.
+                        unsafe {
+                            to.write_bytes(0, start);
+                            to.add(end).write_bytes(0, inner.len - end);
+                            if start < end {
+                                let plane = from0 + (i - start0) * outer.stride;
+                                let line = plane * middle.size + from1 + (j - start1) * middle.stride;
+                                let from = &x[line * inner.size + from2..(line + 1) * inner.size];
+                                assert!((end - start - 1) * inner.stride < from.len());
+                                copy_row(from.as_ptr(), inner.stride as isize, to.add(start), 1, end - start);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
