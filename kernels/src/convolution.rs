@@ -2,11 +2,12 @@
 //!
 //! `out[n, o, i] = Σ x[n, c, place(i, t)] · weight[o, c, t]` over channels `c` of the group of `o` and taps `t`. It is linear
 //! in `x` and in `weight`; [`forward`] computes it, [`input`] and [`weight`] are its transposes. With many channels these
-//! are matrix products with a matrix that is never written ([`unfolded`]); with few they are loops over rows ([`lines`]).
+//! are matrix products with a matrix that is never written ([`unfolded`]); with few each register of results is added up where its windows read
+//! ([`direct`]).
 
 mod correlation;
+mod direct;
 mod gradient;
-mod lines;
 mod reads;
 mod unfolded;
 
@@ -26,9 +27,6 @@ use reads::Axis;
 const GRAIN: usize = 1 << 20;
 /// Into how many parts work is shared out at most: each has images of its own.
 const PARTS: usize = 16;
-/// Up to so many channels on the side of the result, loops over rows are faster than matrix products.
-const FEW: usize = 3;
-
 /// How channels belong together: those of a sample in `groups`, each with so many inputs and outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channels {
@@ -137,45 +135,15 @@ pub fn forward<T: Float + Machine>(
     let (volume, count, taps) = (windows.volume(), windows.count(), windows.taps());
     assert!(x.len() == samples * groups * inputs * volume && weight.len() == groups * outputs * inputs * taps);
     assert!(out.len() == samples * groups * outputs * count && bias.is_none_or(|b| b.len() == groups * outputs));
-    if inputs * taps == 0 || volume == 0 || count == 0 || outputs <= FEW {
-        return forward_by_lines(windows, channels, x, weight, bias, out);
+    if inputs * taps == 0 || volume == 0 {
+        let start = |row: usize| bias.map_or(T::zero(), |b| b[row % (groups * outputs)]);
+        out.chunks_mut(count.max(1)).enumerate().for_each(|(row, out)| out.fill(start(row)));
+        return Ok(());
     }
     let (bias, has_bias) = (bias.unwrap_or_default(), bias.is_some());
     by_float!(T, |x, weight, bias; out| {
         let target = Target { start: Shared(out.as_mut_ptr()), volume: count, placement: None };
         correlate(&reads_of(windows), channels, x, matrix(weight, inputs * taps), has_bias.then_some(bias), &target)
-    })
-}
-
-fn forward_by_lines<T: Float + Machine>(
-    windows: &Windows,
-    channels: Channels,
-    x: &[T],
-    weight: &[T],
-    bias: Option<&[T]>,
-    out: &mut [T],
-) -> Result<(), OutOfMemory> {
-    let Channels { samples, groups, inputs, outputs } = channels;
-    let (volume, count, taps) = (windows.volume(), windows.count(), windows.taps());
-    let shared = Shared(out.as_mut_ptr());
-    let padded = windows.padded();
-    let (seen, memory) = padded.as_ref().map_or((windows, 0), |padded| (padded, padded.volume()));
-    share(samples * groups * outputs, inputs * taps * count, memory, |task, images: *mut T| {
-        let (sample, o) = (task / (groups * outputs), task % (groups * outputs));
-        // SAFETY: there is so much memory, and floats of any bits are floats; zeros are written before others are read.
-        let image = unsafe {
-            images.write_bytes(0, memory);
-            std::slice::from_raw_parts_mut(images, memory)
-        };
-        // SAFETY: one task for each row of `out`.
-        let out = unsafe { shared.slice(task * count, count) };
-        out.fill(bias.map_or(T::zero(), |b| b[o]));
-        let first = (sample * groups + o / outputs) * inputs;
-        for c in 0..if volume == 0 { 0 } else { inputs } {
-            let (x, weight) = (&x[(first + c) * volume..][..volume], &weight[(o * inputs + c) * taps..][..taps]);
-            let x = if padded.is_some() { lines::surround(windows, x, image) } else { x };
-            lines::gather(seen, x, weight, out);
-        }
     })
 }
 
@@ -196,47 +164,7 @@ pub fn input<T: Float + Machine>(
         out.fill(T::zero());
         return Ok(());
     }
-    if inputs <= FEW && outputs <= FEW {
-        return input_by_lines(windows, channels, y, weight, out);
-    }
     by_float!(T, |y, weight; out| input_by_products(windows, channels, y, weight, out))
-}
-
-fn input_by_lines<T: Float + Machine>(
-    windows: &Windows,
-    channels: Channels,
-    y: &[T],
-    weight: &[T],
-    out: &mut [T],
-) -> Result<(), OutOfMemory> {
-    let Channels { samples, groups, inputs, outputs } = channels;
-    let (volume, count, taps) = (windows.volume(), windows.count(), windows.taps());
-    if let Some(reversed) = windows.reversed() {
-        let turned = Channels { inputs: outputs, outputs: inputs, ..channels };
-        let mut flipped = Vec::new();
-        flipped.try_reserve_exact(weight.len()).map_err(|_| OutOfMemory)?;
-        for (group, c, o) in
-            (0..groups * inputs * outputs).map(|i| (i / (inputs * outputs), i / outputs % inputs, i % outputs))
-        {
-            flipped.extend(weight[((group * outputs + o) * inputs + c) * taps..][..taps].iter().rev());
-        }
-        return forward_by_lines(&reversed, turned, y, &flipped, None, out);
-    }
-    let (shared, work) = (Shared(out.as_mut_ptr()), outputs * taps * count);
-    parallel_for(samples * groups * inputs, (GRAIN / work.max(1)).max(1), |range| {
-        for task in range {
-            let (of_sample, c) = (task / inputs, task % inputs);
-            // SAFETY: one task for each channel of a sample.
-            let out = unsafe { shared.slice(task * volume, volume) };
-            out.fill(T::zero());
-            for o in 0..outputs {
-                let y = &y[(of_sample * outputs + o) * count..][..count];
-                let first = ((of_sample % groups * outputs + o) * inputs + c) * taps;
-                lines::scatter(windows, y, &weight[first..][..taps], out);
-            }
-        }
-    });
-    Ok(())
 }
 
 /// Elements of an axis that are in the same phase of the windows: what reaches them are windows, with a stride of 1.
@@ -339,23 +267,6 @@ pub fn weight<T: Float + Machine>(
     assert!(out.len() == groups * outputs * inputs * taps);
     if out.is_empty() || x.is_empty() || y.is_empty() {
         out.fill(T::zero());
-        return Ok(());
-    }
-    if outputs * inputs <= FEW * FEW {
-        let (shared, work) = (Shared(out.as_mut_ptr()), taps * count * samples);
-        parallel_for(groups * outputs * inputs, (GRAIN / work).max(1), |range| {
-            for task in range {
-                let (o, c) = (task / inputs, task % inputs);
-                // SAFETY: one task for each kernel.
-                let out = unsafe { shared.slice(task * taps, taps) };
-                out.fill(T::zero());
-                for sample in 0..samples {
-                    let y = &y[(sample * groups * outputs + o) * count..][..count];
-                    let x = &x[((sample * groups + o / outputs) * inputs + c) * volume..][..volume];
-                    lines::correlate(windows, x, y, out);
-                }
-            }
-        });
         return Ok(());
     }
     by_float!(T, |x, y; out| gradient::of_weight(&reads_of(windows), channels, x, y, out))

@@ -103,35 +103,6 @@ impl Windows {
         self.axes.iter().all(|a| a.taps == 1 && a.stride == 1 && a.padding == 0 && a.count == a.size)
     }
 
-    /// The windows of windows: where `self` takes elements to windows with a stride of 1, this takes windows to elements,
-    /// and its taps are those of `self` in reverse.
-    pub(crate) fn reversed(&self) -> Option<Windows> {
-        let turned = self.axes.map(|a| {
-            let reach = (a.taps.max(1) - 1) * a.dilation;
-            Axis { size: a.count, count: a.size, padding: reach as i64 - a.padding, ..a }
-        });
-        self.axes.iter().all(|a| a.stride == 1).then(|| Windows::new(turned)).flatten()
-    }
-
-    /// The same windows over the volume with its padding, where that isn't much larger: all of them see only what is inside.
-    pub(crate) fn padded(&self) -> Option<Windows> {
-        let reach = |a: &Axis| (a.count.max(1) - 1) * a.stride + (a.taps.max(1) - 1) * a.dilation;
-        let fits = |a: &Axis| a.padding >= 0 && reach(a) < a.size + 2 * a.padding as usize;
-        if !self.axes.iter().all(fits) || self.axes.iter().all(|a| a.padding == 0) {
-            return None;
-        }
-        let padded = Windows::new(self.axes.map(|a| Axis { size: a.size + 2 * a.padding as usize, padding: 0, ..a }))?;
-        let volume = padded.axes.iter().try_fold(1_usize, |volume, a| volume.checked_mul(a.size))?;
-        (volume <= 4 * self.volume() + 4096).then_some(padded)
-    }
-
-    /// The windows of the innermost axis that have all taps inside.
-    pub(crate) fn interior(&self) -> Range<usize> {
-        let start = self.inside.iter().map(|range| range.start).max().unwrap_or(0);
-        let end = self.inside.iter().map(|range| range.end).min().unwrap_or(0);
-        start..end.max(start)
-    }
-
     /// The windows of the innermost axis for which a tap stands inside, and where the first of them has it in its row.
     #[inline(always)]
     pub(crate) fn run(&self, tap: usize) -> (Range<usize>, usize) {

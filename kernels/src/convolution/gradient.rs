@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::correlation::Band;
+use super::direct::Dots;
 use super::reads::Axis;
 use super::unfolded::Pack;
 use super::{Channels, OutOfMemory, PARTS, Shared, matrix, share, zeros};
@@ -13,6 +14,8 @@ use crate::threads::parallel_for;
 
 /// Windows that a sum takes in at a time: the packed rows of a tile stay in L1.
 const DEPTH: usize = 512;
+/// Up to so many outputs, each row is multiplied by each output.
+const FEW_DOTS: usize = 3;
 /// Elements of all partial sums, at most, unless one set of them has more.
 const MOST: usize = 1 << 22;
 
@@ -43,6 +46,8 @@ pub(super) fn of_weight<T: Tiled>(
     // The rows of a tile, and as many panels as hold all outputs, with a panel to spare.
     let packed = DEPTH * (outputs + 128);
     let images = Band::memory(&bands, most)?;
+    let tables = bands.iter().map(|band| if outputs <= FEW_DOTS { band.reads.table(most) } else { Some(Vec::new()) });
+    let tables = tables.collect::<Option<Vec<_>>>().ok_or(OutOfMemory)?;
     let work = outputs.saturating_mul(most * taps).saturating_mul(samples * count / pieces);
     share(groups * pieces * blocks, work, images.checked_add(packed).ok_or(OutOfMemory)?, |task, memory: *mut T| {
         let (group, piece, block) = (task / blocks / pieces, task / blocks % pieces, task % blocks);
@@ -50,7 +55,8 @@ pub(super) fn of_weight<T: Tiled>(
         let c =
             View { start: shared.at((group * pieces + piece) * rows * outputs), rows: outputs as isize, columns: 1 };
         let c = c.part(block.start * taps, 0);
-        for (n, band) in part(all, piece, pieces).map(|i| (i / bands.len(), &bands[i % bands.len()])) {
+        for i in part(all, piece, pieces) {
+            let (n, band) = (i / bands.len(), &bands[i % bands.len()]);
             let of_sample = n * groups + group;
             let x = &x[(of_sample * inputs + block.start) * volume..][..block.len() * volume];
             let y = matrix(&y[of_sample * outputs * count..][..outputs * count], count).part(0, band.first);
@@ -58,7 +64,12 @@ pub(super) fn of_weight<T: Tiled>(
             unsafe {
                 band.reads.write(x, memory);
                 let packed = memory.wrapping_add(images);
-                in_registers(Sums { band, images: memory, rows: block.len() * taps, y, outputs, c, packed });
+                if outputs <= FEW_DOTS {
+                    let table = &tables[i % bands.len()][..block.len() * taps];
+                    in_registers(Dots { reads: &band.reads, table, images: memory, y, outputs, c });
+                } else {
+                    in_registers(Sums { band, images: memory, rows: block.len() * taps, y, outputs, c, packed });
+                }
             }
         }
     })?;

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::copy::copy_row;
+use crate::copy::copy;
 use crate::gemm::tiled::Tiled;
 
 /// What windows read along one axis.
@@ -112,6 +112,14 @@ impl Reads {
         &self.taps
     }
 
+    /// For each channel and tap, the element of the images that window 0 reads. None if there is no memory for them.
+    pub fn table(&self, channels: usize) -> Option<Vec<usize>> {
+        let mut table = Vec::new();
+        table.try_reserve_exact(channels.checked_mul(self.taps.len())?).ok()?;
+        table.extend((0..channels).flat_map(|c| self.taps.iter().map(move |tap| c * self.len + tap)));
+        Some(table)
+    }
+
     /// The elements of a channel's image.
     pub fn len(&self) -> usize {
         self.len
@@ -157,6 +165,17 @@ impl Reads {
         })
     }
 
+    /// The elements of a row of an image.
+    pub fn pitch(&self) -> usize {
+        self.axes[2].len
+    }
+
+    /// As [`Reads::runs`], of the rows of windows together with what is between them in an image.
+    pub fn flat_runs(&self) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
+        let ([outer, middle, inner], pitch, rows) = (self.counts, self.pitch(), self.axes[1].len);
+        (0..outer).map(move |i| (i * middle * pitch, i * rows * pitch, (middle - 1) * pitch + inner))
+    }
+
     /// Whether the image of a channel is the channel.
     pub fn is_identity(&self) -> bool {
         self.taps.len() == 1 && self.axes.iter().all(|a| a.stride == 1 && a.first == 0 && a.len == a.size)
@@ -182,32 +201,34 @@ impl Reads {
     /// There is room for an image.
     unsafe fn write_one<T: Tiled>(&self, x: &[T], image: *mut T) {
         let [outer, middle, inner] = &self.axes;
-        let mut row = image;
-        for p0 in 0..outer.phases.len() {
-            let (start0, end0, from0) = outer.inside(p0);
-            for p1 in 0..middle.phases.len() {
-                let (start1, end1, from1) = middle.inside(p1);
-                for p2 in 0..inner.phases.len() {
-                    let (start2, end2, from2) = inner.inside(p2);
-                    for line in 0..outer.len * middle.len {
-                        let (i, j, to) = (line / middle.len, line % middle.len, row);
-                        row = row.wrapping_add(inner.len);
-                        let (mut start, mut end) = (start2, end2);
-                        if !(start0..end0).contains(&i) || !(start1..end1).contains(&j) {
-                            (start, end) = (0, 0);
+        let whole = [outer.len, middle.len, inner.len];
+        let strides = |of: [usize; 3]| [of[1] * of[2], of[2], 1].map(|stride| stride as isize);
+        let (from, to) = (strides([outer.size, middle.size, inner.size]), strides(whole));
+        let step = [0, 1, 2].map(|i| from[i] * self.axes[i].stride as isize);
+        let plane: usize = whole.iter().product();
+        let phases = (0..outer.phases.len())
+            .flat_map(|p0| (0..middle.phases.len()).map(move |p1| (p0, p1)))
+            .flat_map(|(p0, p1)| (0..inner.phases.len()).map(move |p2| [p0, p1, p2]));
+        for (number, phase) in phases.enumerate() {
+            let inside = [0, 1, 2].map(|i| self.axes[i].inside(phase[i]));
+            let shape = inside.map(|(start, end, _)| end - start);
+            let image = image.wrapping_add(number * plane);
+            // SAFETY: rows of the image, and the elements of `x` that are inside of them. Zero bits are 0.
+            unsafe {
+                if shape != whole {
+                    image.write_bytes(0, plane);
+                }
+                if !shape.contains(&0) {
+                    let first: usize = (0..3).map(|i| inside[i].2 * from[i] as usize).sum();
+                    let place: usize = (0..3).map(|i| inside[i].0 * to[i] as usize).sum();
+                    let (x, image) = (&x[first..], image.wrapping_add(place));
+                    if shape[0] == 1 && inner.stride == 1 {
+                        for row in 0..shape[1] {
+                            let x = &x[row * step[1] as usize..][..shape[2]];
+                            image.add(row * inner.len).copy_from_nonoverlapping(x.as_ptr(), shape[2]);
                         }
-                        // SAFETY: rows of the image, and the elements of `x` that are inside of them.
-                        unsafe {
-                            to.write_bytes(0, start);
-                            to.add(end).write_bytes(0, inner.len - end);
-                            if start < end {
-                                let plane = from0 + (i - start0) * outer.stride;
-                                let line = plane * middle.size + from1 + (j - start1) * middle.stride;
-                                let from = &x[line * inner.size + from2..(line + 1) * inner.size];
-                                assert!((end - start - 1) * inner.stride < from.len());
-                                copy_row(from.as_ptr(), inner.stride as isize, to.add(start), 1, end - start);
-                            }
-                        }
+                    } else {
+                        copy(&shape, x.as_ptr(), &step, image, &to);
                     }
                 }
             }

@@ -67,10 +67,15 @@ impl<R: Register> Task for Pack<'_, R> {
     unsafe fn run(self) {
         let Pack { reads, images, rows, columns, to, step } = self;
         let (taps, width) = (reads.taps(), columns.len());
-        let runs: SmallVec<[(usize, usize, usize); 32]> = reads.runs(columns).collect();
+        // Copies of whole registers: where in a row, and where in an image.
+        let mut copies = SmallVec::<[(usize, usize); 32]>::new();
+        for (at, read, n) in reads.runs(columns) {
+            copies.extend((0..n).step_by(R::LANES).map(|i| (at + i, read + i)));
+        }
+        let last = copies.last().map_or(0, |last| width - last.0);
         let (mut channel, mut tap) = (rows.start / taps.len(), rows.start % taps.len());
         // SAFETY: the caller's promise. A register may reach past the end of a run: of the image into the memory after it, of a
-        // row into what is written next, but for the last row.
+        // row into what is written next. After the last row nothing is.
         unsafe {
             for p in 0..rows.len() {
                 let (from, to) = (images.add(channel * reads.len() + taps[tap]), to.add(p * step));
@@ -78,17 +83,12 @@ impl<R: Register> Task for Pack<'_, R> {
                     to.write_bytes(0, step);
                 }
                 if p + 1 < rows.len() {
-                    for (at, read, n) in &runs {
-                        for i in (0..*n).step_by(R::LANES) {
-                            R::load(from.add(read + i)).store(to.add(at + i));
-                        }
+                    copy_all::<R>(from, to, &copies);
+                } else if let Some(((at, read), whole)) = copies.split_last() {
+                    for (at, read) in whole {
+                        R::load(from.add(*read)).store_part(to.add(*at), R::LANES.min(width - at));
                     }
-                } else {
-                    for (at, read, n) in &runs {
-                        for i in (0..*n).step_by(R::LANES) {
-                            R::load(from.add(read + i)).store_part(to.add(at + i), (n - i).min(R::LANES));
-                        }
-                    }
+                    R::load(from.add(*read)).store_part(to.add(*at), last);
                 }
                 tap += 1;
                 if tap == taps.len() {
@@ -97,4 +97,28 @@ impl<R: Register> Task for Pack<'_, R> {
             }
         }
     }
+}
+
+/// Copies registers. A few of them are copied without a loop.
+///
+/// # Safety
+/// The CPU has the instructions, and there is room for all of them.
+#[inline(always)]
+unsafe fn copy_all<R: Register>(from: *const R::Element, to: *mut R::Element, copies: &[(usize, usize)]) {
+    macro_rules! by_number {
+        ($($n:literal)*) => {
+            match copies.len() {
+                $($n => for i in 0..$n {
+                    let (at, read) = copies[i];
+                    // SAFETY: the caller's promise.
+                    unsafe { R::load(from.add(read)).store(to.add(at)) };
+                },)*
+                _ => for (at, read) in copies {
+                    // SAFETY: the caller's promise.
+                    unsafe { R::load(from.add(*read)).store(to.add(*at)) };
+                },
+            }
+        };
+    }
+    by_number! { 2 3 4 }
 }

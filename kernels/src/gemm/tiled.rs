@@ -17,7 +17,7 @@ use crate::scalar::{Float, Machine};
 pub(crate) use memory::{IMAGES, try_with_memory};
 pub(crate) use pack::Right;
 pub(crate) use register::{Register, Task};
-pub(crate) use tile::{Tile, tiles_of};
+pub(crate) use tile::{Sums, Table, Tile, by_rows, tiles_of, unrolled};
 
 /// Floats that products are computed in, with the registers of each level.
 pub(crate) trait Tiled: Machine + Float + Cast<Self> {

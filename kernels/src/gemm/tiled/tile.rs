@@ -16,12 +16,74 @@ pub(crate) fn tiles_of<R: Register>(rows: usize) -> impl Iterator<Item = (usize,
     (0..tiles).map(move |tile| (tile * least + tile.min(longer), least + usize::from(tile < longer)))
 }
 
+/// Rows of the right matrix of a tile, which are read by whole registers.
+pub(crate) trait Rows<T>: Copy {
+    /// Where a row is.
+    fn row(self, p: usize) -> *const T;
+}
+
+impl<T: Copy> Rows<T> for View<T> {
+    #[inline(always)]
+    fn row(self, p: usize) -> *const T {
+        self.start.wrapping_offset(p as isize * self.rows).cast_const()
+    }
+}
+
+/// Rows anywhere in memory: each so many elements after `start`.
+#[derive(Clone, Copy)]
+pub(crate) struct Table<'a, T> {
+    pub start: *const T,
+    pub rows: &'a [usize],
+}
+
+impl<T: Copy> Rows<T> for Table<'_, T> {
+    #[inline(always)]
+    fn row(self, p: usize) -> *const T {
+        // SAFETY: a tile is no deeper than the table.
+        self.start.wrapping_add(unsafe { *self.rows.get_unchecked(p) })
+    }
+}
+
+/// Runs `$body` with the constant `$n`, which is the number of rows of a tile.
+macro_rules! by_rows {
+    ($register:ty, $rows:expr, |$n:ident| $body:expr) => {
+        by_rows! { $register, $rows, $n, $body, 1 2 3 4 5 6 7 8 9 10 11 12 }
+    };
+    ($register:ty, $rows:expr, $n:ident, $body:expr, $($value:literal)*) => {
+        match $rows {
+            $($value if $value <= <$register>::ROWS => {
+                const $n: usize = $value;
+                $body
+            })*
+            _ => unreachable!("a tile has 1 to {} rows", <$register>::ROWS),
+        }
+    };
+}
+pub(crate) use by_rows;
+
+/// Runs `$body` for every `$i` below `$n`, which is a constant, without a loop: LLVM keeps an array in registers only if it
+/// is indexed by constants.
+macro_rules! unrolled {
+    ($n:expr, |$i:ident| $body:block) => {
+        unrolled! { $n, $i, $body, 0 1 2 3 4 5 6 7 8 9 10 11 }
+    };
+    ($n:expr, $i:ident, $body:block, $($value:literal)*) => {$(
+        if $value < $n {
+            #[allow(non_upper_case_globals)]
+            const $i: usize = $value;
+            $body
+        }
+    )*};
+}
+
+pub(crate) use unrolled;
+
 /// A tile `c = a · b`, or `c += a · b`.
-pub(crate) struct Tile<T> {
+pub(crate) struct Tile<T, B = View<T>> {
     /// `rows × depth`.
     pub a: View<T>,
     /// `depth ×` as many columns as fill the registers, side by side.
-    pub b: View<T>,
+    pub b: B,
     /// `rows × columns`.
     pub c: View<T>,
     /// From 1 to [`Register::ROWS`].
@@ -34,25 +96,21 @@ pub(crate) struct Tile<T> {
     pub add: bool,
 }
 
-impl<T: Copy + std::ops::Add<Output = T>> Tile<T> {
+impl<T: Copy + std::ops::Add<Output = T>, B: Rows<T>> Tile<T, B> {
     /// Computes it: every sum is `((0 + a₀b₀) + a₁b₁) + …`, each step rounded once, whatever the size of the tile.
     ///
     /// # Safety
     /// The CPU has the instructions of `R`, the three are as large as said, and `c` is apart from the others.
     #[inline]
     pub unsafe fn multiply<R: Register<Element = T>>(&self) {
-        macro_rules! by_size {
-            ($($rows:literal)*) => {
-                match (self.rows, self.columns > R::LANES) {
-                    // SAFETY: the caller's promise.
-                    $(($rows, false) if $rows <= R::ROWS => unsafe { R::run(Sums::<R, $rows, 1>(self)) },)*
-                    // SAFETY: the caller's promise.
-                    $(($rows, true) if $rows <= R::ROWS => unsafe { R::run(Sums::<R, $rows, 2>(self)) },)*
-                    _ => unreachable!("a tile has 1 to {} rows", R::ROWS),
-                }
-            };
-        }
-        by_size! { 1 2 3 4 5 6 7 8 9 10 11 12 }
+        // SAFETY: the caller's promise.
+        by_rows!(R, self.rows, |ROWS| unsafe {
+            if self.columns > R::LANES {
+                R::run(Sums::<R, B, ROWS, 2>(self));
+            } else {
+                R::run(Sums::<R, B, ROWS, 1>(self));
+            }
+        });
     }
 
     /// Stores rows of sums in a `c` whose columns are apart.
@@ -73,28 +131,13 @@ impl<T: Copy + std::ops::Add<Output = T>> Tile<T> {
     }
 }
 
-/// Runs `$body` for every `$i` below `$n`, which is a constant, without a loop: LLVM keeps an array in registers only if it
-/// is indexed by constants.
-macro_rules! unrolled {
-    ($n:expr, |$i:ident| $body:block) => {
-        unrolled! { $n, $i, $body, 0 1 2 3 4 5 6 7 8 9 10 11 }
-    };
-    ($n:expr, $i:ident, $body:block, $($value:literal)*) => {$(
-        if $value < $n {
-            #[allow(non_upper_case_globals)]
-            const $i: usize = $value;
-            $body
-        }
-    )*};
-}
-
 /// The sums of a tile of so many rows and registers in each.
-struct Sums<'a, R: Register, const ROWS: usize, const WIDTH: usize>(&'a Tile<R::Element>);
+pub(crate) struct Sums<'a, R: Register, B, const ROWS: usize, const WIDTH: usize>(pub &'a Tile<R::Element, B>);
 
 /// Rows of `a` that one pointer serves: at 0, 1 and 2 strides from it, which an address can say.
 const STRIDES: usize = 3;
 
-impl<R: Register, const ROWS: usize, const WIDTH: usize> Task for Sums<'_, R, ROWS, WIDTH> {
+impl<R: Register, B: Rows<R::Element>, const ROWS: usize, const WIDTH: usize> Task for Sums<'_, R, B, ROWS, WIDTH> {
     type Output = ();
 
     /// # Safety
@@ -113,11 +156,11 @@ impl<R: Register, const ROWS: usize, const WIDTH: usize> Task for Sums<'_, R, RO
             }
         });
         let step = tile.a.columns * size_of::<R::Element>() as isize;
-        let mut b = tile.b.start;
         // SAFETY: the caller's promise.
         unsafe {
             let mut sums = [[R::zero(); WIDTH]; ROWS];
-            for _ in 0..tile.depth {
+            for p in 0..tile.depth {
+                let b = tile.b.row(p);
                 let mut right = [R::zero(); WIDTH];
                 for (j, right) in right.iter_mut().enumerate() {
                     *right = R::load(b.add(j * R::LANES));
@@ -135,7 +178,6 @@ impl<R: Register, const ROWS: usize, const WIDTH: usize> Task for Sums<'_, R, RO
                         rows[i] = rows[i].wrapping_add(step);
                     }
                 });
-                b = b.wrapping_offset(tile.b.rows);
             }
             if tile.c.columns != 1 {
                 // A copy, so that the sums themselves need no memory.
