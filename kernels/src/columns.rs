@@ -3,6 +3,7 @@
 use crate::copy::Pointer;
 use crate::scalar::{Machine, Num, Real};
 use crate::simd::clones;
+use crate::stop::filled;
 use crate::threads::parallel_for;
 
 /// Columns that are reduced together: their results stay in cache.
@@ -31,7 +32,7 @@ fn in_parts<T: Sync, A: Copy + Send + Sync>(
     out.fill(start);
     let height = x.len().checked_div(width).unwrap_or(0);
     let parts = (x.len() / GRAIN).min(height / ROWS).clamp(1, PARTS);
-    let mut others = vec![start; (parts - 1) * width];
+    let mut others = filled(start, (parts - 1) * width);
     let blocks = width.div_ceil(COLUMNS);
     let (first, rest) = (Pointer(out.as_mut_ptr()), Pointer(others.as_mut_ptr()));
     let work = x.len() / (parts * blocks).max(1);

@@ -21,6 +21,7 @@ mod gemm;
 mod machine;
 mod map;
 mod math;
+pub mod nonzero;
 #[cfg(feature = "engine")]
 pub mod pooling;
 pub mod positions;
@@ -32,6 +33,7 @@ pub mod scan;
 pub mod simd;
 pub mod sort;
 mod special;
+pub mod stop;
 mod stream;
 #[cfg(feature = "engine")]
 pub mod threads;

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use crate::scalar::{Machine, Num, Real};
 use crate::simd::clones;
+use crate::stop::vec_for;
 use crate::threads::parallel_for;
 
 /// Partial results that are kept side by side.
@@ -129,7 +130,8 @@ fn of_parts<T: Machine>(row: &[T], reduction: impl Fn(&[T]) -> T + Sync) -> T {
 
 #[cold]
 fn parts<T: Machine>(row: &[T], reduction: &(impl Fn(&[T]) -> T + Sync)) -> Vec<T> {
-    let parts: Vec<OnceLock<T>> = row.chunks(GRAIN).map(|_| OnceLock::new()).collect();
+    let mut parts: Vec<OnceLock<T>> = vec_for(row.len().div_ceil(GRAIN));
+    parts.extend(row.chunks(GRAIN).map(|_| OnceLock::new()));
     parallel_for(parts.len(), 1, |range| {
         for k in range {
             let _ = parts[k].set(reduction(&row[k * GRAIN..row.len().min((k + 1) * GRAIN)]));

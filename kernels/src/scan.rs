@@ -4,6 +4,7 @@ use crate::copy::Pointer;
 use crate::rows;
 use crate::scalar::{Machine, Num};
 use crate::simd::clones;
+use crate::stop::{filled, poll};
 use crate::threads::parallel_for;
 
 /// Sums that are carried side by side: one alone would wait for its last addition at every element.
@@ -13,6 +14,8 @@ const LENGTH: usize = 32;
 /// Elements of a long row that are worth a thread, and columns that are added up together.
 const GRAIN: usize = 32 * 1024;
 const COLUMNS: usize = 256;
+/// Rows after which the sums down columns poll.
+const BREATH: usize = 64 * 1024;
 
 /// `out[i] = x[0] + … + x[i]`. Parts of a row are added up apart from what stands before them.
 ///
@@ -24,7 +27,7 @@ pub fn cumsum<T: Machine + Num>(x: &[T], out: &mut [T]) {
         return scan(x, T::zero(), out);
     }
     let parts = x.len().div_ceil(GRAIN);
-    let mut before = vec![T::zero(); parts];
+    let mut before = filled(T::zero(), parts);
     let to = Pointer(before.as_mut_ptr());
     parallel_for(parts, 1, |range| {
         for k in range {
@@ -103,6 +106,9 @@ pub fn cumsum_columns<T: Machine + Num>(x: &[T], width: usize, out: &mut [T]) {
             let count = COLUMNS.min(width - start);
             let mut sums = [T::zero(); COLUMNS];
             for i in 0..height {
+                if i % BREATH == 0 {
+                    poll();
+                }
                 let row = &x[i * width + start..][..count];
                 // SAFETY: these columns lie within `out`, and no other call writes there.
                 let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(i * width + start), count) };

@@ -4,6 +4,7 @@
 //! finds nothing left and costs nothing.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
@@ -43,7 +44,8 @@ pub fn set_num_threads(n: usize) {
 /// Calls `f` with consecutive ranges that together are `0..n`, on several threads if there is more than one range.
 ///
 /// The ranges hold at least `grain` indices each (but for the last) and depend on `n` and `grain` alone, so results
-/// don't depend on the number of threads. A panic in `f` comes through, once all that was begun has ended.
+/// don't depend on the number of threads. A panic in `f` comes through, once all that was begun has ended. Between ranges the
+/// caller [polls](crate::stop::poll): if that asks to stop, the other ranges are left out, and it unwinds.
 pub fn parallel_for(n: usize, grain: usize, f: impl Fn(Range<usize>) + Sync) {
     if n <= grain.max(1) {
         if n > 0 {
@@ -56,7 +58,10 @@ pub fn parallel_for(n: usize, grain: usize, f: impl Fn(Range<usize>) + Sync) {
     let chunk = |k: usize| f(k * size..((k + 1) * size).min(n));
     let helpers = num_threads().min(chunks) - 1;
     match pool().filter(|_| helpers > 0) {
-        None => (0..chunks).for_each(chunk),
+        None => (0..chunks).for_each(|k| {
+            crate::stop::poll();
+            chunk(k);
+        }),
         Some(pool) => run(&pool, helpers, chunks, &chunk),
     }
 }
@@ -79,8 +84,8 @@ unsafe impl Send for Work {}
 unsafe impl Sync for Work {}
 
 impl Work {
-    /// Takes chunks until none is left. After a panic the others are taken but not run.
-    fn help(&self) {
+    /// Takes chunks until none is left, and calls `before` each. After a panic the others are taken but not run.
+    fn help(&self, before: impl Fn()) {
         loop {
             let k = self.next.fetch_add(1, Ordering::Relaxed);
             if k >= self.chunks {
@@ -89,7 +94,10 @@ impl Work {
             if !self.failed.load(Ordering::Relaxed) {
                 // SAFETY: chunk k is unfinished, so the caller is still waiting for it and keeps the closure alive.
                 let chunk = unsafe { &*self.chunk };
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| chunk(k))) {
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| {
+                    before();
+                    chunk(k)
+                })) {
                     self.failed.store(true, Ordering::Relaxed);
                     self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
                 }
@@ -118,9 +126,15 @@ fn run(pool: &ThreadPool, helpers: usize, chunks: usize, chunk: &(dyn Fn(usize) 
     });
     for _ in 0..helpers {
         let work = Arc::clone(&work);
-        pool.spawn(move || work.help());
+        pool.spawn(move || work.help(|| ()));
     }
-    work.help();
+    // Polling takes longer than the shortest loops: not before the first chunk.
+    let is_first = Cell::new(true);
+    work.help(|| {
+        if !is_first.replace(false) {
+            crate::stop::poll();
+        }
+    });
     // The last chunks usually end together; sleeping and waking takes longer than most of them.
     for _ in 0..1 << 10 {
         if work.is_finished() {

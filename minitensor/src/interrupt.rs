@@ -10,6 +10,7 @@ static POLL: OnceLock<fn() -> Result<()>> = OnceLock::new();
 
 /// Asks the calls under way to stop.
 pub fn request() {
+    reach_kernels();
     REQUESTED.store(true, Ordering::Relaxed);
 }
 
@@ -22,6 +23,12 @@ pub fn clear() {
 /// stays.
 pub fn set_poll(poll: fn() -> Result<()>) {
     let _ = POLL.set(poll);
+    reach_kernels();
+}
+
+/// From now on loops of kernels ask, too. Until somebody may ask them to stop, they need not.
+fn reach_kernels() {
+    minitensor_kernels::stop::set_poll(|| check().map_err(|error| Box::new(error) as _));
 }
 
 /// An error if stopping was asked for. Loops call it every now and then.

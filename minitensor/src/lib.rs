@@ -33,6 +33,7 @@ pub mod op;
 pub mod plugin;
 #[cfg(feature = "engine")]
 pub mod random;
+pub mod stop;
 #[cfg(feature = "engine")]
 pub mod tensor;
 #[cfg(feature = "engine")]

@@ -3,9 +3,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use minitensor_kernels::Cast;
+
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::tensor::{Device, Shape, Tensor, try_vec};
+use crate::tensor::{Device, Shape, Tensor};
 
 /// The state of the global generator: a seed, and how many blocks have been drawn.
 struct State {
@@ -83,19 +85,17 @@ pub fn normal(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<T
     })
 }
 
-fn floats(shape: Shape, dtype: DType, device: Device, two: impl Fn([u64; 2]) -> [f64; 2]) -> Result<Tensor> {
+fn floats(shape: Shape, dtype: DType, device: Device, two: impl Fn([u64; 2]) -> [f64; 2] + Sync) -> Result<Tensor> {
     if !dtype.is_differentiable() || dtype.is_complex() {
         return Err(Error::type_(format!("random floats take floating dtypes, got {dtype}")));
     }
     if device == Device::Meta {
         return Tensor::empty(shape, dtype, device);
     }
-    let n = shape.checked_numel()?;
-    let stream = Stream::draw(n.div_ceil(2));
-    let mut values: Vec<f64> = try_vec(n)?;
-    values.extend((0..n.div_ceil(2)).flat_map(|i| two(stream.block(i))).take(n));
-    let tensor = Tensor::from_vec(values, shape)?;
-    if dtype == DType::F64 { Ok(tensor) } else { tensor.cast(dtype) }
+    let stream = Stream::draw(shape.checked_numel()?.div_ceil(2));
+    with_dtype!(@ dtype, T, {
+        Tensor::from_fn::<T, 2>(shape, |i| two(stream.block(i)).map(Cast::<T>::cast))
+    }; F16 Bf16 F32 F64; else { unreachable!("floats have these dtypes") })
 }
 
 /// Whole numbers from `low` up to, and without, `high`.
@@ -116,7 +116,5 @@ pub fn integers(low: i64, high: i64, shape: impl Into<Shape>, device: Device) ->
         let high_part = u128::from(a) * span + ((u128::from(b) * span) >> 64);
         (i128::from(low) + (high_part >> 64) as i128) as i64
     };
-    let mut values = try_vec(n)?;
-    values.extend((0..n).map(draw));
-    Tensor::from_vec(values, shape)
+    Tensor::from_fn(shape, |i| [draw(i)])
 }

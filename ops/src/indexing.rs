@@ -1,10 +1,18 @@
 //! Choosing elements by position or by condition.
 
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use minitensor::kernels::nonzero::Nonzero;
 use minitensor::kernels::positions::{self, Unusable};
+use minitensor::kernels::threads::parallel_for;
+use minitensor::kernels::{Truth, stop};
 use minitensor::prelude::*;
 use minitensor::tensor::normalize_axis;
+use ndarray::{Axis, s};
 
 use crate::shape::{flatten, moveaxis, reshape};
+use crate::window::straight;
 
 /// `x` where the condition holds, else `y`.
 #[custom_op(name = "where")]
@@ -140,11 +148,9 @@ pub fn added_rows(d: &Tensor, index: &Tensor, shape: &[i64]) -> Result<Tensor> {
     backward = |d| { x: embedding(d, index), index: none },
 )]
 pub fn scatter_rows<T: Num>(x: ArrayView2<T>, index: &[i64], size: usize, mut out: ArrayViewMut2<T>) -> Result<()> {
-    let straight = x.as_standard_layout();
-    let (Some(rows), Some(out)) = (straight.as_slice(), out.as_slice_mut()) else {
-        return Err(Error::runtime("a new output lies straight"));
-    };
-    positions::add_rows(rows, x.ncols(), index, size, out).map_err(|why| unusable(why, || format!("size {size}")))
+    let rows = straight(&x)?;
+    let out = out.as_slice_mut().ok_or_else(|| Error::runtime("internal error: the output is not contiguous"))?;
+    positions::add_rows(&rows, x.ncols(), index, size, out).map_err(|why| unusable(why, || format!("size {size}")))
 }
 
 /// The slices of an axis that stand at `indices`, whose axes take its place.
@@ -200,19 +206,13 @@ pub fn index(x: &Tensor, indices: &[&Tensor]) -> Result<Tensor> {
 #[custom_op(backward = none)]
 pub fn nonzero(x: &Tensor) -> Result<Tensor> {
     x.expect_values()?;
-    let found = x.cast(DType::Bool)?.to_vec::<bool>()?;
-    let mut positions = Vec::new();
-    for at in (0..found.len()).filter(|i| found[*i]) {
-        let mut rest = at;
-        let start = positions.len();
-        for size in x.shape().iter().rev() {
-            positions.push((rest % size) as i64);
-            rest /= size;
-        }
-        positions[start..].reverse();
-    }
-    let count = found.iter().filter(|f| **f).count();
-    Tensor::from_vec(positions, [count, x.ndim()])
+    // A copy, to which no other thread writes while its elements are counted and then found.
+    let mask = x.cast(DType::Bool)?;
+    let mask = mask.view::<Truth>()?;
+    let found = Nonzero::of(mask.as_slice().ok_or_else(|| Error::runtime("internal error: the copy is not contiguous"))?);
+    let mut positions = stop::filled(0, found.count() * x.ndim());
+    found.write(x.shape(), &mut positions);
+    Tensor::from_vec(positions, [found.count(), x.ndim()])
 }
 
 /// 1 at the index, 0 elsewhere, along a new last axis of `num_classes` (int64).
@@ -225,18 +225,35 @@ pub fn one_hot(index: &i64, num_classes: usize, out: &mut [i64]) -> Result<()> {
     Ok(())
 }
 
+/// Elements of a matrix that are worth a thread.
+const GRAIN: usize = 32 * 1024;
+
+/// A matrix of the elements of `x` in those columns of each row that are `kept`, and zeros elsewhere.
+fn triangle<T: Num + Machine>(x: &ArrayView2<T>, out: &mut ArrayViewMut2<T>, kept: impl Fn(i64) -> Range<i64> + Sync) {
+    let (n, rows) = (x.ncols(), (GRAIN / x.ncols().max(1)).max(1));
+    let parts: Vec<_> = out.axis_chunks_iter_mut(Axis(0), rows).map(Mutex::new).collect();
+    parallel_for(parts.len(), 1, |range| {
+        for p in range {
+            let mut part = parts[p].lock().unwrap_or_else(PoisonError::into_inner);
+            for (i, mut row) in (p * rows..).zip(part.outer_iter_mut()) {
+                let kept = kept(i as i64);
+                let [start, end] = [kept.start, kept.end].map(|column| column.clamp(0, n as i64) as usize);
+                row.slice_mut(s![..start]).fill(T::zero());
+                row.slice_mut(s![start..end]).assign(&x.slice(s![i, start..end]));
+                row.slice_mut(s![end..]).fill(T::zero());
+            }
+        }
+    });
+}
+
 /// The elements on and below the `k`-th diagonal of the last two axes, zeros above it.
 #[custom_op(shape = (x: [.., m, n]) -> [.., m, n], backward = |d| { x: tril(d, k) })]
 pub fn tril<T: Num>(x: ArrayView2<T>, #[default = 0] k: i64, mut out: ArrayViewMut2<T>) {
-    for ((i, j), o) in out.indexed_iter_mut() {
-        *o = if j as i64 <= (i as i64).saturating_add(k) { x[(i, j)] } else { T::zero() };
-    }
+    triangle(&x, &mut out, |i| 0..i.saturating_add(k).saturating_add(1));
 }
 
 /// The elements on and above the `k`-th diagonal of the last two axes, zeros below it.
 #[custom_op(shape = (x: [.., m, n]) -> [.., m, n], backward = |d| { x: triu(d, k) })]
 pub fn triu<T: Num>(x: ArrayView2<T>, #[default = 0] k: i64, mut out: ArrayViewMut2<T>) {
-    for ((i, j), o) in out.indexed_iter_mut() {
-        *o = if j as i64 >= (i as i64).saturating_add(k) { x[(i, j)] } else { T::zero() };
-    }
+    triangle(&x, &mut out, |i| i.saturating_add(k)..i64::MAX);
 }

@@ -1,5 +1,6 @@
 //! Attributes of ops from Python's objects.
 
+use minitensor::tensor::try_vec;
 use minitensor::{Attr, AttrKind, Error, OpDef};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -8,6 +9,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::dtype;
 use crate::error::Result;
+use crate::items::Items;
 use crate::tensor::PyTensor;
 
 /// The value of the attribute at `index`, checked.
@@ -34,7 +36,7 @@ pub fn of_kind(kind: AttrKind, value: &Bound<'_, PyAny>) -> Result<Option<Attr>>
         },
         AttrKind::Ints => ints(value)?.map(Attr::from),
         AttrKind::Floats => match items(value)? {
-            Some(list) => list.iter().map(float).collect::<Result<Option<Vec<f64>>>>()?.map(Attr::from),
+            Some(items) => read_all(items, float)?.map(Attr::from),
             None => None,
         },
         AttrKind::DType => Some(Attr::DType(dtype::parse(value)?)),
@@ -78,20 +80,32 @@ pub fn ints(value: &Bound<'_, PyAny>) -> Result<Option<Vec<i64>>> {
     if let Some(one) = int(value)? {
         return Ok(Some(vec![one]));
     }
-    items(value)?.map_or(Ok(None), |items| items.iter().map(int).collect())
+    items(value)?.map_or(Ok(None), |items| read_all(items, int))
 }
 
-fn items<'py>(value: &Bound<'py, PyAny>) -> Result<Option<Vec<Bound<'py, PyAny>>>> {
-    if let Ok(list) = value.cast::<PyList>() {
-        return Ok(Some(list.iter().collect()));
+/// All numbers of a sequence; none if an element isn't one.
+fn read_all<'py, T>(
+    items: Items<'py>,
+    read: impl Fn(&Bound<'py, PyAny>) -> Result<Option<T>>,
+) -> Result<Option<Vec<T>>> {
+    let mut numbers = try_vec(items.len())?;
+    for item in items {
+        match read(&item?)? {
+            Some(number) => numbers.push(number),
+            None => return Ok(None),
+        }
     }
-    if let Ok(tuple) = value.cast::<PyTuple>() {
-        return Ok(Some(tuple.iter().collect()));
-    }
-    if value.is_instance_of::<PyString>() || !value.hasattr("__len__")? || !value.hasattr("__getitem__")? {
+    Ok(Some(numbers))
+}
+
+fn items<'py>(value: &Bound<'py, PyAny>) -> Result<Option<Items<'py>>> {
+    let is_list = value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>();
+    if !is_list
+        && (value.is_instance_of::<PyString>() || !value.hasattr("__len__")? || !value.hasattr("__getitem__")?)
+    {
         return Ok(None);
     }
-    Ok(Some(value.try_iter()?.collect::<PyResult<_>>()?))
+    Items::of(value).map(Some)
 }
 
 /// A number. A tensor that requires a gradient would silently lose it here, so it is refused.

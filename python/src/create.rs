@@ -1,7 +1,6 @@
 //! New tensors: zeros, ranges, random numbers.
 
 use minitensor::dtype::Kind;
-use minitensor::tensor::try_vec;
 use minitensor::{DType, Error, Shape, Tensor, random, with_dtype};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -13,6 +12,9 @@ use crate::tensor::PyTensor;
 use crate::{attr, device, dtype};
 
 type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+/// Rows of a matrix after which Python handles signals.
+const BREATH: i64 = 1 << 16;
 
 /// A shape: a whole number, or a list or tuple of them.
 fn shape(given: &Bound<'_, PyAny>) -> Result<Shape> {
@@ -207,16 +209,10 @@ fn arange(
     };
     let shape = Shape::from([length as usize]);
     shape.checked_numel()?;
-    let out = Tensor::empty(shape, if all_whole { DType::I64 } else { DType::F64 }, minitensor::Device::Cpu)?;
-    for i in 0..length as usize {
-        // SAFETY: the tensor was just allocated for this many elements of 8 bytes.
-        unsafe {
-            match (whole(start), whole(step), all_whole) {
-                (Some(a), Some(c), true) => out.data_ptr().cast::<i64>().add(i).write((a + c * i as i128) as i64),
-                _ => out.data_ptr().cast::<f64>().add(i).write(a + c * i as f64),
-            }
-        }
-    }
+    let out = match (whole(start), whole(step)) {
+        (Some(a), Some(c)) if all_whole => Tensor::from_fn(shape, |i| [(a + c * i as i128) as i64])?,
+        _ => Tensor::from_fn(shape, |i| [a + c * i as f64])?,
+    };
     place(out, dtype, device, requires_grad)
 }
 
@@ -247,18 +243,16 @@ fn linspace(
     let num = count("linspace", "num", num)?;
     let parts = (if endpoint { num.saturating_sub(1) } else { num }).max(1) as f64;
     let step = (stop - start) / parts;
-    let mut values = try_vec(num)?;
-    values.extend((0..num).map(|i| start + step * i as f64));
-    if endpoint && num > 1 {
-        values[num - 1] = stop;
-    }
-    place(Tensor::from_vec(values, [num])?, dtype, device, requires_grad)
+    let is_last = |i: usize| endpoint && num > 1 && i == num - 1;
+    let values = Tensor::from_fn([num], |i| [if is_last(i) { stop } else { start + step * i as f64 }])?;
+    place(values, dtype, device, requires_grad)
 }
 
 /// Ones on the `k`-th diagonal of a matrix, zeros elsewhere.
 #[pyfunction]
 #[pyo3(signature = (n_rows, n_cols=None, /, *, k=0, dtype=None, device=None, requires_grad=false))]
 fn eye(
+    py: Python<'_>,
     n_rows: i64,
     n_cols: Option<i64>,
     k: i64,
@@ -274,6 +268,9 @@ fn eye(
     let first = k.saturating_neg().max(0);
     let end = (columns as i64).saturating_sub(k).min(n_rows as i64);
     for row in first..end {
+        if row % BREATH == 0 {
+            py.check_signals()?;
+        }
         let at = (row * columns as i64 + row + k) as usize;
         // SAFETY: the tensor is contiguous, `at` lies within it, and nobody else sees it yet.
         with_dtype!(dtype, T => unsafe { out.data_ptr().cast::<T>().add(at).write(one.cast()) });

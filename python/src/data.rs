@@ -1,10 +1,12 @@
 //! Tensors from whatever a user has: nested lists, numbers, arrays, buffers.
 
-use minitensor::{DType, Error, Tensor, with_dtype};
+use minitensor::tensor::try_vec;
+use minitensor::{DType, Error, Shape, Tensor, with_dtype};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyMemoryView, PyRange, PyString, PyTuple};
 
 use crate::error::Result;
+use crate::items::Items;
 use crate::scalar::{self, Number};
 use crate::tensor::PyTensor;
 use crate::{buffer, dlpack};
@@ -207,7 +209,14 @@ impl Walk {
             if !self.closed && depth < self.shape.len() || self.closed && depth != self.shape.len() {
                 return Err(ragged(path, "is a number", "is a list"));
             }
-            self.closed = true;
+            if !self.closed {
+                // The first number: now it is known how many there should be.
+                self.closed = true;
+                self.leaves = try_vec(Shape::from(self.shape.as_slice()).checked_numel()?)?;
+            }
+            if self.leaves.len() == self.leaves.capacity() {
+                self.leaves.try_reserve(1).map_err(|_| Error::memory("can't allocate the numbers of nested lists"))?;
+            }
             self.leaves.push(number);
             return Ok(());
         };
@@ -219,9 +228,9 @@ impl Walk {
             }
             Some(_) => {}
         }
-        for (i, item) in items.iter().enumerate() {
+        for (i, item) in items.enumerate() {
             path.push(i);
-            self.visit(item, path)?;
+            self.visit(&item?, path)?;
             path.pop();
         }
         Ok(())
@@ -242,27 +251,22 @@ fn ragged(path: &[usize], here: &str, elsewhere: &str) -> crate::error::Raised {
 }
 
 /// The elements of a list or the like; `None` for a number.
-fn children<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Vec<Bound<'py, PyAny>>>> {
-    if let Ok(list) = object.cast::<PyList>() {
-        return Ok(Some(list.iter().collect()));
-    }
-    if let Ok(tuple) = object.cast::<PyTuple>() {
-        return Ok(Some(tuple.iter().collect()));
-    }
-    if object.is_instance_of::<PyRange>() {
-        return Ok(Some(object.try_iter()?.collect::<PyResult<_>>()?));
+fn children<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Items<'py>>> {
+    let is_known = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+    if is_known || object.is_instance_of::<PyRange>() {
+        return Items::of(object).map(Some);
     }
     let array = object.is_instance_of::<PyTensor>() || is_numpy(object)?;
     if array && object.getattr("ndim")?.extract::<usize>()? > 0 {
         if let Ok(t) = object.cast::<PyTensor>() {
             t.get().refuse_to_forget_gradient("put into a list")?;
         }
-        return Ok(Some(object.call_method0("tolist")?.cast_into::<PyList>().map_err(PyErr::from)?.iter().collect()));
+        return Items::of(&object.call_method0("tolist")?).map(Some);
     }
     let is_sequence =
         !object.is_instance_of::<PyString>() && object.hasattr("__len__")? && object.hasattr("__getitem__")?;
     if is_sequence && !array && scalar::read(object)?.is_none() && !object.hasattr("keys")? {
-        return Ok(Some(object.try_iter()?.collect::<PyResult<_>>()?));
+        return Items::of(object).map(Some);
     }
     Ok(None)
 }

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use minitensor::error::panic_text;
+use minitensor::stop::stopped;
 use minitensor::{Error, ErrorKind};
 use pyo3::exceptions::*;
 use pyo3::prelude::*;
@@ -57,13 +58,15 @@ impl From<Raised> for Error {
     }
 }
 
-/// Runs what might panic; a panic becomes an error that says who did.
+/// Runs what might panic or end half way; a panic becomes an error that says who did.
 pub fn guarded<T>(who: &str, f: impl FnOnce() -> minitensor::Result<T>) -> minitensor::Result<T> {
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(panicked(who, &*panic)))
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| Err(panicked(who, payload)))
 }
 
 #[cold]
-pub fn panicked(who: &str, panic: &(dyn Any + Send)) -> Error {
-    let text = panic_text(panic);
-    Error::runtime(format!("{who} panicked: {text}; this is a fault in its definition or in minitensor"))
+pub fn panicked(who: &str, payload: Box<dyn Any + Send>) -> Error {
+    stopped(payload).unwrap_or_else(|panic| {
+        let text = panic_text(&*panic);
+        Error::runtime(format!("{who} panicked: {text}; this is a fault in its definition or in minitensor"))
+    })
 }

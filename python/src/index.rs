@@ -3,7 +3,7 @@
 use minitensor::dtype::Kind;
 use minitensor::error::counted;
 use minitensor::op::Value;
-use minitensor::tensor::{normalize_axis, try_vec};
+use minitensor::tensor::try_vec;
 use minitensor::{DType, Error, Tensor};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -11,6 +11,7 @@ use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple};
 
 use crate::data::{self, Copy};
 use crate::error::{Result, guarded};
+use crate::iterator::TensorIterator;
 use crate::scalar;
 use crate::tensor::{PyTensor, op};
 
@@ -375,11 +376,8 @@ impl PyTensor {
         Ok(guarded("assignment", || set(core, index, &value).map_err(Error::from))?)
     }
 
-    fn __iter__<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
-        let core = slf.get().core()?;
-        normalize_axis(0, core.ndim()).map_err(|_| Error::type_("a tensor of no dimensions can't be iterated over"))?;
-        let rows: Vec<_> = (0..core.shape()[0]).map(|i| slf.get_item(i)).collect::<PyResult<_>>()?;
-        Ok(PyList::new(slf.py(), rows)?.try_iter()?.into_any())
+    fn __iter__(slf: Bound<'_, Self>) -> Result<TensorIterator> {
+        TensorIterator::of(slf)
     }
 
     fn __contains__(&self, value: &Bound<'_, PyAny>) -> Result<bool> {

@@ -19,6 +19,8 @@ mod dtype;
 mod error;
 mod function;
 mod index;
+mod items;
+mod iterator;
 mod keeper;
 mod library;
 mod log;

@@ -117,35 +117,46 @@ impl Number {
     }
 }
 
+/// Elements of a list after which Python handles signals.
+const BREATH: usize = 4096;
+
 /// The elements as nested lists of Python's numbers; a number for a tensor of no dimensions.
 pub fn tolist<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>> {
-    let numbers: Vec<Bound<'py, PyAny>> = match tensor.dtype().kind() {
-        Kind::Bool => objects(py, tensor.to_vec::<bool>()?)?,
-        Kind::Float => objects(py, tensor.cast(DType::F64)?.to_vec::<f64>()?)?,
-        Kind::Signed => objects(py, tensor.cast(DType::I64)?.to_vec::<i64>()?)?,
-        Kind::Unsigned => objects(py, tensor.cast(DType::U64)?.to_vec::<u64>()?)?,
+    let shape = tensor.shape();
+    match tensor.dtype().kind() {
+        Kind::Bool => nest(py, shape, &mut objects(py, tensor.to_vec::<bool>()?)),
+        Kind::Float => nest(py, shape, &mut objects(py, tensor.cast(DType::F64)?.to_vec::<f64>()?)),
+        Kind::Signed => nest(py, shape, &mut objects(py, tensor.cast(DType::I64)?.to_vec::<i64>()?)),
+        Kind::Unsigned => nest(py, shape, &mut objects(py, tensor.cast(DType::U64)?.to_vec::<u64>()?)),
         Kind::Complex => {
-            let values = tensor.cast(DType::C128)?.to_vec::<Complex<f64>>()?;
-            values.iter().map(|z| PyComplex::from_doubles(py, z.re, z.im).into_any()).collect()
+            let values = tensor.cast(DType::C128)?.to_vec::<Complex<f64>>()?.into_iter();
+            nest(py, shape, &mut values.map(|z| Ok(PyComplex::from_doubles(py, z.re, z.im).into_any())))
         }
-    };
-    nest(py, tensor.shape(), &mut numbers.into_iter())
+    }
 }
 
-fn objects<'py, T: IntoPyObject<'py>>(py: Python<'py>, values: Vec<T>) -> Result<Vec<Bound<'py, PyAny>>> {
-    Ok(values.into_iter().map(|v| v.into_bound_py_any(py)).collect::<PyResult<_>>()?)
+/// Python's numbers, each made when it is asked for.
+fn objects<'py, T: IntoPyObject<'py>>(
+    py: Python<'py>,
+    values: Vec<T>,
+) -> impl Iterator<Item = PyResult<Bound<'py, PyAny>>> {
+    values.into_iter().map(move |v| v.into_bound_py_any(py))
 }
 
 fn nest<'py>(
     py: Python<'py>,
     shape: &[usize],
-    numbers: &mut impl Iterator<Item = Bound<'py, PyAny>>,
+    numbers: &mut impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
 ) -> Result<Bound<'py, PyAny>> {
     let Some((size, inner)) = shape.split_first() else {
-        return numbers.next().ok_or_else(|| Error::runtime("a tensor has fewer elements than its shape says").into());
+        let number = numbers.next();
+        return Ok(number.ok_or_else(|| Error::runtime("a tensor has fewer elements than its shape says"))??);
     };
     let list = PyList::empty(py);
-    for _ in 0..*size {
+    for i in 0..*size {
+        if i % BREATH == BREATH - 1 {
+            py.check_signals()?;
+        }
         list.append(nest(py, inner, numbers)?)?;
     }
     Ok(list.into_any())

@@ -63,7 +63,7 @@ pub unsafe fn enter(
             std::ptr::null_mut()
         }
         Err(panic) => {
-            Raised::from(panicked(&format!("op '{}'", who.name), &*panic)).0.restore(py);
+            Raised::from(panicked(&format!("op '{}'", who.name), panic)).0.restore(py);
             std::ptr::null_mut()
         }
     }

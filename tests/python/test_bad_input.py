@@ -224,9 +224,9 @@ BAD = [
     ("mt.eye(-1)", ValueError, "eye: n_rows must be at least 0, got -1"),
     ("x.reshape(3,object())", TypeError, "op 'reshape' takes 2 arguments, got 3; call it as reshape(x,"),
     ("mt.ops.sum(x,dtype=5)", TypeError, "'5' is no dtype; give one such as mt.float32, its name, or"),
-    ("mt.linspace(0,1,10**13)", MemoryError, "can't allocate 10000000000000 elements of 8 bytes"),
-    ("mt.rand(10**14)", MemoryError, "can't allocate 100000000000000 elements of 8 bytes"),
-    ("mt.randint(0,10,(10**14,))", MemoryError, "can't allocate 100000000000000 elements of 8 bytes"),
+    ("mt.linspace(0,1,10**13)", MemoryError, "can't allocate 80000000000000 bytes for a tensor"),
+    ("mt.rand(10**14)", MemoryError, "can't allocate 400000000000000 bytes for a tensor"),
+    ("mt.randint(0,10,(10**14,))", MemoryError, "can't allocate 800000000000000 bytes for a tensor"),
     ("mt.full((10**14,),1.0)", MemoryError, "a tensor of shape (100000000000000,) and dtype float32: can't"),
     (
         "mt.ops.contiguous(mt.ops.expand(mt.ones(1),[2**45]))",

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::{Id, Kind, Malformed, Node, Primitive, Program, Tile};
 use crate::map::{Map, map};
 use crate::scalar::Const;
+use crate::stop::filled;
 use crate::threads::parallel_for;
 use crate::truth::Truth;
 
@@ -268,7 +269,8 @@ impl<T: Tile> Work<'_, T> {
         // A line more than a tile: tiles that start at the same offset of a page would get in each other's way.
         let stride = (tile * size_of::<T>()).next_multiple_of(64) + 64;
         let words = (self.plan.registers * stride).div_ceil(size_of::<u128>());
-        let mut memory: SmallVec<[u128; FEW_WORDS]> = SmallVec::from_elem(0, words);
+        let mut memory: SmallVec<[u128; FEW_WORDS]> =
+            if words > FEW_WORDS { filled(0, words).into() } else { SmallVec::from_elem(0, words) };
         let registers = memory.as_mut_ptr().cast::<u8>();
         // SAFETY: the memory has that many registers.
         let register = |r: usize| unsafe { registers.add(r * stride) };

@@ -4,6 +4,7 @@ use super::Reduction;
 use super::body::{Computed, MOST_REDUCTIONS, Operand, Outside, Wrong};
 use super::gathered::{Gathered, LANES};
 use super::scope::Structure;
+use crate::stop::filled;
 use crate::stream::{prefetch, stream};
 
 /// The arguments of one row.
@@ -87,7 +88,7 @@ pub fn ahead<T, const N: usize>(
 /// The zeros that stand for what is absent; none where all is there.
 pub fn nothing<T: Computed, const I: usize>(n: usize, inputs: &[Operand<*const T>; I]) -> Vec<T> {
     let is_needed = n == 0 || inputs.iter().any(|i| i.data.is_null());
-    vec![T::ZERO; if is_needed { n.max(1) } else { 0 }]
+    filled(T::ZERO, if is_needed { n.max(1) } else { 0 })
 }
 
 /// What was found for a row so far.
@@ -104,7 +105,7 @@ pub struct Found<T> {
 impl<T: Computed> Found<T> {
     pub fn new(structure: &Structure, n: usize) -> Self {
         // What is kept is written before it is read: it need not be zeros, but they cost nothing.
-        let kept = vec![T::ZERO; structure.kept * n.max(1)];
+        let kept = filled(T::ZERO, structure.kept * n.max(1));
         let running = structure.rows_of_sums(n);
         Found { known: [T::ZERO; MOST_REDUCTIONS], kept, running, gathered: Gathered::new() }
     }

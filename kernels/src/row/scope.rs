@@ -133,7 +133,7 @@ impl Structure {
 
     /// A row of zeros for each reduction, if any is running.
     pub fn rows_of_sums<T: Computed>(&self, n: usize) -> Vec<T> {
-        vec![T::ZERO; if self.runs() { self.reductions * n.max(1) } else { 0 }]
+        crate::stop::filled(T::ZERO, if self.runs() { self.reductions * n.max(1) } else { 0 })
     }
 
     #[inline(always)]

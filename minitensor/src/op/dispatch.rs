@@ -11,6 +11,7 @@ use super::{cell, element, record, straight};
 use crate::attr::Attr;
 use crate::autograd::{NoGrad, is_grad_enabled};
 use crate::error::{Error, Result, counted};
+use crate::stop::ended;
 use crate::tensor::{Device, Tensor};
 
 type Flat<'a> = SmallVec<[Option<&'a Tensor>; 4]>;
@@ -70,13 +71,12 @@ fn go(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produ
     let recording = if is_grad_enabled() && !traced { record::prepare(op, &inputs, attrs)? } else { None };
     let mut outputs = {
         let _quiet = (!traced && matches!(op.body, Body::Tensor(_) | Body::Arrays(_) | Body::Dynamic(_))).then(NoGrad::new);
-        compute(op, &inputs, attrs, &dtypes, device, wanted).map_err(|e| e.context(format!("op '{}'", op.name)))?
+        ended(|| compute(op, &inputs, attrs, &dtypes, device, wanted))
+            .inspect_err(|_| count_changes(op, &inputs))
+            .flatten()
+            .map_err(|e| e.context(format!("op '{}'", op.name)))?
     };
-    for (k, output) in op.outputs.iter().enumerate() {
-        if let (Role::Mutates(_), Some(Some(t))) = (output.role, outputs.get(k)) {
-            t.storage().bump();
-        }
-    }
+    count_changes(op, &inputs);
     if recording.is_none() && matches!(op.body, Body::Tensor(_) | Body::Dynamic(_)) {
         // A result is a tensor of its own, also where nothing was to be done.
         for t in outputs.iter_mut().flatten().filter(|t| !t.requires_grad()) {
@@ -95,6 +95,13 @@ fn go(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produ
         }
     }
     Ok(outputs)
+}
+
+/// Counts the changes made in place. An op that ended half way may have made some of them.
+fn count_changes(op: &OpDef, inputs: &[Option<&Tensor>]) {
+    for (_, t) in inputs.iter().enumerate().filter(|(i, _)| op.parameter(*i).mutated) {
+        t.inspect(|t| t.storage().bump());
+    }
 }
 
 /// A body over whole tensors may compute an output outside of recorded ops. It then gets a history that ends here, so that

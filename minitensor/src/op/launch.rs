@@ -235,7 +235,6 @@ impl<'a> Space<'a> {
     }
 
     fn run(&self, blocks: Range<usize>) -> Result<()> {
-        crate::interrupt::check()?;
         let size = |o: &Operand| if o.direct { 0 } else { (TILE * o.compute.size()).div_ceil(size_of::<u128>()) };
         // u128 is the alignment of the largest element.
         let mut buffer = vec![0u128; self.operands.iter().map(size).sum()];

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::abi::{self, ErrorSink, Str, code};
 use crate::error::{Error, Result, panic_text};
+use crate::stop::stopped;
 
 thread_local! {
     /// The last error that went out, so that one that comes back is the same, with what the code and the sentence don't carry.
@@ -17,7 +18,8 @@ thread_local! {
 /// # Safety
 /// The sink is null or lives.
 pub unsafe fn answer(sink: *mut ErrorSink, f: impl FnOnce() -> Result<()>) -> i32 {
-    let (code, message) = match catch_unwind(AssertUnwindSafe(f)) {
+    let done = catch_unwind(AssertUnwindSafe(f)).or_else(|payload| stopped(payload).map(Err));
+    let (code, message) = match done {
         Ok(Ok(())) => return code::OK as i32,
         Ok(Err(error)) => {
             let sentence = error.message().to_owned();

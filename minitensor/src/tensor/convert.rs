@@ -5,6 +5,7 @@ use minitensor_kernels as kernels;
 use super::{Device, Tensor};
 use crate::dtype::{DType, Kind};
 use crate::error::Result;
+use crate::stop::stoppable;
 
 impl Tensor {
     /// A contiguous copy.
@@ -15,7 +16,10 @@ impl Tensor {
     /// A contiguous copy in another dtype, converted as NumPy's `astype` does.
     pub fn cast(&self, dtype: DType) -> Result<Tensor> {
         let out = Tensor::empty(self.shape().clone(), dtype, self.device())?;
-        out.copy_from(self);
+        stoppable(|| {
+            out.copy_from(self);
+            Ok(())
+        })?;
         Ok(out)
     }
 

@@ -8,6 +8,7 @@ use ndarray::{ArrayBase, ArrayViewD, Data, Dimension, ShapeBuilder};
 use super::{Device, Shape, Storage, Strides, Tensor};
 use crate::dtype::{DType, Kind, Scalar};
 use crate::error::{Error, Result, counted};
+use crate::stop::stoppable;
 
 /// An empty vector with room for `n` elements, for buffers whose size is a user's choice: where there isn't so much
 /// memory, an error comes of it and not the end of the process.
@@ -37,7 +38,10 @@ impl Tensor {
     /// A tensor with one value everywhere.
     pub fn full(shape: impl Into<Shape>, value: Const, dtype: DType, device: Device) -> Result<Tensor> {
         let out = Tensor::empty(shape, dtype, device)?;
-        out.fill(value);
+        stoppable(|| {
+            out.fill(value);
+            Ok(())
+        })?;
         Ok(out)
     }
 

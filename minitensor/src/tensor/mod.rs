@@ -2,6 +2,7 @@
 
 mod cache;
 mod compare;
+mod computed;
 mod convert;
 mod create;
 mod device;

@@ -7,9 +7,12 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use minitensor_kernels::threads::parallel_for;
+
 use super::cache;
 use super::device::Device;
 use crate::error::{Error, Result};
+use crate::stop::stoppable;
 
 /// A block of memory. Tensors share it; its version counts changes made in place.
 pub struct Storage {
@@ -30,6 +33,8 @@ struct Changes {
     has_leaf: AtomicBool,
 }
 
+/// Bytes that are worth a thread to fill with zeros.
+const GRAIN: usize = 1 << 20;
 /// Up to this many bytes lie in the storage itself, which spares an allocation.
 const SMALL: usize = 64;
 type Small = [u128; SMALL / 16];
@@ -141,8 +146,13 @@ impl Storage {
         }
         if bytes >= cache::LEAST {
             let storage = Storage::cached(bytes)?;
-            // SAFETY: so many bytes are there, and nobody else knows of them.
-            unsafe { storage.data.write_bytes(0, bytes) };
+            stoppable(|| {
+                parallel_for(bytes, GRAIN, |range| {
+                    // SAFETY: so many bytes are there, and nobody else knows of them. No other call writes to these.
+                    unsafe { storage.data().add(range.start).write_bytes(0, range.len()) };
+                });
+                Ok(())
+            })?;
             return Ok(storage);
         }
         Storage::allocate(bytes, |layout| {

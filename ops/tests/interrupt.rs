@@ -1,0 +1,47 @@
+//! Long calls stop when they are asked to. The request is one for the whole process, so this is the only test of its file.
+
+use minitensor::kernels::Const;
+use minitensor::{DType, Device, Result, Tensor, interrupt, random};
+use minitensor_ops::arithmetic::add;
+use minitensor_ops::exponential::exp;
+use minitensor_ops::indexing::{gather, nonzero, tril, triu};
+use minitensor_ops::linalg::matmul;
+use minitensor_ops::sorting::{cumsum, sort};
+
+type Case<'a> = (&'a str, Box<dyn Fn() -> Result<Tensor> + 'a>);
+
+#[test]
+fn a_long_call_stops_when_it_is_asked_to() -> Result<()> {
+    let n = 1 << 20;
+    let x = Tensor::full([n], Const::Float(0.5), DType::F32, Device::Cpu)?;
+    let square = Tensor::ones([1 << 10, 1 << 10], DType::F32, Device::Cpu)?;
+    let narrow = Tensor::ones([n, 32], DType::F32, Device::Cpu)?;
+    let index = Tensor::zeros([n], DType::I64, Device::Cpu)?;
+    let cases: Vec<Case<'_>> = vec![
+        ("add", Box::new(|| add::call(&x, &x))),
+        ("exp", Box::new(|| exp::call(&x))),
+        ("sort", Box::new(|| Ok(sort::call(&x, false, -1)?.0))),
+        ("cumsum", Box::new(|| cumsum::call(&x, -1))),
+        ("cumsum of columns", Box::new(|| cumsum::call(&narrow, 0))),
+        ("gather", Box::new(|| gather::call(&x, &index, -1))),
+        ("nonzero", Box::new(|| nonzero::call(&x))),
+        ("tril", Box::new(|| tril::call(&square, 0))),
+        ("triu", Box::new(|| triu::call(&square, 0))),
+        ("matmul", Box::new(|| matmul::call(&square, &square))),
+        ("uniform", Box::new(|| random::uniform([n], DType::F32, Device::Cpu))),
+        ("normal", Box::new(|| random::normal([n], DType::F16, Device::Cpu))),
+        ("integers", Box::new(|| random::integers(0, 9, [n], Device::Cpu))),
+        ("full", Box::new(|| Tensor::full([n], Const::Int(1), DType::F64, Device::Cpu))),
+        ("zeros", Box::new(|| Tensor::zeros([64 * n], DType::F64, Device::Cpu))),
+        ("cast", Box::new(|| x.cast(DType::F64))),
+        ("from_fn", Box::new(|| Tensor::from_fn([n], |i| [i as f64]))),
+    ];
+    for (name, call) in &cases {
+        interrupt::request();
+        let stopped = call();
+        interrupt::clear();
+        assert!(stopped.as_ref().is_err_and(|e| e.message().ends_with("interrupted")), "{name}: {stopped:?}");
+        call()?;
+    }
+    Ok(())
+}
