@@ -1,0 +1,58 @@
+//! Bool tensors over memory in which other code has written other bytes than 0 and 1.
+
+use std::sync::Arc;
+
+use minitensor::kernels::Truth;
+use minitensor::prelude::*;
+use minitensor_ops::indexing::{gather, where_};
+
+/// How many are true, and the sum of the bytes that the body sees.
+#[custom_op(name = "masks::count", shape = (x: [.., n]) -> (count: [..], bytes: [..]), backward = none)]
+fn count_both(x: &[bool], count: &mut i64, bytes: &mut i64) {
+    *count = x.iter().filter(|truth| **truth).count() as i64;
+    *bytes = x.iter().map(|truth| *truth as i64).sum();
+}
+
+/// The truth value as a number.
+#[custom_op(name = "masks::to_number", shape = (x: [..]) -> [..], backward = none)]
+fn to_number(x: &bool, out: &mut i64) {
+    *out = *x as i64;
+}
+
+/// How many are true, of any dtype.
+#[custom_op(name = "masks::count_all", shape = (x: [.., n]) -> [..], backward = none)]
+fn count_all<T: Element>(x: &[T], out: &mut i64) {
+    *out = x.iter().filter(|v| v.truthy()).count() as i64;
+}
+
+/// A mask of these bytes.
+fn mask(bytes: Vec<u8>, shape: &[usize]) -> Tensor {
+    let bytes = Tensor::from_vec(bytes, shape).expect("as many bytes as the shape says");
+    let (storage, strides) = (Arc::clone(bytes.storage()), bytes.strides().iter().copied().collect());
+    // SAFETY: the same window; any byte is a truth value.
+    unsafe { Tensor::from_parts(storage, bytes.shape().clone(), strides, bytes.offset(), DType::Bool) }
+}
+
+#[test]
+fn bodies_of_bools_see_zeros_and_ones() -> Result<()> {
+    let m = mask(vec![0, 1, 2, 255, 0, 128], &[2, 3]);
+    for m in [m.clone(), m.permute_view(&[1, 0])?.copied()?.permute_view(&[1, 0])?] {
+        let (count, bytes) = count_both::call(&m)?;
+        assert_eq!((count.to_vec::<i64>()?, bytes.to_vec::<i64>()?), (vec![2, 2], vec![2, 2]));
+        assert_eq!(to_number::call(&m)?.to_vec::<i64>()?, [0, 1, 1, 1, 0, 1]);
+        assert_eq!(count_all::call(&m)?.to_vec::<i64>()?, [2, 2]);
+        assert_eq!(m.to_vec::<bool>()?, [false, true, true, true, false, true]);
+    }
+    Ok(())
+}
+
+#[test]
+fn masks_choose_by_truth() -> Result<()> {
+    let m = mask(vec![0, 1, 2, 255], &[4]);
+    let (a, b) = (Tensor::from_vec(vec![1.0, 2.0, 3.0, 4.0], [4])?, Tensor::scalar(9.0));
+    assert_eq!(where_::call(&m, &a, &b)?.to_vec::<f64>()?, [9.0, 2.0, 3.0, 4.0]);
+    let index = Tensor::from_vec(vec![3i64, 0], [2])?;
+    assert_eq!(gather::call(&m, &index, -1)?.to_vec::<Truth>()?, [Truth::from(true), Truth::from(false)]);
+    assert_eq!(m.cast(DType::F16)?.cast(DType::I32)?.to_vec::<i32>()?, [0, 1, 1, 1]);
+    Ok(())
+}
