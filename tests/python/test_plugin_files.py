@@ -340,7 +340,7 @@ def test_a_module_may_load_plugins_while_it_is_imported_and_discovered(installed
         thread.start()
         time.sleep(0.1)
     for thread in threads:
-        thread.join(10)
+        thread.join(300)
     assert not any(thread.is_alive() for thread in threads)
     assert sorted(info.name for info in plugins.list_plugins()) == ["found_both", "found_by_import"]
 
@@ -367,7 +367,7 @@ def test_a_plugin_may_ask_for_plugins_while_others_are_discovered(installed):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(300)
     assert not any(thread.is_alive() for thread in threads)
     assert sorted(info.name for info in plugins.list_plugins()) == ["asking", "found_slowly"]
 
