@@ -55,9 +55,8 @@ impl<'a> Nonzero<'a> {
                 let end = self.before.get(block + 1).copied().unwrap_or(self.count);
                 let rows = end - self.before[block];
                 // SAFETY: the rows of this block, to which no other call writes.
-                let rows = unsafe {
-                    std::slice::from_raw_parts_mut(to.get().add(self.before[block] * rank), rows * rank)
-                };
+                let rows =
+                    unsafe { std::slice::from_raw_parts_mut(to.get().add(self.before[block] * rank), rows * rank) };
                 let start = block * BLOCK;
                 let elements = &self.mask[start..self.mask.len().min(start + BLOCK)];
                 let places = (start..).zip(elements).filter(|(_, truth)| truth.get()).map(|(at, _)| at);

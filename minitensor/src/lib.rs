@@ -25,6 +25,8 @@ pub mod autograd;
 pub mod clause;
 pub mod dtype;
 pub mod error;
+#[cfg(feature = "engine")]
+pub mod fork;
 #[cfg(not(feature = "engine"))]
 mod guest;
 #[cfg(feature = "engine")]

@@ -1,12 +1,14 @@
 //! Random numbers: a counter and a key make each one (Philox 4×32-10; Salmon et al., «Parallel random numbers: as easy as
 //! 1, 2, 3», 2011), so results are the same for any number of threads.
 
+use std::any::Any;
 use std::sync::{Mutex, PoisonError};
 
 use minitensor_kernels::Cast;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::fork::try_lock;
 use crate::tensor::{Device, Shape, Tensor};
 
 /// The state of the global generator: a seed, and how many blocks have been drawn.
@@ -16,6 +18,11 @@ struct State {
 }
 
 static STATE: Mutex<State> = Mutex::new(State { seed: 0x853c_49e6_748f_ea9b, drawn: 0 });
+
+/// Holds the generator's lock for a fork, unless another thread holds it.
+pub(crate) fn try_hold() -> Option<Box<dyn Any>> {
+    try_lock(&STATE)
+}
 
 /// Starts the global generator anew.
 pub fn manual_seed(seed: u64) {

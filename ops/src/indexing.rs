@@ -209,7 +209,8 @@ pub fn nonzero(x: &Tensor) -> Result<Tensor> {
     // A copy, to which no other thread writes while its elements are counted and then found.
     let mask = x.cast(DType::Bool)?;
     let mask = mask.view::<Truth>()?;
-    let found = Nonzero::of(mask.as_slice().ok_or_else(|| Error::runtime("internal error: the copy is not contiguous"))?);
+    let found =
+        Nonzero::of(mask.as_slice().ok_or_else(|| Error::runtime("internal error: the copy is not contiguous"))?);
     let mut positions = stop::filled(0, found.count() * x.ndim());
     found.write(x.shape(), &mut positions);
     Tensor::from_vec(positions, [found.count(), x.ndim()])

@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::error::{Raised, Result};
-use crate::release;
 use crate::tensor::PyTensor;
+use crate::{exit, release};
 
 /// Removes a hook again.
 #[pyclass(module = "minitensor", frozen)]
@@ -130,7 +130,7 @@ impl PyTensor {
     /// Calls `hook(grad)` whenever a gradient of this tensor is computed; a tensor it gives takes the gradient's place.
     fn register_hook(&self, hook: Py<PyAny>) -> Result<HookHandle> {
         let call = move |grad: &Tensor| -> minitensor::Result<Option<Tensor>> {
-            Python::attach(|py| {
+            exit::attach(|py| {
                 let given = hook.call1(py, (PyTensor::from(grad.clone()),)).map_err(Raised::from)?;
                 let given = given.bind(py);
                 if given.is_none() { Ok(None) } else { core(given, "what a hook gives").map(Some) }

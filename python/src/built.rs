@@ -10,7 +10,7 @@ use pyo3::types::PyList;
 
 use crate::error::Result;
 use crate::function::Function;
-use crate::ops;
+use crate::{exit, ops};
 
 /// An op that was built, and not necessarily registered.
 #[pyclass(module = "minitensor", frozen)]
@@ -50,7 +50,7 @@ impl BuiltOp {
 
     /// Puts it into the registry, and gives its function `mt.ops.<name>`.
     fn register<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        py.detach(|| registry::register(Arc::new(self.0.clone())))?;
+        exit::detach(py, || registry::register(Arc::new(self.0.clone())))?;
         let function = ops::add(py, &self.0).and_then(|function| note(py, [self.0.clone()]).map(|()| function));
         if function.is_err() {
             self.unregister(py)?;

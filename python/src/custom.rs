@@ -12,7 +12,7 @@ use crate::describe::attr_object;
 use crate::discovery;
 use crate::error::Result;
 use crate::tensor::PyTensor;
-use crate::{attr, ops};
+use crate::{attr, exit, ops};
 
 /// What a gradient written in Python gets to see: `inputs`, `outputs`, `attrs` of the call, and `needs_input_grad`.
 #[pyclass(module = "minitensor", frozen, get_all)]
@@ -74,7 +74,7 @@ struct Forward {
 
 impl Forward {
     fn call(&self, call: &Call<'_>) -> Result<Vec<Tensor>> {
-        Python::attach(|py| {
+        exit::attach(|py| {
             let inputs: Vec<_> = call.inputs().iter().map(|t| object(py, *t)).collect::<PyResult<_>>()?;
             let keywords = attributes(py, &self.attrs, call.attrs())?;
             let given = self.function.bind(py).call(PyTuple::new(py, inputs)?, Some(&keywords))?;
@@ -110,7 +110,7 @@ fn gradient(
     function: &Py<PyAny>,
     call: &BackwardCall<'_>,
 ) -> Result<Vec<Option<Tensor>>> {
-    Python::attach(|py| {
+    exit::attach(|py| {
         let mut inputs = Vec::new();
         for i in 0..call.num_inputs() {
             inputs.push(object(py, call.optional_input(i)?.as_ref())?);
@@ -201,7 +201,7 @@ fn _build_op(
                 validate.call1(py, PyTuple::new(py, inputs)?)?;
                 Ok(())
             };
-            Python::attach(check).map_err(Error::from)
+            exit::attach(check).map_err(Error::from)
         });
     }
     Ok(BuiltOp(builder.build()?.definition()))
@@ -295,7 +295,7 @@ fn unregister_custom_op_py(py: Python<'_>, name: &str) -> Result<()> {
 /// so there is only something to do after they were unregistered.
 #[pyfunction]
 fn register_example_custom_ops(py: Python<'_>) -> Result<()> {
-    for op in py.detach(|| registry::restore(&["swish", "gelu", "power", "layer_norm"]))? {
+    for op in exit::detach(py, || registry::restore(&["swish", "gelu", "power", "layer_norm"]))? {
         ops::add(py, &op)?;
     }
     Ok(())

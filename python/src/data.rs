@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::items::Items;
 use crate::scalar::{self, Number};
 use crate::tensor::PyTensor;
-use crate::{buffer, dlpack};
+use crate::{buffer, dlpack, exit};
 
 /// Lists nested deeper than this hold themselves, or are a mistake.
 const MAX_DEPTH: usize = 64;
@@ -36,7 +36,7 @@ pub fn tensor(object: &Bound<'_, PyAny>, dtype: Option<DType>, copy: Copy) -> Re
         Copy::Never if dtype != shared.dtype() => {
             Err(Error::value(format!("copy=False, but {} can't become {dtype} without a copy", shared.dtype())).into())
         }
-        Copy::Always => Ok(object.py().detach(|| cast(&shared, dtype))?),
+        Copy::Always => Ok(exit::detach(object.py(), || cast(&shared, dtype))?),
         _ if dtype != shared.dtype() => Ok(cast(&shared, dtype)?),
         _ => Ok(shared),
     }

@@ -189,7 +189,8 @@ unsafe impl<M: Managed> Sync for Owner<M> {}
 impl<M: Managed> Drop for Owner<M> {
     fn drop(&mut self) {
         // Producers written in C may touch Python's objects in their deleters.
-        Python::attach(|_| {
+        // Where there is no interpreter any more, its memory goes with the process.
+        Python::try_attach(|_| {
             // SAFETY: the capsule's array was taken over, so nobody else deletes it.
             unsafe {
                 if let Some(deleter) = (*self.0).deleter() {

@@ -17,6 +17,8 @@ mod discovery;
 mod dlpack;
 mod dtype;
 mod error;
+mod exit;
+mod fork;
 mod function;
 mod index;
 mod items;
@@ -61,6 +63,8 @@ fn install(m: &Bound<'_, PyModule>) -> error::Result<()> {
     device::install(m)?;
     discovery::install(m)?;
     dlpack::install(m)?;
+    exit::install(m)?;
+    fork::install(m)?;
     library::install(m)?;
     ops::install(m)?;
     method::install(m)?;

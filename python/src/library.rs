@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 
 use crate::built::BuiltOp;
 use crate::error::Result;
-use crate::log;
+use crate::{exit, log};
 
 /// A plugin that is mapped into the process.
 #[pyclass(module = "minitensor", frozen)]
@@ -19,14 +19,14 @@ struct PluginLibrary(Library);
 impl PluginLibrary {
     /// Calls the plugin's `init`, and gives the ops that it hands over; none is registered yet.
     fn init(&self, py: Python<'_>) -> Result<Vec<BuiltOp>> {
-        let ops = py.detach(|| self.0.init());
+        let ops = exit::detach(py, || self.0.init());
         log::flush(py);
         Ok(ops?.into_iter().map(BuiltOp).collect())
     }
 
     /// Calls the plugin's `fini`.
     fn fini(&self, py: Python<'_>) -> Result<()> {
-        let done = py.detach(|| self.0.fini());
+        let done = exit::detach(py, || self.0.fini());
         log::flush(py);
         Ok(done?)
     }
@@ -35,7 +35,7 @@ impl PluginLibrary {
 /// What a library says of itself, read from the file: nothing of it runs.
 #[pyfunction]
 fn _inspect_library(py: Python<'_>, path: PathBuf) -> Result<Bound<'_, PyDict>> {
-    let metadata = py.detach(|| Metadata::read(&path))?;
+    let metadata = exit::detach(py, || Metadata::read(&path))?;
     let (info, said) = (&metadata.info, PyDict::new(py));
     said.set_item("name", &info.name)?;
     said.set_item("version", info.version.to_string())?;
@@ -59,7 +59,7 @@ pub fn is_any_open() -> bool {
 /// Maps a library into the process, if it is a plugin that this minitensor supports.
 #[pyfunction]
 fn _open_library(py: Python<'_>, path: PathBuf) -> Result<PluginLibrary> {
-    let library = py.detach(|| Library::open(&path))?;
+    let library = exit::detach(py, || Library::open(&path))?;
     IS_ANY_OPEN.store(true, Ordering::Relaxed);
     Ok(PluginLibrary(library))
 }

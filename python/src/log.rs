@@ -1,9 +1,11 @@
 //! What plugins write to the log. They may do so on any thread, also while the caller of their op waits for that thread and holds
 //! the interpreter: then a message waits until somebody passes who holds it anyway.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use minitensor::fork::try_lock;
 use pyo3::prelude::*;
 
 /// How many calls are under way that hold the interpreter.
@@ -12,6 +14,11 @@ static IS_ANY: AtomicBool = AtomicBool::new(false);
 static WAITING: Mutex<Vec<(u32, String)>> = Mutex::new(Vec::new());
 /// A plugin that writes on and on fills no memory with it.
 const MOST: usize = 10_000;
+
+/// Holds the messages' lock for a fork, unless another thread holds it.
+pub fn try_hold() -> Option<Box<dyn Any>> {
+    try_lock(&WAITING)
+}
 
 /// Runs what may be a plugin's code while this thread holds the interpreter. It doesn't panic.
 #[inline]

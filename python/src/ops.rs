@@ -3,20 +3,27 @@
 //! Threads may register and unregister at once. What stands under a name is changed by who looked into the registry just
 //! before, without running any Python code in between, so the last one to change it knows best.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use minitensor::fork::try_lock;
 use minitensor::{Error, OpRef, registry};
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple};
 
-use crate::discovery;
 use crate::error::Result;
 use crate::function::Function;
+use crate::{discovery, exit};
 
 /// The functions made so far, by the names they stand under.
 static FUNCTIONS: Mutex<Option<HashMap<String, Arc<Function>>>> = Mutex::new(None);
+
+/// Holds their lock for a fork, unless another thread holds it.
+pub fn try_hold() -> Option<Box<dyn Any>> {
+    try_lock(&FUNCTIONS)
+}
 
 fn with_functions<T>(f: impl FnOnce(&mut HashMap<String, Arc<Function>>) -> T) -> T {
     f(FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default())
@@ -63,7 +70,7 @@ fn split(name: &str) -> (&str, &str) {
 /// Registers ops, all or none, with their functions; gives those that are new. What is there already stays. `plugin` owns
 /// them all from now on.
 pub fn register_all(py: Python<'_>, ops: &[OpRef], plugin: Option<&str>) -> Result<Vec<OpRef>> {
-    let new = py.detach(|| registry::register_all(ops, plugin))?;
+    let new = exit::detach(py, || registry::register_all(ops, plugin))?;
     let added = new.iter().filter(|op| !op.is_gradient()).try_for_each(|op| add(py, op).map(drop));
     if added.is_err() {
         unregister_all(py, &new, None)?;
@@ -73,7 +80,7 @@ pub fn register_all(py: Python<'_>, ops: &[OpRef], plugin: Option<&str>) -> Resu
 
 /// Takes ops away that are there, with their functions. Who looks for one of them is told the reason, after its name.
 pub fn unregister_all(py: Python<'_>, ops: &[OpRef], reason: Option<&str>) -> Result<()> {
-    let gone = py.detach(|| registry::unregister_all(ops, reason));
+    let gone = exit::detach(py, || registry::unregister_all(ops, reason));
     gone.iter().try_for_each(|op| remove(py, op, reason.is_some()))
 }
 

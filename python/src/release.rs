@@ -1,8 +1,6 @@
 //! Long calls: other Python threads run meanwhile, and Ctrl-C stops them.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
-use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use minitensor::op::{Arg, Body, dispatch_one};
@@ -10,7 +8,7 @@ use minitensor::{Attr, Error, OpRef, Tensor, interrupt};
 use pyo3::prelude::*;
 
 use crate::error::{Raised, Result, guarded};
-use crate::{library, log};
+use crate::{exit, library, log};
 
 /// From this many elements on, the interpreter is released during a call.
 const RELEASE: usize = 32 * 1024;
@@ -19,10 +17,9 @@ const RELEASE_BYTES: usize = 1 << 20;
 /// How often a long call looks for signals.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// The thread on which Python handles signals.
-static MAIN: OnceLock<ThreadId> = OnceLock::new();
-
 thread_local! {
+    /// Whether Python handles signals on this thread.
+    static IS_MAIN: Cell<bool> = const { Cell::new(false) };
     static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
@@ -30,14 +27,22 @@ pub fn install(py: Python<'_>) -> Result<()> {
     let threading = py.import("threading")?;
     let main = threading.call_method0("main_thread")?.getattr("ident")?;
     if main.eq(threading.call_method0("get_ident")?)? {
-        let _ = MAIN.set(std::thread::current().id());
-        interrupt::set_poll(poll);
+        become_main();
     }
+    interrupt::set_poll(poll);
     Ok(())
+}
+
+/// From now on this is the thread on which Python handles signals. The thread that forks is that of the child.
+pub fn become_main() {
+    IS_MAIN.set(true);
 }
 
 /// Lets Python handle signals every now and then; on the main thread only, where Python handles them.
 fn poll() -> minitensor::Result<()> {
+    if !IS_MAIN.get() {
+        return Ok(());
+    }
     let now = Instant::now();
     let due = LAST.with(|last| match last.get() {
         Some(before) if now.duration_since(before) < PERIOD => false,
@@ -46,14 +51,14 @@ fn poll() -> minitensor::Result<()> {
             true
         }
     });
-    if !due || MAIN.get() != Some(&std::thread::current().id()) {
+    if !due {
         return Ok(());
     }
     let look = |py: Python<'_>| {
         log::flush(py);
         py.check_signals()
     };
-    Python::attach(look).map_err(|e| Error::from(Raised(e)))
+    exit::attach(look).map_err(|e| Error::from(Raised(e)))
 }
 
 /// Calls an op on these arguments.
@@ -72,7 +77,7 @@ pub fn call<T: Send>(
         _ => work(args) >= RELEASE,
     };
     let done = match (is_long, op.is_of_library()) {
-        (true, _) => py.detach(run),
+        (true, _) => exit::detach(py, run),
         (false, true) => log::holding(run),
         (false, false) => run(),
     };
@@ -102,7 +107,7 @@ pub fn run<T: Send>(py: Python<'_>, who: &str, f: impl FnOnce() -> minitensor::R
     let run = || guarded(who, f);
     // A library's gradient may call ops from other threads.
     let is_short = minitensor::tensor::allocated_bytes() < RELEASE_BYTES && !library::is_any_open();
-    let done = if is_short { log::holding(run) } else { py.detach(run) };
+    let done = if is_short { log::holding(run) } else { exit::detach(py, run) };
     log::flush(py);
     Ok(done?)
 }

@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::error::Result;
 use crate::tensor::PyTensor;
-use crate::{discovery, ops, release};
+use crate::{discovery, exit, ops, release};
 
 /// The op's name, how many samples were tried, and what was found, as pairs of check and message.
 type Found = (String, usize, Vec<(String, String)>);
@@ -26,7 +26,7 @@ fn _opcheck(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>, keywords: &Bo
         // SAFETY: the positional arguments, then one for each keyword, all held here.
         samples.push(unsafe { ops::function(py, &op)?.sample(py, pointers.as_ptr(), args.len(), names.as_ptr())? });
     }
-    let report = py.detach(|| opcheck(&op, &samples));
+    let report = exit::detach(py, || opcheck(&op, &samples));
     let findings = report.findings.into_iter().map(|f| (f.check.to_owned(), f.message)).collect();
     Ok((report.op, report.samples, findings))
 }
@@ -60,7 +60,7 @@ fn _gradcheck(
             };
             items.iter().map(tensor).collect()
         };
-        Python::attach(run).map_err(Error::from)
+        exit::attach(run).map_err(Error::from)
     };
     let inputs: Vec<Tensor> = inputs.iter().map(|t| Ok(t.get().core()?.clone())).collect::<Result<_>>()?;
     release::run(py, "gradcheck", || gradcheck(&call, &inputs, GradCheck { step, atol, rtol, orders }))

@@ -27,6 +27,7 @@ pub use node::{Id, Kind, Node};
 pub use primitive::{Algebra, Primitive, Scalar, Value};
 #[cfg(feature = "engine")]
 pub use primitive::{Gather, Tile};
+pub use simplify::make_ready;
 pub use symbol::{Symbol, Truth};
 #[cfg(feature = "engine")]
 pub use tile::{Plan, TILE};

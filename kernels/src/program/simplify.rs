@@ -31,6 +31,11 @@ fn side(names: &[&str], f: impl FnOnce(&[Symbol]) -> Symbol) -> Program {
     Program::write(names, &[], |x, _| vec![("out".to_owned(), f(x).into())])
 }
 
+/// Makes what is made at first use. A process that is about to fork calls it: its child could wait for it in vain.
+pub fn make_ready() {
+    rules();
+}
+
 fn rules() -> &'static [Rule] {
     static RULES: OnceLock<Vec<Rule>> = OnceLock::new();
     RULES.get_or_init(|| {

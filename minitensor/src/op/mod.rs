@@ -43,7 +43,7 @@ engine! {
     mod record;
     pub mod registry;
     mod straight;
-    mod trace;
+    pub(crate) mod trace;
     mod vjp;
 }
 #[cfg(feature = "engine")]

@@ -2,6 +2,7 @@
 //!
 //! Its lock is held for look-ups and changes alone: nothing that a caller gave is run under it, nor dropped for the last time.
 
+use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -11,6 +12,7 @@ use super::entry::OpEntry;
 use super::kernel::Kernels;
 use super::name::check_name;
 use crate::error::{Error, Result, nearest};
+use crate::fork::try_write;
 
 /// Every name, aliases too, with what it names.
 type Names = BTreeMap<String, Entry>;
@@ -61,6 +63,11 @@ fn read() -> RwLockReadGuard<'static, Table> {
 
 fn write() -> RwLockWriteGuard<'static, Table> {
     TABLE.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Holds the registry's locks for a fork, unless another thread holds one of them.
+pub(crate) fn try_hold() -> Option<[Box<dyn Any>; 2]> {
+    Some([try_write(&TABLE)?, try_write(&CONFLICTS)?])
 }
 
 impl Table {

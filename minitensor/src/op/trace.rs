@@ -69,6 +69,11 @@ pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
 }
 
 /// A derivative times a tangent, where the latter is 0 also if the former is infinite.
+/// Makes what is made at first use.
+pub(crate) fn make_ready() {
+    LazyLock::force(&CHAIN);
+}
+
 static CHAIN: LazyLock<OpRef> = LazyLock::new(|| {
     let body = Program::write(&["derivative", "tangent"], &[], |x, _| vec![("out".into(), x[0].chain(x[1]).into())]);
     let op = CustomOpBuilder::from_program("chain", body).and_then(CustomOpBuilder::finish);

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import typing as _typing
 
+from . import _interpreter as _interpreter  # isort: skip
 from . import _minitensor, cuda, nn, ops, optim, plugins, testing
 from ._grad_mode import enable_grad, no_grad, set_grad_enabled
 from ._minitensor import (

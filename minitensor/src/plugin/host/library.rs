@@ -1,5 +1,6 @@
 //! A shared library that is a plugin.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -7,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use super::file::{Metadata, check_abi};
 use super::services::{HOST, collect};
 use crate::error::{Error, Result};
+use crate::fork::try_lock;
 use crate::op::OpRef;
 use crate::plugin::abi::{self, Plugin};
 use crate::plugin::border::ask;
@@ -20,6 +22,11 @@ pub struct Library {
 
 /// What was mapped from which file. One library is opened at a time.
 static MAPPED: Mutex<BTreeMap<PathBuf, u64>> = Mutex::new(BTreeMap::new());
+
+/// Holds the lock of the libraries for a fork, unless another thread holds it.
+pub(super) fn try_hold() -> Option<Box<dyn Any>> {
+    try_lock(&MAPPED)
+}
 
 impl Library {
     /// Reads what the library says of itself, and loads it if it is a plugin that this minitensor can have. Of its own code runs what

@@ -1,5 +1,6 @@
 //! What an op takes and gives, from its table: inputs, attributes, outputs, dtype variables.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -8,6 +9,7 @@ use super::read::Reader;
 use crate::attr::AttrKind;
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
+use crate::fork::try_lock;
 use crate::op::name::check_word;
 use crate::op::*;
 use crate::plugin::abi::{self, Str, arity, body, core, kind, role, rule, slice};
@@ -158,9 +160,15 @@ fn read_core(code: u32) -> Option<Core> {
     })
 }
 
+static KEPT: Mutex<BTreeSet<&'static [&'static str]>> = Mutex::new(BTreeSet::new());
+
+/// Holds the lock of the words for a fork, unless another thread holds it.
+pub(super) fn try_hold() -> Option<Box<dyn Any>> {
+    try_lock(&KEPT)
+}
+
 /// The words, kept for good; the same list is kept once.
 fn kept(words: Vec<&'static str>) -> &'static [&'static str] {
-    static KEPT: Mutex<BTreeSet<&'static [&'static str]>> = Mutex::new(BTreeSet::new());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(same) = kept.get(words.as_slice()) {
         return same;

@@ -26,6 +26,19 @@ _tried: set[tuple[str, str]] = set()
 _begun = False
 
 
+def _renew() -> None:
+    """Makes the lock free in a child process if another thread of the parent held it: that thread isn't there."""
+    global _DISCOVERING
+    if _DISCOVERING.acquire(blocking=False):
+        _DISCOVERING.release()
+    else:
+        _DISCOVERING = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
+
+
 def _is_on() -> bool:
     return os.environ.get("MINITENSOR_PLUGINS_AUTOLOAD") != "0"
 

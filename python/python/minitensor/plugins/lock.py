@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 __all__ = ["LOCK"]
@@ -26,6 +27,13 @@ class _Lock:
             self._thread = None
         self._lock.release()
 
+    def renew(self) -> None:
+        """Makes it free in a child process if another thread of the parent held it: that thread isn't there."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock, self._thread, self._depth = threading.RLock(), None, 0
+
     @property
     def is_mine(self) -> bool:
         """Whether this thread holds it."""
@@ -34,3 +42,5 @@ class _Lock:
 
 #: Held while plugins come and go, in whatever registry, as there is one table of ops. A plugin may load others.
 LOCK = _Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=LOCK.renew)

@@ -1,0 +1,151 @@
+"""Interpreters, forks, and the end of the process."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import minitensor as mt
+
+SUBINTERPRETER = """
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+import sys
+{before}
+interpreter = interpreters.create()
+code = '''
+try:
+    import minitensor
+except ImportError as error:
+    import os
+    os.write(1, (str(error)[:44] + "\\\\n").encode())
+'''
+interpreters.run_string(interpreter, code)
+import minitensor as mt
+print(mt.ones(3).sum().item())
+"""
+
+
+@pytest.mark.parametrize("before", ["", "import minitensor"])
+def test_a_subinterpreter_is_refused_and_the_main_one_works(before):
+    run = [sys.executable, "-c", SUBINTERPRETER.format(before=before)]
+    done = subprocess.run(run, capture_output=True, text=True)
+    assert done.stdout == "minitensor can't be imported in a subinterpre\n"[:44] + "\n3.0\n", done.stderr
+
+
+AT_EXIT = """
+import sys, threading, time
+import minitensor as mt
+
+sys.setswitchinterval(1e-5)
+started = threading.Event()
+
+def work():
+    x = mt.ones({n}, requires_grad=True)
+
+    def hook(g):
+        started.set()
+        for _ in range(20_000):
+            pass
+        return g
+
+    while True:
+        y = x * 2
+        y.register_hook(hook)
+        (y * y).sum().backward()
+
+threading.Thread(target=work, daemon=True).start()
+started.wait()
+
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        # Python is shutting down: other threads that ask for the interpreter are ended.
+        for _ in range(20):
+            sleep(0.01)
+
+sys.modules["__main__"].slow = Slow()
+"""
+
+
+@pytest.mark.parametrize("n", [4, 1 << 18])
+def test_a_daemon_thread_in_a_backward_pass_ends_with_the_process(n):
+    done = subprocess.run([sys.executable, "-c", AT_EXIT.format(n=n)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+FORK = """
+import os, sys, threading, warnings
+import minitensor as mt
+
+warnings.simplefilter("ignore")
+sys.setswitchinterval(1e-6)
+x = mt.ones(1 << 20, requires_grad=True)
+(x * 2).sum().backward()
+done = False
+
+def register(k):
+    while not done:
+        mt.CustomOpBuilder(f"forked{k}", 1).forward(lambda a: a + 1).register()
+        mt.unregister_custom_op_py(f"forked{k}")
+
+def compute():
+    while not done:
+        mt.manual_seed(0)
+        mt.rand(10)
+        mt.ops.swish(x).sum().backward()
+
+threads = [threading.Thread(target=register, args=(k,), daemon=True) for k in range(2)]
+threads.append(threading.Thread(target=compute, daemon=True))
+for thread in threads:
+    thread.start()
+for _ in range(40):
+    pid = os.fork()
+    if pid == 0:
+        y = mt.ones(1 << 20, requires_grad=True)
+        mt.ops.swish(y).sum().backward()
+        mt.rand(3)
+        mt.ops.describe("swish")
+        mt.plugins.list_plugins()
+        os._exit(7 if y.grad.shape == (1 << 20,) else 8)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+done = True
+print("survived")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_child_works_whatever_other_threads_of_the_parent_did():
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=600)
+    assert (done.returncode, done.stdout) == (0, "survived\n"), done.stderr[-3000:]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_ctrl_c_reaches_the_thread_that_forked():
+    code = """
+import os, signal, threading, minitensor as mt
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def fork():
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            big = mt.ones(1).expand(1 << 13, 1 << 13)
+            os.kill(os.getpid(), signal.SIGINT)
+            while True:
+                mt.ops.matmul(big, big)
+        except KeyboardInterrupt:
+            code = 7
+        os._exit(code)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+thread = threading.Thread(target=fork)
+thread.start()
+thread.join()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
+    assert done.stdout == "7\n", done.stderr
+    assert mt.ones(2).sum().item() == 2.0
