@@ -43,7 +43,8 @@ extern "C" {
 
 /* ---- texts, errors --------------------------------------------------------------------------------------------- */
 
-/* UTF-8; no NUL is needed at its end. */
+/* UTF-8; no NUL is needed at its end. All lengths have limits, and what is longer is refused: 255 bytes for a name, 4096 for a
+ * path, 64 KiB for a clause, 1 MiB for documentation or a message, 16 MiB for an attribute, 64 MiB for a program. */
 typedef struct MtStr {
   const char *data;
   size_t len;
@@ -258,7 +259,10 @@ typedef int32_t (*MtInferFn)(const void *context, const MtMeta *inputs, int32_t 
                              int32_t n_attrs, MtMeta *outputs, int32_t n_outputs, MtError *error) MT_NOEXCEPT;
 
 /* Gives the op's program as JSON for these attributes (behind which a bool for each optional input says whether it is given): it
- * calls `give(sink, json)` once. */
+ * calls `give(sink, json)` once. Inputs, uniforms and outputs have the names of the op's table, in its order. The program of
+ * elements takes all inputs; its uniforms are the attributes of MT_KIND_FLOAT. The program of cells describes a row: each argument
+ * is MT_SLICE with the dimension of the row, or MT_SCALAR with none. The former are its inputs; its uniforms are the latter, those
+ * of a fixed dtype last, and then the attributes. */
 typedef int32_t (*MtProgramFn)(const void *context, const MtValue *attrs, int32_t n_attrs, void *sink,
                                void (*give)(void *sink, MtStr json), MtError *error) MT_NOEXCEPT;
 
@@ -296,7 +300,7 @@ typedef enum MtBackward {
 
 typedef enum MtBody {
   MT_ELEMENTS = 1, /* `kernels`, or a program alone */
-  MT_CELLS = 2,    /* `kernels`, `shape` */
+  MT_CELLS = 2,    /* `kernels`, `shape`; a program if each cell is a row */
   MT_ARRAYS = 3,   /* `call`, `infer` or `shape` */
   MT_TENSORS = 4   /* `call` */
 } MtBody;

@@ -10,10 +10,10 @@ use crate::error::Result;
 use crate::tensor::PyTensor;
 use crate::{discovery, exit, ops, release};
 
-/// The op's name, how many samples were tried, and what was found, as pairs of check and message.
-type Found = (String, usize, Vec<(String, String)>);
+/// The op's name, how many samples were tried, the findings as pairs of check and message, and why there are no samples.
+type Found = (String, usize, Vec<(String, String)>, Option<String>);
 
-/// Puts an op to all checks: the name, how many samples were tried, and what was found, as pairs of check and message.
+/// Puts an op to all checks.
 #[pyfunction]
 fn _opcheck(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>, keywords: &Bound<'_, PyDict>) -> Result<Found> {
     let op = discovery::find(py, name)?;
@@ -28,7 +28,7 @@ fn _opcheck(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>, keywords: &Bo
     }
     let report = exit::detach(py, || opcheck(&op, &samples));
     let findings = report.findings.into_iter().map(|f| (f.check.to_owned(), f.message)).collect();
-    Ok((report.op, report.samples, findings))
+    Ok((report.op, report.samples, findings, report.refusal))
 }
 
 /// Compares gradients of a Python function with finite differences; raises what differs.

@@ -116,8 +116,8 @@ def test_the_commands_of_the_readme_work(tmp_path, environment, language):
         assert done.returncode == 0, f"{commands}\n{done.stdout}\n{done.stderr}"
         shown += done.stdout
     assert re.search(r"^name +fancy_ops\n(.*\n)*kind +library\nABI +1\.\d+\nbuilt with +\w+ \d", shown, re.MULTILINE)
-    assert "3 ops, 0 with findings" in shown
-    assert "8 passed" in shown
+    assert "6 ops, 0 with findings" in shown
+    assert "19 passed" in shown
     assert shown.count("times as fast") == 3
     assert "tensor([1., 2.])" in shown
     stubs = (folder / "python" / "fancy_ops" / "__init__.pyi").read_text()

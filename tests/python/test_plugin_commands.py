@@ -1,5 +1,7 @@
 """`python -m minitensor plugins`: what it says of a file, and how it fails."""
 
+import re
+
 import pytest
 from minitensor.__main__ import main
 from minitensor.plugins.command import COMMANDS
@@ -57,6 +59,16 @@ def test_check_tells_of_each_op(run, tmp_path):
     assert out.splitlines()[0] == "commanded v1.0.0 (python, ops: commanded::double)"
     assert out.splitlines()[-1] == "1 op, 0 with findings"
     assert mt.plugins.is_plugin_loaded("commanded")
+
+
+def test_check_shows_why_an_op_takes_nothing(run, tmp_path):
+    file = tmp_path / "commanded.py"
+    file.write_text(PLUGIN.format(factor=2).replace("lambda x: x * 2", "lambda x: x[99]"))
+    status, out, _ = run("check", file)
+    assert "it takes none of the arguments made for it" in out
+    assert re.search(r"it says: .*99.*out of range.* — with x0?: float64 \(2, 3\)", out)
+    with pytest.raises(ValueError, match=r"takes none of the arguments made for it; give some. It says: .*99.*out of"):
+        mt.testing.opcheck("commanded::double")
 
 
 def test_check_fails_where_an_op_does(run, tmp_path):

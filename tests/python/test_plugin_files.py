@@ -115,6 +115,15 @@ def test_what_the_plugin_does_not_say_is_read_beside_it(tmp_path):
 MALFORMED = [
     ("{", "can't be read as JSON"),
     ([1], r"must hold an object, such as .* got list"),
+    ("[" * 100_000, "can't be read as JSON: it is nested too deeply"),
+    ('{"name": ' * 100_000, "can't be read as JSON: it is nested too deeply"),
+    ('{"author": "' + "x" * (1 << 20) + '"}', "has more than 1048576 bytes"),
+    ({"name": "../../escape"}, r"a name is made of letters, digits, .*; got '../../escape'"),
+    ({"name": "filed\n"}, r"a name is made of letters, digits, .*; got 'filed\\n'"),
+    ({"name": "x" * 256}, "name has 256 characters; 255 is the limit"),
+    ({"description": "x" * 5000}, "description has 5000 characters; 4096 is the limit"),
+    ({"author": "a\x1b[2Jb"}, r"author has a control character: 'a\\x1b\[2Jb'"),
+    ({"version": "9" * 10_000 + ".0.0"}, "'version': '9{80}' is no version"),
     ({"name": 1}, "'name' must be a text, got int"),
     ({"version": "1"}, "'version': '1' is no version"),
     (
@@ -129,6 +138,22 @@ def test_a_malformed_manifest_raises_and_nothing_is_loaded(tmp_path, manifest, w
     with pytest.raises(ValueError, match=r"plugin.json'.*" + words):
         plugins.load_plugin(write(tmp_path, manifest=manifest))
     assert not mt.is_custom_op_registered_py("of_file") and plugins.list_plugins() == []
+
+
+def test_inspect_reads_a_manifest_with_the_same_distrust(tmp_path):
+    from minitensor.plugins import command
+
+    path = write(tmp_path, manifest={"name": "../../escape"})
+    with pytest.raises(ValueError, match=r"plugin.json'.* got '../../escape'"):
+        command.run(["inspect", str(path)])
+
+
+def test_the_module_of_a_file_is_no_part_of_a_package(tmp_path):
+    path = write(tmp_path, name="of.some package.py")
+    before = set(sys.modules)
+    plugins.load_plugin(path)
+    [module] = set(sys.modules) - before
+    assert re.fullmatch(r"minitensor_plugin_of_some_package_[0-9a-f]{8}", module)
 
 
 # Discovery.

@@ -24,7 +24,23 @@ TABLES = {
     '.name = MT_STR("\\xff"),': ("", "plugin 'faulty': the name of an op: a text is no valid UTF-8"),
     '.name = MT_STR("2x"),': ("", "plugin 'faulty': '2x' is no name for an op: use letters, digits and '_'"),
     '.name = MT_STR("square"),': ("", r"plugin 'faulty': op 'square' is registered already: by ops/src/.*rs:\d+, and"),
-    ".doc = {0, 7},": ("", alone("a text is a null pointer")),
+    '.name = {"x", 100000},': ("", "the name of an op: a text has 100000 bytes; 255 is the limit"),
+    '.name = {"x", (size_t)-1},': ("", f"plugin 'faulty': the name of an op: a text has {2**64 - 1} bytes; 255 is the"),
+    ".doc = {0, 7},": ("", alone("its doc: a text is a null pointer")),
+    '.doc = {"x", (size_t)-1},': ("", alone(f"its doc: a text has {2**64 - 1} bytes; 1048576 is the limit")),
+    '.file = {"x", (size_t)-1},': ("", alone(f"its file: a text has {2**64 - 1} bytes; 4096 is the limit")),
+    '.file = MT_STR("a\\33[2Jb"),': ("", alone(r"its file: the text \"a\\u\{1b\}\[2Jb\" holds a control character")),
+    '.shape = {"x", (size_t)-1},': ("", alone(f"its shape: a text has {2**64 - 1} bytes; 65536 is the limit")),
+    '.backward = {"x", (size_t)-1},': ("", alone(f"its backward: a text has {2**64 - 1} bytes; 65536 is the limit")),
+    ".aliases = long_names, .n_aliases = 1,": (
+        'static const MtStr long_names[] = {{"x", (size_t)-1}};',
+        alone(f"the name of an alias: a text has {2**64 - 1} bytes; 255 is the limit"),
+    ),
+    ".aliases = (const MtStr *)8, .n_aliases = (size_t)-1,": (
+        "",
+        alone(f"'aliases' has {2**64 - 1} items; 64 is the limit"),
+    ),
+    ".n_kernels = 1000,": ("", alone("'kernels' has 1000 items; 225 is the limit")),
     ".n_inputs = -1,": ("", alone("it can't have -1 inputs")),
     ".n_attrs = 1000000,": ("", alone("it can't have 1000000 attrs")),
     ".inputs = 0,": ("", alone("'inputs' has a pointer that can't be")),
@@ -163,6 +179,36 @@ LISTS = [
         ".outputs = of_k, .attrs = odd, .n_attrs = 1,",
         "'out' has the dtype of 'k', which is no dtype",
     ),
+    (
+        'MtInput odd[] = {{.name = {"x", (size_t)-1}}}',
+        ".inputs = odd,",
+        f"the name of an input: a text has {2**64 - 1} bytes; 255 is the limit",
+    ),
+    (
+        'MtStr few[] = {{"up", (size_t)-1}}; static const MtAttr odd[] = {{N("k"), .kind = 6, .words = few, .n_words = 1}}',
+        ".attrs = odd, .n_attrs = 1,",
+        f"the words of 'k': a text has {2**64 - 1} bytes; 255 is the limit",
+    ),
+    (
+        'MtAttr odd[] = {{N("k"), .kind = 6, .words = (const MtStr *)8, .n_words = 5000}}',
+        ".attrs = odd, .n_attrs = 1,",
+        "the words of 'k': 'words' has 5000 items; 1024 is the limit",
+    ),
+    (
+        'MtAttr odd[] = {{N("k"), .kind = 5, .has_default = 1, .value = {.kind = MT_KIND_STR, .as.list = {"x", -1}}}}',
+        ".attrs = odd, .n_attrs = 1,",
+        f"the default of 'k': a text has {2**64 - 1} bytes; 16777216 is the limit",
+    ),
+    (
+        'MtAttr odd[] = {{N("k"), .kind = 7, .has_default = 1, .value = {.kind = MT_KIND_INTS, .as.list = {inputs, -1}}}}',
+        ".attrs = odd, .n_attrs = 1,",
+        f"the default of 'k': 'ints' has {2**64 - 1} items; 1048576 is the limit",
+    ),
+    (
+        'MtGeneric odd[] = {{MT_STR("T"), floats, 999}}',
+        ".generics = odd,",
+        "'dtypes' has 999 items; 15 is the limit",
+    ),
     ('MtGeneric odd[] = {{MT_STR("T"), floats, 0}}', ".generics = odd,", "the dtype variable 'T' can be no dtype"),
     (
         'MtDType none[] = {7}; static const MtGeneric odd[] = {{MT_STR("T"), none, 1}}',
@@ -261,7 +307,12 @@ def test_a_program_alone_may_take_truth_values():
 
 ALONE_FAULTS = [
     (SUMMED, "MT_KIND_FLOAT", MASKED + ".n_attrs = 0,", "not a program: an input of truth values is used as a number"),
-    (SCALED, "MT_KIND_INT", MASKED, r'its program: it has the float attributes \["scale"\], the op\'s table says \[\]'),
+    (
+        SCALED,
+        "MT_KIND_INT",
+        MASKED,
+        r'its program: it has the uniforms \["scale"\]; by the op\'s table they must be \[\]',
+    ),
     (SCALED, "MT_KIND_FLOAT", MASKED + ".inputs = optional,", "its program has the inputs .*One.*says .*Optional"),
     (DOUBLED, "MT_KIND_FLOAT", ALONE + ".generics = more, .n_generics = 2,", "a program has one dtype variable, its"),
     (DOUBLED, "MT_KIND_FLOAT", ALONE + ".outputs = truth,", "its program has the outputs .*Generic.* says .*Fixed"),
@@ -274,9 +325,12 @@ def test_a_program_alone_is_what_the_table_says(json, kind, op, words):
 
 
 BESIDE = [
-    (DOUBLED.replace('"x"', '"y"'), r'its program: it has the inputs \["y"\], the op\'s table says \["x"\]'),
-    (DOUBLED.replace('"out"', '"oot"'), r'its program: it has the outputs \["oot"\], the op\'s table says'),
-    (DOUBLED.replace("[]", '["k"]', 1), r'its program: it has the float attributes \["k"\], the op\'s table says \[\]'),
+    (DOUBLED.replace('"x"', '"y"'), r'its program: it has the inputs \["y"\]; by the op\'s table they must be \["x"\]'),
+    (DOUBLED.replace('"out"', '"oot"'), r'its program: it has the outputs \["oot"\]; by the op\'s table they must be'),
+    (
+        DOUBLED.replace("[]", '["k"]', 1),
+        r'its program: it has the uniforms \["k"\]; by the op\'s table they must be \[\]',
+    ),
 ]
 
 
@@ -290,6 +344,53 @@ def test_a_program_beside_kernels_has_the_names_of_the_table(json, words):
         assert y.tolist() == [2.0, 4.0]
         with pytest.raises(ValueError, match=f"op 'probe': {words}"):
             y.sum().backward()
+
+
+# Programs of rows: `scale · weight · Σ x`, with a number for each row as input and as output.
+
+WEIGHED = """
+#define WEIGHED(name, T) \\
+  static int32_t name(const void *context, const MtValue *attrs, const MtCell *args, int64_t n, MtError *error) { \\
+    (void)context, (void)error; \\
+    for (int64_t i = 0; i < n; i++) { \\
+      double sum = 0; \\
+      for (size_t j = 0; j < args[0].shape[0]; j++) \\
+        sum += ((const T *)((const char *)args[0].data + i * args[0].step))[j]; \\
+      *(T *)((char *)args[2].data + i * args[2].step) = \\
+        (T)(attrs[0].as.f * *(const T *)((const char *)args[1].data + i * args[1].step) * sum); \\
+    } \\
+    return MT_OK; \\
+  }
+WEIGHED(weighed_f32, float)
+WEIGHED(weighed_f64, double)
+static const MtKernel weighed[] = {{.dtypes = {MT_FLOAT32}, .run.cells = weighed_f32},
+                                   {.dtypes = {MT_FLOAT64}, .run.cells = weighed_f64}};
+static const MtInput row[] = {{N("x"), .core = MT_SLICE}, {N("weight")}};
+__attribute__((unused)) static const void *used[] = {mask};
+"""
+WEIGHED_PROGRAM = (
+    '{"inputs": ["x"], "uniforms": ["weight", "scale"], "nodes": [["input", 0], ["sum", 0], ["uniform", 0], '
+    '["multiply", 2, 1], ["uniform", 1], ["multiply", 4, 3]], "outputs": [["out", 5]]}'
+)
+WEIGHED_OP = (
+    ".body = MT_CELLS, .kernels = weighed, .inputs = row, .n_inputs = 2, .attrs = scale, .n_attrs = 1, "
+    '.shape = MT_STR("(x: [.., n], weight: [..]) -> [..]"), '
+    ".program = program, .backward_kind = MT_FROM_PROGRAM, .backward = {0},"
+)
+
+
+def test_the_program_of_a_row_has_numbers_for_a_row_as_uniforms():
+    with loaded(library(code=writing(WEIGHED_PROGRAM) + WEIGHED, op=WEIGHED_OP)):
+        assert mt.ops.describe("probe")["program"] == "out = scale * (weight * sum(x))"
+        assert mt.testing.opcheck("probe").findings == []
+        x, weight = mt.Tensor([[1.0, 2.0], [3.0, 4.0]], dtype="float64"), mt.Tensor([5.0, 6.0], dtype="float64")
+        assert mt.testing.gradcheck(mt.ops.probe, [x, weight], orders=3)
+
+
+def test_the_program_of_a_row_takes_no_other_cells():
+    op = WEIGHED_OP.replace("(x: [.., n], weight: [..])", "(x: [.., n, m], weight: [..])")
+    words = alone("a program of cells describes a row, so 'x' must be a scalar, or have the core MT_SLICE")
+    refuses(library(code=writing(WEIGHED_PROGRAM) + WEIGHED, op=op), ValueError, words)
 
 
 # Gradients that are ops.

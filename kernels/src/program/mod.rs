@@ -87,6 +87,27 @@ impl Program {
         Program { inputs: owned(inputs), uniforms: owned(uniforms), nodes, outputs }.without_dead()
     }
 
+    /// The same program with other names for its inputs, uniforms and outputs.
+    ///
+    /// # Panics
+    /// There must be a name for each.
+    pub fn with_names(mut self, [inputs, uniforms, outputs]: &[Vec<&str>; 3]) -> Program {
+        fn rename<'a>(places: impl ExactSizeIterator<Item = &'a mut String>, names: &[&str]) {
+            assert_eq!(
+                places.len(),
+                names.len(),
+                "a program has {} parts of a kind, not {}",
+                places.len(),
+                names.len()
+            );
+            places.zip(names).for_each(|(place, name)| *place = (*name).to_owned());
+        }
+        rename(self.inputs.iter_mut(), inputs);
+        rename(self.uniforms.iter_mut(), uniforms);
+        rename(self.outputs.iter_mut().map(|(name, _)| name), outputs);
+        self
+    }
+
     /// The names of the inputs.
     pub fn inputs(&self) -> &[String] {
         &self.inputs

@@ -19,7 +19,7 @@ impl<'a> BackwardCall<'a> {
     /// The call is the host's, and under way.
     pub unsafe fn new(op: &'a OpDef, call: &'a abi::Gradient) -> Result<BackwardCall<'a>> {
         // SAFETY: by contract.
-        let attrs = unsafe { abi::slice(call.attrs, call.n_attrs as usize, "attrs") }?.iter();
+        let attrs = unsafe { abi::slice(call.attrs, call.n_attrs as usize, abi::most::LIST, "attrs") }?.iter();
         // SAFETY: by contract.
         let attrs = attrs.map(|value| unsafe { value.get() }).collect::<Result<_>>()?;
         Ok(BackwardCall { op, attrs, call })
@@ -123,7 +123,7 @@ impl<'a> BackwardCall<'a> {
         // SAFETY: the host shows so many, and their names are texts.
         unsafe {
             let names = std::slice::from_raw_parts(self.call.dim_names, self.call.n_dims as usize);
-            let at = names.iter().position(|n| n.get().is_ok_and(|n| n == name));
+            let at = names.iter().position(|n| n.get(abi::most::NAME).is_ok_and(|n| n == name));
             at.map_or(0, |at| *self.call.dims.add(at))
         }
     }

@@ -269,7 +269,7 @@ type Attrs = SmallVec<[Attr; 3]>;
 unsafe fn attrs(values: *const abi::Value, n: usize) -> Result<Attrs> {
     let mut attrs = Attrs::new();
     // SAFETY: by contract.
-    for value in unsafe { abi::slice(values, n, "attrs") }? {
+    for value in unsafe { abi::slice(values, n, abi::most::LIST, "attrs") }? {
         // SAFETY: by contract.
         attrs.push(unsafe { value.get() }?);
     }
@@ -311,8 +311,8 @@ unsafe extern "C" fn cells(
                     data: cell.data.cast(),
                     step: cell.step as isize,
                     is_large: cell.is_large != 0,
-                    shape: abi::slice(cell.shape, cell.ndim, "shape")?,
-                    strides: abi::slice(cell.strides, cell.ndim, "strides")?,
+                    shape: abi::slice(cell.shape, cell.ndim, abi::most::DIMS, "shape")?,
+                    strides: abi::slice(cell.strides, cell.ndim, abi::most::DIMS, "strides")?,
                 })
             };
             let args = std::slice::from_raw_parts(args, kernel.inputs + kernel.outputs).iter().map(arg);
@@ -340,13 +340,14 @@ unsafe extern "C" fn write_program(
     // SAFETY: the host calls it as the ABI says.
     unsafe {
         answer(error, || {
-            let write = match &definition(context).body {
+            let op = definition(context);
+            let write = match &op.body {
                 Body::Element(body) => body.program,
                 Body::Cell(body) => body.program,
                 _ => None,
             };
             let write = write.ok_or_else(|| Error::runtime("the op has no program"))?;
-            let json = write.call(&attrs(values, n as usize)?)?.to_json();
+            let json = write.call(op, &attrs(values, n as usize)?)?.to_json();
             give(sink, Str::of(&json));
             Ok(())
         })
@@ -359,7 +360,7 @@ unsafe extern "C" fn call(call: *const abi::Call, error: *mut ErrorSink) -> i32 
         answer(error, || {
             let call = &*call;
             let op = definition(call.context);
-            let handles = abi::slice(call.inputs, call.n_inputs as usize, "inputs")?.iter();
+            let handles = abi::slice(call.inputs, call.n_inputs as usize, abi::most::LIST, "inputs")?.iter();
             let inputs: Vec<Option<Tensor>> =
                 handles.map(|handle| Tensor::from_lent(*handle)).collect::<Result<_>>()?;
             let inputs: Vec<Option<&Tensor>> = inputs.iter().map(Option::as_ref).collect();

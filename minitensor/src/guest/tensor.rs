@@ -43,8 +43,11 @@ impl Tensor {
             Ok(Tensor {
                 handle,
                 data: array.data.cast(),
-                shape: abi::slice(array.shape, ndim, "shape")?.iter().map(|d| *d as usize).collect(),
-                strides: abi::slice(array.strides, ndim, "strides")?.iter().map(|s| *s as isize).collect(),
+                shape: abi::slice(array.shape, ndim, abi::most::DIMS, "shape")?.iter().map(|d| *d as usize).collect(),
+                strides: abi::slice(array.strides, ndim, abi::most::DIMS, "strides")?
+                    .iter()
+                    .map(|s| *s as isize)
+                    .collect(),
                 dtype: abi::dtype(array.dtype)?,
                 device: if array.data.is_null() { Device::Meta } else { Device::Cpu },
             })

@@ -371,6 +371,23 @@ impl OpDef {
         matches!(self.outputs.as_ref(), [one] if one.name == "outs")
     }
 
+    /// The names of the inputs, uniforms and outputs of the op's program. The program of a row takes what goes along the row as
+    /// inputs; its uniforms are the numbers for a row, then positions in the row, then the `f64` attributes.
+    pub fn program_names(&self) -> [Vec<&str>; 3] {
+        let is_row = matches!(self.body, Body::Cell(_));
+        let is_along = |i: &&Input| !is_row || i.core == Core::Slice;
+        let is_number = |i: &&Input| matches!(i.dtype, DTypeRule::Generic(_));
+        let numbers = self.inputs.iter().filter(|i| !is_along(i) && is_number(i));
+        let positions = self.inputs.iter().filter(|i| !is_along(i) && !is_number(i));
+        let floats = self.attrs.iter().filter(|a| a.kind == AttrKind::Float);
+        let uniforms = numbers.chain(positions).map(|i| &i.name).chain(floats.map(|a| &a.name));
+        [
+            self.inputs.iter().filter(is_along).map(|i| i.name.as_ref()).collect(),
+            uniforms.map(|name| name.as_ref()).collect(),
+            self.outputs.iter().map(|o| o.name.as_ref()).collect(),
+        ]
+    }
+
     /// The outputs whose cotangents a [`Derived`] gradient takes.
     pub fn cotangents(&self) -> impl Iterator<Item = usize> + '_ {
         let takes_part = |o: &Output| o.role != Role::Saved && self.is_differentiable(o.dtype);

@@ -115,7 +115,7 @@ impl OpDef {
         };
         let optional = (0..self.inputs.len()).filter(|i| self.inputs[*i].arity == Arity::Optional);
         let all: Vec<Attr> = attrs.iter().cloned().chain(optional.map(|i| Attr::Bool(is_given(i)))).collect();
-        write.call(&all).map(Some)
+        write.call(self, &all).map(Some)
     }
 }
 

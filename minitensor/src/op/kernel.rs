@@ -5,6 +5,7 @@ use minitensor_kernels::program::Program;
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::op::OpDef;
 #[cfg(feature = "engine")]
 use crate::op::{CellArg, CellKernel, ElementKernel};
 #[cfg(feature = "engine")]
@@ -89,12 +90,12 @@ impl Kernel<CellKernel> {
 }
 
 impl ProgramFn {
-    /// The program.
-    pub fn call(&self, attrs: &[Attr]) -> Result<Program> {
+    /// The program of an op.
+    pub fn call(&self, op: &OpDef, attrs: &[Attr]) -> Result<Program> {
         match self {
-            ProgramFn::Compiled(write) => write(attrs),
+            ProgramFn::Compiled(write) => write(attrs).map(|program| program.with_names(&op.program_names())),
             #[cfg(feature = "engine")]
-            ProgramFn::Loaded(op) => op.program(attrs),
+            ProgramFn::Loaded(loaded) => loaded.program(op, attrs),
         }
     }
 }

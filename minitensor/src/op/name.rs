@@ -9,6 +9,17 @@ const KEYWORDS: [&str; 35] = [
     "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
+/// The longest name, in bytes: names stand in messages, modules and stubs.
+const MOST: usize = 255;
+
+/// An error if a name is too long to be shown.
+fn check_length(name: &str, what: &str) -> Result<()> {
+    match name.len() {
+        n if n > MOST => Err(Error::value(format!("the name of {what} has {n} bytes; {MOST} is the limit"))),
+        _ => Ok(()),
+    }
+}
+
 /// Whether it is made of letters, digits and '_', and begins with no digit.
 fn is_word(name: &str) -> bool {
     let mut chars = name.chars();
@@ -18,6 +29,7 @@ fn is_word(name: &str) -> bool {
 
 /// An error unless it is a name for a parameter or the like; `what` tells which, as in `an input`.
 pub fn check_word(name: &str, what: &str) -> Result<()> {
+    check_length(name, what)?;
     if !is_word(name) {
         return Err(Error::value(format!("{what} is named {name:?}; use letters, digits and '_'")));
     }
@@ -31,6 +43,7 @@ pub fn check_word(name: &str, what: &str) -> Result<()> {
 
 /// An error unless it is a name for an op, such as `swish` or `ns::swish`.
 pub fn check_name(name: &str) -> Result<()> {
+    check_length(name, "an op")?;
     let mut words = name.split("::").flat_map(|n| n.split('.'));
     if !words.clone().all(is_word) {
         return Err(Error::value(format!(

@@ -355,55 +355,109 @@ impl Str {
         Str { data: text.as_ptr(), len: text.len() }
     }
 
-    /// The text, with marks where it is none: for messages, which are better shown than refused.
+    /// The text, with marks where it is not valid: messages are better shown than refused. A message of an impossible length is not
+    /// read.
     ///
     /// # Safety
     /// As for [`Str::get`].
     pub unsafe fn lossy(self) -> String {
+        if self.len > most::SENTENCE {
+            return format!("(a message of {} bytes; {} is the limit)", self.len, most::SENTENCE);
+        }
         // SAFETY: by contract.
         let bytes = if self.data.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(self.data, self.len) } };
         String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
     }
 
-    /// The text, if it is one.
+    /// The text, if it is valid UTF-8 without a NUL, of at most `most` bytes. A longer one is not read.
     ///
     /// # Safety
-    /// It points to as many bytes as it says, for as long as `'a`; or to nothing.
-    pub unsafe fn get<'a>(self) -> Result<&'a str> {
+    /// If its length is within the limit, it points to as many bytes as it says, for as long as `'a`; or to nothing.
+    pub unsafe fn get<'a>(self, most: usize) -> Result<&'a str> {
         if self.len == 0 {
             return Ok("");
         }
         if self.data.is_null() {
             return Err(Error::value("a text is a null pointer"));
         }
+        if self.len > most {
+            return Err(Error::value(format!("a text has {} bytes; {most} is the limit", self.len)));
+        }
         // SAFETY: by contract.
         let bytes = unsafe { std::slice::from_raw_parts(self.data, self.len) };
         let text = std::str::from_utf8(bytes).map_err(|_| Error::value("a text is no valid UTF-8"))?;
         match text.contains('\0') {
-            true => Err(Error::value(format!("the text {text:?} holds a NUL"))),
+            true => Err(Error::value(format!("the text {:?} holds a NUL", shortened(text)))),
+            false => Ok(text),
+        }
+    }
+
+    /// The text, if it can stand in a message or in a path: it has no control characters either.
+    ///
+    /// # Safety
+    /// As for [`Str::get`].
+    pub unsafe fn line<'a>(self, most: usize) -> Result<&'a str> {
+        // SAFETY: by contract.
+        let text = unsafe { self.get(most) }?;
+        match text.chars().any(char::is_control) {
+            true => Err(Error::value(format!("the text {:?} holds a control character", shortened(text)))),
             false => Ok(text),
         }
     }
 }
 
-/// `len` values behind a pointer; an error for null or a count that can't be.
+/// The start of a text that may be long, for a message.
+fn shortened(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+/// `len` values at a pointer; an error for null, or for more than `most`.
 ///
 /// # Safety
-/// If it isn't null, it points to so many values, for as long as `'a`.
-pub unsafe fn slice<'a, T>(data: *const T, len: usize, what: &str) -> Result<&'a [T]> {
+/// If the pointer isn't null and `len` is within the limit, it points to so many values, for as long as `'a`.
+pub unsafe fn slice<'a, T>(data: *const T, len: usize, most: usize, what: &str) -> Result<&'a [T]> {
     if len == 0 {
         return Ok(&[]);
     }
-    if data.is_null() || !data.is_aligned() || len > MOST {
-        let count = if len > MOST { format!("{len} of them") } else { "a pointer that can't be".into() };
-        return Err(Error::value(format!("'{what}' has {count}")));
+    if len > most {
+        return Err(Error::value(format!("'{what}' has {len} items; {most} is the limit")));
+    }
+    if data.is_null() || !data.is_aligned() {
+        return Err(Error::value(format!("'{what}' has a pointer that can't be")));
     }
     // SAFETY: by contract.
     Ok(unsafe { std::slice::from_raw_parts(data, len) })
 }
 
-/// No list in the ABI is longer.
-const MOST: usize = 1 << 20;
+/// The limits of all lengths. Texts are counted in bytes, lists in items. What exceeds its limit is not read.
+pub mod most {
+    /// The name of an op, an argument, a dimension or a word.
+    pub const NAME: usize = 255;
+    /// The path of a source file.
+    pub const FILE: usize = 4096;
+    /// A shape or a gradient.
+    pub const CLAUSE: usize = 1 << 16;
+    /// The documentation of an op.
+    pub const DOC: usize = 1 << 20;
+    /// An error or a log message.
+    pub const SENTENCE: usize = 1 << 20;
+    /// An attribute that is a text.
+    pub const TEXT: usize = 1 << 24;
+    /// A program as JSON.
+    pub const PROGRAM: usize = 1 << 26;
+    /// The inputs, attributes, outputs, dtype variables or aliases of an op.
+    pub const PARTS: usize = 64;
+    /// The dimensions of a tensor.
+    pub const DIMS: usize = 64;
+    /// The words that an attribute can be.
+    pub const WORDS: usize = 1024;
+    /// The dtypes of a variable.
+    pub const DTYPES: usize = super::DTYPES.len();
+    /// The kernels of an op: one for each pair of dtypes.
+    pub const KERNELS: usize = DTYPES * DTYPES;
+    /// The tensors of a variadic input, or an attribute that is a list.
+    pub const LIST: usize = 1 << 20;
+}
 
 impl Value {
     pub const NONE: Value = Value { kind: kind::NONE, reserved: 0, as_: Payload { i: 0 } };
@@ -443,10 +497,12 @@ impl Value {
                 kind::INT | kind::SIZE => Attr::Int(self.as_.i),
                 kind::FLOAT => Attr::Float(self.as_.f),
                 kind::STR | kind::WORD => {
-                    Attr::Str(Str { data: list.data.cast(), len: list.len }.get()?.to_owned().into())
+                    Attr::Str(Str { data: list.data.cast(), len: list.len }.get(most::TEXT)?.to_owned().into())
                 }
-                kind::INTS => Attr::Ints(slice(list.data.cast::<i64>(), list.len, "ints")?.to_vec().into()),
-                kind::FLOATS => Attr::Floats(slice(list.data.cast::<f64>(), list.len, "floats")?.to_vec().into()),
+                kind::INTS => Attr::Ints(slice(list.data.cast::<i64>(), list.len, most::LIST, "ints")?.to_vec().into()),
+                kind::FLOATS => {
+                    Attr::Floats(slice(list.data.cast::<f64>(), list.len, most::LIST, "floats")?.to_vec().into())
+                }
                 kind::DTYPE => Attr::DType(dtype(self.as_.i as u32)?),
                 other => return Err(Error::value(format!("{other} is no kind of value"))),
             })

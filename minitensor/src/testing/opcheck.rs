@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::sample::{Sample, samples};
+use super::sample::{Sample, made};
 use super::{attributes, gradients, layouts, precision, programs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted, panic_text};
@@ -25,6 +25,8 @@ pub struct Report {
     pub op: String,
     /// How many samples were tried.
     pub samples: usize,
+    /// Where no samples could be made: what the op says to the first arguments that were tried.
+    pub refusal: Option<String>,
     /// What is wrong; nothing, one hopes.
     pub findings: Vec<Finding>,
 }
@@ -33,10 +35,7 @@ impl Report {
     /// An error that lists the findings, if there are any.
     pub fn into_result(self) -> Result<()> {
         if self.samples == 0 {
-            return Err(Error::value(format!(
-                "opcheck: no arguments were found that op '{}' takes; give some",
-                self.op
-            )));
+            return Err(Error::value(self.to_string()));
         }
         if self.findings.is_empty() { Ok(()) } else { Err(Error::runtime(self.to_string())) }
     }
@@ -44,6 +43,13 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(refusal) = &self.refusal {
+            return write!(
+                f,
+                "opcheck of '{}': it takes none of the arguments made for it; give some. It says: {refusal}",
+                self.op
+            );
+        }
         let (samples, findings) = (counted(self.samples, "sample"), counted(self.findings.len(), "finding"));
         write!(f, "opcheck of '{}': {samples}, {findings}", self.op)?;
         self.findings.iter().try_for_each(|finding| write!(f, "\n  {}: {}", finding.check, finding.message))
@@ -78,7 +84,7 @@ const CHECKS: &[(&str, Check)] = &[
 
 /// Puts an op to all checks, with the samples given, or with [`samples`] made from its definition.
 pub fn opcheck(op: &OpRef, given: &[Sample]) -> Report {
-    let made = if given.is_empty() { samples(op) } else { given.to_vec() };
+    let (made, refusal) = if given.is_empty() { made(op) } else { (given.to_vec(), None) };
     let mut findings: Vec<Finding> = Vec::new();
     for sample in &made {
         for (check, run) in CHECKS {
@@ -94,7 +100,7 @@ pub fn opcheck(op: &OpRef, given: &[Sample]) -> Report {
             }
         }
     }
-    Report { op: op.name.to_string(), samples: made.len(), findings }
+    Report { op: op.name.to_string(), samples: made.len(), refusal, findings }
 }
 
 /// Runs a check; a panic in the op is an error like any other.

@@ -1,5 +1,6 @@
 //! Arguments to try an op with, made from its definition.
 
+use super::opcheck::{quietly, with};
 use super::values::Random;
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
@@ -57,6 +58,12 @@ const RANGES: [(f64, f64); 3] = [(-2.0, 2.0), (0.1, 0.9), (1.1, 3.0)];
 /// Samples that an op accepts, made from its shape rule and attributes: float64 where floats are taken. None where only the
 /// body knows what it takes.
 pub fn samples(op: &OpRef) -> Vec<Sample> {
+    made(op).0
+}
+
+/// The same; if there are none, what the op says to the first arguments that were tried.
+pub(super) fn made(op: &OpRef) -> (Vec<Sample>, Option<String>) {
+    let mut refusal = None;
     let mut random = Random::new(op.name.bytes().map(u64::from).sum());
     let mut found = Vec::new();
     // A list gets two tensors.
@@ -67,16 +74,28 @@ pub fn samples(op: &OpRef) -> Vec<Sample> {
                 let sample = (0..op.inputs.len() + usize::from(is_variadic))
                     .map(|i| input(op, i, &sizes, &attrs, &mut random, low, high))
                     .collect::<Result<Vec<_>>>();
-                let Ok(inputs) = sample else { continue };
+                let inputs = match sample {
+                    Ok(inputs) => inputs,
+                    Err(error) => {
+                        refusal.get_or_insert_with(|| error.to_string());
+                        continue;
+                    }
+                };
                 let sample = Sample { inputs, attrs: attrs.clone() };
-                if sample.copied().and_then(|s| s.call(op)).is_ok() {
-                    found.push(sample);
-                    break;
+                match sample.copied().and_then(|s| quietly(|| s.call(op))) {
+                    Ok(_) => {
+                        found.push(sample);
+                        break;
+                    }
+                    Err(error) => {
+                        refusal.get_or_insert_with(|| error.to_string() + &with(op, &sample));
+                    }
                 }
             }
         }
     }
-    found
+    let refusal = refusal.filter(|_| found.is_empty());
+    (found, refusal)
 }
 
 /// All defaults, then each word and truth value in turn; what has no default gets a small value.

@@ -28,8 +28,12 @@ class Report(NamedTuple):
     op: str
     samples: int
     findings: list[Finding]
+    #: Where no samples could be made: what the op says to the first arguments that were tried.
+    refusal: str | None = None
 
     def __str__(self) -> str:
+        if self.refusal is not None:
+            return f"opcheck of '{self.op}': it takes none of the arguments made for it; give some. It says: {self.refusal}"
         samples, findings = counted(self.samples, "sample"), counted(len(self.findings), "finding")
         lines = [f"opcheck of '{self.op}': {samples}, {findings}"]
         return "\n  ".join(lines + [f"{f.check}: {f.message}" for f in self.findings])
@@ -58,10 +62,10 @@ def opcheck(op: Any, *args: Any, raises: bool = True, **kwargs: Any) -> Report:
     >>> mt.testing.opcheck(mt.ops.swish).findings
     []
     """
-    name, samples, findings = _opcheck(_name(op), args, kwargs)
-    report = Report(name, samples, [Finding(*f) for f in findings])
+    name, samples, findings, refusal = _opcheck(_name(op), args, kwargs)
+    report = Report(name, samples, [Finding(*f) for f in findings], refusal)
     if raises and not samples:
-        raise ValueError(f"opcheck: no arguments were found that op '{name}' takes; give some")
+        raise ValueError(str(report))
     if raises and findings:
         raise RuntimeError(str(report))
     return report

@@ -13,8 +13,8 @@ use crate::autograd::BackwardCall;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::dtype_rule::DTypes;
-use crate::op::{Backward, Call, CellArg, Output, cell};
-use crate::plugin::abi::{self, Str, slice};
+use crate::op::{Backward, Call, CellArg, OpDef, Output, cell};
+use crate::plugin::abi::{self, Str, most};
 use crate::plugin::border::ask;
 use crate::tensor::{Device, Shape, Tensor};
 
@@ -55,7 +55,7 @@ impl Loaded {
 
     fn name(&self) -> &'static str {
         // SAFETY: the name was checked when the op was read.
-        unsafe { self.0.name.get() }.unwrap_or_default()
+        unsafe { self.0.name.get(most::NAME) }.unwrap_or_default()
     }
 
     /// Puts the op's name before an error.
@@ -124,10 +124,10 @@ impl Loaded {
     }
 
     /// The program, which the plugin gives as JSON.
-    pub fn program(&self, attrs: &[Attr]) -> Result<Program> {
+    pub fn program(&self, op: &OpDef, attrs: &[Attr]) -> Result<Program> {
         unsafe extern "C" fn keep(json: *mut c_void, given: Str) {
             // SAFETY: the sink is the text below; what is given is lent.
-            unsafe { *json.cast::<Result<String>>() = given.get().map(str::to_owned) }
+            unsafe { *json.cast::<Result<String>>() = given.get(abi::most::PROGRAM).map(str::to_owned) }
         }
         let values = values(attrs);
         let mut json: Result<String> = Ok(String::new());
@@ -137,27 +137,8 @@ impl Loaded {
         ask(|error| unsafe { write(self.0.context, values.as_ptr(), values.len() as i32, sink, keep, error) })
             .and(json)
             .and_then(|json| Program::from_json(&json).map_err(|e| Error::value(e.to_string())))
-            .and_then(|program| check::program_names(self.names(), &program).map(|()| program))
+            .and_then(|program| check::program_names(op, &program).map(|()| program))
             .map_err(|error| self.context(error.context("its program")))
-    }
-
-    /// The names of inputs, of attributes that are numbers, and of outputs.
-    fn names(&self) -> [Vec<&'static str>; 3] {
-        // SAFETY: the table was checked when the op was read.
-        unsafe {
-            let (inputs, attrs, outputs) = (
-                std::slice::from_raw_parts(self.0.inputs, self.0.n_inputs as usize),
-                slice(self.0.attrs, self.0.n_attrs as usize, "attrs").unwrap_or_default(),
-                std::slice::from_raw_parts(self.0.outputs, self.0.n_outputs as usize),
-            );
-            let floats = attrs.iter().filter(|a| a.kind == abi::kind::FLOAT);
-            let text = |text: Str| text.get().unwrap_or_default();
-            [
-                inputs.iter().map(|i| text(i.name)).collect(),
-                floats.map(|a| text(a.name)).collect(),
-                outputs.iter().map(|o| text(o.name)).collect(),
-            ]
-        }
     }
 
     /// Runs a body over whole tensors: it is lent the inputs, and gives the outputs.

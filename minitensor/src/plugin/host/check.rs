@@ -186,13 +186,32 @@ pub fn program_op(op: &OpDef, program: Program) -> Result<OpRef> {
     }
 }
 
-/// The names that the program beside kernels has are those of the table: what follows from it goes by their places.
-pub fn program_names(op: [Vec<&str>; 3], program: &Program) -> Result<()> {
+/// The program has the names of the table, in the same order: arguments are matched by position.
+pub fn program_names(op: &OpDef, program: &Program) -> Result<()> {
     let outputs: Vec<String> = program.outputs().iter().map(|(name, _)| name.clone()).collect();
     let has = [program.inputs(), program.uniforms(), &outputs];
-    for ((what, said), has) in ["inputs", "float attributes", "outputs"].iter().zip(op).zip(has) {
-        if said != has {
-            return wrong(format!("it has the {what} {has:?}, the op's table says {said:?}"));
+    for ((what, wanted), has) in ["inputs", "uniforms", "outputs"].iter().zip(op.program_names()).zip(has) {
+        if wanted != has {
+            return wrong(format!("it has the {what} {has:?}; by the op's table they must be {wanted:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// A program beside kernels of cells describes a row: each argument is a number, or has one dimension in memory order.
+pub fn program_of_rows(op: &OpDef) -> Result<()> {
+    let mut row: Option<&Dim> = None;
+    for (name, core, dims) in dimensions(op) {
+        let fits = match (core, dims.core.as_ref()) {
+            (Core::Scalar, []) => true,
+            (Core::Slice, [dim @ Dim::Name(_)]) => *row.get_or_insert(dim) == dim,
+            _ => false,
+        };
+        if !fits {
+            return wrong(format!(
+                "a program of cells describes a row, so '{name}' must be a scalar, or have the core MT_SLICE and the \
+                 dimension of the row alone"
+            ));
         }
     }
     Ok(())

@@ -220,7 +220,12 @@ fn symbol(file: &object::File<'_>) -> Result<(u64, u64), String> {
 fn text(bytes: &[u8]) -> Result<String, String> {
     let end = bytes.iter().position(|b| *b == 0).ok_or("doesn't end with a NUL")?;
     if bytes[end..].iter().any(|b| *b != 0) {
-        return Err("has something behind its NUL".into());
+        return Err("has something after its NUL".into());
     }
-    std::str::from_utf8(&bytes[..end]).map(str::to_owned).map_err(|_| "is no valid UTF-8".into())
+    let text = std::str::from_utf8(&bytes[..end]).map_err(|_| "is no valid UTF-8")?;
+    // It is shown in messages and tables.
+    match text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
+        true => Err("has a control character".into()),
+        false => Ok(text.to_owned()),
+    }
 }

@@ -8,15 +8,14 @@ use super::check;
 use crate::clause;
 use crate::error::{Error, Result};
 use crate::op::*;
-use crate::plugin::abi::{self, backward, body, slice};
+use crate::plugin::abi::{self, backward, body, most, slice};
 use crate::tensor::Shape;
 
 /// The ops that a plugin hands over, each read once, also if it is another one's gradient and comes by itself.
 #[derive(Default)]
 pub struct Ops(Vec<(*const abi::Op, OpRef)>);
 
-/// No op has more parameters, and no gradient has a gradient farther down.
-const MOST: i32 = 64;
+/// No gradient has a gradient farther down.
 const DEEPEST: usize = 4;
 
 impl Ops {
@@ -58,7 +57,7 @@ unsafe fn read(op: *const abi::Op, depth: usize) -> Result<OpRef> {
     };
     // SAFETY: by contract.
     unsafe {
-        let name = table.name.get().map_err(|e| e.context("the name of an op"))?;
+        let name = table.name.get(most::NAME).map_err(|e| e.context("the name of an op"))?;
         if name.is_empty() {
             return Err(Error::value("an op has no name"));
         }
@@ -79,7 +78,7 @@ impl Reader {
         let t = self.table;
         let counts =
             [("inputs", t.n_inputs), ("attrs", t.n_attrs), ("outputs", t.n_outputs), ("generics", t.n_generics)];
-        if let Some((what, n)) = counts.iter().find(|(_, n)| !(0..=MOST).contains(n)) {
+        if let Some((what, n)) = counts.iter().find(|(_, n)| !(0..=most::PARTS as i32).contains(n)) {
             return Err(Error::value(format!("it can't have {n} {what}")));
         }
         // SAFETY: by contract.
@@ -89,11 +88,12 @@ impl Reader {
             let outputs = self.list(t.outputs, t.n_outputs, "outputs", |o: &abi::Output| self.output(o))?;
             let generics = self.list(t.generics, t.n_generics, "generics", |g: &abi::Generic| self.generic(g))?;
             self.unique(inputs.iter().map(|i| &i.name).chain(attrs.iter().map(|a| &a.name)))?;
-            let aliases = slice(t.aliases, t.n_aliases, "aliases")?.iter().map(|a| Ok(Cow::Borrowed(a.get()?)));
+            let aliases = slice(t.aliases, t.n_aliases, most::PARTS, "aliases")?.iter();
+            let aliases = aliases.map(|a| a.get(most::NAME).map_err(|e| e.context("the name of an alias")));
             let mut op = OpDef {
                 name: self.name.into(),
-                aliases: aliases.collect::<Result<_>>()?,
-                doc: t.doc.get()?.into(),
+                aliases: aliases.map(|a| a.map(Cow::Borrowed)).collect::<Result<_>>()?,
+                doc: t.doc.get(most::DOC).map_err(|e| e.context("its doc"))?.into(),
                 inputs,
                 attrs,
                 outputs,
@@ -104,7 +104,10 @@ impl Reader {
                 body: Body::Tensor(|_| Err(Error::runtime("the op has no body"))),
                 backward: Backward::NotNeeded,
                 since: t.since,
-                location: Location { file: t.file.get()?.into(), line: t.line },
+                location: Location {
+                    file: t.file.line(most::FILE).map_err(|e| e.context("its file"))?.into(),
+                    line: t.line,
+                },
             };
             check::defaults(&mut op)?;
             self.set_shape(&mut op)?;
@@ -119,7 +122,7 @@ impl Reader {
     /// As for [`Ops::add`].
     unsafe fn set_shape(&self, op: &mut OpDef) -> Result<()> {
         // SAFETY: by contract.
-        let text = unsafe { self.table.shape.get() }.map_err(|e| e.context("its shape"))?;
+        let text = unsafe { self.table.shape.get(most::CLAUSE) }.map_err(|e| e.context("its shape"))?;
         op.shape = if self.table.body == body::ELEMENTS { ShapeRule::Broadcast } else { ShapeRule::Traced };
         if !text.is_empty() {
             clause::shape(op, text)?.apply_to(op);
@@ -138,7 +141,7 @@ impl Reader {
     unsafe fn set_body(&self, op: &mut OpDef) -> Result<()> {
         let t = self.table;
         // SAFETY: by contract.
-        let (kernels, loaded) = unsafe { (slice(t.kernels, t.n_kernels, "kernels")?, Loaded::new(t)) };
+        let (kernels, loaded) = unsafe { (slice(t.kernels, t.n_kernels, most::KERNELS, "kernels")?, Loaded::new(t)) };
         let program = t.program.map(|_| ProgramFn::Loaded(loaded));
         let is_null = |kernel: &abi::Kernel| {
             // SAFETY: both are pointers to functions or null.
@@ -150,9 +153,12 @@ impl Reader {
             }
             check::kernels(op, loaded)?;
         }
+        if t.body == body::CELLS && t.program.is_some() {
+            check::program_of_rows(op)?;
+        }
         op.body = match t.body {
             body::ELEMENTS if kernels.is_empty() && t.program.is_some() => {
-                let made = check::program_op(op, loaded.program(&check::placeholders(op))?)?;
+                let made = check::program_op(op, loaded.program(op, &check::placeholders(op))?)?;
                 made.body.clone()
             }
             body::ELEMENTS | body::CELLS if kernels.is_empty() => return Err(Error::value("it has no kernels")),
@@ -176,11 +182,13 @@ impl Reader {
     unsafe fn set_backward(&self, op: &mut OpDef, depth: usize) -> Result<()> {
         let t = self.table;
         // SAFETY: by contract.
-        let (text, loaded) = unsafe { (t.backward.get().map_err(|e| e.context("its backward"))?, Loaded::new(t)) };
+        let (text, loaded) =
+            unsafe { (t.backward.get(most::CLAUSE).map_err(|e| e.context("its backward"))?, Loaded::new(t)) };
         // SAFETY: by contract.
-        let list = |list: *const u32, n: u32, most: i32, what: &str| unsafe {
-            let items =
-                slice(list, n as usize, what)?.iter().map(|i| u8::try_from(*i).ok().filter(|i| i32::from(*i) < most));
+        let list = |list: *const u32, n: u32, count: i32, what: &str| unsafe {
+            let items = slice(list, n as usize, most::PARTS, what)?
+                .iter()
+                .map(|i| u8::try_from(*i).ok().filter(|i| i32::from(*i) < count));
             let items: Option<Vec<u8>> = items.collect();
             items.map(Cow::Owned).ok_or_else(|| Error::value(format!("'{what}' has a position that isn't there")))
         };

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::fork::try_lock;
 use crate::op::name::check_word;
 use crate::op::*;
-use crate::plugin::abi::{self, Str, arity, body, core, kind, role, rule, slice};
+use crate::plugin::abi::{self, Str, arity, body, core, kind, most, role, rule, slice};
 
 impl Reader {
     /// # Safety
@@ -28,13 +28,17 @@ impl Reader {
         A: 'static,
     {
         // SAFETY: by contract.
-        unsafe { slice(items, n as usize, what) }?.iter().map(read).collect::<Result<Vec<T>>>().map(Cow::Owned)
+        unsafe { slice(items, n as usize, most::PARTS, what) }?
+            .iter()
+            .map(read)
+            .collect::<Result<Vec<T>>>()
+            .map(Cow::Owned)
     }
 
     /// A name that Python can spell.
     unsafe fn word(&self, text: Str, what: &str) -> Result<Text> {
         // SAFETY: by the caller's contract.
-        let name = unsafe { text.get() }.map_err(|e| e.context(format!("the name of {what}")))?;
+        let name = unsafe { text.get(most::NAME) }.map_err(|e| e.context(format!("the name of {what}")))?;
         check_word(name, what)?;
         Ok(name.into())
     }
@@ -70,7 +74,7 @@ impl Reader {
         let name = unsafe { self.word(output.name, "an output") }?;
         let wrong = |what: &str, code: u32| Error::value(format!("output '{name}': {code} is no {what}"));
         // SAFETY: as the op's table.
-        let inputs = unsafe { slice(self.table.inputs, self.table.n_inputs as usize, "inputs") }?;
+        let inputs = unsafe { slice(self.table.inputs, self.table.n_inputs as usize, most::PARTS, "inputs") }?;
         Ok(Output {
             role: match output.role {
                 role::RETURNED => Role::Returned,
@@ -103,8 +107,10 @@ impl Reader {
         // SAFETY: as the op's table.
         unsafe {
             let name = self.word(attr.name, "an attribute")?;
-            let words =
-                || slice(attr.words, attr.n_words, "words")?.iter().map(|w| w.get()).collect::<Result<Vec<_>>>();
+            let words = || {
+                let words = slice(attr.words, attr.n_words, most::WORDS, "words")?.iter();
+                words.map(|word| word.line(most::NAME)).collect::<Result<Vec<_>>>()
+            };
             let kind = match attr.kind {
                 kind::BOOL => AttrKind::Bool,
                 kind::INT => AttrKind::Int,
@@ -114,7 +120,7 @@ impl Reader {
                 kind::WORD if attr.n_words == 0 => {
                     return Err(Error::value(format!("attribute '{name}': there are no words that it could be")));
                 }
-                kind::WORD => AttrKind::Enum(kept(words()?)),
+                kind::WORD => AttrKind::Enum(kept(words().map_err(|e| e.context(format!("the words of '{name}'")))?)),
                 kind::INTS => AttrKind::Ints,
                 kind::FLOATS => AttrKind::Floats,
                 kind::DTYPE => AttrKind::DType,
@@ -130,7 +136,8 @@ impl Reader {
         // SAFETY: as the op's table.
         unsafe {
             let name = self.word(generic.name, "a dtype variable")?;
-            let dtypes = slice(generic.dtypes, generic.n_dtypes, "dtypes")?.iter().map(|n| abi::dtype(*n));
+            let dtypes =
+                slice(generic.dtypes, generic.n_dtypes, most::DTYPES, "dtypes")?.iter().map(|n| abi::dtype(*n));
             let dtypes = dtypes.collect::<Result<Vec<DType>>>().map_err(|e| e.context(format!("'{name}'")))?;
             match dtypes.as_slice() {
                 [] => Err(Error::value(format!("the dtype variable '{name}' can be no dtype"))),

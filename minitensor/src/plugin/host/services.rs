@@ -12,7 +12,7 @@ use super::tensor::{Held, NO_ARRAY, hand_out, look, take_back};
 use crate::autograd::{GradMode, is_grad_enabled};
 use crate::error::{Error, Result};
 use crate::op::{Backward, OpRef, Value, bind, dispatch, registry, vjp};
-use crate::plugin::abi::{self, ErrorSink, Host, Str};
+use crate::plugin::abi::{self, ErrorSink, Host, Str, most};
 use crate::plugin::border::{answer, ask};
 use crate::tensor::{Device, Tensor};
 
@@ -163,7 +163,7 @@ unsafe extern "C" fn tensor_zeros(
     // SAFETY: so many sizes are lent.
     let make = || unsafe {
         let ndim = usize::try_from(ndim).map_err(|_| Error::value(format!("a tensor can't have {ndim} dimensions")))?;
-        let sizes = abi::slice(shape, ndim, "shape")?;
+        let sizes = abi::slice(shape, ndim, most::DIMS, "shape")?;
         let device = if is_meta != 0 { Device::Meta } else { Device::Cpu };
         Ok(hand_out(Tensor::zeros(read::sizes(sizes)?, abi::dtype(dtype)?, device)?))
     };
@@ -188,7 +188,7 @@ unsafe extern "C" fn tensor_array(tensor: *const abi::Tensor) -> abi::Array {
 
 unsafe extern "C" fn op_find(name: Str, error: *mut ErrorSink) -> *mut abi::OpRef {
     // SAFETY: the text is lent, the sink the caller's.
-    unsafe { pointer(error, || Ok(Box::into_raw(Box::new(registry::get_or_gone(name.get()?)?)).cast())) }
+    unsafe { pointer(error, || Ok(Box::into_raw(Box::new(registry::get_or_gone(name.line(most::NAME)?)?)).cast())) }
 }
 
 unsafe extern "C" fn op_release(op: *mut abi::OpRef) {
@@ -219,11 +219,11 @@ unsafe extern "C" fn op_call(
     // SAFETY: all is lent by the caller, as many as he says.
     let call = || unsafe {
         let callee = op(callee)?;
-        let positional =
-            abi::slice(args, n_args, "args")?.iter().map(|arg| value(arg)).collect::<Result<Vec<Value<'_>>>>()?;
-        let names =
-            abi::slice(names, n_keywords, "names")?.iter().map(|name| name.get()).collect::<Result<Vec<_>>>()?;
-        let given = abi::slice(keywords, n_keywords, "keywords")?.iter().map(|arg| value(arg));
+        let positional = abi::slice(args, n_args, most::LIST, "args")?.iter();
+        let positional = positional.map(|arg| value(arg)).collect::<Result<Vec<Value<'_>>>>()?;
+        let names = abi::slice(names, n_keywords, most::PARTS, "names")?.iter();
+        let names = names.map(|name| name.line(most::NAME)).collect::<Result<Vec<_>>>()?;
+        let given = abi::slice(keywords, n_keywords, most::PARTS, "keywords")?.iter().map(|arg| value(arg));
         let named: Vec<(&str, Value<'_>)> =
             names.into_iter().zip(given).map(|(n, v)| Ok((n, v?))).collect::<Result<_>>()?;
         let (inputs, attrs) = bind(callee, &positional, &named)?;
@@ -253,7 +253,7 @@ unsafe fn value<'a>(arg: &abi::Arg) -> Result<Value<'a>> {
             return Ok(Value::Tensor(&held.tensor));
         }
         if !arg.tensors.is_null() {
-            let all = abi::slice(arg.tensors, arg.n_tensors, "tensors")?.iter();
+            let all = abi::slice(arg.tensors, arg.n_tensors, most::LIST, "tensors")?.iter();
             let tensor = |handle: &*mut abi::Tensor| {
                 look(*handle).map(|held| &held.tensor).ok_or_else(|| Error::value("a tensor is a null pointer"))
             };
@@ -274,7 +274,7 @@ unsafe extern "C" fn op_vjp(
     // SAFETY: all is lent by the caller, as many as he says.
     let call = || unsafe {
         let missing = || Error::value("a tensor is a null pointer");
-        let inputs = abi::slice(inputs, n_inputs, "inputs")?.iter();
+        let inputs = abi::slice(inputs, n_inputs, most::LIST, "inputs")?.iter();
         let inputs =
             inputs.map(|t| look(*t).map(|held| &held.tensor).ok_or_else(missing)).collect::<Result<Vec<_>>>()?;
         let (callee, cotangent) = (op(callee)?, &look(cotangent).ok_or_else(missing)?.tensor);

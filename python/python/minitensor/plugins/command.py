@@ -51,7 +51,8 @@ def _list() -> str:
     """A table of the plugins that are loaded."""
     rows = [("name", "version", "kind", "ops", "description", "path")]
     for p in loaded.list_plugins():
-        rows.append((p.name, str(p.version), p.kind, str(len(p.ops)), p.description, p.path or ""))
+        description = " ".join(p.description.split())
+        rows.append((p.name, str(p.version), p.kind, str(len(p.ops)), description, p.path or ""))
     if len(rows) == 1:
         return "no plugins are loaded"
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -76,7 +77,7 @@ def _inspect(path: Path) -> str:
         rows |= {"minitensor": _supported(info), "kind": info.kind, "ABI": abi, "built with": built_with}
         rows |= {"path": str(path)}
     width = max(map(len, rows))
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items() if value)
+    return "\n".join(f"{name:<{width}}  {' '.join(value.split())}" for name, value in rows.items() if value)
 
 
 def _supported(info: PluginInfo) -> str:
@@ -99,6 +100,7 @@ def _check(file: str) -> int:
         for finding in report.findings:
             print(f"    {finding.check}: {finding.message}")
         if not report.samples and not report.findings:
-            print(f"    no arguments were found that it takes; give some: minitensor.testing.opcheck('{name}', …)")
+            print(f"    it takes none of the arguments made for it; give some: minitensor.testing.opcheck('{name}', …)")
+            print(f"    it says: {report.refusal}")
     print(f"{counted(len(info.ops), 'op')}, {failed} with findings")
     return 1 if failed else 0

@@ -8,7 +8,23 @@ from dataclasses import dataclass
 
 from .version import VersionInfo
 
-__all__ = ["PluginInfo"]
+__all__ = ["PluginInfo", "fault_of"]
+
+#: The longest texts, in characters: they are shown in messages and tables.
+LIMITS = {"name": 255, "description": 4096, "author": 4096}
+
+
+def fault_of(field: str, value: object) -> str | None:
+    """What is wrong with a name, a description or an author."""
+    if isinstance(value, str) and len(value) > LIMITS[field]:
+        return f"{field} has {len(value)} characters; {LIMITS[field]} is the limit"
+    if field == "name" and not (isinstance(value, str) and re.fullmatch(r"[A-Za-z_][\w.-]*", value, re.ASCII)):
+        return f"a name is made of letters, digits, '_', '-' and '.', and starts with a letter; got {value!r}"
+    if not isinstance(value, str):
+        return f"{field} must be a text, got {type(value).__name__}"
+    if not all(c.isprintable() or c.isspace() for c in value):
+        return f"{field} has a control character: {value[:80]!r}"
+    return None
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,19 +50,11 @@ class PluginInfo:
     ops: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if faults := list(self._faults()):
-            raise ValueError(f"plugin '{self.name}': " + "; ".join(faults))
+        if faults := self._faults():
+            raise ValueError(f"plugin '{str(self.name)[:80]}': " + "; ".join(faults))
 
     def _faults(self) -> list[str]:
-        faults = []
-        if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z_][\w.-]*", self.name, re.ASCII):
-            faults.append(
-                f"a name is made of letters, digits, '_', '-' and '.', and starts with a letter; got {self.name!r}"
-            )
-        for field in ("description", "author"):
-            value = getattr(self, field)
-            if not isinstance(value, str):
-                faults.append(f"{field} must be a text, got {type(value).__name__}")
+        faults = [fault for field in LIMITS if (fault := fault_of(field, getattr(self, field)))]
         versions = {f: getattr(self, f) for f in ("version", "min_minitensor_version", "max_minitensor_version")}
         for field, value in versions.items():
             if not isinstance(value, VersionInfo) and (value is not None or field == "version"):

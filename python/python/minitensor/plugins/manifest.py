@@ -8,11 +8,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .info import PluginInfo
+from .info import PluginInfo, fault_of
 from .version import VersionInfo
 
 __all__ = ["complete", "read"]
 
+#: The longest file, in bytes: what it may say is short.
+MOST = 1 << 20
 TEXTS = ("name", "description", "author")
 VERSIONS = ("version", "min_minitensor_version", "max_minitensor_version")
 
@@ -39,14 +41,20 @@ def complete(info: PluginInfo | None, plugin: Path) -> PluginInfo:
 def read(file: Path) -> dict[str, Any]:
     """What a `plugin.json` says."""
     try:
-        said = json.loads(file.read_text(encoding="utf-8"))
+        with file.open("rb") as opened:
+            content = opened.read(MOST + 1)
+        if len(content) > MOST:
+            raise ValueError(f"'{file}' has more than {MOST} bytes")
+        said = json.loads(content.decode())
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"'{file}' can't be read as JSON: {error}") from None
+    except RecursionError:
+        raise ValueError(f"'{file}' can't be read as JSON: it is nested too deeply") from None
     if not isinstance(said, dict):
         raise ValueError(f"'{file}' must hold an object, such as {{\"name\": …}}, got {type(said).__name__}")
     for key in said.keys() - {*TEXTS, *VERSIONS}:
-        # Other tools may keep something here, but a slip of the pen is told.
-        if near := difflib.get_close_matches(key, [*TEXTS, *VERSIONS], 1, 0.8):
+        # Other tools may keep something here, but a misspelled key is reported.
+        if len(key) < 64 and (near := difflib.get_close_matches(key, [*TEXTS, *VERSIONS], 1, 0.8)):
             raise ValueError(f"'{file}': '{key}' means nothing; did you mean '{near[0]}'?")
     found: dict[str, Any] = {}
     for key in (*TEXTS, *VERSIONS):
@@ -55,6 +63,8 @@ def read(file: Path) -> dict[str, Any]:
             continue
         if not isinstance(value, str):
             raise ValueError(f"'{file}': '{key}' must be a text, got {type(value).__name__}")
+        if key in TEXTS and (fault := fault_of(key, value)):
+            raise ValueError(f"'{file}': {fault}")
         try:
             found[key] = VersionInfo.parse(value) if key in VERSIONS else value
         except ValueError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import os
+import re
 import sys
 import zlib
 from pathlib import Path
@@ -23,7 +25,9 @@ __all__ = ["load", "plugin_of"]
 def load(registry: PluginRegistry, path: Path) -> PluginInfo:
     """Runs a file, and registers the plugin that it defines. The ops that it registers itself belong to the plugin."""
     # The same file has the same name in every process, so that what is defined in it can be pickled.
-    name = f"minitensor_plugin_{path.stem.strip('_')}_{zlib.crc32(str(path).encode()):08x}"
+    # A dot in it would name a package to import it from.
+    stem = re.sub(r"\W", "_", path.stem).strip("_")
+    name = f"minitensor_plugin_{stem}_{zlib.crc32(os.fsencode(path)):08x}"
     with LOCK:
         if loaded := [info.name for info in registry if info.path == str(path)]:
             raise ValueError(f"'{path}' is loaded already, as plugin '{loaded[0]}'; unload that one first")

@@ -47,7 +47,7 @@ static const MtOp squareplus = {
     .backward = MT_STR("|d| { x: d * 0.5 * (1 + x / sqrt(x * x + b)) }"),
 };
 
-/* ---- tempered_softmax, moving_average: one row at a time. A row is contiguous; the next one lies `step` bytes on. ---- */
+/* ---- tempered_softmax and so on: one row at a time. A row is contiguous; the next one lies `step` bytes on. ---- */
 
 #define ROW(T, args, argument, row) ((T *)((char *)(args)[argument].data + (row) * (args)[argument].step))
 
@@ -96,6 +96,135 @@ static const MtOp tempered_softmax = {
     .backward = MT_STR("|d| { x: (d - sum(d * out, -1, true)) * out / temperature }"),
 };
 
+/* One number for each row: the output is a scalar. */
+#define FREE_ENERGY(suffix, T, F)                                                                                       \
+  static int32_t free_energy_##suffix(const void *context, const MtValue *attrs, const MtCell *args, int64_t cells,     \
+                                      MtError *error) {                                                                 \
+    (void)context, (void)error;                                                                                         \
+    const T temperature = (T)attrs[0].as.f;                                                                             \
+    const size_t n = args[0].shape[0];                                                                                  \
+    for (int64_t row = 0; row < cells; row++) {                                                                         \
+      const T *x = ROW(const T, args, 0, row);                                                                          \
+      T least = (T)INFINITY;                                                                                            \
+      double total = 0; /* a long row of float32 needs a wider sum */                                                   \
+      for (size_t i = 0; i < n; i++) {                                                                                  \
+        least = x[i] >= least ? least : x[i];                                                                           \
+      }                                                                                                                 \
+      const T shift = isinf(least) ? 0 : least;                                                                         \
+      for (size_t i = 0; i < n; i++) {                                                                                  \
+        total += F(exp)((shift - x[i]) / temperature);                                                                  \
+      }                                                                                                                 \
+      *ROW(T, args, 1, row) = shift - temperature * (T)log(total);                                                      \
+    }                                                                                                                   \
+    return MT_OK;                                                                                                       \
+  }
+FOR_BOTH(FREE_ENERGY)
+
+static const MtOutput number_outputs[] = {{.name = MT_STR("out")}};
+static const MtKernel free_energy_kernels[] = {
+    {.dtypes = {MT_FLOAT32}, .run.cells = free_energy_f32},
+    {.dtypes = {MT_FLOAT64}, .run.cells = free_energy_f64},
+};
+static const MtOp free_energy = {
+    MT_OP("my_ops::free_energy",
+          "One number for each row: `−temperature · log Σ exp(x / temperature)`, which tends to the smallest element."),
+    .inputs = row_inputs, .n_inputs = MT_COUNT(row_inputs),
+    .attrs = tempered_softmax_attrs, .n_attrs = MT_COUNT(tempered_softmax_attrs),
+    .outputs = number_outputs, .n_outputs = MT_COUNT(number_outputs),
+    .generics = T, .n_generics = MT_COUNT(T),
+    .shape = MT_STR("(x: [.., n]) -> [..] where temperature > 0.0"),
+    .body = MT_CELLS, .kernels = free_energy_kernels, .n_kernels = MT_COUNT(free_energy_kernels),
+    .backward_kind = MT_FORMULA,
+    .backward = MT_STR("|d| { x: unsqueeze(d, -1) * softmax(x * (-1.0 / temperature), -1) }"),
+};
+
+/* One number for each row: the input is a scalar. */
+#define DAMPED(suffix, T, F)                                                                                            \
+  static int32_t damped_##suffix(const void *context, const MtValue *attrs, const MtCell *args, int64_t cells,          \
+                                 MtError *error) {                                                                      \
+    (void)context, (void)attrs, (void)error;                                                                            \
+    const size_t n = args[0].shape[0];                                                                                  \
+    for (int64_t row = 0; row < cells; row++) {                                                                         \
+      const T *x = ROW(const T, args, 0, row), strength = *ROW(const T, args, 1, row);                                  \
+      T *out = ROW(T, args, 2, row);                                                                                    \
+      double total = 0;                                                                                                 \
+      for (size_t i = 0; i < n; i++) {                                                                                  \
+        total += x[i] * x[i];                                                                                           \
+      }                                                                                                                 \
+      for (size_t i = 0; i < n; i++) {                                                                                  \
+        out[i] = x[i] / (1 + strength * (T)(total / (double)n));                                                        \
+      }                                                                                                                 \
+    }                                                                                                                   \
+    return MT_OK;                                                                                                       \
+  }
+FOR_BOTH(DAMPED)
+
+static const MtInput damped_inputs[] = {{.name = MT_STR("x"), .core = MT_SLICE}, {.name = MT_STR("strength")}};
+static const MtKernel damped_kernels[] = {
+    {.dtypes = {MT_FLOAT32}, .run.cells = damped_f32},
+    {.dtypes = {MT_FLOAT64}, .run.cells = damped_f64},
+};
+static const MtOp damped = {
+    MT_OP("my_ops::damped", "Each row divided by `1 + strength · mean(x²)`."),
+    .inputs = damped_inputs, .n_inputs = MT_COUNT(damped_inputs),
+    .outputs = row_outputs, .n_outputs = MT_COUNT(row_outputs),
+    .generics = T, .n_generics = MT_COUNT(T),
+    .shape = MT_STR("(x: [.., n], strength: [..]) -> [.., n]"),
+    .body = MT_CELLS, .kernels = damped_kernels, .n_kernels = MT_COUNT(damped_kernels),
+    .backward_kind = MT_FORMULA,
+    .backward = MT_STR("|d| { let k = unsqueeze(strength, -1); let square = mean(x * x, -1, true); let by = 1.0 + k * square;"
+                       "x: d / by - 2.0 * mean(d * x, -1, true) * k * x / (by * by),"
+                       "strength: squeeze(sum(d * x, -1, true) * square / (by * by), -1) * -1.0 }"),
+};
+
+/* All rows share a weight: there is no `..` before its dimension, and its `step` is 0. The host sums its gradient. */
+#define RMS_NORM(suffix, T, F)                                                                                          \
+  static int32_t rms_norm_##suffix(const void *context, const MtValue *attrs, const MtCell *args, int64_t cells,        \
+                                   MtError *error) {                                                                    \
+    (void)context, (void)error;                                                                                         \
+    const T eps = (T)attrs[0].as.f;                                                                                     \
+    const size_t n = args[0].shape[0];                                                                                  \
+    for (int64_t row = 0; row < cells; row++) {                                                                         \
+      const T *x = ROW(const T, args, 0, row), *weight = ROW(const T, args, 1, row);                                    \
+      T *out = ROW(T, args, 2, row);                                                                                    \
+      double total = 0;                                                                                                 \
+      for (size_t i = 0; i < n; i++) {                                                                                  \
+        total += x[i] * x[i];                                                                                           \
+      }                                                                                                                 \
+      const T by = 1 / F(sqrt)((T)(total / (double)n) + eps);                                                           \
+      for (size_t i = 0; i < n; i++) {                                                                                  \
+        out[i] = x[i] * by * weight[i];                                                                                 \
+      }                                                                                                                 \
+    }                                                                                                                   \
+    return MT_OK;                                                                                                       \
+  }
+FOR_BOTH(RMS_NORM)
+
+static const MtInput rms_norm_inputs[] = {
+    {.name = MT_STR("x"), .core = MT_SLICE},
+    {.name = MT_STR("weight"), .core = MT_SLICE},
+};
+static const MtAttr rms_norm_attrs[] = {
+    {.name = MT_STR("eps"), .kind = MT_KIND_FLOAT, .has_default = 1, .value = {.kind = MT_KIND_FLOAT, .as.f = 1e-6}},
+};
+static const MtKernel rms_norm_kernels[] = {
+    {.dtypes = {MT_FLOAT32}, .run.cells = rms_norm_f32},
+    {.dtypes = {MT_FLOAT64}, .run.cells = rms_norm_f64},
+};
+static const MtOp rms_norm = {
+    MT_OP("my_ops::rms_norm", "Each row scaled to a mean square of 1, then each column by its weight."),
+    .inputs = rms_norm_inputs, .n_inputs = MT_COUNT(rms_norm_inputs),
+    .attrs = rms_norm_attrs, .n_attrs = MT_COUNT(rms_norm_attrs),
+    .outputs = row_outputs, .n_outputs = MT_COUNT(row_outputs),
+    .generics = T, .n_generics = MT_COUNT(T),
+    .shape = MT_STR("(x: [.., n], weight: [n]) -> [.., n] where eps > 0.0"),
+    .body = MT_CELLS, .kernels = rms_norm_kernels, .n_kernels = MT_COUNT(rms_norm_kernels),
+    .backward_kind = MT_FORMULA,
+    .backward = MT_STR("|d| { let by = rsqrt(mean(x * x, -1, true) + eps);"
+                       "x: by * (d * weight - x * by * by * mean(d * weight * x, -1, true)),"
+                       "weight: d * x * by }"),
+};
+
 #define MOVING_AVERAGE(suffix, T, F)                                                                                    \
   static int32_t moving_average_##suffix(const void *context, const MtValue *attrs, const MtCell *args, int64_t cells,  \
                                          MtError *error) {                                                              \
@@ -134,7 +263,7 @@ static const MtOp moving_average = {
 
 /* ---- the plugin ---- */
 
-static const MtOp *const ops[] = {&squareplus, &tempered_softmax, &moving_average};
+static const MtOp *const ops[] = {&squareplus, &tempered_softmax, &free_energy, &damped, &rms_norm, &moving_average};
 
 static int32_t init(const MtHost *host, MtError *error) {
   int32_t failed = MT_OK;

@@ -18,6 +18,26 @@ pub fn tempered_softmax<R: Row>(x: R, #[default = 1.0] temperature: f64) -> R {
     e / e.sum()
 }
 
+/// One number for each row: `−temperature · log Σ exp(x / temperature)`, which tends to the smallest element.
+#[custom_op(name = "my_ops::free_energy", shape = (x: [.., n]) -> [..] where temperature > 0.0)]
+pub fn free_energy<R: Row>(x: R, #[default = 1.0] temperature: f64) -> R {
+    -temperature * (-x / temperature).logsumexp()
+}
+
+/// Each row divided by `1 + strength · mean(x²)`.
+#[custom_op(name = "my_ops::damped", shape = (x: [.., n], strength: [..]) -> [.., n])]
+pub fn damped<R: Row>(x: R, strength: R) -> R {
+    // `strength` has one number for each row.
+    x / (1.0 + strength * x.square().mean())
+}
+
+/// Each row scaled to a mean square of 1, then each column by its weight.
+#[custom_op(name = "my_ops::rms_norm", shape = (x: [.., n], weight: [n]) -> [.., n] where eps > 0.0)]
+pub fn rms_norm<R: Row>(x: R, weight: R, #[default = 1e-6] eps: f64) -> R {
+    // All rows share `weight`: its gradient is their sum.
+    x * (x.square().mean() + eps).rsqrt() * weight
+}
+
 /// An exponential moving average along the last axis: `outᵢ = decay · outᵢ₋₁ + (1 − decay) · xᵢ`.
 #[custom_op(
     name = "my_ops::moving_average",

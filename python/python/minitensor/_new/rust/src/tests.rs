@@ -8,6 +8,9 @@ use minitensor_plugin_sdk::testing::opcheck;
 fn every_op_passes_opcheck() -> Result<()> {
     opcheck(&squareplus::op(), &[]).into_result()?;
     opcheck(&tempered_softmax::op(), &[]).into_result()?;
+    opcheck(&free_energy::op(), &[]).into_result()?;
+    opcheck(&damped::op(), &[]).into_result()?;
+    opcheck(&rms_norm::op(), &[]).into_result()?;
     opcheck(&moving_average::op(), &[]).into_result()
 }
 

@@ -35,6 +35,26 @@ def test_values_are_those_of_numpy():
     np.testing.assert_allclose(my_ops.moving_average(x), np.stack(expected, -1))
 
 
+def test_values_of_rows_are_those_of_numpy():
+    rng = np.random.default_rng(1)
+    x, strength, weight = rng.normal(size=(3, 5)), rng.uniform(size=3), rng.normal(size=5)
+    np.testing.assert_allclose(my_ops.free_energy(x, temperature=0.5), -0.5 * np.log(np.exp(x / -0.5).sum(-1)))
+    square = (x * x).mean(-1, keepdims=True)
+    np.testing.assert_allclose(my_ops.damped(x, strength), x / (1 + strength[:, None] * square))
+    np.testing.assert_allclose(my_ops.rms_norm(x, weight, eps=0.1), x / np.sqrt(square + 0.1) * weight)
+
+
+# A row to a row; a row to a number; a number for each row; weights that all rows share.
+ROWS = {"tempered_softmax": [(2, 4)], "free_energy": [(2, 4)], "damped": [(2, 4), (2,)], "rms_norm": [(2, 4), (4,)]}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_have_second_derivatives(name):
+    rng = np.random.default_rng(2)
+    tensors = [mt.Tensor(rng.uniform(0.5, 2.0, size=shape)) for shape in ROWS[name]]
+    mt.testing.gradcheck(getattr(my_ops, name), tensors, orders=2)
+
+
 def test_a_model_learns():
     rng = np.random.default_rng(0)
     x, target = mt.Tensor(rng.normal(size=(64, 8))), mt.Tensor(rng.normal(size=(64, 1)))
