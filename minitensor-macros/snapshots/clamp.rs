@@ -9,280 +9,288 @@ pub fn clamp<T: Real>(x: T, lo: T, hi: T) -> T {
 }
 ///The op [`clamp()`] as a value: what everything but the computation itself asks.
 #[allow(non_camel_case_types)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(
+    ::core::clone::Clone,
+    ::core::marker::Copy,
+    ::core::fmt::Debug,
+    ::core::default::Default
+)]
 pub struct clamp {}
 const _: () = {
-    use ::minitensor::__rt as rt;
+    use ::minitensor::__rt as __rt;
     #[allow(unused_variables, unused_mut)]
-    fn clamp_program(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
-        type T = rt::Symbol;
-        Ok(
-            rt::Program::write(
+    fn __clamp_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
+        type T = __rt::Symbol;
+        __rt::Ok(
+            __rt::Program::write(
                 &["x"],
                 &["lo", "hi"],
                 |inputs, uniforms| {
-                    let x = inputs[0usize];
-                    let lo = uniforms[0usize];
-                    let hi = uniforms[1usize];
-                    let (output0,) = { (clamp::<T>(x, lo, hi),) };
-                    vec![("out".to_owned(), output0.into())]
+                    let input0 = inputs[0usize];
+                    let attr0 = uniforms[0usize];
+                    let attr1 = uniforms[1usize];
+                    let (output0,) = { (clamp::<T>(input0, attr0, attr1),) };
+                    __rt::vec![__rt::named("out", output0)]
                 },
             ),
         )
     }
-    unsafe fn clamp_loop<T: rt::Real + rt::Machine>(
-        attrs: &[rt::Attr],
-        n: usize,
-        inputs: &[*const u8],
-        outputs: &[*mut u8],
-    ) -> rt::Result<()> {
-        struct Loop<T> {
-            lo: T,
-            hi: T,
+    unsafe fn __clamp_loop<T: __rt::Real + __rt::Machine>(
+        attrs: &[__rt::Attr],
+        n: __rt::usize,
+        inputs: &[*const __rt::u8],
+        outputs: &[*mut __rt::u8],
+    ) -> __rt::Result<()> {
+        struct __Loop<T> {
+            attr0: T,
+            attr1: T,
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
-        impl<T: rt::Real + rt::Machine> rt::Map for Loop<T> {
+        impl<T: __rt::Real + __rt::Machine> __rt::Map for __Loop<T> {
             type In = (T,);
             type Out = (T,);
             #[inline(always)]
-            fn eval(&self, (x,): Self::In) -> Self::Out {
-                (clamp::<T>(x, self.lo, self.hi),)
+            fn eval(&self, (input0,): Self::In) -> Self::Out {
+                (clamp::<T>(input0, self.attr0, self.attr1),)
             }
         }
-        let body = Loop::<T> {
-            lo: rt::uniform::<T>(attrs, 0, "lo")?,
-            hi: rt::uniform::<T>(attrs, 1, "hi")?,
+        let body = __Loop::<T> {
+            attr0: __rt::uniform::<T>(attrs, 0, "lo")?,
+            attr1: __rt::uniform::<T>(attrs, 1, "hi")?,
             _dtypes: ::core::marker::PhantomData,
         };
-        unsafe { rt::map(&body, n, inputs, outputs) };
-        Ok(())
+        unsafe { __rt::map(&body, n, inputs, outputs) };
+        __rt::Ok(())
     }
-    fn clamp_kernel(dtypes: &[rt::DType]) -> Option<rt::ElementKernel> {
+    fn __clamp_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::ElementKernel> {
         match dtypes[0] {
-            rt::DType::I8 => Some(clamp_loop::<i8>),
-            rt::DType::I16 => Some(clamp_loop::<i16>),
-            rt::DType::I32 => Some(clamp_loop::<i32>),
-            rt::DType::I64 => Some(clamp_loop::<i64>),
-            rt::DType::U8 => Some(clamp_loop::<u8>),
-            rt::DType::U16 => Some(clamp_loop::<u16>),
-            rt::DType::U32 => Some(clamp_loop::<u32>),
-            rt::DType::U64 => Some(clamp_loop::<u64>),
-            rt::DType::F32 => Some(clamp_loop::<f32>),
-            rt::DType::F64 => Some(clamp_loop::<f64>),
-            _ => None,
+            __rt::DType::I8 => __rt::Some(__clamp_loop::<__rt::i8>),
+            __rt::DType::I16 => __rt::Some(__clamp_loop::<__rt::i16>),
+            __rt::DType::I32 => __rt::Some(__clamp_loop::<__rt::i32>),
+            __rt::DType::I64 => __rt::Some(__clamp_loop::<__rt::i64>),
+            __rt::DType::U8 => __rt::Some(__clamp_loop::<__rt::u8>),
+            __rt::DType::U16 => __rt::Some(__clamp_loop::<__rt::u16>),
+            __rt::DType::U32 => __rt::Some(__clamp_loop::<__rt::u32>),
+            __rt::DType::U64 => __rt::Some(__clamp_loop::<__rt::u64>),
+            __rt::DType::F32 => __rt::Some(__clamp_loop::<__rt::f32>),
+            __rt::DType::F64 => __rt::Some(__clamp_loop::<__rt::f64>),
+            _ => __rt::None,
         }
     }
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
-    fn clamp_vjp<T: rt::Real>(d_out: T, x: T, lo: T, hi: T) -> T {
-        let d_x = rt::cotangent_times(
-            d_out,
+    fn __clamp_vjp<T: __rt::Real>(input0: T, input1: T, attr0: T, attr1: T) -> T {
+        let gradient0 = __rt::cotangent_times(
+            input0,
             clamp::<
-                rt::Dual<T>,
+                __rt::Dual<T>,
             >(
-                    rt::Dual::variable(x),
-                    rt::Dual::constant_of(lo),
-                    rt::Dual::constant_of(hi),
+                    __rt::Dual::variable(input1),
+                    __rt::Dual::constant_of(attr0),
+                    __rt::Dual::constant_of(attr1),
                 )
                 .tangent,
         );
-        d_x
+        gradient0
     }
-    unsafe fn clamp_vjp_loop<T: rt::Real + rt::Machine>(
-        attrs: &[rt::Attr],
-        n: usize,
-        inputs: &[*const u8],
-        outputs: &[*mut u8],
-    ) -> rt::Result<()> {
-        struct Loop<T> {
-            lo: T,
-            hi: T,
+    unsafe fn __clamp_vjp_loop<T: __rt::Real + __rt::Machine>(
+        attrs: &[__rt::Attr],
+        n: __rt::usize,
+        inputs: &[*const __rt::u8],
+        outputs: &[*mut __rt::u8],
+    ) -> __rt::Result<()> {
+        struct __Loop<T> {
+            attr0: T,
+            attr1: T,
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
-        impl<T: rt::Real + rt::Machine> rt::Map for Loop<T> {
+        impl<T: __rt::Real + __rt::Machine> __rt::Map for __Loop<T> {
             type In = (T, T);
             type Out = (T,);
             #[inline(always)]
-            fn eval(&self, (d_out, x): Self::In) -> Self::Out {
-                (clamp_vjp::<T>(d_out, x, self.lo, self.hi),)
+            fn eval(&self, (input0, input1): Self::In) -> Self::Out {
+                (__clamp_vjp::<T>(input0, input1, self.attr0, self.attr1),)
             }
         }
-        let body = Loop::<T> {
-            lo: rt::uniform::<T>(attrs, 0, "lo")?,
-            hi: rt::uniform::<T>(attrs, 1, "hi")?,
+        let body = __Loop::<T> {
+            attr0: __rt::uniform::<T>(attrs, 0, "lo")?,
+            attr1: __rt::uniform::<T>(attrs, 1, "hi")?,
             _dtypes: ::core::marker::PhantomData,
         };
-        unsafe { rt::map(&body, n, inputs, outputs) };
-        Ok(())
+        unsafe { __rt::map(&body, n, inputs, outputs) };
+        __rt::Ok(())
     }
-    fn clamp_vjp_kernel(dtypes: &[rt::DType]) -> Option<rt::ElementKernel> {
+    fn __clamp_vjp_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::ElementKernel> {
         match dtypes[0] {
-            rt::DType::F32 => Some(clamp_vjp_loop::<f32>),
-            rt::DType::F64 => Some(clamp_vjp_loop::<f64>),
-            _ => None,
+            __rt::DType::F32 => __rt::Some(__clamp_vjp_loop::<__rt::f32>),
+            __rt::DType::F64 => __rt::Some(__clamp_vjp_loop::<__rt::f64>),
+            _ => __rt::None,
         }
     }
-    fn clamp_vjp_program(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
-        rt::vjp_program(&clamp_program(attrs)?, &[0], &[0], false)
+    fn __clamp_vjp_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
+        __rt::vjp_program(&__clamp_program(attrs)?, &[0], &[0], false)
     }
-    static VJP: rt::OpDef = rt::OpDef {
-        name: rt::Cow::Borrowed("clamp.vjp"),
-        aliases: rt::Cow::Borrowed(&[]),
-        doc: rt::Cow::Borrowed("The vector-Jacobian product of `clamp`."),
-        inputs: rt::Cow::Borrowed(
+    static __VJP: __rt::OpDef = __rt::OpDef {
+        name: __rt::Cow::Borrowed("clamp.vjp"),
+        aliases: __rt::Cow::Borrowed(&[]),
+        doc: __rt::Cow::Borrowed("The vector-Jacobian product of `clamp`."),
+        inputs: __rt::Cow::Borrowed(
             &[
-                rt::Input {
-                    name: rt::Cow::Borrowed("d_out"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("d_out"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: false,
-                    core: rt::Core::Scalar,
+                    core: __rt::Core::Scalar,
                 },
-                rt::Input {
-                    name: rt::Cow::Borrowed("x"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("x"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: false,
-                    core: rt::Core::Scalar,
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        attrs: rt::Cow::Borrowed(
+        attrs: __rt::Cow::Borrowed(
             &[
-                rt::Attribute {
-                    name: rt::Cow::Borrowed("lo"),
-                    kind: rt::AttrKind::Float,
+                __rt::Attribute {
+                    name: __rt::Cow::Borrowed("lo"),
+                    kind: __rt::AttrKind::Float,
                     optional: false,
-                    default: Some(rt::Attr::Float(f64::NEG_INFINITY)),
+                    default: __rt::Some(__rt::Attr::Float(f64::NEG_INFINITY)),
                 },
-                rt::Attribute {
-                    name: rt::Cow::Borrowed("hi"),
-                    kind: rt::AttrKind::Float,
+                __rt::Attribute {
+                    name: __rt::Cow::Borrowed("hi"),
+                    kind: __rt::AttrKind::Float,
                     optional: false,
-                    default: Some(rt::Attr::Float(f64::INFINITY)),
+                    default: __rt::Some(__rt::Attr::Float(f64::INFINITY)),
                 },
             ],
         ),
-        outputs: rt::Cow::Borrowed(
+        outputs: __rt::Cow::Borrowed(
             &[
-                rt::Output {
-                    name: rt::Cow::Borrowed("d_x"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Returned,
-                    core: rt::Core::Scalar,
+                __rt::Output {
+                    name: __rt::Cow::Borrowed("d_x"),
+                    dtype: __rt::DTypeRule::Generic(0),
+                    role: __rt::Role::Returned,
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        generics: rt::Cow::Borrowed(
+        generics: __rt::Cow::Borrowed(
             &[
-                rt::Generic {
-                    name: rt::Cow::Borrowed("T"),
-                    dtypes: rt::DTypeSet::FLOAT,
+                __rt::Generic {
+                    name: __rt::Cow::Borrowed("T"),
+                    dtypes: __rt::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: rt::ShapeRule::Broadcast,
-        predicates: rt::Cow::Borrowed(&[]),
-        axis: None,
-        body: rt::Body::Element(rt::ElementBody {
-            kernels: rt::Kernels::Compiled(clamp_vjp_kernel),
-            program: Some(rt::ProgramFn::Compiled(clamp_vjp_program)),
+        shape: __rt::ShapeRule::Broadcast,
+        predicates: __rt::Cow::Borrowed(&[]),
+        axis: __rt::None,
+        body: __rt::Body::Element(__rt::ElementBody {
+            kernels: __rt::Kernels::Compiled(__clamp_vjp_kernel),
+            program: __rt::Some(__rt::ProgramFn::Compiled(__clamp_vjp_program)),
         }),
-        backward: rt::Backward::Program(rt::Gradients::new()),
+        backward: __rt::Backward::Program(__rt::Gradients::new()),
         since: 1,
-        location: rt::Location {
-            file: rt::Cow::Borrowed(file!()),
-            line: line!(),
+        location: __rt::Location {
+            file: __rt::Cow::Borrowed(::core::file!()),
+            line: ::core::line!(),
         },
     };
-    static DEF: rt::OpDef = rt::OpDef {
-        name: rt::Cow::Borrowed("clamp"),
-        aliases: rt::Cow::Borrowed(&[]),
-        doc: rt::Cow::Borrowed("Limits every element to `[lo, hi]`."),
-        inputs: rt::Cow::Borrowed(
+    static __DEF: __rt::OpDef = __rt::OpDef {
+        name: __rt::Cow::Borrowed("clamp"),
+        aliases: __rt::Cow::Borrowed(&[]),
+        doc: __rt::Cow::Borrowed("Limits every element to `[lo, hi]`."),
+        inputs: __rt::Cow::Borrowed(
             &[
-                rt::Input {
-                    name: rt::Cow::Borrowed("x"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("x"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: false,
-                    core: rt::Core::Scalar,
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        attrs: rt::Cow::Borrowed(
+        attrs: __rt::Cow::Borrowed(
             &[
-                rt::Attribute {
-                    name: rt::Cow::Borrowed("lo"),
-                    kind: rt::AttrKind::Float,
+                __rt::Attribute {
+                    name: __rt::Cow::Borrowed("lo"),
+                    kind: __rt::AttrKind::Float,
                     optional: false,
-                    default: Some(rt::Attr::Float(f64::NEG_INFINITY)),
+                    default: __rt::Some(__rt::Attr::Float(f64::NEG_INFINITY)),
                 },
-                rt::Attribute {
-                    name: rt::Cow::Borrowed("hi"),
-                    kind: rt::AttrKind::Float,
+                __rt::Attribute {
+                    name: __rt::Cow::Borrowed("hi"),
+                    kind: __rt::AttrKind::Float,
                     optional: false,
-                    default: Some(rt::Attr::Float(f64::INFINITY)),
+                    default: __rt::Some(__rt::Attr::Float(f64::INFINITY)),
                 },
             ],
         ),
-        outputs: rt::Cow::Borrowed(
+        outputs: __rt::Cow::Borrowed(
             &[
-                rt::Output {
-                    name: rt::Cow::Borrowed("out"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Returned,
-                    core: rt::Core::Scalar,
+                __rt::Output {
+                    name: __rt::Cow::Borrowed("out"),
+                    dtype: __rt::DTypeRule::Generic(0),
+                    role: __rt::Role::Returned,
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        generics: rt::Cow::Borrowed(
+        generics: __rt::Cow::Borrowed(
             &[
-                rt::Generic {
-                    name: rt::Cow::Borrowed("T"),
-                    dtypes: rt::DTypeSet::REAL,
+                __rt::Generic {
+                    name: __rt::Cow::Borrowed("T"),
+                    dtypes: __rt::DTypeSet::REAL,
                 },
             ],
         ),
-        shape: rt::ShapeRule::Broadcast,
-        predicates: rt::Cow::Borrowed(&[]),
-        axis: None,
-        body: rt::Body::Element(rt::ElementBody {
-            kernels: rt::Kernels::Compiled(clamp_kernel),
-            program: Some(rt::ProgramFn::Compiled(clamp_program)),
+        shape: __rt::ShapeRule::Broadcast,
+        predicates: __rt::Cow::Borrowed(&[]),
+        axis: __rt::None,
+        body: __rt::Body::Element(__rt::ElementBody {
+            kernels: __rt::Kernels::Compiled(__clamp_kernel),
+            program: __rt::Some(__rt::ProgramFn::Compiled(__clamp_program)),
         }),
-        backward: rt::Backward::Derived(rt::Derived {
-            vjp: rt::OpRef::Static(&VJP),
-            wrt: rt::Cow::Borrowed(&[0]),
-            gradients: rt::Gradients::new(),
+        backward: __rt::Backward::Derived(__rt::Derived {
+            vjp: __rt::OpRef::Static(&__VJP),
+            wrt: __rt::Cow::Borrowed(&[0]),
+            gradients: __rt::Gradients::new(),
         }),
         since: 1,
-        location: rt::Location {
-            file: rt::Cow::Borrowed(file!()),
-            line: line!(),
+        location: __rt::Location {
+            file: __rt::Cow::Borrowed(::core::file!()),
+            line: ::core::line!(),
         },
     };
     impl clamp {
         ///Calls the op on tensors.
         #[allow(clippy::too_many_arguments)]
-        pub fn call(x: &rt::Tensor, lo: f64, hi: f64) -> rt::Result<rt::Tensor> {
-            let outputs = rt::dispatch(
-                &rt::OpRef::Static(&DEF),
-                &[rt::Arg::from(x)],
-                &[rt::Attr::from(lo), rt::Attr::from(hi)],
+        pub fn call(x: &__rt::Tensor, lo: f64, hi: f64) -> __rt::Result<__rt::Tensor> {
+            let outputs = __rt::dispatch(
+                &__rt::OpRef::Static(&__DEF),
+                &[<__rt::Arg<'_> as __rt::From<_>>::from(x)],
+                &[
+                    <__rt::Attr as __rt::From<_>>::from(lo),
+                    <__rt::Attr as __rt::From<_>>::from(hi),
+                ],
             )?;
-            Ok(outputs.single())
+            __rt::Ok(outputs.single())
         }
         /// The op itself.
-        pub fn op() -> rt::OpRef {
-            rt::OpRef::Static(&DEF)
+        pub fn op() -> __rt::OpRef {
+            __rt::OpRef::Static(&__DEF)
         }
     }
-    rt::impl_custom_op!(clamp, DEF);
-    rt::inventory::submit! {
-        rt::OpEntry(& DEF)
+    __rt::impl_custom_op!(clamp, __DEF);
+    __rt::inventory::submit! {
+        __rt::OpEntry(& __DEF)
     }
-    rt::inventory::submit! {
-        rt::OpEntry(& VJP)
+    __rt::inventory::submit! {
+        __rt::OpEntry(& __VJP)
     }
 };

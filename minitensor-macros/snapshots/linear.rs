@@ -4,89 +4,98 @@ pub fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
 }
 ///The op [`linear()`] as a value: what everything but the computation itself asks.
 #[allow(non_camel_case_types)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(
+    ::core::clone::Clone,
+    ::core::marker::Copy,
+    ::core::fmt::Debug,
+    ::core::default::Default
+)]
 pub struct linear {}
 const _: () = {
-    use ::minitensor::__rt as rt;
-    fn linear_body(call: &rt::Call<'_>) -> rt::Result<Vec<rt::Tensor>> {
-        rt::IntoOutputs::into_outputs(
+    use ::minitensor::__rt as __rt;
+    fn __linear_body(call: &__rt::Call<'_>) -> __rt::Result<__rt::Vec<__rt::Tensor>> {
+        __rt::IntoOutputs::into_outputs(
             linear(call.tensor(0), call.tensor(1), call.optional(2)),
         )
     }
-    static DEF: rt::OpDef = rt::OpDef {
-        name: rt::Cow::Borrowed("nn::linear"),
-        aliases: rt::Cow::Borrowed(&[]),
-        doc: rt::Cow::Borrowed("`x @ w + b`"),
-        inputs: rt::Cow::Borrowed(
+    static __DEF: __rt::OpDef = __rt::OpDef {
+        name: __rt::Cow::Borrowed("nn::linear"),
+        aliases: __rt::Cow::Borrowed(&[]),
+        doc: __rt::Cow::Borrowed("`x @ w + b`"),
+        inputs: __rt::Cow::Borrowed(
             &[
-                rt::Input {
-                    name: rt::Cow::Borrowed("x"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Any,
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("x"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Any,
                     mutated: false,
-                    core: rt::Core::Scalar,
+                    core: __rt::Core::Scalar,
                 },
-                rt::Input {
-                    name: rt::Cow::Borrowed("w"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Any,
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("w"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Any,
                     mutated: false,
-                    core: rt::Core::Scalar,
+                    core: __rt::Core::Scalar,
                 },
-                rt::Input {
-                    name: rt::Cow::Borrowed("b"),
-                    arity: rt::Arity::Optional,
-                    dtype: rt::DTypeRule::Any,
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("b"),
+                    arity: __rt::Arity::Optional,
+                    dtype: __rt::DTypeRule::Any,
                     mutated: false,
-                    core: rt::Core::Scalar,
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        attrs: rt::Cow::Borrowed(&[]),
-        outputs: rt::Cow::Borrowed(
+        attrs: __rt::Cow::Borrowed(&[]),
+        outputs: __rt::Cow::Borrowed(
             &[
-                rt::Output {
-                    name: rt::Cow::Borrowed("out"),
-                    dtype: rt::DTypeRule::Any,
-                    role: rt::Role::Returned,
-                    core: rt::Core::Scalar,
+                __rt::Output {
+                    name: __rt::Cow::Borrowed("out"),
+                    dtype: __rt::DTypeRule::Any,
+                    role: __rt::Role::Returned,
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        generics: rt::Cow::Borrowed(&[]),
-        shape: rt::ShapeRule::Traced,
-        predicates: rt::Cow::Borrowed(&[]),
-        axis: None,
-        body: rt::Body::Tensor(linear_body),
-        backward: rt::Backward::Traced,
+        generics: __rt::Cow::Borrowed(&[]),
+        shape: __rt::ShapeRule::Traced,
+        predicates: __rt::Cow::Borrowed(&[]),
+        axis: __rt::None,
+        body: __rt::Body::Tensor(__linear_body),
+        backward: __rt::Backward::Traced,
         since: 1,
-        location: rt::Location {
-            file: rt::Cow::Borrowed(file!()),
-            line: line!(),
+        location: __rt::Location {
+            file: __rt::Cow::Borrowed(::core::file!()),
+            line: ::core::line!(),
         },
     };
     impl linear {
         ///Calls the op on tensors.
         #[allow(clippy::too_many_arguments)]
         pub fn call(
-            x: &rt::Tensor,
-            w: &rt::Tensor,
-            b: Option<&rt::Tensor>,
-        ) -> rt::Result<rt::Tensor> {
-            let outputs = rt::dispatch(
-                &rt::OpRef::Static(&DEF),
-                &[rt::Arg::from(x), rt::Arg::from(w), rt::Arg::from(b)],
+            x: &__rt::Tensor,
+            w: &__rt::Tensor,
+            b: __rt::Option<&__rt::Tensor>,
+        ) -> __rt::Result<__rt::Tensor> {
+            let outputs = __rt::dispatch(
+                &__rt::OpRef::Static(&__DEF),
+                &[
+                    <__rt::Arg<'_> as __rt::From<_>>::from(x),
+                    <__rt::Arg<'_> as __rt::From<_>>::from(w),
+                    <__rt::Arg<'_> as __rt::From<_>>::from(b),
+                ],
                 &[],
             )?;
-            Ok(outputs.single())
+            __rt::Ok(outputs.single())
         }
         /// The op itself.
-        pub fn op() -> rt::OpRef {
-            rt::OpRef::Static(&DEF)
+        pub fn op() -> __rt::OpRef {
+            __rt::OpRef::Static(&__DEF)
         }
     }
-    rt::impl_custom_op!(linear, DEF);
-    rt::inventory::submit! {
-        rt::OpEntry(& DEF)
+    __rt::impl_custom_op!(linear, __DEF);
+    __rt::inventory::submit! {
+        __rt::OpEntry(& __DEF)
     }
 };

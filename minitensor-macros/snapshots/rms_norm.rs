@@ -6,337 +6,367 @@ pub fn rms_norm<R: Row>(x: R, weight: Option<R>, eps: R) -> R {
 }
 ///The op [`rms_norm()`] as a value: what everything but the computation itself asks.
 #[allow(non_camel_case_types)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(
+    ::core::clone::Clone,
+    ::core::marker::Copy,
+    ::core::fmt::Debug,
+    ::core::default::Default
+)]
 pub struct rms_norm {}
 const _: () = {
-    use ::minitensor::__rt as rt;
-    struct Body<'a> {
-        eps: f64,
-        has_weight: bool,
+    use ::minitensor::__rt as __rt;
+    struct __Body<'a> {
+        attr0: f64,
+        has1: __rt::bool,
         _attrs: ::core::marker::PhantomData<&'a ()>,
     }
-    impl<'a> Body<'a> {
+    impl<'a> __Body<'a> {
         #[allow(unused_variables)]
-        fn of(attrs: &'a [rt::Attr], has: [bool; 1]) -> rt::Result<Self> {
-            let [has_weight] = has;
-            Ok(Body {
-                eps: rt::attr::<f64>(attrs, 0)?,
-                has_weight,
+        fn of(attrs: &'a [__rt::Attr], has: [__rt::bool; 1]) -> __rt::Result<Self> {
+            let [has1] = has;
+            __rt::Ok(__Body {
+                attr0: __rt::attr::<f64>(attrs, 0)?,
+                has1,
                 _attrs: ::core::marker::PhantomData,
             })
         }
     }
-    impl rt::RowBody<2usize, 0usize, 1usize> for Body<'_> {
-        const ALONG: [bool; 2usize] = [true, true];
-        const GIVES: [bool; 1usize] = [true];
-        const REDUCTIONS: usize = 1usize;
-        const LEVELS: (usize, usize) = (1usize, 1usize);
-        const RUNS: bool = false;
+    impl __rt::RowBody<2usize, 0usize, 1usize> for __Body<'_> {
+        const ALONG: [__rt::bool; 2usize] = [true, true];
+        const GIVES: [__rt::bool; 1usize] = [true];
+        const REDUCTIONS: __rt::usize = 1usize;
+        const LEVELS: (__rt::usize, __rt::usize) = (1usize, 1usize);
+        const RUNS: __rt::bool = false;
         #[inline(always)]
-        fn eval<R: rt::Row>(
+        fn eval<__R: __rt::Row>(
             &self,
-            [x,
-            weight,
-            ]: [R; 2usize],
-            []: [R::Index; 0usize],
-        ) -> [R; 1usize] {
-            [rms_norm::<R>(x, self.has_weight.then_some(weight), rt::lit::<R>(self.eps))]
+            [input0,
+            input1,
+            ]: [__R; 2usize],
+            []: [__R::Index; 0usize],
+        ) -> [__R; 1usize] {
+            [
+                rms_norm::<
+                    __R,
+                >(input0, self.has1.then_some(input1), __rt::lit::<__R>(self.attr0)),
+            ]
         }
     }
-    unsafe fn rms_norm_rows<T: rt::Computed>(
-        attrs: &[rt::Attr],
-        args: &[rt::CellArg<'_>],
-        cells: usize,
-    ) -> rt::Result<()> {
-        let body = Body::of(attrs, [!rt::is_absent(&args[1])])?;
-        unsafe { rt::rows::<T, _, _, _, _>(&body, args, cells, [0, 1], []) }
+    unsafe fn __rms_norm_rows<__T: __rt::Computed>(
+        attrs: &[__rt::Attr],
+        args: &[__rt::CellArg<'_>],
+        cells: __rt::usize,
+    ) -> __rt::Result<()> {
+        let body = __Body::of(attrs, [!__rt::is_absent(&args[1])])?;
+        unsafe { __rt::rows::<__T, _, _, _, _>(&body, args, cells, [0, 1], []) }
     }
-    fn rms_norm_kernel(dtypes: &[rt::DType]) -> Option<rt::CellKernel> {
+    fn __rms_norm_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::CellKernel> {
         match dtypes[0] {
-            rt::DType::F32 => Some(rms_norm_rows::<f32>),
-            rt::DType::F64 => Some(rms_norm_rows::<f64>),
-            _ => None,
+            __rt::DType::F32 => __rt::Some(__rms_norm_rows::<__rt::f32>),
+            __rt::DType::F64 => __rt::Some(__rms_norm_rows::<__rt::f64>),
+            _ => __rt::None,
         }
     }
     #[allow(unused_variables)]
-    fn rms_norm_program(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
-        let has_weight = rt::attr::<bool>(attrs, 1usize)?;
-        Ok(
-            rt::Program::write(
+    fn __rms_norm_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
+        let has1 = __rt::attr::<__rt::bool>(attrs, 1usize)?;
+        __rt::Ok(
+            __rt::Program::write(
                 &["x", "weight"],
                 &["eps"],
                 |inputs, uniforms| {
-                    let &[x, weight] = inputs else { return vec![] };
-                    let &[eps] = uniforms else { return vec![] };
-                    let results = {
-                        [rms_norm::<rt::Symbol>(x, has_weight.then_some(weight), eps)]
+                    let &[input0, input1] = inputs else { return __rt::vec![] };
+                    let &[attr0] = uniforms else { return __rt::vec![] };
+                    let [output0] = {
+                        [rms_norm::<__rt::Symbol>(input0, has1.then_some(input1), attr0)]
                     };
-                    ["out"]
-                        .into_iter()
-                        .map(str::to_owned)
-                        .zip(results.map(Into::into))
-                        .collect()
+                    __rt::vec![__rt::named("out", output0)]
                 },
             ),
         )
     }
-    unsafe fn rms_norm_vjp_rows<T: rt::Computed>(
-        attrs: &[rt::Attr],
-        args: &[rt::CellArg<'_>],
-        cells: usize,
-    ) -> rt::Result<()> {
-        let body = Body::of(attrs, [!rt::is_absent(&args[2])])?;
+    unsafe fn __rms_norm_vjp_rows<__T: __rt::Computed>(
+        attrs: &[__rt::Attr],
+        args: &[__rt::CellArg<'_>],
+        cells: __rt::usize,
+    ) -> __rt::Result<()> {
+        let body = __Body::of(attrs, [!__rt::is_absent(&args[2])])?;
         unsafe {
-            rt::rows_vjp::<T, _, _, _, _>(&body, args, cells, [1, 2], [], [false, true])
+            __rt::rows_vjp::<
+                __T,
+                _,
+                _,
+                _,
+                _,
+            >(&body, args, cells, [1, 2], [], [false, true])
         }
     }
-    fn rms_norm_vjp_kernel(dtypes: &[rt::DType]) -> Option<rt::CellKernel> {
+    fn __rms_norm_vjp_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::CellKernel> {
         match dtypes[0] {
-            rt::DType::F32 => Some(rms_norm_vjp_rows::<f32>),
-            rt::DType::F64 => Some(rms_norm_vjp_rows::<f64>),
-            _ => None,
+            __rt::DType::F32 => __rt::Some(__rms_norm_vjp_rows::<__rt::f32>),
+            __rt::DType::F64 => __rt::Some(__rms_norm_vjp_rows::<__rt::f64>),
+            _ => __rt::None,
         }
     }
-    fn rms_norm_vjp_program(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
-        rt::vjp_of_rows(
-            &rms_norm_program(attrs)?,
+    fn __rms_norm_vjp_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
+        __rt::vjp_of_rows(
+            &__rms_norm_program(attrs)?,
             &[true],
-            &[rt::Variable::Input(0), rt::Variable::Input(1)],
+            &[__rt::Variable::Input(0), __rt::Variable::Input(1)],
         )
     }
-    static DEF_VJP: rt::OpDef = rt::OpDef {
-        name: rt::Cow::Borrowed("rms_norm.vjp"),
-        aliases: rt::Cow::Borrowed(&[]),
-        doc: rt::Cow::Borrowed("The vector-Jacobian product of `rms_norm`."),
-        inputs: rt::Cow::Borrowed(
+    static __DEF_VJP: __rt::OpDef = __rt::OpDef {
+        name: __rt::Cow::Borrowed("rms_norm.vjp"),
+        aliases: __rt::Cow::Borrowed(&[]),
+        doc: __rt::Cow::Borrowed("The vector-Jacobian product of `rms_norm`."),
+        inputs: __rt::Cow::Borrowed(
             &[
-                rt::Input {
-                    name: rt::Cow::Borrowed("d_out"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("d_out"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: false,
-                    core: rt::Core::Slice,
+                    core: __rt::Core::Slice,
                 },
-                rt::Input {
-                    name: rt::Cow::Borrowed("x"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("x"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: false,
-                    core: rt::Core::Slice,
+                    core: __rt::Core::Slice,
                 },
-                rt::Input {
-                    name: rt::Cow::Borrowed("weight"),
-                    arity: rt::Arity::Optional,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("weight"),
+                    arity: __rt::Arity::Optional,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: false,
-                    core: rt::Core::Slice,
+                    core: __rt::Core::Slice,
                 },
             ],
         ),
-        attrs: rt::Cow::Borrowed(
+        attrs: __rt::Cow::Borrowed(
             &[
-                rt::Attribute {
-                    name: rt::Cow::Borrowed("eps"),
-                    kind: rt::AttrKind::Float,
+                __rt::Attribute {
+                    name: __rt::Cow::Borrowed("eps"),
+                    kind: __rt::AttrKind::Float,
                     optional: false,
-                    default: Some(rt::Attr::Float(1e-5)),
+                    default: __rt::Some(__rt::Attr::Float(1e-5)),
                 },
             ],
         ),
-        outputs: rt::Cow::Borrowed(
+        outputs: __rt::Cow::Borrowed(
             &[
-                rt::Output {
-                    name: rt::Cow::Borrowed("d_x"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Returned,
-                    core: rt::Core::Slice,
+                __rt::Output {
+                    name: __rt::Cow::Borrowed("d_x"),
+                    dtype: __rt::DTypeRule::Generic(0),
+                    role: __rt::Role::Returned,
+                    core: __rt::Core::Slice,
                 },
-                rt::Output {
-                    name: rt::Cow::Borrowed("d_weight"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Returned,
-                    core: rt::Core::Slice,
+                __rt::Output {
+                    name: __rt::Cow::Borrowed("d_weight"),
+                    dtype: __rt::DTypeRule::Generic(0),
+                    role: __rt::Role::Returned,
+                    core: __rt::Core::Slice,
                 },
             ],
         ),
-        generics: rt::Cow::Borrowed(
+        generics: __rt::Cow::Borrowed(
             &[
-                rt::Generic {
-                    name: rt::Cow::Borrowed("R"),
-                    dtypes: rt::DTypeSet::FLOAT,
+                __rt::Generic {
+                    name: __rt::Cow::Borrowed("R"),
+                    dtypes: __rt::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: rt::ShapeRule::Core(rt::CoreShapes {
-            inputs: rt::Cow::Borrowed(
+        shape: __rt::ShapeRule::Core(__rt::CoreShapes {
+            inputs: __rt::Cow::Borrowed(
                 &[
-                    rt::Dims {
+                    __rt::Dims {
                         batch: true,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
+                        core: __rt::Cow::Borrowed(
+                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        ),
                     },
-                    rt::Dims {
+                    __rt::Dims {
                         batch: true,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
+                        core: __rt::Cow::Borrowed(
+                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        ),
                     },
-                    rt::Dims {
+                    __rt::Dims {
                         batch: false,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
+                        core: __rt::Cow::Borrowed(
+                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        ),
                     },
                 ],
             ),
-            outputs: rt::Cow::Borrowed(
+            outputs: __rt::Cow::Borrowed(
                 &[
-                    rt::Dims {
+                    __rt::Dims {
                         batch: true,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
+                        core: __rt::Cow::Borrowed(
+                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        ),
                     },
-                    rt::Dims {
+                    __rt::Dims {
                         batch: false,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
+                        core: __rt::Cow::Borrowed(
+                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        ),
                     },
                 ],
             ),
-            text: rt::Cow::Borrowed(
+            text: __rt::Cow::Borrowed(
                 "(d_out: [.., n], x: [.., n], weight: [n]) -> (d_x: [.., n], d_weight: [n])",
             ),
         }),
-        predicates: rt::Cow::Borrowed(&[]),
-        axis: None,
-        body: rt::Body::Cell(rt::CellBody {
-            kernels: rt::Kernels::Compiled(rms_norm_vjp_kernel),
-            program: Some(rt::ProgramFn::Compiled(rms_norm_vjp_program)),
+        predicates: __rt::Cow::Borrowed(&[]),
+        axis: __rt::None,
+        body: __rt::Body::Cell(__rt::CellBody {
+            kernels: __rt::Kernels::Compiled(__rms_norm_vjp_kernel),
+            program: __rt::Some(__rt::ProgramFn::Compiled(__rms_norm_vjp_program)),
         }),
-        backward: rt::Backward::Program(rt::Gradients::new()),
+        backward: __rt::Backward::Program(__rt::Gradients::new()),
         since: 1,
-        location: rt::Location {
-            file: rt::Cow::Borrowed(file!()),
-            line: line!(),
+        location: __rt::Location {
+            file: __rt::Cow::Borrowed(::core::file!()),
+            line: ::core::line!(),
         },
     };
-    static DEF: rt::OpDef = rt::OpDef {
-        name: rt::Cow::Borrowed("rms_norm"),
-        aliases: rt::Cow::Borrowed(&[]),
-        doc: rt::Cow::Borrowed("Root-mean-square normalization over the last axis."),
-        inputs: rt::Cow::Borrowed(
+    static __DEF: __rt::OpDef = __rt::OpDef {
+        name: __rt::Cow::Borrowed("rms_norm"),
+        aliases: __rt::Cow::Borrowed(&[]),
+        doc: __rt::Cow::Borrowed("Root-mean-square normalization over the last axis."),
+        inputs: __rt::Cow::Borrowed(
             &[
-                rt::Input {
-                    name: rt::Cow::Borrowed("x"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("x"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: false,
-                    core: rt::Core::Slice,
+                    core: __rt::Core::Slice,
                 },
-                rt::Input {
-                    name: rt::Cow::Borrowed("weight"),
-                    arity: rt::Arity::Optional,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("weight"),
+                    arity: __rt::Arity::Optional,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: false,
-                    core: rt::Core::Slice,
+                    core: __rt::Core::Slice,
                 },
             ],
         ),
-        attrs: rt::Cow::Borrowed(
+        attrs: __rt::Cow::Borrowed(
             &[
-                rt::Attribute {
-                    name: rt::Cow::Borrowed("eps"),
-                    kind: rt::AttrKind::Float,
+                __rt::Attribute {
+                    name: __rt::Cow::Borrowed("eps"),
+                    kind: __rt::AttrKind::Float,
                     optional: false,
-                    default: Some(rt::Attr::Float(1e-5)),
+                    default: __rt::Some(__rt::Attr::Float(1e-5)),
                 },
             ],
         ),
-        outputs: rt::Cow::Borrowed(
+        outputs: __rt::Cow::Borrowed(
             &[
-                rt::Output {
-                    name: rt::Cow::Borrowed("out"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Returned,
-                    core: rt::Core::Slice,
+                __rt::Output {
+                    name: __rt::Cow::Borrowed("out"),
+                    dtype: __rt::DTypeRule::Generic(0),
+                    role: __rt::Role::Returned,
+                    core: __rt::Core::Slice,
                 },
             ],
         ),
-        generics: rt::Cow::Borrowed(
+        generics: __rt::Cow::Borrowed(
             &[
-                rt::Generic {
-                    name: rt::Cow::Borrowed("R"),
-                    dtypes: rt::DTypeSet::FLOAT,
+                __rt::Generic {
+                    name: __rt::Cow::Borrowed("R"),
+                    dtypes: __rt::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: rt::ShapeRule::Core(rt::CoreShapes {
-            inputs: rt::Cow::Borrowed(
+        shape: __rt::ShapeRule::Core(__rt::CoreShapes {
+            inputs: __rt::Cow::Borrowed(
                 &[
-                    rt::Dims {
+                    __rt::Dims {
                         batch: true,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
+                        core: __rt::Cow::Borrowed(
+                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        ),
                     },
-                    rt::Dims {
+                    __rt::Dims {
                         batch: false,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
+                        core: __rt::Cow::Borrowed(
+                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        ),
                     },
                 ],
             ),
-            outputs: rt::Cow::Borrowed(
+            outputs: __rt::Cow::Borrowed(
                 &[
-                    rt::Dims {
+                    __rt::Dims {
                         batch: true,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
+                        core: __rt::Cow::Borrowed(
+                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        ),
                     },
                 ],
             ),
-            text: rt::Cow::Borrowed("(x: [.., n], weight: [n]) -> [.., n]"),
+            text: __rt::Cow::Borrowed("(x: [.., n], weight: [n]) -> [.., n]"),
         }),
-        predicates: rt::Cow::Borrowed(
+        predicates: __rt::Cow::Borrowed(
             &[
-                rt::Predicate {
-                    left: rt::Dim::Attr(0),
-                    relation: rt::Relation::GreaterEqual,
-                    right: rt::Dim::Float(0.0),
-                    text: rt::Cow::Borrowed("eps >= 0.0"),
+                __rt::Predicate {
+                    left: __rt::Dim::Attr(0),
+                    relation: __rt::Relation::GreaterEqual,
+                    right: __rt::Dim::Float(0.0),
+                    text: __rt::Cow::Borrowed("eps >= 0.0"),
                 },
             ],
         ),
-        axis: None,
-        body: rt::Body::Cell(rt::CellBody {
-            kernels: rt::Kernels::Compiled(rms_norm_kernel),
-            program: Some(rt::ProgramFn::Compiled(rms_norm_program)),
+        axis: __rt::None,
+        body: __rt::Body::Cell(__rt::CellBody {
+            kernels: __rt::Kernels::Compiled(__rms_norm_kernel),
+            program: __rt::Some(__rt::ProgramFn::Compiled(__rms_norm_program)),
         }),
-        backward: rt::Backward::Derived(rt::Derived {
-            vjp: rt::OpRef::Static(&DEF_VJP),
-            wrt: rt::Cow::Borrowed(&[0, 1]),
-            gradients: rt::Gradients::new(),
+        backward: __rt::Backward::Derived(__rt::Derived {
+            vjp: __rt::OpRef::Static(&__DEF_VJP),
+            wrt: __rt::Cow::Borrowed(&[0, 1]),
+            gradients: __rt::Gradients::new(),
         }),
         since: 1,
-        location: rt::Location {
-            file: rt::Cow::Borrowed(file!()),
-            line: line!(),
+        location: __rt::Location {
+            file: __rt::Cow::Borrowed(::core::file!()),
+            line: ::core::line!(),
         },
     };
     impl rms_norm {
         ///Calls the op on tensors.
         #[allow(clippy::too_many_arguments)]
         pub fn call(
-            x: &rt::Tensor,
-            weight: Option<&rt::Tensor>,
+            x: &__rt::Tensor,
+            weight: __rt::Option<&__rt::Tensor>,
             eps: f64,
-        ) -> rt::Result<rt::Tensor> {
-            let outputs = rt::dispatch(
-                &rt::OpRef::Static(&DEF),
-                &[rt::Arg::from(x), rt::Arg::from(weight)],
-                &[rt::Attr::from(eps)],
+        ) -> __rt::Result<__rt::Tensor> {
+            let outputs = __rt::dispatch(
+                &__rt::OpRef::Static(&__DEF),
+                &[
+                    <__rt::Arg<'_> as __rt::From<_>>::from(x),
+                    <__rt::Arg<'_> as __rt::From<_>>::from(weight),
+                ],
+                &[<__rt::Attr as __rt::From<_>>::from(eps)],
             )?;
-            Ok(outputs.single())
+            __rt::Ok(outputs.single())
         }
         /// The op itself.
-        pub fn op() -> rt::OpRef {
-            rt::OpRef::Static(&DEF)
+        pub fn op() -> __rt::OpRef {
+            __rt::OpRef::Static(&__DEF)
         }
     }
-    rt::impl_custom_op!(rms_norm, DEF);
-    rt::inventory::submit! {
-        rt::OpEntry(& DEF)
+    __rt::impl_custom_op!(rms_norm, __DEF);
+    __rt::inventory::submit! {
+        __rt::OpEntry(& __DEF)
     }
-    rt::inventory::submit! {
-        rt::OpEntry(& DEF_VJP)
+    __rt::inventory::submit! {
+        __rt::OpEntry(& __DEF_VJP)
     }
 };

@@ -33,230 +33,241 @@ pub fn scaled<T: Float>(
 }
 ///The op [`scaled()`] as a value: what everything but the computation itself asks.
 #[allow(non_camel_case_types)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(
+    ::core::clone::Clone,
+    ::core::marker::Copy,
+    ::core::fmt::Debug,
+    ::core::default::Default
+)]
 pub struct scaled {}
 const _: () = {
-    use ::minitensor::__rt as rt;
+    use ::minitensor::__rt as __rt;
     #[allow(unused_variables, unused_mut)]
-    fn scaled_program(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
-        type T = rt::Symbol;
-        let exact = rt::attr::<bool>(attrs, 1)?;
-        let approximate = rt::attr_enum::<Approximate>(attrs, 2)?;
-        let has_bias = rt::attr::<bool>(attrs, 3usize)?;
-        Ok(
-            rt::Program::write(
+    fn __scaled_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
+        type T = __rt::Symbol;
+        let attr1 = __rt::attr::<bool>(attrs, 1)?;
+        let attr2 = __rt::attr_enum::<Approximate>(attrs, 2)?;
+        let has1 = __rt::attr::<__rt::bool>(attrs, 3usize)?;
+        __rt::Ok(
+            __rt::Program::write(
                 &["x", "bias"],
                 &["n_scale"],
                 |inputs, uniforms| {
-                    let x = inputs[0usize];
-                    let bias = inputs[1usize];
-                    let n_scale = uniforms[0usize];
+                    let input0 = inputs[0usize];
+                    let input1 = inputs[1usize];
+                    let attr0 = uniforms[0usize];
                     let (output0,) = {
                         (
                             scaled::<
                                 T,
-                            >(x, has_bias.then_some(bias), n_scale, exact, approximate),
+                            >(input0, has1.then_some(input1), attr0, attr1, attr2),
                         )
                     };
-                    vec![("out".to_owned(), output0.into())]
+                    __rt::vec![__rt::named("out", output0)]
                 },
             ),
         )
     }
-    unsafe fn scaled_loop<T: rt::Float + rt::Machine>(
-        attrs: &[rt::Attr],
-        n: usize,
-        inputs: &[*const u8],
-        outputs: &[*mut u8],
-    ) -> rt::Result<()> {
-        struct Loop<T> {
-            n_scale: T,
-            exact: bool,
-            approximate: Approximate,
-            has_bias: bool,
+    unsafe fn __scaled_loop<T: __rt::Float + __rt::Machine>(
+        attrs: &[__rt::Attr],
+        n: __rt::usize,
+        inputs: &[*const __rt::u8],
+        outputs: &[*mut __rt::u8],
+    ) -> __rt::Result<()> {
+        struct __Loop<T> {
+            attr0: T,
+            attr1: bool,
+            attr2: Approximate,
+            has1: __rt::bool,
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
-        impl<T: rt::Float + rt::Machine> rt::Map for Loop<T> {
+        impl<T: __rt::Float + __rt::Machine> __rt::Map for __Loop<T> {
             type In = (T, T);
             type Out = (T,);
             #[inline(always)]
-            fn eval(&self, (x, bias): Self::In) -> Self::Out {
+            fn eval(&self, (input0, input1): Self::In) -> Self::Out {
                 (
                     scaled::<
                         T,
                     >(
-                        x,
-                        self.has_bias.then_some(bias),
-                        self.n_scale,
-                        self.exact,
-                        self.approximate,
+                        input0,
+                        self.has1.then_some(input1),
+                        self.attr0,
+                        self.attr1,
+                        self.attr2,
                     ),
                 )
             }
         }
-        let body = Loop::<T> {
-            n_scale: rt::uniform::<T>(attrs, 0, "n_scale")?,
-            exact: rt::attr::<bool>(attrs, 1)?,
-            approximate: rt::attr_enum::<Approximate>(attrs, 2)?,
-            has_bias: rt::attr::<bool>(attrs, 3)?,
+        let body = __Loop::<T> {
+            attr0: __rt::uniform::<T>(attrs, 0, "n_scale")?,
+            attr1: __rt::attr::<bool>(attrs, 1)?,
+            attr2: __rt::attr_enum::<Approximate>(attrs, 2)?,
+            has1: __rt::attr::<__rt::bool>(attrs, 3)?,
             _dtypes: ::core::marker::PhantomData,
         };
-        unsafe { rt::map(&body, n, inputs, outputs) };
-        Ok(())
+        unsafe { __rt::map(&body, n, inputs, outputs) };
+        __rt::Ok(())
     }
-    fn scaled_kernel(dtypes: &[rt::DType]) -> Option<rt::ElementKernel> {
+    fn __scaled_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::ElementKernel> {
         match dtypes[0] {
-            rt::DType::F32 => Some(scaled_loop::<f32>),
-            rt::DType::F64 => Some(scaled_loop::<f64>),
-            _ => None,
+            __rt::DType::F32 => __rt::Some(__scaled_loop::<__rt::f32>),
+            __rt::DType::F64 => __rt::Some(__scaled_loop::<__rt::f64>),
+            _ => __rt::None,
         }
     }
-    fn scaled_backward(
-        ctx: &rt::BackwardCall<'_>,
-    ) -> rt::Result<Vec<Option<rt::Tensor>>> {
-        static DIVIDE: rt::OpName = rt::OpName::new("divide");
-        static MULTIPLY: rt::OpName = rt::OpName::new("multiply");
-        static SUM: rt::OpName = rt::OpName::new("sum");
+    fn __scaled_backward(
+        ctx: &__rt::BackwardCall<'_>,
+    ) -> __rt::Result<__rt::Vec<__rt::Option<__rt::Tensor>>> {
+        static __OP1_DIVIDE: __rt::OpName = __rt::OpName::new("divide");
+        static __OP0_MULTIPLY: __rt::OpName = __rt::OpName::new("multiply");
+        static __OP2_SUM: __rt::OpName = __rt::OpName::new("sum");
         let d_out = ctx.cotangent(0)?;
-        let exact = rt::attr::<bool>(ctx.attrs(), 1)?;
-        let n_scale = rt::attr::<f64>(ctx.attrs(), 0)?;
-        let mut gradients: Vec<Option<rt::Tensor>> = vec![None; 2];
+        let exact = __rt::attr::<bool>(ctx.attrs(), 1)?;
+        let n_scale = __rt::attr::<f64>(ctx.attrs(), 0)?;
+        let mut gradients: __rt::Vec<__rt::Option<__rt::Tensor>> = __rt::vec![
+            __rt::None; 2
+        ];
         if ctx.needs(0) {
-            let s = MULTIPLY.call(&[rt::value(&d_out), rt::value(&2.0)], &[])?;
-            gradients[0] = Some(
+            let s = __OP0_MULTIPLY.call(&[__rt::value(&d_out), __rt::value(&2.0)], &[])?;
+            gradients[0] = __rt::Some(
                 if exact {
-                    DIVIDE.call(&[rt::value(&s), rt::value(&(1.0 + n_scale))], &[])?
+                    __OP1_DIVIDE
+                        .call(&[__rt::value(&s), __rt::value(&(1.0 + n_scale))], &[])?
                 } else {
                     s.clone()
                 },
             );
         }
         if ctx.needs(1) {
-            gradients[1] = Some(
-                SUM
+            gradients[1] = __rt::Some(
+                __OP2_SUM
                     .call(
-                        &[rt::value(&d_out)],
-                        &[("axis", rt::value(&-1)), ("keepdims", rt::value(&true))],
+                        &[__rt::value(&d_out)],
+                        &[("axis", __rt::value(&-1)), ("keepdims", __rt::value(&true))],
                     )?,
             );
         }
-        Ok(gradients)
+        __rt::Ok(gradients)
     }
-    static DEF: rt::OpDef = rt::OpDef {
-        name: rt::Cow::Borrowed("scaled"),
-        aliases: rt::Cow::Borrowed(&[]),
-        doc: rt::Cow::Borrowed("Scales."),
-        inputs: rt::Cow::Borrowed(
+    static __DEF: __rt::OpDef = __rt::OpDef {
+        name: __rt::Cow::Borrowed("scaled"),
+        aliases: __rt::Cow::Borrowed(&[]),
+        doc: __rt::Cow::Borrowed("Scales."),
+        inputs: __rt::Cow::Borrowed(
             &[
-                rt::Input {
-                    name: rt::Cow::Borrowed("x"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("x"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: false,
-                    core: rt::Core::Scalar,
+                    core: __rt::Core::Scalar,
                 },
-                rt::Input {
-                    name: rt::Cow::Borrowed("bias"),
-                    arity: rt::Arity::Optional,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("bias"),
+                    arity: __rt::Arity::Optional,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: false,
-                    core: rt::Core::Scalar,
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        attrs: rt::Cow::Borrowed(
+        attrs: __rt::Cow::Borrowed(
             &[
-                rt::Attribute {
-                    name: rt::Cow::Borrowed("n_scale"),
-                    kind: rt::AttrKind::Float,
+                __rt::Attribute {
+                    name: __rt::Cow::Borrowed("n_scale"),
+                    kind: __rt::AttrKind::Float,
                     optional: false,
-                    default: Some(rt::Attr::Float(1.0)),
+                    default: __rt::Some(__rt::Attr::Float(1.0)),
                 },
-                rt::Attribute {
-                    name: rt::Cow::Borrowed("exact"),
-                    kind: rt::AttrKind::Bool,
+                __rt::Attribute {
+                    name: __rt::Cow::Borrowed("exact"),
+                    kind: __rt::AttrKind::Bool,
                     optional: false,
-                    default: Some(rt::Attr::Bool(true)),
+                    default: __rt::Some(__rt::Attr::Bool(true)),
                 },
-                rt::Attribute {
-                    name: rt::Cow::Borrowed("approximate"),
-                    kind: rt::AttrKind::Enum(<Approximate as rt::AttrEnum>::WORDS),
+                __rt::Attribute {
+                    name: __rt::Cow::Borrowed("approximate"),
+                    kind: __rt::AttrKind::Enum(<Approximate as __rt::AttrEnum>::WORDS),
                     optional: false,
-                    default: Some(
-                        rt::Attr::Str(
-                            rt::Cow::Borrowed(
-                                <Approximate>::word_const(Approximate::None),
-                            ),
+                    default: __rt::Some(
+                        __rt::Attr::Str(
+                            __rt::Cow::Borrowed(<Approximate>::__word(Approximate::None)),
                         ),
                     ),
                 },
             ],
         ),
-        outputs: rt::Cow::Borrowed(
+        outputs: __rt::Cow::Borrowed(
             &[
-                rt::Output {
-                    name: rt::Cow::Borrowed("out"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Returned,
-                    core: rt::Core::Scalar,
+                __rt::Output {
+                    name: __rt::Cow::Borrowed("out"),
+                    dtype: __rt::DTypeRule::Generic(0),
+                    role: __rt::Role::Returned,
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        generics: rt::Cow::Borrowed(
+        generics: __rt::Cow::Borrowed(
             &[
-                rt::Generic {
-                    name: rt::Cow::Borrowed("T"),
-                    dtypes: rt::DTypeSet::FLOAT,
+                __rt::Generic {
+                    name: __rt::Cow::Borrowed("T"),
+                    dtypes: __rt::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: rt::ShapeRule::Broadcast,
-        predicates: rt::Cow::Borrowed(&[]),
-        axis: None,
-        body: rt::Body::Element(rt::ElementBody {
-            kernels: rt::Kernels::Compiled(scaled_kernel),
-            program: Some(rt::ProgramFn::Compiled(scaled_program)),
+        shape: __rt::ShapeRule::Broadcast,
+        predicates: __rt::Cow::Borrowed(&[]),
+        axis: __rt::None,
+        body: __rt::Body::Element(__rt::ElementBody {
+            kernels: __rt::Kernels::Compiled(__scaled_kernel),
+            program: __rt::Some(__rt::ProgramFn::Compiled(__scaled_program)),
         }),
-        backward: rt::Backward::Formula(rt::Formula {
-            run: rt::BackwardBody::Static(scaled_backward),
-            saved_inputs: rt::Cow::Borrowed(&[]),
-            saved_outputs: rt::Cow::Borrowed(&[]),
-            without: rt::Cow::Borrowed(&[]),
+        backward: __rt::Backward::Formula(__rt::Formula {
+            run: __rt::BackwardBody::Static(__scaled_backward),
+            saved_inputs: __rt::Cow::Borrowed(&[]),
+            saved_outputs: __rt::Cow::Borrowed(&[]),
+            without: __rt::Cow::Borrowed(&[]),
         }),
         since: 1,
-        location: rt::Location {
-            file: rt::Cow::Borrowed(file!()),
-            line: line!(),
+        location: __rt::Location {
+            file: __rt::Cow::Borrowed(::core::file!()),
+            line: ::core::line!(),
         },
     };
     impl scaled {
         ///Calls the op on tensors.
         #[allow(clippy::too_many_arguments)]
         pub fn call(
-            x: &rt::Tensor,
-            bias: Option<&rt::Tensor>,
+            x: &__rt::Tensor,
+            bias: __rt::Option<&__rt::Tensor>,
             n_scale: f64,
             exact: bool,
             approximate: Approximate,
-        ) -> rt::Result<rt::Tensor> {
-            let outputs = rt::dispatch(
-                &rt::OpRef::Static(&DEF),
-                &[rt::Arg::from(x), rt::Arg::from(bias)],
+        ) -> __rt::Result<__rt::Tensor> {
+            let outputs = __rt::dispatch(
+                &__rt::OpRef::Static(&__DEF),
                 &[
-                    rt::Attr::from(n_scale),
-                    rt::Attr::from(exact),
-                    rt::Attr::Str(rt::Cow::Borrowed(rt::AttrEnum::word(approximate))),
+                    <__rt::Arg<'_> as __rt::From<_>>::from(x),
+                    <__rt::Arg<'_> as __rt::From<_>>::from(bias),
+                ],
+                &[
+                    <__rt::Attr as __rt::From<_>>::from(n_scale),
+                    <__rt::Attr as __rt::From<_>>::from(exact),
+                    __rt::Attr::Str(
+                        __rt::Cow::Borrowed(__rt::AttrEnum::word(approximate)),
+                    ),
                 ],
             )?;
-            Ok(outputs.single())
+            __rt::Ok(outputs.single())
         }
         /// The op itself.
-        pub fn op() -> rt::OpRef {
-            rt::OpRef::Static(&DEF)
+        pub fn op() -> __rt::OpRef {
+            __rt::OpRef::Static(&__DEF)
         }
     }
-    rt::impl_custom_op!(scaled, DEF);
-    rt::inventory::submit! {
-        rt::OpEntry(& DEF)
+    __rt::impl_custom_op!(scaled, __DEF);
+    __rt::inventory::submit! {
+        __rt::OpEntry(& __DEF)
     }
 };

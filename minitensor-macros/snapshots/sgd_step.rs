@@ -6,179 +6,188 @@ pub fn sgd_step<T: Float>(p: &mut T, v: &mut T, g: T, lr: T, momentum: T) {
 }
 ///The op [`sgd_step()`] as a value: what everything but the computation itself asks.
 #[allow(non_camel_case_types)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(
+    ::core::clone::Clone,
+    ::core::marker::Copy,
+    ::core::fmt::Debug,
+    ::core::default::Default
+)]
 pub struct sgd_step {}
 const _: () = {
-    use ::minitensor::__rt as rt;
+    use ::minitensor::__rt as __rt;
     #[allow(unused_variables, unused_mut)]
-    fn sgd_step_program(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
-        type T = rt::Symbol;
-        Ok(
-            rt::Program::write(
+    fn __sgd_step_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
+        type T = __rt::Symbol;
+        __rt::Ok(
+            __rt::Program::write(
                 &["p", "v", "g"],
                 &["lr", "momentum"],
                 |inputs, uniforms| {
-                    let mut p = inputs[0usize];
-                    let mut v = inputs[1usize];
-                    let g = inputs[2usize];
-                    let lr = uniforms[0usize];
-                    let momentum = uniforms[1usize];
+                    let mut input0 = inputs[0usize];
+                    let mut input1 = inputs[1usize];
+                    let input2 = inputs[2usize];
+                    let attr0 = uniforms[0usize];
+                    let attr1 = uniforms[1usize];
                     let (output0, output1) = {
-                        sgd_step::<T>(&mut p, &mut v, g, lr, momentum);
-                        (p, v)
+                        sgd_step::<T>(&mut input0, &mut input1, input2, attr0, attr1);
+                        (input0, input1)
                     };
-                    vec![
-                        ("p".to_owned(), output0.into()), ("v".to_owned(), output1
-                        .into())
-                    ]
+                    __rt::vec![__rt::named("p", output0), __rt::named("v", output1)]
                 },
             ),
         )
     }
-    unsafe fn sgd_step_loop<T: rt::Float + rt::Machine>(
-        attrs: &[rt::Attr],
-        n: usize,
-        inputs: &[*const u8],
-        outputs: &[*mut u8],
-    ) -> rt::Result<()> {
-        struct Loop<T> {
-            lr: T,
-            momentum: T,
+    unsafe fn __sgd_step_loop<T: __rt::Float + __rt::Machine>(
+        attrs: &[__rt::Attr],
+        n: __rt::usize,
+        inputs: &[*const __rt::u8],
+        outputs: &[*mut __rt::u8],
+    ) -> __rt::Result<()> {
+        struct __Loop<T> {
+            attr0: T,
+            attr1: T,
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
-        impl<T: rt::Float + rt::Machine> rt::Map for Loop<T> {
+        impl<T: __rt::Float + __rt::Machine> __rt::Map for __Loop<T> {
             type In = (T, T, T);
             type Out = (T, T);
             #[inline(always)]
-            fn eval(&self, (mut p, mut v, g): Self::In) -> Self::Out {
-                sgd_step::<T>(&mut p, &mut v, g, self.lr, self.momentum);
-                (p, v)
+            fn eval(&self, (mut input0, mut input1, input2): Self::In) -> Self::Out {
+                sgd_step::<T>(&mut input0, &mut input1, input2, self.attr0, self.attr1);
+                (input0, input1)
             }
         }
-        let body = Loop::<T> {
-            lr: rt::uniform::<T>(attrs, 0, "lr")?,
-            momentum: rt::uniform::<T>(attrs, 1, "momentum")?,
+        let body = __Loop::<T> {
+            attr0: __rt::uniform::<T>(attrs, 0, "lr")?,
+            attr1: __rt::uniform::<T>(attrs, 1, "momentum")?,
             _dtypes: ::core::marker::PhantomData,
         };
-        unsafe { rt::map(&body, n, inputs, outputs) };
-        Ok(())
+        unsafe { __rt::map(&body, n, inputs, outputs) };
+        __rt::Ok(())
     }
-    fn sgd_step_kernel(dtypes: &[rt::DType]) -> Option<rt::ElementKernel> {
+    fn __sgd_step_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::ElementKernel> {
         match dtypes[0] {
-            rt::DType::F32 => Some(sgd_step_loop::<f32>),
-            rt::DType::F64 => Some(sgd_step_loop::<f64>),
-            _ => None,
+            __rt::DType::F32 => __rt::Some(__sgd_step_loop::<__rt::f32>),
+            __rt::DType::F64 => __rt::Some(__sgd_step_loop::<__rt::f64>),
+            _ => __rt::None,
         }
     }
-    static DEF: rt::OpDef = rt::OpDef {
-        name: rt::Cow::Borrowed("sgd_step"),
-        aliases: rt::Cow::Borrowed(&[]),
-        doc: rt::Cow::Borrowed("One SGD step."),
-        inputs: rt::Cow::Borrowed(
+    static __DEF: __rt::OpDef = __rt::OpDef {
+        name: __rt::Cow::Borrowed("sgd_step"),
+        aliases: __rt::Cow::Borrowed(&[]),
+        doc: __rt::Cow::Borrowed("One SGD step."),
+        inputs: __rt::Cow::Borrowed(
             &[
-                rt::Input {
-                    name: rt::Cow::Borrowed("p"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("p"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: true,
-                    core: rt::Core::Scalar,
+                    core: __rt::Core::Scalar,
                 },
-                rt::Input {
-                    name: rt::Cow::Borrowed("v"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("v"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: true,
-                    core: rt::Core::Scalar,
+                    core: __rt::Core::Scalar,
                 },
-                rt::Input {
-                    name: rt::Cow::Borrowed("g"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("g"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: false,
-                    core: rt::Core::Scalar,
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        attrs: rt::Cow::Borrowed(
+        attrs: __rt::Cow::Borrowed(
             &[
-                rt::Attribute {
-                    name: rt::Cow::Borrowed("lr"),
-                    kind: rt::AttrKind::Float,
+                __rt::Attribute {
+                    name: __rt::Cow::Borrowed("lr"),
+                    kind: __rt::AttrKind::Float,
                     optional: false,
-                    default: None,
+                    default: __rt::None,
                 },
-                rt::Attribute {
-                    name: rt::Cow::Borrowed("momentum"),
-                    kind: rt::AttrKind::Float,
+                __rt::Attribute {
+                    name: __rt::Cow::Borrowed("momentum"),
+                    kind: __rt::AttrKind::Float,
                     optional: false,
-                    default: Some(rt::Attr::Float(0.9)),
+                    default: __rt::Some(__rt::Attr::Float(0.9)),
                 },
             ],
         ),
-        outputs: rt::Cow::Borrowed(
+        outputs: __rt::Cow::Borrowed(
             &[
-                rt::Output {
-                    name: rt::Cow::Borrowed("p"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Mutates(0),
-                    core: rt::Core::Scalar,
+                __rt::Output {
+                    name: __rt::Cow::Borrowed("p"),
+                    dtype: __rt::DTypeRule::Generic(0),
+                    role: __rt::Role::Mutates(0),
+                    core: __rt::Core::Scalar,
                 },
-                rt::Output {
-                    name: rt::Cow::Borrowed("v"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Mutates(1),
-                    core: rt::Core::Scalar,
+                __rt::Output {
+                    name: __rt::Cow::Borrowed("v"),
+                    dtype: __rt::DTypeRule::Generic(0),
+                    role: __rt::Role::Mutates(1),
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        generics: rt::Cow::Borrowed(
+        generics: __rt::Cow::Borrowed(
             &[
-                rt::Generic {
-                    name: rt::Cow::Borrowed("T"),
-                    dtypes: rt::DTypeSet::FLOAT,
+                __rt::Generic {
+                    name: __rt::Cow::Borrowed("T"),
+                    dtypes: __rt::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: rt::ShapeRule::Broadcast,
-        predicates: rt::Cow::Borrowed(&[]),
-        axis: None,
-        body: rt::Body::Element(rt::ElementBody {
-            kernels: rt::Kernels::Compiled(sgd_step_kernel),
-            program: Some(rt::ProgramFn::Compiled(sgd_step_program)),
+        shape: __rt::ShapeRule::Broadcast,
+        predicates: __rt::Cow::Borrowed(&[]),
+        axis: __rt::None,
+        body: __rt::Body::Element(__rt::ElementBody {
+            kernels: __rt::Kernels::Compiled(__sgd_step_kernel),
+            program: __rt::Some(__rt::ProgramFn::Compiled(__sgd_step_program)),
         }),
-        backward: rt::Backward::None(
-            rt::Cow::Borrowed("'sgd_step' changes its arguments in place"),
+        backward: __rt::Backward::None(
+            __rt::Cow::Borrowed("'sgd_step' changes its arguments in place"),
         ),
         since: 1,
-        location: rt::Location {
-            file: rt::Cow::Borrowed(file!()),
-            line: line!(),
+        location: __rt::Location {
+            file: __rt::Cow::Borrowed(::core::file!()),
+            line: ::core::line!(),
         },
     };
     impl sgd_step {
         ///Calls the op on tensors.
         #[allow(clippy::too_many_arguments)]
         pub fn call(
-            p: &rt::Tensor,
-            v: &rt::Tensor,
-            g: &rt::Tensor,
+            p: &__rt::Tensor,
+            v: &__rt::Tensor,
+            g: &__rt::Tensor,
             lr: f64,
             momentum: f64,
-        ) -> rt::Result<()> {
-            let _outputs = rt::dispatch(
-                &rt::OpRef::Static(&DEF),
-                &[rt::Arg::from(p), rt::Arg::from(v), rt::Arg::from(g)],
-                &[rt::Attr::from(lr), rt::Attr::from(momentum)],
+        ) -> __rt::Result<()> {
+            let _outputs = __rt::dispatch(
+                &__rt::OpRef::Static(&__DEF),
+                &[
+                    <__rt::Arg<'_> as __rt::From<_>>::from(p),
+                    <__rt::Arg<'_> as __rt::From<_>>::from(v),
+                    <__rt::Arg<'_> as __rt::From<_>>::from(g),
+                ],
+                &[
+                    <__rt::Attr as __rt::From<_>>::from(lr),
+                    <__rt::Attr as __rt::From<_>>::from(momentum),
+                ],
             )?;
-            Ok(())
+            __rt::Ok(())
         }
         /// The op itself.
-        pub fn op() -> rt::OpRef {
-            rt::OpRef::Static(&DEF)
+        pub fn op() -> __rt::OpRef {
+            __rt::OpRef::Static(&__DEF)
         }
     }
-    rt::impl_custom_op!(sgd_step, DEF);
-    rt::inventory::submit! {
-        rt::OpEntry(& DEF)
+    __rt::impl_custom_op!(sgd_step, __DEF);
+    __rt::inventory::submit! {
+        __rt::OpEntry(& __DEF)
     }
 };

@@ -5,290 +5,295 @@ pub fn swish<T: Float>(x: T) -> T {
 }
 ///The op [`swish()`] as a value: what everything but the computation itself asks.
 #[allow(non_camel_case_types)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(
+    ::core::clone::Clone,
+    ::core::marker::Copy,
+    ::core::fmt::Debug,
+    ::core::default::Default
+)]
 pub struct swish {}
 const _: () = {
-    use ::minitensor::__rt as rt;
+    use ::minitensor::__rt as __rt;
     #[allow(unused_variables, unused_mut)]
-    fn swish_program(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
-        type T = rt::Symbol;
-        Ok(
-            rt::Program::write(
+    fn __swish_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
+        type T = __rt::Symbol;
+        __rt::Ok(
+            __rt::Program::write(
                 &["x"],
                 &[],
                 |inputs, uniforms| {
-                    let x = inputs[0usize];
-                    let (output0,) = { (swish::<T>(x),) };
-                    vec![("out".to_owned(), output0.into())]
+                    let input0 = inputs[0usize];
+                    let (output0,) = { (swish::<T>(input0),) };
+                    __rt::vec![__rt::named("out", output0)]
                 },
             ),
         )
     }
-    unsafe fn swish_loop<T: rt::Float + rt::Machine>(
-        attrs: &[rt::Attr],
-        n: usize,
-        inputs: &[*const u8],
-        outputs: &[*mut u8],
-    ) -> rt::Result<()> {
-        struct Loop<T> {
+    unsafe fn __swish_loop<T: __rt::Float + __rt::Machine>(
+        attrs: &[__rt::Attr],
+        n: __rt::usize,
+        inputs: &[*const __rt::u8],
+        outputs: &[*mut __rt::u8],
+    ) -> __rt::Result<()> {
+        struct __Loop<T> {
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
-        impl<T: rt::Float + rt::Machine> rt::Map for Loop<T> {
+        impl<T: __rt::Float + __rt::Machine> __rt::Map for __Loop<T> {
             type In = (T,);
             type Out = (T,);
             #[inline(always)]
-            fn eval(&self, (x,): Self::In) -> Self::Out {
-                (swish::<T>(x),)
+            fn eval(&self, (input0,): Self::In) -> Self::Out {
+                (swish::<T>(input0),)
             }
         }
-        let body = Loop::<T> {
+        let body = __Loop::<T> {
             _dtypes: ::core::marker::PhantomData,
         };
-        unsafe { rt::map(&body, n, inputs, outputs) };
-        Ok(())
+        unsafe { __rt::map(&body, n, inputs, outputs) };
+        __rt::Ok(())
     }
-    fn swish_kernel(dtypes: &[rt::DType]) -> Option<rt::ElementKernel> {
+    fn __swish_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::ElementKernel> {
         match dtypes[0] {
-            rt::DType::F32 => Some(swish_loop::<f32>),
-            rt::DType::F64 => Some(swish_loop::<f64>),
-            _ => None,
+            __rt::DType::F32 => __rt::Some(__swish_loop::<__rt::f32>),
+            __rt::DType::F64 => __rt::Some(__swish_loop::<__rt::f64>),
+            _ => __rt::None,
         }
     }
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
-    fn swish_vjp<T: rt::Float>(d_out: T, x: T) -> T {
-        let d_x = rt::cotangent_times(
-            d_out,
-            swish::<rt::Dual<T>>(rt::Dual::variable(x)).tangent,
+    fn __swish_vjp<T: __rt::Float>(input0: T, input1: T) -> T {
+        let gradient0 = __rt::cotangent_times(
+            input0,
+            swish::<__rt::Dual<T>>(__rt::Dual::variable(input1)).tangent,
         );
-        d_x
+        gradient0
     }
-    unsafe fn swish_vjp_loop<T: rt::Float + rt::Machine>(
-        attrs: &[rt::Attr],
-        n: usize,
-        inputs: &[*const u8],
-        outputs: &[*mut u8],
-    ) -> rt::Result<()> {
-        struct Loop<T> {
+    unsafe fn __swish_vjp_loop<T: __rt::Float + __rt::Machine>(
+        attrs: &[__rt::Attr],
+        n: __rt::usize,
+        inputs: &[*const __rt::u8],
+        outputs: &[*mut __rt::u8],
+    ) -> __rt::Result<()> {
+        struct __Loop<T> {
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
-        impl<T: rt::Float + rt::Machine> rt::Map for Loop<T> {
+        impl<T: __rt::Float + __rt::Machine> __rt::Map for __Loop<T> {
             type In = (T, T);
             type Out = (T,);
             #[inline(always)]
-            fn eval(&self, (d_out, x): Self::In) -> Self::Out {
-                (swish_vjp::<T>(d_out, x),)
+            fn eval(&self, (input0, input1): Self::In) -> Self::Out {
+                (__swish_vjp::<T>(input0, input1),)
             }
         }
-        let body = Loop::<T> {
+        let body = __Loop::<T> {
             _dtypes: ::core::marker::PhantomData,
         };
-        unsafe { rt::map(&body, n, inputs, outputs) };
-        Ok(())
+        unsafe { __rt::map(&body, n, inputs, outputs) };
+        __rt::Ok(())
     }
-    fn swish_vjp_kernel(dtypes: &[rt::DType]) -> Option<rt::ElementKernel> {
+    fn __swish_vjp_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::ElementKernel> {
         match dtypes[0] {
-            rt::DType::F32 => Some(swish_vjp_loop::<f32>),
-            rt::DType::F64 => Some(swish_vjp_loop::<f64>),
-            _ => None,
+            __rt::DType::F32 => __rt::Some(__swish_vjp_loop::<__rt::f32>),
+            __rt::DType::F64 => __rt::Some(__swish_vjp_loop::<__rt::f64>),
+            _ => __rt::None,
         }
     }
-    fn swish_vjp_program(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
-        rt::vjp_program(&swish_program(attrs)?, &[0], &[0], false)
+    fn __swish_vjp_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
+        __rt::vjp_program(&__swish_program(attrs)?, &[0], &[0], false)
     }
-    static VJP: rt::OpDef = rt::OpDef {
-        name: rt::Cow::Borrowed("swish.vjp"),
-        aliases: rt::Cow::Borrowed(&[]),
-        doc: rt::Cow::Borrowed("The vector-Jacobian product of `swish`."),
-        inputs: rt::Cow::Borrowed(
+    static __VJP: __rt::OpDef = __rt::OpDef {
+        name: __rt::Cow::Borrowed("swish.vjp"),
+        aliases: __rt::Cow::Borrowed(&[]),
+        doc: __rt::Cow::Borrowed("The vector-Jacobian product of `swish`."),
+        inputs: __rt::Cow::Borrowed(
             &[
-                rt::Input {
-                    name: rt::Cow::Borrowed("d_out"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("d_out"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: false,
-                    core: rt::Core::Scalar,
+                    core: __rt::Core::Scalar,
                 },
-                rt::Input {
-                    name: rt::Cow::Borrowed("x"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("x"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: false,
-                    core: rt::Core::Scalar,
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        attrs: rt::Cow::Borrowed(&[]),
-        outputs: rt::Cow::Borrowed(
+        attrs: __rt::Cow::Borrowed(&[]),
+        outputs: __rt::Cow::Borrowed(
             &[
-                rt::Output {
-                    name: rt::Cow::Borrowed("d_x"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Returned,
-                    core: rt::Core::Scalar,
+                __rt::Output {
+                    name: __rt::Cow::Borrowed("d_x"),
+                    dtype: __rt::DTypeRule::Generic(0),
+                    role: __rt::Role::Returned,
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        generics: rt::Cow::Borrowed(
+        generics: __rt::Cow::Borrowed(
             &[
-                rt::Generic {
-                    name: rt::Cow::Borrowed("T"),
-                    dtypes: rt::DTypeSet::FLOAT,
+                __rt::Generic {
+                    name: __rt::Cow::Borrowed("T"),
+                    dtypes: __rt::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: rt::ShapeRule::Broadcast,
-        predicates: rt::Cow::Borrowed(&[]),
-        axis: None,
-        body: rt::Body::Element(rt::ElementBody {
-            kernels: rt::Kernels::Compiled(swish_vjp_kernel),
-            program: Some(rt::ProgramFn::Compiled(swish_vjp_program)),
+        shape: __rt::ShapeRule::Broadcast,
+        predicates: __rt::Cow::Borrowed(&[]),
+        axis: __rt::None,
+        body: __rt::Body::Element(__rt::ElementBody {
+            kernels: __rt::Kernels::Compiled(__swish_vjp_kernel),
+            program: __rt::Some(__rt::ProgramFn::Compiled(__swish_vjp_program)),
         }),
-        backward: rt::Backward::Program(rt::Gradients::new()),
+        backward: __rt::Backward::Program(__rt::Gradients::new()),
         since: 1,
-        location: rt::Location {
-            file: rt::Cow::Borrowed(file!()),
-            line: line!(),
+        location: __rt::Location {
+            file: __rt::Cow::Borrowed(::core::file!()),
+            line: ::core::line!(),
         },
     };
-    static DEF: rt::OpDef = rt::OpDef {
-        name: rt::Cow::Borrowed("swish"),
-        aliases: rt::Cow::Borrowed(&[rt::Cow::Borrowed("silu")]),
-        doc: rt::Cow::Borrowed("Swish (SiLU): `x · σ(x)`."),
-        inputs: rt::Cow::Borrowed(
+    static __DEF: __rt::OpDef = __rt::OpDef {
+        name: __rt::Cow::Borrowed("swish"),
+        aliases: __rt::Cow::Borrowed(&[__rt::Cow::Borrowed("silu")]),
+        doc: __rt::Cow::Borrowed("Swish (SiLU): `x · σ(x)`."),
+        inputs: __rt::Cow::Borrowed(
             &[
-                rt::Input {
-                    name: rt::Cow::Borrowed("x"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("x"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: false,
-                    core: rt::Core::Scalar,
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        attrs: rt::Cow::Borrowed(&[]),
-        outputs: rt::Cow::Borrowed(
+        attrs: __rt::Cow::Borrowed(&[]),
+        outputs: __rt::Cow::Borrowed(
             &[
-                rt::Output {
-                    name: rt::Cow::Borrowed("out"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Returned,
-                    core: rt::Core::Scalar,
+                __rt::Output {
+                    name: __rt::Cow::Borrowed("out"),
+                    dtype: __rt::DTypeRule::Generic(0),
+                    role: __rt::Role::Returned,
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        generics: rt::Cow::Borrowed(
+        generics: __rt::Cow::Borrowed(
             &[
-                rt::Generic {
-                    name: rt::Cow::Borrowed("T"),
-                    dtypes: rt::DTypeSet::FLOAT,
+                __rt::Generic {
+                    name: __rt::Cow::Borrowed("T"),
+                    dtypes: __rt::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: rt::ShapeRule::Broadcast,
-        predicates: rt::Cow::Borrowed(&[]),
-        axis: None,
-        body: rt::Body::Element(rt::ElementBody {
-            kernels: rt::Kernels::Compiled(swish_kernel),
-            program: Some(rt::ProgramFn::Compiled(swish_program)),
+        shape: __rt::ShapeRule::Broadcast,
+        predicates: __rt::Cow::Borrowed(&[]),
+        axis: __rt::None,
+        body: __rt::Body::Element(__rt::ElementBody {
+            kernels: __rt::Kernels::Compiled(__swish_kernel),
+            program: __rt::Some(__rt::ProgramFn::Compiled(__swish_program)),
         }),
-        backward: rt::Backward::Derived(rt::Derived {
-            vjp: rt::OpRef::Static(&VJP),
-            wrt: rt::Cow::Borrowed(&[0]),
-            gradients: rt::Gradients::new(),
+        backward: __rt::Backward::Derived(__rt::Derived {
+            vjp: __rt::OpRef::Static(&__VJP),
+            wrt: __rt::Cow::Borrowed(&[0]),
+            gradients: __rt::Gradients::new(),
         }),
         since: 1,
-        location: rt::Location {
-            file: rt::Cow::Borrowed(file!()),
-            line: line!(),
+        location: __rt::Location {
+            file: __rt::Cow::Borrowed(::core::file!()),
+            line: ::core::line!(),
         },
     };
-    static IN_PLACE: rt::OpDef = rt::OpDef {
-        name: rt::Cow::Borrowed("swish_"),
-        aliases: rt::Cow::Borrowed(&[rt::Cow::Borrowed("silu_")]),
-        doc: rt::Cow::Borrowed("In-place form of `swish`."),
-        inputs: rt::Cow::Borrowed(
+    static __IN_PLACE: __rt::OpDef = __rt::OpDef {
+        name: __rt::Cow::Borrowed("swish_"),
+        aliases: __rt::Cow::Borrowed(&[__rt::Cow::Borrowed("silu_")]),
+        doc: __rt::Cow::Borrowed("In-place form of `swish`."),
+        inputs: __rt::Cow::Borrowed(
             &[
-                rt::Input {
-                    name: rt::Cow::Borrowed("x"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("x"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: true,
-                    core: rt::Core::Scalar,
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        attrs: rt::Cow::Borrowed(&[]),
-        outputs: rt::Cow::Borrowed(
+        attrs: __rt::Cow::Borrowed(&[]),
+        outputs: __rt::Cow::Borrowed(
             &[
-                rt::Output {
-                    name: rt::Cow::Borrowed("out"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Mutates(0),
-                    core: rt::Core::Scalar,
+                __rt::Output {
+                    name: __rt::Cow::Borrowed("out"),
+                    dtype: __rt::DTypeRule::Generic(0),
+                    role: __rt::Role::Mutates(0),
+                    core: __rt::Core::Scalar,
                 },
             ],
         ),
-        generics: rt::Cow::Borrowed(
+        generics: __rt::Cow::Borrowed(
             &[
-                rt::Generic {
-                    name: rt::Cow::Borrowed("T"),
-                    dtypes: rt::DTypeSet::FLOAT,
+                __rt::Generic {
+                    name: __rt::Cow::Borrowed("T"),
+                    dtypes: __rt::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: rt::ShapeRule::Broadcast,
-        predicates: rt::Cow::Borrowed(&[]),
-        axis: None,
-        body: rt::Body::Element(rt::ElementBody {
-            kernels: rt::Kernels::Compiled(swish_kernel),
-            program: Some(rt::ProgramFn::Compiled(swish_program)),
+        shape: __rt::ShapeRule::Broadcast,
+        predicates: __rt::Cow::Borrowed(&[]),
+        axis: __rt::None,
+        body: __rt::Body::Element(__rt::ElementBody {
+            kernels: __rt::Kernels::Compiled(__swish_kernel),
+            program: __rt::Some(__rt::ProgramFn::Compiled(__swish_program)),
         }),
-        backward: rt::Backward::Derived(rt::Derived {
-            vjp: rt::OpRef::Static(&VJP),
-            wrt: rt::Cow::Borrowed(&[0]),
-            gradients: rt::Gradients::new(),
+        backward: __rt::Backward::Derived(__rt::Derived {
+            vjp: __rt::OpRef::Static(&__VJP),
+            wrt: __rt::Cow::Borrowed(&[0]),
+            gradients: __rt::Gradients::new(),
         }),
         since: 1,
-        location: rt::Location {
-            file: rt::Cow::Borrowed(file!()),
-            line: line!(),
+        location: __rt::Location {
+            file: __rt::Cow::Borrowed(::core::file!()),
+            line: ::core::line!(),
         },
     };
     impl swish {
         ///Calls the op on tensors.
         #[allow(clippy::too_many_arguments)]
-        pub fn call(x: &rt::Tensor) -> rt::Result<rt::Tensor> {
-            let outputs = rt::dispatch(
-                &rt::OpRef::Static(&DEF),
-                &[rt::Arg::from(x)],
+        pub fn call(x: &__rt::Tensor) -> __rt::Result<__rt::Tensor> {
+            let outputs = __rt::dispatch(
+                &__rt::OpRef::Static(&__DEF),
+                &[<__rt::Arg<'_> as __rt::From<_>>::from(x)],
                 &[],
             )?;
-            Ok(outputs.single())
+            __rt::Ok(outputs.single())
         }
         ///Calls the op on tensors, and writes to the first.
         #[allow(clippy::too_many_arguments)]
-        pub fn call_(x: &rt::Tensor) -> rt::Result<()> {
-            let _outputs = rt::dispatch(
-                &rt::OpRef::Static(&IN_PLACE),
-                &[rt::Arg::from(x)],
+        pub fn call_(x: &__rt::Tensor) -> __rt::Result<()> {
+            let _outputs = __rt::dispatch(
+                &__rt::OpRef::Static(&__IN_PLACE),
+                &[<__rt::Arg<'_> as __rt::From<_>>::from(x)],
                 &[],
             )?;
-            Ok(())
+            __rt::Ok(())
         }
         /// The op itself.
-        pub fn op() -> rt::OpRef {
-            rt::OpRef::Static(&DEF)
+        pub fn op() -> __rt::OpRef {
+            __rt::OpRef::Static(&__DEF)
         }
     }
-    rt::impl_custom_op!(swish, DEF);
-    rt::inventory::submit! {
-        rt::OpEntry(& DEF)
+    __rt::impl_custom_op!(swish, __DEF);
+    __rt::inventory::submit! {
+        __rt::OpEntry(& __DEF)
     }
-    rt::inventory::submit! {
-        rt::OpEntry(& VJP)
+    __rt::inventory::submit! {
+        __rt::OpEntry(& __VJP)
     }
-    rt::inventory::submit! {
-        rt::OpEntry(& IN_PLACE)
+    __rt::inventory::submit! {
+        __rt::OpEntry(& __IN_PLACE)
     }
 };

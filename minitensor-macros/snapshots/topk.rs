@@ -10,208 +10,222 @@ pub fn topk<T: Real + ::minitensor::__rt::Machine + ::core::cmp::PartialOrd>(
 }
 ///The op [`topk()`] as a value: what everything but the computation itself asks.
 #[allow(non_camel_case_types)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(
+    ::core::clone::Clone,
+    ::core::marker::Copy,
+    ::core::fmt::Debug,
+    ::core::default::Default
+)]
 pub struct topk {}
 const _: () = {
-    use ::minitensor::__rt as rt;
-    unsafe fn topk_cell<T: rt::Real + rt::Machine + ::core::cmp::PartialOrd>(
-        attrs: &[rt::Attr],
-        args: &[rt::CellArg<'_>],
-        cells: usize,
-    ) -> rt::Result<()> {
-        struct Cell<'a, T> {
-            attrs: &'a [rt::Attr],
-            args: &'a [rt::CellArg<'a>],
-            cells: usize,
+    use ::minitensor::__rt as __rt;
+    unsafe fn __topk_cell<T: __rt::Real + __rt::Machine + ::core::cmp::PartialOrd>(
+        attrs: &[__rt::Attr],
+        args: &[__rt::CellArg<'_>],
+        cells: __rt::usize,
+    ) -> __rt::Result<()> {
+        struct __Cell<'a, T> {
+            attrs: &'a [__rt::Attr],
+            args: &'a [__rt::CellArg<'a>],
+            cells: __rt::usize,
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
-        impl<T: rt::Real + rt::Machine + ::core::cmp::PartialOrd> rt::AtLevel
-        for Cell<'_, T> {
-            type Output = rt::Result<()>;
-            const VECTORIZE: bool = false || <T as rt::Machine>::VECTORIZE;
+        impl<T: __rt::Real + __rt::Machine + ::core::cmp::PartialOrd> __rt::AtLevel
+        for __Cell<'_, T> {
+            type Output = __rt::Result<()>;
+            const VECTORIZE: __rt::bool = false || <T as __rt::Machine>::VECTORIZE;
             #[inline(always)]
-            fn run(self) -> rt::Result<()> {
-                let Cell { attrs: attrs, args, cells, .. } = self;
+            fn run(self) -> __rt::Result<()> {
+                let __Cell { attrs: attrs, args, cells, .. } = self;
                 for cell in 0..cells {
-                    let (x, values, indices) = unsafe {
+                    let (core0, core1, core2) = unsafe {
                         (
-                            rt::slice::<T>(&args[0], cell),
-                            rt::slice_mut::<T>(&args[1], cell),
-                            rt::slice_mut::<i64>(&args[2], cell),
+                            __rt::slice::<T>(&args[0], cell),
+                            __rt::slice_mut::<T>(&args[1], cell),
+                            __rt::slice_mut::<__rt::i64>(&args[2], cell),
                         )
                     };
-                    rt::CellResult::into_result(
-                        topk::<T>(x, rt::attr::<usize>(attrs, 0)?, values, indices),
+                    __rt::CellResult::into_result(
+                        topk::<T>(core0, __rt::attr::<usize>(attrs, 0)?, core1, core2),
                     )?;
                 }
-                Ok(())
+                __rt::Ok(())
             }
         }
-        rt::at_level(Cell::<T> {
+        __rt::at_level(__Cell::<T> {
             attrs,
             args,
             cells,
             _dtypes: ::core::marker::PhantomData,
         })
     }
-    fn topk_kernel(dtypes: &[rt::DType]) -> Option<rt::CellKernel> {
+    fn __topk_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::CellKernel> {
         match dtypes[0] {
-            rt::DType::I8 => Some(topk_cell::<i8>),
-            rt::DType::I16 => Some(topk_cell::<i16>),
-            rt::DType::I32 => Some(topk_cell::<i32>),
-            rt::DType::I64 => Some(topk_cell::<i64>),
-            rt::DType::U8 => Some(topk_cell::<u8>),
-            rt::DType::U16 => Some(topk_cell::<u16>),
-            rt::DType::U32 => Some(topk_cell::<u32>),
-            rt::DType::U64 => Some(topk_cell::<u64>),
-            rt::DType::F32 => Some(topk_cell::<f32>),
-            rt::DType::F64 => Some(topk_cell::<f64>),
-            _ => None,
+            __rt::DType::I8 => __rt::Some(__topk_cell::<__rt::i8>),
+            __rt::DType::I16 => __rt::Some(__topk_cell::<__rt::i16>),
+            __rt::DType::I32 => __rt::Some(__topk_cell::<__rt::i32>),
+            __rt::DType::I64 => __rt::Some(__topk_cell::<__rt::i64>),
+            __rt::DType::U8 => __rt::Some(__topk_cell::<__rt::u8>),
+            __rt::DType::U16 => __rt::Some(__topk_cell::<__rt::u16>),
+            __rt::DType::U32 => __rt::Some(__topk_cell::<__rt::u32>),
+            __rt::DType::U64 => __rt::Some(__topk_cell::<__rt::u64>),
+            __rt::DType::F32 => __rt::Some(__topk_cell::<__rt::f32>),
+            __rt::DType::F64 => __rt::Some(__topk_cell::<__rt::f64>),
+            _ => __rt::None,
         }
     }
-    fn topk_backward(ctx: &rt::BackwardCall<'_>) -> rt::Result<Vec<Option<rt::Tensor>>> {
-        static SCATTER: rt::OpName = rt::OpName::new("scatter");
+    fn __topk_backward(
+        ctx: &__rt::BackwardCall<'_>,
+    ) -> __rt::Result<__rt::Vec<__rt::Option<__rt::Tensor>>> {
+        static __OP0_SCATTER: __rt::OpName = __rt::OpName::new("scatter");
         let d_values = ctx.cotangent(0)?;
         let indices = ctx.output(1)?;
         let n = ctx.dim("n");
-        let mut gradients: Vec<Option<rt::Tensor>> = vec![None; 1];
+        let mut gradients: __rt::Vec<__rt::Option<__rt::Tensor>> = __rt::vec![
+            __rt::None; 1
+        ];
         if ctx.needs(0) {
-            gradients[0] = Some(
-                SCATTER
+            gradients[0] = __rt::Some(
+                __OP0_SCATTER
                     .call(
                         &[
-                            rt::value(&d_values),
-                            rt::value(&-1),
-                            rt::value(&indices),
-                            rt::value(&n),
+                            __rt::value(&d_values),
+                            __rt::value(&-1),
+                            __rt::value(&indices),
+                            __rt::value(&n),
                         ],
                         &[],
                     )?,
             );
         }
-        Ok(gradients)
+        __rt::Ok(gradients)
     }
-    static DEF: rt::OpDef = rt::OpDef {
-        name: rt::Cow::Borrowed("topk"),
-        aliases: rt::Cow::Borrowed(&[]),
-        doc: rt::Cow::Borrowed(
+    static __DEF: __rt::OpDef = __rt::OpDef {
+        name: __rt::Cow::Borrowed("topk"),
+        aliases: __rt::Cow::Borrowed(&[]),
+        doc: __rt::Cow::Borrowed(
             "The `k` largest elements of every row, and where they stood.",
         ),
-        inputs: rt::Cow::Borrowed(
+        inputs: __rt::Cow::Borrowed(
             &[
-                rt::Input {
-                    name: rt::Cow::Borrowed("x"),
-                    arity: rt::Arity::One,
-                    dtype: rt::DTypeRule::Generic(0),
+                __rt::Input {
+                    name: __rt::Cow::Borrowed("x"),
+                    arity: __rt::Arity::One,
+                    dtype: __rt::DTypeRule::Generic(0),
                     mutated: false,
-                    core: rt::Core::Slice,
+                    core: __rt::Core::Slice,
                 },
             ],
         ),
-        attrs: rt::Cow::Borrowed(
+        attrs: __rt::Cow::Borrowed(
             &[
-                rt::Attribute {
-                    name: rt::Cow::Borrowed("k"),
-                    kind: rt::AttrKind::Size,
+                __rt::Attribute {
+                    name: __rt::Cow::Borrowed("k"),
+                    kind: __rt::AttrKind::Size,
                     optional: false,
-                    default: None,
+                    default: __rt::None,
                 },
             ],
         ),
-        outputs: rt::Cow::Borrowed(
+        outputs: __rt::Cow::Borrowed(
             &[
-                rt::Output {
-                    name: rt::Cow::Borrowed("values"),
-                    dtype: rt::DTypeRule::Generic(0),
-                    role: rt::Role::Returned,
-                    core: rt::Core::Slice,
+                __rt::Output {
+                    name: __rt::Cow::Borrowed("values"),
+                    dtype: __rt::DTypeRule::Generic(0),
+                    role: __rt::Role::Returned,
+                    core: __rt::Core::Slice,
                 },
-                rt::Output {
-                    name: rt::Cow::Borrowed("indices"),
-                    dtype: rt::DTypeRule::Fixed(rt::DType::I64),
-                    role: rt::Role::Returned,
-                    core: rt::Core::Slice,
+                __rt::Output {
+                    name: __rt::Cow::Borrowed("indices"),
+                    dtype: __rt::DTypeRule::Fixed(__rt::DType::I64),
+                    role: __rt::Role::Returned,
+                    core: __rt::Core::Slice,
                 },
             ],
         ),
-        generics: rt::Cow::Borrowed(
+        generics: __rt::Cow::Borrowed(
             &[
-                rt::Generic {
-                    name: rt::Cow::Borrowed("T"),
-                    dtypes: rt::DTypeSet::REAL,
+                __rt::Generic {
+                    name: __rt::Cow::Borrowed("T"),
+                    dtypes: __rt::DTypeSet::REAL,
                 },
             ],
         ),
-        shape: rt::ShapeRule::Core(rt::CoreShapes {
-            inputs: rt::Cow::Borrowed(
+        shape: __rt::ShapeRule::Core(__rt::CoreShapes {
+            inputs: __rt::Cow::Borrowed(
                 &[
-                    rt::Dims {
+                    __rt::Dims {
                         batch: true,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Name(rt::Cow::Borrowed("n"))]),
+                        core: __rt::Cow::Borrowed(
+                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        ),
                     },
                 ],
             ),
-            outputs: rt::Cow::Borrowed(
+            outputs: __rt::Cow::Borrowed(
                 &[
-                    rt::Dims {
+                    __rt::Dims {
                         batch: true,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Attr(0)]),
+                        core: __rt::Cow::Borrowed(&[__rt::Dim::Attr(0)]),
                     },
-                    rt::Dims {
+                    __rt::Dims {
                         batch: true,
-                        core: rt::Cow::Borrowed(&[rt::Dim::Attr(0)]),
+                        core: __rt::Cow::Borrowed(&[__rt::Dim::Attr(0)]),
                     },
                 ],
             ),
-            text: rt::Cow::Borrowed(
+            text: __rt::Cow::Borrowed(
                 "(x: [.., n]) -> (values: [.., k], indices: [.., k])",
             ),
         }),
-        predicates: rt::Cow::Borrowed(
+        predicates: __rt::Cow::Borrowed(
             &[
-                rt::Predicate {
-                    left: rt::Dim::Attr(0),
-                    relation: rt::Relation::LessEqual,
-                    right: rt::Dim::Name(rt::Cow::Borrowed("n")),
-                    text: rt::Cow::Borrowed("k <= n"),
+                __rt::Predicate {
+                    left: __rt::Dim::Attr(0),
+                    relation: __rt::Relation::LessEqual,
+                    right: __rt::Dim::Name(__rt::Cow::Borrowed("n")),
+                    text: __rt::Cow::Borrowed("k <= n"),
                 },
             ],
         ),
-        axis: None,
-        body: rt::Body::Cell(rt::CellBody {
-            kernels: rt::Kernels::Compiled(topk_kernel),
-            program: None,
+        axis: __rt::None,
+        body: __rt::Body::Cell(__rt::CellBody {
+            kernels: __rt::Kernels::Compiled(__topk_kernel),
+            program: __rt::None,
         }),
-        backward: rt::Backward::Formula(rt::Formula {
-            run: rt::BackwardBody::Static(topk_backward),
-            saved_inputs: rt::Cow::Borrowed(&[]),
-            saved_outputs: rt::Cow::Borrowed(&[1]),
-            without: rt::Cow::Borrowed(&[]),
+        backward: __rt::Backward::Formula(__rt::Formula {
+            run: __rt::BackwardBody::Static(__topk_backward),
+            saved_inputs: __rt::Cow::Borrowed(&[]),
+            saved_outputs: __rt::Cow::Borrowed(&[1]),
+            without: __rt::Cow::Borrowed(&[]),
         }),
         since: 1,
-        location: rt::Location {
-            file: rt::Cow::Borrowed(file!()),
-            line: line!(),
+        location: __rt::Location {
+            file: __rt::Cow::Borrowed(::core::file!()),
+            line: ::core::line!(),
         },
     };
     impl topk {
         ///Calls the op on tensors.
         #[allow(clippy::too_many_arguments)]
-        pub fn call(x: &rt::Tensor, k: usize) -> rt::Result<(rt::Tensor, rt::Tensor)> {
-            let outputs = rt::dispatch(
-                &rt::OpRef::Static(&DEF),
-                &[rt::Arg::from(x)],
-                &[rt::Attr::from(k)],
+        pub fn call(
+            x: &__rt::Tensor,
+            k: usize,
+        ) -> __rt::Result<(__rt::Tensor, __rt::Tensor)> {
+            let outputs = __rt::dispatch(
+                &__rt::OpRef::Static(&__DEF),
+                &[<__rt::Arg<'_> as __rt::From<_>>::from(x)],
+                &[<__rt::Attr as __rt::From<_>>::from(k)],
             )?;
-            Ok(outputs.tuple2())
+            __rt::Ok(outputs.tuple2())
         }
         /// The op itself.
-        pub fn op() -> rt::OpRef {
-            rt::OpRef::Static(&DEF)
+        pub fn op() -> __rt::OpRef {
+            __rt::OpRef::Static(&__DEF)
         }
     }
-    rt::impl_custom_op!(topk, DEF);
-    rt::inventory::submit! {
-        rt::OpEntry(& DEF)
+    __rt::impl_custom_op!(topk, __DEF);
+    __rt::inventory::submit! {
+        __rt::OpEntry(& __DEF)
     }
 };

@@ -1,11 +1,12 @@
 //! `#[derive(AttrEnum)]`: an enum as the words of an attribute.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::ToTokens;
 use syn::{Data, DeriveInput, Fields, Ident};
 
 use crate::ast::text;
 use crate::diag::{Diag, messages};
+use crate::hygiene::quote;
 
 pub fn expand(input: &DeriveInput, runtime: &TokenStream) -> TokenStream {
     let mut diag = Diag::default();
@@ -18,15 +19,15 @@ pub fn expand(input: &DeriveInput, runtime: &TokenStream) -> TokenStream {
     let words: Vec<String> = variants.iter().map(|v| snake_case(&text(v))).collect();
     quote! {
         impl #runtime::AttrEnum for #ident {
-            const WORDS: &'static [&'static str] = &[#(#words),*];
+            const WORDS: &'static [&'static #runtime::str] = &[#(#words),*];
             const VARIANTS: &'static [Self] = &[#(#ident::#variants),*];
-            fn word(self) -> &'static str {
-                self.word_const()
+            fn word(self) -> &'static #runtime::str {
+                self.__word()
             }
         }
         impl #ident {
             #[doc(hidden)]
-            pub const fn word_const(self) -> &'static str {
+            pub const fn __word(self) -> &'static #runtime::str {
                 match self { #(#ident::#variants => #words,)* }
             }
         }

@@ -1,8 +1,10 @@
 //! The dtypes and the scalar traits, as tables: what the runtime's `DType` and `DTypeSet` say, known at expansion.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::format_ident;
 use syn::Type;
+
+use crate::hygiene::quote;
 
 /// One dtype.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,7 +68,7 @@ impl DType {
     /// `rt::DType::F32`
     pub fn tokens(self) -> TokenStream {
         let variant = format_ident!("{}", self.variant);
-        quote!(rt::DType::#variant)
+        quote!(__rt::DType::#variant)
     }
 
     /// The Rust type of what memory holds, as the expansion spells it.
@@ -79,11 +81,11 @@ impl DType {
         match self.kind {
             Kind::Complex => {
                 let alias = format_ident!("{}", self.variant);
-                quote!(rt::scalars::#alias)
+                quote!(__rt::scalars::#alias)
             }
             _ => {
                 let name = format_ident!("{}", self.rust);
-                quote!(#name)
+                quote!(__rt::#name)
             }
         }
     }
@@ -137,11 +139,11 @@ pub fn set(dtypes: &[DType]) -> TokenStream {
     match BOUNDS.iter().find(|b| b.dtypes() == dtypes) {
         Some(bound) => {
             let name = format_ident!("{}", bound.name.to_uppercase());
-            quote!(rt::DTypeSet::#name)
+            quote!(__rt::DTypeSet::#name)
         }
         None => {
             let dtypes = dtypes.iter().map(|d| d.tokens());
-            quote!(rt::DTypeSet::of(&[#(#dtypes),*]))
+            quote!(__rt::DTypeSet::of(&[#(#dtypes),*]))
         }
     }
 }

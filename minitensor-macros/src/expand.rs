@@ -12,10 +12,11 @@ mod vjp;
 pub use vjp::{MOST_INPUTS, MOST_OUTPUTS};
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::format_ident;
 use syn::Ident;
 
 use crate::ast::{Core, Elem, Generic, Gradient, Level, Op, Role};
+use crate::hygiene::quote;
 use crate::lower::Lowered;
 
 /// The whole expansion. `runtime` is where `minitensor::__rt` is to be found.
@@ -24,11 +25,11 @@ pub fn op(mut op: Op, lowered: Lowered, runtime: &TokenStream) -> TokenStream {
     let function = &lowered.function;
     let doc = format!("The op [`{ident}()`] as a value: what everything but the computation itself asks.");
     let mut items = Items::default();
-    items.define(&op, &format_ident!("DEF"), lowered.formula.as_ref());
+    items.define(&op, &format_ident!("__DEF"), lowered.formula.as_ref());
     let call = call::call(&op, &format_ident!("call"));
     let in_place = op.inplace.is_some().then(|| {
         into_in_place(&mut op);
-        items.define_again(&op, &format_ident!("IN_PLACE"));
+        items.define_again(&op, &format_ident!("__IN_PLACE"));
         call::call_in_place(&op)
     });
     let Items { tokens, submitted, .. } = items;
@@ -37,22 +38,24 @@ pub fn op(mut op: Op, lowered: Lowered, runtime: &TokenStream) -> TokenStream {
 
         #[doc = #doc]
         #[allow(non_camel_case_types)]
-        #[derive(Clone, Copy, Debug, Default)]
+        #[derive(
+            ::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug, ::core::default::Default
+        )]
         #vis struct #ident {}
 
         const _: () = {
-            use #runtime as rt;
+            use #runtime as __rt;
             #tokens
             impl #ident {
                 #call
                 #in_place
                 /// The op itself.
-                pub fn op() -> rt::OpRef {
-                    rt::OpRef::Static(&DEF)
+                pub fn op() -> __rt::OpRef {
+                    __rt::OpRef::Static(&__DEF)
                 }
             }
-            rt::impl_custom_op!(#ident, DEF);
-            #(rt::inventory::submit! { rt::OpEntry(&#submitted) })*
+            __rt::impl_custom_op!(#ident, __DEF);
+            #(__rt::inventory::submit! { __rt::OpEntry(&#submitted) })*
         };
     }
 }
@@ -91,9 +94,9 @@ impl Items {
         self.tokens.extend(kernels);
         let body = body(op);
         let backward = match &op.gradient {
-            Gradient::None(reason) => quote!(rt::Backward::None(rt::Cow::Borrowed(#reason))),
-            Gradient::NotNeeded => quote!(rt::Backward::NotNeeded),
-            Gradient::Traced => quote!(rt::Backward::Traced),
+            Gradient::None(reason) => quote!(__rt::Backward::None(__rt::Cow::Borrowed(#reason))),
+            Gradient::NotNeeded => quote!(__rt::Backward::NotNeeded),
+            Gradient::Traced => quote!(__rt::Backward::Traced),
             Gradient::Function(path) => {
                 let (inputs, outputs) = (list(0..op.inputs.len()), list(0..op.outputs.len()));
                 formula_def(&quote!(#path), &inputs, &outputs, &list([]))
@@ -109,7 +112,7 @@ impl Items {
             }
             Gradient::Derived if op.level == Level::Row => match row::vjp(op) {
                 Some(vjp) => self.define_rows(op, &vjp, name),
-                None => quote!(rt::Backward::NotNeeded),
+                None => quote!(__rt::Backward::NotNeeded),
             },
             Gradient::Derived => match vjp::of(op) {
                 Some(vjp) => self.define_vjp(op, &vjp, name),
@@ -126,7 +129,7 @@ impl Items {
     fn define_vjp(&mut self, op: &Op, vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
         let (function, kernels, program) =
             (&vjp.op.function, element::kernels(&vjp.op), element::gradient_program(op, vjp));
-        let vjp_name = if name == "DEF" { format_ident!("VJP") } else { format_ident!("{name}_VJP") };
+        let vjp_name = if name == "__DEF" { format_ident!("__VJP") } else { format_ident!("{name}_VJP") };
         let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &by_program());
         self.tokens.extend(quote!(#function #kernels #program #def));
         self.submitted.push(vjp_name.clone());
@@ -151,24 +154,24 @@ impl Items {
 }
 
 fn by_program() -> TokenStream {
-    quote!(rt::Backward::Program(rt::Gradients::new()))
+    quote!(__rt::Backward::Program(__rt::Gradients::new()))
 }
 
 fn derived_def(vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
     let wrt = list(vjp.wrt.iter().copied());
     quote! {
-        rt::Backward::Derived(rt::Derived {
-            vjp: rt::OpRef::Static(&#name),
+        __rt::Backward::Derived(__rt::Derived {
+            vjp: __rt::OpRef::Static(&#name),
             wrt: #wrt,
-            gradients: rt::Gradients::new(),
+            gradients: __rt::Gradients::new(),
         })
     }
 }
 
 fn formula_def(run: &TokenStream, inputs: &TokenStream, outputs: &TokenStream, without: &TokenStream) -> TokenStream {
     quote! {
-        rt::Backward::Formula(rt::Formula {
-            run: rt::BackwardBody::Static(#run),
+        __rt::Backward::Formula(__rt::Formula {
+            run: __rt::BackwardBody::Static(#run),
             saved_inputs: #inputs,
             saved_outputs: #outputs,
             without: #without,
@@ -182,19 +185,24 @@ fn body(op: &Op) -> TokenStream {
     match op.level {
         Level::Element => {
             let name = element::program_name(op);
-            let program =
-                if element::has_program(op) { quote!(Some(rt::ProgramFn::Compiled(#name))) } else { quote!(None) };
-            quote!(rt::Body::Element(rt::ElementBody { kernels: rt::Kernels::Compiled(#kernel), program: #program }))
+            let program = if element::has_program(op) {
+                quote!(__rt::Some(__rt::ProgramFn::Compiled(#name)))
+            } else {
+                quote!(__rt::None)
+            };
+            quote!(__rt::Body::Element(__rt::ElementBody { kernels: __rt::Kernels::Compiled(#kernel), program: #program }))
         }
         Level::Row => {
             let program = format_ident!("{stem}_program");
-            quote!(rt::Body::Cell(rt::CellBody {
-                kernels: rt::Kernels::Compiled(#kernel),
-                program: Some(rt::ProgramFn::Compiled(#program)),
+            quote!(__rt::Body::Cell(__rt::CellBody {
+                kernels: __rt::Kernels::Compiled(#kernel),
+                program: __rt::Some(__rt::ProgramFn::Compiled(#program)),
             }))
         }
-        Level::Cell => quote!(rt::Body::Cell(rt::CellBody { kernels: rt::Kernels::Compiled(#kernel), program: None })),
-        Level::Tensor => quote!(rt::Body::Tensor(#body)),
+        Level::Cell => {
+            quote!(__rt::Body::Cell(__rt::CellBody { kernels: __rt::Kernels::Compiled(#kernel), program: __rt::None }))
+        }
+        Level::Tensor => quote!(__rt::Body::Tensor(#body)),
     }
 }
 
@@ -207,20 +215,20 @@ fn positions(list: impl IntoIterator<Item = usize>) -> TokenStream {
 /// The same as a list of a definition.
 fn list(of: impl IntoIterator<Item = usize>) -> TokenStream {
     let positions = positions(of);
-    quote!(rt::Cow::Borrowed(#positions))
+    quote!(__rt::Cow::Borrowed(#positions))
 }
 
 /// What the names of an op's own items begin with.
 fn stem(op: &Op) -> String {
-    crate::ast::text(op.ident())
+    format!("__{}", crate::ast::text(op.ident()).trim_start_matches("__"))
 }
 
-/// `T: rt::Float + rt::Machine`
+/// `T: __rt::Float + __rt::Machine`
 fn machine_bounds(op: &Op) -> Vec<TokenStream> {
     let bounds = op.generics.iter().map(|Generic { ident, bound, .. }| {
         let name = format_ident!("{}", bound.name);
         let ordered = (op.level == Level::Cell && bound.ordered).then(|| quote!(+ ::core::cmp::PartialOrd));
-        quote!(#ident: rt::#name + rt::Machine #ordered)
+        quote!(#ident: __rt::#name + __rt::Machine #ordered)
     });
     bounds.collect()
 }
@@ -238,23 +246,25 @@ fn table(op: &Op, run: &Ident, kind: &Ident) -> TokenStream {
     let (scrutinee, arms): (_, Vec<TokenStream>) = match &lists[..] {
         [] => {
             return quote! {
-                fn #kernel(_: &[rt::DType]) -> Option<rt::#kind> {
-                    Some(#run)
+                fn #kernel(_: &[__rt::DType]) -> __rt::Option<__rt::#kind> {
+                    __rt::Some(#run)
                 }
             };
         }
-        [only] => (quote!(dtypes[0]), only.iter().map(|(name, ty)| quote!(#name => Some(#run::<#ty>),)).collect()),
+        [only] => {
+            (quote!(dtypes[0]), only.iter().map(|(name, ty)| quote!(#name => __rt::Some(#run::<#ty>),)).collect())
+        }
         [first, second, ..] => {
             let pairs = first.iter().flat_map(|a| second.iter().map(move |b| (a, b)));
-            let arms = pairs.map(|((a, t), (b, u))| quote!((#a, #b) => Some(#run::<#t, #u>),)).collect();
+            let arms = pairs.map(|((a, t), (b, u))| quote!((#a, #b) => __rt::Some(#run::<#t, #u>),)).collect();
             (quote!((dtypes[0], dtypes[1])), arms)
         }
     };
     quote! {
-        fn #kernel(dtypes: &[rt::DType]) -> Option<rt::#kind> {
+        fn #kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::#kind> {
             match #scrutinee {
                 #(#arms)*
-                _ => None,
+                _ => __rt::None,
             }
         }
     }
@@ -279,14 +289,14 @@ fn element_type(op: &Op, elem: Elem) -> TokenStream {
             quote!(#variable)
         }
         Elem::Fixed(dtype) => dtype.rust(),
-        Elem::Mask(_) | Elem::Attr(_) | Elem::Any => quote!(bool),
+        Elem::Mask(_) | Elem::Attr(_) | Elem::Any => quote!(__rt::bool),
     }
 }
 
 fn core(core: Core) -> TokenStream {
     match core {
-        Core::Scalar => quote!(rt::Core::Scalar),
-        Core::Slice => quote!(rt::Core::Slice),
-        Core::View(_) => quote!(rt::Core::View),
+        Core::Scalar => quote!(__rt::Core::Scalar),
+        Core::Slice => quote!(__rt::Core::Slice),
+        Core::View(_) => quote!(__rt::Core::View),
     }
 }

@@ -12,6 +12,7 @@ mod check;
 mod diag;
 mod dtype;
 mod expand;
+mod hygiene;
 mod lower;
 mod parse;
 mod runtime;
@@ -149,6 +150,7 @@ fn without_body(mut function: ItemFn) -> ItemFn {
 /// The mistakes, and the function, which other code may call.
 fn kept(mut function: ItemFn, diag: diag::Diag) -> TokenStream {
     parse::strip_defaults(&mut function);
+    parse::strip_names(&mut function);
     let errors = diag.finish();
     quote!(#errors #[allow(unused, clippy::all)] #function)
 }

@@ -13,6 +13,7 @@ use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::{BinOp, Expr, ExprLit, ExprUnary, Ident, Lit, Token, UnOp, bracketed, parenthesized};
 
+use crate::ast::text;
 use crate::diag::{error, messages};
 
 /// The clause.
@@ -193,7 +194,7 @@ impl fmt::Display for NamedDims {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let save = if self.save { "[save] " } else { "" };
         match &self.name {
-            Some(name) => write!(f, "{save}{name}: {}", self.dims),
+            Some(name) => write!(f, "{save}{}: {}", text(name), self.dims),
             None => write!(f, "{}", self.dims),
         }
     }
@@ -210,7 +211,7 @@ impl fmt::Display for Dims {
 impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Dim::Name(name) => write!(f, "{name}"),
+            Dim::Name(name) => write!(f, "{}", text(name)),
             Dim::Int(value) => write!(f, "{value}"),
             Dim::Float(value) => write!(f, "{value}"),
             Dim::Op(op, sides) => {
@@ -239,7 +240,8 @@ impl fmt::Display for Operand<'_> {
 impl fmt::Display for Predicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let expr = &self.expr;
-        write!(f, "{}", quote!(#expr))
+        // A name is written as Python knows it.
+        write!(f, "{}", quote!(#expr).to_string().replace("r#", ""))
     }
 }
 

@@ -24,41 +24,41 @@ macro_rules! with_dtype {
 macro_rules! impl_custom_op {
     ($op:ident, $def:ident) => {
         const _: () = {
-            use rt::CustomOp as _;
-            use $crate::__rt as rt;
-            static OP: rt::OpRef = rt::OpRef::Static(&$def);
+            use $crate::__rt;
+            use $crate::__rt::CustomOp as _;
+            static __OP: __rt::OpRef = __rt::OpRef::Static(&$def);
 
-            impl rt::CustomOp for $op {
-                fn name(&self) -> &str {
-                    OP.name()
+            impl __rt::CustomOp for $op {
+                fn name(&self) -> &__rt::str {
+                    __OP.name()
                 }
-                fn validate_inputs(&self, inputs: &[&rt::Tensor]) -> rt::Result<()> {
-                    OP.validate_inputs(inputs)
+                fn validate_inputs(&self, inputs: &[&__rt::Tensor]) -> __rt::Result<()> {
+                    __OP.validate_inputs(inputs)
                 }
-                fn forward(&self, inputs: &[&rt::Tensor]) -> rt::Result<rt::Tensor> {
-                    OP.forward(inputs)
+                fn forward(&self, inputs: &[&__rt::Tensor]) -> __rt::Result<__rt::Tensor> {
+                    __OP.forward(inputs)
                 }
                 fn create_gradient_function(
                     &self,
-                    inputs: &[&rt::Tensor],
-                    output: &rt::Tensor,
-                ) -> Option<::std::sync::Arc<dyn rt::GradientFunction>> {
-                    OP.create_gradient_function(inputs, output)
+                    inputs: &[&__rt::Tensor],
+                    output: &__rt::Tensor,
+                ) -> __rt::Option<::std::sync::Arc<dyn __rt::GradientFunction>> {
+                    __OP.create_gradient_function(inputs, output)
                 }
-                fn num_inputs(&self) -> usize {
-                    OP.num_inputs()
+                fn num_inputs(&self) -> __rt::usize {
+                    __OP.num_inputs()
                 }
-                fn output_shape(&self, shapes: &[&rt::Shape]) -> rt::Result<rt::Shape> {
-                    OP.output_shape(shapes)
+                fn output_shape(&self, shapes: &[&__rt::Shape]) -> __rt::Result<__rt::Shape> {
+                    __OP.output_shape(shapes)
                 }
-                fn output_dtype(&self, dtypes: &[rt::DType]) -> rt::Result<rt::DType> {
-                    OP.output_dtype(dtypes)
+                fn output_dtype(&self, dtypes: &[__rt::DType]) -> __rt::Result<__rt::DType> {
+                    __OP.output_dtype(dtypes)
                 }
-                fn output_device(&self, devices: &[&rt::Device]) -> rt::Result<rt::Device> {
-                    OP.output_device(devices)
+                fn output_device(&self, devices: &[&__rt::Device]) -> __rt::Result<__rt::Device> {
+                    __OP.output_device(devices)
                 }
-                fn definition(self: ::std::sync::Arc<Self>) -> rt::OpRef {
-                    OP.clone()
+                fn definition(self: ::std::sync::Arc<Self>) -> __rt::OpRef {
+                    ::core::clone::Clone::clone(&__OP)
                 }
             }
         };

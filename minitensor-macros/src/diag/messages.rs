@@ -51,9 +51,11 @@ messages! {
     NO_BOUND: "the dtype variable `{}` has no bound", "write `{}: Float`; the traits are {}";
     BOUND: "`{}` doesn't say which dtypes `{}` may be", "the traits are {}";
     TWO_BOUNDS: "the dtype variable `{}` has two bounds", "keep the stronger one: `Float` implies `Real` and `Field`, which imply `Num`";
+    VARIABLE_NAME: "a dtype variable can't be named `{}`", "that is a trait which says what a variable can do: choose another name, such as `T`";
     UNUSED_VARIABLE: "no tensor parameter has the dtype `{}`", "use it for a parameter, or leave it out";
 
     // Parameters.
+    PARAMETER_NAME: "a parameter can't be named `{}`", "in a pattern that is a value of Rust, not a name: choose another one";
     CONCRETE: "`{}` is one machine type where a generic is needed", "for a tensor write `T` with `T: Float` or another such trait, for an attribute `f64`, `i64`, `usize` or `bool`";
     CONCRETE_LET: "`{}` is one machine type where a generic is needed", "leave the type out, or write the dtype variable";
     IMPL_TRAIT: "`{}` has no name to refer to", "name the dtype variable: `fn op<T: Float>(x: T)`";

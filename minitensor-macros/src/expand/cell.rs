@@ -1,10 +1,12 @@
 //! Cell bodies: one core of every argument, handed over as the function's parameters say.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::{ToTokens, format_ident};
+use syn::Ident;
 
 use super::{attr, element_type, machine_bounds, stem, table, turbofish};
 use crate::ast::{Arity, Core, Elem, Op, Slot};
+use crate::hygiene::{local, quote};
 
 /// The call for one cell and the table that finds it.
 pub fn kernels(op: &Op) -> TokenStream {
@@ -17,7 +19,7 @@ pub fn kernels(op: &Op) -> TokenStream {
         let at = syn::Index::from(i);
         let core = argument(op, input.elem, input.core, false, i);
         match input.arity {
-            Arity::Optional => quote!(if rt::is_absent(&args[#at]) { None } else { Some(#core) }),
+            Arity::Optional => quote!(if __rt::is_absent(&args[#at]) { __rt::None } else { __rt::Some(#core) }),
             _ => core,
         }
     });
@@ -27,49 +29,48 @@ pub fn kernels(op: &Op) -> TokenStream {
         .enumerate()
         .map(|(i, output)| argument(op, output.elem, output.core, true, op.inputs.len() + i));
     let cores = inputs.chain(outputs);
-    let names = op.inputs.iter().map(|i| &i.ident).chain(op.outputs.iter().map(|o| &o.ident));
+    let names = (0..op.inputs.len() + op.outputs.len()).map(core_name);
     let attrs = quote!(attrs);
     let variables: Vec<_> = op.generics.iter().map(|g| &g.ident).collect();
     let args = op.params.iter().map(|slot| match *slot {
-        Slot::Input(i) => {
-            let ident = &op.inputs[i].ident;
-            quote!(#ident)
-        }
-        Slot::Output(i) => {
-            let ident = &op.outputs[i].ident;
-            quote!(#ident)
-        }
+        Slot::Input(i) => core_name(i).to_token_stream(),
+        Slot::Output(i) => core_name(op.inputs.len() + i).to_token_stream(),
         Slot::Attr(i) => attr::read(&op.attrs[i], i, &attrs),
     });
-    let attrs_name = if op.attrs.is_empty() { format_ident!("_attrs") } else { format_ident!("attrs") };
+    let attrs_name = if op.attrs.is_empty() { quote!(_attrs) } else { quote!(attrs) };
     let table = table(op, &run, &format_ident!("CellKernel"));
     quote! {
-        unsafe fn #run #generics(attrs: &[rt::Attr], args: &[rt::CellArg<'_>], cells: usize) -> rt::Result<()> {
-            struct Cell<'a, #(#variables),*> {
-                attrs: &'a [rt::Attr],
-                args: &'a [rt::CellArg<'a>],
-                cells: usize,
+        unsafe fn #run #generics(attrs: &[__rt::Attr], args: &[__rt::CellArg<'_>], cells: __rt::usize) -> __rt::Result<()> {
+            struct __Cell<'a, #(#variables),*> {
+                attrs: &'a [__rt::Attr],
+                args: &'a [__rt::CellArg<'a>],
+                cells: __rt::usize,
                 _dtypes: ::core::marker::PhantomData<(#(#variables,)*)>,
             }
-            impl<#(#bounds),*> rt::AtLevel for Cell<'_, #(#variables),*> {
-                type Output = rt::Result<()>;
-                const VECTORIZE: bool = false #(|| <#variables as rt::Machine>::VECTORIZE)*;
+            impl<#(#bounds),*> __rt::AtLevel for __Cell<'_, #(#variables),*> {
+                type Output = __rt::Result<()>;
+                const VECTORIZE: __rt::bool = false #(|| <#variables as __rt::Machine>::VECTORIZE)*;
                 #[inline(always)]
-                fn run(self) -> rt::Result<()> {
-                    let Cell { attrs: #attrs_name, args, cells, .. } = self;
+                fn run(self) -> __rt::Result<()> {
+                    let __Cell { attrs: #attrs_name, args, cells, .. } = self;
                     for cell in 0..cells {
                     // SAFETY: the caller gives one core for every argument, of the dtypes that this kernel was chosen
                     // for, and those of outputs overlap nothing.
                     let (#(#names,)*) = unsafe { (#(#cores,)*) };
-                        rt::CellResult::into_result(#function #turbofish(#(#args),*))?;
+                        __rt::CellResult::into_result(#function #turbofish(#(#args),*))?;
                     }
-                    Ok(())
+                    __rt::Ok(())
                 }
             }
-            rt::at_level(Cell::<#(#variables),*> { attrs, args, cells, _dtypes: ::core::marker::PhantomData })
+            __rt::at_level(__Cell::<#(#variables),*> { attrs, args, cells, _dtypes: ::core::marker::PhantomData })
         }
         #table
     }
+}
+
+/// The core of an argument: inputs are counted first, then outputs.
+fn core_name(at: usize) -> Ident {
+    local("core", at)
 }
 
 fn argument(op: &Op, elem: Elem, core: Core, mutable: bool, i: usize) -> TokenStream {
@@ -80,5 +81,5 @@ fn argument(op: &Op, elem: Elem, core: Core, mutable: bool, i: usize) -> TokenSt
         Core::View(dims) => format!("view{dims}"),
     };
     let name = if mutable { format_ident!("{name}_mut") } else { format_ident!("{name}") };
-    quote!(rt::#name::<#ty>(&args[#at], cell))
+    quote!(__rt::#name::<#ty>(&args[#at], cell))
 }

@@ -1,12 +1,13 @@
 //! The static `OpDef`.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::format_ident;
 use syn::Ident;
 
 use super::{attr, core};
 use crate::ast::{Arity, Attribute, Axis, Elem, Level, Op, Role, text};
 use crate::dtype;
+use crate::hygiene::quote;
 use crate::shape::{Arithmetic, Dim, Dims, NamedDims, Predicate, Shape};
 
 pub fn def(op: &Op, name: &Ident, body: &TokenStream, backward: &TokenStream) -> TokenStream {
@@ -16,23 +17,23 @@ pub fn def(op: &Op, name: &Ident, body: &TokenStream, backward: &TokenStream) ->
     let attrs = list(attrs(op));
     let outputs = list(outputs(op));
     let generics = list(op.generics.iter().map(|g| {
-        let (name, dtypes) = (borrowed(&g.ident.to_string()), dtype::set(&g.dtypes));
-        quote!(rt::Generic { name: #name, dtypes: #dtypes })
+        let (name, dtypes) = (borrowed(&text(&g.ident)), dtype::set(&g.dtypes));
+        quote!(__rt::Generic { name: #name, dtypes: #dtypes })
     }));
     let shape = shape(op);
     let predicates = list(op.predicates.iter().map(|p| predicate(op, p)));
     let axis = match &op.axis {
-        None => quote!(None),
+        None => quote!(__rt::None),
         Some(axis) => {
             let at = syn::Index::from(op.attrs.len());
             let next = syn::Index::from(op.attrs.len() + 1);
-            let keepdims = if axis.keepdims { quote!(Some(#next)) } else { quote!(None) };
+            let keepdims = if axis.keepdims { quote!(__rt::Some(#next)) } else { quote!(__rt::None) };
             let many = axis.default.is_none();
-            quote!(Some(rt::Axis { attr: #at, keepdims: #keepdims, many: #many }))
+            quote!(__rt::Some(__rt::Axis { attr: #at, keepdims: #keepdims, many: #many }))
         }
     };
     quote! {
-        static #name: rt::OpDef = rt::OpDef {
+        static #name: __rt::OpDef = __rt::OpDef {
             name: #op_name,
             aliases: #aliases,
             doc: #doc,
@@ -46,19 +47,19 @@ pub fn def(op: &Op, name: &Ident, body: &TokenStream, backward: &TokenStream) ->
             body: #body,
             backward: #backward,
             since: #since,
-            location: rt::Location { file: rt::Cow::Borrowed(file!()), line: line!() },
+            location: __rt::Location { file: __rt::Cow::Borrowed(::core::file!()), line: ::core::line!() },
         };
     }
 }
 
 /// A text that lives in the program.
 pub fn borrowed(text: &str) -> TokenStream {
-    quote!(rt::Cow::Borrowed(#text))
+    quote!(__rt::Cow::Borrowed(#text))
 }
 
 fn list(items: impl IntoIterator<Item = TokenStream>) -> TokenStream {
     let items = items.into_iter();
-    quote!(rt::Cow::Borrowed(&[#(#items),*]))
+    quote!(__rt::Cow::Borrowed(&[#(#items),*]))
 }
 
 fn inputs(op: &Op) -> Vec<TokenStream> {
@@ -71,7 +72,7 @@ fn inputs(op: &Op) -> Vec<TokenStream> {
             Arity::Variadic => quote!(Variadic),
         };
         quote! {
-            rt::Input { name: #name, arity: rt::Arity::#arity, dtype: #dtype, mutated: #mutated, core: #core }
+            __rt::Input { name: #name, arity: __rt::Arity::#arity, dtype: #dtype, mutated: #mutated, core: #core }
         }
     });
     each.collect()
@@ -80,7 +81,7 @@ fn inputs(op: &Op) -> Vec<TokenStream> {
 fn attrs(op: &Op) -> Vec<TokenStream> {
     let entry = |name: &str, kind, optional: bool, default| {
         let name = borrowed(name);
-        quote!(rt::Attribute { name: #name, kind: rt::AttrKind::#kind, optional: #optional, default: #default })
+        quote!(__rt::Attribute { name: #name, kind: __rt::AttrKind::#kind, optional: #optional, default: #default })
     };
     let own = op.attrs.iter().map(|a: &Attribute| entry(&text(&a.ident), attr::kind(a), a.optional, attr::default(a)));
     let mut attrs: Vec<_> = own.collect();
@@ -88,12 +89,12 @@ fn attrs(op: &Op) -> Vec<TokenStream> {
         attrs.push(match default {
             Some(axis) => {
                 let axis = proc_macro2::Literal::i64_unsuffixed(*axis);
-                entry("axis", quote!(Int), false, quote!(Some(rt::Attr::Int(#axis))))
+                entry("axis", quote!(Int), false, quote!(__rt::Some(__rt::Attr::Int(#axis))))
             }
-            None => entry("axis", quote!(Ints), true, quote!(Some(rt::Attr::None))),
+            None => entry("axis", quote!(Ints), true, quote!(__rt::Some(__rt::Attr::None))),
         });
         if *keepdims {
-            attrs.push(entry("keepdims", quote!(Bool), false, quote!(Some(rt::Attr::Bool(false)))));
+            attrs.push(entry("keepdims", quote!(Bool), false, quote!(__rt::Some(__rt::Attr::Bool(false)))));
         }
     }
     attrs
@@ -110,7 +111,7 @@ fn outputs(op: &Op) -> Vec<TokenStream> {
                 quote!(Mutates(#i))
             }
         };
-        quote!(rt::Output { name: #name, dtype: #dtype, role: rt::Role::#role, core: #core })
+        quote!(__rt::Output { name: #name, dtype: #dtype, role: __rt::Role::#role, core: #core })
     });
     each.collect()
 }
@@ -119,18 +120,18 @@ fn rule(elem: Elem) -> TokenStream {
     match elem {
         Elem::Generic(i) => {
             let i = syn::Index::from(i);
-            quote!(rt::DTypeRule::Generic(#i))
+            quote!(__rt::DTypeRule::Generic(#i))
         }
-        Elem::Mask(_) => quote!(rt::DTypeRule::Fixed(rt::DType::Bool)),
+        Elem::Mask(_) => quote!(__rt::DTypeRule::Fixed(__rt::DType::Bool)),
         Elem::Fixed(dtype) => {
             let dtype = dtype.tokens();
-            quote!(rt::DTypeRule::Fixed(#dtype))
+            quote!(__rt::DTypeRule::Fixed(#dtype))
         }
         Elem::Attr(i) => {
             let i = syn::Index::from(i);
-            quote!(rt::DTypeRule::Attr(#i))
+            quote!(__rt::DTypeRule::Attr(#i))
         }
-        Elem::Any => quote!(rt::DTypeRule::Any),
+        Elem::Any => quote!(__rt::DTypeRule::Any),
     }
 }
 
@@ -139,8 +140,8 @@ fn rule(elem: Elem) -> TokenStream {
 fn shape(op: &Op) -> TokenStream {
     match (&op.shape, op.level) {
         (Some(shape), _) => core_shapes(op, shape),
-        (None, Level::Element | Level::Row) => quote!(rt::ShapeRule::Broadcast),
-        (None, _) => quote!(rt::ShapeRule::Traced),
+        (None, Level::Element | Level::Row) => quote!(__rt::ShapeRule::Broadcast),
+        (None, _) => quote!(__rt::ShapeRule::Traced),
     }
 }
 
@@ -153,14 +154,14 @@ fn core_shapes(op: &Op, shape: &Shape) -> TokenStream {
     }));
     let text = borrowed(&shape.to_string());
     quote! {
-        rt::ShapeRule::Core(rt::CoreShapes { inputs: #inputs, outputs: #outputs, text: #text })
+        __rt::ShapeRule::Core(__rt::CoreShapes { inputs: #inputs, outputs: #outputs, text: #text })
     }
 }
 
 fn dims(op: &Op, dims: &Dims) -> TokenStream {
     let batch = dims.batch;
     let core = list(dims.core.iter().map(|d| dim(op, d)));
-    quote!(rt::Dims { batch: #batch, core: #core })
+    quote!(__rt::Dims { batch: #batch, core: #core })
 }
 
 fn dim(op: &Op, value: &Dim) -> TokenStream {
@@ -168,20 +169,20 @@ fn dim(op: &Op, value: &Dim) -> TokenStream {
         Dim::Name(name) => match op.attrs.iter().position(|a| a.ident == *name) {
             Some(i) => {
                 let i = syn::Index::from(i);
-                quote!(rt::Dim::Attr(#i))
+                quote!(__rt::Dim::Attr(#i))
             }
             None => {
                 let name = borrowed(&text(name));
-                quote!(rt::Dim::Name(#name))
+                quote!(__rt::Dim::Name(#name))
             }
         },
         Dim::Int(value) => {
             let value = proc_macro2::Literal::i64_unsuffixed(*value);
-            quote!(rt::Dim::Int(#value))
+            quote!(__rt::Dim::Int(#value))
         }
         Dim::Float(value) => {
             let value = proc_macro2::Literal::f64_unsuffixed(*value);
-            quote!(rt::Dim::Float(#value))
+            quote!(__rt::Dim::Float(#value))
         }
         Dim::Op(op_, sides) => {
             let sign = format_ident!(
@@ -194,7 +195,7 @@ fn dim(op: &Op, value: &Dim) -> TokenStream {
                 }
             );
             let sides = list([dim(op, &sides.0), dim(op, &sides.1)]);
-            quote!(rt::Dim::Op(rt::Arithmetic::#sign, #sides))
+            quote!(__rt::Dim::Op(__rt::Arithmetic::#sign, #sides))
         }
     }
 }
@@ -203,5 +204,5 @@ fn predicate(op: &Op, predicate: &Predicate) -> TokenStream {
     let (left, right) = (dim(op, &predicate.left), dim(op, &predicate.right));
     let relation = format_ident!("{}", predicate.relation);
     let text = borrowed(&predicate.to_string());
-    quote!(rt::Predicate { left: #left, relation: rt::Relation::#relation, right: #right, text: #text })
+    quote!(__rt::Predicate { left: #left, relation: __rt::Relation::#relation, right: #right, text: #text })
 }

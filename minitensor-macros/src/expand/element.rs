@@ -1,12 +1,13 @@
 //! Element bodies: one loop for every dtype.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::format_ident;
 use syn::{Ident, Type};
 
 use super::vjp::Vjp;
 use super::{attr, element_type, machine_bounds, positions, stem, table, turbofish};
 use crate::ast::{Arity, AttrKind, Attribute, Elem, Input, Op, Returns, Role, Slot, text};
+use crate::hygiene::{local, quote};
 
 /// The loop over elements and the table that finds it.
 pub fn kernels(op: &Op) -> TokenStream {
@@ -22,24 +23,24 @@ pub fn kernels(op: &Op) -> TokenStream {
     let table = table(op, &run, &format_ident!("ElementKernel"));
     quote! {
         unsafe fn #run<#(#bounds),*>(
-            attrs: &[rt::Attr],
-            n: usize,
-            inputs: &[*const u8],
-            outputs: &[*mut u8],
-        ) -> rt::Result<()> {
-            struct Loop<#lifetime #(#variables),*> {
+            attrs: &[__rt::Attr],
+            n: __rt::usize,
+            inputs: &[*const __rt::u8],
+            outputs: &[*mut __rt::u8],
+        ) -> __rt::Result<()> {
+            struct __Loop<#lifetime #(#variables),*> {
                 #declared
                 _dtypes: ::core::marker::PhantomData<(#(#variables,)*)>,
             }
-            impl<#(#bounds),*> rt::Map for Loop<#elided #(#variables),*> {
+            impl<#(#bounds),*> __rt::Map for __Loop<#elided #(#variables),*> {
                 type In = (#(#inputs,)*);
                 type Out = (#(#outputs,)*);
                 #eval
             }
-            let body = Loop::<#(#variables),*> { #given _dtypes: ::core::marker::PhantomData };
+            let body = __Loop::<#(#variables),*> { #given _dtypes: ::core::marker::PhantomData };
             // SAFETY: the caller gives `n` elements of the dtypes that this loop was chosen for.
-            unsafe { rt::map(&body, n, inputs, outputs) };
-            Ok(())
+            unsafe { __rt::map(&body, n, inputs, outputs) };
+            __rt::Ok(())
         }
         #table
     }
@@ -56,7 +57,7 @@ fn fields(op: &Op) -> (TokenStream, TokenStream) {
     let first = op.generics.first().map(|g| &g.ident);
     let (mut declared, mut given) = (TokenStream::new(), TokenStream::new());
     for (i, a) in op.attrs.iter().enumerate() {
-        let ident = &a.ident;
+        let ident = attribute(i);
         let (ty, read) = match (first, a.kind) {
             (Some(variable), AttrKind::Float) => (quote!(#variable), attr::read_uniform(a, i, variable, &attrs)),
             _ => {
@@ -67,20 +68,36 @@ fn fields(op: &Op) -> (TokenStream, TokenStream) {
                 (quote!(#ty), attr::read(a, i, &attrs))
             }
         };
-        let ty = if a.optional { quote!(Option<#ty>) } else { ty };
+        let ty = if a.optional { quote!(__rt::Option<#ty>) } else { ty };
         declared.extend(quote!(#ident: #ty,));
         given.extend(quote!(#ident: #read,));
     }
-    for (i, input) in optional(op).enumerate() {
-        let (has, at) = (format_ident!("has_{}", input.ident), syn::Index::from(op.attrs.len() + i));
-        declared.extend(quote!(#has: bool,));
-        given.extend(quote!(#has: rt::attr::<bool>(attrs, #at)?,));
+    for (k, i) in optional(op).enumerate() {
+        let (has, at) = (flag(i), syn::Index::from(op.attrs.len() + k));
+        declared.extend(quote!(#has: __rt::bool,));
+        given.extend(quote!(#has: __rt::attr::<__rt::bool>(attrs, #at)?,));
     }
     (declared, given)
 }
 
-fn optional(op: &Op) -> impl Iterator<Item = &Input> {
-    op.inputs.iter().filter(|i| i.arity == Arity::Optional)
+/// The positions of optional inputs.
+fn optional(op: &Op) -> impl Iterator<Item = usize> {
+    (0..op.inputs.len()).filter(|i| op.inputs[*i].arity == Arity::Optional)
+}
+
+/// An attribute, wherever the expansion needs a name for it: that of its parameter may be taken.
+pub fn attribute(at: usize) -> Ident {
+    local("attr", at)
+}
+
+/// An input.
+pub fn input(at: usize) -> Ident {
+    local("input", at)
+}
+
+/// Whether an optional input is there.
+pub fn flag(at: usize) -> Ident {
+    local("has", at)
 }
 
 /// One step of the loop: the function, with its arguments taken apart and its results put together.
@@ -96,8 +113,8 @@ fn eval(op: &Op) -> TokenStream {
 }
 
 fn patterns(op: &Op) -> impl Iterator<Item = TokenStream> {
-    op.inputs.iter().map(|input| {
-        let (ident, mutability) = (&input.ident, input.mutated.then(|| quote!(mut)));
+    op.inputs.iter().enumerate().map(|(i, Input { mutated, .. })| {
+        let (ident, mutability) = (input(i), mutated.then(|| quote!(mut)));
         quote!(#mutability #ident)
     })
 }
@@ -108,8 +125,8 @@ fn result(op: &Op, place: &TokenStream) -> TokenStream {
     let turbofish = turbofish(op);
     let args = op.params.iter().map(|slot| match *slot {
         Slot::Input(i) => {
-            let Input { ident, arity, mutated, .. } = &op.inputs[i];
-            let has = format_ident!("has_{ident}");
+            let Input { arity, mutated, .. } = &op.inputs[i];
+            let (ident, has) = (input(i), flag(i));
             match arity {
                 Arity::Optional => quote!(#place #has.then_some(#ident)),
                 _ if *mutated => quote!(&mut #ident),
@@ -117,14 +134,15 @@ fn result(op: &Op, place: &TokenStream) -> TokenStream {
             }
         }
         Slot::Attr(i) => {
-            let ident = &op.attrs[i].ident;
+            let ident = attribute(i);
             quote!(#place #ident)
         }
         Slot::Output(_) => TokenStream::new(),
     });
     let call = quote!(#function #turbofish(#(#args),*));
-    let mutated: Vec<_> = op.outputs.iter().filter(|o| o.role != Role::Returned).map(|o| &o.ident).collect();
-    let returned: Vec<_> = (0..op.returned().count()).map(|i| format_ident!("result{i}")).collect();
+    let mutated = op.outputs.iter().filter_map(|o| if let Role::Mutates(i) = o.role { Some(input(i)) } else { None });
+    let mutated: Vec<_> = mutated.collect();
+    let returned: Vec<_> = (0..op.returned().count()).map(|i| local("result", i)).collect();
     match (op.returns, mutated.is_empty()) {
         (Returns::One, true) => quote!((#call,)),
         (Returns::Tuple, true) => call,
@@ -145,36 +163,36 @@ pub fn program(op: &Op) -> TokenStream {
     let variables = op.generics.iter().map(|g| &g.ident);
     let names = op.inputs.iter().map(|i| text(&i.ident));
     let inputs = op.inputs.iter().zip(patterns(op)).enumerate().map(|(k, (input, pattern))| match input.elem {
-        Elem::Mask(_) => quote!(let #pattern = rt::Element::truthy(inputs[#k]);),
+        Elem::Mask(_) => quote!(let #pattern = __rt::Element::truthy(inputs[#k]);),
         _ => quote!(let #pattern = inputs[#k];),
     });
     let is_uniform = |a: &&Attribute| a.kind == AttrKind::Float;
     let uniforms = op.attrs.iter().filter(is_uniform).map(|a| text(&a.ident));
     let statics = op.attrs.iter().enumerate().filter(|(_, a)| !is_uniform(a)).map(|(i, a)| {
-        let (ident, read) = (&a.ident, attr::read(a, i, &attrs));
+        let (ident, read) = (attribute(i), attr::read(a, i, &attrs));
         quote!(let #ident = #read;)
     });
     let given = op.attrs.iter().enumerate().filter(|(_, a)| is_uniform(a)).enumerate().map(|(k, (i, a))| {
-        let ident = &a.ident;
-        let value = if a.optional { quote!(rt::given(attrs, #i, uniforms[#k])) } else { quote!(uniforms[#k]) };
+        let ident = attribute(i);
+        let value = if a.optional { quote!(__rt::given(attrs, #i, uniforms[#k])) } else { quote!(uniforms[#k]) };
         quote!(let #ident = #value;)
     });
-    let flags = optional(op).enumerate().map(|(i, input)| {
-        let (has, at) = (format_ident!("has_{}", input.ident), op.attrs.len() + i);
-        quote!(let #has = rt::attr::<bool>(attrs, #at)?;)
+    let flags = optional(op).enumerate().map(|(k, i)| {
+        let (has, at) = (flag(i), op.attrs.len() + k);
+        quote!(let #has = __rt::attr::<__rt::bool>(attrs, #at)?;)
     });
-    let results: Vec<_> = (0..op.outputs.len()).map(|k| format_ident!("output{k}")).collect();
+    let results: Vec<_> = (0..op.outputs.len()).map(|k| local("output", k)).collect();
     let outputs = op.outputs.iter().map(|o| text(&o.ident));
     let result = result(op, &quote!());
     quote! {
         #[allow(unused_variables, unused_mut)]
-        fn #run(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
-            #(type #variables = rt::Symbol;)*
+        fn #run(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
+            #(type #variables = __rt::Symbol;)*
             #(#statics)* #(#flags)*
-            Ok(rt::Program::write(&[#(#names),*], &[#(#uniforms),*], |inputs, uniforms| {
+            __rt::Ok(__rt::Program::write(&[#(#names),*], &[#(#uniforms),*], |inputs, uniforms| {
                 #(#inputs)* #(#given)*
                 let (#(#results,)*) = { #result };
-                vec![#((#outputs.to_owned(), #results.into())),*]
+                __rt::vec![#(__rt::named(#outputs, #results)),*]
             }))
         }
     }
@@ -187,8 +205,8 @@ pub fn gradient_program(op: &Op, vjp: &Vjp) -> TokenStream {
     let (outputs, wrt) = (positions(returned), positions(vjp.wrt.iter().copied()));
     let is_complex = vjp.op.generics.iter().any(|g| g.dtypes.iter().any(|d| d.is_complex()));
     quote! {
-        fn #run(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
-            rt::vjp_program(&#forward(attrs)?, #outputs, #wrt, #is_complex)
+        fn #run(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
+            __rt::vjp_program(&#forward(attrs)?, #outputs, #wrt, #is_complex)
         }
     }
 }

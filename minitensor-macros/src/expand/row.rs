@@ -1,12 +1,14 @@
 //! Row bodies: the function as a `row::Body`, its passes over memory and those of its gradient, its program.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::format_ident;
 use syn::{Ident, Type, parse_quote};
 
+use super::element::{attribute, flag, input};
 use super::{attr, stem, table};
 use crate::ast::{Arity, AttrKind, Core, Elem, Gradient, Input, Level, Op, Output, Returns, Role, Slot, text};
 use crate::body::levels;
+use crate::hygiene::{local, quote};
 use crate::shape::{NamedDims, Shape};
 
 /// The body, its kernels and its program.
@@ -19,14 +21,14 @@ pub fn kernels(op: &Op) -> TokenStream {
     let flags = flags(op, 0);
     quote! {
         #body
-        unsafe fn #run<T: rt::Computed>(
-            attrs: &[rt::Attr],
-            args: &[rt::CellArg<'_>],
-            cells: usize,
-        ) -> rt::Result<()> {
-            let body = Body::of(attrs, #flags)?;
+        unsafe fn #run<__T: __rt::Computed>(
+            attrs: &[__rt::Attr],
+            args: &[__rt::CellArg<'_>],
+            cells: __rt::usize,
+        ) -> __rt::Result<()> {
+            let body = __Body::of(attrs, #flags)?;
             // SAFETY: the caller gives such cores as the definition says.
-            unsafe { rt::rows::<T, _, _, _, _>(&body, args, cells, #floats, #indices) }
+            unsafe { __rt::rows::<__T, _, _, _, _>(&body, args, cells, #floats, #indices) }
         }
         #table
         #program
@@ -47,21 +49,21 @@ pub fn gradient_kernels(op: &Op, vjp: &Op) -> TokenStream {
     let variables = floats_of(op).map(|(_, input)| {
         let (kind, all) = if input.core == Core::Slice { ("Input", &mut along) } else { ("Uniform", &mut numbers) };
         let (kind, at) = (format_ident!("{kind}"), syn::Index::from(all.next().unwrap_or_default()));
-        quote!(rt::Variable::#kind(#at))
+        quote!(__rt::Variable::#kind(#at))
     });
     quote! {
-        unsafe fn #run<T: rt::Computed>(
-            attrs: &[rt::Attr],
-            args: &[rt::CellArg<'_>],
-            cells: usize,
-        ) -> rt::Result<()> {
-            let body = Body::of(attrs, #flags)?;
+        unsafe fn #run<__T: __rt::Computed>(
+            attrs: &[__rt::Attr],
+            args: &[__rt::CellArg<'_>],
+            cells: __rt::usize,
+        ) -> __rt::Result<()> {
+            let body = __Body::of(attrs, #flags)?;
             // SAFETY: as above; the cotangents of the outputs come first, those of the inputs last.
-            unsafe { rt::rows_vjp::<T, _, _, _, _>(&body, args, cells, #floats, #indices, [#(#shared),*]) }
+            unsafe { __rt::rows_vjp::<__T, _, _, _, _>(&body, args, cells, #floats, #indices, [#(#shared),*]) }
         }
         #table
-        fn #program(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
-            rt::vjp_of_rows(&#forward(attrs)?, &[#(#gives),*], &[#(#variables),*])
+        fn #program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
+            __rt::vjp_of_rows(&#forward(attrs)?, &[#(#gives),*], &[#(#variables),*])
         }
     }
 }
@@ -105,7 +107,7 @@ pub fn vjp(op: &Op) -> Option<super::vjp::Vjp> {
     }
     let returns = if outputs.len() == 1 { Returns::One } else { Returns::Tuple };
     let mut function = op.function.clone();
-    function.sig.ident = format_ident!("{}_vjp", text(op.ident()));
+    function.sig.ident = format_ident!("__{}_vjp", text(op.ident()));
     let wrt = floats_of(op).map(|(i, _)| i).collect();
     let op = Op {
         function,
@@ -164,7 +166,7 @@ fn optional(op: &Op) -> impl Iterator<Item = (usize, &Input)> {
 fn flags(op: &Op, shift: usize) -> TokenStream {
     let each = optional(op).map(|(i, _)| {
         let at = syn::Index::from(i + shift);
-        quote!(!rt::is_absent(&args[#at]))
+        quote!(!__rt::is_absent(&args[#at]))
     });
     quote!([#(#each),*])
 }
@@ -172,64 +174,64 @@ fn flags(op: &Op, shift: usize) -> TokenStream {
 /// The attributes as a struct, which is the body.
 fn body(op: &Op) -> TokenStream {
     let attrs = quote!(attrs);
-    let fields = op.attrs.iter().map(|a| {
-        let (ident, mut ty) = (&a.ident, a.ty.clone());
+    let fields = op.attrs.iter().enumerate().map(|(i, a)| {
+        let (ident, mut ty) = (attribute(i), a.ty.clone());
         if let Type::Reference(reference) = &mut ty {
             reference.lifetime = Some(parse_quote!('a));
         }
-        if a.optional { quote!(#ident: Option<#ty>) } else { quote!(#ident: #ty) }
+        if a.optional { quote!(#ident: __rt::Option<#ty>) } else { quote!(#ident: #ty) }
     });
     let reads = op.attrs.iter().enumerate().map(|(i, a)| {
-        let (ident, read) = (&a.ident, attr::read(a, i, &attrs));
+        let (ident, read) = (attribute(i), attr::read(a, i, &attrs));
         quote!(#ident: #read)
     });
-    let has: Vec<_> = optional(op).map(|(_, input)| format_ident!("has_{}", input.ident)).collect();
+    let has: Vec<_> = optional(op).map(|(i, _)| flag(i)).collect();
     let count = syn::Index::from(has.len());
     let along = floats_of(op).map(|(_, i)| i.core == Core::Slice);
     let gives: Vec<_> = op.outputs.iter().map(|o| o.core == Core::Slice).collect();
     let (floats, indices): (Vec<_>, Vec<_>) =
-        (floats_of(op).map(|(_, i)| &i.ident).collect(), indices_of(op).map(|(_, i)| &i.ident).collect());
+        (floats_of(op).map(|(i, _)| input(i)).collect(), indices_of(op).map(|(i, _)| input(i)).collect());
     let (i, x, o) = (floats.len(), indices.len(), gives.len());
     let levels::Levels { reductions, least, most, runs } = levels::of(op);
     let result = result(
         op,
         |i| {
             let a = &op.attrs[i];
-            let ident = &a.ident;
+            let ident = attribute(i);
             match a.kind {
-                AttrKind::Float if a.optional => quote!(self.#ident.map(rt::lit::<R>)),
-                AttrKind::Float => quote!(rt::lit::<R>(self.#ident)),
+                AttrKind::Float if a.optional => quote!(self.#ident.map(__rt::lit::<__R>)),
+                AttrKind::Float => quote!(__rt::lit::<__R>(self.#ident)),
                 _ => quote!(self.#ident),
             }
         },
         |has| quote!(self.#has),
-        &quote!(R),
+        &quote!(__R),
     );
     quote! {
-        struct Body<'a> {
+        struct __Body<'a> {
             #(#fields,)*
-            #(#has: bool,)*
+            #(#has: __rt::bool,)*
             _attrs: ::core::marker::PhantomData<&'a ()>,
         }
-        impl<'a> Body<'a> {
+        impl<'a> __Body<'a> {
             #[allow(unused_variables)]
-            fn of(attrs: &'a [rt::Attr], has: [bool; #count]) -> rt::Result<Self> {
+            fn of(attrs: &'a [__rt::Attr], has: [__rt::bool; #count]) -> __rt::Result<Self> {
                 let [#(#has),*] = has;
-                Ok(Body { #(#reads,)* #(#has,)* _attrs: ::core::marker::PhantomData })
+                __rt::Ok(__Body { #(#reads,)* #(#has,)* _attrs: ::core::marker::PhantomData })
             }
         }
-        impl rt::RowBody<#i, #x, #o> for Body<'_> {
-            const ALONG: [bool; #i] = [#(#along),*];
-            const GIVES: [bool; #o] = [#(#gives),*];
-            const REDUCTIONS: usize = #reductions;
-            const LEVELS: (usize, usize) = (#least, #most);
-            const RUNS: bool = #runs;
+        impl __rt::RowBody<#i, #x, #o> for __Body<'_> {
+            const ALONG: [__rt::bool; #i] = [#(#along),*];
+            const GIVES: [__rt::bool; #o] = [#(#gives),*];
+            const REDUCTIONS: __rt::usize = #reductions;
+            const LEVELS: (__rt::usize, __rt::usize) = (#least, #most);
+            const RUNS: __rt::bool = #runs;
             #[inline(always)]
-            fn eval<R: rt::Row>(
+            fn eval<__R: __rt::Row>(
                 &self,
-                [#(#floats),*]: [R; #i],
-                [#(#indices),*]: [R::Index; #x],
-            ) -> [R; #o] {
+                [#(#floats),*]: [__R; #i],
+                [#(#indices),*]: [__R::Index; #x],
+            ) -> [__R; #o] {
                 #result
             }
         }
@@ -240,16 +242,16 @@ fn body(op: &Op) -> TokenStream {
 fn result(
     op: &Op,
     attr: impl Fn(usize) -> TokenStream,
-    flag: impl Fn(&Ident) -> TokenStream,
+    has: impl Fn(&Ident) -> TokenStream,
     number: &TokenStream,
 ) -> TokenStream {
     let function = op.ident();
     let args = op.params.iter().map(|slot| match *slot {
         Slot::Input(i) => {
-            let Input { ident, arity, .. } = &op.inputs[i];
-            match arity {
+            let ident = input(i);
+            match op.inputs[i].arity {
                 Arity::Optional => {
-                    let has = flag(&format_ident!("has_{ident}"));
+                    let has = has(&flag(i));
                     quote!(#has.then_some(#ident))
                 }
                 _ => quote!(#ident),
@@ -262,7 +264,7 @@ fn result(
     match op.returns {
         Returns::One => quote!([#call]),
         _ => {
-            let each: Vec<_> = (0..op.outputs.len()).map(|k| format_ident!("result{k}")).collect();
+            let each: Vec<_> = (0..op.outputs.len()).map(|k| local("result", k)).collect();
             quote!(let (#(#each,)*) = #call; [#(#each),*])
         }
     }
@@ -273,50 +275,50 @@ fn result(
 fn program(op: &Op) -> TokenStream {
     let (name, attrs) = (format_ident!("{}_program", stem(op)), quote!(attrs));
     let of = |along: bool| {
-        floats_of(op)
-            .map(|(_, i)| i)
-            .filter(move |i| (i.core == Core::Slice) == along)
-            .chain(indices_of(op).map(|(_, i)| i).filter(move |_| !along))
+        let floats = floats_of(op).filter(move |(_, i)| (i.core == Core::Slice) == along);
+        floats.chain(indices_of(op).filter(move |_| !along)).map(|(i, _)| i)
     };
-    let (along, numbers): (Vec<_>, Vec<_>) =
-        (of(true).map(|i| &i.ident).collect(), of(false).map(|i| &i.ident).collect());
+    let (along, numbers): (Vec<_>, Vec<_>) = (of(true).collect(), of(false).collect());
     let is_uniform = |i: &usize| op.attrs[*i].kind == AttrKind::Float;
     let uniforms: Vec<usize> = (0..op.attrs.len()).filter(is_uniform).collect();
-    let inputs = along.iter().map(|i| text(i));
-    let names = numbers.iter().map(|i| text(i)).chain(uniforms.iter().map(|i| text(&op.attrs[*i].ident)));
+    let spelled = |i: &usize| text(&op.inputs[*i].ident);
+    let inputs = along.iter().map(spelled);
+    let names = numbers.iter().map(spelled).chain(uniforms.iter().map(|i| text(&op.attrs[*i].ident)));
     let statics = (0..op.attrs.len()).filter(|i| !is_uniform(i)).map(|i| {
-        let (ident, read) = (&op.attrs[i].ident, attr::read(&op.attrs[i], i, &attrs));
+        let (ident, read) = (attribute(i), attr::read(&op.attrs[i], i, &attrs));
         quote!(let #ident = #read;)
     });
-    let flags = optional(op).enumerate().map(|(k, (_, input))| {
-        let (has, at) = (format_ident!("has_{}", input.ident), op.attrs.len() + k);
-        quote!(let #has = rt::attr::<bool>(attrs, #at)?;)
+    let flags = optional(op).enumerate().map(|(k, (i, _))| {
+        let (has, at) = (flag(i), op.attrs.len() + k);
+        quote!(let #has = __rt::attr::<__rt::bool>(attrs, #at)?;)
     });
-    let given = uniforms.iter().map(|i| format_ident!("{}", op.attrs[*i].ident));
+    let given = uniforms.iter().map(|i| attribute(*i));
+    let (along, numbers) = (along.iter().map(|i| input(*i)), numbers.iter().map(|i| input(*i)));
     let optional_uniforms = uniforms.iter().filter(|i| op.attrs[**i].optional).map(|i| {
-        let ident = &op.attrs[*i].ident;
-        quote!(let #ident = rt::given(attrs, #i, #ident);)
+        let ident = attribute(*i);
+        quote!(let #ident = __rt::given(attrs, #i, #ident);)
     });
     let result = result(
         op,
         |i| {
-            let ident = &op.attrs[i].ident;
+            let ident = attribute(i);
             quote!(#ident)
         },
         |has| quote!(#has),
-        &quote!(rt::Symbol),
+        &quote!(__rt::Symbol),
     );
     let outputs = op.outputs.iter().map(|o| text(&o.ident));
+    let results: Vec<_> = (0..op.outputs.len()).map(|k| local("output", k)).collect();
     quote! {
         #[allow(unused_variables)]
-        fn #name(attrs: &[rt::Attr]) -> rt::Result<rt::Program> {
+        fn #name(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
             #(#statics)* #(#flags)*
-            Ok(rt::Program::write(&[#(#inputs),*], &[#(#names),*], |inputs, uniforms| {
-                let &[#(#along),*] = inputs else { return vec![] };
-                let &[#(#numbers,)* #(#given),*] = uniforms else { return vec![] };
+            __rt::Ok(__rt::Program::write(&[#(#inputs),*], &[#(#names),*], |inputs, uniforms| {
+                let &[#(#along),*] = inputs else { return __rt::vec![] };
+                let &[#(#numbers,)* #(#given),*] = uniforms else { return __rt::vec![] };
                 #(#optional_uniforms)*
-                let results = { #result };
-                [#(#outputs),*].into_iter().map(str::to_owned).zip(results.map(Into::into)).collect()
+                let [#(#results),*] = { #result };
+                __rt::vec![#(__rt::named(#outputs, #results)),*]
             }))
         }
     }

@@ -1,10 +1,11 @@
 //! Tensor bodies: the function itself, fed from a `Call`.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::format_ident;
 
 use super::{attr, stem};
 use crate::ast::{Arity, Op, Slot};
+use crate::hygiene::quote;
 
 pub fn body(op: &Op) -> TokenStream {
     let (body, function) = (format_ident!("{}_body", stem(op)), op.ident());
@@ -21,10 +22,10 @@ pub fn body(op: &Op) -> TokenStream {
         Slot::Attr(i) => attr::read(&op.attrs[i], i, &attrs),
         Slot::Output(_) => TokenStream::new(),
     });
-    let call = if op.params.is_empty() { format_ident!("_call") } else { format_ident!("call") };
+    let call = if op.params.is_empty() { quote!(_call) } else { quote!(call) };
     quote! {
-        fn #body(#call: &rt::Call<'_>) -> rt::Result<Vec<rt::Tensor>> {
-            rt::IntoOutputs::into_outputs(#function(#(#args),*))
+        fn #body(#call: &__rt::Call<'_>) -> __rt::Result<__rt::Vec<__rt::Tensor>> {
+            __rt::IntoOutputs::into_outputs(#function(#(#args),*))
         }
     }
 }

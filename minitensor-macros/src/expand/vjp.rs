@@ -1,11 +1,13 @@
 //! The vector-Jacobian product of an element op: another element op, whose body runs the first on dual numbers.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::format_ident;
 use syn::{Ident, parse_quote};
 
+use super::element::{attribute, input};
 use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Gradient, Input, Level, Op, Output, Returns, Role, Slot, text};
 use crate::dtype::Bound;
+use crate::hygiene::{local, quote};
 
 /// What a loop can load and store at once, by the runtime's `Map`.
 pub const MOST_INPUTS: usize = 12;
@@ -72,7 +74,7 @@ pub fn of(op: &Op) -> Option<Vjp> {
         inplace: None,
     };
     vjp.function = function(op, &vjp, &cotangents, &wrt);
-    crate::lower::one_mask(op, &quote!(rt), &mut vjp.function);
+    crate::lower::one_mask(op, &quote!(__rt), &mut vjp.function);
     Some(Vjp { op: vjp, wrt })
 }
 
@@ -90,14 +92,14 @@ fn differentiable_part(generic: &Generic) -> Generic {
 
 /// `let d_x = cotangent_times(d_out, swish::<Dual<T>>(Dual::variable(x), …).tangent)`, for every input in turn.
 fn function(op: &Op, vjp: &Op, cotangents: &[(usize, Input)], wrt: &[usize]) -> syn::ItemFn {
-    let name = format_ident!("{}_vjp", text(op.ident()));
+    let name = format_ident!("__{}_vjp", text(op.ident()));
     let bounds = vjp.generics.iter().map(|g| {
         let (ident, bound) = (&g.ident, format_ident!("{}", g.bound.name));
-        quote!(#ident: rt::#bound)
+        quote!(#ident: __rt::#bound)
     });
     let params = vjp.params.iter().map(|slot| parameter(vjp, *slot));
     let types: Vec<_> = vjp.outputs.iter().map(|o| element(vjp, o.elem)).collect();
-    let gradients: Vec<_> = vjp.outputs.iter().map(|o| &o.ident).collect();
+    let gradients: Vec<_> = (0..vjp.outputs.len()).map(|k| local("gradient", k)).collect();
     let values = wrt.iter().map(|i| gradient(op, cotangents, *i));
     let (ty, result) = match (&types[..], &gradients[..]) {
         ([ty], [gradient]) => (quote!(#ty), quote!(#gradient)),
@@ -121,7 +123,7 @@ fn element(op: &Op, elem: Elem) -> TokenStream {
         }
         Elem::Mask(i) => {
             let variable = &op.generics[i].ident;
-            quote!(<#variable as rt::Element>::Mask)
+            quote!(<#variable as __rt::Element>::Mask)
         }
         _ => quote!(_),
     }
@@ -130,8 +132,8 @@ fn element(op: &Op, elem: Elem) -> TokenStream {
 fn parameter(vjp: &Op, slot: Slot) -> TokenStream {
     let (ident, ty, optional) = match slot {
         Slot::Input(i) => {
-            let input = &vjp.inputs[i];
-            (&input.ident, element(vjp, input.elem), input.arity == Arity::Optional)
+            let Input { elem, arity, .. } = vjp.inputs[i];
+            (input(i), element(vjp, elem), arity == Arity::Optional)
         }
         Slot::Attr(i) => {
             let attr = &vjp.attrs[i];
@@ -142,34 +144,35 @@ fn parameter(vjp: &Op, slot: Slot) -> TokenStream {
                     quote!(#ty)
                 }
             };
-            (&attr.ident, ty, attr.optional)
+            (attribute(i), ty, attr.optional)
         }
         Slot::Output(_) => return TokenStream::new(),
     };
-    if optional { quote!(#ident: Option<#ty>) } else { quote!(#ident: #ty) }
+    if optional { quote!(#ident: __rt::Option<#ty>) } else { quote!(#ident: #ty) }
 }
 
 /// The sum over outputs of cotangent times tangent, where input `wrt` is what varies.
 fn gradient(op: &Op, cotangents: &[(usize, Input)], wrt: usize) -> TokenStream {
-    let call = dual_call(op, wrt);
+    let call = dual_call(op, wrt, cotangents.len());
     // A variable of one dtype has no tangent in another.
     let same = |i: usize| op.outputs[i].elem == op.inputs[wrt].elem;
-    let terms: Vec<_> = cotangents.iter().filter(|(i, _)| same(*i)).map(|(i, c)| (*i, &c.ident)).collect();
+    let terms: Vec<_> =
+        cotangents.iter().enumerate().filter(|(_, (i, _))| same(*i)).map(|(k, (i, _))| (*i, input(k))).collect();
     if terms.is_empty() {
         let variable = element(op, op.inputs[wrt].elem);
-        return quote!(<#variable as rt::Element>::zero());
+        return quote!(<#variable as __rt::Element>::zero());
     }
     if op.returns == Returns::One {
-        let cotangent = terms[0].1;
-        return quote!(rt::cotangent_times(#cotangent, #call.tangent));
+        let cotangent = &terms[0].1;
+        return quote!(__rt::cotangent_times(#cotangent, #call.tangent));
     }
     let results = op.returned().map(|(i, _)| match terms.iter().any(|(t, _)| *t == i) {
-        true => format_ident!("result{i}"),
-        false => format_ident!("_result{i}"),
+        true => local("result", i),
+        false => local("_result", i),
     });
     let products = terms.iter().map(|(i, cotangent)| {
-        let result = format_ident!("result{i}");
-        quote!(rt::cotangent_times(#cotangent, #result.tangent))
+        let result = local("result", *i);
+        quote!(__rt::cotangent_times(#cotangent, #result.tangent))
     });
     quote!({
         let (#(#results,)*) = #call;
@@ -177,31 +180,30 @@ fn gradient(op: &Op, cotangents: &[(usize, Input)], wrt: usize) -> TokenStream {
     })
 }
 
-/// The function on dual numbers.
-fn dual_call(op: &Op, wrt: usize) -> TokenStream {
+/// The function on dual numbers; its inputs come after so many cotangents.
+fn dual_call(op: &Op, wrt: usize, cotangents: usize) -> TokenStream {
     let function = op.ident();
     let types = op.generics.iter().map(|g| {
         let ident = &g.ident;
-        if g.is_differentiable() { quote!(rt::Dual<#ident>) } else { quote!(#ident) }
+        if g.is_differentiable() { quote!(__rt::Dual<#ident>) } else { quote!(#ident) }
     });
     let lift = |ident: &Ident, how: TokenStream, optional: bool| {
         if optional { quote!(#ident.map(#how)) } else { quote!(#how(#ident)) }
     };
     let args = op.params.iter().map(|slot| match *slot {
         Slot::Input(i) => {
-            let input = &op.inputs[i];
-            let (ident, optional) = (&input.ident, input.arity == Arity::Optional);
-            match op.is_differentiable(input.elem) {
-                true if i == wrt => lift(ident, quote!(rt::Dual::variable), optional),
-                true => lift(ident, quote!(rt::Dual::constant_of), optional),
+            let (ident, optional) = (&input(cotangents + i), op.inputs[i].arity == Arity::Optional);
+            match op.is_differentiable(op.inputs[i].elem) {
+                true if i == wrt => lift(ident, quote!(__rt::Dual::variable), optional),
+                true => lift(ident, quote!(__rt::Dual::constant_of), optional),
                 false => quote!(#ident),
             }
         }
         Slot::Attr(i) => {
             let attr = &op.attrs[i];
-            let ident = &attr.ident;
+            let ident = &attribute(i);
             let uniform = attr.kind == AttrKind::Float && op.generics.first().is_some_and(Generic::is_differentiable);
-            if uniform { lift(ident, quote!(rt::Dual::constant_of), attr.optional) } else { quote!(#ident) }
+            if uniform { lift(ident, quote!(__rt::Dual::constant_of), attr.optional) } else { quote!(#ident) }
         }
         Slot::Output(_) => TokenStream::new(),
     });

@@ -6,12 +6,13 @@ mod known;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, format_ident, quote};
+use quote::{ToTokens, format_ident};
 use syn::{Block, Expr, Ident, Local, Pat, Stmt};
 
 use crate::ast::{Arity, Op, text};
 use crate::diag::{Diag, Message, error, messages};
 use crate::expand::attr;
+use crate::hygiene::quote;
 use crate::parse::formula::Formula;
 
 /// The function, and what it needs.
@@ -67,26 +68,28 @@ pub fn lower(op: &Op, formula: &Formula, diag: &mut Diag) -> Lowered {
         Some(quote! {
             if ctx.needs(#at) {
                 #(#own)*
-                gradients[#at] = Some(#value);
+                gradients[#at] = __rt::Some(#value);
             }
         })
     });
     let count = syn::Index::from(op.inputs.len());
-    let ident = format_ident!("{}_backward", text(op.ident()));
-    let statics = lowering.ops.iter().map(|(name, ident)| quote!(static #ident: rt::OpName = rt::OpName::new(#name);));
+    let ident = format_ident!("__{}_backward", text(op.ident()));
+    let statics =
+        lowering.ops.iter().map(|(name, ident)| quote!(static #ident: __rt::OpName = __rt::OpName::new(#name);));
     let bindings = lowering.bindings();
     let function = quote! {
-        fn #ident(ctx: &rt::BackwardCall<'_>) -> rt::Result<Vec<Option<rt::Tensor>>> {
+        fn #ident(ctx: &__rt::BackwardCall<'_>) -> __rt::Result<__rt::Vec<__rt::Option<__rt::Tensor>>> {
             #(#statics)*
             #bindings
             #(#shared)*
-            let mut gradients: Vec<Option<rt::Tensor>> = vec![None; #count];
+            let mut gradients: __rt::Vec<__rt::Option<__rt::Tensor>> = __rt::vec![__rt::None; #count];
             #(#gradients)*
-            Ok(gradients)
+            __rt::Ok(gradients)
         }
     };
-    let used =
-        |wanted: fn(Name) -> Option<usize>| lowering.used.values().filter_map(|n| wanted(*n)).collect::<BTreeSet<_>>();
+    let used = |wanted: fn(Name) -> Option<usize>| {
+        lowering.used.values().filter_map(|(n, _)| wanted(*n)).collect::<BTreeSet<_>>()
+    };
     let saved_inputs = used(|n| if let Name::Input(i) = n { Some(i) } else { None }).into_iter().collect();
     let saved_outputs = used(|n| if let Name::Output(i) = n { Some(i) } else { None }).into_iter().collect();
     lowering.errors.into_iter().for_each(|e| diag.push(e));
@@ -137,7 +140,7 @@ struct Lowering<'a> {
     op: &'a Op,
     scopes: Vec<HashMap<String, Name>>,
     /// What is mentioned: it is fetched or saved.
-    used: BTreeMap<String, Name>,
+    used: BTreeMap<String, (Name, Ident)>,
     /// The names used by the part in hand.
     uses: BTreeSet<String>,
     /// Ops called, each with its static.
@@ -185,15 +188,14 @@ impl<'a> Lowering<'a> {
         let name = self.lookup(ident)?;
         self.uses.insert(text(ident));
         if !matches!(name, Name::Tensor | Name::Static) {
-            self.used.insert(text(ident), name);
+            self.used.entry(text(ident)).or_insert((name, ident.clone()));
         }
         Some(name)
     }
 
     /// What the function begins with: everything that is mentioned, under its name.
     fn bindings(&self) -> TokenStream {
-        let each = self.used.iter().map(|(name, what)| {
-            let ident = format_ident!("{name}");
+        let each = self.used.iter().map(|(name, (what, ident))| {
             let value = match *what {
                 Name::Cotangent(i) => {
                     let at = syn::Index::from(i);

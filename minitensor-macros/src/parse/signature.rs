@@ -51,7 +51,9 @@ pub fn parse(function: &ItemFn, shape: Option<&Shape>, diag: &mut Diag) -> Optio
                     let is_tensor = shape.is_some_and(|s| {
                         s.input(&pat.ident).is_some() || s.outputs.iter().any(|o| o.name.as_ref() == Some(&pat.ident))
                     });
-                    if let Some(param) = param(&arg.ty, &generics, is_tensor, diag) {
+                    if is_value(&pat.ident) {
+                        diag.error(&pat.ident, &messages::PARAMETER_NAME, &[&pat.ident]);
+                    } else if let Some(param) = param(&arg.ty, &generics, is_tensor, diag) {
                         params.push((pat.ident.clone(), arg, param));
                     }
                 }
@@ -135,6 +137,30 @@ fn default(attrs: &[syn::Attribute], diag: &mut Diag) -> Option<Expr> {
     }
 }
 
+/// Whether it is a value of Rust's prelude, which a pattern of that name stands for.
+fn is_value(ident: &Ident) -> bool {
+    ["None", "Some", "Ok", "Err"].iter().any(|name| ident == name)
+}
+
+/// Whether it is a bound of dtype variables.
+fn is_trait(ident: &Ident) -> bool {
+    Bound::named(&ident.to_string()).is_some()
+}
+
+/// Takes out the names that are mistakes, of which rustc would say something else.
+pub fn strip_names(function: &mut ItemFn) {
+    for arg in &mut function.sig.inputs {
+        if let FnArg::Typed(arg) = arg
+            && matches!(&*arg.pat, Pat::Ident(pat) if is_value(&pat.ident))
+        {
+            *arg.pat = syn::parse_quote!(_);
+        }
+    }
+    for param in function.sig.generics.type_params_mut().filter(|param| is_trait(&param.ident)) {
+        param.bounds.clear();
+    }
+}
+
 // The dtype variables.
 
 fn generics(function: &ItemFn, diag: &mut Diag) -> Vec<Generic> {
@@ -144,6 +170,9 @@ fn generics(function: &ItemFn, diag: &mut Diag) -> Vec<Generic> {
         match param {
             GenericParam::Lifetime(_) => {}
             GenericParam::Const(param) => diag.error(param, &messages::CONST_GENERIC, &[&param.ident]),
+            GenericParam::Type(param) if is_trait(&param.ident) => {
+                diag.error(&param.ident, &messages::VARIABLE_NAME, &[&param.ident]);
+            }
             GenericParam::Type(param) => {
                 let elsewhere = sig.generics.where_clause.iter().flat_map(|w| &w.predicates).filter_map(|p| match p {
                     WherePredicate::Type(p) if p.bounded_ty == ident_type(&param.ident) => Some(&p.bounds),

@@ -3,11 +3,17 @@
 mod row;
 
 pub use std::borrow::Cow;
+pub use std::convert::From;
+pub use std::option::Option::{self, None, Some};
+pub use std::primitive::{bool, f32, f64, i8, i16, i32, i64, str, u8, u16, u32, u64, usize};
+pub use std::result::Result::Ok;
+pub use std::vec;
+pub use std::vec::Vec;
 
 pub use row::*;
 
 pub use inventory;
-pub use minitensor_kernels::program::{Program, Symbol};
+pub use minitensor_kernels::program::{Output as ProgramOutput, Program, Symbol};
 pub use minitensor_kernels::simd::{AtLevel, at_level};
 pub use minitensor_kernels::{Const, Dual, Element, Field, Float, Int, Machine, Map, Mask, Num, Real, lit, map};
 pub use ndarray;
@@ -82,6 +88,11 @@ pub fn attr_enum<E: AttrEnum>(attrs: &[Attr], index: usize) -> Result<E> {
 /// An optional `f64` attribute in a program: there or not is known, its value isn't.
 pub fn given(attrs: &[Attr], index: usize, uniform: Symbol) -> Option<Symbol> {
     (attrs[index] != Attr::None).then_some(uniform)
+}
+
+/// An output of a program that a body writes.
+pub fn named(name: &str, output: impl Into<ProgramOutput>) -> (String, ProgramOutput) {
+    (name.to_owned(), output.into())
 }
 
 /// The program of the vector-Jacobian product of some outputs of a program by some inputs; that of complex numbers is right for real

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{BinOp, Block, Expr, Ident, Stmt, UnOp};
 
 use super::{Lowering, Name};
 use crate::ast::text;
 use crate::diag::messages;
+use crate::hygiene::quote;
 
 /// The ops that operators stand for.
 fn operator(op: &BinOp) -> Option<&'static str> {
@@ -55,20 +56,20 @@ impl Lowering<'_> {
         match expr {
             Expr::Reference(e) => self.argument(&e.expr),
             Expr::Paren(e) => self.argument(&e.expr),
-            Expr::Path(path) if path.path.is_ident("None") => quote!(rt::value(&None::<i64>)),
+            Expr::Path(path) if path.path.is_ident("None") => quote!(__rt::value(&__rt::Option::<__rt::i64>::None)),
             Expr::Array(list) if list.elems.iter().any(|e| self.is_data(e)) => {
                 let each: Vec<_> = list.elems.iter().map(|e| self.owned(e)).collect();
-                quote!(rt::value(&[#(#each),*][..]))
+                quote!(__rt::value(&[#(#each),*][..]))
             }
             _ if self.is_data(expr) => {
                 let tokens = self.data(expr);
-                quote!(rt::value(&#tokens))
+                quote!(__rt::value(&#tokens))
             }
             _ => {
                 let tokens = self.known(expr);
                 match expr {
-                    Expr::Binary(_) | Expr::Cast(_) | Expr::Range(_) => quote!(rt::value(&(#tokens))),
-                    _ => quote!(rt::value(&#tokens)),
+                    Expr::Binary(_) | Expr::Cast(_) | Expr::Range(_) => quote!(__rt::value(&(#tokens))),
+                    _ => quote!(__rt::value(&#tokens)),
                 }
             }
         }
@@ -163,7 +164,7 @@ impl Lowering<'_> {
                 [Stmt::Expr(only, None)] => self.argument(only),
                 _ => {
                     let tokens = self.block(&e.block);
-                    quote!(rt::value(&#tokens))
+                    quote!(__rt::value(&#tokens))
                 }
             },
             other => self.argument(other),
@@ -220,7 +221,7 @@ impl Lowering<'_> {
 
     /// The static of the op called.
     fn op(&mut self, name: &str, span: Span) -> Ident {
-        let ident = name.to_uppercase().replace("::", "__");
+        let ident = format!("__OP{}_{}", self.ops.len(), name.to_uppercase().replace("::", "_"));
         let ident = self.ops.entry(name.to_owned()).or_insert_with(|| Ident::new(&ident, Span::call_site()));
         Ident::new(&ident.to_string(), span)
     }

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::ToTokens;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, ExprPath, Ident, Member};
 
 use super::{Lowering, Name};
 use crate::ast::text;
 use crate::diag::{messages, suggestion};
+use crate::hygiene::quote;
 
 impl Lowering<'_> {
     pub fn known(&mut self, expr: &Expr) -> TokenStream {
@@ -72,7 +73,7 @@ impl Lowering<'_> {
         match text(member).as_str() {
             "shape" => shape,
             "dtype" => dtype,
-            "ndim" => quote!((#shape.len() as i64)),
+            "ndim" => quote!((#shape.len() as __rt::i64)),
             _ => self.mistake(member, &messages::PROPERTY, &[member]),
         }
     }
