@@ -109,8 +109,8 @@ pub fn embedding(weight: &Tensor, index: &Tensor) -> Result<Tensor> {
         )));
     }
     if index.dtype() != DType::I64 {
-        let hint = "convert it with astype('int64')";
-        return Err(Error::type_(format!("op 'embedding': 'index' takes int64, got {}; {hint}", index.dtype())));
+        let hint = index.dtype().conversion_to(minitensor::DTypeSet::of(&[DType::I64]));
+        return Err(Error::type_(format!("op 'embedding': 'index' takes int64, got {}{hint}", index.dtype())));
     }
     let shape: Shape = index.shape().iter().chain(&weight.shape()[1..]).copied().collect();
     let out = Tensor::empty(shape, weight.dtype(), weight.device())?;

@@ -2,7 +2,7 @@
 
 use minitensor::tensor::try_vec;
 use minitensor::{Attr, AttrKind, Error, OpDef};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -52,6 +52,37 @@ fn wrong_type(op: &OpDef, index: usize, value: &Bound<'_, PyAny>) -> crate::erro
     let kind = attr.kind;
     Error::type_(format!("op '{}': attribute '{}' takes {kind}{optional}, got {shown} ({class})", op.name, attr.name))
         .into()
+}
+
+/// An argument of a function that is a whole number. One that doesn't fit is only refused where the function is known.
+pub enum Whole {
+    Number(i64),
+    /// As Python writes it.
+    Beyond(String),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Whole {
+    type Error = PyErr;
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match object.extract::<i64>() {
+            Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
+                Ok(Whole::Beyond(object.str()?.to_string_lossy().into_owned()))
+            }
+            other => other.map(Whole::Number),
+        }
+    }
+}
+
+impl Whole {
+    /// The number; `who` and `what` are the function and its argument.
+    pub fn get(&self, who: &str, what: &str) -> Result<i64> {
+        match self {
+            Whole::Number(number) => Ok(*number),
+            Whole::Beyond(shown) => {
+                Err(Error::value(format!("{who}: {what} is {shown}, which doesn't fit into int64")).into())
+            }
+        }
+    }
 }
 
 /// A whole number; booleans and floats are none.

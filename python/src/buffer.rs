@@ -11,6 +11,7 @@ use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyMemoryView;
 
 use crate::error::Result;
 use crate::tensor::PyTensor;
@@ -54,13 +55,12 @@ pub fn is_buffer(object: &Bound<'_, PyAny>) -> bool {
 
 /// A tensor over the memory of an object with a buffer.
 pub fn import(object: &Bound<'_, PyAny>) -> Result<Tensor> {
-    let view = PyUntypedBuffer::get(object)?;
+    // A memoryview has shape and strides also where the exporter leaves them out, as ctypes does.
+    let view = PyUntypedBuffer::get(PyMemoryView::from(object)?.as_any())?;
     let format = view.format().to_string_lossy().into_owned();
     let size = view.item_size();
     let dtype = dtype(&format, size).ok_or_else(|| {
-        Error::type_(format!(
-            "a buffer of elements '{format}' of {size} bytes can't be a tensor: no dtype is like that"
-        ))
+        Error::type_(format!("a buffer of elements '{format}' of {size} bytes can't be a tensor: unknown dtype"))
     })?;
     let strides: Vec<isize> = view.strides().to_vec();
     if strides.iter().any(|s| s % size as isize != 0) || view.suboffsets().is_some_and(|s| s.iter().any(|o| *o >= 0)) {
@@ -139,26 +139,25 @@ struct Exported {
 
 #[pymethods]
 impl PyTensor {
-    /// Shows the elements to NumPy and others. A tensor that requires a gradient is shown read-only, so that nobody
-    /// changes it behind its history's back.
+    /// Shows the elements to NumPy and others. A tensor that requires a gradient is not shown: the gradient would be lost.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> Result<()> {
         if view.is_null() {
             return Err(PyBufferError::new_err("no view to fill").into());
         }
         let tensor = slf.get().core()?;
         tensor.expect_values()?;
+        if tensor.requires_grad() {
+            return Err(PyBufferError::new_err(crate::tensor::LEAVES).into());
+        }
         let dtype = tensor.dtype();
         let Some((_, format)) = FORMATS.iter().find(|(d, _)| *d == dtype) else {
             return Err(
                 PyBufferError::new_err(format!("buffers know no {dtype}; convert with astype('float32')")).into()
             );
         };
-        let readonly = !tensor.storage().is_writable() || tensor.requires_grad();
+        let readonly = !tensor.storage().is_writable();
         if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE && readonly {
-            return Err(PyBufferError::new_err(
-                "the tensor's memory is read-only, or it requires a gradient; detach() it first",
-            )
-            .into());
+            return Err(PyBufferError::new_err("the tensor's memory is read-only; clone() it first").into());
         }
         let asks = |what: c_int| flags & what == what;
         let by_columns = || {

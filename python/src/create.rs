@@ -5,6 +5,7 @@ use minitensor::{DType, Error, Shape, Tensor, random, with_dtype};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::attr::Whole;
 use crate::data::{self, Copy};
 use crate::error::{Raised, Result, guarded};
 use crate::scalar::{self, Number};
@@ -216,7 +217,8 @@ fn arange(
     place(out, dtype, device, requires_grad)
 }
 
-fn count(who: &str, what: &str, n: i64) -> Result<usize> {
+fn count(who: &str, what: &str, n: &Whole) -> Result<usize> {
+    let n = n.get(who, what)?;
     usize::try_from(n).map_err(|_| Error::value(format!("{who}: {what} must be at least 0, got {n}")).into())
 }
 
@@ -233,14 +235,14 @@ fn place(tensor: Tensor, dtype: DType, device: Option<&str>, requires_grad: bool
 fn linspace(
     start: f64,
     stop: f64,
-    num: i64,
+    num: Whole,
     dtype: Any<'_, '_>,
     device: Option<&str>,
     endpoint: bool,
     requires_grad: bool,
 ) -> Result<PyTensor> {
     let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
-    let num = count("linspace", "num", num)?;
+    let num = count("linspace", "num", &num)?;
     let parts = (if endpoint { num.saturating_sub(1) } else { num }).max(1) as f64;
     let step = (stop - start) / parts;
     let is_last = |i: usize| endpoint && num > 1 && i == num - 1;
@@ -250,18 +252,20 @@ fn linspace(
 
 /// Ones on the `k`-th diagonal of a matrix, zeros elsewhere.
 #[pyfunction]
-#[pyo3(signature = (n_rows, n_cols=None, /, *, k=0, dtype=None, device=None, requires_grad=false))]
+#[pyo3(signature = (n_rows, n_cols=None, /, *, k=Whole::Number(0), dtype=None, device=None, requires_grad=false), text_signature = "(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None, requires_grad=False)")]
 fn eye(
     py: Python<'_>,
-    n_rows: i64,
-    n_cols: Option<i64>,
-    k: i64,
+    n_rows: Whole,
+    n_cols: Option<Whole>,
+    k: Whole,
     dtype: Any<'_, '_>,
     device: Option<&str>,
     requires_grad: bool,
 ) -> Result<PyTensor> {
     let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
-    let (n_rows, columns) = (count("eye", "n_rows", n_rows)?, count("eye", "n_cols", n_cols.unwrap_or(n_rows))?);
+    let n_rows = count("eye", "n_rows", &n_rows)?;
+    let columns = n_cols.map_or(Ok(n_rows), |n| count("eye", "n_cols", &n))?;
+    let k = k.get("eye", "k")?;
     let out = Tensor::zeros([n_rows, columns], dtype, minitensor::Device::Cpu)?;
     let one = Number::Real(minitensor::kernels::Const::Int(1));
     // The rows in which the diagonal lies within the matrix.
@@ -282,16 +286,18 @@ fn eye(
 #[pyfunction]
 #[pyo3(signature = (low, high=None, shape=None, *, dtype=None, device=None))]
 fn randint(
-    low: i64,
+    low: Whole,
     high: Any<'_, '_>,
     shape: Any<'_, '_>,
     dtype: Any<'_, '_>,
     device: Option<&str>,
 ) -> Result<PyTensor> {
+    let high_of = |high: &Whole| high.get("randint", "high");
     let (low, high, shape) = match (high, shape) {
-        (Some(high), Some(shape)) => (low, high.extract::<i64>()?, self::shape(shape)?),
-        (Some(shape), None) => (0, low, self::shape(shape)?),
-        (None, Some(shape)) => (0, low, self::shape(shape)?),
+        (Some(high), Some(shape)) => {
+            (low.get("randint", "low")?, high_of(&high.extract::<Whole>()?)?, self::shape(shape)?)
+        }
+        (Some(shape), None) | (None, Some(shape)) => (0, high_of(&low)?, self::shape(shape)?),
         (None, None) => {
             return Err(Error::type_("randint takes randint(low, high, shape) or randint(high, shape)").into());
         }

@@ -5,6 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::attr::Whole;
 use crate::error::Result;
 
 /// A device by name; the CPU if none is given.
@@ -14,8 +15,8 @@ pub fn parse(device: Option<&str>) -> Result<Device> {
 
 /// Sets on how many threads ops run from now on.
 #[pyfunction]
-fn set_num_threads(n: isize) -> PyResult<()> {
-    let n = usize::try_from(n).ok().filter(|n| *n > 0);
+fn set_num_threads(n: Whole) -> Result<()> {
+    let n = usize::try_from(n.get("set_num_threads", "n")?).ok().filter(|n| *n > 0);
     let n = n.ok_or_else(|| PyValueError::new_err("set_num_threads takes a number of at least 1"))?;
     minitensor::kernels::threads::set_num_threads(n);
     Ok(())

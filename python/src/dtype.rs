@@ -34,7 +34,8 @@ pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     Ok(())
 }
 
-/// What a user gives as a dtype: one of ours, a name, a Python type, NumPy's or PyTorch's.
+/// What a user gives as a dtype: one of ours, a name, a Python type, NumPy's or PyTorch's. Python's types mean what they mean to NumPy
+/// and PyTorch: `float` is float64, `complex` complex128.
 pub fn parse(given: &Bound<'_, PyAny>) -> Result<DType> {
     if let Ok(dtype) = given.cast_exact::<PyDType>() {
         return Ok(dtype.get().0);
@@ -47,8 +48,8 @@ pub fn parse(given: &Bound<'_, PyAny>) -> Result<DType> {
         let builtin = [
             (PyBool::type_object(py), DType::Bool),
             (PyInt::type_object(py), DType::I64),
-            (PyFloat::type_object(py), DType::F32),
-            (PyComplex::type_object(py), DType::C64),
+            (PyFloat::type_object(py), DType::F64),
+            (PyComplex::type_object(py), DType::C128),
         ];
         if let Some((_, dtype)) = builtin.iter().find(|(t, _)| t.is(class)) {
             return Ok(*dtype);

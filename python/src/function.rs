@@ -67,9 +67,8 @@ impl Function {
             _ if op.gives_list() => Returns::Tuple,
             ([_], _) => Returns::One,
             (names, _) => {
-                let class =
-                    py.import("collections")?.call_method1("namedtuple", (class_name(&op.name), names.to_vec()))?;
-                class.setattr("__module__", "minitensor.ops")?;
+                let make = py.import("minitensor._results")?.getattr("result_class")?;
+                let class = make.call1((op.name.as_ref(), class_name(&op.name), names.to_vec()))?;
                 Returns::Named(class.unbind())
             }
         };
@@ -114,6 +113,14 @@ impl Function {
             let name = module.name()?;
             Bound::from_owned_ptr_or_err(module.py(), ffi::PyCFunction_NewEx(def, keeper.as_ptr(), name.as_ptr()))?
         })
+    }
+
+    /// The namedtuple class of what a call gives, if it is one.
+    pub fn result_class<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        match &self.returns {
+            Returns::Named(class) => Some(class.bind(py).clone()),
+            _ => None,
+        }
     }
 
     /// The op behind a function object of [`Function::object`].

@@ -37,6 +37,7 @@ mod scalar;
 mod tensor;
 mod testing;
 mod trampoline;
+mod ufunc;
 
 use minitensor_ops as _;
 use pyo3::prelude::*;

@@ -37,7 +37,7 @@ fn of_truths(
 }
 
 /// Calls a binary op; `NotImplemented` where the other side is neither tensor nor number.
-fn binary<'py>(
+pub fn binary<'py>(
     name: &'static OpName,
     left: &Bound<'py, PyAny>,
     right: &Bound<'py, PyAny>,

@@ -206,7 +206,15 @@ fn _op_names() -> Vec<String> {
     registry::list().iter().map(|op| op.name.to_string()).collect()
 }
 
+/// The class of what an op of several outputs returns.
+#[pyfunction]
+fn _result_class<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny>> {
+    let class = function(py, &crate::discovery::find(py, name)?)?.result_class(py);
+    Ok(class.ok_or_else(|| Error::value(format!("op '{name}' doesn't return a named tuple")))?)
+}
+
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
+    m.add_function(wrap_pyfunction!(_result_class, m)?)?;
     m.add_function(wrap_pyfunction!(_fill_ops, m)?)?;
     m.add_function(wrap_pyfunction!(_op_names, m)?)?;
     m.add_function(wrap_pyfunction!(crate::tensor::_rebuild, m)?)?;

@@ -82,8 +82,8 @@ impl Number {
             {
                 lossy(format!("{v:?}"))
             }
-            (Number::Complex(re, im), kind) if kind != Kind::Complex && kind != Kind::Bool => {
-                lossy(format!("({re}{im:+}j)"))
+            (Number::Complex(..), kind) if kind != Kind::Complex && kind != Kind::Bool => {
+                Err(Error::value(format!("{self} doesn't fit into {dtype}; give a complex dtype")).into())
             }
             _ => Ok(()),
         }

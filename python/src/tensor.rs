@@ -42,6 +42,10 @@ impl From<Tensor> for PyTensor {
     }
 }
 
+/// Why a tensor that requires a gradient can't become an array.
+pub const LEAVES: &str =
+    "the tensor requires a gradient, which would be lost; use t.detach().numpy(), or np.asarray(t.detach())";
+
 /// An argument that may be missing; `None` isn't.
 pub struct Given<'py>(Option<Bound<'py, PyAny>>);
 
@@ -288,10 +292,13 @@ impl PyTensor {
         scalar::tolist(py, &self.core()?.detach())
     }
 
-    /// A NumPy array over the same memory; read-only if the tensor requires a gradient.
-    fn numpy<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+    /// A NumPy array over the same memory. A tensor that requires a gradient raises: use `t.detach().numpy()`.
+    pub fn numpy<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let (py, core) = (slf.py(), slf.get().core()?);
         core.expect_values()?;
+        if core.requires_grad() {
+            return Err(PyRuntimeError::new_err(LEAVES).into());
+        }
         let numpy = py.import("numpy")?;
         if core.dtype() == DType::Bf16 {
             let extended = py.import("ml_dtypes").and_then(|m| m.getattr("bfloat16"));

@@ -220,7 +220,7 @@ BAD = [
         ValueError,
         "op 'batch_norm': 'weight' takes one number for each of the 3 channels, got shape (2,)",
     ),
-    ("mt.ops.where(x,x,x)", TypeError, "op 'where': 'condition' takes bool, got float32; convert it"),
+    ("mt.ops.where(x,x,x)", TypeError, "op 'where': 'condition' takes bool, got float32; compare it first"),
     ("mt.eye(-1)", ValueError, "eye: n_rows must be at least 0, got -1"),
     ("x.reshape(3,object())", TypeError, "op 'reshape' takes 2 arguments, got 3; call it as reshape(x,"),
     ("mt.ops.sum(x,dtype=5)", TypeError, "'5' is no dtype; give one such as mt.float32, its name, or"),

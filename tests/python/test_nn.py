@@ -343,9 +343,9 @@ def test_a_list_and_a_dict_hold_parts():
 def test_linear_starts_within_its_bound_and_is_repeatable():
     mt.manual_seed(3)
     layer = nn.Linear(100, 50)
-    values = layer.weight.numpy()
+    values = layer.weight.detach().numpy()
     assert abs(values).max() <= 0.1 and abs(values).max() > 0.099 and abs(values.mean()) < 0.002
-    assert abs(layer.bias.numpy()).max() <= 0.1
+    assert abs(layer.bias.detach().numpy()).max() <= 0.1
     mt.manual_seed(3)
     assert nn.Linear(100, 50).weight.tolist() == layer.weight.tolist()
     assert nn.Linear(2, 3, bias=False, dtype="float64").weight.dtype == mt.float64
@@ -356,8 +356,9 @@ def test_linear_starts_within_its_bound_and_is_repeatable():
 def test_linear_has_the_gradients_of_its_formula():
     layer = nn.Linear(3, 2, dtype="float64")
     x = mt.randn((4, 3), dtype="float64")
-    assert np.allclose(layer(x).detach().numpy(), x.numpy() @ layer.weight.numpy().T + layer.bias.numpy())
-    parameters = [x, layer.weight.detach(), layer.bias.detach()]
+    weight, bias = layer.weight.detach(), layer.bias.detach()
+    assert np.allclose(layer(x).detach().numpy(), x.numpy() @ weight.numpy().T + bias.numpy())
+    parameters = [x, weight, bias]
     assert mt.testing.gradcheck(lambda x, w, b: (x @ w.T + b).square(), parameters)
 
 

@@ -185,7 +185,8 @@ LISTS = [
         f"the name of an input: a text has {2**64 - 1} bytes; 255 is the limit",
     ),
     (
-        'MtStr few[] = {{"up", (size_t)-1}}; static const MtAttr odd[] = {{N("k"), .kind = 6, .words = few, .n_words = 1}}',
+        'MtStr few[] = {{"up", (size_t)-1}};'
+        'static const MtAttr odd[] = {{N("k"), .kind = 6, .words = few, .n_words = 1}}',
         ".attrs = odd, .n_attrs = 1,",
         f"the words of 'k': a text has {2**64 - 1} bytes; 255 is the limit",
     ),
@@ -200,7 +201,8 @@ LISTS = [
         f"the default of 'k': a text has {2**64 - 1} bytes; 16777216 is the limit",
     ),
     (
-        'MtAttr odd[] = {{N("k"), .kind = 7, .has_default = 1, .value = {.kind = MT_KIND_INTS, .as.list = {inputs, -1}}}}',
+        'MtAttr odd[] = {{N("k"), .kind = 7, .has_default = 1,'
+        ".value = {.kind = MT_KIND_INTS, .as.list = {inputs, -1}}}}",
         ".attrs = odd, .n_attrs = 1,",
         f"the default of 'k': 'ints' has {2**64 - 1} items; 1048576 is the limit",
     ),

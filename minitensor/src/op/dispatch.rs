@@ -7,7 +7,7 @@ use super::call::{Arg, Call, Outputs};
 use super::def::{Arity, Backward, Body, DTypeRule, OpDef, OpRef, Role, ShapeRule};
 use super::dtype_rule::DTypes;
 use super::shape_rule::Bindings;
-use super::{cell, element, record, straight};
+use super::{cell, element, record, registry, straight};
 use crate::attr::Attr;
 use crate::autograd::{NoGrad, is_grad_enabled};
 use crate::error::{Error, Result, counted};
@@ -53,6 +53,21 @@ pub(crate) fn dispatch_wanted(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], want
 }
 
 /// The way of any call.
+/// An error as the op tells it. What an op of a namespace says, of which an op without one is made, its caller need not know.
+#[cold]
+fn told_by(op: &OpRef, error: Error) -> Error {
+    let part = error.message().strip_prefix("op '").and_then(|rest| rest.split_once('\'')).map(|(name, _)| name.to_owned());
+    let package = |op: &OpRef| op.location.file.split_once("src").map(|(package, _)| package.to_owned());
+    let is_part = |part: &str| {
+        let found = if part.contains("::") && !op.name.contains("::") { registry::get(part).ok() } else { None };
+        found.is_some_and(|part| package(&part).is_some() && package(&part) == package(op))
+    };
+    match part.filter(|part| is_part(part)) {
+        Some(part) => error.renamed(&part, &op.name),
+        None => error.context(format!("op '{}'", op.name)),
+    }
+}
+
 fn go(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produced> {
     check_count(op, args.len())?;
     let dtypes = op.resolve_dtypes(args)?;
@@ -74,7 +89,7 @@ fn go(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produ
         ended(|| compute(op, &inputs, attrs, &dtypes, device, wanted))
             .inspect_err(|_| count_changes(op, &inputs))
             .flatten()
-            .map_err(|e| e.context(format!("op '{}'", op.name)))?
+            .map_err(|e| told_by(op, e))?
     };
     count_changes(op, &inputs);
     if recording.is_none() && matches!(op.body, Body::Tensor(_) | Body::Dynamic(_)) {

@@ -61,8 +61,8 @@ impl OpDef {
         let wanted = dtypes[g as usize];
         match arg {
             Arg::Tensor(t) if t.dtype() != wanted => Err(Error::type_(format!(
-                "op '{}' changes '{}' in place, which can't hold the result: it is {}, the result {wanted}; convert it, or the \
-                 other arguments, with astype",
+                "op '{}' changes '{}' in place, which can't hold the result: it is {}, the result {wanted}; convert it with \
+                 astype('{wanted}') first, or use the op that returns a new tensor",
                 self.name,
                 input.name,
                 t.dtype()
@@ -96,11 +96,7 @@ impl OpDef {
             DTypeRule::Fixed(d) => DTypeSet::of(&[d]),
             _ => DTypeSet::ELEMENT,
         };
-        let way_out = [DType::F32, DType::I64, DType::Bool, DType::C64]
-            .into_iter()
-            .chain(admitted.iter())
-            .find(|d| admitted.contains(*d));
-        let hint = way_out.map(|d| format!("; convert it with astype('{d}')")).unwrap_or_default();
+        let hint = got.conversion_to(admitted);
         let index =
             if input.arity == Arity::Variadic { format!("[{}]", flat + 1 - self.inputs.len()) } else { String::new() };
         Error::type_(format!("op '{}': '{}{index}' takes {expected}, got {got}{hint}", self.name, input.name))

@@ -28,6 +28,7 @@ macro_rules! engine {
 }
 #[cfg(feature = "engine")]
 engine! {
+    mod advice;
     mod builder;
     pub(crate) mod cell;
     mod dispatch;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Callable
@@ -71,11 +72,25 @@ def _told(run: Callable[[], int | None]) -> int:
     """The exit status of a command; what goes wrong is told in a sentence."""
     try:
         status = run()
+    except BrokenPipeError:
+        raise
     except Exception as error:
         print(f"error: {error}" if str(error) else f"error: {type(error).__name__}", file=sys.stderr)
         return 1
     return _refused() if status is None else status
 
 
+def _piped(arguments: list[str]) -> int:
+    """Runs a command whose reader may leave early, as `head` does: that is no error, and nothing is said about it."""
+    try:
+        status = main(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(_piped(sys.argv[1:]))
