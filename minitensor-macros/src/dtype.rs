@@ -73,7 +73,7 @@ impl DType {
 
     /// The Rust type of what memory holds, as the expansion spells it.
     pub fn stored(self) -> TokenStream {
-        if self.kind == Kind::Bool { quote!(rt::scalars::Bool) } else { self.rust() }
+        if self.kind == Kind::Bool { quote!(__rt::scalars::Bool) } else { self.rust() }
     }
 
     /// The Rust type, as the expansion spells it.

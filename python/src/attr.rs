@@ -90,18 +90,18 @@ fn int(value: &Bound<'_, PyAny>) -> Result<Option<i64>> {
     if value.is_instance_of::<PyBool>() || value.is_instance_of::<PyFloat>() {
         return Ok(None);
     }
+    let fitting = |value: &Bound<'_, PyAny>| {
+        value.extract::<i64>().map(Some).map_err(|_| Error::value(format!("{value} doesn't fit into int64")).into())
+    };
     if value.is_exact_instance_of::<PyInt>() {
-        return value
-            .extract::<i64>()
-            .map(Some)
-            .map_err(|_| Error::value(format!("{value} doesn't fit into int64")).into());
+        return fitting(value);
     }
     // SAFETY: a question about the type of a living object.
     if unsafe { ffi::PyIndex_Check(value.as_ptr()) } == 0 {
         return Ok(None);
     }
     match value.call_method0("__index__") {
-        Ok(v) => Ok(Some(v.extract()?)),
+        Ok(v) => fitting(&v),
         Err(_) => Ok(None),
     }
 }

@@ -193,6 +193,7 @@ BEYOND = {
     "randint: high is 9223372036854775808, which": lambda: mt.randint(0, 2**63, (2,)),
     "randint: low is -9223372036854775809, which": lambda: mt.randint(-(2**63) - 1, 0, (2,)),
     "set_num_threads: n is 9223372036854775808, which": lambda: mt.set_num_threads(2**63),
+    "18446744073709551615 doesn't fit into int64": lambda: mt.ops.roll(mt.ones(2), np.uint64(2**64 - 1)),
 }
 
 

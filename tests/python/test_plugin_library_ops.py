@@ -134,6 +134,15 @@ def test_an_op_that_calls_another_has_its_gradient():
         assert mt.testing.opcheck("probe").findings == []
 
 
+def test_a_call_without_room_for_outputs_raises():
+    code = CALLS.replace("NAME", "exp").replace("ROOM", "1").replace("&out, &n, error", "0, &n, error")
+    with (
+        loaded(library(code=bodies(code), op=TENSORS)),
+        pytest.raises(ValueError, match="op 'probe': there is no room for the outputs: a pointer is null"),
+    ):
+        mt.ops.probe(mt.Tensor(X))
+
+
 def test_a_call_of_an_op_that_is_not_there_says_so():
     with loaded(calling("expp")), pytest.raises(ValueError, match="op 'probe': .*'expp'.*did you mean 'exp'"):
         mt.ops.probe(mt.Tensor(X))

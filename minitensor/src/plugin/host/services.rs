@@ -219,6 +219,9 @@ unsafe extern "C" fn op_call(
     // SAFETY: all is lent by the caller, as many as he says.
     let call = || unsafe {
         let callee = op(callee)?;
+        if outputs.is_null() || n_outputs.is_null() {
+            return Err(Error::value("there is no room for the outputs: a pointer is null"));
+        }
         let positional = abi::slice(args, n_args, most::LIST, "args")?.iter();
         let positional = positional.map(|arg| value(arg)).collect::<Result<Vec<Value<'_>>>>()?;
         let names = abi::slice(names, n_keywords, most::PARTS, "names")?.iter();
@@ -280,6 +283,9 @@ unsafe extern "C" fn op_vjp(
         let (callee, cotangent) = (op(callee)?, &look(cotangent).ok_or_else(missing)?.tensor);
         if matches!(callee.backward, Backward::None(_) | Backward::NotNeeded) {
             return Err(Error::runtime(format!("op '{}' has no gradient", callee.name)));
+        }
+        if gradients.is_null() {
+            return Err(Error::value("there is no room for the gradients: the pointer is null"));
         }
         for (k, gradient) in vjp(callee, &inputs, cotangent)?.into_iter().enumerate() {
             *gradients.add(k) = gradient.map_or(std::ptr::null_mut(), hand_out);
