@@ -17,7 +17,7 @@ BAD = [
     (
         "mt.ops.matmul(mt.ones((2,3)),mt.ones((4,5)))",
         ValueError,
-        "op 'matmul': op 'linalg::matrix_product' takes (x: [.., m, k],",
+        "op 'matmul' takes (x: [.., m, k],",
     ),
     ("mt.ops.exp(mt.arange(3))", TypeError, "op 'exp': 'x' takes floating or complex dtypes, got int64;"),
     ("mt.ops.bitwise_and(x,x)", TypeError, "op 'bitwise_and': 'x' takes integer dtypes, got float32;"),
@@ -29,8 +29,8 @@ BAD = [
     ("x[1,2]", IndexError, "2 indices for a tensor of 1 dimension, shape (3,)"),
     ("x['a']", TypeError, "a tensor is indexed by whole numbers, slices, None, '...',"),
     ("x[1.5]", TypeError, "a tensor is indexed by whole numbers, slices, None, '...',"),
-    ("x[mt.Tensor([7])]", IndexError, "op 'index': op 'indexing::wrap': index 7 is out of range for"),
-    ("x[[0,9]]", IndexError, "op 'index': op 'indexing::wrap': index 9 is out of range for"),
+    ("x[mt.Tensor([7])]", IndexError, "op 'index': index 7 is out of range for"),
+    ("x[[0,9]]", IndexError, "op 'index': index 9 is out of range for"),
     ("mt.ops.gather(x,mt.Tensor([9]))", IndexError, "op 'gather': index 9 is out of range for size 3"),
     ("mt.ops.take(x,mt.Tensor([-9]))", IndexError, "op 'take': op 'embedding': index -9 is out of range for size 3"),
     (
@@ -42,7 +42,7 @@ BAD = [
     (
         "mt.ops.cross_entropy(mt.ones((2,3)),mt.Tensor([0,3]))",
         IndexError,
-        "op 'cross_entropy': op 'row::cross_entropy': 'target' holds the position 3, which a row of 3",
+        "op 'cross_entropy': 'target' holds the position 3, which a row of 3",
     ),
     ("mt.ones((2**40,2**40))", MemoryError, "a tensor of shape (1099511627776, 1099511627776) would have"),
     ("mt.ones((2**62,))", MemoryError, "a tensor of shape (4611686018427387904,) would have more"),
@@ -76,8 +76,8 @@ BAD = [
     ("r.backward(mt.ones(3))", ValueError, "backward: the gradient has shape (3,), the tensor (2,); they"),
     ("mt.ops.argmax(r).backward()", RuntimeError, "backward() on a tensor that doesn't require a gradient and has"),
     ("mt.ops.sum(x,axis=5)", IndexError, "op 'sum': axis 5 is out of range for a tensor of 1"),
-    ("mt.ops.sum(x,axis=(0,0))", ValueError, "op 'sum': op 'row::sum': axis [0, 0] names an axis twice"),
-    ("mt.ops.sum(x,axis=(0,-1))", ValueError, "op 'sum': op 'row::sum': axis [0, -1] names an axis twice"),
+    ("mt.ops.sum(x,axis=(0,0))", ValueError, "op 'sum': axis [0, 0] names an axis twice"),
+    ("mt.ops.sum(x,axis=(0,-1))", ValueError, "op 'sum': axis [0, -1] names an axis twice"),
     ("mt.ops.max(mt.ones((0,3)))", ValueError, "op 'max' needs n > 0, got n = 0"),
     ("mt.ops.argmax(mt.ones((0,)))", ValueError, "op 'argmax' needs n > 0, got n = 0"),
     ("mt.ops.softmax(mt.Tensor(1.0))", IndexError, "op 'softmax': axis -1 is out of range: the tensor has no"),
@@ -118,7 +118,7 @@ BAD = [
     ("x[::0]", ValueError, "a slice's step must not be 0"),
     ("x + 'a'", TypeError, "unsupported operand type(s) for +: 'minitensor.Tensor' and 'str'"),
     ("x + None", TypeError, "unsupported operand type(s) for +: 'minitensor.Tensor' and"),
-    ("x @ x[:2]", ValueError, "op 'matmul': op 'linalg::matrix_product' takes (x: [.., m, k],"),
+    ("x @ x[:2]", ValueError, "op 'matmul' takes (x: [.., m, k],"),
     ("x < 'a'", TypeError, "'<' not supported between instances of 'minitensor.Tensor' and"),
     ("bool(x)", ValueError, "bool() needs a tensor of one element, got shape (3,); use any()"),
     ("int(x)", ValueError, "int() needs a tensor of one element, got shape (3,)"),
@@ -192,7 +192,7 @@ BAD = [
     (
         "mt.ops.cross_entropy(mt.ones((2,3)),mt.asarray([0,-1]))",
         IndexError,
-        "op 'cross_entropy': op 'row::cross_entropy': 'target' holds the position -1",
+        "op 'cross_entropy': 'target' holds the position -1",
     ),
     (
         "mt.ops.cosine_similarity(mt.ones(3),mt.ones(4))",

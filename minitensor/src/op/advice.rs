@@ -21,7 +21,9 @@ fn conversion(got: DType, admitted: DTypeSet) -> String {
         (_, None) => String::new(),
         (Kind::Complex, _) => "; take its parts first, with real(x) and imag(x)".into(),
         (_, Some(DType::Bool)) => "; compare it first, as in x != 0".into(),
-        (Kind::Float, Some(to)) if to.kind() != Kind::Float => format!("; round it, and convert it with astype('{to}')"),
+        (Kind::Float, Some(to)) if to.kind() != Kind::Float => {
+            format!("; round it, and convert it with astype('{to}')")
+        }
         (_, Some(to)) => format!("; convert it with astype('{to}') if its values fit"),
     }
 }
@@ -49,8 +51,14 @@ mod tests {
         assert_eq!(conversion(DType::I32, floats), "; convert it with astype('float64')");
         assert_eq!(conversion(DType::U64, floats), "; convert it with astype('float32') if its values fit");
         assert_eq!(conversion(DType::C64, floats), "; take its parts first, with real(x) and imag(x)");
-        assert_eq!(conversion(DType::F32, DTypeSet::of(&[DType::I64])), "; round it, and convert it with astype('int64')");
-        assert_eq!(conversion(DType::U64, DTypeSet::of(&[DType::I64])), "; convert it with astype('int64') if its values fit");
+        assert_eq!(
+            conversion(DType::F32, DTypeSet::of(&[DType::I64])),
+            "; round it, and convert it with astype('int64')"
+        );
+        assert_eq!(
+            conversion(DType::U64, DTypeSet::of(&[DType::I64])),
+            "; convert it with astype('int64') if its values fit"
+        );
         assert_eq!(conversion(DType::F32, DTypeSet::of(&[DType::Bool])), "; compare it first, as in x != 0");
         assert_eq!(conversion(DType::Bool, DTypeSet::of(&[DType::C64])), "; convert it with astype('complex64')");
     }

@@ -1,5 +1,6 @@
 //! Operations: what one is ([`OpDef`]), where they are kept ([`registry`]), and how one is called ([`dispatch`]).
 
+mod advice;
 mod bind;
 mod call;
 mod custom_op;
@@ -28,7 +29,6 @@ macro_rules! engine {
 }
 #[cfg(feature = "engine")]
 engine! {
-    mod advice;
     mod builder;
     pub(crate) mod cell;
     mod dispatch;
