@@ -11,6 +11,7 @@ use crate::cast::Cast;
 use crate::copy::copy;
 use crate::scalar::{Machine, Num};
 use crate::simd::clones;
+use crate::stop::poll;
 use crate::threads::parallel_for;
 use tiled::{Product, in_registers};
 
@@ -18,6 +19,10 @@ use tiled::{Product, in_registers};
 const SMALL: usize = 128;
 /// So many multiplications are worth a thread's while.
 const GRAIN: usize = 1 << 21;
+/// So many multiplications may take most of a second: larger products poll.
+const BREATH: usize = 1 << 36;
+/// Rows, or columns, of which the parts of such a product have a multiple.
+const WHOLE: usize = 64;
 /// Rows of `b` that stay in cache while all of `a` passes by.
 const DEPTH: usize = 64;
 
@@ -97,6 +102,32 @@ unsafe fn large<T: Machine + Num>(m: usize, n: usize, k: usize, a: View<T>, b: V
     unreachable!("every machine number is in the list")
 }
 
+/// A product that takes long, in parts between which it polls: halves of `c`, so that each sum stays what it is.
+///
+/// # Safety
+/// As for [`large`].
+unsafe fn in_breaths<T: Machine + Num>(m: usize, n: usize, k: usize, a: View<T>, b: View<T>, c: View<T>) {
+    if m.max(n) == 1 || m.saturating_mul(n).saturating_mul(k) <= BREATH {
+        poll();
+        // SAFETY: the caller's promise.
+        return unsafe { large(m, n, k, a, b, c) };
+    }
+    // Whole tiles, unless there are few.
+    let half = |size: usize| if size < 4 * WHOLE { size / 2 } else { (size / 2).next_multiple_of(WHOLE) };
+    // SAFETY: the caller's promise, for either half.
+    unsafe {
+        if n > m {
+            let half = half(n);
+            in_breaths(m, half, k, a, b, c);
+            in_breaths(m, n - half, k, a, b.part(0, half), c.part(0, half));
+        } else {
+            let half = half(m);
+            in_breaths(half, n, k, a, b, c);
+            in_breaths(m - half, n, k, a.part(half, 0), b, c.part(half, 0));
+        }
+    }
+}
+
 /// `c = a · b`, where `a` is `m × k`, `b` is `k × n` and `c` is `m × n`; `_rs` and `_cs` are the strides of rows and
 /// columns, in elements. Integers wrap. With `k = 0`, `c` becomes 0.
 ///
@@ -124,7 +155,7 @@ pub unsafe fn matmul<T: Machine + Num>(
     let work = m.saturating_mul(n).saturating_mul(k);
     if work > SMALL {
         // SAFETY: the caller's promise.
-        return unsafe { large(m, n, k, a, b, c) };
+        return unsafe { in_breaths(m, n, k, a, b, c) };
     }
     // SAFETY: the caller's promise.
     unsafe { multiply_plainly(m, n, k, a, b, c) }

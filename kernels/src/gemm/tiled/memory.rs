@@ -5,6 +5,8 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::thread::LocalKey;
 
+use crate::stop::Stop;
+
 /// Lines that are kept at most: 8 MiB.
 const MOST: usize = 1 << 17;
 
@@ -29,7 +31,9 @@ thread_local! {
 
 /// Calls `f` with memory for `n` elements, of which none has a value.
 pub(crate) fn with_memory<T>(kept: &'static LocalKey<Kept>, n: usize, f: impl FnOnce(*mut T)) {
-    assert!(try_with_memory(kept, n, f), "there is memory for {n} packed elements");
+    if !try_with_memory(kept, n, f) {
+        Stop::OutOfMemory(n, size_of::<T>()).raise()
+    }
 }
 
 /// As [`with_memory`], unless there is no memory: false then.
