@@ -107,6 +107,11 @@ pub fn detach<R: Send>(py: Python<'_>, f: impl FnOnce() -> R + Send) -> R {
     })
 }
 
+/// Forgets, in a child process, the parent's other threads.
+pub fn renew() {
+    INSIDE.store(usize::from(DEPTH.get() > 0), Ordering::SeqCst);
+}
+
 /// Called when Python shuts down.
 #[pyfunction]
 fn _close(py: Python<'_>) {

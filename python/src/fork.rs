@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::Result;
-use crate::{log, ops, release};
+use crate::{exit, log, ops, release};
 
 /// What is held during a fork.
 type Locks = (Held, [Box<dyn Any>; 2]);
@@ -42,6 +42,7 @@ fn _after_fork_in_parent() {
 fn _after_fork_in_child() {
     LOCKS.set(None);
     release::become_main();
+    exit::renew();
 }
 
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {

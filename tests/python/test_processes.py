@@ -36,6 +36,42 @@ def test_a_subinterpreter_is_refused_and_the_main_one_works(before):
     assert done.stdout == "minitensor can't be imported in a subinterpre\n"[:44] + "\n3.0\n", done.stderr
 
 
+FORK_INSIDE = """
+import os, threading, time, warnings
+import minitensor as mt
+
+warnings.simplefilter("ignore")
+inside, done = threading.Event(), threading.Event()
+
+def hook(g):
+    inside.set()
+    done.wait()
+
+x = mt.ones(4, requires_grad=True)
+y = x * 2
+y.register_hook(hook)
+thread = threading.Thread(target=y.sum().backward)
+thread.start()
+inside.wait()
+pid = os.fork()
+if pid == 0:
+    # The other thread isn't there: nothing waits for it.
+    begun = time.monotonic()
+    mt._minitensor._close()
+    os._exit(7 if time.monotonic() - begun < 10 else 8)
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+done.set()
+thread.join()
+print(code, x.grad.tolist())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_child_does_not_wait_for_threads_that_it_lacks():
+    done = subprocess.run([sys.executable, "-c", FORK_INSIDE], capture_output=True, text=True)
+    assert done.stdout == "7 [2.0, 2.0, 2.0, 2.0]\n", done.stderr
+
+
 AT_EXIT = """
 import sys, threading, time
 import minitensor as mt
