@@ -1,5 +1,8 @@
 //! Copies between strided layouts, converting on the way.
 
+#[cfg(feature = "engine")]
+mod squares;
+
 use std::any::TypeId;
 
 use smallvec::SmallVec;
@@ -69,13 +72,14 @@ pub unsafe fn copy<A: Cast<B>, B: Copy + Send + Sync + 'static>(
         return unsafe { dst.write((*src).cast()) };
     };
     let rest: usize = inner.iter().map(|dim| dim.n).product();
+    let is_large = outer.n * rest * size_of::<B>() >= LARGE;
     let (src, dst) = (Pointer(src.cast_mut()), Pointer(dst));
     parallel_for(outer.n, (GRAIN / rest).max(1), |range| {
         let mut dims = dims.clone();
         dims[0].n = range.len();
         let start = range.start as isize;
         // SAFETY: a part of the outermost dimension, which no other call writes to.
-        unsafe { walk(&mut dims, src.get().offset(start * outer.src), dst.get().offset(start * outer.dst)) };
+        unsafe { walk(&mut dims, src.get().offset(start * outer.src), dst.get().offset(start * outer.dst), is_large) };
     });
 }
 
@@ -133,7 +137,7 @@ unsafe fn simplify<A, B>(
 ///
 /// # Safety
 /// As for [`copy`].
-unsafe fn walk<A: Cast<B>, B: Copy + 'static>(dims: &mut [Dim], src: *const A, dst: *mut B) {
+unsafe fn walk<A: Cast<B>, B: Copy + 'static>(dims: &mut [Dim], src: *const A, dst: *mut B, is_large: bool) {
     let (outer, p, q) = match dims {
         [] => (&mut [][..], Dim::ONE, Dim::ONE),
         [q] => (&mut [][..], Dim::ONE, *q),
@@ -153,19 +157,26 @@ unsafe fn walk<A: Cast<B>, B: Copy + 'static>(dims: &mut [Dim], src: *const A, d
         }
     };
     // SAFETY: the caller's promise, for every plane of (p, q).
-    unsafe { each_plane(outer, src, dst, p, q) }
+    unsafe { each_plane(outer, src, dst, p, q, is_large) }
 }
 
 /// # Safety
 /// As for [`copy`].
-unsafe fn each_plane<A: Cast<B>, B: Copy + 'static>(outer: &[Dim], src: *const A, dst: *mut B, p: Dim, q: Dim) {
+unsafe fn each_plane<A: Cast<B>, B: Copy + 'static>(
+    outer: &[Dim],
+    src: *const A,
+    dst: *mut B,
+    p: Dim,
+    q: Dim,
+    is_large: bool,
+) {
     let Some((dim, outer)) = outer.split_first() else {
         // SAFETY: the caller's promise.
-        return unsafe { plane(src, dst, p, q) };
+        return unsafe { plane(src, dst, p, q, is_large) };
     };
     for i in 0..dim.n as isize {
         // SAFETY: i is within the dimension.
-        unsafe { each_plane(outer, src.offset(i * dim.src), dst.offset(i * dim.dst), p, q) };
+        unsafe { each_plane(outer, src.offset(i * dim.src), dst.offset(i * dim.dst), p, q, is_large) };
     }
 }
 
@@ -185,17 +196,17 @@ pub unsafe fn copy_plane<A: Cast<B>, B: Copy + 'static>(
     let by_columns = p.n > 1 && q.n > 1 && p.dst.unsigned_abs() < q.dst.unsigned_abs();
     let (p, q) = if by_columns { (q, p) } else { (p, q) };
     // SAFETY: by contract.
-    unsafe { plane(src, dst, p, q) }
+    unsafe { plane(src, dst, p, q, false) }
 }
 
 /// Two dimensions, by whichever loop suits their strides.
 ///
 /// # Safety
 /// As for [`copy()`].
-unsafe fn plane<A: Cast<B>, B: Copy + 'static>(src: *const A, dst: *mut B, p: Dim, q: Dim) {
+unsafe fn plane<A: Cast<B>, B: Copy + 'static>(src: *const A, dst: *mut B, p: Dim, q: Dim, is_large: bool) {
     if p.src == 1 && q.dst == 1 && q.src.unsigned_abs() > 1 && p.n > 1 {
         // SAFETY: the caller's promise.
-        return unsafe { transpose(src, dst, p, q) };
+        return unsafe { transpose(src, dst, p, q, is_large) };
     }
     rows(src, dst, p, q)
 }
@@ -253,7 +264,13 @@ clones! {
 ///
 /// # Safety
 /// As for [`copy`], and `p.src` and `q.dst` must be 1.
-unsafe fn transpose<A: Cast<B>, B: Copy>(src: *const A, dst: *mut B, p: Dim, q: Dim) {
+unsafe fn transpose<A: Cast<B>, B: Copy + 'static>(src: *const A, dst: *mut B, p: Dim, q: Dim, is_large: bool) {
+    // SAFETY: the caller's promise.
+    #[cfg(feature = "engine")]
+    if TypeId::of::<A>() == TypeId::of::<B>() && unsafe { squares::transpose(src.cast::<B>(), dst, p, q, is_large) } {
+        return;
+    }
+    let _ = is_large;
     // SAFETY: the first element, which is there, as neither dimension is empty.
     let mut tile = unsafe { [[*src; TILE]; TILE] };
     for i0 in (0..p.n).step_by(TILE) {

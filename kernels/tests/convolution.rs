@@ -115,6 +115,8 @@ fn convolutions_are_right_where_they_are_cut_into_parts() {
         check(&mut random, [one, one, line(3001, 3)], channels(2, 1, 5, 30));
         check(&mut random, [line(12, 2), line(11, 1), line(10, 2)], channels(2, 1, 8, 13));
         check(&mut random, [one, pointwise(50), pointwise(30)], channels(2, 1, 24, 36));
+        check(&mut random, [one, line(7, 1), line(7, 1)], channels(9, 1, 10, 100));
+        check(&mut random, [one, line(5, 2), line(5, 2)], channels(3, 2, 10, 60));
         check(&mut random, [one, line(20, 1), line(20, 1)], channels(3, 30, 1, 1));
         check(&mut random, [one, line(20, 2), line(20, 2)], channels(3, 30, 1, 2));
     }

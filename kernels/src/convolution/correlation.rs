@@ -12,6 +12,11 @@ use crate::gemm::tiled::{Product, Tiled, in_registers};
 const LEVEL_2: usize = 256 << 10;
 /// Windows that a band has at least, unless there are fewer.
 const LEAST: usize = 192;
+/// Windows of several samples that share panels, at most.
+const TOGETHER: usize = 400;
+/// Tasks that are worth having, and the outputs that each has at least.
+const TASKS: usize = 8;
+const ROWS: usize = 48;
 
 /// Windows whose images are written together: consecutive ones of the outermost axis that has several.
 pub(super) struct Band {
@@ -94,73 +99,166 @@ pub(super) fn correlate<T: Tiled>(
     let (count, volume): (usize, usize) =
         (axes.iter().map(|a| a.count).product(), axes.iter().map(|a| a.size).product());
     let depth = inputs * axes.iter().map(|a| a.shifts.len()).product::<usize>();
-    let images = Band::memory(&bands, inputs)?;
     let way = Way::of::<T>(&bands[0].reads, outputs);
-    let own_columns = |reads: &Reads| match way {
-        Way::Flat => reads.count() / reads.counts()[2].max(1) * reads.pitch(),
-        _ => reads.count(),
-    };
-    let is_own = target.placement.is_some() || way == Way::Flat;
-    let widest = bands.iter().map(|band| own_columns(&band.reads)).max().unwrap_or(0);
-    let own = if is_own { outputs.checked_mul(widest).ok_or(OutOfMemory)? } else { 0 };
-    let memory = images.checked_add(own).ok_or(OutOfMemory)?;
-    let direct = matches!(way, Way::Flat | Way::Lines);
-    let tables = bands.iter().map(|band| if direct { band.reads.table(inputs) } else { Some(Vec::new()) });
+    // Samples of few windows share panels, and tasks share their outputs instead.
+    let is_short = way == Way::Packed && bands.len() == 1 && count > 0;
+    let together = if is_short { (TOGETHER / count).clamp(1, samples.max(1)) } else { 1 };
+    let tasks = samples.div_ceil(together) * groups * bands.len();
+    let blocks = if is_short { TASKS.div_ceil(tasks.max(1)).min(outputs / ROWS).max(1) } else { 1 };
+    let images = Band::memory(&bands, inputs)?;
+    let tables = bands.iter().map(|band| if way.is_direct() { band.reads.table(inputs) } else { Some(Vec::new()) });
     let tables = tables.collect::<Option<Vec<_>>>().ok_or(OutOfMemory)?;
-    let work = outputs.saturating_mul(depth).saturating_mul(count / bands.len().max(1));
-    share(samples * groups * bands.len(), work, memory, |task, memory: *mut T| {
-        let (of_sample, Band { reads, first }) = (task / bands.len(), &bands[task % bands.len()]);
-        let (group, width) = (of_sample % groups, reads.count());
-        if width == 0 {
+    let this = Correlation {
+        axes,
+        channels,
+        x,
+        weight,
+        bias,
+        target,
+        bands,
+        tables,
+        way,
+        together,
+        blocks,
+        images,
+        depth,
+        volume,
+    };
+    let columns = this.bands.iter().map(|band| this.columns(&band.reads)).max().unwrap_or(0);
+    let own = if this.has_own() { outputs.div_ceil(blocks).checked_mul(columns * together) } else { Some(0) };
+    let memory = images.checked_mul(together).zip(own).and_then(|(images, own)| images.checked_add(own));
+    let (tasks, memory) = (tasks * blocks, memory.ok_or(OutOfMemory)?);
+    let work = (outputs / blocks).saturating_mul(depth).saturating_mul(columns * together);
+    // SAFETY: there are so many tasks, and there is so much memory for each.
+    share(tasks, work, memory, |task, memory| unsafe { this.run(task, memory) })
+}
+
+/// A correlation, cut into tasks.
+struct Correlation<'a, T> {
+    axes: &'a [Axis; 3],
+    channels: Channels,
+    x: &'a [T],
+    weight: View<T>,
+    bias: Option<&'a [T]>,
+    target: &'a Target<T>,
+    bands: Vec<Band>,
+    /// For each band, where its rows are read in place.
+    tables: Vec<Vec<usize>>,
+    way: Way,
+    /// The samples of a task.
+    together: usize,
+    /// Into how many parts the outputs are divided.
+    blocks: usize,
+    /// The elements of the images of a sample.
+    images: usize,
+    /// Inputs and taps.
+    depth: usize,
+    /// The elements of a channel of `x`.
+    volume: usize,
+}
+
+impl<T: Tiled> Correlation<'_, T> {
+    /// Whether results are computed in memory of the task's own, and then copied to where they belong.
+    fn has_own(&self) -> bool {
+        self.target.placement.is_some() || self.way == Way::Flat || self.together > 1
+    }
+
+    /// The columns that are computed for a sample.
+    fn columns(&self, reads: &Reads) -> usize {
+        match self.way {
+            Way::Flat => reads.count() / reads.counts()[2].max(1) * reads.pitch(),
+            _ => reads.count(),
+        }
+    }
+
+    /// # Safety
+    /// There is a task of this number, and memory for its images and own results.
+    unsafe fn run(&self, task: usize, memory: *mut T) {
+        let Channels { samples, groups, inputs, outputs } = self.channels;
+        let (rest, block) = (task / self.blocks, task % self.blocks);
+        let (rest, number) = (rest / self.bands.len(), rest % self.bands.len());
+        let (first_sample, group) = (rest / groups * self.together, rest % groups);
+        let (Band { reads, first }, is_own) = (&self.bands[number], self.has_own());
+        let (columns, together) = (self.columns(reads), self.together.min(samples - first_sample));
+        let rows = block * outputs / self.blocks..(block + 1) * outputs / self.blocks;
+        if columns == 0 {
             return;
         }
-        let x = &x[of_sample * inputs * volume..][..inputs * volume];
-        let start = of_sample * outputs * target.volume;
+        let output = |sample: usize| ((first_sample + sample) * groups + group) * outputs + rows.start;
         let c = match is_own {
-            false => View { start: target.start.at(start + first), rows: target.volume as isize, columns: 1 },
-            true => View { start: memory.wrapping_add(images), rows: own_columns(reads) as isize, columns: 1 },
+            false => View {
+                start: self.target.start.at(output(0) * self.target.volume + first),
+                rows: self.target.volume as isize,
+                columns: 1,
+            },
+            true => View {
+                start: memory.wrapping_add(self.images * together),
+                rows: (columns * together) as isize,
+                columns: 1,
+            },
         };
-        let columns = if is_own { own_columns(reads) } else { width };
-        for (o, bias) in bias.map_or(&[][..], |b| &b[group * outputs..][..outputs]).iter().enumerate() {
-            // SAFETY: these windows of this output are of this task alone.
-            unsafe { (0..columns).for_each(|i| c.at(o, i).write(*bias)) };
-        }
-        let (size, a, add) = ((outputs, width, depth), weight.part(group * outputs, 0), bias.is_some());
-        // SAFETY: `a`, `b` and `c` have these sizes, and `c` is of this task alone. There is memory for the images.
-        unsafe {
-            if way == Way::Identity {
-                let b = View { start: x[*first..].as_ptr().cast_mut(), rows: volume as isize, columns: 1 };
-                in_registers(Product { size, a, b, c, add, alone: true });
-            } else if direct {
-                reads.write(x, memory);
-                let table = &tables[task % bands.len()];
-                let (images, flat) = (memory.cast_const(), way == Way::Flat);
-                in_registers(Direct { reads, table, images, weight: a, rows: outputs, c, add, flat });
-            } else {
-                reads.write(x, memory);
-                let b = Unfolded { reads, images: memory.cast_const(), first: 0 };
-                in_registers(Product { size, a, b, c, add, alone: true });
+        if let Some(bias) = self.bias {
+            for (o, bias) in bias[group * outputs..][rows.clone()].iter().enumerate() {
+                // SAFETY: these results are of this task alone.
+                unsafe { (0..columns * together).for_each(|i| c.at(o, i).write(*bias)) };
             }
         }
-        if !is_own {
-            return;
+        let of_sample = |sample: usize| {
+            &self.x[((first_sample + sample) * groups + group) * inputs * self.volume..][..inputs * self.volume]
+        };
+        let (size, add) = ((rows.len(), columns * together, self.depth), self.bias.is_some());
+        let (a, images) = (self.weight.part(group * outputs + rows.start, 0), memory.cast_const());
+        // SAFETY: `a`, `b` and `c` have these sizes, and `c` is of this task alone. There is memory for the images.
+        unsafe {
+            if self.way != Way::Identity {
+                (0..together).for_each(|sample| reads.write(of_sample(sample), memory.add(sample * self.images)));
+            }
+            match self.way {
+                Way::Identity => {
+                    let x = &of_sample(0)[*first..];
+                    let b = View { start: x.as_ptr().cast_mut(), rows: self.volume as isize, columns: 1 };
+                    in_registers(Product { size, a, b, c, add, alone: true });
+                }
+                Way::Packed => {
+                    let b = Unfolded { reads, images, apart: self.images, first: 0 };
+                    in_registers(Product { size, a, b, c, add, alone: true });
+                }
+                Way::Lines | Way::Flat => {
+                    let (table, flat) = (&self.tables[number], self.way == Way::Flat);
+                    in_registers(Direct { reads, table, images, weight: a, rows: rows.len(), c, add, flat });
+                }
+            }
         }
-        let ([_, middle, inner], run) = (axes.each_ref().map(|a| a.count), reads.counts()[2]);
-        let pitch = if way == Way::Flat { reads.pitch() } else { run };
-        for (o, line) in (0..outputs).flat_map(|o| (0..width / run).map(move |line| (o, line))) {
-            let window = first + line * run;
-            let (place, step) = match &target.placement {
+        if is_own {
+            for sample in 0..together {
+                let to = self.target.start.at(output(sample) * self.target.volume);
+                // SAFETY: these results are of this task alone.
+                unsafe { self.place(c.part(0, sample * columns), rows.len(), &self.bands[number], to) };
+            }
+        }
+    }
+
+    /// Copies results to where they belong.
+    ///
+    /// # Safety
+    /// `c` has so many rows, and nobody else uses their places, which begin at `to`.
+    unsafe fn place(&self, c: View<T>, rows: usize, band: &Band, to: *mut T) {
+        let ([_, middle, inner], run) = (self.axes.each_ref().map(|a| a.count), band.reads.counts()[2]);
+        let pitch = if self.way == Way::Flat { band.reads.pitch() } else { run };
+        for (o, line) in (0..rows).flat_map(|o| (0..band.reads.count() / run).map(move |line| (o, line))) {
+            let window = band.first + line * run;
+            let (place, step) = match &self.target.placement {
                 None => (window, 1),
-                Some(placement) => (
-                    placement.at([window / inner / middle, window / inner % middle, window % inner]),
-                    placement.step[2],
-                ),
+                Some(placement) => {
+                    let window = [window / inner / middle, window / inner % middle, window % inner];
+                    (placement.at(window), placement.step[2])
+                }
             };
-            let (from, to) = (c.at(o, line * pitch).cast_const(), target.start.at(start + o * target.volume + place));
-            // SAFETY: these elements are of this task alone.
-            unsafe { copy_row(from, 1, to, step as isize, run) };
+            let to = to.wrapping_add(o * self.target.volume + place);
+            // SAFETY: the caller's promise.
+            unsafe { copy_row(c.at(o, line * pitch).cast_const(), 1, to, step as isize, run) };
         }
-    })
+    }
 }
 
 /// How the products of a band are computed.
@@ -177,6 +275,11 @@ enum Way {
 }
 
 impl Way {
+    /// Whether images are read in place.
+    fn is_direct(self) -> bool {
+        matches!(self, Way::Lines | Way::Flat)
+    }
+
     /// The way that wastes least, as far as sizes tell: part of the lanes of registers, or the time to pack panels.
     fn of<T>(reads: &Reads, outputs: usize) -> Way {
         if reads.is_identity() {

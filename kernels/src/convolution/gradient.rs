@@ -144,6 +144,7 @@ impl<T: Tiled> Sums<'_, T> {
                 R::run(Pack::<R> {
                     reads: &self.band.reads,
                     images: self.images,
+                    apart: 0,
                     rows: row..row + rows,
                     columns: windows.clone(),
                     to: self.packed,

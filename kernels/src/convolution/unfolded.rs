@@ -12,9 +12,11 @@ use crate::gemm::tiled::{Register, Right, Task};
 /// The matrix, of a group's images.
 pub(super) struct Unfolded<'a, T> {
     pub reads: &'a Reads,
-    /// The images of the channels, with as many elements as [`Reads::memory`] says.
+    /// The images of the channels of each sample, with as many elements as [`Reads::memory`] says.
     pub images: *const T,
-    /// The window of the first column.
+    /// From the images of a sample to those of the next one.
+    pub apart: usize,
+    /// The number of the first column: windows of a sample follow those of the sample before.
     pub first: usize,
 }
 
@@ -42,9 +44,9 @@ impl<T: Copy + Send + Sync> Right<T> for Unfolded<'_, T> {
 
     unsafe fn pack<R: Register<Element = T>>(&self, rows: Range<usize>, columns: Range<usize>, to: *mut T) {
         let columns = self.first + columns.start..self.first + columns.end;
-        let width = R::WIDTH * R::LANES;
+        let Unfolded { reads, images, apart, .. } = *self;
         // SAFETY: the caller's promise.
-        unsafe { R::run(Pack::<R> { reads: self.reads, images: self.images, rows, columns, to, step: width }) }
+        unsafe { R::run(Pack::<R> { reads, images, apart, rows, columns, to, step: R::WIDTH * R::LANES }) }
     }
 }
 
@@ -52,6 +54,7 @@ impl<T: Copy + Send + Sync> Right<T> for Unfolded<'_, T> {
 pub(super) struct Pack<'a, R: Register> {
     pub reads: &'a Reads,
     pub images: *const R::Element,
+    pub apart: usize,
     pub rows: Range<usize>,
     pub columns: Range<usize>,
     pub to: *mut R::Element,
@@ -65,12 +68,19 @@ impl<R: Register> Task for Pack<'_, R> {
     /// As for [`Right::pack`].
     #[inline(always)]
     unsafe fn run(self) {
-        let Pack { reads, images, rows, columns, to, step } = self;
+        let Pack { reads, images, apart, rows, columns, to, step } = self;
         let (taps, width) = (reads.taps(), columns.len());
         // Copies of whole registers: where in a row, and where in an image.
         let mut copies = SmallVec::<[(usize, usize); 32]>::new();
-        for (at, read, n) in reads.runs(columns) {
-            copies.extend((0..n).step_by(R::LANES).map(|i| (at + i, read + i)));
+        let mut column = columns.start;
+        while column < columns.end {
+            let (sample, first) = (column / reads.count(), column % reads.count());
+            let part = first..reads.count().min(first + columns.end - column);
+            for (at, read, n) in reads.runs(part.clone()) {
+                let (at, read) = (column - columns.start + at, sample * apart + read);
+                copies.extend((0..n).step_by(R::LANES).map(|i| (at + i, read + i)));
+            }
+            column += part.len();
         }
         let last = copies.last().map_or(0, |last| width - last.0);
         let (mut channel, mut tap) = (rows.start / taps.len(), rows.start % taps.len());

@@ -7,22 +7,31 @@ use super::pass::{blocks, put};
 use super::scope::Structure;
 use super::slopes::{InRow, added, directions};
 
-/// Sums for the adjoints: `Σ ȳ ∂h/∂rₖ` for each `k`, then the number of winners of each, then `Σ red′ₘ ∂fₘ/∂rₖ` for each
-/// pair.
-pub const SUMS: usize = 2 * MOST_REDUCTIONS + MOST_REDUCTIONS * (MOST_REDUCTIONS - 1) / 2;
-const WINNERS: usize = MOST_REDUCTIONS;
+/// Sums for the adjoints. For each reduction `m` in turn: `Σ ȳ ∂h/∂rₘ`, the number of its winners, and `Σ red′ₘ ∂fₘ/∂rₖ` for
+/// each `k < m`.
+pub const SUMS: usize = place(MOST_REDUCTIONS);
+
+/// The place of the first sum of a reduction: so many are needed for those before it.
+const fn place(m: usize) -> usize {
+    2 * m + m * m.saturating_sub(1) / 2
+}
+
+/// The place of the number of winners of a reduction.
+const fn winners(m: usize) -> usize {
+    place(m) + 1
+}
 
 /// The place of the sum for a pair `k < m`.
 const fn pair(m: usize, k: usize) -> usize {
-    2 * MOST_REDUCTIONS + m * (m - 1) / 2 + k
+    place(m) + 2 + k
 }
 
 /// The sums that a structure needs.
 pub fn sums(structure: &Structure) -> [Option<Reduction>; SUMS] {
     let mut sums = [None; SUMS];
     for k in 0..structure.reductions {
-        sums[k] = Some(Reduction::Sum);
-        sums[WINNERS + k] = extreme(structure.kinds[k].0).then_some(Reduction::Sum);
+        sums[place(k)] = Some(Reduction::Sum);
+        sums[winners(k)] = extreme(structure.kinds[k].0).then_some(Reduction::Sum);
         for m in k + 1..structure.reductions {
             sums[pair(m, k)] = (structure.kinds[m].1 > structure.kinds[k].1).then_some(Reduction::Sum);
         }
@@ -48,10 +57,10 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
                 unsafe {
                     let slopes = self.at::<P>(start + j, k, usize::MAX);
                     if let Some(part) = self.pulled(&slopes, start + j, true) {
-                        *lanes[k].get_unchecked_mut(j) += part;
+                        *lanes[place(k)].get_unchecked_mut(j) += part;
                     }
                     if extreme(slopes.met.kinds[k].0) {
-                        *lanes[WINNERS + k].get_unchecked_mut(j) += self.share(&slopes, k);
+                        *lanes[winners(k)].get_unchecked_mut(j) += self.share(&slopes, k);
                     }
                     for m in k + 1..B::REDUCTIONS {
                         if let Some(tangent) = slopes.tangents[m] {
@@ -101,6 +110,8 @@ pub unsafe fn adjoints<
     gathered: &mut Gathered<T, SUMS>,
 ) -> [T; MOST_REDUCTIONS] {
     let (n, reductions) = (row.arguments.n, structure.reductions);
+    // A constant, so that loops over the sums are unrolled.
+    let kinds = &kinds[..const { place(B::REDUCTIONS) }];
     gathered.begin(kinds, n);
     blocks!(n, start, len => {
         // SAFETY: by contract.
@@ -111,14 +122,14 @@ pub unsafe fn adjoints<
     let mut adjoints = [T::ZERO; MOST_REDUCTIONS];
     directions!(B, B::REDUCTIONS, k => {
         // SAFETY: as above.
-        adjoints[k] = unsafe { row.with_numbers::<P>(k, sums[k]) };
+        adjoints[k] = unsafe { row.with_numbers::<P>(k, sums[place(k)]) };
     });
     for k in (0..reductions).rev() {
         for m in k + 1..reductions {
             adjoints[k] += adjoints[m].chain(sums[pair(m, k)]);
         }
         if extreme(structure.kinds[k].0) {
-            adjoints[k] = shared(adjoints[k], sums[WINNERS + k]);
+            adjoints[k] = shared(adjoints[k], sums[winners(k)]);
         }
     }
     adjoints

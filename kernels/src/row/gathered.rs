@@ -25,7 +25,7 @@ impl<T: Computed, const N: usize> Gathered<T, N> {
 
     /// Begins a row of `n` elements.
     #[inline(always)]
-    pub fn begin(&mut self, kinds: &[Option<Reduction>; N], n: usize) {
+    pub fn begin(&mut self, kinds: &[Option<Reduction>], n: usize) {
         self.width = if n >= LANES { LANES } else { n.next_power_of_two() };
         self.clear(kinds);
         self.stack.clear();
@@ -33,7 +33,7 @@ impl<T: Computed, const N: usize> Gathered<T, N> {
     }
 
     #[inline(always)]
-    fn clear(&mut self, kinds: &[Option<Reduction>; N]) {
+    fn clear(&mut self, kinds: &[Option<Reduction>]) {
         for (lanes, kind) in self.lanes.iter_mut().zip(kinds) {
             if let Some(kind) = kind {
                 lanes[..self.width].fill(kind.identity());
@@ -43,7 +43,7 @@ impl<T: Computed, const N: usize> Gathered<T, N> {
 
     /// Another block of lanes is done.
     #[inline(always)]
-    pub fn block(&mut self, kinds: &[Option<Reduction>; N]) {
+    pub fn block(&mut self, kinds: &[Option<Reduction>]) {
         self.blocks += 1;
         if self.blocks.is_multiple_of(RUN) {
             self.push(kinds);
@@ -51,7 +51,7 @@ impl<T: Computed, const N: usize> Gathered<T, N> {
     }
 
     #[inline(never)]
-    fn push(&mut self, kinds: &[Option<Reduction>; N]) {
+    fn push(&mut self, kinds: &[Option<Reduction>]) {
         let mut sum = self.folded(kinds);
         for _ in 0..(self.blocks / RUN - 1).trailing_ones() {
             if let Some(left) = self.stack.pop() {
@@ -63,9 +63,9 @@ impl<T: Computed, const N: usize> Gathered<T, N> {
     }
 
     #[inline(always)]
-    fn folded(&self, kinds: &[Option<Reduction>; N]) -> [T; N] {
+    fn folded(&self, kinds: &[Option<Reduction>]) -> [T; N] {
         let mut all = [T::ZERO; N];
-        for k in 0..N {
+        for k in 0..kinds.len() {
             if let Some(kind) = kinds[k] {
                 all[k] = fold(&self.lanes[k][..self.width], kind);
             }
@@ -75,7 +75,7 @@ impl<T: Computed, const N: usize> Gathered<T, N> {
 
     /// The results of the row.
     #[inline(always)]
-    pub fn finish(&self, kinds: &[Option<Reduction>; N]) -> [T; N] {
+    pub fn finish(&self, kinds: &[Option<Reduction>]) -> [T; N] {
         let mut sum = self.folded(kinds);
         for left in self.stack.iter().rev() {
             sum = combined(kinds, left, &sum);
@@ -85,9 +85,9 @@ impl<T: Computed, const N: usize> Gathered<T, N> {
 }
 
 #[inline(always)]
-fn combined<T: Computed, const N: usize>(kinds: &[Option<Reduction>; N], left: &[T; N], right: &[T; N]) -> [T; N] {
+fn combined<T: Computed, const N: usize>(kinds: &[Option<Reduction>], left: &[T; N], right: &[T; N]) -> [T; N] {
     let mut both = *right;
-    for k in 0..N {
+    for k in 0..kinds.len() {
         if let Some(kind) = kinds[k] {
             both[k] = kind.combine(left[k], right[k]);
         }

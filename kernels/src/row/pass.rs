@@ -158,7 +158,9 @@ pub(super) use blocks;
 #[inline(always)]
 pub fn gather<T: Computed, S: Pass<T>, const P: usize>(pass: &S, structure: &Structure, found: &mut Found<T>) {
     let (n, kinds) = (pass.len(), structure.of_pass(P));
-    found.gathered.begin(&kinds, n);
+    // A constant number, so that loops over the reductions are unrolled.
+    let kinds = &kinds[..S::REDUCTIONS];
+    found.gathered.begin(kinds, n);
     blocks!(n, start, len => {
         if P > 0 {
             pass.ahead(start, len);
@@ -183,15 +185,15 @@ pub fn gather<T: Computed, S: Pass<T>, const P: usize>(pass: &S, structure: &Str
                 found.running[k * n + start..][..len].copy_from_slice(&found.gathered.lanes[k][..len]);
             }
         }
-        found.gathered.block(&kinds);
+        found.gathered.block(kinds);
     });
     if S::RUNS {
         for k in structure.running_of(P) {
             structure.kinds[k].0.accumulate(&mut found.running[k * n..][..n]);
         }
     }
-    let results = found.gathered.finish(&kinds);
-    for k in 0..MOST_REDUCTIONS {
+    let results = found.gathered.finish(kinds);
+    for k in 0..S::REDUCTIONS {
         if kinds[k].is_some() {
             found.known[k] = results[k];
         }
