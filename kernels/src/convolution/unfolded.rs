@@ -38,7 +38,7 @@ impl<T: Copy + Send + Sync> Right<T> for Unfolded<'_, T> {
         None
     }
 
-    fn from_column(&self, first: usize) -> Self {
+    fn without_columns(&self, first: usize) -> Self {
         Unfolded { first: self.first + first, ..*self }
     }
 

@@ -94,7 +94,7 @@ pub(super) unsafe fn multiply<R: Register, B: Right<R::Element>>(
     let most = LEVEL_3 / bytes::<R>(depth, Product::<R, B>::WIDTH) * Product::<R, B>::WIDTH;
     if n > most {
         for start in (0..n).step_by(most) {
-            let (size, b, c) = ((m, most.min(n - start), k), b.from_column(start), c.part(0, start));
+            let (size, b, c) = ((m, most.min(n - start), k), b.without_columns(start), c.part(0, start));
             // SAFETY: the caller's promise, for these columns.
             unsafe { multiply::<R, B>(size, a, b, c, add, alone) };
         }

@@ -70,7 +70,7 @@ pub(crate) trait Right<T: Copy>: Copy + Send + Sync {
     fn view(&self) -> Option<View<T>>;
 
     /// The matrix without its first columns.
-    fn from_column(&self, first: usize) -> Self;
+    fn without_columns(&self, first: usize) -> Self;
 
     /// Copies some rows of a panel, with anything after its last column, so that rows fill the registers of a tile and follow
     /// each other.
@@ -86,7 +86,7 @@ impl<T: Copy + Send + Sync> Right<T> for View<T> {
         Some(*self)
     }
 
-    fn from_column(&self, first: usize) -> Self {
+    fn without_columns(&self, first: usize) -> Self {
         self.part(0, first)
     }
 

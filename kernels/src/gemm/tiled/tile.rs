@@ -151,7 +151,7 @@ impl<R: Register, B: Rows<R::Element>, const ROWS: usize, const WIDTH: usize> Ta
         let stride = opaque(tile.a.rows * size_of::<R::Element>() as isize);
         let mut rows = [0; ROWS];
         unrolled!(ROWS, |i| {
-            if i % STRIDES == 0 {
+            if i.is_multiple_of(STRIDES) {
                 rows[i] = opaque(tile.a.at(i, 0) as isize);
             }
         });
@@ -174,7 +174,7 @@ impl<R: Register, B: Rows<R::Element>, const ROWS: usize, const WIDTH: usize> Ta
                 });
                 // Past the end after the last row.
                 unrolled!(ROWS, |i| {
-                    if i % STRIDES == 0 {
+                    if i.is_multiple_of(STRIDES) {
                         rows[i] = rows[i].wrapping_add(step);
                     }
                 });
