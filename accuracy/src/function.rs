@@ -1,7 +1,7 @@
 //! The functions that are tried.
 
 use astro_float::BigFloat;
-use minitensor_kernels::{Field, Float, Map, map};
+use minitensor_kernels::{Field, Float, Map, Num, map};
 
 use crate::double::Wide;
 
@@ -193,7 +193,7 @@ macro_rules! doubles_of_two {
     };
 }
 doubles_of_two! {
-    pow 1.0 Field::pow, f64::powf, |w, x, y| w.pow(x, y), [
+    pow 1.0 Num::pow, f64::powf, |w, x, y| w.pow(x, y), [
         [(0.0, 16.0), (-8.0, 8.0)],
         [(5e-324, f64::MAX), (-1.06, 1.06)],
         [(0.5, 2.0), (-1080.0, 1080.0)],

@@ -1,6 +1,7 @@
 //! The algebra on complex numbers, with the special cases of the Array API (which are C99's).
 //!
-//! `+ − × ÷` are num-complex's. The inverse functions are Kahan's («Branch cuts for complex elementary functions»,
+//! `+ − ×` are num-complex's. Division scales both numbers by powers of two where their squares would leave the range
+//! (C99, annex G). The inverse functions are Kahan's («Branch cuts for complex elementary functions»,
 //! 1987): right on both sides of every cut, signed zeros included.
 
 use num_complex::Complex;
@@ -18,6 +19,18 @@ fn over_i<T: Float>(z: Complex<T>) -> Complex<T> {
     Complex::new(z.im, -z.re)
 }
 
+/// Numbers whose range can be moved.
+trait Scaled: Sized {
+    /// The exponent of the larger part, in powers of two; that of 0 and of what is not finite lies outside the range.
+    fn exponent(self) -> i32;
+    /// The number times a power of two.
+    fn scaled(self, exponent: i32) -> Self;
+    /// The quotient where a number is not finite, or the divisor is 0.
+    fn divide_specially(self, other: Self) -> Self;
+    /// `e^(|x| + iy) / 2`, whose parts may be finite where `e^|x|` isn't.
+    fn half_exp(self) -> Self;
+}
+
 /// The circular functions that are hyperbolic ones, turned by a right angle.
 macro_rules! rotated {
     ($($circular:ident = $hyperbolic:ident),*) => {$(
@@ -25,9 +38,58 @@ macro_rules! rotated {
     )*};
 }
 
-/// Beyond `$large`, `e⁻²ˣ` no longer counts beside 1.
+/// Beyond `$large`, `e⁻²ˣ` no longer counts beside 1. Numbers of exponents up to `$moderate` can be squared.
 macro_rules! complex {
-    ($t:ident, $large:literal) => {
+    ($t:ident, $large:literal, $moderate:literal) => {
+        impl Scaled for Complex<$t> {
+            fn exponent(self) -> i32 {
+                const FRACTION: u32 = $t::MANTISSA_DIGITS - 1;
+                let largest = self.re.abs().max(self.im.abs()).to_bits();
+                (largest >> FRACTION) as i32 - ($t::MAX_EXP - 1)
+            }
+            fn scaled(self, exponent: i32) -> Self {
+                let most = $t::MAX_EXP - 2;
+                let (mut z, mut rest) = (self, exponent);
+                while rest != 0 {
+                    let step = rest.clamp(-most, most);
+                    let power = (2.0 as $t).powi(step);
+                    z = Complex::new(z.re * power, z.im * power);
+                    rest -= step;
+                }
+                z
+            }
+            fn divide_specially(self, other: Self) -> Self {
+                let is_infinite = |z: Self| z.re.is_infinite() || z.im.is_infinite();
+                let is_finite = |z: Self| z.re.is_finite() && z.im.is_finite();
+                // An infinite part is 1, any other 0.
+                let unit = |v: $t| (if v.is_infinite() { 1.0 } else { 0.0 as $t }).copysign(v);
+                let Complex { re: a, im: b } = self;
+                let Complex { re: c, im: d } = other;
+                if c == 0.0 && d == 0.0 && !(a.is_nan() && b.is_nan()) {
+                    let infinity = $t::INFINITY.copysign(c);
+                    Complex::new(infinity * a, infinity * b)
+                } else if is_infinite(self) && is_finite(other) {
+                    let (a, b) = (unit(a), unit(b));
+                    Complex::new($t::INFINITY * (a * c + b * d), $t::INFINITY * (b * c - a * d))
+                } else if is_finite(self) && is_infinite(other) {
+                    let (c, d) = (unit(c), unit(d));
+                    Complex::new(0.0 * (a * c + b * d), 0.0 * (b * c - a * d))
+                } else {
+                    self / other
+                }
+            }
+            fn half_exp(self) -> Self {
+                let (x, y) = (self.re.abs(), self.im);
+                let e = x.exp();
+                if e.is_infinite() && x.is_finite() {
+                    let half = (0.5 * x).exp();
+                    Complex::new(0.5 * half * y.cos() * half, 0.5 * half * y.sin() * half)
+                } else {
+                    Complex::new(0.5 * e * y.cos(), 0.5 * e * y.sin())
+                }
+            }
+        }
+
         impl Element for Complex<$t> {
             type Mask = bool;
             #[inline(always)]
@@ -66,14 +128,49 @@ macro_rules! complex {
                 let result = power(self, exponent.unsigned_abs());
                 if exponent < 0 { Field::recip(result) } else { result }
             }
+            #[inline(always)]
+            fn exponent_slope(self) -> Self {
+                Field::log(self)
+            }
+            fn pow(self, exponent: Self) -> Self {
+                if !exponent.truthy() {
+                    return Self::one();
+                }
+                if !self.truthy() {
+                    return match exponent.re > 0.0 {
+                        true => Self::zero(),
+                        false => Complex::new($t::NAN, $t::NAN),
+                    };
+                }
+                let whole = exponent.re;
+                if exponent.im == 0.0 && whole == whole.trunc() && whole.abs() <= 100.0 {
+                    return self.powi(whole as i64);
+                }
+                Field::exp(exponent * Field::log(self))
+            }
         }
 
         impl Field for Complex<$t> {
+            fn divide(self, other: Self) -> Self {
+                let (above, below) = (self.exponent(), other.exponent());
+                if above.abs() <= $moderate && below.abs() <= $moderate {
+                    return self / other;
+                }
+                let is_finite = |z: Self| z.re.is_finite() && z.im.is_finite();
+                if !is_finite(self) || !is_finite(other) || !other.truthy() {
+                    return self.divide_specially(other);
+                }
+                (self.scaled(-above) / other.scaled(-below)).scaled(above - below)
+            }
+
             /// Smith's method: no overflow on the way.
             fn recip(self) -> Self {
                 let Complex { re: x, im: y } = self;
+                let exponent = self.exponent();
                 if x.is_infinite() || y.is_infinite() {
                     Complex::new((0.0 as $t).copysign(x), (0.0 as $t).copysign(-y))
+                } else if exponent.abs() > $moderate && self.truthy() && !x.is_nan() && !y.is_nan() {
+                    Field::recip(self.scaled(-exponent)).scaled(-exponent)
                 } else if x.abs() >= y.abs() {
                     let ratio = y / x;
                     let scale = 1.0 / (x + y * ratio);
@@ -190,6 +287,9 @@ macro_rules! complex {
                 if x.is_infinite() || y.is_infinite() {
                     return Complex::new(y.abs().atan2(x), -$t::INFINITY.copysign(y));
                 }
+                if self.exponent() > $moderate {
+                    return Complex::new(y.abs().atan2(x), -(Field::log(self).re + std::$t::consts::LN_2).copysign(y));
+                }
                 let minus = Field::sqrt(Complex::new(1.0 - x, -y));
                 let plus = Field::sqrt(Complex::new(1.0 + x, y));
                 Complex::new(2.0 * minus.re.atan2(plus.re), Field::asinh(plus.re * minus.im - plus.im * minus.re))
@@ -205,8 +305,8 @@ macro_rules! complex {
                     Complex::new(x, $t::NAN)
                 } else if x.abs() > $large {
                     // Both sinh and cosh are half of e^|x| here, which the parts need not overflow with.
-                    let e = Field::exp(Complex::new(x.abs(), y));
-                    Complex::new(0.5 * e.re * x.signum(), 0.5 * e.im)
+                    let e = self.half_exp();
+                    Complex::new(e.re * x.signum(), e.im)
                 } else {
                     Complex::new(x.sinh() * y.cos(), x.cosh() * y.sin())
                 }
@@ -221,8 +321,8 @@ macro_rules! complex {
                 } else if x.is_infinite() && !y.is_finite() {
                     Complex::new($t::INFINITY, $t::NAN)
                 } else if x.abs() > $large {
-                    let e = Field::exp(Complex::new(x.abs(), y));
-                    Complex::new(0.5 * e.re, 0.5 * e.im * x.signum())
+                    let e = self.half_exp();
+                    Complex::new(e.re, e.im * x.signum())
                 } else {
                     Complex::new(x.cosh() * y.cos(), x.sinh() * y.sin())
                 }
@@ -256,6 +356,9 @@ macro_rules! complex {
                 if y == 0.0 {
                     return Complex::new(Field::asinh(x), y);
                 }
+                if self.exponent() > $moderate {
+                    return Complex::new((Field::log(self).re + std::$t::consts::LN_2).copysign(x), y.atan2(x.abs()));
+                }
                 // asin of iz = −y + ix, then turned back.
                 let minus = Field::sqrt(Complex::new(1.0 + y, -x));
                 let plus = Field::sqrt(Complex::new(1.0 - y, x));
@@ -267,6 +370,9 @@ macro_rules! complex {
                 let Complex { re: x, im: y } = self;
                 if x.is_infinite() || y.is_infinite() {
                     return Complex::new($t::INFINITY, y.atan2(x));
+                }
+                if self.exponent() > $moderate {
+                    return Complex::new(Field::log(self).re + std::$t::consts::LN_2, y.atan2(x));
                 }
                 let minus = Field::sqrt(Complex::new(x - 1.0, y));
                 let plus = Field::sqrt(Complex::new(x + 1.0, y));
@@ -287,26 +393,14 @@ macro_rules! complex {
                     return Complex::new(Field::recip(self).re, right_angle);
                 }
                 let away = 1.0 - x.abs();
-                let ratio = 4.0 * x.abs() / (away * away + y * y);
+                let distance = away * away + y * y;
                 let angle = (2.0 * y).atan2(away * (1.0 + x.abs()) - y * y);
-                Complex::new((0.25 * ratio.ln_1p()).copysign(x), 0.5 * angle)
-            }
-
-            fn pow(self, exponent: Self) -> Self {
-                if !exponent.truthy() {
-                    return Self::one();
-                }
-                if !self.truthy() {
-                    return match exponent.re > 0.0 {
-                        true => Self::zero(),
-                        false => Complex::new($t::NAN, $t::NAN),
-                    };
-                }
-                let whole = exponent.re;
-                if exponent.im == 0.0 && whole == whole.trunc() && whole.abs() <= 100.0 {
-                    return self.powi(whole as i64);
-                }
-                Field::exp(exponent * Field::log(self))
+                let re = match distance < $t::MIN_POSITIVE / $t::EPSILON {
+                    // Close to ±1 the square of the distance has no digits left.
+                    true => 0.5 * (std::$t::consts::LN_2 - y.abs().ln()),
+                    false => 0.25 * (4.0 * x.abs() / distance).ln_1p(),
+                };
+                Complex::new(re.copysign(x), 0.5 * angle)
             }
 
             fn sigmoid(self) -> Self {
@@ -321,5 +415,5 @@ macro_rules! complex {
         }
     };
 }
-complex!(f32, 11.0);
-complex!(f64, 22.0);
+complex!(f32, 11.0, 30);
+complex!(f64, 22.0, 250);

@@ -83,7 +83,7 @@ impl<S: Field> Div for Dual<S> {
     type Output = Self;
     #[inline(always)]
     fn div(self, other: Self) -> Self {
-        let quotient = self.value / other.value;
+        let quotient = self.value.divide(other.value);
         let change = self.tangent - quotient.times(other.tangent);
         Dual { value: quotient, tangent: other.value.recip().chain(change) }
     }
@@ -177,6 +177,21 @@ impl<S: Num> Num for Dual<S> {
         };
         Dual { value: self.value.powi(exponent), tangent: derivative.chain(self.tangent) }
     }
+    #[inline(always)]
+    fn pow(self, exponent: Self) -> Self {
+        let (x, y) = (self.value, exponent.value);
+        let power = x.pow(y);
+        // y xʸ⁻¹ and 0 where y is 0: then x⁻¹ doesn't count, however infinite.
+        let by_base = x.pow(y - S::one()).chain(y);
+        // xʸ ln x, whose limit at x = 0 is 0 wherever xʸ stays finite.
+        let flat = x.equal(S::zero()) & (power * S::zero()).equal(S::zero());
+        let by_exponent = S::select(flat, S::zero(), power * x.exponent_slope());
+        Dual { value: power, tangent: by_base.chain(self.tangent) + by_exponent.chain(exponent.tangent) }
+    }
+    #[inline(always)]
+    fn exponent_slope(self) -> Self {
+        Dual { value: self.value.exponent_slope(), tangent: self.value.powi(-1).chain(self.tangent) }
+    }
     /// Component by component: a tangent that vanishes may still have a derivative that doesn't.
     #[inline(always)]
     fn chain(self, tangent: Self) -> Self {
@@ -208,6 +223,12 @@ impl<S: Real> Real for Dual<S> {
     }
 }
 
+/// Whether `x²` is infinite although `x` need not be.
+#[inline(always)]
+fn square_overflows<S: Field>(x: S) -> S::Mask {
+    (x * x).recip().equal(S::zero())
+}
+
 impl<S: Field> Field for Dual<S> {
     derivatives! {
         recip(_x) = y => -(y * y);
@@ -221,13 +242,13 @@ impl<S: Field> Field for Dual<S> {
         sin(x) = _y => x.cos();
         cos(x) = _y => -x.sin();
         tan(_x) = y => S::one() + y * y;
-        asin(x) = _y => ((S::one() - x) * (S::one() + x)).sqrt().recip();
-        acos(x) = _y => -((S::one() - x) * (S::one() + x)).sqrt().recip();
-        atan(x) = _y => (S::one() + x * x).recip();
+        asin(x) = _y => ((S::one() - x).sqrt() * (S::one() + x).sqrt()).recip();
+        acos(x) = _y => -((S::one() - x).sqrt() * (S::one() + x).sqrt()).recip();
+        atan(x) = _y => S::select(square_overflows(x), x.recip().square(), (S::one() + x * x).recip());
         sinh(x) = _y => x.cosh();
         cosh(x) = _y => x.sinh();
-        tanh(_x) = y => (S::one() - y) * (S::one() + y);
-        asinh(x) = _y => (S::one() + x * x).sqrt().recip();
+        tanh(x) = _y => lit::<S>(4) * (x + x).sigmoid_and_slope().1;
+        asinh(x) = y => S::select(square_overflows(x), y.tanh().divide(x), (S::one() + x * x).sqrt().recip());
         acosh(x) = _y => ((x - S::one()).sqrt() * (x + S::one()).sqrt()).recip();
         atanh(x) = _y => ((S::one() - x) * (S::one() + x)).recip();
     }
@@ -242,17 +263,6 @@ impl<S: Field> Field for Dual<S> {
         let curvature = slope * (S::one() - value - value);
         let dual = |value, derivative: S| Dual { value, tangent: derivative.chain(self.tangent) };
         (dual(value, slope), dual(slope, curvature))
-    }
-    #[inline(always)]
-    fn pow(self, exponent: Self) -> Self {
-        let (x, y) = (self.value, exponent.value);
-        let power = x.pow(y);
-        // y xʸ⁻¹ and 0 where y is 0: then x⁻¹ doesn't count, however infinite.
-        let by_base = x.pow(y - S::one()).chain(y);
-        // xʸ ln x, whose limit at x = 0 is 0 wherever xʸ stays finite.
-        let flat = x.equal(S::zero()) & (power * S::zero()).equal(S::zero());
-        let by_exponent = S::select(flat, S::zero(), power * x.log());
-        Dual { value: power, tangent: by_base.chain(self.tangent) + by_exponent.chain(exponent.tangent) }
     }
 }
 

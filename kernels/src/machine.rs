@@ -134,9 +134,14 @@ macro_rules! integer {
             }
         }
 
+        #[allow(unused_comparisons, clippy::absurd_extreme_comparisons)]
         impl Num for $t {
             methods! {
                 negative(self) -> Self { self.wrapping_neg() }
+                pow(self, exponent: Self) -> Self {
+                    if exponent < 0 { self.powi(exponent as i64) } else { power(self, exponent as u64) }
+                }
+                exponent_slope(self) -> Self { 0 }
                 conj(self) -> Self { self }
                 powi(self, exponent: i64) -> Self {
                     if exponent >= 0 {
@@ -248,6 +253,8 @@ macro_rules! float {
                     let result = power(self, exponent.unsigned_abs());
                     if exponent < 0 { 1.0 / result } else { result }
                 }}
+                pow(self, exponent: Self) -> Self { $math::pow(self, exponent) }
+                exponent_slope(self) -> Self { $math::log(self) }
             }
         }
 
@@ -298,7 +305,6 @@ macro_rules! float {
                 sigmoid = $math::sigmoid,
             );
             methods! {
-                pow(self, exponent: Self) -> Self { $math::pow(self, exponent) }
                 sigmoid_and_slope(self) -> (Self, Self) { sigmoid_and_slope(self) }
             }
         }

@@ -89,6 +89,11 @@ pub trait Num:
     fn conj(self) -> Self;
     /// `self` to a whole power by repeated squaring. Integers: a negative power is `1 / self^n`, rounded towards 0.
     fn powi(self, exponent: i64) -> Self;
+    /// `self` raised to any power; `0⁰ = 1`. Integers: as [`powi`](Num::powi).
+    fn pow(self, exponent: Self) -> Self;
+    /// What a power changes by with its exponent, divided by the power: the natural logarithm. Integers, which have no
+    /// derivatives, have 0.
+    fn exponent_slope(self) -> Self;
     /// `self · tangent`, the step of the chain rule from a derivative to a tangent: a tangent of exactly 0
     /// contributes 0, even where the derivative is infinite or NaN.
     #[inline(always)]
@@ -159,6 +164,12 @@ pub trait Int: Real + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output 
 
 /// Floats and complex numbers: division and the analytic functions.
 pub trait Field: Num + Div<Output = Self> + DivAssign + Neg<Output = Self> {
+    /// `self / other`, which no part on the way overflows: what `/` becomes in an element body. Of complex numbers the operator
+    /// itself squares the divisor.
+    #[inline(always)]
+    fn divide(self, other: Self) -> Self {
+        self / other
+    }
     /// `1 / self`.
     #[inline(always)]
     fn recip(self) -> Self {
@@ -202,8 +213,6 @@ pub trait Field: Num + Div<Output = Self> + DivAssign + Neg<Output = Self> {
     fn acosh(self) -> Self;
     /// Inverse hyperbolic tangent.
     fn atanh(self) -> Self;
-    /// `self` raised to any power; `0⁰ = 1`.
-    fn pow(self, exponent: Self) -> Self;
     /// `1 / (1 + e⁻ˣ)`, exact in both tails.
     fn sigmoid(self) -> Self;
     /// [`sigmoid`](Field::sigmoid) and its derivative `σ(x) σ(−x)`.

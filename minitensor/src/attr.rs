@@ -226,17 +226,16 @@ impl<const N: usize> From<[i64; N]> for Attr {
     }
 }
 
-/// An `f64` attribute as an element; an integer type must be able to hold it (infinities mean its limits).
+/// An `f64` attribute as an element; an integer type must be able to hold it (infinities mean its limits). Where a conversion
+/// saturates, both neighbours of a number become the same.
 #[inline(always)]
 pub fn uniform<T: Machine>(attrs: &[Attr], index: usize, name: &str) -> Result<T> {
     let value = f64::from_attr(&attrs[index])?;
     let element = T::constant(Const::Float(value));
     let is_float = T::constant(Const::Float(0.5)) != T::zero() && T::constant(Const::Float(0.5)) != T::one();
-    if !is_float
-        && (value.is_nan()
-            || (value.is_finite() && T::constant(Const::Int(value as i128)) != element)
-            || value.fract() != 0.0 && value.is_finite())
-    {
+    let at = |v: i128| T::constant(Const::Int(v));
+    let is_beyond = |v: i128| at(v.saturating_sub(1)) == at(v) && at(v) == at(v.saturating_add(1));
+    if !is_float && (value.is_nan() || value.is_finite() && (value.fract() != 0.0 || is_beyond(value as i128))) {
         return Err(lossy(value, name));
     }
     Ok(element)

@@ -133,12 +133,27 @@ impl DType {
         }
     }
 
+    /// What functions of floats compute it in: itself if it is floating or complex, else the default dtype.
+    pub const fn floating(self) -> DType {
+        if self.is_differentiable() { self } else { DType::F32 }
+    }
+
     /// The integers that an integer dtype holds.
     pub const fn integer_range(self) -> std::ops::RangeInclusive<i128> {
         let bits = 8 * self.size() as u32;
         match self.kind() {
             Kind::Signed => -(1 << (bits - 1))..=(1 << (bits - 1)) - 1,
             _ => 0..=(1 << bits) - 1,
+        }
+    }
+
+    /// Whether the number is one of an integer dtype; other dtypes take any, rounded.
+    pub fn holds(self, value: f64) -> bool {
+        match self.kind() {
+            Kind::Signed | Kind::Unsigned => {
+                value.is_finite() && value.fract() == 0.0 && self.integer_range().contains(&(value as i128))
+            }
+            _ => true,
         }
     }
 
@@ -209,6 +224,8 @@ impl DTypeSet {
     /// The trait `Int`.
     pub const INT: DTypeSet =
         DTypeSet::of(&[DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64]);
+    /// Truth values and integers.
+    pub const WHOLE: DTypeSet = DTypeSet::INT.union(DTypeSet::of(&[DType::Bool]));
     /// The trait `Float`.
     pub const FLOAT: DTypeSet = DTypeSet::of(&[DType::F16, DType::Bf16, DType::F32, DType::F64]);
     /// The trait `Real`: integers and floats.

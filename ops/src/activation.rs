@@ -1,5 +1,6 @@
 //! Activation functions.
 
+use minitensor::kernels::lit;
 use minitensor::prelude::*;
 
 /// How [`gelu()`] is computed.
@@ -66,21 +67,38 @@ pub fn softplus<T: Float>(x: T) -> T {
 }
 
 /// `x / (1 + |x|)`.
-#[custom_op]
+// The derived gradient, `(1 − |y|) / (1 + |x|)`, would lose its digits where |y| is almost 1.
+#[custom_op(backward = |d| { x: activation::softsign_vjp(d, x) })]
 pub fn softsign<T: Float>(x: T) -> T {
     x / (1.0 + x.abs())
+}
+
+/// What [`softsign()`] passes back: `d / (1 + |x|)²`.
+#[custom_op(name = "activation::softsign_vjp")]
+pub fn softsign_vjp<T: Float>(d: T, x: T) -> T {
+    d * (1.0 + x.abs()).recip().square()
+}
+
+/// `x · f(x)` for an `f` that is `eˣ` on the far left: there `f` is taken nearer to 0, so that it is no denormal number, which
+/// has few digits.
+fn times_tail<T: Float>(x: T, f: impl Fn(T) -> T) -> T {
+    let (zero, one) = (T::zero(), T::one());
+    let is_far = x.less(lit(-80.0));
+    let near = T::select(is_far, lit(40.0), zero);
+    let scale = T::select(is_far, lit((-40.0_f64).exp()), one);
+    x * f(x + near) * scale
 }
 
 /// Swish (SiLU): `x · σ(x)` (Ramachandran et al., 2017).
 #[custom_op(alias = "silu", inplace)]
 pub fn swish<T: Float>(x: T) -> T {
-    x * x.sigmoid()
+    times_tail(x, |x| x.sigmoid())
 }
 
 /// `x · tanh(ln(1 + eˣ))` (Misra, 2019).
 #[custom_op]
 pub fn mish<T: Float>(x: T) -> T {
-    x * x.softplus().tanh()
+    times_tail(x, |x| x.softplus().tanh())
 }
 
 /// The Gaussian error linear unit, `x · Φ(x)` (Hendrycks and Gimpel, 2016). `approximate="tanh"` computes

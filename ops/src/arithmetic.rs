@@ -20,7 +20,7 @@ pub fn multiply<T: Num>(x: T, y: T) -> T {
     x * y
 }
 
-/// `x / y`, of floats; integers are converted with `astype` first, or divided with `floor_divide`.
+/// `x / y`. Integers are divided in float32; `floor_divide` keeps them integers.
 #[custom_op(alias = "div", inplace)]
 pub fn divide<T: Field>(x: T, y: T) -> T {
     x / y
@@ -44,9 +44,9 @@ pub fn fmod<T: Float>(x: T, y: T) -> T {
     x.fmod(y)
 }
 
-/// `x` raised to the power `y`; `0⁰ = 1`.
+/// `x` raised to the power `y`; `0⁰ = 1`. A negative power of an integer is rounded towards 0.
 #[custom_op(alias = "pow", inplace)]
-pub fn power<T: Field>(x: T, y: T) -> T {
+pub fn power<T: Num>(x: T, y: T) -> T {
     x.pow(y)
 }
 

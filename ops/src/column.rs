@@ -84,7 +84,7 @@ pub fn sum<T: Num>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
 pub fn mean<T: Field>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
     columns::sum(&straight(&x)?, x.ncols(), out);
     let count: T = minitensor::kernels::lit(x.nrows());
-    out.iter_mut().for_each(|o| *o /= count);
+    out.iter_mut().for_each(|o| *o = o.divide(count));
     Ok(())
 }
 
@@ -92,7 +92,7 @@ pub fn mean<T: Field>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
 #[custom_op(
     name = "column::prod", shape = (x: [.., n, m]) -> [.., m],
     backward = |d| {
-        let others = row::prod_of_others(x.matrix_transpose());
+        let others = row::prod_of_others(x.matrix_transpose()).conj();
         x: d.unsqueeze(-2) * others.matrix_transpose(),
     },
 )]

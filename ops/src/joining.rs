@@ -81,6 +81,12 @@ fn margins(rank: usize, padding: &[i64]) -> Result<Vec<(usize, usize)>> {
 #[custom_op(backward = |d| { x: crop(d, padding) })]
 pub fn pad(x: &Tensor, padding: &[i64], #[default = 0.0] value: f64) -> Result<Tensor> {
     let margins = margins(x.ndim(), padding)?;
+    if !x.dtype().holds(value) {
+        return Err(Error::value(format!(
+            "'value' = {value} is not a number of dtype {}; give a whole number in its range, or convert x with astype",
+            x.dtype()
+        )));
+    }
     let shape: Shape = x.shape().iter().zip(&margins).map(|(n, (a, b))| n + a + b).collect();
     let out = Tensor::full(shape, minitensor::kernels::Const::Float(value), x.dtype(), x.device())?;
     let mut window = out.detach();

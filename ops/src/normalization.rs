@@ -1,5 +1,6 @@
 //! Softmax and normalization along an axis.
 
+use minitensor::op::{Arg, dispatch_one};
 use minitensor::prelude::*;
 
 use crate::arithmetic::{add, divide, multiply, subtract};
@@ -78,13 +79,11 @@ pub fn batch_norm(
     let y = match (mean, var) {
         (None, None) => {
             let axes: Vec<i64> = (0..x.ndim() as i64).filter(|axis| *axis != 1).collect();
-            standardize::call(x, eps, Some(&axes))?
+            standardize::call(x, Some(&axes), eps)?
         }
         (Some(mean), Some(var)) => {
-            let spread = sqrt::call(&add::call(
-                &along(var, "var", channels, x)?,
-                &Tensor::full(Shape::default(), eps.into(), var.dtype(), var.device())?,
-            )?)?;
+            let var = along(var, "var", channels, x)?;
+            let spread = sqrt::call(&dispatch_one(&add::op(), &[Arg::Tensor(&var), Arg::Number(eps.into())], &[])?)?;
             divide::call(&subtract::call(x, &along(mean, "mean", channels, x)?)?, &spread)?
         }
         _ => return Err(Error::type_("op 'batch_norm': 'mean' and 'var' go together; give both, or neither")),
@@ -109,7 +108,7 @@ pub fn instance_norm(
         )));
     }
     let axes: Vec<i64> = (2..x.ndim() as i64).collect();
-    affine(standardize::call(x, eps, Some(&axes))?, weight, bias, channels)
+    affine(standardize::call(x, Some(&axes), eps)?, weight, bias, channels)
 }
 
 /// Group normalization of `x` (`[batch, channels, ..]`): the channels are split into `groups` groups, each of which is normalized
@@ -131,7 +130,7 @@ pub fn group_norm(
     let split: Vec<i64> =
         [x.shape()[0] as i64, groups as i64, (x.numel() / (x.shape()[0] * groups).max(1)) as i64].into();
     let whole: Vec<i64> = x.shape().iter().map(|s| *s as i64).collect();
-    let y = standardize::call(&reshape::call(x, &split)?, eps, Some(&[-1]))?;
+    let y = standardize::call(&reshape::call(x, &split)?, Some(&[-1]), eps)?;
     affine(reshape::call(&y, &whole)?, weight, bias, channels)
 }
 

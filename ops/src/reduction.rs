@@ -14,7 +14,7 @@ pub fn row_sum<T: Num>(x: &[T], out: &mut T) {
 /// The product of every row.
 #[custom_op(
     name = "row::prod", shape = (x: [.., n]) -> [..], axis = None,
-    backward = |d| { x: d.unsqueeze(-1) * row::prod_of_others(x) },
+    backward = |d| { x: d.unsqueeze(-1) * row::prod_of_others(x).conj() },
 )]
 pub fn row_prod<T: Num>(x: &[T], out: &mut T) {
     *out = rows::prod(x);
@@ -23,7 +23,7 @@ pub fn row_prod<T: Num>(x: &[T], out: &mut T) {
 /// For every element of a row, the product of the others.
 #[custom_op(
     name = "row::prod_of_others", shape = (x: [.., n]) -> [.., n],
-    backward = |d| { x: row::prod_of_others_vjp(d, x) },
+    backward = |d| { x: row::prod_of_others_vjp(d, x.conj()) },
 )]
 pub fn row_prod_of_others<T: Num>(x: &[T], out: &mut [T]) {
     let mut before = T::one();
@@ -93,7 +93,7 @@ pub fn prod(
     name = "row::mean", shape = (x: [.., n]) -> [..], axis = None, backward = |d| { x: d.unsqueeze(-1) / n },
 )]
 pub fn row_mean<T: Field>(x: &[T], out: &mut T) {
-    *out = rows::sum(x) / minitensor::kernels::lit(x.len());
+    *out = rows::sum(x).divide(minitensor::kernels::lit(x.len()));
 }
 
 /// The arithmetic mean; NaN of nothing.
@@ -218,11 +218,11 @@ pub fn var<R: Row>(x: R, #[default = 0.0] correction: f64) -> R {
 #[custom_op]
 pub fn std(
     x: &Tensor,
-    #[default = 0.0] correction: f64,
     axis: Option<&[i64]>,
+    #[default = 0.0] correction: f64,
     #[default = false] keepdims: bool,
 ) -> Result<Tensor> {
-    crate::exponential::sqrt::call(&var::call(x, correction, axis, keepdims)?)
+    crate::exponential::sqrt::call(&var::call(x, axis, correction, keepdims)?)
 }
 
 /// `ln Σ eˣ`, without overflow.

@@ -29,8 +29,8 @@ pub fn sort<T: Real>(
 
 /// Where the elements along an axis would stand in order.
 #[custom_op]
-pub fn argsort(x: &Tensor, #[default = false] descending: bool, #[default = -1] axis: i64) -> Result<Tensor> {
-    Ok(sort::call(x, descending, axis)?.1)
+pub fn argsort(x: &Tensor, #[default = -1] axis: i64, #[default = false] descending: bool) -> Result<Tensor> {
+    Ok(sort::call(x, axis, descending)?.1)
 }
 
 /// The `k` largest elements of every row, descending, and where they stood.

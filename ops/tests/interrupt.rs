@@ -23,7 +23,7 @@ fn a_long_call_stops_when_it_is_asked_to() -> Result<()> {
     let cases: Vec<Case<'_>> = vec![
         ("add", Box::new(|| add::call(&x, &x))),
         ("exp", Box::new(|| exp::call(&x))),
-        ("sort", Box::new(|| Ok(sort::call(&x, false, -1)?.0))),
+        ("sort", Box::new(|| Ok(sort::call(&x, -1, false)?.0))),
         ("cumsum", Box::new(|| cumsum::call(&x, -1))),
         ("cumsum of columns", Box::new(|| cumsum::call(&narrow, 0))),
         ("gather", Box::new(|| gather::call(&x, &index, -1))),

@@ -246,7 +246,15 @@ fn linspace(
     let parts = (if endpoint { num.saturating_sub(1) } else { num }).max(1) as f64;
     let step = (stop - start) / parts;
     let is_last = |i: usize| endpoint && num > 1 && i == num - 1;
-    let values = Tensor::from_fn([num], |i| [if is_last(i) { stop } else { start + step * i as f64 }])?;
+    let at = |i: usize| if is_last(i) { stop } else { start + step * i as f64 };
+    let ends = [0, num.saturating_sub(1)].into_iter().filter(|_| num > 0).map(at);
+    if let Some(end) = ends.into_iter().find(|end| !dtype.holds(end.trunc())) {
+        return Err(Error::value(format!(
+            "linspace: {end} is out of the range of {dtype}; use a wider dtype, or other ends"
+        ))
+        .into());
+    }
+    let values = Tensor::from_fn([num], |i| [at(i)])?;
     place(values, dtype, device, requires_grad)
 }
 

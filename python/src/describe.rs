@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use minitensor::op::{Arity, Backward, DTypeRule, Role, ShapeRule};
-use minitensor::{Attr, AttrKind, OpDef, registry};
+use minitensor::op::{Arity, Backward, DTypeRule, Input, Role, ShapeRule};
+use minitensor::{Attr, AttrKind, DType, OpDef, registry};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -27,7 +27,7 @@ pub fn text_signature(op: &OpDef, name: &str, first: &str) -> String {
         Arity::Optional => format!("{}=None", i.name),
         _ => i.name.to_string(),
     });
-    let attrs = op.attrs.iter().map(|a| match &a.default {
+    let attrs = op.attr_order().into_iter().map(|i| &op.attrs[i]).map(|a| match &a.default {
         Some(default) => format!("{}={}", a.name, literal(default)),
         None => a.name.to_string(),
     });
@@ -45,6 +45,18 @@ pub fn text_signature(op: &OpDef, name: &str, first: &str) -> String {
         parameters[0] = first.to_owned();
     }
     format!("{name}({})", parameters.join(", "))
+}
+
+/// What becomes of integers where only floats are computed with.
+fn promoted(op: &OpDef, input: &Input) -> &'static str {
+    let DTypeRule::Generic(g) = input.dtype else { return "" };
+    let admitted = op.generics[g as usize].dtypes;
+    let admits_whole = admitted.iter().any(|d| !d.is_differentiable());
+    if admits_whole || input.mutated || !admitted.contains(DType::F32) {
+        ""
+    } else {
+        ", or integers and bools, as float32"
+    }
 }
 
 fn dtypes(op: &OpDef, rule: DTypeRule) -> String {
@@ -79,15 +91,16 @@ pub fn doc(op: &OpDef) -> String {
         line("\nArgs:".into());
     }
     for input in op.inputs.iter() {
+        let promoted = promoted(op, input);
         let how = match (input.arity, input.mutated) {
             (_, true) => ", changed in place",
             (Arity::Optional, _) => ", optional",
             (Arity::Variadic, _) => ", a list or tuple of any number of tensors",
             _ => "",
         };
-        line(format!("    {}: tensor of {}{how}", input.name, dtypes(op, input.dtype)));
+        line(format!("    {}: tensor of {}{promoted}{how}", input.name, dtypes(op, input.dtype)));
     }
-    for attr in op.attrs.iter() {
+    for attr in op.attr_order().into_iter().map(|i| &op.attrs[i]) {
         let optional = if attr.optional { " or None" } else { "" };
         let default = attr.default.as_ref().map_or_else(String::new, |d| format!(", {d} if not given"));
         line(format!("    {}: {}{optional}{default}", attr.name, attr.kind));
@@ -164,7 +177,7 @@ fn describe<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
     }
     out.set_item("inputs", inputs)?;
     let attrs = PyList::empty(py);
-    for attr in op.attrs.iter() {
+    for attr in op.attr_order().into_iter().map(|i| &op.attrs[i]) {
         let d = PyDict::new(py);
         d.set_item("name", attr.name.as_ref())?;
         d.set_item("kind", kind_name(attr.kind))?;

@@ -10,7 +10,7 @@ use minitensor::{Attr, AttrKind, Error, OpRef, dispatch, registry};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::error::{Raised, Result};
 use crate::keeper::{self, Kept};
@@ -30,6 +30,8 @@ pub struct Function {
     plain: Option<usize>,
     /// The attributes of such a call.
     defaults: Vec<Attr>,
+    /// Which attribute each parameter after the tensors is.
+    attr_order: SmallVec<[usize; 8]>,
     /// Whether the op has been registered all the time.
     live: AtomicBool,
 }
@@ -78,7 +80,8 @@ impl Function {
             && defaults.len() == op.attrs.len()
             && matches!(returns, Returns::One);
         let plain = is_plain.then_some(op.inputs.len());
-        Ok(Arc::new(Function { op, names, returns, plain, defaults, live: AtomicBool::new(true) }))
+        let attr_order = op.attr_order();
+        Ok(Arc::new(Function { op, names, returns, plain, defaults, attr_order, live: AtomicBool::new(true) }))
     }
 
     /// The op was unregistered: from now on, calls raise unless it is registered again.
@@ -291,12 +294,12 @@ impl Function {
 
     #[inline]
     fn attrs(&self, py: Python<'_>, slots: &Slots) -> Result<SmallVec<[Attr; 4]>> {
-        let mut attrs = SmallVec::new();
-        for index in 0..self.op.attrs.len() {
-            attrs.push(match at(py, slots, self.op.inputs.len() + index) {
-                Some(value) => attr::read(&self.op, index, &value)?,
-                None => self.op.default_attr(index)?,
-            });
+        let mut attrs = smallvec![Attr::None; self.op.attrs.len()];
+        for (parameter, index) in self.attr_order.iter().enumerate() {
+            attrs[*index] = match at(py, slots, self.op.inputs.len() + parameter) {
+                Some(value) => attr::read(&self.op, *index, &value)?,
+                None => self.op.default_attr(*index)?,
+            };
         }
         Ok(attrs)
     }
@@ -338,7 +341,7 @@ impl Function {
         let (from, until) = if self.is_spread(py, args, n) {
             let tensors = objects[first - 1..].iter().take_while(|o| o.is_instance_of::<PyTensor>()).count();
             (first - 1, first - 1 + tensors)
-        } else if self.op.attrs.first().is_some_and(|a| a.kind == AttrKind::Ints)
+        } else if self.attr_order.first().is_some_and(|i| self.op.attrs[*i].kind == AttrKind::Ints)
             && n > first
             && objects[first..].iter().all(|o| o.is_instance_of::<PyInt>())
         {

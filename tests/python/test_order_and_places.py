@@ -36,11 +36,11 @@ def stable_order(a, descending, axis=-1):
 def test_equal_elements_keep_their_order(dtype, descending):
     for shape in [(0,), (1,), (3, 100), (2, 1000), (200_000,)]:
         a = numbers(dtype, shape)
-        values, indices = mt.ops.sort(mt.asarray(a), descending)
+        values, indices = mt.ops.sort(mt.asarray(a), descending=descending)
         order = stable_order(a, descending)
         np.testing.assert_array_equal(indices.numpy(), order)
         np.testing.assert_array_equal(values.numpy(), np.take_along_axis(a, order, -1))
-        np.testing.assert_array_equal(mt.ops.argsort(mt.asarray(a), descending).numpy(), order)
+        np.testing.assert_array_equal(mt.ops.argsort(mt.asarray(a), descending=descending).numpy(), order)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS)

@@ -478,6 +478,7 @@ TABLE = [
         lambda x: -(special.softmax(x, -1) * special.log_softmax(x, -1)).sum(-1),
         lambda x: -(x.softmax(-1) * x.log_softmax(-1)).sum(-1),
     ),
+    one("activation::softsign_vjp", [X, X], lambda d, x: d / (1 + abs(x)) ** 2),
     one("row::softmax_vjp", [X, X], lambda d, y: y * (d - (d * y).sum(-1, keepdims=True))),
     one("row::log_softmax_vjp", [X, X], lambda d, y: d - np.exp(y) * d.sum(-1, keepdims=True)),
     one("row::cross_entropy", [X, ("natural", (4,))], lambda x, i: cross_entropy(x, i, "none")),

@@ -139,6 +139,7 @@ primitives! {
         Square "square" (x) -> Number = x.square();
         Conj "conj" (x) -> Number = x.conj();
         Chain "chain" (x, y) -> Number = x.chain(y);
+        Pow "pow" (x, y) -> Number = x.pow(y);
     }
     Real apply_real real_kernel {
         Less "less" (x, y) -> Mask = x.less(y);
@@ -166,7 +167,7 @@ primitives! {
         RightShift "right_shift" (x, y) -> Number = x.right_shift(y);
     }
     Field apply_field field_kernel {
-        Divide "divide" (x, y) -> Number = x / y;
+        Divide "divide" (x, y) -> Number = x.divide(y);
         Recip "recip" (x) -> Number = x.recip();
         Sqrt "sqrt" (x) -> Number = x.sqrt();
         Exp "exp" (x) -> Number = x.exp();
@@ -187,7 +188,6 @@ primitives! {
         Asinh "asinh" (x) -> Number = x.asinh();
         Acosh "acosh" (x) -> Number = x.acosh();
         Atanh "atanh" (x) -> Number = x.atanh();
-        Pow "pow" (x, y) -> Number = x.pow(y);
         Sigmoid "sigmoid" (x) -> Number = x.sigmoid();
     }
     Float apply_float float_kernel {

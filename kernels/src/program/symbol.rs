@@ -163,7 +163,7 @@ macro_rules! tests {
 }
 
 impl Num for Symbol {
-    numbers! { negative(self) = Negative; square(self) = Square; conj(self) = Conj; chain(self, tangent) = Chain; }
+    numbers! { negative(self) = Negative; square(self) = Square; conj(self) = Conj; chain(self, tangent) = Chain; pow(self, y) = Pow; exponent_slope(self) = Log; }
     fn powi(self, exponent: i64) -> Self {
         Symbol(push(Node::Powi(self.0, exponent)))
     }
@@ -190,7 +190,7 @@ impl Field for Symbol {
         recip(self) = Recip; sqrt(self) = Sqrt; exp(self) = Exp; expm1(self) = Expm1; log(self) = Log;
         log1p(self) = Log1p; log2(self) = Log2; log10(self) = Log10; sin(self) = Sin; cos(self) = Cos; tan(self) = Tan;
         asin(self) = Asin; acos(self) = Acos; atan(self) = Atan; sinh(self) = Sinh; cosh(self) = Cosh;
-        tanh(self) = Tanh; asinh(self) = Asinh; acosh(self) = Acosh; atanh(self) = Atanh; pow(self, y) = Pow;
+        tanh(self) = Tanh; asinh(self) = Asinh; acosh(self) = Acosh; atanh(self) = Atanh;
         sigmoid(self) = Sigmoid;
     }
     fn sigmoid_and_slope(self) -> (Self, Self) {

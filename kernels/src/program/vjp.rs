@@ -2,7 +2,7 @@
 
 use super::{Kind, Node, Output, Primitive, Program, Symbol, Value};
 use crate::dual::Dual;
-use crate::scalar::{Element, Field, Num};
+use crate::scalar::{Element, Field, Num, lit};
 
 /// What an output changes by: with an input and, of complex numbers, with the conjugate of the input.
 type Derivatives = Vec<Symbol>;
@@ -75,6 +75,12 @@ impl Program {
                     let x = values[direction][x[0].at()].number()?;
                     let y = x.value.sigmoid();
                     Some(Value::Number(Dual { value: y, tangent: (y * (-x.value).sigmoid()).chain(x.tangent) }))
+                }
+                (Node::Apply(Primitive::Tanh, x), 2) => {
+                    let x = values[direction][x[0].at()].number()?;
+                    let twice = x.value + x.value;
+                    let slope = lit::<Symbol>(4) * (twice.sigmoid() * (-twice).sigmoid());
+                    Some(Value::Number(Dual { value: x.value.tanh(), tangent: slope.chain(x.tangent) }))
                 }
                 _ => node.value(&arguments[direction], &u, &values[direction]),
             };

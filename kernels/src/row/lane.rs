@@ -6,7 +6,7 @@ use super::body::{Computed, KEPT, MOST_REDUCTIONS};
 use super::scope::Scope;
 use super::{Reduction, Row};
 use crate::dual::Dual;
-use crate::scalar::{Const, Element, Field, Float, Mask, Num, Real};
+use crate::scalar::{Const, Element, Field, Float, Mask, Num, Real, sigmoid_and_slope};
 
 /// What a number depends on. All of it is known when Rust compiles: none of it is left in the loops.
 #[derive(Clone, Copy)]
@@ -314,6 +314,7 @@ impl<'s, T: Computed, const P: usize> Element for Lane<'s, T, P> {
 
 impl<T: Computed, const P: usize> Num for Lane<'_, T, P> {
     cheap! { square(self); }
+    dear! { pow(self, exponent); exponent_slope(self); }
     #[inline(always)]
     fn negative(self) -> Self {
         self.of(self.value.negative())
@@ -352,7 +353,11 @@ impl<T: Computed, const P: usize> Field for Lane<'_, T, P> {
     dear! {
         exp(self); expm1(self); log(self); log1p(self); log2(self); log10(self); sin(self); cos(self); tan(self);
         asin(self); acos(self); atan(self); sinh(self); cosh(self); tanh(self); asinh(self); acosh(self); atanh(self);
-        pow(self, exponent); sigmoid(self);
+        sigmoid(self);
+    }
+    #[inline(always)]
+    fn sigmoid_and_slope(self) -> (Self, Self) {
+        sigmoid_and_slope(self)
     }
 }
 

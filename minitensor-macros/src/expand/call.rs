@@ -47,7 +47,7 @@ fn function(
             Arity::Variadic => quote!(#ident: &[&__rt::Tensor]),
         }
     });
-    let given = attributes.iter().map(|a| {
+    let given = in_order(&attributes, op.attrs.len()).into_iter().map(|a| {
         let (ident, ty) = (&a.ident, attr::parameter_type(a));
         quote!(#ident: #ty)
     });
@@ -91,7 +91,17 @@ fn arguments(op: &Op) -> (TokenStream, TokenStream) {
     }
 }
 
-/// The op's own attributes and those of its `axis` clause.
+/// The attributes as parameters, of which `own` are the op's: `axis` precedes those that have a default.
+fn in_order(attributes: &[Attribute], own: usize) -> Vec<&Attribute> {
+    let required = attributes[..own].iter().take_while(|a| a.default.is_none() && !a.optional).count();
+    let mut order: Vec<&Attribute> = attributes.iter().collect();
+    if attributes.len() > own {
+        order[required..=own].rotate_right(1);
+    }
+    order
+}
+
+/// The op's own attributes, then those of its `axis` clause.
 fn attributes(op: &Op) -> Vec<Attribute> {
     let mut all = op.attrs.clone();
     let mut push = |name: &str, ty, kind, optional| {

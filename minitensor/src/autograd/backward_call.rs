@@ -221,18 +221,27 @@ pub(crate) fn released(op: &str) -> Error {
     ))
 }
 
-/// A gradient with its input's dtype, summed where the input was broadcast, expanded where it was reduced.
+/// A gradient with its input's dtype, summed where the input was broadcast, expanded where it was reduced. The sum is taken
+/// in the wider of both dtypes.
 pub(crate) fn fit(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
-    use crate::op::names::{ASTYPE, EXPAND, REAL, RESHAPE, SUM};
+    use crate::op::names::{ASTYPE, REAL};
     let mut grad = grad;
-    if grad.dtype() != meta.dtype {
-        if grad.dtype().is_complex() && !meta.dtype.is_complex() {
-            grad = REAL.call(&[(&grad).into()], &[])?;
-        }
-        if grad.dtype() != meta.dtype {
-            grad = ASTYPE.call(&[(&grad).into(), meta.dtype.into()], &[])?;
-        }
+    if grad.dtype().is_complex() && !meta.dtype.is_complex() {
+        grad = REAL.call(&[(&grad).into()], &[])?;
     }
+    let converted = |grad: Tensor| match grad.dtype() == meta.dtype {
+        true => Ok(grad),
+        false => ASTYPE.call(&[(&grad).into(), meta.dtype.into()], &[]),
+    };
+    if grad.dtype().promote(meta.dtype) == grad.dtype() {
+        return converted(fit_shape(grad, meta, op)?);
+    }
+    fit_shape(converted(grad)?, meta, op)
+}
+
+/// The same for the shape alone.
+fn fit_shape(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
+    use crate::op::names::{EXPAND, RESHAPE, SUM};
     if grad.shape() == &meta.shape {
         return Ok(grad);
     }

@@ -10,7 +10,8 @@ use super::meta::GradMeta;
 use super::mode::{is_grad_enabled, set_grad_enabled};
 use super::node::{Edge, Meta, Node};
 use crate::error::{Error, Result};
-use crate::op::{Backward, Role, gradients as derived, names};
+use crate::op::precision::Wide;
+use crate::op::{Backward, Body, Role, gradients as derived, names};
 use crate::tensor::Tensor;
 
 /// What becomes of the graph.
@@ -221,6 +222,9 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
         )));
     }
     let call = BackwardCall::new(node, cotangents)?;
+    // Gradients of half floats are computed in float32 and rounded once; code in Python sees the dtypes of what it computes.
+    let is_interpreted = matches!(&op.body, Body::Dynamic(body) if body.is_interpreted);
+    let _wide = (!is_interpreted).then(Wide::new);
     let grads = match &op.backward {
         Backward::Derived(_) | Backward::Program(_) => derived::run(&call)?,
         Backward::Formula(formula) => formula.run.call(&call)?,

@@ -9,9 +9,22 @@ use crate::attr::{Attr, AttrKind};
 use crate::error::{Error, Result, counted, nearest};
 
 impl OpDef {
-    /// Its parameters' names: tensors, then attributes.
+    /// The positions of the attributes, in the order of the parameters. Attributes are kept with `axis` and `keepdims`
+    /// last; as a parameter, `axis` precedes the attributes that have a default, as it does in NumPy and PyTorch.
+    pub fn attr_order(&self) -> SmallVec<[usize; 8]> {
+        let mut order: SmallVec<[usize; 8]> = (0..self.attrs.len()).collect();
+        if let Some(axis) = self.axis {
+            let axis = axis.attr as usize;
+            let required = self.attrs[..axis].iter().take_while(|a| a.default.is_none()).count();
+            order[required..=axis].rotate_right(1);
+        }
+        order
+    }
+
+    /// The names of its parameters: tensors, then attributes.
     pub fn parameters(&self) -> impl Iterator<Item = &str> {
-        self.inputs.iter().map(|i| i.name.as_ref()).chain(self.attrs.iter().map(|a| a.name.as_ref()))
+        let attrs = self.attr_order().into_iter().map(|i| self.attrs[i].name.as_ref());
+        self.inputs.iter().map(|i| i.name.as_ref()).chain(attrs)
     }
 
     /// How a call is written: `clamp(x, lo=-inf, hi=inf)`.
@@ -20,7 +33,7 @@ impl OpDef {
             Arity::Optional => format!("{}=None", i.name),
             _ => i.name.to_string(),
         });
-        let attrs = self.attrs.iter().map(|a| match &a.default {
+        let attrs = self.attr_order().into_iter().map(|i| &self.attrs[i]).map(|a| match &a.default {
             Some(default) => format!("{}={default}", a.name),
             None => a.name.to_string(),
         });
@@ -113,9 +126,9 @@ pub fn bind<'a>(op: &OpDef, args: &[Value<'a>], keywords: &[(&str, Value<'a>)]) 
             }
         }
     }
-    let mut attrs = SmallVec::new();
-    for (index, slot) in slots[op.inputs.len()..].iter().enumerate() {
-        attrs.push(match value(*slot) {
+    let mut attrs = smallvec![Attr::None; op.attrs.len()];
+    for (index, slot) in op.attr_order().into_iter().zip(&slots[op.inputs.len()..]) {
+        attrs[index] = match value(*slot) {
             None => op.default_attr(index)?,
             Some(Value::Attr(attr)) => op.check_attr(index, attr.clone())?,
             Some(_) => {
@@ -125,7 +138,7 @@ pub fn bind<'a>(op: &OpDef, args: &[Value<'a>], keywords: &[(&str, Value<'a>)]) 
                     op.name, attr.name, attr.kind
                 )));
             }
-        });
+        };
     }
     Ok((inputs, attrs))
 }

@@ -10,6 +10,7 @@ use super::def::{CellArg, CellBody, CellKernel, Core, DTypeRule, OpDef};
 use super::dtype_rule::DTypes;
 use super::frame::Frame;
 use super::kernel::Kernel;
+use super::precision;
 use super::shape_rule::{Bindings, CoreShapes};
 use crate::attr::Attr;
 use crate::dtype::DType;
@@ -147,7 +148,10 @@ pub fn run(
 ) -> Result<SmallVec<[Option<Tensor>; 1]>> {
     let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
     for (k, (output, shape)) in op.outputs.iter().zip(&plan.outputs).enumerate() {
-        let dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
+        let mut dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
+        if matches!(output.dtype, DTypeRule::Generic(_)) {
+            dtype = precision::kept(dtype);
+        }
         let is_wanted = wanted & (1 << k) != 0;
         outputs.push(is_wanted.then(|| Tensor::empty(shape.clone(), dtype, device)).transpose()?);
     }

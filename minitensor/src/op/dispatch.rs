@@ -7,7 +7,7 @@ use super::call::{Arg, Call, Outputs};
 use super::def::{Arity, Backward, Body, DTypeRule, OpDef, OpRef, Role, ShapeRule};
 use super::dtype_rule::DTypes;
 use super::shape_rule::Bindings;
-use super::{cell, element, record, registry, straight};
+use super::{cell, element, precision, record, registry, straight};
 use crate::attr::Attr;
 use crate::autograd::{NoGrad, is_grad_enabled};
 use crate::error::{Error, Result, counted};
@@ -242,10 +242,7 @@ fn compute(
     device: Device,
     wanted: u64,
 ) -> Result<Produced> {
-    let cast = match op.body {
-        Body::Tensor(_) | Body::Dynamic(_) => SmallVec::new(),
-        _ => convert(op, inputs, dtypes)?,
-    };
+    let cast = convert(op, inputs, dtypes)?;
     let converted: Flat<'_> =
         inputs.iter().enumerate().map(|(i, t)| cast.get(i).and_then(Option::as_ref).or(*t)).collect();
     let plan = match &op.shape {
@@ -262,7 +259,8 @@ fn compute(
         }
         (Body::Cell(_), None) => Err(Error::runtime(format!("op '{}' has a cell body but no shape rule", op.name))),
         (Body::Tensor(body), plan) => {
-            check_promises(op, body(&Call { op, inputs, attrs })?, attrs, dtypes, plan.map(|p| p.0))
+            let outputs = precision::rounded_once(&Call { op, inputs: &converted, attrs }, body)?;
+            check_promises(op, outputs, attrs, dtypes, plan.map(|p| p.0))
         }
         (Body::Arrays(body), plan) => {
             let plan = plan.map(|p| p.0);
@@ -270,16 +268,26 @@ fn compute(
             check_promises(op, body.arrays(&call, dtypes, plan.as_ref(), device)?, attrs, dtypes, plan)
         }
         (Body::Dynamic(body), plan) => {
-            check_promises(op, (body.run)(&Call { op, inputs, attrs })?, attrs, dtypes, plan.map(|p| p.0))
+            let call = Call { op, inputs: &converted, attrs };
+            // Python code sees the dtypes of what it computes, and may look at values.
+            let outputs = match body.is_interpreted {
+                true => (body.run)(&call)?,
+                false => precision::rounded_once(&call, &*body.run)?,
+            };
+            check_promises(op, outputs, attrs, dtypes, plan.map(|p| p.0))
         }
     }
 }
 
+/// Inputs in the dtypes that the body computes in. A body over whole tensors promotes them itself, by the ops it calls; it
+/// gets other tensors only for those of a dtype that it doesn't take.
 fn convert(op: &OpDef, inputs: &[Option<&Tensor>], dtypes: &DTypes) -> Result<SmallVec<[Option<Tensor>; 4]>> {
     let mut cast: SmallVec<[Option<Tensor>; 4]> = SmallVec::new();
     for (i, t) in inputs.iter().enumerate() {
-        let target = match op.parameter(i).dtype {
-            DTypeRule::Generic(g) => Some(dtypes[g as usize]),
+        let is_whole = matches!(op.body, Body::Tensor(_) | Body::Dynamic(_));
+        let target = match (op.parameter(i).dtype, t) {
+            (DTypeRule::Generic(g), Some(t)) if is_whole && op.generics[g as usize].dtypes.contains(t.dtype()) => None,
+            (DTypeRule::Generic(g), _) => Some(dtypes[g as usize]),
             _ => None,
         };
         cast.push(match (t, target) {

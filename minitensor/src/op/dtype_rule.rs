@@ -42,16 +42,32 @@ impl OpDef {
         let mut dtypes = DTypes::new();
         for (g, slot) in found.iter().enumerate() {
             let generic = &self.generics[g];
-            let dtype = slot.unwrap_or(DType::F32);
+            let dtype = taken(slot.unwrap_or(DType::F32), generic.dtypes);
             if !generic.dtypes.contains(dtype) {
                 return Err(self.refuse_dtype(args, g, dtype));
             }
             dtypes.push(dtype);
         }
         for (i, arg) in args.iter().enumerate() {
+            #[cfg(feature = "engine")]
+            self.round_into(i, arg, &mut dtypes);
             self.check_mutated(i, arg, &dtypes)?;
         }
         Ok(dtypes)
+    }
+
+    /// A half tensor that is changed in place is computed in `float32` like any other, and may therefore be changed by what
+    /// the parts of a body have kept in that dtype.
+    #[cfg(feature = "engine")]
+    fn round_into(&self, i: usize, arg: &Arg<'_>, dtypes: &mut DTypes) {
+        let input = self.parameter(i);
+        if let (true, DTypeRule::Generic(g), Arg::Tensor(t)) = (input.mutated, input.dtype, arg)
+            && t.dtype() != dtypes[g as usize]
+            && t.dtype().compute() == dtypes[g as usize]
+            && super::precision::is_wide()
+        {
+            dtypes[g as usize] = t.dtype();
+        }
     }
 
     /// A tensor that is changed in place keeps its dtype, so the others must not promote it.
@@ -119,6 +135,13 @@ impl OpDef {
             ))),
         }
     }
+}
+
+/// The dtype that inputs of a dtype are taken in. Where only floating (or complex) dtypes are admitted, integers and truth
+/// values are computed in the default dtype, as in PyTorch.
+pub fn taken(dtype: DType, admitted: DTypeSet) -> DType {
+    let admits_whole = admitted.intersection(DTypeSet::WHOLE) != DTypeSet::of(&[]);
+    if dtype.kind() < Kind::Float && !admits_whole && admitted.contains(DType::F32) { DType::F32 } else { dtype }
 }
 
 /// The dtype once a plain number has joined: it only decides between kinds, never the size.

@@ -6,10 +6,10 @@ use smallvec::SmallVec;
 
 use minitensor_kernels::program::Program;
 
-use super::def::{Arity, Body, CellBody, ElementBody, ElementKernel, OpDef, Role};
+use super::def::{Arity, Body, CellBody, DTypeRule, ElementBody, ElementKernel, OpDef, Role};
 use super::dtype_rule::DTypes;
 use super::launch::{GRAIN, Kernel, launch};
-use super::{kernel, program};
+use super::{kernel, precision, program};
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -64,7 +64,10 @@ pub fn run(
     let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
     let mut output_dtypes: SmallVec<[DType; 2]> = SmallVec::new();
     for (k, output) in op.outputs.iter().enumerate() {
-        let dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
+        let mut dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
+        if matches!(output.dtype, DTypeRule::Generic(_)) && !matches!(output.role, Role::Mutates(_)) {
+            dtype = precision::kept(dtype);
+        }
         output_dtypes.push(dtype);
         outputs.push(match output.role {
             _ if wanted & (1 << k) == 0 => None,

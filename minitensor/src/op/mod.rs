@@ -39,6 +39,7 @@ engine! {
     pub(crate) mod name;
     pub mod names;
     mod op_name;
+    pub(crate) mod precision;
     mod program;
     pub(crate) mod pullback;
     mod record;

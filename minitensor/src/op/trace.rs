@@ -190,6 +190,9 @@ impl Arguments {
             Node::Detach(x) => before[x.at()].detach(),
             Node::Reduce(reduction, x) => {
                 let x = self.along(&before[x.at()])?;
+                if self.n == 0 && !reduction.is_running() {
+                    return self.of_nothing(*reduction, &x);
+                }
                 let last = || Value::from(vec![-1i64]);
                 let flipped = |x: &Tensor| op_named("flip").call(&[x.into(), last()], &[]);
                 match reduction {
@@ -201,6 +204,19 @@ impl Arguments {
                 }
             }
         })
+    }
+
+    /// What a reduction gathers from empty rows; ops refuse to look for an extreme there.
+    fn of_nothing(&self, reduction: Reduction, x: &Tensor) -> Result<Tensor> {
+        let identity = match reduction {
+            Reduction::Prod => 1.0,
+            Reduction::Max => f64::NEG_INFINITY,
+            Reduction::Min => f64::INFINITY,
+            Reduction::Sum | Reduction::Cumsum | Reduction::ReverseCumsum => 0.0,
+        };
+        let mut sizes = x.shape().to_vec();
+        sizes.last_mut().into_iter().for_each(|n| *n = 1);
+        Tensor::full(sizes, Const::Float(identity), self.dtype, Device::Cpu)
     }
 
     /// With an element for each of the row.

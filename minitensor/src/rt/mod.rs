@@ -66,10 +66,17 @@ pub fn negative<T: Num>(x: T) -> T {
     x.negative()
 }
 
-/// A cotangent times a derivative: the derivative of a holomorphic function enters conjugated.
+/// `/` on data that may be complex.
+#[inline(always)]
+pub fn divide<T: Field>(x: T, y: T) -> T {
+    x.divide(y)
+}
+
+/// A cotangent times a derivative: the derivative of a holomorphic function enters conjugated. A cotangent of 0 contributes 0,
+/// even where the derivative is infinite.
 #[inline(always)]
 pub fn cotangent_times<T: Num>(cotangent: T, tangent: T) -> T {
-    cotangent * tangent.conj()
+    tangent.conj().chain(cotangent)
 }
 
 /// A typed attribute.

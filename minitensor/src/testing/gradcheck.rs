@@ -27,8 +27,10 @@ impl Default for GradCheck {
 /// A function of tensors.
 type Function<'a> = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a;
 
-/// Compares the gradient of `f` at `inputs` (float64 where a gradient is to be checked) with central differences,
+/// Compares the gradient of `f` at `inputs` (float64 or complex128 where a gradient is to be checked) with central differences,
 /// for pseudorandom cotangents; the error says which input, which element, and both numbers.
+///
+/// A complex number counts as two: the gradient of a real number by `x + iy` is its derivative by `x` plus `i` times that by `y`.
 ///
 /// ```
 /// # use minitensor::{CustomOpBuilder, Tensor, testing::{GradCheck, gradcheck}};
@@ -60,9 +62,9 @@ fn order(number: usize, f: &Function<'_>, inputs: &[Tensor], options: GradCheck)
     order(number + 1, &gradient, inputs, options)
 }
 
-/// Whether differences can be taken: of float64.
+/// Whether differences can be taken: in double precision.
 fn is_checked(t: &Tensor) -> bool {
-    t.dtype() == crate::DType::F64
+    matches!(t.dtype(), crate::DType::F64 | crate::DType::C128)
 }
 
 /// The same values, asking for gradients; a tensor that already has a history is passed on.
@@ -76,7 +78,8 @@ fn leaves(inputs: &[Tensor]) -> Result<Vec<Tensor>> {
 /// Pseudorandom, never 0 or 1, different for each output and element.
 pub(super) fn cotangent(output: &Tensor, index: usize) -> Result<Tensor> {
     let value = |i: usize| 0.4 + ((i * 37 + index * 101 + 11) % 89) as f64 / 89.0;
-    tensor_like(output, (0..output.numel()).map(value).collect())
+    let parts = if output.dtype().is_complex() { 2 } else { 1 };
+    tensor_like(output, (0..parts * output.numel()).map(value).collect())
 }
 
 fn gradients(outputs: &[Tensor], inputs: &[Tensor], which: &[usize], create_graph: bool) -> Result<Vec<Tensor>> {

@@ -2,7 +2,7 @@
 
 use super::gradcheck::{GradCheck, cotangent, gradcheck};
 use super::sample::Sample;
-use super::values::{close, numbers};
+use super::values::{Random, close, numbers};
 use crate::autograd::{Options, grad};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -101,6 +101,37 @@ pub fn agrees_with_differences(op: &OpRef, sample: &Sample) -> Result<()> {
         Err(e) if e.message().contains("has no gradient:") || e.message().contains("not available") => Ok(()),
         other => other,
     }
+}
+
+/// First and second derivatives of complex numbers, for an op that takes them. A gradient is conjugated somewhere, and a
+/// formula that is right for real numbers may lack that.
+pub fn agrees_with_complex_differences(op: &OpRef, sample: &Sample) -> Result<()> {
+    let which = checked(op, sample);
+    let Some(complex) = complex(op, sample)? else { return Ok(()) };
+    if which.is_empty() || !has_gradient(op) {
+        return Ok(());
+    }
+    let call = function(op, &complex, &which);
+    let outcome = gradcheck(&call, &inputs(&complex, &which), GradCheck { orders: 2, ..GradCheck::default() });
+    match outcome {
+        Err(e) if e.message().contains("has no gradient:") || e.message().contains("not available") => Ok(()),
+        other => other.map_err(|e| e.context("complex numbers")),
+    }
+}
+
+/// A sample with complex numbers in place of float64, if the op takes them.
+fn complex(op: &OpRef, sample: &Sample) -> Result<Option<Sample>> {
+    let turned = sample.map(|i, t| {
+        if t.dtype() != DType::F64 {
+            return Ok(t.clone());
+        }
+        let mut random = Random::new(i as u64);
+        let values = numbers(t)?.into_iter().flat_map(|re| [re, random.between(0.2, 1.2)]).collect();
+        super::values::tensor_like(&Tensor::empty(t.shape().clone(), DType::C128, t.device())?, values)
+    })?;
+    // What only the body knows is found out by trying.
+    let takes = turned.copied()?.call(op).is_ok_and(|outputs| outputs.iter().any(|t| t.dtype().is_differentiable()));
+    Ok(takes.then_some(turned))
 }
 
 /// The same tensor as two inputs: both contributions arrive.

@@ -3,13 +3,101 @@
 use super::layouts::results;
 use super::opcheck::with;
 use super::sample::Sample;
-use super::values::{Random, numbers};
+use super::values::{Random, close, numbers};
+use crate::autograd::{Options, grad};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::op::{Body, OpRef};
+use crate::error::{Error, ErrorKind, Result};
+use crate::op::dtype_rule::taken;
+use crate::op::{Backward, Body, DTypeRule, Formula, Generic, OpRef, Role};
+use crate::random::manual_seed;
+use crate::tensor::Tensor;
 
 /// Enough that adding one by one in single precision shows.
 const LONG: usize = 100_003;
+
+/// Where only floats are taken, integers are computed in the default dtype; they can't be changed in place.
+pub fn integers_are_promoted(op: &OpRef, sample: &Sample) -> Result<()> {
+    let promotes = |g: &Generic| taken(DType::I64, g.dtypes) == DType::F32;
+    let is_generic = |i: usize| matches!(op.parameter(i).dtype, DTypeRule::Generic(_));
+    if op.generics.is_empty() || !op.generics.iter().all(promotes) || (0..op.inputs.len()).all(|i| !is_generic(i)) {
+        return Ok(());
+    }
+    let whole = sample.map(|i, t| if is_generic(i) { t.cast(DType::I64) } else { Ok(t.clone()) })?;
+    let float = whole.map(|i, t| if is_generic(i) { t.cast(DType::F32) } else { Ok(t.clone()) })?;
+    let (got, expected) = (results(op, &whole.copied()?), results(op, &float));
+    if op.inputs.iter().any(|i| i.mutated) {
+        return match got {
+            Err(e) if e.kind() == ErrorKind::Type => Ok(()),
+            _ => Err(Error::runtime("an integer tensor is changed in place by what is computed in float32")),
+        };
+    }
+    let Ok(expected) = expected else { return Ok(()) };
+    for (k, (a, b)) in got.map_err(|e| e.context("integers"))?.iter().zip(&expected).enumerate() {
+        if !close(a, b, 0.0)? {
+            return Err(Error::runtime(format!("output {k} of integers is {a}, of the same numbers in float32 {b}")));
+        }
+    }
+    Ok(())
+}
+
+/// Of half floats, results and gradients are those of the same values in single precision, rounded once: nothing is rounded on
+/// the way. A gradient that reads a result gets it as it was returned.
+pub fn halves_are_rounded_once(op: &OpRef, sample: &Sample) -> Result<()> {
+    let is_float = |t: &Tensor| t.dtype() == DType::F64;
+    if !sample.inputs.iter().flatten().any(is_float) || op.inputs.iter().any(|i| i.mutated) {
+        return Ok(());
+    }
+    let seeded = |seed: u64| {
+        manual_seed(seed);
+        sample.call(op)?.iter().map(numbers).collect::<Result<Vec<_>>>()
+    };
+    // Random numbers of two dtypes differ.
+    if format!("{:?}", seeded(0)?) != format!("{:?}", seeded(1)?) {
+        return Ok(());
+    }
+    for half in [DType::F16, DType::Bf16] {
+        let narrow = sample.map(|_, t| if is_float(t) { t.cast(half) } else { Ok(t.clone()) })?;
+        let wide = narrow.map(|_, t| if t.dtype() == half { t.cast(DType::F32) } else { Ok(t.clone()) })?;
+        let Ok((narrow, wide)) =
+            results_and_gradients(op, &narrow).and_then(|n| Ok((n, results_and_gradients(op, &wide)?)))
+        else {
+            continue;
+        };
+        for (a, b) in narrow.iter().zip(&wide).filter(|(a, b)| a.dtype() == half && b.dtype() == DType::F32) {
+            // The order of a sum may differ, and tip the rounding.
+            let step = if half == DType::F16 { 2.0_f64.powi(-10) } else { 2.0_f64.powi(-7) };
+            let off =
+                |(x, y): (f64, f64)| (x - y).abs() > 1.01 * step * y.abs().max(1e-4) && y.is_finite() && x.is_finite();
+            if let Some((x, y)) = numbers(a)?.into_iter().zip(numbers(&b.cast(half)?)?).find(|pair| off(*pair)) {
+                return Err(Error::runtime(format!(
+                    "in {half} a result or gradient is {x}, in float32 it is {y}: something is rounded on the way"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// All results, then the gradients of all floating inputs, if the op has them.
+fn results_and_gradients(op: &OpRef, sample: &Sample) -> Result<Vec<Tensor>> {
+    let mut all = results(op, sample)?;
+    let reads_results = |f: &Formula| f.saved_outputs.iter().any(|k| op.outputs[*k as usize].role == Role::Returned);
+    match &op.backward {
+        Backward::None(_) | Backward::NotNeeded => return Ok(all),
+        Backward::Formula(formula) if reads_results(formula) => return Ok(all),
+        _ => {}
+    }
+    let is_float = |t: &Tensor| t.dtype().is_differentiable();
+    let leaves = sample.map(|_, t| if is_float(t) { t.detach().with_requires_grad() } else { Ok(t.clone()) })?;
+    let outputs: Vec<Tensor> = leaves.call(op)?.into_iter().filter(Tensor::requires_grad).collect();
+    let cotangents: Vec<_> = outputs
+        .iter()
+        .map(|t| Tensor::full(t.shape().clone(), 1.0.into(), t.dtype(), t.device()).map(Some))
+        .collect::<Result<_>>()?;
+    let leaves: Vec<Tensor> = leaves.inputs.into_iter().flatten().filter(Tensor::requires_grad).collect();
+    all.extend(grad(&outputs, &leaves, &cotangents, Options::default())?.into_iter().flatten());
+    Ok(all)
+}
 
 /// A float input grows along its last axis; where the output does not, it is a reduction. Single precision must then agree with
 /// double precision.

@@ -48,8 +48,15 @@ pub fn numbers(t: &Tensor) -> Result<Vec<f64>> {
     t.detach().cast(DType::F64)?.to_vec::<f64>()
 }
 
-/// Values as a tensor of another's shape and dtype.
+/// Values as a tensor of another's shape and dtype; as [`numbers`], two for each element of a complex one.
 pub fn tensor_like(t: &Tensor, values: Vec<f64>) -> Result<Tensor> {
+    if t.dtype().kind() == Kind::Complex {
+        let part = |k: usize| Tensor::from_vec(values.iter().copied().skip(k).step_by(2).collect(), t.shape().clone());
+        let both = Tensor::empty(t.shape().clone(), DType::C128, t.device())?;
+        both.part_view(0)?.copy_from(&part(0)?);
+        both.part_view(1)?.copy_from(&part(1)?);
+        return both.cast(t.dtype());
+    }
     Tensor::from_vec(values, t.shape().clone())?.cast(t.dtype())
 }
 

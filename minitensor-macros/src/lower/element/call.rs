@@ -42,6 +42,7 @@ impl Lowering<'_> {
             BinOp::BitXor(_) => quote_spanned!(span=> #rt::Int::bitwise_xor),
             BinOp::Shl(_) => quote_spanned!(span=> #rt::Int::left_shift),
             BinOp::Shr(_) => quote_spanned!(span=> #rt::Int::right_shift),
+            BinOp::Div(_) if self.may_be_complex() => quote_spanned!(span=> #rt::divide),
             _ => match comparison {
                 Some(name) => {
                     let name = Ident::new(name, span);
@@ -53,6 +54,11 @@ impl Lowering<'_> {
         let (left, right) = (without_parens(&binary.left), without_parens(&binary.right));
         *expr = Expr::Verbatim(quote!(#function(#left, #right)));
         Value::Data(variable)
+    }
+
+    /// Whether data may be of numbers whose own `/` overflows on the way.
+    fn may_be_complex(&self) -> bool {
+        self.op.generics.iter().any(|g| g.bound.name == "Field")
     }
 
     pub fn call(&mut self, expr: &mut Expr) -> Value {
