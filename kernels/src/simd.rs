@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// What every CPU of the target has.
+    /// What every CPU of the target has: SSE2 on x86-64; NEON, which includes fused products, on aarch64.
     Baseline = 1,
     /// AVX2, FMA and F16C.
     Avx2 = 2,
@@ -18,28 +18,45 @@ pub enum Level {
 }
 
 impl Level {
-    /// Every level, the lowest first.
+    /// Every level of the target, the lowest first.
+    #[cfg(target_arch = "x86_64")]
     pub const ALL: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
+
+    /// Every level of the target, the lowest first.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub const ALL: [Level; 1] = [Level::Baseline];
 
     /// The name that `MINITENSOR_SIMD` knows it by.
     pub fn name(self) -> &'static str {
         match self {
+            Level::Baseline if cfg!(target_arch = "aarch64") => "neon",
             Level::Baseline => "baseline",
             Level::Avx2 => "avx2",
             Level::Avx512 => "avx512",
         }
     }
 
-    fn from_name(name: &str) -> Option<Level> {
-        Level::ALL.into_iter().find(|level| level.name() == name)
+    fn from_name(name: &str) -> Result<Level, String> {
+        Level::ALL.into_iter().find(|level| level.name() == name).ok_or_else(|| {
+            let names = Level::ALL.map(Level::name).join(", ");
+            format!(
+                "the environment variable {VARIABLE} is {name:?}, which is not a SIMD level of this processor's \
+                 architecture: set it to one of {names}, or unset it"
+            )
+        })
     }
 }
 
-/// The level in use as its number, 0 while nobody asked.
+/// The environment variable that names the level to use.
+const VARIABLE: &str = "MINITENSOR_SIMD";
+
+/// The level in use as its number, 0 until it is chosen.
 static LEVEL: AtomicU8 = AtomicU8::new(0);
 
-/// The level that loops run at: the CPU's, or a lower one that the variable `MINITENSOR_SIMD` (`baseline`, `avx2`
-/// or `avx512`) names when this is first asked.
+/// The level that loops run at. The first call chooses it, unless [`choose`] or [`set_level`] did before.
+///
+/// # Panics
+/// If [`choose`] fails.
 #[inline(always)]
 pub fn level() -> Level {
     match LEVEL.load(Ordering::Relaxed) {
@@ -52,8 +69,18 @@ pub fn level() -> Level {
 
 #[cold]
 fn first_level() -> Level {
-    let named = std::env::var("MINITENSOR_SIMD").ok().and_then(|name| Level::from_name(&name));
-    set_level(named.unwrap_or(Level::Avx512))
+    choose().unwrap_or_else(|message| panic!("{message}"))
+}
+
+/// Makes all loops from now on run at the level that the environment variable `MINITENSOR_SIMD` names, or at the highest
+/// that the CPU has if that is lower, or if the variable is not set or empty. Returns the level.
+///
+/// # Errors
+/// If the variable has another value than the [name](Level::name) of one of the target's levels.
+pub fn choose() -> Result<Level, String> {
+    let named = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
+    let wanted = named.map(|name| Level::from_name(&name.to_string_lossy())).transpose()?;
+    Ok(set_level(wanted.unwrap_or(detected())))
 }
 
 /// Makes all loops from now on run at `wanted`, or the highest level below it that the CPU has, which is returned.
@@ -61,6 +88,11 @@ pub fn set_level(wanted: Level) -> Level {
     let level = wanted.min(detected());
     LEVEL.store(level as u8, Ordering::Relaxed);
     level
+}
+
+/// The levels that the CPU has, the lowest first.
+pub fn levels() -> impl Iterator<Item = Level> {
+    Level::ALL.into_iter().filter(|level| *level <= detected())
 }
 
 /// The highest level that the CPU has.

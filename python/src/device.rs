@@ -1,9 +1,10 @@
-//! Where memory lies, how much is held, and on how many threads work is done.
+//! Where memory lies, how much is held, and what work is done on: threads and SIMD instructions.
 
+use minitensor::kernels::simd;
 use minitensor::{Device, tensor};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::attr::Whole;
 use crate::error::Result;
@@ -26,6 +27,19 @@ fn set_num_threads(n: Whole) -> Result<()> {
 #[pyfunction]
 fn get_num_threads() -> usize {
     minitensor::kernels::threads::num_threads()
+}
+
+/// The SIMD level that ops run at: the last of `simd_levels()`, or the one that the environment variable `MINITENSOR_SIMD`
+/// named when minitensor was imported.
+#[pyfunction]
+fn simd_level() -> &'static str {
+    simd::level().name()
+}
+
+/// The SIMD levels that this CPU has, the lowest first: of `baseline`, `avx2` and `avx512` on x86-64, and `neon` on aarch64.
+#[pyfunction]
+fn simd_levels(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+    PyTuple::new(py, simd::levels().map(simd::Level::name).collect::<Vec<_>>())
 }
 
 /// How many bytes tensors hold at the moment, the most that they held at once, and how many are kept for the next ones:
@@ -54,6 +68,8 @@ fn empty_cache() {
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(get_num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(simd_level, m)?)?;
+    m.add_function(wrap_pyfunction!(simd_levels, m)?)?;
     m.add_function(wrap_pyfunction!(memory_stats, m)?)?;
     m.add_function(wrap_pyfunction!(reset_peak_memory_stats, m)?)?;
     m.add_function(wrap_pyfunction!(empty_cache, m)?)?;

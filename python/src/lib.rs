@@ -40,6 +40,7 @@ mod trampoline;
 mod ufunc;
 
 use minitensor_ops as _;
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 
 #[global_allocator]
@@ -51,6 +52,7 @@ fn _minitensor(m: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 fn install(m: &Bound<'_, PyModule>) -> error::Result<()> {
+    minitensor::kernels::simd::choose().map_err(PyImportError::new_err)?;
     minitensor::registry::check()?;
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     release::install(m.py())?;

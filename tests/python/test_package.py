@@ -58,6 +58,27 @@ def test_the_command_line_tells_what_is_installed():
     assert wrong.returncode == 2
 
 
+def _run_at(level: str) -> subprocess.CompletedProcess[str]:
+    """A new interpreter in which `MINITENSOR_SIMD` names the level."""
+    code = "import minitensor as mt; print(mt.simd_level(), mt.ops.exp(mt.zeros(40)).sum().item())"
+    variables = os.environ | {"MINITENSOR_SIMD": level}
+    return subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
+
+
+def test_a_variable_names_the_simd_level():
+    assert mt.simd_level() in mt.simd_levels()
+    for level in mt.simd_levels():
+        assert _run_at(level).stdout == f"{level} 40.0\n"
+    assert _run_at("").stdout == f"{mt.simd_levels()[-1]} 40.0\n"
+
+
+def test_an_unknown_simd_level_is_an_error_that_names_the_levels():
+    result = _run_at("sse9")
+    assert result.returncode != 0
+    assert 'ImportError: the environment variable MINITENSOR_SIMD is "sse9"' in result.stderr
+    assert ", ".join(mt.simd_levels()) in result.stderr
+
+
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 @pytest.mark.parametrize("call", ["mt.ops.softmax(x)", "[mt.ops.sin(x) for _ in range(1000)]"])
 def test_ctrl_c_stops_a_long_call(call):

@@ -4,8 +4,8 @@
 //! branches is computed both ways and chosen ([`bits`]). All levels compute the same bits: a product is fused with a sum
 //! either by `mul_add`, which rounds once everywhere, or not at all.
 //!
-//! `mul_add` is one instruction of AVX2's level and above, and of other targets, and a call on x86 without FMA. So the
-//! functions that use it are slow there, but none the less exact.
+//! `mul_add` is one instruction of AVX2's level and above and of NEON, and a call at the baseline of x86-64. So the functions
+//! that use it are slow there, but none the less exact.
 //!
 //! | | computed in | error, in ULP |
 //! |---|---|---|

@@ -37,6 +37,7 @@ def main(arguments: list[str]) -> int:
             print(f"minitensor {mt.__version__} (Python {platform.python_version()})")
             print(f"ops        {len(mt.list_custom_ops_py())}")
             print(f"processor  {_processor()}")
+            print(f"SIMD       {mt.simd_level()}")
             print(f"threads    {mt.get_num_threads()}")
             print(f"CUDA       {'yes' if mt.cuda.is_available() else 'no'}")
         case ["ops"]:

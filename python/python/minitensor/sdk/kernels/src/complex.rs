@@ -1,0 +1,325 @@
+//! The algebra on complex numbers, with the special cases of the Array API (which are C99's).
+//!
+//! `+ − × ÷` are num-complex's. The inverse functions are Kahan's («Branch cuts for complex elementary functions»,
+//! 1987): right on both sides of every cut, signed zeros included.
+
+use num_complex::Complex;
+
+use crate::machine::{power, stored_as_it_is};
+use crate::scalar::{Const, Element, Field, Float, Machine, Num};
+
+/// `iz`.
+fn times_i<T: Float>(z: Complex<T>) -> Complex<T> {
+    Complex::new(-z.im, z.re)
+}
+
+/// `z / i`.
+fn over_i<T: Float>(z: Complex<T>) -> Complex<T> {
+    Complex::new(z.im, -z.re)
+}
+
+/// The circular functions that are hyperbolic ones, turned by a right angle.
+macro_rules! rotated {
+    ($($circular:ident = $hyperbolic:ident),*) => {$(
+        fn $circular(self) -> Self { over_i(Field::$hyperbolic(times_i(self))) }
+    )*};
+}
+
+/// Beyond `$large`, `e⁻²ˣ` no longer counts beside 1.
+macro_rules! complex {
+    ($t:ident, $large:literal) => {
+        impl Element for Complex<$t> {
+            type Mask = bool;
+            #[inline(always)]
+            fn constant(value: Const) -> Self {
+                Complex::new($t::constant(value), 0.0)
+            }
+            #[inline(always)]
+            fn equal(self, other: Self) -> bool {
+                self.re == other.re && self.im == other.im
+            }
+            #[inline(always)]
+            fn truthy(self) -> bool {
+                self.re != 0.0 || self.im != 0.0
+            }
+            #[inline(always)]
+            fn select(mask: bool, a: Self, b: Self) -> Self {
+                if mask { a } else { b }
+            }
+        }
+
+        impl Machine for Complex<$t> {
+            stored_as_it_is!();
+        }
+
+        impl Num for Complex<$t> {
+            #[inline(always)]
+            fn negative(self) -> Self {
+                -self
+            }
+            #[inline(always)]
+            fn conj(self) -> Self {
+                Complex::new(self.re, -self.im)
+            }
+            #[inline(always)]
+            fn powi(self, exponent: i64) -> Self {
+                let result = power(self, exponent.unsigned_abs());
+                if exponent < 0 { Field::recip(result) } else { result }
+            }
+        }
+
+        impl Field for Complex<$t> {
+            /// Smith's method: no overflow on the way.
+            fn recip(self) -> Self {
+                let Complex { re: x, im: y } = self;
+                if x.is_infinite() || y.is_infinite() {
+                    Complex::new((0.0 as $t).copysign(x), (0.0 as $t).copysign(-y))
+                } else if x.abs() >= y.abs() {
+                    let ratio = y / x;
+                    let scale = 1.0 / (x + y * ratio);
+                    Complex::new(scale, -ratio * scale)
+                } else {
+                    let ratio = x / y;
+                    let scale = 1.0 / (y + x * ratio);
+                    Complex::new(ratio * scale, -scale)
+                }
+            }
+
+            fn sqrt(self) -> Self {
+                let Complex { re: x, im: y } = self;
+                if x == 0.0 && y == 0.0 {
+                    return Complex::new(0.0, y);
+                }
+                if y.is_infinite() {
+                    return Complex::new($t::INFINITY, y);
+                }
+                if x.is_infinite() {
+                    let rest = if y.is_nan() { y } else { 0.0 };
+                    return match x > 0.0 {
+                        true => Complex::new(x, rest.copysign(y)),
+                        false => Complex::new(rest, $t::INFINITY.copysign(y)),
+                    };
+                }
+                // Scaled by a power of 4, so that |z| + |x| neither overflows nor loses digits.
+                let big = x.abs().max(y.abs()) > $t::MAX / 4.0;
+                let small = x.abs().max(y.abs()) < $t::MIN_POSITIVE * 4.0 / $t::EPSILON;
+                let (up, down) = match (big, small) {
+                    (true, _) => (0.0625, 4.0),
+                    (_, true) => (4.0 / ($t::EPSILON * $t::EPSILON), $t::EPSILON / 2.0),
+                    _ => (1.0, 1.0),
+                };
+                let (x, y) = (x * up, y * up);
+                let root = ((x.hypot(y) + x.abs()) * 0.5).sqrt();
+                let other = y.abs() / (2.0 * root);
+                let (re, im) = if x >= 0.0 { (root, other) } else { (other, root) };
+                Complex::new(re * down, (im * down).copysign(y))
+            }
+
+            fn exp(self) -> Self {
+                let Complex { re: x, im: y } = self;
+                let e = x.exp();
+                if y == 0.0 {
+                    Complex::new(e, y)
+                } else if x == $t::NEG_INFINITY && !y.is_finite() {
+                    Complex::new(0.0, 0.0)
+                } else if x == $t::INFINITY && !y.is_finite() {
+                    Complex::new(x, $t::NAN)
+                } else if e.is_infinite() && x.is_finite() {
+                    // The parts may be finite where eˣ isn't.
+                    let half = (0.5 * x).exp();
+                    Complex::new(half * y.cos() * half, half * y.sin() * half)
+                } else {
+                    Complex::new(e * y.cos(), e * y.sin())
+                }
+            }
+
+            fn expm1(self) -> Self {
+                let Complex { re: x, im: y } = self;
+                if y == 0.0 {
+                    Complex::new(x.exp_m1(), y)
+                } else if x.is_infinite() || x > 1.0 {
+                    let e = Field::exp(self);
+                    Complex::new(e.re - 1.0, e.im)
+                } else {
+                    let half = (0.5 * y).sin();
+                    Complex::new(x.exp_m1() * y.cos() - 2.0 * half * half, x.exp() * y.sin())
+                }
+            }
+
+            fn log(self) -> Self {
+                let Complex { re: x, im: y } = self;
+                let length = x.hypot(y);
+                let re = if length > 0.5 && length < 2.0 {
+                    // ln |z| near |z| = 1, from |z|² − 1.
+                    let (long, short) = (x.abs().max(y.abs()), x.abs().min(y.abs()));
+                    0.5 * ((long - 1.0) * (long + 1.0) + short * short).ln_1p()
+                } else if length.is_infinite() && x.is_finite() && y.is_finite() {
+                    (0.5 * x).hypot(0.5 * y).ln() + (2.0 as $t).ln()
+                } else {
+                    length.ln()
+                };
+                Complex::new(re, y.atan2(x))
+            }
+
+            fn log1p(self) -> Self {
+                let Complex { re: x, im: y } = self;
+                let re = match x.abs() < 0.5 && y.abs() < 0.5 {
+                    true => 0.5 * (x * (x + 2.0) + y * y).ln_1p(),
+                    false => Field::log(Complex::new(1.0 + x, y)).re,
+                };
+                Complex::new(re, y.atan2(1.0 + x))
+            }
+
+            fn log2(self) -> Self {
+                let log = Field::log(self);
+                Complex::new(log.re * std::$t::consts::LOG2_E, log.im * std::$t::consts::LOG2_E)
+            }
+
+            fn log10(self) -> Self {
+                let log = Field::log(self);
+                Complex::new(log.re * std::$t::consts::LOG10_E, log.im * std::$t::consts::LOG10_E)
+            }
+
+            fn cos(self) -> Self {
+                Field::cosh(times_i(self))
+            }
+            rotated!(sin = sinh, tan = tanh, asin = asinh, atan = atanh);
+
+            fn acos(self) -> Self {
+                let Complex { re: x, im: y } = self;
+                if x.is_infinite() || y.is_infinite() {
+                    return Complex::new(y.abs().atan2(x), -$t::INFINITY.copysign(y));
+                }
+                let minus = Field::sqrt(Complex::new(1.0 - x, -y));
+                let plus = Field::sqrt(Complex::new(1.0 + x, y));
+                Complex::new(2.0 * minus.re.atan2(plus.re), Field::asinh(plus.re * minus.im - plus.im * minus.re))
+            }
+
+            fn sinh(self) -> Self {
+                let Complex { re: x, im: y } = self;
+                if y == 0.0 {
+                    Complex::new(x.sinh(), y)
+                } else if x == 0.0 {
+                    Complex::new(x, y.sin())
+                } else if x.is_infinite() && !y.is_finite() {
+                    Complex::new(x, $t::NAN)
+                } else if x.abs() > $large {
+                    // Both sinh and cosh are half of e^|x| here, which the parts need not overflow with.
+                    let e = Field::exp(Complex::new(x.abs(), y));
+                    Complex::new(0.5 * e.re * x.signum(), 0.5 * e.im)
+                } else {
+                    Complex::new(x.sinh() * y.cos(), x.cosh() * y.sin())
+                }
+            }
+
+            fn cosh(self) -> Self {
+                let Complex { re: x, im: y } = self;
+                if y == 0.0 {
+                    Complex::new(x.cosh(), y.copysign(y.signum() * x.signum()))
+                } else if x == 0.0 {
+                    Complex::new(y.cos(), x.copysign(x.signum() * y.signum()))
+                } else if x.is_infinite() && !y.is_finite() {
+                    Complex::new($t::INFINITY, $t::NAN)
+                } else if x.abs() > $large {
+                    let e = Field::exp(Complex::new(x.abs(), y));
+                    Complex::new(0.5 * e.re, 0.5 * e.im * x.signum())
+                } else {
+                    Complex::new(x.cosh() * y.cos(), x.sinh() * y.sin())
+                }
+            }
+
+            fn tanh(self) -> Self {
+                let Complex { re: x, im: y } = self;
+                if y == 0.0 {
+                    Complex::new(x.tanh(), y)
+                } else if x.is_infinite() {
+                    let sign = if y.is_finite() { (y + y).sin() } else { y };
+                    Complex::new(x.signum(), (0.0 as $t).copysign(sign))
+                } else if x == 0.0 && !y.is_finite() {
+                    Complex::new(x, $t::NAN)
+                } else if x.abs() > $large {
+                    let e = (-x.abs()).exp();
+                    Complex::new(x.signum(), 4.0 * y.sin() * y.cos() * e * e)
+                } else {
+                    let (tan, sinh) = (y.tan(), x.sinh());
+                    let (beta, rho) = (1.0 + tan * tan, (1.0 + sinh * sinh).sqrt());
+                    let below = 1.0 + beta * sinh * sinh;
+                    Complex::new(beta * rho * sinh / below, tan / below)
+                }
+            }
+
+            fn asinh(self) -> Self {
+                let Complex { re: x, im: y } = self;
+                if x.is_infinite() || y.is_infinite() {
+                    return Complex::new($t::INFINITY.copysign(x), y.atan2(x.abs()));
+                }
+                if y == 0.0 {
+                    return Complex::new(Field::asinh(x), y);
+                }
+                // asin of iz = −y + ix, then turned back.
+                let minus = Field::sqrt(Complex::new(1.0 + y, -x));
+                let plus = Field::sqrt(Complex::new(1.0 - y, x));
+                let re = Field::asinh(minus.re * plus.im - minus.im * plus.re);
+                Complex::new(re, y.atan2(minus.re * plus.re - minus.im * plus.im))
+            }
+
+            fn acosh(self) -> Self {
+                let Complex { re: x, im: y } = self;
+                if x.is_infinite() || y.is_infinite() {
+                    return Complex::new($t::INFINITY, y.atan2(x));
+                }
+                let minus = Field::sqrt(Complex::new(x - 1.0, y));
+                let plus = Field::sqrt(Complex::new(x + 1.0, y));
+                Complex::new(Field::asinh(minus.re * plus.re + minus.im * plus.im), 2.0 * minus.im.atan2(plus.re))
+            }
+
+            fn atanh(self) -> Self {
+                let Complex { re: x, im: y } = self;
+                let right_angle = std::$t::consts::FRAC_PI_2.copysign(y);
+                if x.is_infinite() || y.is_infinite() {
+                    let im = if y.is_nan() { y } else { right_angle };
+                    return Complex::new((0.0 as $t).copysign(x), im);
+                }
+                if x == 0.0 && y.is_nan() {
+                    return self;
+                }
+                if x.abs().max(y.abs()) > 1.0 / ($t::EPSILON * $t::EPSILON) {
+                    return Complex::new(Field::recip(self).re, right_angle);
+                }
+                let away = 1.0 - x.abs();
+                let ratio = 4.0 * x.abs() / (away * away + y * y);
+                let angle = (2.0 * y).atan2(away * (1.0 + x.abs()) - y * y);
+                Complex::new((0.25 * ratio.ln_1p()).copysign(x), 0.5 * angle)
+            }
+
+            fn pow(self, exponent: Self) -> Self {
+                if !exponent.truthy() {
+                    return Self::one();
+                }
+                if !self.truthy() {
+                    return match exponent.re > 0.0 {
+                        true => Self::zero(),
+                        false => Complex::new($t::NAN, $t::NAN),
+                    };
+                }
+                let whole = exponent.re;
+                if exponent.im == 0.0 && whole == whole.trunc() && whole.abs() <= 100.0 {
+                    return self.powi(whole as i64);
+                }
+                Field::exp(exponent * Field::log(self))
+            }
+
+            fn sigmoid(self) -> Self {
+                // As for real numbers: the exponential that doesn't overflow.
+                if self.re < 0.0 {
+                    let e = Field::exp(self);
+                    e * Field::recip(e + 1.0)
+                } else {
+                    Field::recip(Field::exp(-self) + 1.0)
+                }
+            }
+        }
+    };
+}
+complex!(f32, 11.0);
+complex!(f64, 22.0);

@@ -1,0 +1,145 @@
+//! Exponential functions: eˣ = 2ⁿ eʳ for whole n and |r| ≤ ½ ln 2, with r in two doubles.
+
+use std::f64::consts::LOG2_E;
+
+use crate::math::bits::{Whole, biased, clamp, nearest, power_of_bits, power_of_two, select};
+use crate::math::pair::{Pair, half_square, ordered_sum, pair};
+use crate::math::polynomial::{fused_polynomial, polynomial};
+
+/// ln 2: 42 bits, so that their product with an exponent is exact, and the rest.
+pub(super) const LN_2: [f64; 2] = [0.6931471805598903, 5.497923018708371e-14];
+
+/// (eʳ − 1 − r − r²/2) / r³ over |r| ≤ ½ ln 2.
+const EXP: [f64; 10] = [
+    0.16666666666666669,
+    0.04166666666666667,
+    0.008333333333330062,
+    0.0013888888888880912,
+    0.0001984126986305509,
+    2.4801587333969998e-05,
+    2.7557268458375953e-06,
+    2.755726433661024e-07,
+    2.510038607943752e-08,
+    2.0918120583827727e-09,
+];
+
+/// The n of x, and eʳ − 1 in two doubles.
+#[inline(always)]
+fn parts(x: f64) -> (Whole, Pair) {
+    let n = nearest(x * LOG2_E);
+    let r = ordered_sum(x - n.value * LN_2[0], -(n.value * LN_2[1]));
+    (n, below_one(r))
+}
+
+/// eʳ − 1 for |r| ≤ ½ ln 2
+#[inline(always)]
+fn below_one(r: Pair) -> Pair {
+    let half = half_square(r.high);
+    let large = ordered_sum(r.high, half.high);
+    let small = r.high * (r.high * r.high) * polynomial(r.high, &EXP);
+    pair(large.high, large.low + (half.low + (r.low + small)))
+}
+
+/// eˣ 2⁻ⁿ between ½ and 2, and n; for |x| below 2¹⁰ or so.
+#[inline(always)]
+pub(super) fn mantissa(x: f64) -> (Pair, Whole) {
+    let (n, m) = parts(x);
+    let one = ordered_sum(1.0, m.high);
+    (ordered_sum(one.high, one.low + m.low), n)
+}
+
+/// `x · 2ⁿ` for |n| ≤ 2000, rounded once even where it is denormal.
+#[inline(always)]
+pub(super) fn scaled(x: f64, n: Whole) -> f64 {
+    let half = nearest(0.5 * n.value);
+    let rest = nearest(n.value - half.value);
+    x * power_of_two(half) * power_of_two(rest)
+}
+
+/// eʳ, as a large part and a small one, and n. With fused products.
+#[inline(always)]
+pub(super) fn fused_mantissa<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
+    let n = biased::<BIAS>(x, LOG2_E);
+    let r = n.value.mul_add(-LN_2[1], n.value.mul_add(-LN_2[0], x));
+    let high = 1.0 + r;
+    (high, (r * r).mul_add(r.mul_add(fused_polynomial(r, &EXP), 0.5), r - (high - 1.0)), n)
+}
+
+/// eʳ − 1, as a large part, which is r, and a small one, with what r itself lacks; and n. With fused products.
+#[inline(always)]
+pub(super) fn mantissa_less_one<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
+    let n = biased::<BIAS>(x, LOG2_E);
+    let exact = n.value.mul_add(-LN_2[0], x);
+    let r = n.value.mul_add(-LN_2[1], exact);
+    let lost = n.value.mul_add(-LN_2[1], exact - r);
+    let rest = (r * r * r).mul_add(fused_polynomial(r, &EXP), (0.5 * r).mul_add(r, lost.mul_add(r, lost)));
+    (r, rest, n)
+}
+
+/// r and eʳ − 1 − r, and n, of e^−(`square` + `rest`): no digit of the square is lost.
+#[inline(always)]
+pub(super) fn exp_of_square<const BIAS: u64>(square: f64, rest: f64) -> (f64, f64, Whole) {
+    let n = biased::<BIAS>(square, -LOG2_E);
+    let r = n.value.mul_add(-LN_2[0], -square);
+    let lost = n.value.mul_add(LN_2[1], rest);
+    let whole = r - lost;
+    (r, (whole * whole).mul_add(whole.mul_add(fused_polynomial(whole, &EXP), 0.5), -lost), n)
+}
+
+/// eʳ, as a large part and a small one, and n, of x + `rest`.
+#[inline(always)]
+pub(super) fn exp_of_pair<const BIAS: u64>(x: f64, rest: f64) -> (f64, f64, Whole) {
+    let n = biased::<BIAS>(x, LOG2_E);
+    let r = n.value.mul_add(-LN_2[0], x);
+    let rest = n.value.mul_add(-LN_2[1], rest);
+    let whole = r + rest;
+    let high = 1.0 + r;
+    let curve = whole.mul_add(fused_polynomial(whole, &EXP), 0.5);
+    (high, (whole * whole).mul_add(curve, rest + (r - (high - 1.0))), n)
+}
+
+/// eʳ, as a large part and a small one, and n, of x + a · b.
+#[inline(always)]
+pub(super) fn exp_of_sum<const BIAS: u64>(x: f64, a: f64, b: f64) -> (f64, f64, Whole) {
+    let n = biased::<BIAS>(a.mul_add(b, x), LOG2_E);
+    let r = n.value.mul_add(-LN_2[1], a.mul_add(b, n.value.mul_add(-LN_2[0], x)));
+    let high = 1.0 + r;
+    (high, (r * r).mul_add(r.mul_add(fused_polynomial(r, &EXP), 0.5), r - (high - 1.0)), n)
+}
+
+/// Twice the bias of an exponent, so that each of two steps has one.
+pub(super) const TWO_BIASES: u64 = 2046;
+
+#[inline(always)]
+pub fn exp(x: f64) -> f64 {
+    let (high, low, n) = fused_mantissa::<TWO_BIASES>(clamp(x, -750.0, 710.0));
+    let half = n.bits >> 1;
+    (high + low) * power_of_bits(half) * power_of_bits(n.bits - half)
+}
+
+#[inline(always)]
+pub fn exp2(x: f64) -> f64 {
+    let x = clamp(x, -1080.0, 1025.0);
+    let n = nearest(x);
+    let f = x - n.value;
+    // f ln 2 in two doubles.
+    let r = pair(f, 0.0).times(std::f64::consts::LN_2);
+    let m = below_one(pair(r.high, r.low + f * LN_2_REST));
+    let one = ordered_sum(1.0, m.high);
+    scaled(one.high + (one.low + m.low), n)
+}
+
+/// What `std::f64::consts::LN_2` lacks.
+const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
+
+#[inline(always)]
+pub fn expm1(x: f64) -> f64 {
+    let (r, rest, n) = mantissa_less_one::<TWO_BIASES>(clamp(x, -40.0, 710.0));
+    // Half, because 2¹⁰²⁴ is no double.
+    let scale = power_of_bits(n.bits - 1024);
+    let whole = scale - 0.5;
+    let high = scale.mul_add(r, whole);
+    let low = scale.mul_add(r, whole - high) + scale.mul_add(rest, (scale - whole) - 0.5);
+    // A tiny number is its own result, and would lose its last digit by half of it.
+    select(x.abs() < 1e-17, x, 2.0 * (high + low))
+}

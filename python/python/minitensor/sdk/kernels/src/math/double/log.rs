@@ -1,0 +1,147 @@
+//! Logarithms: ln 2ᵏm = k ln 2 + ln(1 + f), with ln(1 + f) = 2 atanh s for s = f / (2 + f), of which f itself is the
+//! large part.
+
+use super::exp::{LN_2, mantissa, scaled};
+use crate::math::bits::{clamp, exponent_and_mantissa, nearest, power_of_two, select};
+use crate::math::pair::{Pair, half_square, ordered_sum, pair, product, sum};
+use crate::math::polynomial::{fused_polynomial, polynomial};
+
+/// (2 atanh s − 2 s) / s³ by s² over |s| ≤ (√2 − 1) / (√2 + 1).
+const LOG: [f64; 7] = [
+    0.6666666666666734,
+    0.399999999994137,
+    0.2857142874265009,
+    0.22222198542289082,
+    0.18183566107763488,
+    0.15314001044216752,
+    0.147964800608263,
+];
+
+/// 1 / ln 2 and what that lacks.
+const LOG2_E: [f64; 2] = [std::f64::consts::LOG2_E, 2.0355273740931033e-17];
+/// 1 / ln 10 and what that lacks.
+const LOG10_E: [f64; 2] = [std::f64::consts::LOG10_E, 1.098319650216765e-17];
+/// log₁₀ 2: 42 bits, so that their product with an exponent is exact, and the rest.
+const LOG10_2: [f64; 2] = [0.30102999566383914, 1.42050232272661e-13];
+
+/// ln(1 + f) for √½ ≤ 1 + f < √2, as a large part and a smaller one: 2s is f − f²/2 + s f²/2, of which only the last
+/// part has the errors of s.
+#[inline(always)]
+fn near_one(f: f64) -> Pair {
+    let s = f / (2.0 + f);
+    let square = s * s;
+    let half = half_square(f);
+    let large = ordered_sum(f, -half.high);
+    let small = s * (half.value() + square * polynomial(square, &LOG));
+    pair(large.high, large.low + (small - half.low))
+}
+
+/// k and f of a positive number.
+#[inline(always)]
+pub(super) fn parts(x: f64) -> (f64, f64) {
+    const TWO_54: f64 = 18_014_398_509_481_984.0;
+    let denormal = x < f64::MIN_POSITIVE;
+    let (k, m) = exponent_and_mantissa(select(denormal, x * TWO_54, x));
+    (select(denormal, k - 54.0, k), m - 1.0)
+}
+
+/// What a logarithm is where its argument is not positive or not finite. One test of the bits, as LLVM would make many
+/// of comparisons.
+#[inline(always)]
+pub(super) fn with_ends(x: f64, log: f64) -> f64 {
+    let positive_and_finite = x.to_bits().wrapping_sub(1) < f64::INFINITY.to_bits() - 1;
+    let end = select((x.to_bits() as i64) < 0, f64::NAN, x);
+    let end = select(x == 0.0, f64::NEG_INFINITY, end);
+    select(positive_and_finite, log, end)
+}
+
+/// `k unit + log`, where the product of k with the first part of the unit is exact.
+#[inline(always)]
+fn with_exponent(k: f64, unit: [f64; 2], log: Pair) -> Pair {
+    let sum = sum(k * unit[0], log.high);
+    ordered_sum(sum.high, sum.low + (k * unit[1] + log.low))
+}
+
+#[inline(always)]
+pub fn log(x: f64) -> f64 {
+    let (k, f) = parts(x);
+    let s = f / (2.0 + f);
+    let square = s * s;
+    let half = 0.5 * f * f;
+    let curve = square.mul_add(fused_polynomial(square, &LOG), half);
+    let high = k.mul_add(LN_2[0], f);
+    let low = k.mul_add(LN_2[1], f - k.mul_add(-LN_2[0], high));
+    with_ends(x, high + (s.mul_add(curve, low) - half))
+}
+
+/// A logarithm to another base, whose natural logarithm is 1 / `factor`.
+#[inline(always)]
+fn log_to(x: f64, unit: [f64; 2], factor: [f64; 2]) -> f64 {
+    let (k, f) = parts(x);
+    let log = near_one(f);
+    let product = product(log.high, factor[0]);
+    let low = product.low + (log.high * factor[1] + log.low * factor[0]);
+    with_ends(x, with_exponent(k, unit, pair(product.high, low)).high)
+}
+
+#[inline(always)]
+pub fn log2(x: f64) -> f64 {
+    log_to(x, [1.0, 0.0], LOG2_E)
+}
+
+#[inline(always)]
+pub fn log10(x: f64) -> f64 {
+    log_to(x, LOG10_2, LOG10_E)
+}
+
+/// ln 2ⁿ (1 + x) for finite x above −1, in two doubles.
+#[inline(always)]
+pub(super) fn log1p_scaled(x: Pair, n: f64) -> Pair {
+    let one = sum(1.0, x.high);
+    let (k, m) = exponent_and_mantissa(one.high);
+    // What 1 + x has rounded off belongs to f, so that f is x where k is 0. Where k is large
+    // it makes no difference.
+    let lost = (one.low + x.low) * power_of_two(nearest(clamp(-k, -900.0, 900.0)));
+    let f = sum(m - 1.0, lost);
+    let log = near_one(f.high);
+    let low = log.low + (f.low - f.low * f.high);
+    with_exponent(k + n, LN_2, pair(log.high, low))
+}
+
+#[inline(always)]
+pub fn log1p(x: f64) -> f64 {
+    // A tiny number is its own result.
+    let log = select(x.abs() < 1e-17, x, log1p_scaled(pair(x, 0.0), 0.0).high);
+    with_ends(1.0 + x, log)
+}
+
+/// `start + ln(1 + e⁻ᵍᵃᵖ)`
+#[inline(always)]
+fn plus_log1p_exp(start: f64, gap: f64) -> f64 {
+    let (m, n) = mantissa(-clamp(gap, 0.0, 750.0));
+    let log = log1p_scaled(m.scaled(power_of_two(nearest(clamp(n.value, -1000.0, 0.0)))), 0.0);
+    let total = sum(start, log.high);
+    let result = total.high + (total.low + log.low);
+    // Where no unit of 1 is left in it, the logarithm is the exponential itself.
+    select((gap > 600.0) | start.is_infinite(), start + scaled(m.high, n), result)
+}
+
+/// ln(1 + eˣ)
+#[inline(always)]
+pub fn softplus(x: f64) -> f64 {
+    plus_log1p_exp(select(x < 0.0, 0.0, x), x.abs())
+}
+
+/// ln σ(x)
+#[inline(always)]
+pub fn log_sigmoid(x: f64) -> f64 {
+    0.0 - softplus(-x)
+}
+
+#[inline(always)]
+pub fn logaddexp(x: f64, y: f64) -> f64 {
+    // Two equal infinities have no difference.
+    let gap = select(x == y, 0.0, (x - y).abs());
+    let start = select(x > y, x, y);
+    select(gap.is_nan(), f64::NAN, plus_log1p_exp(start, gap))
+}

@@ -1,0 +1,78 @@
+//! Inverse trigonometric functions.
+
+use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
+
+use crate::math::bits::{clamp, select};
+use crate::math::polynomial::polynomial;
+
+/// atan(t) / t by t² over |t| ≤ tan π/8.
+const ATAN: [f64; 6] = [
+    0.9999999993973454,
+    -0.333333076178639,
+    0.1999821655039783,
+    -0.14240076488312362,
+    0.10573433430014752,
+    -0.06034671281981023,
+];
+
+/// asin(r) / r by r² over |r| ≤ ½.
+const ASIN: [f64; 7] = [
+    1.0000000002543563,
+    0.16666656939154179,
+    0.07500604378239534,
+    0.04450303723787269,
+    0.031901200448350535,
+    0.01413803083779813,
+    0.0378875894243686,
+];
+
+/// tan π/8
+const EIGHTH: f64 = 0.414_213_562_373_095_03;
+/// tan 3π/8
+const THREE_EIGHTHS: f64 = 2.414_213_562_373_095;
+
+/// The angle of (x, y) in the first quadrant: turned back by 0, π/4 or π/2 first, so that it is at most π/8.
+#[inline(always)]
+fn angle(y: f64, x: f64) -> f64 {
+    let (low, high) = (y < x * EIGHTH, y > x * THREE_EIGHTHS);
+    let sine = select(low, y, select(high, -x, y - x));
+    let cosine = select(low, x, select(high, y, y + x));
+    let turned = select(low, 0.0, select(high, FRAC_PI_2, FRAC_PI_4));
+    let t = sine / cosine;
+    turned + t * polynomial(t * t, &ATAN)
+}
+
+#[inline(always)]
+pub fn atan(x: f64) -> f64 {
+    angle(x.abs(), 1.0).copysign(x)
+}
+
+#[inline(always)]
+pub fn atan2(y: f64, x: f64) -> f64 {
+    // Two infinities are at 45°, and two zeros at 0°.
+    let right = angle(clamp(y.abs(), 0.0, 1e300), clamp(x.abs(), 1e-300, 1e300));
+    select(x.is_sign_negative(), PI - right, right).copysign(y)
+}
+
+/// asin |x| = p or, above ½, π/2 − 2p with p = asin √((1 − |x|) / 2); whether it is the latter, and p.
+#[inline(always)]
+fn half_arc(x: f64) -> (bool, f64) {
+    let a = x.abs();
+    let upper = a > 0.5;
+    let square = select(upper, 0.5 * (1.0 - a), a * a);
+    let root = select(upper, square.sqrt(), a);
+    (upper, root * polynomial(square, &ASIN))
+}
+
+#[inline(always)]
+pub fn asin(x: f64) -> f64 {
+    let (upper, p) = half_arc(x);
+    select(upper, FRAC_PI_2 - 2.0 * p, p).copysign(x)
+}
+
+#[inline(always)]
+pub fn acos(x: f64) -> f64 {
+    let (upper, p) = half_arc(x);
+    let from_end = select(x < 0.0, PI - 2.0 * p, 2.0 * p);
+    select(upper, from_end, FRAC_PI_2 - p.copysign(x))
+}

@@ -1,0 +1,45 @@
+//! Exponential functions: 2ⁿ⁺ᶠ = 2ⁿ + 2ⁿ (2ᶠ − 1) for whole n and |f| ≤ ½.
+
+use std::f64::consts::LOG2_E;
+
+use crate::math::bits::{clamp, nearest, power_of_two};
+use crate::math::polynomial::polynomial;
+
+/// (2ᶠ − 1) / f over [−½, ½].
+const EXP2: [f64; 7] = [
+    0.6931471805818314,
+    0.240226509201031,
+    0.055504107266008205,
+    0.0096180570322906,
+    0.0013333670369979377,
+    0.00015461331313581877,
+    1.5252496270546683e-05,
+];
+
+/// 2ˣ = a + b, where a is a power of two and b is small with x.
+#[inline(always)]
+fn parts(x: f64) -> (f64, f64) {
+    // Far beyond what a single holds, and far within what a double does.
+    let x = clamp(x, -300.0, 300.0);
+    let n = nearest(x);
+    let f = x - n.value;
+    let scale = power_of_two(n);
+    (scale, scale * (f * polynomial(f, &EXP2)))
+}
+
+#[inline(always)]
+pub fn exp2(x: f64) -> f64 {
+    let (a, b) = parts(x);
+    a + b
+}
+
+#[inline(always)]
+pub fn exp(x: f64) -> f64 {
+    exp2(x * LOG2_E)
+}
+
+#[inline(always)]
+pub fn expm1(x: f64) -> f64 {
+    let (a, b) = parts(x * LOG2_E);
+    ((a - 1.0) + b).copysign(x)
+}

@@ -1,0 +1,64 @@
+//! Logarithms: ln 2ᵏm = k ln 2 + 2 atanh s with s = (m − 1) / (m + 1).
+
+use std::f64::consts::LN_2;
+
+use super::exp::exp;
+use crate::math::bits::{exponent_and_mantissa, select};
+use crate::math::polynomial::polynomial;
+
+/// 2 atanh(s) / s by s² over |s| ≤ (√2 − 1) / (√2 + 1).
+const LOG: [f64; 4] = [1.9999999986195787, 0.6666681609450558, 0.3997477862745383, 0.299260938934902];
+
+/// The same, as exact as a double is.
+const EXACT_LOG: [f64; 8] = [
+    2.0,
+    0.6666666666666765,
+    0.3999999999929753,
+    0.28571428761653167,
+    0.22222196955516765,
+    0.18183636873414963,
+    0.1531239613849751,
+    0.14811027521681397,
+];
+
+/// ln(1 + f) for √½ ≤ 1 + f < √2
+#[inline(always)]
+fn log_near_one(f: f64) -> f64 {
+    log_by(f, &LOG)
+}
+
+#[inline(always)]
+fn log_by<const N: usize>(f: f64, table: &[f64; N]) -> f64 {
+    let s = f / (2.0 + f);
+    s * polynomial(s * s, table)
+}
+
+/// What a logarithm is where its argument is not positive or not finite.
+#[inline(always)]
+fn with_ends(x: f64, log: f64) -> f64 {
+    let log = select(x < f64::INFINITY, log, x);
+    let log = select(x == 0.0, f64::NEG_INFINITY, log);
+    select(x < 0.0, f64::NAN, log)
+}
+
+/// For what takes more digits of a logarithm than a single has.
+#[inline(always)]
+pub(super) fn exact_log(x: f64) -> f64 {
+    let (k, m) = exponent_and_mantissa(x);
+    with_ends(x, k * LN_2 + log_by(m - 1.0, &EXACT_LOG))
+}
+
+/// Where 1 + x needs no exponent, its fraction is x itself, with all its digits.
+#[inline(always)]
+pub fn log1p(x: f64) -> f64 {
+    let (k, m) = exponent_and_mantissa(1.0 + x);
+    let f = select(k == 0.0, x, m - 1.0);
+    with_ends(1.0 + x, k * LN_2 + log_near_one(f)).copysign(x)
+}
+
+#[inline(always)]
+pub fn logaddexp(x: f64, y: f64) -> f64 {
+    // Two equal infinities have no difference.
+    let gap = select(x == y, 0.0, (x - y).abs());
+    select(x > y, x, y) + log1p(exp(-gap))
+}

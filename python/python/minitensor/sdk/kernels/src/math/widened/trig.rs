@@ -1,0 +1,79 @@
+//! Trigonometric functions, in quarter turns from the nearest multiple of π/2.
+
+use crate::math::bits::{flip, nearest, select};
+use crate::math::polynomial::polynomial;
+
+/// sin(π/2 f) / f by f² over |f| ≤ ½.
+const SIN: [f64; 5] =
+    [1.5707963267877403, -0.6459640960997497, 0.0796925817778131, -0.004681260151252867, 0.0001581940106231657];
+
+/// cos(π/2 f) by f² over |f| ≤ ½.
+const COS: [f64; 5] =
+    [0.9999999999439018, -1.233700539555302, 0.2536691823244115, -0.020859933826286123, 0.0009033577084340175];
+
+/// 2/π, with the multiples of 4 taken off that it makes with the singles from 2²³ 2²⁷ᵏ on, which are whole multiples of
+/// 2²⁷ᵏ: for each k the leading 28 bits, so that the product with a single is exact; the next 28; and the rest.
+const TWO_OVER_PI: [[f64; 3]; 4] = [
+    [0.6366197690367699, 3.330811459978378e-09, 1.6153797880892852e-17],
+    [-4.11976913694545e-09, 1.6153797803925804e-17, 7.696704864039572e-26],
+    [7.166494882838848e-17, 2.83762200841452e-25, 9.372006544409767e-34],
+    [-5.434184117115757e-25, 9.372006500203007e-34, 4.420676015940119e-42],
+];
+
+/// The chunk of digits for a range. Constants here, and not loads from the table, which wouldn't vectorize.
+#[inline(always)]
+fn digits<const CHUNK: usize>((far, farther, farthest): (bool, bool, bool)) -> f64 {
+    let near = select(far, const { TWO_OVER_PI[1][CHUNK] }, const { TWO_OVER_PI[0][CHUNK] });
+    let beyond = select(farthest, const { TWO_OVER_PI[3][CHUNK] }, const { TWO_OVER_PI[2][CHUNK] });
+    select(farther, beyond, near)
+}
+
+/// `x = π/2 (n + f)` with whole n, of which the low bits are kept, and |f| ≤ ½.
+///
+/// After Payne and Hanek (1983), that digits of 2/π which only make whole turns need not be multiplied; here four
+/// choices of digits are enough for every single, and a double holds each product.
+#[inline(always)]
+fn quarters(x: f64) -> (u64, f64) {
+    let from = |exponent: u32| x.abs() >= (1u128 << exponent) as f64;
+    let range = (from(50), from(77), from(104));
+    let (p, q) = (x * digits::<0>(range), x * digits::<1>(range));
+    let (np, nq) = (nearest(p).value, nearest(q).value);
+    let (p, q) = (p - np, q - nq);
+    let carry = nearest(p + q).value;
+    let f = ((p - carry) + q) + x * digits::<2>(range);
+    (nearest(np + nq + carry).bits, f)
+}
+
+/// sin and cos of π/2 f
+#[inline(always)]
+fn sin_cos(f: f64) -> (f64, f64) {
+    let square = f * f;
+    (f * polynomial(square, &SIN), polynomial(square, &COS))
+}
+
+/// sin π/2 (n + f)
+#[inline(always)]
+fn sin_of_quarters(n: u64, f: f64) -> f64 {
+    let (sin, cos) = sin_cos(f);
+    flip(select(n & 1 == 0, sin, cos), n, 1)
+}
+
+#[inline(always)]
+pub fn sin(x: f64) -> f64 {
+    let (n, f) = quarters(x);
+    sin_of_quarters(n, f)
+}
+
+#[inline(always)]
+pub fn cos(x: f64) -> f64 {
+    let (n, f) = quarters(x);
+    sin_of_quarters(n.wrapping_add(1), f)
+}
+
+#[inline(always)]
+pub fn tan(x: f64) -> f64 {
+    let (n, f) = quarters(x);
+    let (sin, cos) = sin_cos(f);
+    let even = n & 1 == 0;
+    select(even, sin, -cos) / select(even, cos, sin)
+}

@@ -1,0 +1,178 @@
+//! The vector-Jacobian product of a program over rows.
+
+use super::{Id, Node, Program, Symbol, Value};
+use crate::dual::Dual;
+use crate::row::{Reduction, Row};
+use crate::scalar::{Element, Num, Real};
+
+/// What a program over rows is differentiated by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variable {
+    /// The input of that position, which has an element for each of the row's.
+    Input(usize),
+    /// The uniform of that position, which is one number for the row.
+    Uniform(usize),
+}
+
+/// A reduction of the program, at symbols.
+struct Gathered {
+    kind: Reduction,
+    at: usize,
+    argument: Symbol,
+    result: Symbol,
+}
+
+impl Gathered {
+    /// What a change of the argument here changes the result by; of winners as if there were one.
+    fn share(&self) -> Symbol {
+        match self.kind {
+            Reduction::Sum | Reduction::Cumsum | Reduction::ReverseCumsum => Symbol::one(),
+            Reduction::Prod => self.result / self.argument,
+            Reduction::Max | Reduction::Min => {
+                Symbol::select(self.argument.equal(self.result), Symbol::one(), Symbol::zero())
+            }
+        }
+    }
+}
+
+/// What is varied: a reduction, or an argument of the program.
+#[derive(Clone, Copy, PartialEq)]
+enum Direction {
+    Reduction(usize),
+    Argument(Variable),
+}
+
+/// The derivatives of the numeric outputs, and of every reduction's argument, in one direction.
+struct Slopes {
+    outputs: Vec<Symbol>,
+    arguments: Vec<Symbol>,
+}
+
+impl Program {
+    /// The vector-Jacobian product of a program over rows, itself one. `gives` says which outputs go along the row, as
+    /// the others are one number each. It takes the cotangents of the former before the inputs, those of the latter before the
+    /// uniforms, and gives the gradients of `wrt`: of an input along the row, of a uniform one number. `None` where a
+    /// primitive has no derivative.
+    ///
+    /// The rules are those of [`Dual`] and of [`row::vjp`](crate::row::vjp()), whose documentation has the formulas.
+    pub fn vjp_of_rows(&self, gives: &[bool], wrt: &[Variable]) -> Option<Program> {
+        let cotangents = self.cotangents();
+        let named = |along: bool| {
+            let which = gives.iter().enumerate().filter(move |(_, gives)| **gives == along);
+            which.filter_map(|(k, _)| cotangents.get(k)).collect::<Vec<_>>()
+        };
+        let (rows, numbers) = (named(true), named(false));
+        let inputs: Vec<&str> = rows.iter().copied().chain(&self.inputs).map(String::as_str).collect();
+        let uniforms: Vec<&str> = numbers.iter().copied().chain(&self.uniforms).map(String::as_str).collect();
+        let mut complete = true;
+        let program = Program::write(&inputs, &uniforms, |x, u| {
+            let ((d_rows, x), (d_numbers, u)) = (x.split_at(rows.len()), u.split_at(numbers.len()));
+            let (mut d_rows, mut d_numbers) = (d_rows.iter(), d_numbers.iter());
+            let cotangents: Vec<Symbol> = gives
+                .iter()
+                .filter_map(|gives| if *gives { d_rows.next() } else { d_numbers.next() }.copied())
+                .collect();
+            let gradients = self.gradients(x, u, gives, &cotangents, wrt);
+            complete = gradients.is_some();
+            let name = |variable: &Variable| match variable {
+                Variable::Input(i) => format!("d_{}", self.inputs[*i]),
+                Variable::Uniform(i) => format!("d_{}", self.uniforms[*i]),
+            };
+            wrt.iter().map(name).zip(gradients.unwrap_or_default().into_iter().map(Value::Number)).collect()
+        });
+        complete.then_some(program)
+    }
+
+    fn gradients(
+        &self,
+        x: &[Symbol],
+        u: &[Symbol],
+        gives: &[bool],
+        cotangents: &[Symbol],
+        wrt: &[Variable],
+    ) -> Option<Vec<Symbol>> {
+        let mut values: Vec<Value<Symbol>> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            values.push(node.value(x, u, &values)?);
+        }
+        let mut gathered = Vec::new();
+        for (at, node) in self.nodes.iter().enumerate() {
+            if let Node::Reduce(kind, id) = node {
+                let (argument, result) = (values[id.at()].number()?, values[at].number()?);
+                gathered.push(Gathered { kind: *kind, at, argument, result });
+            }
+        }
+        let slopes = |direction| self.slopes(x, u, &values, &gathered, direction);
+        // Σ ȳ ∂h over the outputs that do, or do not, go along the row.
+        let pulled = |slopes: &Slopes, along: bool| {
+            let parts = slopes.outputs.iter().zip(cotangents).zip(gives).filter(|(_, gives)| **gives == along);
+            parts.fold(Symbol::zero(), |sum, ((slope, cotangent), _)| sum + cotangent.chain(*slope))
+        };
+        let mut adjoints = vec![Symbol::zero(); gathered.len()];
+        let through = |slopes: &Slopes, adjoints: &[Symbol], from: usize| {
+            (from..gathered.len())
+                .fold(Symbol::zero(), |sum, m| sum + (adjoints[m] * gathered[m].share()).chain(slopes.arguments[m]))
+        };
+        for k in (0..gathered.len()).rev() {
+            let slopes = slopes(Direction::Reduction(k))?;
+            let along = pulled(&slopes, true) + through(&slopes, &adjoints, k + 1);
+            let all = || along.sum() + pulled(&slopes, false);
+            adjoints[k] = match gathered[k].kind {
+                Reduction::Sum | Reduction::Prod => all(),
+                Reduction::Max | Reduction::Min => {
+                    let winners = gathered[k].share().sum();
+                    Symbol::select(winners.greater(Symbol::zero()), all() / winners, Symbol::zero())
+                }
+                Reduction::Cumsum => along.reverse_cumsum(),
+                Reduction::ReverseCumsum => along.cumsum(),
+            };
+        }
+        let gradient = |variable: &Variable| {
+            let slopes = slopes(Direction::Argument(*variable))?;
+            let along = pulled(&slopes, true) + through(&slopes, &adjoints, 0);
+            Some(match variable {
+                Variable::Input(_) => along,
+                Variable::Uniform(_) => along.sum() + pulled(&slopes, false),
+            })
+        };
+        wrt.iter().map(gradient).collect()
+    }
+
+    fn slopes(
+        &self,
+        x: &[Symbol],
+        u: &[Symbol],
+        values: &[Value<Symbol>],
+        gathered: &[Gathered],
+        direction: Direction,
+    ) -> Option<Slopes> {
+        let lifted = |all: &[Symbol], kind: fn(usize) -> Variable| -> Vec<Dual<Symbol>> {
+            let lift = |(i, x): (usize, &Symbol)| match direction == Direction::Argument(kind(i)) {
+                true => Dual::variable(*x),
+                false => Dual::constant_of(*x),
+            };
+            all.iter().enumerate().map(lift).collect()
+        };
+        let (x, u) = (lifted(x, Variable::Input), lifted(u, Variable::Uniform));
+        let mut duals: Vec<Value<Dual<Symbol>>> = Vec::with_capacity(self.nodes.len());
+        let number = |id: &Id, duals: &[Value<Dual<Symbol>>]| duals[id.at()].number();
+        let mut slopes = Slopes { outputs: vec![], arguments: vec![] };
+        for (at, node) in self.nodes.iter().enumerate() {
+            let value = match node {
+                Node::Reduce(_, id) => {
+                    let k = gathered.iter().position(|g| g.at == at)?;
+                    slopes.arguments.push(number(id, &duals)?.tangent);
+                    let tangent = if direction == Direction::Reduction(k) { Symbol::one() } else { Symbol::zero() };
+                    Value::Number(Dual { value: gathered[k].result, tangent })
+                }
+                Node::Position | Node::Count | Node::Detach(_) => {
+                    Value::Number(Dual::constant_of(values[at].number()?))
+                }
+                _ => node.value(&x, &u, &duals)?,
+            };
+            duals.push(value);
+        }
+        slopes.outputs = self.outputs.iter().map(|(_, id)| Some(number(id, &duals)?.tangent)).collect::<Option<_>>()?;
+        Some(slopes)
+    }
+}

@@ -1,0 +1,156 @@
+//! A program as JSON, and back.
+//!
+//! `{"inputs": ["x"], "uniforms": [], "nodes": [["input", 0], ["sigmoid", 0], ["multiply", 0, 1]], "outputs": [["out", 2]]}`:
+//! a node is its name and what it uses; numbers that JSON lacks are texts.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{Id, Malformed, Node, Program};
+use crate::row::Reduction;
+use crate::scalar::Const;
+
+type Result<T> = std::result::Result<T, Malformed>;
+
+fn wrong<T>(what: impl Into<String>) -> Result<T> {
+    Err(Malformed(what.into()))
+}
+
+impl Program {
+    /// The program as JSON.
+    pub fn to_json(&self) -> String {
+        let nodes: Vec<Json> = self.nodes.iter().map(write).collect();
+        let outputs: Vec<Json> = self.outputs.iter().map(|(name, id)| json!([name, id.0])).collect();
+        json!({"inputs": self.inputs, "uniforms": self.uniforms, "nodes": nodes, "outputs": outputs}).to_string()
+    }
+
+    /// Reads a program that [`Program::to_json`] wrote, or anyone else: whatever it is, the answer is a program that
+    /// [verifies](Program::verify), or what is wrong with it and where.
+    ///
+    /// ```
+    /// use minitensor_kernels::program::Program;
+    ///
+    /// let text = r#"{"inputs": ["x"], "uniforms": [], "nodes": [["input", 0], ["exp", 1]], "outputs": [["y", 1]]}"#;
+    /// let error = Program::from_json(text).unwrap_err();
+    /// assert_eq!(error.to_string(), "not a program: node 1 uses node 1, which doesn't stand before it");
+    /// ```
+    pub fn from_json(text: &str) -> Result<Program> {
+        let json: Json = serde_json::from_str(text).or_else(|e| wrong(e.to_string()))?;
+        let Json::Object(fields) = json else { return wrong("it is no object") };
+        if let Some(unknown) = fields.keys().find(|k| !["inputs", "uniforms", "nodes", "outputs"].contains(&k.as_str()))
+        {
+            return wrong(format!("there is a field '{unknown}'"));
+        }
+        let mut nodes = Vec::new();
+        for (at, node) in list(&fields, "nodes")?.iter().enumerate() {
+            nodes.push(read(node).or_else(|what| wrong(format!("node {at} {what}")))?);
+        }
+        let mut outputs = Vec::new();
+        for (at, output) in list(&fields, "outputs")?.iter().enumerate() {
+            match output.as_array().map(Vec::as_slice) {
+                Some([Json::String(name), id]) if position(id).is_some() => {
+                    outputs.push((name.clone(), Id(position(id).unwrap_or_default())));
+                }
+                _ => return wrong(format!("output {at} is not a name and a node")),
+            }
+        }
+        let program =
+            Program { inputs: names(&fields, "inputs")?, uniforms: names(&fields, "uniforms")?, nodes, outputs };
+        program.verify()?;
+        Ok(program)
+    }
+}
+
+fn list<'a>(fields: &'a Map<String, Json>, name: &str) -> Result<&'a Vec<Json>> {
+    match fields.get(name) {
+        Some(Json::Array(list)) => Ok(list),
+        Some(_) => wrong(format!("'{name}' is no list")),
+        None => wrong(format!("'{name}' is missing")),
+    }
+}
+
+fn names(fields: &Map<String, Json>, name: &str) -> Result<Vec<String>> {
+    let read = |v: &Json| {
+        v.as_str().map_or_else(|| wrong(format!("'{name}' has an entry that is no name")), |s| Ok(s.to_owned()))
+    };
+    list(fields, name)?.iter().map(read).collect()
+}
+
+fn position(json: &Json) -> Option<u32> {
+    json.as_u64()?.try_into().ok()
+}
+
+fn write(node: &Node) -> Json {
+    match node {
+        Node::Input(k) => json!(["input", k]),
+        Node::Uniform(k) => json!(["uniform", k]),
+        Node::Constant(Const::Bool(v)) => json!(["constant", v]),
+        Node::Constant(Const::Int(v)) => match i64::try_from(*v) {
+            Ok(v) => json!(["constant", v]),
+            Err(_) => json!(["constant", v.to_string()]),
+        },
+        Node::Constant(Const::Float(v)) if v.is_finite() => json!(["constant", v]),
+        Node::Constant(Const::Float(v)) => json!(["constant", format!("{v:?}")]),
+        Node::Epsilon => json!(["epsilon"]),
+        Node::Truth(t) => json!(["truth", t]),
+        Node::Apply(p, x) => {
+            let mut node = vec![json!(p.name())];
+            node.extend(x.iter().map(|id| json!(id.0)));
+            Json::Array(node)
+        }
+        Node::Powi(x, n) => json!(["powi", x.0, n]),
+        Node::Polygamma(x, n) => json!(["polygamma", x.0, n]),
+        Node::Select(m, a, b) => json!(["select", m.0, a.0, b.0]),
+        Node::And(a, b) => json!(["and", a.0, b.0]),
+        Node::Or(a, b) => json!(["or", a.0, b.0]),
+        Node::Not(a) => json!(["not", a.0]),
+        Node::Reduce(reduction, x) => json!([reduction.name(), x.0]),
+        Node::Position => json!(["position"]),
+        Node::Count => json!(["count"]),
+        Node::Detach(x) => json!(["detach", x.0]),
+    }
+}
+
+fn read(json: &Json) -> std::result::Result<Node, String> {
+    let Some([Json::String(name), rest @ ..]) = json.as_array().map(Vec::as_slice) else {
+        return Err("doesn't begin with a name".to_owned());
+    };
+    let id = |json: &Json| position(json).map(Id).ok_or_else(|| format!("'{name}' uses something that is no node"));
+    let whole = |json: &Json| json.as_i64().ok_or_else(|| format!("'{name}' takes a whole number"));
+    Ok(match (name.as_str(), rest) {
+        ("input", [k]) => Node::Input(id(k)?.0),
+        ("uniform", [k]) => Node::Uniform(id(k)?.0),
+        ("constant", [value]) => Node::Constant(constant(value).ok_or("is a constant that is no number")?),
+        ("epsilon", []) => Node::Epsilon,
+        ("truth", [Json::Bool(t)]) => Node::Truth(*t),
+        ("powi", [x, n]) => Node::Powi(id(x)?, whole(n)?),
+        ("polygamma", [x, n]) => {
+            Node::Polygamma(id(x)?, u32::try_from(whole(n)?).map_err(|_| "has an order that isn't one")?)
+        }
+        ("select", [m, a, b]) => Node::Select(id(m)?, id(a)?, id(b)?),
+        ("and", [a, b]) => Node::And(id(a)?, id(b)?),
+        ("or", [a, b]) => Node::Or(id(a)?, id(b)?),
+        ("not", [a]) => Node::Not(id(a)?),
+        ("position", []) => Node::Position,
+        ("count", []) => Node::Count,
+        ("detach", [x]) => Node::Detach(id(x)?),
+        (function, x) => match (Program::primitive(function), Reduction::named(function), x) {
+            (Some(p), ..) => Node::Apply(p, x.iter().map(id).collect::<std::result::Result<_, _>>()?),
+            (_, Some(reduction), [x]) => Node::Reduce(reduction, id(x)?),
+            _ => return Err(format!("is '{function}' of {}, which there isn't", x.len())),
+        },
+    })
+}
+
+fn constant(json: &Json) -> Option<Const> {
+    match json {
+        Json::Bool(v) => Some(Const::Bool(*v)),
+        Json::Number(n) => n.as_i64().map(|v| Const::Int(v.into())).or_else(|| n.as_f64().map(Const::Float)),
+        Json::String(text) => match text.as_str() {
+            "NaN" => Some(Const::Float(f64::NAN)),
+            "inf" => Some(Const::Float(f64::INFINITY)),
+            "-inf" => Some(Const::Float(f64::NEG_INFINITY)),
+            whole => whole.parse().ok().map(Const::Int),
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,188 @@
+//! Programs: what a body computes, as data.
+//!
+//! A body that is run at [`Symbol`]s writes a [`Program`]: a list of [`Node`]s, each of which uses nodes before it. A
+//! program can be [run](Program::at) at any type of number: at machine numbers, which is the reference; at dual numbers
+//! of symbols, which differentiates it ([`Program::vjp`]); at symbols, which rewrites it ([`Program::simplified`]) or
+//! puts it into another one. [`Program::run`] runs it over memory, tile by tile. It is shown as text and LaTeX, and
+//! kept as JSON.
+
+mod gradient;
+mod json;
+mod latex;
+mod node;
+mod primitive;
+mod reuse;
+#[cfg(feature = "engine")]
+mod rows;
+mod simplify;
+mod symbol;
+mod text;
+#[cfg(feature = "engine")]
+mod tile;
+mod verify;
+mod vjp;
+
+pub use gradient::Variable;
+pub use node::{Id, Kind, Node};
+pub use primitive::{Algebra, Primitive, Scalar, Value};
+#[cfg(feature = "engine")]
+pub use primitive::{Gather, Tile};
+pub use simplify::make_ready;
+pub use symbol::{Symbol, Truth};
+#[cfg(feature = "engine")]
+pub use tile::{Plan, TILE};
+pub use verify::Malformed;
+
+use crate::scalar::Element;
+
+/// A function of elements: inputs that differ from element to element, uniforms that don't, and outputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    inputs: Vec<String>,
+    uniforms: Vec<String>,
+    nodes: Vec<Node>,
+    outputs: Vec<(String, Id)>,
+}
+
+/// What a body gives when it is run at symbols.
+pub type Output = Value<Symbol>;
+
+impl From<Symbol> for Output {
+    fn from(symbol: Symbol) -> Self {
+        Value::Number(symbol)
+    }
+}
+
+impl From<Truth> for Output {
+    fn from(truth: Truth) -> Self {
+        Value::Mask(truth)
+    }
+}
+
+impl Program {
+    /// The program that a body writes when it is run at symbols: `body(inputs, uniforms)` gives the outputs by name.
+    ///
+    /// ```
+    /// use minitensor_kernels::{Field, program::Program};
+    ///
+    /// let swish = Program::write(&["x"], &[], |x, _| vec![("out".into(), (x[0] * x[0].sigmoid()).into())]);
+    /// assert_eq!(swish.to_string(), "out = x * sigmoid(x)");
+    /// assert_eq!(swish.at(&[0.0], &[]).unwrap()[0].number(), Some(0.0));
+    /// ```
+    pub fn write(
+        inputs: &[&str],
+        uniforms: &[&str],
+        body: impl FnOnce(&[Symbol], &[Symbol]) -> Vec<(String, Output)>,
+    ) -> Program {
+        let (nodes, outputs) = symbol::record(|| {
+            let x: Vec<Symbol> = (0..inputs.len()).map(|k| Symbol(symbol::push(Node::Input(k as u32)))).collect();
+            let u: Vec<Symbol> = (0..uniforms.len()).map(|k| Symbol(symbol::push(Node::Uniform(k as u32)))).collect();
+            body(&x, &u)
+        });
+        let id = |output: Output| match output {
+            Value::Number(Symbol(id)) | Value::Mask(Truth(id)) => id,
+        };
+        let owned = |names: &[&str]| names.iter().map(|n| n.to_string()).collect();
+        let outputs = outputs.into_iter().map(|(name, output)| (name, id(output))).collect();
+        Program { inputs: owned(inputs), uniforms: owned(uniforms), nodes, outputs }.without_dead()
+    }
+
+    /// The same program with other names for its inputs, uniforms and outputs.
+    ///
+    /// # Panics
+    /// There must be a name for each.
+    pub fn with_names(mut self, [inputs, uniforms, outputs]: &[Vec<&str>; 3]) -> Program {
+        fn rename<'a>(places: impl ExactSizeIterator<Item = &'a mut String>, names: &[&str]) {
+            assert_eq!(
+                places.len(),
+                names.len(),
+                "a program has {} parts of a kind, not {}",
+                places.len(),
+                names.len()
+            );
+            places.zip(names).for_each(|(place, name)| *place = (*name).to_owned());
+        }
+        rename(self.inputs.iter_mut(), inputs);
+        rename(self.uniforms.iter_mut(), uniforms);
+        rename(self.outputs.iter_mut().map(|(name, _)| name), outputs);
+        self
+    }
+
+    /// The names of the inputs.
+    pub fn inputs(&self) -> &[String] {
+        &self.inputs
+    }
+
+    /// The names of the uniforms.
+    pub fn uniforms(&self) -> &[String] {
+        &self.uniforms
+    }
+
+    /// The steps.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The outputs: their names, and the nodes that give them.
+    pub fn outputs(&self) -> &[(String, Id)] {
+        &self.outputs
+    }
+
+    /// What it gives for these numbers; `None` where they lack a primitive that it uses, or aren't as many as it takes.
+    pub fn at<T: Scalar>(&self, inputs: &[T], uniforms: &[T]) -> Option<Vec<Value<T>>> {
+        self.at_but(inputs, uniforms, |_, _| None)
+    }
+
+    /// The same, but that `instead` may give another value for a node, from those before it.
+    fn at_but<T: Scalar>(
+        &self,
+        inputs: &[T],
+        uniforms: &[T],
+        instead: impl Fn(usize, &[Value<T>]) -> Option<Value<T>>,
+    ) -> Option<Vec<Value<T>>> {
+        if inputs.len() != self.inputs.len() || uniforms.len() != self.uniforms.len() {
+            return None;
+        }
+        let mut values: Vec<Value<T>> = Vec::with_capacity(self.nodes.len());
+        for (at, node) in self.nodes.iter().enumerate() {
+            let value = match instead(at, &values) {
+                Some(value) => value,
+                None => node.value(inputs, uniforms, &values)?,
+            };
+            values.push(value);
+        }
+        Some(self.outputs.iter().map(|(_, id)| values[id.at()]).collect())
+    }
+
+    /// Without the steps that no output needs; inputs stay.
+    fn without_dead(mut self) -> Program {
+        let mut alive = vec![false; self.nodes.len()];
+        self.outputs.iter().for_each(|(_, id)| alive[id.at()] = true);
+        for at in (0..self.nodes.len()).rev() {
+            if alive[at] {
+                self.nodes[at].operands().iter().for_each(|(id, _)| alive[id.at()] = true);
+            }
+        }
+        let mut moved = vec![Id(0); self.nodes.len()];
+        let mut nodes = Vec::new();
+        for (at, node) in std::mem::take(&mut self.nodes).into_iter().enumerate().filter(|(at, _)| alive[*at]) {
+            moved[at] = Id(nodes.len() as u32);
+            nodes.push(node.moved(|id| moved[id.at()]));
+        }
+        self.outputs.iter_mut().for_each(|(_, id)| *id = moved[id.at()]);
+        self.nodes = nodes;
+        self
+    }
+}
+
+impl<T: Element> Value<T> {
+    /// The number, if it is one.
+    pub fn number(&self) -> Option<T> {
+        if let Value::Number(x) = self { Some(*x) } else { None }
+    }
+
+    /// The truth value, if it is one.
+    pub fn mask(&self) -> Option<T::Mask> {
+        if let Value::Mask(m) = self { Some(*m) } else { None }
+    }
+}

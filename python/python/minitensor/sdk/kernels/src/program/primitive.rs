@@ -1,0 +1,323 @@
+//! [`Primitive`]: the scalar functions that programs are made of, as one table.
+
+#[cfg(feature = "engine")]
+use super::rows::gather;
+#[cfg(feature = "engine")]
+use crate::map::{Map, map};
+use crate::row::Reduction;
+#[cfg(feature = "engine")]
+use crate::scalar::Machine;
+use crate::scalar::{Element, Field, Float, Int, Num, Real};
+
+/// Which algebra a primitive belongs to, and so which dtypes have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algebra {
+    /// All dtypes.
+    Element,
+    /// Integers, floats, complex.
+    Num,
+    /// Integers, floats.
+    Real,
+    /// Integers.
+    Int,
+    /// Floats, complex.
+    Field,
+    /// Floats.
+    Float,
+}
+
+/// What a primitive gives at some type of number.
+#[derive(Clone, Copy, Debug)]
+pub enum Value<T: Element> {
+    /// A number.
+    Number(T),
+    /// A truth value.
+    Mask(T::Mask),
+}
+
+/// A loop over `n` elements of one primitive, from contiguous inputs to a contiguous output.
+#[cfg(feature = "engine")]
+pub type Kernel = unsafe fn(n: usize, inputs: &[*const u8], output: *mut u8);
+
+/// `T` and a mask are what a primitive can give.
+#[cfg(feature = "engine")]
+macro_rules! result {
+    (Number, $t:ty) => {
+        $t
+    };
+    (Mask, $t:ty) => {
+        bool
+    };
+}
+
+#[cfg(feature = "engine")]
+macro_rules! one {
+    ($x:ident, $t:ident) => {
+        $t
+    };
+}
+
+macro_rules! primitives {
+    ($($algebra:ident $apply:ident $kernel:ident {
+        $($(#[$doc:meta])* $name:ident $word:literal ($($x:ident),+) -> $result:ident = $y:expr;)*
+    })*) => {
+        /// A function of numbers.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Primitive { $($(#[doc = $word] $name,)*)* }
+
+        impl Primitive {
+            /// All there are.
+            pub const ALL: &'static [Primitive] = &[$($(Primitive::$name,)*)*];
+
+            /// Its name, as in a program's text.
+            pub fn name(self) -> &'static str {
+                match self { $($(Primitive::$name => $word,)*)* }
+            }
+
+            /// How many numbers it takes.
+            pub fn arity(self) -> usize {
+                match self { $($(Primitive::$name => [$(stringify!($x)),+].len(),)*)* }
+            }
+
+            /// Where it belongs.
+            pub fn algebra(self) -> Algebra {
+                match self { $($(Primitive::$name => Algebra::$algebra,)*)* }
+            }
+
+            /// Whether it gives a truth value rather than a number.
+            pub fn is_test(self) -> bool {
+                match self { $($(Primitive::$name => matches!(stringify!($result).as_bytes(), b"Mask"),)*)* }
+            }
+        }
+
+        $(
+            /// The primitives of this algebra at a type that has it.
+            #[cfg_attr(not(feature = "engine"), allow(dead_code))]
+            #[inline]
+            fn $apply<T: $algebra>(primitive: Primitive, x: &[T]) -> Option<Value<T>> {
+                match (primitive, x) {
+                    $((Primitive::$name, [$($x),+]) => { $(let $x = *$x;)+ Some(Value::$result($y)) })*
+                    _ => None,
+                }
+            }
+
+            /// Their loops.
+            #[cfg(feature = "engine")]
+            fn $kernel<T: $algebra + Machine>(primitive: Primitive) -> Option<Kernel> {
+                match primitive {
+                    $(Primitive::$name => {
+                        struct Body<T>(std::marker::PhantomData<T>);
+                        impl<T: $algebra + Machine> Map for Body<T> {
+                            type In = ($(one!($x, T),)+);
+                            type Out = (result!($result, T),);
+                            #[inline(always)]
+                            fn eval(&self, ($($x,)+): Self::In) -> Self::Out { ($y,) }
+                        }
+                        unsafe fn run<T: $algebra + Machine>(n: usize, inputs: &[*const u8], output: *mut u8) {
+                            // SAFETY: the caller's promise.
+                            unsafe { map(&Body::<T>(std::marker::PhantomData), n, inputs, &[output]) }
+                        }
+                        Some(run::<T>)
+                    })*
+                    _ => None,
+                }
+            }
+        )*
+    };
+}
+
+primitives! {
+    Element apply_element element_kernel {
+        Equal "equal" (x, y) -> Mask = x.equal(y);
+        Truthy "truthy" (x) -> Mask = x.truthy();
+    }
+    Num apply_num num_kernel {
+        Add "add" (x, y) -> Number = x + y;
+        Subtract "subtract" (x, y) -> Number = x - y;
+        Multiply "multiply" (x, y) -> Number = x * y;
+        Negative "negative" (x) -> Number = x.negative();
+        Square "square" (x) -> Number = x.square();
+        Conj "conj" (x) -> Number = x.conj();
+        Chain "chain" (x, y) -> Number = x.chain(y);
+    }
+    Real apply_real real_kernel {
+        Less "less" (x, y) -> Mask = x.less(y);
+        LessEqual "less_equal" (x, y) -> Mask = x.less_equal(y);
+        Isnan "isnan" (x) -> Mask = x.isnan();
+        Isinf "isinf" (x) -> Mask = x.isinf();
+        Signbit "signbit" (x) -> Mask = x.signbit();
+        Maximum "maximum" (x, y) -> Number = x.maximum(y);
+        Minimum "minimum" (x, y) -> Number = x.minimum(y);
+        Abs "abs" (x) -> Number = x.abs();
+        Sign "sign" (x) -> Number = x.sign();
+        Floor "floor" (x) -> Number = x.floor();
+        Ceil "ceil" (x) -> Number = x.ceil();
+        Round "round" (x) -> Number = x.round();
+        Trunc "trunc" (x) -> Number = x.trunc();
+        FloorDivide "floor_divide" (x, y) -> Number = x.floor_divide(y);
+        Remainder "remainder" (x, y) -> Number = x.remainder(y);
+    }
+    Int apply_int int_kernel {
+        BitwiseAnd "bitwise_and" (x, y) -> Number = x & y;
+        BitwiseOr "bitwise_or" (x, y) -> Number = x | y;
+        BitwiseXor "bitwise_xor" (x, y) -> Number = x.bitwise_xor(y);
+        BitwiseInvert "bitwise_invert" (x) -> Number = !x;
+        LeftShift "left_shift" (x, y) -> Number = x.left_shift(y);
+        RightShift "right_shift" (x, y) -> Number = x.right_shift(y);
+    }
+    Field apply_field field_kernel {
+        Divide "divide" (x, y) -> Number = x / y;
+        Recip "recip" (x) -> Number = x.recip();
+        Sqrt "sqrt" (x) -> Number = x.sqrt();
+        Exp "exp" (x) -> Number = x.exp();
+        Expm1 "expm1" (x) -> Number = x.expm1();
+        Log "log" (x) -> Number = x.log();
+        Log1p "log1p" (x) -> Number = x.log1p();
+        Log2 "log2" (x) -> Number = x.log2();
+        Log10 "log10" (x) -> Number = x.log10();
+        Sin "sin" (x) -> Number = x.sin();
+        Cos "cos" (x) -> Number = x.cos();
+        Tan "tan" (x) -> Number = x.tan();
+        Asin "asin" (x) -> Number = x.asin();
+        Acos "acos" (x) -> Number = x.acos();
+        Atan "atan" (x) -> Number = x.atan();
+        Sinh "sinh" (x) -> Number = x.sinh();
+        Cosh "cosh" (x) -> Number = x.cosh();
+        Tanh "tanh" (x) -> Number = x.tanh();
+        Asinh "asinh" (x) -> Number = x.asinh();
+        Acosh "acosh" (x) -> Number = x.acosh();
+        Atanh "atanh" (x) -> Number = x.atanh();
+        Pow "pow" (x, y) -> Number = x.pow(y);
+        Sigmoid "sigmoid" (x) -> Number = x.sigmoid();
+    }
+    Float apply_float float_kernel {
+        Isfinite "isfinite" (x) -> Mask = x.isfinite();
+        Rsqrt "rsqrt" (x) -> Number = x.rsqrt();
+        Cbrt "cbrt" (x) -> Number = x.cbrt();
+        Exp2 "exp2" (x) -> Number = x.exp2();
+        Softplus "softplus" (x) -> Number = x.softplus();
+        LogSigmoid "log_sigmoid" (x) -> Number = x.log_sigmoid();
+        Erf "erf" (x) -> Number = x.erf();
+        Erfc "erfc" (x) -> Number = x.erfc();
+        NormalCdf "normal_cdf" (x) -> Number = x.normal_cdf();
+        Lgamma "lgamma" (x) -> Number = x.lgamma();
+        Digamma "digamma" (x) -> Number = x.digamma();
+        Atan2 "atan2" (x, y) -> Number = x.atan2(y);
+        Hypot "hypot" (x, y) -> Number = x.hypot(y);
+        Logaddexp "logaddexp" (x, y) -> Number = x.logaddexp(y);
+        Copysign "copysign" (x, y) -> Number = x.copysign(y);
+        Fmod "fmod" (x, y) -> Number = x.fmod(y);
+        MulAdd "mul_add" (x, y, z) -> Number = x.mul_add(y, z);
+    }
+}
+
+/// A type of number that programs can be run at: it has the primitives of some algebras.
+pub trait Scalar: Element {
+    /// A primitive of these numbers; `None` where the type doesn't have it.
+    fn apply(primitive: Primitive, x: &[Self]) -> Option<Value<Self>>;
+    /// A whole power.
+    fn apply_powi(self, exponent: i64) -> Option<Self>;
+    /// The derivative of that order of `digamma`.
+    fn apply_polygamma(self, order: u32) -> Option<Self>;
+    /// The distance from 1 to the next larger number.
+    fn apply_epsilon() -> Option<Self>;
+    /// All elements of the row gathered, where the type knows of rows.
+    fn apply_reduction(self, _: Reduction) -> Option<Self> {
+        None
+    }
+    /// The position in the row, where the type knows of rows.
+    fn apply_position() -> Option<Self> {
+        None
+    }
+    /// The length of the row, where the type knows of rows.
+    fn apply_count() -> Option<Self> {
+        None
+    }
+    /// The same number without its derivative.
+    fn apply_detach(self) -> Self {
+        self
+    }
+}
+
+/// A type of number that memory holds, with a loop for each of its primitives.
+#[cfg(feature = "engine")]
+pub trait Tile: Scalar + Machine {
+    /// The loop.
+    fn kernel(primitive: Primitive) -> Option<Kernel>;
+    /// What gathers a row, where the type has rows.
+    fn gather() -> Option<Gather> {
+        None
+    }
+}
+
+/// Gathers `n` elements, and fills as many with the result.
+#[cfg(feature = "engine")]
+pub type Gather = unsafe fn(reduction: Reduction, n: usize, input: *const u8, output: *mut u8);
+
+macro_rules! floats {
+    ($(impl[$($generic:tt)*] $t:ty;)*) => {$(
+        impl<$($generic)*> Scalar for $t {
+            fn apply(primitive: Primitive, x: &[Self]) -> Option<Value<Self>> {
+                apply_element(primitive, x)
+                    .or_else(|| apply_num(primitive, x))
+                    .or_else(|| apply_real(primitive, x))
+                    .or_else(|| apply_field(primitive, x))
+                    .or_else(|| apply_float(primitive, x))
+            }
+            fn apply_powi(self, exponent: i64) -> Option<Self> { Some(Num::powi(self, exponent)) }
+            fn apply_polygamma(self, order: u32) -> Option<Self> { Some(Float::polygamma(self, order)) }
+            fn apply_epsilon() -> Option<Self> { Some(Self::epsilon()) }
+        }
+    )*};
+}
+floats! { impl[S: Float] crate::Dual<S>; }
+#[cfg(feature = "engine")]
+floats! { impl[] f32; impl[] f64; }
+
+#[cfg(feature = "engine")]
+macro_rules! others {
+    ($($t:ty: $($apply:ident)*;)*) => {$(
+        impl Scalar for $t {
+            fn apply(primitive: Primitive, x: &[Self]) -> Option<Value<Self>> {
+                None$(.or_else(|| $apply(primitive, x)))*
+            }
+            fn apply_powi(self, exponent: i64) -> Option<Self> { Some(Num::powi(self, exponent)) }
+            fn apply_polygamma(self, _: u32) -> Option<Self> { None }
+            fn apply_epsilon() -> Option<Self> { None }
+        }
+    )*};
+}
+#[cfg(feature = "engine")]
+others! {
+    i8: apply_element apply_num apply_real apply_int;
+    i16: apply_element apply_num apply_real apply_int;
+    i32: apply_element apply_num apply_real apply_int;
+    i64: apply_element apply_num apply_real apply_int;
+    u8: apply_element apply_num apply_real apply_int;
+    u16: apply_element apply_num apply_real apply_int;
+    u32: apply_element apply_num apply_real apply_int;
+    u64: apply_element apply_num apply_real apply_int;
+    crate::Complex<f32>: apply_element apply_num apply_field;
+    crate::Complex<f64>: apply_element apply_num apply_field;
+}
+
+#[cfg(feature = "engine")]
+macro_rules! tiles {
+    ($($t:ty: $($kernel:ident)* $(, $gather:ident)?;)*) => {$(
+        impl Tile for $t {
+            fn kernel(primitive: Primitive) -> Option<Kernel> {
+                None$(.or_else(|| $kernel::<$t>(primitive)))*
+            }
+            $(fn gather() -> Option<Gather> { Some($gather::<$t>) })?
+        }
+    )*};
+}
+#[cfg(feature = "engine")]
+tiles! {
+    f32: element_kernel num_kernel real_kernel field_kernel float_kernel, gather;
+    f64: element_kernel num_kernel real_kernel field_kernel float_kernel, gather;
+    i32: element_kernel num_kernel real_kernel int_kernel;
+    i64: element_kernel num_kernel real_kernel int_kernel;
+    crate::Complex<f32>: element_kernel num_kernel field_kernel;
+    crate::Complex<f64>: element_kernel num_kernel field_kernel;
+}

@@ -1,0 +1,161 @@
+//! What a gradient needs of a call: which inputs it reads, and where an output of the call serves instead of one.
+
+use super::{Id, Kind, Node, Output, Primitive, Program, Scalar, Symbol, Truth, Value};
+use crate::scalar::Mask;
+
+/// Programs of more nodes are not compared case by case.
+const MOST_NODES: usize = 64;
+/// Truth values that a comparison of programs distinguishes cases by, one within the other.
+const MOST_CASES: usize = 6;
+
+impl Program {
+    /// The positions of the inputs that some output depends on.
+    pub fn reads(&self) -> impl Iterator<Item = usize> + '_ {
+        self.nodes.iter().filter_map(|node| if let Node::Input(k) = node { Some(*k as usize) } else { None })
+    }
+
+    /// The program with only these inputs, in this order; it reads no others.
+    pub fn taking(&self, inputs: &[usize]) -> Program {
+        let at = |k: u32| inputs.iter().position(|i| *i == k as usize).unwrap_or_default() as u32;
+        let moved = |node: &Node| if let Node::Input(k) = node { Node::Input(at(*k)) } else { node.clone() };
+        Program {
+            inputs: inputs.iter().map(|i| self.inputs[*i].clone()).collect(),
+            nodes: self.nodes.iter().map(moved).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// A gradient of `forward` that takes these outputs of it as further inputs and uses them in place of the expressions
+    /// that compute them. `self` takes the inputs of `forward` from the position `first` on, and its uniforms.
+    ///
+    /// ```
+    /// use minitensor_kernels::{Field, program::Program};
+    ///
+    /// let exp = Program::write(&["x"], &[], |x, _| vec![("y".into(), x[0].exp().into())]);
+    /// let vjp = exp.vjp(&[0]).unwrap();
+    /// assert_eq!(vjp.to_string(), "d_x = chain(exp(x), d_y)");
+    /// assert_eq!(vjp.through_outputs(1, &exp, &[0]).unwrap().to_string(), "d_x = chain(y, d_y)");
+    /// ```
+    pub fn through_outputs(&self, first: usize, forward: &Program, outputs: &[usize]) -> Option<Program> {
+        let names = outputs.iter().map(|k| &forward.outputs[*k].0);
+        let names: Vec<String> = self.inputs.iter().cloned().chain(names.cloned()).collect();
+        if (1..names.len()).any(|k| names[..k].contains(&names[k]) || self.uniforms.contains(&names[k])) {
+            return None;
+        }
+        let is_computed = |k: &&usize| {
+            let node = &forward.nodes[forward.outputs[**k].1.at()];
+            !node.operands().is_empty() && node.kind() == Kind::Number
+        };
+        self.written_as(&names, |x, u| {
+            let (own, given) = x.split_at(self.inputs.len());
+            let values = forward.values(&own[first..first + forward.inputs.len()], u)?;
+            let known: Vec<(Id, Symbol)> = outputs
+                .iter()
+                .zip(given)
+                .filter(|(k, _)| is_computed(k))
+                .filter_map(|(k, symbol)| Some((values[forward.outputs[*k].1.at()].number()?.0, *symbol)))
+                .collect();
+            let (mut plain, mut replaced) = (Vec::new(), Vec::new());
+            for node in &self.nodes {
+                let value: Value<Symbol> = node.value(own, u, &plain)?;
+                let output = value.number().and_then(|x| known.iter().find(|(id, _)| *id == x.0));
+                replaced.push(match output {
+                    Some((_, symbol)) => Value::Number(*symbol),
+                    None => node.value(own, u, &replaced)?,
+                });
+                plain.push(value);
+            }
+            Some(self.outputs.iter().map(|(name, id)| (name.clone(), replaced[id.at()])).collect())
+        })
+    }
+
+    /// Whether this gradient of `forward` gives the same, for any numbers, if it is handed that output of `forward` as the
+    /// input `input` of it. So it is of `max(x, 0)`: the output is positive where the input is.
+    ///
+    /// The programs are compared case by case, where a case says of every comparison whether it holds. The output must be
+    /// the input or a small whole number in each, so that it is the same in a narrower format, too.
+    pub fn is_same_at_output(&self, first: usize, forward: &Program, input: usize, output: usize) -> bool {
+        let is_exact = |node: &Node| !matches!(node, Node::Constant(c) if c.small_integer().is_none());
+        if !forward.nodes.iter().all(is_exact) {
+            return false;
+        }
+        let pair = self.written_as(&self.inputs, |x, u| {
+            let computed = forward.values(&x[first..first + forward.inputs.len()], u)?;
+            let mut other = x.to_vec();
+            other[first + input] = computed[forward.outputs[output].1.at()].number()?;
+            let both = self.at(x, u)?.into_iter().chain(self.at(&other, u)?);
+            Some(both.enumerate().map(|(k, value)| (k.to_string(), value)).collect())
+        });
+        pair.is_some_and(|pair| pair.halves_agree(MOST_CASES))
+    }
+
+    /// Whether the second half of the outputs is the first half, whatever the inputs are.
+    fn halves_agree(&self, cases: usize) -> bool {
+        let (first, second) = self.outputs.split_at(self.outputs.len() / 2);
+        if first.iter().zip(second).all(|((_, a), (_, b))| a == b) {
+            return true;
+        }
+        let is_test = |node: &Node| matches!(node, Node::Apply(p, _) if p.is_test());
+        let Some(at) = self.nodes.iter().position(is_test).filter(|_| cases > 0 && self.nodes.len() <= MOST_NODES)
+        else {
+            return false;
+        };
+        [true, false].into_iter().all(|holds| {
+            let decided = self.written_as(&self.inputs, |x, u| {
+                let mut values: Vec<Value<Symbol>> = Vec::with_capacity(self.nodes.len());
+                let mut test = None;
+                for (k, node) in self.nodes.iter().enumerate() {
+                    let value = node.value(x, u, &values)?;
+                    let id = value.mask().map(|Truth(id)| id);
+                    test = if k == at { id } else { test };
+                    // Another test may be the same one now.
+                    let is_decided = id.is_some() && id == test;
+                    values.push(if is_decided { Value::Mask(Truth::constant(holds)) } else { value });
+                }
+                Some(self.outputs.iter().map(|(name, id)| (name.clone(), values[id.at()])).collect())
+            });
+            decided.is_some_and(|program| program.halves_agree(cases - 1))
+        })
+    }
+
+    /// How many of its steps take longer than to load a result that was kept: all but arithmetic and comparisons.
+    pub fn dear_steps(&self) -> usize {
+        use Primitive::{
+            Add, Chain, Conj, Divide, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square, Subtract,
+        };
+        const CHEAP: [Primitive; 12] =
+            [Add, Chain, Conj, Divide, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square, Subtract];
+        let is_dear = |node: &&Node| match node {
+            Node::Apply(p, _) => !p.is_test() && !CHEAP.contains(p),
+            Node::Powi(..) | Node::Polygamma(..) | Node::Reduce(..) => true,
+            _ => false,
+        };
+        self.nodes.iter().filter(is_dear).count()
+    }
+
+    /// The values of all nodes.
+    fn values<T: Scalar>(&self, inputs: &[T], uniforms: &[T]) -> Option<Vec<Value<T>>> {
+        let mut values = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            values.push(node.value(inputs, uniforms, &values)?);
+        }
+        Some(values)
+    }
+
+    /// Another program of these inputs and the same uniforms; `None` if `body` gives none.
+    fn written_as(
+        &self,
+        inputs: &[String],
+        body: impl FnOnce(&[Symbol], &[Symbol]) -> Option<Vec<(String, Output)>>,
+    ) -> Option<Program> {
+        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        let uniforms: Vec<&str> = self.uniforms.iter().map(String::as_str).collect();
+        let mut complete = true;
+        let program = Program::write(&inputs, &uniforms, |x, u| {
+            let outputs = body(x, u);
+            complete = outputs.is_some();
+            outputs.unwrap_or_default()
+        });
+        complete.then_some(program)
+    }
+}

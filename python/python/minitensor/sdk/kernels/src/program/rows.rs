@@ -1,0 +1,135 @@
+//! Running a program over rows: at numbers, which is the reference, and over memory, each step one compiled loop over a row.
+
+use super::tile::{Plan, Shared, Work};
+use super::{Kind, Malformed, Node, Program, Scalar, Tile, Value};
+use crate::row::{Operand, Reduction};
+use crate::rows;
+use crate::scalar::{Const, Float, Machine};
+use crate::threads::parallel_for;
+
+/// Elements times steps that are worth a thread.
+const GRAIN: usize = 128 * 1024;
+
+impl Program {
+    /// Whether it gathers rows, or knows of them.
+    pub fn is_of_rows(&self) -> bool {
+        self.nodes.iter().any(|node| matches!(node, Node::Reduce(..) | Node::Position | Node::Count))
+    }
+
+    /// What it gives for one row: an element of every output for each position, also of outputs that are one number for
+    /// the row. `None` where `T` lacks a primitive, or arguments don't fit.
+    pub fn at_row<T: Scalar + Float>(&self, inputs: &[&[T]], uniforms: &[T], n: usize) -> Option<Vec<Vec<Value<T>>>> {
+        if inputs.len() != self.inputs.len()
+            || uniforms.len() != self.uniforms.len()
+            || inputs.iter().any(|x| x.len() != n)
+        {
+            return None;
+        }
+        let mut values: Vec<Vec<Value<T>>> = vec![Vec::with_capacity(self.nodes.len()); n];
+        for node in &self.nodes {
+            let gathered = match node {
+                Node::Reduce(reduction, id) => {
+                    let all = values.iter().map(|at| at[id.at()].number()).collect::<Option<Vec<_>>>()?;
+                    Some(gathered(*reduction, all))
+                }
+                Node::Count => Some(vec![T::constant(Const::Float(n as f64)); n]),
+                _ => None,
+            };
+            for (position, before) in values.iter_mut().enumerate() {
+                let x: Vec<T> = inputs.iter().map(|x| x[position]).collect();
+                let value = match (node, &gathered) {
+                    (_, Some(numbers)) => Value::Number(numbers[position]),
+                    (Node::Position, _) => Value::Number(T::constant(Const::Float(position as f64))),
+                    _ => node.value(&x, uniforms, before)?,
+                };
+                before.push(value);
+            }
+        }
+        Some(self.outputs.iter().map(|(_, id)| values.iter().map(|at| at[id.at()]).collect()).collect())
+    }
+
+    /// Runs it over `rows` rows of `n` elements, on several threads where that pays. An output gets an element for each
+    /// position, also one that is one number for the row.
+    ///
+    /// # Errors
+    /// Where `T` lacks a primitive of the program.
+    ///
+    /// # Panics
+    /// If there are not as many inputs, uniforms or outputs as the program has.
+    ///
+    /// # Safety
+    /// The program [verifies](Program::verify). Every operand has so many rows, contiguous ones of `n` elements where it is
+    /// an input or output, of one where it is a uniform; outputs overlap nothing.
+    pub unsafe fn run_rows<T: Tile + Float>(
+        &self,
+        n: usize,
+        rows: usize,
+        inputs: &[Operand<*const T>],
+        uniforms: &[Operand<*const T>],
+        outputs: &[Operand<*mut T>],
+    ) -> Result<(), Malformed> {
+        assert_eq!((inputs.len(), uniforms.len()), (self.inputs.len(), self.uniforms.len()), "arguments of a program");
+        assert_eq!(outputs.len(), self.outputs.len(), "outputs of a program");
+        let probe = vec![T::one(); self.uniforms.len()];
+        let one = [T::one()];
+        self.at_row(&vec![&one[..]; self.inputs.len()], &probe, 1)
+            .ok_or_else(|| Malformed(format!("{} lacks one of its primitives", std::any::type_name::<T>())))?;
+        if let Some((name, _)) = self.outputs.iter().find(|(_, id)| self.nodes[id.at()].kind() == Kind::Mask) {
+            return Err(Malformed(format!("output '{name}' is a truth value, which rows don't have")));
+        }
+        let plan = Plan::new(self.clone(), &[])?;
+        let shared = (Shared(inputs), Shared(uniforms), Shared(outputs));
+        parallel_for(rows, GRAIN / (plan.steps.len() * n).max(1), |range| {
+            let (inputs, uniforms, outputs) = (shared.0.all(), shared.1.all(), shared.2.all());
+            for row in range {
+                // SAFETY: the caller's promise: every uniform has that row.
+                let uniforms: Vec<T> = uniforms.iter().map(|u| unsafe { *u.row(row) }).collect();
+                let inputs: Vec<*const u8> = inputs.iter().map(|x| x.row(row).cast()).collect();
+                let outputs: Vec<*mut u8> = outputs.iter().map(|y| y.row(row).cast()).collect();
+                // SAFETY: as above, for these rows.
+                unsafe {
+                    let work =
+                        Work { plan: &plan, inputs: Shared(&inputs), uniforms: &uniforms, outputs: Shared(&outputs) };
+                    work.run(0..n, n)
+                }
+            }
+        });
+        Ok(())
+    }
+}
+
+/// What each element of a row gets: the same, or what stands before or after it.
+fn gathered<T: Float>(reduction: Reduction, mut row: Vec<T>) -> Vec<T> {
+    let mut so_far = reduction.identity::<T>();
+    reduction.along(&mut row, |row| {
+        for x in row {
+            so_far = reduction.combine(so_far, *x);
+            *x = so_far;
+        }
+    });
+    if !reduction.is_running() {
+        row.fill(so_far);
+    }
+    row
+}
+
+/// Gathers a register of `n` elements, and fills another with the result.
+///
+/// # Safety
+/// Both have room for as many.
+pub(super) unsafe fn gather<T: Float + Machine>(reduction: Reduction, n: usize, input: *const u8, output: *mut u8) {
+    // SAFETY: the caller's promise.
+    let (row, filled) = unsafe {
+        (std::slice::from_raw_parts(input.cast::<T>(), n), std::slice::from_raw_parts_mut(output.cast::<T>(), n))
+    };
+    if reduction.is_running() {
+        filled.copy_from_slice(row);
+        return reduction.accumulate(filled);
+    }
+    filled.fill(match reduction {
+        Reduction::Prod => rows::prod(row),
+        Reduction::Max => rows::max(row).unwrap_or_else(|| reduction.identity()),
+        Reduction::Min => rows::min(row).unwrap_or_else(|| reduction.identity()),
+        _ => rows::sum_map(row, |x| x),
+    });
+}

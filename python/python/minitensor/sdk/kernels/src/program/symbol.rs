@@ -1,0 +1,269 @@
+//! [`Symbol`]: a number that remembers how it was computed.
+
+use std::cell::RefCell;
+use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Sub, SubAssign};
+
+use super::node::{Id, Node, Written};
+use super::primitive::{Primitive, Scalar, Value};
+use crate::row::{Reduction, Row};
+use crate::scalar::{Const, Element, Field, Float, Int, Mask, Num, Real, sigmoid_and_slope};
+
+/// A number in a program that is being written: a body run at symbols writes the program of the body.
+#[derive(Clone, Copy, Debug)]
+pub struct Symbol(pub(super) Id);
+
+/// A truth value in a program that is being written.
+#[derive(Clone, Copy, Debug)]
+pub struct Truth(pub(super) Id);
+
+thread_local! {
+    /// The programs being written on this thread, the innermost last.
+    static WRITTEN: RefCell<Vec<Vec<Node>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs `f`, and gives the nodes that it wrote beside its result.
+pub(super) fn record<R>(f: impl FnOnce() -> R) -> (Vec<Node>, R) {
+    /// Ends the program also when `f` panics.
+    struct Open;
+    impl Drop for Open {
+        fn drop(&mut self) {
+            WRITTEN.with_borrow_mut(|all| all.pop());
+        }
+    }
+    WRITTEN.with_borrow_mut(|all| all.push(Vec::new()));
+    let open = Open;
+    let result = f();
+    let nodes = WRITTEN.with_borrow_mut(|all| all.last_mut().map(std::mem::take)).unwrap_or_default();
+    drop(open);
+    (nodes, result)
+}
+
+/// Adds a node, or finds the one that computes the same.
+///
+/// # Panics
+/// Outside of [`Program::write`](super::Program::write): symbols have no meaning there.
+pub(super) fn push(node: Node) -> Id {
+    WRITTEN.with_borrow_mut(|all| add(all.last_mut().expect("symbols are used within Program::write"), node))
+}
+
+fn add(nodes: &mut Vec<Node>, node: Node) -> Id {
+    match node.written(nodes) {
+        Written::As(id) => id,
+        Written::Simpler(node) => add(nodes, node),
+        Written::Itself => {
+            let at = nodes.iter().position(|n| n.is_same(&node)).unwrap_or_else(|| {
+                nodes.push(node);
+                nodes.len() - 1
+            });
+            Id(at as u32)
+        }
+    }
+}
+
+fn constant(value: Const) -> Symbol {
+    Symbol(push(Node::Constant(value)))
+}
+
+fn number<const N: usize>(primitive: Primitive, x: [Symbol; N]) -> Symbol {
+    Symbol(push(Node::apply(primitive, &x.map(|s| s.0))))
+}
+
+fn test<const N: usize>(primitive: Primitive, x: [Symbol; N]) -> Truth {
+    Truth(push(Node::apply(primitive, &x.map(|s| s.0))))
+}
+
+impl Mask for Truth {
+    fn constant(value: bool) -> Self {
+        Truth(push(Node::Truth(value)))
+    }
+}
+
+impl BitAnd for Truth {
+    type Output = Truth;
+    fn bitand(self, other: Truth) -> Truth {
+        Truth(push(Node::And(self.0, other.0)))
+    }
+}
+
+impl BitOr for Truth {
+    type Output = Truth;
+    fn bitor(self, other: Truth) -> Truth {
+        Truth(push(Node::Or(self.0, other.0)))
+    }
+}
+
+impl Not for Truth {
+    type Output = Truth;
+    fn not(self) -> Truth {
+        Truth(push(Node::Not(self.0)))
+    }
+}
+
+impl Element for Symbol {
+    type Mask = Truth;
+    fn constant(value: Const) -> Self {
+        constant(value)
+    }
+    fn equal(self, other: Self) -> Truth {
+        test(Primitive::Equal, [self, other])
+    }
+    fn truthy(self) -> Truth {
+        test(Primitive::Truthy, [self])
+    }
+    fn select(mask: Truth, a: Self, b: Self) -> Self {
+        Symbol(push(Node::Select(mask.0, a.0, b.0)))
+    }
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $primitive:ident;)*) => {$(
+        impl $trait for Symbol {
+            type Output = Symbol;
+            fn $method(self, other: Symbol) -> Symbol { number(Primitive::$primitive, [self, other]) }
+        }
+    )*};
+}
+operators! {
+    Add add Add; Sub sub Subtract; Mul mul Multiply; Div div Divide; Rem rem Fmod;
+    BitAnd bitand BitwiseAnd; BitOr bitor BitwiseOr;
+}
+
+macro_rules! assignments {
+    ($($trait:ident $method:ident $op:tt;)*) => {$(
+        impl $trait for Symbol {
+            fn $method(&mut self, other: Symbol) { *self = *self $op other; }
+        }
+    )*};
+}
+assignments! { AddAssign add_assign +; SubAssign sub_assign -; MulAssign mul_assign *; DivAssign div_assign /; }
+
+impl Neg for Symbol {
+    type Output = Symbol;
+    fn neg(self) -> Symbol {
+        number(Primitive::Negative, [self])
+    }
+}
+
+impl Not for Symbol {
+    type Output = Symbol;
+    fn not(self) -> Symbol {
+        number(Primitive::BitwiseInvert, [self])
+    }
+}
+
+macro_rules! numbers {
+    ($($method:ident($self:ident $(, $x:ident)*) = $primitive:ident;)*) => {$(
+        fn $method($self $(, $x: Self)*) -> Self { number(Primitive::$primitive, [$self $(, $x)*]) }
+    )*};
+}
+macro_rules! tests {
+    ($($method:ident($self:ident $(, $x:ident)*) = $primitive:ident;)*) => {$(
+        fn $method($self $(, $x: Self)*) -> Truth { test(Primitive::$primitive, [$self $(, $x)*]) }
+    )*};
+}
+
+impl Num for Symbol {
+    numbers! { negative(self) = Negative; square(self) = Square; conj(self) = Conj; chain(self, tangent) = Chain; }
+    fn powi(self, exponent: i64) -> Self {
+        Symbol(push(Node::Powi(self.0, exponent)))
+    }
+}
+
+impl Real for Symbol {
+    tests! {
+        less(self, y) = Less; less_equal(self, y) = LessEqual; isnan(self) = Isnan; isinf(self) = Isinf;
+        signbit(self) = Signbit;
+    }
+    numbers! {
+        maximum(self, y) = Maximum; minimum(self, y) = Minimum; abs(self) = Abs; sign(self) = Sign;
+        floor(self) = Floor; ceil(self) = Ceil; round(self) = Round; trunc(self) = Trunc;
+        floor_divide(self, y) = FloorDivide; remainder(self, y) = Remainder;
+    }
+}
+
+impl Int for Symbol {
+    numbers! { bitwise_xor(self, y) = BitwiseXor; left_shift(self, y) = LeftShift; right_shift(self, y) = RightShift; }
+}
+
+impl Field for Symbol {
+    numbers! {
+        recip(self) = Recip; sqrt(self) = Sqrt; exp(self) = Exp; expm1(self) = Expm1; log(self) = Log;
+        log1p(self) = Log1p; log2(self) = Log2; log10(self) = Log10; sin(self) = Sin; cos(self) = Cos; tan(self) = Tan;
+        asin(self) = Asin; acos(self) = Acos; atan(self) = Atan; sinh(self) = Sinh; cosh(self) = Cosh;
+        tanh(self) = Tanh; asinh(self) = Asinh; acosh(self) = Acosh; atanh(self) = Atanh; pow(self, y) = Pow;
+        sigmoid(self) = Sigmoid;
+    }
+    fn sigmoid_and_slope(self) -> (Self, Self) {
+        sigmoid_and_slope(self)
+    }
+}
+
+impl Float for Symbol {
+    tests! { isfinite(self) = Isfinite; }
+    numbers! {
+        rsqrt(self) = Rsqrt; cbrt(self) = Cbrt; exp2(self) = Exp2; softplus(self) = Softplus;
+        log_sigmoid(self) = LogSigmoid; erf(self) = Erf; erfc(self) = Erfc; normal_cdf(self) = NormalCdf; lgamma(self) = Lgamma;
+        digamma(self) = Digamma; atan2(self, y) = Atan2; hypot(self, y) = Hypot; logaddexp(self, y) = Logaddexp;
+        copysign(self, y) = Copysign; fmod(self, y) = Fmod; mul_add(self, y, z) = MulAdd;
+    }
+    fn nan() -> Self {
+        constant(Const::Float(f64::NAN))
+    }
+    fn infinity() -> Self {
+        constant(Const::Float(f64::INFINITY))
+    }
+    fn epsilon() -> Self {
+        Symbol(push(Node::Epsilon))
+    }
+    fn polygamma(self, order: u32) -> Self {
+        Symbol(push(Node::Polygamma(self.0, order)))
+    }
+}
+
+impl Scalar for Symbol {
+    fn apply(primitive: Primitive, x: &[Self]) -> Option<Value<Self>> {
+        let operands: Vec<Id> = x.iter().map(|s| s.0).collect();
+        let id = push(Node::apply(primitive, &operands));
+        Some(if primitive.is_test() { Value::Mask(Truth(id)) } else { Value::Number(Symbol(id)) })
+    }
+    fn apply_powi(self, exponent: i64) -> Option<Self> {
+        Some(self.powi(exponent))
+    }
+    fn apply_polygamma(self, order: u32) -> Option<Self> {
+        Some(self.polygamma(order))
+    }
+    fn apply_epsilon() -> Option<Self> {
+        Some(Self::epsilon())
+    }
+    fn apply_reduction(self, reduction: Reduction) -> Option<Self> {
+        Some(self.reduce(reduction))
+    }
+    fn apply_position() -> Option<Self> {
+        Some(Symbol(push(Node::Position)))
+    }
+    fn apply_count() -> Option<Self> {
+        Some(Symbol(push(Node::Count)))
+    }
+    fn apply_detach(self) -> Self {
+        self.detach()
+    }
+}
+
+impl Row for Symbol {
+    type Index = Symbol;
+    fn reduce(self, reduction: Reduction) -> Self {
+        Symbol(push(Node::Reduce(reduction, self.0)))
+    }
+    fn count(self) -> Self {
+        Symbol(push(Node::Count))
+    }
+    fn position(self) -> Self {
+        Symbol(push(Node::Position))
+    }
+    fn stands_at(self, index: Symbol) -> Truth {
+        self.position().equal(index)
+    }
+    fn detach(self) -> Self {
+        Symbol(push(Node::Detach(self.0)))
+    }
+}

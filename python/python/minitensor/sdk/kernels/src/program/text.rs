@@ -1,0 +1,141 @@
+//! A program as text: `out = x * sigmoid(x)`, with a line of its own for what is used twice.
+
+use std::fmt;
+
+use super::{Id, Node, Primitive, Program};
+use crate::scalar::Const;
+
+/// How tightly an expression holds together: what is looser than its surroundings needs brackets.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+pub(super) enum Tight {
+    Sum,
+    Product,
+    Sign,
+    Atom,
+}
+
+/// How the parts of a program are spelled.
+pub(super) trait Style {
+    /// The name of a step that is used more than once.
+    fn step(&self, number: usize) -> String;
+    /// An input, uniform or output.
+    fn name(&self, name: &str) -> String;
+    /// A number.
+    fn constant(&self, value: Const) -> String;
+    /// In brackets.
+    fn bracketed(&self, inner: &str) -> String;
+    /// A function of `x`, each spelled and with its tightness.
+    fn call(&self, function: &str, x: &[(String, Tight)]) -> (String, Tight);
+}
+
+/// A longer expression gets a line of its own.
+const LONG: usize = 1000;
+
+/// An infix operator between two expressions; the right one is bracketed where it is as loose.
+pub(super) fn infix(style: &dyn Style, x: &[(String, Tight)], operator: &str, tight: Tight) -> (String, Tight) {
+    let left = if x[0].1 < tight { style.bracketed(&x[0].0) } else { x[0].0.clone() };
+    let right = if x[1].1 <= tight { style.bracketed(&x[1].0) } else { x[1].0.clone() };
+    (format!("{left}{operator}{right}"), tight)
+}
+
+/// Plain text.
+struct Plain;
+
+impl Style for Plain {
+    fn step(&self, number: usize) -> String {
+        format!("%{number}")
+    }
+
+    fn name(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
+    fn constant(&self, value: Const) -> String {
+        match value {
+            Const::Bool(v) => v.to_string(),
+            Const::Int(v) => v.to_string(),
+            Const::Float(v) => format!("{v:?}"),
+        }
+    }
+
+    fn bracketed(&self, inner: &str) -> String {
+        format!("({inner})")
+    }
+
+    fn call(&self, function: &str, x: &[(String, Tight)]) -> (String, Tight) {
+        match (function, x) {
+            ("add", [_, _]) => infix(self, x, " + ", Tight::Sum),
+            ("subtract", [_, _]) => infix(self, x, " - ", Tight::Sum),
+            ("multiply", [_, _]) => infix(self, x, " * ", Tight::Product),
+            ("divide", [_, _]) => infix(self, x, " / ", Tight::Product),
+            ("negative", [(x, tight)]) => {
+                (format!("-{}", if *tight < Tight::Sign { self.bracketed(x) } else { x.clone() }), Tight::Sign)
+            }
+            _ => {
+                let x: Vec<&str> = x.iter().map(|(x, _)| x.as_str()).collect();
+                (format!("{function}({})", x.join(", ")), Tight::Atom)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines(&Plain).iter().map(|(name, y)| format!("{name} = {y}")).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+impl Program {
+    /// Names and what they stand for: steps that are used more than once, then outputs.
+    pub(super) fn lines(&self, style: &dyn Style) -> Vec<(String, String)> {
+        let mut uses = vec![0; self.nodes.len()];
+        self.nodes.iter().for_each(|node| node.operands().iter().for_each(|(id, _)| uses[id.at()] += 1));
+        let mut lines = Vec::new();
+        let mut spelled: Vec<(String, Tight)> = Vec::with_capacity(self.nodes.len());
+        for (node, uses) in self.nodes.iter().zip(uses) {
+            let expression = self.spell(style, node, &spelled);
+            let is_leaf = node.operands().is_empty();
+            spelled.push(if (uses > 1 && !is_leaf) || expression.0.len() > LONG {
+                let name = style.step(lines.len());
+                lines.push((name.clone(), expression.0));
+                (name, Tight::Atom)
+            } else {
+                expression
+            });
+        }
+        lines.extend(self.outputs.iter().map(|(name, id)| (style.name(name), spelled[id.at()].0.clone())));
+        lines
+    }
+
+    fn spell(&self, style: &dyn Style, node: &Node, spelled: &[(String, Tight)]) -> (String, Tight) {
+        let at = |id: &Id| spelled[id.at()].clone();
+        let whole = |n: i128| (style.constant(Const::Int(n)), Tight::Atom);
+        match node {
+            Node::Input(k) => (style.name(&self.inputs[*k as usize]), Tight::Atom),
+            Node::Uniform(k) => (style.name(&self.uniforms[*k as usize]), Tight::Atom),
+            Node::Constant(c) => {
+                let spelling = style.constant(*c);
+                let tight = if spelling.starts_with('-') { Tight::Sign } else { Tight::Atom };
+                (spelling, tight)
+            }
+            Node::Epsilon => style.call("epsilon", &[]),
+            Node::Truth(t) => (style.constant(Const::Bool(*t)), Tight::Atom),
+            Node::Apply(p, x) => style.call(p.name(), &x.iter().map(at).collect::<Vec<_>>()),
+            Node::Powi(x, n) => style.call("powi", &[at(x), whole(i128::from(*n))]),
+            Node::Polygamma(x, n) => style.call("polygamma", &[at(x), whole(i128::from(*n))]),
+            Node::Select(mask, a, b) => style.call("select", &[at(mask), at(a), at(b)]),
+            Node::And(a, b) => style.call("and", &[at(a), at(b)]),
+            Node::Or(a, b) => style.call("or", &[at(a), at(b)]),
+            Node::Not(a) => style.call("not", &[at(a)]),
+            Node::Reduce(reduction, x) => style.call(reduction.name(), &[at(x)]),
+            Node::Position => style.call("position", &[]),
+            Node::Count => style.call("count", &[]),
+            Node::Detach(x) => style.call("detach", &[at(x)]),
+        }
+    }
+
+    /// The node that computes a function, by its name.
+    pub(super) fn primitive(name: &str) -> Option<Primitive> {
+        Primitive::ALL.iter().copied().find(|p| p.name() == name)
+    }
+}

@@ -1,0 +1,367 @@
+//! Running a program over memory: tile by tile, each step one compiled loop over a tile that stays in L1.
+
+use std::marker::PhantomData;
+
+use smallvec::SmallVec;
+
+use super::{Id, Kind, Malformed, Node, Primitive, Program, Tile};
+use crate::map::{Map, map};
+use crate::scalar::Const;
+use crate::stop::filled;
+use crate::threads::parallel_for;
+use crate::truth::Truth;
+
+/// How many elements a tile has.
+pub const TILE: usize = 512;
+
+/// Elements times steps that are worth a thread.
+const GRAIN: usize = 128 * 1024;
+
+/// Registers of few elements that take no more words than this lie on the stack.
+const FEW_WORDS: usize = 64;
+
+/// Where a tile of elements lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Place {
+    /// In an input.
+    Input(usize),
+    /// In an output.
+    Output(usize),
+    /// In a register: a tile of its own.
+    Register(usize),
+}
+
+/// One loop over a tile.
+#[derive(Debug)]
+pub(super) struct Step {
+    node: Id,
+    inputs: SmallVec<[Place; 3]>,
+    output: Place,
+}
+
+/// A program made ready to run over memory: its steps, with a place for each.
+#[derive(Debug)]
+pub struct Plan {
+    program: Program,
+    /// Which inputs are truth values.
+    masks: Vec<bool>,
+    /// Registers that hold one number throughout, and the node that tells which.
+    filled: Vec<(usize, Id)>,
+    pub(super) steps: Vec<Step>,
+    /// Outputs that are no step's: inputs, uniforms, constants, or the same as another output.
+    copies: Vec<(Place, Kind, usize)>,
+    registers: usize,
+}
+
+impl Plan {
+    /// The plan of a program. Inputs whose position is among `masks` are [`Truth`]s in memory.
+    ///
+    /// # Errors
+    /// Where the program doesn't [verify](Program::verify), or asks something else of a mask than whether it is
+    /// [truthy](Primitive::Truthy).
+    pub fn new(program: Program, masks: &[usize]) -> Result<Plan, Malformed> {
+        program.verify()?;
+        let is_mask = |id: &Id| matches!(program.nodes[id.at()], Node::Input(k) if masks.contains(&(k as usize)));
+        let asks_more = |node: &Node| {
+            !matches!(node, Node::Apply(Primitive::Truthy, _)) && node.operands().iter().any(|(id, _)| is_mask(id))
+        };
+        if program.nodes.iter().any(asks_more) || program.outputs.iter().any(|(_, id)| is_mask(id)) {
+            return Err(Malformed("an input of truth values is used as a number".to_owned()));
+        }
+        let masks = (0..program.inputs.len()).map(|k| masks.contains(&k)).collect();
+        let mut plan = Plan { program, masks, filled: vec![], steps: vec![], copies: vec![], registers: 0 };
+        let Plan { program, masks, filled, steps, copies, registers } = &mut plan;
+        let nodes = &program.nodes;
+        let mut last = vec![0; nodes.len()];
+        for (at, node) in nodes.iter().enumerate() {
+            node.operands().iter().for_each(|(id, _)| last[id.at()] = at);
+        }
+        let mut places: Vec<Place> = Vec::with_capacity(nodes.len());
+        let mut free: Vec<usize> = vec![];
+        for (at, node) in nodes.iter().enumerate() {
+            let mut register = |free: &mut Vec<usize>| {
+                free.pop().unwrap_or_else(|| {
+                    *registers += 1;
+                    *registers - 1
+                })
+            };
+            places.push(match node {
+                Node::Input(k) => Place::Input(*k as usize),
+                Node::Apply(Primitive::Truthy, x) if matches!(places[x[0].at()], Place::Input(k) if masks[k]) => {
+                    places[x[0].at()]
+                }
+                Node::Uniform(_)
+                | Node::Constant(_)
+                | Node::Epsilon
+                | Node::Truth(_)
+                | Node::Position
+                | Node::Count => {
+                    // Never one that was free: it is filled before the first step.
+                    let register = register(&mut vec![]);
+                    filled.push((register, Id(at as u32)));
+                    Place::Register(register)
+                }
+                _ => {
+                    let operands = node.operands();
+                    let output = match program.outputs.iter().position(|(_, id)| id.at() == at) {
+                        Some(k) => Place::Output(k),
+                        None => Place::Register(register(&mut free)),
+                    };
+                    let inputs: SmallVec<[Place; 3]> = operands.iter().map(|(id, _)| places[id.at()]).collect();
+                    for (k, (id, _)) in operands.iter().enumerate() {
+                        let is_done = last[id.at()] == at && !nodes[id.at()].operands().is_empty();
+                        let is_first = operands.iter().position(|(other, _)| other == id) == Some(k);
+                        if let (Place::Register(r), true) = (places[id.at()], is_done && is_first) {
+                            free.push(r);
+                        }
+                    }
+                    steps.push(Step { node: Id(at as u32), inputs, output });
+                    output
+                }
+            });
+        }
+        for (k, (_, id)) in program.outputs.iter().enumerate() {
+            if places[id.at()] != Place::Output(k) {
+                copies.push((places[id.at()], nodes[id.at()].kind(), k));
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// How many loops it is.
+    pub fn steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Runs it over `n` elements on this thread.
+    ///
+    /// # Safety
+    /// The program [runs at](Program::runs_at) `T`, and there are as many inputs, uniforms and outputs as it has. `inputs[k]`
+    /// points to `n` contiguous `T`s or, where the input is one, truth values, unless nothing uses it; `outputs[k]` to room
+    /// for as many, that overlap nothing else.
+    pub unsafe fn run<T: Tile>(&self, n: usize, inputs: &[*const u8], uniforms: &[T], outputs: &[*mut u8]) {
+        let work = Work { plan: self, inputs: Shared(inputs), uniforms, outputs: Shared(outputs) };
+        // SAFETY: the caller's promise.
+        unsafe { work.run(0..n, TILE.min(n)) }
+    }
+}
+
+/// A loop over a tile whose step has a parameter.
+struct With<T, P>(P, PhantomData<T>);
+
+macro_rules! loops {
+    ($($p:ty, ($($x:ident: $t:ty),+) -> $out:ty, |$this:ident| $y:expr;)*) => {$(
+        impl<T: Tile> Map for With<T, $p> {
+            type In = ($($t,)+);
+            type Out = ($out,);
+            #[inline(always)]
+            fn eval(&self, ($($x,)+): Self::In) -> Self::Out { let $this = &self.0; ($y,) }
+        }
+    )*};
+}
+
+struct Powi(i64);
+struct Polygamma(u32);
+struct Select;
+struct And;
+struct Or;
+struct Not;
+struct Copy;
+struct CopyMask;
+loops! {
+    Powi, (x: T) -> T, |n| x.apply_powi(n.0).unwrap_or(x);
+    Polygamma, (x: T) -> T, |n| x.apply_polygamma(n.0).unwrap_or(x);
+    Select, (m: bool, a: T, b: T) -> T, |_p| T::select(m, a, b);
+    And, (a: bool, b: bool) -> bool, |_p| a & b;
+    Or, (a: bool, b: bool) -> bool, |_p| a | b;
+    Not, (a: bool) -> bool, |_p| !a;
+    Copy, (x: T) -> T, |_p| x;
+    CopyMask, (x: bool) -> bool, |_p| x;
+}
+
+/// # Safety
+/// As for [`map`].
+unsafe fn run_with<T: Tile, P>(parameter: P, n: usize, inputs: &[*const u8], output: *mut u8)
+where
+    With<T, P>: Map,
+{
+    // SAFETY: the caller's promise.
+    unsafe { map(&With::<T, P>(parameter, PhantomData), n, inputs, &[output]) }
+}
+
+impl Program {
+    /// Runs it over `n` elements, on several threads where that pays. Masks are [`Truth`]s in memory.
+    ///
+    /// # Errors
+    /// Where `T` lacks a primitive of the program.
+    ///
+    /// # Panics
+    /// If there are not as many inputs, uniforms or outputs as the program has.
+    ///
+    /// # Safety
+    /// The program [verifies](Program::verify). `inputs[k]` points to `n` contiguous `T`s, `outputs[k]` to room for `n`
+    /// `T`s or, for a mask, [`Truth`]s, that overlap nothing else.
+    pub unsafe fn run<T: Tile>(
+        &self,
+        n: usize,
+        inputs: &[*const T],
+        uniforms: &[T],
+        outputs: &[*mut u8],
+    ) -> Result<(), Malformed> {
+        assert_eq!((inputs.len(), uniforms.len()), (self.inputs.len(), self.uniforms.len()), "arguments of a program");
+        assert_eq!(outputs.len(), self.outputs.len(), "outputs of a program");
+        if self.is_of_rows() {
+            return Err(Malformed("it gathers rows, which elements don't have".to_owned()));
+        }
+        if !self.runs_at::<T>() {
+            return Err(Malformed(format!("{} lacks one of its primitives", std::any::type_name::<T>())));
+        }
+        let plan = Plan::new(self.clone(), &[])?;
+        let inputs: Vec<*const u8> = inputs.iter().map(|x| x.cast()).collect();
+        let work = Work { plan: &plan, inputs: Shared(&inputs), uniforms, outputs: Shared(outputs) };
+        parallel_for(n, (GRAIN / plan.steps.len().max(1)).next_multiple_of(TILE), |range| {
+            // SAFETY: the caller's promise; ranges don't overlap.
+            unsafe { work.run(range, TILE) }
+        });
+        Ok(())
+    }
+
+    /// Whether elements of type `T` have all of its steps.
+    pub fn runs_at<T: Tile>(&self) -> bool {
+        self.nodes.iter().all(|node| match node {
+            Node::Apply(primitive, _) => T::kernel(*primitive).is_some(),
+            Node::Polygamma(_, order) => T::one().apply_polygamma(*order).is_some(),
+            Node::Epsilon => T::apply_epsilon().is_some(),
+            Node::Reduce(..) | Node::Position | Node::Count => false,
+            _ => true,
+        })
+    }
+}
+
+/// Pointers that several threads follow, each in a range of its own.
+pub(super) struct Shared<'a, P>(pub(super) &'a [P]);
+// SAFETY: `Program::run` promises that the memory is there; threads write to ranges of their own.
+unsafe impl<P> Sync for Shared<'_, P> {}
+
+impl<'a, P> Shared<'a, P> {
+    pub(super) fn all(&self) -> &'a [P] {
+        self.0
+    }
+}
+
+pub(super) struct Work<'a, T> {
+    pub(super) plan: &'a Plan,
+    pub(super) inputs: Shared<'a, *const u8>,
+    pub(super) uniforms: &'a [T],
+    pub(super) outputs: Shared<'a, *mut u8>,
+}
+
+impl<T: Tile> Work<'_, T> {
+    /// # Safety
+    /// As for [`Program::run`], for the elements of this range, which nobody else writes. A program of rows has one of them
+    /// as its tile.
+    pub(super) unsafe fn run(&self, range: std::ops::Range<usize>, tile: usize) {
+        // A line more than a tile: tiles that start at the same offset of a page would get in each other's way.
+        let stride = (tile * size_of::<T>()).next_multiple_of(64) + 64;
+        let words = (self.plan.registers * stride).div_ceil(size_of::<u128>());
+        let mut memory: SmallVec<[u128; FEW_WORDS]> =
+            if words > FEW_WORDS { filled(0, words).into() } else { SmallVec::from_elem(0, words) };
+        let registers = memory.as_mut_ptr().cast::<u8>();
+        // SAFETY: the memory has that many registers.
+        let register = |r: usize| unsafe { registers.add(r * stride) };
+        for (r, id) in &self.plan.filled {
+            let node = &self.plan.program.nodes[id.at()];
+            if let Node::Position | Node::Count = node {
+                // SAFETY: as below.
+                let places = unsafe { std::slice::from_raw_parts_mut(register(*r).cast::<T>(), tile) };
+                let number = |i: usize| T::constant(Const::Float(i as f64));
+                let is_count = matches!(node, Node::Count);
+                places.iter_mut().enumerate().for_each(|(i, x)| *x = number(if is_count { tile } else { i }));
+                continue;
+            }
+            match node.value::<T>(&[], self.uniforms, &[]) {
+                // SAFETY: a register has room for a tile, and is aligned for 16 bytes.
+                Some(super::Value::Number(x)) => unsafe {
+                    std::slice::from_raw_parts_mut(register(*r).cast::<T>(), tile).fill(x);
+                },
+                // SAFETY: as above.
+                Some(super::Value::Mask(t)) => unsafe {
+                    std::slice::from_raw_parts_mut(register(*r).cast::<Truth>(), tile).fill(t.into());
+                },
+                None => {}
+            }
+        }
+        for start in range.clone().step_by(tile.max(1)) {
+            let n = tile.min(range.end - start);
+            let at = |place: Place| -> *mut u8 {
+                match place {
+                    // SAFETY: the caller's promise: the elements from `start` on are there.
+                    Place::Input(k) => unsafe { self.inputs.0[k].add(start * self.input_size(k)).cast_mut() },
+                    // SAFETY: as above.
+                    Place::Output(k) => unsafe { self.outputs.0[k].add(start * self.output_size(k)) },
+                    Place::Register(r) => register(r),
+                }
+            };
+            for step in &self.plan.steps {
+                let inputs: SmallVec<[*const u8; 3]> = step.inputs.iter().map(|p| at(*p).cast_const()).collect();
+                // SAFETY: all places hold a tile of the kinds that the node wants; the output is none of the inputs.
+                unsafe { self.step(&self.plan.program.nodes[step.node.at()], n, &inputs, at(step.output)) }
+            }
+            for (from, kind, k) in &self.plan.copies {
+                let inputs = [at(*from).cast_const()];
+                // SAFETY: as above.
+                unsafe {
+                    match kind {
+                        Kind::Number => run_with::<T, _>(Copy, n, &inputs, at(Place::Output(*k))),
+                        Kind::Mask => run_with::<T, _>(CopyMask, n, &inputs, at(Place::Output(*k))),
+                    }
+                }
+            }
+        }
+    }
+
+    fn input_size(&self, k: usize) -> usize {
+        if self.plan.masks[k] { size_of::<Truth>() } else { size_of::<T>() }
+    }
+
+    fn output_size(&self, k: usize) -> usize {
+        match self.plan.program.nodes[self.plan.program.outputs[k].1.at()].kind() {
+            Kind::Number => size_of::<T>(),
+            Kind::Mask => size_of::<Truth>(),
+        }
+    }
+
+    /// # Safety
+    /// As for [`map`].
+    unsafe fn step(&self, node: &Node, n: usize, inputs: &[*const u8], output: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match node {
+                Node::Apply(p, _) => {
+                    if let Some(kernel) = T::kernel(*p) {
+                        kernel(n, inputs, output);
+                    }
+                }
+                Node::Powi(_, e) => run_with::<T, _>(Powi(*e), n, inputs, output),
+                Node::Polygamma(_, order) => run_with::<T, _>(Polygamma(*order), n, inputs, output),
+                Node::Select(..) => run_with::<T, _>(Select, n, inputs, output),
+                Node::And(..) => run_with::<T, _>(And, n, inputs, output),
+                Node::Or(..) => run_with::<T, _>(Or, n, inputs, output),
+                Node::Not(_) => run_with::<T, _>(Not, n, inputs, output),
+                Node::Detach(_) => run_with::<T, _>(Copy, n, inputs, output),
+                Node::Reduce(reduction, _) => {
+                    if let Some(gather) = T::gather() {
+                        gather(*reduction, n, inputs[0], output);
+                    }
+                }
+                Node::Input(_) | Node::Uniform(_) | Node::Constant(_) | Node::Epsilon => {}
+                Node::Truth(_) | Node::Position | Node::Count => {}
+            }
+        }
+    }
+}

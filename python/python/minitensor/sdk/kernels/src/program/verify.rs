@@ -1,0 +1,72 @@
+//! What makes a list of nodes a program.
+
+use std::fmt;
+
+use super::{Kind, Node, Program};
+
+/// The most nodes of a program; what follows is quadratic in them at worst.
+const MOST: usize = 1 << 14;
+
+/// What is wrong with a program, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed(pub(super) String);
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not a program: {}", self.0)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+impl Program {
+    /// Checks that every node uses only nodes before it, of the right kind and number, and that inputs, uniforms and
+    /// outputs are there and have names of their own. What [`Program::write`] makes is right; what is read may not be.
+    pub fn verify(&self) -> Result<(), Malformed> {
+        if self.nodes.len() > MOST {
+            return Err(Malformed(format!("it has {} nodes, more than {MOST}", self.nodes.len())));
+        }
+        for (at, node) in self.nodes.iter().enumerate() {
+            let wrong = |what: String| Err(Malformed(format!("node {at} {what}")));
+            match node {
+                Node::Input(k) if *k as usize >= self.inputs.len() => {
+                    return wrong(format!("is input {k}, of {}", self.inputs.len()));
+                }
+                Node::Uniform(k) if *k as usize >= self.uniforms.len() => {
+                    return wrong(format!("is uniform {k}, of {}", self.uniforms.len()));
+                }
+                Node::Apply(p, x) if x.len() != p.arity() => {
+                    return wrong(format!("gives {} numbers to '{}', which takes {}", x.len(), p.name(), p.arity()));
+                }
+                _ => {}
+            }
+            for (id, kind) in node.operands() {
+                if id.at() >= at {
+                    return wrong(format!("uses node {}, which doesn't stand before it", id.0));
+                }
+                if self.nodes[id.at()].kind() != kind {
+                    let (is, wants) = if kind == Kind::Number {
+                        ("a truth value", "a number")
+                    } else {
+                        ("a number", "a truth value")
+                    };
+                    return wrong(format!("uses node {}, {is}, as {wants}", id.0));
+                }
+            }
+        }
+        for (name, id) in &self.outputs {
+            if id.at() >= self.nodes.len() {
+                return Err(Malformed(format!("output '{name}' is node {}, of {}", id.0, self.nodes.len())));
+            }
+        }
+        let arguments: Vec<&str> = self.inputs.iter().chain(&self.uniforms).map(String::as_str).collect();
+        let results: Vec<&str> = self.outputs.iter().map(|(name, _)| name.as_str()).collect();
+        for (mut names, what) in [(arguments, "inputs"), (results, "outputs")] {
+            names.sort_unstable();
+            if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+                return Err(Malformed(format!("two {what} are called '{}'", pair[0])));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! The vector-Jacobian product of a program: the program at dual numbers of symbols.
+
+use super::{Kind, Node, Output, Primitive, Program, Symbol, Value};
+use crate::dual::Dual;
+use crate::scalar::{Element, Field, Num};
+
+/// What an output changes by: with an input and, of complex numbers, with the conjugate of the input.
+type Derivatives = Vec<Symbol>;
+
+impl Program {
+    /// The program that takes the cotangents of the numeric outputs, then the inputs, and gives the gradients of the
+    /// inputs `wrt`: `d_out`, …, `x`, … to `d_x`, …. Uniforms stay. `None` where a primitive has no
+    /// derivative, or there is no such input. Numbers are real, so the conjugate of one is itself.
+    ///
+    /// The rules are those of [`Dual`], so symbolic and compiled gradients can't differ; a cotangent of 0 contributes 0
+    /// even where a derivative is infinite.
+    pub fn vjp(&self, wrt: &[usize]) -> Option<Program> {
+        self.pulled_back(wrt, 1)
+    }
+
+    /// The same for complex numbers: the gradient of a real number by `z = x + iy` is its derivative by `x` plus `i` times that
+    /// by `y`. A holomorphic function has the cotangent times the conjugate of its derivative; of others, such as this
+    /// gradient itself, the derivative by the conjugate counts too.
+    pub fn vjp_of_complex(&self, wrt: &[usize]) -> Option<Program> {
+        self.pulled_back(wrt, 2)
+    }
+
+    fn pulled_back(&self, wrt: &[usize], directions: usize) -> Option<Program> {
+        if wrt.iter().any(|i| *i >= self.inputs.len()) {
+            return None;
+        }
+        let numbers: Vec<usize> = (0..self.outputs.len()).filter(|k| self.is_number(*k)).collect();
+        let cotangents = self.cotangents();
+        let names: Vec<&str> =
+            numbers.iter().map(|k| &cotangents[*k]).chain(&self.inputs).map(String::as_str).collect();
+        let uniforms: Vec<&str> = self.uniforms.iter().map(String::as_str).collect();
+        let mut complete = true;
+        let program = Program::write(&names, &uniforms, |x, u| {
+            let (d, x) = x.split_at(numbers.len());
+            let gradient = |i: &usize| {
+                let slopes = self.derivatives(x, u, *i, directions)?;
+                let parts = numbers.iter().zip(d).map(|(k, d)| match slopes[*k][..] {
+                    [slope, by_conjugate] => slope.conj().chain(*d) + by_conjugate.chain(d.conj()),
+                    _ => slopes[*k][0].chain(*d),
+                });
+                let sum = parts.reduce(|a, b| a + b).unwrap_or_else(Symbol::zero);
+                Some((format!("d_{}", self.inputs[*i]), sum.into()))
+            };
+            let gradients: Option<Vec<(String, Output)>> = wrt.iter().map(gradient).collect();
+            complete = gradients.is_some();
+            gradients.unwrap_or_default()
+        });
+        complete.then_some(program)
+    }
+
+    /// Those of all outputs; none of a truth value.
+    fn derivatives(&self, x: &[Symbol], u: &[Symbol], by: usize, directions: usize) -> Option<Vec<Derivatives>> {
+        let u: Vec<_> = u.iter().map(|u| Dual::constant_of(*u)).collect();
+        let lifted = |direction: usize| -> Vec<Dual<Symbol>> {
+            let varies = |k: usize| direction == 0 && k == by;
+            let dual = |(k, x): (usize, &Symbol)| if varies(k) { Dual::variable(*x) } else { Dual::constant_of(*x) };
+            x.iter().enumerate().map(dual).collect()
+        };
+        let arguments: Vec<_> = (0..directions).map(lifted).collect();
+        let mut values: Vec<Vec<Value<Dual<Symbol>>>> = vec![Vec::with_capacity(self.nodes.len()); directions];
+        for node in &self.nodes {
+            let value = |direction: usize| match (node, directions) {
+                (Node::Apply(Primitive::Conj, x), 1) => Some(values[0][x[0].at()]),
+                // ∂z̄' = (∂'z)¯, where ∂' is the derivative by the conjugate.
+                (Node::Apply(Primitive::Conj, x), _) => {
+                    Some(Value::Number(values[1 - direction][x[0].at()].number()?.conj()))
+                }
+                // Complex numbers have no order, by which real ones know which side is small.
+                (Node::Apply(Primitive::Sigmoid, x), 2) => {
+                    let x = values[direction][x[0].at()].number()?;
+                    let y = x.value.sigmoid();
+                    Some(Value::Number(Dual { value: y, tangent: (y * (-x.value).sigmoid()).chain(x.tangent) }))
+                }
+                _ => node.value(&arguments[direction], &u, &values[direction]),
+            };
+            let next = (0..directions).map(value).collect::<Option<Vec<_>>>()?;
+            values.iter_mut().zip(next).for_each(|(values, value)| values.push(value));
+        }
+        let slope = |value: Value<Dual<Symbol>>| value.number().map(|y| y.tangent);
+        Some(self.outputs.iter().map(|(_, id)| values.iter().filter_map(|v| slope(v[id.at()])).collect()).collect())
+    }
+
+    /// Names for the cotangents of the outputs: `d_out`, with underscores where something is called so.
+    pub(super) fn cotangents(&self) -> Vec<String> {
+        let mut taken: Vec<String> = self.inputs.iter().chain(&self.uniforms).cloned().collect();
+        let arguments = taken.len();
+        for (output, _) in &self.outputs {
+            let mut name = format!("d_{output}");
+            while taken.contains(&name) {
+                name.push('_');
+            }
+            taken.push(name);
+        }
+        taken.split_off(arguments)
+    }
+
+    fn is_number(&self, output: usize) -> bool {
+        self.nodes[self.outputs[output].1.at()].kind() == Kind::Number
+    }
+
+    /// The same with these outputs only.
+    pub fn giving(&self, outputs: &[usize]) -> Program {
+        let outputs = outputs.iter().map(|k| self.outputs[*k].clone()).collect();
+        Program { outputs, ..self.clone() }.without_dead()
+    }
+}

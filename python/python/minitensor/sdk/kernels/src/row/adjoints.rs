@@ -1,0 +1,190 @@
+//! The adjoints of a row's reductions.
+
+use super::Reduction;
+use super::body::{Body, Computed, MOST_REDUCTIONS};
+use super::gathered::{Gathered, LANES};
+use super::pass::{blocks, put};
+use super::scope::Structure;
+use super::slopes::{InRow, added, directions};
+
+/// Sums for the adjoints: `Σ ȳ ∂h/∂rₖ` for each `k`, then the number of winners of each, then `Σ red′ₘ ∂fₘ/∂rₖ` for each
+/// pair.
+pub const SUMS: usize = 2 * MOST_REDUCTIONS + MOST_REDUCTIONS * (MOST_REDUCTIONS - 1) / 2;
+const WINNERS: usize = MOST_REDUCTIONS;
+
+/// The place of the sum for a pair `k < m`.
+const fn pair(m: usize, k: usize) -> usize {
+    2 * MOST_REDUCTIONS + m * (m - 1) / 2 + k
+}
+
+/// The sums that a structure needs.
+pub fn sums(structure: &Structure) -> [Option<Reduction>; SUMS] {
+    let mut sums = [None; SUMS];
+    for k in 0..structure.reductions {
+        sums[k] = Some(Reduction::Sum);
+        sums[WINNERS + k] = extreme(structure.kinds[k].0).then_some(Reduction::Sum);
+        for m in k + 1..structure.reductions {
+            sums[pair(m, k)] = (structure.kinds[m].1 > structure.kinds[k].1).then_some(Reduction::Sum);
+        }
+    }
+    sums
+}
+
+#[inline(always)]
+fn extreme(reduction: Reduction) -> bool {
+    matches!(reduction, Reduction::Max | Reduction::Min)
+}
+
+impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> InRow<'_, T, B, I, X, O> {
+    /// The sums for the adjoints, over a block.
+    ///
+    /// # Safety
+    /// The positions are in the row.
+    #[inline(always)]
+    unsafe fn adjoin<const P: usize>(&self, start: usize, len: usize, lanes: &mut [[T; LANES]; SUMS]) {
+        for j in 0..len {
+            directions!(B, B::REDUCTIONS, k => {
+                // SAFETY: by contract; `len` is at most LANES, which the compiler doesn't see.
+                unsafe {
+                    let slopes = self.at::<P>(start + j, k, usize::MAX);
+                    if let Some(part) = self.pulled(&slopes, start + j, true) {
+                        *lanes[k].get_unchecked_mut(j) += part;
+                    }
+                    if extreme(slopes.met.kinds[k].0) {
+                        *lanes[WINNERS + k].get_unchecked_mut(j) += self.share(&slopes, k);
+                    }
+                    for m in k + 1..B::REDUCTIONS {
+                        if let Some(tangent) = slopes.tangents[m] {
+                            *lanes[pair(m, k)].get_unchecked_mut(j) += self.share(&slopes, m) * tangent;
+                        }
+                    }
+                }
+            });
+        }
+    }
+
+    /// What was gathered for the adjoint of a reduction, and what outputs of one number for each row depend on it by: at no
+    /// position in particular.
+    ///
+    /// # Safety
+    /// The arguments are those of a row; an empty one has a place for what is kept.
+    #[inline(always)]
+    unsafe fn with_numbers<const P: usize>(&self, k: usize, gathered: T) -> T {
+        // SAFETY: by contract.
+        let part = unsafe { self.pulled(&self.at::<P>(0, k, usize::MAX), 0, false) };
+        part.map_or(gathered, |part| gathered + part)
+    }
+}
+
+/// What each winner gets of an adjoint.
+#[inline(always)]
+fn shared<T: Computed>(adjoint: T, winners: T) -> T {
+    T::select(winners.equal(T::ZERO), T::ZERO, adjoint / winners)
+}
+
+/// The adjoints of all reductions, once all of them are known.
+///
+/// # Safety
+/// The arguments are those of a row.
+#[inline(always)]
+pub unsafe fn adjoints<
+    T: Computed,
+    B: Body<I, X, O>,
+    const P: usize,
+    const I: usize,
+    const X: usize,
+    const O: usize,
+>(
+    row: &InRow<'_, T, B, I, X, O>,
+    structure: &Structure,
+    kinds: &[Option<Reduction>; SUMS],
+    gathered: &mut Gathered<T, SUMS>,
+) -> [T; MOST_REDUCTIONS] {
+    let (n, reductions) = (row.arguments.n, structure.reductions);
+    gathered.begin(kinds, n);
+    blocks!(n, start, len => {
+        // SAFETY: by contract.
+        unsafe { row.adjoin::<P>(start, len, &mut gathered.lanes) };
+        gathered.block(kinds);
+    });
+    let sums = gathered.finish(kinds);
+    let mut adjoints = [T::ZERO; MOST_REDUCTIONS];
+    directions!(B, B::REDUCTIONS, k => {
+        // SAFETY: as above.
+        adjoints[k] = unsafe { row.with_numbers::<P>(k, sums[k]) };
+    });
+    for k in (0..reductions).rev() {
+        for m in k + 1..reductions {
+            adjoints[k] += adjoints[m].chain(sums[pair(m, k)]);
+        }
+        if extreme(structure.kinds[k].0) {
+            adjoints[k] = shared(adjoints[k], sums[WINNERS + k]);
+        }
+    }
+    adjoints
+}
+
+/// The same where some of them are running: from the last to the first, each in a pass of its own, as the adjoints of what a
+/// running sum adds up are running sums in the other direction.
+///
+/// # Safety
+/// As for [`adjoints`].
+#[inline(always)]
+pub unsafe fn adjoints_in_turn<
+    T: Computed,
+    B: Body<I, X, O>,
+    const P: usize,
+    const I: usize,
+    const X: usize,
+    const O: usize,
+>(
+    row: &InRow<'_, T, B, I, X, O>,
+    structure: &Structure,
+    gathered: &mut Gathered<T, SUMS>,
+) -> [T; MOST_REDUCTIONS] {
+    let (n, mut adjoints) = (row.arguments.n, [T::ZERO; MOST_REDUCTIONS]);
+    directions!(B, B::REDUCTIONS, backwards => {
+        let k = B::REDUCTIONS - 1 - backwards;
+        let kind = structure.kinds[k].0;
+        let mut kinds = [None; SUMS];
+        if !kind.is_running() {
+            (kinds[0], kinds[1]) = (Some(Reduction::Sum), extreme(kind).then_some(Reduction::Sum));
+        }
+        gathered.begin(&kinds, n);
+        blocks!(n, start, len => {
+            for j in 0..len {
+                // SAFETY: by contract; `len` is at most LANES.
+                unsafe {
+                    let slopes = row.at::<P>(start + j, k, usize::MAX);
+                    let mut part = row.pulled(&slopes, start + j, true);
+                    for m in k + 1..B::REDUCTIONS {
+                        if let Some(tangent) = slopes.tangents[m] {
+                            part = added(part, row.adjoint(&slopes, m, start + j, &adjoints) * tangent);
+                        }
+                    }
+                    let (lane, part) = (gathered.lanes[0].get_unchecked_mut(j), part.unwrap_or(T::ZERO));
+                    *lane = if kind.is_running() { part } else { *lane + part };
+                    if extreme(kind) {
+                        *gathered.lanes[1].get_unchecked_mut(j) += row.share(&slopes, k);
+                    }
+                }
+            }
+            if kind.is_running() {
+                // SAFETY: there is a row for each reduction.
+                unsafe { put(&gathered.lanes[0], row.carried.add(k * n + start), len, false) };
+            }
+            gathered.block(&kinds);
+        });
+        if kind.is_running() {
+            let other = if kind == Reduction::Cumsum { Reduction::ReverseCumsum } else { Reduction::Cumsum };
+            // SAFETY: as above.
+            other.accumulate(unsafe { std::slice::from_raw_parts_mut(row.carried.add(k * n), n) });
+        } else {
+            let sums = gathered.finish(&kinds);
+            // SAFETY: as above.
+            let adjoint = unsafe { row.with_numbers::<P>(k, sums[0]) };
+            adjoints[k] = if extreme(kind) { shared(adjoint, sums[1]) } else { adjoint };
+        }
+    });
+    adjoints
+}

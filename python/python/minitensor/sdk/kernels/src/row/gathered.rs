@@ -1,0 +1,120 @@
+//! [`Gathered`]: reductions of a row while they are being gathered.
+
+use super::Reduction;
+use super::body::Computed;
+
+/// Elements that are gathered side by side.
+pub(super) const LANES: usize = 256;
+/// Blocks of [`LANES`] that are gathered in order before going pairwise.
+const RUN: usize = 32;
+
+/// Partial results of several reductions: those of blocks of a row are combined pairwise, which is exact and always in the
+/// same order. What is `None` isn't gathered.
+pub(super) struct Gathered<T, const N: usize> {
+    pub lanes: [[T; LANES]; N],
+    /// How many lanes the row needs: a power of two.
+    width: usize,
+    stack: Vec<[T; N]>,
+    blocks: usize,
+}
+
+impl<T: Computed, const N: usize> Gathered<T, N> {
+    pub fn new() -> Self {
+        Gathered { lanes: [[T::ZERO; LANES]; N], width: LANES, stack: Vec::new(), blocks: 0 }
+    }
+
+    /// Begins a row of `n` elements.
+    #[inline(always)]
+    pub fn begin(&mut self, kinds: &[Option<Reduction>; N], n: usize) {
+        self.width = if n >= LANES { LANES } else { n.next_power_of_two() };
+        self.clear(kinds);
+        self.stack.clear();
+        self.blocks = 0;
+    }
+
+    #[inline(always)]
+    fn clear(&mut self, kinds: &[Option<Reduction>; N]) {
+        for (lanes, kind) in self.lanes.iter_mut().zip(kinds) {
+            if let Some(kind) = kind {
+                lanes[..self.width].fill(kind.identity());
+            }
+        }
+    }
+
+    /// Another block of lanes is done.
+    #[inline(always)]
+    pub fn block(&mut self, kinds: &[Option<Reduction>; N]) {
+        self.blocks += 1;
+        if self.blocks.is_multiple_of(RUN) {
+            self.push(kinds);
+        }
+    }
+
+    #[inline(never)]
+    fn push(&mut self, kinds: &[Option<Reduction>; N]) {
+        let mut sum = self.folded(kinds);
+        for _ in 0..(self.blocks / RUN - 1).trailing_ones() {
+            if let Some(left) = self.stack.pop() {
+                sum = combined(kinds, &left, &sum);
+            }
+        }
+        self.clear(kinds);
+        self.stack.push(sum);
+    }
+
+    #[inline(always)]
+    fn folded(&self, kinds: &[Option<Reduction>; N]) -> [T; N] {
+        let mut all = [T::ZERO; N];
+        for k in 0..N {
+            if let Some(kind) = kinds[k] {
+                all[k] = fold(&self.lanes[k][..self.width], kind);
+            }
+        }
+        all
+    }
+
+    /// The results of the row.
+    #[inline(always)]
+    pub fn finish(&self, kinds: &[Option<Reduction>; N]) -> [T; N] {
+        let mut sum = self.folded(kinds);
+        for left in self.stack.iter().rev() {
+            sum = combined(kinds, left, &sum);
+        }
+        sum
+    }
+}
+
+#[inline(always)]
+fn combined<T: Computed, const N: usize>(kinds: &[Option<Reduction>; N], left: &[T; N], right: &[T; N]) -> [T; N] {
+    let mut both = *right;
+    for k in 0..N {
+        if let Some(kind) = kinds[k] {
+            both[k] = kind.combine(left[k], right[k]);
+        }
+    }
+    both
+}
+
+/// All lanes in one; their number is a power of two.
+#[inline(always)]
+fn fold<T: Computed>(lanes: &[T], kind: Reduction) -> T {
+    /// As many as are folded in registers.
+    const FEW: usize = 32;
+    let mut few = [kind.identity(); FEW];
+    if lanes.len() < FEW {
+        few[..lanes.len()].copy_from_slice(lanes);
+    }
+    for block in lanes.chunks_exact(FEW) {
+        for (all, lane) in few.iter_mut().zip(block) {
+            *all = kind.combine(*all, *lane);
+        }
+    }
+    let mut width = FEW;
+    while width > 1 {
+        width /= 2;
+        for l in 0..width {
+            few[l] = kind.combine(few[l], few[l + width]);
+        }
+    }
+    few[0]
+}

@@ -1,0 +1,167 @@
+//! The passes that compute the vector-Jacobian product of rows.
+//!
+//! Let `rₖ = redₖ over i of fₖ(xᵢ, r)`, where each depends on reductions before it only, and `yᵢ = h(xᵢ, r)`. The adjoints
+//! of the reductions are, from the last to the first,
+//!
+//! `r̄ₖ = Σᵢ ȳᵢ ∂h/∂rₖ + Σ_{m>k} r̄ₘ Σᵢ redₘ′(i) ∂fₘ/∂rₖ`,
+//!
+//! and those of the inputs `x̄ᵢ = ȳᵢ ∂h/∂xᵢ + Σₖ r̄ₖ redₖ′(i) ∂fₖ/∂xᵢ`, where `red′` is 1 for a sum, the share of a winner for
+//! max and min, the product of the others for a product. All sums over `i` that the first formula needs are gathered in one
+//! pass; every partial derivative comes from the body at dual numbers, in one direction at a time.
+
+use super::Reduction;
+use super::adjoints::{adjoints, adjoints_in_turn, sums};
+use super::body::{Body, Computed, MOST_REDUCTIONS, Operand, Wrong};
+use super::gathered::{Gathered, LANES};
+use super::pass::{Arguments, Found, ahead, blocks, gather, nothing, passes, put};
+use super::scope::Structure;
+use super::slopes::{InRow, directions};
+use crate::simd::clones;
+use crate::stream::fence;
+
+/// What the gradient of a row body gets besides the inputs, and what it gives.
+#[derive(Clone, Copy, Debug)]
+pub struct Cotangents<T, const I: usize, const O: usize> {
+    /// Those of the outputs.
+    pub outputs: [Operand<*const T>; O],
+    /// Those of the inputs, to be written; null where none is wanted.
+    pub inputs: [Operand<*mut T>; I],
+    /// Which of these all rows share, so that they are added up.
+    pub shared: [bool; I],
+}
+
+/// Writes the cotangents of the inputs: block by block, so that no store can be taken for one to what is read.
+///
+/// # Safety
+/// The arguments are those of a row, and `places` are the inputs' cotangents, or null.
+#[inline(always)]
+unsafe fn give<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, const X: usize, const O: usize>(
+    row: &InRow<'_, T, B, I, X, O>,
+    adjoints: &[T; MOST_REDUCTIONS],
+    places: &[*mut T; I],
+    shared: &[bool; I],
+    large: &[bool; I],
+    gathered: &mut Gathered<T, I>,
+) {
+    let (n, kinds) = (row.arguments.n, B::ALONG.map(|along| (!along).then_some(Reduction::Sum)));
+    gathered.begin(&kinds, n);
+    blocks!(n, start, len => {
+        row.arguments.ahead(&B::ALONG, start, len);
+        ahead(&B::GIVES, row.cotangents, row.next, start, len);
+        for j in 0..len {
+            directions!(B, I, q => {
+                // SAFETY: by contract.
+                let here = unsafe { row.pull::<P>(start + j, q, adjoints) };
+                // SAFETY: `len` is at most LANES.
+                let lane = unsafe { gathered.lanes[q].get_unchecked_mut(j) };
+                *lane = if B::ALONG[q] { here } else { *lane + here };
+            });
+        }
+        for q in 0..I {
+            if B::ALONG[q] && !places[q].is_null() {
+                let place = places[q].wrapping_add(start);
+                if shared[q] {
+                    for j in 0..len {
+                        // SAFETY: by contract.
+                        unsafe { *gathered.lanes[q].get_unchecked_mut(j) += *place.add(j) };
+                    }
+                }
+                // SAFETY: by contract.
+                unsafe { put(&gathered.lanes[q], place, len, large[q]) };
+            }
+        }
+        gathered.block(&kinds);
+    });
+    let sums = gathered.finish(&kinds);
+    directions!(B, I, q => {
+        if !B::ALONG[q] && !places[q].is_null() {
+            // SAFETY: as above.
+            let (slopes, place) = unsafe { (row.at::<P>(0, usize::MAX, q), &mut *places[q]) };
+            // SAFETY: as above.
+            let here = unsafe { row.pulled(&slopes, 0, false) }.map_or(sums[q], |part| sums[q] + part);
+            *place = if shared[q] { *place + here } else { here };
+        }
+    });
+}
+
+clones! {
+    <[T, B, const I: usize, const X: usize, const O: usize]>
+    fn run(
+        computes: &B,
+        n: usize,
+        rows: usize,
+        cotangents: &Cotangents<T, I, O>,
+        inputs: &[Operand<*const T>; I],
+        at: &[Operand<*const i64>; X],
+    ) -> Result<(), Wrong>
+    where [T: Computed, B: Body<I, X, O>] if [T::VECTORIZE] {
+        let structure = Structure::of_dual::<T, B, I, X, O>(computes)?;
+        let (mut found, kinds, mut gathered) = (Found::new(&structure, n), sums(&structure), Gathered::new());
+        let (mut given_back, mut carried) = (Gathered::new(), structure.rows_of_sums::<T>(n));
+        let nothing = nothing(n, inputs);
+        let mut large = [false; I];
+        for q in 0..I {
+            large[q] = cotangents.inputs[q].is_large && !cotangents.shared[q];
+        }
+        for row in 0..rows {
+            // SAFETY: `vjp` was promised these rows.
+            let arguments = unsafe { Arguments::of(n, row, inputs, at, &B::ALONG, &nothing)? };
+            let (mut given, mut next) = ([std::ptr::null(); O], [std::ptr::null(); O]);
+            for k in 0..O {
+                given[k] = cotangents.outputs[k].row(row);
+                next[k] = cotangents.outputs[k].row(row + 1);
+            }
+            passes!(B, P => {
+                let (known, kept, running) = (found.known, found.kept.as_mut_ptr(), found.running.as_mut_ptr());
+                let carried = carried.as_mut_ptr();
+                let here = InRow {
+                    body: computes, arguments: &arguments, cotangents: &given, next: &next, known: &known, kept,
+                    running, carried,
+                };
+                if P < B::LEVELS.1 && P < structure.levels {
+                    gather::<T, _, P>(&here, &structure, &mut found);
+                } else if P >= B::LEVELS.0 && P == structure.levels {
+                    // SAFETY: as above; in the last pass all that is kept is known.
+                    unsafe {
+                        let adjoints = match B::RUNS {
+                            true => adjoints_in_turn::<T, B, P, I, X, O>(&here, &structure, &mut gathered),
+                            false => adjoints::<T, B, P, I, X, O>(&here, &structure, &kinds, &mut gathered),
+                        };
+                        let mut places = [std::ptr::null_mut(); I];
+                        for q in 0..I {
+                            if !cotangents.inputs[q].data.is_null() {
+                                places[q] = cotangents.inputs[q].row(row);
+                            }
+                        }
+                        // What is kept is complete since the adjoints' pass, if there is any reduction.
+                        if B::LEVELS.1 > 0 && structure.reductions > 0 {
+                            give::<T, B, { P + 1 }, I, X, O>(&here, &adjoints, &places, &cotangents.shared, &large, &mut given_back);
+                        } else if B::LEVELS.0 == 0 {
+                            give::<T, B, P, I, X, O>(&here, &adjoints, &places, &cotangents.shared, &large, &mut given_back);
+                        }
+                    }
+                }
+            });
+        }
+        if large.contains(&true) {
+            fence();
+        }
+        Ok(())
+    }
+}
+
+/// Computes the vector-Jacobian products of `rows` rows of `n` elements.
+///
+/// # Safety
+/// As for [`forward`](super::forward()); the outputs are the inputs' cotangents.
+pub unsafe fn vjp<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
+    body: &B,
+    n: usize,
+    rows: usize,
+    cotangents: &Cotangents<T, I, O>,
+    inputs: &[Operand<*const T>; I],
+    at: &[Operand<*const i64>; X],
+) -> Result<(), Wrong> {
+    const { assert!(I <= MOST_REDUCTIONS) };
+    run(body, n, rows, cotangents, inputs, at)
+}

@@ -1,0 +1,382 @@
+//! [`Lane`]: one element of a row in one pass, which tracks what it takes to know it.
+
+use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Sub, SubAssign};
+
+use super::body::{Computed, KEPT, MOST_REDUCTIONS};
+use super::scope::Scope;
+use super::{Reduction, Row};
+use crate::dual::Dual;
+use crate::scalar::{Const, Element, Field, Float, Mask, Num, Real};
+
+/// What a number depends on. All of it is known when Rust compiles: none of it is left in the loops.
+#[derive(Clone, Copy)]
+struct Origin<'s, T> {
+    /// The passes it takes to know it.
+    depth: usize,
+    /// Whether it differs from element to element.
+    varies: bool,
+    /// Whether it is known to be 0: the tangent of what doesn't depend on the variable.
+    nil: bool,
+    /// Where it is computed; constants are of nowhere.
+    scope: Option<&'s Scope<'s, T>>,
+}
+
+impl<'s, T> Origin<'s, T> {
+    const CONSTANT: Self = Origin { depth: 0, varies: false, nil: false, scope: None };
+
+    /// The same of a number that may be anything.
+    #[inline(always)]
+    fn any(self) -> Self {
+        Origin { nil: false, ..self }
+    }
+
+    #[inline(always)]
+    fn join(self, other: Self) -> Self {
+        Origin {
+            depth: if self.depth > other.depth { self.depth } else { other.depth },
+            varies: self.varies | other.varies,
+            nil: false,
+            scope: if self.scope.is_some() { self.scope } else { other.scope },
+        }
+    }
+}
+
+/// One element of a row in pass `P`.
+#[derive(Clone, Copy)]
+pub struct Lane<'s, T, const P: usize> {
+    value: T,
+    origin: Origin<'s, T>,
+}
+
+/// The truth of a comparison of [`Lane`]s.
+#[derive(Clone, Copy)]
+pub struct LaneMask<'s, T, const P: usize> {
+    truth: bool,
+    origin: Origin<'s, T>,
+}
+
+impl<'s, T: Computed, const P: usize> Lane<'s, T, P> {
+    #[inline(always)]
+    pub(super) fn outside(value: T) -> Self {
+        Lane { value, origin: Origin::CONSTANT }
+    }
+
+    #[inline(always)]
+    pub(super) fn new(value: T, varies: bool, scope: &'s Scope<'s, T>) -> Self {
+        Lane { value, origin: Origin { depth: 0, varies, nil: false, scope: Some(scope) } }
+    }
+
+    #[inline(always)]
+    pub(super) fn value(self) -> T {
+        self.value
+    }
+
+    /// The value, `None` where it is known to be 0.
+    #[inline(always)]
+    pub(super) fn known(self) -> Option<T> {
+        if self.origin.nil { None } else { Some(self.value) }
+    }
+
+    #[inline(always)]
+    fn zero_of(self, other: Self) -> Self {
+        Lane { value: T::ZERO, origin: Origin { nil: true, ..self.origin.join(other.origin) } }
+    }
+
+    #[inline(always)]
+    pub(super) fn varies(self) -> bool {
+        self.origin.varies
+    }
+
+    #[inline(always)]
+    fn scope(self) -> &'s Scope<'s, T> {
+        self.origin.scope.expect("a row to gather: a constant belongs to none")
+    }
+
+    #[inline(always)]
+    fn of(self, value: T) -> Self {
+        Lane { value, ..self }
+    }
+
+    /// The result of a reduction of this, if earlier passes found it.
+    #[inline(always)]
+    fn gathered(self, reduction: Reduction, tangent: Option<T>) -> (usize, Self) {
+        let scope = self.scope();
+        let k = scope.count_met.get();
+        scope.count_met.set(k + 1);
+        let runs = reduction.is_running();
+        let origin = Origin { depth: self.origin.depth + 1, varies: runs, nil: false, scope: Some(scope) };
+        if k >= MOST_REDUCTIONS {
+            return (k, Lane { value: T::ZERO, origin });
+        }
+        scope.argument[k].set(self.value);
+        scope.tangent[k].set(tangent);
+        scope.kind[k].set((reduction, self.origin.depth));
+        let value = match self.origin.depth < P {
+            // SAFETY: a scope has a place for each reduction, `count` apart.
+            true if runs => unsafe { *scope.running.add(k * scope.count) },
+            true => scope.known[k],
+            false => T::ZERO,
+        };
+        (k, Lane { value, origin })
+    }
+}
+
+impl<'s, T: Computed, const P: usize> Row for Lane<'s, T, P> {
+    type Index = i64;
+
+    #[inline(always)]
+    fn reduce(self, reduction: Reduction) -> Self {
+        self.gathered(reduction, None).1
+    }
+    #[inline(always)]
+    fn count(self) -> Self {
+        let origin = Origin { depth: 0, varies: false, nil: false, ..self.origin };
+        Lane { value: T::constant(Const::Float(self.scope().count as f64)), origin }
+    }
+    #[inline(always)]
+    fn position(self) -> Self {
+        let origin = Origin { depth: 0, varies: true, nil: false, ..self.origin };
+        Lane { value: T::constant(Const::Float(self.scope().position as f64)), origin }
+    }
+    #[inline(always)]
+    fn stands_at(self, index: i64) -> LaneMask<'s, T, P> {
+        let origin = Origin { depth: 0, varies: true, nil: false, ..self.origin };
+        LaneMask { truth: self.scope().position as i64 == index, origin }
+    }
+    #[inline(always)]
+    fn detach(self) -> Self {
+        self
+    }
+}
+
+/// Dual numbers over a row: a reduction's derivative is 1 for the reduction that is differentiated by, 0 for others; what
+/// reaches its argument is put aside.
+impl<'s, T: Computed, const P: usize> Row for Dual<Lane<'s, T, P>> {
+    type Index = i64;
+
+    #[inline(always)]
+    fn reduce(self, reduction: Reduction) -> Self {
+        let (k, value) = self.value.gathered(reduction, self.tangent.known());
+        if self.value.scope().direction != k {
+            return Dual::constant_of(value);
+        }
+        Dual { value, tangent: value.of(T::one()) }
+    }
+    #[inline(always)]
+    fn count(self) -> Self {
+        Dual::constant_of(self.value.count())
+    }
+    #[inline(always)]
+    fn position(self) -> Self {
+        Dual::constant_of(self.value.position())
+    }
+    #[inline(always)]
+    fn stands_at(self, index: i64) -> LaneMask<'s, T, P> {
+        self.value.stands_at(index)
+    }
+    #[inline(always)]
+    fn detach(self) -> Self {
+        Dual::constant_of(self.value)
+    }
+}
+
+impl<T: Computed, const P: usize> Mask for LaneMask<'_, T, P> {
+    #[inline(always)]
+    fn constant(truth: bool) -> Self {
+        LaneMask { truth, origin: Origin::CONSTANT }
+    }
+}
+
+macro_rules! mask_operators {
+    ($($trait:ident $method:ident $op:tt;)*) => {$(
+        impl<T: Computed, const P: usize> $trait for LaneMask<'_, T, P> {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                LaneMask { truth: self.truth $op other.truth, origin: self.origin.join(other.origin) }
+            }
+        }
+    )*};
+}
+mask_operators! { BitAnd bitand &; BitOr bitor |; }
+
+impl<T: Computed, const P: usize> Not for LaneMask<'_, T, P> {
+    type Output = Self;
+    #[inline(always)]
+    fn not(self) -> Self {
+        LaneMask { truth: !self.truth, ..self }
+    }
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $assign:ident $assign_method:ident $op:tt |$x:ident, $y:ident| $short:expr;)*) => {$(
+        impl<T: Computed, const P: usize> $trait for Lane<'_, T, P> {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                let ($x, $y) = (self, other);
+                if let Some(result) = $short {
+                    return result;
+                }
+                Lane { value: self.value $op other.value, origin: self.origin.join(other.origin) }
+            }
+        }
+        impl<T: Computed, const P: usize> $assign for Lane<'_, T, P> {
+            #[inline(always)]
+            fn $assign_method(&mut self, other: Self) { *self = *self $op other; }
+        }
+    )*};
+}
+operators! {
+    Add add AddAssign add_assign + |x, y| if x.origin.nil { Some(y) } else if y.origin.nil { Some(x) } else { None };
+    Sub sub SubAssign sub_assign - |x, y| if y.origin.nil { Some(x) } else if x.origin.nil { Some(-y) } else { None };
+    Mul mul MulAssign mul_assign * |_x, _y| None;
+    Div div DivAssign div_assign / |_x, _y| None;
+}
+
+impl<T: Computed, const P: usize> Rem for Lane<'_, T, P> {
+    type Output = Self;
+    #[inline(always)]
+    fn rem(self, other: Self) -> Self {
+        self.fmod(other)
+    }
+}
+
+impl<T: Computed, const P: usize> Neg for Lane<'_, T, P> {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        self.of(-self.value)
+    }
+}
+
+/// What costs no more than reading it would.
+macro_rules! cheap {
+    ($($name:ident($self:ident $(, $x:ident)*);)*) => {$(
+        #[inline(always)]
+        fn $name($self $(, $x: Self)*) -> Self {
+            Lane { value: $self.value.$name($($x.value),*), origin: $self.origin.any()$(.join($x.origin))* }
+        }
+    )*};
+}
+
+/// What is computed in the first pass that can, and kept for those that follow.
+macro_rules! dear {
+    ($($name:ident($self:ident $(, $x:ident)*);)*) => {$(
+        #[inline(always)]
+        fn $name($self $(, $x: Self)*) -> Self {
+            let origin = $self.origin.any()$(.join($x.origin))*;
+            let scope = match origin.scope {
+                Some(scope) if origin.varies => scope,
+                _ => return Lane { value: $self.value.$name($($x.value),*), origin },
+            };
+            let slot = scope.dear.get();
+            scope.dear.set(slot + 1);
+            if slot < KEPT && origin.depth < P {
+                // SAFETY: a scope has KEPT places, `count` apart.
+                return Lane { value: unsafe { *scope.kept.add(slot * scope.count) }, origin };
+            }
+            let value = $self.value.$name($($x.value),*);
+            if slot < KEPT && origin.depth == P {
+                // SAFETY: as above.
+                unsafe { *scope.kept.add(slot * scope.count) = value };
+            }
+            Lane { value, origin }
+        }
+    )*};
+}
+
+macro_rules! tests {
+    ($($name:ident($self:ident $(, $x:ident)*);)*) => {$(
+        #[inline(always)]
+        fn $name($self $(, $x: Self)*) -> Self::Mask {
+            LaneMask { truth: $self.value.$name($($x.value),*), origin: $self.origin$(.join($x.origin))* }
+        }
+    )*};
+}
+
+impl<'s, T: Computed, const P: usize> Element for Lane<'s, T, P> {
+    type Mask = LaneMask<'s, T, P>;
+    #[inline(always)]
+    fn constant(value: Const) -> Self {
+        let nil = matches!(value, Const::Int(0));
+        Lane { value: T::constant(value), origin: Origin { nil, ..Origin::CONSTANT } }
+    }
+    tests! { equal(self, other); truthy(self); }
+    #[inline(always)]
+    fn select(mask: Self::Mask, a: Self, b: Self) -> Self {
+        if a.origin.nil && b.origin.nil {
+            return a.zero_of(b);
+        }
+        Lane { value: T::select(mask.truth, a.value, b.value), origin: mask.origin.join(a.origin).join(b.origin) }
+    }
+}
+
+impl<T: Computed, const P: usize> Num for Lane<'_, T, P> {
+    cheap! { square(self); }
+    #[inline(always)]
+    fn negative(self) -> Self {
+        self.of(self.value.negative())
+    }
+    #[inline(always)]
+    fn conj(self) -> Self {
+        self
+    }
+    #[inline(always)]
+    fn chain(self, tangent: Self) -> Self {
+        if tangent.origin.nil {
+            return self.zero_of(tangent);
+        }
+        Lane { value: self.value.chain(tangent.value), origin: self.origin.join(tangent.origin) }
+    }
+    #[inline(always)]
+    fn times(self, tangent: Self) -> Self {
+        if tangent.origin.nil { self.zero_of(tangent) } else { self * tangent }
+    }
+    #[inline(always)]
+    fn powi(self, exponent: i64) -> Self {
+        Lane { value: self.value.powi(exponent), origin: self.origin.any() }
+    }
+}
+
+impl<T: Computed, const P: usize> Real for Lane<'_, T, P> {
+    tests! { less(self, other); less_equal(self, other); isnan(self); isinf(self); signbit(self); }
+    cheap! {
+        maximum(self, other); minimum(self, other); abs(self); sign(self); floor(self); ceil(self); round(self);
+        trunc(self); floor_divide(self, other); remainder(self, other);
+    }
+}
+
+impl<T: Computed, const P: usize> Field for Lane<'_, T, P> {
+    cheap! { recip(self); sqrt(self); }
+    dear! {
+        exp(self); expm1(self); log(self); log1p(self); log2(self); log10(self); sin(self); cos(self); tan(self);
+        asin(self); acos(self); atan(self); sinh(self); cosh(self); tanh(self); asinh(self); acosh(self); atanh(self);
+        pow(self, exponent); sigmoid(self);
+    }
+}
+
+impl<T: Computed, const P: usize> Float for Lane<'_, T, P> {
+    tests! { isfinite(self); }
+    cheap! { rsqrt(self); copysign(self, sign); fmod(self, other); mul_add(self, b, c); }
+    dear! {
+        cbrt(self); exp2(self); softplus(self); log_sigmoid(self); erf(self); erfc(self); normal_cdf(self); lgamma(self); digamma(self);
+        atan2(self, other); hypot(self, other); logaddexp(self, other);
+    }
+    #[inline(always)]
+    fn nan() -> Self {
+        Lane::outside(T::nan())
+    }
+    #[inline(always)]
+    fn infinity() -> Self {
+        Lane::outside(T::infinity())
+    }
+    #[inline(always)]
+    fn epsilon() -> Self {
+        Lane::outside(T::epsilon())
+    }
+    #[inline(always)]
+    fn polygamma(self, order: u32) -> Self {
+        Lane { value: self.value.polygamma(order), origin: self.origin.any() }
+    }
+}

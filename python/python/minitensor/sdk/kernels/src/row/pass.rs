@@ -1,0 +1,235 @@
+//! [`Pass`]: a body at the arguments of one row, whatever numbers it is evaluated at, and what gathers its reductions.
+
+use super::Reduction;
+use super::body::{Computed, MOST_REDUCTIONS, Operand, Outside, Wrong};
+use super::gathered::{Gathered, LANES};
+use super::scope::Structure;
+use crate::stop::filled;
+use crate::stream::{prefetch, stream};
+
+/// The arguments of one row.
+pub struct Arguments<T, const I: usize, const X: usize> {
+    pub n: usize,
+    pub inputs: [*const T; I],
+    /// Those of the next row, if there is one.
+    pub next: [*const T; I],
+    pub at: [i64; X],
+}
+
+impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
+    /// What is absent is read from `nothing`, a row of zeros, so that no loop has to ask.
+    ///
+    /// # Safety
+    /// All operands have that row, of `n` elements where they go along.
+    #[inline(always)]
+    pub unsafe fn of(
+        n: usize,
+        row: usize,
+        inputs: &[Operand<*const T>; I],
+        at: &[Operand<*const i64>; X],
+        along: &[bool; I],
+        nothing: &[T],
+    ) -> Result<Self, Wrong> {
+        let mut arguments = Arguments { n, inputs: [std::ptr::null(); I], next: [std::ptr::null(); I], at: [0; X] };
+        for i in 0..I {
+            let is_absent = inputs[i].data.is_null() || along[i] && n == 0;
+            arguments.inputs[i] = if is_absent { nothing.as_ptr() } else { inputs[i].row(row) };
+            arguments.next[i] = inputs[i].row(row + 1);
+        }
+        for x in 0..X {
+            // SAFETY: the caller's promise. Other threads may write to the index: it is read once, which `volatile` makes sure of.
+            let index = unsafe { at[x].row(row).read_volatile() };
+            if index < 0 || index as usize >= n {
+                return Err(Wrong::Outside(Outside { argument: x, index, len: n }));
+            }
+            arguments.at[x] = index;
+        }
+        Ok(arguments)
+    }
+
+    /// Asks for the elements of the next row that stand there. The first pass over a row waits for memory, those after it
+    /// find it in the cache: memory is busy if they ask for what comes next.
+    #[inline(always)]
+    pub fn ahead(&self, along: &[bool; I], start: usize, len: usize) {
+        ahead(along, &self.inputs, &self.next, start, len);
+    }
+
+    /// The inputs' elements at a position; an empty row has zeros.
+    ///
+    /// # Safety
+    /// The position is in the row, or it is 0.
+    #[inline(always)]
+    pub unsafe fn element(&self, along: &[bool; I], position: usize) -> [T; I] {
+        let mut x = [T::ZERO; I];
+        for i in 0..I {
+            // SAFETY: by contract.
+            x[i] = unsafe { *self.inputs[i].add(if along[i] { position } else { 0 }) };
+        }
+        x
+    }
+}
+
+/// Asks for elements of the next row, of those operands that go along it and have one for each.
+#[inline(always)]
+pub fn ahead<T, const N: usize>(
+    along: &[bool; N],
+    here: &[*const T; N],
+    next: &[*const T; N],
+    start: usize,
+    len: usize,
+) {
+    for k in 0..N {
+        if along[k] && next[k] != here[k] {
+            prefetch(next[k].wrapping_add(start), len);
+        }
+    }
+}
+
+/// The zeros that stand for what is absent; none where all is there.
+pub fn nothing<T: Computed, const I: usize>(n: usize, inputs: &[Operand<*const T>; I]) -> Vec<T> {
+    let is_needed = n == 0 || inputs.iter().any(|i| i.data.is_null());
+    filled(T::ZERO, if is_needed { n.max(1) } else { 0 })
+}
+
+/// What was found for a row so far.
+pub struct Found<T> {
+    /// The results of reductions.
+    pub known: [T; MOST_REDUCTIONS],
+    /// A row for each dear function.
+    pub kept: Vec<T>,
+    /// A row for each reduction, if any is running.
+    pub running: Vec<T>,
+    gathered: Gathered<T, MOST_REDUCTIONS>,
+}
+
+impl<T: Computed> Found<T> {
+    pub fn new(structure: &Structure, n: usize) -> Self {
+        // What is kept is written before it is read: it need not be zeros, but they cost nothing.
+        let kept = filled(T::ZERO, structure.kept * n.max(1));
+        let running = structure.rows_of_sums(n);
+        Found { known: [T::ZERO; MOST_REDUCTIONS], kept, running, gathered: Gathered::new() }
+    }
+}
+
+/// The arguments of reductions, and which these are: the kind, and the pass that gathers it.
+pub struct Met<T> {
+    pub arguments: [T; MOST_REDUCTIONS],
+    pub kinds: [(Reduction, usize); MOST_REDUCTIONS],
+}
+
+/// A body at the arguments of one row.
+pub trait Pass<T: Computed> {
+    /// An upper bound of its reductions.
+    const REDUCTIONS: usize;
+    /// Whether any of them is running.
+    const RUNS: bool;
+
+    /// The length of the row.
+    fn len(&self) -> usize;
+
+    /// Asks for the elements of the next row that stand there, if no loop follows that does.
+    #[inline(always)]
+    fn ahead(&self, _start: usize, _len: usize) {}
+
+    /// What the reductions of pass `P` gather at a position.
+    ///
+    /// # Safety
+    /// The position is in the row.
+    unsafe fn meet<const P: usize>(&self, position: usize) -> Met<T>;
+}
+
+/// Runs `$do` for the blocks of a row, `$len` elements from `$start` on, at most [`LANES`].
+macro_rules! blocks {
+    ($n:expr, $start:ident, $len:ident => $do:expr) => {{
+        let mut $start = 0;
+        while $start < $n {
+            let $len = if $start + LANES <= $n { LANES } else { $n - $start };
+            $do
+            $start += LANES;
+        }
+    }};
+}
+pub(super) use blocks;
+
+/// Gathers the reductions of pass `P`.
+///
+/// `known` and what the pass reads must not be `found`'s own: what lies beside the lanes could be taken for something that
+/// changes with them, and be read again for each element.
+#[inline(always)]
+pub fn gather<T: Computed, S: Pass<T>, const P: usize>(pass: &S, structure: &Structure, found: &mut Found<T>) {
+    let (n, kinds) = (pass.len(), structure.of_pass(P));
+    found.gathered.begin(&kinds, n);
+    blocks!(n, start, len => {
+        if P > 0 {
+            pass.ahead(start, len);
+        }
+        for j in 0..len {
+            // SAFETY: the position is in the row.
+            let met = unsafe { pass.meet::<P>(start + j) };
+            for k in 0..S::REDUCTIONS {
+                let (reduction, level) = met.kinds[k];
+                if level == P {
+                    // SAFETY: `len` is at most LANES, which the compiler doesn't see.
+                    let lane = unsafe { found.gathered.lanes[k].get_unchecked_mut(j) };
+                    *lane = match reduction.is_running() {
+                        true => met.arguments[k],
+                        false => reduction.combine(*lane, met.arguments[k]),
+                    };
+                }
+            }
+        }
+        if S::RUNS {
+            for k in structure.running_of(P) {
+                found.running[k * n + start..][..len].copy_from_slice(&found.gathered.lanes[k][..len]);
+            }
+        }
+        found.gathered.block(&kinds);
+    });
+    if S::RUNS {
+        for k in structure.running_of(P) {
+            structure.kinds[k].0.accumulate(&mut found.running[k * n..][..n]);
+        }
+    }
+    let results = found.gathered.finish(&kinds);
+    for k in 0..MOST_REDUCTIONS {
+        if kinds[k].is_some() {
+            found.known[k] = results[k];
+        }
+    }
+}
+
+/// Copies a block to memory, past the cache if that is large.
+///
+/// # Safety
+/// There is room for `len` elements.
+#[inline(always)]
+pub unsafe fn put<T: Copy>(lanes: &[T; LANES], place: *mut T, len: usize, is_large: bool) {
+    // SAFETY: by contract.
+    unsafe {
+        match len {
+            LANES if is_large => stream(lanes.as_ptr().cast(), place.cast(), size_of_val(lanes)),
+            LANES => *place.cast::<[T; LANES]>() = *lanes,
+            _ => std::slice::from_raw_parts_mut(place, len).copy_from_slice(&lanes[..len]),
+        }
+    }
+}
+
+/// Runs `$do` with `$p` as the number of each pass that a body may have.
+macro_rules! passes {
+    ($body:ty, $p:ident => $do:expr) => {{
+        macro_rules! pass {
+            ($number:literal) => {
+                if $number < <$body>::LEVELS.1 + 1 {
+                    const $p: usize = $number;
+                    $do
+                }
+            };
+        }
+        pass!(0);
+        pass!(1);
+        pass!(2);
+        pass!(3);
+        pass!(4);
+    }};
+}
+pub(super) use passes;

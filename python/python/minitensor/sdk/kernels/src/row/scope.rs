@@ -1,0 +1,161 @@
+//! [`Scope`]: what one evaluation of a body reads and writes; [`Structure`]: what evaluating it once tells about it.
+
+use std::cell::Cell;
+
+use super::Reduction;
+use super::body::{Body, Computed, KEPT, MOST_REDUCTIONS, Wrong};
+use super::lane::Lane;
+use super::pass::Met;
+use crate::dual::Dual;
+
+/// What one evaluation of the body reads and writes. Its cells are locals of one iteration of a loop: in the end they are
+/// registers, or nothing.
+pub(super) struct Scope<'a, T> {
+    /// Reductions met so far.
+    pub count_met: &'a Cell<usize>,
+    /// Dear functions met so far.
+    pub dear: &'a Cell<usize>,
+    /// The results of reductions, as far as earlier passes have found them.
+    pub known: &'a [T; MOST_REDUCTIONS],
+    /// The arguments of reductions.
+    pub argument: &'a [Cell<T>; MOST_REDUCTIONS],
+    /// Their derivatives, where they aren't known to be 0.
+    pub tangent: &'a [Cell<Option<T>>; MOST_REDUCTIONS],
+    /// What kind each reduction is, and how many passes it waits for.
+    pub kind: &'a [Cell<(Reduction, usize)>; MOST_REDUCTIONS],
+    /// What earlier passes kept for this position, or this pass does: the first of [`KEPT`] places, `count` apart.
+    pub kept: *mut T,
+    /// What earlier passes summed up to this position, or from it on: that of the first reduction, `count` apart.
+    pub running: *const T,
+    /// The reduction that is differentiated by.
+    pub direction: usize,
+    pub position: usize,
+    pub count: usize,
+}
+
+impl<T: Computed> Scope<'_, T> {
+    /// What the first reductions met.
+    #[inline(always)]
+    pub fn met(&self, reductions: usize) -> Met<T> {
+        let mut met =
+            Met { arguments: [T::ZERO; MOST_REDUCTIONS], kinds: [(Reduction::Sum, usize::MAX); MOST_REDUCTIONS] };
+        for k in 0..reductions {
+            met.arguments[k] = self.argument[k].get();
+            met.kinds[k] = self.kind[k].get();
+        }
+        met
+    }
+}
+
+/// Declares a [`Scope`] with fresh cells.
+macro_rules! scope {
+    ($scope:ident: $t:ty, known $known:expr, kept $kept:expr, running $running:expr, direction $direction:expr, position $position:expr, count $count:expr) => {
+        let (met, dear) = (Cell::new(0), Cell::new(0));
+        let argument = [const { Cell::new(<$t>::ZERO) }; MOST_REDUCTIONS];
+        let tangent = [const { Cell::new(None) }; MOST_REDUCTIONS];
+        let kind = [const { Cell::new((Reduction::Sum, usize::MAX)) }; MOST_REDUCTIONS];
+        let $scope = Scope {
+            count_met: &met,
+            dear: &dear,
+            known: $known,
+            argument: &argument,
+            tangent: &tangent,
+            kind: &kind,
+            kept: $kept,
+            running: $running,
+            direction: $direction,
+            position: $position,
+            count: $count,
+        };
+    };
+}
+pub(super) use scope;
+
+/// What evaluating a body tells about it.
+#[derive(Clone, Copy)]
+pub(super) struct Structure {
+    pub reductions: usize,
+    pub levels: usize,
+    pub kinds: [(Reduction, usize); MOST_REDUCTIONS],
+    /// Dear functions that are kept.
+    pub kept: usize,
+}
+
+impl Structure {
+    /// Evaluates the body once.
+    #[inline(always)]
+    pub fn of<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
+        body: &B,
+    ) -> Result<Structure, Wrong> {
+        let (known, mut kept) = ([T::ZERO; MOST_REDUCTIONS], [T::ZERO; KEPT]);
+        scope!(scope: T, known &known, kept kept.as_mut_ptr(), running std::ptr::null(), direction usize::MAX, position 0, count 1);
+        let mut x = [Lane::<T, 0>::outside(T::ZERO); I];
+        for i in 0..I {
+            x[i] = Lane::new(T::ZERO, B::ALONG[i], &scope);
+        }
+        let outputs = body.eval(x, [0; X]);
+        match (0..O).find(|k| !B::GIVES[*k] && outputs[*k].varies()) {
+            Some(k) => Err(Wrong::Varies(k)),
+            None => Structure::seen(&scope, B::REDUCTIONS, B::LEVELS, B::RUNS),
+        }
+    }
+
+    /// Evaluates the body once at dual numbers.
+    #[inline(always)]
+    pub fn of_dual<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
+        body: &B,
+    ) -> Result<Structure, Wrong> {
+        let (known, mut kept) = ([T::ZERO; MOST_REDUCTIONS], [T::ZERO; KEPT]);
+        scope!(scope: T, known &known, kept kept.as_mut_ptr(), running std::ptr::null(), direction usize::MAX, position 0, count 1);
+        let mut x = [Dual::constant_of(Lane::<T, 0>::outside(T::ZERO)); I];
+        for i in 0..I {
+            x[i] = Dual::constant_of(Lane::new(T::ZERO, B::ALONG[i], &scope));
+        }
+        let _ = body.eval(x, [0; X]);
+        Structure::seen(&scope, B::REDUCTIONS, B::LEVELS, B::RUNS)
+    }
+
+    /// The reductions of one pass that are one number.
+    #[inline(always)]
+    pub fn of_pass(&self, pass: usize) -> [Option<Reduction>; MOST_REDUCTIONS] {
+        self.kinds.map(|(reduction, level)| (level == pass && !reduction.is_running()).then_some(reduction))
+    }
+
+    /// The running ones.
+    pub fn running_of(&self, pass: usize) -> impl Iterator<Item = usize> {
+        let kinds = self.kinds;
+        (0..MOST_REDUCTIONS).filter(move |k| kinds[*k].1 == pass && kinds[*k].0.is_running())
+    }
+
+    fn runs(&self) -> bool {
+        self.kinds.iter().any(|(reduction, _)| reduction.is_running())
+    }
+
+    /// A row of zeros for each reduction, if any is running.
+    pub fn rows_of_sums<T: Computed>(&self, n: usize) -> Vec<T> {
+        crate::stop::filled(T::ZERO, if self.runs() { self.reductions * n.max(1) } else { 0 })
+    }
+
+    #[inline(always)]
+    fn seen<T: Computed>(
+        scope: &Scope<'_, T>,
+        most: usize,
+        levels: (usize, usize),
+        may_run: bool,
+    ) -> Result<Structure, Wrong> {
+        let (reductions, kept) = (scope.count_met.get(), scope.dear.get().min(KEPT));
+        let mut seen =
+            Structure { reductions, levels: 0, kinds: [(Reduction::Sum, usize::MAX); MOST_REDUCTIONS], kept };
+        for k in 0..reductions.min(MOST_REDUCTIONS) {
+            seen.kinds[k] = scope.kind[k].get();
+            seen.levels = seen.levels.max(seen.kinds[k].1 + 1);
+        }
+        if reductions > most || seen.levels < levels.0 || seen.levels > levels.1 {
+            return Err(Wrong::Reductions { count: reductions, levels: seen.levels });
+        }
+        match seen.runs() && !may_run {
+            true => Err(Wrong::Runs),
+            false => Ok(seen),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Reductions of one contiguous row, for cell bodies.
+//!
+//! Every reduction keeps 32 partial results that a vector register holds side by side, and adds the results of
+//! blocks up pairwise: that is fast and more exact than adding in order, and the same bits at every
+//! [level](crate::simd::Level).
+
+use std::sync::OnceLock;
+
+use crate::scalar::{Machine, Num, Real};
+use crate::simd::clones;
+use crate::stop::vec_for;
+use crate::threads::parallel_for;
+
+/// Partial results that are kept side by side.
+const LANES: usize = 32;
+/// Elements that are reduced in order (per lane) before going pairwise.
+const BLOCK: usize = 128 * LANES;
+
+clones! {
+    /// `value(0) ∘ value(1) ∘ … ∘ value(n − 1)` for an associative `combine` whose neutral element is `identity`.
+    <[U, V, C]> fn reduce(n: usize, identity: U, value: V, combine: C) -> U
+    where [U: Copy, V: Fn(usize) -> U, C: Fn(U, U) -> U] {
+        if n <= BLOCK {
+            return block(0, n, identity, &value, &combine);
+        }
+        // Results of 2ᵏ pairs of blocks, one for each bit that is set in the number of pairs so far.
+        let mut stack = [identity; usize::BITS as usize];
+        let mut height = 0;
+        let pairs = n / (2 * BLOCK);
+        for pair in 0..pairs {
+            // Side by side: memory delivers two streams faster than one.
+            let [first, second] = lanes::<U, 2>(pair * 2 * BLOCK, BLOCK, identity, &value, &combine);
+            let mut sum = combine(join(first, &combine), join(second, &combine));
+            for _ in 0..pair.trailing_ones() {
+                height -= 1;
+                sum = combine(stack[height], sum);
+            }
+            stack[height] = sum;
+            height += 1;
+        }
+        let start = pairs * 2 * BLOCK;
+        let rest = n - start;
+        let mut sum = block(start + rest / BLOCK * BLOCK, rest % BLOCK, identity, &value, &combine);
+        if rest >= BLOCK {
+            sum = combine(block(start, BLOCK, identity, &value, &combine), sum);
+        }
+        for part in stack[..height].iter().rev() {
+            sum = combine(*part, sum);
+        }
+        sum
+    }
+}
+
+/// One block of [`reduce`].
+#[inline(always)]
+fn block<U: Copy>(start: usize, n: usize, identity: U, value: impl Fn(usize) -> U, combine: impl Fn(U, U) -> U) -> U {
+    let rest = n % LANES;
+    let [mut lanes] = lanes::<U, 1>(start, n - rest, identity, &value, &combine);
+    if rest > 0 {
+        // Apart from the lanes, which an index known only at run time would drive out of the registers.
+        let mut last = [identity; LANES];
+        for (l, lane) in last[..rest].iter_mut().enumerate() {
+            *lane = value(start + n - rest + l);
+        }
+        for (lane, last) in lanes.iter_mut().zip(last) {
+            *lane = combine(*lane, last);
+        }
+    }
+    join(lanes, combine)
+}
+
+/// The lanes of consecutive blocks of `n` elements, a multiple of [`LANES`].
+#[inline(always)]
+fn lanes<U: Copy, const BLOCKS: usize>(
+    start: usize,
+    n: usize,
+    identity: U,
+    value: impl Fn(usize) -> U,
+    combine: impl Fn(U, U) -> U,
+) -> [[U; LANES]; BLOCKS] {
+    let mut lanes = [[identity; LANES]; BLOCKS];
+    let mut i = start;
+    while i < start + n {
+        for (b, lanes) in lanes.iter_mut().enumerate() {
+            for (l, lane) in lanes.iter_mut().enumerate() {
+                *lane = combine(*lane, value(i + b * n + l));
+            }
+        }
+        i += LANES;
+    }
+    lanes
+}
+
+/// The result of the lanes of a block.
+#[inline(always)]
+fn join<U: Copy>(lanes: [U; LANES], combine: impl Fn(U, U) -> U) -> U {
+    let lanes = halve::<U, 16>(&lanes, &combine);
+    // From here on single lanes are combined; were that seen from the loop over them, it would keep them singly, too.
+    let lanes = std::hint::black_box(halve::<U, 8>(&lanes, &combine));
+    let lanes = halve::<U, 4>(&lanes, &combine);
+    let lanes = halve::<U, 2>(&lanes, &combine);
+    combine(lanes[0], lanes[1])
+}
+
+/// The lanes of one half combined with those of the other one.
+#[inline(always)]
+fn halve<U: Copy, const HALF: usize>(lanes: &[U], combine: impl Fn(U, U) -> U) -> [U; HALF] {
+    let mut half = [lanes[0]; HALF];
+    for (l, lane) in half.iter_mut().enumerate() {
+        *lane = combine(lanes[l], lanes[l + HALF]);
+    }
+    half
+}
+
+/// The sum of `f(x)` over the row.
+#[inline]
+pub fn sum_map<T: Machine, U: Machine + Num>(row: &[T], f: impl Fn(T) -> U) -> U {
+    // SAFETY: `reduce` asks for indices below n.
+    reduce(row.len(), U::zero(), |i| f(unsafe { *row.get_unchecked(i) }), |a, b| a + b)
+}
+
+/// Elements of a long row that are worth a thread.
+const GRAIN: usize = 32 * BLOCK;
+
+/// The reduction of the row: of a long one, that of the reductions of its parts, on several threads.
+#[inline]
+fn of_parts<T: Machine>(row: &[T], reduction: impl Fn(&[T]) -> T + Sync) -> T {
+    if row.len() <= 2 * GRAIN { reduction(row) } else { reduction(&parts(row, &reduction)) }
+}
+
+#[cold]
+fn parts<T: Machine>(row: &[T], reduction: &(impl Fn(&[T]) -> T + Sync)) -> Vec<T> {
+    let mut parts: Vec<OnceLock<T>> = vec_for(row.len().div_ceil(GRAIN));
+    parts.extend(row.chunks(GRAIN).map(|_| OnceLock::new()));
+    parallel_for(parts.len(), 1, |range| {
+        for k in range {
+            let _ = parts[k].set(reduction(&row[k * GRAIN..row.len().min((k + 1) * GRAIN)]));
+        }
+    });
+    parts.into_iter().filter_map(OnceLock::into_inner).collect()
+}
+
+/// The sum of the row; 0 if it is empty.
+#[inline]
+pub fn sum<T: Machine + Num>(row: &[T]) -> T {
+    of_parts(row, |row| sum_map(row, |x| x))
+}
+
+/// The product of the row; 1 if it is empty.
+#[inline]
+pub fn prod<T: Machine + Num>(row: &[T]) -> T {
+    // SAFETY: as above.
+    of_parts(row, |row| reduce(row.len(), T::one(), |i| unsafe { *row.get_unchecked(i) }, |a, b| a * b))
+}
+
+/// The sum of `xᵢ yᵢ`, without conjugation.
+///
+/// # Panics
+/// If the lengths differ.
+#[inline]
+pub fn dot<T: Machine + Num>(x: &[T], y: &[T]) -> T {
+    assert_eq!(x.len(), y.len(), "dot of rows of different lengths");
+    // SAFETY: as above, for both rows.
+    let product = |i| unsafe { *x.get_unchecked(i) * *y.get_unchecked(i) };
+    reduce(x.len(), T::zero(), product, |a, b| a + b)
+}
+
+/// The largest element, NaN if there is one; none if the row is empty.
+#[inline]
+pub fn max<T: Machine + Real>(row: &[T]) -> Option<T> {
+    extreme(row, T::maximum)
+}
+
+/// The smallest element, NaN if there is one; none if the row is empty.
+#[inline]
+pub fn min<T: Machine + Real>(row: &[T]) -> Option<T> {
+    extreme(row, T::minimum)
+}
+
+#[inline]
+fn extreme<T: Machine + Real>(row: &[T], better: impl Fn(T, T) -> T + Sync) -> Option<T> {
+    // SAFETY: as above.
+    let of = |row: &[T]| reduce(row.len(), row[0], |i| unsafe { *row.get_unchecked(i) }, &better);
+    if row.is_empty() { None } else { Some(of_parts(row, of)) }
+}
+
+/// Where the largest element first stands, or the first NaN; none if the row is empty.
+#[inline]
+pub fn argmax<T: Machine + Real>(row: &[T]) -> Option<usize> {
+    max(row).and_then(|extremum| position(row, extremum))
+}
+
+/// Where the smallest element first stands, or the first NaN; none if the row is empty.
+#[inline]
+pub fn argmin<T: Machine + Real>(row: &[T]) -> Option<usize> {
+    min(row).and_then(|extremum| position(row, extremum))
+}
+
+/// Two plain passes: finding the extremum vectorizes, which carrying its index along doesn't.
+fn position<T: Machine + Real>(row: &[T], extremum: T) -> Option<usize> {
+    match extremum.isnan() {
+        true => position_by(row, |x| x.isnan()),
+        false => position_by(row, |x| x == extremum),
+    }
+}
+
+clones! {
+    /// The first element that is `wanted`: blocks are searched without leaving early, which vectorizes.
+    <[T, F]> fn position_by(row: &[T], wanted: F) -> Option<usize> where [T: Machine, F: Fn(T) -> bool] {
+        let found = |block: &[T]| block.iter().fold(false, |found, &x| found | wanted(x));
+        let block = row.chunks(LANES * 8).position(found)?;
+        let start = block * LANES * 8;
+        row[start..].iter().position(|&x| wanted(x)).map(|i| start + i)
+    }
+}

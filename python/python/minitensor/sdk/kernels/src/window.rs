@@ -1,0 +1,266 @@
+//! Windows of a volume, and the matrix of what every window sees.
+//!
+//! A volume is a contiguous plane of three axes; fewer axes have a size of 1. A window is a small grid of taps. Window
+//! `i` has tap `t` at `i · stride + t · dilation − padding` of every axis. What a tap finds outside of the volume is 0.
+
+use std::ops::Range;
+
+use crate::scalar::{Machine, Num};
+use crate::simd::clones;
+
+/// How windows step along one axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Elements of the volume.
+    pub size: usize,
+    /// Windows.
+    pub count: usize,
+    /// Taps of a window.
+    pub taps: usize,
+    /// From a window to the next one; at least 1.
+    pub stride: usize,
+    /// From a tap to the next one; at least 1.
+    pub dilation: usize,
+    /// How far the first window begins before the first element.
+    pub padding: i64,
+}
+
+impl Axis {
+    /// Where a tap of a window stands in the volume.
+    #[inline(always)]
+    pub fn place(&self, window: usize, tap: usize) -> Option<usize> {
+        let at = (window * self.stride + tap * self.dilation) as i64 - self.padding;
+        if (0..self.size as i64).contains(&at) { Some(at as usize) } else { None }
+    }
+
+    /// The windows that have a tap inside of the volume.
+    pub fn inside(&self, tap: usize) -> Range<usize> {
+        let shift = (tap * self.dilation) as i64 - self.padding;
+        let (size, stride) = (self.size as i64, self.stride as i64);
+        let first = if shift < 0 { shift.unsigned_abs().div_ceil(stride as u64) as i64 } else { 0 };
+        let end = if shift < size { (size - 1 - shift) / stride + 1 } else { 0 };
+        let first = first.min(self.count as i64) as usize;
+        first..(end.clamp(0, self.count as i64) as usize).max(first)
+    }
+
+    /// Whether no product of its numbers overflows.
+    fn is_sound(&self) -> bool {
+        const LIMIT: usize = 1 << 61;
+        let fits = |a: usize, b: usize| a.checked_mul(b).is_some_and(|v| v < LIMIT);
+        let steps = self.stride > 0 && self.dilation > 0 && self.size < LIMIT;
+        steps
+            && self.padding.unsigned_abs() < 1 << 61
+            && fits(self.count, self.stride)
+            && fits(self.taps, self.dilation)
+    }
+}
+
+/// Windows of a volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Windows {
+    axes: [Axis; 3],
+    /// For every tap of the innermost axis.
+    inside: Vec<Range<usize>>,
+}
+
+impl Windows {
+    /// None where the numbers are too large to compute with, or a step is 0.
+    pub fn new(axes: [Axis; 3]) -> Option<Windows> {
+        let mut inside = Vec::new();
+        axes.iter().all(Axis::is_sound).then_some(())?;
+        inside.try_reserve_exact(axes[2].taps).ok()?;
+        inside.extend((0..axes[2].taps).map(|tap| axes[2].inside(tap)));
+        Some(Windows { axes, inside })
+    }
+
+    /// The axes, the innermost last.
+    pub fn axes(&self) -> &[Axis; 3] {
+        &self.axes
+    }
+
+    /// Elements of the volume.
+    pub fn volume(&self) -> usize {
+        self.axes.iter().map(|a| a.size).product()
+    }
+
+    /// Windows in all.
+    pub fn count(&self) -> usize {
+        self.axes.iter().map(|a| a.count).product()
+    }
+
+    /// Taps of one window.
+    pub fn taps(&self) -> usize {
+        self.axes.iter().map(|a| a.taps).product()
+    }
+
+    /// Rows of windows.
+    pub(crate) fn lines(&self) -> usize {
+        self.axes[0].count * self.axes[1].count
+    }
+
+    /// Whether every window is one element, and the next window the next element.
+    pub fn is_pointwise(&self) -> bool {
+        self.axes.iter().all(|a| a.taps == 1 && a.stride == 1 && a.padding == 0 && a.count == a.size)
+    }
+
+    /// The windows of the innermost axis for which a tap stands inside, and where the first of them has it in its row.
+    #[inline(always)]
+    pub(crate) fn run(&self, tap: usize) -> (Range<usize>, usize) {
+        let axis = &self.axes[2];
+        let range = self.inside[tap].clone();
+        let start = ((range.start * axis.stride + tap * axis.dilation) as i64 - axis.padding).max(0) as usize;
+        (range, start)
+    }
+}
+
+/// For every tap that a line of windows has inside of the volume: its number, the windows that have it there, and the
+/// element that the first of them finds.
+macro_rules! for_runs {
+    ($windows:expr, $line:expr, |$tap:ident, $range:ident, $start:ident| $body:block) => {{
+        let windows: &$crate::window::Windows = $windows;
+        let line: usize = $line;
+        let [outer, middle, inner] = windows.axes();
+        let (first, second) = (line / middle.count, line % middle.count);
+        for a in 0..outer.taps {
+            let Some(plane) = outer.place(first, a) else { continue };
+            for b in 0..middle.taps {
+                let Some(row) = middle.place(second, b) else { continue };
+                for c in 0..inner.taps {
+                    let ($range, start) = windows.run(c);
+                    if !$range.is_empty() {
+                        let $tap = (a * middle.taps + b) * inner.taps + c;
+                        let $start = (plane * middle.size + row) * inner.size + start;
+                        $body
+                    }
+                }
+            }
+        }
+    }};
+}
+pub(crate) use for_runs;
+
+/// Runs `$body` with `$step` the stride: a constant where it is 1 or 2, which loops then vectorize for.
+macro_rules! by_stride {
+    ($stride:expr, |$step:ident| $body:expr) => {
+        match $stride {
+            1 => {
+                const STEP: usize = 1;
+                let $step = STEP;
+                $body
+            }
+            2 => {
+                const STEP: usize = 2;
+                let $step = STEP;
+                $body
+            }
+            other => {
+                let $step = other;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use by_stride;
+
+/// A row of windows, or a part of it.
+#[derive(Clone, Copy)]
+struct Segment {
+    first: usize,
+    second: usize,
+    start: usize,
+    end: usize,
+}
+
+/// The rows of windows that a range of windows is made of.
+fn segments(windows: &Windows, range: &Range<usize>) -> impl Iterator<Item = Segment> + use<> {
+    let [_, middle, inner] = *windows.axes();
+    let Range { start, end } = *range;
+    let width = inner.count.max(1);
+    (start / width..end.div_ceil(width)).map(move |line| Segment {
+        first: line / middle.count.max(1),
+        second: line % middle.count.max(1),
+        start: start.max(line * width) - line * width,
+        end: end.min((line + 1) * width) - line * width,
+    })
+}
+
+clones! {
+    /// What a range of windows sees of one channel: a row of `matrix` for every tap, a column for every window.
+    pub <[T]> fn unfold(windows: &Windows, x: &[T], range: Range<usize>, matrix: &mut [T])
+    where [T: Machine + Num] {
+        let [outer, middle, inner] = *windows.axes();
+        let width = range.len();
+        assert!(x.len() == windows.volume() && matrix.len() == windows.taps() * width && range.end <= windows.count());
+        for a in 0..outer.taps {
+            for b in 0..middle.taps {
+                for c in 0..inner.taps {
+                    let tap = (a * middle.taps + b) * inner.taps + c;
+                    let mut row = &mut matrix[tap * width..][..width];
+                    let (inside, start) = windows.run(c);
+                    for s in segments(windows, &range) {
+                        let (part, rest) = row.split_at_mut(s.end - s.start);
+                        row = rest;
+                        let (Some(plane), Some(line)) = (outer.place(s.first, a), middle.place(s.second, b)) else {
+                            part.fill(T::zero());
+                            continue;
+                        };
+                        let (from, to) = (inside.start.clamp(s.start, s.end), inside.end.clamp(s.start, s.end));
+                        part[..from - s.start].fill(T::zero());
+                        part[to.max(from) - s.start..].fill(T::zero());
+                        if to > from {
+                            let part = &mut part[from - s.start..to - s.start];
+                            let first = start + (from - inside.start) * inner.stride;
+                            let source = &x[(plane * middle.size + line) * inner.size + first..];
+                            by_stride!(inner.stride, |step| {
+                                let source = &source[..(part.len() - 1) * step + 1];
+                                for (k, p) in part.iter_mut().enumerate() {
+                                    // SAFETY: k is below part.len().
+                                    *p = unsafe { *source.get_unchecked(k * step) };
+                                }
+                            });
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+clones! {
+    /// Adds to one channel what a range of windows has for it: the reverse of [`unfold`].
+    pub <[T]> fn fold(windows: &Windows, matrix: &[T], range: Range<usize>, x: &mut [T])
+    where [T: Machine + Num] {
+        let [outer, middle, inner] = *windows.axes();
+        let width = range.len();
+        assert!(x.len() == windows.volume() && matrix.len() == windows.taps() * width && range.end <= windows.count());
+        for a in 0..outer.taps {
+            for b in 0..middle.taps {
+                for c in 0..inner.taps {
+                    let tap = (a * middle.taps + b) * inner.taps + c;
+                    let mut row = &matrix[tap * width..][..width];
+                    let (inside, start) = windows.run(c);
+                    for s in segments(windows, &range) {
+                        let (part, rest) = row.split_at(s.end - s.start);
+                        row = rest;
+                        let (Some(plane), Some(line)) = (outer.place(s.first, a), middle.place(s.second, b)) else {
+                            continue;
+                        };
+                        let (from, to) = (inside.start.clamp(s.start, s.end), inside.end.clamp(s.start, s.end));
+                        if to > from {
+                            let part = &part[from - s.start..to - s.start];
+                            let first = start + (from - inside.start) * inner.stride;
+                            let target = &mut x[(plane * middle.size + line) * inner.size + first..];
+                            by_stride!(inner.stride, |step| {
+                                let target = &mut target[..(part.len() - 1) * step + 1];
+                                for (k, p) in part.iter().enumerate() {
+                                    // SAFETY: k is below part.len().
+                                    *unsafe { target.get_unchecked_mut(k * step) } += *p;
+                                }
+                            });
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

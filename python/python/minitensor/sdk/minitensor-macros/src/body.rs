@@ -1,0 +1,353 @@
+//! What an element body is made of: data, and what is known before the loop runs.
+
+pub mod levels;
+
+use std::collections::HashMap;
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Expr, ExprAssign, ExprBinary, ExprBreak, ExprClosure, ExprContinue, ExprField, ExprForLoop, ExprGroup};
+use syn::{ExprIndex, ExprLoop, ExprMethodCall, ExprParen, ExprReference, ExprReturn, ExprTry, ExprUnary, ExprWhile};
+use syn::{Ident, Lit, Local, Pat, PatIdent, Path};
+
+use crate::ast::{AttrKind, Elem, Level, Op, spelling, text};
+use crate::diag::{error, messages};
+
+/// What an expression is, as far as the macro has to know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// One element, of the dtype variable of that position where it is known. It may be a mask.
+    Data(Option<usize>),
+    /// An optional input: whether it is there is known, what it is isn't.
+    Option(Option<usize>),
+    /// A `bool` that is known.
+    Flag,
+    /// A number that is known and can't be an integer.
+    Float,
+    /// Anything else that is known.
+    Static,
+}
+
+impl Value {
+    pub fn is_data(self) -> bool {
+        matches!(self, Value::Data(_))
+    }
+
+    /// Whether it has to become data where data is needed.
+    pub fn is_static(self) -> bool {
+        matches!(self, Value::Flag | Value::Float | Value::Static)
+    }
+
+    /// What two branches give together.
+    pub fn join(self, other: Value) -> Value {
+        match (self, other) {
+            (Value::Data(a), Value::Data(b)) => Value::Data(a.or(b)),
+            (data @ (Value::Data(_) | Value::Option(_)), _) | (_, data @ (Value::Data(_) | Value::Option(_))) => data,
+            (a, b) if a == b => a,
+            (Value::Float, _) | (_, Value::Float) => Value::Float,
+            _ => Value::Static,
+        }
+    }
+}
+
+/// Methods whose arguments are elements too: a literal there becomes one.
+pub const DATA_METHODS: &[&str] = &[
+    "pow",
+    "maximum",
+    "minimum",
+    "atan2",
+    "hypot",
+    "logaddexp",
+    "copysign",
+    "fmod",
+    "floor_divide",
+    "remainder",
+    "mul_add",
+    "dot",
+    "var",
+    "bitwise_xor",
+    "left_shift",
+    "right_shift",
+    "equal",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+];
+
+/// What Rust's floats call it, and what the algebra does.
+pub const RUST_METHODS: &[(&str, &str)] = &[
+    ("max", "maximum"),
+    ("min", "minimum"),
+    ("ln", "log"),
+    ("ln_1p", "log1p"),
+    ("exp_m1", "expm1"),
+    ("powf", "pow"),
+    ("is_nan", "isnan"),
+    ("is_infinite", "isinf"),
+    ("is_finite", "isfinite"),
+];
+
+/// What Rust's floats have and the algebra has not, though it has something near: what that is, and how it differs.
+pub const FALSE_FRIENDS: &[(&str, &str, &str)] =
+    &[("signum", "sign", "is 0 at 0"), ("rem_euclid", "remainder", "has the sign of the divisor")];
+
+/// A name in scope.
+#[derive(Clone, Copy)]
+pub struct Binding {
+    pub value: Value,
+    /// Which `let` made it, counted from the start of the body.
+    pub made_by: Option<usize>,
+}
+
+/// The names in scope, innermost last.
+pub struct Scopes(Vec<HashMap<String, Binding>>);
+
+impl Scopes {
+    /// The parameters of an op's function.
+    pub fn new(op: &Op) -> Scopes {
+        let mut scopes = Scopes(vec![HashMap::new()]);
+        for input in &op.inputs {
+            let variable = match input.elem {
+                Elem::Generic(i) | Elem::Mask(i) => Some(i),
+                _ => None,
+            };
+            let optional = input.arity == crate::ast::Arity::Optional;
+            scopes.bind(&input.ident, if optional { Value::Option(variable) } else { Value::Data(variable) });
+        }
+        for attr in &op.attrs {
+            // A uniform is data in an element body: it has become a `T`.
+            let uniform = attr.kind == AttrKind::Float && matches!(op.level, Level::Element | Level::Row);
+            let value = match attr.kind {
+                _ if uniform && attr.optional => Value::Option(Some(0)),
+                _ if uniform => Value::Data(Some(0)),
+                AttrKind::Bool => Value::Flag,
+                _ => Value::Static,
+            };
+            scopes.bind(&attr.ident, value);
+        }
+        scopes
+    }
+
+    pub fn push(&mut self) {
+        self.0.push(HashMap::new());
+    }
+
+    pub fn pop(&mut self) {
+        self.0.pop();
+    }
+
+    pub fn bind(&mut self, ident: &Ident, value: Value) {
+        self.bind_let(ident, value, None);
+    }
+
+    pub fn bind_let(&mut self, ident: &Ident, value: Value, made_by: Option<usize>) {
+        let innermost = self.0.last_mut().expect("a scope is open");
+        innermost.insert(text(ident), Binding { value, made_by });
+    }
+
+    /// Every name that a pattern binds.
+    pub fn bind_pattern(&mut self, pattern: &Pat, value: Value, made_by: Option<usize>) {
+        struct Names<'a>(&'a mut Scopes, Value, Option<usize>);
+        impl<'a> Visit<'a> for Names<'_> {
+            fn visit_pat_ident(&mut self, pattern: &'a PatIdent) {
+                // `None` and constants look like names.
+                if !text(&pattern.ident).starts_with(char::is_uppercase) {
+                    self.0.bind_let(&pattern.ident, self.1, self.2);
+                }
+            }
+            fn visit_expr(&mut self, _: &'a Expr) {}
+        }
+        Names(self, value, made_by).visit_pat(pattern);
+    }
+
+    pub fn get(&self, name: &Ident) -> Option<Binding> {
+        let name = text(name);
+        self.0.iter().rev().find_map(|scope| scope.get(&name).copied())
+    }
+
+    /// What a path stands for.
+    pub fn path(&self, path: &Path, op: &Op) -> Value {
+        if let Some(name) = path.get_ident() {
+            return self.get(name).map_or(Value::Static, |b| b.value);
+        }
+        let first = &path.segments[0].ident;
+        match op.generics.iter().position(|g| g.ident == *first) {
+            Some(i) => Value::Data(Some(i)),
+            None if path.segments.iter().any(|s| s.ident == "f64") => Value::Float,
+            None => Value::Static,
+        }
+    }
+}
+
+/// The first literal with a fraction, such as `0.5`.
+pub fn fraction(expr: &Expr) -> Option<syn::LitFloat> {
+    struct Fraction(Option<syn::LitFloat>);
+    impl<'a> Visit<'a> for Fraction {
+        fn visit_lit(&mut self, lit: &'a Lit) {
+            if let Lit::Float(lit) = lit
+                && self.0.is_none()
+                && lit.base10_parse::<f64>().is_ok_and(|v| v.fract() != 0.0)
+            {
+                self.0 = Some(lit.clone());
+            }
+        }
+    }
+    let mut found = Fraction(None);
+    found.visit_expr(expr);
+    found.0
+}
+
+/// What must not stand in a branch that is computed whether or not it is taken: leaving it, and changing what is
+/// outside of it.
+pub fn branch_mistakes(branch: &syn::Block) -> Vec<syn::Error> {
+    #[derive(Default)]
+    struct Branch {
+        errors: Vec<syn::Error>,
+        loops: usize,
+        closures: usize,
+        own: Vec<String>,
+    }
+    impl Branch {
+        fn leaves(&mut self, at: impl quote::ToTokens, word: &str) {
+            if self.closures == 0 {
+                self.errors.push(error(at, &messages::LEAVES_IF, &[&word]));
+            }
+        }
+        fn changes(&mut self, place: &Expr, whole: &dyn quote::ToTokens) {
+            match place {
+                Expr::Tuple(places) => places.elems.iter().for_each(|p| self.changes(p, whole)),
+                Expr::Array(places) => places.elems.iter().for_each(|p| self.changes(p, whole)),
+                Expr::Call(pattern) => pattern.args.iter().for_each(|p| self.changes(p, whole)),
+                Expr::Struct(pattern) => pattern.fields.iter().for_each(|f| self.changes(&f.expr, whole)),
+                _ => {
+                    if let Some(name) = root(place).filter(|name| !self.own.contains(&text(name))) {
+                        let shown = spelling(place);
+                        self.errors.push(error(whole, &messages::ASSIGNS_IN_IF, &[name, &shown, &shown]));
+                    }
+                }
+            }
+        }
+        /// The names that are bound inside end there.
+        fn scope(&mut self, inside: impl FnOnce(&mut Self)) {
+            let known = self.own.len();
+            inside(self);
+            self.own.truncate(known);
+        }
+    }
+    impl<'a> Visit<'a> for Branch {
+        fn visit_expr_return(&mut self, e: &'a ExprReturn) {
+            self.leaves(e.return_token, "return");
+        }
+        fn visit_expr_try(&mut self, e: &'a ExprTry) {
+            self.leaves(e.question_token, "?");
+        }
+        fn visit_expr_break(&mut self, e: &'a ExprBreak) {
+            if self.loops == 0 {
+                self.leaves(e.break_token, "break");
+            }
+        }
+        fn visit_expr_continue(&mut self, e: &'a ExprContinue) {
+            if self.loops == 0 {
+                self.leaves(e.continue_token, "continue");
+            }
+        }
+        fn visit_expr_closure(&mut self, e: &'a ExprClosure) {
+            self.closures += 1;
+            self.scope(|this| visit::visit_expr_closure(this, e));
+            self.closures -= 1;
+        }
+        fn visit_block(&mut self, block: &'a syn::Block) {
+            self.scope(|this| visit::visit_block(this, block));
+        }
+        fn visit_arm(&mut self, arm: &'a syn::Arm) {
+            self.scope(|this| visit::visit_arm(this, arm));
+        }
+        fn visit_expr_for_loop(&mut self, e: &'a ExprForLoop) {
+            self.loops += 1;
+            self.scope(|this| visit::visit_expr_for_loop(this, e));
+            self.loops -= 1;
+        }
+        fn visit_expr_while(&mut self, e: &'a ExprWhile) {
+            self.loops += 1;
+            visit::visit_expr_while(self, e);
+            self.loops -= 1;
+        }
+        fn visit_expr_loop(&mut self, e: &'a ExprLoop) {
+            self.loops += 1;
+            visit::visit_expr_loop(self, e);
+            self.loops -= 1;
+        }
+        fn visit_local(&mut self, local: &'a Local) {
+            local.init.iter().for_each(|init| self.visit_local_init(init));
+            self.visit_pat(&local.pat);
+        }
+        fn visit_pat_ident(&mut self, pattern: &'a PatIdent) {
+            self.own.push(text(&pattern.ident));
+        }
+        fn visit_expr_assign(&mut self, e: &'a ExprAssign) {
+            self.changes(&e.left, e);
+            self.visit_expr(&e.right);
+        }
+        fn visit_expr_binary(&mut self, e: &'a ExprBinary) {
+            if is_compound(&e.op) {
+                self.changes(&e.left, e);
+            }
+            visit::visit_expr_binary(self, e);
+        }
+        fn visit_expr_reference(&mut self, e: &'a ExprReference) {
+            // What is made for the reference is nobody's.
+            let is_place = matches!(&*e.expr, Expr::Path(_) | Expr::Field(_) | Expr::Index(_) | Expr::Unary(_));
+            if e.mutability.is_some() && is_place {
+                self.changes(&e.expr, e);
+            }
+            self.visit_expr(&e.expr);
+        }
+    }
+    let mut found = Branch::default();
+    found.visit_block(branch);
+    found.errors
+}
+
+/// The name that a place is reached by: `a` of `a[0]`, `a.1` and `*a`.
+fn root(place: &Expr) -> Option<&Ident> {
+    match place {
+        Expr::Path(path) => path.path.get_ident(),
+        Expr::Unary(ExprUnary { expr, .. })
+        | Expr::Paren(ExprParen { expr, .. })
+        | Expr::Group(ExprGroup { expr, .. })
+        | Expr::Reference(ExprReference { expr, .. })
+        | Expr::Index(ExprIndex { expr, .. })
+        | Expr::Field(ExprField { base: expr, .. })
+        | Expr::MethodCall(ExprMethodCall { receiver: expr, .. }) => root(expr),
+        _ => None,
+    }
+}
+
+/// `+=` and its kin.
+pub fn is_compound(op: &syn::BinOp) -> bool {
+    use syn::BinOp::*;
+    matches!(
+        op,
+        AddAssign(_)
+            | SubAssign(_)
+            | MulAssign(_)
+            | DivAssign(_)
+            | RemAssign(_)
+            | BitXorAssign(_)
+            | BitAndAssign(_)
+            | BitOrAssign(_)
+            | ShlAssign(_)
+            | ShrAssign(_)
+    )
+}
+
+/// Whether such a name is anywhere in the tokens, those of macros included.
+pub fn mentions(tokens: TokenStream, named: &dyn Fn(&Ident) -> bool) -> bool {
+    tokens.into_iter().any(|t| match t {
+        TokenTree::Ident(ident) => named(&ident),
+        TokenTree::Group(group) => mentions(group.stream(), named),
+        _ => false,
+    })
+}

@@ -1,0 +1,140 @@
+//! The rules that span several parts of an op, each a function under a plain sentence.
+
+mod formula;
+mod parameter;
+mod row;
+mod shape;
+
+use crate::ast::{Arity, Elem, Level, Op, Role, spelling, text};
+use crate::diag::{Diag, messages};
+use crate::expand::{MOST_INPUTS, MOST_OUTPUTS};
+use crate::parse::Clauses;
+
+pub fn op(op: &Op, clauses: &Clauses, diag: &mut Diag) {
+    doc(op, diag);
+    names(op, clauses, diag);
+    parameter::order(op, diag);
+    parameter::defaults(op, diag);
+    element(op, diag);
+    row::row(op, diag);
+    gives_something(op, diag);
+    variables(op, diag);
+    shape::shape(op, diag);
+    shape::axis(op, clauses, diag);
+    shape::predicates(op, diag);
+    in_place(op, diag);
+    formula::formula(op, diag);
+}
+
+/// Every op says what it does.
+fn doc(op: &Op, diag: &mut Diag) {
+    if op.doc.is_empty() {
+        diag.error(op.ident(), &messages::NO_DOC, &[&op.name]);
+    }
+}
+
+/// The words that Python keeps for itself.
+const KEYWORDS: &[&str] = &[
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
+    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
+    "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+];
+
+/// Names are such as Python can spell, and one thing has one name.
+fn names(op: &Op, clauses: &Clauses, diag: &mut Diag) {
+    match &clauses.name {
+        Some(name) => registered(name, diag),
+        None => spelled(op.ident(), diag),
+    }
+    clauses.aliases.iter().for_each(|alias| registered(alias, diag));
+    let mutated = |o: &&crate::ast::Output| !matches!(o.role, Role::Mutates(_));
+    let parameters = op.inputs.iter().map(|i| &i.ident).chain(op.attrs.iter().map(|a| &a.ident));
+    let parameters: Vec<_> = parameters.collect();
+    parameters.iter().for_each(|name| spelled(name, diag));
+    let dims = op.shape.iter().flat_map(|s| s.bound()).filter(|d| op.attrs.iter().all(|a| a.ident != **d));
+    let mut seen: Vec<String> = vec![];
+    for name in parameters.iter().copied().chain(op.outputs.iter().filter(mutated).map(|o| &o.ident)).chain(dims) {
+        // An unnamed output is called `out`, which a parameter may be too.
+        if seen.contains(&text(name)) {
+            diag.error(name, &messages::DOUBLED_NAME, &[name]);
+        }
+        seen.push(text(name));
+    }
+}
+
+fn spelled(name: &syn::Ident, diag: &mut Diag) {
+    let spelling = text(name);
+    if KEYWORDS.contains(&spelling.as_str()) {
+        diag.error(name, &messages::KEYWORD, &[&spelling, &spelling]);
+    } else if !spelling.is_ascii() {
+        diag.error(name, &messages::NOT_ASCII, &[&spelling]);
+    }
+}
+
+/// `op` or `ns::op`
+fn registered(name: &syn::LitStr, diag: &mut Diag) {
+    let value = name.value();
+    let parts: Vec<&str> = value.split("::").collect();
+    let is_word = |part: &&str| {
+        let mut letters = part.chars();
+        letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+            && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    match parts.iter().find(|p| KEYWORDS.contains(p)) {
+        Some(keyword) => diag.error(name, &messages::KEYWORD, &[keyword, keyword]),
+        None if parts.len() > 2 || !parts.iter().all(is_word) => diag.error(name, &messages::NOT_A_NAME, &[&value]),
+        None => {}
+    }
+}
+
+/// An element is of a dtype variable, and a loop has only so many tensors.
+fn element(op: &Op, diag: &mut Diag) {
+    if op.level != Level::Element {
+        return;
+    }
+    for input in op.inputs.iter().filter(|i| matches!(i.elem, Elem::Fixed(_))) {
+        diag.error(&input.ty, &messages::CONCRETE, &[&spelling(&input.ty)]);
+    }
+    if let Some(extra) = op.inputs.get(MOST_INPUTS) {
+        diag.error(&extra.ident, &messages::TOO_MANY, &[&MOST_INPUTS, &op.inputs.len()]);
+    }
+    if op.outputs.len() > MOST_OUTPUTS {
+        diag.error(&op.function.sig.output, &messages::TOO_MANY, &[&MOST_OUTPUTS, &op.outputs.len()]);
+    }
+}
+
+/// An op has an output, or changes an argument.
+fn gives_something(op: &Op, diag: &mut Diag) {
+    match op.level {
+        Level::Element if op.outputs.is_empty() => diag.error(op.ident(), &messages::RETURNS_NOTHING, &[&op.name]),
+        Level::Cell if op.outputs.is_empty() => diag.error(op.ident(), &messages::CELL_FILLS_NOTHING, &[&op.name]),
+        Level::Tensor => {
+            for input in op.inputs.iter().filter(|i| i.mutated) {
+                diag.error(&input.ty, &messages::MUTATED_TENSOR, &[&input.ident]);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The inputs say which dtype a variable is.
+fn variables(op: &Op, diag: &mut Diag) {
+    for (i, generic) in op.generics.iter().enumerate() {
+        let used = op.inputs.iter().any(|input| matches!(input.elem, Elem::Generic(g) | Elem::Mask(g) if g == i));
+        if !used {
+            diag.error(&generic.ident, &messages::UNUSED_VARIABLE, &[&generic.ident]);
+        }
+    }
+}
+
+/// An in-place form writes its result where its first argument was.
+fn in_place(op: &Op, diag: &mut Diag) {
+    let Some(word) = &op.inplace else { return };
+    if op.level != Level::Element || op.inputs.iter().any(|i| i.mutated) {
+        return diag.error(word, &messages::INPLACE_LEVEL, &[]);
+    }
+    let first = op.inputs.first().filter(|i| i.arity == Arity::One).map(|i| i.elem);
+    if op.outputs.len() != 1 || first != Some(op.outputs[0].elem) {
+        diag.error(word, &messages::INPLACE_OUTPUT, &[]);
+    }
+}

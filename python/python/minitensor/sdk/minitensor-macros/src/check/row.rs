@@ -1,0 +1,61 @@
+//! The rules for row bodies.
+
+use crate::ast::{Arity, Elem, Level, Op, spelling};
+use crate::body::levels::MOST_REDUCTIONS;
+use crate::diag::{Diag, messages};
+use crate::shape::{Dim, NamedDims};
+
+/// All rows have one length, and each of them gives something.
+pub fn row(op: &Op, diag: &mut Diag) {
+    if op.level != Level::Row {
+        return;
+    }
+    if let Some(second) = op.generics.get(1) {
+        diag.error(&second.ident, &messages::ROW_VARIABLES, &[&second.ident]);
+    }
+    let is_position = |elem| matches!(elem, Elem::Fixed(_));
+    for input in &op.inputs {
+        let optional_position = is_position(input.elem) && input.arity == Arity::Optional;
+        let is_reference = matches!(input.ty, syn::Type::Reference(_));
+        if is_reference || optional_position || matches!(input.elem, Elem::Mask(_)) {
+            diag.error(&input.ty, &messages::ROW_INPUT, &[&spelling(&input.ty)]);
+        }
+    }
+    let floats = op.inputs.iter().filter(|i| !is_position(i.elem));
+    if let Some(extra) = floats.clone().nth(MOST_REDUCTIONS) {
+        diag.error(&extra.ident, &messages::ROW_MANY, &[&MOST_REDUCTIONS, &floats.count()]);
+    }
+    let Some(shape) = &op.shape else {
+        return diag.error(op.ident(), &messages::ROW_NEEDS_SHAPE, &[op.ident()]);
+    };
+    let mut length: Option<syn::Ident> = None;
+    let mut dimensions = |name: &str, named: &NamedDims, diag: &mut Diag| {
+        let fits = match &named.dims.core[..] {
+            [] => true,
+            [Dim::Name(dim)] => length.get_or_insert_with(|| dim.clone()) == dim,
+            _ => false,
+        };
+        if !fits {
+            diag.error(&named.dims.tokens, &messages::ROW_DIMENSIONS, &[&name, &named.dims]);
+        }
+    };
+    for input in &op.inputs {
+        let Some(named) = shape.input(&input.ident) else { continue };
+        if is_position(input.elem) && (!named.dims.core.is_empty() || !named.dims.batch) {
+            diag.error(&named.dims.tokens, &messages::ROW_INDEX, &[&input.ident, &named.dims]);
+            continue;
+        }
+        dimensions(&input.ident.to_string(), named, diag);
+    }
+    for (k, output) in op.outputs.iter().enumerate() {
+        let Some(named) = shape.output(&output.ident, k) else { continue };
+        dimensions(&output.ident.to_string(), named, diag);
+        if !named.dims.batch {
+            diag.error(&named.dims.tokens, &messages::ROW_BATCH, &[]);
+        }
+    }
+    let is_row = |i: &crate::ast::Input| shape.input(&i.ident).is_some_and(|named| !named.dims.core.is_empty());
+    if !op.inputs.iter().any(|i| i.arity == Arity::One && is_row(i)) {
+        diag.error(op.ident(), &messages::ROW_NONE, &[op.ident()]);
+    }
+}

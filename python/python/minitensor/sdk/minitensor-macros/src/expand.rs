@@ -1,0 +1,302 @@
+//! What a checked op becomes: the function, a struct of its name, and the static `OpDef` that everything reads.
+
+pub mod attr;
+mod call;
+mod cell;
+mod def;
+mod element;
+mod row;
+mod tensor;
+mod vjp;
+
+pub use vjp::{MOST_INPUTS, MOST_OUTPUTS};
+
+use proc_macro2::TokenStream;
+use quote::format_ident;
+use syn::Ident;
+
+use crate::ast::{Core, Elem, Generic, Gradient, Level, Op, Role};
+use crate::hygiene::quote;
+use crate::lower::Lowered;
+
+/// The whole expansion. `runtime` is where `minitensor::__rt` is to be found.
+pub fn op(mut op: Op, lowered: Lowered, runtime: &TokenStream) -> TokenStream {
+    let (ident, vis) = (op.ident().clone(), op.function.vis.clone());
+    let function = &lowered.function;
+    let doc = format!("The op [`{ident}()`] as a value: what everything but the computation itself asks.");
+    let mut items = Items::default();
+    items.define(&op, &format_ident!("__DEF"), lowered.formula.as_ref());
+    let call = call::call(&op, &format_ident!("call"));
+    let in_place = op.inplace.is_some().then(|| {
+        into_in_place(&mut op);
+        items.define_again(&op, &format_ident!("__IN_PLACE"));
+        call::call_in_place(&op)
+    });
+    let Items { tokens, submitted, .. } = items;
+    quote! {
+        #function
+
+        #[doc = #doc]
+        #[allow(non_camel_case_types)]
+        #[derive(
+            ::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug, ::core::default::Default
+        )]
+        #vis struct #ident {}
+
+        const _: () = {
+            use #runtime as __rt;
+            #tokens
+            impl #ident {
+                #call
+                #in_place
+                /// The op itself.
+                pub fn op() -> __rt::OpRef {
+                    __rt::OpRef::Static(&__DEF)
+                }
+            }
+            __rt::impl_custom_op!(#ident, __DEF);
+            #(__rt::inventory::submit! { __rt::OpEntry(&#submitted) })*
+        };
+    }
+}
+
+/// `swish_`, which writes to its first argument.
+fn into_in_place(op: &mut Op) {
+    op.doc = format!("In-place form of `{}`.", op.name);
+    op.name.push('_');
+    op.aliases.iter_mut().for_each(|a| a.push('_'));
+    op.inputs[0].mutated = true;
+    op.outputs[0].role = Role::Mutates(0);
+}
+
+/// The items inside of the expansion's block.
+#[derive(Default)]
+struct Items {
+    tokens: TokenStream,
+    /// The statics that the registry gets.
+    submitted: Vec<Ident>,
+    body: TokenStream,
+    backward: TokenStream,
+}
+
+impl Items {
+    /// An op's static, what it points to, and before it the ops of its gradient.
+    fn define(&mut self, op: &Op, name: &Ident, formula: Option<&crate::lower::formula::Lowered>) {
+        let kernels = match op.level {
+            Level::Element => {
+                self.tokens.extend(element::has_program(op).then(|| element::program(op)));
+                element::kernels(op)
+            }
+            Level::Row => row::kernels(op),
+            Level::Cell => cell::kernels(op),
+            Level::Tensor => tensor::body(op),
+        };
+        self.tokens.extend(kernels);
+        let body = body(op);
+        let backward = match &op.gradient {
+            Gradient::None(reason) => quote!(__rt::Backward::None(__rt::Cow::Borrowed(#reason))),
+            Gradient::NotNeeded => quote!(__rt::Backward::NotNeeded),
+            Gradient::Traced => quote!(__rt::Backward::Traced),
+            Gradient::Function(path) => {
+                let (inputs, outputs) = (list(0..op.inputs.len()), list(0..op.outputs.len()));
+                formula_def(&quote!(#path), &inputs, &outputs, &list([]))
+            }
+            Gradient::Formula(_) => {
+                let formula = formula.expect("a formula is lowered with its op");
+                self.tokens.extend(formula.function.clone());
+                let run = &formula.ident;
+                let inputs = list(formula.saved_inputs.iter().copied());
+                let outputs = list(formula.saved_outputs.iter().copied());
+                let without = list(formula.without.iter().copied());
+                formula_def(&quote!(#run), &inputs, &outputs, &without)
+            }
+            Gradient::Derived if op.level == Level::Row => match row::vjp(op) {
+                Some(vjp) => self.define_rows(op, &vjp, name),
+                None => quote!(__rt::Backward::NotNeeded),
+            },
+            Gradient::Derived => match vjp::of(op) {
+                Some(vjp) => self.define_vjp(op, &vjp, name),
+                // More than a loop can take is left to the program.
+                None => by_program(),
+            },
+        };
+        self.tokens.extend(def::def(op, name, &body, &backward));
+        self.submitted.insert(0, name.clone());
+        (self.body, self.backward) = (body, backward);
+    }
+
+    /// The op that is the gradient of an element op; its own gradient is that of its program.
+    fn define_vjp(&mut self, op: &Op, vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
+        let (function, kernels, program) =
+            (&vjp.op.function, element::kernels(&vjp.op), element::gradient_program(op, vjp));
+        let vjp_name = if name == "__DEF" { format_ident!("__VJP") } else { format_ident!("{name}_VJP") };
+        let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &by_program());
+        self.tokens.extend(quote!(#function #kernels #program #def));
+        self.submitted.push(vjp_name.clone());
+        derived_def(vjp, &vjp_name)
+    }
+
+    /// The op that is the gradient of a row op; its own gradient is that of its program.
+    fn define_rows(&mut self, op: &Op, vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
+        let kernels = row::gradient_kernels(op, &vjp.op);
+        let vjp_name = format_ident!("{name}_VJP");
+        let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &by_program());
+        self.tokens.extend(quote!(#kernels #def));
+        self.submitted.push(vjp_name.clone());
+        derived_def(vjp, &vjp_name)
+    }
+
+    /// Another static for the body and the gradient that were defined last.
+    fn define_again(&mut self, op: &Op, name: &Ident) {
+        self.tokens.extend(def::def(op, name, &self.body, &self.backward));
+        self.submitted.push(name.clone());
+    }
+}
+
+fn by_program() -> TokenStream {
+    quote!(__rt::Backward::Program(__rt::Gradients::new()))
+}
+
+fn derived_def(vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
+    let wrt = list(vjp.wrt.iter().copied());
+    quote! {
+        __rt::Backward::Derived(__rt::Derived {
+            vjp: __rt::OpRef::Static(&#name),
+            wrt: #wrt,
+            gradients: __rt::Gradients::new(),
+        })
+    }
+}
+
+fn formula_def(run: &TokenStream, inputs: &TokenStream, outputs: &TokenStream, without: &TokenStream) -> TokenStream {
+    quote! {
+        __rt::Backward::Formula(__rt::Formula {
+            run: __rt::BackwardBody::Static(#run),
+            saved_inputs: #inputs,
+            saved_outputs: #outputs,
+            without: #without,
+        })
+    }
+}
+
+fn body(op: &Op) -> TokenStream {
+    let stem = stem(op);
+    let (kernel, body) = (format_ident!("{stem}_kernel"), format_ident!("{stem}_body"));
+    match op.level {
+        Level::Element => {
+            let name = element::program_name(op);
+            let program = if element::has_program(op) {
+                quote!(__rt::Some(__rt::ProgramFn::Compiled(#name)))
+            } else {
+                quote!(__rt::None)
+            };
+            quote!(__rt::Body::Element(__rt::ElementBody { kernels: __rt::Kernels::Compiled(#kernel), program: #program }))
+        }
+        Level::Row => {
+            let program = format_ident!("{stem}_program");
+            quote!(__rt::Body::Cell(__rt::CellBody {
+                kernels: __rt::Kernels::Compiled(#kernel),
+                program: __rt::Some(__rt::ProgramFn::Compiled(#program)),
+            }))
+        }
+        Level::Cell => {
+            quote!(__rt::Body::Cell(__rt::CellBody { kernels: __rt::Kernels::Compiled(#kernel), program: __rt::None }))
+        }
+        Level::Tensor => quote!(__rt::Body::Tensor(#body)),
+    }
+}
+
+/// `&[0, 2]`
+fn positions(list: impl IntoIterator<Item = usize>) -> TokenStream {
+    let list = list.into_iter().map(syn::Index::from);
+    quote!(&[#(#list),*])
+}
+
+/// The same as a list of a definition.
+fn list(of: impl IntoIterator<Item = usize>) -> TokenStream {
+    let positions = positions(of);
+    quote!(__rt::Cow::Borrowed(#positions))
+}
+
+/// What the names of an op's own items begin with.
+fn stem(op: &Op) -> String {
+    format!("__{}", crate::ast::text(op.ident()).trim_start_matches("__"))
+}
+
+/// `T: __rt::Float + __rt::Machine`
+fn machine_bounds(op: &Op) -> Vec<TokenStream> {
+    let bounds = op.generics.iter().map(|Generic { ident, bound, .. }| {
+        let name = format_ident!("{}", bound.name);
+        let ordered = (op.level == Level::Cell && bound.ordered).then(|| quote!(+ ::core::cmp::PartialOrd));
+        quote!(#ident: __rt::#name + __rt::Machine #ordered)
+    });
+    bounds.collect()
+}
+
+/// `::<T, U>`, nothing without dtype variables.
+fn turbofish(op: &Op) -> TokenStream {
+    let variables = op.generics.iter().map(|g| &g.ident);
+    if op.generics.is_empty() { TokenStream::new() } else { quote!(::<#(#variables),*>) }
+}
+
+/// The function that finds the kernel for some dtypes.
+fn table(op: &Op, run: &Ident, kind: &Ident) -> TokenStream {
+    let kernel = format_ident!("{}_kernel", stem(op));
+    let lists: Vec<Vec<_>> = op.generics.iter().map(computed).collect();
+    let (scrutinee, arms): (_, Vec<TokenStream>) = match &lists[..] {
+        [] => {
+            return quote! {
+                fn #kernel(_: &[__rt::DType]) -> __rt::Option<__rt::#kind> {
+                    __rt::Some(#run)
+                }
+            };
+        }
+        [only] => {
+            (quote!(dtypes[0]), only.iter().map(|(name, ty)| quote!(#name => __rt::Some(#run::<#ty>),)).collect())
+        }
+        [first, second, ..] => {
+            let pairs = first.iter().flat_map(|a| second.iter().map(move |b| (a, b)));
+            let arms = pairs.map(|((a, t), (b, u))| quote!((#a, #b) => __rt::Some(#run::<#t, #u>),)).collect();
+            (quote!((dtypes[0], dtypes[1])), arms)
+        }
+    };
+    quote! {
+        fn #kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::#kind> {
+            match #scrutinee {
+                #(#arms)*
+                _ => __rt::None,
+            }
+        }
+    }
+}
+
+/// The dtypes that kernels are made for: `f16` and `bf16` are computed in `f32`.
+fn computed(generic: &Generic) -> Vec<(TokenStream, TokenStream)> {
+    let mut dtypes = vec![];
+    for dtype in generic.dtypes.iter().map(|d| d.compute()) {
+        if !dtypes.contains(&dtype) {
+            dtypes.push(dtype);
+        }
+    }
+    dtypes.into_iter().map(|d| (d.tokens(), d.stored())).collect()
+}
+
+/// The Rust type of one element in a kernel.
+fn element_type(op: &Op, elem: Elem) -> TokenStream {
+    match elem {
+        Elem::Generic(i) => {
+            let variable = &op.generics[i].ident;
+            quote!(#variable)
+        }
+        Elem::Fixed(dtype) => dtype.rust(),
+        Elem::Mask(_) | Elem::Attr(_) | Elem::Any => quote!(__rt::bool),
+    }
+}
+
+fn core(core: Core) -> TokenStream {
+    match core {
+        Core::Scalar => quote!(__rt::Core::Scalar),
+        Core::Slice => quote!(__rt::Core::Slice),
+        Core::View(_) => quote!(__rt::Core::View),
+    }
+}

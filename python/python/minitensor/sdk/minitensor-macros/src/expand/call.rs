@@ -1,0 +1,110 @@
+//! `swish::call(&x)`: the op as an associated function.
+
+use proc_macro2::TokenStream;
+use quote::format_ident;
+use syn::{Ident, parse_quote};
+
+use super::attr;
+use crate::ast::{Arity, AttrKind, Attribute, Axis, Op, Returns};
+use crate::hygiene::quote;
+
+/// Calls the op `__DEF` by the name given.
+pub fn call(op: &Op, name: &Ident) -> TokenStream {
+    let count = op.returned().count();
+    let (ty, unpack) = match count {
+        0 => (quote!(()), None),
+        _ if op.returns == Returns::List || count > 4 => (quote!(__rt::Vec<__rt::Tensor>), Some(quote!(.into_vec()))),
+        1 => (quote!(__rt::Tensor), Some(quote!(.single()))),
+        n => {
+            let each = std::iter::repeat_n(quote!(__rt::Tensor), n);
+            let unpack = format_ident!("tuple{n}");
+            (quote!((#(#each),*)), Some(quote!(.#unpack())))
+        }
+    };
+    function(op, name, &quote!(__DEF), "Calls the op on tensors.", &ty, unpack)
+}
+
+/// Calls the op `__IN_PLACE`.
+pub fn call_in_place(op: &Op) -> TokenStream {
+    let doc = "Calls the op on tensors, and writes to the first.";
+    function(op, &format_ident!("call_"), &quote!(__IN_PLACE), doc, &quote!(()), None)
+}
+
+fn function(
+    op: &Op,
+    name: &Ident,
+    def: &TokenStream,
+    doc: &str,
+    ty: &TokenStream,
+    unpack: Option<TokenStream>,
+) -> TokenStream {
+    let attributes = attributes(op);
+    let tensors = op.inputs.iter().map(|input| {
+        let ident = &input.ident;
+        match input.arity {
+            Arity::One => quote!(#ident: &__rt::Tensor),
+            Arity::Optional => quote!(#ident: __rt::Option<&__rt::Tensor>),
+            Arity::Variadic => quote!(#ident: &[&__rt::Tensor]),
+        }
+    });
+    let given = attributes.iter().map(|a| {
+        let (ident, ty) = (&a.ident, attr::parameter_type(a));
+        quote!(#ident: #ty)
+    });
+    let params = tensors.chain(given);
+    let attrs = attributes.iter().map(attr::write);
+    let (ready, inputs) = arguments(op);
+    let result = match unpack {
+        Some(unpack) => quote!(__rt::Ok(outputs #unpack)),
+        None => quote!(__rt::Ok(())),
+    };
+    let outputs = if op.returned().count() == 0 { quote!(_outputs) } else { quote!(outputs) };
+    quote! {
+        #[doc = #doc]
+        #[allow(clippy::too_many_arguments)]
+        pub fn #name(#(#params),*) -> __rt::Result<#ty> {
+            #ready
+            let #outputs = __rt::dispatch(&__rt::OpRef::Static(&#def), #inputs, &[#(#attrs),*])?;
+            #result
+        }
+    }
+}
+
+/// The inputs as a slice of `Arg`, and what has to be done before.
+fn arguments(op: &Op) -> (TokenStream, TokenStream) {
+    let one = op.inputs.iter().filter(|i| i.arity != Arity::Variadic).map(|i| {
+        let ident = &i.ident;
+        quote!(<__rt::Arg<'_> as __rt::From<_>>::from(#ident))
+    });
+    match op.inputs.iter().find(|i| i.arity == Arity::Variadic) {
+        None => (TokenStream::new(), quote!(&[#(#one),*])),
+        Some(many) => {
+            let many = &many.ident;
+            let ready = quote! {
+                let mut inputs: __rt::Vec<__rt::Arg<'_>> = __rt::vec![#(#one),*];
+                for tensor in #many {
+                    inputs.push(<__rt::Arg<'_> as __rt::From<_>>::from(*tensor));
+                }
+            };
+            (ready, quote!(&inputs))
+        }
+    }
+}
+
+/// The op's own attributes and those of its `axis` clause.
+fn attributes(op: &Op) -> Vec<Attribute> {
+    let mut all = op.attrs.clone();
+    let mut push = |name: &str, ty, kind, optional| {
+        all.push(Attribute { ident: Ident::new(name, op.ident().span()), ty, kind, optional, default: None });
+    };
+    if let Some(Axis { default, keepdims }) = &op.axis {
+        match default {
+            Some(_) => push("axis", parse_quote!(i64), AttrKind::Int, false),
+            None => push("axis", parse_quote!(&[i64]), AttrKind::Ints, true),
+        }
+        if *keepdims {
+            push("keepdims", parse_quote!(bool), AttrKind::Bool, false);
+        }
+    }
+    all
+}

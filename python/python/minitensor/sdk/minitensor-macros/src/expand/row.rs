@@ -1,0 +1,325 @@
+//! Row bodies: the function as a `row::Body`, its passes over memory and those of its gradient, its program.
+
+use proc_macro2::TokenStream;
+use quote::format_ident;
+use syn::{Ident, Type, parse_quote};
+
+use super::element::{attribute, flag, input};
+use super::{attr, stem, table};
+use crate::ast::{Arity, AttrKind, Core, Elem, Gradient, Input, Level, Op, Output, Returns, Role, Slot, text};
+use crate::body::levels;
+use crate::hygiene::{local, quote};
+use crate::shape::{NamedDims, Shape};
+
+/// The body, its kernels and its program.
+pub fn kernels(op: &Op) -> TokenStream {
+    let run = format_ident!("{}_rows", stem(op));
+    let table = table(op, &run, &format_ident!("CellKernel"));
+    let body = body(op);
+    let program = program(op);
+    let (floats, indices) = (positions(op, 0), indices(op, 0));
+    let flags = flags(op, 0);
+    quote! {
+        #body
+        unsafe fn #run<__T: __rt::Computed>(
+            attrs: &[__rt::Attr],
+            args: &[__rt::CellArg<'_>],
+            cells: __rt::usize,
+        ) -> __rt::Result<()> {
+            let body = __Body::of(attrs, #flags)?;
+            // SAFETY: the caller gives such cores as the definition says.
+            unsafe { __rt::rows::<__T, _, _, _, _>(&body, args, cells, #floats, #indices) }
+        }
+        #table
+        #program
+    }
+}
+
+/// The kernel of the gradient.
+pub fn gradient_kernels(op: &Op, vjp: &Op) -> TokenStream {
+    let run = format_ident!("{}_rows", stem(vjp));
+    let table = table(vjp, &run, &format_ident!("CellKernel"));
+    let cotangents = op.outputs.len();
+    let (floats, indices) = (positions(op, cotangents), indices(op, cotangents));
+    let flags = flags(op, cotangents);
+    let shared = floats_of(op).map(|(_, input)| !is_batched(op, input));
+    let (program, forward) = (format_ident!("{}_program", stem(vjp)), format_ident!("{}_program", stem(op)));
+    let gives = op.outputs.iter().map(|o| o.core == Core::Slice);
+    let (mut along, mut numbers) = (0.., 0..);
+    let variables = floats_of(op).map(|(_, input)| {
+        let (kind, all) = if input.core == Core::Slice { ("Input", &mut along) } else { ("Uniform", &mut numbers) };
+        let (kind, at) = (format_ident!("{kind}"), syn::Index::from(all.next().unwrap_or_default()));
+        quote!(__rt::Variable::#kind(#at))
+    });
+    quote! {
+        unsafe fn #run<__T: __rt::Computed>(
+            attrs: &[__rt::Attr],
+            args: &[__rt::CellArg<'_>],
+            cells: __rt::usize,
+        ) -> __rt::Result<()> {
+            let body = __Body::of(attrs, #flags)?;
+            // SAFETY: as above; the cotangents of the outputs come first, those of the inputs last.
+            unsafe { __rt::rows_vjp::<__T, _, _, _, _>(&body, args, cells, #floats, #indices, [#(#shared),*]) }
+        }
+        #table
+        fn #program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
+            __rt::vjp_of_rows(&#forward(attrs)?, &[#(#gives),*], &[#(#variables),*])
+        }
+    }
+}
+
+/// The gradient as an op: it takes the cotangents of the outputs, then the inputs, and gives the gradients of the inputs.
+pub fn vjp(op: &Op) -> Option<super::vjp::Vjp> {
+    let shape = op.shape.as_ref()?;
+    let mut names: Vec<String> =
+        op.inputs.iter().map(|i| text(&i.ident)).chain(op.attrs.iter().map(|a| text(&a.ident))).collect();
+    let mut fresh = |name: &Ident| {
+        let mut fresh = format!("d_{}", text(name));
+        while names.contains(&fresh) {
+            fresh.push('_');
+        }
+        names.push(fresh.clone());
+        Ident::new(&fresh, name.span())
+    };
+    let named =
+        |name: &Ident, dims: &NamedDims| NamedDims { name: Some(name.clone()), save: false, dims: dims.dims.clone() };
+    let mut dims = Shape { inputs: vec![], outputs: vec![] };
+    let mut inputs = vec![];
+    for (k, output) in op.outputs.iter().enumerate() {
+        let ident = fresh(&output.ident);
+        dims.inputs.push(named(&ident, shape.output(&output.ident, k)?));
+        let (elem, core) = (output.elem, output.core);
+        inputs.push(Input { ident, ty: parse_quote!(_), elem, arity: Arity::One, mutated: false, core });
+    }
+    for input in &op.inputs {
+        inputs.push(input.clone());
+        dims.inputs.push(NamedDims {
+            name: Some(input.ident.clone()),
+            save: false,
+            dims: shape.input(&input.ident)?.dims.clone(),
+        });
+    }
+    let mut outputs = vec![];
+    for (_, input) in floats_of(op) {
+        let ident = fresh(&input.ident);
+        dims.outputs.push(named(&ident, shape.input(&input.ident)?));
+        outputs.push(Output { ident, elem: input.elem, role: Role::Returned, core: input.core });
+    }
+    let returns = if outputs.len() == 1 { Returns::One } else { Returns::Tuple };
+    let mut function = op.function.clone();
+    function.sig.ident = format_ident!("__{}_vjp", text(op.ident()));
+    let wrt = floats_of(op).map(|(i, _)| i).collect();
+    let op = Op {
+        function,
+        level: Level::Row,
+        name: format!("{}.vjp", op.name),
+        aliases: vec![],
+        doc: format!("The vector-Jacobian product of `{}`.", op.name),
+        since: op.since,
+        generics: op.generics.clone(),
+        params: (0..inputs.len()).map(Slot::Input).chain((0..op.attrs.len()).map(Slot::Attr)).collect(),
+        inputs,
+        attrs: op.attrs.clone(),
+        outputs,
+        returns,
+        shape: Some(dims),
+        predicates: vec![],
+        axis: None,
+        gradient: Gradient::NotNeeded,
+        inplace: None,
+    };
+    Some(super::vjp::Vjp { op, wrt })
+}
+
+fn floats_of(op: &Op) -> impl Iterator<Item = (usize, &Input)> {
+    op.inputs.iter().enumerate().filter(|(_, i)| matches!(i.elem, Elem::Generic(_)))
+}
+
+fn indices_of(op: &Op) -> impl Iterator<Item = (usize, &Input)> {
+    op.inputs.iter().enumerate().filter(|(_, i)| !matches!(i.elem, Elem::Generic(_)))
+}
+
+fn is_batched(op: &Op, input: &Input) -> bool {
+    op.shape.as_ref().and_then(|s| s.input(&input.ident)).is_none_or(|named| named.dims.batch)
+}
+
+/// `[0, 2]`: where the inputs of floats stand among the arguments.
+fn positions(op: &Op, shift: usize) -> TokenStream {
+    let all = floats_of(op).map(|(i, _)| syn::Index::from(i + shift));
+    quote!([#(#all),*])
+}
+
+/// `[(1, "target")]`
+fn indices(op: &Op, shift: usize) -> TokenStream {
+    let all = indices_of(op).map(|(i, input)| {
+        let (at, name) = (syn::Index::from(i + shift), text(&input.ident));
+        quote!((#at, #name))
+    });
+    quote!([#(#all),*])
+}
+
+fn optional(op: &Op) -> impl Iterator<Item = (usize, &Input)> {
+    op.inputs.iter().enumerate().filter(|(_, i)| i.arity == Arity::Optional)
+}
+
+/// Which optional inputs are there.
+fn flags(op: &Op, shift: usize) -> TokenStream {
+    let each = optional(op).map(|(i, _)| {
+        let at = syn::Index::from(i + shift);
+        quote!(!__rt::is_absent(&args[#at]))
+    });
+    quote!([#(#each),*])
+}
+
+/// The attributes as a struct, which is the body.
+fn body(op: &Op) -> TokenStream {
+    let attrs = quote!(attrs);
+    let fields = op.attrs.iter().enumerate().map(|(i, a)| {
+        let (ident, mut ty) = (attribute(i), a.ty.clone());
+        if let Type::Reference(reference) = &mut ty {
+            reference.lifetime = Some(parse_quote!('a));
+        }
+        if a.optional { quote!(#ident: __rt::Option<#ty>) } else { quote!(#ident: #ty) }
+    });
+    let reads = op.attrs.iter().enumerate().map(|(i, a)| {
+        let (ident, read) = (attribute(i), attr::read(a, i, &attrs));
+        quote!(#ident: #read)
+    });
+    let has: Vec<_> = optional(op).map(|(i, _)| flag(i)).collect();
+    let count = syn::Index::from(has.len());
+    let along = floats_of(op).map(|(_, i)| i.core == Core::Slice);
+    let gives: Vec<_> = op.outputs.iter().map(|o| o.core == Core::Slice).collect();
+    let (floats, indices): (Vec<_>, Vec<_>) =
+        (floats_of(op).map(|(i, _)| input(i)).collect(), indices_of(op).map(|(i, _)| input(i)).collect());
+    let (i, x, o) = (floats.len(), indices.len(), gives.len());
+    let levels::Levels { reductions, least, most, runs } = levels::of(op);
+    let result = result(
+        op,
+        |i| {
+            let a = &op.attrs[i];
+            let ident = attribute(i);
+            match a.kind {
+                AttrKind::Float if a.optional => quote!(self.#ident.map(__rt::lit::<__R>)),
+                AttrKind::Float => quote!(__rt::lit::<__R>(self.#ident)),
+                _ => quote!(self.#ident),
+            }
+        },
+        |has| quote!(self.#has),
+        &quote!(__R),
+    );
+    quote! {
+        struct __Body<'a> {
+            #(#fields,)*
+            #(#has: __rt::bool,)*
+            _attrs: ::core::marker::PhantomData<&'a ()>,
+        }
+        impl<'a> __Body<'a> {
+            #[allow(unused_variables)]
+            fn of(attrs: &'a [__rt::Attr], has: [__rt::bool; #count]) -> __rt::Result<Self> {
+                let [#(#has),*] = has;
+                __rt::Ok(__Body { #(#reads,)* #(#has,)* _attrs: ::core::marker::PhantomData })
+            }
+        }
+        impl __rt::RowBody<#i, #x, #o> for __Body<'_> {
+            const ALONG: [__rt::bool; #i] = [#(#along),*];
+            const GIVES: [__rt::bool; #o] = [#(#gives),*];
+            const REDUCTIONS: __rt::usize = #reductions;
+            const LEVELS: (__rt::usize, __rt::usize) = (#least, #most);
+            const RUNS: __rt::bool = #runs;
+            #[inline(always)]
+            fn eval<__R: __rt::Row>(
+                &self,
+                [#(#floats),*]: [__R; #i],
+                [#(#indices),*]: [__R::Index; #x],
+            ) -> [__R; #o] {
+                #result
+            }
+        }
+    }
+}
+
+/// The call of the function, and its results as an array.
+fn result(
+    op: &Op,
+    attr: impl Fn(usize) -> TokenStream,
+    has: impl Fn(&Ident) -> TokenStream,
+    number: &TokenStream,
+) -> TokenStream {
+    let function = op.ident();
+    let args = op.params.iter().map(|slot| match *slot {
+        Slot::Input(i) => {
+            let ident = input(i);
+            match op.inputs[i].arity {
+                Arity::Optional => {
+                    let has = has(&flag(i));
+                    quote!(#has.then_some(#ident))
+                }
+                _ => quote!(#ident),
+            }
+        }
+        Slot::Attr(i) => attr(i),
+        Slot::Output(_) => TokenStream::new(),
+    });
+    let call = quote!(#function::<#number>(#(#args),*));
+    match op.returns {
+        Returns::One => quote!([#call]),
+        _ => {
+            let each: Vec<_> = (0..op.outputs.len()).map(|k| local("result", k)).collect();
+            quote!(let (#(#each,)*) = #call; [#(#each),*])
+        }
+    }
+}
+
+/// The function that writes the program: its inputs are those along the row, its uniforms the numbers for a row, positions, and
+/// then the `f64` attributes.
+fn program(op: &Op) -> TokenStream {
+    let (name, attrs) = (format_ident!("{}_program", stem(op)), quote!(attrs));
+    let of = |along: bool| {
+        let floats = floats_of(op).filter(move |(_, i)| (i.core == Core::Slice) == along);
+        floats.chain(indices_of(op).filter(move |_| !along)).map(|(i, _)| i)
+    };
+    let (along, numbers): (Vec<_>, Vec<_>) = (of(true).collect(), of(false).collect());
+    let is_uniform = |i: &usize| op.attrs[*i].kind == AttrKind::Float;
+    let uniforms: Vec<usize> = (0..op.attrs.len()).filter(is_uniform).collect();
+    let spelled = |i: &usize| text(&op.inputs[*i].ident);
+    let inputs = along.iter().map(spelled);
+    let names = numbers.iter().map(spelled).chain(uniforms.iter().map(|i| text(&op.attrs[*i].ident)));
+    let statics = (0..op.attrs.len()).filter(|i| !is_uniform(i)).map(|i| {
+        let (ident, read) = (attribute(i), attr::read(&op.attrs[i], i, &attrs));
+        quote!(let #ident = #read;)
+    });
+    let flags = optional(op).enumerate().map(|(k, (i, _))| {
+        let (has, at) = (flag(i), op.attrs.len() + k);
+        quote!(let #has = __rt::attr::<__rt::bool>(attrs, #at)?;)
+    });
+    let given = uniforms.iter().map(|i| attribute(*i));
+    let (along, numbers) = (along.iter().map(|i| input(*i)), numbers.iter().map(|i| input(*i)));
+    let optional_uniforms = uniforms.iter().filter(|i| op.attrs[**i].optional).map(|i| {
+        let ident = attribute(*i);
+        quote!(let #ident = __rt::given(attrs, #i, #ident);)
+    });
+    let result = result(
+        op,
+        |i| {
+            let ident = attribute(i);
+            quote!(#ident)
+        },
+        |has| quote!(#has),
+        &quote!(__rt::Symbol),
+    );
+    let outputs = op.outputs.iter().map(|o| text(&o.ident));
+    let results: Vec<_> = (0..op.outputs.len()).map(|k| local("output", k)).collect();
+    quote! {
+        #[allow(unused_variables)]
+        fn #name(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
+            #(#statics)* #(#flags)*
+            __rt::Ok(__rt::Program::write(&[#(#inputs),*], &[#(#names),*], |inputs, uniforms| {
+                let &[#(#along),*] = inputs else { return __rt::vec![] };
+                let &[#(#numbers,)* #(#given),*] = uniforms else { return __rt::vec![] };
+                #(#optional_uniforms)*
+                let [#(#results),*] = { #result };
+                __rt::vec![#(__rt::named(#outputs, #results)),*]
+            }))
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Tensor bodies: the function itself, fed from a `Call`.
+
+use proc_macro2::TokenStream;
+use quote::format_ident;
+
+use super::{attr, stem};
+use crate::ast::{Arity, Op, Slot};
+use crate::hygiene::quote;
+
+pub fn body(op: &Op) -> TokenStream {
+    let (body, function) = (format_ident!("{}_body", stem(op)), op.ident());
+    let attrs = quote!(call.attrs());
+    let args = op.params.iter().map(|slot| match *slot {
+        Slot::Input(i) => {
+            let at = syn::Index::from(i);
+            match op.inputs[i].arity {
+                Arity::One => quote!(call.tensor(#at)),
+                Arity::Optional => quote!(call.optional(#at)),
+                Arity::Variadic => quote!(&call.variadic(#at)),
+            }
+        }
+        Slot::Attr(i) => attr::read(&op.attrs[i], i, &attrs),
+        Slot::Output(_) => TokenStream::new(),
+    });
+    let call = if op.params.is_empty() { quote!(_call) } else { quote!(call) };
+    quote! {
+        fn #body(#call: &__rt::Call<'_>) -> __rt::Result<__rt::Vec<__rt::Tensor>> {
+            __rt::IntoOutputs::into_outputs(#function(#(#args),*))
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! An element body as generic Rust: the macro rewrites what Rust can't overload (a literal beside data, comparisons,
+//! `if`, `&&`, `||`), and types do the rest.
+
+mod branch;
+mod call;
+
+use std::collections::BTreeSet;
+use std::mem;
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Block, Expr, Pat, Stmt, Type, UnOp, parse_quote};
+
+use crate::ast::{Elem, Op, Returns, Role};
+use crate::body::{Scopes, Value, fraction};
+use crate::diag::{Message, error, messages};
+
+pub struct Lowering<'a> {
+    op: &'a Op,
+    rt: &'a TokenStream,
+    scopes: Scopes,
+    pub errors: Vec<syn::Error>,
+    /// The `let`s that hold data although they begin with a literal.
+    pub promoted: BTreeSet<usize>,
+    lets: usize,
+    /// What the function returns.
+    returned: Vec<Elem>,
+}
+
+impl<'a> Lowering<'a> {
+    pub fn new(op: &'a Op, rt: &'a TokenStream, promoted: BTreeSet<usize>) -> Self {
+        let returned = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.elem).collect();
+        Lowering { op, rt, scopes: Scopes::new(op), errors: vec![], promoted, lets: 0, returned }
+    }
+
+    pub fn body(&mut self, block: &mut Block) {
+        let returned = mem::take(&mut self.returned);
+        let want = (self.op.returns != Returns::Nothing).then_some(&returned[..]);
+        self.returned.clone_from(&returned);
+        self.block(block, want);
+    }
+
+    /// Puts something that type-checks in the place of a mistake, so that rustc has nothing to add.
+    fn mistake(&mut self, expr: &mut Expr, at: impl ToTokens, message: &Message, args: &[&dyn std::fmt::Display]) {
+        self.errors.push(error(at, message, args));
+        *expr = placeholder();
+    }
+
+    // From static to data.
+
+    /// The variable that a literal takes where nothing else says: the only one.
+    fn only_variable(&self) -> Option<usize> {
+        (self.op.generics.len() == 1).then_some(0)
+    }
+
+    /// Makes a static value an element, or a mask.
+    fn coerce(&mut self, expr: &mut Expr, value: Value, to: Elem) {
+        if !value.is_static() || matches!(expr, Expr::Macro(_)) {
+            return;
+        }
+        let rt = self.rt;
+        let span = expr.span();
+        let bare = without_parens(expr);
+        let (Elem::Generic(i) | Elem::Mask(i)) = to else { return };
+        let generic = &self.op.generics[i];
+        let variable = &generic.ident;
+        if let Elem::Mask(_) = to {
+            let mask = quote_spanned!(span=> <<#variable as #rt::Element>::Mask as #rt::Mask>::constant(#bare));
+            *expr = Expr::Verbatim(mask);
+            return;
+        }
+        if generic.bound.has_integers()
+            && let Some(literal) = fraction(expr)
+        {
+            self.mistake(expr, &literal, &messages::FRACTION, &[&literal, &generic.bound.name, variable]);
+            return;
+        }
+        *expr = Expr::Verbatim(quote_spanned!(span=> #rt::lit::<#variable>(#bare)));
+    }
+
+    /// The same where the variable may be unknown; `infer` says that the compiler can find it.
+    fn coerce_beside(&mut self, expr: &mut Expr, value: Value, variable: Option<usize>, infer: bool) {
+        if !value.is_static() {
+            return;
+        }
+        match variable.or(self.only_variable()) {
+            Some(i) if value == Value::Flag => self.coerce(expr, value, Elem::Mask(i)),
+            Some(i) => self.coerce(expr, value, Elem::Generic(i)),
+            None if infer => {
+                let (rt, bare) = (self.rt, without_parens(expr));
+                *expr = Expr::Verbatim(quote_spanned!(expr.span()=> #rt::lit(#bare)));
+            }
+            None => {
+                let (shown, names) = (expr.to_token_stream(), self.variables());
+                self.mistake(expr, &shown, &messages::AMBIGUOUS, &[&shown, &names]);
+            }
+        }
+    }
+
+    fn variables(&self) -> String {
+        let names: Vec<_> = self.op.generics.iter().map(|g| format!("`{}`", g.ident)).collect();
+        names.join(" or ")
+    }
+
+    // Blocks and statements.
+
+    fn block(&mut self, block: &mut Block, want: Option<&[Elem]>) -> Value {
+        self.scopes.push();
+        let last = block.stmts.len().saturating_sub(1);
+        let mut value = Value::Static;
+        for (i, stmt) in block.stmts.iter_mut().enumerate() {
+            match stmt {
+                Stmt::Local(local) => self.local(local),
+                Stmt::Expr(expr, semi) if i == last && semi.is_none() => value = self.value(expr, want),
+                Stmt::Expr(expr, _) => {
+                    self.value(expr, None);
+                }
+                Stmt::Item(_) | Stmt::Macro(_) => {}
+            }
+        }
+        self.scopes.pop();
+        value
+    }
+
+    fn local(&mut self, local: &mut syn::Local) {
+        let id = self.lets;
+        self.lets += 1;
+        let Some(init) = &mut local.init else {
+            // Declared now, assigned later: data, as nothing else is worth that.
+            self.scopes.bind_pattern(&local.pat, Value::Data(self.only_variable()), Some(id));
+            return;
+        };
+        if let (Pat::Tuple(pattern), Expr::Tuple(tuple)) = (&local.pat, &mut *init.expr)
+            && pattern.elems.len() == tuple.elems.len()
+        {
+            let values: Vec<_> = tuple.elems.iter_mut().map(|e| self.value(e, None)).collect();
+            for ((pattern, value), expr) in pattern.elems.iter().zip(values).zip(&mut tuple.elems) {
+                let value = self.promote(id, expr, value);
+                self.scopes.bind_pattern(pattern, value, Some(id));
+            }
+            return;
+        }
+        let annotated = match &local.pat {
+            Pat::Type(pattern) => self.annotation(&pattern.ty),
+            _ => None,
+        };
+        let mut value = self.value(&mut init.expr, annotated.as_ref().map(std::slice::from_ref));
+        if let Some(Elem::Generic(i) | Elem::Mask(i)) = annotated {
+            value = Value::Data(Some(i));
+        }
+        let value = self.promote(id, &mut init.expr, value);
+        self.scopes.bind_pattern(&local.pat, value, Some(id));
+    }
+
+    fn promote(&mut self, id: usize, expr: &mut Expr, value: Value) -> Value {
+        if !value.is_static() || !self.promoted.contains(&id) {
+            return value;
+        }
+        self.coerce_beside(expr, value, None, false);
+        Value::Data(self.only_variable())
+    }
+
+    /// The dtype variable that a `let`'s type names.
+    fn annotation(&mut self, ty: &Type) -> Option<Elem> {
+        let name = ty.to_token_stream().to_string().replace(' ', "");
+        if matches!(name.as_str(), "f32" | "f16" | "bf16") {
+            self.errors.push(error(ty, &messages::CONCRETE_LET, &[&name]));
+        }
+        let generics = &self.op.generics;
+        let generic = generics.iter().position(|g| g.ident == name).map(Elem::Generic);
+        generic.or_else(|| generics.iter().position(|g| name == format!("{}::Mask", g.ident)).map(Elem::Mask))
+    }
+
+    // Expressions.
+
+    /// Lowers an expression; with `want` it becomes data of these dtypes.
+    fn value(&mut self, expr: &mut Expr, want: Option<&[Elem]>) -> Value {
+        match expr {
+            Expr::Paren(inner) => self.value(&mut inner.expr, want),
+            Expr::Group(inner) => self.value(&mut inner.expr, want),
+            Expr::Block(inner) => self.block(&mut inner.block, want),
+            Expr::Unsafe(inner) => self.block(&mut inner.block, want),
+            Expr::If(_) => self.branches(expr, want),
+            Expr::Match(_) => self.arms(expr, want),
+            Expr::Tuple(tuple) if want.is_some_and(|w| w.len() == tuple.elems.len() && w.len() > 1) => {
+                let want = want.unwrap_or_default();
+                let each = tuple.elems.iter_mut().zip(want);
+                each.map(|(e, to)| self.value(e, Some(std::slice::from_ref(to)))).fold(Value::Data(None), Value::join)
+            }
+            _ => {
+                let value = self.plain(expr);
+                if let Some([to]) = want {
+                    self.coerce(expr, value, *to);
+                }
+                value
+            }
+        }
+    }
+
+    fn plain(&mut self, expr: &mut Expr) -> Value {
+        match expr {
+            Expr::Lit(lit) => match &lit.lit {
+                syn::Lit::Bool(_) => Value::Flag,
+                syn::Lit::Float(_) => Value::Float,
+                _ => Value::Static,
+            },
+            Expr::Path(path) => self.scopes.path(&path.path, self.op),
+            Expr::Binary(_) => self.binary(expr),
+            Expr::Unary(unary) => {
+                let value = self.value(&mut unary.expr, None);
+                if matches!(unary.op, UnOp::Neg(_)) && value.is_data() {
+                    let (rt, bare, span) = (self.rt, without_parens(&unary.expr), unary.op.span());
+                    *expr = Expr::Verbatim(quote_spanned!(span=> #rt::negative(#bare)));
+                }
+                value
+            }
+            Expr::Assign(assign) => {
+                let left = self.value(&mut assign.left, None);
+                self.assigned(&assign.left, left, &mut assign.right);
+                Value::Static
+            }
+            Expr::Call(_) | Expr::MethodCall(_) => self.call(expr),
+            Expr::Cast(cast) => match self.value(&mut cast.expr, None) {
+                value if value.is_data() => {
+                    let (ty, at) = (cast.ty.to_token_stream(), cast.clone());
+                    self.mistake(expr, at, &messages::CAST, &[&ty]);
+                    Value::Data(None)
+                }
+                _ if matches!(cast.ty.to_token_stream().to_string().as_str(), "f32" | "f64") => Value::Float,
+                _ => Value::Static,
+            },
+            Expr::Reference(inner) => self.value(&mut inner.expr, None),
+            Expr::Field(inner) => self.value(&mut inner.base, None),
+            Expr::Index(inner) => {
+                self.value(&mut inner.index, None);
+                self.value(&mut inner.expr, None)
+            }
+            Expr::Tuple(tuple) => self.list(tuple.elems.iter_mut()),
+            Expr::Array(array) => {
+                let value = self.list(array.elems.iter_mut());
+                if let Value::Data(variable) = value {
+                    for e in &mut array.elems {
+                        let each = if is_literal(e) { Value::Float } else { Value::Data(None) };
+                        self.coerce_beside(e, each, variable, true);
+                    }
+                }
+                value
+            }
+            Expr::Repeat(array) => self.value(&mut array.expr, None),
+            Expr::Let(condition) => {
+                let bound = match self.value(&mut condition.expr, None) {
+                    Value::Option(variable) => Value::Data(variable),
+                    other => other,
+                };
+                self.scopes.bind_pattern(&condition.pat, bound, None);
+                Value::Flag
+            }
+            Expr::Closure(closure) => {
+                self.scopes.push();
+                let data = Value::Data(self.only_variable());
+                closure.inputs.iter().for_each(|p| self.scopes.bind_pattern(p, data, None));
+                self.value(&mut closure.body, None);
+                self.scopes.pop();
+                Value::Static
+            }
+            Expr::Return(returned) => {
+                let want = self.returned.clone();
+                if let Some(inner) = &mut returned.expr {
+                    self.value(inner, Some(&want));
+                }
+                Value::Data(None)
+            }
+            Expr::ForLoop(each) => {
+                let value = self.value(&mut each.expr, None);
+                self.scopes.push();
+                self.scopes.bind_pattern(&each.pat, value, None);
+                self.block(&mut each.body, None);
+                self.scopes.pop();
+                Value::Static
+            }
+            Expr::While(each) => {
+                self.scopes.push();
+                let condition = self.value(&mut each.cond, None);
+                self.block(&mut each.body, None);
+                self.scopes.pop();
+                if condition.is_data() {
+                    let at = each.while_token;
+                    self.mistake(expr, at, &messages::WHILE, &[]);
+                }
+                Value::Static
+            }
+            Expr::Loop(each) => {
+                self.block(&mut each.body, None);
+                Value::Static
+            }
+            Expr::Range(range) => {
+                let ends = [&mut range.start, &mut range.end].into_iter().flatten();
+                ends.map(|e| self.value(e, None)).fold(Value::Static, Value::join)
+            }
+            Expr::Macro(mac) if mac.mac.path.is_ident("matches") => Value::Flag,
+            _ => Value::Static,
+        }
+    }
+
+    fn list<'e>(&mut self, elems: impl Iterator<Item = &'e mut Expr>) -> Value {
+        elems.map(|e| self.value(e, None)).reduce(Value::join).unwrap_or(Value::Static)
+    }
+
+    /// The right side of an assignment to `left`.
+    fn assigned(&mut self, place: &Expr, left: Value, right: &mut Expr) {
+        let want = match left {
+            // Masks and elements look the same here; a literal tells which is meant.
+            Value::Data(Some(i)) => Some(if is_flag(right) { Elem::Mask(i) } else { Elem::Generic(i) }),
+            _ => None,
+        };
+        let right = self.value(right, want.as_ref().map(std::slice::from_ref));
+        if left.is_static()
+            && right.is_data()
+            && let Expr::Path(path) = place
+            && let Some(id) = path.path.get_ident().and_then(|name| self.scopes.get(name)?.made_by)
+        {
+            self.promoted.insert(id);
+        }
+    }
+}
+
+/// What stands for an expression that was a mistake: it has any type.
+fn placeholder() -> Expr {
+    parse_quote!({ ::core::unimplemented!() })
+}
+
+fn is_flag(expr: &Expr) -> bool {
+    matches!(expr, Expr::Lit(lit) if matches!(lit.lit, syn::Lit::Bool(_)))
+}
+
+fn is_literal(expr: &Expr) -> bool {
+    match expr {
+        Expr::Lit(_) => true,
+        Expr::Unary(unary) => is_literal(&unary.expr),
+        _ => false,
+    }
+}
+
+/// Parentheses that an argument doesn't need, and that rustc would warn of.
+fn without_parens(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Paren(inner) => without_parens(&inner.expr),
+        other => other,
+    }
+}

@@ -1,0 +1,182 @@
+//! `if` and `match`: on data both branches are computed and one is chosen, on what is known they stay.
+
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Block, Expr, ExprBlock, Pat, Stmt};
+
+use super::{Lowering, placeholder, without_parens};
+use crate::ast::Elem;
+use crate::body::{Value, branch_mistakes};
+use crate::diag::messages;
+
+impl Lowering<'_> {
+    pub fn branches(&mut self, expr: &mut Expr, want: Option<&[Elem]>) -> Value {
+        let Expr::If(branch) = expr else { return Value::Static };
+        self.scopes.push();
+        let condition = self.value(&mut branch.cond, None);
+        if !condition.is_data() {
+            let mut value = self.block(&mut branch.then_branch, want);
+            if let Some((_, otherwise)) = &mut branch.else_branch {
+                let other = self.value(otherwise, want);
+                if want.is_none() {
+                    self.level_out(&mut branch.then_branch, value, other);
+                    self.level_out_else(otherwise, other, value);
+                }
+                value = value.join(other);
+                into_block(otherwise);
+            }
+            self.scopes.pop();
+            return value;
+        }
+        let Some((_, otherwise)) = &mut branch.else_branch else {
+            self.scopes.pop();
+            let at = branch.if_token;
+            self.mistake(expr, at, &messages::IF_WITHOUT_ELSE, &[]);
+            return Value::Data(None);
+        };
+        if want.is_some_and(|w| w.len() > 1) {
+            self.scopes.pop();
+            let at = branch.if_token;
+            self.mistake(expr, at, &messages::IF_TUPLE, &[]);
+            return Value::Data(None);
+        }
+        let mut mistakes = branch_mistakes(&branch.then_branch);
+        if let Expr::Block(ExprBlock { block, .. }) = &**otherwise {
+            mistakes.extend(branch_mistakes(block));
+        }
+        if !mistakes.is_empty() {
+            self.scopes.pop();
+            self.errors.extend(mistakes);
+            *expr = placeholder();
+            return Value::Data(None);
+        }
+        let (value, other) = (self.block(&mut branch.then_branch, want), self.value(otherwise, want));
+        let joined = value.join(other);
+        if want.is_none() {
+            let to = match joined {
+                Value::Data(variable) => variable.or(self.only_variable()).map(Elem::Generic),
+                Value::Flag => self.only_variable().map(Elem::Mask),
+                _ => self.only_variable().map(Elem::Generic),
+            };
+            match to {
+                // Beside a mask a flag is one too.
+                Some(Elem::Generic(i)) if value == Value::Flag || other == Value::Flag => {
+                    self.coerce_branches(&mut branch.then_branch, value, otherwise, other, Elem::Mask(i));
+                }
+                Some(to) => self.coerce_branches(&mut branch.then_branch, value, otherwise, other, to),
+                None if value.is_static() || other.is_static() => {
+                    let (shown, names) = (tail(&branch.then_branch), self.variables());
+                    self.scopes.pop();
+                    self.mistake(expr, &shown, &messages::AMBIGUOUS, &[&shown, &names]);
+                    return Value::Data(None);
+                }
+                None => {}
+            }
+        }
+        self.scopes.pop();
+        let (rt, span) = (self.rt, branch.if_token.span());
+        let (condition, yes, no) = (without_parens(&branch.cond), closure(&branch.then_branch), closure_of(otherwise));
+        *expr = Expr::Verbatim(quote_spanned!(span=> #rt::select(#condition, #yes, #no)));
+        match joined {
+            Value::Data(variable) => Value::Data(variable),
+            _ => Value::Data(self.only_variable()),
+        }
+    }
+
+    fn coerce_branches(&mut self, then: &mut Block, value: Value, otherwise: &mut Expr, other: Value, to: Elem) {
+        if let Some(Stmt::Expr(last, None)) = then.stmts.last_mut() {
+            self.coerce(last, value, to);
+        }
+        match otherwise {
+            Expr::Block(ExprBlock { block, .. }) => {
+                if let Some(Stmt::Expr(last, None)) = block.stmts.last_mut() {
+                    self.coerce(last, other, to);
+                }
+            }
+            other_expr => self.coerce(other_expr, other, to),
+        }
+    }
+
+    /// A literal branch becomes data where the other branch is.
+    fn level_out(&mut self, block: &mut Block, value: Value, other: Value) {
+        if let (true, Value::Data(variable)) = (value.is_static(), other)
+            && let Some(Stmt::Expr(last, None)) = block.stmts.last_mut()
+        {
+            self.coerce_beside(last, value, variable, true);
+        }
+    }
+
+    fn level_out_else(&mut self, otherwise: &mut Expr, value: Value, other: Value) {
+        match otherwise {
+            Expr::Block(ExprBlock { block, .. }) => self.level_out(block, value, other),
+            expr => {
+                if let (true, Value::Data(variable)) = (value.is_static(), other) {
+                    self.coerce_beside(expr, value, variable, true);
+                }
+            }
+        }
+    }
+
+    pub fn arms(&mut self, expr: &mut Expr, want: Option<&[Elem]>) -> Value {
+        let Expr::Match(choice) = expr else { return Value::Static };
+        let bound = match self.value(&mut choice.expr, None) {
+            Value::Data(_) => {
+                let at = choice.match_token;
+                self.mistake(expr, at, &messages::MATCH, &[]);
+                return Value::Data(None);
+            }
+            Value::Option(variable) => Value::Data(variable),
+            other => other,
+        };
+        let mut values = vec![];
+        for arm in &mut choice.arms {
+            self.scopes.push();
+            self.scopes.bind_pattern(&arm.pat, bound, None);
+            if let Pat::Guard(guard) = &mut arm.pat {
+                self.value(&mut guard.guard, None);
+            }
+            values.push(self.value(&mut arm.body, want));
+            self.scopes.pop();
+        }
+        let joined = values.iter().copied().reduce(Value::join).unwrap_or(Value::Static);
+        if let (Value::Data(variable), None) = (joined, want) {
+            for (arm, value) in choice.arms.iter_mut().zip(values) {
+                match &mut *arm.body {
+                    Expr::Block(ExprBlock { block, .. }) => self.level_out(block, value, joined),
+                    body => self.coerce_beside(body, value, variable, true),
+                }
+            }
+        }
+        joined
+    }
+}
+
+/// What a block gives, or the block.
+fn tail(block: &Block) -> proc_macro2::TokenStream {
+    match block.stmts.last() {
+        Some(Stmt::Expr(last, None)) => last.to_token_stream(),
+        _ => block.to_token_stream(),
+    }
+}
+
+fn closure(block: &Block) -> proc_macro2::TokenStream {
+    match &block.stmts[..] {
+        [Stmt::Expr(only, None)] => quote!(|| #only),
+        _ => quote!(|| #block),
+    }
+}
+
+fn closure_of(expr: &Expr) -> proc_macro2::TokenStream {
+    match expr {
+        Expr::Block(ExprBlock { block, .. }) => closure(block),
+        other => quote!(|| #other),
+    }
+}
+
+/// What stands after `else` has to be a block or an `if`.
+fn into_block(expr: &mut Expr) {
+    if !matches!(expr, Expr::Block(_) | Expr::If(_)) {
+        let inner = &*expr;
+        *expr = syn::parse_quote!({ #inner });
+    }
+}

@@ -1,0 +1,154 @@
+//! Operators, calls and methods: literals among data become data, and comparisons functions.
+
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{BinOp, Expr, Ident};
+
+use super::{Lowering, placeholder, without_parens};
+use crate::ast::Level;
+use crate::body::{DATA_METHODS, FALSE_FRIENDS, RUST_METHODS, Value, is_compound, levels, mentions};
+use crate::diag::messages;
+
+impl Lowering<'_> {
+    pub fn binary(&mut self, expr: &mut Expr) -> Value {
+        let Expr::Binary(binary) = expr else { return Value::Static };
+        if is_compound(&binary.op) {
+            let left = self.value(&mut binary.left, None);
+            self.assigned(&binary.left, left, &mut binary.right);
+            return Value::Static;
+        }
+        let (left, right) = (self.value(&mut binary.left, None), self.value(&mut binary.right, None));
+        let comparison = comparison(&binary.op);
+        let logical = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
+        if !left.is_data() && !right.is_data() {
+            return match left.join(right) {
+                _ if comparison.is_some() || logical => Value::Flag,
+                joined => joined,
+            };
+        }
+        let Value::Data(variable) = left.join(right) else { return Value::Data(None) };
+        let before = self.errors.len();
+        self.coerce_beside(&mut binary.right, right, variable, true);
+        self.coerce_beside(&mut binary.left, left, variable, false);
+        if self.errors.len() > before {
+            // One half of an operation is no operation.
+            *expr = placeholder();
+            return Value::Data(variable);
+        }
+        let (rt, span) = (self.rt, binary.op.span());
+        let function = match binary.op {
+            BinOp::And(_) => quote_spanned!(span=> #rt::and),
+            BinOp::Or(_) => quote_spanned!(span=> #rt::or),
+            BinOp::BitXor(_) => quote_spanned!(span=> #rt::Int::bitwise_xor),
+            BinOp::Shl(_) => quote_spanned!(span=> #rt::Int::left_shift),
+            BinOp::Shr(_) => quote_spanned!(span=> #rt::Int::right_shift),
+            _ => match comparison {
+                Some(name) => {
+                    let name = Ident::new(name, span);
+                    quote_spanned!(span=> #rt::#name)
+                }
+                None => return Value::Data(variable),
+            },
+        };
+        let (left, right) = (without_parens(&binary.left), without_parens(&binary.right));
+        *expr = Expr::Verbatim(quote!(#function(#left, #right)));
+        Value::Data(variable)
+    }
+
+    pub fn call(&mut self, expr: &mut Expr) -> Value {
+        let (mut callee, args, elements) = match expr {
+            Expr::MethodCall(call) => {
+                let receiver = self.value(&mut call.receiver, None);
+                let name = call.method.to_string();
+                if let Value::Option(variable) = receiver {
+                    call.args.iter_mut().for_each(|a| self.argument(a, variable, false));
+                    return match name.as_str() {
+                        "is_some" | "is_none" => Value::Flag,
+                        "map" | "filter" | "or" | "and" | "zip" | "as_ref" | "copied" => receiver,
+                        _ => Value::Data(variable),
+                    };
+                }
+                (receiver, &mut call.args, DATA_METHODS.contains(&renamed(&name)))
+            }
+            Expr::Call(call) => {
+                let callee = match &*call.func {
+                    Expr::Path(path) if self.mentions_variable(&path.path) => Value::Data(self.only_variable()),
+                    _ => Value::Static,
+                };
+                (callee, &mut call.args, false)
+            }
+            _ => return Value::Static,
+        };
+        let before = callee;
+        let values: Vec<Value> = args.iter_mut().map(|a| self.value(a, None)).collect();
+        for value in &values {
+            if value.is_data() || matches!(value, Value::Option(_)) {
+                callee = callee.join(*value);
+            }
+        }
+        let variable = match callee {
+            Value::Data(variable) | Value::Option(variable) => variable,
+            _ => return callee,
+        };
+        for (arg, value) in args.iter_mut().zip(values) {
+            if elements {
+                self.coerce_beside(arg, value, variable, true);
+            } else {
+                self.literal_argument(arg, value);
+            }
+        }
+        if let Expr::MethodCall(call) = expr {
+            self.coerce_beside(&mut call.receiver, before, variable, false);
+            if let Some((name, ours, differs)) = FALSE_FRIENDS.iter().find(|(name, ..)| call.method == name) {
+                let at = call.method.clone();
+                self.mistake(expr, at, &messages::FALSE_FRIEND, &[name, ours, differs]);
+                return Value::Data(variable);
+            }
+            // `x.max()` gathers a row, `x.max(y)` compares two elements.
+            let gathers = self.op.level == Level::Row && call.args.is_empty() && levels::gathers(&call.method);
+            if !gathers {
+                call.method = Ident::new(renamed(&call.method.to_string()), call.method.span());
+            }
+        }
+        Value::Data(variable)
+    }
+
+    fn argument(&mut self, arg: &mut Expr, variable: Option<usize>, elements: bool) {
+        let value = self.value(arg, None);
+        if elements {
+            self.coerce_beside(arg, value, variable, true);
+        } else {
+            self.literal_argument(arg, value);
+        }
+    }
+
+    /// A float among the arguments of a function: an element, as `f64` attributes are elements here.
+    fn literal_argument(&mut self, arg: &mut Expr, value: Value) {
+        if value == Value::Float {
+            let (rt, bare) = (self.rt, without_parens(arg));
+            *arg = Expr::Verbatim(quote_spanned!(arg.span()=> #rt::lit(#bare)));
+        }
+    }
+
+    /// `T::zero`, `helper::<T>`
+    fn mentions_variable(&self, path: &syn::Path) -> bool {
+        mentions(path.to_token_stream(), &|ident| self.op.generics.iter().any(|g| g.ident == *ident))
+    }
+}
+
+fn renamed(name: &str) -> &str {
+    RUST_METHODS.iter().find(|(rust, _)| *rust == name).map_or(name, |(_, ours)| ours)
+}
+
+/// The function of the runtime that a comparison becomes.
+fn comparison(op: &BinOp) -> Option<&'static str> {
+    Some(match op {
+        BinOp::Lt(_) => "less",
+        BinOp::Le(_) => "less_equal",
+        BinOp::Gt(_) => "greater",
+        BinOp::Ge(_) => "greater_equal",
+        BinOp::Eq(_) => "equal",
+        BinOp::Ne(_) => "not_equal",
+        _ => return None,
+    })
+}

@@ -1,0 +1,27 @@
+//! From tokens to [`Op`]: the clauses, then the signature, put together.
+
+pub mod clause;
+pub mod formula;
+mod resolve;
+mod signature;
+
+pub use clause::Clauses;
+pub use resolve::strip_defaults;
+pub use signature::strip_names;
+
+use proc_macro2::TokenStream;
+use syn::ItemFn;
+
+use crate::ast::Op;
+use crate::diag::Diag;
+
+/// Reads an op. `None` where the signature or a clause can't be understood; the diagnostics then say why.
+pub fn op(attr: TokenStream, function: ItemFn, diag: &mut Diag) -> (Clauses, Option<Op>) {
+    let mut clauses = clause::parse(attr, diag);
+    let signature = signature::parse(&function, clauses.shape.as_ref(), diag);
+    let op = match signature {
+        Some(signature) if diag.is_empty() => resolve::op(function, &mut clauses, signature, diag),
+        _ => None,
+    };
+    (clauses, op)
+}

@@ -1,0 +1,277 @@
+//! The clauses of `#[custom_op(…)]`.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::parse::discouraged::Speculative;
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::{Expr, ExprLit, Ident, Lit, LitInt, LitStr, Path, Token, Type, bracketed, parenthesized};
+
+use super::formula::Formula;
+use crate::diag::{Diag, error, list, messages, suggestion};
+use crate::shape::{Predicate, Shape};
+
+/// Every clause that was written.
+#[derive(Default)]
+pub struct Clauses {
+    pub shape: Option<Shape>,
+    pub dtype: Option<DTypes>,
+    pub backward: Option<Backward>,
+    pub axis: Option<AxisClause>,
+    pub predicates: Vec<Predicate>,
+    pub inplace: Option<Ident>,
+    pub name: Option<LitStr>,
+    pub aliases: Vec<LitStr>,
+    pub since: Option<u32>,
+    /// Where the runtime is: `crate = path`.
+    pub runtime: Option<Path>,
+    /// The words that were read, each with the span of its name.
+    pub words: Vec<Ident>,
+}
+
+/// `(x: T) -> (values: T, i64) where T: f32 | f64`
+pub struct DTypes {
+    pub inputs: Vec<(Ident, Type)>,
+    pub arrow: Token![->],
+    pub outputs: Vec<(Option<Ident>, Type)>,
+    pub bounds: Vec<(Ident, Vec<Type>)>,
+}
+
+impl DTypes {
+    /// Where a wrong count of outputs is seen.
+    pub fn end(&self) -> &dyn ToTokens {
+        self.outputs.last().map_or(&self.arrow, |(_, ty)| ty)
+    }
+}
+
+/// What stands after `backward =`.
+pub enum Backward {
+    Auto(Ident),
+    None,
+    Function(Path),
+    Formula(Formula),
+}
+
+/// `axis = -1`, `axis = None`
+pub struct AxisClause {
+    pub word: Ident,
+    pub default: Option<i64>,
+}
+
+/// Every clause and how it is written.
+const CLAUSES: &[(&str, &str)] = &[
+    ("shape", "shape = (x: [.., n]) -> [.., n]"),
+    ("dtype", "dtype = (x: T) -> T where T: f32 | f64"),
+    ("backward", "backward = |d_out| { x: d_out * out }"),
+    ("axis", "axis = -1"),
+    ("where", "where eps >= 0.0"),
+    ("inplace", "inplace"),
+    ("name", "name = \"ns::op\""),
+    ("alias", "alias = \"other_name\""),
+    ("since", "since = 2"),
+    ("crate", "crate = ::minitensor"),
+    ("cuda", ""),
+    ("tune", ""),
+];
+
+/// Reads all clauses; a mistake in one doesn't hide those in others.
+pub fn parse(attr: TokenStream, diag: &mut Diag) -> Clauses {
+    let mut clauses = Clauses::default();
+    let parser = |input: ParseStream| {
+        while !input.is_empty() {
+            // On a fork, so that what a mistaken clause leaves unread is no second mistake.
+            let ahead = input.fork();
+            match clause(&ahead, &mut clauses) {
+                Ok(()) => input.advance_to(&ahead),
+                Err(mistake) => {
+                    diag.push(mistake);
+                    skip(input);
+                }
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(())
+    };
+    let parsed = parser.parse2(attr);
+    diag.ok(parsed);
+    clauses
+}
+
+fn clause(input: ParseStream, clauses: &mut Clauses) -> syn::Result<()> {
+    let word = Ident::parse_any(input).map_err(|e| error_at(e, &messages::NOT_A_CLAUSE))?;
+    let name = word.to_string();
+    let Some((_, example)) = CLAUSES.iter().find(|(known, _)| *known == name) else {
+        let known: Vec<_> = CLAUSES.iter().map(|(known, _)| *known).take(CLAUSES.len() - 2).collect();
+        return Err(error(&word, &messages::UNKNOWN_CLAUSE, &[&word, &suggestion(&name, &known)]));
+    };
+    if matches!(name.as_str(), "cuda" | "tune") {
+        return Err(error(&word, &messages::NO_CUDA, &[&word]));
+    }
+    if clauses.words.contains(&word) {
+        return Err(error(&word, &messages::DOUBLED_CLAUSE, &[&word]));
+    }
+    let value = value(&word, input, clauses).and_then(|()| match input.is_empty() || input.peek(Token![,]) {
+        true => Ok(()),
+        false => Err(input.error("expected `,`")),
+    });
+    clauses.words.push(word);
+    // What a parser of ours says is kept; what syn says gets an example.
+    value.map_err(|e| match e.to_string().contains("\nhelp: ") {
+        true => e,
+        false => syn::Error::new(e.span(), format!("{e}\nhelp: write the clause like `{example}`")),
+    })
+}
+
+fn value(word: &Ident, input: ParseStream, clauses: &mut Clauses) -> syn::Result<()> {
+    let name = word.to_string();
+    if !matches!(name.as_str(), "inplace" | "where") {
+        input.parse::<Token![=]>()?;
+    }
+    match name.as_str() {
+        "shape" => {
+            clauses.shape = Some(input.parse()?);
+            if input.peek(Token![where]) {
+                input.parse::<Token![where]>()?;
+                predicates(input, clauses)?;
+            }
+        }
+        "where" => predicates(input, clauses)?,
+        "dtype" => clauses.dtype = Some(input.parse()?),
+        "backward" => clauses.backward = Some(input.parse()?),
+        "axis" => clauses.axis = Some(AxisClause { word: word.clone(), default: axis(input)? }),
+        "inplace" => clauses.inplace = Some(word.clone()),
+        "name" => clauses.name = Some(input.parse()?),
+        "alias" => clauses.aliases = aliases(input)?,
+        "since" => clauses.since = Some(input.parse::<LitInt>()?.base10_parse()?),
+        _ => clauses.runtime = Some(Path::parse_mod_style(input)?),
+    }
+    Ok(())
+}
+
+/// `k <= n, eps >= 0.0`, up to the next clause.
+fn predicates(input: ParseStream, clauses: &mut Clauses) -> syn::Result<()> {
+    loop {
+        clauses.predicates.push(input.parse()?);
+        if !input.peek(Token![,]) || at_clause(&input.fork()) {
+            return Ok(());
+        }
+        input.parse::<Token![,]>()?;
+    }
+}
+
+/// Whether a comma and then a clause, or the end, comes next.
+fn at_clause(input: ParseStream) -> bool {
+    if input.parse::<Token![,]>().is_err() {
+        return false;
+    }
+    if input.is_empty() {
+        return true;
+    }
+    let word = Ident::parse_any(input).ok();
+    let value = input.peek(Token![=]) && !input.peek(Token![==]);
+    word.is_some_and(|word| value || word == "inplace" || word == "where")
+}
+
+/// Goes on to the next clause after a mistake.
+fn skip(input: ParseStream) {
+    while !input.is_empty() && !at_clause(&input.fork()) {
+        let _ = input.parse::<TokenTree>();
+    }
+}
+
+fn axis(input: ParseStream) -> syn::Result<Option<i64>> {
+    let expr: Expr = input.parse()?;
+    let sign = if matches!(&expr, Expr::Unary(_)) { -1 } else { 1 };
+    match &expr {
+        Expr::Path(path) if path.path.is_ident("None") => Ok(None),
+        Expr::Lit(ExprLit { lit: Lit::Int(lit), .. }) => Ok(Some(lit.base10_parse()?)),
+        Expr::Unary(unary) => match &*unary.expr {
+            Expr::Lit(ExprLit { lit: Lit::Int(lit), .. }) => Ok(Some(sign * lit.base10_parse::<i64>()?)),
+            _ => Err(error(&expr, &messages::NOT_AN_AXIS, &[])),
+        },
+        _ => Err(error(&expr, &messages::NOT_AN_AXIS, &[])),
+    }
+}
+
+/// `"a"` or `["a", "b"]`
+fn aliases(input: ParseStream) -> syn::Result<Vec<LitStr>> {
+    if !input.peek(syn::token::Bracket) {
+        return Ok(vec![input.parse()?]);
+    }
+    let names;
+    bracketed!(names in input);
+    Ok(names.parse_terminated(<LitStr as Parse>::parse, Token![,])?.into_iter().collect())
+}
+
+impl Parse for DTypes {
+    fn parse(input: ParseStream) -> syn::Result<DTypes> {
+        let inputs;
+        parenthesized!(inputs in input);
+        let inputs = inputs.parse_terminated(named_dtype, Token![,])?.into_iter().collect();
+        let arrow = input.parse()?;
+        let outputs = if input.peek(syn::token::Paren) {
+            let outputs;
+            parenthesized!(outputs in input);
+            outputs.parse_terminated(output_dtype, Token![,])?.into_iter().collect()
+        } else {
+            vec![(None, input.parse()?)]
+        };
+        let mut bounds = vec![];
+        if input.peek(Token![where]) {
+            input.parse::<Token![where]>()?;
+            loop {
+                let variable: Ident = input.parse()?;
+                input.parse::<Token![:]>()?;
+                let mut types = vec![input.parse()?];
+                while input.peek(Token![|]) {
+                    input.parse::<Token![|]>()?;
+                    types.push(input.parse()?);
+                }
+                bounds.push((variable, types));
+                let more = input.peek(Token![,]) && input.peek2(Ident) && input.peek3(Token![:]);
+                if !more {
+                    break;
+                }
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(DTypes { inputs, arrow, outputs, bounds })
+    }
+}
+
+/// `x: T`
+fn named_dtype(input: ParseStream) -> syn::Result<(Ident, Type)> {
+    let name = input.parse()?;
+    input.parse::<Token![:]>()?;
+    Ok((name, input.parse()?))
+}
+
+/// `T`, `out: T`
+fn output_dtype(input: ParseStream) -> syn::Result<(Option<Ident>, Type)> {
+    if input.peek(Ident) && input.peek2(Token![:]) && !input.peek2(Token![::]) {
+        return named_dtype(input).map(|(name, ty)| (Some(name), ty));
+    }
+    Ok((None, input.parse()?))
+}
+
+impl Parse for Backward {
+    fn parse(input: ParseStream) -> syn::Result<Backward> {
+        if input.peek(Token![|]) || input.peek(Token![||]) {
+            return input.parse().map(Backward::Formula);
+        }
+        let path = input.parse::<Path>().map_err(|e| error_at(e, &messages::NOT_A_BACKWARD))?;
+        match path.get_ident() {
+            Some(word) if word == "auto" => Ok(Backward::Auto(word.clone())),
+            Some(word) if word == "none" => Ok(Backward::None),
+            _ => Ok(Backward::Function(path)),
+        }
+    }
+}
+
+/// A message of ours where syn only says «expected identifier».
+fn error_at(e: syn::Error, message: &messages::Message) -> syn::Error {
+    let known: Vec<_> = CLAUSES.iter().map(|(known, _)| *known).take(CLAUSES.len() - 2).collect();
+    syn::Error::new(e.span(), message.filled(&[&list(&known)]))
+}

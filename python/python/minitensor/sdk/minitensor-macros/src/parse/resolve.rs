@@ -1,0 +1,333 @@
+//! Signature and clauses together: names, dtypes, outputs and the gradient of the [`Op`].
+
+use quote::format_ident;
+use syn::ext::IdentExt;
+use syn::{FnArg, Ident, ItemFn, Type};
+
+use super::clause::{Backward, Clauses, DTypes};
+use super::signature::Signature;
+use crate::ast::{
+    Attribute, Axis, Core, Elem, Generic, Gradient, Level, Op, Output, Returns, Role, Slot, spelling, text,
+};
+use crate::diag::{Diag, list, messages, suggestion};
+use crate::dtype::{Bound, DType};
+use crate::shape::Shape;
+
+pub fn op(mut function: ItemFn, clauses: &mut Clauses, mut signature: Signature, diag: &mut Diag) -> Option<Op> {
+    let before = diag.len();
+    strip_defaults(&mut function);
+    let ident = function.sig.ident.clone();
+    let returned = match &clauses.dtype {
+        Some(dtype) => dtypes(dtype, &mut signature, diag),
+        None => signature.returned.iter().map(|elem| (None, *elem)).collect(),
+    };
+    let outputs = match signature.level {
+        Level::Cell => cell_outputs(&ident, clauses.shape.as_ref(), &mut signature, diag),
+        _ => outputs(&ident, clauses.shape.as_ref(), &signature, returned),
+    };
+    if diag.len() > before {
+        return None;
+    }
+    let outputs =
+        if signature.level == Level::Row { rows(clauses.shape.as_ref(), &mut signature, outputs) } else { outputs };
+    let axis = clauses.axis.as_ref().map(|axis| {
+        let lacks = |s: &Shape| s.outputs.iter().any(|o| o.dims.core.is_empty());
+        Axis { default: axis.default, keepdims: clauses.shape.as_ref().is_some_and(lacks) }
+    });
+    let name = clauses.name.as_ref().map_or_else(|| text(&ident), |name| name.value());
+    let mut op = Op {
+        doc: doc(&function),
+        aliases: clauses.aliases.iter().map(|a| a.value()).collect(),
+        since: clauses.since.unwrap_or(1),
+        level: signature.level,
+        generics: signature.generics,
+        inputs: signature.inputs,
+        attrs: signature.attrs,
+        params: signature.params,
+        returns: signature.returns,
+        shape: clauses.shape.take(),
+        predicates: std::mem::take(&mut clauses.predicates),
+        gradient: Gradient::NotNeeded,
+        inplace: clauses.inplace.clone(),
+        function,
+        name,
+        outputs,
+        axis,
+    };
+    op.gradient = gradient(&op, clauses.backward.take(), diag);
+    Some(op)
+}
+
+/// `#[default]` is ours; the compiler doesn't know it.
+pub fn strip_defaults(function: &mut ItemFn) {
+    for arg in &mut function.sig.inputs {
+        if let FnArg::Typed(arg) = arg {
+            arg.attrs.retain(|a| !a.path().is_ident("default"));
+        }
+    }
+}
+
+/// The doc comment, without the space that `///` is usually followed by.
+fn doc(function: &ItemFn) -> String {
+    let lines = function.attrs.iter().filter(|a| a.path().is_ident("doc")).filter_map(|a| {
+        match &a.meta.require_name_value().ok()?.value {
+            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        }
+    });
+    let lines: Vec<_> = lines.map(|l| l.strip_prefix(' ').unwrap_or(&l).to_owned()).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+// Dtypes.
+
+/// Reads the `dtype` clause into the signature; what it says of the returned outputs comes back.
+fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(Option<Ident>, Elem)> {
+    if signature.level == Level::Tensor {
+        introduce(clause, signature);
+    }
+    for (variable, types) in &clause.bounds {
+        match signature.generics.iter_mut().find(|g| g.ident == *variable) {
+            Some(generic) => restrict(generic, types, diag),
+            None => diag.error(variable, &messages::UNKNOWN_VARIABLE, &[variable]),
+        }
+    }
+    for (name, ty) in &clause.inputs {
+        let elem = elem(ty, &signature.generics, &signature.attrs, diag);
+        let names: Vec<_> = signature.inputs.iter().map(|i| text(&i.ident)).collect();
+        match signature.inputs.iter_mut().find(|i| i.ident == *name) {
+            Some(input) if signature.level == Level::Tensor => input.elem = elem.unwrap_or(Elem::Any),
+            Some(input) if elem.is_some_and(|e| e != input.elem) => {
+                diag.error(ty, &messages::DTYPE_DIFFERS, &[&spelling(ty), &spelling(&input.ty)]);
+            }
+            Some(_) => {}
+            None => {
+                let names: Vec<_> = names.iter().map(String::as_str).collect();
+                diag.error(name, &messages::UNKNOWN_INPUT, &[name, &suggestion(&text(name), &names)]);
+            }
+        }
+    }
+    let given: Vec<_> = clause
+        .outputs
+        .iter()
+        .map(|(name, ty)| (name.clone(), elem(ty, &signature.generics, &signature.attrs, diag).unwrap_or(Elem::Any)))
+        .collect();
+    if signature.level == Level::Cell {
+        cell_dtypes(clause, &given, signature, diag);
+        return vec![];
+    }
+    if given.len() != signature.returned.len() {
+        diag.error(clause.end(), &messages::DTYPE_COUNT, &[&given.len(), &signature.returned.len()]);
+        return vec![];
+    }
+    for ((_, elem), (returned, (_, ty))) in given.iter().zip(signature.returned.iter().zip(&clause.outputs)) {
+        if matches!(signature.level, Level::Element | Level::Row) && elem != returned {
+            diag.error(ty, &messages::DTYPE_DIFFERS, &[&spelling(ty), &signature.spell(*returned)]);
+        }
+    }
+    given
+}
+
+impl Signature {
+    fn spell(&self, elem: Elem) -> String {
+        match elem {
+            Elem::Generic(i) => self.generics[i].ident.to_string(),
+            Elem::Mask(i) => format!("{}::Mask", self.generics[i].ident),
+            Elem::Fixed(dtype) => dtype.rust.to_owned(),
+            Elem::Attr(_) | Elem::Any => "Tensor".to_owned(),
+        }
+    }
+}
+
+/// What the clause says of a cell op's outputs must be what their parameters say.
+fn cell_dtypes(clause: &DTypes, given: &[(Option<Ident>, Elem)], signature: &Signature, diag: &mut Diag) {
+    if given.len() != signature.outputs.len() {
+        return diag.error(clause.end(), &messages::DTYPE_COUNT, &[&given.len(), &signature.outputs.len()]);
+    }
+    for ((_, elem), ((_, has, _), (_, ty))) in given.iter().zip(signature.outputs.iter().zip(&clause.outputs)) {
+        if elem != has {
+            diag.error(ty, &messages::DTYPE_DIFFERS, &[&spelling(ty), &signature.spell(*has)]);
+        }
+    }
+}
+
+/// The variables of a tensor op are those that its `dtype` clause names.
+fn introduce(clause: &DTypes, signature: &mut Signature) {
+    let types = clause.inputs.iter().map(|(_, ty)| ty);
+    for ty in types {
+        let Some(ident) = single(ty) else { continue };
+        let known = signature.generics.iter().any(|g| g.ident == *ident);
+        if !known && DType::of(ty).is_none() {
+            let bound = Bound::named("Element").expect("the first trait");
+            signature.generics.push(Generic { ident: ident.clone(), bound, dtypes: bound.dtypes() });
+        }
+    }
+}
+
+fn restrict(generic: &mut Generic, types: &[Type], diag: &mut Diag) {
+    let mut dtypes = vec![];
+    for ty in types {
+        let bound = single(ty).and_then(|i| Bound::named(&i.to_string()));
+        match (DType::of(ty), bound) {
+            (Some(dtype), _) if generic.bound.admits(dtype) => dtypes.push(dtype),
+            (Some(dtype), _) => {
+                diag.error(ty, &messages::DTYPE_OUTSIDE, &[&dtype.rust, &generic.bound.name, &generic.ident]);
+            }
+            (None, Some(bound)) => dtypes.extend(bound.dtypes().into_iter().filter(|d| generic.bound.admits(*d))),
+            (None, None) => {
+                diag.error(ty, &messages::UNKNOWN_DTYPE, &[&spelling(ty), &list(&Bound::names())]);
+            }
+        }
+    }
+    generic.dtypes.retain(|d| dtypes.contains(d));
+}
+
+fn elem(ty: &Type, generics: &[Generic], attrs: &[Attribute], diag: &mut Diag) -> Option<Elem> {
+    if let Some(dtype) = DType::of(ty) {
+        return Some(Elem::Fixed(dtype));
+    }
+    if let Type::Path(path) = ty
+        && let [first, mask] = &path.path.segments.iter().collect::<Vec<_>>()[..]
+        && mask.ident == "Mask"
+        && let Some(i) = generics.iter().position(|g| g.ident == first.ident)
+    {
+        return Some(Elem::Mask(i));
+    }
+    let found = single(ty).and_then(|name| {
+        let generic = generics.iter().position(|g| g.ident == *name).map(Elem::Generic);
+        generic.or_else(|| attrs.iter().position(|a| a.ident == *name).map(Elem::Attr))
+    });
+    if found.is_none() {
+        diag.error(ty, &messages::UNKNOWN_DTYPE, &[&spelling(ty), &list(&Bound::names())]);
+    }
+    found
+}
+
+fn single(ty: &Type) -> Option<&Ident> {
+    match ty {
+        Type::Path(path) if path.qself.is_none() => path.path.get_ident(),
+        _ => None,
+    }
+}
+
+// Outputs.
+
+/// Mutated inputs, then what is returned: element and tensor bodies.
+fn outputs(
+    ident: &Ident,
+    shape: Option<&Shape>,
+    signature: &Signature,
+    returned: Vec<(Option<Ident>, Elem)>,
+) -> Vec<Output> {
+    let mutated = signature.inputs.iter().enumerate().filter(|(_, input)| input.mutated).map(|(i, input)| Output {
+        ident: input.ident.clone(),
+        elem: input.elem,
+        role: Role::Mutates(i),
+        core: Core::Scalar,
+    });
+    let several = returned.len() > 1;
+    let base = if signature.returns == Returns::List { "outs" } else { "out" };
+    let returned = returned.into_iter().enumerate().map(|(i, (name, elem))| {
+        let in_shape = shape.and_then(|s| s.outputs.get(i)?.name.clone());
+        let default = if several { format!("{base}{i}") } else { base.to_owned() };
+        let ident = name.or(in_shape).unwrap_or_else(|| Ident::new(&default, ident.span()));
+        Output { ident, elem, role: Role::Returned, core: Core::Scalar }
+    });
+    mutated.chain(returned).collect()
+}
+
+/// In the order of the `shape` clause, saved ones last; each is the `&mut` parameter of that name.
+fn cell_outputs(ident: &Ident, shape: Option<&Shape>, signature: &mut Signature, diag: &mut Diag) -> Vec<Output> {
+    let Some(shape) = shape else {
+        diag.error(ident, &messages::CELL_NEEDS_SHAPE, &[ident]);
+        return vec![];
+    };
+    let params = std::mem::take(&mut signature.outputs);
+    let names: Vec<_> = params.iter().map(|(name, ..)| text(name)).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let mut outputs: Vec<(usize, Output)> = vec![];
+    for named in &shape.outputs {
+        let position = match &named.name {
+            Some(name) => params.iter().position(|(param, ..)| param == name),
+            None if params.len() == 1 => Some(0),
+            None => {
+                let (count, first) = (params.len(), params.first().map_or("out".to_owned(), |(p, ..)| text(p)));
+                diag.error(&named.dims.tokens, &messages::NAME_OUTPUTS, &[&count, &first, &named.dims]);
+                return vec![];
+            }
+        };
+        match position {
+            Some(at) => {
+                let (ident, elem, core) = params[at].clone();
+                let role = if named.save { Role::Saved } else { Role::Returned };
+                outputs.push((at, Output { ident, elem, role, core }));
+            }
+            None => {
+                let name = named.name.as_ref();
+                diag.error(
+                    name,
+                    &messages::UNKNOWN_OUTPUT,
+                    &[&named, &suggestion(&name.map(text).unwrap_or_default(), &names)],
+                );
+            }
+        }
+    }
+    for (i, (name, ..)) in params.iter().enumerate() {
+        if shape.outputs.len() == outputs.len() && outputs.iter().all(|(at, _)| *at != i) {
+            diag.error(name, &messages::OUTPUT_NOT_IN_SHAPE, &[name, name]);
+        }
+    }
+    outputs.sort_by_key(|(_, output)| output.role == Role::Saved);
+    for slot in &mut signature.params {
+        if let Slot::Output(param) = slot {
+            *param = outputs.iter().position(|(at, _)| at == param).unwrap_or_default();
+        }
+    }
+    outputs.into_iter().map(|(_, output)| output).collect()
+}
+
+/// An input or output goes along the row if it has a core dimension.
+fn rows(shape: Option<&Shape>, signature: &mut Signature, mut outputs: Vec<Output>) -> Vec<Output> {
+    let Some(shape) = shape else { return outputs };
+    let core = |dims: Option<&crate::shape::NamedDims>| match dims {
+        Some(named) if !named.dims.core.is_empty() => Core::Slice,
+        _ => Core::Scalar,
+    };
+    for input in &mut signature.inputs {
+        input.core = core(shape.input(&input.ident));
+    }
+    for (k, output) in outputs.iter_mut().enumerate() {
+        output.core = core(shape.output(&output.ident, k));
+    }
+    outputs
+}
+
+// The gradient.
+
+fn gradient(op: &Op, clause: Option<Backward>, diag: &mut Diag) -> Gradient {
+    let derivable = op.returned().any(|(_, o)| op.is_differentiable(o.elem))
+        && op.inputs.iter().any(|i| op.is_differentiable(i.elem));
+    let name = &op.name;
+    match clause {
+        Some(Backward::None) => Gradient::None(format!("'{name}' is defined without a gradient (backward = none)")),
+        Some(Backward::Function(path)) => Gradient::Function(path),
+        Some(Backward::Formula(formula)) => Gradient::Formula(formula),
+        Some(Backward::Auto(word)) if op.level == Level::Cell => {
+            diag.error(word, &messages::NOT_DERIVABLE, &[]);
+            Gradient::NotNeeded
+        }
+        Some(Backward::Auto(word)) if op.inputs.iter().any(|i| i.mutated) => {
+            diag.error(word, &messages::NOT_DERIVABLE_IN_PLACE, &[]);
+            Gradient::NotNeeded
+        }
+        _ if op.inputs.iter().any(|i| i.mutated) => Gradient::None(format!("'{name}' changes its arguments in place")),
+        _ if op.level == Level::Tensor => Gradient::Traced,
+        _ if !derivable => Gradient::NotNeeded,
+        _ if matches!(op.level, Level::Element | Level::Row) => Gradient::Derived,
+        _ => {
+            let first = op.inputs.first().map_or_else(|| format_ident!("x"), |i| i.ident.unraw());
+            diag.error(op.ident(), &messages::NO_BACKWARD, &[&name, &first]);
+            Gradient::NotNeeded
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! The function's signature: the types of its parameters say what they are, and at which level the op is.
+
+mod param;
+
+use quote::ToTokens;
+use syn::{
+    Expr, FnArg, GenericArgument, GenericParam, Ident, ItemFn, Pat, Path, PathArguments, ReturnType, Type,
+    TypeParamBound, TypePath, WherePredicate,
+};
+
+use crate::ast::{Attribute, Core, Elem, Generic, Input, Level, Returns, Slot, spelling};
+use crate::diag::{Diag, list, messages};
+use crate::dtype::Bound;
+use crate::shape::Shape;
+use param::{Param, param, variable};
+
+/// What the signature says.
+pub struct Signature {
+    pub level: Level,
+    pub generics: Vec<Generic>,
+    pub inputs: Vec<Input>,
+    pub attrs: Vec<Attribute>,
+    /// The `&mut` parameters that a cell body fills.
+    pub outputs: Vec<(Ident, Elem, Core)>,
+    pub params: Vec<Slot>,
+    pub returns: Returns,
+    /// What an element body returns.
+    pub returned: Vec<Elem>,
+}
+
+pub fn parse(function: &ItemFn, shape: Option<&Shape>, diag: &mut Diag) -> Option<Signature> {
+    let before = diag.len();
+    let sig = &function.sig;
+    for (token, found) in [
+        ("async", sig.asyncness.map(|t| t.to_token_stream())),
+        ("unsafe", matches!(sig.safety, syn::Safety::Unsafe(_)).then(|| sig.safety.to_token_stream())),
+        ("const", sig.constness.map(|t| t.to_token_stream())),
+        ("extern", sig.abi.as_ref().map(|t| t.to_token_stream())),
+    ] {
+        if let Some(found) = found {
+            diag.error(found, &messages::QUALIFIED, &[&token]);
+        }
+    }
+    let generics = generics(function, diag);
+    let mut params = vec![];
+    for arg in &sig.inputs {
+        match arg {
+            FnArg::Receiver(receiver) => diag.error(receiver, &messages::METHOD, &[]),
+            FnArg::Typed(arg) => match &*arg.pat {
+                Pat::Ident(pat) if pat.subpat.is_none() && pat.by_ref.is_none() => {
+                    let is_tensor = shape.is_some_and(|s| {
+                        s.input(&pat.ident).is_some() || s.outputs.iter().any(|o| o.name.as_ref() == Some(&pat.ident))
+                    });
+                    if is_value(&pat.ident) {
+                        diag.error(&pat.ident, &messages::PARAMETER_NAME, &[&pat.ident]);
+                    } else if let Some(param) = param(&arg.ty, &generics, is_tensor, diag) {
+                        params.push((pat.ident.clone(), arg, param));
+                    }
+                }
+                pat => diag.error(pat, &messages::PATTERN, &[]),
+            },
+        }
+    }
+    if diag.len() > before {
+        return None;
+    }
+    let level = level(function, &params, diag)?;
+    let mut signature = Signature {
+        level,
+        generics,
+        inputs: vec![],
+        attrs: vec![],
+        outputs: vec![],
+        params: vec![],
+        returns: Returns::Nothing,
+        returned: vec![],
+    };
+    for (ident, arg, param) in params {
+        let default = default(&arg.attrs, diag);
+        signature.add(ident, param, &arg.ty, default, shape, diag);
+    }
+    returns(&sig.output, &mut signature, diag);
+    (diag.len() == before).then_some(signature)
+}
+
+impl Signature {
+    fn add(
+        &mut self,
+        ident: Ident,
+        param: Param,
+        ty: &Type,
+        default: Option<Expr>,
+        shape: Option<&Shape>,
+        diag: &mut Diag,
+    ) {
+        match param {
+            Param::Attr { kind, optional, ty } => {
+                self.params.push(Slot::Attr(self.attrs.len()));
+                self.attrs.push(Attribute { ident, ty, kind, optional, default });
+            }
+            Param::Tensor(tensor) => {
+                if let Some(default) = default {
+                    diag.error(default, &messages::DEFAULT_ON_TENSOR, &[&ident]);
+                }
+                let is_input = shape.is_some_and(|s| s.input(&ident).is_some());
+                if self.level == Level::Cell && tensor.mutable && !is_input {
+                    self.params.push(Slot::Output(self.outputs.len()));
+                    self.outputs.push((ident, tensor.elem, tensor.core));
+                    return;
+                }
+                if self.level == Level::Cell && tensor.mutable {
+                    diag.error(&ident, &messages::MUTATED_CELL, &[&ident]);
+                }
+                self.params.push(Slot::Input(self.inputs.len()));
+                self.inputs.push(Input {
+                    ident,
+                    ty: ty.clone(),
+                    elem: tensor.elem,
+                    arity: tensor.arity,
+                    mutated: tensor.mutable,
+                    core: tensor.core,
+                });
+            }
+        }
+    }
+}
+
+/// The `#[default = …]` of a parameter.
+fn default(attrs: &[syn::Attribute], diag: &mut Diag) -> Option<Expr> {
+    let attr = attrs.iter().find(|a| a.path().is_ident("default"))?;
+    match attr.meta.require_name_value() {
+        Ok(meta) => Some(meta.value.clone()),
+        Err(_) => {
+            diag.error(attr, &messages::DEFAULT_SYNTAX, &[]);
+            None
+        }
+    }
+}
+
+/// Whether it is a value of Rust's prelude, which a pattern of that name stands for.
+fn is_value(ident: &Ident) -> bool {
+    ["None", "Some", "Ok", "Err"].iter().any(|name| ident == name)
+}
+
+/// Whether it is a bound of dtype variables.
+fn is_trait(ident: &Ident) -> bool {
+    Bound::named(&ident.to_string()).is_some()
+}
+
+/// Takes out the names that are mistakes, of which rustc would say something else.
+pub fn strip_names(function: &mut ItemFn) {
+    for arg in &mut function.sig.inputs {
+        if let FnArg::Typed(arg) = arg
+            && matches!(&*arg.pat, Pat::Ident(pat) if is_value(&pat.ident))
+        {
+            *arg.pat = syn::parse_quote!(_);
+        }
+    }
+    for param in function.sig.generics.type_params_mut().filter(|param| is_trait(&param.ident)) {
+        param.bounds.clear();
+    }
+}
+
+// The dtype variables.
+
+fn generics(function: &ItemFn, diag: &mut Diag) -> Vec<Generic> {
+    let sig = &function.sig;
+    let mut generics = vec![];
+    for param in &sig.generics.params {
+        match param {
+            GenericParam::Lifetime(_) => {}
+            GenericParam::Const(param) => diag.error(param, &messages::CONST_GENERIC, &[&param.ident]),
+            GenericParam::Type(param) if is_trait(&param.ident) => {
+                diag.error(&param.ident, &messages::VARIABLE_NAME, &[&param.ident]);
+            }
+            GenericParam::Type(param) => {
+                let elsewhere = sig.generics.where_clause.iter().flat_map(|w| &w.predicates).filter_map(|p| match p {
+                    WherePredicate::Type(p) if p.bounded_ty == ident_type(&param.ident) => Some(&p.bounds),
+                    _ => None,
+                });
+                let bounds: Vec<_> = std::iter::once(&param.bounds).chain(elsewhere).flatten().collect();
+                if let Some(bound) = bound(&param.ident, &bounds, diag) {
+                    generics.push(Generic { ident: param.ident.clone(), bound, dtypes: bound.dtypes() });
+                }
+            }
+        }
+    }
+    if let [_, _, third, ..] = &generics[..] {
+        diag.error(&third.ident, &messages::THREE_VARIABLES, &[&third.ident]);
+    }
+    generics
+}
+
+fn bound(variable: &Ident, bounds: &[&TypeParamBound], diag: &mut Diag) -> Option<Bound> {
+    let names = list(&Bound::names());
+    let [TypeParamBound::Trait(only)] = bounds else {
+        match bounds.iter().find(|b| !matches!(b, TypeParamBound::Trait(t) if known_bound(&t.path).is_some())) {
+            Some(extra) => diag.error(extra, &messages::BOUND, &[&spelling(extra), variable, &names]),
+            None if bounds.is_empty() => diag.error(variable, &messages::NO_BOUND, &[variable, variable, &names]),
+            None => diag.error(bounds[1], &messages::TWO_BOUNDS, &[variable]),
+        }
+        return None;
+    };
+    let known = known_bound(&only.path);
+    if known.is_none() {
+        diag.error(only, &messages::BOUND, &[&spelling(only), variable, &names]);
+    }
+    known
+}
+
+fn known_bound(path: &Path) -> Option<Bound> {
+    Bound::named(&path.segments.last()?.ident.to_string())
+}
+
+// The level and what is returned.
+
+fn level(function: &ItemFn, params: &[(Ident, &syn::PatType, Param)], diag: &mut Diag) -> Option<Level> {
+    let mut first: Option<(Level, &Type)> = None;
+    let mut undecided = false;
+    for (_, arg, param) in params {
+        let Param::Tensor(tensor) = param else { continue };
+        match (tensor.level, first) {
+            (None, _) => undecided = true,
+            (Some(level), None) => first = Some((level, &arg.ty)),
+            (Some(level), Some((other, ty))) if level != other => {
+                diag.error(&arg.ty, &messages::MIXED_LEVELS, &[&spelling(ty), &other.describe(), &level.describe()]);
+                return None;
+            }
+            _ => {}
+        }
+    }
+    let returns_tensor = matches!(&function.sig.output, ReturnType::Type(_, ty) if tensor_returns(ty).is_some());
+    match first {
+        Some((level, _)) => Some(level),
+        None if undecided => Some(Level::Element),
+        // An op that makes tensors out of attributes alone.
+        None if returns_tensor => Some(Level::Tensor),
+        None => {
+            diag.error(&function.sig.ident, &messages::NO_TENSOR, &[&function.sig.ident]);
+            None
+        }
+    }
+}
+
+impl Level {
+    fn describe(self) -> &'static str {
+        match self {
+            Level::Element => "one element",
+            Level::Row => "one row",
+            Level::Cell => "one core cell",
+            Level::Tensor => "whole tensors",
+        }
+    }
+}
+
+fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
+    let ty = match output {
+        ReturnType::Type(_, ty) => &**ty,
+        ReturnType::Default => {
+            if signature.level == Level::Tensor {
+                diag.error(output_anchor(signature), &messages::TENSOR_RETURNS, &[&"nothing"]);
+            }
+            return;
+        }
+    };
+    match signature.level {
+        Level::Element | Level::Row => {
+            let members: Vec<&Type> = match ty {
+                Type::Tuple(tuple) => tuple.elems.iter().collect(),
+                other => vec![other],
+            };
+            for member in &members {
+                match variable(member, &signature.generics) {
+                    Some(elem) if signature.level == Level::Element || matches!(elem, Elem::Generic(_)) => {
+                        signature.returned.push(elem)
+                    }
+                    _ => {
+                        let spelled = spelling(member);
+                        let message = match signature.level {
+                            Level::Row => &messages::ROW_RETURNS,
+                            _ if is_named(member, "bool") => &messages::RETURNS_BOOL,
+                            _ => &messages::RETURNS,
+                        };
+                        diag.error(member, message, &[&spelled]);
+                    }
+                }
+            }
+            signature.returns = match ty {
+                Type::Tuple(tuple) if tuple.elems.is_empty() => Returns::Nothing,
+                Type::Tuple(_) => Returns::Tuple,
+                _ => Returns::One,
+            };
+        }
+        Level::Cell => {
+            let nothing = |ty: &Type| matches!(ty, Type::Tuple(t) if t.elems.is_empty());
+            if !nothing(ty) && !result(ty).is_some_and(nothing) {
+                diag.error(ty, &messages::CELL_RETURNS, &[&spelling(ty)]);
+            }
+        }
+        Level::Tensor => match tensor_returns(ty) {
+            Some((returns, count)) => {
+                signature.returns = returns;
+                signature.returned = vec![Elem::Any; count];
+            }
+            None => diag.error(ty, &messages::TENSOR_RETURNS, &[&spelling(ty)]),
+        },
+    }
+}
+
+fn output_anchor(signature: &Signature) -> impl ToTokens + use<> {
+    signature.inputs.first().map(|i| i.ident.clone())
+}
+
+/// `Tensor`, tuples of it, `Vec<Tensor>`, and `Result`s of those.
+fn tensor_returns(ty: &Type) -> Option<(Returns, usize)> {
+    let ty = result(ty).unwrap_or(ty);
+    match ty {
+        _ if is_named(ty, "Tensor") => Some((Returns::One, 1)),
+        Type::Tuple(tuple) if !tuple.elems.is_empty() && tuple.elems.iter().all(|t| is_named(t, "Tensor")) => {
+            Some((Returns::Tuple, tuple.elems.len()))
+        }
+        Type::Path(path) => {
+            let last = path.path.segments.last().filter(|s| s.ident == "Vec")?;
+            type_argument(&last.arguments).filter(|t| is_named(t, "Tensor")).map(|_| (Returns::List, 1))
+        }
+        _ => None,
+    }
+}
+
+// Reading types.
+
+fn ident_type(ident: &Ident) -> Type {
+    Type::Path(TypePath { attrs: vec![], qself: None, path: ident.clone().into() })
+}
+
+fn is_named(ty: &Type, name: &str) -> bool {
+    matches!(ty, Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == name && s.arguments.is_none()))
+}
+
+fn wrapped<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
+    let Type::Path(path) = ty else { return None };
+    type_argument(&path.path.segments.last().filter(|s| s.ident == name)?.arguments)
+}
+
+fn option(ty: &Type) -> Option<&Type> {
+    wrapped(ty, "Option")
+}
+
+fn result(ty: &Type) -> Option<&Type> {
+    wrapped(ty, "Result")
+}
+
+/// The first type among generic arguments.
+fn type_argument(arguments: &PathArguments) -> Option<&Type> {
+    let PathArguments::AngleBracketed(arguments) = arguments else { return None };
+    arguments.args.iter().find_map(|a| match a {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    })
+}

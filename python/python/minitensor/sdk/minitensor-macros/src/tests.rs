@@ -1,0 +1,284 @@
+//! The expansion is to be read: it is printed prettily and compared with a committed file.
+//!
+//! `BLESS=1 cargo test -p minitensor-macros` writes the files anew.
+
+use std::path::PathBuf;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use crate::diag::messages;
+
+/// Splits `#[custom_op(…)] fn …` and prints what it becomes.
+fn expanded(attr: TokenStream, item: TokenStream) -> String {
+    let tokens = crate::op(attr, item).to_string();
+    let file = syn2::parse_file(&tokens).unwrap_or_else(|e| panic!("the expansion is no Rust: {e}\n{tokens}"));
+    prettyplease::unparse(&file)
+}
+
+fn assert_snapshot(name: &str, attr: TokenStream, item: TokenStream) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("snapshots").join(format!("{name}.rs"));
+    let shown = expanded(attr, item);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        return std::fs::write(path, shown).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(committed == shown, "{} differs; BLESS=1 accepts this:\n{shown}", path.display());
+}
+
+#[test]
+fn an_element_op_and_its_gradient() {
+    assert_snapshot(
+        "swish",
+        quote!(alias = "silu", inplace),
+        quote! {
+            /// Swish (SiLU): `x · σ(x)`.
+            pub fn swish<T: Float>(x: T) -> T { x * x.sigmoid() }
+        },
+    );
+}
+
+#[test]
+fn uniforms_and_choices() {
+    assert_snapshot(
+        "clamp",
+        quote!(),
+        quote! {
+            /// Limits every element to `[lo, hi]`.
+            pub fn clamp<T: Real>(x: T, #[default = f64::NEG_INFINITY] lo: f64, #[default = f64::INFINITY] hi: f64) -> T {
+                if x < lo { lo } else if x > hi { hi } else { x }
+            }
+        },
+    );
+}
+
+#[test]
+fn a_row_op_and_its_gradient() {
+    assert_snapshot(
+        "rms_norm",
+        quote!(shape = (x: [.., n], weight: [n]) -> [.., n] where eps >= 0.0),
+        quote! {
+            /// Root-mean-square normalization over the last axis.
+            pub fn rms_norm<R: Row>(x: R, weight: Option<R>, #[default = 1e-5] eps: f64) -> R {
+                let y = x * (x.square().mean() + eps).rsqrt();
+                if let Some(weight) = weight { y * weight } else { y }
+            }
+        },
+    );
+}
+
+#[test]
+fn the_passes_of_a_row_body_are_counted() {
+    let levels = |body: TokenStream| {
+        let item = quote! {
+            /// A body.
+            fn op<R: Row>(x: R, y: Option<R>, #[default = true] flag: bool) -> R { #body }
+        };
+        let shown = expanded(quote!(shape = (x: [.., n], y: [.., n]) -> [.., n]), item);
+        let line =
+            |name: &str| shown.lines().find(|l| l.contains(name)).map(|l| l.trim().to_owned()).unwrap_or_default();
+        let value =
+            |line: String| line.rsplit_once("= ").map(|(_, v)| v.trim_end_matches(';').to_owned()).unwrap_or_default();
+        (value(line("const REDUCTIONS")), value(line("const LEVELS")))
+    };
+    for (body, reductions, passes) in [
+        (quote!(x.exp()), "0usize", "(0usize, 0usize)"),
+        (quote!((x.cumsum() - x.mean()).reverse_cumsum()), "3usize", "(2usize, 2usize)"),
+        (
+            quote!({
+                let e = (x - x.max()).exp();
+                e / e.sum()
+            }),
+            "2usize",
+            "(2usize, 2usize)",
+        ),
+        (quote!(x.max(x.min())), "1usize", "(1usize, 1usize)"),
+        (quote!(if let Some(y) = y { x.dot(y) } else { x.sum() }), "8usize", "(0usize, 3usize)"),
+        (quote!(if x > x.mean() { x.sum() } else { 0.0 }), "2usize", "(1usize, 1usize)"),
+        (quote!(if flag { x - x.mean() } else { x }), "8usize", "(0usize, 3usize)"),
+        (quote!(if flag { x * 2.0 } else { x } * x.logsumexp()), "2usize", "(2usize, 2usize)"),
+        (quote!(helper(x)), "8usize", "(0usize, 3usize)"),
+        (quote!(if R::any(x > 1.0) { R::zero() } else { x.prod() }), "4usize", "(1usize, 1usize)"),
+        // Assignments replace what is known of a name.
+        (
+            quote!({
+                let mut z = x;
+                z -= x.mean();
+                z.square().mean()
+            }),
+            "2usize",
+            "(2usize, 2usize)",
+        ),
+        (
+            quote!({
+                let mut z = x.mean();
+                z = x;
+                z.sum()
+            }),
+            "2usize",
+            "(1usize, 1usize)",
+        ),
+        (
+            quote!({
+                let mut z = x;
+                if flag {
+                    z -= x.mean();
+                }
+                z.mean()
+            }),
+            "8usize",
+            "(0usize, 3usize)",
+        ),
+        (
+            quote!({
+                let mut z = x;
+                shift(&mut z);
+                z.mean()
+            }),
+            "8usize",
+            "(0usize, 3usize)",
+        ),
+        // What is made of attributes is known.
+        (
+            quote!({
+                let plain = !flag;
+                if plain { x.mean() } else { (x - x.mean()).square().mean() }
+            }),
+            "8usize",
+            "(0usize, 3usize)",
+        ),
+        (quote!(if y.is_some() { x.mean() } else { x.argmax() }), "8usize", "(0usize, 3usize)"),
+        // Each element of a tuple has its own.
+        (
+            quote!({
+                let (m, z) = (x.max(), 2.0 * x);
+                m + z.sum()
+            }),
+            "2usize",
+            "(1usize, 1usize)",
+        ),
+        (
+            quote!({
+                let p = (x.max(), x);
+                p.1.sum() + (x - p.0).sum()
+            }),
+            "3usize",
+            "(2usize, 2usize)",
+        ),
+        (
+            quote!({
+                let (a, .., b) = (x.max(), x, x);
+                a + b.sum()
+            }),
+            "8usize",
+            "(0usize, 3usize)",
+        ),
+        // A name ends with its block.
+        (
+            quote!({
+                let z = x;
+                let a = {
+                    let z = x.max();
+                    z * 2.0
+                };
+                a + z.sum()
+            }),
+            "2usize",
+            "(1usize, 1usize)",
+        ),
+        // What a closure is called with isn't seen.
+        (quote!(x + y.map_or(R::zero(), |v| v.mean())), "8usize", "(0usize, 3usize)"),
+    ] {
+        let name = body.to_string();
+        assert_eq!(levels(body), (reductions.to_owned(), passes.to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn a_cell_op_with_a_formula() {
+    assert_snapshot(
+        "topk",
+        quote!(
+            shape = (x: [.., n]) -> (values: [.., k], indices: [.., k]) where k <= n,
+            dtype = (x: T) -> (T, i64),
+            backward = |d_values, _| { x: d_values.scatter(-1, indices, n) },
+        ),
+        quote! {
+            /// The `k` largest elements of every row, and where they stood.
+            pub fn topk<T: Real>(x: &[T], k: usize, values: &mut [T], indices: &mut [i64]) { todo!() }
+        },
+    );
+}
+
+#[test]
+fn in_place_by_mutable_references() {
+    assert_snapshot(
+        "sgd_step",
+        quote!(),
+        quote! {
+            /// One SGD step.
+            pub fn sgd_step<T: Float>(p: &mut T, v: &mut T, g: T, lr: f64, #[default = 0.9] momentum: f64) {
+                *v = *v * momentum + g;
+                *p = *p - *v * lr;
+            }
+        },
+    );
+}
+
+#[test]
+fn a_tensor_op() {
+    assert_snapshot(
+        "linear",
+        quote!(name = "nn::linear"),
+        quote! {
+            /// `x @ w + b`
+            pub fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> { todo!() }
+        },
+    );
+}
+
+#[test]
+fn an_optional_input_and_an_enum() {
+    assert_snapshot(
+        "scaled",
+        quote!(backward = |d_out| {
+            let s = d_out * 2.0;
+            x: if exact { s / (1.0 + n_scale) } else { s },
+            bias: d_out.sum(axis = -1, keepdims = true),
+        }),
+        quote! {
+            /// Scales.
+            pub fn scaled<T: Float>(
+                x: T,
+                bias: Option<T>,
+                #[default = 1.0] n_scale: f64,
+                #[default = true] exact: bool,
+                #[default = Approximate::None] approximate: Approximate,
+            ) -> T {
+                let y = match approximate { Approximate::None => x, Approximate::Tanh => 0.5 };
+                let mut acc = 0.0;
+                for i in 0..3 { acc += y * i; }
+                match bias { Some(b) => acc + b.max(2.0), None => if exact && x > 0.0 { 1.0 } else { -y } }
+            }
+        },
+    );
+}
+
+#[test]
+fn every_message_is_shown_to_a_reader() {
+    let ui = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../ui-tests/ui");
+    let folders = std::fs::read_dir(ui).unwrap().map(|folder| folder.unwrap().path());
+    let cases = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|case| case.unwrap().path());
+    let shown: String = cases
+        .filter(|case| case.extension().is_some_and(|e| e == "stderr"))
+        .map(|c| std::fs::read_to_string(c).unwrap())
+        .collect();
+    for (name, message) in messages::ALL {
+        let parts = || message.text.split("{}");
+        let appears = shown.lines().any(|line| line.starts_with("error: ") && parts().all(|part| line.contains(part)));
+        assert!(appears, "no case of ui-tests shows {name}: {}", message.text);
+    }
+    let blank = |line: &&str| line.contains("{}") && (line.starts_with("error: ") || line.contains("help: "));
+    assert_eq!(shown.lines().find(blank), None, "a blank was left in a message");
+}

@@ -1,0 +1,257 @@
+//! [`BackwardCall`]: what a gradient gets to see.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::node::{Meta, Node};
+use crate::attr::Attr;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::op::pullback::Pullback;
+use crate::op::shape_rule::Bindings;
+use crate::op::{Frame, OpDef, Role, ShapeRule};
+use crate::tensor::{Device, Tensor};
+
+/// The call of a gradient: cotangents, saved tensors, attributes, all by position.
+///
+/// For an op with an `axis` clause everything is seen with that axis last, and what comes back is moved into place.
+pub struct BackwardCall<'a> {
+    node: &'a Arc<Node>,
+    cotangents: &'a [Option<Tensor>],
+    frame: Option<Frame>,
+    bindings: Bindings<'a>,
+}
+
+impl<'a> BackwardCall<'a> {
+    pub(crate) fn new(node: &'a Arc<Node>, cotangents: &'a [Option<Tensor>]) -> Result<BackwardCall<'a>> {
+        let op: &OpDef = node.op();
+        let mut call = BackwardCall { node, cotangents, frame: None, bindings: Bindings::default() };
+        let ShapeRule::Core(rule) = &op.shape else { return Ok(call) };
+        let framed = |i: &usize| op.axis.is_some() && rule.input(*i).batch && !rule.input(*i).core.is_empty();
+        let rank = (0..node.inputs.len()).filter(framed).find_map(|i| node.inputs[i].as_ref()).map(|m| m.shape.len());
+        call.frame = rank.map(|rank| Frame::of(op, node.attrs(), rank)).transpose()?.flatten();
+        for (i, meta) in node.inputs.iter().enumerate() {
+            let Some(meta) = meta else { continue };
+            let dims = rule.input(i);
+            let core: SmallVec<[usize; 4]> = match &call.frame {
+                Some(frame) if framed(&i) => [frame.core(&meta.shape).iter().product()].into_iter().collect(),
+                _ => meta.shape[meta.shape.len() - dims.core.len()..].iter().copied().collect(),
+            };
+            call.bindings.bind(&dims.core, &core, node.attrs()).map_err(Error::value)?;
+        }
+        Ok(call)
+    }
+
+    /// The op that was called.
+    pub fn op(&self) -> &OpDef {
+        self.node.op()
+    }
+
+    /// The attributes of the call.
+    pub fn attrs(&self) -> &[Attr] {
+        self.node.attrs()
+    }
+
+    /// How the call is differentiated, if by a derived gradient.
+    pub(crate) fn pullback(&self) -> Option<&Pullback> {
+        self.node.pullback.as_deref()
+    }
+
+    /// Where the call was computed.
+    pub(crate) fn device(&self) -> Device {
+        self.node.outputs.first().map_or(Device::Cpu, |m| m.device)
+    }
+
+    /// How many flat inputs the call had.
+    pub fn num_inputs(&self) -> usize {
+        self.node.inputs.len()
+    }
+
+    /// Whether the gradient of a flat input is wanted.
+    pub fn needs(&self, input: usize) -> bool {
+        self.node.edges.get(input).is_some_and(Option::is_some)
+    }
+
+    /// The cotangent of an output; zeros if that output took no part.
+    pub fn cotangent(&self, output: usize) -> Result<Tensor> {
+        match self.cotangents.get(output).and_then(Option::as_ref) {
+            Some(t) => self.enter_output(output, t),
+            None => {
+                let meta = &self.node.outputs[output];
+                self.enter_output(output, &Tensor::zeros(meta.shape.clone(), meta.dtype, meta.device)?)
+            }
+        }
+    }
+
+    /// The cotangent of an output, if it took part.
+    pub fn cotangent_if_any(&self, output: usize) -> Option<&Tensor> {
+        self.cotangents.get(output)?.as_ref()
+    }
+
+    /// A flat input as it was.
+    pub fn input(&self, input: usize) -> Result<Tensor> {
+        let name = &self.op().parameter(input).name;
+        self.optional_input(input)?.ok_or_else(|| self.not_saved(name))
+    }
+
+    /// A flat input as it was, if it was given.
+    pub fn optional_input(&self, input: usize) -> Result<Option<Tensor>> {
+        if self.node.inputs[input].is_none() {
+            return Ok(None);
+        }
+        let name = &self.op().parameter(input).name;
+        let tensor = self.unpack(input, name)?;
+        self.enter(self.core_dims(input), tensor).map(Some)
+    }
+
+    /// An output as it was, saved ones too.
+    pub fn output(&self, output: usize) -> Result<Tensor> {
+        let name = &self.op().outputs[output].name;
+        let tensor = self.unpack(self.node.inputs.len() + output, name)?;
+        self.enter_output(output, &tensor)
+    }
+
+    fn unpack(&self, slot: usize, name: &str) -> Result<Tensor> {
+        self.node.with_saved(|saved| match saved.and_then(|s| s.get(slot)) {
+            Some(Some(saved)) => saved.unpack(self.node, name),
+            Some(None) => Err(self.not_saved(name)),
+            None => Err(released(&self.op().name)),
+        })
+    }
+
+    #[cold]
+    fn not_saved(&self, name: &str) -> Error {
+        Error::runtime(format!("op '{}': '{name}' was not saved for the gradient", self.op().name))
+    }
+
+    /// The shape of a flat input.
+    pub fn shape(&self, input: usize) -> Vec<i64> {
+        let Some(meta) = &self.node.inputs[input] else { return Vec::new() };
+        let sizes = |s: &[usize]| s.iter().map(|d| *d as i64).collect::<Vec<_>>();
+        match (&self.frame, self.core_dims(input)) {
+            (Some(frame), Some(1..)) => {
+                let core: usize = frame.core(&meta.shape).iter().product();
+                let mut batch = frame.batch(&meta.shape);
+                batch.push(core);
+                sizes(&batch)
+            }
+            _ => sizes(&meta.shape),
+        }
+    }
+
+    /// Whether a flat input was given.
+    pub fn is_given(&self, input: usize) -> bool {
+        self.node.inputs[input].is_some()
+    }
+
+    /// The shape of an output, as its cotangent is seen.
+    pub fn output_shape(&self, output: usize) -> Result<Vec<i64>> {
+        let meta = &self.node.outputs[output];
+        let like = Tensor::empty(meta.shape.clone(), meta.dtype, Device::Meta)?;
+        Ok(self.enter_output(output, &like)?.shape().iter().map(|d| *d as i64).collect())
+    }
+
+    /// The dtype of an output.
+    pub fn output_dtype(&self, output: usize) -> DType {
+        self.node.outputs[output].dtype
+    }
+
+    /// The dtype of a flat input.
+    pub fn dtype(&self, input: usize) -> DType {
+        self.node.inputs[input].as_ref().map_or(DType::F32, |m| m.dtype)
+    }
+
+    /// The size of a dimension of the `shape` clause.
+    pub fn dim(&self, name: &str) -> i64 {
+        self.bindings.get(name).unwrap_or(0)
+    }
+
+    /// The named dimensions of the `shape` clause, and their sizes.
+    pub fn dims(&self) -> impl Iterator<Item = (&'a str, i64)> + '_ {
+        self.bindings.iter()
+    }
+
+    /// How many core dimensions an input has beside batch dimensions; `None` if it has no batch.
+    fn core_dims(&self, input: usize) -> Option<usize> {
+        match &self.op().shape {
+            ShapeRule::Core(rule) => Some(rule.input(input)).filter(|d| d.batch).map(|d| d.core.len()),
+            _ => None,
+        }
+    }
+
+    fn enter(&self, core: Option<usize>, tensor: Tensor) -> Result<Tensor> {
+        match (&self.frame, core) {
+            (Some(frame), Some(1..)) => frame.enter(&tensor),
+            _ => Ok(tensor),
+        }
+    }
+
+    fn enter_output(&self, output: usize, tensor: &Tensor) -> Result<Tensor> {
+        let ShapeRule::Core(rule) = &self.op().shape else { return Ok(tensor.clone()) };
+        let dims = rule.output(output);
+        match &self.frame {
+            Some(frame) if dims.batch && dims.core.is_empty() => frame.drop_kept(tensor),
+            Some(frame) if dims.batch => frame.enter(tensor),
+            _ => Ok(tensor.clone()),
+        }
+    }
+
+    /// A gradient as the body of a gradient gives it, as the input it belongs to wants it.
+    pub(crate) fn leave(&self, input: usize, grad: Tensor) -> Result<Tensor> {
+        let Some(meta) = &self.node.inputs[input] else { return Ok(grad) };
+        let (Some(frame), Some(1..)) = (&self.frame, self.core_dims(input)) else {
+            return fit(grad, meta, &self.op().name);
+        };
+        let sizes: Vec<usize> = self.shape(input).iter().map(|s| *s as usize).collect();
+        let inside = Meta { shape: sizes.into(), dtype: meta.dtype, device: meta.device };
+        frame.leave(&fit(grad, &inside, &self.op().name)?, &meta.shape)
+    }
+
+    /// Positions of the outputs that the caller of the op got.
+    pub fn returned(&self) -> impl Iterator<Item = usize> + '_ {
+        self.op().outputs.iter().enumerate().filter(|(_, o)| o.role != Role::Saved).map(|(k, _)| k)
+    }
+}
+
+#[cold]
+pub(crate) fn released(op: &str) -> Error {
+    Error::runtime(format!(
+        "the graph behind op '{op}' was released by an earlier backward(); pass retain_graph=True there to go through it twice"
+    ))
+}
+
+/// A gradient with its input's dtype, summed where the input was broadcast, expanded where it was reduced.
+pub(crate) fn fit(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
+    use crate::op::names::{ASTYPE, EXPAND, REAL, RESHAPE, SUM};
+    let mut grad = grad;
+    if grad.dtype() != meta.dtype {
+        if grad.dtype().is_complex() && !meta.dtype.is_complex() {
+            grad = REAL.call(&[(&grad).into()], &[])?;
+        }
+        if grad.dtype() != meta.dtype {
+            grad = ASTYPE.call(&[(&grad).into(), meta.dtype.into()], &[])?;
+        }
+    }
+    if grad.shape() == &meta.shape {
+        return Ok(grad);
+    }
+    let sizes: Vec<i64> = meta.shape.iter().map(|s| *s as i64).collect();
+    if grad.shape().broadcast(&meta.shape).as_ref() == Some(&meta.shape) {
+        return EXPAND.call(&[(&grad).into(), sizes.into()], &[]);
+    }
+    let extra = grad.ndim().saturating_sub(meta.shape.len());
+    let stretched = |d: &usize| *d < extra || (meta.shape[d - extra] == 1 && grad.shape()[*d] != 1);
+    let fits = grad.ndim() >= meta.shape.len()
+        && (extra..grad.ndim()).all(|d| stretched(&d) || grad.shape()[d] == meta.shape[d - extra]);
+    if !fits {
+        return Err(Error::runtime(format!(
+            "the gradient of op '{op}' has shape {} where its input has {}: its backward is wrong",
+            grad.shape(),
+            meta.shape
+        )));
+    }
+    let axes: Vec<i64> = (0..grad.ndim()).filter(stretched).map(|d| d as i64).collect();
+    let summed = SUM.call(&[(&grad).into(), axes.into(), true.into()], &[])?;
+    if extra == 0 { Ok(summed) } else { RESHAPE.call(&[(&summed).into(), sizes.into()], &[]) }
+}

@@ -1,0 +1,262 @@
+//! The backward pass: nodes from the youngest to the oldest, each once all its cotangents are there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::backward_call::{BackwardCall, fit, released};
+use super::meta::GradMeta;
+use super::mode::{is_grad_enabled, set_grad_enabled};
+use super::node::{Edge, Meta, Node};
+use crate::error::{Error, Result};
+use crate::op::{Backward, Role, gradients as derived, names};
+use crate::tensor::Tensor;
+
+/// What becomes of the graph.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Keep it for another pass.
+    pub retain_graph: bool,
+    /// Record the pass itself, for gradients of gradients; keeps the graph.
+    pub create_graph: bool,
+}
+
+/// Gathers the gradients of `outputs` in the leaves they were computed from. A cotangent may be left out where the output
+/// has one element, and is then 1.
+pub fn backward(outputs: &[Tensor], cotangents: &[Option<Tensor>], options: Options) -> Result<()> {
+    Pass::new(options, None).run(outputs, cotangents).map(|_| ())
+}
+
+/// The gradients of `outputs` with respect to `inputs`, `None` where an input took no part; leaves gather nothing.
+pub fn grad(
+    outputs: &[Tensor],
+    inputs: &[Tensor],
+    cotangents: &[Option<Tensor>],
+    options: Options,
+) -> Result<Vec<Option<Tensor>>> {
+    let mut targets = Vec::new();
+    for (i, t) in inputs.iter().enumerate() {
+        targets.push(t.edge()?.ok_or_else(|| {
+            Error::runtime(format!("grad: input {i} doesn't require a gradient; make it with requires_grad=True"))
+        })?);
+    }
+    Pass::new(options, Some(targets)).run(outputs, cotangents)
+}
+
+type Cotangents = SmallVec<[Option<Tensor>; 1]>;
+
+struct Pass {
+    options: Options,
+    targets: Option<Vec<Edge>>,
+    found: Vec<Option<Tensor>>,
+    /// Nodes and what has come for them, by age.
+    waiting: BTreeMap<u64, (Arc<Node>, Cotangents)>,
+    /// Gradients for leaves, handed over at the end: a pass that fails half way leaves theirs as they were.
+    leaves: Vec<(Arc<GradMeta>, Tensor)>,
+    leaf_slots: BTreeMap<*const GradMeta, usize>,
+}
+
+struct RestoreMode(bool);
+
+impl Drop for RestoreMode {
+    fn drop(&mut self) {
+        set_grad_enabled(self.0);
+    }
+}
+
+impl Pass {
+    fn new(options: Options, targets: Option<Vec<Edge>>) -> Pass {
+        Pass {
+            options,
+            found: vec![None; targets.as_ref().map_or(0, Vec::len)],
+            targets,
+            waiting: BTreeMap::new(),
+            leaves: Vec::new(),
+            leaf_slots: BTreeMap::new(),
+        }
+    }
+
+    fn run(mut self, outputs: &[Tensor], cotangents: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
+        if !cotangents.is_empty() && cotangents.len() != outputs.len() {
+            return Err(Error::value(format!("{} outputs but {} cotangents", outputs.len(), cotangents.len())));
+        }
+        let _mode = RestoreMode(is_grad_enabled());
+        set_grad_enabled(self.options.create_graph);
+        for (i, output) in outputs.iter().enumerate() {
+            let edge = output.edge()?.ok_or_else(|| {
+                Error::runtime(
+                    "backward() on a tensor that doesn't require a gradient and has no history; make an input with \
+                     requires_grad=True, and compute outside no_grad()",
+                )
+            })?;
+            let start = first_cotangent(output, cotangents.get(i).and_then(Option::as_ref))?;
+            self.arrive(&edge, start)?;
+        }
+        while let Some((_, (node, mut cotangents))) = self.waiting.pop_last() {
+            crate::interrupt::check()?;
+            for (k, slot) in cotangents.iter_mut().enumerate() {
+                if let Some(g) = slot.take() {
+                    let g = run_hooks(node.hooks(k), g)?;
+                    self.capture(|e| matches!(e, Edge::Node(n, i) if Arc::ptr_eq(n, &node) && *i == k), &g);
+                    *slot = Some(g);
+                }
+            }
+            let grads = gradients(&node, &cotangents)?;
+            if !self.options.retain_graph && !self.options.create_graph {
+                // Now, not when the pass is done: what was saved makes room for the gradients of the nodes to come.
+                node.release();
+            }
+            drop(cotangents);
+            for (edge, grad) in node.edges.iter().zip(grads) {
+                if let (Some(edge), Some(grad)) = (edge, grad) {
+                    self.arrive(edge, grad)?;
+                }
+            }
+        }
+        self.finish()
+    }
+
+    /// Hands everything over, once nothing can fail any more but the addition to what leaves have gathered before.
+    fn finish(mut self) -> Result<Vec<Option<Tensor>>> {
+        let mut ready = Vec::with_capacity(self.leaves.len());
+        for (meta, grad) in std::mem::take(&mut self.leaves) {
+            let grad = run_hooks(meta.hooks(), grad)?;
+            self.capture(|e| matches!(e, Edge::Leaf(m) if Arc::ptr_eq(m, &meta)), &grad);
+            if self.targets.is_none() {
+                ready.push((meta.gathered(grad, self.options.create_graph)?, meta));
+            }
+        }
+        ready.into_iter().for_each(|(grad, meta)| meta.set_grad(Some(grad)));
+        Ok(std::mem::take(&mut self.found))
+    }
+
+    fn capture(&mut self, is_target: impl Fn(&Edge) -> bool, grad: &Tensor) {
+        for (target, slot) in self.targets.iter().flatten().zip(&mut self.found) {
+            if is_target(target) {
+                *slot = Some(grad.clone());
+            }
+        }
+    }
+
+    /// A gradient arrives at the end of an edge, and is added to what came before.
+    fn arrive(&mut self, edge: &Edge, grad: Tensor) -> Result<()> {
+        let slot = match edge {
+            Edge::Leaf(meta) => match self.leaf_slots.get(&Arc::as_ptr(meta)) {
+                Some(at) => {
+                    let slot = &mut self.leaves[*at].1;
+                    *slot = add(slot, &grad)?;
+                    return Ok(());
+                }
+                None => {
+                    self.leaf_slots.insert(Arc::as_ptr(meta), self.leaves.len());
+                    self.leaves.push((meta.clone(), grad));
+                    return Ok(());
+                }
+            },
+            Edge::Node(node, index) => {
+                let empty = || (node.clone(), SmallVec::from_elem(None, node.outputs.len()));
+                let (_, cotangents) = self.waiting.entry(node.sequence).or_insert_with(empty);
+                &mut cotangents[*index]
+            }
+        };
+        *slot = Some(match slot.take() {
+            Some(before) => add(&before, &grad)?,
+            None => grad,
+        });
+        Ok(())
+    }
+}
+
+fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    names::ADD.call(&[a.into(), b.into()], &[])
+}
+
+fn run_hooks(hooks: Vec<super::Hook>, grad: Tensor) -> Result<Tensor> {
+    hooks.iter().try_fold(grad, |grad, hook| {
+        let replaced = hook(&grad)?;
+        match replaced {
+            Some(new) if new.shape() != grad.shape() || new.dtype() != grad.dtype() => Err(Error::value(format!(
+                "a hook gave a gradient of shape {} and dtype {} in place of {} and {}",
+                new.shape(),
+                new.dtype(),
+                grad.shape(),
+                grad.dtype()
+            ))),
+            Some(new) => Ok(new),
+            None => Ok(grad),
+        }
+    })
+}
+
+fn first_cotangent(output: &Tensor, given: Option<&Tensor>) -> Result<Tensor> {
+    match given {
+        Some(g) if g.shape() != output.shape() => Err(Error::value(format!(
+            "backward: the gradient has shape {}, the tensor {}; they must be equal",
+            g.shape(),
+            output.shape()
+        ))),
+        Some(g) => fit(g.clone(), &Meta::of(output), "backward"),
+        None if output.numel() == 1 => Tensor::ones(output.shape().clone(), output.dtype(), output.device()),
+        None => Err(Error::runtime(format!(
+            "backward() without a gradient needs a tensor of one element, this one has shape {}; reduce it (sum, mean) or pass \
+             gradient=",
+            output.shape()
+        ))),
+    }
+}
+
+/// One gradient for each flat input of a node, as that input wants it.
+fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
+    let op = node.op();
+    if node.with_saved(|saved| saved.is_none()) {
+        return Err(released(&op.name));
+    }
+    let saved = op.outputs.iter().zip(cotangents).find(|(o, c)| o.role == Role::Saved && c.is_some());
+    if let Some((output, _)) = saved {
+        return Err(Error::runtime(format!(
+            "op '{}' has no second derivative: its gradient uses the saved output '{}', which carries none; compute it in the formula \
+             from the inputs instead",
+            op.name, output.name
+        )));
+    }
+    let call = BackwardCall::new(node, cotangents)?;
+    let grads = match &op.backward {
+        Backward::Derived(_) | Backward::Program(_) => derived::run(&call)?,
+        Backward::Formula(formula) => formula.run.call(&call)?,
+        Backward::None(why) => return Err(Error::runtime(format!("op '{}' has no gradient: {why}", op.name))),
+        Backward::NotNeeded => Vec::new(),
+        Backward::Traced => {
+            return Err(Error::runtime(format!(
+                "op '{}' has no gradient: its body computes the output outside of recorded ops; give the op a backward, or declare that \
+                 it has none",
+                op.name
+            )));
+        }
+    };
+    if let Backward::Formula(formula) = &op.backward
+        && let Some(i) = formula.without.iter().find(|i| call.needs(**i as usize))
+    {
+        return Err(Error::runtime(format!(
+            "op '{}' has no gradient for its input '{}' (declared none); detach() it if none is wanted",
+            op.name,
+            op.parameter(*i as usize).name
+        )));
+    }
+    if grads.len() != node.edges.len() && !grads.is_empty() {
+        return Err(Error::runtime(format!(
+            "the gradient of op '{}' gives {} tensors for {} inputs: its backward is wrong",
+            op.name,
+            grads.len(),
+            node.edges.len()
+        )));
+    }
+    grads.into_iter().enumerate().map(|(i, g)| match g {
+        Some(g) if call.needs(i) => call.leave(i, g).map(Some),
+        None if call.needs(i) => Err(Error::runtime(format!(
+            "op '{}': its backward gives no gradient for the input '{}', which requires one; give zeros if it has none",
+            op.name, op.parameter(i).name
+        ))),
+        _ => Ok(None),
+    }).collect()
+}

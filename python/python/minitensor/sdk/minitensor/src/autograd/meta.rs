@@ -1,0 +1,287 @@
+//! [`GradMeta`]: what a tensor knows of gradients.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::mode::is_grad_enabled;
+use super::node::{Edge, Node, Remains};
+use crate::error::{Error, Result};
+use crate::op::names;
+use crate::tensor::Tensor;
+
+/// Called with a gradient; may give another in its place.
+pub type Hook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
+
+/// Shared by the clones of a tensor: whether it needs a gradient, where it came from, what has gathered.
+#[derive(Default)]
+pub struct GradMeta {
+    requires_grad: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    history: Option<History>,
+    grad: Option<Tensor>,
+    /// Whether the gradient is kept of a tensor that is no leaf.
+    is_retained: bool,
+    /// By the numbers of their handles.
+    hooks: BTreeMap<u64, Hook>,
+}
+
+/// The node that computed a tensor, and the version its memory had then.
+#[derive(Clone)]
+struct History {
+    node: Arc<Node>,
+    index: usize,
+    version: u64,
+}
+
+impl GradMeta {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn computed_by(node: Arc<Node>, index: usize, version: u64) -> Arc<GradMeta> {
+        let state = State { history: Some(History { node, index, version }), ..State::default() };
+        Arc::new(GradMeta { requires_grad: AtomicBool::new(true), state: Mutex::new(state) })
+    }
+
+    /// The history of a tensor that was changed in place starts anew.
+    pub(crate) fn rebase(&self, node: Arc<Node>, index: usize, version: u64) {
+        let before = self.state().history.replace(History { node, index, version });
+        self.requires_grad.store(true, Ordering::Release);
+        drop(before);
+    }
+
+    #[inline]
+    pub(crate) fn requires_grad(&self) -> bool {
+        self.requires_grad.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn grad(&self) -> Option<Tensor> {
+        self.state().grad.clone()
+    }
+
+    pub(crate) fn set_grad(&self, grad: Option<Tensor>) {
+        let before = std::mem::replace(&mut self.state().grad, grad);
+        drop(before);
+    }
+
+    /// What has gathered with one more gradient; it is memory of its own.
+    pub(crate) fn gathered(&self, grad: Tensor, is_recorded: bool) -> Result<Tensor> {
+        match self.grad() {
+            Some(before) => names::ADD.call(&[(&before).into(), (&grad).into()], &[]),
+            None if is_recorded => names::CLONE.call(&[(&grad).into()], &[]),
+            None if grad.is_contiguous() && grad.is_unshared() => Ok(grad),
+            None => grad.copied(),
+        }
+    }
+
+    pub(crate) fn hooks(&self) -> Vec<Hook> {
+        self.state().hooks.values().cloned().collect()
+    }
+}
+
+impl Drop for GradMeta {
+    fn drop(&mut self) {
+        // A gradient may have a gradient, and that another.
+        if let Some(grad) = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).grad.take() {
+            Remains::Grad(grad).drop_in_turn();
+        }
+    }
+}
+
+impl Tensor {
+    /// Whether operations on it are recorded.
+    #[inline]
+    pub fn requires_grad(&self) -> bool {
+        self.grad_meta().is_some_and(|m| m.requires_grad())
+    }
+
+    /// Asks for a gradient, or stops asking. Only a leaf can stop.
+    pub fn set_requires_grad(&self, requires_grad: bool) -> Result<()> {
+        if requires_grad && !self.dtype().is_differentiable() {
+            return Err(Error::runtime(format!(
+                "only floating and complex tensors can require a gradient, this one is {}; convert it with astype first",
+                self.dtype()
+            )));
+        }
+        if !requires_grad && !self.is_leaf() {
+            return Err(Error::runtime(
+                "only a leaf can stop requiring a gradient; use detach() for a tensor apart from its history",
+            ));
+        }
+        if requires_grad || self.grad_meta().is_some() {
+            if self.is_leaf() {
+                self.storage().set_has_leaf(requires_grad);
+            }
+            self.grad_meta_or_init().requires_grad.store(requires_grad, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// The tensor, asking for a gradient.
+    pub fn with_requires_grad(self) -> Result<Tensor> {
+        self.set_requires_grad(true)?;
+        Ok(self)
+    }
+
+    /// Whether it was made by the user, not computed from tensors that require gradients.
+    pub fn is_leaf(&self) -> bool {
+        self.grad_meta().is_none_or(|m| m.state().history.is_none())
+    }
+
+    /// The gradient that has gathered in a leaf.
+    pub fn grad(&self) -> Option<Tensor> {
+        self.grad_meta()?.grad()
+    }
+
+    /// Replaces the gathered gradient.
+    pub fn set_grad(&self, grad: Option<Tensor>) -> Result<()> {
+        if let Some(g) = &grad
+            && (g.shape() != self.shape() || g.dtype() != self.dtype())
+        {
+            return Err(Error::value(format!(
+                "a gradient has its tensor's shape and dtype: expected {} {}, got {} {}",
+                self.shape(),
+                self.dtype(),
+                g.shape(),
+                g.dtype()
+            )));
+        }
+        if grad.as_ref().is_some_and(|g| g.is(self)) {
+            return Err(Error::value("a tensor can't be its own gradient; clone() it"));
+        }
+        if grad.is_some() || self.grad_meta().is_some() {
+            self.grad_meta_or_init().set_grad(grad);
+        }
+        Ok(())
+    }
+
+    /// The name of the op that computed it, if that was recorded.
+    pub fn grad_fn_name(&self) -> Option<String> {
+        let state = self.grad_meta()?.state();
+        state.history.as_ref().map(|h| h.node.op().name.to_string())
+    }
+
+    /// Calls `hook` with the gradient of this tensor whenever one is computed; what it gives takes its place.
+    /// The handle removes it.
+    pub fn register_hook(&self, hook: Hook) -> Result<HookHandle> {
+        if !self.requires_grad() {
+            return Err(Error::runtime("can't register a hook on a tensor that doesn't require a gradient"));
+        }
+        let meta = self.grad_meta_or_init().clone();
+        let history = meta.state().history.clone();
+        Ok(match history {
+            Some(h) => HookHandle { number: h.node.add_hook(h.index, hook), owner: HookOwner::Node(h.node) },
+            None => {
+                let number = next_number();
+                meta.state().hooks.insert(number, hook);
+                HookHandle { number, owner: HookOwner::Leaf(meta) }
+            }
+        })
+    }
+
+    /// Keeps the gradient of a tensor that is no leaf, too.
+    pub fn retain_grad(&self) -> Result<()> {
+        if self.is_leaf() {
+            return self
+                .requires_grad()
+                .then_some(())
+                .ok_or_else(|| Error::runtime("can't retain the gradient of a tensor that doesn't require one"));
+        }
+        let meta = self.grad_meta_or_init();
+        if std::mem::replace(&mut meta.state().is_retained, true) {
+            return Ok(());
+        }
+        let meta = Arc::downgrade(meta);
+        let keep = move |g: &Tensor| {
+            if let Some(meta) = meta.upgrade() {
+                let sum = meta.gathered(g.clone(), is_grad_enabled())?;
+                meta.set_grad(Some(sum));
+            }
+            Ok(None)
+        };
+        self.register_hook(Arc::new(keep)).map(|_| ())
+    }
+
+    /// The tensor as it was before `part` of it was changed in place, by a recorded change that left `part` with its history;
+    /// `None` if that isn't all that happened since. So `x[i] += y` goes: it changes `x[i]`, and then assigns it to its own place.
+    pub fn before_change_of(&self, part: &Tensor) -> Result<Option<Tensor>> {
+        let (storage, history) = (self.storage(), |t: &Tensor| t.grad_meta()?.state().history.clone());
+        let Some(of_part) = history(part).filter(|h| h.version == storage.version()) else { return Ok(None) };
+        let own = history(self);
+        let known = own.as_ref().map_or_else(|| self.born(), |h| h.version);
+        if !self.shares_storage(part) || self.is(part) || known + 1 != of_part.version {
+            return Ok(None);
+        }
+        let before = self.copied()?;
+        Ok(Some(match own {
+            Some(h) => before.with_grad_meta(GradMeta::computed_by(h.node, h.index, 0)),
+            None => before,
+        }))
+    }
+
+    /// What was computed is what the tensor's memory holds: its history from now on is that of `computed`.
+    pub fn take_history_of(&self, computed: &Tensor) {
+        let history = computed.grad_meta().and_then(|meta| meta.state().history.clone());
+        if let Some(h) = history {
+            self.grad_meta_or_init().rebase(h.node, h.index, self.storage().version());
+        }
+    }
+
+    /// Where gradients of this tensor go; an error if its memory was changed in place behind its history's back.
+    pub(crate) fn edge(&self) -> Result<Option<Edge>> {
+        let meta = self.grad_meta().filter(|m| m.requires_grad());
+        let history = meta.and_then(|meta| meta.state().history.clone());
+        match (meta, history) {
+            (_, Some(h)) if h.version == self.storage().version() => Ok(Some(Edge::Node(h.node, h.index))),
+            (_, Some(h)) => Err(changed(&format!("a tensor computed by '{}'", h.node.op().name))),
+            // Its history would be that of the change, which it doesn't know.
+            _ if self.is_outdated() => Err(changed("a tensor")),
+            (Some(meta), None) => Ok(Some(Edge::Leaf(meta.clone()))),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+#[cold]
+fn changed(what: &str) -> Error {
+    Error::runtime(format!(
+        "{what} was changed in place through another view of its memory, so its gradient would be wrong; clone() it before the \
+         change, or change it out of place"
+    ))
+}
+
+/// A number for a hook, by which it is removed; later ones have larger ones.
+pub(crate) fn next_number() -> u64 {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Removes a hook.
+pub struct HookHandle {
+    number: u64,
+    owner: HookOwner,
+}
+
+enum HookOwner {
+    Leaf(Arc<GradMeta>),
+    Node(Arc<Node>),
+}
+
+impl HookHandle {
+    /// The hook isn't called any more.
+    pub fn remove(&self) {
+        match &self.owner {
+            HookOwner::Leaf(meta) => {
+                // It is dropped when the lock is free again.
+                let hook = meta.state().hooks.remove(&self.number);
+                drop(hook);
+            }
+            HookOwner::Node(node) => node.remove_hook(self.number),
+        }
+    }
+}

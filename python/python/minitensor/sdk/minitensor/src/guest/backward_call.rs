@@ -1,0 +1,139 @@
+//! [`BackwardCall`] in a plugin: what the host shows of a call to its gradient.
+
+use crate::attr::Attr;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::op::{OpDef, Role};
+use crate::plugin::abi;
+use crate::tensor::{Device, Tensor};
+
+/// The call of a gradient: cotangents, saved tensors, attributes, all by position.
+pub struct BackwardCall<'a> {
+    op: &'a OpDef,
+    attrs: Vec<Attr>,
+    call: &'a abi::Gradient,
+}
+
+impl<'a> BackwardCall<'a> {
+    /// # Safety
+    /// The call is the host's, and under way.
+    pub unsafe fn new(op: &'a OpDef, call: &'a abi::Gradient) -> Result<BackwardCall<'a>> {
+        // SAFETY: by contract.
+        let attrs = unsafe { abi::slice(call.attrs, call.n_attrs as usize, abi::most::LIST, "attrs") }?.iter();
+        // SAFETY: by contract.
+        let attrs = attrs.map(|value| unsafe { value.get() }).collect::<Result<_>>()?;
+        Ok(BackwardCall { op, attrs, call })
+    }
+
+    /// The op that was called.
+    pub fn op(&self) -> &OpDef {
+        self.op
+    }
+
+    /// The attributes of the call.
+    pub fn attrs(&self) -> &[Attr] {
+        &self.attrs
+    }
+
+    /// How many flat inputs the call had.
+    pub fn num_inputs(&self) -> usize {
+        self.call.n_inputs as usize
+    }
+
+    fn inputs(&self) -> &'a [abi::Meta] {
+        // SAFETY: the host shows so many.
+        unsafe { std::slice::from_raw_parts(self.call.input_metas, self.call.n_inputs as usize) }
+    }
+
+    fn outputs(&self) -> &'a [abi::Meta] {
+        // SAFETY: the host shows so many.
+        unsafe { std::slice::from_raw_parts(self.call.output_metas, self.call.n_outputs as usize) }
+    }
+
+    /// One of a list of as many as there are inputs or outputs.
+    fn tensor(&self, list: *const *mut abi::Tensor, index: usize, len: usize) -> Result<Option<Tensor>> {
+        assert!(index < len, "there is no tensor {index} of {len}");
+        // SAFETY: the host lends so many.
+        unsafe { Tensor::from_lent(*list.add(index)) }
+    }
+
+    /// Whether the gradient of a flat input is wanted.
+    pub fn needs(&self, input: usize) -> bool {
+        // SAFETY: the host says it for every input.
+        input < self.num_inputs() && unsafe { *self.call.needs.add(input) != 0 }
+    }
+
+    /// The cotangent of an output; zeros if that output took no part.
+    pub fn cotangent(&self, output: usize) -> Result<Tensor> {
+        if let Some(tensor) = self.cotangent_if_any(output)? {
+            return Ok(tensor);
+        }
+        let shape: Vec<usize> = sizes(&self.outputs()[output]).iter().map(|d| *d as usize).collect();
+        Tensor::zeros(shape, self.output_dtype(output), Device::Cpu)
+    }
+
+    fn cotangent_if_any(&self, output: usize) -> Result<Option<Tensor>> {
+        self.tensor(self.call.cotangents, output, self.outputs().len())
+    }
+
+    /// A flat input as it was.
+    pub fn input(&self, input: usize) -> Result<Tensor> {
+        self.optional_input(input)?.ok_or_else(|| {
+            let name = &self.op.inputs[input.min(self.op.inputs.len() - 1)].name;
+            Error::runtime(format!("op '{}': '{name}' was not saved for the gradient", self.op.name))
+        })
+    }
+
+    /// A flat input as it was, if it was given.
+    pub fn optional_input(&self, input: usize) -> Result<Option<Tensor>> {
+        self.tensor(self.call.inputs, input, self.num_inputs())
+    }
+
+    /// An output as it was, saved ones too.
+    pub fn output(&self, output: usize) -> Result<Tensor> {
+        let found = self.tensor(self.call.outputs, output, self.outputs().len())?;
+        found.ok_or_else(|| {
+            let name = &self.op.outputs[output].name;
+            Error::runtime(format!("op '{}': '{name}' was not saved for the gradient", self.op.name))
+        })
+    }
+
+    /// The shape of a flat input.
+    pub fn shape(&self, input: usize) -> Vec<i64> {
+        sizes(&self.inputs()[input]).to_vec()
+    }
+
+    /// Whether a flat input was given.
+    pub fn is_given(&self, input: usize) -> bool {
+        self.inputs()[input].ndim >= 0
+    }
+
+    /// The dtype of an output.
+    pub fn output_dtype(&self, output: usize) -> DType {
+        abi::dtype(self.outputs()[output].dtype).unwrap_or(DType::F32)
+    }
+
+    /// The dtype of a flat input.
+    pub fn dtype(&self, input: usize) -> DType {
+        abi::dtype(self.inputs()[input].dtype).unwrap_or(DType::F32)
+    }
+
+    /// The size of a dimension of the `shape` clause.
+    pub fn dim(&self, name: &str) -> i64 {
+        // SAFETY: the host shows so many, and their names are texts.
+        unsafe {
+            let names = std::slice::from_raw_parts(self.call.dim_names, self.call.n_dims as usize);
+            let at = names.iter().position(|n| n.get(abi::most::NAME).is_ok_and(|n| n == name));
+            at.map_or(0, |at| *self.call.dims.add(at))
+        }
+    }
+
+    /// Positions of the outputs that the caller of the op got.
+    pub fn returned(&self) -> impl Iterator<Item = usize> + '_ {
+        self.op.outputs.iter().enumerate().filter(|(_, o)| o.role != Role::Saved).map(|(k, _)| k)
+    }
+}
+
+fn sizes(meta: &abi::Meta) -> &[i64] {
+    &meta.shape[..usize::try_from(meta.ndim).unwrap_or(0)]
+}

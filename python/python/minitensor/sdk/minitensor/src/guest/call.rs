@@ -1,0 +1,196 @@
+//! Calls of ops, which the host runs.
+
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+
+use minitensor_kernels::Const;
+
+use super::host::{host, pointer};
+use crate::attr::Attr;
+use crate::error::{Error, Result};
+use crate::op::{Arg, Arity, OpRef, Outputs, Value};
+use crate::plugin::abi::{self, Str};
+use crate::plugin::border::ask;
+use crate::tensor::Tensor;
+
+/// Gradients that follow from programs are the host's to make.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gradients;
+
+impl Gradients {
+    /// None yet.
+    pub const fn new() -> Gradients {
+        Gradients
+    }
+}
+
+/// An op of the host, held.
+pub struct Op(NonNull<abi::OpRef>);
+
+// SAFETY: the host's ops are shared among threads.
+unsafe impl Send for Op {}
+// SAFETY: as above.
+unsafe impl Sync for Op {}
+
+impl Op {
+    /// The op of that name.
+    pub fn find(name: &str) -> Result<Op> {
+        let host = host()?;
+        // SAFETY: a function of the host, called as the ABI says.
+        pointer(|sink| unsafe { (host.op_find)(Str::of(name), sink) }).map(Op)
+    }
+
+    pub fn as_ptr(&self) -> *const abi::OpRef {
+        self.0.as_ptr()
+    }
+
+    /// Calls it; `most` is how many outputs there can be.
+    fn call(&self, args: &[abi::Arg], names: &[Str], keywords: &[abi::Arg], most: usize) -> Result<Vec<Tensor>> {
+        let host = host()?;
+        let (mut outputs, mut n) = (vec![std::ptr::null_mut(); most], most);
+        // SAFETY: a function of the host, called as the ABI says.
+        ask(|sink| unsafe {
+            (host.op_call)(
+                self.as_ptr(),
+                args.as_ptr(),
+                args.len(),
+                names.as_ptr(),
+                keywords.as_ptr(),
+                keywords.len(),
+                outputs.as_mut_ptr(),
+                &mut n,
+                sink,
+            )
+        })?;
+        let tensor = |handle| {
+            let handle = NonNull::new(handle).ok_or_else(|| Error::runtime("the host gave a null pointer"))?;
+            // SAFETY: the host gave it.
+            unsafe { Tensor::from_handle(handle) }
+        };
+        outputs.into_iter().take(n).map(tensor).collect()
+    }
+}
+
+impl Drop for Op {
+    fn drop(&mut self) {
+        if let Ok(host) = host() {
+            // SAFETY: it was found, and isn't used any more.
+            unsafe { (host.op_release)(self.0.as_ptr()) }
+        }
+    }
+}
+
+/// No op gives more tensors.
+const MOST: usize = 256;
+
+fn lend(value: abi::Value) -> abi::Arg {
+    abi::Arg { tensor: std::ptr::null_mut(), tensors: std::ptr::null(), n_tensors: 0, value }
+}
+
+fn of_tensor(tensor: &Tensor) -> abi::Arg {
+    abi::Arg { tensor: tensor.handle(), ..lend(abi::Value::NONE) }
+}
+
+fn number(value: Const) -> Attr {
+    match value {
+        Const::Bool(v) => Attr::Bool(v),
+        Const::Int(v) => Attr::Int(v as i64),
+        Const::Float(v) => Attr::Float(v),
+    }
+}
+
+/// Calls an op. `attrs` are all it has, in order.
+pub fn dispatch(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Outputs> {
+    let numbers: Vec<Attr> =
+        args.iter().map(|arg| if let Arg::Number(n) = arg { number(*n) } else { Attr::None }).collect();
+    let is_variadic = op.inputs.last().is_some_and(|input| input.arity == Arity::Variadic);
+    let fixed = if is_variadic { op.inputs.len() - 1 } else { args.len() };
+    let many: Vec<*mut abi::Tensor> =
+        args[fixed..].iter().filter_map(|arg| if let Arg::Tensor(t) = arg { Some(t.handle()) } else { None }).collect();
+    let mut given: Vec<abi::Arg> = args[..fixed]
+        .iter()
+        .zip(&numbers)
+        .map(|(arg, number)| match arg {
+            Arg::Tensor(tensor) => of_tensor(tensor),
+            Arg::None | Arg::Number(_) => lend(abi::Value::of(number)),
+        })
+        .collect();
+    if is_variadic {
+        given.push(abi::Arg { tensors: many.as_ptr(), n_tensors: many.len(), ..lend(abi::Value::NONE) });
+    }
+    given.extend(attrs.iter().map(|attr| lend(abi::Value::of(attr))));
+    let outputs = Op::find(&op.name)?.call(&given, &[], &[], MOST)?;
+    Ok(Outputs(outputs.into_iter().collect()))
+}
+
+/// Calls an op that gives one tensor.
+pub fn dispatch_one(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Tensor> {
+    let outputs = dispatch(op, args, attrs)?.into_vec();
+    let n = outputs.len();
+    let one = outputs.into_iter().next().filter(|_| n == 1);
+    one.ok_or_else(|| Error::type_(format!("op '{}' gives {n} tensors where one is expected", op.name)))
+}
+
+/// The gradients of the inputs of a call by tensors alone: the host runs the op once more, recorded.
+pub fn vjp(op: &OpRef, inputs: &[&Tensor], cotangent: &Tensor) -> Result<Vec<Option<Tensor>>> {
+    let (host, op) = (host()?, Op::find(&op.name)?);
+    let inputs: Vec<_> = inputs.iter().map(|t| t.handle()).collect();
+    let mut gradients = vec![std::ptr::null_mut(); inputs.len()];
+    // SAFETY: a function of the host, called as the ABI says.
+    ask(|sink| unsafe {
+        let (given, out) = (inputs.as_ptr(), gradients.as_mut_ptr());
+        (host.op_vjp)(op.as_ptr(), given, inputs.len(), cotangent.handle(), out, sink)
+    })?;
+    // SAFETY: the host gave them.
+    let tensor = |handle| NonNull::new(handle).map(|h| unsafe { Tensor::from_handle(h) }).transpose();
+    gradients.into_iter().map(tensor).collect()
+}
+
+/// An op known by its name, looked up at the first call from this place.
+pub struct OpName {
+    name: &'static str,
+    op: OnceLock<Op>,
+}
+
+impl OpName {
+    /// The op of that name; whether there is one shows at the first call.
+    pub const fn new(name: &'static str) -> OpName {
+        OpName { name, op: OnceLock::new() }
+    }
+
+    fn get(&self) -> Result<&Op> {
+        if let Some(op) = self.op.get() {
+            return Ok(op);
+        }
+        let found = Op::find(self.name)?;
+        Ok(self.op.get_or_init(|| found))
+    }
+
+    /// Calls it with positional arguments, then keywords; tensors first, then attributes, as in Python.
+    pub fn call(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<Tensor> {
+        self.call_many::<1>(args, keywords).map(|[output]| output)
+    }
+
+    /// The same for an op of `N` outputs.
+    pub fn call_many<const N: usize>(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<[Tensor; N]> {
+        let lists: Vec<Vec<*mut abi::Tensor>> =
+            args.iter()
+                .chain(keywords.iter().map(|(_, value)| value))
+                .map(|value| {
+                    if let Value::Tensors(all) = value { all.iter().map(|t| t.handle()).collect() } else { Vec::new() }
+                })
+                .collect();
+        let lend = |(value, list): (&Value<'_>, &Vec<*mut abi::Tensor>)| match value {
+            Value::Tensor(tensor) => of_tensor(tensor),
+            Value::Tensors(_) => abi::Arg { tensors: list.as_ptr(), n_tensors: list.len(), ..lend(abi::Value::NONE) },
+            Value::Attr(attr) => lend(abi::Value::of(attr)),
+        };
+        let positional: Vec<abi::Arg> = args.iter().zip(&lists).map(lend).collect();
+        let named: Vec<abi::Arg> = keywords.iter().map(|(_, v)| v).zip(&lists[args.len()..]).map(lend).collect();
+        let names: Vec<Str> = keywords.iter().map(|(name, _)| Str::of(name)).collect();
+        let outputs = self.get()?.call(&positional, &names, &named, MOST)?;
+        outputs.try_into().map_err(|v: Vec<Tensor>| {
+            Error::type_(format!("op '{}' gives {} tensors where {N} are expected", self.name, v.len()))
+        })
+    }
+}

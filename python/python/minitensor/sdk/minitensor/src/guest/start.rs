@@ -1,0 +1,115 @@
+//! How a plugin comes and goes: what its `init` and `fini` do.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::{export, host};
+use crate::error::{Error, Result};
+use crate::op::{CustomOp, OpDef, OpRef};
+use crate::plugin::abi::{self, ErrorSink, Host};
+use crate::plugin::border::answer;
+use crate::plugin::{CustomOpRegistry, Package, Plugin};
+
+/// What is made when the plugin is loaded first, and kept.
+struct Made {
+    plugin: Option<Box<dyn Plugin>>,
+    /// The tables of all definitions and objects, and of what was registered while it was initialized.
+    tables: Vec<&'static abi::Op>,
+}
+
+// SAFETY: tables are constants.
+unsafe impl Send for Made {}
+// SAFETY: as above.
+unsafe impl Sync for Made {}
+
+static MADE: OnceLock<Made> = OnceLock::new();
+/// Tables of ops that are registered anew each time: an object of the same name has one.
+static REGISTERED: Mutex<Vec<(String, usize)>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// The host whose `init` runs on this thread.
+    static HOST: RefCell<Option<*const Host>> = const { RefCell::new(None) };
+    /// What it has registered so far.
+    static NAMES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Hands all ops over, and initializes the plugin.
+///
+/// # Safety
+/// The host calls it as the ABI says.
+pub unsafe fn init(package: &Package, host: *const Host, error: *mut ErrorSink) -> i32 {
+    // SAFETY: by contract.
+    unsafe {
+        answer(error, || {
+            host::set(host);
+            let made = MADE.get_or_init(|| make(package));
+            made.tables.iter().try_for_each(|table| export::register(host, table))?;
+            let Some(plugin) = &made.plugin else { return Ok(()) };
+            package.check(plugin.info())?;
+            HOST.set(Some(host));
+            NAMES.set(Vec::new());
+            let done = catch_unwind(AssertUnwindSafe(|| plugin.initialize(&CustomOpRegistry { register })));
+            HOST.set(None);
+            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}
+
+fn make(package: &Package) -> Made {
+    let plugin = package.plugin.map(|make| make());
+    let objects = plugin.as_ref().map_or_else(Vec::new, |plugin| plugin.custom_operations());
+    // The linker has them in any order; readers expect that of the source.
+    let mut defined: Vec<&OpDef> = export::definitions().collect();
+    defined.sort_by(|a, b| {
+        (&a.location.file, a.location.line, &a.name).cmp(&(&b.location.file, b.location.line, &b.name))
+    });
+    let defined = defined.into_iter().map(export::table);
+    let tables = defined.chain(objects.into_iter().map(|object| export::table(stay(object.definition()))));
+    Made { tables: tables.collect(), plugin }
+}
+
+/// A definition that stays.
+fn stay(op: OpRef) -> &'static OpDef {
+    match op {
+        OpRef::Static(op) => op,
+        OpRef::Shared(op) => {
+            // SAFETY: it is leaked, so it stays.
+            unsafe { &*Arc::into_raw(op) }
+        }
+    }
+}
+
+fn register(object: Arc<dyn CustomOp>) -> Result<()> {
+    let host = HOST.with_borrow(|host| *host);
+    let host =
+        host.ok_or_else(|| Error::runtime("ops are registered while the plugin is initialized, on that thread"))?;
+    let mut known = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    let name = object.name().to_owned();
+    NAMES.with_borrow_mut(|names| {
+        let is_new = !names.contains(&name);
+        names.push(name.clone());
+        if is_new { Ok(()) } else { Err(Error::value(format!("op '{name}' is registered twice"))) }
+    })?;
+    let table = match known.iter().find(|(other, _)| *other == name) {
+        // SAFETY: it is the address of a table, which stays.
+        Some((_, table)) => unsafe { &*(*table as *const abi::Op) },
+        None => {
+            let table = export::table(stay(object.definition()));
+            known.push((name, std::ptr::from_ref(table) as usize));
+            table
+        }
+    };
+    // SAFETY: the host's `init` is under way on this thread.
+    unsafe { export::register(host, table) }
+}
+
+/// Lets the plugin clean up.
+///
+/// # Safety
+/// The host calls it as the ABI says.
+pub unsafe fn fini(error: *mut ErrorSink) -> i32 {
+    let plugin = MADE.get().and_then(|made| made.plugin.as_ref());
+    // SAFETY: by contract.
+    unsafe { answer(error, || plugin.map_or(Ok(()), |plugin| plugin.cleanup(&CustomOpRegistry { register }))) }
+}

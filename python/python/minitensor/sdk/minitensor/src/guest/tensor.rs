@@ -1,0 +1,201 @@
+//! [`Tensor`] in a plugin: one of the host's, held by a handle.
+
+#[path = "../tensor/device.rs"]
+mod device;
+#[path = "../tensor/shape.rs"]
+mod shape;
+
+use std::ptr::NonNull;
+
+pub use device::Device;
+pub use shape::{Shape, Strides, normalize_axis};
+
+use super::host::{host, pointer};
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result, counted};
+use crate::plugin::abi;
+
+/// An n-dimensional array of the host: a clone is the same tensor, with its memory, gradient and history.
+pub struct Tensor {
+    handle: NonNull<abi::Tensor>,
+    data: *mut u8,
+    shape: Shape,
+    strides: Strides,
+    dtype: DType,
+    device: Device,
+}
+
+// SAFETY: the host's tensors are shared among threads; the memory is only read through `&self`.
+unsafe impl Send for Tensor {}
+// SAFETY: as above.
+unsafe impl Sync for Tensor {}
+
+impl Tensor {
+    /// The tensor of a handle, which is given.
+    ///
+    /// # Safety
+    /// The host gave the handle to the caller.
+    pub unsafe fn from_handle(handle: NonNull<abi::Tensor>) -> Result<Tensor> {
+        // SAFETY: by contract; what the array points to lives as long as the handle.
+        unsafe {
+            let array = (host()?.tensor_array)(handle.as_ptr());
+            let ndim = usize::try_from(array.ndim).unwrap_or(0);
+            Ok(Tensor {
+                handle,
+                data: array.data.cast(),
+                shape: abi::slice(array.shape, ndim, abi::most::DIMS, "shape")?.iter().map(|d| *d as usize).collect(),
+                strides: abi::slice(array.strides, ndim, abi::most::DIMS, "strides")?
+                    .iter()
+                    .map(|s| *s as isize)
+                    .collect(),
+                dtype: abi::dtype(array.dtype)?,
+                device: if array.data.is_null() { Device::Meta } else { Device::Cpu },
+            })
+        }
+    }
+
+    /// The tensor of a handle that is only lent.
+    ///
+    /// # Safety
+    /// The handle is null, or the host's.
+    pub unsafe fn from_lent(handle: *const abi::Tensor) -> Result<Option<Tensor>> {
+        if handle.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: by contract.
+        let held = unsafe { (host()?.tensor_retain)(handle) };
+        let held = NonNull::new(held).ok_or_else(|| Error::runtime("the host gave a null pointer"))?;
+        // SAFETY: it was just given.
+        unsafe { Tensor::from_handle(held) }.map(Some)
+    }
+
+    /// Its handle, for the host to look at.
+    pub fn handle(&self) -> *mut abi::Tensor {
+        self.handle.as_ptr()
+    }
+
+    /// Its handle, for the host to keep.
+    pub fn into_handle(self) -> *mut abi::Tensor {
+        std::mem::ManuallyDrop::new(self).handle.as_ptr()
+    }
+
+    /// A tensor of zeros.
+    pub fn zeros(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<Tensor> {
+        let sizes: Vec<i64> = shape.into().iter().map(|d| *d as i64).collect();
+        let (host, is_meta) = (host()?, u32::from(device == Device::Meta));
+        let (ndim, dtype) = (sizes.len() as i32, abi::number(dtype));
+        // SAFETY: a function of the host, called as the ABI says; it gives the handle.
+        unsafe { Tensor::from_handle(pointer(|sink| (host.tensor_zeros)(dtype, ndim, sizes.as_ptr(), is_meta, sink))?) }
+    }
+
+    /// A tensor whose elements are to be written; they begin as zeros.
+    pub fn empty(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<Tensor> {
+        Tensor::zeros(shape, dtype, device)
+    }
+
+    /// A tensor of these elements.
+    pub fn from_vec<T: Scalar>(data: Vec<T>, shape: impl Into<Shape>) -> Result<Tensor> {
+        let shape = shape.into();
+        if shape.checked_numel()? != data.len() {
+            return Err(Error::value(format!(
+                "a tensor of shape {shape} isn't made of {}",
+                counted(data.len(), "element")
+            )));
+        }
+        let tensor = Tensor::zeros(shape, T::DTYPE, Device::Cpu)?;
+        // SAFETY: the tensor is new and contiguous, of as many elements of that type.
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), tensor.data.cast::<T>(), data.len()) };
+        Ok(tensor)
+    }
+
+    /// Its elements in row-major order.
+    pub fn to_vec<T: Scalar>(&self) -> Result<Vec<T>> {
+        if self.dtype != T::DTYPE {
+            return Err(Error::type_(format!("expected elements of {}, the tensor's are {}", T::DTYPE, self.dtype)));
+        }
+        if self.device == Device::Meta {
+            return Err(Error::runtime("the tensor is on device 'meta', which holds shapes and dtypes but no values"));
+        }
+        let mut at = vec![0usize; self.ndim()];
+        let mut elements = Vec::with_capacity(self.numel());
+        for _ in 0..self.numel() {
+            let offset: isize = at.iter().zip(&self.strides).map(|(i, stride)| *i as isize * stride).sum();
+            // SAFETY: the place lies within the shape, so in the tensor's memory, which holds elements of that type.
+            elements.push(T::load(unsafe { *self.data.cast::<T::Stored>().offset(offset) }));
+            for (i, size) in at.iter_mut().zip(self.shape.iter()).rev() {
+                *i += 1;
+                if *i < *size {
+                    break;
+                }
+                *i = 0;
+            }
+        }
+        Ok(elements)
+    }
+
+    /// The one element.
+    pub fn item<T: Scalar>(&self) -> Result<T> {
+        if self.numel() != 1 {
+            return Err(Error::value(format!("item() needs a tensor of one element, got shape {}", self.shape)));
+        }
+        Ok(self.to_vec::<T>()?[0])
+    }
+
+    /// The sizes of its dimensions.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// How far the next element of each dimension lies, in elements.
+    pub fn strides(&self) -> &[isize] {
+        &self.strides
+    }
+
+    /// How many dimensions it has.
+    pub fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// How many elements it has.
+    pub fn numel(&self) -> usize {
+        self.shape.numel()
+    }
+
+    /// The type of its elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Where its memory lies.
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// Its first element. On [`Device::Meta`] there is nothing behind it.
+    pub fn data_ptr(&self) -> *mut u8 {
+        self.data
+    }
+}
+
+impl Clone for Tensor {
+    fn clone(&self) -> Tensor {
+        // SAFETY: the handle is held; there was a host to give it.
+        let tensor = unsafe { Tensor::from_lent(self.handle.as_ptr()) };
+        tensor.ok().flatten().expect("a tensor that is held can be held twice")
+    }
+}
+
+impl Drop for Tensor {
+    fn drop(&mut self) {
+        if let Ok(host) = host() {
+            // SAFETY: the handle was given, and isn't used any more.
+            unsafe { (host.tensor_release)(self.handle.as_ptr()) }
+        }
+    }
+}
+
+impl std::fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "tensor(shape={}, dtype={})", self.shape, self.dtype)
+    }
+}

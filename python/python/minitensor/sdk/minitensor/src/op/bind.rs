@@ -1,0 +1,131 @@
+//! Which argument goes where: positional and keyword arguments against an op's parameters.
+
+use minitensor_kernels::Const;
+use smallvec::{SmallVec, smallvec};
+
+use super::call::{Arg, Value};
+use super::def::{Arity, OpDef};
+use crate::attr::{Attr, AttrKind};
+use crate::error::{Error, Result, counted, nearest};
+
+impl OpDef {
+    /// Its parameters' names: tensors, then attributes.
+    pub fn parameters(&self) -> impl Iterator<Item = &str> {
+        self.inputs.iter().map(|i| i.name.as_ref()).chain(self.attrs.iter().map(|a| a.name.as_ref()))
+    }
+
+    /// How a call is written: `clamp(x, lo=-inf, hi=inf)`.
+    pub fn signature(&self) -> String {
+        let inputs = self.inputs.iter().map(|i| match i.arity {
+            Arity::Optional => format!("{}=None", i.name),
+            _ => i.name.to_string(),
+        });
+        let attrs = self.attrs.iter().map(|a| match &a.default {
+            Some(default) => format!("{}={default}", a.name),
+            None => a.name.to_string(),
+        });
+        format!("{}({})", self.name, inputs.chain(attrs).collect::<Vec<_>>().join(", "))
+    }
+
+    /// A value for an attribute, checked; whole numbers become floats where a float is wanted.
+    pub fn check_attr(&self, index: usize, value: Attr) -> Result<Attr> {
+        let attr = &self.attrs[index];
+        match (attr.kind, value) {
+            (_, Attr::None) if attr.optional => Ok(Attr::None),
+            (AttrKind::Float, Attr::Int(v)) => Ok(Attr::Float(v as f64)),
+            (AttrKind::Ints, Attr::Int(v)) => Ok(Attr::Ints(vec![v].into())),
+            (kind, value) if kind.admits(&value) => Ok(value),
+            (kind, value) => {
+                let optional = if attr.optional { " or None" } else { "" };
+                let message =
+                    format!("op '{}': attribute '{}' takes {kind}{optional}, got {value}", self.name, attr.name);
+                let known =
+                    matches!((kind, &value), (AttrKind::Enum(_), Attr::Str(_)) | (AttrKind::Size, Attr::Int(_)));
+                Err(if known { Error::value(message) } else { Error::type_(message) })
+            }
+        }
+    }
+
+    /// The value an attribute has when none is given.
+    pub fn default_attr(&self, index: usize) -> Result<Attr> {
+        let attr = &self.attrs[index];
+        attr.default.clone().ok_or_else(|| self.missing(&attr.name))
+    }
+
+    /// A required argument isn't there.
+    #[cold]
+    pub fn missing(&self, name: &str) -> Error {
+        Error::type_(format!("op '{}': missing argument '{name}'; call it as {}", self.name, self.signature()))
+    }
+}
+
+/// For each parameter, the position of its argument among `positional` arguments followed by `keywords`.
+pub fn slots(op: &OpDef, positional: usize, keywords: &[&str]) -> Result<SmallVec<[Option<usize>; 8]>> {
+    let count = op.inputs.len() + op.attrs.len();
+    if positional > count {
+        return Err(Error::type_(format!(
+            "op '{}' takes {}, got {positional}; call it as {}",
+            op.name,
+            counted(count, "argument"),
+            op.signature()
+        )));
+    }
+    let mut slots: SmallVec<[Option<usize>; 8]> = smallvec![None; count];
+    slots.iter_mut().take(positional).enumerate().for_each(|(i, slot)| *slot = Some(i));
+    for (k, keyword) in keywords.iter().enumerate() {
+        let Some(at) = op.parameters().position(|p| p == *keyword) else {
+            let hint = match nearest(keyword, op.parameters()) {
+                Some(name) => format!("did you mean '{name}'? Call it as {}", op.signature()),
+                None => format!("call it as {}", op.signature()),
+            };
+            return Err(Error::type_(format!("op '{}' has no argument '{keyword}'; {hint}", op.name)));
+        };
+        if slots[at].replace(positional + k).is_some() {
+            return Err(Error::type_(format!("op '{}': argument '{keyword}' is given twice", op.name)));
+        }
+    }
+    Ok(slots)
+}
+
+/// Inputs and attributes of a call, as [`dispatch`](super::dispatch) takes them.
+pub type Bound<'a> = (SmallVec<[Arg<'a>; 4]>, SmallVec<[Attr; 4]>);
+
+/// Binds the arguments of a call by name.
+pub fn bind<'a>(op: &OpDef, args: &[Value<'a>], keywords: &[(&str, Value<'a>)]) -> Result<Bound<'a>> {
+    let names: SmallVec<[&str; 4]> = keywords.iter().map(|(name, _)| *name).collect();
+    let slots = slots(op, args.len(), &names)?;
+    let value = |slot: Option<usize>| slot.map(|i| args.get(i).unwrap_or_else(|| &keywords[i - args.len()].1));
+    let mut inputs = SmallVec::new();
+    for (input, slot) in op.inputs.iter().zip(&slots) {
+        match (input.arity, value(*slot)) {
+            (Arity::Variadic, Some(Value::Tensors(tensors))) => inputs.extend(tensors.iter().map(|t| Arg::Tensor(t))),
+            (Arity::Optional, None | Some(Value::Attr(Attr::None))) => inputs.push(Arg::None),
+            (_, Some(Value::Tensor(tensor))) => inputs.push(Arg::Tensor(tensor)),
+            (_, Some(Value::Attr(Attr::Bool(v)))) => inputs.push(Arg::Number(Const::Bool(*v))),
+            (_, Some(Value::Attr(Attr::Int(v)))) => inputs.push(Arg::Number(Const::Int((*v).into()))),
+            (_, Some(Value::Attr(Attr::Float(v)))) => inputs.push(Arg::Number(Const::Float(*v))),
+            (_, None) => return Err(op.missing(&input.name)),
+            (_, Some(other)) => {
+                return Err(Error::type_(format!(
+                    "op '{}': input '{}' takes a tensor, got {other:?}",
+                    op.name, input.name
+                )));
+            }
+        }
+    }
+    let mut attrs = SmallVec::new();
+    for (index, slot) in slots[op.inputs.len()..].iter().enumerate() {
+        attrs.push(match value(*slot) {
+            None => op.default_attr(index)?,
+            Some(Value::Attr(attr)) => op.check_attr(index, attr.clone())?,
+            Some(_) => {
+                let attr = &op.attrs[index];
+                return Err(Error::type_(format!(
+                    "op '{}': attribute '{}' takes {}, got a tensor",
+                    op.name, attr.name, attr.kind
+                )));
+            }
+        });
+    }
+    Ok((inputs, attrs))
+}

@@ -1,0 +1,422 @@
+//! Calls of cell bodies: bind the core dimensions, broadcast the batch, run the kernel on every cell.
+
+use std::sync::{Mutex, PoisonError};
+
+use minitensor_kernels::LARGE;
+use minitensor_kernels::threads::parallel_for;
+use smallvec::SmallVec;
+
+use super::def::{CellArg, CellBody, CellKernel, Core, DTypeRule, OpDef};
+use super::dtype_rule::DTypes;
+use super::frame::Frame;
+use super::kernel::Kernel;
+use super::shape_rule::{Bindings, CoreShapes};
+use crate::attr::Attr;
+use crate::dtype::DType;
+use crate::error::{Error, Result, counted};
+use crate::tensor::{Device, Shape, Strides, Tensor, copy_elements, try_vec};
+
+/// Cells of together fewer elements than this run on one thread.
+const GRAIN: usize = 16 * 1024;
+/// At most so many parts of an output are added up apart: each has memory of its own.
+const PARTS: usize = 16;
+/// Elements after which a call looks whether it was interrupted.
+const BREATH: usize = 1 << 20;
+/// Bytes of a core that are packed together with its neighbours' at a time.
+const GROUP: usize = 128 * 1024;
+
+/// What the `shape` clause says of one call.
+pub struct Plan {
+    /// Where the axes are, if the op lets the caller choose.
+    pub frame: Option<Frame>,
+    /// The broadcast batch dimensions.
+    pub batch: Shape,
+    /// The shape of every output.
+    pub outputs: SmallVec<[Shape; 2]>,
+}
+
+impl Plan {
+    /// Matches the inputs against the clause.
+    pub fn new(op: &OpDef, rule: &CoreShapes, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result<Plan> {
+        let fail = |i: usize, t: &Tensor, why: String| {
+            Error::value(format!(
+                "op '{}' takes {}: '{}' of shape {} doesn't fit, {why}",
+                op.name,
+                rule.text,
+                op.parameter(i).name,
+                t.shape()
+            ))
+        };
+        let framed = |i: usize| op.axis.is_some() && rule.input(i).batch && !rule.input(i).core.is_empty();
+        let rank = (0..inputs.len()).filter(|i| framed(*i)).find_map(|i| inputs[i]).map(Tensor::ndim);
+        let frame = rank.map(|rank| Frame::of(op, attrs, rank)).transpose()?.flatten();
+        let mut bindings = Bindings::default();
+        let mut batch = Shape::default();
+        let mut frame_core = SmallVec::<[usize; 4]>::new();
+        for (i, t) in inputs.iter().enumerate().filter_map(|(i, t)| t.map(|t| (i, t))) {
+            let dims = rule.input(i);
+            let (own, core): (Shape, SmallVec<[usize; 4]>) = match &frame {
+                Some(frame) if framed(i) => {
+                    if Some(t.ndim()) != rank {
+                        return Err(fail(i, t, "inputs that share the axis have the same number of dimensions".into()));
+                    }
+                    frame_core = frame.core(t.shape());
+                    (frame.batch(t.shape()), [frame_core.iter().product()].into_iter().collect())
+                }
+                _ => {
+                    let needed = |how: &str| format!("it should have {how} {}", counted(dims.core.len(), "dimension"));
+                    let Some(split) = t.ndim().checked_sub(dims.core.len()) else {
+                        return Err(fail(i, t, needed("at least")));
+                    };
+                    if split > 0 && !dims.batch {
+                        return Err(fail(i, t, needed("exactly")));
+                    }
+                    (t.shape()[..split].into(), t.shape()[split..].iter().copied().collect())
+                }
+            };
+            bindings.bind(&dims.core, &core, attrs).map_err(|why| fail(i, t, why))?;
+            batch = batch.broadcast(&own).ok_or_else(|| {
+                fail(i, t, format!("its batch dimensions {own} don't broadcast with {batch} of the inputs before it"))
+            })?;
+        }
+        op.check_predicates(&bindings, attrs)?;
+        let mut outputs = SmallVec::new();
+        for (o, dims) in op.outputs.iter().zip(rule.outputs.iter()) {
+            let core = bindings.sizes(&dims.core, attrs).map_err(|why| {
+                Error::value(format!("op '{}' takes {}: {why}, for the output '{}'", op.name, rule.text, o.name))
+            })?;
+            outputs.push(match (&frame, dims.batch) {
+                (Some(frame), true) => {
+                    let unchanged = core.as_slice() == [frame_core.iter().product::<usize>()];
+                    let whole = if unchanged { &frame_core } else { &core };
+                    if !core.is_empty() && whole.len() != frame.width() {
+                        return Err(Error::value(format!(
+                            "op '{}' changes the size of its axis, so it takes one axis",
+                            op.name
+                        )));
+                    }
+                    frame.output_shape(&batch, (!core.is_empty()).then_some(whole))
+                }
+                (_, true) => batch.iter().copied().chain(core).collect(),
+                (_, false) => core.into_iter().collect(),
+            });
+        }
+        Ok(Plan { frame, batch, outputs })
+    }
+}
+
+/// One argument of all cells.
+struct Operand {
+    data: *mut u8,
+    /// Of memory, and of the kernel.
+    dtype: DType,
+    compute: DType,
+    /// Of the batch dimensions, 0 where it broadcasts.
+    batch: SmallVec<[isize; 6]>,
+    /// The core as it lies in memory.
+    core_shape: Shape,
+    core_strides: Strides,
+    /// The core as the kernel sees it.
+    sizes: SmallVec<[usize; 4]>,
+    strides: SmallVec<[isize; 4]>,
+    /// Whether cells go through a buffer.
+    packed: bool,
+    /// Whether the body looks at what is there: all inputs, and outputs that cells have in common.
+    is_read: bool,
+    is_output: bool,
+    /// Bytes from one part of the cells to the next, where each has memory of its own.
+    part: usize,
+}
+
+// SAFETY: cells of outputs are disjoint, inputs are only read.
+unsafe impl Sync for Operand {}
+
+/// Computes the outputs that are wanted (a bit each); the others come back empty. An output without batch dimensions, where
+/// there is a batch, is what all cells add up to.
+#[allow(clippy::too_many_arguments)]
+pub fn run(
+    op: &OpDef,
+    body: &CellBody,
+    plan: &Plan,
+    rule: &CoreShapes,
+    inputs: &[Option<&Tensor>],
+    attrs: &[Attr],
+    dtypes: &DTypes,
+    device: Device,
+    wanted: u64,
+) -> Result<SmallVec<[Option<Tensor>; 1]>> {
+    let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
+    for (k, (output, shape)) in op.outputs.iter().zip(&plan.outputs).enumerate() {
+        let dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
+        let is_wanted = wanted & (1 << k) != 0;
+        outputs.push(is_wanted.then(|| Tensor::empty(shape.clone(), dtype, device)).transpose()?);
+    }
+    if device == Device::Meta {
+        return Ok(outputs);
+    }
+    let compute: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
+    let kernel = body.kernels.find(&compute).ok_or_else(|| {
+        Error::type_(format!(
+            "op '{}' has no kernel for {}",
+            op.name,
+            compute.iter().map(|d| d.name()).collect::<Vec<_>>().join(" with ")
+        ))
+    })?;
+    let mut operands = Vec::new();
+    for (i, (input, dims)) in op.inputs.iter().zip(rule.inputs.iter()).enumerate() {
+        let operand = |t| Operand::new(plan, t, dims.batch, dims.core.len(), input.core, false);
+        let operand = |t| if input.dtype == DTypeRule::Fixed(DType::Bool) { operand(t).of_bools() } else { operand(t) };
+        operands.push(inputs[i].map(operand));
+    }
+    let cells = plan.batch.numel();
+    let work: usize = operands.iter().flatten().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
+    let mut grain = GRAIN.div_ceil(work).max(group(&operands));
+    let mut parts = Vec::new();
+    for ((output, dims), t) in op.outputs.iter().zip(rule.outputs.iter()).zip(&outputs) {
+        match t {
+            Some(t) if !dims.batch && rule.inputs.iter().any(|i| i.batch) => {
+                grain = grain.max(cells.div_ceil(PARTS));
+                parts.push((operands.len(), t));
+                operands.push(None);
+            }
+            Some(t) => operands.push(Some(Operand::new(plan, t, dims.batch, dims.core.len(), output.core, true))),
+            None => operands.push(None),
+        }
+    }
+    let mut sums = Vec::new();
+    for (k, t) in parts {
+        let sum = PartialSums::new(t, cells.div_ceil(grain))?;
+        operands[k] = Some(sum.operand(plan, op.outputs[k - op.inputs.len()].core));
+        sums.push(sum);
+    }
+    let failure = Mutex::new(None);
+    parallel_for(cells, grain, |range| {
+        if failure.lock().is_ok_and(|f| f.is_some()) {
+            return;
+        }
+        let part = range.start / grain;
+        let result = Cells { operands: &operands, batch: &plan.batch, kernel, attrs, part, work }.run(range);
+        if let Err(error) = result {
+            *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.context(format!("op '{}'", op.name)));
+        }
+    });
+    if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    sums.iter().for_each(PartialSums::finish);
+    Ok(outputs)
+}
+
+impl Operand {
+    fn new(plan: &Plan, t: &Tensor, batched: bool, rank: usize, core: Core, is_output: bool) -> Operand {
+        let framed = plan.frame.as_ref().filter(|_| batched);
+        let ((shape, strides), width) = match framed {
+            Some(frame) if rank > 0 => (frame.layout(t), frame.width()),
+            Some(frame) if is_output => (frame.output_layout(t), 0),
+            _ => ((t.shape().clone(), t.strides().into()), rank),
+        };
+        let split = shape.len() - width;
+        let mut batch: SmallVec<[isize; 6]> = SmallVec::from_elem(0, plan.batch.len() - split);
+        batch.extend((0..split).map(|d| if shape[d] == 1 { 0 } else { strides[d] }));
+        let (core_shape, core_strides): (Shape, Strides) = (shape[split..].into(), strides[split..].into());
+        // Several axes as one dimension, or memory of another dtype, can't be shown where it lies.
+        let converted = t.dtype().compute() != t.dtype();
+        let flattened = framed.is_some() && rank > 0 && width != 1;
+        let packed = converted
+            || match core {
+                Core::Scalar => false,
+                Core::Slice => !core_shape.is_contiguous(&core_strides),
+                Core::View => flattened,
+            };
+        let sizes: SmallVec<[usize; 4]> =
+            if flattened { [core_shape.numel()].into_iter().collect() } else { core_shape.iter().copied().collect() };
+        let logical: Shape = sizes.iter().copied().collect();
+        let strides = if packed || flattened { logical.contiguous_strides() } else { core_strides.clone() };
+        Operand {
+            data: t.data_ptr(),
+            dtype: t.dtype(),
+            compute: t.dtype().compute(),
+            batch,
+            core_shape,
+            core_strides,
+            sizes,
+            strides: strides.iter().copied().collect(),
+            packed,
+            is_read: !is_output || !batched,
+            is_output,
+            part: 0,
+        }
+    }
+
+    /// The input as the `bool`s of Rust: a copy, since a `bool` must be 0 or 1, and other threads may write any byte to memory.
+    /// Converting from `uint8` makes any other byte than 0 a 1.
+    fn of_bools(self) -> Operand {
+        let strides = self.sizes.iter().copied().collect::<Shape>().contiguous_strides();
+        Operand { dtype: DType::U8, compute: DType::Bool, packed: true, strides: strides.iter().copied().collect(), ..self }
+    }
+}
+
+struct Cells<'a> {
+    operands: &'a [Option<Operand>],
+    batch: &'a Shape,
+    kernel: Kernel<CellKernel>,
+    attrs: &'a [Attr],
+    part: usize,
+    /// Elements of a cell.
+    work: usize,
+}
+
+impl Cells<'_> {
+    fn run(&self, range: std::ops::Range<usize>) -> Result<()> {
+        let is_packed = self.operands.iter().flatten().any(|o| o.packed);
+        let together = if is_packed { group(self.operands) } else { (BREATH / self.work).max(1) };
+        let most = range.len().min(together);
+        let mut buffers: SmallVec<[Vec<u128>; 6]> = SmallVec::new();
+        for operand in self.operands {
+            let words =
+                operand.as_ref().map_or(0, |o| if o.packed { (o.core_bytes() * most).div_ceil(16).max(1) } else { 0 });
+            let mut buffer = try_vec(words)?;
+            // What is read is packed before, anything else must at least be something.
+            if operand.as_ref().is_some_and(|o| !o.is_read) {
+                buffer.resize(words, 0);
+            }
+            buffers.push(buffer);
+        }
+        let row = self.batch.last().copied().unwrap_or(1);
+        let mut cell = range.start;
+        while cell < range.end {
+            // Neighbours, which are packed together: a column is read with the columns beside it.
+            let count = most.min(range.end - cell).min(row - cell % row);
+            let offsets = self.offsets(cell);
+            let places = |o: &Operand, offset: isize| {
+                o.data.wrapping_add(self.part * o.part).wrapping_offset(offset * o.dtype.size() as isize)
+            };
+            for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
+                if let Some(o) = operand.as_ref().filter(|o| o.packed && o.is_read) {
+                    // SAFETY: the buffer holds the cores' elements in the compute dtype.
+                    unsafe { o.transfer(places(o, *offset), buffer.as_mut_ptr().cast(), count, true) }
+                }
+            }
+            crate::interrupt::check()?;
+            let mut args: SmallVec<[CellArg<'_>; 6]> = SmallVec::new();
+            for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
+                args.push(match operand {
+                    None => CellArg { data: std::ptr::null_mut(), step: 0, is_large: false, shape: &[], strides: &[] },
+                    Some(o) if o.packed => {
+                        let step = o.core_bytes() as isize;
+                        let data = buffer.as_mut_ptr().cast();
+                        CellArg { data, step, is_large: false, shape: &o.sizes, strides: &o.strides }
+                    }
+                    Some(o) => {
+                        let step = o.step() * o.dtype.size() as isize;
+                        let is_large = self.batch.numel().saturating_mul(o.core_bytes()) >= LARGE;
+                        CellArg { data: places(o, *offset), step, is_large, shape: &o.sizes, strides: &o.strides }
+                    }
+                });
+            }
+            // SAFETY: every argument has so many cores of the dtype, rank and layout that the kernel was generated for.
+            unsafe { self.kernel.run(self.attrs, &args, count)? };
+            for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
+                if let Some(o) = operand.as_ref().filter(|o| o.packed && o.is_output) {
+                    // SAFETY: as for packing.
+                    unsafe { o.transfer(places(o, *offset), buffer.as_mut_ptr().cast(), count, false) }
+                }
+            }
+            cell += count;
+        }
+        Ok(())
+    }
+
+    fn offsets(&self, cell: usize) -> SmallVec<[isize; 6]> {
+        let mut offsets: SmallVec<[isize; 6]> = SmallVec::from_elem(0, self.operands.len());
+        let mut rest = cell;
+        for d in (0..self.batch.len()).rev() {
+            let at = (rest % self.batch[d]) as isize;
+            rest /= self.batch[d];
+            for (offset, operand) in offsets.iter_mut().zip(self.operands) {
+                *offset += operand.as_ref().map_or(0, |o| at * o.batch[d]);
+            }
+        }
+        offsets
+    }
+}
+
+/// How many neighbouring cells are packed at a time: as many as stay in cache.
+fn group(operands: &[Option<Operand>]) -> usize {
+    let packed = operands.iter().flatten().filter(|o| o.packed).map(Operand::core_bytes).max();
+    packed.map_or(1, |bytes| (GROUP / bytes.max(1)).clamp(1, 64))
+}
+
+impl Operand {
+    /// The size of a core in the compute dtype.
+    fn core_bytes(&self) -> usize {
+        self.core_shape.numel() * self.compute.size()
+    }
+
+    /// How far the core of the next cell lies, in elements, along the innermost batch dimension.
+    fn step(&self) -> isize {
+        self.batch.last().copied().unwrap_or(0)
+    }
+
+    /// Copies the cores of `count` neighbouring cells between their places in memory and a straight buffer of the
+    /// compute dtype.
+    ///
+    /// # Safety
+    /// `memory` is the first element of the first core, `slot` holds as many elements in the compute dtype.
+    unsafe fn transfer(&self, memory: *mut u8, slot: *mut u8, count: usize, pack: bool) {
+        let shape: Shape = [count].into_iter().chain(self.core_shape.iter().copied()).collect();
+        let strides: SmallVec<[isize; 6]> =
+            [self.step()].into_iter().chain(self.core_strides.iter().copied()).collect();
+        let straight = shape.contiguous_strides();
+        // SAFETY: by contract.
+        unsafe {
+            match pack {
+                true => copy_elements(&shape, (self.dtype, memory), &strides, (self.compute, slot), &straight),
+                false => copy_elements(&shape, (self.compute, slot), &straight, (self.dtype, memory), &strides),
+            }
+        }
+    }
+}
+
+/// An output that all cells add up to: parts of the cells have sums of their own, which are added in order, so that the result
+/// doesn't depend on threads.
+struct PartialSums {
+    output: Tensor,
+    /// In the compute dtype, one for each part.
+    parts: Tensor,
+}
+
+impl PartialSums {
+    fn new(output: &Tensor, count: usize) -> Result<PartialSums> {
+        let shape: Shape = [count.max(1)].into_iter().chain(output.shape().iter().copied()).collect();
+        let parts = Tensor::zeros(shape, output.dtype().compute(), output.device())?;
+        Ok(PartialSums { output: output.detach(), parts })
+    }
+
+    /// The sum of the first part as what a kernel writes to.
+    fn operand(&self, plan: &Plan, core: Core) -> Operand {
+        let shape = self.output.shape().clone();
+        let strides = shape.contiguous_strides();
+        let first = self.parts.window(shape, strides, self.parts.offset());
+        let part = first.numel() * first.dtype().size();
+        Operand { part, ..Operand::new(plan, &first, false, first.ndim(), core, true) }
+    }
+
+    fn finish(&self) {
+        let n = self.output.numel();
+        // What isn't a number has no sum: then there is one part, or the last one stays.
+        with_dtype!(@ self.parts.dtype(), T, {
+            // SAFETY: the parts are ours, contiguous, and of this dtype; nobody else works on them any more.
+            let all = unsafe { std::slice::from_raw_parts_mut(self.parts.data_ptr().cast::<T>(), self.parts.numel()) };
+            let (sum, rest) = all.split_at_mut(n);
+            for part in rest.chunks_exact(n.max(1)) {
+                sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += *part);
+            }
+        }; I8 I16 I32 I64 U8 U16 U32 U64 F32 F64 C64 C128; else {});
+        let (shape, strides) = (self.output.shape(), self.output.strides());
+        let sum = (self.parts.dtype(), self.parts.data_ptr().cast_const());
+        let place = (self.output.dtype(), self.output.data_ptr());
+        // SAFETY: both have these elements.
+        unsafe { copy_elements(shape, sum, &shape.contiguous_strides(), place, strides) }
+    }
+}

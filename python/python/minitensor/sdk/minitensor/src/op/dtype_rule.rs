@@ -1,0 +1,136 @@
+//! From the dtypes of the arguments to the dtypes an op computes in.
+
+use minitensor_kernels::Const;
+use smallvec::{SmallVec, smallvec};
+
+use super::call::Arg;
+use super::def::{Arity, DTypeRule, Input, OpDef};
+use crate::attr::Attr;
+use crate::dtype::{DType, DTypeSet, Kind};
+use crate::error::{Error, Result};
+
+/// The dtype of each dtype variable.
+pub type DTypes = SmallVec<[DType; 2]>;
+
+impl OpDef {
+    /// The parameter that a flat input belongs to.
+    #[inline]
+    pub fn parameter(&self, flat: usize) -> &Input {
+        &self.inputs[flat.min(self.inputs.len() - 1)]
+    }
+
+    /// Promotes the inputs that share a dtype variable, and checks every input's dtype.
+    pub(crate) fn resolve_dtypes(&self, args: &[Arg<'_>]) -> Result<DTypes> {
+        let mut found: SmallVec<[Option<DType>; 2]> = smallvec![None; self.generics.len()];
+        for (i, arg) in args.iter().enumerate() {
+            let Arg::Tensor(t) = arg else { continue };
+            match self.parameter(i).dtype {
+                DTypeRule::Generic(g) => {
+                    let slot = &mut found[g as usize];
+                    *slot = Some(slot.map_or(t.dtype(), |d| d.promote(t.dtype())));
+                }
+                DTypeRule::Fixed(d) if d != t.dtype() => return Err(self.wrong_dtype(i, &d.to_string(), t.dtype())),
+                _ => {}
+            }
+        }
+        for (i, arg) in args.iter().enumerate() {
+            if let (Arg::Number(n), DTypeRule::Generic(g)) = (arg, self.parameter(i).dtype) {
+                let slot = &mut found[g as usize];
+                *slot = Some(weak(*slot, *n, self.generics[g as usize].dtypes));
+            }
+        }
+        let mut dtypes = DTypes::new();
+        for (g, slot) in found.iter().enumerate() {
+            let generic = &self.generics[g];
+            let dtype = slot.unwrap_or(DType::F32);
+            if !generic.dtypes.contains(dtype) {
+                return Err(self.refuse_dtype(args, g, dtype));
+            }
+            dtypes.push(dtype);
+        }
+        for (i, arg) in args.iter().enumerate() {
+            self.check_mutated(i, arg, &dtypes)?;
+        }
+        Ok(dtypes)
+    }
+
+    /// A tensor that is changed in place keeps its dtype, so the others must not promote it.
+    fn check_mutated(&self, i: usize, arg: &Arg<'_>, dtypes: &DTypes) -> Result<()> {
+        let input = self.parameter(i);
+        let (true, DTypeRule::Generic(g)) = (input.mutated, input.dtype) else { return Ok(()) };
+        let wanted = dtypes[g as usize];
+        match arg {
+            Arg::Tensor(t) if t.dtype() != wanted => Err(Error::type_(format!(
+                "op '{}' changes '{}' in place, which can't hold the result: it is {}, the result {wanted}; convert it with \
+                 astype('{wanted}') first, or use the op that returns a new tensor",
+                self.name,
+                input.name,
+                t.dtype()
+            ))),
+            Arg::Tensor(_) => Ok(()),
+            _ => Err(Error::type_(format!(
+                "op '{}' changes '{}' in place, so it must be a tensor",
+                self.name, input.name
+            ))),
+        }
+    }
+
+    #[cold]
+    fn refuse_dtype(&self, args: &[Arg<'_>], generic: usize, dtype: DType) -> Error {
+        let admitted = self.generics[generic].dtypes;
+        let at = args.iter().enumerate().position(|(i, arg)| {
+            self.parameter(i).dtype == DTypeRule::Generic(generic as u8)
+                && matches!(arg, Arg::Tensor(t) if !admitted.contains(t.dtype()))
+        });
+        match (at, at.map(|i| args[i])) {
+            (Some(i), Some(Arg::Tensor(t))) => self.wrong_dtype(i, &admitted.to_string(), t.dtype()),
+            _ => Error::type_(format!("op '{}' takes {admitted}, its arguments together are {dtype}", self.name)),
+        }
+    }
+
+    #[cold]
+    fn wrong_dtype(&self, flat: usize, expected: &str, got: DType) -> Error {
+        let input = self.parameter(flat);
+        let admitted = match input.dtype {
+            DTypeRule::Generic(g) => self.generics[g as usize].dtypes,
+            DTypeRule::Fixed(d) => DTypeSet::of(&[d]),
+            _ => DTypeSet::ELEMENT,
+        };
+        let hint = got.conversion_to(admitted);
+        let index =
+            if input.arity == Arity::Variadic { format!("[{}]", flat + 1 - self.inputs.len()) } else { String::new() };
+        Error::type_(format!("op '{}': '{}{index}' takes {expected}, got {got}{hint}", self.name, input.name))
+    }
+
+    /// The dtype of an output.
+    pub(crate) fn output_dtype_of(&self, rule: DTypeRule, dtypes: &[DType], attrs: &[Attr]) -> Result<DType> {
+        match rule {
+            DTypeRule::Generic(g) => Ok(dtypes[g as usize]),
+            DTypeRule::Fixed(d) => Ok(d),
+            DTypeRule::Attr(a) => match attrs[a as usize] {
+                Attr::DType(d) => Ok(d),
+                _ => {
+                    Err(Error::type_(format!("op '{}' needs a dtype for '{}'", self.name, self.attrs[a as usize].name)))
+                }
+            },
+            DTypeRule::Any => Err(Error::not_implemented(format!(
+                "op '{}': the dtype of its output is only known by running it",
+                self.name
+            ))),
+        }
+    }
+}
+
+/// The dtype once a plain number has joined: it only decides between kinds, never the size.
+fn weak(dtype: Option<DType>, number: Const, admitted: DTypeSet) -> DType {
+    let (kind, default) = match number {
+        Const::Bool(_) => (Kind::Bool, DType::Bool),
+        Const::Int(_) => (Kind::Unsigned, DType::I64),
+        Const::Float(_) => (Kind::Float, DType::F32),
+    };
+    match dtype {
+        Some(d) if d.kind() >= kind => d,
+        None if !admitted.contains(default) && admitted.contains(DType::F32) => DType::F32,
+        _ => default,
+    }
+}

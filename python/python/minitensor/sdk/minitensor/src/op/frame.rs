@@ -1,0 +1,134 @@
+//! [`Frame`]: the view of a call in which the caller's axes are the last one.
+
+use smallvec::SmallVec;
+
+use super::def::OpDef;
+use super::names;
+use crate::attr::Attr;
+use crate::error::{Error, Result};
+use crate::tensor::{Shape, Strides, Tensor, normalize_axis};
+
+/// Which axes of an argument of some rank the core dimension is made of.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// Sorted, of an argument that has the core dimension.
+    axes: SmallVec<[usize; 4]>,
+    keepdims: bool,
+    rank: usize,
+}
+
+impl Frame {
+    /// The frame of a call whose arguments with the core dimension have this rank; `None` where the op has no `axis`.
+    pub fn of(op: &OpDef, attrs: &[Attr], rank: usize) -> Result<Option<Frame>> {
+        let Some(axis) = op.axis else { return Ok(None) };
+        let context = |e: Error| e.context(format!("op '{}'", op.name));
+        let mut axes: SmallVec<[usize; 4]> = SmallVec::new();
+        match &attrs[axis.attr as usize] {
+            Attr::Int(a) => axes.push(normalize_axis(*a, rank).map_err(context)?),
+            Attr::Ints(list) => {
+                for a in list.iter() {
+                    axes.push(normalize_axis(*a, rank).map_err(context)?);
+                }
+                axes.sort_unstable();
+                if axes.windows(2).any(|w| w[0] == w[1]) {
+                    return Err(Error::value(format!("op '{}': axis {list:?} names an axis twice", op.name)));
+                }
+            }
+            _ => axes.extend(0..rank),
+        }
+        let keepdims = axis.keepdims.is_some_and(|k| attrs[k as usize] == Attr::Bool(true));
+        Ok(Some(Frame { axes, keepdims, rank }))
+    }
+
+    /// The axes that aren't in the core, then those that are.
+    fn order(&self) -> impl Iterator<Item = usize> + '_ {
+        self.others().chain(self.axes.iter().copied())
+    }
+
+    fn others(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.rank).filter(|a| !self.axes.contains(a))
+    }
+
+    fn is_moved(&self) -> bool {
+        self.order().enumerate().any(|(i, a)| i != a)
+    }
+
+    /// How many axes the core is made of.
+    pub fn width(&self) -> usize {
+        self.axes.len()
+    }
+
+    /// Sizes and strides of an argument with its core axes last; not flattened.
+    pub fn layout(&self, tensor: &Tensor) -> (Shape, Strides) {
+        (self.order().map(|a| tensor.shape()[a]).collect(), self.order().map(|a| tensor.strides()[a]).collect())
+    }
+
+    /// The same of an output that lacks the core: without the axes of size 1 that `keepdims` left.
+    pub fn output_layout(&self, tensor: &Tensor) -> (Shape, Strides) {
+        let axes = || (0..tensor.ndim()).filter(|a| !self.keepdims || !self.axes.contains(a));
+        (axes().map(|a| tensor.shape()[a]).collect(), axes().map(|a| tensor.strides()[a]).collect())
+    }
+
+    /// The sizes of the other axes.
+    pub fn batch(&self, shape: &[usize]) -> Shape {
+        self.others().map(|a| shape[a]).collect()
+    }
+
+    /// The sizes of the core axes.
+    pub fn core(&self, shape: &[usize]) -> SmallVec<[usize; 4]> {
+        self.axes.iter().map(|a| shape[*a]).collect()
+    }
+
+    /// The shape of an output: `batch` has no core axes, `core` is the size along them if the output has them.
+    pub fn output_shape(&self, batch: &[usize], core: Option<&[usize]>) -> Shape {
+        let mut batch = batch.iter().copied();
+        (0..self.rank)
+            .filter_map(|a| match (self.axes.iter().position(|x| *x == a), core) {
+                (None, _) => batch.next(),
+                (Some(i), Some(core)) => Some(core[i]),
+                (Some(_), None) => self.keepdims.then_some(1),
+            })
+            .collect()
+    }
+
+    /// Recorded: an argument with the core dimension, in the frame (core axes last, flattened into one).
+    pub fn enter(&self, tensor: &Tensor) -> Result<Tensor> {
+        let moved = if self.is_moved() {
+            names::PERMUTE.call(&[tensor.into(), self.order().map(|a| a as i64).collect::<Vec<_>>().into()], &[])?
+        } else {
+            tensor.clone()
+        };
+        if self.axes.len() == 1 {
+            return Ok(moved);
+        }
+        let batch = self.rank - self.axes.len();
+        let mut sizes: Vec<i64> = moved.shape()[..batch].iter().map(|s| *s as i64).collect();
+        sizes.push(moved.shape()[batch..].iter().product::<usize>() as i64);
+        names::RESHAPE.call(&[(&moved).into(), sizes.into()], &[])
+    }
+
+    /// Recorded: a result in the frame, back in the caller's order; `shape` is the caller's.
+    pub fn leave(&self, tensor: &Tensor, shape: &[usize]) -> Result<Tensor> {
+        let sizes: Vec<i64> = self.order().map(|a| shape[a] as i64).collect();
+        let cut = if self.axes.len() == 1 {
+            tensor.clone()
+        } else {
+            names::RESHAPE.call(&[tensor.into(), sizes.into()], &[])?
+        };
+        if !self.is_moved() {
+            return Ok(cut);
+        }
+        let mut inverse = vec![0i64; self.rank];
+        self.order().enumerate().for_each(|(to, from)| inverse[from] = to as i64);
+        names::PERMUTE.call(&[(&cut).into(), inverse.into()], &[])
+    }
+
+    /// Recorded: an output that lacks the core dimension, without the axes of size 1 that `keepdims` left.
+    pub fn drop_kept(&self, tensor: &Tensor) -> Result<Tensor> {
+        if !self.keepdims {
+            return Ok(tensor.clone());
+        }
+        let sizes: Vec<i64> = self.others().map(|a| tensor.shape()[a] as i64).collect();
+        names::RESHAPE.call(&[tensor.into(), sizes.into()], &[])
+    }
+}

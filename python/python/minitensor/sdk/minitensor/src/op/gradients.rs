@@ -1,0 +1,156 @@
+//! [`Gradients`]: how the calls of one op are differentiated, one [`Pullback`] for each kind of call.
+
+use std::sync::{Arc, OnceLock};
+
+use smallvec::SmallVec;
+
+use super::def::{Backward, Body, OpDef};
+use super::pullback::Pullback;
+use super::trace;
+use crate::attr::{Attr, AttrKind};
+use crate::autograd::BackwardCall;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+
+/// The pullbacks of one op that have been made: to make one takes longer than a call. They are a list that only grows, so
+/// that a call finds its pullback without a lock.
+#[derive(Default)]
+pub struct Gradients(OnceLock<Box<Entry>>);
+
+struct Entry {
+    key: Key,
+    pullback: Arc<Pullback>,
+    next: Gradients,
+}
+
+/// How many are kept; those of other kinds of calls are made each time.
+const MOST: usize = 64;
+
+/// The kind of a call: what its gradient depends on besides the op.
+#[derive(Clone, PartialEq)]
+pub struct Key {
+    /// The attributes; of a number only whether it is there.
+    attrs: SmallVec<[Attr; 2]>,
+    /// The inputs that are there, a bit each.
+    pub given: u64,
+    /// The inputs that need a gradient, a bit each.
+    pub wrt: u64,
+    /// Whether an input is complex.
+    pub is_complex: bool,
+    /// Whether an input is kept in a narrower format than it is computed in.
+    pub is_narrow: bool,
+}
+
+impl Gradients {
+    /// None yet.
+    pub const fn new() -> Gradients {
+        Gradients(OnceLock::new())
+    }
+
+    /// The pullback of a call.
+    fn pullback(&self, op: &OpDef, key: Key, attrs: &[Attr]) -> Result<Arc<Pullback>> {
+        let mut slot = self;
+        for _ in 0..MOST {
+            let Some(entry) = slot.0.get() else { break };
+            if entry.key == key {
+                return Ok(entry.pullback.clone());
+            }
+            slot = &entry.next;
+        }
+        let pullback = Arc::new(Pullback::new(op, &key, attrs)?);
+        let mut entry = Box::new(Entry { key, pullback: pullback.clone(), next: Gradients::new() });
+        // Another thread may have added to the list meanwhile.
+        let mut slot = self;
+        for _ in 0..MOST {
+            match slot.0.set(entry) {
+                Ok(()) => break,
+                Err(back) => entry = back,
+            }
+            let Some(taken) = slot.0.get() else { break };
+            slot = &taken.next;
+        }
+        Ok(pullback)
+    }
+}
+
+/// How a call is differentiated, if by a derived gradient: known before it runs, as it tells what is saved. `None` also where
+/// there is none: that shows when it is asked for.
+pub fn pullback(
+    op: &OpDef,
+    attrs: &[Attr],
+    dtypes: impl Iterator<Item = Option<DType>>,
+    needs: impl Fn(usize) -> bool,
+) -> Option<Arc<Pullback>> {
+    let gradients = of(op)?;
+    gradients.pullback(op, Key::of(op, attrs, dtypes, needs), attrs).ok()
+}
+
+/// The gradients of the inputs that need one.
+pub(crate) fn run(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
+    let op = call.op();
+    if let (Backward::Program(_), Body::Cell(_)) = (&op.backward, &op.body) {
+        return trace::by_program(call);
+    }
+    if let Some(pullback) = call.pullback() {
+        return pullback.run(call);
+    }
+    let gradients = of(op).ok_or_else(|| Error::runtime(format!("op '{}' has no derived gradient", op.name)))?;
+    let dtypes = (0..call.num_inputs()).map(|i| call.is_given(i).then(|| call.dtype(i)));
+    gradients.pullback(op, Key::of(op, call.attrs(), dtypes, |i| call.needs(i)), call.attrs())?.run(call)
+}
+
+fn of(op: &OpDef) -> Option<&Gradients> {
+    match (&op.backward, &op.body) {
+        // It is made of recorded ops each time.
+        (Backward::Program(_), Body::Cell(_)) => None,
+        (Backward::Program(gradients), _) => Some(gradients),
+        (Backward::Derived(derived), _) => Some(&derived.gradients),
+        _ => None,
+    }
+}
+
+impl Key {
+    fn of(
+        op: &OpDef,
+        attrs: &[Attr],
+        dtypes: impl Iterator<Item = Option<DType>>,
+        needs: impl Fn(usize) -> bool,
+    ) -> Key {
+        let static_part = |(a, value): (&super::def::Attribute, &Attr)| match (a.kind, value) {
+            (AttrKind::Float, Attr::Float(_)) => Attr::Float(0.0),
+            _ => value.clone(),
+        };
+        let attrs = op.attrs.iter().zip(attrs).map(static_part).collect();
+        let mut key = Key { attrs, given: 0, wrt: 0, is_complex: false, is_narrow: false };
+        for (i, dtype) in dtypes.enumerate().take(u64::BITS as usize) {
+            let Some(dtype) = dtype else { continue };
+            key.given |= 1 << i;
+            key.wrt |= u64::from(needs(i)) << i;
+            key.is_complex |= dtype.is_complex();
+            key.is_narrow |= dtype.compute() != dtype;
+        }
+        key
+    }
+
+    pub fn is_given(&self, input: usize) -> bool {
+        self.given & (1 << input) != 0
+    }
+
+    pub fn needs(&self, input: usize) -> bool {
+        self.wrt & (1 << input) != 0
+    }
+}
+
+/// A copy of the op makes its own.
+impl Clone for Gradients {
+    fn clone(&self) -> Self {
+        Gradients::new()
+    }
+}
+
+impl std::fmt::Debug for Gradients {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Gradients")
+    }
+}

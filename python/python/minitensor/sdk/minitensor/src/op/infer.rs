@@ -1,0 +1,24 @@
+//! [`infer`]: a call without its computation.
+
+use super::call::{Arg, Outputs};
+use super::def::OpRef;
+use super::dispatch;
+use crate::attr::Attr;
+use crate::error::Result;
+use crate::tensor::{Device, Tensor};
+
+/// What the outputs of a call would be, without computing them: tensors on [`Device::Meta`].
+pub fn infer(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Vec<Tensor>> {
+    #[cfg(feature = "engine")]
+    let _quiet = crate::autograd::NoGrad::new();
+    let mut metas = Vec::new();
+    for arg in args {
+        metas.push(match arg {
+            Arg::Tensor(t) => Some(Tensor::empty(t.shape().clone(), t.dtype(), Device::Meta)?),
+            _ => None,
+        });
+    }
+    let args: Vec<Arg<'_>> =
+        args.iter().zip(&metas).map(|(arg, meta)| meta.as_ref().map_or(*arg, Arg::Tensor)).collect();
+    dispatch(op, &args, attrs).map(Outputs::into_vec)
+}

@@ -1,0 +1,356 @@
+//! Runs an element kernel over tensors of any layout: directly where memory lies straight, else in tiles that are
+//! packed into a small buffer, computed there and unpacked again.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use half::{bf16, f16};
+use minitensor_kernels::copy_plane;
+use minitensor_kernels::threads::parallel_for;
+use num_complex::Complex;
+use smallvec::SmallVec;
+
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::tensor::{Shape, Tensor};
+
+/// Elements of a block that goes through buffers; those of a few operands stay in the cache.
+const TILE: usize = 2048;
+/// The grain of a compiled loop.
+pub const GRAIN: usize = 32 * 1024;
+/// Rows of so many elements are computed where they lie, one after the other.
+const ROW: usize = 64;
+/// Elements of a block's row where some operand has one for them all.
+const SHORT: usize = 256;
+/// Rows of a block in which some operand's elements lie one below the other: a cache line of them.
+const BAND: usize = 16;
+
+/// Computes so many elements of outputs from those of inputs, which lie contiguous in the dtype that is computed in.
+pub type Loop<'a> = dyn Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync + 'a;
+
+/// What is run over the elements.
+pub struct Kernel<'a> {
+    pub run: &'a Loop<'a>,
+    /// From this many elements on, more than one thread pays off.
+    pub grain: usize,
+}
+
+/// One operand: an input, an output, or an output nobody wants.
+struct Operand {
+    data: *mut u8,
+    dtype: DType,
+    compute: DType,
+    /// Of the merged iteration space.
+    strides: SmallVec<[isize; 6]>,
+    wanted: bool,
+    /// Whether the kernel gets its memory as it lies.
+    direct: bool,
+}
+
+// SAFETY: threads write to disjoint blocks of the elements.
+unsafe impl Sync for Operand {}
+
+/// Computes `outputs` from `inputs`, which all broadcast to `shape`. An output that is `None` is computed and thrown away;
+/// `output_dtypes` are those of the outputs.
+pub fn launch(
+    kernel: &Kernel<'_>,
+    shape: &Shape,
+    inputs: &[Option<&Tensor>],
+    outputs: &[Option<&Tensor>],
+    output_dtypes: &[DType],
+) -> Result<()> {
+    let n = shape.numel();
+    if n == 0 {
+        return Ok(());
+    }
+    let simple = |t: &Option<&Tensor>| {
+        t.is_some_and(|t| t.shape() == shape && t.is_contiguous() && t.dtype().compute() == t.dtype())
+    };
+    if n <= kernel.grain && inputs.iter().all(simple) && outputs.iter().all(simple) {
+        let ins: SmallVec<[*const u8; 4]> = inputs.iter().flatten().map(|t| t.data_ptr().cast_const()).collect();
+        let outs: SmallVec<[*mut u8; 4]> = outputs.iter().flatten().map(|t| t.data_ptr()).collect();
+        // Every tensor is contiguous, has n elements and the kernel's compute dtype.
+        return (kernel.run)(n, &ins, &outs);
+    }
+    let mut operands: Vec<Operand> = Vec::with_capacity(inputs.len() + outputs.len());
+    for input in inputs {
+        operands.push(input.map_or_else(|| Operand::nothing(DType::F64), |t| Operand::of(t, shape)));
+    }
+    for (output, dtype) in outputs.iter().zip(output_dtypes) {
+        operands.push(output.map_or_else(|| Operand::nothing(*dtype), |t| Operand::of(t, shape)));
+    }
+    let sizes = merge(shape, &mut operands);
+    let space = Space::new(sizes, operands, inputs.len(), kernel);
+    let failure = Mutex::new(None);
+    parallel_for(space.blocks(), kernel.grain.div_ceil(space.rows * space.columns), |blocks| {
+        if failure.lock().is_ok_and(|f| f.is_some()) {
+            return;
+        }
+        if let Err(error) = space.run(blocks) {
+            *failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
+        }
+    });
+    failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err::<(), Error>)
+}
+
+impl Operand {
+    fn of(tensor: &Tensor, shape: &Shape) -> Operand {
+        let view = if tensor.shape() == shape { tensor.detach() } else { tensor.broadcast_view(shape) };
+        let (data, dtype) = (tensor.data_ptr(), tensor.dtype());
+        Operand { data, dtype, compute: dtype.compute(), strides: view.strides().into(), wanted: true, direct: false }
+    }
+
+    fn nothing(dtype: DType) -> Operand {
+        let data = std::ptr::null_mut();
+        Operand { data, dtype, compute: dtype.compute(), strides: SmallVec::new(), wanted: false, direct: false }
+    }
+
+    /// Whether its elements are those that the kernel computes, and their neighbours lie `stride` apart.
+    fn steps_by(&self, stride: isize) -> bool {
+        self.compute == self.dtype && self.strides.last() == Some(&stride)
+    }
+
+    /// Whether it has one element for each row, and not the same for all.
+    fn repeats(&self) -> bool {
+        self.strides.split_last().is_some_and(|(last, rest)| *last == 0 && rest.iter().any(|s| *s != 0))
+    }
+
+    /// The axis along which its elements lie side by side, if that is not the last one.
+    fn fastest(&self) -> Option<usize> {
+        let (last, rest) = self.strides.split_last()?;
+        rest.iter().position(|s| s.unsigned_abs() == 1).filter(|_| last.unsigned_abs() > 1)
+    }
+}
+
+/// Drops axes of size 1 and joins neighbours that every operand steps through evenly. What is left has two axes at least.
+fn merge(shape: &Shape, operands: &mut [Operand]) -> SmallVec<[usize; 6]> {
+    let mut sizes: SmallVec<[usize; 6]> = SmallVec::new();
+    let mut strides: Vec<SmallVec<[isize; 6]>> = vec![SmallVec::new(); operands.len()];
+    for d in 0..shape.len() {
+        if shape[d] == 1 {
+            continue;
+        }
+        let joins = !sizes.is_empty()
+            && operands
+                .iter()
+                .zip(&strides)
+                .all(|(o, s)| !o.wanted || s.last() == Some(&(o.strides[d] * shape[d] as isize)));
+        if joins {
+            *sizes.last_mut().expect("there is one to join") *= shape[d];
+        } else {
+            sizes.push(shape[d]);
+        }
+        for (operand, s) in operands.iter().zip(&mut strides).filter(|(o, _)| o.wanted) {
+            if joins {
+                s.pop();
+            }
+            s.push(operand.strides[d]);
+        }
+    }
+    while sizes.len() < 2 {
+        sizes.insert(0, 1);
+        // A single element lies straight.
+        strides.iter_mut().for_each(|s| s.insert(0, s.is_empty().into()));
+    }
+    for (operand, s) in operands.iter_mut().zip(strides) {
+        operand.strides = s;
+    }
+    sizes
+}
+
+/// What is to be computed, in blocks of rows: a row runs along the last axis, the rows of a block follow the one before it.
+struct Space<'a> {
+    sizes: SmallVec<[usize; 6]>,
+    operands: Vec<Operand>,
+    inputs: usize,
+    kernel: &'a Kernel<'a>,
+    /// The size of a block; those at the end of an axis may be smaller.
+    rows: usize,
+    columns: usize,
+    /// Whether a block is so narrow that its rows are computed together.
+    together: bool,
+}
+
+/// A part of the space.
+struct Block {
+    /// Along every axis.
+    start: SmallVec<[usize; 6]>,
+    rows: usize,
+    columns: usize,
+}
+
+impl<'a> Space<'a> {
+    fn new(mut sizes: SmallVec<[usize; 6]>, mut operands: Vec<Operand>, inputs: usize, kernel: &'a Kernel<'a>) -> Self {
+        let rank = sizes.len();
+        // Where some memory runs along another axis than the last, that one gives the rows of a block.
+        let other = operands.iter().find_map(Operand::fastest);
+        if let Some(axis) = other {
+            sizes[axis..rank - 1].rotate_left(1);
+            operands.iter_mut().filter(|o| o.wanted).for_each(|o| o.strides[axis..rank - 1].rotate_left(1));
+        }
+        let (height, width) = (sizes[rank - 2], sizes[rank - 1]);
+        let together = width < ROW;
+        for operand in operands.iter_mut().filter(|o| o.wanted) {
+            let in_order = !together || height == 1 || operand.strides[rank - 2] == width as isize;
+            operand.direct = operand.steps_by(1) && in_order;
+        }
+        let most = if operands.iter().all(|o| o.direct) { kernel.grain } else { TILE };
+        let columns = match other {
+            _ if together => width,
+            Some(_) => width.min(most / BAND),
+            // What a row has one of is packed for a few of its elements, and serves all of them.
+            None if operands.iter().any(Operand::repeats) => width.min(SHORT),
+            None => width.min(most),
+        };
+        let rows = height.min(most / columns);
+        Space { sizes, operands, inputs, kernel, rows, columns, together }
+    }
+
+    /// How many blocks lie along every axis.
+    fn blocks_along(&self, axis: usize) -> usize {
+        match self.sizes.len() - axis {
+            1 => self.sizes[axis].div_ceil(self.columns),
+            2 => self.sizes[axis].div_ceil(self.rows),
+            _ => self.sizes[axis],
+        }
+    }
+
+    fn blocks(&self) -> usize {
+        (0..self.sizes.len()).map(|axis| self.blocks_along(axis)).product()
+    }
+
+    fn block(&self, mut number: usize) -> Block {
+        let rank = self.sizes.len();
+        let mut start = SmallVec::from_elem(0, rank);
+        for axis in (0..rank).rev() {
+            let along = self.blocks_along(axis);
+            start[axis] = number % along;
+            number /= along;
+        }
+        start[rank - 2] *= self.rows;
+        start[rank - 1] *= self.columns;
+        let rows = self.rows.min(self.sizes[rank - 2] - start[rank - 2]);
+        let columns = self.columns.min(self.sizes[rank - 1] - start[rank - 1]);
+        Block { start, rows, columns }
+    }
+
+    fn run(&self, blocks: Range<usize>) -> Result<()> {
+        let size = |o: &Operand| if o.direct { 0 } else { (TILE * o.compute.size()).div_ceil(size_of::<u128>()) };
+        // u128 is the alignment of the largest element.
+        let mut buffer = vec![0u128; self.operands.iter().map(size).sum()];
+        let mut rest = buffer.as_mut_slice();
+        let mut places: SmallVec<[*mut u8; 8]> = SmallVec::new();
+        for operand in &self.operands {
+            let (slot, after) = rest.split_at_mut(size(operand));
+            places.push(slot.as_mut_ptr().cast());
+            rest = after;
+        }
+        // What every input's slot holds: a block's first element, its rows and columns.
+        let mut held = vec![None; self.inputs];
+        for number in blocks {
+            let block = self.block(number);
+            for (k, (operand, place)) in self.operands.iter().zip(&mut places).enumerate() {
+                let first = operand.at(&block);
+                if operand.direct {
+                    *place = first;
+                } else if k < self.inputs && operand.wanted {
+                    let content = Some((first, block.rows, block.columns));
+                    if held[k] != content {
+                        // SAFETY: the block lies within the space; the slot holds TILE elements of the compute dtype.
+                        unsafe { operand.transfer(&block, *place, true) }
+                        held[k] = content;
+                    }
+                }
+            }
+            self.compute(&block, &places)?;
+            for (operand, slot) in self.operands.iter().zip(&places).skip(self.inputs) {
+                if operand.wanted && !operand.direct {
+                    // SAFETY: as for packing.
+                    unsafe { operand.transfer(&block, *slot, false) }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the kernel: once where the rows of a block follow each other in every operand, else for each. Every operand has
+    /// the block's elements there: in its memory if that is direct, else one after the other.
+    fn compute(&self, block: &Block, places: &[*mut u8]) -> Result<()> {
+        let (calls, n) = if self.together { (1, block.rows * block.columns) } else { (block.rows, block.columns) };
+        let mut ins: SmallVec<[*const u8; 8]> = places[..self.inputs].iter().map(|p| p.cast_const()).collect();
+        let mut outs: SmallVec<[*mut u8; 4]> = places[self.inputs..].iter().copied().collect();
+        for _ in 0..calls {
+            (self.kernel.run)(n, &ins, &outs)?;
+            for (operand, place) in self.operands.iter().zip(&mut ins) {
+                *place = place.wrapping_offset(operand.row_step(n));
+            }
+            for (operand, place) in self.operands[self.inputs..].iter().zip(&mut outs) {
+                *place = place.wrapping_offset(operand.row_step(n));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Operand {
+    /// Where a block begins in memory.
+    fn at(&self, block: &Block) -> *mut u8 {
+        let offset: isize = self.strides.iter().zip(&block.start).map(|(stride, at)| stride * *at as isize).sum();
+        self.data.wrapping_offset(offset * self.dtype.size() as isize)
+    }
+
+    /// Bytes from one row of a block to the next, where a slot has rows of `n` elements.
+    fn row_step(&self, n: usize) -> isize {
+        match self.direct {
+            true => self.strides[self.strides.len() - 2] * self.dtype.size() as isize,
+            false => (n * self.compute.size()) as isize,
+        }
+    }
+
+    /// Copies a block between memory and a slot, converting.
+    ///
+    /// # Safety
+    /// The block lies in the space; the slot holds its elements in the compute dtype.
+    unsafe fn transfer(&self, block: &Block, slot: *mut u8, pack: bool) {
+        let (memory, rank) = (self.at(block), self.strides.len());
+        let (steps, straight) = ([self.strides[rank - 2], self.strides[rank - 1]], [block.columns as isize, 1]);
+        let sizes = [block.rows, block.columns];
+        // SAFETY: by contract.
+        unsafe {
+            match pack {
+                true => plane(self.dtype, self.compute)(memory, steps, slot, straight, sizes),
+                false => plane(self.compute, self.dtype)(slot, straight, memory, steps, sizes),
+            }
+        }
+    }
+}
+
+/// Copies the elements of two axes from one place to another: pointer and steps of either, and the sizes.
+type Plane = unsafe fn(*const u8, [isize; 2], *mut u8, [isize; 2], [usize; 2]);
+
+/// From one dtype to another, of which one is that of memory and one is computed in.
+fn plane(from: DType, to: DType) -> Plane {
+    macro_rules! pick {
+        ($($pattern:pat => $from:ty, $to:ty;)*) => {
+            match (from, to, from.size()) {
+                // SAFETY: as for `copy_plane`, for elements of these dtypes or of their size.
+                $($pattern => |from, from_steps, to, to_steps, sizes| unsafe {
+                    copy_plane::<$from, $to>(from.cast(), from_steps, to.cast(), to_steps, sizes)
+                },)*
+            }
+        };
+    }
+    use DType::*;
+    pick! {
+        (F16, F32, _) => f16, f32;
+        (F32, F16, _) => f32, f16;
+        (Bf16, F32, _) => bf16, f32;
+        (F32, Bf16, _) => f32, bf16;
+        // Of one dtype: whatever the bytes mean.
+        (_, _, 1) => u8, u8;
+        (_, _, 2) => u16, u16;
+        (_, _, 4) => u32, u32;
+        (_, _, 8) => u64, u64;
+        _ => Complex<f64>, Complex<f64>;
+    }
+}

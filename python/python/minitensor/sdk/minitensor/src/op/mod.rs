@@ -1,0 +1,62 @@
+//! Operations: what one is ([`OpDef`]), where they are kept ([`registry`]), and how one is called ([`dispatch`]).
+
+mod advice;
+mod bind;
+mod call;
+mod custom_op;
+mod def;
+pub(crate) mod dtype_rule;
+mod entry;
+mod infer;
+mod kernel;
+mod object;
+mod replay;
+pub(crate) mod shape_rule;
+
+pub use bind::{bind, slots};
+pub use call::{Arg, Call, Outputs, Value};
+pub use custom_op::{CustomOp, GradientFunction};
+pub use def::*;
+pub use entry::OpEntry;
+pub use infer::infer;
+pub use kernel::{Kernel, Kernels, ProgramFn};
+pub use shape_rule::{Arithmetic, CoreShapes, Dim, Dims, Predicate, Relation};
+
+/// What runs ops, rather than tells what they are.
+#[cfg(feature = "engine")]
+macro_rules! engine {
+    ($($visibility:vis mod $name:ident;)*) => { $($visibility mod $name;)* };
+}
+#[cfg(feature = "engine")]
+engine! {
+    mod builder;
+    pub(crate) mod cell;
+    mod dispatch;
+    mod element;
+    mod frame;
+    pub(crate) mod gradients;
+    mod launch;
+    pub(crate) mod name;
+    pub mod names;
+    mod op_name;
+    mod program;
+    pub(crate) mod pullback;
+    mod record;
+    pub mod registry;
+    mod straight;
+    pub(crate) mod trace;
+    mod vjp;
+}
+#[cfg(feature = "engine")]
+pub use self::{
+    builder::CustomOpBuilder,
+    dispatch::{dispatch, dispatch_one},
+    gradients::Gradients,
+    op_name::OpName,
+    vjp::vjp,
+};
+#[cfg(feature = "engine")]
+pub(crate) use self::{dispatch::dispatch_wanted, frame::Frame};
+
+#[cfg(not(feature = "engine"))]
+pub use crate::guest::{Gradients, OpName, dispatch, dispatch_one, vjp};

@@ -1,0 +1,14 @@
+//! The ops that the engine itself calls, by name like anybody else.
+
+use super::OpName;
+
+macro_rules! names {
+    ($($name:ident = $op:literal),* $(,)?) => {
+        $(#[doc = concat!("The op `", $op, "`.")] pub static $name: OpName = OpName::new($op);)*
+    };
+}
+
+names! {
+    ADD = "add", ASTYPE = "astype", CLONE = "clone", EXPAND = "expand", PERMUTE = "permute_dims", REAL = "real",
+    RESHAPE = "reshape", SUM = "sum",
+}

@@ -1,0 +1,53 @@
+//! [`OpName`]: an op that is called by its name.
+
+use std::sync::OnceLock;
+
+use super::call::Value;
+use super::def::OpRef;
+use super::{bind, dispatch, dispatch_one, registry};
+use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+
+/// An op known by its name, looked up at the first call from this place.
+pub struct OpName {
+    name: &'static str,
+    op: OnceLock<OpRef>,
+}
+
+impl OpName {
+    /// The op of that name; whether there is one shows at the first call.
+    pub const fn new(name: &'static str) -> OpName {
+        OpName { name, op: OnceLock::new() }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The op.
+    #[inline]
+    pub fn get(&self) -> Result<&OpRef> {
+        if let Some(op) = self.op.get() {
+            return Ok(op);
+        }
+        let found = registry::get(self.name)?;
+        Ok(self.op.get_or_init(|| found))
+    }
+
+    /// Calls it with positional arguments, then keywords; tensors first, then attributes, as in Python.
+    pub fn call(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<Tensor> {
+        let op = self.get()?;
+        let (inputs, attrs) = bind(op, args, keywords)?;
+        dispatch_one(op, &inputs, &attrs)
+    }
+
+    /// The same for an op of `N` outputs.
+    pub fn call_many<const N: usize>(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<[Tensor; N]> {
+        let op = self.get()?;
+        let (inputs, attrs) = bind(op, args, keywords)?;
+        dispatch(op, &inputs, &attrs)?.into_vec().try_into().map_err(|v: Vec<Tensor>| {
+            Error::type_(format!("op '{}' gives {} tensors where {N} are expected", self.name, v.len()))
+        })
+    }
+}

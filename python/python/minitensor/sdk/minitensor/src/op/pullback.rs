@@ -1,0 +1,264 @@
+//! [`Pullback`]: how calls of one kind are differentiated, and what they save for it.
+
+use minitensor_kernels::program::{Program, Variable};
+use smallvec::SmallVec;
+
+use super::builder::CustomOpBuilder;
+use super::call::Arg;
+use super::def::{Arity, Backward, Body, Core, DTypeRule, Derived, OpDef, OpRef, Role, ShapeRule};
+use super::dispatch_wanted;
+use super::gradients::Key;
+use crate::__rt::vjp_program;
+use crate::attr::{Attr, AttrKind};
+use crate::autograd::{BackwardCall, is_grad_enabled};
+use crate::dtype::{DType, DTypeSet};
+use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+use minitensor_kernels::Const;
+
+/// The vector-Jacobian product of calls of one kind, as an op, and what it is handed.
+pub struct Pullback {
+    vjp: OpRef,
+    slots: SmallVec<[Slot; 4]>,
+    /// The outputs of `vjp` that are wanted, a bit each, and the input that each output is the gradient of.
+    wanted: u64,
+    gradients: SmallVec<[u8; 4]>,
+    /// Whether `vjp` takes the numbers among the attributes, or as many attributes as it has.
+    takes_numbers: bool,
+}
+
+/// What an input of the vector-Jacobian product is handed.
+#[derive(Clone, Copy, PartialEq)]
+enum Slot {
+    /// The cotangent of that output.
+    Cotangent(u8),
+    /// That input of the call, or nothing if it wasn't given.
+    Input(u8),
+    /// That output of the call.
+    Output(u8),
+    /// Something like that input, which isn't read: the cotangent of an output that is like it.
+    Like(u8),
+    /// The same, where no output is like it: a number of its dtype.
+    Number(u8),
+}
+
+impl Pullback {
+    /// # Errors
+    /// Where the op has no gradient, since its program has none.
+    pub fn new(op: &OpDef, key: &Key, attrs: &[Attr]) -> Result<Pullback> {
+        match (&op.backward, &op.body) {
+            (Backward::Derived(derived), Body::Cell(_)) => {
+                let mut pullback = Pullback::compiled(op, derived, key);
+                pullback.drop_unread_rows(op, key, attrs);
+                Ok(pullback)
+            }
+            (Backward::Derived(derived), _) => {
+                let pullback = Pullback::compiled(op, derived, key);
+                let Ok(Some((forward, vjp))) = programs(op, key, attrs) else { return Ok(pullback) };
+                Ok(pullback.reduced(op, key, &forward, vjp))
+            }
+            _ => {
+                let programs = programs(op, key, attrs)?;
+                let (forward, vjp) =
+                    programs.ok_or_else(|| Error::runtime(format!("op '{}' has no program", op.name)))?;
+                Pullback::interpreted(op, key, &forward, vjp)
+            }
+        }
+    }
+
+    /// The compiled one, which is handed everything.
+    fn compiled(op: &OpDef, derived: &Derived, key: &Key) -> Pullback {
+        let inputs = (0..op.inputs.len()).map(|i| Slot::Input(i as u8));
+        let wanted = derived.wrt.iter().enumerate().filter(|(_, i)| key.needs(**i as usize)).map(|(k, _)| 1 << k).sum();
+        Pullback {
+            vjp: derived.vjp.clone(),
+            slots: op.cotangents().map(|k| Slot::Cotangent(k as u8)).chain(inputs).collect(),
+            wanted,
+            gradients: derived.wrt.iter().copied().collect(),
+            takes_numbers: false,
+        }
+    }
+
+    /// Whatever needs the fewest tensors saved: without what isn't read, with an output in place of an input where the gradient
+    /// can't tell them apart, or by a program that takes outputs for what it would compute once more.
+    fn reduced(mut self, op: &OpDef, key: &Key, forward: &Program, vjp: Program) -> Pullback {
+        let cotangents = op.cotangents().count();
+        if let Some(through) = through_outputs(op, key, forward, &vjp)
+            && let Ok(interpreted) = Pullback::made(op, key, forward, &through)
+        {
+            return interpreted;
+        }
+        let swapped = swapped(op, forward, &vjp);
+        let reads = inputs_read(&vjp, cotangents);
+        for (i, input) in op.inputs.iter().enumerate().filter(|(i, _)| key.is_given(*i)) {
+            let alike = op.cotangents().find(|k| op.outputs[*k].dtype == input.dtype);
+            let slot = &mut self.slots[cotangents + i];
+            *slot = match (reads.contains(&i), swapped, alike) {
+                (true, Some((input, output)), _) if input == i => Slot::Output(output as u8),
+                (true, ..) => continue,
+                (false, _, Some(output)) => Slot::Like(output as u8),
+                (false, _, None) => Slot::Number(i as u8),
+            };
+        }
+        self
+    }
+
+    /// The same, of an op that has a program and nothing compiled.
+    fn interpreted(op: &OpDef, key: &Key, forward: &Program, vjp: Program) -> Result<Pullback> {
+        if let Some(through) = through_outputs(op, key, forward, &vjp) {
+            return Pullback::made(op, key, forward, &through);
+        }
+        let mut pullback = Pullback::made(op, key, forward, &vjp)?;
+        if let Some((input, output)) = swapped(op, forward, &vjp) {
+            let slots = pullback.slots.iter_mut().filter(|slot| **slot == Slot::Input(input as u8));
+            slots.for_each(|slot| *slot = Slot::Output(output as u8));
+        }
+        Ok(pullback)
+    }
+
+    /// The op of a program that takes the cotangents, then the inputs of the op and, of a longer one, its outputs.
+    fn made(op: &OpDef, key: &Key, forward: &Program, vjp: &Program) -> Result<Pullback> {
+        let cotangents: SmallVec<[usize; 2]> = op.cotangents().collect();
+        let (first, last) = (cotangents.len(), cotangents.len() + forward.inputs().len());
+        let taken: Vec<usize> = (0..first).chain((first..vjp.inputs().len()).filter(|at| vjp.reads().any(|r| r == *at))).collect();
+        let dtypes = if key.is_complex { DTypeSet::of(&[DType::C64, DType::C128]) } else { DTypeSet::FLOAT };
+        let mut builder = CustomOpBuilder::from_program(format!("{}.vjp", op.name), vjp.taking(&taken))?
+            .dtypes(dtypes)
+            .doc(format!("The vector-Jacobian product of `{}`.", op.name))
+            .location(op.location.file.clone(), op.location.line);
+        let mut slots = SmallVec::new();
+        for (k, at) in taken.into_iter().enumerate() {
+            slots.push(match at {
+                at if at < first => Slot::Cotangent(cotangents[at] as u8),
+                at if at < last => Slot::Input((at - first) as u8),
+                at => Slot::Output((at - last) as u8),
+            });
+            let is_mask = |i: u8| op.inputs[i as usize].dtype == DTypeRule::Fixed(DType::Bool);
+            if matches!(slots[k], Slot::Input(i) if is_mask(i)) {
+                builder = builder.mask(k);
+            }
+        }
+        let gradients = (0..op.inputs.len()).filter(|i| key.needs(*i)).map(|i| i as u8).collect();
+        Ok(Pullback { vjp: builder.finish()?, slots, wanted: u64::MAX, gradients, takes_numbers: true })
+    }
+
+    /// Rows that the gradient doesn't read are not saved where a cotangent has the same shape.
+    fn drop_unread_rows(&mut self, op: &OpDef, key: &Key, attrs: &[Attr]) {
+        let ShapeRule::Core(rule) = &op.shape else { return };
+        let Ok(Some(program)) = op.program(attrs, |i| key.is_given(i)) else { return };
+        let gives: Vec<bool> = op.outputs.iter().map(|o| o.core == Core::Slice).collect();
+        let (mut along, mut numbers) = (0.., 0..);
+        let mut variables = Vec::new();
+        for input in op.inputs.iter() {
+            variables.push(match input.core {
+                Core::Slice => Variable::Input(along.next().unwrap_or_default()),
+                _ => Variable::Uniform(numbers.next().unwrap_or_default()),
+            });
+        }
+        let wrt: Vec<Variable> = (0..op.inputs.len()).filter(|i| key.needs(*i)).map(|i| variables[i]).collect();
+        let Some(vjp) = program.vjp_of_rows(&gives, &wrt) else { return };
+        let (rows, cotangents) = (gives.iter().filter(|g| **g).count(), op.cotangents().count());
+        for (i, input) in op.inputs.iter().enumerate().filter(|(i, _)| key.is_given(*i)) {
+            let Variable::Input(at) = variables[i] else { continue };
+            let (dims, is_read) = (&rule.inputs[i], vjp.reads().any(|r| r == rows + at));
+            let is_like = |k: &usize| {
+                let (other, output) = (&rule.outputs[*k], &op.outputs[*k]);
+                output.dtype == input.dtype && dims.batch && other.batch && other.core == dims.core
+            };
+            if let (false, Some(k)) = (is_read, op.cotangents().find(is_like)) {
+                self.slots[cotangents + i] = Slot::Like(k as u8);
+            }
+        }
+    }
+
+    /// Whether a call saves that input.
+    pub fn saves_input(&self, input: usize) -> bool {
+        self.slots.contains(&Slot::Input(input as u8))
+    }
+
+    /// Whether a call saves that output.
+    pub fn saves_output(&self, output: usize) -> bool {
+        self.slots.contains(&Slot::Output(output as u8))
+    }
+
+    /// The gradients of the inputs that need one.
+    pub fn run(&self, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
+        let mut tensors: SmallVec<[Option<Tensor>; 4]> = SmallVec::new();
+        for slot in &self.slots {
+            tensors.push(match *slot {
+                Slot::Cotangent(k) => Some(call.cotangent(k.into())?),
+                Slot::Input(i) => call.optional_input(i.into())?,
+                Slot::Output(k) => Some(call.output(k.into())?),
+                // Apart from the history of the cotangent, which has no part in it.
+                Slot::Like(k) if is_grad_enabled() => Some(call.cotangent(k.into())?.detach()),
+                Slot::Like(k) => Some(call.cotangent(k.into())?),
+                Slot::Number(i) => Some(Tensor::from_number(Const::Int(0), call.dtype(i.into()), call.device())?),
+            });
+        }
+        let args: SmallVec<[Arg<'_>; 4]> = tensors.iter().map(|t| t.as_ref().into()).collect();
+        let outputs = if self.takes_numbers {
+            let numbers = call.op().attrs.iter().zip(call.attrs()).filter(|(a, _)| a.kind == AttrKind::Float);
+            // The program doesn't look at a number that isn't there.
+            let numbers: SmallVec<[Attr; 2]> =
+                numbers.map(|(_, v)| if *v == Attr::None { Attr::Float(0.0) } else { v.clone() }).collect();
+            dispatch_wanted(&self.vjp, &args, &numbers, self.wanted)?
+        } else {
+            // Less `axis` and `keepdims`: here the axis is the last.
+            dispatch_wanted(&self.vjp, &args, &call.attrs()[..self.vjp.attrs.len()], self.wanted)?
+        };
+        let mut gradients = vec![None; call.num_inputs()];
+        for (i, gradient) in self.gradients.iter().zip(outputs) {
+            gradients[*i as usize] = gradient;
+        }
+        Ok(gradients)
+    }
+}
+
+/// The programs of an element op and of its vector-Jacobian product, which takes all cotangents and inputs.
+fn programs(op: &OpDef, key: &Key, attrs: &[Attr]) -> Result<Option<(Program, Program)>> {
+    let Some(forward) = op.program(attrs, |i| key.is_given(i))? else { return Ok(None) };
+    let cotangents: Vec<usize> = op.cotangents().collect();
+    let wrt: Vec<usize> = (0..op.inputs.len()).filter(|i| key.needs(*i)).collect();
+    let vjp = vjp_program(&forward, &cotangents, &wrt, key.is_complex);
+    let vjp = vjp.map_err(|e| e.context(format!("op '{}' has no gradient", op.name)))?;
+    Ok(Some((forward, vjp)))
+}
+
+/// The inputs of the op that its vector-Jacobian product reads.
+fn inputs_read(vjp: &Program, cotangents: usize) -> SmallVec<[usize; 4]> {
+    vjp.reads().filter_map(|at| at.checked_sub(cotangents)).collect()
+}
+
+/// Outputs that take the place of inputs: numbers of the dtype that is computed in.
+fn candidates(op: &OpDef) -> impl Iterator<Item = usize> + '_ {
+    let is_number = |k: &usize| matches!(op.outputs[*k].dtype, DTypeRule::Generic(_));
+    op.cotangents().filter(move |k| op.outputs[*k].role != Role::Saved && is_number(k))
+}
+
+/// An input, and the output that does as well in its place.
+fn swapped(op: &OpDef, forward: &Program, vjp: &Program) -> Option<(usize, usize)> {
+    let cotangents = op.cotangents().count();
+    let reads = inputs_read(vjp, cotangents);
+    let pairs = candidates(op).flat_map(|k| reads.iter().map(move |i| (*i, k)));
+    let fits = |(i, k): &(usize, usize)| {
+        let (input, output) = (&op.inputs[*i], &op.outputs[*k]);
+        input.dtype == output.dtype
+            && input.arity == Arity::One
+            && vjp.is_same_at_output(cotangents, forward, *i, *k)
+    };
+    pairs.into_iter().find(fits)
+}
+
+/// The vector-Jacobian product that takes outputs, too, where that saves no more tensors, at least one input less, and the
+/// computation of a function. An output in a narrower format has lost digits that what it was computed from has.
+fn through_outputs(op: &OpDef, key: &Key, forward: &Program, vjp: &Program) -> Option<Program> {
+    if key.is_narrow || op.generics.len() != 1 || vjp.dear_steps() == 0 {
+        return None;
+    }
+    let (cotangents, outputs): (usize, Vec<usize>) = (op.cotangents().count(), (0..op.outputs.len()).collect());
+    let through = vjp.through_outputs(cotangents, forward, &outputs)?;
+    let (before, after) = (inputs_read(vjp, cotangents), inputs_read(&through, cotangents));
+    let is_input = |at: &&usize| **at < op.inputs.len();
+    let fewer = after.iter().filter(is_input).count() < before.len();
+    (fewer && after.len() <= before.len() && through.dear_steps() < vjp.dear_steps()).then_some(through)
+}

@@ -1,0 +1,121 @@
+//! Records a call for the gradient.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::def::{Backward, OpDef, OpRef, Role};
+use super::gradients;
+use super::pullback::Pullback;
+use crate::attr::Attr;
+use crate::autograd::{Edge, GradMeta, Meta, Node, Saved};
+use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+
+type Edges = SmallVec<[Option<Edge>; 2]>;
+
+/// What has to be known before a call runs, so that it can be recorded afterwards.
+pub struct Recording {
+    edges: Edges,
+    /// How the call is differentiated, if by a derived gradient.
+    pullback: Option<Arc<Pullback>>,
+    /// Copies of inputs that the call overwrites and its gradient needs.
+    before: SmallVec<[Option<Tensor>; 2]>,
+}
+
+/// Where the gradients of the inputs go, if any input needs one. A call that changes a leaf in place is refused here,
+/// before anything has changed.
+pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result<Option<Recording>> {
+    let mut edges = Edges::new();
+    for t in inputs {
+        edges.push(t.map(Tensor::edge).transpose().map_err(|e| e.context(format!("op '{}'", op.name)))?.flatten());
+    }
+    if edges.iter().all(Option::is_none) || matches!(op.backward, Backward::NotNeeded) {
+        return Ok(None);
+    }
+    let dtypes = inputs.iter().map(|t| t.map(Tensor::dtype));
+    let pullback = gradients::pullback(op, attrs, dtypes, |i| edges[i].is_some());
+    let is_saved = |i: usize| saves_input(op, pullback.as_deref(), i);
+    let mut before = SmallVec::new();
+    for (i, t) in inputs.iter().enumerate() {
+        let mutated = op.parameter(i).mutated;
+        if mutated && let (Backward::None(why), Some(_)) = (&op.backward, &edges[i]) {
+            return Err(Error::runtime(format!(
+                "op '{}' would change '{}', which requires a gradient, and {why}; call it under no_grad()",
+                op.name,
+                op.parameter(i).name
+            )));
+        }
+        // A leaf, or a view of one.
+        if mutated && edges[i].is_some() && t.is_some_and(|t| t.storage().has_leaf()) {
+            return Err(Error::runtime(format!(
+                "op '{}' would change '{}' in place, a leaf that requires a gradient; call it under no_grad(), or use the op that \
+                 gives a new tensor",
+                op.name,
+                op.parameter(i).name
+            )));
+        }
+        // What is changed, and the same tensor given for another input.
+        let is_changed = |t: &&Tensor| {
+            let mut all = inputs.iter().enumerate();
+            mutated || all.any(|(k, other)| op.parameter(k).mutated && other.is_some_and(|o| o.is_same_window(t)))
+        };
+        let copy = t.filter(|t| is_saved(i) && is_changed(t)).map(Tensor::copied).transpose()?;
+        before.push(copy.map(|c| match &edges[i] {
+            Some(Edge::Node(node, index)) => c.with_grad_meta(GradMeta::computed_by(node.clone(), *index, 0)),
+            _ => c,
+        }));
+    }
+    Ok(Some(Recording { edges, pullback, before }))
+}
+
+impl Recording {
+    /// Gives the outputs their history: `outputs` are all of the op's, saved ones too.
+    pub fn record(self, op: &OpRef, inputs: &[Option<&Tensor>], attrs: &[Attr], outputs: &mut [Option<Tensor>]) {
+        let metas = inputs.iter().map(|t| t.map(Meta::of)).collect();
+        let returned = outputs.iter().map(|t| t.as_ref().map_or_else(Meta::nothing, Meta::of)).collect();
+        let pullback = self.pullback.as_deref();
+        let mut saved = SmallVec::new();
+        for (i, t) in inputs.iter().enumerate() {
+            let kept = t.filter(|_| saves_input(op, pullback, i));
+            saved.push(kept.map(|t| Saved::input(self.before[i].as_ref().unwrap_or(t))));
+        }
+        for (k, t) in outputs.iter().enumerate() {
+            saved.push(t.as_ref().filter(|_| saves_output(op, pullback, k)).map(|t| Saved::output(t, k)));
+        }
+        let node = Arc::new(Node::new(op.clone(), attrs, metas, returned, self.edges, self.pullback, saved));
+        for (k, slot) in outputs.iter_mut().enumerate() {
+            let Some(t) = slot.take_if(|t| t.dtype().is_differentiable()) else { continue };
+            let version = t.storage().version();
+            *slot = Some(match op.outputs.get(k).map(|o| o.role) {
+                Some(Role::Mutates(i)) => {
+                    if let Some(original) = inputs[i as usize] {
+                        original.grad_meta_or_init().rebase(node.clone(), k, version);
+                        original.storage().set_recorded();
+                    }
+                    t
+                }
+                _ => t.with_grad_meta(GradMeta::computed_by(node.clone(), k, version)),
+            });
+        }
+    }
+}
+
+/// Whether the gradient needs a flat input.
+fn saves_input(op: &OpDef, pullback: Option<&Pullback>, input: usize) -> bool {
+    match (&op.backward, pullback) {
+        (_, Some(pullback)) => pullback.saves_input(input),
+        (Backward::Derived(_) | Backward::Program(_), None) => true,
+        (Backward::Formula(f), _) => f.saved_inputs.contains(&(input.min(op.inputs.len() - 1) as u8)),
+        _ => false,
+    }
+}
+
+/// Whether the gradient needs an output.
+fn saves_output(op: &OpDef, pullback: Option<&Pullback>, output: usize) -> bool {
+    match (&op.backward, pullback) {
+        (_, Some(pullback)) => pullback.saves_output(output),
+        (Backward::Formula(f), _) => f.saved_outputs.contains(&(output as u8)),
+        _ => false,
+    }
+}

@@ -1,0 +1,127 @@
+//! The short way of the most common call: an element op over contiguous tensors of one shape and dtype, and plain
+//! numbers beside them, few enough for one thread. It does what [`dispatch`](super::dispatch) does for them, without the
+//! room for everything else.
+
+use minitensor_kernels::Const;
+
+use super::call::Arg;
+use super::def::{Arity, Body, DTypeRule, OpRef, Role};
+use super::launch::GRAIN;
+use super::{program, record};
+use super::shape_rule::Bindings;
+use crate::attr::Attr;
+use crate::autograd::is_grad_enabled;
+use crate::dtype::{DType, Kind};
+use crate::error::Result;
+use crate::tensor::{Device, Tensor};
+
+/// Calls of more inputs or outputs go the long way.
+pub const FEW: usize = 4;
+
+/// Bytes that one number may be spread over, so that the loop finds it at every element.
+const SPREAD: usize = 512;
+type Spread = [u128; SPREAD / 16];
+
+/// Fills in the outputs of such a call; `None` for any other, also for one that will fail: the long way says why.
+pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<Tensor>]) -> Option<Result<()>> {
+    let grain = match &op.body {
+        Body::Element(_) => GRAIN,
+        Body::Program(plan) => program::grain(plan),
+        _ => return None,
+    };
+    let [generic] = op.generics.as_ref() else { return None };
+    let first = args.iter().find_map(|a| if let Arg::Tensor(t) = a { Some(*t) } else { None })?;
+    let (dtype, n) = (first.dtype(), first.numel());
+    let fits =
+        args.len() == op.inputs.len() && args.len() <= FEW && op.outputs.len() == outputs.len() && n > 0 && n <= grain;
+    if !fits || dtype.compute() != dtype || !generic.dtypes.contains(dtype) || first.device() != Device::Cpu {
+        return None;
+    }
+    let mut number: Option<(usize, Const)> = None;
+    let (mut inputs, mut ins) = ([None; FEW], [std::ptr::null(); FEW]);
+    for (i, (arg, input)) in args.iter().zip(op.inputs.iter()).enumerate() {
+        if input.mutated || input.arity != Arity::One || input.dtype != DTypeRule::Generic(0) {
+            return None;
+        }
+        match arg {
+            Arg::Tensor(t) => {
+                let alike = std::ptr::eq(*t, first)
+                    || t.dtype() == dtype && t.shape() == first.shape() && t.device() == Device::Cpu;
+                if !alike || !t.is_contiguous() {
+                    return None;
+                }
+                (inputs[i], ins[i]) = (Some(*t), t.data_ptr().cast_const());
+            }
+            Arg::Number(c) if number.is_none() && is_held(*c, dtype) && n * dtype.size() <= SPREAD => {
+                number = Some((i, *c));
+            }
+            _ => return None,
+        }
+    }
+    // What is computed in another dtype than it is kept in has to be converted.
+    let is_kept = |rule: DTypeRule| match rule {
+        DTypeRule::Generic(_) => true,
+        DTypeRule::Fixed(d) => d.compute() == d,
+        DTypeRule::Attr(_) | DTypeRule::Any => false,
+    };
+    if op.outputs.iter().any(|o| o.role != Role::Returned || !is_kept(o.dtype)) {
+        return None;
+    }
+    let compiled = match &op.body {
+        Body::Element(body) => Some(body.kernels.find(&[dtype])?),
+        _ => None,
+    };
+    let (scalar, mut spread);
+    if let Some((i, value)) = number {
+        scalar = Tensor::from_number(value, dtype, Device::Cpu).ok()?;
+        spread = Spread::default();
+        // SAFETY: n elements of the dtype fit into the buffer, which is aligned for all of them.
+        unsafe { fill(&scalar, spread.as_mut_ptr().cast(), n) };
+        (inputs[i], ins[i]) = (Some(&scalar), spread.as_ptr().cast());
+    }
+    let inputs = &inputs[..args.len()];
+    let mut run = || {
+        op.check_predicates(&Bindings::default(), attrs)?;
+        let recorded = inputs.iter().flatten().any(|t| t.requires_grad() || t.is_outdated()) && is_grad_enabled();
+        let recording = if recorded { record::prepare(op, inputs, attrs)? } else { None };
+        let mut outs = [std::ptr::null_mut(); FEW];
+        for ((output, slot), out) in op.outputs.iter().zip(&mut *outputs).zip(&mut outs) {
+            let dtype = if let DTypeRule::Fixed(d) = output.dtype { d } else { dtype };
+            *out = slot.insert(Tensor::empty_like(first, dtype)?).data_ptr();
+        }
+        let (ins, outs) = (&ins[..args.len()], &outs[..outputs.len()]);
+        let done = match (&op.body, &compiled) {
+            // SAFETY: every pointer is to n contiguous elements of the dtype of the kernel, which computes in no other.
+            (_, Some(kernel)) => unsafe { kernel.run(attrs, n, ins, outs) },
+            (Body::Program(plan), _) => program::kernel(op, plan, dtype, attrs)(n, ins, outs),
+            _ => Ok(()),
+        };
+        done.map_err(|e| e.context(format!("op '{}'", op.name)))?;
+        if let Some(recording) = recording {
+            recording.record(op, inputs, attrs, outputs);
+        }
+        Ok(())
+    };
+    Some(run())
+}
+
+/// Whether a plain number leaves the dtype of the tensors as it is.
+fn is_held(number: Const, dtype: DType) -> bool {
+    match number {
+        Const::Bool(_) => true,
+        Const::Int(_) => dtype.kind() >= Kind::Unsigned,
+        Const::Float(_) => dtype.kind() >= Kind::Float,
+    }
+}
+
+/// Writes one element `n` times.
+///
+/// # Safety
+/// At `to` there is room for `n` elements of the scalar's dtype.
+unsafe fn fill(scalar: &Tensor, to: *mut u8, n: usize) {
+    let size = scalar.dtype().size();
+    for i in 0..n {
+        // SAFETY: as the caller promises; the scalar has one element.
+        unsafe { std::ptr::copy_nonoverlapping(scalar.data_ptr(), to.add(i * size), size) };
+    }
+}

@@ -1,0 +1,218 @@
+//! Gradients of any order, from the program of a body: it is run at recorded tensors, each step an op.
+
+use std::sync::LazyLock;
+
+use minitensor_kernels::program::{Id, Node, Primitive, Program, Variable};
+use minitensor_kernels::row::Reduction;
+use minitensor_kernels::{Const, Num};
+
+use super::builder::CustomOpBuilder;
+use super::call::Value;
+use super::def::{Arity, Core, DTypeRule, OpDef, OpRef};
+use super::{OpName, dispatch_one};
+use crate::attr::{Attr, AttrKind};
+use crate::autograd::BackwardCall;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::tensor::{Device, Tensor};
+
+/// The gradient of an op whose rows have a program. It is made of recorded ops, so it has a gradient itself.
+pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
+    let op = call.op();
+    let mut inputs: Vec<Option<Tensor>> = (0..call.num_inputs()).map(|i| call.optional_input(i)).collect::<Result<_>>()?;
+    let attrs = &call.attrs()[..op.attrs.len().min(call.attrs().len())];
+    let program = op.program(attrs, |i| inputs[i].is_some())?;
+    let program = program.ok_or_else(|| Error::runtime(format!("op '{}' has no program", op.name)))?;
+    let gives: Vec<bool> = op.outputs.iter().map(|o| o.core == Core::Slice).collect();
+    let (mut along, mut numbers) = (0.., 0..);
+    let (mut wrt, mut places) = (Vec::new(), Vec::new());
+    for (i, input) in op.inputs.iter().enumerate().filter(|(_, input)| is_float(input.dtype)) {
+        let variable = match input.core {
+            Core::Slice => Variable::Input(along.next().unwrap_or_default()),
+            _ => Variable::Uniform(numbers.next().unwrap_or_default()),
+        };
+        if call.needs(i) {
+            wrt.push(variable);
+            places.push(i);
+        }
+    }
+    let vjp = program.vjp_of_rows(&gives, &wrt).ok_or_else(|| {
+        Error::runtime(format!("op '{}' has no further derivative: a function in its body has none", op.name))
+    })?;
+    let mut cotangents: Vec<Tensor> = (0..gives.len()).map(|k| call.cotangent(k)).collect::<Result<_>>()?;
+    let dtype = cotangents.iter().map(Tensor::dtype).find(|d| d.is_differentiable()).unwrap_or(DType::F64).compute();
+    // Halves are a format to keep numbers in, not one to compute in.
+    let widened = |t: &Tensor| match t.dtype() {
+        DType::F16 | DType::Bf16 => super::names::ASTYPE.call(&[t.into(), dtype.into()], &[]),
+        _ => Ok(t.clone()),
+    };
+    for t in cotangents.iter_mut().chain(inputs.iter_mut().flatten()) {
+        *t = widened(t)?;
+    }
+    // An output that wasn't computed has no dtype of its own.
+    for cotangent in cotangents.iter_mut().filter(|t| !t.dtype().is_differentiable()) {
+        *cotangent = Tensor::from_number(Const::Int(0), dtype, Device::Cpu)?;
+    }
+    let arguments = Arguments::of(op, &gives, &cotangents, &inputs, attrs, dtype)?;
+    let traced = arguments.run(&vjp)?;
+    let mut gradients = vec![None; call.num_inputs()];
+    for ((place, variable), gradient) in places.into_iter().zip(&wrt).zip(traced) {
+        gradients[place] = Some(match variable {
+            Variable::Input(_) => gradient,
+            Variable::Uniform(_) if gradient.ndim() > 0 => {
+                op_named("squeeze").call(&[(&gradient).into(), (-1i64).into()], &[])?
+            }
+            Variable::Uniform(_) => gradient,
+        });
+    }
+    Ok(gradients)
+}
+
+/// A derivative times a tangent, where the latter is 0 also if the former is infinite.
+/// Makes what is made at first use.
+pub(crate) fn make_ready() {
+    LazyLock::force(&CHAIN);
+}
+
+static CHAIN: LazyLock<OpRef> = LazyLock::new(|| {
+    let body = Program::write(&["derivative", "tangent"], &[], |x, _| vec![("out".into(), x[0].chain(x[1]).into())]);
+    let op = CustomOpBuilder::from_program("chain", body).and_then(CustomOpBuilder::finish);
+    op.expect("it is a program of numbers")
+});
+
+fn is_float(dtype: DTypeRule) -> bool {
+    matches!(dtype, DTypeRule::Generic(_))
+}
+
+fn op_named(name: &'static str) -> OpName {
+    OpName::new(name)
+}
+
+/// What a program is run at: tensors with the row as their last axis, of size 1 where there is one number for the row.
+struct Arguments {
+    inputs: Vec<Tensor>,
+    uniforms: Vec<Tensor>,
+    dtype: DType,
+    /// The length of a row.
+    n: usize,
+}
+
+impl Arguments {
+    fn of(
+        op: &OpDef,
+        gives: &[bool],
+        cotangents: &[Tensor],
+        inputs: &[Option<Tensor>],
+        attrs: &[Attr],
+        dtype: DType,
+    ) -> Result<Arguments> {
+        let number = |value: f64| Tensor::from_number(Const::Float(value), dtype, Device::Cpu);
+        let lifted = |t: &Tensor| op_named("unsqueeze").call(&[t.into(), (-1i64).into()], &[]);
+        let (mut rows, mut uniforms) = (Vec::new(), Vec::new());
+        for (cotangent, gives) in cotangents.iter().zip(gives) {
+            match gives {
+                true => rows.push(cotangent.clone()),
+                false => uniforms.push(lifted(cotangent)?),
+            }
+        }
+        let mut positions = Vec::new();
+        for (input, t) in op.inputs.iter().zip(inputs) {
+            match (t, input.core) {
+                // What is absent is never looked at.
+                (None, Core::Slice) => rows.push(number(0.0)?),
+                (None, _) => uniforms.push(number(0.0)?),
+                (Some(t), Core::Slice) => rows.push(t.clone()),
+                (Some(t), _) if is_float(input.dtype) => uniforms.push(lifted(t)?),
+                (Some(t), _) => positions.push(lifted(&t.detach().cast(dtype)?)?),
+            }
+        }
+        uniforms.extend(positions);
+        for (attr, value) in op.attrs.iter().zip(attrs).filter(|(a, _)| a.kind == AttrKind::Float) {
+            uniforms.push(number(if let Attr::Float(v) = value { *v } else { f64::NAN })?);
+            debug_assert!(attr.optional || matches!(value, Attr::Float(_)));
+        }
+        let of_row = |input: &super::def::Input| input.core == Core::Slice && input.arity == Arity::One;
+        let row = op.inputs.iter().zip(inputs).find_map(|(input, t)| t.as_ref().filter(|_| of_row(input)));
+        let n = row.and_then(|t| t.shape().last().copied()).unwrap_or(1);
+        Ok(Arguments { inputs: rows, uniforms, dtype, n })
+    }
+
+    fn run(&self, program: &Program) -> Result<Vec<Tensor>> {
+        let mut values: Vec<Tensor> = Vec::with_capacity(program.nodes().len());
+        for node in program.nodes() {
+            let value = self.step(node, &values)?;
+            values.push(value);
+        }
+        Ok(program.outputs().iter().map(|(_, id)| values[id.at()].clone()).collect())
+    }
+
+    fn step(&self, node: &Node, before: &[Tensor]) -> Result<Tensor> {
+        let at = |id: &Id| Value::from(&before[id.at()]);
+        let number = |value: Const| Tensor::from_number(value, self.dtype, Device::Cpu);
+        let op =
+            |name: &'static str, x: &[&Id]| op_named(name).call(&x.iter().map(|id| at(id)).collect::<Vec<_>>(), &[]);
+        Ok(match node {
+            Node::Input(k) => self.inputs[*k as usize].clone(),
+            Node::Uniform(k) => self.uniforms[*k as usize].clone(),
+            Node::Constant(value) => number(*value)?,
+            Node::Count => number(Const::Float(self.n as f64))?,
+            Node::Epsilon => {
+                number(Const::Float(if self.dtype == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) }))?
+            }
+            Node::Truth(value) => Tensor::from_number(Const::Bool(*value), DType::Bool, Device::Cpu)?,
+            Node::Position => {
+                let positions: Vec<f64> = (0..self.n).map(|i| i as f64).collect();
+                Tensor::from_vec(positions, [self.n])?.cast(self.dtype)?
+            }
+            Node::Apply(primitive, x) => match (primitive, x.as_slice()) {
+                (Primitive::Truthy, [x]) => {
+                    op_named("not_equal").call(&[at(x), (&number(Const::Int(0))?).into()], &[])?
+                }
+                (Primitive::MulAdd, [x, y, z]) => {
+                    let product = op("multiply", &[x, y])?;
+                    op_named("add").call(&[(&product).into(), at(z)], &[])?
+                }
+                (Primitive::Chain, [x, y]) => {
+                    dispatch_one(&CHAIN, &[(&before[x.at()]).into(), (&before[y.at()]).into()], &[])?
+                }
+                (Primitive::Pow, [x, y]) => op("power", &[x, y])?,
+                (Primitive::Recip, [x]) => op("reciprocal", &[x])?,
+                (primitive, x) => op(primitive.name(), &x.iter().collect::<Vec<_>>())?,
+            },
+            Node::Powi(x, n) => op_named("power").call(&[at(x), (&number(Const::Int(i128::from(*n)))?).into()], &[])?,
+            Node::Polygamma(..) => {
+                return Err(Error::runtime("further derivatives of digamma are not available"));
+            }
+            Node::Select(mask, a, b) => op("where", &[mask, a, b])?,
+            Node::And(a, b) => op("logical_and", &[a, b])?,
+            Node::Or(a, b) => op("logical_or", &[a, b])?,
+            Node::Not(a) => op("logical_not", &[a])?,
+            Node::Detach(x) => before[x.at()].detach(),
+            Node::Reduce(reduction, x) => {
+                let x = self.along(&before[x.at()])?;
+                let last = || Value::from(vec![-1i64]);
+                let flipped = |x: &Tensor| op_named("flip").call(&[x.into(), last()], &[]);
+                match reduction {
+                    Reduction::Cumsum => op_named("cumsum").call(&[(&x).into(), (-1i64).into()], &[])?,
+                    Reduction::ReverseCumsum => {
+                        flipped(&op_named("cumsum").call(&[(&flipped(&x)?).into(), (-1i64).into()], &[])?)?
+                    }
+                    _ => op_named(reduction.name()).call(&[(&x).into(), last(), true.into()], &[])?,
+                }
+            }
+        })
+    }
+
+    /// With an element for each of the row.
+    fn along(&self, t: &Tensor) -> Result<Tensor> {
+        if t.shape().last() == Some(&self.n) {
+            return Ok(t.clone());
+        }
+        let mut sizes: Vec<i64> = t.shape().iter().map(|s| *s as i64).collect();
+        match sizes.last_mut() {
+            Some(last) => *last = self.n as i64,
+            None => sizes.push(self.n as i64),
+        }
+        super::names::EXPAND.call(&[t.into(), sizes.into()], &[])
+    }
+}

@@ -1,0 +1,511 @@
+//! The plugin ABI: `plugin-sdk/include/minitensor_plugin.h` as Rust sees it. The header says what everything means; that both have
+//! one layout is a test (`plugin-sdk/tests/header.rs`).
+
+#![allow(missing_docs)]
+
+use std::ffi::c_void;
+
+use crate::dtype::DType;
+use crate::error::{Error, ErrorKind, Result};
+
+pub const MAGIC: u64 = u64::from_le_bytes(*b"MTPLUGIN");
+pub const MAJOR: u32 = 1;
+pub const MINOR: u32 = 0;
+pub const MAX_NDIM: usize = 32;
+/// The name of the one symbol.
+pub const SYMBOL: &str = "minitensor_plugin";
+
+/// Where a struct's fields lie.
+#[derive(Debug)]
+pub struct Layout {
+    pub name: &'static str,
+    pub size: usize,
+    pub fields: &'static [(&'static str, usize)],
+}
+
+macro_rules! structs {
+    ($($(#[$meta:meta])* $name:ident { $($field:ident: $ty:ty,)* })*) => {
+        $(
+            $(#[$meta])*
+            #[repr(C)]
+            #[derive(Clone, Copy)]
+            pub struct $name { $(pub $field: $ty,)* }
+        )*
+
+        /// All structs of the ABI; the header calls them `Mt…`.
+        pub const LAYOUTS: &[Layout] = &[$(Layout {
+            name: stringify!($name),
+            size: size_of::<$name>(),
+            fields: &[$((stringify!($field), std::mem::offset_of!($name, $field))),*],
+        }),*];
+    };
+}
+
+structs! {
+    Str { data: *const u8, len: usize, }
+    ErrorSink {
+        struct_size: usize,
+        context: *mut c_void,
+        set: Option<unsafe extern "C" fn(*mut c_void, Str)>,
+    }
+    Value { kind: u32, reserved: u32, as_: Payload, }
+    Array {
+        data: *mut c_void,
+        device_type: i32,
+        device_id: i32,
+        ndim: i32,
+        dtype: u32,
+        shape: *const i64,
+        strides: *const i64,
+        byte_offset: u64,
+    }
+    Meta { dtype: u32, ndim: i32, shape: [i64; MAX_NDIM], }
+    Generic { name: Str, dtypes: *const u32, n_dtypes: usize, }
+    Input { name: Str, arity: u32, core: u32, dtype_rule: u32, dtype_index: u32, dtype: u32, is_mutated: u32, }
+    Attr {
+        name: Str,
+        kind: u32,
+        is_optional: u32,
+        has_default: u32,
+        reserved: u32,
+        value: Value,
+        words: *const Str,
+        n_words: usize,
+    }
+    Output { name: Str, role: u32, input: u32, core: u32, dtype_rule: u32, dtype_index: u32, dtype: u32, }
+    Cell {
+        data: *mut c_void,
+        step: i64,
+        is_large: u64,
+        ndim: usize,
+        shape: *const usize,
+        strides: *const isize,
+    }
+    Kernel { dtypes: [u32; 2], run: KernelFn, context: *const c_void, }
+    Call {
+        struct_size: usize,
+        host: *const Host,
+        context: *const c_void,
+        n_inputs: i32,
+        n_attrs: i32,
+        n_outputs: i32,
+        reserved: i32,
+        input_arrays: *const *const Array,
+        output_arrays: *const *const Array,
+        inputs: *const *mut Tensor,
+        attrs: *const Value,
+        sink: *mut c_void,
+        give: Option<unsafe extern "C" fn(*mut c_void, *mut Tensor)>,
+    }
+    Gradient {
+        struct_size: usize,
+        host: *const Host,
+        context: *const c_void,
+        n_inputs: i32,
+        n_attrs: i32,
+        n_outputs: i32,
+        n_dims: i32,
+        input_metas: *const Meta,
+        output_metas: *const Meta,
+        inputs: *const *mut Tensor,
+        outputs: *const *mut Tensor,
+        cotangents: *const *mut Tensor,
+        needs: *const u8,
+        attrs: *const Value,
+        dim_names: *const Str,
+        dims: *const i64,
+        gradients: *mut *mut Tensor,
+    }
+    Op {
+        struct_size: usize,
+        name: Str,
+        doc: Str,
+        aliases: *const Str,
+        n_aliases: usize,
+        since: u32,
+        line: u32,
+        file: Str,
+        inputs: *const Input,
+        attrs: *const Attr,
+        outputs: *const Output,
+        generics: *const Generic,
+        n_inputs: i32,
+        n_attrs: i32,
+        n_outputs: i32,
+        n_generics: i32,
+        shape: Str,
+        axis: i32,
+        keepdims: i32,
+        many_axes: i32,
+        body: u32,
+        context: *const c_void,
+        kernels: *const Kernel,
+        n_kernels: usize,
+        call: Option<CallFn>,
+        infer: Option<InferFn>,
+        program: Option<ProgramFn>,
+        backward_kind: u32,
+        n_wrt: u32,
+        backward: Str,
+        vjp: *const Op,
+        wrt: *const u32,
+        gradient: Option<GradientFn>,
+        gradient_context: *const c_void,
+        saved_inputs: *const u32,
+        saved_outputs: *const u32,
+        without: *const u32,
+        n_saved_inputs: u32,
+        n_saved_outputs: u32,
+        n_without: u32,
+        reserved: u32,
+        cuda: Str,
+    }
+    Arg { tensor: *mut Tensor, tensors: *const *mut Tensor, n_tensors: usize, value: Value, }
+    Host {
+        struct_size: usize,
+        abi_major: u32,
+        abi_minor: u32,
+        version: Str,
+        register_op: unsafe extern "C" fn(*const Host, *const Op, *mut ErrorSink) -> i32,
+        allocate: unsafe extern "C" fn(usize) -> *mut c_void,
+        release: unsafe extern "C" fn(*mut c_void, usize),
+        num_threads: unsafe extern "C" fn() -> i32,
+        parallel_for: unsafe extern "C" fn(i64, i64, RangeFn, *mut c_void, *mut ErrorSink) -> i32,
+        check_interrupt: unsafe extern "C" fn(*mut ErrorSink) -> i32,
+        log: unsafe extern "C" fn(u32, Str),
+        tensor_zeros: unsafe extern "C" fn(u32, i32, *const i64, u32, *mut ErrorSink) -> *mut Tensor,
+        tensor_retain: unsafe extern "C" fn(*const Tensor) -> *mut Tensor,
+        tensor_release: unsafe extern "C" fn(*mut Tensor),
+        tensor_array: unsafe extern "C" fn(*const Tensor) -> Array,
+        op_find: unsafe extern "C" fn(Str, *mut ErrorSink) -> *mut OpRef,
+        op_release: unsafe extern "C" fn(*mut OpRef),
+        op_call: OpCallFn,
+        op_vjp: OpVjpFn,
+    }
+    Plugin {
+        magic: u64,
+        abi_major: u32,
+        abi_minor: u32,
+        struct_size: u64,
+        name: [u8; 64],
+        version: [u8; 32],
+        description: [u8; 256],
+        author: [u8; 128],
+        min_minitensor: [u8; 32],
+        max_minitensor: [u8; 32],
+        built_with: [u8; 64],
+        init: Option<unsafe extern "C" fn(*const Host, *mut ErrorSink) -> i32>,
+        fini: Option<unsafe extern "C" fn(*mut ErrorSink) -> i32>,
+    }
+}
+
+// SAFETY: a plugin's constant; its functions may be called on any thread, by the header's rules.
+unsafe impl Sync for Plugin {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+/// A tensor of the host, which plugins know only by its address.
+#[repr(C)]
+pub struct Tensor([u8; 0]);
+/// An op of the host.
+#[repr(C)]
+pub struct OpRef([u8; 0]);
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union Payload {
+    pub i: i64,
+    pub f: f64,
+    pub list: Slice,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Slice {
+    pub data: *const c_void,
+    pub len: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union KernelFn {
+    pub elements: Option<ElementsFn>,
+    pub cells: Option<CellsFn>,
+}
+
+pub type ElementsFn = unsafe extern "C" fn(
+    *const c_void,
+    *const Value,
+    i64,
+    *const *const c_void,
+    *const *mut c_void,
+    *mut ErrorSink,
+) -> i32;
+pub type CellsFn = unsafe extern "C" fn(*const c_void, *const Value, *const Cell, i64, *mut ErrorSink) -> i32;
+pub type CallFn = unsafe extern "C" fn(*const Call, *mut ErrorSink) -> i32;
+pub type InferFn =
+    unsafe extern "C" fn(*const c_void, *const Meta, i32, *const Value, i32, *mut Meta, i32, *mut ErrorSink) -> i32;
+pub type GiveFn = unsafe extern "C" fn(*mut c_void, Str);
+pub type ProgramFn = unsafe extern "C" fn(*const c_void, *const Value, i32, *mut c_void, GiveFn, *mut ErrorSink) -> i32;
+pub type GradientFn = unsafe extern "C" fn(*const Gradient, *mut ErrorSink) -> i32;
+pub type RangeFn = unsafe extern "C" fn(*mut c_void, i64, i64, *mut ErrorSink) -> i32;
+pub type OpCallFn = unsafe extern "C" fn(
+    *const OpRef,
+    *const Arg,
+    usize,
+    *const Str,
+    *const Arg,
+    usize,
+    *mut *mut Tensor,
+    *mut usize,
+    *mut ErrorSink,
+) -> i32;
+pub type OpVjpFn =
+    unsafe extern "C" fn(*const OpRef, *const *mut Tensor, usize, *mut Tensor, *mut *mut Tensor, *mut ErrorSink) -> i32;
+
+macro_rules! codes {
+    ($($type:ident { $($name:ident = $value:literal $header:literal;)* })*) => {
+        $(
+            pub mod $type {
+                $(pub const $name: u32 = $value;)*
+            }
+        )*
+        /// All numbers of the header's enumerations, by their names there.
+        pub const CODES: &[(&str, u32)] = &[$($(($header, $value),)*)*];
+    };
+}
+
+codes! {
+    kind {
+        NONE = 0 "MT_NONE"; BOOL = 1 "MT_KIND_BOOL"; INT = 2 "MT_KIND_INT"; SIZE = 3 "MT_KIND_SIZE"; FLOAT = 4 "MT_KIND_FLOAT";
+        STR = 5 "MT_KIND_STR"; WORD = 6 "MT_KIND_WORD"; INTS = 7 "MT_KIND_INTS"; FLOATS = 8 "MT_KIND_FLOATS";
+        DTYPE = 9 "MT_KIND_DTYPE";
+    }
+    arity { ONE = 0 "MT_ONE"; OPTIONAL = 1 "MT_OPTIONAL"; VARIADIC = 2 "MT_VARIADIC"; }
+    core { SCALAR = 0 "MT_SCALAR"; SLICE = 1 "MT_SLICE"; VIEW = 2 "MT_VIEW"; }
+    rule { GENERIC = 0 "MT_GENERIC"; FIXED = 1 "MT_FIXED"; FROM_ATTR = 2 "MT_FROM_ATTR"; ANY = 3 "MT_ANY"; }
+    role { RETURNED = 0 "MT_RETURNED"; SAVED = 1 "MT_SAVED"; MUTATES = 2 "MT_MUTATES"; }
+    backward {
+        NONE = 0 "MT_NO_GRADIENT"; NOT_NEEDED = 1 "MT_NOT_NEEDED"; FORMULA = 2 "MT_FORMULA"; PROGRAM = 3 "MT_FROM_PROGRAM";
+        VJP = 4 "MT_VJP"; FUNCTION = 5 "MT_GRADIENT_FN"; TRACED = 6 "MT_TRACED";
+    }
+    body { ELEMENTS = 1 "MT_ELEMENTS"; CELLS = 2 "MT_CELLS"; ARRAYS = 3 "MT_ARRAYS"; TENSORS = 4 "MT_TENSORS"; }
+    level { DEBUG = 10 "MT_DEBUG"; INFO = 20 "MT_INFO"; WARNING = 30 "MT_WARNING"; ERROR = 40 "MT_ERROR"; }
+    code {
+        OK = 0 "MT_OK"; TYPE = 1 "MT_ERROR_TYPE"; VALUE = 2 "MT_ERROR_VALUE"; INDEX = 3 "MT_ERROR_INDEX";
+        MEMORY = 4 "MT_ERROR_MEMORY"; RUNTIME = 5 "MT_ERROR_RUNTIME"; NOT_IMPLEMENTED = 6 "MT_ERROR_NOT_IMPLEMENTED";
+        PANIC = 7 "MT_PANIC";
+    }
+}
+
+/// Every dtype with its number and its name in the header.
+pub const DTYPES: &[(DType, u32, &str)] = &[
+    (DType::Bool, 0x0001_0806, "MT_BOOL"),
+    (DType::I8, 0x0001_0800, "MT_INT8"),
+    (DType::I16, 0x0001_1000, "MT_INT16"),
+    (DType::I32, 0x0001_2000, "MT_INT32"),
+    (DType::I64, 0x0001_4000, "MT_INT64"),
+    (DType::U8, 0x0001_0801, "MT_UINT8"),
+    (DType::U16, 0x0001_1001, "MT_UINT16"),
+    (DType::U32, 0x0001_2001, "MT_UINT32"),
+    (DType::U64, 0x0001_4001, "MT_UINT64"),
+    (DType::F16, 0x0001_1002, "MT_FLOAT16"),
+    (DType::Bf16, 0x0001_1004, "MT_BFLOAT16"),
+    (DType::F32, 0x0001_2002, "MT_FLOAT32"),
+    (DType::F64, 0x0001_4002, "MT_FLOAT64"),
+    (DType::C64, 0x0001_4005, "MT_COMPLEX64"),
+    (DType::C128, 0x0001_8005, "MT_COMPLEX128"),
+];
+
+/// The number of a dtype.
+pub fn number(dtype: DType) -> u32 {
+    DTYPES[dtype as usize].1
+}
+
+/// The dtype of a number.
+pub fn dtype(number: u32) -> Result<DType> {
+    let found = DTYPES.iter().find(|(_, n, _)| *n == number).map(|(dtype, ..)| *dtype);
+    found.ok_or_else(|| Error::value(format!("{number:#010x} is no dtype")))
+}
+
+const KINDS: &[(ErrorKind, u32)] = &[
+    (ErrorKind::Type, code::TYPE),
+    (ErrorKind::Value, code::VALUE),
+    (ErrorKind::Index, code::INDEX),
+    (ErrorKind::Memory, code::MEMORY),
+    (ErrorKind::Runtime, code::RUNTIME),
+    (ErrorKind::NotImplemented, code::NOT_IMPLEMENTED),
+];
+
+/// The code of an error.
+pub fn code_of(error: &Error) -> i32 {
+    KINDS.iter().find(|(kind, _)| *kind == error.kind()).map_or(code::RUNTIME, |(_, code)| *code) as i32
+}
+
+/// The kind of error that a code means; `None` for one that is unknown.
+pub fn kind_of(code: i32) -> Option<ErrorKind> {
+    KINDS.iter().find(|(_, c)| *c as i32 == code).map(|(kind, _)| *kind)
+}
+
+impl Str {
+    pub const EMPTY: Str = Str { data: std::ptr::null(), len: 0 };
+
+    /// Lends a text.
+    pub const fn of(text: &str) -> Str {
+        Str { data: text.as_ptr(), len: text.len() }
+    }
+
+    /// The text, with marks where it is not valid: messages are better shown than refused. A message of an impossible length is not
+    /// read.
+    ///
+    /// # Safety
+    /// As for [`Str::get`].
+    pub unsafe fn lossy(self) -> String {
+        if self.len > most::SENTENCE {
+            return format!("(a message of {} bytes; {} is the limit)", self.len, most::SENTENCE);
+        }
+        // SAFETY: by contract.
+        let bytes = if self.data.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(self.data, self.len) } };
+        String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
+    }
+
+    /// The text, if it is valid UTF-8 without a NUL, of at most `most` bytes. A longer one is not read.
+    ///
+    /// # Safety
+    /// If its length is within the limit, it points to as many bytes as it says, for as long as `'a`; or to nothing.
+    pub unsafe fn get<'a>(self, most: usize) -> Result<&'a str> {
+        if self.len == 0 {
+            return Ok("");
+        }
+        if self.data.is_null() {
+            return Err(Error::value("a text is a null pointer"));
+        }
+        if self.len > most {
+            return Err(Error::value(format!("a text has {} bytes; {most} is the limit", self.len)));
+        }
+        // SAFETY: by contract.
+        let bytes = unsafe { std::slice::from_raw_parts(self.data, self.len) };
+        let text = std::str::from_utf8(bytes).map_err(|_| Error::value("a text is no valid UTF-8"))?;
+        match text.contains('\0') {
+            true => Err(Error::value(format!("the text {:?} holds a NUL", shortened(text)))),
+            false => Ok(text),
+        }
+    }
+
+    /// The text, if it can stand in a message or in a path: it has no control characters either.
+    ///
+    /// # Safety
+    /// As for [`Str::get`].
+    pub unsafe fn line<'a>(self, most: usize) -> Result<&'a str> {
+        // SAFETY: by contract.
+        let text = unsafe { self.get(most) }?;
+        match text.chars().any(char::is_control) {
+            true => Err(Error::value(format!("the text {:?} holds a control character", shortened(text)))),
+            false => Ok(text),
+        }
+    }
+}
+
+/// The start of a text that may be long, for a message.
+fn shortened(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+/// `len` values at a pointer; an error for null, or for more than `most`.
+///
+/// # Safety
+/// If the pointer isn't null and `len` is within the limit, it points to so many values, for as long as `'a`.
+pub unsafe fn slice<'a, T>(data: *const T, len: usize, most: usize, what: &str) -> Result<&'a [T]> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if len > most {
+        return Err(Error::value(format!("'{what}' has {len} items; {most} is the limit")));
+    }
+    if data.is_null() || !data.is_aligned() {
+        return Err(Error::value(format!("'{what}' has a pointer that can't be")));
+    }
+    // SAFETY: by contract.
+    Ok(unsafe { std::slice::from_raw_parts(data, len) })
+}
+
+/// The limits of all lengths. Texts are counted in bytes, lists in items. What exceeds its limit is not read.
+pub mod most {
+    /// The name of an op, an argument, a dimension or a word.
+    pub const NAME: usize = 255;
+    /// The path of a source file.
+    pub const FILE: usize = 4096;
+    /// A shape or a gradient.
+    pub const CLAUSE: usize = 1 << 16;
+    /// The documentation of an op.
+    pub const DOC: usize = 1 << 20;
+    /// An error or a log message.
+    pub const SENTENCE: usize = 1 << 20;
+    /// An attribute that is a text.
+    pub const TEXT: usize = 1 << 24;
+    /// A program as JSON.
+    pub const PROGRAM: usize = 1 << 26;
+    /// The inputs, attributes, outputs, dtype variables or aliases of an op.
+    pub const PARTS: usize = 64;
+    /// The dimensions of a tensor.
+    pub const DIMS: usize = 64;
+    /// The words that an attribute can be.
+    pub const WORDS: usize = 1024;
+    /// The dtypes of a variable.
+    pub const DTYPES: usize = super::DTYPES.len();
+    /// The kernels of an op: one for each pair of dtypes.
+    pub const KERNELS: usize = DTYPES * DTYPES;
+    /// The tensors of a variadic input, or an attribute that is a list.
+    pub const LIST: usize = 1 << 20;
+}
+
+impl Value {
+    pub const NONE: Value = Value { kind: kind::NONE, reserved: 0, as_: Payload { i: 0 } };
+
+    /// Lends an attribute.
+    pub fn of(attr: &crate::attr::Attr) -> Value {
+        use crate::attr::Attr;
+        fn list<T>(kind: u32, items: &[T]) -> Value {
+            let list = Slice { data: items.as_ptr().cast(), len: items.len() };
+            Value { kind, reserved: 0, as_: Payload { list } }
+        }
+        let whole = |kind, i| Value { kind, reserved: 0, as_: Payload { i } };
+        match attr {
+            Attr::None => Value::NONE,
+            Attr::Bool(v) => whole(kind::BOOL, (*v).into()),
+            Attr::Int(v) => whole(kind::INT, *v),
+            Attr::Float(f) => Value { kind: kind::FLOAT, reserved: 0, as_: Payload { f: *f } },
+            Attr::Str(v) => list(kind::STR, v.as_bytes()),
+            Attr::Ints(v) => list(kind::INTS, v),
+            Attr::Floats(v) => list(kind::FLOATS, v),
+            Attr::DType(v) => whole(kind::DTYPE, number(*v).into()),
+        }
+    }
+
+    /// The attribute.
+    ///
+    /// # Safety
+    /// What it points to is there.
+    pub unsafe fn get(&self) -> Result<crate::attr::Attr> {
+        use crate::attr::Attr;
+        // SAFETY: every payload is plain bits; lists are there by contract.
+        unsafe {
+            let list = self.as_.list;
+            Ok(match self.kind {
+                kind::NONE => Attr::None,
+                kind::BOOL => Attr::Bool(self.as_.i != 0),
+                kind::INT | kind::SIZE => Attr::Int(self.as_.i),
+                kind::FLOAT => Attr::Float(self.as_.f),
+                kind::STR | kind::WORD => {
+                    Attr::Str(Str { data: list.data.cast(), len: list.len }.get(most::TEXT)?.to_owned().into())
+                }
+                kind::INTS => Attr::Ints(slice(list.data.cast::<i64>(), list.len, most::LIST, "ints")?.to_vec().into()),
+                kind::FLOATS => {
+                    Attr::Floats(slice(list.data.cast::<f64>(), list.len, most::LIST, "floats")?.to_vec().into())
+                }
+                kind::DTYPE => Attr::DType(dtype(self.as_.i as u32)?),
+                other => return Err(Error::value(format!("{other} is no kind of value"))),
+            })
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Calls of a plugin's functions: kernels, bodies over whole tensors, gradients, programs.
+
+use std::ffi::c_void;
+
+use minitensor_kernels::program::Program;
+use smallvec::SmallVec;
+
+use super::check;
+use super::read::sizes;
+use super::tensor::{Lent, take_back};
+use crate::attr::Attr;
+use crate::autograd::BackwardCall;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::op::dtype_rule::DTypes;
+use crate::op::{Backward, Call, CellArg, OpDef, Output, cell};
+use crate::plugin::abi::{self, Str, most};
+use crate::plugin::border::ask;
+use crate::tensor::{Device, Shape, Tensor};
+
+/// Few have more, and moving room for them costs more than a kernel of a few elements.
+type Values = SmallVec<[abi::Value; 3]>;
+
+#[inline(always)]
+fn values(attrs: &[Attr]) -> Values {
+    let mut values = Values::new();
+    attrs.iter().for_each(|attr| values.push(abi::Value::of(attr)));
+    values
+}
+
+/// Stands for an optional input that isn't there.
+const NOTHING: abi::Meta = abi::Meta { dtype: 0, ndim: -1, shape: [0; abi::MAX_NDIM] };
+
+/// The table of a plugin's op, which has been checked, and stays.
+#[derive(Clone, Copy)]
+pub struct Loaded(&'static abi::Op);
+
+// SAFETY: a constant of the plugin, whose functions may be called on any thread.
+unsafe impl Send for Loaded {}
+// SAFETY: as above.
+unsafe impl Sync for Loaded {}
+
+impl std::fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Loaded({})", self.name())
+    }
+}
+
+impl Loaded {
+    /// # Safety
+    /// All that the table points to is as the ABI says, and stays; `read` looks at what can be looked at.
+    pub unsafe fn new(op: &'static abi::Op) -> Loaded {
+        Loaded(op)
+    }
+
+    fn name(&self) -> &'static str {
+        // SAFETY: the name was checked when the op was read.
+        unsafe { self.0.name.get(most::NAME) }.unwrap_or_default()
+    }
+
+    /// Puts the op's name before an error.
+    #[cold]
+    fn context(&self, error: Error) -> Error {
+        let name = format!("op '{}'", self.name());
+        if error.message().starts_with(&name) { error } else { error.context(name) }
+    }
+
+    /// The kernel for these dtypes.
+    #[inline]
+    pub fn find(&self, dtypes: &[DType]) -> Option<&'static abi::Kernel> {
+        // SAFETY: the table was checked when the op was read.
+        let kernels = unsafe { std::slice::from_raw_parts(self.0.kernels, self.0.n_kernels) };
+        kernels.iter().find(|kernel| dtypes.iter().zip(kernel.dtypes).all(|(dtype, n)| abi::number(*dtype) == n))
+    }
+
+    /// Computes `n` elements.
+    ///
+    /// # Safety
+    /// Every pointer is to `n` contiguous elements of the kernel's dtypes.
+    pub unsafe fn run_elements(
+        &self,
+        kernel: &abi::Kernel,
+        attrs: &[Attr],
+        n: usize,
+        inputs: &[*const u8],
+        outputs: &[*mut u8],
+    ) -> Result<()> {
+        let values = values(attrs);
+        // SAFETY: that it is a kernel of elements was checked when the op was read; the pointers are as the ABI wants them.
+        ask(|sink| unsafe {
+            let run = kernel.run.elements.unwrap_unchecked();
+            run(kernel.context, values.as_ptr(), n as i64, inputs.as_ptr().cast(), outputs.as_ptr().cast(), sink)
+        })
+        .map_err(|error| self.context(error))
+    }
+
+    /// Computes so many cells.
+    ///
+    /// # Safety
+    /// Every argument has so many cores of the dtype, rank and layout that the kernel was found for.
+    pub unsafe fn run_cells(
+        &self,
+        kernel: &abi::Kernel,
+        attrs: &[Attr],
+        args: &[CellArg<'_>],
+        cells: usize,
+    ) -> Result<()> {
+        let values = values(attrs);
+        let cell = |arg: &CellArg<'_>| abi::Cell {
+            data: arg.data.cast(),
+            step: arg.step as i64,
+            is_large: arg.is_large.into(),
+            ndim: arg.shape.len(),
+            shape: arg.shape.as_ptr(),
+            strides: arg.strides.as_ptr(),
+        };
+        let args: SmallVec<[abi::Cell; 6]> = args.iter().map(cell).collect();
+        // SAFETY: as for elements.
+        ask(|sink| unsafe {
+            let run = kernel.run.cells.unwrap_unchecked();
+            run(kernel.context, values.as_ptr(), args.as_ptr(), cells as i64, sink)
+        })
+        .map_err(|error| self.context(error))
+    }
+
+    /// The program, which the plugin gives as JSON.
+    pub fn program(&self, op: &OpDef, attrs: &[Attr]) -> Result<Program> {
+        unsafe extern "C" fn keep(json: *mut c_void, given: Str) {
+            // SAFETY: the sink is the text below; what is given is lent.
+            unsafe { *json.cast::<Result<String>>() = given.get(abi::most::PROGRAM).map(str::to_owned) }
+        }
+        let values = values(attrs);
+        let mut json: Result<String> = Ok(String::new());
+        let sink = std::ptr::from_mut(&mut json).cast();
+        let write = self.0.program.ok_or_else(|| Error::runtime("the op has no program"))?;
+        // SAFETY: the plugin's function, called as the ABI says.
+        ask(|error| unsafe { write(self.0.context, values.as_ptr(), values.len() as i32, sink, keep, error) })
+            .and(json)
+            .and_then(|json| Program::from_json(&json).map_err(|e| Error::value(e.to_string())))
+            .and_then(|program| check::program_names(op, &program).map(|()| program))
+            .map_err(|error| self.context(error.context("its program")))
+    }
+
+    /// Runs a body over whole tensors: it is lent the inputs, and gives the outputs.
+    pub fn tensors(&self, call: &Call<'_>) -> Result<Vec<Tensor>> {
+        unsafe extern "C" fn keep(outputs: *mut c_void, tensor: *mut abi::Tensor) {
+            // SAFETY: the sink is the list below; the tensor is given.
+            unsafe { (*outputs.cast::<Vec<Option<Tensor>>>()).push(take_back(tensor)) }
+        }
+        let mut outputs: Vec<Option<Tensor>> = Vec::new();
+        let (lent, values) = (Lent::new(call.inputs().iter().copied()), values(call.attrs()));
+        let abi_call = abi::Call {
+            inputs: lent.as_ptr(),
+            sink: std::ptr::from_mut(&mut outputs).cast(),
+            give: Some(keep),
+            ..self.blank(call, &values)
+        };
+        self.run(&abi_call)?;
+        let all: Option<Vec<Tensor>> = outputs.into_iter().collect();
+        let expected = call.op().outputs.len();
+        let all = all.ok_or_else(|| self.context(Error::runtime("its body gave a null pointer as an output")))?;
+        if all.len() != expected && !call.op().gives_list() {
+            let why = format!("its body gave {} outputs where it declares {expected}", all.len());
+            return Err(self.context(Error::runtime(why)));
+        }
+        Ok(all)
+    }
+
+    /// Runs a body over arrays: the outputs are there, to be written.
+    fn run_arrays(&self, call: &Call<'_>, outputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
+        let (inputs, results) = (Lent::new(call.inputs().iter().copied()), Lent::new(outputs.iter().map(Some)));
+        let (inputs, results) = ((inputs.arrays(), inputs), (results.arrays(), results));
+        let pointer = |array: &Option<abi::Array>| array.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let input_arrays: Vec<_> = inputs.0.iter().map(pointer).collect();
+        let output_arrays: Vec<_> = results.0.iter().map(pointer).collect();
+        let values = values(call.attrs());
+        let abi_call = abi::Call {
+            input_arrays: input_arrays.as_ptr(),
+            output_arrays: output_arrays.as_ptr(),
+            ..self.blank(call, &values)
+        };
+        self.run(&abi_call)?;
+        Ok(outputs)
+    }
+
+    fn blank(&self, call: &Call<'_>, values: &Values) -> abi::Call {
+        abi::Call {
+            struct_size: size_of::<abi::Call>(),
+            host: &raw const super::services::HOST,
+            context: self.0.context,
+            n_inputs: call.inputs().len() as i32,
+            n_attrs: values.len() as i32,
+            n_outputs: call.op().outputs.len() as i32,
+            reserved: 0,
+            input_arrays: std::ptr::null(),
+            output_arrays: std::ptr::null(),
+            inputs: std::ptr::null(),
+            attrs: values.as_ptr(),
+            sink: std::ptr::null_mut(),
+            give: None,
+        }
+    }
+
+    fn run(&self, call: &abi::Call) -> Result<()> {
+        let run = self.0.call.ok_or_else(|| Error::runtime("the op has no body"))?;
+        // SAFETY: the plugin's function, called as the ABI says.
+        ask(|sink| unsafe { run(call, sink) }).map_err(|error| self.context(error))
+    }
+
+    fn meta(&self, shape: &[i64], dtype: DType) -> Result<abi::Meta> {
+        if shape.len() > abi::MAX_NDIM {
+            let why = format!("takes tensors of at most {} dimensions, got {}", abi::MAX_NDIM, shape.len());
+            return Err(self.context(Error::value(why)));
+        }
+        let mut meta = abi::Meta { dtype: abi::number(dtype), ndim: shape.len() as i32, shape: [0; abi::MAX_NDIM] };
+        meta.shape[..shape.len()].copy_from_slice(shape);
+        Ok(meta)
+    }
+
+    /// What the plugin's inference says of the outputs.
+    fn infer(&self, call: &Call<'_>) -> Result<Vec<(Shape, DType)>> {
+        let infer = self.0.infer.ok_or_else(|| Error::runtime("the op has no inference"))?;
+        let of = |t: &Option<&Tensor>| match t {
+            Some(t) => self.meta(&t.shape().iter().map(|d| *d as i64).collect::<Vec<_>>(), t.dtype()),
+            None => Ok(NOTHING),
+        };
+        let inputs: Vec<abi::Meta> = call.inputs().iter().map(of).collect::<Result<_>>()?;
+        let mut outputs = vec![NOTHING; call.op().outputs.len()];
+        let values = values(call.attrs());
+        let counts = (inputs.len() as i32, values.len() as i32, outputs.len() as i32);
+        // SAFETY: the plugin's function, called as the ABI says.
+        ask(|sink| unsafe {
+            let (given, out) = (inputs.as_ptr(), outputs.as_mut_ptr());
+            infer(self.0.context, given, counts.0, values.as_ptr(), counts.1, out, counts.2, sink)
+        })
+        .map_err(|error| self.context(error))?;
+        let read = |(output, meta): (&Output, &abi::Meta)| {
+            let wrong = |why: String| {
+                self.context(Error::runtime(format!("its inference gives {why} for the output '{}'", output.name)))
+            };
+            let ndim = usize::try_from(meta.ndim).ok().filter(|n| *n <= abi::MAX_NDIM);
+            let ndim = ndim.ok_or_else(|| wrong(format!("{} dimensions", meta.ndim)))?;
+            let shape = sizes(&meta.shape[..ndim]).map_err(|e| wrong(e.message().to_owned()))?;
+            Ok((shape, abi::dtype(meta.dtype).map_err(|e| wrong(e.message().to_owned()))?))
+        };
+        call.op().outputs.iter().zip(&outputs).map(read).collect()
+    }
+
+    /// Runs a gradient that is a function.
+    pub fn gradient(&self, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
+        let run = self.0.gradient.ok_or_else(|| Error::runtime("the op has no gradient"))?;
+        let (n, outputs) = (call.num_inputs(), call.op().outputs.len());
+        let formula = match &call.op().backward {
+            Backward::Formula(formula) => formula,
+            _ => return Err(Error::runtime("the op's gradient is no function")),
+        };
+        let saved = |i: usize| formula.saved_inputs.contains(&(i.min(call.op().inputs.len() - 1) as u8));
+        let mut inputs = Vec::new();
+        for i in 0..n {
+            inputs.push(if call.is_given(i) && saved(i) { call.optional_input(i)? } else { None });
+        }
+        let mut results = Vec::new();
+        for k in 0..outputs {
+            results.push(if formula.saved_outputs.contains(&(k as u8)) { Some(call.output(k)?) } else { None });
+        }
+        let mut cotangents = Vec::new();
+        for k in 0..outputs {
+            cotangents.push(call.cotangent_if_any(k).map(|_| call.cotangent(k)).transpose()?);
+        }
+        let input_metas = (0..n).map(|i| match call.is_given(i) {
+            true => self.meta(&call.shape(i), call.dtype(i)),
+            false => Ok(NOTHING),
+        });
+        let input_metas: Vec<abi::Meta> = input_metas.collect::<Result<_>>()?;
+        let output_metas = (0..outputs).map(|k| self.meta(&call.output_shape(k)?, call.output_dtype(k)));
+        let output_metas: Vec<abi::Meta> = output_metas.collect::<Result<_>>()?;
+        let needs: Vec<u8> = (0..n).map(|i| call.needs(i).into()).collect();
+        let (names, dims): (Vec<Str>, Vec<i64>) = call.dims().map(|(name, size)| (Str::of(name), size)).unzip();
+        let lent = [&inputs, &results, &cotangents].map(|list| Lent::new(list.iter().map(Option::as_ref)));
+        let values = values(call.attrs());
+        let mut gradients = vec![std::ptr::null_mut(); n];
+        let abi_call = abi::Gradient {
+            struct_size: size_of::<abi::Gradient>(),
+            host: &raw const super::services::HOST,
+            context: self.0.gradient_context,
+            n_inputs: n as i32,
+            n_attrs: values.len() as i32,
+            n_outputs: outputs as i32,
+            n_dims: dims.len() as i32,
+            input_metas: input_metas.as_ptr(),
+            output_metas: output_metas.as_ptr(),
+            inputs: lent[0].as_ptr(),
+            outputs: lent[1].as_ptr(),
+            cotangents: lent[2].as_ptr(),
+            needs: needs.as_ptr(),
+            attrs: values.as_ptr(),
+            dim_names: names.as_ptr(),
+            dims: dims.as_ptr(),
+            gradients: gradients.as_mut_ptr(),
+        };
+        // SAFETY: the plugin's function, called as the ABI says.
+        let done = ask(|sink| unsafe { run(&abi_call, sink) });
+        // SAFETY: what it has set is given, also where it failed later.
+        let gradients = gradients.into_iter().map(|handle| unsafe { take_back(handle) }).collect();
+        done.map(|()| gradients).map_err(|error| self.context(error))
+    }
+
+    /// A body over arrays: infers, allocates and computes, and on `meta` only infers. Where there is no inference, the plan of the shape
+    /// clause tells.
+    pub fn arrays(
+        &self,
+        call: &Call<'_>,
+        dtypes: &DTypes,
+        plan: Option<&cell::Plan>,
+        device: Device,
+    ) -> Result<Vec<Tensor>> {
+        let promised = match plan {
+            Some(plan) if self.0.infer.is_none() => {
+                let dtype = |output: &Output| call.op().output_dtype_of(output.dtype, dtypes, call.attrs());
+                let outputs = call.op().outputs.iter().zip(&plan.outputs);
+                outputs.map(|(output, shape)| Ok((shape.clone(), dtype(output)?))).collect::<Result<_>>()?
+            }
+            _ => self.infer(call)?,
+        };
+        let outputs = promised.into_iter().map(|(shape, dtype)| Tensor::zeros(shape, dtype, device));
+        let outputs = outputs.collect::<Result<Vec<_>>>().map_err(|error| self.context(error))?;
+        if device == Device::Meta { Ok(outputs) } else { self.run_arrays(call, outputs) }
+    }
+}

@@ -1,0 +1,245 @@
+//! What the parts of an op of a plugin have to be for each other. The macro says so of the ops that it makes; a table may say
+//! anything.
+
+use minitensor_kernels::program::Program;
+
+use super::calls::Loaded;
+use crate::attr::{Attr, AttrKind};
+use crate::dtype::DType;
+use crate::error::{Error, Result, counted};
+use crate::op::*;
+use crate::plugin::abi::body;
+
+fn wrong<T>(why: impl Into<String>) -> Result<T> {
+    Err(Error::value(why))
+}
+
+/// Default values are of the kind of their attributes.
+pub fn defaults(op: &mut OpDef) -> Result<()> {
+    for i in 0..op.attrs.len() {
+        let Some(default) = op.attrs[i].default.clone() else { continue };
+        let checked = op.check_attr(i, default);
+        let checked = checked.map_err(|e| e.context(format!("the default of '{}'", op.attrs[i].name)))?;
+        op.attrs.to_mut()[i].default = Some(checked);
+    }
+    Ok(())
+}
+
+/// All that is to be said of an op without its kernels and its gradient.
+pub fn parts(op: &OpDef, kind: u32) -> Result<()> {
+    inputs(op, kind)?;
+    outputs(op)?;
+    dtypes(op)?;
+    cores(op, kind)?;
+    axis(op, kind)
+}
+
+fn inputs(op: &OpDef, kind: u32) -> Result<()> {
+    for (what, is_empty) in [("inputs", op.inputs.is_empty()), ("outputs", op.outputs.is_empty())] {
+        if is_empty && kind != body::TENSORS {
+            return wrong(format!("it has no {what}; only a body over tensors may be without"));
+        }
+    }
+    let others = op.inputs.split_last().map_or(&[][..], |(_, others)| others);
+    if let Some(list) = others.iter().find(|input| input.arity == Arity::Variadic) {
+        return wrong(format!("the list '{}' must be its last input", list.name));
+    }
+    for (i, input) in op.inputs.iter().enumerate().filter(|(_, input)| input.mutated) {
+        if kind != body::ELEMENTS {
+            return wrong(format!("input '{}' is changed in place, which only a body of elements can do", input.name));
+        }
+        if !op.outputs.iter().any(|o| o.role == Role::Mutates(i as u8)) {
+            return wrong(format!("input '{}' is changed in place, which no output says by MT_MUTATES", input.name));
+        }
+    }
+    Ok(())
+}
+
+/// Several outputs are a named tuple in Python.
+fn outputs(op: &OpDef) -> Result<()> {
+    let returned: Vec<&str> = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.name.as_ref()).collect();
+    for (k, name) in returned.iter().enumerate().filter(|_| returned.len() > 1) {
+        if returned[..k].contains(name) {
+            return wrong(format!("two of its outputs are named '{name}'"));
+        }
+        if name.starts_with('_') {
+            return wrong(format!("its output '{name}' begins with '_', which no field of a tuple does"));
+        }
+    }
+    Ok(())
+}
+
+fn dtypes(op: &OpDef) -> Result<()> {
+    if let Some(input) = op.inputs.iter().find(|input| matches!(input.dtype, DTypeRule::Attr(_))) {
+        return wrong(format!("input '{}' has the dtype of an attribute; only outputs can", input.name));
+    }
+    for output in op.outputs.iter() {
+        if let DTypeRule::Attr(a) = output.dtype
+            && op.attrs[a as usize].kind != AttrKind::DType
+        {
+            let (name, attr) = (&output.name, &op.attrs[a as usize].name);
+            return wrong(format!("'{name}' has the dtype of '{attr}', which is no dtype"));
+        }
+    }
+    Ok(())
+}
+
+/// The dimensions of all arguments by the shape clause, if there is one.
+fn dimensions(op: &OpDef) -> impl Iterator<Item = (&Text, Core, &Dims)> {
+    let rule = match &op.shape {
+        ShapeRule::Core(rule) => Some(rule),
+        _ => None,
+    };
+    rule.into_iter().flat_map(|rule| {
+        let inputs = op.inputs.iter().map(|i| (&i.name, i.core)).zip(rule.inputs.iter());
+        let outputs = op.outputs.iter().map(|o| (&o.name, o.core)).zip(rule.outputs.iter());
+        inputs.chain(outputs).map(|((name, core), dims)| (name, core, dims))
+    })
+}
+
+fn cores(op: &OpDef, kind: u32) -> Result<()> {
+    match dimensions(op).find(|(_, core, dims)| *core == Core::Scalar && !dims.core.is_empty()) {
+        Some((name, ..)) if kind == body::CELLS => wrong(format!(
+            "'{name}' has dimensions in the shape, and is a scalar: give it the core MT_SLICE or MT_VIEW"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn axis(op: &OpDef, kind: u32) -> Result<()> {
+    let Some(Axis { attr, keepdims, many }) = op.axis else { return Ok(()) };
+    if kind != body::CELLS {
+        return wrong("only a body of cells has an 'axis'; another one may have an attribute of that name");
+    }
+    let kind = |a: u8| &op.attrs[a as usize].kind;
+    if *kind(attr) != if many { AttrKind::Ints } else { AttrKind::Int } {
+        return wrong(format!("its 'axis' must be of the kind {}", if many { "MT_KIND_INTS" } else { "MT_KIND_INT" }));
+    }
+    if keepdims.is_some_and(|k| *kind(k) != AttrKind::Bool) {
+        return wrong("its 'keepdims' must be of the kind MT_KIND_BOOL");
+    }
+    let mut only: Option<&Dim> = None;
+    for (name, _, dims) in dimensions(op) {
+        let fits = match dims.core.as_ref() {
+            [] => true,
+            [dim @ Dim::Name(_)] => !many || *only.get_or_insert(dim) == dim,
+            _ => false,
+        };
+        if !fits {
+            let one = if many { "all of one name" } else { "by its name" };
+            return wrong(format!("with an 'axis', '{name}' has one core dimension, {one}, or none"));
+        }
+    }
+    Ok(())
+}
+
+/// Every dtype that the op takes has a kernel.
+pub fn kernels(op: &OpDef, loaded: Loaded) -> Result<()> {
+    let variables: Vec<Vec<DType>> = op.generics.iter().map(|g| g.dtypes.iter().collect()).collect();
+    let pairs: Vec<Vec<DType>> = match variables.as_slice() {
+        [] => vec![vec![]],
+        [one] => one.iter().map(|a| vec![*a]).collect(),
+        [one, two] => one.iter().flat_map(|a| two.iter().map(move |b| vec![*a, *b])).collect(),
+        more => return wrong(format!("it has {} dtype variables; two are the most", more.len())),
+    };
+    let compute = |dtypes: &Vec<DType>| dtypes.iter().map(|d| d.compute()).collect::<Vec<_>>();
+    match pairs.iter().find(|dtypes| loaded.find(&compute(dtypes)).is_none()) {
+        Some(dtypes) => {
+            let names: Vec<_> = compute(dtypes).iter().map(|d| d.name()).collect();
+            wrong(format!("it has no kernel for {}, which its dtype variables can be", names.join(" with ")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Attributes for a program that doesn't depend on them.
+pub fn placeholders(op: &OpDef) -> Vec<Attr> {
+    op.attrs.iter().map(|a| a.default.clone().unwrap_or(Attr::Float(0.0))).collect()
+}
+
+fn list<'a, A, B: std::fmt::Debug>(items: &'a [A], of: impl Fn(&'a A) -> B) -> String {
+    format!("{:?}", items.iter().map(of).collect::<Vec<_>>())
+}
+
+/// The op that a program makes by itself, if the table says the same of its inputs, attributes and outputs.
+pub fn program_op(op: &OpDef, program: Program) -> Result<OpRef> {
+    let masks = op.inputs.iter().map(|i| i.dtype == DTypeRule::Fixed(DType::Bool)).enumerate().filter(|(_, is)| *is);
+    let made = masks.fold(CustomOpBuilder::from_program(op.name.clone(), program)?, |b, (i, _)| b.mask(i)).finish()?;
+    let parts = |op: &OpDef| {
+        [
+            ("inputs", list(&op.inputs, |i| (&i.name, i.dtype, i.arity, i.mutated))),
+            ("attributes", list(&op.attrs, |a| (&a.name, a.kind, a.optional))),
+            ("outputs", list(&op.outputs, |o| (&o.name, o.dtype, o.role))),
+        ]
+    };
+    for ((what, said), (_, has)) in parts(op).iter().zip(parts(&made)) {
+        if *said != has {
+            return wrong(format!("its program has the {what} {has}, its table says {said}"));
+        }
+    }
+    let [own] = op.generics.as_ref() else {
+        return wrong(format!("a program has one dtype variable, its table says {}", op.generics.len()));
+    };
+    match own.dtypes.iter().find(|dtype| !made.generics[0].dtypes.contains(*dtype)) {
+        Some(dtype) => wrong(format!("its program doesn't run at {dtype}, which its dtype variable can be")),
+        None => Ok(made),
+    }
+}
+
+/// The program has the names of the table, in the same order: arguments are matched by position.
+pub fn program_names(op: &OpDef, program: &Program) -> Result<()> {
+    let outputs: Vec<String> = program.outputs().iter().map(|(name, _)| name.clone()).collect();
+    let has = [program.inputs(), program.uniforms(), &outputs];
+    for ((what, wanted), has) in ["inputs", "uniforms", "outputs"].iter().zip(op.program_names()).zip(has) {
+        if wanted != has {
+            return wrong(format!("it has the {what} {has:?}; by the op's table they must be {wanted:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// A program beside kernels of cells describes a row: each argument is a number, or has one dimension in memory order.
+pub fn program_of_rows(op: &OpDef) -> Result<()> {
+    let mut row: Option<&Dim> = None;
+    for (name, core, dims) in dimensions(op) {
+        let fits = match (core, dims.core.as_ref()) {
+            (Core::Scalar, []) => true,
+            (Core::Slice, [dim @ Dim::Name(_)]) => *row.get_or_insert(dim) == dim,
+            _ => false,
+        };
+        if !fits {
+            return wrong(format!(
+                "a program of cells describes a row, so '{name}' must be a scalar, or have the core MT_SLICE and the \
+                 dimension of the row alone"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A gradient takes the cotangents of all returned outputs that can have one, then the inputs; and attributes that the op begins with.
+pub fn vjp(op: &OpDef, vjp: &OpDef, wanted: usize) -> Result<()> {
+    let cotangents = op.cotangents().count();
+    let taken = cotangents + op.inputs.len();
+    if vjp.inputs.len() != taken || vjp.outputs.len() != wanted {
+        return wrong(format!(
+            "its gradient '{}' takes {} and gives {}; it should take {} and {}, and give what 'wrt' lists: {wanted}",
+            vjp.name,
+            counted(vjp.inputs.len(), "tensor"),
+            vjp.outputs.len(),
+            counted(cotangents, "cotangent"),
+            counted(op.inputs.len(), "input")
+        ));
+    }
+    let attrs = |op: &OpDef, n: usize| op.attrs[..n].iter().map(|a| (a.name.clone(), a.kind)).collect::<Vec<_>>();
+    let n = vjp.attrs.len();
+    if n > op.attrs.len() || attrs(op, n) != attrs(vjp, n) {
+        let names: Vec<_> = vjp.attrs.iter().map(|a| a.name.as_ref()).collect();
+        return wrong(format!(
+            "its gradient '{}' has the attributes ({}), which aren't the first that the op has",
+            vjp.name,
+            names.join(", ")
+        ));
+    }
+    Ok(())
+}

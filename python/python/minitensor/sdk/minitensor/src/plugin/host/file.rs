@@ -1,0 +1,231 @@
+//! What a library says of itself, read from the file: nothing of the library runs.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use object::{Architecture, BinaryFormat, Object, ObjectKind, ObjectSegment, ObjectSymbol};
+
+use crate::error::{Error, Result};
+use crate::plugin::abi::{self, Plugin};
+use crate::plugin::{PluginInfo, VersionInfo};
+
+/// The constant of a plugin, as far as it is data.
+#[derive(Clone, Debug)]
+pub struct Metadata {
+    /// What the plugin says of itself.
+    pub info: PluginInfo,
+    /// Whether it names an oldest minitensor.
+    pub has_minimum: bool,
+    /// The plugin ABI that it was made for.
+    pub abi: (u32, u32),
+    /// What it was built with.
+    pub built_with: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Tells its file from one with another content.
+    pub(super) fingerprint: u64,
+}
+
+impl Metadata {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// What is no library, one for another system or processor, one that is cut short, one that is no plugin or one for another ABI.
+    pub fn read(path: &Path) -> Result<Metadata> {
+        let wrong = |why: String| Error::value(format!("'{}' {why}", path.display()));
+        if path.is_dir() {
+            return Err(wrong("is a folder, no shared library".into()));
+        }
+        let bytes = std::fs::read(path).map_err(|e| wrong(format!("can't be read: {e}")))?;
+        let constant = constant(&bytes).map_err(wrong)?;
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        Metadata::of(&constant, path, hasher.finish()).map_err(|e| wrong(e.message().to_owned()))
+    }
+
+    /// What the constant says, of which the ABI has been checked.
+    fn of(constant: &Plugin, path: &Path, fingerprint: u64) -> Result<Metadata> {
+        let say = |field: &str, bytes: &[u8]| {
+            text(bytes).map_err(|why| Error::value(format!("is a plugin whose {field} {why}")))
+        };
+        let name = say("name", &constant.name)?;
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+        if !is_name {
+            return Err(Error::value(format!(
+                "is a plugin of the name {name:?}; a name is made of letters, digits, '_', '-' and '.', and starts with a letter"
+            )));
+        }
+        let version = |field: &str, bytes: &[u8]| {
+            let given = say(field, bytes)?;
+            let parsed = if given.is_empty() { Ok(None) } else { VersionInfo::parse(&given).map(Some) };
+            parsed.map_err(|e| Error::value(format!("is a plugin, '{name}', whose {field} is wrong: {e}")))
+        };
+        let minimum = version("min_minitensor", &constant.min_minitensor)?;
+        let info = PluginInfo {
+            version: version("version", &constant.version)?
+                .ok_or_else(|| Error::value(format!("is a plugin, '{name}', without a version")))?,
+            description: say("description", &constant.description)?,
+            author: say("author", &constant.author)?,
+            min_minitensor_version: minimum.unwrap_or(VersionInfo::new(0, 0, 0)),
+            max_minitensor_version: version("max_minitensor", &constant.max_minitensor)?,
+            name: name.clone(),
+        };
+        Ok(Metadata {
+            info,
+            has_minimum: minimum.is_some(),
+            abi: (constant.abi_major, constant.abi_minor),
+            built_with: say("built_with", &constant.built_with)?,
+            path: path.to_owned(),
+            fingerprint,
+        })
+    }
+
+    /// An error unless the plugin supports this minitensor.
+    pub fn check(&self) -> Result<()> {
+        let (info, current) = (&self.info, VersionInfo::current());
+        let who = format!("plugin '{}' {}", info.name, info.version);
+        let low = self.has_minimum.then_some(info.min_minitensor_version);
+        match (low, info.max_minitensor_version) {
+            (Some(low), _) if current < low => Err(Error::runtime(format!(
+                "{who} needs minitensor {low} or later, this is {current}; upgrade minitensor, or use an older version of the plugin"
+            ))),
+            (_, Some(high)) if current > high => Err(Error::runtime(format!(
+                "{who} supports minitensor up to {high}, this is {current}; use a newer version of the plugin, or minitensor {high}"
+            ))),
+            (Some(low), None) if !current.is_compatible_with(low) => Err(Error::runtime(format!(
+                "{who} was made for minitensor {low} and what is compatible with it, this is {current}; use a newer version of the \
+                 plugin"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The constant in the file of a library. Its pointers mean nothing.
+fn constant(bytes: &[u8]) -> Result<Plugin, String> {
+    if bytes.is_empty() {
+        return Err("is empty".into());
+    }
+    let file = object::File::parse(bytes).map_err(|e| match object::FileKind::parse(bytes) {
+        Ok(_) => format!("is cut short, or damaged: {e}"),
+        Err(_) => "is no shared library".to_owned(),
+    })?;
+    check_system(&file)?;
+    for segment in file.segments() {
+        let (offset, size) = segment.file_range();
+        if offset.checked_add(size).is_none_or(|end| end > bytes.len() as u64) {
+            return Err(format!(
+                "is cut short: a part of it ends at byte {}, the file at {}",
+                offset.saturating_add(size),
+                bytes.len()
+            ));
+        }
+    }
+    let (address, size) = symbol(&file)?;
+    let room = file.segments().find_map(|segment| {
+        let within = address.checked_sub(segment.address())?;
+        let data = segment.data().ok()?;
+        data.get(usize::try_from(within).ok()?..)
+    });
+    let room = room.ok_or_else(|| format!("is damaged: its symbol '{}' lies outside of the file", abi::SYMBOL))?;
+    let header =
+        |at: usize, bytes: usize| room.get(at..at + bytes).ok_or("is damaged: its constant is cut short".to_owned());
+    let number = |at: usize| header(at, 4).map(|b| u32::from_ne_bytes(b.try_into().expect("four bytes")));
+    let long = |at: usize| header(at, 8).map(|b| u64::from_ne_bytes(b.try_into().expect("eight bytes")));
+    let stated = check_abi(long(0)?, number(8)?, number(12)?, long(16)?)?;
+    if size != 0 && stated > size {
+        return Err(format!("is a plugin that says its constant has {stated} bytes, where the library has {size}"));
+    }
+    let bytes = header(0, size_of::<Plugin>())?;
+    // SAFETY: so many bytes are there; a function that isn't null in the file can be any address, and is never called.
+    Ok(unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) })
+}
+
+/// What must hold before anything else of a constant means something; gives its size.
+pub fn check_abi(magic: u64, major: u32, minor: u32, size: u64) -> Result<u64, String> {
+    let ours = (abi::MAJOR, abi::MINOR);
+    if magic != abi::MAGIC {
+        return Err(format!("has a symbol '{}' that is no plugin's: it doesn't begin with MT_MAGIC", abi::SYMBOL));
+    }
+    if major != ours.0 {
+        let other = if major > ours.0 {
+            "upgrade minitensor"
+        } else {
+            "build the plugin again, with the SDK of this minitensor"
+        };
+        return Err(format!(
+            "is a plugin for the plugin ABI {major}.{minor}; this minitensor speaks {}.{}: {other}",
+            ours.0, ours.1
+        ));
+    }
+    if minor > ours.1 {
+        return Err(format!(
+            "is a plugin that needs the plugin ABI {major}.{minor}; this minitensor speaks {}.{}: upgrade minitensor",
+            ours.0, ours.1
+        ));
+    }
+    let least = size_of::<Plugin>() as u64;
+    if !(least..=1 << 16).contains(&size) {
+        return Err(format!(
+            "is a plugin that says its constant has {size} bytes, where one of the plugin ABI {major}.{minor} has {least}"
+        ));
+    }
+    Ok(size)
+}
+
+fn check_system(file: &object::File<'_>) -> Result<(), String> {
+    let (format, system) = match std::env::consts::OS {
+        "windows" => (BinaryFormat::Pe, "Windows"),
+        "macos" => (BinaryFormat::MachO, "macOS"),
+        _ => (BinaryFormat::Elf, "Linux"),
+    };
+    if file.format() != format {
+        return Err(format!("is a library for another system ({:?}), this is {system}", file.format()));
+    }
+    let ours = match std::env::consts::ARCH {
+        "x86_64" => Some(Architecture::X86_64),
+        "aarch64" => Some(Architecture::Aarch64),
+        _ => None,
+    };
+    if ours.is_some_and(|ours| ours != file.architecture()) {
+        let theirs = format!("{:?}", file.architecture()).to_lowercase();
+        return Err(format!("is a library for another processor ({theirs}), this is {}", std::env::consts::ARCH));
+    }
+    match file.kind() {
+        ObjectKind::Dynamic => Ok(()),
+        ObjectKind::Relocatable => Err("is an object file, not yet linked to a shared library".into()),
+        _ => Err("is a program, no shared library".into()),
+    }
+}
+
+/// Address and size of the plugin's symbol; size 0 where the format doesn't say it.
+fn symbol(file: &object::File<'_>) -> Result<(u64, u64), String> {
+    let found = file.dynamic_symbols().find(|s| s.name() == Ok(abi::SYMBOL) && !s.is_undefined());
+    if let Some(symbol) = found {
+        return Ok((symbol.address(), symbol.size()));
+    }
+    let exports = file.exports().map_err(|e| format!("is cut short, or damaged: {e}"))?;
+    let named = |name: &[u8]| name == abi::SYMBOL.as_bytes() || name.strip_prefix(b"_") == Some(abi::SYMBOL.as_bytes());
+    exports.iter().find(|export| named(export.name())).map(|export| (export.address(), 0)).ok_or_else(|| {
+        format!(
+            "is no plugin of minitensor: it has no symbol '{}'; a plugin in C defines that constant, one in Rust has the line \
+             `plugin! {{}}`",
+            abi::SYMBOL
+        )
+    })
+}
+
+/// A text of a constant, which ends with a NUL.
+fn text(bytes: &[u8]) -> Result<String, String> {
+    let end = bytes.iter().position(|b| *b == 0).ok_or("doesn't end with a NUL")?;
+    if bytes[end..].iter().any(|b| *b != 0) {
+        return Err("has something after its NUL".into());
+    }
+    let text = std::str::from_utf8(&bytes[..end]).map_err(|_| "is no valid UTF-8")?;
+    // It is shown in messages and tables.
+    match text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
+        true => Err("has a control character".into()),
+        false => Ok(text.to_owned()),
+    }
+}

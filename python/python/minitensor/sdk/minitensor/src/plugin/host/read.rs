@@ -1,0 +1,238 @@
+//! Ops from the tables of a plugin, read with distrust: what can be wrong without corrupting memory is found and said.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::calls::Loaded;
+use super::check;
+use crate::clause;
+use crate::error::{Error, Result};
+use crate::op::*;
+use crate::plugin::abi::{self, backward, body, most, slice};
+use crate::tensor::Shape;
+
+/// The ops that a plugin hands over, each read once, also if it is another one's gradient and comes by itself.
+#[derive(Default)]
+pub struct Ops(Vec<(*const abi::Op, OpRef)>);
+
+/// No gradient has a gradient farther down.
+const DEEPEST: usize = 4;
+
+impl Ops {
+    /// Takes an op.
+    ///
+    /// # Safety
+    /// It points to a table as the ABI describes it, which stays as all it points to.
+    pub unsafe fn add(&mut self, op: *const abi::Op) -> Result<()> {
+        if self.0.iter().any(|(known, _)| *known == op) {
+            return Ok(());
+        }
+        // SAFETY: by contract.
+        let read = unsafe { read(op, DEEPEST) }?;
+        if let Some((_, other)) = self.0.iter().find(|(_, other)| other.name == read.name) {
+            return Err(Error::value(format!("op '{}' is handed over twice", other.name)));
+        }
+        self.0.push((op, read));
+        Ok(())
+    }
+
+    /// All of them.
+    pub fn into_list(self) -> Vec<OpRef> {
+        self.0.into_iter().map(|(_, op)| op).collect()
+    }
+}
+
+/// # Safety
+/// As for [`Ops::add`].
+unsafe fn read(op: *const abi::Op, depth: usize) -> Result<OpRef> {
+    let least = size_of::<abi::Op>();
+    // SAFETY: by contract, if it isn't null.
+    let table: &'static abi::Op = match unsafe { op.as_ref() } {
+        None => return Err(Error::value("an op is a null pointer")),
+        Some(op) if op.struct_size < least || op.struct_size > 1 << 16 => {
+            let size = op.struct_size;
+            return Err(Error::value(format!("the table of an op says it has {size} bytes, where one has {least}")));
+        }
+        Some(op) => op,
+    };
+    // SAFETY: by contract.
+    unsafe {
+        let name = table.name.get(most::NAME).map_err(|e| e.context("the name of an op"))?;
+        if name.is_empty() {
+            return Err(Error::value("an op has no name"));
+        }
+        Reader { table, name }.op(depth).map_err(|e| e.context(format!("op '{name}'")))
+    }
+}
+
+/// One table, and the op's name.
+pub struct Reader {
+    pub table: &'static abi::Op,
+    pub name: &'static str,
+}
+
+impl Reader {
+    /// # Safety
+    /// As for [`Ops::add`].
+    unsafe fn op(&self, depth: usize) -> Result<OpRef> {
+        let t = self.table;
+        let counts =
+            [("inputs", t.n_inputs), ("attrs", t.n_attrs), ("outputs", t.n_outputs), ("generics", t.n_generics)];
+        if let Some((what, n)) = counts.iter().find(|(_, n)| !(0..=most::PARTS as i32).contains(n)) {
+            return Err(Error::value(format!("it can't have {n} {what}")));
+        }
+        // SAFETY: by contract.
+        unsafe {
+            let inputs = self.list(t.inputs, t.n_inputs, "inputs", |i: &abi::Input| self.input(i))?;
+            let attrs = self.list(t.attrs, t.n_attrs, "attrs", |a: &abi::Attr| self.attr(a))?;
+            let outputs = self.list(t.outputs, t.n_outputs, "outputs", |o: &abi::Output| self.output(o))?;
+            let generics = self.list(t.generics, t.n_generics, "generics", |g: &abi::Generic| self.generic(g))?;
+            self.unique(inputs.iter().map(|i| &i.name).chain(attrs.iter().map(|a| &a.name)))?;
+            let aliases = slice(t.aliases, t.n_aliases, most::PARTS, "aliases")?.iter();
+            let aliases = aliases.map(|a| a.get(most::NAME).map_err(|e| e.context("the name of an alias")));
+            let mut op = OpDef {
+                name: self.name.into(),
+                aliases: aliases.map(|a| a.map(Cow::Borrowed)).collect::<Result<_>>()?,
+                doc: t.doc.get(most::DOC).map_err(|e| e.context("its doc"))?.into(),
+                inputs,
+                attrs,
+                outputs,
+                generics,
+                shape: ShapeRule::Traced,
+                predicates: Cow::Borrowed(&[]),
+                axis: self.axis()?,
+                body: Body::Tensor(|_| Err(Error::runtime("the op has no body"))),
+                backward: Backward::NotNeeded,
+                since: t.since,
+                location: Location {
+                    file: t.file.line(most::FILE).map_err(|e| e.context("its file"))?.into(),
+                    line: t.line,
+                },
+            };
+            check::defaults(&mut op)?;
+            self.set_shape(&mut op)?;
+            check::parts(&op, self.table.body)?;
+            self.set_body(&mut op)?;
+            self.set_backward(&mut op, depth)?;
+            Ok(OpRef::Shared(Arc::new(op)))
+        }
+    }
+
+    /// # Safety
+    /// As for [`Ops::add`].
+    unsafe fn set_shape(&self, op: &mut OpDef) -> Result<()> {
+        // SAFETY: by contract.
+        let text = unsafe { self.table.shape.get(most::CLAUSE) }.map_err(|e| e.context("its shape"))?;
+        op.shape = if self.table.body == body::ELEMENTS { ShapeRule::Broadcast } else { ShapeRule::Traced };
+        if !text.is_empty() {
+            clause::shape(op, text)?.apply_to(op);
+        }
+        match (&op.shape, self.table.body) {
+            (ShapeRule::Core(_), body::CELLS | body::ARRAYS | body::TENSORS) => Ok(()),
+            (ShapeRule::Broadcast, body::ELEMENTS) | (ShapeRule::Traced, body::ARRAYS | body::TENSORS) => Ok(()),
+            (_, body::CELLS) => Err(Error::value("a body of cells needs a shape, such as '(x: [.., n]) -> [.., n]'")),
+            (ShapeRule::Core(_), _) => Err(Error::value("a body of elements has no shape: its inputs broadcast")),
+            (_, other) => Err(Error::value(format!("{other} is no kind of body"))),
+        }
+    }
+
+    /// # Safety
+    /// As for [`Ops::add`].
+    unsafe fn set_body(&self, op: &mut OpDef) -> Result<()> {
+        let t = self.table;
+        // SAFETY: by contract.
+        let (kernels, loaded) = unsafe { (slice(t.kernels, t.n_kernels, most::KERNELS, "kernels")?, Loaded::new(t)) };
+        let program = t.program.map(|_| ProgramFn::Loaded(loaded));
+        let is_null = |kernel: &abi::Kernel| {
+            // SAFETY: both are pointers to functions or null.
+            unsafe { if t.body == body::CELLS { kernel.run.cells.is_none() } else { kernel.run.elements.is_none() } }
+        };
+        if [body::ELEMENTS, body::CELLS].contains(&t.body) && !kernels.is_empty() {
+            if kernels.iter().any(is_null) {
+                return Err(Error::value("a kernel is a null pointer"));
+            }
+            check::kernels(op, loaded)?;
+        }
+        if t.body == body::CELLS && t.program.is_some() {
+            check::program_of_rows(op)?;
+        }
+        op.body = match t.body {
+            body::ELEMENTS if kernels.is_empty() && t.program.is_some() => {
+                let made = check::program_op(op, loaded.program(op, &check::placeholders(op))?)?;
+                made.body.clone()
+            }
+            body::ELEMENTS | body::CELLS if kernels.is_empty() => return Err(Error::value("it has no kernels")),
+            body::ELEMENTS => Body::Element(ElementBody { kernels: Kernels::Loaded(loaded), program }),
+            body::CELLS => Body::Cell(CellBody { kernels: Kernels::Loaded(loaded), program }),
+            _ if t.call.is_none() => return Err(Error::value("its 'call' is a null pointer")),
+            body::ARRAYS if t.infer.is_none() && !matches!(op.shape, ShapeRule::Core(_)) => {
+                return Err(Error::value("a body over arrays needs 'infer' or a shape"));
+            }
+            body::ARRAYS => Body::Arrays(loaded),
+            _ => {
+                let run = Arc::new(move |call: &Call<'_>| loaded.tensors(call));
+                Body::Dynamic(Dynamic { run, is_interpreted: false })
+            }
+        };
+        Ok(())
+    }
+
+    /// # Safety
+    /// As for [`Ops::add`].
+    unsafe fn set_backward(&self, op: &mut OpDef, depth: usize) -> Result<()> {
+        let t = self.table;
+        // SAFETY: by contract.
+        let (text, loaded) =
+            unsafe { (t.backward.get(most::CLAUSE).map_err(|e| e.context("its backward"))?, Loaded::new(t)) };
+        // SAFETY: by contract.
+        let list = |list: *const u32, n: u32, count: i32, what: &str| unsafe {
+            let items = slice(list, n as usize, most::PARTS, what)?
+                .iter()
+                .map(|i| u8::try_from(*i).ok().filter(|i| i32::from(*i) < count));
+            let items: Option<Vec<u8>> = items.collect();
+            items.map(Cow::Owned).ok_or_else(|| Error::value(format!("'{what}' has a position that isn't there")))
+        };
+        op.backward = match t.backward_kind {
+            backward::NONE if text.is_empty() => {
+                Backward::None(format!("'{}' is defined without a gradient", self.name).into())
+            }
+            backward::NONE => Backward::None(text.into()),
+            backward::NOT_NEEDED => Backward::NotNeeded,
+            backward::FORMULA => clause::backward(op, text)?,
+            backward::PROGRAM if t.program.is_some() => Backward::Program(Gradients::new()),
+            backward::PROGRAM => {
+                return Err(Error::value("its gradient follows from a program, which it doesn't have"));
+            }
+            backward::VJP if std::ptr::eq(t.vjp, t) => return Err(Error::value("it is its own gradient")),
+            backward::VJP if depth == 0 => {
+                return Err(Error::value("its gradient has a gradient that has a gradient …"));
+            }
+            backward::VJP => {
+                // SAFETY: by contract.
+                let vjp = unsafe { read(t.vjp, depth - 1) }.map_err(|e| e.context("its gradient"))?;
+                let wrt: List<u8> = list(t.wrt, t.n_wrt, t.n_inputs, "wrt")?;
+                check::vjp(op, &vjp, wrt.len())?;
+                Backward::Derived(Derived { vjp, wrt, gradients: Gradients::new() })
+            }
+            backward::FUNCTION if t.gradient.is_none() => return Err(Error::value("its 'gradient' is a null pointer")),
+            backward::FUNCTION => Backward::Formula(Formula {
+                run: BackwardBody::Shared(Arc::new(move |call| loaded.gradient(call))),
+                saved_inputs: list(t.saved_inputs, t.n_saved_inputs, t.n_inputs, "saved_inputs")?,
+                saved_outputs: list(t.saved_outputs, t.n_saved_outputs, t.n_outputs, "saved_outputs")?,
+                without: list(t.without, t.n_without, t.n_inputs, "without")?,
+            }),
+            backward::TRACED if t.body == body::TENSORS => Backward::Traced,
+            backward::TRACED => return Err(Error::value("only a gradient of a body over tensors can be traced")),
+            other => return Err(Error::value(format!("{other} is no kind of gradient"))),
+        };
+        Ok(())
+    }
+}
+
+/// Sizes of dimensions, none of them negative.
+pub fn sizes(given: &[i64]) -> Result<Shape> {
+    match given.iter().find(|d| **d < 0) {
+        Some(size) => Err(Error::value(format!("a dimension of size {size}"))),
+        None => Ok(given.iter().map(|d| *d as usize).collect()),
+    }
+}

@@ -1,0 +1,186 @@
+//! What an op takes and gives, from its table: inputs, attributes, outputs, dtype variables.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use super::read::Reader;
+use crate::attr::AttrKind;
+use crate::dtype::{DType, DTypeSet};
+use crate::error::{Error, Result};
+use crate::fork::try_lock;
+use crate::op::name::check_word;
+use crate::op::*;
+use crate::plugin::abi::{self, Str, arity, body, core, kind, most, role, rule, slice};
+
+impl Reader {
+    /// # Safety
+    /// As for [`Ops::add`].
+    pub unsafe fn list<A, T: Clone + 'static>(
+        &self,
+        items: *const A,
+        n: i32,
+        what: &str,
+        read: impl Fn(&A) -> Result<T>,
+    ) -> Result<List<T>>
+    where
+        A: 'static,
+    {
+        // SAFETY: by contract.
+        unsafe { slice(items, n as usize, most::PARTS, what) }?
+            .iter()
+            .map(read)
+            .collect::<Result<Vec<T>>>()
+            .map(Cow::Owned)
+    }
+
+    /// A name that Python can spell.
+    unsafe fn word(&self, text: Str, what: &str) -> Result<Text> {
+        // SAFETY: by the caller's contract.
+        let name = unsafe { text.get(most::NAME) }.map_err(|e| e.context(format!("the name of {what}")))?;
+        check_word(name, what)?;
+        Ok(name.into())
+    }
+
+    pub fn unique<'a>(&self, mut names: impl Iterator<Item = &'a Text>) -> Result<()> {
+        let mut seen: BTreeSet<&'a str> = BTreeSet::new();
+        match names.find(|name| !seen.insert(name)) {
+            Some(name) => Err(Error::value(format!("two of its parameters are named '{name}'"))),
+            None => Ok(()),
+        }
+    }
+
+    pub fn input(&self, input: &abi::Input) -> Result<Input> {
+        // SAFETY: as the op's table.
+        let name = unsafe { self.word(input.name, "an input") }?;
+        let wrong = |what: &str, code: u32| Error::value(format!("input '{name}': {code} is no {what}"));
+        Ok(Input {
+            arity: match input.arity {
+                arity::ONE => Arity::One,
+                arity::OPTIONAL => Arity::Optional,
+                arity::VARIADIC if self.table.body == body::TENSORS => Arity::Variadic,
+                other => return Err(wrong("arity that its body can take", other)),
+            },
+            core: read_core(input.core).ok_or_else(|| wrong("core", input.core))?,
+            dtype: self.dtype_rule(input.dtype_rule, input.dtype_index, input.dtype, &name)?,
+            mutated: input.is_mutated != 0,
+            name,
+        })
+    }
+
+    pub fn output(&self, output: &abi::Output) -> Result<Output> {
+        // SAFETY: as the op's table.
+        let name = unsafe { self.word(output.name, "an output") }?;
+        let wrong = |what: &str, code: u32| Error::value(format!("output '{name}': {code} is no {what}"));
+        // SAFETY: as the op's table.
+        let inputs = unsafe { slice(self.table.inputs, self.table.n_inputs as usize, most::PARTS, "inputs") }?;
+        Ok(Output {
+            role: match output.role {
+                role::RETURNED => Role::Returned,
+                role::SAVED => Role::Saved,
+                role::MUTATES if inputs.get(output.input as usize).is_some_and(|i| i.is_mutated != 0) => {
+                    Role::Mutates(output.input as u8)
+                }
+                role::MUTATES => return Err(wrong("input that is changed", output.input)),
+                other => return Err(wrong("role", other)),
+            },
+            core: read_core(output.core).ok_or_else(|| wrong("core", output.core))?,
+            dtype: self.dtype_rule(output.dtype_rule, output.dtype_index, output.dtype, &name)?,
+            name,
+        })
+    }
+
+    fn dtype_rule(&self, code: u32, index: u32, dtype: u32, name: &str) -> Result<DTypeRule> {
+        let within = |n: i32| (index as i64) < i64::from(n);
+        let any = [body::ARRAYS, body::TENSORS].contains(&self.table.body);
+        Ok(match code {
+            rule::GENERIC if within(self.table.n_generics) => DTypeRule::Generic(index as u8),
+            rule::FIXED => DTypeRule::Fixed(abi::dtype(dtype).map_err(|e| e.context(format!("'{name}'")))?),
+            rule::FROM_ATTR if within(self.table.n_attrs) => DTypeRule::Attr(index as u8),
+            rule::ANY if any => DTypeRule::Any,
+            _ => return Err(Error::value(format!("'{name}': there is no dtype by the rule {code} at {index}"))),
+        })
+    }
+
+    pub fn attr(&self, attr: &abi::Attr) -> Result<Attribute> {
+        // SAFETY: as the op's table.
+        unsafe {
+            let name = self.word(attr.name, "an attribute")?;
+            let words = || {
+                let words = slice(attr.words, attr.n_words, most::WORDS, "words")?.iter();
+                words.map(|word| word.line(most::NAME)).collect::<Result<Vec<_>>>()
+            };
+            let kind = match attr.kind {
+                kind::BOOL => AttrKind::Bool,
+                kind::INT => AttrKind::Int,
+                kind::SIZE => AttrKind::Size,
+                kind::FLOAT => AttrKind::Float,
+                kind::STR => AttrKind::Str,
+                kind::WORD if attr.n_words == 0 => {
+                    return Err(Error::value(format!("attribute '{name}': there are no words that it could be")));
+                }
+                kind::WORD => AttrKind::Enum(kept(words().map_err(|e| e.context(format!("the words of '{name}'")))?)),
+                kind::INTS => AttrKind::Ints,
+                kind::FLOATS => AttrKind::Floats,
+                kind::DTYPE => AttrKind::DType,
+                other => return Err(Error::value(format!("attribute '{name}': {other} is no kind of attribute"))),
+            };
+            let default = (attr.has_default != 0).then(|| attr.value.get()).transpose();
+            let default = default.map_err(|e| e.context(format!("the default of '{name}'")))?;
+            Ok(Attribute { name, kind, optional: attr.is_optional != 0, default })
+        }
+    }
+
+    pub fn generic(&self, generic: &abi::Generic) -> Result<Generic> {
+        // SAFETY: as the op's table.
+        unsafe {
+            let name = self.word(generic.name, "a dtype variable")?;
+            let dtypes =
+                slice(generic.dtypes, generic.n_dtypes, most::DTYPES, "dtypes")?.iter().map(|n| abi::dtype(*n));
+            let dtypes = dtypes.collect::<Result<Vec<DType>>>().map_err(|e| e.context(format!("'{name}'")))?;
+            match dtypes.as_slice() {
+                [] => Err(Error::value(format!("the dtype variable '{name}' can be no dtype"))),
+                some => Ok(Generic { name, dtypes: DTypeSet::of(some) }),
+            }
+        }
+    }
+
+    pub fn axis(&self) -> Result<Option<Axis>> {
+        let t = self.table;
+        let attr = |place: i32, what: &str| match place {
+            0 => Ok(None),
+            _ if (1..=t.n_attrs).contains(&place) => Ok(Some((place - 1) as u8)),
+            _ => Err(Error::value(format!("its '{what}' is the attribute {place} of {}", t.n_attrs))),
+        };
+        let keepdims = attr(t.keepdims, "keepdims")?;
+        Ok(attr(t.axis, "axis")?.map(|attr| Axis { attr, keepdims, many: t.many_axes != 0 }))
+    }
+}
+
+fn read_core(code: u32) -> Option<Core> {
+    Some(match code {
+        core::SCALAR => Core::Scalar,
+        core::SLICE => Core::Slice,
+        core::VIEW => Core::View,
+        _ => return None,
+    })
+}
+
+static KEPT: Mutex<BTreeSet<&'static [&'static str]>> = Mutex::new(BTreeSet::new());
+
+/// Holds the lock of the words for a fork, unless another thread holds it.
+pub(super) fn try_hold() -> Option<Box<dyn Any>> {
+    try_lock(&KEPT)
+}
+
+/// The words, kept for good; the same list is kept once.
+fn kept(words: Vec<&'static str>) -> &'static [&'static str] {
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(same) = kept.get(words.as_slice()) {
+        return same;
+    }
+    let words: &'static [&'static str] = Vec::leak(words);
+    kept.insert(words);
+    words
+}

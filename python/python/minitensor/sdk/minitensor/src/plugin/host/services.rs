@@ -1,0 +1,297 @@
+//! What the host lends: the table of functions that a plugin may call.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use minitensor_kernels::threads;
+
+use super::read;
+use super::tensor::{Held, NO_ARRAY, hand_out, look, take_back};
+use crate::autograd::{GradMode, is_grad_enabled};
+use crate::error::{Error, Result};
+use crate::op::{Backward, OpRef, Value, bind, dispatch, registry, vjp};
+use crate::plugin::abi::{self, ErrorSink, Host, Str, most};
+use crate::plugin::border::{answer, ask};
+use crate::tensor::{Device, Tensor};
+
+pub static HOST: Host = Host {
+    struct_size: size_of::<Host>(),
+    abi_major: abi::MAJOR,
+    abi_minor: abi::MINOR,
+    version: Str::of(env!("CARGO_PKG_VERSION")),
+    register_op,
+    allocate,
+    release,
+    num_threads,
+    parallel_for,
+    check_interrupt,
+    log,
+    tensor_zeros,
+    tensor_retain,
+    tensor_release,
+    tensor_array,
+    op_find,
+    op_release,
+    op_call,
+    op_vjp,
+};
+
+// SAFETY: a constant; its functions may be called on any thread.
+unsafe impl Sync for Host {}
+
+thread_local! {
+    /// The ops of the plugin whose `init` runs on this thread.
+    static COMING: RefCell<Option<read::Ops>> = const { RefCell::new(None) };
+}
+
+/// Runs a plugin's `init`, and gives the ops that it registers.
+pub fn collect(init: impl FnOnce() -> Result<()>) -> Result<Vec<OpRef>> {
+    let before = COMING.with(|coming| coming.replace(Some(read::Ops::default())));
+    let done = init();
+    let ops = COMING.with(|coming| coming.replace(before)).unwrap_or_default();
+    done.map(|()| ops.into_list())
+}
+
+unsafe extern "C" fn register_op(_: *const Host, op: *const abi::Op, error: *mut ErrorSink) -> i32 {
+    let register = || {
+        COMING.with(|coming| {
+            let busy = |_| Error::runtime("an op is being registered at this moment; register one after the other");
+            let mut coming = coming.try_borrow_mut().map_err(busy)?;
+            let ops = coming.as_mut().ok_or_else(|| {
+                Error::runtime("ops are registered while the plugin's init runs, on its thread, and at no other time")
+            })?;
+            // SAFETY: the plugin's promise.
+            unsafe { ops.add(op) }
+        })
+    };
+    // SAFETY: the sink is the caller's.
+    unsafe { answer(error, register) }
+}
+
+/// What memory of a plugin is aligned to.
+const ALIGN: usize = 64;
+
+unsafe extern "C" fn allocate(bytes: usize) -> *mut c_void {
+    match Layout::from_size_align(bytes.max(1), ALIGN) {
+        // SAFETY: the size isn't zero.
+        Ok(layout) => unsafe { alloc(layout).cast() },
+        Err(_) => std::ptr::null_mut(),
+    }
+}
+
+unsafe extern "C" fn release(memory: *mut c_void, bytes: usize) {
+    if let (false, Ok(layout)) = (memory.is_null(), Layout::from_size_align(bytes.max(1), ALIGN)) {
+        // SAFETY: it came from `allocate` with this size.
+        unsafe { dealloc(memory.cast(), layout) }
+    }
+}
+
+unsafe extern "C" fn num_threads() -> i32 {
+    threads::num_threads() as i32
+}
+
+unsafe extern "C" fn parallel_for(
+    n: i64,
+    grain: i64,
+    body: abi::RangeFn,
+    context: *mut c_void,
+    error: *mut ErrorSink,
+) -> i32 {
+    let context = context as usize;
+    let recorded = is_grad_enabled();
+    let run = || {
+        let failure = Mutex::new(None);
+        let first = || failure.lock().unwrap_or_else(PoisonError::into_inner);
+        threads::parallel_for(usize::try_from(n).unwrap_or(0), usize::try_from(grain).unwrap_or(1), |range| {
+            if first().is_some() {
+                return;
+            }
+            let _mode = GradMode::new(recorded);
+            // SAFETY: the plugin's promise: the body may run on several threads.
+            let done = ask(|sink| unsafe { body(context as *mut c_void, range.start as i64, range.end as i64, sink) });
+            if let Err(error) = done {
+                first().get_or_insert(error);
+            }
+        });
+        failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    };
+    // SAFETY: the sink is the caller's.
+    unsafe { answer(error, run) }
+}
+
+unsafe extern "C" fn check_interrupt(error: *mut ErrorSink) -> i32 {
+    // SAFETY: the sink is the caller's.
+    unsafe { answer(error, crate::interrupt::check) }
+}
+
+static LOG: OnceLock<fn(u32, &str)> = OnceLock::new();
+
+/// Sets where plugins write to; the first one stays.
+pub fn set_log(log: fn(level: u32, message: &str)) {
+    let _ = LOG.set(log);
+}
+
+unsafe extern "C" fn log(level: u32, message: Str) {
+    if let Some(log) = LOG.get() {
+        // SAFETY: the text is lent.
+        log(level, &unsafe { message.lossy() });
+    }
+}
+
+/// A pointer from a function that gives one or fails.
+unsafe fn pointer<T>(error: *mut ErrorSink, f: impl FnOnce() -> Result<*mut T>) -> *mut T {
+    let mut given = std::ptr::null_mut();
+    // SAFETY: the sink is the caller's.
+    unsafe {
+        answer(error, || {
+            given = f()?;
+            Ok(())
+        });
+    }
+    given
+}
+
+unsafe extern "C" fn tensor_zeros(
+    dtype: u32,
+    ndim: i32,
+    shape: *const i64,
+    is_meta: u32,
+    error: *mut ErrorSink,
+) -> *mut abi::Tensor {
+    // SAFETY: so many sizes are lent.
+    let make = || unsafe {
+        let ndim = usize::try_from(ndim).map_err(|_| Error::value(format!("a tensor can't have {ndim} dimensions")))?;
+        let sizes = abi::slice(shape, ndim, most::DIMS, "shape")?;
+        let device = if is_meta != 0 { Device::Meta } else { Device::Cpu };
+        Ok(hand_out(Tensor::zeros(read::sizes(sizes)?, abi::dtype(dtype)?, device)?))
+    };
+    // SAFETY: the sink is the caller's.
+    unsafe { pointer(error, make) }
+}
+
+unsafe extern "C" fn tensor_retain(tensor: *const abi::Tensor) -> *mut abi::Tensor {
+    // SAFETY: the plugin holds it.
+    unsafe { look(tensor) }.map_or(std::ptr::null_mut(), |held| hand_out(held.tensor.clone()))
+}
+
+unsafe extern "C" fn tensor_release(tensor: *mut abi::Tensor) {
+    // SAFETY: the plugin held it, and gives it up.
+    drop(unsafe { take_back(tensor) });
+}
+
+unsafe extern "C" fn tensor_array(tensor: *const abi::Tensor) -> abi::Array {
+    // SAFETY: the plugin holds it.
+    unsafe { look(tensor) }.map_or(NO_ARRAY, Held::array)
+}
+
+unsafe extern "C" fn op_find(name: Str, error: *mut ErrorSink) -> *mut abi::OpRef {
+    // SAFETY: the text is lent, the sink the caller's.
+    unsafe { pointer(error, || Ok(Box::into_raw(Box::new(registry::get_or_gone(name.line(most::NAME)?)?)).cast())) }
+}
+
+unsafe extern "C" fn op_release(op: *mut abi::OpRef) {
+    if !op.is_null() {
+        // SAFETY: it came from `op_find`, and is given up.
+        drop(unsafe { Box::from_raw(op.cast::<OpRef>()) });
+    }
+}
+
+/// # Safety
+/// The op was found and not released.
+unsafe fn op<'a>(op: *const abi::OpRef) -> Result<&'a OpRef> {
+    // SAFETY: by contract.
+    unsafe { op.cast::<OpRef>().as_ref() }.ok_or_else(|| Error::value("the op is a null pointer"))
+}
+
+unsafe extern "C" fn op_call(
+    callee: *const abi::OpRef,
+    args: *const abi::Arg,
+    n_args: usize,
+    names: *const Str,
+    keywords: *const abi::Arg,
+    n_keywords: usize,
+    outputs: *mut *mut abi::Tensor,
+    n_outputs: *mut usize,
+    error: *mut ErrorSink,
+) -> i32 {
+    // SAFETY: all is lent by the caller, as many as he says.
+    let call = || unsafe {
+        let callee = op(callee)?;
+        if outputs.is_null() || n_outputs.is_null() {
+            return Err(Error::value("there is no room for the outputs: a pointer is null"));
+        }
+        let positional = abi::slice(args, n_args, most::LIST, "args")?.iter();
+        let positional = positional.map(|arg| value(arg)).collect::<Result<Vec<Value<'_>>>>()?;
+        let names = abi::slice(names, n_keywords, most::PARTS, "names")?.iter();
+        let names = names.map(|name| name.line(most::NAME)).collect::<Result<Vec<_>>>()?;
+        let given = abi::slice(keywords, n_keywords, most::PARTS, "keywords")?.iter().map(|arg| value(arg));
+        let named: Vec<(&str, Value<'_>)> =
+            names.into_iter().zip(given).map(|(n, v)| Ok((n, v?))).collect::<Result<_>>()?;
+        let (inputs, attrs) = bind(callee, &positional, &named)?;
+        let results = dispatch(callee, &inputs, &attrs)?.into_vec();
+        if results.len() > *n_outputs {
+            return Err(Error::value(format!(
+                "op '{}' gives {} tensors, there is room for {}",
+                callee.name,
+                results.len(),
+                *n_outputs
+            )));
+        }
+        *n_outputs = results.len();
+        results.into_iter().enumerate().for_each(|(k, tensor)| *outputs.add(k) = hand_out(tensor));
+        Ok(())
+    };
+    // SAFETY: the sink is the caller's.
+    unsafe { answer(error, call) }
+}
+
+/// # Safety
+/// What the argument points to is there for as long as `'a`.
+unsafe fn value<'a>(arg: &abi::Arg) -> Result<Value<'a>> {
+    // SAFETY: by contract.
+    unsafe {
+        if let Some(held) = look(arg.tensor) {
+            return Ok(Value::Tensor(&held.tensor));
+        }
+        if !arg.tensors.is_null() {
+            let all = abi::slice(arg.tensors, arg.n_tensors, most::LIST, "tensors")?.iter();
+            let tensor = |handle: &*mut abi::Tensor| {
+                look(*handle).map(|held| &held.tensor).ok_or_else(|| Error::value("a tensor is a null pointer"))
+            };
+            return all.map(tensor).collect::<Result<Vec<_>>>().map(Value::Tensors);
+        }
+        arg.value.get().map(Value::Attr)
+    }
+}
+
+unsafe extern "C" fn op_vjp(
+    callee: *const abi::OpRef,
+    inputs: *const *mut abi::Tensor,
+    n_inputs: usize,
+    cotangent: *mut abi::Tensor,
+    gradients: *mut *mut abi::Tensor,
+    error: *mut ErrorSink,
+) -> i32 {
+    // SAFETY: all is lent by the caller, as many as he says.
+    let call = || unsafe {
+        let missing = || Error::value("a tensor is a null pointer");
+        let inputs = abi::slice(inputs, n_inputs, most::LIST, "inputs")?.iter();
+        let inputs =
+            inputs.map(|t| look(*t).map(|held| &held.tensor).ok_or_else(missing)).collect::<Result<Vec<_>>>()?;
+        let (callee, cotangent) = (op(callee)?, &look(cotangent).ok_or_else(missing)?.tensor);
+        if matches!(callee.backward, Backward::None(_) | Backward::NotNeeded) {
+            return Err(Error::runtime(format!("op '{}' has no gradient", callee.name)));
+        }
+        if gradients.is_null() {
+            return Err(Error::value("there is no room for the gradients: the pointer is null"));
+        }
+        for (k, gradient) in vjp(callee, &inputs, cotangent)?.into_iter().enumerate() {
+            *gradients.add(k) = gradient.map_or(std::ptr::null_mut(), hand_out);
+        }
+        Ok(())
+    };
+    // SAFETY: the sink is the caller's.
+    unsafe { answer(error, call) }
+}

@@ -1,0 +1,94 @@
+//! Tensors as plugins hold them.
+
+use super::super::abi;
+use crate::tensor::{Device, Tensor};
+
+/// A tensor, and its shape and strides as the ABI shows them.
+pub struct Held {
+    pub tensor: Tensor,
+    shape: Vec<i64>,
+    strides: Vec<i64>,
+}
+
+/// What a null pointer shows.
+pub const NO_ARRAY: abi::Array = abi::Array {
+    data: std::ptr::null_mut(),
+    device_type: 1,
+    device_id: 0,
+    ndim: 0,
+    dtype: 0,
+    shape: std::ptr::null(),
+    strides: std::ptr::null(),
+    byte_offset: 0,
+};
+
+impl Held {
+    fn new(tensor: Tensor) -> Held {
+        let shape = tensor.shape().iter().map(|d| *d as i64).collect();
+        let strides = tensor.strides().iter().map(|s| *s as i64).collect();
+        Held { tensor, shape, strides }
+    }
+
+    pub fn array(&self) -> abi::Array {
+        let on_meta = self.tensor.device() == Device::Meta;
+        abi::Array {
+            data: if on_meta { std::ptr::null_mut() } else { self.tensor.data_ptr().cast() },
+            device_type: 1,
+            device_id: 0,
+            ndim: self.shape.len() as i32,
+            dtype: abi::number(self.tensor.dtype()),
+            shape: self.shape.as_ptr(),
+            strides: self.strides.as_ptr(),
+            byte_offset: 0,
+        }
+    }
+}
+
+/// A handle of a tensor that whoever gets it has to give back.
+pub fn hand_out(tensor: Tensor) -> *mut abi::Tensor {
+    Box::into_raw(Box::new(Held::new(tensor))).cast()
+}
+
+/// What is behind a handle.
+///
+/// # Safety
+/// It is null, or was handed out and not taken back for as long as `'a`.
+pub unsafe fn look<'a>(handle: *const abi::Tensor) -> Option<&'a Held> {
+    // SAFETY: by contract.
+    unsafe { handle.cast::<Held>().as_ref() }
+}
+
+/// Takes a handle back.
+///
+/// # Safety
+/// It is null, or was handed out, and nobody uses it any more.
+pub unsafe fn take_back(handle: *mut abi::Tensor) -> Option<Tensor> {
+    // SAFETY: by contract.
+    (!handle.is_null()).then(|| unsafe { Box::from_raw(handle.cast::<Held>()) }.tensor)
+}
+
+/// Handles that are lent for a call, and taken back after it.
+pub struct Lent(Vec<*mut abi::Tensor>);
+
+impl Lent {
+    pub fn new<'a>(tensors: impl IntoIterator<Item = Option<&'a Tensor>>) -> Lent {
+        Lent(tensors.into_iter().map(|t| t.map_or(std::ptr::null_mut(), |t| hand_out(t.clone()))).collect())
+    }
+
+    pub fn as_ptr(&self) -> *const *mut abi::Tensor {
+        self.0.as_ptr()
+    }
+
+    /// Where they lie in memory; null for those that aren't there.
+    pub fn arrays(&self) -> Vec<Option<abi::Array>> {
+        // SAFETY: they are out until `self` is dropped.
+        self.0.iter().map(|handle| unsafe { look(*handle) }.map(Held::array)).collect()
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // SAFETY: the call is over, and who wanted to hold one has retained it, which gave another handle.
+        self.0.drain(..).for_each(|handle| drop(unsafe { take_back(handle) }));
+    }
+}

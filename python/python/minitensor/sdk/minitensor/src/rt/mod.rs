@@ -1,0 +1,293 @@
+//! What `#[custom_op]` expands to calls. Not for hand-written code.
+
+mod row;
+
+pub use std::borrow::Cow;
+pub use std::convert::From;
+pub use std::option::Option::{self, None, Some};
+pub use std::primitive::{bool, f32, f64, i8, i16, i32, i64, str, u8, u16, u32, u64, usize};
+pub use std::result::Result::Ok;
+pub use std::vec;
+pub use std::vec::Vec;
+
+pub use row::*;
+
+pub use inventory;
+pub use minitensor_kernels::program::{Output as ProgramOutput, Program, Symbol};
+pub use minitensor_kernels::simd::{AtLevel, at_level};
+pub use minitensor_kernels::{Const, Dual, Element, Field, Float, Int, Machine, Map, Mask, Num, Real, lit, map};
+pub use ndarray;
+
+pub use crate::attr::{Attr, AttrEnum, AttrKind, FromAttr, uniform};
+pub use crate::autograd::BackwardCall;
+pub use crate::dtype::{DType, DTypeSet, scalars};
+pub use crate::error::{Error, Result};
+pub use crate::impl_custom_op;
+pub use crate::op::*;
+pub use crate::tensor::{Device, Shape, Tensor};
+
+use ndarray::{ArrayView, ArrayViewMut, Dim as NdDim, ShapeBuilder};
+
+macro_rules! comparisons {
+    ($($name:ident: $bound:ident),*) => {$(
+        #[inline(always)]
+        pub fn $name<T: $bound>(a: T, b: T) -> T::Mask { a.$name(b) }
+    )*};
+}
+comparisons!(less: Real, less_equal: Real, greater: Real, greater_equal: Real, equal: Element, not_equal: Element);
+
+/// `if`/`else` on data.
+#[inline(always)]
+pub fn select<T: Element>(condition: T::Mask, a: impl FnOnce() -> T, b: impl FnOnce() -> T) -> T {
+    T::select(condition, a(), b())
+}
+
+/// `&&` on data.
+#[inline(always)]
+pub fn and<M: Mask>(a: M, b: M) -> M {
+    a & b
+}
+
+/// `||` on data.
+#[inline(always)]
+pub fn or<M: Mask>(a: M, b: M) -> M {
+    a | b
+}
+
+/// `!` on data.
+#[inline(always)]
+pub fn not<M: std::ops::Not<Output = M>>(a: M) -> M {
+    !a
+}
+
+/// Unary minus on data.
+#[inline(always)]
+pub fn negative<T: Num>(x: T) -> T {
+    x.negative()
+}
+
+/// A cotangent times a derivative: the derivative of a holomorphic function enters conjugated.
+#[inline(always)]
+pub fn cotangent_times<T: Num>(cotangent: T, tangent: T) -> T {
+    cotangent * tangent.conj()
+}
+
+/// A typed attribute.
+#[inline(always)]
+pub fn attr<'a, A: FromAttr<'a>>(attrs: &'a [Attr], index: usize) -> Result<A> {
+    A::from_attr(&attrs[index])
+}
+
+/// A worded attribute.
+#[inline]
+pub fn attr_enum<E: AttrEnum>(attrs: &[Attr], index: usize) -> Result<E> {
+    let word: &str = attr(attrs, index)?;
+    E::from_word(word).ok_or_else(|| Error::value(format!("'{word}' is none of '{}'", E::WORDS.join("', '"))))
+}
+
+/// An optional `f64` attribute in a program: there or not is known, its value isn't.
+pub fn given(attrs: &[Attr], index: usize, uniform: Symbol) -> Option<Symbol> {
+    (attrs[index] != Attr::None).then_some(uniform)
+}
+
+/// An output of a program that a body writes.
+pub fn named(name: &str, output: impl Into<ProgramOutput>) -> (String, ProgramOutput) {
+    (name.to_owned(), output.into())
+}
+
+/// The program of the vector-Jacobian product of some outputs of a program by some inputs; that of complex numbers is right for real
+/// ones, too, which are their own conjugates.
+pub fn vjp_program(program: &Program, outputs: &[usize], wrt: &[usize], is_complex: bool) -> Result<Program> {
+    let program = program.giving(outputs);
+    let vjp = if is_complex { program.vjp_of_complex(wrt) } else { program.vjp(wrt) };
+    vjp.ok_or_else(|| Error::runtime("the body has a function without a derivative"))
+}
+
+/// Whether an optional input of a cell is absent.
+pub fn is_absent(arg: &CellArg<'_>) -> bool {
+    arg.data.is_null()
+}
+
+/// Where the core of a cell begins.
+#[inline(always)]
+fn place<T>(arg: &CellArg<'_>, cell: usize) -> *mut T {
+    arg.data.wrapping_offset(cell as isize * arg.step).cast()
+}
+
+#[inline(always)]
+fn numel(arg: &CellArg<'_>) -> usize {
+    arg.shape.iter().product()
+}
+
+/// # Safety
+/// The argument has a contiguous core of elements `T` for that cell.
+pub unsafe fn slice<'a, T>(arg: &CellArg<'a>, cell: usize) -> &'a [T] {
+    // SAFETY: by contract.
+    unsafe { std::slice::from_raw_parts(place(arg, cell), numel(arg)) }
+}
+
+/// # Safety
+/// As for [`slice`], and nothing else refers to the core.
+pub unsafe fn slice_mut<'a, T>(arg: &CellArg<'a>, cell: usize) -> &'a mut [T] {
+    // SAFETY: by contract.
+    unsafe { std::slice::from_raw_parts_mut(place(arg, cell), numel(arg)) }
+}
+
+/// # Safety
+/// The argument is one element `T`.
+pub unsafe fn scalar<'a, T>(arg: &CellArg<'a>, cell: usize) -> &'a T {
+    // SAFETY: by contract.
+    unsafe { &*place(arg, cell) }
+}
+
+/// # Safety
+/// As for [`scalar`], and nothing else refers to it.
+pub unsafe fn scalar_mut<'a, T>(arg: &CellArg<'a>, cell: usize) -> &'a mut T {
+    // SAFETY: by contract.
+    unsafe { &mut *place(arg, cell) }
+}
+
+macro_rules! views {
+    ($($n:literal $view:ident $view_mut:ident;)*) => {$(
+        /// # Safety
+        /// The argument is a core of that many dimensions of elements `T`.
+        pub unsafe fn $view<'a, T>(arg: &CellArg<'a>, cell: usize) -> ArrayView<'a, T, NdDim<[usize; $n]>> {
+            let (first, sizes, strides, turned) = upright::<T, $n>(arg, cell);
+            // SAFETY: by contract; strides were made positive from the lowest address.
+            let mut view = unsafe { ArrayView::from_shape_ptr(NdDim(sizes).strides(NdDim(strides)), first.cast_const()) };
+            turned.into_iter().enumerate().filter(|(_, t)| *t).for_each(|(d, _)| view.invert_axis(ndarray::Axis(d)));
+            view
+        }
+
+        /// # Safety
+        /// As for the shared view, and nothing else refers to the core.
+        pub unsafe fn $view_mut<'a, T>(arg: &CellArg<'a>, cell: usize) -> ArrayViewMut<'a, T, NdDim<[usize; $n]>> {
+            let (first, sizes, strides, turned) = upright::<T, $n>(arg, cell);
+            // SAFETY: as above.
+            let mut view = unsafe { ArrayViewMut::from_shape_ptr(NdDim(sizes).strides(NdDim(strides)), first) };
+            turned.into_iter().enumerate().filter(|(_, t)| *t).for_each(|(d, _)| view.invert_axis(ndarray::Axis(d)));
+            view
+        }
+    )*};
+}
+views! { 1 view1 view1_mut; 2 view2 view2_mut; 3 view3 view3_mut; 4 view4 view4_mut; 5 view5 view5_mut; }
+
+/// The same core seen from its lowest address with positive strides, and which axes that turned round.
+fn upright<T, const N: usize>(arg: &CellArg<'_>, cell: usize) -> (*mut T, [usize; N], [usize; N], [bool; N]) {
+    let sizes: [usize; N] = std::array::from_fn(|d| arg.shape[d]);
+    let turned = std::array::from_fn(|d| arg.strides[d] < 0);
+    let start: isize = (0..N).map(|d| (arg.strides[d] * (sizes[d].max(1) as isize - 1)).min(0)).sum();
+    let strides = std::array::from_fn(|d| arg.strides[d].unsigned_abs());
+    (place::<T>(arg, cell).wrapping_offset(start), sizes, strides, turned)
+}
+
+/// What a cell body may return.
+pub trait CellResult {
+    #[doc(hidden)]
+    fn into_result(self) -> Result<()>;
+}
+impl CellResult for () {
+    #[inline(always)]
+    fn into_result(self) -> Result<()> {
+        Ok(())
+    }
+}
+impl CellResult for Result<()> {
+    fn into_result(self) -> Result<()> {
+        self
+    }
+}
+
+/// What a body over whole tensors may return.
+pub trait IntoOutputs {
+    #[doc(hidden)]
+    fn into_outputs(self) -> Result<Vec<Tensor>>;
+}
+impl IntoOutputs for Tensor {
+    fn into_outputs(self) -> Result<Vec<Tensor>> {
+        Ok(vec![self])
+    }
+}
+impl IntoOutputs for () {
+    fn into_outputs(self) -> Result<Vec<Tensor>> {
+        Ok(Vec::new())
+    }
+}
+impl IntoOutputs for Vec<Tensor> {
+    fn into_outputs(self) -> Result<Vec<Tensor>> {
+        Ok(self)
+    }
+}
+impl<V: IntoOutputs> IntoOutputs for Result<V> {
+    fn into_outputs(self) -> Result<Vec<Tensor>> {
+        self.and_then(V::into_outputs)
+    }
+}
+macro_rules! tuples {
+    ($(($($v:ident $t:ident),*))*) => {$(
+        impl IntoOutputs for ($($t,)*) {
+            fn into_outputs(self) -> Result<Vec<Tensor>> { let ($($v,)*) = self; Ok(vec![$($v),*]) }
+        }
+    )*};
+}
+tuples! { (a Tensor, b Tensor) (a Tensor, b Tensor, c Tensor) (a Tensor, b Tensor, c Tensor, d Tensor) }
+
+/// What can stand in a formula.
+pub trait AsValue {
+    #[doc(hidden)]
+    fn as_value(&self) -> Value<'_>;
+}
+impl AsValue for Tensor {
+    fn as_value(&self) -> Value<'_> {
+        Value::Tensor(self)
+    }
+}
+impl<T: AsValue + ?Sized> AsValue for &T {
+    fn as_value(&self) -> Value<'_> {
+        (**self).as_value()
+    }
+}
+impl<T: AsValue> AsValue for Option<T> {
+    fn as_value(&self) -> Value<'_> {
+        self.as_ref().map_or(Value::Attr(Attr::None), AsValue::as_value)
+    }
+}
+macro_rules! as_value {
+    ($($t:ty),*) => {$( impl AsValue for $t { fn as_value(&self) -> Value<'_> { Value::Attr(self.clone().into()) } } )*};
+}
+as_value!(bool, i32, i64, usize, f32, f64, String, Vec<i64>, Vec<f64>, DType);
+impl AsValue for str {
+    fn as_value(&self) -> Value<'_> {
+        Value::Attr(self.into())
+    }
+}
+impl AsValue for [i64] {
+    fn as_value(&self) -> Value<'_> {
+        Value::Attr(self.into())
+    }
+}
+impl AsValue for [f64] {
+    fn as_value(&self) -> Value<'_> {
+        Value::Attr(self.into())
+    }
+}
+impl AsValue for [usize] {
+    fn as_value(&self) -> Value<'_> {
+        Value::Attr(self.into())
+    }
+}
+impl<const N: usize> AsValue for [i64; N] {
+    fn as_value(&self) -> Value<'_> {
+        Value::Attr((*self).into())
+    }
+}
+impl AsValue for [Tensor] {
+    fn as_value(&self) -> Value<'_> {
+        Value::Tensors(self.iter().collect())
+    }
+}
+
+/// An argument of a call in a formula.
+pub fn value<V: AsValue + ?Sized>(v: &V) -> Value<'_> {
+    v.as_value()
+}

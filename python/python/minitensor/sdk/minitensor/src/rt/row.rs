@@ -1,0 +1,84 @@
+//! Kernels of row bodies: the arguments of cells as the operands of rows.
+
+pub use minitensor_kernels::Row;
+pub use minitensor_kernels::program::Variable;
+pub use minitensor_kernels::row::{Body as RowBody, Computed};
+
+use minitensor_kernels::program::Program;
+use minitensor_kernels::row::{Cotangents, Operand, Wrong, forward, vjp};
+
+use crate::error::{Error, Result};
+use crate::op::CellArg;
+
+fn input<T>(arg: &CellArg<'_>) -> Operand<*const T> {
+    Operand { data: arg.data.cast_const().cast(), step: arg.step, is_large: arg.is_large }
+}
+
+fn output<T>(arg: &CellArg<'_>) -> Operand<*mut T> {
+    Operand { data: arg.data.cast(), step: arg.step, is_large: arg.is_large }
+}
+
+/// The length of the rows: that of any argument that goes along them.
+fn length(args: &[CellArg<'_>]) -> usize {
+    args.iter().filter(|a| !a.data.is_null()).find_map(|a| a.shape.first().copied()).unwrap_or(0)
+}
+
+#[cold]
+fn error(wrong: Wrong, names: &[&str]) -> Error {
+    match wrong {
+        Wrong::Outside(o) => Error::index(format!(
+            "'{}' holds the position {}, which a row of {} doesn't have; positions begin at 0",
+            names[o.argument], o.index, o.len
+        )),
+        other => Error::runtime(other.to_string()),
+    }
+}
+
+/// The rows of a body: `floats` and `indices` say where its inputs stand among the arguments; the outputs are the last.
+///
+/// # Safety
+/// Every argument has so many cores: contiguous ones of `T` where the body says that it goes along the row, one element
+/// elsewhere, `i64` for an index. Outputs overlap nothing.
+pub unsafe fn rows<T: Computed, B: RowBody<I, X, O>, const I: usize, const X: usize, const O: usize>(
+    body: &B,
+    args: &[CellArg<'_>],
+    cells: usize,
+    floats: [usize; I],
+    indices: [(usize, &str); X],
+) -> Result<()> {
+    let outputs = &args[args.len() - O..];
+    let outputs = std::array::from_fn(|k| output(&outputs[k]));
+    let at = indices.map(|(i, _)| input(&args[i]));
+    // SAFETY: by contract.
+    unsafe { forward::<T, B, I, X, O>(body, length(args), cells, &floats.map(|i| input(&args[i])), &at, &outputs) }
+        .map_err(|wrong| error(wrong, &indices.map(|(_, name)| name)))
+}
+
+/// The gradient of a body's rows: the cotangents of its outputs come first, those of its inputs last.
+///
+/// # Safety
+/// As for [`rows`].
+pub unsafe fn rows_vjp<T: Computed, B: RowBody<I, X, O>, const I: usize, const X: usize, const O: usize>(
+    body: &B,
+    args: &[CellArg<'_>],
+    cells: usize,
+    floats: [usize; I],
+    indices: [(usize, &str); X],
+    shared: [bool; I],
+) -> Result<()> {
+    let given = &args[args.len() - I..];
+    let cotangents = Cotangents {
+        outputs: std::array::from_fn(|k| input(&args[k])),
+        inputs: std::array::from_fn(|i| output(&given[i])),
+        shared,
+    };
+    let at = indices.map(|(i, _)| input(&args[i]));
+    // SAFETY: by contract.
+    unsafe { vjp::<T, B, I, X, O>(body, length(args), cells, &cotangents, &floats.map(|i| input(&args[i])), &at) }
+        .map_err(|wrong| error(wrong, &indices.map(|(_, name)| name)))
+}
+
+/// The gradient of a program over rows.
+pub fn vjp_of_rows(program: &Program, gives: &[bool], wrt: &[Variable]) -> Result<Program> {
+    program.vjp_of_rows(gives, wrt).ok_or_else(|| Error::runtime("the body has a function without a derivative"))
+}

@@ -1,0 +1,48 @@
+//! Whether tensors touch the same memory.
+
+use super::{Device, Tensor};
+
+impl Tensor {
+    /// The bytes from the lowest to the highest element, as addresses.
+    fn extent(&self) -> (usize, usize) {
+        let (mut low, mut high) = (0isize, 0isize);
+        for (size, stride) in self.shape().iter().zip(self.strides()) {
+            let reach = stride * (*size as isize - 1).max(0);
+            if reach < 0 { low += reach } else { high += reach }
+        }
+        let bytes = self.dtype().size() as isize;
+        let start = self.data_ptr() as isize;
+        ((start + low * bytes) as usize, (start + (high + 1) * bytes) as usize)
+    }
+
+    /// Whether they may share elements. Interleaved windows that share none count as sharing, unless they are the
+    /// same window.
+    pub fn may_overlap(&self, other: &Tensor) -> bool {
+        let nowhere = self.device() == Device::Meta || other.device() == Device::Meta;
+        if nowhere || self.numel() == 0 || other.numel() == 0 {
+            return false;
+        }
+        let ((a, b), (c, d)) = (self.extent(), other.extent());
+        a < d && c < b
+    }
+
+    /// Whether both are one window: the same first element, shape, strides and dtype.
+    pub fn is_same_window(&self, other: &Tensor) -> bool {
+        self.data_ptr() == other.data_ptr()
+            && self.dtype() == other.dtype()
+            && self.shape() == other.shape()
+            && self.strides() == other.strides()
+    }
+
+    /// Whether two of its own elements may lie in one place, as after expanding.
+    pub fn overlaps_itself(&self) -> bool {
+        let mut axes: Vec<_> = self.shape().iter().zip(self.strides()).filter(|(n, _)| **n > 1).collect();
+        axes.sort_by_key(|(_, s)| s.unsigned_abs());
+        let mut reach = 0;
+        axes.iter().any(|(n, s)| {
+            let overlaps = s.unsigned_abs() <= reach;
+            reach += s.unsigned_abs() * (**n - 1);
+            overlaps
+        })
+    }
+}

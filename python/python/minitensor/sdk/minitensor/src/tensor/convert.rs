@@ -1,0 +1,62 @@
+//! Copies and changes of dtype, without history.
+
+use minitensor_kernels as kernels;
+
+use super::{Device, Tensor};
+use crate::dtype::{DType, Kind};
+use crate::error::Result;
+use crate::stop::stoppable;
+
+impl Tensor {
+    /// A contiguous copy.
+    pub fn copied(&self) -> Result<Tensor> {
+        self.cast(self.dtype())
+    }
+
+    /// A contiguous copy in another dtype, converted as NumPy's `astype` does.
+    pub fn cast(&self, dtype: DType) -> Result<Tensor> {
+        let out = Tensor::empty(self.shape().clone(), dtype, self.device())?;
+        stoppable(|| {
+            out.copy_from(self);
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// Writes the elements of a tensor of the same shape over its own. For a tensor that was just made: neither history nor
+    /// version takes notice.
+    pub fn copy_from(&self, source: &Tensor) {
+        debug_assert_eq!(self.shape(), source.shape());
+        if self.device() == Device::Meta || source.device() == Device::Meta {
+            return;
+        }
+        let (from, to) = ((source.dtype(), source.data_ptr().cast_const()), (self.dtype(), self.data_ptr()));
+        // SAFETY: both windows have this shape and lie in their storages.
+        unsafe { copy_elements(self.shape(), from, source.strides(), to, self.strides()) }
+    }
+}
+
+/// Copies elements of any dtypes from one place to another.
+///
+/// # Safety
+/// As for [`kernels::copy()`], for elements of these dtypes.
+pub(crate) unsafe fn copy_elements(
+    shape: &[usize],
+    (from, src): (DType, *const u8),
+    src_strides: &[isize],
+    (to, dst): (DType, *mut u8),
+    dst_strides: &[isize],
+) {
+    with_dtype!(from, A => with_dtype!(to, B => {
+        // SAFETY: by contract.
+        unsafe { kernels::copy::<A, B>(shape, src.cast(), src_strides, dst.cast(), dst_strides) }
+    }));
+}
+
+/// Whether every value of one dtype is a value of the other.
+pub fn cast_is_lossless(from: DType, to: DType) -> bool {
+    from.promote(to) == to
+        && !(to.kind() == Kind::Float
+            && matches!(from.kind(), Kind::Signed | Kind::Unsigned)
+            && from.size() >= to.size())
+}

@@ -1,0 +1,210 @@
+//! New tensors.
+
+use std::sync::Arc;
+
+use minitensor_kernels::{Cast, Const};
+use ndarray::{ArrayBase, ArrayViewD, Data, Dimension, ShapeBuilder};
+
+use super::{Device, Shape, Storage, Strides, Tensor};
+use crate::dtype::{DType, Kind, Scalar};
+use crate::error::{Error, Result, counted};
+use crate::stop::stoppable;
+
+/// An empty vector with room for `n` elements, for buffers whose size is a user's choice: where there isn't so much
+/// memory, an error comes of it and not the end of the process.
+pub fn try_vec<T>(n: usize) -> Result<Vec<T>> {
+    let mut vec = Vec::new();
+    vec.try_reserve_exact(n)
+        .map_err(|_| Error::memory(format!("can't allocate {n} elements of {} bytes", size_of::<T>())))?;
+    Ok(vec)
+}
+
+impl Tensor {
+    /// A contiguous tensor with any content.
+    pub fn empty(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<Tensor> {
+        Tensor::allocate(shape.into(), dtype, device, Storage::uninit)
+    }
+
+    /// A tensor of zeros.
+    pub fn zeros(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<Tensor> {
+        Tensor::allocate(shape.into(), dtype, device, Storage::zeroed)
+    }
+
+    /// A tensor of ones.
+    pub fn ones(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<Tensor> {
+        Tensor::full(shape, Const::Int(1), dtype, device)
+    }
+
+    /// A tensor with one value everywhere.
+    pub fn full(shape: impl Into<Shape>, value: Const, dtype: DType, device: Device) -> Result<Tensor> {
+        let out = Tensor::empty(shape, dtype, device)?;
+        stoppable(|| {
+            out.fill(value);
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// Writes one value everywhere; the caller counts the change.
+    pub(crate) fn fill(&self, value: Const) {
+        if self.device() == Device::Meta {
+            return;
+        }
+        with_dtype!(self.dtype(), T => {
+            let value = constant::<T>(value);
+            let zeros = Strides::from_elem(0, self.ndim());
+            // SAFETY: the tensor's window lies in its storage; the source is one element, seen with stride 0.
+            unsafe { minitensor_kernels::copy::<T, T>(self.shape(), &value, &zeros, self.data_ptr().cast(), self.strides()) }
+        });
+    }
+
+    /// A tensor of the layout of another, which is contiguous and on the CPU, with any content.
+    pub(crate) fn empty_like(like: &Tensor, dtype: DType) -> Result<Tensor> {
+        let shape = like.shape().clone();
+        let storage = Storage::uninit(shape.numel() * dtype.size())?;
+        let strides = super::shape::duplicate(&like.0.strides);
+        // SAFETY: the storage has room for all elements of a contiguous tensor, which are written before it is handed out.
+        Ok(unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, 0, dtype) })
+    }
+
+    fn allocate(shape: Shape, dtype: DType, device: Device, take: fn(usize) -> Result<Storage>) -> Result<Tensor> {
+        let bytes = shape.checked_numel()? * dtype.size();
+        let storage = match device {
+            Device::Cpu => {
+                take(bytes).map_err(|e| e.context(format!("a tensor of shape {shape} and dtype {dtype}")))?
+            }
+            Device::Meta => Storage::meta(bytes),
+        };
+        let strides = shape.contiguous_strides();
+        // SAFETY: the storage has room for all elements; what is uninitialized is written before it is handed out.
+        Ok(unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, 0, dtype) })
+    }
+
+    /// A tensor of these elements, taken over without a copy.
+    pub fn from_vec<T: Scalar>(data: Vec<T>, shape: impl Into<Shape>) -> Result<Tensor> {
+        let shape = shape.into();
+        if shape.checked_numel()? != data.len() {
+            return Err(Error::value(format!(
+                "a tensor of shape {shape} isn't made of {}",
+                counted(data.len(), "element")
+            )));
+        }
+        let strides = shape.contiguous_strides();
+        Ok(adopt(data, shape, strides, 0))
+    }
+
+    /// A tensor of no dimensions.
+    pub fn scalar<T: Scalar>(value: T) -> Tensor {
+        adopt(vec![value], Shape::default(), Strides::new(), 0)
+    }
+
+    /// A number as a tensor of no dimensions.
+    pub fn from_const(value: Const, dtype: DType, device: Device) -> Result<Tensor> {
+        Tensor::full(Shape::default(), value, dtype, device)
+    }
+
+    /// Takes over an ndarray's memory and layout, without a copy.
+    pub fn from_ndarray<T: Scalar, D: Dimension>(array: ndarray::Array<T, D>) -> Tensor {
+        let shape: Shape = array.shape().into();
+        let strides: Strides = array.strides().iter().copied().collect();
+        let (data, offset) = array.into_raw_vec_and_offset();
+        adopt(data, shape, strides, offset.unwrap_or(0))
+    }
+
+    /// Copies any ndarray, views included.
+    pub fn copy_ndarray<T: Scalar, S: Data<Elem = T>, D: Dimension>(array: &ArrayBase<S, D>) -> Tensor {
+        Tensor::from_ndarray(array.to_owned())
+    }
+
+    /// The same for a number that a user gave: an error where the dtype can't hold it.
+    pub(crate) fn from_number(value: Const, dtype: DType, device: Device) -> Result<Tensor> {
+        let is_integer = matches!(dtype.kind(), Kind::Signed | Kind::Unsigned);
+        if let (Const::Int(v), true) = (value, is_integer)
+            && !dtype.integer_range().contains(&v)
+        {
+            return Err(Error::value(format!("{v} doesn't fit into {dtype}")));
+        }
+        Tensor::from_const(value, dtype, device)
+    }
+
+    /// Its elements as an ndarray view, without a copy. Don't change the tensor in place while it lives.
+    /// A tensor of `bool` is viewed as [`Truth`](minitensor_kernels::Truth)s.
+    pub fn view<T: Scalar<Stored = T>>(&self) -> Result<ArrayViewD<'_, T>> {
+        self.stored::<T>()
+    }
+
+    /// What memory holds for the elements.
+    fn stored<T: Scalar>(&self) -> Result<ArrayViewD<'_, T::Stored>> {
+        self.expect_data::<T>()?;
+        let mut strides = Vec::with_capacity(self.ndim());
+        let mut negative = Vec::new();
+        let mut start = 0isize;
+        for (axis, (size, stride)) in self.shape().iter().zip(self.strides()).enumerate() {
+            strides.push(stride.unsigned_abs());
+            if *stride < 0 {
+                start += stride * (size.saturating_sub(1)) as isize;
+                negative.push(axis);
+            }
+        }
+        let first = self.data_ptr().cast::<T::Stored>().wrapping_offset(start);
+        // SAFETY: the window lies in the storage, which lives as long as `self`; ndarray wants positive strides from
+        // the lowest address, and turns the axes round afterwards.
+        let mut view = unsafe { ArrayViewD::from_shape_ptr(self.shape().to_vec().strides(strides), first) };
+        for axis in negative {
+            view.invert_axis(ndarray::Axis(axis));
+        }
+        Ok(view)
+    }
+
+    /// Its elements in row-major order.
+    pub fn to_vec<T: Scalar>(&self) -> Result<Vec<T>> {
+        let view = self.stored::<T>()?;
+        let mut elements = try_vec(view.len())?;
+        elements.extend(view.iter().copied().map(T::load));
+        Ok(elements)
+    }
+
+    pub(crate) fn expect_data<T: Scalar>(&self) -> Result<()> {
+        if self.dtype() != T::DTYPE {
+            return Err(Error::type_(format!("expected elements of {}, the tensor's are {}", T::DTYPE, self.dtype())));
+        }
+        self.expect_values()
+    }
+
+    /// An error for a tensor that has no elements to read.
+    pub fn expect_values(&self) -> Result<()> {
+        if self.device() == Device::Meta {
+            return Err(Error::runtime("the tensor is on device 'meta', which holds shapes and dtypes but no values"));
+        }
+        Ok(())
+    }
+}
+
+fn constant<T>(value: Const) -> T
+where
+    f64: Cast<T>,
+    i64: Cast<T>,
+    u64: Cast<T>,
+    bool: Cast<T>,
+{
+    match value {
+        Const::Bool(v) => v.cast(),
+        Const::Float(v) => v.cast(),
+        Const::Int(v) => match (i64::try_from(v), u64::try_from(v)) {
+            (Ok(v), _) => v.cast(),
+            (_, Ok(v)) => v.cast(),
+            _ => (v as f64).cast(),
+        },
+    }
+}
+
+fn adopt<T: Scalar>(data: Vec<T>, shape: Shape, strides: Strides, offset: usize) -> Tensor {
+    let bytes = size_of_val(data.as_slice());
+    // A Vec's pointer is never null, and moving the Vec into the box does not move its elements.
+    let mut data = Box::new(data);
+    let first = std::ptr::NonNull::new(data.as_mut_ptr().cast()).unwrap_or(std::ptr::NonNull::dangling());
+    // SAFETY: the elements live in the boxed Vec, of which nothing else has a handle.
+    let storage = unsafe { Storage::adopted(first, bytes, data) };
+    // SAFETY: shape, strides and offset were checked against the Vec by the callers.
+    unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, offset, T::DTYPE) }
+}

@@ -1,0 +1,191 @@
+//! [`Tensor`]: elements of one dtype in shared memory, seen through a shape and strides.
+
+mod cache;
+mod compare;
+mod computed;
+mod convert;
+mod create;
+mod device;
+mod format;
+mod shape;
+mod storage;
+mod view;
+
+use std::sync::{Arc, OnceLock};
+
+pub use cache::{empty as empty_cache, kept_bytes};
+pub use convert::cast_is_lossless;
+pub(crate) use convert::copy_elements;
+pub use create::try_vec;
+pub use device::Device;
+pub use shape::{Shape, Strides, normalize_axis};
+pub(crate) use storage::bytes_kept;
+pub use storage::{Storage, allocated_bytes, peak_bytes, reset_peak_bytes};
+
+use crate::autograd::GradMeta;
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result};
+
+/// An n-dimensional array. It is a pointer: a clone is the same tensor, with its memory, gradient and history.
+#[derive(Clone)]
+pub struct Tensor(Arc<Inner>);
+
+struct Inner {
+    storage: Arc<Storage>,
+    shape: Shape,
+    strides: Strides,
+    /// In elements, from the start of the storage.
+    offset: usize,
+    dtype: DType,
+    /// The version of the storage when this tensor was made.
+    born: u64,
+    grad: OnceLock<Arc<GradMeta>>,
+}
+
+impl Tensor {
+    /// A tensor over memory that is already there.
+    ///
+    /// # Safety
+    /// Every element that shape, strides and offset reach lies within the storage, and holds a valid value of the dtype
+    /// unless the storage is `Meta`, or is written before it is read.
+    pub unsafe fn from_parts(
+        storage: Arc<Storage>,
+        shape: Shape,
+        strides: Strides,
+        offset: usize,
+        dtype: DType,
+    ) -> Tensor {
+        let born = storage.version();
+        Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, born, grad: OnceLock::new() }))
+    }
+
+    /// The same memory through another window, without history.
+    pub(crate) fn window(&self, shape: Shape, strides: Strides, offset: usize) -> Tensor {
+        let (storage, dtype) = (self.0.storage.clone(), self.0.dtype);
+        let born = storage.version();
+        Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, born, grad: OnceLock::new() }))
+    }
+
+    /// The sizes of its dimensions.
+    #[inline]
+    pub fn shape(&self) -> &Shape {
+        &self.0.shape
+    }
+
+    /// How far the next element of each dimension lies, in elements.
+    #[inline]
+    pub fn strides(&self) -> &[isize] {
+        &self.0.strides
+    }
+
+    /// How many dimensions it has.
+    #[inline]
+    pub fn ndim(&self) -> usize {
+        self.0.shape.len()
+    }
+
+    /// How many elements it has.
+    #[inline]
+    pub fn numel(&self) -> usize {
+        self.0.shape.numel()
+    }
+
+    /// The type of its elements.
+    #[inline]
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+
+    /// Where its memory lies.
+    #[inline]
+    pub fn device(&self) -> Device {
+        self.0.storage.device()
+    }
+
+    /// Its memory.
+    pub fn storage(&self) -> &Arc<Storage> {
+        &self.0.storage
+    }
+
+    /// Where its first element lies in the storage, in elements.
+    pub fn offset(&self) -> usize {
+        self.0.offset
+    }
+
+    /// Its first element. On [`Device::Meta`] there is nothing behind it.
+    #[inline]
+    pub fn data_ptr(&self) -> *mut u8 {
+        // The offset of an empty tensor may lie at the end of the storage; wrapping keeps that defined.
+        self.0.storage.data().wrapping_add(self.0.offset * self.0.dtype.size())
+    }
+
+    /// Whether its elements lie one after the other in row-major order.
+    #[inline]
+    pub fn is_contiguous(&self) -> bool {
+        self.0.shape.is_contiguous(&self.0.strides)
+    }
+
+    /// The version of its memory when it was made.
+    pub(crate) fn born(&self) -> u64 {
+        self.0.born
+    }
+
+    /// Whether nobody else has it, nor its memory.
+    pub(crate) fn is_unshared(&self) -> bool {
+        Arc::strong_count(&self.0) == 1 && Arc::strong_count(&self.0.storage) == 1
+    }
+
+    /// Whether a recorded change was made to its memory since this tensor was made: through another one.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.0.born < self.0.storage.recorded()
+    }
+
+    pub(crate) fn grad_meta(&self) -> Option<&Arc<GradMeta>> {
+        self.0.grad.get()
+    }
+
+    pub(crate) fn grad_meta_or_init(&self) -> &Arc<GradMeta> {
+        self.0.grad.get_or_init(Default::default)
+    }
+
+    /// The same window with a history; itself where nobody else has it yet.
+    pub(crate) fn with_grad_meta(mut self, meta: Arc<GradMeta>) -> Tensor {
+        match Arc::get_mut(&mut self.0) {
+            Some(inner) => inner.grad = OnceLock::from(meta),
+            None => {
+                self = self.detach();
+                let _ = self.0.grad.set(meta);
+            }
+        }
+        self
+    }
+
+    /// The same memory, apart from any history: no gradient flows through it.
+    pub fn detach(&self) -> Tensor {
+        self.window(self.0.shape.clone(), shape::duplicate(&self.0.strides), self.0.offset)
+    }
+
+    /// Whether it is the very same tensor.
+    pub(crate) fn is(&self, other: &Tensor) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether both see one memory.
+    pub fn shares_storage(&self, other: &Tensor) -> bool {
+        Arc::ptr_eq(&self.0.storage, &other.0.storage)
+    }
+
+    /// The one element, as a `T`.
+    pub fn item<T: Scalar>(&self) -> Result<T> {
+        if self.numel() != 1 {
+            return Err(Error::value(format!("item() needs a tensor of one element, got shape {}", self.0.shape)));
+        }
+        Ok(self.to_vec::<T>()?[0])
+    }
+}
+
+impl std::fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}

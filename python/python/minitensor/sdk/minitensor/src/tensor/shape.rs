@@ -1,0 +1,191 @@
+//! [`Shape`]: the sizes of a tensor's dimensions, and how shapes broadcast.
+
+use std::fmt;
+use std::ops::Deref;
+
+use smallvec::SmallVec;
+
+use crate::error::{Error, Result};
+
+/// The sizes of the dimensions, outermost first; the empty shape is that of a single number.
+#[derive(PartialEq, Eq, Hash, Default)]
+pub struct Shape(SmallVec<[usize; INLINE]>);
+
+/// One number for each dimension, in elements: how far the next one lies.
+pub type Strides = SmallVec<[isize; INLINE]>;
+
+/// No tensor has more dimensions: what goes through them nests as deep.
+pub const MAX_NDIM: usize = 64;
+
+/// Tensors of no more dimensions keep them in place.
+const INLINE: usize = 4;
+
+impl Shape {
+    /// The sizes.
+    #[inline]
+    pub fn dims(&self) -> &[usize] {
+        &self.0
+    }
+
+    /// An error if it has more dimensions than a tensor can have.
+    pub fn check_rank(rank: usize) -> Result<()> {
+        if rank <= MAX_NDIM {
+            return Ok(());
+        }
+        Err(Error::value(format!("a tensor has at most {MAX_NDIM} dimensions, got {rank}")))
+    }
+
+    /// How many elements; an error where that number, or the bytes they would take, can't be addressed.
+    pub fn checked_numel(&self) -> Result<usize> {
+        Shape::check_rank(self.0.len())?;
+        let limit = isize::MAX as usize / 16;
+        let numel = self.0.iter().try_fold(1usize, |n, d| if *d == 0 { Some(0) } else { n.checked_mul(*d) });
+        if self.0.contains(&0) {
+            return Ok(0);
+        }
+        numel.filter(|n| *n <= limit).ok_or_else(|| {
+            Error::memory(format!("a tensor of shape {self} would have more elements than memory can address"))
+        })
+    }
+
+    /// How many elements a shape that exists has.
+    #[inline]
+    pub fn numel(&self) -> usize {
+        self.0.iter().product()
+    }
+
+    /// Row-major strides.
+    pub fn contiguous_strides(&self) -> Strides {
+        let mut strides: Strides = SmallVec::from_elem(1, self.0.len());
+        for d in (1..self.0.len()).rev() {
+            strides[d - 1] = strides[d] * self.0[d].max(1) as isize;
+        }
+        strides
+    }
+
+    /// Whether elements so far apart lie one after the other.
+    #[inline]
+    pub fn is_contiguous(&self, strides: &[isize]) -> bool {
+        let mut expected = 1;
+        for (size, stride) in self.0.iter().zip(strides).rev() {
+            if *size != 1 {
+                if *stride != expected {
+                    return self.0.contains(&0);
+                }
+                expected *= *size as isize;
+            }
+        }
+        true
+    }
+
+    /// The shape that both broadcast to, if there is one: sizes are aligned at the end, and 1 stretches.
+    pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
+        let (long, short) = if self.len() >= other.len() { (self, other) } else { (other, self) };
+        let mut out = long.clone();
+        let offset = long.len() - short.len();
+        for (d, size) in short.iter().enumerate() {
+            let o = &mut out.0[offset + d];
+            match (*o, *size) {
+                (a, b) if a == b => {}
+                (1, b) => *o = b,
+                (_, 1) => {}
+                _ => return None,
+            }
+        }
+        Some(out)
+    }
+
+    /// Adds a dimension at the end.
+    pub fn push(&mut self, size: usize) {
+        self.0.push(size);
+    }
+
+    /// The sizes, to change.
+    pub fn dims_mut(&mut self) -> &mut [usize] {
+        &mut self.0
+    }
+}
+
+impl Clone for Shape {
+    #[inline]
+    fn clone(&self) -> Shape {
+        Shape(duplicate(&self.0))
+    }
+}
+
+/// A clone without a call of `memcpy`, which every new tensor would make twice.
+#[inline]
+pub(super) fn duplicate<T: Copy>(numbers: &SmallVec<[T; INLINE]>) -> SmallVec<[T; INLINE]> {
+    if numbers.spilled() {
+        return numbers.clone();
+    }
+    // SAFETY: numbers that lie in place own nothing.
+    unsafe { std::ptr::read(numbers) }
+}
+
+impl Deref for Shape {
+    type Target = [usize];
+    #[inline]
+    fn deref(&self) -> &[usize] {
+        &self.0
+    }
+}
+
+impl From<&[usize]> for Shape {
+    fn from(dims: &[usize]) -> Shape {
+        Shape(SmallVec::from_slice(dims))
+    }
+}
+
+impl From<Vec<usize>> for Shape {
+    fn from(dims: Vec<usize>) -> Shape {
+        Shape(dims.into())
+    }
+}
+
+impl<const N: usize> From<[usize; N]> for Shape {
+    fn from(dims: [usize; N]) -> Shape {
+        Shape(SmallVec::from_slice(&dims))
+    }
+}
+
+impl FromIterator<usize> for Shape {
+    fn from_iter<I: IntoIterator<Item = usize>>(iter: I) -> Shape {
+        Shape(iter.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Shape {
+    /// As Python writes a tuple.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.dims() {
+            [one] => write!(f, "({one},)"),
+            dims => {
+                let sizes: Vec<_> = dims.iter().map(usize::to_string).collect();
+                write!(f, "({})", sizes.join(", "))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// An axis counted from either end, as a position; `rank` is that of the tensor meant.
+pub fn normalize_axis(axis: i64, rank: usize) -> Result<usize> {
+    let n = rank as i64;
+    if (-n..n).contains(&axis) {
+        Ok((if axis < 0 { axis + n } else { axis }) as usize)
+    } else if rank == 0 {
+        Err(Error::index(format!("axis {axis} is out of range: the tensor has no dimensions")))
+    } else {
+        Err(Error::index(format!(
+            "axis {axis} is out of range for a tensor of {rank} dimensions: use {} to {}",
+            -n,
+            n - 1
+        )))
+    }
+}

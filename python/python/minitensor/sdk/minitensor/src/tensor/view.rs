@@ -1,0 +1,201 @@
+//! Views: other shapes and strides over the same memory, without history. The ops of the same names add it.
+
+use super::{Shape, Strides, Tensor, normalize_axis};
+use crate::dtype::Kind;
+use crate::error::{Error, Result, counted};
+
+impl Tensor {
+    /// The same elements in another shape, sharing memory where the layout allows; `-1` once for «whatever is left».
+    pub fn reshape_view(&self, sizes: &[i64]) -> Result<Tensor> {
+        let shape = self.infer_shape(sizes)?;
+        match reshaped_strides(self.shape(), self.strides(), &shape) {
+            Some(strides) => Ok(self.window(shape, strides, self.0.offset)),
+            None => {
+                let copy = self.contiguous()?;
+                let strides = shape.contiguous_strides();
+                Ok(copy.window(shape, strides, copy.0.offset))
+            }
+        }
+    }
+
+    fn infer_shape(&self, sizes: &[i64]) -> Result<Shape> {
+        Shape::check_rank(sizes.len())?;
+        let fail = |why: &str| {
+            Error::value(format!(
+                "can't reshape {} of shape {} to {sizes:?}: {why}",
+                counted(self.numel(), "element"),
+                self.shape()
+            ))
+        };
+        let mut known: i64 = 1;
+        for size in sizes.iter().filter(|s| **s != -1) {
+            if *size < 0 {
+                return Err(fail("sizes are at least 0, or -1 once"));
+            }
+            known = known.checked_mul(*size).ok_or_else(|| fail("too many elements"))?;
+        }
+        let numel = self.numel() as i64;
+        let rest = match sizes.iter().filter(|s| **s == -1).count() {
+            0 if known != numel => return Err(fail(&format!("that has {}", counted(known as usize, "element")))),
+            0 => 0,
+            1 if known == 0 => return Err(fail("the size at -1 could be anything")),
+            1 if numel % known != 0 => return Err(fail(&format!("{numel} isn't a multiple of {known}"))),
+            1 => numel / known,
+            _ => return Err(fail("only one size can be -1")),
+        };
+        Ok(sizes.iter().map(|s| if *s == -1 { rest as usize } else { *s as usize }).collect())
+    }
+
+    /// Its axes in another order.
+    pub fn permute_view(&self, axes: &[i64]) -> Result<Tensor> {
+        let rank = self.ndim();
+        let mut seen = vec![false; rank];
+        let fail = || Error::value(format!("axes {axes:?} are no order of the {rank} axes of shape {}", self.shape()));
+        if axes.len() != rank {
+            return Err(fail());
+        }
+        let mut shape = self.shape().clone();
+        let mut strides = self.0.strides.clone();
+        for (to, axis) in axes.iter().enumerate() {
+            let from = normalize_axis(*axis, rank)?;
+            if std::mem::replace(&mut seen[from], true) {
+                return Err(fail());
+            }
+            shape.dims_mut()[to] = self.shape()[from];
+            strides[to] = self.strides()[from];
+        }
+        Ok(self.window(shape, strides, self.0.offset))
+    }
+
+    /// Stretched to a larger shape, without a copy; `-1` keeps a size.
+    pub fn expand_view(&self, sizes: &[i64]) -> Result<Tensor> {
+        let fail = || {
+            Error::value(format!(
+                "can't expand shape {} to {sizes:?}: sizes are aligned at the end, and only 1 stretches",
+                self.shape()
+            ))
+        };
+        Shape::check_rank(sizes.len())?;
+        let new = sizes.len().checked_sub(self.ndim()).ok_or_else(fail)?;
+        let mut shape = Shape::default();
+        let mut strides = Strides::new();
+        for (d, size) in sizes.iter().enumerate() {
+            let old = d.checked_sub(new).map(|o| (self.shape()[o], self.strides()[o]));
+            let (size, stride) = match (old, *size) {
+                (Some((old, stride)), -1) => (old, stride),
+                (_, s) if s < 0 => return Err(fail()),
+                (Some((old, stride)), s) if old == s as usize => (old, stride),
+                (Some((1, _)) | None, s) => (s as usize, 0),
+                _ => return Err(fail()),
+            };
+            shape.push(size);
+            strides.push(stride);
+        }
+        shape.checked_numel()?;
+        Ok(self.window(shape, strides, self.0.offset))
+    }
+
+    /// Broadcast to a shape that is known to fit.
+    pub fn broadcast_view(&self, shape: &Shape) -> Tensor {
+        let new = shape.len() - self.ndim();
+        let strides = (0..shape.len())
+            .map(|d| if d < new || (self.shape()[d - new] == 1 && shape[d] != 1) { 0 } else { self.strides()[d - new] })
+            .collect();
+        self.window(shape.clone(), strides, self.0.offset)
+    }
+
+    /// Every `step`-th element of an axis from `start` on, `length` of them; a negative step goes backwards.
+    pub fn slice_view(&self, axis: i64, start: usize, length: usize, step: i64) -> Result<Tensor> {
+        let axis = normalize_axis(axis, self.ndim())?;
+        let size = self.shape()[axis];
+        let last = start as i128 + step as i128 * (length as i128 - 1);
+        if length > 0 && (start >= size || last < 0 || last >= size as i128) {
+            return Err(Error::index(format!(
+                "{length} elements from {start} in steps of {step} leave axis {axis} of size {size}"
+            )));
+        }
+        let mut shape = self.shape().clone();
+        let mut strides = self.0.strides.clone();
+        let moved = if length > 0 { start as isize * strides[axis] } else { 0 };
+        shape.dims_mut()[axis] = length;
+        strides[axis] = if length > 1 { strides[axis] * step as isize } else { strides[axis] };
+        Ok(self.window(shape, strides, (self.0.offset as isize + moved) as usize))
+    }
+
+    /// Without an axis of size 1.
+    pub fn squeeze_view(&self, axis: i64) -> Result<Tensor> {
+        let axis = normalize_axis(axis, self.ndim())?;
+        if self.shape()[axis] != 1 {
+            return Err(Error::value(format!(
+                "axis {axis} of shape {} has size {}, only 1 can be squeezed",
+                self.shape(),
+                self.shape()[axis]
+            )));
+        }
+        let keep = |d: &usize| *d != axis;
+        let shape = (0..self.ndim()).filter(keep).map(|d| self.shape()[d]).collect();
+        let strides = (0..self.ndim()).filter(keep).map(|d| self.strides()[d]).collect();
+        Ok(self.window(shape, strides, self.0.offset))
+    }
+
+    /// With a new axis of size 1 before `axis`.
+    pub fn unsqueeze_view(&self, axis: i64) -> Result<Tensor> {
+        Shape::check_rank(self.ndim() + 1)?;
+        let axis = normalize_axis(axis, self.ndim() + 1)?;
+        let mut sizes = self.shape().to_vec();
+        let mut strides = self.0.strides.clone();
+        strides.insert(axis, sizes.get(axis).map_or(1, |s| strides[axis] * *s as isize));
+        sizes.insert(axis, 1);
+        Ok(self.window(sizes.into(), strides, self.0.offset))
+    }
+
+    /// The real parts (0) or the imaginary parts (1) of a complex tensor.
+    pub fn part_view(&self, part: usize) -> Result<Tensor> {
+        if self.dtype().kind() != Kind::Complex {
+            return Err(Error::type_(format!("only complex tensors have two parts, this one is {}", self.dtype())));
+        }
+        let strides = self.strides().iter().map(|s| s * 2).collect();
+        let (shape, offset) = (self.shape().clone(), self.0.offset * 2 + part);
+        // SAFETY: a complex number is its real part, then its imaginary part, in memory.
+        Ok(unsafe { Tensor::from_parts(self.storage().clone(), shape, strides, offset, self.dtype().real()) })
+    }
+
+    /// The elements in a row-major order of their own; itself where it is so already.
+    pub fn contiguous(&self) -> Result<Tensor> {
+        if self.is_contiguous() { Ok(self.detach()) } else { self.copied() }
+    }
+}
+
+/// Strides that show a window in another shape, if any do.
+fn reshaped_strides(shape: &[usize], strides: &[isize], new: &Shape) -> Option<Strides> {
+    if new.numel() == 0 {
+        return Some(new.contiguous_strides());
+    }
+    let mut out = Strides::from_elem(0, new.len());
+    // Walk both shapes from the end; a run of old axes that lie as one block can be cut anew.
+    let mut old: Vec<(usize, isize)> =
+        shape.iter().copied().zip(strides.iter().copied()).filter(|(s, _)| *s != 1).collect();
+    let mut block = 1;
+    let mut step = 1;
+    for d in (0..new.len()).rev() {
+        if new[d] == 1 {
+            out[d] = step;
+            continue;
+        }
+        if block == 1 {
+            let (size, stride) = old.pop()?;
+            (block, step) = (size, stride);
+        }
+        while block % new[d] != 0 || block < new[d] {
+            let (size, stride) = old.pop()?;
+            if stride != step * block as isize {
+                return None;
+            }
+            block *= size;
+        }
+        out[d] = step;
+        step *= new[d] as isize;
+        block /= new[d];
+    }
+    Some(out)
+}

@@ -1,0 +1,127 @@
+//! Checks of arguments and attributes.
+
+use super::layouts::results;
+use super::opcheck::quietly;
+use super::sample::Sample;
+use super::values::{close, numbers};
+use crate::attr::{Attr, AttrKind};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::op::{Arg, Arity, OpRef, dispatch, slots};
+
+/// A wrong number of inputs or a misspelled keyword never reaches the kernel, and the error names the op.
+pub fn wrong_arguments_are_refused(op: &OpRef, sample: &Sample) -> Result<()> {
+    let args: Vec<Arg<'_>> = sample.inputs.iter().map(|t| t.as_ref().into()).collect();
+    let mut wrong = vec![Vec::new()];
+    if op.inputs.iter().all(|i| i.arity != Arity::Variadic) {
+        wrong.push(args.iter().copied().chain(args.first().copied()).collect());
+    }
+    for wrong in wrong.iter().filter(|w| w.len() != args.len()) {
+        let variadic = op.inputs.first().is_some_and(|i| i.arity == Arity::Variadic);
+        match quietly(|| dispatch(op, wrong, &sample.attrs)) {
+            Ok(_) if variadic => {}
+            Ok(_) => return Err(Error::runtime(format!("{} inputs are accepted", wrong.len()))),
+            Err(e) if e.message().contains(op.name.as_ref()) => {}
+            Err(e) => {
+                return Err(Error::runtime(format!("the error for {} inputs doesn't name the op: {e}", wrong.len())));
+            }
+        }
+    }
+    match slots(op, op.inputs.len(), &["no_such_argument"]) {
+        Err(e) if e.message().contains("no_such_argument") => Ok(()),
+        _ => Err(Error::runtime("an unknown keyword is accepted")),
+    }
+}
+
+/// More elements than a result of a sample has by mistake.
+const LARGE: usize = 1 << 20;
+
+/// Attributes outside their domain are errors, not NaN and not a panic; large integers keep their last digit.
+pub fn domains_are_enforced(op: &OpRef, sample: &Sample) -> Result<()> {
+    let clean = has_nan(&results(op, &sample.copied()?)?)?;
+    for (i, attr) in op.attrs.iter().enumerate() {
+        let hostile: Vec<Attr> = match attr.kind {
+            AttrKind::Float => vec![Attr::Float(f64::NAN), Attr::Float(-1.0)],
+            AttrKind::Int => vec![Attr::Int(1000), Attr::Int(-1000)],
+            AttrKind::Ints => {
+                vec![Attr::Ints(vec![1000].into()), Attr::Ints(vec![-1000, 7].into()), Attr::Ints(vec![].into())]
+            }
+            AttrKind::Str => vec![Attr::Str("no such word".into())],
+            _ => Vec::new(),
+        };
+        for value in hostile {
+            let text = format!("{}={value}", attr.name);
+            let is_nan = matches!(value, Attr::Float(v) if v.is_nan());
+            let other = with(sample, i, value)?;
+            // A size that is meant: computing so much would say nothing more.
+            if quietly(|| other.infer(op)).is_ok_and(|outputs| outputs.iter().any(|t| t.numel() > LARGE)) {
+                continue;
+            }
+            let outcome = quietly(|| results(op, &other));
+            match outcome {
+                Err(e) if e.message().starts_with("panicked") => return Err(Error::runtime(format!("{text} {e}"))),
+                Err(_) => {}
+                // NaN in, NaN out is right for a number that enters the arithmetic.
+                Ok(outputs) if is_nan && (has_nan(&outputs)? || ignored(op, sample, i, &outputs)?) => {}
+                Ok(_) if is_nan => {
+                    return Err(Error::runtime(format!(
+                        "{text} is accepted and changes the result; add a `where` clause"
+                    )));
+                }
+                Ok(outputs) if !clean && has_nan(&outputs)? => {
+                    return Err(Error::runtime(format!(
+                        "{text} is accepted and gives NaN; add a `where` clause that states the domain"
+                    )));
+                }
+                Ok(_) => {}
+            }
+        }
+        if attr.kind == AttrKind::Int {
+            exact_integers(op, sample, i)?;
+        }
+    }
+    Ok(())
+}
+
+fn with(sample: &Sample, index: usize, value: Attr) -> Result<Sample> {
+    let mut other = sample.copied()?;
+    other.attrs[index] = value;
+    Ok(other)
+}
+
+fn has_nan(outputs: &[crate::Tensor]) -> Result<bool> {
+    Ok(outputs.iter().map(numbers).collect::<Result<Vec<_>>>()?.iter().flatten().any(|v| v.is_nan()))
+}
+
+/// Whether an attribute has no say here, such as a threshold of a mode that is off.
+fn ignored(op: &OpRef, sample: &Sample, index: usize, outputs: &[crate::Tensor]) -> Result<bool> {
+    let finite = match &sample.attrs[index] {
+        Attr::Float(v) => Attr::Float(if v.is_finite() { v * 0.5 + 0.125 } else { 0.5 }),
+        _ => Attr::Float(0.5),
+    };
+    let Ok(other) = results(op, &with(sample, index, finite)?) else { return Ok(false) };
+    let base = results(op, &sample.copied()?)?;
+    let same = |a: &[crate::Tensor], b: &[crate::Tensor]| -> Result<bool> {
+        Ok(a.len() == b.len()
+            && a.iter().zip(b).map(|(a, b)| close(a, b, 0.0)).collect::<Result<Vec<_>>>()?.into_iter().all(|s| s))
+    };
+    Ok(same(&base, &other)? && same(&base, outputs)?)
+}
+
+/// 2⁵³ and 2⁵³ + 1 are two numbers, unless the attribute stopped mattering before.
+fn exact_integers(op: &OpRef, sample: &Sample, index: usize) -> Result<()> {
+    const LIMIT: i64 = 1 << 53;
+    let integers = sample.map(|_, t| if t.dtype().is_differentiable() { t.cast(DType::I64) } else { t.copied() })?;
+    let run = |value: i64| quietly(|| results(op, &with(&integers, index, Attr::Int(value))?));
+    let (Ok(a), Ok(b), Ok(c)) = (run(LIMIT - 1), run(LIMIT), run(LIMIT + 1)) else { return Ok(()) };
+    let same = |x: &[crate::Tensor], y: &[crate::Tensor]| {
+        x.iter().zip(y).all(|(x, y)| matches!((x.to_vec::<i64>(), y.to_vec::<i64>()), (Ok(x), Ok(y)) if x == y))
+    };
+    if a.iter().all(|t| t.dtype() == DType::I64) && !same(&a, &b) && same(&b, &c) {
+        return Err(Error::runtime(format!(
+            "'{}' above 2⁵³ loses its last digit: it passes through a float",
+            op.attrs[index].name
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,261 @@
+//! Checks of gradients.
+
+use super::gradcheck::{GradCheck, cotangent, gradcheck};
+use super::sample::Sample;
+use super::values::{close, numbers};
+use crate::autograd::{Options, grad};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::op::{Backward, OpRef};
+use crate::random::manual_seed;
+use crate::tensor::{Tensor, bytes_kept};
+
+fn fail<T>(message: String) -> Result<T> {
+    Err(Error::runtime(message))
+}
+
+/// Whether differentiating is meant to work: not for ops that say `none`, nor for those that work in place.
+fn has_gradient(op: &OpRef) -> bool {
+    !matches!(op.backward, Backward::None(_) | Backward::NotNeeded) && op.inputs.iter().all(|i| !i.mutated)
+}
+
+/// Positions of the inputs that a gradient is checked for.
+fn checked(op: &OpRef, sample: &Sample) -> Vec<usize> {
+    let without: &[u8] = match &op.backward {
+        Backward::Formula(f) => &f.without,
+        _ => &[],
+    };
+    let is_float = |i: &usize| sample.inputs[*i].as_ref().is_some_and(|t| t.dtype() == DType::F64);
+    (0..sample.inputs.len()).filter(is_float).filter(|i| !without.contains(&(*i as u8))).collect()
+}
+
+/// The op as a function of its float64 inputs, the others as they are.
+fn function<'a>(
+    op: &'a OpRef,
+    sample: &'a Sample,
+    which: &'a [usize],
+) -> impl Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a {
+    move |tensors: &[Tensor]| {
+        manual_seed(0);
+        let mut inputs = sample.inputs.clone();
+        which.iter().zip(tensors).for_each(|(i, t)| inputs[*i] = Some(t.clone()));
+        Sample { inputs, attrs: sample.attrs.clone() }.call(op)
+    }
+}
+
+fn inputs(sample: &Sample, which: &[usize]) -> Vec<Tensor> {
+    which.iter().filter_map(|i| sample.inputs[*i].clone()).collect()
+}
+
+/// Outputs have a history if and only if an input asks for one, and an op without a gradient says so.
+pub fn history_is_the_frameworks(op: &OpRef, sample: &Sample) -> Result<()> {
+    let which = checked(op, sample);
+    if which.is_empty() || op.inputs.iter().any(|i| i.mutated) {
+        return Ok(());
+    }
+    let call = function(op, sample, &which);
+    for t in call(&inputs(sample, &which))? {
+        if t.requires_grad() {
+            return fail("an output requires a gradient although no input does".into());
+        }
+    }
+    let leaves: Vec<Tensor> =
+        inputs(sample, &which).into_iter().map(Tensor::with_requires_grad).collect::<Result<_>>()?;
+    for (k, t) in call(&leaves)?.iter().enumerate().filter(|(_, t)| t.dtype().is_differentiable()) {
+        if !t.requires_grad() {
+            return fail(format!(
+                "output {k} has no history although its inputs require gradients: a model would not learn and not say so; write a \
+                 backward"
+            ));
+        }
+        if let (Err(e), true) =
+            (grad(std::slice::from_ref(t), &leaves, &[Some(cotangent(t, 0)?)], retain()), has_gradient(op))
+        {
+            return fail(format!("differentiating fails: {e}"));
+        }
+    }
+    Ok(())
+}
+
+fn retain() -> Options {
+    Options { retain_graph: true, create_graph: false }
+}
+
+/// First, second and third derivatives, for cotangents that are not all 1, all outputs together.
+pub fn agrees_with_differences(op: &OpRef, sample: &Sample) -> Result<()> {
+    let which = checked(op, sample);
+    if which.is_empty() || !has_gradient(op) {
+        return Ok(());
+    }
+    let call = function(op, sample, &which);
+    // Differences drown in the rounding of narrower outputs, such as those of a conversion.
+    let is_narrow = |t: &Tensor| t.dtype().is_differentiable() && !matches!(t.dtype(), DType::F64 | DType::C128);
+    if call(&inputs(sample, &which))?.iter().any(is_narrow) {
+        return Ok(());
+    }
+    let first = GradCheck { orders: 1, ..GradCheck::default() };
+    gradcheck(&call, &inputs(sample, &which), first)?;
+    let outcome = gradcheck(&call, &inputs(sample, &which), GradCheck { orders: 3, ..GradCheck::default() });
+    match outcome {
+        // An honest refusal is no fault, but that a gradient is asked of what can have none.
+        Err(e) if e.message().contains("has no gradient:") || e.message().contains("not available") => Ok(()),
+        other => other,
+    }
+}
+
+/// The same tensor as two inputs: both contributions arrive.
+pub fn one_tensor_twice(op: &OpRef, sample: &Sample) -> Result<()> {
+    let which = checked(op, sample);
+    if !has_gradient(op) {
+        return Ok(());
+    }
+    for (n, i) in which.iter().enumerate() {
+        for j in &which[n + 1..] {
+            let (Some(a), Some(b)) = (&sample.inputs[*i], &sample.inputs[*j]) else { continue };
+            if a.shape() != b.shape() {
+                continue;
+            }
+            let pair = [*i, *j];
+            let call = function(op, sample, &pair);
+            let both = |t: &[Tensor]| call(&[t[0].clone(), t[0].clone()]);
+            // Near a tie of the two, a difference sees a kink that the derivative does not.
+            let smooth = gradcheck(&call, &[a.copied()?, b.copied()?], GradCheck { orders: 1, ..Default::default() });
+            smooth?;
+            gradcheck(&both, &[a.copied()?], GradCheck { orders: 1, ..Default::default() }).map_err(|e| {
+                e.context(format!("one tensor for both '{}' and '{}'", op.parameter(*i).name, op.parameter(*j).name))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// No NaN in a gradient where the value is finite, far out and at 0.
+pub fn finite_where_the_value_is(op: &OpRef, sample: &Sample) -> Result<()> {
+    let which = checked(op, sample);
+    if which.is_empty() || !has_gradient(op) {
+        return Ok(());
+    }
+    for extreme in [-1000.0, -50.0, 0.0, 50.0, 1000.0] {
+        for only in 0..which.len() {
+            let mut leaves = inputs(sample, &which);
+            let values = numbers(&leaves[only])?
+                .iter()
+                .enumerate()
+                .map(|(i, v)| if i % 2 == 0 { extreme } else { *v })
+                .collect();
+            leaves[only] = super::values::tensor_like(&leaves[only], values)?;
+            let leaves: Vec<Tensor> =
+                leaves.into_iter().map(|t| t.detach().with_requires_grad()).collect::<Result<_>>()?;
+            let Ok(outputs) = function(op, sample, &which)(&leaves) else { continue };
+            let outputs: Vec<Tensor> = outputs.into_iter().filter(|t| t.requires_grad()).collect();
+            let finite =
+                outputs.iter().map(numbers).collect::<Result<Vec<_>>>()?.iter().flatten().all(|v| v.is_finite());
+            if outputs.is_empty() || !finite {
+                continue;
+            }
+            let ones: Vec<Option<Tensor>> = outputs
+                .iter()
+                .map(|t| Tensor::ones(t.shape().clone(), t.dtype(), t.device()).map(Some))
+                .collect::<Result<_>>()?;
+            for (g, i) in grad(&outputs, &leaves, &ones, retain())?.iter().zip(&which) {
+                if let Some(g) = g
+                    && numbers(g)?.iter().any(|v| v.is_nan())
+                {
+                    let name = &op.parameter(*i).name;
+                    return fail(format!(
+                        "the gradient of '{name}' is NaN where the value is finite, with {extreme} in an input; use primitives that are \
+                         stable there (sigmoid, softplus, expm1, log1p, where)"
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A tensor that the gradient needs is changed in place: an error, or the gradient as it was.
+pub fn stale_tensors_are_noticed(op: &OpRef, sample: &Sample) -> Result<()> {
+    let which = checked(op, sample);
+    if which.is_empty() || !has_gradient(op) {
+        return Ok(());
+    }
+    let run = |spoil: bool| -> Result<Vec<Option<Tensor>>> {
+        let leaves: Vec<Tensor> =
+            inputs(sample, &which).iter().map(|t| t.copied()?.with_requires_grad()).collect::<Result<_>>()?;
+        let outputs: Vec<Tensor> =
+            function(op, sample, &which)(&leaves)?.into_iter().filter(|t| t.requires_grad()).collect();
+        if outputs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let cotangents: Vec<Option<Tensor>> =
+            outputs.iter().enumerate().map(|(k, t)| cotangent(t, k).map(Some)).collect::<Result<_>>()?;
+        if spoil {
+            for t in &leaves {
+                t.copy_from(&super::values::tensor_like(t, numbers(t)?.iter().map(|v| v * 0.5 + 0.3).collect())?);
+                t.storage().bump();
+            }
+        }
+        grad(&outputs, &leaves, &cotangents, Options::default())
+    };
+    let before = run(false)?;
+    let Ok(after) = run(true) else { return Ok(()) };
+    for (a, b) in before.iter().zip(&after) {
+        if let (Some(a), Some(b)) = (a, b)
+            && !close(a, b, 1e-9)?
+        {
+            return fail(
+                "a saved tensor was changed in place after the forward pass, and the gradient is silently another"
+                    .into(),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Forward here, backward there.
+pub fn any_thread_will_do(op: &OpRef, sample: &Sample) -> Result<()> {
+    let which = checked(op, sample);
+    if which.is_empty() || !has_gradient(op) {
+        return Ok(());
+    }
+    let leaves: Vec<Tensor> =
+        inputs(sample, &which).into_iter().map(|t| t.detach().with_requires_grad()).collect::<Result<_>>()?;
+    let outputs: Vec<Tensor> =
+        function(op, sample, &which)(&leaves)?.into_iter().filter(|t| t.requires_grad()).collect();
+    if outputs.is_empty() {
+        return Ok(());
+    }
+    let cotangents: Vec<Option<Tensor>> =
+        outputs.iter().enumerate().map(|(k, t)| cotangent(t, k).map(Some)).collect::<Result<_>>()?;
+    let here = grad(&outputs, &leaves, &cotangents, retain())?;
+    let there = std::thread::scope(|s| s.spawn(|| grad(&outputs, &leaves, &cotangents, Options::default())).join())
+        .unwrap_or_else(|_| fail("backward panics on another thread".into()))?;
+    for (a, b) in here.iter().zip(&there) {
+        match (a, b) {
+            (Some(a), Some(b)) if close(a, b, 1e-12)? => {}
+            (None, None) => {}
+            _ => return fail("backward on another thread gives another gradient".into()),
+        }
+    }
+    Ok(())
+}
+
+/// Results that are dropped leave no memory behind.
+pub fn dropped_results_are_freed(op: &OpRef, sample: &Sample) -> Result<()> {
+    let which = checked(op, sample);
+    if which.is_empty() || op.inputs.iter().any(|i| i.mutated) {
+        return Ok(());
+    }
+    let leaves: Vec<Tensor> =
+        inputs(sample, &which).into_iter().map(|t| t.detach().with_requires_grad()).collect::<Result<_>>()?;
+    let call = function(op, sample, &which);
+    drop(call(&leaves)?);
+    const CALLS: usize = 50;
+    let (called, kept) = bytes_kept(|| (0..CALLS).try_for_each(|_| call(&leaves).map(drop)));
+    called?;
+    if kept >= CALLS as isize {
+        fail(format!("{CALLS} calls whose results are dropped keep {kept} bytes"))
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,336 @@
+//! Checks of values: shapes, dtypes, layouts, special values.
+
+use super::opcheck::{dtypes, quietly};
+use super::sample::Sample;
+use super::values::{close, numbers};
+use crate::autograd::NoGrad;
+use crate::dtype::{DType, Kind};
+use crate::error::{Error, Result};
+use crate::op::{Arity, Body, OpRef, ShapeRule};
+use crate::random::manual_seed;
+use crate::tensor::{Device, Shape, Tensor};
+
+fn fail<T>(message: String) -> Result<T> {
+    Err(Error::runtime(message))
+}
+
+/// The results of a call with a fresh seed; of an op that works in place, the tensors it changed.
+pub(super) fn results(op: &OpRef, sample: &Sample) -> Result<Vec<Tensor>> {
+    let _quiet = NoGrad::new();
+    manual_seed(0);
+    let mut results = sample.call(op)?;
+    let changed = sample.inputs.iter().enumerate().filter(|(i, _)| op.parameter(*i).mutated);
+    results.extend(changed.filter_map(|(_, t)| t.as_ref().map(Tensor::detach)));
+    Ok(results)
+}
+
+/// What is inferred is what comes.
+pub fn inferred_is_real(op: &OpRef, sample: &Sample) -> Result<()> {
+    if sample.inputs.iter().flatten().any(|t| t.expect_values().is_err()) {
+        return Ok(());
+    }
+    let _quiet = NoGrad::new();
+    let real = sample.copied()?.call(op)?;
+    let inferred = match sample.infer(op) {
+        Ok(inferred) => inferred,
+        // A body that needs values says so.
+        Err(e) if e.message().contains("'meta'") => return Ok(()),
+        Err(e) => return fail(format!("inference fails where the op works: {e}")),
+    };
+    if inferred.len() != real.len() {
+        return fail(format!("{} outputs are inferred, {} come", inferred.len(), real.len()));
+    }
+    for (i, (a, b)) in inferred.iter().zip(&real).enumerate() {
+        if a.shape() != b.shape() || a.dtype() != b.dtype() {
+            let (x, y) = ((a.shape(), a.dtype()), (b.shape(), b.dtype()));
+            return fail(format!("output {i} is inferred as {} {}, and comes as {} {}", x.0, x.1, y.0, y.1));
+        }
+        if b.device() != Device::Cpu || a.device() != Device::Meta {
+            return fail(format!("output {i} is inferred on {} and comes on {}", a.device(), b.device()));
+        }
+    }
+    Ok(())
+}
+
+/// Only what is declared `&mut` changes.
+pub fn inputs_are_left_alone(op: &OpRef, sample: &Sample) -> Result<()> {
+    let before = sample.copied()?;
+    results(op, sample)?;
+    for (i, (a, b)) in before.inputs.iter().zip(&sample.inputs).enumerate() {
+        if let (Some(a), Some(b), false) = (a, b, op.parameter(i).mutated)
+            && !close(a, b, 0.0)?
+        {
+            return fail(format!("the input '{}' is changed by the call", op.parameter(i).name));
+        }
+    }
+    Ok(())
+}
+
+/// The same call gives the same bits, on any number of threads.
+pub fn twice_is_the_same(op: &OpRef, sample: &Sample) -> Result<()> {
+    let first = results(op, &sample.copied()?)?;
+    for _ in 0..2 {
+        compare(&first, &results(op, &sample.copied()?)?, 0.0, "a second call gives other values")?;
+    }
+    let ShapeRule::Broadcast = op.shape else { return Ok(()) };
+    let large = sample.map(|_, t| {
+        let shape: Vec<i64> = [20_000].into_iter().chain(t.shape().iter().map(|s| *s as i64)).collect();
+        t.expand_view(&shape)?.copied()
+    })?;
+    let threads = crate::kernels::threads::num_threads();
+    let many = results(op, &large.copied()?);
+    crate::kernels::threads::set_num_threads(1);
+    let one = results(op, &large);
+    crate::kernels::threads::set_num_threads(threads);
+    compare(&one?, &many?, 0.0, "one thread and several give different values")
+}
+
+fn compare(a: &[Tensor], b: &[Tensor], tolerance: f64, what: &str) -> Result<()> {
+    if a.len() != b.len() {
+        return fail(format!("{what}: {} outputs and {}", a.len(), b.len()));
+    }
+    for (i, (a, b)) in a.iter().zip(b).enumerate() {
+        if !close(a, b, tolerance)? {
+            return fail(format!("{what}, output {i}: {a} and {b}"));
+        }
+    }
+    Ok(())
+}
+
+/// Every dtype that the definition admits works, and floats agree with each other.
+pub fn dtypes_agree(op: &OpRef, sample: &Sample) -> Result<()> {
+    let wide = sample.inputs.iter().flatten().any(|t| t.dtype() == DType::F64);
+    for dtype in dtypes(op) {
+        let converted = sample.with_dtype(op, dtype)?;
+        let got = match quietly(|| results(op, &converted.copied()?)) {
+            Ok(got) => got,
+            // An attribute that a float can have an integer may not.
+            Err(e) if matches!(dtype.kind(), Kind::Signed | Kind::Unsigned) && e.message().contains("integer") => {
+                continue;
+            }
+            Err(e) => return fail(format!("fails for {dtype}, which it takes: {e}")),
+        };
+        inferred_is_real(op, &converted)?;
+        let tolerance = match dtype {
+            DType::F16 => 2e-2,
+            DType::Bf16 => 6e-2,
+            DType::F32 => 1e-4,
+            _ => continue,
+        };
+        if !wide {
+            continue;
+        }
+        // The same values in double precision, so that only the op's own rounding shows.
+        let expected = results(op, &converted.with_dtype(op, DType::F64)?)?;
+        for (i, (a, b)) in got.iter().zip(&expected).enumerate() {
+            let scale = numbers(b)?.into_iter().filter(|v| v.is_finite()).fold(1.0, |m: f64, v| m.max(v.abs()));
+            let off = |(x, y): (f64, f64)| y.is_finite() && (x - y).abs() > tolerance * scale && y.abs() < 6e4;
+            if b.dtype() == DType::F64 && numbers(a)?.into_iter().zip(numbers(b)?).any(off) {
+                return fail(format!("output {i} in {dtype} is far from that in float64: {a} and {b}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same elements in another order in memory.
+fn relaid(t: &Tensor, how: usize) -> Result<Tensor> {
+    let rank = t.ndim() as i64;
+    match how {
+        // Transposed memory.
+        0 => {
+            let back: Vec<i64> = (0..rank).rev().collect();
+            t.permute_view(&back)?.copied()?.permute_view(&back)
+        }
+        // Every other element of a larger block.
+        1 => {
+            let mut shape: Vec<usize> = t.shape().to_vec();
+            let Some(last) = shape.last_mut() else { return Ok(t.clone()) };
+            let length = std::mem::replace(last, *last * 2);
+            let block = Tensor::zeros(shape, t.dtype(), t.device())?;
+            let window = block.slice_view(-1, 0, length, 2)?;
+            window.copy_from(t);
+            Ok(window)
+        }
+        // Backwards.
+        2 => {
+            let turned = |t: &Tensor| match t.shape().last() {
+                Some(n) if *n > 0 => t.slice_view(-1, n - 1, *n, -1),
+                _ => Ok(t.clone()),
+            };
+            turned(&turned(t)?.copied()?)
+        }
+        // All in one place, where all are equal.
+        _ => {
+            let first: Vec<i64> = t.shape().iter().map(|s| *s as i64).collect();
+            let one = (0..rank).try_fold(t.clone(), |t, axis| {
+                if t.shape()[axis as usize] > 1 { t.slice_view(axis, 0, 1, 1) } else { Ok(t) }
+            })?;
+            one.expand_view(&first)
+        }
+    }
+}
+
+/// Transposed, strided, reversed and expanded inputs give what contiguous ones of the same values give.
+pub fn layout_does_not_matter(op: &OpRef, sample: &Sample) -> Result<()> {
+    const LAYOUTS: [&str; 4] = ["transposed", "strided", "reversed", "expanded"];
+    for (how, name) in LAYOUTS.iter().enumerate() {
+        for only in 0..sample.inputs.len() {
+            if how == 3 && op.parameter(only).mutated {
+                continue;
+            }
+            let other = sample.map(|i, t| if i == only { relaid(t, how) } else { t.copied() })?;
+            let straight = other.copied()?;
+            let what = format!("differs when '{}' is {name} in memory", op.parameter(only).name);
+            let (a, b) = match (results(op, &straight), quietly(|| results(op, &other))) {
+                (Err(_), _) => continue, // Expanded values may leave the op's domain.
+                (Ok(a), Ok(b)) => (a, b),
+                (Ok(_), Err(e)) => {
+                    return fail(format!("fails when '{}' is {name} in memory: {e}", op.parameter(only).name));
+                }
+            };
+            compare(&a, &b, 1e-12, &what)?;
+        }
+    }
+    Ok(())
+}
+
+/// Broadcast, empty and 0-d inputs.
+pub fn broadcasts_and_empties(op: &OpRef, sample: &Sample) -> Result<()> {
+    let batched = match &op.shape {
+        ShapeRule::Broadcast => true,
+        ShapeRule::Core(rule) => op.axis.is_none() && rule.inputs.iter().any(|d| d.batch),
+        ShapeRule::Traced => false,
+    };
+    let with_front = |sample: &Sample, sizes: &[i64]| {
+        sample.map(|i, t| {
+            let has_batch = match &op.shape {
+                ShapeRule::Core(rule) => rule.input(i).batch,
+                _ => true,
+            };
+            if !has_batch {
+                return Ok(t.clone());
+            }
+            let shape: Vec<i64> = sizes.iter().copied().chain(t.shape().iter().map(|s| *s as i64)).collect();
+            t.expand_view(&shape)?.copied()
+        })
+    };
+    if batched {
+        let empty = with_front(sample, &[0])?;
+        let outputs = quietly(|| empty.call(op)).map_err(|e| e.context("an empty batch fails"))?;
+        if outputs.iter().any(|t| t.numel() != 0) {
+            return fail("an empty batch gives elements".into());
+        }
+        inferred_is_real(op, &empty).map_err(|e| e.context("an empty batch"))?;
+        inferred_is_real(op, &with_front(sample, &[2, 1])?).map_err(|e| e.context("more batch dimensions"))?;
+    }
+    if !matches!(op.shape, ShapeRule::Broadcast) {
+        return Ok(());
+    }
+    let number = sample.map(|_, t| {
+        let flat = t.reshape_view(&[-1])?;
+        flat.slice_view(0, 0, 1, 1)?.reshape_view(&[])?.copied()
+    })?;
+    inferred_is_real(op, &number).map_err(|e| e.context("0-d inputs"))?;
+    // One input at a time without its first dimension.
+    for only in 0..sample.inputs.len() {
+        if op.parameter(only).mutated || sample.inputs.len() == 1 {
+            continue;
+        }
+        let narrow = sample.map(|i, t| {
+            if i == only && t.ndim() > 0 { t.slice_view(0, 0, 1, 1)?.squeeze_view(0)?.copied() } else { t.copied() }
+        })?;
+        let wide =
+            narrow.map(|i, t| if i == only { t.broadcast_view(&widest(sample)).copied() } else { t.copied() })?;
+        let (a, b) = (
+            results(op, &wide)?,
+            results(op, &narrow).map_err(|e| e.context(format!("broadcasting '{}' fails", op.parameter(only).name)))?,
+        );
+        compare(&a, &b, 0.0, &format!("broadcasting '{}' gives other values", op.parameter(only).name))?;
+    }
+    Ok(())
+}
+
+fn widest(sample: &Sample) -> Shape {
+    let all = sample.inputs.iter().flatten();
+    all.fold(Shape::default(), |shape, t| shape.broadcast(t.shape()).unwrap_or(shape))
+}
+
+/// What is written must not be anything else that is read or written.
+pub fn overlapping_writes_are_refused(op: &OpRef, sample: &Sample) -> Result<()> {
+    let mutated: Vec<usize> = (0..sample.inputs.len()).filter(|i| op.parameter(*i).mutated).collect();
+    for i in &mutated {
+        for j in (0..sample.inputs.len()).filter(|j| j != i) {
+            let (Some(a), Some(b)) = (&sample.inputs[*i], &sample.inputs[j]) else { continue };
+            if a.shape() != b.shape() || a.dtype() != b.dtype() {
+                continue;
+            }
+            let expected = if mutated.contains(&j) {
+                None
+            } else {
+                Some(results(op, &sample.map(|k, t| if k == j { a.copied() } else { t.copied() })?)?)
+            };
+            let fresh = sample.copied()?;
+            let shared = fresh.inputs[*i].clone();
+            let aliased = Sample {
+                inputs: fresh
+                    .inputs
+                    .iter()
+                    .enumerate()
+                    .map(|(k, t)| if k == j { shared.clone() } else { t.clone() })
+                    .collect(),
+                attrs: fresh.attrs,
+            };
+            let (x, y) = (&op.parameter(*i).name, &op.parameter(j).name);
+            match (expected, results(op, &aliased)) {
+                (_, Err(_)) => {}
+                (None, Ok(_)) => return fail(format!("'{x}' and '{y}', both changed in place, may be one tensor")),
+                (Some(a), Ok(b)) => {
+                    compare(&a, &b, 1e-12, &format!("differs when '{x}', changed in place, is also '{y}'"))?
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A NaN in an input of an element op shows in the output, for some values of the other inputs.
+pub fn nan_is_not_swallowed(op: &OpRef, sample: &Sample) -> Result<()> {
+    let element = matches!(op.body, Body::Element(_)) || matches!(op.shape, ShapeRule::Broadcast);
+    let unary = sample.inputs.len() == 1 && matches!(op.body, Body::Tensor(_) | Body::Arrays(_) | Body::Dynamic(_));
+    for (i, t) in sample.inputs.iter().enumerate() {
+        let Some(t) = t.as_ref().filter(|t| t.dtype() == DType::F64 && t.numel() > 0) else { continue };
+        let base = results(op, sample)?;
+        let same_shape = base.iter().all(|o| o.shape() == t.shape());
+        if !(element || unary && same_shape) || op.parameter(i).arity == Arity::Optional {
+            continue;
+        }
+        let poisoned = sample.map(|j, t| {
+            if i == j {
+                Tensor::full(t.shape().clone(), crate::kernels::Const::Float(f64::NAN), t.dtype(), t.device())
+            } else {
+                t.copied()
+            }
+        })?;
+        let outputs = results(op, &poisoned)?;
+        let floats: Vec<_> = outputs.iter().filter(|o| o.dtype() == DType::F64).collect();
+        let any_nan =
+            floats.iter().map(|o| numbers(o)).collect::<Result<Vec<_>>>()?.iter().flatten().any(|v| v.is_nan());
+        // Whether the input matters at all for these values of the others.
+        let moved = results(
+            op,
+            &sample.map(|j, t| {
+                if i == j {
+                    super::values::tensor_like(t, numbers(t)?.iter().map(|v| v * 1.5 + 0.25).collect())
+                } else {
+                    t.copied()
+                }
+            })?,
+        )?;
+        let matters = compare(&base, &moved, 1e-12, "").is_err();
+        if !floats.is_empty() && !any_nan && matters {
+            return fail(format!("NaN in '{}' is swallowed: the output is {}", op.parameter(i).name, floats[0]));
+        }
+    }
+    Ok(())
+}

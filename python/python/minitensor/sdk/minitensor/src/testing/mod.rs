@@ -1,0 +1,17 @@
+//! What an op's author runs: [`gradcheck`] compares gradients with finite differences, [`opcheck`] tries an op over
+//! shapes, dtypes, layouts, special values, threads and attributes.
+
+mod attributes;
+mod gradcheck;
+mod gradients;
+mod layouts;
+mod opcheck;
+mod precision;
+mod programs;
+mod rows;
+mod sample;
+mod values;
+
+pub use gradcheck::{GradCheck, gradcheck};
+pub use opcheck::{Finding, Report, opcheck};
+pub use sample::{Sample, samples};

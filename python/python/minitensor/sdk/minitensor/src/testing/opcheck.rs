@@ -1,0 +1,132 @@
+//! [`opcheck`]: every check that an op can be put to without knowing what it computes.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::sample::{Sample, made};
+use super::{attributes, gradients, layouts, precision, programs};
+use crate::dtype::DType;
+use crate::error::{Error, Result, counted, panic_text};
+use crate::op::{DTypeRule, OpRef};
+
+/// Something that is wrong with an op.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The check that found it.
+    pub check: &'static str,
+    /// What is wrong, with the arguments that show it.
+    pub message: String,
+}
+
+/// What [`opcheck`] found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The op.
+    pub op: String,
+    /// How many samples were tried.
+    pub samples: usize,
+    /// Where no samples could be made: what the op says to the first arguments that were tried.
+    pub refusal: Option<String>,
+    /// What is wrong; nothing, one hopes.
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    /// An error that lists the findings, if there are any.
+    pub fn into_result(self) -> Result<()> {
+        if self.samples == 0 {
+            return Err(Error::value(self.to_string()));
+        }
+        if self.findings.is_empty() { Ok(()) } else { Err(Error::runtime(self.to_string())) }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(refusal) = &self.refusal {
+            return write!(
+                f,
+                "opcheck of '{}': it takes none of the arguments made for it; give some. It says: {refusal}",
+                self.op
+            );
+        }
+        let (samples, findings) = (counted(self.samples, "sample"), counted(self.findings.len(), "finding"));
+        write!(f, "opcheck of '{}': {samples}, {findings}", self.op)?;
+        self.findings.iter().try_for_each(|finding| write!(f, "\n  {}: {}", finding.check, finding.message))
+    }
+}
+
+/// A check of one sample; the error is the finding.
+type Check = fn(&OpRef, &Sample) -> Result<()>;
+
+/// All checks, in the order of their cost.
+const CHECKS: &[(&str, Check)] = &[
+    ("arguments", attributes::wrong_arguments_are_refused),
+    ("inference", layouts::inferred_is_real),
+    ("purity", layouts::inputs_are_left_alone),
+    ("determinism", layouts::twice_is_the_same),
+    ("requires_grad", gradients::history_is_the_frameworks),
+    ("dtypes", layouts::dtypes_agree),
+    ("layout", layouts::layout_does_not_matter),
+    ("shape", layouts::broadcasts_and_empties),
+    ("overlap", layouts::overlapping_writes_are_refused),
+    ("special values", layouts::nan_is_not_swallowed),
+    ("program", programs::program_is_the_body),
+    ("attributes", attributes::domains_are_enforced),
+    ("gradient", gradients::agrees_with_differences),
+    ("gradient of aliases", gradients::one_tensor_twice),
+    ("gradient at extremes", gradients::finite_where_the_value_is),
+    ("saved tensors", gradients::stale_tensors_are_noticed),
+    ("threads", gradients::any_thread_will_do),
+    ("memory", gradients::dropped_results_are_freed),
+    ("precision", precision::long_rows_keep_their_digits),
+];
+
+/// Puts an op to all checks, with the samples given, or with [`samples`] made from its definition.
+pub fn opcheck(op: &OpRef, given: &[Sample]) -> Report {
+    let (made, refusal) = if given.is_empty() { made(op) } else { (given.to_vec(), None) };
+    let mut findings: Vec<Finding> = Vec::new();
+    for sample in &made {
+        for (check, run) in CHECKS {
+            if findings.iter().any(|f| f.check == *check) {
+                continue;
+            }
+            let outcome = sample.copied().and_then(|s| quietly(|| run(op, &s)));
+            if let Err(error) = outcome {
+                let message = error.to_string();
+                let told = message.contains(WITH);
+                let message = if told { message } else { message + &with(op, sample) };
+                findings.push(Finding { check, message });
+            }
+        }
+    }
+    Report { op: op.name.to_string(), samples: made.len(), refusal, findings }
+}
+
+/// Runs a check; a panic in the op is an error like any other.
+pub(super) fn quietly<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|panic| Err(Error::runtime(format!("panicked: {}", panic_text(&*panic)))))
+}
+
+const WITH: &str = " — with ";
+
+/// The arguments that show a fault. A check that has made its own ends its message by them.
+pub(super) fn with(op: &OpRef, sample: &Sample) -> String {
+    let tensor = |(i, t): (usize, &Option<crate::Tensor>)| match t {
+        Some(t) => format!("{}: {} {}", op.parameter(i).name, t.dtype(), t.shape()),
+        None => format!("{}: None", op.parameter(i).name),
+    };
+    let attrs = op.attrs.iter().zip(&sample.attrs).map(|(a, v)| format!("{}={v}", a.name));
+    let arguments: Vec<String> = sample.inputs.iter().enumerate().map(tensor).chain(attrs).collect();
+    format!("{WITH}{}", arguments.join(", "))
+}
+
+/// The dtypes that an op's samples can be converted to: those of its dtype variable.
+pub(super) fn dtypes(op: &OpRef) -> Vec<DType> {
+    let generic = op.inputs.iter().find_map(|i| match i.dtype {
+        DTypeRule::Generic(g) => Some(g),
+        _ => None,
+    });
+    generic.map_or_else(Vec::new, |g| op.generics[g as usize].dtypes.iter().collect())
+}

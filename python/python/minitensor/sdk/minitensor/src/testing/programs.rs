@@ -1,0 +1,153 @@
+//! Whether an element op's program computes what its compiled loops do.
+
+use minitensor_kernels::program::Program;
+
+use super::layouts::results;
+use super::sample::Sample;
+use super::values::{close, numbers};
+use crate::attr::{Attr, AttrKind};
+use crate::autograd::{Options, grad};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::op::{Backward, Body, OpRef, ShapeRule};
+use crate::tensor::Tensor;
+
+/// Values that bodies go wrong at.
+const SPECIAL: [f64; 8] = [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-310, 1e300, -1.0];
+
+/// The program at numbers, over memory and simplified against the compiled loop; its gradient against the compiled one.
+pub fn program_is_the_body(op: &OpRef, sample: &Sample) -> Result<()> {
+    let is_wide = |t: &Tensor| matches!(t.dtype(), DType::F64 | DType::Bool | DType::I64);
+    if !sample.inputs.iter().flatten().all(is_wide) || !sample.inputs.iter().flatten().any(|t| t.dtype() == DType::F64)
+    {
+        return Ok(());
+    }
+    if let (Body::Cell(_), ShapeRule::Core(rule)) = (&op.body, &op.shape) {
+        return super::rows::program_is_the_body(op, rule, sample);
+    }
+    let Some(program) = op.program(&sample.attrs, |i| sample.inputs[i].is_some())? else { return Ok(()) };
+    program.verify().map_err(|e| Error::runtime(e.to_string()))?;
+    let shifted = |by: usize| {
+        sample.map(|i, t| {
+            let special =
+                |(k, x): (usize, f64)| if k % 3 == 0 { SPECIAL[(k / 3 + by * (i + 1)) % SPECIAL.len()] } else { x };
+            let values = numbers(t)?.into_iter().enumerate();
+            let values =
+                if t.dtype() == DType::F64 { values.map(special).collect() } else { values.map(|v| v.1).collect() };
+            super::values::tensor_like(t, values)
+        })
+    };
+    let (mut tried, uniforms) = (vec![sample.clone()], uniforms(op, &sample.attrs));
+    for by in 0..SPECIAL.len() {
+        tried.push(shifted(by)?);
+    }
+    for sample in &tried {
+        let compiled = results(op, &sample.copied()?)?;
+        let inputs = elements(sample, &compiled[0])?;
+        for (how, got) in
+            [("", run(&program, &inputs, &uniforms)?), ("simplified ", run(&program.simplified(), &inputs, &uniforms)?)]
+        {
+            for (k, (a, b)) in compiled.iter().zip(&got).enumerate() {
+                let a = numbers(a)?;
+                let is_same = |(a, b): (&f64, &f64)| match how {
+                    "" => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
+                    // A stable spelling may do better where the naive one overflows.
+                    _ => {
+                        (a - b).abs() <= 1e-9 * a.abs().max(1e-3) || !a.is_finite() || !b.is_finite() || a.abs() > 1e200
+                    }
+                };
+                if let Some(at) = a.iter().zip(b).position(|pair| !is_same(pair)) {
+                    return Err(Error::runtime(format!(
+                        "output {k} of the {how}program is {:?} where the compiled loop gives {:?}, at element {at}: {}",
+                        b[at], a[at], program
+                    )));
+                }
+            }
+        }
+    }
+    gradients(op, sample, &program, &uniforms)
+}
+
+fn gradients(op: &OpRef, sample: &Sample, program: &Program, uniforms: &[f64]) -> Result<()> {
+    if !matches!(op.backward, Backward::Derived(_)) || op.inputs.iter().any(|i| i.mutated) {
+        return Ok(());
+    }
+    let wrt: Vec<usize> = (0..sample.inputs.len())
+        .filter(|i| sample.inputs[*i].as_ref().is_some_and(|t| t.dtype() == DType::F64))
+        .collect();
+    let Some(vjp) = program.vjp(&wrt) else {
+        return Err(Error::runtime(format!("the program has no gradient: {program}")));
+    };
+    // Inputs of one shape, so that no gradient is a sum.
+    let outputs = results(op, sample)?;
+    let shape = outputs[0].shape().clone();
+    let mut whole = sample.map(|_, t| t.broadcast_view(&shape).copied())?;
+    for i in &wrt {
+        whole.inputs[*i] = whole.inputs[*i].take().map(Tensor::with_requires_grad).transpose()?;
+    }
+    let outputs: Vec<Tensor> = whole.call(op)?.into_iter().filter(|t| t.dtype().is_differentiable()).collect();
+    let cotangents: Vec<Tensor> =
+        outputs.iter().enumerate().map(|(k, t)| super::gradcheck::cotangent(t, k)).collect::<Result<_>>()?;
+    let leaves: Vec<Tensor> = wrt.iter().filter_map(|i| whole.inputs[*i].clone()).collect();
+    let given: Vec<Option<Tensor>> = cotangents.iter().cloned().map(Some).collect();
+    let compiled = grad(&outputs, &leaves, &given, Options::default())?;
+    let mut inputs: Vec<Vec<f64>> = cotangents.iter().map(numbers).collect::<Result<_>>()?;
+    inputs.extend(elements(&whole, &outputs[0])?);
+    for ((name, got), compiled) in vjp.outputs().iter().map(|o| &o.0).zip(run(&vjp, &inputs, uniforms)?).zip(compiled) {
+        let Some(compiled) = compiled else { continue };
+        let symbolic = super::values::tensor_like(&compiled, got)?;
+        if !close(&compiled, &symbolic, 1e-12)? {
+            return Err(Error::runtime(format!(
+                "'{name}' of the program is {symbolic}, the compiled one {compiled}: {vjp}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The values of the attributes that are numbers of a body.
+fn uniforms(op: &OpRef, attrs: &[Attr]) -> Vec<f64> {
+    let is_number = |(a, _): &(&crate::op::Attribute, &Attr)| a.kind == AttrKind::Float;
+    let value = |v: &Attr| if let Attr::Float(v) = v { *v } else { f64::NAN };
+    op.attrs.iter().zip(attrs).filter(is_number).map(|(_, v)| value(v)).collect()
+}
+
+/// The elements of every input, broadcast to the shape of the output; those of an absent one don't matter.
+fn elements(sample: &Sample, output: &Tensor) -> Result<Vec<Vec<f64>>> {
+    let read = |t: &Option<Tensor>| match t {
+        Some(t) => numbers(&t.detach().broadcast_view(output.shape())),
+        None => Ok(vec![0.0; output.numel()]),
+    };
+    sample.inputs.iter().map(read).collect()
+}
+
+/// Runs a program at numbers and over memory, which must agree to the bit; truth values are 0 and 1.
+fn run(program: &Program, inputs: &[Vec<f64>], uniforms: &[f64]) -> Result<Vec<Vec<f64>>> {
+    let n = inputs.first().map_or(0, Vec::len);
+    let mut memory = vec![vec![0.0_f64; n]; program.outputs().len()];
+    let sources: Vec<*const f64> = inputs.iter().map(|x| x.as_ptr()).collect();
+    let places: Vec<*mut u8> = memory.iter_mut().map(|y| y.as_mut_ptr().cast()).collect();
+    // SAFETY: the program was verified; inputs and outputs have n elements, and bools are no larger.
+    unsafe { program.run(n, &sources, uniforms, &places) }.map_err(|e| Error::runtime(e.to_string()))?;
+    let mut outputs = vec![Vec::with_capacity(n); memory.len()];
+    for i in 0..n {
+        let x: Vec<f64> = inputs.iter().map(|x| x[i]).collect();
+        let values = program.at(&x, uniforms).ok_or_else(|| Error::runtime("the program doesn't run at float64"))?;
+        for ((value, place), output) in values.iter().zip(&places).zip(&mut outputs) {
+            // SAFETY: the run has written n numbers or truth values.
+            let (number, tiled) = unsafe {
+                match value.number() {
+                    Some(y) => (y, place.cast::<f64>().add(i).read()),
+                    None => (f64::from(u8::from(value.mask() == Some(true))), f64::from(place.add(i).read())),
+                }
+            };
+            if number.to_bits() != tiled.to_bits() && !(number.is_nan() && tiled.is_nan()) {
+                return Err(Error::runtime(format!(
+                    "the program gives {number:?} at numbers, {tiled:?} over memory: {program}"
+                )));
+            }
+            output.push(number);
+        }
+    }
+    Ok(outputs)
+}

@@ -1,0 +1,182 @@
+//! Arguments to try an op with, made from its definition.
+
+use super::opcheck::{quietly, with};
+use super::values::Random;
+use crate::attr::{Attr, AttrKind};
+use crate::dtype::{DType, DTypeSet};
+use crate::error::Result;
+use crate::op::{Arg, Arity, DTypeRule, Dim, Dims, OpDef, OpRef, Outputs, ShapeRule, dispatch, infer};
+use crate::tensor::Tensor;
+
+/// One call: flat inputs and attributes.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// The tensors; `None` for an optional one that is left out.
+    pub inputs: Vec<Option<Tensor>>,
+    /// All attributes.
+    pub attrs: Vec<Attr>,
+}
+
+impl Sample {
+    /// Calls the op.
+    pub fn call(&self, op: &OpRef) -> Result<Vec<Tensor>> {
+        dispatch(op, &self.args(), &self.attrs).map(Outputs::into_vec)
+    }
+
+    pub(super) fn infer(&self, op: &OpRef) -> Result<Vec<Tensor>> {
+        infer(op, &self.args(), &self.attrs)
+    }
+
+    fn args(&self) -> Vec<Arg<'_>> {
+        self.inputs.iter().map(|t| t.as_ref().into()).collect()
+    }
+
+    /// The same with every tensor replaced.
+    pub(super) fn map(&self, f: impl Fn(usize, &Tensor) -> Result<Tensor>) -> Result<Sample> {
+        let inputs = self.inputs.iter().enumerate().map(|(i, t)| t.as_ref().map(|t| f(i, t)).transpose());
+        Ok(Sample { inputs: inputs.collect::<Result<_>>()?, attrs: self.attrs.clone() })
+    }
+
+    /// Copies of all tensors, so that an op that changes them in place leaves the sample as it was.
+    pub(super) fn copied(&self) -> Result<Sample> {
+        self.map(|_, t| t.copied())
+    }
+
+    /// The inputs of one dtype variable in another dtype.
+    pub(super) fn with_dtype(&self, op: &OpDef, dtype: DType) -> Result<Sample> {
+        self.map(|i, t| match op.parameter(i).dtype {
+            DTypeRule::Generic(_) => t.cast(dtype),
+            DTypeRule::Any if t.dtype().is_differentiable() => t.cast(dtype),
+            _ => Ok(t.clone()),
+        })
+    }
+}
+
+/// Ranges that values are drawn from, so that every domain is met: all, between 0 and 1, above 1.
+const RANGES: [(f64, f64); 3] = [(-2.0, 2.0), (0.1, 0.9), (1.1, 3.0)];
+
+/// Samples that an op accepts, made from its shape rule and attributes: float64 where floats are taken. None where only the
+/// body knows what it takes.
+pub fn samples(op: &OpRef) -> Vec<Sample> {
+    made(op).0
+}
+
+/// The same; if there are none, what the op says to the first arguments that were tried.
+pub(super) fn made(op: &OpRef) -> (Vec<Sample>, Option<String>) {
+    let mut refusal = None;
+    let mut random = Random::new(op.name.bytes().map(u64::from).sum());
+    let mut found = Vec::new();
+    // A list gets two tensors.
+    let is_variadic = op.inputs.last().is_some_and(|i| i.arity == Arity::Variadic);
+    for attrs in attributes(op) {
+        for (low, high) in RANGES {
+            for sizes in [[3, 4, 2, 5], [2, 2, 2, 2]] {
+                let sample = (0..op.inputs.len() + usize::from(is_variadic))
+                    .map(|i| input(op, i, &sizes, &attrs, &mut random, low, high))
+                    .collect::<Result<Vec<_>>>();
+                let inputs = match sample {
+                    Ok(inputs) => inputs,
+                    Err(error) => {
+                        refusal.get_or_insert_with(|| error.to_string());
+                        continue;
+                    }
+                };
+                let sample = Sample { inputs, attrs: attrs.clone() };
+                match sample.copied().and_then(|s| quietly(|| s.call(op))) {
+                    Ok(_) => {
+                        found.push(sample);
+                        break;
+                    }
+                    Err(error) => {
+                        refusal.get_or_insert_with(|| error.to_string() + &with(op, &sample));
+                    }
+                }
+            }
+        }
+    }
+    let refusal = refusal.filter(|_| found.is_empty());
+    (found, refusal)
+}
+
+/// All defaults, then each word and truth value in turn; what has no default gets a small value.
+fn attributes(op: &OpDef) -> Vec<Vec<Attr>> {
+    let first = |kind: AttrKind| match kind {
+        AttrKind::Bool => Attr::Bool(true),
+        AttrKind::Int | AttrKind::Size => Attr::Int(2),
+        AttrKind::Float => Attr::Float(0.75),
+        AttrKind::Str => Attr::Str("".into()),
+        AttrKind::Enum(words) => Attr::Str(words[0].into()),
+        AttrKind::Ints => Attr::Ints(vec![0].into()),
+        AttrKind::Floats => Attr::Floats(vec![0.5].into()),
+        AttrKind::DType => Attr::DType(DType::F64),
+    };
+    let base: Vec<Attr> = op.attrs.iter().map(|a| a.default.clone().unwrap_or_else(|| first(a.kind))).collect();
+    let mut all = vec![base.clone()];
+    for (i, attr) in op.attrs.iter().enumerate() {
+        let others: Vec<Attr> = match attr.kind {
+            AttrKind::Bool => vec![Attr::Bool(true), Attr::Bool(false)],
+            AttrKind::Enum(words) => words.iter().map(|w| Attr::Str((*w).into())).collect(),
+            _ => Vec::new(),
+        };
+        for value in others.into_iter().filter(|v| *v != base[i]) {
+            let mut attrs = base.clone();
+            attrs[i] = value;
+            all.push(attrs);
+        }
+    }
+    all
+}
+
+fn input(
+    op: &OpDef,
+    i: usize,
+    sizes: &[usize; 4],
+    attrs: &[Attr],
+    random: &mut Random,
+    low: f64,
+    high: f64,
+) -> Result<Option<Tensor>> {
+    let input = op.parameter(i);
+    let dtype = match input.dtype {
+        DTypeRule::Generic(g) => preferred(op.generics[g as usize].dtypes),
+        DTypeRule::Fixed(d) => d,
+        _ => DType::F64,
+    };
+    let shape = match &op.shape {
+        ShapeRule::Core(rule) => core(op, rule.input(i), sizes, attrs),
+        _ => vec![2, 3],
+    };
+    random.tensor(&shape, dtype, low, high).map(Some)
+}
+
+/// float64 if it can be, else a dtype of the set.
+fn preferred(set: DTypeSet) -> DType {
+    [DType::F64, DType::F32, DType::C128, DType::I64]
+        .into_iter()
+        .chain(set.iter())
+        .find(|d| set.contains(*d))
+        .unwrap_or(DType::F64)
+}
+
+/// A batch of two, then a size for each named dimension: by the name's place among all names.
+fn core(op: &OpDef, dims: &Dims, sizes: &[usize; 4], attrs: &[Attr]) -> Vec<usize> {
+    let ShapeRule::Core(rule) = &op.shape else { return Vec::new() };
+    let mut names: Vec<&str> = Vec::new();
+    for dim in rule.inputs.iter().flat_map(|d| d.core.iter()) {
+        if let Dim::Name(name) = dim
+            && !names.contains(&name.as_ref())
+        {
+            names.push(name);
+        }
+    }
+    let size = |dim: &Dim| match dim {
+        Dim::Name(name) => names.iter().position(|n| *n == name).map_or(2, |at| sizes[at % 4]),
+        Dim::Int(v) => *v as usize,
+        Dim::Attr(a) => match attrs[*a as usize] {
+            Attr::Int(v) => v.max(0) as usize,
+            _ => 2,
+        },
+        _ => 2,
+    };
+    (if dims.batch { vec![2] } else { Vec::new() }).into_iter().chain(dims.core.iter().map(size)).collect()
+}

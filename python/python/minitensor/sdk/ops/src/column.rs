@@ -1,0 +1,174 @@
+//! Reductions over consecutive axes before the last: rows are combined with rows, as they lie in memory.
+
+use minitensor::kernels::{columns, scan};
+use minitensor::prelude::*;
+use minitensor::tensor::normalize_axis;
+
+use crate::shape::reshape;
+use crate::window::straight;
+
+/// Shorter rows are reduced column by column.
+const WIDE: usize = 8;
+
+/// A tensor as tables that are reduced to one row each.
+pub struct Table {
+    /// `[batch, rows, columns]`.
+    pub rows: Tensor,
+    shape: Shape,
+    axes: std::ops::Range<usize>,
+}
+
+impl Table {
+    /// The tensor as tables, if the axes are consecutive, and wide rows lie behind them in order.
+    pub fn of(x: &Tensor, axis: Option<&[i64]>) -> Result<Option<Table>> {
+        let Some(axes) = axis else { return Ok(None) };
+        let mut axes = axes.iter().map(|a| normalize_axis(*a, x.ndim())).collect::<Result<Vec<_>>>()?;
+        axes.sort_unstable();
+        let Some(first) = axes.first().copied() else { return Ok(None) };
+        let axes_in_order = axes.iter().copied().eq(first..first + axes.len());
+        let axes = first..first + axes.len();
+        if !axes_in_order || axes.end >= x.ndim() || !x.is_contiguous() {
+            return Ok(None);
+        }
+        let size = |dims: &[usize]| dims.iter().product::<usize>() as i64;
+        let dims = x.shape().dims();
+        let (batch, rows, width) = (size(&dims[..first]), size(&dims[axes.clone()]), size(&dims[axes.end..]));
+        if width < WIDE as i64 {
+            return Ok(None);
+        }
+        let rows = reshape::call(x, &[batch, rows, width])?;
+        Ok(Some(Table { rows, shape: x.shape().clone(), axes }))
+    }
+
+    /// The reduced tables `[batch, columns]` in the shape of the result.
+    pub fn reduced(&self, out: &Tensor, keepdims: bool) -> Result<Tensor> {
+        let dims = self.shape.iter().enumerate().filter(|(d, _)| keepdims || !self.axes.contains(d));
+        let sizes: Vec<i64> = dims.map(|(d, n)| if self.axes.contains(&d) { 1 } else { *n as i64 }).collect();
+        reshape::call(out, &sizes)
+    }
+
+    /// Tables of the same size in the shape of the tensor.
+    pub fn put_back(&self, out: &Tensor) -> Result<Tensor> {
+        reshape::call(out, &self.shape.iter().map(|n| *n as i64).collect::<Vec<_>>())
+    }
+}
+
+/// The reduction of a tensor: by `column` if its axes make tables of it, else by `row`.
+pub fn reduce(
+    x: &Tensor,
+    axis: Option<&[i64]>,
+    keepdims: bool,
+    column: fn(&Tensor) -> Result<Tensor>,
+    row: fn(&Tensor, Option<&[i64]>, bool) -> Result<Tensor>,
+) -> Result<Tensor> {
+    match Table::of(x, axis)? {
+        Some(table) => table.reduced(&column(&table.rows)?, keepdims),
+        None => row(x, axis, keepdims),
+    }
+}
+
+/// What goes wrong by rows or by columns, told of the op that chose between them.
+pub fn told_of<T>(name: &str, result: Result<T>) -> Result<T> {
+    result.map_err(|e| ["row", "column"].iter().fold(e, |e, part| e.renamed(&format!("{part}::{name}"), name)))
+}
+
+/// The sum of all rows, column by column.
+#[custom_op(name = "column::sum", shape = (x: [.., n, m]) -> [.., m], backward = |d| { x: d.unsqueeze(-2) })]
+pub fn sum<T: Num>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
+    columns::sum(&straight(&x)?, x.ncols(), out);
+    Ok(())
+}
+
+/// The mean of all rows, column by column.
+#[custom_op(name = "column::mean", shape = (x: [.., n, m]) -> [.., m], backward = |d| { x: d.unsqueeze(-2) / n })]
+pub fn mean<T: Field>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
+    columns::sum(&straight(&x)?, x.ncols(), out);
+    let count: T = minitensor::kernels::lit(x.nrows());
+    out.iter_mut().for_each(|o| *o /= count);
+    Ok(())
+}
+
+/// The product of all rows, column by column.
+#[custom_op(
+    name = "column::prod", shape = (x: [.., n, m]) -> [.., m],
+    backward = |d| {
+        let others = row::prod_of_others(x.matrix_transpose());
+        x: d.unsqueeze(-2) * others.matrix_transpose(),
+    },
+)]
+pub fn prod<T: Num>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
+    columns::prod(&straight(&x)?, x.ncols(), out);
+    Ok(())
+}
+
+/// The largest element of every column; NaN if there is one. Equal ones share the gradient evenly.
+#[custom_op(
+    name = "column::max", shape = (x: [.., n, m]) -> [.., m] where n > 0,
+    backward = |d| {
+        let hit = x == out.unsqueeze(-2);
+        x: d.unsqueeze(-2) * hit / sum(hit, -2, true),
+    },
+)]
+pub fn max<T: Real>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
+    columns::max(&straight(&x)?, x.ncols(), out);
+    Ok(())
+}
+
+/// The smallest element of every column; NaN if there is one. Equal ones share the gradient evenly.
+#[custom_op(
+    name = "column::min", shape = (x: [.., n, m]) -> [.., m] where n > 0,
+    backward = |d| {
+        let hit = x == out.unsqueeze(-2);
+        x: d.unsqueeze(-2) * hit / sum(hit, -2, true),
+    },
+)]
+pub fn min<T: Real>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
+    columns::min(&straight(&x)?, x.ncols(), out);
+    Ok(())
+}
+
+/// In which row the (first) largest element of every column stands; the first NaN, if there is one.
+#[custom_op(name = "column::argmax", shape = (x: [.., n, m]) -> [.., m] where n > 0, backward = none)]
+pub fn argmax<T: Real>(x: ArrayView2<T>, out: &mut [i64]) -> Result<()> {
+    columns::argmax(&straight(&x)?, x.ncols(), out);
+    Ok(())
+}
+
+/// In which row the (first) smallest element of every column stands; the first NaN, if there is one.
+#[custom_op(name = "column::argmin", shape = (x: [.., n, m]) -> [.., m] where n > 0, backward = none)]
+pub fn argmin<T: Real>(x: ArrayView2<T>, out: &mut [i64]) -> Result<()> {
+    columns::argmin(&straight(&x)?, x.ncols(), out);
+    Ok(())
+}
+
+/// Whether any element of a column is true.
+#[custom_op(name = "column::any", shape = (x: [.., n, m]) -> [.., m], backward = none)]
+pub fn any<T: Element>(x: ArrayView2<T>, out: &mut [bool]) -> Result<()> {
+    columns::fold(&straight(&x)?, x.ncols(), false, out, |any, v| any | v.truthy(), |a, b| a | b);
+    Ok(())
+}
+
+/// Whether all elements of a column are true.
+#[custom_op(name = "column::all", shape = (x: [.., n, m]) -> [.., m], backward = none)]
+pub fn all<T: Element>(x: ArrayView2<T>, out: &mut [bool]) -> Result<()> {
+    columns::fold(&straight(&x)?, x.ncols(), true, out, |all, v| all & v.truthy(), |a, b| a & b);
+    Ok(())
+}
+
+/// How many elements of a column are not 0.
+#[custom_op(name = "column::count_nonzero", shape = (x: [.., n, m]) -> [.., m], backward = none)]
+pub fn count_nonzero<T: Element>(x: ArrayView2<T>, out: &mut [i64]) -> Result<()> {
+    columns::fold(&straight(&x)?, x.ncols(), 0, out, |n, v| n + i64::from(v.truthy()), |a, b| a + b);
+    Ok(())
+}
+
+/// The sum of all elements of a column up to each one.
+#[custom_op(
+    name = "column::cumsum", shape = (x: [.., n, m]) -> [.., n, m],
+    backward = |d| { x: flip(column::cumsum(flip(d, -2)), -2) },
+)]
+pub fn cumsum<T: Num>(x: ArrayView2<T>, mut out: ArrayViewMut2<T>) -> Result<()> {
+    let elements = out.as_slice_mut().ok_or_else(|| Error::runtime("a new output lies straight"))?;
+    scan::cumsum_columns(&straight(&x)?, x.ncols(), elements);
+    Ok(())
+}

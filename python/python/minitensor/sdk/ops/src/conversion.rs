@@ -1,0 +1,82 @@
+//! Copies, other dtypes, and the parts of complex numbers.
+
+use minitensor::prelude::*;
+
+/// The elements in another dtype, converted as NumPy's `astype` does.
+#[custom_op(alias = "cast", backward = |d| { x: d })]
+pub fn astype(x: &Tensor, dtype: DType) -> Result<Tensor> {
+    if x.dtype().is_complex() && !dtype.is_complex() && dtype != DType::Bool {
+        return Err(Error::type_(format!(
+            "op 'astype' would lose the imaginary parts of {} in {dtype}; take real(x) first",
+            x.dtype()
+        )));
+    }
+    if x.dtype() == dtype { Ok(x.clone()) } else { x.cast(dtype) }
+}
+
+/// A copy.
+#[custom_op(alias = "copy", backward = |d| { x: d })]
+pub fn clone(x: &Tensor) -> Result<Tensor> {
+    x.copied()
+}
+
+/// Zeros, of the shape and dtype of `x`.
+#[custom_op(backward = |d| { x: zeros_like(d) })]
+pub fn zeros_like(x: &Tensor) -> Result<Tensor> {
+    Tensor::zeros(x.shape().clone(), x.dtype(), x.device())
+}
+
+/// Itself where its elements lie in row-major order, else a copy in which they do.
+#[custom_op(backward = |d| { x: d })]
+pub fn contiguous(x: &Tensor) -> Result<Tensor> {
+    x.contiguous()
+}
+
+/// Writes `source` into `x`.
+#[custom_op(name = "copy_", backward = |d| { x: zeros_like(d), source: d })]
+pub fn copy_into<T: Element>(x: &mut T, source: T) {
+    *x = source;
+}
+
+/// The complex conjugate of every element; [`conj()`] leaves real ones where they are.
+#[custom_op(name = "conversion::conj", backward = |d| { x: d.conj() })]
+pub fn conj_elements<T: Num>(x: T) -> T {
+    x.conj()
+}
+
+/// The complex conjugate; of real numbers the tensor itself.
+#[custom_op(alias = "conj_physical", backward = |d| { x: d.conj() })]
+pub fn conj(x: &Tensor) -> Result<Tensor> {
+    if x.dtype().is_complex() { conj_elements::call(x) } else { Ok(x.clone()) }
+}
+
+/// The real part, as a view.
+#[custom_op(backward = |d| { x: d })]
+pub fn real(x: &Tensor) -> Result<Tensor> {
+    if x.dtype().is_complex() { x.part_view(0) } else { Ok(x.clone()) }
+}
+
+/// The imaginary part, as a view.
+#[custom_op(backward = |d| { x: complex(zeros_like(d), d) })]
+pub fn imag(x: &Tensor) -> Result<Tensor> {
+    x.part_view(1)
+}
+
+/// `re + i·im`.
+#[custom_op(backward = |d| { re: d.real(), im: d.imag() })]
+pub fn complex(re: &Tensor, im: &Tensor) -> Result<Tensor> {
+    let dtype = match (re.dtype(), im.dtype()) {
+        (DType::F32, DType::F32) => DType::C64,
+        (DType::F64, DType::F64) => DType::C128,
+        (a, b) => {
+            return Err(Error::type_(format!("op 'complex' takes two parts of float32 or float64, got {a} and {b}")));
+        }
+    };
+    let shape = re.shape().broadcast(im.shape()).ok_or_else(|| {
+        Error::value(format!("the parts have shapes {} and {}, which don't broadcast", re.shape(), im.shape()))
+    })?;
+    let out = Tensor::empty(shape.clone(), dtype, re.device())?;
+    out.part_view(0)?.copy_from(&re.broadcast_view(&shape));
+    out.part_view(1)?.copy_from(&im.broadcast_view(&shape));
+    Ok(out)
+}

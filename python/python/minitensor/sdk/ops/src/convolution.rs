@@ -1,0 +1,274 @@
+//! Convolutions, and their transposes.
+//!
+//! All of them are one sum and its two transposes, over three axes: [`convolve`], [`convolve_input`] and
+//! [`convolve_weight`]. Each is linear in both of its inputs, so that their gradients are one another.
+
+use minitensor::kernels::convolution::{self, Channels, OutOfMemory};
+use minitensor::prelude::*;
+
+use crate::window::{AXES, Steps, channels, each, shaped, sizes, straight, windows};
+
+fn no_memory(_: OutOfMemory) -> Error {
+    Error::memory("can't allocate the memory to work in; use a smaller batch")
+}
+
+/// How channels belong together, by the shapes of the input and of the weight.
+fn grouped(samples: usize, inputs: usize, outputs: usize, groups: usize) -> Result<Channels> {
+    if !inputs.is_multiple_of(groups) || !outputs.is_multiple_of(groups) {
+        return Err(Error::value(format!("groups = {groups} should divide the channels: {inputs} in, {outputs} out")));
+    }
+    Ok(Channels { samples, groups, inputs: inputs / groups, outputs: outputs / groups })
+}
+
+/// `out[n, o, i] = Σ x[n, c, i · stride + t · dilation − padding] · weight[o, c, t] + bias[o]` over taps `t` and the channels `c`
+/// of a group, for `(od, oh, ow)` windows `i`.
+#[custom_op(
+    name = "convolution::forward",
+    shape = (x: [n, c, d, h, w], weight: [o, i, kd, kh, kw], bias: [o]) -> [n, o, od, oh, ow] where groups > 0, c == i * groups,
+    backward = |g| {
+        x: convolution::input(g, weight, d, h, w, stride, padding, dilation, groups),
+        weight: convolution::weight(x, g, kd, kh, kw, stride, padding, dilation, groups),
+        bias: sum(g, [0, 2, 3, 4]),
+    },
+)]
+pub fn convolve<T: Float>(
+    x: ArrayView5<T>,
+    weight: ArrayView5<T>,
+    bias: Option<&[T]>,
+    #[default = 1] od: usize,
+    #[default = 1] oh: usize,
+    #[default = 1] ow: usize,
+    #[default = [1, 1, 1]] stride: &[i64],
+    #[default = [0, 0, 0]] padding: &[i64],
+    #[default = [1, 1, 1]] dilation: &[i64],
+    #[default = 1] groups: usize,
+    out: &mut [T],
+) -> Result<()> {
+    let ((n, c, d, h, w), (o, _, kd, kh, kw)) = (x.dim(), weight.dim());
+    let windows = windows([d, h, w], [od, oh, ow], [kd, kh, kw], stride, padding, dilation)?;
+    let channels = grouped(n, c, o, groups)?;
+    convolution::forward(&windows, channels, &straight(&x)?, &straight(&weight)?, bias, out).map_err(no_memory)
+}
+
+/// The gradient of `convolution::forward` by its input: windows `y` back to `(d, h, w)` elements.
+#[custom_op(
+    name = "convolution::input",
+    shape = (y: [n, o, od, oh, ow], weight: [o, i, kd, kh, kw]) -> [n, i * groups, d, h, w] where groups > 0,
+    backward = |g| {
+        y: convolution::forward(
+            g, weight, od = od, oh = oh, ow = ow, stride = stride, padding = padding, dilation = dilation, groups = groups,
+        ),
+        weight: convolution::weight(g, y, kd, kh, kw, stride, padding, dilation, groups),
+    },
+)]
+pub fn convolve_input<T: Float>(
+    y: ArrayView5<T>,
+    weight: ArrayView5<T>,
+    d: usize,
+    h: usize,
+    w: usize,
+    stride: &[i64],
+    padding: &[i64],
+    dilation: &[i64],
+    groups: usize,
+    out: &mut [T],
+) -> Result<()> {
+    let ((n, o, od, oh, ow), (_, i, kd, kh, kw)) = (y.dim(), weight.dim());
+    let windows = windows([d, h, w], [od, oh, ow], [kd, kh, kw], stride, padding, dilation)?;
+    let channels = grouped(n, i * groups, o, groups)?;
+    convolution::input(&windows, channels, &straight(&y)?, &straight(&weight)?, out).map_err(no_memory)
+}
+
+/// The gradient of `convolution::forward` by its weight, of `(kd, kh, kw)` taps.
+#[custom_op(
+    name = "convolution::weight",
+    shape = (x: [n, c, d, h, w], y: [n, o, od, oh, ow]) -> [o, c / groups, kd, kh, kw] where groups > 0,
+    backward = |g| {
+        x: convolution::input(y, g, d, h, w, stride, padding, dilation, groups),
+        y: convolution::forward(
+            x, g, od = od, oh = oh, ow = ow, stride = stride, padding = padding, dilation = dilation, groups = groups,
+        ),
+    },
+)]
+pub fn convolve_weight<T: Float>(
+    x: ArrayView5<T>,
+    y: ArrayView5<T>,
+    kd: usize,
+    kh: usize,
+    kw: usize,
+    stride: &[i64],
+    padding: &[i64],
+    dilation: &[i64],
+    groups: usize,
+    out: &mut [T],
+) -> Result<()> {
+    let ((n, c, d, h, w), (_, o, od, oh, ow)) = (x.dim(), y.dim());
+    let windows = windows([d, h, w], [od, oh, ow], [kd, kh, kw], stride, padding, dilation)?;
+    let channels = grouped(n, c, o, groups)?;
+    convolution::weight(&windows, channels, &straight(&x)?, &straight(&y)?, out).map_err(no_memory)
+}
+
+/// The sizes of `weight`, which has two axes of channels before the others.
+fn kernel(weight: &Tensor, rank: usize, channels: &str) -> Result<[usize; 3]> {
+    if weight.ndim() == rank + 2 {
+        return Ok(sizes(weight.shape(), rank));
+    }
+    let (shape, axes) = (weight.shape(), AXES[rank]);
+    Err(Error::value(format!("'weight' of shape {shape} should be [{channels}, {axes}], of {} dimensions", rank + 2)))
+}
+
+/// `[.., channels, axes…]` as `[samples, channels, depth, height, width]`.
+fn samples(x: &Tensor, rank: usize) -> Result<Tensor> {
+    let (batch, cell) = x.shape().split_at(x.ndim() - rank - 1);
+    shaped(x, [batch.iter().product(), cell[0]].into_iter().chain(sizes(x.shape(), rank)))
+}
+
+/// What was computed for `samples(x)`, with the batch of `x` and the axes that it had.
+fn unsamples(out: &Tensor, x: &Tensor, rank: usize) -> Result<Tensor> {
+    let batch = &x.shape()[..x.ndim() - rank - 1];
+    shaped(out, batch.iter().copied().chain([out.shape()[1]]).chain(out.shape()[5 - rank..].iter().copied()))
+}
+
+fn convolution(
+    rank: usize,
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    steps: Steps,
+    groups: usize,
+) -> Result<Tensor> {
+    let (c, kernel) = (channels(x, rank)?, kernel(weight, rank, "out_channels, in_channels / groups")?);
+    let (o, i) = (weight.shape()[0], weight.shape()[1]);
+    if Some(c) != i.checked_mul(groups) {
+        return Err(Error::value(format!(
+            "'weight' of shape {} with groups = {groups} takes {i} * {groups} channels, and 'x' of shape {} has {c}; weight \
+             should be [out_channels, in_channels / groups, {}]",
+            weight.shape(),
+            x.shape(),
+            AXES[rank]
+        )));
+    }
+    grouped(1, c, o, groups)?;
+    let [od, oh, ow] = steps.counts(&sizes(x.shape(), rank), &kernel)?;
+    let weight = shaped(weight, [o, i].into_iter().chain(kernel))?;
+    let Steps { stride, padding, dilation } = &steps;
+    let out = convolve::call(&samples(x, rank)?, &weight, bias, od, oh, ow, stride, padding, dilation, groups)?;
+    unsamples(&out, x, rank)
+}
+
+fn transposed(
+    rank: usize,
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    steps: Steps,
+    output_padding: &[i64],
+    groups: usize,
+) -> Result<Tensor> {
+    let (c, kernel) = (channels(x, rank)?, kernel(weight, rank, "in_channels, out_channels / groups")?);
+    let (o, i) = (weight.shape()[0], weight.shape()[1]);
+    if c != o {
+        return Err(Error::value(format!(
+            "'weight' of shape {} takes {o} channels, and 'x' of shape {} has {c}; weight should be [in_channels, \
+             out_channels / groups, {}]",
+            weight.shape(),
+            x.shape(),
+            AXES[rank]
+        )));
+    }
+    grouped(1, 0, o, groups)?;
+    let more = each("output_padding", output_padding, rank, 0, 0)?;
+    let (counts, mut volume) = (sizes(x.shape(), rank), [0; 3]);
+    for axis in 0..3 {
+        let (stride, dilation) = (steps.stride[axis], steps.dilation[axis]);
+        if more[axis] >= stride.max(dilation) {
+            return Err(Error::value(format!(
+                "'output_padding' should be less than the stride or the dilation, got {output_padding:?} with stride {stride} and \
+                 dilation {dilation} along axis {}",
+                axis as i64 - 3
+            )));
+        }
+        let span =
+            (counts[axis] as i64 - 1).checked_mul(stride).and_then(|s| s.checked_add(steps.reach(&kernel, axis).ok()?));
+        let size = span.map(|span| span + 1 + more[axis] - 2 * steps.padding[axis]);
+        volume[axis] = size.filter(|size| *size > 0 && counts[axis] > 0).ok_or_else(|| {
+            Error::value(format!(
+                "the output would have no elements along axis {}: size {}, kernel {}, stride {stride}, dilation {dilation}, padding {}; use \
+                 less padding or a larger input",
+                axis as i64 - 3,
+                counts[axis],
+                kernel[axis],
+                steps.padding[axis]
+            ))
+        })? as usize;
+    }
+    let weight = shaped(weight, [o, i].into_iter().chain(kernel))?;
+    let ([d, h, w], Steps { stride, padding, dilation }) = (volume, &steps);
+    let out = convolve_input::call(&samples(x, rank)?, &weight, d, h, w, stride, padding, dilation, groups)?;
+    let out = match bias {
+        Some(bias) if bias.shape()[..] == [i * groups] => {
+            crate::arithmetic::add::call(&out, &shaped(bias, [i * groups, 1, 1, 1])?)?
+        }
+        Some(bias) => {
+            let shape = bias.shape();
+            return Err(Error::value(format!(
+                "'bias' of shape {shape} should be [{}], one for each channel",
+                i * groups
+            )));
+        }
+        None => out,
+    };
+    unsamples(&out, x, rank)
+}
+
+macro_rules! convolutions {
+    ($($rank:literal $name:ident $transposed:ident, $doc:literal $doc_transposed:literal;)*) => {$(
+        #[doc = $doc]
+        ///
+        /// `x` is `[.., in_channels, axes]`, `weight` `[out_channels, in_channels / groups, axes]`. Windows are `stride` apart, their
+        /// taps `dilation`, and `padding` zeros stand on both sides of every axis; each is one number, or one for each axis. As in
+        /// PyTorch, the kernel isn't flipped.
+        #[custom_op(where groups > 0)]
+        pub fn $name(
+            x: &Tensor,
+            weight: &Tensor,
+            bias: Option<&Tensor>,
+            #[default = [1]] stride: &[i64],
+            #[default = [0]] padding: &[i64],
+            #[default = [1]] dilation: &[i64],
+            #[default = 1] groups: usize,
+        ) -> Result<Tensor> {
+            convolution($rank, x, weight, bias, Steps::new($rank, stride, padding, dilation)?, groups)
+        }
+
+        #[doc = $doc_transposed]
+        ///
+        /// `x` is `[.., in_channels, axes]`, `weight` `[in_channels, out_channels / groups, axes]`. Each size becomes
+        /// `(size − 1) · stride − 2 · padding + dilation · (kernel − 1) + output_padding + 1`.
+        #[custom_op(where groups > 0)]
+        pub fn $transposed(
+            x: &Tensor,
+            weight: &Tensor,
+            bias: Option<&Tensor>,
+            #[default = [1]] stride: &[i64],
+            #[default = [0]] padding: &[i64],
+            #[default = [0]] output_padding: &[i64],
+            #[default = 1] groups: usize,
+            #[default = [1]] dilation: &[i64],
+        ) -> Result<Tensor> {
+            let steps = Steps::new($rank, stride, padding, dilation)?;
+            transposed($rank, x, weight, bias, steps, output_padding, groups)
+        }
+    )*};
+}
+convolutions! {
+    1 conv1d conv_transpose1d,
+        "The convolution of signals with a kernel: over one axis."
+        "The transpose of [`conv1d()`]: from windows back to signals.";
+    2 conv2d conv_transpose2d,
+        "The convolution of images with a kernel: over two axes."
+        "The transpose of [`conv2d()`]: from windows back to images.";
+    3 conv3d conv_transpose3d,
+        "The convolution of volumes with a kernel: over three axes."
+        "The transpose of [`conv3d()`]: from windows back to volumes.";
+}

@@ -1,0 +1,260 @@
+//! Choosing elements by position or by condition.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use minitensor::kernels::nonzero::Nonzero;
+use minitensor::kernels::positions::{self, Unusable};
+use minitensor::kernels::threads::parallel_for;
+use minitensor::kernels::{Truth, stop};
+use minitensor::prelude::*;
+use minitensor::tensor::normalize_axis;
+use ndarray::{Axis, s};
+
+use crate::shape::{flatten, moveaxis, reshape};
+use crate::window::straight;
+
+/// `x` where the condition holds, else `y`.
+#[custom_op(name = "where")]
+pub fn where_<T: Element>(condition: T::Mask, x: T, y: T) -> T {
+    if condition { x } else { y }
+}
+
+/// What Python's `start:stop:step` means on an axis: the first element, and how many.
+fn resolve(size: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<(usize, usize)> {
+    if step == 0 {
+        return Err(Error::value("step must not be 0"));
+    }
+    let size = size as i64;
+    let (low, high) = if step > 0 { (0, size) } else { (-1, size - 1) };
+    let place = |at: i64| (if at < 0 { at + size } else { at }).clamp(low, high);
+    let (first, last) = if step > 0 { (low, high) } else { (high, low) };
+    let (start, stop) = (start.map_or(first, place), stop.map_or(last, place));
+    let span = if step > 0 { stop - start } else { start - stop };
+    let length = if span > 0 { (span - 1) / step.abs() + 1 } else { 0 };
+    Ok((start.max(0) as usize, length as usize))
+}
+
+/// `start:stop:step` along an axis, as in Python, as a view.
+#[custom_op(backward = |d| { x: unslice(d, x.shape, axis, start, stop, step) })]
+pub fn slice(
+    x: &Tensor,
+    #[default = 0] axis: i64,
+    start: Option<i64>,
+    stop: Option<i64>,
+    #[default = 1] step: i64,
+) -> Result<Tensor> {
+    let (first, length) = resolve(x.shape()[normalize_axis(axis, x.ndim())?], start, stop, step)?;
+    x.slice_view(axis, first, length, step)
+}
+
+/// Zeros of a shape, with `x` at `start:stop:step` of an axis: what [`slice()`] takes out, put back.
+#[custom_op(backward = |d| { x: slice(d, axis, start, stop, step) })]
+pub fn unslice(
+    x: &Tensor,
+    shape: &[i64],
+    axis: i64,
+    start: Option<i64>,
+    stop: Option<i64>,
+    #[default = 1] step: i64,
+) -> Result<Tensor> {
+    let shape: Shape = shape.iter().map(|s| *s as usize).collect();
+    let out = Tensor::zeros(shape, x.dtype(), x.device())?;
+    let (first, length) = resolve(out.shape()[normalize_axis(axis, out.ndim())?], start, stop, step)?;
+    let window = out.slice_view(axis, first, length, step)?;
+    if window.shape() != x.shape() {
+        return Err(Error::shape_mismatch(window.shape().to_vec(), x.shape().to_vec()));
+    }
+    window.copy_from(x);
+    Ok(out)
+}
+
+/// The error for positions that can't be used in `place`, such as "size 3".
+#[cold]
+fn unusable(why: Unusable, place: impl FnOnce() -> String) -> Error {
+    match why {
+        Unusable::OutOfRange(index) => Error::index(format!("index {index} is out of range for {}", place())),
+        Unusable::OutOfMemory(why) => Error::memory(format!("can't allocate memory for the positions: {why}")),
+    }
+}
+
+/// The elements of an axis that stand at `index`, for every row: `out[.., i] = x[.., index[.., i]]`.
+#[custom_op(
+    alias = "take_along_axis",
+    shape = (x: [.., n], index: [.., m]) -> [.., m], axis = -1,
+    backward = |d| { x: scatter(d, index, n), index: none },
+)]
+pub fn gather<T: Element>(x: &[T], index: &[i64], out: &mut [T]) -> Result<()> {
+    positions::take(x, index, out).map_err(|why| unusable(why, || format!("size {}", x.len())))
+}
+
+/// Zeros of `size` along an axis, to which the elements of `x` are added at `index`: the reverse of [`gather()`].
+#[custom_op(
+    shape = (x: [.., m], index: [.., m]) -> [.., size], axis = -1,
+    backward = |d| { x: gather(d, index), index: none },
+)]
+pub fn scatter<T: Num>(x: &[T], index: &[i64], size: usize, out: &mut [T]) -> Result<()> {
+    positions::add_rows(x, 1, index, size, out).map_err(|why| unusable(why, || format!("size {size}")))
+}
+
+/// Rows of a table: `out[.., :] = weight[index[..], :]`.
+#[custom_op(backward = |d| { weight: indexing::added_rows(d, index, weight.shape), index: none })]
+pub fn embedding(weight: &Tensor, index: &Tensor) -> Result<Tensor> {
+    if weight.ndim() != 2 {
+        let least = if weight.ndim() < 2 { "at least" } else { "exactly" };
+        return Err(Error::value(format!(
+            "op 'embedding' takes (weight: [v, e], index: [..]) -> [.., e]: 'weight' of shape {} doesn't fit, {least} 2 \
+             dimensions are needed",
+            weight.shape()
+        )));
+    }
+    if index.dtype() != DType::I64 {
+        let hint = index.dtype().conversion_to(minitensor::DTypeSet::of(&[DType::I64]));
+        return Err(Error::type_(format!("op 'embedding': 'index' takes int64, got {}{hint}", index.dtype())));
+    }
+    let shape: Shape = index.shape().iter().chain(&weight.shape()[1..]).copied().collect();
+    let out = Tensor::empty(shape, weight.dtype(), weight.device())?;
+    if out.device() == Device::Meta || index.device() == Device::Meta {
+        return Ok(out);
+    }
+    let (weight, index) = (weight.contiguous()?, index.contiguous()?);
+    let (size, width) = (weight.shape()[0], weight.shape()[1] * weight.dtype().size());
+    // SAFETY: both lie straight, which is to say that all their bytes do, and the output is nobody else's yet.
+    let (table, positions, rows) = unsafe {
+        (
+            std::slice::from_raw_parts(weight.data_ptr(), size * width),
+            std::slice::from_raw_parts(index.data_ptr().cast::<i64>(), index.numel()),
+            std::slice::from_raw_parts_mut(out.data_ptr(), index.numel() * width),
+        )
+    };
+    positions::take_rows(table, size, width, positions, rows)
+        .map_err(|why| unusable(why, || format!("size {size}")))?;
+    Ok(out)
+}
+
+/// Zeros of a table's shape, to which `d[.., :]` are added at `index[..]`: the gradient of [`embedding()`].
+#[custom_op(name = "indexing::added_rows")]
+pub fn added_rows(d: &Tensor, index: &Tensor, shape: &[i64]) -> Result<Tensor> {
+    let &[size, width] = shape else {
+        return Err(Error::value("a table has two dimensions"));
+    };
+    let count = index.numel() as i64;
+    scatter_rows::call(&reshape::call(d, &[count, width])?, &reshape::call(index, &[count])?, size as usize)
+}
+
+/// Zeros of `size` rows, to which the rows of `x` are added at `index`: the reverse of [`embedding()`].
+#[custom_op(
+    shape = (x: [m, e], index: [m]) -> [size, e],
+    backward = |d| { x: embedding(d, index), index: none },
+)]
+pub fn scatter_rows<T: Num>(x: ArrayView2<T>, index: &[i64], size: usize, mut out: ArrayViewMut2<T>) -> Result<()> {
+    let rows = straight(&x)?;
+    let out = out.as_slice_mut().ok_or_else(|| Error::runtime("internal error: the output is not contiguous"))?;
+    positions::add_rows(&rows, x.ncols(), index, size, out).map_err(|why| unusable(why, || format!("size {size}")))
+}
+
+/// The slices of an axis that stand at `indices`, whose axes take its place.
+#[custom_op(alias = "index_select")]
+pub fn take(x: &Tensor, indices: &Tensor, #[default = 0] axis: i64) -> Result<Tensor> {
+    let at = normalize_axis(axis, x.ndim())?;
+    let first = moveaxis::call(x, at as i64, 0)?;
+    let rest: Vec<i64> = first.shape()[1..].iter().map(|s| *s as i64).collect();
+    let table = reshape::call(&first, &[first.shape()[0] as i64, rest.iter().product()])?;
+    let rows = embedding::call(&table, indices)?;
+    let mut shape: Vec<i64> = indices.shape().iter().map(|s| *s as i64).collect();
+    shape.extend(&rest);
+    let mut out = reshape::call(&rows, &shape)?;
+    for _ in 0..at {
+        // The axes that stood before `axis` follow the index axes; each goes back to the front, the last one first.
+        out = moveaxis::call(&out, (indices.ndim() + at - 1) as i64, 0)?;
+    }
+    Ok(out)
+}
+
+/// Every index as a position from 0 on; an index out of range raises.
+#[custom_op(name = "indexing::wrap", shape = (index: [n]) -> [n], backward = none)]
+pub fn wrap_index(index: &[i64], size: usize, axis: usize, out: &mut [i64]) -> Result<()> {
+    positions::from_front(index, size, out).map_err(|why| unusable(why, || format!("axis {axis} of size {size}")))
+}
+
+/// `x[indices[0], indices[1], …]`: integer tensors, broadcast together, index the leading axes.
+#[custom_op]
+pub fn index(x: &Tensor, indices: &[&Tensor]) -> Result<Tensor> {
+    if indices.is_empty() || indices.len() > x.ndim() {
+        return Err(Error::index(format!("{} indices for a tensor of {} dimensions", indices.len(), x.ndim())));
+    }
+    let wrapped = |axis: usize| -> Result<Tensor> {
+        let sizes: Vec<i64> = indices[axis].shape().iter().map(|n| *n as i64).collect();
+        let straight = reshape::call(indices[axis], &[indices[axis].numel() as i64])?;
+        reshape::call(&wrap_index::call(&straight, x.shape()[axis], axis)?, &sizes)
+    };
+    if indices.len() == 1 {
+        // Positions are checked where they are used, too; if one is wrong, the first way says on which axis.
+        return take::call(x, indices[0], 0).or_else(|error| wrapped(0).and(Err(error)));
+    }
+    let mut place = wrapped(0)?;
+    for axis in 1..indices.len() {
+        let size = x.shape()[axis];
+        let stride = Tensor::from_const(size.into(), DType::I64, place.device())?;
+        let scaled = crate::arithmetic::multiply::call(&place, &stride)?;
+        place = crate::arithmetic::add::call(&scaled, &wrapped(axis)?)?;
+    }
+    take::call(&flatten::call(x, 0, indices.len() as i64 - 1)?, &place, 0)
+}
+
+/// The positions of the elements that are not 0: one row for each, one column for each axis (int64).
+#[custom_op(backward = none)]
+pub fn nonzero(x: &Tensor) -> Result<Tensor> {
+    x.expect_values()?;
+    // A copy, to which no other thread writes while its elements are counted and then found.
+    let mask = x.cast(DType::Bool)?;
+    let mask = mask.view::<Truth>()?;
+    let found =
+        Nonzero::of(mask.as_slice().ok_or_else(|| Error::runtime("internal error: the copy is not contiguous"))?);
+    let mut positions = stop::filled(0, found.count() * x.ndim());
+    found.write(x.shape(), &mut positions);
+    Tensor::from_vec(positions, [found.count(), x.ndim()])
+}
+
+/// 1 at the index, 0 elsewhere, along a new last axis of `num_classes` (int64).
+#[custom_op(shape = (index: [..]) -> [.., num_classes], backward = none)]
+pub fn one_hot(index: &i64, num_classes: usize, out: &mut [i64]) -> Result<()> {
+    let index = *index;
+    out.fill(0);
+    let class = usize::try_from(index).ok().and_then(|class| out.get_mut(class));
+    *class.ok_or_else(|| Error::index(format!("class {index} is out of range for num_classes = {num_classes}")))? = 1;
+    Ok(())
+}
+
+/// Elements of a matrix that are worth a thread.
+const GRAIN: usize = 32 * 1024;
+
+/// A matrix of the elements of `x` in those columns of each row that are `kept`, and zeros elsewhere.
+fn triangle<T: Num + Machine>(x: &ArrayView2<T>, out: &mut ArrayViewMut2<T>, kept: impl Fn(i64) -> Range<i64> + Sync) {
+    let (n, rows) = (x.ncols(), (GRAIN / x.ncols().max(1)).max(1));
+    let parts: Vec<_> = out.axis_chunks_iter_mut(Axis(0), rows).map(Mutex::new).collect();
+    parallel_for(parts.len(), 1, |range| {
+        for p in range {
+            let mut part = parts[p].lock().unwrap_or_else(PoisonError::into_inner);
+            for (i, mut row) in (p * rows..).zip(part.outer_iter_mut()) {
+                let kept = kept(i as i64);
+                let [start, end] = [kept.start, kept.end].map(|column| column.clamp(0, n as i64) as usize);
+                row.slice_mut(s![..start]).fill(T::zero());
+                row.slice_mut(s![start..end]).assign(&x.slice(s![i, start..end]));
+                row.slice_mut(s![end..]).fill(T::zero());
+            }
+        }
+    });
+}
+
+/// The elements on and below the `k`-th diagonal of the last two axes, zeros above it.
+#[custom_op(shape = (x: [.., m, n]) -> [.., m, n], backward = |d| { x: tril(d, k) })]
+pub fn tril<T: Num>(x: ArrayView2<T>, #[default = 0] k: i64, mut out: ArrayViewMut2<T>) {
+    triangle(&x, &mut out, |i| 0..i.saturating_add(k).saturating_add(1));
+}
+
+/// The elements on and above the `k`-th diagonal of the last two axes, zeros below it.
+#[custom_op(shape = (x: [.., m, n]) -> [.., m, n], backward = |d| { x: triu(d, k) })]
+pub fn triu<T: Num>(x: ArrayView2<T>, #[default = 0] k: i64, mut out: ArrayViewMut2<T>) {
+    triangle(&x, &mut out, |i| i.saturating_add(k)..i64::MAX);
+}

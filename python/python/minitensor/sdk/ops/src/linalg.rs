@@ -1,0 +1,63 @@
+//! Products of matrices.
+
+use minitensor::kernels::matmul as gemm;
+use minitensor::prelude::*;
+
+use crate::shape::{reshape, squeeze, unsqueeze};
+
+/// The product of matrices; [`matmul()`] also takes vectors.
+#[custom_op(
+    name = "linalg::matrix_product", shape = (x: [.., m, k], y: [.., k, n]) -> [.., m, n],
+    backward = |d| {
+        x: linalg::matrix_product(d, y.matrix_transpose().conj()),
+        y: linalg::matrix_product(x.matrix_transpose().conj(), d),
+    },
+)]
+pub fn matrix_product<T: Num>(x: ArrayView2<T>, y: ArrayView2<T>, mut out: ArrayViewMut2<T>) {
+    let ((m, k), n) = (x.dim(), y.ncols());
+    let (xs, ys, os) = (x.strides().to_vec(), y.strides().to_vec(), out.strides().to_vec());
+    // SAFETY: sizes and strides are those of the views, and the output is apart from the inputs.
+    unsafe {
+        gemm(m, n, k, x.as_ptr(), xs[0], xs[1], y.as_ptr(), ys[0], ys[1], out.as_mut_ptr(), os[0], os[1]);
+    }
+}
+
+/// The matrix product `x @ y` over the last two axes; the axes before them broadcast. A vector counts as a row on the left
+/// and as a column on the right.
+#[custom_op]
+pub fn matmul(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    if x.ndim() == 0 || y.ndim() == 0 {
+        return Err(Error::value(format!(
+            "op 'matmul' takes tensors of at least 1 dimension, got shapes {} and {}; use multiply for numbers",
+            x.shape(),
+            y.shape()
+        )));
+    }
+    let row = (x.ndim() == 1).then(|| unsqueeze::call(x, 0)).transpose()?;
+    let column = (y.ndim() == 1).then(|| unsqueeze::call(y, 1)).transpose()?;
+    let mut out = product(row.as_ref().unwrap_or(x), column.as_ref().unwrap_or(y))?;
+    if column.is_some() {
+        out = squeeze::call(&out, Some(&[-1]))?;
+    }
+    if row.is_some() {
+        out = squeeze::call(&out, Some(&[if column.is_some() { -1 } else { -2 }]))?;
+    }
+    Ok(out)
+}
+
+/// `x @ y` with at least two axes each. Where all of a batch meets one matrix, this is a single product of all its rows, and the
+/// gradient of the matrix is one, too, instead of a sum over the batch.
+fn product(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let (k, n) = (y.shape()[0], y.shape()[y.ndim() - 1]);
+    let Some((&width, batch)) = x.shape().split_last().filter(|_| x.ndim() > 2 && y.ndim() == 2 && x.is_contiguous())
+    else {
+        return matrix_product::call(x, y);
+    };
+    if width != k {
+        return matrix_product::call(x, y);
+    }
+    let mut shape: Vec<i64> = batch.iter().map(|n| *n as i64).collect();
+    let rows = reshape::call(x, &[shape.iter().product(), k as i64])?;
+    shape.push(n as i64);
+    reshape::call(&matrix_product::call(&rows, y)?, &shape)
+}

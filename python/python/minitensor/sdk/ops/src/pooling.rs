@@ -1,0 +1,286 @@
+//! Pooling: the largest element, or the mean, of every window over the last axes.
+
+use std::ops::Range;
+
+use minitensor::kernels::{lit, pooling};
+use minitensor::prelude::*;
+use minitensor::tensor::try_vec;
+
+use crate::window::{AXES, Steps, each, kernel_of, shaped, sizes, straight, windows};
+
+/// The largest element of each of `(od, oh, ow)` windows; NaN if there is one.
+#[custom_op(
+    name = "window::max",
+    shape = (x: [.., d, h, w]) -> (out: [.., od, oh, ow], [save] place: [.., od, oh, ow]) where d > 0, h > 0, w > 0,
+    backward = |g| { x: scatter(g.flatten(-3), place.flatten(-3), d * h * w).reshape(x.shape) },
+)]
+pub fn window_max<T: Real>(
+    x: ArrayView3<T>,
+    od: usize,
+    oh: usize,
+    ow: usize,
+    kd: usize,
+    kh: usize,
+    kw: usize,
+    stride: &[i64],
+    padding: &[i64],
+    dilation: &[i64],
+    out: &mut [T],
+    place: &mut [i64],
+) -> Result<()> {
+    let (d, h, w) = x.dim();
+    let windows = windows([d, h, w], [od, oh, ow], [kd, kh, kw], stride, padding, dilation)?;
+    pooling::max(&windows, &straight(&x)?, lit(f64::NEG_INFINITY), out, place);
+    Ok(())
+}
+
+/// Windows over the rows of a matrix, as pairs of the first row and the one behind the last, and what each is divided by.
+fn bounded<T: Float>(bounds: &[i64], counts: &[i64], windows: usize, rows: usize) -> Result<Vec<(Range<usize>, T)>> {
+    let is_sound = |b: &[i64]| 0 <= b[0] && b[0] <= b[1] && b[1] <= rows as i64;
+    let lengths = counts.len() == windows && bounds.len() == 2 * windows;
+    if !lengths || !bounds.chunks_exact(2).all(is_sound) || counts.iter().any(|c| *c < 1) {
+        return Err(Error::value(format!(
+            "for {windows} windows, 'bounds' should be twice as many numbers of 0 to {rows}, in order, and 'counts' as many of at \
+             least 1; got {bounds:?} and {counts:?}"
+        )));
+    }
+    let pairs = bounds.chunks_exact(2).zip(counts);
+    Ok(pairs.map(|(b, count)| (b[0] as usize..b[1] as usize, lit(*count))).collect())
+}
+
+/// The sums of rows `bounds[2 · i]` up to `bounds[2 · i + 1]`, divided by `counts[i]`.
+#[custom_op(
+    name = "window::mean", shape = (x: [.., n, m]) -> [.., size, m],
+    backward = |g| { x: window::spread(g, n, bounds, counts) },
+)]
+pub fn window_mean<T: Float>(
+    x: ArrayView2<T>,
+    size: usize,
+    bounds: &[i64],
+    counts: &[i64],
+    out: &mut [T],
+) -> Result<()> {
+    let (rows, width) = x.dim();
+    pooling::means(width, &bounded(bounds, counts, size, rows)?, &straight(&x)?, out);
+    Ok(())
+}
+
+/// The reverse of `window::mean`: every row of `y`, divided by its count, added to the rows of its window.
+#[custom_op(
+    name = "window::spread", shape = (y: [.., size, m]) -> [.., n, m],
+    backward = |g| { y: window::mean(g, size, bounds, counts) },
+)]
+pub fn window_spread<T: Float>(
+    y: ArrayView2<T>,
+    n: usize,
+    bounds: &[i64],
+    counts: &[i64],
+    out: &mut [T],
+) -> Result<()> {
+    let (size, width) = y.dim();
+    pooling::spread(width, &bounded(bounds, counts, size, n)?, &straight(&y)?, out);
+    Ok(())
+}
+
+/// Has at least the axes that windows step over.
+fn at_least(x: &Tensor, rank: usize) -> Result<()> {
+    if x.ndim() >= rank {
+        return Ok(());
+    }
+    let (shape, axes) = (x.shape(), AXES[rank]);
+    Err(Error::value(format!(
+        "'x' of shape {shape} should be [.., {axes}]; add what is missing with unsqueeze or reshape"
+    )))
+}
+
+/// The windows of a pooling: their taps and steps, and how many there are.
+struct Pool {
+    kernel: [usize; 3],
+    steps: Steps,
+    sizes: [usize; 3],
+    counts: [usize; 3],
+}
+
+impl Pool {
+    fn new(
+        x: &Tensor,
+        rank: usize,
+        kernel_size: &[i64],
+        stride: Option<&[i64]>,
+        padding: &[i64],
+        dilation: &[i64],
+        ceil_mode: bool,
+    ) -> Result<Pool> {
+        at_least(x, rank)?;
+        let kernel = kernel_of(kernel_size, rank)?;
+        let steps = Steps::new(rank, stride.unwrap_or(kernel_size), padding, dilation)?;
+        if let Some(axis) = (0..3).find(|axis| steps.padding[*axis] > (kernel[*axis] / 2) as i64) {
+            return Err(Error::value(format!(
+                "'padding' should be at most half of the kernel, so that every window sees an element; got padding {} with a kernel of \
+                 {} along axis {}",
+                steps.padding[axis],
+                kernel[axis],
+                axis as i64 - 3
+            )));
+        }
+        let sizes = sizes(x.shape(), rank);
+        if let Some(axis) = (0..3).find(|axis| sizes[*axis] == 0) {
+            let (shape, axis) = (x.shape(), axis as i64 - 3);
+            return Err(Error::value(format!(
+                "'x' of shape {shape} has no elements along axis {axis}; pool a larger one"
+            )));
+        }
+        let mut counts = steps.counts(&sizes, &kernel)?;
+        for axis in (0..3).filter(|_| ceil_mode) {
+            let (size, padding, stride) = (sizes[axis] as i64, steps.padding[axis], steps.stride[axis]);
+            let room = size + 2 * padding - 1 - steps.reach(&kernel, axis)?;
+            // One more window, if one begins before the padding behind and isn't whole.
+            let next = counts[axis] as i64 * stride;
+            counts[axis] += usize::from(room % stride != 0 && next < size + padding);
+        }
+        // Taps that are far apart may all miss what is there.
+        for axis in (0..3).filter(|axis| steps.dilation[*axis] > 1) {
+            let sees = |tap: i64| (0..sizes[axis] as i64).contains(&tap);
+            let taps = |start: i64| (0..kernel[axis] as i64).map(move |k| start + k * steps.dilation[axis]);
+            let starts = (0..counts[axis] as i64).map(|o| o * steps.stride[axis] - steps.padding[axis]);
+            if let Some(start) = starts.into_iter().find(|start| !taps(*start).any(sees)) {
+                return Err(Error::value(format!(
+                    "the window that begins at {start} of axis {} sees no element: its taps are {} apart, and there are {}",
+                    axis as i64 - 3,
+                    steps.dilation[axis],
+                    sizes[axis]
+                )));
+            }
+        }
+        Ok(Pool { kernel, steps, sizes, counts })
+    }
+}
+
+/// The bounds of the windows of an axis, and what each is divided by.
+type Listed = (Vec<i64>, Vec<i64>);
+
+fn listed(windows: impl ExactSizeIterator<Item = ([i64; 2], i64)>) -> Result<Listed> {
+    let (mut bounds, mut counts) = (try_vec(2 * windows.len())?, try_vec(windows.len())?);
+    for (bound, count) in windows {
+        bounds.extend(bound);
+        counts.push(count);
+    }
+    Ok((bounds, counts))
+}
+
+/// `x` with the mean of windows in the place of each of its last axes; `windows` gives the bounds and the counts of an axis.
+fn averaged(x: &Tensor, rank: usize, windows: impl Fn(usize) -> Result<Listed>) -> Result<Tensor> {
+    let mut out = x.clone();
+    for axis in 3 - rank..3 {
+        let at = x.ndim() + axis - 3;
+        let (bounds, counts) = windows(axis)?;
+        let (lead, last) = out.shape().split_at(at);
+        let (lead, size, last) = (lead.to_vec(), last[0], last[1..].to_vec());
+        let rows = shaped(&out, [lead.iter().product(), size, last.iter().product()])?;
+        let means = window_mean::call(&rows, counts.len(), &bounds, &counts)?;
+        out = shaped(&means, lead.into_iter().chain([counts.len()]).chain(last))?;
+    }
+    Ok(out)
+}
+
+fn max_pool(x: &Tensor, rank: usize, pool: &Pool) -> Result<Tensor> {
+    let Pool { kernel: [kd, kh, kw], steps, sizes, counts: [od, oh, ow] } = *pool;
+    let batch = &x.shape()[..x.ndim() - rank];
+    let x = shaped(x, batch.iter().copied().chain(sizes))?;
+    let out = window_max::call(&x, od, oh, ow, kd, kh, kw, &steps.stride, &steps.padding, &steps.dilation)?;
+    shaped(&out, batch.iter().copied().chain(pool.counts[3 - rank..].iter().copied()))
+}
+
+fn avg_pool(x: &Tensor, rank: usize, pool: &Pool, count_include_pad: bool) -> Result<Tensor> {
+    averaged(x, rank, |axis| {
+        let (size, padding, stride) = (pool.sizes[axis] as i64, pool.steps.padding[axis], pool.steps.stride[axis]);
+        let window = |i: usize| {
+            let start = i as i64 * stride - padding;
+            let end = (start + pool.kernel[axis] as i64).min(size + padding);
+            let (first, last) = (start.clamp(0, size), end.clamp(0, size));
+            ([first, last], if count_include_pad { end - start } else { last - first })
+        };
+        listed((0..pool.counts[axis]).map(window))
+    })
+}
+
+fn adaptive_avg_pool(x: &Tensor, rank: usize, output_size: &[i64]) -> Result<Tensor> {
+    at_least(x, rank)?;
+    let (sizes, outputs) = (sizes(x.shape(), rank), each("output_size", output_size, rank, 1, 1)?);
+    if sizes.contains(&0) {
+        let shape = x.shape();
+        return Err(Error::value(format!("'x' of shape {shape} has no elements along an axis; pool a larger one")));
+    }
+    if outputs == [1; 3] {
+        let axes: Vec<i64> = (1..=rank as i64).map(|axis| -axis).collect();
+        return crate::reduction::mean::call(x, Some(&axes), true);
+    }
+    averaged(x, rank, |axis| {
+        let (size, count) = (sizes[axis] as i64, outputs[axis]);
+        let window = |i: usize| {
+            let i = i as i64;
+            let (start, end) = (i * size / count, ((i + 1) * size + count - 1) / count);
+            ([start, end], end - start)
+        };
+        listed((0..count as usize).map(window))
+    })
+}
+
+macro_rules! pools {
+    ($($rank:literal $max:ident $avg:ident $adaptive:ident, $doc_max:literal $doc_avg:literal $doc_adaptive:literal;)*) => {$(
+        #[doc = $doc_max]
+        ///
+        /// Windows have `kernel_size` taps, `dilation` apart, and are `stride` apart (`kernel_size` if not given). What stands in
+        /// the `padding` is never the largest. With `ceil_mode`, a last window may reach beyond it. As in PyTorch.
+        #[custom_op]
+        pub fn $max(
+            x: &Tensor,
+            kernel_size: &[i64],
+            stride: Option<&[i64]>,
+            #[default = [0]] padding: &[i64],
+            #[default = [1]] dilation: &[i64],
+            #[default = false] ceil_mode: bool,
+        ) -> Result<Tensor> {
+            max_pool(x, $rank, &Pool::new(x, $rank, kernel_size, stride, padding, dilation, ceil_mode)?)
+        }
+
+        #[doc = $doc_avg]
+        ///
+        /// Windows have `kernel_size` elements and are `stride` apart (`kernel_size` if not given). The zeros of the `padding`
+        /// count, unless `count_include_pad` is false. With `ceil_mode`, a last window may reach beyond it. As in PyTorch.
+        #[custom_op]
+        pub fn $avg(
+            x: &Tensor,
+            kernel_size: &[i64],
+            stride: Option<&[i64]>,
+            #[default = [0]] padding: &[i64],
+            #[default = false] ceil_mode: bool,
+            #[default = true] count_include_pad: bool,
+        ) -> Result<Tensor> {
+            let pool = Pool::new(x, $rank, kernel_size, stride, padding, &[1], ceil_mode)?;
+            avg_pool(x, $rank, &pool, count_include_pad)
+        }
+
+        #[doc = $doc_adaptive]
+        ///
+        /// Window `i` of an axis reaches from `⌊i · size / output_size⌋` up to `⌈(i + 1) · size / output_size⌉`.
+        #[custom_op]
+        pub fn $adaptive(x: &Tensor, output_size: &[i64]) -> Result<Tensor> {
+            adaptive_avg_pool(x, $rank, output_size)
+        }
+    )*};
+}
+pools! {
+    1 max_pool1d avg_pool1d adaptive_avg_pool1d,
+        "The largest element of every window over the last axis; NaN if there is one."
+        "The mean of every window over the last axis."
+        "The means of `output_size` windows over the last axis, as equal as can be.";
+    2 max_pool2d avg_pool2d adaptive_avg_pool2d,
+        "The largest element of every window over the last two axes; NaN if there is one."
+        "The mean of every window over the last two axes."
+        "The means of `output_size` windows over the last two axes, as equal as can be.";
+    3 max_pool3d avg_pool3d adaptive_avg_pool3d,
+        "The largest element of every window over the last three axes; NaN if there is one."
+        "The mean of every window over the last three axes."
+        "The means of `output_size` windows over the last three axes, as equal as can be.";
+}

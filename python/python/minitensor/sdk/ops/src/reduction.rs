@@ -1,0 +1,232 @@
+//! Reductions over one axis, several, or (by default) all. `keepdims=True` leaves the reduced axes with size 1.
+
+use minitensor::kernels::rows;
+use minitensor::prelude::*;
+
+use crate::column::{self, reduce, told_of};
+
+/// The sum of every row; [`sum()`] chooses the dtype to add up in.
+#[custom_op(name = "row::sum", shape = (x: [.., n]) -> [..], axis = None, backward = |d| { x: d.unsqueeze(-1) })]
+pub fn row_sum<T: Num>(x: &[T], out: &mut T) {
+    *out = rows::sum(x);
+}
+
+/// The product of every row.
+#[custom_op(
+    name = "row::prod", shape = (x: [.., n]) -> [..], axis = None,
+    backward = |d| { x: d.unsqueeze(-1) * row::prod_of_others(x) },
+)]
+pub fn row_prod<T: Num>(x: &[T], out: &mut T) {
+    *out = rows::prod(x);
+}
+
+/// For every element of a row, the product of the others.
+#[custom_op(
+    name = "row::prod_of_others", shape = (x: [.., n]) -> [.., n],
+    backward = |d| { x: row::prod_of_others_vjp(d, x) },
+)]
+pub fn row_prod_of_others<T: Num>(x: &[T], out: &mut [T]) {
+    let mut before = T::one();
+    for (o, v) in out.iter_mut().zip(x) {
+        *o = before;
+        before *= *v;
+    }
+    let mut after = T::one();
+    for (o, v) in out.iter_mut().zip(x).rev() {
+        *o *= after;
+        after *= *v;
+    }
+}
+
+/// The gradient of [`row_prod_of_others()`]: `Σᵢ≠ⱼ dᵢ Πₖ≠ᵢⱼ xₖ`.
+#[custom_op(name = "row::prod_of_others_vjp", shape = (d: [.., n], x: [.., n]) -> [.., n], backward = none)]
+pub fn row_prod_of_others_vjp<T: Num>(d: &[T], x: &[T], out: &mut [T]) {
+    for (j, o) in out.iter_mut().enumerate() {
+        let mut total = T::zero();
+        for (i, di) in d.iter().enumerate().filter(|(i, _)| *i != j) {
+            let mut product = *di;
+            for (_, v) in x.iter().enumerate().filter(|(k, _)| *k != i && *k != j) {
+                product *= *v;
+            }
+            total += product;
+        }
+        *o = total;
+    }
+}
+
+/// The dtype that sums and products are gathered in: integers and truth values in 64 bits.
+pub(crate) fn gathered(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+    let wide = match x.dtype() {
+        DType::Bool | DType::I8 | DType::I16 | DType::I32 => DType::I64,
+        DType::U8 | DType::U16 | DType::U32 => DType::U64,
+        other => other,
+    };
+    let dtype = dtype.unwrap_or(wide);
+    if x.dtype() == dtype { Ok(x.clone()) } else { crate::conversion::astype::call(x, dtype) }
+}
+
+/// The sum. Integers and truth values add up in 64 bits; floats pairwise.
+#[custom_op]
+pub fn sum(
+    x: &Tensor,
+    axis: Option<&[i64]>,
+    #[default = false] keepdims: bool,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
+    let x = gathered(x, dtype)?;
+    reduce(&x, axis, keepdims, column::sum::call, row_sum::call)
+}
+
+/// The product. Integers and truth values multiply in 64 bits.
+#[custom_op]
+pub fn prod(
+    x: &Tensor,
+    axis: Option<&[i64]>,
+    #[default = false] keepdims: bool,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
+    reduce(&gathered(x, dtype)?, axis, keepdims, column::prod::call, row_prod::call)
+}
+
+/// The mean of every row; [`mean()`] chooses the axes.
+#[custom_op(
+    name = "row::mean", shape = (x: [.., n]) -> [..], axis = None, backward = |d| { x: d.unsqueeze(-1) / n },
+)]
+pub fn row_mean<T: Field>(x: &[T], out: &mut T) {
+    *out = rows::sum(x) / minitensor::kernels::lit(x.len());
+}
+
+/// The arithmetic mean; NaN of nothing.
+#[custom_op]
+pub fn mean(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("mean", reduce(x, axis, keepdims, column::mean::call, row_mean::call))
+}
+
+/// The largest element of every row; [`max()`] chooses the axes.
+#[custom_op(
+    name = "row::max", shape = (x: [.., n]) -> [..] where n > 0, axis = None,
+    backward = |d| {
+        let hit = x == out.unsqueeze(-1);
+        x: d.unsqueeze(-1) * hit / sum(hit, -1, true),
+    },
+)]
+pub fn row_max<T: Real>(x: &[T], out: &mut T) {
+    *out = rows::max(x).unwrap_or_default();
+}
+
+/// The largest element; NaN if there is one. Equal ones share the gradient evenly.
+#[custom_op(alias = "amax")]
+pub fn max(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("max", reduce(x, axis, keepdims, column::max::call, row_max::call))
+}
+
+/// The smallest element of every row; [`min()`] chooses the axes.
+#[custom_op(
+    name = "row::min", shape = (x: [.., n]) -> [..] where n > 0, axis = None,
+    backward = |d| {
+        let hit = x == out.unsqueeze(-1);
+        x: d.unsqueeze(-1) * hit / sum(hit, -1, true),
+    },
+)]
+pub fn row_min<T: Real>(x: &[T], out: &mut T) {
+    *out = rows::min(x).unwrap_or_default();
+}
+
+/// The smallest element; NaN if there is one. Equal ones share the gradient evenly.
+#[custom_op(alias = "amin")]
+pub fn min(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("min", reduce(x, axis, keepdims, column::min::call, row_min::call))
+}
+
+/// Where the largest element of every row stands; [`argmax()`] chooses the axes.
+#[custom_op(
+    name = "row::argmax", shape = (x: [.., n]) -> [..] where n > 0, axis = None, backward = none,
+)]
+pub fn row_argmax<T: Real>(x: &[T], out: &mut i64) {
+    *out = rows::argmax(x).unwrap_or_default() as i64;
+}
+
+/// Where the (first) largest element stands; the first NaN, if there is one. Over several axes: counted in row-major order.
+#[custom_op(backward = none)]
+pub fn argmax(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("argmax", reduce(x, axis, keepdims, column::argmax::call, row_argmax::call))
+}
+
+/// Where the smallest element of every row stands; [`argmin()`] chooses the axes.
+#[custom_op(
+    name = "row::argmin", shape = (x: [.., n]) -> [..] where n > 0, axis = None, backward = none,
+)]
+pub fn row_argmin<T: Real>(x: &[T], out: &mut i64) {
+    *out = rows::argmin(x).unwrap_or_default() as i64;
+}
+
+/// Where the (first) smallest element stands; the first NaN, if there is one. Over several axes: counted in row-major order.
+#[custom_op(backward = none)]
+pub fn argmin(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("argmin", reduce(x, axis, keepdims, column::argmin::call, row_argmin::call))
+}
+
+/// Whether any element of every row is true; [`any()`] chooses the axes.
+#[custom_op(
+    name = "row::any", shape = (x: [.., n]) -> [..], axis = None, backward = none,
+)]
+pub fn row_any<T: Element>(x: &[T], out: &mut bool) {
+    *out = x.iter().any(|v| v.truthy());
+}
+
+/// Whether any element is true; a number is true unless it is 0.
+#[custom_op(backward = none)]
+pub fn any(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("any", reduce(x, axis, keepdims, column::any::call, row_any::call))
+}
+
+/// Whether all elements of every row are true; [`all()`] chooses the axes.
+#[custom_op(
+    name = "row::all", shape = (x: [.., n]) -> [..], axis = None, backward = none,
+)]
+pub fn row_all<T: Element>(x: &[T], out: &mut bool) {
+    *out = x.iter().all(|v| v.truthy());
+}
+
+/// Whether all elements are true.
+#[custom_op(backward = none)]
+pub fn all(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("all", reduce(x, axis, keepdims, column::all::call, row_all::call))
+}
+
+/// How many elements of every row are not 0; [`count_nonzero()`] chooses the axes.
+#[custom_op(
+    name = "row::count_nonzero", shape = (x: [.., n]) -> [..], axis = None, backward = none,
+)]
+pub fn row_count_nonzero<T: Element>(x: &[T], out: &mut i64) {
+    *out = x.iter().filter(|v| v.truthy()).count() as i64;
+}
+
+/// How many elements are not 0.
+#[custom_op(backward = none)]
+pub fn count_nonzero(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    told_of("count_nonzero", reduce(x, axis, keepdims, column::count_nonzero::call, row_count_nonzero::call))
+}
+
+/// The variance: the sum of squared distances from the mean, divided by `n − correction`.
+#[custom_op(shape = (x: [.., n]) -> [..] where correction >= 0.0, axis = None)]
+pub fn var<R: Row>(x: R, #[default = 0.0] correction: f64) -> R {
+    x.var(correction)
+}
+
+/// The standard deviation, the root of [`var()`].
+#[custom_op]
+pub fn std(
+    x: &Tensor,
+    #[default = 0.0] correction: f64,
+    axis: Option<&[i64]>,
+    #[default = false] keepdims: bool,
+) -> Result<Tensor> {
+    crate::exponential::sqrt::call(&var::call(x, correction, axis, keepdims)?)
+}
+
+/// `ln Σ eˣ`, without overflow.
+#[custom_op(shape = (x: [.., n]) -> [..], axis = None)]
+pub fn logsumexp<R: Row>(x: R) -> R {
+    x.logsumexp()
+}

@@ -1,0 +1,65 @@
+//! Order along an axis.
+
+use minitensor::kernels::{scan, sort as order};
+use minitensor::prelude::*;
+
+use crate::column::{self, Table, told_of};
+use crate::reduction::gathered;
+
+/// What an order without memory for its keys ends with.
+#[cold]
+fn no_memory(n: usize) -> Error {
+    Error::memory(format!("can't allocate the keys of {n} elements"))
+}
+
+/// The elements along an axis in ascending (or descending) order, and where they stood; equal ones keep their order.
+#[custom_op(
+    shape = (x: [.., n]) -> (values: [.., n], indices: [.., n]), axis = -1,
+    dtype = (x: T) -> (T, i64),
+    backward = |d_values, _| { x: scatter(d_values, indices, n) },
+)]
+pub fn sort<T: Real>(
+    x: &[T],
+    #[default = false] descending: bool,
+    values: &mut [T],
+    indices: &mut [i64],
+) -> Result<()> {
+    order::sort(x, descending, values, indices).map_err(|_| no_memory(x.len()))
+}
+
+/// Where the elements along an axis would stand in order.
+#[custom_op]
+pub fn argsort(x: &Tensor, #[default = false] descending: bool, #[default = -1] axis: i64) -> Result<Tensor> {
+    Ok(sort::call(x, descending, axis)?.1)
+}
+
+/// The `k` largest elements of every row, descending, and where they stood.
+#[custom_op(
+    shape = (x: [.., n]) -> (values: [.., k], indices: [.., k]) where k <= n, axis = -1,
+    dtype = (x: T) -> (T, i64),
+    backward = |d_values, _| { x: scatter(d_values, indices, n) },
+)]
+pub fn topk<T: Real>(x: &[T], k: usize, values: &mut [T], indices: &mut [i64]) -> Result<()> {
+    debug_assert_eq!(k, values.len(), "one place for each of the largest");
+    order::first(x, true, values, indices).map_err(|_| no_memory(x.len()))
+}
+
+/// The sums along every row; [`cumsum()`] chooses the axis.
+#[custom_op(
+    name = "row::cumsum", shape = (x: [.., n]) -> [.., n], axis = -1,
+    backward = |d| { x: flip(row::cumsum(flip(d, -1)), -1) },
+)]
+pub fn row_cumsum<T: Num>(x: &[T], out: &mut [T]) {
+    scan::cumsum(x, out);
+}
+
+/// The sum of all elements up to each one, along an axis. Integers and truth values add up in 64 bits, as for [`sum()`].
+#[custom_op(alias = "cumulative_sum")]
+pub fn cumsum(x: &Tensor, #[default = -1] axis: i64) -> Result<Tensor> {
+    let x = gathered(x, None)?;
+    let sums = match Table::of(&x, Some(&[axis]))? {
+        Some(table) => table.put_back(&column::cumsum::call(&table.rows)?),
+        None => row_cumsum::call(&x, axis),
+    };
+    told_of("cumsum", sums)
+}

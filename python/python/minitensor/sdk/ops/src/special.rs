@@ -1,0 +1,27 @@
+//! Special functions, element by element.
+
+use minitensor::prelude::*;
+
+/// The error function, `2/√π ∫₀ˣ e^(−t²) dt`.
+#[custom_op]
+pub fn erf<T: Float>(x: T) -> T {
+    x.erf()
+}
+
+/// `1 − erf(x)`, exact for large `x`.
+#[custom_op]
+pub fn erfc<T: Float>(x: T) -> T {
+    x.erfc()
+}
+
+/// `ln |Γ(x)|`.
+#[custom_op]
+pub fn lgamma<T: Float>(x: T) -> T {
+    x.lgamma()
+}
+
+/// The derivative of `ln Γ(x)`.
+#[custom_op]
+pub fn digamma<T: Float>(x: T) -> T {
+    x.digamma()
+}
