@@ -9,6 +9,8 @@
 mod bench;
 mod compile_cost;
 mod demo;
+mod levels;
+mod portability;
 mod python;
 mod stamp;
 mod step;

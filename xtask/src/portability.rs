@@ -1,0 +1,82 @@
+//! Other processors and systems, as far as this machine can try them: `cargo xtask test portability`.
+//!
+//! The engine is compiled for each, and for one of them its tests are run, in an emulator. Nothing is downloaded but what
+//! cargo downloads: what a target needs and is not there is an error that says how to install it.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::step::Line;
+use crate::test::cargo_check;
+use crate::{Result, root};
+
+/// What is compiled: all that has no part in Python.
+const ENGINE: &str = "--package minitensor-kernels --package minitensor --package minitensor-ops";
+
+/// The target whose tests are run.
+const TRIPLE: &str = "aarch64-unknown-linux-gnu";
+
+/// The programs that cargo links and runs its tests with, as Debian and Ubuntu install them: the setting of cargo that
+/// names it, the command, and the packages that have it.
+const PROGRAMS: &[(&str, &str, &str)] = &[
+    ("LINKER", "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
+    ("RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu", "qemu-user"),
+];
+
+/// What the error begins with if something is missing.
+pub const NEEDS: &str = "needs ";
+
+/// Runs the engine's tests on aarch64, emulated unless this machine is one.
+pub fn test(line: &Line) -> Result<String> {
+    let is_native = cfg!(all(target_arch = "aarch64", target_os = "linux"));
+    let mut missing = missing_library(TRIPLE)?;
+    let mut settings = Vec::new();
+    for (setting, command, packages) in PROGRAMS.iter().filter(|_| !is_native) {
+        let variable = format!("CARGO_TARGET_{}_{setting}", TRIPLE.to_uppercase().replace('-', "_"));
+        if std::env::var_os(&variable).is_some() {
+            continue;
+        }
+        let program = command.split(' ').next().unwrap_or(command);
+        if !runs(Command::new(program).arg("--version")) {
+            missing.push(format!("the program {program} (Debian and Ubuntu: apt install {packages})"));
+        }
+        settings.push((variable, *command));
+    }
+    complete(&missing)?;
+    cargo_check(line, &format!("test --target {TRIPLE} --no-fail-fast --lib --tests {ENGINE}"), &settings)
+}
+
+/// Checks the engine for a target.
+pub fn check(line: &Line, triple: &str) -> Result<String> {
+    complete(&missing_library(triple)?)?;
+    cargo_check(line, &format!("check --target {triple} {ENGINE}"), &[])
+}
+
+/// The standard library of the target, unless there is one, or cargo is set to build it (`-Z build-std`).
+fn missing_library(triple: &str) -> Result<Vec<String>> {
+    if std::env::var_os("CARGO_UNSTABLE_BUILD_STD").is_some() {
+        return Ok(Vec::new());
+    }
+    let program = std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
+    let mut rustc = Command::new(&program);
+    rustc.current_dir(root()).args(["--print", "target-libdir", "--target", triple]);
+    let output = rustc.output().map_err(|e| format!("{} can't be run: {e}", program.display()))?;
+    let folder = String::from_utf8_lossy(&output.stdout);
+    // The folder of a target that is not installed has a name, but is not there.
+    let is_there = output.status.success() && Path::new(folder.trim()).is_dir();
+    Ok(if is_there {
+        vec![]
+    } else {
+        vec![format!("Rust's standard library for {triple} (rustup target add {triple})")]
+    })
+}
+
+/// An error, if anything is missing.
+fn complete(missing: &[String]) -> Result<()> {
+    if missing.is_empty() { Ok(()) } else { Err(format!("{NEEDS}{}", missing.join(", and "))) }
+}
+
+fn runs(command: &mut Command) -> bool {
+    command.stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
+}
