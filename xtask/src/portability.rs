@@ -24,6 +24,9 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
     ("RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu", "qemu-user"),
 ];
 
+/// What the emulator cannot run: it does not fork a process of several threads.
+const NOT_EMULATED: &str = "--skip after_a_fork_the_child_has_a_pool_of_its_own";
+
 /// What the error begins with if something is missing.
 pub const NEEDS: &str = "needs ";
 
@@ -44,7 +47,8 @@ pub fn test(line: &Line) -> Result<String> {
         settings.push((variable, *command));
     }
     complete(&missing)?;
-    cargo_check(line, &format!("test --target {TRIPLE} --no-fail-fast --lib --tests {ENGINE}"), &settings)
+    let skipped = if is_native { String::new() } else { format!(" -- {NOT_EMULATED}") };
+    cargo_check(line, &format!("test --target {TRIPLE} --no-fail-fast --lib --tests {ENGINE}{skipped}"), &settings)
 }
 
 /// Checks the engine for a target.
