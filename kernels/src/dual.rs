@@ -82,6 +82,7 @@ impl<S: Num> Mul for Dual<S> {
 impl<S: Field> Div for Dual<S> {
     type Output = Self;
     #[inline(always)]
+    #[allow(clippy::suspicious_arithmetic_impl)]
     fn div(self, other: Self) -> Self {
         let quotient = self.value.divide(other.value);
         let change = self.tangent - quotient.times(other.tangent);
