@@ -57,7 +57,7 @@ type Run<'a> = dyn Fn(&Call<'_>) -> Result<Vec<Tensor>> + 'a;
 /// rounded to the dtypes that the body has by itself.
 pub fn rounded_once(call: &Call<'_>, run: &Run<'_>) -> Result<Vec<Tensor>> {
     let is_half = |t: &&Tensor| t.dtype().compute() != t.dtype() && t.device() == Device::Cpu;
-    if is_wide() || !call.inputs.iter().flatten().any(|t| is_half(t)) {
+    if is_wide() || !call.inputs.iter().flatten().any(is_half) {
         return run(call);
     }
     // A body that looks at values has no dtypes without them; it also reports its own errors best.
