@@ -1,9 +1,10 @@
 //! Reductions over one axis, several, or (by default) all. `keepdims=True` leaves the reduced axes with size 1.
 
-use minitensor::kernels::rows;
+use minitensor::kernels::{Const, rows};
 use minitensor::prelude::*;
 
 use crate::column::{self, reduce, told_of};
+use crate::strided::{Repeats, Steps};
 
 /// The sum of every row; [`sum()`] chooses the dtype to add up in.
 #[custom_op(name = "row::sum", shape = (x: [.., n]) -> [..], axis = None, backward = |d| { x: d.unsqueeze(-1) })]
@@ -74,7 +75,14 @@ pub fn sum(
     dtype: Option<DType>,
 ) -> Result<Tensor> {
     let x = gathered(x, dtype)?;
-    reduce(&x, axis, keepdims, column::sum::call, row_sum::call)
+    total(&x, axis, keepdims)
+}
+
+/// The sum in the dtype of the elements.
+fn total(x: &Tensor, axis: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
+    let whole =
+        |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::sum::call, row_sum::call);
+    Steps { whole, parts: whole, repeats: Repeats::Times, is_rounded: true }.reduce(x, axis, keepdims)
 }
 
 /// The product. Integers and truth values multiply in 64 bits.
@@ -85,7 +93,10 @@ pub fn prod(
     #[default = false] keepdims: bool,
     dtype: Option<DType>,
 ) -> Result<Tensor> {
-    reduce(&gathered(x, dtype)?, axis, keepdims, column::prod::call, row_prod::call)
+    let whole =
+        |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::prod::call, row_prod::call);
+    let steps = Steps { whole, parts: whole, repeats: Repeats::Each, is_rounded: true };
+    steps.reduce(&gathered(x, dtype)?, axis, keepdims)
 }
 
 /// The mean of every row; [`mean()`] chooses the axes.
@@ -99,6 +110,12 @@ pub fn row_mean<T: Field>(x: &[T], out: &mut T) {
 /// The arithmetic mean; NaN of nothing.
 #[custom_op]
 pub fn mean(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
+    let is_float = x.dtype().is_differentiable() && x.dtype().compute() == x.dtype();
+    if is_float && x.numel() > 0 && !x.is_contiguous() {
+        let sum = told_of("mean", total(x, axis, keepdims).map_err(|e| e.renamed("sum", "mean")))?;
+        let count = Tensor::from_const(Const::Int((x.numel() / sum.numel()) as i128), x.dtype(), x.device())?;
+        return crate::arithmetic::divide::call(&sum, &count);
+    }
     told_of("mean", reduce(x, axis, keepdims, column::mean::call, row_mean::call))
 }
 
@@ -117,7 +134,10 @@ pub fn row_max<T: Real>(x: &[T], out: &mut T) {
 /// The largest element; NaN if there is one. Equal ones share the gradient evenly.
 #[custom_op(alias = "amax")]
 pub fn max(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    told_of("max", reduce(x, axis, keepdims, column::max::call, row_max::call))
+    let whole =
+        |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::max::call, row_max::call);
+    let steps = Steps { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
+    told_of("max", steps.reduce(x, axis, keepdims))
 }
 
 /// The smallest element of every row; [`min()`] chooses the axes.
@@ -135,7 +155,10 @@ pub fn row_min<T: Real>(x: &[T], out: &mut T) {
 /// The smallest element; NaN if there is one. Equal ones share the gradient evenly.
 #[custom_op(alias = "amin")]
 pub fn min(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    told_of("min", reduce(x, axis, keepdims, column::min::call, row_min::call))
+    let whole =
+        |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::min::call, row_min::call);
+    let steps = Steps { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
+    told_of("min", steps.reduce(x, axis, keepdims))
 }
 
 /// Where the largest element of every row stands; [`argmax()`] chooses the axes.
@@ -177,7 +200,10 @@ pub fn row_any<T: Element>(x: &[T], out: &mut bool) {
 /// Whether any element is true; a number is true unless it is 0.
 #[custom_op(backward = none)]
 pub fn any(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    told_of("any", reduce(x, axis, keepdims, column::any::call, row_any::call))
+    let whole =
+        |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::any::call, row_any::call);
+    let steps = Steps { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
+    told_of("any", steps.reduce(x, axis, keepdims))
 }
 
 /// Whether all elements of every row are true; [`all()`] chooses the axes.
@@ -191,7 +217,10 @@ pub fn row_all<T: Element>(x: &[T], out: &mut bool) {
 /// Whether all elements are true.
 #[custom_op(backward = none)]
 pub fn all(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    told_of("all", reduce(x, axis, keepdims, column::all::call, row_all::call))
+    let whole =
+        |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::all::call, row_all::call);
+    let steps = Steps { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
+    told_of("all", steps.reduce(x, axis, keepdims))
 }
 
 /// How many elements of every row are not 0; [`count_nonzero()`] chooses the axes.
@@ -205,7 +234,11 @@ pub fn row_count_nonzero<T: Element>(x: &[T], out: &mut i64) {
 /// How many elements are not 0.
 #[custom_op(backward = none)]
 pub fn count_nonzero(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    told_of("count_nonzero", reduce(x, axis, keepdims, column::count_nonzero::call, row_count_nonzero::call))
+    let whole = |x: &Tensor, axis: Option<&[i64]>, keepdims| {
+        reduce(x, axis, keepdims, column::count_nonzero::call, row_count_nonzero::call)
+    };
+    let steps = Steps { whole, parts: total, repeats: Repeats::Times, is_rounded: false };
+    told_of("count_nonzero", steps.reduce(x, axis, keepdims))
 }
 
 /// The variance: the sum of squared distances from the mean, divided by `n − correction`.

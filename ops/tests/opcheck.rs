@@ -45,6 +45,14 @@ fn given(name: &str) -> Vec<Arguments> {
         "slice" => {
             vec![(vec![ramp(&[4, 3])], vec![("start", Attr::Int(-1)), ("stop", Attr::None), ("step", Attr::Int(-2))])]
         }
+        // The second column of two rows of three.
+        "region::part" | "region::cleared" => {
+            vec![(vec![ramp(&[2, 3])], vec![("region", ints(&[0, 1, 2, 2, 3, 3, 1, 2, 3]))])]
+        }
+        "region::spread" => vec![(vec![ramp(&[2])], vec![("region", ints(&[0, 1, 2, 2, 3, 3, 1, 2, 3]))])],
+        "region::replaced" => {
+            vec![(vec![ramp(&[2, 3]), ramp(&[2])], vec![("region", ints(&[0, 1, 2, 2, 3, 3, 1, 2, 3]))])]
+        }
         "matmul" => vec![
             (vec![ramp(&[2, 3]), ramp(&[3, 4])], vec![]),
             (vec![ramp(&[3]), ramp(&[3])], vec![]),

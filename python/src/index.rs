@@ -321,14 +321,25 @@ fn fitted(value: &Tensor, target: &Tensor) -> Result<Tensor> {
 
 fn set(tensor: &Tensor, index: &Bound<'_, PyAny>, value: &Tensor) -> Result<()> {
     let recorded = minitensor::autograd::is_grad_enabled() && (tensor.requires_grad() || value.requires_grad());
-    let (view, advanced) = apply(tensor, parts(tensor, index)?, &Views)?;
-    if !recorded && advanced.is_empty() {
-        return Ok(copy_into(&view, &fitted(value, &view)?)?);
+    let parts = parts(tensor, index)?;
+    if recorded && parts.iter().any(Part::is_advanced) {
+        return scatter(tensor, index, value);
     }
-    // `tensor[…] += y` has changed the memory already: what is assigned lies where it is assigned to.
-    let is_own_place = recorded && advanced.is_empty() && view.is_same_window(value);
-    let before = if is_own_place { tensor.before_change_of(value)? } else { None };
-    // Element by element: the value of `source[place]` goes where the mask is set.
+    let (view, advanced) = if recorded { apply(tensor, parts, &Recorded)? } else { apply(tensor, parts, &Views)? };
+    if !advanced.is_empty() {
+        return scatter(tensor, index, value);
+    }
+    // `tensor[…] += y` has changed the memory already: what is assigned is where it is assigned to.
+    if view.is_same_window(value) {
+        return Ok(());
+    }
+    // What is read is not overwritten before.
+    let apart = if view.may_overlap(value) { Some(op!("clone").call(&[value.into()], &[])?) } else { None };
+    Ok(copy_into(&view, &fitted(apart.as_ref().unwrap_or(value), &view)?)?)
+}
+
+/// Assigns element by element: the value of `source[place]` goes where the mask is set.
+fn scatter(tensor: &Tensor, index: &Bound<'_, PyAny>, value: &Tensor) -> Result<()> {
     let at = get(&places(tensor)?, index)?;
     let source = fitted(value, &Tensor::empty(at.shape().clone(), tensor.dtype(), minitensor::Device::Meta)?)?;
     let flat = op!("reshape").call(&[(&source).into(), vec![-1i64].into()], &[]);
@@ -343,14 +354,7 @@ fn set(tensor: &Tensor, index: &Bound<'_, PyAny>, value: &Tensor) -> Result<()> 
     let mask = Tensor::from_vec(mask, tensor.shape().clone())?;
     let place = Tensor::from_vec(place, tensor.shape().clone())?;
     let spread = op!("take").call(&[(&flat).into(), (&place).into(), 0i64.into()], &[])?;
-    // The gradient of `where` looks at its inputs again, which must not have changed by then.
-    let is_written = before.is_some();
-    let before = before.map_or_else(|| op!("clone").call(&[tensor.into()], &[]), Ok)?;
-    let whole = op!("where").call(&[(&mask).into(), (&spread).into(), (&before).into()], &[])?;
-    if is_written {
-        tensor.take_history_of(&whole);
-        return Ok(());
-    }
+    let whole = op!("where").call(&[(&mask).into(), (&spread).into(), tensor.into()], &[])?;
     Ok(copy_into(tensor, &whole)?)
 }
 

@@ -241,13 +241,13 @@ pub(crate) fn fit(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
 
 /// The same for the shape alone.
 fn fit_shape(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
-    use crate::op::names::{EXPAND, RESHAPE, SUM};
+    use crate::op::names::SUM;
+    use crate::op::reshaped;
     if grad.shape() == &meta.shape {
         return Ok(grad);
     }
-    let sizes: Vec<i64> = meta.shape.iter().map(|s| *s as i64).collect();
     if grad.shape().broadcast(&meta.shape).as_ref() == Some(&meta.shape) {
-        return EXPAND.call(&[(&grad).into(), sizes.into()], &[]);
+        return reshaped::expand(&grad, &meta.shape);
     }
     let extra = grad.ndim().saturating_sub(meta.shape.len());
     let stretched = |d: &usize| *d < extra || (meta.shape[d - extra] == 1 && grad.shape()[*d] != 1);
@@ -262,5 +262,6 @@ fn fit_shape(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
     }
     let axes: Vec<i64> = (0..grad.ndim()).filter(stretched).map(|d| d as i64).collect();
     let summed = SUM.call(&[(&grad).into(), axes.into(), true.into()], &[])?;
-    if extra == 0 { Ok(summed) } else { RESHAPE.call(&[(&summed).into(), sizes.into()], &[]) }
+    let sizes = || meta.shape.iter().map(|s| *s as i64).collect();
+    if extra == 0 { Ok(summed) } else { reshaped::reshape(&summed, sizes()) }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::mode::is_grad_enabled;
 use super::node::{Edge, Node, Remains};
+use super::view;
 use crate::error::{Error, Result};
 use crate::op::names;
 use crate::tensor::Tensor;
@@ -97,7 +98,14 @@ impl Tensor {
     /// Whether operations on it are recorded.
     #[inline]
     pub fn requires_grad(&self) -> bool {
-        self.grad_meta().is_some_and(|m| m.requires_grad())
+        self.grad_meta().is_some_and(|m| m.requires_grad()) || self.is_behind()
+    }
+
+    /// Whether it is a view without history of what has one by now.
+    fn is_behind(&self) -> bool {
+        self.is_outdated()
+            && self.grad_meta().is_none_or(|m| !m.requires_grad())
+            && self.origin().is_some_and(|origin| origin.whole.requires_grad())
     }
 
     /// Asks for a gradient, or stops asking. Only a leaf can stop.
@@ -130,7 +138,7 @@ impl Tensor {
 
     /// Whether it was made by the user, not computed from tensors that require gradients.
     pub fn is_leaf(&self) -> bool {
-        self.grad_meta().is_none_or(|m| m.state().history.is_none())
+        self.grad_meta().is_none_or(|m| m.state().history.is_none()) && !self.is_behind()
     }
 
     /// The gradient that has gathered in a leaf.
@@ -162,6 +170,8 @@ impl Tensor {
 
     /// The name of the op that computed it, if that was recorded.
     pub fn grad_fn_name(&self) -> Option<String> {
+        // A view gets the history that it has by now.
+        let _ = self.edge();
         let state = self.grad_meta()?.state();
         state.history.as_ref().map(|h| h.node.op().name.to_string())
     }
@@ -172,6 +182,7 @@ impl Tensor {
         if !self.requires_grad() {
             return Err(Error::runtime("can't register a hook on a tensor that doesn't require a gradient"));
         }
+        self.edge()?;
         let meta = self.grad_meta_or_init().clone();
         let history = meta.state().history.clone();
         Ok(match history {
@@ -207,50 +218,33 @@ impl Tensor {
         self.register_hook(Arc::new(keep)).map(|_| ())
     }
 
-    /// The tensor as it was before `part` of it was changed in place, by a recorded change that left `part` with its history;
-    /// `None` if that isn't all that happened since. So `x[i] += y` goes: it changes `x[i]`, and then assigns it to its own place.
-    pub fn before_change_of(&self, part: &Tensor) -> Result<Option<Tensor>> {
-        let (storage, history) = (self.storage(), |t: &Tensor| t.grad_meta()?.state().history.clone());
-        let Some(of_part) = history(part).filter(|h| h.version == storage.version()) else { return Ok(None) };
-        let own = history(self);
-        let known = own.as_ref().map_or_else(|| self.born(), |h| h.version);
-        if !self.shares_storage(part) || self.is(part) || known + 1 != of_part.version {
-            return Ok(None);
-        }
-        let before = self.copied()?;
-        Ok(Some(match own {
-            Some(h) => before.with_grad_meta(GradMeta::computed_by(h.node, h.index, 0)),
-            None => before,
-        }))
-    }
-
-    /// What was computed is what the tensor's memory holds: its history from now on is that of `computed`.
-    pub fn take_history_of(&self, computed: &Tensor) {
-        let history = computed.grad_meta().and_then(|meta| meta.state().history.clone());
-        if let Some(h) = history {
-            self.grad_meta_or_init().rebase(h.node, h.index, self.storage().version());
-        }
-    }
-
     /// Where gradients of this tensor go; an error if its memory was changed in place behind its history's back.
     pub(crate) fn edge(&self) -> Result<Option<Edge>> {
         let meta = self.grad_meta().filter(|m| m.requires_grad());
         let history = meta.and_then(|meta| meta.state().history.clone());
-        match (meta, history) {
-            (_, Some(h)) if h.version == self.storage().version() => Ok(Some(Edge::Node(h.node, h.index))),
-            (_, Some(h)) => Err(changed(&format!("a tensor computed by '{}'", h.node.op().name))),
-            // Its history would be that of the change, which it doesn't know.
-            _ if self.is_outdated() => Err(changed("a tensor")),
-            (Some(meta), None) => Ok(Some(Edge::Leaf(meta.clone()))),
-            (None, None) => Ok(None),
+        let version = self.storage().version();
+        match (meta, &history) {
+            (_, Some(h)) if h.version == version => return Ok(Some(Edge::Node(h.node.clone(), h.index))),
+            (Some(meta), None) if !self.is_outdated() => return Ok(Some(Edge::Leaf(meta.clone()))),
+            (None, None) if !self.is_outdated() => return Ok(None),
+            _ => {}
         }
+        let is_leaf = meta.is_some() && history.is_none();
+        if let Some(origin) = self.origin().filter(|_| !is_leaf)
+            && let Some((node, index)) = view::follow(self, origin)?
+        {
+            self.grad_meta_or_init().rebase(node.clone(), index, version);
+            return Ok(Some(Edge::Node(node, index)));
+        }
+        // Its history would be that of the change, which it doesn't know.
+        Err(changed(&history.map_or("a tensor".to_owned(), |h| format!("a tensor computed by '{}'", h.node.op().name))))
     }
 }
 
 #[cold]
 fn changed(what: &str) -> Error {
     Error::runtime(format!(
-        "{what} was changed in place through another view of its memory, so its gradient would be wrong; clone() it before the \
+        "{what} was changed in place through another tensor that shares its memory, so its gradient would be wrong; clone() it before the \
          change, or change it out of place"
     ))
 }

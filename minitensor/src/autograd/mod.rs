@@ -7,6 +7,7 @@ mod meta;
 mod mode;
 mod node;
 mod saved;
+mod view;
 
 pub use backward_call::BackwardCall;
 pub use engine::{Options, backward, grad};
@@ -15,3 +16,4 @@ pub use mode::{EnableGrad, GradMode, NoGrad, is_grad_enabled, set_grad_enabled};
 pub(crate) use node::Meta;
 pub use node::{Edge, Node};
 pub(crate) use saved::Saved;
+pub(crate) use view::Whole;

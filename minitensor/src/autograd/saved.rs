@@ -1,7 +1,7 @@
 //! [`Saved`]: a tensor kept for the gradient, which must not have changed when it is used.
 
 use super::meta::GradMeta;
-use super::node::Node;
+use super::node::{Edge, Node};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 use std::sync::Arc;
@@ -10,17 +10,30 @@ use std::sync::Arc;
 pub struct Saved {
     tensor: Tensor,
     version: u64,
-    /// Its position, for an output of the node that saves it: kept without history, which would be a cycle.
-    output: Option<usize>,
+    history: Kept,
+}
+
+/// The history of a saved tensor.
+enum Kept {
+    /// The tensor has its own.
+    Own,
+    /// It is an output of the node that saves it, which would be a cycle.
+    Output(usize),
+    /// It was a view, apart from what it is a view of: a change of that may have a history that leads back here.
+    View(Option<Edge>),
 }
 
 impl Saved {
-    pub(crate) fn input(tensor: &Tensor) -> Saved {
-        Saved { tensor: tensor.clone(), version: tensor.storage().version(), output: None }
+    pub(crate) fn input(tensor: &Tensor, edge: Option<&Edge>) -> Saved {
+        let version = tensor.storage().version();
+        match (tensor.origin(), edge) {
+            (None, _) | (_, Some(Edge::Leaf(_))) => Saved { tensor: tensor.clone(), version, history: Kept::Own },
+            (Some(_), edge) => Saved { tensor: tensor.detach(), version, history: Kept::View(edge.cloned()) },
+        }
     }
 
     pub(crate) fn output(tensor: &Tensor, index: usize) -> Saved {
-        Saved { tensor: tensor.detach(), version: tensor.storage().version(), output: Some(index) }
+        Saved { tensor: tensor.detach(), version: tensor.storage().version(), history: Kept::Output(index) }
     }
 
     /// The tensor, with its history.
@@ -34,12 +47,13 @@ impl Saved {
                 self.version
             )));
         }
-        Ok(match self.output {
+        let computed_by = |node: &Arc<Node>, index| {
+            self.tensor.detach().with_grad_meta(GradMeta::computed_by(node.clone(), index, version))
+        };
+        Ok(match &self.history {
             // What holds no derivatives has no history: a gradient of this gradient would go through it.
-            Some(index) if self.tensor.dtype().is_differentiable() => {
-                let meta = GradMeta::computed_by(node.clone(), index, version);
-                self.tensor.detach().with_grad_meta(meta)
-            }
+            Kept::Output(index) if self.tensor.dtype().is_differentiable() => computed_by(node, *index),
+            Kept::View(Some(Edge::Node(node, index))) => computed_by(node, *index),
             _ => self.tensor.clone(),
         })
     }

@@ -109,6 +109,9 @@ fn go(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produ
             *t = t.detach();
         }
     }
+    if !is_loop(op) {
+        note_views(traced, &inputs, &mut outputs);
+    }
     Ok(outputs)
 }
 
@@ -116,6 +119,28 @@ fn go(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produ
 fn count_changes(op: &OpDef, inputs: &[Option<&Tensor>]) {
     for (_, t) in inputs.iter().enumerate().filter(|(i, _)| op.parameter(*i).mutated) {
         t.inspect(|t| t.storage().bump());
+    }
+}
+
+/// An output in the memory of an input is a view of it, also where nothing is recorded: one of them may be changed by a
+/// recorded call later. What an op within a traced body made a view of an input is one already. A view of a tensor that only
+/// the body has seen is none, unless another output is one, too.
+fn note_views(traced: bool, inputs: &[Option<&Tensor>], outputs: &mut Produced) {
+    for k in 0..outputs.len() {
+        let Some(t) = outputs[k].take_if(|t| t.dtype().is_differentiable()) else { continue };
+        let whole = inputs.iter().flatten().find(|input| input.shares_storage(&t));
+        let others = outputs.iter().flatten().any(|other| other.shares_storage(&t));
+        outputs[k] = Some(match (whole, t.origin()) {
+            (Some(whole), _) if whole.is(&t) => t,
+            (Some(_), Some(_)) if traced => t,
+            (Some(whole), _) => t.as_view_of(Some(whole), !is_grad_enabled()),
+            (None, Some(origin)) if others => {
+                let whole = origin.whole.clone();
+                t.as_view_of(Some(&whole), !is_grad_enabled())
+            }
+            (None, Some(_)) => t.as_view_of(None, false),
+            (None, None) => t,
+        });
     }
 }
 

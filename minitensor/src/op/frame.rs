@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::def::OpDef;
-use super::names;
+use super::reshaped;
 use crate::attr::Attr;
 use crate::error::{Error, Result};
 use crate::tensor::{Shape, Strides, Tensor, normalize_axis};
@@ -94,7 +94,7 @@ impl Frame {
     /// Recorded: an argument with the core dimension, in the frame (core axes last, flattened into one).
     pub fn enter(&self, tensor: &Tensor) -> Result<Tensor> {
         let moved = if self.is_moved() {
-            names::PERMUTE.call(&[tensor.into(), self.order().map(|a| a as i64).collect::<Vec<_>>().into()], &[])?
+            reshaped::permute(tensor, self.order().map(|a| a as i64).collect())?
         } else {
             tensor.clone()
         };
@@ -104,7 +104,7 @@ impl Frame {
         let batch = self.rank - self.axes.len();
         let mut sizes: Vec<i64> = moved.shape()[..batch].iter().map(|s| *s as i64).collect();
         sizes.push(moved.shape()[batch..].iter().product::<usize>() as i64);
-        names::RESHAPE.call(&[(&moved).into(), sizes.into()], &[])
+        reshaped::reshape(&moved, sizes)
     }
 
     /// Recorded: a result in the frame, back in the caller's order; `shape` is the caller's.
@@ -113,14 +113,14 @@ impl Frame {
         let cut = if self.axes.len() == 1 {
             tensor.clone()
         } else {
-            names::RESHAPE.call(&[tensor.into(), sizes.into()], &[])?
+            reshaped::reshape(tensor, sizes)?
         };
         if !self.is_moved() {
             return Ok(cut);
         }
         let mut inverse = vec![0i64; self.rank];
         self.order().enumerate().for_each(|(to, from)| inverse[from] = to as i64);
-        names::PERMUTE.call(&[(&cut).into(), inverse.into()], &[])
+        reshaped::permute(&cut, inverse)
     }
 
     /// Recorded: an output that lacks the core dimension, without the axes of size 1 that `keepdims` left.
@@ -129,6 +129,6 @@ impl Frame {
             return Ok(tensor.clone());
         }
         let sizes: Vec<i64> = self.others().map(|a| tensor.shape()[a] as i64).collect();
-        names::RESHAPE.call(&[tensor.into(), sizes.into()], &[])
+        reshaped::reshape(tensor, sizes)
     }
 }

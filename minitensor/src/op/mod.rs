@@ -43,6 +43,7 @@ engine! {
     mod program;
     pub(crate) mod pullback;
     mod record;
+    pub(crate) mod reshaped;
     pub mod registry;
     mod straight;
     pub(crate) mod trace;

@@ -8,7 +8,7 @@ use super::def::{Backward, OpDef, OpRef, Role};
 use super::gradients;
 use super::pullback::Pullback;
 use crate::attr::Attr;
-use crate::autograd::{Edge, GradMeta, Meta, Node, Saved};
+use crate::autograd::{Edge, GradMeta, Meta, Node, Saved, Whole};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
@@ -21,6 +21,8 @@ pub struct Recording {
     pullback: Option<Arc<Pullback>>,
     /// Copies of inputs that the call overwrites and its gradient needs.
     before: SmallVec<[Option<Tensor>; 2]>,
+    /// What the views that the call changes are views of.
+    wholes: SmallVec<[Whole; 1]>,
 }
 
 /// Where the gradients of the inputs go, if any input needs one. A call that changes a leaf in place is refused here,
@@ -36,7 +38,7 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result
     let dtypes = inputs.iter().map(|t| t.map(Tensor::dtype));
     let pullback = gradients::pullback(op, attrs, dtypes, |i| edges[i].is_some());
     let is_saved = |i: usize| saves_input(op, pullback.as_deref(), i);
-    let mut before = SmallVec::new();
+    let (mut before, mut wholes) = (SmallVec::new(), SmallVec::new());
     for (i, t) in inputs.iter().enumerate() {
         let mutated = op.parameter(i).mutated;
         if mutated && let (Backward::None(why), Some(_)) = (&op.backward, &edges[i]) {
@@ -55,6 +57,9 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result
                 op.parameter(i).name
             )));
         }
+        if let (true, Some(view)) = (mutated, t.filter(|t| t.dtype().is_differentiable())) {
+            wholes.extend(Whole::of(op, i, view)?);
+        }
         // What is changed, and the same tensor given for another input.
         let is_changed = |t: &&Tensor| {
             let mut all = inputs.iter().enumerate();
@@ -66,19 +71,19 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result
             _ => c,
         }));
     }
-    Ok(Some(Recording { edges, pullback, before }))
+    Ok(Some(Recording { edges, pullback, before, wholes }))
 }
 
 impl Recording {
     /// Gives the outputs their history: `outputs` are all of the op's, saved ones too.
-    pub fn record(self, op: &OpRef, inputs: &[Option<&Tensor>], attrs: &[Attr], outputs: &mut [Option<Tensor>]) {
+    pub fn record(mut self, op: &OpRef, inputs: &[Option<&Tensor>], attrs: &[Attr], outputs: &mut [Option<Tensor>]) {
         let metas = inputs.iter().map(|t| t.map(Meta::of)).collect();
         let returned = outputs.iter().map(|t| t.as_ref().map_or_else(Meta::nothing, Meta::of)).collect();
         let pullback = self.pullback.as_deref();
         let mut saved = SmallVec::new();
         for (i, t) in inputs.iter().enumerate() {
             let kept = t.filter(|_| saves_input(op, pullback, i));
-            saved.push(kept.map(|t| Saved::input(self.before[i].as_ref().unwrap_or(t))));
+            saved.push(kept.map(|t| Saved::input(self.before[i].as_ref().unwrap_or(t), self.edges[i].as_ref())));
         }
         for (k, t) in outputs.iter().enumerate() {
             saved.push(t.as_ref().filter(|_| saves_output(op, pullback, k)).map(|t| Saved::output(t, k)));
@@ -92,6 +97,9 @@ impl Recording {
                     if let Some(original) = inputs[i as usize] {
                         original.grad_meta_or_init().rebase(node.clone(), k, version);
                         original.storage().set_recorded();
+                        if let Some(at) = self.wholes.iter().position(|whole| whole.input == i as usize) {
+                            self.wholes.swap_remove(at).was_changed(original, &node, k);
+                        }
                     }
                     t
                 }

@@ -26,12 +26,13 @@ impl Tensor {
         a < d && c < b
     }
 
-    /// Whether both are one window: the same first element, shape, strides and dtype.
+    /// Whether both are one window: the same first element, shape, dtype and, along axes of more than one element,
+    /// strides.
     pub fn is_same_window(&self, other: &Tensor) -> bool {
         self.data_ptr() == other.data_ptr()
             && self.dtype() == other.dtype()
             && self.shape() == other.shape()
-            && self.strides() == other.strides()
+            && self.shape().iter().zip(self.strides().iter().zip(other.strides())).all(|(n, (a, b))| *n == 1 || a == b)
     }
 
     /// Whether two of its own elements may lie in one place, as after expanding.

@@ -7,6 +7,7 @@ mod convert;
 mod create;
 mod device;
 mod format;
+mod region;
 mod shape;
 mod storage;
 mod view;
@@ -18,6 +19,7 @@ pub use convert::cast_is_lossless;
 pub(crate) use convert::copy_elements;
 pub use create::try_vec;
 pub use device::Device;
+pub use region::Region;
 pub use shape::{Shape, Strides, normalize_axis};
 pub(crate) use storage::bytes_kept;
 pub use storage::{Storage, allocated_bytes, peak_bytes, reset_peak_bytes};
@@ -40,6 +42,16 @@ struct Inner {
     /// The version of the storage when this tensor was made.
     born: u64,
     grad: OnceLock<Arc<GradMeta>>,
+    /// What it is a view of.
+    origin: Option<Box<Origin>>,
+}
+
+/// What a view is a view of.
+pub(crate) struct Origin {
+    /// The tensor whose memory it shows; no view itself.
+    pub whole: Tensor,
+    /// Whether the view was made while nothing was recorded.
+    pub is_quiet: bool,
 }
 
 impl Tensor {
@@ -56,14 +68,14 @@ impl Tensor {
         dtype: DType,
     ) -> Tensor {
         let born = storage.version();
-        Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, born, grad: OnceLock::new() }))
+        Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, born, grad: OnceLock::new(), origin: None }))
     }
 
     /// The same memory through another window, without history.
     pub(crate) fn window(&self, shape: Shape, strides: Strides, offset: usize) -> Tensor {
         let (storage, dtype) = (self.0.storage.clone(), self.0.dtype);
         let born = storage.version();
-        Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, born, grad: OnceLock::new() }))
+        Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, born, grad: OnceLock::new(), origin: None }))
     }
 
     /// The sizes of its dimensions.
@@ -125,11 +137,6 @@ impl Tensor {
         self.0.shape.is_contiguous(&self.0.strides)
     }
 
-    /// The version of its memory when it was made.
-    pub(crate) fn born(&self) -> u64 {
-        self.0.born
-    }
-
     /// Whether nobody else has it, nor its memory.
     pub(crate) fn is_unshared(&self) -> bool {
         Arc::strong_count(&self.0) == 1 && Arc::strong_count(&self.0.storage) == 1
@@ -158,6 +165,29 @@ impl Tensor {
             }
         }
         self
+    }
+
+    /// What it is a view of, if it is one. Tensors that only share memory, such as a detached one, aren't views.
+    pub(crate) fn origin(&self) -> Option<&Origin> {
+        self.0.origin.as_deref()
+    }
+
+    /// The same window, with its history, as a view of a tensor that has the same memory, or of none.
+    pub(crate) fn as_view_of(mut self, whole: Option<&Tensor>, is_quiet: bool) -> Tensor {
+        let origin = whole.map(|whole| {
+            let is_quiet = is_quiet || whole.origin().is_some_and(|origin| origin.is_quiet);
+            let whole = whole.origin().map_or(whole, |origin| &origin.whole).clone();
+            Box::new(Origin { whole, is_quiet })
+        });
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.origin = origin;
+            return self;
+        }
+        let mut view = self.detach();
+        if let Some(inner) = Arc::get_mut(&mut view.0) {
+            (inner.origin, inner.grad) = (origin, self.0.grad.clone());
+        }
+        view
     }
 
     /// The same memory, apart from any history: no gradient flows through it.

@@ -1,0 +1,75 @@
+//! The history of views. Tensors that are views of one another share one history, that of the tensor they are views of: a
+//! recorded change of a view is recorded as a change of the whole, and a view whose memory was changed since takes its
+//! history from the whole anew.
+
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::node::{Edge, Meta, Node};
+use crate::attr::Attr;
+use crate::error::{Error, Result};
+use crate::op::{OpDef, OpName, OpRef};
+use crate::tensor::{Origin, Region, Tensor};
+
+/// A view as part of the whole.
+static PART: OpName = OpName::new("region::part");
+/// The whole, of which a part was changed.
+static REPLACED: OpName = OpName::new("region::replaced");
+
+/// The history that a view gets from the whole, after a change; `None` if the whole has none.
+pub(super) fn follow(view: &Tensor, origin: &Origin) -> Result<Option<(Arc<Node>, usize)>> {
+    let whole = &origin.whole;
+    let Some(edge) = whole.edge()? else { return Ok(None) };
+    let node = node(PART.get()?, Region::of(whole, view), &[whole], view, smallvec![Some(edge)]);
+    Ok(Some((node, 0)))
+}
+
+/// A recorded call of an op over a region, which need not run: its output is there.
+fn node(
+    op: &OpRef,
+    region: Region,
+    inputs: &[&Tensor],
+    output: &Tensor,
+    edges: SmallVec<[Option<Edge>; 2]>,
+) -> Arc<Node> {
+    let metas = inputs.iter().map(|t| Some(Meta::of(t))).collect();
+    let saved = std::iter::repeat_with(|| None).take(inputs.len() + 1).collect();
+    let attrs = [Attr::Ints(region.to_ints().into())];
+    Arc::new(Node::new(op.clone(), &attrs, metas, smallvec![Meta::of(output)], edges, None, saved))
+}
+
+/// A tensor, a view of which is about to be changed in place by a recorded call.
+pub(crate) struct Whole {
+    /// The input that is the view.
+    pub input: usize,
+    tensor: Tensor,
+    edge: Option<Edge>,
+    op: OpRef,
+}
+
+impl Whole {
+    /// Of that input of a call, if it is a view.
+    pub(crate) fn of(op: &OpDef, input: usize, view: &Tensor) -> Result<Option<Whole>> {
+        let Some(origin) = view.origin() else { return Ok(None) };
+        let context = |e: Error| e.context(format!("op '{}'", op.name));
+        if origin.is_quiet {
+            return Err(Error::runtime(format!(
+                "op '{}' would change '{}' in place, a view that was made under no_grad(), and record it; make the view outside of \
+                 no_grad(), or change it under no_grad()",
+                op.name,
+                op.parameter(input).name
+            )));
+        }
+        let edge = origin.whole.edge().map_err(context)?;
+        Ok(Some(Whole { input, tensor: origin.whole.clone(), edge, op: REPLACED.get()?.clone() }))
+    }
+
+    /// The change is recorded as output `index` of `node`.
+    pub(crate) fn was_changed(self, view: &Tensor, node: &Arc<Node>, index: usize) {
+        let edges = smallvec![self.edge, Some(Edge::Node(node.clone(), index))];
+        let region = Region::of(&self.tensor, view);
+        let replaced = self::node(&self.op, region, &[&self.tensor, view], &self.tensor, edges);
+        self.tensor.grad_meta_or_init().rebase(replaced, 0, view.storage().version());
+    }
+}

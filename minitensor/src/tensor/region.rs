@@ -1,0 +1,181 @@
+//! [`Region`]: the part of a tensor's memory that a view of it shows.
+
+use super::{Shape, Strides, Tensor};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::op::names;
+use minitensor_kernels::Const;
+
+/// Where a view is in the memory of the tensor that it is a view of. Gradients of the one are read from, and written to,
+/// gradients of the other through the same window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Region {
+    whole: (Shape, Strides),
+    part: (Shape, Strides),
+    /// From the first element of the whole to that of the part, in elements of the part.
+    offset: i64,
+    /// Whether the part has the real or the imaginary parts of the whole's complex numbers.
+    is_component: bool,
+}
+
+/// The offsets of the lowest and the highest element from the first one.
+fn extent((shape, strides): &(Shape, Strides)) -> (i128, i128) {
+    shape.iter().zip(strides).fold((0, 0), |(low, high), (size, stride)| {
+        let reach = *stride as i128 * (*size as i128 - 1).max(0);
+        if reach < 0 { (low + reach, high) } else { (low, high + reach) }
+    })
+}
+
+impl Region {
+    /// The region of a view.
+    pub(crate) fn of(whole: &Tensor, part: &Tensor) -> Region {
+        let is_component = whole.dtype() != part.dtype();
+        let unit = if is_component { 2 } else { 1 };
+        Region {
+            whole: (whole.shape().clone(), whole.strides().into()),
+            part: (part.shape().clone(), part.strides().into()),
+            offset: part.offset() as i64 - (whole.offset() * unit) as i64,
+            is_component,
+        }
+    }
+
+    /// As an attribute: whether it is a component, the offset, the rank of the whole; then shape and strides of the whole,
+    /// then of the part.
+    pub fn to_ints(&self) -> Vec<i64> {
+        let mut ints = vec![i64::from(self.is_component), self.offset, self.whole.0.len() as i64];
+        for (shape, strides) in [&self.whole, &self.part] {
+            ints.extend(shape.iter().map(|n| *n as i64));
+            ints.extend(strides.iter().map(|s| *s as i64));
+        }
+        ints
+    }
+
+    /// The region that such an attribute describes.
+    ///
+    /// # Errors
+    /// Where it describes none, or one that is not within the whole, or one of a whole whose elements overlap.
+    pub fn read(ints: &[i64]) -> Result<Region> {
+        let malformed = || Error::value(format!("{ints:?} does not describe a region of a tensor"));
+        let (is_component, offset, rank, layouts) = match ints {
+            [is_component @ 0..=1, offset, rank, layouts @ ..] => (*is_component == 1, *offset, *rank, layouts),
+            _ => return Err(malformed()),
+        };
+        let (whole, part) = usize::try_from(rank)
+            .ok()
+            .and_then(|rank| layouts.split_at_checked(rank.checked_mul(2)?))
+            .filter(|(_, part)| part.len() % 2 == 0)
+            .ok_or_else(malformed)?;
+        let layout = |ints: &[i64]| -> Result<(Shape, Strides)> {
+            let (shape, strides) = ints.split_at(ints.len() / 2);
+            let shape: Shape =
+                shape.iter().map(|n| usize::try_from(*n).map_err(|_| malformed())).collect::<Result<_>>()?;
+            shape.checked_numel()?;
+            Ok((shape, strides.iter().map(|s| *s as isize).collect()))
+        };
+        let region = Region { whole: layout(whole)?, part: layout(part)?, offset, is_component };
+        let ((low, high), (first, last)) = (extent(&region.whole), extent(&region.part));
+        let (unit, offset) = (if is_component { 2 } else { 1 }, i128::from(offset));
+        let is_within = first + offset >= low * unit && last + offset < (high + 1) * unit;
+        if region.part.0.numel() > 0 && !is_within {
+            return Err(malformed());
+        }
+        Ok(region)
+    }
+
+    /// Zeros, with the whole's shape and strides.
+    fn blank(&self, dtype: DType, like: &Tensor) -> Result<Tensor> {
+        let (low, high) = extent(&self.whole);
+        let size = usize::try_from(high - low + 1).map_err(|_| Error::memory("a region is too large"))?;
+        let memory = Tensor::zeros([size], dtype, like.device())?;
+        let blank = memory.window(self.whole.0.clone(), self.whole.1.clone(), -low as usize);
+        match blank.overlaps_itself() {
+            true => Err(Error::runtime(
+                "the gradient of a view of a tensor whose elements overlap in memory is not available; clone() the tensor first",
+            )),
+            false => Ok(blank),
+        }
+    }
+
+    fn copy(&self, whole: &Tensor) -> Result<Tensor> {
+        if whole.shape() != &self.whole.0 {
+            return Err(Error::value(format!(
+                "a region of shape {} in a tensor of shape {}",
+                self.whole.0,
+                whole.shape()
+            )));
+        }
+        let copy = self.blank(whole.dtype(), whole)?;
+        copy.copy_from(whole);
+        Ok(copy)
+    }
+
+    /// The part of a tensor that has the whole's strides.
+    fn window(&self, whole: &Tensor, part: &Shape) -> Tensor {
+        let (unit, dtype) = if self.is_component { (2, whole.dtype().real()) } else { (1, whole.dtype()) };
+        let offset = (whole.offset() * unit) as i64 + self.offset;
+        // SAFETY: the region was made from a view, or checked to lie within the whole, whose layout the tensor has.
+        unsafe {
+            Tensor::from_parts(whole.storage().clone(), part.clone(), self.part.1.clone(), offset as usize, dtype)
+        }
+    }
+
+    /// That part of a tensor of the whole's shape.
+    pub fn part_of(&self, whole: &Tensor) -> Result<Tensor> {
+        let has_layout = whole.shape() == &self.whole.0
+            && self.whole.0.iter().zip(whole.strides().iter().zip(&self.whole.1)).all(|(n, (a, b))| *n == 1 || a == b);
+        if has_layout && whole.numel() > 0 && (!self.is_component || whole.dtype().is_complex()) {
+            return Ok(self.window(whole, &self.part.0));
+        }
+        let whole = self.copy(whole)?;
+        Ok(self.window(&whole, &self.part.0))
+    }
+
+    /// A tensor of the whole's shape with these elements in the part, and 0 elsewhere. Where elements of the part are one in
+    /// memory, as after expanding, it has their sum.
+    pub fn spread(&self, part: &Tensor) -> Result<Tensor> {
+        let dtype = match (self.is_component, part.dtype()) {
+            (true, DType::F32) => DType::C64,
+            (true, DType::F64) => DType::C128,
+            (_, dtype) => dtype,
+        };
+        let is_repeated = |d: &usize| self.part.0[*d] > 1 && self.part.1[*d] == 0;
+        let repeated: Vec<i64> = (0..self.part.0.len()).filter(is_repeated).map(|d| d as i64).collect();
+        let summed = match repeated.is_empty() {
+            true => part.clone(),
+            false => names::SUM.call(&[part.into(), repeated.into(), true.into()], &[])?,
+        };
+        let whole = self.blank(dtype, part)?;
+        self.write(&whole, &summed)?;
+        Ok(whole)
+    }
+
+    /// A copy with 0 in the part.
+    pub fn cleared(&self, whole: &Tensor) -> Result<Tensor> {
+        let copy = self.copy(whole)?;
+        self.window(&copy, &self.part.0).fill(Const::Int(0));
+        Ok(copy)
+    }
+
+    /// A copy with these elements in the part.
+    pub fn replaced(&self, whole: &Tensor, part: &Tensor) -> Result<Tensor> {
+        let copy = self.copy(whole)?;
+        self.write(&copy, part)?;
+        Ok(copy)
+    }
+
+    fn write(&self, whole: &Tensor, part: &Tensor) -> Result<()> {
+        let window = self.window(whole, part.shape());
+        let fits = part.ndim() == self.part.0.len()
+            && part
+                .shape()
+                .iter()
+                .zip(self.part.0.iter().zip(&self.part.1))
+                .all(|(n, (m, s))| n == m || *n == 1 && *s == 0)
+            && part.dtype() == window.dtype();
+        if !fits || window.overlaps_itself() {
+            return Err(Error::value(format!("{} {} can't be written to the region", part.dtype(), part.shape())));
+        }
+        window.copy_from(part);
+        Ok(())
+    }
+}
