@@ -58,7 +58,7 @@ fn the_text_of_every_registered_clause_reads_as_the_macro_reads_it() {
 
 fn logistic() -> Result<OpRef> {
     let op = CustomOpBuilder::new("text::logistic", 1).forward(|x| op("sigmoid", &[x[0].into()]));
-    build(op.formula("|d| { x: d * out * (1 - out) }"))
+    build(op.formula("|d| { x: d * (out * (1 - out)).conj() }"))
 }
 
 fn weighted_dot() -> Result<OpRef> {
@@ -70,9 +70,9 @@ fn weighted_dot() -> Result<OpRef> {
     build(op.shape("(x: [.., n], y: [.., n], weight: [n]) -> [..]").formula(
         "|d| {
             let d = d.unsqueeze(-1);
-            let scaled = d * weight;
-            x: scaled * y,
-            y: scaled * x,
+            let scaled = d * weight.conj();
+            x: scaled * y.conj(),
+            y: scaled * x.conj(),
             weight: none,
         }",
     ))
@@ -87,8 +87,8 @@ fn quadratic_form() -> Result<OpRef> {
     build(op.shape("(x: [.., n], a: [n, n]) -> [..]").formula(
         "|d| {
             let d = d.unsqueeze(-1);
-            x: d * matmul(x, a + a.matrix_transpose()),
-            a: matmul((d * x).unsqueeze(-1), x.unsqueeze(-2)),
+            x: d * matmul(x, a + a.matrix_transpose()).conj(),
+            a: matmul((d * x.conj()).unsqueeze(-1), x.conj().unsqueeze(-2)),
         }",
     ))
 }
@@ -216,8 +216,8 @@ fn a_formula_asks_for_words_and_for_inputs_that_may_be_absent() -> Result<()> {
         r#"|d| {
             let each = d.expand(x.shape);
             let each = if reduction == "mean" { each / sum(x * 0 + 1) } else { each };
-            x: if weight == None { each } else { each * weight },
-            weight: each * x,
+            x: if weight == None { each } else { each * weight.conj() },
+            weight: each * x.conj(),
         }"#,
     ))?;
     opcheck(&scaled, &[]).into_result()

@@ -271,7 +271,6 @@ def test_the_gradient_of_a_complex_product_is_conjugated():
         np.testing.assert_allclose(g, np.conj([a[1] * a[2], a[0] * a[2], a[0] * a[1]]))
 
 
-@pytest.mark.xfail(reason="the weight gradient of a convolution adds up its positions one by one", strict=False)
 @pytest.mark.parametrize("channels", [1, 4])
 def test_the_weight_gradient_of_a_long_convolution_keeps_its_digits(channels):
     n = 1 << 22

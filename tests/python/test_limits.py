@@ -137,8 +137,8 @@ def test_ctrl_c_stops(name):
     code = f"""
 import os, signal, threading, minitensor as mt
 signal.signal(signal.SIGINT, signal.default_int_handler)
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     while True:
         {LONG[name]}
 except KeyboardInterrupt:

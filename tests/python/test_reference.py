@@ -59,6 +59,17 @@ class Case:
         return f
 
 
+# The second column of a matrix of two rows and three columns.
+REGION = {"region": [0, 1, 2, 2, 3, 3, 1, 2, 3]}
+
+
+def with_column(x, part):
+    """The matrix with its second column replaced."""
+    out = x.copy()
+    out[:, 1] = part
+    return out
+
+
 def sigmoid(x):
     return special.expit(x)
 
@@ -509,6 +520,12 @@ TABLE = [
     one("unslice", [("real", (2, 3))], unsliced, shape=[2, 8], axis=1, start=1, stop=7, step=2),
     one("unsqueeze", [X], lambda x: x[:, None], lambda x: x.unsqueeze(1), axis=1),
     (Case(*row) for row in window_cases.rows(F)),
+    [
+        Case("region::part", [("real", (2, 3))], lambda x: x[:, 1], attrs=REGION),
+        Case("region::cleared", [("real", (2, 3))], lambda x: with_column(x, 0), attrs=REGION),
+        Case("region::replaced", [("real", (2, 3)), ("real", (2,))], with_column, attrs=REGION),
+        Case("region::spread", [("real", (2,))], lambda part: with_column(np.zeros((2, 3)), part), attrs=REGION),
+    ],
 ]
 CASES = [case for cases in TABLE for case in cases]
 
