@@ -8,7 +8,7 @@ use std::sync::Arc;
 use minitensor::kernels::Const;
 use minitensor::op::{Arg, dispatch, infer};
 use minitensor::{CustomOp, DType, Device, ErrorKind, GradientFunction, Result, Shape, Tensor, registry};
-use minitensor_ops::arithmetic::{add, clamp, divide, multiply, subtract};
+use minitensor_ops::arithmetic::{add, clamp, multiply, remainder, subtract};
 use minitensor_ops::indexing::{gather, slice};
 use minitensor_ops::linalg::matmul;
 use minitensor_ops::shape::{permute_dims, reshape};
@@ -113,7 +113,7 @@ fn errors_say_what_was_expected_what_came_and_what_to_do() -> Result<()> {
     let cases: Vec<(Result<Tensor>, ErrorKind, &[&str])> = vec![
         (add::call(&x, &y), ErrorKind::Value, &["op 'add'", "'y' of shape (4,)", "(2, 3)"]),
         (
-            minitensor_ops::arithmetic::remainder::call(&Tensor::zeros([2], DType::C64, Device::Cpu)?, &x),
+            remainder::call(&Tensor::zeros([2], DType::C64, Device::Cpu)?, &x),
             ErrorKind::Type,
             &["op 'remainder'", "'x'", "complex64"],
         ),

@@ -133,12 +133,12 @@ fn note_views(traced: bool, inputs: &[Option<&Tensor>], outputs: &mut Produced) 
         outputs[k] = Some(match (whole, t.origin()) {
             (Some(whole), _) if whole.is(&t) => t,
             (Some(_), Some(_)) if traced => t,
-            (Some(whole), _) => t.as_view_of(Some(whole), !is_grad_enabled()),
+            (Some(whole), _) => t.into_view_of(Some(whole), !is_grad_enabled()),
             (None, Some(origin)) if others => {
                 let whole = origin.whole.clone();
-                t.as_view_of(Some(&whole), !is_grad_enabled())
+                t.into_view_of(Some(&whole), !is_grad_enabled())
             }
-            (None, Some(_)) => t.as_view_of(None, false),
+            (None, Some(_)) => t.into_view_of(None, false),
             (None, None) => t,
         });
     }

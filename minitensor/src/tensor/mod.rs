@@ -173,7 +173,7 @@ impl Tensor {
     }
 
     /// The same window, with its history, as a view of a tensor that has the same memory, or of none.
-    pub(crate) fn as_view_of(mut self, whole: Option<&Tensor>, is_quiet: bool) -> Tensor {
+    pub(crate) fn into_view_of(mut self, whole: Option<&Tensor>, is_quiet: bool) -> Tensor {
         let origin = whole.map(|whole| {
             let is_quiet = is_quiet || whole.origin().is_some_and(|origin| origin.is_quiet);
             let whole = whole.origin().map_or(whole, |origin| &origin.whole).clone();
