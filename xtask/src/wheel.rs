@@ -39,6 +39,10 @@ pub fn build(line: &Line) -> Result<PathBuf> {
     let wheels = root().join("target").join("wheels");
     stamp.unless_at(&wheels.join("sources.stamp"), || {
         let _ = std::fs::remove_dir_all(&wheels);
+        // `maturin develop` copies these into the package; a wheel would have them twice.
+        for copied in ["include", "sdk"] {
+            let _ = std::fs::remove_dir_all(root().join("python/python/minitensor").join(copied));
+        }
         let mut maturin = VENV.program("maturin");
         maturin.args(["build", "--release", "--manifest-path"]).arg(root().join("python").join("Cargo.toml"));
         line.output(maturin.arg("--out").arg(&wheels)).map(drop)
