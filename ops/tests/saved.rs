@@ -3,6 +3,8 @@
 // A slice of one owned tensor reads better than `from_ref`.
 #![allow(clippy::cloned_ref_to_slice_refs)]
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use minitensor::autograd::{NoGrad, Options, backward};
 use minitensor::kernels::program::Program;
 use minitensor::kernels::{Const, Element, Field, lit};
@@ -12,6 +14,12 @@ use minitensor::{CustomOpBuilder, DType, OpRef, Result, Tensor, registry};
 use minitensor_ops as _;
 
 const LENGTH: usize = 1 << 18;
+
+/// Memory is counted for the whole process, so one test runs at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn leaf(values: &[f64]) -> Tensor {
     Tensor::from_vec(values.to_vec(), [values.len()]).and_then(Tensor::with_requires_grad).expect("a leaf")
@@ -58,6 +66,7 @@ fn kept_by_a_chain(step: impl Fn(&Tensor) -> Result<Tensor>) -> Result<i64> {
 
 #[test]
 fn what_no_gradient_reads_is_not_kept() -> Result<()> {
+    let _alone = alone();
     let half = Tensor::ones([LENGTH], DType::F32, Default::default())?;
     assert_eq!(kept_by_a_chain(|h| with_number("add", h, 2.0))?, 0);
     assert_eq!(kept_by_a_chain(|h| with_number("multiply", h, 2.0))?, 0);
@@ -74,6 +83,7 @@ fn what_no_gradient_reads_is_not_kept() -> Result<()> {
 
 #[test]
 fn an_input_that_no_gradient_reads_may_change() -> Result<()> {
+    let _alone = alone();
     let x = leaf(&[1.0, -2.0]);
     let h = unary("positive", &x)?;
     let y = with_number("add", &h, 2.0)?;
@@ -87,6 +97,7 @@ fn an_input_that_no_gradient_reads_may_change() -> Result<()> {
 /// Ops whose gradient needs the output, and not the input; and some of which it is the other way round.
 #[test]
 fn an_output_that_suffices_is_kept_instead_of_the_input() -> Result<()> {
+    let _alone = alone();
     for (name, keeps_output) in [
         ("exp", true),
         ("exp2", true),
@@ -115,6 +126,7 @@ fn an_output_that_suffices_is_kept_instead_of_the_input() -> Result<()> {
 
 #[test]
 fn gradients_by_way_of_outputs_are_those_by_way_of_inputs() -> Result<()> {
+    let _alone = alone();
     for name in ["exp", "exp2", "sqrt", "tan", "cbrt", "relu", "tanh", "reciprocal"] {
         let x = Tensor::from_vec(vec![0.3, 0.7, 1.1], [3])?;
         let call = |t: &[Tensor]| Ok(vec![unary(name, &t[0])?]);
@@ -131,6 +143,7 @@ fn gradients_by_way_of_outputs_are_those_by_way_of_inputs() -> Result<()> {
 /// A result of 16 bits has lost digits that the gradient would have.
 #[test]
 fn an_output_in_a_narrow_format_does_not_serve_for_a_computed_one() -> Result<()> {
+    let _alone = alone();
     let numbers: Vec<f64> = (0..256).map(|i| f64::from(i) / 100.0 - 1.0).collect();
     for dtype in [DType::F16, DType::Bf16] {
         let x = Tensor::from_vec(numbers.clone(), [numbers.len()])?.cast(dtype)?;
@@ -150,6 +163,7 @@ fn an_output_in_a_narrow_format_does_not_serve_for_a_computed_one() -> Result<()
 
 #[test]
 fn an_op_in_place_copies_no_old_value_that_its_gradient_does_not_read() -> Result<()> {
+    let _alone = alone();
     for name in ["exp_", "relu_", "sqrt_", "negative_"] {
         let x = Tensor::ones([LENGTH], DType::F64, Default::default())?.with_requires_grad()?;
         let h = with_number("add", &x, 1.0)?;
@@ -171,6 +185,7 @@ fn an_op_in_place_copies_no_old_value_that_its_gradient_does_not_read() -> Resul
 
 #[test]
 fn an_output_that_was_changed_since_raises_and_is_named() -> Result<()> {
+    let _alone = alone();
     let x = leaf(&[1.0]);
     let h = unary("positive", &x)?;
     in_place("exp_", &h)?;
@@ -187,6 +202,7 @@ fn an_output_that_was_changed_since_raises_and_is_named() -> Result<()> {
 /// Which inputs a gradient reads depends on the attributes and on the inputs that need one.
 #[test]
 fn each_kind_of_call_saves_what_it_needs() -> Result<()> {
+    let _alone = alone();
     let body = Program::write(&["x", "y"], &["scale"], |v, u| {
         let positive = minitensor::kernels::Real::greater(v[1], lit(0));
         vec![("out".into(), Element::select(positive, v[0] * u[0], v[0].exp()).into())]
