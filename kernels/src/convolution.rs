@@ -58,10 +58,7 @@ fn share<T>(tasks: usize, work: usize, memory: usize, f: impl Fn(usize, *mut T) 
 
 /// A number of zeros.
 fn zeros<T: Tiled>(n: usize) -> Result<Vec<T>, OutOfMemory> {
-    let mut zeros = Vec::new();
-    zeros.try_reserve_exact(n).map_err(|_| OutOfMemory)?;
-    zeros.resize(n, T::zero());
-    Ok(zeros)
+    crate::gemm::zeros(1, n).ok_or(OutOfMemory)
 }
 
 /// Memory that tasks write to, each in places of its own.

@@ -219,7 +219,7 @@ macro_rules! by_loop {
 by_loop!(i8 i16 i32 i64 u8 u16 u32 u64);
 
 /// A matrix of zeros, if there is memory for it: an expanded one may stand for more than there is.
-fn zeros<T: Machine + Num>(rows: usize, columns: usize) -> Option<Vec<T>> {
+pub(crate) fn zeros<T: Machine + Num>(rows: usize, columns: usize) -> Option<Vec<T>> {
     let (n, mut zeros) = (rows.checked_mul(columns)?, Vec::new());
     zeros.try_reserve_exact(n).ok()?;
     zeros.resize(n, T::zero());

@@ -40,7 +40,7 @@ where
         return unsafe { multiply((n, m, k), b.transposed(), a.transposed(), c.transposed()) };
     }
     let (own_a, own_c) = (a.columns != 1 && k > 1, c.columns != 1 && n > 1);
-    let rows = (BLOCK / (4 * n.saturating_mul(size_of::<T>()))).clamp(1, k);
+    let rows = (BLOCK / n.saturating_mul(4 * size_of::<T>())).clamp(1, k);
     let copies = (
         zeros::<Complex<T>>(if own_a { m } else { 0 }, k),
         zeros::<Complex<T>>(if own_c { m } else { 0 }, n),
