@@ -1,4 +1,4 @@
-"""From an op's definition in Rust to a trained network: `cargo xtask demo`."""
+"""The demo, from the definition of an op to a trained network: `cargo xtask demo`."""
 
 import sys
 import time
@@ -25,13 +25,13 @@ def heading(number: int, text: str) -> None:
 
 
 def show(expression: str) -> None:
-    """Prints an expression and its value, as a Python prompt does."""
+    """Prints an expression and its value, like the Python prompt."""
     print(f"   >>> {expression}")
     print("\n".join(f"   {line}" for line in repr(eval(expression)).splitlines()))
 
 
 def definition(op: str, file: Path) -> str:
-    """The lines from an op's doc comment to the end of its function."""
+    """Returns the source lines of an op, from the doc comment to the end of the function."""
     lines = file.read_text(encoding="utf-8").splitlines()
     start = stop = next(i for i, line in enumerate(lines) if line.startswith(f"pub fn {op}<"))
     while lines[start - 1].startswith(("///", "#[")):
@@ -50,7 +50,7 @@ def check_gradient() -> None:
 
 
 class Network:
-    """Two hidden layers; every operation in it is a `#[custom_op]`."""
+    """A network with two hidden layers. Every operation in it is a `#[custom_op]`."""
 
     def __init__(self, rng: np.random.Generator, sizes: tuple[int, ...] = (64, 256, 128, 10)) -> None:
         self.layers = []
@@ -76,7 +76,7 @@ class Network:
 
 
 def train(network: Network, images: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> list[float]:
-    """Thirty rounds of AdamW; the loss of every batch comes back."""
+    """Trains for thirty epochs with AdamW, and returns the loss of each batch."""
     epochs, batch, losses = 30, 64, []
     optimizer = mt.optim.AdamW(network.parameters(), lr=2e-3, weight_decay=1e-2)
     for epoch in range(1, epochs + 1):
@@ -93,9 +93,9 @@ def train(network: Network, images: np.ndarray, labels: np.ndarray, rng: np.rand
 
 
 def progress(epoch: int, epochs: int, loss: float) -> None:
-    """One line that grows on a terminal, a few lines elsewhere."""
+    """Prints a progress bar: one line on a terminal, otherwise a line every ten epochs."""
     done = 30 * epoch // epochs
-    line = f"   {'█' * done}{'░' * (30 - done)}  round {epoch:2}/{epochs}   loss {loss:.4f}"
+    line = f"   {'█' * done}{'░' * (30 - done)}  epoch {epoch:2}/{epochs}   loss {loss:.4f}"
     if sys.stdout.isatty():
         print(f"\r{line}", end="\n" if epoch == epochs else "", flush=True)
     elif epoch in (1, epochs) or epoch % 10 == 0:
@@ -120,7 +120,7 @@ def plot_op(path: Path) -> None:
     y.sum().backward()
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
     axes.plot(x.detach().numpy(), y.detach().numpy(), label="elu(x)")
-    axes.plot(x.detach().numpy(), x.grad.numpy(), "--", label="its gradient, derived")
+    axes.plot(x.detach().numpy(), x.grad.numpy(), "--", label="derived gradient")
     axes.set(title="mt.ops.elu", xlabel="x")
     axes.legend()
     axes.grid(alpha=0.3)
@@ -131,38 +131,38 @@ def main() -> int:
     heading(1, "An op is defined once, as a Rust function (ops/src/activation.rs):")
     print(definition("elu", ROOT / "ops" / "src" / "activation.rs"))
 
-    heading(2, "From Python it is a function like any other:")
+    heading(2, "In Python, it is a function:")
     show("mt.ops.elu(mt.Tensor([-2.0, 0.0, 2.0]))")
     print("   >>> mt.ops.describe('elu')")
     known = mt.ops.describe("elu")
     for key in ("signature", "aliases", "dtypes", "shape_rule", "differentiable", "location"):
         print(f"   {key:<15} {known[key]}")
 
-    heading(3, "Its gradient was derived from the definition. Is it right?")
+    heading(3, "Its gradient is derived from the definition. Check it:")
     check_gradient()
 
-    heading(4, "A network of such ops learns to read handwritten digits:")
+    heading(4, "Train a network of such ops on handwritten digits:")
     digits = load_digits()
     images, labels = (digits.data / 16).astype(np.float32), digits.target.astype(np.int64)
     split = train_test_split(images, labels, test_size=0.25, stratify=labels, random_state=0)
     train_images, test_images, train_labels, test_labels = split
-    print(f"   {len(train_labels)} images to learn from, {len(test_labels)} others to be tested on\n")
+    print(f"   {len(train_labels)} training images, {len(test_labels)} test images\n")
     rng = np.random.default_rng(0)
     network = Network(rng)
     start = time.perf_counter()
     losses = train(network, train_images, train_labels, rng)
     seconds = time.perf_counter() - start
     accuracy = network.accuracy(test_images, test_labels)
-    print(f"\n   {accuracy:.1%} of the test images are read correctly, after {seconds:.1f} s of training")
+    print(f"\n   {accuracy:.1%} of the test images are classified correctly after {seconds:.1f} s of training")
 
     heading(5, "Plots:")
     OUT.mkdir(exist_ok=True)
     plot_loss(losses, OUT / "loss.png")
     plot_op(OUT / "elu.png")
-    print("   out/loss.png    the loss, batch by batch\n   out/elu.png     the op and its gradient")
+    print("   out/loss.png    the loss of each batch\n   out/elu.png     the op and its gradient")
 
     if accuracy < GOAL:
-        print(f"\nThat is less than {GOAL:.0%}: something is wrong.", file=sys.stderr)
+        print(f"\nThe accuracy is below {GOAL:.0%}.", file=sys.stderr)
         return 1
     print(NEXT)
     return 0
@@ -171,10 +171,10 @@ def main() -> int:
 NEXT = """
 What to try next:
 
-   .venv/bin/python -m minitensor ops                                 all ops there are
-   .venv/bin/python -c 'import minitensor as mt; help(mt.ops.gelu)'   each explains itself
-   docs/defining-ops.md                                               define your own, then: cargo xtask wheel
-   cargo xtask test                                                   all that is checked
+   .venv/bin/python -m minitensor ops                                 list all ops
+   .venv/bin/python -c 'import minitensor as mt; help(mt.ops.gelu)'   show the documentation of an op
+   docs/defining-ops.md                                               define your own op, then: cargo xtask wheel
+   cargo xtask test                                                   run all tests
 """
 
 if __name__ == "__main__":

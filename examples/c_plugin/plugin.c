@@ -1,10 +1,10 @@
-/* Two ops in C: one that computes element by element, and one that computes row by row. */
+/* Two ops in C: one over elements, and one over rows. */
 #include <math.h>
 
 #include <minitensor_plugin.h>
 
-/* What both have: kernels and one dtype variable, for float32 and float64. C knows no generics, so a macro writes each kernel twice;
- * `T` is the type, and `F(exp)` its function: `expf` or `exp`. */
+/* Both ops have one dtype variable, and kernels for float32 and float64. A macro defines each kernel twice: `T` is the type, and
+ * `F(exp)` its math function, `expf` or `exp`. */
 #define FLOAT_FUNCTION(name) name##f
 #define DOUBLE_FUNCTION(name) name
 #define FOR_BOTH(KERNEL) KERNEL(f32, float, FLOAT_FUNCTION) KERNEL(f64, double, DOUBLE_FUNCTION)
@@ -12,7 +12,7 @@
 static const MtDType floats[] = {MT_FLOAT32, MT_FLOAT64};
 static const MtGeneric T[] = {{MT_STR("T"), floats, MT_COUNT(floats)}};
 
-/* ---- log_cosh: one element at a time ---- */
+/* ---- log_cosh: over elements ---- */
 
 #define LOG_COSH(suffix, T, F)                                                                                          \
   static int32_t log_cosh_##suffix(const void *context, const MtValue *attrs, int64_t n, const void *const *inputs,     \
@@ -35,7 +35,7 @@ static const MtKernel log_cosh_kernels[] = {
     {.dtypes = {MT_FLOAT64}, .run.elements = log_cosh_f64},
 };
 static const MtOp log_cosh = {
-    MT_OP("c_example::log_cosh", "`log(cosh(x))`: `x²/2` near 0, `|x| − log 2` farther out."),
+    MT_OP("c_example::log_cosh", "`log(cosh(x))`: about `x²/2` near 0, and `|x| − log 2` for large `|x|`."),
     .inputs = log_cosh_inputs, .n_inputs = MT_COUNT(log_cosh_inputs),
     .outputs = log_cosh_outputs, .n_outputs = MT_COUNT(log_cosh_outputs),
     .generics = T, .n_generics = MT_COUNT(T),
@@ -43,9 +43,9 @@ static const MtOp log_cosh = {
     .backward_kind = MT_FORMULA, .backward = MT_STR("|d| { x: d * tanh(x) }"),
 };
 
-/* ---- moving_average: one row at a time ---- */
+/* ---- moving_average: over rows ---- */
 
-/* The host hands rows to several threads. Rows lie one after the other, `step` bytes apart. */
+/* The host calls it on several threads, with several rows each. Consecutive rows are `step` bytes apart. */
 #define MOVING_AVERAGE(suffix, T, F)                                                                                    \
   static int32_t moving_average_##suffix(const void *context, const MtValue *attrs, const MtCell *args, int64_t cells,  \
                                          MtError *error) {                                                              \

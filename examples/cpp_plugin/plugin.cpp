@@ -9,7 +9,7 @@ namespace {
 constexpr MtDType floats[] = {MT_FLOAT32, MT_FLOAT64};
 constexpr MtGeneric generics[] = {mt::generic("T", floats)};
 
-// ---- log_cosh: one element at a time ----
+// ---- log_cosh: over elements ----
 
 template <class T>
 int32_t log_cosh(const void *, const MtValue *, int64_t n, const void *const *inputs, void *const *outputs, MtError *) {
@@ -27,7 +27,7 @@ static const MtKernel log_cosh_kernels[] = {
     mt::kernel(MT_FLOAT32, mt::guarded<log_cosh<float>>),
     mt::kernel(MT_FLOAT64, mt::guarded<log_cosh<double>>),
 };
-constexpr MtOp log_cosh_op = mt::Op("cpp_example::log_cosh", "`log(cosh(x))`: `x²/2` near 0, `|x| − log 2` farther out.")
+constexpr MtOp log_cosh_op = mt::Op("cpp_example::log_cosh", "`log(cosh(x))`: about `x²/2` near 0, and `|x| − log 2` for large `|x|`.")
                                  .at(__FILE__, __LINE__)
                                  .inputs(log_cosh_inputs)
                                  .outputs(log_cosh_outputs)
@@ -35,7 +35,7 @@ constexpr MtOp log_cosh_op = mt::Op("cpp_example::log_cosh", "`log(cosh(x))`: `x
                                  .elements(log_cosh_kernels)
                                  .formula("|d| { x: d * tanh(x) }");
 
-// ---- moving_average: one row at a time; the host hands rows to several threads ----
+// ---- moving_average: over rows; the host calls it on several threads ----
 
 template <class T>
 int32_t moving_average(const void *, const MtValue *attrs, const MtCell *args, int64_t cells, MtError *) {
@@ -70,7 +70,7 @@ constexpr MtOp moving_average_op =
         .cells(moving_average_kernels)
         .formula("|d| { x: flip(cpp_example::moving_average(flip(d, -1), decay), -1) }");
 
-// ---- histogram: whole arrays, whose shape and dtype `infer` tells ----
+// ---- histogram: over arrays; `infer` computes the shape and dtype of the result ----
 
 int32_t infer_histogram(const void *, const MtMeta *, int32_t, const MtValue *attrs, int32_t, MtMeta *outputs, int32_t,
                         MtError *) {
@@ -82,7 +82,7 @@ int32_t infer_histogram(const void *, const MtMeta *, int32_t, const MtValue *at
   return MT_OK;
 }
 
-// Adds the elements of `x` along the dimensions from `dim` on, whatever its layout.
+// Counts the elements of `x`, of any layout, along the dimensions from `dim` on.
 template <class T> void count(const MtArray &x, int32_t dim, const T *at, int64_t bins, int64_t *out) {
   if (dim == x.ndim) {
     if (*at >= 0 && *at < 1) out[std::min(bins - 1, int64_t(*at * T(bins)))]++;
@@ -104,7 +104,7 @@ int32_t histogram(const MtCall *call, MtError *) {
 constexpr MtInput histogram_inputs[] = {mt::input("x")};
 static const MtAttr histogram_attrs[] = {mt::attr("bins", 10)};
 constexpr MtOutput histogram_outputs[] = {mt::output("counts", MT_FIXED, MT_INT64)};
-constexpr MtOp histogram_op = mt::Op("cpp_example::histogram", "How many elements lie in each of `bins` parts of `[0, 1)`.")
+constexpr MtOp histogram_op = mt::Op("cpp_example::histogram", "The number of elements in each of `bins` equal intervals of `[0, 1)`.")
                                   .at(__FILE__, __LINE__)
                                   .inputs(histogram_inputs)
                                   .attrs(histogram_attrs)
@@ -113,7 +113,7 @@ constexpr MtOp histogram_op = mt::Op("cpp_example::histogram", "How many element
                                   .arrays(mt::guarded<histogram>, mt::guarded<infer_histogram>)
                                   .gradient_not_needed();
 
-// ---- cosine: other ops, from which its gradient follows ----
+// ---- cosine: over tensors; its gradient follows from the ops that it calls ----
 
 int32_t cosine(const MtCall *call, MtError *error) {
   const mt::Ops ops(call->host, error);
@@ -126,7 +126,7 @@ int32_t cosine(const MtCall *call, MtError *error) {
 
 constexpr MtInput cosine_inputs[] = {mt::input("x"), mt::input("y")};
 constexpr MtOutput cosine_outputs[] = {mt::output("out")};
-constexpr MtOp cosine_op = mt::Op("cpp_example::cosine", "The cosine of the angle between rows of `x` and `y`.")
+constexpr MtOp cosine_op = mt::Op("cpp_example::cosine", "The cosine similarity of the rows of `x` and `y`.")
                                .at(__FILE__, __LINE__)
                                .inputs(cosine_inputs)
                                .outputs(cosine_outputs)

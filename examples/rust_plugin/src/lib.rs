@@ -1,4 +1,4 @@
-//! A plugin of three ops, which says what it does as it comes and goes.
+//! A plugin with three ops, which prints a message when it is loaded and unloaded.
 
 use minitensor_plugin_sdk::prelude::*;
 use minitensor_plugin_sdk::{CustomOpRegistry, Plugin, PluginInfo, VersionInfo};
@@ -9,7 +9,7 @@ pub fn rust_abs<T: Real>(x: T) -> T {
     x.abs()
 }
 
-/// `x`, limited to `[low, high]`. Where `x` is outside, the gradient goes to the limit; a NaN anywhere stays one.
+/// `x`, clamped to `[low, high]`. Outside of this range, the gradient flows to the limit. NaN propagates.
 #[custom_op]
 pub fn rust_clamp<T: Real>(x: T, low: T, high: T) -> T {
     x.maximum(low).minimum(high)
@@ -21,7 +21,7 @@ pub fn rust_gelu<T: Float>(x: T) -> T {
     x * x.normal_cdf()
 }
 
-/// Without this struct, `plugin! {}` alone would do: the ops above are found by themselves.
+/// Only needed for `initialize` and `cleanup`: `plugin! {}` alone exports all ops of the crate.
 struct Example {
     info: PluginInfo,
 }

@@ -1,4 +1,4 @@
-//! The ops without loading them, as Rust sees them.
+//! Tests of the ops in Rust, without loading the plugin.
 
 use minitensor_plugin_sdk::prelude::*;
 use minitensor_plugin_sdk::testing::opcheck;

@@ -1,4 +1,4 @@
-"""`python -m minitensor new NAME`: writes a plugin to begin with. The folders here make a project named `my_ops`."""
+"""`python -m minitensor new NAME` creates a plugin project. The folders of this package are a project named `my_ops`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["COMMANDS", "LANGUAGES", "create", "run"]
 
 LANGUAGES = ("rust", "c")
 COMMANDS = {
-    "new NAME [--lang rust | c] [--sdk FOLDER]": "write a plugin to begin with; the SDK is that of this minitensor"
+    "new NAME [--lang rust | c] [--sdk FOLDER]": "create a plugin project; it uses the SDK of this minitensor by default"
 }
-#: The name in the templates.
+#: The name of the project in the templates.
 PLACEHOLDER = "my_ops"
-#: Names that cargo or rustc refuse.
+#: Names that cargo or rustc reject.
 RESERVED = (
     "abstract alloc become box build const core crate deps do doc dyn enum examples extern final fn impl incremental "
     "let loop macro match mod move mut override priv proc_macro pub ref self static std struct super test trait type "
@@ -31,7 +31,7 @@ RESERVED = (
 
 
 def run(arguments: list[str]) -> int | None:
-    """Runs the command; `None` if it was not understood."""
+    """Runs the command. Returns `None` if the arguments are invalid."""
     given: dict[str, str] = {}
     words = iter(arguments)
     for word in words:
@@ -45,12 +45,12 @@ def run(arguments: list[str]) -> int | None:
         return None
     sdk = Path(given["--sdk"]) if "--sdk" in given else None
     folder = create(Path(given["name"]), given.get("--lang", "rust"), sdk)
-    print(f"{folder} is a plugin in {given.get('--lang', 'rust').capitalize()}; its README.md says how to build it")
+    print(f"created {folder}, a plugin in {given.get('--lang', 'rust').capitalize()}; see its README.md")
     return 0
 
 
 def create(folder: Path, language: str = "rust", sdk: Path | None = None) -> Path:
-    """Writes a project into a new folder, whose name is that of the plugin."""
+    """Creates a project in a new folder. The name of the folder is the name of the plugin."""
     name = folder.name
     if language not in LANGUAGES:
         raise ValueError(f"there is no language '{language}'; plugins are begun in {' or '.join(LANGUAGES)}")
@@ -66,7 +66,7 @@ def create(folder: Path, language: str = "rust", sdk: Path | None = None) -> Pat
     if language == "rust":
         texts[".cargo/config.toml"] = sources.cargo_config(sdk)
         if (lock := (sdk or sources.sdk()) / "Cargo.lock").exists():
-            # The dependencies that minitensor was tested with; cargo takes out what isn't needed.
+            # The versions that minitensor is tested with. Cargo removes unused entries.
             texts["Cargo.lock"] = lock.read_text(encoding="utf-8")
     for path, text in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def create(folder: Path, language: str = "rust", sdk: Path | None = None) -> Pat
 
 
 def _fault(name: str) -> str | None:
-    """Why this is no name of a Python package, a crate and a namespace of ops."""
+    """Returns why a name is not valid as a Python package, a crate and an op namespace, or `None`."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name, re.ASCII):
         return "a name is made of small letters, digits and '_', and begins with a letter"
     if len(name) > 63:
@@ -92,7 +92,7 @@ def _fault(name: str) -> str | None:
 
 
 def _files(folder: Traversable, at: Path) -> list[tuple[Path, str]]:
-    """All files in a folder, with what is in them. `dot_` stands for the dot of a hidden file."""
+    """Returns the paths and contents of all files in a folder. The prefix `dot_` becomes a dot."""
     found = []
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         path = at / re.sub("^dot_", ".", entry.name)

@@ -1,9 +1,9 @@
-/* Ops for minitensor: each is a table, with kernels for float32 and float64 and a gradient. */
+/* Ops for minitensor. Each op is a table with kernels for float32 and float64, and a gradient. */
 #include <math.h>
 
 #include <minitensor_plugin.h>
 
-/* C knows no generics, so a macro writes each kernel twice: `T` is the type, and `F(exp)` its function, `expf` or `exp`. */
+/* A macro defines each kernel twice: `T` is the type, and `F(exp)` its math function, `expf` or `exp`. */
 #define FLOAT_FUNCTION(name) name##f
 #define DOUBLE_FUNCTION(name) name
 #define FOR_BOTH(KERNEL) KERNEL(f32, float, FLOAT_FUNCTION) KERNEL(f64, double, DOUBLE_FUNCTION)
@@ -11,7 +11,7 @@
 static const MtDType floats[] = {MT_FLOAT32, MT_FLOAT64};
 static const MtGeneric T[] = {{MT_STR("T"), floats, MT_COUNT(floats)}};
 
-/* ---- squareplus: one element at a time. The host broadcasts and promotes, packs what isn't contiguous, and runs threads. ---- */
+/* ---- squareplus: over elements. The host broadcasts, promotes, packs strided inputs, and runs threads. ---- */
 
 #define SQUAREPLUS(suffix, T, F)                                                                                        \
   static int32_t squareplus_##suffix(const void *context, const MtValue *attrs, int64_t n, const void *const *inputs,   \
@@ -47,7 +47,7 @@ static const MtOp squareplus = {
     .backward = MT_STR("|d| { x: d * 0.5 * (1 + x / sqrt(x * x + b)) }"),
 };
 
-/* ---- tempered_softmax and so on: one row at a time. A row is contiguous; the next one lies `step` bytes on. ---- */
+/* ---- The other ops: over rows. A row is contiguous; consecutive rows are `step` bytes apart. ---- */
 
 #define ROW(T, args, argument, row) ((T *)((char *)(args)[argument].data + (row) * (args)[argument].step))
 
@@ -85,7 +85,7 @@ static const MtKernel tempered_softmax_kernels[] = {
     {.dtypes = {MT_FLOAT64}, .run.cells = tempered_softmax_f64},
 };
 static const MtOp tempered_softmax = {
-    MT_OP("my_ops::tempered_softmax", "The softmax of each row, at a temperature."),
+    MT_OP("my_ops::tempered_softmax", "The softmax of each row, with a temperature."),
     .inputs = row_inputs, .n_inputs = MT_COUNT(row_inputs),
     .attrs = tempered_softmax_attrs, .n_attrs = MT_COUNT(tempered_softmax_attrs),
     .outputs = row_outputs, .n_outputs = MT_COUNT(row_outputs),
@@ -96,7 +96,7 @@ static const MtOp tempered_softmax = {
     .backward = MT_STR("|d| { x: (d - sum(d * out, -1, true)) * out / temperature }"),
 };
 
-/* One number for each row: the output is a scalar. */
+/* The output has one value per row, so its core is a scalar. */
 #define FREE_ENERGY(suffix, T, F)                                                                                       \
   static int32_t free_energy_##suffix(const void *context, const MtValue *attrs, const MtCell *args, int64_t cells,     \
                                       MtError *error) {                                                                 \
@@ -106,7 +106,7 @@ static const MtOp tempered_softmax = {
     for (int64_t row = 0; row < cells; row++) {                                                                         \
       const T *x = ROW(const T, args, 0, row);                                                                          \
       T least = (T)INFINITY;                                                                                            \
-      double total = 0; /* a long row of float32 needs a wider sum */                                                   \
+      double total = 0; /* float32 is too narrow to sum long rows */                                                    \
       for (size_t i = 0; i < n; i++) {                                                                                  \
         least = x[i] >= least ? least : x[i];                                                                           \
       }                                                                                                                 \
@@ -127,7 +127,7 @@ static const MtKernel free_energy_kernels[] = {
 };
 static const MtOp free_energy = {
     MT_OP("my_ops::free_energy",
-          "One number for each row: `−temperature · log Σ exp(x / temperature)`, which tends to the smallest element."),
+          "`−temperature · log Σ exp(−x / temperature)` of each row, a smooth minimum."),
     .inputs = row_inputs, .n_inputs = MT_COUNT(row_inputs),
     .attrs = tempered_softmax_attrs, .n_attrs = MT_COUNT(tempered_softmax_attrs),
     .outputs = number_outputs, .n_outputs = MT_COUNT(number_outputs),
@@ -138,7 +138,7 @@ static const MtOp free_energy = {
     .backward = MT_STR("|d| { x: unsqueeze(d, -1) * softmax(x * (-1.0 / temperature), -1) }"),
 };
 
-/* One number for each row: the input is a scalar. */
+/* The input `strength` has one value per row, so its core is a scalar. */
 #define DAMPED(suffix, T, F)                                                                                            \
   static int32_t damped_##suffix(const void *context, const MtValue *attrs, const MtCell *args, int64_t cells,          \
                                  MtError *error) {                                                                      \
@@ -177,7 +177,7 @@ static const MtOp damped = {
                        "strength: squeeze(sum(d * x, -1, true) * square / (by * by), -1) * -1.0 }"),
 };
 
-/* All rows share a weight: there is no `..` before its dimension, and its `step` is 0. The host sums its gradient. */
+/* All rows share `weight`: its shape has no `..`, and its `step` is 0. The host sums its gradient over the rows. */
 #define RMS_NORM(suffix, T, F)                                                                                          \
   static int32_t rms_norm_##suffix(const void *context, const MtValue *attrs, const MtCell *args, int64_t cells,        \
                                    MtError *error) {                                                                    \
@@ -212,7 +212,7 @@ static const MtKernel rms_norm_kernels[] = {
     {.dtypes = {MT_FLOAT64}, .run.cells = rms_norm_f64},
 };
 static const MtOp rms_norm = {
-    MT_OP("my_ops::rms_norm", "Each row scaled to a mean square of 1, then each column by its weight."),
+    MT_OP("my_ops::rms_norm", "Scales each row to a mean square of 1, then multiplies each column by its weight."),
     .inputs = rms_norm_inputs, .n_inputs = MT_COUNT(rms_norm_inputs),
     .attrs = rms_norm_attrs, .n_attrs = MT_COUNT(rms_norm_attrs),
     .outputs = row_outputs, .n_outputs = MT_COUNT(row_outputs),

@@ -1,4 +1,4 @@
-"""Builds the wheel: the library goes into the package. It is no extension module, so one wheel is for all Pythons."""
+"""Builds a wheel that contains the library. The library is not an extension module, so the wheel fits every Python."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""How long the ops take, beside the same in NumPy: `python bench.py`."""
+"""Compares the speed of the ops with NumPy: `python bench.py`."""
 
 import sys
 import time
@@ -29,7 +29,7 @@ def moving_average(x):
 
 
 def best(f, x):
-    """The shortest of many calls, in milliseconds."""
+    """Returns the minimum time of many calls, in milliseconds."""
     times = []
     while len(times) < 5 or sum(times) < 0.3:
         begun = time.perf_counter()

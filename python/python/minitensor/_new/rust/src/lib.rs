@@ -1,24 +1,24 @@
-//! Ops for minitensor. Each is defined once; its checks, its gradient and its Python function follow from that.
+//! Ops for minitensor. Each op is defined once; its checks, gradient and Python function are derived from the definition.
 
 use minitensor_plugin_sdk::prelude::*;
 
 /// A smooth `max(x, 0)`: `(x + √(x² + b)) / 2`.
 #[custom_op(name = "my_ops::squareplus", where b >= 0.0)]
 pub fn squareplus<T: Float>(x: T, #[default = 4.0] b: f64) -> T {
-    // One element: runs over all of them, of any shape. The gradient is derived.
+    // An element op: it runs over all elements of a tensor of any shape. The gradient is derived.
     0.5 * (x + (x * x + b).sqrt())
 }
 
-/// The softmax of each row, at a temperature.
+/// The softmax of each row, with a temperature.
 #[custom_op(name = "my_ops::tempered_softmax", shape = (x: [.., n]) -> [.., n] where temperature > 0.0)]
 pub fn tempered_softmax<R: Row>(x: R, #[default = 1.0] temperature: f64) -> R {
-    // One row, along the last axis: `max` and `sum` are those of the row. The gradient is derived.
+    // A row op along the last axis: `max` and `sum` reduce the row. The gradient is derived.
     let z = x / temperature;
     let e = (z - z.max().detach()).exp();
     e / e.sum()
 }
 
-/// One number for each row: `−temperature · log Σ exp(x / temperature)`, which tends to the smallest element.
+/// `−temperature · log Σ exp(−x / temperature)` of each row, a smooth minimum.
 #[custom_op(name = "my_ops::free_energy", shape = (x: [.., n]) -> [..] where temperature > 0.0)]
 pub fn free_energy<R: Row>(x: R, #[default = 1.0] temperature: f64) -> R {
     -temperature * (-x / temperature).logsumexp()
@@ -27,14 +27,14 @@ pub fn free_energy<R: Row>(x: R, #[default = 1.0] temperature: f64) -> R {
 /// Each row divided by `1 + strength · mean(x²)`.
 #[custom_op(name = "my_ops::damped", shape = (x: [.., n], strength: [..]) -> [.., n])]
 pub fn damped<R: Row>(x: R, strength: R) -> R {
-    // `strength` has one number for each row.
+    // `strength` has one value per row.
     x / (1.0 + strength * x.square().mean())
 }
 
-/// Each row scaled to a mean square of 1, then each column by its weight.
+/// Scales each row to a mean square of 1, then multiplies each column by its weight.
 #[custom_op(name = "my_ops::rms_norm", shape = (x: [.., n], weight: [n]) -> [.., n] where eps > 0.0)]
 pub fn rms_norm<R: Row>(x: R, weight: R, #[default = 1e-6] eps: f64) -> R {
-    // All rows share `weight`: its gradient is their sum.
+    // All rows share `weight`, so its gradient is summed over the rows.
     x * (x.square().mean() + eps).rsqrt() * weight
 }
 
@@ -45,7 +45,7 @@ pub fn rms_norm<R: Row>(x: R, weight: R, #[default = 1e-6] eps: f64) -> R {
     backward = |d| { x: flip(my_ops::moving_average(flip(d, -1), decay), -1) },
 )]
 pub fn moving_average<T: Float>(x: &[T], #[default = 0.9] decay: f64, out: &mut [T]) {
-    // One cell: plain Rust over slices. The gradient is written above, out of ops.
+    // A cell op: plain Rust over slices. The formula above is the gradient, composed of ops.
     let decay: T = minitensor_plugin_sdk::kernels::lit(decay);
     let mut average = T::zero();
     for (out, x) in out.iter_mut().zip(x) {

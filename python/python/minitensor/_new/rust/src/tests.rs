@@ -1,4 +1,4 @@
-//! The ops, checked without Python.
+//! Tests of the ops, without Python.
 
 use super::*;
 use minitensor_ops as _;

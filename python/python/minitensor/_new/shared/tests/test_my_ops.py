@@ -1,4 +1,4 @@
-"""The ops of the plugin, as Python sees them."""
+"""Tests of the ops in Python."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_values_of_rows_are_those_of_numpy():
     np.testing.assert_allclose(my_ops.rms_norm(x, weight, eps=0.1), x / np.sqrt(square + 0.1) * weight)
 
 
-# A row to a row; a row to a number; a number for each row; weights that all rows share.
+# Row to row, row to scalar, with a scalar per row, with weights that all rows share.
 ROWS = {"tempered_softmax": [(2, 4)], "free_energy": [(2, 4)], "damped": [(2, 4), (2,)], "rms_norm": [(2, 4), (4,)]}
 
 

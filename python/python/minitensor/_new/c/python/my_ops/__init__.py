@@ -1,4 +1,4 @@
-"""Ops for minitensor: `my_ops.squareplus(x)`. The plugin is loaded when the first one is asked for."""
+"""Ops for minitensor: `my_ops.squareplus(x)`. The plugin is loaded on first use."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ FILE = "my_ops.so"
 
 
 def library() -> Path:
-    """The plugin's file: it was installed with this package, or left by `make` in the project."""
+    """Returns the library: the one installed with this package, or the one built by `make`."""
     here = Path(__file__).resolve().parent
     return next((path for path in (here / FILE, here.parents[1] / FILE) if path.exists()), here / FILE)
 

@@ -1,4 +1,4 @@
-"""Ops for minitensor: `my_ops.squareplus(x)`. The plugin is loaded when the first one is asked for."""
+"""Ops for minitensor: `my_ops.squareplus(x)`. The plugin is loaded on first use."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ FILE = {"win32": "my_ops.dll", "darwin": "libmy_ops.dylib"}.get(sys.platform, "l
 
 
 def library() -> Path:
-    """The plugin's file: it was installed with this package, or left by `cargo build --release` in the project."""
+    """Returns the library: the one installed with this package, or the one built by `cargo build --release`."""
     here = Path(__file__).resolve().parent
     target = Path(os.environ.get("CARGO_TARGET_DIR") or here.parents[1] / "target")
     return next((path for path in (here / FILE, target / "release" / FILE) if path.exists()), here / FILE)

@@ -1,4 +1,4 @@
-"""What the ops take and give: a line for each op of the plugin."""
+"""Type stubs: one line for each op of the plugin."""
 
 from pathlib import Path
 
