@@ -1,24 +1,24 @@
-/* minitensor_plugin.h: what a shared library needs to bring ops to minitensor. C11 or C++17; nothing else is linked. For C++,
- * minitensor_plugin.hpp makes tables of less text, and guards functions.
+/* minitensor_plugin.h: the C interface for plugins, which are shared libraries that add ops to minitensor. It requires C11 or C++17,
+ * and links with nothing. For C++, minitensor_plugin.hpp adds builders for the tables, and guards that catch exceptions.
  *
- * A plugin exports one constant, `minitensor_plugin`. The host reads it before it runs anything of the library. Then it calls
- * `init`, which hands over the ops, each a table of constants and functions. How to write one is told in docs/plugins-in-c.md.
+ * A plugin exports one constant, `minitensor_plugin`. The host reads it before it runs any code of the library. Then it calls
+ * `init`, which registers the ops. Each op is a table of constants and functions. docs/plugins-in-c.md describes how to write one.
  *
- * The promise
- * - Within one major version of the ABI, a plugin that was loaded is loaded by every later minitensor, without being compiled
- *   again. Nothing moves, and nothing changes its meaning.
- * - Tables grow at their end only, each time with a new minor version. Whoever fills a table says in `struct_size` how much of it
- *   he knows; who reads it takes what is missing as zero, which always means what it meant before.
- * - Tables without a `struct_size` never grow, as there are arrays of them. Numbers of enumerations are never given twice.
- * - A new major version is a new ABI: the host refuses plugins of another one, in a sentence that says which it speaks.
+ * Stability
+ * - Within one major version of the ABI, a plugin works with every later minitensor without being recompiled. No field moves or
+ *   changes its meaning.
+ * - A minor version may add fields at the end of a table that has a `struct_size`. The creator of a table sets `struct_size` to the
+ *   size that it knows. The reader takes missing fields as zero, and zero always means the previous behaviour.
+ * - Tables without a `struct_size` never grow, because they occur in arrays. Values of enumerations are never reused.
+ * - The host rejects a plugin of another major version with an error that states both versions.
  *
  * Rules for all functions of a plugin
- * - What is handed in is lent until the function returns, but for tensors that are retained, and the host, which stays.
- * - 0 (`MT_OK`) is success. Anything else is a code of `MtCode`, with a sentence given to `error` before. The host puts the name
- *   of the op in front of it. A function of the host that fails has given its sentence: its code is returned, or any where it
- *   gives a null pointer.
- * - They may be called on any thread, on several at once, and while or after `fini` runs, as graphs keep ops alive.
- * - No exception may leave them. In C++ they are `noexcept`, which `mt::guarded<f>` makes of any; the Rust SDK catches all.
+ * - Arguments are borrowed until the function returns, except retained tensors and the host, which stay valid.
+ * - 0 (`MT_OK`) means success. To report an error, set its message with `error`, and return a code of `MtCode`. The host prefixes
+ *   the message with the name of the op. If a function of the host fails, it has already set the message: return its code, or any
+ *   error code if it returned a null pointer.
+ * - They may be called on any thread, on several threads at once, and during and after `fini`, because graphs keep ops alive.
+ * - They must not throw exceptions. In C++ they are `noexcept`; `mt::guarded<f>` converts any function. The Rust SDK catches panics.
  */
 #ifndef MINITENSOR_PLUGIN_H
 #define MINITENSOR_PLUGIN_H
@@ -43,16 +43,16 @@ extern "C" {
 
 /* ---- texts, errors --------------------------------------------------------------------------------------------- */
 
-/* UTF-8; no NUL is needed at its end. All lengths have limits, and what is longer is refused: 255 bytes for a name, 4096 for a
+/* UTF-8 text, not necessarily NUL-terminated. The host rejects texts that exceed these lengths: 255 bytes for a name, 4096 for a
  * path, 64 KiB for a clause, 1 MiB for documentation or a message, 16 MiB for an attribute, 64 MiB for a program. */
 typedef struct MtStr {
   const char *data;
   size_t len;
 } MtStr;
-/* A literal: `.name = MT_STR("swish")`. */
+/* Initializes an MtStr from a string literal: `.name = MT_STR("swish")`. */
 #define MT_STR(literal) { (literal), sizeof(literal) - 1 }
 
-/* What went wrong: the Python exception that it becomes. */
+/* Error codes. The comments are the corresponding Python exceptions. */
 typedef enum MtCode {
   MT_OK = 0,
   MT_ERROR_TYPE = 1,             /* TypeError */
@@ -61,10 +61,10 @@ typedef enum MtCode {
   MT_ERROR_MEMORY = 4,           /* MemoryError */
   MT_ERROR_RUNTIME = 5,          /* RuntimeError */
   MT_ERROR_NOT_IMPLEMENTED = 6,  /* NotImplementedError */
-  MT_PANIC = 7                   /* RuntimeError, which says that the plugin has a fault */
+  MT_PANIC = 7                   /* RuntimeError that reports a fault of the plugin */
 } MtCode;
 
-/* Takes the sentence that goes with a code; it is copied. May be given several: the last one counts. */
+/* Receives the message of an error. `set` copies it; if it is called several times, the last message is used. */
 typedef struct MtError {
   size_t struct_size;
   void *context;
@@ -73,9 +73,9 @@ typedef struct MtError {
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */
 
-/* DLPack's code, bits and lanes in one number, as they lie in memory. */
+/* A DLPack DLDataType (code, bits, lanes), read as one 32-bit number. */
 typedef uint32_t MtDType;
-/* A byte: 0 is false, any other value is true. Read it as uint8_t: other threads may have written any value. */
+/* A byte: 0 is false, any other value is true. Read it as uint8_t, because other threads may write any value. */
 #define MT_BOOL 0x00010806u
 #define MT_INT8 0x00010800u
 #define MT_INT16 0x00011000u
@@ -92,15 +92,15 @@ typedef uint32_t MtDType;
 #define MT_COMPLEX64 0x00014005u
 #define MT_COMPLEX128 0x00018005u
 
-/* What an attribute can be. */
+/* The type of an attribute. */
 typedef enum MtKind {
-  MT_NONE = 0,    /* an optional attribute that isn't given */
+  MT_NONE = 0,    /* the value of an absent optional attribute */
   MT_KIND_BOOL = 1,
   MT_KIND_INT = 2,
-  MT_KIND_SIZE = 3,    /* an integer of at least 0; its values are MT_KIND_INT */
+  MT_KIND_SIZE = 3,    /* an integer, at least 0; its values have the kind MT_KIND_INT */
   MT_KIND_FLOAT = 4,
   MT_KIND_STR = 5,
-  MT_KIND_WORD = 6,    /* one of `words`; its values are MT_KIND_STR */
+  MT_KIND_WORD = 6,    /* one of `words`; its values have the kind MT_KIND_STR */
   MT_KIND_INTS = 7,
   MT_KIND_FLOATS = 8,
   MT_KIND_DTYPE = 9
@@ -119,10 +119,10 @@ typedef struct MtValue {
   } as;
 } MtValue;
 
-/* Elements in memory; laid out as DLPack's DLTensor, so that a pointer to one is a pointer to the other. */
+/* An array with the layout of DLPack's DLTensor; pointers to the two types are interchangeable. */
 typedef struct MtArray {
-  void *data;            /* null for a tensor of which only shape and dtype are known */
-  int32_t device_type;   /* DLPack's: 1 is main memory */
+  void *data;            /* null for a meta tensor, which has only shape and dtype */
+  int32_t device_type;   /* DLPack's DLDeviceType: 1 is the CPU */
   int32_t device_id;
   int32_t ndim;
   MtDType dtype;
@@ -138,52 +138,52 @@ typedef struct MtMeta {
   int64_t shape[MT_MAX_NDIM];
 } MtMeta;
 
-/* A tensor of the host: memory, gradient and history, counted by those who hold it. */
+/* A tensor of the host, with reference counting. */
 typedef struct MtTensor MtTensor;
 /* An op of the host. */
 typedef struct MtOpRef MtOpRef;
 typedef struct MtHost MtHost;
 
-/* ---- what an op is --------------------------------------------------------------------------------------------- */
+/* ---- signatures ------------------------------------------------------------------------------------------------ */
 
 typedef enum MtArity { MT_ONE = 0, MT_OPTIONAL = 1, MT_VARIADIC = 2 } MtArity;
 
-/* How a kernel of cells sees a core. */
+/* The layout of one cell in a kernel of cells. */
 typedef enum MtCore {
   MT_SCALAR = 0,  /* one element */
-  MT_SLICE = 1,   /* contiguous: the host packs what isn't */
-  MT_VIEW = 2     /* with strides */
+  MT_SLICE = 1,   /* contiguous; the host packs strided arguments */
+  MT_VIEW = 2     /* strided */
 } MtCore;
 
-/* Which dtype an input must have, or an output gets. */
+/* The dtype of an input or output. */
 typedef enum MtDTypeRule {
   MT_GENERIC = 0, /* the dtype variable at `dtype_index`; inputs that share one are promoted to it */
   MT_FIXED = 1,   /* `dtype` */
   MT_FROM_ATTR = 2, /* the value of the attribute at `dtype_index`; outputs only */
-  MT_ANY = 3      /* whatever comes; MT_ARRAYS and MT_TENSORS only */
+  MT_ANY = 3      /* any dtype; MT_ARRAYS and MT_TENSORS only */
 } MtDTypeRule;
 
-/* A dtype variable: inputs that share one have one dtype. */
+/* A dtype variable. Inputs that share a variable have the same dtype. */
 typedef struct MtGeneric {
   MtStr name;
-  const MtDType *dtypes; /* those that it can be */
+  const MtDType *dtypes; /* the admissible dtypes */
   size_t n_dtypes;
 } MtGeneric;
 
 typedef struct MtInput {
   MtStr name;
-  uint32_t arity;        /* MtArity; MT_VARIADIC only for the last one of MT_TENSORS */
+  uint32_t arity;        /* MtArity; MT_VARIADIC only for the last input of MT_TENSORS */
   uint32_t core;         /* MtCore */
   uint32_t dtype_rule;   /* MtDTypeRule */
   uint32_t dtype_index;
   MtDType dtype;
-  uint32_t is_mutated;   /* changed in place, by MT_ELEMENTS only: an output has `role` MT_MUTATES for it */
+  uint32_t is_mutated;   /* modified in place; MT_ELEMENTS only; requires an output with the role MT_MUTATES */
 } MtInput;
 
 typedef struct MtAttr {
   MtStr name;
   uint32_t kind;         /* MtKind */
-  uint32_t is_optional;  /* whether MT_NONE is a value of it */
+  uint32_t is_optional;  /* whether MT_NONE is accepted */
   uint32_t has_default;
   uint32_t reserved;
   MtValue value;         /* the default */
@@ -193,12 +193,12 @@ typedef struct MtAttr {
 
 typedef enum MtRole {
   MT_RETURNED = 0,
-  MT_SAVED = 1,     /* only the gradient gets it */
-  MT_MUTATES = 2    /* it is the input at `input`, changed in place */
+  MT_SAVED = 1,     /* only the gradient receives it */
+  MT_MUTATES = 2    /* the modified input at index `input` */
 } MtRole;
 
 typedef struct MtOutput {
-  MtStr name;            /* one output of MT_TENSORS that is named "outs" stands for any number */
+  MtStr name;            /* a single output "outs" of MT_TENSORS stands for any number of outputs */
   uint32_t role;         /* MtRole */
   uint32_t input;
   uint32_t core;         /* MtCore */
@@ -209,100 +209,98 @@ typedef struct MtOutput {
 
 /* ---- kernels --------------------------------------------------------------------------------------------------- */
 
-/* One element at a time: computes `n` elements, which lie one after the other. Inputs broadcast, have any layout and dtypes that
- * promote: the host sees to that, and to threads. Behind the op's own attributes follows a bool for each optional input: whether
- * it is given; one that isn't is zeros. */
+/* Computes `n` contiguous elements. The host broadcasts, promotes and packs the inputs, and runs threads. After the attributes of
+ * the op, `attrs` has one bool for each optional input, which states whether it is present; an absent input reads as zeros. */
 typedef int32_t (*MtElementsFn)(const void *context, const MtValue *attrs, int64_t n, const void *const *inputs,
                                 void *const *outputs, MtError *error) MT_NOEXCEPT;
 
-/* The cores of one argument of a kernel of cells. */
+/* The cells of one argument of a kernel of cells. */
 typedef struct MtCell {
-  void *data;             /* of the first core; null for an optional input that is absent, or an output that nobody wants */
-  int64_t step;           /* bytes to the next core */
-  uint64_t is_large;      /* whether all together are too large for the processor's cache */
-  size_t ndim;            /* core dimensions */
+  void *data;             /* the first cell; null for an absent optional input or an output that is not needed */
+  int64_t step;           /* bytes between consecutive cells */
+  uint64_t is_large;      /* whether all cells together exceed the CPU's cache */
+  size_t ndim;            /* the number of dimensions of a cell */
   const size_t *shape;
   const ptrdiff_t *strides; /* in elements */
 } MtCell;
 
-/* One cell at a time: computes `cells` of them. The shape clause says what a cell is; the host loops over batches, on threads. */
+/* Computes `cells` cells. The shape clause defines the dimensions of a cell. The host splits the batch over threads. */
 typedef int32_t (*MtCellsFn)(const void *context, const MtValue *attrs, const MtCell *args, int64_t cells,
                              MtError *error) MT_NOEXCEPT;
 
-/* A kernel for some dtypes. */
+/* A kernel for one combination of dtypes. */
 typedef struct MtKernel {
-  MtDType dtypes[2];      /* one for each dtype variable; float16 and bfloat16 are computed as float32 */
+  MtDType dtypes[2];      /* the dtype of each dtype variable; float16 and bfloat16 are computed as float32 */
   union {
     MtElementsFn elements;
     MtCellsFn cells;
   } run;
-  const void *context;    /* handed to it */
+  const void *context;    /* passed to the function */
 } MtKernel;
 
-/* A call of an op over whole tensors. */
+/* A call of an op over arrays or tensors. */
 typedef struct MtCall {
   size_t struct_size;
   const MtHost *host;
-  const void *context;    /* the op's */
+  const void *context;    /* of the op */
   int32_t n_inputs, n_attrs, n_outputs, reserved;
-  const MtArray *const *input_arrays;   /* MT_ARRAYS: null where an optional input is absent */
-  const MtArray *const *output_arrays;  /* MT_ARRAYS: contiguous, to be written */
-  MtTensor *const *inputs;              /* MT_TENSORS: likewise */
+  const MtArray *const *input_arrays;   /* MT_ARRAYS: null for an absent optional input */
+  const MtArray *const *output_arrays;  /* MT_ARRAYS: contiguous; the function writes them */
+  MtTensor *const *inputs;              /* MT_TENSORS: null for an absent optional input */
   const MtValue *attrs;
   void *sink;
-  void (*give)(void *sink, MtTensor *output); /* MT_TENSORS: called with each output in turn, which is the host's from then on */
+  void (*give)(void *sink, MtTensor *output); /* MT_TENSORS: call it with each output in order; it takes ownership */
 } MtCall;
 typedef int32_t (*MtCallFn)(const MtCall *call, MtError *error) MT_NOEXCEPT;
 
-/* Gives shape and dtype of all outputs from those of the inputs; an absent one has ndim -1. */
+/* Computes the shapes and dtypes of the outputs from those of the inputs. An absent input has ndim -1. */
 typedef int32_t (*MtInferFn)(const void *context, const MtMeta *inputs, int32_t n_inputs, const MtValue *attrs,
                              int32_t n_attrs, MtMeta *outputs, int32_t n_outputs, MtError *error) MT_NOEXCEPT;
 
-/* Gives the op's program as JSON for these attributes (behind which a bool for each optional input says whether it is given): it
- * calls `give(sink, json)` once. Inputs, uniforms and outputs have the names of the op's table, in its order. The program of
- * elements takes all inputs; its uniforms are the attributes of MT_KIND_FLOAT. The program of cells describes a row: each argument
- * is MT_SLICE with the dimension of the row, or MT_SCALAR with none. The former are its inputs; its uniforms are the latter, those
- * of a fixed dtype last, and then the attributes. */
+/* Generates the program of the op as JSON, and calls `give(sink, json)` once. After the attributes, `attrs` has one bool for each
+ * optional input, which states whether it is present. Inputs, uniforms and outputs have the names and the order of the op's table.
+ * A program of elements takes all inputs; its uniforms are the attributes of MT_KIND_FLOAT. A program of cells describes a row: each
+ * argument is either MT_SLICE with the dimension of the row, or MT_SCALAR without dimensions. Its inputs are the slices. Its
+ * uniforms are the scalars, those of a fixed dtype last, and then the attributes. */
 typedef int32_t (*MtProgramFn)(const void *context, const MtValue *attrs, int32_t n_attrs, void *sink,
                                void (*give)(void *sink, MtStr json), MtError *error) MT_NOEXCEPT;
 
-/* A call of a gradient that is written as a function. */
+/* A call of a gradient function. */
 typedef struct MtGradient {
   size_t struct_size;
   const MtHost *host;
-  const void *context;    /* the gradient's */
+  const void *context;    /* `gradient_context` of the op */
   int32_t n_inputs, n_attrs, n_outputs, n_dims;
-  const MtMeta *input_metas;     /* as the gradient sees them; an absent one has ndim -1 */
+  const MtMeta *input_metas;     /* after promotion; an absent input has ndim -1 */
   const MtMeta *output_metas;
-  MtTensor *const *inputs;       /* null where it wasn't saved */
-  MtTensor *const *outputs;      /* likewise */
-  MtTensor *const *cotangents;   /* one for each output; null where it took no part, which means zeros */
-  const uint8_t *needs;          /* for each input: whether its gradient is wanted */
+  MtTensor *const *inputs;       /* null for inputs that are not saved */
+  MtTensor *const *outputs;      /* null for outputs that are not saved */
+  MtTensor *const *cotangents;   /* one for each output; null means zeros */
+  const uint8_t *needs;          /* for each input, whether its gradient is needed */
   const MtValue *attrs;
-  const MtStr *dim_names;        /* the named dimensions of the shape clause, */
-  const int64_t *dims;           /* and their sizes */
-  MtTensor **gradients;          /* one for each input, to be set where it is wanted; they are given to the host */
+  const MtStr *dim_names;        /* the named dimensions of the shape clause */
+  const int64_t *dims;           /* their sizes */
+  MtTensor **gradients;          /* one for each input; set those that are needed; the host takes ownership */
 } MtGradient;
 typedef int32_t (*MtGradientFn)(const MtGradient *call, MtError *error) MT_NOEXCEPT;
 
-/* What a gradient is. */
+/* How the gradient of an op is defined. */
 typedef enum MtBackward {
   MT_NO_GRADIENT = 0,  /* differentiating raises, with the reason in `backward` */
-  MT_NOT_NEEDED = 1,   /* no output can have one */
+  MT_NOT_NEEDED = 1,   /* no output can have a gradient */
   MT_FORMULA = 2,      /* the text in `backward`: `|d| { x: d * cos(x) }` */
-  MT_FROM_PROGRAM = 3, /* derived from the program, of any order */
-  MT_VJP = 4,          /* the op `vjp`: it takes the cotangents of the outputs that can have one and aren't saved, then the inputs,
-                          and the first of the op's attributes, or all; it gives the gradients of the inputs that `wrt`
-                          lists */
+  MT_FROM_PROGRAM = 3, /* derived from the program, for any order */
+  MT_VJP = 4,          /* the op `vjp`: it takes the cotangents of the differentiable outputs that are not saved, then the inputs,
+                          then a prefix of the op's attributes; it returns the gradients of the inputs listed in `wrt` */
   MT_GRADIENT_FN = 5,  /* the function `gradient` */
-  MT_TRACED = 6        /* follows from the ops that an MT_TENSORS body calls */
+  MT_TRACED = 6        /* follows from the ops that the MT_TENSORS body calls */
 } MtBackward;
 
 typedef enum MtBody {
-  MT_ELEMENTS = 1, /* `kernels`, or a program alone */
-  MT_CELLS = 2,    /* `kernels`, `shape`; a program if each cell is a row */
-  MT_ARRAYS = 3,   /* `call`, `infer` or `shape` */
-  MT_TENSORS = 4   /* `call` */
+  MT_ELEMENTS = 1, /* needs `kernels` or `program` */
+  MT_CELLS = 2,    /* needs `kernels` and `shape`; may have `program` if each cell is a row */
+  MT_ARRAYS = 3,   /* needs `call`, and `infer` or `shape` */
+  MT_TENSORS = 4   /* needs `call` */
 } MtBody;
 
 /* ---- an op ----------------------------------------------------------------------------------------------------- */
@@ -310,24 +308,24 @@ typedef enum MtBody {
 typedef struct MtOp {
   size_t struct_size;
   MtStr name;             /* "swish", "ns::swish" */
-  MtStr doc;              /* Markdown; the first line is a sentence */
+  MtStr doc;              /* Markdown; the first line is the summary */
   const MtStr *aliases;
   size_t n_aliases;
-  uint32_t since;         /* the version of the plugin that had it first */
-  uint32_t line;          /* where it is defined */
+  uint32_t since;         /* the version that introduced the op */
+  uint32_t line;          /* the source location of the definition */
   MtStr file;
   const MtInput *inputs;
   const MtAttr *attrs;
   const MtOutput *outputs;
   const MtGeneric *generics;
   int32_t n_inputs, n_attrs, n_outputs, n_generics;
-  /* "(x: [.., n], k: [m]) -> [.., n] where m <= n", as in docs/defining-ops.md; empty for elements, which broadcast, and for
-   * tensors, whose parts tell */
+  /* "(x: [.., n], k: [m]) -> [.., n] where m <= n", as in docs/defining-ops.md. May be empty for elements, which broadcast, and for
+   * tensors, whose shape follows from the ops called. */
   MtStr shape;
-  /* of cells: which attribute is `axis`, and which `keepdims`, counted from 1; 0 if there is none; whether several axes may be given */
+  /* MT_CELLS: the 1-based indices of the attributes `axis` and `keepdims`, 0 for none; whether `axis` accepts several axes */
   int32_t axis, keepdims, many_axes;
   uint32_t body;          /* MtBody */
-  const void *context;    /* handed to `call`, `infer` and `program` */
+  const void *context;    /* passed to `call`, `infer` and `program` */
   const MtKernel *kernels;
   size_t n_kernels;
   MtCallFn call;
@@ -336,27 +334,27 @@ typedef struct MtOp {
   uint32_t backward_kind; /* MtBackward */
   uint32_t n_wrt;
   MtStr backward;
-  const struct MtOp *vjp; /* need not be registered itself */
+  const struct MtOp *vjp; /* need not be registered */
   const uint32_t *wrt;
   MtGradientFn gradient;
   const void *gradient_context;
-  /* of `gradient`: the inputs and outputs that it gets, and the inputs that have no gradient */
+  /* MT_GRADIENT_FN: the indices of the inputs and outputs to save, and of the inputs without a gradient */
   const uint32_t *saved_inputs, *saved_outputs, *without;
   uint32_t n_saved_inputs, n_saved_outputs, n_without, reserved;
   MtStr cuda;             /* reserved: CUDA C++ source */
 } MtOp;
 
-/* ---- what the host lends --------------------------------------------------------------------------------------- */
+/* ---- functions of the host ------------------------------------------------------------------------------------- */
 
-/* An argument of a call by name: a tensor, several for a variadic input, or a value. */
+/* An argument of `op_call`: a tensor, several tensors for a variadic input, or a value. */
 typedef struct MtArg {
   MtTensor *tensor;         /* or null */
   MtTensor *const *tensors; /* or null */
   size_t n_tensors;
-  MtValue value;            /* where both are null */
+  MtValue value;            /* used if both pointers are null */
 } MtArg;
 
-/* A part of a loop: the indices from `begin` up to `end`. */
+/* Runs a part of a loop: the indices from `begin` to `end`, excluding `end`. */
 typedef int32_t (*MtRangeFn)(void *context, int64_t begin, int64_t end, MtError *error) MT_NOEXCEPT;
 
 typedef enum MtLevel { MT_DEBUG = 10, MT_INFO = 20, MT_WARNING = 30, MT_ERROR = 40 } MtLevel;
@@ -366,50 +364,51 @@ struct MtHost {
   uint32_t abi_major, abi_minor;
   MtStr version;          /* of minitensor */
 
-  /* Hands an op over; in `init` only. All it points to must stay, as long as the library does. */
+  /* Registers an op. Call it only in `init`. Everything that `op` points to must stay valid while the library is mapped. */
   int32_t (*register_op)(const MtHost *host, const MtOp *op, MtError *error);
 
-  /* Memory for a kernel's own use, aligned to 64 bytes, not initialised; null if there is none. */
+  /* Allocates uninitialized memory, aligned to 64 bytes. Returns null if it fails. */
   void *(*allocate)(size_t bytes);
   void (*release)(void *memory, size_t bytes);
 
-  /* How many threads loops run on. */
+  /* The number of threads that parallel loops use. */
   int32_t (*num_threads)(void);
-  /* Calls `body` with ranges that together are 0..n, of at least `grain` indices, on several threads; stops at the first that
-   * doesn't give MT_OK, and gives its error; a panic comes out as MT_ERROR_RUNTIME. */
+  /* Calls `body` on several threads, with ranges of at least `grain` indices that partition 0..n. Stops at the first error and
+   * returns it. A panic becomes MT_ERROR_RUNTIME. */
   int32_t (*parallel_for)(int64_t n, int64_t grain, MtRangeFn body, void *context, MtError *error);
-  /* MT_OK unless the user wants to stop, by Ctrl-C for one; the error is then to be given back. */
+  /* Returns MT_OK, or an error if the call has been interrupted, for example with Ctrl-C. Return that error. */
   int32_t (*check_interrupt)(MtError *error);
-  /* Writes to Python's logger `minitensor.plugins`; a message may wait until the call ends. */
+  /* Writes to the Python logger `minitensor.plugins`. Messages may be delayed until the end of the call. */
   void (*log)(uint32_t level, MtStr message);
 
-  /* A tensor, filled with zeros; with `is_meta` only its shape and dtype. Held by the caller. */
+  /* Creates a tensor of zeros, or with `is_meta` a tensor without data. The caller owns it. */
   MtTensor *(*tensor_zeros)(MtDType dtype, int32_t ndim, const int64_t *shape, uint32_t is_meta, MtError *error);
   MtTensor *(*tensor_retain)(const MtTensor *tensor);
   void (*tensor_release)(MtTensor *tensor);
-  /* Its memory as it lies; valid as long as the tensor is held. */
+  /* Describes the memory of a tensor. The result is valid while the tensor is retained. */
   MtArray (*tensor_array)(const MtTensor *tensor);
 
-  /* The op of that name, held by the caller. */
+  /* Looks up an op by name. The caller owns the reference. */
   MtOpRef *(*op_find)(MtStr name, MtError *error);
   void (*op_release)(MtOpRef *op);
-  /* Calls it with positional arguments, then keywords: tensors first, then attributes, as in Python. Sets `outputs`, which are
-   * held by the caller from then on; `n_outputs` is how many there is room for, and then how many there are. Gradients are
+  /* Calls an op with positional and keyword arguments: tensors first, then attributes, as in Python. Stores the results in `outputs`;
+   * the caller owns them. `n_outputs` is the capacity of `outputs` on entry, and the number of results on return. Gradients are
    * recorded. */
   int32_t (*op_call)(const MtOpRef *op, const MtArg *args, size_t n_args, const MtStr *names, const MtArg *keywords,
                      size_t n_keywords, MtTensor **outputs, size_t *n_outputs, MtError *error);
-  /* The vector-Jacobian product of a call by tensors alone: a gradient for each input, or null where there is none. */
+  /* Computes the vector-Jacobian product of a call with tensors only. Stores a gradient for each input, or null if it has none. */
   int32_t (*op_vjp)(const MtOpRef *op, MtTensor *const *inputs, size_t n_inputs, MtTensor *cotangent,
                     MtTensor **gradients, MtError *error);
 };
 
 /* ---- the plugin ------------------------------------------------------------------------------------------------ */
 
-/* Texts end with a NUL; what isn't used is zero. The constant is read from the file, so it holds no pointers before `init`. */
+/* The texts are NUL-terminated. Set unused fields to zero. The host reads the constant from the file, so all fields before `init`
+ * contain no pointers. */
 typedef struct MtPlugin {
-  uint64_t magic;              /* MT_MAGIC; these four never move */
+  uint64_t magic;              /* MT_MAGIC; the first four fields are the same in every ABI version */
   uint32_t abi_major;          /* MT_ABI_MAJOR */
-  uint32_t abi_minor;          /* the least that it needs */
+  uint32_t abi_minor;          /* the minimum minor version */
   uint64_t struct_size;
   char name[64];
   char version[32];            /* "1.2.3" */
@@ -418,10 +417,10 @@ typedef struct MtPlugin {
   char min_minitensor[32];     /* may be empty */
   char max_minitensor[32];     /* may be empty */
   char built_with[64];         /* "gcc 14.2" */
-  /* Called when the plugin is loaded, after all has been checked: registers the ops. If it fails, none stays. */
+  /* Registers the ops. Called when the plugin is loaded, after the checks. If it fails, no op stays registered. */
   int32_t (*init)(const MtHost *host, MtError *error) MT_NOEXCEPT;
-  /* Called when it is unloaded; may be null. The library stays mapped, and its ops may still be called by graphs. If it fails, the
-   * user is warned, and the plugin is gone all the same. */
+  /* Called when the plugin is unloaded; may be null. The library stays mapped, because graphs may still call its ops. If it fails,
+   * the host issues a warning, and the plugin is removed nevertheless. */
   int32_t (*fini)(MtError *error) MT_NOEXCEPT;
 } MtPlugin;
 
@@ -431,7 +430,7 @@ typedef struct MtPlugin {
 #define MT_EXPORT __attribute__((visibility("default")))
 #endif
 
-/* The one symbol: `MT_EXPORT const MtPlugin minitensor_plugin = { .magic = MT_MAGIC, … };` */
+/* The exported symbol: `MT_EXPORT const MtPlugin minitensor_plugin = { .magic = MT_MAGIC, … };` */
 extern MT_EXPORT const MtPlugin minitensor_plugin;
 
 #if defined(__clang__)
@@ -442,7 +441,7 @@ extern MT_EXPORT const MtPlugin minitensor_plugin;
 #define MT_BUILT_WITH ""
 #endif
 
-/* ---- to write less --------------------------------------------------------------------------------------------- */
+/* ---- shorthands ------------------------------------------------------------------------------------------------ */
 
 /* `.kernels = swish_kernels, .n_kernels = MT_COUNT(swish_kernels)` */
 #define MT_COUNT(list) (sizeof(list) / sizeof *(list))
@@ -456,13 +455,14 @@ extern MT_EXPORT const MtPlugin minitensor_plugin;
   .magic = MT_MAGIC, .abi_major = MT_ABI_MAJOR, .abi_minor = 0, .struct_size = sizeof(MtPlugin), .name = plugin_name, \
   .version = plugin_version, .built_with = MT_BUILT_WITH
 
-/* Lends a text that ends with a NUL. */
+/* Borrows a NUL-terminated text. */
 static inline MtStr mt_str(const char *text) {
-  MtStr lent = { text, strlen(text) };
-  return lent;
+  MtStr str = { text, strlen(text) };
+  return str;
 }
 
-/* Fails: `return mt_fail(error, MT_ERROR_VALUE, "takes at most %d rows, got %d", most, rows);` */
+/* Sets the message of an error and returns its code:
+ * `return mt_fail(error, MT_ERROR_VALUE, "takes at most %d rows, got %d", max_rows, rows);` */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif

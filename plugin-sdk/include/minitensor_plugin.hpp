@@ -1,7 +1,7 @@
-/* minitensor_plugin.hpp: minitensor_plugin.h for C++17. Guards functions, makes tables, calls ops. How they are used is shown by
- * examples/cpp_plugin.
+/* minitensor_plugin.hpp: the C++17 interface on top of minitensor_plugin.h. It has guards that catch exceptions, builders for tables,
+ * and calls of ops. examples/cpp_plugin shows how to use it.
  *
- * All of it is compiled into the plugin: what crosses the border to the host is plain C.
+ * All of it is compiled into the plugin; the interface to the host is plain C.
  */
 #ifndef MINITENSOR_PLUGIN_HPP
 #define MINITENSOR_PLUGIN_HPP
@@ -24,13 +24,14 @@ constexpr MtStr str(std::string_view text) { return {text.data(), text.size()}; 
 
 /* ---- functions ------------------------------------------------------------------------------------------------- */
 
-/* Thrown by a guarded function to fail with a code. Any other exception is MT_PANIC, but for std::bad_alloc. */
+/* Throw it in a guarded function to report an error with a code. std::bad_alloc becomes MT_ERROR_MEMORY, any other exception
+ * MT_PANIC. */
 struct Error : std::runtime_error {
   MtCode code;
   Error(MtCode code, const std::string &message) : std::runtime_error(message), code(code) {}
 };
 
-/* Thrown where the host failed, and has given its sentence already. */
+/* Thrown if a function of the host failed and has already set the message. */
 struct Failed {
   int32_t code;
 };
@@ -56,12 +57,12 @@ template <class... Args, int32_t (*Function)(Args...)> struct Guard<Function> {
   }
 };
 
-/* The function as the ABI wants it: no exception leaves it. Its last parameter is `MtError *error`. */
+/* Converts a function to the `noexcept` type that the ABI requires. Its last parameter is `MtError *error`. */
 template <auto Function> inline constexpr auto guarded = &Guard<Function>::call;
 
 /* ---- tables ---------------------------------------------------------------------------------------------------- */
 
-/* The number of a C++ type. */
+/* The MtDType of a C++ type. */
 template <class T> inline constexpr MtDType dtype = 0;
 template <> inline constexpr MtDType dtype<bool> = MT_BOOL;
 template <> inline constexpr MtDType dtype<int8_t> = MT_INT8;
@@ -75,7 +76,7 @@ template <> inline constexpr MtDType dtype<uint64_t> = MT_UINT64;
 template <> inline constexpr MtDType dtype<float> = MT_FLOAT32;
 template <> inline constexpr MtDType dtype<double> = MT_FLOAT64;
 
-/* An input of the first dtype variable. */
+/* An input with the first dtype variable. */
 constexpr MtInput input(std::string_view name, MtCore core = MT_SCALAR) {
   MtInput made{};
   made.name = str(name);
@@ -83,7 +84,7 @@ constexpr MtInput input(std::string_view name, MtCore core = MT_SCALAR) {
   return made;
 }
 
-/* An output of the first dtype variable, or of a dtype of its own. */
+/* An output with the first dtype variable, or with a fixed dtype. */
 constexpr MtOutput output(std::string_view name, MtCore core = MT_SCALAR) {
   MtOutput made{};
   made.name = str(name);
@@ -103,7 +104,8 @@ constexpr MtInput input(std::string_view name, MtDTypeRule rule, MtDType dtype =
   return made;
 }
 
-/* Values, attributes and kernels are `const`: to C++17, what sets another member of a union than the first is no constant. */
+/* Declare values, attributes and kernels `const`, not `constexpr`: in C++17, a constant expression cannot initialize a union member
+ * other than the first. */
 inline MtValue value(double f) {
   MtValue made{};
   made.kind = MT_KIND_FLOAT;
@@ -128,10 +130,10 @@ inline MtValue value(std::string_view text) {
   made.as.list = {text.data(), text.size()};
   return made;
 }
-/* Without this one, a pointer would be true. */
+/* Without this overload, a pointer would convert to bool. */
 inline MtValue value(const char *text) { return value(std::string_view(text)); }
 
-/* An attribute with a default: of type float, int, bool or text, as the default is. */
+/* An attribute with a default, which determines its type: float, int, bool or text. */
 template <class T> MtAttr attr(std::string_view name, T by_default) {
   MtAttr made{};
   made.name = str(name);
@@ -160,7 +162,7 @@ inline MtKernel kernel(MtDType dtype, MtCellsFn run) {
   return made;
 }
 
-/* An op, made step by step. The lists stay where they are, so they are constants. */
+/* A builder for an op. It stores pointers to the lists, so the lists must be constants with static storage. */
 struct Op : MtOp {
   constexpr Op(std::string_view name, std::string_view doc) : MtOp{} {
     struct_size = sizeof(MtOp);
@@ -211,7 +213,7 @@ struct Op : MtOp {
     backward_kind = MT_TRACED;
     return *this;
   }
-  /* The gradient as text: "|d| { x: d * cos(x) }". */
+  /* The gradient as a formula: "|d| { x: d * cos(x) }". */
   constexpr Op &formula(std::string_view text) {
     backward_kind = MT_FORMULA;
     backward = str(text);
@@ -231,14 +233,14 @@ private:
   }
 };
 
-/* Hands ops over; called by `init`. */
+/* Registers ops. Call it in `init`. */
 inline void register_ops(const MtHost *host, std::initializer_list<const MtOp *> ops, MtError *error) {
   for (const MtOp *op : ops) {
     if (int32_t code = host->register_op(host, op, error)) throw Failed{code};
   }
 }
 
-/* Writes a text into a field of the plugin. */
+/* Copies a text into a field of the plugin. */
 template <size_t N> constexpr void put(char (&field)[N], std::string_view text) {
   if (text.size() >= N) throw std::length_error("a text of the plugin is too long");
   for (size_t i = 0; i < text.size(); i++) field[i] = text[i];
@@ -263,7 +265,7 @@ struct Plugin : MtPlugin {
     put(MtPlugin::author, text);
     return *this;
   }
-  /* The oldest and the newest minitensor that it supports. */
+  /* The oldest and the newest supported version of minitensor. */
   constexpr Plugin &supports(std::string_view oldest, std::string_view newest = "") {
     put(min_minitensor, oldest);
     put(max_minitensor, newest);
@@ -275,14 +277,14 @@ struct Plugin : MtPlugin {
   }
 };
 
-/* The core of a cell's argument: `mt::core<const T>(args[0], i)`. */
+/* The data of the i-th cell of an argument: `mt::core<const T>(args[0], i)`. */
 template <class T> T *core(const MtCell &arg, int64_t i) {
   return reinterpret_cast<T *>(static_cast<char *>(arg.data) + i * arg.step);
 }
 
 /* ---- calls of ops ---------------------------------------------------------------------------------------------- */
 
-/* A tensor that is held. */
+/* An owned reference to a tensor. */
 class Tensor {
 public:
   Tensor(const MtHost *host, MtTensor *handle) : host(host), handle(handle) {}
@@ -295,7 +297,7 @@ public:
   }
   ~Tensor() { host->tensor_release(handle); }
   MtTensor *get() const { return handle; }
-  /* Gives it up, to the host for one. */
+  /* Releases ownership, for example to the host. */
   MtTensor *give() { return std::exchange(handle, nullptr); }
 
 private:
@@ -310,7 +312,7 @@ struct Arg : MtArg {
   template <class T, class = decltype(mt::value(std::declval<T>()))> Arg(T given) : MtArg{} { value = mt::value(given); }
 };
 
-/* Calls ops of one output: `ops("sum", {x}, {{"axis", -1}})`. */
+/* Calls ops with one output: `ops("sum", {x}, {{"axis", -1}})`. */
 class Ops {
 public:
   Ops(const MtHost *host, MtError *error) : host(host), error(error) {}
