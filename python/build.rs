@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// What a plugin, and its tests, are built of.
-const CRATES: &[&str] = &["kernels", "minitensor", "minitensor-macros", "ops", "plugin-sdk"];
+const CRATES: &[&str] = &["kernels", "minitensor", "minitensor-macros", "ops", "plugin-sdk", "schema"];
 
 /// What a crate is made of.
 const PARTS: &[&str] = &["Cargo.toml", "build.rs", "src"];

@@ -5,7 +5,7 @@ use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Expr, Ident, ItemFn, Path, Type};
 
-use crate::dtype::{Bound, DType};
+use crate::dtype::{Bound, DType, DTypeSet};
 use crate::parse::formula::Formula;
 use crate::shape::{Predicate, Shape};
 
@@ -49,7 +49,7 @@ pub enum Level {
 pub struct Generic {
     pub ident: Ident,
     pub bound: Bound,
-    pub dtypes: Vec<DType>,
+    pub dtypes: DTypeSet,
 }
 
 /// One tensor parameter.

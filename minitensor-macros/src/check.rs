@@ -9,6 +9,7 @@ use crate::ast::{Arity, Elem, Level, Op, Role, spelling, text};
 use crate::diag::{Diag, messages};
 use crate::expand::{MOST_INPUTS, MOST_OUTPUTS};
 use crate::parse::Clauses;
+use minitensor_schema::name::{check_op, check_word};
 
 pub fn op(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     doc(op, diag);
@@ -33,24 +34,18 @@ fn doc(op: &Op, diag: &mut Diag) {
     }
 }
 
-/// The words that Python keeps for itself.
-const KEYWORDS: &[&str] = &[
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
-    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
-    "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
-];
-
 /// Names are such as Python can spell, and one thing has one name.
 fn names(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     match &clauses.name {
         Some(name) => registered(name, diag),
-        None => spelled(op.ident(), diag),
+        None => spelled(op.ident(), "an op", diag),
     }
     clauses.aliases.iter().for_each(|alias| registered(alias, diag));
     let mutated = |o: &&crate::ast::Output| !matches!(o.role, Role::Mutates(_));
-    let parameters = op.inputs.iter().map(|i| &i.ident).chain(op.attrs.iter().map(|a| &a.ident));
-    let parameters: Vec<_> = parameters.collect();
-    parameters.iter().for_each(|name| spelled(name, diag));
+    let (inputs, attrs) = (op.inputs.iter().map(|i| &i.ident), op.attrs.iter().map(|a| &a.ident));
+    inputs.clone().for_each(|name| spelled(name, "an input", diag));
+    attrs.clone().for_each(|name| spelled(name, "an attribute", diag));
+    let parameters: Vec<_> = inputs.chain(attrs).collect();
     let dims = op.shape.iter().flat_map(|s| s.bound()).filter(|d| op.attrs.iter().all(|a| a.ident != **d));
     let mut seen: Vec<String> = vec![];
     for name in parameters.iter().copied().chain(op.outputs.iter().filter(mutated).map(|o| &o.ident)).chain(dims) {
@@ -62,28 +57,16 @@ fn names(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     }
 }
 
-fn spelled(name: &syn::Ident, diag: &mut Diag) {
-    let spelling = text(name);
-    if KEYWORDS.contains(&spelling.as_str()) {
-        diag.error(name, &messages::KEYWORD, &[&spelling, &spelling]);
-    } else if !spelling.is_ascii() {
-        diag.error(name, &messages::NOT_ASCII, &[&spelling]);
+fn spelled(name: &syn::Ident, what: &str, diag: &mut Diag) {
+    if let Err(sentence) = check_word(&text(name), what) {
+        diag.sentence(name, &sentence);
     }
 }
 
 /// `op` or `ns::op`
 fn registered(name: &syn::LitStr, diag: &mut Diag) {
-    let value = name.value();
-    let parts: Vec<&str> = value.split("::").collect();
-    let is_word = |part: &&str| {
-        let mut letters = part.chars();
-        letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-            && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    match parts.iter().find(|p| KEYWORDS.contains(p)) {
-        Some(keyword) => diag.error(name, &messages::KEYWORD, &[keyword, keyword]),
-        None if parts.len() > 2 || !parts.iter().all(is_word) => diag.error(name, &messages::NOT_A_NAME, &[&value]),
-        None => {}
+    if let Err(sentence) = check_op(&name.value()) {
+        diag.sentence(name, &sentence);
     }
 }
 

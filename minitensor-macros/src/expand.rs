@@ -16,6 +16,7 @@ use quote::format_ident;
 use syn::Ident;
 
 use crate::ast::{Core, Elem, Generic, Gradient, Level, Op, Role};
+use crate::dtype::{self, DType};
 use crate::hygiene::quote;
 use crate::lower::Lowered;
 
@@ -227,7 +228,7 @@ fn stem(op: &Op) -> String {
 fn machine_bounds(op: &Op) -> Vec<TokenStream> {
     let bounds = op.generics.iter().map(|Generic { ident, bound, .. }| {
         let name = format_ident!("{}", bound.name);
-        let ordered = (op.level == Level::Cell && bound.ordered).then(|| quote!(+ ::core::cmp::PartialOrd));
+        let ordered = (op.level == Level::Cell && bound.is_ordered).then(|| quote!(+ ::core::cmp::PartialOrd));
         quote!(#ident: __rt::#name + __rt::Machine #ordered)
     });
     bounds.collect()
@@ -273,12 +274,12 @@ fn table(op: &Op, run: &Ident, kind: &Ident) -> TokenStream {
 /// The dtypes that kernels are made for: `f16` and `bf16` are computed in `f32`.
 fn computed(generic: &Generic) -> Vec<(TokenStream, TokenStream)> {
     let mut dtypes = vec![];
-    for dtype in generic.dtypes.iter().map(|d| d.compute()) {
+    for dtype in generic.dtypes.iter().map(DType::compute) {
         if !dtypes.contains(&dtype) {
             dtypes.push(dtype);
         }
     }
-    dtypes.into_iter().map(|d| (d.tokens(), d.stored())).collect()
+    dtypes.into_iter().map(|d| (dtype::tokens(d), dtype::stored(d))).collect()
 }
 
 /// The Rust type of one element in a kernel.
@@ -288,7 +289,7 @@ fn element_type(op: &Op, elem: Elem) -> TokenStream {
             let variable = &op.generics[i].ident;
             quote!(#variable)
         }
-        Elem::Fixed(dtype) => dtype.rust(),
+        Elem::Fixed(dtype) => dtype::rust(dtype),
         Elem::Mask(_) | Elem::Attr(_) | Elem::Any => quote!(__rt::bool),
     }
 }

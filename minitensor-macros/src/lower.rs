@@ -38,7 +38,7 @@ fn bounded(op: &Op, rt: &TokenStream) -> ItemFn {
     for param in function.sig.generics.type_params_mut() {
         let Some(generic) = op.generics.iter().find(|g| g.ident == param.ident) else { continue };
         param.bounds.push(parse_quote!(#rt::Machine));
-        if generic.bound.ordered {
+        if generic.bound.is_ordered {
             param.bounds.push(parse_quote!(::core::cmp::PartialOrd));
         }
     }

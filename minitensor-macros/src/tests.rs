@@ -274,7 +274,7 @@ fn every_message_is_shown_to_a_reader() {
         .filter(|case| case.extension().is_some_and(|e| e == "stderr"))
         .map(|c| std::fs::read_to_string(c).unwrap())
         .collect();
-    for (name, message) in messages::ALL {
+    for (name, message) in messages::ALL.iter().chain(minitensor_schema::message::OF_MACRO) {
         let parts = || message.text.split("{}");
         let appears = shown.lines().any(|line| line.starts_with("error: ") && parts().all(|part| line.contains(part)));
         assert!(appears, "no case of ui-tests shows {name}: {}", message.text);

@@ -138,30 +138,9 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// The name in `known` nearest to a misspelled one, for «did you mean».
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (name.chars().count() / 3).max(1);
-    let scored = known.into_iter().map(|k| (distance(name, k), k));
-    scored.filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, k)| k)
-}
-
-/// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = match (i, j) {
-                (0, j) => j,
-                (i, 0) => i,
-                _ => {
-                    let cost = usize::from(a[i - 1] != b[j - 1]);
-                    let edit = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + cost);
-                    let swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-                    if swapped { edit.min(rows[i - 2][j - 2] + 1) } else { edit }
-                }
-            };
-        }
+impl From<minitensor_schema::Sentence> for Error {
+    #[cold]
+    fn from(sentence: minitensor_schema::Sentence) -> Error {
+        Error::value(sentence.to_string())
     }
-    rows[a.len()][b.len()]
 }

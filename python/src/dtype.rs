@@ -41,7 +41,7 @@ pub fn parse(given: &Bound<'_, PyAny>) -> Result<DType> {
         return Ok(dtype.get().0);
     }
     if let Ok(name) = given.cast::<PyString>() {
-        return Ok(DType::parse(name.to_str()?)?);
+        return Ok(DType::parse(name.to_str()?).map_err(minitensor::Error::from)?);
     }
     let py = given.py();
     if let Ok(class) = given.cast::<PyType>() {

@@ -492,7 +492,7 @@ pub fn _rebuild<'py>(
     shape: Vec<usize>,
     requires_grad: bool,
 ) -> Result<Bound<'py, PyAny>> {
-    let dtype = DType::parse(dtype)?;
+    let dtype = DType::parse(dtype).map_err(minitensor::Error::from)?;
     let tensor = Tensor::empty(shape, dtype, Device::Cpu)?;
     if tensor.numel() * dtype.size() != bytes.len() || (dtype == DType::Bool && bytes.iter().any(|b| *b > 1)) {
         return Err(Error::value("a pickled tensor's bytes don't fit its shape and dtype").into());

@@ -245,12 +245,12 @@ BAD = [
     (
         "mt.CustomOpBuilder('a b',1).forward(abs).register()",
         ValueError,
-        "'a b' is no name for an op: use letters, digits and '_', and",
+        "'a b' can't be the name of an op; use ASCII letters, digits and '_', and",
     ),
     (
         "mt.CustomOpBuilder('def',1).forward(abs).build()",
         ValueError,
-        "op 'def': 'def' is a word that Python keeps for itself; choose",
+        "'def' can't be the name of an op: 'def' is a Python keyword; choose",
     ),
     ("mt.CustomOpBuilder('a',10**9)", ValueError, "op 'a': num_inputs must be 0 to 64, got 1000000000"),
     (

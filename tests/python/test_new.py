@@ -74,7 +74,7 @@ def test_cargo_takes_the_sdk_from_the_folder_that_is_given(tmp_path):
 
 def test_the_header_and_the_sdk_came_with_the_package():
     assert (sources.include() / "minitensor_plugin.h").exists()
-    for crate in ("kernels", "minitensor", "minitensor-macros", "ops", "plugin-sdk"):
+    for crate in ("kernels", "minitensor", "minitensor-macros", "ops", "plugin-sdk", "schema"):
         assert (sources.sdk() / crate / "src" / "lib.rs").exists()
 
 

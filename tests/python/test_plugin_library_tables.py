@@ -22,7 +22,7 @@ TABLES = {
     ".name = {0, 7},": ("", "plugin 'faulty': the name of an op: a text is a null pointer"),
     '.name = MT_STR("a\\0b"),': ("", r'plugin \'faulty\': the name of an op: the text "a\\0b" holds a NUL'),
     '.name = MT_STR("\\xff"),': ("", "plugin 'faulty': the name of an op: a text is no valid UTF-8"),
-    '.name = MT_STR("2x"),': ("", "plugin 'faulty': '2x' is no name for an op: use letters, digits and '_'"),
+    '.name = MT_STR("2x"),': ("", "plugin 'faulty': '2x' can't be the name of an op; use ASCII letters, digits and '_'"),
     '.name = MT_STR("square"),': ("", r"plugin 'faulty': op 'square' is registered already: by ops/src/.*rs:\d+, and"),
     '.name = {"x", 100000},': ("", "the name of an op: a text has 100000 bytes; 255 is the limit"),
     '.name = {"x", (size_t)-1},': ("", f"plugin 'faulty': the name of an op: a text has {2**64 - 1} bytes; 255 is the"),
@@ -52,8 +52,8 @@ TABLES = {
     ),
     ".n_inputs = 0, .backward_kind = MT_NOT_NEEDED,": ("", alone("it has no inputs; only a body over tensors may be")),
     ".axis = 1,": ("", alone("its 'axis' is the attribute 1 of 0")),
-    '.name = MT_STR("ns::class"),': ("", "op 'ns::class': 'class' is a word that Python keeps for itself; choose"),
-    '.name = MT_STR("__getattr__"),': ("", "op '__getattr__': '__getattr__' is a word that Python keeps for itself"),
+    '.name = MT_STR("ns::class"),': ("", "'ns::class' can't be the name of an op: 'class' is a Python keyword; choose"),
+    '.name = MT_STR("__getattr__"),': ("", "'__getattr__' can't be the name of an op: names that begin with '__' are"),
     '.name = MT_STR("describe"),': (
         "",
         "op 'describe' can't be named so: minitensor.ops.describe is there, and is no op",
@@ -100,11 +100,11 @@ TABLES = {
 }
 # A list that differs, the fields that name it, and what is said.
 LISTS = [
-    ('MtInput odd[] = {{N("x y")}}', ".inputs = odd,", 'an input is named "x y"; use letters, digits and'),
+    ('MtInput odd[] = {{N("x y")}}', ".inputs = odd,", "'x y' can't be the name of an input; use ASCII letters, digits and"),
     (
         'MtInput odd[] = {{N("lambda")}}',
         ".inputs = odd,",
-        "an input is named 'lambda', a word that Python keeps for itself",
+        "'lambda' can't be the name of an input: 'lambda' is a Python keyword",
     ),
     ('MtInput odd[] = {{N("x"), .arity = 9}}', ".inputs = odd,", "input 'x': 9 is no arity that its body can take"),
     ('MtInput odd[] = {{N("x"), .core = 9}}', ".inputs = odd,", "input 'x': 9 is no core"),

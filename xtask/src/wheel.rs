@@ -9,8 +9,17 @@ use crate::step::{Line, Steps};
 use crate::{Result, no_arguments, root};
 
 /// What the wheel is made of.
-const SOURCES: &[&str] =
-    &["Cargo.toml", "Cargo.lock", "kernels", "minitensor", "minitensor-macros", "ops", "plugin-sdk", "python"];
+const SOURCES: &[&str] = &[
+    "Cargo.toml",
+    "Cargo.lock",
+    "kernels",
+    "minitensor",
+    "minitensor-macros",
+    "ops",
+    "plugin-sdk",
+    "python",
+    "schema",
+];
 
 /// `cargo xtask wheel`
 pub fn run(arguments: &[String]) -> Result<()> {

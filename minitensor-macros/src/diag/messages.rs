@@ -1,25 +1,6 @@
 //! Every message in one place: what is wrong, and after `help:` a way out. The `{}` are filled in from left to right.
 
-use std::fmt::Display;
-
-/// A message.
-pub struct Message {
-    pub text: &'static str,
-    pub help: &'static str,
-}
-
-impl Message {
-    /// As it is shown.
-    pub fn filled(&self, args: &[&dyn Display]) -> String {
-        let text = format!("{}\nhelp: {}", self.text, self.help);
-        let mut args = args.iter();
-        let parts = text.split("{}").enumerate().map(|(i, part)| match i {
-            0 => part.to_owned(),
-            _ => format!("{}{part}", args.next().map(ToString::to_string).unwrap_or_default()),
-        });
-        parts.collect()
-    }
-}
+pub use minitensor_schema::Message;
 
 macro_rules! messages {
     ($($name:ident: $text:literal, $help:literal;)*) => {
@@ -66,9 +47,6 @@ messages! {
     REQUIRED_AFTER_DEFAULT: "`{}` must be given, but `{}` before it need not be", "give `{}` a `#[default = …]` too, or move it before `{}`";
     VARIADIC_NOT_LAST: "the tensor list `{}` isn't the last tensor", "move `{}` behind the other tensors; an op has one list at most";
     DOUBLED_NAME: "the name `{}` is used twice", "an op's tensors, attributes, outputs and dimensions have names of their own: rename one";
-    KEYWORD: "Python can't spell `{}`", "rename it, such as `{}_`";
-    NOT_ASCII: "Python can't spell `{}` on every keyboard", "use ASCII letters, digits and `_`";
-    NOT_A_NAME: "`{}` is no name of an op", "write `\"op\"` or `\"namespace::op\"`, in letters, digits and `_`";
     TOO_MANY: "an element op has {} tensors at most, this one has {}", "write it at the level of `&Tensor`, out of smaller ops";
 
     // Defaults.

@@ -17,7 +17,7 @@ pub fn def(op: &Op, name: &Ident, body: &TokenStream, backward: &TokenStream) ->
     let attrs = list(attrs(op));
     let outputs = list(outputs(op));
     let generics = list(op.generics.iter().map(|g| {
-        let (name, dtypes) = (borrowed(&text(&g.ident)), dtype::set(&g.dtypes));
+        let (name, dtypes) = (borrowed(&text(&g.ident)), dtype::set(g.dtypes));
         quote!(__rt::Generic { name: #name, dtypes: #dtypes })
     }));
     let shape = shape(op);
@@ -124,7 +124,7 @@ fn rule(elem: Elem) -> TokenStream {
         }
         Elem::Mask(_) => quote!(__rt::DTypeRule::Fixed(__rt::DType::Bool)),
         Elem::Fixed(dtype) => {
-            let dtype = dtype.tokens();
+            let dtype = dtype::tokens(dtype);
             quote!(__rt::DTypeRule::Fixed(#dtype))
         }
         Elem::Attr(i) => {

@@ -6,7 +6,7 @@ use syn::{Ident, parse_quote};
 
 use super::element::{attribute, input};
 use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Gradient, Input, Level, Op, Output, Returns, Role, Slot, text};
-use crate::dtype::Bound;
+use crate::dtype::{Bound, DType};
 use crate::hygiene::{local, quote};
 
 /// What a loop can load and store at once, by the runtime's `Map`.
@@ -82,7 +82,7 @@ pub fn of(op: &Op) -> Option<Vjp> {
 fn differentiable_part(generic: &Generic) -> Generic {
     let mut generic = generic.clone();
     if generic.is_differentiable() {
-        generic.dtypes.retain(|d| d.is_differentiable());
+        generic.dtypes = generic.dtypes.filter(DType::is_differentiable);
         if generic.bound.name == "Element" {
             generic.bound = Bound::named("Num").expect("a trait");
         }

@@ -15,6 +15,7 @@ use syn::{Block, Expr, Pat, Stmt, Type, UnOp, parse_quote};
 use crate::ast::{Elem, Op, Returns, Role};
 use crate::body::{Scopes, Value, fraction};
 use crate::diag::{Message, error, messages};
+use crate::dtype::DTypeSet;
 
 pub struct Lowering<'a> {
     op: &'a Op,
@@ -70,7 +71,7 @@ impl<'a> Lowering<'a> {
             *expr = Expr::Verbatim(mask);
             return;
         }
-        if generic.bound.has_integers()
+        if !generic.bound.dtypes.intersection(DTypeSet::INT).is_empty()
             && let Some(literal) = fraction(expr)
         {
             self.mistake(expr, &literal, &messages::FRACTION, &[&literal, &generic.bound.name, variable]);

@@ -273,5 +273,5 @@ impl Parse for Backward {
 /// A message of ours where syn only says «expected identifier».
 fn error_at(e: syn::Error, message: &messages::Message) -> syn::Error {
     let known: Vec<_> = CLAUSES.iter().map(|(known, _)| *known).take(CLAUSES.len() - 2).collect();
-    syn::Error::new(e.span(), message.filled(&[&list(&known)]))
+    syn::Error::new(e.span(), message.filled(&[&list(&known)]).for_rust())
 }

@@ -64,7 +64,8 @@ fn cotangents(input: ParseStream) -> syn::Result<Vec<Cotangent>> {
 }
 
 fn entry(input: ParseStream) -> syn::Result<Entry> {
-    let name: Ident = input.parse().map_err(|e| syn::Error::new(e.span(), messages::NOT_AN_ENTRY.filled(&[])))?;
+    let name: Ident =
+        input.parse().map_err(|e| syn::Error::new(e.span(), messages::NOT_AN_ENTRY.filled(&[]).for_rust()))?;
     if !input.peek(Token![:]) {
         return Err(error(&name, &messages::NOT_AN_ENTRY, &[]));
     }

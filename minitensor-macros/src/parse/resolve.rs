@@ -10,7 +10,7 @@ use crate::ast::{
     Attribute, Axis, Core, Elem, Generic, Gradient, Level, Op, Output, Returns, Role, Slot, spelling, text,
 };
 use crate::diag::{Diag, list, messages, suggestion};
-use crate::dtype::{Bound, DType};
+use crate::dtype::{self, Bound, DTypeSet};
 use crate::shape::Shape;
 
 pub fn op(mut function: ItemFn, clauses: &mut Clauses, mut signature: Signature, diag: &mut Diag) -> Option<Op> {
@@ -133,7 +133,7 @@ impl Signature {
         match elem {
             Elem::Generic(i) => self.generics[i].ident.to_string(),
             Elem::Mask(i) => format!("{}::Mask", self.generics[i].ident),
-            Elem::Fixed(dtype) => dtype.rust.to_owned(),
+            Elem::Fixed(dtype) => dtype.rust_name().to_owned(),
             Elem::Attr(_) | Elem::Any => "Tensor".to_owned(),
         }
     }
@@ -157,33 +157,33 @@ fn introduce(clause: &DTypes, signature: &mut Signature) {
     for ty in types {
         let Some(ident) = single(ty) else { continue };
         let known = signature.generics.iter().any(|g| g.ident == *ident);
-        if !known && DType::of(ty).is_none() {
+        if !known && dtype::of(ty).is_none() {
             let bound = Bound::named("Element").expect("the first trait");
-            signature.generics.push(Generic { ident: ident.clone(), bound, dtypes: bound.dtypes() });
+            signature.generics.push(Generic { ident: ident.clone(), bound, dtypes: bound.dtypes });
         }
     }
 }
 
 fn restrict(generic: &mut Generic, types: &[Type], diag: &mut Diag) {
-    let mut dtypes = vec![];
+    let mut dtypes = DTypeSet::of(&[]);
     for ty in types {
         let bound = single(ty).and_then(|i| Bound::named(&i.to_string()));
-        match (DType::of(ty), bound) {
-            (Some(dtype), _) if generic.bound.admits(dtype) => dtypes.push(dtype),
+        match (dtype::of(ty), bound) {
+            (Some(dtype), _) if generic.bound.dtypes.contains(dtype) => dtypes = dtypes.union(DTypeSet::of(&[dtype])),
             (Some(dtype), _) => {
-                diag.error(ty, &messages::DTYPE_OUTSIDE, &[&dtype.rust, &generic.bound.name, &generic.ident]);
+                diag.error(ty, &messages::DTYPE_OUTSIDE, &[&dtype.rust_name(), &generic.bound.name, &generic.ident]);
             }
-            (None, Some(bound)) => dtypes.extend(bound.dtypes().into_iter().filter(|d| generic.bound.admits(*d))),
+            (None, Some(bound)) => dtypes = dtypes.union(bound.dtypes),
             (None, None) => {
                 diag.error(ty, &messages::UNKNOWN_DTYPE, &[&spelling(ty), &list(&Bound::names())]);
             }
         }
     }
-    generic.dtypes.retain(|d| dtypes.contains(d));
+    generic.dtypes = generic.dtypes.intersection(dtypes);
 }
 
 fn elem(ty: &Type, generics: &[Generic], attrs: &[Attribute], diag: &mut Diag) -> Option<Elem> {
-    if let Some(dtype) = DType::of(ty) {
+    if let Some(dtype) = dtype::of(ty) {
         return Some(Elem::Fixed(dtype));
     }
     if let Type::Path(path) = ty

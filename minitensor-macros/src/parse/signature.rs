@@ -96,7 +96,7 @@ impl Signature {
         match param {
             Param::Attr { kind, optional, ty } => {
                 self.params.push(Slot::Attr(self.attrs.len()));
-                self.attrs.push(Attribute { ident, ty, kind, optional, default });
+                self.attrs.push(Attribute { ident, ty: *ty, kind, optional, default });
             }
             Param::Tensor(tensor) => {
                 if let Some(default) = default {
@@ -180,7 +180,7 @@ fn generics(function: &ItemFn, diag: &mut Diag) -> Vec<Generic> {
                 });
                 let bounds: Vec<_> = std::iter::once(&param.bounds).chain(elsewhere).flatten().collect();
                 if let Some(bound) = bound(&param.ident, &bounds, diag) {
-                    generics.push(Generic { ident: param.ident.clone(), bound, dtypes: bound.dtypes() });
+                    generics.push(Generic { ident: param.ident.clone(), bound, dtypes: bound.dtypes });
                 }
             }
         }

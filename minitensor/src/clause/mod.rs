@@ -15,7 +15,9 @@ use std::fmt::Display;
 pub use lower::backward;
 pub use shape::{Shape, shape};
 
-use crate::error::{Error, nearest};
+use minitensor_schema::suggestion::nearest;
+
+use crate::error::Error;
 
 /// The most bytes of a clause.
 const LONGEST: usize = 16 * 1024;

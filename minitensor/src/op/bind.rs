@@ -6,7 +6,8 @@ use smallvec::{SmallVec, smallvec};
 use super::call::{Arg, Value};
 use super::def::{Arity, OpDef};
 use crate::attr::{Attr, AttrKind};
-use crate::error::{Error, Result, counted, nearest};
+use crate::error::{Error, Result, counted};
+use minitensor_schema::suggestion::nearest;
 
 impl OpDef {
     /// The positions of the attributes, in the order of the parameters. Attributes are kept with `axis` and `keepdims`

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use minitensor_kernels::program::{Kind, Plan, Program};
+use minitensor_schema::name::{check_op, check_word};
 
 use super::call::Call;
 use super::custom_op::CustomOp;
 use super::def::*;
 use super::gradients::Gradients;
-use super::name::{check_name, check_word};
 use super::program;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
@@ -268,11 +268,11 @@ impl CustomOpBuilder {
 
     /// The op, if it is complete, and Python can spell its names.
     pub fn build(self) -> Result<Arc<dyn CustomOp>> {
-        check_name(&self.op.name)?;
+        check_op(&self.op.name)?;
         let inputs = self.op.inputs.iter().map(|i| (&i.name, "an input"));
         let outputs = self.op.outputs.iter().map(|o| (&o.name, "an output"));
         for (name, what) in inputs.chain(self.op.attrs.iter().map(|a| (&a.name, "an attribute"))).chain(outputs) {
-            check_word(name, what).map_err(|e| e.context(format!("op '{}'", self.op.name)))?;
+            check_word(name, what).map_err(|e| Error::from(e).context(format!("op '{}'", self.op.name)))?;
         }
         Ok(Arc::new(self.finish()?))
     }

@@ -1,6 +1,5 @@
 //! Operations: what one is ([`OpDef`]), where they are kept ([`registry`]), and how one is called ([`dispatch`]).
 
-mod advice;
 mod bind;
 mod call;
 mod custom_op;
@@ -36,7 +35,6 @@ engine! {
     mod frame;
     pub(crate) mod gradients;
     mod launch;
-    pub(crate) mod name;
     pub mod names;
     mod op_name;
     pub(crate) mod precision;

@@ -10,9 +10,10 @@ use super::custom_op::CustomOp;
 use super::def::{Body, OpDef, OpRef};
 use super::entry::OpEntry;
 use super::kernel::Kernels;
-use super::name::check_name;
-use crate::error::{Error, Result, nearest};
+use crate::error::{Error, Result};
 use crate::fork::try_write;
+use minitensor_schema::name::check_registered;
+use minitensor_schema::suggestion::nearest;
 
 /// Every name, aliases too, with what it names.
 type Names = BTreeMap<String, Entry>;
@@ -95,7 +96,7 @@ impl Table {
 
 fn insert(names: &mut Names, op: OpRef, owner: Option<&Arc<str>>) -> Result<()> {
     for name in op.names() {
-        check_name(name)?;
+        check_registered(name)?;
         check_place(names, name, &op)?;
     }
     for name in op.names() {

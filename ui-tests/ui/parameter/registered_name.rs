@@ -1,7 +1,7 @@
 use minitensor::prelude::*;
 
 /// Doubles.
-#[custom_op(name = "a::b::double", alias = ["dou ble", "class"])]
+#[custom_op(name = "a:double", alias = ["dou ble", "ns::class", "__double"])]
 pub fn double<T: Float>(x: T) -> T {
     x + x
 }

@@ -5,12 +5,12 @@ use syn::{Ident, Type, TypePath, TypeReference};
 use super::{is_named, option, type_argument};
 use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, spelling, text};
 use crate::diag::{Diag, messages};
-use crate::dtype::DType;
+use crate::dtype::{self, DType};
 
 /// What one parameter's type says.
 pub enum Param {
     Tensor(Tensor),
-    Attr { kind: AttrKind, optional: bool, ty: Type },
+    Attr { kind: AttrKind, optional: bool, ty: Box<Type> },
 }
 
 #[derive(Clone, Copy)]
@@ -35,9 +35,9 @@ pub fn param(ty: &Type, generics: &[Generic], is_tensor: bool, diag: &mut Diag) 
             return Some(Param::Tensor(Tensor { arity: Arity::Optional, ..inner }));
         }
         let kind = attr_kind(inner, diag)?;
-        return Some(Param::Attr { kind, optional: true, ty: inner.clone() });
+        return Some(Param::Attr { kind, optional: true, ty: Box::new(inner.clone()) });
     }
-    Some(Param::Attr { kind: attr_kind(ty, diag)?, optional: false, ty: ty.clone() })
+    Some(Param::Attr { kind: attr_kind(ty, diag)?, optional: false, ty: Box::new(ty.clone()) })
 }
 
 /// A type that only a tensor has; `is_tensor` decides where a list attribute looks the same.
@@ -50,7 +50,7 @@ fn tensor(ty: &Type, generics: &[Generic], is_tensor: bool) -> Option<Tensor> {
         return Some(Tensor { elem, level: Some(level), ..one });
     }
     if is_index(ty, generics) {
-        let elem = DType::of(&syn::parse_quote!(i64)).map(Elem::Fixed)?;
+        let elem = Elem::Fixed(DType::I64);
         return Some(Tensor { elem, level: Some(Level::Row), ..one });
     }
     if let Some((elem, dims, mutable)) = array_view(ty, generics) {
@@ -65,7 +65,7 @@ fn tensor(ty: &Type, generics: &[Generic], is_tensor: bool) -> Option<Tensor> {
         // A mistake, which is shown as one of rows.
         return Some(Tensor { elem, level: Some(Level::Row), mutable, ..one });
     }
-    let concrete = |ty: &Type| DType::of(ty).filter(|_| is_tensor || mutable).map(Elem::Fixed);
+    let concrete = |ty: &Type| dtype::of(ty).filter(|_| is_tensor || mutable).map(Elem::Fixed);
     match &**inner {
         inner if is_named(inner, "Tensor") => Some(Tensor { level: Some(Level::Tensor), mutable, ..one }),
         Type::Slice(slice) => match &*slice.elem {
@@ -110,7 +110,7 @@ fn array_view(ty: &Type, generics: &[Generic]) -> Option<(Elem, usize, bool)> {
     let (dims, mutable) = rest.strip_prefix("Mut").map_or((rest, false), |dims| (dims, true));
     let dims = dims.parse().ok().filter(|d| (1..=5).contains(d))?;
     let elem = type_argument(&last.arguments)?;
-    let elem = variable(elem, generics).or_else(|| DType::of(elem).map(Elem::Fixed))?;
+    let elem = variable(elem, generics).or_else(|| dtype::of(elem).map(Elem::Fixed))?;
     Some((elem, dims, mutable))
 }
 
@@ -134,7 +134,7 @@ fn attr_kind(ty: &Type, diag: &mut Diag) -> Option<AttrKind> {
                 diag.error(ty, &messages::IMPL_TRAIT, &[&spelled]);
                 return None;
             }
-            _ if DType::of(ty).is_some() || matches!(unlabelled.as_str(), "isize" | "u128" | "i128") => {
+            _ if dtype::of(ty).is_some() || matches!(unlabelled.as_str(), "isize" | "u128" | "i128") => {
                 diag.error(ty, &messages::CONCRETE, &[&spelled]);
                 return None;
             }

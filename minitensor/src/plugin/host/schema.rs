@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
+use minitensor_schema::name::check_word;
+
 use super::read::Reader;
 use crate::attr::AttrKind;
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
 use crate::fork::try_lock;
-use crate::op::name::check_word;
 use crate::op::*;
 use crate::plugin::abi::{self, Str, arity, body, core, kind, most, role, rule, slice};
 

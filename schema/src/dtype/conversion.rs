@@ -1,6 +1,6 @@
 //! What to do about a tensor of the wrong dtype. Advice must work: what it names converts, and loses nothing unless it says so.
 
-use crate::dtype::{DType, DTypeSet, Kind};
+use super::{DType, DTypeSet, Kind};
 
 /// The dtypes to convert to, best first.
 const CANDIDATES: [DType; 6] = [DType::F32, DType::I64, DType::Bool, DType::F64, DType::C64, DType::C128];
