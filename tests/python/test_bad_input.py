@@ -160,7 +160,7 @@ BAD = [
     (
         "mt.testing.gradcheck(lambda x: x, [x])",
         ValueError,
-        "gradcheck needs a float64 input, as differences of float32 say",
+        "gradcheck needs a float64 input, because finite differences of float32",
     ),
     (
         "mt.ops.astype(mt.ops.complex(x,x),'float32')",
@@ -252,7 +252,7 @@ BAD = [
         ValueError,
         "'def' can't be the name of an op: 'def' is a Python keyword; choose",
     ),
-    ("mt.CustomOpBuilder('a',10**9)", ValueError, "op 'a': num_inputs must be 0 to 64, got 1000000000"),
+    ("mt.CustomOpBuilder('a',10**9)", ValueError, "op 'a': num_inputs must be between 0 and 64, got 1000000000"),
     (
         "mt.ops.conv2d(mt.ones((3,4)),mt.ones((1,1,2,2)))",
         ValueError,
@@ -363,7 +363,7 @@ BAD = [
         ValueError,
         "'x' of shape (8, 5) should be [.., channels * 4, 6]: 4 taps of each channel,",
     ),
-    ("mt.CustomOpBuilder('a',1).build()", ValueError, "op 'a' has no forward; give it one with .forward(…)"),
+    ("mt.CustomOpBuilder('a',1).build()", ValueError, "op 'a' has no forward function; call .forward(…)"),
 ]
 
 

@@ -156,7 +156,7 @@ def test_wrong_definitions_raise():
         mt.custom_op(name="bad")(lambda x, a=1.0, y=None: x)
     with pytest.raises(ValueError, match="'1bad' is no name"):
         mt.custom_op(name="1bad")(lambda x: x)
-    with pytest.raises(ValueError, match="backward is a function"):
+    with pytest.raises(ValueError, match="backward must be a function"):
         mt.custom_op(name="bad", backward="maybe")(lambda x: x)
     assert not mt.is_custom_op_registered_py("bad")
 

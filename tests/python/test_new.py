@@ -52,7 +52,7 @@ def test_what_is_there_is_not_written_over(tmp_path):
         _new.create(tmp_path / "nowhere" / "here")
     with pytest.raises(ValueError, match="there is no language 'ada'"):
         _new.create(tmp_path / "fine", "ada")
-    with pytest.raises(FileNotFoundError, match="is no SDK: it has no folder plugin-sdk"):
+    with pytest.raises(FileNotFoundError, match="is not an SDK: it has no folder plugin-sdk"):
         _new.create(tmp_path / "fine", sdk=tmp_path)
     assert not (tmp_path / "fine").exists()
 

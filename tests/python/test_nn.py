@@ -87,33 +87,37 @@ def test_attributes_stay_what_they_are():
 
 
 WRONG = [
-    (lambda m: setattr(m, "factor", 1), TypeError, "'factor' is a parameter, set it to a Tensor or None, got int"),
-    (lambda m: setattr(m, "factor", mt.ones(2, requires_grad=True) * 2), ValueError, "can't be the result of an op"),
-    (lambda m: setattr(m, "calls", 1.0), TypeError, "'calls' is a buffer, set it to a Tensor or None, got float"),
-    (lambda m: setattr(m, "part", mt.ones(1)), TypeError, "'part' is a module, set it to a Module or None, got Tensor"),
+    (lambda m: setattr(m, "factor", 1), TypeError, "'factor' is a parameter; set it to a Tensor or None, got int"),
+    (lambda m: setattr(m, "factor", mt.ones(2, requires_grad=True) * 2), ValueError, "cannot be the result of an op"),
+    (lambda m: setattr(m, "calls", 1.0), TypeError, "'calls' is a buffer; set it to a Tensor or None, got float"),
+    (lambda m: setattr(m, "part", mt.ones(1)), TypeError, "'part' is a module; set it to a Module or None, got Tensor"),
     (lambda m: m.register_parameter("factor", 3), TypeError, "'factor' must be a Tensor or None, got int"),
-    (lambda m: m.register_buffer("forward", mt.ones(1)), ValueError, "has an attribute 'forward' already"),
-    (lambda m: m.register_buffer("a.b", mt.ones(1)), ValueError, "a name is a word without dots, got 'a.b'"),
-    (lambda m: m.add_module("", nn.Module()), ValueError, "a name is a word without dots, got ''"),
+    (lambda m: m.register_buffer("forward", mt.ones(1)), ValueError, "already has an attribute 'forward'"),
+    (
+        lambda m: m.register_buffer("a.b", mt.ones(1)),
+        ValueError,
+        "a name must be a non-empty string without dots, got 'a.b'",
+    ),
+    (lambda m: m.add_module("", nn.Module()), ValueError, "a name must be a non-empty string without dots, got ''"),
     (lambda m: m.add_module("x", mt.ones(1)), TypeError, "'x' must be a Module or None, got Tensor"),
     (lambda m: m.train("yes"), TypeError, "train takes True or False, got str"),
-    (lambda m: m.to("int32"), TypeError, "converted to floating-point or complex dtypes, not to int32"),
+    (lambda m: m.to("int32"), TypeError, "converted to floating-point and complex dtypes only, got int32"),
     (lambda m: m.to("nowhere"), ValueError, "unknown device 'nowhere'"),
-    (lambda m: m.to("float32", device="cpu"), TypeError, "by the names dtype and device"),
-    (lambda m: m.register_forward_hook(3), TypeError, "a hook is a function, got int"),
-    (lambda m: nn.Module()(1), NotImplementedError, "Module has no forward; define"),
-    (lambda m: nn.Linear(-1, 1), ValueError, "in_features must be a whole number of at least 0, got -1"),
-    (lambda m: nn.Linear(1, 2.0), ValueError, "out_features must be a whole number of at least 0, got 2.0"),
-    (lambda m: nn.Linear(3, 1)(mt.ones(2)), ValueError, r"last axis is 3 long, got shape \(2,\)"),
-    (lambda m: nn.Sequential(3), TypeError, "Sequential holds Modules and functions, got int"),
-    (lambda m: nn.Sequential(nn.Linear), TypeError, "got the class Linear; make one of it"),
-    (lambda m: nn.ModuleList([mt.ops.relu]), TypeError, "ModuleList holds Modules, got builtin_function"),
+    (lambda m: m.to("float32", device="cpu"), TypeError, "use the keywords dtype and device"),
+    (lambda m: m.register_forward_hook(3), TypeError, "a hook must be callable, got int"),
+    (lambda m: nn.Module()(1), NotImplementedError, "Module has no forward method; define"),
+    (lambda m: nn.Linear(-1, 1), ValueError, "in_features must be an integer of at least 0, got -1"),
+    (lambda m: nn.Linear(1, 2.0), ValueError, "out_features must be an integer of at least 0, got 2.0"),
+    (lambda m: nn.Linear(3, 1)(mt.ones(2)), ValueError, r"last axis has length 3, got shape \(2,\)"),
+    (lambda m: nn.Sequential(3), TypeError, "Sequential contains Modules and functions, got int"),
+    (lambda m: nn.Sequential(nn.Linear), TypeError, "got the class Linear; instantiate it"),
+    (lambda m: nn.ModuleList([mt.ops.relu]), TypeError, "ModuleList contains Modules, got builtin_function"),
     (lambda m: nn.ModuleList(nn.Linear(1, 1)), TypeError, "takes a list of Modules, got Linear"),
-    (lambda m: nn.ModuleList()[0], IndexError, "has 0 modules, there is none at 0"),
-    (lambda m: nn.ModuleDict({"a": 1}), TypeError, "ModuleDict holds Modules, got int for 'a'"),
-    (lambda m: nn.ModuleDict({"forward": nn.Module()}), ValueError, "has an attribute 'forward' already"),
-    (lambda m: nn.Function(1), TypeError, "takes a function, got int"),
-    (lambda m: m.load_state_dict([1]), TypeError, "a state maps names to tensors, got list"),
+    (lambda m: nn.ModuleList()[0], IndexError, "index 0 is out of range for 0 modules"),
+    (lambda m: nn.ModuleDict({"a": 1}), TypeError, "ModuleDict contains Modules, got int for 'a'"),
+    (lambda m: nn.ModuleDict({"forward": nn.Module()}), ValueError, "already has an attribute 'forward'"),
+    (lambda m: nn.Function(1), TypeError, "takes a callable, got int"),
+    (lambda m: m.load_state_dict([1]), TypeError, "a state must be a mapping of names to tensors, got list"),
 ]
 
 
@@ -190,7 +194,7 @@ def test_to_converts_what_is_not_whole_and_keeps_sharing_and_gradients():
     assert m(mt.ones((3, 2), dtype="float64")).dtype == mt.float64
     assert m.to(dtype="float32", device="meta")[0].weight.device == "meta"
     m = nn.Linear(1, 1).to("complex64")
-    with pytest.raises(TypeError, match="can't become float32; use complex64"):
+    with pytest.raises(TypeError, match="cannot be converted to float32; use complex64"):
         m.to("float32")
 
 
@@ -224,7 +228,7 @@ def misfits():
         ({"weight": weight}, "missing: bias"),
         ({"weight": weight, "bias": bias, "extra": bias}, "unexpected: extra"),
         ({"weight": weight, "bias": np.zeros(2)}, r"'bias': the module's shape is \(1,\), the saved one \(2,\)"),
-        ({"weight": weight, "bias": bias * 1j}, "'bias': the module's dtype is float32, to which complex64 can't"),
+        ({"weight": weight, "bias": bias * 1j}, "'bias': the module's dtype is float32, which cannot store complex64"),
         ({"weight": weight, "bias": mt.zeros(1, device="meta")}, "the module's tensor is on 'cpu', the saved one on"),
         ({"weight": weight, "bias": "word"}, "'bias': "),
     ]

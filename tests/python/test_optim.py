@@ -94,9 +94,9 @@ def test_wrong_parameters_and_options_raise():
             mt.optim.SGD(params)
     for make, words in [
         (lambda: mt.optim.SGD([p], lr=-1), "lr must be at least 0"),
-        (lambda: mt.optim.SGD([p], nesterov=True), "nesterov needs a momentum"),
+        (lambda: mt.optim.SGD([p], nesterov=True), "nesterov requires a momentum"),
         (lambda: mt.optim.Adam([p], betas=(1.0, 0.9)), r"betas\[0\] must be"),
-        (lambda: mt.optim.Adam([p]).load_state_dict({}), "no state"),
+        (lambda: mt.optim.Adam([p]).load_state_dict({}), "not a state of an optimizer"),
         (lambda: mt.optim.Adam([p]).load_state_dict(mt.optim.SGD([p]).state_dict()), "another optimizer"),
     ]:
         with pytest.raises(ValueError, match=words):

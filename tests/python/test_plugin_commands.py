@@ -39,7 +39,7 @@ def test_a_python_plugin_is_inspected_by_what_is_written_beside_it(run, tmp_path
     file.write_text("raise OSError('it was run')")
     status, out, error = run("inspect", file)
     assert (status, out) == (1, "")
-    assert error.startswith(f"error: '{file}' is Python, and says what it is only when it runs")
+    assert error.startswith(f"error: '{file}' is a Python file without a plugin.json in its folder")
     (tmp_path / "plugin.json").write_text('{"name": "commanded", "min_minitensor_version": "0.1.0"}')
     status, out, error = run("inspect", file)
     assert (status, error) == (0, "")
@@ -48,7 +48,7 @@ def test_a_python_plugin_is_inspected_by_what_is_written_beside_it(run, tmp_path
         ["min", "minitensor", "0.1.0"],
         ["kind", "python"],
     ]
-    assert "what the file says shows when it runs" in out
+    assert "the Python file was not run" in out
 
 
 def test_check_tells_of_each_op(run, tmp_path):

@@ -53,7 +53,7 @@ def test_a_file_is_loaded_and_unloaded_and_loaded_again(tmp_path, body):
         assert plugins.is_plugin_loaded("filed") and plugins.get_plugin_info("filed") == info
         assert plugins.list_plugins() == [info]
         assert mt.ops.of_file(mt.Tensor([1.0])).item() == 7.0
-        with pytest.raises(ValueError, match="is loaded already, as plugin 'filed'; unload that one first"):
+        with pytest.raises(ValueError, match="is already loaded as plugin 'filed'; unload it first"):
             plugins.load_plugin(path)
         plugins.unload_plugin("filed")
         assert not plugins.is_plugin_loaded("filed") and not mt.is_custom_op_registered_py("of_file")
@@ -71,11 +71,11 @@ def test_a_folder_is_loaded_with_its_parts(tmp_path):
 
 
 BROKEN = [
-    ("", ValueError, "defines no plugin; write a function minitensor_plugin"),
-    ("plugin = 3", TypeError, "its 'plugin' is no CustomPlugin, but 3"),
-    ("def minitensor_plugin(): pass", TypeError, r"its minitensor_plugin\(\) gave no CustomPlugin, but None"),
+    ("", ValueError, "defines no plugin; define a function minitensor_plugin"),
+    ("plugin = 3", TypeError, "the variable plugin must be a CustomPlugin, got 3"),
+    ("def minitensor_plugin(): pass", TypeError, r"minitensor_plugin\(\) must return a CustomPlugin, got None"),
     ("raise OSError('disk')", OSError, "disk"),
-    ("plugin = plugins.CustomPlugin()", ValueError, "has no info, and '.*' doesn't say its name and version"),
+    ("plugin = plugins.CustomPlugin()", ValueError, "has no info, and '.*' does not state its name and version"),
     (GIVEN.replace("3))", "3), max_minitensor_version=plugins.VersionInfo(0, 0, 1))"), RuntimeError, "up to 0.0.1"),
 ]
 
@@ -113,22 +113,22 @@ def test_what_the_plugin_does_not_say_is_read_beside_it(tmp_path):
 
 
 MALFORMED = [
-    ("{", "can't be read as JSON"),
-    ([1], r"must hold an object, such as .* got list"),
-    ("[" * 100_000, "can't be read as JSON: it is nested too deeply"),
-    ('{"name": ' * 100_000, "can't be read as JSON: it is nested too deeply"),
+    ("{", "is not valid JSON"),
+    ([1], r"must contain an object, such as .* got list"),
+    ("[" * 100_000, "is not valid JSON: it is nested too deeply"),
+    ('{"name": ' * 100_000, "is not valid JSON: it is nested too deeply"),
     ('{"author": "' + "x" * (1 << 20) + '"}', "has more than 1048576 bytes"),
-    ({"name": "../../escape"}, r"a name is made of letters, digits, .*; got '../../escape'"),
-    ({"name": "filed\n"}, r"a name is made of letters, digits, .*; got 'filed\\n'"),
+    ({"name": "../../escape"}, r"name must consist of letters, digits, .*; got '../../escape'"),
+    ({"name": "filed\n"}, r"name must consist of letters, digits, .*; got 'filed\\n'"),
     ({"name": "x" * 256}, "name has 256 characters; 255 is the limit"),
     ({"description": "x" * 5000}, "description has 5000 characters; 4096 is the limit"),
-    ({"author": "a\x1b[2Jb"}, r"author has a control character: 'a\\x1b\[2Jb'"),
+    ({"author": "a\x1b[2Jb"}, r"author contains a control character: 'a\\x1b\[2Jb'"),
     ({"version": "9" * 10_000 + ".0.0"}, "'version': '9{80}' is no version"),
-    ({"name": 1}, "'name' must be a text, got int"),
+    ({"name": 1}, "'name' must be a string, got int"),
     ({"version": "1"}, "'version': '1' is no version"),
     (
         {"min_minitensor_verson": "1.0.0"},
-        "'min_minitensor_verson' means nothing; did you mean 'min_minitensor_version'",
+        "unknown key 'min_minitensor_verson'; did you mean 'min_minitensor_version'",
     ),
 ]
 
@@ -265,7 +265,7 @@ def test_a_plugin_that_is_loaded_keeps_an_installed_one_of_its_name_out(installe
     )
     before = plugins.load_plugin(write(tmp_path))
     assert [str(info.version) for info in plugins.list_plugins()] == [str(before.version)]
-    assert "found_same = found_same:make was not loaded: plugin 'filed' is registered already" in caplog.text
+    assert "found_same = found_same:make was not loaded: plugin 'filed' is already registered" in caplog.text
     plugins.unload_plugin("filed")
 
 
@@ -300,7 +300,7 @@ def test_a_broken_plugin_is_reported_once_and_stops_nothing(installed, caplog):
         "plugin 'broken_import' of broken_import was not loaded: disk",
         "plugin 'broken_late' of broken_late was not loaded: late",
         "plugin 'broken_value' of broken_value was not loaded: "
-        "it must be a function that gives a path or a CustomPlugin, got int",
+        "it must be a function that returns a path or a CustomPlugin, got int",
     ]
     assert caplog.text.count("was not loaded") == 3
     assert not mt.is_custom_op_registered_py("broken_late_op")
@@ -339,9 +339,7 @@ def test_a_plugin_that_fails_since_another_is_there_is_reported(installed):
     inner = plugins.CustomPlugin(plugins.PluginInfo("found_inner", plugins.VersionInfo(1, 0, 0)))
     plugins.load_plugin(inner)
     installed("found_outer", LOADING, "found_outer:make")
-    with pytest.warns(
-        RuntimeWarning, match="plugin 'found_outer' .* was not loaded: plugin 'found_inner' is registered"
-    ):
+    with pytest.warns(RuntimeWarning, match="plugin 'found_outer' .* was not loaded: plugin 'found_inner' is already"):
         assert [info.name for info in plugins.list_plugins()] == ["found_inner"]
 
 

@@ -90,7 +90,7 @@ NO_PLUGINS = {
     "a missing file": (
         lambda folder: folder / "missing.so",
         FileNotFoundError,
-        r"there is no file '.*missing.so' to load a plugin from; the working directory is /",
+        r"there is no plugin file '.*missing.so'; the working directory is /",
     ),
     "an empty file": (named("empty.so", ""), ValueError, "'.*empty.so' is empty"),
     "a text": (named("text.so", "Dear reader, " * 100), ValueError, "'.*text.so' is no shared library"),
@@ -99,9 +99,9 @@ NO_PLUGINS = {
     "a kind of its own": (
         named("library.o", ""),
         ValueError,
-        r"'.*library.o' is no plugin: a plugin is a file '\*.py', '\*.so', '\*.dylib', '\*.dll', or a folder with an",
+        r"'.*library.o' is not a plugin; expected a file '\*.py', '\*.so', '\*.dylib', '\*.dll', or a folder with an",
     ),
-    "a folder": (folder_of_that_name, ValueError, "'.*folder.so' is no plugin: .* or a folder with an __init__.py"),
+    "a folder": (folder_of_that_name, ValueError, "'.*folder.so' is not a plugin; .* or a folder with an __init__.py"),
     "an object file": (
         copied(fill(SOURCE), "o"),
         ValueError,
@@ -198,7 +198,7 @@ def test_a_constant_that_lies_is_refused(fields, words):
 UNSUPPORTED = {
     '.min_minitensor = "99.0.0"': "plugin 'faulty' 1.0.0 needs minitensor 99.0.0 or later, this is .*; upgrade",
     '.max_minitensor = "0.0.1"': "plugin 'faulty' 1.0.0 supports minitensor up to 0.0.1, this is .*; use a newer",
-    '.min_minitensor = "0.0.1"': "plugin 'faulty' 1.0.0 was made for minitensor 0.0.1 and what is compatible with it",
+    '.min_minitensor = "0.0.1"': "plugin 'faulty' 1.0.0 supports minitensor 0.0.1 and compatible versions",
 }
 
 
@@ -217,7 +217,7 @@ def test_a_library_without_init_is_refused():
 def test_a_plugin_is_loaded_once():
     other = library(code="/* another file */")
     with loaded(library()) as info:
-        words = re.escape(f"plugin 'faulty' is registered already, as version 1.0.0 from '{info.path}'; unload that")
+        words = re.escape(f"plugin 'faulty' is already registered as version 1.0.0 from '{info.path}'; unload it")
         for path in (library(), other):
             refuses(path, AlreadyLoaded, words)
     with loaded(other) as info:
@@ -364,7 +364,7 @@ def test_a_fini_that_throws_is_told_and_the_plugin_is_gone():
     before = state()
     plugins.load_plugin(cxx_library(fini='throw std::runtime_error("stuck");'))
     with pytest.warns(
-        RuntimeWarning, match="the cleanup of plugin 'faulty' failed, it is unloaded all the same: .*stuck"
+        RuntimeWarning, match="the cleanup of plugin 'faulty' failed; the plugin is unloaded nevertheless: .*stuck"
     ):
         plugins.unload_plugin("faulty")
     assert state() == before
@@ -406,7 +406,7 @@ def at_once(count, run):
 def test_of_many_threads_that_load_one_plugin_one_wins():
     results = at_once(8, lambda i: plugins.load_plugin(library()))
     errors = [r for r in results if isinstance(r, Exception)]
-    assert len(errors) == 7 and all("is registered already" in str(e) for e in errors)
+    assert len(errors) == 7 and all("is already registered" in str(e) for e in errors)
     assert mt.ops.probe(mt.Tensor([1.0])).item() == 2.0
 
 

@@ -161,7 +161,7 @@ def test_a_fini_that_fails_is_told_and_the_plugin_is_gone():
     before = state()
     plugins.load_plugin(library(code=code, plugin=".fini = fini,"))
     with pytest.warns(
-        RuntimeWarning, match="the cleanup of plugin 'faulty' failed, it is unloaded all the same: .*not now"
+        RuntimeWarning, match="the cleanup of plugin 'faulty' failed; the plugin is unloaded nevertheless: .*not now"
     ):
         plugins.unload_plugin("faulty")
     assert state() == before

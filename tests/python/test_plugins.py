@@ -60,7 +60,7 @@ def test_compatibility_is_that_of_semantic_versions(version, required, compatibl
             "0.1.0",
             None,
             "0.2.0",
-            "made for minitensor 0.1.0 and what is compatible with it, this is 0.2.0; use a newer",
+            "supports minitensor 0.1.0 and compatible versions, this is 0.2.0; use a newer",
         ),
     ],
 )
@@ -104,11 +104,11 @@ def builder():
 
 
 WRONG = [
-    (lambda: VersionInfo(1, -1, 0), ValueError, "minor must be a whole number of at least 0, got -1"),
-    (lambda: VersionInfo(1, 0, "0"), ValueError, "patch must be a whole number of at least 0, got '0'"),
+    (lambda: VersionInfo(1, -1, 0), ValueError, "minor must be an integer of at least 0, got -1"),
+    (lambda: VersionInfo(1, 0, "0"), ValueError, "patch must be an integer of at least 0, got '0'"),
     (lambda: VersionInfo.parse("1.2"), ValueError, "'1.2' is no version; write three numbers, such as '1.2.3'"),
     (lambda: VersionInfo.parse("1.2.3-rc"), ValueError, "'1.2.3-rc' is no version"),
-    (lambda: VersionInfo.parse(1), TypeError, "parsed from a text such as '1.2.3', got int"),
+    (lambda: VersionInfo.parse(1), TypeError, "must be a str such as '1.2.3', got int"),
     (lambda: VersionInfo(1, 0, 0).is_compatible_with("1.0.0"), TypeError, "takes a VersionInfo, got str"),
     (lambda: PluginBuilder().build(), ValueError, r"call .name\(…\) and .version\(…\) before"),
     (lambda: PluginBuilder().name("p").build(), ValueError, r"call .version\(…\) before"),
@@ -128,23 +128,31 @@ WRONG = [
     (lambda: builder().build().set_initialize_fn(1), TypeError, "set_initialize_fn takes a function, got int"),
     (lambda: builder().build().set_cleanup_fn(1), TypeError, "set_cleanup_fn takes a function, got int"),
     (lambda: builder().build().set_custom_operations_fn([]), TypeError, "set_custom_operations_fn takes a function"),
-    (lambda: PluginRegistry().register("p"), TypeError, "a plugin is a CustomPlugin, got str"),
-    (lambda: PluginRegistry().register(CustomPlugin), TypeError, "got the class CustomPlugin; make one of it"),
-    (lambda: PluginRegistry().register(CustomPlugin()), ValueError, "the plugin has no info; give it a PluginInfo"),
-    (lambda: PluginRegistry().register(plugin(ops=[len])), TypeError, "plugin 'math': custom_operations .* got len"),
-    (lambda: PluginRegistry().register(plugin(ops=[mt.ops.relu])), TypeError, "got relu in it"),
-    (lambda: PluginRegistry().register(plugin(ops=[3])), TypeError, "got int in it"),
+    (lambda: PluginRegistry().register("p"), TypeError, "a plugin must be a CustomPlugin, got str"),
+    (lambda: PluginRegistry().register(CustomPlugin), TypeError, "got the class CustomPlugin; instantiate it"),
+    (lambda: PluginRegistry().register(CustomPlugin()), ValueError, "the plugin has no info; pass a PluginInfo"),
+    (
+        lambda: PluginRegistry().register(plugin(ops=[len])),
+        TypeError,
+        "plugin 'math': custom_operations .* got an item len",
+    ),
+    (lambda: PluginRegistry().register(plugin(ops=[mt.ops.relu])), TypeError, "got an item relu"),
+    (lambda: PluginRegistry().register(plugin(ops=[3])), TypeError, "got an item int"),
     (lambda: PluginRegistry().register(plugin(ops=["relu"])), ValueError, "plugin 'math': op 'relu' is registered al"),
     (lambda: PluginRegistry().unregister("p"), ValueError, "there is no plugin 'p'"),
-    (lambda: PluginRegistry().get_plugin(1), TypeError, "plugins are found by their names, got int"),
+    (lambda: PluginRegistry().get_plugin(1), TypeError, "the name of a plugin must be a str, got int"),
     (lambda: plugins.unload_plugin("p"), ValueError, "there is no plugin 'p'"),
     (lambda: plugins.get_plugin_info("p"), ValueError, "there is no plugin 'p'"),
     (lambda: plugins.load_plugin(1), TypeError, "load_plugin takes the path of a file, or a CustomPlugin, got 1"),
-    (lambda: plugins.load_plugin("nowhere.py"), FileNotFoundError, "no file 'nowhere.py' .* working directory is"),
-    (lambda: plugins.load_plugin(Path(__file__).parent), ValueError, r"is no plugin: a plugin is a file '\*.py'"),
-    (lambda: plugins.CustomLayer(1), TypeError, "the name of a layer is a text, got int"),
+    (
+        lambda: plugins.load_plugin("nowhere.py"),
+        FileNotFoundError,
+        "no plugin file 'nowhere.py'; the working directory is",
+    ),
+    (lambda: plugins.load_plugin(Path(__file__).parent), ValueError, r"is not a plugin; expected a file '\*.py'"),
+    (lambda: plugins.CustomLayer(1), TypeError, "the name of a layer must be a str, got int"),
     (lambda: plugins.CustomLayer("l").set_forward_fn(1), TypeError, "set_forward_fn takes a function, got int"),
-    (lambda: plugins.CustomLayer("l")(1), NotImplementedError, r"CustomLayer\(l\) has no forward; define"),
+    (lambda: plugins.CustomLayer("l")(1), NotImplementedError, r"CustomLayer\(l\) has no forward method; define"),
 ]
 
 
@@ -237,7 +245,7 @@ def test_registering_is_all_or_nothing():
     ]:
         with pytest.raises(error) as caught:
             registry.register(p)
-        assert caught.value.__notes__ == ["plugin 'math' was not registered, nor any of its ops"]
+        assert caught.value.__notes__ == ["neither plugin 'math' nor its ops were registered"]
         assert mt.list_custom_ops_py() == before and len(registry) == 0
     assert registry.register(plugin(ops=["one", "two"])).ops == ("one", "two")
     registry.unregister("math")
@@ -246,7 +254,7 @@ def test_registering_is_all_or_nothing():
 def test_a_plugin_is_registered_once_and_an_op_has_one_plugin():
     registry, other = PluginRegistry(), PluginRegistry()
     registry.register(plugin(ops=["owned"]))
-    with pytest.raises(ValueError, match="plugin 'math' is registered already, as version 1.0.0; unload that"):
+    with pytest.raises(ValueError, match="plugin 'math' is already registered as version 1.0.0; unload it"):
         registry.register(plugin(ops=["another"]))
     words = r"plugin 'second': op 'owned' is registered already: by .*plugin.py:\d+ of plugin 'math', and .* unl"
     for op in ("owned", mt.ops.owned):
@@ -268,7 +276,7 @@ def test_a_plugin_can_load_others_but_not_itself():
     registry.unregister("inner")
     selfish = plugin("selfish")
     selfish.set_initialize_fn(lambda r: r.register(selfish))
-    with pytest.raises(ValueError, match="'selfish' is registered already"):
+    with pytest.raises(ValueError, match="'selfish' is already registered"):
         registry.register(selfish)
 
 

@@ -229,7 +229,7 @@ def test_global_plugin_management(capsys):
     except Exception as e:
         print(f"Failed to unload: {e}")
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("Failed to load plugin: there is no file './my_plugin.so'")
+    assert lines[0].startswith("Failed to load plugin: there is no plugin file './my_plugin.so'")
     assert lines[1:] == [
         "Plugin not found: there is no plugin 'my_plugin'",
         "Failed to unload: there is no plugin 'my_plugin'",
@@ -293,9 +293,9 @@ def test_functions_that_take_lists_get_lists():
         (
             lambda grad: [grad],
             TypeError,
-            "op 'numbered': its backward takes input_ids, so it must give a dict .* got list",
+            "op 'numbered': a backward function that takes input_ids must return a dict .* got list",
         ),
-        (lambda grad: {7: grad}, ValueError, "op 'numbered': its backward gave a gradient for 7, which is none of inp"),
+        (lambda grad: {7: grad}, ValueError, "op 'numbered': backward returned a gradient for 7, which is not in inp"),
     ],
 )
 def test_gradients_by_wrong_numbers_raise(given, error, words):

@@ -1,4 +1,4 @@
-"""Tensors whose operations are defined once, in Rust, and differentiated from their definitions.
+"""A tensor library in which each operation is defined once, in Rust, and its gradient is derived from the definition.
 
 >>> import minitensor as mt
 >>> x = mt.Tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -86,7 +86,7 @@ def tensor(
     device: str | None = None,
     requires_grad: _typing.Literal[True, False] = False,
 ) -> Tensor:
-    """A tensor that holds a copy of `data`: the same as `Tensor(…)`.
+    """Creates a tensor with a copy of `data`. This is the same as `Tensor(…)`.
 
     >>> import minitensor as mt
     >>> mt.tensor([[1, 2], [3, 4]]).shape
@@ -96,7 +96,7 @@ def tensor(
 
 
 if _typing.TYPE_CHECKING:
-    # Every op is here, too: `mt.exp` is `mt.ops.exp`. A real `__getattr__` would make each call slower.
+    # Every op is also an attribute of this module: `mt.exp` is `mt.ops.exp`. A real `__getattr__` slows down calls.
     def __getattr__(name: str) -> _typing.Any: ...
 
 

@@ -1,4 +1,4 @@
-"""`python -m minitensor`: what is installed, and commands that `--help` lists."""
+"""`python -m minitensor`: information on the installation, and the commands that `--help` lists."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import minitensor as mt
 from . import _new, _stubs
 from .plugins import command
 
-#: What each command is told, and what it does.
+#: The arguments of each command, and its description.
 COMMANDS = {
-    "": "tell what is installed",
+    "": "show versions, SIMD level and threads",
     "ops": "print the signatures of all ops",
     **command.COMMANDS,
     **_new.COMMANDS,
-    "stubs": "write the type stubs of minitensor itself anew",
+    "stubs": "regenerate the type stubs of minitensor itself",
 }
 
 
@@ -46,31 +46,31 @@ def main(arguments: list[str]) -> int:
         case [*_, "-h" | "--help"] | ["help"]:
             print(_usage())
         case ["plugins", *rest]:
-            return _told(lambda: command.run(rest))
+            return _status(lambda: command.run(rest))
         case ["new", *rest]:
-            return _told(lambda: _new.run(rest))
+            return _status(lambda: _new.run(rest))
         case ["stubs"]:
             for path in _stubs.write():
                 print(path)
         case _:
-            return _refused()
+            return _usage_error()
     return 0
 
 
 def _usage() -> str:
     width = max(map(len, COMMANDS))
     return "\n".join(
-        ["usage: python -m minitensor …", *(f"  {told:<{width}}  {does}" for told, does in COMMANDS.items())]
+        ["usage: python -m minitensor …", *(f"  {words:<{width}}  {about}" for words, about in COMMANDS.items())]
     )
 
 
-def _refused() -> int:
+def _usage_error() -> int:
     print(_usage(), file=sys.stderr)
     return 2
 
 
-def _told(run: Callable[[], int | None]) -> int:
-    """The exit status of a command; what goes wrong is told in a sentence."""
+def _status(run: Callable[[], int | None]) -> int:
+    """Runs a command and returns its exit status. Prints errors without a traceback."""
     try:
         status = run()
     except BrokenPipeError:
@@ -78,16 +78,16 @@ def _told(run: Callable[[], int | None]) -> int:
     except Exception as error:
         print(f"error: {error}" if str(error) else f"error: {type(error).__name__}", file=sys.stderr)
         return 1
-    return _refused() if status is None else status
+    return _usage_error() if status is None else status
 
 
 def _piped(arguments: list[str]) -> int:
-    """Runs a command whose reader may leave early, as `head` does: that is no error, and nothing is said about it."""
+    """Runs a command. A reader that closes the pipe early, such as `head`, is not an error."""
     try:
         status = main(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes once more at its exit.
+        # Python flushes again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status

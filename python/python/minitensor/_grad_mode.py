@@ -1,4 +1,4 @@
-"""Whether operations are recorded for gradients: context managers that are decorators, too."""
+"""Switches for gradient recording. Each is a context manager and a decorator."""
 
 from contextlib import ContextDecorator
 
@@ -6,14 +6,14 @@ from ._minitensor import _set_grad_enabled
 
 
 class set_grad_enabled(ContextDecorator):
-    """Turns recording on or off on this thread, within `with` or a decorated function."""
+    """Enables or disables gradient recording on this thread, in a `with` block or a decorated function."""
 
     def __init__(self, enabled: bool) -> None:
         self._enabled = enabled
         self._before: list[bool] = []
 
     def _recreate_cm(self) -> "set_grad_enabled":
-        # As a decorator it is used by many calls at once, on many threads.
+        # A decorated function may run on several threads at once, so each call needs its own state.
         return set_grad_enabled(self._enabled)
 
     def __enter__(self) -> None:
@@ -24,7 +24,7 @@ class set_grad_enabled(ContextDecorator):
 
 
 class no_grad(set_grad_enabled):
-    """Nothing is recorded inside.
+    """Disables gradient recording.
 
     >>> import minitensor as mt
     >>> x = mt.Tensor([1.0], requires_grad=True)
@@ -39,7 +39,7 @@ class no_grad(set_grad_enabled):
 
 
 class enable_grad(set_grad_enabled):
-    """Operations are recorded inside, whatever holds outside."""
+    """Enables gradient recording, for example inside `no_grad`."""
 
     def __init__(self) -> None:
         super().__init__(True)

@@ -1,4 +1,4 @@
-"""The check that this is the main interpreter, which is made before anything else is imported."""
+"""Checks that this is the main interpreter, before anything else is imported."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def _is_main() -> bool:
 
 if not _is_main():
     raise ImportError(
-        "minitensor can't be imported in a subinterpreter, since its ops and threads belong to the process; import it "
-        "in the main interpreter, or start another process with multiprocessing"
+        "minitensor cannot be imported in a subinterpreter, because its ops and threads belong to the process; import "
+        "it in the main interpreter, or start another process with multiprocessing"
     )

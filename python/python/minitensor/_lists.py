@@ -1,4 +1,4 @@
-"""Functions of an op that take its inputs as a list, and name gradients by the inputs' numbers."""
+"""Adapters for op functions that take the inputs as a list, or return gradients by the ids of the inputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _parameters(function: object) -> dict[str, inspect.Parameter]:
 
 
 def from_list(function: _Function) -> _Function:
-    """`function(inputs, **attributes)` as `function(*inputs, **attributes)`; others stay what they are."""
+    """Converts `function(inputs, **attributes)` to `function(*inputs, **attributes)`; returns others unchanged."""
     first = next(iter(_parameters(function).values()), None)
     if first is None or first.name != "inputs" or first.kind is first.VAR_POSITIONAL:
         return function
@@ -35,7 +35,7 @@ def from_list(function: _Function) -> _Function:
 
 
 def by_number(function: _Function, op: str) -> _Function:
-    """A gradient with a parameter `input_ids`, which gives a dict by these, as `function(ctx, *grads)`."""
+    """Converts a gradient function with a parameter `input_ids`, which returns a dict, to `function(ctx, *grads)`."""
     if "input_ids" not in _parameters(function):
         return function
 
@@ -48,11 +48,11 @@ def by_number(function: _Function, op: str) -> _Function:
         given = function(grads[0] if len(grads) == 1 else grads, numbers, shapes, dtypes, devices)
         if not isinstance(given, dict):
             raise TypeError(
-                f"op '{op}': its backward takes input_ids, so it must give a dict of gradients by these, "
+                f"op '{op}': a backward function that takes input_ids must return a dict of gradients by input id, "
                 f"got {type(given).__name__}"
             )
         if unknown := [n for n in given if n not in numbers]:
-            raise ValueError(f"op '{op}': its backward gave a gradient for {unknown[0]!r}, which is none of input_ids")
+            raise ValueError(f"op '{op}': backward returned a gradient for {unknown[0]!r}, which is not in input_ids")
         return tuple(given.get(n) for n in numbers)
 
     return backward

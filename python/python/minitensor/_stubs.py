@@ -1,4 +1,4 @@
-"""Type stubs from the schema of the registry: `python -m minitensor stubs` writes `ops.pyi` and `_methods.pyi`."""
+"""Generates type stubs from the registry: `python -m minitensor stubs` writes `ops.pyi` and `_methods.pyi`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._minitensor import Tensor, _op_names, describe
 
 HEADER = '"""{doc} Made by `python -m minitensor stubs`; don\'t edit."""\n\n'
 IMPORTS = "from collections.abc import Sequence\nfrom typing import Any, Literal, NamedTuple\n\n"
-#: Methods that are more than their op, and stand in `_minitensor.pyi`.
+#: Methods that differ from their op. They are declared in `_minitensor.pyi`.
 OWN = ("astype", "detach")
 TYPES = {
     "bool": "bool",
@@ -34,7 +34,7 @@ def _attribute_type(attr: dict[str, Any]) -> str:
 
 
 def _default(value: object) -> str:
-    """As it is written in a stub: what isn't plain is left to the docstring."""
+    """Returns the source text of a default, or `...` if it has no literal."""
     is_plain = (
         value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
     )
@@ -42,7 +42,7 @@ def _default(value: object) -> str:
 
 
 def _parameters(op: dict[str, Any]) -> list[str]:
-    """`x: TensorLike`, `axis: int = ...`; a required one behind an optional one can't be written otherwise."""
+    """Returns parameters such as `x: TensorLike`. A required parameter after an optional one gets the default `...`."""
     parameters = []
     for i in op["inputs"]:
         kind = "Tensor" if i["mutated"] else "Sequence[Tensor]" if i["variadic"] else "TensorLike"
@@ -86,7 +86,7 @@ def _function(name: str, parameters: list[str], result: str, indent: str) -> str
 
 
 def _tree(ops: list[dict[str, Any]]) -> dict[str, Any]:
-    """The ops by namespace: names to ops, and to further trees."""
+    """Returns the ops as a tree of namespaces."""
     root: dict[str, Any] = {}
     for op in ops:
         for name in [op["name"], *op["aliases"]]:
@@ -111,13 +111,13 @@ def _write_tree(tree: dict[str, Any], indent: str) -> str:
 
 
 def built_in() -> list[dict[str, Any]]:
-    """All ops defined in Rust, by name; gradients are left out."""
+    """Returns the descriptions of all ops defined in Rust, without gradients."""
     ops = [describe(name) for name in _op_names()]
     return [op for op in ops if not op["location"].partition(":")[0].endswith((".py", ">"))]
 
 
 def _functions(ops: list[dict[str, Any]]) -> str:
-    """A function for each op, in classes for their namespaces, and what they return."""
+    """Returns the stubs of all ops, in classes for the namespaces, after the result classes."""
     out = ""
     for op in ops:
         if len(_returned(op)) > 1:
@@ -127,7 +127,7 @@ def _functions(ops: list[dict[str, Any]]) -> str:
 
 
 def ops_stub() -> str:
-    """The text of `ops.pyi`."""
+    """Returns the text of `ops.pyi`."""
     out = HEADER.format(doc="The functions of `mt.ops`.") + IMPORTS
     out += "from ._minitensor import DTypeLike, Tensor, TensorLike\n\n"
     out += _functions(built_in())
@@ -136,7 +136,7 @@ def ops_stub() -> str:
 
 
 def plugin_stub(name: str, ops: list[str]) -> str:
-    """A stub for the package of a plugin, whose attributes are the ops of the namespace of its name."""
+    """Returns the stub of a plugin's package, whose attributes are the ops in the namespace of the same name."""
     described = [describe(op) for op in ops]
     for op in described:
         op["name"] = op["name"].removeprefix(f"{name}::")
@@ -154,7 +154,7 @@ def plugin_stub(name: str, ops: list[str]) -> str:
 
 
 def methods_stub() -> str:
-    """The text of `_methods.pyi`: the methods of `Tensor` that are ops."""
+    """Returns the text of `_methods.pyi`, the methods of `Tensor` that are ops."""
     by_name = {name: op for op in built_in() for name in [op["name"], *op["aliases"]]}
     out = HEADER.format(doc="Methods of tensors that are ops.")
     out += "from collections.abc import Sequence\nfrom typing import Literal\n\n"
@@ -166,7 +166,7 @@ def methods_stub() -> str:
         parameters = ["self", *_parameters(op)[1:]]
         attrs = op["attributes"]
         if len(op["inputs"]) == 1 and [a["kind"] for a in attrs] == ["list[int]"]:
-            # `x.reshape(2, 3)` is `x.reshape((2, 3))`.
+            # `x.reshape(2, 3)` is the same as `x.reshape((2, 3))`.
             parameters.append("*more: int")
         out += _function(name, parameters, _result(op, "ops."), "    ")
     return out

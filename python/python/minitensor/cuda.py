@@ -1,11 +1,11 @@
-"""GPUs, of which this build has none."""
+"""CUDA devices. This build does not support CUDA."""
 
 
 def is_available() -> bool:
-    """Whether tensors can be made with `device="cuda"`."""
+    """Returns whether tensors can be created with `device="cuda"`."""
     return False
 
 
 def device_count() -> int:
-    """How many GPUs there are."""
+    """Returns the number of CUDA devices."""
     return 0

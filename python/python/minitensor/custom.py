@@ -1,4 +1,4 @@
-"""Ops written in Python, in the same registry, with the same checks and gradients as those written in Rust."""
+"""Ops written in Python. They share the registry, the checks and autograd with ops written in Rust."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SEQUENCES = (list, tuple, Sequence, Iterable)
 
 
 def _without_none(annotation: Any) -> Any:
-    """`T` of `T | None`."""
+    """Returns `T` for the annotation `T | None`."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         rest = [a for a in typing.get_args(annotation) if a is not type(None)]
         return rest[0] if len(rest) == 1 else annotation
@@ -29,7 +29,7 @@ def _without_none(annotation: Any) -> Any:
 
 
 def _kind_of_annotation(annotation: Any) -> str | None:
-    """The kind of attribute that an annotation means; `None` for a tensor."""
+    """Returns the kind of attribute for an annotation, or `None` for a tensor."""
     annotation = _without_none(annotation)
     if annotation in _SCALARS:
         return _SCALARS[annotation]
@@ -41,7 +41,7 @@ def _kind_of_annotation(annotation: Any) -> str | None:
 
 
 def _kind_of_default(default: object) -> str | None:
-    """The kind of attribute that a default means; `None` for a tensor."""
+    """Returns the kind of attribute for a default value, or `None` for a tensor."""
     if isinstance(default, (bool, int, float, str)):
         return next(_SCALARS[t] for t in (bool, int, float, str) if isinstance(default, t))
     if isinstance(default, (list, tuple)) and default:
@@ -50,7 +50,7 @@ def _kind_of_default(default: object) -> str | None:
 
 
 class _Schema:
-    """What a function's parameters say: those that are tensors, then those that are attributes."""
+    """The signature of a function: tensor parameters first, then attributes."""
 
     def __init__(self, function: _Function, name: str) -> None:
         self.inputs: list[tuple[str, str]] = []
@@ -66,15 +66,18 @@ class _Schema:
     def _add(self, op: str, parameter: inspect.Parameter, annotation: Any) -> None:
         name, default = parameter.name, parameter.default
         if parameter.kind is parameter.VAR_KEYWORD:
-            raise TypeError(f"op '{op}': '**{name}' can't be an attribute; name every parameter")
+            raise TypeError(f"op '{op}': '**{name}' cannot be an attribute; name every parameter")
         kind = _kind_of_annotation(annotation) or _kind_of_default(default)
         if kind:
             if parameter.kind is parameter.VAR_POSITIONAL or parameter.kind is parameter.POSITIONAL_ONLY:
-                raise TypeError(f"op '{op}': attribute '{name}' must be a parameter that can be given by name")
+                raise TypeError(f"op '{op}': attribute '{name}' must be a parameter that can be passed by name")
             self.attrs.append((name, kind, [] if default is _REQUIRED else [default]))
             return
         if default is not _REQUIRED and default is not None:
-            raise TypeError(f"op '{op}': the default of '{name}' is neither None nor a number, word or list of numbers")
+            raise TypeError(
+                f"op '{op}': the default of '{name}' must be None, a number, a string or a list of numbers, "
+                f"got {type(default).__name__}"
+            )
         if self.attrs or parameter.kind is parameter.KEYWORD_ONLY:
             raise TypeError(
                 f"op '{op}': the tensor '{name}' comes after an attribute; put tensors first, or annotate '{name}' "
@@ -102,8 +105,8 @@ def _build(
     doc: str,
 ) -> BuiltOp:
     if isinstance(backward, str) and backward != "none":
-        expected = "a function, None (it follows from the parts), or 'none'"
-        raise ValueError(f"op '{name}': backward is {expected}, got '{backward}'")
+        expected = "a function, None (the gradient follows from the ops called), or 'none' (no gradient)"
+        raise ValueError(f"op '{name}': backward must be {expected}, got '{backward}'")
     code = getattr(inspect.unwrap(forward), "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if code else ("<python>", 0)
     return _minitensor._build_op(name, forward, inputs, attrs, outputs, backward, validate, doc, file, line)
@@ -128,18 +131,19 @@ def custom_op(
     validate: _Function | None = None,
     outputs: Sequence[str] | None = None,
 ) -> Any:
-    """Registers a function of Tensors as an op, and gives `mt.ops.<name>`.
+    """Registers a function of Tensors as an op, and returns `mt.ops.<name>`.
 
-    Parameters annotated `float`, `int`, `bool`, `str`, `list[int]`, `list[float]` or `mt.DType`, or with a default of
-    such a type, are attributes; the others are tensors, optional ones if their default is `None`, any number of them
-    for `*xs`. Several outputs are annotated `-> tuple[Tensor, Tensor]`, or named by `outputs`.
+    A parameter is an attribute if its annotation, or its default, is of type `float`, `int`, `bool`, `str`,
+    `list[int]`, `list[float]` or `mt.DType`. Every other parameter is a tensor. It is optional if its default is
+    `None`; `*xs` takes any number of tensors. To return several outputs, annotate the function with
+    `-> tuple[Tensor, Tensor]`, or name them in `outputs`.
 
-    The gradient follows from the ops that the function is made of, unless `backward` is given: a function
-    `backward(ctx, *grads)` of the outputs' gradients that returns one gradient for each tensor input, `None` where none
-    is needed; `ctx` has `inputs`, `outputs`, `attrs` and `needs_input_grad`. With `backward="none"` differentiating
-    raises.
+    By default, the gradient follows from the ops that the function calls. Pass `backward` to define it: a function
+    `backward(ctx, *grads)` takes the gradients of the outputs and returns one gradient for each tensor input, or `None`
+    if it is not needed. `ctx` has the attributes `inputs`, `outputs`, `attrs` and `needs_input_grad`. With
+    `backward="none"`, differentiating the op raises an error.
 
-    `validate(*inputs)` raises what is wrong with them.
+    `validate(*inputs)` raises an error if the inputs are invalid.
 
     >>> import minitensor as mt
     >>> @mt.custom_op(name="docs::scaled_square")
@@ -172,7 +176,7 @@ _MOST_INPUTS = 64
 
 
 class CustomOpBuilder:
-    """Makes an op step by step.
+    """Builds an op step by step.
 
     >>> import minitensor as mt
     >>> double = (
@@ -188,7 +192,7 @@ class CustomOpBuilder:
 
     def __init__(self, name: str, num_inputs: int) -> None:
         if not 0 <= num_inputs <= _MOST_INPUTS:
-            raise ValueError(f"op '{name}': num_inputs must be 0 to {_MOST_INPUTS}, got {num_inputs}")
+            raise ValueError(f"op '{name}': num_inputs must be between 0 and {_MOST_INPUTS}, got {num_inputs}")
         names = ["x", "y", "z"] if num_inputs <= 3 else [f"x{i}" for i in range(num_inputs)]
         self._name = name
         self._inputs = [(n, "one") for n in names[:num_inputs]]
@@ -200,59 +204,60 @@ class CustomOpBuilder:
         self._doc = f"The op {name}, defined in Python."
 
     def forward(self, function: _Function) -> CustomOpBuilder:
-        """The computation: `function(*inputs, **attributes)` gives a Tensor, or a tuple of them.
+        """Sets the computation: `function(*inputs, **attributes)` returns a Tensor or a tuple of Tensors.
 
-        If its first parameter is called `inputs`, it gets them as a list; so does a check.
+        If the first parameter is named `inputs`, the function receives the inputs as a list. The same applies to
+        `validate`.
         """
         self._forward = from_list(function)
         return self
 
     def backward(self, function: _Function | str) -> CustomOpBuilder:
-        """The gradient: `function(ctx, *grads)`, as for [`custom_op`]; without one it follows from the parts.
+        """Sets the gradient: `function(ctx, *grads)`, as for `custom_op`. By default, it follows from the ops called.
 
-        One with a parameter `input_ids` is called as `function(grad_output, input_ids, input_shapes, input_dtypes,
-        input_devices)`, and gives a dict of gradients by the ids.
+        A function with a parameter `input_ids` is called as `function(grad_output, input_ids, input_shapes,
+        input_dtypes, input_devices)`, and returns a dict of gradients by input id.
         """
         self._backward = function if isinstance(function, str) else by_number(function, self._name)
         return self
 
     def validate(self, function: _Function) -> CustomOpBuilder:
-        """A check: `function(*inputs)` raises what is wrong."""
+        """Sets the validation: `function(*inputs)` raises an error if the inputs are invalid."""
         self._validate = from_list(function)
         return self
 
     def doc(self, text: str) -> CustomOpBuilder:
-        """What the op does."""
+        """Sets the documentation."""
         self._doc = text
         return self
 
     def inputs(self, *names: str) -> CustomOpBuilder:
-        """The names of the inputs."""
+        """Sets the names of the inputs."""
         if len(names) != len(self._inputs):
             raise ValueError(f"op '{self._name}' has {len(self._inputs)} inputs, got {len(names)} names")
         self._inputs = [(n, "one") for n in names]
         return self
 
     def attr(self, name: str, kind: type, *default: object) -> CustomOpBuilder:
-        """One more attribute of type float, int, bool, str or list[int], with its default if it has one."""
+        """Adds an attribute of type float, int, bool, str or list[int], optionally with a default."""
         known = _kind_of_annotation(kind)
         if known is None:
-            raise TypeError(f"op '{self._name}': attribute '{name}' can't be of type {kind}")
+            raise TypeError(f"op '{self._name}': attribute '{name}' cannot have the type {kind}")
         self._attrs.append((name, known, list(default)))
         return self
 
     def outputs(self, *names: str) -> CustomOpBuilder:
-        """The names of the outputs."""
+        """Sets the names of the outputs."""
         self._outputs = list(names)
         return self
 
     def build(self) -> BuiltOp:
-        """The op, not yet registered."""
+        """Returns the op without registering it."""
         if self._forward is None:
-            raise ValueError(f"op '{self._name}' has no forward; give it one with .forward(…)")
+            raise ValueError(f"op '{self._name}' has no forward function; call .forward(…)")
         schema = (self._inputs, self._attrs, self._outputs)
         return _build(self._name, self._forward, *schema, self._backward, self._validate, self._doc)
 
     def register(self) -> Callable[..., Tensor]:
-        """Registers the op, and gives `mt.ops.<name>`."""
+        """Registers the op, and returns `mt.ops.<name>`."""
         return self.build().register()

@@ -1,6 +1,6 @@
-"""One function for every registered op: `mt.ops.swish(x)`; `mt.ops.ns.op(x)` for those of a namespace.
+"""One function for each registered op: `mt.ops.swish(x)`, or `mt.ops.ns.op(x)` in a namespace.
 
-The functions are made from the registry when the package is imported, and whenever an op is registered.
+The functions are created from the registry when the package is imported, and when an op is registered.
 """
 
 from ._minitensor import describe

@@ -1,4 +1,4 @@
-"""Optimizers, whose steps are in-place ops: `sgd_step` and `adam_step`, one pass over memory each."""
+"""Optimizers. Each step is an in-place op, `sgd_step` or `adam_step`, that passes over the memory once."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def _below_1(name: str, value: float) -> float:
 
 
 class Optimizer:
-    """What all optimizers share: the parameters, the state of each, and how both are saved."""
+    """The base class of optimizers: the parameters, the state of each, saving and loading."""
 
-    #: The tensors kept for each parameter.
+    #: The names of the state tensors of each parameter.
     buffers: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, params: Iterable[Tensor], lr: float) -> None:
@@ -45,7 +45,7 @@ class Optimizer:
             raise ValueError("a parameter is listed twice")
         self.lr = _at_least_0("lr", lr)
         self.steps = 0
-        #: How often each parameter was changed: it may have had no gradient at first.
+        #: The number of updates of each parameter. A step skips parameters without a gradient.
         self._updates = [0] * len(self.params)
         self.state: list[dict[str, Tensor]] = [{} for _ in self.params]
 
@@ -54,7 +54,7 @@ class Optimizer:
 
     @no_grad()
     def step(self) -> None:
-        """Changes every parameter that has a gradient, in place."""
+        """Updates every parameter that has a gradient, in place."""
         self.steps += 1
         for i, (param, state) in enumerate(zip(self.params, self.state, strict=True)):
             grad = param.grad
@@ -67,7 +67,7 @@ class Optimizer:
             self._update(param, grad, state, self._updates[i])
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forgets the parameters' gradients, or makes them zeros."""
+        """Sets the gradients of the parameters to `None`, or to zeros."""
         for param in self.params:
             param.zero_grad(set_to_none)
 
@@ -76,16 +76,16 @@ class Optimizer:
         return {name: value for name, value in vars(self).items() if name not in held}
 
     def state_dict(self) -> dict[str, Any]:
-        """Options, the number of steps, and copies of what is kept for each parameter."""
+        """Returns the options, the number of steps, and copies of the state tensors of each parameter."""
         state = [{name: t.detach().clone() for name, t in s.items()} for s in self.state]
         return {"options": self._options(), "steps": self.steps, "updates": list(self._updates), "state": state}
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Goes on where a `state_dict` left off."""
+        """Restores a state returned by `state_dict`."""
         if missing := {"options", "steps", "state"} - saved.keys():
-            raise ValueError(f"this is no state of an optimizer: {', '.join(sorted(missing))} missing")
+            raise ValueError(f"not a state of an optimizer; missing keys: {', '.join(sorted(missing))}")
         if unknown := saved["options"].keys() ^ self._options().keys():
-            raise ValueError(f"the state is that of another optimizer: {', '.join(sorted(unknown))} differ")
+            raise ValueError(f"the state belongs to another optimizer; differing options: {', '.join(sorted(unknown))}")
         if len(saved["state"]) != len(self.params):
             raise ValueError(f"the state has {len(saved['state'])} parameters, this optimizer {len(self.params)}")
         for i, (param, state) in enumerate(zip(self.params, saved["state"], strict=True)):
@@ -99,7 +99,7 @@ class Optimizer:
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent, with momentum and Nesterov's variant of it.
+    """Stochastic gradient descent, optionally with momentum or Nesterov momentum.
 
     >>> import minitensor as mt
     >>> w = mt.Tensor([1.0], requires_grad=True)
@@ -125,7 +125,7 @@ class SGD(Optimizer):
         self.nesterov = bool(nesterov)
         self.weight_decay = _at_least_0("weight_decay", weight_decay)
         if nesterov and momentum == 0:
-            raise ValueError("nesterov needs a momentum of more than 0")
+            raise ValueError("nesterov requires a momentum greater than 0")
 
     def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor], step: int) -> None:
         ops.sgd_step(
@@ -140,7 +140,7 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Adam (Kingma and Ba, 2015); weight decay is added to the gradient."""
+    """Adam (Kingma and Ba, 2015). Weight decay is added to the gradient."""
 
     buffers = ("m", "v")
     _decoupled: ClassVar[bool] = False
@@ -177,7 +177,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay shrinks the parameters themselves (Loshchilov and Hutter, 2019)."""
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019)."""
 
     _decoupled = True
 

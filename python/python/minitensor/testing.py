@@ -1,4 +1,4 @@
-"""What an op's author runs: `opcheck` and `gradcheck`."""
+"""Checks for authors of ops: `opcheck` and `gradcheck`."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ __all__ = ["Finding", "Report", "gradcheck", "opcheck"]
 
 
 class Finding(NamedTuple):
-    """Something that is wrong with an op."""
+    """A fault of an op."""
 
     check: str
     message: str
 
 
 def counted(n: int, noun: str) -> str:
-    """`1 sample`, `2 samples`."""
+    """Returns a number with its noun, such as `1 sample` or `2 samples`."""
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 class Report(NamedTuple):
-    """What `opcheck` found: nothing, one hopes."""
+    """The result of `opcheck`."""
 
     op: str
     samples: int
     findings: list[Finding]
-    #: Where no samples could be made: what the op says to the first arguments that were tried.
+    #: The error that the op raised for the first generated arguments, if it rejected all of them.
     refusal: str | None = None
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class Report(NamedTuple):
 
 
 def _name(op: Any) -> str:
-    """The registered name of `mt.ops.<op>`, or of `mt.ops.<namespace>.<op>`."""
+    """Returns the registered name of `mt.ops.<op>` or `mt.ops.<namespace>.<op>`."""
     if isinstance(op, str):
         return op
     module = getattr(op, "__module__", "") or ""
@@ -52,12 +52,15 @@ def _name(op: Any) -> str:
 
 
 def opcheck(op: Any, *args: Any, raises: bool = True, **kwargs: Any) -> Report:
-    """Puts an op to every check that can be made without knowing what it computes.
+    """Runs all checks on an op that do not depend on what it computes.
 
-    `args` and `kwargs` are those of a call to try; without any, samples are made from the definition. Among the checks:
-    inferred against real shapes and dtypes, gradients against finite differences (twice over), one tensor given for two
-    inputs, broadcasting, empty, 0-d, strided and overlapping inputs, NaN and infinities, other threads, determinism,
-    leaks. With `raises=False` the report is returned whatever was found.
+    `args` and `kwargs` are the arguments of one call. Without them, the arguments are generated from the definition.
+    The checks cover shape and dtype inference, gradients of several orders against finite differences, one tensor
+    passed for two inputs, broadcasting, empty, 0-d, strided and overlapping inputs, NaN and infinities, threads,
+    determinism and memory leaks.
+
+    Raises RuntimeError if there are findings, and ValueError if the op rejects all generated arguments. With
+    `raises=False`, returns the report in these cases too.
 
     >>> import minitensor as mt
     >>> mt.testing.opcheck(mt.ops.swish).findings
@@ -81,9 +84,10 @@ def gradcheck(
     rtol: float = 1e-4,
     orders: int = 2,
 ) -> bool:
-    """Compares the gradient of `f(*inputs)` with central differences, its gradient, and so on for as many `orders`.
+    """Compares the derivatives of `f(*inputs)`, up to the order `orders`, with central differences.
 
-    The inputs whose gradients are checked are float64; what differs is raised, with the input and element.
+    Only the gradients of float64 inputs are checked. Raises an error that names the input and the element if a
+    derivative differs.
 
     >>> import minitensor as mt
     >>> mt.testing.gradcheck(lambda x: (x * x).sum(), mt.Tensor([1.0, 2.0], dtype="float64"))
@@ -92,7 +96,8 @@ def gradcheck(
     tensors = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     if not any(t.dtype == float64 for t in tensors):
         raise ValueError(
-            "gradcheck needs a float64 input, as differences of float32 say nothing: use astype('float64')"
+            "gradcheck needs a float64 input, because finite differences of float32 are too inexact; "
+            "use astype('float64')"
         )
     _gradcheck(f, tensors, step, atol, rtol, orders)
     return True

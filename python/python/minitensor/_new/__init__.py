@@ -1,4 +1,4 @@
-"""`python -m minitensor new NAME` creates a plugin project. The folders of this package are a project named `my_ops`."""
+"""`python -m minitensor new NAME` creates a plugin project. The folders here are a project named `my_ops`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["COMMANDS", "LANGUAGES", "create", "run"]
 
 LANGUAGES = ("rust", "c")
 COMMANDS = {
-    "new NAME [--lang rust | c] [--sdk FOLDER]": "create a plugin project; it uses the SDK of this minitensor by default"
+    "new NAME [--lang rust | c] [--sdk FOLDER]": "create a plugin project; the default SDK is that of this minitensor"
 }
 #: The name of the project in the templates.
 PLACEHOLDER = "my_ops"

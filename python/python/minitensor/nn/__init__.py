@@ -1,4 +1,4 @@
-"""Modules: parameters, and what is computed with them.
+"""Modules: objects that have parameters and compute with them.
 
 >>> import minitensor as mt
 >>> model = mt.nn.Sequential(mt.nn.Linear(2, 8), mt.ops.tanh, mt.nn.Linear(8, 1))
@@ -6,7 +6,7 @@
 >>> model(mt.zeros((4, 2))).shape
 (4, 1)
 
-`Module` is the base of all; `Sequential`, `ModuleList` and `ModuleDict` hold others.
+`Module` is the base class. `Sequential`, `ModuleList` and `ModuleDict` contain other modules.
 """
 
 from .function import Function

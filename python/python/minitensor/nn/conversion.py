@@ -1,4 +1,4 @@
-"""Tensors of other dtypes and devices, for `Module.to`."""
+"""Conversion of tensors to other dtypes and devices, for `Module.to`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Conversion"]
 
 
 def _dtype(given: object) -> DType | None:
-    """The dtype that `to(target)` means; None if it is a device."""
+    """Returns the dtype for the argument of `to(target)`, or None if it is a device."""
     if not isinstance(given, str):
         return DType(given)  # type: ignore[arg-type]
     try:
@@ -23,23 +23,25 @@ def _dtype(given: object) -> DType | None:
 
 
 class Conversion:
-    """Converts tensors, and one that is met again to what it became before."""
+    """Converts tensors. A tensor that occurs twice is converted once."""
 
     def __init__(self, target: DTypeLike | str | None, dtype: DTypeLike | None, device: str | None) -> None:
         self._dtype = None if dtype is None else DType(dtype)
         self._device = device
         if target is not None:
             if dtype is not None or device is not None:
-                raise TypeError("to takes a dtype or device, or both by the names dtype and device")
+                raise TypeError("to takes a dtype or a device; to pass both, use the keywords dtype and device")
             self._dtype = _dtype(target)
             if self._dtype is None:
                 assert isinstance(target, str)
                 self._device = target
         if self._dtype is not None and not (self._dtype.is_floating_point or self._dtype.is_complex):
-            raise TypeError(f"modules are converted to floating-point or complex dtypes, not to {self._dtype.name}")
-        # An unknown device is an error even where there is nothing to bring there.
+            raise TypeError(
+                f"a module can be converted to floating-point and complex dtypes only, got {self._dtype.name}"
+            )
+        # An unknown device is an error even if the module has no tensors.
         empty(0, device=self._device)
-        # The tensors are held, too, as a number may come again once its tensor is gone.
+        # The originals are kept alive, because Python may reuse the id of a freed tensor.
         self._done: dict[int, tuple[Tensor, Tensor]] = {}
 
     def __call__(self, tensor: Tensor) -> Tensor:
@@ -52,7 +54,9 @@ class Conversion:
         if dtype is None or not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
             dtype = tensor.dtype
         if tensor.dtype.is_complex and not dtype.is_complex:
-            raise TypeError(f"a module with a {tensor.dtype.name} tensor can't become {dtype.name}; use complex64")
+            raise TypeError(
+                f"a module with a {tensor.dtype.name} tensor cannot be converted to {dtype.name}; use complex64"
+            )
         if dtype == tensor.dtype and self._device in (None, tensor.device):
             return tensor
         converted = tensor.detach().to(dtype=dtype, device=self._device)

@@ -11,7 +11,7 @@ __all__ = ["Function"]
 
 
 class Function(Module):
-    """Calls a function that has no parameters of its own, such as an op; `Sequential` wraps functions by itself.
+    """A module that calls a function without parameters, such as an op. `Sequential` wraps functions automatically.
 
     >>> import minitensor as mt
     >>> mt.nn.Function(mt.ops.relu)
@@ -20,7 +20,7 @@ class Function(Module):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         if not callable(function):
-            raise TypeError(f"a Function takes a function, got {type(function).__name__}")
+            raise TypeError(f"Function takes a callable, got {type(function).__name__}")
         self.function = function
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

@@ -11,22 +11,22 @@ Hooks = dict["HookHandle", Callable[..., Any]]
 
 
 class HookHandle:
-    """Takes a hook away again: by `remove()`, or at the end of a `with` block."""
+    """Removes a hook, with `remove()` or at the end of a `with` block."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
 
     @classmethod
     def of(cls, hooks: Hooks, hook: Callable[..., Any]) -> HookHandle:
-        """Adds a hook to those of a module."""
+        """Adds a hook and returns its handle."""
         if not callable(hook):
-            raise TypeError(f"a hook is a function, got {type(hook).__name__}")
+            raise TypeError(f"a hook must be callable, got {type(hook).__name__}")
         handle = cls(hooks)
         hooks[handle] = hook
         return handle
 
     def remove(self) -> None:
-        """The hook is not called any more; a second time changes nothing."""
+        """Removes the hook. Calling it again has no effect."""
         self._hooks.pop(self, None)
 
     def __enter__(self) -> HookHandle:

@@ -1,4 +1,4 @@
-"""Affine maps."""
+"""The affine layer."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["Linear"]
 class Linear(Module):
     """`x @ weight.T + bias`, over the last axis of `x`.
 
-    `weight` has the shape `(out_features, in_features)`, `bias` the shape `(out_features,)`. Both start out uniform in
-    ±1/√in_features (He et al., 2015, with a = √5), as PyTorch's do.
+    `weight` has the shape `(out_features, in_features)`, and `bias` the shape `(out_features,)`. Both are initialized
+    uniformly in ±1/√in_features (He et al., 2015, with a = √5), as in PyTorch.
 
     >>> import minitensor as mt
     >>> layer = mt.nn.Linear(3, 2)
@@ -38,7 +38,7 @@ class Linear(Module):
     ) -> None:
         for name, size in (("in_features", in_features), ("out_features", out_features)):
             if not isinstance(size, int) or size < 0:
-                raise ValueError(f"Linear: {name} must be a whole number of at least 0, got {size!r}")
+                raise ValueError(f"Linear: {name} must be an integer of at least 0, got {size!r}")
         self.in_features = in_features
         self.out_features = out_features
         bound = 1 / math.sqrt(in_features) if in_features else 0.0
@@ -52,7 +52,9 @@ class Linear(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if x.ndim == 0 or x.shape[-1] != self.in_features:
-            raise ValueError(f"{self!r} takes tensors whose last axis is {self.in_features} long, got shape {x.shape}")
+            raise ValueError(
+                f"{self!r} takes tensors whose last axis has length {self.in_features}, got shape {x.shape}"
+            )
         y = x @ self.weight.T
         return y if self.bias is None else y + self.bias
 

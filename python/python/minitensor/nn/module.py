@@ -1,4 +1,4 @@
-"""`Module`: parameters, buffers and other modules, and a `forward` that computes with them."""
+"""`Module`: parameters, buffers and submodules, and a method `forward` that computes with them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["Module"]
 Kind = Literal["parameter", "buffer", "passing buffer", "module"]
 PARAMETER: tuple[Kind, ...] = ("parameter",)
 BUFFER: tuple[Kind, ...] = ("buffer", "passing buffer")
-#: What attributes of these kinds may be set to, besides None.
+#: The type of attributes of each kind, besides None.
 EXPECTED = {"parameter": "a Tensor", "buffer": "a Tensor", "passing buffer": "a Tensor", "module": "a Module"}
 
 
 class Module:
-    """The base of all modules.
+    """The base class of modules.
 
-    Attributes say by themselves what they are: a tensor that is no result and requires a gradient is a parameter, a
-    Module is a part. Tensors that are kept but not trained are buffers, which `register_buffer` makes.
+    The type of an attribute determines its role: a leaf tensor that requires a gradient is a parameter, and a Module is
+    a submodule. `register_buffer` adds tensors that are saved but not trained.
 
     >>> import minitensor as mt
     >>> class Scale(mt.nn.Module):
@@ -43,16 +43,16 @@ class Module:
     ['factor']
     """
 
-    #: Whether the module is being trained; `train()` and `eval()` set it in all parts.
+    #: Whether the module is in training mode. `train()` and `eval()` set it, also in all submodules.
     training: bool
-    # What the attributes are that are more than attributes, in the order they came. They lie in `__dict__` themselves,
-    # so that reading one costs no more than reading any other.
+    # The kinds of parameters, buffers and submodules, in order of registration. The values are in `__dict__`, which
+    # makes reading one as fast as reading any attribute.
     _kinds: dict[str, Kind]
     _pre_hooks: Hooks
     _hooks: Hooks
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        # Not in `__init__`, so that nobody has to call that of the base.
+        # Not in `__init__`, so subclasses need not call `super().__init__()`.
         module = super().__new__(cls)
         vars(module).update(training=True, _kinds={}, _pre_hooks={}, _hooks={})
         return module
@@ -61,8 +61,8 @@ class Module:
         pass
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes: every kind of module has its own."""
-        raise NotImplementedError(f"{type(self).__name__} has no forward; define forward(self, x)")
+        """Computes the output. Subclasses define it."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward method; define forward(self, x)")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self._pre_hooks and not self._hooks:
@@ -79,11 +79,16 @@ class Module:
         return output
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Calls `hook(module, args)` before each `forward`; what it gives, if not None, takes the arguments' place."""
+        """Adds a function `hook(module, args)` to call before each `forward`.
+
+        A result other than None replaces the arguments.
+        """
         return HookHandle.of(self._pre_hooks, hook)
 
     def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Calls `hook(module, args, output)` after each `forward`; what it gives, if not None, takes its place.
+        """Adds a function `hook(module, args, output)` to call after each `forward`.
+
+        A result other than None replaces the output.
 
         >>> import minitensor as mt
         >>> module = mt.nn.Function(mt.ops.relu)
@@ -110,17 +115,17 @@ class Module:
         self._kinds.pop(name, None)
 
     def _check(self, name: str, kind: Kind, value: object) -> None:
-        who = f"{type(self).__name__}: '{name}' is a {kind.removeprefix('passing ')}"
+        what = f"{type(self).__name__}: '{name}' is a {kind.removeprefix('passing ')}"
         if kind == "module" or not isinstance(value, Tensor):
-            raise TypeError(f"{who}, set it to {EXPECTED[kind]} or None, got {type(value).__name__}; or del it first")
+            raise TypeError(f"{what}; set it to {EXPECTED[kind]} or None, got {type(value).__name__}; or del it first")
         if kind == "parameter" and not value.is_leaf:
-            raise ValueError(f"{who}, which can't be the result of an op; set it to nn.Parameter(…), or del it first")
+            raise ValueError(f"{what} and cannot be the result of an op; set it to nn.Parameter(…), or del it first")
 
     def _register(self, name: str, kind: Kind, value: Tensor | Module | None) -> None:
         if not isinstance(name, str) or not name or "." in name:
-            raise ValueError(f"{type(self).__name__}: a name is a word without dots, got {name!r}")
+            raise ValueError(f"{type(self).__name__}: a name must be a non-empty string without dots, got {name!r}")
         if name not in self._kinds and hasattr(self, name):
-            raise ValueError(f"{type(self).__name__} has an attribute '{name}' already; choose another name")
+            raise ValueError(f"{type(self).__name__} already has an attribute '{name}'; choose another name")
         expected = Module if kind == "module" else Tensor
         if value is not None and not isinstance(value, expected):
             raise TypeError(
@@ -132,11 +137,11 @@ class Module:
         object.__setattr__(self, name, value)
 
     def register_parameter(self, name: str, param: Tensor | None) -> None:
-        """Makes a tensor a parameter, also one that requires no gradient; None keeps its place."""
+        """Adds a parameter. It may be a tensor that requires no gradient, or None as a placeholder."""
         self._register(name, "parameter", param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Keeps a tensor that is not trained, such as a running mean; if not `persistent`, it is not saved.
+        """Adds a tensor that is not trained, such as a running mean. With `persistent=False`, it is not saved.
 
         >>> import minitensor as mt
         >>> module = mt.nn.Module()
@@ -147,22 +152,22 @@ class Module:
         self._register(name, "buffer" if persistent else "passing buffer", tensor)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Makes another module a part, under a name that need not be one of Python's."""
+        """Adds a submodule. The name need not be a Python identifier."""
         self._register(name, "module", module)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """The same as `add_module`."""
+        """An alias of `add_module`."""
         self.add_module(name, module)
 
     def _own(self, kinds: Iterable[Kind]) -> Iterator[tuple[str, Any]]:
-        """What there is of these kinds in this module itself."""
+        """Yields the attributes of these kinds, without those of submodules."""
         for name, kind in self._kinds.items():
             value = vars(self).get(name)
             if kind in kinds and value is not None:
                 yield name, value
 
     def _named(self, kinds: Iterable[Kind], prefix: str, recurse: bool) -> Iterator[tuple[str, Tensor]]:
-        """The tensors of these kinds, each once, by the first of its names."""
+        """Yields the tensors of these kinds, each once, with the first of its names."""
         seen = set()
         for path, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
             for name, tensor in module._own(kinds):
@@ -171,23 +176,23 @@ class Module:
                     yield f"{path}.{name}" if path else name, tensor
 
     def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """Parameters with their names, those of parts by `part.name`; one that stands in two places is listed once."""
+        """Yields all parameters with names such as `part.weight`. A parameter that occurs twice is yielded once."""
         return self._named(PARAMETER, prefix, recurse)
 
     def parameters(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The parameters, as optimizers take them."""
+        """Yields all parameters, for example for an optimizer."""
         return (tensor for _, tensor in self.named_parameters(recurse=recurse))
 
     def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """Buffers with their names."""
+        """Yields all buffers with their names."""
         return self._named(BUFFER, prefix, recurse)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers."""
+        """Yields all buffers."""
         return (tensor for _, tensor in self.named_buffers(recurse=recurse))
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The module's parts with their names, each once, and not the parts of these."""
+        """Yields the direct submodules with their names, each once."""
         seen = set()
         for name, module in self._own(("module",)):
             if id(module) not in seen:
@@ -195,11 +200,11 @@ class Module:
                 yield name, module
 
     def children(self) -> Iterator[Module]:
-        """The module's parts."""
+        """Yields the direct submodules, each once."""
         return (module for _, module in self.named_children())
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """The module itself, its parts, the parts of these, and so on, each once."""
+        """Yields this module and all its submodules, recursively, each once."""
         seen, waiting = set(), [(prefix, self)]
         while waiting:
             path, module = waiting.pop()
@@ -211,11 +216,11 @@ class Module:
             waiting += reversed(parts)
 
     def modules(self) -> Iterator[Module]:
-        """The module itself, and all parts."""
+        """Yields this module and all its submodules, recursively, each once."""
         return (module for _, module in self.named_modules())
 
     def apply(self, function: Callable[[Module], object]) -> Self:
-        """Calls a function with every part, then with the module itself: for example one that sets parameters."""
+        """Calls a function with every submodule, then with this module, for example to initialize parameters."""
         waiting: list[tuple[Module, bool]] = [(self, False)]
         done = set()
         while waiting:
@@ -229,7 +234,7 @@ class Module:
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Says to all parts that they are being trained."""
+        """Sets the training mode of this module and all submodules."""
         if not isinstance(mode, bool):
             raise TypeError(f"train takes True or False, got {type(mode).__name__}")
         for module in self.modules():
@@ -237,16 +242,16 @@ class Module:
         return self
 
     def eval(self) -> Self:
-        """Says to all parts that they are not being trained."""
+        """Sets this module and all submodules to evaluation mode."""
         return self.train(False)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forgets the parameters' gradients, or makes them zeros."""
+        """Sets the gradients of the parameters to `None`, or to zeros."""
         for param in self.parameters():
             param.zero_grad(set_to_none)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Freezes all parameters, or lets them be trained again. Frozen ones are parameters still."""
+        """Freezes or unfreezes all parameters. Frozen parameters remain parameters."""
         for param in self.parameters():
             param.requires_grad_(requires_grad)
         return self
@@ -258,9 +263,9 @@ class Module:
         dtype: DTypeLike | None = None,
         device: str | None = None,
     ) -> Self:
-        """Converts parameters and buffers to a dtype (whole numbers stay what they are), or brings them to a device.
+        """Converts parameters and buffers to a dtype, except integers, or moves them to a device.
 
-        What changes is replaced by another tensor, gradient and all: make the optimizer afterwards.
+        The tensors and their gradients are replaced by new ones, so create optimizers afterwards.
 
         >>> import minitensor as mt
         >>> mt.nn.Linear(1, 1).to("float64").weight.dtype
@@ -277,7 +282,7 @@ class Module:
         return self
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Copies of all parameters and buffers by name, those that stand in two places under both names.
+        """Returns copies of all parameters and buffers by name. A tensor that occurs twice is listed under both names.
 
         >>> import minitensor as mt
         >>> {name: t.shape for name, t in mt.nn.Linear(3, 2).state_dict().items()}
@@ -286,11 +291,11 @@ class Module:
         return {name: tensor.detach().clone() for name, tensor in self._saved()}
 
     def load_state_dict(self, saved: Mapping[str, Any], strict: bool = True) -> state.LoadedKeys:
-        """Copies what was saved into the parameters and buffers, in place, so that optimizers go on with them.
+        """Copies a saved state into the parameters and buffers, in place. Existing optimizers remain valid.
 
-        `saved` maps names to tensors or arrays, as `state_dict` or `numpy.load` gives them. Unless everything fits, an
-        error lists what doesn't, and nothing is changed. With `strict=False` names may be missing or too many; they are
-        returned.
+        `saved` maps names to tensors or arrays, such as the result of `state_dict` or `numpy.load`. If names are
+        missing or unexpected, or shapes or dtypes do not match, raises an error that lists all differences, and changes
+        nothing. With `strict=False`, missing and unexpected names are not errors; they are returned.
         """
         return state.load(type(self).__name__, dict(self._saved()), saved, strict)
 
@@ -300,14 +305,14 @@ class Module:
                 yield path + name, tensor
 
     def _paths(self, prefix: str = "", above: tuple[Module, ...] = ()) -> Iterator[tuple[str, Module]]:
-        """Every way to every module, as what stands in front of the names in it; none goes in a circle."""
+        """Yields every path to every module, as a prefix of names. Cycles are not followed."""
         yield prefix, self
         for name, part in self._own(("module",)):
             if part is not self and part not in above:
                 yield from part._paths(f"{prefix}{name}.", (*above, self))
 
     def extra_repr(self) -> str:
-        """What is shown of the module itself, such as its options."""
+        """Returns the options of the module for its `repr`."""
         return ""
 
     def __repr__(self) -> str:

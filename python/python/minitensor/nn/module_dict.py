@@ -1,4 +1,4 @@
-"""Modules by name."""
+"""A dictionary of modules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["ModuleDict"]
 
 
 class ModuleDict(Module):
-    """Modules by name, all of which are parts.
+    """A dictionary of submodules.
 
     >>> import minitensor as mt
     >>> heads = mt.nn.ModuleDict({"left": mt.nn.Linear(2, 1)})
@@ -23,7 +23,7 @@ class ModuleDict(Module):
         self.update(modules)
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Adds several, in place of those that have the same names."""
+        """Adds modules, and replaces those with the same names."""
         for name, module in dict(modules).items():
             self[name] = module
 
@@ -33,7 +33,7 @@ class ModuleDict(Module):
 
     def __setitem__(self, name: str, module: Module) -> None:
         if not isinstance(module, Module):
-            raise TypeError(f"ModuleDict holds Modules, got {type(module).__name__} for '{name}'")
+            raise TypeError(f"ModuleDict contains Modules, got {type(module).__name__} for '{name}'")
         self.add_module(name, module)
 
     def __delitem__(self, name: str) -> None:
@@ -54,19 +54,19 @@ class ModuleDict(Module):
         return name in self._parts()
 
     def keys(self) -> Iterable[str]:
-        """The names."""
+        """Returns the names."""
         return self._parts().keys()
 
     def values(self) -> Iterable[Module]:
-        """The modules."""
+        """Returns the modules."""
         return self._parts().values()
 
     def items(self) -> Iterable[tuple[str, Module]]:
-        """Names and modules."""
+        """Returns pairs of names and modules."""
         return self._parts().items()
 
     def pop(self, name: str) -> Module:
-        """Takes one out."""
+        """Removes a module and returns it."""
         module = self[name]
         del self[name]
         return module

@@ -1,4 +1,4 @@
-"""Modules in a list."""
+"""A list of modules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ModuleList"]
 
 
 class ModuleList(Module):
-    """A list of modules, all of which are parts.
+    """A list of submodules.
 
     >>> import minitensor as mt
     >>> layers = mt.nn.ModuleList(mt.nn.Linear(n, 1) for n in (2, 3))
@@ -27,34 +27,34 @@ class ModuleList(Module):
         self.extend(modules)
 
     def _taken(self, value: object) -> Module:
-        """A module to hold; what is none raises."""
+        """Returns `value` as a module, or raises."""
         if isinstance(value, Module):
             return value
-        raise TypeError(f"{type(self).__name__} holds Modules, got {type(value).__name__}")
+        raise TypeError(f"{type(self).__name__} contains Modules, got {type(value).__name__}")
 
     def _parts(self) -> list[tuple[str, Module]]:
         return list(self._own(("module",)))
 
     def _hold(self, parts: Iterable[tuple[str, Module]]) -> None:
-        """Holds these, and nothing else. Those without a name of their own are called by their place."""
+        """Replaces the content. Modules without an explicit name are named by their index."""
         for name, _ in self._parts():
             delattr(self, name)
         for i, (name, module) in enumerate(parts):
             self.add_module(str(i) if name.isdigit() else name, module)
 
     def append(self, module: Module | Callable[..., Any]) -> Self:
-        """Adds one at the end."""
+        """Appends a module."""
         return self.extend([module])
 
     def extend(self, modules: Iterable[Module | Callable[..., Any]]) -> Self:
-        """Adds several at the end."""
+        """Appends several modules."""
         if isinstance(modules, Module) and not isinstance(modules, ModuleList):
             raise TypeError(f"{type(self).__name__} takes a list of Modules, got {type(modules).__name__}")
         self._hold([*self._parts(), *[("0", self._taken(module)) for module in modules]])
         return self
 
     def insert(self, index: int, module: Module | Callable[..., Any]) -> Self:
-        """Adds one in front of what is at `index`."""
+        """Inserts a module before `index`."""
         parts = self._parts()
         parts.insert(index, ("0", self._taken(module)))
         self._hold(parts)
@@ -91,5 +91,5 @@ class ModuleList(Module):
 
     def _at(self, index: int) -> int:
         if not -len(self) <= index < len(self):
-            raise IndexError(f"{type(self).__name__} has {len(self)} modules, there is none at {index}")
+            raise IndexError(f"{type(self).__name__}: index {index} is out of range for {len(self)} modules")
         return index

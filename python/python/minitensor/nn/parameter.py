@@ -1,4 +1,4 @@
-"""What a parameter is."""
+"""Parameters."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ __all__ = ["Parameter", "is_parameter"]
 
 
 def is_parameter(value: object) -> TypeGuard[Tensor]:
-    """Whether a module takes a value for a parameter: a tensor that was not computed, and requires a gradient.
+    """Returns whether a value is a parameter: a leaf tensor that requires a gradient.
 
-    That is what optimizers take, too. There is no class of parameters, so that calls meet exactly one class of tensors
-    and need not ask which.
+    Optimizers use the same criterion. There is no class for parameters, because calls are faster if all tensors have
+    the same class.
     """
     return isinstance(value, Tensor) and value.requires_grad and value.is_leaf
 
 
 def Parameter(data: object, requires_grad: bool = True) -> Tensor:
-    """A tensor of its own that holds a copy of `data` and requires a gradient: `Tensor(data, requires_grad=True)`.
+    """Creates a leaf tensor with a copy of `data` that requires a gradient: `Tensor(data, requires_grad=True)`.
 
-    One that starts out frozen (`requires_grad=False`) is given to a module by `Module.register_parameter`, as nothing
-    tells it from any other tensor.
+    With `requires_grad=False`, the result is an ordinary tensor. Pass it to `Module.register_parameter` to make it a
+    frozen parameter.
 
     >>> import minitensor as mt
     >>> mt.nn.Parameter(mt.zeros(2))

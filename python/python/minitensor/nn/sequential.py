@@ -1,4 +1,4 @@
-"""Modules one after the other."""
+"""A sequence of modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Sequential"]
 
 
 class Sequential(ModuleList):
-    """Modules one after the other: each gets what the one before it gave. Functions such as `mt.ops.relu` do, too.
+    """Applies modules in sequence. Functions such as `mt.ops.relu` are accepted too.
 
     >>> import minitensor as mt
     >>> model = mt.nn.Sequential(mt.nn.Linear(2, 3), mt.ops.relu)
@@ -35,8 +35,8 @@ class Sequential(ModuleList):
         if isinstance(value, Module):
             return value
         if isinstance(value, type) or not callable(value):
-            got = f"the class {value.__name__}; make one of it" if isinstance(value, type) else type(value).__name__
-            raise TypeError(f"{type(self).__name__} holds Modules and functions, got {got}")
+            got = f"the class {value.__name__}; instantiate it" if isinstance(value, type) else type(value).__name__
+            raise TypeError(f"{type(self).__name__} contains Modules and functions, got {got}")
         return Function(value)
 
     def forward(self, x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Loads what a module saved."""
+"""Loading of saved module states."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from .._minitensor import DType, Tensor, asarray
 
 __all__ = ["LoadedKeys", "load"]
 
-#: What is converted silently to what: never a fraction to a whole number, nor a complex number to a real one.
+#: A saved tensor may be converted to the same or a later kind. No fractional or imaginary part is lost.
 LADDER = ("bool", "unsigned", "signed", "float", "complex")
 
 
 class LoadedKeys(NamedTuple):
-    """What a module and a saved state did not have in common."""
+    """The names that only the module has, and those that only the saved state has."""
 
     missing: list[str]
     unexpected: list[str]
 
 
-def load(who: str, own: dict[str, Tensor], saved: Mapping[str, Any], strict: bool) -> LoadedKeys:
-    """Copies `saved` into the tensors of `own`, all or nothing."""
+def load(module: str, own: dict[str, Tensor], saved: Mapping[str, Any], strict: bool) -> LoadedKeys:
+    """Copies `saved` into the tensors of `own`. On an error, changes none of them."""
     if not hasattr(saved, "keys"):
-        raise TypeError(f"{who}: a state maps names to tensors, got {type(saved).__name__}")
+        raise TypeError(f"{module}: a state must be a mapping of names to tensors, got {type(saved).__name__}")
     keys = list(saved.keys())
     differing = LoadedKeys([name for name in own if name not in keys], [name for name in keys if name not in own])
     faults = []
@@ -41,9 +41,9 @@ def load(who: str, own: dict[str, Tensor], saved: Mapping[str, Any], strict: boo
                 faults.append(f"'{name}': {error}")
     faults += _contradictions(own, found)
     if faults:
-        raise ValueError(f"{who}: the state doesn't fit, and nothing was loaded\n  " + "\n  ".join(faults))
+        raise ValueError(f"{module}: the state does not match, nothing was loaded\n  " + "\n  ".join(faults))
     with no_grad():
-        # What can't be written to is found before anything is.
+        # Copying each tensor to itself raises for read-only tensors before any is changed.
         for name in found:
             own[name].copy_(own[name])
         for name, value in found.items():
@@ -56,19 +56,21 @@ def _rank(dtype: DType) -> int:
 
 
 def _fitting(tensor: Tensor, given: Any) -> Tensor:
-    """What was saved, as a tensor of the same dtype and device."""
+    """Returns the saved value as a tensor of the same dtype and device."""
     value = given.detach() if isinstance(given, Tensor) else asarray(given)
     if value.shape != tensor.shape:
         raise ValueError(f"the module's shape is {tensor.shape}, the saved one {value.shape}")
     if _rank(value.dtype) > _rank(tensor.dtype):
-        raise TypeError(f"the module's dtype is {tensor.dtype.name}, to which {value.dtype.name} can't be converted")
+        raise TypeError(
+            f"the module's dtype is {tensor.dtype.name}, which cannot store {value.dtype.name} without loss"
+        )
     if value.device != tensor.device:
         raise ValueError(f"the module's tensor is on '{tensor.device}', the saved one on '{value.device}'")
     return value.to(dtype=tensor.dtype)
 
 
 def _contradictions(own: dict[str, Tensor], found: dict[str, Tensor]) -> list[str]:
-    """Tensors that the module has under two names, for which different values were saved."""
+    """Reports tensors that the module has under two names, but that have different saved values."""
     first: dict[int, str] = {}
     faults = []
     for name, value in found.items():
@@ -79,5 +81,5 @@ def _contradictions(own: dict[str, Tensor], found: dict[str, Tensor]) -> list[st
 
 
 def _are_equal(x: Tensor, y: Tensor) -> bool:
-    """Whether all elements are; one NaN is as good as another."""
+    """Returns whether all elements are equal. NaNs compare equal."""
     return bool((x == y).logical_or((x != x).logical_and(y != y)).all().item())

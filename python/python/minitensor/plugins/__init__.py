@@ -1,4 +1,4 @@
-"""Plugins: ops and layers that come from elsewhere, with a name, a version, and a way to take them away again.
+"""Plugins: named and versioned collections of ops and layers that can be loaded and unloaded.
 
 >>> import minitensor as mt
 >>> from minitensor import plugins
@@ -11,8 +11,8 @@
 tensor([6.])
 >>> plugins.unload_plugin("docs_plugin")
 
-`load_plugin` and its like work on one registry for the whole program; a `PluginRegistry` of one's own holds plugins
-apart from those. Plugins that are installed as packages are found by themselves (`discover`).
+`load_plugin` and the related functions use one global registry. A separate `PluginRegistry` has its own list. Plugins
+of installed packages are discovered automatically (`discover`).
 """
 
 from .builder import PluginBuilder

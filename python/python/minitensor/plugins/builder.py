@@ -1,4 +1,4 @@
-"""Plugins, step by step."""
+"""The builder of plugins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["PluginBuilder"]
 
 
 class PluginBuilder:
-    """Makes a plugin step by step. A name and a version are needed, all else is not.
+    """Builds a plugin step by step. The name and the version are required.
 
     >>> from minitensor.plugins import PluginBuilder, VersionInfo
     >>> plugin = PluginBuilder().name("noise").version(VersionInfo(1, 0, 0)).description("Kinds of noise").build()
@@ -28,31 +28,31 @@ class PluginBuilder:
         return self
 
     def name(self, name: str) -> Self:
-        """The name by which the plugin is found."""
+        """Sets the name of the plugin."""
         return self._set("name", name)
 
     def version(self, version: VersionInfo) -> Self:
-        """The version of the plugin itself."""
+        """Sets the version of the plugin."""
         return self._set("version", version)
 
     def description(self, description: str) -> Self:
-        """What the plugin is for, in a sentence."""
+        """Sets the description, a sentence."""
         return self._set("description", description)
 
     def author(self, author: str) -> Self:
-        """Who made it."""
+        """Sets the author."""
         return self._set("author", author)
 
     def min_minitensor_version(self, version: VersionInfo) -> Self:
-        """The oldest minitensor that the plugin supports."""
+        """Sets the oldest supported version of minitensor."""
         return self._set("min_minitensor_version", version)
 
     def max_minitensor_version(self, version: VersionInfo) -> Self:
-        """The newest minitensor that the plugin supports."""
+        """Sets the newest supported version of minitensor."""
         return self._set("max_minitensor_version", version)
 
     def build(self) -> CustomPlugin:
-        """The plugin, not yet registered."""
+        """Returns the plugin without registering it."""
         if missing := [field for field in ("name", "version") if field not in self._given]:
             calls = " and ".join(f".{field}(…)" for field in missing)
             raise ValueError(f"a plugin needs a name and a version; call {calls} before .build()")

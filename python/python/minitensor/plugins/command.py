@@ -1,4 +1,4 @@
-"""`python -m minitensor plugins …`: what is loaded, what a file says of itself, whether its ops are right."""
+"""`python -m minitensor plugins …`: commands that list, inspect and check plugins."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from .info import PluginInfo
 
 __all__ = ["COMMANDS", "run"]
 
-#: What each command is told, and what it does.
+#: The arguments of each command, and its description.
 COMMANDS = {
-    "plugins [list]": "list what is loaded, installed plugins too",
-    "plugins inspect FILE": "tell what a plugin says of itself; nothing of it runs",
-    "plugins check FILE": "load a plugin, and put its ops to opcheck",
-    "plugins stubs FILE": "load a plugin, and print type stubs of its ops",
+    "plugins [list]": "list the loaded and installed plugins",
+    "plugins inspect FILE": "show the metadata of a plugin without running it",
+    "plugins check FILE": "load a plugin and run opcheck on its ops",
+    "plugins stubs FILE": "load a plugin and print type stubs of its ops",
     "plugins include": "print the folder of minitensor_plugin.h",
-    "plugins sdk": "print the folder of the crates that plugins in Rust are built of",
-    "plugins cargo-config [SDK]": "print a .cargo/config.toml by which cargo takes them from there",
+    "plugins sdk": "print the folder of the Rust crates for plugins",
+    "plugins cargo-config [SDK]": "print a .cargo/config.toml that makes cargo use these crates",
 }
 
 
 def run(arguments: list[str]) -> int | None:
-    """Runs a command and gives its exit status; `None` if there is no such command."""
+    """Runs a command and returns its exit status, or `None` if the arguments are invalid."""
     match arguments:
         case [] | ["list"]:
             print(_list())
@@ -48,7 +48,7 @@ def run(arguments: list[str]) -> int | None:
 
 
 def _list() -> str:
-    """A table of the plugins that are loaded."""
+    """Returns a table of the loaded plugins."""
     rows = [("name", "version", "kind", "ops", "description", "path")]
     for p in loaded.list_plugins():
         description = " ".join(p.description.split())
@@ -60,17 +60,17 @@ def _list() -> str:
 
 
 def _inspect(path: Path) -> str:
-    """What a plugin says of itself; nothing of it runs."""
+    """Returns the metadata of a plugin without running any of its code."""
     if path.suffix == ".py":
         file = path.with_name("plugin.json")
         if not file.exists():
             raise ValueError(
-                f"'{path}' is Python, and says what it is only when it runs: there is no plugin.json beside it; "
-                "`python -m minitensor plugins check` runs it"
+                f"'{path}' is a Python file without a plugin.json in its folder, so it must run to be inspected; "
+                "use `python -m minitensor plugins check`"
             )
         said = manifest.read(file)
         rows = {field.removesuffix("_version").replace("_", " "): str(value) for field, value in said.items()}
-        rows |= {"kind": "python", "path": str(path), "said by": f"{file.name}; what the file says shows when it runs"}
+        rows |= {"kind": "python", "path": str(path), "source": f"{file.name}; the Python file was not run"}
     else:
         info, abi, built_with = library.inspect(path)
         rows = {"name": info.name, "version": str(info.version), "description": info.description, "author": info.author}
@@ -84,11 +84,11 @@ def _supported(info: PluginInfo) -> str:
     low, high = info.min_minitensor_version, info.max_minitensor_version
     if high is not None:
         return f"{low} to {high}" if low else f"up to {high}"
-    return f"{low}, and what is compatible with it" if low else ""
+    return f"{low} and compatible versions" if low else ""
 
 
 def _check(file: str) -> int:
-    """Loads a plugin, and puts its ops to `opcheck`."""
+    """Loads a plugin, runs `opcheck` on its ops, and returns the exit status."""
     info = loaded.load(file)
     print(info)
     failed, width = 0, max(map(len, info.ops), default=0)

@@ -1,4 +1,4 @@
-"""Plugins of installed packages, which are found by entry points of the group `minitensor.plugins`."""
+"""Discovers the plugins of installed packages by their entry points in the group `minitensor.plugins`."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["discover", "ensure", "expect"]
 
 GROUP = "minitensor.plugins"
-#: Held during discovery. The registry's lock isn't: a module that is being imported may load a plugin.
+#: Held during discovery. `LOCK` is not held, because another thread may load a plugin while it imports a module.
 _DISCOVERING = threading.RLock()
-#: The entry points that were tried, by name and value.
+#: The names and values of the entry points that have been tried.
 _tried: set[tuple[str, str]] = set()
 _begun = False
 
 
 def _renew() -> None:
-    """Makes the lock free in a child process if another thread of the parent held it: that thread isn't there."""
+    """Frees the lock after a fork if another thread of the parent held it, which does not exist in the child."""
     global _DISCOVERING
     if _DISCOVERING.acquire(blocking=False):
         _DISCOVERING.release()
@@ -44,15 +44,15 @@ def _is_on() -> bool:
 
 
 def expect() -> None:
-    """Lets `mt.ops` discover plugins when it is asked for what it doesn't have, if any are installed."""
+    """Makes `mt.ops` discover plugins on access to an unknown op, if any plugins are installed."""
     if _is_on() and _is_announced():
         _await_plugins(True)
 
 
 def _is_announced() -> bool:
-    """Whether some package in a folder of `sys.path` has an entry point of the group.
+    """Returns whether a package in a folder of `sys.path` has an entry point in the group.
 
-    It looks at the files: `importlib.metadata`, which is right everywhere, takes as long to import as minitensor.
+    Reads the files directly, because importing `importlib.metadata` takes as long as importing minitensor.
     """
     for folder in sys.path:
         try:
@@ -71,8 +71,8 @@ def _is_announced() -> bool:
 
 
 def ensure() -> None:
-    """Discovers plugins, unless that was done, or `MINITENSOR_PLUGINS_AUTOLOAD` is 0."""
-    # Another thread may be at it. It waits for those that register plugins, which is why they don't wait for it.
+    """Discovers plugins once, unless `MINITENSOR_PLUGINS_AUTOLOAD` is 0."""
+    # Another thread may be discovering plugins and wait for `LOCK`. A thread that holds `LOCK` must not wait for it.
     if _is_on() and _DISCOVERING.acquire(blocking=not LOCK.is_mine):
         try:
             if not _begun:
@@ -82,10 +82,10 @@ def ensure() -> None:
 
 
 def discover() -> list[PluginInfo]:
-    """Loads the plugins of installed packages, and gives those that are new.
+    """Loads the plugins of installed packages, and returns those that are new.
 
-    It is called by itself when plugins are first asked for, or an op that isn't there. A plugin that fails is reported
-    once, by a warning and by the logger `minitensor.plugins`, and stops nothing.
+    It runs automatically when plugins are first listed, or when an unknown op is first used. If a plugin fails to load,
+    a warning and the logger `minitensor.plugins` report it once, and discovery continues.
     """
     from importlib.metadata import entry_points
 
@@ -93,7 +93,7 @@ def discover() -> list[PluginInfo]:
     found: list[PluginInfo] = []
     failed: list[tuple[EntryPoint, BaseException]] = []
     with _DISCOVERING:
-        # At once, as plugins may ask for plugins while they are loaded.
+        # Set first, because a plugin may list plugins while it is loaded.
         _begun = True
         for entry in entry_points(group=GROUP):
             key = (entry.name, entry.value)
@@ -107,12 +107,12 @@ def discover() -> list[PluginInfo]:
                 if error.of_another:
                     failed.append((entry, error))
                 else:
-                    # Who has loaded another one of that name wants that one.
+                    # A plugin of the same name that was loaded explicitly takes precedence.
                     debug("%s = %s was not loaded: %s", *key, error)
             except (Exception, SystemExit) as error:
                 failed.append((entry, error))
             except BaseException:
-                # Whoever pressed Ctrl-C may ask again.
+                # After Ctrl-C, the next use discovers plugins again.
                 _tried.discard(key)
                 _begun = False
                 raise
@@ -131,5 +131,5 @@ def _load(entry: EntryPoint) -> PluginInfo:
         value = entry.load()
         plugin = value() if callable(value) else value
         if not isinstance(plugin, str | os.PathLike | CustomPlugin):
-            raise TypeError(f"it must be a function that gives a path or a CustomPlugin, got {type(plugin).__name__}")
+            raise TypeError(f"it must be a function that returns a path or a CustomPlugin, got {type(plugin).__name__}")
         return loaded.load(plugin, ops)

@@ -1,4 +1,4 @@
-"""Plugins that are files, by what kind of file they are."""
+"""Loads plugins from files of all kinds."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ __all__ = ["find", "load"]
 
 
 def find(file: str | os.PathLike[str]) -> Path:
-    """The file that is meant: a folder means its `__init__.py`."""
+    """Returns the file of a plugin, which for a folder is its `__init__.py`."""
     path = Path(file).absolute()
     if not path.exists():
-        raise FileNotFoundError(
-            f"there is no file '{file}' to load a plugin from; the working directory is {Path.cwd()}"
-        )
+        raise FileNotFoundError(f"there is no plugin file '{file}'; the working directory is {Path.cwd()}")
     if path.is_dir():
         path /= "__init__.py"
     if path.suffix not in (".py", *library.SUFFIXES) or not path.exists():
         kinds = ", ".join(f"'*{s}'" for s in (".py", *library.SUFFIXES))
-        raise ValueError(f"'{file}' is no plugin: a plugin is a file {kinds}, or a folder with an __init__.py")
+        raise ValueError(f"'{file}' is not a plugin; expected a file {kinds}, or a folder with an __init__.py")
     return path
 
 

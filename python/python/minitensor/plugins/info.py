@@ -1,4 +1,4 @@
-"""What is known of a plugin."""
+"""The metadata of plugins."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from .version import VersionInfo
 
 __all__ = ["PluginInfo", "fault_of"]
 
-#: The longest texts, in characters: they are shown in messages and tables.
+#: The maximum lengths in characters.
 LIMITS = {"name": 255, "description": 4096, "author": 4096}
 
 
 def fault_of(field: str, value: object) -> str | None:
-    """What is wrong with a name, a description or an author."""
+    """Returns why a name, a description or an author is invalid, or `None`."""
     if isinstance(value, str) and len(value) > LIMITS[field]:
         return f"{field} has {len(value)} characters; {LIMITS[field]} is the limit"
     if field == "name" and not (isinstance(value, str) and re.fullmatch(r"[A-Za-z_][\w.-]*", value, re.ASCII)):
-        return f"a name is made of letters, digits, '_', '-' and '.', and starts with a letter; got {value!r}"
+        return f"name must consist of letters, digits, '_', '-' and '.', and start with a letter or '_'; got {value!r}"
     if not isinstance(value, str):
-        return f"{field} must be a text, got {type(value).__name__}"
+        return f"{field} must be a str, got {type(value).__name__}"
     if not all(c.isprintable() or c.isspace() for c in value):
-        return f"{field} has a control character: {value[:80]!r}"
+        return f"{field} contains a control character: {value[:80]!r}"
     return None
 
 
 @dataclass(frozen=True, repr=False)
 class PluginInfo:
-    """What a plugin says of itself; `kind`, `path` and `ops` are filled in when it is registered.
+    """The metadata of a plugin. Registering the plugin fills in `kind`, `path` and `ops`.
 
     >>> from minitensor.plugins import PluginInfo, VersionInfo
     >>> PluginInfo("noise", VersionInfo(1, 0, 0), author="A. Person")
@@ -44,9 +44,9 @@ class PluginInfo:
     max_minitensor_version: VersionInfo | None = None
     #: `python`, or `library` for a shared library.
     kind: str = "python"
-    #: The file it was loaded from.
+    #: The file from which it was loaded.
     path: str | None = None
-    #: The names of the ops that came with it.
+    #: The names of its ops.
     ops: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -67,10 +67,10 @@ class PluginInfo:
         return faults
 
     def check(self, current: VersionInfo) -> None:
-        """Raises unless the plugin supports this version of minitensor.
+        """Raises RuntimeError if the plugin does not support this version of minitensor.
 
-        It must be no older than the minimum, and no newer than the maximum. Without a maximum it must be compatible
-        with the minimum (`VersionInfo.is_compatible_with`).
+        The version must not be older than the minimum or newer than the maximum. Without a maximum, it must be
+        compatible with the minimum (`VersionInfo.is_compatible_with`).
         """
         low, high = self.min_minitensor_version, self.max_minitensor_version
         if low is not None and current < low:
@@ -85,9 +85,9 @@ class PluginInfo:
             )
         if low is not None and high is None and not current.is_compatible_with(low):
             raise RuntimeError(
-                f"plugin '{self.name}' {self.version} was made for minitensor {low} and what is compatible with it, "
-                f"this is {current}; use a newer version of the plugin, or let it say by max_minitensor_version that "
-                f"it supports {current}"
+                f"plugin '{self.name}' {self.version} supports minitensor {low} and compatible versions, "
+                f"this is {current}; use a newer version of the plugin, or set its max_minitensor_version to {current} "
+                f"or later if it works"
             )
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Layers that plugins bring."""
+"""Layers of plugins."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["CustomLayer"]
 
 
 class CustomLayer(Module):
-    """A module of a plugin: it stands in `nn.Sequential`, optimizers train its parameters, and it is saved and loaded.
+    """A module with a name, for plugins. It works like any other module in `nn.Sequential`, training and saving.
 
-    A subclass defines `forward`, or a function is set, which gets the layer and what the layer is called with.
+    Define `forward` in a subclass, or set a function that takes the layer and the arguments.
 
     >>> import minitensor as mt
     >>> layer = mt.plugins.CustomLayer("scale")
@@ -29,19 +29,21 @@ class CustomLayer(Module):
 
     def __init__(self, name: str = "") -> None:
         if not isinstance(name, str):
-            raise TypeError(f"the name of a layer is a text, got {type(name).__name__}")
+            raise TypeError(f"the name of a layer must be a str, got {type(name).__name__}")
         self.name = name
 
     def set_forward_fn(self, function: Callable[..., Any]) -> None:
-        """Computes `function(layer, *args)` when the layer is called."""
+        """Sets the computation to `function(layer, *args)`."""
         if not callable(function):
             raise TypeError(f"set_forward_fn takes a function, got {type(function).__name__}")
         self._forward_fn = function
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the layer computes."""
+        """Computes the output of the layer."""
         if self._forward_fn is None:
-            raise NotImplementedError(f"{self!r} has no forward; define forward(self, x), or call set_forward_fn")
+            raise NotImplementedError(
+                f"{self!r} has no forward method; define forward(self, x), or call set_forward_fn"
+            )
         return self._forward_fn(self, *args, **kwargs)
 
     def extra_repr(self) -> str:

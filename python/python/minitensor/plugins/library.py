@@ -20,7 +20,7 @@ SUFFIXES = (".so", ".dylib", ".dll")
 
 
 class LibraryPlugin(CustomPlugin):
-    """A plugin whose ops come from a shared library."""
+    """A plugin whose ops are defined in a shared library."""
 
     def __init__(self, info: PluginInfo, path: Path) -> None:
         super().__init__(info)
@@ -28,7 +28,7 @@ class LibraryPlugin(CustomPlugin):
         self._library: _minitensor.PluginLibrary | None = None
 
     def custom_operations(self) -> Iterable[Any]:
-        """The ops that the library's `init` hands over."""
+        """Calls `init` of the library, and returns the ops that it registers."""
         debug("loading %s", self._path)
         library = _minitensor._open_library(self._path)
         ops = library.init()
@@ -36,14 +36,14 @@ class LibraryPlugin(CustomPlugin):
         return ops
 
     def cleanup(self, registry: PluginRegistry) -> None:
-        """Calls the library's `fini`, if its `init` has succeeded."""
+        """Calls `fini` of the library, if `init` has succeeded."""
         library, self._library = self._library, None
         if library is not None:
             library.fini()
 
 
 def inspect(path: Path) -> tuple[PluginInfo, str, str]:
-    """What a library says of itself, its plugin ABI, and what it was built with; nothing of it runs."""
+    """Returns the metadata of a library, its ABI version and its compiler, without running any of its code."""
     said = _minitensor._inspect_library(path)
     versions = ("version", "min_minitensor_version", "max_minitensor_version")
     found: dict[str, Any] = {f: said[f] for f in ("name", "description", "author")}
@@ -53,7 +53,7 @@ def inspect(path: Path) -> tuple[PluginInfo, str, str]:
 
 
 def load(registry: PluginRegistry, path: Path) -> PluginInfo:
-    """Loads a shared library and registers what it brings."""
+    """Loads a shared library and registers its ops."""
     info = inspect(path)[0]
     plugin = LibraryPlugin(info, path)
     try:
@@ -62,5 +62,5 @@ def load(registry: PluginRegistry, path: Path) -> PluginInfo:
         try:
             plugin.cleanup(registry)
         except Exception as error:
-            report(f"plugin '{info.name}' was not loaded, and its cleanup failed, too: {error}", error)
+            report(f"plugin '{info.name}' was not loaded, and its cleanup failed too: {error}", error)
         raise

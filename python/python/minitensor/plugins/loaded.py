@@ -1,4 +1,4 @@
-"""The plugins of the whole program."""
+"""The global plugin registry."""
 
 from __future__ import annotations
 
@@ -17,46 +17,47 @@ REGISTRY = PluginRegistry()
 
 
 def load_plugin(plugin: str | os.PathLike[str] | CustomPlugin) -> PluginInfo:
-    """Loads a plugin from a file, and gives what is known of it.
+    """Loads a plugin, and returns its metadata.
 
-    A Python file, or a folder with an `__init__.py`, has a function `minitensor_plugin()` that gives a `CustomPlugin`,
-    or an object `plugin` that is one. A shared library and a `CustomPlugin` itself are loaded, too. An installed plugin
-    of the same name stays out, unless it was discovered before.
+    `plugin` is a `CustomPlugin`, or the path of a Python file, of a folder with an `__init__.py`, or of a shared
+    library. A Python file defines a function `minitensor_plugin()` that returns a `CustomPlugin`, or a variable
+    `plugin` that holds one. The plugin takes precedence over an installed plugin of the same name, unless that was
+    discovered before.
     """
     return load(plugin)
 
 
 def load(plugin: str | os.PathLike[str] | CustomPlugin, ops: Iterable[BuiltOp] = ()) -> PluginInfo:
-    """As `load_plugin`, but discovers nothing; `ops` belong to the plugin, if it is one itself."""
+    """Loads a plugin without discovering others. `ops` belong to `plugin` if it is a `CustomPlugin`."""
     if isinstance(plugin, CustomPlugin):
         return REGISTRY.register(plugin, ops)
     if not isinstance(plugin, str | os.PathLike):
         raise TypeError(f"load_plugin takes the path of a file, or a CustomPlugin, got {plugin!r}")
-    # What it takes to load a file is imported when there is one, as `import minitensor` should be quick.
+    # Imported on demand to keep `import minitensor` fast.
     from . import file
 
     return file.load(REGISTRY, plugin)
 
 
 def unload_plugin(name: str) -> None:
-    """Unloads a plugin: calls its cleanup, and takes its ops away."""
+    """Unloads a plugin: calls its cleanup function, and unregisters its ops."""
     discovery.ensure()
     REGISTRY.unregister(name)
 
 
 def list_plugins() -> list[PluginInfo]:
-    """What is known of each plugin that is loaded."""
+    """Returns the metadata of all loaded plugins."""
     discovery.ensure()
     return REGISTRY.list_plugins()
 
 
 def get_plugin_info(name: str) -> PluginInfo:
-    """What is known of a plugin that is loaded."""
+    """Returns the metadata of a loaded plugin."""
     discovery.ensure()
     return REGISTRY.get_plugin_info(name)
 
 
 def is_plugin_loaded(name: str) -> bool:
-    """Whether a plugin of that name is loaded."""
+    """Returns whether a plugin of this name is loaded."""
     discovery.ensure()
     return REGISTRY.is_registered(name)

@@ -1,4 +1,4 @@
-"""The lock that is held while plugins come and go."""
+"""The lock for loading and unloading plugins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["LOCK"]
 
 
 class _Lock:
-    """A lock that its thread may take again, and that tells whose it is."""
+    """A reentrant lock that reports whether the current thread holds it."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -28,7 +28,7 @@ class _Lock:
         self._lock.release()
 
     def renew(self) -> None:
-        """Makes it free in a child process if another thread of the parent held it: that thread isn't there."""
+        """Frees the lock after a fork if another thread of the parent held it, which does not exist in the child."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:
@@ -36,11 +36,12 @@ class _Lock:
 
     @property
     def is_mine(self) -> bool:
-        """Whether this thread holds it."""
+        """Whether the current thread holds the lock."""
         return self._thread == threading.get_ident()
 
 
-#: Held while plugins come and go, in whatever registry, as there is one table of ops. A plugin may load others.
+#: Held while plugins are loaded and unloaded. All registries share it, because ops are global. It is reentrant, because
+#: a plugin may load other plugins.
 LOCK = _Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=LOCK.renew)

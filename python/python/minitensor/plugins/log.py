@@ -1,6 +1,6 @@
-"""What is told of plugins that come and go, and of those that fail.
+"""Log messages and warnings about plugins.
 
-`logging` is imported when there is something to tell, as `import minitensor` should be quick.
+`logging` is imported on demand to keep `import minitensor` fast.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ LOGGER = "minitensor.plugins"
 
 
 def debug(message: str, *values: object) -> None:
-    """Tells what happens to whoever wants to know."""
+    """Logs a message at the level DEBUG."""
     import logging
 
     logging.getLogger(LOGGER).debug(message, *values)
 
 
 def report(message: str, error: BaseException) -> None:
-    """Tells of a failure that stops nothing."""
+    """Logs a failure that is not raised, and issues a RuntimeWarning."""
     import logging
 
     logging.getLogger(LOGGER).warning(message, exc_info=error)

@@ -1,4 +1,4 @@
-"""A plugin written in Python."""
+"""Plugins written in Python."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ __all__ = ["CustomPlugin"]
 
 
 class CustomPlugin:
-    """A plugin: what is known of it, the ops that it brings, and what it does as it comes and goes.
+    """A plugin: its metadata, its ops, and functions to run when it is loaded and unloaded.
 
-    Functions are set with `set_…_fn`, or a subclass defines `custom_operations`, `initialize` and `cleanup`.
+    Set the functions with `set_…_fn`, or define the methods `custom_operations`, `initialize` and `cleanup` in a
+    subclass.
 
     >>> from minitensor import plugins
     >>> class Noise(plugins.CustomPlugin):
     ...     info = plugins.PluginInfo("noise", plugins.VersionInfo(1, 0, 0))
     ...
     ...     def initialize(self, registry):
-    ...         print("here it is")
+    ...         print("initialized")
     >>> registry = plugins.PluginRegistry()
     >>> _ = registry.register(Noise())
-    here it is
+    initialized
     """
 
-    #: What the plugin says of itself; None if only its `plugin.json` does.
+    #: The metadata of the plugin, or None if it is in `plugin.json`.
     info: PluginInfo | None = None
     _initialize_fn: Callable[[PluginRegistry], object] | None = None
     _cleanup_fn: Callable[[PluginRegistry], object] | None = None
@@ -42,19 +43,19 @@ class CustomPlugin:
             self.info = info
 
     def set_initialize_fn(self, function: Callable[[PluginRegistry], object]) -> None:
-        """Calls `function(registry)` when the plugin is registered and has its ops; if it raises, they go again."""
+        """Sets a function to call after the ops are registered. If it raises, the ops are unregistered."""
         self._initialize_fn = _callable("set_initialize_fn", function)
 
     def set_cleanup_fn(self, function: Callable[[PluginRegistry], object]) -> None:
-        """Calls `function(registry)` when the plugin is unregistered, before its ops are taken away."""
+        """Sets a function to call when the plugin is unregistered, before its ops are removed."""
         self._cleanup_fn = _callable("set_cleanup_fn", function)
 
     def set_custom_operations_fn(self, function: Callable[[], Iterable[Any]]) -> None:
-        """Takes the ops from `function()`: a list of what `CustomOpBuilder.build` or `@mt.custom_op` gave."""
+        """Sets a function that returns the ops: a list of results of `CustomOpBuilder.build` or `@mt.custom_op`."""
         self._custom_operations_fn = _callable("set_custom_operations_fn", function)
 
     def initialize(self, registry: PluginRegistry) -> None:
-        """Called when the plugin is registered. Ops that are registered in here belong to the plugin, too."""
+        """Called when the plugin is registered. Ops that this method registers belong to the plugin."""
         if self._initialize_fn is not None:
             self._initialize_fn(registry)
 
@@ -64,7 +65,7 @@ class CustomPlugin:
             self._cleanup_fn(registry)
 
     def custom_operations(self) -> Iterable[Any]:
-        """The ops that the plugin brings."""
+        """Returns the ops of the plugin."""
         return [] if self._custom_operations_fn is None else self._custom_operations_fn()
 
     def __repr__(self) -> str:

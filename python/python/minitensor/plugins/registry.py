@@ -1,4 +1,4 @@
-"""Plugins by name."""
+"""The registry of plugins."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["AlreadyLoaded", "PluginRegistry"]
 
 
 class AlreadyLoaded(ValueError):
-    """There is a plugin of that name."""
+    """A plugin of the same name is already registered."""
 
-    #: Whether it isn't the plugin that was to be registered, but one that this wanted to register in its turn.
+    #: Whether the conflict is not the plugin itself, but another plugin that it tried to register.
     of_another = False
 
 
@@ -27,12 +27,12 @@ class _Entry(NamedTuple):
     plugin: CustomPlugin
     info: PluginInfo
     ops: list[BuiltOp]
-    #: What is to be done when the plugin has gone.
+    #: Called after the plugin is unregistered.
     at_last: Callable[[], object]
 
 
 class PluginRegistry:
-    """Plugins by name. Registering a plugin registers its ops, all or none; unregistering takes them away.
+    """A collection of plugins by name. Registering a plugin registers its ops atomically; unregistering removes them.
 
     >>> from minitensor import plugins
     >>> registry = plugins.PluginRegistry()
@@ -47,15 +47,16 @@ class PluginRegistry:
         self._coming: set[str] = set()
 
     def register(self, plugin: CustomPlugin, ops: Iterable[BuiltOp] = ()) -> PluginInfo:
-        """Takes a plugin in, if it supports this minitensor: registers its ops, then calls its `initialize`.
+        """Registers the ops of a plugin, then calls its `initialize`.
 
-        If anything fails, nothing stays registered. `ops` are registered already, and belong to the plugin from now on.
+        Raises an error if the plugin does not support this version of minitensor. If any step fails, nothing stays
+        registered. `ops` are ops that are already registered and now belong to the plugin.
         """
         if not isinstance(plugin, CustomPlugin):
-            what = f"the class {plugin.__name__}; make one of it" if isinstance(plugin, type) else type(plugin).__name__
-            raise TypeError(f"a plugin is a CustomPlugin, got {what}")
+            what = f"the class {plugin.__name__}; instantiate it" if isinstance(plugin, type) else type(plugin).__name__
+            raise TypeError(f"a plugin must be a CustomPlugin, got {what}")
         if plugin.info is None:
-            raise ValueError("the plugin has no info; give it a PluginInfo, with a name and a version")
+            raise ValueError("the plugin has no info; pass a PluginInfo with a name and a version")
         return self.take_in(plugin, plugin.info, ops)
 
     def take_in(
@@ -65,13 +66,13 @@ class PluginRegistry:
         ops: Iterable[BuiltOp] = (),
         at_last: Callable[[], object] = lambda: None,
     ) -> PluginInfo:
-        """As `register`, where more is known than the plugin says of itself."""
+        """Registers a plugin with metadata that completes its own."""
         name = info.name
         with LOCK:
             if name in self._entries or name in self._coming:
                 before = self._entries[name].info if name in self._entries else info
                 which = f"version {before.version}" + (f" from '{before.path}'" if before.path else "")
-                raise AlreadyLoaded(f"plugin '{name}' is registered already, as {which}; unload that one first")
+                raise AlreadyLoaded(f"plugin '{name}' is already registered as {which}; unload it first")
             info.check(VersionInfo.current())
             self._coming.add(name)
             try:
@@ -84,7 +85,7 @@ class PluginRegistry:
             except Exception as error:
                 if isinstance(error, AlreadyLoaded):
                     error.of_another = True
-                error.add_note(f"plugin '{name}' was not registered, nor any of its ops")
+                error.add_note(f"neither plugin '{name}' nor its ops were registered")
                 debug("plugin '%s' failed: %s", name, error)
                 raise
             finally:
@@ -95,9 +96,9 @@ class PluginRegistry:
         return info
 
     def unregister(self, name: str) -> None:
-        """Calls the plugin's `cleanup`, and takes its ops away. Tensors and graphs made with them stay valid.
+        """Calls `cleanup` of the plugin and unregisters its ops. Existing tensors and graphs stay valid.
 
-        A cleanup that raises is reported by a warning; the plugin is gone all the same.
+        If `cleanup` raises, a warning reports the error, and the plugin is removed nevertheless.
         """
         with LOCK:
             entry = self._entry(name)
@@ -113,11 +114,11 @@ class PluginRegistry:
                 entry.at_last()
         debug("unloaded %s", entry.info)
         if failure is not None:
-            report(f"the cleanup of plugin '{name}' failed, it is unloaded all the same: {failure!r}", failure)
+            report(f"the cleanup of plugin '{name}' failed; the plugin is unloaded nevertheless: {failure!r}", failure)
 
     def _entry(self, name: str) -> _Entry:
         if not isinstance(name, str):
-            raise TypeError(f"plugins are found by their names, got {type(name).__name__}")
+            raise TypeError(f"the name of a plugin must be a str, got {type(name).__name__}")
         if name not in self._entries:
             import difflib
 
@@ -127,22 +128,22 @@ class PluginRegistry:
         return self._entries[name]
 
     def list_plugins(self) -> list[PluginInfo]:
-        """What is known of each plugin, in the order they came."""
+        """Returns the metadata of all plugins, in order of registration."""
         with LOCK:
             return [entry.info for entry in self._entries.values()]
 
     def get_plugin(self, name: str) -> CustomPlugin:
-        """The plugin of that name."""
+        """Returns the plugin of this name."""
         with LOCK:
             return self._entry(name).plugin
 
     def get_plugin_info(self, name: str) -> PluginInfo:
-        """What is known of the plugin of that name."""
+        """Returns the metadata of the plugin of this name."""
         with LOCK:
             return self._entry(name).info
 
     def is_registered(self, name: str) -> bool:
-        """Whether there is a plugin of that name."""
+        """Returns whether a plugin of this name is registered."""
         return name in self._entries
 
     def __contains__(self, name: object) -> bool:
@@ -159,19 +160,19 @@ class PluginRegistry:
 
 
 def _op(plugin: str, given: Any) -> BuiltOp:
-    """The op that a plugin means: one that was built, or the function of one."""
+    """Returns the op for an item of `custom_operations`, which is a `BuiltOp` or an op function."""
     op = given if isinstance(given, BuiltOp) else BuiltOp.of(given)
     if op is None:
         what = getattr(given, "__name__", None) or type(given).__name__
         raise TypeError(
-            f"plugin '{plugin}': custom_operations gives a list of what CustomOpBuilder.build() or @mt.custom_op made, "
-            f"got {what} in it"
+            f"plugin '{plugin}': custom_operations must return a list of results of CustomOpBuilder.build() or "
+            f"@mt.custom_op, got an item {what}"
         )
     return op
 
 
 def _register(plugin: str, ops: list[BuiltOp], owner: str | None = None) -> None:
-    """Registers ops, all or none, unless that was done by whoever made them."""
+    """Registers those ops that are not registered yet, atomically."""
     try:
         _register_ops(ops, owner)
     except ValueError as error:

@@ -23,14 +23,14 @@ __all__ = ["load", "plugin_of"]
 
 
 def load(registry: PluginRegistry, path: Path) -> PluginInfo:
-    """Runs a file, and registers the plugin that it defines. The ops that it registers itself belong to the plugin."""
-    # The same file has the same name in every process, so that what is defined in it can be pickled.
-    # A dot in it would name a package to import it from.
+    """Runs a file and registers the plugin that it defines. Ops that the file registers belong to the plugin."""
+    # The module name is the same in every process, so objects defined in the file can be pickled.
+    # It contains no dot, because a dot would refer to a parent package.
     stem = re.sub(r"\W", "_", path.stem).strip("_")
     name = f"minitensor_plugin_{stem}_{zlib.crc32(os.fsencode(path)):08x}"
     with LOCK:
         if loaded := [info.name for info in registry if info.path == str(path)]:
-            raise ValueError(f"'{path}' is loaded already, as plugin '{loaded[0]}'; unload that one first")
+            raise ValueError(f"'{path}' is already loaded as plugin '{loaded[0]}'; unload it first")
         debug("running %s", path)
         try:
             with all_or_none() as ops:
@@ -54,18 +54,20 @@ def _run(name: str, path: Path) -> ModuleType:
 
 
 def _forget(name: str) -> None:
-    """Takes a module out, with its parts, so that the file is run anew when it is loaded again."""
+    """Removes a module and its submodules, so that loading the file again runs it again."""
     for key in [key for key in sys.modules if key == name or key.startswith(name + ".")]:
         del sys.modules[key]
 
 
 def plugin_of(module: ModuleType, where: str) -> CustomPlugin:
-    """The plugin that a module defines."""
+    """Returns the plugin that a module defines."""
     make, plugin = getattr(module, "minitensor_plugin", None), getattr(module, "plugin", None)
     if make is None and plugin is None:
-        raise ValueError(f"'{where}' defines no plugin; write a function minitensor_plugin() that gives a CustomPlugin")
+        raise ValueError(
+            f"'{where}' defines no plugin; define a function minitensor_plugin() that returns a CustomPlugin"
+        )
     made = plugin if make is None else make()
     if not isinstance(made, CustomPlugin):
-        said = "its 'plugin' is" if make is None else "its minitensor_plugin() gave"
-        raise TypeError(f"'{where}': {said} no CustomPlugin, but {made!r}")
+        what = "the variable plugin must be" if make is None else "minitensor_plugin() must return"
+        raise TypeError(f"'{where}': {what} a CustomPlugin, got {made!r}")
     return made

@@ -1,4 +1,4 @@
-"""Versions of plugins, and of minitensor."""
+"""Versions of plugins and of minitensor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["VersionInfo"]
 
 @dataclass(frozen=True, order=True, slots=True)
 class VersionInfo:
-    """A version by its three numbers, as semantic versioning understands them.
+    """A version of three numbers, with the rules of semantic versioning.
 
     >>> from minitensor.plugins import VersionInfo
     >>> str(VersionInfo(1, 2, 3))
@@ -30,26 +30,27 @@ class VersionInfo:
         for name in ("major", "minor", "patch"):
             number = getattr(self, name)
             if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-                raise ValueError(f"VersionInfo: {name} must be a whole number of at least 0, got {number!r}")
+                raise ValueError(f"VersionInfo: {name} must be an integer of at least 0, got {number!r}")
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The version that a text such as `1.2.3` means."""
+        """Parses a version such as `1.2.3`."""
         if not isinstance(text, str):
-            raise TypeError(f"a version is parsed from a text such as '1.2.3', got {type(text).__name__}")
+            raise TypeError(f"a version must be a str such as '1.2.3', got {type(text).__name__}")
         if not re.fullmatch(r"\d{1,9}\.\d{1,9}\.\d{1,9}", text, re.ASCII):
             raise ValueError(f"'{text[:80]}' is no version; write three numbers, such as '1.2.3'")
         return cls(*map(int, text.split(".")))
 
     @classmethod
     def current(cls) -> Self:
-        """The version of this minitensor; what stands behind the numbers, as in `1.2.3-rc.1`, is left out."""
+        """Returns the version of minitensor, without a suffix such as `-rc.1`."""
         return cls.parse(re.split("[-+]", __version__)[0])
 
     def is_compatible_with(self, min_required: VersionInfo) -> bool:
-        """Whether this version has all that another one has: it is not older, and the major version is the same.
+        """Returns whether this version provides everything that another one does.
 
-        Before 1.0.0 the minor version must be the same, too, as everything may change with it.
+        It must not be older, and must have the same major version. Before 1.0.0 it must also have the same minor
+        version, because minor versions may then change everything.
 
         >>> from minitensor.plugins import VersionInfo
         >>> VersionInfo(1, 4, 0).is_compatible_with(VersionInfo(1, 2, 3))
