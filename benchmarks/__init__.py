@@ -1,7 +1,7 @@
-"""minitensor's speed beside that of NumPy, PyTorch and JAX: `cargo xtask bench`.
+"""Compares the speed of minitensor with NumPy, PyTorch and JAX: `cargo xtask bench`.
 
-`rows` is the table of what is timed (`training` its longer spellings), `frameworks` how each framework does it.
-`worker` is a process that does it for one framework, `crew` these processes as the conductor sees them, `bench` the
-conductor. A `sample` of each result shows that all computed the same. What a row came to is an `outcome`; `report`,
-`page` and `picture` show it, for the `machine` it was had on.
+`rows` is the table of benchmarks, and `training` has the functions of the training rows. `frameworks` runs a row in
+each framework. `worker` is the process of one framework, `crew` controls these processes, and `bench` is the main program.
+`sample` compares the results of the frameworks. An `outcome` holds the times of a row; `report`, `page` and `picture`
+print them, together with the properties of the `machine`.
 """

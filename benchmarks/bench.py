@@ -1,7 +1,7 @@
-"""The conductor: `python -m benchmarks.bench [--quick] [--save] [NAME …]`.
+"""The main program: `python -m benchmarks.bench [--quick] [--save] [NAME …]`.
 
-Every framework that can be imported has a process. They take turns, round by round, and all but the one at work are
-stopped: two pools of threads would disturb each other even across processes.
+Each installed framework runs in its own process. The processes take turns in rounds. All processes except the active
+one are stopped, because thread pools disturb each other even across processes.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ DOCS = ROOT / "docs"
 
 @dataclass(frozen=True)
 class Plan:
-    """How long a row is timed."""
+    """The duration of the measurement of a row."""
 
     rounds: int
     seconds: float
-    """For a turn of one framework."""
+    """The duration of a turn of one framework."""
 
 
 FULL, QUICK = Plan(21, 0.02), Plan(5, 0.01)
 
 BUSY = 0.7
-"""The load at which others want a core for most of the time."""
+"""The load average above which the machine is considered busy."""
 
 HOPELESS = 3
-"""After as many rounds, a peer that needs as many times what the best one needs is timed no more."""
+"""After this many rounds, a peer that is slower than the best peer by this factor is no longer timed."""
 
 
 def measure(row: Row, crew: list[Member], plan: Plan) -> Outcome:
-    """The median time of each framework; who fails, or computes something else, has none."""
+    """Measures the median time of each framework. A framework that fails or returns other values has none."""
     counts: dict[str, int] = {}
     reference = None
     takers = [member for member in crew if FRAMEWORKS[member.framework].takes(row)]
@@ -84,7 +84,7 @@ def complain(row: Row, member: Member, failure: Failure) -> None:
 
 
 def import_seconds(frameworks: list[str], rounds: int) -> dict[str, float]:
-    """The median time of `import` in a fresh interpreter."""
+    """Measures the median time of `import` in a new interpreter."""
     code = "from time import perf_counter as t; start = t(); import {}; print(t() - start)"
     modules = {name: FRAMEWORKS[name].module for name in frameworks if name != "inductor"}
     times: dict[str, list[float]] = {name: [] for name in modules}
@@ -97,37 +97,37 @@ def import_seconds(frameworks: list[str], rounds: int) -> dict[str, float]:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="cargo xtask bench", description="minitensor's speed beside its peers'.")
+    parser = argparse.ArgumentParser(prog="cargo xtask bench", description="Compare minitensor's speed with its peers.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only rows whose name contains one of these")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
     parser.add_argument("--save", action="store_true", help="write docs/benchmarks.md and docs/benchmarks.svg")
     parser.add_argument("--wheel", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.save and chosen.names:
-        parser.error("--save keeps a whole run: give it no names")
+        parser.error("--save requires a complete run; remove the names")
     return chosen
 
 
 def main() -> int:
     chosen = arguments()
     if not hasattr(signal, "SIGSTOP"):
-        print("processes can't be stopped here: benchmarks need Linux or macOS", file=sys.stderr)
+        print("benchmarks need SIGSTOP to stop processes; run them on Linux or macOS", file=sys.stderr)
         return 1
     rows = [row for row in ROWS if not chosen.names or any(name.lower() in row.name.lower() for name in chosen.names)]
     if not rows:
-        print(f"no row's name contains {' or '.join(chosen.names)}; there are:", file=sys.stderr)
+        print(f"no row has a name that contains {' or '.join(chosen.names)}; the rows are:", file=sys.stderr)
         print("\n".join(f"  {row.name}" for row in ROWS), file=sys.stderr)
         return 1
     versions = {name: version for name, kind in FRAMEWORKS.items() if (version := kind.version())}
     if "minitensor" not in versions:
-        print(f"minitensor is not installed in {sys.prefix}; `cargo xtask bench` does that", file=sys.stderr)
+        print(f"minitensor is not installed in {sys.prefix}; run `cargo xtask bench`", file=sys.stderr)
         return 1
     if missing := ", ".join(sorted({kind.module for name, kind in FRAMEWORKS.items() if name not in versions})):
         install = f"{sys.executable} -m pip install -r requirements/bench.txt"
-        print(f"not installed, so not compared with: {missing}\nto install all: {install}\n", file=sys.stderr)
+        print(f"not installed and therefore skipped: {missing}\nto install all: {install}\n", file=sys.stderr)
     if (load := os.getloadavg()[0]) > BUSY:
-        print(f"the machine is busy (load {load:.1f}): expect ratios that mean little\n", file=sys.stderr)
-    # Whatever ends the conductor ends its workers.
+        print(f"the machine is busy (load {load:.1f}), so the ratios are unreliable\n", file=sys.stderr)
+    # A signal that ends this process must also end the workers.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(1))
     plan = QUICK if chosen.quick else FULL

@@ -1,4 +1,4 @@
-"""The workers as the conductor sees them: at most one of them runs at a time, the others are stopped."""
+"""Controls the worker processes. At most one runs at a time; the others are stopped."""
 
 from __future__ import annotations
 
@@ -19,25 +19,27 @@ from .frameworks import FRAMEWORKS, THREADS
 ROOT = Path(__file__).parents[1]
 
 PATIENCE = 300.0
-"""How many seconds a worker may take for an answer; a compiler needs some."""
+"""The time limit for an answer of a worker in seconds, which includes compilation."""
 
 ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",
     "OMP_NUM_THREADS": str(THREADS),
     "OPENBLAS_NUM_THREADS": str(THREADS),
     "MKL_NUM_THREADS": str(THREADS),
-    # A pool of compiling processes would run beside what is timed.
+    # A pool of compiler processes would run during the measurement.
     "TORCHINDUCTOR_COMPILE_THREADS": "1",
 }
 
 
 class Failure(Exception):
-    """A worker couldn't do what it was asked for."""
+    """A worker failed."""
 
 
 class Member:
-    """A framework's process, stopped but while it answers. It is started when it is asked for the first time, and anew
-    after it died."""
+    """The process of a framework. It runs only while it handles a request.
+
+    It is started on the first request, and again after it has died.
+    """
 
     def __init__(self, framework: str) -> None:
         self.framework = framework
@@ -46,7 +48,7 @@ class Member:
         self.connection: Connection | None = None
 
     def ask(self, command: str, *arguments: Any) -> Any:
-        """A worker's method, and what it returns."""
+        """Calls a method of the worker and returns its result."""
         if self.process is None:
             self.start()
         else:
@@ -60,7 +62,7 @@ class Member:
         self.connection, theirs = Pipe()
         with theirs:
             command = [sys.executable, "-m", "benchmarks.worker", self.framework, str(theirs.fileno())]
-            # Its own session, so that Ctrl-C reaches the conductor alone, and its children are stopped with it.
+            # In its own session, Ctrl-C does not reach it, and its children are stopped with it.
             self.process = subprocess.Popen(
                 command,
                 cwd=ROOT,
@@ -95,7 +97,7 @@ class Member:
         return value
 
     def stop(self) -> None:
-        """Returns when it does nothing any more, where the system tells."""
+        """Stops the process. Waits until it has stopped, if the system supports it."""
         assert self.process is not None
         self.signal(signal.SIGSTOP)
         if hasattr(os, "waitid"):
@@ -107,7 +109,7 @@ class Member:
             os.killpg(self.process.pid, number)
 
     def ended(self) -> Failure:
-        """It is gone without an answer."""
+        """Cleans up after the process has ended without an answer."""
         assert self.process is not None
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(1)
@@ -116,7 +118,7 @@ class Member:
         return Failure(f"its process ended with status {status}")
 
     def kill(self) -> None:
-        """Ends it, also if it is stopped."""
+        """Kills the process, even if it is stopped."""
         if self.process is not None and self.connection is not None:
             self.signal(signal.SIGKILL)
             self.process.wait()
@@ -125,7 +127,7 @@ class Member:
 
 
 class Crew:
-    """One member for each framework. None is left when the block ends."""
+    """One member for each framework. All processes are killed at the end of the block."""
 
     def __init__(self, frameworks: Iterable[str]) -> None:
         self.members = [Member(framework) for framework in frameworks]

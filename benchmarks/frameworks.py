@@ -1,6 +1,6 @@
-"""The frameworks: how each makes a tensor of an array, and a loop of a row's spelling.
+"""The frameworks: how each converts an array to a tensor, and an expression of a row to a loop.
 
-A framework is imported when its class is instantiated, which happens in a process of its own.
+A framework is imported when its class is instantiated, which happens in its own process.
 """
 
 from __future__ import annotations
@@ -18,44 +18,44 @@ import numpy as np
 from .rows import Array, Row
 
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-"""Each framework gets one thread for each core."""
+"""The number of threads of each framework, one per core."""
 
 Loop = Callable[[int], tuple[float, Any]]
-"""Does the work so many times; returns the seconds that took, and the last result."""
+"""Takes the number of repetitions. Returns the time in seconds and the last result."""
 
 
 class Framework:
-    """A library, and how a row's spelling becomes a loop over itself, as the module `timeit` does it."""
+    """A framework. It compiles the expression of a row to a loop, like the module `timeit`."""
 
     module: ClassVar[str]
     title: ClassVar[str]
     spelling: ClassVar[str]
-    """Which spelling of the work is its own."""
+    """The field of `Work` with its expression."""
     options: ClassVar[dict[str, Any]] = {}
-    """What it tells a function that makes a step."""
+    """The keyword arguments for functions that return a step."""
 
     names: dict[str, Any]
-    """The modules that spellings mention."""
+    """The modules that expressions use."""
 
     @classmethod
     def version(cls) -> str | None:
-        """The version that can be imported, if one can."""
+        """Returns the installed version, if any."""
         spec = importlib.util.find_spec(cls.module)
-        # A folder of that name is found, too, but has no origin.
+        # A folder of the same name is found too, but has no origin.
         if spec is None or spec.origin is None:
             return None
         try:
             return importlib.metadata.version(cls.module)
         except importlib.metadata.PackageNotFoundError:
-            return "of unknown version"
+            return "(unknown version)"
 
     @classmethod
     def takes(cls, row: Row) -> bool:
-        """Whether it has a way to do the row's work."""
+        """Returns whether the framework can run the row."""
         return getattr(row.work, cls.spelling) is not None
 
     def loop(self, row: Row, limit: int | None = None) -> Loop:
-        """The row's work on its inputs, or on inputs with no dimension above `limit`."""
+        """Returns the loop of a row. `limit` is a maximum for the dimensions of the inputs."""
         spelling = getattr(row.work, self.spelling)
         tensors = {
             name: self.tensor(array, row.dtype, row.gradient and name in row.differentiable)
@@ -73,7 +73,7 @@ class Framework:
         return compile_loop(f"out = {spelling}", "out", tensors, self.names)
 
     def backward(self, spelling: str, tensors: dict[str, Any], cotangent: Any, wanted: list[str]) -> Loop:
-        """The result, and gradients that gather in the inputs."""
+        """Returns a loop that computes the result and accumulates gradients in the inputs."""
         reset = "; ".join(f"{name}.grad = None" for name in wanted)
         grads = "".join(f", {name}.grad" for name in wanted)
         statement = f"{reset}; out = {spelling}; out.backward(cotangent)"
@@ -87,14 +87,14 @@ class Framework:
         raise NotImplementedError
 
     def arrays(self, result: Any) -> list[Array]:
-        """The tensors of a result as arrays, `bfloat16` as `float32`."""
+        """Converts the tensors of a result to arrays; `bfloat16` becomes `float32`."""
         if isinstance(result, tuple | list):
             return [array for part in result for array in self.arrays(part)]
         return [self.array(result)]
 
 
 def compile_loop(statement: str, result: str, tensors: dict[str, Any], names: dict[str, Any] | None = None) -> Loop:
-    """A function that repeats a statement. Tensors are its local variables, modules global ones."""
+    """Compiles a function that repeats a statement. Tensors are local variables, modules are global ones."""
     scope = {"repeat": repeat, "perf_counter": perf_counter, "tensors": tensors, **(names or {})}
     source = (
         f"def loop(_count, {', '.join(f'{name}=tensors[{name!r}]' for name in tensors)}):\n"
@@ -109,7 +109,7 @@ def compile_loop(statement: str, result: str, tensors: dict[str, Any], names: di
 
 
 def compile_lambda(spelling: str, arguments: str, names: dict[str, Any]) -> Any:
-    """The spelling as a function, for a compiler."""
+    """Returns an expression as a function, for a compiler."""
     return eval(f"lambda {arguments}: {spelling}", dict(names))
 
 
@@ -153,7 +153,7 @@ class NumPy(Framework):
 
 
 class Torch(Framework):
-    """PyTorch, each op as it comes."""
+    """PyTorch in eager mode."""
 
     module, title, spelling = "torch", "PyTorch", "torch"
     options: ClassVar[dict[str, Any]] = {"compiled": False}
@@ -178,7 +178,7 @@ class Torch(Framework):
 
 
 class Inductor(Torch):
-    """PyTorch, compiled."""
+    """PyTorch with `torch.compile`."""
 
     title = "compiled"
     options: ClassVar[dict[str, Any]] = {"compiled": True}
@@ -200,7 +200,7 @@ class Inductor(Torch):
 
 
 class Jax(Framework):
-    """JAX, compiled, and waited for at each call."""
+    """JAX with `jax.jit`. Each call is awaited."""
 
     module, title, spelling = "jax", "JAX", "jax"
 
@@ -216,7 +216,7 @@ class Jax(Framework):
     def forward(self, spelling: str, tensors: dict[str, Any]) -> Loop:
         jax, arguments = self.names["jax"], ", ".join(tensors)
         compiled = jax.jit(compile_lambda(spelling, arguments, self.names))
-        # What one program returns is ready at once, so it is enough to wait for its first array.
+        # All results of a program become ready together, so waiting for the first one is enough.
         first = "out" if isinstance(compiled(*tensors.values()), jax.Array) else "out[0]"
         statement = f"out = compiled({arguments}); {first}.block_until_ready()"
         return compile_loop(statement, "out", tensors | {"compiled": compiled})

@@ -1,4 +1,4 @@
-"""Where and with what a run was made."""
+"""The machine and the versions of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .frameworks import THREADS
 
 @dataclass(frozen=True)
 class Machine:
-    """What stands above the table."""
+    """The properties shown above the table."""
 
     processor: str
     threads: int
@@ -24,9 +24,9 @@ class Machine:
     versions: dict[str, str]
     """Of each framework."""
     imports: dict[str, float]
-    """The seconds that importing each framework takes."""
+    """The import time of each framework in seconds."""
     wheel: int | None
-    """Its size in bytes."""
+    """The size of the wheel in bytes."""
     rounds: int
 
     @classmethod
@@ -46,7 +46,7 @@ class Machine:
 
 
 def processor() -> str:
-    """The processor's name, and the widest vectors it has."""
+    """Returns the name of the CPU and its widest SIMD instruction set."""
     info = read("/proc/cpuinfo")
     fields = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
     fields = {name.strip(): value.strip() for name, value in fields.items()}

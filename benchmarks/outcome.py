@@ -1,4 +1,4 @@
-"""What a row came to."""
+"""The times of a row."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from .rows import Row
 
 @dataclass(frozen=True)
 class Outcome:
-    """The median seconds of each framework that could do the row."""
+    """The median time in seconds of each framework that can run the row."""
 
     row: Row
     seconds: dict[str, float]
 
     @property
     def peer(self) -> str | None:
-        """The fastest of the others."""
+        """The fastest framework other than minitensor."""
         peers = self.seconds.keys() - {"minitensor"}
         return min(peers, key=self.seconds.__getitem__, default=None)
 
     @property
     def ratio(self) -> float | None:
-        """The best peer's time to minitensor's."""
+        """The time of the fastest peer divided by minitensor's."""
         if self.peer is None or "minitensor" not in self.seconds:
             return None
         return self.seconds[self.peer] / self.seconds["minitensor"]
 
     @property
-    def meets_its_aim(self) -> bool | None:
-        aim = self.row.group.aim
-        return None if aim is None or self.ratio is None else self.ratio >= aim
+    def meets_target(self) -> bool | None:
+        target = self.row.group.target
+        return None if target is None or self.ratio is None else self.ratio >= target
 
 
 def geometric_mean(outcomes: Iterable[Outcome]) -> float | None:

@@ -1,4 +1,4 @@
-"""What came of it, as a picture: `docs/benchmarks.svg`, a bar for each row."""
+"""Draws the results as `docs/benchmarks.svg`, a bar for each row."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ TOP, HEAD, LINE, BAR = 124, 38, 20, 12
 STYLE = """
   svg { font: 12.5px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; }
   .ground { fill: #ffffff } .text { fill: #1f2328 } .quiet { fill: #59636e }
-  .grid { stroke: #e1e5ea } .one { stroke: #818b98 } .aim { stroke: #1f2328; stroke-width: 1.5; stroke-dasharray: 4 3 }
+  .grid { stroke: #e1e5ea } .one { stroke: #818b98 }
+  .target { stroke: #1f2328; stroke-width: 1.5; stroke-dasharray: 4 3 }
   .faster { fill: #2f7fd6 } .slower { fill: #d9772b }
   .title { font-size: 17px; font-weight: 600 } .head { font-weight: 600 }
   @media (prefers-color-scheme: dark) {
     .ground { fill: #0d1117 } .text { fill: #e6edf3 } .quiet { fill: #9198a1 }
-    .grid { stroke: #262c36 } .one { stroke: #6e7681 } .aim { stroke: #e6edf3 }
+    .grid { stroke: #262c36 } .one { stroke: #6e7681 } .target { stroke: #e6edf3 }
     .faster { fill: #4493e0 } .slower { fill: #e08a45 }
   }
 """
 
 
 def picture(outcomes: Sequence[Outcome]) -> str:
-    """Bars from 1 to each row's ratio, on a logarithmic axis; a line stands at the aim of each group."""
+    """Draws bars from 1 to the ratio of each row on a logarithmic axis, and a line at the target of each group."""
     shown = [outcome for outcome in outcomes if outcome.ratio is not None]
     scale = Scale([outcome.ratio for outcome in shown if outcome.ratio is not None])
     body: list[str] = []
@@ -41,10 +42,10 @@ def picture(outcomes: Sequence[Outcome]) -> str:
         body += heading(group, rows, bottom)
         for place, outcome in enumerate(rows):
             body += bar(outcome, bottom + place * LINE, scale)
-        if group.aim is not None:
-            # Over the bars.
+        if group.target is not None:
+            # Drawn over the bars.
             length = LINE * len(rows) + 6
-            body.append(f'<path class="aim" d="M{scale.at(group.aim):.1f} {bottom - 4}v{length}"/>')
+            body.append(f'<path class="target" d="M{scale.at(group.target):.1f} {bottom - 4}v{length}"/>')
         bottom += LINE * len(rows)
     height = bottom + MARGIN
     head = [*title(shown), *grid(scale, bottom)]
@@ -62,7 +63,7 @@ def picture(outcomes: Sequence[Outcome]) -> str:
 
 
 class Scale:
-    """Ratios on the axis, which ends at 16 times as slow or fast at most. A bar beyond is cut; its number tells."""
+    """The axis of ratios. It ends at a factor of 16; longer bars are cut off, and their numbers show the ratio."""
 
     def __init__(self, ratios: Sequence[float]) -> None:
         self.low = max(-4, min(-2, math.floor(math.log2(min(ratios, default=1)))))
@@ -77,11 +78,11 @@ class Scale:
 
 
 def title(shown: Sequence[Outcome]) -> Iterator[str]:
-    yield text(MARGIN, 36, "How many times as fast as the best peer", "title text")
+    yield text(MARGIN, 36, "Speed relative to the best peer", "title text")
     about = "Time of the fastest of NumPy, PyTorch, PyTorch compiled and JAX, divided by minitensor's."
     yield text(MARGIN, 58, about, "quiet")
     if (mean := geometric_mean(shown)) is not None:
-        yield text(MARGIN, 76, f"Geometric mean: {number(mean)}. Dashed lines: what is aimed at.", "quiet")
+        yield text(MARGIN, 76, f"Geometric mean: {number(mean)}. Dashed lines: targets.", "quiet")
 
 
 def grid(scale: Scale, bottom: int) -> Iterator[str]:
@@ -93,7 +94,7 @@ def grid(scale: Scale, bottom: int) -> Iterator[str]:
 
 
 def heading(group: Group, rows: Sequence[Outcome], top: int) -> Iterator[str]:
-    """The group's name, and its geometric mean."""
+    """Draws the name of a group and its geometric mean."""
     yield text(MARGIN, top - 9, group.name, "head text")
     if (mean := geometric_mean(rows)) is not None:
         yield text(WIDTH - MARGIN, top - 9, number(mean), "head text", "end")

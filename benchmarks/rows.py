@@ -1,4 +1,4 @@
-"""What is timed: each row is one piece of work on inputs of one size, with its spelling in every framework."""
+"""The table of benchmarks. A row is an operation on inputs of one size, with an expression for each framework."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ KI, MI = 1 << 10, 1 << 20
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that share an aim: the least ratio of the best peer's time to minitensor's."""
+    """Rows with the same target: the minimum ratio of the best peer's time to minitensor's."""
 
     name: str
-    aim: float | None
+    target: float | None
 
 
 CALL = Group("One call, 8 elements", 2)
@@ -35,19 +35,19 @@ MATMUL = Group("Matrix products", 0.97)
 PLACES = Group("Layout, indexing, sorting", None)
 TRAINING = Group("Training", 1.5)
 
-MEAN_AIM = 1.8
-"""What is aimed at for the geometric mean of all rows."""
+MEAN_TARGET = 1.8
+"""The target for the geometric mean of all rows."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """An array of random numbers: normal ones, or whole ones from 0 up to `below`."""
+    """An array of random numbers: normally distributed, or integers from 0 to `below`, excluding `below`."""
 
     shape: tuple[int, ...]
     below: int | None = None
 
     def make(self, rng: np.random.Generator, dtype: str, limit: int | None) -> Array:
-        """The array; no dimension is larger than `limit`. `bfloat16` comes as `float32`, since NumPy has none."""
+        """Creates the array with dimensions of at most `limit`. For `bfloat16`, which NumPy lacks, it is `float32`."""
         shape = [n if limit is None else min(n, limit) for n in self.shape]
         if self.below is not None:
             return rng.integers(0, self.below if limit is None else min(self.below, limit), shape)
@@ -63,12 +63,12 @@ def index(*shape: int, below: int) -> Input:
 
 
 Spelling = str | Callable[..., Callable[[], Any]]
-"""An expression of the inputs; or, for work that changes a state, a function of the inputs that returns the step."""
+"""An expression of the inputs. For work that modifies a state, a function of the inputs that returns the step."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is computed, as a user of each framework would write it. JAX and the compiled PyTorch compile it."""
+    """An operation in the usual style of each framework. JAX and compiled PyTorch compile the expression."""
 
     name: str
     minitensor: Spelling
@@ -79,7 +79,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Row:
-    """Work on inputs. With `gradient` it is followed by the pass back from its result to all inputs."""
+    """An operation on inputs. With `gradient`, it is followed by the backward pass to all inputs."""
 
     group: Group
     work: Work
@@ -87,7 +87,7 @@ class Row:
     dtype: str = "float32"
     gradient: bool = False
     size: str | None = None
-    """What to call it by, where the shape of its first input doesn't say it."""
+    """The size in the name of the row, if it is not the shape of the first input."""
 
     @property
     def name(self) -> str:
@@ -101,11 +101,11 @@ class Row:
 
     @property
     def wide(self) -> bool:
-        """Whether there are numbers of 64 bits in it, which JAX makes only on request."""
+        """Whether the row needs 64-bit dtypes, which JAX enables only on request."""
         return self.dtype == "float64" or self.work in (TO_F64, FROM_I64)
 
     def arrays(self, limit: int | None = None) -> dict[str, Array]:
-        """The inputs, the same in every process."""
+        """Creates the inputs, which are the same in every process."""
         rng = np.random.default_rng(zlib.crc32(self.name.encode()))
         return {name: input.make(rng, self.dtype, limit) for name, input in self.inputs.items()}
 
@@ -114,14 +114,14 @@ SHORT = {"float32": "f32", "float64": "f64", "bfloat16": "bf16"}
 
 
 def size(shape: tuple[int, ...]) -> str:
-    """`16 Mi` or `4096×1024`."""
+    """Formats a shape as `16 Mi` or `4096×1024`."""
     if len(shape) != 1:
         return "×".join(map(str, shape))
     units = ((MI, " Mi"), (KI, " Ki"), (1, ""))
     return next(f"{shape[0] // unit}{name}" for unit, name in units if shape[0] % unit == 0)
 
 
-# Elementwise work.
+# Elementwise operations.
 
 ADD = Work("add", "x + y", "x + y", "x + y", "x + y")
 EXP = Work("exp", "mt.ops.exp(x)", "np.exp(x)", "torch.exp(x)", "jnp.exp(x)")
@@ -157,7 +157,7 @@ FUSED = Work(
     "jnp.tanh(x * y + z) * jax.nn.sigmoid(y) - 0.5 * z",
 )
 
-# Reductions, and what is made of them.
+# Reductions, and operations composed of them.
 
 SUM = Work("sum", "x.sum()", "x.sum()", "x.sum()", "x.sum()")
 SUM_0 = Work("sum axis 0", "x.sum(axis=0)", "x.sum(axis=0)", "x.sum(0)", "x.sum(axis=0)")

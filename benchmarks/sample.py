@@ -1,4 +1,4 @@
-"""What of a result travels from a worker to the conductor, and whether two frameworks mean the same."""
+"""Samples of results, which workers send to the main program to compare the frameworks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from .rows import Array
 
 SIZE = 10_000
-"""How many elements of an array are compared."""
+"""The number of elements of an array that are compared."""
 
 TOLERANCE = {"float32": 2e-3, "float64": 1e-7, "bfloat16": 5e-2}
-"""Loose, relative to the largest element: it is enough that the work is the same."""
+"""The tolerance relative to the largest element. It is large, because it only needs to detect a different operation."""
 
 TIES = 0.01
-"""How many whole numbers may differ: among equal elements any order is right."""
+"""The fraction of integers that may differ, because equal elements may be sorted in any order."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Sample:
     @classmethod
     def of(cls, array: Array) -> Sample:
         flat = array.ravel()
-        # A prime number of steps visits all rows and all columns.
+        # A prime stride visits all rows and columns.
         at = np.arange(SIZE) * 7919 % flat.size if flat.size > SIZE else np.arange(flat.size)
         return cls(array.shape, flat[at])
 
     def difference(self, other: Sample, dtype: str) -> str:
-        """What tells it from another, if something does."""
+        """Returns a description of the difference to another sample, or an empty string."""
         if self.shape != other.shape:
             return f"shape {other.shape} where minitensor has {self.shape}"
         if not self.elements.size:
@@ -49,10 +49,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a row came to in a worker."""
+    """The result of `prepare` in a worker."""
 
     seconds: float
-    """For the work, once; roughly."""
+    """The approximate time of one repetition."""
     results: list[Sample]
 
     def difference(self, other: Prepared, dtype: str) -> str:

@@ -1,7 +1,7 @@
-"""Work that changes a state: a training step, and the optimizer's part of it, in every framework.
+"""Operations with a state: a training step, and an optimizer step alone, in every framework.
 
-Each function takes the tensors that a row names and returns the step. A step returns what can be compared: the loss
-before it, or the first parameter after it. The parameters are copied first, so that a row can be prepared again.
+Each function takes the tensors of a row and returns the step. A step returns a value to compare: the loss before the
+step, or the first parameter after it. The parameters are copied first, so a row can be prepared again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Step = Callable[[], Any]
 LR, BETAS, EPS, DECAY = 1e-3, (0.9, 0.999), 1e-8, 1e-2
 
 GAIN = 0.05
-"""The rows' weights are normal numbers; a network is initialized with smaller ones."""
+"""The scale of the initial weights, because the inputs of a row are normally distributed."""
 
 
 def mlp_minitensor(x: Any, t: Any, **weights: Any) -> Step:
@@ -153,14 +153,14 @@ def adamw_jax(**weights: Any) -> Step:
 
 
 def adamw_state(params: list[Any]) -> Any:
-    """Parameters, both moments, and the number of steps taken, as JAX keeps them."""
+    """Returns the state for JAX: the parameters, both moments, and the number of steps."""
     import jax.numpy as jnp
 
     return params, [jnp.zeros_like(p) for p in params], [jnp.zeros_like(p) for p in params], jnp.int32(0)
 
 
 def adamw_update(state: Any, grads: list[Any]) -> Any:
-    """A step of AdamW (Loshchilov and Hutter, 2019) in JAX."""
+    """Computes a step of AdamW (Loshchilov and Hutter, 2019) in JAX."""
     import jax.numpy as jnp
 
     params, m, v, steps = state

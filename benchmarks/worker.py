@@ -1,10 +1,10 @@
 """The process of one framework: `python -m benchmarks.worker FRAMEWORK FD`.
 
-Over a socket it is told what to do, a name and its arguments, and answers with a value or an error:
+It receives commands with arguments over a socket, and answers each with a value or an error:
 
-    prepare, row      makes the inputs and does the work a few times
-    time, count       does it so often; the seconds for one time
-    drop              forgets the row
+    prepare, row      creates the inputs and runs the row a few times
+    time, count       runs the row `count` times; returns the seconds per repetition
+    drop              frees the row
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .sample import Prepared, Sample
 
 
 class Worker:
-    """A framework, and the row it is at."""
+    """A framework and its current row."""
 
     def __init__(self, framework: Framework) -> None:
         self.framework = framework
@@ -31,7 +31,7 @@ class Worker:
 
     def prepare(self, name: str) -> Prepared:
         self.loop = self.framework.loop(named(name))
-        # Thrice, because compilers get ready at the first and second time, and a state is compared after some steps.
+        # Three times, because compilers run in the first two calls, and states are compared after several steps.
         for _ in range(3):
             _, out = self.loop(1)
         results = [Sample.of(array) for array in self.framework.arrays(out)]
@@ -43,7 +43,7 @@ class Worker:
 
     def time(self, count: int) -> float:
         assert self.loop is not None
-        # The processes before it had the caches.
+        # Warm up the caches, which contain the data of other processes.
         self.loop(max(1, count // 4))
         return self.loop(count)[0] / count
 
@@ -73,7 +73,7 @@ def serve(connection: Connection, framework: str) -> None:
 
 
 def die_with_parent() -> None:
-    """A process that is stopped when its parent dies would otherwise stay so."""
+    """Makes the kernel kill this process when its parent dies. A stopped process would otherwise remain."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
         if os.getppid() == 1:
