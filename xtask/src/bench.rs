@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: how fast the package is beside its peers, by the programs in `benchmarks/`.
+//! `cargo xtask bench`: compares the speed of the package with its peers. The Python package `benchmarks/` does the work.
 
 use crate::python::{VENV, VENV_BENCH, requirements_file};
 use crate::step::Steps;
@@ -6,16 +6,16 @@ use crate::{Result, wheel};
 
 pub const ARGUMENTS: &str = "[--quick] [--save] [NAME …]";
 
-/// The peers are not installed: they are large, and whoever has some compares with these.
+/// Runs the benchmarks with those peers that are already installed. They are large, so this does not install them.
 pub fn run(arguments: &[String]) -> Result<()> {
     let mut steps = Steps::new(5);
     steps.run("Python environment", |line| VENV.make(line))?;
     steps.run("Python packages", |line| VENV.requirements(line, "demo.txt"))?;
-    let wheel = steps.run("minitensor, built", wheel::build)?;
-    steps.run("minitensor, installed in .venv-bench", |line| {
+    let wheel = steps.run("build minitensor", wheel::build)?;
+    steps.run("install minitensor in .venv-bench", |line| {
         VENV_BENCH.make(line)?;
         wheel::install_in(&VENV_BENCH, line, &wheel)?;
-        // What it depends on, in the version that the peers get.
+        // The dependencies, in the versions that the peers require.
         VENV_BENCH.install(line, &[&wheel, "-c".as_ref(), &requirements_file("bench.txt")])
     })?;
     steps.announce("The benchmarks");
@@ -24,6 +24,6 @@ pub fn run(arguments: &[String]) -> Result<()> {
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("the benchmarks ended with {status}")),
-        Err(e) => Err(format!("the benchmarks can't be run: {e}")),
+        Err(e) => Err(format!("cannot run the benchmarks: {e}")),
     }
 }

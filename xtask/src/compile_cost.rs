@@ -1,4 +1,4 @@
-//! `cargo xtask compile-cost`: what the first op and 99 more add to a build, in seconds and bytes.
+//! `cargo xtask compile-cost`: measures the build time and the size that one op and 99 more add to a program.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     write_crate(&folder, "one_op", 1)?;
     write_crate(&folder, "many_ops", OPS)?;
     let mut steps = Steps::new(4);
-    steps.run("what the crates depend on", |line| build(line, &folder, "no_ops"))?;
+    steps.run("dependencies", |line| build(line, &folder, "no_ops"))?;
     let without = steps.run("a crate with no op", |line| build(line, &folder, "no_ops"))?;
     let one = steps.run("a crate with one op", |line| build(line, &folder, "one_op"))?;
     let with = steps.run(&format!("a crate with {OPS} ops"), |line| build(line, &folder, "many_ops"))?;
@@ -33,18 +33,18 @@ pub fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Builds the crate itself anew; what it depends on stays.
+/// Rebuilds the crate, without its dependencies.
 fn build(line: &Line, folder: &Path, name: &str) -> Result<Cost> {
     let source = folder.join(name).join("src").join("main.rs");
     let touched = std::fs::File::options().append(true).open(&source).and_then(|f| f.set_modified(SystemTime::now()));
-    touched.map_err(|e| format!("{} can't be touched: {e}", source.display()))?;
+    touched.map_err(|e| format!("cannot touch {}: {e}", source.display()))?;
     let mut cargo = cargo();
     cargo.args(["build", "--release", "--manifest-path"]).arg(folder.join(name).join("Cargo.toml"));
     let start = Instant::now();
     line.output(cargo.env("CARGO_TARGET_DIR", folder.join("target")))?;
     let time = start.elapsed();
     let program = folder.join("target/release").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    let bytes = std::fs::metadata(&program).map_err(|e| format!("{} can't be read: {e}", program.display()))?.len();
+    let bytes = std::fs::metadata(&program).map_err(|e| format!("cannot read {}: {e}", program.display()))?.len();
     Ok(Cost { time, bytes })
 }
 
@@ -64,10 +64,10 @@ fn write_crate(folder: &Path, name: &str, ops: usize) -> Result<()> {
     }
     source += "\nfn main() {\n    println!(\"{}\", registry::list().len());\n}\n";
     let write = |path: PathBuf, text: String| {
-        std::fs::write(&path, text).map_err(|e| format!("{} can't be written: {e}", path.display()))
+        std::fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
     };
     let folder = folder.join(name);
-    std::fs::create_dir_all(folder.join("src")).map_err(|e| format!("{} can't be made: {e}", folder.display()))?;
+    std::fs::create_dir_all(folder.join("src")).map_err(|e| format!("cannot create {}: {e}", folder.display()))?;
     let lock = std::fs::read_to_string(root().join("Cargo.lock")).unwrap_or_default();
     write(folder.join("Cargo.lock"), lock)?;
     write(folder.join("Cargo.toml"), manifest)?;

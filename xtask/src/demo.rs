@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: from nothing to a trained network.
+//! `cargo xtask demo`: builds the package and runs `examples/demo.py`.
 
 use crate::python::VENV;
 use crate::step::Steps;
@@ -9,12 +9,12 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let mut steps = Steps::new(4);
     steps.run("Python environment", |line| VENV.make(line))?;
     steps.run("Python packages", |line| VENV.requirements(line, "demo.txt"))?;
-    steps.run("minitensor, built and installed", wheel::install)?;
+    steps.run("build and install minitensor", wheel::install)?;
     steps.announce("The demo");
     let status = VENV.program("python").args(["-u", "examples/demo.py"]).status();
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("the demo failed ({status})")),
-        Err(e) => Err(format!("the demo can't be run: {e}")),
+        Err(e) => Err(format!("cannot run the demo: {e}")),
     }
 }

@@ -1,17 +1,17 @@
-//! The SIMD levels: what is quick of the tests runs at each that the CPU has.
+//! Runs the tests of results at every SIMD level that the CPU supports.
 
 use crate::Result;
 use crate::python::VENV;
 use crate::step::Line;
 use crate::test::{closing, pytest};
 
-/// The tests that compare results, which run at every level; the others run at one.
+/// The tests of results, which run at every level. All other tests run at the default level only.
 const QUICK: &[&str] = &["test_reference", "test_ops", "test_windows", "test_digits", "test_order_and_places"];
 
-/// What the last line of the output begins with.
+/// The beginning of the last line of the output.
 pub const HEADING: &str = "SIMD levels that ran: ";
 
-/// Runs them at each level but the one that all tests run at; the last line of the output names the levels.
+/// Runs the tests at each level except the default one. The last line of the output lists the levels.
 pub fn test(line: &Line) -> Result<String> {
     let ask = "import minitensor as mt; print(mt.simd_level(), *mt.simd_levels())";
     let answer = line.output(VENV.program("python").args(["-c", ask]))?;

@@ -1,8 +1,8 @@
-//! The project's own commands: `cargo xtask <command>`.
+//! The development commands: `cargo xtask <command>`.
 //!
-//! Each command is a module. They share a few nouns: a [`step`] is one thing done and timed, [`python`] is the
-//! interpreter and its environments, the [`wheel`] is the package as it is installed, a [`stamp`] remembers what was made
-//! of what.
+//! Each command is a module. The shared modules are [`step`], which runs and times one step of a command; [`python`], the
+//! interpreter and its environments; [`wheel`], which builds and installs the package; and [`stamp`], which detects
+//! whether sources have changed.
 
 #![forbid(unsafe_code)]
 
@@ -21,19 +21,19 @@ mod wheel;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What a user is told when something can't go on.
+/// A result whose error is the message for the user.
 type Result<T> = std::result::Result<T, String>;
 
-/// Name, arguments, what it does, and the function that does it.
+/// The name of a command, its arguments, its description, and its function.
 type Command = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
 const COMMANDS: &[Command] = &[
-    ("demo", "", "sets up all it needs, shows an op, trains on digits", demo::run),
-    ("test", test::PARTS, "sets up all it needs, and checks everything or a part", test::run),
+    ("demo", "", "shows an op and trains a network on digits", demo::run),
+    ("test", test::PARTS, "runs all tests and lints, or a part of them", test::run),
     ("wheel", "", "builds the Python package and installs it in .venv", wheel::run),
-    ("bench", bench::ARGUMENTS, "times minitensor beside NumPy, PyTorch and JAX", bench::run),
-    ("ulp", ulp::ARGUMENTS, "tries every f32 in the elementary functions, and many f64", ulp::run),
-    ("compile-cost", "", "measures what 100 ops add to a build", compile_cost::run),
+    ("bench", bench::ARGUMENTS, "compares the speed with NumPy, PyTorch and JAX", bench::run),
+    ("ulp", ulp::ARGUMENTS, "measures the accuracy of the elementary functions", ulp::run),
+    ("compile-cost", "", "measures the build time and size of 100 ops", compile_cost::run),
 ];
 
 fn main() -> ExitCode {
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
             println!("{}", usage());
             Ok(())
         }
-        None => Err(format!("there is no command '{name}'\n\n{}", usage())),
+        None => Err(format!("unknown command '{name}'\n\n{}", usage())),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -70,17 +70,17 @@ fn usage() -> String {
     text
 }
 
-/// The repository.
+/// The root folder of the repository.
 fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map(PathBuf::from).unwrap_or(here)
 }
 
-/// The cargo that runs this.
+/// A command for the cargo that runs this program.
 fn cargo() -> std::process::Command {
     let mut cargo = std::process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root());
-    // What `cargo run` tells a program about its own package means nothing to the next cargo.
+    // `cargo run` sets variables that describe this package, which must not reach another cargo.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {
             cargo.env_remove(name);
@@ -89,10 +89,10 @@ fn cargo() -> std::process::Command {
     cargo
 }
 
-/// A command that takes nothing was given something.
+/// Returns an error if a command without parameters gets arguments.
 fn no_arguments(command: &str, arguments: &[String]) -> Result<()> {
     match arguments.first() {
-        Some(argument) => Err(format!("'{command}' takes no '{argument}'\n\n{}", usage())),
+        Some(argument) => Err(format!("'{command}' takes no arguments, got '{argument}'\n\n{}", usage())),
         None => Ok(()),
     }
 }

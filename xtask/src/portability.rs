@@ -1,7 +1,7 @@
-//! Other processors and systems, as far as this machine can try them: `cargo xtask test portability`.
+//! Tests on other CPUs and operating systems: `cargo xtask test portability`.
 //!
-//! The engine is compiled for each, and for one of them its tests are run, in an emulator. Nothing is downloaded but what
-//! cargo downloads: what a target needs and is not there is an error that says how to install it.
+//! Compiles the engine for each target, and runs its tests for one of them in an emulator. Only cargo downloads anything. If
+//! a target needs something that is not installed, the error explains how to install it.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,26 +11,26 @@ use crate::step::Line;
 use crate::test::cargo_check;
 use crate::{Result, root};
 
-/// What is compiled: all that has no part in Python.
+/// The crates to compile: all except those for Python.
 const ENGINE: &str = "--package minitensor-kernels --package minitensor --package minitensor-ops";
 
-/// The target whose tests are run.
+/// The target whose tests run in the emulator.
 const TRIPLE: &str = "aarch64-unknown-linux-gnu";
 
-/// The programs that cargo links and runs its tests with, as Debian and Ubuntu install them: the setting of cargo that
-/// names it, the command, and the packages that have it.
+/// The programs that cargo needs to link and run the tests: the cargo setting, the command, and the packages of Debian and
+/// Ubuntu that contain it.
 const PROGRAMS: &[(&str, &str, &str)] = &[
     ("LINKER", "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
     ("RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu", "qemu-user"),
 ];
 
-/// What the emulator cannot run: it does not fork a process of several threads.
+/// The test that the emulator cannot run, because it cannot fork a process with several threads.
 const NOT_EMULATED: &str = "--skip after_a_fork_the_child_has_a_pool_of_its_own";
 
-/// What the error begins with if something is missing.
+/// The beginning of the error if something is missing.
 pub const NEEDS: &str = "needs ";
 
-/// Runs the engine's tests on aarch64, emulated unless this machine is one.
+/// Runs the engine's tests on aarch64, in an emulator unless this machine is an aarch64.
 pub fn test(line: &Line) -> Result<String> {
     let is_native = cfg!(all(target_arch = "aarch64", target_os = "linux"));
     let mut missing = missing_library(TRIPLE)?;
@@ -51,13 +51,13 @@ pub fn test(line: &Line) -> Result<String> {
     cargo_check(line, &format!("test --target {TRIPLE} --no-fail-fast --lib --tests {ENGINE}{skipped}"), &settings)
 }
 
-/// Checks the engine for a target.
+/// Runs `cargo check` on the engine for a target.
 pub fn check(line: &Line, triple: &str) -> Result<String> {
     complete(&missing_library(triple)?)?;
     cargo_check(line, &format!("check --target {triple} {ENGINE}"), &[])
 }
 
-/// The standard library of the target, unless there is one, or cargo is set to build it (`-Z build-std`).
+/// Reports the standard library of the target if it is missing, unless cargo builds it (`-Z build-std`).
 fn missing_library(triple: &str) -> Result<Vec<String>> {
     if std::env::var_os("CARGO_UNSTABLE_BUILD_STD").is_some() {
         return Ok(Vec::new());
@@ -65,9 +65,9 @@ fn missing_library(triple: &str) -> Result<Vec<String>> {
     let program = std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
     let mut rustc = Command::new(&program);
     rustc.current_dir(root()).args(["--print", "target-libdir", "--target", triple]);
-    let output = rustc.output().map_err(|e| format!("{} can't be run: {e}", program.display()))?;
+    let output = rustc.output().map_err(|e| format!("cannot run {}: {e}", program.display()))?;
     let folder = String::from_utf8_lossy(&output.stdout);
-    // The folder of a target that is not installed has a name, but is not there.
+    // rustc prints a folder even if the target is not installed.
     let is_there = output.status.success() && Path::new(folder.trim()).is_dir();
     Ok(if is_there {
         vec![]
@@ -76,7 +76,7 @@ fn missing_library(triple: &str) -> Result<Vec<String>> {
     })
 }
 
-/// An error, if anything is missing.
+/// Returns an error if anything is missing.
 fn complete(missing: &[String]) -> Result<()> {
     if missing.is_empty() { Ok(()) } else { Err(format!("{NEEDS}{}", missing.join(", and "))) }
 }

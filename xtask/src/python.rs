@@ -1,4 +1,4 @@
-//! The Python interpreter, and the environments that the project keeps for itself.
+//! The Python interpreter, and the virtual environments of the project.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,19 +7,19 @@ use crate::stamp::Stamp;
 use crate::step::Line;
 use crate::{Result, root};
 
-/// The oldest version that the package's wheels run on.
+/// The oldest supported version of Python.
 const OLDEST: (u32, u32) = (3, 11);
 
-/// Where a Python is looked for when `PYTHON` doesn't say.
+/// The interpreters to try if `PYTHON` is not set.
 const CANDIDATES: &[&str] = &["python3", "python", "python3.14", "python3.13", "python3.12", "python3.11"];
 
-/// A virtual environment, by the name of its folder.
+/// A virtual environment, identified by its folder.
 pub struct Environment(&'static str);
 
-/// What the package is built, tested and shown with.
+/// The environment for building, testing and the demo.
 pub const VENV: Environment = Environment(".venv");
 
-/// What the package is compared in, with its peers if they are there.
+/// The environment for benchmarks, in which peers may be installed.
 pub const VENV_BENCH: Environment = Environment(".venv-bench");
 
 impl Environment {
@@ -27,18 +27,18 @@ impl Environment {
         root().join(self.0)
     }
 
-    /// A program of the environment.
+    /// Returns a command for a program of the environment.
     pub fn program(&self, name: &str) -> Command {
         let programs = if cfg!(windows) { "Scripts" } else { "bin" };
         let mut command = Command::new(self.folder().join(programs).join(name));
         command.current_dir(root());
-        // An environment or a path that the caller has active is not ours.
+        // Ignore an environment or a path that is active in the caller's shell.
         command.env_remove("PYTHONPATH").env_remove("PYTHONHOME");
         command.env("VIRTUAL_ENV", self.folder()).env("PYTHONUTF8", "1");
         command
     }
 
-    /// Makes it, unless there is one that works.
+    /// Creates the environment, unless a working one exists.
     pub fn make(&self, line: &Line) -> Result<()> {
         if version(&mut self.program("python")).is_some_and(|found| found >= OLDEST) {
             return Ok(());
@@ -51,21 +51,21 @@ impl Environment {
         })
     }
 
-    /// Installs a requirements file, unless just that is installed.
+    /// Installs a requirements file, unless the same file is already installed.
     pub fn requirements(&self, line: &Line, name: &str) -> Result<()> {
         let file = requirements_file(name);
         let stamp = Stamp::default().path(&file)?.path(&requirements_file("demo.txt"))?;
         self.unless_stamped(stamp, name, || self.install(line, &["-r".as_ref(), &file]))
     }
 
-    /// `pip install`
+    /// Runs `pip install`.
     pub fn install(&self, line: &Line, what: &[&Path]) -> Result<()> {
         let mut pip = self.program("python");
         pip.args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar=off"]);
         line.output(pip.args(what)).map(drop)
     }
 
-    /// Changes what is installed, unless that was done with the same stamp.
+    /// Runs `change`, unless it has already run with the same stamp.
     pub fn unless_stamped(&self, stamp: Stamp, name: &str, change: impl FnOnce() -> Result<()>) -> Result<()> {
         stamp.unless_at(&self.folder().join(format!("{name}.stamp")), change)
     }
@@ -75,7 +75,7 @@ pub fn requirements_file(name: &str) -> PathBuf {
     root().join("requirements").join(name)
 }
 
-/// The Python that environments are made of.
+/// Finds the Python interpreter for creating environments.
 fn interpreter() -> Result<String> {
     let found = |name: &str| version(&mut Command::new(name));
     let (major, minor) = OLDEST;
@@ -83,8 +83,8 @@ fn interpreter() -> Result<String> {
     if let Ok(name) = std::env::var("PYTHON") {
         return match found(&name) {
             Some(version) if version >= OLDEST => Ok(name),
-            Some((major, minor)) => Err(format!("{wanted}, and PYTHON={name} is {major}.{minor}")),
-            None => Err(format!("{wanted}, and PYTHON={name} can't be run")),
+            Some((major, minor)) => Err(format!("{wanted}, but PYTHON={name} is {major}.{minor}")),
+            None => Err(format!("{wanted}, but PYTHON={name} cannot be run")),
         };
     }
     let there: Vec<_> = CANDIDATES.iter().filter_map(|name| Some((*name, found(name)?))).collect();
@@ -92,18 +92,18 @@ fn interpreter() -> Result<String> {
         Some((name, _)) => Ok((*name).to_owned()),
         None => Err(match there.first() {
             Some((name, (major, minor))) => format!(
-                "{wanted}, and {name} is {major}.{minor}: install a newer one from your system's packages or python.org, \
-                 or say where it is with PYTHON=/path/to/python"
+                "{wanted}, but {name} is {major}.{minor}: install a newer one from your system's packages or python.org, \
+                 or set PYTHON=/path/to/python"
             ),
             None => format!(
-                "{wanted}, and none was found: install it from your system's packages or python.org, or say where it is \
-                 with PYTHON=/path/to/python"
+                "{wanted}, but none was found: install it from your system's packages or python.org, or set \
+                 PYTHON=/path/to/python"
             ),
         }),
     }
 }
 
-/// The version of an interpreter, if there is one.
+/// Returns the version of an interpreter, if it runs.
 fn version(python: &mut Command) -> Option<(u32, u32)> {
     let output = python.args(["-c", "import sys; print(*sys.version_info[:2])"]).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

@@ -1,26 +1,26 @@
-//! A stamp: a small file that remembers what something was made of, so that it isn't made again.
+//! A stamp is a file with a digest of the sources of an artifact. It avoids rebuilding the artifact from the same sources.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use crate::Result;
 
-/// A digest of files, and of folders with all that is in them.
+/// A digest of files and folders.
 #[derive(Default)]
 pub struct Stamp(DefaultHasher);
 
-/// What tools leave behind, which nothing is made of.
+/// Folders of tools, which are not sources.
 const IGNORED: &[&str] = &["target", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
 
 impl Stamp {
-    /// Adds the names and contents of a file or folder.
+    /// Adds the names and contents of a file or a folder.
     pub fn path(mut self, path: &Path) -> Result<Stamp> {
         self.add(path)?;
         Ok(self)
     }
 
     fn add(&mut self, path: &Path) -> Result<()> {
-        let unreadable = |e| format!("{} can't be read: {e}", path.display());
+        let unreadable = |e| format!("cannot read {}: {e}", path.display());
         let name = path.file_name().unwrap_or_default();
         let compiled = path.extension().is_some_and(|e| e == "so" || e == "pyd");
         if compiled || IGNORED.iter().any(|ignored| name == *ignored) {
@@ -37,7 +37,7 @@ impl Stamp {
         entries.iter().try_for_each(|entry| self.add(entry))
     }
 
-    /// Makes something unless this stamp already lies at `at`; leaves it there afterwards.
+    /// Runs `make` unless the file `at` contains this stamp, then writes the stamp to `at`.
     pub fn unless_at(self, at: &Path, make: impl FnOnce() -> Result<()>) -> Result<()> {
         let digest = format!("{:016x}\n", self.0.finish());
         if std::fs::read_to_string(at).is_ok_and(|there| there == digest) {
@@ -45,6 +45,6 @@ impl Stamp {
         }
         let _ = std::fs::remove_file(at);
         make()?;
-        std::fs::write(at, digest).map_err(|e| format!("{} can't be written: {e}", at.display()))
+        std::fs::write(at, digest).map_err(|e| format!("cannot write {}: {e}", at.display()))
     }
 }

@@ -1,7 +1,7 @@
-//! One step of a command: a line that says what is being done, and then how long it took.
+//! A step of a command: prints its name, and then its duration.
 //!
-//! What a program prints is kept, and shown only if it fails. On a terminal its latest line stands behind the step's
-//! name while it runs.
+//! The output of a program is shown only if the program fails. On a terminal, its latest line is shown after the name of
+//! the step while it runs.
 
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::Result;
 
-/// The steps of one command, counted.
+/// The numbered steps of a command.
 pub struct Steps {
     total: usize,
     done: usize,
@@ -21,7 +21,7 @@ impl Steps {
         Steps { total, done: 0 }
     }
 
-    /// Does the next step; its value, or its error, comes back behind a line with its time.
+    /// Runs the next step, prints its duration, and returns its result.
     pub fn run<T>(&mut self, name: &str, work: impl FnOnce(&Line) -> Result<T>) -> Result<T> {
         self.done += 1;
         let line = Line { text: format!("{}/{} {name} …", self.done, self.total) };
@@ -32,14 +32,14 @@ impl Steps {
         result
     }
 
-    /// Announces the next step, which prints for itself.
+    /// Prints the name of the next step, which prints its own output.
     pub fn announce(&mut self, name: &str) {
         self.done += 1;
         println!("{}/{} {name}", self.done, self.total);
     }
 }
 
-/// The line of a step that is under way.
+/// The line of a running step.
 pub struct Line {
     text: String,
 }
@@ -60,7 +60,7 @@ impl Line {
         println!("{clear}{:<WIDTH$} {word}{time}", self.text);
     }
 
-    /// Shows what a program says now; a pipe or a file gets nothing of it.
+    /// Shows the latest line of a program on a terminal.
     fn show(&self, latest: &str) {
         if std::io::stdout().is_terminal() {
             let latest: String = latest.trim().chars().filter(|c| !c.is_control()).take(WIDTH - 8).collect();
@@ -69,11 +69,11 @@ impl Line {
         }
     }
 
-    /// Runs a program to its end; what it printed comes back, in the error if it failed.
+    /// Runs a program and returns its output, as the error if it fails.
     pub fn output(&self, command: &mut Command) -> Result<String> {
         let program = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|e| format!("{program} can't be run: {e}"))?;
+        let mut child = command.spawn().map_err(|e| format!("cannot run {program}: {e}"))?;
         let (sender, lines) = mpsc::channel();
         let readers = [
             child.stdout.take().map(|pipe| read(pipe, sender.clone())),
@@ -91,7 +91,7 @@ impl Line {
         if status.success() {
             return Ok(output);
         }
-        // A program that was killed had no time to say so.
+        // A program that was killed has printed no error.
         if status.code().is_none() || output.trim().is_empty() {
             output += &format!("{program} ended with {status}");
         }
@@ -112,7 +112,7 @@ fn read(pipe: impl Read + Send + 'static, lines: Sender<String>) -> std::thread:
     })
 }
 
-/// Seconds with one decimal, right-aligned.
+/// Formats a duration in seconds with one decimal, right-aligned.
 pub fn seconds(time: Duration) -> String {
     format!("{:>6.1} s", time.as_secs_f64())
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that is checked, in one table.
+//! `cargo xtask test`: runs all tests and lints, which are listed in one table.
 
 use std::time::{Duration, Instant};
 
@@ -8,13 +8,13 @@ use crate::{Result, cargo, levels, portability, wheel};
 
 pub const PARTS: &str = "[rust|python|lint|docs|portability]";
 
-/// The part that runs only if it is named: it needs what most machines lack.
+/// The part that runs only on request, because it needs programs that most machines lack.
 const ON_REQUEST: &str = "portability";
 
-/// One thing to check: its part, its name, and how.
+/// A check: its part, its name, and its function.
 type Check = (&'static str, &'static str, fn(&Line) -> Result<String>);
 
-/// In this order. Python's own come last, so that their closing line is near the end.
+/// The checks in order. The Python tests come last, so their summaries are near the end of the output.
 const CHECKS: &[Check] = &[
     ("lint", "cargo fmt", |line| cargo_check(line, "fmt --all --check -- --files-with-diff", &[])),
     ("lint", "cargo clippy", |line| {
@@ -35,17 +35,17 @@ const CHECKS: &[Check] = &[
     ("portability", "Windows", |line| portability::check(line, "x86_64-pc-windows-msvc")),
 ];
 
-/// What a plugin is built with: half of the crate `minitensor`, which nothing else in the workspace uses.
+/// Lints the crate `minitensor` without its engine, as plugins use it. Nothing else in the workspace builds it this way.
 const GUEST: &str = "clippy --package minitensor --no-default-features -- -D warnings";
 
-/// They are among the tests of the workspace, too.
+/// This check is skipped if the tests of the workspace run, which include it.
 const RUST_DOCS: &str = "docs, in Rust";
 
-/// What became of a check.
+/// The result of a check.
 struct Outcome {
     name: &'static str,
     time: Duration,
-    /// What its program says at its end.
+    /// The summary that its program prints at the end.
     closing: String,
     passed: bool,
 }
@@ -53,13 +53,13 @@ struct Outcome {
 pub fn run(arguments: &[String]) -> Result<()> {
     let parts: Vec<&str> = PARTS.trim_matches(['[', ']']).split('|').collect();
     if let Some(unknown) = arguments.iter().find(|a| !parts.contains(&a.as_str())) {
-        return Err(format!("there is no part '{unknown}' to test; the parts are {}", parts.join(", ")));
+        return Err(format!("unknown part '{unknown}'; the parts are {}", parts.join(", ")));
     }
     let wanted = |part: &str| match arguments {
         [] => part != ON_REQUEST,
         named => named.iter().any(|a| a == part),
     };
-    // Python's checks try the installed package.
+    // The Python checks use the installed package.
     let needs_wheel = ["lint", "docs", "python"].into_iter().any(wanted);
     let chosen: Vec<&Check> = CHECKS
         .iter()
@@ -78,7 +78,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     println!("\n{} passed, {failed} failed", outcomes.len() - failed);
     if arguments.is_empty() {
-        println!("not tried: other processors and systems (cargo xtask test {ON_REQUEST})");
+        println!("not tested: other CPUs and operating systems (cargo xtask test {ON_REQUEST})");
     }
     if failed == 0 { Ok(()) } else { Err(String::new()) }
 }
@@ -94,7 +94,7 @@ fn outcome((_, name, run): &Check, steps: &mut Steps) -> Outcome {
     Outcome { name, time: start.elapsed(), closing: closing(&output), passed }
 }
 
-/// The sum of all `test result` lines, or the last line where there are none.
+/// Returns the sum of all `test result` lines, or else the last line.
 pub fn closing(output: &str) -> String {
     let results: Vec<&str> = output.lines().filter_map(|line| line.strip_prefix("test result: ")).collect();
     if results.is_empty() {
@@ -115,16 +115,16 @@ pub fn closing(output: &str) -> String {
     }
 }
 
-/// Runs cargo, with more variables in its environment.
+/// Runs cargo with additional environment variables.
 pub fn cargo_check(line: &Line, arguments: &str, variables: &[(String, &str)]) -> Result<String> {
     let mut cargo = cargo();
     cargo.args(arguments.split(' ')).env("CARGO_TERM_COLOR", "never").envs(variables.iter().map(|(k, v)| (k, v)));
-    // One interpreter for all, so that nothing is built twice.
+    // Use one interpreter for all checks, because pyo3 is rebuilt if it changes.
     let output = line.output(cargo.env("PYO3_PYTHON", VENV.program("python").get_program()));
     output.map_err(|output| output.lines().filter(|line| !is_progress(line)).collect::<Vec<_>>().join("\n"))
 }
 
-/// `   Compiling minitensor v0.1.0`
+/// Detects progress messages such as `   Compiling minitensor v0.1.0`.
 fn is_progress(line: &str) -> bool {
     let words = ["Compiling ", "Checking ", "Downloading ", "Downloaded ", "Blocking "];
     line.starts_with("   ") && words.iter().any(|word| line.trim_start().starts_with(word))
@@ -134,7 +134,7 @@ fn tool(line: &Line, name: &str, arguments: &str) -> Result<String> {
     line.output(VENV.program(name).args(arguments.split(' ')).env("NO_COLOR", "1"))
 }
 
-/// Tries the installed package, not the folder it is made from, with more variables in the environment.
+/// Runs pytest on the installed package, not on its source folder, with additional environment variables.
 pub fn pytest(line: &Line, arguments: &str, variables: &[(&str, &str)]) -> Result<String> {
     let mut pytest = VENV.program("python");
     pytest.args(["-m", "pytest", "-q", "--tb=short", "--color=no", "-p", "no:cacheprovider"]);
