@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Fixtures of all tests."""
 
 import gc
 
@@ -17,7 +17,7 @@ def rng():
 
 @pytest.fixture
 def registered():
-    """Names of ops that a test registers, to be unregistered after it."""
+    """Unregisters the ops that a test registers."""
     before = set(mt.list_custom_ops_py())
     yield
     for name in set(mt.list_custom_ops_py()) - before:
@@ -27,7 +27,7 @@ def registered():
 
 @pytest.fixture
 def no_plugins_stay(monkeypatch):
-    """Installed plugins are not discovered, and what a test loads is unloaded after it."""
+    """Disables the discovery of installed plugins, and unloads the plugins that a test loads."""
     monkeypatch.setattr(discovery, "_begun", True)
     monkeypatch.setattr(discovery, "_tried", set())
     yield

@@ -1,4 +1,4 @@
-"""Every snippet in the README and in `docs/` does what it says."""
+"""Runs every snippet of the README and of `docs/`, and checks the links."""
 
 import os
 import re
@@ -15,25 +15,25 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def snippets(page: Path, language: str) -> list[tuple[int, str]]:
-    """The fenced blocks of a language, each with the number of its first line."""
+    """Returns the fenced blocks of a language, each with the number of its first line."""
     text = page.read_text(encoding="utf-8")
     found = re.finditer(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return [(text.count("\n", 0, block.start(1)) + 1, block.group(1)) for block in found]
 
 
 def printed(code: str) -> list[str]:
-    """What the comments behind `print(…)` promise."""
+    """Returns the expected output from the comments after `print(…)`."""
     return [line.partition("  # ")[2] for line in code.splitlines() if re.match(r"\s*print\(.*\)  # ", line)]
 
 
-#: How a language is compiled.
+#: The compiler of each language.
 COMPILERS = {"c": [os.environ.get("CC", "cc"), "-std=c11"], "cpp": [os.environ.get("CXX", "c++"), "-std=c++17"]}
 STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-shared", "-fPIC"]
 INCLUDE = ROOT / "plugin-sdk" / "include"
 
 
 def build(page: Path, folder: Path, language: str) -> list[Path]:
-    """The plugins of a page: each snippet is a file, whose first line says its name."""
+    """Builds the plugins of a page. Each snippet is a file; its first line contains the file name."""
     libraries = []
     for line, code in snippets(page, language):
         name = re.match(r"(?:/\*|//) (\w+\.\w+)", code)
@@ -65,7 +65,7 @@ def test_python_runs_and_prints_what_the_comments_say(
         monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
     for line, code in snippets(page, "python"):
-        # Blank lines in front make the line numbers of an error those of the page.
+        # Leading blank lines make the line numbers of errors equal to those of the page.
         exec(compile("\n" * (line - 1) + code, page, "exec"), names)
         shown = capsys.readouterr().out.splitlines()
         for promise, reality in zip(printed(code), shown, strict=True):

@@ -1,4 +1,4 @@
-"""Plugins in C and C++ for tests: one source, of which a test says what is different."""
+"""Plugins in C and C++ for tests. A test replaces parts of one common source."""
 
 import contextlib
 import functools
@@ -17,13 +17,13 @@ INCLUDE = Path(__file__).parents[2] / "plugin-sdk" / "include"
 CC = os.environ.get("CC", "cc").split()
 CXX = os.environ.get("CXX", "c++").split()
 
-# Of C, and of C++. That a field is given twice is how a test says what is different.
+# Compiler options for C and C++. Tests override a field by initializing it twice.
 STRICT = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-const-variable"]
 WARNINGS = [[*STRICT, "-Wno-override-init"], STRICT]
 
 needs_cxx = pytest.mark.skipif(shutil.which(CXX[0]) is None, reason="there is no C++ compiler")
 
-# The op `probe` doubles its input. What stands between @ is replaced.
+# The op `probe` doubles its input. Words between @ are placeholders.
 SOURCE = """
 #include <minitensor_plugin.h>
 
@@ -62,7 +62,7 @@ static int32_t init(const MtHost *given, MtError *error) {
 MT_EXPORT const MtPlugin minitensor_plugin = {MT_PLUGIN("faulty", "1.0.0"), .init = init, @plugin@};
 """
 
-# An op of each kind of body, for tables that differ from it.
+# One op for each kind of body; tests change its table.
 CELLS = """
 static int32_t cells(const void *context, const MtValue *attrs, const MtCell *args, int64_t n, MtError *error) {
   (void)context, (void)attrs, (void)args, (void)n, (void)error;
@@ -94,7 +94,7 @@ def bodies(call="", infer=""):
     return CALL.replace("CALL", call).replace("INFER", infer)
 
 
-# The same in C++; its op is over tensors, and does what `run` does.
+# The same plugin in C++. Its op is over tensors and calls `run`.
 CXX_SOURCE = """
 #include <minitensor_plugin.hpp>
 
@@ -132,7 +132,7 @@ def fill(template: str, **parts: str) -> str:
 
 @functools.cache
 def compiled(source: str, kind: str = "so", flags: tuple[str, ...] = (), cxx: bool = False) -> Path:
-    """What the compiler makes of a source: a file of its own for each."""
+    """Compiles a source to a new file."""
     folder = Path(_folder().name)
     number = len(list(folder.iterdir()))
     text = folder / f"source{number}.{'cpp' if cxx else 'c'}"
@@ -153,22 +153,22 @@ def _folder() -> "tempfile.TemporaryDirectory[str]":
 
 
 def library(**parts: str) -> Path:
-    """A plugin in C that differs in these parts from `SOURCE`."""
+    """Builds `SOURCE` with some parts replaced."""
     return compiled(fill(SOURCE, **parts))
 
 
 def cxx_library(**parts: str) -> Path:
-    """A plugin in C++ that differs in these parts from `CXX_SOURCE`."""
+    """Builds `CXX_SOURCE` with some parts replaced."""
     return compiled(fill(CXX_SOURCE, **parts), cxx=True)
 
 
 def state() -> tuple[list[str], list[plugins.PluginInfo]]:
-    """All ops and plugins."""
+    """Returns the names of all ops and plugins."""
     return mt.list_custom_ops_py(), plugins.list_plugins()
 
 
 def refuses(path: object, error: type[Exception], words: str) -> None:
-    """Loading a file raises, and changes nothing."""
+    """Asserts that loading a file raises and changes nothing."""
     before = state()
     with pytest.raises(error, match=words) as raised:
         plugins.load_plugin(path)
@@ -178,7 +178,7 @@ def refuses(path: object, error: type[Exception], words: str) -> None:
 
 @contextlib.contextmanager
 def loaded(path: Path):
-    """A plugin, while the block runs."""
+    """Loads a plugin during a block."""
     info = plugins.load_plugin(path)
     try:
         yield info

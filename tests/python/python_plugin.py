@@ -1,4 +1,4 @@
-"""Makes plugins written in Python, for the tests of plugins."""
+"""Creates plugins in Python for tests."""
 
 from minitensor.plugins import CustomPlugin, PluginInfo, VersionInfo
 

@@ -1,4 +1,4 @@
-"""Gradients, as seen from Python."""
+"""Tests of gradients from Python."""
 
 import threading
 

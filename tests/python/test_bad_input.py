@@ -1,4 +1,4 @@
-"""What bad input gets: an exception of the fitting type that names the op and argument, and what was expected."""
+"""Bad input raises an exception of the right type that names the op, the argument and the expected value."""
 
 import numpy as np
 import pytest

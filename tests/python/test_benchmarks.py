@@ -1,4 +1,4 @@
-"""What `cargo xtask bench` times is what it says; how long it takes is no matter here."""
+"""Tests of `cargo xtask bench`: the rows of all frameworks compute the same. No test depends on times."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Functions that make tensors, against NumPy's."""
+"""Compares functions that create tensors with NumPy."""
 
 import numpy as np
 import pytest
@@ -101,7 +101,7 @@ def test_memory_held_is_told():
 
 
 def peak(work):
-    """The bytes that were held at once beyond those before, and what the work gives."""
+    """Returns the peak of additionally allocated bytes, and the result of the work."""
     before = mt.memory_stats()["allocated"]
     mt.reset_peak_memory_stats()
     result = work()

@@ -1,4 +1,4 @@
-"""Ops written in Python."""
+"""Tests of ops written in Python."""
 
 import inspect
 

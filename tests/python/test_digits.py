@@ -1,4 +1,4 @@
-"""Digits: of halves, of gradients far out, of complex numbers at the ends of their range."""
+"""Accuracy of half floats, of gradients at large arguments, and of complex numbers at the limits of their range."""
 
 import numpy as np
 import pytest
@@ -108,9 +108,9 @@ UNARY = [
     "tan",
     "tanh",
 ]
-# Where a derivative has a root, it has the digits of what it is the sum of.
+# At a root of the derivative, the error is relative to the terms of the sum.
 WITH_ROOTS = {"digamma", "lgamma", "gelu", "mish", "swish"}
-# `e^(−x²)` has the digits that x² has left: half a unit of 100 in the exponent.
+# The rounding error of x² carries over to `e^(−x²)`: half a unit of 100 in the exponent.
 LOSES = {"erf", "erfc", "gelu"}
 
 
@@ -123,7 +123,7 @@ def test_gradients_keep_their_digits_over_the_whole_range(name):
     single = grad(op, mt.Tensor(x)).numpy().astype("float64")
     double = grad(op, mt.Tensor(x.astype("float64"))).numpy()
     kept = np.isfinite(op(mt.Tensor(x.astype("float64"))).numpy()) & np.isfinite(double) & (np.abs(double) < 3e38)
-    # Digits are few below the normal range.
+    # Subnormal numbers have fewer digits.
     unit = np.finfo("float32").eps * np.maximum(np.abs(double), np.finfo("float32").tiny)
     if name in WITH_ROOTS:
         unit = np.where(np.abs(x) < 10, np.maximum(unit, np.finfo("float32").eps / 4), unit)
@@ -177,7 +177,7 @@ def close(got, expected, tolerance=1e-12):
         expected = expected.astype("complex128")
         sane = np.isfinite(expected)
         scale = np.maximum(np.abs(expected), 1e-307)
-        # Quarters, as a distance may be out of range.
+        # Compare quarters, because a difference may overflow.
         near = (np.abs(got - expected) <= tolerance * scale) | (np.abs(got / 4 - expected / 4) <= tolerance * scale / 4)
         return ~sane | near
 

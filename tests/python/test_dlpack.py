@@ -1,4 +1,4 @@
-"""DLPack, both ways."""
+"""Tests of DLPack import and export."""
 
 import ctypes
 import gc
@@ -78,7 +78,7 @@ def test_the_producer_lives_as_long_as_the_tensor():
     assert t.sum().item() == 499500
 
 
-# Capsules as other libraries may build them, field by field.
+# Builds capsules field by field, as other libraries may do.
 
 
 class Array(ctypes.Structure):
@@ -122,7 +122,7 @@ new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
 
 class Producer:
-    """Six float32 in two rows; arguments replace fields."""
+    """Returns a capsule of 2×3 float32 numbers. Arguments replace its fields."""
 
     def __init__(self, kind=Versioned, shape=(2, 3), strides=(3, 1), deleter=True, major=1, minor=0, **fields):
         self.memory = (ctypes.c_float * 6)(*range(6))
@@ -221,7 +221,7 @@ def test_a_capsule_that_makes_no_sense_raises_and_is_let_go(kind, fields, error,
 def test_another_major_version_of_dlpack_is_not_read():
     assert mt.from_dlpack(Producer(minor=99)).tolist() == [[0, 1, 2], [3, 4, 5]]
     for major in (0, 2, 2**32 - 1):
-        # Only the deleter is where it was.
+        # Only the deleter has the same offset.
         producer = Producer(major=major, ndim=-1)
         with pytest.raises(BufferError, match=f"DLPack {major}.0, and minitensor reads DLPack 1"):
             mt.from_dlpack(producer)

@@ -1,4 +1,4 @@
-"""`x[…]` and `x[…] = v`, against NumPy."""
+"""Compares `x[…]` and `x[…] = v` with NumPy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Elementwise work on memory of every layout, around the sizes at which it is cut into blocks; and on much memory."""
+"""Elementwise ops on all memory layouts, around the block sizes, and on large tensors."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ SHAPES = [
 
 
 def view(rng, shape, dtype):
-    """A view of that shape: its axes in any order in memory, some of them backwards, stepped through, or broadcast."""
+    """Returns a view of this shape with random strides: permuted, negative, with steps, or broadcast."""
     order = rng.permutation(len(shape))
     steps = [int(rng.choice([1, 1, 1, 2, 3, -1, -2])) for _ in shape]
     broadcast = [rng.random() < 0.15 for _ in shape]

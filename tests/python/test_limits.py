@@ -1,4 +1,4 @@
-"""Memory and time have limits: what exceeds them raises, and neither ends the process nor keeps it from ending."""
+"""Limits of memory and time: exceeding them raises, and does not crash or hang the process."""
 
 import os
 import signal
@@ -90,7 +90,7 @@ def test_iterating_makes_one_element_at_a_time():
 
 
 class Sequence:
-    """Says that it has other elements than it has."""
+    """An object whose declared size differs from its content."""
 
     def __init__(self, length, elements):
         self.length, self.elements = length, elements
@@ -133,7 +133,7 @@ LONG = {
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 @pytest.mark.parametrize("name", LONG)
 def test_ctrl_c_stops(name):
-    # The signal may come before, during and after a call: it always ends the loop.
+    # The signal may arrive before, during or after a call. It always ends the loop.
     code = f"""
 import os, signal, threading, minitensor as mt
 signal.signal(signal.SIGINT, signal.default_int_handler)

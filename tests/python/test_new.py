@@ -1,4 +1,4 @@
-"""`python -m minitensor new`: what it writes is built, tested, installed and called, by the commands of its README."""
+"""Tests `python -m minitensor new`: runs the commands in the README of the new project."""
 
 import importlib.metadata
 import os
@@ -15,7 +15,7 @@ from minitensor.plugins import sources
 import minitensor as mt
 from minitensor import _new
 
-#: Whether the blocks of the README that take minutes are run, too: `cargo test` builds all of minitensor. CI can wait.
+#: Whether to run the slow blocks of the README too: `cargo test` compiles all of minitensor. CI does.
 SLOW = bool(os.environ.get("CI")) or os.environ.get("MINITENSOR_TEST_NEW") == "slow"
 COMPILERS = {"rust": "cargo", "c": "cc"}
 REPOSITORY = Path(__file__).parents[2]
@@ -80,7 +80,7 @@ def test_the_header_and_the_sdk_came_with_the_package():
 
 @pytest.fixture
 def environment(tmp_path):
-    """The variables of a fresh environment of Python, which borrows what this one has. Nothing is downloaded for it."""
+    """Creates a Python environment that uses the packages of this one, and returns its variables. Downloads nothing."""
     venv.create(tmp_path / "venv", symlinks=os.name == "posix")
     programs = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
     [packages] = (tmp_path / "venv").rglob("site-packages")
@@ -100,7 +100,7 @@ def test_the_commands_of_the_readme_work(tmp_path, environment, language):
         pytest.skip(f"there is no {COMPILERS[language]}")
     folder = _new.create(tmp_path / "fancy_ops", language)
     if language == "rust" and (REPOSITORY / "target").is_dir():
-        # What doesn't change is built once.
+        # Share the build of the dependencies between tests.
         (folder / "target").symlink_to(REPOSITORY / "target" / "new")
         (REPOSITORY / "target" / "new").mkdir(exist_ok=True)
     readme = (folder / "README.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Modules: what belongs to them, how they are called, converted, saved and loaded."""
+"""Tests of modules: parameters, calls, conversion, saving and loading."""
 
 import copy
 import io

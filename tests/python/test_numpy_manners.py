@@ -1,4 +1,4 @@
-"""What NumPy's and PyTorch's users take for granted at the borders of tensors."""
+"""Behaviour at the interfaces of tensors that users of NumPy and PyTorch expect."""
 
 import copy
 import ctypes
@@ -184,7 +184,7 @@ def test_a_command_whose_reader_leaves_early_says_nothing(command):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-# Numbers that are too large, and advice.
+# Numbers that are too large, and hints in messages.
 
 BEYOND = {
     "eye: k is 9223372036854775808, which doesn't fit into int64": lambda: mt.eye(2, k=2**63),
@@ -224,7 +224,7 @@ def test_a_tuple_where_a_tensor_belongs_shows_what_the_op_takes():
         mt.ops.layer_norm(mt.ones(2, 4), (4,))
 
 
-#: Calls that fail in a part of the op, which a caller need not know.
+#: Calls that fail in an op called by the op. The message names the outer op.
 PARTS = {
     "op 'index': index 5 is out of range for axis 0": lambda x: x[mt.Tensor([5])],
     "op 'matmul' takes": lambda x: x @ x,

@@ -1,4 +1,4 @@
-"""Operators, against NumPy."""
+"""Compares operators with NumPy."""
 
 import operator
 

@@ -1,4 +1,4 @@
-"""`mt.ops`: functions made from the registry."""
+"""Tests of `mt.ops`, whose functions are created from the registry."""
 
 import inspect
 import pickle

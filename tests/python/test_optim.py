@@ -1,4 +1,4 @@
-"""Optimizers, against the formulas in NumPy."""
+"""Compares optimizers with the formulas in NumPy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Sorting, reductions down columns, running sums and taking rows, at sizes where their loops differ, against NumPy."""
+"""Compares sorting, column reductions, cumulative sums and row indexing with NumPy, at the sizes where loops differ."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ FLOATS = ["float16", "float32", "float64"]
 
 
 def numbers(dtype, shape, seed=0):
-    """Few different numbers, so that there are ties; floats have NaN, infinities and both zeros among them."""
+    """Returns numbers with many ties. Floats include NaN, infinities and both zeros."""
     rng = np.random.default_rng(seed)
     low = 0 if dtype.startswith("u") else -50
     a = rng.integers(low, 50, shape).astype(dtype)
@@ -21,9 +21,9 @@ def numbers(dtype, shape, seed=0):
 
 
 def stable_order(a, descending, axis=-1):
-    """The order that keeps equal elements as they stand; NaN is the greatest.
+    """Returns the indices of a stable sort, with NaN as the largest value.
 
-    Only NumPy's stable sort is used: `np.unique` returns halves out of order on CPUs with AVX-512 FP16.
+    It uses only NumPy's stable sort, because `np.unique` returns unsorted float16 on CPUs with AVX-512 FP16.
     """
     if not descending:
         return np.argsort(a, axis, kind="stable")

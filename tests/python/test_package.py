@@ -1,4 +1,4 @@
-"""The package as a whole: stubs, the command line, long calls, panics."""
+"""Tests of the package as a whole: stubs, the command line, long calls, panics."""
 
 import doctest
 import importlib
@@ -59,7 +59,7 @@ def test_the_command_line_tells_what_is_installed():
 
 
 def _run_at(level: str) -> subprocess.CompletedProcess[str]:
-    """A new interpreter in which `MINITENSOR_SIMD` names the level."""
+    """Runs a new interpreter in which `MINITENSOR_SIMD` selects the level."""
     code = "import minitensor as mt; print(mt.simd_level(), mt.ops.exp(mt.zeros(40)).sum().item())"
     variables = os.environ | {"MINITENSOR_SIMD": level}
     return subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
@@ -82,7 +82,7 @@ def test_an_unknown_simd_level_is_an_error_that_names_the_levels():
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 @pytest.mark.parametrize("call", ["mt.ops.softmax(x)", "[mt.ops.sin(x) for _ in range(1000)]"])
 def test_ctrl_c_stops_a_long_call(call):
-    # A background job may have been started with the signal ignored.
+    # A background job may inherit an ignored signal.
     code = f"""
 import signal, minitensor as mt
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -136,7 +136,7 @@ def test_other_threads_run_during_a_long_call():
 
     thread = threading.Thread(target=tick)
     thread.start()
-    # Threads take turns only where one of them releases the interpreter.
+    # Threads alternate only if one of them releases the GIL.
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1000)
     try:

@@ -1,4 +1,4 @@
-"""`python -m minitensor plugins`: what it says of a file, and how it fails."""
+"""Tests of `python -m minitensor plugins`: its output and its errors."""
 
 import re
 
@@ -24,7 +24,7 @@ plugin.set_custom_operations_fn(lambda: [double])
 
 @pytest.fixture
 def run(capsys):
-    """Runs a command, and gives its exit status and what it wrote."""
+    """Runs a command, and returns its exit status, output and errors."""
 
     def run(*arguments):
         status = main(["plugins", *map(str, arguments)])

@@ -1,4 +1,4 @@
-"""Plugins that are files, those of installed packages, and the command that lists them."""
+"""Tests of plugins in Python files and installed packages, and of the command that lists them."""
 
 import importlib
 import json
@@ -161,7 +161,7 @@ def test_the_module_of_a_file_is_no_part_of_a_package(tmp_path):
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Makes installed packages: `installed(name, source, value)` has an entry point of that value."""
+    """Creates installed packages: `installed(name, source, value)` has an entry point with this value."""
 
     def install(name, source, value):
         (tmp_path / f"{name}.py").write_text("import minitensor as mt\nfrom minitensor import plugins\n" + source)

@@ -1,4 +1,4 @@
-"""Shared libraries that are plugins, and all that is none: what is refused, and in which words."""
+"""Tests of loading shared libraries: valid plugins, and the errors for everything else."""
 
 import os
 import re
@@ -42,11 +42,11 @@ def test_a_library_is_loaded_used_and_unloaded():
     assert state() == before
 
 
-# Files that are no plugins.
+# Files that are not plugins.
 
 
 def damaged(change):
-    """A library that was good before this was done to its bytes."""
+    """Returns a function that creates a library with modified bytes."""
 
     def make(folder):
         path = folder / "damaged.so"
@@ -57,7 +57,7 @@ def damaged(change):
 
 
 def with_machine(data):
-    """The library of another processor."""
+    """Changes the library to one for another CPU."""
     (machine,) = struct.unpack_from("<H", data, 18)
     struct.pack_into("<H", data, 18, 62 if machine == 183 else 183)
     return data
@@ -72,7 +72,7 @@ def named(name, content):
 
 
 def copied(source, kind):
-    """What the compiler makes, under the name of a library."""
+    """Returns a function that compiles a source and names the output like a library."""
 
     def make(folder):
         return shutil.copy(compiled(source, kind), folder / "copied.so")
@@ -161,7 +161,7 @@ def test_no_byte_of_a_header_makes_the_reader_fall(tmp_path):
             assert str(path) in str(error)
 
 
-# Constants that lie.
+# Constants with invalid fields.
 
 UNENDED = "{[0 ... sizeof(((MtPlugin *)0)->%s) - 1] = 'a'}"
 CONSTANTS = {
@@ -253,7 +253,7 @@ def test_a_table_that_has_grown_is_read_as_far_as_it_is_known():
         assert mt.ops.probe(mt.Tensor([1.0])).item() == 2.0
 
 
-# A plugin's init.
+# The function `init`.
 
 INITS = {
     'return mt_fail(error, MT_ERROR_TYPE, "no %s today", "luck");': (TypeError, "plugin 'faulty': no luck today"),
@@ -387,7 +387,7 @@ def test_an_unguarded_function_does_not_compile():
 
 
 def at_once(count, run):
-    """Runs it on so many threads, and gives what each returned or raised."""
+    """Runs a function on several threads, and returns the result or exception of each."""
     barrier, results = threading.Barrier(count), [None] * count
 
     def thread(i):

@@ -1,4 +1,4 @@
-"""What ops of a shared library do while it is there, and after it has gone."""
+"""Tests of the ops of a shared library while it is loaded, and after it is unloaded."""
 
 import ctypes
 import gc
@@ -18,7 +18,7 @@ GONE = "op 'probe' came with plugin 'faulty', which was unloaded; load the plugi
 
 
 def with_kernel(body, op="", plugin="", before=""):
-    """The plugin whose kernel for float32 does this first."""
+    """Builds the plugin with this code at the start of the float32 kernel."""
     code = """
     @before@
     static int32_t first(const void *context, const MtValue *attrs, int64_t n, const void *const *in, void *const *out,
@@ -47,7 +47,7 @@ def test_what_was_made_with_an_op_outlives_its_plugin():
 
 @pytest.mark.parametrize("calls_before", [0, 1])
 def test_a_formula_that_calls_ops_of_its_plugin_outlives_it(calls_before):
-    # The gradient is the op itself: both double what they get.
+    # The gradient is the op itself, because both double their input.
     with loaded(library(op='.backward = MT_STR("|d| { x: probe(d) }"),')):
         for _ in range(calls_before):
             x = mt.Tensor([3.0], requires_grad=True)
@@ -83,7 +83,7 @@ def test_later_calls_raise_and_name_the_plugin():
 
 
 def test_unloading_waits_for_nobody_and_the_call_ends_well():
-    # The kernel ends when `fini` has been called, so that the plugin is gone before it does.
+    # The kernel waits until `fini` has been called, so the plugin is unloaded first.
     before = """
     #include <time.h>
     MT_EXPORT volatile int begun, gone;
@@ -95,7 +95,7 @@ def test_unloading_waits_for_nobody_and_the_call_ends_well():
     if (!gone) return mt_fail(error, MT_ERROR_RUNTIME, "nobody unloaded the plugin meanwhile");
     """
     path = with_kernel(body, before=before, plugin=".fini = fini,")
-    # So many elements that other threads of Python run during the call.
+    # Large enough that other Python threads run during the call.
     x, results = mt.ones(1 << 16, requires_grad=True), []
     with loaded(path):
         call = threading.Thread(target=lambda: results.append(mt.ops.probe(x)))
@@ -180,7 +180,7 @@ def test_fini_is_called_for_each_init_that_succeeded_and_no_other(caplog):
         with pytest.raises(ValueError, match="no"):
             plugins.load_plugin(failing)
         assert caplog.messages.count("fini") == finis
-        # Its init succeeds, its op doesn't.
+        # `init` succeeds, but registering its op fails.
         taken = library(code=code, plugin=".fini = fini,", op='.name = MT_STR("square"),')
         with pytest.raises(ValueError, match="'square' is registered already"):
             plugins.load_plugin(taken)
@@ -224,7 +224,7 @@ def test_a_plugin_writes_to_the_logger_of_plugins(caplog):
 
 
 def test_a_long_kernel_stops_at_ctrl_c():
-    # The signal comes while the kernel runs, as the kernel sends it.
+    # The kernel sends the signal, so it arrives while the kernel runs.
     body = """
     raise(SIGINT);
     for (;;) {

@@ -1,4 +1,4 @@
-"""What the functions of a library may do wrong."""
+"""Tests of faulty functions in a library."""
 
 import subprocess
 import sys
@@ -157,7 +157,7 @@ def test_a_call_without_room_for_its_outputs_says_so():
 
 
 class Peculiar(Exception):
-    """An exception that only Python knows."""
+    """An exception class defined in Python."""
 
 
 @pytest.mark.usefixtures("registered")

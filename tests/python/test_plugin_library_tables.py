@@ -1,4 +1,4 @@
-"""The tables that a library hands over, read with distrust."""
+"""Tests of the validation of a library's tables."""
 
 import pytest
 from c_plugin import ARRAYS, CELLS, TENSORS, bodies, library, loaded, refuses
@@ -14,7 +14,7 @@ def alone(words):
     return f"plugin 'faulty': op 'probe': {words}"
 
 
-# The fields that differ, what is defined before, and what is said.
+# The fields that differ, the preceding definitions, and the message.
 TABLES = {
     ".struct_size = 8,": ("", "plugin 'faulty': the table of an op says it has 8 bytes, where one has 320"),
     ".struct_size = 1 << 20,": ("", "plugin 'faulty': the table of an op says it has 1048576 bytes, where one has"),
@@ -22,7 +22,10 @@ TABLES = {
     ".name = {0, 7},": ("", "plugin 'faulty': the name of an op: a text is a null pointer"),
     '.name = MT_STR("a\\0b"),': ("", r'plugin \'faulty\': the name of an op: the text "a\\0b" holds a NUL'),
     '.name = MT_STR("\\xff"),': ("", "plugin 'faulty': the name of an op: a text is no valid UTF-8"),
-    '.name = MT_STR("2x"),': ("", "plugin 'faulty': '2x' can't be the name of an op; use ASCII letters, digits and '_'"),
+    '.name = MT_STR("2x"),': (
+        "",
+        "plugin 'faulty': '2x' can't be the name of an op; use ASCII letters, digits and '_'",
+    ),
     '.name = MT_STR("square"),': ("", r"plugin 'faulty': op 'square' is registered already: by ops/src/.*rs:\d+, and"),
     '.name = {"x", 100000},': ("", "the name of an op: a text has 100000 bytes; 255 is the limit"),
     '.name = {"x", (size_t)-1},': ("", f"plugin 'faulty': the name of an op: a text has {2**64 - 1} bytes; 255 is the"),
@@ -98,9 +101,13 @@ TABLES = {
     ".backward_kind = MT_TRACED,": ("", alone("only a gradient of a body over tensors can be traced")),
     ".backward_kind = MT_FROM_PROGRAM,": ("", alone("its gradient follows from a program, which it doesn't have")),
 }
-# A list that differs, the fields that name it, and what is said.
+# A list that differs, the fields that refer to it, and the message.
 LISTS = [
-    ('MtInput odd[] = {{N("x y")}}', ".inputs = odd,", "'x y' can't be the name of an input; use ASCII letters, digits and"),
+    (
+        'MtInput odd[] = {{N("x y")}}',
+        ".inputs = odd,",
+        "'x y' can't be the name of an input; use ASCII letters, digits and",
+    ),
     (
         'MtInput odd[] = {{N("lambda")}}',
         ".inputs = odd,",
@@ -285,7 +292,7 @@ def writing(json, kind="MT_KIND_FLOAT"):
     return PROGRAM.replace("JSON", text).replace("KIND", kind)
 
 
-# `x · scale`, where it is wanted: `select(m, x · scale, x)`.
+# `x · scale` where the mask is set: `select(m, x · scale, x)`.
 SCALED = (
     '{"inputs": ["x", "m"], "uniforms": ["scale"], "nodes": [["input", 0], ["uniform", 0], ["multiply", 0, 1], '
     '["input", 1], ["truthy", 3], ["select", 4, 2, 0]], "outputs": [["out", 5]]}'
@@ -348,7 +355,7 @@ def test_a_program_beside_kernels_has_the_names_of_the_table(json, words):
             y.sum().backward()
 
 
-# Programs of rows: `scale · weight · Σ x`, with a number for each row as input and as output.
+# Programs of rows: `scale · weight · Σ x`, with one value per row as input and as output.
 
 WEIGHED = """
 #define WEIGHED(name, T) \\
@@ -451,7 +458,7 @@ def test_an_output_of_one_dtype_has_a_cotangent():
         assert (x.grad.dtype, x.grad.tolist()) == (mt.float32, [2.0, 2.0])
 
 
-# What kernels get.
+# The arguments of kernels.
 
 
 def test_a_default_is_what_the_kernel_gets():

@@ -1,4 +1,4 @@
-"""The ops of plugins: whose they are, what is told of those that are gone, and that they come and go whole."""
+"""Tests of the ops of plugins: ownership, errors after unloading, and atomic registration."""
 
 import contextlib
 import gc

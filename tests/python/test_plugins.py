@@ -1,4 +1,4 @@
-"""Plugins: their versions, what is known of them, what comes and goes with them, and their layers."""
+"""Tests of plugins: versions, metadata, loading and unloading, and layers."""
 
 from pathlib import Path
 
@@ -86,7 +86,7 @@ def test_versions_are_enforced_before_anything_is_called(versions):
     assert not called and not mt.is_custom_op_registered_py("versioned") and len(registry) == 0
 
 
-# What is known of a plugin.
+# Metadata.
 
 
 def test_infos_are_short_texts():
@@ -164,7 +164,7 @@ def test_what_is_wrong_raises_and_says_so(use, error, words):
     assert mt.list_custom_ops_py() == ops and plugins.list_plugins() == []
 
 
-# Coming and going.
+# Loading and unloading.
 
 
 def test_a_plugin_comes_and_goes_with_its_ops():

@@ -1,4 +1,4 @@
-"""Interpreters, forks, and the end of the process."""
+"""Tests of subinterpreters, forks, and the exit of the process."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Integers and truth values where only floats are taken, and the order of arguments."""
+"""Tests of the promotion of integers and bools to floats, and of the order of arguments."""
 
 import numpy as np
 import pytest

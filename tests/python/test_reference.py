@@ -1,4 +1,4 @@
-"""Every built-in op against NumPy, SciPy and, where it is installed, PyTorch: values and gradients over random shapes,
+"""Compares every built-in op with NumPy, SciPy and PyTorch (if installed): values and gradients over random shapes,
 dtypes and layouts."""
 
 import inspect
@@ -18,7 +18,7 @@ try:
 except ImportError:
     torch = F = None
 
-# Where random elements come from.
+# The ranges of random elements.
 DOMAINS = {
     "real": lambda rng, shape: rng.normal(0, 2, shape),
     "positive": lambda rng, shape: rng.uniform(0.2, 4, shape),
@@ -32,7 +32,7 @@ DOMAINS = {
     "complex": lambda rng, shape: rng.normal(0, 1, shape) + 1j * rng.normal(0, 1, shape),
     "double": lambda rng, shape: rng.normal(0, 2, shape),
 }
-# Those that are tried in every floating dtype.
+# The ops to test in every floating dtype.
 FLOATING = {"real", "positive", "unit", "above_one", "nonzero", "special"}
 
 TOLERANCE = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-10, "complex128": 1e-10}
@@ -40,7 +40,7 @@ TOLERANCE = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-10, "complex128": 1
 
 @dataclass
 class Case:
-    """An op, what it is called with, and who computes the same."""
+    """An op, its arguments, and the reference functions."""
 
     name: str
     inputs: list[tuple[str, tuple]]
@@ -64,7 +64,7 @@ REGION = {"region": [0, 1, 2, 2, 3, 3, 1, 2, 3]}
 
 
 def with_column(x, part):
-    """The matrix with its second column replaced."""
+    """Returns the matrix with its second column replaced."""
     out = x.copy()
     out[:, 1] = part
     return out
@@ -75,7 +75,7 @@ def sigmoid(x):
 
 
 def expand(case, shapes):
-    """The case over several shapes of its inputs."""
+    """Returns the case for several input shapes."""
     domains = [d for d, _ in case.inputs]
     for shape in shapes:
         each = shape if isinstance(shape, list) else [shape] * len(domains)
@@ -134,7 +134,7 @@ def batch_norm(x, mean, var, weight, bias, eps=1e-5):
 
 
 def torch_batch_norm(x, mean, var, weight, bias):
-    """PyTorch's own has no gradient for the statistics."""
+    """A reference for PyTorch, whose own function has no gradient for the statistics."""
     return (x - mean) * (var + 1e-5).rsqrt() * weight + bias
 
 
@@ -202,7 +202,7 @@ def adam(p, m, v, g, lr, correction1, correction2, weight_decay, decoupled, beta
 
 
 def t(path):
-    """PyTorch's function of that name, if there is PyTorch."""
+    """Returns PyTorch's function of this name, if PyTorch is installed."""
     f = torch
     for part in path.split("."):
         f = getattr(f, part, None)
@@ -529,7 +529,7 @@ TABLE = [
 ]
 CASES = [case for cases in TABLE for case in cases]
 
-# Ops without a case of their own above, and why.
+# Ops without a case above, and the reason.
 ELSEWHERE = {
     "adam_step": "test_optimizer_steps",
     "concat": "test_lists_of_tensors",
@@ -550,7 +550,7 @@ def test_every_op_has_a_reference(registered):
     assert known - canonical == set()
 
 
-# How the elements of an input may lie in memory: an array of the same elements, made from a copy by views.
+# Memory layouts of an input: each function returns an equal array that is a view of a copy.
 LAYOUTS = {
     "contiguous": lambda make, a: make(a),
     "transposed": lambda make, a: make(np.ascontiguousarray(a.T)).T if a.ndim == 2 else make(a),

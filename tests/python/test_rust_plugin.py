@@ -1,4 +1,4 @@
-"""The plugin of `examples/rust_plugin`: the snippets of its document as they are written, and what they stand for."""
+"""Tests of the plugin `examples/rust_plugin`, with the snippets of its document."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ import minitensor as mt
 from minitensor import plugins
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "rust_plugin"
-#: The compilers that are there will do.
+#: Use installed compilers only; do not download others.
 ENVIRONMENT = os.environ | {"RUSTUP_AUTO_INSTALL": "0"}
 CARGO = os.environ.get("CARGO") or shutil.which("cargo")
 
@@ -23,10 +23,10 @@ pytestmark = [
 
 
 def build(*toolchain: str, folder: Path = EXAMPLE, target: Path) -> Path:
-    """The library, built as its README says, with a toolchain of its own where one is named."""
+    """Builds the library as its README describes, optionally with another toolchain."""
     if not (folder / "Cargo.lock").exists():
         shutil.copy(EXAMPLE.parents[1] / "Cargo.lock", folder)
-    # What cargo says to the tests that it runs is nothing for another build.
+    # The variables that cargo sets for tests must not reach another build.
     environment = {k: v for k, v in ENVIRONMENT.items() if not k.startswith("CARGO") or k == "CARGO_HOME"}
     command = ["cargo", *toolchain] if toolchain else [str(CARGO)]
     done = subprocess.run(
@@ -114,7 +114,7 @@ def test_gradients_of_any_order(library):
 
 
 def has_nightly() -> bool:
-    """Whether there is another Rust compiler to build a plugin with."""
+    """Returns whether another Rust compiler is installed."""
     try:
         command = ["cargo", "+nightly", "--version"]
         return subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=False).returncode == 0
@@ -123,7 +123,7 @@ def has_nightly() -> bool:
 
 
 def of_nightly(output: Path) -> Path:
-    """The same plugin by another name, built by another compiler."""
+    """Builds the plugin under another name with another compiler."""
     copy = output / "rust_plugin"
     shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns("target", "tests"))
     manifest, code = copy / "Cargo.toml", copy / "src" / "lib.rs"
@@ -133,7 +133,7 @@ def of_nightly(output: Path) -> Path:
 
 
 def make(example: str, output: Path) -> Path:
-    """One of the other examples, built as its README says."""
+    """Builds one of the other examples as its README describes."""
     copy = output / example
     shutil.copytree(EXAMPLE.parent / example, copy, ignore=shutil.ignore_patterns("*.so"))
     include = EXAMPLE.parents[1] / "plugin-sdk" / "include"

@@ -1,4 +1,4 @@
-"""Every Python snippet of the custom-operations document, as it is written there."""
+"""Every Python snippet of the custom-operations document, unchanged."""
 
 import minitensor as mt
 

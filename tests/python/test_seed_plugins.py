@@ -1,4 +1,4 @@
-"""Every Python snippet of the plugin documents, as it is written there."""
+"""Every Python snippet of the plugin documents, unchanged."""
 
 import subprocess
 import sys
@@ -82,7 +82,7 @@ def test_basic_plugin_structure(capsys):
     assert capsys.readouterr().out == "Plugin initialized!\nPlugin cleaned up!\n"
 
 
-# The document's op is called `square`, as a built-in op is; here it gets a name of its own, except in one test.
+# The op of the document is named `square`, like a built-in op. Except in one test, it gets another name here.
 def create_square_operation(name="document_square"):
     """Create a custom square operation"""
 
@@ -177,7 +177,7 @@ def test_the_name_of_a_built_in_op_is_taken():
 
 
 def test_the_name_of_a_built_in_op_can_be_had_once_that_is_unregistered():
-    # In a process of its own, as built-in ops don't come back.
+    # In a separate process, because unregistered built-in ops cannot be restored.
     code = """
 import minitensor as mt
 import test_seed_plugins
@@ -260,7 +260,7 @@ def test_debugging(capsys):
     assert "Current minitensor version: " in capsys.readouterr().out
 
 
-# What the document's functions of an op are called with.
+# The arguments of the document's op functions.
 
 
 def test_functions_that_take_lists_get_lists():

@@ -1,4 +1,4 @@
-"""What would be wrong silently, or end the process: each was once."""
+"""Regression tests for faults that returned wrong results silently or crashed the process."""
 
 import gc
 import pickle
@@ -16,7 +16,7 @@ def leaf(*values, dtype="float64"):
     return mt.Tensor(list(values), dtype=dtype, requires_grad=True)
 
 
-# Changes in place.
+# In-place modification.
 
 OPS = {name: mt.ops.describe(name) for name in mt.list_custom_ops_py()}
 IN_PLACE = [name for name in OPS if name[:-1] in OPS and name.endswith("_") and OPS[name[:-1]]["differentiable"]]
@@ -30,7 +30,7 @@ def test_an_op_in_place_has_the_gradient_of_the_op_beside_it(name):
         gradients = []
         for call in (beside, in_place):
             leaves = [leaf(0.3, 0.7), leaf(0.6, 0.2)][:n]
-            # A tensor that may be changed, and what it was made of.
+            # A tensor to modify, and the tensor that it was computed from.
             inputs = [x * 1.0 for x in leaves]
             if alike:
                 inputs[1] = inputs[0]
@@ -132,7 +132,7 @@ def test_a_view_of_a_leaf_is_not_changed_in_place():
     assert p.tolist() == [6.0, 2.0]
 
 
-# Gradients that are kept.
+# Retained gradients.
 
 
 def test_a_gradient_is_retained_once_and_is_memory_of_its_own():
@@ -230,7 +230,7 @@ def test_recording_is_turned_off_for_each_call_of_a_decorated_function():
     assert mt.is_grad_enabled() and states == [True]
 
 
-# Memory that others see.
+# Shared memory.
 
 
 def test_there_and_back_is_the_same_memory():

@@ -1,4 +1,4 @@
-"""Tensors from data, their properties, and the way back to Python."""
+"""Tests of creating tensors from data, their properties, and conversion to Python."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Convolutions and pooling: what the table of references doesn't say."""
+"""Tests of convolutions and pooling that are not in the table of references."""
 
 import numpy as np
 import pytest

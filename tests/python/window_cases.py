@@ -1,17 +1,17 @@
-"""The cases of ops over windows that `test_reference` compares with loops and with PyTorch."""
+"""The cases of convolution and pooling that `test_reference` compares with loops and with PyTorch."""
 
 import numpy as np
 import windows
 
 
 def rows(functional):
-    """Name, inputs, NumPy's function, PyTorch's of the module `functional`, and attributes: what a case is made of."""
+    """A case: its name, inputs, NumPy function, function of PyTorch's module `functional`, and attributes."""
 
     def one(name, inputs, numpy, **attrs):
         yield name, inputs, numpy, None, attrs
 
     def window(name, numpy, *shapes, torch=True, rank=None, **attrs):
-        """An op that has the same name and arguments in PyTorch."""
+        """Returns a case of an op with the same name and arguments as in PyTorch."""
         given = attrs if rank is None else dict(attrs, rank=rank)
         theirs = (lambda *tensors: getattr(functional, name)(*tensors, **attrs)) if torch else None
         yield name, [("real", shape) for shape in shapes], lambda *a: numpy(*a, **given), theirs, attrs
@@ -100,7 +100,7 @@ def pools(window):
 
 
 def parts(one):
-    """The ops that pooling and unfold are made of."""
+    """Returns the cases of the ops that pooling and unfold call."""
     steps = {"stride": [1, 1, 2], "padding": [0, 1, 1], "dilation": [1, 1, 2]}
     taps, counts = {"kd": 1, "kh": 2, "kw": 2}, {"od": 1, "oh": 6, "ow": 3}
 

@@ -1,4 +1,4 @@
-"""Convolutions and pooling as loops over taps and windows: what the ops are compared with."""
+"""Reference implementations of convolutions and pooling, as loops over kernel positions and windows."""
 
 from itertools import product
 from math import ceil, floor
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def each(value, rank):
-    """One number for each axis."""
+    """Returns one number for each axis."""
     value = [value] if isinstance(value, int) else list(value)
     return value * rank if len(value) == 1 else value
 
@@ -17,7 +17,7 @@ def taps(kernel):
 
 
 def seen(x, tap, counts, stride, dilation):
-    """What a tap of all windows finds in `x`, which is padded already."""
+    """Returns the elements of the padded `x` at one kernel position of all windows."""
     places = zip(tap, counts, stride, dilation, strict=True)
     return x[(..., *(slice(t * d, t * d + (n - 1) * s + 1, s) for t, n, s, d in places))]
 
@@ -75,7 +75,7 @@ def fold(x, output_size, kernel_size, dilation=1, padding=0, stride=1):
 
 
 def pool(x, rank, of_window, counts, bounds):
-    """`of_window` of what stands in the bounds of every window; `bounds(axis, i)` is a slice."""
+    """Applies `of_window` to the elements in every window; `bounds(axis, i)` returns a slice."""
     out = np.empty((*x.shape[:-rank], *counts))
     for at in product(*map(range, counts)):
         place = [bounds(axis, i) for axis, i in enumerate(at)]
@@ -140,7 +140,7 @@ def adaptive_avg_pool(x, rank, output_size):
 
 
 def conv_weight(x, y, kernel, stride, padding, dilation, groups):
-    """The gradient of `conv` by its weight: for every tap, what it finds times the windows."""
+    """Returns the gradient of `conv` with respect to its weight: for each kernel position, its elements times `y`."""
     x = np.pad(x, [(0, 0), (0, 0)] + [(p, p) for p in padding])
     n, o, *counts = y.shape
     parts = y.reshape(n, groups, o // groups, -1)

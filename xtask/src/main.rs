@@ -65,7 +65,7 @@ fn usage() -> String {
     let mut text = String::from("cargo xtask <command>\n");
     for (name, arguments, about, _) in COMMANDS {
         let call = format!("{name} {arguments}");
-        text += &format!("\n  {call:<33} {about}");
+        text += &format!("\n  {call:<41} {about}");
     }
     text
 }
