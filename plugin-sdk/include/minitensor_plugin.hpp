@@ -307,8 +307,8 @@ private:
 
 /* An argument: a tensor or a value. */
 struct Arg : MtArg {
-  Arg(MtTensor *lent) : MtArg{} { tensor = lent; }
-  Arg(const Tensor &lent) : Arg(lent.get()) {}
+  Arg(MtTensor *borrowed) : MtArg{} { tensor = borrowed; }
+  Arg(const Tensor &borrowed) : Arg(borrowed.get()) {}
   template <class T, class = decltype(mt::value(std::declval<T>()))> Arg(T given) : MtArg{} { value = mt::value(given); }
 };
 
@@ -333,7 +333,7 @@ public:
                                  &n, error);
     host->op_release(op);
     if (code != MT_OK) throw Failed{code};
-    if (n != 1) throw Error(MT_ERROR_TYPE, "an op gives no tensor where one is expected");
+    if (n != 1) throw Error(MT_ERROR_TYPE, "op '" + std::string(name) + "' returns no tensor");
     return Tensor(host, output);
   }
 

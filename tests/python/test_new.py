@@ -21,36 +21,36 @@ COMPILERS = {"rust": "cargo", "c": "cc"}
 REPOSITORY = Path(__file__).parents[2]
 
 NAMES = [
-    ("", "is made of small letters"),
-    ("my-ops", "is made of small letters"),
-    ("MyOps", "is made of small letters"),
-    ("3ops", "is made of small letters"),
-    ("öps", "is made of small letters"),
+    ("", "must consist of lower-case letters"),
+    ("my-ops", "must consist of lower-case letters"),
+    ("MyOps", "must consist of lower-case letters"),
+    ("3ops", "must consist of lower-case letters"),
+    ("öps", "must consist of lower-case letters"),
     ("n" * 64, "at most 63"),
-    ("lambda", "a word of Python"),
-    ("match", "a word of Python"),
-    ("crate", "a word of Rust"),
-    ("json", "a module of Python"),
-    ("minitensor", "a module of Python"),
-    ("softmax", "minitensor has ops of that name"),
+    ("lambda", "a keyword of Python"),
+    ("match", "a keyword of Python"),
+    ("crate", "reserved by Rust"),
+    ("json", "the name of a Python module"),
+    ("minitensor", "the name of a Python module"),
+    ("softmax", "minitensor has an op or a namespace of this name"),
 ]
 
 
 @pytest.mark.parametrize(("name", "words"), NAMES, ids=[name or "empty" for name, _ in NAMES])
 def test_a_name_that_would_not_do_is_refused(tmp_path, name, words):
     folder = Path(name) if not name else tmp_path / name
-    with pytest.raises(ValueError, match=f"can't be named '{name}': .*{words}"):
+    with pytest.raises(ValueError, match=f"'{name}' is not a valid name of a plugin: .*{words}"):
         _new.create(folder)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_there_is_not_written_over(tmp_path):
     (tmp_path / "here").mkdir()
-    with pytest.raises(FileExistsError, match="is there already"):
+    with pytest.raises(FileExistsError, match="already exists"):
         _new.create(tmp_path / "here")
-    with pytest.raises(FileNotFoundError, match="there is no folder"):
+    with pytest.raises(FileNotFoundError, match="nowhere' does not exist"):
         _new.create(tmp_path / "nowhere" / "here")
-    with pytest.raises(ValueError, match="there is no language 'ada'"):
+    with pytest.raises(ValueError, match="unknown language 'ada'"):
         _new.create(tmp_path / "fine", "ada")
     with pytest.raises(FileNotFoundError, match="is not an SDK: it has no folder plugin-sdk"):
         _new.create(tmp_path / "fine", sdk=tmp_path)

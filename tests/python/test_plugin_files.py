@@ -123,9 +123,9 @@ MALFORMED = [
     ({"name": "x" * 256}, "name has 256 characters; 255 is the limit"),
     ({"description": "x" * 5000}, "description has 5000 characters; 4096 is the limit"),
     ({"author": "a\x1b[2Jb"}, r"author contains a control character: 'a\\x1b\[2Jb'"),
-    ({"version": "9" * 10_000 + ".0.0"}, "'version': '9{80}' is no version"),
+    ({"version": "9" * 10_000 + ".0.0"}, "'version': '9{80}' is not a version"),
     ({"name": 1}, "'name' must be a string, got int"),
-    ({"version": "1"}, "'version': '1' is no version"),
+    ({"version": "1"}, "'version': '1' is not a version"),
     (
         {"min_minitensor_verson": "1.0.0"},
         "unknown key 'min_minitensor_verson'; did you mean 'min_minitensor_version'",

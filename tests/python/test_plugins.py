@@ -106,8 +106,8 @@ def builder():
 WRONG = [
     (lambda: VersionInfo(1, -1, 0), ValueError, "minor must be an integer of at least 0, got -1"),
     (lambda: VersionInfo(1, 0, "0"), ValueError, "patch must be an integer of at least 0, got '0'"),
-    (lambda: VersionInfo.parse("1.2"), ValueError, "'1.2' is no version; write three numbers, such as '1.2.3'"),
-    (lambda: VersionInfo.parse("1.2.3-rc"), ValueError, "'1.2.3-rc' is no version"),
+    (lambda: VersionInfo.parse("1.2"), ValueError, "'1.2' is not a version; write three numbers, such as '1.2.3'"),
+    (lambda: VersionInfo.parse("1.2.3-rc"), ValueError, "'1.2.3-rc' is not a version"),
     (lambda: VersionInfo.parse(1), TypeError, "must be a str such as '1.2.3', got int"),
     (lambda: VersionInfo(1, 0, 0).is_compatible_with("1.0.0"), TypeError, "takes a VersionInfo, got str"),
     (lambda: PluginBuilder().build(), ValueError, r"call .name\(…\) and .version\(…\) before"),

@@ -33,8 +33,8 @@ class Report(NamedTuple):
 
     def __str__(self) -> str:
         if self.refusal is not None:
-            why = "it takes none of the arguments made for it; give some"
-            return f"opcheck of '{self.op}': {why}. It says: {self.refusal}"
+            why = "the op rejects all generated arguments; pass arguments that it accepts"
+            return f"opcheck of '{self.op}': {why}. Its error: {self.refusal}"
         samples, findings = counted(self.samples, "sample"), counted(len(self.findings), "finding")
         lines = [f"opcheck of '{self.op}': {samples}, {findings}"]
         return "\n  ".join(lines + [f"{f.check}: {f.message}" for f in self.findings])

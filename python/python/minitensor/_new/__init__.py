@@ -53,13 +53,13 @@ def create(folder: Path, language: str = "rust", sdk: Path | None = None) -> Pat
     """Creates a project in a new folder. The name of the folder is the name of the plugin."""
     name = folder.name
     if language not in LANGUAGES:
-        raise ValueError(f"there is no language '{language}'; plugins are begun in {' or '.join(LANGUAGES)}")
+        raise ValueError(f"unknown language '{language}'; the templates are {' and '.join(LANGUAGES)}")
     if fault := _fault(name):
-        raise ValueError(f"a plugin can't be named '{name}': {fault}")
+        raise ValueError(f"'{name}' is not a valid name of a plugin: {fault}")
     if folder.exists():
-        raise FileExistsError(f"'{folder}' is there already; give another name, or take it away")
+        raise FileExistsError(f"'{folder}' already exists; choose another name, or remove it")
     if not folder.absolute().parent.is_dir():
-        raise FileNotFoundError(f"there is no folder '{folder.absolute().parent}' to write '{name}' into")
+        raise FileNotFoundError(f"the folder '{folder.absolute().parent}' does not exist; create it before '{name}'")
     words = {PLACEHOLDER: name, "@VERSION@": mt.__version__}
     written = dict(_files(files(__name__) / "shared", Path()) + _files(files(__name__) / language, Path()))
     texts = {_replaced(str(path), words): _replaced(text, words) for path, text in written.items()}
@@ -77,17 +77,17 @@ def create(folder: Path, language: str = "rust", sdk: Path | None = None) -> Pat
 def _fault(name: str) -> str | None:
     """Returns why a name is not valid as a Python package, a crate and an op namespace, or `None`."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name, re.ASCII):
-        return "a name is made of small letters, digits and '_', and begins with a letter"
+        return "a name must consist of lower-case letters, digits and '_', and begin with a letter"
     if len(name) > 63:
-        return "a name has at most 63 letters"
+        return "a name has at most 63 characters"
     if keyword.iskeyword(name) or keyword.issoftkeyword(name):
-        return "it is a word of Python"
+        return "it is a keyword of Python"
     if name in RESERVED.split():
-        return "it is a word of Rust, or of cargo"
+        return "it is reserved by Rust or cargo"
     if name in sys.stdlib_module_names or name in ("minitensor", "numpy"):
-        return "it is a module of Python"
+        return "it is the name of a Python module"
     if any(op.split("::")[0] == name for op in _op_names()):
-        return "minitensor has ops of that name"
+        return "minitensor has an op or a namespace of this name"
     return None
 
 

@@ -100,7 +100,8 @@ def _check(file: str) -> int:
         for finding in report.findings:
             print(f"    {finding.check}: {finding.message}")
         if not report.samples and not report.findings:
-            print(f"    it takes none of the arguments made for it; give some: minitensor.testing.opcheck('{name}', …)")
-            print(f"    it says: {report.refusal}")
+            print("    the op rejects all generated arguments; pass arguments that it accepts:")
+            print(f"    minitensor.testing.opcheck('{name}', …)")
+            print(f"    its error: {report.refusal}")
     print(f"{counted(len(info.ops), 'op')}, {failed} with findings")
     return 1 if failed else 0

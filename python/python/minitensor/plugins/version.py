@@ -38,7 +38,7 @@ class VersionInfo:
         if not isinstance(text, str):
             raise TypeError(f"a version must be a str such as '1.2.3', got {type(text).__name__}")
         if not re.fullmatch(r"\d{1,9}\.\d{1,9}\.\d{1,9}", text, re.ASCII):
-            raise ValueError(f"'{text[:80]}' is no version; write three numbers, such as '1.2.3'")
+            raise ValueError(f"'{text[:80]}' is not a version; write three numbers, such as '1.2.3'")
         return cls(*map(int, text.split(".")))
 
     @classmethod
