@@ -1,12 +1,12 @@
-//! Functions of `f64`, at random numbers, against 256 bits.
+//! Tests functions of `f64` at random arguments, against references of 256 bits.
 
 use astro_float::{BigFloat, Consts, RoundingMode, Sign};
 
 use crate::function::{Double, Double2};
 
-/// Bits of the reference.
+/// The precision of the reference in bits.
 const BITS: usize = 256;
-/// Numbers of each kind that are tried in each range.
+/// The number of arguments of each distribution in each range.
 const SAMPLES: usize = 20_000;
 
 /// The Bernoulli numbers B₂, B₄, …
@@ -29,7 +29,7 @@ const BERNOULLI: [(f64, f64); 16] = [
     (-7709321041217.0, 510.0),
 ];
 
-/// What the references compute with.
+/// The context for computing references.
 pub struct Wide(Consts);
 
 macro_rules! wide {
@@ -57,7 +57,7 @@ impl Wide {
             let sum = self.plus(x, 1.0);
             return self.ln(&sum);
         }
-        // 2 atanh(x / (2 + x)), which keeps the digits of a small x.
+        // 2 atanh(x / (2 + x)), which is accurate for small x.
         let ratio = self.over(x, &self.plus(x, 2.0));
         self.atanh(&ratio).mul(&self.number(2.0), BITS, RoundingMode::None)
     }
@@ -69,7 +69,7 @@ impl Wide {
             return self.number(1.0).sub(&erf, BITS, RoundingMode::None);
         }
         let bell = self.bell(&square);
-        // x + (1/2) / (x + (2/2) / (x + (3/2) / …)), from its end.
+        // x + (1/2) / (x + (2/2) / (x + (3/2) / …)), evaluated from the end.
         let a = x.abs();
         let mut fraction = a.clone();
         for k in (1..300).rev() {
@@ -107,7 +107,7 @@ impl Wide {
         let erfc = self.erfc(&argument);
         self.over(&erfc, &self.number(2.0))
     }
-    /// ln Γ of a positive number, by Stirling's series after multiplying up.
+    /// ln Γ of a positive number, by Stirling's series after shifting the argument up.
     pub fn lgamma(&mut self, x: &BigFloat) -> BigFloat {
         let (mut z, mut product) = (x.clone(), self.number(1.0));
         while z.abs_cmp(&self.number(60.0)).is_some_and(|order| order < 0) {
@@ -160,7 +160,7 @@ impl Wide {
     }
 }
 
-/// The same numbers in each run, between 0 and 1.
+/// Returns a generator of numbers between 0 and 1, the same in each run.
 fn random(seed: u64) -> impl FnMut() -> f64 {
     let mut random = seed;
     move || {
@@ -169,7 +169,7 @@ fn random(seed: u64) -> impl FnMut() -> f64 {
     }
 }
 
-/// Appends what lies in a range evenly among the numbers, and evenly among the doubles.
+/// Appends numbers from a range: uniformly distributed by value, and uniformly among the representable `f64`.
 fn fill(x: &mut Vec<f64>, (low, high): (f64, f64), samples: usize, next: &mut impl FnMut() -> f64) {
     for _ in 0..samples {
         let way = next();
@@ -178,7 +178,7 @@ fn fill(x: &mut Vec<f64>, (low, high): (f64, f64), samples: usize, next: &mut im
     }
 }
 
-/// The largest error and where it is.
+/// Returns the largest error and its argument.
 pub fn worst(function: &Double, factor: usize) -> (f64, f64) {
     let mut wide = Wide(Consts::new().expect("memory for constants"));
     let mut next = random(1);
@@ -197,7 +197,7 @@ pub fn worst(function: &Double, factor: usize) -> (f64, f64) {
     errors.fold((0.0, 0.0), |worst, this| if this.0 > worst.0 { this } else { worst })
 }
 
-/// The same of a function of two numbers.
+/// Returns the largest error and its arguments for a function of two arguments.
 pub fn worst_of_two(function: &Double2, factor: usize) -> (f64, [f64; 2]) {
     let mut wide = Wide(Consts::new().expect("memory for constants"));
     let mut next = [random(1), random(2)];
@@ -217,14 +217,14 @@ pub fn worst_of_two(function: &Double2, factor: usize) -> (f64, [f64; 2]) {
     errors.fold((0.0, [0.0; 2]), |worst, this| if this.0 > worst.0 { this } else { worst })
 }
 
-/// The double so far on the way from `low` to `high`, by the number of doubles between them.
+/// Returns the `f64` at the fraction `way` of the representable numbers from `low` to `high`.
 fn between(low: f64, high: f64, way: f64) -> f64 {
     let order = |x: f64| if x < 0.0 { -((-x).to_bits() as i64) } else { x.to_bits() as i64 };
     let place = order(low) + ((order(high) as i128 - order(low) as i128) as f64 * way) as i64;
     if place < 0 { -f64::from_bits(-place as u64) } else { f64::from_bits(place as u64) }
 }
 
-/// In units in the last place of the reference.
+/// Returns the error in units in the last place of the reference.
 fn error(got: f64, want: &BigFloat) -> f64 {
     let nearest = double(want);
     if nearest.is_infinite() || nearest.is_nan() {
@@ -240,7 +240,7 @@ fn error(got: f64, want: &BigFloat) -> f64 {
     double(&difference).abs()
 }
 
-/// As it is; the crate takes a denormal for another number.
+/// Converts an `f64` exactly. `BigFloat::from_f64` is wrong for subnormal numbers.
 fn number(x: f64) -> BigFloat {
     if x == 0.0 || x.abs() >= f64::MIN_POSITIVE {
         return BigFloat::from_f64(x, BITS);
@@ -250,7 +250,7 @@ fn number(x: f64) -> BigFloat {
     number
 }
 
-/// To the nearest double, or one beside it.
+/// Converts to the nearest `f64` or one of its neighbours.
 fn double(x: &BigFloat) -> f64 {
     let Some((words, _, sign, exponent, _)) = x.as_raw_parts() else {
         return if x.is_nan() {

@@ -1,66 +1,66 @@
-//! The functions that are tried.
+//! The functions to test.
 
 use astro_float::BigFloat;
 use minitensor_kernels::{Field, Float, Map, Num, map};
 
 use crate::double::Wide;
 
-/// Φ(x), for a single.
+/// Φ(x), accurate enough as a reference for `f32`.
 fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// A loop over so many elements.
+/// A loop over a number of elements.
 pub type Loop<T> = unsafe fn(usize, *const T, *mut T);
 
-/// A function of singles.
+/// A function of `f32`.
 pub struct Single {
     pub name: &'static str,
-    /// What it may be wrong by, in ULP.
+    /// The maximum error in ULP.
     pub bound: f64,
     pub ours: Loop<f32>,
     pub platform: Loop<f32>,
     pub reference: fn(f64) -> f64,
 }
 
-/// A function of doubles.
+/// A function of `f64`.
 pub struct Double {
     pub name: &'static str,
     pub bound: f64,
     pub ours: Loop<f64>,
     pub platform: Loop<f64>,
     pub reference: fn(&mut Wide, &BigFloat) -> BigFloat,
-    /// Where it is tried.
+    /// The ranges of arguments.
     pub ranges: &'static [(f64, f64)],
 }
 
-/// A loop over so many pairs of elements.
+/// A loop over a number of pairs of elements.
 pub type Loop2<T> = unsafe fn(usize, *const T, *const T, *mut T);
 
-/// A function of two doubles.
+/// A function of two `f64`.
 pub struct Double2 {
     pub name: &'static str,
     pub bound: f64,
     pub ours: Loop2<f64>,
     pub platform: Loop2<f64>,
     pub reference: fn(&mut Wide, &BigFloat, &BigFloat) -> BigFloat,
-    /// Where it is tried: ranges of the first argument and of the second one.
+    /// The ranges of the first and the second argument.
     pub ranges: &'static [[(f64, f64); 2]],
 }
 
 pub fn run2<T>(function: Loop2<T>, x: &[T], y: &[T], z: &mut [T]) {
     assert!(x.len() == z.len() && y.len() == z.len(), "elements of x, y and z");
-    // SAFETY: all have as many elements.
+    // SAFETY: all slices have the same length.
     unsafe { function(z.len(), x.as_ptr(), y.as_ptr(), z.as_mut_ptr()) }
 }
 
 pub fn run<T>(function: Loop<T>, x: &[T], y: &mut [T]) {
     assert_eq!(x.len(), y.len(), "elements of x and y");
-    // SAFETY: both have as many elements.
+    // SAFETY: both slices have the same length.
     unsafe { function(x.len(), x.as_ptr(), y.as_mut_ptr()) }
 }
 
-/// A loop of a function. Not by way of a closure: a large one wouldn't be inlined.
+/// Defines a loop of a function. It does not use a closure, because a large closure would not be inlined.
 macro_rules! unary {
     ($t:ident $function:expr) => {
         |n, x, y| {
@@ -73,7 +73,7 @@ macro_rules! unary {
                     ($function(x),)
                 }
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees valid pointers.
             unsafe { map(&Unary, n, &[x.cast()], &[y.cast()]) }
         }
     };
@@ -174,7 +174,7 @@ macro_rules! binary {
                     ($function(x, y),)
                 }
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees valid pointers.
             unsafe { map(&Binary, n, &[x.cast(), y.cast()], &[z.cast()]) }
         }
     };

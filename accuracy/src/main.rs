@@ -1,6 +1,6 @@
-//! How exact the elementary functions are, in units in the last place (ULP), and how fast.
+//! Measures the accuracy of the elementary functions in units in the last place (ULP), and their speed.
 //!
-//! A function of singles is tried at every single there is, against what double precision makes of it.
+//! Functions of `f32` are tested at every `f32`, against references in double precision.
 
 mod double;
 mod function;

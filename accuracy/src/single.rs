@@ -1,9 +1,9 @@
-//! Functions of `f32`, at every `f32`.
+//! Tests functions of `f32` at every `f32`.
 
 use crate::function::{Single, run};
 use crate::ulp;
 
-/// The largest error and where it is.
+/// The largest error and its argument.
 #[derive(Clone, Copy)]
 pub struct Worst {
     pub ulp: f64,
@@ -12,7 +12,7 @@ pub struct Worst {
 
 const BLOCK: usize = 1 << 12;
 
-/// The worst of every `step`-th single, on all threads.
+/// Returns the largest error over every `step`-th `f32`. Uses all threads.
 pub fn worst(function: &Single, step: usize) -> Worst {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! How many elements a second, on one thread, in the cache.
+//! Measures the throughput on one thread, with data in the cache.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use crate::function::{Loop, Loop2, run, run2};
 
 const N: usize = 4096;
 
-/// Millions of elements a second, at best, for arguments that are spread over what a network sees.
+/// Returns the best throughput in millions of elements per second, for arguments in the typical range of a network.
 pub fn measure<T: Copy + From<f32>>(function: Loop<T>) -> f64 {
     let x = spread(7919, -8.0);
     let mut y = x.clone();
@@ -16,7 +16,7 @@ pub fn measure<T: Copy + From<f32>>(function: Loop<T>) -> f64 {
     })
 }
 
-/// The same of a function of two numbers, of which the first isn't negative.
+/// Returns the same for a function of two arguments, the first of which is not negative.
 pub fn measure_of_two(function: Loop2<f64>) -> f64 {
     let (x, y) = (spread(7919, 0.0), spread(5003, -8.0));
     let mut z = x.clone();
@@ -26,7 +26,7 @@ pub fn measure_of_two(function: Loop2<f64>) -> f64 {
     })
 }
 
-/// Numbers between `low` and 16 more, out of order.
+/// Returns unordered numbers between `low` and `low + 16`.
 fn spread<T: From<f32>>(step: usize, low: f32) -> Vec<T> {
     (0..N).map(|i| T::from((i * step % N) as f32 / N as f32 * 16.0 + low)).collect()
 }

@@ -1,6 +1,6 @@
 //! The unit in the last place.
 
-/// How many units in the last place of an `f32` lie between a result and what it should be.
+/// Returns the error of a result in units in the last place of `f32`.
 pub fn error(got: f32, want: f64) -> f64 {
     let nearest = want as f32;
     if got.is_nan() && nearest.is_nan() {
@@ -12,7 +12,7 @@ pub fn error(got: f32, want: f64) -> f64 {
     if got.is_nan() || nearest.is_nan() || got.is_infinite() {
         return f64::INFINITY;
     }
-    // A zero has the right sign.
+    // The sign of zero must be correct too.
     if want == 0.0 && got == 0.0 && got.is_sign_negative() != want.is_sign_negative() {
         return f64::INFINITY;
     }

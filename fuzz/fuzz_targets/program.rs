@@ -1,4 +1,4 @@
-//! Any bytes as a program: read, shown, simplified, differentiated, run.
+//! Reads arbitrary bytes as a program, then prints, simplifies, differentiates and runs it.
 
 #![no_main]
 

@@ -1,12 +1,12 @@
-//! What a crate of minitensor ops needs, under one name: the attribute `custom_op`, the traits that bodies are written
-//! in, tensors, errors, and the checks that an op has to pass.
+//! The crate for defining minitensor ops: the attribute `custom_op`, the traits of op bodies, tensors, errors, and the
+//! checks of ops.
 //!
-//! How an op is defined is told in `docs/defining-ops.md`, whose code is compiled and run here.
+//! `docs/defining-ops.md` describes how to define an op. The tests of this crate compile and run its code.
 //!
 //! ```
 //! use minitensor_plugin_sdk::prelude::*;
 //!
-//! /// `x²/2` near 0, `|x| − 1/2` farther out.
+//! /// `x²/2` if `|x| ≤ 1`, otherwise `|x| − 1/2`.
 //! #[custom_op]
 //! pub fn huber<T: Float>(x: T) -> T {
 //!     if x.abs() <= 1.0 { 0.5 * x * x } else { x.abs() - 0.5 }
@@ -29,7 +29,7 @@ mod defining_ops {}
 #[doc = include_str!("../../docs/plugins-in-rust.md")]
 mod plugins_in_rust {}
 
-/// The tests of one crate's documentation are linked together, so that here every op of the page is in the registry.
+/// The doctests of a crate are linked into one program, so the registry contains every op of the page.
 ///
 /// ```
 /// use minitensor_ops as _;

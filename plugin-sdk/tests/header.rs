@@ -1,5 +1,5 @@
-//! The C header and Rust have one ABI: a C compiler is asked where every field lies, how large every struct is, and what every number
-//! is. That no field is left out follows from the sizes: fields fill their structs.
+//! Checks that the C header and Rust define the same ABI. A C compiler checks the offset of every field, the size of every struct and
+//! the value of every constant. The sizes show that no field is missing, because the structs have no unused space.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use minitensor_plugin_sdk::plugin::abi;
 
-/// Assertions in C of all that Rust says.
+/// Returns C assertions for all definitions in Rust.
 fn claims() -> String {
     let mut c = String::from("#include \"minitensor_plugin.h\"\n#ifndef __cplusplus\n#include <assert.h>\n#endif\n");
     let mut claim =
@@ -39,7 +39,7 @@ fn claims() -> String {
 
 fn compile(compiler: &str, language: &[&str], source: &str) -> Result<(), String> {
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
-    // Tests run side by side.
+    // Tests run in parallel.
     static FILES: AtomicUsize = AtomicUsize::new(0);
     let number = FILES.fetch_add(1, Ordering::Relaxed);
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("claims-{number}.c"));

@@ -1,11 +1,11 @@
-//! What the header promises: within one major version of the ABI nothing moves, and only tables that say their size grow. The file
-//! `abi-1.0.txt` is what version 1.0 was.
+//! Checks the stability of the ABI: within one major version no field moves, and only tables with a `struct_size` grow. The file
+//! `abi-1.0.txt` describes version 1.0.
 
 use minitensor_plugin_sdk::plugin::abi;
 
 const FIRST: &str = include_str!("abi-1.0.txt");
 
-/// `Op 456`, `Op.doc 24`, `code MT_OK 0`: one line for each size, place and number.
+/// Returns one line for each size, offset and constant, such as `Op 456`, `Op.doc 24` or `code MT_OK 0`.
 fn all() -> Vec<String> {
     let mut lines = vec![format!("magic {:#x}", abi::MAGIC), format!("major {}", abi::MAJOR)];
     for layout in abi::LAYOUTS {
@@ -17,13 +17,13 @@ fn all() -> Vec<String> {
     lines
 }
 
-/// Whether the table says its size, so that it may grow.
+/// Whether the table has a `struct_size`, so it may grow.
 fn grows(table: &str) -> bool {
     let fields = abi::LAYOUTS.iter().find(|layout| layout.name == table).map(|layout| layout.fields);
     fields.is_some_and(|fields| fields.iter().any(|(field, _)| *field == "struct_size"))
 }
 
-/// What an earlier version said and this one doesn't.
+/// Returns the lines of an earlier version that no longer hold.
 fn broken(earlier: &str, now: &[String]) -> Vec<String> {
     let holds = |line: &&str| match line.split_once(' ') {
         Some((table, size)) if grows(table) => {
@@ -49,7 +49,7 @@ fn a_change_is_found() {
     let moved = |from: &str, to: &str| broken(&FIRST.replace(from, to), &all());
     assert_eq!(moved("Op.doc 24", "Op.doc 32"), ["Op.doc 32"]);
     assert_eq!(moved("code MT_PANIC 7", "code MT_PANIC 8"), ["code MT_PANIC 8"]);
-    // A table that doesn't say its size may not grow; one that does, may.
+    // Only a table with a `struct_size` may grow.
     assert_eq!(moved("\nStr 16\n", "\nStr 8\n"), ["Str 8"]);
     let call = abi::LAYOUTS.iter().find(|layout| layout.name == "Call").expect("there is a call");
     assert!(moved(&format!("\nCall {}\n", call.size), "\nCall 8\n").is_empty());

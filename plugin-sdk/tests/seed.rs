@@ -1,4 +1,4 @@
-//! A plugin as it was first drawn up, as it is written there; in place of a function that gives a pointer, a library has `plugin! {}`.
+//! The plugin of the original design document, unchanged, except that `plugin! {}` replaces the function that returns a pointer.
 
 use minitensor_plugin_sdk as minitensor_engine;
 
@@ -66,7 +66,7 @@ fn it_comes_and_goes() -> Result<()> {
     plugin.cleanup(&registry)
 }
 
-/// An op written as an object is one of a plugin's like those that are defined.
+/// An op that is an object is registered like an op defined with the macro.
 #[test]
 fn objects_are_registered_as_ops() -> Result<()> {
     use minitensor_engine::{DType, Device, GradientFunction, Shape, Tensor};

@@ -1,4 +1,4 @@
-//! The plugin that `python -m minitensor new` begins with, and its own tests.
+//! Compiles the plugin of `python -m minitensor new`, and runs its tests.
 
 #[path = "../../python/python/minitensor/_new/rust/src/lib.rs"]
 mod template;

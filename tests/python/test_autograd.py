@@ -45,7 +45,7 @@ def test_backward_without_a_graph_raises():
         mt.Tensor([1], requires_grad=True)
 
 
-def test_a_released_graph_says_so_and_can_be_kept():
+def test_a_released_graph_raises_and_can_be_retained():
     x = leaf(3.0)
     y = (x * x).sum()
     y.backward(retain_graph=True)
@@ -78,7 +78,7 @@ def test_derivatives_of_any_order():
     assert mt.testing.gradcheck(lambda x, y: mt.ops.logaddexp(x * y, y), [x.detach() + 1, leaf(0.3)], orders=3)
 
 
-def test_grad_takes_lists_and_refuses_what_took_no_part():
+def test_grad_takes_lists_and_rejects_unused_inputs():
     x, y = leaf(2.0), leaf(3.0)
     assert [g.item() for g in mt.grad([x * y, x + y], [x, y], [mt.ones(1), None][:1] + [mt.ones(1)])] == [4.0, 3.0]
     with pytest.raises(RuntimeError, match="input 1 took no part"):
@@ -108,7 +108,7 @@ def test_nothing_is_recorded_under_no_grad():
     assert mt.is_grad_enabled()
 
 
-def test_modes_are_of_one_thread():
+def test_the_recording_mode_is_per_thread():
     seen = []
     with mt.no_grad():
         thread = threading.Thread(target=lambda: seen.append(mt.is_grad_enabled()))
@@ -143,7 +143,7 @@ def test_hooks_see_and_replace_gradients():
     assert x.grad.tolist() == [2.0, 2.0]
 
 
-def test_an_exception_in_a_hook_comes_out_as_it_was():
+def test_an_exception_in_a_hook_propagates_unchanged():
     class Own(Exception):
         pass
 
@@ -180,7 +180,7 @@ def test_a_stale_saved_tensor_raises():
         z.sum().backward()
 
 
-def test_requires_grad_is_asked_for_and_given_up():
+def test_requires_grad_can_be_set_and_cleared():
     x = mt.zeros(1)
     assert x.requires_grad_().requires_grad
     x.requires_grad = False
@@ -215,7 +215,7 @@ def test_dropped_results_leave_no_memory():
     assert mt.memory_stats()["allocated"] == before
 
 
-def test_a_gradient_that_cannot_be_had_raises_and_names_the_op():
+def test_a_missing_gradient_raises_and_names_the_op():
     x = leaf(1.0, 3.0)
     with pytest.raises(RuntimeError, match="argmax|requires_grad"):
         mt.ops.argmax(x).backward()

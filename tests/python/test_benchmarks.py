@@ -35,11 +35,11 @@ def test_a_row_runs_and_agrees_with_numpy(row: Row) -> None:
         assert ours.difference(prepared(NumPy(), row), row.dtype) == ""
 
 
-def test_rows_have_names_of_their_own() -> None:
+def test_row_names_are_unique() -> None:
     assert [name for name, count in Counter(row.name for row in ROWS).items() if count > 1] == []
 
 
-def test_other_work_is_found_out() -> None:
+def test_different_results_are_detected() -> None:
     exp, tanh = (next(row for row in ROWS if row.name == name) for name in ("exp 1 Mi", "tanh 1 Mi"))
     assert "differs" in prepared(NumPy(), exp).difference(prepared(NumPy(), tanh), "float32")
 
@@ -50,7 +50,7 @@ def member():
         yield member
 
 
-def test_a_worker_that_fails_works_on(member: Member) -> None:
+def test_a_worker_continues_after_a_failure(member: Member) -> None:
     with pytest.raises(Failure):
         member.ask("prepare", "no such row")
     assert member.ask("prepare", "add 8").results
@@ -65,7 +65,7 @@ def test_a_worker_that_was_killed_is_started_again(member: Member) -> None:
     assert member.ask("prepare", "add 8").results
 
 
-def test_none_is_left_after_an_interruption() -> None:
+def test_no_process_is_left_after_an_interruption() -> None:
     with pytest.raises(KeyboardInterrupt), Crew(["numpy"]) as [member]:
         member.ask("prepare", "add 8")
         assert member.process
@@ -75,7 +75,7 @@ def test_none_is_left_after_an_interruption() -> None:
         os.kill(pid, 0)
 
 
-def test_the_page_tells_of_every_row_and_keeps_what_it_says_of_gpus(tmp_path: Path) -> None:
+def test_the_page_has_every_row_and_keeps_the_section_on_gpus(tmp_path: Path) -> None:
     names = dict.fromkeys(FRAMEWORKS, "1.0")
     outcomes = [Outcome(row, {"minitensor": 1e-3, "numpy": 2e-3}) for row in ROWS[:-1]] + [Outcome(ROWS[-1], {})]
     machine = Machine.this(names, dict.fromkeys(FRAMEWORKS, 0.1), None, rounds=1)

@@ -7,7 +7,7 @@ import minitensor as mt
 
 
 @pytest.mark.parametrize("args", [(5,), (2, 9), (2, 9, 3), (9, 2, -2), (0.0, 1.0, 0.25), (5, 2), (1, 2, 0.1)])
-def test_arange_is_numpys(args):
+def test_arange_equals_numpy(args):
     ours, theirs = mt.arange(*args), np.arange(*args)
     assert np.allclose(ours.numpy(), theirs)
     assert ours.dtype == ("int64" if theirs.dtype == np.int64 else "float32")
@@ -91,7 +91,7 @@ def test_asarray_obeys_copy():
         mt.from_numpy([1])
 
 
-def test_memory_held_is_told():
+def test_memory_in_use_is_reported():
     before = mt.memory_stats()["allocated"]
     t = mt.zeros(1000)
     assert mt.memory_stats()["allocated"] - before >= 4000

@@ -27,7 +27,7 @@ def test_a_function_becomes_an_op():
     assert x.grad.tolist() == [2.0, 2.0]
 
 
-def test_all_kinds_of_attributes_arrive():
+def test_all_kinds_of_attributes_reach_the_kernel():
     seen = {}
 
     @mt.custom_op(name="test::kinds")
@@ -103,7 +103,7 @@ def test_gradients_by_position_for_several_inputs_and_outputs():
     assert x.grad.item() == 3.0
 
 
-def test_a_gradient_that_is_none_raises_and_names_the_op():
+def test_an_op_without_a_gradient_raises_and_is_named():
     @mt.custom_op(backward="none")
     def hard(x):
         return x * 1
@@ -242,7 +242,7 @@ def test_ops_in_python_call_each_other_and_come_from_threads():
 
 @pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize("name", ["describe", "ns::__doc__", "__getattr__"])
-def test_an_op_takes_the_place_of_nothing_else(name):
+def test_an_op_replaces_no_other_attribute(name):
     before = mt.ops.describe
     with pytest.raises(ValueError, match=f"op '{name}'.*; (choose|give it) another name"):
         mt.CustomOpBuilder(name, 1).forward(abs).register()

@@ -12,7 +12,7 @@ import minitensor as mt
 @pytest.mark.parametrize(
     "dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "complex128"]
 )
-def test_numpy_reads_our_memory_and_we_its(dtype):
+def test_numpy_and_minitensor_read_each_others_memory(dtype):
     t = mt.Tensor([[1, 0], [1, 1]], dtype=dtype)
     a = np.from_dlpack(t.T)
     assert a.ctypes.data == t.data_ptr()
@@ -34,7 +34,7 @@ def test_read_only_memory_stays_read_only():
         mt.from_dlpack(a).add_(1)
 
 
-def test_a_capsule_nobody_takes_is_freed():
+def test_an_unused_capsule_is_freed():
     before = mt.memory_stats()["allocated"]
     for _ in range(10):
         mt.zeros(1000).__dlpack__()
@@ -43,7 +43,7 @@ def test_a_capsule_nobody_takes_is_freed():
     assert mt.memory_stats()["allocated"] == before
 
 
-def test_a_capsule_is_taken_once():
+def test_a_capsule_is_consumed_once():
     class Twice:
         capsule = mt.zeros(2).__dlpack__()
 
@@ -55,7 +55,7 @@ def test_a_capsule_is_taken_once():
         mt.from_dlpack(Twice())
 
 
-def test_gradients_and_devices_are_refused():
+def test_gradients_and_other_devices_raise():
     with pytest.raises(BufferError, match="detach"):
         mt.Tensor([1.0], requires_grad=True).__dlpack__()
     with pytest.raises(BufferError, match="on the CPU"):
@@ -171,7 +171,7 @@ KINDS = pytest.mark.parametrize("kind", [Legacy, Versioned])
         ({"deleter": False}, [[0, 1, 2], [3, 4, 5]]),
     ],
 )
-def test_a_capsule_is_read_as_dlpack_lays_it_down(kind, fields, expected):
+def test_a_capsule_is_read_as_dlpack_specifies(kind, fields, expected):
     producer = Producer(kind, **fields)
     t = mt.from_dlpack(producer)
     assert t.tolist() == expected
@@ -210,7 +210,7 @@ def test_a_capsule_is_read_as_dlpack_lays_it_down(kind, fields, expected):
         ({"device_type": -1}, BufferError, "device of DLPack type -1"),
     ],
 )
-def test_a_capsule_that_makes_no_sense_raises_and_is_let_go(kind, fields, error, match):
+def test_an_invalid_capsule_raises_and_is_freed(kind, fields, error, match):
     producer = Producer(kind, **fields)
     with pytest.raises(error, match=match):
         mt.from_dlpack(producer)

@@ -48,7 +48,7 @@ INDICES = [
 
 
 @pytest.mark.parametrize("index", INDICES, ids=str)
-def test_reading_is_numpys(index):
+def test_indexing_equals_numpy(index):
     a = np.arange(60.0).reshape(3, 4, 5)
     expected = a[index]
     got = mt.from_numpy(a)[index]
@@ -57,7 +57,7 @@ def test_reading_is_numpys(index):
 
 
 @pytest.mark.parametrize("index", INDICES, ids=str)
-def test_writing_is_numpys(index):
+def test_assignment_equals_numpy(index):
     a = np.arange(60.0).reshape(3, 4, 5)
     t = mt.Tensor(a)
     value = -np.arange(a[index].size, dtype=float).reshape(a[index].shape)
@@ -70,7 +70,7 @@ def test_writing_is_numpys(index):
 
 
 @pytest.mark.parametrize("index", INDICES, ids=str)
-def test_the_gradient_goes_where_the_elements_came_from(index):
+def test_the_gradient_flows_to_the_indexed_elements(index):
     x = mt.Tensor(np.arange(60.0).reshape(3, 4, 5), requires_grad=True)
     picked = x[index]
     picked.backward(mt.ones_like(picked))
@@ -137,7 +137,7 @@ def test_assignment_is_differentiable():
     assert v.grad.tolist() == [2.0, 3.0]
 
 
-def test_iteration_gives_rows_and_in_finds_values():
+def test_iteration_yields_rows_and_in_finds_values():
     assert [r.tolist() for r in mt.Tensor([[1, 2], [3, 4]])] == [[1, 2], [3, 4]]
     assert 3 in mt.Tensor([[1, 2], [3, 4]])
     assert 5 not in mt.Tensor([1])

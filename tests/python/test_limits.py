@@ -70,7 +70,7 @@ def test_too_large_a_call_raises_memory_error(call):
     assert done.stdout.startswith("refused") and done.stdout.endswith("3.0\n"), done.stdout
 
 
-def test_iterating_makes_one_element_at_a_time():
+def test_iteration_creates_one_element_at_a_time():
     x = mt.ones(1).expand(1 << 40, 3, 1)[:, :, 0]
     held = mt.memory_stats()["allocated"]
     rows = iter(x)

@@ -37,14 +37,14 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("name", "words"), NAMES, ids=[name or "empty" for name, _ in NAMES])
-def test_a_name_that_would_not_do_is_refused(tmp_path, name, words):
+def test_an_invalid_name_raises(tmp_path, name, words):
     folder = Path(name) if not name else tmp_path / name
     with pytest.raises(ValueError, match=f"'{name}' is not a valid name of a plugin: .*{words}"):
         _new.create(folder)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_there_is_not_written_over(tmp_path):
+def test_existing_folders_are_not_overwritten(tmp_path):
     (tmp_path / "here").mkdir()
     with pytest.raises(FileExistsError, match="already exists"):
         _new.create(tmp_path / "here")
@@ -58,7 +58,7 @@ def test_what_is_there_is_not_written_over(tmp_path):
 
 
 @pytest.mark.parametrize("language", _new.LANGUAGES)
-def test_the_name_stands_everywhere(tmp_path, language):
+def test_the_name_replaces_every_placeholder(tmp_path, language):
     folder = _new.create(tmp_path / "fancy", language)
     for path in folder.rglob("*"):
         text = "" if path.is_dir() else path.read_text(encoding="utf-8")
@@ -72,7 +72,7 @@ def test_cargo_takes_the_sdk_from_the_folder_that_is_given(tmp_path):
     assert f'minitensor-plugin-sdk = "{mt.__version__}"' in (folder / "Cargo.toml").read_text()
 
 
-def test_the_header_and_the_sdk_came_with_the_package():
+def test_the_package_contains_the_header_and_the_sdk():
     assert (sources.include() / "minitensor_plugin.h").exists()
     for crate in ("kernels", "minitensor", "minitensor-macros", "ops", "plugin-sdk", "schema"):
         assert (sources.sdk() / crate / "src" / "lib.rs").exists()

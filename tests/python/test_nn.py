@@ -29,7 +29,7 @@ def names(pairs):
     return [name for name, _ in pairs]
 
 
-def test_parameters_buffers_and_parts_are_found_by_what_they_are():
+def test_parameters_buffers_and_submodules_are_determined_by_type():
     m = model()
     assert names(m.named_parameters()) == ["0.weight", "0.bias", "2.0.factor", "2.1.weight", "2.1.bias"]
     assert names(m.named_parameters("net")) == ["net." + name for name in names(m.named_parameters())]
@@ -41,13 +41,13 @@ def test_parameters_buffers_and_parts_are_found_by_what_they_are():
     assert list(m.parameters(recurse=False)) == [] and names(m[0].named_parameters(recurse=False)) == ["weight", "bias"]
 
 
-def test_a_result_and_a_tensor_without_gradient_are_no_parameters():
+def test_results_and_tensors_without_gradient_are_not_parameters():
     m = nn.Module()
     m.plain, m.result, m.word = mt.zeros(1), mt.zeros(1, requires_grad=True) * 2, "word"
     assert list(m.parameters()) == [] and m.state_dict() == {}
 
 
-def test_a_parameter_is_made_of_any_data():
+def test_a_parameter_is_created_from_any_data():
     p = nn.Parameter([1.0, 2.0])
     assert p.is_leaf and p.requires_grad and p.tolist() == [1.0, 2.0]
     q = nn.Parameter(p * 2)
@@ -60,7 +60,7 @@ def test_a_parameter_is_made_of_any_data():
     assert names(m.named_parameters()) == ["frozen", "absent"]
 
 
-def test_what_is_shared_is_listed_once():
+def test_shared_parameters_are_listed_once():
     m = nn.Module()
     m.a, m.b = nn.Linear(3, 3), nn.Linear(3, 3)
     m.b.weight = m.a.weight
@@ -131,14 +131,14 @@ def test_what_is_wrong_raises_and_says_so(use, error, words):
     assert {n: t.tolist() for n, t in m.state_dict().items()} == {n: t.tolist() for n, t in before.items()}
 
 
-def test_modes_reach_all_parts():
+def test_train_and_eval_apply_to_all_submodules():
     m = model()
     assert m.training
     assert m.eval() is m and not any(part.training for part in m.modules())
     assert m[2].train() is m[2] and m[2][0].training and not m.training
 
 
-def test_apply_comes_to_parts_first_and_once():
+def test_apply_visits_submodules_first_and_once():
     m = model()
     m.again = m[2]
     seen = []
@@ -146,7 +146,7 @@ def test_apply_comes_to_parts_first_and_once():
     assert seen == [m[0], m[1], m[2][0], m[2][1], m[2], m]
 
 
-def test_gradients_are_forgotten_and_refused():
+def test_gradients_are_reset_and_parameters_frozen():
     m = model()
     m(mt.ones((3, 2))).sum().backward()
     assert all(p.grad is not None for p in m.parameters())
@@ -160,7 +160,7 @@ def test_gradients_are_forgotten_and_refused():
     assert m(mt.ones((3, 2))).requires_grad
 
 
-def test_hooks_see_and_change_what_goes_in_and_out():
+def test_hooks_see_and_replace_inputs_and_outputs():
     m = nn.Function(mt.ops.relu)
     seen = []
     before = m.register_forward_pre_hook(lambda module, args: seen.append((module, args)))
@@ -179,7 +179,7 @@ def test_hooks_see_and_change_what_goes_in_and_out():
         assert m(x).item() == 1.0
 
 
-def test_to_converts_what_is_not_whole_and_keeps_sharing_and_gradients():
+def test_to_converts_floats_and_keeps_sharing_and_gradients():
     m = model()
     m[2][1].bias = m[2][1].bias
     m.tied = m[0].weight
@@ -235,7 +235,7 @@ def misfits():
 
 
 @pytest.mark.parametrize(("saved", "words"), misfits(), ids=[words for _, words in misfits()])
-def test_a_state_that_does_not_fit_changes_nothing(saved, words):
+def test_a_state_that_does_not_match_changes_nothing(saved, words):
     m = nn.Linear(2, 1)
     before = m.weight.tolist(), m.bias.tolist()
     with pytest.raises(ValueError, match=words):
@@ -243,7 +243,7 @@ def test_a_state_that_does_not_fit_changes_nothing(saved, words):
     assert (m.weight.tolist(), m.bias.tolist()) == before
 
 
-def test_all_misfits_are_told_at_once():
+def test_all_differences_are_reported_at_once():
     with pytest.raises(ValueError) as caught:
         nn.Linear(2, 1).load_state_dict({"weight": np.zeros(3), "b": np.zeros(1)})
     assert "missing: bias" in str(caught.value)
@@ -251,14 +251,14 @@ def test_all_misfits_are_told_at_once():
     assert "'weight': the module's shape" in str(caught.value)
 
 
-def test_a_state_that_is_not_whole_is_loaded_where_that_is_wanted():
+def test_an_incomplete_state_is_loaded_if_not_strict():
     m = nn.Linear(2, 1)
     keys = m.load_state_dict({"weight": np.ones((1, 2)), "b": 0}, strict=False)
     assert keys.missing == ["bias"] and keys.unexpected == ["b"]
     assert m.weight.tolist() == [[1.0, 1.0]]
 
 
-def test_a_parameter_that_cannot_be_written_is_found_before_anything_is():
+def test_a_read_only_parameter_is_detected_before_any_is_written():
     m = nn.Module()
     array = np.zeros(2)
     array.flags.writeable = False
@@ -288,7 +288,7 @@ def test_buffers_may_be_passing():
     assert names(m.named_buffers()) == ["kept", "passing"] and list(m.state_dict()) == ["kept"]
 
 
-def test_the_text_shows_the_parts():
+def test_the_repr_shows_the_submodules():
     m = nn.ModuleDict({"body": nn.Sequential(nn.Linear(2, 3, bias=False), mt.ops.relu), "head": Scale()})
     assert repr(m) == (
         "ModuleDict(\n"

@@ -13,7 +13,7 @@ BITS = [operator.and_, operator.or_, operator.xor, operator.lshift, operator.rsh
 
 
 @pytest.mark.parametrize("f", ARITHMETIC + COMPARISON)
-def test_operators_on_floats_are_numpys(f, rng):
+def test_operators_on_floats_equal_numpy(f, rng):
     a, b = rng.uniform(0.5, 3, (2, 3)), rng.uniform(0.5, 3, (3,))
     x, y = mt.Tensor(a), mt.Tensor(b)
     assert np.allclose(f(x, y).numpy(), f(a, b))
@@ -24,7 +24,7 @@ def test_operators_on_floats_are_numpys(f, rng):
 
 
 @pytest.mark.parametrize("f", BITS)
-def test_operators_on_whole_numbers_are_numpys(f):
+def test_operators_on_integers_equal_numpy(f):
     a, b = np.array([1, 2, 12]), np.array([3, 1, 2])
     assert f(mt.Tensor(a), mt.Tensor(b)).tolist() == f(a, b).tolist()
     assert f(mt.Tensor(a), 2).tolist() == f(a, 2).tolist()
@@ -58,7 +58,7 @@ def test_a_numpy_array_on_the_left_leaves_it_to_the_tensor():
     assert out.requires_grad
 
 
-def test_strangers_raise_a_type_error():
+def test_unsupported_operands_raise_a_type_error():
     for other in ("a", [1], None, object()):
         with pytest.raises(TypeError):
             mt.zeros(2) + other
@@ -79,7 +79,7 @@ def test_in_place_operators_change_the_memory():
     assert view.tolist() == [1.0, pytest.approx(8 / 3)]
 
 
-def test_in_place_operators_refuse_what_does_not_fit():
+def test_in_place_operators_reject_mismatched_operands():
     x = mt.Tensor([1, 2])
     with pytest.raises(TypeError, match="can't hold the result"):
         x += 1.5

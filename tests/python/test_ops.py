@@ -127,7 +127,7 @@ def test_variadic_inputs_take_a_list_or_tensors():
     assert mt.execute_custom_op("concat", [a, b], axis=0).tolist() == [1, 2]
 
 
-def test_whole_numbers_may_be_spread():
+def test_shapes_may_be_passed_as_separate_integers():
     x = mt.arange(6)
     assert x.reshape(2, 3).shape == x.reshape((2, 3)).shape == mt.ops.reshape(x, 2, 3).shape == (2, 3)
     assert x.reshape(2, 3).permute_dims(1, 0).shape == (3, 2)
@@ -147,7 +147,7 @@ def test_numpy_arrays_and_scalars_are_tensors_to_ops():
     assert mt.ops.exp(np.float32(0)).item() == 1.0
 
 
-def test_a_number_with_a_gradient_is_no_attribute():
+def test_a_tensor_that_requires_a_gradient_is_not_an_attribute():
     with pytest.raises(TypeError, match="through which no gradient flows"):
         mt.ops.clamp(mt.zeros(1), lo=mt.Tensor(1.0, requires_grad=True))
 
@@ -156,7 +156,7 @@ def test_a_number_with_a_gradient_is_no_attribute():
     "name",
     ["exp", "log1p", "sin", "tanh", "sqrt", "floor", "abs", "sign", "square", "expm1", "cosh", "trunc", "arctan"],
 )
-def test_unary_functions_are_numpys(name, rng):
+def test_unary_functions_equal_numpy(name, rng):
     a = rng.uniform(0.1, 2, (3, 4))
     ours = getattr(mt.ops, {"arctan": "atan"}.get(name, name))
     assert np.allclose(ours(mt.Tensor(a)).numpy(), getattr(np, name)(a))
@@ -164,7 +164,7 @@ def test_unary_functions_are_numpys(name, rng):
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "min", "var", "std", "any", "all"])
 @pytest.mark.parametrize("axis", [None, 0, -1, (0, 2)])
-def test_reductions_are_numpys(name, axis, rng):
+def test_reductions_equal_numpy(name, axis, rng):
     a = rng.normal(size=(2, 3, 4))
     for keepdims in (False, True):
         ours = getattr(mt.Tensor(a), name)(axis=axis, keepdims=keepdims)

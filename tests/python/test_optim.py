@@ -57,7 +57,7 @@ def test_steps_are_the_formulas(case, rng):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_saved_state_goes_on(case):
+def test_training_continues_from_a_saved_state(case):
     make, _ = CASES[case]
     p, q = (mt.Tensor([1.0, -0.5], requires_grad=True) for _ in range(2))
     first, second = make([p]), make([q])

@@ -105,7 +105,7 @@ def test_gradients_down_columns_are_those_along_rows(name):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "float16", "float32", "float64", "complex64"])
-def test_running_sums_are_numpys(dtype):
+def test_cumulative_sums_equal_numpy(dtype):
     rng = np.random.default_rng(5)
     for shape, axis in [((0,), 0), ((100_000,), -1), ((3, 700), -1), ((300, 700), 0), ((3, 50, 20), 1), ((50, 3), 0)]:
         a = (rng.integers(-1, 2, shape)).astype(dtype)
@@ -141,7 +141,7 @@ def test_a_far_index_out_of_range_is_named():
         mt.ops.embedding(mt.asarray(np.ones((0, 2))), mt.asarray(index[:1]))
 
 
-def test_sums_at_places_do_not_depend_on_threads():
+def test_scatter_sums_do_not_depend_on_threads():
     rng = np.random.default_rng(7)
     x, index = mt.asarray(rng.standard_normal((5000, 64), np.float32)), mt.asarray(rng.integers(0, 40, 5000))
     threads = mt.get_num_threads()

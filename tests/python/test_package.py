@@ -44,11 +44,11 @@ MODULES = [m.name for m in pkgutil.walk_packages(mt.__path__, "minitensor.") if 
 
 
 @pytest.mark.parametrize("name", ["minitensor", *MODULES])
-def test_the_examples_in_docstrings_do_what_they_say(name):
+def test_the_examples_in_docstrings_run(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-def test_the_command_line_tells_what_is_installed():
+def test_the_command_line_shows_what_is_installed():
     out = subprocess.run([sys.executable, "-m", "minitensor"], capture_output=True, text=True, check=True).stdout
     assert f"minitensor {mt.__version__}" in out
     assert f"ops        {len(mt.list_custom_ops_py())}" in out

@@ -34,7 +34,7 @@ def run(capsys):
     return run
 
 
-def test_a_python_plugin_is_inspected_by_what_is_written_beside_it(run, tmp_path):
+def test_a_python_plugin_is_inspected_by_its_manifest(run, tmp_path):
     file = tmp_path / "commanded.py"
     file.write_text("raise OSError('it was run')")
     status, out, error = run("inspect", file)
@@ -51,7 +51,7 @@ def test_a_python_plugin_is_inspected_by_what_is_written_beside_it(run, tmp_path
     assert "the Python file was not run" in out
 
 
-def test_check_tells_of_each_op(run, tmp_path):
+def test_check_reports_each_op(run, tmp_path):
     file = tmp_path / "commanded.py"
     file.write_text(PLUGIN.format(factor=2))
     status, out, _ = run("check", file)
@@ -61,7 +61,7 @@ def test_check_tells_of_each_op(run, tmp_path):
     assert mt.plugins.is_plugin_loaded("commanded")
 
 
-def test_check_shows_why_an_op_takes_nothing(run, tmp_path):
+def test_check_shows_why_an_op_rejects_all_arguments(run, tmp_path):
     file = tmp_path / "commanded.py"
     file.write_text(PLUGIN.format(factor=2).replace("lambda x: x * 2", "lambda x: x[99]"))
     status, out, _ = run("check", file)
@@ -80,7 +80,7 @@ def test_check_fails_where_an_op_does(run, tmp_path):
     assert out.splitlines()[-1] == "1 op, 1 with findings"
 
 
-def test_stubs_say_what_ops_take_and_give(run, tmp_path):
+def test_stubs_declare_parameters_and_results(run, tmp_path):
     file = tmp_path / "commanded.py"
     file.write_text(PLUGIN.format(factor=2).replace("double.backward", 'double.attr("mode", str, "up").backward'))
     status, out, _ = run("stubs", file)
@@ -103,7 +103,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("source", "words"), FAULTS, ids=[words for _, words in FAULTS])
-def test_what_goes_wrong_is_told_in_a_sentence(run, tmp_path, source, words):
+def test_errors_are_printed_without_a_traceback(run, tmp_path, source, words):
     file = tmp_path / "broken.py"
     file.write_text(source)
     status, out, error = run("check", file)
@@ -111,7 +111,7 @@ def test_what_goes_wrong_is_told_in_a_sentence(run, tmp_path, source, words):
     assert words in error and error.startswith("error: ") and error.count("\n") == 1
 
 
-def test_a_file_that_is_no_plugin_is_refused(run, tmp_path):
+def test_a_file_that_is_not_a_plugin_raises(run, tmp_path):
     (tmp_path / "noise.so").write_bytes(b"noise")
     (tmp_path / "noise.txt").write_text("noise")
     for command in ("inspect", "check"):
@@ -120,7 +120,7 @@ def test_a_file_that_is_no_plugin_is_refused(run, tmp_path):
             assert status == 1 and name in error and error.count("\n") == 1
 
 
-def test_commands_that_mean_nothing_show_the_usage(run):
+def test_unknown_commands_show_the_usage(run):
     for arguments in (["inspect"], ["nonsense"], ["check", "a", "b"], ["cargo-config", "a", "b"]):
         status, _, error = run(*arguments)
         assert status == 2 and error.startswith("usage: python -m minitensor")

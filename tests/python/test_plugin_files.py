@@ -60,7 +60,7 @@ def test_a_file_is_loaded_and_unloaded_and_loaded_again(tmp_path, body):
     assert {m for m in set(sys.modules) - modules if m.startswith("minitensor_plugin")} == set()
 
 
-def test_a_folder_is_loaded_with_its_parts(tmp_path):
+def test_a_folder_is_loaded_with_its_submodules(tmp_path):
     folder = tmp_path / "packaged"
     folder.mkdir()
     write(folder, "from .parts import NAME\n" + GIVEN.replace('"filed"', "NAME"), name="__init__.py")
@@ -81,7 +81,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("body", "error", "words"), BROKEN, ids=[words for *_, words in BROKEN])
-def test_a_file_that_fails_leaves_nothing(tmp_path, body, error, words):
+def test_a_file_that_fails_registers_nothing(tmp_path, body, error, words):
     path = write(tmp_path, body)
     with pytest.raises(error, match=words):
         plugins.load_plugin(path)
@@ -89,7 +89,7 @@ def test_a_file_that_fails_leaves_nothing(tmp_path, body, error, words):
     assert not [m for m in sys.modules if m.startswith("minitensor_plugin")]
 
 
-def test_what_the_plugin_does_not_say_is_read_beside_it(tmp_path):
+def test_missing_metadata_is_read_from_the_manifest(tmp_path):
     said = {
         "name": "filed",
         "version": "9.9.9",
@@ -140,7 +140,7 @@ def test_a_malformed_manifest_raises_and_nothing_is_loaded(tmp_path, manifest, w
     assert not mt.is_custom_op_registered_py("of_file") and plugins.list_plugins() == []
 
 
-def test_inspect_reads_a_manifest_with_the_same_distrust(tmp_path):
+def test_inspect_validates_a_manifest(tmp_path):
     from minitensor.plugins import command
 
     path = write(tmp_path, manifest={"name": "../../escape"})
@@ -148,7 +148,7 @@ def test_inspect_reads_a_manifest_with_the_same_distrust(tmp_path):
         command.run(["inspect", str(path)])
 
 
-def test_the_module_of_a_file_is_no_part_of_a_package(tmp_path):
+def test_the_module_of_a_file_belongs_to_no_package(tmp_path):
     path = write(tmp_path, name="of.some package.py")
     before = set(sys.modules)
     plugins.load_plugin(path)
@@ -191,7 +191,7 @@ here = make()
 """
 
 
-def test_installed_plugins_are_there_when_plugins_are_first_asked_for(installed, tmp_path, caplog):
+def test_installed_plugins_are_loaded_when_plugins_are_first_listed(installed, tmp_path, caplog):
     caplog.set_level(logging.DEBUG, "minitensor.plugins")
     installed("found_one", MADE.format("found_one"), "found_one:make")
     installed("found_two", MADE.format("found_two"), "found_two:here")
@@ -207,14 +207,14 @@ def test_installed_plugins_are_there_when_plugins_are_first_asked_for(installed,
     assert plugins.discover() == []
 
 
-def test_installed_plugins_are_there_when_an_op_is_not(installed):
+def test_installed_plugins_are_loaded_on_access_to_an_unknown_op(installed):
     installed("found_late", MADE.format("found_late"), "found_late:make")
     assert mt.execute_custom_op("found_late_op", [mt.Tensor([1.0])]).item() == 2.0
     with pytest.raises(ValueError, match="there is no op 'found_latt_op'; did you mean 'found_late_op'"):
         mt.execute_custom_op("found_latt_op", [mt.Tensor([1.0])])
 
 
-def test_installed_plugins_are_there_when_ops_are_asked_for(installed):
+def test_installed_plugins_are_loaded_on_first_use_of_an_op(installed):
     installed("found", MADE.format("found") + "assert not hasattr(mt.ops, 'found_op_of_another')", "found:make")
     discovery.expect()
     assert mt.ops.swish(mt.Tensor([0.0])).item() == 0.0 and not plugins.discovery._begun
@@ -224,7 +224,7 @@ def test_installed_plugins_are_there_when_ops_are_asked_for(installed):
         mt.ops.found_opp  # noqa: B018
 
 
-def test_whoever_asks_for_an_op_finds_those_of_installed_plugins(installed, monkeypatch):
+def test_a_lookup_of_an_op_finds_those_of_installed_plugins(installed, monkeypatch):
     asks = {
         "describe": lambda name: mt.ops.describe(name)["plugin"],
         "opcheck": lambda name: mt.testing.opcheck(name).op,
@@ -256,7 +256,7 @@ def test_a_new_program_needs_to_do_nothing(installed, tmp_path):
         assert done.returncode == (autoload == "0")
 
 
-def test_a_plugin_that_is_loaded_keeps_an_installed_one_of_its_name_out(installed, tmp_path, caplog):
+def test_a_loaded_plugin_takes_precedence_over_an_installed_one(installed, tmp_path, caplog):
     caplog.set_level(logging.DEBUG, "minitensor.plugins")
     installed(
         "found_same",
@@ -288,7 +288,7 @@ def make():
 """
 
 
-def test_a_broken_plugin_is_reported_once_and_stops_nothing(installed, caplog):
+def test_a_broken_plugin_is_reported_once_and_discovery_continues(installed, caplog):
     installed("broken_import", "raise OSError('disk')", "broken_import:make")
     installed("broken_value", "here = 3", "broken_value:here")
     installed("broken_late", LATE, "broken_late:make")
@@ -310,7 +310,7 @@ def test_a_broken_plugin_is_reported_once_and_stops_nothing(installed, caplog):
         plugins.discover()
 
 
-def test_discovery_that_was_interrupted_is_tried_again(installed):
+def test_interrupted_discovery_is_repeated(installed):
     installed("found_slow", "raise KeyboardInterrupt", "found_slow:make")
     installed("found_swift", MADE.format("found_swift"), "found_swift:make")
     with pytest.raises(KeyboardInterrupt):
@@ -335,7 +335,7 @@ def make():
 """
 
 
-def test_a_plugin_that_fails_since_another_is_there_is_reported(installed):
+def test_a_plugin_that_fails_because_another_is_loaded_is_reported(installed):
     inner = plugins.CustomPlugin(plugins.PluginInfo("found_inner", plugins.VersionInfo(1, 0, 0)))
     plugins.load_plugin(inner)
     installed("found_outer", LOADING, "found_outer:make")
@@ -377,7 +377,7 @@ def make():
 """
 
 
-def test_a_plugin_may_ask_for_plugins_while_others_are_discovered(installed):
+def test_a_plugin_may_list_plugins_during_discovery(installed):
     installed("found_slowly", SLOW, "found_slowly:make")
     asking = plugins.CustomPlugin(plugins.PluginInfo("asking", plugins.VersionInfo(1, 0, 0)))
 

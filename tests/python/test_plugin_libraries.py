@@ -136,19 +136,19 @@ NO_PLUGINS = {
 
 
 @pytest.mark.parametrize(("make", "error", "words"), NO_PLUGINS.values(), ids=NO_PLUGINS)
-def test_what_is_no_plugin_is_refused(tmp_path, make, error, words):
+def test_a_file_that_is_not_a_plugin_raises(tmp_path, make, error, words):
     refuses(make(tmp_path), error, words)
 
 
 @pytest.mark.parametrize("part", [0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0])
-def test_a_library_that_is_cut_short_is_refused(tmp_path, part):
+def test_a_truncated_library_raises(tmp_path, part):
     def cut(data):
         return data[: max(1, min(len(data) - 1, int(part * len(data))))]
 
     refuses(damaged(cut)(tmp_path), ValueError, "'.*damaged.so' is (no shared library|cut short)")
 
 
-def test_no_byte_of_a_header_makes_the_reader_fall(tmp_path):
+def test_no_modified_byte_of_a_header_crashes_the_reader(tmp_path):
     good = library().read_bytes()
     for at in [*range(64), *range(64, 600, 7)]:
         data = bytearray(good)
@@ -190,7 +190,7 @@ CONSTANTS = {
 
 
 @pytest.mark.parametrize(("fields", "words"), CONSTANTS.items(), ids=CONSTANTS)
-def test_a_constant_that_lies_is_refused(fields, words):
+def test_an_invalid_constant_raises(fields, words):
     path = library(plugin=fields)
     refuses(path, ValueError, re.escape(f"'{path}' {words}" if words.startswith(("is", "has")) else words))
 
@@ -210,7 +210,7 @@ def test_versions_are_enforced_before_the_library_is_mapped(fields, words):
         assert str(path) not in maps.read()
 
 
-def test_a_library_without_init_is_refused():
+def test_a_library_without_init_raises():
     refuses(library(plugin=".init = 0"), ValueError, "plugin 'faulty' has no init: the pointer is null")
 
 
@@ -224,7 +224,7 @@ def test_a_plugin_is_loaded_once():
         assert info.path == str(other)
 
 
-def test_a_library_that_changed_is_not_taken_for_the_old_one(tmp_path):
+def test_a_changed_library_is_not_mistaken_for_the_old_one(tmp_path):
     path = tmp_path / "changing.so"
     shutil.copy(library(), path)
     with loaded(path):
@@ -238,7 +238,7 @@ def test_a_library_that_changed_is_not_taken_for_the_old_one(tmp_path):
     )
 
 
-def test_a_constant_that_has_grown_is_read_as_far_as_it_is_known():
+def test_a_longer_constant_is_read_up_to_the_known_fields():
     grown = """MT_EXPORT const struct { MtPlugin known; uint64_t more[2]; } grown __asm__("minitensor_plugin") = {{"""
     source = fill(SOURCE, plugin=".struct_size = sizeof grown")
     source = source.replace("MT_EXPORT const MtPlugin minitensor_plugin = {", grown).replace(
@@ -248,7 +248,7 @@ def test_a_constant_that_has_grown_is_read_as_far_as_it_is_known():
         assert mt.ops.probe(mt.Tensor([1.0])).item() == 2.0
 
 
-def test_a_table_that_has_grown_is_read_as_far_as_it_is_known():
+def test_a_longer_table_is_read_up_to_the_known_fields():
     with loaded(library(op=".struct_size = sizeof(MtOp) + 64,")):
         assert mt.ops.probe(mt.Tensor([1.0])).item() == 2.0
 
@@ -276,17 +276,17 @@ INITS = {
 
 
 @pytest.mark.parametrize(("body", "expected"), INITS.items(), ids=INITS)
-def test_an_init_that_fails_leaves_nothing(body, expected):
+def test_an_init_that_fails_registers_nothing(body, expected):
     refuses(library(init=body), *expected)
 
 
-def test_ops_that_were_registered_before_init_failed_are_gone():
+def test_ops_registered_before_init_failed_are_removed():
     body = 'host->register_op(host, &op, error); return mt_fail(error, MT_ERROR_VALUE, "after all");'
     refuses(library(init=body), ValueError, "plugin 'faulty': after all")
     assert not mt.is_custom_op_registered_py("probe")
 
 
-def test_an_op_of_another_plugin_is_not_taken():
+def test_an_op_of_another_plugin_is_not_adopted():
     with loaded(library()):
         other = library(plugin='.name = "other"')
         refuses(
@@ -297,17 +297,17 @@ def test_an_op_of_another_plugin_is_not_taken():
         assert mt.ops.probe(mt.Tensor([1.0])).item() == 2.0
 
 
-def test_two_ops_of_one_name_are_refused():
+def test_two_ops_of_one_name_raise():
     body = "static MtOp twin; twin = op; if (host->register_op(host, &twin, error)) return 1;"
     refuses(library(init=body), ValueError, "op 'probe' is handed over twice")
 
 
-def test_one_table_may_be_handed_over_again():
+def test_a_table_may_be_registered_again():
     with loaded(library(init="if (host->register_op(host, &op, error)) return 1;")) as info:
         assert info.ops == ("probe",)
 
 
-def test_ops_are_registered_in_init_alone():
+def test_ops_are_registered_only_in_init():
     kernel = """
     static const MtOp late;
     static int32_t register_late(const void *c, const MtValue *a, int64_t n, const void *const *in, void *const *out,
@@ -360,7 +360,7 @@ def test_a_text_is_an_argument_in_cpp(word):
 
 
 @needs_cxx
-def test_a_fini_that_throws_is_told_and_the_plugin_is_gone():
+def test_a_fini_that_throws_is_reported_and_the_plugin_is_removed():
     before = state()
     plugins.load_plugin(cxx_library(fini='throw std::runtime_error("stuck");'))
     with pytest.warns(
@@ -403,7 +403,7 @@ def at_once(count, run):
     return results
 
 
-def test_of_many_threads_that_load_one_plugin_one_wins():
+def test_one_of_many_threads_loads_a_plugin():
     results = at_once(8, lambda i: plugins.load_plugin(library()))
     errors = [r for r in results if isinstance(r, Exception)]
     assert len(errors) == 7 and all("is already registered" in str(e) for e in errors)

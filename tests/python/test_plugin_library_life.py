@@ -36,7 +36,7 @@ def with_kernel(body, op="", plugin="", before=""):
 # Unloading.
 
 
-def test_what_was_made_with_an_op_outlives_its_plugin():
+def test_tensors_computed_by_an_op_outlive_its_plugin():
     with loaded(library()):
         x = mt.Tensor([1.0, 2.0], requires_grad=True)
         y = mt.ops.probe(mt.ops.probe(x))
@@ -82,7 +82,7 @@ def test_later_calls_raise_and_name_the_plugin():
         kept(x)
 
 
-def test_unloading_waits_for_nobody_and_the_call_ends_well():
+def test_unloading_does_not_wait_and_running_calls_complete():
     # The kernel waits until `fini` has been called, so the plugin is unloaded first.
     before = """
     #include <time.h>
@@ -111,7 +111,7 @@ def test_unloading_waits_for_nobody_and_the_call_ends_well():
         mt.execute_custom_op("probe", [x])
 
 
-def test_calls_while_a_plugin_comes_and_goes_succeed_or_name_it():
+def test_calls_during_loading_and_unloading_succeed_or_name_the_plugin():
     done, surprises = threading.Event(), []
 
     def call():
@@ -135,7 +135,7 @@ def test_calls_while_a_plugin_comes_and_goes_succeed_or_name_it():
     assert not surprises
 
 
-def test_a_thousand_loads_and_unloads_keep_no_memory():
+def test_a_thousand_loads_and_unloads_leak_no_memory():
     x, path, before = mt.Tensor([1.0, 2.0], requires_grad=True), library(), state()
 
     def come_and_go(times):
@@ -156,7 +156,7 @@ def test_a_thousand_loads_and_unloads_keep_no_memory():
     assert state() == before
 
 
-def test_a_fini_that_fails_is_told_and_the_plugin_is_gone():
+def test_a_fini_that_fails_is_reported_and_the_plugin_is_removed():
     code = 'static int32_t fini(MtError *error) { return mt_fail(error, MT_ERROR_VALUE, "not now"); }'
     before = state()
     plugins.load_plugin(library(code=code, plugin=".fini = fini,"))

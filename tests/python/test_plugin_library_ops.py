@@ -46,7 +46,7 @@ def test_a_kernel_that_fails_raises_and_the_next_call_works(body, expected):
         assert state() == before
 
 
-def test_a_formula_that_calls_an_op_that_is_not_there_fails_at_its_first_call():
+def test_a_formula_that_calls_a_missing_op_fails_at_its_first_call():
     with loaded(library(op='.backward = MT_STR("|d| { x: nowhere::sinn(d) }"),')):
         x = mt.Tensor(X, requires_grad=True)
         y = mt.ops.probe(x)
@@ -70,7 +70,7 @@ INFERENCES = {
 
 
 @pytest.mark.parametrize(("infer", "expected"), INFERENCES.items(), ids=INFERENCES)
-def test_an_inference_that_is_wrong_raises(infer, expected):
+def test_a_wrong_inference_raises(infer, expected):
     with (
         loaded(library(code=bodies(infer=infer), op=ARRAYS)),
         pytest.raises(expected[0], match="op 'probe': .*" + expected[1]),
@@ -78,12 +78,12 @@ def test_an_inference_that_is_wrong_raises(infer, expected):
         mt.ops.probe(mt.Tensor(X))
 
 
-def test_a_shape_that_inference_gets_wrong_is_the_shape_of_the_result():
+def test_the_result_has_the_shape_that_infer_returns():
     with loaded(library(code=bodies(infer="outputs[0].ndim = 2; outputs[0].shape[1] = 3;"), op=ARRAYS)):
         assert mt.ops.probe(mt.Tensor(X)).shape == (2, 3)
 
 
-def test_more_dimensions_than_the_abi_has_are_refused():
+def test_more_dimensions_than_the_abi_supports_raise():
     with (
         loaded(library(code=bodies(), op=ARRAYS)),
         pytest.raises(ValueError, match="op 'probe': takes tensors of at most 32 dimensions, got 33"),
@@ -104,7 +104,7 @@ GIVEN = {
 
 
 @pytest.mark.parametrize(("call", "expected"), GIVEN.items(), ids=GIVEN)
-def test_a_body_that_gives_the_wrong_tensors_raises(call, expected):
+def test_a_body_that_returns_the_wrong_tensors_raises(call, expected):
     with (
         loaded(library(code=bodies(call), op=TENSORS)),
         pytest.raises(expected[0], match="op 'probe': " + expected[1]),
@@ -143,12 +143,12 @@ def test_a_call_without_room_for_outputs_raises():
         mt.ops.probe(mt.Tensor(X))
 
 
-def test_a_call_of_an_op_that_is_not_there_says_so():
+def test_a_call_of_a_missing_op_raises():
     with loaded(calling("expp")), pytest.raises(ValueError, match="op 'probe': .*'expp'.*did you mean 'exp'"):
         mt.ops.probe(mt.Tensor(X))
 
 
-def test_a_call_without_room_for_its_outputs_says_so():
+def test_a_call_with_too_small_an_output_buffer_raises():
     with (
         loaded(calling("exp", room=0)),
         pytest.raises(ValueError, match="op 'probe': op 'exp' gives 1 tensors, there is room for 0"),
@@ -161,7 +161,7 @@ class Peculiar(Exception):
 
 
 @pytest.mark.usefixtures("registered")
-def test_an_exception_of_python_goes_through_a_plugin_unharmed():
+def test_a_python_exception_propagates_through_a_plugin_unchanged():
     cause = Peculiar("very", 7)
 
     def forward(x):
@@ -190,7 +190,7 @@ static int32_t part(void *out, int64_t begin, int64_t end, MtError *error) {
 """
 
 
-def test_loops_record_as_their_caller_does():
+def test_parallel_loops_inherit_the_recording_mode():
     call = """
       MtTensor *outs[64];
       under_way = call;

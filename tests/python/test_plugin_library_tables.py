@@ -228,18 +228,18 @@ LISTS = [
 
 
 @pytest.mark.parametrize(("op", "code", "words"), [(op, *rest) for op, rest in TABLES.items()], ids=TABLES)
-def test_a_table_that_is_wrong_is_refused(op, code, words):
+def test_an_invalid_table_raises(op, code, words):
     refuses(library(code=code, op=op), ValueError, words)
 
 
 @pytest.mark.parametrize(("item", "op", "words"), LISTS)
-def test_a_list_that_is_wrong_is_refused(item, op, words):
+def test_an_invalid_list_raises(item, op, words):
     refuses(
         library(code=f"#define N(text) .name = MT_STR(text)\nstatic const {item};", op=op), ValueError, alone(words)
     )
 
 
-def test_a_null_op_is_refused():
+def test_a_null_op_raises():
     refuses(library(init="return host->register_op(host, 0, error);"), ValueError, "plugin 'faulty': an op is a null")
 
 
@@ -263,7 +263,7 @@ AXES = [
 
 
 @pytest.mark.parametrize(("shape", "many", "words"), AXES)
-def test_an_axis_goes_along_one_dimension(shape, many, words):
+def test_an_axis_selects_one_dimension(shape, many, words):
     op = AXIS_OP.replace("SHAPE", f'"{shape}"').replace("MANY", str(many))
     code = CELLS + AXIS.replace("KIND", "MT_KIND_INTS" if many == 1 else "MT_KIND_INT")
     refuses(library(code=code, op=op), ValueError, alone(words))
@@ -306,7 +306,7 @@ ALONE = ".kernels = 0, .n_kernels = 0, .program = program, .backward_kind = MT_F
 MASKED = ALONE + ".inputs = mask, .n_inputs = 2, .attrs = scale, .n_attrs = 1,"
 
 
-def test_a_program_alone_may_take_truth_values():
+def test_a_program_alone_may_take_bools():
     with loaded(library(code=writing(SCALED), op=MASKED)):
         x, m = mt.Tensor([1.0, 2.0, 3.0], dtype="float64"), mt.Tensor([True, False, True])
         assert mt.ops.probe(x, m).tolist() == [1.5, 2.0, 4.5]
@@ -329,7 +329,7 @@ ALONE_FAULTS = [
 
 
 @pytest.mark.parametrize(("json", "kind", "op", "words"), ALONE_FAULTS)
-def test_a_program_alone_is_what_the_table_says(json, kind, op, words):
+def test_a_program_alone_matches_its_table(json, kind, op, words):
     refuses(library(code=writing(json, kind), op=op), ValueError, alone(words))
 
 
@@ -432,7 +432,7 @@ VJPS = [
 
 
 @pytest.mark.parametrize(("vjp", "op", "words"), VJPS)
-def test_a_gradient_that_does_not_fit_is_refused(vjp, op, words):
+def test_a_gradient_of_another_shape_raises(vjp, op, words):
     refuses(library(code=VJP.replace(" VJP\n", f" {vjp}\n"), op=VJP_OP + op), ValueError, alone(".*" + words))
 
 
@@ -461,7 +461,7 @@ def test_an_output_of_one_dtype_has_a_cotangent():
 # The arguments of kernels.
 
 
-def test_a_default_is_what_the_kernel_gets():
+def test_a_kernel_receives_the_default():
     code = """
     static const MtAttr attrs[] = {{.name = MT_STR("k"), .kind = MT_KIND_FLOAT, .has_default = 1,
                                     .value = {.kind = MT_KIND_INT, .as.i = 3}}};
@@ -481,7 +481,7 @@ def test_a_default_is_what_the_kernel_gets():
 
 
 @pytest.mark.parametrize("n", [5, 100_000])
-def test_halves_are_computed_in_float32_also_where_only_the_output_is(n):
+def test_half_outputs_are_computed_in_float32(n):
     code = """
     static const MtOutput half[] = {{.name = MT_STR("out"), .dtype_rule = MT_FIXED, .dtype = MT_FLOAT16}};
     static int32_t narrow(const void *context, const MtValue *attrs, int64_t n, const void *const *in, void *const *out,
@@ -499,7 +499,7 @@ def test_halves_are_computed_in_float32_also_where_only_the_output_is(n):
         assert y.dtype == mt.float16 and y.numpy().tolist() == [3.0] * n
 
 
-def test_an_axis_counts_where_the_first_input_is_absent():
+def test_an_axis_is_counted_if_the_first_input_is_absent():
     code = """
     static const MtInput rows[] = {{.name = MT_STR("a"), .arity = MT_OPTIONAL, .core = MT_SLICE},
                                    {.name = MT_STR("b"), .arity = MT_OPTIONAL, .core = MT_SLICE}};

@@ -17,7 +17,7 @@ import minitensor as mt
 pytestmark = pytest.mark.usefixtures("registered", "no_plugins_stay")
 
 
-def test_an_op_that_went_with_its_plugin_is_explained():
+def test_a_lookup_of_an_op_of_an_unloaded_plugin_names_the_plugin():
     registry = PluginRegistry()
     p = plugin(ops=["tripled", "told::tripled"])
     registry.register(p)
@@ -58,7 +58,7 @@ def test_tensors_and_graphs_outlive_the_plugin():
         function(x)
 
 
-def test_a_cleanup_that_raises_is_reported_and_the_plugin_is_gone(caplog):
+def test_a_cleanup_that_raises_is_reported_and_the_plugin_is_removed(caplog):
     def fails(registry):
         raise OSError("disk")
 
@@ -70,7 +70,7 @@ def test_a_cleanup_that_raises_is_reported_and_the_plugin_is_gone(caplog):
     assert "math" not in registry and not mt.is_custom_op_registered_py("uncleaned")
 
 
-def test_an_op_that_was_unregistered_by_hand_or_replaced_is_left_alone():
+def test_an_op_that_was_unregistered_or_replaced_is_not_touched():
     registry = PluginRegistry()
     registry.register(plugin(ops=["by_hand", "replaced"]))
     for name in ("by_hand", "replaced"):
@@ -98,7 +98,7 @@ def test_an_op_knows_its_plugin():
     assert mt.is_custom_op_registered_py("listed") and not mt.is_custom_op_registered_py("adopted")
 
 
-def test_a_plugin_that_fails_leaves_no_owner_and_no_reason():
+def test_a_plugin_that_fails_leaves_no_owner_and_no_reason_behind():
     def fails(registry):
         raise KeyError("inside")
 
@@ -123,14 +123,14 @@ def test_a_built_op_is_known_by_identity():
     assert BuiltOp.of(mt.ops.relu) is BuiltOp.of(len) is BuiltOp.of(3) is None
 
 
-def test_an_op_that_goes_takes_nothing_else_of_its_name():
+def test_unregistering_an_op_removes_no_other_attribute():
     op = built("inf")
     assert op.register() is mt.ops.inf and mt.inf == float("inf")
     op.unregister()
     assert mt.inf == float("inf") and not hasattr(mt.ops, "inf")
 
 
-def test_a_function_that_is_held_works_again_with_its_plugin():
+def test_a_kept_function_works_again_after_its_plugin_is_reloaded():
     registry, p = PluginRegistry(), plugin(ops=[built("held")])
     registry.register(p)
     held, x = mt.ops.held, mt.Tensor([1.0])
@@ -146,7 +146,7 @@ def test_a_function_that_is_held_works_again_with_its_plugin():
         held(x)
 
 
-def test_the_ops_of_a_plugin_come_and_go_at_one_moment():
+def test_the_ops_of_a_plugin_are_registered_and_unregistered_atomically():
     registry, names = PluginRegistry(), {f"moment{i}" for i in range(20)}
     p, seen, done = plugin(ops=sorted(names)), set(), threading.Event()
 
@@ -177,7 +177,7 @@ def test_the_latest_thousand_reasons_are_kept():
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="it reads /proc")
-def test_ops_that_come_and_go_take_no_memory():
+def test_registering_and_unregistering_ops_leaks_no_memory():
     x = mt.Tensor([1.0])
     registry, p = PluginRegistry(), plugin(ops=["passing", "space::passing"])
 
@@ -197,7 +197,7 @@ def test_ops_that_come_and_go_take_no_memory():
     assert rounds(2000) - before < 2 << 20
 
 
-def test_a_thousand_times_there_and_back_leave_nothing():
+def test_a_thousand_round_trips_leak_nothing():
     registry = PluginRegistry()
     ops, modules = len(mt.list_custom_ops_py()), len(sys.modules)
     p = plugin(ops=["often", "space::often"])

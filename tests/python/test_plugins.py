@@ -64,7 +64,7 @@ def test_compatibility_is_that_of_semantic_versions(version, required, compatibl
         ),
     ],
 )
-def test_a_plugin_says_what_it_supports(low, high, current, words):
+def test_a_plugin_states_the_versions_that_it_supports(low, high, current, words):
     low, high = (v and VersionInfo.parse(v) for v in (low, high))
     info = PluginInfo("p", VersionInfo(1, 0, 0), min_minitensor_version=low, max_minitensor_version=high)
     if words is None:
@@ -89,7 +89,7 @@ def test_versions_are_enforced_before_anything_is_called(versions):
 # Metadata.
 
 
-def test_infos_are_short_texts():
+def test_info_rejects_long_texts():
     info = PluginInfo("p", VersionInfo(1, 0, 0), author="me", ops=("a", "b"))
     assert repr(info) == "PluginInfo(name='p', version=1.0.0, author='me', ops=('a', 'b'))"
     assert str(info) == "p v1.0.0 (python, ops: a, b)"
@@ -167,7 +167,7 @@ def test_what_is_wrong_raises_and_says_so(use, error, words):
 # Loading and unloading.
 
 
-def test_a_plugin_comes_and_goes_with_its_ops():
+def test_a_plugin_is_loaded_and_unloaded_with_its_ops():
     seen = []
 
     def look(what):
@@ -205,7 +205,7 @@ def test_a_plugin_may_be_a_class():
     assert p.state == ["initialized", "cleaned up"]
 
 
-def test_ops_may_come_in_three_ways():
+def test_ops_are_registered_in_three_ways():
     @mt.custom_op
     def decorated(x):
         return x + 1

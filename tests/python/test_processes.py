@@ -30,7 +30,7 @@ print(mt.ones(3).sum().item())
 
 
 @pytest.mark.parametrize("before", ["", "import minitensor"])
-def test_a_subinterpreter_is_refused_and_the_main_one_works(before):
+def test_import_fails_in_a_subinterpreter_and_works_in_the_main_one(before):
     run = [sys.executable, "-c", SUBINTERPRETER.format(before=before)]
     done = subprocess.run(run, capture_output=True, text=True)
     assert done.stdout == "minitensor cannot be imported in a subinterp\n"[:44] + "\n3.0\n", done.stderr

@@ -33,7 +33,7 @@ def whole(dtype):
         (lambda x: mt.ops.softmax(x, 0), lambda x: np.exp(x) / np.exp(x).sum(0)),
     ],
 )
-def test_functions_of_floats_take_whole_numbers_in_the_default_dtype(ours, numpys, dtype):
+def test_float_functions_promote_integers_to_the_default_dtype(ours, numpys, dtype):
     x = whole(dtype)
     if numpys is None:
         ours, numpys = (lambda x: mt.ops.atan2(x, x)), (lambda x: np.arctan2(x, x))
@@ -59,7 +59,7 @@ def test_shapes_and_dtypes_are_inferred_alike():
     assert mt.ops.mean(x, 0).dtype == mt.float32 and mt.ops.mean(x, 0).shape == (3,)
 
 
-def test_whole_numbers_carry_no_gradient():
+def test_integers_carry_no_gradient():
     x, y = mt.Tensor([1, 2, 4]), mt.Tensor([2.0, 4.0, 8.0], requires_grad=True)
     (x / y).sum().backward()
     np.testing.assert_allclose(y.grad.numpy(), [-0.25, -0.125, -0.0625])
@@ -77,7 +77,7 @@ def test_a_whole_tensor_can_not_be_changed_in_place_by_a_function_of_floats(op):
     assert x.tolist() == [1, 2, 4]
 
 
-def test_what_keeps_whole_numbers_still_does():
+def test_functions_that_keep_integers_still_do():
     x = mt.Tensor([3, -1, 2])
     for y in (x + x, x * 2, abs(x), x // 2, x % 2, mt.ops.relu(x), mt.ops.clamp(x, 0, 2), x.sum(), x.max(), -x):
         assert y.dtype == mt.int64
@@ -88,7 +88,7 @@ def test_what_keeps_whole_numbers_still_does():
 
 
 @pytest.mark.parametrize("dtype", WHOLE[1:])
-def test_powers_of_whole_numbers_are_whole(dtype):
+def test_powers_of_integers_are_integers(dtype):
     a = np.array([0, 1, 2, 3, 5]).astype(dtype)
     x = mt.asarray(a)
     for y in (x**2, mt.ops.power(x, mt.asarray(np.array([2]).astype(dtype)))):

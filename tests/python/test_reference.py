@@ -594,7 +594,7 @@ def test_values(case, layout):
 @pytest.mark.skipif(torch is None, reason="needs PyTorch")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("case", [c for c in CASES if c.torch], ids=str)
-def test_gradients_are_pytorchs(case, layout):
+def test_gradients_equal_pytorch(case, layout):
     given = arrays(case, 2)
     ours = [LAYOUTS[layout](mt.Tensor, a) for a in given]
     theirs = [torch.tensor(a) for a in given]
@@ -628,7 +628,7 @@ IN_PLACE = [name for name in mt.list_custom_ops_py() if name.endswith("_") and n
 
 
 @pytest.mark.parametrize("name", IN_PLACE)
-def test_in_place_forms_write_what_the_op_gives(name, rng):
+def test_in_place_variants_write_the_result_of_the_op(name, rng):
     op, in_place = getattr(mt.ops, name[:-1]), getattr(mt.ops, name)
     domain = next((d for c in CASES if c.name == name[:-1] for d, _ in c.inputs), "positive")
     count = sum(p.default is inspect.Parameter.empty for p in inspect.signature(op).parameters.values())

@@ -90,7 +90,7 @@ def test_snippets_of_the_document(library, monkeypatch, capfd):
     np.testing.assert_array_equal(gelu_result, mt.ops.gelu(x))
 
 
-def test_its_ops_are_ops_like_all_others(library):
+def test_its_ops_behave_like_built_in_ops(library):
     info = plugins.load_plugin(library)
     assert info.ops == ("rust_abs", "rust_clamp", "rust_gelu")
     assert info.kind == "library" and info.path == str(library)

@@ -171,12 +171,12 @@ def test_managing_plugins(capsys):
     )
 
 
-def test_the_name_of_a_built_in_op_is_taken():
+def test_the_name_of_a_built_in_op_is_in_use():
     with pytest.raises(ValueError, match=r"plugin 'math_extensions': op 'square' is registered already: by ops/src"):
         plugins.PluginRegistry().register(create_math_plugin("square"))
 
 
-def test_the_name_of_a_built_in_op_can_be_had_once_that_is_unregistered():
+def test_the_name_of_an_unregistered_built_in_op_can_be_reused():
     # In a separate process, because unregistered built-in ops cannot be restored.
     code = """
 import minitensor as mt

@@ -48,7 +48,7 @@ def test_the_operators_in_place_are_among_them():
     assert a.grad.tolist() == [6.0]
 
 
-def test_a_recorded_change_of_a_view_is_one_of_the_whole():
+def test_a_recorded_change_of_a_view_is_a_change_of_its_base():
     w = leaf(2.0)
     buffer = mt.zeros((2, 3), dtype="float64")
     first, second = buffer
@@ -135,7 +135,7 @@ def test_a_view_of_a_leaf_is_not_changed_in_place():
 # Retained gradients.
 
 
-def test_a_gradient_is_retained_once_and_is_memory_of_its_own():
+def test_a_gradient_is_retained_once_and_has_separate_memory():
     y = leaf(1.0) * 1
     y.retain_grad()
     y.retain_grad()
@@ -182,7 +182,7 @@ def test_a_hook_may_look_at_the_tensor_when_it_goes():
     assert not remover.is_alive()
 
 
-def test_hooks_are_called_in_the_order_they_came():
+def test_hooks_are_called_in_order_of_registration():
     x = leaf(1.0)
     x.register_hook(lambda g: g * 100).remove()
     kept = [x.register_hook(lambda g: g * 2), x.register_hook(lambda g: g + 1)]
@@ -233,7 +233,7 @@ def test_recording_is_turned_off_for_each_call_of_a_decorated_function():
 # Shared memory.
 
 
-def test_there_and_back_is_the_same_memory():
+def test_a_round_trip_shares_memory():
     x = mt.ones(3, dtype="float64")
     for _ in range(20_000):
         x = mt.from_numpy(x.numpy())
@@ -339,7 +339,7 @@ def test_positions_that_another_thread_changes_never_leave_memory(name):
     assert done.returncode == 0 and done.stdout.startswith("survived"), (done.returncode, done.stderr)
 
 
-def test_a_copy_is_made_only_where_it_may_be():
+def test_copies_are_made_only_if_allowed():
     for array in (np.ones(3, ">f8"), np.zeros(3, [("a", "i4"), ("z", "c8")])["z"]):
         with pytest.raises(ValueError, match="copy=False, but its byte order or layout"):
             mt.asarray(array, copy=False)
@@ -371,7 +371,7 @@ print([[gives(t, flags) for flags in (C, F, ANY, STRIDES, 0)] for t in (rows, ro
 """
 
 
-def test_a_buffer_has_the_layout_that_was_asked_for():
+def test_a_buffer_has_the_requested_layout():
     done = subprocess.run([sys.executable, "-c", BUFFERS], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(
         [[True, False, True, True, True], [False, True, True, True, False], [False, False, False, True, False]]
@@ -437,7 +437,7 @@ def test_whole_ranges_are_counted_exactly():
         mt.randint(0, 1000, (5,), dtype="uint8")
 
 
-def test_running_sums_of_integers_are_wide():
+def test_cumulative_sums_of_integers_are_wide():
     for dtype in ("int8", "uint8", "int32"):
         x = np.full((3, 2), 100, dtype)
         for axis in (0, 1):
@@ -445,7 +445,7 @@ def test_running_sums_of_integers_are_wide():
     assert mt.cumsum(mt.Tensor([True, True])).tolist() == [1, 2]
 
 
-def test_halves_are_a_format_to_keep_numbers_in():
+def test_half_floats_are_storage_formats():
     x = mt.ones(70_000, dtype="float16", requires_grad=True)
     x.mean().backward()
     assert abs(x.grad.tolist()[0] - 1 / 70_000) < 1e-7
@@ -466,7 +466,7 @@ def test_dropout_of_halves_has_the_probability_that_was_asked_for():
     assert 800 < (dropped.numpy() == 0).sum() < 1200
 
 
-def test_what_takes_no_part_has_no_gradient_rather_than_nan():
+def test_overwritten_elements_have_a_zero_gradient_rather_than_nan():
     a = leaf(1.0, 0.0)
     y = a * 1
     y[0] = 5.0
@@ -492,7 +492,7 @@ def test_adam_counts_the_updates_of_each_parameter():
     assert other.state_dict()["updates"] == [50, 1]
 
 
-def test_truth_values_are_bits():
+def test_bools_support_bitwise_operators():
     x = mt.Tensor([1.0, 2.0, 3.0])
     a, b = x > 1, x < 3
     assert (a & b).tolist() == [False, True, False]
@@ -504,7 +504,7 @@ def test_truth_values_are_bits():
     assert (mt.Tensor([6, 3]) & 3).tolist() == [2, 3]
 
 
-def test_a_result_is_a_tensor_of_its_own():
+def test_a_result_is_a_new_tensor():
     x = mt.ones(3)
     for same in (
         mt.ops.dropout(x, training=False),
@@ -517,7 +517,7 @@ def test_a_result_is_a_tensor_of_its_own():
         assert not x.requires_grad
 
 
-def test_a_window_that_sees_nothing_is_refused():
+def test_a_window_without_elements_raises():
     x = mt.Tensor([-2.0, -1.0, 0.0, 1.0, 2.0]).reshape(1, 1, 1, 5)
     with pytest.raises(
         ValueError, match="the window that begins at -1 of axis -2 sees no element: its taps are 2 apart"

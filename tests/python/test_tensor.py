@@ -46,13 +46,13 @@ def test_nested_lists_keep_their_shape():
         ([[], [1]], r"data\[1\] has length 1"),
     ],
 )
-def test_ragged_lists_raise_and_say_where(data, words):
+def test_ragged_lists_raise_and_name_the_position(data, words):
     with pytest.raises(ValueError, match=words):
         mt.Tensor(data)
 
 
 @pytest.mark.parametrize("data", ["text", object(), {"a": 1}, [None], ["a"], None])
-def test_what_is_no_number_raises_a_type_error(data):
+def test_a_value_that_is_not_a_number_raises_a_type_error(data):
     with pytest.raises(TypeError, match="a tensor is made of"):
         mt.Tensor(data)
 
@@ -118,7 +118,7 @@ def test_the_constructor_copies_and_from_numpy_does_not():
 
 
 @pytest.mark.parametrize("view", [np.s_[::-1], np.s_[:, ::2], np.s_[::2, ::-2], np.s_[1:1], np.s_[..., 0]])
-def test_strided_arrays_are_shared_as_they_lie(view):
+def test_strided_arrays_are_shared_without_a_copy(view):
     a = np.arange(20.0).reshape(4, 5)[view]
     t = mt.from_numpy(a)
     assert np.array_equal(t.numpy(), a)
@@ -135,7 +135,7 @@ def test_misaligned_arrays_are_copied():
     assert mt.asarray(a).tolist() == [0.0, 0.0]
 
 
-def test_arrays_of_no_dtype_of_ours_raise():
+def test_arrays_of_unsupported_dtypes_raise():
     for a in (np.array(["a"]), np.array([object()]), np.array(["2020-01-01"], dtype="M8[D]")):
         with pytest.raises(TypeError, match="can't be a tensor"):
             mt.Tensor(a)
@@ -150,7 +150,7 @@ def test_a_read_only_array_makes_a_read_only_tensor():
     assert not t.numpy().flags.writeable
 
 
-def test_booleans_that_are_no_booleans_become_some():
+def test_bytes_other_than_0_and_1_become_bools():
     a = np.array([0, 1, 2, 255], dtype=np.uint8).view(np.bool_)
     assert mt.from_numpy(a).tolist() == [False, True, True, True]
 
@@ -213,7 +213,7 @@ def test_copies_share_and_deep_copies_do_not():
         copy.deepcopy(t * 2)
 
 
-def test_properties_tell_what_a_tensor_is():
+def test_properties_describe_a_tensor():
     t = mt.zeros((2, 3), dtype="float64")
     assert (t.shape, t.ndim, t.size, t.numel(), t.dtype, t.device) == ((2, 3), 2, 6, 6, mt.float64, "cpu")
     assert (t.itemsize, t.nbytes, t.strides, len(t)) == (8, 48, (3, 1), 2)
@@ -280,7 +280,7 @@ def test_an_absent_device_raises():
     assert not mt.cuda.is_available()
 
 
-def test_an_empty_shell_says_what_it_lacks_and_can_be_filled_once():
+def test_an_uninitialized_tensor_raises_and_can_be_initialized_once():
     shell = mt.Tensor.__new__(mt.Tensor)
     with pytest.raises(RuntimeError, match="_tensor"):
         shell.shape  # noqa: B018

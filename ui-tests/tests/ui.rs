@@ -1,6 +1,6 @@
-//! What a user of `#[custom_op]` sees: ops that compile, and mistakes with their messages.
+//! Tests of `#[custom_op]` as users see it: definitions that compile, and the error messages of those that do not.
 //!
-//! The cases of `ui/<mistake>/` fail to compile, with the messages beside them; `TRYBUILD=overwrite` writes those anew.
+//! The cases in `ui/<mistake>/` fail to compile with the messages in the `.stderr` files; `TRYBUILD=overwrite` regenerates them.
 
 use std::fs;
 use std::path::Path;
