@@ -39,7 +39,7 @@ FULL, QUICK = Plan(21, 0.02), Plan(5, 0.01)
 BUSY = 0.7
 """The load average above which the machine is considered busy."""
 
-HOPELESS = 3
+DROP_FACTOR = 3
 """After this many rounds, a peer that is slower than the best peer by this factor is no longer timed."""
 
 
@@ -66,10 +66,10 @@ def measure(row: Row, crew: list[Member], plan: Plan) -> Outcome:
             except Failure as failure:
                 complain(row, member, failure)
                 del counts[member.framework], times[member.framework]
-        if number + 1 == HOPELESS:
+        if number + 1 == DROP_FACTOR:
             best = min((statistics.median(t) for name, t in times.items() if name != "minitensor"), default=0)
             for name in list(counts):
-                if name != "minitensor" and statistics.median(times[name]) > HOPELESS * best:
+                if name != "minitensor" and statistics.median(times[name]) > DROP_FACTOR * best:
                     del counts[name]
     for member in takers:
         try:

@@ -18,7 +18,7 @@ from .frameworks import FRAMEWORKS, THREADS
 
 ROOT = Path(__file__).parents[1]
 
-PATIENCE = 300.0
+TIMEOUT = 300.0
 """The time limit for an answer of a worker in seconds, which includes compilation."""
 
 ENVIRONMENT = {
@@ -85,9 +85,9 @@ class Member:
     def answer(self) -> Any:
         assert self.connection is not None
         try:
-            if not self.connection.poll(PATIENCE):
+            if not self.connection.poll(TIMEOUT):
                 self.kill()
-                raise Failure(f"no answer in {PATIENCE:.0f} s")
+                raise Failure(f"no answer in {TIMEOUT:.0f} s")
             done, value = self.connection.recv()
         except (EOFError, OSError):
             raise self.ended() from None

@@ -14,7 +14,7 @@ SIZE = 10_000
 TOLERANCE = {"float32": 2e-3, "float64": 1e-7, "bfloat16": 5e-2}
 """The tolerance relative to the largest element. It is large, because it only needs to detect a different operation."""
 
-TIES = 0.01
+TIE_TOLERANCE = 0.01
 """The fraction of integers that may differ, because equal elements may be sorted in any order."""
 
 
@@ -40,7 +40,7 @@ class Sample:
             return ""
         a, b = self.elements, other.elements
         if a.dtype.kind in "iu":
-            error, most = float(np.mean(a != b)), TIES
+            error, most = float(np.mean(a != b)), TIE_TOLERANCE
         else:
             a, b = a.astype(np.float64), b.astype(np.float64)
             error, most = float(np.max(np.abs(a - b)) / max(np.max(np.abs(a)), 1e-30)), TOLERANCE[dtype]

@@ -271,7 +271,8 @@ struct Plugin : MtPlugin {
     put(max_minitensor, newest);
     return *this;
   }
-  constexpr Plugin &at_last(decltype(MtPlugin::fini) function) {
+  /* The function to call when the plugin is unloaded. */
+  constexpr Plugin &on_unload(decltype(MtPlugin::fini) function) {
     fini = function;
     return *this;
   }

@@ -117,7 +117,7 @@ int32_t fini(MtError *error) {
   return MT_OK;
 }
 constexpr MtPlugin minitensor_plugin =
-    mt::Plugin("faulty", "1.0.0", mt::guarded<init>).at_last(mt::guarded<fini>);
+    mt::Plugin("faulty", "1.0.0", mt::guarded<init>).on_unload(mt::guarded<fini>);
 """
 
 

@@ -172,7 +172,7 @@ def _register(
     return _build(name, function, schema.inputs, schema.attrs, named, backward, validate, doc).register()
 
 
-_MOST_INPUTS = 64
+_MAX_INPUTS = 64
 
 
 class CustomOpBuilder:
@@ -191,8 +191,8 @@ class CustomOpBuilder:
     """
 
     def __init__(self, name: str, num_inputs: int) -> None:
-        if not 0 <= num_inputs <= _MOST_INPUTS:
-            raise ValueError(f"op '{name}': num_inputs must be between 0 and {_MOST_INPUTS}, got {num_inputs}")
+        if not 0 <= num_inputs <= _MAX_INPUTS:
+            raise ValueError(f"op '{name}': num_inputs must be between 0 and {_MAX_INPUTS}, got {num_inputs}")
         names = ["x", "y", "z"] if num_inputs <= 3 else [f"x{i}" for i in range(num_inputs)]
         self._name = name
         self._inputs = [(n, "one") for n in names[:num_inputs]]

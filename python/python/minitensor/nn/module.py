@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Module"]
 
-Kind = Literal["parameter", "buffer", "passing buffer", "module"]
+Kind = Literal["parameter", "buffer", "non-persistent buffer", "module"]
 PARAMETER: tuple[Kind, ...] = ("parameter",)
-BUFFER: tuple[Kind, ...] = ("buffer", "passing buffer")
+BUFFER: tuple[Kind, ...] = ("buffer", "non-persistent buffer")
 #: The type of attributes of each kind, besides None.
-EXPECTED = {"parameter": "a Tensor", "buffer": "a Tensor", "passing buffer": "a Tensor", "module": "a Module"}
+EXPECTED = {"parameter": "a Tensor", "buffer": "a Tensor", "non-persistent buffer": "a Tensor", "module": "a Module"}
 
 
 class Module:
@@ -115,7 +115,7 @@ class Module:
         self._kinds.pop(name, None)
 
     def _check(self, name: str, kind: Kind, value: object) -> None:
-        what = f"{type(self).__name__}: '{name}' is a {kind.removeprefix('passing ')}"
+        what = f"{type(self).__name__}: '{name}' is a {kind.removeprefix('non-persistent ')}"
         if kind == "module" or not isinstance(value, Tensor):
             raise TypeError(f"{what}; set it to {EXPECTED[kind]} or None, got {type(value).__name__}; or del it first")
         if kind == "parameter" and not value.is_leaf:
@@ -149,7 +149,7 @@ class Module:
         >>> list(module.state_dict())
         ['mean']
         """
-        self._register(name, "buffer" if persistent else "passing buffer", tensor)
+        self._register(name, "buffer" if persistent else "non-persistent buffer", tensor)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Adds a submodule. The name need not be a Python identifier."""

@@ -11,7 +11,7 @@ from .._minitensor import DType, Tensor, asarray
 __all__ = ["LoadedKeys", "load"]
 
 #: A saved tensor may be converted to the same or a later kind. No fractional or imaginary part is lost.
-LADDER = ("bool", "unsigned", "signed", "float", "complex")
+DTYPE_KINDS = ("bool", "unsigned", "signed", "float", "complex")
 
 
 class LoadedKeys(NamedTuple):
@@ -52,7 +52,7 @@ def load(module: str, own: dict[str, Tensor], saved: Mapping[str, Any], strict: 
 
 
 def _rank(dtype: DType) -> int:
-    return LADDER.index(dtype.kind)
+    return DTYPE_KINDS.index(dtype.kind)
 
 
 def _fitting(tensor: Tensor, given: Any) -> Tensor:

@@ -68,8 +68,8 @@ def _inspect(path: Path) -> str:
                 f"'{path}' is a Python file without a plugin.json in its folder, so it must run to be inspected; "
                 "use `python -m minitensor plugins check`"
             )
-        said = manifest.read(file)
-        rows = {field.removesuffix("_version").replace("_", " "): str(value) for field, value in said.items()}
+        fields = manifest.read(file)
+        rows = {field.removesuffix("_version").replace("_", " "): str(value) for field, value in fields.items()}
         rows |= {"kind": "python", "path": str(path), "source": f"{file.name}; the Python file was not run"}
     else:
         info, abi, built_with = library.inspect(path)

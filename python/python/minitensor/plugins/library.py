@@ -44,12 +44,12 @@ class LibraryPlugin(CustomPlugin):
 
 def inspect(path: Path) -> tuple[PluginInfo, str, str]:
     """Returns the metadata of a library, its ABI version and its compiler, without running any of its code."""
-    said = _minitensor._inspect_library(path)
+    fields = _minitensor._inspect_library(path)
     versions = ("version", "min_minitensor_version", "max_minitensor_version")
-    found: dict[str, Any] = {f: said[f] for f in ("name", "description", "author")}
-    found |= {f: VersionInfo.parse(text) for f in versions if (text := said[f])}
+    found: dict[str, Any] = {f: fields[f] for f in ("name", "description", "author")}
+    found |= {f: VersionInfo.parse(text) for f in versions if (text := fields[f])}
     info = manifest.complete(PluginInfo(**found, kind="library", path=str(path)), path)
-    return info, str(said["abi"]), str(said["built_with"])
+    return info, str(fields["abi"]), str(fields["built_with"])
 
 
 def load(registry: PluginRegistry, path: Path) -> PluginInfo:
@@ -57,7 +57,7 @@ def load(registry: PluginRegistry, path: Path) -> PluginInfo:
     info = inspect(path)[0]
     plugin = LibraryPlugin(info, path)
     try:
-        return registry.take_in(plugin, info)
+        return registry.register_with_info(plugin, info)
     except BaseException:
         try:
             plugin.cleanup(registry)

@@ -28,7 +28,7 @@ class _Entry(NamedTuple):
     info: PluginInfo
     ops: list[BuiltOp]
     #: Called after the plugin is unregistered.
-    at_last: Callable[[], object]
+    after_unregister: Callable[[], object]
 
 
 class PluginRegistry:
@@ -57,14 +57,14 @@ class PluginRegistry:
             raise TypeError(f"a plugin must be a CustomPlugin, got {what}")
         if plugin.info is None:
             raise ValueError("the plugin has no info; pass a PluginInfo with a name and a version")
-        return self.take_in(plugin, plugin.info, ops)
+        return self.register_with_info(plugin, plugin.info, ops)
 
-    def take_in(
+    def register_with_info(
         self,
         plugin: CustomPlugin,
         info: PluginInfo,
         ops: Iterable[BuiltOp] = (),
-        at_last: Callable[[], object] = lambda: None,
+        after_unregister: Callable[[], object] = lambda: None,
     ) -> PluginInfo:
         """Registers a plugin with metadata that completes its own."""
         name = info.name
@@ -91,7 +91,7 @@ class PluginRegistry:
             finally:
                 self._coming.remove(name)
             info = dataclasses.replace(info, ops=tuple(op.name for op in owned if not op.is_gradient))
-            self._entries[name] = _Entry(plugin, info, owned, at_last)
+            self._entries[name] = _Entry(plugin, info, owned, after_unregister)
         debug("loaded %s", info)
         return info
 
@@ -111,7 +111,7 @@ class PluginRegistry:
             finally:
                 reason = f"came with plugin '{name}', which was unloaded; load the plugin again to use it"
                 _unregister_ops(entry.ops, reason)
-                entry.at_last()
+                entry.after_unregister()
         debug("unloaded %s", entry.info)
         if failure is not None:
             report(f"the cleanup of plugin '{name}' failed; the plugin is unloaded nevertheless: {failure!r}", failure)

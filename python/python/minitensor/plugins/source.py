@@ -37,7 +37,7 @@ def load(registry: PluginRegistry, path: Path) -> PluginInfo:
                 plugin = plugin_of(_run(name, path), str(path))
                 info = manifest.complete(plugin.info, path)
                 info = dataclasses.replace(info, path=str(path))
-                return registry.take_in(plugin, info, ops, lambda: _forget(name))
+                return registry.register_with_info(plugin, info, ops, lambda: _forget(name))
         except BaseException:
             _forget(name)
             raise
