@@ -4,6 +4,7 @@ import ctypes
 import gc
 import logging
 import resource
+import signal
 import threading
 
 import pytest
@@ -223,6 +224,15 @@ def test_a_plugin_writes_to_the_logger_of_plugins(caplog):
         ]
 
 
+@pytest.fixture
+def interruptible():
+    """Makes SIGINT raise KeyboardInterrupt. A background job may inherit an ignored signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_a_long_kernel_stops_at_ctrl_c():
     # The kernel sends the signal, so it arrives while the kernel runs.
     body = """
