@@ -1,13 +1,13 @@
 //! An op as the macro understands it: what [`parse`](crate::parse) reads, [`check`](crate::check) judges and
 //! [`expand`](crate::expand) writes out.
 
+use minitensor_schema::grammar::{Formula, Predicate, Shape};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Expr, Ident, ItemFn, Path, Type};
 
 use crate::dtype::{Bound, DType, DTypeSet};
-use crate::parse::formula::Formula;
-use crate::shape::{Predicate, Shape};
+use crate::source::Clause;
 
 /// One operation.
 pub struct Op {
@@ -27,8 +27,9 @@ pub struct Op {
     /// The function's parameters, in order.
     pub params: Vec<Slot>,
     pub returns: Returns,
-    pub shape: Option<Shape>,
-    pub predicates: Vec<Predicate>,
+    pub shape: Option<Clause<Shape>>,
+    /// The conditions, of each clause that has some.
+    pub predicates: Vec<Clause<Vec<Predicate>>>,
     pub axis: Option<Axis>,
     pub gradient: Gradient,
     /// The word `inplace`, where it is written.
@@ -166,7 +167,7 @@ pub enum Gradient {
     NotNeeded,
     /// The compiled vector-Jacobian product of an element or row body.
     Derived,
-    Formula(Formula),
+    Formula(Clause<Formula>),
     Function(Path),
     Traced,
 }
@@ -180,11 +181,6 @@ impl Op {
     /// What the caller gets, with positions among all outputs.
     pub fn returned(&self) -> impl Iterator<Item = (usize, &Output)> {
         self.outputs.iter().enumerate().filter(|(_, o)| o.role == Role::Returned)
-    }
-
-    /// What a gradient gets the cotangents of: all outputs but saved ones, with positions.
-    pub fn visible(&self) -> impl Iterator<Item = (usize, &Output)> {
-        self.outputs.iter().enumerate().filter(|(_, o)| o.role != Role::Saved)
     }
 
     /// Whether a tensor of this dtype can have a gradient.

@@ -1,15 +1,17 @@
 //! The rules that span several parts of an op, each a function under a plain sentence.
 
-mod formula;
 mod parameter;
 mod row;
 mod shape;
 
-use crate::ast::{Arity, Elem, Level, Op, Role, spelling, text};
+use minitensor_schema::check;
+use minitensor_schema::name::{check_op, check_word};
+use syn::ext::IdentExt;
+
+use crate::ast::{Arity, Elem, Gradient, Level, Op, Role, spelling, text};
 use crate::diag::{Diag, messages};
 use crate::expand::{MOST_INPUTS, MOST_OUTPUTS};
 use crate::parse::Clauses;
-use minitensor_schema::name::{check_op, check_word};
 
 pub fn op(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     doc(op, diag);
@@ -24,7 +26,7 @@ pub fn op(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     shape::axis(op, clauses, diag);
     shape::predicates(op, diag);
     in_place(op, diag);
-    formula::formula(op, diag);
+    formula(op, diag);
 }
 
 /// Every op says what it does.
@@ -46,14 +48,19 @@ fn names(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     inputs.clone().for_each(|name| spelled(name, "an input", diag));
     attrs.clone().for_each(|name| spelled(name, "an attribute", diag));
     let parameters: Vec<_> = inputs.chain(attrs).collect();
-    let dims = op.shape.iter().flat_map(|s| s.bound()).filter(|d| op.attrs.iter().all(|a| a.ident != **d));
     let mut seen: Vec<String> = vec![];
-    for name in parameters.iter().copied().chain(op.outputs.iter().filter(mutated).map(|o| &o.ident)).chain(dims) {
+    for name in parameters.iter().copied().chain(op.outputs.iter().filter(mutated).map(|o| &o.ident)) {
         // An unnamed output is called `out`, which a parameter may be too.
         if seen.contains(&text(name)) {
             diag.error(name, &messages::DOUBLED_NAME, &[name]);
         }
         seen.push(text(name));
+    }
+    if let Some(shape) = &op.shape {
+        let own = shape.bound().into_iter().filter(|(dim, _)| op.attrs.iter().all(|a| a.ident.unraw() != *dim));
+        for (dim, at) in own.filter(|(dim, _)| seen.iter().any(|name| name == dim)) {
+            diag.error(shape.source.anchor(at), &messages::DOUBLED_NAME, &[&dim]);
+        }
     }
 }
 
@@ -119,5 +126,12 @@ fn in_place(op: &Op, diag: &mut Diag) {
     let first = op.inputs.first().filter(|i| i.arity == Arity::One).map(|i| i.elem);
     if op.outputs.len() != 1 || first != Some(op.outputs[0].elem) {
         diag.error(word, &messages::INPLACE_OUTPUT, &[]);
+    }
+}
+
+/// One cotangent for each output, one gradient for each input that can have one.
+fn formula(op: &Op, diag: &mut Diag) {
+    if let Gradient::Formula(formula) = &op.gradient {
+        diag.problems(op, &formula.source, &check::formula(&op.signature().view(), formula));
     }
 }

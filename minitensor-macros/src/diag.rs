@@ -6,9 +6,12 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::Error;
 
+use crate::ast::Op;
+use crate::source::Source;
+
 pub mod messages;
 pub use minitensor_schema::suggestion::{list, suggestion};
-pub use minitensor_schema::{Message, Sentence};
+pub use minitensor_schema::{At, Message, Problem, Sentence};
 
 /// The mistakes found so far. Dropped without [`finish`](Diag::finish) it panics, so that none is lost.
 #[derive(Default)]
@@ -21,6 +24,20 @@ impl Diag {
     /// A mistake under the caret, its message's `{}` filled in one after the other.
     pub fn error(&mut self, at: impl ToTokens, message: &Message, args: &[&dyn Display]) {
         self.errors.push(error(at, message, args));
+    }
+
+    /// Problems that checks of the schema found in a clause of the op.
+    pub fn problems(&mut self, op: &Op, source: &Source, problems: &[Problem]) {
+        for Problem { at, sentence } in problems {
+            let at = match *at {
+                At::Tokens(at) => source.anchor(at),
+                At::Input(i) => op.inputs[i].ident.to_token_stream(),
+                At::Attr(i) => op.attrs[i].ident.to_token_stream(),
+                At::Output(k) => op.outputs[k].ident.to_token_stream(),
+                At::Op => op.ident().to_token_stream(),
+            };
+            self.sentence(at, sentence);
+        }
     }
 
     /// A mistake that a check of the schema found.

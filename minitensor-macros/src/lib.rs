@@ -16,7 +16,8 @@ mod hygiene;
 mod lower;
 mod parse;
 mod runtime;
-mod shape;
+mod schema;
+mod source;
 #[cfg(test)]
 mod tests;
 

@@ -26,7 +26,7 @@ pub fn op(op: &Op, rt: &TokenStream, diag: &mut Diag) -> Lowered {
         Level::Tensor => op.function.clone(),
     };
     let formula = match &op.gradient {
-        Gradient::Formula(formula) => Some(formula::lower(op, formula, diag)),
+        Gradient::Formula(formula) => formula::lower(op, formula, diag),
         _ => None,
     };
     Lowered { function, formula }

@@ -1,7 +1,6 @@
 //! From tokens to [`Op`]: the clauses, then the signature, put together.
 
 pub mod clause;
-pub mod formula;
 mod resolve;
 mod signature;
 
@@ -18,7 +17,7 @@ use crate::diag::Diag;
 /// Reads an op. `None` where the signature or a clause can't be understood; the diagnostics then say why.
 pub fn op(attr: TokenStream, function: ItemFn, diag: &mut Diag) -> (Clauses, Option<Op>) {
     let mut clauses = clause::parse(attr, diag);
-    let signature = signature::parse(&function, clauses.shape.as_ref(), diag);
+    let signature = signature::parse(&function, clauses.shape.as_ref().map(|s| &s.tree), diag);
     let op = match signature {
         Some(signature) if diag.is_empty() => resolve::op(function, &mut clauses, signature, diag),
         _ => None,

@@ -150,7 +150,8 @@ fn folded() -> Result<OpRef> {
     build(op.formula(
         "|d_scaled, d_size| {
             let factor = if twice && x.ndim >= 0 { let two = 6 / 3; d_scaled * two } else { d_scaled };
-            let both = sum(stack([factor * y, d_size], 0), [0]);
+            let (first, second) = (factor * y, d_size);
+            let both = if x.ndim == 2 { sum(stack([first, second], 0), [0]).reshape([x.shape[0], -1]) } else { first + second };
             let (sorted, order) = sort(both);
             let turned = gather(sorted, argsort(order)).reshape(x.shape);
             x: if x < 0 { -turned } else { turned },
@@ -183,6 +184,10 @@ fn what_a_formula_mentions_is_saved_and_nothing_else() -> Result<()> {
     assert_eq!(saves(&logistic()?), (vec![], vec![0], vec![]));
     assert_eq!(saves(&weighted_dot()?), (vec![0, 1, 2], vec![], vec![2]));
     assert_eq!(saves(&middle()?), (vec![], vec![1], vec![]));
+    // Keywords of the grammar are names where they are raw.
+    let op = CustomOpBuilder::new("text::raw", 0).inputs(["let_", "match", "where"]).forward(|x| x[0].copied());
+    let formula = "|d| { let r#else = d * r#where; let_: r#else, match: none, r#where: d * r#match }";
+    assert_eq!(saves(&build(op.formula(formula))?), (vec![1, 2], vec![], vec![1]));
     // A shape costs nothing.
     let op = CustomOpBuilder::new("text::shape", 2).forward(|x| x[0].copied());
     assert_eq!(saves(&build(op.formula("|d| { x: d.reshape(x.shape), y: y }"))?), (vec![1], vec![], vec![]));
@@ -248,116 +253,229 @@ fn subject() -> Result<OpDef> {
     Ok((*build(op)?).clone())
 }
 
+/// The sentence of an error in a clause, and the part of the text that it underlines.
+fn sentence_and_part(error: &str, clause: &str) -> (String, String) {
+    let rest = error.strip_prefix(&format!("op 'ns::f': {clause} clause: ")).unwrap_or_else(|| panic!("{error}"));
+    let lines: Vec<&str> = rest.split('\n').collect();
+    match lines[..] {
+        [sentence, line, marks] => {
+            let part =
+                marks.char_indices().filter(|(_, c)| *c == '^').map(|(at, _)| line.chars().nth(at).unwrap_or('$'));
+            (sentence.into(), part.collect())
+        }
+        [sentence, ref line @ ..] => (sentence.into(), line.concat().trim().into()),
+        [] => panic!("{error}"),
+    }
+}
+
+#[test]
+fn an_error_in_a_clause_underlines_the_part_that_it_is_about() -> Result<()> {
+    let op = subject()?;
+    let error =
+        clause::backward(&op, "|d, _| {\n    let double = 2 * d;\n    x: duoble, y: none }").expect_err("a typo");
+    let shown = "op 'ns::f': backward clause: unknown name 'duoble' in the formula; did you mean 'double'?\n  \
+                 x: duoble, y: none }\n     ^^^^^^";
+    assert_eq!(error.to_string(), shown);
+    Ok(())
+}
+
 #[test]
 fn every_mistake_in_a_shape_clause_has_a_sentence() -> Result<()> {
     let op = subject()?;
     let tail = "-> (values: [..], order: [..])";
-    let cases: &[(&str, &str)] = &[
+    // Each clause, what is said, and which part of it is underlined.
+    let cases: &[(&str, &str, &str)] = &[
         (
             "(x: [n], y: [n]) -> (values: [other], order: [..])",
-            "'other' is in no input and is no attribute; let an input have it as a \
-             dimension, or an attribute be called so; the names are 'n', 'count', 'scale', 'flag'",
+            "the size of the dimension 'other' is unknown; an input must have the dimension, or an attribute of that name must \
+             be a whole number; the names are 'n' and 'count'",
+            "other",
         ),
-        ("(x: [size], y: [n]) -> (values: [sise], order: [..])", "did you mean 'size'?"),
-        ("(x: [n], z: [n]) @", "there is no input 'z'; did you mean 'x'?"),
-        ("(x: [n], x: [n], y: [n]) @", "it has 'x' twice; leave one of them out"),
-        ("(x: [n]) @", "it doesn't mention the input 'y'; add 'y: [..]'"),
-        ("(x: [n], y: [n]) -> (values: [n])", "it doesn't mention the output 'order'; add 'order: [..]'"),
+        (
+            "(x: [size], y: [n]) -> (values: [sise], order: [..])",
+            "the size of the dimension 'sise' is unknown; an input must have the dimension, or an attribute of that name must \
+             be a whole number; did you mean 'size'?",
+            "sise",
+        ),
+        ("(x: [n], z: [n]) @", "there is no input 'z'; did you mean 'x'?", "z"),
+        ("(x: [n], x: [n], y: [n]) @", "the 'shape' clause has 'x' twice; remove one of them", "x"),
+        ("(x: [n]) @", "the 'shape' clause doesn't mention the input 'y'; add 'y: [..]' to its inputs", "(x: [n]) @"),
+        (
+            "(x: [n], y: [n]) -> (values: [n])",
+            "the 'shape' clause doesn't mention the output 'order'; add 'order: [..]' to its outputs",
+            "(x: [n], y: [n]) -> (values: [n])",
+        ),
         (
             "(x: [n], y: [n]) -> [n]",
-            "dimensions for one output, and the op has 2; name them: '-> (values: [..], order: [..])'",
+            "dimensions for one output, but the op has 2 outputs; name them: '-> (values: [n], …)'",
+            "[n]",
         ),
-        ("([save] x: [n], y: [n]) @", "the input 'x' can't be [save]; what a formula mentions is saved"),
-        ("(x: [n], y: [n]) -> ([keep] values: [n], order: [n])", "'[keep]' is nothing to say of an output; [save] is"),
+        (
+            "([save] x: [n], y: [n]) @",
+            "the input 'x' can't be marked '[save]'; remove the marker: a formula saves the inputs that it mentions",
+            "x",
+        ),
+        (
+            "(x: [n], y: [n]) -> ([keep] values: [n], order: [n])",
+            "unknown marker '[keep]'; '[save]' marks an output that only the gradient needs",
+            "keep",
+        ),
         (
             "(x: [scale], y: [n]) @",
-            "'scale' is an attribute that takes float, and only whole numbers are dimensions; rename one",
+            "the dimension 'scale' has the name of an attribute that is not a whole number; rename one of them, or make the \
+             attribute a whole number",
+            "scale",
         ),
-        ("(x: [n / 0], y: [n]) @", "'n / 0' divides by 0"),
-        ("(x: [n % 2], y: [n]) @", "'n % 2' is no dimension; that is a name, a number, or '+ - * /' of those"),
-        ("(x: [-1], y: [n]) @", "'-1' is no dimension"),
-        ("(x: [0.5], y: [n]) @", "'0.5' is no dimension"),
-        ("(x: [n], y: [n]) @ where n", "'n' is no condition; write a comparison such as 'k <= n'"),
-        ("(x: [n], y: [n]) @ where n + 1", "'n + 1' is no condition"),
+        ("(x: [n / 0], y: [n]) @", "'n / 0' divides by 0; divide by another number", "n / 0"),
+        (
+            "(x: [n % 2], y: [n]) @",
+            "'n % 2' is not a dimension; a dimension is a name, a number, or '+ - * /' of those",
+            "n % 2",
+        ),
+        (
+            "(x: [-1], y: [n]) @",
+            "'-1' is not a dimension; a dimension is a name, a number, or '+ - * /' of those",
+            "-1",
+        ),
+        (
+            "(x: [0.5], y: [n]) @",
+            "'0.5' is not a dimension; a dimension is a name, a number, or '+ - * /' of those",
+            "0.5",
+        ),
+        (
+            "(x: [n], y: [n]) @ where n",
+            "'n' is not a condition; write a comparison such as 'k <= n' or 'eps >= 0.0'",
+            "n",
+        ),
+        (
+            "(x: [n], y: [n]) @ where n + 1",
+            "'n + 1' is not a condition; write a comparison such as 'k <= n' or 'eps >= 0.0'",
+            "n + 1",
+        ),
         (
             "(x: [n], y: [n]) @ where flag == 1",
-            "'flag' is an attribute that takes bool, and can't be compared; numbers can",
+            "the attribute 'flag' is not a number, and can't be compared here; compare dimensions, and attributes that are \
+             numbers",
+            "flag",
+        ),
+        ("where scael > 0.0", "'scael' is neither a dimension nor an attribute; did you mean 'scale'?", "scael"),
+        (
+            "where 1 < count < 2",
+            "expected the end of the clause, found '<'; write the clause like '(x: [.., n]) -> [.., n]'",
+            "<",
+        ),
+        ("(x: [n], y: [n]", "expected ',' or ')', found the end; write the clause like '(x: [.., n]) -> [.., n]'", "$"),
+        (
+            "(x: [..n], y: [n]) @",
+            "expected ',' or ']', found 'n'; write the clause like '(x: [.., n]) -> [.., n]'",
+            "n",
         ),
         (
-            "where scael > 0.0",
-            "'scael' is in no input and is no attribute; let an input have it as a dimension, or an attribute be \
-             called so; did you mean 'scale'?",
+            "(x: [n], y: [n]) (values: [n])",
+            "expected '->', found '('; write the clause like '(x: [.., n]) -> [.., n]'",
+            "(",
         ),
-        ("where 1 < count < 2", "expected ',' or the end behind '1 < count', found '<'"),
-        ("(x: [n], y: [n]", "expected ',' or ')' behind '[n]', found the end"),
-        ("(x: [..n], y: [n]) @", "expected ',' or ']' behind ': [..', found 'n'"),
-        ("(x: [n], y: [n]) (values: [n])", "expected '->' behind 'n])', found '('"),
-        ("x: [n]", "expected '(' at the beginning, found 'x'"),
-        ("(x: [n], y: [n]) @ scale > 0", "expected 'where' or the end behind '..])', found 'scale'"),
-        ("(x: [n], y: [$]) @", "a clause can't have '$'"),
-        ("(x: [99999999999999999999], y: [n]) @", "'99999999999999999999' is no number"),
-        ("(x: [2n], y: [n]) @", "'2' is no number"),
+        ("x: [n]", "expected '(', found 'x'; write the clause like '(x: [.., n]) -> [.., n]'", "x"),
+        (
+            "(x: [n], y: [n]) @ scale > 0",
+            "expected the end of the clause, found 'scale'; write the clause like '(x: [.., n]) -> [.., n]'",
+            "scale",
+        ),
+        ("(x: [n], y: [$]) @", "a clause can't have '$'; remove it", "$"),
+        (
+            "(x: [99999999999999999999], y: [n]) @",
+            "'99999999999999999999' is not a number; write a number such as '12', '0.5' or '1e-6'",
+            "99999999999999999999",
+        ),
+        ("(x: [2n], y: [n]) @", "'2n' is not a number; write a number such as '12', '0.5' or '1e-6'", "2n"),
     ];
-    for (text, sentence) in cases {
-        let text = text.replace('@', tail);
+    for (text, sentence, part) in cases {
+        let (text, part) = (text.replace('@', tail), part.replace('@', tail));
         let error = clause::shape(&op, &text).expect_err(&text).to_string();
-        let whole = format!("op 'ns::f': shape clause '{text}': ");
-        assert!(
-            error.starts_with(&whole) && error[whole.len()..].starts_with(sentence) || error.ends_with(sentence),
-            "{error}"
-        );
+        assert_eq!(sentence_and_part(&error, "shape"), ((*sentence).into(), part), "{error}");
     }
     let list = build(CustomOpBuilder::new("f", 1).variadic().forward(|x| x[0].copied()))?;
     let error = clause::shape(&list, "(x: [n]) -> [n]").expect_err("a list").to_string();
-    assert!(error.ends_with("'x' is any number of tensors, which have no dimensions in common"), "{error}");
+    assert!(error.contains("'x' is any number of tensors, which have no dimensions in common"), "{error}");
     let error = clause::shape(&*registry::get("exp")?, "(x: [n]) -> [n]").expect_err("an element op").to_string();
-    assert!(error.ends_with("the inputs of an element op broadcast; write 'where …' alone"), "{error}");
+    assert!(error.contains("an element op has no 'shape' clause; remove it"), "{error}");
     Ok(())
 }
 
 #[test]
 fn every_mistake_in_a_formula_has_a_sentence() -> Result<()> {
     let op = subject()?;
-    let cases: &[(&str, &str)] = &[
+    let like = "write the clause like '|d_out| { x: d_out * out }'";
+    let order = "a formula has 'let's first, then one entry for each input";
+    let tensor = "compute the gradient from the cotangents, or write 'none' if there is none";
+    let cases: &[(&str, &str, &str)] = &[
         (
             "|d| { x: d, y: d }",
-            "it takes 1 cotangent, and the op returns 2 outputs; take one for each, '_' where it isn't used",
+            "the formula takes 1 cotangent, but the op returns 2 outputs; take one for each output, '_' where it isn't used",
+            "d",
         ),
-        ("|d, _| { x: d }", "the gradient of 'y' is missing; write a formula for it, or 'y: none'"),
-        ("|d, _| { x: d, y: d, x: d }", "the gradient of 'x' is given twice; leave one of them out"),
-        ("|d, _| { x: d, y: d, z: d }", "'z' is no input of the op; did you mean 'x'?"),
-        ("|d, _| { x: d, y: d, count: d }", "'count' is an attribute, and has no gradient; leave it out"),
-        ("|grad, _| { x: gard, y: none }", "there is no 'gard'; did you mean 'grad'?"),
-        ("|d, _| { x: 2 * scale, y: none }", "'2 * scale' is not a tensor; write 'none' where there is no gradient"),
-        ("|d, _| { x: [d, d], y: none }", "'[d, d]' is not a tensor; write 'none' where there is no gradient"),
-        ("|d, _| { x: d.size, y: none }", "a tensor in a formula has no 'size'; it has 'shape', 'dtype' and 'ndim'"),
-        ("|d, _| { x: d * count.shape, y: none }", "in 'count.shape', 'count' is not a tensor"),
+        ("|d, _| { x: d }", "the gradient of 'y' is missing; write a formula for it, or 'y: none'", "|d, _| { x: d }"),
+        ("|d, _| { x: d, y: d, x: d }", "the gradient of 'x' is given twice; remove one of them", "x"),
+        ("|d, _| { x: d, y: d, z: d }", "'z' is not an input of the op; did you mean 'x'?", "z"),
+        (
+            "|d, _| { x: d, y: d, count: d }",
+            "'count' is an attribute, and has no gradient; remove the entry: only tensors have gradients",
+            "count",
+        ),
+        ("|grad, _| { x: gard, y: none }", "unknown name 'gard' in the formula; did you mean 'grad'?", "gard"),
+        ("|d, _| { x: 2 * scale, y: none }", &format!("'2 * scale' is not a tensor; {tensor}"), "2 * scale"),
+        ("|d, _| { x: [d, d], y: none }", &format!("'[d, d]' is not a tensor; {tensor}"), "[d, d]"),
+        (
+            "|d, _| { x: d.size, y: none }",
+            "a tensor in a formula has no property 'size'; it has 'shape', 'dtype' and 'ndim'",
+            "size",
+        ),
+        (
+            "|d, _| { x: d * count.shape, y: none }",
+            "in 'count.shape', 'count' is not a tensor; only tensors have the property 'shape'",
+            "count",
+        ),
+        (
+            "|d, _| { x: d * d[0], y: none }",
+            "a formula can't have 'd[0]'; use calls, methods and operators on tensors, or a function instead of a formula",
+            "d[0]",
+        ),
         (
             "|d, _| { x: if flag { d } else { 0 }, y: none }",
-            "one branch of 'if flag { d } else { 0 }' is a tensor, and the other is not",
+            "one branch of 'if flag { d } else { 0 }' is a tensor, and the other is not; let both be tensors, or neither",
+            "if flag { d } else { 0 }",
         ),
-        ("|d, _| { x: if flag { d }, y: none }", "expected 'else' behind '{ d }', found ','"),
-        ("|d, _| { let (a, b) = d; x: a, y: b }", "'d' is not the call of an op, which alone gives several tensors"),
-        ("|d, _| { x: d, let a = d; y: none }", "the 'let's come first, then one entry for each input"),
-        ("|d, _| { let a d; x: d, y: none }", "expected '=' behind '{ let a', found 'd'"),
-        ("|d, _| { d * 2 }", "expected ':' behind '| { d', found '*'"),
-        ("|d, _| { * }", "expected the gradient of an input, such as 'x: d' or 'x: none', behind '_| {', found '*'"),
-        ("|d, _| { x: d * , y: none }", "expected a value behind ': d *', found ','"),
-        ("|d, _| { x: ns::f, y: none }", "expected the arguments of 'ns::f' behind 'ns::f', found ','"),
-        ("|d, _| { x: f(\"a, y: none }", "a text has no '\"' at its end"),
-        ("|d, _| { x: d, y: none } x", "expected the end behind ': none }', found 'x'"),
-        ("", "expected '|' at the beginning, found the end"),
+        ("|d, _| { x: if flag { d }, y: none }", "an 'if' in a formula needs an 'else'; write 'else { … }'", "if"),
+        (
+            "|d, _| { let (a, b) = d; x: a, y: b }",
+            "'d' is not the call of an op; only the call of an op returns several tensors",
+            "d",
+        ),
+        ("|d, _| { x: d, let a = d; y: none }", &format!("a 'let' can't follow an entry; {order}"), "let"),
+        ("|d, _| { let a d; x: d, y: none }", &format!("expected '=', found 'd'; {like}"), "d"),
+        (
+            "|d, _| { d * 2 }",
+            "expected the gradient of an input; write 'x: d_out * 2.0' or 'x: none' for every input",
+            "d",
+        ),
+        ("|d, _| { x: d * , y: none }", &format!("expected a value, found ','; {like}"), ","),
+        ("|d, _| { x: ns::f, y: none }", &format!("expected the arguments of 'ns::f', found ','; {like}"), ","),
+        ("|d, _| { x: match d { _ => d }, y: none }", &format!("expected ',' or '}}', found 'd'; {like}"), "d"),
+        ("|d, _| { x: f(\"a, y: none }", "a text is not closed; add '\"' at its end", "\""),
+        ("|d, _| { x: f(\"\\n\"), y: none }", "a text can't have '\\'; write the character itself", "\"\\n\""),
+        ("|d, _| { x: d, y: none } x", &format!("expected the end of the clause, found 'x'; {like}"), "x"),
+        ("", &format!("expected '|', found the end; {like}"), ""),
     ];
-    for (text, sentence) in cases {
+    for (text, sentence, part) in cases {
         let error = clause::backward(&op, text).expect_err(text).to_string();
-        assert_eq!(error, format!("op 'ns::f': backward clause '{text}': {sentence}"));
+        assert_eq!(sentence_and_part(&error, "backward"), ((*sentence).into(), (*part).into()), "{error}");
     }
     let list = build(CustomOpBuilder::new("f", 1).variadic().forward(|x| x[0].copied()))?;
     let error = clause::backward(&list, "|d| { x: d }").expect_err("a list").to_string();
-    assert!(error.ends_with("a formula can't give the gradients of the list 'x'; a function can"), "{error}");
+    assert!(error.contains("a formula can't compute the gradients of the list 'x'; use a function instead"), "{error}");
     let error =
         clause::backward(&*registry::get("gather")?, "|d| { x: d, index: d }").expect_err("integers").to_string();
-    assert!(error.contains("'index' is never a floating-point tensor, and has no gradient; leave it out"), "{error}");
+    assert!(error.contains("'index' is never a floating-point tensor, and has no gradient; remove"), "{error}");
     assert!(matches!(clause::backward(&op, " none ")?, Backward::None(_)));
     Ok(())
 }
@@ -368,17 +486,17 @@ fn depth_and_length_have_limits() -> Result<()> {
     let fails = |formula: String| {
         clause::backward(&op, &format!("|d, _| {{ x: {formula}, y: none }}")).expect_err("too much").to_string()
     };
-    let deep = "its parts lie more than 64 deep in each other";
+    let deep = "the parts of the clause are nested more than 64 levels deep; simplify the clause";
     for (open, close) in
         [("(", ")"), ("-", ""), ("& ", ""), ("[", "]"), ("f(", ")"), ("if d { d } else { ", "}"), ("{", "}")]
     {
-        assert!(fails(format!("{}d{}", open.repeat(500), close.repeat(500))).ends_with(deep), "{open}");
+        assert!(fails(format!("{}d{}", open.repeat(500), close.repeat(500))).contains(deep), "{open}");
     }
     for chain in [" + d", ".exp()", " if d { d } else"] {
         assert!(fails(format!("d{}", chain.repeat(500))).len() < 400, "{chain}");
     }
-    assert!(fails(format!("d{}", " + d".repeat(64))).ends_with(deep));
-    assert!(fails("d + d".repeat(8000)).ends_with("bytes, and 16384 are the most"));
+    assert!(fails(format!("d{}", " + d".repeat(64))).contains(deep));
+    assert!(fails("d + d".repeat(8000)).ends_with("bytes; 16384 is the limit"));
     // A long line of `let`s is no depth.
     let lets: String = (0..500).map(|_| "let d = d * 2;").collect();
     clause::backward(&op, &format!("|d, _| {{ {lets} x: d, y: none }}"))?;

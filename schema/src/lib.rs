@@ -6,10 +6,20 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod attr;
+pub mod check;
 pub mod dtype;
+pub mod gradient;
+pub mod grammar;
 pub mod message;
 pub mod name;
+pub mod problem;
+pub mod shape;
+pub mod signature;
 pub mod suggestion;
 
+pub use attr::{Attr, AttrKind};
 pub use dtype::{DType, DTypeSet};
 pub use message::{Message, Sentence};
+pub use problem::{At, Extent, Problem};
+pub use signature::Signature;

@@ -73,16 +73,16 @@ TABLES = {
     ),
     '.shape = MT_STR("(x: [.., n]) -> [.., n]"),': (
         "",
-        "shape clause '.*': the inputs of an element op broadcast; write",
+        "op 'probe': shape clause: an element op has no 'shape' clause; remove it: the inputs broadcast",
     ),
     ".body = MT_CELLS, .kernels = cell_kernels,": (CELLS, alone("a body of cells needs a shape, such as '")),
     '.body = MT_CELLS, .kernels = cell_kernels, .shape = MT_STR("(x: [.., n) -> [.., n]"),': (
         CELLS,
-        r"op 'probe': shape clause '\(x: \[\.\., n\) -> \[\.\., n\]': ",
+        r"op 'probe': shape clause: expected ',' or '\]', found '\)'.*\n  \(x: \[\.\., n\) -> \[\.\., n\]\n {12}\^\n",
     ),
     '.body = MT_CELLS, .kernels = cell_kernels, .shape = MT_STR("(y: [.., n]) -> [.., n]"),': (
         CELLS,
-        r"op 'probe': shape clause '\(y: .*': .*'y'",
+        "op 'probe': shape clause: there is no input 'y'; did you mean 'x'",
     ),
     '.body = MT_CELLS, .kernels = cell_kernels, .shape = MT_STR("(x: [.., n]) -> [.., n]"),': (
         CELLS,
@@ -91,9 +91,18 @@ TABLES = {
     ".body = MT_ARRAYS, .infer = infer,": (bodies(), alone("its 'call' is a null")),
     ".body = MT_ARRAYS, .call = call,": (bodies(), alone("a body over arrays needs 'infer' or a shape")),
     ".body = MT_TENSORS,": ("", alone("its 'call' is a null pointer")),
-    '.backward = MT_STR("|d| { x: d * "),': ("", r"op 'probe': backward clause '\|d\| \{ x: d \*': "),
-    '.backward = MT_STR("|d| { y: d }"),': ("", r"op 'probe': backward clause '\|d\| \{ y: d \}': .*'y'"),
-    '.backward = MT_STR("|d| { x: d * k }"),': ("", r"op 'probe': backward clause '.*': .*'k'"),
+    '.backward = MT_STR("|d| { x: d * "),': (
+        "",
+        r"op 'probe': backward clause: expected a value, found the end.*\n  \|d\| \{ x: d \*\n {14}\^\n",
+    ),
+    '.backward = MT_STR("|d| { y: d }"),': (
+        "",
+        "op 'probe': backward clause: 'y' is not an input of the op; did you mean 'x'",
+    ),
+    '.backward = MT_STR("|d| { x: d * k }"),': (
+        "",
+        "op 'probe': backward clause: unknown name 'k' in the formula; did you mean",
+    ),
     ".backward_kind = 99,": ("", alone("99 is no kind of gradient")),
     ".backward_kind = MT_GRADIENT_FN,": ("", alone("its 'gradient' is a null pointer")),
     ".backward_kind = MT_VJP,": ("", alone("its gradient: an op is a null pointer")),

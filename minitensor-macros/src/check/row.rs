@@ -1,9 +1,10 @@
 //! The rules for row bodies.
 
-use crate::ast::{Arity, Elem, Level, Op, spelling};
+use minitensor_schema::grammar::{Dim, DimKind, NamedDims};
+
+use crate::ast::{Arity, Elem, Level, Op, spelling, text};
 use crate::body::levels::MOST_REDUCTIONS;
 use crate::diag::{Diag, messages};
-use crate::shape::{Dim, NamedDims};
 
 /// All rows have one length, and each of them gives something.
 pub fn row(op: &Op, diag: &mut Diag) {
@@ -28,33 +29,33 @@ pub fn row(op: &Op, diag: &mut Diag) {
     let Some(shape) = &op.shape else {
         return diag.error(op.ident(), &messages::ROW_NEEDS_SHAPE, &[op.ident()]);
     };
-    let mut length: Option<syn::Ident> = None;
+    let mut length: Option<String> = None;
     let mut dimensions = |name: &str, named: &NamedDims, diag: &mut Diag| {
         let fits = match &named.dims.core[..] {
             [] => true,
-            [Dim::Name(dim)] => length.get_or_insert_with(|| dim.clone()) == dim,
+            [Dim { kind: DimKind::Name(dim), .. }] => length.get_or_insert_with(|| dim.clone()) == dim,
             _ => false,
         };
         if !fits {
-            diag.error(&named.dims.tokens, &messages::ROW_DIMENSIONS, &[&name, &named.dims]);
+            diag.error(shape.source.anchor(named.dims.at), &messages::ROW_DIMENSIONS, &[&name, &named.dims]);
         }
     };
     for input in &op.inputs {
-        let Some(named) = shape.input(&input.ident) else { continue };
+        let Some(named) = shape.input(&text(&input.ident)) else { continue };
         if is_position(input.elem) && (!named.dims.core.is_empty() || !named.dims.batch) {
-            diag.error(&named.dims.tokens, &messages::ROW_INDEX, &[&input.ident, &named.dims]);
+            diag.error(shape.source.anchor(named.dims.at), &messages::ROW_INDEX, &[&input.ident, &named.dims]);
             continue;
         }
         dimensions(&input.ident.to_string(), named, diag);
     }
     for (k, output) in op.outputs.iter().enumerate() {
-        let Some(named) = shape.output(&output.ident, k) else { continue };
+        let Some(named) = shape.output(&text(&output.ident), k) else { continue };
         dimensions(&output.ident.to_string(), named, diag);
         if !named.dims.batch {
-            diag.error(&named.dims.tokens, &messages::ROW_BATCH, &[]);
+            diag.error(shape.source.anchor(named.dims.at), &messages::ROW_BATCH, &[]);
         }
     }
-    let is_row = |i: &crate::ast::Input| shape.input(&i.ident).is_some_and(|named| !named.dims.core.is_empty());
+    let is_row = |i: &crate::ast::Input| shape.input(&text(&i.ident)).is_some_and(|named| !named.dims.core.is_empty());
     if !op.inputs.iter().any(|i| i.arity == Arity::One && is_row(i)) {
         diag.error(op.ident(), &messages::ROW_NONE, &[op.ident()]);
     }

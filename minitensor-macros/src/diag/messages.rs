@@ -65,25 +65,8 @@ messages! {
 
     // The shape clause.
     CELL_NEEDS_SHAPE: "the op `{}` works on cells, and has no `shape` clause", "say which dimensions it takes and gives: `shape = (x: [.., n]) -> [.., n]`";
-    ELEMENT_SHAPE: "an element op has no `shape` clause", "leave it out: the inputs broadcast to one shape, which every output has";
-    NOT_A_DIMENSION: "`{}` is no dimension", "a dimension is a name, a number, or `+ - * /` of those";
-    NOT_A_PREDICATE: "`{}` is no condition", "write a comparison such as `k <= n` or `eps >= 0.0`";
-    NOT_SAVE: "`[{}]` is not a thing to say of an output", "`[save]` marks what only the gradient needs";
-    SAVED_INPUT: "an input can't be `[save]`", "what a formula mentions is saved without being told";
-    UNKNOWN_INPUT: "there is no input `{}`", "{}";
-    UNKNOWN_OUTPUT: "no `&mut` parameter is there for the output `{}`", "{}";
-    NAME_OUTPUTS: "{} outputs, but dimensions for one", "name them: `-> ({}: {}, …)`";
-    OUTPUT_NOT_IN_SHAPE: "the `shape` clause doesn't mention `{}`", "add it to the outputs, `{}: [.., n]`";
-    INPUT_NOT_IN_SHAPE: "the `shape` clause doesn't mention the input `{}`", "add it: `{}: [..]`";
-    SHAPE_TWICE: "the `shape` clause has `{}` twice", "leave one of them out";
-    SHAPE_COUNT: "outputs in the `shape` clause: {}, of the function: {}", "give dimensions for each of them";
     RANK: "the rank of `{}` is {} here, but that of its type `{}` is {}", "let the two agree";
     RANK_SLICE: "`{}` has no core dimension, but its type is `{}`", "a single element is `&T` or `&mut T`";
-    UNBOUND: "nothing says how large `{}` is", "let an input have it as a dimension, or a `usize` attribute be called so; {}";
-    UNKNOWN_IN_PREDICATE: "`{}` is neither a dimension nor an attribute", "{}";
-    DIM_IS_FLOAT: "the dimension `{}` has the name of an `f64` attribute", "a dimension is a whole number: rename it, or make the attribute a `usize`";
-    DIM_IS_ATTR: "the dimension `{}` has the name of a `{}` attribute", "only `usize` and `i64` attributes are dimensions: rename one";
-    PREDICATE_ATTR: "`{}` is a `{}` attribute, and can't be compared here", "compare numbers: dimensions, f64, i64 and usize attributes";
     AXIS_LEVEL: "only a cell op has an `axis` clause", "leave it out; a tensor op may take a parameter `axis: i64`";
     AXIS_DIMENSION: "an `axis` clause needs one core dimension, and here `{}` has {}", "let every core be `[.., n]` or `[..]`; with `axis = None`, with one name";
 
@@ -113,19 +96,6 @@ messages! {
     NO_BACKWARD: "the op `{}` has no gradient", "write a formula, `backward = |d_out| { {}: d_out * … }`, or `backward = none`";
     NOT_DERIVABLE: "the gradient of a cell op can't be derived", "write a formula, or `backward = none`";
     NOT_DERIVABLE_IN_PLACE: "the gradient of an op that changes its arguments can't be derived", "leave the clause out: differentiating then raises; or return new values";
-    TOO_FEW_COTANGENTS: "cotangents that the formula takes: {}, outputs that the op returns: {}", "take one for each output, `_` where it isn't used";
-    GRADIENT_OF_UNKNOWN: "`{}` is no input of the op", "{}";
-    GRADIENT_OF_ATTR: "`{}` is an attribute, and has no gradient", "leave it out; what needs a gradient is a tensor parameter";
-    GRADIENT_OF_INTEGER: "`{}` is never a floating-point tensor, and has no gradient", "leave it out, or write `{}: none`";
-    GRADIENT_TWICE: "the gradient of `{}` is given twice", "leave one of them out";
-    GRADIENT_MISSING: "the gradient of `{}` is missing", "write a formula for it, or `{}: none`";
-    FORMULA_VARIADIC: "a formula can't give the gradients of the list `{}`", "write a function: `backward = path::to_fn`";
-    NOT_AN_ENTRY: "expected the gradient of an input", "write `x: d_out * 2.0,` or `x: none,` for every input";
-    BARE_LET: "expected `let name = value;`", "a formula has `let`s first, then one entry for each input";
-    ENTRY_NOT_TENSOR: "`{}` is not a tensor", "a gradient is made of the cotangents; write `none` where there is none";
-    UNKNOWN_NAME: "the formula doesn't know `{}`", "{}";
-    FORMULA_EXPR: "a formula can't have `{}`", "write calls, methods and operators on tensors, or a function: `backward = path::to_fn`";
-    PROPERTY: "a tensor in a formula has no `{}`", "it has `shape`, `dtype` and `ndim`";
 
     // Element bodies.
     IF_WITHOUT_ELSE: "an `if` on data needs an `else`", "elements take both branches, and one value is chosen: write `else { … }`";

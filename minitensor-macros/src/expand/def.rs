@@ -1,5 +1,7 @@
 //! The static `OpDef`.
 
+use minitensor_schema::check;
+use minitensor_schema::shape::{Dim, Dims, Predicate};
 use proc_macro2::TokenStream;
 use quote::format_ident;
 use syn::Ident;
@@ -8,7 +10,6 @@ use super::{attr, core};
 use crate::ast::{Arity, Attribute, Axis, Elem, Level, Op, Role, text};
 use crate::dtype;
 use crate::hygiene::quote;
-use crate::shape::{Arithmetic, Dim, Dims, NamedDims, Predicate, Shape};
 
 pub fn def(op: &Op, name: &Ident, body: &TokenStream, backward: &TokenStream) -> TokenStream {
     let (op_name, doc, since) = (borrowed(&op.name), borrowed(&op.doc), syn::Index::from(op.since as usize));
@@ -21,7 +22,9 @@ pub fn def(op: &Op, name: &Ident, body: &TokenStream, backward: &TokenStream) ->
         quote!(__rt::Generic { name: #name, dtypes: #dtypes })
     }));
     let shape = shape(op);
-    let predicates = list(op.predicates.iter().map(|p| predicate(op, p)));
+    let signature = op.signature();
+    let conditions = op.predicates.iter().flat_map(|clause| clause.iter());
+    let predicates = list(conditions.map(|p| predicate(&Predicate::of(&signature.view(), p))));
     let axis = match &op.axis {
         None => quote!(__rt::None),
         Some(axis) => {
@@ -139,43 +142,35 @@ fn rule(elem: Elem) -> TokenStream {
 
 fn shape(op: &Op) -> TokenStream {
     match (&op.shape, op.level) {
-        (Some(shape), _) => core_shapes(op, shape),
+        (Some(shape), _) => {
+            let shapes = check::core_shapes(&op.signature().view(), shape);
+            let (inputs, outputs) = (list(shapes.inputs.iter().map(dims)), list(shapes.outputs.iter().map(dims)));
+            let text = borrowed(&shapes.text);
+            quote! {
+                __rt::ShapeRule::Core(__rt::CoreShapes { inputs: #inputs, outputs: #outputs, text: #text })
+            }
+        }
         (None, Level::Element | Level::Row) => quote!(__rt::ShapeRule::Broadcast),
         (None, _) => quote!(__rt::ShapeRule::Traced),
     }
 }
 
-fn core_shapes(op: &Op, shape: &Shape) -> TokenStream {
-    let inputs = list(op.inputs.iter().filter_map(|i| Some(dims(op, &shape.input(&i.ident)?.dims))));
-    // In the order of the op's outputs, in which saved ones are last.
-    let outputs = list(op.outputs.iter().enumerate().map(|(i, output)| {
-        let named = shape.outputs.iter().find(|o: &&NamedDims| o.name.as_ref() == Some(&output.ident));
-        dims(op, &named.unwrap_or_else(|| &shape.outputs[i.min(shape.outputs.len() - 1)]).dims)
-    }));
-    let text = borrowed(&shape.to_string());
-    quote! {
-        __rt::ShapeRule::Core(__rt::CoreShapes { inputs: #inputs, outputs: #outputs, text: #text })
-    }
-}
-
-fn dims(op: &Op, dims: &Dims) -> TokenStream {
+fn dims(dims: &Dims) -> TokenStream {
     let batch = dims.batch;
-    let core = list(dims.core.iter().map(|d| dim(op, d)));
+    let core = list(dims.core.iter().map(dim));
     quote!(__rt::Dims { batch: #batch, core: #core })
 }
 
-fn dim(op: &Op, value: &Dim) -> TokenStream {
+fn dim(value: &Dim) -> TokenStream {
     match value {
-        Dim::Name(name) => match op.attrs.iter().position(|a| a.ident == *name) {
-            Some(i) => {
-                let i = syn::Index::from(i);
-                quote!(__rt::Dim::Attr(#i))
-            }
-            None => {
-                let name = borrowed(&text(name));
-                quote!(__rt::Dim::Name(#name))
-            }
-        },
+        Dim::Attr(i) => {
+            let i = syn::Index::from(usize::from(*i));
+            quote!(__rt::Dim::Attr(#i))
+        }
+        Dim::Name(name) => {
+            let name = borrowed(name);
+            quote!(__rt::Dim::Name(#name))
+        }
         Dim::Int(value) => {
             let value = proc_macro2::Literal::i64_unsuffixed(*value);
             quote!(__rt::Dim::Int(#value))
@@ -184,25 +179,17 @@ fn dim(op: &Op, value: &Dim) -> TokenStream {
             let value = proc_macro2::Literal::f64_unsuffixed(*value);
             quote!(__rt::Dim::Float(#value))
         }
-        Dim::Op(op_, sides) => {
-            let sign = format_ident!(
-                "{}",
-                match op_ {
-                    Arithmetic::Add => "Add",
-                    Arithmetic::Sub => "Sub",
-                    Arithmetic::Mul => "Mul",
-                    Arithmetic::Div => "Div",
-                }
-            );
-            let sides = list([dim(op, &sides.0), dim(op, &sides.1)]);
-            quote!(__rt::Dim::Op(__rt::Arithmetic::#sign, #sides))
+        Dim::Op(op, sides) => {
+            let op = format_ident!("{}", format!("{op:?}"));
+            let sides = list(sides.iter().map(dim));
+            quote!(__rt::Dim::Op(__rt::Arithmetic::#op, #sides))
         }
     }
 }
 
-fn predicate(op: &Op, predicate: &Predicate) -> TokenStream {
-    let (left, right) = (dim(op, &predicate.left), dim(op, &predicate.right));
-    let relation = format_ident!("{}", predicate.relation);
-    let text = borrowed(&predicate.to_string());
+fn predicate(predicate: &Predicate) -> TokenStream {
+    let (left, right) = (dim(&predicate.left), dim(&predicate.right));
+    let relation = format_ident!("{}", format!("{:?}", predicate.relation));
+    let text = borrowed(&predicate.text);
     quote!(__rt::Predicate { left: #left, relation: __rt::Relation::#relation, right: #right, text: #text })
 }

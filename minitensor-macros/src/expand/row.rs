@@ -1,5 +1,6 @@
 //! Row bodies: the function as a `row::Body`, its passes over memory and those of its gradient, its program.
 
+use minitensor_schema::grammar::{NamedDims, Shape};
 use proc_macro2::TokenStream;
 use quote::format_ident;
 use syn::{Ident, Type, parse_quote};
@@ -9,7 +10,7 @@ use super::{attr, stem, table};
 use crate::ast::{Arity, AttrKind, Core, Elem, Gradient, Input, Level, Op, Output, Returns, Role, Slot, text};
 use crate::body::levels;
 use crate::hygiene::{local, quote};
-use crate::shape::{NamedDims, Shape};
+use crate::source::Clause;
 
 /// The body, its kernels and its program.
 pub fn kernels(op: &Op) -> TokenStream {
@@ -81,28 +82,23 @@ pub fn vjp(op: &Op) -> Option<super::vjp::Vjp> {
         names.push(fresh.clone());
         Ident::new(&fresh, name.span())
     };
-    let named =
-        |name: &Ident, dims: &NamedDims| NamedDims { name: Some(name.clone()), save: false, dims: dims.dims.clone() };
+    let named = |name: &Ident, dims: &NamedDims| NamedDims { name: Some(text(name)), save: false, ..dims.clone() };
     let mut dims = Shape { inputs: vec![], outputs: vec![] };
     let mut inputs = vec![];
     for (k, output) in op.outputs.iter().enumerate() {
         let ident = fresh(&output.ident);
-        dims.inputs.push(named(&ident, shape.output(&output.ident, k)?));
+        dims.inputs.push(named(&ident, shape.output(&text(&output.ident), k)?));
         let (elem, core) = (output.elem, output.core);
         inputs.push(Input { ident, ty: parse_quote!(_), elem, arity: Arity::One, mutated: false, core });
     }
     for input in &op.inputs {
         inputs.push(input.clone());
-        dims.inputs.push(NamedDims {
-            name: Some(input.ident.clone()),
-            save: false,
-            dims: shape.input(&input.ident)?.dims.clone(),
-        });
+        dims.inputs.push(shape.input(&text(&input.ident))?.clone());
     }
     let mut outputs = vec![];
     for (_, input) in floats_of(op) {
         let ident = fresh(&input.ident);
-        dims.outputs.push(named(&ident, shape.input(&input.ident)?));
+        dims.outputs.push(named(&ident, shape.input(&text(&input.ident))?));
         outputs.push(Output { ident, elem: input.elem, role: Role::Returned, core: input.core });
     }
     let returns = if outputs.len() == 1 { Returns::One } else { Returns::Tuple };
@@ -122,7 +118,7 @@ pub fn vjp(op: &Op) -> Option<super::vjp::Vjp> {
         attrs: op.attrs.clone(),
         outputs,
         returns,
-        shape: Some(dims),
+        shape: Some(Clause { tree: dims, source: shape.source.clone() }),
         predicates: vec![],
         axis: None,
         gradient: Gradient::NotNeeded,
@@ -140,7 +136,7 @@ fn indices_of(op: &Op) -> impl Iterator<Item = (usize, &Input)> {
 }
 
 fn is_batched(op: &Op, input: &Input) -> bool {
-    op.shape.as_ref().and_then(|s| s.input(&input.ident)).is_none_or(|named| named.dims.batch)
+    op.shape.as_ref().and_then(|s| s.input(&text(&input.ident))).is_none_or(|named| named.dims.batch)
 }
 
 /// `[0, 2]`: where the inputs of floats stand among the arguments.

@@ -1,19 +1,21 @@
-//! A backward formula as a function over tensors: data becomes calls of ops by name, what is known stays Rust.
+//! A backward formula as a function over tensors: tensors become calls of ops by name, all else stays Rust.
 
-mod call;
-mod known;
+mod value;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
+use minitensor_schema::check;
+use minitensor_schema::gradient::{Gradient, Name};
+use minitensor_schema::grammar::{Dialect, Formula};
 use proc_macro2::TokenStream;
-use quote::{ToTokens, format_ident};
-use syn::{Block, Expr, Ident, Local, Pat, Stmt};
+use quote::format_ident;
+use syn::Ident;
 
 use crate::ast::{Arity, Op, text};
-use crate::diag::{Diag, Message, error, messages};
+use crate::diag::Diag;
 use crate::expand::attr;
 use crate::hygiene::quote;
-use crate::parse::formula::Formula;
+use crate::source::{Clause, Source};
 
 /// The function, and what it needs.
 pub struct Lowered {
@@ -25,58 +27,41 @@ pub struct Lowered {
     pub without: Vec<usize>,
 }
 
-/// What a name in a formula stands for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Name {
-    Cotangent(usize),
-    Input(usize),
-    Output(usize),
-    Attr(usize),
-    Dim,
-    /// A `let` with a tensor in it.
-    Tensor,
-    /// Any other `let`.
-    Static,
-}
-
-impl Name {
-    fn is_data(self) -> bool {
-        matches!(self, Name::Cotangent(_) | Name::Input(_) | Name::Output(_) | Name::Tensor)
-    }
-}
-
-pub fn lower(op: &Op, formula: &Formula, diag: &mut Diag) -> Lowered {
-    let mut lowering = Lowering::new(op, formula);
-    let lets: Vec<_> = formula.lets.iter().map(|l| lowering.part(|cx| cx.local(l))).collect();
-    let mut without = vec![];
-    let mut entries: HashMap<usize, (TokenStream, BTreeSet<String>)> = HashMap::new();
-    for entry in &formula.entries {
-        let Some(i) = op.inputs.iter().position(|input| input.ident == entry.input) else { continue };
-        match &entry.value {
-            None => without.push(i),
-            Some(value) => {
-                entries.insert(i, lowering.part(|cx| cx.entry(value)));
-            }
+pub fn lower(op: &Op, formula: &Clause<Formula>, diag: &mut Diag) -> Option<Lowered> {
+    let signature = op.signature();
+    let dims: Vec<&str> = op.shape.iter().flat_map(|s| s.bound()).map(|(name, _)| name).collect();
+    let tokens = &formula.source.tokens;
+    match check::resolved(&signature.view(), &dims, tokens, Dialect::Rust, formula) {
+        Ok(gradient) => Some(function(op, &formula.source, &gradient)),
+        Err(problems) => {
+            diag.problems(op, &formula.source, &problems);
+            None
         }
     }
-    let owners = owners(formula, &lets, &entries);
-    let shared = lets.iter().zip(&owners).filter(|(_, owner)| owner.is_none()).map(|((tokens, _), _)| tokens);
-    let gradients = (0..op.inputs.len()).filter_map(|i| {
-        let (value, _) = entries.get(&i)?;
-        let own = lets.iter().zip(&owners).filter(|(_, owner)| **owner == Some(i)).map(|((tokens, _), _)| tokens);
-        let at = syn::Index::from(i);
-        Some(quote! {
+}
+
+fn function(op: &Op, source: &Source, gradient: &Gradient) -> Lowered {
+    let mut writer = Writer { op, source, used: BTreeMap::new(), ops: BTreeMap::new() };
+    let lets: Vec<_> = gradient.lets.iter().map(|l| writer.binding(l)).collect();
+    let entries: BTreeMap<usize, TokenStream> =
+        gradient.entries.iter().map(|e| (e.input, writer.owned(&e.value))).collect();
+    let owners = owners(gradient);
+    let shared = lets.iter().zip(&owners).filter(|(_, owner)| owner.is_none()).map(|(tokens, _)| tokens);
+    let gradients = entries.iter().map(|(i, value)| {
+        let own = lets.iter().zip(&owners).filter(|(_, owner)| **owner == Some(*i)).map(|(tokens, _)| tokens);
+        let at = syn::Index::from(*i);
+        quote! {
             if ctx.needs(#at) {
                 #(#own)*
                 gradients[#at] = __rt::Some(#value);
             }
-        })
+        }
     });
     let count = syn::Index::from(op.inputs.len());
     let ident = format_ident!("__{}_backward", text(op.ident()));
     let statics =
-        lowering.ops.iter().map(|(name, ident)| quote!(static #ident: __rt::OpName = __rt::OpName::new(#name);));
-    let bindings = lowering.bindings();
+        writer.ops.iter().map(|(name, ident)| quote!(static #ident: __rt::OpName = __rt::OpName::new(#name);));
+    let bindings = writer.bindings();
     let function = quote! {
         fn #ident(ctx: &__rt::BackwardCall<'_>) -> __rt::Result<__rt::Vec<__rt::Option<__rt::Tensor>>> {
             #(#statics)*
@@ -87,113 +72,43 @@ pub fn lower(op: &Op, formula: &Formula, diag: &mut Diag) -> Lowered {
             __rt::Ok(gradients)
         }
     };
-    let used = |wanted: fn(Name) -> Option<usize>| {
-        lowering.used.values().filter_map(|(n, _)| wanted(*n)).collect::<BTreeSet<_>>()
-    };
-    let saved_inputs = used(|n| if let Name::Input(i) = n { Some(i) } else { None }).into_iter().collect();
-    let saved_outputs = used(|n| if let Name::Output(i) = n { Some(i) } else { None }).into_iter().collect();
-    lowering.errors.into_iter().for_each(|e| diag.push(e));
-    Lowered { ident, function, saved_inputs, saved_outputs, without }
+    let all = |positions: &BTreeSet<usize>| positions.iter().copied().collect();
+    let (saved_inputs, saved_outputs) = (all(&gradient.saved_inputs), all(&gradient.saved_outputs));
+    Lowered { ident, function, saved_inputs, saved_outputs, without: gradient.without.clone() }
 }
 
 /// For each `let` the one input whose gradient alone needs it, so that it is computed only then. A `let` stays in front
-/// if moving it behind another that stays would change what a name in either of them means.
-fn owners(
-    formula: &Formula,
-    lets: &[(TokenStream, BTreeSet<String>)],
-    entries: &HashMap<usize, (TokenStream, BTreeSet<String>)>,
-) -> Vec<Option<usize>> {
-    let bound: Vec<BTreeSet<String>> = formula.lets.iter().map(|l| bound_names(&l.pat).into_iter().collect()).collect();
-    let mut needed: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); lets.len()];
+/// if moving it past another that stays would change what a name in either of them means.
+fn owners(gradient: &Gradient) -> Vec<Option<usize>> {
+    let lets = &gradient.lets;
+    let bound: Vec<BTreeSet<&String>> = lets.iter().map(|l| l.names.iter().collect()).collect();
     let mut owners = vec![None; lets.len()];
     for k in (0..lets.len()).rev() {
-        let uses = |names: &BTreeSet<String>| !bound[k].is_disjoint(names);
-        let mut of: BTreeSet<usize> = entries.iter().filter(|(_, (_, used))| uses(used)).map(|(i, _)| *i).collect();
-        let mut moves = true;
-        for later in k + 1..lets.len() {
-            if uses(&lets[later].1) {
-                of.extend(needed[later].iter().copied());
-            }
-            let meets = uses(&lets[later].1) || uses(&bound[later]) || !lets[k].1.is_disjoint(&bound[later]);
-            moves &= owners[later].is_some() || !meets;
+        let meets = |later: &usize| {
+            let (mentions, names) = (&lets[*later].mentions, &bound[*later]);
+            bound[k].iter().any(|name| mentions.contains(*name) || names.contains(name))
+                || names.iter().any(|name| lets[k].mentions.contains(*name))
+        };
+        let moves = (k + 1..lets.len()).filter(meets).all(|later| owners[later].is_some());
+        if let ([only], true) = (&lets[k].users[..], moves) {
+            owners[k] = Some(*only);
         }
-        if of.len() == 1 && moves {
-            owners[k] = of.first().copied();
-        }
-        needed[k] = of;
     }
     owners
 }
 
-fn bound_names(pattern: &Pat) -> Vec<String> {
-    match pattern {
-        Pat::Ident(ident) => vec![text(&ident.ident)],
-        Pat::Type(inner) => bound_names(&inner.pat),
-        Pat::Tuple(tuple) => tuple.elems.iter().flat_map(bound_names).collect(),
-        Pat::Paren(inner) => bound_names(&inner.pat),
-        Pat::TupleStruct(inner) => inner.elems.iter().flat_map(bound_names).collect(),
-        _ => vec![],
-    }
-}
-
-struct Lowering<'a> {
+/// Writes the Rust of a formula.
+struct Writer<'a> {
     op: &'a Op,
-    scopes: Vec<HashMap<String, Name>>,
-    /// What is mentioned: it is fetched or saved.
+    source: &'a Source,
+    /// The names that are fetched from the call.
     used: BTreeMap<String, (Name, Ident)>,
-    /// The names used by the part in hand.
-    uses: BTreeSet<String>,
-    /// Ops called, each with its static.
+    /// The ops that are called, each with its static.
     ops: BTreeMap<String, Ident>,
-    errors: Vec<syn::Error>,
 }
 
-impl<'a> Lowering<'a> {
-    fn new(op: &'a Op, formula: &Formula) -> Self {
-        let mut names = HashMap::new();
-        let dims = op.shape.iter().flat_map(|s| s.bound());
-        names.extend(dims.map(|d| (text(d), Name::Dim)));
-        names.extend(op.attrs.iter().enumerate().map(|(i, a)| (text(&a.ident), Name::Attr(i))));
-        names.extend(op.outputs.iter().enumerate().map(|(i, o)| (text(&o.ident), Name::Output(i))));
-        names.extend(op.inputs.iter().enumerate().map(|(i, input)| (text(&input.ident), Name::Input(i))));
-        let cotangents = op.visible().zip(&formula.cotangents).filter(|(_, c)| !c.ignored);
-        names.extend(cotangents.map(|((i, _), c)| (text(&c.name), Name::Cotangent(i))));
-        let (used, uses, ops) = Default::default();
-        Lowering { op, scopes: vec![names], used, uses, ops, errors: vec![] }
-    }
-
-    /// Lowers one `let` or entry; comes with the names that it uses.
-    fn part(&mut self, lower: impl FnOnce(&mut Self) -> TokenStream) -> (TokenStream, BTreeSet<String>) {
-        let tokens = lower(self);
-        (tokens, std::mem::take(&mut self.uses))
-    }
-
-    fn mistake(&mut self, at: impl ToTokens, message: &Message, args: &[&dyn std::fmt::Display]) -> TokenStream {
-        self.errors.push(error(at, message, args));
-        quote!(::core::unimplemented!())
-    }
-
-    fn lookup(&self, name: &Ident) -> Option<Name> {
-        let name = text(name);
-        self.scopes.iter().rev().find_map(|scope| scope.get(&name).copied())
-    }
-
-    fn bind(&mut self, pattern: &Pat, name: Name) {
-        let scope = self.scopes.last_mut().expect("a scope is open");
-        scope.extend(bound_names(pattern).into_iter().map(|n| (n, name)));
-    }
-
-    /// Marks a name as used.
-    fn mention(&mut self, ident: &Ident) -> Option<Name> {
-        let name = self.lookup(ident)?;
-        self.uses.insert(text(ident));
-        if !matches!(name, Name::Tensor | Name::Static) {
-            self.used.entry(text(ident)).or_insert((name, ident.clone()));
-        }
-        Some(name)
-    }
-
-    /// What the function begins with: everything that is mentioned, under its name.
+impl Writer<'_> {
+    /// The first lines of the function: everything that is mentioned, under its name.
     fn bindings(&self) -> TokenStream {
         let each = self.used.iter().map(|(name, (what, ident))| {
             let value = match *what {
@@ -213,89 +128,11 @@ impl<'a> Lowering<'a> {
                     quote!(ctx.output(#at)?)
                 }
                 Name::Attr(i) => attr::read(&self.op.attrs[i], i, &quote!(ctx.attrs())),
-                Name::Dim => quote!(ctx.dim(#name)),
-                Name::Tensor | Name::Static => return TokenStream::new(),
+                Name::Dim(_) => quote!(ctx.dim(#name)),
+                Name::Slot(..) | Name::Pattern(_) => return TokenStream::new(),
             };
             quote!(let #ident = #value;)
         });
         each.collect()
     }
-
-    fn is_data(&self, expr: &Expr) -> bool {
-        match expr {
-            Expr::Path(path) => path.path.get_ident().and_then(|i| self.lookup(i)).is_some_and(Name::is_data),
-            Expr::Paren(e) => self.is_data(&e.expr),
-            Expr::Group(e) => self.is_data(&e.expr),
-            Expr::Reference(e) => self.is_data(&e.expr),
-            Expr::Unary(e) => self.is_data(&e.expr),
-            Expr::Binary(e) => self.is_data(&e.left) || self.is_data(&e.right),
-            Expr::MethodCall(e) => self.is_data(&e.receiver) || e.args.iter().any(|a| self.is_data(a)),
-            Expr::Call(e) => is_op_path(&e.func) || e.args.iter().any(|a| self.is_data(a)),
-            Expr::If(e) => {
-                let otherwise = e.else_branch.as_ref().is_some_and(|(_, e)| self.is_data(e));
-                self.is_data(&e.cond) || self.block_is_data(&e.then_branch) || otherwise
-            }
-            Expr::Match(e) => e.arms.iter().any(|arm| self.is_data(&arm.body)),
-            Expr::Block(e) => self.block_is_data(&e.block),
-            Expr::Tuple(e) => e.elems.iter().any(|e| self.is_data(e)),
-            Expr::Assign(e) => self.is_data(&e.right),
-            Expr::Index(e) => self.is_data(&e.expr),
-            _ => false,
-        }
-    }
-
-    fn block_is_data(&self, block: &Block) -> bool {
-        let lets = block.stmts.iter().any(|s| match s {
-            Stmt::Local(local) => local.init.as_ref().is_some_and(|i| self.is_data(&i.expr)),
-            _ => false,
-        });
-        lets || matches!(block.stmts.last(), Some(Stmt::Expr(last, None)) if self.is_data(last))
-    }
-
-    // Parts of a formula.
-
-    fn local(&mut self, local: &Local) -> TokenStream {
-        let Some(init) = &local.init else { return TokenStream::new() };
-        let (pattern, value) = (&local.pat, &init.expr);
-        let data = self.is_data(value);
-        if let (Pat::Tuple(tuple), true) = (pattern, data) {
-            if let Expr::Tuple(values) = &**value
-                && values.elems.len() == tuple.elems.len()
-            {
-                let values: Vec<_> = values.elems.iter().map(|v| (self.is_data(v), self.owned(v))).collect();
-                for (pattern, (data, _)) in tuple.elems.iter().zip(&values) {
-                    self.bind(pattern, if *data { Name::Tensor } else { Name::Static });
-                }
-                let values = values.iter().map(|(_, v)| v);
-                return quote!(let #pattern = (#(#values),*););
-            }
-            let count = syn::Index::from(tuple.elems.len());
-            let call = self.call(value, Some(&count));
-            let names = tuple.elems.iter();
-            let tokens = quote!(let [#(#names),*] = #call;);
-            self.bind(pattern, Name::Tensor);
-            return tokens;
-        }
-        let tokens = if data { self.owned(value) } else { self.known(value) };
-        self.bind(pattern, if data { Name::Tensor } else { Name::Static });
-        quote!(let #pattern = #tokens;)
-    }
-
-    fn entry(&mut self, value: &Expr) -> TokenStream {
-        if !self.is_data(value) {
-            // An unknown name says more than that it isn't a tensor.
-            let before = self.errors.len();
-            self.known(value);
-            if self.errors.len() > before {
-                return TokenStream::new();
-            }
-            return self.mistake(value, &messages::ENTRY_NOT_TENSOR, &[&value.to_token_stream()]);
-        }
-        self.owned(value)
-    }
-}
-
-/// A single name that is called is an op; a path with `::` may be any function.
-fn is_op_path(func: &Expr) -> bool {
-    matches!(func, Expr::Path(path) if path.path.get_ident().is_some_and(|i| !text(i).starts_with(char::is_uppercase)))
 }

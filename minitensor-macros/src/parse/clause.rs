@@ -1,5 +1,6 @@
 //! The clauses of `#[custom_op(…)]`.
 
+use minitensor_schema::grammar::{FORMULA_EXAMPLE, Formula, Predicate, SHAPE_EXAMPLE, Shape, WHERE_EXAMPLE};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
@@ -7,18 +8,18 @@ use syn::parse::discouraged::Speculative;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::{Expr, ExprLit, Ident, Lit, LitInt, LitStr, Path, Token, Type, bracketed, parenthesized};
 
-use super::formula::Formula;
 use crate::diag::{Diag, error, list, messages, suggestion};
-use crate::shape::{Predicate, Shape};
+use crate::source::{self, Clause};
 
 /// Every clause that was written.
 #[derive(Default)]
 pub struct Clauses {
-    pub shape: Option<Shape>,
+    pub shape: Option<Clause<Shape>>,
     pub dtype: Option<DTypes>,
     pub backward: Option<Backward>,
     pub axis: Option<AxisClause>,
-    pub predicates: Vec<Predicate>,
+    /// The conditions, of each clause that has some.
+    pub predicates: Vec<Clause<Vec<Predicate>>>,
     pub inplace: Option<Ident>,
     pub name: Option<LitStr>,
     pub aliases: Vec<LitStr>,
@@ -49,7 +50,7 @@ pub enum Backward {
     Auto(Ident),
     None,
     Function(Path),
-    Formula(Formula),
+    Formula(Clause<Formula>),
 }
 
 /// `axis = -1`, `axis = None`
@@ -131,13 +132,13 @@ fn value(word: &Ident, input: ParseStream, clauses: &mut Clauses) -> syn::Result
     }
     match name.as_str() {
         "shape" => {
-            clauses.shape = Some(input.parse()?);
+            clauses.shape = Some(source::read(input, SHAPE_EXAMPLE, |p| p.shape())?);
             if input.peek(Token![where]) {
                 input.parse::<Token![where]>()?;
-                predicates(input, clauses)?;
+                clauses.predicates.push(source::read(input, WHERE_EXAMPLE, |p| p.predicates())?);
             }
         }
-        "where" => predicates(input, clauses)?,
+        "where" => clauses.predicates.push(source::read(input, WHERE_EXAMPLE, |p| p.predicates())?),
         "dtype" => clauses.dtype = Some(input.parse()?),
         "backward" => clauses.backward = Some(input.parse()?),
         "axis" => clauses.axis = Some(AxisClause { word: word.clone(), default: axis(input)? }),
@@ -148,17 +149,6 @@ fn value(word: &Ident, input: ParseStream, clauses: &mut Clauses) -> syn::Result
         _ => clauses.runtime = Some(Path::parse_mod_style(input)?),
     }
     Ok(())
-}
-
-/// `k <= n, eps >= 0.0`, up to the next clause.
-fn predicates(input: ParseStream, clauses: &mut Clauses) -> syn::Result<()> {
-    loop {
-        clauses.predicates.push(input.parse()?);
-        if !input.peek(Token![,]) || at_clause(&input.fork()) {
-            return Ok(());
-        }
-        input.parse::<Token![,]>()?;
-    }
 }
 
 /// Whether a comma and then a clause, or the end, comes next.
@@ -259,7 +249,7 @@ fn output_dtype(input: ParseStream) -> syn::Result<(Option<Ident>, Type)> {
 impl Parse for Backward {
     fn parse(input: ParseStream) -> syn::Result<Backward> {
         if input.peek(Token![|]) || input.peek(Token![||]) {
-            return input.parse().map(Backward::Formula);
+            return source::read(input, FORMULA_EXAMPLE, |p| p.formula()).map(Backward::Formula);
         }
         let path = input.parse::<Path>().map_err(|e| error_at(e, &messages::NOT_A_BACKWARD))?;
         match path.get_ident() {

@@ -1,5 +1,8 @@
 //! Signature and clauses together: names, dtypes, outputs and the gradient of the [`Op`].
 
+use minitensor_schema::grammar::{NamedDims, Shape};
+use minitensor_schema::{At, check, message};
+use proc_macro2::Span;
 use quote::format_ident;
 use syn::ext::IdentExt;
 use syn::{FnArg, Ident, ItemFn, Type};
@@ -11,7 +14,8 @@ use crate::ast::{
 };
 use crate::diag::{Diag, list, messages, suggestion};
 use crate::dtype::{self, Bound, DTypeSet};
-use crate::shape::Shape;
+use crate::schema;
+use crate::source::Clause;
 
 pub fn op(mut function: ItemFn, clauses: &mut Clauses, mut signature: Signature, diag: &mut Diag) -> Option<Op> {
     let before = diag.len();
@@ -23,15 +27,18 @@ pub fn op(mut function: ItemFn, clauses: &mut Clauses, mut signature: Signature,
     };
     let outputs = match signature.level {
         Level::Cell => cell_outputs(&ident, clauses.shape.as_ref(), &mut signature, diag),
-        _ => outputs(&ident, clauses.shape.as_ref(), &signature, returned),
+        _ => outputs(&ident, clauses.shape.as_ref().map(|s| &s.tree), &signature, returned),
     };
     if diag.len() > before {
         return None;
     }
-    let outputs =
-        if signature.level == Level::Row { rows(clauses.shape.as_ref(), &mut signature, outputs) } else { outputs };
+    let outputs = if signature.level == Level::Row {
+        rows(clauses.shape.as_ref().map(|s| &s.tree), &mut signature, outputs)
+    } else {
+        outputs
+    };
     let axis = clauses.axis.as_ref().map(|axis| {
-        let lacks = |s: &Shape| s.outputs.iter().any(|o| o.dims.core.is_empty());
+        let lacks = |s: &Clause<Shape>| s.outputs.iter().any(|o| o.dims.core.is_empty());
         Axis { default: axis.default, keepdims: clauses.shape.as_ref().is_some_and(lacks) }
     });
     let name = clauses.name.as_ref().map_or_else(|| text(&ident), |name| name.value());
@@ -103,7 +110,7 @@ fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(O
             Some(_) => {}
             None => {
                 let names: Vec<_> = names.iter().map(String::as_str).collect();
-                diag.error(name, &messages::UNKNOWN_INPUT, &[name, &suggestion(&text(name), &names)]);
+                diag.error(name, &message::UNKNOWN_INPUT, &[name, &suggestion(&text(name), &names)]);
             }
         }
     }
@@ -228,54 +235,57 @@ fn outputs(
     let several = returned.len() > 1;
     let base = if signature.returns == Returns::List { "outs" } else { "out" };
     let returned = returned.into_iter().enumerate().map(|(i, (name, elem))| {
-        let in_shape = shape.and_then(|s| s.outputs.get(i)?.name.clone());
+        let in_shape = shape.and_then(|s| s.outputs.get(i)?.name.as_deref());
         let default = if several { format!("{base}{i}") } else { base.to_owned() };
-        let ident = name.or(in_shape).unwrap_or_else(|| Ident::new(&default, ident.span()));
+        let ident = name.unwrap_or_else(|| named(in_shape.unwrap_or(&default), ident.span()));
         Output { ident, elem, role: Role::Returned, core: Core::Scalar }
     });
     mutated.chain(returned).collect()
 }
 
+/// An identifier, raw if its name is a keyword of Rust.
+fn named(name: &str, span: Span) -> Ident {
+    match syn::parse_str::<Ident>(name) {
+        Ok(_) => Ident::new(name, span),
+        Err(_) => Ident::new_raw(name, span),
+    }
+}
+
 /// In the order of the `shape` clause, saved ones last; each is the `&mut` parameter of that name.
-fn cell_outputs(ident: &Ident, shape: Option<&Shape>, signature: &mut Signature, diag: &mut Diag) -> Vec<Output> {
+fn cell_outputs(
+    ident: &Ident,
+    shape: Option<&Clause<Shape>>,
+    signature: &mut Signature,
+    diag: &mut Diag,
+) -> Vec<Output> {
     let Some(shape) = shape else {
         diag.error(ident, &messages::CELL_NEEDS_SHAPE, &[ident]);
         return vec![];
     };
-    let params = std::mem::take(&mut signature.outputs);
-    let names: Vec<_> = params.iter().map(|(name, ..)| text(name)).collect();
-    let names: Vec<_> = names.iter().map(String::as_str).collect();
-    let mut outputs: Vec<(usize, Output)> = vec![];
-    for named in &shape.outputs {
-        let position = match &named.name {
-            Some(name) => params.iter().position(|(param, ..)| param == name),
-            None if params.len() == 1 => Some(0),
-            None => {
-                let (count, first) = (params.len(), params.first().map_or("out".to_owned(), |(p, ..)| text(p)));
-                diag.error(&named.dims.tokens, &messages::NAME_OUTPUTS, &[&count, &first, &named.dims]);
-                return vec![];
-            }
-        };
-        match position {
-            Some(at) => {
-                let (ident, elem, core) = params[at].clone();
-                let role = if named.save { Role::Saved } else { Role::Returned };
-                outputs.push((at, Output { ident, elem, role, core }));
-            }
-            None => {
-                let name = named.name.as_ref();
-                diag.error(
-                    name,
-                    &messages::UNKNOWN_OUTPUT,
-                    &[&named, &suggestion(&name.map(text).unwrap_or_default(), &names)],
-                );
-            }
+    let params: Vec<Output> = std::mem::take(&mut signature.outputs)
+        .into_iter()
+        .map(|(ident, elem, core)| Output { ident, elem, role: Role::Returned, core })
+        .collect();
+    let parts = schema::parts(&[], &[], &params, &signature.generics);
+    let problems = check::outputs(&parts.view(), shape);
+    for problem in &problems {
+        match problem.at {
+            At::Tokens(at) => diag.sentence(shape.source.anchor(at), &problem.sentence),
+            At::Output(k) => diag.sentence(&params[k].ident, &problem.sentence),
+            _ => diag.sentence(ident, &problem.sentence),
         }
     }
-    for (i, (name, ..)) in params.iter().enumerate() {
-        if shape.outputs.len() == outputs.len() && outputs.iter().all(|(at, _)| *at != i) {
-            diag.error(name, &messages::OUTPUT_NOT_IN_SHAPE, &[name, name]);
-        }
+    if !problems.is_empty() {
+        return vec![];
+    }
+    let position = |named: &NamedDims| match &named.name {
+        Some(name) => params.iter().position(|param| text(&param.ident) == *name),
+        None => Some(0).filter(|_| !params.is_empty()),
+    };
+    let mut outputs: Vec<(usize, Output)> = vec![];
+    for (named, at) in shape.outputs.iter().filter_map(|named| Some((named, position(named)?))) {
+        let role = if named.save { Role::Saved } else { Role::Returned };
+        outputs.push((at, Output { role, ..params[at].clone() }));
     }
     outputs.sort_by_key(|(_, output)| output.role == Role::Saved);
     for slot in &mut signature.params {
@@ -289,15 +299,15 @@ fn cell_outputs(ident: &Ident, shape: Option<&Shape>, signature: &mut Signature,
 /// An input or output goes along the row if it has a core dimension.
 fn rows(shape: Option<&Shape>, signature: &mut Signature, mut outputs: Vec<Output>) -> Vec<Output> {
     let Some(shape) = shape else { return outputs };
-    let core = |dims: Option<&crate::shape::NamedDims>| match dims {
+    let core = |dims: Option<&NamedDims>| match dims {
         Some(named) if !named.dims.core.is_empty() => Core::Slice,
         _ => Core::Scalar,
     };
     for input in &mut signature.inputs {
-        input.core = core(shape.input(&input.ident));
+        input.core = core(shape.input(&text(&input.ident)));
     }
     for (k, output) in outputs.iter_mut().enumerate() {
-        output.core = core(shape.output(&output.ident, k));
+        output.core = core(shape.output(&text(&output.ident), k));
     }
     outputs
 }

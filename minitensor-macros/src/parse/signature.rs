@@ -8,10 +8,10 @@ use syn::{
     TypeParamBound, TypePath, WherePredicate,
 };
 
-use crate::ast::{Attribute, Core, Elem, Generic, Input, Level, Returns, Slot, spelling};
+use crate::ast::{Attribute, Core, Elem, Generic, Input, Level, Returns, Slot, spelling, text};
 use crate::diag::{Diag, list, messages};
 use crate::dtype::Bound;
-use crate::shape::Shape;
+use minitensor_schema::grammar::Shape;
 use param::{Param, param, variable};
 
 /// What the signature says.
@@ -49,7 +49,8 @@ pub fn parse(function: &ItemFn, shape: Option<&Shape>, diag: &mut Diag) -> Optio
             FnArg::Typed(arg) => match &*arg.pat {
                 Pat::Ident(pat) if pat.subpat.is_none() && pat.by_ref.is_none() => {
                     let is_tensor = shape.is_some_and(|s| {
-                        s.input(&pat.ident).is_some() || s.outputs.iter().any(|o| o.name.as_ref() == Some(&pat.ident))
+                        let name = text(&pat.ident);
+                        s.arguments().any(|argument| argument.name.as_ref() == Some(&name))
                     });
                     if is_value(&pat.ident) {
                         diag.error(&pat.ident, &messages::PARAMETER_NAME, &[&pat.ident]);
@@ -102,7 +103,7 @@ impl Signature {
                 if let Some(default) = default {
                     diag.error(default, &messages::DEFAULT_ON_TENSOR, &[&ident]);
                 }
-                let is_input = shape.is_some_and(|s| s.input(&ident).is_some());
+                let is_input = shape.is_some_and(|s| s.input(&text(&ident)).is_some());
                 if self.level == Level::Cell && tensor.mutable && !is_input {
                     self.params.push(Slot::Output(self.outputs.len()));
                     self.outputs.push((ident, tensor.elem, tensor.core));

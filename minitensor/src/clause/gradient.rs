@@ -2,10 +2,12 @@
 
 use std::sync::OnceLock;
 
+use minitensor_schema::gradient::{Name, Property};
+
 use crate::attr::Attr;
 use crate::autograd::BackwardCall;
 use crate::error::{Error, Result, counted};
-use crate::op::{OpDef, OpRef, Value, bind, dispatch, registry};
+use crate::op::{self, OpDef, OpRef, bind, dispatch, registry};
 use crate::tensor::Tensor;
 
 /// A formula, checked.
@@ -17,29 +19,40 @@ pub struct Gradient {
     pub slots: usize,
 }
 
-/// `let (a, b) = f(x);`
+/// `let a = x;`, `let (a, b) = f(x);`
 pub struct Let {
     /// Where the values go.
     pub slots: std::ops::Range<usize>,
-    /// Whether the value is that of a call with several outputs.
-    pub many: bool,
-    pub value: Node,
+    pub value: Value,
     /// Inputs whose gradients use it.
     pub users: Vec<usize>,
+}
+
+/// The value of a `let`.
+pub enum Value {
+    /// One for each name.
+    Each(Vec<Node>),
+    /// The outputs of a call.
+    Outputs(Node),
 }
 
 /// A value and how it is computed.
 pub enum Node {
     Name(Name),
+    Dim(String),
     Const(Attr),
     /// What is known of a tensor.
     Property(Box<Node>, Property),
+    /// Whether an input is absent, or is not.
+    IsNone(Box<Node>, bool),
     List(Vec<Node>),
     /// The call of an op, with positional arguments and then keywords.
     Call(Callee, Vec<Node>, Vec<(String, Node)>),
-    /// An operator on what is no tensor.
-    Known(&'static str, Vec<Node>),
-    /// Chosen by what is no tensor.
+    /// An operator on values that are no tensors.
+    Operator(&'static str, Vec<Node>),
+    /// An element of a list that is no tensor.
+    Index(Box<[Node; 2]>),
+    /// Chosen by a value that is no tensor.
     If(Box<[Node; 3]>),
     Block(Vec<Let>, Box<Node>),
 }
@@ -66,26 +79,6 @@ impl Callee {
         }
         Ok(op)
     }
-}
-
-/// What a name stands for.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Name {
-    Cotangent(usize),
-    Input(usize),
-    Output(usize),
-    Attr(usize),
-    Dim(String),
-    /// A `let`, and whether it holds a tensor.
-    Slot(usize, bool),
-}
-
-/// What is known of a tensor.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Property {
-    Shape,
-    DType,
-    Ndim,
 }
 
 /// What a node is at a call.
@@ -133,7 +126,7 @@ impl Run<'_, '_> {
 
     fn bind(&mut self, bound: &Let) -> Result<()> {
         let values = match &bound.value {
-            Node::Call(op, args, keywords) if bound.many => {
+            Value::Outputs(Node::Call(op, args, keywords)) => {
                 let outputs = self.outputs(op, args, keywords)?;
                 if outputs.len() != bound.slots.len() {
                     let (name, count) = (&op.name, outputs.len());
@@ -145,7 +138,8 @@ impl Run<'_, '_> {
                 }
                 outputs.into_iter().map(Thing::Tensor).collect()
             }
-            node => vec![self.value(node)?],
+            Value::Outputs(node) => vec![self.value(node)?],
+            Value::Each(nodes) => nodes.iter().map(|node| self.value(node)).collect::<Result<_>>()?,
         };
         self.slots.splice(bound.slots.clone(), values);
         Ok(())
@@ -153,7 +147,8 @@ impl Run<'_, '_> {
 
     fn value(&mut self, node: &Node) -> Result<Thing> {
         Ok(match node {
-            Node::Name(name) => self.name(name)?,
+            Node::Name(name) => self.name(*name)?,
+            Node::Dim(name) => Thing::Known(self.call.dim(name).into()),
             Node::Const(value) => Thing::Known(value.clone()),
             Node::Property(of, property) => Thing::Known(self.property(of, *property)?),
             Node::List(items) => self.list(items)?,
@@ -166,7 +161,16 @@ impl Run<'_, '_> {
                     );
                 }
             },
-            Node::Known(sign, args) => {
+            Node::IsNone(of, wanted) => {
+                let is_none = matches!(self.value(of)?, Thing::Known(Attr::None));
+                Thing::Known((is_none == *wanted).into())
+            }
+            Node::Index(parts) => {
+                let (list, index) = (self.known(&parts[0])?, self.known(&parts[1])?);
+                let none = || self.wrong(format!("{list} has no element at {index}"));
+                Thing::Known(element(&list, &index).ok_or_else(none)?)
+            }
+            Node::Operator(sign, args) => {
                 let values = args.iter().map(|a| self.known(a)).collect::<Result<Vec<_>>>()?;
                 let none = || self.wrong(format!("'{sign}' can't be computed of {}", shown(&values)));
                 Thing::Known(computed(sign, &values).ok_or_else(none)?)
@@ -182,14 +186,15 @@ impl Run<'_, '_> {
         })
     }
 
-    fn name(&self, name: &Name) -> Result<Thing> {
+    fn name(&self, name: Name) -> Result<Thing> {
         Ok(match name {
-            Name::Cotangent(k) => Thing::Tensor(self.call.cotangent(*k)?),
-            Name::Input(i) => self.call.optional_input(*i)?.map_or(Thing::Known(Attr::None), Thing::Tensor),
-            Name::Output(k) => Thing::Tensor(self.call.output(*k)?),
-            Name::Attr(i) => Thing::Known(self.call.attrs()[*i].clone()),
-            Name::Dim(name) => Thing::Known(self.call.dim(name).into()),
-            Name::Slot(slot, _) => self.slots[*slot].clone(),
+            Name::Cotangent(k) => Thing::Tensor(self.call.cotangent(k)?),
+            Name::Input(i) => self.call.optional_input(i)?.map_or(Thing::Known(Attr::None), Thing::Tensor),
+            Name::Output(k) => Thing::Tensor(self.call.output(k)?),
+            Name::Attr(i) => Thing::Known(self.call.attrs()[i].clone()),
+            Name::Slot(slot, _) => self.slots[slot].clone(),
+            // A dimension is a node of its own, and a text has no patterns.
+            Name::Dim(_) | Name::Pattern(_) => Thing::Known(Attr::None),
         })
     }
 
@@ -245,8 +250,8 @@ impl Run<'_, '_> {
     fn outputs(&mut self, op: &Callee, args: &[Node], keywords: &[(String, Node)]) -> Result<Vec<Tensor>> {
         let values = args.iter().map(|a| self.value(a)).collect::<Result<Vec<_>>>()?;
         let named = keywords.iter().map(|(_, a)| self.value(a)).collect::<Result<Vec<_>>>()?;
-        let values: Vec<Value<'_>> = values.iter().map(Thing::as_value).collect();
-        let named: Vec<(&str, Value<'_>)> =
+        let values: Vec<op::Value<'_>> = values.iter().map(Thing::as_value).collect();
+        let named: Vec<(&str, op::Value<'_>)> =
             keywords.iter().zip(&named).map(|((name, _), thing)| (name.as_str(), thing.as_value())).collect();
         let call = |op: &OpRef| {
             let (inputs, attrs) = bind(op, &values, &named)?;
@@ -258,11 +263,11 @@ impl Run<'_, '_> {
 }
 
 impl Thing {
-    fn as_value(&self) -> Value<'_> {
+    fn as_value(&self) -> op::Value<'_> {
         match self {
-            Thing::Tensor(tensor) => Value::Tensor(tensor),
-            Thing::Tensors(tensors) => Value::Tensors(tensors.iter().collect()),
-            Thing::Known(value) => Value::Attr(value.clone()),
+            Thing::Tensor(tensor) => op::Value::Tensor(tensor),
+            Thing::Tensors(tensors) => op::Value::Tensors(tensors.iter().collect()),
+            Thing::Known(value) => op::Value::Attr(value.clone()),
         }
     }
 
@@ -277,6 +282,17 @@ impl Thing {
 
 fn shown(values: &[Attr]) -> String {
     values.iter().map(Attr::to_string).collect::<Vec<_>>().join(" and ")
+}
+
+/// An element of a list; none outside of it.
+fn element(list: &Attr, index: &Attr) -> Option<Attr> {
+    let Attr::Int(index) = index else { return None };
+    let index = usize::try_from(*index).ok()?;
+    match list {
+        Attr::Ints(list) => list.get(index).map(|v| Attr::Int(*v)),
+        Attr::Floats(list) => list.get(index).map(|v| Attr::Float(*v)),
+        _ => None,
+    }
 }
 
 fn number(value: &Attr) -> Option<f64> {

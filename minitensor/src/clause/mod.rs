@@ -1,63 +1,59 @@
-//! The clauses of `#[custom_op]` as text, for ops made at run time: [`shape()`] and [`backward()`] read them to what the macro
-//! writes for the same words.
+//! The clauses of `#[custom_op]` as text, for ops made at run time: [`shape()`] and [`backward()`] read them with the grammar and
+//! the checks of [the schema](minitensor_schema), as the macro does.
 //!
-//! A text may come from anywhere: length and nesting are limited, and every mistake is an [`Error`] that quotes it.
+//! A text may come from anywhere: its length and its nesting are limited, and an error shows the part that it is about.
 
-mod expr;
-mod formula;
+mod backward;
 mod gradient;
-mod lower;
 mod shape;
-mod token;
 
-use std::fmt::Display;
-
-pub use lower::backward;
+pub use backward::backward;
 pub use shape::{Shape, shape};
 
-use minitensor_schema::suggestion::nearest;
+use minitensor_schema::grammar::{Dialect, Parser, Source, Tokens};
+use minitensor_schema::{At, Problem, Sentence};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
+use crate::op::OpDef;
 
-/// The most bytes of a clause.
-const LONGEST: usize = 16 * 1024;
-/// The deepest that brackets, operators and calls may lie in each other.
-const DEEPEST: usize = 64;
-/// How much of a clause an error shows.
-const SHOWN: usize = 200;
-
-/// A clause in hand: which one, of which op.
-#[derive(Clone, Copy)]
-struct Source<'a> {
-    op: &'a str,
-    clause: &'static str,
-    text: &'a str,
+/// A clause of an op as text.
+struct Clause<'a> {
+    op: &'a OpDef,
+    name: &'static str,
+    tokens: Tokens,
+    source: Source<'a>,
 }
 
-impl Source<'_> {
-    /// A mistake in it.
+impl<'a> Clause<'a> {
+    fn new(op: &'a OpDef, name: &'static str, text: &'a str) -> Result<Clause<'a>> {
+        let show = |sentence: &Sentence, shown: String| sentence_of(op, name, sentence, &shown);
+        let (tokens, source) = Tokens::of_text(text.trim())
+            .map_err(|(sentence, source)| show(&sentence, source.underlined(minitensor_schema::Extent::of(0))))?;
+        Ok(Clause { op, name, tokens, source })
+    }
+
+    fn parser(&self, example: &'static str) -> Parser<'_> {
+        Parser::new(&self.tokens, Dialect::Text, example)
+    }
+
+    /// An error that shows where in the text the problem is.
     #[cold]
-    fn error(&self, what: impl Display) -> Error {
-        Error::value(format!("op '{}': {} clause '{}': {what}", self.op, self.clause, shown(self.text)))
+    fn error(&self, problem: &Problem) -> Error {
+        let shown = match problem.at {
+            At::Tokens(at) => self.source.underlined(at),
+            _ => format!("  {}", self.source.shortened()),
+        };
+        sentence_of(self.op, self.name, &problem.sentence, &shown)
+    }
+
+    /// The first of some problems.
+    fn check(&self, problems: &[Problem]) -> Result<()> {
+        problems.first().map_or(Ok(()), |problem| Err(self.error(problem)))
     }
 }
 
-/// A text on one line, and not too much of it.
-fn shown(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
-}
-
-/// What may have been meant.
-fn suggestion(name: &str, known: &[&str]) -> String {
-    // Names that long are no slips, and take long to compare.
-    let short = |name: &&str| name.len() < SHOWN;
-    match Some(name).filter(short).and_then(|name| nearest(name, known.iter().copied().filter(short))) {
-        Some(near) => format!("did you mean '{near}'?"),
-        None if known.is_empty() => "there are no names".into(),
-        None => format!("the names are '{}'", shown(&known.join("', '"))),
-    }
+#[cold]
+fn sentence_of(op: &OpDef, clause: &str, sentence: &Sentence, shown: &str) -> Error {
+    let line_break = if shown.is_empty() { "" } else { "\n" };
+    Error::value(format!("op '{}': {clause} clause: {sentence}{line_break}{shown}", op.name))
 }

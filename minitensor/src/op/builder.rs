@@ -58,7 +58,7 @@ impl CustomOpBuilder {
                 name: Cow::Owned(name.into()),
                 aliases: Cow::Borrowed(&[]),
                 doc: Cow::Borrowed(""),
-                inputs: (0..inputs).map(|i| Input::new(names(i))).collect(),
+                inputs: (0..inputs).map(|i| input(names(i))).collect(),
                 attrs: Cow::Borrowed(&[]),
                 outputs: Cow::Owned(vec![Output {
                     name: Cow::Borrowed("out"),
@@ -117,7 +117,7 @@ impl CustomOpBuilder {
             core: Core::Scalar,
         };
         let op = &mut builder.op;
-        op.inputs = program.inputs().iter().map(|name| Input::new(name.clone())).collect();
+        op.inputs = program.inputs().iter().map(|name| input(name.clone())).collect();
         op.inputs.to_mut().iter_mut().for_each(|input| input.dtype = DTypeRule::Generic(0));
         op.outputs = program.outputs().iter().map(output).collect();
         op.generics = Cow::Owned(vec![Generic { name: Cow::Borrowed("T"), dtypes }]);
@@ -223,7 +223,7 @@ impl CustomOpBuilder {
 
     /// The names of the inputs.
     pub fn inputs<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.op.inputs = names.into_iter().map(|n| Input::new(n.into())).collect();
+        self.op.inputs = names.into_iter().map(|n| input(n.into())).collect();
         self
     }
 
@@ -321,8 +321,6 @@ fn looking_at_all(op: &OpDef, run: Arc<DynamicBackwardFn>) -> Backward {
     })
 }
 
-impl Input {
-    fn new(name: String) -> Input {
-        Input { name: Cow::Owned(name), arity: Arity::One, dtype: DTypeRule::Any, mutated: false, core: Core::Scalar }
-    }
+fn input(name: String) -> Input {
+    Input { name: Cow::Owned(name), arity: Arity::One, dtype: DTypeRule::Any, mutated: false, core: Core::Scalar }
 }

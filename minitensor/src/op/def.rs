@@ -1,15 +1,17 @@
 //! [`OpDef`]: an operation as data. `#[custom_op]` writes one as a `static`; everything else reads it.
 
-use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
 #[cfg(feature = "engine")]
 use minitensor_kernels::program::Plan;
 
+pub use minitensor_schema::signature::{
+    Arity, Attribute, Axis, Core, DTypeRule, Generic, Input, List, Output, Role, Signature, Text,
+};
+
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
-use crate::dtype::{DType, DTypeSet};
 use crate::error::Result;
 use crate::op::Gradients;
 use crate::op::call::Call;
@@ -18,11 +20,6 @@ use crate::op::shape_rule::{CoreShapes, Predicate};
 #[cfg(feature = "engine")]
 use crate::plugin::host::Loaded;
 use crate::tensor::Tensor;
-
-/// A text that is a literal in a macro's expansion and owned where an op is made at run time.
-pub type Text = Cow<'static, str>;
-/// A list, likewise.
-pub type List<T> = Cow<'static, [T]>;
 
 /// One operation: all that is known of it.
 #[derive(Clone, Debug)]
@@ -57,102 +54,6 @@ pub struct OpDef {
     pub location: Location,
 }
 
-/// One tensor that an op takes.
-#[derive(Clone, Debug)]
-pub struct Input {
-    /// Its parameter name.
-    pub name: Text,
-    /// Required, optional, or any number of them.
-    pub arity: Arity,
-    /// Which dtypes it may have.
-    pub dtype: DTypeRule,
-    /// Whether the op changes it in place (`&mut`).
-    pub mutated: bool,
-    /// How a cell body sees it.
-    pub core: Core,
-}
-
-/// How many tensors one parameter takes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Arity {
-    /// Exactly one.
-    One,
-    /// One or none: `Option<T>`.
-    Optional,
-    /// Any number: `&[&Tensor]`, the last tensor parameter.
-    Variadic,
-}
-
-/// How a cell body sees one core of an argument. Element and tensor bodies have [`Core::Scalar`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Core {
-    /// A single element: `&T`, `&mut T`.
-    Scalar,
-    /// Contiguous memory: `&[T]`, `&mut [T]`.
-    Slice,
-    /// Strided memory: `ArrayView1<T>`, `ArrayView2<T>`, …
-    View,
-}
-
-/// Which dtype an input must have, or an output gets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DTypeRule {
-    /// The dtype variable of that position in [`OpDef::generics`]; inputs that share one are promoted to it.
-    Generic(u8),
-    /// This one. `T::Mask` is `Fixed(DType::Bool)`.
-    Fixed(DType),
-    /// The value of the attribute of that position (a `DType` attribute).
-    Attr(u8),
-    /// Whatever comes: tensor bodies.
-    Any,
-}
-
-/// A dtype variable.
-#[derive(Clone, Debug)]
-pub struct Generic {
-    /// `T`
-    pub name: Text,
-    /// What its trait bound, or the `dtype` clause, admits.
-    pub dtypes: DTypeSet,
-}
-
-/// One attribute.
-#[derive(Clone, Debug)]
-pub struct Attribute {
-    /// Its parameter name.
-    pub name: Text,
-    /// What it takes.
-    pub kind: AttrKind,
-    /// Whether `None` is a value of it: `Option<…>`.
-    pub optional: bool,
-    /// Its value when the caller gives none; without one it is required.
-    pub default: Option<Attr>,
-}
-
-/// One tensor that an op gives.
-#[derive(Clone, Debug)]
-pub struct Output {
-    /// Its name, `out` if it has none of its own.
-    pub name: Text,
-    /// Its dtype.
-    pub dtype: DTypeRule,
-    /// What it is for.
-    pub role: Role,
-    /// How a cell body sees it.
-    pub core: Core,
-}
-
-/// What an output is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    /// The caller gets it.
-    Returned,
-    /// Only the gradient gets it: `[save]`.
-    Saved,
-    /// It is the input of that position, changed in place.
-    Mutates(u8),
-}
-
 /// How output shapes follow from input shapes.
 #[derive(Clone, Debug)]
 pub enum ShapeRule {
@@ -162,17 +63,6 @@ pub enum ShapeRule {
     Core(CoreShapes),
     /// The parts of the body tell: tensor bodies, run over tensors without data.
     Traced,
-}
-
-/// The caller chooses along which axis the core dimension lies.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Axis {
-    /// Position of the attribute `axis` in [`OpDef::attrs`].
-    pub attr: u8,
-    /// Position of the attribute `keepdims`, where an output lacks the core dimension.
-    pub keepdims: Option<u8>,
-    /// Whether several axes, or none for all, may be given.
-    pub many: bool,
 }
 
 /// The computation.
@@ -357,13 +247,14 @@ impl Deref for OpRef {
 }
 
 impl OpDef {
+    /// Its tensors, attributes and outputs, for the checks of the schema.
+    pub fn schema(&self) -> Signature<'_> {
+        Signature { inputs: &self.inputs, attrs: &self.attrs, outputs: &self.outputs, generics: &self.generics }
+    }
+
     /// Whether tensors of such a dtype can have a gradient.
     pub fn is_differentiable(&self, rule: DTypeRule) -> bool {
-        match rule {
-            DTypeRule::Fixed(dtype) => dtype.is_differentiable(),
-            DTypeRule::Generic(g) => self.generics[g as usize].dtypes.iter().any(|d| d.is_differentiable()),
-            DTypeRule::Attr(_) | DTypeRule::Any => true,
-        }
+        self.schema().is_differentiable(rule)
     }
 
     /// Whether it gives any number of tensors: its one output is named `outs`.

@@ -1,100 +1,11 @@
-//! The `shape` clause as data: named core dimensions, arithmetic on them, predicates.
+//! The `shape` and `where` clauses at a call: the sizes of the named dimensions, and whether the conditions hold.
 
-use std::fmt;
-
+pub use minitensor_schema::shape::{Arithmetic, CoreShapes, Dim, Dims, Predicate, Relation};
 use smallvec::SmallVec;
 
 use crate::attr::Attr;
 use crate::error::{Error, Result};
-use crate::op::def::{List, OpDef, Text};
-
-/// The core dimensions of every argument: `(x: [.., n], w: [n, m]) -> [.., m]`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CoreShapes {
-    /// One for each input.
-    pub inputs: List<Dims>,
-    /// One for each output, saved ones included.
-    pub outputs: List<Dims>,
-    /// The clause as it is written, for docs and errors.
-    pub text: Text,
-}
-
-/// The dimensions of one argument.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Dims {
-    /// Whether batch dimensions stand before the core (`..`).
-    pub batch: bool,
-    /// The core dimensions.
-    pub core: List<Dim>,
-}
-
-/// One dimension, or a number in a predicate.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Dim {
-    /// A name bound by the first input that has it.
-    Name(Text),
-    /// A number.
-    Int(i64),
-    /// A number that isn't whole; predicates only.
-    Float(f64),
-    /// The value of the attribute of that position.
-    Attr(u8),
-    /// Arithmetic on two; division must have no remainder.
-    Op(Arithmetic, List<Dim>),
-}
-
-/// Arithmetic on dimensions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Arithmetic {
-    Add,
-    Sub,
-    Mul,
-    Div,
-}
-
-/// What must hold: `k <= n`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Predicate {
-    /// The left side.
-    pub left: Dim,
-    /// How they compare.
-    pub relation: Relation,
-    /// The right side.
-    pub right: Dim,
-    /// As it is written.
-    pub text: Text,
-}
-
-/// How two numbers compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Relation {
-    Less,
-    LessEqual,
-    Greater,
-    GreaterEqual,
-    Equal,
-    NotEqual,
-}
-
-impl CoreShapes {
-    /// The dimensions of a flat input: of all tensors that a list takes, those of the list.
-    pub fn input(&self, flat: usize) -> &Dims {
-        &self.inputs[flat.min(self.inputs.len() - 1)]
-    }
-
-    /// The dimensions of an output: of all that a list gives, those of the list.
-    pub fn output(&self, flat: usize) -> &Dims {
-        &self.outputs[flat.min(self.outputs.len() - 1)]
-    }
-}
-
-impl fmt::Display for CoreShapes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
+use crate::op::def::OpDef;
 
 /// The values of the named dimensions of one call.
 #[derive(Clone, Debug, Default)]

@@ -1,0 +1,211 @@
+//! The values of a formula: tensors are calls of ops by name, all else is the Rust that is written there.
+
+use minitensor_schema::Attr;
+use minitensor_schema::Extent;
+use minitensor_schema::gradient::{Bound, Let, Name, Node, NodeKind, Property};
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::quote_spanned;
+use syn::Ident;
+
+use super::Writer;
+use crate::ast::{Arity, text};
+use crate::hygiene::quote;
+
+impl Writer<'_> {
+    /// `let a = x;`
+    pub fn binding(&mut self, bound: &Let) -> TokenStream {
+        let pattern = self.source.rust(bound.pattern, &[]);
+        match &bound.value {
+            Bound::One(value) => {
+                let value = self.owned(value);
+                quote!(let #pattern = #value;)
+            }
+            Bound::Each(values) => {
+                let values: Vec<_> = values.iter().map(|v| self.owned(v)).collect();
+                quote!(let #pattern = (#(#values),*);)
+            }
+            Bound::Outputs(call) => {
+                let count = syn::Index::from(bound.names.len());
+                let call = self.call(call, Some(&count));
+                let inside = Extent { start: bound.pattern.start + 1, end: bound.pattern.end - 1 };
+                let names = self.source.rust(inside, &[]);
+                quote!(let [#names] = #call;)
+            }
+        }
+    }
+
+    /// A tensor of its own, or a value that is no tensor.
+    pub fn owned(&mut self, node: &Node) -> TokenStream {
+        match &node.kind {
+            NodeKind::Name(_) if node.is_tensor => {
+                let tokens = self.tensor(node);
+                quote!(#tokens.clone())
+            }
+            _ if node.is_tensor => self.tensor(node),
+            _ => self.known(node),
+        }
+    }
+
+    /// An argument of an op.
+    fn argument(&mut self, node: &Node) -> TokenStream {
+        let tokens = match &node.kind {
+            NodeKind::Const(Attr::None) => return quote!(__rt::value(&__rt::Option::<__rt::i64>::None)),
+            NodeKind::List(items) if items.iter().any(|item| item.is_tensor) => {
+                let each: Vec<_> = items.iter().map(|item| self.owned(item)).collect();
+                return quote!(__rt::value(&[#(#each),*][..]));
+            }
+            _ if node.is_tensor => self.tensor(node),
+            NodeKind::Operator(_, sides) if sides.len() == 2 => {
+                let tokens = self.known(node);
+                quote!((#tokens))
+            }
+            NodeKind::Rust(parts) if !parts.is_empty() => {
+                let tokens = self.known(node);
+                quote!((#tokens))
+            }
+            _ => self.known(node),
+        };
+        quote!(__rt::value(&#tokens))
+    }
+
+    fn tensor(&mut self, node: &Node) -> TokenStream {
+        match &node.kind {
+            NodeKind::Name(name) => {
+                self.mention(*name, node.at);
+                self.source.rust(node.at, &[])
+            }
+            NodeKind::Block(..) => {
+                let block = self.block(node);
+                quote!({ #block })
+            }
+            NodeKind::If(parts) => {
+                let [condition, yes, no] = &**parts;
+                let (condition, yes, no) = (self.known(condition), self.block(yes), self.block(no));
+                quote!(if #condition { #yes } else { #no })
+            }
+            NodeKind::IfLet(pattern, parts) => {
+                let [of, yes, no] = &**parts;
+                let pattern = self.source.rust(*pattern, &[]);
+                let of = if of.is_tensor { self.tensor(of) } else { self.known(of) };
+                let (yes, no) = (self.block(yes), self.block(no));
+                quote!(if let #pattern = &#of { #yes } else { #no })
+            }
+            NodeKind::Match(of, arms) => {
+                let of = self.known(of);
+                let arms: Vec<_> = arms
+                    .iter()
+                    .map(|(pattern, value)| {
+                        let (pattern, value) = (self.source.rust(*pattern, &[]), self.owned(value));
+                        quote!(#pattern => #value,)
+                    })
+                    .collect();
+                quote!(match #of { #(#arms)* })
+            }
+            _ => self.call(node, None),
+        }
+    }
+
+    /// What is inside of the braces of a block.
+    fn block(&mut self, node: &Node) -> TokenStream {
+        let NodeKind::Block(lets, value) = &node.kind else { return self.owned(node) };
+        let lets: Vec<_> = lets.iter().map(|bound| self.binding(bound)).collect();
+        let value = self.owned(value);
+        quote!(#(#lets)* #value)
+    }
+
+    /// The call of an op; with `count` it returns so many tensors.
+    fn call(&mut self, node: &Node, count: Option<&syn::Index>) -> TokenStream {
+        let NodeKind::Call { op, op_at, args, keywords } = &node.kind else { return self.known(node) };
+        let args: Vec<_> = args.iter().map(|arg| self.argument(arg)).collect();
+        let keywords: Vec<_> = keywords
+            .iter()
+            .map(|(name, value)| {
+                let value = self.argument(value);
+                quote!((#name, #value))
+            })
+            .collect();
+        let op = self.op_name(op, self.source.span(op_at.start));
+        let method = match count {
+            Some(count) => quote!(call_many::<#count>),
+            None => quote!(call),
+        };
+        let span = self.source.span(node.at.start);
+        quote_spanned!(span=> #op.#method(&[#(#args),*], &[#(#keywords),*])?)
+    }
+
+    /// The static of the op that is called.
+    fn op_name(&mut self, name: &str, span: Span) -> Ident {
+        let ident = format!("__OP{}_{}", self.ops.len(), name.to_uppercase().replace("::", "_"));
+        let ident = self.ops.entry(name.to_owned()).or_insert_with(|| Ident::new(&ident, Span::call_site()));
+        Ident::new(&ident.to_string(), span)
+    }
+
+    /// The Rust that is written there, in which a tensor's properties are looked up.
+    fn known(&mut self, node: &Node) -> TokenStream {
+        let mut replaced = vec![];
+        self.replace(node, &mut replaced);
+        replaced.sort_by_key(|(at, _)| at.start);
+        self.source.rust(node.at, &replaced)
+    }
+
+    fn replace(&mut self, node: &Node, replaced: &mut Vec<(Extent, TokenStream)>) {
+        match &node.kind {
+            NodeKind::Name(name) => self.mention(*name, node.at),
+            NodeKind::Property(of, property) => {
+                let tokens = self.property(of, *property);
+                replaced.push((node.at, tokens));
+            }
+            NodeKind::IsNone(of, wanted) => {
+                let tokens = self.is_none(of, *wanted);
+                replaced.push((node.at, tokens));
+            }
+            NodeKind::Call { .. } => {
+                let tokens = self.call(node, None);
+                replaced.push((node.at, tokens));
+            }
+            _ => node.parts().into_iter().for_each(|part| self.replace(part, replaced)),
+        }
+    }
+
+    /// `x.shape` and the like; of an input they are known without saving it.
+    fn property(&mut self, of: &Node, property: Property) -> TokenStream {
+        let (shape, dtype) = match of.kind {
+            NodeKind::Name(Name::Input(i)) => {
+                let at = syn::Index::from(i);
+                (quote!(ctx.shape(#at)), quote!(ctx.dtype(#at)))
+            }
+            _ => {
+                let tensor = self.tensor(of);
+                (quote!(#tensor.shape()[..]), quote!(#tensor.dtype()))
+            }
+        };
+        match property {
+            Property::Shape => shape,
+            Property::DType => dtype,
+            Property::Ndim => quote!((#shape.len() as __rt::i64)),
+        }
+    }
+
+    /// `weight == None`: only an optional input, or an attribute, may be absent.
+    fn is_none(&mut self, of: &Node, wanted: bool) -> TokenStream {
+        let is_given = match of.kind {
+            NodeKind::Name(Name::Input(i)) => self.op.inputs[i].arity != Arity::Optional,
+            _ => of.is_tensor,
+        };
+        if is_given {
+            return if wanted { quote!(false) } else { quote!(true) };
+        }
+        let of = if of.is_tensor { self.tensor(of) } else { self.known(of) };
+        if wanted { quote!(#of.is_none()) } else { quote!(#of.is_some()) }
+    }
+
+    /// Notes a name that is fetched from the call.
+    fn mention(&mut self, name: Name, at: Extent) {
+        if matches!(name, Name::Slot(..) | Name::Pattern(_)) {
+            return;
+        }
+        if let Some(TokenTree::Ident(ident)) = self.source.rust(at, &[]).into_iter().next() {
+            self.used.entry(text(&ident)).or_insert((name, ident));
+        }
+    }
+}

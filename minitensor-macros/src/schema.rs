@@ -1,0 +1,99 @@
+//! An op as the schema's checks see it.
+
+use std::borrow::Cow;
+
+use minitensor_schema::signature::{Attribute, Generic, Input, Output, Signature};
+use minitensor_schema::{AttrKind, DType, signature};
+
+use crate::ast::{self, Arity, Core, Elem, Op, Role, text};
+
+/// The parts of a [`Signature`].
+pub struct Parts {
+    inputs: Vec<Input>,
+    attrs: Vec<Attribute>,
+    outputs: Vec<Output>,
+    generics: Vec<Generic>,
+}
+
+impl Parts {
+    pub fn view(&self) -> Signature<'_> {
+        Signature { inputs: &self.inputs, attrs: &self.attrs, outputs: &self.outputs, generics: &self.generics }
+    }
+}
+
+impl Op {
+    pub fn signature(&self) -> Parts {
+        parts(&self.inputs, &self.attrs, &self.outputs, &self.generics)
+    }
+}
+
+pub fn parts(
+    inputs: &[ast::Input],
+    attrs: &[ast::Attribute],
+    outputs: &[ast::Output],
+    generics: &[ast::Generic],
+) -> Parts {
+    Parts {
+        inputs: inputs.iter().map(input).collect(),
+        attrs: attrs.iter().map(attribute).collect(),
+        outputs: outputs.iter().map(output).collect(),
+        generics: generics.iter().map(|g| Generic { name: name(&g.ident), dtypes: g.dtypes }).collect(),
+    }
+}
+
+fn name(ident: &syn::Ident) -> signature::Text {
+    Cow::Owned(text(ident))
+}
+
+fn input(input: &ast::Input) -> Input {
+    let arity = match input.arity {
+        Arity::One => signature::Arity::One,
+        Arity::Optional => signature::Arity::Optional,
+        Arity::Variadic => signature::Arity::Variadic,
+    };
+    let (dtype, core) = (rule(input.elem), core(input.core));
+    Input { name: name(&input.ident), arity, dtype, mutated: input.mutated, core }
+}
+
+fn attribute(attr: &ast::Attribute) -> Attribute {
+    let kind = match attr.kind {
+        ast::AttrKind::Bool => AttrKind::Bool,
+        ast::AttrKind::Int => AttrKind::Int,
+        ast::AttrKind::Size => AttrKind::Size,
+        ast::AttrKind::Float => AttrKind::Float,
+        ast::AttrKind::Str => AttrKind::Str,
+        // Its words are a constant of the enum, which is not known here.
+        ast::AttrKind::Enum => AttrKind::Enum(&[]),
+        ast::AttrKind::Ints => AttrKind::Ints,
+        ast::AttrKind::Floats => AttrKind::Floats,
+        ast::AttrKind::DType => AttrKind::DType,
+    };
+    Attribute { name: name(&attr.ident), kind, optional: attr.optional, default: None }
+}
+
+fn output(output: &ast::Output) -> Output {
+    let role = match output.role {
+        Role::Returned => signature::Role::Returned,
+        Role::Saved => signature::Role::Saved,
+        Role::Mutates(i) => signature::Role::Mutates(i as u8),
+    };
+    Output { name: name(&output.ident), dtype: rule(output.elem), role, core: core(output.core) }
+}
+
+fn rule(elem: Elem) -> signature::DTypeRule {
+    match elem {
+        Elem::Generic(i) => signature::DTypeRule::Generic(i as u8),
+        Elem::Mask(_) => signature::DTypeRule::Fixed(DType::Bool),
+        Elem::Fixed(dtype) => signature::DTypeRule::Fixed(dtype),
+        Elem::Attr(i) => signature::DTypeRule::Attr(i as u8),
+        Elem::Any => signature::DTypeRule::Any,
+    }
+}
+
+fn core(core: Core) -> signature::Core {
+    match core {
+        Core::Scalar => signature::Core::Scalar,
+        Core::Slice => signature::Core::Slice,
+        Core::View(_) => signature::Core::View,
+    }
+}

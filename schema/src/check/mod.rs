@@ -1,0 +1,9 @@
+//! The rules that a definition must follow: clauses against the signature of their op. A check returns every problem that it finds.
+
+mod formula;
+mod resolve;
+mod shape;
+
+pub use formula::{formula, resolved};
+pub use resolve::Resolved;
+pub use shape::{core_shapes, outputs, predicates, shape};

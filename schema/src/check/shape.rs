@@ -1,0 +1,150 @@
+//! The clauses `shape` and `where` against the op that they describe.
+
+use std::borrow::Cow;
+
+use crate::grammar::{self, DimKind, NamedDims};
+use crate::message;
+use crate::problem::{At, Extent, Problem};
+use crate::shape::{CoreShapes, Dim, Dims, Predicate};
+use crate::signature::{List, Role, Signature};
+use crate::suggestion::suggestion;
+
+/// Checks a `shape` clause: it mentions every tensor once, and the size of every dimension is known.
+pub fn shape(op: &Signature<'_>, shape: &grammar::Shape) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    inputs(op, shape, &mut problems);
+    problems.extend(outputs(op, shape));
+    dimensions(op, shape, &mut problems);
+    problems
+}
+
+fn inputs(op: &Signature<'_>, shape: &grammar::Shape, problems: &mut Vec<Problem>) {
+    let names: Vec<&str> = op.inputs.iter().map(|i| i.name.as_ref()).collect();
+    for (i, NamedDims { name, at, save, .. }) in shape.inputs.iter().enumerate() {
+        let Some(name) = name else { continue };
+        if *save {
+            problems.push(Problem::tokens(*at, &message::SAVED_INPUT, &[name]));
+        }
+        if !names.contains(&name.as_str()) {
+            problems.push(Problem::tokens(*at, &message::UNKNOWN_INPUT, &[name, &suggestion(name, &names)]));
+        }
+        twice(name, *at, &shape.inputs[..i], problems);
+    }
+    for (i, name) in names.iter().enumerate().filter(|(_, name)| shape.input(name).is_none()) {
+        problems.push(Problem::new(At::Input(i), &message::INPUT_NOT_IN_SHAPE, &[name, name]));
+    }
+}
+
+/// Checks the outputs of a `shape` clause: it mentions every output once.
+pub fn outputs(op: &Signature<'_>, shape: &grammar::Shape) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    // An input that is changed in place is an output of the same dimensions.
+    let own = op.outputs.iter().enumerate().filter(|(_, o)| !matches!(o.role, Role::Mutates(_)));
+    let own: Vec<(usize, &str)> = own.map(|(k, o)| (k, o.name.as_ref())).collect();
+    let names: Vec<&str> = own.iter().map(|(_, name)| *name).collect();
+    if let ([NamedDims { name: None, dims, .. }], [first, _, ..]) = (&shape.outputs[..], &names[..]) {
+        problems.push(Problem::tokens(dims.at, &message::NAME_OUTPUTS, &[&names.len(), first, dims]));
+        return problems;
+    }
+    for (i, NamedDims { name, at, .. }) in shape.outputs.iter().enumerate() {
+        let Some(name) = name else { return problems };
+        if !names.contains(&name.as_str()) {
+            problems.push(Problem::tokens(*at, &message::UNKNOWN_OUTPUT, &[name, &suggestion(name, &names)]));
+        }
+        twice(name, *at, &shape.outputs[..i], &mut problems);
+    }
+    let has_unknown = shape.outputs.iter().any(|o| o.name.as_ref().is_some_and(|n| !names.contains(&n.as_str())));
+    let is_mentioned = |name: &str| shape.outputs.iter().any(|o| o.name.as_deref() == Some(name));
+    // A misspelled output explains one that is missing.
+    for (k, name) in own.iter().filter(|(_, name)| !has_unknown && !is_mentioned(name)) {
+        problems.push(Problem::new(At::Output(*k), &message::OUTPUT_NOT_IN_SHAPE, &[name, name]));
+    }
+    problems
+}
+
+fn twice(name: &str, at: Extent, before: &[NamedDims], problems: &mut Vec<Problem>) {
+    if before.iter().any(|b| b.name.as_deref() == Some(name)) {
+        problems.push(Problem::tokens(at, &message::SHAPE_TWICE, &[&name]));
+    }
+}
+
+/// Inputs bind dimensions, or attributes are them.
+fn dimensions(op: &Signature<'_>, shape: &grammar::Shape, problems: &mut Vec<Problem>) {
+    let bound: Vec<&str> = shape.bound().iter().map(|(name, _)| *name).collect();
+    let mut reported: Vec<&str> = Vec::new();
+    let names = shape.arguments().flat_map(|named| &named.dims.core).flat_map(grammar::Dim::names);
+    for (name, at) in names {
+        let problem = match op.attr(name) {
+            _ if reported.contains(&name) => continue,
+            Some((_, attr)) if attr.kind.is_whole() => continue,
+            Some(_) => Problem::tokens(at, &message::DIM_IS_ATTR, &[&name]),
+            None if bound.contains(&name) => continue,
+            None => {
+                let attrs = op.attrs.iter().filter(|a| a.kind.is_whole()).map(|a| a.name.as_ref());
+                let known: Vec<&str> = bound.iter().copied().chain(attrs).collect();
+                Problem::tokens(at, &message::UNBOUND, &[&name, &suggestion(name, &known)])
+            }
+        };
+        problems.push(problem);
+        reported.push(name);
+    }
+}
+
+/// Checks conditions: they compare dimensions and attributes that are numbers.
+pub fn predicates(
+    op: &Signature<'_>,
+    shape: Option<&grammar::Shape>,
+    predicates: &[grammar::Predicate],
+) -> Vec<Problem> {
+    let bound: Vec<&str> = shape.iter().flat_map(|s| s.bound()).map(|(name, _)| name).collect();
+    let names = predicates.iter().flat_map(|p| [p.left.names(), p.right.names()].concat());
+    let problem = |(name, at): (&str, Extent)| match op.attr(name) {
+        Some((_, attr)) if attr.kind.is_number() => None,
+        Some(_) => Some(Problem::tokens(at, &message::PREDICATE_ATTR, &[&name])),
+        None if bound.contains(&name) => None,
+        None => {
+            let known: Vec<&str> = bound.iter().copied().chain(op.attrs.iter().map(|a| a.name.as_ref())).collect();
+            Some(Problem::tokens(at, &message::UNKNOWN_IN_PREDICATE, &[&name, &suggestion(name, &known)]))
+        }
+    };
+    names.filter_map(problem).collect()
+}
+
+/// The dimensions in the op's order, for a clause without problems.
+pub fn core_shapes(op: &Signature<'_>, shape: &grammar::Shape) -> CoreShapes {
+    let dims = |named: Option<&NamedDims>| {
+        let named = named.map(|n| &n.dims);
+        Dims { batch: named.is_some_and(|d| d.batch), core: list(named.map_or(&[], |d| &d.core), |d| dim(op, d)) }
+    };
+    let own = |name: &str, k: usize| shape.output(name, k.min(shape.outputs.len().saturating_sub(1)));
+    CoreShapes {
+        inputs: list(op.inputs, |input| dims(shape.input(&input.name))),
+        outputs: op.outputs.iter().enumerate().map(|(k, output)| dims(own(&output.name, k))).collect(),
+        text: Cow::Owned(shape.to_string()),
+    }
+}
+
+impl Predicate {
+    /// A condition without problems, as data.
+    pub fn of(op: &Signature<'_>, predicate: &grammar::Predicate) -> Predicate {
+        let grammar::Predicate { left, relation, right, .. } = predicate;
+        let text = Cow::Owned(predicate.to_string());
+        Predicate { left: dim(op, left), relation: *relation, right: dim(op, right), text }
+    }
+}
+
+fn dim(op: &Signature<'_>, written: &grammar::Dim) -> Dim {
+    match &written.kind {
+        DimKind::Name(name) => match op.attr(name) {
+            Some((i, _)) => Dim::Attr(i),
+            None => Dim::Name(Cow::Owned(name.clone())),
+        },
+        DimKind::Int(value) => Dim::Int(*value),
+        DimKind::Float(value) => Dim::Float(*value),
+        DimKind::Op(sign, sides) => Dim::Op(*sign, list(&sides[..], |side| dim(op, side))),
+    }
+}
+
+fn list<A, B: Clone + 'static>(items: &[A], of: impl Fn(&A) -> B) -> List<B> {
+    Cow::Owned(items.iter().map(of).collect())
+}

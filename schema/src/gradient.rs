@@ -1,0 +1,212 @@
+//! A formula whose names are resolved: calls of ops, and what is known without tensors.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::attr::Attr;
+use crate::problem::Extent;
+
+/// A formula, resolved.
+#[derive(Clone, Debug, Default)]
+pub struct Gradient {
+    /// The `let`s, in order.
+    pub lets: Vec<Let>,
+    /// Inputs, each with its gradient.
+    pub entries: Vec<Entry>,
+    /// Inputs without a gradient: `x: none`.
+    pub without: Vec<usize>,
+    /// How many names the `let`s bind.
+    pub slots: usize,
+    /// The inputs that it mentions.
+    pub saved_inputs: BTreeSet<usize>,
+    /// The outputs that it mentions.
+    pub saved_outputs: BTreeSet<usize>,
+}
+
+/// The gradient of one input.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The position of the input.
+    pub input: usize,
+    /// The gradient, a tensor.
+    pub value: Node,
+    /// The names that it mentions.
+    pub mentions: BTreeSet<String>,
+}
+
+/// `let a = x;`, `let (a, b) = f(x);`, `let (a, b) = (x, y);`
+#[derive(Clone, Debug)]
+pub struct Let {
+    /// The names that it binds.
+    pub names: Vec<String>,
+    /// Where the pattern is.
+    pub pattern: Extent,
+    /// The slots of the names.
+    pub slots: Range<usize>,
+    /// The value.
+    pub value: Bound,
+    /// The names that the value mentions.
+    pub mentions: BTreeSet<String>,
+    /// The inputs whose gradients use it.
+    pub users: Vec<usize>,
+}
+
+/// The value of a `let`.
+#[derive(Clone, Debug)]
+pub enum Bound {
+    /// One value.
+    One(Node),
+    /// The outputs of a call.
+    Outputs(Node),
+    /// A value for each name.
+    Each(Vec<Node>),
+}
+
+/// A value and how it is computed.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// How it is computed.
+    pub kind: NodeKind,
+    /// Where it is, without parentheses around it.
+    pub at: Extent,
+    /// Whether it is a tensor.
+    pub is_tensor: bool,
+}
+
+/// How a value is computed.
+#[derive(Clone, Debug)]
+pub enum NodeKind {
+    /// A name.
+    Name(Name),
+    /// A constant.
+    Const(Attr),
+    /// What is known of a tensor.
+    Property(Box<Node>, Property),
+    /// Whether an input is absent, or is not: `weight == None`.
+    IsNone(Box<Node>, bool),
+    /// `[a, b]`
+    List(Vec<Node>),
+    /// The call of an op.
+    Call {
+        /// The op.
+        op: String,
+        /// Where its name or sign is.
+        op_at: Extent,
+        /// The positional arguments.
+        args: Vec<Node>,
+        /// The keywords.
+        keywords: Vec<(String, Node)>,
+    },
+    /// An operator on values that are no tensors.
+    Operator(&'static str, Vec<Node>),
+    /// An element of a list that is no tensor.
+    Index(Box<[Node; 2]>),
+    /// Chosen by a value that is no tensor.
+    If(Box<[Node; 3]>),
+    /// `if let Some(b) = bias { … } else { … }`, of Rust.
+    IfLet(Extent, Box<[Node; 3]>),
+    /// `match`, of Rust.
+    Match(Box<Node>, Vec<(Extent, Node)>),
+    /// `{ let a = x; a * a }`
+    Block(Vec<Let>, Box<Node>),
+    /// Any other Rust that is no tensor, with the values in it.
+    Rust(Vec<Node>),
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Name {
+    /// The cotangent of the output of that position.
+    Cotangent(usize),
+    /// The input of that position.
+    Input(usize),
+    /// The output of that position.
+    Output(usize),
+    /// The attribute of that position.
+    Attr(usize),
+    /// The dimension of that position among the names of dimensions.
+    Dim(usize),
+    /// A `let`, and whether it is a tensor.
+    Slot(usize, bool),
+    /// A name of a pattern of Rust, and whether it is a tensor.
+    Pattern(bool),
+}
+
+/// What is known of a tensor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Property {
+    /// Its shape.
+    Shape,
+    /// Its dtype.
+    DType,
+    /// The number of its dimensions.
+    Ndim,
+}
+
+/// The properties by their names.
+pub const PROPERTIES: &[(&str, Property)] =
+    &[("shape", Property::Shape), ("dtype", Property::DType), ("ndim", Property::Ndim)];
+
+/// The ops that binary operators stand for.
+pub const BINARY: &[(&str, &str)] = &[
+    ("+", "add"),
+    ("-", "subtract"),
+    ("*", "multiply"),
+    ("/", "divide"),
+    ("%", "remainder"),
+    ("&&", "logical_and"),
+    ("||", "logical_or"),
+    ("&", "bitwise_and"),
+    ("|", "bitwise_or"),
+    ("^", "bitwise_xor"),
+    ("<<", "bitwise_left_shift"),
+    (">>", "bitwise_right_shift"),
+    ("<", "less"),
+    ("<=", "less_equal"),
+    (">", "greater"),
+    (">=", "greater_equal"),
+    ("==", "equal"),
+    ("!=", "not_equal"),
+];
+
+/// The ops that unary operators stand for.
+pub const UNARY: &[(&str, &str)] = &[("-", "negative"), ("!", "logical_not")];
+
+impl Name {
+    /// Whether it is a tensor.
+    pub fn is_tensor(self) -> bool {
+        match self {
+            Name::Cotangent(_) | Name::Input(_) | Name::Output(_) => true,
+            Name::Attr(_) | Name::Dim(_) => false,
+            Name::Slot(_, is_tensor) | Name::Pattern(is_tensor) => is_tensor,
+        }
+    }
+}
+
+impl Node {
+    /// The values that it is directly computed from, and those of its `let`s.
+    pub fn parts(&self) -> Vec<&Node> {
+        match &self.kind {
+            NodeKind::Name(_) | NodeKind::Const(_) => vec![],
+            NodeKind::Property(of, _) | NodeKind::IsNone(of, _) => vec![of],
+            NodeKind::List(items) | NodeKind::Operator(_, items) | NodeKind::Rust(items) => items.iter().collect(),
+            NodeKind::Call { args, keywords, .. } => args.iter().chain(keywords.iter().map(|(_, n)| n)).collect(),
+            NodeKind::Index(parts) => parts.iter().collect(),
+            NodeKind::If(parts) | NodeKind::IfLet(_, parts) => parts.iter().collect(),
+            NodeKind::Match(of, arms) => std::iter::once(&**of).chain(arms.iter().map(|(_, n)| n)).collect(),
+            NodeKind::Block(lets, value) => {
+                lets.iter().flat_map(|l| l.value.nodes()).chain(std::iter::once(&**value)).collect()
+            }
+        }
+    }
+}
+
+impl Bound {
+    /// The values.
+    pub fn nodes(&self) -> &[Node] {
+        match self {
+            Bound::One(node) | Bound::Outputs(node) => std::slice::from_ref(node),
+            Bound::Each(nodes) => nodes,
+        }
+    }
+}

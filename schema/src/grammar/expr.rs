@@ -1,0 +1,475 @@
+//! Expressions, as Rust reads them.
+
+use super::parser::{Dialect, Parsed, Parser};
+use super::token::TokenKind;
+use crate::attr::Attr;
+use crate::message;
+use crate::problem::{Extent, Problem};
+
+/// An expression.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it is, without parentheses around it.
+    pub at: Extent,
+    /// How deeply its parts are nested in each other.
+    depth: usize,
+}
+
+/// What an expression is.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// `x`
+    Name(String),
+    /// `2`
+    Int(i64),
+    /// `0.5`
+    Float(f64),
+    /// `true`, `None`, `"mean"`
+    Const(Attr),
+    /// `-x`, `!x`
+    Unary {
+        /// The operator.
+        sign: &'static str,
+        /// Where it is.
+        sign_at: Extent,
+        /// The operand.
+        inner: Box<Expr>,
+    },
+    /// `x * y`
+    Binary {
+        /// The operator.
+        sign: &'static str,
+        /// Where it is.
+        sign_at: Extent,
+        /// The operands.
+        sides: Box<[Expr; 2]>,
+    },
+    /// `f(a, b, name = c)`; of a method the receiver is the first argument.
+    Call {
+        /// The function, with its namespace.
+        name: String,
+        /// Where that is.
+        name_at: Extent,
+        /// Whether it is a method.
+        is_method: bool,
+        /// The arguments.
+        args: Vec<Argument>,
+    },
+    /// `x.shape`
+    Property {
+        /// The tensor.
+        of: Box<Expr>,
+        /// The property.
+        name: String,
+        /// Where that is.
+        name_at: Extent,
+    },
+    /// `x.shape[0]`
+    Index(Box<[Expr; 2]>),
+    /// `[a, b]`
+    List(Vec<Expr>),
+    /// `(a, b)`
+    Tuple(Vec<Expr>),
+    /// `if c { a } else { b }`
+    If(Box<[Expr; 3]>),
+    /// `if let Some(b) = bias { a } else { b }`: the pattern, what is matched, the branches. Rust alone has it.
+    IfLet(Extent, Box<[Expr; 3]>),
+    /// `match mode { Mode::A => a, _ => b }`: what is matched; patterns and values. Rust alone has it.
+    Match(Box<Expr>, Vec<(Extent, Expr)>),
+    /// `{ let a = x; a * a }`
+    Block(Vec<Let>, Box<Expr>),
+    /// Any other Rust, with the expressions that are in it: a cast, a constant, a closure, a macro. Rust alone has it.
+    Rust(Vec<Expr>),
+}
+
+/// `x`, `axis = -1`
+#[derive(Clone, Debug)]
+pub struct Argument {
+    /// The keyword.
+    pub keyword: Option<String>,
+    /// The value.
+    pub value: Expr,
+}
+
+/// `let a = x;`, `let (a, b) = f(x);`
+#[derive(Clone, Debug)]
+pub struct Let {
+    /// The names that it binds, in order.
+    pub names: Vec<String>,
+    /// Whether the names are in parentheses.
+    pub is_tuple: bool,
+    /// Where the pattern is.
+    pub pattern: Extent,
+    /// The value.
+    pub value: Expr,
+}
+
+/// Binary operators, by how strongly they bind.
+const OPERATORS: &[&[&str]] = &[
+    &["||"],
+    &["&&"],
+    &["==", "!=", "<", "<=", ">", ">="],
+    &["|"],
+    &["^"],
+    &["&"],
+    &["<<", ">>"],
+    &["+", "-"],
+    &["*", "/", "%"],
+];
+const COMPARISONS: usize = 2;
+
+impl Kind {
+    fn depth(&self) -> usize {
+        let deepest = |all: &[Expr]| all.iter().map(|e| e.depth).max().unwrap_or(0);
+        match self {
+            Kind::Name(_) | Kind::Int(_) | Kind::Float(_) | Kind::Const(_) => 0,
+            Kind::Unary { inner, .. } => inner.depth,
+            Kind::Property { of, .. } => of.depth,
+            Kind::Binary { sides, .. } | Kind::Index(sides) => deepest(&sides[..]),
+            Kind::Call { args, .. } => args.iter().map(|a| a.value.depth).max().unwrap_or(0),
+            Kind::List(items) | Kind::Tuple(items) | Kind::Rust(items) => deepest(items),
+            Kind::If(parts) | Kind::IfLet(_, parts) => deepest(&parts[..]),
+            Kind::Match(of, arms) => arms.iter().map(|(_, e)| e.depth).max().unwrap_or(0).max(of.depth),
+            Kind::Block(lets, value) => lets.iter().map(|l| l.value.depth).max().unwrap_or(0).max(value.depth),
+        }
+    }
+}
+
+impl Parser<'_> {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// What is no expression.
+    pub fn expr(&mut self) -> Parsed<Expr> {
+        self.nested(|p| p.binary(0))
+    }
+
+    fn is_rust(&self) -> bool {
+        self.dialect == Dialect::Rust
+    }
+
+    fn make(&self, start: usize, kind: Kind) -> Parsed<Expr> {
+        let (at, depth) = (self.since(start), kind.depth() + 1);
+        self.check_depth(depth, at)?;
+        Ok(Expr { kind, at, depth })
+    }
+
+    /// Operators that bind at least as strongly as those of a level.
+    fn binary(&mut self, least: usize) -> Parsed<Expr> {
+        let start = self.position();
+        let (mut left, mut levels) = (self.cast()?, least..OPERATORS.len());
+        while let TokenKind::Sign(sign) = self.peek().kind
+            && let Some(level) = OPERATORS.iter().position(|signs| signs.contains(&sign))
+            && levels.contains(&level)
+        {
+            let sign_at = Extent::of(self.position());
+            self.next();
+            let right = self.binary(level + 1)?;
+            left = self.make(start, Kind::Binary { sign, sign_at, sides: Box::new([left, right]) })?;
+            // `a < b < c` is not an expression.
+            levels.end = if level == COMPARISONS { level } else { levels.end };
+        }
+        Ok(left)
+    }
+
+    /// `n as f64`
+    fn cast(&mut self) -> Parsed<Expr> {
+        let start = self.position();
+        let mut expr = self.unary()?;
+        while self.is_rust() && self.take_word("as") {
+            self.word("a type")?;
+            while self.take("::") {
+                self.word("a type")?;
+            }
+            expr = self.make(start, Kind::Rust(vec![expr]))?;
+        }
+        Ok(expr)
+    }
+
+    fn unary(&mut self) -> Parsed<Expr> {
+        let start = self.position();
+        match self.peek().kind {
+            TokenKind::Sign(sign @ ("-" | "!")) => {
+                let sign_at = Extent::of(self.position());
+                self.next();
+                let inner = Box::new(self.nested(Self::unary)?);
+                self.make(start, Kind::Unary { sign, sign_at, inner })
+            }
+            // A reference, as Rust has it.
+            TokenKind::Sign("&") => {
+                self.next();
+                self.nested(Self::unary)
+            }
+            TokenKind::Sign("*") if self.is_rust() => {
+                self.next();
+                let inner = self.nested(Self::unary)?;
+                self.make(start, Kind::Rust(vec![inner]))
+            }
+            _ => self.postfix(),
+        }
+    }
+
+    fn postfix(&mut self) -> Parsed<Expr> {
+        let start = self.position();
+        let mut expr = self.primary()?;
+        loop {
+            let kind = match self.peek().kind {
+                TokenKind::Sign(".") => {
+                    self.next();
+                    self.member(expr)?
+                }
+                TokenKind::Sign("[") => {
+                    self.next();
+                    let index = self.expr()?;
+                    self.expect("]")?;
+                    Kind::Index(Box::new([expr, index]))
+                }
+                TokenKind::Sign("?") if self.is_rust() => {
+                    self.next();
+                    Kind::Rust(vec![expr])
+                }
+                _ => return Ok(expr),
+            };
+            expr = self.make(start, kind)?;
+        }
+    }
+
+    /// `exp()`, `shape`
+    fn member(&mut self, of: Expr) -> Parsed<Kind> {
+        if self.is_rust() && matches!(self.peek().kind, TokenKind::Int(_) | TokenKind::Float(_)) {
+            self.next();
+            return Ok(Kind::Rust(vec![of]));
+        }
+        let (name, name_at) = self.word("the name of a method")?;
+        if self.is_rust() && self.take("::") {
+            self.type_arguments()?;
+        }
+        if !self.take("(") {
+            return Ok(Kind::Property { of: Box::new(of), name, name_at });
+        }
+        let mut args = vec![Argument { keyword: None, value: of }];
+        args.extend(self.list(")", Self::argument)?);
+        Ok(Kind::Call { name, name_at, is_method: true, args })
+    }
+
+    /// `<Vec<_>>`
+    fn type_arguments(&mut self) -> Parsed<()> {
+        let mut depth = 0_i32;
+        loop {
+            match self.peek().kind {
+                TokenKind::Sign("<") => depth += 1,
+                TokenKind::Sign("<<") => depth += 2,
+                TokenKind::Sign(">") => depth -= 1,
+                TokenKind::Sign(">>") => depth -= 2,
+                TokenKind::Word | TokenKind::Sign("::" | "," | "&") => {}
+                _ => return self.expected("a type"),
+            }
+            self.next();
+            if depth <= 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    fn primary(&mut self) -> Parsed<Expr> {
+        let start = self.position();
+        let token = self.peek();
+        let kind = match token.kind {
+            TokenKind::Word => match if token.is_raw { "" } else { token.text.as_str() } {
+                "if" => return self.choice(),
+                "match" if self.is_rust() => return self.alternatives(),
+                "move" if self.is_rust() => return self.closure(),
+                "true" => self.constant(Kind::Const(Attr::Bool(true))),
+                "false" => self.constant(Kind::Const(Attr::Bool(false))),
+                "None" => self.constant(Kind::Const(Attr::None)),
+                _ => self.name()?,
+            },
+            TokenKind::Int(value) => self.constant(Kind::Int(value)),
+            TokenKind::Float(value) => self.constant(Kind::Float(value)),
+            TokenKind::Text => {
+                let text = token.text.trim_matches('"').to_owned();
+                self.constant(Kind::Const(Attr::from(text)))
+            }
+            TokenKind::Literal => self.constant(Kind::Rust(vec![])),
+            TokenKind::Sign("(") => return self.parentheses(),
+            TokenKind::Sign("[") => {
+                self.next();
+                Kind::List(self.list("]", Self::expr)?)
+            }
+            TokenKind::Sign("{") => return self.block(),
+            TokenKind::Sign("|" | "||") if self.is_rust() => return self.closure(),
+            _ => return self.expected("a value"),
+        };
+        self.make(start, kind)
+    }
+
+    fn constant(&mut self, kind: Kind) -> Kind {
+        self.next();
+        kind
+    }
+
+    /// `(a)`, `(a, b)`
+    fn parentheses(&mut self) -> Parsed<Expr> {
+        let start = self.position();
+        self.next();
+        if self.take(")") {
+            return self.make(start, Kind::Tuple(vec![]));
+        }
+        let first = self.expr()?;
+        if self.take(")") {
+            return Ok(first);
+        }
+        if !self.take(",") {
+            return self.expected("`)`");
+        }
+        let mut items = vec![first];
+        items.extend(self.list(")", Self::expr)?);
+        self.make(start, Kind::Tuple(items))
+    }
+
+    /// `x`, `f(…)`, `ns::f(…)`
+    fn name(&mut self) -> Parsed<Kind> {
+        let start = self.position();
+        let (mut path, _) = self.word("a name")?;
+        let is_path = self.is_sign("::");
+        while self.take("::") {
+            if self.is_rust() && self.is_sign("<") {
+                self.type_arguments()?;
+                continue;
+            }
+            path = path + "::" + &self.word("a name")?.0;
+        }
+        let name_at = self.since(start);
+        if self.take("(") {
+            let args = self.list(")", Self::argument)?;
+            return Ok(Kind::Call { name: path, name_at, is_method: false, args });
+        }
+        if self.is_rust() && self.is_sign("!") {
+            self.next();
+            self.skip_brackets()?;
+            return Ok(Kind::Rust(vec![]));
+        }
+        match is_path {
+            false => Ok(Kind::Name(path)),
+            true if self.is_rust() => Ok(Kind::Rust(vec![])),
+            true => self.expected(&format!("the arguments of `{path}`")),
+        }
+    }
+
+    /// `|v| v * 2`: its parameters are not known, so its body is not looked into.
+    fn closure(&mut self) -> Parsed<Expr> {
+        let start = self.position();
+        self.take_word("move");
+        if !self.take("||") {
+            self.expect("|")?;
+            self.skip_to(&["|"])?;
+            self.expect("|")?;
+        }
+        if self.is_sign("{") {
+            self.skip_brackets()?;
+        } else {
+            self.expr()?;
+        }
+        self.make(start, Kind::Rust(vec![]))
+    }
+
+    /// `x`, `axis = -1`
+    fn argument(&mut self) -> Parsed<Argument> {
+        let mut keyword = None;
+        if self.peek().kind == TokenKind::Word && self.ahead(1).kind == TokenKind::Sign("=") {
+            keyword = Some(self.next().text.clone());
+            self.next();
+        }
+        Ok(Argument { keyword, value: self.expr()? })
+    }
+
+    /// `if c { a } else { b }`
+    fn choice(&mut self) -> Parsed<Expr> {
+        let start = self.position();
+        self.next();
+        let pattern = match self.is_rust() && self.take_word("let") {
+            true => {
+                let pattern = self.skip_to(&["="])?;
+                self.expect("=")?;
+                Some(pattern)
+            }
+            false => None,
+        };
+        let (condition, yes) = (self.expr()?, self.nested(Self::block)?);
+        if !self.take_word("else") {
+            return Err(Problem::tokens(Extent::of(start), &message::FORMULA_IF, &[]));
+        }
+        let is_chain = self.is_word("if");
+        let no = self.nested(if is_chain { Self::choice } else { Self::block })?;
+        let parts = Box::new([condition, yes, no]);
+        self.make(start, if let Some(pattern) = pattern { Kind::IfLet(pattern, parts) } else { Kind::If(parts) })
+    }
+
+    /// `match mode { Mode::A => a, _ => b }`
+    fn alternatives(&mut self) -> Parsed<Expr> {
+        let start = self.position();
+        self.next();
+        let of = self.expr()?;
+        self.expect("{")?;
+        let mut arms = Vec::new();
+        while !self.take("}") {
+            let pattern = self.skip_to(&["=>"])?;
+            self.expect("=>")?;
+            let is_block = self.is_sign("{");
+            arms.push((pattern, self.expr()?));
+            if !self.take(",") && !is_block && !self.is_sign("}") {
+                return self.expected("`,` or `}`");
+            }
+        }
+        self.make(start, Kind::Match(Box::new(of), arms))
+    }
+
+    /// `{ let a = x; a * a }`
+    fn block(&mut self) -> Parsed<Expr> {
+        let start = self.position();
+        self.expect("{")?;
+        let (lets, value) = (self.lets()?, self.expr()?);
+        self.expect("}")?;
+        match lets.is_empty() {
+            true => Ok(value),
+            false => self.make(start, Kind::Block(lets, Box::new(value))),
+        }
+    }
+
+    /// Any number of `let`s.
+    pub(super) fn lets(&mut self) -> Parsed<Vec<Let>> {
+        let mut lets = Vec::new();
+        while self.is_word("let") {
+            lets.push(self.binding()?);
+        }
+        Ok(lets)
+    }
+
+    fn binding(&mut self) -> Parsed<Let> {
+        let start = self.position();
+        self.next();
+        let pattern_start = self.position();
+        let is_tuple = self.take("(");
+        let name = |p: &mut Self| p.word("a name").map(|(name, _)| name);
+        let names = if is_tuple { self.list(")", name) } else { name(self).map(|name| vec![name]) };
+        let (names, is_tuple, pattern) = match names {
+            Ok(names) if !self.is_rust() || self.is_sign("=") => (names, is_tuple, self.since(pattern_start)),
+            Err(problem) if !self.is_rust() => return Err(problem),
+            // Any other pattern of Rust, and its type.
+            _ => {
+                self.go_to(pattern_start);
+                let pattern = self.skip_to(&["=", ";"])?;
+                (self.tokens.names_in(pattern), false, pattern)
+            }
+        };
+        if self.take(";") {
+            return self.wrong(self.since(start), &message::BARE_LET);
+        }
+        self.expect("=")?;
+        let value = self.expr()?;
+        self.expect(";")?;
+        Ok(Let { names, is_tuple, pattern, value })
+    }
+}

@@ -1,0 +1,121 @@
+//! The `shape` and `where` clauses as data: named core dimensions, arithmetic on them, conditions.
+
+use std::fmt;
+
+use crate::signature::{List, Text};
+
+/// The core dimensions of every argument: `(x: [.., n], w: [n, m]) -> [.., m]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoreShapes {
+    /// One for each input.
+    pub inputs: List<Dims>,
+    /// One for each output, saved ones included.
+    pub outputs: List<Dims>,
+    /// The clause, for docs and errors.
+    pub text: Text,
+}
+
+/// The dimensions of one argument.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dims {
+    /// Whether batch dimensions precede the core (`..`).
+    pub batch: bool,
+    /// The core dimensions.
+    pub core: List<Dim>,
+}
+
+/// One dimension, or a number in a condition.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Dim {
+    /// A name bound by the first input that has it.
+    Name(Text),
+    /// A number.
+    Int(i64),
+    /// A number that isn't whole; conditions only.
+    Float(f64),
+    /// The value of the attribute of that position.
+    Attr(u8),
+    /// Arithmetic on two; division must have no remainder.
+    Op(Arithmetic, List<Dim>),
+}
+
+/// Arithmetic on dimensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Arithmetic {
+    Add,
+    Sub,
+    Mul,
+    Div,
+}
+
+/// What must hold: `k <= n`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Predicate {
+    /// The left side.
+    pub left: Dim,
+    /// How they compare.
+    pub relation: Relation,
+    /// The right side.
+    pub right: Dim,
+    /// The condition, for docs and errors.
+    pub text: Text,
+}
+
+/// How two numbers compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Relation {
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    Equal,
+    NotEqual,
+}
+
+impl Arithmetic {
+    /// Each with its operator.
+    pub const SIGNS: [(&'static str, Arithmetic); 4] =
+        [("+", Arithmetic::Add), ("-", Arithmetic::Sub), ("*", Arithmetic::Mul), ("/", Arithmetic::Div)];
+
+    /// The one with that operator.
+    pub fn of_sign(sign: &str) -> Option<Arithmetic> {
+        Arithmetic::SIGNS.iter().find(|(s, _)| *s == sign).map(|(_, op)| *op)
+    }
+}
+
+impl Relation {
+    /// Each with its operator.
+    pub const SIGNS: [(&'static str, Relation); 6] = [
+        ("<", Relation::Less),
+        ("<=", Relation::LessEqual),
+        (">", Relation::Greater),
+        (">=", Relation::GreaterEqual),
+        ("==", Relation::Equal),
+        ("!=", Relation::NotEqual),
+    ];
+
+    /// The one with that operator.
+    pub fn of_sign(sign: &str) -> Option<Relation> {
+        Relation::SIGNS.iter().find(|(s, _)| *s == sign).map(|(_, relation)| *relation)
+    }
+}
+
+impl CoreShapes {
+    /// The dimensions of a flat input: every tensor of a list has those of the list.
+    pub fn input(&self, flat: usize) -> &Dims {
+        &self.inputs[flat.min(self.inputs.len() - 1)]
+    }
+
+    /// The dimensions of an output: every tensor of a list has those of the list.
+    pub fn output(&self, flat: usize) -> &Dims {
+        &self.outputs[flat.min(self.outputs.len() - 1)]
+    }
+}
+
+impl fmt::Display for CoreShapes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

@@ -1,0 +1,9 @@
+use minitensor::prelude::*;
+
+/// Doubles.
+#[custom_op(backward = |d_out| { x: d_out, let twice = d_out * 2.0; })]
+pub fn double<T: Float>(x: T) -> T {
+    x + x
+}
+
+fn main() {}
