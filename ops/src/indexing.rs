@@ -58,8 +58,7 @@ pub fn unslice(
     stop: Option<i64>,
     #[default = 1] step: i64,
 ) -> Result<Tensor> {
-    let shape: Shape = shape.iter().map(|s| *s as usize).collect();
-    let out = Tensor::zeros(shape, x.dtype(), x.device())?;
+    let out = Tensor::zeros(Shape::from_sizes(shape)?, x.dtype(), x.device())?;
     let (first, length) = resolve(out.shape()[normalize_axis(axis, out.ndim())?], start, stop, step)?;
     let window = out.slice_view(axis, first, length, step)?;
     if window.shape() != x.shape() {
@@ -135,11 +134,11 @@ pub fn embedding(weight: &Tensor, index: &Tensor) -> Result<Tensor> {
 /// Zeros of a table's shape, to which `d[.., :]` are added at `index[..]`: the gradient of [`embedding()`].
 #[custom_op(name = "indexing::added_rows")]
 pub fn added_rows(d: &Tensor, index: &Tensor, shape: &[i64]) -> Result<Tensor> {
-    let &[size, width] = shape else {
-        return Err(Error::value("a table has two dimensions"));
+    let &[size, width] = Shape::from_sizes(shape)?.dims() else {
+        return Err(Error::value(format!("a table has two dimensions, got the shape {shape:?}")));
     };
     let count = index.numel() as i64;
-    scatter_rows::call(&reshape::call(d, &[count, width])?, &reshape::call(index, &[count])?, size as usize)
+    scatter_rows::call(&reshape::call(d, &[count, width as i64])?, &reshape::call(index, &[count])?, size)
 }
 
 /// Zeros of `size` rows, to which the rows of `x` are added at `index`: the reverse of [`embedding()`].

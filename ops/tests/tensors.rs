@@ -131,6 +131,7 @@ fn errors_say_what_was_expected_what_came_and_what_to_do() -> Result<()> {
             ErrorKind::Memory,
             &["more elements than memory"],
         ),
+        (Tensor::zeros([usize::MAX, 0], DType::F64, Device::Cpu), ErrorKind::Memory, &["more elements than memory"]),
         (Tensor::empty([1 << 45], DType::F64, Device::Cpu), ErrorKind::Memory, &["can't allocate"]),
     ];
     for (result, kind, words) in cases {

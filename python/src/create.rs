@@ -23,10 +23,7 @@ fn shape(given: &Bound<'_, PyAny>) -> Result<Shape> {
         let shown = given.repr().map_or_else(|_| "something else".into(), |r| r.to_string());
         Error::type_(format!("a shape is a whole number or a tuple of them, got {shown}"))
     })?;
-    let size = |s: &i64| {
-        usize::try_from(*s).map_err(|_| Error::value(format!("a shape has sizes of at least 0, got {sizes:?}")).into())
-    };
-    sizes.iter().map(size).collect()
+    Ok(Shape::from_sizes(&sizes)?)
 }
 
 /// `zeros(2, 3)` is `zeros((2, 3))`.

@@ -120,6 +120,12 @@ BAD = [
     ),
     ("mt.ops.unsqueeze(x,9)", IndexError, "op 'unsqueeze': axis 9 is out of range for a tensor of 2"),
     ("mt.ops.slice(x,0,None,None,0)", ValueError, "op 'slice': step must not be 0"),
+    ("mt.ops.unslice(x,[-1],0)", ValueError, "op 'unslice': a shape has sizes of at least 0, got [-1]"),
+    (
+        "mt.ops.indexing.added_rows(mt.ones((1,2)),mt.Tensor([0]),[-2,2])",
+        ValueError,
+        "op 'indexing::added_rows': a shape has sizes of at least 0, got [-2, 2]",
+    ),
     ("x[::0]", ValueError, "a slice's step must not be 0"),
     ("x + 'a'", TypeError, "unsupported operand type(s) for +: 'minitensor.Tensor' and 'str'"),
     ("x + None", TypeError, "unsupported operand type(s) for +: 'minitensor.Tensor' and"),

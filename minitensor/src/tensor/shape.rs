@@ -27,6 +27,14 @@ impl Shape {
         &self.0
     }
 
+    /// The shape of these sizes; an error if one is negative.
+    pub fn from_sizes(sizes: &[i64]) -> Result<Shape> {
+        let size = |n: &i64| {
+            usize::try_from(*n).map_err(|_| Error::value(format!("a shape has sizes of at least 0, got {sizes:?}")))
+        };
+        sizes.iter().map(size).collect()
+    }
+
     /// An error if it has more dimensions than a tensor can have.
     pub fn check_rank(rank: usize) -> Result<()> {
         if rank <= MAX_NDIM {
@@ -39,11 +47,12 @@ impl Shape {
     pub fn checked_numel(&self) -> Result<usize> {
         Shape::check_rank(self.0.len())?;
         let limit = isize::MAX as usize / 16;
-        let numel = self.0.iter().try_fold(1usize, |n, d| if *d == 0 { Some(0) } else { n.checked_mul(*d) });
-        if self.0.contains(&0) {
+        // A size beside 0 may be anything that fits into `i64`, which attributes and strides are.
+        if self.0.contains(&0) && self.0.iter().all(|d| *d <= isize::MAX as usize) {
             return Ok(0);
         }
-        numel.filter(|n| *n <= limit).ok_or_else(|| {
+        let numel = self.0.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
+        numel.filter(|n| (1..=limit).contains(n)).ok_or_else(|| {
             Error::memory(format!("a tensor of shape {self} would have more elements than memory can address"))
         })
     }
