@@ -125,9 +125,12 @@ fn parts(tensor: &Tensor, index: &Bound<'_, PyAny>) -> Result<Vec<Part>> {
     if dots.len() > 1 {
         return Err(Error::index("an index can have only one '...'").into());
     }
-    let at = dots.first().copied().unwrap_or(parts.len());
-    let whole = (0..rest).map(|_| Part::Slice(None, None, 1));
-    parts.splice(at..(at + dots.len()), whole);
+    // Where '...' stands for no axis it stays, since it still sets apart what is on its sides.
+    if rest > 0 {
+        let at = dots.first().copied().unwrap_or(parts.len());
+        let whole = (0..rest).map(|_| Part::Slice(None, None, 1));
+        parts.splice(at..(at + dots.len()), whole);
+    }
     Ok(parts)
 }
 
@@ -189,11 +192,38 @@ impl Steps for Views {
     }
 }
 
-/// A tensor after the plain parts of an index, and the advanced parts that are left, with the axes they belong to.
-fn apply(tensor: &Tensor, parts: Vec<Part>, steps: &impl Steps) -> Result<(Tensor, Vec<(usize, Tensor)>)> {
+/// The advanced parts of an index, each with the axis that it belongs to.
+struct Advanced {
+    indices: Vec<(usize, Tensor)>,
+    /// No other part is between them, so their axes stay where they are; otherwise their axes come first, as in NumPy.
+    are_adjacent: bool,
+}
+
+impl Advanced {
+    fn of(parts: &[Part]) -> Advanced {
+        let is_among = |part: &Part| part.is_advanced() || matches!(part, Part::At(_));
+        let places: Vec<usize> = (0..parts.len()).filter(|i| is_among(&parts[*i])).collect();
+        Advanced { indices: Vec::new(), are_adjacent: places.windows(2).all(|w| w[1] == w[0] + 1) }
+    }
+
+    fn push(&mut self, axis: usize, index: Tensor) {
+        self.indices.push((axis, index));
+    }
+
+    /// Their axes first and the others after them, in order; and where the axes of the result's index part belong.
+    fn order(&self, rank: usize) -> (Vec<i64>, usize) {
+        let taken: Vec<usize> = self.indices.iter().map(|(axis, _)| *axis).collect();
+        let others = (0..rank).filter(|axis| !taken.contains(axis));
+        let order = taken.iter().copied().chain(others).map(|axis| axis as i64).collect();
+        (order, if self.are_adjacent { taken[0] } else { 0 })
+    }
+}
+
+/// A tensor after the plain parts of an index, and the advanced parts that are left.
+fn apply(tensor: &Tensor, parts: Vec<Part>, steps: &impl Steps) -> Result<(Tensor, Advanced)> {
     let has_advanced = parts.iter().any(Part::is_advanced);
     let mut x = tensor.clone();
-    let mut advanced = Vec::new();
+    let mut advanced = Advanced::of(&parts);
     let (mut axis, mut source) = (0, 0);
     for part in parts {
         let size = tensor.shape().get(source).copied().unwrap_or(0);
@@ -220,14 +250,14 @@ fn apply(tensor: &Tensor, parts: Vec<Part>, steps: &impl Steps) -> Result<(Tenso
                 let at = if at < 0 { at + n } else { at };
                 if has_advanced {
                     // Beside arrays of positions, a number is one of them.
-                    advanced.push((axis, Tensor::scalar(at)));
+                    advanced.push(axis, Tensor::scalar(at));
                     axis += 1;
                 } else {
                     x = steps.drop_axis(&steps.slice(&x, axis, Some(at), Some(at + 1), 1)?, axis)?;
                 }
             }
             Part::Positions(positions) => {
-                advanced.push((axis, positions));
+                advanced.push(axis, positions);
                 axis += 1;
             }
             Part::Mask(mask) => {
@@ -244,13 +274,13 @@ fn apply(tensor: &Tensor, parts: Vec<Part>, steps: &impl Steps) -> Result<(Tenso
                     // A single truth keeps everything or nothing, along a new axis.
                     x = steps.new_axis(&x, axis)?;
                     let count = i64::from(mask.item::<bool>()?);
-                    advanced.push((axis, Tensor::from_vec(vec![0i64; count as usize], [count as usize])?));
+                    advanced.push(axis, Tensor::from_vec(vec![0i64; count as usize], [count as usize])?);
                     axis += 1;
                     continue;
                 }
                 let found = op!("nonzero").call(&[(&mask).into()], &[])?;
                 for d in 0..mask.ndim() {
-                    advanced.push((axis, found.slice_view(1, d, 1, 1)?.squeeze_view(1)?));
+                    advanced.push(axis, found.slice_view(1, d, 1, 1)?.squeeze_view(1)?);
                     axis += 1;
                 }
             }
@@ -260,22 +290,13 @@ fn apply(tensor: &Tensor, parts: Vec<Part>, steps: &impl Steps) -> Result<(Tenso
     Ok((x, advanced))
 }
 
-/// The axes of `advanced` first, the others in their order behind; and where the index's axes belong in the result.
-fn order(rank: usize, advanced: &[(usize, Tensor)]) -> (Vec<i64>, usize) {
-    let taken: Vec<usize> = advanced.iter().map(|(a, _)| *a).collect();
-    let others = (0..rank).filter(|a| !taken.contains(a));
-    let order = taken.iter().copied().chain(others).map(|a| a as i64).collect();
-    let together = taken.windows(2).all(|w| w[1] == w[0] + 1);
-    (order, if together { taken[0] } else { 0 })
-}
-
 /// The advanced part of an index, recorded.
-fn gather(x: &Tensor, advanced: &[(usize, Tensor)]) -> Result<Tensor> {
-    let (order, place) = order(x.ndim(), advanced);
+fn gather(x: &Tensor, advanced: &Advanced) -> Result<Tensor> {
+    let (order, place) = advanced.order(x.ndim());
     let front = op!("permute_dims").call(&[x.into(), order.into()], &[])?;
-    let indices = Value::Tensors(advanced.iter().map(|(_, t)| t).collect());
+    let indices = Value::Tensors(advanced.indices.iter().map(|(_, t)| t).collect());
     let picked = op!("index").call(&[(&front).into(), indices], &[])?;
-    let new = picked.ndim() + advanced.len() - x.ndim();
+    let new = picked.ndim() + advanced.indices.len() - x.ndim();
     let moved: Vec<i64> =
         (new..new + place).chain(0..new).chain(new + place..picked.ndim()).map(|a| a as i64).collect();
     if place == 0 { Ok(picked) } else { Ok(op!("permute_dims").call(&[(&picked).into(), moved.into()], &[])?) }
@@ -283,7 +304,7 @@ fn gather(x: &Tensor, advanced: &[(usize, Tensor)]) -> Result<Tensor> {
 
 fn get(tensor: &Tensor, index: &Bound<'_, PyAny>) -> Result<Tensor> {
     let (x, advanced) = apply(tensor, parts(tensor, index)?, &Recorded)?;
-    if !advanced.is_empty() {
+    if !advanced.indices.is_empty() {
         return gather(&x, &advanced);
     }
     // An index that changes nothing still gives another tensor.
@@ -326,7 +347,7 @@ fn set(tensor: &Tensor, index: &Bound<'_, PyAny>, value: &Tensor) -> Result<()> 
         return scatter(tensor, index, value);
     }
     let (view, advanced) = if recorded { apply(tensor, parts, &Recorded)? } else { apply(tensor, parts, &Views)? };
-    if !advanced.is_empty() {
+    if !advanced.indices.is_empty() {
         return scatter(tensor, index, value);
     }
     // `tensor[…] += y` has changed the memory already: what is assigned is where it is assigned to.
