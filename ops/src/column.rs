@@ -67,11 +67,6 @@ pub fn reduce(
     }
 }
 
-/// What goes wrong by rows or by columns, told of the op that chose between them.
-pub fn told_of<T>(name: &str, result: Result<T>) -> Result<T> {
-    result.map_err(|e| ["row", "column"].iter().fold(e, |e, part| e.renamed(&format!("{part}::{name}"), name)))
-}
-
 /// The sum of all rows, column by column.
 #[custom_op(name = "column::sum", shape = (x: [.., n, m]) -> [.., m], backward = |d| { x: d.unsqueeze(-2) })]
 pub fn sum<T: Num>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {

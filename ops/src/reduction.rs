@@ -1,9 +1,9 @@
 //! Reductions over one axis, several, or (by default) all. `keepdims=True` leaves the reduced axes with size 1.
 
-use minitensor::kernels::{Const, rows};
+use minitensor::kernels::{Const, rows, stop};
 use minitensor::prelude::*;
 
-use crate::column::{self, reduce, told_of};
+use crate::column::{self, reduce};
 use crate::strided::{Repeats, Steps};
 
 /// The sum of every row; [`sum()`] chooses the dtype to add up in.
@@ -42,16 +42,20 @@ pub fn row_prod_of_others<T: Num>(x: &[T], out: &mut [T]) {
 /// The gradient of [`row_prod_of_others()`]: `Σᵢ≠ⱼ dᵢ Πₖ≠ᵢⱼ xₖ`.
 #[custom_op(name = "row::prod_of_others_vjp", shape = (d: [.., n], x: [.., n]) -> [.., n], backward = none)]
 pub fn row_prod_of_others_vjp<T: Num>(d: &[T], x: &[T], out: &mut [T]) {
+    // With `before` = Πₖ<ⱼ xₖ, the terms with i < j are `after` · Σᵢ<ⱼ dᵢ Πₖ<ⱼ,ₖ≠ᵢ xₖ, and that sum follows from the one
+    // for j - 1. So do, from the end, the terms with i > j.
+    let mut products = stop::filled(T::one(), x.len());
+    let (mut before, mut sum) = (T::one(), T::zero());
     for (j, o) in out.iter_mut().enumerate() {
-        let mut total = T::zero();
-        for (i, di) in d.iter().enumerate().filter(|(i, _)| *i != j) {
-            let mut product = *di;
-            for (_, v) in x.iter().enumerate().filter(|(k, _)| *k != i && *k != j) {
-                product *= *v;
-            }
-            total += product;
-        }
-        *o = total;
+        (*o, products[j]) = (sum, before);
+        sum = sum * x[j] + d[j] * before;
+        before *= x[j];
+    }
+    let (mut after, mut sum) = (T::one(), T::zero());
+    for (j, o) in out.iter_mut().enumerate().rev() {
+        *o = *o * after + products[j] * sum;
+        sum = sum * x[j] + d[j] * after;
+        after *= x[j];
     }
 }
 
@@ -112,11 +116,11 @@ pub fn row_mean<T: Field>(x: &[T], out: &mut T) {
 pub fn mean(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     let is_float = x.dtype().is_differentiable() && x.dtype().compute() == x.dtype();
     if is_float && x.numel() > 0 && !x.is_contiguous() {
-        let sum = told_of("mean", total(x, axis, keepdims).map_err(|e| e.renamed("sum", "mean")))?;
+        let sum = total(x, axis, keepdims).map_err(|e| e.renamed("sum", "mean"))?;
         let count = Tensor::from_const(Const::Int((x.numel() / sum.numel()) as i128), x.dtype(), x.device())?;
         return crate::arithmetic::divide::call(&sum, &count);
     }
-    told_of("mean", reduce(x, axis, keepdims, column::mean::call, row_mean::call))
+    reduce(x, axis, keepdims, column::mean::call, row_mean::call)
 }
 
 /// The largest element of every row; [`max()`] chooses the axes.
@@ -137,7 +141,7 @@ pub fn max(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) 
     let whole =
         |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::max::call, row_max::call);
     let steps = Steps { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
-    told_of("max", steps.reduce(x, axis, keepdims))
+    steps.reduce(x, axis, keepdims)
 }
 
 /// The smallest element of every row; [`min()`] chooses the axes.
@@ -158,7 +162,7 @@ pub fn min(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) 
     let whole =
         |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::min::call, row_min::call);
     let steps = Steps { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
-    told_of("min", steps.reduce(x, axis, keepdims))
+    steps.reduce(x, axis, keepdims)
 }
 
 /// Where the largest element of every row stands; [`argmax()`] chooses the axes.
@@ -172,7 +176,7 @@ pub fn row_argmax<T: Real>(x: &[T], out: &mut i64) {
 /// Where the (first) largest element stands; the first NaN, if there is one. Over several axes: counted in row-major order.
 #[custom_op(backward = none)]
 pub fn argmax(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    told_of("argmax", reduce(x, axis, keepdims, column::argmax::call, row_argmax::call))
+    reduce(x, axis, keepdims, column::argmax::call, row_argmax::call)
 }
 
 /// Where the smallest element of every row stands; [`argmin()`] chooses the axes.
@@ -186,7 +190,7 @@ pub fn row_argmin<T: Real>(x: &[T], out: &mut i64) {
 /// Where the (first) smallest element stands; the first NaN, if there is one. Over several axes: counted in row-major order.
 #[custom_op(backward = none)]
 pub fn argmin(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    told_of("argmin", reduce(x, axis, keepdims, column::argmin::call, row_argmin::call))
+    reduce(x, axis, keepdims, column::argmin::call, row_argmin::call)
 }
 
 /// Whether any element of every row is true; [`any()`] chooses the axes.
@@ -203,7 +207,7 @@ pub fn any(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) 
     let whole =
         |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::any::call, row_any::call);
     let steps = Steps { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
-    told_of("any", steps.reduce(x, axis, keepdims))
+    steps.reduce(x, axis, keepdims)
 }
 
 /// Whether all elements of every row are true; [`all()`] chooses the axes.
@@ -220,7 +224,7 @@ pub fn all(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) 
     let whole =
         |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::all::call, row_all::call);
     let steps = Steps { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
-    told_of("all", steps.reduce(x, axis, keepdims))
+    steps.reduce(x, axis, keepdims)
 }
 
 /// How many elements of every row are not 0; [`count_nonzero()`] chooses the axes.
@@ -238,7 +242,7 @@ pub fn count_nonzero(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdi
         reduce(x, axis, keepdims, column::count_nonzero::call, row_count_nonzero::call)
     };
     let steps = Steps { whole, parts: total, repeats: Repeats::Times, is_rounded: false };
-    told_of("count_nonzero", steps.reduce(x, axis, keepdims))
+    steps.reduce(x, axis, keepdims)
 }
 
 /// The variance: the sum of squared distances from the mean, divided by `n − correction`.
