@@ -367,6 +367,8 @@ fn what_a_row_lacks_is_an_error() {
     assert_eq!(rows.outputs(&Deep).unwrap_err(), Wrong::Reductions { count: 2, levels: 2 });
     body! { Hidden: [true x] at [] -> [true] in (1, 1), 1 = [x.cumsum()] }
     assert_eq!(rows.outputs(&Hidden).unwrap_err(), Wrong::Runs);
+    body! { Reduced: [true x] at [] -> [true] in (0, 2), 2 = [x / R::one().sum()] }
+    assert_eq!(rows.outputs(&Reduced).unwrap_err(), Wrong::Constant);
 }
 
 #[test]

@@ -84,6 +84,8 @@ pub enum Wrong {
     Runs,
     /// An output that has one number for each row differs from element to element.
     Varies(usize),
+    /// A number that depends on no input is reduced, or asked for its row.
+    Constant,
 }
 
 impl fmt::Display for Wrong {
@@ -100,6 +102,10 @@ impl fmt::Display for Wrong {
             Wrong::Varies(k) => {
                 write!(f, "output {k} has one number for each row by the shape clause, but the body gives a row")
             }
+            Wrong::Constant => f.write_str(
+                "the body reduces a constant, or asks for its count or position, and a constant belongs to no row; add an \
+                 input times 0 to it, or use the count() of an input",
+            ),
         }
     }
 }

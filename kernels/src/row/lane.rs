@@ -8,6 +8,9 @@ use super::{Reduction, Row};
 use crate::dual::Dual;
 use crate::scalar::{Const, Element, Field, Float, Mask, Num, Real, sigmoid_and_slope};
 
+/// The depth of [`Origin::UNKNOWN`], which no body has otherwise.
+pub(super) const UNKNOWN: usize = usize::MAX / 2;
+
 /// What a number depends on. All of it is known when Rust compiles: none of it is left in the loops.
 #[derive(Clone, Copy)]
 struct Origin<'s, T> {
@@ -23,6 +26,8 @@ struct Origin<'s, T> {
 
 impl<'s, T> Origin<'s, T> {
     const CONSTANT: Self = Origin { depth: 0, varies: false, nil: false, scope: None };
+    /// What no pass finds: the sum of a constant over a row, which a constant does not know.
+    const UNKNOWN: Self = Origin { depth: UNKNOWN, ..Self::CONSTANT };
 
     /// The same of a number that may be anything.
     #[inline(always)]
@@ -87,9 +92,23 @@ impl<'s, T: Computed, const P: usize> Lane<'s, T, P> {
         self.origin.varies
     }
 
+    /// Whether it takes the row of a constant to know it.
     #[inline(always)]
-    fn scope(self) -> &'s Scope<'s, T> {
-        self.origin.scope.expect("a row to gather: a constant belongs to none")
+    pub(super) fn is_unknown(self) -> bool {
+        self.origin.depth >= UNKNOWN
+    }
+
+    #[inline(always)]
+    fn unknown() -> Self {
+        Lane { value: T::ZERO, origin: Origin::UNKNOWN }
+    }
+
+    /// A property of the place in the row that this number is computed at.
+    #[inline(always)]
+    fn of_place(self, varies: bool, property: impl FnOnce(&Scope<'s, T>) -> usize) -> Self {
+        let Some(scope) = self.origin.scope else { return Lane::unknown() };
+        let origin = Origin { depth: 0, varies, nil: false, scope: Some(scope) };
+        Lane { value: T::constant(Const::Float(property(scope) as f64)), origin }
     }
 
     #[inline(always)]
@@ -100,7 +119,7 @@ impl<'s, T: Computed, const P: usize> Lane<'s, T, P> {
     /// The result of a reduction of this, if earlier passes found it.
     #[inline(always)]
     fn gathered(self, reduction: Reduction, tangent: Option<T>) -> (usize, Self) {
-        let scope = self.scope();
+        let Some(scope) = self.origin.scope else { return (usize::MAX, Lane::unknown()) };
         let k = scope.count_met.get();
         scope.count_met.set(k + 1);
         let runs = reduction.is_running();
@@ -130,18 +149,17 @@ impl<'s, T: Computed, const P: usize> Row for Lane<'s, T, P> {
     }
     #[inline(always)]
     fn count(self) -> Self {
-        let origin = Origin { depth: 0, varies: false, nil: false, ..self.origin };
-        Lane { value: T::constant(Const::Float(self.scope().count as f64)), origin }
+        self.of_place(false, |scope| scope.count)
     }
     #[inline(always)]
     fn position(self) -> Self {
-        let origin = Origin { depth: 0, varies: true, nil: false, ..self.origin };
-        Lane { value: T::constant(Const::Float(self.scope().position as f64)), origin }
+        self.of_place(true, |scope| scope.position)
     }
     #[inline(always)]
     fn stands_at(self, index: i64) -> LaneMask<'s, T, P> {
-        let origin = Origin { depth: 0, varies: true, nil: false, ..self.origin };
-        LaneMask { truth: self.scope().position as i64 == index, origin }
+        let Some(scope) = self.origin.scope else { return LaneMask { truth: false, origin: Origin::UNKNOWN } };
+        let origin = Origin { depth: 0, varies: true, nil: false, scope: Some(scope) };
+        LaneMask { truth: scope.position as i64 == index, origin }
     }
     #[inline(always)]
     fn detach(self) -> Self {
@@ -157,7 +175,7 @@ impl<'s, T: Computed, const P: usize> Row for Dual<Lane<'s, T, P>> {
     #[inline(always)]
     fn reduce(self, reduction: Reduction) -> Self {
         let (k, value) = self.value.gathered(reduction, self.tangent.known());
-        if self.value.scope().direction != k {
+        if self.value.origin.scope.is_none_or(|scope| scope.direction != k) {
             return Dual::constant_of(value);
         }
         Dual { value, tangent: value.of(T::one()) }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::Reduction;
 use super::body::{Body, Computed, KEPT, MOST_REDUCTIONS, Wrong};
-use super::lane::Lane;
+use super::lane::{Lane, UNKNOWN};
 use super::pass::Met;
 use crate::dual::Dual;
 
@@ -94,6 +94,9 @@ impl Structure {
             x[i] = Lane::new(T::ZERO, B::ALONG[i], &scope);
         }
         let outputs = body.eval(x, [0; X]);
+        if outputs.iter().any(|output| output.is_unknown()) {
+            return Err(Wrong::Constant);
+        }
         match (0..O).find(|k| !B::GIVES[*k] && outputs[*k].varies()) {
             Some(k) => Err(Wrong::Varies(k)),
             None => Structure::seen(&scope, B::REDUCTIONS, B::LEVELS, B::RUNS),
@@ -148,6 +151,9 @@ impl Structure {
             Structure { reductions, levels: 0, kinds: [(Reduction::Sum, usize::MAX); MOST_REDUCTIONS], kept };
         for k in 0..reductions.min(MOST_REDUCTIONS) {
             seen.kinds[k] = scope.kind[k].get();
+            if seen.kinds[k].1 >= UNKNOWN {
+                return Err(Wrong::Constant);
+            }
             seen.levels = seen.levels.max(seen.kinds[k].1 + 1);
         }
         if reductions > most || seen.levels < levels.0 || seen.levels > levels.1 {
