@@ -63,6 +63,19 @@ def test_results_and_gradients_of_halves_are_those_of_single_precision_rounded_o
         np.testing.assert_array_equal(a.astype("float32").numpy(), b.astype(dtype).astype("float32").numpy())
 
 
+@pytest.mark.parametrize(("dtype", "large"), [("float16", 2048), ("bfloat16", 256)])
+def test_the_terms_of_a_gradient_of_halves_add_up_in_single_precision(dtype, large):
+    (x,) = leaves([np.ones(3)], dtype)
+    within = x * 1
+    for at in (x, within):
+        (g,) = mt.grad([(at + at + at * large).sum()], [at], retain_graph=True)
+        assert g.dtype == x.dtype and g.tolist() == [large + 2] * 3
+    seen = []
+    within.register_hook(lambda g: seen.append((g.dtype, g.tolist())))
+    (within + within + within * large).sum().backward()
+    assert seen == [(x.dtype, [large + 2] * 3)] and x.grad.dtype == x.dtype and x.grad.tolist() == [large + 2] * 3
+
+
 UNARY = [
     "abs",
     "acos",

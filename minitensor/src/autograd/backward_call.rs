@@ -8,6 +8,7 @@ use super::node::{Meta, Node};
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::op::precision::kept;
 use crate::op::pullback::Pullback;
 use crate::op::shape_rule::Bindings;
 use crate::op::{Frame, OpDef, Role, ShapeRule};
@@ -222,14 +223,14 @@ pub(crate) fn released(op: &str) -> Error {
 }
 
 /// A gradient with its input's dtype, summed where the input was broadcast, expanded where it was reduced. The sum is taken
-/// in the wider of both dtypes.
+/// in the wider of both dtypes. A half's stays in `float32` where loops do, for the pass to add others to it.
 pub(crate) fn fit(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
     use crate::op::names::{ASTYPE, REAL};
     let mut grad = grad;
     if grad.dtype().is_complex() && !meta.dtype.is_complex() {
         grad = REAL.call(&[(&grad).into()], &[])?;
     }
-    let converted = |grad: Tensor| match grad.dtype() == meta.dtype {
+    let converted = |grad: Tensor| match [meta.dtype, kept(meta.dtype)].contains(&grad.dtype()) {
         true => Ok(grad),
         false => ASTYPE.call(&[(&grad).into(), meta.dtype.into()], &[]),
     };

@@ -9,6 +9,7 @@ use super::backward_call::{BackwardCall, fit, released};
 use super::meta::GradMeta;
 use super::mode::{is_grad_enabled, set_grad_enabled};
 use super::node::{Edge, Meta, Node};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::precision::Wide;
 use crate::op::{Backward, Body, Role, gradients as derived, names};
@@ -53,8 +54,8 @@ struct Pass {
     found: Vec<Option<Tensor>>,
     /// Nodes and what has come for them, by age.
     waiting: BTreeMap<u64, (Arc<Node>, Cotangents)>,
-    /// Gradients for leaves, handed over at the end: a pass that fails half way leaves theirs as they were.
-    leaves: Vec<(Arc<GradMeta>, Tensor)>,
+    /// Gradients for leaves of these dtypes, handed over at the end: a pass that fails half way leaves theirs as they were.
+    leaves: Vec<(Arc<GradMeta>, Tensor, DType)>,
     leaf_slots: BTreeMap<*const GradMeta, usize>,
 }
 
@@ -92,13 +93,13 @@ impl Pass {
                 )
             })?;
             let start = first_cotangent(output, cotangents.get(i).and_then(Option::as_ref))?;
-            self.arrive(&edge, start)?;
+            self.arrive(&edge, start, output.dtype())?;
         }
         while let Some((_, (node, mut cotangents))) = self.waiting.pop_last() {
             crate::interrupt::check()?;
             for (k, slot) in cotangents.iter_mut().enumerate() {
                 if let Some(g) = slot.take() {
-                    let g = run_hooks(node.hooks(k), g)?;
+                    let g = run_hooks(node.hooks(k), rounded(g, node.outputs[k].dtype)?)?;
                     self.capture(|e| matches!(e, Edge::Node(n, i) if Arc::ptr_eq(n, &node) && *i == k), &g);
                     *slot = Some(g);
                 }
@@ -109,9 +110,9 @@ impl Pass {
                 node.release();
             }
             drop(cotangents);
-            for (edge, grad) in node.edges.iter().zip(grads) {
-                if let (Some(edge), Some(grad)) = (edge, grad) {
-                    self.arrive(edge, grad)?;
+            for ((edge, input), grad) in node.edges.iter().zip(&node.inputs).zip(grads) {
+                if let (Some(edge), Some(input), Some(grad)) = (edge, input, grad) {
+                    self.arrive(edge, grad, input.dtype)?;
                 }
             }
         }
@@ -121,8 +122,8 @@ impl Pass {
     /// Hands everything over, once nothing can fail any more but the addition to what leaves have gathered before.
     fn finish(mut self) -> Result<Vec<Option<Tensor>>> {
         let mut ready = Vec::with_capacity(self.leaves.len());
-        for (meta, grad) in std::mem::take(&mut self.leaves) {
-            let grad = run_hooks(meta.hooks(), grad)?;
+        for (meta, grad, dtype) in std::mem::take(&mut self.leaves) {
+            let grad = run_hooks(meta.hooks(), rounded(grad, dtype)?)?;
             self.capture(|e| matches!(e, Edge::Leaf(m) if Arc::ptr_eq(m, &meta)), &grad);
             if self.targets.is_none() {
                 ready.push((meta.gathered(grad, self.options.create_graph)?, meta));
@@ -140,8 +141,8 @@ impl Pass {
         }
     }
 
-    /// A gradient arrives at the end of an edge, and is added to what came before.
-    fn arrive(&mut self, edge: &Edge, grad: Tensor) -> Result<()> {
+    /// A gradient of a tensor of that dtype arrives at the end of an edge, and is added to what came before.
+    fn arrive(&mut self, edge: &Edge, grad: Tensor, dtype: DType) -> Result<()> {
         let slot = match edge {
             Edge::Leaf(meta) => match self.leaf_slots.get(&Arc::as_ptr(meta)) {
                 Some(at) => {
@@ -151,7 +152,7 @@ impl Pass {
                 }
                 None => {
                     self.leaf_slots.insert(Arc::as_ptr(meta), self.leaves.len());
-                    self.leaves.push((meta.clone(), grad));
+                    self.leaves.push((meta.clone(), grad, dtype));
                     return Ok(());
                 }
             },
@@ -169,8 +170,18 @@ impl Pass {
     }
 }
 
+/// The sum of two terms of a gradient; the terms of a half's add up in `float32`.
 fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let _wide = Wide::new();
     names::ADD.call(&[a.into(), b.into()], &[])
+}
+
+/// A gradient in the dtype of its tensor, once all terms are there.
+fn rounded(grad: Tensor, dtype: DType) -> Result<Tensor> {
+    if grad.dtype() == dtype || grad.dtype() != dtype.compute() {
+        return Ok(grad);
+    }
+    names::ASTYPE.call(&[(&grad).into(), dtype.into()], &[])
 }
 
 fn run_hooks(hooks: Vec<super::Hook>, grad: Tensor) -> Result<Tensor> {

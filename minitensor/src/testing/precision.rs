@@ -41,8 +41,7 @@ pub fn integers_are_promoted(op: &OpRef, sample: &Sample) -> Result<()> {
 }
 
 /// Of half floats, results are those of the same values in single precision, rounded once: nothing is rounded on the way. So
-/// are gradients, to the precision of the largest, unless they are recorded by the parts of a body, or read a result, which is
-/// rounded when it is returned.
+/// are gradients, to the precision of the largest, unless they read a result, which is rounded when it is returned.
 pub fn halves_are_rounded_once(op: &OpRef, sample: &Sample) -> Result<()> {
     // What a closure computes between the ops that it calls is its own.
     if matches!(&op.body, Body::Dynamic(body) if body.is_interpreted) {
@@ -94,8 +93,7 @@ fn results_and_gradients(op: &OpRef, sample: &Sample) -> Result<Vec<Tensor>> {
     let mut all = results(op, sample)?;
     let reads_results = |f: &Formula| f.saved_outputs.iter().any(|k| op.outputs[*k as usize].role == Role::Returned);
     match &op.backward {
-        // What reaches an input through several parts of a body is rounded before it is added up.
-        Backward::None(_) | Backward::NotNeeded | Backward::Traced => return Ok(all),
+        Backward::None(_) | Backward::NotNeeded => return Ok(all),
         Backward::Formula(formula) if reads_results(formula) => return Ok(all),
         _ => {}
     }
