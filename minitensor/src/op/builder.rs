@@ -16,6 +16,7 @@ use crate::autograd::BackwardCall;
 use crate::clause;
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
+use crate::plugin::abi::most;
 use crate::tensor::Tensor;
 
 type Forward = Arc<DynamicFn>;
@@ -269,6 +270,12 @@ impl CustomOpBuilder {
     /// The op, if it is complete, and Python can spell its names.
     pub fn build(self) -> Result<Arc<dyn CustomOp>> {
         check_op(&self.op.name)?;
+        let counts =
+            [("inputs", self.op.inputs.len()), ("attributes", self.op.attrs.len()), ("outputs", self.op.outputs.len())];
+        if let Some((what, count)) = counts.iter().find(|(_, count)| *count > most::PARTS) {
+            let name = &self.op.name;
+            return Err(Error::value(format!("op '{name}' has {count} {what}; {} is the limit, use a list", most::PARTS)));
+        }
         let inputs = self.op.inputs.iter().map(|i| (&i.name, "an input"));
         let outputs = self.op.outputs.iter().map(|o| (&o.name, "an output"));
         for (name, what) in inputs.chain(self.op.attrs.iter().map(|a| (&a.name, "an attribute"))).chain(outputs) {

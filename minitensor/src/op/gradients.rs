@@ -32,14 +32,33 @@ const MOST: usize = 64;
 pub struct Key {
     /// The attributes; of a number only whether it is there.
     attrs: SmallVec<[Attr; 2]>,
-    /// The inputs that are there, a bit each.
-    pub given: u64,
-    /// The inputs that need a gradient, a bit each.
-    pub wrt: u64,
+    /// The inputs that are given.
+    given: Places,
+    /// The inputs that need a gradient.
+    wrt: Places,
     /// Whether an input is complex.
     pub is_complex: bool,
     /// Whether an input is kept in a narrower format than it is computed in.
     pub is_narrow: bool,
+}
+
+/// Some of the inputs, a bit each.
+#[derive(Clone, Default, PartialEq)]
+struct Places(SmallVec<[u64; 1]>);
+
+impl Places {
+    const BITS: usize = u64::BITS as usize;
+
+    fn set(&mut self, place: usize) {
+        if self.0.len() <= place / Self::BITS {
+            self.0.resize(place / Self::BITS + 1, 0);
+        }
+        self.0[place / Self::BITS] |= 1 << (place % Self::BITS);
+    }
+
+    fn contains(&self, place: usize) -> bool {
+        self.0.get(place / Self::BITS).is_some_and(|bits| bits >> (place % Self::BITS) & 1 != 0)
+    }
 }
 
 impl Gradients {
@@ -122,11 +141,14 @@ impl Key {
             _ => value.clone(),
         };
         let attrs = op.attrs.iter().zip(attrs).map(static_part).collect();
-        let mut key = Key { attrs, given: 0, wrt: 0, is_complex: false, is_narrow: false };
-        for (i, dtype) in dtypes.enumerate().take(u64::BITS as usize) {
+        let (given, wrt) = (Places::default(), Places::default());
+        let mut key = Key { attrs, given, wrt, is_complex: false, is_narrow: false };
+        for (i, dtype) in dtypes.enumerate() {
             let Some(dtype) = dtype else { continue };
-            key.given |= 1 << i;
-            key.wrt |= u64::from(needs(i)) << i;
+            key.given.set(i);
+            if needs(i) {
+                key.wrt.set(i);
+            }
             key.is_complex |= dtype.is_complex();
             key.is_narrow |= dtype.compute() != dtype;
         }
@@ -134,11 +156,11 @@ impl Key {
     }
 
     pub fn is_given(&self, input: usize) -> bool {
-        self.given & (1 << input) != 0
+        self.given.contains(input)
     }
 
     pub fn needs(&self, input: usize) -> bool {
-        self.wrt & (1 << input) != 0
+        self.wrt.contains(input)
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Pullback {
     slots: SmallVec<[Slot; 4]>,
     /// The outputs of `vjp` that are wanted, a bit each, and the input that each output is the gradient of.
     wanted: u64,
-    gradients: SmallVec<[u8; 4]>,
+    gradients: SmallVec<[u16; 4]>,
     /// Whether `vjp` takes the numbers among the attributes, or as many attributes as it has.
     takes_numbers: bool,
 }
@@ -31,15 +31,15 @@ pub struct Pullback {
 #[derive(Clone, Copy, PartialEq)]
 enum Slot {
     /// The cotangent of that output.
-    Cotangent(u8),
+    Cotangent(u16),
     /// That input of the call, or nothing if it wasn't given.
-    Input(u8),
+    Input(u16),
     /// That output of the call.
-    Output(u8),
+    Output(u16),
     /// Something like that input, which isn't read: the cotangent of an output that is like it.
-    Like(u8),
+    Like(u16),
     /// The same, where no output is like it: a number of its dtype.
-    Number(u8),
+    Number(u16),
 }
 
 impl Pullback {
@@ -68,13 +68,13 @@ impl Pullback {
 
     /// The compiled one, which is handed everything.
     fn compiled(op: &OpDef, derived: &Derived, key: &Key) -> Pullback {
-        let inputs = (0..op.inputs.len()).map(|i| Slot::Input(i as u8));
+        let inputs = (0..op.inputs.len()).map(|i| Slot::Input(i as u16));
         let wanted = derived.wrt.iter().enumerate().filter(|(_, i)| key.needs(**i as usize)).map(|(k, _)| 1 << k).sum();
         Pullback {
             vjp: derived.vjp.clone(),
-            slots: op.cotangents().map(|k| Slot::Cotangent(k as u8)).chain(inputs).collect(),
+            slots: op.cotangents().map(|k| Slot::Cotangent(k as u16)).chain(inputs).collect(),
             wanted,
-            gradients: derived.wrt.iter().copied().collect(),
+            gradients: derived.wrt.iter().map(|i| u16::from(*i)).collect(),
             takes_numbers: false,
         }
     }
@@ -94,10 +94,10 @@ impl Pullback {
             let alike = op.cotangents().find(|k| op.outputs[*k].dtype == input.dtype);
             let slot = &mut self.slots[cotangents + i];
             *slot = match (reads.contains(&i), swapped, alike) {
-                (true, Some((input, output)), _) if input == i => Slot::Output(output as u8),
+                (true, Some((input, output)), _) if input == i => Slot::Output(output as u16),
                 (true, ..) => continue,
-                (false, _, Some(output)) => Slot::Like(output as u8),
-                (false, _, None) => Slot::Number(i as u8),
+                (false, _, Some(output)) => Slot::Like(output as u16),
+                (false, _, None) => Slot::Number(i as u16),
             };
         }
         self
@@ -110,8 +110,8 @@ impl Pullback {
         }
         let mut pullback = Pullback::made(op, key, forward, &vjp)?;
         if let Some((input, output)) = swapped(op, forward, &vjp) {
-            let slots = pullback.slots.iter_mut().filter(|slot| **slot == Slot::Input(input as u8));
-            slots.for_each(|slot| *slot = Slot::Output(output as u8));
+            let slots = pullback.slots.iter_mut().filter(|slot| **slot == Slot::Input(input as u16));
+            slots.for_each(|slot| *slot = Slot::Output(output as u16));
         }
         Ok(pullback)
     }
@@ -129,16 +129,16 @@ impl Pullback {
         let mut slots = SmallVec::new();
         for (k, at) in taken.into_iter().enumerate() {
             slots.push(match at {
-                at if at < first => Slot::Cotangent(cotangents[at] as u8),
-                at if at < last => Slot::Input((at - first) as u8),
-                at => Slot::Output((at - last) as u8),
+                at if at < first => Slot::Cotangent(cotangents[at] as u16),
+                at if at < last => Slot::Input((at - first) as u16),
+                at => Slot::Output((at - last) as u16),
             });
-            let is_mask = |i: u8| op.inputs[i as usize].dtype == DTypeRule::Fixed(DType::Bool);
+            let is_mask = |i: u16| op.inputs[i as usize].dtype == DTypeRule::Fixed(DType::Bool);
             if matches!(slots[k], Slot::Input(i) if is_mask(i)) {
                 builder = builder.mask(k);
             }
         }
-        let gradients = (0..op.inputs.len()).filter(|i| key.needs(*i)).map(|i| i as u8).collect();
+        let gradients = (0..op.inputs.len()).filter(|i| key.needs(*i)).map(|i| i as u16).collect();
         Ok(Pullback { vjp: builder.finish()?, slots, wanted: u64::MAX, gradients, takes_numbers: true })
     }
 
@@ -166,19 +166,19 @@ impl Pullback {
                 output.dtype == input.dtype && dims.batch && other.batch && other.core == dims.core
             };
             if let (false, Some(k)) = (is_read, op.cotangents().find(is_like)) {
-                self.slots[cotangents + i] = Slot::Like(k as u8);
+                self.slots[cotangents + i] = Slot::Like(k as u16);
             }
         }
     }
 
     /// Whether a call saves that input.
     pub fn saves_input(&self, input: usize) -> bool {
-        self.slots.contains(&Slot::Input(input as u8))
+        self.slots.contains(&Slot::Input(input as u16))
     }
 
     /// Whether a call saves that output.
     pub fn saves_output(&self, output: usize) -> bool {
-        self.slots.contains(&Slot::Output(output as u8))
+        self.slots.contains(&Slot::Output(output as u16))
     }
 
     /// The gradients of the inputs that need one.
