@@ -35,12 +35,21 @@ impl Axis {
 
     /// The windows that have a tap inside of the volume.
     pub fn inside(&self, tap: usize) -> Range<usize> {
-        let shift = (tap * self.dilation) as i64 - self.padding;
-        let (size, stride) = (self.size as i64, self.stride as i64);
-        let first = if shift < 0 { shift.unsigned_abs().div_ceil(stride as u64) as i64 } else { 0 };
-        let end = if shift < size { (size - 1 - shift) / stride + 1 } else { 0 };
-        let first = first.min(self.count as i64) as usize;
-        first..(end.clamp(0, self.count as i64) as usize).max(first)
+        self.within((tap * self.dilation) as i64 - self.padding, self.stride, self.count)
+    }
+
+    /// The taps of a window that are inside of the volume.
+    pub fn seen(&self, window: usize) -> Range<usize> {
+        self.within((window * self.stride) as i64 - self.padding, self.dilation, self.taps)
+    }
+
+    /// The steps, of so many, that stay inside of the volume.
+    fn within(&self, start: i64, step: usize, most: usize) -> Range<usize> {
+        let (size, step) = (self.size as i64, step as i64);
+        let first = if start < 0 { start.unsigned_abs().div_ceil(step as u64) as i64 } else { 0 };
+        let end = if start < size { (size - 1 - start) / step + 1 } else { 0 };
+        let first = first.min(most as i64) as usize;
+        first..(end.clamp(0, most as i64) as usize).max(first)
     }
 
     /// Whether no product of its numbers overflows.
@@ -59,7 +68,9 @@ impl Axis {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Windows {
     axes: [Axis; 3],
-    /// For every tap of the innermost axis.
+    /// The first tap of the innermost axis that any window has inside of the volume.
+    first: usize,
+    /// From that one on, the windows that have a tap there, up to the last tap that any has. There may be many more taps.
     inside: Vec<Range<usize>>,
 }
 
@@ -68,9 +79,11 @@ impl Windows {
     pub fn new(axes: [Axis; 3]) -> Option<Windows> {
         let mut inside = Vec::new();
         axes.iter().all(Axis::is_sound).then_some(())?;
-        inside.try_reserve_exact(axes[2].taps).ok()?;
-        inside.extend((0..axes[2].taps).map(|tap| axes[2].inside(tap)));
-        Some(Windows { axes, inside })
+        let inner = &axes[2];
+        let (first, end) = (inner.seen(inner.count.saturating_sub(1)).start, inner.seen(0).end);
+        inside.try_reserve_exact(end.saturating_sub(first)).ok()?;
+        inside.extend((first..end).map(|tap| inner.inside(tap)));
+        Some(Windows { axes, first, inside })
     }
 
     /// The axes, the innermost last.
@@ -103,11 +116,17 @@ impl Windows {
         self.axes.iter().all(|a| a.taps == 1 && a.stride == 1 && a.padding == 0 && a.count == a.size)
     }
 
+    /// The taps of the innermost axis that any window has inside.
+    #[inline(always)]
+    pub(crate) fn taps_inside(&self) -> Range<usize> {
+        self.first..self.first + self.inside.len()
+    }
+
     /// The windows of the innermost axis for which a tap stands inside, and where the first of them has it in its row.
     #[inline(always)]
     pub(crate) fn run(&self, tap: usize) -> (Range<usize>, usize) {
         let axis = &self.axes[2];
-        let range = self.inside[tap].clone();
+        let range = tap.checked_sub(self.first).and_then(|at| self.inside.get(at)).cloned().unwrap_or(0..0);
         let start = ((range.start * axis.stride + tap * axis.dilation) as i64 - axis.padding).max(0) as usize;
         (range, start)
     }
@@ -121,11 +140,11 @@ macro_rules! for_runs {
         let line: usize = $line;
         let [outer, middle, inner] = windows.axes();
         let (first, second) = (line / middle.count, line % middle.count);
-        for a in 0..outer.taps {
+        for a in outer.seen(first) {
             let Some(plane) = outer.place(first, a) else { continue };
-            for b in 0..middle.taps {
+            for b in middle.seen(second) {
                 let Some(row) = middle.place(second, b) else { continue };
-                for c in 0..inner.taps {
+                for c in windows.taps_inside() {
                     let ($range, start) = windows.run(c);
                     if !$range.is_empty() {
                         let $tap = (a * middle.taps + b) * inner.taps + c;

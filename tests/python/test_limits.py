@@ -165,3 +165,21 @@ def test_random_numbers_do_not_depend_on_threads():
     finally:
         mt.set_num_threads(threads)
     assert all(np.array_equal(a, b) for a, b in zip(*drawn, strict=True))
+
+
+def test_the_second_gradient_of_a_product_takes_time_in_proportion_to_its_length():
+    n = 1 << 17
+    x = mt.ones(n, dtype="float64", requires_grad=True)
+    (first,) = mt.grad([x.prod()], [x], create_graph=True)
+    (second,) = mt.grad([first.sum()], [x])
+    assert (second == n - 1).all()
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_windows_much_larger_than_the_volume_take_no_longer(axis):
+    huge, x = (1 << 31) - 2, mt.arange(27, dtype="float32").reshape(1, 1, 3, 3, 3)
+    size, padding = ([n if a == axis else 1 for a in range(3)] for n in (huge, huge // 2))
+    padding = [n if a == axis else 0 for a, n in enumerate(padding)]
+    y = mt.ops.max_pool3d(x, size, stride=1, padding=padding)
+    expected = x.numpy().max(2 + axis, keepdims=True)
+    np.testing.assert_array_equal(y.numpy(), np.broadcast_to(expected, (1, 1, *[4 if a == axis else 3 for a in range(3)])))
