@@ -17,7 +17,8 @@ pub fn treat(text: &str) -> bool {
     assert!(!program.to_latex().is_empty() || program.outputs().is_empty(), "{program} has no LaTeX");
     let simple = program.simplified();
     let (x, u) = (vec![0.5; program.inputs().len()], vec![0.25; program.uniforms().len()]);
-    assert_eq!(simple.at(&x, &u).is_some(), program.at(&x, &u).is_some(), "{program} simplified: {simple}");
+    // A number can't be reduced; what isn't used is not in the simplified program.
+    assert!(simple.at(&x, &u).is_some() || program.at(&x, &u).is_none(), "{program} simplified: {simple}");
     assert!(simple.verify().is_ok(), "{program} simplified is no program: {simple}");
     for gradient in [program.vjp(&[0]), by_rows(&program)].into_iter().flatten() {
         assert!(gradient.verify().is_ok(), "the gradient of {program} is no program: {gradient}");
