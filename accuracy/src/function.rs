@@ -95,6 +95,7 @@ singles! {
     exp2 0.9 Float::exp2, f32::exp2, f64::exp2;
     expm1 0.9 Field::expm1, f32::exp_m1, f64::exp_m1;
     sigmoid 0.9 Field::sigmoid, |x: f32| 1.0 / (1.0 + (-x).exp()), |x| 1.0 / (1.0 + (-x).exp());
+    silu 0.95 Float::silu, |x: f32| x / (1.0 + (-x).exp()), |x| if x < -700.0 { -0.0 } else { x / (1.0 + (-x).exp()) };
     softplus 0.95 Float::softplus, |x: f32| x.max(0.0) + (-x.abs()).exp().ln_1p(), |x| x.max(0.0) + (-x.abs()).exp().ln_1p();
     log_sigmoid 0.95 Float::log_sigmoid, |x: f32| x.min(0.0) - (-x.abs()).exp().ln_1p(), |x| -((-x).max(0.0) + (-x.abs()).exp().ln_1p());
     log 0.9 Field::log, f32::ln, f64::ln;
@@ -138,6 +139,7 @@ doubles! {
     exp2 1.0 Float::exp2, f64::exp2, |w, x| { let t = w.number(2.0); t.pow(x, 256, astro_float::RoundingMode::None, w.consts()) }, [(-1080.0, 1024.5), (-1.0, 1.0)];
     expm1 1.0 Field::expm1, f64::exp_m1, |w, x| w.expm1(x), [(-45.0, 710.0), (-2.0, 2.0)];
     sigmoid 1.0 Field::sigmoid, |x: f64| 1.0 / (1.0 + (-x).exp()), |w, x| { let e = w.exp(&x.neg()); w.over(&w.number(1.0), &w.plus(&e, 1.0)) }, [(-750.0, 50.0), (-2.0, 2.0)];
+    silu 1.0 Float::silu, |x: f64| x / (1.0 + (-x).exp()), |w, x| { let e = w.exp(&x.neg()); w.over(x, &w.plus(&e, 1.0)) }, [(-760.0, 50.0), (-2.0, 2.0)];
     softplus 1.0 Float::softplus, |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p(), |w, x| { let e = w.exp(x); w.log1p(&e) }, [(-740.0, 700.0), (-2.0, 2.0)];
     log 1.0 Field::log, f64::ln, |w, x| w.ln(x), [(5e-324, f64::MAX), (0.5, 2.0)];
     log2 1.0 Field::log2, f64::log2, |w, x| w.log2(x), [(5e-324, f64::MAX), (0.5, 2.0)];

@@ -293,6 +293,10 @@ impl<S: Float> Float for Dual<S> {
         rsqrt(x) = y => lit::<S>(-0.5) * y / x;
         cbrt(_x) = y => (lit::<S>(3) * y * y).recip();
         exp2(_x) = y => y * lit(LN_2);
+        silu(x) = y => {
+            let s = x.sigmoid();
+            s + y * (S::one() - s)
+        };
         softplus(x) = _y => x.sigmoid();
         log_sigmoid(x) = _y => (-x).sigmoid();
         erf(x) = _y => (-(x * x)).exp() * lit(2.0 / PI.sqrt());

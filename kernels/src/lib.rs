@@ -21,6 +21,7 @@ mod gemm;
 mod machine;
 mod map;
 mod math;
+pub mod memory;
 pub mod nonzero;
 #[cfg(feature = "engine")]
 pub mod pooling;

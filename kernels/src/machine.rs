@@ -312,7 +312,7 @@ macro_rules! float {
         impl Float for $t {
             calls!(
                 cbrt = $math::cbrt, exp2 = $math::exp2, erf = $math::erf, erfc = $math::erfc, normal_cdf = $math::normal_cdf, lgamma = $math::lgamma,
-                softplus = $math::softplus, log_sigmoid = $math::log_sigmoid, digamma = $digamma,
+                silu = $math::silu, softplus = $math::softplus, log_sigmoid = $math::log_sigmoid, digamma = $digamma,
             );
             #[inline(always)]
             fn nan() -> Self { $t::NAN }

@@ -1,7 +1,7 @@
 //! Reductions of one contiguous row, for cell bodies.
 //!
-//! Every reduction keeps 32 partial results that a vector register holds side by side, and adds the results of
-//! blocks up pairwise: that is fast and more exact than adding in order, and the same bits at every
+//! A reduction keeps 64 or 32 partial results in vector registers, its *lanes*, and adds the results of blocks
+//! pairwise. That is fast, more exact than adding in order, and gives the same bits at every
 //! [level](crate::simd::Level).
 
 use std::sync::OnceLock;
@@ -11,17 +11,21 @@ use crate::simd::clones;
 use crate::stop::vec_for;
 use crate::threads::parallel_for;
 
-/// Partial results that are kept side by side.
+/// The least number of lanes.
 const LANES: usize = 32;
 /// Elements that are reduced in order (per lane) before going pairwise.
 const BLOCK: usize = 128 * LANES;
 
+/// A number of lanes: [`LANES`], or twice as many for a `combine` of several steps, as each lane waits for its own last one.
+#[derive(Clone, Copy)]
+struct Lanes<const N: usize>;
+
 clones! {
     /// `value(0) ∘ value(1) ∘ … ∘ value(n − 1)` for an associative `combine` whose neutral element is `identity`.
-    <[U, V, C]> fn reduce(n: usize, identity: U, value: V, combine: C) -> U
+    <[U, V, C, const N: usize]> fn reduce(_lanes: Lanes<N>, n: usize, identity: U, value: V, combine: C) -> U
     where [U: Copy, V: Fn(usize) -> U, C: Fn(U, U) -> U] {
         if n <= BLOCK {
-            return block(0, n, identity, &value, &combine);
+            return block::<U, N>(0, n, identity, &value, &combine);
         }
         // Results of 2ᵏ pairs of blocks, one for each bit that is set in the number of pairs so far.
         let mut stack = [identity; usize::BITS as usize];
@@ -29,8 +33,8 @@ clones! {
         let pairs = n / (2 * BLOCK);
         for pair in 0..pairs {
             // Side by side: memory delivers two streams faster than one.
-            let [first, second] = lanes::<U, 2>(pair * 2 * BLOCK, BLOCK, identity, &value, &combine);
-            let mut sum = combine(join(first, &combine), join(second, &combine));
+            let [first, second] = lanes::<U, 2, N>(pair * 2 * BLOCK, BLOCK, identity, &value, &combine);
+            let mut sum = combine(join(narrow(first, &combine), &combine), join(narrow(second, &combine), &combine));
             for _ in 0..pair.trailing_ones() {
                 height -= 1;
                 sum = combine(stack[height], sum);
@@ -40,9 +44,9 @@ clones! {
         }
         let start = pairs * 2 * BLOCK;
         let rest = n - start;
-        let mut sum = block(start + rest / BLOCK * BLOCK, rest % BLOCK, identity, &value, &combine);
+        let mut sum = block::<U, N>(start + rest / BLOCK * BLOCK, rest % BLOCK, identity, &value, &combine);
         if rest >= BLOCK {
-            sum = combine(block(start, BLOCK, identity, &value, &combine), sum);
+            sum = combine(block::<U, N>(start, BLOCK, identity, &value, &combine), sum);
         }
         for part in stack[..height].iter().rev() {
             sum = combine(*part, sum);
@@ -53,14 +57,28 @@ clones! {
 
 /// One block of [`reduce`].
 #[inline(always)]
-fn block<U: Copy>(start: usize, n: usize, identity: U, value: impl Fn(usize) -> U, combine: impl Fn(U, U) -> U) -> U {
-    let rest = n % LANES;
-    let [mut lanes] = lanes::<U, 1>(start, n - rest, identity, &value, &combine);
-    if rest > 0 {
+fn block<U: Copy, const N: usize>(
+    start: usize,
+    n: usize,
+    identity: U,
+    value: impl Fn(usize) -> U,
+    combine: impl Fn(U, U) -> U,
+) -> U {
+    let whole = n / N * N;
+    let [many] = lanes::<U, 1, N>(start, whole, identity, &value, &combine);
+    let mut lanes = narrow(many, &combine);
+    if whole < n {
         // Apart from the lanes, which an index known only at run time would drive out of the registers.
         let mut last = [identity; LANES];
-        for (l, lane) in last[..rest].iter_mut().enumerate() {
-            *lane = value(start + n - rest + l);
+        let mut i = whole;
+        while i + STEP <= n {
+            for (l, lane) in last[..STEP].iter_mut().enumerate() {
+                *lane = combine(*lane, value(start + i + l));
+            }
+            i += STEP;
+        }
+        for (l, lane) in last[STEP..][..n - i].iter_mut().enumerate() {
+            *lane = value(start + i + l);
         }
         for (lane, last) in lanes.iter_mut().zip(last) {
             *lane = combine(*lane, last);
@@ -69,16 +87,19 @@ fn block<U: Copy>(start: usize, n: usize, identity: U, value: impl Fn(usize) -> 
     join(lanes, combine)
 }
 
-/// The lanes of consecutive blocks of `n` elements, a multiple of [`LANES`].
+/// Elements that are reduced at a time where too few for all lanes are left.
+const STEP: usize = 8;
+
+/// The lanes of consecutive blocks of `n` elements, a multiple of `N`.
 #[inline(always)]
-fn lanes<U: Copy, const BLOCKS: usize>(
+fn lanes<U: Copy, const BLOCKS: usize, const N: usize>(
     start: usize,
     n: usize,
     identity: U,
     value: impl Fn(usize) -> U,
     combine: impl Fn(U, U) -> U,
-) -> [[U; LANES]; BLOCKS] {
-    let mut lanes = [[identity; LANES]; BLOCKS];
+) -> [[U; N]; BLOCKS] {
+    let mut lanes = [[identity; N]; BLOCKS];
     let mut i = start;
     while i < start + n {
         for (b, lanes) in lanes.iter_mut().enumerate() {
@@ -86,9 +107,20 @@ fn lanes<U: Copy, const BLOCKS: usize>(
                 *lane = combine(*lane, value(i + b * n + l));
             }
         }
-        i += LANES;
+        i += N;
     }
     lanes
+}
+
+/// The first [`LANES`] lanes, each combined with the one that follows it after as many.
+#[inline(always)]
+fn narrow<U: Copy, const N: usize>(lanes: [U; N], combine: impl Fn(U, U) -> U) -> [U; LANES] {
+    if N > LANES {
+        return halve(&lanes, combine);
+    }
+    let mut all = [lanes[0]; LANES];
+    all.copy_from_slice(&lanes);
+    all
 }
 
 /// The result of the lanes of a block.
@@ -116,7 +148,7 @@ fn halve<U: Copy, const HALF: usize>(lanes: &[U], combine: impl Fn(U, U) -> U) -
 #[inline]
 pub fn sum_map<T: Machine, U: Machine + Num>(row: &[T], f: impl Fn(T) -> U) -> U {
     // SAFETY: `reduce` asks for indices below n.
-    reduce(row.len(), U::zero(), |i| f(unsafe { *row.get_unchecked(i) }), |a, b| a + b)
+    reduce(Lanes::<LANES>, row.len(), U::zero(), |i| f(unsafe { *row.get_unchecked(i) }), |a, b| a + b)
 }
 
 /// Elements of a long row that are worth a thread.
@@ -150,7 +182,7 @@ pub fn sum<T: Machine + Num>(row: &[T]) -> T {
 #[inline]
 pub fn prod<T: Machine + Num>(row: &[T]) -> T {
     // SAFETY: as above.
-    of_parts(row, |row| reduce(row.len(), T::one(), |i| unsafe { *row.get_unchecked(i) }, |a, b| a * b))
+    of_parts(row, |row| reduce(Lanes::<LANES>, row.len(), T::one(), |i| unsafe { *row.get_unchecked(i) }, |a, b| a * b))
 }
 
 /// The sum of `xᵢ yᵢ`, without conjugation.
@@ -162,7 +194,7 @@ pub fn dot<T: Machine + Num>(x: &[T], y: &[T]) -> T {
     assert_eq!(x.len(), y.len(), "dot of rows of different lengths");
     // SAFETY: as above, for both rows.
     let product = |i| unsafe { *x.get_unchecked(i) * *y.get_unchecked(i) };
-    reduce(x.len(), T::zero(), product, |a, b| a + b)
+    reduce(Lanes::<LANES>, x.len(), T::zero(), product, |a, b| a + b)
 }
 
 /// The largest element, NaN if there is one; none if the row is empty.
@@ -179,8 +211,13 @@ pub fn min<T: Machine + Real>(row: &[T]) -> Option<T> {
 
 #[inline]
 fn extreme<T: Machine + Real>(row: &[T], better: impl Fn(T, T) -> T + Sync) -> Option<T> {
-    // SAFETY: as above.
-    let of = |row: &[T]| reduce(row.len(), row[0], |i| unsafe { *row.get_unchecked(i) }, &better);
+    // SAFETY: as above; as many registers either way.
+    let of = |row: &[T]| unsafe {
+        match size_of::<T>() <= 4 {
+            true => reduce(Lanes::<{ 2 * LANES }>, row.len(), row[0], |i| *row.get_unchecked(i), &better),
+            false => reduce(Lanes::<LANES>, row.len(), row[0], |i| *row.get_unchecked(i), &better),
+        }
+    };
     if row.is_empty() { None } else { Some(of_parts(row, of)) }
 }
 

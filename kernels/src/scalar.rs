@@ -249,6 +249,8 @@ pub trait Float: Real + Field + Rem<Output = Self> {
     fn cbrt(self) -> Self;
     /// `2ˣ`.
     fn exp2(self) -> Self;
+    /// `x / (1 + e⁻ˣ)`: `x σ(x)`, exact in both tails.
+    fn silu(self) -> Self;
     /// `ln(1 + eˣ)`, without overflow.
     fn softplus(self) -> Self;
     /// `ln σ(x)`, without overflow.

@@ -7,10 +7,10 @@ use crate::simd::clones;
 use crate::stop::{filled, poll};
 use crate::threads::parallel_for;
 
-/// Sums that are carried side by side: one alone would wait for its last addition at every element.
-const STREAMS: usize = 8;
-/// Elements of a stream.
-const LENGTH: usize = 32;
+/// Elements whose sums are found together.
+const WIDTH: usize = 16;
+/// Elements of a row that is changed in place, which are put aside at a time.
+const ASIDE: usize = 256;
 /// Elements of a long row that are worth a thread, and columns that are added up together.
 const GRAIN: usize = 32 * 1024;
 const COLUMNS: usize = 256;
@@ -54,7 +54,7 @@ pub fn cumsum<T: Machine + Num>(x: &[T], out: &mut [T]) {
 
 /// The same in place, on this thread.
 pub(crate) fn cumsum_in_place<T: Machine + Num>(row: &mut [T]) {
-    let (mut total, mut block) = (T::zero(), [T::zero(); STREAMS * LENGTH]);
+    let (mut total, mut block) = (T::zero(), [T::zero(); ASIDE]);
     for part in row.chunks_mut(block.len()) {
         let x = &mut block[..part.len()];
         x.copy_from_slice(part);
@@ -64,31 +64,35 @@ pub(crate) fn cumsum_in_place<T: Machine + Num>(row: &mut [T]) {
 }
 
 clones! {
-    /// The sums of a part of a row, on top of what stands before it.
+    /// The sums of a part of a row, on top of what stands before it. Each step within a block doubles the number of elements
+    /// that a sum has; only the sum of all elements so far passes from block to block.
     <[T]> fn scan(x: &[T], before: T, out: &mut [T]) where [T: Machine + Num] if [T::VECTORIZE] {
-        let mut total = before;
-        let (blocks, rest) = x.as_chunks::<{ STREAMS * LENGTH }>();
-        let (out_blocks, out_rest) = out.as_chunks_mut::<{ STREAMS * LENGTH }>();
+        let mut total = [before; WIDTH];
+        let (blocks, rest) = x.as_chunks::<WIDTH>();
+        let (out_blocks, out_rest) = out.as_chunks_mut::<WIDTH>();
         for (x, out) in blocks.iter().zip(out_blocks) {
-            let mut sums = [T::zero(); STREAMS];
-            for i in 0..LENGTH {
-                for (s, sum) in sums.iter_mut().enumerate() {
-                    *sum += x[s * LENGTH + i];
-                    out[s * LENGTH + i] = *sum;
-                }
-            }
-            for (stream, sum) in out.chunks_exact_mut(LENGTH).zip(sums) {
-                for o in stream {
-                    *o = total + *o;
-                }
-                total += sum;
+            let sums = step::<T, 8>(step::<T, 4>(step::<T, 2>(step::<T, 1>(*x))));
+            for i in 0..WIDTH {
+                out[i] = total[i] + sums[i];
+                total[i] += sums[WIDTH - 1];
             }
         }
+        let [mut total, ..] = total;
         for (o, v) in out_rest.iter_mut().zip(rest) {
             total += *v;
             *o = total;
         }
     }
+}
+
+/// Sums of twice as many elements, the last of which are `STEP` apart.
+#[inline(always)]
+fn step<T: Num, const STEP: usize>(sums: [T; WIDTH]) -> [T; WIDTH] {
+    let mut next = sums;
+    for i in STEP..WIDTH {
+        next[i] = sums[i - STEP] + sums[i];
+    }
+    next
 }
 
 /// The same down every column of a table whose rows are `width` long.

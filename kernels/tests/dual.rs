@@ -81,6 +81,7 @@ fn unaries() -> impl Iterator<Item = Unary> {
         acosh: |x| x.acosh(), ABOVE_ONE;
         atanh: |x| x.atanh(), WITHIN_ONE;
         sigmoid: |x| x.sigmoid(), ANY;
+        silu: |x| x.silu(), ANY;
         softplus: |x| x.softplus(), ANY;
         log_sigmoid: |x| x.log_sigmoid(), ANY;
         erf: |x| x.erf(), ANY;

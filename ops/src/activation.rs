@@ -92,7 +92,7 @@ fn times_tail<T: Float>(x: T, f: impl Fn(T) -> T) -> T {
 /// Swish (SiLU): `x · σ(x)` (Ramachandran et al., 2017).
 #[custom_op(alias = "silu", inplace)]
 pub fn swish<T: Float>(x: T) -> T {
-    times_tail(x, |x| x.sigmoid())
+    x.silu()
 }
 
 /// `x · tanh(ln(1 + eˣ))` (Misra, 2019).

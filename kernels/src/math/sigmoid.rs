@@ -1,37 +1,55 @@
-//! Sigmoid curves of either float: quotients of 1, or of 1 − eᵗ, by 1 + eᵗ, where the sum has two parts. Its large part
-//! divides; what the quotient leaves is divided again, by multiplying with the inverse.
+//! Sigmoid curves of either float: quotients by 1 + eᵗ, where eᵗ = 2ⁿ (1 + r + c) with a whole n and |r| ≤ ½ ln 2.
+//!
+//! The divisor has two parts. The larger one divides; what remains is divided again, by multiplying with the inverse.
 
-/// `sigmoid` and `tanh` of a float, from the mantissa of an exponential, the same less one, and a power of two by its bits.
-/// `bias` is that of an exponent, 2^`bits` the divisor of the sum; farther arguments than those given change nothing.
+/// `sigmoid`, `silu` and `tanh` of a float. They are made from the three parts of an exponential (`reduced`, and
+/// `reduced_less_one`, which is exact near 0) and a power of two by its bits. `bias` is that of an exponent. 1 + eᵗ is
+/// computed 2^−`bits` times, so that it does not overflow. Arguments beyond `far` give the same as `far` itself, and
+/// `silu` of an argument beyond `large` is the argument.
 macro_rules! curves {
-    ($float:ident, $mantissa:ident, $mantissa_less_one:ident, $power:ident, bias $bias:literal, bits $bits:literal,
-     sigmoid $far:literal, tanh $far_tanh:literal) => {
-        /// `1 / (1 + e⁻ˣ)`; the sum is taken a small power of two times, so that it doesn't overflow.
+    ($float:ident, $reduced:ident, $reduced_less_one:ident, $power:ident, bias $bias:literal, bits $bits:literal,
+     sigmoid $far:literal, silu $large:literal, tanh $far_tanh:literal) => {
+        /// `numerator / (1 + e⁻ˣ)` for −`far` ≤ x ≤ 60.
+        #[inline(always)]
+        fn over_one_plus_exp(numerator: $float, x: $float) -> $float {
+            const ONE: $float = 1.0 / (1u128 << $bits) as $float;
+            let (r, curve, n) = $reduced::<{ $bias - $bits }>(-x);
+            let scale = $power(n.bits);
+            let whole = scale + ONE;
+            let below = curve.mul_add(scale, r.mul_add(scale, whole));
+            let rest = curve.mul_add(scale, r.mul_add(scale, whole - below)) + (ONE - (whole - scale));
+            let inverse = 1.0 / below;
+            let quotient = numerator * inverse;
+            // With this sign, −0 gives −0.
+            let excess = rest.mul_add(quotient, quotient.mul_add(below, -numerator));
+            (-excess).mul_add(inverse, quotient) * ONE
+        }
+
+        /// `1 / (1 + e⁻ˣ)`.
         #[inline(always)]
         pub fn sigmoid(x: $float) -> $float {
-            const ONE: $float = 1.0 / (1u128 << $bits) as $float;
-            let (high, low, n) = $mantissa::<{ $bias - $bits }>(-clamp(x, -$far, 60.0));
-            let scale = $power(n.bits);
-            let below = low.mul_add(scale, high.mul_add(scale, ONE));
-            let quotient = ONE / below;
-            let high = high * scale;
-            let (more, less) = if high > ONE { (high, ONE) } else { (ONE, high) };
-            let rest = low.mul_add(scale, (more - below) + less);
-            let left = rest.mul_add(-quotient, quotient.mul_add(-below, ONE));
-            (quotient / ONE).mul_add(left, quotient)
+            over_one_plus_exp(1.0, clamp(x, -$far, 60.0))
+        }
+
+        /// `x / (1 + e⁻ˣ)`, with all digits that the result has where `sigmoid` is denormal.
+        #[inline(always)]
+        pub fn silu(x: $float) -> $float {
+            let numerator = clamp(x, -$far, $large);
+            let result = over_one_plus_exp(numerator, clamp(x, -$far, 60.0));
+            select(x > $large, x, result)
         }
 
         /// (1 − eᵗ) / (1 + eᵗ) with t = −2 |x|.
         #[inline(always)]
         pub fn tanh(x: $float) -> $float {
-            let (r, rest, n) = $mantissa_less_one::<$bias>(clamp(-2.0 * x.abs(), -$far_tanh, 0.0));
+            let (r, curve, n) = $reduced_less_one::<$bias>(clamp(-2.0 * x.abs(), -$far_tanh, 0.0));
             let scale = $power(n.bits);
-            let (r, rest) = (scale * r, scale * rest);
             let (over, under) = (1.0 - scale, 1.0 + scale);
-            let (above, below) = ((over - r) - rest, (under + r) + rest);
-            // 1 ± a small power of two has lost some of it.
-            let above_rest = (((over - above) - r) - rest) + ((1.0 - over) - scale);
-            let below_rest = (((1.0 - below) + scale) + r) + rest;
+            let above = curve.mul_add(-scale, r.mul_add(-scale, over));
+            let below = curve.mul_add(scale, r.mul_add(scale, under));
+            // A small power of two has lost digits beside 1.
+            let above_rest = curve.mul_add(-scale, r.mul_add(-scale, over - above)) + ((1.0 - over) - scale);
+            let below_rest = curve.mul_add(scale, r.mul_add(scale, under - below)) + ((1.0 - under) + scale);
             let inverse = 1.0 / below;
             let quotient = above * inverse;
             let left = quotient.mul_add(-below, above) + quotient.mul_add(-below_rest, above_rest);

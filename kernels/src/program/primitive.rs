@@ -195,6 +195,7 @@ primitives! {
         Rsqrt "rsqrt" (x) -> Number = x.rsqrt();
         Cbrt "cbrt" (x) -> Number = x.cbrt();
         Exp2 "exp2" (x) -> Number = x.exp2();
+        Silu "silu" (x) -> Number = x.silu();
         Softplus "softplus" (x) -> Number = x.softplus();
         LogSigmoid "log_sigmoid" (x) -> Number = x.log_sigmoid();
         Erf "erf" (x) -> Number = x.erf();

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::{Id, Kind, Malformed, Node, Primitive, Program, Tile};
 use crate::map::{Map, map};
+use crate::memory::Line;
 use crate::scalar::Const;
 use crate::stop::filled;
 use crate::threads::parallel_for;
@@ -17,8 +18,8 @@ pub const TILE: usize = 512;
 /// Elements times steps that are worth a thread.
 const GRAIN: usize = 128 * 1024;
 
-/// Registers of few elements that take no more words than this lie on the stack.
-const FEW_WORDS: usize = 64;
+/// Registers that need no more cache lines than this are on the stack.
+const FEW_LINES: usize = 16;
 
 /// Where a tile of elements lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -267,10 +268,10 @@ impl<T: Tile> Work<'_, T> {
     /// as its tile.
     pub(super) unsafe fn run(&self, range: std::ops::Range<usize>, tile: usize) {
         // A line more than a tile: tiles that start at the same offset of a page would get in each other's way.
-        let stride = (tile * size_of::<T>()).next_multiple_of(64) + 64;
-        let words = (self.plan.registers * stride).div_ceil(size_of::<u128>());
-        let mut memory: SmallVec<[u128; FEW_WORDS]> =
-            if words > FEW_WORDS { filled(0, words).into() } else { SmallVec::from_elem(0, words) };
+        let stride = (tile * size_of::<T>()).next_multiple_of(Line::BYTES) + Line::BYTES;
+        let lines = self.plan.registers * stride / Line::BYTES;
+        let mut memory: SmallVec<[Line; FEW_LINES]> =
+            if lines > FEW_LINES { filled(Line::ZERO, lines).into() } else { SmallVec::from_elem(Line::ZERO, lines) };
         let registers = memory.as_mut_ptr().cast::<u8>();
         // SAFETY: the memory has that many registers.
         let register = |r: usize| unsafe { registers.add(r * stride) };

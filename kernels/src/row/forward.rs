@@ -8,6 +8,7 @@ use super::gathered::LANES;
 use super::lane::Lane;
 use super::pass::{Arguments, Found, Met, Pass, blocks, gather, nothing, passes, put};
 use super::scope::{Scope, Structure, scope};
+use crate::memory::Aligned;
 use crate::simd::clones;
 use crate::stream::fence;
 
@@ -51,7 +52,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     /// The outputs have room for a row, or for one number.
     #[inline(always)]
     unsafe fn write<const P: usize>(&self, outputs: &[*mut T; O], large: &[bool; O]) {
-        let mut lanes = [[T::ZERO; LANES]; O];
+        let mut lanes = Aligned([[T::ZERO; LANES]; O]);
         if B::GIVES.contains(&true) {
             blocks!(self.arguments.n, start, len => {
                 if P > 0 {

@@ -2,6 +2,7 @@
 
 use super::Reduction;
 use super::body::Computed;
+use crate::memory::Aligned;
 
 /// Elements that are gathered side by side.
 pub(super) const LANES: usize = 256;
@@ -11,7 +12,7 @@ const RUN: usize = 32;
 /// Partial results of several reductions: those of blocks of a row are combined pairwise, which is exact and always in the
 /// same order. What is `None` isn't gathered.
 pub(super) struct Gathered<T, const N: usize> {
-    pub lanes: [[T; LANES]; N],
+    pub lanes: Aligned<[[T; LANES]; N]>,
     /// How many lanes the row needs: a power of two.
     width: usize,
     stack: Vec<[T; N]>,
@@ -20,7 +21,7 @@ pub(super) struct Gathered<T, const N: usize> {
 
 impl<T: Computed, const N: usize> Gathered<T, N> {
     pub fn new() -> Self {
-        Gathered { lanes: [[T::ZERO; LANES]; N], width: LANES, stack: Vec::new(), blocks: 0 }
+        Gathered { lanes: Aligned([[T::ZERO; LANES]; N]), width: LANES, stack: Vec::new(), blocks: 0 }
     }
 
     /// Begins a row of `n` elements.

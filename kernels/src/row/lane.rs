@@ -383,7 +383,8 @@ impl<T: Computed, const P: usize> Float for Lane<'_, T, P> {
     tests! { isfinite(self); }
     cheap! { rsqrt(self); copysign(self, sign); fmod(self, other); mul_add(self, b, c); }
     dear! {
-        cbrt(self); exp2(self); softplus(self); log_sigmoid(self); erf(self); erfc(self); normal_cdf(self); lgamma(self); digamma(self);
+        cbrt(self); exp2(self); silu(self); softplus(self); log_sigmoid(self); erf(self); erfc(self); normal_cdf(self);
+        lgamma(self); digamma(self);
         atan2(self, other); hypot(self, other); logaddexp(self, other);
     }
     #[inline(always)]

@@ -4,6 +4,7 @@ use super::Reduction;
 use super::body::{Computed, MOST_REDUCTIONS, Operand, Outside, Wrong};
 use super::gathered::{Gathered, LANES};
 use super::scope::Structure;
+use crate::memory::Lines;
 use crate::stop::filled;
 use crate::stream::{prefetch, stream};
 
@@ -96,16 +97,16 @@ pub struct Found<T> {
     /// The results of reductions.
     pub known: [T; MOST_REDUCTIONS],
     /// A row for each dear function.
-    pub kept: Vec<T>,
+    pub kept: Lines<T>,
     /// A row for each reduction, if any is running.
-    pub running: Vec<T>,
+    pub running: Lines<T>,
     gathered: Gathered<T, MOST_REDUCTIONS>,
 }
 
 impl<T: Computed> Found<T> {
     pub fn new(structure: &Structure, n: usize) -> Self {
         // What is kept is written before it is read: it need not be zeros, but they cost nothing.
-        let kept = filled(T::ZERO, structure.kept * n.max(1));
+        let kept = Lines::filled(T::ZERO, structure.kept * n.max(1));
         let running = structure.rows_of_sums(n);
         Found { known: [T::ZERO; MOST_REDUCTIONS], kept, running, gathered: Gathered::new() }
     }

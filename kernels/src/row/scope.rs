@@ -7,6 +7,7 @@ use super::body::{Body, Computed, KEPT, MOST_REDUCTIONS, Wrong};
 use super::lane::{Lane, UNKNOWN};
 use super::pass::Met;
 use crate::dual::Dual;
+use crate::memory::Lines;
 
 /// What one evaluation of the body reads and writes. Its cells are locals of one iteration of a loop: in the end they are
 /// registers, or nothing.
@@ -135,8 +136,8 @@ impl Structure {
     }
 
     /// A row of zeros for each reduction, if any is running.
-    pub fn rows_of_sums<T: Computed>(&self, n: usize) -> Vec<T> {
-        crate::stop::filled(T::ZERO, if self.runs() { self.reductions * n.max(1) } else { 0 })
+    pub fn rows_of_sums<T: Computed>(&self, n: usize) -> Lines<T> {
+        Lines::filled(T::ZERO, if self.runs() { self.reductions * n.max(1) } else { 0 })
     }
 
     #[inline(always)]

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use minitensor_kernels::LARGE;
+use minitensor_kernels::memory::Line;
 use minitensor_kernels::threads::parallel_for;
 use smallvec::SmallVec;
 
@@ -275,14 +276,14 @@ impl Cells<'_> {
         let is_packed = self.operands.iter().flatten().any(|o| o.packed);
         let together = if is_packed { group(self.operands) } else { (BREATH / self.work).max(1) };
         let most = range.len().min(together);
-        let mut buffers: SmallVec<[Vec<u128>; 6]> = SmallVec::new();
+        let mut buffers: SmallVec<[Vec<Line>; 6]> = SmallVec::new();
         for operand in self.operands {
-            let words =
-                operand.as_ref().map_or(0, |o| if o.packed { (o.core_bytes() * most).div_ceil(16).max(1) } else { 0 });
-            let mut buffer = try_vec(words)?;
+            let lines =
+                operand.as_ref().map_or(0, |o| if o.packed { (o.core_bytes() * most).div_ceil(Line::BYTES).max(1) } else { 0 });
+            let mut buffer = try_vec(lines)?;
             // What is read is packed before, anything else must at least be something.
             if operand.as_ref().is_some_and(|o| !o.is_read) {
-                buffer.resize(words, 0);
+                buffer.resize(lines, Line::ZERO);
             }
             buffers.push(buffer);
         }

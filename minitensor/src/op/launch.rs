@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use half::{bf16, f16};
 use minitensor_kernels::copy_plane;
+use minitensor_kernels::memory::Line;
 use minitensor_kernels::threads::parallel_for;
 use num_complex::Complex;
 use smallvec::SmallVec;
@@ -235,9 +236,8 @@ impl<'a> Space<'a> {
     }
 
     fn run(&self, blocks: Range<usize>) -> Result<()> {
-        let size = |o: &Operand| if o.direct { 0 } else { (TILE * o.compute.size()).div_ceil(size_of::<u128>()) };
-        // u128 is the alignment of the largest element.
-        let mut buffer = vec![0u128; self.operands.iter().map(size).sum()];
+        let size = |o: &Operand| if o.direct { 0 } else { (TILE * o.compute.size()).div_ceil(Line::BYTES) };
+        let mut buffer = vec![Line::ZERO; self.operands.iter().map(size).sum()];
         let mut rest = buffer.as_mut_slice();
         let mut places: SmallVec<[*mut u8; 8]> = SmallVec::new();
         for operand in &self.operands {

@@ -5,17 +5,11 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::thread::LocalKey;
 
+use crate::memory::Line;
 use crate::stop::Stop;
 
 /// Lines that are kept at most: 8 MiB.
 const MOST: usize = 1 << 17;
-
-/// A cache line.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-pub(crate) struct Line {
-    _bytes: [u8; 64],
-}
 
 /// What a thread keeps.
 pub(crate) type Kept = Cell<Vec<MaybeUninit<Line>>>;

@@ -23,5 +23,5 @@ pub use hyperbolic::{cosh, sinh};
 pub use log::{log, log_sigmoid, log1p, log2, log10, logaddexp, softplus};
 pub use power::{hypot, pow};
 pub use root::cbrt;
-pub use sigmoid::{sigmoid, tanh};
+pub use sigmoid::{sigmoid, silu, tanh};
 pub use trig::{cos, sin, tan};

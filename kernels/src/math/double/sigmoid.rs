@@ -1,7 +1,7 @@
 //! Sigmoid curves in doubles.
 
-use super::exp::{fused_mantissa, mantissa_less_one};
-use crate::math::bits::{clamp, power_of_bits};
+use super::exp::{mantissa_less_one, reduced};
+use crate::math::bits::{clamp, power_of_bits, select};
 use crate::math::sigmoid::curves;
 
-curves! { f64, fused_mantissa, mantissa_less_one, power_of_bits, bias 1023, bits 64, sigmoid 750.0, tanh 40.0 }
+curves! { f64, reduced, mantissa_less_one, power_of_bits, bias 1023, bits 96, sigmoid 760.0, silu 1e200, tanh 40.0 }

@@ -28,6 +28,14 @@ pub(super) fn mantissa<const BIAS: u32>(x: f32) -> (f32, f32, Whole) {
     (high, (r * r).mul_add(polynomial(r, &EXP), r - (high - 1.0)), n)
 }
 
+/// eˣ = 2ⁿ (1 + r + c), as r, c and n.
+#[inline(always)]
+pub(super) fn reduced<const BIAS: u32>(x: f32) -> (f32, f32, Whole) {
+    let n = nearest::<BIAS>(x, LOG2_E);
+    let r = n.value.mul_add(-LN_2[1], n.value.mul_add(-LN_2[0], x));
+    (r, r * r * polynomial(r, &EXP), n)
+}
+
 /// e^−s = 2ⁿ (1 + r + l) for s = `square` + `rest`, as r, which is exact, and l, and n.
 #[inline(always)]
 pub(super) fn mantissa_of_square<const BIAS: u32>(square: f32, rest: f32) -> (f32, f32, Whole) {

@@ -15,5 +15,5 @@ pub use super::widened::*;
 pub use error::{erf, erfc, normal_cdf};
 pub use exp::{exp, exp2, expm1};
 pub use log::{log, log1p, log2, log10};
-pub use sigmoid::{sigmoid, tanh};
+pub use sigmoid::{sigmoid, silu, tanh};
 pub use softplus::{log_sigmoid, softplus};
