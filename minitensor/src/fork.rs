@@ -6,9 +6,10 @@
 use std::any::Any;
 use std::sync::{Mutex, RwLock, TryLockError};
 
+use crate::dispatch::capture;
 use crate::op::{registry, trace};
 use crate::plugin::host;
-use crate::random;
+use crate::{profiler, random};
 
 /// Locks that are held, until this is dropped: in the parent, and once more in the child.
 pub struct Held(#[allow(dead_code)] Vec<Box<dyn Any>>);
@@ -23,6 +24,8 @@ impl Held {
         let mut guards = Vec::new();
         guards.extend(registry::try_hold()?);
         guards.push(random::try_hold()?);
+        guards.push(capture::try_hold()?);
+        guards.push(profiler::try_hold()?);
         guards.extend(host::try_hold()?);
         Some(Held(guards))
     }

@@ -22,7 +22,11 @@ pub mod attr;
 #[cfg(feature = "engine")]
 pub mod autograd;
 #[cfg(feature = "engine")]
+mod backend;
+#[cfg(feature = "engine")]
 pub mod clause;
+#[cfg(feature = "engine")]
+mod dispatch;
 pub mod dtype;
 pub mod error;
 #[cfg(feature = "engine")]
@@ -33,6 +37,8 @@ mod guest;
 pub mod interrupt;
 pub mod op;
 pub mod plugin;
+#[cfg(feature = "engine")]
+pub mod profiler;
 #[cfg(feature = "engine")]
 pub mod random;
 pub mod stop;

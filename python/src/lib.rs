@@ -32,6 +32,7 @@ mod ops;
 // What PyO3 makes of a table of methods calls unsafe functions; the file itself has none.
 #[allow(unsafe_op_in_unsafe_fn)]
 mod operator;
+mod profiler;
 mod release;
 mod scalar;
 mod tensor;
@@ -70,6 +71,7 @@ fn install(m: &Bound<'_, PyModule>) -> error::Result<()> {
     fork::install(m)?;
     library::install(m)?;
     ops::install(m)?;
+    profiler::install(m)?;
     method::install(m)?;
     testing::install(m)?;
     Ok(())

@@ -8,7 +8,7 @@ use super::node::{Meta, Node};
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::precision::kept;
+use crate::backend::precision::kept;
 use crate::op::pullback::Pullback;
 use crate::op::shape_rule::Bindings;
 use crate::op::{Frame, OpDef, Role, ShapeRule};

@@ -9,9 +9,9 @@ use super::backward_call::{BackwardCall, fit, released};
 use super::meta::GradMeta;
 use super::mode::{is_grad_enabled, set_grad_enabled};
 use super::node::{Edge, Meta, Node};
+use crate::backend::precision::Wide;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::precision::Wide;
 use crate::op::{Backward, Body, Role, gradients as derived, names};
 use crate::tensor::Tensor;
 

@@ -10,7 +10,6 @@ use super::call::Call;
 use super::custom_op::CustomOp;
 use super::def::*;
 use super::gradients::Gradients;
-use super::program;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::clause;
@@ -104,7 +103,7 @@ impl CustomOpBuilder {
         let mut builder = CustomOpBuilder::new(name, 0);
         let wrong = |what: String| Error::value(format!("op '{}': {what}", builder.op.name));
         program.verify().map_err(|e| wrong(e.to_string()))?;
-        let dtypes = program::dtypes(&program);
+        let dtypes = crate::backend::cpu::programs::dtypes(&program);
         if dtypes == DTypeSet::of(&[]) {
             return Err(wrong(format!("no dtype has all functions of its program: {program}")));
         }

@@ -84,6 +84,14 @@ pub enum Body {
     Dynamic(Dynamic),
 }
 
+#[cfg(feature = "engine")]
+impl Body {
+    /// Whether a loop computes it, which converts its inputs itself.
+    pub(crate) fn is_loop(&self) -> bool {
+        matches!(self, Body::Element(_) | Body::Program(_) | Body::Cell(_))
+    }
+}
+
 /// A body made at run time.
 #[derive(Clone)]
 pub struct Dynamic {

@@ -64,7 +64,7 @@ impl OpDef {
         if let (true, DTypeRule::Generic(g), Arg::Tensor(t)) = (input.mutated, input.dtype, arg)
             && t.dtype() != dtypes[g as usize]
             && t.dtype().compute() == dtypes[g as usize]
-            && super::precision::is_wide()
+            && crate::backend::precision::is_wide()
         {
             dtypes[g as usize] = t.dtype();
         }

@@ -2,10 +2,9 @@
 
 use smallvec::SmallVec;
 
-use super::def::OpDef;
-use super::reshaped;
 use crate::attr::Attr;
 use crate::error::{Error, Result};
+use super::{OpDef, reshaped};
 use crate::tensor::{Shape, Strides, Tensor, normalize_axis};
 
 /// Which axes of an argument of some rank the core dimension is made of.

@@ -29,34 +29,22 @@ macro_rules! engine {
 #[cfg(feature = "engine")]
 engine! {
     mod builder;
-    pub(crate) mod cell;
-    mod dispatch;
-    mod element;
     mod frame;
     pub(crate) mod gradients;
-    mod launch;
     pub mod names;
     mod op_name;
-    pub(crate) mod precision;
-    mod program;
     pub(crate) mod pullback;
-    mod record;
     pub(crate) mod reshaped;
     pub mod registry;
-    mod straight;
     pub(crate) mod trace;
     mod vjp;
 }
 #[cfg(feature = "engine")]
-pub use self::{
-    builder::CustomOpBuilder,
-    dispatch::{dispatch, dispatch_one},
-    gradients::Gradients,
-    op_name::OpName,
-    vjp::vjp,
-};
+pub(crate) use self::frame::Frame;
 #[cfg(feature = "engine")]
-pub(crate) use self::{dispatch::dispatch_wanted, frame::Frame};
+pub use self::{builder::CustomOpBuilder, gradients::Gradients, op_name::OpName, vjp::vjp};
+#[cfg(feature = "engine")]
+pub use crate::dispatch::{dispatch, dispatch_one};
 
 #[cfg(not(feature = "engine"))]
 pub use crate::guest::{Gradients, OpName, dispatch, dispatch_one, vjp};

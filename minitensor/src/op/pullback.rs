@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::builder::CustomOpBuilder;
 use super::call::Arg;
 use super::def::{Arity, Backward, Body, Core, DTypeRule, Derived, OpDef, OpRef, Role, ShapeRule};
-use super::dispatch_wanted;
+use crate::dispatch::dispatch_wanted;
 use super::gradients::Key;
 use crate::__rt::vjp_program;
 use crate::attr::{Attr, AttrKind};

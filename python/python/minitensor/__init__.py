@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as _typing
 
 from . import _interpreter as _interpreter  # isort: skip
-from . import _minitensor, cuda, nn, ops, optim, plugins, testing
+from . import _minitensor, cuda, nn, ops, optim, plugins, profiler, testing
 from ._grad_mode import enable_grad, no_grad, set_grad_enabled
 from ._minitensor import (
     DType,
@@ -156,6 +156,7 @@ __all__ = [
     "optim",
     "pi",
     "plugins",
+    "profiler",
     "rand",
     "rand_like",
     "randint",

@@ -10,10 +10,11 @@ use super::read::sizes;
 use super::tensor::{Lent, take_back};
 use crate::attr::Attr;
 use crate::autograd::BackwardCall;
+use crate::backend::cpu::cells;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::dtype_rule::DTypes;
-use crate::op::{Backward, Call, CellArg, OpDef, Output, cell};
+use crate::op::{Backward, Call, CellArg, OpDef, Output};
 use crate::plugin::abi::{self, Str, most};
 use crate::plugin::border::ask;
 use crate::tensor::{Device, Shape, Tensor};
@@ -311,7 +312,7 @@ impl Loaded {
         &self,
         call: &Call<'_>,
         dtypes: &DTypes,
-        plan: Option<&cell::Plan>,
+        plan: Option<&cells::Plan>,
         device: Device,
     ) -> Result<Vec<Tensor>> {
         let promised = match plan {

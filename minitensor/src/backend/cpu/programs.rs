@@ -4,11 +4,11 @@ use minitensor_kernels::Complex;
 use minitensor_kernels::program::{Plan, Program, TILE, Tile};
 use smallvec::SmallVec;
 
-use super::def::OpDef;
-use super::launch::GRAIN;
+use super::strided::GRAIN;
 use crate::attr::{Attr, uniform};
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
+use crate::op::{Attribute, OpDef};
 
 /// Calls a generic function with the type that a dtype is computed in; `else` is for dtypes that programs don't run at.
 macro_rules! at_type {
@@ -39,7 +39,12 @@ pub fn grain(plan: &Plan) -> usize {
 }
 
 /// The loop over elements of a dtype; the attributes are the program's uniforms.
-pub fn kernel<'a>(op: &'a OpDef, plan: &'a Plan, dtype: DType, attrs: &'a [Attr]) -> impl Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync + 'a {
+pub fn kernel<'a>(
+    op: &'a OpDef,
+    plan: &'a Plan,
+    dtype: DType,
+    attrs: &'a [Attr],
+) -> impl Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync + 'a {
     fn at<T: Tile>(
         op: &OpDef,
         plan: &Plan,
@@ -48,7 +53,7 @@ pub fn kernel<'a>(op: &'a OpDef, plan: &'a Plan, dtype: DType, attrs: &'a [Attr]
         inputs: &[*const u8],
         outputs: &[*mut u8],
     ) -> Result<()> {
-        let number = |(k, a): (usize, &super::def::Attribute)| uniform::<T>(attrs, k, &a.name);
+        let number = |(k, a): (usize, &Attribute)| uniform::<T>(attrs, k, &a.name);
         let uniforms = op.attrs.iter().enumerate().map(number).collect::<Result<SmallVec<[T; 4]>>>()?;
         // SAFETY: the op takes no dtypes but those that the program runs at; its inputs and outputs are the program's, and
         // the caller gives `n` elements of each in the dtype that is computed in.

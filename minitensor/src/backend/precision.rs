@@ -8,11 +8,10 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
-use super::call::Call;
-use super::names;
 use crate::autograd::{NoGrad, is_grad_enabled};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::op::{Call, names};
 use crate::tensor::{Device, Tensor};
 
 thread_local! {

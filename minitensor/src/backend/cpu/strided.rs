@@ -30,7 +30,7 @@ const BAND: usize = 16;
 pub type Loop<'a> = dyn Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync + 'a;
 
 /// What is run over the elements.
-pub struct Kernel<'a> {
+pub struct ElementLoop<'a> {
     pub run: &'a Loop<'a>,
     /// From this many elements on, more than one thread pays off.
     pub grain: usize,
@@ -53,8 +53,8 @@ unsafe impl Sync for Operand {}
 
 /// Computes `outputs` from `inputs`, which all broadcast to `shape`. An output that is `None` is computed and thrown away;
 /// `output_dtypes` are those of the outputs.
-pub fn launch(
-    kernel: &Kernel<'_>,
+pub fn run(
+    kernel: &ElementLoop<'_>,
     shape: &Shape,
     inputs: &[Option<&Tensor>],
     outputs: &[Option<&Tensor>],
@@ -164,7 +164,7 @@ struct Space<'a> {
     sizes: SmallVec<[usize; 6]>,
     operands: Vec<Operand>,
     inputs: usize,
-    kernel: &'a Kernel<'a>,
+    kernel: &'a ElementLoop<'a>,
     /// The size of a block; those at the end of an axis may be smaller.
     rows: usize,
     columns: usize,
@@ -181,7 +181,12 @@ struct Block {
 }
 
 impl<'a> Space<'a> {
-    fn new(mut sizes: SmallVec<[usize; 6]>, mut operands: Vec<Operand>, inputs: usize, kernel: &'a Kernel<'a>) -> Self {
+    fn new(
+        mut sizes: SmallVec<[usize; 6]>,
+        mut operands: Vec<Operand>,
+        inputs: usize,
+        kernel: &'a ElementLoop<'a>,
+    ) -> Self {
         let rank = sizes.len();
         // Where some memory runs along another axis than the last, that one gives the rows of a block.
         let other = operands.iter().find_map(Operand::fastest);

@@ -7,15 +7,13 @@ use minitensor_kernels::memory::Line;
 use minitensor_kernels::threads::parallel_for;
 use smallvec::SmallVec;
 
-use super::def::{CellArg, CellBody, CellKernel, Core, DTypeRule, OpDef};
-use super::dtype_rule::DTypes;
-use super::frame::Frame;
-use super::kernel::Kernel;
-use super::precision;
-use super::shape_rule::{Bindings, CoreShapes};
 use crate::attr::Attr;
+use crate::backend::precision;
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
+use crate::op::dtype_rule::DTypes;
+use crate::op::shape_rule::{Bindings, CoreShapes};
+use crate::op::{CellArg, CellBody, CellKernel, Core, DTypeRule, Frame, Kernel, OpDef};
 use crate::tensor::{Device, Shape, Strides, Tensor, copy_elements, try_vec};
 
 /// Cells of together fewer elements than this run on one thread.
@@ -257,7 +255,13 @@ impl Operand {
     /// Converting from `uint8` makes any other byte than 0 a 1.
     fn of_bools(self) -> Operand {
         let strides = self.sizes.iter().copied().collect::<Shape>().contiguous_strides();
-        Operand { dtype: DType::U8, compute: DType::Bool, packed: true, strides: strides.iter().copied().collect(), ..self }
+        Operand {
+            dtype: DType::U8,
+            compute: DType::Bool,
+            packed: true,
+            strides: strides.iter().copied().collect(),
+            ..self
+        }
     }
 }
 

@@ -6,13 +6,14 @@ use smallvec::SmallVec;
 
 use minitensor_kernels::program::Program;
 
-use super::def::{Arity, Body, CellBody, DTypeRule, ElementBody, ElementKernel, OpDef, Role};
-use super::dtype_rule::DTypes;
-use super::launch::{GRAIN, Kernel, launch};
-use super::{kernel, precision, program};
+use super::programs;
+use super::strided::{self, ElementLoop, GRAIN};
 use crate::attr::Attr;
+use crate::backend::precision;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::op::dtype_rule::DTypes;
+use crate::op::{Arity, Body, CellBody, DTypeRule, ElementBody, ElementKernel, Kernel, OpDef, Role};
 use crate::tensor::{Device, Shape, Tensor};
 
 /// The shape that all inputs broadcast to.
@@ -79,17 +80,17 @@ pub fn run(
         return Ok(outputs);
     }
     let wanted: SmallVec<[Option<&Tensor>; 2]> = outputs.iter().map(Option::as_ref).collect();
-    let go = |kernel: Kernel<'_>| launch(&kernel, &shape, inputs, &wanted, &output_dtypes);
+    let go = |kernel: ElementLoop<'_>| strided::run(&kernel, &shape, inputs, &wanted, &output_dtypes);
     match &op.body {
         Body::Element(body) => {
             let run = find(op, body, dtypes)?;
             let attrs = with_presence(op, inputs, attrs);
             // SAFETY: the loop was chosen for these dtypes.
-            go(Kernel { run: &|n, ins, outs| unsafe { run.run(&attrs, n, ins, outs) }, grain: GRAIN })?;
+            go(ElementLoop { run: &|n, ins, outs| unsafe { run.run(&attrs, n, ins, outs) }, grain: GRAIN })?;
         }
         Body::Program(plan) => {
             let dtype = dtypes.first().copied().unwrap_or(DType::F32);
-            go(Kernel { run: &program::kernel(op, plan, dtype, attrs), grain: program::grain(plan) })?;
+            go(ElementLoop { run: &programs::kernel(op, plan, dtype, attrs), grain: programs::grain(plan) })?;
         }
         _ => return Err(Error::runtime(format!("op '{}' doesn't go element by element", op.name))),
     }
@@ -98,7 +99,7 @@ pub fn run(
 }
 
 /// The loop for some dtypes.
-fn find(op: &OpDef, body: &ElementBody, dtypes: &DTypes) -> Result<kernel::Kernel<ElementKernel>> {
+fn find(op: &OpDef, body: &ElementBody, dtypes: &DTypes) -> Result<Kernel<ElementKernel>> {
     let computed: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
     body.kernels.find(&computed).ok_or_else(|| {
         let names: Vec<_> = dtypes.iter().map(|d| d.name()).collect();

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::def::{Backward, OpDef, OpRef, Role};
-use super::gradients;
-use super::pullback::Pullback;
 use crate::attr::Attr;
 use crate::autograd::{Edge, GradMeta, Meta, Node, Saved, Whole};
 use crate::error::{Error, Result};
+use crate::op::pullback::Pullback;
+use crate::op::{Backward, OpDef, OpRef, Role, gradients};
 use crate::tensor::Tensor;
 
 type Edges = SmallVec<[Option<Edge>; 2]>;

@@ -1,32 +1,31 @@
-//! The short way of the most common call: an element op over contiguous tensors of one shape and dtype, and plain
-//! numbers beside them, few enough for one thread. It does what [`dispatch`](super::dispatch) does for them, without the
-//! room for everything else.
+//! The short path of the most common call: an element op over contiguous tensors of one shape and dtype, and plain
+//! numbers beside them, few enough for one thread. It does what the layers of [`dispatch`](super::dispatch) do for them,
+//! without the room for everything else.
 
 use minitensor_kernels::Const;
 
-use super::call::Arg;
-use super::def::{Arity, Body, DTypeRule, OpRef, Role};
-use super::launch::GRAIN;
-use super::{program, record};
-use super::shape_rule::Bindings;
+use super::record;
 use crate::attr::Attr;
 use crate::autograd::is_grad_enabled;
+use crate::backend::cpu::{programs, strided::GRAIN};
 use crate::dtype::{DType, Kind};
 use crate::error::Result;
+use crate::op::shape_rule::Bindings;
+use crate::op::{Arg, Arity, Body, DTypeRule, OpRef, Role};
 use crate::tensor::{Device, Tensor};
 
-/// Calls of more inputs or outputs go the long way.
+/// Calls of more inputs or outputs take the long path.
 pub const FEW: usize = 4;
 
 /// Bytes that one number may be spread over, so that the loop finds it at every element.
 const SPREAD: usize = 512;
 type Spread = [u128; SPREAD / 16];
 
-/// Fills in the outputs of such a call; `None` for any other, also for one that will fail: the long way says why.
+/// Fills in the outputs of such a call; `None` for any other, also for one that will fail: the long path reports why.
 pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<Tensor>]) -> Option<Result<()>> {
     let grain = match &op.body {
         Body::Element(_) => GRAIN,
-        Body::Program(plan) => program::grain(plan),
+        Body::Program(plan) => programs::grain(plan),
         _ => return None,
     };
     let [generic] = op.generics.as_ref() else { return None };
@@ -93,7 +92,7 @@ pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<
         let done = match (&op.body, &compiled) {
             // SAFETY: every pointer is to n contiguous elements of the dtype of the kernel, which computes in no other.
             (_, Some(kernel)) => unsafe { kernel.run(attrs, n, ins, outs) },
-            (Body::Program(plan), _) => program::kernel(op, plan, dtype, attrs)(n, ins, outs),
+            (Body::Program(plan), _) => programs::kernel(op, plan, dtype, attrs)(n, ins, outs),
             _ => Ok(()),
         };
         done.map_err(|e| e.context(format!("op '{}'", op.name)))?;

@@ -1,0 +1,115 @@
+//! The layer that records calls for the gradient.
+
+use super::backend;
+use super::check::Checked;
+use super::{Produced, record};
+use crate::attr::Attr;
+use crate::autograd::{NoGrad, is_grad_enabled};
+use crate::error::{Error, Result};
+use crate::op::{Backward, Body, OpDef, OpRef, registry};
+use crate::stop::ended;
+use crate::tensor::Tensor;
+
+/// Computes the outputs and gives them their history.
+pub fn call(
+    op: &OpRef,
+    inputs: &[Option<&Tensor>],
+    attrs: &[Attr],
+    checked: &Checked,
+    wanted: u64,
+) -> Result<Produced> {
+    let traced = matches!(op.backward, Backward::Traced);
+    let recording = if is_grad_enabled() && !traced { record::prepare(op, inputs, attrs)? } else { None };
+    let mut outputs = {
+        let _quiet =
+            (!traced && matches!(op.body, Body::Tensor(_) | Body::Arrays(_) | Body::Dynamic(_))).then(NoGrad::new);
+        ended(|| backend::compute(op, inputs, attrs, checked, wanted))
+            .inspect_err(|_| count_changes(op, inputs))
+            .flatten()
+            .map_err(|e| named(op, e))?
+    };
+    count_changes(op, inputs);
+    if recording.is_none() && matches!(op.body, Body::Tensor(_) | Body::Dynamic(_)) {
+        // A result is a tensor of its own, also where nothing was to be done.
+        for t in outputs.iter_mut().flatten().filter(|t| !t.requires_grad()) {
+            if inputs.iter().flatten().any(|input| input.is(t)) {
+                *t = t.detach();
+            }
+        }
+    }
+    if let Some(recording) = recording {
+        recording.record(op, inputs, attrs, &mut outputs);
+    } else if traced && is_grad_enabled() {
+        admit_lost_history(op, inputs, attrs, &mut outputs)?;
+    } else if !traced {
+        for t in outputs.iter_mut().flatten().filter(|t| t.grad_meta().is_some()) {
+            *t = t.detach();
+        }
+    }
+    if !op.body.is_loop() {
+        note_views(traced, inputs, &mut outputs);
+    }
+    Ok(outputs)
+}
+
+/// The error with the name of the op that was called. An op without a namespace may be made of ops of a namespace in the same
+/// package: their names mean nothing to the caller.
+#[cold]
+fn named(op: &OpRef, error: Error) -> Error {
+    let part =
+        error.message().strip_prefix("op '").and_then(|rest| rest.split_once('\'')).map(|(name, _)| name.to_owned());
+    let package = |op: &OpRef| op.location.file.split_once("src").map(|(package, _)| package.to_owned());
+    let is_part = |part: &str| {
+        let found = if part.contains("::") && !op.name.contains("::") { registry::get(part).ok() } else { None };
+        found.is_some_and(|part| package(&part).is_some() && package(&part) == package(op))
+    };
+    match part.filter(|part| is_part(part)) {
+        Some(part) => error.renamed(&part, &op.name),
+        None => error.context(format!("op '{}'", op.name)),
+    }
+}
+
+/// Counts the changes made in place. An op that ended half way may have made some of them.
+fn count_changes(op: &OpDef, inputs: &[Option<&Tensor>]) {
+    for (_, t) in inputs.iter().enumerate().filter(|(i, _)| op.parameter(*i).mutated) {
+        t.inspect(|t| t.storage().bump());
+    }
+}
+
+/// An output in the memory of an input is a view of it, also where nothing is recorded: one of them may be changed by a
+/// recorded call later. What an op within a traced body made a view of an input is one already. A view of a tensor that only
+/// the body has seen is none, unless another output is one, too.
+fn note_views(traced: bool, inputs: &[Option<&Tensor>], outputs: &mut Produced) {
+    for k in 0..outputs.len() {
+        let Some(t) = outputs[k].take_if(|t| t.dtype().is_differentiable()) else { continue };
+        let whole = inputs.iter().flatten().find(|input| input.shares_storage(&t));
+        let others = outputs.iter().flatten().any(|other| other.shares_storage(&t));
+        outputs[k] = Some(match (whole, t.origin()) {
+            (Some(whole), _) if whole.is(&t) => t,
+            (Some(_), Some(_)) if traced => t,
+            (Some(whole), _) => t.into_view_of(Some(whole), !is_grad_enabled()),
+            (None, Some(origin)) if others => {
+                let whole = origin.whole.clone();
+                t.into_view_of(Some(&whole), !is_grad_enabled())
+            }
+            (None, Some(_)) => t.into_view_of(None, false),
+            (None, None) => t,
+        });
+    }
+}
+
+/// A body over whole tensors may compute an output outside of recorded ops. It then gets a history that ends here, so that
+/// differentiating it raises instead of stopping silently.
+fn admit_lost_history(op: &OpRef, inputs: &[Option<&Tensor>], attrs: &[Attr], outputs: &mut Produced) -> Result<()> {
+    let lost = |t: &Option<Tensor>| t.as_ref().is_some_and(|t| t.dtype().is_differentiable() && !t.requires_grad());
+    if !outputs.iter().any(lost) {
+        return Ok(());
+    }
+    let Some(recording) = record::prepare(op, inputs, attrs)? else { return Ok(()) };
+    let mut ends: Produced = outputs.iter().map(|t| if lost(t) { t.clone() } else { None }).collect();
+    recording.record(op, inputs, attrs, &mut ends);
+    for (output, end) in outputs.iter_mut().zip(ends).filter(|(_, end)| end.is_some()) {
+        *output = end;
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! The layer that computes.
+
+use smallvec::SmallVec;
+
+use super::Produced;
+use super::check::{Checked, Flat};
+use crate::attr::Attr;
+use crate::backend::cpu::{cells, elements};
+use crate::backend::precision;
+use crate::error::{Error, Result, counted};
+use crate::op::dtype_rule::DTypes;
+use crate::op::shape_rule::Bindings;
+use crate::op::{Body, Call, DTypeRule, OpDef, OpRef, ShapeRule};
+use crate::tensor::Tensor;
+
+/// Computes the outputs whose bit is set.
+pub fn compute(
+    op: &OpRef,
+    inputs: &[Option<&Tensor>],
+    attrs: &[Attr],
+    checked: &Checked,
+    wanted: u64,
+) -> Result<Produced> {
+    let (dtypes, device) = (&checked.dtypes, checked.device);
+    let cast = convert(op, inputs, dtypes)?;
+    let converted: Flat<'_> =
+        inputs.iter().enumerate().map(|(i, t)| cast.get(i).and_then(Option::as_ref).or(*t)).collect();
+    let plan = match &op.shape {
+        ShapeRule::Core(rule) => Some((cells::Plan::new(op, rule, &converted, attrs)?, rule)),
+        _ => {
+            op.check_predicates(&Bindings::default(), attrs)?;
+            None
+        }
+    };
+    match (&op.body, plan) {
+        (Body::Element(_) | Body::Program(_), _) => elements::run(op, &converted, attrs, dtypes, device, wanted),
+        (Body::Cell(body), Some((plan, rule))) => {
+            cells::run(op, body, &plan, rule, &converted, attrs, dtypes, device, wanted)
+        }
+        (Body::Cell(_), None) => Err(Error::runtime(format!("op '{}' has a cell body but no shape rule", op.name))),
+        (Body::Tensor(body), plan) => {
+            let outputs = precision::rounded_once(&Call { op, inputs: &converted, attrs }, body)?;
+            check_promises(op, outputs, attrs, dtypes, plan.map(|p| p.0))
+        }
+        (Body::Arrays(body), plan) => {
+            let plan = plan.map(|p| p.0);
+            let call = Call { op, inputs: &converted, attrs };
+            check_promises(op, body.arrays(&call, dtypes, plan.as_ref(), device)?, attrs, dtypes, plan)
+        }
+        (Body::Dynamic(body), plan) => {
+            let call = Call { op, inputs: &converted, attrs };
+            // Python code sees the dtypes of what it computes, and may look at values.
+            let outputs = match body.is_interpreted {
+                true => (body.run)(&call)?,
+                false => precision::rounded_once(&call, &*body.run)?,
+            };
+            check_promises(op, outputs, attrs, dtypes, plan.map(|p| p.0))
+        }
+    }
+}
+
+/// Inputs in the dtypes that the body computes in. A body over whole tensors promotes them itself, by the ops it calls; it
+/// gets other tensors only for those of a dtype that it doesn't take.
+fn convert(op: &OpDef, inputs: &[Option<&Tensor>], dtypes: &DTypes) -> Result<SmallVec<[Option<Tensor>; 4]>> {
+    let mut cast: SmallVec<[Option<Tensor>; 4]> = SmallVec::new();
+    for (i, t) in inputs.iter().enumerate() {
+        let is_whole = matches!(op.body, Body::Tensor(_) | Body::Dynamic(_));
+        let target = match (op.parameter(i).dtype, t) {
+            (DTypeRule::Generic(g), Some(t)) if is_whole && op.generics[g as usize].dtypes.contains(t.dtype()) => None,
+            (DTypeRule::Generic(g), _) => Some(dtypes[g as usize]),
+            _ => None,
+        };
+        cast.push(match (t, target) {
+            (Some(t), Some(target)) if op.body.is_loop() && t.dtype() == target.compute() => None,
+            (Some(t), Some(target)) if t.dtype() != target => Some(t.cast(target)?),
+            _ => None,
+        });
+    }
+    Ok(cast)
+}
+
+/// A body over whole tensors gives what its `shape` and `dtype` clauses, if it has them, promise.
+fn check_promises(
+    op: &OpDef,
+    outputs: Vec<Tensor>,
+    attrs: &[Attr],
+    dtypes: &DTypes,
+    plan: Option<cells::Plan>,
+) -> Result<Produced> {
+    if !op.gives_list() && outputs.len() != op.outputs.len() {
+        return Err(Error::runtime(format!(
+            "op '{}' declares {} but its body gives {}: the definition is wrong",
+            op.name,
+            counted(op.outputs.len(), "output"),
+            outputs.len()
+        )));
+    }
+    for (k, (output, t)) in op.outputs.iter().zip(&outputs).enumerate() {
+        let wrong = |promised: String, got: String| {
+            Error::runtime(format!(
+                "op '{}' declares {promised} for '{}' but its body gives {got}: the definition is wrong",
+                op.name, output.name
+            ))
+        };
+        if let Some(shape) = plan.as_ref().and_then(|p| p.outputs.get(k))
+            && t.shape() != shape
+        {
+            return Err(wrong(format!("shape {shape}"), t.shape().to_string()));
+        }
+        if output.dtype != DTypeRule::Any {
+            let dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
+            if t.dtype() != dtype {
+                return Err(wrong(dtype.to_string(), t.dtype().to_string()));
+            }
+        }
+    }
+    Ok(outputs.into_iter().map(Some).collect())
+}

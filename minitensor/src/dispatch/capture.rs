@@ -1,0 +1,72 @@
+//! The layer that shows calls to observers. Without an observer it costs one load of an atomic.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::Produced;
+use crate::error::Result;
+use crate::fork;
+use crate::op::{Arg, OpRef};
+
+/// Sees the calls of all threads.
+pub trait Observer: Send + Sync {
+    /// Sees one call. `proceed` computes its outputs, and is called once.
+    fn call(&self, op: &OpRef, args: &[Arg<'_>], proceed: &mut dyn FnMut() -> Result<Produced>) -> Result<Produced>;
+}
+
+/// The observers, the outermost first.
+static OBSERVERS: RwLock<Vec<Arc<dyn Observer>>> = RwLock::new(Vec::new());
+/// How many there are.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether there are observers.
+#[inline(always)]
+pub fn is_active() -> bool {
+    COUNT.load(Ordering::Relaxed) != 0
+}
+
+/// An observer sees the calls that begin while this guard lives.
+#[must_use = "without the guard, the observer sees nothing"]
+pub struct Observing(Arc<dyn Observer>);
+
+/// Adds an observer.
+pub fn observe(observer: Arc<dyn Observer>) -> Observing {
+    let mut observers = OBSERVERS.write().unwrap_or_else(PoisonError::into_inner);
+    observers.push(observer.clone());
+    COUNT.store(observers.len(), Ordering::Relaxed);
+    Observing(observer)
+}
+
+impl Drop for Observing {
+    fn drop(&mut self) {
+        let mut observers = OBSERVERS.write().unwrap_or_else(PoisonError::into_inner);
+        observers.retain(|observer| !Arc::ptr_eq(observer, &self.0));
+        COUNT.store(observers.len(), Ordering::Relaxed);
+    }
+}
+
+/// Holds the list's lock for a [fork], unless another thread holds it.
+pub fn try_hold() -> Option<Box<dyn Any>> {
+    fork::try_write(&OBSERVERS)
+}
+
+/// Passes a call through all observers.
+#[cold]
+pub fn call(op: &OpRef, args: &[Arg<'_>], mut proceed: impl FnMut() -> Result<Produced>) -> Result<Produced> {
+    // A copy: observers come and go while the call runs.
+    let observers = OBSERVERS.read().unwrap_or_else(PoisonError::into_inner).clone();
+    through(&observers, op, args, &mut proceed)
+}
+
+fn through(
+    observers: &[Arc<dyn Observer>],
+    op: &OpRef,
+    args: &[Arg<'_>],
+    proceed: &mut dyn FnMut() -> Result<Produced>,
+) -> Result<Produced> {
+    match observers.split_first() {
+        Some((first, others)) => first.call(op, args, &mut || through(others, op, args, proceed)),
+        None => proceed(),
+    }
+}

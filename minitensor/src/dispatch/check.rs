@@ -1,0 +1,131 @@
+//! What a call needs before it is computed: resolved dtypes, one device, and arguments that may be read and written.
+
+use minitensor_kernels::Const;
+use smallvec::{SmallVec, smallvec};
+
+use crate::error::{Error, Result, counted};
+use crate::op::dtype_rule::DTypes;
+use crate::op::{Arg, Arity, DTypeRule, OpDef};
+use crate::tensor::{Device, Tensor};
+
+/// The inputs of a call; an optional one may be absent.
+pub type Flat<'a> = SmallVec<[Option<&'a Tensor>; 4]>;
+
+/// What is resolved.
+pub struct Checked {
+    pub dtypes: DTypes,
+    pub device: Device,
+    /// Plain numbers as tensors.
+    numbers: SmallVec<[Option<Tensor>; 4]>,
+}
+
+impl Checked {
+    pub fn new(op: &OpDef, args: &[Arg<'_>]) -> Result<Checked> {
+        check_count(op, args.len())?;
+        let dtypes = op.resolve_dtypes(args)?;
+        let device = device(op, args)?;
+        let numbers = materialize(op, args, &dtypes, device)?;
+        let checked = Checked { dtypes, device, numbers };
+        check_writes(op, &checked.inputs(args))?;
+        Ok(checked)
+    }
+
+    /// The arguments as tensors.
+    pub fn inputs<'a>(&'a self, args: &[Arg<'a>]) -> Flat<'a> {
+        let tensor = |(arg, number): (&Arg<'a>, &'a Option<Tensor>)| match arg {
+            Arg::Tensor(t) => Some(*t),
+            _ => number.as_ref(),
+        };
+        args.iter().zip(&self.numbers).map(tensor).collect()
+    }
+}
+
+fn check_count(op: &OpDef, got: usize) -> Result<()> {
+    let variadic = op.inputs.last().is_some_and(|i| i.arity == Arity::Variadic);
+    let expected = op.inputs.len();
+    if got == expected || (variadic && got + 1 >= expected) {
+        return Ok(());
+    }
+    let at_least = if variadic { "at least " } else { "" };
+    let expected = counted(if variadic { expected - 1 } else { expected }, "tensor");
+    let names: Vec<_> = op.inputs.iter().map(|i| i.name.as_ref()).collect();
+    Err(Error::type_(format!("op '{}' takes {at_least}{expected} ({}), got {got}", op.name, names.join(", "))))
+}
+
+fn device(op: &OpDef, args: &[Arg<'_>]) -> Result<Device> {
+    let mut device = None;
+    for (i, arg) in args.iter().enumerate() {
+        match arg {
+            Arg::Tensor(t) if *device.get_or_insert(t.device()) != t.device() => {
+                return Err(Error::runtime(format!(
+                    "op '{}': '{}' is on {}, the inputs before it on {}; bring them to one device with to()",
+                    op.name,
+                    op.parameter(i).name,
+                    t.device(),
+                    device.unwrap_or_default()
+                )));
+            }
+            Arg::None if op.parameter(i).arity == Arity::One => return Err(op.missing(&op.parameter(i).name)),
+            _ => {}
+        }
+    }
+    Ok(device.unwrap_or_default())
+}
+
+/// Plain numbers as tensors.
+fn materialize(op: &OpDef, args: &[Arg<'_>], dtypes: &DTypes, device: Device) -> Result<SmallVec<[Option<Tensor>; 4]>> {
+    let mut owned = smallvec![None; args.len()];
+    for (i, arg) in args.iter().enumerate() {
+        if let Arg::Number(n) = arg {
+            let dtype = match op.parameter(i).dtype {
+                // So that a number isn't rounded to 16 bits before.
+                DTypeRule::Generic(g) if op.body.is_loop() => dtypes[g as usize].compute(),
+                DTypeRule::Generic(g) => dtypes[g as usize],
+                DTypeRule::Fixed(d) => d,
+                _ => match n {
+                    Const::Bool(_) => crate::DType::Bool,
+                    Const::Int(_) => crate::DType::I64,
+                    Const::Float(_) => crate::DType::F32,
+                },
+            };
+            owned[i] = Some(
+                Tensor::from_number(*n, dtype, device)
+                    .map_err(|e| e.context(format!("op '{}', input '{}'", op.name, op.parameter(i).name)))?,
+            );
+        }
+    }
+    Ok(owned)
+}
+
+/// Nothing is written where something else is read or written, except that an input may be the very tensor changed.
+fn check_writes(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<()> {
+    if op.inputs.iter().all(|i| !i.mutated) {
+        return Ok(());
+    }
+    for (i, t) in inputs.iter().enumerate().filter_map(|(i, t)| t.filter(|_| op.parameter(i).mutated).map(|t| (i, t))) {
+        let name = &op.parameter(i).name;
+        if !t.storage().is_writable() {
+            return Err(Error::value(format!(
+                "op '{}' changes '{name}' in place, but its memory is read-only; copy it first",
+                op.name
+            )));
+        }
+        if t.overlaps_itself() {
+            return Err(Error::value(format!(
+                "op '{}' changes '{name}' in place, but several of its elements share memory (it was expanded); copy it first",
+                op.name
+            )));
+        }
+        for (j, other) in inputs.iter().enumerate().filter_map(|(j, o)| o.map(|o| (j, o))) {
+            let clash = j != i && t.may_overlap(other) && (op.parameter(j).mutated || !t.is_same_window(other));
+            if clash {
+                return Err(Error::value(format!(
+                    "op '{}' changes '{name}' in place while '{}' shares memory with it; clone() one of them",
+                    op.name,
+                    op.parameter(j).name
+                )));
+            }
+        }
+    }
+    Ok(())
+}

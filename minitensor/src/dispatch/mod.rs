@@ -1,0 +1,68 @@
+//! The one entry of all calls. A call passes through three layers, which do not know each other:
+//!
+//! | layer | does |
+//! |---|---|
+//! | [`capture`] | shows the call to observers, such as a profiler, if there are any |
+//! | [`autograd`] | records the call if an input requires a gradient |
+//! | [`backend`] | computes the outputs on the device of the inputs |
+//!
+//! Before the last two, [`check`] resolves dtypes and the device, and rejects what the op does not take. The most common
+//! call, an op over few elements of contiguous tensors, takes a short path through these two layers ([`fast`]).
+
+mod autograd;
+mod backend;
+pub(crate) mod capture;
+mod check;
+mod fast;
+mod record;
+
+use smallvec::SmallVec;
+
+use crate::attr::Attr;
+use crate::error::{Error, Result};
+use crate::op::{Arg, OpRef, Outputs, Role};
+use crate::tensor::Tensor;
+
+/// All outputs of a call, in the definition's order.
+pub(crate) type Produced = SmallVec<[Option<Tensor>; 1]>;
+
+/// Calls an op. `attrs` are complete and checked, as [`bind`](crate::op::bind) makes them.
+pub fn dispatch(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Outputs> {
+    let outputs = dispatch_wanted(op, args, attrs, u64::MAX)?;
+    // Neither saved outputs nor those that are changed inputs; an op of variadic outputs declares one for all.
+    let returned = |k: usize| op.outputs.get(k).is_none_or(|o| o.role == Role::Returned);
+    Ok(Outputs(outputs.into_iter().enumerate().filter(|(k, _)| returned(*k)).filter_map(|(_, t)| t).collect()))
+}
+
+/// Calls an op that returns one tensor.
+#[inline]
+pub fn dispatch_one(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Tensor> {
+    let mut output = [None];
+    if !capture::is_active()
+        && let Some(done) = fast::call(op, args, attrs, &mut output)
+    {
+        let [output] = output;
+        return done.map(|()| output.expect("the call has filled it in"));
+    }
+    let outputs = dispatch(op, args, attrs)?;
+    match outputs.0.len() {
+        1 => Ok(outputs.single()),
+        n => Err(Error::type_(format!("op '{}' returns {n} tensors where one is expected", op.name))),
+    }
+}
+
+/// Calls an op, computing only the outputs whose bit is set; all of them come back, in the definition's order.
+pub(crate) fn dispatch_wanted(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produced> {
+    let proceed = || {
+        let count = op.outputs.len();
+        if wanted.trailing_ones() as usize >= count && count <= fast::FEW {
+            let mut outputs: Produced = SmallVec::from_elem(None, count);
+            if let Some(done) = fast::call(op, args, attrs, &mut outputs) {
+                return done.map(|()| outputs);
+            }
+        }
+        let checked = check::Checked::new(op, args)?;
+        autograd::call(op, &checked.inputs(args), attrs, &checked, wanted)
+    };
+    if capture::is_active() { capture::call(op, args, proceed) } else { proceed() }
+}

@@ -1,0 +1,125 @@
+//! Records calls of ops with their times, by observing [dispatch](crate::op::dispatch).
+
+use std::any::Any;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::dispatch::Produced;
+use crate::dispatch::capture::{Observer, Observing, observe};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::fork;
+use crate::op::{Arg, OpRef};
+use crate::tensor::{Shape, Tensor};
+
+/// One call.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The op's name.
+    pub name: String,
+    /// The dtype and shape of each tensor among the arguments.
+    pub inputs: Vec<(DType, Shape)>,
+    /// Bytes of the outputs, without those that share memory with an input.
+    pub bytes: usize,
+    /// The thread that called, counted from 0 in the order of their first calls.
+    pub thread: u64,
+    /// When the call began, from the start of the profile.
+    pub start: Duration,
+    /// How long it took, with the calls that it made.
+    pub duration: Duration,
+    /// The part of the duration that is not in a call that this one made.
+    pub self_time: Duration,
+}
+
+/// Records the calls of all threads.
+pub struct Profile {
+    number: u64,
+    observing: Option<Observing>,
+}
+
+/// The events of each profile, in the order in which the calls ended.
+static EVENTS: Mutex<BTreeMap<u64, Vec<Event>>> = Mutex::new(BTreeMap::new());
+
+fn events() -> MutexGuard<'static, BTreeMap<u64, Vec<Event>>> {
+    EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Holds the lock of the events for a [fork], unless another thread holds it.
+pub(crate) fn try_hold() -> Option<Box<dyn Any>> {
+    fork::try_lock(&EVENTS)
+}
+
+impl Profile {
+    /// Starts recording.
+    pub fn start() -> Profile {
+        static PROFILES: AtomicU64 = AtomicU64::new(0);
+        let number = PROFILES.fetch_add(1, Ordering::Relaxed);
+        events().insert(number, Vec::new());
+        Profile { number, observing: Some(observe(Arc::new(Recorder { number, began: Instant::now() }))) }
+    }
+
+    /// Stops recording. Calls that are running are recorded when they end.
+    pub fn stop(&mut self) {
+        self.observing = None;
+    }
+
+    /// The calls that have ended, in the order in which they began.
+    pub fn events(&self) -> Vec<Event> {
+        let mut events = events().get(&self.number).cloned().unwrap_or_default();
+        events.sort_by_key(|event| event.start);
+        events
+    }
+}
+
+impl Drop for Profile {
+    fn drop(&mut self) {
+        self.stop();
+        events().remove(&self.number);
+    }
+}
+
+struct Recorder {
+    number: u64,
+    began: Instant,
+}
+
+thread_local! {
+    /// The time of the calls that the running call of this thread has made so far.
+    static INNER: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    static THREAD: u64 = {
+        static THREADS: AtomicU64 = AtomicU64::new(0);
+        THREADS.fetch_add(1, Ordering::Relaxed)
+    };
+}
+
+impl Observer for Recorder {
+    fn call(&self, op: &OpRef, args: &[Arg<'_>], proceed: &mut dyn FnMut() -> Result<Produced>) -> Result<Produced> {
+        let tensors = || args.iter().filter_map(|arg| if let Arg::Tensor(t) = arg { Some(*t) } else { None });
+        let inputs = tensors().map(|t| (t.dtype(), t.shape().clone())).collect();
+        let before = INNER.replace(Duration::ZERO);
+        let start = Instant::now();
+        let outputs = proceed();
+        let duration = start.elapsed();
+        let self_time = duration.saturating_sub(INNER.replace(before + duration));
+        let is_new = |t: &&Tensor| !tensors().any(|input| input.shares_storage(t));
+        let produced = outputs.iter().flatten().flatten();
+        let bytes = produced.filter(is_new).map(|t| t.numel() * t.dtype().size()).sum();
+        let event = Event {
+            name: op.name.to_string(),
+            inputs,
+            bytes,
+            thread: THREAD.with(|thread| *thread),
+            start: start.duration_since(self.began),
+            duration,
+            self_time,
+        };
+        // A call may end after its profile is gone.
+        if let Some(events) = events().get_mut(&self.number) {
+            events.push(event);
+        }
+        outputs
+    }
+}
