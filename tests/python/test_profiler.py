@@ -37,7 +37,7 @@ def test_small_calls_and_calls_with_gradients_are_recorded_too():
 
 def test_inner_calls_lie_within_the_outer_one_and_count_once():
     x = mt.randn((64, 8, 4, 4))
-    events = recorded(lambda: mt.ops.group_norm(x, 4)).events()
+    events = recorded(lambda: mt.ops.group_norm(x, groups=4)).events()
     outer = events[0]
     assert outer.name == "group_norm" and len(events) > 1
     for inner in events[1:]:
