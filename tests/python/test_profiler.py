@@ -103,12 +103,13 @@ def test_the_table_sums_up_calls():
     [exp] = [row for row in p.averages() if row.name == "exp"]
     events = [e for e in p.events() if e.name == "exp"]
     assert (exp.calls, exp.bytes, exp.duration) == (2, 4040, sum(e.duration for e in events))
-    assert {row.shapes for row in p.averages(group_by_shape=True) if row.name == "exp"} == {"float32[1000]", "float32[10]"}
+    by_shape = [row.shapes for row in p.averages(group_by_shape=True) if row.name == "exp"]
+    assert by_shape == ["float32[1000]", "float32[10]"]
     header, rule, first, *_ = p.table(sort_by="calls").splitlines()
     assert header.split()[:2] == ["op", "calls"] and set(rule) <= {"-", " "} and first.split()[:2] == ["exp", "2"]
     assert "… 1 more" in p.table(row_limit=2) and len(p.averages()) == 3
     assert str(p) == p.table()
-    with pytest.raises(ValueError, match="sort_by must be one of 'self_time', 'duration', 'calls', 'bytes', got 'time'"):
+    with pytest.raises(ValueError, match="'calls', 'bytes', got 'time'"):
         p.table(sort_by="time")
 
 
@@ -123,7 +124,8 @@ def test_the_trace_is_in_the_trace_event_format(tmp_path):
     p.export_chrome_trace(tmp_path / "trace.json")
     call, thread = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     [event] = p.events()
-    assert (call["name"], call["ph"], call["ts"], call["dur"]) == ("exp", "X", event.start / 1000, event.duration / 1000)
+    assert (call["name"], call["ph"]) == ("exp", "X")
+    assert (call["ts"], call["dur"]) == (event.start / 1000, event.duration / 1000)
     assert call["args"] == {"inputs": "float32[2, 3]", "bytes": 24}
     assert (thread["ph"], thread["tid"]) == ("M", call["tid"])
 

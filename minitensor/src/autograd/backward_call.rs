@@ -6,9 +6,9 @@ use smallvec::SmallVec;
 
 use super::node::{Meta, Node};
 use crate::attr::Attr;
+use crate::backend::precision::kept;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::backend::precision::kept;
 use crate::op::pullback::Pullback;
 use crate::op::shape_rule::Bindings;
 use crate::op::{Frame, OpDef, Role, ShapeRule};

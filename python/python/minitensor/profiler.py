@@ -128,31 +128,24 @@ class profile:
         if sort_by not in _ORDERS:
             raise ValueError(f"sort_by must be one of {', '.join(map(repr, _ORDERS))}, got {sort_by!r}")
         rows = sorted(self.averages(group_by_shape), key=_ORDERS[sort_by], reverse=True)
-        total = sum(row.self_time for row in rows) or 1
-        cells = [["op", "calls", "self", "self %", "total", "mean", "bytes", *(["inputs"] if group_by_shape else [])]]
-        for row in rows[:row_limit]:
-            cells.append([
-                row.name,
-                str(row.calls),
-                _time(row.self_time),
-                f"{100 * row.self_time / total:.1f}",
-                _time(row.duration),
-                _time(row.duration / row.calls),
-                _size(row.bytes),
-                *([row.shapes] if group_by_shape else []),
-            ])
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        left = {0, 7}
-        lines = [
-            "  ".join(c.ljust(w) if k in left else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True)))
-            for line in cells
+        shown = rows[:row_limit]
+        calls, self_time = sum(row.calls for row in rows), sum(row.self_time for row in rows)
+        columns = [
+            ["op", *(row.name for row in shown)],
+            ["calls", *(str(row.calls) for row in shown)],
+            ["self", *(_time(row.self_time) for row in shown)],
+            ["self %", *(f"{100 * row.self_time / max(self_time, 1):.1f}" for row in shown)],
+            ["total", *(_time(row.duration) for row in shown)],
+            ["mean", *(_time(row.duration / row.calls) for row in shown)],
+            ["bytes", *(_size(row.bytes) for row in shown)],
         ]
-        lines.insert(1, "  ".join("-" * width for width in widths))
-        if row_limit is not None and len(rows) > row_limit:
-            lines.append(f"… {len(rows) - row_limit} more")
-        calls = sum(row.calls for row in rows)
-        lines.append(f"{calls} {'call' if calls == 1 else 'calls'}, {_time(total if rows else 0)} in all")
-        return "\n".join(line.rstrip() for line in lines)
+        if group_by_shape:
+            columns.append(["inputs", *(row.shapes for row in shown)])
+        lines = [line.rstrip() for line in map("  ".join, zip(*map(_aligned, columns), strict=True))]
+        if len(shown) < len(rows):
+            lines.append(f"… {len(rows) - len(shown)} more")
+        lines.append(f"{calls} {'call' if calls == 1 else 'calls'}, {_time(self_time)} in all")
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         return self.table()
@@ -178,6 +171,14 @@ class profile:
             trace.append(names)
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"traceEvents": trace, "displayTimeUnit": "ns"}, file)
+
+
+def _aligned(column: list[str]) -> list[str]:
+    """Returns the cells of a column, with a rule below the header, at the same width. Names are aligned on the left."""
+    width = max(map(len, column))
+    align = str.ljust if column[0] in ("op", "inputs") else str.rjust
+    header, *cells = [align(cell, width) for cell in column]
+    return [header, "-" * width, *cells]
 
 
 def _time(nanoseconds: float) -> str:

@@ -282,8 +282,9 @@ impl Cells<'_> {
         let most = range.len().min(together);
         let mut buffers: SmallVec<[Vec<Line>; 6]> = SmallVec::new();
         for operand in self.operands {
-            let lines =
-                operand.as_ref().map_or(0, |o| if o.packed { (o.core_bytes() * most).div_ceil(Line::BYTES).max(1) } else { 0 });
+            let lines = operand
+                .as_ref()
+                .map_or(0, |o| if o.packed { (o.core_bytes() * most).div_ceil(Line::BYTES).max(1) } else { 0 });
             let mut buffer = try_vec(lines)?;
             // What is read is packed before, anything else must at least be something.
             if operand.as_ref().is_some_and(|o| !o.is_read) {
