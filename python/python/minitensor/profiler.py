@@ -72,8 +72,8 @@ _ORDERS: dict[str, Callable[[Average], int]] = {
 class profile:
     """A context manager that records the calls of ops on all threads.
 
-    The backward pass calls ops too: the gradient of `swish` appears as `swish.vjp`. Recording takes less than a microsecond
-    per call. A program that does not record pays nothing.
+    The backward pass calls ops too: the gradient of `swish` appears as `swish.vjp`. Recording a call takes about a
+    microsecond. Without a profile, calls are as fast as before.
 
     >>> import minitensor as mt
     >>> x = mt.Tensor([1.0, 2.0], requires_grad=True)
