@@ -4,9 +4,8 @@ mod parameter;
 mod row;
 mod shape;
 
-use minitensor_schema::check;
 use minitensor_schema::name::{check_op, check_word};
-use syn::ext::IdentExt;
+use minitensor_schema::{check, message};
 
 use crate::ast::{Arity, Elem, Gradient, Level, Op, Role, spelling, text};
 use crate::diag::{Diag, messages};
@@ -36,30 +35,29 @@ fn doc(op: &Op, diag: &mut Diag) {
     }
 }
 
-/// Names are such as Python can spell, and one thing has one name.
+/// Python can spell every name, and one thing has one name.
 fn names(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     match &clauses.name {
         Some(name) => registered(name, diag),
         None => spelled(op.ident(), "an op", diag),
     }
     clauses.aliases.iter().for_each(|alias| registered(alias, diag));
-    let mutated = |o: &&crate::ast::Output| !matches!(o.role, Role::Mutates(_));
-    let (inputs, attrs) = (op.inputs.iter().map(|i| &i.ident), op.attrs.iter().map(|a| &a.ident));
-    inputs.clone().for_each(|name| spelled(name, "an input", diag));
-    attrs.clone().for_each(|name| spelled(name, "an attribute", diag));
-    let parameters: Vec<_> = inputs.chain(attrs).collect();
-    let mut seen: Vec<String> = vec![];
-    for name in parameters.iter().copied().chain(op.outputs.iter().filter(mutated).map(|o| &o.ident)) {
-        // An unnamed output is called `out`, which a parameter may be too.
-        if seen.contains(&text(name)) {
-            diag.error(name, &messages::DOUBLED_NAME, &[name]);
+    op.inputs.iter().for_each(|input| spelled(&input.ident, "an input", diag));
+    op.attrs.iter().for_each(|attr| spelled(&attr.ident, "an attribute", diag));
+    diag.problems(op, None, &check::signature(&op.signature().view()));
+    // The body and the formula know parameters, outputs and dimensions by their names alone.
+    let parameters = op.inputs.iter().map(|i| text(&i.ident)).chain(op.attrs.iter().map(|a| text(&a.ident)));
+    let mut tensors: Vec<String> = parameters.collect();
+    for output in op.outputs.iter().filter(|o| !matches!(o.role, Role::Mutates(_))) {
+        if tensors.contains(&text(&output.ident)) {
+            diag.error(&output.ident, &message::DOUBLED_NAME, &[&output.ident]);
         }
-        seen.push(text(name));
     }
+    tensors.extend(op.outputs.iter().map(|o| text(&o.ident)));
     if let Some(shape) = &op.shape {
-        let own = shape.bound().into_iter().filter(|(dim, _)| op.attrs.iter().all(|a| a.ident.unraw() != *dim));
-        for (dim, at) in own.filter(|(dim, _)| seen.iter().any(|name| name == dim)) {
-            diag.error(shape.source.anchor(at), &messages::DOUBLED_NAME, &[&dim]);
+        let own = shape.bound().into_iter().filter(|(dim, _)| op.attrs.iter().all(|a| text(&a.ident) != *dim));
+        for (dim, at) in own.filter(|(dim, _)| tensors.iter().any(|name| name == dim)) {
+            diag.error(shape.source.anchor(at), &message::DOUBLED_NAME, &[&dim]);
         }
     }
 }
@@ -132,6 +130,6 @@ fn in_place(op: &Op, diag: &mut Diag) {
 /// One cotangent for each output, one gradient for each input that can have one.
 fn formula(op: &Op, diag: &mut Diag) {
     if let Gradient::Formula(formula) = &op.gradient {
-        diag.problems(op, &formula.source, &check::formula(&op.signature().view(), formula));
+        diag.problems(op, Some(&formula.source), &check::formula(&op.signature().view(), formula));
     }
 }

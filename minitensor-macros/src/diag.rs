@@ -26,11 +26,11 @@ impl Diag {
         self.errors.push(error(at, message, args));
     }
 
-    /// Problems that checks of the schema found in a clause of the op.
-    pub fn problems(&mut self, op: &Op, source: &Source, problems: &[Problem]) {
+    /// Problems that checks of the schema found in the op, and in a clause of it.
+    pub fn problems(&mut self, op: &Op, clause: Option<&Source>, problems: &[Problem]) {
         for Problem { at, sentence } in problems {
             let at = match *at {
-                At::Tokens(at) => source.anchor(at),
+                At::Tokens(at) => clause.map_or_else(|| op.ident().to_token_stream(), |source| source.anchor(at)),
                 At::Input(i) => op.inputs[i].ident.to_token_stream(),
                 At::Attr(i) => op.attrs[i].ident.to_token_stream(),
                 At::Output(k) => op.outputs[k].ident.to_token_stream(),

@@ -403,6 +403,24 @@ fn every_mistake_in_a_shape_clause_has_a_sentence() -> Result<()> {
 }
 
 #[test]
+fn parameters_have_different_names_and_so_have_outputs() {
+    let fails = |builder: CustomOpBuilder| match build(builder.forward(|x| x[0].copied())) {
+        Err(error) => error.to_string(),
+        Ok(op) => panic!("{op:?}"),
+    };
+    let twice = |name: &str| {
+        format!(
+            "op 'ns::f': the name '{name}' is used twice; rename one: the tensors, attributes, outputs and dimensions of an op \
+             have different names"
+        )
+    };
+    let op = || CustomOpBuilder::new("ns::f", 2);
+    assert_eq!(fails(op().inputs(["x", "x"])), twice("x"));
+    assert_eq!(fails(op().attr("y", AttrKind::Float, None)), twice("y"));
+    assert_eq!(fails(op().outputs(["a", "b", "a"])), twice("a"));
+}
+
+#[test]
 fn every_mistake_in_a_formula_has_a_sentence() -> Result<()> {
     let op = subject()?;
     let like = "write the clause like '|d_out| { x: d_out * out }'";

@@ -67,6 +67,11 @@ messages! {
     KEYWORD: "`{}` can't be the name of {}: `{}` is a Python keyword", "choose another name, such as `{}_`";
     RESERVED: "`{}` can't be the name of an op: names that begin with `__` are reserved", "choose another name";
 
+    // Signatures.
+    DOUBLED_NAME: "the name `{}` is used twice", "rename one: the tensors, attributes, outputs and dimensions of an op have different names";
+    VARIADIC_NOT_LAST: "the tensor list `{}` is not the last tensor", "move `{}` after the other tensors; an op has one list at most";
+    AXIS_DIMENSION: "`{}` doesn't fit an op whose caller chooses the axis", "write `[.., n]` or `[..]` for every tensor; where several axes may be chosen, use one name";
+
     // The grammar.
     EXPECTED: "expected {}, found {}", "write the clause like `{}`";
     TOO_DEEP: "the parts of the clause are nested more than {} levels deep", "simplify the clause";

@@ -125,7 +125,7 @@ LISTS = [
     ('MtInput odd[] = {{N("x"), .arity = 9}}', ".inputs = odd,", "input 'x': 9 is no arity that its body can take"),
     ('MtInput odd[] = {{N("x"), .core = 9}}', ".inputs = odd,", "input 'x': 9 is no core"),
     ('MtInput odd[] = {{N("x"), .dtype_rule = MT_FIXED, .dtype = 5}}', ".inputs = odd,", "'x': 0x00000005 is no dtype"),
-    ('MtInput odd[] = {{N("x")}, {N("x")}}', ".inputs = odd, .n_inputs = 2,", "two of its parameters are named 'x'"),
+    ('MtInput odd[] = {{N("x")}, {N("x")}}', ".inputs = odd, .n_inputs = 2,", "the name 'x' is used twice"),
     (
         'MtInput odd[] = {{N("x"), .is_mutated = 1}}',
         ".inputs = odd,",
@@ -141,7 +141,7 @@ LISTS = [
         'MtInput odd[] = {{N("x"), .arity = MT_VARIADIC, .dtype_rule = MT_ANY}, {N("y"), .dtype_rule = MT_ANY}};'
         + bodies(),
         ".inputs = odd, .n_inputs = 2," + TENSORS,
-        "the list 'x' must be its last input",
+        "the tensor list 'x' is not the last tensor",
     ),
     (
         'MtInput odd[] = {{N("x"), .dtype_rule = MT_FROM_ATTR}}; static const MtAttr k[] = {{N("k"), .kind = 9}}',
@@ -151,7 +151,7 @@ LISTS = [
     (
         'MtOutput odd[] = {{N("a")}, {N("a")}}',
         ".outputs = odd, .n_outputs = 2,",
-        "two of its outputs are named 'a'",
+        "the name 'a' is used twice",
     ),
     (
         'MtOutput odd[] = {{N("a")}, {N("_b")}}',
@@ -264,10 +264,10 @@ AXIS_OP = (
 )
 AXES = [
     ("(x: [.., n]) -> [.., n]", 2, "its 'axis' must be of the kind MT_KIND_INTS"),
-    ("(x: [.., n, m]) -> [.., n]", 0, "with an 'axis', 'x' has one core dimension, by its name, or none"),
-    ("(x: [.., 3]) -> [..]", 0, "with an 'axis', 'x' has one core dimension, by its name, or none"),
-    ("(x: [.., n]) -> [.., n / 2]", 0, "with an 'axis', 'out' has one core dimension, by its name, or none"),
-    ("(x: [.., n]) -> [.., n * 2]", 1, "with an 'axis', 'out' has one core dimension, all of one name, or none"),
+    ("(x: [.., n, m]) -> [.., n]", 0, "'x' doesn't fit an op whose caller chooses the axis"),
+    ("(x: [.., 3]) -> [..]", 0, "'x' doesn't fit an op whose caller chooses the axis"),
+    ("(x: [.., n]) -> [.., n / 2]", 0, "'out' doesn't fit an op whose caller chooses the axis"),
+    ("(x: [.., n]) -> [.., n * 2]", 1, "'out' doesn't fit an op whose caller chooses the axis"),
 ]
 
 

@@ -6,7 +6,7 @@ use syn::{Expr, ExprLit, Ident, Lit, UnOp};
 use crate::ast::{Arity, AttrKind, Attribute, Op, Slot, spelling};
 use crate::diag::{Diag, messages};
 
-/// Tensors first, then attributes; what must be given before what need not be; a list of tensors last.
+/// Tensors come before attributes, and required parameters before optional ones.
 pub fn order(op: &Op, diag: &mut Diag) {
     let mut attribute: Option<&Ident> = None;
     let mut optional: Option<&Ident> = None;
@@ -16,9 +16,6 @@ pub fn order(op: &Op, diag: &mut Diag) {
                 let input = &op.inputs[i];
                 if let Some(before) = attribute {
                     diag.error(&input.ident, &messages::ATTR_BEFORE_TENSOR, &[&input.ident, before]);
-                }
-                if input.arity == Arity::Variadic && i + 1 < op.inputs.len() {
-                    diag.error(&input.ident, &messages::VARIADIC_NOT_LAST, &[&input.ident, &input.ident]);
                 }
                 (&input.ident, input.arity != Arity::Optional)
             }
@@ -31,7 +28,7 @@ pub fn order(op: &Op, diag: &mut Diag) {
         };
         match optional {
             Some(before) if required => {
-                diag.error(ident, &messages::REQUIRED_AFTER_DEFAULT, &[ident, before, ident, before]);
+                diag.error(ident, &messages::REQUIRED_AFTER_OPTIONAL, &[ident, before, ident, before]);
             }
             _ if !required => optional = Some(ident),
             _ => {}

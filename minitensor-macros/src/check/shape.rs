@@ -1,7 +1,8 @@
 //! The clauses `shape`, `axis` and `where`.
 
-use minitensor_schema::grammar::{Dim, DimKind, NamedDims, Shape};
+use minitensor_schema::grammar::Shape;
 use minitensor_schema::{At, Problem, check, message};
+use quote::ToTokens;
 
 use crate::ast::{Core, Level, Op, Role, spelling, text};
 use crate::diag::{Diag, messages};
@@ -13,9 +14,9 @@ pub fn shape(op: &Op, diag: &mut Diag) {
     let Some(shape) = &op.shape else { return };
     if op.level == Level::Element {
         let at = shape.inputs.first().map_or(At::Op, |input| At::Tokens(input.at));
-        return diag.problems(op, &shape.source, &[Problem::new(at, &message::ELEMENT_SHAPE, &[])]);
+        return diag.problems(op, Some(&shape.source), &[Problem::new(at, &message::ELEMENT_SHAPE, &[])]);
     }
-    diag.problems(op, &shape.source, &check::shape(&op.signature().view(), shape));
+    diag.problems(op, Some(&shape.source), &check::shape(&op.signature().view(), shape));
     if op.level == Level::Cell {
         ranks(op, shape, diag);
     }
@@ -51,22 +52,21 @@ pub fn axis(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     let Some(shape) = op.shape.as_ref().filter(|_| matches!(op.level, Level::Cell | Level::Row)) else {
         return diag.error(&clause.word, &messages::AXIS_LEVEL, &[]);
     };
-    let only = shape.arguments().flat_map(|n| &n.dims.core).next().map(Dim::to_string);
-    for NamedDims { name, dims, .. } in shape.arguments() {
-        let fits = match &dims.core[..] {
-            [] => true,
-            [dim @ Dim { kind: DimKind::Name(_), .. }] => clause.default.is_some() || Some(dim.to_string()) == only,
-            _ => false,
+    let signature = op.signature();
+    let shapes = check::core_shapes(&signature.view(), shape);
+    if let Some(Problem { at, sentence }) = check::axis(&signature.view(), &shapes, clause.default.is_none()) {
+        let named = match at {
+            At::Input(i) => shape.input(&text(&op.inputs[i].ident)),
+            At::Output(k) => shape.output(&text(&op.outputs[k].ident), k),
+            _ => None,
         };
-        if !fits {
-            let name = name.as_deref().unwrap_or("the output");
-            return diag.error(shape.source.anchor(dims.at), &messages::AXIS_DIMENSION, &[&name, dims]);
-        }
+        let at = named.map_or_else(|| clause.word.to_token_stream(), |named| shape.source.anchor(named.dims.at));
+        return diag.sentence(at, &sentence);
     }
     for extra in ["axis", "keepdims"] {
         let added = extra == "axis" || op.axis.as_ref().is_some_and(|a| a.keepdims);
         if let Some(attr) = op.attrs.iter().find(|a| added && a.ident == extra) {
-            diag.error(&attr.ident, &messages::DOUBLED_NAME, &[&attr.ident]);
+            diag.error(&attr.ident, &message::DOUBLED_NAME, &[&attr.ident]);
         }
     }
 }
@@ -76,6 +76,6 @@ pub fn predicates(op: &Op, diag: &mut Diag) {
     let signature = op.signature();
     for clause in &op.predicates {
         let shape = op.shape.as_ref().map(|s| &s.tree);
-        diag.problems(op, &clause.source, &check::predicates(&signature.view(), shape, clause));
+        diag.problems(op, Some(&clause.source), &check::predicates(&signature.view(), shape, clause));
     }
 }

@@ -44,9 +44,7 @@ messages! {
     MUTATED_CELL: "a cell op can't change `{}` in place", "leave it out of the inputs of the `shape` clause: then it is an output";
     MUTATED_TENSOR: "a tensor op can't change `{}` in place", "take `&Tensor`, and return the new tensor";
     ATTR_BEFORE_TENSOR: "the tensor `{}` comes after the attribute `{}`", "tensors come first: move it to the front";
-    REQUIRED_AFTER_DEFAULT: "`{}` must be given, but `{}` before it need not be", "give `{}` a `#[default = …]` too, or move it before `{}`";
-    VARIADIC_NOT_LAST: "the tensor list `{}` isn't the last tensor", "move `{}` behind the other tensors; an op has one list at most";
-    DOUBLED_NAME: "the name `{}` is used twice", "an op's tensors, attributes, outputs and dimensions have names of their own: rename one";
+    REQUIRED_AFTER_OPTIONAL: "the required parameter `{}` follows the optional parameter `{}`", "give `{}` a `#[default = …]` too, or move it before `{}`";
     TOO_MANY: "an element op has {} tensors at most, this one has {}", "write it at the level of `&Tensor`, out of smaller ops";
 
     // Defaults.
@@ -68,7 +66,6 @@ messages! {
     RANK: "the rank of `{}` is {} here, but that of its type `{}` is {}", "let the two agree";
     RANK_SLICE: "`{}` has no core dimension, but its type is `{}`", "a single element is `&T` or `&mut T`";
     AXIS_LEVEL: "only a cell op has an `axis` clause", "leave it out; a tensor op may take a parameter `axis: i64`";
-    AXIS_DIMENSION: "an `axis` clause needs one core dimension, and here `{}` has {}", "let every core be `[.., n]` or `[..]`; with `axis = None`, with one name";
 
     // Rows.
     ROW_NEEDS_SHAPE: "the op `{}` works on rows, and has no `shape` clause", "say which arguments are rows, and which have one number for each row: `shape = (x: [.., n]) -> [.., n]`";

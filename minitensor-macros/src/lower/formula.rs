@@ -34,7 +34,7 @@ pub fn lower(op: &Op, formula: &Clause<Formula>, diag: &mut Diag) -> Option<Lowe
     match check::resolved(&signature.view(), &dims, tokens, Dialect::Rust, formula) {
         Ok(gradient) => Some(function(op, &formula.source, &gradient)),
         Err(problems) => {
-            diag.problems(op, &formula.source, &problems);
+            diag.problems(op, Some(&formula.source), &problems);
             None
         }
     }

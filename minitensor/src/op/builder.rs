@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use minitensor_kernels::program::{Kind, Plan, Program};
+use minitensor_schema::check;
 use minitensor_schema::name::{check_op, check_word};
 
 use super::call::Call;
@@ -266,7 +267,7 @@ impl CustomOpBuilder {
         self
     }
 
-    /// The op, if it is complete, and Python can spell its names.
+    /// The op, if it is complete, and Python can spell its names and call it by them.
     pub fn build(self) -> Result<Arc<dyn CustomOp>> {
         check_op(&self.op.name)?;
         let counts =
@@ -279,6 +280,9 @@ impl CustomOpBuilder {
         let outputs = self.op.outputs.iter().map(|o| (&o.name, "an output"));
         for (name, what) in inputs.chain(self.op.attrs.iter().map(|a| (&a.name, "an attribute"))).chain(outputs) {
             check_word(name, what).map_err(|e| Error::from(e).context(format!("op '{}'", self.op.name)))?;
+        }
+        if let Some(problem) = check::signature(&self.op.schema()).first() {
+            return Err(Error::from(problem.sentence.clone()).context(format!("op '{}'", self.op.name)));
         }
         Ok(Arc::new(self.finish()?))
     }

@@ -3,7 +3,9 @@
 mod formula;
 mod resolve;
 mod shape;
+mod signature;
 
 pub use formula::{formula, resolved};
 pub use resolve::Resolved;
 pub use shape::{core_shapes, outputs, predicates, shape};
+pub use signature::{axis, signature};

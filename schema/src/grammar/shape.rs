@@ -129,6 +129,9 @@ impl Parser<'_> {
                 return Ok(predicates);
             }
             self.next();
+            if self.is_at_end() {
+                return Ok(predicates);
+            }
         }
     }
 
@@ -136,7 +139,6 @@ impl Parser<'_> {
     fn is_before_clause(&self) -> bool {
         let word = self.ahead(1);
         match word.kind {
-            TokenKind::End => true,
             TokenKind::Word => {
                 self.ahead(2).kind == TokenKind::Sign("=") || word.is_keyword("inplace") || word.is_keyword("where")
             }

@@ -2,6 +2,7 @@
 //! anything.
 
 use minitensor_kernels::program::Program;
+use minitensor_schema::check;
 
 use super::calls::Loaded;
 use crate::attr::{Attr, AttrKind};
@@ -27,6 +28,7 @@ pub fn defaults(op: &mut OpDef) -> Result<()> {
 
 /// All that is to be said of an op without its kernels and its gradient.
 pub fn parts(op: &OpDef, kind: u32) -> Result<()> {
+    check::signature(&op.schema()).into_iter().next().map_or(Ok(()), |problem| Err(problem.sentence))?;
     inputs(op, kind)?;
     outputs(op)?;
     dtypes(op)?;
@@ -39,10 +41,6 @@ fn inputs(op: &OpDef, kind: u32) -> Result<()> {
         if is_empty && kind != body::TENSORS {
             return wrong(format!("it has no {what}; only a body over tensors may be without"));
         }
-    }
-    let others = op.inputs.split_last().map_or(&[][..], |(_, others)| others);
-    if let Some(list) = others.iter().find(|input| input.arity == Arity::Variadic) {
-        return wrong(format!("the list '{}' must be its last input", list.name));
     }
     for (i, input) in op.inputs.iter().enumerate().filter(|(_, input)| input.mutated) {
         if kind != body::ELEMENTS {
@@ -58,10 +56,7 @@ fn inputs(op: &OpDef, kind: u32) -> Result<()> {
 /// Several outputs are a named tuple in Python.
 fn outputs(op: &OpDef) -> Result<()> {
     let returned: Vec<&str> = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.name.as_ref()).collect();
-    for (k, name) in returned.iter().enumerate().filter(|_| returned.len() > 1) {
-        if returned[..k].contains(name) {
-            return wrong(format!("two of its outputs are named '{name}'"));
-        }
+    for name in returned.iter().filter(|_| returned.len() > 1) {
         if name.starts_with('_') {
             return wrong(format!("its output '{name}' begins with '_', which no field of a tuple does"));
         }
@@ -118,19 +113,8 @@ fn axis(op: &OpDef, kind: u32) -> Result<()> {
     if keepdims.is_some_and(|k| *kind(k) != AttrKind::Bool) {
         return wrong("its 'keepdims' must be of the kind MT_KIND_BOOL");
     }
-    let mut only: Option<&Dim> = None;
-    for (name, _, dims) in dimensions(op) {
-        let fits = match dims.core.as_ref() {
-            [] => true,
-            [dim @ Dim::Name(_)] => !many || *only.get_or_insert(dim) == dim,
-            _ => false,
-        };
-        if !fits {
-            let one = if many { "all of one name" } else { "by its name" };
-            return wrong(format!("with an 'axis', '{name}' has one core dimension, {one}, or none"));
-        }
-    }
-    Ok(())
+    let ShapeRule::Core(shapes) = &op.shape else { return Ok(()) };
+    check::axis(&op.schema(), shapes, many).map_or(Ok(()), |problem| Err(problem.sentence.into()))
 }
 
 /// Every dtype that the op takes has a kernel.

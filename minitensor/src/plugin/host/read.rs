@@ -87,7 +87,6 @@ impl Reader {
             let attrs = self.list(t.attrs, t.n_attrs, "attrs", |a: &abi::Attr| self.attr(a))?;
             let outputs = self.list(t.outputs, t.n_outputs, "outputs", |o: &abi::Output| self.output(o))?;
             let generics = self.list(t.generics, t.n_generics, "generics", |g: &abi::Generic| self.generic(g))?;
-            self.unique(inputs.iter().map(|i| &i.name).chain(attrs.iter().map(|a| &a.name)))?;
             let aliases = slice(t.aliases, t.n_aliases, most::PARTS, "aliases")?.iter();
             let aliases = aliases.map(|a| a.get(most::NAME).map_err(|e| e.context("the name of an alias")));
             let mut op = OpDef {

@@ -44,14 +44,6 @@ impl Reader {
         Ok(name.into())
     }
 
-    pub fn unique<'a>(&self, mut names: impl Iterator<Item = &'a Text>) -> Result<()> {
-        let mut seen: BTreeSet<&'a str> = BTreeSet::new();
-        match names.find(|name| !seen.insert(name)) {
-            Some(name) => Err(Error::value(format!("two of its parameters are named '{name}'"))),
-            None => Ok(()),
-        }
-    }
-
     pub fn input(&self, input: &abi::Input) -> Result<Input> {
         // SAFETY: as the op's table.
         let name = unsafe { self.word(input.name, "an input") }?;

@@ -1,0 +1,79 @@
+//! The signature of an op: the names of its parts, and where its caller may choose the axis, its dimensions.
+
+use std::collections::BTreeSet;
+
+use crate::message;
+use crate::problem::{At, Problem};
+use crate::shape::{CoreShapes, Dim};
+use crate::signature::{Arity, Role, Signature};
+
+/// Checks a signature: parameters have different names, and so have outputs; and only the last tensor is a list.
+pub fn signature(op: &Signature<'_>) -> Vec<Problem> {
+    let inputs = op.inputs.iter().enumerate().map(|(i, input)| (At::Input(i), input.name.as_ref()));
+    let attrs = op.attrs.iter().enumerate().map(|(i, attr)| (At::Attr(i), attr.name.as_ref()));
+    // An output that is an input, changed in place, has the name of the input.
+    let outputs = op.outputs.iter().enumerate().filter(|(_, output)| !matches!(output.role, Role::Mutates(_)));
+    let outputs = outputs.map(|(k, output)| (At::Output(k), output.name.as_ref()));
+    let mut problems = [doubled(inputs.chain(attrs)), doubled(outputs)].concat();
+    let tensors = op.inputs.iter().enumerate();
+    for (i, list) in tensors.filter(|(i, input)| input.arity == Arity::Variadic && i + 1 < op.inputs.len()) {
+        problems.push(Problem::new(At::Input(i), &message::VARIADIC_NOT_LAST, &[&list.name, &list.name]));
+    }
+    problems
+}
+
+/// A problem for each name that an earlier part has.
+fn doubled<'a>(parts: impl Iterator<Item = (At, &'a str)>) -> Vec<Problem> {
+    let mut seen = BTreeSet::new();
+    let again = parts.filter(|(_, name)| !seen.insert(*name));
+    again.map(|(at, name)| Problem::new(at, &message::DOUBLED_NAME, &[&name])).collect()
+}
+
+/// Checks the dimensions of an op whose caller chooses the axis: one at most for each tensor, a name or an attribute; and if several
+/// axes may be chosen, the same for all.
+pub fn axis(op: &Signature<'_>, shapes: &CoreShapes, is_many: bool) -> Option<Problem> {
+    let inputs = op.inputs.iter().zip(shapes.inputs.iter()).enumerate();
+    let inputs = inputs.map(|(i, (input, dims))| (At::Input(i), &input.name, dims));
+    let outputs = op.outputs.iter().zip(shapes.outputs.iter()).enumerate();
+    let outputs = outputs.map(|(k, (output, dims))| (At::Output(k), &output.name, dims));
+    let mut only: Option<&Dim> = None;
+    for (at, name, dims) in inputs.chain(outputs) {
+        let fits = match dims.core.as_ref() {
+            [] => true,
+            [dim @ (Dim::Name(_) | Dim::Attr(_))] => !is_many || only.get_or_insert(dim) == &dim,
+            _ => false,
+        };
+        if !fits {
+            return Some(Problem::new(at, &message::AXIS_DIMENSION, &[name]));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammar::{Dialect, Parser, Tokens};
+    use crate::signature::{Attribute, Core, DTypeRule, Input, Output};
+    use crate::{AttrKind, check};
+
+    #[test]
+    fn a_caller_may_choose_the_axis_of_one_dimension_which_may_be_an_attribute() {
+        let inputs =
+            [Input { name: "x".into(), arity: Arity::One, dtype: DTypeRule::Any, mutated: false, core: Core::Slice }];
+        let outputs = [Output { name: "out".into(), dtype: DTypeRule::Any, role: Role::Returned, core: Core::Slice }];
+        let attrs = [Attribute { name: "k".into(), kind: AttrKind::Size, optional: false, default: None }];
+        let op = Signature { inputs: &inputs, attrs: &attrs, outputs: &outputs, generics: &[] };
+        let at = |text: &str, is_many: bool| {
+            let (tokens, _) = Tokens::of_text(text).expect("tokens");
+            let shape = Parser::new(&tokens, Dialect::Text, "").shape().expect("a shape");
+            axis(&op, &check::core_shapes(&op, &shape), is_many).map(|problem| problem.at)
+        };
+        assert_eq!(at("(x: [.., n]) -> [..]", true), None);
+        assert_eq!(at("(x: [.., n]) -> [.., k]", false), None);
+        assert_eq!(at("(x: [.., n]) -> [.., k]", true), Some(At::Output(0)));
+        assert_eq!(at("(x: [.., n, m]) -> [.., n]", false), Some(At::Input(0)));
+        assert_eq!(at("(x: [.., n]) -> [.., n / 2]", false), Some(At::Output(0)));
+        assert_eq!(at("(x: [.., 3]) -> [..]", false), Some(At::Input(0)));
+    }
+}
