@@ -2,6 +2,7 @@
 //! [`expand`](crate::expand) writes out.
 
 use minitensor_schema::grammar::{Formula, Predicate, Shape};
+pub use minitensor_schema::signature::Arity;
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Expr, Ident, ItemFn, Path, Type};
@@ -75,13 +76,6 @@ pub enum Elem {
     /// What the `DType` attribute of that position says.
     Attr(usize),
     Any,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Arity {
-    One,
-    Optional,
-    Variadic,
 }
 
 /// How a cell body sees one core.

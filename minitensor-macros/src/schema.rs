@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use minitensor_schema::signature::{Attribute, Generic, Input, Output, Signature};
 use minitensor_schema::{AttrKind, DType, signature};
 
-use crate::ast::{self, Arity, Core, Elem, Op, Role, text};
+use crate::ast::{self, Core, Elem, Op, Role, text};
 
 /// The parts of a [`Signature`].
 pub struct Parts {
@@ -46,13 +46,8 @@ fn name(ident: &syn::Ident) -> signature::Text {
 }
 
 fn input(input: &ast::Input) -> Input {
-    let arity = match input.arity {
-        Arity::One => signature::Arity::One,
-        Arity::Optional => signature::Arity::Optional,
-        Arity::Variadic => signature::Arity::Variadic,
-    };
     let (dtype, core) = (rule(input.elem), core(input.core));
-    Input { name: name(&input.ident), arity, dtype, mutated: input.mutated, core }
+    Input { name: name(&input.ident), arity: input.arity, dtype, mutated: input.mutated, core }
 }
 
 fn attribute(attr: &ast::Attribute) -> Attribute {

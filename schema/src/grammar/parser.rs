@@ -8,7 +8,7 @@ use crate::problem::{Extent, Problem};
 const DEEPEST: usize = 64;
 
 /// The result of a rule.
-pub(super) type Parsed<T> = Result<T, Problem>;
+pub(in crate::grammar) type Parsed<T> = Result<T, Problem>;
 
 /// Which formulas there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,8 +21,8 @@ pub enum Dialect {
 
 /// Reads a clause from left to right.
 pub struct Parser<'a> {
-    pub(super) tokens: &'a Tokens,
-    pub(super) dialect: Dialect,
+    pub(in crate::grammar) tokens: &'a Tokens,
+    pub(in crate::grammar) dialect: Dialect,
     /// How the clause is written, for errors.
     example: &'static str,
     at: usize,
@@ -58,31 +58,31 @@ impl<'a> Parser<'a> {
         if self.is_at_end() { Ok(()) } else { self.expected("the end of the clause") }
     }
 
-    pub(super) fn peek(&self) -> &'a Token {
+    pub(in crate::grammar) fn peek(&self) -> &'a Token {
         self.tokens.get(self.at)
     }
 
     /// A later token.
-    pub(super) fn ahead(&self, by: usize) -> &'a Token {
+    pub(in crate::grammar) fn ahead(&self, by: usize) -> &'a Token {
         self.tokens.get(self.at + by)
     }
 
-    pub(super) fn next(&mut self) -> &'a Token {
+    pub(in crate::grammar) fn next(&mut self) -> &'a Token {
         let token = self.peek();
         self.at = (self.at + 1).min(self.tokens.len());
         token
     }
 
-    pub(super) fn is_sign(&self, sign: &'static str) -> bool {
+    pub(in crate::grammar) fn is_sign(&self, sign: &'static str) -> bool {
         self.peek().kind == TokenKind::Sign(sign)
     }
 
-    pub(super) fn is_word(&self, word: &str) -> bool {
+    pub(in crate::grammar) fn is_word(&self, word: &str) -> bool {
         self.peek().is_keyword(word)
     }
 
     /// Whether that sign is next; it is then read.
-    pub(super) fn take(&mut self, sign: &'static str) -> bool {
+    pub(in crate::grammar) fn take(&mut self, sign: &'static str) -> bool {
         let found = self.is_sign(sign);
         if found {
             self.next();
@@ -91,7 +91,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether that word is next; it is then read.
-    pub(super) fn take_word(&mut self, word: &str) -> bool {
+    pub(in crate::grammar) fn take_word(&mut self, word: &str) -> bool {
         let found = self.is_word(word);
         if found {
             self.next();
@@ -99,12 +99,12 @@ impl<'a> Parser<'a> {
         found
     }
 
-    pub(super) fn expect(&mut self, sign: &'static str) -> Parsed<()> {
+    pub(in crate::grammar) fn expect(&mut self, sign: &'static str) -> Parsed<()> {
         if self.take(sign) { Ok(()) } else { self.expected(&format!("`{sign}`")) }
     }
 
     /// A word, and where it is.
-    pub(super) fn word(&mut self, what: &str) -> Parsed<(String, Extent)> {
+    pub(in crate::grammar) fn word(&mut self, what: &str) -> Parsed<(String, Extent)> {
         match self.peek().kind {
             TokenKind::Word => {
                 let at = Extent::of(self.at);
@@ -115,7 +115,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The items up to a closing sign, with commas between.
-    pub(super) fn list<T>(
+    pub(in crate::grammar) fn list<T>(
         &mut self,
         close: &'static str,
         mut item: impl FnMut(&mut Self) -> Parsed<T>,
@@ -131,7 +131,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads a part that is nested one level deeper.
-    pub(super) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    pub(in crate::grammar) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.nesting == DEEPEST {
             return Err(self.too_deep(Extent::of(self.at)));
         }
@@ -142,7 +142,7 @@ impl<'a> Parser<'a> {
     }
 
     /// An error if parts are nested too deeply.
-    pub(super) fn check_depth(&self, depth: usize, at: Extent) -> Parsed<()> {
+    pub(in crate::grammar) fn check_depth(&self, depth: usize, at: Extent) -> Parsed<()> {
         if depth > DEEPEST { Err(self.too_deep(at)) } else { Ok(()) }
     }
 
@@ -153,7 +153,7 @@ impl<'a> Parser<'a> {
 
     /// Another token is needed here.
     #[cold]
-    pub(super) fn expected<T>(&self, what: &str) -> Parsed<T> {
+    pub(in crate::grammar) fn expected<T>(&self, what: &str) -> Parsed<T> {
         let token = self.peek();
         let found = match token.kind {
             TokenKind::End => "the end".to_owned(),
@@ -164,22 +164,22 @@ impl<'a> Parser<'a> {
 
     /// Something is wrong with what was read since a position.
     #[cold]
-    pub(super) fn wrong<T>(&self, at: Extent, message: &'static Message) -> Parsed<T> {
+    pub(in crate::grammar) fn wrong<T>(&self, at: Extent, message: &'static Message) -> Parsed<T> {
         Err(Problem::tokens(at, message, &[&self.tokens.spelled(at)]))
     }
 
     /// Goes back to a position.
-    pub(super) fn go_to(&mut self, position: usize) {
+    pub(in crate::grammar) fn go_to(&mut self, position: usize) {
         self.at = position;
     }
 
     /// All that was read since a position.
-    pub(super) fn since(&self, start: usize) -> Extent {
+    pub(in crate::grammar) fn since(&self, start: usize) -> Extent {
         Extent { start, end: self.at }
     }
 
     /// Skips to the sign that closes the bracket which is next, and past it.
-    pub(super) fn skip_brackets(&mut self) -> Parsed<()> {
+    pub(in crate::grammar) fn skip_brackets(&mut self) -> Parsed<()> {
         let mut depth = 0_usize;
         loop {
             match self.peek().kind {
@@ -196,7 +196,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Skips to one of these signs, past brackets that open and close before it.
-    pub(super) fn skip_to(&mut self, signs: &[&str]) -> Parsed<Extent> {
+    pub(in crate::grammar) fn skip_to(&mut self, signs: &[&str]) -> Parsed<Extent> {
         let start = self.at;
         loop {
             match self.peek().kind {

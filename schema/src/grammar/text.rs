@@ -64,12 +64,10 @@ impl Source<'_> {
         let line_start = self.text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let line_end = self.text[start..].find('\n').map_or(self.text.len(), |newline| start + newline);
         let line = &self.text[line_start..line_end];
-        // Spaces in front are left out, and so is all that is far from the extent.
-        let indent = line.len() - line.trim_start().len();
         let column = self.text[line_start..start].chars().count();
-        let from = column.saturating_sub(WIDEST / 2).max(self.text[line_start..line_start + indent].chars().count());
-        let from = if column < WIDEST { self.text[line_start..line_start + indent].chars().count() } else { from };
-        let from = from.min(column);
+        // Spaces in front are left out, and so is what is far from the extent.
+        let indent = line.chars().take_while(|c| c.is_whitespace()).count();
+        let from = if column < WIDEST { indent.min(column) } else { column - WIDEST / 2 };
         let is_control = |c: char| c.is_control();
         let shown: String = line.chars().skip(from).take(WIDEST).map(|c| if is_control(c) { ' ' } else { c }).collect();
         let width = self.text[start..end.min(line_end).max(start)].chars().count();

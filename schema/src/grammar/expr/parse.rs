@@ -1,110 +1,11 @@
 //! Expressions, as Rust reads them.
 
-use super::parser::{Dialect, Parsed, Parser};
-use super::token::TokenKind;
+use super::{Argument, Expr, Kind, Let};
 use crate::attr::Attr;
+use crate::grammar::parser::{Dialect, Parsed, Parser};
+use crate::grammar::token::TokenKind;
 use crate::message;
 use crate::problem::{Extent, Problem};
-
-/// An expression.
-#[derive(Clone, Debug)]
-pub struct Expr {
-    /// What it is.
-    pub kind: Kind,
-    /// Where it is, without parentheses around it.
-    pub at: Extent,
-    /// How deeply its parts are nested in each other.
-    depth: usize,
-}
-
-/// What an expression is.
-#[derive(Clone, Debug)]
-pub enum Kind {
-    /// `x`
-    Name(String),
-    /// `2`
-    Int(i64),
-    /// `0.5`
-    Float(f64),
-    /// `true`, `None`, `"mean"`
-    Const(Attr),
-    /// `-x`, `!x`
-    Unary {
-        /// The operator.
-        sign: &'static str,
-        /// Where it is.
-        sign_at: Extent,
-        /// The operand.
-        inner: Box<Expr>,
-    },
-    /// `x * y`
-    Binary {
-        /// The operator.
-        sign: &'static str,
-        /// Where it is.
-        sign_at: Extent,
-        /// The operands.
-        sides: Box<[Expr; 2]>,
-    },
-    /// `f(a, b, name = c)`; of a method the receiver is the first argument.
-    Call {
-        /// The function, with its namespace.
-        name: String,
-        /// Where that is.
-        name_at: Extent,
-        /// Whether it is a method.
-        is_method: bool,
-        /// The arguments.
-        args: Vec<Argument>,
-    },
-    /// `x.shape`
-    Property {
-        /// The tensor.
-        of: Box<Expr>,
-        /// The property.
-        name: String,
-        /// Where that is.
-        name_at: Extent,
-    },
-    /// `x.shape[0]`
-    Index(Box<[Expr; 2]>),
-    /// `[a, b]`
-    List(Vec<Expr>),
-    /// `(a, b)`
-    Tuple(Vec<Expr>),
-    /// `if c { a } else { b }`
-    If(Box<[Expr; 3]>),
-    /// `if let Some(b) = bias { a } else { b }`: the pattern, what is matched, the branches. Rust alone has it.
-    IfLet(Extent, Box<[Expr; 3]>),
-    /// `match mode { Mode::A => a, _ => b }`: what is matched; patterns and values. Rust alone has it.
-    Match(Box<Expr>, Vec<(Extent, Expr)>),
-    /// `{ let a = x; a * a }`
-    Block(Vec<Let>, Box<Expr>),
-    /// Any other Rust, with the expressions that are in it: a cast, a constant, a closure, a macro. Rust alone has it.
-    Rust(Vec<Expr>),
-}
-
-/// `x`, `axis = -1`
-#[derive(Clone, Debug)]
-pub struct Argument {
-    /// The keyword.
-    pub keyword: Option<String>,
-    /// The value.
-    pub value: Expr,
-}
-
-/// `let a = x;`, `let (a, b) = f(x);`
-#[derive(Clone, Debug)]
-pub struct Let {
-    /// The names that it binds, in order.
-    pub names: Vec<String>,
-    /// Whether the names are in parentheses.
-    pub is_tuple: bool,
-    /// Where the pattern is.
-    pub pattern: Extent,
-    /// The value.
-    pub value: Expr,
-}
 
 /// Binary operators, by how strongly they bind.
 const OPERATORS: &[&[&str]] = &[
@@ -119,23 +20,6 @@ const OPERATORS: &[&[&str]] = &[
     &["*", "/", "%"],
 ];
 const COMPARISONS: usize = 2;
-
-impl Kind {
-    fn depth(&self) -> usize {
-        let deepest = |all: &[Expr]| all.iter().map(|e| e.depth).max().unwrap_or(0);
-        match self {
-            Kind::Name(_) | Kind::Int(_) | Kind::Float(_) | Kind::Const(_) => 0,
-            Kind::Unary { inner, .. } => inner.depth,
-            Kind::Property { of, .. } => of.depth,
-            Kind::Binary { sides, .. } | Kind::Index(sides) => deepest(&sides[..]),
-            Kind::Call { args, .. } => args.iter().map(|a| a.value.depth).max().unwrap_or(0),
-            Kind::List(items) | Kind::Tuple(items) | Kind::Rust(items) => deepest(items),
-            Kind::If(parts) | Kind::IfLet(_, parts) => deepest(&parts[..]),
-            Kind::Match(of, arms) => arms.iter().map(|(_, e)| e.depth).max().unwrap_or(0).max(of.depth),
-            Kind::Block(lets, value) => lets.iter().map(|l| l.value.depth).max().unwrap_or(0).max(value.depth),
-        }
-    }
-}
 
 impl Parser<'_> {
     /// Reads an expression.
@@ -439,7 +323,7 @@ impl Parser<'_> {
     }
 
     /// Any number of `let`s.
-    pub(super) fn lets(&mut self) -> Parsed<Vec<Let>> {
+    pub(in crate::grammar) fn lets(&mut self) -> Parsed<Vec<Let>> {
         let mut lets = Vec::new();
         while self.is_word("let") {
             lets.push(self.binding()?);
