@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ class Machine:
     """The properties shown above the table."""
 
     processor: str
+    flags: str
     threads: int
     memory: str
     system: str
@@ -33,6 +35,7 @@ class Machine:
     def this(cls, versions: dict[str, str], imports: dict[str, float], wheel: Path | None, rounds: int) -> Machine:
         return cls(
             processor(),
+            flags(),
             THREADS,
             memory(),
             f"{platform.system()} {platform.machine()}",
@@ -43,6 +46,16 @@ class Machine:
             wheel.stat().st_size if wheel else None,
             rounds,
         )
+
+
+#: Instruction sets that decide which loops are possible, as `/proc/cpuinfo` names them.
+FLAGS = re.compile(r"avx2|fma|f16c|avx_vnni|avx512\w*|amx_\w+|asimd\w*|sve\w*|bf16|i8mm")
+
+
+def flags() -> str:
+    """Returns the SIMD flags of the CPU."""
+    line = next((line for line in read("/proc/cpuinfo").splitlines() if re.match(r"(flags|Features)\s*:", line)), "")
+    return " ".join(sorted(flag for flag in line.split() if FLAGS.fullmatch(flag)))
 
 
 def processor() -> str:

@@ -20,6 +20,7 @@ def heading(machine: Machine) -> list[str]:
     imports = ", ".join(f"{FRAMEWORKS[n].title} {s * 1e3:.0f} ms" for n, s in machine.imports.items())
     lines = [
         f"{machine.processor}, {machine.threads} cores, {machine.memory}, {machine.system}; {machine.date}",
+        *([f"SIMD flags: {machine.flags}"] if machine.flags else []),
         f"Python {machine.python}, {versions}",
         f"Import: {imports}; target: at most NumPy's",
     ]
