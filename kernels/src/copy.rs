@@ -1,4 +1,4 @@
-//! Copies between strided layouts, converting on the way.
+//! Copies between strided layouts, with dtype conversion.
 
 #[cfg(feature = "engine")]
 mod squares;
@@ -12,12 +12,12 @@ use crate::simd::clones;
 use crate::stream::{LARGE, fence, stream};
 use crate::threads::parallel_for;
 
-/// Elements that are worth a thread's while.
+/// The minimum number of elements per thread.
 const GRAIN: usize = 1 << 16;
-/// The side of the blocks that a transpose goes by; a block and its cache lines stay in L1.
+/// The side length of the blocks of a transpose; a block and its cache lines fit the L1 cache.
 const TILE: usize = 32;
 
-/// One dimension: its length, and how far apart its elements are on either side.
+/// One dimension: its length and its strides in source and destination.
 #[derive(Clone, Copy)]
 struct Dim {
     n: usize,
@@ -25,13 +25,13 @@ struct Dim {
     dst: isize,
 }
 
-/// All of them, the outermost first.
+/// All dimensions, the outermost first.
 type Dims = SmallVec<[Dim; 6]>;
 
 impl Dim {
     const ONE: Dim = Dim { n: 1, src: 0, dst: 0 };
 
-    /// Whether this dimension, directly outside of `inner`, only continues it.
+    /// True if this dimension, directly outside of `inner`, can be merged with it.
     fn continues(&self, inner: &Dim) -> bool {
         self.src == inner.src * inner.n as isize && self.dst == inner.dst * inner.n as isize
     }
@@ -40,8 +40,8 @@ impl Dim {
 /// Copies every element of a strided array, converting `A` to `B`. Strides count elements and may be 0 or negative.
 ///
 /// # Safety
-/// Every element that `shape` and the strides reach from `src` must be readable and from `dst` writable; no
-/// element of `dst` may be reached twice, nor be an element of `src`.
+/// Every element that `shape` and the strides reach from `src` must be readable, and every one that they reach from
+/// `dst` must be writable. No element of `dst` may be reached twice or be an element of `src`.
 pub unsafe fn copy<A: Cast<B>, B: Copy + Send + Sync + 'static>(
     shape: &[usize],
     src: *const A,
@@ -53,7 +53,7 @@ pub unsafe fn copy<A: Cast<B>, B: Copy + Send + Sync + 'static>(
     if shape.contains(&0) {
         return;
     }
-    // SAFETY: with no dimension empty, all that `simplify` moves the pointers to are elements.
+    // SAFETY: no dimension is empty, so `simplify` moves the pointers to elements only.
     let (dims, src, dst) = unsafe { simplify(shape, src, src_strides, dst, dst_strides) };
     if let [Dim { n, src: 1, dst: 1 }] = dims[..]
         && n * size_of::<B>() >= LARGE
@@ -62,13 +62,13 @@ pub unsafe fn copy<A: Cast<B>, B: Copy + Send + Sync + 'static>(
         let (src, dst) = (Pointer(src.cast_mut()), Pointer(dst));
         return parallel_for(n, GRAIN, |range| {
             let bytes = range.len() * size_of::<B>();
-            // SAFETY: a part of the elements, which no other call writes to.
+            // SAFETY: the range is a part of the elements, and no other call writes to it.
             unsafe { stream(src.get().add(range.start).cast(), dst.get().add(range.start).cast(), bytes) }
             fence();
         });
     }
     let Some((&outer, inner)) = dims.split_first() else {
-        // SAFETY: the only element.
+        // SAFETY: the pointers are valid for the only element.
         return unsafe { dst.write((*src).cast()) };
     };
     let rest: usize = inner.iter().map(|dim| dim.n).product();
@@ -78,12 +78,12 @@ pub unsafe fn copy<A: Cast<B>, B: Copy + Send + Sync + 'static>(
         let mut dims = dims.clone();
         dims[0].n = range.len();
         let start = range.start as isize;
-        // SAFETY: a part of the outermost dimension, which no other call writes to.
+        // SAFETY: the range is a part of the outermost dimension, and no other call writes to it.
         unsafe { walk(&mut dims, src.get().offset(start * outer.src), dst.get().offset(start * outer.dst), is_large) };
     });
 }
 
-/// A pointer that threads may share, because they touch different elements.
+/// A pointer that threads may share because they access different elements.
 pub(crate) struct Pointer<T>(pub(crate) *mut T);
 // SAFETY: see above; the types are `Send`.
 unsafe impl<T: Send + Sync> Sync for Pointer<T> {}
@@ -94,10 +94,10 @@ impl<T> Pointer<T> {
     }
 }
 
-/// The same elements with as few dimensions as possible, in the order that `dst` lies in memory.
+/// Describes the same elements with as few dimensions as possible, in the memory order of `dst`.
 ///
 /// # Safety
-/// No dimension may be empty; else as for [`copy`].
+/// No dimension may be empty; otherwise as for [`copy`].
 unsafe fn simplify<A, B>(
     shape: &[usize],
     mut src: *const A,
@@ -109,9 +109,9 @@ unsafe fn simplify<A, B>(
     for ((&n, &src_stride), &dst_stride) in shape.iter().zip(src_strides).zip(dst_strides) {
         let mut dim = Dim { n, src: src_stride, dst: dst_stride };
         if dim.dst < 0 {
-            // Backwards is forwards from the other end.
+            // Reverse a dimension with a negative stride: start at its last element.
             let last = n as isize - 1;
-            // SAFETY: the last element of this dimension.
+            // SAFETY: the index of the last element of this dimension is valid.
             unsafe {
                 src = src.offset(last * dim.src);
                 dst = dst.offset(last * dim.dst);
@@ -133,7 +133,7 @@ unsafe fn simplify<A, B>(
     (dims, src, dst)
 }
 
-/// Copies `dims`, of which the innermost two go to one of the loops below.
+/// Copies `dims`. The innermost two dimensions are copied by one of the loops below.
 ///
 /// # Safety
 /// As for [`copy`].
@@ -143,7 +143,7 @@ unsafe fn walk<A: Cast<B>, B: Copy + 'static>(dims: &mut [Dim], src: *const A, d
         [q] => (&mut [][..], Dim::ONE, *q),
         [.., _, q] => {
             let q = *q;
-            // Where the source runs along another dimension than the destination, those two make a transpose.
+            // If source and destination are contiguous along different dimensions, these two form a transpose.
             let outer = dims.len() - 1;
             let fastest = (0..outer).min_by_key(|&k| match dims[k].src.unsigned_abs() {
                 0 => usize::MAX,
@@ -156,7 +156,7 @@ unsafe fn walk<A: Cast<B>, B: Copy + 'static>(dims: &mut [Dim], src: *const A, d
             (&mut dims[..outer - 1], p, q)
         }
     };
-    // SAFETY: the caller's promise, for every plane of (p, q).
+    // SAFETY: the caller's contract, for every plane of (p, q).
     unsafe { each_plane(outer, src, dst, p, q, is_large) }
 }
 
@@ -171,7 +171,7 @@ unsafe fn each_plane<A: Cast<B>, B: Copy + 'static>(
     is_large: bool,
 ) {
     let Some((dim, outer)) = outer.split_first() else {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         return unsafe { plane(src, dst, p, q, is_large) };
     };
     for i in 0..dim.n as isize {
@@ -199,20 +199,20 @@ pub unsafe fn copy_plane<A: Cast<B>, B: Copy + 'static>(
     unsafe { plane(src, dst, p, q, false) }
 }
 
-/// Two dimensions, by whichever loop suits their strides.
+/// Copies two dimensions with the loop that suits their strides.
 ///
 /// # Safety
 /// As for [`copy()`].
 unsafe fn plane<A: Cast<B>, B: Copy + 'static>(src: *const A, dst: *mut B, p: Dim, q: Dim, is_large: bool) {
     if p.src == 1 && q.dst == 1 && q.src.unsigned_abs() > 1 && p.n > 1 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         return unsafe { transpose(src, dst, p, q, is_large) };
     }
     rows(src, dst, p, q)
 }
 
 clones! {
-    /// One after the other.
+    /// Copies one row after the other.
     <[A, B]> fn rows(src: *const A, dst: *mut B, p: Dim, q: Dim) -> () where [A: Cast<B>, B: Copy + 'static] {
         for i in 0..p.n as isize {
             // SAFETY: i is within p.
@@ -221,7 +221,7 @@ clones! {
     }
 }
 
-/// `n` elements, so many steps apart on either side.
+/// Copies `n` elements with the given strides.
 ///
 /// # Safety
 /// As for [`copy()`].
@@ -233,13 +233,13 @@ pub(crate) unsafe fn copy_row<A: Cast<B>, B: Copy + 'static>(
     dst_step: isize,
     n: usize,
 ) {
-    // SAFETY: by contract; elements in order are a slice.
+    // SAFETY: by contract; elements with a stride of 1 are a slice.
     unsafe {
         match (src_step, dst_step) {
             (1, 1) if TypeId::of::<A>() == TypeId::of::<B>() => dst.copy_from_nonoverlapping(src.cast::<B>(), n),
             (1, 1) => convert(std::slice::from_raw_parts(src, n), std::slice::from_raw_parts_mut(dst.cast(), n)),
             (0, 1) => std::slice::from_raw_parts_mut(dst, n).fill((*src).cast()),
-            // A step that the compiler knows is a shuffle.
+            // With a constant stride, LLVM compiles the loop to shuffles.
             (2, 1) => (0..n).for_each(|j| dst.add(j).write((*src.add(2 * j)).cast())),
             (-1, 1) => (0..n).for_each(|j| dst.add(j).write((*src.sub(j)).cast())),
             _ => {
@@ -259,19 +259,19 @@ clones! {
     }
 }
 
-/// A source that is contiguous along `p` into a destination that is contiguous along `q`, through blocks that are
-/// read along the one and written along the other.
+/// Copies a source that is contiguous along `p` into a destination that is contiguous along `q`. Each block is read
+/// along `p` and written along `q`.
 ///
 /// # Safety
 /// As for [`copy`], and `p.src` and `q.dst` must be 1.
 unsafe fn transpose<A: Cast<B>, B: Copy + 'static>(src: *const A, dst: *mut B, p: Dim, q: Dim, is_large: bool) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's contract.
     #[cfg(feature = "engine")]
     if TypeId::of::<A>() == TypeId::of::<B>() && unsafe { squares::transpose(src.cast::<B>(), dst, p, q, is_large) } {
         return;
     }
     let _ = is_large;
-    // SAFETY: the first element, which is there, as neither dimension is empty.
+    // SAFETY: neither dimension is empty, so the first element exists.
     let mut tile = unsafe { [[*src; TILE]; TILE] };
     for i0 in (0..p.n).step_by(TILE) {
         for j0 in (0..q.n).step_by(TILE) {

@@ -1,4 +1,4 @@
-//! Dual numbers: a value and its derivative in one direction, so that a body computes both at once.
+//! Dual numbers: a value and its derivative in one direction. A body computes both at once.
 
 use std::f64::consts::{LN_2, LN_10, PI};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, Sub, SubAssign};
@@ -7,25 +7,25 @@ use crate::scalar::{Const, Element, Field, Float, Num, Real, lit};
 
 /// `value + tangent · ε` with `ε² = 0`.
 ///
-/// Every primitive has its own derivative, chosen to stay exact in the tails, and passes it on by
-/// [`Num::chain`]: what doesn't depend on the variable contributes nothing, not even NaN. A `Dual<Dual<S>>` carries
-/// second derivatives. Comparisons see the values only.
+/// Every primitive has its own derivative, in a form that is accurate in the tails. It applies the derivative with
+/// [`Num::chain`], so values that don't depend on the variable contribute nothing, not even NaN. A `Dual<Dual<S>>`
+/// carries second derivatives. Comparisons use the values only.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Dual<S> {
-    /// The number itself.
+    /// The value.
     pub value: S,
     /// Its derivative.
     pub tangent: S,
 }
 
 impl<S: Element> Dual<S> {
-    /// What is differentiated by: tangent 1.
+    /// The variable of differentiation: tangent 1.
     #[inline(always)]
     pub fn variable(value: S) -> Self {
         Dual { value, tangent: S::one() }
     }
 
-    /// What doesn't depend on the variable: tangent 0.
+    /// A number that doesn't depend on the variable: tangent 0.
     #[inline(always)]
     pub fn constant_of(value: S) -> Self {
         Dual { value, tangent: S::zero() }
@@ -133,7 +133,7 @@ macro_rules! derivatives {
     )*};
 }
 
-/// Functions that are constant between their steps.
+/// Piecewise constant functions.
 macro_rules! steps {
     ($($name:ident($self:ident $(, $other:ident)?);)*) => {$(
         #[inline(always)]
@@ -141,7 +141,7 @@ macro_rules! steps {
     )*};
 }
 
-/// Tests that only the value answers.
+/// Predicates that depend on the value only.
 macro_rules! tests {
     ($($name:ident($self:ident $(, $other:ident)?);)*) => {$(
         #[inline(always)]
@@ -149,7 +149,7 @@ macro_rules! tests {
     )*};
 }
 
-/// `a` where the mask is true, `b` where the opposite one is, the mean of both tangents where neither is.
+/// Returns `a` if `first`, `b` if `second`, and the mean of both tangents if neither holds.
 #[inline(always)]
 fn extremum<S: Real>(value: S, a: Dual<S>, b: Dual<S>, first: S::Mask, second: S::Mask) -> Dual<S> {
     let half: S = lit(0.5);
@@ -182,9 +182,9 @@ impl<S: Num> Num for Dual<S> {
     fn pow(self, exponent: Self) -> Self {
         let (x, y) = (self.value, exponent.value);
         let power = x.pow(y);
-        // y xʸ⁻¹ and 0 where y is 0: then x⁻¹ doesn't count, however infinite.
+        // y xʸ⁻¹. It is 0 if y is 0, even if x⁻¹ is infinite.
         let by_base = x.pow(y - S::one()).chain(y);
-        // xʸ ln x, whose limit at x = 0 is 0 wherever xʸ stays finite.
+        // xʸ ln x. Its limit at x = 0 is 0 wherever xʸ is finite.
         let flat = x.equal(S::zero()) & (power * S::zero()).equal(S::zero());
         let by_exponent = S::select(flat, S::zero(), power * x.exponent_slope());
         Dual { value: power, tangent: by_base.chain(self.tangent) + by_exponent.chain(exponent.tangent) }
@@ -193,7 +193,7 @@ impl<S: Num> Num for Dual<S> {
     fn exponent_slope(self) -> Self {
         Dual { value: self.value.exponent_slope(), tangent: self.value.powi(-1).chain(self.tangent) }
     }
-    /// Component by component: a tangent that vanishes may still have a derivative that doesn't.
+    /// Component by component: the derivative of a tangent may be nonzero where the tangent is 0.
     #[inline(always)]
     fn chain(self, tangent: Self) -> Self {
         Dual {
@@ -224,7 +224,7 @@ impl<S: Real> Real for Dual<S> {
     }
 }
 
-/// Whether `x²` is infinite although `x` need not be.
+/// True if `x²` is infinite; `x` itself may be finite.
 #[inline(always)]
 fn square_overflows<S: Field>(x: S) -> S::Mask {
     (x * x).recip().equal(S::zero())
@@ -267,10 +267,10 @@ impl<S: Field> Field for Dual<S> {
     }
 }
 
-/// The cosine of the angle of (`x`, `y`): what `hypot` changes by when `x` does. 0 at the origin.
+/// The cosine of the angle of (`x`, `y`), which is the derivative of `hypot` by `x`. 0 at the origin.
 #[inline(always)]
 fn cosine<S: Float>(x: S, y: S) -> S {
-    // Infinite coordinates outweigh finite ones and count as equally long.
+    // Infinite coordinates dominate finite ones and count as equally long.
     let infinite = x.isinf() | y.isinf();
     let clip = |v: S| {
         let unit = S::select(v.isinf(), S::one(), S::zero()).copysign(v);
@@ -281,7 +281,7 @@ fn cosine<S: Float>(x: S, y: S) -> S {
     S::select(length.equal(S::zero()), S::zero(), x / length)
 }
 
-/// σ(`x` − `y`): what `logaddexp` changes by when `x` does. Two equal infinities share it.
+/// σ(`x` − `y`), which is the derivative of `logaddexp` by `x`. Two equal infinities get half each.
 #[inline(always)]
 fn share<S: Float>(x: S, y: S) -> S {
     S::select(x.equal(y) & x.isinf(), S::zero(), x - y).sigmoid()
@@ -350,7 +350,7 @@ impl<S: Float> Float for Dual<S> {
     fn fmod(self, other: Self) -> Self {
         let (a, b) = (self.value, other.value);
         let rest = a.fmod(b);
-        // Rounded, because a / b itself may round up to a whole number.
+        // Rounded, because a / b itself may be rounded up to an integer.
         Dual { value: rest, tangent: self.tangent - ((a - rest) / b).round().chain(other.tangent) }
     }
     #[inline(always)]

@@ -1,21 +1,22 @@
-//! Loops on the threads that a host lends; on the caller's alone while there is none.
+//! Parallel loops on the threads of a host; on the caller's thread if there is no host.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Calls a function with consecutive ranges that together are `0..n`, of `grain` indices at least, on several threads.
+/// Calls a function with consecutive ranges that together cover `0..n`, of at least `grain` indices each, on several
+/// threads.
 pub type ParallelFor = fn(n: usize, grain: usize, f: &(dyn Fn(Range<usize>) + Sync));
 
 static HOST: OnceLock<ParallelFor> = OnceLock::new();
 
-/// From now on loops run on the host's threads.
+/// Makes later loops run on the host's threads.
 pub fn lend(parallel_for: ParallelFor) {
     HOST.get_or_init(|| parallel_for);
 }
 
-/// Calls `f` with consecutive ranges that together are `0..n`, on several threads if there is more than one range.
+/// Calls `f` with consecutive ranges that together cover `0..n`, on several threads if there is more than one range.
 ///
-/// The ranges hold at least `grain` indices each (but for the last). A panic in `f` comes through.
+/// Each range except the last has at least `grain` indices. A panic in `f` propagates.
 pub fn parallel_for(n: usize, grain: usize, f: impl Fn(Range<usize>) + Sync) {
     match HOST.get() {
         Some(parallel_for) if n > grain.max(1) => parallel_for(n, grain, &f),

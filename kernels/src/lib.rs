@@ -1,11 +1,11 @@
-//! Loops over slices: what a body computes with, and what drives it over memory.
+//! Kernels: the numeric algebra that op bodies are written in, and the loops that run bodies over memory.
 //!
-//! The algebra of [`Element`] and its subtraits is implemented by machine numbers and by [`Dual`]; [`map()`],
-//! [`rows`], [`copy()`] and [`matmul`] run it over contiguous or strided memory, vectorized for the CPU at hand
-//! ([`simd`]) and, where that pays, on several threads ([`threads`]). Nothing here knows what a tensor is.
+//! Machine numbers and [`Dual`] implement the algebra of [`Element`] and its subtraits. [`map()`], [`rows`], [`copy()`]
+//! and [`matmul`] run it over contiguous or strided memory. They are vectorized for the CPU ([`simd`]) and, for large
+//! inputs, run on several threads ([`threads`]). This crate has no notion of a tensor.
 //!
-//! The feature `engine`, on by default, has what runs a tensor library: the pool of threads, matrix products, convolutions, the
-//! interpreter of programs. A plugin does without, as it is lent these by its host.
+//! The feature `engine`, enabled by default, contains what the tensor library itself needs: the thread pool, matrix
+//! products, convolutions and the interpreter of programs. A plugin disables it, because its host provides these.
 
 #![warn(missing_docs)]
 

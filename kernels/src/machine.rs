@@ -1,6 +1,6 @@
-//! The algebra on the numbers that machines have.
+//! Implements the algebra for machine numbers.
 //!
-//! Integers wrap and never panic; floats follow the Array API's special cases, and NumPy where it is silent.
+//! Integers wrap and never panic. Floats follow the special cases of the Array API and, where it defines none, NumPy.
 
 use crate::math::{double, single};
 use crate::scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real, sigmoid_and_slope};
@@ -50,7 +50,7 @@ impl Machine for bool {
     }
 }
 
-/// The part of `Machine` that says that memory holds the type itself.
+/// The part of `Machine` for types that memory stores unchanged.
 macro_rules! stored_as_it_is {
     () => {
         type Stored = Self;
@@ -80,7 +80,7 @@ pub(crate) fn power<T: Num>(mut base: T, mut exponent: u64) -> T {
     result
 }
 
-/// `Element`; how a constant becomes a `$t` is all that differs between the numbers.
+/// Implements `Element`. The types differ only in the conversion of a constant to `$t`.
 macro_rules! element {
     ($t:ident, $int:ident => $from_int:expr) => {
         impl Element for $t {
@@ -109,7 +109,7 @@ macro_rules! element {
     };
 }
 
-/// Methods of one shape: `name(self, …) -> Type { body }`, each inlined into the loop that it stands in.
+/// Methods of one shape, `name(self, …) -> Type { body }`, each inlined into its caller's loop.
 macro_rules! methods {
     ($($name:ident($self:ident $(, $arg:ident: $ty:ty)*) -> $ret:ty { $body:expr })*) => {$(
         #[inline(always)]
@@ -125,7 +125,7 @@ macro_rules! integer {
             stored_as_it_is!();
             const RANK_BITS: u32 = $t::BITS;
             methods! {
-                // Signed numbers with their sign turned round, and nothing above their own width.
+                // Signed numbers with a flipped sign bit; bits above the type's width are 0.
                 rank(self) -> u64 { (self ^ $t::MIN) as u64 & (u64::MAX >> (64 - $t::BITS)) }
             }
             #[inline(always)]
@@ -157,7 +157,7 @@ macro_rules! integer {
             }
         }
 
-        // What is asked of a sign below is simply false for unsigned integers.
+        // Predicates of the sign are false for unsigned integers.
         #[allow(unused_comparisons, clippy::absurd_extreme_comparisons)]
         impl Real for $t {
             methods! {
@@ -194,7 +194,7 @@ macro_rules! integer {
         impl Int for $t {
             methods! {
                 bitwise_xor(self, other: Self) -> Self { self ^ other }
-                // A negative count, seen as unsigned, is a large one.
+                // A negative count is a large one when cast to unsigned.
                 left_shift(self, other: Self) -> Self {
                     if other as u64 >= $t::BITS as u64 { 0 } else { self.wrapping_shl(other as u32) }
                 }
@@ -211,7 +211,7 @@ macro_rules! integer {
 }
 integer!(i8 i16 i32 i64 u8 u16 u32 u64);
 
-/// `x` where a function of one argument takes its value from a library: `name = path`.
+/// Functions of one argument that call a library: `name = path`.
 macro_rules! calls {
     ($($name:ident = $path:path),* $(,)?) => {$(
         #[inline(always)]
@@ -229,7 +229,7 @@ macro_rules! float {
             const RANK_BITS: u32 = 8 * size_of::<$t>() as u32;
             methods! {
                 rank(self) -> u64 {{
-                    // Adding 0 makes −0 positive. Negative numbers with all bits turned round, positive ones with their sign.
+                    // Adding 0 turns −0 into +0. Negative numbers have all bits flipped, positive numbers the sign bit.
                     let bits = (self + 0.0).to_bits();
                     let sign = bits >> (Self::RANK_BITS - 1);
                     let rank = bits ^ (sign.wrapping_neg() | 1 << (Self::RANK_BITS - 1));
@@ -263,8 +263,8 @@ macro_rules! float {
             methods! {
                 less(self, other: Self) -> bool { self < other }
                 less_equal(self, other: Self) -> bool { self <= other }
-                // A NaN on the right comes through because it compares false; one on the left by its bits: as a choice
-                // between the two, it would make storing the result a store that may be left out, which is slow.
+                // A NaN in `other` is returned because comparisons with it are false. A NaN in `self` is propagated by
+                // its bits: selecting it would compile to a conditional store, which is slow.
                 maximum(self, other: Self) -> Self {{
                     let larger = if self > other { self } else { other };
                     $t::from_bits(larger.to_bits() | if self.is_nan() { $t::NAN.to_bits() } else { 0 })
@@ -278,7 +278,7 @@ macro_rules! float {
                     let rest = self % other;
                     let whole = (self - rest) / other;
                     let whole = if rest != 0.0 && (rest < 0.0) != (other < 0.0) { whole - 1.0 } else { whole };
-                    // `whole` is an integer but for its own rounding.
+                    // `whole` is an integer except for its own rounding error.
                     let floor = whole.floor();
                     let floor = if whole - floor > 0.5 { floor + 1.0 } else { floor };
                     let ratio = self / other;

@@ -1,31 +1,31 @@
-//! Elementwise loops: from an element body to a loop over contiguous memory.
+//! Elementwise loops: run an element body over contiguous memory.
 
 use std::mem::MaybeUninit;
 
 use crate::scalar::Machine;
 use crate::simd::clones;
 
-/// One step of a loop over elements: what an element body is once its types and attributes are known.
+/// One step of an elementwise loop: an element body with its types and attributes.
 pub trait Map: Sync {
     /// One element of every input, as a tuple.
     type In: Load;
     /// One element of every output, as a tuple.
     type Out: Store;
-    /// Whether the loop is compiled for every SIMD level.
+    /// True if the loop is compiled for every SIMD level.
     const VECTORIZE: bool = <Self::In as Load>::VECTORIZE;
-    /// The body. Mark it `#[inline(always)]`: it becomes part of every loop that [`map`] is compiled to.
+    /// The body. Mark it `#[inline(always)]`: it is inlined into every loop that [`map`] compiles to.
     fn eval(&self, x: Self::In) -> Self::Out;
 }
 
 /// Tuples of up to 12 machine numbers, loaded one from each input.
 pub trait Load: Copy {
-    /// The bytes of one element of each input.
+    /// The size in bytes of an element of each input.
     const SIZES: &'static [usize];
-    /// Whether any of them is worth a loop for every SIMD level.
+    /// True if at least one of the types requests a loop for every SIMD level.
     const VECTORIZE: bool;
-    /// Where each input begins.
+    /// The typed start pointers of the inputs.
     type Pointers: Copy;
-    /// The pointers with their types.
+    /// Casts the pointers to their types.
     fn pointers(ins: &[*const u8]) -> Self::Pointers;
     /// The `i`-th element of every input.
     ///
@@ -36,29 +36,29 @@ pub trait Load: Copy {
 
 /// Tuples of 1 to 8 machine numbers, stored one to each output.
 pub trait Store: Sized {
-    /// The bytes of one element of each output.
+    /// The size in bytes of an element of each output.
     const SIZES: &'static [usize];
     /// Fills `n` elements of every output from the inputs.
     ///
     /// # Safety
-    /// As for [`map`], and no input may overlap an output at all.
+    /// As for [`map`], and no input may overlap an output.
     unsafe fn run<M: Map<Out = Self>>(m: &M, n: usize, ins: <M::In as Load>::Pointers, outs: &[*mut u8]);
 }
 
-/// Runs `m` over `n` elements, at the [level](crate::simd::level) in use.
+/// Runs `m` over `n` elements, at the current [level](crate::simd::level).
 ///
 /// # Safety
 /// `ins[k]` and `outs[k]` must point to `n` contiguous, initialized, aligned elements of the k-th type of `In` and
-/// `Out`. An output may be the very same memory as an input with elements of the same size (in place); they must not
-/// overlap otherwise, nor may two outputs.
+/// `Out`. An output may be the same memory as an input with elements of the same size (in place). Otherwise, outputs
+/// must overlap neither inputs nor each other.
 #[inline]
 pub unsafe fn map<M: Map>(m: &M, n: usize, ins: &[*const u8], outs: &[*mut u8]) {
     debug_assert_eq!(ins.len(), M::In::SIZES.len(), "inputs of a map");
     debug_assert_eq!(outs.len(), M::Out::SIZES.len(), "outputs of a map");
     let in_place = ins.iter().filter(|input| outs.contains(&input.cast_mut())).count();
-    // SAFETY: the caller's promise; `run` gets inputs apart from the outputs.
+    // SAFETY: the caller's contract; the inputs passed to `run` don't overlap the outputs.
     let run = |n, ins: &[_], outs: &[_]| unsafe { M::Out::run(m, n, M::In::pointers(ins), outs) };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's contract.
     unsafe {
         match in_place {
             _ if n == 0 => {}
@@ -69,19 +69,19 @@ pub unsafe fn map<M: Map>(m: &M, n: usize, ins: &[*const u8], outs: &[*mut u8]) 
     }
 }
 
-/// Bytes of one input that are put aside at a time.
+/// The size in bytes of the block that is copied from one input.
 const BLOCK: usize = 2048;
 
-/// An aligned place for a block of one input.
+/// An aligned buffer for a block of one input.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
 struct Block(#[allow(dead_code)] [MaybeUninit<u8>; BLOCK]);
 
-/// A loop over so many elements, from inputs to outputs.
+/// A loop over the given number of elements, from inputs to outputs.
 type Run<'a> = &'a dyn Fn(usize, &[*const u8], &[*mut u8]);
 
-/// Inputs that are outputs too, of which there are at most `N`, are put aside block by block, so that the one loop
-/// may assume that nothing overlaps: only then does it vectorize. The blocks stay in L1.
+/// Copies inputs that are also outputs, block by block, into buffers that fit the L1 cache. `N` is the most inputs of
+/// this kind. The loop then may assume that nothing overlaps, which it needs in order to vectorize.
 ///
 /// # Safety
 /// As for [`map`], for elements of these sizes.
@@ -106,8 +106,8 @@ unsafe fn in_blocks<const N: usize>(
             *block_in = unsafe { input.add(start * size) };
             if outs.contains(&input.cast_mut()) {
                 let block = free.next().map_or(std::ptr::null_mut(), |block| (&raw mut *block).cast::<u8>());
-                // SAFETY: there are as many blocks as such inputs; `length` elements are within the input and, by
-                // the choice of `step`, within a block.
+                // SAFETY: there are as many blocks as inputs of this kind. `length` elements are within the input and,
+                // by the choice of `step`, within a block.
                 unsafe { block.copy_from_nonoverlapping(*block_in, length * size) };
                 *block_in = block;
             }
@@ -132,7 +132,7 @@ macro_rules! load {
             }
             #[inline(always)]
             unsafe fn load(pointers: Self::Pointers, i: usize) -> Self {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller's contract.
                 unsafe { ($($t::load(*pointers.$k.add(i)),)*) }
             }
         }
@@ -150,14 +150,14 @@ macro_rules! store {
                     where [F: Map<Out = ($($t,)*)>, $($t: Machine),*] if [F::VECTORIZE] {
                         $(let $out = &mut $out[..n];)*
                         for i in 0..n {
-                            // SAFETY: `run` promises that the inputs have n elements.
+                            // SAFETY: the contract of `run`: the inputs have n elements.
                             let x = unsafe { F::In::load(ins, i) };
                             let y = m.eval(x);
                             $($out[i] = y.$k.store();)*
                         }
                     }
                 }
-                // SAFETY: the caller's promise; nothing else points into the outputs.
+                // SAFETY: the caller's contract; no other pointer accesses the outputs.
                 unsafe { fill(m, ins, n, $(std::slice::from_raw_parts_mut(outs[$k].cast::<$t::Stored>(), n)),*) }
             }
         }

@@ -1,4 +1,4 @@
-//! Memory that begins at a cache line, so that no vector of it extends over two.
+//! Memory that is aligned to cache lines, so that no vector in it crosses a line boundary.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -19,7 +19,7 @@ impl Line {
     pub const ZERO: Line = Line { _bytes: [0; Line::BYTES] };
 }
 
-/// A value that begins at a cache line.
+/// A value that is aligned to a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub struct Aligned<T>(pub T);
@@ -39,7 +39,7 @@ impl<T> DerefMut for Aligned<T> {
     }
 }
 
-/// A slice on the heap that begins at a cache line.
+/// A slice on the heap that is aligned to a cache line.
 pub struct Lines<T> {
     memory: Vec<Line>,
     len: usize,
@@ -47,7 +47,7 @@ pub struct Lines<T> {
 }
 
 impl<T: Copy> Lines<T> {
-    /// `n` equal elements. Without memory for them, the computation [stops](crate::stop).
+    /// `n` equal elements. If memory is exhausted, the computation [stops](crate::stop).
     pub fn filled(value: T, n: usize) -> Self {
         const { assert!(align_of::<T>() <= Line::BYTES) };
         let lines = n.saturating_mul(size_of::<T>()).div_ceil(Line::BYTES);
@@ -65,7 +65,7 @@ impl<T: Copy> Deref for Lines<T> {
     type Target = [T];
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `filled` wrote so many elements.
+        // SAFETY: `filled` wrote `len` elements.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast(), self.len) }
     }
 }

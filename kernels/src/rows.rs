@@ -1,7 +1,7 @@
 //! Reductions of one contiguous row, for cell bodies.
 //!
-//! A reduction keeps 64 or 32 partial results in vector registers, its *lanes*, and adds the results of blocks
-//! pairwise. That is fast, more exact than adding in order, and gives the same bits at every
+//! A reduction keeps 64 or 32 partial results, its *lanes*, in vector registers and adds the results of blocks
+//! pairwise. This is faster and more accurate than adding in order, and returns the same bits at every
 //! [level](crate::simd::Level).
 
 use std::sync::OnceLock;
@@ -11,12 +11,13 @@ use crate::simd::clones;
 use crate::stop::vec_for;
 use crate::threads::parallel_for;
 
-/// The least number of lanes.
+/// The minimum number of lanes.
 const LANES: usize = 32;
-/// Elements that are reduced in order (per lane) before going pairwise.
+/// The number of elements that are reduced in order (per lane) before results are combined pairwise.
 const BLOCK: usize = 128 * LANES;
 
-/// A number of lanes: [`LANES`], or twice as many for a `combine` of several steps, as each lane waits for its own last one.
+/// The number of lanes: [`LANES`], or twice as many if `combine` takes several instructions, because each lane waits
+/// for its previous result.
 #[derive(Clone, Copy)]
 struct Lanes<const N: usize>;
 
@@ -27,12 +28,12 @@ clones! {
         if n <= BLOCK {
             return block::<U, N>(0, n, identity, &value, &combine);
         }
-        // Results of 2ᵏ pairs of blocks, one for each bit that is set in the number of pairs so far.
+        // Entry k holds the result of 2ᵏ pairs of blocks, if bit k of the number of pairs is set.
         let mut stack = [identity; usize::BITS as usize];
         let mut height = 0;
         let pairs = n / (2 * BLOCK);
         for pair in 0..pairs {
-            // Side by side: memory delivers two streams faster than one.
+            // Two blocks at once: memory delivers two streams faster than one.
             let [first, second] = lanes::<U, 2, N>(pair * 2 * BLOCK, BLOCK, identity, &value, &combine);
             let mut sum = combine(join(narrow(first, &combine), &combine), join(narrow(second, &combine), &combine));
             for _ in 0..pair.trailing_ones() {
@@ -55,7 +56,7 @@ clones! {
     }
 }
 
-/// One block of [`reduce`].
+/// Reduces one block of [`reduce`].
 #[inline(always)]
 fn block<U: Copy, const N: usize>(
     start: usize,
@@ -68,7 +69,7 @@ fn block<U: Copy, const N: usize>(
     let [many] = lanes::<U, 1, N>(start, whole, identity, &value, &combine);
     let mut lanes = narrow(many, &combine);
     if whole < n {
-        // Apart from the lanes, which an index known only at run time would drive out of the registers.
+        // Separate from the lanes: an index that is known only at run time would force the lanes out of the registers.
         let mut last = [identity; LANES];
         let mut i = whole;
         while i + STEP <= n {
@@ -87,10 +88,10 @@ fn block<U: Copy, const N: usize>(
     join(lanes, combine)
 }
 
-/// Elements that are reduced at a time where too few for all lanes are left.
+/// The number of elements that are reduced at a time if too few remain for all lanes.
 const STEP: usize = 8;
 
-/// The lanes of consecutive blocks of `n` elements, a multiple of `N`.
+/// The lanes of `BLOCKS` consecutive blocks of `n` elements; `n` is a multiple of `N`.
 #[inline(always)]
 fn lanes<U: Copy, const BLOCKS: usize, const N: usize>(
     start: usize,
@@ -112,7 +113,7 @@ fn lanes<U: Copy, const BLOCKS: usize, const N: usize>(
     lanes
 }
 
-/// The first [`LANES`] lanes, each combined with the one that follows it after as many.
+/// Combines the lanes in groups whose indices are equal modulo [`LANES`].
 #[inline(always)]
 fn narrow<U: Copy, const N: usize>(lanes: [U; N], combine: impl Fn(U, U) -> U) -> [U; LANES] {
     if N > LANES {
@@ -123,18 +124,19 @@ fn narrow<U: Copy, const N: usize>(lanes: [U; N], combine: impl Fn(U, U) -> U) -
     all
 }
 
-/// The result of the lanes of a block.
+/// Combines the lanes of a block into one result.
 #[inline(always)]
 fn join<U: Copy>(lanes: [U; LANES], combine: impl Fn(U, U) -> U) -> U {
     let lanes = halve::<U, 16>(&lanes, &combine);
-    // From here on single lanes are combined; were that seen from the loop over them, it would keep them singly, too.
+    // From here on single lanes are combined. Without the `black_box` the compiler would also keep the lanes as scalars
+    // in the loop.
     let lanes = std::hint::black_box(halve::<U, 8>(&lanes, &combine));
     let lanes = halve::<U, 4>(&lanes, &combine);
     let lanes = halve::<U, 2>(&lanes, &combine);
     combine(lanes[0], lanes[1])
 }
 
-/// The lanes of one half combined with those of the other one.
+/// Combines the lanes of one half with those of the other.
 #[inline(always)]
 fn halve<U: Copy, const HALF: usize>(lanes: &[U], combine: impl Fn(U, U) -> U) -> [U; HALF] {
     let mut half = [lanes[0]; HALF];
@@ -147,14 +149,14 @@ fn halve<U: Copy, const HALF: usize>(lanes: &[U], combine: impl Fn(U, U) -> U) -
 /// The sum of `f(x)` over the row.
 #[inline]
 pub fn sum_map<T: Machine, U: Machine + Num>(row: &[T], f: impl Fn(T) -> U) -> U {
-    // SAFETY: `reduce` asks for indices below n.
+    // SAFETY: `reduce` passes indices below n.
     reduce(Lanes::<LANES>, row.len(), U::zero(), |i| f(unsafe { *row.get_unchecked(i) }), |a, b| a + b)
 }
 
-/// Elements of a long row that are worth a thread.
+/// The minimum number of elements per thread.
 const GRAIN: usize = 32 * BLOCK;
 
-/// The reduction of the row: of a long one, that of the reductions of its parts, on several threads.
+/// Reduces the row. A long row is split into parts, which are reduced on several threads.
 #[inline]
 fn of_parts<T: Machine>(row: &[T], reduction: impl Fn(&[T]) -> T + Sync) -> T {
     if row.len() <= 2 * GRAIN { reduction(row) } else { reduction(&parts(row, &reduction)) }
@@ -197,13 +199,13 @@ pub fn dot<T: Machine + Num>(x: &[T], y: &[T]) -> T {
     reduce(Lanes::<LANES>, x.len(), T::zero(), product, |a, b| a + b)
 }
 
-/// The largest element, NaN if there is one; none if the row is empty.
+/// The largest element, or NaN if the row contains one; `None` if the row is empty.
 #[inline]
 pub fn max<T: Machine + Real>(row: &[T]) -> Option<T> {
     extreme(row, T::maximum)
 }
 
-/// The smallest element, NaN if there is one; none if the row is empty.
+/// The smallest element, or NaN if the row contains one; `None` if the row is empty.
 #[inline]
 pub fn min<T: Machine + Real>(row: &[T]) -> Option<T> {
     extreme(row, T::minimum)
@@ -211,7 +213,7 @@ pub fn min<T: Machine + Real>(row: &[T]) -> Option<T> {
 
 #[inline]
 fn extreme<T: Machine + Real>(row: &[T], better: impl Fn(T, T) -> T + Sync) -> Option<T> {
-    // SAFETY: as above; as many registers either way.
+    // SAFETY: as above. Both branches use the same number of registers.
     let of = |row: &[T]| unsafe {
         match size_of::<T>() <= 4 {
             true => reduce(Lanes::<{ 2 * LANES }>, row.len(), row[0], |i| *row.get_unchecked(i), &better),
@@ -221,19 +223,19 @@ fn extreme<T: Machine + Real>(row: &[T], better: impl Fn(T, T) -> T + Sync) -> O
     if row.is_empty() { None } else { Some(of_parts(row, of)) }
 }
 
-/// Where the largest element first stands, or the first NaN; none if the row is empty.
+/// The index of the first NaN or, without any, of the first largest element; `None` if the row is empty.
 #[inline]
 pub fn argmax<T: Machine + Real>(row: &[T]) -> Option<usize> {
     max(row).and_then(|extremum| position(row, extremum))
 }
 
-/// Where the smallest element first stands, or the first NaN; none if the row is empty.
+/// The index of the first NaN or, without any, of the first smallest element; `None` if the row is empty.
 #[inline]
 pub fn argmin<T: Machine + Real>(row: &[T]) -> Option<usize> {
     min(row).and_then(|extremum| position(row, extremum))
 }
 
-/// Two plain passes: finding the extremum vectorizes, which carrying its index along doesn't.
+/// Uses two passes: finding the extremum vectorizes, but carrying its index along doesn't.
 fn position<T: Machine + Real>(row: &[T], extremum: T) -> Option<usize> {
     match extremum.isnan() {
         true => position_by(row, |x| x.isnan()),
@@ -242,7 +244,8 @@ fn position<T: Machine + Real>(row: &[T], extremum: T) -> Option<usize> {
 }
 
 clones! {
-    /// The first element that is `wanted`: blocks are searched without leaving early, which vectorizes.
+    /// The index of the first `wanted` element. Each block is searched to its end, because a loop without an early exit
+    /// vectorizes.
     <[T, F]> fn position_by(row: &[T], wanted: F) -> Option<usize> where [T: Machine, F: Fn(T) -> bool] {
         let found = |block: &[T]| block.iter().fold(false, |found, &x| found | wanted(x));
         let block = row.chunks(LANES * 8).position(found)?;

@@ -1,8 +1,8 @@
 //! The algebra that op bodies are written in.
 //!
-//! A body is generic over one of these traits and is instantiated with machine numbers, with dual numbers
-//! ([`Dual`](crate::Dual)), and with whatever else implements them. A comparison therefore yields
-//! [`Element::Mask`], which is `bool` for machine numbers but need not be.
+//! A body is generic over one of these traits. It is instantiated with machine numbers, with dual numbers
+//! ([`Dual`](crate::Dual)), and with every other type that implements the trait. A comparison therefore returns
+//! [`Element::Mask`], which is `bool` for machine numbers but not for every type.
 //!
 //! | trait | dtypes |
 //! |---|---|
@@ -13,23 +13,24 @@
 //! | [`Field`] | floats, complex |
 //! | [`Float`] | floats |
 //!
-//! `f16` and `bf16` are storage formats: they are computed in `f32` and are never a `T` here.
+//! `f16` and `bf16` are storage formats. Their values are computed in `f32`, so they never implement these traits.
 
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Sub, SubAssign};
 
-/// A number as it is written in a body or given as an attribute, before it is known which type it will be.
+/// A number from a body's literal or from an attribute, before its dtype is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Const {
     /// `true` or `false`.
     Bool(bool),
-    /// Wide enough for every integer dtype, so that none loses digits on its way through a float.
+    /// Wide enough for every integer dtype, so that no integer is rounded to a float.
     Int(i128),
-    /// Anything with a point or an exponent.
+    /// A number with a decimal point or an exponent.
     Float(f64),
 }
 
 impl Const {
-    /// A whole number of at most 256 in size, which every float format holds exactly.
+    /// The number as an integer, if it is one and its magnitude is at most 256. Every float format represents these
+    /// exactly.
     pub fn small_integer(self) -> Option<i128> {
         match self {
             Const::Int(i) if i.unsigned_abs() <= 256 => Some(i),
@@ -39,23 +40,24 @@ impl Const {
     }
 }
 
-/// The truth value of a comparison: `bool` for machine numbers.
+/// The result of a comparison: `bool` for machine numbers.
 pub trait Mask: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
-    /// The same truth everywhere.
+    /// The mask that has this value for every element.
     fn constant(value: bool) -> Self;
 }
 
-/// Any element: it can be compared for equality, tested for truth, and chosen by a mask.
+/// Any element. It supports equality, a test for truth, and selection by a mask.
 pub trait Element: Copy {
-    /// What comparing two of these yields.
+    /// The result of a comparison.
     type Mask: Mask;
-    /// The nearest value of this type; out-of-range integers saturate, `Bool` is 0 or 1.
+    /// The nearest value of this type. Out-of-range integers saturate; `Bool` becomes 0 or 1.
     fn constant(value: Const) -> Self;
     /// `self == other`; NaN equals nothing.
     fn equal(self, other: Self) -> Self::Mask;
     /// `self != 0`; NaN is true.
     fn truthy(self) -> Self::Mask;
-    /// `a` where the mask is true, `b` elsewhere; the other one is ignored, NaN and gradient included.
+    /// `a` where the mask is true, `b` elsewhere. The value that is not selected is ignored, even if it or its gradient
+    /// is NaN.
     fn select(mask: Self::Mask, a: Self, b: Self) -> Self;
     /// 0.
     #[inline(always)]
@@ -74,7 +76,7 @@ pub trait Element: Copy {
     }
 }
 
-/// Numbers. Integer arithmetic wraps. `-x` in a body is [`Num::negative`], which unsigned integers have too.
+/// Numbers. Integer arithmetic wraps. `-x` in a body becomes [`Num::negative`], which unsigned integers also have.
 pub trait Num:
     Element + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + AddAssign + SubAssign + MulAssign
 {
@@ -85,30 +87,31 @@ pub trait Num:
     fn square(self) -> Self {
         self * self
     }
-    /// Complex conjugate; the number itself where it is real.
+    /// Complex conjugate. Real numbers return themselves.
     fn conj(self) -> Self;
-    /// `self` to a whole power by repeated squaring. Integers: a negative power is `1 / self^n`, rounded towards 0.
+    /// `self` to an integer power, by repeated squaring. For integers, a negative power is `1 / self^n`, rounded
+    /// towards 0.
     fn powi(self, exponent: i64) -> Self;
-    /// `self` raised to any power; `0⁰ = 1`. Integers: as [`powi`](Num::powi).
+    /// `self` to any power; `0⁰ = 1`. Integers behave as in [`powi`](Num::powi).
     fn pow(self, exponent: Self) -> Self;
-    /// What a power changes by with its exponent, divided by the power: the natural logarithm. Integers, which have no
-    /// derivatives, have 0.
+    /// The derivative of a power by its exponent, divided by the power: the natural logarithm of `self`. Returns 0 for
+    /// integers, which have no derivatives.
     fn exponent_slope(self) -> Self;
-    /// `self · tangent`, the step of the chain rule from a derivative to a tangent: a tangent of exactly 0
-    /// contributes 0, even where the derivative is infinite or NaN.
+    /// `self · tangent`, the step of the chain rule from a derivative to a tangent. A tangent of exactly 0 contributes
+    /// 0, even if the derivative is infinite or NaN.
     #[inline(always)]
     fn chain(self, tangent: Self) -> Self {
         Self::select(tangent.equal(Self::zero()), Self::zero(), self * tangent)
     }
-    /// The same in the rule of products, where `self` is a factor: what is infinite there is so in the product too, and a
-    /// type may do with a plain product unless the tangent is known to be 0.
+    /// The same step in the product rule, where `self` is a factor. If the factor is infinite, the product is infinite
+    /// too, so a type may use a plain product unless the tangent is known to be 0.
     #[inline(always)]
     fn times(self, tangent: Self) -> Self {
         self.chain(tangent)
     }
 }
 
-/// Ordered numbers. NaN wins in [`maximum`](Real::maximum) and [`minimum`](Real::minimum), as in the Array API.
+/// Ordered numbers. [`maximum`](Real::maximum) and [`minimum`](Real::minimum) propagate NaN, as in the Array API.
 pub trait Real: Num {
     /// `self < other`.
     fn less(self, other: Self) -> Self::Mask;
@@ -124,48 +127,48 @@ pub trait Real: Num {
     fn greater_equal(self, other: Self) -> Self::Mask {
         other.less_equal(self)
     }
-    /// The larger one; NaN if either is. Ties share the gradient evenly.
+    /// The larger number; NaN if either is NaN. Ties share the gradient evenly.
     fn maximum(self, other: Self) -> Self;
-    /// The smaller one; NaN if either is. Ties share the gradient evenly.
+    /// The smaller number; NaN if either is NaN. Ties share the gradient evenly.
     fn minimum(self, other: Self) -> Self;
-    /// `|self|`; the least integer stays what it is.
+    /// `|self|`. The least signed integer returns itself.
     fn abs(self) -> Self;
-    /// −1, 0 or 1; NaN stays NaN, and so does a signed zero.
+    /// −1, 0 or 1. NaN and signed zeros return themselves.
     fn sign(self) -> Self;
-    /// To the integer below.
+    /// Rounds down to an integer.
     fn floor(self) -> Self;
-    /// To the integer above.
+    /// Rounds up to an integer.
     fn ceil(self) -> Self;
-    /// To the nearest, halves to even.
+    /// Rounds to the nearest integer, ties to even.
     fn round(self) -> Self;
-    /// To the integer nearer 0.
+    /// Rounds to an integer towards 0.
     fn trunc(self) -> Self;
-    /// Python's `//`: rounds towards −∞. Integers: 0 where the divisor is 0, as in NumPy.
+    /// Python's `//`: rounds towards −∞. For integers, 0 if the divisor is 0, as in NumPy.
     fn floor_divide(self, other: Self) -> Self;
-    /// Python's `%`: has the divisor's sign. Integers: 0 where the divisor is 0, as in NumPy.
+    /// Python's `%`: has the sign of the divisor. For integers, 0 if the divisor is 0, as in NumPy.
     fn remainder(self, other: Self) -> Self;
-    /// Whether it is NaN.
+    /// True if the number is NaN.
     fn isnan(self) -> Self::Mask;
-    /// Whether it is +∞ or −∞.
+    /// True if the number is +∞ or −∞.
     fn isinf(self) -> Self::Mask;
-    /// Whether its sign is negative, which −0 and some NaN have too.
+    /// True if the sign bit is set, as it is for −0 and for some NaN.
     fn signbit(self) -> Self::Mask;
 }
 
-/// Integers. A shift by the width or more gives 0 (−1 for a negative number shifted right).
+/// Integers. A shift by the width or more returns 0 (−1 for a negative number shifted right).
 pub trait Int: Real + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
     /// `self ^ other`.
     fn bitwise_xor(self, other: Self) -> Self;
     /// `self << other`.
     fn left_shift(self, other: Self) -> Self;
-    /// `self >> other`, with the sign.
+    /// `self >> other`; preserves the sign.
     fn right_shift(self, other: Self) -> Self;
 }
 
 /// Floats and complex numbers: division and the analytic functions.
 pub trait Field: Num + Div<Output = Self> + DivAssign + Neg<Output = Self> {
-    /// `self / other`, which no part on the way overflows: what `/` becomes in an element body. Of complex numbers the operator
-    /// itself squares the divisor.
+    /// `self / other` without intermediate overflow. `/` in an element body becomes this method. The `/` operator of
+    /// complex numbers squares the divisor, which may overflow.
     #[inline(always)]
     fn divide(self, other: Self) -> Self {
         self / other
@@ -179,11 +182,11 @@ pub trait Field: Num + Div<Output = Self> + DivAssign + Neg<Output = Self> {
     fn sqrt(self) -> Self;
     /// `eˣ`.
     fn exp(self) -> Self;
-    /// `eˣ − 1`, exact near 0.
+    /// `eˣ − 1`, accurate near 0.
     fn expm1(self) -> Self;
     /// Natural logarithm.
     fn log(self) -> Self;
-    /// `ln(1 + x)`, exact near 0.
+    /// `ln(1 + x)`, accurate near 0.
     fn log1p(self) -> Self;
     /// Logarithm to base 2.
     fn log2(self) -> Self;
@@ -213,7 +216,7 @@ pub trait Field: Num + Div<Output = Self> + DivAssign + Neg<Output = Self> {
     fn acosh(self) -> Self;
     /// Inverse hyperbolic tangent.
     fn atanh(self) -> Self;
-    /// `1 / (1 + e⁻ˣ)`, exact in both tails.
+    /// `1 / (1 + e⁻ˣ)`, accurate in both tails.
     fn sigmoid(self) -> Self;
     /// [`sigmoid`](Field::sigmoid) and its derivative `σ(x) σ(−x)`.
     #[inline(always)]
@@ -223,8 +226,8 @@ pub trait Field: Num + Div<Output = Self> + DivAssign + Neg<Output = Self> {
     }
 }
 
-/// [`Field::sigmoid_and_slope`] where numbers are ordered: by the smaller of σ(x) and σ(−x) alone, from which the other
-/// follows exactly.
+/// [`Field::sigmoid_and_slope`] for ordered numbers. Computes only the smaller of σ(x) and σ(−x); the other follows
+/// from it exactly.
 #[inline(always)]
 pub(crate) fn sigmoid_and_slope<S: Float>(x: S) -> (S, S) {
     let is_right = x.greater(S::zero());
@@ -241,7 +244,7 @@ pub trait Float: Real + Field + Rem<Output = Self> {
     fn infinity() -> Self;
     /// The distance from 1 to the next larger number.
     fn epsilon() -> Self;
-    /// Whether it is neither NaN nor infinite.
+    /// True if the number is neither NaN nor infinite.
     fn isfinite(self) -> Self::Mask;
     /// `1 / √x`.
     fn rsqrt(self) -> Self;
@@ -249,7 +252,7 @@ pub trait Float: Real + Field + Rem<Output = Self> {
     fn cbrt(self) -> Self;
     /// `2ˣ`.
     fn exp2(self) -> Self;
-    /// `x / (1 + e⁻ˣ)`: `x σ(x)`, exact in both tails.
+    /// `x / (1 + e⁻ˣ)`: `x σ(x)`, accurate in both tails.
     fn silu(self) -> Self;
     /// `ln(1 + eˣ)`, without overflow.
     fn softplus(self) -> Self;
@@ -257,17 +260,17 @@ pub trait Float: Real + Field + Rem<Output = Self> {
     fn log_sigmoid(self) -> Self;
     /// The error function.
     fn erf(self) -> Self;
-    /// `1 − erf(x)`, exact in the right tail.
+    /// `1 − erf(x)`, accurate in the right tail.
     fn erfc(self) -> Self;
-    /// `Φ(x)`, the distribution function of the standard normal distribution, exact in the left tail.
+    /// `Φ(x)`, the distribution function of the standard normal distribution, accurate in the left tail.
     fn normal_cdf(self) -> Self;
     /// `ln |Γ(x)|`.
     fn lgamma(self) -> Self;
     /// `d/dx ln Γ(x)`.
     fn digamma(self) -> Self;
-    /// The `order`-th derivative of [`digamma`](Float::digamma), which is order 0; this is what makes `lgamma`
-    /// differentiable any number of times. Machine numbers know the orders up to 12, beyond that it is NaN, as it is
-    /// for a type that doesn't override this method.
+    /// The `order`-th derivative of [`digamma`](Float::digamma), which is order 0. It makes `lgamma` differentiable any
+    /// number of times. Machine numbers support orders up to 12. Higher orders return NaN, as do types that don't
+    /// override this method.
     #[inline(always)]
     fn polygamma(self, order: u32) -> Self {
         if order == 0 { self.digamma() } else { Self::nan() }
@@ -280,38 +283,38 @@ pub trait Float: Real + Field + Rem<Output = Self> {
     fn logaddexp(self, other: Self) -> Self;
     /// The magnitude of `self` with the sign of `sign`.
     fn copysign(self, sign: Self) -> Self;
-    /// C's `fmod`: has the dividend's sign.
+    /// C's `fmod`: has the sign of the dividend.
     fn fmod(self, other: Self) -> Self;
-    /// `self * b + c`, rounded once where the machine can.
+    /// `self * b + c`, rounded once if the machine supports it.
     fn mul_add(self, b: Self, c: Self) -> Self;
 }
 
-/// A type that memory holds and a loop can run over: what cell bodies get.
+/// A type that is stored in memory and that loops can run over. Cell bodies use these types.
 pub trait Machine: Element<Mask = bool> + Default + PartialEq + Send + Sync + std::fmt::Debug + 'static {
-    /// What memory holds for it: the type itself, except that it is [`Truth`](crate::Truth) for `bool`.
+    /// The type in memory: `Self`, but [`Truth`](crate::Truth) for `bool`.
     type Stored: Copy + Send + Sync + 'static;
-    /// The value that was read from memory.
+    /// Converts the value that was read from memory.
     fn load(stored: Self::Stored) -> Self;
-    /// What is written to memory.
+    /// Converts to the value that is written to memory.
     fn store(self) -> Self::Stored;
-    /// Whether loops over it are compiled for every SIMD level. Only floats are: the loops of the others are bound by
-    /// memory at the baseline already, and every clone costs compile time and size.
+    /// True if loops over the type are compiled for every SIMD level. Only floats set this: memory limits the loops of
+    /// the other types already at the baseline, and every clone costs compile time and binary size.
     const VECTORIZE: bool = false;
-    /// Bits of a [rank](Machine::rank); 0 for what has no order.
+    /// The number of bits in a [rank](Machine::rank); 0 for types without an order.
     const RANK_BITS: u32 = 0;
-    /// An unsigned number whose order is that of these numbers: −0 ranks as 0, and every NaN above all others.
+    /// An unsigned integer that sorts as the numbers do: −0 ranks as 0, and every NaN ranks above all other numbers.
     #[inline(always)]
     fn rank(self) -> u64 {
         0
     }
-    /// The number that alone has this rank; none for a rank that several share, as zeros and NaN do.
+    /// The only number with this rank; `None` if several numbers share it, as zeros and NaN do.
     #[inline(always)]
     fn of_rank(_rank: u64) -> Option<Self> {
         None
     }
 }
 
-/// The constant as a `T`: what a literal in a body becomes.
+/// Converts a constant to `T`. A literal in a body becomes a call of this function.
 #[inline(always)]
 pub fn lit<T: Element>(value: impl Into<Const>) -> T {
     T::constant(value.into())

@@ -1,15 +1,15 @@
-//! Loops compiled once per level of the instruction set, and the choice among them.
+//! Loops that are compiled once per level of the instruction set, and the choice among them.
 //!
-//! A plain scalar loop vectorizes when its body is branch-free; `clones!` compiles it for each [`Level`]. Rust
+//! A plain scalar loop vectorizes if its body is free of branches; `clones!` compiles it for each [`Level`]. Rust
 //! neither reorders nor contracts floating-point arithmetic, so every level computes the same bits.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// A level of the instruction set that loops are compiled for; each includes those before it.
+/// A level of the instruction set that loops are compiled for. Each level includes the lower ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// What every CPU of the target has: SSE2 on x86-64; NEON, which includes fused products, on aarch64.
+    /// The instructions that every CPU of the target has: SSE2 on x86-64; NEON, including fused products, on aarch64.
     Baseline = 1,
     /// AVX2, FMA and F16C.
     Avx2 = 2,
@@ -18,15 +18,15 @@ pub enum Level {
 }
 
 impl Level {
-    /// Every level of the target, the lowest first.
+    /// Every level of the target, in ascending order.
     #[cfg(target_arch = "x86_64")]
     pub const ALL: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
 
-    /// Every level of the target, the lowest first.
+    /// Every level of the target, in ascending order.
     #[cfg(not(target_arch = "x86_64"))]
     pub const ALL: [Level; 1] = [Level::Baseline];
 
-    /// The name that `MINITENSOR_SIMD` knows it by.
+    /// The name of the level in `MINITENSOR_SIMD`.
     pub fn name(self) -> &'static str {
         match self {
             Level::Baseline if cfg!(target_arch = "aarch64") => "neon",
@@ -50,10 +50,10 @@ impl Level {
 /// The environment variable that names the level to use.
 const VARIABLE: &str = "MINITENSOR_SIMD";
 
-/// The level in use as its number, 0 until it is chosen.
+/// The number of the current level; 0 until it is chosen.
 static LEVEL: AtomicU8 = AtomicU8::new(0);
 
-/// The level that loops run at. The first call chooses it, unless [`choose`] or [`set_level`] did before.
+/// The current level. The first call chooses it, unless [`choose`] or [`set_level`] already did.
 ///
 /// # Panics
 /// If [`choose`] fails.
@@ -72,30 +72,30 @@ fn first_level() -> Level {
     choose().unwrap_or_else(|message| panic!("{message}"))
 }
 
-/// Makes all loops from now on run at the level that the environment variable `MINITENSOR_SIMD` names, or at the highest
-/// that the CPU has if that is lower, or if the variable is not set or empty. Returns the level.
+/// Sets the level to the one that the environment variable `MINITENSOR_SIMD` names, or to the highest that the CPU
+/// supports if that is lower or if the variable is unset or empty. Returns the level.
 ///
 /// # Errors
-/// If the variable has another value than the [name](Level::name) of one of the target's levels.
+/// If the value of the variable is not the [name](Level::name) of a level of the target.
 pub fn choose() -> Result<Level, String> {
     let named = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
     let wanted = named.map(|name| Level::from_name(&name.to_string_lossy())).transpose()?;
     Ok(set_level(wanted.unwrap_or(detected())))
 }
 
-/// Makes all loops from now on run at `wanted`, or the highest level below it that the CPU has, which is returned.
+/// Sets the level to `wanted`, or to the highest level below it that the CPU supports. Returns the level.
 pub fn set_level(wanted: Level) -> Level {
     let level = wanted.min(detected());
     LEVEL.store(level as u8, Ordering::Relaxed);
     level
 }
 
-/// The levels that the CPU has, the lowest first.
+/// The levels that the CPU supports, in ascending order.
 pub fn levels() -> impl Iterator<Item = Level> {
     Level::ALL.into_iter().filter(|level| *level <= detected())
 }
 
-/// The highest level that the CPU has.
+/// The highest level that the CPU supports.
 #[cfg(target_arch = "x86_64")]
 pub fn detected() -> Level {
     macro_rules! has {
@@ -110,19 +110,19 @@ pub fn detected() -> Level {
     }
 }
 
-/// The highest level that the CPU has.
+/// The highest level that the CPU supports.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn detected() -> Level {
     Level::Baseline
 }
 
-/// Declares a function that is compiled for every level and picks the one in use.
+/// Declares a function that is compiled for every level and dispatches to the current one.
 ///
 /// ```text
 /// clones! { <[M: Map, A]> fn name(m: &M, out: &mut [A]) -> Ret where […] if [worth cloning] { body } }
 /// ```
 ///
-/// The arguments are those of the compiled functions too, so a `&mut` among them tells LLVM that it aliases nothing.
+/// The compiled functions take the same arguments, so a `&mut` among them tells LLVM that it aliases nothing.
 macro_rules! clones {
     (@worth) => { true };
     (@worth $worth:expr) => { $worth };
@@ -159,10 +159,10 @@ macro_rules! clones {
                 body($($arg),*)
             }
 
-            // Where the condition is a constant and false, the clones are never reached and so never compiled.
+            // If the condition is constantly false, the clones are unreachable and are not compiled.
             if clones!(@worth $($worth)?) {
                 match $crate::simd::level() {
-                    // SAFETY: a level is in use only if the CPU was found to have its features.
+                    // SAFETY: a level is current only if the CPU supports its features.
                     #[cfg(target_arch = "x86_64")]
                     $crate::simd::Level::Avx512 => unsafe { avx512($($arg),*) },
                     // SAFETY: as above.
@@ -178,18 +178,19 @@ macro_rules! clones {
 }
 pub(crate) use clones;
 
-/// Something that is worth compiling for every level, with all that is inlined into it.
+/// A computation that is compiled for every level, with everything that is inlined into it.
 pub trait AtLevel {
-    /// What it gives.
+    /// The result.
     type Output;
-    /// Whether it is compiled for every level.
+    /// True if the computation is compiled for every level.
     const VECTORIZE: bool;
-    /// Does it. Mark it `#[inline(always)]`, and what it calls, closures excepted: they stay at the baseline.
+    /// Runs the computation. Mark it and the functions that it calls `#[inline(always)]`. Closures are the exception:
+    /// they are always compiled for the baseline.
     fn run(self) -> Self::Output;
 }
 
 clones! {
-    /// Does something at the [level] in use.
+    /// Runs a computation at the current [level].
     pub <[L: AtLevel]> fn at_level(this: L) -> L::Output where [] if [L::VECTORIZE] {
         this.run()
     }

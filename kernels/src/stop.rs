@@ -1,41 +1,42 @@
-//! Ending a computation half way.
+//! Ends a computation before it is complete.
 //!
-//! Loops have no results in which they could return an error: they unwind, with a [`Stop`] that tells why. Whoever called the
-//! kernel catches it and makes an error of it.
+//! Loops don't return errors. They unwind with a [`Stop`] that contains the reason. The caller of the kernel catches it
+//! and converts it to an error.
 
 use std::any::Any;
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
 
-/// Why a computation ended half way: the payload of the unwinding.
+/// The reason why a computation ended early: the payload of the unwinding.
 #[derive(Debug)]
 pub enum Stop {
-    /// There is no memory for this many elements of this many bytes each.
+    /// Out of memory for this number of elements of this many bytes each.
     OutOfMemory(usize, usize),
-    /// The [poll](set_poll) asked for it, for this reason.
+    /// The [poll](set_poll) requested the stop, for this reason.
     Asked(Box<dyn Any + Send>),
 }
 
 impl Stop {
-    /// Unwinds. This is no panic: no message is printed.
+    /// Unwinds. No panic message is printed.
     #[cold]
     pub fn raise(self) -> ! {
         resume_unwind(Box::new(self))
     }
 }
 
-/// Asks whether to end the computation, and if so, why.
+/// Returns an error with the reason if the computation must end.
 pub type Poll = fn() -> Result<(), Box<dyn Any + Send>>;
 
 static POLL: OnceLock<Poll> = OnceLock::new();
 
-/// Sets what long loops ask every now and then, such as for the signals of the host language. The first one stays.
+/// Sets the function that long loops poll periodically, for example to check for signals of the host language. Only the
+/// first call has an effect.
 pub fn set_poll(poll: Poll) {
     let _ = POLL.set(poll);
 }
 
-/// Ends the computation if the [poll](set_poll) asks for it. Loops over many elements call it on the thread that was called,
-/// at least once for every few milliseconds of work.
+/// Ends the computation if the [poll](set_poll) requests it. Loops over many elements call it on the calling thread, at
+/// least once per few milliseconds of work.
 #[inline]
 pub fn poll() {
     if let Some(poll) = POLL.get()
@@ -45,8 +46,8 @@ pub fn poll() {
     }
 }
 
-/// An empty vector with room for `n` elements. Use it, or [`filled`], wherever a tensor's size decides on `n`: too large a tensor
-/// must end the call, and not the process.
+/// An empty vector with room for `n` elements. Use it, or [`filled`], wherever the size of a tensor determines `n`: a
+/// tensor that is too large must end the call, not the process.
 pub fn vec_for<T>(n: usize) -> Vec<T> {
     let mut vec = Vec::new();
     if vec.try_reserve_exact(n).is_err() {

@@ -1,16 +1,18 @@
-//! Memory past the cache: what is written and not read soon, and what is read soon.
+//! Memory access with cache hints: stores that bypass the cache, and prefetches.
 
-/// Bytes from which on a result is written past the cache, which, with what the result is made of, can't hold it.
+/// The size in bytes from which results bypass the cache. The cache can't hold such a result together with its
+/// operands.
 pub const LARGE: usize = 16 << 20;
 
-/// Copies bytes without reading what they overwrite. Other threads may look at them after a [`fence`].
+/// Copies bytes without reading the destination into the cache. Other threads may read them after a [`fence`].
 ///
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`].
 #[inline(always)]
 pub(crate) unsafe fn stream(src: *const u8, dst: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the caller's promise: whole lines that are aligned, and what is before and after them.
+    // SAFETY: the caller's contract; the aligned whole lines, and the bytes before and after them, are within the
+    // range.
     unsafe {
         use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
         const LINE: usize = 64;
@@ -27,7 +29,7 @@ pub(crate) unsafe fn stream(src: *const u8, dst: *mut u8, bytes: usize) {
         dst.add(tail).copy_from_nonoverlapping(src.add(tail), bytes - tail);
     }
     #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's contract.
     unsafe {
         dst.copy_from_nonoverlapping(src, bytes)
     }
@@ -37,19 +39,19 @@ pub(crate) unsafe fn stream(src: *const u8, dst: *mut u8, bytes: usize) {
 #[inline]
 pub(crate) fn fence() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 has it.
+    // SAFETY: every x86-64 CPU has this instruction.
     unsafe {
         std::arch::x86_64::_mm_sfence()
     }
 }
 
-/// Asks for elements that are soon read, if there are any there.
+/// Prefetches elements that are read soon, if the target supports it.
 #[inline(always)]
 pub(crate) fn prefetch<T>(start: *const T, len: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in (0..len * size_of::<T>()).step_by(64) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: nothing is read: any address will do.
+        // SAFETY: a prefetch doesn't access memory, so any address is valid.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(start.cast::<i8>().wrapping_add(line)) }
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -1,7 +1,7 @@
-//! Loops on several threads: one rayon pool, entered only when there is enough to do.
+//! Parallel loops on one rayon pool, which is used only if a loop has enough work.
 //!
-//! The caller takes chunks like everyone else and waits for chunks, never for threads: a worker that wakes up late
-//! finds nothing left and costs nothing.
+//! The caller takes chunks like every worker. It waits for chunks, not for threads: a worker that wakes up late finds
+//! no chunks left and costs nothing.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -14,18 +14,19 @@ use std::thread::Thread;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// More chunks than this add nothing but overhead.
+/// The maximum number of chunks. More chunks only add overhead.
 const MAX_CHUNKS: usize = 512;
 
-/// How many threads were asked for; 0 while nobody did.
+/// The requested number of threads; 0 if none was requested.
 static REQUESTED: AtomicUsize = AtomicUsize::new(0);
 
-/// How many threads [`parallel_for`] runs on: what [`set_num_threads`] said, or as many as the machine lends us.
+/// The number of threads that [`parallel_for`] uses: the last argument of [`set_num_threads`], or the available
+/// parallelism.
 pub fn num_threads() -> usize {
     match REQUESTED.load(Ordering::Relaxed) {
         0 => {
             let available = std::thread::available_parallelism().map_or(1, usize::from);
-            // Whoever sets it meanwhile wins.
+            // If another thread sets it at the same time, that value wins.
             REQUESTED
                 .compare_exchange(0, available, Ordering::Relaxed, Ordering::Relaxed)
                 .map_or_else(|set| set, |_| available)
@@ -34,18 +35,19 @@ pub fn num_threads() -> usize {
     }
 }
 
-/// Sets how many threads [`parallel_for`] runs on from now on; 0 means as many as the machine lends us.
+/// Sets the number of threads that [`parallel_for`] uses; 0 selects the available parallelism.
 pub fn set_num_threads(n: usize) {
     REQUESTED.store(n, Ordering::Relaxed);
     let mut slot = process().pool.write().unwrap_or_else(PoisonError::into_inner);
     *slot = None;
 }
 
-/// Calls `f` with consecutive ranges that together are `0..n`, on several threads if there is more than one range.
+/// Calls `f` with consecutive ranges that together cover `0..n`, on several threads if there is more than one range.
 ///
-/// The ranges hold at least `grain` indices each (but for the last) and depend on `n` and `grain` alone, so results
-/// don't depend on the number of threads. A panic in `f` comes through, once all that was begun has ended. Between ranges the
-/// caller [polls](crate::stop::poll): if that asks to stop, the other ranges are left out, and it unwinds.
+/// Each range except the last has at least `grain` indices. The ranges depend only on `n` and `grain`, so results don't
+/// depend on the number of threads. A panic in `f` propagates after all started ranges have ended. Between ranges the
+/// caller [polls](crate::stop::poll). If the poll requests a stop, the remaining ranges are skipped and the call
+/// unwinds.
 pub fn parallel_for(n: usize, grain: usize, f: impl Fn(Range<usize>) + Sync) {
     if n <= grain.max(1) {
         if n > 0 {
@@ -66,9 +68,10 @@ pub fn parallel_for(n: usize, grain: usize, f: impl Fn(Range<usize>) + Sync) {
     }
 }
 
-/// The chunks of one loop, shared by everybody who works on it.
+/// The chunks of one loop, shared by all threads that work on it.
 struct Work {
-    /// The caller's closure. It lives while a chunk is unfinished, so only who holds a chunk may call it.
+    /// The caller's closure. It lives as long as a chunk is unfinished, so only a thread that holds a chunk may call
+    /// it.
     chunk: *const (dyn Fn(usize) + Sync),
     chunks: usize,
     next: AtomicUsize,
@@ -78,13 +81,14 @@ struct Work {
     caller: Thread,
 }
 
-// SAFETY: the closure behind `chunk` is `Sync`, and everything else is made for sharing.
+// SAFETY: the closure that `chunk` points to is `Sync`; all other fields are `Sync` too.
 unsafe impl Send for Work {}
 // SAFETY: as above.
 unsafe impl Sync for Work {}
 
 impl Work {
-    /// Takes chunks until none is left, and calls `before` each. After a panic the others are taken but not run.
+    /// Takes chunks until none is left, and calls `before` ahead of each. After a panic the remaining chunks are taken
+    /// but not run.
     fn help(&self, before: impl Fn()) {
         loop {
             let k = self.next.fetch_add(1, Ordering::Relaxed);
@@ -115,7 +119,7 @@ impl Work {
 
 fn run(pool: &ThreadPool, helpers: usize, chunks: usize, chunk: &(dyn Fn(usize) + Sync)) {
     let work = Arc::new(Work {
-        // SAFETY: only the lifetime is forgotten; `run` doesn't return before every chunk has finished.
+        // SAFETY: this only extends the lifetime; `run` doesn't return before every chunk has finished.
         chunk: unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(chunk) },
         chunks,
         next: AtomicUsize::new(0),
@@ -128,14 +132,15 @@ fn run(pool: &ThreadPool, helpers: usize, chunks: usize, chunk: &(dyn Fn(usize) 
         let work = Arc::clone(&work);
         pool.spawn(move || work.help(|| ()));
     }
-    // Polling takes longer than the shortest loops: not before the first chunk.
+    // A poll takes longer than the shortest loops, so there is none before the first chunk.
     let is_first = Cell::new(true);
     work.help(|| {
         if !is_first.replace(false) {
             crate::stop::poll();
         }
     });
-    // The last chunks usually end together; sleeping and waking takes longer than most of them.
+    // The last chunks usually end at about the same time, and sleeping and waking takes longer than most of them. Spin
+    // first.
     for _ in 0..1 << 10 {
         if work.is_finished() {
             break;
@@ -151,8 +156,8 @@ fn run(pool: &ThreadPool, helpers: usize, chunks: usize, chunk: &(dyn Fn(usize) 
     }
 }
 
-/// What belongs to one process: after a fork the child has none of the parent's threads, and a lock that one of
-/// them held would never be released, so the child begins anew.
+/// The state of one process. After a fork the child has none of the parent's threads, and a lock that one of them held
+/// would never be released, so the child creates its own state.
 struct Process {
     id: u32,
     pool: RwLock<Option<Arc<ThreadPool>>>,
@@ -169,16 +174,16 @@ fn process() -> &'static Process {
             Some(process) if process.id == id => return process,
             _ => {}
         }
-        // The one before is leaked: a forked child can't end threads that it doesn't have.
+        // The previous state is leaked: a forked child can't end threads that it doesn't have.
         let new = Box::into_raw(Box::new(Process { id, pool: RwLock::new(None) }));
         if PROCESS.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire).is_err() {
-            // SAFETY: nobody has seen it.
+            // SAFETY: no other thread has the pointer.
             drop(unsafe { Box::from_raw(new) });
         }
     }
 }
 
-/// The pool, built when first needed; none where one thread was asked for or the system gives us no other.
+/// The pool, built at first use; `None` if one thread was requested or the system provides no others.
 fn pool() -> Option<Arc<ThreadPool>> {
     let threads = num_threads();
     if threads == 1 {

@@ -1,4 +1,4 @@
-//! Transposes in squares that fit registers.
+//! Transposes in square blocks that fit the registers.
 
 use std::mem::MaybeUninit;
 
@@ -6,13 +6,13 @@ use super::{Dim, TILE};
 use crate::gemm::tiled::{Job, Register, Task, Tiled, in_registers};
 use crate::stream::{fence, stream};
 
-/// Transposes as [`transpose`](super::transpose) does, if elements have the size of a float, and whether they have. Results that
-/// are large are written past the cache.
+/// Transposes like [`transpose`](super::transpose) if elements have the size of a float; returns false if they don't.
+/// Large results bypass the cache.
 ///
 /// # Safety
 /// As for [`transpose`](super::transpose).
 pub(super) unsafe fn transpose<T: Copy>(src: *const T, dst: *mut T, p: Dim, q: Dim, is_large: bool) -> bool {
-    // SAFETY: the caller's promise. Registers move any bits.
+    // SAFETY: the caller's contract. Registers copy any bit pattern unchanged.
     unsafe {
         match size_of::<T>() {
             4 => in_registers(Transpose::<f32> { src: src.cast(), dst: dst.cast(), p, q, is_large }),
@@ -40,7 +40,7 @@ impl<T: Tiled> Job<T> for Transpose<T> {
         let Transpose { src, dst, p, q, is_large } = self;
         for i in (0..p.n).step_by(TILE) {
             for j in (0..q.n).step_by(TILE) {
-                // SAFETY: a block of the elements.
+                // SAFETY: the block is a part of the elements.
                 unsafe {
                     let (src, dst) = (src.offset(j as isize * q.src).add(i), dst.offset(i as isize * p.dst).add(j));
                     let (p, q) = (Dim { n: TILE.min(p.n - i), ..p }, Dim { n: TILE.min(q.n - j), ..q });
@@ -54,7 +54,7 @@ impl<T: Tiled> Job<T> for Transpose<T> {
     }
 }
 
-/// At most [`TILE`] elements along each dimension.
+/// A block of at most [`TILE`] elements along each dimension.
 struct Block<R: Register> {
     src: *const R::Element,
     dst: *mut R::Element,
@@ -79,7 +79,7 @@ impl<R: Register> Task for Block<R> {
         let block = lines.as_mut_ptr().cast::<R::Element>();
         let at = |i: usize, j: usize| block.wrapping_add(i * TILE + j);
         let (height, width) = (p.n - p.n % R::LANES, q.n - q.n % R::LANES);
-        // SAFETY: i is below p.n and j below q.n, which are at most TILE; only what was written to the block is read from it.
+        // SAFETY: i is below p.n and j below q.n, which are at most TILE. Only written elements of the block are read.
         unsafe {
             for j in (0..width).step_by(R::LANES) {
                 for i in (0..height).step_by(R::LANES) {

@@ -5,16 +5,16 @@ use crate::dual::Dual;
 use crate::row::{Reduction, Row};
 use crate::scalar::{Element, Num, Real};
 
-/// What a program over rows is differentiated by.
+/// A variable of differentiation for a program over rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variable {
-    /// The input of that position, which has an element for each of the row's.
+    /// The input at this position, which has one value per element of the row.
     Input(usize),
-    /// The uniform of that position, which is one number for the row.
+    /// The uniform at this position, which has one value per row.
     Uniform(usize),
 }
 
-/// A reduction of the program, at symbols.
+/// A reduction of the program, with symbols as values.
 struct Gathered {
     kind: Reduction,
     at: usize,
@@ -23,7 +23,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// What a change of the argument here changes the result by; of winners as if there were one.
+    /// The derivative of the result by an element of the argument. Max and min are treated as if they had one winner.
     fn share(&self) -> Symbol {
         match self.kind {
             Reduction::Sum | Reduction::Cumsum | Reduction::ReverseCumsum => Symbol::one(),
@@ -35,26 +35,26 @@ impl Gathered {
     }
 }
 
-/// What is varied: a reduction, or an argument of the program.
+/// The variable: a reduction, or an argument of the program.
 #[derive(Clone, Copy, PartialEq)]
 enum Direction {
     Reduction(usize),
     Argument(Variable),
 }
 
-/// The derivatives of the numeric outputs, and of every reduction's argument, in one direction.
+/// The derivatives of the numeric outputs and of the arguments of all reductions, in one direction.
 struct Slopes {
     outputs: Vec<Symbol>,
     arguments: Vec<Symbol>,
 }
 
 impl Program {
-    /// The vector-Jacobian product of a program over rows, itself one. `gives` says which outputs go along the row, as
-    /// the others are one number each. It takes the cotangents of the former before the inputs, those of the latter before the
-    /// uniforms, and gives the gradients of `wrt`: of an input along the row, of a uniform one number. `None` where a
-    /// primitive has no derivative.
+    /// The vector-Jacobian product of a program over rows, as a program over rows. `gives` marks the outputs that have
+    /// one value per element; the others have one per row. The result takes the cotangents of the former ahead of the
+    /// inputs and those of the latter ahead of the uniforms. It returns the gradients of `wrt`: one value per element
+    /// for an input, one per row for a uniform. `None` if a primitive has no derivative.
     ///
-    /// The rules are those of [`Dual`] and of [`row::vjp`](crate::row::vjp()), whose documentation has the formulas.
+    /// The rules are those of [`Dual`] and of [`row::vjp`](crate::row::vjp()), which documents the formulas.
     pub fn vjp_of_rows(&self, gives: &[bool], wrt: &[Variable]) -> Option<Program> {
         let cotangents = self.cotangents();
         let named = |along: bool| {
@@ -103,7 +103,7 @@ impl Program {
             }
         }
         let slopes = |direction| self.slopes(x, u, &values, &gathered, direction);
-        // Σ ȳ ∂h over the outputs that do, or do not, go along the row.
+        // Σ ȳ ∂h over the outputs that have (or don't have) one value per element.
         let pulled = |slopes: &Slopes, along: bool| {
             let parts = slopes.outputs.iter().zip(cotangents).zip(gives).filter(|(_, gives)| **gives == along);
             parts.fold(Symbol::zero(), |sum, ((slope, cotangent), _)| sum + cotangent.chain(*slope))

@@ -1,7 +1,7 @@
-//! A program as JSON, and back.
+//! Converts programs to JSON and back.
 //!
-//! `{"inputs": ["x"], "uniforms": [], "nodes": [["input", 0], ["sigmoid", 0], ["multiply", 0, 1]], "outputs": [["out", 2]]}`:
-//! a node is its name and what it uses; numbers that JSON lacks are texts.
+//! `{"inputs": ["x"], "uniforms": [], "nodes": [["input", 0], ["sigmoid", 0], ["multiply", 0, 1]], "outputs": [["out",
+//! 2]]}`: a node is an array of its name and its operands. Numbers that JSON can't represent are strings.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -23,8 +23,8 @@ impl Program {
         json!({"inputs": self.inputs, "uniforms": self.uniforms, "nodes": nodes, "outputs": outputs}).to_string()
     }
 
-    /// Reads a program that [`Program::to_json`] wrote, or anyone else: whatever it is, the answer is a program that
-    /// [verifies](Program::verify), or what is wrong with it and where.
+    /// Parses a program. The text may come from [`Program::to_json`] or from any other source: the result is either a
+    /// program that [verifies](Program::verify), or an error that names the fault and its place.
     ///
     /// ```
     /// use minitensor_kernels::program::Program;

@@ -6,7 +6,7 @@ use crate::scalar::Const;
 
 struct Latex;
 
-/// Functions with a spelling of their own: `#0`, `#1` stand for the arguments.
+/// Functions with their own notation: `#0`, `#1` are the arguments.
 const SPELLINGS: &[(&str, &str)] = &[
     ("divide", r"\frac{#0}{#1}"),
     ("recip", r"\frac{1}{#0}"),
@@ -46,7 +46,7 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("detach", r"#0"),
 ];
 
-/// Functions that LaTeX has a command for, or another name.
+/// Functions whose LaTeX command or name differs from theirs.
 const COMMANDS: &[(&str, &str)] = &[
     ("log", r"\ln"),
     ("log2", r"\log_2"),
@@ -97,7 +97,7 @@ impl Style for Latex {
 
     fn call(&self, function: &str, x: &[(String, Tight)]) -> (String, Tight) {
         if let Some(spelling) = find(SPELLINGS, function) {
-            // A comparison stands by itself in a condition, a fraction or power needs no brackets.
+            // An argument inside a condition, a fraction or a power needs no brackets.
             let fill = |text: String, (k, (x, _)): (usize, &(String, Tight))| text.replace(&format!("#{k}"), x);
             return (x.iter().enumerate().fold(spelling.to_owned(), fill), Tight::Atom);
         }
@@ -121,7 +121,7 @@ impl Style for Latex {
 }
 
 impl Program {
-    /// As LaTeX, one equation for each line.
+    /// The program as LaTeX, one equation per line.
     ///
     /// ```
     /// use minitensor_kernels::{Field, program::Program};

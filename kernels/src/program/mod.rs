@@ -1,10 +1,10 @@
-//! Programs: what a body computes, as data.
+//! Programs: the computation of a body, as data.
 //!
-//! A body that is run at [`Symbol`]s writes a [`Program`]: a list of [`Node`]s, each of which uses nodes before it. A
-//! program can be [run](Program::at) at any type of number: at machine numbers, which is the reference; at dual numbers
-//! of symbols, which differentiates it ([`Program::vjp`]); at symbols, which rewrites it ([`Program::simplified`]) or
-//! puts it into another one. [`Program::run`] runs it over memory, tile by tile. It is shown as text and LaTeX, and
-//! kept as JSON.
+//! Running a body with [`Symbol`]s records a [`Program`]: a list of [`Node`]s, each of which uses earlier nodes. A
+//! program can be [evaluated](Program::at) with any type of number. Machine numbers are the reference. Dual numbers of
+//! symbols differentiate the program ([`Program::vjp`]). Symbols rewrite it ([`Program::simplified`]) or inline it into
+//! another program. [`Program::run`] runs it over memory, tile by tile. Programs can be displayed as text and LaTeX,
+//! and serialized as JSON.
 
 mod gradient;
 mod json;
@@ -35,7 +35,7 @@ pub use verify::Malformed;
 
 use crate::scalar::Element;
 
-/// A function of elements: inputs that differ from element to element, uniforms that don't, and outputs.
+/// A function of elements. Inputs and outputs have one value per element; uniforms have one value for all elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
     inputs: Vec<String>,
@@ -44,7 +44,7 @@ pub struct Program {
     outputs: Vec<(String, Id)>,
 }
 
-/// What a body gives when it is run at symbols.
+/// An output of a body that runs with symbols.
 pub type Output = Value<Symbol>;
 
 impl From<Symbol> for Output {
@@ -60,7 +60,8 @@ impl From<Truth> for Output {
 }
 
 impl Program {
-    /// The program that a body writes when it is run at symbols: `body(inputs, uniforms)` gives the outputs by name.
+    /// Records the program of a body by running it with symbols: `body(inputs, uniforms)` returns the outputs with
+    /// their names.
     ///
     /// ```
     /// use minitensor_kernels::{Field, program::Program};
@@ -90,7 +91,7 @@ impl Program {
     /// The same program with other names for its inputs, uniforms and outputs.
     ///
     /// # Panics
-    /// There must be a name for each.
+    /// If the number of names differs from the number of inputs, uniforms or outputs.
     pub fn with_names(mut self, [inputs, uniforms, outputs]: &[Vec<&str>; 3]) -> Program {
         fn rename<'a>(places: impl ExactSizeIterator<Item = &'a mut String>, names: &[&str]) {
             assert_eq!(
@@ -118,22 +119,23 @@ impl Program {
         &self.uniforms
     }
 
-    /// The steps.
+    /// The nodes.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// The outputs: their names, and the nodes that give them.
+    /// The outputs: their names and the nodes that compute them.
     pub fn outputs(&self) -> &[(String, Id)] {
         &self.outputs
     }
 
-    /// What it gives for these numbers; `None` where they lack a primitive that it uses, or aren't as many as it takes.
+    /// Evaluates the program. `None` if the number type lacks a primitive of the program, or if the number of arguments
+    /// is wrong.
     pub fn at<T: Scalar>(&self, inputs: &[T], uniforms: &[T]) -> Option<Vec<Value<T>>> {
         self.at_but(inputs, uniforms, |_, _| None)
     }
 
-    /// The same, but that `instead` may give another value for a node, from those before it.
+    /// Like [`Program::at`], but `instead` may return another value for a node, computed from the values before it.
     fn at_but<T: Scalar>(
         &self,
         inputs: &[T],
@@ -154,7 +156,7 @@ impl Program {
         Some(self.outputs.iter().map(|(_, id)| values[id.at()]).collect())
     }
 
-    /// Without the steps that no output needs; inputs stay.
+    /// Removes the nodes that no output needs; inputs stay.
     fn without_dead(mut self) -> Program {
         let mut alive = vec![false; self.nodes.len()];
         self.outputs.iter().for_each(|(_, id)| alive[id.at()] = true);

@@ -6,12 +6,12 @@ use super::primitive::{Primitive, Scalar, Value};
 use crate::row::Reduction;
 use crate::scalar::{Const, Mask};
 
-/// The node at that position of its program, which stands before all nodes that use it.
+/// The index of a node in its program. A node precedes all nodes that use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Id(pub u32);
 
 impl Id {
-    /// The position.
+    /// The index.
     #[inline]
     pub fn at(self) -> usize {
         self.0 as usize
@@ -21,44 +21,44 @@ impl Id {
 /// The nodes that a node uses.
 pub type Operands = SmallVec<[Id; 3]>;
 
-/// One step of a program: where a number or a truth value comes from.
+/// One step of a program. It computes a number or a truth value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
-    /// An element of the input of that position.
+    /// An element of the input at this position.
     Input(u32),
-    /// A number that is the same for all elements.
+    /// A uniform: one number for all elements.
     Uniform(u32),
-    /// A number that is always the same.
+    /// A constant number.
     Constant(Const),
     /// The distance from 1 to the next larger number.
     Epsilon,
-    /// A truth value that is always the same.
+    /// A constant truth value.
     Truth(bool),
     /// A function of numbers.
     Apply(Primitive, Operands),
-    /// A whole power.
+    /// An integer power.
     Powi(Id, i64),
-    /// The derivative of that order of `digamma`.
+    /// The derivative of `digamma` of this order.
     Polygamma(Id, u32),
-    /// The second where the first is true, the third elsewhere.
+    /// The second operand where the first is true, the third elsewhere.
     Select(Id, Id, Id),
-    /// Both.
+    /// Logical and.
     And(Id, Id),
-    /// Either.
+    /// Logical or.
     Or(Id, Id),
-    /// The opposite.
+    /// Logical not.
     Not(Id),
-    /// All elements of a row, gathered.
+    /// A reduction over all elements of a row.
     Reduce(Reduction, Id),
-    /// Where the element stands in its row, from 0.
+    /// The index of the element in its row, from 0.
     Position,
-    /// How many elements the row has.
+    /// The number of elements in the row.
     Count,
-    /// The same number, that gradients don't flow through.
+    /// The same number, but gradients don't flow through it.
     Detach(Id),
 }
 
-/// What a node is of.
+/// The type of a node's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A number.
@@ -67,13 +67,13 @@ pub enum Kind {
     Mask,
 }
 
-/// What a node can be written as.
+/// The result of rewriting a node.
 pub(super) enum Written {
-    /// Another node that is there already.
+    /// An existing node.
     As(Id),
-    /// A simpler one.
+    /// A simpler node.
     Simpler(Node),
-    /// Itself.
+    /// The node, unchanged.
     Itself,
 }
 
@@ -82,7 +82,7 @@ impl Node {
         Node::Apply(primitive, SmallVec::from_slice(operands))
     }
 
-    /// What it is of.
+    /// The type of its value.
     pub fn kind(&self) -> Kind {
         match self {
             Node::Truth(_) | Node::And(..) | Node::Or(..) | Node::Not(_) => Kind::Mask,
@@ -91,7 +91,7 @@ impl Node {
         }
     }
 
-    /// The nodes that it uses, and what they must be of.
+    /// The operands, with the kind that each must have.
     pub fn operands(&self) -> SmallVec<[(Id, Kind); 3]> {
         use Kind::{Mask, Number};
         match self {
@@ -105,7 +105,7 @@ impl Node {
         }
     }
 
-    /// Its value, from the values of the nodes before it; `None` where the numbers lack the primitive.
+    /// Its value, computed from the values of the earlier nodes; `None` if the number type lacks the primitive.
     pub(super) fn value<T: Scalar>(&self, inputs: &[T], uniforms: &[T], before: &[Value<T>]) -> Option<Value<T>> {
         let number = |id: &Id| before[id.at()].number();
         let mask = |id: &Id| before[id.at()].mask();
@@ -129,7 +129,7 @@ impl Node {
         })
     }
 
-    /// The same step on other nodes.
+    /// The same step with its operands renumbered.
     pub(super) fn moved(self, to: impl Fn(Id) -> Id) -> Node {
         match self {
             Node::Apply(p, operands) => Node::Apply(p, operands.into_iter().map(to).collect()),
@@ -145,7 +145,7 @@ impl Node {
         }
     }
 
-    /// Whether it computes the same; NaN is NaN, and the zeros differ.
+    /// True if both nodes compute the same. NaN equals NaN; the two zeros differ.
     pub(super) fn is_same(&self, other: &Node) -> bool {
         match (self, other) {
             (Node::Constant(Const::Float(a)), Node::Constant(Const::Float(b))) => a.to_bits() == b.to_bits(),
@@ -153,7 +153,8 @@ impl Node {
         }
     }
 
-    /// Rewrites that change no bit of any result, but the sign of a zero where a whole 0 is added or a whole 1 is a derivative.
+    /// Rewrites that change no bit of any result. The exception is the sign of a zero, if an integer 0 is added or if
+    /// an integer 1 is a derivative.
     pub(super) fn written(&self, nodes: &[Node]) -> Written {
         use Primitive::{Add, Chain, Divide, Equal, Less, LessEqual, Multiply, Negative, Subtract, Truthy};
         let constant = |id: &Id| if let Node::Constant(c) = &nodes[id.at()] { Some(*c) } else { None };

@@ -1,4 +1,4 @@
-//! [`Primitive`]: the scalar functions that programs are made of, as one table.
+//! [`Primitive`]: the scalar functions of programs, as one table.
 
 #[cfg(feature = "engine")]
 use super::rows::gather;
@@ -9,7 +9,7 @@ use crate::row::Reduction;
 use crate::scalar::Machine;
 use crate::scalar::{Element, Field, Float, Int, Num, Real};
 
-/// Which algebra a primitive belongs to, and so which dtypes have it.
+/// The algebra that a primitive belongs to. It determines the dtypes that support the primitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algebra {
     /// All dtypes.
@@ -26,7 +26,7 @@ pub enum Algebra {
     Float,
 }
 
-/// What a primitive gives at some type of number.
+/// The result of a primitive for a type of number.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<T: Element> {
     /// A number.
@@ -35,11 +35,11 @@ pub enum Value<T: Element> {
     Mask(T::Mask),
 }
 
-/// A loop over `n` elements of one primitive, from contiguous inputs to a contiguous output.
+/// A loop that applies one primitive to `n` elements, from contiguous inputs to a contiguous output.
 #[cfg(feature = "engine")]
 pub type Kernel = unsafe fn(n: usize, inputs: &[*const u8], output: *mut u8);
 
-/// `T` and a mask are what a primitive can give.
+/// A primitive returns either `T` or a mask.
 #[cfg(feature = "engine")]
 macro_rules! result {
     (Number, $t:ty) => {
@@ -66,32 +66,32 @@ macro_rules! primitives {
         pub enum Primitive { $($(#[doc = $word] $name,)*)* }
 
         impl Primitive {
-            /// All there are.
+            /// All primitives.
             pub const ALL: &'static [Primitive] = &[$($(Primitive::$name,)*)*];
 
-            /// Its name, as in a program's text.
+            /// Its name in the text of a program.
             pub fn name(self) -> &'static str {
                 match self { $($(Primitive::$name => $word,)*)* }
             }
 
-            /// How many numbers it takes.
+            /// The number of arguments.
             pub fn arity(self) -> usize {
                 match self { $($(Primitive::$name => [$(stringify!($x)),+].len(),)*)* }
             }
 
-            /// Where it belongs.
+            /// The algebra that it belongs to.
             pub fn algebra(self) -> Algebra {
                 match self { $($(Primitive::$name => Algebra::$algebra,)*)* }
             }
 
-            /// Whether it gives a truth value rather than a number.
+            /// True if it returns a truth value rather than a number.
             pub fn is_test(self) -> bool {
                 match self { $($(Primitive::$name => matches!(stringify!($result).as_bytes(), b"Mask"),)*)* }
             }
         }
 
         $(
-            /// The primitives of this algebra at a type that has it.
+            /// Applies a primitive of this algebra, for a type that implements it.
             #[cfg_attr(not(feature = "engine"), allow(dead_code))]
             #[inline]
             fn $apply<T: $algebra>(primitive: Primitive, x: &[T]) -> Option<Value<T>> {
@@ -101,7 +101,7 @@ macro_rules! primitives {
                 }
             }
 
-            /// Their loops.
+            /// The loop of the primitive.
             #[cfg(feature = "engine")]
             fn $kernel<T: $algebra + Machine>(primitive: Primitive) -> Option<Kernel> {
                 match primitive {
@@ -114,7 +114,7 @@ macro_rules! primitives {
                             fn eval(&self, ($($x,)+): Self::In) -> Self::Out { ($y,) }
                         }
                         unsafe fn run<T: $algebra + Machine>(n: usize, inputs: &[*const u8], output: *mut u8) {
-                            // SAFETY: the caller's promise.
+                            // SAFETY: the caller's contract.
                             unsafe { map(&Body::<T>(std::marker::PhantomData), n, inputs, &[output]) }
                         }
                         Some(run::<T>)
@@ -212,25 +212,25 @@ primitives! {
     }
 }
 
-/// A type of number that programs can be run at: it has the primitives of some algebras.
+/// A type of number that programs can be evaluated with: it has the primitives of some algebras.
 pub trait Scalar: Element {
-    /// A primitive of these numbers; `None` where the type doesn't have it.
+    /// Applies a primitive; `None` if the type doesn't support it.
     fn apply(primitive: Primitive, x: &[Self]) -> Option<Value<Self>>;
-    /// A whole power.
+    /// An integer power.
     fn apply_powi(self, exponent: i64) -> Option<Self>;
-    /// The derivative of that order of `digamma`.
+    /// The derivative of `digamma` of this order.
     fn apply_polygamma(self, order: u32) -> Option<Self>;
     /// The distance from 1 to the next larger number.
     fn apply_epsilon() -> Option<Self>;
-    /// All elements of the row gathered, where the type knows of rows.
+    /// A reduction over the row; `None` if the type has no rows.
     fn apply_reduction(self, _: Reduction) -> Option<Self> {
         None
     }
-    /// The position in the row, where the type knows of rows.
+    /// The position in the row; `None` if the type has no rows.
     fn apply_position() -> Option<Self> {
         None
     }
-    /// The length of the row, where the type knows of rows.
+    /// The length of the row; `None` if the type has no rows.
     fn apply_count() -> Option<Self> {
         None
     }
@@ -240,18 +240,18 @@ pub trait Scalar: Element {
     }
 }
 
-/// A type of number that memory holds, with a loop for each of its primitives.
+/// A type of number that is stored in memory and has a loop for each of its primitives.
 #[cfg(feature = "engine")]
 pub trait Tile: Scalar + Machine {
-    /// The loop.
+    /// The loop of a primitive.
     fn kernel(primitive: Primitive) -> Option<Kernel>;
-    /// What gathers a row, where the type has rows.
+    /// The function that reduces a row, if the type has rows.
     fn gather() -> Option<Gather> {
         None
     }
 }
 
-/// Gathers `n` elements, and fills as many with the result.
+/// Reduces `n` elements, and fills `n` elements of the output with the result.
 #[cfg(feature = "engine")]
 pub type Gather = unsafe fn(reduction: Reduction, n: usize, input: *const u8, output: *mut u8);
 

@@ -1,20 +1,21 @@
-//! What a gradient needs of a call: which inputs it reads, and where an output of the call serves instead of one.
+//! The data that a gradient needs from a call: the inputs that it reads, and outputs of the call that can replace
+//! inputs.
 
 use super::{Id, Kind, Node, Output, Primitive, Program, Scalar, Symbol, Truth, Value};
 use crate::scalar::Mask;
 
-/// Programs of more nodes are not compared case by case.
+/// Programs with more nodes are not compared case by case.
 const MOST_NODES: usize = 64;
-/// Truth values that a comparison of programs distinguishes cases by, one within the other.
+/// The maximum nesting depth of the truth values by which a comparison distinguishes cases.
 const MOST_CASES: usize = 6;
 
 impl Program {
-    /// The positions of the inputs that some output depends on.
+    /// The positions of the inputs that at least one output depends on.
     pub fn reads(&self) -> impl Iterator<Item = usize> + '_ {
         self.nodes.iter().filter_map(|node| if let Node::Input(k) = node { Some(*k as usize) } else { None })
     }
 
-    /// The program with only these inputs, in this order; it reads no others.
+    /// The program with only these inputs, in this order. It must read no others.
     pub fn taking(&self, inputs: &[usize]) -> Program {
         let at = |k: u32| inputs.iter().position(|i| *i == k as usize).unwrap_or_default() as u32;
         let moved = |node: &Node| if let Node::Input(k) = node { Node::Input(at(*k)) } else { node.clone() };
@@ -25,8 +26,9 @@ impl Program {
         }
     }
 
-    /// A gradient of `forward` that takes these outputs of it as further inputs and uses them in place of the expressions
-    /// that compute them. `self` takes the inputs of `forward` from the position `first` on, and its uniforms.
+    /// A gradient of `forward` that takes these outputs of `forward` as additional inputs and uses them in place of the
+    /// expressions that compute them. The inputs of `forward` are inputs of `self` from position `first` on; the
+    /// uniforms are the same.
     ///
     /// ```
     /// use minitensor_kernels::{Field, program::Program};
@@ -69,11 +71,12 @@ impl Program {
         })
     }
 
-    /// Whether this gradient of `forward` gives the same, for any numbers, if it is handed that output of `forward` as the
-    /// input `input` of it. So it is of `max(x, 0)`: the output is positive where the input is.
+    /// True if this gradient of `forward` returns the same for all numbers when the output `output` of `forward` is
+    /// passed in place of the input `input`. This holds for `max(x, 0)`: the output is positive exactly where the input
+    /// is.
     ///
-    /// The programs are compared case by case, where a case says of every comparison whether it holds. The output must be
-    /// the input or a small whole number in each, so that it is the same in a narrower format, too.
+    /// The programs are compared case by case; a case assigns a truth value to every comparison. In each case the
+    /// output must be the input or a small integer, so that the result also holds in a narrower format.
     pub fn is_same_at_output(&self, first: usize, forward: &Program, input: usize, output: usize) -> bool {
         let is_exact = |node: &Node| !matches!(node, Node::Constant(c) if c.small_integer().is_none());
         if !forward.nodes.iter().all(is_exact) {
@@ -89,7 +92,7 @@ impl Program {
         pair.is_some_and(|pair| pair.halves_agree(MOST_CASES))
     }
 
-    /// Whether the second half of the outputs is the first half, whatever the inputs are.
+    /// True if the second half of the outputs equals the first half for all inputs.
     fn halves_agree(&self, cases: usize) -> bool {
         let (first, second) = self.outputs.split_at(self.outputs.len() / 2);
         if first.iter().zip(second).all(|((_, a), (_, b))| a == b) {
@@ -108,7 +111,7 @@ impl Program {
                     let value = node.value(x, u, &values)?;
                     let id = value.mask().map(|Truth(id)| id);
                     test = if k == at { id } else { test };
-                    // Another test may be the same one now.
+                    // Another test may have become the same node.
                     let is_decided = id.is_some() && id == test;
                     values.push(if is_decided { Value::Mask(Truth::constant(holds)) } else { value });
                 }
@@ -118,7 +121,7 @@ impl Program {
         })
     }
 
-    /// How many of its steps take longer than to load a result that was kept: all but arithmetic and comparisons.
+    /// The number of steps that take longer than loading a saved result: all but arithmetic and comparisons.
     pub fn dear_steps(&self) -> usize {
         use Primitive::{
             Add, Chain, Conj, Divide, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square, Subtract,
@@ -142,7 +145,7 @@ impl Program {
         Some(values)
     }
 
-    /// Another program of these inputs and the same uniforms; `None` if `body` gives none.
+    /// Another program with these inputs and the same uniforms; `None` if `body` returns `None`.
     fn written_as(
         &self,
         inputs: &[String],

@@ -1,4 +1,5 @@
-//! Running a program over rows: at numbers, which is the reference, and over memory, each step one compiled loop over a row.
+//! Runs a program over rows: with numbers, which is the reference, and over memory, where each step is one compiled
+//! loop.
 
 use super::tile::{Plan, Shared, Work};
 use super::{Kind, Malformed, Node, Program, Scalar, Tile, Value};
@@ -7,17 +8,17 @@ use crate::rows;
 use crate::scalar::{Const, Float, Machine};
 use crate::threads::parallel_for;
 
-/// Elements times steps that are worth a thread.
+/// The minimum work per thread, in elements times steps.
 const GRAIN: usize = 128 * 1024;
 
 impl Program {
-    /// Whether it gathers rows, or knows of them.
+    /// True if it reduces rows or uses the position in a row.
     pub fn is_of_rows(&self) -> bool {
         self.nodes.iter().any(|node| matches!(node, Node::Reduce(..) | Node::Position | Node::Count))
     }
 
-    /// What it gives for one row: an element of every output for each position, also of outputs that are one number for
-    /// the row. `None` where `T` lacks a primitive, or arguments don't fit.
+    /// Evaluates the program for one row. Every output has one element per position, including outputs with one value
+    /// per row. `None` if `T` lacks a primitive or the arguments don't match the program.
     pub fn at_row<T: Scalar + Float>(&self, inputs: &[&[T]], uniforms: &[T], n: usize) -> Option<Vec<Vec<Value<T>>>> {
         if inputs.len() != self.inputs.len()
             || uniforms.len() != self.uniforms.len()
@@ -48,18 +49,18 @@ impl Program {
         Some(self.outputs.iter().map(|(_, id)| values.iter().map(|at| at[id.at()]).collect()).collect())
     }
 
-    /// Runs it over `rows` rows of `n` elements, on several threads where that pays. An output gets an element for each
-    /// position, also one that is one number for the row.
+    /// Runs the program over `rows` rows of `n` elements, on several threads if there is enough work. Every output has
+    /// one element per position, including outputs with one value per row.
     ///
     /// # Errors
-    /// Where `T` lacks a primitive of the program.
+    /// If `T` lacks a primitive of the program.
     ///
     /// # Panics
-    /// If there are not as many inputs, uniforms or outputs as the program has.
+    /// If the number of inputs, uniforms or outputs differs from the program's.
     ///
     /// # Safety
-    /// The program [verifies](Program::verify). Every operand has so many rows, contiguous ones of `n` elements where it is
-    /// an input or output, of one where it is a uniform; outputs overlap nothing.
+    /// The program [verifies](Program::verify). Every operand has `rows` rows. Rows of inputs and outputs have `n`
+    /// contiguous elements; rows of uniforms have one. Outputs overlap nothing.
     pub unsafe fn run_rows<T: Tile + Float>(
         &self,
         n: usize,
@@ -82,7 +83,7 @@ impl Program {
         parallel_for(rows, GRAIN / (plan.steps.len() * n).max(1), |range| {
             let (inputs, uniforms, outputs) = (shared.0.all(), shared.1.all(), shared.2.all());
             for row in range {
-                // SAFETY: the caller's promise: every uniform has that row.
+                // SAFETY: the caller's contract: every uniform has that row.
                 let uniforms: Vec<T> = uniforms.iter().map(|u| unsafe { *u.row(row) }).collect();
                 let inputs: Vec<*const u8> = inputs.iter().map(|x| x.row(row).cast()).collect();
                 let outputs: Vec<*mut u8> = outputs.iter().map(|y| y.row(row).cast()).collect();
@@ -98,7 +99,7 @@ impl Program {
     }
 }
 
-/// What each element of a row gets: the same, or what stands before or after it.
+/// The result of the reduction at each element of a row: the same everywhere, or a running result.
 fn gathered<T: Float>(reduction: Reduction, mut row: Vec<T>) -> Vec<T> {
     let mut so_far = reduction.identity::<T>();
     reduction.along(&mut row, |row| {
@@ -113,12 +114,12 @@ fn gathered<T: Float>(reduction: Reduction, mut row: Vec<T>) -> Vec<T> {
     row
 }
 
-/// Gathers a register of `n` elements, and fills another with the result.
+/// Reduces a register of `n` elements, and fills another with the result.
 ///
 /// # Safety
-/// Both have room for as many.
+/// Both registers have room for `n` elements.
 pub(super) unsafe fn gather<T: Float + Machine>(reduction: Reduction, n: usize, input: *const u8, output: *mut u8) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's contract.
     let (row, filled) = unsafe {
         (std::slice::from_raw_parts(input.cast::<T>(), n), std::slice::from_raw_parts_mut(output.cast::<T>(), n))
     };

@@ -1,4 +1,4 @@
-//! Rewrites that make a program stable or shorter, as a table.
+//! Rewrites that make a program numerically stable or shorter, as a table.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 use std::sync::OnceLock;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::{Id, Node, Primitive, Program, Symbol};
 use crate::scalar::{Const, Field, Float, Num, lit};
 
-/// A program of one output, and one of the same inputs that computes the same, but better.
+/// A program with one output, and a better program that computes the same from the same inputs.
 struct Rule {
     from: Program,
     to: Program,
@@ -31,7 +31,8 @@ fn side(names: &[&str], f: impl FnOnce(&[Symbol]) -> Symbol) -> Program {
     Program::write(names, &[], |x, _| vec![("out".to_owned(), f(x).into())])
 }
 
-/// Makes what is made at first use. A process that is about to fork calls it: its child could wait for it in vain.
+/// Initializes lazy values. A process calls it before it forks: otherwise the child could wait forever for an
+/// initialization that a thread of the parent had begun.
 pub fn make_ready() {
     rules();
 }
@@ -63,12 +64,12 @@ fn rules() -> &'static [Rule] {
     })
 }
 
-/// How often all rules are tried: each try but the last makes the program simpler.
+/// The maximum number of passes over all rules. Each pass but the last makes the program simpler.
 const TRIES: usize = 64;
 
 impl Program {
-    /// The program with naive spellings written as the functions that are exact and don't overflow: `x / (1 + exp(-x))`
-    /// becomes `x * sigmoid(x)`.
+    /// Replaces naive expressions by functions that are accurate and don't overflow: `x / (1 + exp(-x))` becomes `x *
+    /// sigmoid(x)`.
     ///
     /// ```
     /// use minitensor_kernels::{Field, lit, program::{Program, Symbol}};
@@ -90,7 +91,7 @@ impl Program {
         program
     }
 
-    /// What stands for the rule's variables, if the node is as the rule says.
+    /// The nodes bound to the rule's variables, if the node matches the rule.
     fn matched(&self, at: Id, rule: &Rule) -> Option<Vec<Id>> {
         let mut bound = vec![None; rule.from.inputs.len()];
         self.fits(at, &rule.from, rule.from.outputs[0].1, &mut bound).then(|| bound.into_iter().flatten().collect())
@@ -115,7 +116,7 @@ impl Program {
         }
     }
 
-    /// The program with one node computed the rule's way.
+    /// The program with one node replaced according to the rule.
     fn replaced(&self, at: usize, rule: &Rule, bound: &[Id]) -> Program {
         let inputs: Vec<&str> = self.inputs.iter().map(String::as_str).collect();
         let uniforms: Vec<&str> = self.uniforms.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! [`Symbol`]: a number that remembers how it was computed.
+//! [`Symbol`]: a number that records how it is computed.
 
 use std::cell::RefCell;
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Sub, SubAssign};
@@ -8,22 +8,22 @@ use super::primitive::{Primitive, Scalar, Value};
 use crate::row::{Reduction, Row};
 use crate::scalar::{Const, Element, Field, Float, Int, Mask, Num, Real, sigmoid_and_slope};
 
-/// A number in a program that is being written: a body run at symbols writes the program of the body.
+/// A number of a program that is being recorded. A body that runs with symbols records its program.
 #[derive(Clone, Copy, Debug)]
 pub struct Symbol(pub(super) Id);
 
-/// A truth value in a program that is being written.
+/// A truth value of a program that is being recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Truth(pub(super) Id);
 
 thread_local! {
-    /// The programs being written on this thread, the innermost last.
+    /// The programs that are being recorded on this thread, the innermost last.
     static WRITTEN: RefCell<Vec<Vec<Node>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs `f`, and gives the nodes that it wrote beside its result.
+/// Runs `f`, and returns the recorded nodes and the result.
 pub(super) fn record<R>(f: impl FnOnce() -> R) -> (Vec<Node>, R) {
-    /// Ends the program also when `f` panics.
+    /// Ends the recording even if `f` panics.
     struct Open;
     impl Drop for Open {
         fn drop(&mut self) {
@@ -38,10 +38,10 @@ pub(super) fn record<R>(f: impl FnOnce() -> R) -> (Vec<Node>, R) {
     (nodes, result)
 }
 
-/// Adds a node, or finds the one that computes the same.
+/// Adds a node, or returns an existing node that computes the same.
 ///
 /// # Panics
-/// Outside of [`Program::write`](super::Program::write): symbols have no meaning there.
+/// Outside of [`Program::write`](super::Program::write), where symbols have no meaning.
 pub(super) fn push(node: Node) -> Id {
     WRITTEN.with_borrow_mut(|all| add(all.last_mut().expect("symbols are used within Program::write"), node))
 }

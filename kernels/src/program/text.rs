@@ -1,11 +1,11 @@
-//! A program as text: `out = x * sigmoid(x)`, with a line of its own for what is used twice.
+//! A program as text: `out = x * sigmoid(x)`. An expression that is used more than once has its own line.
 
 use std::fmt;
 
 use super::{Id, Node, Primitive, Program};
 use crate::scalar::Const;
 
-/// How tightly an expression holds together: what is looser than its surroundings needs brackets.
+/// The precedence of an expression. An operand of lower precedence than its context needs brackets.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 pub(super) enum Tight {
     Sum,
@@ -14,7 +14,7 @@ pub(super) enum Tight {
     Atom,
 }
 
-/// How the parts of a program are spelled.
+/// The notation for the parts of a program.
 pub(super) trait Style {
     /// The name of a step that is used more than once.
     fn step(&self, number: usize) -> String;
@@ -24,14 +24,14 @@ pub(super) trait Style {
     fn constant(&self, value: Const) -> String;
     /// In brackets.
     fn bracketed(&self, inner: &str) -> String;
-    /// A function of `x`, each spelled and with its tightness.
+    /// A function of `x`; each argument has its text and precedence.
     fn call(&self, function: &str, x: &[(String, Tight)]) -> (String, Tight);
 }
 
-/// A longer expression gets a line of its own.
+/// An expression that is longer than this has its own line.
 const LONG: usize = 1000;
 
-/// An infix operator between two expressions; the right one is bracketed where it is as loose.
+/// An infix operator between two expressions. The right operand is bracketed if its precedence equals the operator's.
 pub(super) fn infix(style: &dyn Style, x: &[(String, Tight)], operator: &str, tight: Tight) -> (String, Tight) {
     let left = if x[0].1 < tight { style.bracketed(&x[0].0) } else { x[0].0.clone() };
     let right = if x[1].1 <= tight { style.bracketed(&x[1].0) } else { x[1].0.clone() };
@@ -86,7 +86,7 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// Names and what they stand for: steps that are used more than once, then outputs.
+    /// Names and their expressions: steps that are used more than once, then outputs.
     pub(super) fn lines(&self, style: &dyn Style) -> Vec<(String, String)> {
         let mut uses = vec![0; self.nodes.len()];
         self.nodes.iter().for_each(|node| node.operands().iter().for_each(|(id, _)| uses[id.at()] += 1));
@@ -134,7 +134,7 @@ impl Program {
         }
     }
 
-    /// The node that computes a function, by its name.
+    /// The primitive with this name.
     pub(super) fn primitive(name: &str) -> Option<Primitive> {
         Primitive::ALL.iter().copied().find(|p| p.name() == name)
     }

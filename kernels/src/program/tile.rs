@@ -1,4 +1,4 @@
-//! Running a program over memory: tile by tile, each step one compiled loop over a tile that stays in L1.
+//! Runs a program over memory, tile by tile. Each step is one compiled loop over a tile that stays in the L1 cache.
 
 use std::marker::PhantomData;
 
@@ -12,23 +12,23 @@ use crate::stop::filled;
 use crate::threads::parallel_for;
 use crate::truth::Truth;
 
-/// How many elements a tile has.
+/// The number of elements in a tile.
 pub const TILE: usize = 512;
 
-/// Elements times steps that are worth a thread.
+/// The minimum work per thread, in elements times steps.
 const GRAIN: usize = 128 * 1024;
 
-/// Registers that need no more cache lines than this are on the stack.
+/// Registers that need at most this number of cache lines are on the stack.
 const FEW_LINES: usize = 16;
 
-/// Where a tile of elements lies.
+/// The location of a tile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Place {
     /// In an input.
     Input(usize),
     /// In an output.
     Output(usize),
-    /// In a register: a tile of its own.
+    /// In a register, which is a buffer of one tile.
     Register(usize),
 }
 
@@ -40,26 +40,26 @@ pub(super) struct Step {
     output: Place,
 }
 
-/// A program made ready to run over memory: its steps, with a place for each.
+/// A program that is prepared to run over memory: its steps, with a place for each.
 #[derive(Debug)]
 pub struct Plan {
     program: Program,
-    /// Which inputs are truth values.
+    /// True for each input of truth values.
     masks: Vec<bool>,
-    /// Registers that hold one number throughout, and the node that tells which.
+    /// Registers that hold one number throughout, and the node that computes it.
     filled: Vec<(usize, Id)>,
     pub(super) steps: Vec<Step>,
-    /// Outputs that are no step's: inputs, uniforms, constants, or the same as another output.
+    /// Outputs that no step computes: inputs, uniforms, constants, or copies of another output.
     copies: Vec<(Place, Kind, usize)>,
     registers: usize,
 }
 
 impl Plan {
-    /// The plan of a program. Inputs whose position is among `masks` are [`Truth`]s in memory.
+    /// The plan of a program. The inputs at the positions `masks` are [`Truth`]s in memory.
     ///
     /// # Errors
-    /// Where the program doesn't [verify](Program::verify), or asks something else of a mask than whether it is
-    /// [truthy](Primitive::Truthy).
+    /// If the program doesn't [verify](Program::verify), or if it uses a mask for anything other than
+    /// [`Primitive::Truthy`].
     pub fn new(program: Program, masks: &[usize]) -> Result<Plan, Malformed> {
         program.verify()?;
         let is_mask = |id: &Id| matches!(program.nodes[id.at()], Node::Input(k) if masks.contains(&(k as usize)));
@@ -97,7 +97,7 @@ impl Plan {
                 | Node::Truth(_)
                 | Node::Position
                 | Node::Count => {
-                    // Never one that was free: it is filled before the first step.
+                    // Not a register that was free before: it is filled before the first step.
                     let register = register(&mut vec![]);
                     filled.push((register, Id(at as u32)));
                     Place::Register(register)
@@ -134,25 +134,25 @@ impl Plan {
         &self.program
     }
 
-    /// How many loops it is.
+    /// The number of loops.
     pub fn steps(&self) -> usize {
         self.steps.len()
     }
 
-    /// Runs it over `n` elements on this thread.
+    /// Runs the plan over `n` elements on this thread.
     ///
     /// # Safety
-    /// The program [runs at](Program::runs_at) `T`, and there are as many inputs, uniforms and outputs as it has. `inputs[k]`
-    /// points to `n` contiguous `T`s or, where the input is one, truth values, unless nothing uses it; `outputs[k]` to room
-    /// for as many, that overlap nothing else.
+    /// The program [runs at](Program::runs_at) `T`, and the number of inputs, uniforms and outputs equals the
+    /// program's. `inputs[k]` points to `n` contiguous `T`s or, for a mask, truth values, unless no step uses it.
+    /// `outputs[k]` points to room for `n` of them and overlaps nothing else.
     pub unsafe fn run<T: Tile>(&self, n: usize, inputs: &[*const u8], uniforms: &[T], outputs: &[*mut u8]) {
         let work = Work { plan: self, inputs: Shared(inputs), uniforms, outputs: Shared(outputs) };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { work.run(0..n, TILE.min(n)) }
     }
 }
 
-/// A loop over a tile whose step has a parameter.
+/// An elementwise loop whose step has a parameter.
 struct With<T, P>(P, PhantomData<T>);
 
 macro_rules! loops {
@@ -191,22 +191,22 @@ unsafe fn run_with<T: Tile, P>(parameter: P, n: usize, inputs: &[*const u8], out
 where
     With<T, P>: Map,
 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's contract.
     unsafe { map(&With::<T, P>(parameter, PhantomData), n, inputs, &[output]) }
 }
 
 impl Program {
-    /// Runs it over `n` elements, on several threads where that pays. Masks are [`Truth`]s in memory.
+    /// Runs the program over `n` elements, on several threads if there is enough work. Masks are [`Truth`]s in memory.
     ///
     /// # Errors
-    /// Where `T` lacks a primitive of the program.
+    /// If `T` lacks a primitive of the program.
     ///
     /// # Panics
-    /// If there are not as many inputs, uniforms or outputs as the program has.
+    /// If the number of inputs, uniforms or outputs differs from the program's.
     ///
     /// # Safety
-    /// The program [verifies](Program::verify). `inputs[k]` points to `n` contiguous `T`s, `outputs[k]` to room for `n`
-    /// `T`s or, for a mask, [`Truth`]s, that overlap nothing else.
+    /// The program [verifies](Program::verify). `inputs[k]` points to `n` contiguous `T`s. `outputs[k]` points to room
+    /// for `n` `T`s or, for a mask, [`Truth`]s, and overlaps nothing else.
     pub unsafe fn run<T: Tile>(
         &self,
         n: usize,
@@ -226,13 +226,13 @@ impl Program {
         let inputs: Vec<*const u8> = inputs.iter().map(|x| x.cast()).collect();
         let work = Work { plan: &plan, inputs: Shared(&inputs), uniforms, outputs: Shared(outputs) };
         parallel_for(n, (GRAIN / plan.steps.len().max(1)).next_multiple_of(TILE), |range| {
-            // SAFETY: the caller's promise; ranges don't overlap.
+            // SAFETY: the caller's contract; ranges don't overlap.
             unsafe { work.run(range, TILE) }
         });
         Ok(())
     }
 
-    /// Whether elements of type `T` have all of its steps.
+    /// True if `T` supports all primitives of the program.
     pub fn runs_at<T: Tile>(&self) -> bool {
         self.nodes.iter().all(|node| match node {
             Node::Apply(primitive, _) => T::kernel(*primitive).is_some(),
@@ -244,9 +244,9 @@ impl Program {
     }
 }
 
-/// Pointers that several threads follow, each in a range of its own.
+/// Pointers that several threads access, each in its own range.
 pub(super) struct Shared<'a, P>(pub(super) &'a [P]);
-// SAFETY: `Program::run` promises that the memory is there; threads write to ranges of their own.
+// SAFETY: by the contract of `Program::run` the memory is valid; each thread writes to its own range.
 unsafe impl<P> Sync for Shared<'_, P> {}
 
 impl<'a, P> Shared<'a, P> {
@@ -264,10 +264,10 @@ pub(super) struct Work<'a, T> {
 
 impl<T: Tile> Work<'_, T> {
     /// # Safety
-    /// As for [`Program::run`], for the elements of this range, which nobody else writes. A program of rows has one of them
-    /// as its tile.
+    /// As for [`Program::run`], for the elements of this range, which no other thread writes. In a program over rows, a
+    /// tile is one row.
     pub(super) unsafe fn run(&self, range: std::ops::Range<usize>, tile: usize) {
-        // A line more than a tile: tiles that start at the same offset of a page would get in each other's way.
+        // One line more than a tile: tiles that start at the same page offset would compete for the same cache sets.
         let stride = (tile * size_of::<T>()).next_multiple_of(Line::BYTES) + Line::BYTES;
         let lines = self.plan.registers * stride / Line::BYTES;
         let mut memory: SmallVec<[Line; FEW_LINES]> =
@@ -301,7 +301,7 @@ impl<T: Tile> Work<'_, T> {
             let n = tile.min(range.end - start);
             let at = |place: Place| -> *mut u8 {
                 match place {
-                    // SAFETY: the caller's promise: the elements from `start` on are there.
+                    // SAFETY: the caller's contract: the elements from `start` on are valid.
                     Place::Input(k) => unsafe { self.inputs.0[k].add(start * self.input_size(k)).cast_mut() },
                     // SAFETY: as above.
                     Place::Output(k) => unsafe { self.outputs.0[k].add(start * self.output_size(k)) },
@@ -310,7 +310,7 @@ impl<T: Tile> Work<'_, T> {
             };
             for step in &self.plan.steps {
                 let inputs: SmallVec<[*const u8; 3]> = step.inputs.iter().map(|p| at(*p).cast_const()).collect();
-                // SAFETY: all places hold a tile of the kinds that the node wants; the output is none of the inputs.
+                // SAFETY: all places hold a tile of the kind that the node requires; the output is none of the inputs.
                 unsafe { self.step(&self.plan.program.nodes[step.node.at()], n, &inputs, at(step.output)) }
             }
             for (from, kind, k) in &self.plan.copies {
@@ -340,7 +340,7 @@ impl<T: Tile> Work<'_, T> {
     /// # Safety
     /// As for [`map`].
     unsafe fn step(&self, node: &Node, n: usize, inputs: &[*const u8], output: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe {
             match node {
                 Node::Apply(p, _) => {

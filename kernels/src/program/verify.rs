@@ -1,13 +1,13 @@
-//! What makes a list of nodes a program.
+//! Checks that a list of nodes is a valid program.
 
 use std::fmt;
 
 use super::{Kind, Node, Program};
 
-/// The most nodes of a program; what follows is quadratic in them at worst.
+/// The maximum number of nodes in a program. Later algorithms are quadratic in it in the worst case.
 const MOST: usize = 1 << 14;
 
-/// What is wrong with a program, and where.
+/// The error of an invalid program, with the place of the fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(pub(super) String);
 
@@ -20,8 +20,9 @@ impl fmt::Display for Malformed {
 impl std::error::Error for Malformed {}
 
 impl Program {
-    /// Checks that every node uses only nodes before it, of the right kind and number, and that inputs, uniforms and
-    /// outputs are there and have names of their own. What [`Program::write`] makes is right; what is read may not be.
+    /// Checks that every node uses only earlier nodes, of the right kind and number, that all inputs, uniforms and
+    /// outputs exist, and that names are unique. Programs from [`Program::write`] are valid; deserialized ones may not
+    /// be.
     pub fn verify(&self) -> Result<(), Malformed> {
         if self.nodes.len() > MOST {
             return Err(Malformed(format!("it has {} nodes, more than {MOST}", self.nodes.len())));

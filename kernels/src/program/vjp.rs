@@ -1,26 +1,26 @@
-//! The vector-Jacobian product of a program: the program at dual numbers of symbols.
+//! The vector-Jacobian product of a program: the program evaluated with dual numbers of symbols.
 
 use super::{Kind, Node, Output, Primitive, Program, Symbol, Value};
 use crate::dual::Dual;
 use crate::scalar::{Element, Field, Num, lit};
 
-/// What an output changes by: with an input and, of complex numbers, with the conjugate of the input.
+/// The derivatives of an output: by an input and, for complex numbers, also by the conjugate of the input.
 type Derivatives = Vec<Symbol>;
 
 impl Program {
-    /// The program that takes the cotangents of the numeric outputs, then the inputs, and gives the gradients of the
-    /// inputs `wrt`: `d_out`, …, `x`, … to `d_x`, …. Uniforms stay. `None` where a primitive has no
-    /// derivative, or there is no such input. Numbers are real, so the conjugate of one is itself.
+    /// The program that takes the cotangents of the numeric outputs, then the inputs, and returns the gradients of the
+    /// inputs `wrt`: `d_out`, …, `x`, … to `d_x`, …. Uniforms stay. `None` if a primitive has no derivative, or if an
+    /// input doesn't exist. Numbers are treated as real, so the conjugate of a number is the number itself.
     ///
-    /// The rules are those of [`Dual`], so symbolic and compiled gradients can't differ; a cotangent of 0 contributes 0
-    /// even where a derivative is infinite.
+    /// The rules are those of [`Dual`], so symbolic and compiled gradients can't differ. A cotangent of 0 contributes 0
+    /// even if a derivative is infinite.
     pub fn vjp(&self, wrt: &[usize]) -> Option<Program> {
         self.pulled_back(wrt, 1)
     }
 
-    /// The same for complex numbers: the gradient of a real number by `z = x + iy` is its derivative by `x` plus `i` times that
-    /// by `y`. A holomorphic function has the cotangent times the conjugate of its derivative; of others, such as this
-    /// gradient itself, the derivative by the conjugate counts too.
+    /// Like [`Program::vjp`], for complex numbers. The gradient of a real number by `z = x + iy` is its derivative by
+    /// `x` plus `i` times its derivative by `y`. For a holomorphic function it is the cotangent times the conjugate of
+    /// the derivative. Other functions, such as this gradient itself, also depend on the derivative by the conjugate.
     pub fn vjp_of_complex(&self, wrt: &[usize]) -> Option<Program> {
         self.pulled_back(wrt, 2)
     }
@@ -53,7 +53,7 @@ impl Program {
         complete.then_some(program)
     }
 
-    /// Those of all outputs; none of a truth value.
+    /// The derivatives of all outputs; none for a truth value.
     fn derivatives(&self, x: &[Symbol], u: &[Symbol], by: usize, directions: usize) -> Option<Vec<Derivatives>> {
         let u: Vec<_> = u.iter().map(|u| Dual::constant_of(*u)).collect();
         let lifted = |direction: usize| -> Vec<Dual<Symbol>> {
@@ -70,7 +70,7 @@ impl Program {
                 (Node::Apply(Primitive::Conj, x), _) => {
                     Some(Value::Number(values[1 - direction][x[0].at()].number()?.conj()))
                 }
-                // Complex numbers have no order, by which real ones know which side is small.
+                // Complex numbers have no order, which the real formula uses to find the smaller side.
                 (Node::Apply(Primitive::Sigmoid, x), 2) => {
                     let x = values[direction][x[0].at()].number()?;
                     let y = x.value.sigmoid();
@@ -91,7 +91,7 @@ impl Program {
         Some(self.outputs.iter().map(|(_, id)| values.iter().filter_map(|v| slope(v[id.at()])).collect()).collect())
     }
 
-    /// Names for the cotangents of the outputs: `d_out`, with underscores where something is called so.
+    /// Names for the cotangents of the outputs: `d_out`, with underscores appended while the name is taken.
     pub(super) fn cotangents(&self) -> Vec<String> {
         let mut taken: Vec<String> = self.inputs.iter().chain(&self.uniforms).cloned().collect();
         let arguments = taken.len();
@@ -109,7 +109,7 @@ impl Program {
         self.nodes[self.outputs[output].1.at()].kind() == Kind::Number
     }
 
-    /// The same with these outputs only.
+    /// The same program with these outputs only.
     pub fn giving(&self, outputs: &[usize]) -> Program {
         let outputs = outputs.iter().map(|k| self.outputs[*k].clone()).collect();
         Program { outputs, ..self.clone() }.without_dead()
