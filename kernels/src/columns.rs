@@ -1,4 +1,4 @@
-//! Reductions down the columns of a table: rows are combined with rows, as they lie in memory.
+//! Reductions along the columns of a table: whole rows are combined, in memory order.
 
 use crate::copy::Pointer;
 use crate::scalar::{Machine, Num, Real};
@@ -6,19 +6,20 @@ use crate::simd::clones;
 use crate::stop::filled;
 use crate::threads::parallel_for;
 
-/// Columns that are reduced together: their results stay in cache.
+/// The number of columns that are reduced together: their results stay in the cache.
 const COLUMNS: usize = 1024;
-/// Elements that are worth a thread.
+/// The minimum number of elements per thread.
 const GRAIN: usize = 64 * 1024;
-/// At most so many parts of the rows are reduced apart: each has results of its own.
+/// The maximum number of parts of the rows that are reduced separately: each has its own results.
 const PARTS: usize = 16;
-/// Rows that are added one after the other; more are added pairwise.
+/// The number of rows that are added in order; more are added pairwise.
 const ROWS: usize = 32;
-/// Rows that are combined with the results at a time: between them, results stay in registers.
+/// The number of rows that are combined with the results at a time: within these, results stay in registers.
 const TOGETHER: usize = 4;
 
-/// Cuts `height` rows of `width` into parts, which depend on these numbers alone; reduces each to a row of results by
-/// `part(first row, its rows, first column, results)`, and those by `merge(results, results of the next part)`.
+/// Splits `height` rows of `width` into parts, which depend only on these numbers. Reduces each part to a row of
+/// results by `part(first row, its rows, first column, results)`, and combines those by `merge(results, results of the
+/// next part)`.
 fn in_parts<T: Sync, A: Copy + Send + Sync>(
     x: &[T],
     width: usize,
@@ -45,7 +46,7 @@ fn in_parts<T: Sync, A: Copy + Send + Sync>(
                 None => first.get(),
                 Some(p) => rest.get().wrapping_add(p * width),
             };
-            // SAFETY: these columns of the results of this part belong to this call alone.
+            // SAFETY: only this call accesses these columns of the results of this part.
             let results = unsafe { std::slice::from_raw_parts_mut(results.add(column), count) };
             part(top, &x[top * width..bottom * width], column, results);
         }
@@ -91,7 +92,7 @@ pub fn fold<T: Machine, A: Copy + Send + Sync>(
     });
 }
 
-/// The sum of every column, pairwise.
+/// The sum of every column, added pairwise.
 pub fn sum<T: Machine + Num>(x: &[T], width: usize, out: &mut [T]) {
     let part = |_, rows: &[T], column, out: &mut [T]| sum_rows(rows, width, column, out);
     in_parts(x, width, T::zero(), out, part, |out, next| out.iter_mut().zip(next).for_each(|(o, v)| *o += *v));
@@ -115,12 +116,12 @@ pub fn prod<T: Machine + Num>(x: &[T], width: usize, out: &mut [T]) {
     fold(x, width, T::one(), out, |a, v| a * v, |a, b| a * b);
 }
 
-/// The largest element of every column, NaN if there is one. There must be a row.
+/// The largest element of every column, or NaN if there is one. There must be at least one row.
 pub fn max<T: Machine + Real>(x: &[T], width: usize, out: &mut [T]) {
     extreme(x, width, out, T::maximum);
 }
 
-/// The smallest element of every column, NaN if there is one. There must be a row.
+/// The smallest element of every column, or NaN if there is one. There must be at least one row.
 pub fn min<T: Machine + Real>(x: &[T], width: usize, out: &mut [T]) {
     extreme(x, width, out, T::minimum);
 }
@@ -129,7 +130,7 @@ fn extreme<T: Machine + Real>(x: &[T], width: usize, out: &mut [T], better: impl
     let part = |_, rows: &[T], column: usize, out: &mut [T]| {
         let first = rows.get(column..column + out.len()).expect("a part has rows");
         out.copy_from_slice(first);
-        // The first row once more, which changes nothing: so the rows make whole groups more often.
+        // The first row is combined again, which changes nothing but makes whole groups of rows more often.
         combine_rows(rows, width, column, out, &better);
     };
     in_parts(x, width, T::zero(), out, part, |out, next| {
@@ -137,17 +138,18 @@ fn extreme<T: Machine + Real>(x: &[T], width: usize, out: &mut [T], better: impl
     });
 }
 
-/// Where the largest element of every column first stands, or the first NaN.
+/// For every column, the index of the first NaN or, without any, of the first largest element.
 pub fn argmax<T: Machine + Real>(x: &[T], width: usize, out: &mut [i64]) {
     first_best(x, width, out, T::greater);
 }
 
-/// Where the smallest element of every column first stands, or the first NaN.
+/// For every column, the index of the first NaN or, without any, of the first smallest element.
 pub fn argmin<T: Machine + Real>(x: &[T], width: usize, out: &mut [i64]) {
     first_best(x, width, out, T::less);
 }
 
-/// Where the first element of every column stands that no later one is `better` than; NaN is better than any number.
+/// For every column, the index of the first element that no other element is `better` than; NaN is better than any
+/// number.
 fn first_best<T: Machine + Real>(x: &[T], width: usize, out: &mut [i64], better: impl Fn(T, T) -> bool + Sync) {
     let wins = |a: T, b: T| better(a, b) | (a.isnan() & !b.isnan());
     let part = |top: usize, rows: &[T], column: usize, out: &mut [i64]| {
@@ -170,7 +172,7 @@ fn first_best<T: Machine + Real>(x: &[T], width: usize, out: &mut [i64], better:
 }
 
 clones! {
-    /// Keeps what is better of the best so far and the next row.
+    /// Updates the best so far with the next row.
     <[T, W]> fn follow(row: &[T], at: i64, best: &mut [T], places: &mut [i64], wins: &W)
     where [T: Machine, W: Fn(T, T) -> bool] if [T::VECTORIZE] {
         for ((v, b), place) in row.iter().zip(best).zip(places) {

@@ -1,9 +1,9 @@
 //! Convolutions: sums over the taps of windows, and the two gradients of such a sum.
 //!
-//! `out[n, o, i] = Σ x[n, c, place(i, t)] · weight[o, c, t]` over channels `c` of the group of `o` and taps `t`. It is linear
-//! in `x` and in `weight`; [`forward`] computes it, [`input`] and [`weight`] are its transposes. With many channels these
-//! are matrix products with a matrix that is never written ([`unfolded`]); with few each register of results is added up where its windows read
-//! ([`direct`]).
+//! `out[n, o, i] = Σ x[n, c, place(i, t)] · weight[o, c, t]` over channels `c` of the group of `o` and taps `t`. It is
+//! linear in `x` and in `weight`. [`forward`] computes it; [`input`] and [`weight`] are its transposes. With many
+//! channels these are matrix products with a matrix that is never stored as a whole ([`unfolded`]). With few channels,
+//! each register of results is summed directly from what its windows read ([`direct`]).
 
 mod correlation;
 mod direct;
@@ -23,29 +23,29 @@ use crate::window::Windows;
 use correlation::{Placement, Target, correlate};
 use reads::Axis;
 
-/// Multiplications that are worth a thread's while.
+/// The minimum number of multiplications per thread.
 const GRAIN: usize = 1 << 20;
-/// Into how many parts work is shared out at most: each has images of its own.
+/// The maximum number of parts that work is split into: each has its own images.
 const PARTS: usize = 16;
-/// How channels belong together: those of a sample in `groups`, each with so many inputs and outputs.
+/// The channels of the samples, in `groups`, each with the same number of inputs and outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channels {
-    /// How many samples.
+    /// The number of samples.
     pub samples: usize,
-    /// How many groups.
+    /// The number of groups.
     pub groups: usize,
-    /// Channels of the input in each.
+    /// The number of input channels per group.
     pub inputs: usize,
-    /// Channels of the output in each.
+    /// The number of output channels per group.
     pub outputs: usize,
 }
 
-/// There is no memory to work in.
+/// There is not enough memory for the working buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory;
 
-/// Runs `f` for every task, on several threads if so much work for each is worth it, with memory for `memory` elements,
-/// which have no value.
+/// Runs `f` for every task, on several threads if each task has enough work. Each call gets uninitialized memory for
+/// `memory` elements.
 fn share<T>(tasks: usize, work: usize, memory: usize, f: impl Fn(usize, *mut T) + Sync) -> Result<(), OutOfMemory> {
     let failed = AtomicBool::new(false);
     parallel_for(tasks, (GRAIN / work.max(1)).max(tasks.div_ceil(PARTS)), |range| {
@@ -56,16 +56,16 @@ fn share<T>(tasks: usize, work: usize, memory: usize, f: impl Fn(usize, *mut T) 
     if failed.into_inner() { Err(OutOfMemory) } else { Ok(()) }
 }
 
-/// A number of zeros.
+/// `n` zeros.
 fn zeros<T: Tiled>(n: usize) -> Result<Vec<T>, OutOfMemory> {
     crate::gemm::zeros(1, n).ok_or(OutOfMemory)
 }
 
-/// Memory that tasks write to, each in places of its own.
+/// Memory that tasks write to, each in its own places.
 #[derive(Clone, Copy)]
 struct Shared<T>(*mut T);
 
-// SAFETY: each use says why no other task uses the same elements.
+// SAFETY: each use documents why no other task accesses the same elements.
 unsafe impl<T: Send> Send for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Shared<T> {}
@@ -76,19 +76,19 @@ impl<T> Shared<T> {
     }
 
     /// # Safety
-    /// The elements are there, and nobody else refers to them meanwhile.
+    /// The elements are valid, and no other reference to them exists during the lifetime.
     unsafe fn slice<'a>(self, start: usize, len: usize) -> &'a mut [T] {
         // SAFETY: by contract.
         unsafe { std::slice::from_raw_parts_mut(self.0.add(start), len) }
     }
 }
 
-/// A matrix to read, row by row.
+/// A view of a row-major matrix to read.
 fn matrix<T>(elements: &[T], columns: usize) -> View<T> {
     View { start: elements.as_ptr().cast_mut(), rows: columns as isize, columns: 1 }
 }
 
-/// What windows read along each axis.
+/// The elements that windows read along each axis.
 fn reads_of(windows: &Windows) -> [Axis; 3] {
     windows.axes().map(|a| Axis {
         size: a.size,
@@ -98,13 +98,13 @@ fn reads_of(windows: &Windows) -> [Axis; 3] {
     })
 }
 
-/// Calls a function for floats of type `f32` or `f64`, whichever `T` is.
+/// Calls a function with the slices cast to the type `T`, which is `f32` or `f64`.
 macro_rules! by_float {
     ($t:ty, |$($slice:ident),*; $($out:ident),*| $call:expr) => {{
         macro_rules! if_float {
             ($float:ty) => {
                 if TypeId::of::<$t>() == TypeId::of::<$float>() {
-                    // SAFETY: T is this very type.
+                    // SAFETY: T is this type.
                     $(let $slice = unsafe { std::slice::from_raw_parts($slice.as_ptr().cast::<$float>(), $slice.len()) };)*
                     // SAFETY: as above.
                     $(let $out = unsafe { std::slice::from_raw_parts_mut($out.as_mut_ptr().cast::<$float>(), $out.len()) };)*
@@ -118,8 +118,8 @@ macro_rules! by_float {
     }};
 }
 
-/// `out` of `x` and `weight`, plus `bias`. All are contiguous: `x` is `[samples, channels, volume]`, `weight` is
-/// `[outputs, inputs of a group, taps]`, `out` is `[samples, outputs, windows]`.
+/// Computes `out` from `x` and `weight`, plus `bias`. All are contiguous: `x` is `[samples, channels, volume]`,
+/// `weight` is `[outputs, inputs of a group, taps]`, `out` is `[samples, outputs, windows]`.
 pub fn forward<T: Float + Machine>(
     windows: &Windows,
     channels: Channels,
@@ -144,8 +144,8 @@ pub fn forward<T: Float + Machine>(
     })
 }
 
-/// The gradient of `x`: what [`forward`] takes from an element of `x` to windows, back from windows to elements.
-/// `y` is `[samples, outputs, windows]`, `out` is `[samples, channels, volume]`.
+/// The gradient of `x`, which is the transpose of [`forward`] as a function of `x`. `y` is `[samples, outputs,
+/// windows]`, `out` is `[samples, channels, volume]`.
 pub fn input<T: Float + Machine>(
     windows: &Windows,
     channels: Channels,
@@ -164,17 +164,18 @@ pub fn input<T: Float + Machine>(
     by_float!(T, |y, weight; out| input_by_products(windows, channels, y, weight, out))
 }
 
-/// Elements of an axis that are in the same phase of the windows: what reaches them are windows, with a stride of 1.
+/// The elements of an axis in the same phase of the windows. The windows that read them are themselves windows with a
+/// stride of 1.
 struct Phase {
     /// The first element.
     first: usize,
-    /// The first tap that reaches them, how many taps do, and how far apart these are.
+    /// The first tap that reads them, the number of these taps, and the distance between them.
     taps: (usize, usize, usize),
-    /// The windows that each of these taps has the first element in.
+    /// For each of these taps, the window in which it reads the first element.
     reads: Axis,
 }
 
-/// The phases that taps reach, of one axis.
+/// The phases of one axis that taps read.
 fn phases(axis: &crate::window::Axis) -> Vec<Phase> {
     let (stride, mut phases) = (axis.stride as i64, Vec::<Phase>::new());
     for tap in 0..axis.taps {
@@ -223,7 +224,7 @@ fn input_by_products<T: Tiled>(
             for p2 in &inner {
                 let parts = [p0, p1, p2];
                 let counts = parts.map(|p| p.taps.1);
-                // `[outputs, inputs, taps]` of every group as `[inputs, outputs, the taps that reach this phase]`.
+                // Copy `[outputs, inputs, taps]` of every group to `[inputs, outputs, the taps that read this phase]`.
                 let depth = outputs * counts.iter().product::<usize>();
                 let mut own = zeros(groups * inputs * depth)?;
                 let strides = [axes[1].taps * axes[2].taps, axes[2].taps, 1];
@@ -234,7 +235,7 @@ fn input_by_products<T: Tiled>(
                 let from = [from[0], from[1], from[2], apart(0), apart(1), apart(2)];
                 let mut to = [1; 6];
                 (0..5).rev().for_each(|i| to[i] = to[i + 1] * shape[i + 1] as isize);
-                // SAFETY: these are elements of `weight`, and places of `own`.
+                // SAFETY: all indices are within `weight` and `own`.
                 unsafe { copy(&shape, weight[first..].as_ptr(), &from, own.as_mut_ptr(), &to) };
                 let placement = Placement {
                     first: parts.map(|p| p.first),

@@ -15,18 +15,18 @@ use crate::stop::poll;
 use crate::threads::parallel_for;
 use tiled::{Product, in_registers};
 
-/// Up to so many multiplications, a plain loop has finished before anything cleverer has begun.
+/// The maximum number of multiplications for which a plain loop is the fastest.
 const SMALL: usize = 128;
-/// So many multiplications are worth a thread's while.
+/// The minimum number of multiplications per thread.
 const GRAIN: usize = 1 << 21;
-/// So many multiplications may take most of a second: larger products poll.
+/// The number of multiplications that may take most of a second. Larger products poll.
 const BREATH: usize = 1 << 36;
-/// Rows, or columns, of which the parts of such a product have a multiple.
+/// The parts of such a product have a multiple of this number of rows or columns.
 const WHOLE: usize = 64;
-/// Rows of `b` that stay in cache while all of `a` passes by.
+/// The number of rows of `b` that stay in the cache during a loop over all of `a`.
 const DEPTH: usize = 64;
 
-/// Numbers that large matrices are multiplied of.
+/// The number types of large matrix products.
 trait Gemm: Machine + Num + Cast<Self> {
     /// `c = a · b` for matrices with at least one element each.
     ///
@@ -35,7 +35,7 @@ trait Gemm: Machine + Num + Cast<Self> {
     unsafe fn multiply(m: usize, n: usize, k: usize, a: View<Self>, b: View<Self>, c: View<Self>);
 }
 
-/// A matrix: where it begins, and how far apart its rows and columns are.
+/// A matrix: its start, and the strides of rows and columns.
 #[derive(Clone, Copy)]
 pub(crate) struct View<T> {
     pub start: *mut T,
@@ -61,14 +61,14 @@ impl<T: Copy> View<T> {
         self.start.wrapping_offset(row as isize * self.rows + column as isize * self.columns)
     }
 
-    /// What begins at this row and column.
+    /// The part of the matrix from this row and column on.
     pub(crate) fn part(self, row: usize, column: usize) -> Self {
         View { start: self.at(row, column), ..self }
     }
 }
 
 impl<T: Machine> View<T> {
-    /// A matrix of `columns` columns that lies in `memory` row by row.
+    /// A row-major matrix of `columns` columns in `memory`.
     fn contiguous(memory: &mut [T], columns: usize) -> Self {
         View { start: memory.as_mut_ptr(), rows: columns as isize, columns: 1 }
     }
@@ -80,12 +80,12 @@ impl<T: Machine> View<T> {
         T: Cast<T>,
     {
         let (from, to) = ([self.rows, self.columns], [target.rows, target.columns]);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { copy(&[rows, columns], self.start.cast_const(), &from, target.start, &to) }
     }
 }
 
-/// [`Gemm::multiply`] for whichever type `T` is.
+/// Calls [`Gemm::multiply`] for the type `T`.
 ///
 /// # Safety
 /// As for [`matmul`], with at least one element in each matrix.
@@ -93,7 +93,7 @@ unsafe fn large<T: Machine + Num>(m: usize, n: usize, k: usize, a: View<T>, b: V
     macro_rules! by_type {
         ($($t:ty)*) => {$(
             if TypeId::of::<T>() == TypeId::of::<$t>() {
-                // SAFETY: the caller's promise, and T is this very type.
+                // SAFETY: the caller's contract, and T is this type.
                 return unsafe { <$t>::multiply(m, n, k, a.cast(), b.cast(), c.cast()) };
             }
         )*};
@@ -102,19 +102,19 @@ unsafe fn large<T: Machine + Num>(m: usize, n: usize, k: usize, a: View<T>, b: V
     unreachable!("every machine number is in the list")
 }
 
-/// A product that takes long, in parts between which it polls: halves of `c`, so that each sum stays what it is.
+/// Computes a long product in parts and polls between them. It halves `c`, so that no sum changes.
 ///
 /// # Safety
 /// As for [`large`].
 unsafe fn in_breaths<T: Machine + Num>(m: usize, n: usize, k: usize, a: View<T>, b: View<T>, c: View<T>) {
     if m.max(n) == 1 || m.saturating_mul(n).saturating_mul(k) <= BREATH {
         poll();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         return unsafe { large(m, n, k, a, b, c) };
     }
-    // Whole tiles, unless there are few.
+    // Halves are whole tiles, unless there are few.
     let half = |size: usize| if size < 4 * WHOLE { size / 2 } else { (size / 2).next_multiple_of(WHOLE) };
-    // SAFETY: the caller's promise, for either half.
+    // SAFETY: the caller's contract, for either half.
     unsafe {
         if n > m {
             let half = half(n);
@@ -154,14 +154,14 @@ pub unsafe fn matmul<T: Machine + Num>(
     let c = View { start: c, rows: c_rs, columns: c_cs };
     let work = m.saturating_mul(n).saturating_mul(k);
     if work > SMALL {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         return unsafe { in_breaths(m, n, k, a, b, c) };
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's contract.
     unsafe { multiply_plainly(m, n, k, a, b, c) }
 }
 
-/// One sum after the other.
+/// Computes one sum after the other.
 ///
 /// # Safety
 /// As for [`matmul`].
@@ -183,7 +183,7 @@ macro_rules! by_tile {
     ($($t:ty)*) => {$(
         impl Gemm for $t {
             unsafe fn multiply(m: usize, n: usize, k: usize, a: View<Self>, b: View<Self>, c: View<Self>) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller's contract.
                 unsafe { in_registers(Product { size: (m, n, k), a, b, c, add: false, alone: false }) }
             }
         }
@@ -195,9 +195,9 @@ macro_rules! by_parts {
     ($($t:ty)*) => {$(
         impl Gemm for Complex<$t> {
             unsafe fn multiply(m: usize, n: usize, k: usize, a: View<Self>, b: View<Self>, c: View<Self>) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller's contract.
                 if !unsafe { complex::multiply::<$t>((m, n, k), a, b, c) } {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller's contract.
                     unsafe { multiply_plainly(m, n, k, a, b, c) }
                 }
             }
@@ -210,7 +210,7 @@ macro_rules! by_loop {
     ($($t:ty)*) => {$(
         impl Gemm for $t {
             unsafe fn multiply(m: usize, n: usize, k: usize, a: View<Self>, b: View<Self>, c: View<Self>) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller's contract.
                 unsafe { multiply_by_loop(m, n, k, a, b, c) }
             }
         }
@@ -218,7 +218,7 @@ macro_rules! by_loop {
 }
 by_loop!(i8 i16 i32 i64 u8 u16 u32 u64);
 
-/// A matrix of zeros, if there is memory for it: an expanded one may stand for more than there is.
+/// A matrix of zeros; `None` if memory is exhausted. A copy of an expanded matrix may be larger than memory.
 pub(crate) fn zeros<T: Machine + Num>(rows: usize, columns: usize) -> Option<Vec<T>> {
     let (n, mut zeros) = (rows.checked_mul(columns)?, Vec::new());
     zeros.try_reserve_exact(n).ok()?;
@@ -226,7 +226,7 @@ pub(crate) fn zeros<T: Machine + Num>(rows: usize, columns: usize) -> Option<Vec
     Some(zeros)
 }
 
-/// Rows of `c` gather multiples of the rows of `b`, both contiguous; whatever isn't is copied.
+/// Adds multiples of the rows of `b` to the rows of `c`. Both must be contiguous; other matrices are copied.
 ///
 /// # Safety
 /// As for [`matmul`].
@@ -237,11 +237,11 @@ unsafe fn multiply_by_loop<T: Gemm>(m: usize, n: usize, k: usize, a: View<T>, b:
     }
     if b.columns != 1 && n > 1 {
         let Some(mut packed) = zeros(k, n) else {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             return unsafe { multiply_plainly(m, n, k, a, b, c) };
         };
         let rows = View::contiguous(&mut packed, n);
-        // SAFETY: the caller's promise; `packed` is as large as `b`.
+        // SAFETY: the caller's contract; `packed` is as large as `b`.
         return unsafe {
             b.copy_to(rows, k, n);
             multiply_by_loop(m, n, k, a, rows, c)
@@ -249,11 +249,11 @@ unsafe fn multiply_by_loop<T: Gemm>(m: usize, n: usize, k: usize, a: View<T>, b:
     }
     if c.columns != 1 && n > 1 {
         let Some(mut packed) = zeros(m, n) else {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             return unsafe { multiply_plainly(m, n, k, a, b, c) };
         };
         let rows = View::contiguous(&mut packed, n);
-        // SAFETY: the caller's promise; `packed` is as large as `c`.
+        // SAFETY: the caller's contract; `packed` is as large as `c`.
         return unsafe {
             multiply_by_loop(m, n, k, a, b, rows);
             rows.copy_to(c, m, n)
@@ -261,7 +261,7 @@ unsafe fn multiply_by_loop<T: Gemm>(m: usize, n: usize, k: usize, a: View<T>, b:
     }
     parallel_for(m, (GRAIN / n.saturating_mul(k)).max(1), |rows| {
         for i in rows.clone() {
-            // SAFETY: row i of c, n contiguous elements that no other call touches.
+            // SAFETY: row i of c, n contiguous elements that no other call accesses.
             unsafe { std::slice::from_raw_parts_mut(c.at(i, 0), n) }.fill(T::zero());
         }
         for start in (0..k).step_by(DEPTH) {
@@ -275,7 +275,7 @@ unsafe fn multiply_by_loop<T: Gemm>(m: usize, n: usize, k: usize, a: View<T>, b:
 }
 
 clones! {
-    /// Adds `a[i, p] · b[p]` to `sums` for every `p`; the caller knows that these are within `a` and `b`.
+    /// Adds `a[i, p] · b[p]` to `sums` for every `p`. The caller ensures that these are within `a` and `b`.
     <[T]> fn gather(sums: &mut [T], a: View<T>, i: usize, b: View<T>, depth: std::ops::Range<usize>)
     where [T: Gemm] {
         for p in depth {

@@ -1,4 +1,4 @@
-//! What becomes of windows in pooling.
+//! Pooling: reductions of windows.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use crate::simd::clones;
 use crate::window::{Windows, by_stride, for_runs};
 
 clones! {
-    /// The largest element of the volume that each window sees, and where it stands; NaN if there is one. `least` and 0 for
-    /// a window that sees nothing.
+    /// The largest element that each window reads, or NaN if there is one, and its index in the volume. `least` and 0
+    /// for a window without elements.
     pub <[T]> fn max(windows: &Windows, x: &[T], least: T, out: &mut [T], place: &mut [i64])
     where [T: Machine + Real] {
         assert!(x.len() == windows.volume() && out.len() == windows.count() && place.len() == windows.count());
@@ -26,7 +26,7 @@ clones! {
                     for (k, (best, at)) in out.iter_mut().zip(place).enumerate() {
                         // SAFETY: k is below out.len().
                         let value = unsafe { *source.get_unchecked(k * step) };
-                        // NaN beats all, and what came first its equals.
+                        // NaN wins against every number. Among equal elements the first wins.
                         let wins = value.greater(*best) | value.isnan() | (*at < 0);
                         *best = T::select(wins, value, *best);
                         *at = if wins { (start + k * step) as i64 } else { *at };
@@ -38,7 +38,7 @@ clones! {
     }
 }
 
-/// Longer rows are added up pairwise.
+/// Longer rows are added pairwise.
 const SHORT: usize = 32;
 
 clones! {
@@ -73,7 +73,7 @@ clones! {
 }
 
 clones! {
-    /// Adds every window, divided by its count, to the rows of `out` in its bounds: the reverse of [`means`].
+    /// Adds every window, divided by its count, to the rows of `out` in its bounds: the transpose of [`means`].
     pub <[T]> fn spread(width: usize, windows: &[(Range<usize>, T)], y: &[T], out: &mut [T])
     where [T: Machine + Float] {
         assert!(y.len() == windows.len() * width);

@@ -1,7 +1,7 @@
-//! Order: sorting by [rank](Machine::rank), and the first of an order.
+//! Sorting by [rank](Machine::rank), and selection of the first elements of an order.
 //!
-//! Ranks are sorted together with the positions of their elements, so no two keys are equal: every way of sorting gives
-//! the same result, and equal elements keep their order. Many keys are sorted by their digits, few by comparison.
+//! Ranks are sorted together with the positions of their elements, so no two keys are equal: every algorithm gives the
+//! same result, and equal elements keep their order. Many keys are sorted by radix sort, few by comparison.
 
 use std::collections::TryReserveError;
 use std::mem::MaybeUninit;
@@ -12,21 +12,22 @@ use crate::scalar::Machine;
 use crate::simd::clones;
 use crate::threads::parallel_for;
 
-/// Fewer keys are sorted by comparison.
+/// Below this number, keys are sorted by comparison.
 const FEW: usize = 192;
-/// More keys are sorted by several threads.
+/// Above this number, keys are sorted on several threads.
 const MANY: usize = 64 * 1024;
-/// Keys that one thread makes at a time, or looks through for the first of the order.
+/// The number of keys that one thread creates at a time, or searches for the first ones of the order.
 const GRAIN: usize = 32 * 1024;
-/// Parts of many keys, whose places are counted apart.
+/// The number of parts of many keys. The places of each part are counted separately.
 const PARTS: usize = 16;
-/// Bits of a digit, at most.
+/// The maximum number of bits in a digit.
 const DIGIT_BITS: u32 = 8;
-/// Keys whose places are looked up before the first of them is moved. A load waits until it is known where all stores before
-/// it go, and where a key goes is known only after a load: one by one, each key would wait for the one before it.
+/// The number of keys whose places are looked up before the first of them is moved. A load waits until the addresses of
+/// all stores before it are known, and the address of a key's store is known only after a load. One by one, each key
+/// would wait for the previous one.
 const TOGETHER: usize = 8;
 
-/// A rank above a position.
+/// A key: a rank in the high bits, a position in the low bits.
 trait Key: Copy + Ord + Default + Send + Sync {
     fn new(rank: u64, position: usize) -> Self;
     fn rank(self) -> u64;
@@ -65,7 +66,7 @@ impl Key for u128 {
     }
 }
 
-/// Whether keys of 64 bits hold the ranks and positions of so many elements.
+/// True if keys of 64 bits hold the ranks and positions of `n` elements.
 fn is_short<T: Machine>(n: usize) -> bool {
     T::RANK_BITS <= 32 && u32::try_from(n).is_ok()
 }
@@ -77,13 +78,15 @@ fn buffer<A: Copy + Default>(n: usize) -> Result<Vec<A>, TryReserveError> {
     Ok(buffer)
 }
 
-/// What turns ranks into those of the order: none of their bits or, for the reverse order, all. Equal elements keep theirs.
+/// The bits to flip in ranks so that they sort in the requested order: none, or all for descending order. Equal
+/// elements keep their order.
 fn turn<T: Machine>(descending: bool) -> u64 {
     if descending { u64::MAX.checked_shr(u64::BITS - T::RANK_BITS).unwrap_or(0) } else { 0 }
 }
 
 clones! {
-    /// Writes the keys of elements, of which the first one stands at `start`. Gives the bits in which ranks differ from `other`'s.
+    /// Writes the keys of elements; `start` is the position of the first one. Returns the bits in which their ranks
+    /// differ from that of `other`.
     <[T, K]> fn fill(x: &[T], turn: u64, start: usize, other: T, keys: &mut [MaybeUninit<K>]) -> u64
     where [T: Machine, K: Key] if [T::VECTORIZE] {
         let mut differing = 0;
@@ -95,7 +98,7 @@ clones! {
     }
 }
 
-/// Elements, and where they and their positions go.
+/// The elements, and the destinations of sorted elements and positions.
 struct Order<'a, T> {
     x: &'a [T],
     turn: u64,
@@ -104,15 +107,16 @@ struct Order<'a, T> {
 }
 
 impl<T: Machine> Order<'_, T> {
-    /// What puts the element of a key to its place: there must be such a place, the caller's, and such an element.
+    /// A function that writes the element of a key to its place. The caller ensures that the place and the element
+    /// exist.
     #[inline(always)]
     fn put<K: Key>(&self) -> impl Fn(usize, K) {
         let (x, turn, values, indices) = (self.x.as_ptr(), self.turn, self.values.get(), self.indices.get());
         move |place, key| {
             let position = key.position();
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             unsafe {
-                // To look for the element, which may lie anywhere, takes longer.
+                // Computing the element from its rank is faster than loading it from an arbitrary address.
                 values.add(place).write(T::of_rank(key.rank() ^ turn).unwrap_or_else(|| *x.add(position)));
                 indices.add(place).write(position as i64);
             }
@@ -120,7 +124,7 @@ impl<T: Machine> Order<'_, T> {
     }
 }
 
-/// The elements in order, and where they stood; NaN comes last, or first when descending.
+/// Sorts the elements and returns their original positions. NaN comes last, or first in descending order.
 ///
 /// # Panics
 /// If the lengths differ.
@@ -134,7 +138,7 @@ pub fn sort<T: Machine>(
     let (values, indices) = (Pointer(values.as_mut_ptr()), Pointer(indices.as_mut_ptr()));
     let order = Order { x, turn: turn::<T>(descending), values, indices };
     if is_short::<T>(x.len()) {
-        // Keys of 64 bits lie where the indices go.
+        // Keys of 64 bits are stored in the memory of the indices.
         let keys = Pointer(order.indices.get().cast::<u64>());
         sort_by_keys(order, keys)
     } else {
@@ -144,13 +148,13 @@ pub fn sort<T: Machine>(
     }
 }
 
-/// Sorts in memory for as many keys as there are elements, which may be that of the indices.
+/// Sorts with a buffer that has room for one key per element. It may be the memory of the indices.
 fn sort_by_keys<T: Machine, K: Key>(order: Order<T>, keys: Pointer<K>) -> Result<(), TryReserveError> {
     let (x, n) = (order.x, order.x.len());
     let Some(other) = x.first().copied() else { return Ok(()) };
     let differing = AtomicU64::new(0);
     parallel_for(n, GRAIN, |range| {
-        // SAFETY: the range lies within the keys, and no other call writes there.
+        // SAFETY: the range is within the keys, and no other call writes there.
         let keys = unsafe {
             std::slice::from_raw_parts_mut(keys.get().add(range.start).cast::<MaybeUninit<K>>(), range.len())
         };
@@ -163,7 +167,7 @@ fn sort_by_keys<T: Machine, K: Key>(order: Order<T>, keys: Pointer<K>) -> Result
     unsafe { std::slice::from_raw_parts_mut(keys.get(), n) }.sort_unstable();
     let put = order.put();
     for place in 0..n {
-        // SAFETY: these are the keys of the elements, and each is read before an index takes its place.
+        // SAFETY: these are the keys of the elements, and each is read before an index replaces it.
         put(place, unsafe { keys.get().add(place).read() });
     }
     Ok(())
@@ -177,18 +181,19 @@ struct Digit {
 }
 
 impl Digit {
-    /// An even number of digits for those bits in which ranks differ, the lowest first.
+    /// An even number of digits that cover the bits in which ranks differ, the lowest first.
     fn all(differing: u64) -> impl Iterator<Item = [Digit; 2]> {
         let end = u64::BITS - differing.leading_zeros();
         let start = differing.trailing_zeros().min(end);
         let pairs = (end - start).div_ceil(2 * DIGIT_BITS).max(1);
         let bits = (end - start).div_ceil(2 * pairs);
-        // The last digit may lie above all bits; the highest one once more changes nothing.
+        // The last digit may be above all bits. Its shift is limited to the highest bit; sorting by that again changes
+        // nothing.
         let digit = move |d: u32| Digit { shift: (start + d * bits).min(u64::BITS - 1), bits };
         (0..pairs).map(move |pair| [digit(2 * pair), digit(2 * pair + 1)])
     }
 
-    /// How many values it has.
+    /// The number of values of the digit.
     fn values(self) -> usize {
         1 << self.bits
     }
@@ -199,9 +204,9 @@ impl Digit {
     }
 }
 
-/// Sorts by one digit after the other: first how many keys have each value is counted, which says where those with the next
-/// value begin, then they are moved there. The low digit of a pair moves them to spare memory and the high one back; the
-/// last one puts their elements in order instead.
+/// Sorts by one digit after the other: counting the keys with each value yields the place where the keys of each value
+/// begin, then the keys are moved there. The low digit of a pair moves them to spare memory and the high digit moves
+/// them back. The last digit writes the elements in order instead.
 fn sort_by_digits<T: Machine, K: Key>(
     order: &Order<T>,
     keys: &Pointer<K>,
@@ -212,7 +217,7 @@ fn sort_by_digits<T: Machine, K: Key>(
     spare.try_reserve_exact(n)?;
     let spare = Pointer(spare.as_mut_ptr());
     let parts = if n <= MANY { 1 } else { PARTS };
-    // For each part and value, how many keys there are; then, where the next of them goes. For both digits of a pair.
+    // For each part and value, first the number of keys, then the place of the next key. For both digits of a pair.
     let mut places = [Vec::new(), Vec::new()];
     let mut pairs = Digit::all(differing).peekable();
     while let Some([low, high]) = pairs.next() {
@@ -228,7 +233,7 @@ fn sort_by_digits<T: Machine, K: Key>(
             parallel_for(parts, 1, |range| {
                 for part in range {
                     let (start, end) = (part * n / parts, (part + 1) * n / parts);
-                    // SAFETY: all keys were written, and the places of this part belong to this call alone.
+                    // SAFETY: all keys were written, and only this call accesses the places of this part.
                     unsafe {
                         let keys = std::slice::from_raw_parts(from.get().add(start), end - start);
                         work(keys, std::slice::from_raw_parts_mut(places.get().add(part * values), values));
@@ -248,13 +253,13 @@ fn sort_by_digits<T: Machine, K: Key>(
             }
         };
         if parts == 1 {
-            // SAFETY: all keys were written. What the high digits count to doesn't depend on the order of the keys.
+            // SAFETY: all keys were written. The counts of the high digits don't depend on the order of the keys.
             count_both(unsafe { std::slice::from_raw_parts(keys.get(), n) }, [low, high], low_places, high_places);
         } else {
             round(keys, low_places, &|keys, counts| count(keys, low, counts));
         }
         add_up(low_places);
-        // SAFETY: the places of all parts and values are apart, and together as many as there are keys.
+        // SAFETY: the places of all parts and values are disjoint, and their number is the number of keys.
         round(keys, low_places, &|keys, places| unsafe {
             let to = spare.get();
             distribute(keys, low, places, |place, key| to.add(place).write(key));
@@ -282,7 +287,7 @@ fn count<K: Key>(keys: &[K], digit: Digit, counts: &mut [usize]) {
     keys.iter().for_each(|key| counts[digit.of(*key)] += 1);
 }
 
-/// The same of two digits, which takes less time than one after the other.
+/// Counts two digits at once, which is faster than one after the other.
 fn count_both<K: Key>(keys: &[K], [low, high]: [Digit; 2], low_counts: &mut [usize], high_counts: &mut [usize]) {
     for key in keys {
         low_counts[low.of(*key)] += 1;
@@ -290,10 +295,10 @@ fn count_both<K: Key>(keys: &[K], [low, high]: [Digit; 2], low_counts: &mut [usi
     }
 }
 
-/// Gives every key the next place for its value.
+/// Moves every key to the next place for its value.
 ///
 /// # Safety
-/// Every value has a place.
+/// There is a place for every value.
 #[inline(always)]
 unsafe fn distribute<K: Key>(keys: &[K], digit: Digit, places: &mut [usize], put: impl Fn(usize, K)) {
     let (groups, rest) = keys.as_chunks::<TOGETHER>();
@@ -322,7 +327,7 @@ fn write<T: Machine, K: Key>(x: &[T], keys: &[K], values: &mut [T], indices: &mu
     }
 }
 
-/// Appends the keys of elements, of which the first one stands at `start`.
+/// Appends the keys of elements; `start` is the position of the first one.
 fn push_keys<T: Machine, K: Key>(x: &[T], descending: bool, start: usize, keys: &mut Vec<K>) {
     keys.reserve(x.len());
     fill(x, turn::<T>(descending), start, T::default(), &mut keys.spare_capacity_mut()[..x.len()]);
@@ -330,7 +335,7 @@ fn push_keys<T: Machine, K: Key>(x: &[T], descending: bool, start: usize, keys: 
     unsafe { keys.set_len(keys.len() + x.len()) };
 }
 
-/// The first of the [order](sort), as many as there are places for them, and where they stood.
+/// The first elements of the [order](sort), one for each place, and their original positions.
 ///
 /// # Panics
 /// If there are more places than elements.
@@ -358,7 +363,7 @@ fn first_keys<T: Machine, K: Key>(x: &[T], descending: bool, k: usize) -> Result
         return Ok(Vec::new());
     }
     let mut keys = if x.len() > 2 * GRAIN && k <= GRAIN / 4 {
-        // The first ones of every part are all that can be the first ones.
+        // Only the first keys of each part can be among the first keys.
         let parts = x.len().div_ceil(GRAIN);
         let mut found = buffer::<K>(parts * k)?;
         let to = Pointer(found.as_mut_ptr());
@@ -368,9 +373,9 @@ fn first_keys<T: Machine, K: Key>(x: &[T], descending: bool, k: usize) -> Result
                 let mut keys = Vec::new();
                 push_keys(x, descending, p * GRAIN, &mut keys);
                 least(&mut keys, k);
-                // The last part may have fewer: the greatest of all keys stand for those.
+                // The last part may have fewer keys: pad with the greatest possible key.
                 keys.resize(k, K::new(u64::MAX >> if size_of::<K>() == 8 { 32 } else { 0 }, usize::MAX));
-                // SAFETY: the places of part p, to which no other call writes.
+                // SAFETY: these are the places of part p, and no other call writes to them.
                 unsafe { to.get().add(p * k).copy_from_nonoverlapping(keys.as_ptr(), k) };
             }
         });
@@ -386,11 +391,11 @@ fn first_keys<T: Machine, K: Key>(x: &[T], descending: bool, k: usize) -> Result
     Ok(keys)
 }
 
-/// Leaves the `k` least keys, in any order; all, if they are fewer.
+/// Keeps the `k` least keys, in any order; all of them if there are fewer.
 fn least<K: Key>(keys: &mut Vec<K>, k: usize) {
     let lanes = (2 * k).max(32);
     if keys.len() >= 8 * lanes {
-        // Of the least keys of so many lanes, the k-th one is a bound that at least k keys keep.
+        // Take the least key of each lane. At least k keys are not above the k-th of these, so it is a bound.
         let mut bests = keys[..lanes].to_vec();
         lane_bests(&keys[lanes..], &mut bests);
         let bound = *bests.select_nth_unstable(k - 1).1;
@@ -409,7 +414,7 @@ fn least<K: Key>(keys: &mut Vec<K>, k: usize) {
 }
 
 clones! {
-    /// The least keys of lanes that stand side by side.
+    /// The least key of each lane.
     <[K]> fn lane_bests(keys: &[K], bests: &mut [K]) where [K: Key] {
         for row in keys.chunks(bests.len()) {
             for (best, key) in bests.iter_mut().zip(row) {

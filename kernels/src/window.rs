@@ -1,39 +1,39 @@
-//! Windows of a volume, and the matrix of what every window sees.
+//! Windows of a volume, and the matrix of the values that every window reads.
 //!
-//! A volume is a contiguous plane of three axes; fewer axes have a size of 1. A window is a small grid of taps. Window
-//! `i` has tap `t` at `i · stride + t · dilation − padding` of every axis. What a tap finds outside of the volume is 0.
+//! A volume is contiguous and has three axes; unused axes have size 1. A window is a small grid of taps. Tap `t` of
+//! window `i` is at `i · stride + t · dilation − padding` along every axis. Outside of the volume, taps read 0.
 
 use std::ops::Range;
 
 use crate::scalar::{Machine, Num};
 use crate::simd::clones;
 
-/// How windows step along one axis.
+/// The layout of windows along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// Elements of the volume.
+    /// The number of elements in the volume.
     pub size: usize,
-    /// Windows.
+    /// The number of windows.
     pub count: usize,
-    /// Taps of a window.
+    /// The number of taps in a window.
     pub taps: usize,
-    /// From a window to the next one; at least 1.
+    /// The distance from a window to the next one; at least 1.
     pub stride: usize,
-    /// From a tap to the next one; at least 1.
+    /// The distance from a tap to the next one; at least 1.
     pub dilation: usize,
-    /// How far the first window begins before the first element.
+    /// The number of elements by which the first window begins before the volume.
     pub padding: i64,
 }
 
 impl Axis {
-    /// Where a tap of a window stands in the volume.
+    /// The index in the volume that a tap of a window reads; `None` outside of the volume.
     #[inline(always)]
     pub fn place(&self, window: usize, tap: usize) -> Option<usize> {
         let at = (window * self.stride + tap * self.dilation) as i64 - self.padding;
         if (0..self.size as i64).contains(&at) { Some(at as usize) } else { None }
     }
 
-    /// The windows that have a tap inside of the volume.
+    /// The windows for which a tap is inside of the volume.
     pub fn inside(&self, tap: usize) -> Range<usize> {
         self.within((tap * self.dilation) as i64 - self.padding, self.stride, self.count)
     }
@@ -43,7 +43,7 @@ impl Axis {
         self.within((window * self.stride) as i64 - self.padding, self.dilation, self.taps)
     }
 
-    /// The steps, of so many, that stay inside of the volume.
+    /// The range of steps, of at most `most`, that stay inside of the volume.
     fn within(&self, start: i64, step: usize, most: usize) -> Range<usize> {
         let (size, step) = (self.size as i64, step as i64);
         let first = if start < 0 { start.unsigned_abs().div_ceil(step as u64) as i64 } else { 0 };
@@ -52,7 +52,7 @@ impl Axis {
         first..(end.clamp(0, most as i64) as usize).max(first)
     }
 
-    /// Whether no product of its numbers overflows.
+    /// True if no product of the sizes overflows.
     fn is_sound(&self) -> bool {
         const LIMIT: usize = 1 << 61;
         let fits = |a: usize, b: usize| a.checked_mul(b).is_some_and(|v| v < LIMIT);
@@ -68,14 +68,15 @@ impl Axis {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Windows {
     axes: [Axis; 3],
-    /// The first tap of the innermost axis that any window has inside of the volume.
+    /// The first tap of the innermost axis that is inside of the volume for at least one window.
     first: usize,
-    /// From that one on, the windows that have a tap there, up to the last tap that any has. There may be many more taps.
+    /// For each tap from that one to the last tap inside, the windows for which it is inside. There may be many more
+    /// taps.
     inside: Vec<Range<usize>>,
 }
 
 impl Windows {
-    /// None where the numbers are too large to compute with, or a step is 0.
+    /// `None` if the numbers are too large to compute with, or if a step is 0.
     pub fn new(axes: [Axis; 3]) -> Option<Windows> {
         let mut inside = Vec::new();
         axes.iter().all(Axis::is_sound).then_some(())?;
@@ -91,17 +92,17 @@ impl Windows {
         &self.axes
     }
 
-    /// Elements of the volume.
+    /// The number of elements in the volume.
     pub fn volume(&self) -> usize {
         self.axes.iter().map(|a| a.size).product()
     }
 
-    /// Windows in all.
+    /// The number of windows.
     pub fn count(&self) -> usize {
         self.axes.iter().map(|a| a.count).product()
     }
 
-    /// Taps of one window.
+    /// The number of taps in a window.
     pub fn taps(&self) -> usize {
         self.axes.iter().map(|a| a.taps).product()
     }
@@ -111,18 +112,19 @@ impl Windows {
         self.axes[0].count * self.axes[1].count
     }
 
-    /// Whether every window is one element, and the next window the next element.
+    /// True if every window is one element, and consecutive windows are consecutive elements.
     pub fn is_pointwise(&self) -> bool {
         self.axes.iter().all(|a| a.taps == 1 && a.stride == 1 && a.padding == 0 && a.count == a.size)
     }
 
-    /// The taps of the innermost axis that any window has inside.
+    /// The taps of the innermost axis that are inside of the volume for at least one window.
     #[inline(always)]
     pub(crate) fn taps_inside(&self) -> Range<usize> {
         self.first..self.first + self.inside.len()
     }
 
-    /// The windows of the innermost axis for which a tap stands inside, and where the first of them has it in its row.
+    /// The windows of the innermost axis for which a tap is inside, and the index in its row that the first of them
+    /// reads.
     #[inline(always)]
     pub(crate) fn run(&self, tap: usize) -> (Range<usize>, usize) {
         let axis = &self.axes[2];
@@ -132,8 +134,8 @@ impl Windows {
     }
 }
 
-/// For every tap that a line of windows has inside of the volume: its number, the windows that have it there, and the
-/// element that the first of them finds.
+/// For every tap of a row of windows that is inside of the volume: the index of the tap, the windows for which it is
+/// inside, and the element that the first of them reads.
 macro_rules! for_runs {
     ($windows:expr, $line:expr, |$tap:ident, $range:ident, $start:ident| $body:block) => {{
         let windows: &$crate::window::Windows = $windows;
@@ -158,7 +160,7 @@ macro_rules! for_runs {
 }
 pub(crate) use for_runs;
 
-/// Runs `$body` with `$step` the stride: a constant where it is 1 or 2, which loops then vectorize for.
+/// Runs `$body` with `$step` as the stride. Strides 1 and 2 are constants, so that loops vectorize.
 macro_rules! by_stride {
     ($stride:expr, |$step:ident| $body:expr) => {
         match $stride {
@@ -190,7 +192,7 @@ struct Segment {
     end: usize,
 }
 
-/// The rows of windows that a range of windows is made of.
+/// The rows of windows that make up a range of windows.
 fn segments(windows: &Windows, range: &Range<usize>) -> impl Iterator<Item = Segment> + use<> {
     let [_, middle, inner] = *windows.axes();
     let Range { start, end } = *range;
@@ -204,7 +206,8 @@ fn segments(windows: &Windows, range: &Range<usize>) -> impl Iterator<Item = Seg
 }
 
 clones! {
-    /// What a range of windows sees of one channel: a row of `matrix` for every tap, a column for every window.
+    /// The values that a range of windows reads in one channel: a row of `matrix` for every tap, a column for every
+    /// window.
     pub <[T]> fn unfold(windows: &Windows, x: &[T], range: Range<usize>, matrix: &mut [T])
     where [T: Machine + Num] {
         let [outer, middle, inner] = *windows.axes();
@@ -246,7 +249,7 @@ clones! {
 }
 
 clones! {
-    /// Adds to one channel what a range of windows has for it: the reverse of [`unfold`].
+    /// Adds the values of a range of windows to one channel: the transpose of [`unfold`].
     pub <[T]> fn fold(windows: &Windows, matrix: &[T], range: Range<usize>, x: &mut [T])
     where [T: Machine + Num] {
         let [outer, middle, inner] = *windows.axes();

@@ -1,4 +1,4 @@
-//! What windows read, times weights: a matrix product for each band of windows of each sample.
+//! The products of weights and what windows read: a matrix product for each band of windows of each sample.
 
 use super::direct::Direct;
 use super::reads::{Axis, Reads};
@@ -8,25 +8,26 @@ use crate::copy::copy_row;
 use crate::gemm::View;
 use crate::gemm::tiled::{Product, Tiled, in_registers};
 
-/// Bytes of images that stay in L2 together with weights and a packed panel.
+/// The size in bytes of images that fit the L2 cache together with weights and a packed panel.
 const LEVEL_2: usize = 256 << 10;
-/// Windows that a band has at least, unless there are fewer.
+/// The minimum number of windows in a band, unless there are fewer.
 const LEAST: usize = 192;
-/// Windows of several samples that share panels, at most.
+/// The maximum number of windows of several samples that share panels.
 const TOGETHER: usize = 400;
-/// Tasks that are worth having, and the outputs that each has at least.
+/// The desired number of tasks, and the minimum number of outputs of each.
 const TASKS: usize = 8;
 const ROWS: usize = 48;
 
-/// Windows whose images are written together: consecutive ones of the outermost axis that has several.
+/// Windows whose images are written together: consecutive windows of the outermost axis with more than one window.
 pub(super) struct Band {
     pub reads: Reads,
-    /// The number of the first window.
+    /// The index of the first window.
     pub first: usize,
 }
 
 impl Band {
-    /// The bands of windows over so many channels, of which there are `times` as many.
+    /// Splits the windows into bands, for images of this number of channels. Every band is computed `times` times, and
+    /// a large `times` requires fewer bands.
     pub fn of<T>(axes: &[Axis; 3], channels: usize, times: usize) -> Result<Vec<Band>, OutOfMemory> {
         let whole = Reads::new(axes).ok_or(OutOfMemory)?;
         let bytes = whole.memory(channels).and_then(|n| n.checked_mul(size_of::<T>())).ok_or(OutOfMemory)?;
@@ -45,25 +46,25 @@ impl Band {
         Ok(bands)
     }
 
-    /// The elements of the largest images of so many channels.
+    /// The number of elements of the largest images with this number of channels.
     pub fn memory(bands: &[Band], channels: usize) -> Result<usize, OutOfMemory> {
         let most = bands.iter().map(|band| band.reads.memory(channels)).try_fold(0, |most, n| Some(most.max(n?)));
         most.ok_or(OutOfMemory)
     }
 }
 
-/// Where the results of windows go in a volume.
+/// The positions in a volume to which the results of windows are written.
 pub(super) struct Placement {
     /// The element of the first window, along each axis.
     pub first: [usize; 3],
-    /// From the element of a window to that of the next one.
+    /// The distance from the element of a window to that of the next one.
     pub step: [usize; 3],
-    /// The elements of the volume.
+    /// The size of the volume.
     pub size: [usize; 3],
 }
 
 impl Placement {
-    /// Whether the results of so many windows are the volume.
+    /// True if the results of this number of windows are the whole volume.
     pub fn is_whole(&self, counts: &[usize; 3]) -> bool {
         (0..3).all(|i| self.first[i] == 0 && self.step[i] == 1 && self.size[i] == counts[i])
     }
@@ -75,12 +76,12 @@ impl Placement {
     }
 }
 
-/// Where results go.
+/// The destination of results.
 pub(super) struct Target<T> {
     pub start: Shared<T>,
-    /// The elements of a channel.
+    /// The number of elements in a channel.
     pub volume: usize,
-    /// None if the results of windows follow each other.
+    /// `None` if the results of windows are contiguous.
     pub placement: Option<Placement>,
 }
 
@@ -100,7 +101,7 @@ pub(super) fn correlate<T: Tiled>(
         (axes.iter().map(|a| a.count).product(), axes.iter().map(|a| a.size).product());
     let depth = inputs * axes.iter().map(|a| a.shifts.len()).product::<usize>();
     let way = Way::of::<T>(&bands[0].reads, outputs);
-    // Samples of few windows share panels, and tasks share their outputs instead.
+    // Samples with few windows share panels, and tasks split the outputs instead.
     let is_short = way == Way::Packed && bands.len() == 1 && count > 0;
     let together = if is_short { (TOGETHER / count).clamp(1, samples.max(1)) } else { 1 };
     let tasks = samples.div_ceil(together) * groups * bands.len();
@@ -129,11 +130,11 @@ pub(super) fn correlate<T: Tiled>(
     let memory = images.checked_mul(together).zip(own).and_then(|(images, own)| images.checked_add(own));
     let (tasks, memory) = (tasks * blocks, memory.ok_or(OutOfMemory)?);
     let work = (outputs / blocks).saturating_mul(depth).saturating_mul(columns * together);
-    // SAFETY: there are so many tasks, and there is so much memory for each.
+    // SAFETY: `run` gets the number of an existing task and the memory that it needs.
     share(tasks, work, memory, |task, memory| unsafe { this.run(task, memory) })
 }
 
-/// A correlation, cut into tasks.
+/// A correlation that is split into tasks.
 struct Correlation<'a, T> {
     axes: &'a [Axis; 3],
     channels: Channels,
@@ -142,28 +143,28 @@ struct Correlation<'a, T> {
     bias: Option<&'a [T]>,
     target: &'a Target<T>,
     bands: Vec<Band>,
-    /// For each band, where its rows are read in place.
+    /// For each band that is read in place, the offsets of its rows.
     tables: Vec<Vec<usize>>,
     way: Way,
-    /// The samples of a task.
+    /// The number of samples per task.
     together: usize,
-    /// Into how many parts the outputs are divided.
+    /// The number of parts of the outputs.
     blocks: usize,
-    /// The elements of the images of a sample.
+    /// The number of elements in the images of a sample.
     images: usize,
-    /// Inputs and taps.
+    /// The number of inputs times taps.
     depth: usize,
-    /// The elements of a channel of `x`.
+    /// The number of elements in a channel of `x`.
     volume: usize,
 }
 
 impl<T: Tiled> Correlation<'_, T> {
-    /// Whether results are computed in memory of the task's own, and then copied to where they belong.
+    /// True if results are computed in the task's own memory and then copied to their destination.
     fn has_own(&self) -> bool {
         self.target.placement.is_some() || self.way == Way::Flat || self.together > 1
     }
 
-    /// The columns that are computed for a sample.
+    /// The number of columns that are computed for a sample.
     fn columns(&self, reads: &Reads) -> usize {
         match self.way {
             Way::Flat => reads.count() / reads.counts()[2].max(1) * reads.pitch(),
@@ -172,7 +173,7 @@ impl<T: Tiled> Correlation<'_, T> {
     }
 
     /// # Safety
-    /// There is a task of this number, and memory for its images and own results.
+    /// The task exists, and there is memory for its images and own results.
     unsafe fn run(&self, task: usize, memory: *mut T) {
         let Channels { samples, groups, inputs, outputs } = self.channels;
         let (rest, block) = (task / self.blocks, task % self.blocks);
@@ -199,7 +200,7 @@ impl<T: Tiled> Correlation<'_, T> {
         };
         if let Some(bias) = self.bias {
             for (o, bias) in bias[group * outputs..][rows.clone()].iter().enumerate() {
-                // SAFETY: these results are of this task alone.
+                // SAFETY: only this task writes these results.
                 unsafe { (0..columns * together).for_each(|i| c.at(o, i).write(*bias)) };
             }
         }
@@ -208,7 +209,7 @@ impl<T: Tiled> Correlation<'_, T> {
         };
         let (size, add) = ((rows.len(), columns * together, self.depth), self.bias.is_some());
         let (a, images) = (self.weight.part(group * outputs + rows.start, 0), memory.cast_const());
-        // SAFETY: `a`, `b` and `c` have these sizes, and `c` is of this task alone. There is memory for the images.
+        // SAFETY: `a`, `b` and `c` have these sizes, and only this task writes `c`. There is memory for the images.
         unsafe {
             if self.way != Way::Identity {
                 (0..together).for_each(|sample| reads.write(of_sample(sample), memory.add(sample * self.images)));
@@ -232,16 +233,16 @@ impl<T: Tiled> Correlation<'_, T> {
         if is_own {
             for sample in 0..together {
                 let to = self.target.start.at(output(sample) * self.target.volume);
-                // SAFETY: these results are of this task alone.
+                // SAFETY: only this task writes these results.
                 unsafe { self.place(c.part(0, sample * columns), rows.len(), &self.bands[number], to) };
             }
         }
     }
 
-    /// Copies results to where they belong.
+    /// Copies results to their destination.
     ///
     /// # Safety
-    /// `c` has so many rows, and nobody else uses their places, which begin at `to`.
+    /// `c` has `rows` rows, and no other task uses their destinations, which begin at `to`.
     unsafe fn place(&self, c: View<T>, rows: usize, band: &Band, to: *mut T) {
         let ([_, middle, inner], run) = (self.axes.each_ref().map(|a| a.count), band.reads.counts()[2]);
         let pitch = if self.way == Way::Flat { band.reads.pitch() } else { run };
@@ -255,39 +256,39 @@ impl<T: Tiled> Correlation<'_, T> {
                 }
             };
             let to = to.wrapping_add(o * self.target.volume + place);
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             unsafe { copy_row(c.at(o, line * pitch).cast_const(), 1, to, step as isize, run) };
         }
     }
 }
 
-/// How the products of a band are computed.
+/// The method for the products of a band.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
-    /// The image is the volume: it is the right matrix.
+    /// The image equals the volume, so the volume is the right matrix.
     Identity,
     /// Panels of the right matrix are packed from images.
     Packed,
-    /// Images are read in place, a row of windows at a time.
+    /// Images are read in place, one row of windows at a time.
     Lines,
-    /// Images are read in place, together with what is between rows of windows. That is computed and left out.
+    /// Images are read in place, including the elements between rows of windows. The results for those are discarded.
     Flat,
 }
 
 impl Way {
-    /// Whether images are read in place.
+    /// True if images are read in place.
     fn is_direct(self) -> bool {
         matches!(self, Way::Lines | Way::Flat)
     }
 
-    /// The way that wastes least, as far as sizes tell: part of the lanes of registers, or the time to pack panels.
+    /// The method with the least estimated waste: unused lanes of registers, or the time to pack panels.
     fn of<T>(reads: &Reads, outputs: usize) -> Way {
         if reads.is_identity() {
             return Way::Identity;
         }
         let (lanes, inner) = (64 / size_of::<T>(), reads.counts()[2]);
         let percent = |part: usize, whole: usize| 100 * part / whole.max(1);
-        // One register of columns alone waits for the rows of weights to be loaded.
+        // A single register of columns waits for the rows of weights to be loaded.
         let lines = percent(inner, inner.next_multiple_of(lanes)) * if inner > lanes { 10 } else { 6 } / 10;
         let flat = percent(inner, reads.pitch());
         // A column is packed once for all outputs.

@@ -1,4 +1,4 @@
-//! Sums of few outputs: each register of windows is added up where these read an image, without packing it.
+//! Sums for few outputs: each register of windows is summed directly from an image, without packing.
 
 use super::reads::Reads;
 use crate::gemm::View;
@@ -7,7 +7,7 @@ use crate::gemm::tiled::{Job, Register, Sums, Table, Task, Tile, Tiled, by_rows,
 /// `c = weight · what windows read`, or `c += …`.
 pub(super) struct Direct<'a, T> {
     pub reads: &'a Reads,
-    /// Where window 0 reads for each column of `weight`.
+    /// For each column of `weight`, the offset that window 0 reads.
     pub table: &'a [usize],
     pub images: *const T,
     /// `rows × channels and taps`
@@ -16,7 +16,7 @@ pub(super) struct Direct<'a, T> {
     /// `rows × windows`
     pub c: View<T>,
     pub add: bool,
-    /// Whether rows of windows are computed together with what is between them.
+    /// True if rows of windows are computed together with the elements between them.
     pub flat: bool,
 }
 
@@ -24,10 +24,10 @@ impl<T: Tiled> Job<T> for Direct<'_, T> {
     type Output = ();
 
     /// # Safety
-    /// The images are written, `c` is as large as said, and nobody else uses it.
+    /// The images are initialized, `c` has the documented size, and no other task uses it.
     unsafe fn run<R: Register<Element = T>>(self) {
         for (row, rows) in tiles_of::<R>(self.rows) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             by_rows!(R, rows, |ROWS| unsafe {
                 if self.flat {
                     R::run(DirectRows::<R, _, ROWS> { of: &self, row, runs: self.reads.flat_runs() });
@@ -60,7 +60,7 @@ impl<R: Register, I: Iterator<Item = (usize, usize, usize)>, const ROWS: usize> 
                 let b = Table { start: images.wrapping_add(read + i), rows: table };
                 let columns = width.min(n - i);
                 let tile = Tile { a, b, c: c.part(0, at + i), rows: ROWS, columns, depth: table.len(), add };
-                // SAFETY: the caller's promise; there are elements after the images.
+                // SAFETY: the caller's contract; there are readable elements after the images.
                 unsafe {
                     if columns > R::LANES {
                         Sums::<R, _, ROWS, 2>(&tile).run();
@@ -93,7 +93,7 @@ impl<T: Tiled> Job<T> for Dots<'_, T> {
     unsafe fn run<R: Register<Element = T>>(self) {
         for (row, rows) in tiles_of::<R>(self.table.len()) {
             for output in 0..self.outputs {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller's contract.
                 by_rows!(R, rows, |ROWS| unsafe { R::run(DotsRows::<R, ROWS> { of: &self, row, output }) });
             }
         }
@@ -107,7 +107,8 @@ struct DotsRows<'a, R: Register, const ROWS: usize> {
     output: usize,
 }
 
-/// Products that a lane adds up before its sum is added to others: so many roundings follow each other.
+/// The number of products that a lane adds before its sum is added to others. It limits the number of consecutive
+/// roundings.
 const FLUSH: usize = 64;
 
 impl<R: Register, const ROWS: usize> Task for DotsRows<'_, R, ROWS> {
@@ -118,7 +119,7 @@ impl<R: Register, const ROWS: usize> Task for DotsRows<'_, R, ROWS> {
     #[inline(always)]
     unsafe fn run(self) {
         let Dots { reads, table, images, y, c, .. } = *self.of;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe {
             let y = y.at(self.output, 0).cast_const();
             let mut starts = [images; ROWS];

@@ -12,17 +12,17 @@ use crate::gemm::View;
 use crate::gemm::tiled::{Job, Register, Right, Tile, Tiled, in_registers, tiles_of};
 use crate::threads::parallel_for;
 
-/// Windows that a sum takes in at a time: the packed rows of a tile stay in L1.
+/// The number of windows that a sum adds at a time: the packed rows of a tile stay in the L1 cache.
 const DEPTH: usize = 512;
-/// Up to so many outputs, each row is multiplied by each output.
+/// The maximum number of outputs for which each row is multiplied by each output.
 const FEW_DOTS: usize = 3;
-/// Elements of all partial sums, at most, unless one set of them has more.
+/// The maximum number of elements in all partial sums, unless one set of them has more.
 const MOST: usize = 1 << 22;
 
 /// `out[o, (c, t)] = Σ x[n, c, read by tap t of window i] · y[n, o, i]` for every group.
 ///
-/// It is computed as its transpose: rows are channels and taps, columns are outputs. A task adds up a *piece* of the bands
-/// of all samples, for a *block* of the inputs of a group.
+/// It computes the transpose: rows are channels and taps, columns are outputs. A task sums a *piece* of the bands of
+/// all samples, for a *block* of the inputs of a group.
 pub(super) fn of_weight<T: Tiled>(
     axes: &[Axis; 3],
     channels: Channels,
@@ -43,7 +43,7 @@ pub(super) fn of_weight<T: Tiled>(
     let (rows, most) = (inputs * taps, inputs.div_ceil(blocks));
     let mut sums = zeros::<T>(groups.checked_mul(pieces * rows * outputs).ok_or(OutOfMemory)?)?;
     let shared = Shared(sums.as_mut_ptr());
-    // The rows of a tile, and as many panels as hold all outputs, with a panel to spare.
+    // The rows of a tile, the panels of all outputs, and a spare panel.
     let packed = DEPTH * (outputs + 128);
     let images = Band::memory(&bands, most)?;
     let tables = bands.iter().map(|band| if outputs <= FEW_DOTS { band.reads.table(most) } else { Some(Vec::new()) });
@@ -60,7 +60,7 @@ pub(super) fn of_weight<T: Tiled>(
             let of_sample = n * groups + group;
             let x = &x[(of_sample * inputs + block.start) * volume..][..block.len() * volume];
             let y = matrix(&y[of_sample * outputs * count..][..outputs * count], count).part(0, band.first);
-            // SAFETY: there is memory for the images and what is packed. The sums are of this task alone.
+            // SAFETY: there is memory for the images and the packed data. Only this task writes the sums.
             unsafe {
                 band.reads.write(x, memory);
                 let packed = memory.wrapping_add(images);
@@ -74,14 +74,14 @@ pub(super) fn of_weight<T: Tiled>(
         }
     })?;
     let size = rows * outputs;
-    // Sums of pieces are added two by two.
+    // The sums of pieces are added pairwise.
     let mut apart = 1;
     while apart < pieces {
         let pairs = (pieces - apart).div_ceil(2 * apart);
         parallel_for(groups * pairs, ((1 << 16) / size).max(1), |range| {
             for (group, pair) in range.map(|i| (i / pairs, i % pairs)) {
                 let first = (group * pieces + pair * 2 * apart) * size;
-                // SAFETY: every pair has sums of its own.
+                // SAFETY: the sums of different pairs don't overlap.
                 let (to, from) = unsafe { (shared.slice(first, size), shared.slice(first + apart * size, size)) };
                 to.iter_mut().zip(from).for_each(|(to, from)| *to += *from);
             }
@@ -89,16 +89,16 @@ pub(super) fn of_weight<T: Tiled>(
         apart *= 2;
     }
     let (shape, from) = ([groups, outputs, rows], [(pieces * size) as isize, 1, outputs as isize]);
-    // SAFETY: `out` has these elements, and the first piece of each group its sums.
+    // SAFETY: `out` has these elements, and the first piece of each group contains its sums.
     unsafe { copy(&shape, shared.at(0).cast_const(), &from, out.as_mut_ptr(), &[size as isize, rows as isize, 1]) };
     Ok(())
 }
 
-/// What a band adds to the sums.
+/// The contribution of a band to the sums.
 struct Sums<'a, T> {
     band: &'a Band,
     images: *const T,
-    /// Channels and taps.
+    /// The number of channels times taps.
     rows: usize,
     /// `outputs × windows`
     y: View<T>,
@@ -113,18 +113,18 @@ impl<T: Tiled> Job<T> for Sums<'_, T> {
     type Output = ();
 
     /// # Safety
-    /// There is so much memory, and nobody else uses the sums.
+    /// There is memory of this size, and no other task uses the sums.
     unsafe fn run<R: Register<Element = T>>(self) {
         let count = self.band.reads.count();
         for start in (0..count).step_by(DEPTH) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             unsafe { self.add::<R>(start..(start + DEPTH).min(count)) };
         }
     }
 }
 
 impl<T: Tiled> Sums<'_, T> {
-    /// Adds some windows.
+    /// Adds the contribution of some windows.
     ///
     /// # Safety
     /// As for [`Job::run`].
@@ -135,11 +135,11 @@ impl<T: Tiled> Sums<'_, T> {
         let panel = |number: usize| panels.wrapping_add(number * width * depth);
         for number in 0..self.outputs.div_ceil(width) {
             let columns = number * width..((number + 1) * width).min(self.outputs);
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             unsafe { right.pack::<R>(windows.clone(), columns, panel(number)) };
         }
         for (row, rows) in tiles_of::<R>(self.rows) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             unsafe {
                 R::run(Pack::<R> {
                     reads: &self.band.reads,

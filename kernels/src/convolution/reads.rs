@@ -1,30 +1,30 @@
-//! What windows read of a volume, in a layout in which every tap reads with the same steps.
+//! The elements of a volume that windows read, in a layout in which every tap reads with the same strides.
 //!
-//! A tap of window `i` reads element `i · stride + shift` of an axis, or 0 outside of the volume. The elements whose index has
-//! the same remainder by `stride` are a *phase*. In an *image* the phases of a channel follow each other, with zeros around
-//! them. There the element that a tap reads for window `i` is `i` elements after the one that it reads for window 0, for any
-//! stride, dilation and padding.
+//! A tap of window `i` reads element `i · stride + shift` of an axis, or 0 outside of the volume. The elements whose
+//! indices are equal modulo `stride` are a *phase*. In an *image* the phases of a channel follow each other, with zeros
+//! around them. In an image, a tap of window `i` reads the element that is `i` elements after the one that it reads for
+//! window 0, for any stride, dilation and padding.
 
 use std::ops::Range;
 
 use crate::copy::copy;
 use crate::gemm::tiled::Tiled;
 
-/// What windows read along one axis.
+/// The elements that windows read along one axis.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
-    /// The elements of the volume.
+    /// The size of the volume.
     pub size: usize,
-    /// The windows.
+    /// The number of windows.
     pub count: usize,
-    /// From a window to the next one.
+    /// The distance from a window to the next one.
     pub stride: usize,
-    /// Where each tap of window 0 reads.
+    /// The index that each tap of window 0 reads.
     pub shifts: Vec<i64>,
 }
 
 impl Axis {
-    /// A part of the windows.
+    /// The axis with only these windows.
     pub fn part(&self, windows: Range<usize>) -> Axis {
         let shifts = self.shifts.iter().map(|shift| shift + (windows.start * self.stride) as i64).collect();
         Axis { count: windows.len(), shifts, ..*self }
@@ -35,20 +35,20 @@ impl Axis {
 struct Phased {
     size: usize,
     stride: usize,
-    /// The remainders that taps read.
+    /// The remainders modulo the stride that taps read.
     phases: Vec<usize>,
-    /// The quotient that the first element of a phase has.
+    /// The quotient by the stride of the first element of a phase.
     first: i64,
-    /// The elements of each phase.
+    /// The number of elements in each phase.
     len: usize,
-    /// For each tap, the place of its phase and its element for window 0.
+    /// For each tap, the index of its phase and the element of the phase that it reads for window 0.
     taps: Vec<(usize, usize)>,
 }
 
 impl Phased {
     fn new(axis: &Axis) -> Phased {
         let (size, stride) = (axis.size as i64, axis.stride as i64);
-        // A tap that reads no element for any window reads zeros, wherever it is outside.
+        // A tap that reads no element for any window reads zeros, so any place outside will do.
         let before = -((axis.count.max(1) - 1) as i64 * stride) - 1;
         let shifts = axis.shifts.iter().map(|shift| (*shift).clamp(before, size.max(before)));
         let parts: Vec<(i64, i64)> = shifts.map(|s| (s.div_euclid(stride), s.rem_euclid(stride))).collect();
@@ -63,8 +63,8 @@ impl Phased {
         Phased { size: axis.size, stride: axis.stride, phases, first, len, taps }
     }
 
-    /// The elements of a phase that are in the volume: the first of them in the phase, the one after the last, and the element of
-    /// the volume that the first one is.
+    /// The elements of a phase that are in the volume: the index of the first one in the phase, the end, and the index
+    /// of the first one in the volume.
     fn inside(&self, phase: usize) -> (usize, usize, usize) {
         let (size, stride, phase) = (self.size as i64, self.stride as i64, self.phases[phase] as i64);
         let start = (-self.first).max(0);
@@ -76,19 +76,19 @@ impl Phased {
 /// The layout of the images of a volume.
 pub(super) struct Reads {
     axes: [Phased; 3],
-    /// The windows of each axis.
+    /// The number of windows along each axis.
     counts: [usize; 3],
-    /// For each tap, where it reads for window 0.
+    /// For each tap, the offset that it reads for window 0.
     taps: Vec<usize>,
-    /// The elements of a channel's image.
+    /// The number of elements in a channel's image.
     len: usize,
 }
 
-/// Elements after the last image, so that it can be read by whole registers.
+/// The number of elements after the last image, so that whole registers can be read.
 const SLACK: usize = 16;
 
 impl Reads {
-    /// None if there is no memory for the numbers of the taps, or if an image would have too many elements.
+    /// `None` if there is no memory for the offsets of the taps, or if an image would have too many elements.
     pub fn new(axes: &[Axis; 3]) -> Option<Reads> {
         let counts = [0, 1, 2].map(|i| axes[i].count);
         let axes = [0, 1, 2].map(|i| Phased::new(&axes[i]));
@@ -112,7 +112,7 @@ impl Reads {
         &self.taps
     }
 
-    /// For each channel and tap, the element of the images that window 0 reads. None if there is no memory for them.
+    /// For each channel and tap, the element of the images that window 0 reads. `None` if memory is exhausted.
     pub fn table(&self, channels: usize) -> Option<Vec<usize>> {
         let mut table = Vec::new();
         table.try_reserve_exact(channels.checked_mul(self.taps.len())?).ok()?;
@@ -120,33 +120,33 @@ impl Reads {
         Some(table)
     }
 
-    /// The elements of a channel's image.
+    /// The number of elements in a channel's image.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The windows of each axis.
+    /// The number of windows along each axis.
     pub fn counts(&self) -> [usize; 3] {
         self.counts
     }
 
-    /// The windows.
+    /// The number of windows.
     pub fn count(&self) -> usize {
         self.counts.iter().product()
     }
 
-    /// The elements of a volume.
+    /// The number of elements in a volume.
     pub fn volume(&self) -> usize {
         self.axes.iter().map(|a| a.size).product()
     }
 
-    /// The elements of the images of so many channels, together with those that are read after them.
+    /// The number of elements in the images of this number of channels, including those that are read after them.
     pub fn memory(&self, channels: usize) -> Option<usize> {
         self.len.checked_mul(channels)?.checked_add(SLACK)
     }
 
-    /// Runs of windows that read neighbours: for windows `range`, the number of the first one after `range.start`, where
-    /// it reads, and how many they are.
+    /// Runs of windows that read contiguous elements. For windows `range`: the index of the first one relative to
+    /// `range.start`, the offset that it reads, and the length of the run.
     pub fn runs(&self, range: Range<usize>) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
         let [_, middle, inner] = self.counts;
         let (plane, row) = (self.axes[1].len * self.axes[2].len, self.axes[2].len);
@@ -165,18 +165,18 @@ impl Reads {
         })
     }
 
-    /// The elements of a row of an image.
+    /// The number of elements in a row of an image.
     pub fn pitch(&self) -> usize {
         self.axes[2].len
     }
 
-    /// As [`Reads::runs`], of the rows of windows together with what is between them in an image.
+    /// Like [`Reads::runs`], but runs include the elements between rows of windows in an image.
     pub fn flat_runs(&self) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
         let ([outer, middle, inner], pitch, rows) = (self.counts, self.pitch(), self.axes[1].len);
         (0..outer).map(move |i| (i * middle * pitch, i * rows * pitch, (middle - 1) * pitch + inner))
     }
 
-    /// Whether the image of a channel is the channel.
+    /// True if the image of a channel equals the channel.
     pub fn is_identity(&self) -> bool {
         self.taps.len() == 1 && self.axes.iter().all(|a| a.stride == 1 && a.first == 0 && a.len == a.size)
     }
@@ -184,11 +184,11 @@ impl Reads {
     /// Writes the images of some channels, and zeros after them.
     ///
     /// # Safety
-    /// There is room for as many elements as [`Reads::memory`] says.
+    /// There is room for [`Reads::memory`] elements.
     pub unsafe fn write<T: Tiled>(&self, x: &[T], images: *mut T) {
         let (volume, len) = (self.volume(), self.len);
         let channels = x.len().checked_div(volume).unwrap_or(0);
-        // SAFETY: the caller's promise; an image has `len` elements. Zero bits are 0.
+        // SAFETY: the caller's contract; an image has `len` elements. All-zero bits are 0.
         unsafe {
             images.add(channels * len).write_bytes(0, SLACK);
             for (c, x) in x.chunks_exact(volume.max(1)).enumerate() {
@@ -213,7 +213,7 @@ impl Reads {
             let inside = [0, 1, 2].map(|i| self.axes[i].inside(phase[i]));
             let shape = inside.map(|(start, end, _)| end - start);
             let image = image.wrapping_add(number * plane);
-            // SAFETY: rows of the image, and the elements of `x` that are inside of them. Zero bits are 0.
+            // SAFETY: these are rows of the image, and the elements of `x` inside of them. All-zero bits are 0.
             unsafe {
                 if shape != whole {
                     image.write_bytes(0, plane);

@@ -1,5 +1,5 @@
-//! The matrix of what every tap reads for every window: a row for each channel and tap, a column for each window. It is
-//! never in memory as a whole; a product packs it a panel at a time.
+//! The matrix of the values that every tap reads for every window: a row for each channel and tap, a column for each
+//! window. It is never in memory as a whole; a product packs it one panel at a time.
 
 use std::ops::Range;
 
@@ -9,14 +9,14 @@ use super::reads::Reads;
 use crate::gemm::View;
 use crate::gemm::tiled::{Register, Right, Task};
 
-/// The matrix, of a group's images.
+/// The matrix for a group's images.
 pub(super) struct Unfolded<'a, T> {
     pub reads: &'a Reads,
-    /// The images of the channels of each sample, with as many elements as [`Reads::memory`] says.
+    /// The images of the channels of each sample, with [`Reads::memory`] elements.
     pub images: *const T,
-    /// From the images of a sample to those of the next one.
+    /// The distance from the images of a sample to those of the next one.
     pub apart: usize,
-    /// The number of the first column: windows of a sample follow those of the sample before.
+    /// The index of the first column. The windows of a sample follow those of the previous sample.
     pub first: usize,
 }
 
@@ -28,7 +28,7 @@ impl<T> Clone for Unfolded<'_, T> {
 
 impl<T> Copy for Unfolded<'_, T> {}
 
-// SAFETY: the images are only read.
+// SAFETY: the images are read-only.
 unsafe impl<T: Sync> Send for Unfolded<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Unfolded<'_, T> {}
@@ -45,12 +45,12 @@ impl<T: Copy + Send + Sync> Right<T> for Unfolded<'_, T> {
     unsafe fn pack<R: Register<Element = T>>(&self, rows: Range<usize>, columns: Range<usize>, to: *mut T) {
         let columns = self.first + columns.start..self.first + columns.end;
         let Unfolded { reads, images, apart, .. } = *self;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { R::run(Pack::<R> { reads, images, apart, rows, columns, to, step: R::WIDTH * R::LANES }) }
     }
 }
 
-/// Rows of the matrix, to be copied `step` elements apart.
+/// Rows of the matrix that are to be copied, `step` elements apart.
 pub(super) struct Pack<'a, R: Register> {
     pub reads: &'a Reads,
     pub images: *const R::Element,
@@ -70,7 +70,7 @@ impl<R: Register> Task for Pack<'_, R> {
     unsafe fn run(self) {
         let Pack { reads, images, apart, rows, columns, to, step } = self;
         let (taps, width) = (reads.taps(), columns.len());
-        // Copies of whole registers: where in a row, and where in an image.
+        // Copies of whole registers: the offset in a row, and the offset in an image.
         let mut copies = SmallVec::<[(usize, usize); 32]>::new();
         let mut column = columns.start;
         while column < columns.end {
@@ -84,8 +84,8 @@ impl<R: Register> Task for Pack<'_, R> {
         }
         let last = copies.last().map_or(0, |last| width - last.0);
         let (mut channel, mut tap) = (rows.start / taps.len(), rows.start % taps.len());
-        // SAFETY: the caller's promise. A register may reach past the end of a run: of the image into the memory after it, of a
-        // row into what is written next. After the last row nothing is.
+        // SAFETY: the caller's contract. A register may extend past the end of a run: in the image, into the memory
+        // after it; in a row, into elements that are written next. After the last row, none does.
         unsafe {
             for p in 0..rows.len() {
                 let (from, to) = (images.add(channel * reads.len() + taps[tap]), to.add(p * step));
@@ -109,10 +109,10 @@ impl<R: Register> Task for Pack<'_, R> {
     }
 }
 
-/// Copies registers. A few of them are copied without a loop.
+/// Copies registers. Small numbers of registers are copied without a loop.
 ///
 /// # Safety
-/// The CPU has the instructions, and there is room for all of them.
+/// The CPU has the instructions, and there is room for all registers.
 #[inline(always)]
 unsafe fn copy_all<R: Register>(from: *const R::Element, to: *mut R::Element, copies: &[(usize, usize)]) {
     macro_rules! by_number {
@@ -120,11 +120,11 @@ unsafe fn copy_all<R: Register>(from: *const R::Element, to: *mut R::Element, co
             match copies.len() {
                 $($n => for i in 0..$n {
                     let (at, read) = copies[i];
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller's contract.
                     unsafe { R::load(from.add(read)).store(to.add(at)) };
                 },)*
                 _ => for (at, read) in copies {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller's contract.
                     unsafe { R::load(from.add(*read)).store(to.add(*at)) };
                 },
             }

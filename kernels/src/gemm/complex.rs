@@ -1,14 +1,14 @@
-//! Products of complex numbers, as products of real ones.
+//! Products of complex matrices, computed as products of real matrices.
 //!
-//! A row of complex numbers is a row of real ones: `re, im, re, im, …`. With `b` as a real matrix of twice as many rows and
-//! columns, where `x + iy` stands as
+//! A row of complex numbers is a row of real numbers: `re, im, re, im, …`. Write `b` as a real matrix with twice as
+//! many rows and columns, in which `x + iy` becomes
 //!
 //! ```text
 //!  x  y
 //! −y  x
 //! ```
 //!
-//! the real product of `a` and `b` is the complex one.
+//! The real product of `a` and this matrix is the complex product.
 
 use num_complex::Complex;
 
@@ -17,10 +17,10 @@ use super::{View, zeros};
 use crate::cast::Cast;
 use crate::scalar::{Float, Machine, Num};
 
-/// Bytes of `b`, as real numbers, that are multiplied by at a time.
+/// The size in bytes of the part of `b`, as real numbers, that is multiplied at a time.
 const BLOCK: usize = 4 << 20;
 
-/// `c = a · b`, and whether there was memory for it.
+/// `c = a · b`. Returns false if memory is exhausted.
 ///
 /// # Safety
 /// As for [`matmul`](super::matmul), with at least one element in each matrix.
@@ -33,7 +33,7 @@ pub(super) unsafe fn multiply<T: Tiled>(
 where
     Complex<T>: Machine + Num + Cast<Complex<T>>,
 {
-    // Rows of `a` and of `c` must be contiguous. The product is transposed if that makes more of them so.
+    // The rows of `a` and `c` must be contiguous. The product is transposed if that makes more of them contiguous.
     let contiguous = |a: isize, c: isize| usize::from(a == 1) + usize::from(c == 1);
     if contiguous(a.columns, c.columns) < contiguous(b.rows, c.rows) {
         // SAFETY: cᵀ = bᵀ aᵀ.
@@ -47,7 +47,7 @@ where
         2_usize.checked_mul(n).and_then(|columns| zeros::<T>(2 * rows, columns)),
     );
     let (Some(mut own_as), Some(mut own_cs), Some(mut parts)) = copies else { return false };
-    // SAFETY: the caller's promise, and each copy is as large as its matrix.
+    // SAFETY: the caller's contract, and each copy is as large as its matrix.
     unsafe {
         let mut left = a;
         if own_a {

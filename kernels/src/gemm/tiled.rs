@@ -1,7 +1,7 @@
-//! Products of floats in registers.
+//! Products of floats, computed in tiles of registers.
 //!
-//! [`tile`] is the innermost loop, [`pack`] brings matrices in the order that it reads them, [`blocks`] cuts a product into what
-//! the caches hold and threads share; [`vector`] is for matrices of one row or column.
+//! [`tile`] is the innermost loop. [`pack`] copies matrices to the order in which it reads them. [`blocks`] splits a
+//! product into blocks that fit the caches and that threads share. [`vector`] handles matrices of one row or column.
 
 mod blocks;
 mod memory;
@@ -19,7 +19,7 @@ pub(crate) use pack::Right;
 pub(crate) use register::{Register, Task};
 pub(crate) use tile::{Sums, Table, Tile, by_rows, tiles_of, unrolled};
 
-/// Floats that products are computed in, with the registers of each level.
+/// The float types of products, with the registers of each level.
 pub(crate) trait Tiled: Machine + Float + Cast<Self> {
     /// The registers of AVX-512.
     #[cfg(target_arch = "x86_64")]
@@ -48,14 +48,14 @@ macro_rules! tiled {
 tiled! { f32: __m512 __m256 float32x4_t }
 tiled! { f64: __m512d __m256d float64x2_t }
 
-/// Something to compute in the registers of the [level](crate::simd::level) in use.
+/// A computation in the registers of the current [level](crate::simd::level).
 pub(crate) trait Job<T> {
-    /// What it returns.
+    /// The result.
     type Output;
-    /// Computes it.
+    /// Runs the computation.
     ///
     /// # Safety
-    /// As the type says; the CPU has the instructions of `R`.
+    /// As documented by the type; the CPU has the instructions of `R`.
     unsafe fn run<R: Register<Element = T>>(self) -> Self::Output;
 }
 
@@ -64,7 +64,7 @@ pub(crate) trait Job<T> {
 /// # Safety
 /// As for its [`Job::run`].
 pub(crate) unsafe fn in_registers<T: Tiled, J: Job<T>>(job: J) -> J::Output {
-    // SAFETY: the caller's promise, and a level is in use only if the CPU has it.
+    // SAFETY: the caller's contract, and a level is current only if the CPU supports it.
     unsafe {
         match crate::simd::level() {
             #[cfg(target_arch = "x86_64")]
@@ -86,9 +86,9 @@ pub(crate) struct Product<T, B> {
     pub b: B,
     /// `m × n`
     pub c: View<T>,
-    /// Whether it is added to `c`.
+    /// True if the product is added to `c`.
     pub add: bool,
-    /// Whether the caller's thread computes it alone.
+    /// True if only the caller's thread computes it.
     pub alone: bool,
 }
 
@@ -99,7 +99,7 @@ impl<T: Tiled, B: Right<T>> Job<T> for Product<T, B> {
     /// As for [`matmul`](crate::matmul).
     unsafe fn run<R: Register<Element = T>>(self) {
         let Product { size, a, b, c, add, alone } = self;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe {
             match b.view() {
                 Some(b) => multiply::<R>(size, a, b, c, add, alone),
@@ -122,7 +122,7 @@ unsafe fn multiply<R: Register>(
     let is_vector = |n: usize, matrix: View<_>, step: isize| {
         n == 1 && !alone && !add && (matrix.columns == 1 || matrix.rows == 1) && (step == 1 || k <= vector::MOST)
     };
-    // SAFETY: the caller's promise; a row is the column of cᵀ = bᵀ aᵀ.
+    // SAFETY: the caller's contract; a row is the column of cᵀ = bᵀ aᵀ.
     unsafe {
         if is_vector(n, a, b.rows) {
             vector::multiply::<R>((m, k), a, (b.start, b.rows), (c.start, c.rows));

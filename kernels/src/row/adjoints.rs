@@ -7,26 +7,26 @@ use super::pass::{blocks, put};
 use super::scope::Structure;
 use super::slopes::{InRow, added, directions};
 
-/// Sums for the adjoints. For each reduction `m` in turn: `Σ ȳ ∂h/∂rₘ`, the number of its winners, and `Σ red′ₘ ∂fₘ/∂rₖ` for
-/// each `k < m`.
+/// The number of sums that the adjoints need. Each reduction `m` in turn has: `Σ ȳ ∂h/∂rₘ`, the number of its winners,
+/// and `Σ red′ₘ ∂fₘ/∂rₖ` for each `k < m`.
 pub const SUMS: usize = place(MOST_REDUCTIONS);
 
-/// The place of the first sum of a reduction: so many are needed for those before it.
+/// The index of the first sum of a reduction, which is the number of sums of the reductions before it.
 const fn place(m: usize) -> usize {
     2 * m + m * m.saturating_sub(1) / 2
 }
 
-/// The place of the number of winners of a reduction.
+/// The index of the number of winners of a reduction.
 const fn winners(m: usize) -> usize {
     place(m) + 1
 }
 
-/// The place of the sum for a pair `k < m`.
+/// The index of the sum for a pair `k < m`.
 const fn pair(m: usize, k: usize) -> usize {
     place(m) + 2 + k
 }
 
-/// The sums that a structure needs.
+/// The sums that a structure requires.
 pub fn sums(structure: &Structure) -> [Option<Reduction>; SUMS] {
     let mut sums = [None; SUMS];
     for k in 0..structure.reductions {
@@ -45,7 +45,7 @@ fn extreme(reduction: Reduction) -> bool {
 }
 
 impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> InRow<'_, T, B, I, X, O> {
-    /// The sums for the adjoints, over a block.
+    /// Accumulates the sums for the adjoints over a block.
     ///
     /// # Safety
     /// The positions are in the row.
@@ -53,7 +53,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     unsafe fn adjoin<const P: usize>(&self, start: usize, len: usize, lanes: &mut [[T; LANES]; SUMS]) {
         for j in 0..len {
             directions!(B, B::REDUCTIONS, k => {
-                // SAFETY: by contract; `len` is at most LANES, which the compiler doesn't see.
+                // SAFETY: by contract; `len` is at most LANES, which the compiler can't see.
                 unsafe {
                     let slopes = self.at::<P>(start + j, k, usize::MAX);
                     if let Some(part) = self.pulled(&slopes, start + j, true) {
@@ -72,11 +72,11 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
         }
     }
 
-    /// What was gathered for the adjoint of a reduction, and what outputs of one number for each row depend on it by: at no
-    /// position in particular.
+    /// The accumulated adjoint of a reduction, plus the part from outputs with one value per row. That part has no
+    /// particular position.
     ///
     /// # Safety
-    /// The arguments are those of a row; an empty one has a place for what is kept.
+    /// The arguments are those of a row; for an empty row, there is still a place for kept values.
     #[inline(always)]
     unsafe fn with_numbers<const P: usize>(&self, k: usize, gathered: T) -> T {
         // SAFETY: by contract.
@@ -85,13 +85,13 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     }
 }
 
-/// What each winner gets of an adjoint.
+/// The share of an adjoint that each winner gets.
 #[inline(always)]
 fn shared<T: Computed>(adjoint: T, winners: T) -> T {
     T::select(winners.equal(T::ZERO), T::ZERO, adjoint / winners)
 }
 
-/// The adjoints of all reductions, once all of them are known.
+/// The adjoints of all reductions, after all reductions are known.
 ///
 /// # Safety
 /// The arguments are those of a row.
@@ -110,7 +110,7 @@ pub unsafe fn adjoints<
     gathered: &mut Gathered<T, SUMS>,
 ) -> [T; MOST_REDUCTIONS] {
     let (n, reductions) = (row.arguments.n, structure.reductions);
-    // A constant, so that loops over the sums are unrolled.
+    // A constant length, so that loops over the sums are unrolled.
     let kinds = &kinds[..const { place(B::REDUCTIONS) }];
     gathered.begin(kinds, n);
     blocks!(n, start, len => {
@@ -135,8 +135,8 @@ pub unsafe fn adjoints<
     adjoints
 }
 
-/// The same where some of them are running: from the last to the first, each in a pass of its own, as the adjoints of what a
-/// running sum adds up are running sums in the other direction.
+/// Like [`adjoints`], if some of the reductions are running. Computes them from the last to the first, each in its own
+/// pass: the adjoint of the argument of a running sum is a running sum in the opposite direction.
 ///
 /// # Safety
 /// As for [`adjoints`].

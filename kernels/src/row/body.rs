@@ -1,49 +1,50 @@
-//! [`Body`]: what a row op computes, and the memory of its arguments.
+//! [`Body`]: the computation of a row op, and the memory of its arguments.
 
 use std::fmt;
 
 use super::Row;
 use crate::scalar::{Float, Machine};
 
-/// The most reductions that a body may have.
+/// The maximum number of reductions in a body.
 pub const MOST_REDUCTIONS: usize = 8;
-/// The most passes that its reductions may take: each depends on those of the passes before.
+/// The maximum number of passes for the reductions: each reduction depends on those of earlier passes.
 pub const MOST_LEVELS: usize = 4;
-/// So many functions that are dear to compute are kept for the passes that follow.
+/// The number of expensive functions whose results are kept for later passes.
 pub(super) const KEPT: usize = 4;
 
 /// A row body with its attributes: `I` inputs, `X` positions, `O` outputs.
 pub trait Body<const I: usize, const X: usize, const O: usize> {
-    /// Which inputs have an element for each of the row, rather than one for the whole row.
+    /// True for each input with one value per element; the others have one per row.
     const ALONG: [bool; I];
-    /// The same of outputs.
+    /// The same for outputs.
     const GIVES: [bool; O];
-    /// An upper bound of its reductions, at most [`MOST_REDUCTIONS`].
+    /// An upper bound of the number of reductions, at most [`MOST_REDUCTIONS`].
     const REDUCTIONS: usize;
-    /// The least and the most passes that these may take, at most [`MOST_LEVELS`]: loops are compiled for all of them.
+    /// The minimum and maximum number of passes for the reductions, at most [`MOST_LEVELS`]. Loops are compiled for
+    /// each of these numbers.
     const LEVELS: (usize, usize);
 
-    /// Whether any of them is [running](super::Reduction::is_running).
+    /// True if at least one reduction is [running](super::Reduction::is_running).
     const RUNS: bool;
 
     /// Computes one element.
     fn eval<R: Row>(&self, inputs: [R; I], at: [R::Index; X]) -> [R; O];
 }
 
-/// The rows of one argument: those of the first row, and how many bytes the next one's are away.
+/// The rows of one argument: the first row, and the distance in bytes from one row to the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<P> {
     /// The first element of the first row.
     pub data: P,
     /// In bytes.
     pub step: isize,
-    /// Whether it is [too large](crate::LARGE) for the cache, which results are then written past.
+    /// True if it is [too large](crate::LARGE) for the cache. Such results bypass the cache.
     pub is_large: bool,
 }
 
 impl<T> Operand<*const T> {
     #[inline(always)]
-    /// Its elements of a row.
+    /// A pointer to the row.
     pub fn row(self, row: usize) -> *const T {
         self.data.wrapping_byte_offset(row as isize * self.step)
     }
@@ -51,16 +52,16 @@ impl<T> Operand<*const T> {
 
 impl<T> Operand<*mut T> {
     #[inline(always)]
-    /// Its elements of a row.
+    /// A pointer to the row.
     pub fn row(self, row: usize) -> *mut T {
         self.data.wrapping_byte_offset(row as isize * self.step)
     }
 }
 
-/// A position that no element of the row has.
+/// A position that is out of range for the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outside {
-    /// Which of the positions.
+    /// The index of the argument among the positions.
     pub argument: usize,
     /// Its value.
     pub index: i64,
@@ -68,23 +69,23 @@ pub struct Outside {
     pub len: usize,
 }
 
-/// Why rows can't be computed.
+/// The reason why rows can't be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// A position is outside of its row.
+    /// A position is out of range.
     Outside(Outside),
-    /// There are more reductions than the body was declared to have, or deeper ones.
+    /// The reductions are more, or deeper nested, than the body declares.
     Reductions {
         /// How many there are.
         count: usize,
-        /// How many depend on one another.
+        /// The depth of reductions that depend on one another.
         levels: usize,
     },
-    /// There is a running sum, where the body was declared to have none.
+    /// A running reduction in a body that declares none.
     Runs,
-    /// An output that has one number for each row differs from element to element.
+    /// An output that is declared to have one value per row differs from element to element.
     Varies(usize),
-    /// A number that depends on no input is reduced, or asked for its row.
+    /// A number that depends on no input is reduced, or its row is used.
     Constant,
 }
 
@@ -110,7 +111,7 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// A float that rows are computed in.
+/// A float type that rows are computed in.
 pub trait Computed: Float + Machine {
     /// 0, for initial values.
     const ZERO: Self;

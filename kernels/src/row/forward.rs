@@ -22,7 +22,7 @@ struct Plain<'a, T, B, const I: usize, const X: usize, const O: usize> {
 }
 
 impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> Plain<'_, T, B, I, X, O> {
-    /// The outputs at a position, and what the reductions met there.
+    /// The outputs at a position, and the arguments of reductions there.
     ///
     /// # Safety
     /// The position is in the row, or the row is empty.
@@ -45,8 +45,8 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
         (outputs, scope.met(B::REDUCTIONS))
     }
 
-    /// The outputs, in the pass after the last reduction: block by block, so that no store can be taken for one to what is
-    /// read.
+    /// Writes the outputs, in the pass after the last reduction. It works block by block, so that the compiler knows
+    /// that no store changes what is read.
     ///
     /// # Safety
     /// The outputs have room for a row, or for one number.
@@ -62,7 +62,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
                     // SAFETY: the position is in the row.
                     let (results, _) = unsafe { self.at::<P>(start + j) };
                     for k in 0..O {
-                        // SAFETY: `len` is at most LANES, which the compiler doesn't see.
+                        // SAFETY: `len` is at most LANES, which the compiler can't see.
                         unsafe { *lanes[k].get_unchecked_mut(j) = results[k] };
                     }
                 }
@@ -74,7 +74,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
                 }
             });
         }
-        // SAFETY: the first position, or an empty row.
+        // SAFETY: position 0, which is valid even for an empty row.
         let (results, _) = unsafe { self.at::<P>(0) };
         for k in 0..O {
             if !B::GIVES[k] {
@@ -129,7 +129,7 @@ clones! {
             large[k] = outputs[k].is_large;
         }
         for row in 0..rows {
-            // SAFETY: `forward` was promised these rows.
+            // SAFETY: these rows are valid by the contract of `forward`.
             let arguments = unsafe { Arguments::of(n, row, inputs, at, &B::ALONG, &nothing)? };
             let mut places = [std::ptr::null_mut(); O];
             for k in 0..O {
@@ -157,8 +157,8 @@ clones! {
 /// Computes `rows` rows of `n` elements.
 ///
 /// # Safety
-/// Every operand has so many rows: of `n` elements where the body says that it goes along the row, of one elsewhere. An
-/// absent input is null with a step of 0. Outputs overlap nothing.
+/// Every operand has `rows` rows: of `n` elements if the body declares one value per element, of one value otherwise.
+/// An absent input is null with a step of 0. Outputs overlap nothing.
 pub unsafe fn forward<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
     body: &B,
     n: usize,

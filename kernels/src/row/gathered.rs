@@ -1,19 +1,19 @@
-//! [`Gathered`]: reductions of a row while they are being gathered.
+//! [`Gathered`]: the partial results of reductions over a row.
 
 use super::Reduction;
 use super::body::Computed;
 use crate::memory::Aligned;
 
-/// Elements that are gathered side by side.
+/// The number of elements that are reduced in parallel.
 pub(super) const LANES: usize = 256;
-/// Blocks of [`LANES`] that are gathered in order before going pairwise.
+/// The number of blocks of [`LANES`] that are reduced in order before results are combined pairwise.
 const RUN: usize = 32;
 
-/// Partial results of several reductions: those of blocks of a row are combined pairwise, which is exact and always in the
-/// same order. What is `None` isn't gathered.
+/// Partial results of several reductions. The results of blocks are combined pairwise, which is accurate and always in
+/// the same order. `None` is not reduced.
 pub(super) struct Gathered<T, const N: usize> {
     pub lanes: Aligned<[[T; LANES]; N]>,
-    /// How many lanes the row needs: a power of two.
+    /// The number of lanes that the row needs: a power of two.
     width: usize,
     stack: Vec<[T; N]>,
     blocks: usize,
@@ -24,7 +24,7 @@ impl<T: Computed, const N: usize> Gathered<T, N> {
         Gathered { lanes: Aligned([[T::ZERO; LANES]; N]), width: LANES, stack: Vec::new(), blocks: 0 }
     }
 
-    /// Begins a row of `n` elements.
+    /// Starts a row of `n` elements.
     #[inline(always)]
     pub fn begin(&mut self, kinds: &[Option<Reduction>], n: usize) {
         self.width = if n >= LANES { LANES } else { n.next_power_of_two() };
@@ -42,7 +42,7 @@ impl<T: Computed, const N: usize> Gathered<T, N> {
         }
     }
 
-    /// Another block of lanes is done.
+    /// Finishes a block of lanes.
     #[inline(always)]
     pub fn block(&mut self, kinds: &[Option<Reduction>]) {
         self.blocks += 1;
@@ -96,10 +96,10 @@ fn combined<T: Computed, const N: usize>(kinds: &[Option<Reduction>], left: &[T;
     both
 }
 
-/// All lanes in one; their number is a power of two.
+/// Reduces all lanes to one value; their number is a power of two.
 #[inline(always)]
 fn fold<T: Computed>(lanes: &[T], kind: Reduction) -> T {
-    /// As many as are folded in registers.
+    /// The number of lanes that are folded in registers.
     const FEW: usize = 32;
     let mut few = [kind.identity(); FEW];
     if lanes.len() < FEW {

@@ -1,13 +1,13 @@
 //! The passes that compute the vector-Jacobian product of rows.
 //!
-//! Let `rₖ = redₖ over i of fₖ(xᵢ, r)`, where each depends on reductions before it only, and `yᵢ = h(xᵢ, r)`. The adjoints
-//! of the reductions are, from the last to the first,
+//! Let `rₖ = redₖ over i of fₖ(xᵢ, r)`, where each depends only on earlier reductions, and `yᵢ = h(xᵢ, r)`. The
+//! adjoints of the reductions are, from the last to the first,
 //!
 //! `r̄ₖ = Σᵢ ȳᵢ ∂h/∂rₖ + Σ_{m>k} r̄ₘ Σᵢ redₘ′(i) ∂fₘ/∂rₖ`,
 //!
-//! and those of the inputs `x̄ᵢ = ȳᵢ ∂h/∂xᵢ + Σₖ r̄ₖ redₖ′(i) ∂fₖ/∂xᵢ`, where `red′` is 1 for a sum, the share of a winner for
-//! max and min, the product of the others for a product. All sums over `i` that the first formula needs are gathered in one
-//! pass; every partial derivative comes from the body at dual numbers, in one direction at a time.
+//! and those of the inputs `x̄ᵢ = ȳᵢ ∂h/∂xᵢ + Σₖ r̄ₖ redₖ′(i) ∂fₖ/∂xᵢ`, where `red′` is 1 for a sum, the share of a
+//! winner for max and min, and the product of the other elements for a product. One pass accumulates all sums over `i`
+//! of the first formula. Every partial derivative comes from the body at dual numbers, in one direction at a time.
 
 use super::Reduction;
 use super::adjoints::{adjoints, adjoints_in_turn, sums};
@@ -19,18 +19,19 @@ use super::slopes::{InRow, directions};
 use crate::simd::clones;
 use crate::stream::fence;
 
-/// What the gradient of a row body gets besides the inputs, and what it gives.
+/// The additional operands of the gradient of a row body.
 #[derive(Clone, Copy, Debug)]
 pub struct Cotangents<T, const I: usize, const O: usize> {
-    /// Those of the outputs.
+    /// The cotangents of the outputs.
     pub outputs: [Operand<*const T>; O],
-    /// Those of the inputs, to be written; null where none is wanted.
+    /// The cotangents of the inputs, which are written; null if not requested.
     pub inputs: [Operand<*mut T>; I],
-    /// Which of these all rows share, so that they are added up.
+    /// True for each input whose cotangent all rows share. The contributions of the rows are added.
     pub shared: [bool; I],
 }
 
-/// Writes the cotangents of the inputs: block by block, so that no store can be taken for one to what is read.
+/// Writes the cotangents of the inputs. It works block by block, so that the compiler knows that no store changes what
+/// is read.
 ///
 /// # Safety
 /// The arguments are those of a row, and `places` are the inputs' cotangents, or null.
@@ -104,7 +105,7 @@ clones! {
             large[q] = cotangents.inputs[q].is_large && !cotangents.shared[q];
         }
         for row in 0..rows {
-            // SAFETY: `vjp` was promised these rows.
+            // SAFETY: these rows are valid by the contract of `vjp`.
             let arguments = unsafe { Arguments::of(n, row, inputs, at, &B::ALONG, &nothing)? };
             let (mut given, mut next) = ([std::ptr::null(); O], [std::ptr::null(); O]);
             for k in 0..O {
@@ -121,7 +122,7 @@ clones! {
                 if P < B::LEVELS.1 && P < structure.levels {
                     gather::<T, _, P>(&here, &structure, &mut found);
                 } else if P >= B::LEVELS.0 && P == structure.levels {
-                    // SAFETY: as above; in the last pass all that is kept is known.
+                    // SAFETY: as above; in the last pass all kept values are known.
                     unsafe {
                         let adjoints = match B::RUNS {
                             true => adjoints_in_turn::<T, B, P, I, X, O>(&here, &structure, &mut gathered),
@@ -133,7 +134,7 @@ clones! {
                                 places[q] = cotangents.inputs[q].row(row);
                             }
                         }
-                        // What is kept is complete since the adjoints' pass, if there is any reduction.
+                        // The pass for the adjoints completed the kept values, if there is any reduction.
                         if B::LEVELS.1 > 0 && structure.reductions > 0 {
                             give::<T, B, { P + 1 }, I, X, O>(&here, &adjoints, &places, &cotangents.shared, &large, &mut given_back);
                         } else if B::LEVELS.0 == 0 {

@@ -1,4 +1,4 @@
-//! [`Lane`]: one element of a row in one pass, which tracks what it takes to know it.
+//! [`Lane`]: one element of a row in one pass. It tracks the pass in which its value becomes known.
 
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Sub, SubAssign};
 
@@ -8,28 +8,28 @@ use super::{Reduction, Row};
 use crate::dual::Dual;
 use crate::scalar::{Const, Element, Field, Float, Mask, Num, Real, sigmoid_and_slope};
 
-/// The depth of [`Origin::UNKNOWN`], which no body has otherwise.
+/// The depth of [`Origin::UNKNOWN`], which exceeds that of every body.
 pub(super) const UNKNOWN: usize = usize::MAX / 2;
 
-/// What a number depends on. All of it is known when Rust compiles: none of it is left in the loops.
+/// The dependencies of a number. All of it is constant at compile time and leaves no code in the loops.
 #[derive(Clone, Copy)]
 struct Origin<'s, T> {
-    /// The passes it takes to know it.
+    /// The number of passes after which it is known.
     depth: usize,
-    /// Whether it differs from element to element.
+    /// True if it differs from element to element.
     varies: bool,
-    /// Whether it is known to be 0: the tangent of what doesn't depend on the variable.
+    /// True if it is known to be 0, as is the tangent of a number that doesn't depend on the variable.
     nil: bool,
-    /// Where it is computed; constants are of nowhere.
+    /// The evaluation that computes it; `None` for constants.
     scope: Option<&'s Scope<'s, T>>,
 }
 
 impl<'s, T> Origin<'s, T> {
     const CONSTANT: Self = Origin { depth: 0, varies: false, nil: false, scope: None };
-    /// What no pass finds: the sum of a constant over a row, which a constant does not know.
+    /// The origin of a value that no pass computes: the sum of a constant over a row, because a constant has no row.
     const UNKNOWN: Self = Origin { depth: UNKNOWN, ..Self::CONSTANT };
 
-    /// The same of a number that may be anything.
+    /// The same origin, but for a number that may have any value.
     #[inline(always)]
     fn any(self) -> Self {
         Origin { nil: false, ..self }
@@ -53,7 +53,7 @@ pub struct Lane<'s, T, const P: usize> {
     origin: Origin<'s, T>,
 }
 
-/// The truth of a comparison of [`Lane`]s.
+/// The result of comparing [`Lane`]s.
 #[derive(Clone, Copy)]
 pub struct LaneMask<'s, T, const P: usize> {
     truth: bool,
@@ -76,7 +76,7 @@ impl<'s, T: Computed, const P: usize> Lane<'s, T, P> {
         self.value
     }
 
-    /// The value, `None` where it is known to be 0.
+    /// The value; `None` if it is known to be 0.
     #[inline(always)]
     pub(super) fn known(self) -> Option<T> {
         if self.origin.nil { None } else { Some(self.value) }
@@ -92,7 +92,7 @@ impl<'s, T: Computed, const P: usize> Lane<'s, T, P> {
         self.origin.varies
     }
 
-    /// Whether it takes the row of a constant to know it.
+    /// True if the row of a constant would be needed to compute it.
     #[inline(always)]
     pub(super) fn is_unknown(self) -> bool {
         self.origin.depth >= UNKNOWN
@@ -103,7 +103,7 @@ impl<'s, T: Computed, const P: usize> Lane<'s, T, P> {
         Lane { value: T::ZERO, origin: Origin::UNKNOWN }
     }
 
-    /// A property of the place in the row that this number is computed at.
+    /// A property of the position in the row at which this number is computed.
     #[inline(always)]
     fn of_place(self, varies: bool, property: impl FnOnce(&Scope<'s, T>) -> usize) -> Self {
         let Some(scope) = self.origin.scope else { return Lane::unknown() };
@@ -116,7 +116,7 @@ impl<'s, T: Computed, const P: usize> Lane<'s, T, P> {
         Lane { value, ..self }
     }
 
-    /// The result of a reduction of this, if earlier passes found it.
+    /// The result of a reduction of this number, if earlier passes computed it.
     #[inline(always)]
     fn gathered(self, reduction: Reduction, tangent: Option<T>) -> (usize, Self) {
         let Some(scope) = self.origin.scope else { return (usize::MAX, Lane::unknown()) };
@@ -167,8 +167,8 @@ impl<'s, T: Computed, const P: usize> Row for Lane<'s, T, P> {
     }
 }
 
-/// Dual numbers over a row: a reduction's derivative is 1 for the reduction that is differentiated by, 0 for others; what
-/// reaches its argument is put aside.
+/// Dual numbers over a row. The derivative of a reduction is 1 if it is the variable and 0 otherwise; the tangent of
+/// its argument is stored in the scope.
 impl<'s, T: Computed, const P: usize> Row for Dual<Lane<'s, T, P>> {
     type Index = i64;
 
@@ -268,7 +268,7 @@ impl<T: Computed, const P: usize> Neg for Lane<'_, T, P> {
     }
 }
 
-/// What costs no more than reading it would.
+/// Functions that cost no more than reading a kept result.
 macro_rules! cheap {
     ($($name:ident($self:ident $(, $x:ident)*);)*) => {$(
         #[inline(always)]
@@ -278,7 +278,7 @@ macro_rules! cheap {
     )*};
 }
 
-/// What is computed in the first pass that can, and kept for those that follow.
+/// Functions that the earliest possible pass computes and keeps for later passes.
 macro_rules! dear {
     ($($name:ident($self:ident $(, $x:ident)*);)*) => {$(
         #[inline(always)]

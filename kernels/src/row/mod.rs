@@ -1,13 +1,13 @@
-//! Rows: bodies that see one element of a row, and what is gathered from all of them.
+//! Rows: bodies that use one element of a row, and reductions over all of them.
 //!
-//! A body generic over [`Row`] is written as if for one element; `x.sum()` is a number that all elements share. It runs
-//! over memory by *pass-indexed evaluation*: the same body is inlined once for each pass over the row. In pass `P`
-//! everything that takes fewer than `P` passes to know is known, a reduction whose argument is just known is
-//! gathered, and what comes after it is dead code to the compiler. So softmax, written in two lines, becomes three loops:
-//! the largest element, the sum of exponentials, the quotients. [`lane`] is the number that bodies are run at,
-//! [`forward`](forward()) and [`vjp`](vjp()) make the passes.
+//! A body that is generic over [`Row`] is written for one element; `x.sum()` is a number that all elements share. It
+//! runs over memory by *pass-indexed evaluation*: the same body is inlined once for each pass over the row. In pass
+//! `P`, every value that needs fewer than `P` passes is known. The reductions whose argument has just become known are
+//! computed; what depends on them is dead code to the compiler. A softmax, written in two lines, thus compiles to three
+//! loops: the maximum, the sum of exponentials, the quotients. [`lane`] has the number type that bodies run with;
+//! [`forward`](forward()) and [`vjp`](vjp()) run the passes.
 
-// Arrays are gone through by index: an iterator's closures are functions of the lowest SIMD level.
+// Loops use indices: the closures of an iterator are functions that are compiled for the baseline.
 #![allow(clippy::needless_range_loop)]
 
 mod adjoints;
@@ -28,25 +28,26 @@ pub use lane::{Lane, LaneMask};
 use crate::scalar::{Float, Machine, Num, lit};
 use crate::scan::cumsum_in_place;
 
-/// What is gathered from all elements of a row: one number or, where it is running, as many as there are elements.
+/// A reduction over all elements of a row. The result is one number or, for a running reduction, one number per
+/// element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reduction {
-    /// Their sum; 0 of none.
+    /// The sum; 0 if there are no elements.
     Sum,
-    /// Their product; 1 of none.
+    /// The product; 1 if there are no elements.
     Prod,
-    /// The largest, NaN if there is one; −∞ of none.
+    /// The largest element, or NaN if there is one; −∞ if there are no elements.
     Max,
-    /// The smallest, NaN if there is one; +∞ of none.
+    /// The smallest element, or NaN if there is one; +∞ if there are no elements.
     Min,
-    /// The sums of the elements up to each one.
+    /// For each element, the sum of the elements up to it.
     Cumsum,
-    /// The sums of the elements from each one on.
+    /// For each element, the sum of the elements from it on.
     ReverseCumsum,
 }
 
 impl Reduction {
-    /// All there are, with their names.
+    /// All reductions with their names.
     pub const ALL: [(Reduction, &'static str); 6] = [
         (Reduction::Sum, "sum"),
         (Reduction::Prod, "prod"),
@@ -61,18 +62,19 @@ impl Reduction {
         Reduction::ALL[self as usize].1
     }
 
-    /// The one of that name.
+    /// The reduction with this name.
     pub fn named(name: &str) -> Option<Reduction> {
         Reduction::ALL.into_iter().find(|(_, word)| *word == name).map(|(reduction, _)| reduction)
     }
 
-    /// Whether it gives a number for each element.
+    /// True if it returns a number for each element.
     #[inline(always)]
     pub fn is_running(self) -> bool {
         matches!(self, Reduction::Cumsum | Reduction::ReverseCumsum)
     }
 
-    /// Goes along a row in the direction that this gathers in.
+    /// Calls `go` with the row in the direction of this reduction: a reversed reduction reverses the row before and
+    /// after.
     pub(crate) fn along<T>(self, row: &mut [T], go: impl FnOnce(&mut [T])) {
         let is_reverse = self == Reduction::ReverseCumsum;
         if is_reverse {
@@ -84,12 +86,12 @@ impl Reduction {
         }
     }
 
-    /// The running sums of a row, instead of its elements.
+    /// Replaces the elements of a row by their running sums.
     pub(crate) fn accumulate<T: Machine + Num>(self, row: &mut [T]) {
         self.along(row, cumsum_in_place);
     }
 
-    /// What it gives for no element at all.
+    /// The result for no elements.
     #[inline(always)]
     pub fn identity<T: Float>(self) -> T {
         match self {
@@ -100,7 +102,7 @@ impl Reduction {
         }
     }
 
-    /// Of two.
+    /// Combines two results.
     #[inline(always)]
     pub fn combine<T: Float>(self, a: T, b: T) -> T {
         match self {
@@ -112,8 +114,8 @@ impl Reduction {
     }
 }
 
-/// An element of a row of floats. All of [`Float`] is done element by element; what is gathered from the whole row is
-/// the same for each of its elements.
+/// An element of a row of floats. The methods of [`Float`] apply to each element; a reduction over the row has the same
+/// result for each of its elements.
 ///
 /// ```
 /// use minitensor_kernels::{Float, Row};
@@ -124,47 +126,47 @@ impl Reduction {
 /// }
 /// ```
 pub trait Row: Float {
-    /// A position along the row: an integer for each row.
+    /// A position in the row: one integer for each row.
     type Index: Copy;
 
-    /// Gathers all elements, or what stands before or after each of them.
+    /// Reduces all elements; a running reduction uses those up to, or from, each element.
     fn reduce(self, reduction: Reduction) -> Self;
-    /// How many elements the row has.
+    /// The number of elements in the row.
     fn count(self) -> Self;
-    /// Where this element stands, from 0.
+    /// The index of this element, from 0.
     fn position(self) -> Self;
-    /// Whether this element stands there.
+    /// True if the index of this element is `index`.
     fn stands_at(self, index: Self::Index) -> Self::Mask;
-    /// The same number, that gradients don't flow through.
+    /// The same number, but gradients don't flow through it.
     fn detach(self) -> Self;
 
-    /// The sum of all elements; 0 of an empty row.
+    /// The sum of all elements; 0 for an empty row.
     #[inline(always)]
     fn sum(self) -> Self {
         self.reduce(Reduction::Sum)
     }
-    /// Their mean; NaN of an empty row.
+    /// The mean of all elements; NaN for an empty row.
     #[inline(always)]
     fn mean(self) -> Self {
         self.sum() / self.count()
     }
-    /// The largest, NaN if there is one; −∞ of an empty row. Ties share the gradient evenly.
+    /// The largest element, or NaN if there is one; −∞ for an empty row. Ties share the gradient evenly.
     #[inline(always)]
     fn max(self) -> Self {
         self.reduce(Reduction::Max)
     }
-    /// The smallest, NaN if there is one; +∞ of an empty row. Ties share the gradient evenly.
+    /// The smallest element, or NaN if there is one; +∞ for an empty row. Ties share the gradient evenly.
     #[inline(always)]
     fn min(self) -> Self {
         self.reduce(Reduction::Min)
     }
-    /// The product of all elements; 1 of an empty row. Its gradient is right where elements are 0.
+    /// The product of all elements; 1 for an empty row. Its gradient is correct even if elements are 0.
     #[inline(always)]
     fn prod(self) -> Self {
         let is_zero = self.equal(Self::zero());
         let others = Self::select(is_zero, Self::one(), self).reduce(Reduction::Prod);
         let zeros = Self::select(is_zero, Self::one(), Self::zero()).sum();
-        // 0, and its derivative by the only zero is 1.
+        // The value is 0, and its derivative by the only zero is 1.
         let zero = Self::select(is_zero, self, Self::zero()).sum();
         let none = zeros.equal(Self::zero());
         let one = zeros.equal(Self::one());
@@ -180,34 +182,34 @@ pub trait Row: Float {
     fn reverse_cumsum(self) -> Self {
         self.reduce(Reduction::ReverseCumsum)
     }
-    /// Whether it holds for any element.
+    /// True if the mask is true for at least one element.
     #[inline(always)]
     fn any(mask: Self::Mask) -> Self::Mask {
         Self::select(mask, Self::one(), Self::zero()).max().greater(Self::zero())
     }
-    /// Whether it holds for all elements.
+    /// True if the mask is true for all elements.
     #[inline(always)]
     fn all(mask: Self::Mask) -> Self::Mask {
         Self::select(mask, Self::one(), Self::zero()).min().greater(Self::zero())
     }
-    /// Where the largest element first stands, or the first NaN.
+    /// The index of the first NaN or, without any, of the first largest element.
     #[inline(always)]
     fn argmax(self) -> Self {
         let found = self.equal(self.max()) | self.isnan();
         Self::select(found, self.position(), Self::infinity()).min().detach()
     }
-    /// Where the smallest element first stands, or the first NaN.
+    /// The index of the first NaN or, without any, of the first smallest element.
     #[inline(always)]
     fn argmin(self) -> Self {
         let found = self.equal(self.min()) | self.isnan();
         Self::select(found, self.position(), Self::infinity()).min().detach()
     }
-    /// The element that stands there.
+    /// The element at the index.
     #[inline(always)]
     fn at(self, index: Self::Index) -> Self {
         Self::select(self.stands_at(index), self, Self::zero()).sum()
     }
-    /// The sum of products with another row.
+    /// The sum of the products with the elements of another row.
     #[inline(always)]
     fn dot(self, other: Self) -> Self {
         (self * other).sum()
@@ -222,7 +224,7 @@ pub trait Row: Float {
     #[inline(always)]
     fn logsumexp(self) -> Self {
         let top = self.max().detach();
-        // Of infinities, what stays is the infinity itself.
+        // If the maximum is infinite, no shift is needed: the result is that infinity.
         let shift = Self::select(top.isfinite(), top, Self::zero());
         (self - shift).exp().sum().log() + shift
     }

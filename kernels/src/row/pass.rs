@@ -1,4 +1,4 @@
-//! [`Pass`]: a body at the arguments of one row, whatever numbers it is evaluated at, and what gathers its reductions.
+//! [`Pass`]: a body with the arguments of one row, for any number type, and the computation of its reductions.
 
 use super::Reduction;
 use super::body::{Computed, MOST_REDUCTIONS, Operand, Outside, Wrong};
@@ -12,16 +12,16 @@ use crate::stream::{prefetch, stream};
 pub struct Arguments<T, const I: usize, const X: usize> {
     pub n: usize,
     pub inputs: [*const T; I],
-    /// Those of the next row, if there is one.
+    /// The inputs of the next row, if there is one.
     pub next: [*const T; I],
     pub at: [i64; X],
 }
 
 impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
-    /// What is absent is read from `nothing`, a row of zeros, so that no loop has to ask.
+    /// The arguments of a row. Absent inputs read from `nothing`, a row of zeros, so that the loops need no test.
     ///
     /// # Safety
-    /// All operands have that row, of `n` elements where they go along.
+    /// All operands have that row, with `n` elements if they have one per element.
     #[inline(always)]
     pub unsafe fn of(
         n: usize,
@@ -38,7 +38,8 @@ impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
             arguments.next[i] = inputs[i].row(row + 1);
         }
         for x in 0..X {
-            // SAFETY: the caller's promise. Other threads may write to the index: it is read once, which `volatile` makes sure of.
+            // SAFETY: the caller's contract. Other threads may write to the index, so `volatile` ensures that it is
+            // read only once.
             let index = unsafe { at[x].row(row).read_volatile() };
             if index < 0 || index as usize >= n {
                 return Err(Wrong::Outside(Outside { argument: x, index, len: n }));
@@ -48,14 +49,14 @@ impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
         Ok(arguments)
     }
 
-    /// Asks for the elements of the next row that stand there. The first pass over a row waits for memory, those after it
-    /// find it in the cache: memory is busy if they ask for what comes next.
+    /// Prefetches these elements of the next row. The first pass over a row waits for memory, and later passes find the
+    /// row in the cache: prefetching in those passes keeps the memory busy.
     #[inline(always)]
     pub fn ahead(&self, along: &[bool; I], start: usize, len: usize) {
         ahead(along, &self.inputs, &self.next, start, len);
     }
 
-    /// The inputs' elements at a position; an empty row has zeros.
+    /// The inputs' elements at a position; zeros for an empty row.
     ///
     /// # Safety
     /// The position is in the row, or it is 0.
@@ -70,7 +71,7 @@ impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
     }
 }
 
-/// Asks for elements of the next row, of those operands that go along it and have one for each.
+/// Prefetches elements of the next row, for the operands that have one value per element.
 #[inline(always)]
 pub fn ahead<T, const N: usize>(
     along: &[bool; N],
@@ -86,60 +87,60 @@ pub fn ahead<T, const N: usize>(
     }
 }
 
-/// The zeros that stand for what is absent; none where all is there.
+/// The zeros that absent inputs read; empty if no input is absent.
 pub fn nothing<T: Computed, const I: usize>(n: usize, inputs: &[Operand<*const T>; I]) -> Vec<T> {
     let is_needed = n == 0 || inputs.iter().any(|i| i.data.is_null());
     filled(T::ZERO, if is_needed { n.max(1) } else { 0 })
 }
 
-/// What was found for a row so far.
+/// The results for a row up to the current pass.
 pub struct Found<T> {
     /// The results of reductions.
     pub known: [T; MOST_REDUCTIONS],
-    /// A row for each dear function.
+    /// A row of kept values for each expensive function.
     pub kept: Lines<T>,
-    /// A row for each reduction, if any is running.
+    /// A row for each reduction, if any of them is running.
     pub running: Lines<T>,
     gathered: Gathered<T, MOST_REDUCTIONS>,
 }
 
 impl<T: Computed> Found<T> {
     pub fn new(structure: &Structure, n: usize) -> Self {
-        // What is kept is written before it is read: it need not be zeros, but they cost nothing.
+        // Kept values are written before they are read, so they need no zeros, but zeros cost nothing.
         let kept = Lines::filled(T::ZERO, structure.kept * n.max(1));
         let running = structure.rows_of_sums(n);
         Found { known: [T::ZERO; MOST_REDUCTIONS], kept, running, gathered: Gathered::new() }
     }
 }
 
-/// The arguments of reductions, and which these are: the kind, and the pass that gathers it.
+/// The arguments of reductions, with the kind of each and the pass that computes it.
 pub struct Met<T> {
     pub arguments: [T; MOST_REDUCTIONS],
     pub kinds: [(Reduction, usize); MOST_REDUCTIONS],
 }
 
-/// A body at the arguments of one row.
+/// A body with the arguments of one row.
 pub trait Pass<T: Computed> {
-    /// An upper bound of its reductions.
+    /// An upper bound of the number of its reductions.
     const REDUCTIONS: usize;
-    /// Whether any of them is running.
+    /// True if any of them is running.
     const RUNS: bool;
 
     /// The length of the row.
     fn len(&self) -> usize;
 
-    /// Asks for the elements of the next row that stand there, if no loop follows that does.
+    /// Prefetches these elements of the next row, unless a later loop does.
     #[inline(always)]
     fn ahead(&self, _start: usize, _len: usize) {}
 
-    /// What the reductions of pass `P` gather at a position.
+    /// The arguments of the reductions of pass `P` at a position.
     ///
     /// # Safety
     /// The position is in the row.
     unsafe fn meet<const P: usize>(&self, position: usize) -> Met<T>;
 }
 
-/// Runs `$do` for the blocks of a row, `$len` elements from `$start` on, at most [`LANES`].
+/// Runs `$do` for the blocks of a row: `$len` elements from `$start` on, at most [`LANES`].
 macro_rules! blocks {
     ($n:expr, $start:ident, $len:ident => $do:expr) => {{
         let mut $start = 0;
@@ -152,14 +153,14 @@ macro_rules! blocks {
 }
 pub(super) use blocks;
 
-/// Gathers the reductions of pass `P`.
+/// Computes the reductions of pass `P`.
 ///
-/// `known` and what the pass reads must not be `found`'s own: what lies beside the lanes could be taken for something that
-/// changes with them, and be read again for each element.
+/// `known` and the data that the pass reads must not be in `found` itself. Otherwise the compiler could assume that the
+/// stores to the lanes change them, and would read them again for each element.
 #[inline(always)]
 pub fn gather<T: Computed, S: Pass<T>, const P: usize>(pass: &S, structure: &Structure, found: &mut Found<T>) {
     let (n, kinds) = (pass.len(), structure.of_pass(P));
-    // A constant number, so that loops over the reductions are unrolled.
+    // A constant length, so that loops over the reductions are unrolled.
     let kinds = &kinds[..S::REDUCTIONS];
     found.gathered.begin(kinds, n);
     blocks!(n, start, len => {
@@ -172,7 +173,7 @@ pub fn gather<T: Computed, S: Pass<T>, const P: usize>(pass: &S, structure: &Str
             for k in 0..S::REDUCTIONS {
                 let (reduction, level) = met.kinds[k];
                 if level == P {
-                    // SAFETY: `len` is at most LANES, which the compiler doesn't see.
+                    // SAFETY: `len` is at most LANES, which the compiler can't see.
                     let lane = unsafe { found.gathered.lanes[k].get_unchecked_mut(j) };
                     *lane = match reduction.is_running() {
                         true => met.arguments[k],
@@ -201,7 +202,7 @@ pub fn gather<T: Computed, S: Pass<T>, const P: usize>(pass: &S, structure: &Str
     }
 }
 
-/// Copies a block to memory, past the cache if that is large.
+/// Copies a block to memory. Large results bypass the cache.
 ///
 /// # Safety
 /// There is room for `len` elements.

@@ -1,4 +1,5 @@
-//! [`Scope`]: what one evaluation of a body reads and writes; [`Structure`]: what evaluating it once tells about it.
+//! [`Scope`]: the state of one evaluation of a body. [`Structure`]: the properties of a body that one evaluation
+//! reveals.
 
 use std::cell::Cell;
 
@@ -9,33 +10,34 @@ use super::pass::Met;
 use crate::dual::Dual;
 use crate::memory::Lines;
 
-/// What one evaluation of the body reads and writes. Its cells are locals of one iteration of a loop: in the end they are
-/// registers, or nothing.
+/// The state of one evaluation of the body. Its cells are local to one iteration of a loop: the compiler turns them
+/// into registers or removes them.
 pub(super) struct Scope<'a, T> {
-    /// Reductions met so far.
+    /// The number of reductions so far.
     pub count_met: &'a Cell<usize>,
-    /// Dear functions met so far.
+    /// The number of expensive functions so far.
     pub dear: &'a Cell<usize>,
-    /// The results of reductions, as far as earlier passes have found them.
+    /// The results of reductions that earlier passes computed.
     pub known: &'a [T; MOST_REDUCTIONS],
     /// The arguments of reductions.
     pub argument: &'a [Cell<T>; MOST_REDUCTIONS],
-    /// Their derivatives, where they aren't known to be 0.
+    /// The derivatives of the arguments, unless they are known to be 0.
     pub tangent: &'a [Cell<Option<T>>; MOST_REDUCTIONS],
-    /// What kind each reduction is, and how many passes it waits for.
+    /// The kind of each reduction, and the number of passes that it depends on.
     pub kind: &'a [Cell<(Reduction, usize)>; MOST_REDUCTIONS],
-    /// What earlier passes kept for this position, or this pass does: the first of [`KEPT`] places, `count` apart.
+    /// The kept values of this position, from earlier passes or this one: the first of [`KEPT`] places, `count` apart.
     pub kept: *mut T,
-    /// What earlier passes summed up to this position, or from it on: that of the first reduction, `count` apart.
+    /// The running results at this position, from earlier passes: that of the first reduction; the others follow
+    /// `count` apart.
     pub running: *const T,
-    /// The reduction that is differentiated by.
+    /// The reduction that is the variable of differentiation.
     pub direction: usize,
     pub position: usize,
     pub count: usize,
 }
 
 impl<T: Computed> Scope<'_, T> {
-    /// What the first reductions met.
+    /// The arguments of the first reductions.
     #[inline(always)]
     pub fn met(&self, reductions: usize) -> Met<T> {
         let mut met =
@@ -72,13 +74,13 @@ macro_rules! scope {
 }
 pub(super) use scope;
 
-/// What evaluating a body tells about it.
+/// The properties of a body that one evaluation reveals.
 #[derive(Clone, Copy)]
 pub(super) struct Structure {
     pub reductions: usize,
     pub levels: usize,
     pub kinds: [(Reduction, usize); MOST_REDUCTIONS],
-    /// Dear functions that are kept.
+    /// The number of expensive functions that are kept.
     pub kept: usize,
 }
 
@@ -119,13 +121,13 @@ impl Structure {
         Structure::seen(&scope, B::REDUCTIONS, B::LEVELS, B::RUNS)
     }
 
-    /// The reductions of one pass that are one number.
+    /// The reductions of one pass that return one number.
     #[inline(always)]
     pub fn of_pass(&self, pass: usize) -> [Option<Reduction>; MOST_REDUCTIONS] {
         self.kinds.map(|(reduction, level)| (level == pass && !reduction.is_running()).then_some(reduction))
     }
 
-    /// The running ones.
+    /// The running reductions of one pass.
     pub fn running_of(&self, pass: usize) -> impl Iterator<Item = usize> {
         let kinds = self.kinds;
         (0..MOST_REDUCTIONS).filter(move |k| kinds[*k].1 == pass && kinds[*k].0.is_running())

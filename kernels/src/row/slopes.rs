@@ -1,4 +1,4 @@
-//! [`InRow`]: a body at dual numbers, in one row.
+//! [`InRow`]: a body at dual numbers, for one row.
 
 use std::cell::Cell;
 
@@ -9,31 +9,31 @@ use super::pass::{Arguments, Met, Pass};
 use super::scope::{Scope, scope};
 use crate::dual::Dual;
 
-/// One evaluation of the body at dual numbers.
+/// The result of evaluating the body once at dual numbers.
 pub struct Slopes<T, const O: usize> {
-    /// The derivatives of the outputs, where they aren't known to be 0.
+    /// The derivatives of the outputs, unless they are known to be 0.
     pub outputs: [Option<T>; O],
-    /// Those of the reductions' arguments.
+    /// The derivatives of the reductions' arguments.
     pub tangents: [Option<T>; MOST_REDUCTIONS],
     pub met: Met<T>,
 }
 
-/// A body at dual numbers.
+/// A body at dual numbers, with the arguments of one row.
 pub struct InRow<'a, T, B, const I: usize, const X: usize, const O: usize> {
     pub body: &'a B,
     pub arguments: &'a Arguments<T, I, X>,
     pub cotangents: &'a [*const T; O],
-    /// Those of the next row.
+    /// The cotangents of the next row.
     pub next: &'a [*const T; O],
     pub known: &'a [T; MOST_REDUCTIONS],
     pub kept: *mut T,
     pub running: *mut T,
-    /// The adjoints of what running sums add up: a row for each reduction.
+    /// The adjoints of the arguments of running sums: a row for each reduction.
     pub carried: *mut T,
 }
 
 impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> InRow<'_, T, B, I, X, O> {
-    /// The body in pass `P` where the reduction `direction` varies, or the input `wrt`.
+    /// Evaluates the body in pass `P`. The variable is the reduction `direction` or the input `wrt`.
     ///
     /// # Safety
     /// The position is in the row, or the row is empty.
@@ -61,7 +61,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
         slopes
     }
 
-    /// `Σ ȳ ∂h` over the outputs that do (or do not) go along the row, where it isn't known to be 0.
+    /// `Σ ȳ ∂h` over the outputs that have (or don't have) one value per element, unless it is known to be 0.
     ///
     /// # Safety
     /// As for [`InRow::at`].
@@ -78,7 +78,8 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
         sum
     }
 
-    /// What a change of a reduction's argument here changes the reduction by; of winners as if there were one.
+    /// The derivative of a reduction by its argument at this position. Max and min are treated as if they had one
+    /// winner.
     #[inline(always)]
     pub fn share(&self, slopes: &Slopes<T, O>, k: usize) -> T {
         let (argument, result) = (slopes.met.arguments[k], self.known[k]);
@@ -89,7 +90,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
         }
     }
 
-    /// The adjoint of a reduction's argument here.
+    /// The adjoint of a reduction's argument at this position.
     ///
     /// # Safety
     /// As for [`InRow::at`].
@@ -108,7 +109,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
         }
     }
 
-    /// What an input's cotangent is here, but for outputs of one number for each row.
+    /// The cotangent of an input at this position, without the part from outputs with one value per row.
     ///
     /// # Safety
     /// The position is in the row.
@@ -146,7 +147,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     }
 }
 
-/// A sum that may not have begun: nothing is added to a 0 that only stands for no number.
+/// Adds to a sum that may be empty. An empty sum is replaced instead of adding to 0, which would change a −0.
 #[inline(always)]
 pub fn added<T: Computed>(sum: Option<T>, part: T) -> Option<T> {
     Some(match sum {
@@ -155,8 +156,9 @@ pub fn added<T: Computed>(sum: Option<T>, part: T) -> Option<T> {
     })
 }
 
-/// Runs `$do` with `$k` as each number below the bound: as a constant, so that the loops over a row know what varies in them. A
-/// body that may have any number of passes has one loop for all directions, as these would be many.
+/// Runs `$do` with `$k` as each number below the bound. `$k` is a constant, so that each loop over a row is compiled
+/// for its variable. A body with a variable number of passes has one loop for all directions, because it would have
+/// many loops.
 macro_rules! directions {
     ($body:ty, $bound:expr, $k:ident => $do:expr) => {{
         macro_rules! direction {

@@ -1,8 +1,8 @@
-//! Products in blocks that fit the caches, shared out among threads.
+//! Products in blocks that fit the caches and that threads share.
 //!
-//! `c` is made of tiles; a *panel* is as many columns of `b` as a tile has. A tile reads `a` and `b` where they lie, as far as
-//! they lie well and the caches hold them; else their parts are packed. Every sum goes through the same steps however
-//! the work is shared out, so threads change no bit.
+//! `c` is split into tiles. A *panel* is as many columns of `b` as a tile has. A tile reads `a` and `b` in place if
+//! their strides are suitable and the caches hold them; otherwise their parts are packed. Every sum has the same steps
+//! for every split of the work, so the number of threads changes no bit.
 
 use std::ops::Range;
 use std::ptr;
@@ -14,29 +14,32 @@ use super::tile::{Tile, tiles_of};
 use crate::gemm::View;
 use crate::threads::{num_threads, parallel_for};
 
-/// Rows of `b` that a sum takes in at a time: a panel of so many fills L1.
+/// The number of rows of `b` that a sum adds at a time. A panel of this depth fills the L1 cache.
 const DEPTH: usize = 512;
-/// The same where `b` is read as it lies by a few rows of `a`: so many pages are known to the CPU at a time.
+/// The depth if a few rows of `a` read `b` in place: the number of pages that the CPU's TLB holds.
 const SHALLOW: usize = 64;
-/// Bytes of `b` that are read from L1, or nearly, where they lie, and of an `a` that lies column by column.
+/// The size in bytes up to which `b`, or an `a` with contiguous columns, is read in place from the L1 cache or close to
+/// it.
 const LEVEL_1: usize = 48 << 10;
-/// Bytes of `a` that stay in L2 together with a panel; as much again is still better than sharing what is packed.
+/// The size in bytes of a part of `a` that fits the L2 cache together with a panel. Twice the size is still faster than
+/// sharing packed panels.
 const LEVEL_2: usize = 128 << 10;
-/// Bytes of `a` that don't need packing where it lies row by row.
+/// The size in bytes up to which an `a` with contiguous rows needs no packing.
 const STRAIGHT: usize = 1 << 20;
-/// Bytes of `b` that are packed for all threads at a time.
+/// The size in bytes of the part of `b` that is packed for all threads at a time.
 const LEVEL_3: usize = 8 << 20;
-/// So many multiplications are worth a thread's while, and so much packing.
+/// The minimum number of multiplications, or of packed elements, per thread.
 const GRAIN: usize = 1 << 18;
 const PACKING: usize = 1 << 16;
-/// Tasks for each thread, so that one that is held up keeps the others from less; rows that a task has at least.
+/// The number of tasks per thread, so that a delayed thread delays the others less; and the minimum number of rows in a
+/// task.
 const TASKS: usize = 4;
 const LEAST: usize = 48;
 
-/// Where tiles find panels.
+/// Where tiles read panels.
 #[derive(Clone, Copy, PartialEq)]
 enum Panels {
-    /// Where they lie, but for one that is narrower than registers.
+    /// In place, except for a panel that is narrower than the registers.
     Direct,
     /// Packed by each task for itself.
     Own,
@@ -44,7 +47,7 @@ enum Panels {
     Shared,
 }
 
-/// A product, or as much of it as is packed at a time.
+/// A product, or the part of it that is packed at a time.
 struct Product<R: Register, B> {
     a: View<R::Element>,
     b: B,
@@ -55,21 +58,22 @@ struct Product<R: Register, B> {
     k: Range<usize>,
     add: bool,
     threads: usize,
-    /// Rows of `b` that are worked through at a time.
+    /// The number of rows of `b` that are processed at a time.
     depth: usize,
-    /// Panels that are worked through at a time.
+    /// The number of panels that are processed at a time.
     group: usize,
     panels: Panels,
-    /// Whether tasks pack their rows of `a`.
+    /// True if tasks pack their rows of `a`.
     pack_a: bool,
-    /// Memory for panels that are packed for all.
+    /// Memory for panels that are packed for all tasks.
     shared: *mut R::Element,
 }
 
-// SAFETY: tasks write to different elements of `c` and of the memory, and read what nobody writes meanwhile.
+// SAFETY: tasks write to different elements of `c` and of the memory, and read only data that no task writes at that
+// time.
 unsafe impl<R: Register, B: Sync> Sync for Product<R, B> {}
 
-/// `c = a · b`, or `c += a · b`, on as many threads as are worth it or on the caller's alone.
+/// `c = a · b`, or `c += a · b`, on several threads if there is enough work, or only on the caller's thread.
 ///
 /// # Safety
 /// As for [`matmul`](crate::matmul), with at least one element in each matrix, on a CPU with the instructions of `R`.
@@ -88,14 +92,14 @@ pub(super) unsafe fn multiply<R: Register, B: Right<R::Element>>(
     let depth = product.depth;
     let (rows, columns) = product.parts(tasks);
     if product.panels != Panels::Shared {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         return unsafe { product.compute(rows, columns) };
     }
     let most = LEVEL_3 / bytes::<R>(depth, Product::<R, B>::WIDTH) * Product::<R, B>::WIDTH;
     if n > most {
         for start in (0..n).step_by(most) {
             let (size, b, c) = ((m, most.min(n - start), k), b.without_columns(start), c.part(0, start));
-            // SAFETY: the caller's promise, for these columns.
+            // SAFETY: the caller's contract, for these columns.
             unsafe { multiply::<R, B>(size, a, b, c, add, alone) };
         }
         return;
@@ -106,7 +110,7 @@ pub(super) unsafe fn multiply<R: Register, B: Right<R::Element>>(
         product.shared = memory;
         for start in (0..k).step_by(most) {
             (product.k, product.add) = (start..(start + most).min(k), add || start > 0);
-            // SAFETY: the caller's promise, and there is memory for so many rows of all panels.
+            // SAFETY: the caller's contract, and there is memory for this number of rows of all panels.
             unsafe {
                 product.pack();
                 product.compute(rows, columns);
@@ -115,16 +119,16 @@ pub(super) unsafe fn multiply<R: Register, B: Right<R::Element>>(
     });
 }
 
-/// The size of a matrix in memory.
+/// The size of a matrix in bytes.
 fn bytes<R: Register>(rows: usize, columns: usize) -> usize {
     rows.saturating_mul(columns).saturating_mul(size_of::<R::Element>())
 }
 
 impl<R: Register, B: Right<R::Element>> Product<R, B> {
-    /// Columns of a panel.
+    /// The number of columns in a panel.
     const WIDTH: usize = R::WIDTH * R::LANES;
 
-    /// Chooses what is packed by whom.
+    /// Chooses what is packed, and whether per task or for all tasks.
     fn new(
         (m, n, k): (usize, usize, usize),
         a: View<R::Element>,
@@ -135,7 +139,7 @@ impl<R: Register, B: Right<R::Element>> Product<R, B> {
     ) -> Self {
         let (count, depth) = (n.div_ceil(Self::WIDTH), k.div_ceil(k.div_ceil(DEPTH)));
         let (few, flat) = (bytes::<R>(n, k) <= LEVEL_1, m <= 2 * R::ROWS);
-        // Rows that are far apart share few places in the caches.
+        // Rows that are far apart map to few cache sets.
         let near = |b: View<_>| bytes::<R>(b.rows.unsigned_abs(), k) <= LEVEL_1;
         let panels = if b.view().is_some_and(|b| b.columns == 1 && (few && near(b) || flat)) {
             Panels::Direct
@@ -145,14 +149,14 @@ impl<R: Register, B: Right<R::Element>> Product<R, B> {
             Panels::Shared
         };
         let depth = if panels == Panels::Direct && !few { depth.min(SHALLOW) } else { depth };
-        // While all panels stay in L1, each tile of `a` meets all of them before the next.
+        // While all panels stay in the L1 cache, each tile of `a` is multiplied with all of them before the next tile.
         let group = if few { count } else { 1 };
         let lies_well = a.columns == 1 && bytes::<R>(m, k) <= STRAIGHT || a.rows == 1 && bytes::<R>(m, k) <= LEVEL_1;
         let (pack_a, shared) = (count > 1 && !lies_well, ptr::null_mut());
         Product { a, b, c, m, n, k: 0..k, add, threads, depth, group, panels, pack_a, shared }
     }
 
-    /// Into how many parts rows and panels are cut, to make so many tasks and to stay in the caches.
+    /// The number of parts for rows and panels that yields this number of tasks and fits the caches.
     fn parts(&self, tasks: usize) -> (usize, usize) {
         if self.panels == Panels::Shared {
             let rows = self.m.div_ceil((LEVEL_2 / bytes::<R>(self.depth, 1)).max(R::ROWS));
@@ -168,17 +172,17 @@ impl<R: Register, B: Right<R::Element>> Product<R, B> {
         (1, tasks.min(self.count().div_ceil(2)))
     }
 
-    /// How many panels there are.
+    /// The number of panels.
     fn count(&self) -> usize {
         self.n.div_ceil(Self::WIDTH)
     }
 
-    /// `grain` for loops over tasks.
+    /// The `grain` of loops over tasks.
     fn grain(&self, tasks: usize) -> usize {
         if self.threads == 1 { usize::MAX } else { tasks }
     }
 
-    /// How many columns of `b` there are in a panel.
+    /// The number of columns of `b` in a panel.
     fn columns_of(&self, panel: usize) -> usize {
         Self::WIDTH.min(self.n - panel * Self::WIDTH)
     }
@@ -193,7 +197,7 @@ impl<R: Register, B: Right<R::Element>> Product<R, B> {
         View { start, rows: Self::WIDTH as isize, columns: 1 }
     }
 
-    /// Where a block of a panel is that was packed for all.
+    /// The location of a block of a panel that is packed for all tasks.
     fn shared(&self, panel: usize, block: &Range<usize>) -> View<R::Element> {
         let before = (block.start - self.k.start) * self.count() + panel * block.len();
         Self::packed(self.shared.wrapping_add(before * Self::WIDTH))
@@ -205,11 +209,11 @@ impl<R: Register, B: Right<R::Element>> Product<R, B> {
     /// As for [`multiply`], and there is memory for it.
     unsafe fn pack_panel(&self, panel: usize, block: &Range<usize>, to: View<R::Element>) {
         let first = panel * Self::WIDTH;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { self.b.pack::<R>(block.clone(), first..first + self.columns_of(panel), to.start) }
     }
 
-    /// Packs all panels for all.
+    /// Packs all panels for all tasks.
     ///
     /// # Safety
     /// As for [`multiply`], and there is memory for all of them.
@@ -225,10 +229,10 @@ impl<R: Register, B: Right<R::Element>> Product<R, B> {
         });
     }
 
-    /// Computes everything in `rows × columns` tasks.
+    /// Computes the product in `rows × columns` tasks.
     ///
     /// # Safety
-    /// As for [`multiply`], and panels for all are packed.
+    /// As for [`multiply`], and shared panels are packed.
     unsafe fn compute(&self, rows: usize, columns: usize) {
         let part = |all: usize, part: usize, parts: usize| part * all / parts..(part + 1) * all / parts;
         parallel_for(rows * columns, self.grain(1), |range| {
@@ -243,15 +247,15 @@ impl<R: Register, B: Right<R::Element>> Product<R, B> {
     /// Computes some rows of some panels.
     ///
     /// # Safety
-    /// As for [`multiply`], and nobody else writes to this part of `c`.
+    /// As for [`multiply`], and no other task writes to this part of `c`.
     unsafe fn task(&self, rows: Range<usize>, panels: Range<usize>) {
         let is_packed = |panel| match self.panels {
             Panels::Direct => !self.columns_of(panel).is_multiple_of(R::LANES),
             Panels::Own => true,
             Panels::Shared => false,
         };
-        // Of panels that are read where they lie, the last one may be packed; where all are in use, one tile of `a` after
-        // the other is packed in the same place.
+        // If panels are read in place, the last one may still be packed. If all panels are processed at a time, the
+        // tiles of `a` are packed one after the other in the same place.
         let own = match self.panels {
             Panels::Own => self.group.min(panels.len()),
             _ => usize::from(is_packed(panels.end - 1)),
@@ -303,7 +307,7 @@ impl<R: Register, B: Right<R::Element>> Product<R, B> {
                     for panel in group.clone() {
                         let (b, c) = (panel_at(panel), self.c.part(row, panel * Self::WIDTH));
                         let (columns, add) = (self.columns_of(panel), self.add || block.start > self.k.start);
-                        // SAFETY: the caller's promise; the panel is whole, or packed with zeros beside it.
+                        // SAFETY: the caller's contract; the panel is complete, or padded with zeros.
                         unsafe { Tile { a, b, c, rows: count, columns, depth, add }.multiply::<R>() };
                     }
                 }

@@ -1,4 +1,4 @@
-//! Memory for packed parts of matrices, which threads keep for their next product.
+//! Buffers for packed parts of matrices, which threads reuse for the next product.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -8,29 +8,29 @@ use std::thread::LocalKey;
 use crate::memory::Line;
 use crate::stop::Stop;
 
-/// Lines that are kept at most: 8 MiB.
+/// The maximum number of lines that are kept: 8 MiB.
 const MOST: usize = 1 << 17;
 
-/// What a thread keeps.
+/// The buffer that a thread keeps.
 pub(crate) type Kept = Cell<Vec<MaybeUninit<Line>>>;
 
 thread_local! {
-    /// What the thread that was asked for a product packs for all of them.
+    /// The calling thread's buffer for panels that are packed for all threads.
     pub(super) static SHARED: Kept = const { Cell::new(Vec::new()) };
-    /// What each thread packs for itself.
+    /// The buffer for what each thread packs for itself.
     pub(super) static OWN: Kept = const { Cell::new(Vec::new()) };
-    /// The images of a convolution, which a thread packs panels of.
+    /// The images of a convolution, from which a thread packs panels.
     pub(crate) static IMAGES: Kept = const { Cell::new(Vec::new()) };
 }
 
-/// Calls `f` with memory for `n` elements, of which none has a value.
+/// Calls `f` with uninitialized memory for `n` elements.
 pub(crate) fn with_memory<T>(kept: &'static LocalKey<Kept>, n: usize, f: impl FnOnce(*mut T)) {
     if !try_with_memory(kept, n, f) {
         Stop::OutOfMemory(n, size_of::<T>()).raise()
     }
 }
 
-/// As [`with_memory`], unless there is no memory: false then.
+/// Like [`with_memory`], but returns false if memory is exhausted.
 pub(crate) fn try_with_memory<T>(kept: &'static LocalKey<Kept>, n: usize, f: impl FnOnce(*mut T)) -> bool {
     if n == 0 {
         f(ptr::dangling_mut());
@@ -38,7 +38,7 @@ pub(crate) fn try_with_memory<T>(kept: &'static LocalKey<Kept>, n: usize, f: imp
     }
     let Some(bytes) = n.checked_mul(size_of::<T>()) else { return false };
     let lines = bytes.div_ceil(size_of::<Line>());
-    // Taken, not borrowed: a product within `f` gets memory of its own.
+    // Taken rather than borrowed, so that a product within `f` gets its own memory.
     let mut memory = kept.take();
     if memory.len() < lines {
         memory = Vec::new();

@@ -6,11 +6,11 @@ use super::register::{Register, Task};
 use super::tile::tiles_of;
 use crate::gemm::View;
 
-/// Copies `rows` rows of `a`, each `depth` long, so that those of a tile lie side by side, as [`packed_rows`] says, and
-/// one tile behind the other.
+/// Copies `rows` rows of `a`, each `depth` long. The rows of a tile are stored in the order of [`packed_rows`], and the
+/// tiles follow each other.
 ///
 /// # Safety
-/// `a` is as large as said, and so is the memory.
+/// `a` and the memory have these sizes.
 pub(super) unsafe fn pack_rows<R: Register>(a: View<R::Element>, rows: usize, depth: usize, to: *mut R::Element) {
     if a.columns == 1 {
         for i in 0..rows {
@@ -19,7 +19,7 @@ pub(super) unsafe fn pack_rows<R: Register>(a: View<R::Element>, rows: usize, de
         }
         return;
     }
-    // A cache line of a column has elements for several tiles.
+    // A cache line of a column has elements of several tiles.
     for p in 0..depth {
         for (row, count) in tiles_of::<R>(rows) {
             // SAFETY: elements (row.., p), and their place.
@@ -37,16 +37,16 @@ pub(super) unsafe fn pack_rows<R: Register>(a: View<R::Element>, rows: usize, de
     }
 }
 
-/// Copies up to 12 neighbours. As each number of them is a constant somewhere, there is no loop.
+/// Copies up to 12 contiguous elements. Every count has its own branch with a constant, so there is no loop.
 ///
 /// # Safety
-/// There are so many elements, and places for them.
+/// Source and destination have `count` elements.
 #[inline(always)]
 unsafe fn copy_few<T>(from: *const T, to: *mut T, count: usize) {
     macro_rules! by_count {
         ($($n:literal)*) => {
             match count {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller's contract.
                 $($n => unsafe { to.copy_from_nonoverlapping(from, $n) },)*
                 _ => unreachable!("a tile has up to 12 rows"),
             }
@@ -55,7 +55,7 @@ unsafe fn copy_few<T>(from: *const T, to: *mut T, count: usize) {
     by_count! { 1 2 3 4 5 6 7 8 9 10 11 12 }
 }
 
-/// Rows of `a` that were packed: row by row where `a` lies so, else column by column.
+/// The view of packed rows of `a`: row by row if `a` is row-major, else column by column.
 pub(super) fn packed_rows<T: Copy>(a: View<T>, rows: usize, depth: usize, start: *mut T) -> View<T> {
     if a.columns == 1 {
         View { start, rows: depth as isize, columns: 1 }
@@ -64,7 +64,7 @@ pub(super) fn packed_rows<T: Copy>(a: View<T>, rows: usize, depth: usize, start:
     }
 }
 
-/// The right matrix of a product, of which tiles read a panel at a time.
+/// The right matrix of a product. Tiles read it one panel at a time.
 pub(crate) trait Right<T: Copy>: Copy + Send + Sync {
     /// The matrix, if it is in memory.
     fn view(&self) -> Option<View<T>>;
@@ -72,8 +72,8 @@ pub(crate) trait Right<T: Copy>: Copy + Send + Sync {
     /// The matrix without its first columns.
     fn without_columns(&self, first: usize) -> Self;
 
-    /// Copies some rows of a panel, with anything after its last column, so that rows fill the registers of a tile and follow
-    /// each other.
+    /// Copies some rows of a panel. The rows fill the registers of a tile and are contiguous; values after the last
+    /// column are arbitrary.
     ///
     /// # Safety
     /// The CPU has the instructions of `R`, the matrix has these rows and columns, and the memory holds as many rows of
@@ -92,12 +92,12 @@ impl<T: Copy + Send + Sync> Right<T> for View<T> {
 
     unsafe fn pack<R: Register<Element = T>>(&self, rows: Range<usize>, columns: Range<usize>, to: *mut T) {
         let b = self.part(rows.start, columns.start);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { R::run(Panel::<R> { b, columns: columns.len(), depth: rows.len(), to }) }
     }
 }
 
-/// A panel of a matrix in memory, to be packed, with zeros after its last column.
+/// A panel of a matrix in memory that is to be packed, with zeros after its last column.
 struct Panel<R: Register> {
     b: View<R::Element>,
     columns: usize,
@@ -116,7 +116,7 @@ impl<R: Register> Task for Panel<R> {
         let width = R::WIDTH * R::LANES;
         let packed = View { start: to, rows: width as isize, columns: 1 };
         let (mut start, zero) = (0, R::Element::default());
-        // SAFETY: the caller's promise: rows are below `depth`, columns of `b` below `columns`.
+        // SAFETY: the caller's contract: rows are below `depth`, columns of `b` below `columns`.
         unsafe {
             if b.columns == 1 {
                 for p in 0..depth {
@@ -133,7 +133,7 @@ impl<R: Register> Task for Panel<R> {
                 start = depth - depth % R::LANES;
                 for j in (0..width).step_by(R::LANES) {
                     let part = columns.saturating_sub(j).min(R::LANES);
-                    // Columns of a whole square: those that there are, then zeros.
+                    // A square of columns: the existing ones, then zeros.
                     let mut square = [zero; 16 * 16];
                     for p in (0..start).step_by(R::LANES) {
                         if part == R::LANES {

@@ -1,4 +1,4 @@
-//! Registers of floats: what tiles and rows are computed in.
+//! Registers of floats, in which tiles and rows are computed.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -15,14 +15,15 @@ pub(crate) use portable::Portable;
 use crate::cast::Cast;
 use crate::scalar::{Float, Machine};
 
-/// Something that is computed in registers.
+/// A computation in registers.
 pub(crate) trait Task {
-    /// What it returns.
+    /// The result.
     type Output;
-    /// Computes it. Mark it `#[inline(always)]`, so that it is compiled for the instructions of [`Register::run`].
+    /// Runs the computation. Mark it `#[inline(always)]`, so that it is compiled for the instructions of
+    /// [`Register::run`].
     ///
     /// # Safety
-    /// As the type says; the CPU has the instructions of the register.
+    /// As documented by the type; the CPU has the instructions of the register.
     unsafe fn run(self) -> Self::Output;
 }
 
@@ -33,11 +34,12 @@ pub(crate) trait Task {
 pub(crate) trait Register: Copy {
     /// The type of its lanes.
     type Element: Float + Machine + Cast<Self::Element>;
-    /// How many elements it holds.
+    /// The number of elements in a register.
     const LANES: usize;
-    /// The rows of a tile, at most. The sums of a tile, a row of `b` and an element of `a` fill the registers of the CPU.
+    /// The maximum number of rows in a tile. The sums of a tile, a row of `b` and an element of `a` fill the registers
+    /// of the CPU.
     const ROWS: usize;
-    /// The registers in a row of a tile, at most.
+    /// The maximum number of registers in a row of a tile.
     const WIDTH: usize;
     /// Runs a task in a function that is compiled for the register's instructions.
     unsafe fn run<T: Task>(task: T) -> T::Output;
@@ -45,11 +47,11 @@ pub(crate) trait Register: Copy {
     unsafe fn zero() -> Self;
     /// One element in every lane.
     unsafe fn splat(from: *const Self::Element) -> Self;
-    /// Loads neighbouring elements.
+    /// Loads contiguous elements.
     unsafe fn load(from: *const Self::Element) -> Self;
-    /// Loads `n` neighbouring elements; the other lanes are 0. `n` is at most [`LANES`](Register::LANES).
+    /// Loads `n` contiguous elements; the other lanes are 0. `n` is at most [`LANES`](Register::LANES).
     unsafe fn load_part(from: *const Self::Element, n: usize) -> Self;
-    /// Stores to neighbouring elements.
+    /// Stores to contiguous elements.
     unsafe fn store(self, to: *mut Self::Element);
     /// Stores the first `n` lanes. `n` is at most [`LANES`](Register::LANES).
     unsafe fn store_part(self, to: *mut Self::Element, n: usize);
@@ -65,7 +67,8 @@ pub(crate) trait Register: Copy {
         unsafe { self.store(lanes.as_mut_ptr()) };
         lanes[..Self::LANES].iter().fold(Self::Element::default(), |sum, x| sum + *x)
     }
-    /// Copies a square of as many rows as lanes, each `from_step` after the one before, as its columns.
+    /// Transposes a square with as many rows as lanes: the rows are `from_step` apart, the columns are written
+    /// `to_step` apart.
     unsafe fn transpose(from: *const Self::Element, from_step: isize, to: *mut Self::Element, to_step: usize);
 }
 

@@ -1,14 +1,14 @@
-//! Tiles of a product: sums that stay in registers from the first multiplication to the last.
+//! Tiles of a product. The sums stay in registers from the first multiplication to the last.
 
 use std::arch::asm;
 
 use super::register::{Register, Task};
 use crate::gemm::View;
 
-/// Multiplications for each sum after which it is worth the while to have called for `c`.
+/// The minimum number of multiplications per sum for which prefetching `c` is worthwhile.
 const LONG: usize = 64;
 
-/// The first row of each tile, and how many: tiles of nearly one size waste least.
+/// The first row and the number of rows of each tile. Tiles of nearly equal size waste the least.
 #[inline]
 pub(crate) fn tiles_of<R: Register>(rows: usize) -> impl Iterator<Item = (usize, usize)> {
     let tiles = rows.div_ceil(R::ROWS);
@@ -16,9 +16,9 @@ pub(crate) fn tiles_of<R: Register>(rows: usize) -> impl Iterator<Item = (usize,
     (0..tiles).map(move |tile| (tile * least + tile.min(longer), least + usize::from(tile < longer)))
 }
 
-/// Rows of the right matrix of a tile, which are read by whole registers.
+/// The rows of the right matrix of a tile, which are read in whole registers.
 pub(crate) trait Rows<T>: Copy {
-    /// Where a row is.
+    /// A pointer to row `p`.
     fn row(self, p: usize) -> *const T;
 }
 
@@ -29,7 +29,7 @@ impl<T: Copy> Rows<T> for View<T> {
     }
 }
 
-/// Rows anywhere in memory: each so many elements after `start`.
+/// Rows at arbitrary places, given by their offsets in elements from `start`.
 #[derive(Clone, Copy)]
 pub(crate) struct Table<'a, T> {
     pub start: *const T,
@@ -61,8 +61,8 @@ macro_rules! by_rows {
 }
 pub(crate) use by_rows;
 
-/// Runs `$body` for every `$i` below `$n`, which is a constant, without a loop: LLVM keeps an array in registers only if it
-/// is indexed by constants.
+/// Runs `$body` for every `$i` below the constant `$n`, without a loop: LLVM keeps an array in registers only if it is
+/// indexed by constants.
 macro_rules! unrolled {
     ($n:expr, |$i:ident| $body:block) => {
         unrolled! { $n, $i, $body, 0 1 2 3 4 5 6 7 8 9 10 11 }
@@ -82,7 +82,7 @@ pub(crate) use unrolled;
 pub(crate) struct Tile<T, B = View<T>> {
     /// `rows × depth`.
     pub a: View<T>,
-    /// `depth ×` as many columns as fill the registers, side by side.
+    /// `depth` rows of as many contiguous columns as fill the registers.
     pub b: B,
     /// `rows × columns`.
     pub c: View<T>,
@@ -92,18 +92,19 @@ pub(crate) struct Tile<T, B = View<T>> {
     pub columns: usize,
     /// At least 1.
     pub depth: usize,
-    /// Whether the sums are added to `c`.
+    /// True if the sums are added to `c`.
     pub add: bool,
 }
 
 impl<T: Copy + std::ops::Add<Output = T>, B: Rows<T>> Tile<T, B> {
-    /// Computes it: every sum is `((0 + a₀b₀) + a₁b₁) + …`, each step rounded once, whatever the size of the tile.
+    /// Computes the tile. Every sum is `((0 + a₀b₀) + a₁b₁) + …` with each step rounded once, for every size of the
+    /// tile.
     ///
     /// # Safety
-    /// The CPU has the instructions of `R`, the three are as large as said, and `c` is apart from the others.
+    /// The CPU has the instructions of `R`, the three matrices have these sizes, and `c` doesn't overlap the others.
     #[inline]
     pub unsafe fn multiply<R: Register<Element = T>>(&self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         by_rows!(R, self.rows, |ROWS| unsafe {
             if self.columns > R::LANES {
                 R::run(Sums::<R, B, ROWS, 2>(self));
@@ -113,10 +114,10 @@ impl<T: Copy + std::ops::Add<Output = T>, B: Rows<T>> Tile<T, B> {
         });
     }
 
-    /// Stores rows of sums in a `c` whose columns are apart.
+    /// Stores rows of sums in a `c` whose columns are not contiguous.
     ///
     /// # Safety
-    /// There are so many sums, in rows of `width`, and `c` is as large as said.
+    /// There are `rows` rows of sums, `width` apart, and `c` has the size of the tile.
     #[inline(never)]
     unsafe fn scatter(&self, sums: *const T, width: usize) {
         for i in 0..self.rows {
@@ -131,10 +132,10 @@ impl<T: Copy + std::ops::Add<Output = T>, B: Rows<T>> Tile<T, B> {
     }
 }
 
-/// The sums of a tile of so many rows and registers in each.
+/// The sums of a tile of `ROWS` rows with `WIDTH` registers each.
 pub(crate) struct Sums<'a, R: Register, B, const ROWS: usize, const WIDTH: usize>(pub &'a Tile<R::Element, B>);
 
-/// Rows of `a` that one pointer serves: at 0, 1 and 2 strides from it, which an address can say.
+/// The number of rows of `a` per pointer: 0, 1 and 2 strides from it, which an x86 address can express.
 const STRIDES: usize = 3;
 
 impl<R: Register, B: Rows<R::Element>, const ROWS: usize, const WIDTH: usize> Task for Sums<'_, R, B, ROWS, WIDTH> {
@@ -156,7 +157,7 @@ impl<R: Register, B: Rows<R::Element>, const ROWS: usize, const WIDTH: usize> Ta
             }
         });
         let step = tile.a.columns * size_of::<R::Element>() as isize;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe {
             let mut sums = [[R::zero(); WIDTH]; ROWS];
             for p in 0..tile.depth {
@@ -172,7 +173,7 @@ impl<R: Register, B: Rows<R::Element>, const ROWS: usize, const WIDTH: usize> Ta
                         *sum = sum.plus_product(left, *right);
                     }
                 });
-                // Past the end after the last row.
+                // After the last row, this is past the end.
                 unrolled!(ROWS, |i| {
                     if i.is_multiple_of(STRIDES) {
                         rows[i] = rows[i].wrapping_add(step);
@@ -180,7 +181,7 @@ impl<R: Register, B: Rows<R::Element>, const ROWS: usize, const WIDTH: usize> Ta
                 });
             }
             if tile.c.columns != 1 {
-                // A copy, so that the sums themselves need no memory.
+                // A copy, so that the sums themselves stay in registers.
                 let sums = sums;
                 return tile.scatter(sums.as_ptr().cast(), WIDTH * R::LANES);
             }
@@ -201,11 +202,11 @@ impl<R: Register, B: Rows<R::Element>, const ROWS: usize, const WIDTH: usize> Ta
     }
 }
 
-/// Asks for the cache line of an element.
+/// Prefetches the cache line of an element.
 #[inline(always)]
 fn prefetch<T>(element: *const T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every CPU of the target has it, and it does not fault.
+    // SAFETY: every CPU of the target has the instruction, and it does not fault.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(element.cast());
     }
@@ -213,8 +214,8 @@ fn prefetch<T>(element: *const T) {
     let _ = element;
 }
 
-/// `x`, of which the compiler forgets its origin: else it computes the address of each row from that of the row before, and
-/// a tile waits for a chain of additions instead of its multiplications.
+/// Returns `x`, with its origin hidden from the compiler. Otherwise the compiler computes the address of each row from
+/// that of the row before, and a tile waits for a chain of additions instead of its multiplications.
 #[inline(always)]
 fn opaque(mut x: isize) -> isize {
     // SAFETY: there are no instructions.

@@ -8,19 +8,20 @@ use crate::copy::copy_row;
 use crate::gemm::View;
 use crate::threads::parallel_for;
 
-/// Elements of the matrix that are worth a thread's while.
+/// The minimum number of matrix elements per thread.
 const GRAIN: usize = 1 << 16;
-/// Elements of a vector that are brought together, if they aren't neighbours.
+/// The maximum number of elements of a strided vector that are copied to contiguous memory.
 pub(super) const MOST: usize = 1 << 20;
-/// Where there are few results, each is gathered in pieces of so many elements of the matrix, or at most so many pieces,
-/// which threads share.
+/// If there are few results, each is computed in pieces that threads share: of about this many elements of the matrix,
+/// and at most [`PIECES`] of them.
 const PIECE: usize = 1 << 16;
 const PIECES: usize = 32;
-/// Few results, if each is the sum of a row.
+/// The number of results that counts as few, if each is the sum over a row.
 const FEW_ROWS: usize = 8;
-/// As much of a column as is worth reading at once; fewer results are few, if they gather columns.
+/// The number of elements of a column that is worth reading at once. For column-wise products, fewer results than this
+/// count as few.
 const LONG: usize = 1 << 10;
-/// Rows, or columns, that are read at a time: as many as memory answers at once.
+/// The number of rows or columns that are read at a time: the number of streams that memory serves at once.
 const ROWS: usize = 4;
 const COLUMNS: usize = 8;
 
@@ -39,7 +40,7 @@ pub(super) unsafe fn multiply<R: Register>(
     let piece = if few { (PIECE / m).max(k.div_ceil(PIECES)).min(k) } else { k };
     let pieces = k.div_ceil(piece);
     let own_x = if x.1 == 1 { 0 } else { k };
-    // Sums of each piece apart from each other, unless they are the results.
+    // Each piece has its own sums, unless they are the results.
     let own_y = if pieces == 1 && y.1 == 1 { 0 } else { pieces * m };
     with_memory(&SHARED, own_x + own_y, |memory: *mut R::Element| {
         let sums = memory.wrapping_add(own_x);
@@ -62,7 +63,7 @@ pub(super) unsafe fn multiply<R: Register>(
         });
         if own_y > 0 {
             for i in 0..m {
-                // SAFETY: sums that have been made, and element i of y.
+                // SAFETY: the sums are initialized, and element i of y exists.
                 unsafe {
                     let mut sum = *sums.add(i);
                     for piece in 1..pieces {
@@ -75,15 +76,15 @@ pub(super) unsafe fn multiply<R: Register>(
     });
 }
 
-/// Whether [`multiply_few`] is for such a product: there is too little to add up for a tile to be worth its beginning and end.
+/// True if [`multiply_few`] is the faster method: the sums are too short for the fixed costs of a tile.
 pub(super) fn is_few<T>((_, n, k): (usize, usize, usize), a: &View<T>, b: &View<T>, c: &View<T>) -> bool {
     k <= 2 && n >= 64 && (a.columns == 1 || k == 1) && b.columns == 1 && c.columns == 1
 }
 
-/// `c = a · b`: each row of `c` gathers multiples of the rows of `b`.
+/// `c = a · b`: adds multiples of the rows of `b` to each row of `c`.
 ///
 /// # Safety
-/// As for [`multiply`], where [`is_few`] says so.
+/// As for [`multiply`], if [`is_few`] returns true.
 pub(super) unsafe fn multiply_few<R: Register>(
     (m, n, k): (usize, usize, usize),
     a: View<R::Element>,
@@ -93,20 +94,20 @@ pub(super) unsafe fn multiply_few<R: Register>(
     parallel_for(m, (GRAIN / n).max(1), |rows| {
         for i in rows {
             let shared = Shared::<R> { a: b.transposed(), x: a.at(i, 0), y: c.at(i, 0) };
-            // SAFETY: the caller's promise; row i is of this call alone.
+            // SAFETY: the caller's contract; no other call writes to row i.
             unsafe { Part { shared: &shared, rows: 0..n, piece: 0..k, y: shared.y }.multiply(false) };
         }
     });
 }
 
-/// What all tasks read, and where they write.
+/// The data that all tasks read and the memory that they write.
 struct Shared<R: Register> {
     a: View<R::Element>,
     x: *mut R::Element,
     y: *mut R::Element,
 }
 
-// SAFETY: tasks write to different elements of `y`, and read what nobody writes.
+// SAFETY: tasks write to different elements of `y`, and read only data that no task writes.
 unsafe impl<R: Register> Sync for Shared<R> {}
 
 impl<R: Register> Shared<R> {
@@ -128,12 +129,12 @@ impl<R: Register> Part<'_, R> {
     /// # Safety
     /// As for [`multiply`].
     unsafe fn multiply(self, by_rows: bool) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { if by_rows { R::run(ByRow(self)) } else { R::run(ByColumn(self)) } }
     }
 }
 
-/// Adds up several rows at a time.
+/// Adds several rows at a time.
 struct ByRow<'a, R: Register>(Part<'a, R>);
 
 impl<R: Register> Task for ByRow<'_, R> {
@@ -145,7 +146,7 @@ impl<R: Register> Task for ByRow<'_, R> {
     unsafe fn run(self) {
         let Part { shared, rows, piece, y } = self.0;
         let mut row = rows.start;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe {
             while row + ROWS <= rows.end {
                 dots::<R, ROWS>(shared, row, &piece, y);
@@ -170,7 +171,7 @@ impl<R: Register> Task for ByColumn<'_, R> {
     unsafe fn run(self) {
         let Part { shared, rows, piece, y } = self.0;
         let mut column = piece.start;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe {
             while column + COLUMNS <= piece.end {
                 gather::<R, COLUMNS>(shared, &rows, column, y, column > piece.start);
@@ -192,7 +193,7 @@ unsafe fn dots<R: Register, const N: usize>(shared: &Shared<R>, row: usize, piec
     let Shared { a, x, .. } = shared;
     let step = 2 * R::LANES;
     let whole = piece.end - piece.len() % step;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's contract.
     unsafe {
         let mut sums = [[R::zero(); 2]; N];
         for p in (piece.start..whole).step_by(step) {
@@ -214,7 +215,7 @@ unsafe fn dots<R: Register, const N: usize>(shared: &Shared<R>, row: usize, piec
     }
 }
 
-/// Multiples of `N` columns, added to what is there or as the first.
+/// Adds multiples of `N` columns to the sums, or writes them if they are the first.
 ///
 /// # Safety
 /// As for [`multiply`].
@@ -228,7 +229,7 @@ unsafe fn gather<R: Register, const N: usize>(
 ) {
     let Shared { a, x, .. } = shared;
     let whole = rows.end - rows.len() % R::LANES;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's contract.
     unsafe {
         let mut factors = [R::zero(); N];
         for (j, factor) in factors.iter_mut().enumerate() {

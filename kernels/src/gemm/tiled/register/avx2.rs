@@ -43,7 +43,7 @@ impl Register for __m256 {
     unsafe fn transpose(from: *const f32, from_step: isize, to: *mut f32, to_step: usize) {
         // SAFETY: by contract.
         unsafe {
-            // Rows i and i + 4 side by side, so that nothing has to cross the middle of a register later.
+            // Rows i and i + 4 in one register, so that no later step crosses the halves of a register.
             let pair = |i: isize, column: usize| {
                 let low = _mm_loadu_ps(from.offset(i * from_step).add(column));
                 _mm256_insertf128_ps::<1>(

@@ -26,7 +26,8 @@ impl Register for __m512 {
     unsafe fn transpose(from: *const f32, from_step: isize, to: *mut f32, to_step: usize) {
         // SAFETY: by contract.
         unsafe {
-            // Rows i, i + 4, i + 8 and i + 12 side by side, so that nothing has to cross quarters of a register later.
+            // Rows i, i + 4, i + 8 and i + 12 in one register, so that no later step crosses the quarters of a
+            // register.
             let four = |i: isize, column: usize| {
                 let part = |row: isize| _mm_loadu_ps(from.offset(row * from_step).add(column));
                 let low = _mm512_insertf32x4::<1>(_mm512_castps128_ps512(part(i)), part(i + 4));

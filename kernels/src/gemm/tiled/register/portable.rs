@@ -1,5 +1,5 @@
-//! Four floats in an array: what the compiler makes of them on any CPU. A product and its sum are rounded apart, as fused
-//! products are slow where the CPU has none.
+//! Four floats in an array, which the compiler vectorizes for any CPU. Products and sums are rounded separately,
+//! because fused products are slow on CPUs without the instruction.
 
 use super::{Register, Task};
 use crate::cast::Cast;
