@@ -1,7 +1,7 @@
-//! Conversions between the element types that memory holds, as NumPy's `astype` does them.
+//! Conversions between the element types in memory, as NumPy's `astype` does them.
 //!
-//! Integers wrap into narrower ones; a float saturates into an integer, NaN becomes 0; the imaginary part is dropped;
-//! anything but 0 is true.
+//! Integers wrap when narrowed. A float saturates to an integer, and NaN becomes 0. The imaginary part is dropped.
+//! Every nonzero value is true.
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -14,9 +14,10 @@ pub trait Cast<B>: Copy + Send + Sync + 'static {
     fn cast(self) -> B;
 }
 
-/// The floats that are rounded to a half format: `f32` where it holds the source exactly, else `f64`.
+/// Source types of a conversion to a half format. The value is rounded from `f32` if that represents it exactly, else
+/// from `f64`.
 trait Round: Copy {
-    /// As an `f32` that rounds to the same half.
+    /// Converts to an `f32` that rounds to the same half.
     fn narrow(self) -> f32;
     #[inline(always)]
     fn to_f16(self) -> f16 {
@@ -36,7 +37,7 @@ impl Round for f32 {
 }
 
 impl Round for f64 {
-    /// Rounded to odd: the last digit tells that more followed, so that the second rounding isn't misled by the first.
+    /// Rounds to odd: the last bit records whether lower bits were set, so that the second rounding is correct.
     #[inline(always)]
     fn narrow(self) -> f32 {
         let near = self as f32;
@@ -46,31 +47,31 @@ impl Round for f64 {
     }
 }
 
-/// half's own conversion asks for the CPU's features at every element; this one vectorizes.
+/// The conversion of the `half` crate tests the CPU's features for every element; this one vectorizes.
 #[inline(always)]
 fn f16_to_f32(half: f16) -> f32 {
     let bits = half.to_bits() as u32;
     let magnitude = bits & 0x7fff;
-    // The exponents' biases differ by 112; multiplying makes subnormals normal on the way.
+    // The biases of the exponents differ by 112. The multiplication also normalizes subnormals.
     let finite = (f32::from_bits(magnitude << 13) * f32::from_bits((127 + 112) << 23)).to_bits();
     let special = 0x7f80_0000 | magnitude << 13;
     let magnitude = if magnitude < 0x7c00 { finite } else { special };
     f32::from_bits(magnitude | (bits & 0x8000) << 16)
 }
 
-/// The upper half of a single; half's own conversion also makes NaN quiet.
+/// A `bf16` is the upper half of an `f32`. The conversion of the `half` crate also makes NaN quiet.
 #[inline(always)]
 fn bf16_to_f32(half: bf16) -> f32 {
     f32::from_bits((half.to_bits() as u32) << 16)
 }
 
-/// To the nearest, ties to even.
+/// Rounds to nearest, ties to even.
 #[inline(always)]
 fn f32_to_f16(float: f32) -> f16 {
     let bits = float.to_bits();
     let magnitude = bits & 0x7fff_ffff;
     let special = if magnitude > 0x7f80_0000 { 0x7e00 } else { 0x7c00 };
-    // Adding ½ shifts a subnormal's digits into place and rounds them.
+    // Adding ½ shifts the digits of a subnormal into place and rounds them.
     let subnormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(126 << 23);
     let odd = magnitude >> 13 & 1;
     let normal = magnitude.wrapping_sub(112 << 23).wrapping_add(0xfff + odd) >> 13;
@@ -79,7 +80,7 @@ fn f32_to_f16(float: f32) -> f16 {
     f16::from_bits((magnitude | bits >> 16 & 0x8000) as u16)
 }
 
-/// To the nearest, ties to even; half's own conversion has more branches to turn into choices.
+/// Rounds to nearest, ties to even. The conversion of the `half` crate has more branches, which hinder vectorization.
 #[inline(always)]
 fn f32_to_bf16(float: f32) -> bf16 {
     let bits = float.to_bits();
@@ -102,7 +103,7 @@ macro_rules! cast {
     )*};
 }
 
-/// Every conversion of a real `$a`, from its value as a primitive number; `$wide` is the float it is rounded from.
+/// Every conversion of a real `$a`, from its value as a primitive number. `$wide` is the float that is rounded.
 macro_rules! real {
     ($($a:ident via $wide:ident: |$x:ident| $value:expr;)*) => {$(
         cast!($a, $x => {
@@ -115,7 +116,7 @@ macro_rules! real {
     )*};
 }
 
-/// The targets that a few types reach without a calculation.
+/// The targets that some types convert to without arithmetic.
 macro_rules! truth {
     (bool $wide:ident $x:ident $value:expr) => {
         cast!(bool, x => { Truth: x.into(); f16: (x as u8 as f32).to_f16(); bf16: (x as u8 as f32).to_bf16(); });

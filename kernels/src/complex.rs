@@ -1,8 +1,8 @@
-//! The algebra on complex numbers, with the special cases of the Array API (which are C99's).
+//! The algebra of complex numbers, with the special cases of the Array API (which are those of C99).
 //!
-//! `+ − ×` are num-complex's. Division scales both numbers by powers of two where their squares would leave the range
-//! (C99, annex G). The inverse functions are Kahan's («Branch cuts for complex elementary functions»,
-//! 1987): right on both sides of every cut, signed zeros included.
+//! `+ − ×` are those of the `num-complex` crate. Division scales both numbers by powers of two if their squares would
+//! overflow or underflow (C99, annex G). The inverse functions are Kahan's ("Branch cuts for complex elementary
+//! functions", 1987): correct on both sides of every cut, signed zeros included.
 
 use num_complex::Complex;
 
@@ -19,26 +19,26 @@ fn over_i<T: Float>(z: Complex<T>) -> Complex<T> {
     Complex::new(z.im, -z.re)
 }
 
-/// Numbers whose range can be moved.
+/// Numbers whose exponent can be shifted.
 trait Scaled: Sized {
-    /// The exponent of the larger part, in powers of two; that of 0 and of what is not finite lies outside the range.
+    /// The binary exponent of the larger part. For 0 and non-finite numbers it is outside of the normal range.
     fn exponent(self) -> i32;
     /// The number times a power of two.
     fn scaled(self, exponent: i32) -> Self;
-    /// The quotient where a number is not finite, or the divisor is 0.
+    /// The quotient if a number is not finite or the divisor is 0.
     fn divide_specially(self, other: Self) -> Self;
-    /// `e^(|x| + iy) / 2`, whose parts may be finite where `e^|x|` isn't.
+    /// `e^(|x| + iy) / 2`. Its parts may be finite even if `e^|x|` isn't.
     fn half_exp(self) -> Self;
 }
 
-/// The circular functions that are hyperbolic ones, turned by a right angle.
+/// The circular functions, computed from the hyperbolic functions of `iz`.
 macro_rules! rotated {
     ($($circular:ident = $hyperbolic:ident),*) => {$(
         fn $circular(self) -> Self { over_i(Field::$hyperbolic(times_i(self))) }
     )*};
 }
 
-/// Beyond `$large`, `e⁻²ˣ` no longer counts beside 1. Numbers of exponents up to `$moderate` can be squared.
+/// Beyond `$large`, `e⁻²ˣ` is negligible compared with 1. Numbers with exponents up to `$moderate` can be squared.
 macro_rules! complex {
     ($t:ident, $large:literal, $moderate:literal) => {
         impl Scaled for Complex<$t> {
@@ -61,7 +61,7 @@ macro_rules! complex {
             fn divide_specially(self, other: Self) -> Self {
                 let is_infinite = |z: Self| z.re.is_infinite() || z.im.is_infinite();
                 let is_finite = |z: Self| z.re.is_finite() && z.im.is_finite();
-                // An infinite part is 1, any other 0.
+                // An infinite part becomes 1, any other 0.
                 let unit = |v: $t| (if v.is_infinite() { 1.0 } else { 0.0 as $t }).copysign(v);
                 let Complex { re: a, im: b } = self;
                 let Complex { re: c, im: d } = other;
@@ -163,7 +163,7 @@ macro_rules! complex {
                 (self.scaled(-above) / other.scaled(-below)).scaled(above - below)
             }
 
-            /// Smith's method: no overflow on the way.
+            /// Smith's method: no intermediate overflow.
             fn recip(self) -> Self {
                 let Complex { re: x, im: y } = self;
                 let exponent = self.exponent();
@@ -222,7 +222,7 @@ macro_rules! complex {
                 } else if x == $t::INFINITY && !y.is_finite() {
                     Complex::new(x, $t::NAN)
                 } else if e.is_infinite() && x.is_finite() {
-                    // The parts may be finite where eˣ isn't.
+                    // The parts may be finite even if eˣ isn't.
                     let half = (0.5 * x).exp();
                     Complex::new(half * y.cos() * half, half * y.sin() * half)
                 } else {
@@ -247,7 +247,7 @@ macro_rules! complex {
                 let Complex { re: x, im: y } = self;
                 let length = x.hypot(y);
                 let re = if length > 0.5 && length < 2.0 {
-                    // ln |z| near |z| = 1, from |z|² − 1.
+                    // ln |z| near |z| = 1, computed from |z|² − 1.
                     let (long, short) = (x.abs().max(y.abs()), x.abs().min(y.abs()));
                     0.5 * ((long - 1.0) * (long + 1.0) + short * short).ln_1p()
                 } else if length.is_infinite() && x.is_finite() && y.is_finite() {
@@ -304,7 +304,7 @@ macro_rules! complex {
                 } else if x.is_infinite() && !y.is_finite() {
                     Complex::new(x, $t::NAN)
                 } else if x.abs() > $large {
-                    // Both sinh and cosh are half of e^|x| here, which the parts need not overflow with.
+                    // Both sinh and cosh are half of e^|x| here. The parts may be finite even if e^|x| overflows.
                     let e = self.half_exp();
                     Complex::new(e.re * x.signum(), e.im)
                 } else {
@@ -359,7 +359,7 @@ macro_rules! complex {
                 if self.exponent() > $moderate {
                     return Complex::new((Field::log(self).re + std::$t::consts::LN_2).copysign(x), y.atan2(x.abs()));
                 }
-                // asin of iz = −y + ix, then turned back.
+                // asin of iz = −y + ix, multiplied by −i.
                 let minus = Field::sqrt(Complex::new(1.0 + y, -x));
                 let plus = Field::sqrt(Complex::new(1.0 - y, x));
                 let re = Field::asinh(minus.re * plus.im - minus.im * plus.re);
@@ -396,7 +396,7 @@ macro_rules! complex {
                 let distance = away * away + y * y;
                 let angle = (2.0 * y).atan2(away * (1.0 + x.abs()) - y * y);
                 let re = match distance < $t::MIN_POSITIVE / $t::EPSILON {
-                    // Close to ±1 the square of the distance has no digits left.
+                    // Close to ±1, the square of the distance underflows.
                     true => 0.5 * (std::$t::consts::LN_2 - y.abs().ln()),
                     false => 0.25 * (4.0 * x.abs() / distance).ln_1p(),
                 };
@@ -404,7 +404,7 @@ macro_rules! complex {
             }
 
             fn sigmoid(self) -> Self {
-                // As for real numbers: the exponential that doesn't overflow.
+                // As for real numbers: use the exponential that doesn't overflow.
                 if self.re < 0.0 {
                     let e = Field::exp(self);
                     e * Field::recip(e + 1.0)

@@ -1,23 +1,23 @@
-//! Where a mask is true.
+//! The positions of the true elements of a mask.
 
 use crate::copy::Pointer;
 use crate::stop::filled;
 use crate::threads::parallel_for;
 use crate::truth::Truth;
 
-/// Elements that are counted together.
+/// The number of elements that are counted together.
 const BLOCK: usize = 32 * 1024;
 
 /// The elements of a mask that are true.
 pub struct Nonzero<'a> {
     mask: &'a [Truth],
-    /// For each block, how many come before it.
+    /// For each block, the number of true elements before it.
     before: Vec<usize>,
     count: usize,
 }
 
 impl<'a> Nonzero<'a> {
-    /// Counts them. Nobody may write to the mask while this lives.
+    /// Counts the true elements. The mask must not be modified during the lifetime of the result.
     pub fn of(mask: &'a [Truth]) -> Nonzero<'a> {
         let mut before = filled(0usize, mask.len().div_ceil(BLOCK));
         let to = Pointer(before.as_mut_ptr());
@@ -33,15 +33,16 @@ impl<'a> Nonzero<'a> {
         Nonzero { mask, before, count }
     }
 
-    /// How many there are.
+    /// The number of true elements.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Writes their positions in a tensor of this shape: a row for each, with one number for each dimension.
+    /// Writes the indices of the true elements for a tensor of this shape: a row per element, with one index per
+    /// dimension.
     ///
     /// # Panics
-    /// If `out` isn't as large as these rows, or the shape not as large as the mask.
+    /// If the size of `out` differs from that of these rows, or that of the shape from that of the mask.
     pub fn write(&self, shape: &[usize], out: &mut [i64]) {
         let rank = shape.len();
         assert_eq!(out.len(), self.count * rank, "one row for each element that is true");

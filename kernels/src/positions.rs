@@ -1,9 +1,10 @@
-//! Elements and rows taken from given positions, or added there.
+//! Gathers elements and rows from given positions, and adds rows at given positions.
 //!
-//! A position counts from either end, −1 is the last one. A position that is out of range is an error; of several, the first.
+//! Negative positions count from the end; −1 is the last one. A position that is out of range is an error, which
+//! reports the first of them.
 //!
-//! Other threads may write to the memory that holds positions. Each position is therefore read once, in blocks: the block is
-//! checked and kept in private memory, and only what was checked is used.
+//! Other threads may write to the memory of the positions. Each position is therefore read once: a block of positions
+//! is copied to private memory and checked there, and only the checked copy is used.
 
 use std::collections::TryReserveError;
 use std::mem::MaybeUninit;
@@ -15,21 +16,22 @@ use crate::scalar::{Machine, Num};
 use crate::simd::clones;
 use crate::threads::parallel_for;
 
-/// Bytes that are worth a thread.
+/// The minimum number of bytes per thread.
 const GRAIN: usize = 64 * 1024;
-/// Positions that are checked together: they are still in cache when they are used.
+/// The number of positions that are checked together: they are still in the cache when they are used.
 const BLOCK: usize = 1024;
-/// Shorter rows, in bytes, are added by one thread.
+/// Rows with fewer bytes than this are added by one thread.
 const WIDE: usize = 64;
-/// Bytes of a part of a table to which one thread adds: zeros are still in cache when they are added to.
+/// The size in bytes of a part of a table that one thread adds to: its zeros are still in the cache when they are added
+/// to.
 const PART: usize = 128 * 1024;
 
-/// Why positions can't be used.
+/// The reason why positions can't be used.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unusable {
     /// This position is out of range.
     OutOfRange(i64),
-    /// There is no memory to keep the positions.
+    /// There is not enough memory to store the positions.
     OutOfMemory(TryReserveError),
 }
 
@@ -40,7 +42,7 @@ impl From<TryReserveError> for Unusable {
 }
 
 clones! {
-    /// Reads positions, and writes them counted from the front. Returns whether all of them lie in `0..size` then.
+    /// Reads positions and converts negative ones. Returns true if all of them are then in `0..size`.
     <[]> fn read(index: &[i64], size: i64, places: &mut [MaybeUninit<i64>]) -> bool where [] {
         let mut in_range = true;
         for (place, i) in places.iter_mut().zip(index) {
@@ -52,7 +54,7 @@ clones! {
     }
 }
 
-/// Reads as many positions as there are places for. All places that are returned lie in `0..size`.
+/// Reads as many positions as there are places. All returned places are in `0..size`.
 #[inline]
 fn checked<'a>(index: &[i64], size: usize, places: &'a mut [MaybeUninit<i64>]) -> Result<&'a [i64], i64> {
     assert_eq!(index.len(), places.len(), "one place for each position");
@@ -62,7 +64,7 @@ fn checked<'a>(index: &[i64], size: usize, places: &'a mut [MaybeUninit<i64>]) -
     if in_range { Ok(places) } else { Err(first_outside(places, size as i64)) }
 }
 
-/// The first position that is out of range, as it was given.
+/// The first position that is out of range, with its original value.
 #[cold]
 fn first_outside(places: &[i64], size: i64) -> i64 {
     let outside = places.iter().copied().find(|place| !(0..size).contains(place)).unwrap_or_default();
@@ -97,7 +99,7 @@ fn for_checked(
     failed.map_or(Ok(()), |(_, position)| Err(Unusable::OutOfRange(position)))
 }
 
-/// The positions counted from the front.
+/// Converts negative positions to positions from the start.
 ///
 /// # Panics
 /// If the lengths differ.
@@ -105,7 +107,7 @@ pub fn from_front(index: &[i64], size: usize, out: &mut [i64]) -> Result<(), Unu
     assert_eq!(index.len(), out.len(), "one place for each position");
     let to = Pointer(out.as_mut_ptr());
     for_checked(index, size, GRAIN / 8, |range, places| {
-        // SAFETY: the range lies within `out`, and no other call writes there.
+        // SAFETY: the range is within `out`, and no other call writes there.
         let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(range.start), range.len()) };
         out.copy_from_slice(places);
     })
@@ -119,7 +121,7 @@ pub fn take<T: Copy + Send + Sync>(x: &[T], index: &[i64], out: &mut [T]) -> Res
     assert_eq!(index.len(), out.len(), "one position for each element");
     let to = Pointer(out.as_mut_ptr());
     for_checked(index, x.len(), GRAIN / 8, |range, places| {
-        // SAFETY: the range lies within `out`, and no other call writes there.
+        // SAFETY: the range is within `out`, and no other call writes there.
         let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(range.start), range.len()) };
         for (o, place) in out.iter_mut().zip(places) {
             // SAFETY: the place was checked, and is private.
@@ -128,7 +130,7 @@ pub fn take<T: Copy + Send + Sync>(x: &[T], index: &[i64], out: &mut [T]) -> Res
     })
 }
 
-/// Row `k` of `out` is row `index[k]` of the table; rows are `width` bytes, whatever they mean.
+/// Row `k` of `out` is row `index[k]` of the table. Rows are `width` bytes of any type.
 ///
 /// # Panics
 /// If `out` doesn't hold one row for each position, or the table doesn't hold `size` rows.
@@ -146,7 +148,7 @@ pub fn take_rows(table: &[u8], size: usize, width: usize, index: &[i64], out: &m
             for_checked(index, size, (GRAIN / width.max(1)).max(1), |range, places| {
                 for (k, place) in range.zip(places) {
                     let from = *place as usize * width;
-                    // SAFETY: both rows lie within their slices, and no other call writes to row k.
+                    // SAFETY: both rows are within their slices, and no other call writes to row k.
                     unsafe { to.get().add(k * width).copy_from_nonoverlapping(table.as_ptr().add(from), width) };
                 }
             })
@@ -158,7 +160,7 @@ fn take_arrays<const N: usize>(table: &[u8], index: &[i64], out: &mut [u8]) -> R
     take(table.as_chunks::<N>().0, index, out.as_chunks_mut::<N>().0)
 }
 
-/// Zeros, to which row `k` of `x` is added at row `index[k]`, one after the other in this order.
+/// Fills `out` with zeros and adds row `k` of `x` to row `index[k]`, in the order of `k`.
 ///
 /// # Panics
 /// If `x` doesn't hold one row of `width` for each position, or `out` doesn't hold `size` rows.
@@ -188,7 +190,7 @@ pub fn add_rows<T: Machine + Num>(
     }
     let mut places = buffer(index.len())?;
     from_front(index, size, &mut places)?;
-    // Every part of the table has one thread, which adds the rows for it in their order.
+    // Each part of the table belongs to one thread, which adds the rows for it in order.
     let shift = (PART / row).max(1).ilog2();
     let parts = size.div_ceil(1 << shift);
     let (starts, order) = by_part(&places, shift, parts)?;
@@ -197,7 +199,7 @@ pub fn add_rows<T: Machine + Num>(
         for part in range {
             let first = part << shift;
             let rows = (size - first).min(1 << shift);
-            // SAFETY: these rows lie within `out`, and belong to this part alone.
+            // SAFETY: these rows are within `out` and belong to this part only.
             let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(first * width), rows * width) };
             out.fill(T::zero());
             for k in &order[starts[part]..starts[part + 1]] {
@@ -208,7 +210,7 @@ pub fn add_rows<T: Machine + Num>(
     Ok(())
 }
 
-/// Zeros, as many as a user's tensors are large.
+/// A vector of zeros. Its size depends on a tensor's, so the allocation may fail.
 fn buffer<A: Copy + Default>(n: usize) -> Result<Vec<A>, TryReserveError> {
     let mut buffer = Vec::new();
     buffer.try_reserve_exact(n)?;
@@ -216,7 +218,7 @@ fn buffer<A: Copy + Default>(n: usize) -> Result<Vec<A>, TryReserveError> {
     Ok(buffer)
 }
 
-/// The numbers of the places in each part of `1 << shift` rows one part after the other, and where those of a part begin.
+/// The indices of the places, sorted by part of `1 << shift` rows, and the start of each part.
 fn by_part(places: &[i64], shift: u32, parts: usize) -> Result<(Vec<usize>, Vec<usize>), TryReserveError> {
     let part = |place: &i64| *place as usize >> shift;
     let mut starts = buffer::<usize>(parts + 1)?;
@@ -232,7 +234,7 @@ fn by_part(places: &[i64], shift: u32, parts: usize) -> Result<(Vec<usize>, Vec<
     Ok((starts, order))
 }
 
-/// Adds row `k` of `x` to the one at `at`.
+/// Adds row `k` of `x` to row `at`.
 fn add_row<T: Num>(x: &[T], k: usize, width: usize, at: usize, out: &mut [T]) {
     out[at * width..][..width].iter_mut().zip(&x[k * width..]).for_each(|(o, v)| *o += *v);
 }

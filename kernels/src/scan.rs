@@ -1,4 +1,4 @@
-//! Sums of all elements so far.
+//! Cumulative sums.
 
 use crate::copy::Pointer;
 use crate::rows;
@@ -7,17 +7,18 @@ use crate::simd::clones;
 use crate::stop::{filled, poll};
 use crate::threads::parallel_for;
 
-/// Elements whose sums are found together.
+/// The number of elements whose sums are computed together.
 const WIDTH: usize = 16;
-/// Elements of a row that is changed in place, which are put aside at a time.
+/// The number of elements that are copied at a time when a row is updated in place.
 const ASIDE: usize = 256;
-/// Elements of a long row that are worth a thread, and columns that are added up together.
+/// The number of elements of a long row per thread, and of columns that are added together.
 const GRAIN: usize = 32 * 1024;
 const COLUMNS: usize = 256;
-/// Rows after which the sums down columns poll.
+/// The number of rows after which sums along columns poll.
 const BREATH: usize = 64 * 1024;
 
-/// `out[i] = x[0] + … + x[i]`. Parts of a row are added up apart from what stands before them.
+/// `out[i] = x[0] + … + x[i]`. A long row is split into parts, which are summed separately from the elements before
+/// them.
 ///
 /// # Panics
 /// If the lengths differ.
@@ -46,13 +47,13 @@ pub fn cumsum<T: Machine + Num>(x: &[T], out: &mut [T]) {
     parallel_for(parts, 1, |range| {
         for k in range {
             let x = &x[k * GRAIN..x.len().min((k + 1) * GRAIN)];
-            // SAFETY: the part lies within `out`, and no other call writes there.
+            // SAFETY: the part is within `out`, and no other call writes there.
             scan(x, before[k], unsafe { std::slice::from_raw_parts_mut(to.get().add(k * GRAIN), x.len()) });
         }
     });
 }
 
-/// The same in place, on this thread.
+/// Like [`cumsum`], in place and on this thread.
 pub(crate) fn cumsum_in_place<T: Machine + Num>(row: &mut [T]) {
     let (mut total, mut block) = (T::zero(), [T::zero(); ASIDE]);
     for part in row.chunks_mut(block.len()) {
@@ -64,8 +65,8 @@ pub(crate) fn cumsum_in_place<T: Machine + Num>(row: &mut [T]) {
 }
 
 clones! {
-    /// The sums of a part of a row, on top of what stands before it. Each step within a block doubles the number of elements
-    /// that a sum has; only the sum of all elements so far passes from block to block.
+    /// The cumulative sums of a part of a row, plus `before`. Each step within a block doubles the number of elements
+    /// in each sum; only the total so far passes from block to block.
     <[T]> fn scan(x: &[T], before: T, out: &mut [T]) where [T: Machine + Num] if [T::VECTORIZE] {
         let mut total = [before; WIDTH];
         let (blocks, rest) = x.as_chunks::<WIDTH>();
@@ -85,7 +86,7 @@ clones! {
     }
 }
 
-/// Sums of twice as many elements, the last of which are `STEP` apart.
+/// Doubles the number of elements in each sum by adding the sum `STEP` elements before it.
 #[inline(always)]
 fn step<T: Num, const STEP: usize>(sums: [T; WIDTH]) -> [T; WIDTH] {
     let mut next = sums;
@@ -95,7 +96,7 @@ fn step<T: Num, const STEP: usize>(sums: [T; WIDTH]) -> [T; WIDTH] {
     next
 }
 
-/// The same down every column of a table whose rows are `width` long.
+/// The cumulative sums along every column of a table whose rows are `width` long.
 ///
 /// # Panics
 /// If the lengths differ, or `x` doesn't consist of whole rows.
@@ -114,7 +115,7 @@ pub fn cumsum_columns<T: Machine + Num>(x: &[T], width: usize, out: &mut [T]) {
                     poll();
                 }
                 let row = &x[i * width + start..][..count];
-                // SAFETY: these columns lie within `out`, and no other call writes there.
+                // SAFETY: these columns are within `out`, and no other call writes there.
                 let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(i * width + start), count) };
                 add(row, &mut sums, out);
             }
@@ -123,7 +124,7 @@ pub fn cumsum_columns<T: Machine + Num>(x: &[T], width: usize, out: &mut [T]) {
 }
 
 clones! {
-    /// The next row on top of the sums so far.
+    /// Adds the next row to the sums so far.
     <[T]> fn add(row: &[T], sums: &mut [T; COLUMNS], out: &mut [T]) where [T: Machine + Num] if [T::VECTORIZE] {
         for ((v, sum), o) in row.iter().zip(sums).zip(out) {
             *sum += *v;

@@ -1,8 +1,8 @@
-//! The polygamma functions, which neither std nor libm has.
+//! The polygamma functions, which neither `std` nor `libm` provides.
 
 use std::f64::consts::PI;
 
-/// The highest derivative of digamma that is known.
+/// The highest supported derivative of digamma.
 const MAX_ORDER: usize = 12;
 
 /// The Bernoulli numbers B₂, B₄, … of the asymptotic series.
@@ -36,7 +36,7 @@ pub(crate) fn digamma(x: f64) -> f64 {
     }
     let mut x = x;
     let mut sum = 0.0;
-    // ψ(x) = ψ(x + 1) − 1/x, to where the series below converges.
+    // ψ(x) = ψ(x + 1) − 1/x, until the series below converges.
     while x < 10.0 {
         sum -= x.recip();
         x += 1.0;
@@ -64,7 +64,7 @@ pub(crate) fn polygamma(x: f64, order: u32) -> f64 {
         return 0.0;
     }
     if x <= 0.0 && x == x.floor() {
-        // An odd derivative rises to +∞ on both sides of a pole, an even one changes its sign there.
+        // An odd derivative rises to +∞ on both sides of a pole; an even one changes its sign there.
         return if n % 2 == 1 { f64::INFINITY } else { f64::NAN };
     }
     if x < 0.0 {
@@ -72,7 +72,7 @@ pub(crate) fn polygamma(x: f64, order: u32) -> f64 {
         let mirrored = polygamma(1.0 - x, order);
         return if n % 2 == 1 { -mirrored } else { mirrored } - PI * cot_pi_derivative(x, n);
     }
-    // ψ⁽ⁿ⁾(x) = (−1)ⁿ⁺¹ n! ζ(n + 1, x); ζ by its first terms and the Euler–Maclaurin series of the others.
+    // ψ⁽ⁿ⁾(x) = (−1)ⁿ⁺¹ n! ζ(n + 1, x). ζ is the sum of its first terms and the Euler–Maclaurin series of the others.
     let mut x = x;
     let mut zeta = 0.0;
     while x < 10.0 + n as f64 {
@@ -93,7 +93,7 @@ pub(crate) fn polygamma(x: f64, order: u32) -> f64 {
     if n % 2 == 1 { factorial * zeta } else { -factorial * zeta }
 }
 
-/// cot πx; the period is taken off first, while that is exact.
+/// cot πx. The period is subtracted first, while that is exact.
 fn cot_pi(x: f64) -> f64 {
     (PI * (x - x.round())).tan().recip()
 }

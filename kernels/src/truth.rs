@@ -1,12 +1,12 @@
-//! [`Truth`]: a truth value as memory holds it.
+//! [`Truth`]: a truth value in memory.
 
 use crate::machine::stored_as_it_is;
 use crate::scalar::{Const, Element, Machine};
 
 /// A byte of memory that holds a truth value: 0 is false, any other byte is true.
 ///
-/// Tensors share memory with other code, which may write any byte to it at any time. Rust's `bool` must be 0 or 1, so kernels
-/// never read a `bool` from memory: they read a `Truth`.
+/// Tensors share memory with other code, which may write any byte to it at any time. Rust's `bool` must be 0 or 1, so
+/// kernels never read a `bool` from memory. They read a `Truth`.
 #[derive(Clone, Copy, Default)]
 #[repr(transparent)]
 pub struct Truth(u8);

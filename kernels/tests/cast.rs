@@ -35,7 +35,7 @@ fn conversions_follow_numpy() {
     check::<bf16, Truth>(bf16::NEG_ZERO, false.into());
     check::<f64, f16>(65520.0, f16::INFINITY);
     check::<i64, f16>(1 << 40, f16::INFINITY);
-    // Half of a half's last digit and a bit: through f32 it would be rounded twice, and down.
+    // Half of the last digit of a half plus a bit: rounding via f32 would round twice, and down.
     check::<f64, f16>(1.0 + 2f64.powi(-11) + 2f64.powi(-40), f16::from_bits(0x3c01));
     check::<f64, f16>(-1.0 - 3.0 * 2f64.powi(-11) + 2f64.powi(-40), f16::from_bits(0xbc01));
     check::<f64, f16>(1e-60, f16::ZERO);
@@ -60,7 +60,7 @@ fn every_f16_widens_and_narrows_exactly() {
 
 #[test]
 fn floats_round_to_the_nearest_half_with_ties_to_even() {
-    // Every f32 whose low bits are at or beside a tie, of each sign and exponent.
+    // Every f32 whose low bits are at or next to a tie, for each sign and exponent.
     for high in 0..1u32 << 19 {
         for low in [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff] {
             let wide = f32::from_bits(high << 13 | low);

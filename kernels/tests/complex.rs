@@ -1,4 +1,4 @@
-//! Complex functions: against their inverses, against real ones, and at the special cases of the Array API.
+//! Complex functions: compared with their inverses and with real functions, and at the special cases of the Array API.
 
 use minitensor_kernels::{Complex, Element, Field, Num};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};

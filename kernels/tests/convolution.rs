@@ -1,4 +1,4 @@
-//! Convolutions against nested loops.
+//! Convolutions compared with nested loops.
 
 use minitensor_kernels::convolution::{Channels, forward, input, weight};
 use minitensor_kernels::simd::{Level, set_level};
@@ -8,13 +8,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 mod lcg;
 use lcg::Lcg;
 
-/// The level is one setting of the process.
+/// A lock: the level is one setting of the process.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whole numbers, so that sums are exact in any order.
+/// Integers, so that sums are exact in any order.
 fn numbers<T: From<i8>>(random: &mut Lcg, n: usize) -> Vec<T> {
     (0..n).map(|_| T::from((random.next() >> 40) as i8 % 4)).collect()
 }

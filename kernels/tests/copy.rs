@@ -1,12 +1,12 @@
-//! Strided copies against a naive one.
+//! Strided copies compared with a naive copy.
 
 mod lcg;
 
 use lcg::Lcg;
 use minitensor_kernels::{Cast, Truth, copy, f16};
 
-/// Strides that lay the dimensions out in a random order, some backwards, some repeated where `repeat` allows it;
-/// with them the length of the memory and where the first element stands.
+/// Strides that lay the dimensions out in a random order, some backwards, some repeated if `repeat` is true. Also
+/// returns the length of the memory and the offset of the first element.
 fn layout(random: &mut Lcg, shape: &[usize], repeat: bool) -> (Vec<isize>, usize, usize) {
     let mut order: Vec<usize> = (0..shape.len()).collect();
     for k in (1..order.len()).rev() {
@@ -55,7 +55,7 @@ fn check<A: Cast<B> + Default, B: Copy + PartialEq + Default + Send + Sync + std
     }
     let mut got = vec![B::default(); dst_size];
     let (from, to) = (src.as_ptr().wrapping_add(src_start), got.as_mut_ptr().wrapping_add(dst_start));
-    // SAFETY: the memories are as large as the layouts say.
+    // SAFETY: the buffers are as large as the layouts require.
     unsafe { copy(shape, from, &src_strides, to, &dst_strides) };
     assert!(got == want, "shape {shape:?}, strides {src_strides:?} to {dst_strides:?}");
 }
@@ -86,7 +86,7 @@ fn large_layouts_copy_like_a_naive_loop() {
 #[test]
 fn an_array_without_dimensions_has_one_element_and_an_empty_one_none() {
     let mut out = 0.0;
-    // SAFETY: one element each; nothing for the second.
+    // SAFETY: the first copy accesses one element, the second none.
     unsafe {
         copy::<i32, f64>(&[], &5, &[], &mut out, &[]);
         copy::<i32, f64>(&[3, 0], std::ptr::null(), &[0, 1], std::ptr::null_mut(), &[0, 1]);

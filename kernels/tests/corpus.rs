@@ -1,4 +1,4 @@
-//! Texts that a fuzzer found worth keeping, each for a path that no other took.
+//! Texts found by the fuzzer, one for each path that no other text covers.
 
 mod hostile;
 

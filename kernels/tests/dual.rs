@@ -1,10 +1,10 @@
-//! Derivatives by dual numbers, against finite differences and at the points where naive rules give NaN.
+//! Derivatives by dual numbers, compared with finite differences, and at the points where naive rules return NaN.
 
 use minitensor_kernels::{Complex, Dual, Element, Field, Float, Num, Real, lit};
 
 type Second = Dual<Dual<f64>>;
 
-/// A function of one argument, at numbers, dual numbers and nested dual numbers.
+/// A function of one argument for numbers, dual numbers and nested dual numbers.
 struct Unary {
     name: &'static str,
     value: fn(f64) -> f64,
@@ -145,7 +145,7 @@ fn every_unary_primitive_agrees_with_finite_differences_twice_over() {
         for &x in f.points {
             let name = format!("{} at {x}", f.name);
             let got = (f.dual)(Dual::variable(x));
-            // σ takes the larger of σ(x) and σ(−x) from the smaller; all others are the functions themselves.
+            // σ computes the larger of σ(x) and σ(−x) from the smaller; all other values equal those of the functions.
             let (value, units) = ((f.value)(x), if ["sigmoid", "swish"].contains(&f.name) { 2 } else { 0 });
             let apart = got.value.to_bits().abs_diff(value.to_bits());
             assert!(apart <= units, "the value of {name}: {} is not {value}", got.value);
@@ -178,7 +178,7 @@ fn every_binary_primitive_agrees_with_finite_differences_in_both_arguments() {
 fn mixed_second_derivatives_of_binary_primitives_are_right() {
     for f in binaries() {
         for &(x, y) in f.points {
-            // The inner level varies x, the outer one y.
+            // The inner level is the derivative by x, the outer by y.
             let mixed = (f.second)(
                 Dual { value: Dual::variable(x), tangent: Dual::constant_of(0.0) },
                 Dual { value: Dual::constant_of(y), tangent: Dual::constant_of(1.0) },
@@ -209,7 +209,7 @@ fn a_tangent_of_zero_stays_zero_where_the_derivative_is_not_finite() {
 
 #[test]
 fn a_first_derivative_of_zero_does_not_hide_the_second() {
-    // √(x² + 1) at 0 passes a tangent of 0 with a derivative of 2.
+    // The derivative of √(x² + 1) at 0: the inner tangent is 0, its derivative isn't.
     let root = (second(0.0).square() + Second::one()).sqrt();
     assert_eq!(root.tangent.tangent, 1.0);
 }

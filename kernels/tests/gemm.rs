@@ -1,4 +1,4 @@
-//! Matrix products against three nested loops.
+//! Matrix products compared with three nested loops.
 
 mod lcg;
 
@@ -8,7 +8,7 @@ use minitensor_kernels::threads::set_num_threads;
 use minitensor_kernels::{Complex, Machine, Num, matmul};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The strides of a matrix of so many rows and columns.
+/// The strides of a matrix with the given number of rows and columns.
 type Layout = fn(usize, usize) -> (isize, isize);
 
 /// Row-major, column-major, and with gaps.
@@ -46,13 +46,13 @@ fn check<T: Machine + Num>(random: &mut Lcg, (m, n, k): (usize, usize, usize), e
     }
 }
 
-/// One test at a time sets the level or the number of threads.
+/// A lock: only one test at a time sets the level or the number of threads.
 fn alone() -> MutexGuard<'static, ()> {
     static SETTINGS: Mutex<()> = Mutex::new(());
     SETTINGS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Small whole numbers, so that sums are exact in every order.
+/// Small integers, so that sums are exact in every order.
 fn small(x: u64) -> i8 {
     (x >> 20) as i8 % 8
 }
@@ -104,7 +104,7 @@ fn products_of_floats_are_right_at_every_level_and_at_the_edges_of_tiles_and_blo
     }
 }
 
-/// The product of matrices given by their strides; the first elements are far from either end.
+/// The product of matrices with given strides; the first elements are far from both ends of the buffers.
 fn product<T: Machine + Num>(
     (m, n, k): (usize, usize, usize),
     (a, la): (&[T], (isize, isize)),

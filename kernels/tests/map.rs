@@ -1,4 +1,4 @@
-//! Elementwise loops: the same at every level, at every length, in place or not.
+//! Elementwise loops: the same results at every level and length, in place or not.
 
 mod lcg;
 
@@ -13,7 +13,7 @@ fn body<T: Float>(x: T, y: T, scale: f64) -> T {
     T::select(scaled.less(lit(0.5)), scaled.sigmoid(), scaled / (y.square() + T::one()))
 }
 
-/// That body with its attribute.
+/// The body with its attribute.
 struct Body(f64);
 
 impl Map for Body {
@@ -25,7 +25,7 @@ impl Map for Body {
     }
 }
 
-/// A vector-Jacobian product, as the macro would make it.
+/// A vector-Jacobian product, as the macro would generate it.
 struct Gradient;
 
 impl Map for Gradient {
@@ -87,7 +87,8 @@ fn every_level_computes_the_same_bits() {
         let want: Vec<u32> = x.iter().zip(&y).map(|(&x, &y)| Body(1.5).eval((x, y)).0.to_bits()).collect();
         let slope: Vec<u64> = g.iter().zip(&z).map(|(&g, &z)| Gradient.eval((g, z)).0.to_bits()).collect();
         for wanted in Level::ALL {
-            // Other tests run meanwhile, at whatever level; by the claim of this one that changes nothing for them.
+            // Other tests run at the same time, at any level. According to this test, the level doesn't change their
+            // results.
             assert_eq!(set_level(wanted), wanted.min(detected()));
             let got: Vec<u32> = binary(&Body(1.5), &x, &y).into_iter().map(f32::to_bits).collect();
             assert_eq!(got, want, "{n} elements at {wanted:?}");
@@ -129,7 +130,7 @@ fn types_of_different_widths_go_together_in_place_too() {
     let (mut sum, mut chosen, mut truth) = (b, vec![0i32; n], c);
     let ins = [bytes(&a), bytes(&sum), bytes(&truth)];
     let outs = [sum.as_mut_ptr().cast(), chosen.as_mut_ptr().cast::<u8>(), truth.as_mut_ptr().cast()];
-    // SAFETY: the f64 and the bool are in place, the others are apart.
+    // SAFETY: the f64 and the bool are in place, the others don't overlap.
     unsafe { map(&Mixed, n, &ins, &outs) };
     let got: Vec<_> = (0..n).map(|i| (sum[i], chosen[i], truth[i])).collect();
     assert_eq!(got, want);

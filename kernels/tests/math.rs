@@ -1,5 +1,5 @@
-//! The elementary functions: their ends, their errors, and the same bits at every level. `cargo xtask ulp` tries every
-//! single; here it is a sample.
+//! The elementary functions: special values, errors, and the same bits at every level. This is a sample; `cargo xtask
+//! ulp` tests every single.
 
 mod lcg;
 
@@ -11,7 +11,8 @@ const INF: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;
 const PI: f64 = std::f64::consts::PI;
 
-/// Every function of one argument: its name, what std or libm has for doubles, and its values at −∞, −0, 0, ∞ and NaN.
+/// Every function of one argument: its name, the function of std or libm for doubles, and its values at −∞, −0, 0, ∞
+/// and NaN.
 macro_rules! functions {
     ($callback:ident) => {
         $callback! {
@@ -44,7 +45,7 @@ macro_rules! functions {
     };
 }
 
-/// Φ(x), with what the rounded argument lacks.
+/// Φ(x), corrected for the rounding error of the argument.
 fn normal_cdf(x: f64) -> f64 {
     let scale = std::f64::consts::FRAC_1_SQRT_2;
     let z = -x * scale;
@@ -53,7 +54,7 @@ fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(z) - change / std::f64::consts::PI.sqrt()
 }
 
-/// Equal with the sign of a zero, NaN being equal to NaN.
+/// Equality that distinguishes the signs of zeros and treats NaN as equal to NaN.
 fn same(a: f64, b: f64) -> bool {
     a.is_nan() && b.is_nan() || a == b && a.is_sign_negative() == b.is_sign_negative()
 }
@@ -72,13 +73,13 @@ fn the_ends_are_those_of_c99() {
     functions!(ends);
 }
 
-/// In units in the last place of a double or single with so many bits and such a least exponent.
+/// The error in units in the last place, for a format with `bits` digits and the minimum exponent `least`.
 fn error(got: f64, want: f64, bits: i32, least: i32) -> f64 {
     if same(got, want) {
         return 0.0;
     }
     let exponent = ((want.abs().to_bits() >> 52) as i32 - 1023).max(least);
-    // In two steps, as the unit of a small number is no normal one.
+    // In two steps, because the unit of a small number may be denormal.
     (got - want).abs() * 2f64.powi(-exponent / 2) * 2f64.powi(bits - 1 - exponent + exponent / 2)
 }
 
@@ -89,7 +90,7 @@ fn functions_of_singles_are_off_by_less_than_a_unit() {
             for bits in (0..=u32::MAX).step_by(40_009) {
                 let x = f32::from_bits(bits);
                 let (got, want) = ($trait::$name(x), $reference$(::$of)?(x as f64));
-                // An overflow is one in both.
+                // An overflow must occur in both.
                 let off = if got.is_infinite() && want as f32 == got { 0.0 } else { error(got as f64, want, 24, -126) };
                 assert!(off < 0.9 || want == 0.0, "{}({x:e}f32) is {got:e}, off by {off} ULP", stringify!($name));
             }
@@ -106,9 +107,9 @@ fn functions_of_doubles_are_as_the_platform_has_them_or_nearly() {
         ($($trait:ident $name:ident $reference:tt $(:: $of:ident)? [$($end:expr),*];)*) => {$(
             for &x in &x {
                 let (got, want) = ($trait::$name(x), $reference$(::$of)?(x));
-                // Theirs may be off, too: by one unit, the naive sigmoid by three.
+                // The reference may be off, too: by one unit, the naive sigmoid by three.
                 let off = error(got, want, 53, -1022);
-                // Between negative integers ln Γ has zeros, near which both keep few digits.
+                // Between negative integers ln Γ has zeros, near which both have few correct digits.
                 let zero = stringify!($name) == "lgamma" && x < 0.0 && (got - want).abs() < 4.0 * f64::EPSILON;
                 assert!(off <= 3.0 || zero, "{}({x:e}) is {got:e}, not {want:e}: {off} ULP", stringify!($name));
             }
@@ -119,7 +120,7 @@ fn functions_of_doubles_are_as_the_platform_has_them_or_nearly() {
 
 #[test]
 fn multiples_of_a_right_angle_are_left_with_all_their_digits() {
-    // The single that is nearest to a multiple of π/2, and others far out; from mpmath.
+    // The single that is nearest to a multiple of π/2, and large ones; from mpmath.
     for (x, sin, cos) in SINES {
         assert_eq!((Field::sin(x), Field::cos(x)), (sin, cos), "sin and cos of {x:e}");
     }
@@ -228,7 +229,7 @@ fn powers_of_doubles_are_as_the_platform_has_them_or_nearly() {
     let random = (0..60_000).map(|i| match i % 3 {
         0 => (random.unit() * 30.0, (random.unit() * 40.0).round()),
         1 => (f64::from_bits(random.next() >> 1), random.unit() * 1.1),
-        // Near 1, and as far as to denormals and infinity.
+        // Near 1, and results down to denormals and up to infinity.
         _ => (1.0 + random.unit() * 1e-3, random.unit() * 7.5e5),
     });
     for (x, y) in pairs.chain(random) {

@@ -1,4 +1,4 @@
-//! Programs: written by bodies, run at numbers and over memory, differentiated, rewritten, read and refused.
+//! Programs: recorded from bodies, run with numbers and over memory, differentiated, rewritten, parsed and rejected.
 
 mod hostile;
 
@@ -109,7 +109,7 @@ fn truth_values_are_read_as_they_lie() {
     let (mut y, mut kept) = (vec![0.0; n], vec![false; n]);
     let (inputs, outputs) =
         ([keep.as_ptr().cast(), x.as_ptr().cast()], [y.as_mut_ptr().cast(), kept.as_mut_ptr().cast()]);
-    // SAFETY: two inputs and outputs of n elements each, of which the first and the last are truth values.
+    // SAFETY: two inputs and outputs of n elements each; the first and the last are truth values.
     unsafe { plan.run::<f64>(n, &inputs, &[], &outputs) };
     assert_eq!(kept, keep);
     assert!(y.iter().zip(&x).zip(&keep).all(|((y, x), keep)| *y == if *keep { *x } else { -x }));
@@ -126,7 +126,7 @@ fn the_branch_not_taken_adds_nothing_to_a_gradient() {
     }
 }
 
-/// Every rule: a naive spelling, what it becomes, and where both must agree.
+/// Every rule: a naive expression, its replacement, and the arguments at which both must agree.
 #[test]
 fn naive_spellings_become_stable_ones() {
     let one_ = || lit::<Symbol>(1);
@@ -171,18 +171,18 @@ fn what_is_computed_twice_is_written_once() {
     assert_eq!(one("y", |x| -(x + lit(1.5)) * x - (x - x)).to_string(), "y = -(x + 1.5) * x - (x - x)");
 }
 
-/// Runs a program over memory in odd places and compares it with the same program at numbers.
+/// Runs a program over unaligned memory and compares it with the same program evaluated with numbers.
 fn tiles_agree<T: Tile>(program: &Program, inputs: &[Vec<T>], uniforms: &[T]) {
     let n = inputs[0].len();
     let pointers: Vec<*const T> = inputs.iter().map(|x| x.as_ptr()).collect();
     let mut outputs: Vec<Vec<u128>> = program.outputs().iter().map(|_| vec![0; n + 1]).collect();
     let places: Vec<*mut u8> = outputs.iter_mut().map(|y| y.as_mut_ptr().cast()).collect();
-    // SAFETY: inputs have n elements, outputs room for more.
+    // SAFETY: inputs have n elements, and outputs have room for more.
     unsafe { program.run(n, &pointers, uniforms, &places).unwrap() };
     for i in 0..n {
         let x: Vec<T> = inputs.iter().map(|x| x[i]).collect();
         for (value, place) in program.at(&x, uniforms).unwrap().iter().zip(&places) {
-            // SAFETY: the run has written n elements.
+            // SAFETY: the run initialized n elements.
             unsafe {
                 match (value.number(), value.mask()) {
                     (Some(y), _) => {
@@ -307,7 +307,7 @@ fn what_is_no_program_is_refused_with_the_place() {
         let error = Program::from_json(&text).unwrap_err().to_string();
         assert!(error.contains(words), "{text:.60} gives '{error}', not '{words}'");
     }
-    // Cut anywhere, a program is no program.
+    // No proper prefix of a program is a program.
     let whole = one("y", gelu).to_json();
     for end in 0..whole.len() {
         assert!(Program::from_json(&whole[..end]).is_err());
@@ -406,10 +406,10 @@ fn a_gradient_may_be_unable_to_tell_the_input_from_the_output() {
     let table: [(Program, bool); 7] = [
         (one("y", |x| Symbol::select(x.less_equal(zero()), zero(), x)), true),
         (one("y", |x| Symbol::select(Real::greater(x, lit(0.0)), x, lit(0.0))), true),
-        // The output is 6 where the input is more, and where it is 6.
+        // The output is 6 both where the input is more and where it is 6.
         (one("y", |x| Symbol::select(x.less(lit(6)), x, lit(6))), true),
         (one("y", |x| Symbol::select(x.less_equal(lit(6)), x, lit(6))), false),
-        // A constant that a narrower format doesn't hold.
+        // A constant that a narrower format can't represent.
         (one("y", |x| Symbol::select(x.less_equal(lit(0.1)), lit(0.1), x)), false),
         (one("y", |x| Symbol::select(Real::greater(x, lit(0)), x, x * lit(2))), false),
         (one("y", |x| x.exp()), false),

@@ -5,7 +5,7 @@ use minitensor_kernels::row::{Body, Cotangents, Operand, Wrong, forward, vjp};
 use minitensor_kernels::simd::{Level, set_level};
 use minitensor_kernels::{Row, lit};
 
-/// A body as a struct: inputs that go along the row are written `x`, numbers for the row `(x)`.
+/// A body as a struct: `x` is an input with one value per element, `(x)` one with one value per row.
 macro_rules! body {
     ($name:ident: [$($along:literal $x:ident),*] at [$($at:ident),*] -> [$($gives:literal),*] in $levels:expr, $reductions:literal = $y:expr) => {
         struct $name;
@@ -49,7 +49,7 @@ body! { Running: [true x, true w, false t] at [] -> [true, false] in (3, 3), 4 =
     [p.reverse_cumsum() + so_far, so_far.square().mean()]
 } }
 
-/// The same body, as one that may have running sums.
+/// The same body, declared to have running sums.
 struct InTurn<B>(B);
 impl<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> Body<I, X, O> for InTurn<B> {
     const ALONG: [bool; I] = B::ALONG;
@@ -75,7 +75,7 @@ fn random(n: usize, seed: u64) -> Vec<f64> {
         .collect()
 }
 
-/// The arguments of some rows: inputs without an element for each position are positive.
+/// The arguments of some rows. Inputs with one value per row are positive.
 struct Rows<const I: usize, const X: usize> {
     n: usize,
     rows: usize,
@@ -132,7 +132,7 @@ impl<const I: usize, const X: usize> Rows<I, X> {
     }
 }
 
-/// The body as a program: numbers for the row are uniforms, positions the last of them.
+/// The body as a program: numbers for the row become uniforms; positions are the last uniforms.
 fn program<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(body: &B) -> Program {
     let name = |i: usize| format!("x{i}");
     let of = |along: bool| (0..I).filter(move |i| B::ALONG[*i] == along).map(name).collect::<Vec<_>>();
@@ -154,7 +154,7 @@ fn close(a: &[f64], b: &[f64], tolerance: f64) -> bool {
         && a.iter().zip(b).all(|(a, b)| (a - b).abs() <= tolerance * (1.0 + a.abs()) || a.is_nan() && b.is_nan())
 }
 
-/// Compiled and symbolic values and gradients agree, and gradients with finite differences.
+/// Asserts that compiled and symbolic values and gradients agree, and that gradients agree with finite differences.
 fn agree<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(body: &B, least: usize) {
     let program = program(body);
     program.verify().expect("a program");
@@ -190,7 +190,7 @@ fn agree<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(body:
             unsafe { program.run_rows(n, count, &inputs, &uniforms, &places) }.expect("float64 has it all");
             memory
         };
-        // The program gives one number for a row as often as the row is long.
+        // The program returns a number for the row once per element.
         let thinned = |values: &[f64], along: bool| {
             if along { values.to_vec() } else { values.iter().copied().step_by(n).collect() }
         };
@@ -266,7 +266,7 @@ fn values_and_gradients_agree_in_every_form() {
     agree(&LayerNorm, 1);
     agree(&Tempered, 1);
     agree(&CrossEntropy, 1);
-    // One element has no correlation.
+    // The correlation of one element is undefined.
     agree(&Pearson, 2);
     agree(&Product, 1);
     agree(&Extremes, 1);
@@ -342,7 +342,7 @@ fn infinities_and_empty_rows() {
         at: [vec![1, 1, 1, 1]],
     };
     let [loss] = rows.outputs(&CrossEntropy).expect("right");
-    // −∞ − (−∞), ∞ − 1, 1 − 1 and NaN, as NumPy has them.
+    // −∞ − (−∞), ∞ − 1, 1 − 1 and NaN, as in NumPy.
     assert!(loss[0].is_nan() && loss[1] == inf && loss[2] == 0.0 && loss[3].is_nan(), "{loss:?}");
     let empty = Rows::<1, 0> { n: 0, rows: 2, inputs: [vec![]], at: [] };
     assert_eq!(empty.outputs(&Softmax), Ok([vec![]]));

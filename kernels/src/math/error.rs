@@ -1,8 +1,8 @@
-//! The error function and its like in either float.
+//! The error function and related functions, for either float type.
 
-/// `erf`, `erfc` and `normal_cdf` of a float from its tables `ERF`, `ERF_TAIL`, `ERF_NEAR`, `ERFC`, `NORMAL` and
-/// `NORMAL_NEAR`: polynomials, exponentials by parts, and a power of two times a number that is rounded once (`sunk`).
-/// `far` begins where `near` ends; what is beyond `end` is the same.
+/// `erf`, `erfc` and `normal_cdf` of a float type, from its tables `ERF`, `ERF_TAIL`, `ERF_NEAR`, `ERFC`, `NORMAL` and
+/// `NORMAL_NEAR`: polynomials, exponentials in parts, and a product with a power of two that is rounded once (`sunk`).
+/// `far` begins where `near` ends; beyond `end` the result is constant.
 macro_rules! errors {
     ($float:ident, $polynomial:ident, tail $short:ident, $of_sum:ident::<$bias:literal>, $of_square:ident, $power:ident,
      erf far $erf_far:literal end $erf_end:literal, erfc pole $erfc_pole:literal end $erfc_end:literal,
@@ -23,7 +23,7 @@ macro_rules! errors {
             let [middle, first, first_rest, second, second_rest, higher @ ..] = table;
             let below = a + pole;
             let inverse = 1.0 / below;
-            // What the inverse lacks, in parts of itself, and what the difference does.
+            // The error of the inverse, and the error of the difference.
             let left = (a - (below - pole)).mul_add(-inverse, inverse.mul_add(-below, 1.0));
             let t = inverse - middle;
             let t_rest = inverse.mul_add(left, inverse - (t + middle));
@@ -51,7 +51,7 @@ macro_rules! errors {
             select(a < 0.475, near, far)
         }
 
-        /// Φ(x), the share of the normal distribution below x.
+        /// Φ(x), the probability that a standard normal variable is below x.
         #[inline(always)]
         pub fn normal_cdf(x: $float) -> $float {
             let a = clamp(x.abs(), 0.0, $normal_end);

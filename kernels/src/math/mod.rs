@@ -1,20 +1,20 @@
-//! The elementary functions, written so that the loops they stand in vectorize.
+//! The elementary functions, written so that loops over them vectorize.
 //!
-//! Each is straight-line scalar code: no branch, no call, no table that is looked up. What other code decides by
-//! branches is computed both ways and chosen ([`bits`]). All levels compute the same bits: a product is fused with a sum
-//! either by `mul_add`, which rounds once everywhere, or not at all.
+//! Each function is straight-line scalar code without branches, calls or table look-ups. Where other implementations
+//! branch, both results are computed and one is selected ([`bits`]). All levels compute the same bits: a product and a
+//! sum are fused only by `mul_add`, which rounds once at every level.
 //!
-//! `mul_add` is one instruction of AVX2's level and above and of NEON, and a call at the baseline of x86-64. So the functions
-//! that use it are slow there, but none the less exact.
+//! `mul_add` is one instruction at the level of AVX2 and above and on NEON, but a call at the baseline of x86-64.
+//! Functions that use it are slow there, but equally accurate.
 //!
 //! | | computed in | error, in ULP |
 //! |---|---|---|
-//! | [`single`], those that are written here | `f32`, fused | below 1, over all 2³² arguments |
-//! | [`widened`], the other functions of `f32` | `f64` | below 0.52, over all 2³² arguments |
+//! | [`single`]: the functions of `f32` with their own implementation | `f32`, fused | below 1, over all 2³² arguments |
+//! | [`widened`]: the other functions of `f32` | `f64` | below 0.52, over all 2³² arguments |
 //! | [`double`] | `f64`, and pairs of them | below 1, sampled |
 //!
-//! `cargo xtask ulp` measures it; `docs/performance.md` has a table of the worst cases. The polynomials were made by
-//! `kernels/fit/fit.py`.
+//! `cargo xtask ulp` measures the errors; `docs/performance.md` lists the worst cases. `kernels/fit/fit.py` computes
+//! the polynomials.
 
 mod bits;
 pub(crate) mod double;

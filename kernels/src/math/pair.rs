@@ -1,15 +1,15 @@
-//! Sums of two doubles that stand for one number of twice the digits (Dekker, 1971).
+//! Unevaluated sums of two doubles, which represent one number with twice the digits (Dekker, 1971).
 
-/// `high + low`, where `low` is less than a unit in the last place of `high`, or little more.
+/// `high + low`, where `low` is at most about one unit in the last place of `high`.
 #[derive(Clone, Copy)]
 pub struct Pair {
-    /// The number, nearly.
+    /// The rounded number.
     pub high: f64,
-    /// What it lacks.
+    /// The rounding error.
     pub low: f64,
 }
 
-/// One number.
+/// A pair of these two parts.
 #[inline(always)]
 pub fn pair(high: f64, low: f64) -> Pair {
     Pair { high, low }
@@ -30,7 +30,7 @@ pub fn sum(a: f64, b: f64) -> Pair {
     pair(sum, (a - (sum - of_b)) + (b - of_b))
 }
 
-/// `a · b`, to 105 bits: no fused product, which only some levels have.
+/// `a · b`, to 105 bits. It uses no fused product, which only some levels have.
 #[inline(always)]
 pub fn product(a: f64, b: f64) -> Pair {
     let high = a * b;
@@ -38,21 +38,21 @@ pub fn product(a: f64, b: f64) -> Pair {
     pair(high, ((a * b - high) + (a * b_rest + a_rest * b)) + a_rest * b_rest)
 }
 
-/// `a · b` exactly, where nothing of it is denormal.
+/// `a · b` exactly, if no part is denormal.
 #[inline(always)]
 pub fn fused_product(a: f64, b: f64) -> Pair {
     let high = a * b;
     pair(high, a.mul_add(b, -high))
 }
 
-/// `a² / 2`, of which the large part has no more than 52 bits.
+/// `a² / 2`, whose high part has at most 52 bits.
 #[inline(always)]
 pub fn half_square(a: f64) -> Pair {
     let (high, low) = halves(a);
     pair(0.5 * high * high, 0.5 * (a + high) * low)
 }
 
-/// The leading 26 bits, and the others.
+/// The leading 26 bits, and the remaining ones.
 #[inline(always)]
 fn halves(x: f64) -> (f64, f64) {
     let high = f64::from_bits(x.to_bits() & !0x7FF_FFFF);
@@ -80,13 +80,13 @@ impl Pair {
         pair(product.high, product.low + self.low * x)
     }
 
-    /// `self · 2ⁿ`, for which `scale` stands.
+    /// `self · 2ⁿ`; `scale` is 2ⁿ.
     #[inline(always)]
     pub fn scaled(self, scale: f64) -> Pair {
         pair(self.high * scale, self.low * scale)
     }
 
-    /// `self / divisor`, by one division and the remainder that it leaves.
+    /// `self / divisor`, by one division and its remainder.
     #[inline(always)]
     pub fn over(self, divisor: Pair) -> Pair {
         let quotient = self.high / divisor.high;

@@ -1,4 +1,4 @@
-//! Polynomials, evaluated with few steps that wait for each other.
+//! Polynomials, evaluated with short dependency chains.
 
 /// [`polynomial`] with fused products.
 #[inline(always)]
@@ -22,8 +22,8 @@ pub fn fused_polynomial<const N: usize>(x: f64, c: &[f64; N]) -> f64 {
     sum.unwrap_or_default()
 }
 
-/// `c₀ + c₁ x + c₂ x² + …`, by blocks of four coefficients that don't depend on one another (Estrin's scheme, then
-/// Horner's over the blocks).
+/// `c₀ + c₁ x + c₂ x² + …`, in independent blocks of four coefficients (Estrin's scheme, then Horner's over the
+/// blocks).
 #[inline(always)]
 pub fn polynomial<const N: usize>(x: f64, c: &[f64; N]) -> f64 {
     let x2 = x * x;

@@ -1,11 +1,12 @@
-//! Sigmoid curves of either float: quotients by 1 + eᵗ, where eᵗ = 2ⁿ (1 + r + c) with a whole n and |r| ≤ ½ ln 2.
+//! Sigmoid curves of either float type: quotients by 1 + eᵗ, where eᵗ = 2ⁿ (1 + r + c) with an integer n and |r| ≤ ½ ln
+//! 2.
 //!
-//! The divisor has two parts. The larger one divides; what remains is divided again, by multiplying with the inverse.
+//! The divisor has two parts. The quotient by the high part is corrected by its remainder times the inverse.
 
-/// `sigmoid`, `silu` and `tanh` of a float. They are made from the three parts of an exponential (`reduced`, and
-/// `reduced_less_one`, which is exact near 0) and a power of two by its bits. `bias` is that of an exponent. 1 + eᵗ is
-/// computed 2^−`bits` times, so that it does not overflow. Arguments beyond `far` give the same as `far` itself, and
-/// `silu` of an argument beyond `large` is the argument.
+/// `sigmoid`, `silu` and `tanh` of a float type. They use the three parts of an exponential (`reduced`, and
+/// `reduced_less_one`, which is accurate near 0) and a power of two made from its bits. `bias` is that of an exponent.
+/// 1 + eᵗ is computed 2^−`bits` times, so that it does not overflow. Arguments beyond `far` return the result of `far`,
+/// and `silu` of an argument beyond `large` returns the argument.
 macro_rules! curves {
     ($float:ident, $reduced:ident, $reduced_less_one:ident, $power:ident, bias $bias:literal, bits $bits:literal,
      sigmoid $far:literal, silu $large:literal, tanh $far_tanh:literal) => {
@@ -31,7 +32,7 @@ macro_rules! curves {
             over_one_plus_exp(1.0, clamp(x, -$far, 60.0))
         }
 
-        /// `x / (1 + e⁻ˣ)`, with all digits that the result has where `sigmoid` is denormal.
+        /// `x / (1 + e⁻ˣ)`, with full accuracy even where `sigmoid` is denormal.
         #[inline(always)]
         pub fn silu(x: $float) -> $float {
             let numerator = clamp(x, -$far, $large);
@@ -47,7 +48,7 @@ macro_rules! curves {
             let (over, under) = (1.0 - scale, 1.0 + scale);
             let above = curve.mul_add(-scale, r.mul_add(-scale, over));
             let below = curve.mul_add(scale, r.mul_add(scale, under));
-            // A small power of two has lost digits beside 1.
+            // Adding a small power of two to 1 loses digits.
             let above_rest = curve.mul_add(-scale, r.mul_add(-scale, over - above)) + ((1.0 - over) - scale);
             let below_rest = curve.mul_add(scale, r.mul_add(scale, under - below)) + ((1.0 - under) + scale);
             let inverse = 1.0 / below;

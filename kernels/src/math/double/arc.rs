@@ -39,7 +39,7 @@ const ASIN: [f64; 13] = [
     0.032675458269457,
 ];
 
-/// What `FRAC_PI_2` lacks.
+/// The rounding error of `FRAC_PI_2`.
 pub(super) const FRAC_PI_2_REST: f64 = 6.123_233_995_736_766e-17;
 
 /// tan π/8
@@ -47,7 +47,7 @@ const EIGHTH: f64 = 0.414_213_562_373_095_03;
 /// tan 3π/8
 const THREE_EIGHTHS: f64 = 2.414_213_562_373_095;
 
-/// The angle of (x, y) in the first quadrant: turned back by 0, π/4 or π/2 first, so that it is at most π/8.
+/// The angle of (x, y) in the first quadrant. It is rotated by 0, π/4 or π/2 first, so that it is at most π/8.
 #[inline(always)]
 fn angle(y: f64, x: f64) -> Pair {
     let (low, high) = (y < x * EIGHTH, y > x * THREE_EIGHTHS);
@@ -65,21 +65,21 @@ fn angle(y: f64, x: f64) -> Pair {
 #[inline(always)]
 pub fn atan(x: f64) -> f64 {
     let a = x.abs();
-    // Far below the least double that isn't the same angle, lest a remainder overflow.
+    // All larger doubles have the same angle; without the limit a remainder could overflow.
     let result = angle(clamp(a, 0.0, 1e17), 1.0).value();
     select(a < 1e-9, x, result.copysign(x))
 }
 
-/// The angle of (x, y), as C99 has it.
+/// The angle of (x, y), as in C99.
 #[inline(always)]
 pub fn atan2(y: f64, x: f64) -> f64 {
     const SCALE: f64 = power_of_bits(1023 + 600);
     let (a, b) = (x.abs(), y.abs());
-    // What is infinite hides the other.
+    // An infinite argument dominates a finite one.
     let infinite = (a == f64::INFINITY) | (b == f64::INFINITY);
     let a = select(infinite, select(a == f64::INFINITY, 1.0, 0.0), a);
     let b = select(infinite, select(b == f64::INFINITY, 1.0, 0.0), b);
-    // The larger one becomes 2⁴⁰⁰ or little more, so that nothing is lost of a tiny quotient or its remainder.
+    // The larger argument is scaled to about 2⁴⁰⁰, so that a tiny quotient and its remainder lose no digits.
     let largest = select(a < b, b, a);
     let small = select(largest < 1e-150, SCALE, 1.0);
     let exponent = (largest * small).to_bits() >> 52;
@@ -91,7 +91,7 @@ pub fn atan2(y: f64, x: f64) -> f64 {
     select(x.is_nan() | y.is_nan(), f64::NAN, result)
 }
 
-/// asin |x| = p or, above ½, π/2 − 2p with p = asin √((1 − |x|) / 2); whether it is the latter, and p.
+/// asin |x| = p or, above ½, π/2 − 2p with p = asin √((1 − |x|) / 2). Returns whether it is the latter, and p.
 #[inline(always)]
 fn half_arc(x: f64) -> (bool, Pair) {
     let a = x.abs();
@@ -118,7 +118,7 @@ pub fn asin(x: f64) -> f64 {
 #[inline(always)]
 pub fn acos(x: f64) -> f64 {
     let (upper, p) = half_arc(x);
-    // From the right end it is 2p, from the left one π − 2p.
+    // acos is 2p near 1 and π − 2p near −1.
     let quarters = select(upper, select(x < 0.0, 2.0, 0.0), 1.0);
     let factor = select(upper, -2.0, 1.0) * select(x < 0.0, -1.0, 1.0);
     before(quarters, p.scaled(factor)).abs()

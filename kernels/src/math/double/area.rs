@@ -1,13 +1,13 @@
-//! Inverse hyperbolic functions, as logarithms of 1 and something that is small where they are.
+//! Inverse hyperbolic functions, as logarithms of 1 plus a number that is small when the argument is.
 
 use super::log::log1p_scaled;
 use crate::math::bits::select;
 use crate::math::pair::{Pair, pair, product, sum};
 
-/// Above it a square has no room, and 1 is nothing to it.
+/// Above this number, a square would overflow and 1 is negligible.
 const LARGE: f64 = 1e150;
 
-/// ln(1 + x), or ln 2a where a is large.
+/// ln(1 + x), or ln 2a for large a.
 #[inline(always)]
 fn log(a: f64, x: Pair) -> f64 {
     let large = a > LARGE;

@@ -144,7 +144,7 @@ const NORMAL: [f64; 31] = [
 /// The bias of an exponent and 600.
 const SINKING: u64 = 1023 + 600;
 
-/// `x · 2ⁿ`, where n has the bias that [`SINKING`] is: in two steps, so that it is rounded once even where it is denormal.
+/// `x · 2ⁿ`, where n has the bias [`SINKING`]. It is rounded once, even if the result is denormal.
 #[inline(always)]
 fn sunk(x: f64, n: Whole) -> f64 {
     const LAST: f64 = power_of_bits(1023 - 600);

@@ -1,4 +1,4 @@
-//! Exponential functions: eˣ = 2ⁿ eʳ for whole n and |r| ≤ ½ ln 2, with r in two doubles.
+//! Exponential functions: eˣ = 2ⁿ eʳ for an integer n and |r| ≤ ½ ln 2, with r in two doubles.
 
 use std::f64::consts::LOG2_E;
 
@@ -6,7 +6,7 @@ use crate::math::bits::{Whole, biased, clamp, nearest, power_of_bits, power_of_t
 use crate::math::pair::{Pair, half_square, ordered_sum, pair};
 use crate::math::polynomial::{fused_polynomial, polynomial};
 
-/// ln 2: 42 bits, so that their product with an exponent is exact, and the rest.
+/// ln 2: the first 42 bits, whose product with an exponent is exact, and the rest.
 pub(super) const LN_2: [f64; 2] = [0.6931471805598903, 5.497923018708371e-14];
 
 /// (eʳ − 1 − r − r²/2) / r³ over |r| ≤ ½ ln 2.
@@ -40,7 +40,7 @@ fn below_one(r: Pair) -> Pair {
     pair(large.high, large.low + (half.low + (r.low + small)))
 }
 
-/// eˣ 2⁻ⁿ between ½ and 2, and n; for |x| below 2¹⁰ or so.
+/// eˣ 2⁻ⁿ between ½ and 2, and n; for |x| below about 2¹⁰.
 #[inline(always)]
 pub(super) fn mantissa(x: f64) -> (Pair, Whole) {
     let (n, m) = parts(x);
@@ -48,7 +48,7 @@ pub(super) fn mantissa(x: f64) -> (Pair, Whole) {
     (ordered_sum(one.high, one.low + m.low), n)
 }
 
-/// `x · 2ⁿ` for |n| ≤ 2000, rounded once even where it is denormal.
+/// `x · 2ⁿ` for |n| ≤ 2000, rounded once even if the result is denormal.
 #[inline(always)]
 pub(super) fn scaled(x: f64, n: Whole) -> f64 {
     let half = nearest(0.5 * n.value);
@@ -56,7 +56,7 @@ pub(super) fn scaled(x: f64, n: Whole) -> f64 {
     x * power_of_two(half) * power_of_two(rest)
 }
 
-/// eʳ, as a large part and a small one, and n. With fused products.
+/// eʳ, as a large part and a small one, and n. Uses fused products.
 #[inline(always)]
 pub(super) fn fused_mantissa<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
     let n = biased::<BIAS>(x, LOG2_E);
@@ -65,7 +65,7 @@ pub(super) fn fused_mantissa<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
     (high, (r * r).mul_add(r.mul_add(fused_polynomial(r, &EXP), 0.5), r - (high - 1.0)), n)
 }
 
-/// eˣ = 2ⁿ (1 + r + c), as r, c and n. With fused products.
+/// eˣ = 2ⁿ (1 + r + c), as r, c and n. Uses fused products.
 #[inline(always)]
 pub(super) fn reduced<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
     let n = biased::<BIAS>(x, LOG2_E);
@@ -73,7 +73,8 @@ pub(super) fn reduced<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
     (r, r * r * r.mul_add(fused_polynomial(r, &EXP), 0.5), n)
 }
 
-/// eʳ − 1, as a large part, which is r, and a small one, with what r itself lacks; and n. With fused products.
+/// eʳ − 1, as a large part, which is r, and a small one, which includes the rounding error of r; and n. Uses fused
+/// products.
 #[inline(always)]
 pub(super) fn mantissa_less_one<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
     let n = biased::<BIAS>(x, LOG2_E);
@@ -84,7 +85,7 @@ pub(super) fn mantissa_less_one<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
     (r, rest, n)
 }
 
-/// r and eʳ − 1 − r, and n, of e^−(`square` + `rest`): no digit of the square is lost.
+/// r and eʳ − 1 − r, and n, of e^−(`square` + `rest`). The square loses no digits.
 #[inline(always)]
 pub(super) fn exp_of_square<const BIAS: u64>(square: f64, rest: f64) -> (f64, f64, Whole) {
     let n = biased::<BIAS>(square, -LOG2_E);
@@ -115,7 +116,7 @@ pub(super) fn exp_of_sum<const BIAS: u64>(x: f64, a: f64, b: f64) -> (f64, f64, 
     (high, (r * r).mul_add(r.mul_add(fused_polynomial(r, &EXP), 0.5), r - (high - 1.0)), n)
 }
 
-/// Twice the bias of an exponent, so that each of two steps has one.
+/// Twice the bias of an exponent, so that each of two steps includes one.
 pub(super) const TWO_BIASES: u64 = 2046;
 
 #[inline(always)]
@@ -137,17 +138,17 @@ pub fn exp2(x: f64) -> f64 {
     scaled(one.high + (one.low + m.low), n)
 }
 
-/// What `std::f64::consts::LN_2` lacks.
+/// The rounding error of `std::f64::consts::LN_2`.
 const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
 
 #[inline(always)]
 pub fn expm1(x: f64) -> f64 {
     let (r, rest, n) = mantissa_less_one::<TWO_BIASES>(clamp(x, -40.0, 710.0));
-    // Half, because 2¹⁰²⁴ is no double.
+    // Scaled by ½, because 2¹⁰²⁴ overflows.
     let scale = power_of_bits(n.bits - 1024);
     let whole = scale - 0.5;
     let high = scale.mul_add(r, whole);
     let low = scale.mul_add(r, whole - high) + scale.mul_add(rest, (scale - whole) - 0.5);
-    // A tiny number is its own result, and would lose its last digit by half of it.
+    // A tiny argument is the result; halving it would lose its last digit.
     select(x.abs() < 1e-17, x, 2.0 * (high + low))
 }

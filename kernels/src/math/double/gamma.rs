@@ -25,8 +25,8 @@ const STIRLING: [f64; 12] = [
     -6.0086556603337575,
 ];
 
-/// ln Γ(x) / ((x − 1) (x − 2)) by what x is beyond the first number, over [¾, 2¼]. The first two coefficients have two
-/// parts.
+/// ln Γ(x) / ((x − 1) (x − 2)) by the difference of x and the first number, over [¾, 2¼]. The first two coefficients
+/// have two parts.
 const MIDDLE: [f64; 32] = [
     1.5,
     0.4831289505409809,
@@ -74,7 +74,7 @@ const SIN_PI: [f64; 8] = [
     7.725694912471095e-07,
 ];
 
-/// ½ ln 2π − ½, and what that lacks.
+/// ½ ln 2π − ½ and its rounding error.
 const CONSTANT: [f64; 2] = [0.4189385332046727, 1.6728209650585413e-17];
 /// ln π
 const LN_PI: f64 = 1.144_729_885_849_400_2;
@@ -93,7 +93,7 @@ fn middle(x: f64) -> f64 {
     let zeros_rest = one.mul_add(x - (two + 2.0), zeros.low);
     let high = zeros.high * factor.high;
     let low = zeros.high.mul_add(factor.high, -high);
-    // No zero is negative.
+    // Adding 0 turns a zero positive.
     high + zeros.high.mul_add(factor_rest, zeros_rest.mul_add(factor.high, low)) + 0.0
 }
 
@@ -109,7 +109,7 @@ fn stirling(x: Pair) -> Pair {
     let product_rest = factor.mul_add(less_rest, factor_rest.mul_add(less.high, product.low));
     let inverse = 1.0 / x.high;
     let series = fused_polynomial(inverse * inverse, &STIRLING) * inverse;
-    // The part that x lacks has the slope ln x − ½ / x, of which ln x − 1 is there already.
+    // The slope of ln Γ at the low part of x is ln x − ½ / x; ln x − 1 is already included.
     let slope = (0.5 * inverse).mul_add(-x.low, x.low);
     let total = sum(product.high, CONSTANT[0]);
     pair(total.high, total.low + (product_rest + (series + (CONSTANT[1] + slope))))
@@ -136,13 +136,13 @@ fn sin_pi(r: f64) -> Pair {
     pair(product.high, r.mul_add(ratio.low + 2.0 * FRAC_PI_2_REST, product.low))
 }
 
-/// Around its zeros at 1 and 2 by a polynomial, else by Stirling's series, below 4 after multiplying up to Γ(x + 4);
-/// at negative x by reflection: Γ(x) Γ(−x) = −π / (x sin πx). Near the zeros between negative integers the error is
-/// small beside 1, but not beside the result.
+/// ln |Γ(x)|: a polynomial around the zeros at 1 and 2, and Stirling's series elsewhere, applied to Γ(x + 4) for x
+/// below 4. Negative x use the reflection formula Γ(x) Γ(−x) = −π / (x sin πx). Near the zeros between negative
+/// integers the error is small relative to 1, but not relative to the result.
 #[inline(always)]
 pub fn lgamma(x: f64) -> f64 {
     const TWO_52: f64 = 4_503_599_627_370_496.0;
-    // Above, the result is infinite.
+    // For larger arguments the result is infinite.
     const LARGEST: f64 = 2.6e305;
     let a = x.abs();
     let low = a < 4.0;

@@ -16,7 +16,7 @@ const SINH: [f64; 7] = [
     7.759313550554788e-13,
 ];
 
-/// Half of `e^a / 2 + sign e^−a / 2`: half, because the sum may be finite where e^a is not.
+/// Half of `e^a / 2 + sign e^−a / 2`. It is halved because the sum may be finite even if e^a is not.
 #[inline(always)]
 fn half_sum(a: f64, sign: f64) -> Pair {
     let (m, n) = mantissa(clamp(a, 0.0, 710.5));

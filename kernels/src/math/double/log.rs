@@ -1,5 +1,4 @@
-//! Logarithms: ln 2ᵏm = k ln 2 + ln(1 + f), with ln(1 + f) = 2 atanh s for s = f / (2 + f), of which f itself is the
-//! large part.
+//! Logarithms: ln 2ᵏm = k ln 2 + ln(1 + f), with ln(1 + f) = 2 atanh s for s = f / (2 + f). Its large part is f itself.
 
 use super::exp::{LN_2, mantissa, scaled};
 use crate::math::bits::{clamp, exponent_and_mantissa, nearest, power_of_two, select};
@@ -17,15 +16,15 @@ const LOG: [f64; 7] = [
     0.147964800608263,
 ];
 
-/// 1 / ln 2 and what that lacks.
+/// 1 / ln 2 and its rounding error.
 const LOG2_E: [f64; 2] = [std::f64::consts::LOG2_E, 2.0355273740931033e-17];
-/// 1 / ln 10 and what that lacks.
+/// 1 / ln 10 and its rounding error.
 const LOG10_E: [f64; 2] = [std::f64::consts::LOG10_E, 1.098319650216765e-17];
-/// log₁₀ 2: 42 bits, so that their product with an exponent is exact, and the rest.
+/// log₁₀ 2: the first 42 bits, whose product with an exponent is exact, and the rest.
 const LOG10_2: [f64; 2] = [0.30102999566383914, 1.42050232272661e-13];
 
-/// ln(1 + f) for √½ ≤ 1 + f < √2, as a large part and a smaller one: 2s is f − f²/2 + s f²/2, of which only the last
-/// part has the errors of s.
+/// ln(1 + f) for √½ ≤ 1 + f < √2, as a large part and a small one. 2s is f − f²/2 + s f²/2, where only the last term
+/// has the error of s.
 #[inline(always)]
 fn near_one(f: f64) -> Pair {
     let s = f / (2.0 + f);
@@ -45,8 +44,8 @@ pub(super) fn parts(x: f64) -> (f64, f64) {
     (select(denormal, k - 54.0, k), m - 1.0)
 }
 
-/// What a logarithm is where its argument is not positive or not finite. One test of the bits, as LLVM would make many
-/// of comparisons.
+/// The logarithm for arguments that are not positive or not finite, else `log`. It tests the bits once; LLVM would
+/// compile comparisons to several tests.
 #[inline(always)]
 pub(super) fn with_ends(x: f64, log: f64) -> f64 {
     let positive_and_finite = x.to_bits().wrapping_sub(1) < f64::INFINITY.to_bits() - 1;
@@ -55,7 +54,7 @@ pub(super) fn with_ends(x: f64, log: f64) -> f64 {
     select(positive_and_finite, log, end)
 }
 
-/// `k unit + log`, where the product of k with the first part of the unit is exact.
+/// `k unit + log`, where the product of k and the first part of the unit is exact.
 #[inline(always)]
 fn with_exponent(k: f64, unit: [f64; 2], log: Pair) -> Pair {
     let sum = sum(k * unit[0], log.high);
@@ -99,8 +98,7 @@ pub fn log10(x: f64) -> f64 {
 pub(super) fn log1p_scaled(x: Pair, n: f64) -> Pair {
     let one = sum(1.0, x.high);
     let (k, m) = exponent_and_mantissa(one.high);
-    // What 1 + x has rounded off belongs to f, so that f is x where k is 0. Where k is large
-    // it makes no difference.
+    // The rounding error of 1 + x belongs to f, so that f is x if k is 0. If k is large, it makes no difference.
     let lost = (one.low + x.low) * power_of_two(nearest(clamp(-k, -900.0, 900.0)));
     let f = sum(m - 1.0, lost);
     let log = near_one(f.high);
@@ -110,7 +108,7 @@ pub(super) fn log1p_scaled(x: Pair, n: f64) -> Pair {
 
 #[inline(always)]
 pub fn log1p(x: f64) -> f64 {
-    // A tiny number is its own result.
+    // A tiny argument is the result.
     let log = select(x.abs() < 1e-17, x, log1p_scaled(pair(x, 0.0), 0.0).high);
     with_ends(1.0 + x, log)
 }
@@ -122,7 +120,7 @@ fn plus_log1p_exp(start: f64, gap: f64) -> f64 {
     let log = log1p_scaled(m.scaled(power_of_two(nearest(clamp(n.value, -1000.0, 0.0)))), 0.0);
     let total = sum(start, log.high);
     let result = total.high + (total.low + log.low);
-    // Where no unit of 1 is left in it, the logarithm is the exponential itself.
+    // If 1 is negligible in it, the logarithm is the exponential itself.
     select((gap > 600.0) | start.is_infinite(), start + scaled(m.high, n), result)
 }
 

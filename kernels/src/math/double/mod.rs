@@ -1,6 +1,7 @@
 //! The functions of `f64`.
 //!
-//! Where one double would lose digits, two carry them ([`pair`](super::pair)). The error is below 1 ULP.
+//! Intermediate results that need more digits than one double are stored in two ([`pair`](super::pair)). The error is
+//! below 1 ULP.
 
 mod arc;
 mod area;

@@ -18,11 +18,11 @@ const LOG: [f64; 8] = [
     0.11989347763907253,
 ];
 
-/// ⅔ and what that lacks.
+/// ⅔ and its rounding error.
 const TWO_THIRDS: [f64; 2] = [2.0 / 3.0, 3.700743415417188e-17];
 
-/// ln x of a positive number, with 65 bits or more: 2 atanh s = 2 s + ⅔ s³ + …, where all but the third term and those
-/// after it have two parts.
+/// ln x of a positive number, to at least 65 bits: 2 atanh s = 2 s + ⅔ s³ + …, where the first two terms have two
+/// parts.
 #[inline(always)]
 pub(super) fn exact_log(x: f64) -> Pair {
     let (k, f) = parts(x);
@@ -46,8 +46,8 @@ pub(super) fn exact_log(x: f64) -> Pair {
     pair(total.high, total.low + k.mul_add(LN_2[1], s_rest.mul_add(2.0, log.low + small_rest)))
 }
 
-/// e to the `exponent · ln |x|`; its sign, and whether it is a number, by the kind of whole number that the exponent is,
-/// as C99 has it.
+/// e to the `exponent · ln |x|`. The exponent determines the sign and NaN, as in C99: it may be an even or odd integer,
+/// or no integer.
 #[inline(always)]
 pub fn pow(x: f64, exponent: f64) -> f64 {
     const TWO_52: f64 = 4_503_599_627_370_496.0;
@@ -57,13 +57,13 @@ pub fn pow(x: f64, exponent: f64) -> f64 {
     let power = fused_product(exponent, log.high);
     let inside = power.high.abs() < 750.0;
     let rest = select(inside, exponent.mul_add(log.low, power.low), 0.0);
-    // 1 to any power and any number to the power 0, even where the other one is infinite or NaN.
+    // 1 to any power, and any number to the power 0, is 1, even if the other argument is infinite or NaN.
     let size = exponent.abs();
     let unit = (x == 1.0) | (exponent == 0.0) | (a == 1.0) & (size == f64::INFINITY);
     let (high, low, n) = exp_of_pair::<TWO_BIASES>(select(unit, 0.0, clamp(power.high, -750.0, 750.0)), rest);
     let half = n.bits >> 1;
     let result = (high + low) * power_of_bits(half) * power_of_bits(n.bits - half);
-    // From 2⁵² on, doubles are whole; from 2⁵³ on, even.
+    // From 2⁵² on, doubles are integers; from 2⁵³ on, even integers.
     let whole = (size >= TWO_52) | ((size + TWO_52) - TWO_52 == size);
     let half = 0.5 * size;
     let odd = whole & (half < TWO_52) & ((half + TWO_52) - TWO_52 != half);
@@ -71,8 +71,8 @@ pub fn pow(x: f64, exponent: f64) -> f64 {
     select((x < 0.0) & (a < f64::INFINITY) & !whole, f64::NAN, signed)
 }
 
-/// √(x² + y²): the larger one of middling size first, so that its square is neither 0 nor infinite; the squares and the
-/// root have two parts.
+/// √(x² + y²). The arguments are scaled first, so that squares neither underflow nor overflow; the squares and the root
+/// have two parts.
 #[inline(always)]
 pub fn hypot(x: f64, y: f64) -> f64 {
     const SCALE: f64 = power_of_bits(1023 + 600);

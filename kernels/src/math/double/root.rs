@@ -2,16 +2,17 @@
 
 use crate::math::bits::select;
 
-/// A third of the exponent and a straight line through the fraction give 5 bits; each of two steps of Halley's method
-/// triples them; one of Newton's, from a root of so few bits that its square is exact, rounds the result.
+/// Dividing the exponent by three and a linear function of the fraction yield 5 bits. Each of two steps of Halley's
+/// method triples them. One step of Newton's method, from a root that is short enough for its square to be exact,
+/// rounds the result.
 #[inline(always)]
 pub fn cbrt(x: f64) -> f64 {
-    // Two thirds of the bias, less the line's mean error.
+    // Two thirds of the bias, minus the mean error of the linear function.
     const TWO_THIRDS: u64 = 0x2A9F_7893;
     const TWO_54: f64 = 18_014_398_509_481_984.0;
     const TWO_18: f64 = 262_144.0;
     let a = x.abs();
-    // Away from the ends, where its double or a digit would be missing.
+    // Scaled away from the ends of the range, where doubling would overflow or digits would be lost.
     let (small, large) = (a < 1e-200, a > 1e200);
     let scaled = a * select(small, TWO_54, select(large, 1.0 / TWO_54, 1.0));
     let third = ((scaled.to_bits() >> 32) * 0x5555_5556) >> 32;

@@ -1,4 +1,4 @@
-//! Trigonometric functions, after taking off the nearest multiple of π/2.
+//! Trigonometric functions, after subtracting the nearest multiple of π/2.
 
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
 
@@ -50,8 +50,8 @@ const TWO_OVER_PI: [u64; 20] = [
     0x06608DF8F6D757E1,
 ];
 
-/// Four words of [`TWO_OVER_PI`] from the k-th on, for k < 16. Its words are constants here, and not loads, which wouldn't
-/// vectorize.
+/// Four words of [`TWO_OVER_PI`] from the k-th on, for k < 16. The words are constants here; loads from the table
+/// wouldn't vectorize.
 #[inline(always)]
 fn words(k: u64) -> [u64; 4] {
     macro_rules! from {
@@ -68,27 +68,27 @@ fn words(k: u64) -> [u64; 4] {
     from!(1 of words, 0 1 2 3)
 }
 
-/// An integer of 32 bits in a word of its own, as it is multiplied by vectors.
+/// The low 32 bits in a word, as vector multiplications expect.
 #[inline(always)]
 fn low(x: u64) -> u64 {
     x & 0xFFFF_FFFF
 }
 
-/// A whole number below 2³², times 2^`POWER`: as bits of 2⁵² times that power, which is then taken off.
+/// An integer below 2³², times 2^`POWER`. It becomes bits of 2⁵² times that power, which is then subtracted.
 #[inline(always)]
 fn float<const POWER: i64>(x: u64) -> f64 {
     let shift = const { power_of_bits((1023 + 52 + POWER) as u64) };
     f64::from_bits(x | shift.to_bits()) - shift
 }
 
-/// `x = π/2 (n + f)` with whole n, of which the low bits are kept, and |f| ≤ ½, for x ≥ ½.
+/// `x = π/2 (n + f)` with an integer n, whose low bits are kept, and |f| ≤ ½, for x ≥ ½.
 ///
-/// After Payne and Hanek (1983), that digits of 2/π which only make whole turns need not be multiplied: of the others, 192
+/// After Payne and Hanek (1983), digits of 2/π that only contribute whole turns are not multiplied. 192 of the others
 /// are.
 #[inline(always)]
 fn quarters(x: f64) -> (u64, Pair) {
     let bits = x.to_bits();
-    // As if x were at least 1, so that there are 1024 places.
+    // Treats x as at least 1, so that there are 1024 cases.
     let below_one = bits < 1.0f64.to_bits();
     let place = select(below_one, 0, (bits >> 52).wrapping_sub(1023));
     let fraction = bits & ((1 << 52) - 1) | 1 << 52;
@@ -99,7 +99,7 @@ fn quarters(x: f64) -> (u64, Pair) {
     let digits = |k: usize| words[k] << shift | words[k + 1] >> 1 >> (63 - shift);
     let (a, b, c) = (digits(0), digits(1), digits(2));
     let digits = [a >> 32, low(a), b >> 32, low(b), c >> 32, low(c)];
-    // The product by columns of 32 bits, from the lowest on; what is beyond the highest one are whole turns.
+    // The product in columns of 32 bits, from the lowest on. Carries out of the highest column are whole turns.
     let mut carry = ((lower * digits[4]) >> 32) + ((upper * digits[5]) >> 32);
     let mut column = |k: usize| {
         let sum = lower * digits[k] + carry;
@@ -108,7 +108,7 @@ fn quarters(x: f64) -> (u64, Pair) {
         low(total)
     };
     let [d, c, b, a] = [column(3), column(2), column(1), column(0)];
-    // The nearest whole quarter is taken off, which may leave less than nothing.
+    // The nearest multiple of a quarter is subtracted; the rest may be negative.
     let n = (a + (1 << 29)) >> 30;
     let a = float::<-30>(a + (1 << 31) - (n << 30)) - 2.0;
     let large = ordered_sum(a, float::<-62>(b));
@@ -116,7 +116,7 @@ fn quarters(x: f64) -> (u64, Pair) {
     (n, f)
 }
 
-/// `x = n π/2 + r` for x ≥ 0, and where it is finite.
+/// `x = n π/2 + r` for finite x ≥ 0.
 #[inline(always)]
 fn reduced(x: f64) -> (u64, Pair) {
     let (n, f) = quarters(x);
@@ -141,7 +141,7 @@ fn sin_cos(r: Pair) -> (Pair, Pair) {
     (pair(r.high, sin), pair(one, cos))
 }
 
-/// The one where a condition holds, else the other.
+/// `a` if the condition holds, else `b`.
 #[inline(always)]
 fn select_pair(condition: bool, a: Pair, b: Pair) -> Pair {
     pair(select(condition, a.high, b.high), select(condition, a.low, b.low))

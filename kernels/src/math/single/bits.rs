@@ -1,18 +1,18 @@
-//! Choices and roundings of `f32` without a branch, a call, or an instruction that only some levels have.
+//! Selection and rounding of `f32` without branches, calls, or instructions that only some levels have.
 
-/// What pushes the fraction out of a single: 1.5 · 2²³.
+/// Adding this number shifts the fraction out of a single: 1.5 · 2²³.
 const SHIFT: f32 = 12_582_912.0;
 
-/// A whole number, as a float and as the low bits of an integer.
+/// An integer, as a float and as the low bits of a word.
 #[derive(Clone, Copy)]
 pub struct Whole {
-    /// The number.
+    /// The integer as a float.
     pub value: f32,
-    /// A word whose low 9 bits are the number's plus the bias.
+    /// A word whose low 9 bits are the integer plus the bias.
     pub bits: u32,
 }
 
-/// The whole number nearest to `a · b`, for |a · b| < 2²¹. Its bits get a bias that makes them an exponent.
+/// The integer nearest to `a · b`, for |a · b| < 2²¹. Its bits include the bias of an exponent.
 #[inline(always)]
 pub fn nearest<const BIAS: u32>(a: f32, b: f32) -> Whole {
     let shift = SHIFT + BIAS as f32;
@@ -20,7 +20,7 @@ pub fn nearest<const BIAS: u32>(a: f32, b: f32) -> Whole {
     Whole { value: shifted - shift, bits: shifted.to_bits() }
 }
 
-/// 2 to the power of the bits as they are, with which bias they may be, less 127: from 1 to 254.
+/// 2 to the power of `bits` − 127, for `bits` from 1 to 254.
 #[inline(always)]
 pub fn power_of_two(bits: u32) -> f32 {
     f32::from_bits(bits << 23)
@@ -29,7 +29,7 @@ pub fn power_of_two(bits: u32) -> f32 {
 /// Twice the bias of an exponent.
 pub const TWO_BIASES: u32 = 254;
 
-/// `x · 2ⁿ` for |n| ≤ 250, where n has two biases: in two steps, each of which has half of n and one bias.
+/// `x · 2ⁿ` for |n| ≤ 250, where n has two biases: in two steps, each with half of n and one bias.
 #[inline(always)]
 pub fn scaled(x: f32, n: Whole) -> f32 {
     let half = n.bits >> 1;
@@ -39,19 +39,19 @@ pub fn scaled(x: f32, n: Whole) -> f32 {
 /// The bias of an exponent and 64.
 pub const SINKING: u32 = 127 + 64;
 
-/// `x · 2ⁿ` for −190 ≤ n ≤ 63, where n has the bias that [`SINKING`] is: rounded once even where it is denormal.
+/// `x · 2ⁿ` for −190 ≤ n ≤ 63, where n has the bias [`SINKING`]. It is rounded once, even if the result is denormal.
 #[inline(always)]
 pub fn sunk(x: f32, n: Whole) -> f32 {
     const LAST: f32 = 1.0 / 18_446_744_073_709_551_616.0;
     x * power_of_two(n.bits) * LAST
 }
 
-/// `x = 2ᵏ m` with √½ ≤ m < √2, as (k, m), for positive normal x; k is taken from `bias` on.
+/// `x = 2ᵏ m` with √½ ≤ m < √2, as (k, m), for positive normal x; k includes `bias`.
 #[inline(always)]
 pub fn exponent_and_mantissa(x: f32, bias: f32) -> (f32, f32) {
     const LEAST: u32 = std::f32::consts::FRAC_1_SQRT_2.to_bits();
     const FRACTION: u32 = (1 << 23) - 1;
-    // As if √½ were 1, so that the exponent changes at √½ 2ᵏ.
+    // Treats √½ as if it were 1, so that the exponent changes at √½ 2ᵏ.
     let bits = x.to_bits().wrapping_add(1.0f32.to_bits() - LEAST);
     ((bits >> 23) as i32 as f32 - bias, f32::from_bits((bits & FRACTION) + LEAST))
 }

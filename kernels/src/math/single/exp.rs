@@ -1,4 +1,4 @@
-//! Exponential functions: eˣ = 2ⁿ eʳ for whole n and |r| ≤ ½ ln 2, and eʳ = 1 + r + r² q.
+//! Exponential functions: eˣ = 2ⁿ eʳ for an integer n and |r| ≤ ½ ln 2, and eʳ = 1 + r + r² q.
 
 use std::f32::consts::LOG2_E;
 
@@ -12,11 +12,11 @@ const EXP: [f32; 5] = [0.49999994, 0.16666521, 0.04166839, 0.008368705, 0.001381
 /// (eʳ − 1 − r − r²/2) / r³ over |r| ≤ ½ ln 2.
 const EXPM1: [f32; 5] = [0.16666667, 0.04166648, 0.008333283, 0.001393331, 0.00019909465];
 
-/// (2ᶠ − 1) / f over [−½, ½]; the first is nearly ln 2, and as it should be.
+/// (2ᶠ − 1) / f over [−½, ½]. The first coefficient approximates ln 2 as part of the fit.
 #[allow(clippy::approx_constant)]
 const EXP2: [f32; 6] = [0.6931472, 0.24022649, 0.055503573, 0.009618237, 0.0013390739, 0.00015403744];
 
-/// ln 2: 16 bits, so that their product with an exponent is exact, and the rest.
+/// ln 2: the first 16 bits, whose product with an exponent is exact, and the rest.
 pub(super) const LN_2: [f32; 2] = [0.69314575, 1.4286068e-06];
 
 /// eʳ, as a large part and a small one, and n.
@@ -46,7 +46,7 @@ pub(super) fn mantissa_of_square<const BIAS: u32>(square: f32, rest: f32) -> (f3
     (r, (whole * whole).mul_add(polynomial(whole, &EXP), -lost), n)
 }
 
-/// The same of `x + a · b`, which x is the large part of.
+/// The same for `x + a · b`, where x is the large part.
 #[inline(always)]
 pub(super) fn mantissa_of_sum<const BIAS: u32>(x: f32, a: f32, b: f32) -> (f32, f32, Whole) {
     let n = nearest::<BIAS>(a.mul_add(b, x), LOG2_E);
@@ -55,7 +55,7 @@ pub(super) fn mantissa_of_sum<const BIAS: u32>(x: f32, a: f32, b: f32) -> (f32, 
     (high, (r * r).mul_add(polynomial(r, &EXP), r - (high - 1.0)), n)
 }
 
-/// eʳ − 1, as a large part, which is r, and a small one, with what r itself lacks; and n.
+/// eʳ − 1, as a large part, which is r, and a small one, which includes the rounding error of r; and n.
 #[inline(always)]
 pub(super) fn mantissa_less_one<const BIAS: u32>(x: f32) -> (f32, f32, Whole) {
     let n = nearest::<BIAS>(x, LOG2_E);
@@ -86,11 +86,11 @@ pub fn exp2(x: f32) -> f32 {
 #[inline(always)]
 pub fn expm1(x: f32) -> f32 {
     let (r, rest, n) = mantissa_less_one::<TWO_BIASES>(clamp(x, -18.0, 89.0));
-    // Half, because 2¹²⁸ is no single.
+    // Scaled by ½, because 2¹²⁸ overflows.
     let scale = power_of_two(n.bits - 128);
     let whole = scale - 0.5;
     let high = scale.mul_add(r, whole);
     let low = scale.mul_add(r, whole - high) + scale.mul_add(rest, (scale - whole) - 0.5);
-    // A tiny number is its own result, and would lose its last digit by half of it.
+    // A tiny argument is the result; halving it would lose its last digit.
     select(x.abs() < 1e-8, x, 2.0 * (high + low))
 }

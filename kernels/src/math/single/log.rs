@@ -11,7 +11,7 @@ use crate::math::bits::select;
 const LOG: [f32; 9] =
     [0.3333331, -0.24999987, 0.2000222, -0.16669236, 0.14218734, -0.123846486, 0.11872848, -0.11788043, 0.069133304];
 
-/// log₁₀ 2: 16 bits, so that their product with an exponent is exact, and the rest.
+/// log₁₀ 2: the first 16 bits, whose product with an exponent is exact, and the rest.
 const LOG10_2: [f32; 2] = [0.3010254, 4.605039e-06];
 
 /// `small + ln(1 + f) − f`
@@ -29,8 +29,8 @@ fn parts(x: f32) -> (f32, f32) {
     (k, m - 1.0)
 }
 
-/// What a logarithm is where its argument is not positive or not finite. One test of the bits, as LLVM would make many
-/// of comparisons.
+/// The logarithm for arguments that are not positive or not finite, else `log`. It tests the bits once; LLVM would
+/// compile comparisons to several tests.
 #[inline(always)]
 fn with_ends(x: f32, log: f32) -> f32 {
     let positive_and_finite = x.to_bits().wrapping_sub(1) < f32::INFINITY.to_bits() - 1;
@@ -39,7 +39,7 @@ fn with_ends(x: f32, log: f32) -> f32 {
     select(positive_and_finite, log, end)
 }
 
-/// `k unit + large`, where the product of k with the first part of the unit is exact, as a large part and a small one.
+/// `k unit + large`, as a large part and a small one. The product of k and the first part of the unit is exact.
 #[inline(always)]
 pub(super) fn with_exponent(k: f32, unit: [f32; 2], large: f32) -> (f32, f32) {
     let high = k.mul_add(unit[0], large);
@@ -57,7 +57,7 @@ pub fn log(x: f32) -> f32 {
 #[inline(always)]
 fn log_to(x: f32, unit: [f32; 2], factor: [f32; 2]) -> f32 {
     let (k, f) = parts(x);
-    // Two parts of ln(1 + f), as what one lacks would be multiplied, too.
+    // Two parts of ln(1 + f), because the rounding error of one part would be multiplied, too.
     let half = 0.5 * f;
     let square = half * f;
     let high = f - square;
@@ -69,7 +69,7 @@ fn log_to(x: f32, unit: [f32; 2], factor: [f32; 2]) -> f32 {
     with_ends(x, high + (low + small))
 }
 
-/// The nearest single and what it lacks.
+/// The nearest single and its rounding error.
 const fn halves(x: f64) -> [f32; 2] {
     [x as f32, (x - x as f32 as f64) as f32]
 }
@@ -84,14 +84,14 @@ pub fn log10(x: f32) -> f32 {
     log_to(x, LOG10_2, const { halves(LOG10_E) })
 }
 
-/// 2⁻ᵏ of `x = 2ᵏ m`, and 0 where that would be denormal.
+/// 2⁻ᵏ of `x = 2ᵏ m`, or 0 if that would be denormal.
 #[inline(always)]
 fn inverse_power(x: f32, m: f32) -> f32 {
     let bits = 1.0f32.to_bits() as i32 + (m.to_bits() as i32).wrapping_sub(x.to_bits() as i32);
     f32::from_bits(bits.max(0) as u32)
 }
 
-/// ln(1 + x), where what 1 + x has rounded off belongs to f.
+/// ln(1 + x), where the rounding error of 1 + x is added to f.
 #[inline(always)]
 pub fn log1p(x: f32) -> f32 {
     let one = 1.0 + x;

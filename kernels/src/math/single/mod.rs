@@ -1,7 +1,8 @@
 //! The functions of `f32`.
 //!
-//! Those that are written here are computed in `f32`, so that a vector holds twice as many as by way of `f64`. Where
-//! one single would lose the last digit, two carry it. The error is below 0.92 ULP. The others are [`widened`](super::widened).
+//! The functions in this module are computed in `f32`, so that a vector holds twice as many elements as in `f64`.
+//! Values that need more digits than one single are stored in two. The error is below 0.92 ULP. The other functions are
+//! [`widened`](super::widened).
 
 mod bits;
 mod error;

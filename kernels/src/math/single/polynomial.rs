@@ -1,6 +1,6 @@
 //! Polynomials with fused products.
 
-/// `c₀ + c₁ x + c₂ x² + …`, by pairs of coefficients that don't depend on one another, and Horner's scheme over them.
+/// `c₀ + c₁ x + c₂ x² + …`, in independent pairs of coefficients, with Horner's scheme over the pairs.
 #[inline(always)]
 pub fn polynomial<const N: usize>(x: f32, c: &[f32; N]) -> f32 {
     let square = x * x;
@@ -16,8 +16,7 @@ pub fn polynomial<const N: usize>(x: f32, c: &[f32; N]) -> f32 {
     sum.unwrap_or_default()
 }
 
-/// The same of a long one, by blocks of four (Estrin's scheme): fewer steps that wait for each other, and one more
-/// product.
+/// A long polynomial, in blocks of four (Estrin's scheme): a shorter dependency chain and one more product.
 #[inline(always)]
 pub fn long_polynomial<const N: usize>(x: f32, c: &[f32; N]) -> f32 {
     let square = x * x;

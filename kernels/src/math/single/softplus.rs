@@ -7,13 +7,13 @@ use super::exp::{LN_2, mantissa_less_one};
 use super::log::{beyond_linear, with_exponent};
 use crate::math::bits::{clamp, select};
 
-/// ln(1 + eˣ) = x⁺ + ln(1 + e) for e = e^−|x|, of which 1 + e takes the exponent that keeps f small.
+/// ln(1 + eˣ) = x⁺ + ln(1 + e) for e = e^−|x|. The exponent of 1 + e is chosen so that f is small.
 #[inline(always)]
 pub fn softplus(x: f32) -> f32 {
     let (r, rest, n) = mantissa_less_one::<TWO_BIASES>(-clamp(x.abs(), 0.0, 104.0));
     let e = 1.0 + (r + rest);
     let below = ((1.0 - e) + r) + rest;
-    // 0 where it is so small that it is the result.
+    // 0 if e is so small that it is the result.
     let scale = f32::from_bits((((n.bits & 0xFF) as i32 - 127).max(0) as u32) << 23);
     let (large, small) = (e * scale, below * scale);
     let far = large > SQRT_2 - 1.0;
@@ -25,7 +25,7 @@ pub fn softplus(x: f32) -> f32 {
     let (more, less) = if x > high { (x, high) } else { (high, select(x > 0.0, x, 0.0)) };
     let sum = more + less;
     let log = sum + (((more - sum) + less) + low);
-    // Beyond 18 one of the two parts no longer counts.
+    // Beyond 18, one of the two terms is negligible.
     select(x < -18.0, scaled(e, n), select(x > 18.0, x, log))
 }
 

@@ -31,7 +31,7 @@ const EIGHTH: f64 = 0.414_213_562_373_095_03;
 /// tan 3π/8
 const THREE_EIGHTHS: f64 = 2.414_213_562_373_095;
 
-/// The angle of (x, y) in the first quadrant: turned back by 0, π/4 or π/2 first, so that it is at most π/8.
+/// The angle of (x, y) in the first quadrant. It is rotated by 0, π/4 or π/2 first, so that it is at most π/8.
 #[inline(always)]
 fn angle(y: f64, x: f64) -> f64 {
     let (low, high) = (y < x * EIGHTH, y > x * THREE_EIGHTHS);
@@ -54,7 +54,7 @@ pub fn atan2(y: f64, x: f64) -> f64 {
     select(x.is_sign_negative(), PI - right, right).copysign(y)
 }
 
-/// asin |x| = p or, above ½, π/2 − 2p with p = asin √((1 − |x|) / 2); whether it is the latter, and p.
+/// asin |x| = p or, above ½, π/2 − 2p with p = asin √((1 − |x|) / 2). Returns whether it is the latter, and p.
 #[inline(always)]
 fn half_arc(x: f64) -> (bool, f64) {
     let a = x.abs();

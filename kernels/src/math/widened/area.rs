@@ -1,4 +1,4 @@
-//! Inverse hyperbolic functions, as logarithms of 1 and something that is small where they are.
+//! Inverse hyperbolic functions, as logarithms of 1 plus a number that is small when the argument is.
 
 use super::log::log1p;
 use crate::math::bits::select;

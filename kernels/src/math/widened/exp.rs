@@ -1,4 +1,4 @@
-//! Exponential functions: 2ⁿ⁺ᶠ = 2ⁿ + 2ⁿ (2ᶠ − 1) for whole n and |f| ≤ ½.
+//! Exponential functions: 2ⁿ⁺ᶠ = 2ⁿ + 2ⁿ (2ᶠ − 1) for an integer n and |f| ≤ ½.
 
 use std::f64::consts::LOG2_E;
 
@@ -16,10 +16,10 @@ const EXP2: [f64; 7] = [
     1.5252496270546683e-05,
 ];
 
-/// 2ˣ = a + b, where a is a power of two and b is small with x.
+/// 2ˣ = a + b, where a is a power of two and b is small if x is.
 #[inline(always)]
 fn parts(x: f64) -> (f64, f64) {
-    // Far beyond what a single holds, and far within what a double does.
+    // Far outside of the range of a single, and far inside of the range of a double.
     let x = clamp(x, -300.0, 300.0);
     let n = nearest(x);
     let f = x - n.value;

@@ -38,7 +38,7 @@ const MIDDLE: [f64; 16] = [
     -0.00019133172235764114,
 ];
 
-/// sin(πr) / r by r² over |r| ≤ ½; the first is nearly π, and as it should be.
+/// sin(πr) / r by r² over |r| ≤ ½. The first coefficient approximates π as part of the fit.
 #[allow(clippy::approx_constant)]
 const SIN_PI: [f64; 9] = [
     std::f64::consts::PI,
@@ -57,9 +57,9 @@ const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
 /// ln π
 const LN_PI: f64 = 1.144_729_885_849_400_2;
 
-/// Around its zeros at 1 and 2 by a polynomial, else by Stirling's series, below 4 after multiplying up to Γ(x + 4);
-/// at negative x by reflection: Γ(x) Γ(−x) = −π / (x sin πx). All of it with nearly all the digits of a double, as the
-/// zeros between the negative integers are left with few of them.
+/// ln |Γ(x)|: a polynomial around the zeros at 1 and 2, and Stirling's series elsewhere, applied to Γ(x + 4) for x
+/// below 4. Negative x use the reflection formula Γ(x) Γ(−x) = −π / (x sin πx). Nearly all digits of a double are
+/// correct, because cancellation near the zeros between negative integers leaves few of them.
 #[inline(always)]
 pub fn lgamma(x: f64) -> f64 {
     let a = x.abs();
@@ -70,14 +70,14 @@ pub fn lgamma(x: f64) -> f64 {
     let inverse = 1.0 / shifted;
     let series = polynomial(inverse * inverse, &STIRLING) * inverse;
     let stirling = (shifted - 0.5) * log(shifted) - shifted + HALF_LN_TWO_PI + series;
-    // Singles from 2²³ on are whole.
+    // Singles from 2²³ on are integers.
     let r = select(a < 8_388_608.0, a, 0.0);
     let r = (r - nearest(r).value).abs();
     let reflected = a * r * polynomial(r * r, &SIN_PI);
     let negative = x < 0.0;
     let rest = log(select(negative, reflected / product, product));
     let far = select(negative, LN_PI - stirling, stirling) - rest;
-    // No zero is negative.
+    // Adding 0 turns a zero positive.
     let middle = (x - 1.0) * (x - 2.0) * polynomial(x - 1.5, &MIDDLE) + 0.0;
     let result = select((x > 0.75) & (x < 2.25), middle, far);
     select(a < f64::INFINITY, result, a)

@@ -1,4 +1,4 @@
-//! Hyperbolic functions, from m = eˣ − 1, which keeps its digits near 0.
+//! Hyperbolic functions, computed from m = eˣ − 1, which is accurate near 0.
 
 use super::exp::{exp, expm1};
 

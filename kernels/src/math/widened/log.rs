@@ -9,7 +9,7 @@ use crate::math::polynomial::polynomial;
 /// 2 atanh(s) / s by s² over |s| ≤ (√2 − 1) / (√2 + 1).
 const LOG: [f64; 4] = [1.9999999986195787, 0.6666681609450558, 0.3997477862745383, 0.299260938934902];
 
-/// The same, as exact as a double is.
+/// The same, with the accuracy of a double.
 const EXACT_LOG: [f64; 8] = [
     2.0,
     0.6666666666666765,
@@ -33,7 +33,7 @@ fn log_by<const N: usize>(f: f64, table: &[f64; N]) -> f64 {
     s * polynomial(s * s, table)
 }
 
-/// What a logarithm is where its argument is not positive or not finite.
+/// The logarithm for arguments that are not positive or not finite, else `log`.
 #[inline(always)]
 fn with_ends(x: f64, log: f64) -> f64 {
     let log = select(x < f64::INFINITY, log, x);
@@ -41,14 +41,14 @@ fn with_ends(x: f64, log: f64) -> f64 {
     select(x < 0.0, f64::NAN, log)
 }
 
-/// For what takes more digits of a logarithm than a single has.
+/// For functions that need more digits of a logarithm than a single has.
 #[inline(always)]
 pub(super) fn exact_log(x: f64) -> f64 {
     let (k, m) = exponent_and_mantissa(x);
     with_ends(x, k * LN_2 + log_by(m - 1.0, &EXACT_LOG))
 }
 
-/// Where 1 + x needs no exponent, its fraction is x itself, with all its digits.
+/// If the exponent of 1 + x is 0, f is x itself, with all its digits.
 #[inline(always)]
 pub fn log1p(x: f64) -> f64 {
     let (k, m) = exponent_and_mantissa(1.0 + x);

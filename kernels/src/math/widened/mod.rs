@@ -1,9 +1,9 @@
 //! Functions of `f32`, computed in `f64`.
 //!
-//! The functions in the files take and return doubles that began as, and will be rounded to, singles. Their relative
-//! error is below 2⁻³⁰, so rounding the result once gives the nearest single but in a few cases, where it is the next
-//! one: the error is below 0.52 ULP. Neither overflow nor denormals happen on the way, as the exponents of a double are
-//! wide enough.
+//! The functions in these files take doubles that were converted from singles and return doubles that will be rounded
+//! to singles. Their relative error is below 2⁻³⁰. Rounding the result once therefore returns the nearest single,
+//! except in a few cases where it returns an adjacent one: the error is below 0.52 ULP. Intermediate results neither
+//! overflow nor become denormal, because the exponent range of a double is wide enough.
 
 mod arc;
 mod area;

@@ -6,14 +6,14 @@ use super::exp::exp2;
 use super::log::exact_log;
 use crate::math::bits::{nearest, select};
 
-/// 2 to the `exponent · log₂ |x|`; its sign, and whether it is a number, by the kind of whole number that the exponent
-/// is, as C99 has it.
+/// 2 to the `exponent · log₂ |x|`. The exponent determines the sign and NaN, as in C99: it may be an even or odd
+/// integer, or no integer.
 #[inline(always)]
 pub fn pow(x: f64, exponent: f64) -> f64 {
     let a = x.abs();
-    // Of many digits, as it is multiplied and then exponentiated.
+    // Accurate to many digits, because it is multiplied and then exponentiated.
     let log2 = exact_log(a) * LOG2_E;
-    // 1 to any power and any number to the power 0, even where the other one is infinite or NaN.
+    // 1 to any power, and any number to the power 0, is 1, even if the other argument is infinite or NaN.
     let one = (x == 1.0) | (exponent == 0.0);
     let unit = one | (a == 1.0) & (exponent.abs() == f64::INFINITY);
     let size = exp2(select(unit, 0.0, exponent * log2));
@@ -26,11 +26,12 @@ pub fn pow(x: f64, exponent: f64) -> f64 {
     select(undefined, f64::NAN, signed)
 }
 
-/// A third of the exponent and a straight line through the fraction give 5 bits, and each step of Halley's method
+/// Dividing the exponent by three and a linear function of the fraction yield 5 bits; each step of Halley's method
 /// triples them.
 #[inline(always)]
 pub fn cbrt(x: f64) -> f64 {
-    // A third of the upper word's bits as a number, and two thirds of the bias, less the line's mean error.
+    // A third of the bits of the upper word as a number, and two thirds of the bias, minus the mean error of the linear
+    // function.
     const TWO_THIRDS: u64 = 0x2A9F_7893;
     let a = x.abs();
     let third = ((a.to_bits() >> 32) * 0x5555_5556) >> 32;

@@ -11,8 +11,8 @@ const SIN: [f64; 5] =
 const COS: [f64; 5] =
     [0.9999999999439018, -1.233700539555302, 0.2536691823244115, -0.020859933826286123, 0.0009033577084340175];
 
-/// 2/π, with the multiples of 4 taken off that it makes with the singles from 2²³ 2²⁷ᵏ on, which are whole multiples of
-/// 2²⁷ᵏ: for each k the leading 28 bits, so that the product with a single is exact; the next 28; and the rest.
+/// 2/π, without the digits that contribute only multiples of 4 for singles from 2²³ 2²⁷ᵏ on, which are multiples of
+/// 2²⁷ᵏ. For each k: the leading 28 bits, so that the product with a single is exact; the next 28; and the rest.
 const TWO_OVER_PI: [[f64; 3]; 4] = [
     [0.6366197690367699, 3.330811459978378e-09, 1.6153797880892852e-17],
     [-4.11976913694545e-09, 1.6153797803925804e-17, 7.696704864039572e-26],
@@ -20,7 +20,7 @@ const TWO_OVER_PI: [[f64; 3]; 4] = [
     [-5.434184117115757e-25, 9.372006500203007e-34, 4.420676015940119e-42],
 ];
 
-/// The chunk of digits for a range. Constants here, and not loads from the table, which wouldn't vectorize.
+/// The part of the digits for a range. They are constants here; loads from the table wouldn't vectorize.
 #[inline(always)]
 fn digits<const CHUNK: usize>((far, farther, farthest): (bool, bool, bool)) -> f64 {
     let near = select(far, const { TWO_OVER_PI[1][CHUNK] }, const { TWO_OVER_PI[0][CHUNK] });
@@ -28,10 +28,10 @@ fn digits<const CHUNK: usize>((far, farther, farthest): (bool, bool, bool)) -> f
     select(farther, beyond, near)
 }
 
-/// `x = π/2 (n + f)` with whole n, of which the low bits are kept, and |f| ≤ ½.
+/// `x = π/2 (n + f)` with an integer n, whose low bits are kept, and |f| ≤ ½.
 ///
-/// After Payne and Hanek (1983), that digits of 2/π which only make whole turns need not be multiplied; here four
-/// choices of digits are enough for every single, and a double holds each product.
+/// After Payne and Hanek (1983), digits of 2/π that only contribute whole turns are not multiplied. Four selections of
+/// digits are enough for all singles, and a double holds each product.
 #[inline(always)]
 fn quarters(x: f64) -> (u64, f64) {
     let from = |exponent: u32| x.abs() >= (1u128 << exponent) as f64;
