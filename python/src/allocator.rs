@@ -1,11 +1,11 @@
-//! [`Allocator`]: where the compiled part's memory comes from.
+//! [`Allocator`]: the global allocator of the extension module.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
 use mimalloc::MiMalloc;
 
-/// A call makes and drops small objects, which mimalloc gives and takes in a few instructions. Large blocks come from the
-/// system, as it refuses those that there is no memory for.
+/// A call allocates and frees small objects, which takes few instructions with mimalloc. Large blocks come from the
+/// system allocator, because it reports when memory is exhausted.
 pub struct Allocator;
 
 /// In bytes.
@@ -16,28 +16,28 @@ fn is_small(size: usize) -> bool {
     size < LARGE
 }
 
-// SAFETY: every block goes back to where it came from, which its size tells.
+// SAFETY: every block is freed by the allocator that it came from, which its size determines.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { if is_small(layout.size()) { MiMalloc.alloc(layout) } else { System.alloc(layout) } }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { if is_small(layout.size()) { MiMalloc.alloc_zeroed(layout) } else { System.alloc_zeroed(layout) } }
     }
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { if is_small(layout.size()) { MiMalloc.dealloc(block, layout) } else { System.dealloc(block, layout) } }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's promise; a block that changes sides is copied.
+        // SAFETY: the caller's contract; a block that changes its allocator is copied.
         unsafe {
             match (is_small(layout.size()), is_small(size)) {
                 (true, true) => MiMalloc.realloc(block, layout, size),

@@ -1,4 +1,4 @@
-//! Attributes of ops from Python's objects.
+//! Converts Python objects to attributes of ops.
 
 use minitensor::tensor::try_vec;
 use minitensor::{Attr, AttrKind, Error, OpDef};
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::items::Items;
 use crate::tensor::PyTensor;
 
-/// The value of the attribute at `index`, checked.
+/// The value of the attribute at `index`, validated.
 pub fn read(op: &OpDef, index: usize, value: &Bound<'_, PyAny>) -> Result<Attr> {
     let attr = &op.attrs[index];
     if value.is_none() {
@@ -24,7 +24,7 @@ pub fn read(op: &OpDef, index: usize, value: &Bound<'_, PyAny>) -> Result<Attr> 
     }
 }
 
-/// A value of a kind; `None` if it is of another type.
+/// Converts to an attribute of this kind; `None` if the object has another type.
 pub fn of_kind(kind: AttrKind, value: &Bound<'_, PyAny>) -> Result<Option<Attr>> {
     Ok(match kind {
         AttrKind::Bool => value.cast::<PyBool>().ok().map(|v| Attr::Bool(v.is_true())),
@@ -54,10 +54,10 @@ fn wrong_type(op: &OpDef, index: usize, value: &Bound<'_, PyAny>) -> crate::erro
         .into()
 }
 
-/// An argument of a function that is a whole number. One that doesn't fit is only refused where the function is known.
+/// An integer argument of a function. If it doesn't fit 64 bits, it is rejected later, where the function is known.
 pub enum Whole {
     Number(i64),
-    /// As Python writes it.
+    /// Too large: its text in Python.
     Beyond(String),
 }
 
@@ -74,7 +74,7 @@ impl<'py> FromPyObject<'_, 'py> for Whole {
 }
 
 impl Whole {
-    /// The number; `who` and `what` are the function and its argument.
+    /// The number; `who` and `what` name the function and its argument in the error.
     pub fn get(&self, who: &str, what: &str) -> Result<i64> {
         match self {
             Whole::Number(number) => Ok(*number),
@@ -85,7 +85,7 @@ impl Whole {
     }
 }
 
-/// A whole number; booleans and floats are none.
+/// An integer; booleans and floats are rejected.
 fn int(value: &Bound<'_, PyAny>) -> Result<Option<i64>> {
     if value.is_instance_of::<PyBool>() || value.is_instance_of::<PyFloat>() {
         return Ok(None);
@@ -96,7 +96,7 @@ fn int(value: &Bound<'_, PyAny>) -> Result<Option<i64>> {
     if value.is_exact_instance_of::<PyInt>() {
         return fitting(value);
     }
-    // SAFETY: a question about the type of a living object.
+    // SAFETY: the object is alive.
     if unsafe { ffi::PyIndex_Check(value.as_ptr()) } == 0 {
         return Ok(None);
     }
@@ -106,7 +106,7 @@ fn int(value: &Bound<'_, PyAny>) -> Result<Option<i64>> {
     }
 }
 
-/// Whole numbers: one, or a list, tuple or other sequence of them.
+/// Integers: one, or a list, tuple or other sequence of them.
 pub fn ints(value: &Bound<'_, PyAny>) -> Result<Option<Vec<i64>>> {
     if let Some(one) = int(value)? {
         return Ok(Some(vec![one]));
@@ -114,7 +114,7 @@ pub fn ints(value: &Bound<'_, PyAny>) -> Result<Option<Vec<i64>>> {
     items(value)?.map_or(Ok(None), |items| read_all(items, int))
 }
 
-/// All numbers of a sequence; none if an element isn't one.
+/// All numbers of a sequence; `None` if an element isn't a number.
 fn read_all<'py, T>(
     items: Items<'py>,
     read: impl Fn(&Bound<'py, PyAny>) -> Result<Option<T>>,
@@ -139,7 +139,7 @@ fn items<'py>(value: &Bound<'py, PyAny>) -> Result<Option<Items<'py>>> {
     Items::of(value).map(Some)
 }
 
-/// A number. A tensor that requires a gradient would silently lose it here, so it is refused.
+/// A float. A tensor that requires a gradient is rejected, because the gradient would be lost silently.
 fn float(value: &Bound<'_, PyAny>) -> Result<Option<f64>> {
     if let Ok(v) = value.cast::<PyFloat>() {
         return Ok(Some(v.value()));

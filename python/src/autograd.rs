@@ -1,4 +1,4 @@
-//! Gradients from Python: `backward`, `grad`, hooks, and whether operations are recorded.
+//! Autograd in Python: `backward`, `grad`, hooks, and the recording state.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::error::{Raised, Result};
 use crate::tensor::PyTensor;
 use crate::{exit, release};
 
-/// Removes a hook again.
+/// The handle of a hook; it removes the hook.
 #[pyclass(module = "minitensor", frozen)]
 struct HookHandle(Box<dyn Fn() + Send + Sync>);
 
 #[pymethods]
 impl HookHandle {
-    /// The hook isn't called any more.
+    /// Removes the hook.
     fn remove(&self) {
         (self.0)();
     }
@@ -33,7 +33,7 @@ impl HookHandle {
     }
 }
 
-/// The core's tensor of a Python object that must be one.
+/// The core's tensor of a Python object; an error if the object isn't a tensor.
 fn core(object: &Bound<'_, PyAny>, what: &str) -> Result<Tensor> {
     let tensor = object.cast::<PyTensor>().map_err(|_| {
         let class = object.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
@@ -42,7 +42,7 @@ fn core(object: &Bound<'_, PyAny>, what: &str) -> Result<Tensor> {
     Ok(tensor.get().core()?.clone())
 }
 
-/// One tensor, or a list or tuple of them, some of which may be `None`.
+/// One tensor, or a list or tuple of tensors and `None`.
 fn tensors(object: &Bound<'_, PyAny>, what: &str) -> Result<Vec<Option<Tensor>>> {
     let items: Vec<Bound<'_, PyAny>> = match (object.cast::<PyList>(), object.cast::<PyTuple>()) {
         (Ok(list), _) => list.iter().collect(),
@@ -59,7 +59,7 @@ fn given(object: &Bound<'_, PyAny>, what: &str) -> Result<Vec<Tensor>> {
 
 #[pymethods]
 impl PyTensor {
-    /// Whether operations on it are recorded.
+    /// True if operations on this tensor are recorded.
     #[getter]
     fn requires_grad(&self) -> Result<bool> {
         Ok(self.core()?.requires_grad())
@@ -70,26 +70,26 @@ impl PyTensor {
         Ok(self.core()?.set_requires_grad(value)?)
     }
 
-    /// Asks for a gradient, or stops asking; gives the tensor itself.
+    /// Sets whether this tensor requires a gradient, and returns the tensor itself.
     #[pyo3(signature = (requires_grad=true))]
     fn requires_grad_(slf: Bound<'_, Self>, requires_grad: bool) -> Result<Bound<'_, Self>> {
         slf.get().ask_for_grad(requires_grad)?;
         Ok(slf)
     }
 
-    /// Whether it was made by the user, not computed from tensors that require gradients.
+    /// True if the user created this tensor; false if it was computed from tensors that require gradients.
     #[getter]
     fn is_leaf(&self) -> Result<bool> {
         Ok(self.core()?.is_leaf())
     }
 
-    /// The name of the op that computed it, if that was recorded.
+    /// The name of the op that computed this tensor, if it was recorded.
     #[getter]
     fn grad_fn(&self) -> Result<Option<String>> {
         Ok(self.core()?.grad_fn_name())
     }
 
-    /// The gradient that has gathered in a leaf, or `None`.
+    /// The accumulated gradient of a leaf, or `None`.
     #[getter]
     fn grad(&self) -> Result<Option<PyTensor>> {
         Ok(self.core()?.grad().map(Into::into))
@@ -106,7 +106,7 @@ impl PyTensor {
         Ok(self.core()?.set_grad(None)?)
     }
 
-    /// Forgets the gradient, or with `set_to_none=False` makes it zeros.
+    /// Clears the gradient, or with `set_to_none=False` replaces it by zeros.
     #[pyo3(signature = (set_to_none=true))]
     fn zero_grad(&self, set_to_none: bool) -> Result<()> {
         let core = self.core()?;
@@ -117,17 +117,18 @@ impl PyTensor {
         Ok(core.set_grad(zeros)?)
     }
 
-    /// The same memory, apart from its history.
+    /// A tensor with the same memory and without history.
     fn detach(&self) -> Result<PyTensor> {
         Ok(self.core()?.detach().into())
     }
 
-    /// Keeps the gradient of a tensor that is no leaf, too.
+    /// Keeps the gradient of this tensor even if it is not a leaf.
     fn retain_grad(&self) -> Result<()> {
         Ok(self.core()?.retain_grad()?)
     }
 
-    /// Calls `hook(grad)` whenever a gradient of this tensor is computed; a tensor it gives takes the gradient's place.
+    /// Calls `hook(grad)` whenever a gradient of this tensor is computed. If the hook returns a tensor, it replaces the
+    /// gradient.
     fn register_hook(&self, hook: Py<PyAny>) -> Result<HookHandle> {
         let call = move |grad: &Tensor| -> minitensor::Result<Option<Tensor>> {
             exit::attach(|py| {
@@ -141,11 +142,11 @@ impl PyTensor {
         Ok(HookHandle(Box::new(move || handle.remove())))
     }
 
-    /// Computes the gradients of the leaves that it was computed from, and adds them to their `grad`.
+    /// Computes the gradients of the leaves from which this tensor was computed, and adds them to their `grad`.
     ///
-    /// `gradient` is the cotangent, of the tensor's shape; it may be left out where the tensor has one element. The graph
-    /// is released on the way unless `retain_graph`; with `create_graph` the pass is recorded, for gradients of gradients.
-    /// If the pass fails, no `grad` has changed.
+    /// `gradient` is the cotangent, with the shape of this tensor. It is optional if the tensor has one element. The
+    /// graph is released during the pass unless `retain_graph` is true. With `create_graph`, the pass is recorded, for
+    /// gradients of gradients. If the pass fails, no `grad` changes.
     #[pyo3(signature = (gradient=None, retain_graph=None, create_graph=false))]
     fn backward(
         &self,
@@ -161,16 +162,13 @@ impl PyTensor {
     }
 }
 
-/// The gradients of `outputs` with respect to `inputs`, as a tuple; the leaves gather nothing.
+/// Returns the gradients of `outputs` with respect to `inputs`, as a tuple. The `grad` of leaves does not change.
 ///
-/// `outputs` and `inputs` are tensors or lists of them, `grad_outputs` the cotangents. An input that took no part raises,
-/// or with `allow_unused` gives `None`.
+/// `outputs` and `inputs` are tensors or lists of tensors; `grad_outputs` are the cotangents. An input on which no
+/// output depends raises an error, or has the gradient `None` with `allow_unused`.
 ///
-/// >>> import minitensor as mt
-/// >>> x = mt.Tensor([1.0, 2.0], requires_grad=True)
-/// >>> (g,) = mt.grad((x * x).sum(), x, create_graph=True)
-/// >>> mt.grad(g.sum(), x)[0]
-/// tensor([2., 2.])
+/// >>> import minitensor as mt >>> x = mt.Tensor([1.0, 2.0], requires_grad=True) >>> (g,) = mt.grad((x * x).sum(), x,
+/// create_graph=True) >>> mt.grad(g.sum(), x)[0] tensor([2., 2.])
 #[pyfunction]
 #[pyo3(signature = (outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=false, allow_unused=false))]
 fn grad<'py>(
@@ -197,19 +195,19 @@ fn grad<'py>(
     Ok(PyTuple::new(py, grads.into_iter().map(|g| g.map(PyTensor::from)))?)
 }
 
-/// Turns recording on or off for this thread, and tells how it was.
+/// Turns recording on or off for this thread, and returns the previous state.
 #[pyfunction]
 fn _set_grad_enabled(enabled: bool) -> bool {
     set_grad_enabled(enabled)
 }
 
-/// Whether operations on this thread are recorded for gradients.
+/// True if operations on this thread are recorded for gradients.
 #[pyfunction(name = "is_grad_enabled")]
 fn recording() -> bool {
     is_grad_enabled()
 }
 
-/// Numbers are drawn anew from this seed, a whole number of 64 bits.
+/// Sets the seed of the random number generator, a 64-bit integer.
 #[pyfunction]
 fn manual_seed(seed: i128) -> Result<()> {
     if seed < i64::MIN.into() || seed > u64::MAX.into() {

@@ -1,4 +1,4 @@
-//! The buffer protocol (PEP 3118), both ways, without a copy.
+//! The buffer protocol (PEP 3118), in both directions, without copies.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr::NonNull;
@@ -16,7 +16,7 @@ use pyo3::types::PyMemoryView;
 use crate::error::Result;
 use crate::tensor::PyTensor;
 
-/// The element formats of the `struct` module that dtypes are shown as.
+/// The format of each dtype in the notation of the `struct` module.
 const FORMATS: &[(DType, &CStr)] = &[
     (DType::Bool, c"?"),
     (DType::I8, c"b"),
@@ -34,7 +34,7 @@ const FORMATS: &[(DType, &CStr)] = &[
     (DType::C128, c"Zd"),
 ];
 
-/// The dtype of a format and a size of element, if it is one of ours in this machine's byte order.
+/// The dtype of a format with this element size; `None` if it is not supported or not in native byte order.
 fn dtype(format: &str, size: usize) -> Option<DType> {
     let native = if cfg!(target_endian = "little") { ['@', '=', '<'] } else { ['@', '=', '>'] };
     let kind = match format.trim_start_matches(native) {
@@ -53,9 +53,9 @@ pub fn is_buffer(object: &Bound<'_, PyAny>) -> bool {
     unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
 }
 
-/// A tensor over the memory of an object with a buffer.
+/// A tensor over the memory of an object that supports the buffer protocol.
 pub fn import(object: &Bound<'_, PyAny>) -> Result<Tensor> {
-    // A memoryview has shape and strides also where the exporter leaves them out, as ctypes does.
+    // A memoryview has a shape and strides even if the exporter omits them, as ctypes does.
     let view = PyUntypedBuffer::get(PyMemoryView::from(object)?.as_any())?;
     let format = view.format().to_string_lossy().into_owned();
     let size = view.item_size();
@@ -72,15 +72,15 @@ pub fn import(object: &Bound<'_, PyAny>) -> Result<Tensor> {
     let strides = strides.iter().map(|s| s / size as isize).collect::<Vec<_>>();
     let shape: Shape = view.shape().into();
     let (first, writable) = (view.buf_ptr().cast::<u8>(), !view.readonly());
-    // SAFETY: the exporter vouches for its memory as long as the view lives, which the storage keeps.
+    // SAFETY: the exporter guarantees its memory for the lifetime of the view, which the storage owns.
     unsafe { foreign(first, shape, &strides, dtype, writable, Box::new(view)) }
 }
 
-/// A tensor over somebody else's memory.
+/// A tensor over foreign memory.
 ///
 /// # Safety
-/// From `first`, every element that shape and strides (in elements) reach is readable, and writable if so said, as long
-/// as `keep` lives.
+/// Every element that shape and strides (in elements) reach from `first` is readable, and writable if `writable` is
+/// true, for the lifetime of `keep`.
 pub unsafe fn foreign(
     first: *mut u8,
     shape: Shape,
@@ -105,19 +105,20 @@ pub unsafe fn foreign(
             first.addr().checked_sub(low * size).is_some_and(|start| start.checked_add(*bytes).is_some())
         })
         .ok_or_else(|| Error::value(format!("strides {strides:?} of shape {shape} leave the address space")))?;
-    // SAFETY: it isn't null, and its elements begin above 0.
+    // SAFETY: the pointer isn't null, and the lowest element has an address above 0.
     let start = unsafe { NonNull::new_unchecked(first.wrapping_sub(low * size)) };
-    // SAFETY: from the lowest to the highest element that the window reaches, as the caller promises.
+    // SAFETY: the range from the lowest to the highest element of the window is valid by the caller's contract.
     let storage = unsafe { Storage::foreign(start, bytes, writable, keep) };
-    // The stride of a dimension with one element may be any number. What can't be multiplied by the element's size is left out.
+    // A dimension with one element may have any stride. A stride whose product with the element size overflows is
+    // replaced.
     let is_sane = |stride: isize| stride.unsigned_abs() <= isize::MAX as usize / 2 / size;
     let strides = strides.iter().map(|stride| if is_sane(*stride) { *stride } else { 1 }).collect();
     // SAFETY: the storage spans all elements that the window reaches.
     Ok(unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, low, dtype) })
 }
 
-/// How many elements lie before the first one, and the bytes from the lowest to the highest element; none where that is more
-/// than memory can have. No dimension is empty.
+/// The number of elements below the first one, and the bytes from the lowest to the highest element. `None` if that
+/// exceeds the address space. No dimension is empty.
 fn extent(shape: &Shape, strides: &[isize], size: usize) -> Option<(usize, usize)> {
     let (mut low, mut high) = (0usize, 0usize);
     for (n, stride) in shape.iter().zip(strides) {
@@ -129,7 +130,7 @@ fn extent(shape: &Shape, strides: &[isize], size: usize) -> Option<(usize, usize
     isize::try_from(bytes).ok().map(|_| (low, bytes))
 }
 
-/// What an exported view holds on to: shape and strides in bytes, which the consumer reads, and the memory.
+/// The data that an exported view owns: shape and strides in bytes, which the consumer reads, and the memory.
 struct Exported {
     shape: Vec<ffi::Py_ssize_t>,
     strides: Vec<ffi::Py_ssize_t>,
@@ -139,7 +140,8 @@ struct Exported {
 
 #[pymethods]
 impl PyTensor {
-    /// Shows the elements to NumPy and others. A tensor that requires a gradient is not shown: the gradient would be lost.
+    /// Exports the elements to NumPy and others. A tensor that requires a gradient is not exported, because the
+    /// gradient would be lost.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> Result<()> {
         if view.is_null() {
             return Err(PyBufferError::new_err("no view to fill").into());
@@ -181,7 +183,7 @@ impl PyTensor {
             format: (*format).to_owned(),
             _tensor: tensor.detach(),
         });
-        // SAFETY: Python hands a view to be filled; what it points to lives in `exported` until it is released.
+        // SAFETY: Python passes a view to fill; the data that it points to is in `exported` until it is released.
         unsafe {
             (*view).buf = tensor.data_ptr().cast();
             (*view).len = (tensor.numel() * dtype.size()) as ffi::Py_ssize_t;
@@ -204,7 +206,7 @@ impl PyTensor {
     }
 
     unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
-        // SAFETY: the view was filled above, and is released once.
+        // SAFETY: `__getbuffer__` filled the view, and Python releases it once.
         drop(unsafe { Box::from_raw((*view).internal.cast::<Exported>()) });
     }
 }

@@ -1,4 +1,4 @@
-//! [`BuiltOp`]: an op as an object of Python, which can be registered, taken away, and registered again.
+//! [`BuiltOp`]: an op as a Python object. It can be registered, unregistered, and registered again.
 
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,43 +12,43 @@ use crate::error::Result;
 use crate::function::Function;
 use crate::{exit, ops};
 
-/// An op that was built, and not necessarily registered.
+/// An op that was built; it is not necessarily registered.
 #[pyclass(module = "minitensor", frozen)]
 pub struct BuiltOp(pub OpRef);
 
 #[pymethods]
 impl BuiltOp {
-    /// The op behind a function that `register` or `@mt.custom_op` gave; None if there is none, or it is built in.
+    /// The op of a function that `register` or `@mt.custom_op` returned; None if there is none or if it is built in.
     #[staticmethod]
     fn of(function: &Bound<'_, PyAny>) -> Option<BuiltOp> {
         Function::op_of(function).filter(|op| matches!(op, OpRef::Shared(_))).map(BuiltOp)
     }
 
-    /// The name it is registered under.
+    /// The name of the op.
     #[getter]
     fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Its other names.
+    /// The aliases of the op.
     #[getter]
     fn aliases(&self) -> Vec<&str> {
         self.0.aliases.iter().map(AsRef::as_ref).collect()
     }
 
-    /// Whether it is the gradient of another op.
+    /// True if the op is the gradient of another op.
     #[getter]
     fn is_gradient(&self) -> bool {
         self.0.is_gradient()
     }
 
-    /// Whether it is this very op that has its name.
+    /// True if this op, and not another one with its name, is registered.
     #[getter]
     fn is_registered(&self) -> bool {
         registry::has(&self.0)
     }
 
-    /// Puts it into the registry, and gives its function `mt.ops.<name>`.
+    /// Registers the op, and returns its function `mt.ops.<name>`.
     fn register<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         exit::detach(py, || registry::register(Arc::new(self.0.clone())))?;
         let function = ops::add(py, &self.0).and_then(|function| note(py, [self.0.clone()]).map(|()| function));
@@ -58,7 +58,7 @@ impl BuiltOp {
         function
     }
 
-    /// Takes it away if it is there; tensors and graphs made with it stay valid.
+    /// Unregisters the op if it is registered. Tensors and graphs that use it stay valid.
     fn unregister(&self, py: Python<'_>) -> Result<()> {
         ops::unregister_all(py, std::slice::from_ref(&self.0), None)
     }
@@ -78,7 +78,8 @@ impl BuiltOp {
     }
 }
 
-/// Registers ops, all or none. What is there already stays. `plugin` owns them all from now on.
+/// Registers all of the ops, or none. Ops that are already registered stay registered. `plugin` becomes the owner of
+/// all of them.
 #[pyfunction]
 #[pyo3(signature = (ops, plugin=None))]
 fn _register_ops(py: Python<'_>, ops: Vec<PyRef<'_, BuiltOp>>, plugin: Option<&str>) -> Result<()> {
@@ -86,7 +87,7 @@ fn _register_ops(py: Python<'_>, ops: Vec<PyRef<'_, BuiltOp>>, plugin: Option<&s
     note(py, new)
 }
 
-/// Takes ops away that are there; who looks for one of them is told the reason, after its name.
+/// Unregisters the ops that are registered. Later look-ups of their names report the reason.
 #[pyfunction]
 #[pyo3(signature = (ops, reason=None))]
 fn _unregister_ops(py: Python<'_>, ops: Vec<PyRef<'_, BuiltOp>>, reason: Option<&str>) -> Result<()> {
@@ -98,7 +99,7 @@ fn references(ops: &[PyRef<'_, BuiltOp>]) -> Vec<OpRef> {
 }
 
 thread_local! {
-    /// Where ops are noted that Python registers on this thread, for each block of `all_or_none` that it is in.
+    /// The lists of ops that Python registers on this thread, one for each `all_or_none` block that is active.
     static NOTED: RefCell<Vec<Py<PyList>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -110,8 +111,8 @@ fn note(py: Python<'_>, ops: impl IntoIterator<Item = OpRef>) -> Result<()> {
     Ok(())
 }
 
-/// `with all_or_none() as ops:` notes the ops that are registered inside, and takes them away again if an exception leaves
-/// the block.
+/// `with all_or_none() as ops:` collects the ops that are registered in the block. If an exception leaves the block, it
+/// unregisters them.
 #[pyclass(module = "minitensor", frozen, name = "all_or_none")]
 struct AllOrNone;
 

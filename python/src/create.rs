@@ -1,4 +1,4 @@
-//! New tensors: zeros, ranges, random numbers.
+//! Functions that create tensors: zeros, ranges, random numbers.
 
 use minitensor::dtype::Kind;
 use minitensor::{DType, Error, Shape, Tensor, random, with_dtype};
@@ -14,10 +14,10 @@ use crate::{attr, device, dtype};
 
 type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
-/// Rows of a matrix after which Python handles signals.
+/// The number of rows of a matrix after which Python handles signals.
 const BREATH: i64 = 1 << 16;
 
-/// A shape: a whole number, or a list or tuple of them.
+/// A shape: an integer, or a list or tuple of integers.
 fn shape(given: &Bound<'_, PyAny>) -> Result<Shape> {
     let sizes = attr::ints(given)?.ok_or_else(|| {
         let shown = given.repr().map_or_else(|_| "something else".into(), |r| r.to_string());
@@ -68,7 +68,7 @@ fn filled(shape: Shape, value: Number, dtype: DType, device: minitensor::Device)
 
 type Make = fn(Shape, DType, minitensor::Device) -> minitensor::Result<Tensor>;
 
-/// Functions of a shape, and of the like of a tensor.
+/// Functions that take a shape, and their `_like` variants.
 macro_rules! constant {
     ($($(#[$doc:meta])* $name:ident $like:ident $like_doc:literal => $make:expr;)*) => {
         $(
@@ -105,24 +105,24 @@ macro_rules! constant {
 }
 
 constant! {
-    /// Zeros of a shape: `zeros((2, 3))` or `zeros(2, 3)`.
+    /// Returns zeros of a shape: `zeros((2, 3))` or `zeros(2, 3)`.
     zeros zeros_like "Zeros of the shape and dtype of `x`." => |s, d, v| Tensor::zeros(s, d, v);
-    /// Ones of a shape.
+    /// Returns ones of a shape.
     ones ones_like "Ones of the shape and dtype of `x`." => |s, d, v| Tensor::ones(s, d, v);
-    /// A tensor of a shape, with any content.
+    /// Returns a tensor of a shape with arbitrary content.
     empty empty_like "A tensor of the shape and dtype of `x`, with any content." => |s, d, v| written(s, d, v);
-    /// Random numbers, uniform in [0, 1).
+    /// Returns random numbers, uniform in [0, 1).
     rand rand_like "Random numbers, uniform in [0, 1), of the shape and dtype of `x`." => |s, d, v| random::uniform(s, d, v);
-    /// Random numbers of the standard normal distribution.
+    /// Returns random numbers of the standard normal distribution.
     randn randn_like "Random numbers of the standard normal distribution, of the shape and dtype of `x`." => |s, d, v| random::normal(s, d, v);
 }
 
-/// Memory as it comes, but for booleans, of which not every byte is one.
+/// Uninitialized memory, except for booleans: not every byte is a valid boolean.
 fn written(shape: Shape, dtype: DType, device: minitensor::Device) -> minitensor::Result<Tensor> {
     if dtype == DType::Bool { Tensor::zeros(shape, dtype, device) } else { Tensor::empty(shape, dtype, device) }
 }
 
-/// A tensor of a shape with one value everywhere.
+/// Returns a tensor of a shape with the same value everywhere.
 #[pyfunction]
 #[pyo3(signature = (shape, fill_value, *, dtype=None, device=None, requires_grad=false))]
 fn full(
@@ -137,7 +137,7 @@ fn full(
     finish(filled(self::shape(shape)?, value, dtype, device::parse(device)?)?, requires_grad)
 }
 
-/// A tensor of the shape and dtype of `x` with one value everywhere.
+/// Returns a tensor of the shape and dtype of `x` with the same value everywhere.
 #[pyfunction]
 #[pyo3(signature = (x, /, fill_value, *, dtype=None, device=None, requires_grad=false))]
 fn full_like(
@@ -153,11 +153,9 @@ fn full_like(
     finish(filled(x.shape().clone(), number(fill_value, "fill_value")?, dtype, device)?, requires_grad)
 }
 
-/// Numbers from `start` (0 if only one is given) up to but without `stop`, in steps of `step`.
+/// Returns the numbers from `start` (0 if only one argument is given) to `stop`, excluding `stop`, in steps of `step`.
 ///
-/// >>> import minitensor as mt
-/// >>> mt.arange(3)
-/// tensor([0, 1, 2])
+/// >>> import minitensor as mt >>> mt.arange(3) tensor([0, 1, 2])
 #[pyfunction]
 #[pyo3(signature = (start, /, stop=None, step=None, *, dtype=None, device=None, requires_grad=false))]
 fn arange(
@@ -189,7 +187,7 @@ fn arange(
     let all_whole = [start, stop, step].iter().all(|n| whole(*n).is_some());
     let dtype = dtype.map_or(Ok(if all_whole { DType::I64 } else { DType::F32 }), dtype::parse)?;
     let length = match (whole(start), whole(stop), whole(step)) {
-        // Whole numbers are counted as such: not all are floats.
+        // Integers are counted as integers, because not all of them are floats.
         (Some(a), Some(b), Some(c)) => {
             let is_cut = (b - a) % c != 0 && (b > a) == (c > 0);
             let n = ((b - a) / c + i128::from(is_cut)).max(0);
@@ -226,7 +224,7 @@ fn place(tensor: Tensor, dtype: DType, device: Option<&str>, requires_grad: bool
     finish(tensor, requires_grad)
 }
 
-/// `num` numbers spread evenly from `start` to `stop`, both included (`endpoint=False` leaves `stop` out).
+/// Returns `num` evenly spaced numbers from `start` to `stop`, inclusive (`endpoint=False` excludes `stop`).
 #[pyfunction]
 #[pyo3(signature = (start, stop, /, num, *, dtype=None, device=None, endpoint=true, requires_grad=false))]
 fn linspace(
@@ -255,7 +253,7 @@ fn linspace(
     place(values, dtype, device, requires_grad)
 }
 
-/// Ones on the `k`-th diagonal of a matrix, zeros elsewhere.
+/// Returns a matrix with ones on the `k`-th diagonal and zeros elsewhere.
 #[pyfunction]
 #[pyo3(signature = (n_rows, n_cols=None, /, *, k=Whole::Number(0), dtype=None, device=None, requires_grad=false), text_signature = "(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None, requires_grad=False)")]
 fn eye(
@@ -273,7 +271,7 @@ fn eye(
     let k = k.get("eye", "k")?;
     let out = Tensor::zeros([n_rows, columns], dtype, minitensor::Device::Cpu)?;
     let one = Number::Real(minitensor::kernels::Const::Int(1));
-    // The rows in which the diagonal lies within the matrix.
+    // The rows in which the diagonal is within the matrix.
     let first = k.saturating_neg().max(0);
     let end = (columns as i64).saturating_sub(k).min(n_rows as i64);
     for row in first..end {
@@ -281,13 +279,13 @@ fn eye(
             py.check_signals()?;
         }
         let at = (row * columns as i64 + row + k) as usize;
-        // SAFETY: the tensor is contiguous, `at` lies within it, and nobody else sees it yet.
+        // SAFETY: the tensor is contiguous, `at` is within it, and no other code has access to it yet.
         with_dtype!(dtype, T => unsafe { out.data_ptr().cast::<T>().add(at).write(one.cast()) });
     }
     place(out, dtype, device, requires_grad)
 }
 
-/// Random whole numbers of `low` up to but without `high`; `randint(high, shape)` starts at 0.
+/// Returns random integers from `low` to `high`, excluding `high`; `randint(high, shape)` starts at 0.
 #[pyfunction]
 #[pyo3(signature = (low, high=None, shape=None, *, dtype=None, device=None))]
 fn randint(
@@ -321,8 +319,8 @@ fn randint(
     place(drawn, dtype, device, false)
 }
 
-/// A tensor of anything that holds numbers. Its memory is shared where that can be (`copy=None`), never (`copy=True`), or an
-/// error where it can't (`copy=False`).
+/// Converts an object that holds numbers to a tensor. Shares its memory if possible (`copy=None`), never (`copy=True`),
+/// or always, with an error if that is impossible (`copy=False`).
 #[pyfunction]
 #[pyo3(signature = (obj, /, *, dtype=None, device=None, copy=None))]
 fn asarray<'py>(
@@ -348,7 +346,7 @@ fn asarray<'py>(
     Ok(Bound::new(obj.py(), place(made, dtype, device, false)?)?.into_any())
 }
 
-/// A tensor over a NumPy array's memory: a change of one shows in the other.
+/// Returns a tensor that shares the memory of a NumPy array: a change of one changes the other.
 #[pyfunction]
 fn from_numpy(array: &Bound<'_, PyAny>) -> Result<PyTensor> {
     if !data::is_numpy(array)? {

@@ -1,4 +1,4 @@
-//! Ops written in Python, and the functions of seed 0.
+//! Ops that are written in Python, and the functions of the original API.
 
 use minitensor::error::counted;
 use minitensor::op::{Arity, Call};
@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::tensor::PyTensor;
 use crate::{attr, exit, ops};
 
-/// What a gradient written in Python gets to see: `inputs`, `outputs`, `attrs` of the call, and `needs_input_grad`.
+/// The context of a gradient written in Python: `inputs`, `outputs` and `attrs` of the call, and `needs_input_grad`.
 #[pyclass(module = "minitensor", frozen, get_all)]
 struct BackwardContext {
     inputs: Py<PyTuple>,
@@ -23,7 +23,7 @@ struct BackwardContext {
     needs_input_grad: Py<PyTuple>,
 }
 
-/// The kind of an attribute, from the word Python's side uses.
+/// The kind of an attribute, from its name in the Python part of the package.
 fn kind(word: &str) -> Result<AttrKind> {
     Ok(match word {
         "bool" => AttrKind::Bool,
@@ -44,7 +44,7 @@ fn object(py: Python<'_>, tensor: Option<&Tensor>) -> PyResult<Py<PyAny>> {
     }
 }
 
-/// Tensors that a Python function gave: one, or a list or tuple.
+/// The tensors that a Python function returned: one, or a list or tuple.
 fn results(who: &str, given: &Bound<'_, PyAny>) -> Result<Vec<Option<Tensor>>> {
     let items: Vec<Bound<'_, PyAny>> = match (given.cast::<PyTuple>(), given.cast::<PyList>()) {
         (Ok(tuple), _) => tuple.iter().collect(),
@@ -64,7 +64,7 @@ fn results(who: &str, given: &Bound<'_, PyAny>) -> Result<Vec<Option<Tensor>>> {
     items.iter().map(one).collect()
 }
 
-/// How an op is made from Python's functions.
+/// The parts of an op that is made from Python functions.
 struct Forward {
     name: String,
     function: Py<PyAny>,
@@ -150,8 +150,8 @@ fn default_of(kind: AttrKind, name: &str, value: &Bound<'_, PyAny>) -> Result<At
     Ok(attr::of_kind(kind, value)?.ok_or_else(wrong)?)
 }
 
-/// Makes an op of Python's functions. `inputs` are pairs of a name and `"one"`, `"optional"` or `"variadic"`; `attrs` are
-/// name, kind, and a default or nothing.
+/// Builds an op from Python functions. `inputs` are pairs of a name and `"one"`, `"optional"` or `"variadic"`. `attrs`
+/// are tuples of name, kind, and optionally a default.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 #[pyo3(signature = (name, forward, inputs, attrs, outputs, backward, validate, doc, file, line))]
@@ -207,14 +207,14 @@ fn _build_op(
     Ok(BuiltOp(builder.build()?.definition()))
 }
 
-/// The names of all registered ops, in order; those of installed plugins are among them.
+/// Returns the names of all registered ops, sorted, including those of installed plugins.
 #[pyfunction]
 fn list_custom_ops_py(py: Python<'_>) -> Result<Vec<String>> {
     discovery::discover(py)?;
     Ok(registry::list().iter().map(|op| op.name.to_string()).collect())
 }
 
-/// Whether there is an op of that name.
+/// True if an op with this name is registered.
 #[pyfunction]
 fn is_custom_op_registered_py(py: Python<'_>, name: &str) -> Result<bool> {
     if !registry::contains(name) {
@@ -223,17 +223,15 @@ fn is_custom_op_registered_py(py: Python<'_>, name: &str) -> Result<bool> {
     Ok(registry::contains(name))
 }
 
-/// Calls an op by name on a list of tensors; attributes have their defaults.
+/// Calls an op by name with a list of tensors; attributes have their defaults.
 #[pyfunction]
 fn execute_custom_op_py<'py>(name: &str, inputs: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     execute_custom_op(name, inputs, None)
 }
 
-/// Calls an op by name on a list of tensors, with attributes as keywords.
+/// Calls an op by name with a list of tensors, and attributes as keywords.
 ///
-/// >>> import minitensor as mt
-/// >>> mt.execute_custom_op("clamp", [mt.Tensor([1.0, 3.0])], hi=2.0)
-/// tensor([1., 2.])
+/// >>> import minitensor as mt >>> mt.execute_custom_op("clamp", [mt.Tensor([1.0, 3.0])], hi=2.0) tensor([1., 2.])
 #[pyfunction]
 #[pyo3(signature = (name, inputs, **attrs))]
 fn execute_custom_op<'py>(
@@ -255,7 +253,7 @@ fn execute_custom_op<'py>(
         }
     };
     check_count(&op, items.len())?;
-    // A variadic input takes what the others leave.
+    // A variadic input takes the tensors that the other inputs leave.
     let variadic = op.inputs.last().is_some_and(|i| i.arity == Arity::Variadic);
     let fixed = if variadic { op.inputs.len() - 1 } else { items.len() };
     let mut arguments: Vec<Bound<'py, PyAny>> = items[..fixed].to_vec();
@@ -269,7 +267,7 @@ fn execute_custom_op<'py>(
     }
     let keywords = PyTuple::new(py, keywords)?;
     let pointers: Vec<_> = arguments.iter().map(Bound::as_ptr).collect();
-    // SAFETY: `count` positional arguments, then one for each keyword, all held here.
+    // SAFETY: the pointers are `count` positional arguments, then one for each keyword; all are alive.
     unsafe { ops::function(py, &op)?.call(py, pointers.as_ptr(), count, keywords.as_ptr()) }
 }
 
@@ -285,14 +283,14 @@ fn check_count(op: &OpRef, got: usize) -> Result<()> {
     Err(Error::type_(message).into())
 }
 
-/// Takes an op out of the registry. Tensors and graphs that use it stay valid; calling its function raises from now on.
+/// Unregisters an op. Tensors and graphs that use it stay valid; calling its function raises an error.
 #[pyfunction]
 fn unregister_custom_op_py(py: Python<'_>, name: &str) -> Result<()> {
     ops::unregister_all(py, &[registry::get(name)?], None)
 }
 
-/// Makes sure that the example ops of the documentation (swish, gelu, power, layer_norm) are registered; they are built in,
-/// so there is only something to do after they were unregistered.
+/// Registers the example ops of the documentation (swish, gelu, power, layer_norm). They are built in, so this has an
+/// effect only after they were unregistered.
 #[pyfunction]
 fn register_example_custom_ops(py: Python<'_>) -> Result<()> {
     for op in exit::detach(py, || registry::restore(&["swish", "gelu", "power", "layer_norm"]))? {

@@ -1,4 +1,4 @@
-//! Tensors from whatever a user has: nested lists, numbers, arrays, buffers.
+//! Tensors from Python data: nested lists, numbers, arrays, buffers.
 
 use minitensor::tensor::try_vec;
 use minitensor::{DType, Error, Shape, Tensor, with_dtype};
@@ -11,10 +11,10 @@ use crate::scalar::{self, Number};
 use crate::tensor::PyTensor;
 use crate::{buffer, dlpack, exit};
 
-/// Lists nested deeper than this hold themselves, or are a mistake.
+/// The maximum nesting depth of lists. Deeper lists contain themselves or are a mistake.
 const MAX_DEPTH: usize = 64;
 
-/// Whether memory is shared with what a tensor is made from.
+/// Whether a tensor shares memory with the object that it is made from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Copy {
     Always,
@@ -22,7 +22,7 @@ pub enum Copy {
     Never,
 }
 
-/// A tensor of what `object` holds.
+/// A tensor with the data of `object`.
 pub fn tensor(object: &Bound<'_, PyAny>, dtype: Option<DType>, copy: Copy) -> Result<Tensor> {
     let shared = match share(object, copy)? {
         Some(shared) => shared,
@@ -76,12 +76,12 @@ fn share(object: &Bound<'_, PyAny>, copy: Copy) -> Result<Option<Tensor>> {
     Ok(None)
 }
 
-/// Whether it is a NumPy array or scalar (or speaks its protocol), but no tensor of ours.
+/// True for a NumPy array or scalar, or an object with NumPy's protocol that isn't one of our tensors.
 pub fn is_numpy(object: &Bound<'_, PyAny>) -> Result<bool> {
     Ok(object.hasattr(pyo3::intern!(object.py(), "__array_interface__"))?)
 }
 
-/// A tensor over a NumPy array's memory, without a copy where the dtype is one of ours, and the layout one that tensors have.
+/// A tensor over the memory of a NumPy array. It is copied only if its dtype or layout is not supported.
 pub fn from_numpy(array: &Bound<'_, PyAny>, copy: Copy) -> Result<Tensor> {
     let numpy = array.py().import("numpy")?;
     let array = numpy.call_method1("asarray", (array,))?;
@@ -93,7 +93,7 @@ pub fn from_numpy(array: &Bound<'_, PyAny>, copy: Copy) -> Result<Tensor> {
         ))
     })?;
     if array.getattr("ndim")?.extract::<usize>()? == 0 {
-        // Buffers of no dimensions have no shape to point to.
+        // Buffers without dimensions have no shape pointer.
         return Ok(from_numpy(&array.call_method1("reshape", (1,))?, copy)?.reshape_view(&[])?);
     }
     let is_native = dtype.getattr("isnative")?.is_truthy()?;
@@ -108,7 +108,7 @@ pub fn from_numpy(array: &Bound<'_, PyAny>, copy: Copy) -> Result<Tensor> {
         return from_numpy(&array.call_method1("astype", (native,))?, copy);
     }
     if known == DType::Bf16 {
-        // NumPy's buffers know no bfloat16.
+        // NumPy's buffers don't support bfloat16.
         return Ok(buffer::import(&array.call_method1("view", ("uint16",))?)?.bits_as(DType::Bf16));
     }
     match own(&array, known, &strides)? {
@@ -117,7 +117,7 @@ pub fn from_numpy(array: &Bound<'_, PyAny>, copy: Copy) -> Result<Tensor> {
     }
 }
 
-/// The tensor whose memory the array shows, seen as the array sees it.
+/// If the array is a view of a tensor's memory: that tensor with the array's layout.
 fn own(array: &Bound<'_, PyAny>, dtype: DType, strides: &[isize]) -> Result<Option<Tensor>> {
     let mut base = array.getattr("base")?;
     while base.hasattr("base")? && !base.is_instance_of::<PyMemoryView>() {
@@ -138,7 +138,7 @@ fn own(array: &Bound<'_, PyAny>, dtype: DType, strides: &[isize]) -> Result<Opti
     }
     let shape: Vec<usize> = array.getattr("shape")?.extract()?;
     let strides = strides.iter().map(|s| s / size as isize).collect();
-    // SAFETY: NumPy's views stay within the memory that they were made of, which is the tensor's.
+    // SAFETY: views of NumPy stay within the memory that they were made from, which is the tensor's.
     Ok(Some(unsafe { Tensor::from_parts(tensor.storage().clone(), shape.into(), strides, start / size, dtype) }))
 }
 
@@ -147,7 +147,7 @@ trait BitsAs {
 }
 
 impl BitsAs for Tensor {
-    /// The same bits as elements of another dtype of the same size.
+    /// The same bits as elements of another dtype with the same size.
     fn bits_as(&self, dtype: DType) -> Tensor {
         debug_assert_eq!(self.dtype().size(), dtype.size());
         let strides = self.strides().iter().copied().collect();
@@ -183,18 +183,18 @@ fn nested(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
     with_dtype!(dtype, T => {
         let data = out.data_ptr().cast::<T>();
         for (i, number) in walk.leaves.iter().enumerate() {
-            // SAFETY: the tensor was just allocated for this many elements, which nobody else sees yet.
+            // SAFETY: the tensor was just allocated for `n` elements, and no other code has access to it yet.
             unsafe { data.add(i).write(number.cast()) }
         }
     });
     Ok(out)
 }
 
-/// What has been seen of nested lists.
+/// The state of a traversal of nested lists.
 struct Walk {
     shape: Vec<usize>,
     leaves: Vec<Number>,
-    /// Whether a number was met, so that the number of dimensions is known.
+    /// True after the first number, which determines the number of dimensions.
     closed: bool,
 }
 
@@ -210,7 +210,7 @@ impl Walk {
                 return Err(ragged(path, "is a number", "is a list"));
             }
             if !self.closed {
-                // The first number: now it is known how many there should be.
+                // The first number determines the number of elements.
                 self.closed = true;
                 self.leaves = try_vec(Shape::from(self.shape.as_slice()).checked_numel()?)?;
             }
@@ -250,7 +250,7 @@ fn ragged(path: &[usize], here: &str, elsewhere: &str) -> crate::error::Raised {
     .into()
 }
 
-/// The elements of a list or the like; `None` for a number.
+/// The elements of a list or another sequence; `None` for a number.
 fn children<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Items<'py>>> {
     let is_known = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
     if is_known || object.is_instance_of::<PyRange>() {

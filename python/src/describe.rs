@@ -1,4 +1,4 @@
-//! Ops in words: signatures, docstrings, and `mt.ops.describe`.
+//! Descriptions of ops: signatures, docstrings, and `mt.ops.describe`.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyList};
 use crate::error::Result;
 use crate::{discovery, dtype};
 
-/// A default as Python's parser of text signatures can read it, which knows neither `inf` nor dtypes.
+/// A default in the notation of Python's text signatures, which support neither `inf` nor dtypes.
 fn literal(attr: &Attr) -> String {
     match attr {
         Attr::Float(v) if v.is_nan() => "1e999 - 1e999".into(),
@@ -21,7 +21,7 @@ fn literal(attr: &Attr) -> String {
     }
 }
 
-/// `name(x, lo=-1e999)`, with `first` before the parameters in place of the first one, if there is any.
+/// `name(x, lo=-1e999)`. If `first` isn't empty, it replaces the first parameter.
 pub fn text_signature(op: &OpDef, name: &str, first: &str) -> String {
     let inputs = op.inputs.iter().map(|i| match i.arity {
         Arity::Optional => format!("{}=None", i.name),
@@ -32,7 +32,7 @@ pub fn text_signature(op: &OpDef, name: &str, first: &str) -> String {
         None => a.name.to_string(),
     });
     let mut parameters: Vec<String> = inputs.chain(attrs).collect();
-    // An input or attribute without a default can't follow one with a default in Python: None stands for «not given».
+    // In Python, an input or attribute without a default can't follow one with a default. None means "not given".
     let mut seen = false;
     for parameter in &mut parameters {
         match parameter.contains('=') {
@@ -47,7 +47,7 @@ pub fn text_signature(op: &OpDef, name: &str, first: &str) -> String {
     format!("{name}({})", parameters.join(", "))
 }
 
-/// What becomes of integers where only floats are computed with.
+/// The promotion of integers in ops that only compute floats.
 fn promoted(op: &OpDef, input: &Input) -> &'static str {
     let DTypeRule::Generic(g) = input.dtype else { return "" };
     let admitted = op.generics[g as usize].dtypes;
@@ -141,7 +141,7 @@ fn kind_name(kind: AttrKind) -> &'static str {
     }
 }
 
-/// The value of an attribute as Python's object.
+/// The value of an attribute as a Python object.
 pub fn attr_object<'py>(py: Python<'py>, attr: &Attr) -> Result<Bound<'py, PyAny>> {
     Ok(match attr {
         Attr::None => py.None().into_bound(py),
@@ -155,8 +155,8 @@ pub fn attr_object<'py>(py: Python<'py>, attr: &Attr) -> Result<Bound<'py, PyAny
     })
 }
 
-/// All that is known of an op: name, doc, signature, inputs, attributes, outputs, dtypes, shape rule, whether it has a
-/// gradient, where it is defined, and the plugin that it belongs to.
+/// Returns a dictionary that describes an op: name, doc, signature, inputs, attributes, outputs, dtypes, shape rule,
+/// whether it has a gradient, where it is defined, and the plugin that owns it.
 #[pyfunction]
 fn describe<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
     let op = discovery::find(py, name)?;

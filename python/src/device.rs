@@ -1,4 +1,4 @@
-//! Where memory lies, how much is held, and what work is done on: threads and SIMD instructions.
+//! Devices, memory statistics, threads and SIMD levels.
 
 use minitensor::kernels::simd;
 use minitensor::{Device, tensor};
@@ -9,12 +9,12 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::attr::Whole;
 use crate::error::Result;
 
-/// A device by name; the CPU if none is given.
+/// The device with this name; the CPU if no name is given.
 pub fn parse(device: Option<&str>) -> Result<Device> {
     Ok(device.map_or(Ok(Device::Cpu), Device::parse)?)
 }
 
-/// Sets on how many threads ops run from now on.
+/// Sets the number of threads that ops run on.
 #[pyfunction]
 fn set_num_threads(n: Whole) -> Result<()> {
     let n = usize::try_from(n.get("set_num_threads", "n")?).ok().filter(|n| *n > 0);
@@ -23,27 +23,28 @@ fn set_num_threads(n: Whole) -> Result<()> {
     Ok(())
 }
 
-/// On how many threads ops run.
+/// Returns the number of threads that ops run on.
 #[pyfunction]
 fn get_num_threads() -> usize {
     minitensor::kernels::threads::num_threads()
 }
 
-/// The SIMD level that ops run at: the last of `simd_levels()`, or the one that the environment variable `MINITENSOR_SIMD`
-/// named when minitensor was imported.
+/// Returns the SIMD level that ops run at: the last of `simd_levels()`, or the one that the environment variable
+/// `MINITENSOR_SIMD` named when minitensor was imported.
 #[pyfunction]
 fn simd_level() -> &'static str {
     simd::level().name()
 }
 
-/// The SIMD levels that this CPU has, the lowest first: of `baseline`, `avx2` and `avx512` on x86-64, and `neon` on aarch64.
+/// Returns the SIMD levels that this CPU supports, in ascending order: of `baseline`, `avx2` and `avx512` on x86-64,
+/// and `neon` on aarch64.
 #[pyfunction]
 fn simd_levels(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
     PyTuple::new(py, simd::levels().map(simd::Level::name).collect::<Vec<_>>())
 }
 
-/// How many bytes tensors hold at the moment, the most that they held at once, and how many are kept for the next ones:
-/// `{"allocated": …, "peak": …, "cached": …}`.
+/// Returns the number of bytes that tensors hold now, the maximum that they held at once, and the number kept for
+/// reuse: `{"allocated": …, "peak": …, "cached": …}`.
 #[pyfunction]
 fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let stats = PyDict::new(py);
@@ -53,13 +54,13 @@ fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(stats)
 }
 
-/// Forgets the most bytes that tensors held at once: what they hold now is the peak from now on.
+/// Resets the peak of `memory_stats()` to the number of bytes that tensors hold now.
 #[pyfunction]
 fn reset_peak_memory_stats() {
     tensor::reset_peak_bytes();
 }
 
-/// Gives memory that is kept for reuse back to the system.
+/// Returns memory that is kept for reuse to the system.
 #[pyfunction]
 fn empty_cache() {
     tensor::empty_cache();

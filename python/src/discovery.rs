@@ -1,4 +1,4 @@
-//! Ops of installed plugins, which are loaded when an op is asked for that isn't there.
+//! Ops of installed plugins. Plugins are loaded when an op is requested that isn't registered.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,21 +8,21 @@ use pyo3::prelude::*;
 use crate::error::Result;
 use crate::ops;
 
-/// Whether a plugin is installed and not loaded yet.
+/// True if an installed plugin is not loaded yet.
 static AWAITED: AtomicBool = AtomicBool::new(false);
 
-/// Whether there may be more ops than are registered.
+/// True if there may be more ops than are registered.
 pub fn is_awaited() -> bool {
     AWAITED.load(Ordering::Relaxed)
 }
 
-/// Loads the plugins that are installed, unless that was done.
+/// Loads the installed plugins, unless they are already loaded.
 pub fn discover(py: Python<'_>) -> Result<()> {
     py.import("minitensor.plugins.discovery")?.call_method0("ensure")?;
     Ok(())
 }
 
-/// The op of that name. If nothing is known of it, plugins are discovered.
+/// The op with this name. If it isn't registered, installed plugins are loaded first.
 pub fn find(py: Python<'_>, name: &str) -> Result<OpRef> {
     if let Ok(op) = registry::get(name) {
         return Ok(op);
@@ -33,7 +33,7 @@ pub fn find(py: Python<'_>, name: &str) -> Result<OpRef> {
     Ok(registry::get(name)?)
 }
 
-/// Says whether there are plugins to discover.
+/// Sets whether there are plugins to load.
 #[pyfunction]
 fn _await_plugins(py: Python<'_>, yes: bool) -> Result<()> {
     AWAITED.store(yes, Ordering::Relaxed);

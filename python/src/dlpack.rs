@@ -1,4 +1,4 @@
-//! DLPack, both ways, without a copy: versioned (1.x) and legacy capsules.
+//! DLPack, in both directions, without copies: versioned (1.x) and legacy capsules.
 
 use std::ffi::{CStr, c_void};
 
@@ -17,7 +17,7 @@ const CPU: i32 = 1;
 const CUDA_HOST: i32 = 3;
 const READ_ONLY: u64 = 1;
 const IS_COPIED: u64 = 2;
-/// The version that is written. What has its major number can be read.
+/// The version that is exported. Versions with the same major number can be imported.
 const VERSION: (u32, u32) = (1, 0);
 
 #[repr(C)]
@@ -58,11 +58,11 @@ struct Versioned {
     array: Array,
 }
 
-/// The two kinds of capsule differ in their names and in how they are let go.
+/// The two kinds of capsule. They differ in their names and in how they are released.
 trait Managed: Sized + 'static {
     const NAME: &'static CStr;
     const USED: &'static CStr;
-    /// Of DLPack; none for legacy capsules, which don't state it.
+    /// The version of DLPack; `None` for legacy capsules, which don't contain it.
     fn version(&self) -> Option<(u32, u32)>;
     fn array(&self) -> &Array;
     fn writable(&self) -> bool;
@@ -115,7 +115,7 @@ managed!(
     }
 );
 
-/// What an exported array points to.
+/// The data that an exported array points to.
 struct Exported {
     shape: Vec<i64>,
     strides: Vec<i64>,
@@ -130,9 +130,9 @@ unsafe extern "C" fn delete<M: Managed>(managed: *mut M) {
     }
 }
 
-/// A capsule that nobody took lets go of its array itself.
+/// Releases the array of a capsule that no consumer took.
 unsafe extern "C" fn drop_capsule<M: Managed>(capsule: *mut ffi::PyObject) {
-    // SAFETY: Python hands the capsule that is being freed; a consumer renames it when it takes the array.
+    // SAFETY: Python passes the capsule that is being freed; a consumer renames it when it takes the array.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, M::NAME.as_ptr()) != 0 {
             let managed = ffi::PyCapsule_GetPointer(capsule, M::NAME.as_ptr()).cast::<M>();
@@ -168,7 +168,7 @@ fn export<'py, M: Managed>(py: Python<'py>, tensor: Tensor, flags: u64) -> Resul
         byte_offset: 0,
     };
     let managed = Box::into_raw(Box::new(M::wrap(array, Box::into_raw(exported).cast(), flags)));
-    // SAFETY: a fresh pointer, a static name, and a destructor for this type.
+    // SAFETY: the pointer is new, the name is static, and the destructor is for this type.
     unsafe {
         let capsule = ffi::PyCapsule_New(managed.cast(), M::NAME.as_ptr(), Some(drop_capsule::<M>));
         if capsule.is_null() {
@@ -178,20 +178,20 @@ fn export<'py, M: Managed>(py: Python<'py>, tensor: Tensor, flags: u64) -> Resul
     }
 }
 
-/// Calls the producer's deleter when the tensor's memory is let go.
+/// Calls the producer's deleter when the tensor's memory is released.
 struct Owner<M: Managed>(*mut M);
 
-// SAFETY: DLPack demands that deleters may be called from any thread.
+// SAFETY: DLPack requires that deleters may be called from any thread.
 unsafe impl<M: Managed> Send for Owner<M> {}
 // SAFETY: the pointer is only used when the owner is dropped.
 unsafe impl<M: Managed> Sync for Owner<M> {}
 
 impl<M: Managed> Drop for Owner<M> {
     fn drop(&mut self) {
-        // Producers written in C may touch Python's objects in their deleters.
-        // Where there is no interpreter any more, its memory goes with the process.
+        // Deleters of producers written in C may access Python objects. After the interpreter has ended, the memory is
+        // freed with the process.
         Python::try_attach(|_| {
-            // SAFETY: the capsule's array was taken over, so nobody else deletes it.
+            // SAFETY: the array was taken from the capsule, so no other code deletes it.
             unsafe {
                 if let Some(deleter) = (*self.0).deleter() {
                     deleter(self.0);
@@ -202,7 +202,7 @@ impl<M: Managed> Drop for Owner<M> {
 }
 
 fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
-    // SAFETY: the name says what the pointer is to; renaming it takes the array over, as DLPack lays down.
+    // SAFETY: the name determines the type of the pointer; renaming the capsule takes the array, as DLPack specifies.
     let owner = unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), M::NAME.as_ptr()) == 0 {
             return Ok(None);
@@ -211,7 +211,7 @@ fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         ffi::PyCapsule_SetName(capsule.as_ptr(), M::USED.as_ptr());
         Owner(managed)
     };
-    // SAFETY: the owner keeps it. Where the version isn't ours, nothing else but the deleter is.
+    // SAFETY: the owner keeps the array alive. If the major version differs, only the deleter is accessed.
     let managed = unsafe { &*owner.0 };
     if let Some((major, minor)) = managed.version()
         && major != VERSION.0
@@ -238,7 +238,7 @@ fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         Error::value(format!("from_dlpack: byte_offset {} exceeds the address space", array.byte_offset))
     })?;
     let first = array.data.cast::<u8>().with_addr(first);
-    // SAFETY: the producer vouches for its memory until the deleter is called, which the owner does.
+    // SAFETY: the producer guarantees its memory until the deleter is called, which the owner does.
     unsafe { foreign(first, shape, &strides, dtype, writable, Box::new(owner)).map(Some) }
 }
 
@@ -319,7 +319,7 @@ pub fn import(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
         keywords.set_item("copy", copy)?;
     }
     let capsule = match object.call_method("__dlpack__", (), Some(&keywords)) {
-        // Producers from before DLPack 1.0 don't know the argument.
+        // Producers older than DLPack 1.0 don't accept the argument.
         Err(e) if e.is_instance_of::<PyTypeError>(py) && copy.is_none() => object.call_method0("__dlpack__")?,
         other => other?,
     };
@@ -330,7 +330,7 @@ pub fn import(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
     Ok(taken.ok_or_else(|| Error::type_("__dlpack__() gave no DLPack capsule, or one that was used already"))?)
 }
 
-/// A tensor over the memory of an array of another library, without a copy unless `copy` is true.
+/// Returns a tensor over the memory of another library's array, without a copy unless `copy` is true.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, copy=None))]
 fn from_dlpack(x: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<PyTensor> {
@@ -339,7 +339,7 @@ fn from_dlpack(x: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<PyTensor> {
 
 #[pymethods]
 impl PyTensor {
-    /// A DLPack capsule over the tensor's memory.
+    /// Returns a DLPack capsule over the tensor's memory.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,
@@ -378,7 +378,7 @@ impl PyTensor {
         }
     }
 
-    /// `(1, 0)`: the CPU.
+    /// Returns `(1, 0)`: the CPU.
     fn __dlpack_device__(&self) -> (i32, i32) {
         (CPU, 0)
     }

@@ -1,4 +1,4 @@
-//! `mt.float32` and the others.
+//! The dtype objects, `mt.float32` and the others.
 
 use minitensor::dtype::Kind;
 use minitensor::{DType, Error};
@@ -17,7 +17,7 @@ pub struct PyDType(pub DType);
 
 static SINGLETONS: PyOnceLock<Vec<Py<PyDType>>> = PyOnceLock::new();
 
-/// The one object for a dtype.
+/// The unique object of a dtype.
 pub fn object(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyDType>> {
     let all = SINGLETONS
         .get_or_try_init(py, || DType::ALL.iter().map(|d| Py::new(py, PyDType(*d))).collect::<PyResult<_>>())?;
@@ -34,8 +34,8 @@ pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     Ok(())
 }
 
-/// What a user gives as a dtype: one of ours, a name, a Python type, NumPy's or PyTorch's. Python's types mean what they mean to NumPy
-/// and PyTorch: `float` is float64, `complex` complex128.
+/// Converts a dtype argument: a dtype object, a name, a Python type, or a dtype of NumPy or PyTorch. Python types mean
+/// the same as in NumPy and PyTorch: `float` is float64, `complex` is complex128.
 pub fn parse(given: &Bound<'_, PyAny>) -> Result<DType> {
     if let Ok(dtype) = given.cast_exact::<PyDType>() {
         return Ok(dtype.get().0);
@@ -82,13 +82,13 @@ impl PyDType {
         Ok(object(py, parse(name)?)?.unbind())
     }
 
-    /// Its name, such as `float32`.
+    /// The name, such as `float32`.
     #[getter]
     fn name(&self) -> &'static str {
         self.0.name()
     }
 
-    /// Bytes of one element.
+    /// The size of an element in bytes.
     #[getter]
     fn itemsize(&self) -> usize {
         self.0.size()
@@ -106,13 +106,13 @@ impl PyDType {
         }
     }
 
-    /// Whether it is real floating point.
+    /// True for real floating-point dtypes.
     #[getter]
     fn is_floating_point(&self) -> bool {
         self.0.kind() == Kind::Float
     }
 
-    /// Whether it is complex.
+    /// True for complex dtypes.
     #[getter]
     fn is_complex(&self) -> bool {
         self.0.kind() == Kind::Complex

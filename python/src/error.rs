@@ -1,4 +1,4 @@
-//! Errors on their way to Python and back.
+//! Converts errors to Python exceptions and back.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,10 +9,10 @@ use minitensor::{Error, ErrorKind};
 use pyo3::exceptions::*;
 use pyo3::prelude::*;
 
-/// An exception to raise. Errors of both worlds become one with `?`.
+/// An exception to raise. `?` converts errors of both languages to it.
 pub struct Raised(pub PyErr);
 
-/// What functions that Python calls return.
+/// The result of functions that Python calls.
 pub type Result<T> = std::result::Result<T, Raised>;
 
 impl From<PyErr> for Raised {
@@ -34,7 +34,7 @@ impl From<pyo3::CastError<'_, '_>> for Raised {
 }
 
 impl From<Error> for Raised {
-    /// An exception that came out of Python goes back as it was, with its type and traceback.
+    /// An exception that was raised in Python is raised again unchanged, with its type and traceback.
     fn from(error: Error) -> Raised {
         if let Some(exception) = error.as_foreign::<PyErr>() {
             return Raised(Python::attach(|py| exception.clone_ref(py)));
@@ -52,13 +52,13 @@ impl From<Error> for Raised {
 }
 
 impl From<Raised> for Error {
-    /// An exception on its way through the core.
+    /// An exception that passes through the core.
     fn from(raised: Raised) -> Error {
         Error::foreign(raised.0.to_string(), raised.0)
     }
 }
 
-/// Runs what might panic or end half way; a panic becomes an error that says who did.
+/// Runs `f`, which may panic or stop early. A panic becomes an error that names `who`.
 pub fn guarded<T>(who: &str, f: impl FnOnce() -> minitensor::Result<T>) -> minitensor::Result<T> {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| Err(panicked(who, payload)))
 }

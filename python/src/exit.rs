@@ -1,9 +1,9 @@
 //! The end of the interpreter.
 //!
-//! While Python shuts down, it ends each thread that asks for the interpreter, by unwinding the thread's stack (before Python
-//! 3.14). Where that meets a frame of Rust, the process aborts. So from the moment when Python runs its `atexit` functions, no
-//! other thread goes from Rust to Python any more: it waits for the process to end. Python itself waits for threads that run a
-//! Python function, such as a hook, that was called from Rust.
+//! While Python (before 3.14) shuts down, it ends each thread that requests the interpreter, by unwinding the thread's
+//! stack. If the unwinding meets a Rust frame, the process aborts. Therefore, after Python runs its `atexit` functions,
+//! no other thread enters Python from Rust any more: it waits for the end of the process. Python itself waits for
+//! threads that run a Python function that was called from Rust, such as a hook.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -16,19 +16,19 @@ use pyo3::prelude::*;
 
 use crate::error::Result;
 
-/// Functions that take longer are not waited for.
+/// The maximum time to wait for such functions.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 static IS_CLOSING: AtomicBool = AtomicBool::new(false);
 /// The thread that ends the interpreter.
 static CLOSER: OnceLock<ThreadId> = OnceLock::new();
-/// Threads that are in Python by way of Rust, or about to be.
+/// The number of threads that are in Python, or about to be, after a call from Rust.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// How often this thread went from Rust to Python and isn't back.
+    /// The nesting depth of calls from Rust to Python on this thread.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// Whether it is within [`detach`].
+    /// True within [`detach`].
     static IS_DETACHED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -49,7 +49,7 @@ fn must_wait() -> bool {
     IS_CLOSING.load(Ordering::SeqCst) && CLOSER.get() != Some(&std::thread::current().id())
 }
 
-/// Waits for the end of the process; the interpreter must not be held.
+/// Waits for the end of the process. The thread must not hold the interpreter.
 fn wait_for_end() -> ! {
     if DEPTH.replace(0) > 0 {
         INSIDE.fetch_sub(1, Ordering::SeqCst);
@@ -59,7 +59,7 @@ fn wait_for_end() -> ! {
     }
 }
 
-/// Puts back at its end, and where the call panics, what [`attach`] and [`detach`] change.
+/// Restores the state that [`attach`] and [`detach`] change, also if the call panics.
 struct Restore {
     was_detached: bool,
     entered: bool,
@@ -85,7 +85,7 @@ pub fn attach<R>(f: impl FnOnce(Python<'_>) -> R) -> R {
     Python::attach(|py| {
         let result = f(py);
         if must_wait() {
-            // SAFETY: this thread holds the interpreter, and never goes back to what is below it.
+            // SAFETY: this thread holds the interpreter, and never returns to the frames below.
             unsafe { ffi::PyEval_SaveThread() };
             wait_for_end();
         }
@@ -107,12 +107,12 @@ pub fn detach<R: Send>(py: Python<'_>, f: impl FnOnce() -> R + Send) -> R {
     })
 }
 
-/// Forgets, in a child process, the parent's other threads.
+/// Removes the parent's other threads from the state of a child process.
 pub fn renew() {
     INSIDE.store(usize::from(DEPTH.get() > 0), Ordering::SeqCst);
 }
 
-/// Called when Python shuts down.
+/// Runs when Python shuts down.
 #[pyfunction]
 fn _close(py: Python<'_>) {
     let _ = CLOSER.set(std::thread::current().id());

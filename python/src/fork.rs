@@ -1,4 +1,4 @@
-//! `os.fork()`: the child must not find locks that a thread of the parent holds.
+//! `os.fork()`: the child must not inherit locks that a thread of the parent holds.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 use crate::error::Result;
 use crate::{exit, log, ops, release};
 
-/// What is held during a fork.
+/// The locks that are held during a fork.
 type Locks = (Held, [Box<dyn Any>; 2]);
 
 thread_local! {
@@ -22,7 +22,7 @@ fn try_all() -> Option<Locks> {
     Some((Held::try_all()?, [ops::try_hold()?, log::try_hold()?]))
 }
 
-/// Takes all locks. Whoever holds one of them may need the interpreter to release it.
+/// Takes all locks. A thread that holds one of them may need the interpreter to release it.
 #[pyfunction]
 fn _before_fork(py: Python<'_>) {
     loop {

@@ -1,5 +1,5 @@
 //! [`Function`]: an op as a Python function. A call binds its arguments by position or by interned keyword, without a
-//! look-up and without an allocation besides the result.
+//! look-up and without an allocation other than the result.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,25 +20,25 @@ use crate::tensor::PyTensor;
 use crate::trampoline::{Definition, enter};
 use crate::{attr, describe, release};
 
-/// An op, ready to be called from Python.
+/// An op that Python can call.
 pub struct Function {
     pub op: OpRef,
-    /// The parameters' names, interned: tensors, then attributes.
+    /// The interned names of the parameters: tensors, then attributes.
     names: Vec<Py<PyString>>,
     returns: Returns,
-    /// How many tensors make a whole call by themselves, if a few do.
+    /// The number of tensors that form a complete call, if it is small.
     plain: Option<usize>,
     /// The attributes of such a call.
     defaults: Vec<Attr>,
-    /// Which attribute each parameter after the tensors is.
+    /// The index of the attribute for each parameter after the tensors.
     attr_order: SmallVec<[usize; 8]>,
-    /// Whether the op has been registered all the time.
+    /// False if the op has been unregistered at any time.
     live: AtomicBool,
 }
 
-/// What a call gives.
+/// The kind of a call's result.
 enum Returns {
-    /// The tensor of that position, which was changed in place.
+    /// The input at this position, which was modified in place.
     Changed(usize),
     Nothing,
     One,
@@ -47,17 +47,17 @@ enum Returns {
     Named(Py<PyAny>),
 }
 
-/// The arguments by parameter: borrowed objects, null where none was given.
+/// The arguments by parameter: borrowed objects; null if not given.
 type Slots = [*mut ffi::PyObject];
 
-/// Ops of more parameters than this bind them on the heap.
+/// Ops with more parameters than this bind them on the heap.
 const INLINE: usize = 16;
 
-/// Ops of no more tensors than this have a short way.
+/// Ops with at most this number of tensors have a fast path.
 const FEW: usize = 4;
 
 impl Function {
-    /// A function for an op.
+    /// Creates the function of an op.
     pub fn new(py: Python<'_>, op: OpRef) -> Result<Arc<Function>> {
         let names = op.parameters().map(|n| PyString::intern(py, n).unbind()).collect();
         let returned: Vec<&str> =
@@ -84,12 +84,12 @@ impl Function {
         Ok(Arc::new(Function { op, names, returns, plain, defaults, attr_order, live: AtomicBool::new(true) }))
     }
 
-    /// The op was unregistered: from now on, calls raise unless it is registered again.
+    /// Marks the op as unregistered: later calls raise an error unless it is registered again.
     pub fn retire(&self) {
         self.live.store(false, Ordering::Relaxed);
     }
 
-    /// An error that says what became of the op, if it isn't there.
+    /// Returns an error that explains why the op isn't registered.
     #[cold]
     #[inline(never)]
     fn check_registered(&self) -> Result<()> {
@@ -105,20 +105,20 @@ impl Function {
         Err(Error::runtime(reason).into())
     }
 
-    /// Python's function object, in a module.
+    /// The Python function object, in a module.
     pub fn object<'py>(self: Arc<Self>, module: &Bound<'py, PyModule>, name: &str) -> Result<Bound<'py, PyAny>> {
         let signature = describe::text_signature(&self.op, name, "");
         let definition = Definition::new(name, &signature, &self.op, call_function)?;
         let def = definition.as_ptr();
         let keeper = keeper::new(module, Kept::new(self, definition))?;
-        // SAFETY: the keeper has the definition, and the function has the keeper; the name is a string.
+        // SAFETY: the keeper owns the definition, and the function owns the keeper; the name is a string.
         Ok(unsafe {
             let name = module.name()?;
             Bound::from_owned_ptr_or_err(module.py(), ffi::PyCFunction_NewEx(def, keeper.as_ptr(), name.as_ptr()))?
         })
     }
 
-    /// The namedtuple class of what a call gives, if it is one.
+    /// The namedtuple class of the result, if it is a namedtuple.
     pub fn result_class<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         match &self.returns {
             Returns::Named(class) => Some(class.bind(py).clone()),
@@ -126,9 +126,9 @@ impl Function {
         }
     }
 
-    /// The op behind a function object of [`Function::object`].
+    /// The op of a function object that [`Function::object`] made.
     pub fn op_of(object: &Bound<'_, PyAny>) -> Option<OpRef> {
-        // SAFETY: each is asked of what it is for.
+        // SAFETY: `is_one` accepts null and any object, and `function` is called on keepers only.
         unsafe {
             let is_function = ffi::PyCFunction_Check(object.as_ptr()) != 0;
             let keeper = if is_function { ffi::PyCFunction_GetSelf(object.as_ptr()) } else { std::ptr::null_mut() };
@@ -158,11 +158,11 @@ impl Function {
         {
             return result;
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller's contract.
         unsafe { self.with_slots(py, args, n, keywords, |slots| self.run(py, slots)) }
     }
 
-    /// The most common call: tensors by position, and nothing else.
+    /// The fast path for the most common call: positional tensors only.
     #[inline]
     unsafe fn call_plain<'py>(
         &self,
@@ -183,7 +183,7 @@ impl Function {
         Some(call())
     }
 
-    /// The arguments of a call as an op check wants them.
+    /// The arguments of a call in the form that an op check requires.
     ///
     /// # Safety
     /// As [`Function::call`].
@@ -207,11 +207,11 @@ impl Function {
                 attrs: self.attrs(py, slots)?.into_vec(),
             })
         };
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller's contract.
         unsafe { self.with_slots(py, args, n, keywords, bind) }
     }
 
-    /// Sorts the arguments by parameter.
+    /// Assigns the arguments to parameters.
     #[inline]
     unsafe fn with_slots<R>(
         &self,
@@ -238,7 +238,7 @@ impl Function {
             gathered = Some(unsafe { self.gather(py, args, n, slots)? });
         }
         if !keywords.is_null() {
-            // SAFETY: as the caller promises.
+            // SAFETY: the caller's contract.
             unsafe { self.bind_keywords(py, args, n, keywords, slots)? };
         }
         let result = then(slots);
@@ -261,7 +261,7 @@ impl Function {
         self.wrap(py, outputs, slots)
     }
 
-    /// The inputs of a call, if they are a few tensors and nothing else.
+    /// The inputs of a call, if they are few tensors and nothing else.
     #[inline]
     fn plain<'b, 'a>(&self, py: Python<'_>, slots: &'a Slots, few: &'b mut [Arg<'a>; FEW]) -> Option<&'b [Arg<'a>]> {
         let count = self.op.inputs.len();
@@ -315,7 +315,7 @@ impl Function {
         }
     }
 
-    /// Whether tensors for a variadic input are spread over the positions instead of in a list.
+    /// True if the tensors of a variadic input are passed as separate arguments instead of a list.
     #[inline]
     fn is_spread(&self, py: Python<'_>, args: *const *mut ffi::PyObject, n: usize) -> bool {
         let variadic = self.op.inputs.last().is_some_and(|i| i.arity == Arity::Variadic);
@@ -324,8 +324,8 @@ impl Function {
         variadic && n > first && unsafe { Borrowed::from_ptr(py, *args.add(first)) }.is_instance_of::<PyTensor>()
     }
 
-    /// `f(a, b, c)` for a variadic input, `reshape(x, 2, 3)` for a list of whole numbers: what is spread over the positions
-    /// is put into a tuple, which the caller keeps until the call has ended.
+    /// `f(a, b, c)` for a variadic input, `reshape(x, 2, 3)` for a list of integers: separate arguments are collected
+    /// in a tuple, which the caller keeps until the call has ended.
     #[cold]
     unsafe fn gather<'py>(
         &self,
@@ -404,7 +404,8 @@ unsafe extern "C" fn call_function(
     n: ffi::Py_ssize_t,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: `keeper` made it; Python calls with the interpreter attached and a vector of arguments.
+    // SAFETY: `keeper` is the `__self__` of the function, made by [`keeper::new`]; Python calls with the interpreter
+    // attached and `n` arguments.
     unsafe {
         let function = keeper::function(keeper);
         enter(&function.op, |py| function.call(py, args, n as usize, keywords))

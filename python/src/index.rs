@@ -17,13 +17,13 @@ use crate::tensor::{PyTensor, op};
 
 /// One part of an index.
 enum Part {
-    /// A whole number: the axis goes.
+    /// An integer: removes the axis.
     At(i64),
     Slice(Option<i64>, Option<i64>, i64),
     /// `None`: a new axis.
     New,
     Ellipsis,
-    /// Whole numbers: these elements of the axis.
+    /// Integers: selects these elements of the axis.
     Positions(Tensor),
     /// A mask over one or more axes.
     Mask(Tensor),
@@ -81,7 +81,7 @@ impl Part {
             let value = value
                 .call_method0("__index__")
                 .map_err(|_| PyTypeError::new_err(format!("a slice's {name} must be a whole number")))?;
-            // A bound beyond 64 bits is beyond any axis.
+            // A bound that exceeds 64 bits is beyond every axis.
             Ok(Some(value.extract().unwrap_or(if value.gt(0)? { i64::MAX / 4 } else { i64::MIN / 4 })))
         };
         let step = bound("step")?.unwrap_or(1);
@@ -91,7 +91,7 @@ impl Part {
         Ok(Part::Slice(bound("start")?, bound("stop")?, step))
     }
 
-    /// How many axes of the tensor it takes.
+    /// The number of axes of the tensor that it uses.
     fn axes(&self) -> usize {
         match self {
             Part::New | Part::Ellipsis => 0,
@@ -105,7 +105,7 @@ impl Part {
     }
 }
 
-/// The parts of an index, with slices for the axes it doesn't name.
+/// The parts of an index, with full slices for the axes that it doesn't name.
 fn parts(tensor: &Tensor, index: &Bound<'_, PyAny>) -> Result<Vec<Part>> {
     let mut parts = match index.cast::<PyTuple>() {
         Ok(tuple) => tuple.iter().map(|o| Part::read(&o)).collect::<Result<Vec<_>>>()?,
@@ -125,7 +125,7 @@ fn parts(tensor: &Tensor, index: &Bound<'_, PyAny>) -> Result<Vec<Part>> {
     if dots.len() > 1 {
         return Err(Error::index("an index can have only one '...'").into());
     }
-    // Where '...' stands for no axis it stays, since it still sets apart what is on its sides.
+    // If '...' expands to no axis it stays, because it still separates the parts on its two sides.
     if rest > 0 {
         let at = dots.first().copied().unwrap_or(parts.len());
         let whole = (0..rest).map(|_| Part::Slice(None, None, 1));
@@ -134,7 +134,7 @@ fn parts(tensor: &Tensor, index: &Bound<'_, PyAny>) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// How an index is applied: recorded, for reading, or as bare views, for writing.
+/// How an index is applied: with recording, for reading, or as plain views, for writing.
 trait Steps {
     fn slice(
         &self,
@@ -192,10 +192,11 @@ impl Steps for Views {
     }
 }
 
-/// The advanced parts of an index, each with the axis that it belongs to.
+/// The advanced parts of an index, each with its axis.
 struct Advanced {
     indices: Vec<(usize, Tensor)>,
-    /// No other part is between them, so their axes stay where they are; otherwise their axes come first, as in NumPy.
+    /// True if no other part is between them: then their axes stay in place. Otherwise their axes come first, as in
+    /// NumPy.
     are_adjacent: bool,
 }
 
@@ -210,7 +211,7 @@ impl Advanced {
         self.indices.push((axis, index));
     }
 
-    /// Their axes first and the others after them, in order; and where the axes of the result's index part belong.
+    /// The order of axes with theirs first and the others after them, and the position of their axes in the result.
     fn order(&self, rank: usize) -> (Vec<i64>, usize) {
         let taken: Vec<usize> = self.indices.iter().map(|(axis, _)| *axis).collect();
         let others = (0..rank).filter(|axis| !taken.contains(axis));
@@ -219,7 +220,7 @@ impl Advanced {
     }
 }
 
-/// A tensor after the plain parts of an index, and the advanced parts that are left.
+/// The tensor after the basic parts of an index, and the remaining advanced parts.
 fn apply(tensor: &Tensor, parts: Vec<Part>, steps: &impl Steps) -> Result<(Tensor, Advanced)> {
     let has_advanced = parts.iter().any(Part::is_advanced);
     let mut x = tensor.clone();
@@ -249,7 +250,7 @@ fn apply(tensor: &Tensor, parts: Vec<Part>, steps: &impl Steps) -> Result<(Tenso
                 }
                 let at = if at < 0 { at + n } else { at };
                 if has_advanced {
-                    // Beside arrays of positions, a number is one of them.
+                    // Next to arrays of positions, an integer is an array of positions, too.
                     advanced.push(axis, Tensor::scalar(at));
                     axis += 1;
                 } else {
@@ -271,7 +272,7 @@ fn apply(tensor: &Tensor, parts: Vec<Part>, steps: &impl Steps) -> Result<(Tenso
                     .into());
                 }
                 if mask.ndim() == 0 {
-                    // A single truth keeps everything or nothing, along a new axis.
+                    // A single truth value selects everything or nothing, along a new axis.
                     x = steps.new_axis(&x, axis)?;
                     let count = i64::from(mask.item::<bool>()?);
                     advanced.push(axis, Tensor::from_vec(vec![0i64; count as usize], [count as usize])?);
@@ -290,7 +291,7 @@ fn apply(tensor: &Tensor, parts: Vec<Part>, steps: &impl Steps) -> Result<(Tenso
     Ok((x, advanced))
 }
 
-/// The advanced part of an index, recorded.
+/// Applies the advanced part of an index, with recording.
 fn gather(x: &Tensor, advanced: &Advanced) -> Result<Tensor> {
     let (order, place) = advanced.order(x.ndim());
     let front = op!("permute_dims").call(&[x.into(), order.into()], &[])?;
@@ -307,7 +308,7 @@ fn get(tensor: &Tensor, index: &Bound<'_, PyAny>) -> Result<Tensor> {
     if !advanced.indices.is_empty() {
         return gather(&x, &advanced);
     }
-    // An index that changes nothing still gives another tensor.
+    // An index that changes nothing still returns a new tensor.
     if x.shape() == tensor.shape() { Ok(op!("reshape").call(&[(&x).into(), sizes(&x).into()], &[])?) } else { Ok(x) }
 }
 
@@ -315,14 +316,14 @@ fn sizes(x: &Tensor) -> Vec<i64> {
     x.shape().iter().map(|s| *s as i64).collect()
 }
 
-/// A number for each element: where it lies.
+/// The position of each element, as a tensor of integers.
 fn places(tensor: &Tensor) -> Result<Tensor> {
     let mut all = try_vec(tensor.numel())?;
     all.extend(0..tensor.numel() as i64);
     Ok(Tensor::from_vec(all, tensor.shape().clone())?)
 }
 
-/// What is assigned, as a tensor of the target's dtype and shape.
+/// Converts the assigned value to the target's dtype and shape.
 fn fitted(value: &Tensor, target: &Tensor) -> Result<Tensor> {
     let value = if value.dtype() == target.dtype() {
         value.clone()
@@ -350,16 +351,16 @@ fn set(tensor: &Tensor, index: &Bound<'_, PyAny>, value: &Tensor) -> Result<()> 
     if !advanced.indices.is_empty() {
         return scatter(tensor, index, value);
     }
-    // `tensor[…] += y` has changed the memory already: what is assigned is where it is assigned to.
+    // `tensor[…] += y` has already modified the memory: the assigned value is its own target.
     if view.is_same_window(value) {
         return Ok(());
     }
-    // What is read is not overwritten before.
+    // If the memory overlaps, copy the value first, so that it is read before it is overwritten.
     let apart = if view.may_overlap(value) { Some(op!("clone").call(&[value.into()], &[])?) } else { None };
     Ok(copy_into(&view, &fitted(apart.as_ref().unwrap_or(value), &view)?)?)
 }
 
-/// Assigns element by element: the value of `source[place]` goes where the mask is set.
+/// Assigns element by element: the value of `source[place]` is written where the mask is set.
 fn scatter(tensor: &Tensor, index: &Bound<'_, PyAny>, value: &Tensor) -> Result<()> {
     let at = get(&places(tensor)?, index)?;
     let source = fitted(value, &Tensor::empty(at.shape().clone(), tensor.dtype(), minitensor::Device::Meta)?)?;

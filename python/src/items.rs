@@ -1,4 +1,4 @@
-//! The elements of Python's sequences.
+//! Iterates over the elements of Python sequences.
 
 use minitensor::Error;
 use pyo3::exceptions::PyOverflowError;
@@ -7,7 +7,7 @@ use pyo3::types::{PyIterator, PyList, PyTuple};
 
 use crate::error::Result;
 
-/// Elements after which Python handles signals: a sequence may have more elements than anybody waits for.
+/// The number of elements after which Python handles signals: a sequence may be longer than a user wants to wait for.
 const BREATH: usize = 4096;
 
 /// The elements of a list, tuple or other sequence, one after the other.
@@ -25,7 +25,7 @@ enum Source<'py> {
 }
 
 impl<'py> Items<'py> {
-    /// The elements of an object that has a length and can be iterated over.
+    /// The elements of an object that has a length and is iterable.
     pub fn of(object: &Bound<'py, PyAny>) -> Result<Items<'py>> {
         let (py, len) = (object.py(), object.len());
         let source = if let Ok(list) = object.cast::<PyList>() {
@@ -42,7 +42,7 @@ impl<'py> Items<'py> {
         Ok(Items { py, source, len, taken: 0 })
     }
 
-    /// How many there were at first.
+    /// The initial length.
     pub fn len(&self) -> usize {
         self.len
     }

@@ -1,4 +1,4 @@
-//! Iterating over a tensor: its elements along the first axis, each made when it is asked for.
+//! Iteration over a tensor: its elements along the first axis, each created on demand.
 
 use minitensor::Error;
 use pyo3::prelude::*;

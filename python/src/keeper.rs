@@ -1,5 +1,5 @@
-//! Keepers: what a function object of Python holds on to. A keeper is a module, so that the function looks and pickles like any
-//! builtin. CPython lets go of it at the very end of a function, so that it may hold the function's definition.
+//! Keepers own the data of a Python function object. A keeper is a module, so that the function looks and pickles like
+//! a builtin. CPython releases it at the very end of a function's lifetime, so it may own the function's definition.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::error::Result;
 use crate::function::Function;
 use crate::trampoline::Definition;
 
-/// What a function object keeps.
+/// The data of a function object.
 pub struct Kept {
-    /// An `Arc` as it is without its counts, which a call has no use for.
+    /// The pointer of an `Arc`, so that a call needs no access to its counts.
     function: *const Function,
     _definition: Box<Definition>,
 }
@@ -26,7 +26,7 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // SAFETY: it was made by `Arc::into_raw`.
+        // SAFETY: `Arc::into_raw` made the pointer.
         drop(unsafe { Arc::from_raw(self.function) });
     }
 }
@@ -44,13 +44,14 @@ static mut KEEPER: ffi::PyModuleDef = ffi::PyModuleDef {
 };
 static mut NO_SLOTS: ffi::PyModuleDef_Slot = ffi::PyModuleDef_Slot { slot: 0, value: std::ptr::null_mut() };
 
-/// A keeper, to be the `__self__` of a function in that module. Its state is what is kept.
+/// Creates a keeper, the `__self__` of a function in that module. Its state is `content`.
 pub fn new<'py>(module: &Bound<'py, PyModule>, content: Kept) -> Result<Bound<'py, PyAny>> {
     let py = module.py();
     let spec = py.import("types")?.getattr("SimpleNamespace")?.call0()?;
     spec.setattr("name", module.name()?)?;
     let def = &raw mut KEEPER;
-    // SAFETY: a definition without slots; executing it makes the state, of zeros, which nobody has seen before it is written.
+    // SAFETY: the definition has no slots. Executing it creates the state, filled with zeros, and no code reads it
+    // before it is written.
     unsafe {
         let keeper = Bound::from_owned_ptr_or_err(py, ffi::PyModule_FromDefAndSpec(def, spec.as_ptr()))?;
         if ffi::PyModule_ExecDef(keeper.as_ptr(), def) != 0 {
@@ -64,26 +65,26 @@ pub fn new<'py>(module: &Bound<'py, PyModule>, content: Kept) -> Result<Bound<'p
 /// The state of a keeper.
 #[inline]
 unsafe fn kept(keeper: *mut ffi::PyObject) -> *mut Kept {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller's contract.
     unsafe { ffi::PyModule_GetState(keeper).cast() }
 }
 
-/// Whether it is a keeper.
+/// True if the object is a keeper.
 ///
 /// # Safety
 /// It is null or an object, and the interpreter is attached.
 pub unsafe fn is_one(object: *mut ffi::PyObject) -> bool {
-    // SAFETY: a module is asked for its definition.
+    // SAFETY: `PyModule_GetDef` is called on a module only.
     unsafe { !object.is_null() && ffi::PyModule_Check(object) != 0 && ffi::PyModule_GetDef(object) == &raw mut KEEPER }
 }
 
-/// The function that a keeper keeps, for as long as it is there.
+/// The function that a keeper owns, for the keeper's lifetime.
 ///
 /// # Safety
 /// It is a keeper.
 #[inline]
 pub unsafe fn function<'a>(keeper: *mut ffi::PyObject) -> &'a Function {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller's contract.
     unsafe { &*(*kept(keeper)).function }
 }
 

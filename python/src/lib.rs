@@ -1,7 +1,8 @@
-//! The Python package's compiled part: tensors, and one function for every op of the registry.
+//! The compiled part of the Python package: tensors, and one function for every op of the registry.
 //!
-//! [`tensor`] is the class, [`function`] makes and calls the functions of `mt.ops`, [`custom`] takes ops written in
-//! Python; data comes and goes through [`data`], [`buffer`] and [`dlpack`]. Python's side is in `python/minitensor`.
+//! [`tensor`] has the class, [`function`] creates and calls the functions of `mt.ops`, [`custom`] builds ops that are
+//! written in Python. [`data`], [`buffer`] and [`dlpack`] import and export data. The Python part is in
+//! `python/minitensor`.
 
 mod allocator;
 mod attr;
@@ -29,7 +30,7 @@ mod log;
 mod method;
 mod operand;
 mod ops;
-// What PyO3 makes of a table of methods calls unsafe functions; the file itself has none.
+// PyO3's expansion of a table of methods calls unsafe functions; the file itself has none.
 #[allow(unsafe_op_in_unsafe_fn)]
 mod operator;
 mod profiler;

@@ -11,13 +11,13 @@ use crate::built::BuiltOp;
 use crate::error::Result;
 use crate::{exit, log};
 
-/// A plugin that is mapped into the process.
+/// A plugin library that is loaded into the process.
 #[pyclass(module = "minitensor", frozen)]
 struct PluginLibrary(Library);
 
 #[pymethods]
 impl PluginLibrary {
-    /// Calls the plugin's `init`, and gives the ops that it hands over; none is registered yet.
+    /// Calls the plugin's `init`, and returns the ops that it defines; none is registered yet.
     fn init(&self, py: Python<'_>) -> Result<Vec<BuiltOp>> {
         let ops = exit::detach(py, || self.0.init());
         log::flush(py);
@@ -32,7 +32,7 @@ impl PluginLibrary {
     }
 }
 
-/// What a library says of itself, read from the file: nothing of it runs.
+/// Reads the metadata of a library from its file, without running any of its code.
 #[pyfunction]
 fn _inspect_library(py: Python<'_>, path: PathBuf) -> Result<Bound<'_, PyDict>> {
     let metadata = exit::detach(py, || Metadata::read(&path))?;
@@ -51,12 +51,12 @@ fn _inspect_library(py: Python<'_>, path: PathBuf) -> Result<Bound<'_, PyDict>> 
 
 static IS_ANY_OPEN: AtomicBool = AtomicBool::new(false);
 
-/// Whether any library was opened.
+/// True if any library is loaded.
 pub fn is_any_open() -> bool {
     IS_ANY_OPEN.load(Ordering::Relaxed)
 }
 
-/// Maps a library into the process, if it is a plugin that this minitensor supports.
+/// Loads a library into the process, if it is a plugin that this minitensor supports.
 #[pyfunction]
 fn _open_library(py: Python<'_>, path: PathBuf) -> Result<PluginLibrary> {
     let library = exit::detach(py, || Library::open(&path))?;

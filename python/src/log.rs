@@ -1,5 +1,5 @@
-//! What plugins write to the log. They may do so on any thread, also while the caller of their op waits for that thread and holds
-//! the interpreter: then a message waits until somebody passes who holds it anyway.
+//! The log messages of plugins. A plugin may log on any thread, even while the caller of its op waits for that thread
+//! and holds the interpreter. In that case a message is queued until a thread that holds the interpreter writes it.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,19 +8,19 @@ use std::sync::{Mutex, PoisonError};
 use minitensor::fork::try_lock;
 use pyo3::prelude::*;
 
-/// How many calls are under way that hold the interpreter.
+/// The number of active calls that hold the interpreter.
 static HOLDERS: AtomicUsize = AtomicUsize::new(0);
 static IS_ANY: AtomicBool = AtomicBool::new(false);
 static WAITING: Mutex<Vec<(u32, String)>> = Mutex::new(Vec::new());
-/// A plugin that writes on and on fills no memory with it.
+/// The maximum number of queued messages, so that a plugin can't exhaust the memory.
 const MOST: usize = 10_000;
 
-/// Holds the messages' lock for a fork, unless another thread holds it.
+/// Holds the lock of the messages for a fork, unless another thread holds it.
 pub fn try_hold() -> Option<Box<dyn Any>> {
     try_lock(&WAITING)
 }
 
-/// Runs what may be a plugin's code while this thread holds the interpreter. It doesn't panic.
+/// Runs code that may be a plugin's while this thread holds the interpreter. It doesn't panic.
 #[inline]
 pub fn holding<T>(f: impl FnOnce() -> T) -> T {
     HOLDERS.fetch_add(1, Ordering::Relaxed);
@@ -29,11 +29,11 @@ pub fn holding<T>(f: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Takes a message.
+/// Queues a message.
 pub fn write(level: u32, message: &str) {
     keep(level, message);
     if HOLDERS.load(Ordering::Relaxed) == 0 {
-        // There may be no interpreter any more, or it is about to end.
+        // The interpreter may have ended, or may be about to end.
         Python::try_attach(flush);
     }
 }
@@ -46,7 +46,7 @@ fn keep(level: u32, message: &str) {
     }
 }
 
-/// Hands all messages to Python's logger `minitensor.plugins`.
+/// Passes all messages to the Python logger `minitensor.plugins`.
 #[inline]
 pub fn flush(py: Python<'_>) {
     if IS_ANY.load(Ordering::Acquire) {
@@ -65,7 +65,7 @@ fn hand_over(py: Python<'_>) {
     for (level, message) in waiting {
         let written =
             logger.as_ref().map_err(|e| e.clone_ref(py)).and_then(|l| l.call_method1("log", (level, "%s", message)));
-        // What goes wrong with it is nothing that a plugin's caller should fail of.
+        // An error of the logger must not fail the call of a plugin.
         if let Err(error) = written {
             error.write_unraisable(py, None);
         }

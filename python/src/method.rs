@@ -1,4 +1,4 @@
-//! Methods of tensors that are ops: `x.sum()` is `mt.ops.sum(x)`. A table.
+//! A table of the tensor methods that are ops: `x.sum()` is `mt.ops.sum(x)`.
 
 use std::sync::{Arc, OnceLock};
 
@@ -32,7 +32,7 @@ unsafe fn call(
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     let Some(function) = slot.get() else { return std::ptr::null_mut() };
-    // SAFETY: as the caller promises; the values of keywords follow the positional arguments.
+    // SAFETY: the caller's contract; the values of keywords follow the positional arguments.
     unsafe {
         let named = if keywords.is_null() { 0 } else { ffi::PyTuple_Size(keywords) };
         let mut all: SmallVec<[*mut ffi::PyObject; 8]> = SmallVec::new();
@@ -52,7 +52,7 @@ macro_rules! methods {
                 n: ffi::Py_ssize_t,
                 keywords: *mut ffi::PyObject,
             ) -> *mut ffi::PyObject {
-                // SAFETY: Python calls it so.
+                // SAFETY: Python calls it according to this contract.
                 unsafe { call(&SLOT, this, args, n, keywords) }
             }
             Method { name: stringify!($name), slot: &SLOT, call: trampoline }
@@ -60,7 +60,7 @@ macro_rules! methods {
     };
 }
 
-/// Every name is that of an op or of an alias.
+/// Every name is an op's name or alias.
 static METHODS: &[Method] = methods! {
     abs add subtract sub multiply mul divide div floor_divide remainder pow negative neg square reciprocal sign maximum minimum
     add_ subtract_ multiply_ divide_ negative_ power_ clamp_ copy_ square_ relu_ sigmoid_ tanh_ exp_
@@ -75,7 +75,7 @@ static METHODS: &[Method] = methods! {
     clone copy contiguous
 };
 
-/// Puts the methods on the class.
+/// Adds the methods to the class.
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     let py = m.py();
     let class = PyTensor::type_object(py);
@@ -83,7 +83,7 @@ pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
         let op = registry::get(method.name)?;
         let _ = method.slot.set(ops::function(py, &op)?);
         let signature = describe::text_signature(&op, method.name, "$self");
-        // As the class, it stays for ever.
+        // It lives as long as the class: forever.
         let definition = Box::leak(Definition::new(method.name, &signature, &op, method.call)?);
         // SAFETY: the definition is leaked, the class is a type.
         let descriptor = unsafe {

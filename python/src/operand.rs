@@ -1,4 +1,4 @@
-//! Tensor inputs of ops from Python's objects.
+//! Converts Python objects to tensor inputs of ops.
 
 use minitensor::kernels::Const;
 use minitensor::op::Arg;
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::scalar::{self, Number};
 use crate::tensor::PyTensor;
 
-/// What stands for one tensor. References are to tensors of Python objects that the caller of a function holds.
+/// A tensor operand. References point to tensors of Python objects that the caller of a function holds.
 pub enum Operand<'a> {
     None,
     Tensor(&'a Tensor),
@@ -25,7 +25,7 @@ pub enum Operand<'a> {
 pub type Operands<'a> = SmallVec<[Operand<'a>; 4]>;
 
 impl<'a> Operand<'a> {
-    /// A tensor, a number, or a NumPy array; nothing else is taken for a tensor.
+    /// A tensor, a number, or a NumPy array; other objects are not accepted as tensors.
     #[inline]
     pub fn read(object: Borrowed<'a, '_, PyAny>) -> Result<Option<Operand<'a>>> {
         if let Ok(t) = object.cast_exact::<PyTensor>() {
@@ -49,7 +49,7 @@ impl<'a> Operand<'a> {
         Ok(None)
     }
 
-    /// The argument that it is as it stands, if it is one.
+    /// The argument without conversion, if it needs none.
     #[inline]
     pub fn plain(&self) -> Option<Arg<'a>> {
         match self {
@@ -69,7 +69,7 @@ impl<'a> Operand<'a> {
     }
 }
 
-/// The tensors in a list or tuple, for a variadic input. They are cloned: the list may change during the call.
+/// The tensors in a list or tuple, for a variadic input. They are cloned, because the list may change during the call.
 pub fn read_list<'a>(op: &OpDef, name: &str, object: &Bound<'_, PyAny>, into: &mut Operands<'a>) -> Result<()> {
     let items: Vec<Bound<'_, PyAny>> = match (object.cast::<PyList>(), object.cast::<PyTuple>()) {
         (Ok(list), _) => list.iter().collect(),
@@ -97,7 +97,7 @@ pub fn not_a_tensor(op: &OpDef, name: &str, expected: &str, got: &Bound<'_, PyAn
     .into()
 }
 
-/// The arguments of a call. A complex number takes the precision of the tensors beside it.
+/// The arguments of a call. A complex number takes the precision of the tensors in the same call.
 pub fn arguments<'b>(operands: &'b mut Operands<'_>) -> Result<SmallVec<[Arg<'b>; 4]>> {
     if operands.iter().any(|o| matches!(o, Operand::Complex(..))) {
         let double = operands.iter().any(|o| match o {

@@ -1,4 +1,4 @@
-//! `+`, `<`, `@` and the others: a table from Python's method to the op.
+//! The operators `+`, `<`, `@` and others: a table from Python's method to the op.
 
 use minitensor::op::OpName;
 use minitensor::{DType, dispatch};
@@ -12,7 +12,7 @@ use crate::operand::{Operand, Operands, arguments};
 use crate::release;
 use crate::tensor::{PyTensor, op};
 
-/// Truth values are bits, too: on them `&`, `|` and `^` are logical.
+/// `&`, `|` and `^` of booleans are logical ops.
 fn of_truths(
     name: &'static OpName,
     left: &Bound<'_, PyAny>,
@@ -36,7 +36,7 @@ fn of_truths(
     Ok(Some(logical))
 }
 
-/// Calls a binary op; `NotImplemented` where the other side is neither tensor nor number.
+/// Calls a binary op; returns `NotImplemented` if the other operand is neither a tensor nor a number.
 pub fn binary<'py>(
     name: &'static OpName,
     left: &Bound<'py, PyAny>,
@@ -60,7 +60,7 @@ fn unary(py: Python<'_>, name: &'static OpName, x: &PyTensor) -> Result<PyTensor
     Ok(release::call_one(py, name.get()?, &[x.core()?.into()], &[])?.into())
 }
 
-/// `x += y` changes `x` itself; a leaf that requires a gradient refuses, as the op does.
+/// `x += y` modifies `x` itself. The op rejects a leaf that requires a gradient.
 fn in_place(name: &'static OpName, left: &Bound<'_, PyTensor>, right: &Bound<'_, PyAny>) -> Result<()> {
     let Some(operand) = Operand::read(right.as_borrowed())? else {
         return Err(PyTypeError::new_err(format!("a tensor can't be changed by {}", right.get_type().name()?)).into());
@@ -76,7 +76,7 @@ fn in_place(name: &'static OpName, left: &Bound<'_, PyTensor>, right: &Bound<'_,
     Ok(())
 }
 
-/// Two-argument `pow` is an op; the third argument belongs to whole numbers.
+/// Two-argument `pow` is an op; the third argument is for integers only.
 fn no_modulus(modulus: &Bound<'_, PyAny>) -> Result<()> {
     if modulus.is_none() { Ok(()) } else { Err(PyTypeError::new_err("pow() of tensors takes no modulus").into()) }
 }
@@ -139,7 +139,7 @@ macro_rules! operators {
                 binary(comparison(compare), slf, other)
             }
             fn __hash__(slf: &Bound<'_, Self>) -> isize {
-                // The low bits of an address say nothing.
+                // The low bits of an address are always equal.
                 (slf.as_ptr() as isize).rotate_right(4)
             }
         }

@@ -1,7 +1,7 @@
-//! `mt.ops`: a function for every op of the registry, kept as the registry is.
+//! `mt.ops`: a function for every op of the registry, updated with the registry.
 //!
-//! Threads may register and unregister at once. What stands under a name is changed by who looked into the registry just
-//! before, without running any Python code in between, so the last one to change it knows best.
+//! Threads may register and unregister ops at the same time. A thread changes a name only directly after reading the
+//! registry, without running any Python code in between, so the last change is consistent with the registry.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -17,10 +17,10 @@ use crate::error::Result;
 use crate::function::Function;
 use crate::{discovery, exit};
 
-/// The functions made so far, by the names they stand under.
+/// The functions so far, by name.
 static FUNCTIONS: Mutex<Option<HashMap<String, Arc<Function>>>> = Mutex::new(None);
 
-/// Holds their lock for a fork, unless another thread holds it.
+/// Holds the lock of the functions for a fork, unless another thread holds it.
 pub fn try_hold() -> Option<Box<dyn Any>> {
     try_lock(&FUNCTIONS)
 }
@@ -29,7 +29,7 @@ fn with_functions<T>(f: impl FnOnce(&mut HashMap<String, Arc<Function>>) -> T) -
     f(FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default())
 }
 
-/// The function of an op; the same one whenever it is asked for.
+/// The function of an op; always the same object.
 pub fn function(py: Python<'_>, op: &OpRef) -> Result<Arc<Function>> {
     if let Some(found) = with_functions(|all| all.get(op.name.as_ref()).cloned().filter(|f| f.op.is(op))) {
         return Ok(found);
@@ -41,7 +41,7 @@ pub fn function(py: Python<'_>, op: &OpRef) -> Result<Arc<Function>> {
     Ok(made)
 }
 
-/// The module for a namespace: `minitensor.ops`, or `minitensor.ops.ns`, which is made where it isn't there yet.
+/// The module of a namespace: `minitensor.ops`, or `minitensor.ops.ns`, which is created at first use.
 fn module<'py>(py: Python<'py>, namespace: &str) -> Result<Bound<'py, PyModule>> {
     if namespace.is_empty() {
         return Ok(py.import("minitensor.ops")?);
@@ -67,8 +67,8 @@ fn split(name: &str) -> (&str, &str) {
     name.rsplit_once("::").unwrap_or(("", name))
 }
 
-/// Registers ops, all or none, with their functions; gives those that are new. What is there already stays. `plugin` owns
-/// them all from now on.
+/// Registers all of the ops, or none, with their functions. Returns the new ones; ops that are already registered stay.
+/// `plugin` becomes the owner of all of them.
 pub fn register_all(py: Python<'_>, ops: &[OpRef], plugin: Option<&str>) -> Result<Vec<OpRef>> {
     let new = exit::detach(py, || registry::register_all(ops, plugin))?;
     let added = new.iter().filter(|op| !op.is_gradient()).try_for_each(|op| add(py, op).map(drop));
@@ -78,13 +78,13 @@ pub fn register_all(py: Python<'_>, ops: &[OpRef], plugin: Option<&str>) -> Resu
     added.map(|()| new)
 }
 
-/// Takes ops away that are there, with their functions. Who looks for one of them is told the reason, after its name.
+/// Unregisters the ops that are registered, with their functions. Later look-ups of their names report the reason.
 pub fn unregister_all(py: Python<'_>, ops: &[OpRef], reason: Option<&str>) -> Result<()> {
     let gone = exit::detach(py, || registry::unregister_all(ops, reason));
     gone.iter().try_for_each(|op| remove(py, op, reason.is_some()))
 }
 
-/// Puts an op's function where Python finds it, under all its names.
+/// Adds an op's function to the modules of all its names.
 pub fn add<'py>(py: Python<'py>, op: &OpRef) -> Result<Bound<'py, PyAny>> {
     for name in op.names() {
         check_place(py, name)?;
@@ -99,7 +99,7 @@ pub fn add<'py>(py: Python<'py>, op: &OpRef) -> Result<Bound<'py, PyAny>> {
         if registry::has(op) {
             let last = PyString::intern(py, last);
             dict.set_item(&last, &object)?;
-            // The package has the ops, too, where it has nothing else of that name.
+            // The package also exports the op, unless it has another attribute of that name.
             if namespace.is_empty() && is_free(&package, last.to_str()?)? {
                 package.set_item(&last, &object)?;
             }
@@ -108,7 +108,7 @@ pub fn add<'py>(py: Python<'py>, op: &OpRef) -> Result<Bound<'py, PyAny>> {
     Ok(object)
 }
 
-/// An error if something stands where an op's function would, that is no op's: `mt.ops.describe`.
+/// An error if the name is taken by an attribute that isn't an op's function: `mt.ops.describe`.
 fn check_place(py: Python<'_>, name: &str) -> Result<()> {
     let (namespace, last) = split(name);
     let module = module(py, namespace)?;
@@ -122,13 +122,13 @@ fn check_place(py: Python<'_>, name: &str) -> Result<()> {
     }
 }
 
-/// Whether there is nothing of that name but the function of an op that is gone.
+/// True if the name is free, or is that of the function of an unregistered op.
 fn is_free(dict: &Bound<'_, PyDict>, name: &str) -> Result<bool> {
     let there = dict.get_item(name)?;
     Ok(there.is_none_or(|there| Function::op_of(&there).is_some_and(|op| !registry::has(&op))))
 }
 
-/// Takes an op's function away again; `explained` if there is a reason to tell.
+/// Removes an op's function; `explained` if there is a reason to report.
 fn remove(py: Python<'_>, op: &OpRef, explained: bool) -> Result<()> {
     let function = with_functions(|all| match all.get(op.name.as_ref()) {
         Some(function) if function.op.is(op) && !registry::has(op) => all.remove(op.name.as_ref()),
@@ -154,8 +154,9 @@ fn remove(py: Python<'_>, op: &OpRef, explained: bool) -> Result<()> {
     Ok(())
 }
 
-/// A module has a `__getattr__` while there is something to tell of ops that aren't there: why they are gone, or that a plugin
-/// is to be loaded first. With one, CPython is slower at all attributes of the module.
+/// Gives a module a `__getattr__` while some missing names need an explanation: an op was unregistered for a reason, or
+/// a plugin has to be loaded first. With `__getattr__`, CPython is slower at all attributes of the module, so it is
+/// temporary.
 pub fn explain(py: Python<'_>, namespace: &str) -> Result<()> {
     let dict = module(py, namespace)?.dict();
     let is_there = dict.contains("__getattr__")?;
@@ -173,7 +174,7 @@ pub fn explain(py: Python<'_>, namespace: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a module gives for a name that it doesn't have.
+/// Returns the value of a missing attribute of a module, or raises its error.
 fn missing<'py>(module: &Bound<'py, PyModule>, namespace: &str, name: &str) -> Result<Bound<'py, PyAny>> {
     let py = module.py();
     let op = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}::{name}") };
@@ -190,7 +191,7 @@ fn missing<'py>(module: &Bound<'py, PyModule>, namespace: &str, name: &str) -> R
     Err(error.into())
 }
 
-/// Makes the functions of all ops that are registered by now; those of gradients are called by their names only.
+/// Creates the functions of all registered ops except gradients, which are only called by name.
 #[pyfunction]
 fn _fill_ops(py: Python<'_>) -> Result<usize> {
     let ops: Vec<OpRef> = registry::list();
@@ -200,13 +201,13 @@ fn _fill_ops(py: Python<'_>) -> Result<usize> {
     Ok(ops.len())
 }
 
-/// The names of all ops, without those of gradients.
+/// The names of all ops except gradients.
 #[pyfunction]
 fn _op_names() -> Vec<String> {
     registry::list().iter().map(|op| op.name.to_string()).collect()
 }
 
-/// The class of what an op of several outputs returns.
+/// The class of the result of an op with several outputs.
 #[pyfunction]
 fn _result_class<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny>> {
     let class = function(py, &crate::discovery::find(py, name)?)?.result_class(py);

@@ -1,4 +1,4 @@
-//! The recorder behind `mt.profiler.profile`.
+//! The recorder of `mt.profiler.profile`.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -36,7 +36,7 @@ impl PyProfile {
         exit::detach(py, || self.lock().stop());
     }
 
-    /// The calls that have ended, in the order in which they began.
+    /// The calls that have ended, in the order of their starts.
     fn events<'py>(&self, py: Python<'py>) -> Result<Vec<Record<'py>>> {
         let events = exit::detach(py, || self.lock().events());
         let mut described = Vec::with_capacity(events.len());

@@ -1,4 +1,4 @@
-//! Long calls: other Python threads run meanwhile, and Ctrl-C stops them.
+//! Long calls: other Python threads run at the same time, and Ctrl-C stops them.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -10,15 +10,15 @@ use pyo3::prelude::*;
 use crate::error::{Raised, Result, guarded};
 use crate::{exit, library, log};
 
-/// From this many elements on, the interpreter is released during a call.
+/// The number of elements from which a call releases the interpreter.
 const RELEASE: usize = 32 * 1024;
-/// From this many bytes of tensors on, it is released during a backward pass, which may go through all of them.
+/// The number of bytes held by tensors from which a backward pass releases the interpreter; it may process all of them.
 const RELEASE_BYTES: usize = 1 << 20;
-/// How often a long call looks for signals.
+/// The interval at which a long call checks for signals.
 const PERIOD: Duration = Duration::from_millis(50);
 
 thread_local! {
-    /// Whether Python handles signals on this thread.
+    /// True if Python handles signals on this thread.
     static IS_MAIN: Cell<bool> = const { Cell::new(false) };
     static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
 }
@@ -33,12 +33,12 @@ pub fn install(py: Python<'_>) -> Result<()> {
     Ok(())
 }
 
-/// From now on this is the thread on which Python handles signals. The thread that forks is that of the child.
+/// Marks this thread as the one on which Python handles signals. After a fork, this is the forking thread.
 pub fn become_main() {
     IS_MAIN.set(true);
 }
 
-/// Lets Python handle signals every now and then; on the main thread only, where Python handles them.
+/// Lets Python handle signals periodically, on the main thread only: Python handles signals there.
 fn poll() -> minitensor::Result<()> {
     if !IS_MAIN.get() {
         return Ok(());
@@ -71,7 +71,7 @@ pub fn call<T: Send>(
 ) -> Result<T> {
     let run = || guarded(&op.name, f);
     let is_long = match &op.body {
-        // Ops written in Python release the interpreter in their parts.
+        // Ops written in Python release the interpreter in the ops that they call.
         Body::Dynamic(body) => !body.is_interpreted,
         Body::Arrays(_) => true,
         _ => work(args) >= RELEASE,
@@ -85,13 +85,14 @@ pub fn call<T: Send>(
     Ok(done?)
 }
 
-/// Calls an op that gives one tensor.
+/// Calls an op with one output.
 #[inline]
 pub fn call_one(py: Python<'_>, op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Tensor> {
     call(py, op, args, || dispatch_one(op, args, attrs))
 }
 
-/// How many elements a call goes through, roughly: inputs of different shapes may broadcast to their product.
+/// A rough estimate of the number of elements that a call processes. Inputs of different shapes may broadcast to their
+/// product.
 fn work(args: &[Arg<'_>]) -> usize {
     let mut work = 0usize;
     let mut first = None;
@@ -102,10 +103,10 @@ fn work(args: &[Arg<'_>]) -> usize {
     work
 }
 
-/// Runs a backward pass or the like, whose work isn't known beforehand but is bounded by the memory held.
+/// Runs a backward pass or a similar computation. Its work isn't known in advance, but the memory held limits it.
 pub fn run<T: Send>(py: Python<'_>, who: &str, f: impl FnOnce() -> minitensor::Result<T> + Send) -> Result<T> {
     let run = || guarded(who, f);
-    // A library's gradient may call ops from other threads.
+    // The gradient of a plugin may call ops from other threads.
     let is_short = minitensor::tensor::allocated_bytes() < RELEASE_BYTES && !library::is_any_open();
     let done = if is_short { log::holding(run) } else { exit::detach(py, run) };
     log::flush(py);

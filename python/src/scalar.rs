@@ -1,4 +1,4 @@
-//! Python's numbers, in and out.
+//! Converts Python numbers from and to elements.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub enum Number {
     Complex(f64, f64),
 }
 
-/// The number that an object is, if it is an instance of Python's number types.
+/// The number, if the object is an instance of Python's number types.
 #[inline]
 pub fn read(object: &Bound<'_, PyAny>) -> Result<Option<Number>> {
     if let Ok(v) = object.cast::<PyFloat>() {
@@ -40,7 +40,7 @@ pub fn read(object: &Bound<'_, PyAny>) -> Result<Option<Number>> {
     Ok(None)
 }
 
-/// As Python writes it.
+/// The number as Python writes it.
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -54,7 +54,7 @@ impl fmt::Display for Number {
 }
 
 impl Number {
-    /// The dtype that it has by itself.
+    /// The default dtype of the number.
     pub fn dtype(self) -> DType {
         match self {
             Number::Real(Const::Bool(_)) => DType::Bool,
@@ -65,7 +65,7 @@ impl Number {
         }
     }
 
-    /// Whether a dtype can hold it; floats may round.
+    /// Checks that a dtype can represent it; floats may round.
     pub fn check(self, dtype: DType) -> Result<()> {
         let lossy = |what: String| {
             Err(Error::value(format!(
@@ -89,7 +89,7 @@ impl Number {
         }
     }
 
-    /// As an element of a dtype that can hold it.
+    /// Converts to an element of a dtype that can represent it.
     pub fn cast<T>(self) -> T
     where
         bool: Cast<T>,
@@ -110,17 +110,17 @@ impl Number {
         }
     }
 
-    /// A tensor of no dimensions.
+    /// A tensor without dimensions.
     pub fn tensor(self, dtype: DType) -> Result<Tensor> {
         self.check(dtype)?;
         Ok(with_dtype!(dtype, T => Tensor::scalar::<T>(self.cast())))
     }
 }
 
-/// Elements of a list after which Python handles signals.
+/// The number of elements of a list after which Python handles signals.
 const BREATH: usize = 4096;
 
-/// The elements as nested lists of Python's numbers; a number for a tensor of no dimensions.
+/// The elements as nested lists of Python numbers; a number for a tensor without dimensions.
 pub fn tolist<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>> {
     let shape = tensor.shape();
     match tensor.dtype().kind() {
@@ -135,7 +135,7 @@ pub fn tolist<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>
     }
 }
 
-/// Python's numbers, each made when it is asked for.
+/// Python numbers, each created on demand.
 fn objects<'py, T: IntoPyObject<'py>>(
     py: Python<'py>,
     values: Vec<T>,

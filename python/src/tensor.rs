@@ -13,23 +13,19 @@ use crate::data::{self, Copy};
 use crate::error::{Result, guarded};
 use crate::{device, dtype, scalar};
 
-/// An n-dimensional array of one dtype.
+/// An n-dimensional array with one dtype.
 ///
-/// `Tensor(data, dtype=None, device=None, requires_grad=False)` copies `data`: numbers, nested lists, arrays of NumPy
-/// and other libraries. Python's floats become float32, whole numbers int64.
+/// `Tensor(data, dtype=None, device=None, requires_grad=False)` copies `data`: numbers, nested lists, or arrays of
+/// NumPy and other libraries. Python floats become float32, integers int64.
 ///
-/// >>> import minitensor as mt
-/// >>> x = mt.Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-/// >>> x.shape
-/// (2, 2)
-/// >>> (x * x).sum().backward()
-/// >>> x.grad
-/// tensor([[2., 4.],
+/// >>> import minitensor as mt >>> x = mt.Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True) >>> x.shape (2, 2) >>>
+/// (x * x).sum().backward() >>> x.grad tensor([[2., 4.],
 ///         [6., 8.]])
 #[pyclass(name = "Tensor", module = "minitensor", frozen, subclass, weakref)]
 pub struct PyTensor(Core);
 
-/// What a `Tensor` holds. A shell can be filled once; all others are born full, without the detour.
+/// The content of a `Tensor`. An empty shell can be filled once. All other tensors are filled from the start, without
+/// indirection.
 enum Core {
     Full(Tensor),
     Shell(OnceLock<Tensor>),
@@ -42,11 +38,11 @@ impl From<Tensor> for PyTensor {
     }
 }
 
-/// Why a tensor that requires a gradient can't become an array.
+/// The reason why a tensor that requires a gradient can't be exported as an array.
 pub const LEAVES: &str =
     "the tensor requires a gradient, which would be lost; use t.detach().numpy(), or np.asarray(t.detach())";
 
-/// An argument that may be missing; `None` isn't.
+/// An optional argument that distinguishes a missing value from `None`.
 pub struct Given<'py>(Option<Bound<'py, PyAny>>);
 
 impl<'py> FromPyObject<'_, 'py> for Given<'py> {
@@ -57,7 +53,7 @@ impl<'py> FromPyObject<'_, 'py> for Given<'py> {
 }
 
 impl PyTensor {
-    /// The core's tensor; an error for a shell from `Tensor.__new__(Tensor)` that nobody has filled.
+    /// The core's tensor; an error for an empty shell from `Tensor.__new__(Tensor)`.
     #[inline]
     pub fn core(&self) -> Result<&Tensor> {
         match &self.0 {
@@ -66,7 +62,7 @@ impl PyTensor {
         }
     }
 
-    /// Its only number would go on without its history.
+    /// Returns an error if the tensor requires a gradient, because its number has no history.
     pub fn refuse_to_forget_gradient(&self, what: &str) -> Result<()> {
         if self.core()?.requires_grad() {
             return Err(Error::value(format!(
@@ -89,7 +85,7 @@ pub fn call(name: &'static OpName, tensor: &Tensor, attrs: &[Attr]) -> Result<Py
     Python::attach(|py| Ok(crate::release::call_one(py, op, &[tensor.into()], attrs)?.into()))
 }
 
-/// An op known by its name.
+/// An op, looked up by name once.
 macro_rules! op {
     ($name:literal) => {{
         static OP: minitensor::op::OpName = minitensor::op::OpName::new($name);
@@ -98,7 +94,7 @@ macro_rules! op {
 }
 pub(crate) use op;
 
-/// `x.to(…)`: a dtype, or the name of a device.
+/// The arguments of `x.to(…)`: a dtype, or the name of a device.
 fn target(given: &Bound<'_, PyAny>) -> Result<(Option<DType>, Option<Device>)> {
     if let Ok(name) = given.extract::<String>()
         && DType::parse(&name).is_err()
@@ -130,7 +126,7 @@ impl PyTensor {
         Ok(tensor.into())
     }
 
-    /// The tensor itself, as the core sees it; set it to fill an empty shell.
+    /// The tensor itself. Setting it fills an empty shell.
     #[getter]
     fn _tensor(slf: Bound<'_, Self>) -> Result<Bound<'_, Self>> {
         slf.get().core()?;
@@ -150,83 +146,83 @@ impl PyTensor {
         }
     }
 
-    /// The sizes of its dimensions.
+    /// The sizes of the dimensions.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
         Ok(PyTuple::new(py, self.core()?.shape().iter())?)
     }
 
-    /// How far the next element of each dimension lies, in elements.
+    /// The distance to the next element along each dimension, in elements.
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
         Ok(PyTuple::new(py, self.core()?.strides().iter())?)
     }
 
-    /// The type of its elements, such as `mt.float32`.
+    /// The dtype of the elements, such as `mt.float32`.
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> Result<Bound<'py, dtype::PyDType>> {
         Ok(dtype::object(py, self.core()?.dtype())?)
     }
 
-    /// Where its memory lies: `"cpu"`.
+    /// The device of the memory: `"cpu"`.
     #[getter]
     fn device(&self) -> Result<String> {
         Ok(self.core()?.device().to_string())
     }
 
-    /// How many dimensions it has.
+    /// The number of dimensions.
     #[getter]
     fn ndim(&self) -> Result<usize> {
         Ok(self.core()?.ndim())
     }
 
-    /// How many elements it has.
+    /// The number of elements.
     #[getter]
     fn size(&self) -> Result<usize> {
         Ok(self.core()?.numel())
     }
 
-    /// How many elements it has.
+    /// Returns the number of elements.
     fn numel(&self) -> Result<usize> {
         self.size()
     }
 
-    /// Bytes of one element.
+    /// The size of an element in bytes.
     #[getter]
     fn itemsize(&self) -> Result<usize> {
         Ok(self.core()?.dtype().size())
     }
 
-    /// Bytes of all elements.
+    /// The size of all elements in bytes.
     #[getter]
     fn nbytes(&self) -> Result<usize> {
         Ok(self.core()?.numel() * self.core()?.dtype().size())
     }
 
-    /// Its axes in reverse order, as a view.
+    /// A view with the axes in reverse order.
     #[getter(T)]
     fn transposed(&self) -> Result<PyTensor> {
         let axes: Vec<i64> = (0..self.core()?.ndim() as i64).rev().collect();
         call(op!("permute_dims"), self.core()?, &[axes.into()])
     }
 
-    /// Its last two axes changed for each other, as a view.
+    /// A view with the last two axes swapped.
     #[getter(mT)]
     fn matrix_transposed(&self) -> Result<PyTensor> {
         call(op!("matrix_transpose"), self.core()?, &[])
     }
 
-    /// Whether its elements lie in row-major order.
+    /// True if the elements are contiguous in row-major order.
     fn is_contiguous(&self) -> Result<bool> {
         Ok(self.core()?.is_contiguous())
     }
 
-    /// Where its first element lies in memory.
+    /// The address of the first element.
     fn data_ptr(&self) -> Result<usize> {
         Ok(self.core()?.data_ptr() as usize)
     }
 
-    /// The elements converted to another dtype; the gradient flows through.
+    /// Converts the elements to another dtype; gradients flow through.
     #[pyo3(signature = (dtype, /, *, copy=true))]
     fn astype(slf: &Bound<'_, Self>, dtype: &Bound<'_, PyAny>, copy: bool) -> Result<Py<PyTensor>> {
         let (core, dtype) = (slf.get().core()?, dtype::parse(dtype)?);
@@ -241,7 +237,7 @@ impl PyTensor {
         Ok(Py::new(slf.py(), converted)?)
     }
 
-    /// Itself with another dtype, or on another device; itself where nothing changes.
+    /// Converts to another dtype or device; returns the tensor itself if nothing changes.
     #[pyo3(signature = (target=None, *, dtype=None, device=None))]
     fn to(
         slf: &Bound<'_, Self>,
@@ -266,13 +262,13 @@ impl PyTensor {
         }
     }
 
-    /// Itself on the CPU.
+    /// Returns the tensor itself, which is on the CPU.
     fn cpu(slf: Bound<'_, Self>) -> Result<Bound<'_, Self>> {
         slf.get().core()?.expect_values()?;
         Ok(slf)
     }
 
-    /// The one element, as a Python number.
+    /// Returns the only element as a Python number.
     fn item<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let core = self.core()?;
         core.expect_values()?;
@@ -286,13 +282,14 @@ impl PyTensor {
         scalar::tolist(py, &core.reshape_view(&[])?)
     }
 
-    /// The elements as nested lists of Python numbers.
+    /// Returns the elements as nested lists of Python numbers.
     fn tolist<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.core()?.expect_values()?;
         scalar::tolist(py, &self.core()?.detach())
     }
 
-    /// A NumPy array over the same memory. A tensor that requires a gradient raises: use `t.detach().numpy()`.
+    /// Returns a NumPy array with the same memory. A tensor that requires a gradient raises an error: use
+    /// `t.detach().numpy()`.
     pub fn numpy<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let (py, core) = (slf.py(), slf.get().core()?);
         core.expect_values()?;
@@ -308,7 +305,7 @@ impl PyTensor {
                 )
             })?;
             let strides = core.strides().iter().copied().collect();
-            // SAFETY: the same window; a bfloat16 is 16 bits like a uint16.
+            // SAFETY: the window is the same, and a bfloat16 has 16 bits like a uint16.
             let bits = unsafe {
                 Tensor::from_parts(core.storage().clone(), core.shape().clone(), strides, core.offset(), DType::U16)
             };
@@ -320,7 +317,7 @@ impl PyTensor {
         Ok(numpy.call_method1("asarray", (memory,))?)
     }
 
-    /// What `np.asarray(t)` calls.
+    /// `np.asarray(t)` calls this method.
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__<'py>(
         slf: &Bound<'py, Self>,
@@ -347,7 +344,7 @@ impl PyTensor {
         Ok(array.call_method("astype", (dtype,), Some(&keywords))?)
     }
 
-    /// So that NumPy's arrays leave `array + tensor` to the tensor.
+    /// Makes NumPy's arrays delegate `array + tensor` to the tensor.
     #[classattr]
     #[allow(non_upper_case_globals)]
     const __array_priority__: f64 = 1000.0;
@@ -436,7 +433,7 @@ impl PyTensor {
         core.expect_values()?;
         let whole = core.contiguous()?;
         let bytes = whole.numel() * whole.dtype().size();
-        // SAFETY: a contiguous tensor's elements lie in this many bytes.
+        // SAFETY: the elements of a contiguous tensor occupy this number of bytes.
         let bytes = if bytes == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(whole.data_ptr(), bytes) } };
         let state = (
             slf.get_type().into_any(),
@@ -483,7 +480,7 @@ impl PyTensor {
     }
 }
 
-/// What a pickle calls.
+/// Restores a pickled tensor.
 #[pyfunction]
 pub fn _rebuild<'py>(
     class: &Bound<'py, PyAny>,
@@ -497,7 +494,7 @@ pub fn _rebuild<'py>(
     if tensor.numel() * dtype.size() != bytes.len() || (dtype == DType::Bool && bytes.iter().any(|b| *b > 1)) {
         return Err(Error::value("a pickled tensor's bytes don't fit its shape and dtype").into());
     }
-    // SAFETY: the tensor was just allocated for as many bytes.
+    // SAFETY: the tensor was just allocated for this number of bytes.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), tensor.data_ptr(), bytes.len()) }
     tensor.set_requires_grad(requires_grad)?;
     let shell = class.call_method1("__new__", (class,))?;

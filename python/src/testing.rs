@@ -10,10 +10,11 @@ use crate::error::Result;
 use crate::tensor::PyTensor;
 use crate::{discovery, exit, ops, release};
 
-/// The op's name, how many samples were tried, the findings as pairs of check and message, and why there are no samples.
+/// The op's name, the number of samples, the findings as pairs of check and message, and the reason if there are no
+/// samples.
 type Found = (String, usize, Vec<(String, String)>, Option<String>);
 
-/// Puts an op to all checks.
+/// Runs all checks on an op.
 #[pyfunction]
 fn _opcheck(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>, keywords: &Bound<'_, PyDict>) -> Result<Found> {
     let op = discovery::find(py, name)?;
@@ -23,7 +24,7 @@ fn _opcheck(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>, keywords: &Bo
         objects.extend(keywords.values());
         let names = PyTuple::new(py, keywords.keys())?;
         let pointers: Vec<_> = objects.iter().map(Bound::as_ptr).collect();
-        // SAFETY: the positional arguments, then one for each keyword, all held here.
+        // SAFETY: the pointers are the positional arguments, then one for each keyword; all are alive.
         samples.push(unsafe { ops::function(py, &op)?.sample(py, pointers.as_ptr(), args.len(), names.as_ptr())? });
     }
     let report = exit::detach(py, || opcheck(&op, &samples));
@@ -31,7 +32,7 @@ fn _opcheck(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>, keywords: &Bo
     Ok((report.op, report.samples, findings, report.refusal))
 }
 
-/// Compares gradients of a Python function with finite differences; raises what differs.
+/// Compares gradients of a Python function with finite differences; raises an error that lists the differences.
 #[pyfunction]
 fn _gradcheck(
     f: Bound<'_, PyAny>,

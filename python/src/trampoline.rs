@@ -1,4 +1,4 @@
-//! [`Definition`] and [`enter`]: how C calls an op.
+//! [`Definition`] and [`enter`]: the C entry points of an op.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CString, c_int};
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::describe;
 use crate::error::{Raised, Result, panicked};
 
-/// How C functions that Python calls with a vector of arguments look.
+/// The signature of C functions that Python calls with an array of arguments.
 pub type Trampoline = unsafe extern "C" fn(
     *mut ffi::PyObject,
     *const *mut ffi::PyObject,
@@ -19,14 +19,14 @@ pub type Trampoline = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-/// What CPython is told of a function, with the texts that it refers to.
+/// CPython's definition of a function, with the texts that it points to.
 pub struct Definition {
     def: UnsafeCell<ffi::PyMethodDef>,
     _texts: [CString; 2],
 }
 
 impl Definition {
-    /// The definition of a function, or of a method, of that name.
+    /// The definition of a function or method with this name.
     pub fn new(name: &str, signature: &str, op: &OpRef, call: Trampoline) -> Result<Box<Definition>> {
         let text = |s: String| CString::new(s).map_err(|_| Error::value("a text with a NUL"));
         let texts = [text(name.to_owned())?, text(format!("{signature}\n--\n\n{}", describe::doc(op)))?];
@@ -44,7 +44,7 @@ impl Definition {
     }
 }
 
-/// Runs a call for C: an error or a panic becomes an exception.
+/// Runs a call from C: an error or a panic becomes an exception.
 ///
 /// # Safety
 /// The interpreter is attached.
@@ -53,7 +53,7 @@ pub unsafe fn enter(
     who: &OpRef,
     f: impl for<'py> FnOnce(Python<'py>) -> Result<Bound<'py, PyAny>>,
 ) -> *mut ffi::PyObject {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller's contract.
     let py = unsafe { Python::assume_attached() };
     let result = catch_unwind(AssertUnwindSafe(|| f(py)));
     match result {

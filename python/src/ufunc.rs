@@ -1,7 +1,8 @@
 //! NumPy's ufuncs on tensors.
 //!
-//! Operators with an array on the left are tensors' operators: `array + tensor` is a tensor. In-place operators keep their left side:
-//! `array += tensor` changes the array. All other ufuncs see arrays, and give arrays.
+//! Operators with an array as the left operand are operators of tensors: `array + tensor` is a tensor. In-place
+//! operators keep their left operand: `array += tensor` modifies the array. All other ufuncs convert tensors to arrays,
+//! and return arrays.
 
 use minitensor::op::OpName;
 use pyo3::exceptions::PyTypeError;
@@ -38,7 +39,7 @@ fn operator(ufunc: &str) -> Option<&'static OpName> {
     })
 }
 
-/// The array of a tensor; anything else as it is.
+/// Converts a tensor to an array; returns other objects unchanged.
 fn array<'py>(object: Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     match object.cast::<PyTensor>() {
         Ok(tensor) => PyTensor::numpy(tensor),
@@ -48,7 +49,7 @@ fn array<'py>(object: Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
 
 #[pymethods]
 impl PyTensor {
-    /// What NumPy calls for a ufunc of which an operand is a tensor.
+    /// NumPy calls this method for a ufunc if one of its operands is a tensor.
     #[pyo3(signature = (ufunc, method, *inputs, **keywords))]
     fn __array_ufunc__<'py>(
         &self,
