@@ -3,12 +3,12 @@
 use minitensor::kernels::lit;
 use minitensor::prelude::*;
 
-/// How [`gelu()`] is computed.
+/// The formula of [`gelu()`].
 #[derive(AttrEnum, Clone, Copy, Debug, PartialEq)]
 pub enum Approximate {
-    /// By the error function.
+    /// Uses the error function.
     None,
-    /// By a hyperbolic tangent.
+    /// Uses a hyperbolic tangent.
     Tanh,
 }
 
@@ -30,13 +30,13 @@ pub fn relu6<T: Real>(x: T) -> T {
     }
 }
 
-/// `x` where it is positive, else `negative_slope · x`.
+/// `x` if it is positive, else `negative_slope · x`.
 #[custom_op(inplace)]
 pub fn leaky_relu<T: Float>(x: T, #[default = 0.01] negative_slope: f64) -> T {
     if x > 0.0 { x } else { x * negative_slope }
 }
 
-/// `x` where it is positive, else `alpha · (eˣ − 1)` (Clevert et al., 2015).
+/// `x` if it is positive, else `alpha · (eˣ − 1)` (Clevert et al., 2015).
 #[custom_op]
 pub fn elu<T: Float>(x: T, #[default = 1.0] alpha: f64) -> T {
     if x > 0.0 { x } else { alpha * x.expm1() }
@@ -48,7 +48,7 @@ pub fn selu<T: Float>(x: T) -> T {
     1.0507009873554805 * (if x > 0.0 { x } else { 1.6732632423543772 * x.expm1() })
 }
 
-/// `1 / (1 + e⁻ˣ)`, exact in both tails.
+/// `1 / (1 + e⁻ˣ)`, accurate in both tails.
 #[custom_op(inplace)]
 pub fn sigmoid<T: Field>(x: T) -> T {
     x.sigmoid()
@@ -67,20 +67,20 @@ pub fn softplus<T: Float>(x: T) -> T {
 }
 
 /// `x / (1 + |x|)`.
-// The derived gradient, `(1 − |y|) / (1 + |x|)`, would lose its digits where |y| is almost 1.
+// The derived gradient, `(1 − |y|) / (1 + |x|)`, would lose digits where |y| is almost 1.
 #[custom_op(backward = |d| { x: activation::softsign_vjp(d, x) })]
 pub fn softsign<T: Float>(x: T) -> T {
     x / (1.0 + x.abs())
 }
 
-/// What [`softsign()`] passes back: `d / (1 + |x|)²`.
+/// The gradient of [`softsign()`]: `d / (1 + |x|)²`.
 #[custom_op(name = "activation::softsign_vjp")]
 pub fn softsign_vjp<T: Float>(d: T, x: T) -> T {
     d * (1.0 + x.abs()).recip().square()
 }
 
-/// `x · f(x)` for an `f` that is `eˣ` on the far left: there `f` is taken nearer to 0, so that it is no denormal number, which
-/// has few digits.
+/// `x · f(x)` for an `f` that tends to `eˣ` for very negative x. There `f` is evaluated closer to 0, so that it isn't
+/// denormal, which would lose digits.
 fn times_tail<T: Float>(x: T, f: impl Fn(T) -> T) -> T {
     let (zero, one) = (T::zero(), T::one());
     let is_far = x.less(lit(-80.0));
@@ -109,7 +109,7 @@ pub fn gelu<T: Float>(x: T, #[default = Approximate::None] approximate: Approxim
         Approximate::None => x * x.normal_cdf(),
         Approximate::Tanh => {
             let inner = 0.7978845608028654 * (x + 0.044715 * x * x * x);
-            // The same as x/2 · (1 + tanh(inner)), without cancellation on the left.
+            // Equals x/2 · (1 + tanh(inner)), but without cancellation for negative x.
             x * (2.0 * inner).sigmoid()
         }
     }

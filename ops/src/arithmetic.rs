@@ -1,4 +1,4 @@
-//! Arithmetic, element by element. Inputs broadcast and promote.
+//! Elementwise arithmetic. Inputs broadcast and promote.
 
 use minitensor::prelude::*;
 
@@ -32,7 +32,7 @@ pub fn floor_divide<T: Real>(x: T, y: T) -> T {
     x.floor_divide(y)
 }
 
-/// `x − y·⌊x / y⌋`, Python's `%`: it has the sign of `y`. Modulo the integer zero it gives zero, as in NumPy.
+/// `x − y·⌊x / y⌋`, Python's `%`: it has the sign of `y`. Modulo the integer zero it is zero, as in NumPy.
 #[custom_op(inplace)]
 pub fn remainder<T: Real>(x: T, y: T) -> T {
     x.remainder(y)
@@ -56,13 +56,13 @@ pub fn negative<T: Num>(x: T) -> T {
     -x
 }
 
-/// `x` itself.
+/// Returns `x` unchanged.
 #[custom_op]
 pub fn positive<T: Num>(x: T) -> T {
     x
 }
 
-/// `|x|`. Its derivative at 0 is taken as 0.
+/// `|x|`. Its derivative at 0 is 0.
 #[custom_op(alias = "absolute", inplace)]
 pub fn abs<T: Real>(x: T) -> T {
     x.abs()
@@ -86,13 +86,13 @@ pub fn reciprocal<T: Field>(x: T) -> T {
     x.recip()
 }
 
-/// The larger of `x` and `y`; NaN if either is. Where they are equal, each gets half of the gradient.
+/// The larger of `x` and `y`; NaN if either is NaN. If they are equal, each gets half of the gradient.
 #[custom_op]
 pub fn maximum<T: Real>(x: T, y: T) -> T {
     x.maximum(y)
 }
 
-/// The smaller of `x` and `y`; NaN if either is. Where they are equal, each gets half of the gradient.
+/// The smaller of `x` and `y`; NaN if either is NaN. If they are equal, each gets half of the gradient.
 #[custom_op]
 pub fn minimum<T: Real>(x: T, y: T) -> T {
     x.minimum(y)
@@ -110,13 +110,13 @@ pub fn clamp<T: Real>(x: T, #[default = f64::NEG_INFINITY] lo: f64, #[default = 
     }
 }
 
-/// `√(x² + y²)`, without overflow on the way.
+/// `√(x² + y²)`, without intermediate overflow.
 #[custom_op]
 pub fn hypot<T: Float>(x: T, y: T) -> T {
     x.hypot(y)
 }
 
-/// The size of `x` with the sign of `y`.
+/// The magnitude of `x` with the sign of `y`.
 #[custom_op]
 pub fn copysign<T: Float>(x: T, y: T) -> T {
     x.copysign(y)

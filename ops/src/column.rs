@@ -1,4 +1,4 @@
-//! Reductions over consecutive axes before the last: rows are combined with rows, as they lie in memory.
+//! Reductions over consecutive axes that don't include the last: whole rows are combined, in memory order.
 
 use minitensor::kernels::{columns, scan};
 use minitensor::prelude::*;
@@ -7,10 +7,10 @@ use minitensor::tensor::normalize_axis;
 use crate::shape::reshape;
 use crate::window::straight;
 
-/// Shorter rows are reduced column by column.
+/// Shorter rows are reduced one column at a time.
 const WIDE: usize = 8;
 
-/// A tensor as tables that are reduced to one row each.
+/// A tensor as tables, each of which is reduced to one row.
 pub struct Table {
     /// `[batch, rows, columns]`.
     pub rows: Tensor,
@@ -19,7 +19,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The tensor as tables, if the axes are consecutive, and wide rows lie behind them in order.
+    /// The tensor as tables, if the axes are consecutive and the elements after them are contiguous wide rows.
     pub fn of(x: &Tensor, axis: Option<&[i64]>) -> Result<Option<Table>> {
         let Some(axes) = axis else { return Ok(None) };
         let mut axes = axes.iter().map(|a| normalize_axis(*a, x.ndim())).collect::<Result<Vec<_>>>()?;
@@ -40,20 +40,20 @@ impl Table {
         Ok(Some(Table { rows, shape: x.shape().clone(), axes }))
     }
 
-    /// The reduced tables `[batch, columns]` in the shape of the result.
+    /// Reshapes the reduced tables `[batch, columns]` to the result.
     pub fn reduced(&self, out: &Tensor, keepdims: bool) -> Result<Tensor> {
         let dims = self.shape.iter().enumerate().filter(|(d, _)| keepdims || !self.axes.contains(d));
         let sizes: Vec<i64> = dims.map(|(d, n)| if self.axes.contains(&d) { 1 } else { *n as i64 }).collect();
         reshape::call(out, &sizes)
     }
 
-    /// Tables of the same size in the shape of the tensor.
+    /// Reshapes tables of unchanged size to the tensor.
     pub fn put_back(&self, out: &Tensor) -> Result<Tensor> {
         reshape::call(out, &self.shape.iter().map(|n| *n as i64).collect::<Vec<_>>())
     }
 }
 
-/// The reduction of a tensor: by `column` if its axes make tables of it, else by `row`.
+/// Reduces a tensor: by `column` if its axes form tables, else by `row`.
 pub fn reduce(
     x: &Tensor,
     axis: Option<&[i64]>,
@@ -96,7 +96,7 @@ pub fn prod<T: Num>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
     Ok(())
 }
 
-/// The largest element of every column; NaN if there is one. Equal ones share the gradient evenly.
+/// The largest element of every column, or NaN if there is one. Equal elements share the gradient evenly.
 #[custom_op(
     name = "column::max", shape = (x: [.., n, m]) -> [.., m] where n > 0,
     backward = |d| {
@@ -109,7 +109,7 @@ pub fn max<T: Real>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
     Ok(())
 }
 
-/// The smallest element of every column; NaN if there is one. Equal ones share the gradient evenly.
+/// The smallest element of every column, or NaN if there is one. Equal elements share the gradient evenly.
 #[custom_op(
     name = "column::min", shape = (x: [.., n, m]) -> [.., m] where n > 0,
     backward = |d| {
@@ -122,42 +122,42 @@ pub fn min<T: Real>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
     Ok(())
 }
 
-/// In which row the (first) largest element of every column stands; the first NaN, if there is one.
+/// For every column, the index of the row with the first NaN or, without any, the first largest element.
 #[custom_op(name = "column::argmax", shape = (x: [.., n, m]) -> [.., m] where n > 0, backward = none)]
 pub fn argmax<T: Real>(x: ArrayView2<T>, out: &mut [i64]) -> Result<()> {
     columns::argmax(&straight(&x)?, x.ncols(), out);
     Ok(())
 }
 
-/// In which row the (first) smallest element of every column stands; the first NaN, if there is one.
+/// For every column, the index of the row with the first NaN or, without any, the first smallest element.
 #[custom_op(name = "column::argmin", shape = (x: [.., n, m]) -> [.., m] where n > 0, backward = none)]
 pub fn argmin<T: Real>(x: ArrayView2<T>, out: &mut [i64]) -> Result<()> {
     columns::argmin(&straight(&x)?, x.ncols(), out);
     Ok(())
 }
 
-/// Whether any element of a column is true.
+/// True if any element of a column is true.
 #[custom_op(name = "column::any", shape = (x: [.., n, m]) -> [.., m], backward = none)]
 pub fn any<T: Element>(x: ArrayView2<T>, out: &mut [bool]) -> Result<()> {
     columns::fold(&straight(&x)?, x.ncols(), false, out, |any, v| any | v.truthy(), |a, b| a | b);
     Ok(())
 }
 
-/// Whether all elements of a column are true.
+/// True if all elements of a column are true.
 #[custom_op(name = "column::all", shape = (x: [.., n, m]) -> [.., m], backward = none)]
 pub fn all<T: Element>(x: ArrayView2<T>, out: &mut [bool]) -> Result<()> {
     columns::fold(&straight(&x)?, x.ncols(), true, out, |all, v| all & v.truthy(), |a, b| a & b);
     Ok(())
 }
 
-/// How many elements of a column are not 0.
+/// The number of nonzero elements of every column.
 #[custom_op(name = "column::count_nonzero", shape = (x: [.., n, m]) -> [.., m], backward = none)]
 pub fn count_nonzero<T: Element>(x: ArrayView2<T>, out: &mut [i64]) -> Result<()> {
     columns::fold(&straight(&x)?, x.ncols(), 0, out, |n, v| n + i64::from(v.truthy()), |a, b| a + b);
     Ok(())
 }
 
-/// The sum of all elements of a column up to each one.
+/// The cumulative sum of every column.
 #[custom_op(
     name = "column::cumsum", shape = (x: [.., n, m]) -> [.., n, m],
     backward = |d| { x: flip(column::cumsum(flip(d, -2)), -2) },

@@ -1,4 +1,4 @@
-//! Comparisons, element by element: the results are boolean.
+//! Elementwise comparisons. The results are booleans.
 
 use minitensor::prelude::*;
 
@@ -38,25 +38,25 @@ pub fn greater_equal<T: Real>(x: T, y: T) -> T::Mask {
     x >= y
 }
 
-/// Whether `x` is NaN.
+/// True if `x` is NaN.
 #[custom_op]
 pub fn isnan<T: Real>(x: T) -> T::Mask {
     x.isnan()
 }
 
-/// Whether `x` is infinite.
+/// True if `x` is infinite.
 #[custom_op]
 pub fn isinf<T: Real>(x: T) -> T::Mask {
     x.isinf()
 }
 
-/// Whether `x` is neither NaN nor infinite.
+/// True if `x` is neither NaN nor infinite.
 #[custom_op]
 pub fn isfinite<T: Real>(x: T) -> T::Mask {
     !(x.isnan() || x.isinf())
 }
 
-/// Whether the sign bit of `x` is set; that of −0 is.
+/// True if the sign bit of `x` is set, as it is for −0.
 #[custom_op]
 pub fn signbit<T: Real>(x: T) -> T::Mask {
     x.signbit()

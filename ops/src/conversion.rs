@@ -1,8 +1,8 @@
-//! Copies, other dtypes, and the parts of complex numbers.
+//! Copies, dtype conversions, and the parts of complex numbers.
 
 use minitensor::prelude::*;
 
-/// The elements in another dtype, converted as NumPy's `astype` does.
+/// Converts the elements to another dtype, as NumPy's `astype` does.
 #[custom_op(alias = "cast", backward = |d| { x: d })]
 pub fn astype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype().is_complex() && !dtype.is_complex() && dtype != DType::Bool {
@@ -20,31 +20,31 @@ pub fn clone(x: &Tensor) -> Result<Tensor> {
     x.copied()
 }
 
-/// Zeros, of the shape and dtype of `x`.
+/// Zeros with the shape and dtype of `x`.
 #[custom_op(backward = |d| { x: zeros_like(d) })]
 pub fn zeros_like(x: &Tensor) -> Result<Tensor> {
     Tensor::zeros(x.shape().clone(), x.dtype(), x.device())
 }
 
-/// Itself where its elements lie in row-major order, else a copy in which they do.
+/// The tensor itself if it is contiguous in row-major order, else a contiguous copy.
 #[custom_op(backward = |d| { x: d })]
 pub fn contiguous(x: &Tensor) -> Result<Tensor> {
     x.contiguous()
 }
 
-/// Writes `source` into `x`.
+/// Copies `source` into `x`.
 #[custom_op(name = "copy_", backward = |d| { x: zeros_like(d), source: d })]
 pub fn copy_into<T: Element>(x: &mut T, source: T) {
     *x = source;
 }
 
-/// The complex conjugate of every element; [`conj()`] leaves real ones where they are.
+/// The complex conjugate of every element; [`conj()`] returns real tensors without a copy.
 #[custom_op(name = "conversion::conj", backward = |d| { x: d.conj() })]
 pub fn conj_elements<T: Num>(x: T) -> T {
     x.conj()
 }
 
-/// The complex conjugate; of real numbers the tensor itself.
+/// The complex conjugate. Returns real tensors unchanged.
 #[custom_op(alias = "conj_physical", backward = |d| { x: d.conj() })]
 pub fn conj(x: &Tensor) -> Result<Tensor> {
     if x.dtype().is_complex() { conj_elements::call(x) } else { Ok(x.clone()) }

@@ -1,7 +1,7 @@
-//! Convolutions, and their transposes.
+//! Convolutions and their transposes.
 //!
 //! All of them are one sum and its two transposes, over three axes: [`convolve`], [`convolve_input`] and
-//! [`convolve_weight`]. Each is linear in both of its inputs, so that their gradients are one another.
+//! [`convolve_weight`]. Each is linear in both of its inputs, so the gradients of each are the other two.
 
 use minitensor::kernels::convolution::{self, Channels, OutOfMemory};
 use minitensor::prelude::*;
@@ -12,7 +12,7 @@ fn no_memory(_: OutOfMemory) -> Error {
     Error::memory("can't allocate the memory to work in; use a smaller batch")
 }
 
-/// How channels belong together, by the shapes of the input and of the weight.
+/// The groups of channels, from the shapes of the input and the weight.
 fn grouped(samples: usize, inputs: usize, outputs: usize, groups: usize) -> Result<Channels> {
     if !inputs.is_multiple_of(groups) || !outputs.is_multiple_of(groups) {
         return Err(Error::value(format!("groups = {groups} should divide the channels: {inputs} in, {outputs} out")));
@@ -50,7 +50,7 @@ pub fn convolve<T: Float>(
     convolution::forward(&windows, channels, &straight(&x)?, &straight(&weight)?, bias, out).map_err(no_memory)
 }
 
-/// The gradient of `convolution::forward` by its input: windows `y` back to `(d, h, w)` elements.
+/// The gradient of `convolution::forward` by its input: from windows `y` to `(d, h, w)` elements.
 #[custom_op(
     name = "convolution::input",
     shape = (y: [n, o, od, oh, ow], weight: [o, i, kd, kh, kw]) -> [n, i * groups, d, h, w] where groups > 0,
@@ -108,7 +108,7 @@ pub fn convolve_weight<T: Float>(
     convolution::weight(&windows, channels, &straight(&x)?, &straight(&y)?, out).map_err(no_memory)
 }
 
-/// The sizes of `weight`, which has two axes of channels before the others.
+/// The sizes of `weight`, whose first two axes are channels.
 fn kernel(weight: &Tensor, rank: usize, channels: &str) -> Result<[usize; 3]> {
     if weight.ndim() == rank + 2 {
         return Ok(sizes(weight.shape(), rank));
@@ -117,13 +117,13 @@ fn kernel(weight: &Tensor, rank: usize, channels: &str) -> Result<[usize; 3]> {
     Err(Error::value(format!("'weight' of shape {shape} should be [{channels}, {axes}], of {} dimensions", rank + 2)))
 }
 
-/// `[.., channels, axes…]` as `[samples, channels, depth, height, width]`.
+/// Reshapes `[.., channels, axes…]` to `[samples, channels, depth, height, width]`.
 fn samples(x: &Tensor, rank: usize) -> Result<Tensor> {
     let (batch, cell) = x.shape().split_at(x.ndim() - rank - 1);
     shaped(x, [batch.iter().product(), cell[0]].into_iter().chain(sizes(x.shape(), rank)))
 }
 
-/// What was computed for `samples(x)`, with the batch of `x` and the axes that it had.
+/// Reshapes the result for `samples(x)` to the batch and the axes of `x`.
 fn unsamples(out: &Tensor, x: &Tensor, rank: usize) -> Result<Tensor> {
     let batch = &x.shape()[..x.ndim() - rank - 1];
     shaped(out, batch.iter().copied().chain([out.shape()[1]]).chain(out.shape()[5 - rank..].iter().copied()))
@@ -225,9 +225,9 @@ macro_rules! convolutions {
     ($($rank:literal $name:ident $transposed:ident, $doc:literal $doc_transposed:literal;)*) => {$(
         #[doc = $doc]
         ///
-        /// `x` is `[.., in_channels, axes]`, `weight` `[out_channels, in_channels / groups, axes]`. Windows are `stride` apart, their
-        /// taps `dilation`, and `padding` zeros stand on both sides of every axis; each is one number, or one for each axis. As in
-        /// PyTorch, the kernel isn't flipped.
+        /// `x` is `[.., in_channels, axes]`, `weight` is `[out_channels, in_channels / groups, axes]`. `stride` is the
+        /// distance between windows, `dilation` the distance between their taps, and `padding` the number of zeros on
+        /// both sides of every axis; each is one number, or one per axis. As in PyTorch, the kernel isn't flipped.
         #[custom_op(where groups > 0)]
         pub fn $name(
             x: &Tensor,
@@ -243,8 +243,8 @@ macro_rules! convolutions {
 
         #[doc = $doc_transposed]
         ///
-        /// `x` is `[.., in_channels, axes]`, `weight` `[in_channels, out_channels / groups, axes]`. Each size becomes
-        /// `(size − 1) · stride − 2 · padding + dilation · (kernel − 1) + output_padding + 1`.
+        /// `x` is `[.., in_channels, axes]`, `weight` is `[in_channels, out_channels / groups, axes]`. Each size
+        /// becomes `(size − 1) · stride − 2 · padding + dilation · (kernel − 1) + output_padding + 1`.
         #[custom_op(where groups > 0)]
         pub fn $transposed(
             x: &Tensor,

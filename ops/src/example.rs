@@ -1,8 +1,8 @@
-//! Ops that show and measure what a definition gives; nobody's model needs them.
+//! Example ops for demonstrations and measurements of definitions; models don't need them.
 
 use minitensor::prelude::*;
 
-/// `tanh(x·y + z)·σ(y) − z/2`: a chain of functions in one pass over memory, whatever its length.
+/// `tanh(x·y + z)·σ(y) − z/2`: a chain of functions that is computed in one pass over memory.
 #[custom_op(name = "example::chain")]
 pub fn chain<T: Float>(x: T, y: T, z: T) -> T {
     (x * y + z).tanh() * y.sigmoid() - 0.5 * z

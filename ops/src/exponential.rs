@@ -1,4 +1,4 @@
-//! Exponentials, logarithms and roots, element by element.
+//! Elementwise exponentials, logarithms and roots.
 
 use minitensor::prelude::*;
 
@@ -14,7 +14,7 @@ pub fn exp2<T: Float>(x: T) -> T {
     x.exp2()
 }
 
-/// `eˣ − 1`, exact for small `x`.
+/// `eˣ − 1`, accurate for small `x`.
 #[custom_op(inplace)]
 pub fn expm1<T: Field>(x: T) -> T {
     x.expm1()
@@ -26,7 +26,7 @@ pub fn log<T: Field>(x: T) -> T {
     x.log()
 }
 
-/// `ln(1 + x)`, exact for small `x`.
+/// `ln(1 + x)`, accurate for small `x`.
 #[custom_op(inplace)]
 pub fn log1p<T: Field>(x: T) -> T {
     x.log1p()
@@ -62,7 +62,7 @@ pub fn cbrt<T: Float>(x: T) -> T {
     x.cbrt()
 }
 
-/// `ln(eˣ + eʸ)`, without overflow on the way.
+/// `ln(eˣ + eʸ)`, without intermediate overflow.
 #[custom_op]
 pub fn logaddexp<T: Float>(x: T, y: T) -> T {
     x.logaddexp(y)

@@ -1,4 +1,4 @@
-//! Choosing elements by position or by condition.
+//! Selects elements by position or by condition.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -14,13 +14,13 @@ use ndarray::{Axis, s};
 use crate::shape::{flatten, moveaxis, reshape};
 use crate::window::straight;
 
-/// `x` where the condition holds, else `y`.
+/// `x` where the condition is true, else `y`.
 #[custom_op(name = "where")]
 pub fn where_<T: Element>(condition: T::Mask, x: T, y: T) -> T {
     if condition { x } else { y }
 }
 
-/// What Python's `start:stop:step` means on an axis: the first element, and how many.
+/// Resolves Python's `start:stop:step` for an axis: the first element, and the number of elements.
 fn resolve(size: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<(usize, usize)> {
     if step == 0 {
         return Err(Error::value("step must not be 0"));
@@ -35,7 +35,7 @@ fn resolve(size: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> Res
     Ok((start.max(0) as usize, length as usize))
 }
 
-/// `start:stop:step` along an axis, as in Python, as a view.
+/// The elements `start:stop:step` along an axis, as in Python, as a view.
 #[custom_op(backward = |d| { x: unslice(d, x.shape, axis, start, stop, step) })]
 pub fn slice(
     x: &Tensor,
@@ -48,7 +48,7 @@ pub fn slice(
     x.slice_view(axis, first, length, step)
 }
 
-/// Zeros of a shape, with `x` at `start:stop:step` of an axis: what [`slice()`] takes out, put back.
+/// Zeros of a shape, with `x` at `start:stop:step` of an axis: the transpose of [`slice()`].
 #[custom_op(backward = |d| { x: slice(d, axis, start, stop, step) })]
 pub fn unslice(
     x: &Tensor,
@@ -77,7 +77,7 @@ fn unusable(why: Unusable, place: impl FnOnce() -> String) -> Error {
     }
 }
 
-/// The elements of an axis that stand at `index`, for every row: `out[.., i] = x[.., index[.., i]]`.
+/// The elements at `index` along an axis, for every row: `out[.., i] = x[.., index[.., i]]`.
 #[custom_op(
     alias = "take_along_axis",
     shape = (x: [.., n], index: [.., m]) -> [.., m], axis = -1,
@@ -87,7 +87,7 @@ pub fn gather<T: Element>(x: &[T], index: &[i64], out: &mut [T]) -> Result<()> {
     positions::take(x, index, out).map_err(|why| unusable(why, || format!("size {}", x.len())))
 }
 
-/// Zeros of `size` along an axis, to which the elements of `x` are added at `index`: the reverse of [`gather()`].
+/// Zeros of `size` along an axis, to which the elements of `x` are added at `index`: the transpose of [`gather()`].
 #[custom_op(
     shape = (x: [.., m], index: [.., m]) -> [.., size], axis = -1,
     backward = |d| { x: gather(d, index), index: none },
@@ -96,7 +96,7 @@ pub fn scatter<T: Num>(x: &[T], index: &[i64], size: usize, out: &mut [T]) -> Re
     positions::add_rows(x, 1, index, size, out).map_err(|why| unusable(why, || format!("size {size}")))
 }
 
-/// Rows of a table: `out[.., :] = weight[index[..], :]`.
+/// The rows of a table at `index`: `out[.., :] = weight[index[..], :]`.
 #[custom_op(backward = |d| { weight: indexing::added_rows(d, index, weight.shape), index: none })]
 pub fn embedding(weight: &Tensor, index: &Tensor) -> Result<Tensor> {
     if weight.ndim() != 2 {
@@ -118,7 +118,7 @@ pub fn embedding(weight: &Tensor, index: &Tensor) -> Result<Tensor> {
     }
     let (weight, index) = (weight.contiguous()?, index.contiguous()?);
     let (size, width) = (weight.shape()[0], weight.shape()[1] * weight.dtype().size());
-    // SAFETY: both lie straight, which is to say that all their bytes do, and the output is nobody else's yet.
+    // SAFETY: both tensors are contiguous, and so are their bytes. No other code has access to the output yet.
     let (table, positions, rows) = unsafe {
         (
             std::slice::from_raw_parts(weight.data_ptr(), size * width),
@@ -131,7 +131,7 @@ pub fn embedding(weight: &Tensor, index: &Tensor) -> Result<Tensor> {
     Ok(out)
 }
 
-/// Zeros of a table's shape, to which `d[.., :]` are added at `index[..]`: the gradient of [`embedding()`].
+/// Zeros of a table's shape, to which `d[.., :]` is added at `index[..]`: the gradient of [`embedding()`].
 #[custom_op(name = "indexing::added_rows")]
 pub fn added_rows(d: &Tensor, index: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let &[size, width] = Shape::from_sizes(shape)?.dims() else {
@@ -141,7 +141,7 @@ pub fn added_rows(d: &Tensor, index: &Tensor, shape: &[i64]) -> Result<Tensor> {
     scatter_rows::call(&reshape::call(d, &[count, width as i64])?, &reshape::call(index, &[count])?, size)
 }
 
-/// Zeros of `size` rows, to which the rows of `x` are added at `index`: the reverse of [`embedding()`].
+/// Zeros of `size` rows, to which the rows of `x` are added at `index`: the transpose of [`embedding()`].
 #[custom_op(
     shape = (x: [m, e], index: [m]) -> [size, e],
     backward = |d| { x: embedding(d, index), index: none },
@@ -152,7 +152,7 @@ pub fn scatter_rows<T: Num>(x: ArrayView2<T>, index: &[i64], size: usize, mut ou
     positions::add_rows(&rows, x.ncols(), index, size, out).map_err(|why| unusable(why, || format!("size {size}")))
 }
 
-/// The slices of an axis that stand at `indices`, whose axes take its place.
+/// The slices at `indices` along an axis. The axes of `indices` replace it.
 #[custom_op(alias = "index_select")]
 pub fn take(x: &Tensor, indices: &Tensor, #[default = 0] axis: i64) -> Result<Tensor> {
     let at = normalize_axis(axis, x.ndim())?;
@@ -164,13 +164,13 @@ pub fn take(x: &Tensor, indices: &Tensor, #[default = 0] axis: i64) -> Result<Te
     shape.extend(&rest);
     let mut out = reshape::call(&rows, &shape)?;
     for _ in 0..at {
-        // The axes that stood before `axis` follow the index axes; each goes back to the front, the last one first.
+        // The axes before `axis` follow the index axes. Move each back to the front, the last one first.
         out = moveaxis::call(&out, (indices.ndim() + at - 1) as i64, 0)?;
     }
     Ok(out)
 }
 
-/// Every index as a position from 0 on; an index out of range raises.
+/// Converts negative indices to positions from 0 on; an index that is out of range is an error.
 #[custom_op(name = "indexing::wrap", shape = (index: [n]) -> [n], backward = none)]
 pub fn wrap_index(index: &[i64], size: usize, axis: usize, out: &mut [i64]) -> Result<()> {
     positions::from_front(index, size, out).map_err(|why| unusable(why, || format!("axis {axis} of size {size}")))
@@ -188,7 +188,8 @@ pub fn index(x: &Tensor, indices: &[&Tensor]) -> Result<Tensor> {
         reshape::call(&wrap_index::call(&straight, x.shape()[axis], axis)?, &sizes)
     };
     if indices.len() == 1 {
-        // Positions are checked where they are used, too; if one is wrong, the first way says on which axis.
+        // Positions are also checked where they are used. If one is out of range, `wrapped` returns the error that
+        // names its axis.
         return take::call(x, indices[0], 0).or_else(|error| wrapped(0).and(Err(error)));
     }
     let mut place = wrapped(0)?;
@@ -201,11 +202,11 @@ pub fn index(x: &Tensor, indices: &[&Tensor]) -> Result<Tensor> {
     take::call(&flatten::call(x, 0, indices.len() as i64 - 1)?, &place, 0)
 }
 
-/// The positions of the elements that are not 0: one row for each, one column for each axis (int64).
+/// The positions of the nonzero elements: one row per element, one column per axis (int64).
 #[custom_op(backward = none)]
 pub fn nonzero(x: &Tensor) -> Result<Tensor> {
     x.expect_values()?;
-    // A copy, to which no other thread writes while its elements are counted and then found.
+    // A copy, which no other thread can change between counting and finding its elements.
     let mask = x.cast(DType::Bool)?;
     let mask = mask.view::<Truth>()?;
     let found =
@@ -225,10 +226,10 @@ pub fn one_hot(index: &i64, num_classes: usize, out: &mut [i64]) -> Result<()> {
     Ok(())
 }
 
-/// Elements of a matrix that are worth a thread.
+/// The minimum number of matrix elements per thread.
 const GRAIN: usize = 32 * 1024;
 
-/// A matrix of the elements of `x` in those columns of each row that are `kept`, and zeros elsewhere.
+/// The elements of `x` in the columns `kept` of each row, and zeros elsewhere.
 fn triangle<T: Num + Machine>(x: &ArrayView2<T>, out: &mut ArrayViewMut2<T>, kept: impl Fn(i64) -> Range<i64> + Sync) {
     let (n, rows) = (x.ncols(), (GRAIN / x.ncols().max(1)).max(1));
     let parts: Vec<_> = out.axis_chunks_iter_mut(Axis(0), rows).map(Mutex::new).collect();

@@ -1,4 +1,4 @@
-//! Tensors joined, and padded.
+//! Joins and pads tensors.
 
 use minitensor::BackwardCall;
 use minitensor::prelude::*;
@@ -7,7 +7,7 @@ use minitensor::tensor::normalize_axis;
 use crate::indexing::slice;
 use crate::shape::unsqueeze;
 
-/// Tensors one after the other along an axis.
+/// Joins tensors along an axis.
 #[custom_op(alias = "cat", backward = self::concat_backward)]
 pub fn concat(tensors: &[&Tensor], #[default = 0] axis: i64) -> Result<Tensor> {
     let Some(first) = tensors.first() else {
@@ -38,7 +38,7 @@ pub fn concat(tensors: &[&Tensor], #[default = 0] axis: i64) -> Result<Tensor> {
     Ok(out)
 }
 
-/// Every input gets the slice of the cotangent where it stands.
+/// The gradient of each input is its slice of the cotangent.
 fn concat_backward(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     let d = call.cotangent(0)?;
     let axis: i64 = minitensor::attr::FromAttr::from_attr(&call.attrs()[0])?;
@@ -54,7 +54,7 @@ fn concat_backward(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
         .collect()
 }
 
-/// Tensors of one shape along a new axis.
+/// Joins tensors of the same shape along a new axis.
 #[custom_op]
 pub fn stack(tensors: &[&Tensor], #[default = 0] axis: i64) -> Result<Tensor> {
     if tensors.is_empty() {
@@ -64,7 +64,7 @@ pub fn stack(tensors: &[&Tensor], #[default = 0] axis: i64) -> Result<Tensor> {
     concat::call(&rows.iter().collect::<Vec<_>>(), axis)
 }
 
-/// How much stands before and behind each axis: two sizes for each of the last axes, the outermost first.
+/// The margins before and after each axis: two sizes for each of the last axes, the outermost first.
 fn margins(rank: usize, padding: &[i64]) -> Result<Vec<(usize, usize)>> {
     if !padding.len().is_multiple_of(2) || padding.len() / 2 > rank || padding.iter().any(|p| *p < 0) {
         return Err(Error::value(format!(
@@ -77,7 +77,7 @@ fn margins(rank: usize, padding: &[i64]) -> Result<Vec<(usize, usize)>> {
     Ok(margins)
 }
 
-/// Surrounded by a value: `padding` has two sizes, before and behind, for each of the last axes, the outermost first.
+/// Pads with a value: `padding` has two sizes, before and after, for each of the last axes, the outermost first.
 #[custom_op(backward = |d| { x: crop(d, padding) })]
 pub fn pad(x: &Tensor, padding: &[i64], #[default = 0.0] value: f64) -> Result<Tensor> {
     let margins = margins(x.ndim(), padding)?;
@@ -97,7 +97,7 @@ pub fn pad(x: &Tensor, padding: &[i64], #[default = 0.0] value: f64) -> Result<T
     Ok(out)
 }
 
-/// What is left inside margins given as for [`pad()`].
+/// Removes margins, which are given as for [`pad()`].
 #[custom_op]
 pub fn crop(x: &Tensor, padding: &[i64]) -> Result<Tensor> {
     let margins = margins(x.ndim(), padding)?;

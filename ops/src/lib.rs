@@ -1,7 +1,7 @@
-//! The built-in operations: definitions, and nothing else.
+//! The definitions of the built-in ops.
 //!
-//! Each file is a group as a reader would look for it. An op is found in the [registry](minitensor::registry) by its
-//! name; here it is also a function (its body) and a type of the same name (the op as a value, with `call`).
+//! Each file is a group of related ops. An op is found in the [registry](minitensor::registry) by its name. Here it is
+//! also a function (its body) and a type of the same name (the op as a value, with `call`).
 //!
 //! ```
 //! use minitensor::Tensor;

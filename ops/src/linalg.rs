@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! Matrix products.
 
 use minitensor::kernels::matmul as gemm;
 use minitensor::prelude::*;
@@ -16,14 +16,14 @@ use crate::shape::{reshape, squeeze, unsqueeze};
 pub fn matrix_product<T: Num>(x: ArrayView2<T>, y: ArrayView2<T>, mut out: ArrayViewMut2<T>) {
     let ((m, k), n) = (x.dim(), y.ncols());
     let (xs, ys, os) = (x.strides().to_vec(), y.strides().to_vec(), out.strides().to_vec());
-    // SAFETY: sizes and strides are those of the views, and the output is apart from the inputs.
+    // SAFETY: sizes and strides are those of the views, and the output doesn't overlap the inputs.
     unsafe {
         gemm(m, n, k, x.as_ptr(), xs[0], xs[1], y.as_ptr(), ys[0], ys[1], out.as_mut_ptr(), os[0], os[1]);
     }
 }
 
-/// The matrix product `x @ y` over the last two axes; the axes before them broadcast. A vector counts as a row on the left
-/// and as a column on the right.
+/// The matrix product `x @ y` over the last two axes; the axes before them broadcast. A vector is treated as a row on
+/// the left and as a column on the right.
 #[custom_op]
 pub fn matmul(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     if x.ndim() == 0 || y.ndim() == 0 {
@@ -45,8 +45,8 @@ pub fn matmul(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     Ok(out)
 }
 
-/// `x @ y` with at least two axes each. Where all of a batch meets one matrix, this is a single product of all its rows, and the
-/// gradient of the matrix is one, too, instead of a sum over the batch.
+/// `x @ y` with at least two axes each. If a whole batch is multiplied by one matrix, this is a single product of all
+/// its rows, and so is the gradient of the matrix, instead of a sum over the batch.
 fn product(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let (k, n) = (y.shape()[0], y.shape()[y.ndim() - 1]);
     let Some((&width, batch)) = x.shape().split_last().filter(|_| x.ndim() > 2 && y.ndim() == 2 && x.is_contiguous())

@@ -1,56 +1,56 @@
-//! Logic on truth values, and on the bits of integers.
+//! Logical ops on booleans, and bitwise ops on integers.
 
 use minitensor::prelude::*;
 
-/// Whether both are true; a number is true unless it is 0.
+/// True if both are true; a number is true unless it is 0.
 #[custom_op]
 pub fn logical_and<T: Element>(x: T, y: T) -> T::Mask {
     x.truthy() && y.truthy()
 }
 
-/// Whether either is true.
+/// True if at least one is true.
 #[custom_op]
 pub fn logical_or<T: Element>(x: T, y: T) -> T::Mask {
     x.truthy() || y.truthy()
 }
 
-/// Whether exactly one is true.
+/// True if exactly one is true.
 #[custom_op]
 pub fn logical_xor<T: Element>(x: T, y: T) -> T::Mask {
     (x.truthy() || y.truthy()) && !(x.truthy() && y.truthy())
 }
 
-/// Whether it is false.
+/// True if the argument is false.
 #[custom_op]
 pub fn logical_not<T: Element>(x: T) -> T::Mask {
     !x.truthy()
 }
 
-/// Bits that are set in both.
+/// The bits that are set in both.
 #[custom_op(inplace)]
 pub fn bitwise_and<T: Int>(x: T, y: T) -> T {
     x & y
 }
 
-/// Bits that are set in either.
+/// The bits that are set in at least one.
 #[custom_op(inplace)]
 pub fn bitwise_or<T: Int>(x: T, y: T) -> T {
     x | y
 }
 
-/// Bits that are set in exactly one.
+/// The bits that are set in exactly one.
 #[custom_op(inplace)]
 pub fn bitwise_xor<T: Int>(x: T, y: T) -> T {
     x.bitwise_xor(y)
 }
 
-/// All bits turned round.
+/// Flips all bits.
 #[custom_op(alias = "bitwise_not")]
 pub fn bitwise_invert<T: Int>(x: T) -> T {
     !x
 }
 
-/// `x · 2ʸ`, the bits that leave lost.
+/// `x · 2ʸ`; bits that are shifted out are lost.
 #[custom_op(alias = "left_shift")]
 pub fn bitwise_left_shift<T: Int>(x: T, y: T) -> T {
     x.left_shift(y)

@@ -5,14 +5,14 @@ use minitensor::prelude::*;
 use crate::arithmetic::{square, subtract};
 use crate::reduction::{mean, sum};
 
-/// What becomes of the losses of a batch.
+/// The reduction of the losses of a batch.
 #[derive(AttrEnum, Clone, Copy, Debug, PartialEq)]
 pub enum Reduction {
-    /// One for each.
+    /// No reduction: one loss per example.
     None,
-    /// Their mean.
+    /// The mean.
     Mean,
-    /// Their sum.
+    /// The sum.
     Sum,
 }
 

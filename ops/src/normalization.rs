@@ -8,26 +8,26 @@ use crate::exponential::sqrt;
 use crate::shape::reshape;
 
 /// `eˣ / Σ eˣ` along an axis, without overflow.
-// The derived gradient would compute the exponentials anew; the result, which is there anyway, is enough.
+// The derived gradient would compute the exponentials again; this one uses only the result, which is available anyway.
 #[custom_op(shape = (x: [.., n]) -> [.., n], axis = -1, backward = |d| { x: row::softmax_vjp(d, out) })]
 pub fn softmax<R: Row>(x: R) -> R {
     let e = (x - x.max()).exp();
     e * e.sum().recip()
 }
 
-/// What [`softmax()`] passes back, from its result `y`: `y (d − Σ d y)`.
+/// The gradient of [`softmax()`], from its result `y`: `y (d − Σ d y)`.
 #[custom_op(name = "row::softmax_vjp", shape = (d: [.., n], y: [.., n]) -> [.., n])]
 pub fn softmax_vjp<R: Row>(d: R, y: R) -> R {
     y * (d - d.dot(y))
 }
 
-/// `x − ln Σ eˣ` along an axis: the logarithm of [`softmax()`], exact where that is tiny.
+/// `x − ln Σ eˣ` along an axis: the logarithm of [`softmax()`], accurate even if that is tiny.
 #[custom_op(shape = (x: [.., n]) -> [.., n], axis = -1, backward = |d| { x: row::log_softmax_vjp(d, out) })]
 pub fn log_softmax<R: Row>(x: R) -> R {
     x - x.logsumexp()
 }
 
-/// What [`log_softmax()`] passes back, from its result `y`: `d − eʸ Σ d`.
+/// The gradient of [`log_softmax()`], from its result `y`: `d − eʸ Σ d`.
 #[custom_op(name = "row::log_softmax_vjp", shape = (d: [.., n], y: [.., n]) -> [.., n])]
 pub fn log_softmax_vjp<R: Row>(d: R, y: R) -> R {
     d - y.exp() * d.sum()
@@ -63,9 +63,9 @@ pub fn cosine_similarity<R: Row>(x: R, y: R, #[default = 1e-8] eps: f64) -> R {
     x.dot(y) * x.square().sum().maximum(floor).rsqrt() * y.square().sum().maximum(floor).rsqrt()
 }
 
-/// Batch normalization of `x` (`[batch, channels, ..]`): every channel is normalized over the batch and all positions, or by
-/// `mean` and `var` (`[channels]`) where they are given, then multiplied by `weight` and shifted by `bias` (`[channels]`)
-/// (Ioffe and Szegedy, 2015).
+/// Batch normalization of `x` (`[batch, channels, ..]`). Every channel is normalized over the batch and all positions,
+/// or by `mean` and `var` (`[channels]`) if they are given. Then it is multiplied by `weight` and shifted by `bias`
+/// (`[channels]`) (Ioffe and Szegedy, 2015).
 #[custom_op(where eps >= 0.0)]
 pub fn batch_norm(
     x: &Tensor,
@@ -91,8 +91,8 @@ pub fn batch_norm(
     affine(y, weight, bias, channels)
 }
 
-/// Instance normalization of `x` (`[batch, channels, ..]`): every channel of every example is normalized over its positions, then
-/// multiplied by `weight` and shifted by `bias` (`[channels]`) (Ulyanov et al., 2016).
+/// Instance normalization of `x` (`[batch, channels, ..]`). Every channel of every example is normalized over its
+/// positions. Then it is multiplied by `weight` and shifted by `bias` (`[channels]`) (Ulyanov et al., 2016).
 #[custom_op(where eps >= 0.0)]
 pub fn instance_norm(
     x: &Tensor,
@@ -111,8 +111,9 @@ pub fn instance_norm(
     affine(standardize::call(x, Some(&axes), eps)?, weight, bias, channels)
 }
 
-/// Group normalization of `x` (`[batch, channels, ..]`): the channels are split into `groups` groups, each of which is normalized
-/// for every example, then every channel multiplied by `weight` and shifted by `bias` (`[channels]`) (Wu and He, 2018).
+/// Group normalization of `x` (`[batch, channels, ..]`). The channels are split into `groups` groups, each of which is
+/// normalized for every example. Then every channel is multiplied by `weight` and shifted by `bias` (`[channels]`) (Wu
+/// and He, 2018).
 #[custom_op(where eps >= 0.0)]
 pub fn group_norm(
     x: &Tensor,
@@ -142,7 +143,7 @@ fn channels(op: &str, x: &Tensor) -> Result<usize> {
         .ok_or_else(|| Error::value(format!("op '{op}' takes x: [batch, channels, ..], got shape {}", x.shape())))
 }
 
-/// One number for each channel, as what broadcasts with `x`.
+/// Reshapes one number per channel so that it broadcasts with `x`.
 fn along(numbers: &Tensor, name: &str, channels: usize, x: &Tensor) -> Result<Tensor> {
     if numbers.shape().as_ref() != [channels] {
         return Err(Error::value(format!(

@@ -1,4 +1,4 @@
-//! Steps of optimizers, in place, one pass over memory each.
+//! Optimizer steps. Each modifies its tensors in place, in one pass over memory.
 
 use minitensor::prelude::*;
 
@@ -20,8 +20,9 @@ pub fn sgd_step<T: Float>(
     *p -= lr * direction;
 }
 
-/// One step of Adam (Kingma and Ba, 2015). `correction1` and `correction2` are `1 − beta1ᵗ` and `1 − beta2ᵗ` at the `t`-th step.
-/// `decoupled` weight decay shrinks `p` itself (AdamW; Loshchilov and Hutter, 2019), else it is added to the gradient.
+/// One step of Adam (Kingma and Ba, 2015). `correction1` and `correction2` are `1 − beta1ᵗ` and `1 − beta2ᵗ` at step
+/// `t`. If `decoupled` is true, weight decay shrinks `p` itself (AdamW; Loshchilov and Hutter, 2019); otherwise it is
+/// added to the gradient.
 #[custom_op(
     where eps >= 0.0, weight_decay >= 0.0, correction1 > 0.0, correction2 > 0.0, beta1 >= 0.0, beta1 < 1.0, beta2 >= 0.0,
     beta2 < 1.0

@@ -1,4 +1,4 @@
-//! Pooling: the largest element, or the mean, of every window over the last axes.
+//! Pooling: the maximum or mean of every window over the last axes.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use minitensor::tensor::try_vec;
 
 use crate::window::{AXES, Steps, each, kernel_of, shaped, sizes, straight, windows};
 
-/// The largest element of each of `(od, oh, ow)` windows; NaN if there is one.
+/// The largest element of each of `(od, oh, ow)` windows, or NaN if there is one.
 #[custom_op(
     name = "window::max",
     shape = (x: [.., d, h, w]) -> (out: [.., od, oh, ow], [save] place: [.., od, oh, ow]) where d > 0, h > 0, w > 0,
@@ -34,7 +34,7 @@ pub fn window_max<T: Real>(
     Ok(())
 }
 
-/// Windows over the rows of a matrix, as pairs of the first row and the one behind the last, and what each is divided by.
+/// Windows over the rows of a matrix: the range of rows of each window, and its divisor.
 fn bounded<T: Float>(bounds: &[i64], counts: &[i64], windows: usize, rows: usize) -> Result<Vec<(Range<usize>, T)>> {
     let is_sound = |b: &[i64]| 0 <= b[0] && b[0] <= b[1] && b[1] <= rows as i64;
     let lengths = counts.len() == windows && bounds.len() == 2 * windows;
@@ -48,7 +48,7 @@ fn bounded<T: Float>(bounds: &[i64], counts: &[i64], windows: usize, rows: usize
     Ok(pairs.map(|(b, count)| (b[0] as usize..b[1] as usize, lit(*count))).collect())
 }
 
-/// The sums of rows `bounds[2 · i]` up to `bounds[2 · i + 1]`, divided by `counts[i]`.
+/// The sums of the rows from `bounds[2 · i]` to `bounds[2 · i + 1]`, divided by `counts[i]`.
 #[custom_op(
     name = "window::mean", shape = (x: [.., n, m]) -> [.., size, m],
     backward = |g| { x: window::spread(g, n, bounds, counts) },
@@ -65,7 +65,7 @@ pub fn window_mean<T: Float>(
     Ok(())
 }
 
-/// The reverse of `window::mean`: every row of `y`, divided by its count, added to the rows of its window.
+/// The transpose of `window::mean`: adds every row of `y`, divided by its count, to the rows of its window.
 #[custom_op(
     name = "window::spread", shape = (y: [.., size, m]) -> [.., n, m],
     backward = |g| { y: window::mean(g, size, bounds, counts) },
@@ -82,7 +82,7 @@ pub fn window_spread<T: Float>(
     Ok(())
 }
 
-/// Has at least the axes that windows step over.
+/// Checks that `x` has at least the axes that windows slide over.
 fn at_least(x: &Tensor, rank: usize) -> Result<()> {
     if x.ndim() >= rank {
         return Ok(());
@@ -93,7 +93,7 @@ fn at_least(x: &Tensor, rank: usize) -> Result<()> {
     )))
 }
 
-/// The windows of a pooling: their taps and steps, and how many there are.
+/// The windows of a pooling op: their taps and steps, and their number.
 struct Pool {
     kernel: [usize; 3],
     steps: Steps,
@@ -134,11 +134,11 @@ impl Pool {
         for axis in (0..3).filter(|_| ceil_mode) {
             let (size, padding, stride) = (sizes[axis] as i64, steps.padding[axis], steps.stride[axis]);
             let room = size + 2 * padding - 1 - steps.reach(&kernel, axis)?;
-            // One more window, if one begins before the padding behind and isn't whole.
+            // Add one incomplete window if it begins before the end padding.
             let next = counts[axis] as i64 * stride;
             counts[axis] += usize::from(room % stride != 0 && next < size + padding);
         }
-        // Taps that are far apart may all miss what is there.
+        // With dilation, all taps of a window may be outside of the volume.
         for axis in (0..3).filter(|axis| steps.dilation[*axis] > 1) {
             let sees = |tap: i64| (0..sizes[axis] as i64).contains(&tap);
             let taps = |start: i64| (0..kernel[axis] as i64).map(move |k| start + k * steps.dilation[axis]);
@@ -156,7 +156,7 @@ impl Pool {
     }
 }
 
-/// The bounds of the windows of an axis, and what each is divided by.
+/// The bounds of the windows of an axis, and the divisor of each.
 type Listed = (Vec<i64>, Vec<i64>);
 
 fn listed(windows: impl ExactSizeIterator<Item = ([i64; 2], i64)>) -> Result<Listed> {
@@ -168,7 +168,8 @@ fn listed(windows: impl ExactSizeIterator<Item = ([i64; 2], i64)>) -> Result<Lis
     Ok((bounds, counts))
 }
 
-/// `x` with the mean of windows in the place of each of its last axes; `windows` gives the bounds and the counts of an axis.
+/// Replaces each of the last axes of `x` by the means of its windows. `windows` returns the bounds and counts for an
+/// axis.
 fn averaged(x: &Tensor, rank: usize, windows: impl Fn(usize) -> Result<Listed>) -> Result<Tensor> {
     let mut out = x.clone();
     for axis in 3 - rank..3 {
@@ -230,8 +231,9 @@ macro_rules! pools {
     ($($rank:literal $max:ident $avg:ident $adaptive:ident, $doc_max:literal $doc_avg:literal $doc_adaptive:literal;)*) => {$(
         #[doc = $doc_max]
         ///
-        /// Windows have `kernel_size` taps, `dilation` apart, and are `stride` apart (`kernel_size` if not given). What stands in
-        /// the `padding` is never the largest. With `ceil_mode`, a last window may reach beyond it. As in PyTorch.
+        /// Windows have `kernel_size` taps, `dilation` apart, and are `stride` apart (`kernel_size` if not given).
+        /// Elements of the `padding` are never the largest. With `ceil_mode`, the last window may extend beyond the
+        /// padding. As in PyTorch.
         #[custom_op]
         pub fn $max(
             x: &Tensor,
@@ -246,8 +248,9 @@ macro_rules! pools {
 
         #[doc = $doc_avg]
         ///
-        /// Windows have `kernel_size` elements and are `stride` apart (`kernel_size` if not given). The zeros of the `padding`
-        /// count, unless `count_include_pad` is false. With `ceil_mode`, a last window may reach beyond it. As in PyTorch.
+        /// Windows have `kernel_size` elements and are `stride` apart (`kernel_size` if not given). The zeros of the
+        /// `padding` count, unless `count_include_pad` is false. With `ceil_mode`, the last window may extend beyond
+        /// the padding. As in PyTorch.
         #[custom_op]
         pub fn $avg(
             x: &Tensor,
@@ -263,7 +266,8 @@ macro_rules! pools {
 
         #[doc = $doc_adaptive]
         ///
-        /// Window `i` of an axis reaches from `⌊i · size / output_size⌋` up to `⌈(i + 1) · size / output_size⌉`.
+        /// Window `i` of an axis extends from `⌊i · size / output_size⌋` to `⌈(i + 1) · size / output_size⌉`,
+        /// exclusive.
         #[custom_op]
         pub fn $adaptive(x: &Tensor, output_size: &[i64]) -> Result<Tensor> {
             adaptive_avg_pool(x, $rank, output_size)

@@ -6,7 +6,7 @@ use minitensor::prelude::*;
 use crate::column::{self, reduce};
 use crate::strided::{Repeats, Steps};
 
-/// The sum of every row; [`sum()`] chooses the dtype to add up in.
+/// The sum of every row; [`sum()`] chooses the dtype of the sum.
 #[custom_op(name = "row::sum", shape = (x: [.., n]) -> [..], axis = None, backward = |d| { x: d.unsqueeze(-1) })]
 pub fn row_sum<T: Num>(x: &[T], out: &mut T) {
     *out = rows::sum(x);
@@ -59,7 +59,7 @@ pub fn row_prod_of_others_vjp<T: Num>(d: &[T], x: &[T], out: &mut [T]) {
     }
 }
 
-/// The dtype that sums and products are gathered in: integers and truth values in 64 bits.
+/// Converts to the dtype in which sums and products are computed: 64 bits for integers and booleans.
 pub(crate) fn gathered(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
     let wide = match x.dtype() {
         DType::Bool | DType::I8 | DType::I16 | DType::I32 => DType::I64,
@@ -70,7 +70,7 @@ pub(crate) fn gathered(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
     if x.dtype() == dtype { Ok(x.clone()) } else { crate::conversion::astype::call(x, dtype) }
 }
 
-/// The sum. Integers and truth values add up in 64 bits; floats pairwise.
+/// The sum. Integers and booleans are added in 64 bits; floats are added pairwise.
 #[custom_op]
 pub fn sum(
     x: &Tensor,
@@ -89,7 +89,7 @@ fn total(x: &Tensor, axis: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
     Steps { whole, parts: whole, repeats: Repeats::Times, is_rounded: true }.reduce(x, axis, keepdims)
 }
 
-/// The product. Integers and truth values multiply in 64 bits.
+/// The product. Integers and booleans are multiplied in 64 bits.
 #[custom_op]
 pub fn prod(
     x: &Tensor,
@@ -111,7 +111,7 @@ pub fn row_mean<T: Field>(x: &[T], out: &mut T) {
     *out = rows::sum(x).divide(minitensor::kernels::lit(x.len()));
 }
 
-/// The arithmetic mean; NaN of nothing.
+/// The arithmetic mean; NaN if there are no elements.
 #[custom_op]
 pub fn mean(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     let is_float = x.dtype().is_differentiable() && x.dtype().compute() == x.dtype();
@@ -135,7 +135,7 @@ pub fn row_max<T: Real>(x: &[T], out: &mut T) {
     *out = rows::max(x).unwrap_or_default();
 }
 
-/// The largest element; NaN if there is one. Equal ones share the gradient evenly.
+/// The largest element, or NaN if there is one. Equal elements share the gradient evenly.
 #[custom_op(alias = "amax")]
 pub fn max(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     let whole =
@@ -156,7 +156,7 @@ pub fn row_min<T: Real>(x: &[T], out: &mut T) {
     *out = rows::min(x).unwrap_or_default();
 }
 
-/// The smallest element; NaN if there is one. Equal ones share the gradient evenly.
+/// The smallest element, or NaN if there is one. Equal elements share the gradient evenly.
 #[custom_op(alias = "amin")]
 pub fn min(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     let whole =
@@ -165,7 +165,7 @@ pub fn min(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) 
     steps.reduce(x, axis, keepdims)
 }
 
-/// Where the largest element of every row stands; [`argmax()`] chooses the axes.
+/// The index of the largest element of every row; [`argmax()`] chooses the axes.
 #[custom_op(
     name = "row::argmax", shape = (x: [.., n]) -> [..] where n > 0, axis = None, backward = none,
 )]
@@ -173,13 +173,13 @@ pub fn row_argmax<T: Real>(x: &[T], out: &mut i64) {
     *out = rows::argmax(x).unwrap_or_default() as i64;
 }
 
-/// Where the (first) largest element stands; the first NaN, if there is one. Over several axes: counted in row-major order.
+/// The index of the first NaN or, without any, of the first largest element. Over several axes: in row-major order.
 #[custom_op(backward = none)]
 pub fn argmax(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     reduce(x, axis, keepdims, column::argmax::call, row_argmax::call)
 }
 
-/// Where the smallest element of every row stands; [`argmin()`] chooses the axes.
+/// The index of the smallest element of every row; [`argmin()`] chooses the axes.
 #[custom_op(
     name = "row::argmin", shape = (x: [.., n]) -> [..] where n > 0, axis = None, backward = none,
 )]
@@ -187,13 +187,13 @@ pub fn row_argmin<T: Real>(x: &[T], out: &mut i64) {
     *out = rows::argmin(x).unwrap_or_default() as i64;
 }
 
-/// Where the (first) smallest element stands; the first NaN, if there is one. Over several axes: counted in row-major order.
+/// The index of the first NaN or, without any, of the first smallest element. Over several axes: in row-major order.
 #[custom_op(backward = none)]
 pub fn argmin(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     reduce(x, axis, keepdims, column::argmin::call, row_argmin::call)
 }
 
-/// Whether any element of every row is true; [`any()`] chooses the axes.
+/// True if any element of a row is true; [`any()`] chooses the axes.
 #[custom_op(
     name = "row::any", shape = (x: [.., n]) -> [..], axis = None, backward = none,
 )]
@@ -201,7 +201,7 @@ pub fn row_any<T: Element>(x: &[T], out: &mut bool) {
     *out = x.iter().any(|v| v.truthy());
 }
 
-/// Whether any element is true; a number is true unless it is 0.
+/// True if any element is true; a number is true unless it is 0.
 #[custom_op(backward = none)]
 pub fn any(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     let whole =
@@ -210,7 +210,7 @@ pub fn any(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) 
     steps.reduce(x, axis, keepdims)
 }
 
-/// Whether all elements of every row are true; [`all()`] chooses the axes.
+/// True if all elements of a row are true; [`all()`] chooses the axes.
 #[custom_op(
     name = "row::all", shape = (x: [.., n]) -> [..], axis = None, backward = none,
 )]
@@ -218,7 +218,7 @@ pub fn row_all<T: Element>(x: &[T], out: &mut bool) {
     *out = x.iter().all(|v| v.truthy());
 }
 
-/// Whether all elements are true.
+/// True if all elements are true; a number is true unless it is 0.
 #[custom_op(backward = none)]
 pub fn all(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     let whole =
@@ -227,7 +227,7 @@ pub fn all(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) 
     steps.reduce(x, axis, keepdims)
 }
 
-/// How many elements of every row are not 0; [`count_nonzero()`] chooses the axes.
+/// The number of nonzero elements of every row; [`count_nonzero()`] chooses the axes.
 #[custom_op(
     name = "row::count_nonzero", shape = (x: [.., n]) -> [..], axis = None, backward = none,
 )]
@@ -235,7 +235,7 @@ pub fn row_count_nonzero<T: Element>(x: &[T], out: &mut i64) {
     *out = x.iter().filter(|v| v.truthy()).count() as i64;
 }
 
-/// How many elements are not 0.
+/// The number of nonzero elements.
 #[custom_op(backward = none)]
 pub fn count_nonzero(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     let whole = |x: &Tensor, axis: Option<&[i64]>, keepdims| {
@@ -251,7 +251,7 @@ pub fn var<R: Row>(x: R, #[default = 0.0] correction: f64) -> R {
     x.var(correction)
 }
 
-/// The standard deviation, the root of [`var()`].
+/// The standard deviation, the square root of [`var()`].
 #[custom_op]
 pub fn std(
     x: &Tensor,

@@ -1,28 +1,28 @@
-//! A part of a tensor as a view shows it: what the histories of views that are changed in place are made of. `region` is a
-//! [`Region`](minitensor::tensor::Region) as a list of whole numbers.
+//! A region of a tensor, as a view selects it. The histories of views that are modified in place consist of these ops.
+//! `region` is a [`Region`](minitensor::tensor::Region) as a list of integers.
 
 use minitensor::prelude::*;
 use minitensor::tensor::Region;
 
-/// The part of `x`.
+/// The region of `x`.
 #[custom_op(name = "region::part", backward = |d| { x: region::spread(d, region) })]
 pub fn part(x: &Tensor, region: &[i64]) -> Result<Tensor> {
     Region::read(region)?.part_of(x)
 }
 
-/// A tensor that has `part` as its part, and is 0 elsewhere.
+/// A tensor that contains `part` in the region, and 0 elsewhere.
 #[custom_op(name = "region::spread", backward = |d| { part: region::part(d, region) })]
 pub fn spread(part: &Tensor, region: &[i64]) -> Result<Tensor> {
     Region::read(region)?.spread(part)
 }
 
-/// `x` with 0 in the part.
+/// `x` with 0 in the region.
 #[custom_op(name = "region::cleared", backward = |d| { x: region::cleared(d, region) })]
 pub fn cleared(x: &Tensor, region: &[i64]) -> Result<Tensor> {
     Region::read(region)?.cleared(x)
 }
 
-/// `x` with its part replaced.
+/// `x` with the region replaced.
 #[custom_op(
     name = "region::replaced",
     backward = |d| { x: region::cleared(d, region), part: region::part(d, region) },

@@ -14,7 +14,7 @@ pub fn ceil<T: Real>(x: T) -> T {
     x.ceil()
 }
 
-/// Rounds to the nearest whole number, halves to the even one.
+/// Rounds to the nearest integer, ties to even.
 #[custom_op(inplace)]
 pub fn round<T: Real>(x: T) -> T {
     x.round()

@@ -1,20 +1,20 @@
-//! Other shapes of the same elements, as views wherever the layout allows.
+//! Changes of shape, as views if the layout allows.
 
 use minitensor::prelude::*;
 
-/// The same elements in another shape; `-1`, once, is whatever is left.
+/// The same elements in another shape. One size may be `-1`; it is inferred from the others.
 #[custom_op(alias = "view", backward = |d| { x: d.reshape(x.shape) })]
 pub fn reshape(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
     x.reshape_view(shape)
 }
 
-/// The axes in another order.
+/// Permutes the axes.
 #[custom_op(alias = "permute", backward = |d| { x: d.permute_dims(self::inverse(axes)) })]
 pub fn permute_dims(x: &Tensor, axes: &[i64]) -> Result<Tensor> {
     x.permute_view(axes)
 }
 
-/// The order of axes that undoes another.
+/// The inverse of a permutation of axes.
 fn inverse(axes: &[i64]) -> Vec<i64> {
     let rank = axes.len() as i64;
     let mut inverse = vec![0; axes.len()];
@@ -24,7 +24,7 @@ fn inverse(axes: &[i64]) -> Vec<i64> {
     inverse
 }
 
-/// Two axes changed for each other.
+/// Swaps two axes.
 #[custom_op(alias = "swapaxes")]
 pub fn transpose(x: &Tensor, #[default = -2] axis0: i64, #[default = -1] axis1: i64) -> Result<Tensor> {
     let rank = x.ndim();
@@ -34,7 +34,7 @@ pub fn transpose(x: &Tensor, #[default = -2] axis0: i64, #[default = -1] axis1: 
     permute_dims::call(x, &axes)
 }
 
-/// The last two axes changed for each other.
+/// Swaps the last two axes.
 #[custom_op(alias = "mT")]
 pub fn matrix_transpose(x: &Tensor) -> Result<Tensor> {
     if x.ndim() < 2 {
@@ -46,7 +46,7 @@ pub fn matrix_transpose(x: &Tensor) -> Result<Tensor> {
     transpose::call(x, -2, -1)
 }
 
-/// An axis at another place, the others in their order.
+/// Moves an axis to another position; the other axes keep their order.
 #[custom_op]
 pub fn moveaxis(x: &Tensor, source: i64, destination: i64) -> Result<Tensor> {
     let from = minitensor::tensor::normalize_axis(source, x.ndim())?;
@@ -56,13 +56,13 @@ pub fn moveaxis(x: &Tensor, source: i64, destination: i64) -> Result<Tensor> {
     permute_dims::call(x, &axes)
 }
 
-/// Stretched to a larger shape without a copy: sizes are aligned at the end, 1 stretches, `-1` keeps a size.
+/// Expands to a larger shape without a copy. Sizes are aligned at the end; a size of 1 expands, `-1` keeps a size.
 #[custom_op(alias = "broadcast_to", backward = |d| { x: d })]
 pub fn expand(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
     x.expand_view(shape)
 }
 
-/// Without an axis of size 1; without all of them if none is named.
+/// Removes axes of size 1: those that are named, or all of them.
 #[custom_op(backward = |d| { x: d.reshape(x.shape) })]
 pub fn squeeze(x: &Tensor, axis: Option<&[i64]>) -> Result<Tensor> {
     let rank = x.ndim();
@@ -75,13 +75,13 @@ pub fn squeeze(x: &Tensor, axis: Option<&[i64]>) -> Result<Tensor> {
     axes.iter().rev().try_fold(x.clone(), |x, axis| x.squeeze_view(*axis as i64))
 }
 
-/// With a new axis of size 1.
+/// Inserts a new axis of size 1.
 #[custom_op(alias = "expand_dims", backward = |d| { x: d.reshape(x.shape) })]
 pub fn unsqueeze(x: &Tensor, #[default = 0] axis: i64) -> Result<Tensor> {
     x.unsqueeze_view(axis)
 }
 
-/// The axes from `start` to `end` as one.
+/// Merges the axes from `start` to `end` into one.
 #[custom_op]
 pub fn flatten(x: &Tensor, #[default = 0] start: i64, #[default = -1] end: i64) -> Result<Tensor> {
     if x.ndim() == 0 {
@@ -102,14 +102,14 @@ pub fn flatten(x: &Tensor, #[default = 0] start: i64, #[default = -1] end: i64) 
     reshape::call(x, &shape)
 }
 
-/// An axis, or several, or all, in reverse.
+/// Reverses the elements along one axis, several, or all.
 #[custom_op]
 pub fn flip(x: &Tensor, axis: Option<&[i64]>) -> Result<Tensor> {
     let all: Vec<i64> = (0..x.ndim() as i64).collect();
     axis.unwrap_or(&all).iter().try_fold(x.clone(), |x, axis| crate::indexing::slice::call(&x, *axis, None, None, -1))
 }
 
-/// Rolled along an axis: what leaves at one end comes in at the other.
+/// Rotates the elements along an axis: elements that leave at one end reappear at the other.
 #[custom_op]
 pub fn roll(x: &Tensor, shift: i64, #[default = 0] axis: i64) -> Result<Tensor> {
     let at = minitensor::tensor::normalize_axis(axis, x.ndim())?;

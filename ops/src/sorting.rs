@@ -1,4 +1,4 @@
-//! Order along an axis.
+//! Sorting and selection along an axis.
 
 use minitensor::kernels::{scan, sort as order};
 use minitensor::prelude::*;
@@ -6,13 +6,13 @@ use minitensor::prelude::*;
 use crate::column::{self, Table};
 use crate::reduction::gathered;
 
-/// What an order without memory for its keys ends with.
+/// The error if there is no memory for the keys of a sort.
 #[cold]
 fn no_memory(n: usize) -> Error {
     Error::memory(format!("can't allocate the keys of {n} elements"))
 }
 
-/// The elements along an axis in ascending (or descending) order, and where they stood; equal ones keep their order.
+/// The elements along an axis in ascending (or descending) order, and their original indices. The sort is stable.
 #[custom_op(
     shape = (x: [.., n]) -> (values: [.., n], indices: [.., n]), axis = -1,
     dtype = (x: T) -> (T, i64),
@@ -27,13 +27,13 @@ pub fn sort<T: Real>(
     order::sort(x, descending, values, indices).map_err(|_| no_memory(x.len()))
 }
 
-/// Where the elements along an axis would stand in order.
+/// The indices that sort the elements along an axis.
 #[custom_op]
 pub fn argsort(x: &Tensor, #[default = -1] axis: i64, #[default = false] descending: bool) -> Result<Tensor> {
     Ok(sort::call(x, axis, descending)?.1)
 }
 
-/// The `k` largest elements of every row, descending, and where they stood.
+/// The `k` largest elements of every row in descending order, and their indices.
 #[custom_op(
     shape = (x: [.., n]) -> (values: [.., k], indices: [.., k]) where k <= n, axis = -1,
     dtype = (x: T) -> (T, i64),
@@ -44,7 +44,7 @@ pub fn topk<T: Real>(x: &[T], k: usize, values: &mut [T], indices: &mut [i64]) -
     order::first(x, true, values, indices).map_err(|_| no_memory(x.len()))
 }
 
-/// The sums along every row; [`cumsum()`] chooses the axis.
+/// The cumulative sum of every row; [`cumsum()`] chooses the axis.
 #[custom_op(
     name = "row::cumsum", shape = (x: [.., n]) -> [.., n], axis = -1,
     backward = |d| { x: flip(row::cumsum(flip(d, -1)), -1) },
@@ -53,7 +53,7 @@ pub fn row_cumsum<T: Num>(x: &[T], out: &mut [T]) {
     scan::cumsum(x, out);
 }
 
-/// The sum of all elements up to each one, along an axis. Integers and truth values add up in 64 bits, as for [`sum()`].
+/// The cumulative sum along an axis. Integers and booleans are added in 64 bits, as in [`sum()`].
 #[custom_op(alias = "cumulative_sum")]
 pub fn cumsum(x: &Tensor, #[default = -1] axis: i64) -> Result<Tensor> {
     let x = gathered(x, None)?;

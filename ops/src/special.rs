@@ -1,4 +1,4 @@
-//! Special functions, element by element.
+//! Elementwise special functions.
 
 use minitensor::prelude::*;
 
@@ -8,7 +8,7 @@ pub fn erf<T: Float>(x: T) -> T {
     x.erf()
 }
 
-/// `1 − erf(x)`, exact for large `x`.
+/// `1 − erf(x)`, accurate for large `x`.
 #[custom_op]
 pub fn erfc<T: Float>(x: T) -> T {
     x.erfc()

@@ -1,5 +1,5 @@
-//! Reductions whose result doesn't depend on the order of the elements, of tensors that aren't contiguous: in the order of
-//! memory, and part by part where a row would have to be copied as a whole.
+//! Reductions of tensors that aren't contiguous, if the result doesn't depend on the order of the elements. They read
+//! in memory order, and part by part if a row would otherwise be copied as a whole.
 
 use minitensor::autograd::is_grad_enabled;
 use minitensor::kernels::Const;
@@ -12,36 +12,36 @@ use crate::indexing::slice;
 use crate::joining::stack;
 use crate::shape::{permute_dims, reshape};
 
-/// Rows that are not contiguous are copied before they are reduced, if they have no more bytes than this.
+/// The maximum size in bytes of strided rows that are copied before they are reduced.
 const COPIED: usize = 1 << 20;
-/// Larger ones are reduced in parts of so many elements.
+/// Larger rows are reduced in parts of this number of elements.
 const PART: usize = 1 << 16;
 
-/// A reduction of some axes, or of all.
+/// A reduction over some axes, or all.
 pub type Reduction = fn(&Tensor, Option<&[i64]>, bool) -> Result<Tensor>;
 
-/// What an element counts that is there several times, in one place of memory.
+/// How a reduction counts an element of memory that appears several times in a tensor.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Repeats {
-    /// As one.
+    /// Once.
     Once,
-    /// Each time, and all of them as their number times one.
+    /// Each time; all of them together are their number times one of them.
     Times,
-    /// Each time.
+    /// Each time, separately.
     Each,
 }
 
-/// What is done of a tensor, and of what came of its parts.
+/// The steps of a reduction: for a tensor, and for the results of its parts.
 pub struct Steps {
     pub whole: Reduction,
     pub parts: Reduction,
     pub repeats: Repeats,
-    /// Whether what comes of a part in 16 bits has lost digits.
+    /// True if the result of a part is rounded in a 16-bit format.
     pub is_rounded: bool,
 }
 
 impl Steps {
-    /// The reduction.
+    /// Runs the reduction.
     pub fn reduce(&self, x: &Tensor, axis: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let mut axes: Vec<usize> = match axis {
             _ if x.is_contiguous() => return (self.whole)(x, axis, keepdims),
@@ -49,12 +49,12 @@ impl Steps {
             None => (0..x.ndim()).collect(),
         };
         axes.sort_unstable();
-        // What is wrong with the arguments shows there.
+        // Falls back to the general path, which reports wrong arguments.
         if x.numel() == 0 || axes.windows(2).any(|w| w[0] == w[1]) {
             return (self.whole)(x, axis, keepdims);
         }
         let given: Vec<i64> = axes.iter().map(|a| *a as i64).collect();
-        // Equal elements of one row share a gradient, those of several parts would not.
+        // Equal elements of one row share a gradient; equal elements of several parts would not.
         if self.repeats == Repeats::Once && is_recorded(x) {
             return (self.whole)(&in_order_of_memory(x, &axes)?, Some(&given), keepdims);
         }
@@ -67,8 +67,8 @@ impl Steps {
         astype::call(&multiply::call(&reduced, &times)?, reduced.dtype())
     }
 
-    /// The tensor with one of all elements that are one in memory, and how many there were of each. A gradient would have
-    /// to go to all of them.
+    /// The tensor with each repeated element of memory once, and the number of repetitions. A gradient would have to
+    /// reach all of them.
     fn without_repeats(&self, x: &Tensor, axes: &[usize]) -> Result<(Tensor, i128)> {
         let is_kept = self.repeats == Repeats::Each || self.is_rounded && x.dtype().compute() != x.dtype();
         if is_kept || is_recorded(x) {
@@ -115,7 +115,7 @@ fn is_recorded(x: &Tensor) -> bool {
     is_grad_enabled() && x.requires_grad()
 }
 
-/// The reduced axes changed for one another, so that neighbours in memory are neighbours in a row.
+/// Permutes the reduced axes so that neighbours in memory are neighbours in a row.
 fn in_order_of_memory(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let mut ordered = axes.to_vec();
     ordered.sort_by_key(|a| std::cmp::Reverse(x.strides()[*a].unsigned_abs()));
@@ -127,7 +127,7 @@ fn in_order_of_memory(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     permute_dims::call(x, &order)
 }
 
-/// Whether the elements along these axes are contiguous.
+/// True if the elements along these axes are contiguous.
 fn is_row(x: &Tensor, axes: &[i64]) -> bool {
     let mut expected = 1;
     axes.iter().rev().map(|a| *a as usize).filter(|a| x.shape()[*a] != 1).all(|a| {

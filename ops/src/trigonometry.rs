@@ -1,4 +1,4 @@
-//! Trigonometric and hyperbolic functions, element by element. Angles are in radians.
+//! Elementwise trigonometric and hyperbolic functions. Angles are in radians.
 
 use minitensor::prelude::*;
 
@@ -74,7 +74,8 @@ pub fn atanh<T: Field>(x: T) -> T {
     x.atanh()
 }
 
-/// The angle of the point (`y`, `x`) in the plane: `atan(x / y)`, in the right quadrant. The first argument is the ordinate.
+/// The angle of the point (`y`, `x`) in the plane: `atan(x / y)`, in the correct quadrant. The first argument is the
+/// ordinate.
 #[custom_op(alias = "arctan2")]
 pub fn atan2<T: Float>(x: T, y: T) -> T {
     x.atan2(y)

@@ -1,4 +1,4 @@
-//! Windows that step over the last axes, and the matrix of what each of them sees.
+//! Windows that slide over the last axes, and the matrix of the values that each of them reads.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,10 @@ use ndarray::{ArrayView, ArrayViewMut, Dimension};
 
 use crate::shape::reshape;
 
-/// What the axes that windows step over are called, by how many there are.
+/// The names of the axes that windows slide over, by their number.
 pub const AXES: [&str; 4] = ["", "length", "height, width", "depth, height, width"];
 
-/// One number for each of `rank` axes, from a list of one or `rank` numbers that are at least `least`; axes that are missing
+/// One number for each of `rank` axes, from a list of one or `rank` numbers that are at least `least`. Missing axes
 /// before them get `missing`.
 pub fn each(name: &str, given: &[i64], rank: usize, least: i64, missing: i64) -> Result<[i64; 3]> {
     if given.len() != 1 && given.len() != rank {
@@ -39,7 +39,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Of lists for `rank` axes; the others are stepped over one by one.
+    /// From lists for `rank` axes; along the other axes every step is 1.
     pub fn new(rank: usize, stride: &[i64], padding: &[i64], dilation: &[i64]) -> Result<Steps> {
         Ok(Steps {
             stride: each("stride", stride, rank, 1, 1)?,
@@ -48,7 +48,7 @@ impl Steps {
         })
     }
 
-    /// How many windows of `kernel` taps there are along each axis.
+    /// The number of windows of `kernel` taps along each axis.
     pub fn counts(&self, sizes: &[usize; 3], kernel: &[usize; 3]) -> Result<[usize; 3]> {
         let mut counts = [0; 3];
         for axis in 0..3 {
@@ -71,7 +71,7 @@ impl Steps {
         Ok(counts)
     }
 
-    /// How far the last tap of a window stands behind the first.
+    /// The distance from the first tap of a window to the last.
     pub fn reach(&self, kernel: &[usize; 3], axis: usize) -> Result<i64> {
         let taps = i64::try_from(kernel[axis]).ok().filter(|taps| *taps > 0);
         taps.and_then(|taps| (taps - 1).checked_mul(self.dilation[axis])).ok_or_else(|| {
@@ -85,19 +85,19 @@ impl Steps {
     }
 }
 
-/// The last `rank` sizes, with ones before them.
+/// The last `rank` sizes, preceded by ones.
 pub fn sizes(shape: &[usize], rank: usize) -> [usize; 3] {
     let mut sizes = [1; 3];
     sizes[3 - rank..].copy_from_slice(&shape[shape.len() - rank..]);
     sizes
 }
 
-/// Reshaped to sizes that are known.
+/// Reshapes to known sizes.
 pub fn shaped(x: &Tensor, shape: impl IntoIterator<Item = usize>) -> Result<Tensor> {
     reshape::call(x, &shape.into_iter().map(|size| size as i64).collect::<Vec<_>>())
 }
 
-/// The windows of a volume, for a kernel. Every number of windows is allowed: what they don't find is 0.
+/// The windows of a volume for a kernel. Every number of windows is allowed: windows read 0 outside of the volume.
 pub fn windows(
     sizes: [usize; 3],
     counts: [usize; 3],
@@ -128,7 +128,7 @@ pub fn windows(
     })
 }
 
-/// The elements of a view in order; a copy only where they don't lie so.
+/// The elements of a view in order; a copy only if they aren't contiguous.
 pub fn straight<'a, T: Copy + Default, D: Dimension>(x: &'a ArrayView<'_, T, D>) -> Result<Cow<'a, [T]>> {
     if let Some(elements) = x.as_slice() {
         return Ok(Cow::Borrowed(elements));
@@ -141,7 +141,7 @@ pub fn straight<'a, T: Copy + Default, D: Dimension>(x: &'a ArrayView<'_, T, D>)
     Ok(Cow::Owned(elements))
 }
 
-/// The matrix of what windows see: a row for each tap of each channel, a column for each window.
+/// The matrix of the values that windows read: a row for each tap of each channel, a column for each window.
 #[custom_op(
     name = "window::unfold",
     shape = (x: [.., c, d, h, w]) -> [.., c * kd * kh * kw, od * oh * ow],
@@ -173,7 +173,7 @@ pub fn window_unfold<T: Num>(
     Ok(())
 }
 
-/// The sum of what windows have for every element: the reverse of `window::unfold`.
+/// Adds the values of windows to each element: the transpose of `window::unfold`.
 #[custom_op(
     name = "window::fold",
     shape = (x: [.., m, p]) -> [.., m / (kd * kh * kw), d, h, w] where p == od * oh * ow,
@@ -204,7 +204,8 @@ pub fn window_fold<T: Num>(
     Ok(())
 }
 
-/// The windows of `x` (`[.., channels, height, width]`) as columns: `[.., channels · taps, windows]`, as PyTorch's `unfold`.
+/// The windows of `x` (`[.., channels, height, width]`) as columns: `[.., channels · taps, windows]`, as in PyTorch's
+/// `unfold`.
 #[custom_op]
 pub fn unfold(
     x: &Tensor,
@@ -222,8 +223,8 @@ pub fn unfold(
     window_unfold::call(&x, kd, kh, kw, od, oh, ow, &steps.stride, &steps.padding, &steps.dilation)
 }
 
-/// Columns of windows (`[.., channels · taps, windows]`) added up where they belong in `[.., channels, height, width]`, as
-/// PyTorch's `fold`: the reverse of [`unfold()`].
+/// Adds columns of windows (`[.., channels · taps, windows]`) to their places in `[.., channels, height, width]`, as in
+/// PyTorch's `fold`: the transpose of [`unfold()`].
 #[custom_op]
 pub fn fold(
     x: &Tensor,
@@ -261,7 +262,7 @@ pub fn kernel_of(kernel_size: &[i64], rank: usize) -> Result<[usize; 3]> {
     Ok(each("kernel_size", kernel_size, rank, 1, 1)?.map(|taps| taps as usize))
 }
 
-/// The number of channels, which stand before the axes of windows.
+/// The number of channels, which is the axis before those of the windows.
 pub fn channels(x: &Tensor, rank: usize) -> Result<usize> {
     let at = x.ndim().checked_sub(rank + 1).ok_or_else(|| {
         Error::value(format!(
