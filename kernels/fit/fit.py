@@ -1,4 +1,4 @@
-"""Makes the polynomials in `kernels/src/math`: minimax fits by Remez' exchange, in 60 digits.
+"""Computes the polynomials in `kernels/src/math`: minimax fits by the Remez exchange algorithm, with 60 digits.
 
     pip install mpmath && python fit.py [NAME …] && cargo fmt
 
@@ -16,7 +16,7 @@ mp.dps = 60
 
 
 def remez(f, a, b, degree, weight):
-    """The polynomial whose weighted error |weight(x) (p(x) − f(x))| over [a, b] is least at worst."""
+    """The polynomial whose weighted error |weight(x) (p(x) − f(x))| over [a, b] has the smallest maximum."""
     n = degree + 2
     a, b = mpf(a), mpf(b)
     x = [(a + b) / 2 - (b - a) / 2 * cos(pi * (2 * k + 1) / (2 * n)) for k in range(n)]
@@ -33,7 +33,7 @@ def remez(f, a, b, degree, weight):
         solution = mp.lu_solve(rows, right)
         c = [solution[k] for k in range(n - 1)]
         error = [w * (horner(c, t) - v) for t, (v, w) in zip(grid, values, strict=True)]
-        # The largest error of each run of one sign.
+        # The largest error of each interval in which the sign is constant.
         peaks = []
         for t, e in zip(grid, error, strict=True):
             if peaks and (peaks[-1][1] > 0) == (e > 0):
@@ -274,8 +274,8 @@ FITS = {
 }
 
 
-# (file, table): function, interval, degree, and how far in it the middle is. The middle comes first, then the
-# polynomial by what is beyond it, of which the first two coefficients have two parts.
+# (file, table): function, interval, degree, and the relative position of its middle. The table starts with the middle,
+# followed by the polynomial in the difference from it. Its first two coefficients have two parts.
 CENTRED = {
     ("single/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.0")), 1 / mpf("10.5"), 1 / mpf("1.45"), 11, 0.5),
     ("single/error", "NORMAL"): (gauss_tail(normal_slow, mpf("1.75")), 1 / mpf("15.05"), 1 / mpf("2.04"), 11, 0.5),
@@ -293,7 +293,7 @@ def centred(f, a, b, degree, near, rounded):
 
 
 def chunks(x, bits, count):
-    """x as a sum of numbers of so many bits each, and the rest."""
+    """x as a sum of numbers with these numbers of bits, and the rest."""
     parts = []
     unit = mpf(1)
     for _ in range(count):
@@ -310,19 +310,19 @@ def two_over_pi():
         scale = mpf(2) ** (27 * k)
         x = 2 / pi * scale
         x -= 4 * mp.nint(x / 4)
-        # 28 bits of a number below 2.
+        # The leading 28 bits of a number below 2.
         first, second, rest = (c * 2 for c in chunks(x / 2, 28, 2))
         rows.append([c / scale for c in (first, second, rest)])
     return rows
 
 
 def words_of_two_over_pi():
-    """Bits of 2/π by 64, after 55 zeros."""
+    """The bits of 2/π in words of 64, after 55 zeros."""
     with mp.workprec(1500):
         return [int(mp.floor(2 / pi * mpf(2) ** (64 * k - 55 + 64))) % 2**64 for k in range(20)]
 
 
-# Leading bits, and the rest.
+# The leading bits, and the rest.
 CONSTANTS = {
     ("double/trig", "TWO_OVER_PI"): words_of_two_over_pi(),
     ("single/exp", "LN_2"): chunks(ln2, 16, 1),
@@ -340,7 +340,7 @@ def rust(c, kind):
         return "[" + ", ".join(rust(k, kind) for k in c) + "]"
     if kind == "f64":
         return repr(float(c))
-    # As few digits as tell it from its neighbours.
+    # The fewest digits that distinguish it from adjacent numbers.
     return next(digits for n in range(1, 10) if single(digits := repr(float(f"{single(c):.{n}g}"))) == single(c))
 
 
@@ -350,7 +350,7 @@ def single(x):
 
 
 def write(file, table, c):
-    """Puts the table where the constant of its name is."""
+    """Replaces the table of the constant with this name."""
     path = HERE.parent / "src" / "math" / f"{file}.rs"
     old = path.read_text()
     number = "f32" if file.startswith("single/") else "f64"

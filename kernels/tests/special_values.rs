@@ -1,11 +1,11 @@
-//! What the primitives do at NaN, infinities, signed zeros and the ends of the integers.
+//! The primitives at NaN, infinities, signed zeros and the limits of the integers.
 
 use minitensor_kernels::{Complex, Const, Element, Field, Float, Int, Num, Real, lit};
 
 const INF: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;
 
-/// Equal with the sign of a zero, NaN being equal to NaN.
+/// Equality that distinguishes the signs of zeros and treats NaN as equal to NaN.
 fn same(a: f64, b: f64) -> bool {
     a.is_nan() && b.is_nan() || a == b && a.is_sign_negative() == b.is_sign_negative()
 }

@@ -1,4 +1,4 @@
-//! Loops on several threads.
+//! Parallel loops.
 
 use minitensor_kernels::threads::{num_threads, parallel_for, set_num_threads};
 use std::ops::Range;
@@ -14,7 +14,7 @@ fn ranges(n: usize, grain: usize) -> Vec<Range<usize>> {
     all
 }
 
-/// The tests of this file set the number of threads, which all share.
+/// A lock: the tests of this file set the number of threads, which is global.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[test]

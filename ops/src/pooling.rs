@@ -276,15 +276,15 @@ macro_rules! pools {
 }
 pools! {
     1 max_pool1d avg_pool1d adaptive_avg_pool1d,
-        "The largest element of every window over the last axis; NaN if there is one."
+        "The largest element of every window over the last axis, or NaN if there is one."
         "The mean of every window over the last axis."
-        "The means of `output_size` windows over the last axis, as equal as can be.";
+        "The means of `output_size` windows over the last axis, of nearly equal size.";
     2 max_pool2d avg_pool2d adaptive_avg_pool2d,
-        "The largest element of every window over the last two axes; NaN if there is one."
+        "The largest element of every window over the last two axes, or NaN if there is one."
         "The mean of every window over the last two axes."
-        "The means of `output_size` windows over the last two axes, as equal as can be.";
+        "The means of `output_size` windows over the last two axes, of nearly equal size.";
     3 max_pool3d avg_pool3d adaptive_avg_pool3d,
-        "The largest element of every window over the last three axes; NaN if there is one."
+        "The largest element of every window over the last three axes, or NaN if there is one."
         "The mean of every window over the last three axes."
-        "The means of `output_size` windows over the last three axes, as equal as can be.";
+        "The means of `output_size` windows over the last three axes, of nearly equal size.";
 }

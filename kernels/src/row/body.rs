@@ -76,7 +76,7 @@ pub enum Wrong {
     Outside(Outside),
     /// The reductions are more, or deeper nested, than the body declares.
     Reductions {
-        /// How many there are.
+        /// The number of reductions.
         count: usize,
         /// The depth of reductions that depend on one another.
         levels: usize,

@@ -87,7 +87,7 @@ pub fn ahead<T, const N: usize>(
     }
 }
 
-/// The zeros that absent inputs read; empty if no input is absent.
+/// The zeros that absent inputs and empty rows read; empty if there is no need for them.
 pub fn nothing<T: Computed, const I: usize>(n: usize, inputs: &[Operand<*const T>; I]) -> Vec<T> {
     let is_needed = n == 0 || inputs.iter().any(|i| i.data.is_null());
     filled(T::ZERO, if is_needed { n.max(1) } else { 0 })

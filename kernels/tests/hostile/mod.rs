@@ -1,12 +1,12 @@
-//! What is done to text that claims to be a program: none of it may panic, or take long.
+//! Processes untrusted text as a program. No step may panic or take long.
 
 use minitensor_kernels::program::{Program, Variable};
 use minitensor_kernels::row::Operand;
 
-/// Longer programs are only read: their gradients are still longer.
+/// Longer programs are only parsed, because their gradients are even longer.
 const SHORT: usize = 64;
 
-/// Whether it is a program.
+/// Processes the text, and returns true if it is a program.
 pub fn treat(text: &str) -> bool {
     let Ok(program) = Program::from_json(text) else { return false };
     let written = program.to_json();
@@ -17,7 +17,7 @@ pub fn treat(text: &str) -> bool {
     assert!(!program.to_latex().is_empty() || program.outputs().is_empty(), "{program} has no LaTeX");
     let simple = program.simplified();
     let (x, u) = (vec![0.5; program.inputs().len()], vec![0.25; program.uniforms().len()]);
-    // A number can't be reduced; what isn't used is not in the simplified program.
+    // Numbers don't support reductions. The simplified program lacks unused nodes, so it may support more.
     assert!(simple.at(&x, &u).is_some() || program.at(&x, &u).is_none(), "{program} simplified: {simple}");
     assert!(simple.verify().is_ok(), "{program} simplified is no program: {simple}");
     for gradient in [program.vjp(&[0]), by_rows(&program)].into_iter().flatten() {
@@ -33,7 +33,7 @@ fn by_rows(program: &Program) -> Option<Program> {
     program.vjp_of_rows(&vec![true; program.outputs().len()], &wrt)
 }
 
-/// One row, as the reference computes it and in tiles.
+/// Computes one row with the reference and in tiles.
 fn run(program: &Program) {
     const N: usize = 5;
     let row = [0.5, -2.0, 0.0, f64::INFINITY, f64::NAN];
@@ -46,6 +46,6 @@ fn run(program: &Program) {
         outputs.iter_mut().map(|o| Operand { data: o.as_mut_ptr(), step: 0, is_large: false }).collect();
     let (inputs, uniforms): (Vec<_>, Vec<_>) =
         (inputs.iter().map(|x| input(x.as_ptr())).collect(), uniforms.iter().map(|u| input(u)).collect());
-    // SAFETY: the program verifies, as it was read; all arguments have the row, the outputs are apart.
+    // SAFETY: a parsed program verifies; all arguments have the row, and the outputs don't overlap.
     let _ = unsafe { program.run_rows(N, 1, &inputs, &uniforms, &places) };
 }

@@ -1,6 +1,6 @@
 //! A linear congruential generator: the same numbers in every run.
 
-/// Its state; any seed does.
+/// The state; any seed is valid.
 pub struct Lcg(pub u64);
 
 #[allow(dead_code)]
@@ -10,12 +10,12 @@ impl Lcg {
         self.0 >> 33 ^ self.0 << 31
     }
 
-    /// One of `0..n`.
+    /// A number in `0..n`.
     pub fn below(&mut self, n: usize) -> usize {
         ((self.next() >> 16) % n as u64) as usize
     }
 
-    /// Between −1 and 1.
+    /// A number between −1 and 1.
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
