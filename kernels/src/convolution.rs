@@ -2,8 +2,8 @@
 //!
 //! `out[n, o, i] = Σ x[n, c, place(i, t)] · weight[o, c, t]` over channels `c` of the group of `o` and taps `t`. It is
 //! linear in `x` and in `weight`. [`forward`] computes it; [`input`] and [`weight`] are its transposes. With many
-//! channels these are matrix products with a matrix that is never stored as a whole ([`unfolded`]). With few channels,
-//! each register of results is summed directly from what its windows read ([`direct`]).
+//! channels these are matrix products with a matrix that is never stored as a whole (`unfolded`). With few channels,
+//! each register of results is summed directly from what its windows read (`direct`).
 
 mod correlation;
 mod direct;

@@ -1,7 +1,7 @@
 //! Convolutions and their transposes.
 //!
-//! All of them are one sum and its two transposes, over three axes: [`convolve`], [`convolve_input`] and
-//! [`convolve_weight`]. Each is linear in both of its inputs, so the gradients of each are the other two.
+//! All of them are one sum and its two transposes, over three axes: [`convolve()`], [`convolve_input()`] and
+//! [`convolve_weight()`]. Each is linear in both of its inputs, so the gradients of each are the other two.
 
 use minitensor::kernels::convolution::{self, Channels, OutOfMemory};
 use minitensor::prelude::*;

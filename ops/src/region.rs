@@ -1,5 +1,5 @@
 //! A region of a tensor, as a view selects it. The histories of views that are modified in place consist of these ops.
-//! `region` is a [`Region`](minitensor::tensor::Region) as a list of integers.
+//! `region` is a [`Region`] as a list of integers.
 
 use minitensor::prelude::*;
 use minitensor::tensor::Region;

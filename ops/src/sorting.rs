@@ -53,7 +53,7 @@ pub fn row_cumsum<T: Num>(x: &[T], out: &mut [T]) {
     scan::cumsum(x, out);
 }
 
-/// The cumulative sum along an axis. Integers and booleans are added in 64 bits, as in [`sum()`].
+/// The cumulative sum along an axis. Integers and booleans are added in 64 bits, as in `sum`.
 #[custom_op(alias = "cumulative_sum")]
 pub fn cumsum(x: &Tensor, #[default = -1] axis: i64) -> Result<Tensor> {
     let x = gathered(x, None)?;

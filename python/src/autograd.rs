@@ -167,8 +167,11 @@ impl PyTensor {
 /// `outputs` and `inputs` are tensors or lists of tensors; `grad_outputs` are the cotangents. An input on which no
 /// output depends raises an error, or has the gradient `None` with `allow_unused`.
 ///
-/// >>> import minitensor as mt >>> x = mt.Tensor([1.0, 2.0], requires_grad=True) >>> (g,) = mt.grad((x * x).sum(), x,
-/// create_graph=True) >>> mt.grad(g.sum(), x)[0] tensor([2., 2.])
+/// >>> import minitensor as mt
+/// >>> x = mt.Tensor([1.0, 2.0], requires_grad=True)
+/// >>> (g,) = mt.grad((x * x).sum(), x, create_graph=True)
+/// >>> mt.grad(g.sum(), x)[0]
+/// tensor([2., 2.])
 #[pyfunction]
 #[pyo3(signature = (outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=false, allow_unused=false))]
 fn grad<'py>(

@@ -155,7 +155,9 @@ fn full_like(
 
 /// Returns the numbers from `start` (0 if only one argument is given) to `stop`, excluding `stop`, in steps of `step`.
 ///
-/// >>> import minitensor as mt >>> mt.arange(3) tensor([0, 1, 2])
+/// >>> import minitensor as mt
+/// >>> mt.arange(3)
+/// tensor([0, 1, 2])
 #[pyfunction]
 #[pyo3(signature = (start, /, stop=None, step=None, *, dtype=None, device=None, requires_grad=false))]
 fn arange(

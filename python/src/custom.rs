@@ -231,7 +231,9 @@ fn execute_custom_op_py<'py>(name: &str, inputs: &Bound<'py, PyAny>) -> Result<B
 
 /// Calls an op by name with a list of tensors, and attributes as keywords.
 ///
-/// >>> import minitensor as mt >>> mt.execute_custom_op("clamp", [mt.Tensor([1.0, 3.0])], hi=2.0) tensor([1., 2.])
+/// >>> import minitensor as mt
+/// >>> mt.execute_custom_op("clamp", [mt.Tensor([1.0, 3.0])], hi=2.0)
+/// tensor([1., 2.])
 #[pyfunction]
 #[pyo3(signature = (name, inputs, **attrs))]
 fn execute_custom_op<'py>(

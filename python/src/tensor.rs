@@ -18,8 +18,13 @@ use crate::{device, dtype, scalar};
 /// `Tensor(data, dtype=None, device=None, requires_grad=False)` copies `data`: numbers, nested lists, or arrays of
 /// NumPy and other libraries. Python floats become float32, integers int64.
 ///
-/// >>> import minitensor as mt >>> x = mt.Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True) >>> x.shape (2, 2) >>>
-/// (x * x).sum().backward() >>> x.grad tensor([[2., 4.],
+/// >>> import minitensor as mt
+/// >>> x = mt.Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+/// >>> x.shape
+/// (2, 2)
+/// >>> (x * x).sum().backward()
+/// >>> x.grad
+/// tensor([[2., 4.],
 ///         [6., 8.]])
 #[pyclass(name = "Tensor", module = "minitensor", frozen, subclass, weakref)]
 pub struct PyTensor(Core);

@@ -4,7 +4,7 @@
 //! runs over memory by *pass-indexed evaluation*: the same body is inlined once for each pass over the row. In pass
 //! `P`, every value that needs fewer than `P` passes is known. The reductions whose argument has just become known are
 //! computed; what depends on them is dead code to the compiler. A softmax, written in two lines, thus compiles to three
-//! loops: the maximum, the sum of exponentials, the quotients. [`lane`] has the number type that bodies run with;
+//! loops: the maximum, the sum of exponentials, the quotients. `lane` has the number type that bodies run with;
 //! [`forward`](forward()) and [`vjp`](vjp()) run the passes.
 
 // Loops use indices: the closures of an iterator are functions that are compiled for the baseline.
