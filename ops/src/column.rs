@@ -163,7 +163,7 @@ pub fn count_nonzero<T: Element>(x: ArrayView2<T>, out: &mut [i64]) -> Result<()
     backward = |d| { x: flip(column::cumsum(flip(d, -2)), -2) },
 )]
 pub fn cumsum<T: Num>(x: ArrayView2<T>, mut out: ArrayViewMut2<T>) -> Result<()> {
-    let elements = out.as_slice_mut().ok_or_else(|| Error::runtime("a new output lies straight"))?;
+    let elements = out.as_slice_mut().ok_or_else(|| Error::runtime("internal error: the output is not contiguous"))?;
     scan::cumsum_columns(&straight(&x)?, x.ncols(), elements);
     Ok(())
 }

@@ -90,7 +90,7 @@ pub fn flatten(x: &Tensor, #[default = 0] start: i64, #[default = -1] end: i64) 
     let (a, b) =
         (minitensor::tensor::normalize_axis(start, x.ndim())?, minitensor::tensor::normalize_axis(end, x.ndim())?);
     if a > b {
-        return Err(Error::value(format!("axis {start} stands behind axis {end}")));
+        return Err(Error::value(format!("start = {start} is after end = {end}; give axes in ascending order")));
     }
     let size = |d: &usize| *d as i64;
     let shape: Vec<i64> = x.shape()[..a]

@@ -134,7 +134,7 @@ impl PyTensor {
             exit::attach(|py| {
                 let given = hook.call1(py, (PyTensor::from(grad.clone()),)).map_err(Raised::from)?;
                 let given = given.bind(py);
-                if given.is_none() { Ok(None) } else { core(given, "what a hook gives").map(Some) }
+                if given.is_none() { Ok(None) } else { core(given, "the result of a hook").map(Some) }
             })
             .map_err(|e: Raised| Error::from(e))
         };

@@ -312,7 +312,7 @@ fn randint(
     }
     let dtype = dtype.map_or(Ok(DType::I64), dtype::parse)?;
     if !matches!(dtype.kind(), Kind::Signed | Kind::Unsigned) {
-        return Err(Error::type_(format!("randint gives integer dtypes, got {dtype}")).into());
+        return Err(Error::type_(format!("randint supports integer dtypes only, got {dtype}")).into());
     }
     if !dtype.integer_range().contains(&low.into()) || !dtype.integer_range().contains(&(i128::from(high) - 1)) {
         return Err(Error::value(format!("randint: {low} to {} don't fit into {dtype}", i128::from(high) - 1)).into());

@@ -89,7 +89,7 @@ pub fn from_numpy(array: &Bound<'_, PyAny>, copy: Copy) -> Result<Tensor> {
     let name = dtype.getattr("name")?.extract::<String>()?;
     let known = DType::parse(&name).map_err(|_| {
         Error::type_(format!(
-            "a NumPy array of dtype {name} can't be a tensor; convert it first, such as with .astype('float32')"
+            "a NumPy array of dtype {name} can't be a tensor; convert it first, for example with .astype('float32')"
         ))
     })?;
     if array.getattr("ndim")?.extract::<usize>()? == 0 {
