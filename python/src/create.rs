@@ -1,12 +1,13 @@
 //! Functions that create tensors: zeros, ranges, random numbers.
 
 use minitensor::dtype::Kind;
-use minitensor::{DType, Error, Shape, Tensor, random, with_dtype};
+use minitensor::{DType, Device, Error, Shape, Tensor, random, with_dtype};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::attr::Whole;
 use crate::data::{self, Copy};
+use crate::device::DeviceLike;
 use crate::error::{Raised, Result, guarded};
 use crate::scalar::{self, Number};
 use crate::tensor::PyTensor;
@@ -53,7 +54,7 @@ fn number(value: &Bound<'_, PyAny>, what: &str) -> Result<Number> {
     })
 }
 
-fn filled(shape: Shape, value: Number, dtype: DType, device: minitensor::Device) -> Result<Tensor> {
+fn filled(shape: Shape, value: Number, dtype: DType, device: Device) -> Result<Tensor> {
     match value {
         Number::Real(value) => {
             Number::Real(value).check(dtype)?;
@@ -66,7 +67,7 @@ fn filled(shape: Shape, value: Number, dtype: DType, device: minitensor::Device)
     }
 }
 
-type Make = fn(Shape, DType, minitensor::Device) -> minitensor::Result<Tensor>;
+type Make = fn(Shape, DType, Device) -> minitensor::Result<Tensor>;
 
 /// Functions that take a shape, and their `_like` variants.
 macro_rules! constant {
@@ -75,20 +76,20 @@ macro_rules! constant {
             $(#[$doc])*
             #[pyfunction]
             #[pyo3(signature = (*shape, dtype=None, device=None, requires_grad=false))]
-            fn $name(shape: &Bound<'_, PyTuple>, dtype: Any<'_, '_>, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
+            fn $name(shape: &Bound<'_, PyTuple>, dtype: Any<'_, '_>, device: Option<DeviceLike>, requires_grad: bool) -> Result<PyTensor> {
                 let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
                 let make: Make = $make;
-                let (shape, device) = (shape_of(shape)?, device::parse(device)?);
+                let (shape, device) = (shape_of(shape)?, device::or_cpu(device));
                 finish(guarded(stringify!($name), || make(shape, dtype, device))?, requires_grad)
             }
 
             #[doc = $like_doc]
             #[pyfunction]
             #[pyo3(signature = (x, /, *, dtype=None, device=None, requires_grad=false))]
-            fn $like(x: &Bound<'_, PyTensor>, dtype: Any<'_, '_>, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
+            fn $like(x: &Bound<'_, PyTensor>, dtype: Any<'_, '_>, device: Option<DeviceLike>, requires_grad: bool) -> Result<PyTensor> {
                 let x = x.get().core()?;
                 let dtype = dtype.map_or(Ok(x.dtype()), dtype::parse)?;
-                let device = device.map_or(Ok(x.device()), |d| device::parse(Some(d)))?;
+                let device = device.map_or(x.device(), Device::from);
                 let make: Make = $make;
                 finish(guarded(stringify!($like), || make(x.shape().clone(), dtype, device))?, requires_grad)
             }
@@ -118,7 +119,7 @@ constant! {
 }
 
 /// Uninitialized memory, except for booleans: not every byte is a valid boolean.
-fn written(shape: Shape, dtype: DType, device: minitensor::Device) -> minitensor::Result<Tensor> {
+fn written(shape: Shape, dtype: DType, device: Device) -> minitensor::Result<Tensor> {
     if dtype == DType::Bool { Tensor::zeros(shape, dtype, device) } else { Tensor::empty(shape, dtype, device) }
 }
 
@@ -129,12 +130,12 @@ fn full(
     shape: &Bound<'_, PyAny>,
     fill_value: &Bound<'_, PyAny>,
     dtype: Any<'_, '_>,
-    device: Option<&str>,
+    device: Option<DeviceLike>,
     requires_grad: bool,
 ) -> Result<PyTensor> {
     let value = number(fill_value, "fill_value")?;
     let dtype = dtype.map_or(Ok(value.dtype()), dtype::parse)?;
-    finish(filled(self::shape(shape)?, value, dtype, device::parse(device)?)?, requires_grad)
+    finish(filled(self::shape(shape)?, value, dtype, device::or_cpu(device))?, requires_grad)
 }
 
 /// Returns a tensor of the shape and dtype of `x` with the same value everywhere.
@@ -144,12 +145,12 @@ fn full_like(
     x: &Bound<'_, PyTensor>,
     fill_value: &Bound<'_, PyAny>,
     dtype: Any<'_, '_>,
-    device: Option<&str>,
+    device: Option<DeviceLike>,
     requires_grad: bool,
 ) -> Result<PyTensor> {
     let x = x.get().core()?;
     let dtype = dtype.map_or(Ok(x.dtype()), dtype::parse)?;
-    let device = device.map_or(Ok(x.device()), |d| device::parse(Some(d)))?;
+    let device = device.map_or(x.device(), Device::from);
     finish(filled(x.shape().clone(), number(fill_value, "fill_value")?, dtype, device)?, requires_grad)
 }
 
@@ -165,7 +166,7 @@ fn arange(
     stop: Any<'_, '_>,
     step: Any<'_, '_>,
     dtype: Any<'_, '_>,
-    device: Option<&str>,
+    device: Option<DeviceLike>,
     requires_grad: bool,
 ) -> Result<PyTensor> {
     use minitensor::kernels::Const::{Float, Int};
@@ -219,8 +220,8 @@ fn count(who: &str, what: &str, n: &Whole) -> Result<usize> {
     usize::try_from(n).map_err(|_| Error::value(format!("{who}: {what} must be at least 0, got {n}")).into())
 }
 
-fn place(tensor: Tensor, dtype: DType, device: Option<&str>, requires_grad: bool) -> Result<PyTensor> {
-    let device = device::parse(device)?;
+fn place(tensor: Tensor, dtype: DType, device: Option<DeviceLike>, requires_grad: bool) -> Result<PyTensor> {
+    let device = device::or_cpu(device);
     let tensor = if tensor.dtype() == dtype { tensor } else { tensor.cast(dtype)? };
     let tensor = if device == tensor.device() { tensor } else { Tensor::empty(tensor.shape().clone(), dtype, device)? };
     finish(tensor, requires_grad)
@@ -234,7 +235,7 @@ fn linspace(
     stop: f64,
     num: Whole,
     dtype: Any<'_, '_>,
-    device: Option<&str>,
+    device: Option<DeviceLike>,
     endpoint: bool,
     requires_grad: bool,
 ) -> Result<PyTensor> {
@@ -264,14 +265,14 @@ fn eye(
     n_cols: Option<Whole>,
     k: Whole,
     dtype: Any<'_, '_>,
-    device: Option<&str>,
+    device: Option<DeviceLike>,
     requires_grad: bool,
 ) -> Result<PyTensor> {
     let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
     let n_rows = count("eye", "n_rows", &n_rows)?;
     let columns = n_cols.map_or(Ok(n_rows), |n| count("eye", "n_cols", &n))?;
     let k = k.get("eye", "k")?;
-    let out = Tensor::zeros([n_rows, columns], dtype, minitensor::Device::Cpu)?;
+    let out = Tensor::zeros([n_rows, columns], dtype, Device::Cpu)?;
     let one = Number::Real(minitensor::kernels::Const::Int(1));
     // The rows in which the diagonal is within the matrix.
     let first = k.saturating_neg().max(0);
@@ -295,7 +296,7 @@ fn randint(
     high: Any<'_, '_>,
     shape: Any<'_, '_>,
     dtype: Any<'_, '_>,
-    device: Option<&str>,
+    device: Option<DeviceLike>,
 ) -> Result<PyTensor> {
     let high_of = |high: &Whole| high.get("randint", "high");
     let (low, high, shape) = match (high, shape) {
@@ -317,7 +318,7 @@ fn randint(
     if !dtype.integer_range().contains(&low.into()) || !dtype.integer_range().contains(&(i128::from(high) - 1)) {
         return Err(Error::value(format!("randint: {low} to {} don't fit into {dtype}", i128::from(high) - 1)).into());
     }
-    let drawn = random::integers(low, high, shape, device::parse(device)?)?;
+    let drawn = random::integers(low, high, shape, device::or_cpu(device))?;
     place(drawn, dtype, device, false)
 }
 
@@ -328,7 +329,7 @@ fn randint(
 fn asarray<'py>(
     obj: &Bound<'py, PyAny>,
     dtype: Any<'_, 'py>,
-    device: Option<&str>,
+    device: Option<DeviceLike>,
     copy: Option<bool>,
 ) -> Result<Bound<'py, PyAny>> {
     let dtype = dtype.map(dtype::parse).transpose()?;

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::data::{self, Copy};
+use crate::device::{DeviceLike, PyDevice};
 use crate::error::{Result, guarded};
 use crate::{device, dtype, scalar};
 
@@ -99,12 +100,11 @@ macro_rules! op {
 }
 pub(crate) use op;
 
-/// The arguments of `x.to(…)`: a dtype, or the name of a device.
+/// The target of `x.to(…)`: a dtype, or a device.
 fn target(given: &Bound<'_, PyAny>) -> Result<(Option<DType>, Option<Device>)> {
-    if let Ok(name) = given.extract::<String>()
-        && DType::parse(&name).is_err()
-    {
-        return Ok((None, Some(device::parse(Some(&name))?)));
+    let is_dtype = given.extract::<String>().is_ok_and(|name| DType::parse(&name).is_ok());
+    if !is_dtype && device::is_like(given) {
+        return Ok((None, Some(given.extract::<DeviceLike>()?.into())));
     }
     Ok((Some(dtype::parse(given)?), None))
 }
@@ -116,11 +116,11 @@ impl PyTensor {
     fn new(
         data: Given<'_>,
         dtype: Option<&Bound<'_, PyAny>>,
-        device: Option<&str>,
+        device: Option<DeviceLike>,
         requires_grad: bool,
     ) -> Result<PyTensor> {
         let Given(Some(data)) = data else { return Ok(PyTensor(Core::Shell(OnceLock::new()))) };
-        let (dtype, device) = (dtype.map(dtype::parse).transpose()?, device::parse(device)?);
+        let (dtype, device) = (dtype.map(dtype::parse).transpose()?, device::or_cpu(device));
         let mut tensor = guarded("Tensor()", || data::tensor(&data, dtype, Copy::Always).map_err(Error::from))?;
         if device == Device::Meta {
             tensor = Tensor::empty(tensor.shape().clone(), tensor.dtype(), device)?;
@@ -169,10 +169,10 @@ impl PyTensor {
         Ok(dtype::object(py, self.core()?.dtype())?)
     }
 
-    /// The device of the memory: `"cpu"`.
+    /// The device of its memory. It is equal to its name: `x.device == "cpu"`.
     #[getter]
-    fn device(&self) -> Result<String> {
-        Ok(self.core()?.device().to_string())
+    fn device(&self) -> Result<PyDevice> {
+        Ok(PyDevice(self.core()?.device()))
     }
 
     /// The number of dimensions.
@@ -248,11 +248,11 @@ impl PyTensor {
         slf: &Bound<'_, Self>,
         target: Option<&Bound<'_, PyAny>>,
         dtype: Option<&Bound<'_, PyAny>>,
-        device: Option<&str>,
+        device: Option<DeviceLike>,
     ) -> Result<Py<PyTensor>> {
         let (mut to_dtype, mut to_device) = target.map_or(Ok((None, None)), self::target)?;
         to_dtype = dtype.map(dtype::parse).transpose()?.or(to_dtype);
-        to_device = device.map(|d| device::parse(Some(d))).transpose()?.or(to_device);
+        to_device = device.map(Device::from).or(to_device);
         let core = slf.get().core()?;
         if let Some(device) = to_device.filter(|d| *d != core.device()) {
             if device != Device::Meta {

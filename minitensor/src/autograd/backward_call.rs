@@ -61,7 +61,7 @@ impl<'a> BackwardCall<'a> {
 
     /// Where the call was computed.
     pub(crate) fn device(&self) -> Device {
-        self.node.outputs.first().map_or(Device::Cpu, |m| m.device)
+        self.node.outputs.first().map_or_else(Device::default, |m| m.device)
     }
 
     /// How many flat inputs the call had.

@@ -169,6 +169,6 @@ impl Meta {
 
     /// Stands for an output that was not wanted.
     pub(crate) fn nothing() -> Meta {
-        Meta { shape: Shape::default(), dtype: DType::Bool, device: Device::Cpu }
+        Meta { shape: Shape::default(), dtype: DType::Bool, device: Device::default() }
     }
 }

@@ -7,7 +7,7 @@ mod shape;
 
 use std::ptr::NonNull;
 
-pub use device::Device;
+pub use device::{Device, DeviceKind};
 pub use shape::{Shape, Strides, normalize_axis};
 
 use super::host::{host, pointer};

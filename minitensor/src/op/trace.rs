@@ -41,7 +41,8 @@ pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     })?;
     let mut cotangents: Vec<Tensor> = (0..gives.len()).map(|k| call.cotangent(k)).collect::<Result<_>>()?;
     let dtype = cotangents.iter().map(Tensor::dtype).find(|d| d.is_differentiable()).unwrap_or(DType::F64).compute();
-    // Halves are a format to keep numbers in, not one to compute in.
+    let device = call.device();
+    // Half floats are a storage format: they are computed in float32.
     let widened = |t: &Tensor| match t.dtype() {
         DType::F16 | DType::Bf16 => super::names::ASTYPE.call(&[t.into(), dtype.into()], &[]),
         _ => Ok(t.clone()),
@@ -51,9 +52,9 @@ pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     }
     // An output that wasn't computed has no dtype of its own.
     for cotangent in cotangents.iter_mut().filter(|t| !t.dtype().is_differentiable()) {
-        *cotangent = Tensor::from_number(Const::Int(0), dtype, Device::Cpu)?;
+        *cotangent = Tensor::from_number(Const::Int(0), dtype, device)?;
     }
-    let arguments = Arguments::of(op, &gives, &cotangents, &inputs, attrs, dtype)?;
+    let arguments = Arguments::of(op, &gives, &cotangents, &inputs, attrs, (dtype, device))?;
     let traced = arguments.run(&vjp)?;
     let mut gradients = vec![None; call.num_inputs()];
     for ((place, variable), gradient) in places.into_iter().zip(&wrt).zip(traced) {
@@ -68,12 +69,12 @@ pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     Ok(gradients)
 }
 
-/// A derivative times a tangent, where the latter is 0 also if the former is infinite.
-/// Makes what is made at first use.
+/// Creates what is otherwise created at its first use.
 pub(crate) fn make_ready() {
     LazyLock::force(&CHAIN);
 }
 
+/// A derivative times a tangent: 0 where the tangent is 0, also if the derivative is infinite.
 static CHAIN: LazyLock<OpRef> = LazyLock::new(|| {
     let body = Program::write(&["derivative", "tangent"], &[], |x, _| vec![("out".into(), x[0].chain(x[1]).into())]);
     let op = CustomOpBuilder::from_program("chain", body).and_then(CustomOpBuilder::finish);
@@ -93,6 +94,7 @@ struct Arguments {
     inputs: Vec<Tensor>,
     uniforms: Vec<Tensor>,
     dtype: DType,
+    device: Device,
     /// The length of a row.
     n: usize,
 }
@@ -104,9 +106,9 @@ impl Arguments {
         cotangents: &[Tensor],
         inputs: &[Option<Tensor>],
         attrs: &[Attr],
-        dtype: DType,
+        (dtype, device): (DType, Device),
     ) -> Result<Arguments> {
-        let number = |value: f64| Tensor::from_number(Const::Float(value), dtype, Device::Cpu);
+        let number = |value: f64| Tensor::from_number(Const::Float(value), dtype, device);
         let lifted = |t: &Tensor| op_named("unsqueeze").call(&[t.into(), (-1i64).into()], &[]);
         let (mut rows, mut uniforms) = (Vec::new(), Vec::new());
         for (cotangent, gives) in cotangents.iter().zip(gives) {
@@ -134,7 +136,7 @@ impl Arguments {
         let of_row = |input: &super::def::Input| input.core == Core::Slice && input.arity == Arity::One;
         let row = op.inputs.iter().zip(inputs).find_map(|(input, t)| t.as_ref().filter(|_| of_row(input)));
         let n = row.and_then(|t| t.shape().last().copied()).unwrap_or(1);
-        Ok(Arguments { inputs: rows, uniforms, dtype, n })
+        Ok(Arguments { inputs: rows, uniforms, dtype, device, n })
     }
 
     fn run(&self, program: &Program) -> Result<Vec<Tensor>> {
@@ -148,7 +150,7 @@ impl Arguments {
 
     fn step(&self, node: &Node, before: &[Tensor]) -> Result<Tensor> {
         let at = |id: &Id| Value::from(&before[id.at()]);
-        let number = |value: Const| Tensor::from_number(value, self.dtype, Device::Cpu);
+        let number = |value: Const| Tensor::from_number(value, self.dtype, self.device);
         let op =
             |name: &'static str, x: &[&Id]| op_named(name).call(&x.iter().map(|id| at(id)).collect::<Vec<_>>(), &[]);
         Ok(match node {
@@ -159,7 +161,7 @@ impl Arguments {
             Node::Epsilon => {
                 number(Const::Float(if self.dtype == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) }))?
             }
-            Node::Truth(value) => Tensor::from_number(Const::Bool(*value), DType::Bool, Device::Cpu)?,
+            Node::Truth(value) => Tensor::from_number(Const::Bool(*value), DType::Bool, self.device)?,
             Node::Position => {
                 let positions: Vec<f64> = (0..self.n).map(|i| i as f64).collect();
                 Tensor::from_vec(positions, [self.n])?.cast(self.dtype)?
@@ -216,7 +218,7 @@ impl Arguments {
         };
         let mut sizes = x.shape().to_vec();
         sizes.last_mut().into_iter().for_each(|n| *n = 1);
-        Tensor::full(sizes, Const::Float(identity), self.dtype, Device::Cpu)
+        Tensor::full(sizes, Const::Float(identity), self.dtype, self.device)
     }
 
     /// With an element for each of the row.

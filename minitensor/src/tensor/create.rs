@@ -5,7 +5,7 @@ use std::sync::Arc;
 use minitensor_kernels::{Cast, Const};
 use ndarray::{ArrayBase, ArrayViewD, Data, Dimension, ShapeBuilder};
 
-use super::{Device, Shape, Storage, Strides, Tensor};
+use super::{Device, DeviceKind, Shape, Storage, Strides, Tensor};
 use crate::dtype::{DType, Kind, Scalar};
 use crate::error::{Error, Result, counted};
 use crate::stop::stoppable;
@@ -69,11 +69,11 @@ impl Tensor {
 
     fn allocate(shape: Shape, dtype: DType, device: Device, take: fn(usize) -> Result<Storage>) -> Result<Tensor> {
         let bytes = shape.checked_numel()? * dtype.size();
-        let storage = match device {
-            Device::Cpu => {
+        let storage = match device.kind() {
+            DeviceKind::Cpu => {
                 take(bytes).map_err(|e| e.context(format!("a tensor of shape {shape} and dtype {dtype}")))?
             }
-            Device::Meta => Storage::meta(bytes),
+            DeviceKind::Meta => Storage::meta(bytes),
         };
         let strides = shape.contiguous_strides();
         // SAFETY: the storage has room for all elements; what is uninitialized is written before it is handed out.

@@ -1,38 +1,90 @@
-//! [`Device`]: where memory lies.
+//! [`Device`]: where the memory of a tensor is.
 
 use std::fmt;
 
 use crate::error::{Error, Result};
 
-/// Where memory lies.
+/// A kind of device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Device {
-    /// Main memory.
+#[non_exhaustive]
+pub enum DeviceKind {
+    /// The processor and main memory.
     #[default]
     Cpu,
-    /// Nowhere: a tensor of which only shape and dtype are known, for inference.
+    /// No memory. Tensors have a shape and a dtype, but no values; calls infer those of their outputs.
     Meta,
 }
 
+impl DeviceKind {
+    /// All kinds.
+    pub const ALL: [DeviceKind; 2] = [DeviceKind::Cpu, DeviceKind::Meta];
+
+    /// Its name, such as `cpu`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DeviceKind::Cpu => "cpu",
+            DeviceKind::Meta => "meta",
+        }
+    }
+}
+
+/// Where the memory of a tensor is: a kind, and which device of that kind.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Device {
+    kind: DeviceKind,
+    index: u32,
+}
+
+/// The devices that exist everywhere, named like their kinds.
+#[allow(non_upper_case_globals)]
 impl Device {
-    /// The device of that name, if this build and this machine have it.
+    /// Main memory.
+    pub const Cpu: Device = Device { kind: DeviceKind::Cpu, index: 0 };
+    /// [No memory](DeviceKind::Meta).
+    pub const Meta: Device = Device { kind: DeviceKind::Meta, index: 0 };
+}
+
+impl Device {
+    /// Its kind.
+    pub const fn kind(self) -> DeviceKind {
+        self.kind
+    }
+
+    /// Its number among the devices of its kind, from 0.
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+
+    /// The device with that name, such as `cpu`, `cpu:0` or `meta`, if this build and this machine have it.
     pub fn parse(name: &str) -> Result<Device> {
-        match name {
-            "cpu" => Ok(Device::Cpu),
-            "meta" => Ok(Device::Meta),
-            other if other == "cuda" || other.starts_with("cuda:") => Err(Error::runtime(format!(
-                "device '{other}' is not available: this build of minitensor runs on the CPU; use device='cpu'"
+        let (kind, index) = match name.split_once(':') {
+            Some((kind, index)) => (kind, Some(index)),
+            None => (name, None),
+        };
+        if kind == "cuda" {
+            return Err(Error::runtime(format!(
+                "device '{name}' is not available: this build of minitensor runs on the CPU; use device='cpu'"
+            )));
+        }
+        let Some(kind) = DeviceKind::ALL.into_iter().find(|k| k.name() == kind) else {
+            return Err(Error::value(format!("unknown device '{name}'; the devices are 'cpu' and 'meta'")));
+        };
+        match index {
+            None | Some("0") => Ok(Device { kind, index: 0 }),
+            Some(_) => Err(Error::value(format!(
+                "unknown device '{name}'; there is one device of this kind, '{}'",
+                kind.name()
             ))),
-            other => Err(Error::value(format!("unknown device '{other}'; the devices are 'cpu' and 'meta'"))),
         }
     }
 }
 
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Device::Cpu => "cpu",
-            Device::Meta => "meta",
-        })
+        f.write_str(self.kind.name())?;
+        match self.index {
+            0 => Ok(()),
+            index => write!(f, ":{index}"),
+        }
     }
 }

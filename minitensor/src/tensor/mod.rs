@@ -18,7 +18,7 @@ pub use cache::{empty as empty_cache, kept_bytes};
 pub use convert::cast_is_lossless;
 pub(crate) use convert::copy_elements;
 pub use create::try_vec;
-pub use device::Device;
+pub use device::{Device, DeviceKind};
 pub use region::Region;
 pub use shape::{Shape, Strides, normalize_axis};
 pub(crate) use storage::bytes_kept;

@@ -16,6 +16,7 @@ from . import _interpreter as _interpreter  # isort: skip
 from . import _minitensor, cuda, nn, ops, optim, plugins, profiler, testing
 from ._grad_mode import enable_grad, no_grad, set_grad_enabled
 from ._minitensor import (
+    Device,
     DType,
     HookHandle,
     Tensor,
@@ -83,7 +84,7 @@ newaxis = None
 def tensor(
     data: object,
     dtype: _typing.Any = None,
-    device: str | None = None,
+    device: Device | str | None = None,
     requires_grad: _typing.Literal[True, False] = False,
 ) -> Tensor:
     """Creates a tensor with a copy of `data`. This is the same as `Tensor(…)`.
@@ -107,6 +108,7 @@ __all__ = [
     "BackwardContext",
     "CustomOpBuilder",
     "DType",
+    "Device",
     "HookHandle",
     "Tensor",
     "__version__",

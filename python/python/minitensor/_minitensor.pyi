@@ -29,10 +29,21 @@ class DType:
     def __hash__(self) -> int: ...
     def __eq__(self, other: object) -> builtins.bool: ...
 
+@final
+class Device:
+    def __new__(cls, name: DeviceLike) -> Device: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def index(self) -> int: ...
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object) -> builtins.bool: ...
+
 class _SupportsDLPack(Protocol):
     def __dlpack__(self) -> object: ...
 
 Number: TypeAlias = builtins.bool | int | float | complex
+DeviceLike: TypeAlias = Device | str
 DTypeLike: TypeAlias = DType | str | type[Any] | np.dtype[Any]
 TensorLike: TypeAlias = Tensor | Number | npt.NDArray[Any] | np.generic[Any]
 Shape: TypeAlias = int | Sequence[int]
@@ -48,7 +59,7 @@ class Tensor(TensorMethods):
         cls,
         data: object = ...,
         dtype: DTypeLike | None = None,
-        device: str | None = None,
+        device: DeviceLike | None = None,
         requires_grad: builtins.bool = False,
     ) -> Self: ...
     @property
@@ -58,7 +69,7 @@ class Tensor(TensorMethods):
     @property
     def dtype(self) -> DType: ...
     @property
-    def device(self) -> str: ...
+    def device(self) -> Device: ...
     @property
     def ndim(self) -> int: ...
     @property
@@ -80,7 +91,11 @@ class Tensor(TensorMethods):
     def data_ptr(self) -> int: ...
     def astype(self, dtype: DTypeLike, /, *, copy: builtins.bool = True) -> Tensor: ...
     def to(
-        self, target: DTypeLike | str | None = None, *, dtype: DTypeLike | None = None, device: str | None = None
+        self,
+        target: DTypeLike | DeviceLike | None = None,
+        *,
+        dtype: DTypeLike | None = None,
+        device: DeviceLike | None = None,
     ) -> Tensor: ...
     def cpu(self) -> Self: ...
     def item(self) -> Any: ...
@@ -228,46 +243,91 @@ def memory_stats() -> dict[str, int]: ...
 def reset_peak_memory_stats() -> None: ...
 def empty_cache() -> None: ...
 def asarray(
-    obj: object, /, *, dtype: DTypeLike | None = None, device: str | None = None, copy: builtins.bool | None = None
+    obj: object,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    copy: builtins.bool | None = None,
 ) -> Tensor: ...
 def from_numpy(array: npt.NDArray[Any]) -> Tensor: ...
 def from_dlpack(x: _SupportsDLPack, /, *, copy: builtins.bool | None = None) -> Tensor: ...
 def zeros(
-    *shape: Shape, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: builtins.bool = False
+    *shape: Shape,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor: ...
 def zeros_like(
-    x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: builtins.bool = False
+    x: Tensor,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor: ...
 def ones(
-    *shape: Shape, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: builtins.bool = False
+    *shape: Shape,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor: ...
 def ones_like(
-    x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: builtins.bool = False
+    x: Tensor,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor: ...
 def empty(
-    *shape: Shape, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: builtins.bool = False
+    *shape: Shape,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor: ...
 def empty_like(
-    x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: builtins.bool = False
+    x: Tensor,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor: ...
 def rand(
-    *shape: Shape, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: builtins.bool = False
+    *shape: Shape,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor: ...
 def rand_like(
-    x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: builtins.bool = False
+    x: Tensor,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor: ...
 def randn(
-    *shape: Shape, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: builtins.bool = False
+    *shape: Shape,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor: ...
 def randn_like(
-    x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: builtins.bool = False
+    x: Tensor,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor: ...
 def full(
     shape: Shape,
     fill_value: TensorLike,
     *,
     dtype: DTypeLike | None = None,
-    device: str | None = None,
+    device: DeviceLike | None = None,
     requires_grad: builtins.bool = False,
 ) -> Tensor: ...
 def full_like(
@@ -276,7 +336,7 @@ def full_like(
     fill_value: TensorLike,
     *,
     dtype: DTypeLike | None = None,
-    device: str | None = None,
+    device: DeviceLike | None = None,
     requires_grad: builtins.bool = False,
 ) -> Tensor: ...
 def arange(
@@ -286,7 +346,7 @@ def arange(
     step: TensorLike | None = None,
     *,
     dtype: DTypeLike | None = None,
-    device: str | None = None,
+    device: DeviceLike | None = None,
     requires_grad: builtins.bool = False,
 ) -> Tensor: ...
 def linspace(
@@ -296,7 +356,7 @@ def linspace(
     num: int,
     *,
     dtype: DTypeLike | None = None,
-    device: str | None = None,
+    device: DeviceLike | None = None,
     endpoint: builtins.bool = True,
     requires_grad: builtins.bool = False,
 ) -> Tensor: ...
@@ -307,7 +367,7 @@ def eye(
     *,
     k: int = 0,
     dtype: DTypeLike | None = None,
-    device: str | None = None,
+    device: DeviceLike | None = None,
     requires_grad: builtins.bool = False,
 ) -> Tensor: ...
 def randint(
@@ -316,7 +376,7 @@ def randint(
     shape: Shape | None = None,
     *,
     dtype: DTypeLike | None = None,
-    device: str | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor: ...
 def list_custom_ops_py() -> list[str]: ...
 def is_custom_op_registered_py(name: str) -> builtins.bool: ...

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._minitensor import DType, Tensor, empty
+from .._minitensor import Device, DType, Tensor, empty
 
 if TYPE_CHECKING:
-    from .._minitensor import DTypeLike
+    from .._minitensor import DeviceLike, DTypeLike
 
 __all__ = ["Conversion"]
 
 
 def _dtype(given: object) -> DType | None:
     """Returns the dtype for the argument of `to(target)`, or None if it is a device."""
+    if isinstance(given, Device):
+        return None
     if not isinstance(given, str):
         return DType(given)  # type: ignore[arg-type]
     try:
@@ -25,7 +27,9 @@ def _dtype(given: object) -> DType | None:
 class Conversion:
     """Converts tensors. A tensor that occurs twice is converted once."""
 
-    def __init__(self, target: DTypeLike | str | None, dtype: DTypeLike | None, device: str | None) -> None:
+    def __init__(
+        self, target: DTypeLike | DeviceLike | None, dtype: DTypeLike | None, device: DeviceLike | None
+    ) -> None:
         self._dtype = None if dtype is None else DType(dtype)
         self._device = device
         if target is not None:
@@ -33,7 +37,7 @@ class Conversion:
                 raise TypeError("to takes a dtype or a device; to pass both, use the keywords dtype and device")
             self._dtype = _dtype(target)
             if self._dtype is None:
-                assert isinstance(target, str)
+                assert isinstance(target, (str, Device))
                 self._device = target
         if self._dtype is not None and not (self._dtype.is_floating_point or self._dtype.is_complex):
             raise TypeError(

@@ -9,7 +9,7 @@ from .._minitensor import Tensor, rand
 from .module import Module
 
 if TYPE_CHECKING:
-    from .._minitensor import DTypeLike
+    from .._minitensor import DeviceLike, DTypeLike
 
 __all__ = ["Linear"]
 
@@ -33,7 +33,7 @@ class Linear(Module):
         in_features: int,
         out_features: int,
         bias: bool = True,
-        device: str | None = None,
+        device: DeviceLike | None = None,
         dtype: DTypeLike | None = None,
     ) -> None:
         for name, size in (("in_features", in_features), ("out_features", out_features)):

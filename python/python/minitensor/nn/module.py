@@ -12,7 +12,7 @@ from .hooks import HookHandle, Hooks
 from .parameter import is_parameter
 
 if TYPE_CHECKING:
-    from .._minitensor import DTypeLike
+    from .._minitensor import DeviceLike, DTypeLike
 
 __all__ = ["Module"]
 
@@ -258,10 +258,10 @@ class Module:
 
     def to(
         self,
-        target: DTypeLike | str | None = None,
+        target: DTypeLike | DeviceLike | None = None,
         *,
         dtype: DTypeLike | None = None,
-        device: str | None = None,
+        device: DeviceLike | None = None,
     ) -> Self:
         """Converts parameters and buffers to a dtype, except integers, or moves them to a device.
 
