@@ -236,3 +236,29 @@ def test_positions_that_a_gradient_uses_have_no_history(op):
     # Each element is cubed where it is kept.
     kept = np.asarray(first.detach()) != 0
     np.testing.assert_allclose(second, np.where(kept, 6 * np.asarray(x.detach()), 0))
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_passes_at_the_same_time_add_up(order):
+    # The hook runs a pass between the two leaves of the outer pass. In one of the orders, the outer pass has computed
+    # the sum for `x` by then, but not stored it.
+    x, y = mt.ones(3, requires_grad=True), mt.ones(3, requires_grad=True)
+
+    @mt.enable_grad()
+    def hook(grad):
+        (x * 10).sum().backward()
+
+    y.register_hook(hook)
+    first, second = [(x, y), (y, x)][order]
+    (first * 1 + second * 1).sum().backward()
+    assert x.grad.tolist() == [11.0] * 3
+
+
+def test_threads_add_up_their_gradients():
+    x = mt.ones(200_000, requires_grad=True)
+    threads = [threading.Thread(target=lambda: [(x * 1).sum().backward() for _ in range(5)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert x.grad.min().item() == x.grad.max().item() == 20

@@ -41,10 +41,10 @@ def test_inner_calls_lie_within_the_outer_one_and_count_once():
     outer = events[0]
     assert outer.name == "group_norm" and len(events) > 1
     for inner in events[1:]:
-        assert outer.start <= inner.start and inner.start + inner.duration <= outer.start + outer.duration
+        assert outer.start <= inner.start and inner.start + inner.total <= outer.start + outer.total
     # Each moment of the outer call belongs to one call.
-    assert sum(e.self_time for e in events) == outer.duration
-    assert all(0 <= e.self_time <= e.duration for e in events)
+    assert sum(e.self_time for e in events) == outer.total
+    assert all(0 <= e.self_time <= e.total for e in events)
 
 
 def test_a_call_that_fails_is_recorded_and_raises_as_before():
@@ -83,7 +83,7 @@ def test_profiles_nest_and_overlap():
         mt.ops.cos(x)
     assert [e.name for e in outer.events()] == ["exp", "sin", "cos"]
     assert [e.name for e in inner.events()] == ["sin"]
-    assert all(0 <= e.self_time <= e.duration for e in outer.events())
+    assert all(0 <= e.self_time <= e.total for e in outer.events())
 
 
 def test_results_and_gradients_are_the_same():
@@ -102,15 +102,32 @@ def test_the_table_sums_up_calls():
     p = recorded(lambda: [mt.ops.exp(x), mt.ops.exp(x[:10]), mt.ops.sin(x)])
     [exp] = [row for row in p.averages() if row.name == "exp"]
     events = [e for e in p.events() if e.name == "exp"]
-    assert (exp.calls, exp.bytes, exp.duration) == (2, 4040, sum(e.duration for e in events))
+    assert (exp.calls, exp.bytes, exp.total) == (2, 4040, sum(e.total for e in events))
     by_shape = [row.shapes for row in p.averages(group_by_shape=True) if row.name == "exp"]
     assert by_shape == ["float32[1000]", "float32[10]"]
     header, rule, first, *_ = p.table(sort_by="calls").splitlines()
     assert header.split()[:2] == ["op", "calls"] and set(rule) <= {"-", " "} and first.split()[:2] == ["exp", "2"]
     assert "… 1 more" in p.table(row_limit=2) and len(p.averages()) == 3
-    assert str(p) == p.table()
-    with pytest.raises(ValueError, match="'calls', 'bytes', got 'time'"):
+    assert str(p) == repr(p) == p.table()
+    with pytest.raises(ValueError, match="'self', 'total', 'mean', 'calls', 'bytes', got 'time'"):
         p.table(sort_by="time")
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5])
+def test_a_wrong_row_limit_is_an_error(limit):
+    with pytest.raises(ValueError, match="row_limit must be an integer of at least 1, or None"):
+        recorded(lambda: mt.ones(1) + 1).table(row_limit=limit)
+
+
+def test_the_total_of_a_recursive_op_counts_its_outermost_call():
+    op = mt.CustomOpBuilder("recursive", 1).forward(lambda x: op(x[1:]) if x.shape[0] > 1 else x * 2).register()
+    try:
+        p = recorded(lambda: op(mt.ones(5)))
+    finally:
+        mt.unregister_custom_op_py("recursive")
+    outermost, *inner = [e for e in p.events() if e.name == "recursive"]
+    [row] = [row for row in p.averages() if row.name == "recursive"]
+    assert (row.calls, row.total, row.mean) == (5, outermost.total, outermost.total / 5) and len(inner) == 4
 
 
 def test_an_empty_profile_has_an_empty_table():
@@ -125,7 +142,7 @@ def test_the_trace_is_in_the_trace_event_format(tmp_path):
     call, thread = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     [event] = p.events()
     assert (call["name"], call["ph"]) == ("exp", "X")
-    assert (call["ts"], call["dur"]) == (event.start / 1000, event.duration / 1000)
+    assert (call["ts"], call["dur"]) == (event.start / 1000, event.total / 1000)
     assert call["args"] == {"inputs": "float32[2, 3]", "bytes": 24}
     assert (thread["ph"], thread["tid"]) == ("M", call["tid"])
 

@@ -119,17 +119,19 @@ impl Pass {
         self.finish()
     }
 
-    /// Hands everything over, once nothing can fail any more but the addition to what leaves have gathered before.
+    /// Adds the gradients of the leaves to their accumulated ones, and stores the sums once all of them are computed.
     fn finish(mut self) -> Result<Vec<Option<Tensor>>> {
         let mut ready = Vec::with_capacity(self.leaves.len());
         for (meta, grad, dtype) in std::mem::take(&mut self.leaves) {
             let grad = run_hooks(meta.hooks(), rounded(grad, dtype)?)?;
             self.capture(|e| matches!(e, Edge::Leaf(m) if Arc::ptr_eq(m, &meta)), &grad);
             if self.targets.is_none() {
-                ready.push((meta.gathered(grad, self.options.create_graph)?, meta));
+                ready.push((meta.add(grad, self.options.create_graph)?, meta));
             }
         }
-        ready.into_iter().for_each(|(grad, meta)| meta.set_grad(Some(grad)));
+        for (sum, meta) in ready {
+            meta.store(sum)?;
+        }
         Ok(std::mem::take(&mut self.found))
     }
 

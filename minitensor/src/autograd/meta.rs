@@ -39,6 +39,14 @@ struct History {
     version: u64,
 }
 
+/// A gradient, and its sum with what a tensor had accumulated.
+pub(crate) struct Sum {
+    grad: Tensor,
+    is_recorded: bool,
+    before: Option<Tensor>,
+    sum: Tensor,
+}
+
 impl GradMeta {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -70,13 +78,35 @@ impl GradMeta {
         drop(before);
     }
 
-    /// What has gathered with one more gradient; it is memory of its own.
-    pub(crate) fn gathered(&self, grad: Tensor, is_recorded: bool) -> Result<Tensor> {
-        match self.grad() {
-            Some(before) => names::ADD.call(&[(&before).into(), (&grad).into()], &[]),
-            None if is_recorded => names::CLONE.call(&[(&grad).into()], &[]),
-            None if grad.is_contiguous() && grad.is_unshared() => Ok(grad),
-            None => grad.copied(),
+    /// Adds a gradient to the accumulated one. The sum has memory of its own.
+    pub(crate) fn add(&self, grad: Tensor, is_recorded: bool) -> Result<Sum> {
+        let before = self.grad();
+        let sum = match &before {
+            Some(before) => names::ADD.call(&[before.into(), (&grad).into()], &[])?,
+            None if is_recorded => names::CLONE.call(&[(&grad).into()], &[])?,
+            None if grad.is_contiguous() && grad.is_unshared() => grad.clone(),
+            None => grad.copied()?,
+        };
+        Ok(Sum { grad, is_recorded, before, sum })
+    }
+
+    /// Stores a sum as the accumulated gradient. If that has changed since, as by a pass on another thread, the sum is
+    /// computed anew: none of the gradients is lost.
+    pub(crate) fn store(&self, mut sum: Sum) -> Result<()> {
+        loop {
+            let mut state = self.state();
+            let is_current = match (&state.grad, &sum.before) {
+                (Some(now), Some(before)) => now.is(before),
+                (now, before) => now.is_none() && before.is_none(),
+            };
+            if is_current {
+                let before = state.grad.replace(sum.sum);
+                drop(state);
+                drop(before);
+                return Ok(());
+            }
+            drop(state);
+            sum = self.add(sum.grad, sum.is_recorded)?;
         }
     }
 
@@ -210,8 +240,7 @@ impl Tensor {
         let meta = Arc::downgrade(meta);
         let keep = move |g: &Tensor| {
             if let Some(meta) = meta.upgrade() {
-                let sum = meta.gathered(g.clone(), is_grad_enabled())?;
-                meta.set_grad(Some(sum));
+                meta.store(meta.add(g.clone(), is_grad_enabled())?)?;
             }
             Ok(None)
         };

@@ -23,21 +23,23 @@ __all__ = ["Average", "Event", "profile"]
 
 
 class Event(NamedTuple):
-    """One call of an op."""
+    """One call of an op. Times are in nanoseconds.
 
-    #: The name of the op.
+    - `name`: the name of the op
+    - `inputs`: the dtype and the shape of each tensor among the arguments
+    - `bytes`: the size of the outputs; outputs that share memory with an input do not count
+    - `thread`: the number of the thread that called, from 0
+    - `start`: the time from the start of the profile to the start of the call
+    - `total`: the duration of the call, with the calls that it made
+    - `self_time`: the duration without the calls that it made
+    """
+
     name: str
-    #: The dtype and the shape of each tensor among the arguments.
     inputs: tuple[tuple[DType, tuple[int, ...]], ...]
-    #: The size of the outputs in bytes. Outputs that share memory with an input do not count.
     bytes: int
-    #: The number of the thread that called, from 0.
     thread: int
-    #: The start of the call, in nanoseconds since the start of the profile.
     start: int
-    #: The duration of the call in nanoseconds. It includes the calls that this call made.
-    duration: int
-    #: The duration without the calls that this call made.
+    total: int
     self_time: int
 
     @property
@@ -47,23 +49,34 @@ class Event(NamedTuple):
 
 
 class Average(NamedTuple):
-    """All calls of one op, or of one op with the same dtypes and shapes."""
+    """All calls of one op, or of one op with the same dtypes and shapes. Times are in nanoseconds.
+
+    - `name`: the name of the op
+    - `shapes`: the dtypes and shapes of the inputs; empty if the calls are grouped by name alone
+    - `calls`: the number of calls
+    - `self_time`: the time in the op, without the ops that it called
+    - `total`: the time in the op, with the ops that it called; a call within a call of the same op counts once
+    - `bytes`: the size of the outputs
+    """
 
     name: str
-    #: The dtypes and shapes of the inputs; empty if the calls are grouped by name alone.
     shapes: str
     calls: int
-    #: The sum of the durations in nanoseconds.
-    duration: int
-    #: The sum of the durations without inner calls, in nanoseconds.
     self_time: int
-    #: The sum of the bytes.
+    total: int
     bytes: int
 
+    @property
+    def mean(self) -> float:
+        """The total time divided by the number of calls."""
+        return self.total / self.calls
 
-_ORDERS: dict[str, Callable[[Average], int]] = {
-    "self_time": lambda row: row.self_time,
-    "duration": lambda row: row.duration,
+
+#: The columns that a table can be sorted by.
+_COLUMNS: dict[str, Callable[[Average], float]] = {
+    "self": lambda row: row.self_time,
+    "total": lambda row: row.total,
+    "mean": lambda row: row.mean,
     "calls": lambda row: row.calls,
     "bytes": lambda row: row.bytes,
 }
@@ -106,28 +119,40 @@ class profile:
         ]
 
     def averages(self, group_by_shape: bool = False) -> list[Average]:
-        """Returns one entry for each op, or for each op and the dtypes and shapes of its inputs."""
+        """Returns one entry for each op, or for each op and the dtypes and shapes of its inputs.
+
+        The entries are in the order of the first calls.
+        """
         rows: dict[tuple[str, str], Average] = {}
+        running: dict[int, list[tuple[str, int]]] = {}
         for event in self.events():
+            # The calls of the same thread that this one is a part of: their names and ends.
+            outer = running.setdefault(event.thread, [])
+            while outer and outer[-1][1] <= event.start:
+                outer.pop()
+            is_outermost = all(name != event.name for name, _ in outer)
+            outer.append((event.name, event.start + event.total))
             key = (event.name, event.shapes if group_by_shape else "")
             row = rows.get(key, Average(*key, 0, 0, 0, 0))
             rows[key] = Average(
                 *key,
                 row.calls + 1,
-                row.duration + event.duration,
                 row.self_time + event.self_time,
+                row.total + (event.total if is_outermost else 0),
                 row.bytes + event.bytes,
             )
         return list(rows.values())
 
-    def table(self, sort_by: str = "self_time", row_limit: int | None = 30, group_by_shape: bool = False) -> str:
-        """Returns a table with a row for each op, in descending order.
+    def table(self, sort_by: str = "self", row_limit: int | None = 30, group_by_shape: bool = False) -> str:
+        """Returns a table with a row for each op, in descending order of a column.
 
-        `sort_by` is `"self_time"`, `"duration"`, `"calls"` or `"bytes"`. `row_limit=None` shows all rows.
+        `sort_by` is `"self"`, `"total"`, `"mean"`, `"calls"` or `"bytes"`. `row_limit=None` shows all rows.
         """
-        if sort_by not in _ORDERS:
-            raise ValueError(f"sort_by must be one of {', '.join(map(repr, _ORDERS))}, got {sort_by!r}")
-        rows = sorted(self.averages(group_by_shape), key=_ORDERS[sort_by], reverse=True)
+        if sort_by not in _COLUMNS:
+            raise ValueError(f"sort_by must be one of {', '.join(map(repr, _COLUMNS))}, got {sort_by!r}")
+        if row_limit is not None and (not isinstance(row_limit, int) or row_limit < 1):
+            raise ValueError(f"row_limit must be an integer of at least 1, or None for all rows, got {row_limit!r}")
+        rows = sorted(self.averages(group_by_shape), key=_COLUMNS[sort_by], reverse=True)
         shown = rows[:row_limit]
         calls, self_time = sum(row.calls for row in rows), sum(row.self_time for row in rows)
         columns = [
@@ -135,8 +160,8 @@ class profile:
             ["calls", *(str(row.calls) for row in shown)],
             ["self", *(_time(row.self_time) for row in shown)],
             ["self %", *(f"{100 * row.self_time / max(self_time, 1):.1f}" for row in shown)],
-            ["total", *(_time(row.duration) for row in shown)],
-            ["mean", *(_time(row.duration / row.calls) for row in shown)],
+            ["total", *(_time(row.total) for row in shown)],
+            ["mean", *(_time(row.mean) for row in shown)],
             ["bytes", *(_size(row.bytes) for row in shown)],
         ]
         if group_by_shape:
@@ -150,6 +175,9 @@ class profile:
     def __str__(self) -> str:
         return self.table()
 
+    def __repr__(self) -> str:
+        return "<minitensor.profiler.profile, not started>" if self._profile is None else self.table()
+
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes the calls in the Trace Event Format, which `chrome://tracing` and Perfetto open."""
         pid = os.getpid()
@@ -159,7 +187,7 @@ class profile:
                 "cat": "op",
                 "ph": "X",
                 "ts": event.start / 1000,
-                "dur": event.duration / 1000,
+                "dur": event.total / 1000,
                 "pid": pid,
                 "tid": event.thread,
                 "args": {"inputs": event.shapes, "bytes": event.bytes},
