@@ -1,7 +1,7 @@
-//! The precision of half floats inside a body that is made of ops, and inside a gradient: float32 from start to end.
+//! The precision of half floats inside of a composite op and of a gradient: `float32` from start to end.
 //!
-//! There, a loop whose result would be `float16` or `bfloat16` keeps it in `float32`. The results of the whole body are
-//! rounded once, so they are as exact as those of a body that is one loop.
+//! There, a loop stores a `float16` or `bfloat16` result as `float32`. The results of the whole op are rounded once, so they
+//! are as exact as those of a single loop.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -18,7 +18,7 @@ thread_local! {
     static WIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Loops on this thread keep half results in `float32` while it lives.
+/// While this guard lives, loops on this thread store half results as `float32`.
 #[must_use = "the precision is as before when the guard is dropped"]
 pub struct Wide {
     before: bool,
@@ -26,7 +26,7 @@ pub struct Wide {
 }
 
 impl Wide {
-    /// Until the guard is dropped.
+    /// Starts; dropping the guard ends it.
     pub fn new() -> Wide {
         Wide { before: WIDE.with(|cell| cell.replace(true)), _not_send: PhantomData }
     }
@@ -38,28 +38,28 @@ impl Drop for Wide {
     }
 }
 
-/// Whether half results are kept in `float32` here.
+/// Whether loops on this thread store half results as `float32`.
 pub fn is_wide() -> bool {
     WIDE.with(Cell::get)
 }
 
-/// The dtype that a loop keeps a result of that dtype in.
+/// The dtype in which a loop stores a result of this dtype.
 #[inline]
 pub fn kept(dtype: DType) -> DType {
     if dtype.compute() != dtype && is_wide() { dtype.compute() } else { dtype }
 }
 
-/// What runs the body of a call.
+/// The body of a composite op.
 type Run<'a> = dyn Fn(&Call<'_>) -> Result<Vec<Tensor>> + 'a;
 
-/// Runs a body that is made of ops. Where it takes half floats, its parts compute in `float32`, and the results are
-/// rounded to the dtypes that the body has by itself.
+/// Runs the body of a composite op. If an input is a half float, its parts store `float32`, and the results are rounded to the
+/// dtypes that they have otherwise.
 pub fn rounded_once(call: &Call<'_>, run: &Run<'_>) -> Result<Vec<Tensor>> {
     let is_half = |t: &&Tensor| t.dtype().compute() != t.dtype() && t.device() == Device::Cpu;
     if is_wide() || !call.inputs.iter().flatten().any(is_half) {
         return run(call);
     }
-    // A body that looks at values has no dtypes without them; it also reports its own errors best.
+    // A body that reads values has no dtypes without them. It also reports its own errors best.
     let Ok(promised) = dtypes_of(call, run) else { return run(call) };
     let outputs = {
         let _wide = Wide::new();
@@ -73,7 +73,7 @@ pub fn rounded_once(call: &Call<'_>, run: &Run<'_>) -> Result<Vec<Tensor>> {
     outputs.into_iter().zip(promised).map(rounded).collect()
 }
 
-/// The dtypes of the results, by a run over tensors without values.
+/// The dtypes of the results, from a run over tensors without values.
 fn dtypes_of(call: &Call<'_>, run: &Run<'_>) -> Result<Vec<DType>> {
     let _quiet = NoGrad::new();
     let meta = |t: &&Tensor| Tensor::empty(t.shape().clone(), t.dtype(), Device::Meta);

@@ -10,7 +10,7 @@ use crate::op::{Backward, Body, OpDef, OpRef, registry};
 use crate::stop::ended;
 use crate::tensor::Tensor;
 
-/// Computes the outputs and gives them their history.
+/// Computes the outputs and attaches their history.
 pub fn call(
     op: &OpRef,
     inputs: &[Option<&Tensor>],
@@ -30,7 +30,7 @@ pub fn call(
     };
     count_changes(op, inputs);
     if recording.is_none() && matches!(op.body, Body::Tensor(_) | Body::Dynamic(_)) {
-        // A result is a tensor of its own, also where nothing was to be done.
+        // A result is a new tensor, even if it has the values and the memory of an input.
         for t in outputs.iter_mut().flatten().filter(|t| !t.requires_grad()) {
             if inputs.iter().flatten().any(|input| input.is(t)) {
                 *t = t.detach();
@@ -69,16 +69,16 @@ fn named(op: &OpRef, error: Error) -> Error {
     }
 }
 
-/// Counts the changes made in place. An op that ended half way may have made some of them.
+/// Increments the versions of inputs that the op changes in place. An op that failed may have changed a part of them.
 fn count_changes(op: &OpDef, inputs: &[Option<&Tensor>]) {
     for (_, t) in inputs.iter().enumerate().filter(|(i, _)| op.parameter(*i).mutated) {
         t.inspect(|t| t.storage().bump());
     }
 }
 
-/// An output in the memory of an input is a view of it, also where nothing is recorded: one of them may be changed by a
-/// recorded call later. What an op within a traced body made a view of an input is one already. A view of a tensor that only
-/// the body has seen is none, unless another output is one, too.
+/// Marks outputs that share memory with an input as views of it, even if nothing is recorded: a later recorded call may change
+/// one of them. A composite op may have marked them already. A view of a tensor that exists only inside of the body is not
+/// marked, unless another output shares its memory.
 fn note_views(traced: bool, inputs: &[Option<&Tensor>], outputs: &mut Produced) {
     for k in 0..outputs.len() {
         let Some(t) = outputs[k].take_if(|t| t.dtype().is_differentiable()) else { continue };
@@ -98,8 +98,8 @@ fn note_views(traced: bool, inputs: &[Option<&Tensor>], outputs: &mut Produced) 
     }
 }
 
-/// A body over whole tensors may compute an output outside of recorded ops. It then gets a history that ends here, so that
-/// differentiating it raises instead of stopping silently.
+/// A composite op may compute an output outside of recorded ops. Such an output gets a history that ends here: differentiating
+/// it is an error, not a silent zero.
 fn admit_lost_history(op: &OpRef, inputs: &[Option<&Tensor>], attrs: &[Attr], outputs: &mut Produced) -> Result<()> {
     let lost = |t: &Option<Tensor>| t.as_ref().is_some_and(|t| t.dtype().is_differentiable() && !t.requires_grad());
     if !outputs.iter().any(lost) {

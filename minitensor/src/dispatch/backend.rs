@@ -1,4 +1,4 @@
-//! The layer that computes.
+//! The layer that computes the outputs.
 
 use smallvec::SmallVec;
 
@@ -49,7 +49,7 @@ pub fn compute(
         }
         (Body::Dynamic(body), plan) => {
             let call = Call { op, inputs: &converted, attrs };
-            // Python code sees the dtypes of what it computes, and may look at values.
+            // Python code sees the dtypes of its results, and may read values.
             let outputs = match body.is_interpreted {
                 true => (body.run)(&call)?,
                 false => precision::rounded_once(&call, &*body.run)?,
@@ -59,8 +59,8 @@ pub fn compute(
     }
 }
 
-/// Inputs in the dtypes that the body computes in. A body over whole tensors promotes them itself, by the ops it calls; it
-/// gets other tensors only for those of a dtype that it doesn't take.
+/// Converts inputs to the dtypes that the body computes in. A composite op promotes them itself, by the ops that it calls; only
+/// inputs of a dtype that it does not take are converted.
 fn convert(op: &OpDef, inputs: &[Option<&Tensor>], dtypes: &DTypes) -> Result<SmallVec<[Option<Tensor>; 4]>> {
     let mut cast: SmallVec<[Option<Tensor>; 4]> = SmallVec::new();
     for (i, t) in inputs.iter().enumerate() {
@@ -79,7 +79,7 @@ fn convert(op: &OpDef, inputs: &[Option<&Tensor>], dtypes: &DTypes) -> Result<Sm
     Ok(cast)
 }
 
-/// A body over whole tensors gives what its `shape` and `dtype` clauses, if it has them, promise.
+/// Checks the outputs of a composite op against its `shape` and `dtype` clauses.
 fn check_promises(
     op: &OpDef,
     outputs: Vec<Tensor>,

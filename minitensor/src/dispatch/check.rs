@@ -1,4 +1,4 @@
-//! What a call needs before it is computed: resolved dtypes, one device, and arguments that may be read and written.
+//! [`Checked`]: the dtypes and the device of a call, after all checks of its arguments.
 
 use minitensor_kernels::Const;
 use smallvec::{SmallVec, smallvec};
@@ -11,7 +11,7 @@ use crate::tensor::{Device, Tensor};
 /// The inputs of a call; an optional one may be absent.
 pub type Flat<'a> = SmallVec<[Option<&'a Tensor>; 4]>;
 
-/// What is resolved.
+/// The result of the checks.
 pub struct Checked {
     pub dtypes: DTypes,
     pub device: Device,
@@ -78,7 +78,7 @@ fn materialize(op: &OpDef, args: &[Arg<'_>], dtypes: &DTypes, device: Device) ->
     for (i, arg) in args.iter().enumerate() {
         if let Arg::Number(n) = arg {
             let dtype = match op.parameter(i).dtype {
-                // So that a number isn't rounded to 16 bits before.
+                // The number is not rounded to 16 bits.
                 DTypeRule::Generic(g) if op.body.is_loop() => dtypes[g as usize].compute(),
                 DTypeRule::Generic(g) => dtypes[g as usize],
                 DTypeRule::Fixed(d) => d,
@@ -97,7 +97,7 @@ fn materialize(op: &OpDef, args: &[Arg<'_>], dtypes: &DTypes, device: Device) ->
     Ok(owned)
 }
 
-/// Nothing is written where something else is read or written, except that an input may be the very tensor changed.
+/// Checks that a changed input is writable, and overlaps no other argument, unless both are the same elements.
 fn check_writes(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<()> {
     if op.inputs.iter().all(|i| !i.mutated) {
         return Ok(());

@@ -17,11 +17,11 @@ use crate::tensor::{Device, Tensor};
 /// Calls of more inputs or outputs take the long path.
 pub const FEW: usize = 4;
 
-/// Bytes that one number may be spread over, so that the loop finds it at every element.
+/// The size of a buffer that is filled with a plain number, so that the loop reads it like a tensor.
 const SPREAD: usize = 512;
 type Spread = [u128; SPREAD / 16];
 
-/// Fills in the outputs of such a call; `None` for any other, also for one that will fail: the long path reports why.
+/// Fills in the outputs of such a call. `None` for any other call, including one that fails: the long path reports why.
 pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<Tensor>]) -> Option<Result<()>> {
     let grain = match &op.body {
         Body::Element(_) => GRAIN,
@@ -57,7 +57,7 @@ pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<
             _ => return None,
         }
     }
-    // What is computed in another dtype than it is kept in has to be converted.
+    // An output whose dtype is not the compute dtype must be converted.
     let is_kept = |rule: DTypeRule| match rule {
         DTypeRule::Generic(_) => true,
         DTypeRule::Fixed(d) => d.compute() == d,
@@ -104,7 +104,7 @@ pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<
     Some(run())
 }
 
-/// Whether a plain number leaves the dtype of the tensors as it is.
+/// Whether a plain number does not change the dtype of the tensors.
 fn is_held(number: Const, dtype: DType) -> bool {
     match number {
         Const::Bool(_) => true,

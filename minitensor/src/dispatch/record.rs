@@ -1,4 +1,4 @@
-//! Records a call for the gradient.
+//! [`Recording`]: what a call adds to the graph.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use crate::tensor::Tensor;
 
 type Edges = SmallVec<[Option<Edge>; 2]>;
 
-/// What has to be known before a call runs, so that it can be recorded afterwards.
+/// What must be known before a call runs to record it afterwards.
 pub struct Recording {
     edges: Edges,
-    /// How the call is differentiated, if by a derived gradient.
+    /// The derived gradient, if the op has one.
     pullback: Option<Arc<Pullback>>,
-    /// Copies of inputs that the call overwrites and its gradient needs.
+    /// Copies of inputs that the call overwrites and its gradient reads.
     before: SmallVec<[Option<Tensor>; 2]>,
-    /// What the views that the call changes are views of.
+    /// The bases of the views that the call changes.
     wholes: SmallVec<[Whole; 1]>,
 }
 
-/// Where the gradients of the inputs go, if any input needs one. A call that changes a leaf in place is refused here,
+/// Finds the edges of the inputs, if any of them requires a gradient. A call that changes a leaf in place is an error here,
 /// before anything has changed.
 pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result<Option<Recording>> {
     let mut edges = Edges::new();
@@ -59,7 +59,7 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result
         if let (true, Some(view)) = (mutated, t.filter(|t| t.dtype().is_differentiable())) {
             wholes.extend(Whole::of(op, i, view)?);
         }
-        // What is changed, and the same tensor given for another input.
+        // The changed input, and other inputs that are the same tensor.
         let is_changed = |t: &&Tensor| {
             let mut all = inputs.iter().enumerate();
             mutated || all.any(|(k, other)| op.parameter(k).mutated && other.is_some_and(|o| o.is_same_window(t)))
@@ -74,7 +74,7 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result
 }
 
 impl Recording {
-    /// Gives the outputs their history: `outputs` are all of the op's, saved ones too.
+    /// Attaches the history to the outputs: all of them, also those that only the gradient reads.
     pub fn record(mut self, op: &OpRef, inputs: &[Option<&Tensor>], attrs: &[Attr], outputs: &mut [Option<Tensor>]) {
         let metas = inputs.iter().map(|t| t.map(Meta::of)).collect();
         let returned = outputs.iter().map(|t| t.as_ref().map_or_else(Meta::nothing, Meta::of)).collect();
@@ -108,7 +108,7 @@ impl Recording {
     }
 }
 
-/// Whether the gradient needs a flat input.
+/// Whether the gradient reads an input.
 fn saves_input(op: &OpDef, pullback: Option<&Pullback>, input: usize) -> bool {
     match (&op.backward, pullback) {
         (_, Some(pullback)) => pullback.saves_input(input),
@@ -118,7 +118,7 @@ fn saves_input(op: &OpDef, pullback: Option<&Pullback>, input: usize) -> bool {
     }
 }
 
-/// Whether the gradient needs an output.
+/// Whether the gradient reads an output.
 fn saves_output(op: &OpDef, pullback: Option<&Pullback>, output: usize) -> bool {
     match (&op.backward, pullback) {
         (_, Some(pullback)) => pullback.saves_output(output),

@@ -1,4 +1,4 @@
-//! Calls of cell bodies: bind the core dimensions, broadcast the batch, run the kernel on every cell.
+//! Calls of cell bodies: binds the core dimensions, broadcasts the batch, and runs the kernel on each cell.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -16,18 +16,18 @@ use crate::op::shape_rule::{Bindings, CoreShapes};
 use crate::op::{CellArg, CellBody, CellKernel, Core, DTypeRule, Frame, Kernel, OpDef};
 use crate::tensor::{Device, Shape, Strides, Tensor, copy_elements, try_vec};
 
-/// Cells of together fewer elements than this run on one thread.
+/// The fewest elements for a thread.
 const GRAIN: usize = 16 * 1024;
-/// At most so many parts of an output are added up apart: each has memory of its own.
+/// The maximum number of partial sums of an output. Each has memory of its own.
 const PARTS: usize = 16;
-/// Elements after which a call looks whether it was interrupted.
+/// The number of elements after which a call checks for interrupts.
 const BREATH: usize = 1 << 20;
-/// Bytes of a core that are packed together with its neighbours' at a time.
+/// The number of bytes of a core that is packed together with its neighbours.
 const GROUP: usize = 128 * 1024;
 
-/// What the `shape` clause says of one call.
+/// The result of the `shape` clause for one call.
 pub struct Plan {
-    /// Where the axes are, if the op lets the caller choose.
+    /// The chosen axes, if the op has an `axis` clause.
     pub frame: Option<Frame>,
     /// The broadcast batch dimensions.
     pub batch: Shape,
@@ -105,34 +105,34 @@ impl Plan {
     }
 }
 
-/// One argument of all cells.
+/// An argument of all cells.
 struct Operand {
     data: *mut u8,
-    /// Of memory, and of the kernel.
+    /// The dtype in memory. `compute` is the dtype of the kernel.
     dtype: DType,
     compute: DType,
-    /// Of the batch dimensions, 0 where it broadcasts.
+    /// The strides of the batch dimensions; 0 where the argument broadcasts.
     batch: SmallVec<[isize; 6]>,
-    /// The core as it lies in memory.
+    /// The layout of the core in memory.
     core_shape: Shape,
     core_strides: Strides,
-    /// The core as the kernel sees it.
+    /// The layout of the core for the kernel.
     sizes: SmallVec<[usize; 4]>,
     strides: SmallVec<[isize; 4]>,
-    /// Whether cells go through a buffer.
+    /// Whether cells are packed into a buffer.
     packed: bool,
-    /// Whether the body looks at what is there: all inputs, and outputs that cells have in common.
+    /// Whether the body reads it: inputs, and outputs that all cells share.
     is_read: bool,
     is_output: bool,
-    /// Bytes from one part of the cells to the next, where each has memory of its own.
+    /// The bytes between two partial sums.
     part: usize,
 }
 
 // SAFETY: cells of outputs are disjoint, inputs are only read.
 unsafe impl Sync for Operand {}
 
-/// Computes the outputs that are wanted (a bit each); the others come back empty. An output without batch dimensions, where
-/// there is a batch, is what all cells add up to.
+/// Computes the outputs whose bit in `wanted` is set; the others are `None`. If there is a batch, an output without batch
+/// dimensions is the sum over all cells.
 #[allow(clippy::too_many_arguments)]
 pub fn run(
     op: &OpDef,
@@ -222,7 +222,7 @@ impl Operand {
         let mut batch: SmallVec<[isize; 6]> = SmallVec::from_elem(0, plan.batch.len() - split);
         batch.extend((0..split).map(|d| if shape[d] == 1 { 0 } else { strides[d] }));
         let (core_shape, core_strides): (Shape, Strides) = (shape[split..].into(), strides[split..].into());
-        // Several axes as one dimension, or memory of another dtype, can't be shown where it lies.
+        // Several axes as one dimension, or memory of another dtype, needs a buffer.
         let converted = t.dtype().compute() != t.dtype();
         let flattened = framed.is_some() && rank > 0 && width != 1;
         let packed = converted
@@ -271,7 +271,7 @@ struct Cells<'a> {
     kernel: Kernel<CellKernel>,
     attrs: &'a [Attr],
     part: usize,
-    /// Elements of a cell.
+    /// The number of elements of a cell.
     work: usize,
 }
 
@@ -286,7 +286,7 @@ impl Cells<'_> {
                 .as_ref()
                 .map_or(0, |o| if o.packed { (o.core_bytes() * most).div_ceil(Line::BYTES).max(1) } else { 0 });
             let mut buffer = try_vec(lines)?;
-            // What is read is packed before, anything else must at least be something.
+            // Arguments that are read are packed first. Other memory must be initialized.
             if operand.as_ref().is_some_and(|o| !o.is_read) {
                 buffer.resize(lines, Line::ZERO);
             }
@@ -295,7 +295,7 @@ impl Cells<'_> {
         let row = self.batch.last().copied().unwrap_or(1);
         let mut cell = range.start;
         while cell < range.end {
-            // Neighbours, which are packed together: a column is read with the columns beside it.
+            // Neighbouring cells are packed together: a column is read with the columns next to it.
             let count = most.min(range.end - cell).min(row - cell % row);
             let offsets = self.offsets(cell);
             let places = |o: &Operand, offset: isize| {
@@ -324,7 +324,7 @@ impl Cells<'_> {
                     }
                 });
             }
-            // SAFETY: every argument has so many cores of the dtype, rank and layout that the kernel was generated for.
+            // SAFETY: every argument has `count` cores of the dtype, rank and layout that the kernel was generated for.
             unsafe { self.kernel.run(self.attrs, &args, count)? };
             for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
                 if let Some(o) = operand.as_ref().filter(|o| o.packed && o.is_output) {
@@ -351,7 +351,7 @@ impl Cells<'_> {
     }
 }
 
-/// How many neighbouring cells are packed at a time: as many as stay in cache.
+/// The number of neighbouring cells that are packed at a time: as many as fit the cache.
 fn group(operands: &[Option<Operand>]) -> usize {
     let packed = operands.iter().flatten().filter(|o| o.packed).map(Operand::core_bytes).max();
     packed.map_or(1, |bytes| (GROUP / bytes.max(1)).clamp(1, 64))
@@ -363,16 +363,15 @@ impl Operand {
         self.core_shape.numel() * self.compute.size()
     }
 
-    /// How far the core of the next cell lies, in elements, along the innermost batch dimension.
+    /// The stride of the innermost batch dimension, in elements.
     fn step(&self) -> isize {
         self.batch.last().copied().unwrap_or(0)
     }
 
-    /// Copies the cores of `count` neighbouring cells between their places in memory and a straight buffer of the
-    /// compute dtype.
+    /// Copies the cores of `count` neighbouring cells between memory and a contiguous buffer of the compute dtype.
     ///
     /// # Safety
-    /// `memory` is the first element of the first core, `slot` holds as many elements in the compute dtype.
+    /// `memory` is the first element of the first core. `slot` has room for all elements in the compute dtype.
     unsafe fn transfer(&self, memory: *mut u8, slot: *mut u8, count: usize, pack: bool) {
         let shape: Shape = [count].into_iter().chain(self.core_shape.iter().copied()).collect();
         let strides: SmallVec<[isize; 6]> =
@@ -388,11 +387,11 @@ impl Operand {
     }
 }
 
-/// An output that all cells add up to: parts of the cells have sums of their own, which are added in order, so that the result
-/// doesn't depend on threads.
+/// An output that is the sum over all cells. Parts of the cells have partial sums, which are added in order: the result does
+/// not depend on the number of threads.
 struct PartialSums {
     output: Tensor,
-    /// In the compute dtype, one for each part.
+    /// The partial sums, in the compute dtype.
     parts: Tensor,
 }
 
@@ -403,7 +402,7 @@ impl PartialSums {
         Ok(PartialSums { output: output.detach(), parts })
     }
 
-    /// The sum of the first part as what a kernel writes to.
+    /// The first partial sum as an argument of the kernel.
     fn operand(&self, plan: &Plan, core: Core) -> Operand {
         let shape = self.output.shape().clone();
         let strides = shape.contiguous_strides();
@@ -414,9 +413,9 @@ impl PartialSums {
 
     fn finish(&self) {
         let n = self.output.numel();
-        // What isn't a number has no sum: then there is one part, or the last one stays.
+        // Booleans have no sum: there is one part, or the last one remains.
         with_dtype!(@ self.parts.dtype(), T, {
-            // SAFETY: the parts are ours, contiguous, and of this dtype; nobody else works on them any more.
+            // SAFETY: the parts are private, contiguous and of this dtype, and all kernels have returned.
             let all = unsafe { std::slice::from_raw_parts_mut(self.parts.data_ptr().cast::<T>(), self.parts.numel()) };
             let (sum, rest) = all.split_at_mut(n);
             for part in rest.chunks_exact(n.max(1)) {

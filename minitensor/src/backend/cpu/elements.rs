@@ -1,4 +1,4 @@
-//! Calls of element bodies: broadcast, allocate, run the loop.
+//! Calls of element bodies: broadcasts the inputs, allocates the outputs, and runs the loop.
 
 use std::borrow::Cow;
 
@@ -52,7 +52,7 @@ pub fn broadcast(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<Shape> {
     Ok(shape)
 }
 
-/// Computes the outputs that are wanted (a bit each); the others come back empty.
+/// Computes the outputs whose bit in `wanted` is set; the others are `None`.
 pub fn run(
     op: &OpDef,
     inputs: &[Option<&Tensor>],
@@ -98,7 +98,7 @@ pub fn run(
     Ok(outputs)
 }
 
-/// The loop for some dtypes.
+/// The loop for these dtypes.
 fn find(op: &OpDef, body: &ElementBody, dtypes: &DTypes) -> Result<Kernel<ElementKernel>> {
     let computed: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
     body.kernels.find(&computed).ok_or_else(|| {
@@ -108,8 +108,8 @@ fn find(op: &OpDef, body: &ElementBody, dtypes: &DTypes) -> Result<Kernel<Elemen
 }
 
 impl OpDef {
-    /// The body of an element or row op as a program, for these static attributes and those optional inputs that are given:
-    /// its `f64` attributes are uniforms. `None` where an op has no such body.
+    /// The body of an element or row op as a program, for these static attributes and the optional inputs that are given. The
+    /// `f64` attributes are uniforms. `None` if the op has no such body.
     pub fn program(&self, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Result<Option<Program>> {
         let write = match &self.body {
             Body::Program(plan) => return Ok(Some(plan.program().clone())),
@@ -123,7 +123,7 @@ impl OpDef {
     }
 }
 
-/// The kernel is told which optional inputs are there, after the op's own attributes.
+/// The op's attributes, then whether each optional input is given, for the kernel.
 fn with_presence<'a>(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &'a [Attr]) -> Cow<'a, [Attr]> {
     if op.inputs.iter().all(|i| i.arity != Arity::Optional) {
         return Cow::Borrowed(attrs);

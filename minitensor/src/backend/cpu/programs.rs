@@ -1,4 +1,4 @@
-//! Programs as element kernels: at which dtypes one runs, and running it.
+//! Programs as element kernels: the dtypes that a program supports, and its loop.
 
 use minitensor_kernels::Complex;
 use minitensor_kernels::program::{Plan, Program, TILE, Tile};
@@ -10,7 +10,7 @@ use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
 use crate::op::{Attribute, OpDef};
 
-/// Calls a generic function with the type that a dtype is computed in; `else` is for dtypes that programs don't run at.
+/// Calls a generic function with the type of the compute dtype; `else` is for dtypes that no program supports.
 macro_rules! at_type {
     ($dtype:expr, $function:ident($($x:expr),*) else $none:expr) => {
         match $dtype.compute() {
@@ -25,7 +25,7 @@ macro_rules! at_type {
     };
 }
 
-/// The dtypes that have all steps of a program.
+/// The dtypes that support all steps of a program.
 pub fn dtypes(program: &Program) -> DTypeSet {
     fn runs<T: Tile>(program: &Program) -> bool {
         program.runs_at::<T>()
@@ -33,7 +33,7 @@ pub fn dtypes(program: &Program) -> DTypeSet {
     DTypeSet::ELEMENT.filter(|dtype| at_type!(dtype, runs(program) else false))
 }
 
-/// The fewest elements that are worth a thread.
+/// The fewest elements for a thread.
 pub fn grain(plan: &Plan) -> usize {
     (4 * GRAIN / plan.steps().max(4)).max(TILE)
 }

@@ -1,5 +1,5 @@
-//! Runs an element kernel over tensors of any layout: directly where memory lies straight, else in tiles that are
-//! packed into a small buffer, computed there and unpacked again.
+//! Runs an element kernel over tensors of any layout: directly on contiguous memory, otherwise in blocks that are packed
+//! into a small buffer, computed there and unpacked.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -15,44 +15,44 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::tensor::{Shape, Tensor};
 
-/// Elements of a block that goes through buffers; those of a few operands stay in the cache.
+/// The number of elements of a block that is packed; the blocks of a few operands fit the cache.
 const TILE: usize = 2048;
-/// The grain of a compiled loop.
+/// The fewest elements for a thread, in a compiled loop.
 pub const GRAIN: usize = 32 * 1024;
-/// Rows of so many elements are computed where they lie, one after the other.
+/// Rows of at least this length are computed one by one, in place.
 const ROW: usize = 64;
-/// Elements of a block's row where some operand has one for them all.
+/// The length of a block's row if some operand has one element for the whole row.
 const SHORT: usize = 256;
-/// Rows of a block in which some operand's elements lie one below the other: a cache line of them.
+/// The number of rows of a block if some operand is contiguous along the columns: a cache line of `f32`.
 const BAND: usize = 16;
 
-/// Computes so many elements of outputs from those of inputs, which lie contiguous in the dtype that is computed in.
+/// Computes a number of elements. Inputs and outputs are contiguous, and of the compute dtype.
 pub type Loop<'a> = dyn Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync + 'a;
 
-/// What is run over the elements.
+/// An element kernel.
 pub struct ElementLoop<'a> {
     pub run: &'a Loop<'a>,
-    /// From this many elements on, more than one thread pays off.
+    /// The fewest elements for a thread.
     pub grain: usize,
 }
 
-/// One operand: an input, an output, or an output nobody wants.
+/// An input, or an output, which may be discarded.
 struct Operand {
     data: *mut u8,
     dtype: DType,
     compute: DType,
-    /// Of the merged iteration space.
+    /// One for each merged axis.
     strides: SmallVec<[isize; 6]>,
     wanted: bool,
-    /// Whether the kernel gets its memory as it lies.
+    /// Whether the kernel reads or writes its memory, without a buffer.
     direct: bool,
 }
 
 // SAFETY: threads write to disjoint blocks of the elements.
 unsafe impl Sync for Operand {}
 
-/// Computes `outputs` from `inputs`, which all broadcast to `shape`. An output that is `None` is computed and thrown away;
-/// `output_dtypes` are those of the outputs.
+/// Computes `outputs` from `inputs`, which all broadcast to `shape`. An output that is `None` is computed and discarded.
+/// `output_dtypes` are the dtypes of all outputs.
 pub fn run(
     kernel: &ElementLoop<'_>,
     shape: &Shape,
@@ -106,24 +106,24 @@ impl Operand {
         Operand { data, dtype, compute: dtype.compute(), strides: SmallVec::new(), wanted: false, direct: false }
     }
 
-    /// Whether its elements are those that the kernel computes, and their neighbours lie `stride` apart.
+    /// Whether its dtype is the compute dtype and its stride along the last axis is `stride`.
     fn steps_by(&self, stride: isize) -> bool {
         self.compute == self.dtype && self.strides.last() == Some(&stride)
     }
 
-    /// Whether it has one element for each row, and not the same for all.
+    /// Whether it has one element for each row, which differs between rows.
     fn repeats(&self) -> bool {
         self.strides.split_last().is_some_and(|(last, rest)| *last == 0 && rest.iter().any(|s| *s != 0))
     }
 
-    /// The axis along which its elements lie side by side, if that is not the last one.
+    /// The axis along which it is contiguous, if that is not the last one.
     fn fastest(&self) -> Option<usize> {
         let (last, rest) = self.strides.split_last()?;
         rest.iter().position(|s| s.unsigned_abs() == 1).filter(|_| last.unsigned_abs() > 1)
     }
 }
 
-/// Drops axes of size 1 and joins neighbours that every operand steps through evenly. What is left has two axes at least.
+/// Removes axes of size 1, and merges neighbouring axes where the strides of all operands allow it. At least two axes remain.
 fn merge(shape: &Shape, operands: &mut [Operand]) -> SmallVec<[usize; 6]> {
     let mut sizes: SmallVec<[usize; 6]> = SmallVec::new();
     let mut strides: Vec<SmallVec<[isize; 6]>> = vec![SmallVec::new(); operands.len()];
@@ -150,7 +150,7 @@ fn merge(shape: &Shape, operands: &mut [Operand]) -> SmallVec<[usize; 6]> {
     }
     while sizes.len() < 2 {
         sizes.insert(0, 1);
-        // A single element lies straight.
+        // A single element is contiguous.
         strides.iter_mut().for_each(|s| s.insert(0, s.is_empty().into()));
     }
     for (operand, s) in operands.iter_mut().zip(strides) {
@@ -159,22 +159,22 @@ fn merge(shape: &Shape, operands: &mut [Operand]) -> SmallVec<[usize; 6]> {
     sizes
 }
 
-/// What is to be computed, in blocks of rows: a row runs along the last axis, the rows of a block follow the one before it.
+/// The elements to compute, divided into blocks of rows. A row is along the last axis, the rows of a block along the one before.
 struct Space<'a> {
     sizes: SmallVec<[usize; 6]>,
     operands: Vec<Operand>,
     inputs: usize,
     kernel: &'a ElementLoop<'a>,
-    /// The size of a block; those at the end of an axis may be smaller.
+    /// The size of a block. Blocks at the end of an axis may be smaller.
     rows: usize,
     columns: usize,
-    /// Whether a block is so narrow that its rows are computed together.
+    /// Whether rows are so short that all rows of a block are computed in one call.
     together: bool,
 }
 
-/// A part of the space.
+/// A block.
 struct Block {
-    /// Along every axis.
+    /// The index of its first element.
     start: SmallVec<[usize; 6]>,
     rows: usize,
     columns: usize,
@@ -188,7 +188,7 @@ impl<'a> Space<'a> {
         kernel: &'a ElementLoop<'a>,
     ) -> Self {
         let rank = sizes.len();
-        // Where some memory runs along another axis than the last, that one gives the rows of a block.
+        // If some operand is contiguous along another axis than the last, the rows of a block are along that axis.
         let other = operands.iter().find_map(Operand::fastest);
         if let Some(axis) = other {
             sizes[axis..rank - 1].rotate_left(1);
@@ -204,7 +204,7 @@ impl<'a> Space<'a> {
         let columns = match other {
             _ if together => width,
             Some(_) => width.min(most / BAND),
-            // What a row has one of is packed for a few of its elements, and serves all of them.
+            // An operand with one element for each row is packed once for a short row, and used for the whole one.
             None if operands.iter().any(Operand::repeats) => width.min(SHORT),
             None => width.min(most),
         };
@@ -212,7 +212,7 @@ impl<'a> Space<'a> {
         Space { sizes, operands, inputs, kernel, rows, columns, together }
     }
 
-    /// How many blocks lie along every axis.
+    /// The number of blocks along an axis.
     fn blocks_along(&self, axis: usize) -> usize {
         match self.sizes.len() - axis {
             1 => self.sizes[axis].div_ceil(self.columns),
@@ -250,7 +250,7 @@ impl<'a> Space<'a> {
             places.push(slot.as_mut_ptr().cast());
             rest = after;
         }
-        // What every input's slot holds: a block's first element, its rows and columns.
+        // The block that is in the buffer of each input: its first element, its rows and columns.
         let mut held = vec![None; self.inputs];
         for number in blocks {
             let block = self.block(number);
@@ -261,7 +261,7 @@ impl<'a> Space<'a> {
                 } else if k < self.inputs && operand.wanted {
                     let content = Some((first, block.rows, block.columns));
                     if held[k] != content {
-                        // SAFETY: the block lies within the space; the slot holds TILE elements of the compute dtype.
+                        // SAFETY: the block is within the space; the slot has room for TILE elements of the compute dtype.
                         unsafe { operand.transfer(&block, *place, true) }
                         held[k] = content;
                     }
@@ -278,8 +278,8 @@ impl<'a> Space<'a> {
         Ok(())
     }
 
-    /// Runs the kernel: once where the rows of a block follow each other in every operand, else for each. Every operand has
-    /// the block's elements there: in its memory if that is direct, else one after the other.
+    /// Runs the kernel on a block, in one call or in one for each row. The elements of an operand are in its own memory if it is
+    /// direct, otherwise contiguous in its buffer.
     fn compute(&self, block: &Block, places: &[*mut u8]) -> Result<()> {
         let (calls, n) = if self.together { (1, block.rows * block.columns) } else { (block.rows, block.columns) };
         let mut ins: SmallVec<[*const u8; 8]> = places[..self.inputs].iter().map(|p| p.cast_const()).collect();
@@ -298,13 +298,13 @@ impl<'a> Space<'a> {
 }
 
 impl Operand {
-    /// Where a block begins in memory.
+    /// The first element of a block.
     fn at(&self, block: &Block) -> *mut u8 {
         let offset: isize = self.strides.iter().zip(&block.start).map(|(stride, at)| stride * *at as isize).sum();
         self.data.wrapping_offset(offset * self.dtype.size() as isize)
     }
 
-    /// Bytes from one row of a block to the next, where a slot has rows of `n` elements.
+    /// The bytes between two rows of a block, if a buffer has rows of `n` elements.
     fn row_step(&self, n: usize) -> isize {
         match self.direct {
             true => self.strides[self.strides.len() - 2] * self.dtype.size() as isize,
@@ -312,10 +312,10 @@ impl Operand {
         }
     }
 
-    /// Copies a block between memory and a slot, converting.
+    /// Copies a block between memory and a buffer, with conversion of the dtype.
     ///
     /// # Safety
-    /// The block lies in the space; the slot holds its elements in the compute dtype.
+    /// The block is within the space. The slot has room for its elements in the compute dtype.
     unsafe fn transfer(&self, block: &Block, slot: *mut u8, pack: bool) {
         let (memory, rank) = (self.at(block), self.strides.len());
         let (steps, straight) = ([self.strides[rank - 2], self.strides[rank - 1]], [block.columns as isize, 1]);
@@ -330,10 +330,10 @@ impl Operand {
     }
 }
 
-/// Copies the elements of two axes from one place to another: pointer and steps of either, and the sizes.
+/// Copies the elements of two axes: pointer and strides of the source, those of the destination, and the sizes.
 type Plane = unsafe fn(*const u8, [isize; 2], *mut u8, [isize; 2], [usize; 2]);
 
-/// From one dtype to another, of which one is that of memory and one is computed in.
+/// The copy from one dtype to another. One is the dtype of memory, the other the compute dtype.
 fn plane(from: DType, to: DType) -> Plane {
     macro_rules! pick {
         ($($pattern:pat => $from:ty, $to:ty;)*) => {
@@ -351,7 +351,7 @@ fn plane(from: DType, to: DType) -> Plane {
         (F32, F16, _) => f32, f16;
         (Bf16, F32, _) => bf16, f32;
         (F32, Bf16, _) => f32, bf16;
-        // Of one dtype: whatever the bytes mean.
+        // The same dtype: only its size matters.
         (_, _, 1) => u8, u8;
         (_, _, 2) => u16, u16;
         (_, _, 4) => u32, u32;
