@@ -1,5 +1,5 @@
-//! Large blocks of memory that were given back and are kept for the next tensor: the system takes longer to map fresh
-//! pages than most ops take to fill them.
+//! A cache of large freed memory blocks, for reuse by later tensors: the system takes longer to map new pages than most
+//! ops take to fill them.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
@@ -7,13 +7,13 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
-/// Smaller blocks are the allocator's.
+/// The smallest block that is cached, in bytes. The allocator handles smaller ones.
 pub const LEAST: usize = 64 * 1024;
-/// No more bytes than this are kept.
+/// The maximum number of cached bytes.
 const MOST: usize = 1 << 30;
-/// Blocks that nobody wanted for so long go back to the system.
+/// Blocks that are unused for this long are freed.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Blocks of at least two of the processor's large pages lie on such pages.
+/// The size of a huge page of the processor. Blocks of at least two huge pages are aligned to them.
 const HUGE: usize = 2 << 20;
 const PAGE: usize = 4096;
 
@@ -22,19 +22,19 @@ struct Block {
     since: Instant,
 }
 
-// SAFETY: nobody else knows of a block that is kept.
+// SAFETY: the cache has the only pointer to a cached block.
 unsafe impl Send for Block {}
 
 #[derive(Default)]
 struct Kept {
-    /// By size; the last one of a list was used last, and may be in the processor's cache.
+    /// The blocks by size. The last one of a list is the most recently used, and may still be in the processor's cache.
     blocks: BTreeMap<usize, Vec<Block>>,
     bytes: usize,
 }
 
 static KEPT: Mutex<Kept> = Mutex::new(Kept { blocks: BTreeMap::new(), bytes: 0 });
 
-/// Works on what is kept; not at all where another thread does, which after a fork may be for ever.
+/// Runs `f` on the cached blocks. `None` if another thread holds the lock: after a fork it may never be released.
 fn with_kept<R>(f: impl FnOnce(&mut Kept) -> R) -> Option<R> {
     match KEPT.try_lock() {
         Ok(mut kept) => Some(f(&mut kept)),
@@ -43,15 +43,15 @@ fn with_kept<R>(f: impl FnOnce(&mut Kept) -> R) -> Option<R> {
     }
 }
 
-/// How large and how aligned a block for so many bytes is: sizes come in steps of an eighth, so that a block fits many
-/// tensors.
+/// The size and alignment of a block for `bytes` bytes. Sizes are rounded up by at most an eighth or a page, so that tensors
+/// of similar sizes can reuse a block.
 fn layout(bytes: usize) -> Option<Layout> {
     let step = (bytes.checked_next_power_of_two()? / 16).max(PAGE);
     let size = bytes.checked_next_multiple_of(step)?;
     Layout::from_size_align(size, if size >= 2 * HUGE { HUGE } else { PAGE }).ok()
 }
 
-/// A block of at least so many bytes, with any content.
+/// Allocates a block of at least `bytes` bytes, with unspecified content.
 pub fn take(bytes: usize) -> Option<NonNull<u8>> {
     let layout = layout(bytes)?;
     let kept = with_kept(|kept| {
@@ -69,20 +69,20 @@ pub fn take(bytes: usize) -> Option<NonNull<u8>> {
 }
 
 fn fresh(layout: Layout) -> Option<NonNull<u8>> {
-    // SAFETY: the size isn't 0.
+    // SAFETY: the size is not 0.
     let data = NonNull::new(unsafe { alloc(layout) })?;
     #[cfg(target_os = "linux")]
     if layout.align() == HUGE {
-        // SAFETY: the block is ours. It's advice: that it is refused does no harm.
+        // SAFETY: the block was allocated above with this size. The call is advice; its failure can be ignored.
         unsafe { libc::madvise(data.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
     }
     Some(data)
 }
 
-/// Takes a block back.
+/// Returns a block to the cache.
 ///
 /// # Safety
-/// It came from [`take`] for as many bytes, and nobody uses it any more.
+/// The block comes from [`take`] for the same number of bytes, and is no longer used.
 pub unsafe fn give(data: NonNull<u8>, bytes: usize) {
     let Some(layout) = layout(bytes) else { return };
     let now = Instant::now();
@@ -96,7 +96,7 @@ pub unsafe fn give(data: NonNull<u8>, bytes: usize) {
         (old, fits)
     });
     let (old, fits) = kept.unwrap_or_default();
-    // SAFETY: blocks of these sizes, which nobody uses.
+    // SAFETY: the blocks have these sizes, and are no longer used.
     unsafe {
         old.into_iter().for_each(|(block, size)| free(block.data, size));
         if !fits {
@@ -106,7 +106,7 @@ pub unsafe fn give(data: NonNull<u8>, bytes: usize) {
 }
 
 impl Kept {
-    /// Takes out the blocks that were given back before.
+    /// Removes the blocks that were returned before this time.
     fn older_than(&mut self, before: Instant) -> Vec<(Block, usize)> {
         let mut old = Vec::new();
         for (size, blocks) in &mut self.blocks {
@@ -119,24 +119,24 @@ impl Kept {
 }
 
 /// # Safety
-/// The block has this size, which came from [`layout`], and nobody uses it.
+/// The block has this size, which [`layout`] returned, and is no longer used.
 unsafe fn free(data: NonNull<u8>, size: usize) {
     if let Some(layout) = layout(size) {
-        // SAFETY: a size that came from `layout` gives the layout that the block was made with.
+        // SAFETY: for a size that `layout` returned, `layout` returns the layout that the block was allocated with.
         unsafe { dealloc(data.as_ptr(), layout) }
     }
 }
 
-/// How many bytes are kept.
+/// The number of cached bytes.
 pub fn kept_bytes() -> usize {
     with_kept(|kept| kept.bytes).unwrap_or(0)
 }
 
-/// Gives all that is kept back to the system.
+/// Frees all cached blocks.
 pub fn empty() {
     let all = with_kept(std::mem::take).unwrap_or_default();
     for (size, blocks) in all.blocks {
-        // SAFETY: blocks of that size, which nobody uses.
+        // SAFETY: the blocks have this size, and are no longer used.
         blocks.into_iter().for_each(|block| unsafe { free(block.data, size) });
     }
 }

@@ -1,9 +1,9 @@
-//! Whether tensors touch the same memory.
+//! Checks whether tensors share memory.
 
 use super::{Device, Tensor};
 
 impl Tensor {
-    /// The bytes from the lowest to the highest element, as addresses.
+    /// The address of the first byte of the lowest element, and the address after the last byte of the highest.
     fn extent(&self) -> (usize, usize) {
         let (mut low, mut high) = (0isize, 0isize);
         for (size, stride) in self.shape().iter().zip(self.strides()) {
@@ -15,8 +15,8 @@ impl Tensor {
         ((start + low * bytes) as usize, (start + (high + 1) * bytes) as usize)
     }
 
-    /// Whether they may share elements. Interleaved windows that share none count as sharing, unless they are the
-    /// same window.
+    /// Whether the tensors may share elements. The check compares address ranges, so it is also true for interleaved windows
+    /// without a common element.
     pub fn may_overlap(&self, other: &Tensor) -> bool {
         let nowhere = self.device() == Device::Meta || other.device() == Device::Meta;
         if nowhere || self.numel() == 0 || other.numel() == 0 {
@@ -26,8 +26,7 @@ impl Tensor {
         a < d && c < b
     }
 
-    /// Whether both are one window: the same first element, shape, dtype and, along axes of more than one element,
-    /// strides.
+    /// Whether both are the same window: the same first element, shape, dtype and, for axes of more than one element, strides.
     pub fn is_same_window(&self, other: &Tensor) -> bool {
         self.data_ptr() == other.data_ptr()
             && self.dtype() == other.dtype()
@@ -35,7 +34,7 @@ impl Tensor {
             && self.shape().iter().zip(self.strides().iter().zip(other.strides())).all(|(n, (a, b))| *n == 1 || a == b)
     }
 
-    /// Whether two of its own elements may lie in one place, as after expanding.
+    /// Whether two elements of the tensor may share memory, as after expanding.
     pub fn overlaps_itself(&self) -> bool {
         let mut axes: Vec<_> = self.shape().iter().zip(self.strides()).filter(|(n, _)| **n > 1).collect();
         axes.sort_by_key(|(_, s)| s.unsigned_abs());

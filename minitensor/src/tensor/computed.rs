@@ -1,4 +1,4 @@
-//! New tensors whose elements are computed from their positions.
+//! Creation of tensors whose elements are computed from their positions.
 
 use minitensor_kernels::threads::parallel_for;
 
@@ -7,13 +7,13 @@ use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::stop::stoppable;
 
-/// Elements that are worth a thread.
+/// The fewest elements for a thread.
 const GRAIN: usize = 32 * 1024;
 
-/// Memory that threads share, since each writes to elements of its own.
+/// A pointer that threads share. Each thread writes to different elements.
 struct Shared<T>(*mut T);
 
-// SAFETY: see above; elements are `Send`.
+// SAFETY: threads write to disjoint elements, and the elements are `Send`.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
@@ -23,8 +23,8 @@ impl<T> Shared<T> {
 }
 
 impl Tensor {
-    /// A contiguous tensor that consists of `f(0)`, `f(1)`, …, each `N` elements; what exceeds the shape is left out. `f` runs on
-    /// several threads.
+    /// A contiguous tensor that consists of `f(0)`, `f(1)`, …, with `N` elements each. Elements that exceed the shape are
+    /// dropped. `f` runs on several threads.
     pub fn from_fn<T: Scalar, const N: usize>(
         shape: impl Into<Shape>,
         f: impl Fn(usize) -> [T; N] + Sync,
@@ -36,7 +36,7 @@ impl Tensor {
                 for group in groups {
                     let (start, elements) = (group * N, f(group));
                     let count = N.min(n - start);
-                    // SAFETY: these elements belong to this group alone, and nobody else knows of the tensor yet.
+                    // SAFETY: only this group writes to these elements. They are in the tensor, which is not shared yet.
                     unsafe { first.get().add(start).copy_from_nonoverlapping(elements.as_ptr(), count) };
                 }
             });

@@ -1,4 +1,4 @@
-//! Copies and changes of dtype, without history.
+//! Copies and dtype conversions, without history.
 
 use minitensor_kernels as kernels;
 
@@ -23,20 +23,20 @@ impl Tensor {
         Ok(out)
     }
 
-    /// Writes the elements of a tensor of the same shape over its own. For a tensor that was just made: neither history nor
-    /// version takes notice.
+    /// Overwrites the elements with those of a tensor of the same shape. It updates neither history nor version, so it is for
+    /// tensors that were just created.
     pub fn copy_from(&self, source: &Tensor) {
         debug_assert_eq!(self.shape(), source.shape());
         if self.device() == Device::Meta || source.device() == Device::Meta {
             return;
         }
         let (from, to) = ((source.dtype(), source.data_ptr().cast_const()), (self.dtype(), self.data_ptr()));
-        // SAFETY: both windows have this shape and lie in their storages.
+        // SAFETY: both windows have this shape and are within their storages.
         unsafe { copy_elements(self.shape(), from, source.strides(), to, self.strides()) }
     }
 }
 
-/// Copies elements of any dtypes from one place to another.
+/// Copies elements between memory of any two dtypes.
 ///
 /// # Safety
 /// As for [`kernels::copy()`], for elements of these dtypes.
@@ -53,7 +53,7 @@ pub(crate) unsafe fn copy_elements(
     }));
 }
 
-/// Whether every value of one dtype is a value of the other.
+/// Whether `to` can represent every value of `from`.
 pub fn cast_is_lossless(from: DType, to: DType) -> bool {
     from.promote(to) == to
         && !(to.kind() == Kind::Float

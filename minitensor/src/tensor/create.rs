@@ -1,4 +1,4 @@
-//! New tensors.
+//! Creation of tensors.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::dtype::{DType, Kind, Scalar};
 use crate::error::{Error, Result, counted};
 use crate::stop::stoppable;
 
-/// An empty vector with room for `n` elements, for buffers whose size is a user's choice: where there isn't so much
-/// memory, an error comes of it and not the end of the process.
+/// An empty vector with capacity for `n` elements, for buffers whose size the user chooses. If memory is insufficient, it
+/// returns an error instead of aborting the process.
 pub fn try_vec<T>(n: usize) -> Result<Vec<T>> {
     let mut vec = Vec::new();
     vec.try_reserve_exact(n)
@@ -20,7 +20,7 @@ pub fn try_vec<T>(n: usize) -> Result<Vec<T>> {
 }
 
 impl Tensor {
-    /// A contiguous tensor with any content.
+    /// A contiguous tensor with unspecified content.
     pub fn empty(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<Tensor> {
         Tensor::allocate(shape.into(), dtype, device, Storage::uninit)
     }
@@ -35,7 +35,7 @@ impl Tensor {
         Tensor::full(shape, Const::Int(1), dtype, device)
     }
 
-    /// A tensor with one value everywhere.
+    /// A tensor filled with one value.
     pub fn full(shape: impl Into<Shape>, value: Const, dtype: DType, device: Device) -> Result<Tensor> {
         let out = Tensor::empty(shape, dtype, device)?;
         stoppable(|| {
@@ -45,7 +45,7 @@ impl Tensor {
         Ok(out)
     }
 
-    /// Writes one value everywhere; the caller counts the change.
+    /// Fills the tensor with one value. It does not increment the version; the caller does.
     pub(crate) fn fill(&self, value: Const) {
         if self.device() == Device::Meta {
             return;
@@ -53,17 +53,17 @@ impl Tensor {
         with_dtype!(self.dtype(), T => {
             let value = constant::<T>(value);
             let zeros = Strides::from_elem(0, self.ndim());
-            // SAFETY: the tensor's window lies in its storage; the source is one element, seen with stride 0.
+            // SAFETY: the tensor's window is within its storage. The source is one element, read with stride 0.
             unsafe { minitensor_kernels::copy::<T, T>(self.shape(), &value, &zeros, self.data_ptr().cast(), self.strides()) }
         });
     }
 
-    /// A tensor of the layout of another, which is contiguous and on the CPU, with any content.
+    /// A tensor with the layout of `like`, which must be contiguous and on the CPU, and unspecified content.
     pub(crate) fn empty_like(like: &Tensor, dtype: DType) -> Result<Tensor> {
         let shape = like.shape().clone();
         let storage = Storage::uninit(shape.numel() * dtype.size())?;
         let strides = super::shape::duplicate(&like.0.strides);
-        // SAFETY: the storage has room for all elements of a contiguous tensor, which are written before it is handed out.
+        // SAFETY: the storage has room for all elements of a contiguous tensor. Callers write the elements before they are read.
         Ok(unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, 0, dtype) })
     }
 
@@ -76,11 +76,11 @@ impl Tensor {
             DeviceKind::Meta => Storage::meta(bytes),
         };
         let strides = shape.contiguous_strides();
-        // SAFETY: the storage has room for all elements; what is uninitialized is written before it is handed out.
+        // SAFETY: the storage has room for all elements. Callers write uninitialized elements before they are read.
         Ok(unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, 0, dtype) })
     }
 
-    /// A tensor of these elements, taken over without a copy.
+    /// A tensor that takes ownership of these elements, without a copy.
     pub fn from_vec<T: Scalar>(data: Vec<T>, shape: impl Into<Shape>) -> Result<Tensor> {
         let shape = shape.into();
         if shape.checked_numel()? != data.len() {
@@ -93,17 +93,17 @@ impl Tensor {
         Ok(adopt(data, shape, strides, 0))
     }
 
-    /// A tensor of no dimensions.
+    /// A tensor with no dimensions.
     pub fn scalar<T: Scalar>(value: T) -> Tensor {
         adopt(vec![value], Shape::default(), Strides::new(), 0)
     }
 
-    /// A number as a tensor of no dimensions.
+    /// A number as a tensor with no dimensions.
     pub fn from_const(value: Const, dtype: DType, device: Device) -> Result<Tensor> {
         Tensor::full(Shape::default(), value, dtype, device)
     }
 
-    /// Takes over an ndarray's memory and layout, without a copy.
+    /// Takes ownership of an ndarray's memory, with its layout, without a copy.
     pub fn from_ndarray<T: Scalar, D: Dimension>(array: ndarray::Array<T, D>) -> Tensor {
         let shape: Shape = array.shape().into();
         let strides: Strides = array.strides().iter().copied().collect();
@@ -111,12 +111,12 @@ impl Tensor {
         adopt(data, shape, strides, offset.unwrap_or(0))
     }
 
-    /// Copies any ndarray, views included.
+    /// Copies an ndarray or a view of one.
     pub fn copy_ndarray<T: Scalar, S: Data<Elem = T>, D: Dimension>(array: &ArrayBase<S, D>) -> Tensor {
         Tensor::from_ndarray(array.to_owned())
     }
 
-    /// The same for a number that a user gave: an error where the dtype can't hold it.
+    /// As [`Tensor::from_const`], for a number from the user: an error if the dtype can't represent it.
     pub(crate) fn from_number(value: Const, dtype: DType, device: Device) -> Result<Tensor> {
         let is_integer = matches!(dtype.kind(), Kind::Signed | Kind::Unsigned);
         if let (Const::Int(v), true) = (value, is_integer)
@@ -127,13 +127,13 @@ impl Tensor {
         Tensor::from_const(value, dtype, device)
     }
 
-    /// Its elements as an ndarray view, without a copy. Don't change the tensor in place while it lives.
-    /// A tensor of `bool` is viewed as [`Truth`](minitensor_kernels::Truth)s.
+    /// The elements as an ndarray view, without a copy. Don't change the tensor in place while the view exists.
+    /// The elements of a `bool` tensor are [`Truth`](minitensor_kernels::Truth)s.
     pub fn view<T: Scalar<Stored = T>>(&self) -> Result<ArrayViewD<'_, T>> {
         self.stored::<T>()
     }
 
-    /// What memory holds for the elements.
+    /// The elements in their representation in memory.
     fn stored<T: Scalar>(&self) -> Result<ArrayViewD<'_, T::Stored>> {
         self.expect_data::<T>()?;
         let mut strides = Vec::with_capacity(self.ndim());
@@ -147,8 +147,8 @@ impl Tensor {
             }
         }
         let first = self.data_ptr().cast::<T::Stored>().wrapping_offset(start);
-        // SAFETY: the window lies in the storage, which lives as long as `self`; ndarray wants positive strides from
-        // the lowest address, and turns the axes round afterwards.
+        // SAFETY: the window is within the storage, which lives as long as `self`. ndarray requires non-negative strides from the
+        // lowest address; negative axes are inverted below.
         let mut view = unsafe { ArrayViewD::from_shape_ptr(self.shape().to_vec().strides(strides), first) };
         for axis in negative {
             view.invert_axis(ndarray::Axis(axis));
@@ -156,7 +156,7 @@ impl Tensor {
         Ok(view)
     }
 
-    /// Its elements in row-major order.
+    /// The elements in row-major order.
     pub fn to_vec<T: Scalar>(&self) -> Result<Vec<T>> {
         let view = self.stored::<T>()?;
         let mut elements = try_vec(view.len())?;
@@ -171,7 +171,7 @@ impl Tensor {
         self.expect_values()
     }
 
-    /// An error for a tensor that has no elements to read.
+    /// An error if the tensor has no values, as on the meta device.
     pub fn expect_values(&self) -> Result<()> {
         if self.device() == Device::Meta {
             return Err(Error::runtime("the tensor is on device 'meta', which holds shapes and dtypes but no values"));
@@ -200,11 +200,11 @@ where
 
 fn adopt<T: Scalar>(data: Vec<T>, shape: Shape, strides: Strides, offset: usize) -> Tensor {
     let bytes = size_of_val(data.as_slice());
-    // A Vec's pointer is never null, and moving the Vec into the box does not move its elements.
+    // The pointer of a Vec is never null. Moving the Vec into the box does not move its elements.
     let mut data = Box::new(data);
     let first = std::ptr::NonNull::new(data.as_mut_ptr().cast()).unwrap_or(std::ptr::NonNull::dangling());
-    // SAFETY: the elements live in the boxed Vec, of which nothing else has a handle.
+    // SAFETY: the boxed Vec owns the elements, and nothing else refers to it.
     let storage = unsafe { Storage::adopted(first, bytes, data) };
-    // SAFETY: shape, strides and offset were checked against the Vec by the callers.
+    // SAFETY: the callers have checked shape, strides and offset against the Vec.
     unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, offset, T::DTYPE) }
 }

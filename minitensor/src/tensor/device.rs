@@ -1,4 +1,4 @@
-//! [`Device`]: where the memory of a tensor is.
+//! [`Device`]: the device of a tensor's memory.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub enum DeviceKind {
     /// The processor and main memory.
     #[default]
     Cpu,
-    /// No memory. Tensors have a shape and a dtype, but no values; calls infer those of their outputs.
+    /// No memory. Tensors have a shape and a dtype but no values; calls infer the shapes and dtypes of their outputs.
     Meta,
 }
 
@@ -19,7 +19,7 @@ impl DeviceKind {
     /// All kinds.
     pub const ALL: [DeviceKind; 2] = [DeviceKind::Cpu, DeviceKind::Meta];
 
-    /// Its name, such as `cpu`.
+    /// The name, such as `cpu`.
     pub const fn name(self) -> &'static str {
         match self {
             DeviceKind::Cpu => "cpu",
@@ -28,14 +28,14 @@ impl DeviceKind {
     }
 }
 
-/// Where the memory of a tensor is: a kind, and which device of that kind.
+/// The device of a tensor's memory: a kind, and an index among the devices of that kind.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Device {
     kind: DeviceKind,
     index: u32,
 }
 
-/// The devices that exist everywhere, named like their kinds.
+/// The devices that every machine has, named like their kinds.
 #[allow(non_upper_case_globals)]
 impl Device {
     /// Main memory.
@@ -45,12 +45,12 @@ impl Device {
 }
 
 impl Device {
-    /// Its kind.
+    /// The kind.
     pub const fn kind(self) -> DeviceKind {
         self.kind
     }
 
-    /// Its number among the devices of its kind, from 0.
+    /// The index among the devices of the same kind, from 0.
     pub const fn index(self) -> u32 {
         self.index
     }

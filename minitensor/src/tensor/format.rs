@@ -1,17 +1,17 @@
-//! How a tensor is printed: aligned, and shortened in the middle where it is large.
+//! Formatting of tensors: elements are aligned, and large tensors are abbreviated.
 
 use std::fmt::{self, Write};
 
 use super::Tensor;
 use crate::dtype::{DType, Kind};
 
-/// A tensor with more elements is shortened …
+/// A tensor with more elements is abbreviated.
 const THRESHOLD: usize = 1000;
-/// … to this many at either end of each axis.
+/// The number of elements that an abbreviated axis shows at either end.
 const EDGE: usize = 3;
-/// Where that are still more than so many, as of many short axes, none is shown.
+/// If more elements than this remain, as with many short axes, none is shown.
 const MOST: usize = 10_000;
-/// Lines are broken before this column.
+/// The maximum width of a line.
 const WIDTH: usize = 88;
 
 impl fmt::Display for Tensor {
@@ -46,7 +46,7 @@ impl fmt::Display for Tensor {
 }
 
 impl Tensor {
-    /// The elements in brackets; lines after the first start at column `indent`.
+    /// The elements in brackets. Lines after the first start at column `indent`.
     pub fn body(&self, indent: usize) -> String {
         if self.numel() == 0 {
             return "[]".to_owned();
@@ -58,15 +58,15 @@ impl Tensor {
     }
 }
 
-/// The elements that are shown, as text of one width.
+/// The shown elements, as text padded to the same width.
 struct Cells {
     texts: Vec<String>,
-    /// For each axis: how many stand in front, and how many behind the dots; all in front where none are left out.
+    /// For each axis: the numbers of elements before and after the dots. The second is 0 if the axis is not abbreviated.
     axes: Vec<(usize, usize)>,
 }
 
 impl Cells {
-    /// `None` if there are too many even so.
+    /// `None` if the abbreviated tensor still has more than [`MOST`] elements.
     fn new(tensor: &Tensor) -> Option<Cells> {
         let shorten = tensor.numel() > THRESHOLD;
         let axes: Vec<(usize, usize)> =
@@ -127,7 +127,7 @@ impl Cells {
 }
 
 impl Tensor {
-    /// The first and the last few along an axis, as a copy.
+    /// A copy of the first `front` and the last `back` elements along an axis.
     fn ends(&self, axis: usize, front: usize, back: usize) -> Tensor {
         let mut shape = self.shape().clone();
         shape.dims_mut()[axis] = front + back;
@@ -175,7 +175,7 @@ fn numbers(tensor: &Tensor, dtype: DType) -> Vec<f64> {
     tensor.cast(dtype).and_then(|t| t.to_vec::<f64>()).unwrap_or_default()
 }
 
-/// Four digits after the point; whole numbers as `1.`; powers of ten where the numbers are very large or small.
+/// Formats with four digits after the point, whole numbers as `1.`, and very large or small numbers in scientific notation.
 fn floats(values: &[f64]) -> Vec<String> {
     let finite = || values.iter().filter(|v| v.is_finite());
     let largest = finite().fold(0.0f64, |m, v| m.max(v.abs()));

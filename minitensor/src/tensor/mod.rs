@@ -1,4 +1,4 @@
-//! [`Tensor`]: elements of one dtype in shared memory, seen through a shape and strides.
+//! [`Tensor`]: elements of one dtype in shared memory, with a shape and strides.
 
 mod cache;
 mod compare;
@@ -28,7 +28,7 @@ use crate::autograd::GradMeta;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 
-/// An n-dimensional array. It is a pointer: a clone is the same tensor, with its memory, gradient and history.
+/// An n-dimensional array. It is a reference: a clone is the same tensor, with the same memory, gradient and history.
 #[derive(Clone)]
 pub struct Tensor(Arc<Inner>);
 
@@ -36,30 +36,30 @@ struct Inner {
     storage: Arc<Storage>,
     shape: Shape,
     strides: Strides,
-    /// In elements, from the start of the storage.
+    /// The offset from the start of the storage, in elements.
     offset: usize,
     dtype: DType,
-    /// The version of the storage when this tensor was made.
+    /// The version of the storage at the creation of the tensor.
     born: u64,
     grad: OnceLock<Arc<GradMeta>>,
-    /// What it is a view of.
+    /// The origin, if the tensor is a view.
     origin: Option<Box<Origin>>,
 }
 
-/// What a view is a view of.
+/// The origin of a view.
 pub(crate) struct Origin {
-    /// The tensor whose memory it shows; no view itself.
+    /// The tensor whose memory the view covers. It is not a view itself.
     pub whole: Tensor,
-    /// Whether the view was made while nothing was recorded.
+    /// Whether the view was created while recording was off.
     pub is_quiet: bool,
 }
 
 impl Tensor {
-    /// A tensor over memory that is already there.
+    /// A tensor over existing memory.
     ///
     /// # Safety
-    /// Every element that shape, strides and offset reach lies within the storage, and holds a valid value of the dtype
-    /// unless the storage is `Meta`, or is written before it is read.
+    /// Every element that shape, strides and offset address is within the storage, and aligned for the dtype. Unless the storage
+    /// is `Meta`, each element holds a valid value of the dtype, or is written before it is read.
     pub unsafe fn from_parts(
         storage: Arc<Storage>,
         shape: Shape,
@@ -71,78 +71,78 @@ impl Tensor {
         Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, born, grad: OnceLock::new(), origin: None }))
     }
 
-    /// The same memory through another window, without history.
+    /// Another window over the same memory, without history.
     pub(crate) fn window(&self, shape: Shape, strides: Strides, offset: usize) -> Tensor {
         let (storage, dtype) = (self.0.storage.clone(), self.0.dtype);
         let born = storage.version();
         Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, born, grad: OnceLock::new(), origin: None }))
     }
 
-    /// The sizes of its dimensions.
+    /// The sizes of the dimensions.
     #[inline]
     pub fn shape(&self) -> &Shape {
         &self.0.shape
     }
 
-    /// How far the next element of each dimension lies, in elements.
+    /// The distance between neighbours along each dimension, in elements.
     #[inline]
     pub fn strides(&self) -> &[isize] {
         &self.0.strides
     }
 
-    /// How many dimensions it has.
+    /// The number of dimensions.
     #[inline]
     pub fn ndim(&self) -> usize {
         self.0.shape.len()
     }
 
-    /// How many elements it has.
+    /// The number of elements.
     #[inline]
     pub fn numel(&self) -> usize {
         self.0.shape.numel()
     }
 
-    /// The type of its elements.
+    /// The type of the elements.
     #[inline]
     pub fn dtype(&self) -> DType {
         self.0.dtype
     }
 
-    /// Where its memory lies.
+    /// The device of the memory.
     #[inline]
     pub fn device(&self) -> Device {
         self.0.storage.device()
     }
 
-    /// Its memory.
+    /// The memory.
     pub fn storage(&self) -> &Arc<Storage> {
         &self.0.storage
     }
 
-    /// Where its first element lies in the storage, in elements.
+    /// The offset of the first element in the storage, in elements.
     pub fn offset(&self) -> usize {
         self.0.offset
     }
 
-    /// Its first element. On [`Device::Meta`] there is nothing behind it.
+    /// A pointer to the first element. On [`Device::Meta`] it must not be dereferenced.
     #[inline]
     pub fn data_ptr(&self) -> *mut u8 {
-        // The offset of an empty tensor may lie at the end of the storage; wrapping keeps that defined.
+        // The offset of an empty tensor may be past the end of the storage, so the pointer arithmetic must wrap.
         self.0.storage.data().wrapping_add(self.0.offset * self.0.dtype.size())
     }
 
-    /// Whether its elements lie one after the other in row-major order.
+    /// Whether the elements are adjacent in memory, in row-major order.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.0.shape.is_contiguous(&self.0.strides)
     }
 
-    /// Whether nobody else has it, nor its memory.
+    /// Whether this is the only reference to the tensor and to its memory.
     pub(crate) fn is_unshared(&self) -> bool {
         Arc::strong_count(&self.0) == 1 && Arc::strong_count(&self.0.storage) == 1
     }
 
-    /// Whether a recorded change was made to its memory since this tensor was made: through another one.
+    /// Whether a recorded change was made to the memory, through another tensor, after the creation of this one.
     pub(crate) fn is_outdated(&self) -> bool {
         self.0.born < self.0.storage.recorded()
     }
@@ -155,7 +155,7 @@ impl Tensor {
         self.0.grad.get_or_init(Default::default)
     }
 
-    /// The same window with a history; itself where nobody else has it yet.
+    /// The same window with a history: the tensor itself if it is not shared, else a new tensor.
     pub(crate) fn with_grad_meta(mut self, meta: Arc<GradMeta>) -> Tensor {
         match Arc::get_mut(&mut self.0) {
             Some(inner) => inner.grad = OnceLock::from(meta),
@@ -167,12 +167,12 @@ impl Tensor {
         self
     }
 
-    /// What it is a view of, if it is one. Tensors that only share memory, such as a detached one, aren't views.
+    /// The origin of a view. Tensors that only share memory, such as detached ones, are not views.
     pub(crate) fn origin(&self) -> Option<&Origin> {
         self.0.origin.as_deref()
     }
 
-    /// The same window, with its history, as a view of a tensor that has the same memory, or of none.
+    /// The same window, with its history, as a view of a tensor with the same memory. With `None`, it is not a view.
     pub(crate) fn into_view_of(mut self, whole: Option<&Tensor>, is_quiet: bool) -> Tensor {
         let origin = whole.map(|whole| {
             let is_quiet = is_quiet || whole.origin().is_some_and(|origin| origin.is_quiet);
@@ -190,22 +190,22 @@ impl Tensor {
         view
     }
 
-    /// The same memory, apart from any history: no gradient flows through it.
+    /// The same memory without history: no gradient flows through it.
     pub fn detach(&self) -> Tensor {
         self.window(self.0.shape.clone(), shape::duplicate(&self.0.strides), self.0.offset)
     }
 
-    /// Whether it is the very same tensor.
+    /// Whether both are the same tensor.
     pub(crate) fn is(&self, other: &Tensor) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether both see one memory.
+    /// Whether both have the same storage.
     pub fn shares_storage(&self, other: &Tensor) -> bool {
         Arc::ptr_eq(&self.0.storage, &other.0.storage)
     }
 
-    /// The one element, as a `T`.
+    /// The element of a tensor of one element.
     pub fn item<T: Scalar>(&self) -> Result<T> {
         if self.numel() != 1 {
             return Err(Error::value(format!("item() needs a tensor of one element, got shape {}", self.0.shape)));

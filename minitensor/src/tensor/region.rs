@@ -1,4 +1,4 @@
-//! [`Region`]: the part of a tensor's memory that a view of it shows.
+//! [`Region`]: the part of a tensor's memory that a view covers.
 
 use super::{Shape, Strides, Tensor};
 use crate::dtype::DType;
@@ -6,15 +6,15 @@ use crate::error::{Error, Result};
 use crate::op::names;
 use minitensor_kernels::Const;
 
-/// Where a view is in the memory of the tensor that it is a view of. Gradients of the one are read from, and written to,
-/// gradients of the other through the same window.
+/// The position of a view in the memory of its base tensor, the whole. The gradient of the view is read from, and written
+/// to, the gradient of the whole through the same window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
     whole: (Shape, Strides),
     part: (Shape, Strides),
-    /// From the first element of the whole to that of the part, in elements of the part.
+    /// The distance from the first element of the whole to the first element of the part, in elements of the part.
     offset: i64,
-    /// Whether the part has the real or the imaginary parts of the whole's complex numbers.
+    /// Whether the part consists of the real or the imaginary parts of the whole's complex numbers.
     is_component: bool,
 }
 
@@ -39,8 +39,8 @@ impl Region {
         }
     }
 
-    /// As an attribute: whether it is a component, the offset, the rank of the whole; then shape and strides of the whole,
-    /// then of the part.
+    /// Encodes the region as an attribute: whether it is a component, the offset, the rank of the whole, the shape and strides
+    /// of the whole, and the shape and strides of the part.
     pub fn to_ints(&self) -> Vec<i64> {
         let mut ints = vec![i64::from(self.is_component), self.offset, self.whole.0.len() as i64];
         for (shape, strides) in [&self.whole, &self.part] {
@@ -50,10 +50,10 @@ impl Region {
         ints
     }
 
-    /// The region that such an attribute describes.
+    /// Decodes the attribute of [`Region::to_ints`].
     ///
     /// # Errors
-    /// Where it describes none, or one that is not within the whole, or one of a whole whose elements overlap.
+    /// If the numbers are not such an encoding, or if the part is not within the whole.
     pub fn read(ints: &[i64]) -> Result<Region> {
         let malformed = || Error::value(format!("{ints:?} does not describe a region of a tensor"));
         let (is_component, offset, rank, layouts) = match ints {
@@ -82,7 +82,7 @@ impl Region {
         Ok(region)
     }
 
-    /// Zeros, with the whole's shape and strides.
+    /// Zeros with the shape and strides of the whole. An error if elements of the whole overlap.
     fn blank(&self, dtype: DType, like: &Tensor) -> Result<Tensor> {
         let (low, high) = extent(&self.whole);
         let size = usize::try_from(high - low + 1).map_err(|_| Error::memory("a region is too large"))?;
@@ -109,17 +109,18 @@ impl Region {
         Ok(copy)
     }
 
-    /// The part of a tensor that has the whole's strides.
+    /// The part of a tensor that has the strides of the whole.
     fn window(&self, whole: &Tensor, part: &Shape) -> Tensor {
         let (unit, dtype) = if self.is_component { (2, whole.dtype().real()) } else { (1, whole.dtype()) };
         let offset = (whole.offset() * unit) as i64 + self.offset;
-        // SAFETY: the region was made from a view, or checked to lie within the whole, whose layout the tensor has.
+        // SAFETY: the part is within the whole: the region comes from a view, or `read` checked it. The tensor has the layout
+        // of the whole.
         unsafe {
             Tensor::from_parts(whole.storage().clone(), part.clone(), self.part.1.clone(), offset as usize, dtype)
         }
     }
 
-    /// That part of a tensor of the whole's shape.
+    /// The part of a tensor that has the shape of the whole.
     pub fn part_of(&self, whole: &Tensor) -> Result<Tensor> {
         let has_layout = whole.shape() == &self.whole.0
             && self.whole.0.iter().zip(whole.strides().iter().zip(&self.whole.1)).all(|(n, (a, b))| *n == 1 || a == b);
@@ -130,8 +131,8 @@ impl Region {
         Ok(self.window(&whole, &self.part.0))
     }
 
-    /// A tensor of the whole's shape with these elements in the part, and 0 elsewhere. Where elements of the part are one in
-    /// memory, as after expanding, it has their sum.
+    /// A tensor of the whole's shape with these elements in the part, and 0 elsewhere. Elements of the part that share memory,
+    /// as after expanding, are summed.
     pub fn spread(&self, part: &Tensor) -> Result<Tensor> {
         let dtype = match (self.is_component, part.dtype()) {
             (true, DType::F32) => DType::C64,

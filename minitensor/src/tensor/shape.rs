@@ -1,4 +1,4 @@
-//! [`Shape`]: the sizes of a tensor's dimensions, and how shapes broadcast.
+//! [`Shape`]: the sizes of a tensor's dimensions, and broadcasting.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,17 +7,17 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 
-/// The sizes of the dimensions, outermost first; the empty shape is that of a single number.
+/// The sizes of the dimensions, outermost first. The empty shape is that of a single number.
 #[derive(PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[usize; INLINE]>);
 
-/// One number for each dimension, in elements: how far the next one lies.
+/// The distance between neighbours along each dimension, in elements.
 pub type Strides = SmallVec<[isize; INLINE]>;
 
-/// No tensor has more dimensions: what goes through them nests as deep.
+/// The maximum number of dimensions. It limits the recursion of code that handles one dimension at a time.
 pub const MAX_NDIM: usize = 64;
 
-/// Tensors of no more dimensions keep them in place.
+/// Up to this many dimensions are stored inline.
 const INLINE: usize = 4;
 
 impl Shape {
@@ -27,7 +27,7 @@ impl Shape {
         &self.0
     }
 
-    /// The shape of these sizes; an error if one is negative.
+    /// The shape with these sizes. An error if one is negative.
     pub fn from_sizes(sizes: &[i64]) -> Result<Shape> {
         let size = |n: &i64| {
             usize::try_from(*n).map_err(|_| Error::value(format!("a shape has sizes of at least 0, got {sizes:?}")))
@@ -35,7 +35,7 @@ impl Shape {
         sizes.iter().map(size).collect()
     }
 
-    /// An error if it has more dimensions than a tensor can have.
+    /// An error if the rank exceeds the maximum.
     pub fn check_rank(rank: usize) -> Result<()> {
         if rank <= MAX_NDIM {
             return Ok(());
@@ -43,11 +43,11 @@ impl Shape {
         Err(Error::value(format!("a tensor has at most {MAX_NDIM} dimensions, got {rank}")))
     }
 
-    /// How many elements; an error where that number, or the bytes they would take, can't be addressed.
+    /// The number of elements. An error if that number, or their size in bytes, exceeds the address space.
     pub fn checked_numel(&self) -> Result<usize> {
         Shape::check_rank(self.0.len())?;
         let limit = isize::MAX as usize / 16;
-        // A size beside 0 may be anything that fits into `i64`, which attributes and strides are.
+        // If one size is 0, the others need only fit into `i64`, the type of attributes and strides.
         if self.0.contains(&0) && self.0.iter().all(|d| *d <= isize::MAX as usize) {
             return Ok(0);
         }
@@ -57,7 +57,7 @@ impl Shape {
         })
     }
 
-    /// How many elements a shape that exists has.
+    /// The number of elements, for a shape that passed [`Shape::checked_numel`].
     #[inline]
     pub fn numel(&self) -> usize {
         self.0.iter().product()
@@ -72,7 +72,7 @@ impl Shape {
         strides
     }
 
-    /// Whether elements so far apart lie one after the other.
+    /// Whether elements with these strides are adjacent in memory, in row-major order.
     #[inline]
     pub fn is_contiguous(&self, strides: &[isize]) -> bool {
         let mut expected = 1;
@@ -87,7 +87,7 @@ impl Shape {
         true
     }
 
-    /// The shape that both broadcast to, if there is one: sizes are aligned at the end, and 1 stretches.
+    /// The shape that both broadcast to, if there is one. Sizes are aligned at the end, and a size of 1 expands.
     pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
         let (long, short) = if self.len() >= other.len() { (self, other) } else { (other, self) };
         let mut out = long.clone();
@@ -104,12 +104,12 @@ impl Shape {
         Some(out)
     }
 
-    /// Adds a dimension at the end.
+    /// Appends a dimension.
     pub fn push(&mut self, size: usize) {
         self.0.push(size);
     }
 
-    /// The sizes, to change.
+    /// The sizes, mutable.
     pub fn dims_mut(&mut self) -> &mut [usize] {
         &mut self.0
     }
@@ -122,13 +122,13 @@ impl Clone for Shape {
     }
 }
 
-/// A clone without a call of `memcpy`, which every new tensor would make twice.
+/// A clone that avoids a call of `memcpy`. Every new tensor needs two such clones.
 #[inline]
 pub(super) fn duplicate<T: Copy>(numbers: &SmallVec<[T; INLINE]>) -> SmallVec<[T; INLINE]> {
     if numbers.spilled() {
         return numbers.clone();
     }
-    // SAFETY: numbers that lie in place own nothing.
+    // SAFETY: the elements are `Copy` and inline, so the copy shares no heap memory with the original.
     unsafe { std::ptr::read(numbers) }
 }
 
@@ -165,7 +165,7 @@ impl FromIterator<usize> for Shape {
 }
 
 impl fmt::Display for Shape {
-    /// As Python writes a tuple.
+    /// Formats the shape as a Python tuple.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.dims() {
             [one] => write!(f, "({one},)"),
@@ -183,7 +183,7 @@ impl fmt::Debug for Shape {
     }
 }
 
-/// An axis counted from either end, as a position; `rank` is that of the tensor meant.
+/// The position of an axis. A negative axis counts from the end of the `rank` axes.
 pub fn normalize_axis(axis: i64, rank: usize) -> Result<usize> {
     let n = rank as i64;
     if (-n..n).contains(&axis) {

@@ -1,4 +1,4 @@
-//! [`Storage`]: the memory behind tensors, shared by views.
+//! [`Storage`]: the memory of tensors, shared by views.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::any::Any;
@@ -14,7 +14,7 @@ use super::device::Device;
 use crate::error::{Error, Result};
 use crate::stop::stoppable;
 
-/// A block of memory. Tensors share it; its version counts changes made in place.
+/// A block of memory that tensors share. Its version counts in-place changes.
 pub struct Storage {
     data: NonNull<u8>,
     bytes: usize,
@@ -22,29 +22,29 @@ pub struct Storage {
     changes: Changes,
 }
 
-/// What tells who changes the memory, and behind whose back.
+/// The state that detects in-place changes to shared memory.
 #[derive(Default)]
 struct Changes {
-    /// How often it was changed in place.
+    /// The number of in-place changes.
     version: AtomicU64,
-    /// The version that the last recorded change made.
+    /// The version after the last recorded change.
     recorded: AtomicU64,
-    /// Whether a leaf that requires a gradient lies there.
+    /// Whether the memory is that of a leaf that requires a gradient.
     has_leaf: AtomicBool,
 }
 
-/// Bytes that are worth a thread to fill with zeros.
+/// The fewest bytes for a thread to fill with zeros.
 const GRAIN: usize = 1 << 20;
-/// Up to this many bytes lie in the storage itself, which spares an allocation.
+/// Up to this many bytes are stored inline, which saves an allocation.
 const SMALL: usize = 64;
 type Small = [u128; SMALL / 16];
 
 enum Owner {
     Allocated,
-    /// From the [cache](super::cache).
+    /// Allocated by the [cache](super::cache).
     Cached,
     Inline(UnsafeCell<MaybeUninit<Small>>),
-    /// That of a `Vec`, or the like.
+    /// Owned by a `Vec` or a similar value.
     Adopted(#[allow(dead_code)] Box<dyn Any + Send + Sync>),
     Foreign {
         _keep: Box<dyn Any + Send + Sync>,
@@ -53,43 +53,42 @@ enum Owner {
     Meta,
 }
 
-// SAFETY: the memory is plain numbers; who writes to it while others read is what `version` is for, and in-place
-// operations on memory that another thread uses are the caller's to order, as with NumPy arrays.
+// SAFETY: the memory consists of plain numbers, and its owner is `Send`. As with NumPy arrays, the caller must synchronize
+// in-place operations with other threads that use the memory.
 unsafe impl Send for Storage {}
 // SAFETY: as above.
 unsafe impl Sync for Storage {}
 
-/// Larger allocations start at a cache line; for smaller ones the allocator's own alignment is enough, and cheaper.
+/// Larger allocations are aligned to a cache line. For smaller ones the allocator's own alignment suffices, and is cheaper.
 const fn alignment(bytes: usize) -> usize {
     if bytes < 1024 { 16 } else { 64 }
 }
 
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
-/// How many threads count what they allocate themselves.
+/// The number of threads in [`bytes_kept`], which count their own allocations.
 static COUNTING: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     static HERE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Bytes that tensors hold at the moment.
+/// The number of bytes that tensors own now.
 pub fn allocated_bytes() -> usize {
     ALLOCATED.load(Ordering::Relaxed)
 }
 
-/// The most bytes that tensors held at once, since the start or [`reset_peak_bytes`].
+/// The maximum of [`allocated_bytes`] since the start of the process or the last [`reset_peak_bytes`].
 pub fn peak_bytes() -> usize {
     PEAK.load(Ordering::Relaxed)
 }
 
-/// Forgets the peak: it is what tensors hold now.
+/// Resets the peak to [`allocated_bytes`].
 pub fn reset_peak_bytes() {
     PEAK.store(allocated_bytes(), Ordering::Relaxed);
 }
 
-/// What `f` returns, and how many bytes more this thread's tensors hold after it; what other threads do meanwhile
-/// doesn't count.
+/// The result of `f`, and the increase in bytes that this thread has allocated for tensors. Other threads are not counted.
 pub(crate) fn bytes_kept<R>(f: impl FnOnce() -> R) -> (R, isize) {
     struct Counting;
     impl Drop for Counting {
@@ -108,13 +107,13 @@ pub(crate) fn bytes_kept<R>(f: impl FnOnce() -> R) -> (R, isize) {
 
 #[inline]
 fn count(bytes: usize) {
-    // What is given back counts as a negative number.
+    // Freed bytes are added as a negative number, in two's complement.
     let now = ALLOCATED.fetch_add(bytes, Ordering::Relaxed).wrapping_add(bytes);
     if now > PEAK.load(Ordering::Relaxed) {
         PEAK.fetch_max(now, Ordering::Relaxed);
     }
     if COUNTING.load(Ordering::Relaxed) != 0 {
-        // A thread that is ending counts no more.
+        // A thread that is exiting does not count: its thread-local value is destroyed.
         let _ = HERE.try_with(|here| here.set(here.get().wrapping_add(bytes)));
     }
 }
@@ -125,7 +124,7 @@ fn refuse(bytes: usize) -> Error {
 }
 
 impl Storage {
-    /// Memory with any content.
+    /// Memory with unspecified content.
     pub fn uninit(bytes: usize) -> Result<Storage> {
         if bytes <= SMALL {
             return Ok(Storage::small(bytes, MaybeUninit::uninit()));
@@ -134,12 +133,12 @@ impl Storage {
             return Storage::cached(bytes);
         }
         Storage::allocate(bytes, |layout| {
-            // SAFETY: the layout's size is not zero.
+            // SAFETY: the size of the layout is not 0.
             unsafe { alloc(layout) }
         })
     }
 
-    /// Memory of zeros.
+    /// Memory filled with zeros.
     pub fn zeroed(bytes: usize) -> Result<Storage> {
         if bytes <= SMALL {
             return Ok(Storage::small(bytes, MaybeUninit::zeroed()));
@@ -148,7 +147,7 @@ impl Storage {
             let storage = Storage::cached(bytes)?;
             stoppable(|| {
                 parallel_for(bytes, GRAIN, |range| {
-                    // SAFETY: so many bytes are there, and nobody else knows of them. No other call writes to these.
+                    // SAFETY: the storage has these bytes, and is not shared yet. The ranges of the calls are disjoint.
                     unsafe { storage.data().add(range.start).write_bytes(0, range.len()) };
                 });
                 Ok(())
@@ -156,7 +155,7 @@ impl Storage {
             return Ok(storage);
         }
         Storage::allocate(bytes, |layout| {
-            // SAFETY: the layout's size is not zero.
+            // SAFETY: the size of the layout is not 0.
             unsafe { alloc_zeroed(layout) }
         })
     }
@@ -181,12 +180,12 @@ impl Storage {
         Ok(Storage { data, bytes, owner: Owner::Allocated, changes: Changes::default() })
     }
 
-    /// No memory at all, only its size.
+    /// A storage with a size but no memory.
     pub fn meta(bytes: usize) -> Storage {
         Storage { data: NonNull::dangling(), bytes, owner: Owner::Meta, changes: Changes::default() }
     }
 
-    /// Memory that is the tensor's from now on, kept alive by `keep`.
+    /// Memory that the storage takes over, kept alive by `keep`.
     ///
     /// # Safety
     /// As for [`Storage::foreign`].
@@ -195,11 +194,11 @@ impl Storage {
         Storage { data, bytes, owner: Owner::Adopted(keep), changes: Changes::default() }
     }
 
-    /// Somebody else's memory, kept alive by `keep`.
+    /// Memory of an external owner, kept alive by `keep`.
     ///
     /// # Safety
-    /// `data` must be valid for `bytes` bytes, for reading and, if `writable`, for writing, as long as `keep` lives,
-    /// and aligned for the elements that will be read from it.
+    /// While `keep` lives, `data` must be valid for reads of `bytes` bytes, and for writes if `writable`. It must be aligned for
+    /// the elements that tensors read from it.
     pub unsafe fn foreign(
         data: NonNull<u8>,
         bytes: usize,
@@ -209,7 +208,7 @@ impl Storage {
         Storage { data, bytes, owner: Owner::Foreign { _keep: keep, writable }, changes: Changes::default() }
     }
 
-    /// The first byte. It moves with the storage, until that is shared.
+    /// A pointer to the first byte. Inline memory moves with the storage, so the pointer is stable only once that is in an `Arc`.
     #[inline]
     pub fn data(&self) -> *mut u8 {
         match &self.owner {
@@ -218,40 +217,40 @@ impl Storage {
         }
     }
 
-    /// Its size in bytes.
+    /// The size in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Where it lies.
+    /// The device of the memory.
     #[inline]
     pub fn device(&self) -> Device {
         if matches!(self.owner, Owner::Meta) { Device::Meta } else { Device::Cpu }
     }
 
-    /// Whether it may be changed in place.
+    /// Whether in-place changes are allowed.
     pub fn is_writable(&self) -> bool {
         !matches!(self.owner, Owner::Foreign { writable: false, .. })
     }
 
-    /// How often it was changed in place.
+    /// The number of in-place changes.
     #[inline]
     pub fn version(&self) -> u64 {
         self.changes.version.load(Ordering::Acquire)
     }
 
-    /// The version that the last recorded change in place made; 0 if there was none.
+    /// The version after the last recorded in-place change; 0 if there was none.
     #[inline]
     pub(crate) fn recorded(&self) -> u64 {
         self.changes.recorded.load(Ordering::Acquire)
     }
 
-    /// The last change in place has a history.
+    /// Marks the last in-place change as recorded.
     pub(crate) fn set_recorded(&self) {
         self.changes.recorded.store(self.version(), Ordering::Release);
     }
 
-    /// Whether a leaf that requires a gradient lies here.
+    /// Whether the memory is that of a leaf that requires a gradient.
     pub(crate) fn has_leaf(&self) -> bool {
         self.changes.has_leaf.load(Ordering::Acquire)
     }
@@ -260,7 +259,7 @@ impl Storage {
         self.changes.has_leaf.store(has_leaf, Ordering::Release);
     }
 
-    /// Counts one change in place.
+    /// Counts an in-place change.
     pub fn bump(&self) {
         self.changes.version.fetch_add(1, Ordering::AcqRel);
     }
@@ -272,11 +271,11 @@ impl Drop for Storage {
             count(self.bytes.wrapping_neg());
         }
         if let Owner::Cached = self.owner {
-            // SAFETY: taken in `cached` for as many bytes.
+            // SAFETY: `cached` took the block for the same number of bytes, and no tensor uses it.
             unsafe { cache::give(self.data, self.bytes) }
         }
         if let Owner::Allocated = self.owner {
-            // SAFETY: allocated in `allocate` with this very layout.
+            // SAFETY: `allocate` allocated the block with this layout, and no tensor uses it.
             unsafe {
                 dealloc(self.data.as_ptr(), Layout::from_size_align_unchecked(self.bytes.max(1), alignment(self.bytes)))
             }

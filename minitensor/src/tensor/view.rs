@@ -1,11 +1,11 @@
-//! Views: other shapes and strides over the same memory, without history. The ops of the same names add it.
+//! Views: other shapes and strides over the same memory, without history. The ops of the same names add the history.
 
 use super::{Shape, Strides, Tensor, normalize_axis};
 use crate::dtype::Kind;
 use crate::error::{Error, Result, counted};
 
 impl Tensor {
-    /// The same elements in another shape, sharing memory where the layout allows; `-1` once for «whatever is left».
+    /// The same elements in another shape. They share memory if the layout allows it. One size may be `-1`, and is inferred.
     pub fn reshape_view(&self, sizes: &[i64]) -> Result<Tensor> {
         let shape = self.infer_shape(sizes)?;
         match reshaped_strides(self.shape(), self.strides(), &shape) {
@@ -46,7 +46,7 @@ impl Tensor {
         Ok(sizes.iter().map(|s| if *s == -1 { rest as usize } else { *s as usize }).collect())
     }
 
-    /// Its axes in another order.
+    /// The tensor with its axes in another order.
     pub fn permute_view(&self, axes: &[i64]) -> Result<Tensor> {
         let rank = self.ndim();
         let mut seen = vec![false; rank];
@@ -67,7 +67,7 @@ impl Tensor {
         Ok(self.window(shape, strides, self.0.offset))
     }
 
-    /// Stretched to a larger shape, without a copy; `-1` keeps a size.
+    /// The tensor expanded to a larger shape, without a copy; `-1` keeps a size.
     pub fn expand_view(&self, sizes: &[i64]) -> Result<Tensor> {
         let fail = || {
             Error::value(format!(
@@ -95,7 +95,7 @@ impl Tensor {
         Ok(self.window(shape, strides, self.0.offset))
     }
 
-    /// Broadcast to a shape that is known to fit.
+    /// The tensor broadcast to a shape. The caller has checked that it broadcasts.
     pub fn broadcast_view(&self, shape: &Shape) -> Tensor {
         let new = shape.len() - self.ndim();
         let strides = (0..shape.len())
@@ -104,7 +104,7 @@ impl Tensor {
         self.window(shape.clone(), strides, self.0.offset)
     }
 
-    /// Every `step`-th element of an axis from `start` on, `length` of them; a negative step goes backwards.
+    /// The `length` elements of an axis at `start`, `start + step`, and so on; the step may be negative.
     pub fn slice_view(&self, axis: i64, start: usize, length: usize, step: i64) -> Result<Tensor> {
         let axis = normalize_axis(axis, self.ndim())?;
         let size = self.shape()[axis];
@@ -122,7 +122,7 @@ impl Tensor {
         Ok(self.window(shape, strides, (self.0.offset as isize + moved) as usize))
     }
 
-    /// Without an axis of size 1.
+    /// The tensor without an axis of size 1.
     pub fn squeeze_view(&self, axis: i64) -> Result<Tensor> {
         let axis = normalize_axis(axis, self.ndim())?;
         if self.shape()[axis] != 1 {
@@ -138,7 +138,7 @@ impl Tensor {
         Ok(self.window(shape, strides, self.0.offset))
     }
 
-    /// With a new axis of size 1 before `axis`.
+    /// The tensor with a new axis of size 1 before `axis`.
     pub fn unsqueeze_view(&self, axis: i64) -> Result<Tensor> {
         Shape::check_rank(self.ndim() + 1)?;
         let axis = normalize_axis(axis, self.ndim() + 1)?;
@@ -156,23 +156,23 @@ impl Tensor {
         }
         let strides = self.strides().iter().map(|s| s * 2).collect();
         let (shape, offset) = (self.shape().clone(), self.0.offset * 2 + part);
-        // SAFETY: a complex number is its real part, then its imaginary part, in memory.
+        // SAFETY: in memory, a complex number is its real part followed by its imaginary part, so the view is in the storage.
         Ok(unsafe { Tensor::from_parts(self.storage().clone(), shape, strides, offset, self.dtype().real()) })
     }
 
-    /// The elements in a row-major order of their own; itself where it is so already.
+    /// The tensor in row-major order: a copy, or the same memory if it is contiguous.
     pub fn contiguous(&self) -> Result<Tensor> {
         if self.is_contiguous() { Ok(self.detach()) } else { self.copied() }
     }
 }
 
-/// Strides that show a window in another shape, if any do.
+/// The strides of a window in another shape, if such strides exist.
 fn reshaped_strides(shape: &[usize], strides: &[isize], new: &Shape) -> Option<Strides> {
     if new.numel() == 0 {
         return Some(new.contiguous_strides());
     }
     let mut out = Strides::from_elem(0, new.len());
-    // Walk both shapes from the end; a run of old axes that lie as one block can be cut anew.
+    // Both shapes are traversed from the end. Old axes that form one evenly strided block can be split differently.
     let mut old: Vec<(usize, isize)> =
         shape.iter().copied().zip(strides.iter().copied()).filter(|(s, _)| *s != 1).collect();
     let mut block = 1;
