@@ -1,4 +1,4 @@
-//! [`BackwardCall`]: what a gradient gets to see.
+//! [`BackwardCall`]: the arguments of a gradient.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::op::shape_rule::Bindings;
 use crate::op::{Frame, OpDef, Role, ShapeRule};
 use crate::tensor::{Device, Tensor};
 
-/// The call of a gradient: cotangents, saved tensors, attributes, all by position.
+/// The call of a gradient: cotangents, saved tensors and attributes, by position.
 ///
-/// For an op with an `axis` clause everything is seen with that axis last, and what comes back is moved into place.
+/// For an op with an `axis` clause, the tensors have that axis last. The resulting gradients are moved back.
 pub struct BackwardCall<'a> {
     node: &'a Arc<Node>,
     cotangents: &'a [Option<Tensor>],
@@ -54,27 +54,27 @@ impl<'a> BackwardCall<'a> {
         self.node.attrs()
     }
 
-    /// How the call is differentiated, if by a derived gradient.
+    /// The pullback, if the gradient is derived.
     pub(crate) fn pullback(&self) -> Option<&Pullback> {
         self.node.pullback.as_deref()
     }
 
-    /// Where the call was computed.
+    /// The device that computed the call.
     pub(crate) fn device(&self) -> Device {
         self.node.outputs.first().map_or_else(Device::default, |m| m.device)
     }
 
-    /// How many flat inputs the call had.
+    /// The number of flat inputs of the call.
     pub fn num_inputs(&self) -> usize {
         self.node.inputs.len()
     }
 
-    /// Whether the gradient of a flat input is wanted.
+    /// Whether the gradient of a flat input is needed.
     pub fn needs(&self, input: usize) -> bool {
         self.node.edges.get(input).is_some_and(Option::is_some)
     }
 
-    /// The cotangent of an output; zeros if that output took no part.
+    /// The cotangent of an output; zeros if the output does not contribute to the result.
     pub fn cotangent(&self, output: usize) -> Result<Tensor> {
         match self.cotangents.get(output).and_then(Option::as_ref) {
             Some(t) => self.enter_output(output, t),
@@ -85,18 +85,18 @@ impl<'a> BackwardCall<'a> {
         }
     }
 
-    /// The cotangent of an output, if it took part.
+    /// The cotangent of an output, if the output contributes to the result.
     pub fn cotangent_if_any(&self, output: usize) -> Option<&Tensor> {
         self.cotangents.get(output)?.as_ref()
     }
 
-    /// A flat input as it was.
+    /// The value of a flat input at the call.
     pub fn input(&self, input: usize) -> Result<Tensor> {
         let name = &self.op().parameter(input).name;
         self.optional_input(input)?.ok_or_else(|| self.not_saved(name))
     }
 
-    /// A flat input as it was, if it was given.
+    /// The value of a flat input at the call, if it was given.
     pub fn optional_input(&self, input: usize) -> Result<Option<Tensor>> {
         if self.node.inputs[input].is_none() {
             return Ok(None);
@@ -106,7 +106,7 @@ impl<'a> BackwardCall<'a> {
         self.enter(self.core_dims(input), tensor).map(Some)
     }
 
-    /// An output as it was, saved ones too.
+    /// The value of an output at the call. The output may be a saved one.
     pub fn output(&self, output: usize) -> Result<Tensor> {
         let name = &self.op().outputs[output].name;
         let tensor = self.unpack(self.node.inputs.len() + output, name)?;
@@ -146,7 +146,7 @@ impl<'a> BackwardCall<'a> {
         self.node.inputs[input].is_some()
     }
 
-    /// The shape of an output, as its cotangent is seen.
+    /// The shape of an output, as [`BackwardCall::cotangent`] returns its cotangent.
     pub fn output_shape(&self, output: usize) -> Result<Vec<i64>> {
         let meta = &self.node.outputs[output];
         let like = Tensor::empty(meta.shape.clone(), meta.dtype, Device::Meta)?;
@@ -168,12 +168,12 @@ impl<'a> BackwardCall<'a> {
         self.bindings.get(name).unwrap_or(0)
     }
 
-    /// The named dimensions of the `shape` clause, and their sizes.
+    /// The named dimensions of the `shape` clause, with their sizes.
     pub fn dims(&self) -> impl Iterator<Item = (&'a str, i64)> + '_ {
         self.bindings.iter()
     }
 
-    /// How many core dimensions an input has beside batch dimensions; `None` if it has no batch.
+    /// The number of core dimensions of an input that has batch dimensions; `None` if it has none.
     fn core_dims(&self, input: usize) -> Option<usize> {
         match &self.op().shape {
             ShapeRule::Core(rule) => Some(rule.input(input)).filter(|d| d.batch).map(|d| d.core.len()),
@@ -198,7 +198,7 @@ impl<'a> BackwardCall<'a> {
         }
     }
 
-    /// A gradient as the body of a gradient gives it, as the input it belongs to wants it.
+    /// Converts a gradient from the backward body to the shape and dtype of its input.
     pub(crate) fn leave(&self, input: usize, grad: Tensor) -> Result<Tensor> {
         let Some(meta) = &self.node.inputs[input] else { return Ok(grad) };
         let (Some(frame), Some(1..)) = (&self.frame, self.core_dims(input)) else {
@@ -209,7 +209,7 @@ impl<'a> BackwardCall<'a> {
         frame.leave(&fit(grad, &inside, &self.op().name)?, &meta.shape)
     }
 
-    /// Positions of the outputs that the caller of the op got.
+    /// The positions of the outputs that the op returned to its caller.
     pub fn returned(&self) -> impl Iterator<Item = usize> + '_ {
         self.op().outputs.iter().enumerate().filter(|(_, o)| o.role != Role::Saved).map(|(k, _)| k)
     }
@@ -222,8 +222,9 @@ pub(crate) fn released(op: &str) -> Error {
     ))
 }
 
-/// A gradient with its input's dtype, summed where the input was broadcast, expanded where it was reduced. The sum is taken
-/// in the wider of both dtypes. A half's stays in `float32` where loops do, for the pass to add others to it.
+/// Converts a gradient to the shape and dtype of its input. It is summed where the input was broadcast, and expanded where
+/// the input was reduced. The sum is computed in the wider of the two dtypes. The gradient of a half-float input stays in
+/// `float32` while loops keep that dtype, so that the pass can add further terms before it rounds.
 pub(crate) fn fit(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
     use crate::op::names::{ASTYPE, REAL};
     let mut grad = grad;
@@ -240,7 +241,7 @@ pub(crate) fn fit(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
     fit_shape(converted(grad)?, meta, op)
 }
 
-/// The same for the shape alone.
+/// Converts a gradient to the shape of its input.
 fn fit_shape(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
     use crate::op::names::SUM;
     use crate::op::reshaped;

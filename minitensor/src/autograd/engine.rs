@@ -1,4 +1,4 @@
-//! The backward pass: nodes from the youngest to the oldest, each once all its cotangents are there.
+//! The backward pass. It visits nodes from the youngest to the oldest, so all cotangents of a node are complete when it runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use crate::error::{Error, Result};
 use crate::op::{Backward, Body, Role, gradients as derived, names};
 use crate::tensor::Tensor;
 
-/// What becomes of the graph.
+/// The options of a backward pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Keep it for another pass.
+    /// Keep the graph for another pass.
     pub retain_graph: bool,
-    /// Record the pass itself, for gradients of gradients; keeps the graph.
+    /// Record the pass itself, for gradients of gradients. This also keeps the graph.
     pub create_graph: bool,
 }
 
-/// Gathers the gradients of `outputs` in the leaves they were computed from. A cotangent may be left out where the output
-/// has one element, and is then 1.
+/// Accumulates the gradients of `outputs` in the leaves from which they were computed. The cotangent of an output of one
+/// element may be omitted; it is then 1.
 pub fn backward(outputs: &[Tensor], cotangents: &[Option<Tensor>], options: Options) -> Result<()> {
     Pass::new(options, None).run(outputs, cotangents).map(|_| ())
 }
 
-/// The gradients of `outputs` with respect to `inputs`, `None` where an input took no part; leaves gather nothing.
+/// The gradients of `outputs` with respect to `inputs`; `None` if an input does not contribute. Leaves do not accumulate them.
 pub fn grad(
     outputs: &[Tensor],
     inputs: &[Tensor],
@@ -52,9 +52,10 @@ struct Pass {
     options: Options,
     targets: Option<Vec<Edge>>,
     found: Vec<Option<Tensor>>,
-    /// Nodes and what has come for them, by age.
+    /// The nodes still to visit and the sums of their cotangents, by sequence number.
     waiting: BTreeMap<u64, (Arc<Node>, Cotangents)>,
-    /// Gradients for leaves of these dtypes, handed over at the end: a pass that fails half way leaves theirs as they were.
+    /// The gradients of leaves, with the dtypes of the leaves. They are stored at the end of the pass: a pass that fails does
+    /// not change the gradients of leaves.
     leaves: Vec<(Arc<GradMeta>, Tensor, DType)>,
     leaf_slots: BTreeMap<*const GradMeta, usize>,
 }
@@ -106,7 +107,7 @@ impl Pass {
             }
             let grads = gradients(&node, &cotangents)?;
             if !self.options.retain_graph && !self.options.create_graph {
-                // Now, not when the pass is done: what was saved makes room for the gradients of the nodes to come.
+                // Released before the next node: its gradients can reuse the memory of the saved tensors.
                 node.release();
             }
             drop(cotangents);
@@ -143,7 +144,7 @@ impl Pass {
         }
     }
 
-    /// A gradient of a tensor of that dtype arrives at the end of an edge, and is added to what came before.
+    /// Adds a gradient to the sum at the end of an edge. `dtype` is that of the tensor that has this gradient.
     fn arrive(&mut self, edge: &Edge, grad: Tensor, dtype: DType) -> Result<()> {
         let slot = match edge {
             Edge::Leaf(meta) => match self.leaf_slots.get(&Arc::as_ptr(meta)) {
@@ -172,13 +173,13 @@ impl Pass {
     }
 }
 
-/// The sum of two terms of a gradient; the terms of a half's add up in `float32`.
+/// The sum of two terms of a gradient. Terms of half-float gradients are added in `float32`.
 fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let _wide = Wide::new();
     names::ADD.call(&[a.into(), b.into()], &[])
 }
 
-/// A gradient in the dtype of its tensor, once all terms are there.
+/// Rounds a complete gradient to the dtype of its tensor.
 fn rounded(grad: Tensor, dtype: DType) -> Result<Tensor> {
     if grad.dtype() == dtype || grad.dtype() != dtype.compute() {
         return Ok(grad);
@@ -220,7 +221,7 @@ fn first_cotangent(output: &Tensor, given: Option<&Tensor>) -> Result<Tensor> {
     }
 }
 
-/// One gradient for each flat input of a node, as that input wants it.
+/// One gradient for each flat input of a node, with the shape and dtype of the input.
 fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
     let op = node.op();
     if node.with_saved(|saved| saved.is_none()) {
@@ -235,7 +236,7 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
         )));
     }
     let call = BackwardCall::new(node, cotangents)?;
-    // Gradients of half floats are computed in float32 and rounded once; code in Python sees the dtypes of what it computes.
+    // Gradients of half floats are computed in float32 and rounded once. Python code uses the dtypes of its operands instead.
     let is_interpreted = matches!(&op.body, Body::Dynamic(body) if body.is_interpreted);
     let _wide = (!is_interpreted).then(Wide::new);
     let grads = match &op.backward {

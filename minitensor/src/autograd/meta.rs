@@ -1,4 +1,4 @@
-//! [`GradMeta`]: what a tensor knows of gradients.
+//! [`GradMeta`]: the gradient state of a tensor.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,10 +11,11 @@ use crate::error::{Error, Result};
 use crate::op::names;
 use crate::tensor::Tensor;
 
-/// Called with a gradient; may give another in its place.
+/// A function that is called with a gradient, and may return a replacement.
 pub type Hook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
 
-/// Shared by the clones of a tensor: whether it needs a gradient, where it came from, what has gathered.
+/// The gradient state that clones of a tensor share: whether it requires a gradient, its history, and the accumulated
+/// gradient.
 #[derive(Default)]
 pub struct GradMeta {
     requires_grad: AtomicBool,
@@ -25,13 +26,13 @@ pub struct GradMeta {
 struct State {
     history: Option<History>,
     grad: Option<Tensor>,
-    /// Whether the gradient is kept of a tensor that is no leaf.
+    /// Whether a tensor that is not a leaf keeps its gradient.
     is_retained: bool,
-    /// By the numbers of their handles.
+    /// The hooks, by the numbers of their handles.
     hooks: BTreeMap<u64, Hook>,
 }
 
-/// The node that computed a tensor, and the version its memory had then.
+/// The node that computed a tensor, and the version of its memory at that time.
 #[derive(Clone)]
 struct History {
     node: Arc<Node>,
@@ -39,7 +40,7 @@ struct History {
     version: u64,
 }
 
-/// A gradient, and its sum with what a tensor had accumulated.
+/// A gradient, and its sum with the accumulated gradient of a tensor.
 pub(crate) struct Sum {
     grad: Tensor,
     is_recorded: bool,
@@ -57,7 +58,7 @@ impl GradMeta {
         Arc::new(GradMeta { requires_grad: AtomicBool::new(true), state: Mutex::new(state) })
     }
 
-    /// The history of a tensor that was changed in place starts anew.
+    /// Replaces the history after an in-place change.
     pub(crate) fn rebase(&self, node: Arc<Node>, index: usize, version: u64) {
         let before = self.state().history.replace(History { node, index, version });
         self.requires_grad.store(true, Ordering::Release);
@@ -78,7 +79,7 @@ impl GradMeta {
         drop(before);
     }
 
-    /// Adds a gradient to the accumulated one. The sum has memory of its own.
+    /// Adds a gradient to the accumulated one. The sum shares no memory with other tensors.
     pub(crate) fn add(&self, grad: Tensor, is_recorded: bool) -> Result<Sum> {
         let before = self.grad();
         let sum = match &before {
@@ -90,8 +91,8 @@ impl GradMeta {
         Ok(Sum { grad, is_recorded, before, sum })
     }
 
-    /// Stores a sum as the accumulated gradient. If that has changed since, as by a pass on another thread, the sum is
-    /// computed anew: none of the gradients is lost.
+    /// Stores a sum as the accumulated gradient. If that has changed since `add`, as by a pass on another thread, the sum is
+    /// computed again, so no gradient is lost.
     pub(crate) fn store(&self, mut sum: Sum) -> Result<()> {
         loop {
             let mut state = self.state();
@@ -117,7 +118,7 @@ impl GradMeta {
 
 impl Drop for GradMeta {
     fn drop(&mut self) {
-        // A gradient may have a gradient, and that another.
+        // A gradient may have a gradient, and so on, to any depth.
         if let Some(grad) = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).grad.take() {
             Remains::Grad(grad).drop_in_turn();
         }
@@ -125,20 +126,20 @@ impl Drop for GradMeta {
 }
 
 impl Tensor {
-    /// Whether operations on it are recorded.
+    /// Whether operations on the tensor are recorded.
     #[inline]
     pub fn requires_grad(&self) -> bool {
         self.grad_meta().is_some_and(|m| m.requires_grad()) || self.is_behind()
     }
 
-    /// Whether it is a view without history of what has one by now.
+    /// Whether it is a view without history, and its base tensor has acquired a history.
     fn is_behind(&self) -> bool {
         self.is_outdated()
             && self.grad_meta().is_none_or(|m| !m.requires_grad())
             && self.origin().is_some_and(|origin| origin.whole.requires_grad())
     }
 
-    /// Asks for a gradient, or stops asking. Only a leaf can stop.
+    /// Sets whether the tensor requires a gradient. Only a leaf can stop requiring one.
     pub fn set_requires_grad(&self, requires_grad: bool) -> Result<()> {
         if requires_grad && !self.dtype().is_differentiable() {
             return Err(Error::runtime(format!(
@@ -160,23 +161,23 @@ impl Tensor {
         Ok(())
     }
 
-    /// The tensor, asking for a gradient.
+    /// The tensor, after it was set to require a gradient.
     pub fn with_requires_grad(self) -> Result<Tensor> {
         self.set_requires_grad(true)?;
         Ok(self)
     }
 
-    /// Whether it was made by the user, not computed from tensors that require gradients.
+    /// Whether the tensor was created by the user, rather than computed from tensors that require gradients.
     pub fn is_leaf(&self) -> bool {
         self.grad_meta().is_none_or(|m| m.state().history.is_none()) && !self.is_behind()
     }
 
-    /// The gradient that has gathered in a leaf.
+    /// The accumulated gradient.
     pub fn grad(&self) -> Option<Tensor> {
         self.grad_meta()?.grad()
     }
 
-    /// Replaces the gathered gradient.
+    /// Replaces the accumulated gradient.
     pub fn set_grad(&self, grad: Option<Tensor>) -> Result<()> {
         if let Some(g) = &grad
             && (g.shape() != self.shape() || g.dtype() != self.dtype())
@@ -198,16 +199,16 @@ impl Tensor {
         Ok(())
     }
 
-    /// The name of the op that computed it, if that was recorded.
+    /// The name of the op that computed the tensor, if the call was recorded.
     pub fn grad_fn_name(&self) -> Option<String> {
-        // A view gets the history that it has by now.
+        // This updates the history of a view whose base tensor has changed.
         let _ = self.edge();
         let state = self.grad_meta()?.state();
         state.history.as_ref().map(|h| h.node.op().name.to_string())
     }
 
-    /// Calls `hook` with the gradient of this tensor whenever one is computed; what it gives takes its place.
-    /// The handle removes it.
+    /// Calls `hook` with the gradient of this tensor whenever one is computed. A tensor that the hook returns replaces the
+    /// gradient. The handle removes the hook.
     pub fn register_hook(&self, hook: Hook) -> Result<HookHandle> {
         if !self.requires_grad() {
             return Err(Error::runtime("can't register a hook on a tensor that doesn't require a gradient"));
@@ -225,7 +226,7 @@ impl Tensor {
         })
     }
 
-    /// Keeps the gradient of a tensor that is no leaf, too.
+    /// Also keeps the gradient of a tensor that is not a leaf.
     pub fn retain_grad(&self) -> Result<()> {
         if self.is_leaf() {
             return self
@@ -247,7 +248,7 @@ impl Tensor {
         self.register_hook(Arc::new(keep)).map(|_| ())
     }
 
-    /// Where gradients of this tensor go; an error if its memory was changed in place behind its history's back.
+    /// The destination of gradients of this tensor. An error if its memory was changed in place without updating its history.
     pub(crate) fn edge(&self) -> Result<Option<Edge>> {
         let meta = self.grad_meta().filter(|m| m.requires_grad());
         let history = meta.and_then(|meta| meta.state().history.clone());
@@ -265,7 +266,7 @@ impl Tensor {
             self.grad_meta_or_init().rebase(node.clone(), index, version);
             return Ok(Some(Edge::Node(node, index)));
         }
-        // Its history would be that of the change, which it doesn't know.
+        // The correct history is that of the change, which this tensor does not have.
         Err(changed(&history.map_or("a tensor".to_owned(), |h| format!("a tensor computed by '{}'", h.node.op().name))))
     }
 }
@@ -278,13 +279,13 @@ fn changed(what: &str) -> Error {
     ))
 }
 
-/// A number for a hook, by which it is removed; later ones have larger ones.
+/// A unique number that identifies a hook. Later hooks have larger numbers.
 pub(crate) fn next_number() -> u64 {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Removes a hook.
+/// A handle that removes a hook.
 pub struct HookHandle {
     number: u64,
     owner: HookOwner,
@@ -296,11 +297,11 @@ enum HookOwner {
 }
 
 impl HookHandle {
-    /// The hook isn't called any more.
+    /// Removes the hook.
     pub fn remove(&self) {
         match &self.owner {
             HookOwner::Leaf(meta) => {
-                // It is dropped when the lock is free again.
+                // The hook is dropped after the lock is released.
                 let hook = meta.state().hooks.remove(&self.number);
                 drop(hook);
             }

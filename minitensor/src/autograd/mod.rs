@@ -1,5 +1,5 @@
-//! Reverse-mode differentiation. The graph belongs to the tensors: a tensor that was computed keeps the
-//! [`Node`] that computed it, and a node keeps the edges to where its inputs came from. There is no tape.
+//! Reverse-mode differentiation. The tensors own the graph: a computed tensor references the [`Node`] that computed it, and
+//! a node has edges to the nodes and leaves of its inputs. There is no tape.
 
 mod backward_call;
 mod engine;

@@ -1,4 +1,4 @@
-//! Whether operations are recorded, for each thread.
+//! The recording mode of each thread.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -13,12 +13,12 @@ pub fn is_grad_enabled() -> bool {
     ENABLED.with(Cell::get)
 }
 
-/// Turns recording on or off for this thread, and tells how it was.
+/// Turns recording on or off for this thread, and returns the previous mode.
 pub fn set_grad_enabled(enabled: bool) -> bool {
     ENABLED.with(|cell| cell.replace(enabled))
 }
 
-/// Recording is on or off on this thread while it lives.
+/// A guard that turns recording on or off for this thread.
 #[must_use = "recording is as it was when the guard is dropped"]
 pub struct GradMode {
     before: bool,
@@ -26,7 +26,7 @@ pub struct GradMode {
 }
 
 impl GradMode {
-    /// On or off, until the guard is dropped.
+    /// Turns recording on or off until the guard is dropped.
     pub fn new(enabled: bool) -> GradMode {
         GradMode { before: set_grad_enabled(enabled), _not_send: PhantomData }
     }
@@ -45,7 +45,7 @@ macro_rules! guard {
         pub struct $name(#[allow(dead_code)] GradMode);
 
         impl $name {
-            /// Until the guard is dropped.
+            /// Sets the mode until the guard is dropped.
             #[allow(clippy::new_without_default)]
             pub fn new() -> Self {
                 Self(GradMode::new($value))
@@ -55,10 +55,10 @@ macro_rules! guard {
 }
 
 guard! {
-    /// Nothing is recorded on this thread while it lives.
+    /// A guard that turns recording off for this thread.
     NoGrad, false
 }
 guard! {
-    /// Operations are recorded on this thread while it lives.
+    /// A guard that turns recording on for this thread.
     EnableGrad, true
 }

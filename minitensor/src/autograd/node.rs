@@ -15,16 +15,16 @@ use crate::op::OpRef;
 use crate::op::pullback::Pullback;
 use crate::tensor::{Device, Shape, Tensor};
 
-/// Where the gradient of an input goes.
+/// The destination of the gradient of an input.
 #[derive(Clone)]
 pub enum Edge {
-    /// It gathers in a leaf.
+    /// The gradient accumulates in a leaf.
     Leaf(Arc<GradMeta>),
-    /// It is the cotangent of that output of a node.
+    /// The gradient is the cotangent of this output of a node.
     Node(Arc<Node>, usize),
 }
 
-/// What is known of a tensor without its elements.
+/// The properties of a tensor without its elements.
 #[derive(Clone)]
 pub struct Meta {
     pub(crate) shape: Shape,
@@ -32,24 +32,24 @@ pub struct Meta {
     pub(crate) device: Device,
 }
 
-/// One recorded call: the op, its attributes, what it saved, and where its inputs came from.
+/// One recorded call: the op, its attributes, the saved tensors, and the edges to the origins of its inputs.
 pub struct Node {
     op: OpRef,
     attrs: SmallVec<[Attr; 2]>,
-    /// Grows with time, so that a node is always younger than those it depends on.
+    /// The sequence number. It increases over time, so a node has a larger number than the nodes on which it depends.
     pub(crate) sequence: u64,
     pub(crate) inputs: SmallVec<[Option<Meta>; 2]>,
     pub(crate) outputs: SmallVec<[Meta; 1]>,
     pub(crate) edges: SmallVec<[Option<Edge>; 2]>,
-    /// How it is differentiated, if by a derived gradient.
+    /// The pullback, if the gradient is derived.
     pub(crate) pullback: Option<Arc<Pullback>>,
     state: Mutex<State>,
 }
 
 struct State {
-    /// Inputs, then outputs; gone after a backward pass that didn't retain the graph.
+    /// The saved inputs, then the saved outputs. `None` after a backward pass that did not retain the graph.
     saved: Option<SmallVec<[Option<Saved>; 3]>>,
-    /// Each with the output that it is for.
+    /// The hooks by number, each with the output to which it belongs.
     hooks: BTreeMap<u64, (usize, Hook)>,
 }
 
@@ -82,7 +82,7 @@ impl Node {
         &self.op
     }
 
-    /// Its attributes.
+    /// The attributes of the call.
     pub fn attrs(&self) -> &[Attr] {
         &self.attrs
     }
@@ -91,7 +91,7 @@ impl Node {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads what was saved; `None` if it was released.
+    /// Calls `read` with the saved tensors; with `None` if they were released.
     pub(crate) fn with_saved<R>(&self, read: impl FnOnce(Option<&[Option<Saved>]>) -> R) -> R {
         read(self.state().saved.as_deref())
     }
@@ -121,15 +121,15 @@ impl Node {
     }
 }
 
-/// What dropping a node, or what a tensor knows of gradients, would drop next.
+/// The values that dropping a [`Node`] or a [`GradMeta`] would drop recursively.
 pub(crate) enum Remains {
     Node(#[allow(dead_code)] SmallVec<[Option<Edge>; 2]>, #[allow(dead_code)] Option<SmallVec<[Option<Saved>; 3]>>),
     Grad(#[allow(dead_code)] Tensor),
 }
 
 thread_local! {
-    /// `Some` while a drop is under way on this thread; nested drops queue up here instead of recursing, so that a
-    /// chain of a million nodes takes no more stack than one.
+    /// `Some` while a drop is running on this thread. Nested drops are queued here instead of recursing, so that a chain of
+    /// a million nodes needs no more stack than one node.
     static REMAINS: RefCell<Option<Vec<Remains>>> = const { RefCell::new(None) };
 }
 
@@ -142,7 +142,7 @@ impl Drop for Node {
 }
 
 impl Remains {
-    /// Drops them, after those that are waiting.
+    /// Drops the values, or queues them if a drop is running on this thread.
     pub(crate) fn drop_in_turn(self) {
         let first = REMAINS.try_with(|cell| match cell.borrow_mut().as_mut() {
             Some(queue) => {
@@ -151,7 +151,7 @@ impl Remains {
             }
             None => Some(self),
         });
-        // While the thread ends there is no queue: then dropping recurses.
+        // There is no queue while the thread exits: the values are dropped recursively.
         let Ok(Some(first)) = first else { return };
         REMAINS.with(|cell| *cell.borrow_mut() = Some(Vec::new()));
         drop(first);
@@ -167,7 +167,7 @@ impl Meta {
         Meta { shape: tensor.shape().clone(), dtype: tensor.dtype(), device: tensor.device() }
     }
 
-    /// Stands for an output that was not wanted.
+    /// A placeholder for an output that was not computed.
     pub(crate) fn nothing() -> Meta {
         Meta { shape: Shape::default(), dtype: DType::Bool, device: Device::default() }
     }

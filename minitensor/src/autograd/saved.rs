@@ -1,4 +1,4 @@
-//! [`Saved`]: a tensor kept for the gradient, which must not have changed when it is used.
+//! [`Saved`]: a tensor saved for the gradient, which must not change before the gradient uses it.
 
 use super::meta::GradMeta;
 use super::node::{Edge, Node};
@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 use std::sync::Arc;
 
-/// A tensor as it was when an op was recorded.
+/// A tensor with the version and history that it had when an op was recorded.
 pub struct Saved {
     tensor: Tensor,
     version: u64,
@@ -15,11 +15,12 @@ pub struct Saved {
 
 /// The history of a saved tensor.
 enum Kept {
-    /// The tensor has its own.
+    /// The tensor has its own history.
     Own,
-    /// It is an output of the node that saves it, which would be a cycle.
+    /// The tensor is an output of the node that saves it. It is saved without history, which would be a reference cycle.
     Output(usize),
-    /// It was a view, apart from what it is a view of: a change of that may have a history that leads back here.
+    /// The tensor was a view, and is saved apart from its base tensor: a later change of that may have a history that leads
+    /// back to this node.
     View(Option<Edge>),
 }
 
@@ -51,7 +52,7 @@ impl Saved {
             self.tensor.detach().with_grad_meta(GradMeta::computed_by(node.clone(), index, version))
         };
         Ok(match &self.history {
-            // What holds no derivatives has no history: a gradient of this gradient would go through it.
+            // An output of a dtype without derivatives gets no history, or a gradient of this gradient would flow through it.
             Kept::Output(index) if self.tensor.dtype().is_differentiable() => computed_by(node, *index),
             Kept::View(Some(Edge::Node(node, index))) => computed_by(node, *index),
             _ => self.tensor.clone(),

@@ -1,6 +1,5 @@
-//! The history of views. Tensors that are views of one another share one history, that of the tensor they are views of: a
-//! recorded change of a view is recorded as a change of the whole, and a view whose memory was changed since takes its
-//! history from the whole anew.
+//! The history of views. All views of a base tensor, the whole, share its history. A recorded change of a view is recorded
+//! as a change of the whole. A view whose memory was changed since its creation derives its history from the whole again.
 
 use std::sync::Arc;
 
@@ -14,10 +13,10 @@ use crate::tensor::{Origin, Region, Tensor};
 
 /// A view as part of the whole.
 static PART: OpName = OpName::new("region::part");
-/// The whole, of which a part was changed.
+/// The whole after a change of a part.
 static REPLACED: OpName = OpName::new("region::replaced");
 
-/// The history that a view gets from the whole, after a change; `None` if the whole has none.
+/// The history of a view, derived from the whole after a change; `None` if the whole has no history.
 pub(super) fn follow(view: &Tensor, origin: &Origin) -> Result<Option<(Arc<Node>, usize)>> {
     let whole = &origin.whole;
     let Some(edge) = whole.edge()? else { return Ok(None) };
@@ -25,7 +24,7 @@ pub(super) fn follow(view: &Tensor, origin: &Origin) -> Result<Option<(Arc<Node>
     Ok(Some((node, 0)))
 }
 
-/// A recorded call of an op over a region, which need not run: its output is there.
+/// A recorded call of an op over a region. The op does not run, since its output already exists.
 fn node(
     op: &OpRef,
     region: Region,
@@ -39,9 +38,9 @@ fn node(
     Arc::new(Node::new(op.clone(), &attrs, metas, smallvec![Meta::of(output)], edges, None, saved))
 }
 
-/// A tensor, a view of which is about to be changed in place by a recorded call.
+/// The base tensor of a view that a recorded call is about to change in place.
 pub(crate) struct Whole {
-    /// The input that is the view.
+    /// The position of the view among the inputs.
     pub input: usize,
     tensor: Tensor,
     edge: Option<Edge>,
@@ -49,7 +48,7 @@ pub(crate) struct Whole {
 }
 
 impl Whole {
-    /// Of that input of a call, if it is a view.
+    /// The base tensor of an input of a call, if the input is a view.
     pub(crate) fn of(op: &OpDef, input: usize, view: &Tensor) -> Result<Option<Whole>> {
         let Some(origin) = view.origin() else { return Ok(None) };
         let context = |e: Error| e.context(format!("op '{}'", op.name));
@@ -65,7 +64,7 @@ impl Whole {
         Ok(Some(Whole { input, tensor: origin.whole.clone(), edge, op: REPLACED.get()?.clone() }))
     }
 
-    /// The change is recorded as output `index` of `node`.
+    /// Updates the history of the base tensor. The changed view is output `index` of `node`.
     pub(crate) fn was_changed(self, view: &Tensor, node: &Arc<Node>, index: usize) {
         let edges = smallvec![self.edge, Some(Edge::Node(node.clone(), index))];
         let region = Region::of(&self.tensor, view);
