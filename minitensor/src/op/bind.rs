@@ -1,4 +1,4 @@
-//! Which argument goes where: positional and keyword arguments against an op's parameters.
+//! Binding of positional and keyword arguments to an op's parameters.
 
 use minitensor_kernels::Const;
 use smallvec::{SmallVec, smallvec};
@@ -10,8 +10,8 @@ use crate::error::{Error, Result, counted};
 use minitensor_schema::suggestion::nearest;
 
 impl OpDef {
-    /// The positions of the attributes, in the order of the parameters. Attributes are kept with `axis` and `keepdims`
-    /// last; as a parameter, `axis` precedes the attributes that have a default, as it does in NumPy and PyTorch.
+    /// The positions of the attributes, in the order of the parameters. Attributes are stored with `axis` and `keepdims`
+    /// last. As a parameter, `axis` precedes the attributes with a default, as in NumPy and PyTorch.
     pub fn attr_order(&self) -> SmallVec<[usize; 8]> {
         let mut order: SmallVec<[usize; 8]> = (0..self.attrs.len()).collect();
         if let Some(axis) = self.axis {
@@ -22,13 +22,13 @@ impl OpDef {
         order
     }
 
-    /// The names of its parameters: tensors, then attributes.
+    /// The names of the parameters: tensors, then attributes.
     pub fn parameters(&self) -> impl Iterator<Item = &str> {
         let attrs = self.attr_order().into_iter().map(|i| self.attrs[i].name.as_ref());
         self.inputs.iter().map(|i| i.name.as_ref()).chain(attrs)
     }
 
-    /// How a call is written: `clamp(x, lo=-inf, hi=inf)`.
+    /// The signature, as in `clamp(x, lo=-inf, hi=inf)`.
     pub fn signature(&self) -> String {
         let inputs = self.inputs.iter().map(|i| match i.arity {
             Arity::Optional => format!("{}=None", i.name),
@@ -41,7 +41,7 @@ impl OpDef {
         format!("{}({})", self.name, inputs.chain(attrs).collect::<Vec<_>>().join(", "))
     }
 
-    /// A value for an attribute, checked; whole numbers become floats where a float is wanted.
+    /// Checks the value of an attribute. Integers are converted for a float attribute.
     pub fn check_attr(&self, index: usize, value: Attr) -> Result<Attr> {
         let attr = &self.attrs[index];
         match (attr.kind, value) {
@@ -60,20 +60,20 @@ impl OpDef {
         }
     }
 
-    /// The value an attribute has when none is given.
+    /// The default of an attribute. An error if it is required.
     pub fn default_attr(&self, index: usize) -> Result<Attr> {
         let attr = &self.attrs[index];
         attr.default.clone().ok_or_else(|| self.missing(&attr.name))
     }
 
-    /// A required argument isn't there.
+    /// The error for a missing argument.
     #[cold]
     pub fn missing(&self, name: &str) -> Error {
         Error::type_(format!("op '{}': missing argument '{name}'; call it as {}", self.name, self.signature()))
     }
 }
 
-/// For each parameter, the position of its argument among `positional` arguments followed by `keywords`.
+/// For each parameter, the position of its argument in the list of `positional` arguments followed by `keywords`.
 pub fn slots(op: &OpDef, positional: usize, keywords: &[&str]) -> Result<SmallVec<[Option<usize>; 8]>> {
     let count = op.inputs.len() + op.attrs.len();
     if positional > count {
@@ -101,7 +101,7 @@ pub fn slots(op: &OpDef, positional: usize, keywords: &[&str]) -> Result<SmallVe
     Ok(slots)
 }
 
-/// Inputs and attributes of a call, as [`dispatch`](super::dispatch) takes them.
+/// The inputs and attributes of a call, as [`dispatch`](super::dispatch) takes them.
 pub type Bound<'a> = (SmallVec<[Arg<'a>; 4]>, SmallVec<[Attr; 4]>);
 
 /// Binds the arguments of a call by name.

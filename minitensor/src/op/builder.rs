@@ -1,4 +1,4 @@
-//! [`CustomOpBuilder`]: an op from closures, or from a program.
+//! [`CustomOpBuilder`]: creates ops from closures, or from a program.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::tensor::Tensor;
 type Forward = Arc<DynamicFn>;
 type Validate = Arc<dyn Fn(&[&Tensor]) -> Result<()> + Send + Sync>;
 
-/// Makes an op at run time: from closures, or [from a program](CustomOpBuilder::from_program).
+/// Creates an op at run time, from closures or [from a program](CustomOpBuilder::from_program).
 ///
 /// ```
 /// use minitensor::{CustomOpBuilder, Tensor, registry};
@@ -49,7 +49,7 @@ enum Gradient {
 }
 
 impl CustomOpBuilder {
-    /// An op of that name that takes `inputs` tensors, called `x`, `y`, `z`, … or, past three, `x0`, `x1`, ….
+    /// An op with `inputs` tensor inputs. Up to three are named `x`, `y` and `z`; more are named `x0`, `x1`, ….
     #[track_caller]
     pub fn new(name: impl Into<String>, inputs: usize) -> CustomOpBuilder {
         let names = |i: usize| if inputs <= 3 { ["x", "y", "z"][i].to_string() } else { format!("x{i}") };
@@ -84,9 +84,9 @@ impl CustomOpBuilder {
         }
     }
 
-    /// An element op that a program computes: its inputs are the program's, its attributes the program's uniforms, its
-    /// outputs numbers or truth values. They broadcast, promote and have dtypes as those of an op written in Rust; it takes every
-    /// dtype that has all the functions of the program, and has derivatives of any order.
+    /// An element op that a program computes. Its inputs are those of the program, its attributes are the program's uniforms, and
+    /// its outputs are numbers or truth values. Broadcasting, promotion and dtypes are those of an op written in Rust. The op
+    /// takes every dtype that supports all functions of the program, and has derivatives of any order.
     ///
     /// ```
     /// use minitensor::kernels::{Field, program::Program};
@@ -98,7 +98,7 @@ impl CustomOpBuilder {
     /// ```
     ///
     /// # Errors
-    /// What is no program, one that gathers rows, and one whose functions no dtype has all of.
+    /// If the program is invalid, contains a row reduction, or has functions that no single dtype supports.
     #[track_caller]
     pub fn from_program(name: impl Into<String>, program: Program) -> Result<CustomOpBuilder> {
         let mut builder = CustomOpBuilder::new(name, 0);
@@ -130,20 +130,20 @@ impl CustomOpBuilder {
         Ok(uniforms.into_iter().fold(builder, |builder, name| builder.attr(name, AttrKind::Float, None)))
     }
 
-    /// The dtypes that an op made from a program takes, of those that it can.
+    /// Restricts the dtypes of an op created from a program to these.
     pub fn dtypes(mut self, dtypes: DTypeSet) -> Self {
         self.op.generics.to_mut().iter_mut().for_each(|g| g.dtypes = g.dtypes.intersection(dtypes));
         self
     }
 
-    /// The input at `index` of an op made from a program holds truth values. The program may ask nothing else of it than whether it
-    /// is [truthy](minitensor_kernels::program::Primitive::Truthy).
+    /// Declares the input at `index` of an op created from a program to be boolean. The program may use it only as the operand of
+    /// [`Truthy`](minitensor_kernels::program::Primitive::Truthy).
     pub fn mask(mut self, index: usize) -> Self {
         self.op.inputs.to_mut()[index].dtype = DTypeRule::Fixed(DType::Bool);
         self
     }
 
-    /// The computation, from the inputs.
+    /// The computation of one output from the inputs.
     pub fn forward(self, f: impl Fn(&[&Tensor]) -> Result<Tensor> + Send + Sync + 'static) -> Self {
         self.body(move |call| {
             let inputs: Vec<&Tensor> = call.inputs().iter().copied().flatten().collect();
@@ -151,14 +151,14 @@ impl CustomOpBuilder {
         })
     }
 
-    /// The computation, from inputs and attributes, to any number of outputs.
+    /// The computation of any number of outputs from inputs and attributes.
     pub fn body(mut self, f: impl for<'a> Fn(&Call<'a>) -> Result<Vec<Tensor>> + Send + Sync + 'static) -> Self {
         self.forward = Some(Arc::new(f));
         self
     }
 
-    /// The gradient: one entry for each input, from cotangents, inputs and outputs, by position. Without one, the gradient
-    /// follows from the ops that the forward closure is made of.
+    /// The gradient: one entry for each input, from cotangents, inputs and outputs, by position. Without it, the gradient is
+    /// derived from the ops that the forward closure calls.
     pub fn backward(
         mut self,
         f: impl for<'a> Fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>> + Send + Sync + 'static,
@@ -167,8 +167,8 @@ impl CustomOpBuilder {
         self
     }
 
-    /// The gradient as a formula, in the words that `#[custom_op(backward = …)]` takes: what it mentions is saved, and it can be
-    /// differentiated again, since it is made of ops. `none` says that there is none.
+    /// The gradient as a formula, in the syntax of `#[custom_op(backward = …)]`. The inputs and outputs that it uses are saved.
+    /// It can be differentiated again, since it consists of ops. `none` declares that there is no gradient.
     ///
     /// ```
     /// use minitensor::{CustomOpBuilder, op::OpName};
@@ -185,8 +185,8 @@ impl CustomOpBuilder {
         self
     }
 
-    /// The dimensions of inputs and outputs, and what must hold of them, in the words that `#[custom_op(shape = …)]` takes. They
-    /// are checked before the computation, and what it gives after it. An output with `[save]` before it is for the gradient only.
+    /// The dimensions of inputs and outputs, and the conditions on them, in the syntax of `#[custom_op(shape = …)]`. The inputs
+    /// are checked before the computation, and the outputs after it. An output marked `[save]` is only for the gradient.
     ///
     /// ```
     /// use minitensor::{CustomOp, CustomOpBuilder, Tensor};
@@ -204,7 +204,7 @@ impl CustomOpBuilder {
         self
     }
 
-    /// Differentiating raises, with this reason.
+    /// Declares that the op has no gradient. Differentiation returns an error with this reason.
     pub fn no_backward(mut self, why: impl Into<String>) -> Self {
         (self.op.backward, self.gradient) = (Backward::None(Cow::Owned(why.into())), None);
         self
@@ -216,7 +216,7 @@ impl CustomOpBuilder {
         self
     }
 
-    /// What it does, in Markdown.
+    /// The documentation, in Markdown.
     pub fn doc(mut self, doc: impl Into<String>) -> Self {
         self.op.doc = Cow::Owned(doc.into());
         self
@@ -228,7 +228,7 @@ impl CustomOpBuilder {
         self
     }
 
-    /// The last input takes any number of tensors.
+    /// Declares that the last input takes any number of tensors.
     pub fn variadic(mut self) -> Self {
         if let Some(last) = self.op.inputs.to_mut().last_mut() {
             last.arity = Arity::Variadic;
@@ -236,13 +236,13 @@ impl CustomOpBuilder {
         self
     }
 
-    /// The input at `index` may be left out.
+    /// Declares that the input at `index` may be omitted.
     pub fn optional(mut self, index: usize) -> Self {
         self.op.inputs.to_mut()[index].arity = Arity::Optional;
         self
     }
 
-    /// One more attribute; without a default it is required.
+    /// Adds an attribute. Without a default it is required.
     pub fn attr(mut self, name: impl Into<String>, kind: AttrKind, default: Option<Attr>) -> Self {
         let optional = default == Some(Attr::None);
         self.op.attrs.to_mut().push(Attribute { name: Cow::Owned(name.into()), kind, optional, default });
@@ -261,13 +261,13 @@ impl CustomOpBuilder {
         self
     }
 
-    /// Where it is defined, for messages.
+    /// The location of the definition, for messages.
     pub fn location(mut self, file: impl Into<String>, line: u32) -> Self {
         self.op.location = Location { file: Cow::Owned(file.into()), line };
         self
     }
 
-    /// The op, if it is complete, and Python can spell its names and call it by them.
+    /// Creates the op. An error if it is incomplete, or if its names are not valid in Python.
     pub fn build(self) -> Result<Arc<dyn CustomOp>> {
         check_op(&self.op.name)?;
         let counts =
@@ -320,7 +320,7 @@ impl CustomOpBuilder {
     }
 }
 
-/// A gradient as a closure, which may look at everything.
+/// The gradient of a closure. All inputs and outputs are saved, since the closure may use any of them.
 fn looking_at_all(op: &OpDef, run: Arc<DynamicBackwardFn>) -> Backward {
     let all = |count: usize| (0..count).map(|i| i as u8).collect();
     Backward::Formula(Formula {

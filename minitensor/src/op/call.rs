@@ -1,4 +1,4 @@
-//! How a call carries its arguments.
+//! The arguments and outputs of a call.
 
 use minitensor_kernels::Const;
 use smallvec::SmallVec;
@@ -7,14 +7,14 @@ use super::def::OpDef;
 use crate::attr::Attr;
 use crate::tensor::Tensor;
 
-/// What stands for a tensor input.
+/// The argument of a tensor input.
 #[derive(Clone, Copy, Debug)]
 pub enum Arg<'a> {
-    /// An optional input that isn't given.
+    /// An optional input that is not given.
     None,
     /// A tensor.
     Tensor(&'a Tensor),
-    /// A plain number, which takes the dtype of the tensors beside it.
+    /// A plain number, which adopts the dtype of the tensor arguments.
     Number(Const),
 }
 
@@ -30,29 +30,29 @@ impl<'a> From<Option<&'a Tensor>> for Arg<'a> {
     }
 }
 
-/// What a call gives.
+/// The outputs of a call.
 #[derive(Debug)]
 pub struct Outputs(pub(crate) SmallVec<[Tensor; 1]>);
 
 impl Outputs {
-    /// The one output.
+    /// The only output.
     pub fn single(mut self) -> Tensor {
         self.0.swap_remove(0)
     }
 
-    /// The first two.
+    /// The first two outputs.
     pub fn tuple2(self) -> (Tensor, Tensor) {
         let [a, b] = self.array();
         (a, b)
     }
 
-    /// The first three.
+    /// The first three outputs.
     pub fn tuple3(self) -> (Tensor, Tensor, Tensor) {
         let [a, b, c] = self.array();
         (a, b, c)
     }
 
-    /// The first four.
+    /// The first four outputs.
     pub fn tuple4(self) -> (Tensor, Tensor, Tensor, Tensor) {
         let [a, b, c, d] = self.array();
         (a, b, c, d)
@@ -63,13 +63,13 @@ impl Outputs {
         std::array::from_fn(|_| outputs.next().expect("the op has as many outputs as its definition says"))
     }
 
-    /// All of them.
+    /// All outputs.
     pub fn into_vec(self) -> Vec<Tensor> {
         self.0.into_vec()
     }
 }
 
-/// A call as a body over whole tensors sees it.
+/// The call of a body over whole tensors.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
     pub(crate) op: &'a OpDef,
@@ -83,17 +83,17 @@ impl<'a> Call<'a> {
         self.op
     }
 
-    /// The tensor at a required input.
+    /// The tensor of a required input.
     pub fn tensor(&self, index: usize) -> &'a Tensor {
         self.inputs[index].expect("a required input is there")
     }
 
-    /// The tensor at an optional input.
+    /// The tensor of an optional input, if it is given.
     pub fn optional(&self, index: usize) -> Option<&'a Tensor> {
         self.inputs[index]
     }
 
-    /// The tensors of a variadic input, which is the last one.
+    /// The tensors of a variadic input, which is always the last input.
     pub fn variadic(&self, index: usize) -> Vec<&'a Tensor> {
         self.inputs[index..].iter().copied().flatten().collect()
     }
@@ -114,9 +114,9 @@ impl<'a> Call<'a> {
 pub enum Value<'a> {
     /// A tensor.
     Tensor(&'a Tensor),
-    /// Several, for a variadic input.
+    /// Several tensors, for a variadic input.
     Tensors(Vec<&'a Tensor>),
-    /// Anything else.
+    /// A number or an attribute.
     Attr(Attr),
 }
 

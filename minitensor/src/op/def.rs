@@ -1,4 +1,4 @@
-//! [`OpDef`]: an operation as data. `#[custom_op]` writes one as a `static`; everything else reads it.
+//! [`OpDef`]: an operation as data. `#[custom_op]` generates one as a `static`.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -21,47 +21,47 @@ use crate::op::shape_rule::{CoreShapes, Predicate};
 use crate::plugin::host::Loaded;
 use crate::tensor::Tensor;
 
-/// One operation: all that is known of it.
+/// The definition of one operation.
 #[derive(Clone, Debug)]
 pub struct OpDef {
-    /// `swish`, or with a namespace `ns::swish`.
+    /// The name: `swish`, or `ns::swish` with a namespace.
     pub name: Text,
     /// Other names of the same op.
     pub aliases: List<Text>,
-    /// Markdown; the first line is a sentence.
+    /// The documentation in Markdown. The first line is a sentence.
     pub doc: Text,
-    /// The tensors it takes, in order.
+    /// The input tensors, in order.
     pub inputs: List<Input>,
-    /// What it is told besides, in order.
+    /// The attributes, in order.
     pub attrs: List<Attribute>,
-    /// What it gives, saved outputs last.
+    /// The outputs, with saved outputs last.
     pub outputs: List<Output>,
     /// The dtype variables (`T`) that inputs and outputs refer to by position.
     pub generics: List<Generic>,
-    /// How the shapes of outputs follow from those of inputs.
+    /// The rule that determines the shapes of outputs from those of inputs.
     pub shape: ShapeRule,
-    /// What must hold of dimensions and attributes.
+    /// The conditions on dimensions and attributes.
     pub predicates: List<Predicate>,
-    /// Along which axis a core dimension lies, if the caller may choose.
+    /// The `axis` clause, if the caller may choose the axes of the core dimension.
     pub axis: Option<Axis>,
     /// The computation.
     pub body: Body,
     /// The gradient.
     pub backward: Backward,
-    /// The version of the op's package that had it first.
+    /// The first version of the op's package that has the op.
     pub since: u32,
-    /// Where it is defined.
+    /// The location of the definition.
     pub location: Location,
 }
 
-/// How output shapes follow from input shapes.
+/// The rule that determines output shapes from input shapes.
 #[derive(Clone, Debug)]
 pub enum ShapeRule {
-    /// All inputs broadcast to one shape, which every output has: element bodies.
+    /// For element bodies: all inputs broadcast to one shape, which is that of every output.
     Broadcast,
-    /// Batch dimensions broadcast, core dimensions are named: a `shape` clause.
+    /// A `shape` clause: batch dimensions broadcast, and core dimensions are named.
     Core(CoreShapes),
-    /// The parts of the body tell: tensor bodies, run over tensors without data.
+    /// For tensor bodies: the body is run on tensors without data.
     Traced,
 }
 
@@ -70,37 +70,37 @@ pub enum ShapeRule {
 pub enum Body {
     /// One element at a time.
     Element(ElementBody),
-    /// One element at a time, by a program: ops made at run time.
+    /// One element at a time, by a program. For ops created at run time.
     #[cfg(feature = "engine")]
     Program(Arc<Plan>),
     /// One core cell at a time.
     Cell(CellBody),
     /// Whole tensors.
     Tensor(TensorFn),
-    /// Whole arrays, by a function of a library.
+    /// Whole arrays, by a library function.
     #[cfg(feature = "engine")]
     Arrays(Loaded),
-    /// Whole tensors, by a closure: ops made at run time.
+    /// Whole tensors, by a closure. For ops created at run time.
     Dynamic(Dynamic),
 }
 
 #[cfg(feature = "engine")]
 impl Body {
-    /// Whether a loop computes it, which converts its inputs itself.
+    /// Whether the body is a loop. Loops convert their inputs themselves.
     pub(crate) fn is_loop(&self) -> bool {
         matches!(self, Body::Element(_) | Body::Program(_) | Body::Cell(_))
     }
 }
 
-/// A body made at run time.
+/// A body created at run time.
 #[derive(Clone)]
 pub struct Dynamic {
     /// The closure.
     pub run: Arc<DynamicFn>,
-    /// Whether it may be code of an interpreter, which takes care of threads itself.
+    /// Whether it may be code of an interpreter, which synchronizes threads itself.
     pub is_interpreted: bool,
 }
-/// Its function.
+/// The function of a [`Dynamic`] body.
 pub type DynamicFn = dyn for<'a> Fn(&Call<'a>) -> Result<Vec<Tensor>> + Send + Sync;
 
 impl std::fmt::Debug for Dynamic {
@@ -114,38 +114,39 @@ impl std::fmt::Debug for Dynamic {
 pub struct ElementBody {
     /// The loops.
     pub kernels: Kernels<ElementKernel>,
-    /// Writes the body's program, for attributes as the kernel gets them.
+    /// Generates the body's program, for the attributes of the kernel.
     pub program: Option<ProgramFn>,
 }
 
-/// Computes `n` elements; every pointer is to `n` contiguous elements in the compute dtype.
+/// Computes `n` elements. Every pointer must be to `n` contiguous elements in the compute dtype.
 pub type ElementKernel = unsafe fn(attrs: &[Attr], n: usize, inputs: &[*const u8], outputs: &[*mut u8]) -> Result<()>;
 
-/// Core cells, by dtype.
+/// Loops over core cells, by dtype.
 #[derive(Clone, Copy, Debug)]
 pub struct CellBody {
     /// The loops.
     pub kernels: Kernels<CellKernel>,
-    /// Writes the program of a row body, for attributes as the kernel gets them and then, for each optional input, whether it
-    /// is there. Its inputs are those along the row, its uniforms the numbers for a row and then the `f64` attributes.
+    /// Generates the program of a row body. The arguments are the attributes of the kernel, then, for each optional input,
+    /// whether it is given. The inputs of the program are those along the row. Its uniforms are the numbers for a row, then the
+    /// `f64` attributes.
     pub program: Option<ProgramFn>,
 }
 
-/// Computes so many cells, from the cores of its inputs, then of its outputs.
+/// Computes `cells` cells. `args` are the cores of the inputs, then of the outputs.
 pub type CellKernel = unsafe fn(attrs: &[Attr], args: &[CellArg<'_>], cells: usize) -> Result<()>;
 
 /// The cores of one argument.
 #[derive(Clone, Copy, Debug)]
 pub struct CellArg<'a> {
-    /// The first element of the first core; null for an optional input that is absent, or an output that isn't wanted.
+    /// The first element of the first core. Null for an absent optional input, and for an output that is not wanted.
     pub data: *mut u8,
-    /// How many bytes the next cell's core is away.
+    /// The distance to the next cell's core, in bytes.
     pub step: isize,
     /// Whether all cells together are [too large](minitensor_kernels::LARGE) for the cache.
     pub is_large: bool,
-    /// Core dimensions.
+    /// The sizes of the core dimensions.
     pub shape: &'a [usize],
-    /// In elements, one for each core dimension.
+    /// The strides of the core dimensions, in elements.
     pub strides: &'a [isize],
 }
 
@@ -155,18 +156,18 @@ pub type TensorFn = for<'a> fn(&Call<'a>) -> Result<Vec<Tensor>>;
 /// The gradient.
 #[derive(Clone, Debug)]
 pub enum Backward {
-    /// There is none; differentiating raises, with this reason.
+    /// There is no gradient. Differentiation returns an error with this reason.
     None(Text),
-    /// No output can carry a gradient (integers, booleans), so none is needed.
+    /// No gradient is needed, since the dtype of no output is differentiable (integers, booleans).
     NotNeeded,
-    /// The vector-Jacobian product of an element body, itself an op: it takes the cotangents of the returned
-    /// outputs, then the inputs, and gives the gradients of the inputs that [`Derived::wrt`] lists.
+    /// The vector-Jacobian product of an element body, as an op. It takes the cotangents of the returned outputs, then the
+    /// inputs, and returns the gradients of the inputs in [`Derived::wrt`].
     Derived(Derived),
-    /// The vector-Jacobian product of the op's program, made when it is needed, so that there are derivatives of any order.
+    /// The vector-Jacobian product of the op's program. It is generated on demand, so that derivatives of any order exist.
     Program(Gradients),
     /// A function over tensors.
     Formula(Formula),
-    /// By recording the ops that a tensor body is made of.
+    /// The gradients of the ops that a tensor body calls, which are recorded.
     Traced,
 }
 
@@ -175,38 +176,38 @@ pub enum Backward {
 pub struct Derived {
     /// The op that computes it.
     pub vjp: OpRef,
-    /// Which inputs its outputs belong to.
+    /// For each output of `vjp`, the input of which it is the gradient.
     pub wrt: List<u8>,
-    /// What a call of it needs, for each kind of call.
+    /// The pullbacks, by kind of call.
     pub gradients: Gradients,
 }
 
-/// A written gradient.
+/// A hand-written gradient.
 #[derive(Clone, Debug)]
 pub struct Formula {
     /// Computes the gradients of the inputs that need one.
     pub run: BackwardBody,
-    /// Inputs that the formula mentions.
+    /// Inputs that the formula uses.
     pub saved_inputs: List<u8>,
-    /// Outputs that the formula mentions.
+    /// Outputs that the formula uses.
     pub saved_outputs: List<u8>,
     /// Inputs declared without a gradient (`x: none`).
     pub without: List<u8>,
 }
 
-/// The function of a written gradient.
+/// The function of a hand-written gradient.
 #[derive(Clone)]
 pub enum BackwardBody {
     /// Compiled.
     Static(BackwardFn),
-    /// Made at run time.
+    /// Created at run time.
     Shared(Arc<DynamicBackwardFn>),
 }
 
-/// A gradient as a function: one entry for each flat input, `None` where no gradient is needed.
+/// A gradient as a function. It returns one entry for each flat input, `None` if no gradient is needed.
 pub type BackwardFn = for<'a> fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>>;
 
-/// The same as a closure.
+/// A gradient as a closure, with the result of a [`BackwardFn`].
 pub type DynamicBackwardFn = dyn for<'a> Fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>> + Send + Sync;
 
 impl BackwardBody {
@@ -225,21 +226,21 @@ impl std::fmt::Debug for BackwardBody {
     }
 }
 
-/// Where an op is defined.
+/// The location of an op's definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// Source file.
     pub file: Text,
-    /// Line, from 1; 0 where it isn't known.
+    /// Line, from 1; 0 if it is unknown.
     pub line: u32,
 }
 
-/// A handle to an op that stays valid whatever becomes of the registry.
+/// A handle to an op. It stays valid after the op is unregistered.
 #[derive(Clone, Debug)]
 pub enum OpRef {
-    /// Written by `#[custom_op]`.
+    /// Generated by `#[custom_op]`.
     Static(&'static OpDef),
-    /// Made at run time.
+    /// Created at run time.
     Shared(Arc<OpDef>),
 }
 
@@ -255,23 +256,23 @@ impl Deref for OpRef {
 }
 
 impl OpDef {
-    /// Its tensors, attributes and outputs, for the checks of the schema.
+    /// The inputs, attributes and outputs, for the checks of the schema.
     pub fn schema(&self) -> Signature<'_> {
         Signature { inputs: &self.inputs, attrs: &self.attrs, outputs: &self.outputs, generics: &self.generics }
     }
 
-    /// Whether tensors of such a dtype can have a gradient.
+    /// Whether tensors with this dtype rule can have a gradient.
     pub fn is_differentiable(&self, rule: DTypeRule) -> bool {
         self.schema().is_differentiable(rule)
     }
 
-    /// Whether it gives any number of tensors: its one output is named `outs`.
+    /// Whether it returns a variable number of tensors: its only output is named `outs`.
     pub fn gives_list(&self) -> bool {
         matches!(self.outputs.as_ref(), [one] if one.name == "outs")
     }
 
-    /// The names of the inputs, uniforms and outputs of the op's program. The program of a row takes what goes along the row as
-    /// inputs; its uniforms are the numbers for a row, then positions in the row, then the `f64` attributes.
+    /// The names of the inputs, uniforms and outputs of the op's program. The inputs of a row program are the inputs along the
+    /// row. Its uniforms are the numbers for a row, then positions in the row, then the `f64` attributes.
     pub fn program_names(&self) -> [Vec<&str>; 3] {
         let is_row = matches!(self.body, Body::Cell(_));
         let is_along = |i: &&Input| !is_row || i.core == Core::Slice;

@@ -1,4 +1,4 @@
-//! From the dtypes of the arguments to the dtypes an op computes in.
+//! The rules that determine the compute dtypes of an op from the dtypes of the arguments.
 
 use minitensor_kernels::Const;
 use smallvec::{SmallVec, smallvec};
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 pub type DTypes = SmallVec<[DType; 2]>;
 
 impl OpDef {
-    /// The parameter that a flat input belongs to.
+    /// The parameter to which a flat input belongs.
     #[inline]
     pub fn parameter(&self, flat: usize) -> &Input {
         &self.inputs[flat.min(self.inputs.len() - 1)]
@@ -56,8 +56,8 @@ impl OpDef {
         Ok(dtypes)
     }
 
-    /// A half tensor that is changed in place is computed in `float32` like any other, and may therefore be changed by what
-    /// the parts of a body have kept in that dtype.
+    /// Allows `float32` intermediates of a tensor body to change a half-float tensor in place: the computation is in `float32`
+    /// anyway.
     #[cfg(feature = "engine")]
     fn round_into(&self, i: usize, arg: &Arg<'_>, dtypes: &mut DTypes) {
         let input = self.parameter(i);
@@ -70,7 +70,7 @@ impl OpDef {
         }
     }
 
-    /// A tensor that is changed in place keeps its dtype, so the others must not promote it.
+    /// An error if the other inputs promote a tensor that is changed in place: its dtype cannot change.
     fn check_mutated(&self, i: usize, arg: &Arg<'_>, dtypes: &DTypes) -> Result<()> {
         let input = self.parameter(i);
         let (true, DTypeRule::Generic(g)) = (input.mutated, input.dtype) else { return Ok(()) };
@@ -137,14 +137,14 @@ impl OpDef {
     }
 }
 
-/// The dtype that inputs of a dtype are taken in. Where only floating (or complex) dtypes are admitted, integers and truth
-/// values are computed in the default dtype, as in PyTorch.
+/// The dtype to which inputs of a dtype are converted. If only floating or complex dtypes are admitted, integers and booleans
+/// are computed in the default dtype, as in PyTorch.
 pub fn taken(dtype: DType, admitted: DTypeSet) -> DType {
     let admits_whole = admitted.intersection(DTypeSet::WHOLE) != DTypeSet::of(&[]);
     if dtype.kind() < Kind::Float && !admits_whole && admitted.contains(DType::F32) { DType::F32 } else { dtype }
 }
 
-/// The dtype once a plain number has joined: it only decides between kinds, never the size.
+/// The dtype after promotion with a plain number. The number can change the kind, but not the size.
 fn weak(dtype: Option<DType>, number: Const, admitted: DTypeSet) -> DType {
     let (kind, default) = match number {
         Const::Bool(_) => (Kind::Bool, DType::Bool),

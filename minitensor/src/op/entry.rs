@@ -1,7 +1,7 @@
-//! [`OpEntry`]: what every definition leaves to be found.
+//! [`OpEntry`]: the entry by which the registry finds a definition.
 
 use super::def::OpDef;
 
-/// What `#[custom_op]` submits.
+/// The entry that `#[custom_op]` submits to `inventory`.
 pub struct OpEntry(pub &'static OpDef);
 inventory::collect!(OpEntry);

@@ -1,4 +1,4 @@
-//! [`Frame`]: the view of a call in which the caller's axes are the last one.
+//! [`Frame`]: the view of a call in which the caller's axes form the last axis.
 
 use smallvec::SmallVec;
 
@@ -7,17 +7,17 @@ use crate::error::{Error, Result};
 use super::{OpDef, reshaped};
 use crate::tensor::{Shape, Strides, Tensor, normalize_axis};
 
-/// Which axes of an argument of some rank the core dimension is made of.
+/// The axes of an argument that form the core dimension.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// Sorted, of an argument that has the core dimension.
+    /// The core axes of an argument that has the core dimension, sorted.
     axes: SmallVec<[usize; 4]>,
     keepdims: bool,
     rank: usize,
 }
 
 impl Frame {
-    /// The frame of a call whose arguments with the core dimension have this rank; `None` where the op has no `axis`.
+    /// The frame of a call whose arguments with the core dimension have this rank; `None` if the op has no `axis`.
     pub fn of(op: &OpDef, attrs: &[Attr], rank: usize) -> Result<Option<Frame>> {
         let Some(axis) = op.axis else { return Ok(None) };
         let context = |e: Error| e.context(format!("op '{}'", op.name));
@@ -39,7 +39,7 @@ impl Frame {
         Ok(Some(Frame { axes, keepdims, rank }))
     }
 
-    /// The axes that aren't in the core, then those that are.
+    /// The batch axes, then the core axes.
     fn order(&self) -> impl Iterator<Item = usize> + '_ {
         self.others().chain(self.axes.iter().copied())
     }
@@ -52,23 +52,23 @@ impl Frame {
         self.order().enumerate().any(|(i, a)| i != a)
     }
 
-    /// How many axes the core is made of.
+    /// The number of core axes.
     pub fn width(&self) -> usize {
         self.axes.len()
     }
 
-    /// Sizes and strides of an argument with its core axes last; not flattened.
+    /// The sizes and strides of an argument with its core axes last. They are not flattened.
     pub fn layout(&self, tensor: &Tensor) -> (Shape, Strides) {
         (self.order().map(|a| tensor.shape()[a]).collect(), self.order().map(|a| tensor.strides()[a]).collect())
     }
 
-    /// The same of an output that lacks the core: without the axes of size 1 that `keepdims` left.
+    /// The sizes and strides of an output without the core dimension, without the axes of size 1 of `keepdims`.
     pub fn output_layout(&self, tensor: &Tensor) -> (Shape, Strides) {
         let axes = || (0..tensor.ndim()).filter(|a| !self.keepdims || !self.axes.contains(a));
         (axes().map(|a| tensor.shape()[a]).collect(), axes().map(|a| tensor.strides()[a]).collect())
     }
 
-    /// The sizes of the other axes.
+    /// The sizes of the batch axes.
     pub fn batch(&self, shape: &[usize]) -> Shape {
         self.others().map(|a| shape[a]).collect()
     }
@@ -78,7 +78,7 @@ impl Frame {
         self.axes.iter().map(|a| shape[*a]).collect()
     }
 
-    /// The shape of an output: `batch` has no core axes, `core` is the size along them if the output has them.
+    /// The shape of an output. `batch` are the sizes of the batch axes, `core` those of the core axes if the output has them.
     pub fn output_shape(&self, batch: &[usize], core: Option<&[usize]>) -> Shape {
         let mut batch = batch.iter().copied();
         (0..self.rank)
@@ -90,7 +90,7 @@ impl Frame {
             .collect()
     }
 
-    /// Recorded: an argument with the core dimension, in the frame (core axes last, flattened into one).
+    /// An argument with the core dimension, moved into the frame: the core axes are last, flattened into one. Recorded.
     pub fn enter(&self, tensor: &Tensor) -> Result<Tensor> {
         let moved = if self.is_moved() {
             reshaped::permute(tensor, self.order().map(|a| a as i64).collect())?
@@ -106,7 +106,7 @@ impl Frame {
         reshaped::reshape(&moved, sizes)
     }
 
-    /// Recorded: a result in the frame, back in the caller's order; `shape` is the caller's.
+    /// A result in the frame, moved back to the caller's order of axes. `shape` is its shape in that order. Recorded.
     pub fn leave(&self, tensor: &Tensor, shape: &[usize]) -> Result<Tensor> {
         let sizes: Vec<i64> = self.order().map(|a| shape[a] as i64).collect();
         let cut = if self.axes.len() == 1 {
@@ -122,7 +122,7 @@ impl Frame {
         reshaped::permute(&cut, inverse)
     }
 
-    /// Recorded: an output that lacks the core dimension, without the axes of size 1 that `keepdims` left.
+    /// An output without the core dimension, without the axes of size 1 of `keepdims`. Recorded.
     pub fn drop_kept(&self, tensor: &Tensor) -> Result<Tensor> {
         if !self.keepdims {
             return Ok(tensor.clone());

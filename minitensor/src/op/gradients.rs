@@ -1,4 +1,4 @@
-//! [`Gradients`]: how the calls of one op are differentiated, one [`Pullback`] for each kind of call.
+//! [`Gradients`]: the derived gradients of one op, with one [`Pullback`] for each kind of call.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,8 +13,8 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
-/// The pullbacks of one op that have been made: to make one takes longer than a call. They are a list that only grows, so
-/// that a call finds its pullback without a lock.
+/// A cache of the pullbacks of one op: constructing one takes longer than a call. It is an append-only list, so that a call
+/// finds its pullback without a lock.
 #[derive(Default)]
 pub struct Gradients(OnceLock<Box<Entry>>);
 
@@ -24,13 +24,13 @@ struct Entry {
     next: Gradients,
 }
 
-/// How many are kept; those of other kinds of calls are made each time.
+/// The maximum number of cached pullbacks. Those of further kinds of calls are constructed each time.
 const MOST: usize = 64;
 
-/// The kind of a call: what its gradient depends on besides the op.
+/// The kind of a call: everything except the op on which its gradient depends.
 #[derive(Clone, PartialEq)]
 pub struct Key {
-    /// The attributes; of a number only whether it is there.
+    /// The attributes. For a float, only whether it is given matters.
     attrs: SmallVec<[Attr; 2]>,
     /// The inputs that are given.
     given: Places,
@@ -38,11 +38,11 @@ pub struct Key {
     wrt: Places,
     /// Whether an input is complex.
     pub is_complex: bool,
-    /// Whether an input is kept in a narrower format than it is computed in.
+    /// Whether an input is stored in a narrower format than the compute dtype.
     pub is_narrow: bool,
 }
 
-/// Some of the inputs, a bit each.
+/// A set of inputs, with one bit for each.
 #[derive(Clone, Default, PartialEq)]
 struct Places(SmallVec<[u64; 1]>);
 
@@ -62,7 +62,7 @@ impl Places {
 }
 
 impl Gradients {
-    /// None yet.
+    /// An empty cache.
     pub const fn new() -> Gradients {
         Gradients(OnceLock::new())
     }
@@ -79,7 +79,7 @@ impl Gradients {
         }
         let pullback = Arc::new(Pullback::new(op, &key, attrs)?);
         let mut entry = Box::new(Entry { key, pullback: pullback.clone(), next: Gradients::new() });
-        // Another thread may have added to the list meanwhile.
+        // Another thread may have appended to the list in the meantime.
         let mut slot = self;
         for _ in 0..MOST {
             match slot.0.set(entry) {
@@ -93,8 +93,8 @@ impl Gradients {
     }
 }
 
-/// How a call is differentiated, if by a derived gradient: known before it runs, as it tells what is saved. `None` also where
-/// there is none: that shows when it is asked for.
+/// The pullback of a call whose gradient is derived. It is needed before the call runs, since it determines which tensors are
+/// saved. `None` also if constructing it fails: the backward pass then reports the error.
 pub fn pullback(
     op: &OpDef,
     attrs: &[Attr],
@@ -121,7 +121,7 @@ pub(crate) fn run(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
 
 fn of(op: &OpDef) -> Option<&Gradients> {
     match (&op.backward, &op.body) {
-        // It is made of recorded ops each time.
+        // This gradient consists of recorded ops, and is not cached.
         (Backward::Program(_), Body::Cell(_)) => None,
         (Backward::Program(gradients), _) => Some(gradients),
         (Backward::Derived(derived), _) => Some(&derived.gradients),
@@ -164,7 +164,7 @@ impl Key {
     }
 }
 
-/// A copy of the op makes its own.
+/// A copy of an op starts with an empty cache.
 impl Clone for Gradients {
     fn clone(&self) -> Self {
         Gradients::new()

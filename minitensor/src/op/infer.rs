@@ -1,4 +1,4 @@
-//! [`infer`]: a call without its computation.
+//! [`infer`]: a call without the computation.
 
 use super::call::{Arg, Outputs};
 use super::def::OpRef;
@@ -7,7 +7,7 @@ use crate::attr::Attr;
 use crate::error::Result;
 use crate::tensor::{Device, Tensor};
 
-/// What the outputs of a call would be, without computing them: tensors on [`Device::Meta`].
+/// The outputs of a call as tensors on [`Device::Meta`], without computing them.
 pub fn infer(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Vec<Tensor>> {
     #[cfg(feature = "engine")]
     let _quiet = crate::autograd::NoGrad::new();

@@ -1,4 +1,4 @@
-//! Where kernels and programs come from: compiled by `#[custom_op]`, or loaded with a plugin.
+//! Kernels and programs of ops: compiled by `#[custom_op]`, or loaded with a plugin.
 
 use minitensor_kernels::program::Program;
 
@@ -11,32 +11,32 @@ use crate::op::{CellArg, CellKernel, ElementKernel};
 #[cfg(feature = "engine")]
 use crate::plugin::{abi, host::Loaded};
 
-/// Kernels by the dtypes of [`OpDef::generics`](super::OpDef), in which `f16` and `bf16` are already `f32`.
+/// Kernels by the dtypes of [`OpDef::generics`](super::OpDef). `f16` and `bf16` are already replaced by `f32`.
 #[derive(Clone, Copy, Debug)]
 pub enum Kernels<F> {
-    /// Functions of this crate, or of one that it is linked with.
+    /// Functions of a crate that is linked into the program.
     Compiled(fn(&[DType]) -> Option<F>),
-    /// Those of a plugin, which stays mapped.
+    /// Functions of a plugin, which stays mapped.
     #[cfg(feature = "engine")]
     Loaded(Loaded),
 }
 
-/// One of them.
+/// One kernel.
 #[derive(Clone, Copy)]
 pub enum Kernel<F> {
     /// A function.
     Compiled(F),
-    /// A plugin's function, and what it is handed.
+    /// A plugin's function, with the data that is passed to it.
     #[cfg(feature = "engine")]
     Loaded(Loaded, &'static abi::Kernel),
 }
 
-/// A body as data, for attributes as the kernel gets them.
+/// The program of a body, for the attributes of the kernel.
 #[derive(Clone, Copy, Debug)]
 pub enum ProgramFn {
-    /// Writes the program.
+    /// Generates the program.
     Compiled(fn(&[Attr]) -> Result<Program>),
-    /// Gives it as JSON.
+    /// Returns the program as JSON.
     #[cfg(feature = "engine")]
     Loaded(Loaded),
 }
@@ -58,7 +58,7 @@ impl Kernel<ElementKernel> {
     /// Computes `n` elements.
     ///
     /// # Safety
-    /// Every pointer is to `n` contiguous elements of the dtypes that it was found for.
+    /// Every pointer is to `n` contiguous elements of the dtypes for which the kernel was found.
     #[inline]
     pub unsafe fn run(&self, attrs: &[Attr], n: usize, inputs: &[*const u8], outputs: &[*mut u8]) -> Result<()> {
         // SAFETY: by contract.
@@ -73,10 +73,10 @@ impl Kernel<ElementKernel> {
 
 #[cfg(feature = "engine")]
 impl Kernel<CellKernel> {
-    /// Computes so many cells.
+    /// Computes `cells` cells.
     ///
     /// # Safety
-    /// Every argument has so many cores of the dtype, rank and layout that the kernel was found for.
+    /// Every argument has `cells` cores of the dtype, rank and layout for which the kernel was found.
     #[inline]
     pub unsafe fn run(&self, attrs: &[Attr], args: &[CellArg<'_>], cells: usize) -> Result<()> {
         // SAFETY: by contract.

@@ -1,4 +1,4 @@
-//! Operations: what one is ([`OpDef`]), where they are kept ([`registry`]), and how one is called ([`dispatch`]).
+//! Operations: their definition ([`OpDef`]), their registry ([`registry`]), and their calls ([`dispatch`]).
 
 mod bind;
 mod call;
@@ -21,7 +21,7 @@ pub use infer::infer;
 pub use kernel::{Kernel, Kernels, ProgramFn};
 pub use shape_rule::{Arithmetic, CoreShapes, Dim, Dims, Predicate, Relation};
 
-/// What runs ops, rather than tells what they are.
+/// The modules that run ops, as opposed to those that define them.
 #[cfg(feature = "engine")]
 macro_rules! engine {
     ($($visibility:vis mod $name:ident;)*) => { $($visibility mod $name;)* };

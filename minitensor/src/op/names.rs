@@ -1,4 +1,4 @@
-//! The ops that the engine itself calls, by name like anybody else.
+//! The ops that the engine itself calls, by name.
 
 use super::OpName;
 

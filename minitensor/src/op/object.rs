@@ -1,4 +1,4 @@
-//! Ops written by hand, as objects that implement [`CustomOp`].
+//! Definitions of hand-written ops: objects that implement [`CustomOp`].
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::autograd::BackwardCall;
 use crate::error::{Error, Result};
 use crate::tensor::{Device, Tensor};
 
-/// The definition of an object.
+/// The definition of an op object.
 pub fn definition<O: CustomOp + ?Sized + 'static>(object: Arc<O>) -> OpRef
 where
     Arc<O>: Send + Sync,

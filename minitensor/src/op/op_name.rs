@@ -1,4 +1,4 @@
-//! [`OpName`]: an op that is called by its name.
+//! [`OpName`]: a reference to an op by name.
 
 use std::sync::OnceLock;
 
@@ -8,19 +8,19 @@ use super::{bind, dispatch, dispatch_one, registry};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
-/// An op known by its name, looked up at the first call from this place.
+/// A reference to an op by name. The first call looks the op up.
 pub struct OpName {
     name: &'static str,
     op: OnceLock<OpRef>,
 }
 
 impl OpName {
-    /// The op of that name; whether there is one shows at the first call.
+    /// A reference to the op with this name. The first call returns an error if the op does not exist.
     pub const fn new(name: &'static str) -> OpName {
         OpName { name, op: OnceLock::new() }
     }
 
-    /// Its name.
+    /// The name of the op.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -35,14 +35,14 @@ impl OpName {
         Ok(self.op.get_or_init(|| found))
     }
 
-    /// Calls it with positional arguments, then keywords; tensors first, then attributes, as in Python.
+    /// Calls the op with positional arguments and keywords. Tensors precede attributes, as in Python.
     pub fn call(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<Tensor> {
         let op = self.get()?;
         let (inputs, attrs) = bind(op, args, keywords)?;
         dispatch_one(op, &inputs, &attrs)
     }
 
-    /// The same for an op of `N` outputs.
+    /// Calls an op of `N` outputs.
     pub fn call_many<const N: usize>(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<[Tensor; N]> {
         let op = self.get()?;
         let (inputs, attrs) = bind(op, args, keywords)?;

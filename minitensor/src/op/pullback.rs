@@ -1,4 +1,4 @@
-//! [`Pullback`]: how calls of one kind are differentiated, and what they save for it.
+//! [`Pullback`]: the derived gradient of one kind of call, and the tensors that such calls save for it.
 
 use minitensor_kernels::program::{Program, Variable};
 use smallvec::SmallVec;
@@ -16,35 +16,36 @@ use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 use minitensor_kernels::Const;
 
-/// The vector-Jacobian product of calls of one kind, as an op, and what it is handed.
+/// The vector-Jacobian product of one kind of call, as an op, and its arguments.
 pub struct Pullback {
     vjp: OpRef,
     slots: SmallVec<[Slot; 4]>,
-    /// The outputs of `vjp` that are wanted, a bit each, and the input that each output is the gradient of.
+    /// The outputs of `vjp` that are wanted, with one bit for each.
     wanted: u64,
+    /// For each output of `vjp`, the input of which it is the gradient.
     gradients: SmallVec<[u16; 4]>,
-    /// Whether `vjp` takes the numbers among the attributes, or as many attributes as it has.
+    /// Whether `vjp` takes only the float attributes of the call, rather than its first attributes.
     takes_numbers: bool,
 }
 
-/// What an input of the vector-Jacobian product is handed.
+/// The argument of an input of the vector-Jacobian product.
 #[derive(Clone, Copy, PartialEq)]
 enum Slot {
-    /// The cotangent of that output.
+    /// The cotangent of this output.
     Cotangent(u16),
-    /// That input of the call, or nothing if it wasn't given.
+    /// This input of the call; absent if it was not given.
     Input(u16),
-    /// That output of the call.
+    /// This output of the call.
     Output(u16),
-    /// Something like that input, which isn't read: the cotangent of an output that is like it.
+    /// A substitute for an input that is not read: the cotangent of this output, which has a suitable dtype and shape.
     Like(u16),
-    /// The same, where no output is like it: a number of its dtype.
+    /// A substitute for this input, which is not read, if no output is suitable: a number of its dtype.
     Number(u16),
 }
 
 impl Pullback {
     /// # Errors
-    /// Where the op has no gradient, since its program has none.
+    /// If the op has no gradient, since its program has none.
     pub fn new(op: &OpDef, key: &Key, attrs: &[Attr]) -> Result<Pullback> {
         match (&op.backward, &op.body) {
             (Backward::Derived(derived), Body::Cell(_)) => {
@@ -66,7 +67,7 @@ impl Pullback {
         }
     }
 
-    /// The compiled one, which is handed everything.
+    /// The compiled vector-Jacobian product, with all cotangents and inputs.
     fn compiled(op: &OpDef, derived: &Derived, key: &Key) -> Pullback {
         let inputs = (0..op.inputs.len()).map(|i| Slot::Input(i as u16));
         let wanted = derived.wrt.iter().enumerate().filter(|(_, i)| key.needs(**i as usize)).map(|(k, _)| 1 << k).sum();
@@ -79,8 +80,8 @@ impl Pullback {
         }
     }
 
-    /// Whatever needs the fewest tensors saved: without what isn't read, with an output in place of an input where the gradient
-    /// can't tell them apart, or by a program that takes outputs for what it would compute once more.
+    /// Reduces the number of saved tensors. Inputs that are not read are dropped. An output replaces an input if the gradient is
+    /// the same with either. A program that uses outputs instead of computing them again replaces `vjp`.
     fn reduced(mut self, op: &OpDef, key: &Key, forward: &Program, vjp: Program) -> Pullback {
         let cotangents = op.cotangents().count();
         if let Some(through) = through_outputs(op, key, forward, &vjp)
@@ -103,7 +104,7 @@ impl Pullback {
         self
     }
 
-    /// The same, of an op that has a program and nothing compiled.
+    /// The pullback with the fewest saved tensors, for an op that has a program but no compiled vector-Jacobian product.
     fn interpreted(op: &OpDef, key: &Key, forward: &Program, vjp: Program) -> Result<Pullback> {
         if let Some(through) = through_outputs(op, key, forward, &vjp) {
             return Pullback::made(op, key, forward, &through);
@@ -116,7 +117,7 @@ impl Pullback {
         Ok(pullback)
     }
 
-    /// The op of a program that takes the cotangents, then the inputs of the op and, of a longer one, its outputs.
+    /// The pullback by a program. The program takes the cotangents, then the inputs of the op, then its outputs if it uses them.
     fn made(op: &OpDef, key: &Key, forward: &Program, vjp: &Program) -> Result<Pullback> {
         let cotangents: SmallVec<[usize; 2]> = op.cotangents().collect();
         let (first, last) = (cotangents.len(), cotangents.len() + forward.inputs().len());
@@ -142,7 +143,7 @@ impl Pullback {
         Ok(Pullback { vjp: builder.finish()?, slots, wanted: u64::MAX, gradients, takes_numbers: true })
     }
 
-    /// Rows that the gradient doesn't read are not saved where a cotangent has the same shape.
+    /// Does not save rows that the gradient does not read, if a cotangent has the same shape.
     fn drop_unread_rows(&mut self, op: &OpDef, key: &Key, attrs: &[Attr]) {
         let ShapeRule::Core(rule) = &op.shape else { return };
         let Ok(Some(program)) = op.program(attrs, |i| key.is_given(i)) else { return };
@@ -171,12 +172,12 @@ impl Pullback {
         }
     }
 
-    /// Whether a call saves that input.
+    /// Whether a call saves this input.
     pub fn saves_input(&self, input: usize) -> bool {
         self.slots.contains(&Slot::Input(input as u16))
     }
 
-    /// Whether a call saves that output.
+    /// Whether a call saves this output.
     pub fn saves_output(&self, output: usize) -> bool {
         self.slots.contains(&Slot::Output(output as u16))
     }
@@ -189,7 +190,7 @@ impl Pullback {
                 Slot::Cotangent(k) => Some(call.cotangent(k.into())?),
                 Slot::Input(i) => call.optional_input(i.into())?,
                 Slot::Output(k) => Some(call.output(k.into())?),
-                // Apart from the history of the cotangent, which has no part in it.
+                // Without the history of the cotangent, since its values are not used.
                 Slot::Like(k) if is_grad_enabled() => Some(call.cotangent(k.into())?.detach()),
                 Slot::Like(k) => Some(call.cotangent(k.into())?),
                 Slot::Number(i) => Some(Tensor::from_number(Const::Int(0), call.dtype(i.into()), call.device())?),
@@ -198,12 +199,12 @@ impl Pullback {
         let args: SmallVec<[Arg<'_>; 4]> = tensors.iter().map(|t| t.as_ref().into()).collect();
         let outputs = if self.takes_numbers {
             let numbers = call.op().attrs.iter().zip(call.attrs()).filter(|(a, _)| a.kind == AttrKind::Float);
-            // The program doesn't look at a number that isn't there.
+            // The program does not read a number that is not given.
             let numbers: SmallVec<[Attr; 2]> =
                 numbers.map(|(_, v)| if *v == Attr::None { Attr::Float(0.0) } else { v.clone() }).collect();
             dispatch_wanted(&self.vjp, &args, &numbers, self.wanted)?
         } else {
-            // Less `axis` and `keepdims`: here the axis is the last.
+            // Without `axis` and `keepdims`: here the axis is the last one.
             dispatch_wanted(&self.vjp, &args, &call.attrs()[..self.vjp.attrs.len()], self.wanted)?
         };
         let mut gradients = vec![None; call.num_inputs()];
@@ -229,13 +230,13 @@ fn inputs_read(vjp: &Program, cotangents: usize) -> SmallVec<[usize; 4]> {
     vjp.reads().filter_map(|at| at.checked_sub(cotangents)).collect()
 }
 
-/// Outputs that take the place of inputs: numbers of the dtype that is computed in.
+/// The outputs that may replace inputs: numbers of the compute dtype.
 fn candidates(op: &OpDef) -> impl Iterator<Item = usize> + '_ {
     let is_number = |k: &usize| matches!(op.outputs[*k].dtype, DTypeRule::Generic(_));
     op.cotangents().filter(move |k| op.outputs[*k].role != Role::Saved && is_number(k))
 }
 
-/// An input, and the output that does as well in its place.
+/// An input, and an output that can replace it without changing the gradient.
 fn swapped(op: &OpDef, forward: &Program, vjp: &Program) -> Option<(usize, usize)> {
     let cotangents = op.cotangents().count();
     let reads = inputs_read(vjp, cotangents);
@@ -249,8 +250,8 @@ fn swapped(op: &OpDef, forward: &Program, vjp: &Program) -> Option<(usize, usize
     pairs.into_iter().find(fits)
 }
 
-/// The vector-Jacobian product that takes outputs, too, where that saves no more tensors, at least one input less, and the
-/// computation of a function. An output in a narrower format has lost digits that what it was computed from has.
+/// The vector-Jacobian product that also uses outputs. `None` unless it saves at least one input less and no more tensors in
+/// total, and avoids the computation of a function. Not for narrow formats: an output has lost digits by rounding.
 fn through_outputs(op: &OpDef, key: &Key, forward: &Program, vjp: &Program) -> Option<Program> {
     if key.is_narrow || op.generics.len() != 1 || vjp.dear_steps() == 0 {
         return None;

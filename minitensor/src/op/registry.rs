@@ -1,6 +1,7 @@
-//! The registry: every op by name, with its owner. Filled from `inventory` at first use, then by whoever registers more.
+//! The registry: all ops by name, with their owners. It is filled from `inventory` at first use. Further ops can be registered.
 //!
-//! Its lock is held for look-ups and changes alone: nothing that a caller gave is run under it, nor dropped for the last time.
+//! Its lock is held only for look-ups and changes. No code of a caller runs under the lock, nor does the last drop of a value
+//! from a caller.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,32 +16,32 @@ use crate::fork::try_write;
 use minitensor_schema::name::check_registered;
 use minitensor_schema::suggestion::nearest;
 
-/// Every name, aliases too, with what it names.
+/// All names, including aliases, with their ops.
 type Names = BTreeMap<String, Entry>;
 
 #[derive(Clone)]
 struct Entry {
     op: OpRef,
-    /// Who brought it, such as a plugin; nobody for built-ins.
+    /// The owner, such as a plugin; `None` for built-ins.
     owner: Option<Arc<str>>,
 }
 
 #[derive(Default)]
 struct Table {
     names: Names,
-    /// Names that are gone for a reason, the latest last.
+    /// The unregistered names for which a reason was recorded, the latest last.
     gone: VecDeque<Gone>,
 }
 
-/// A name that is gone.
+/// An unregistered name.
 struct Gone {
     name: String,
     why: Arc<str>,
-    /// The op of a library, which stays mapped: gradients of graphs that are still there may call it.
+    /// The op, if it is of a library. The library stays mapped, since gradients of existing graphs may call the op.
     op: Option<OpRef>,
 }
 
-/// So many are kept.
+/// The maximum number of [`Gone`] names.
 const MOST_GONE: usize = 1024;
 
 static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
@@ -55,7 +56,7 @@ static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
     RwLock::new(table)
 });
 
-/// Ops of one name from different crates, found when the registry was built.
+/// The errors about ops with the same name from different crates, found when the registry was built.
 static CONFLICTS: RwLock<Vec<Error>> = RwLock::new(Vec::new());
 
 fn read() -> RwLockReadGuard<'static, Table> {
@@ -72,12 +73,12 @@ pub(crate) fn try_hold() -> Option<[Box<dyn Any>; 2]> {
 }
 
 impl Table {
-    /// Whether it is this very op that has its name.
+    /// Whether the registered op of its name is this same op.
     fn has(&self, op: &OpRef) -> bool {
         self.names.get(op.name.as_ref()).is_some_and(|entry| entry.op.is(op))
     }
 
-    /// Forgets why names were gone that are there again.
+    /// Removes the reasons for names that are registered again.
     #[must_use = "it is to be dropped without the lock"]
     fn forget(&mut self) -> VecDeque<Gone> {
         let (forgotten, kept) = self.gone.drain(..).partition(|gone| self.names.contains_key(&gone.name));
@@ -105,7 +106,7 @@ fn insert(names: &mut Names, op: OpRef, owner: Option<&Arc<str>>) -> Result<()> 
     Ok(())
 }
 
-/// An error if the name is taken, or if an op would stand where another one has its namespace.
+/// An error if the name is registered already, or if one op's name is the namespace of another op.
 fn check_place(names: &Names, name: &str, op: &OpDef) -> Result<()> {
     if let Some(Entry { op: other, owner }) = names.get(name) {
         let (of, way_out) = match owner {
@@ -129,13 +130,13 @@ fn check_place(names: &Names, name: &str, op: &OpDef) -> Result<()> {
     })
 }
 
-/// An error if two crates define an op of one name.
+/// An error if two crates define an op with the same name.
 pub fn check() -> Result<()> {
     drop(read());
     CONFLICTS.read().unwrap_or_else(PoisonError::into_inner).first().cloned().map_or(Ok(()), Err)
 }
 
-/// The op of that name.
+/// The op with this name.
 pub fn get(name: &str) -> Result<OpRef> {
     let table = read();
     if let Some(entry) = table.names.get(name) {
@@ -147,49 +148,49 @@ pub fn get(name: &str) -> Result<OpRef> {
     })))
 }
 
-/// The op of that name, or the one that a library had when it was unloaded: what a gradient calls.
+/// The op with this name for a gradient: if a library with such an op was unloaded, that op.
 pub fn get_or_gone(name: &str) -> Result<OpRef> {
     let gone = read().gone(name).and_then(|gone| gone.op.clone());
     gone.map_or_else(|| get(name), Ok)
 }
 
-/// Whether there is an op of that name.
+/// Whether an op with this name is registered.
 pub fn contains(name: &str) -> bool {
     read().names.contains_key(name)
 }
 
-/// Whether it is this very op that has its name.
+/// Whether the registered op of its name is this same op.
 pub fn has(op: &OpRef) -> bool {
     read().has(op)
 }
 
-/// Who brought the op that has this name.
+/// The owner of the op with this name.
 pub fn owner(name: &str) -> Option<Arc<str>> {
     read().names.get(name)?.owner.clone()
 }
 
-/// Why there is no op of that name any more, if that was said when it was unregistered.
+/// Why the op with this name is no longer registered, if a reason was recorded.
 pub fn reason(name: &str) -> Option<String> {
     read().reason(name)
 }
 
-/// Whether there is a reason for any op of that namespace, which is empty for ops without one.
+/// Whether a reason was recorded for any op of this namespace. The namespace is empty for ops without one.
 pub fn has_reasons(namespace: &str) -> bool {
     let outer = |name: &str| name.rsplit_once("::").map_or("", |(outer, _)| outer).to_owned();
     read().gone.iter().any(|gone| outer(&gone.name) == namespace)
 }
 
-/// All ops, by name; aliases and gradient ops are left out.
+/// All ops, sorted by name, without aliases and gradient ops.
 pub fn list() -> Vec<OpRef> {
     list_all().into_iter().filter(|op| !op.is_gradient()).collect()
 }
 
-/// All ops, with those that compute gradients.
+/// All ops, including gradient ops, sorted by name.
 pub fn list_all() -> Vec<OpRef> {
     read().names.iter().filter(|(name, e)| **name == e.op.name).map(|(_, e)| e.op.clone()).collect()
 }
 
-/// Adds an op under its name and aliases, all or none.
+/// Registers an op under its name and all its aliases. After an error, none of them is registered.
 pub fn register(op: Arc<dyn CustomOp>) -> Result<OpRef> {
     let op = op.definition();
     let mut table = write();
@@ -200,8 +201,8 @@ pub fn register(op: Arc<dyn CustomOp>) -> Result<OpRef> {
     Ok(op)
 }
 
-/// Adds several ops for their owner, all or none, and gives those that are new. What is there already stays, and gets
-/// the owner; if it has one, that is an error.
+/// Registers several ops for their owner, and returns the new ones. After an error, none of them is registered. An op that
+/// is registered already stays and is assigned the owner. It is an error if it already has one.
 pub fn register_all(ops: &[OpRef], owner: Option<&str>) -> Result<Vec<OpRef>> {
     let owner = owner.map(Arc::from);
     let mut new = Vec::new();
@@ -225,18 +226,18 @@ pub fn register_all(ops: &[OpRef], owner: Option<&str>) -> Result<Vec<OpRef>> {
     Ok(new)
 }
 
-/// Takes an op away, with its aliases and gradient ops. Tensors and graphs that use it stay valid.
+/// Unregisters an op, with its aliases and gradient ops. Tensors and graphs that use it stay valid.
 pub fn unregister(name: &str) -> Result<OpRef> {
     let op = get(name)?;
     unregister_all(std::slice::from_ref(&op), None);
     Ok(op)
 }
 
-/// Takes several ops away at once, with their aliases and gradient ops, and gives all that have gone. Names that belong to
-/// other ops by now are left alone.
+/// Unregisters several ops at once, with their aliases and gradient ops, and returns all removed ops. Names that now belong
+/// to other ops are not changed.
 ///
-/// Who looks for one of them from now on is told the reason, until there is an op of that name again: `op '…' `, and then
-/// what is given here, such as `came with plugin 'noise', which was unloaded`.
+/// Later lookups of these names report the reason, until an op with that name is registered again. The message is `op '…' `
+/// followed by the reason, such as `came with plugin 'noise', which was unloaded`.
 pub fn unregister_all(ops: &[OpRef], reason: Option<&str>) -> Vec<OpRef> {
     let reason: Option<Arc<str>> = reason.map(Arc::from);
     let mut gone = Vec::new();
@@ -266,7 +267,7 @@ pub fn unregister_all(ops: &[OpRef], reason: Option<&str>) -> Vec<OpRef> {
     gone
 }
 
-/// Registers built-in ops of these names anew, with their gradients, where they were unregistered.
+/// Registers built-in ops with these names again, with their gradients, if they were unregistered.
 pub fn restore(wanted: &[&str]) -> Result<Vec<OpRef>> {
     let is_wanted =
         |op: &OpDef| wanted.contains(&op.name.split_once(".vjp").map_or(op.name.as_ref(), |(base, _)| base));
@@ -277,19 +278,19 @@ pub fn restore(wanted: &[&str]) -> Result<Vec<OpRef>> {
 }
 
 impl OpRef {
-    /// Whether it is the very same op.
+    /// Whether both are the same op.
     pub fn is(&self, other: &OpRef) -> bool {
         std::ptr::eq::<OpDef>(&**self, &**other)
     }
 }
 
 impl OpDef {
-    /// Its name, then its aliases.
+    /// The name, then the aliases.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.name.as_ref()).chain(self.aliases.iter().map(AsRef::as_ref))
     }
 
-    /// Whether code computes it that isn't minitensor's, nor Python's: a shared library's, or an object's.
+    /// Whether its code is that of a shared library or an object, rather than that of minitensor or Python.
     #[inline]
     pub fn is_of_library(&self) -> bool {
         match &self.body {

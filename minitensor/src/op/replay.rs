@@ -1,4 +1,4 @@
-//! [`CustomOp`] by reading the definition; a gradient by computing once more.
+//! [`CustomOp`] implemented by a definition. The gradient runs the op again.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ fn metas(of: impl Iterator<Item = (Shape, DType)>) -> Result<Vec<Tensor>> {
     of.map(|(shape, dtype)| Tensor::empty(shape, dtype, Device::Meta)).collect()
 }
 
-/// Computes the gradient by having the op run once more.
+/// A gradient that runs the op again.
 struct Replay {
     op: OpRef,
     inputs: Vec<Tensor>,

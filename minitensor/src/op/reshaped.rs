@@ -1,12 +1,12 @@
-//! Other shapes of the tensors of a gradient: by ops where the pass is recorded, else by bare views, which spares two calls
-//! out of three of a small reduction's gradient.
+//! Shape changes of tensors in gradients: ops if the pass is recorded, else plain views. The views save two of the three
+//! calls in the gradient of a small reduction.
 
 use super::names::{EXPAND, PERMUTE, RESHAPE};
 use crate::autograd::is_grad_enabled;
 use crate::error::Result;
 use crate::tensor::{Shape, Tensor};
 
-/// Expanded tensors of at most so many elements are written out: what computes with them takes the short way.
+/// Expanded tensors of at most this many elements are copied to be contiguous: later calls then take the short path.
 const FEW: usize = 1024;
 
 /// The same elements in another shape.
@@ -25,7 +25,7 @@ pub fn permute(t: &Tensor, axes: Vec<i64>) -> Result<Tensor> {
     }
 }
 
-/// Stretched to a shape that it broadcasts to.
+/// The tensor expanded to a shape to which it broadcasts.
 pub fn expand(t: &Tensor, shape: &Shape) -> Result<Tensor> {
     if is_grad_enabled() {
         let sizes: Vec<i64> = shape.iter().map(|s| *s as i64).collect();

@@ -1,4 +1,4 @@
-//! The `shape` and `where` clauses at a call: the sizes of the named dimensions, and whether the conditions hold.
+//! Evaluation of the `shape` and `where` clauses of a call: the sizes of the named dimensions, and the conditions.
 
 pub use minitensor_schema::shape::{Arithmetic, CoreShapes, Dim, Dims, Predicate, Relation};
 use smallvec::SmallVec;
@@ -7,7 +7,7 @@ use crate::attr::Attr;
 use crate::error::{Error, Result};
 use crate::op::def::OpDef;
 
-/// The values of the named dimensions of one call.
+/// The sizes of the named dimensions of one call.
 #[derive(Clone, Debug, Default)]
 pub struct Bindings<'a>(SmallVec<[(&'a str, i64); 4]>);
 
@@ -17,7 +17,7 @@ impl<'a> Bindings<'a> {
         self.0.iter().find(|(n, _)| *n == name).map(|(_, v)| *v)
     }
 
-    /// All names, and their sizes.
+    /// All names with their sizes.
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, i64)> + '_ {
         self.0.iter().copied()
     }
@@ -44,7 +44,7 @@ impl<'a> Bindings<'a> {
         })
     }
 
-    /// The size a dimension has by what is bound; `None` if a name is free, a division has a remainder, or it overflows.
+    /// The size of a dimension for the bound names. `None` if a name is unbound, a division has a remainder, or it overflows.
     pub fn size(&self, dim: &Dim, attrs: &[Attr]) -> Option<i64> {
         match dim {
             Dim::Name(name) => self.get(name),
@@ -66,7 +66,7 @@ impl<'a> Bindings<'a> {
         }
     }
 
-    /// Binds, or checks, the core dimensions of one argument.
+    /// Binds the core dimensions of one argument, and checks those that are bound already.
     pub fn bind(&mut self, dims: &'a [Dim], sizes: &[usize], attrs: &[Attr]) -> Result<(), String> {
         for (dim, size) in dims.iter().zip(sizes) {
             let size = *size as i64;
@@ -97,7 +97,7 @@ impl<'a> Bindings<'a> {
             .collect()
     }
 
-    /// A name in a dimension that isn't bound.
+    /// An unbound name in a dimension.
     fn free<'d>(&self, dim: &'d Dim) -> Option<&'d str> {
         match dim {
             Dim::Name(name) if self.get(name).is_none() => Some(name),
@@ -108,10 +108,10 @@ impl<'a> Bindings<'a> {
 }
 
 impl OpDef {
-    /// Checks what must hold of dimensions and attributes.
+    /// Checks the conditions on dimensions and attributes.
     pub(crate) fn check_predicates(&self, bindings: &Bindings<'_>, attrs: &[Attr]) -> Result<()> {
         for p in self.predicates.iter() {
-            // An optional attribute that isn't given has nothing to check.
+            // An optional attribute that is not given is not checked.
             let (Some(left), Some(right)) = (bindings.value(&p.left, attrs), bindings.value(&p.right, attrs)) else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! Gradients of any order, from the program of a body: it is run at recorded tensors, each step an op.
+//! Gradients of any order, from the program of a body. The program is run on recorded tensors, with one op for each step.
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::tensor::{Device, Tensor};
 
-/// The gradient of an op whose rows have a program. It is made of recorded ops, so it has a gradient itself.
+/// The gradient of an op whose row body has a program. It consists of recorded ops, so it has a gradient itself.
 pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     let op = call.op();
     let mut inputs: Vec<Option<Tensor>> = (0..call.num_inputs()).map(|i| call.optional_input(i)).collect::<Result<_>>()?;
@@ -42,7 +42,7 @@ pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     let mut cotangents: Vec<Tensor> = (0..gives.len()).map(|k| call.cotangent(k)).collect::<Result<_>>()?;
     let dtype = cotangents.iter().map(Tensor::dtype).find(|d| d.is_differentiable()).unwrap_or(DType::F64).compute();
     let device = call.device();
-    // Half floats are a storage format: they are computed in float32.
+    // Half floats are a storage format. They are computed in float32.
     let widened = |t: &Tensor| match t.dtype() {
         DType::F16 | DType::Bf16 => super::names::ASTYPE.call(&[t.into(), dtype.into()], &[]),
         _ => Ok(t.clone()),
@@ -50,7 +50,7 @@ pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     for t in cotangents.iter_mut().chain(inputs.iter_mut().flatten()) {
         *t = widened(t)?;
     }
-    // An output that wasn't computed has no dtype of its own.
+    // The cotangent of an output that was not computed has a placeholder dtype.
     for cotangent in cotangents.iter_mut().filter(|t| !t.dtype().is_differentiable()) {
         *cotangent = Tensor::from_number(Const::Int(0), dtype, device)?;
     }
@@ -69,12 +69,12 @@ pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     Ok(gradients)
 }
 
-/// Creates what is otherwise created at its first use.
+/// Creates the static ops of this module, which are otherwise created at their first use.
 pub(crate) fn make_ready() {
     LazyLock::force(&CHAIN);
 }
 
-/// A derivative times a tangent: 0 where the tangent is 0, also if the derivative is infinite.
+/// A derivative times a tangent. It is 0 if the tangent is 0, even if the derivative is infinite.
 static CHAIN: LazyLock<OpRef> = LazyLock::new(|| {
     let body = Program::write(&["derivative", "tangent"], &[], |x, _| vec![("out".into(), x[0].chain(x[1]).into())]);
     let op = CustomOpBuilder::from_program("chain", body).and_then(CustomOpBuilder::finish);
@@ -89,7 +89,7 @@ fn op_named(name: &'static str) -> OpName {
     OpName::new(name)
 }
 
-/// What a program is run at: tensors with the row as their last axis, of size 1 where there is one number for the row.
+/// The arguments of a program: tensors with the row as their last axis. That axis has size 1 if there is one number per row.
 struct Arguments {
     inputs: Vec<Tensor>,
     uniforms: Vec<Tensor>,
@@ -120,7 +120,7 @@ impl Arguments {
         let mut positions = Vec::new();
         for (input, t) in op.inputs.iter().zip(inputs) {
             match (t, input.core) {
-                // What is absent is never looked at.
+                // The program never reads an absent input.
                 (None, Core::Slice) => rows.push(number(0.0)?),
                 (None, _) => uniforms.push(number(0.0)?),
                 (Some(t), Core::Slice) => rows.push(t.clone()),
@@ -208,7 +208,7 @@ impl Arguments {
         })
     }
 
-    /// What a reduction gathers from empty rows; ops refuse to look for an extreme there.
+    /// The result of a reduction of empty rows. It is computed here because the ops reject an extremum of no elements.
     fn of_nothing(&self, reduction: Reduction, x: &Tensor) -> Result<Tensor> {
         let identity = match reduction {
             Reduction::Prod => 1.0,
@@ -221,7 +221,7 @@ impl Arguments {
         Tensor::full(sizes, Const::Float(identity), self.dtype, self.device)
     }
 
-    /// With an element for each of the row.
+    /// Expands the last axis to the length of the row.
     fn along(&self, t: &Tensor) -> Result<Tensor> {
         if t.shape().last() == Some(&self.n) {
             return Ok(t.clone());

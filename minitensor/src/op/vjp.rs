@@ -6,7 +6,7 @@ use crate::autograd::{EnableGrad, grad};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
-/// The gradients of the inputs of a call by tensors alone: runs the op once more, recorded.
+/// The gradients of the inputs of a call, given only its tensors. It runs the op again and records the call.
 pub fn vjp(op: &OpRef, inputs: &[&Tensor], cotangent: &Tensor) -> Result<Vec<Option<Tensor>>> {
     if let Some(input) = op.inputs.iter().find(|input| input.mutated) {
         let why = format!("op '{}' changes '{}' in place, so it can't be run once more", op.name, input.name);
