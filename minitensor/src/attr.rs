@@ -1,4 +1,4 @@
-//! Attributes: what an op is told besides its tensors.
+//! Attributes: the arguments of an op besides its tensors.
 
 use minitensor_kernels::{Const, Machine};
 
@@ -7,9 +7,9 @@ pub use minitensor_schema::attr::{Attr, AttrKind};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
-/// A Rust type that an attribute can be given as.
+/// A Rust type to which an attribute can be converted.
 pub trait FromAttr<'a>: Sized {
-    /// Reads the value; an error only where the schema was bypassed.
+    /// Converts the value. It fails only if the checks of the schema were bypassed.
     fn from_attr(attr: &'a Attr) -> Result<Self>;
 }
 
@@ -75,23 +75,23 @@ impl<'a, T: FromAttr<'a>> FromAttr<'a> for Option<T> {
     }
 }
 
-/// An enum whose variants are an attribute's words: `#[derive(AttrEnum)]` writes it, `SnakeCase` variants
-/// becoming `"snake_case"`.
+/// An enum whose variants are the words of an attribute. `#[derive(AttrEnum)]` implements it: the word of a variant
+/// `SnakeCase` is `"snake_case"`.
 pub trait AttrEnum: Sized + Copy + 'static {
     /// The words, in the order of the variants.
     const WORDS: &'static [&'static str];
     /// The variants, in the same order.
     const VARIANTS: &'static [Self];
-    /// This variant's word.
+    /// The word of this variant.
     fn word(self) -> &'static str;
-    /// The variant of that word.
+    /// The variant of a word.
     fn from_word(word: &str) -> Option<Self> {
         Self::WORDS.iter().position(|w| *w == word).map(|i| Self::VARIANTS[i])
     }
 }
 
-/// An `f64` attribute as an element; an integer type must be able to hold it (infinities mean its limits). Where a conversion
-/// saturates, both neighbours of a number become the same.
+/// An `f64` attribute as an element. An error if the element is an integer that cannot represent it; infinities become the
+/// limits of the integer type. Saturation is detected by both neighbours of the number converting to the same element.
 #[inline(always)]
 pub fn uniform<T: Machine>(attrs: &[Attr], index: usize, name: &str) -> Result<T> {
     let value = f64::from_attr(&attrs[index])?;

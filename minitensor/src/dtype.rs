@@ -1,17 +1,17 @@
-//! Element types: [the schema's](minitensor_schema::dtype), and the Rust types whose values they are.
+//! Element types: [those of the schema](minitensor_schema::dtype), and the corresponding Rust types.
 
 use half::{bf16, f16};
 use minitensor_kernels::{Complex, Truth};
 
 pub use minitensor_schema::dtype::{DType, DTypeSet, Kind};
 
-/// A Rust type that a tensor can hold.
+/// A Rust type that can be an element of a tensor.
 pub trait Scalar: Copy + Send + Sync + 'static {
-    /// Its dtype.
+    /// The dtype.
     const DTYPE: DType;
-    /// The type in memory: the type itself, except that it is [`Truth`] for `bool`.
+    /// The type in memory: the type itself, or [`Truth`] for `bool`.
     type Stored: Copy + Send + Sync + 'static;
-    /// The value that was read from memory.
+    /// Converts a value that was read from memory.
     fn load(stored: Self::Stored) -> Self;
 }
 
@@ -40,7 +40,7 @@ macro_rules! scalars {
             $(pub type $variant = $ty;)*
         }
 
-        // The schema knows sizes without these types.
+        // The schema defines the sizes without these Rust types.
         const _: () = {
             $(assert!(DType::$variant.size() == size_of::<$ty>());)*
             assert!([$(DType::$variant),*].len() == DType::ALL.len());

@@ -1,8 +1,8 @@
-//! The one error type: which kind of mistake, and the sentence a user reads.
+//! The error type: a kind and a message.
 
 use std::fmt;
 
-/// What went wrong, in the words a user reads: the op, the argument, what was expected, what came, a way out.
+/// An error. The message names the op, the argument, the expected and the received value, and a remedy.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
@@ -10,28 +10,28 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     message: String,
-    /// An exception of the host language, carried through unharmed.
+    /// A wrapped exception of the host language.
     foreign: Option<std::sync::Arc<dyn std::any::Any + Send + Sync>>,
 }
 
-/// The kind of an error, named for the Python exception it becomes.
+/// The kind of an error, named after the corresponding Python exception.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorKind {
-    /// A wrong type: of an argument, a dtype, a count of arguments, an unknown keyword.
+    /// A wrong type or dtype, a wrong number of arguments, or an unknown keyword.
     Type,
-    /// A value that doesn't fit: shapes, attributes out of their domain.
+    /// An invalid value, such as a mismatched shape or an attribute outside of its domain.
     Value,
     /// An index out of range.
     Index,
-    /// More memory than there is.
+    /// Insufficient memory.
     Memory,
-    /// A thing asked for at the wrong time or place.
+    /// An operation that is invalid in the current state.
     Runtime,
-    /// Something that isn't there yet or can't be had.
+    /// An operation that is not implemented.
     NotImplemented,
 }
 
-/// What every fallible function of minitensor returns.
+/// The result of fallible functions of minitensor.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Seed name of [`Error`].
@@ -46,7 +46,7 @@ macro_rules! constructors {
 }
 
 impl Error {
-    /// An error of a kind.
+    /// An error of this kind.
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error(Box::new(Inner { kind, message: message.into(), foreign: None }))
@@ -55,25 +55,25 @@ impl Error {
     constructors! {
         /// A wrong type or number of arguments.
         type_ => Type;
-        /// A value that doesn't fit.
+        /// An invalid value.
         value => Value;
         /// An index out of range.
         index => Index;
-        /// Not enough memory.
+        /// Insufficient memory.
         memory => Memory;
-        /// The wrong time or place.
+        /// An invalid operation in the current state.
         runtime => Runtime;
-        /// Not to be had.
+        /// Not implemented.
         not_implemented => NotImplemented;
     }
 
-    /// Two shapes that should have been one.
+    /// Two shapes that must be equal differ.
     #[cold]
     pub fn shape_mismatch(expected: Vec<usize>, got: Vec<usize>) -> Error {
         Error::value(format!("shapes differ: expected {expected:?}, got {got:?}"))
     }
 
-    /// Wraps an exception of the host language, which comes out again as it was.
+    /// Wraps an exception of the host language, which is later raised again unchanged.
     #[cold]
     pub fn foreign(message: impl Into<String>, exception: impl std::any::Any + Send + Sync) -> Error {
         let mut error = Error::runtime(message);
@@ -81,22 +81,22 @@ impl Error {
         error
     }
 
-    /// The wrapped exception, if one of that type is inside.
+    /// The wrapped exception, if there is one of this type.
     pub fn as_foreign<E: 'static>(&self) -> Option<&E> {
         self.0.foreign.as_deref()?.downcast_ref()
     }
 
-    /// Its kind.
+    /// The kind.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The sentence.
+    /// The message.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Puts words before the message, once: `op 'x': …`.
+    /// Prefixes the message, as in `op 'x': …`, unless it has this prefix already.
     #[cold]
     pub fn context(mut self, before: impl fmt::Display) -> Error {
         let before = before.to_string();
@@ -106,20 +106,20 @@ impl Error {
         self
     }
 
-    /// The same about the op `name`, which is computed by the op `part`, of which a caller need not know.
+    /// Replaces the op `part` in the message by the op `name`, of which it is an internal part.
     pub fn renamed(mut self, part: &str, name: &str) -> Error {
         self.0.message = self.0.message.replace(&format!("op '{part}'"), &format!("op '{name}'"));
         self
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message")
 }
 
-/// `1 tensor`, `2 tensors`.
+/// A count with its noun: `1 tensor`, `2 tensors`.
 pub fn counted(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }

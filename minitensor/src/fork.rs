@@ -1,7 +1,7 @@
 //! Forking the process.
 //!
-//! A child has the memory of its parent, and none of the parent's other threads. A lock that one of these holds is never released
-//! in the child. So whoever forks holds the locks of this crate meanwhile.
+//! A child has the memory of its parent, but none of the parent's other threads. A lock that such a thread holds is never
+//! released in the child. Therefore the forking thread must hold the locks of this crate during the fork.
 
 use std::any::Any;
 use std::sync::{Mutex, RwLock, TryLockError};
@@ -11,13 +11,13 @@ use crate::op::{registry, trace};
 use crate::plugin::host;
 use crate::{profiler, random};
 
-/// Locks that are held, until this is dropped: in the parent, and once more in the child.
+/// A guard that holds locks until it is dropped, once in the parent and once in the child.
 pub struct Held(#[allow(dead_code)] Vec<Box<dyn Any>>);
 
 impl Held {
-    /// Holds all locks, unless another thread holds one of them. Other threads hold them briefly, so trying again helps.
+    /// Acquires all locks. `None` if another thread holds one of them; threads hold them only briefly, so the caller can retry.
     ///
-    /// Locks of a single tensor or graph aren't among them: a child must not use what another thread of the parent is changing.
+    /// Locks of single tensors and graphs are excluded: a child must not use objects that another thread of the parent changes.
     pub fn try_all() -> Option<Held> {
         trace::make_ready();
         minitensor_kernels::program::make_ready();
@@ -31,7 +31,7 @@ impl Held {
     }
 }
 
-/// Holds a lock for a fork, unless another thread holds it.
+/// Acquires a lock for a fork. `None` if another thread holds it.
 pub fn try_lock<T>(lock: &'static Mutex<T>) -> Option<Box<dyn Any>> {
     match lock.try_lock() {
         Ok(guard) => Some(Box::new(guard)),
@@ -40,7 +40,7 @@ pub fn try_lock<T>(lock: &'static Mutex<T>) -> Option<Box<dyn Any>> {
     }
 }
 
-/// The same of a lock that several may read.
+/// Acquires a read-write lock for a fork. `None` if another thread holds it.
 pub fn try_write<T>(lock: &'static RwLock<T>) -> Option<Box<dyn Any>> {
     match lock.try_write() {
         Ok(guard) => Some(Box::new(guard)),

@@ -1,12 +1,13 @@
 //! Tensors, operations that are defined once, and their gradients.
 //!
-//! An op is an annotated function, [`#[custom_op]`](macro@custom_op); the macro makes an [`OpDef`] of it, the
-//! [`registry`] collects those of all linked crates, [`dispatch`](op::dispatch) calls them, [`autograd`] differentiates.
+//! An op is a function with the attribute [`#[custom_op]`](macro@custom_op). The macro generates an [`OpDef`] from it. The
+//! [`registry`] collects the ops of all linked crates, [`dispatch`](op::dispatch) calls them, and [`autograd`]
+//! differentiates them.
 //!
-//! Read in this order: [`dtype`], [`tensor`], [`op`], [`autograd`].
+//! Recommended reading order: [`dtype`], [`tensor`], [`op`], [`autograd`].
 
 #![warn(missing_docs)]
-// A plugin uses of shapes and clauses what it hands over.
+// Plugins use only a part of the code for shapes and clauses.
 #![cfg_attr(not(feature = "engine"), allow(dead_code))]
 
 extern crate self as minitensor;
@@ -66,7 +67,7 @@ pub use tensor::{Device, Shape, Tensor};
 /// Seed name of [`DType`].
 pub type DataType = DType;
 
-/// What a file of op definitions needs.
+/// The imports for op definitions.
 pub mod prelude {
     pub use minitensor_kernels::{Element, Field, Float, Int, Machine, Mask, Num, Real, Row};
     pub use ndarray::{ArrayView1, ArrayView2, ArrayView3, ArrayView4, ArrayView5};

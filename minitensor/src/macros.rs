@@ -1,4 +1,4 @@
-//! Macros by example: over dtypes, and for the expansion of `#[custom_op]`.
+//! Declarative macros: for dtypes, and for the expansion of `#[custom_op]`.
 
 /// Runs an expression with `T` bound to the Rust type of a dtype.
 #[doc(hidden)]

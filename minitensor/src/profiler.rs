@@ -1,4 +1,4 @@
-//! Records calls of ops with their times, by observing [dispatch](crate::op::dispatch).
+//! Records op calls and their durations, by observing [dispatch](crate::op::dispatch).
 
 use std::any::Any;
 use std::cell::Cell;
@@ -15,22 +15,22 @@ use crate::fork;
 use crate::op::{Arg, OpRef};
 use crate::tensor::{Shape, Tensor};
 
-/// One call.
+/// One recorded call.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// The op's name.
+    /// The name of the op.
     pub name: String,
     /// The dtype and shape of each tensor among the arguments.
     pub inputs: Vec<(DType, Shape)>,
-    /// Bytes of the outputs, without those that share memory with an input.
+    /// The number of bytes of the outputs, without outputs that share memory with an input.
     pub bytes: usize,
-    /// The thread that called, counted from 0 in the order of their first calls.
+    /// The calling thread. Threads are numbered from 0 in the order of their first calls.
     pub thread: u64,
-    /// When the call began, from the start of the profile.
+    /// The start of the call, relative to the start of the profile.
     pub start: Duration,
-    /// How long it took, with the calls that it made.
+    /// The duration, including nested calls.
     pub duration: Duration,
-    /// The part of the duration that is not in a call that this one made.
+    /// The duration without nested calls.
     pub self_time: Duration,
 }
 
@@ -40,14 +40,14 @@ pub struct Profile {
     observing: Option<Observing>,
 }
 
-/// The events of each profile, in the order in which the calls ended.
+/// The events of each profile, in the order of the ends of the calls.
 static EVENTS: Mutex<BTreeMap<u64, Vec<Event>>> = Mutex::new(BTreeMap::new());
 
 fn events() -> MutexGuard<'static, BTreeMap<u64, Vec<Event>>> {
     EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Holds the lock of the events for a [fork], unless another thread holds it.
+/// Acquires the lock of the events for a [fork]. `None` if another thread holds it.
 pub(crate) fn try_hold() -> Option<Box<dyn Any>> {
     fork::try_lock(&EVENTS)
 }
@@ -61,12 +61,12 @@ impl Profile {
         Profile { number, observing: Some(observe(Arc::new(Recorder { number, began: Instant::now() }))) }
     }
 
-    /// Stops recording. Calls that are running are recorded when they end.
+    /// Stops recording. Running calls are still recorded when they end.
     pub fn stop(&mut self) {
         self.observing = None;
     }
 
-    /// The calls that have ended, in the order in which they began.
+    /// The completed calls, in the order of their starts.
     pub fn events(&self) -> Vec<Event> {
         let mut events = events().get(&self.number).cloned().unwrap_or_default();
         events.sort_by_key(|event| event.start);
@@ -87,7 +87,7 @@ struct Recorder {
 }
 
 thread_local! {
-    /// The time of the calls that the running call of this thread has made so far.
+    /// The total duration of nested calls so far in the running call of this thread.
     static INNER: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     static THREAD: u64 = {
         static THREADS: AtomicU64 = AtomicU64::new(0);
@@ -116,7 +116,7 @@ impl Observer for Recorder {
             duration,
             self_time,
         };
-        // A call may end after its profile is gone.
+        // A call may end after its profile was dropped.
         if let Some(events) = events().get_mut(&self.number) {
             events.push(event);
         }

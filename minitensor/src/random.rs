@@ -1,5 +1,5 @@
-//! Random numbers: a counter and a key make each one (Philox 4×32-10; Salmon et al., «Parallel random numbers: as easy as
-//! 1, 2, 3», 2011), so results are the same for any number of threads.
+//! Random numbers. Each one is a function of a counter and a key (Philox 4×32-10; Salmon et al., «Parallel random numbers: as
+//! easy as 1, 2, 3», 2011), so results do not depend on the number of threads.
 
 use std::any::Any;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::fork::try_lock;
 use crate::tensor::{Device, Shape, Tensor};
 
-/// The state of the global generator: a seed, and how many blocks have been drawn.
+/// The state of the global generator: a seed, and the number of drawn blocks.
 struct State {
     seed: u64,
     drawn: u64,
@@ -19,17 +19,17 @@ struct State {
 
 static STATE: Mutex<State> = Mutex::new(State { seed: 0x853c_49e6_748f_ea9b, drawn: 0 });
 
-/// Holds the generator's lock for a fork, unless another thread holds it.
+/// Acquires the generator's lock for a fork. `None` if another thread holds it.
 pub(crate) fn try_hold() -> Option<Box<dyn Any>> {
     try_lock(&STATE)
 }
 
-/// Starts the global generator anew.
+/// Resets the global generator with a seed.
 pub fn manual_seed(seed: u64) {
     *STATE.lock().unwrap_or_else(PoisonError::into_inner) = State { seed, drawn: 0 };
 }
 
-/// Numbers of one draw: block `i` is a function of the seed, the draw and `i`.
+/// The numbers of one draw. Block `i` is a function of the seed, the draw and `i`.
 struct Stream {
     seed: u64,
     first: u64,
@@ -43,7 +43,7 @@ impl Stream {
         Stream { seed: state.seed, first }
     }
 
-    /// Two 64-bit words.
+    /// The two 64-bit words of a block.
     fn block(&self, index: usize) -> [u64; 2] {
         let at = self.first.wrapping_add(index as u64);
         let out = philox([at as u32, (at >> 32) as u32, 0, 0], [self.seed as u32, (self.seed >> 32) as u32]);
@@ -65,14 +65,14 @@ fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     counter
 }
 
-/// In `[0, 1)`, with 53 random bits.
+/// A number in `[0, 1)` with 53 random bits.
 fn unit(word: u64) -> f64 {
     (word >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
 /// Uniform numbers in `[0, 1)`.
 pub fn uniform(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<Tensor> {
-    // As many bits as the dtype has: rounding more of them could give 1.
+    // The number of bits is that of the dtype's significand: rounding more bits could result in 1.
     let bits = match dtype {
         DType::F64 => 53,
         DType::F32 => 24,
@@ -105,7 +105,7 @@ fn floats(shape: Shape, dtype: DType, device: Device, two: impl Fn([u64; 2]) -> 
     }; F16 Bf16 F32 F64; else { unreachable!("floats have these dtypes") })
 }
 
-/// Whole numbers from `low` up to, and without, `high`.
+/// Uniform integers from `low` to `high`, excluding `high`.
 pub fn integers(low: i64, high: i64, shape: impl Into<Shape>, device: Device) -> Result<Tensor> {
     if low >= high {
         return Err(Error::value(format!("random integers need low < high, got low = {low}, high = {high}")));
@@ -118,7 +118,7 @@ pub fn integers(low: i64, high: i64, shape: impl Into<Shape>, device: Device) ->
     let span = (i128::from(high) - i128::from(low)) as u128;
     let stream = Stream::draw(n);
     let draw = |i: usize| {
-        // The high word of a 128-bit random number times the span: its bias is below 2⁻⁶⁴.
+        // The high part of a 128-bit random number times the span. The bias is below 2⁻⁶⁴.
         let [a, b] = stream.block(i);
         let high_part = u128::from(a) * span + ((u128::from(b) * span) >> 64);
         (i128::from(low) + (high_part >> 64) as i128) as i64

@@ -1,4 +1,4 @@
-//! Computations that end half way: kernels unwind with a [`Stop`], and here it becomes an error.
+//! Interrupted computations: kernels unwind with a [`Stop`], which is converted to an error here.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -7,12 +7,12 @@ use minitensor_kernels::stop::Stop;
 
 use crate::error::{Error, Result};
 
-/// Calls what may end half way. A panic comes through.
+/// Calls `f`, and returns an error if it was stopped. Panics propagate.
 pub fn stoppable<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
     ended(f).flatten()
 }
 
-/// The same; an error of the call itself is told from that of ending half way, which is the outer one.
+/// Calls `f`, and returns an error if it was stopped. A result of `f` is nested, so its errors are distinct. Panics propagate.
 pub fn ended<T>(f: impl FnOnce() -> T) -> Result<T> {
     catch_unwind(AssertUnwindSafe(f)).or_else(|payload| match stopped(payload) {
         Ok(error) => Err(error),
@@ -20,7 +20,7 @@ pub fn ended<T>(f: impl FnOnce() -> T) -> Result<T> {
     })
 }
 
-/// The error of an unwinding that was a [`Stop`]; the payload if it was a panic.
+/// Converts an unwinding payload: the error if it is a [`Stop`], else the payload of the panic.
 #[cold]
 pub fn stopped(payload: Box<dyn Any + Send>) -> std::result::Result<Error, Box<dyn Any + Send>> {
     Ok(match *payload.downcast::<Stop>()? {
