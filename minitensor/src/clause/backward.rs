@@ -1,4 +1,4 @@
-//! The clause `backward`: a formula as the tree that runs.
+//! The `backward` clause: reads a formula into the tree that is evaluated.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use super::gradient::{Callee, Gradient, Let, Node, Value};
 use crate::error::Result;
 use crate::op::{self, Backward, BackwardBody, Dim, List, OpDef, ShapeRule};
 
-/// Reads `|d| { x: d * x.cos() }`, or `none`, for an op of which all else is known.
+/// Reads `|d| { x: d * x.cos() }`, or `none`. All other parts of the op must be known.
 ///
 /// # Errors
-/// What the macro refuses, too, with the place in the text. Whether an op that it calls exists shows at the first call.
+/// The errors that the macro reports, with the position in the text. An unknown op is reported at the first call.
 pub fn backward(op: &OpDef, text: &str) -> Result<Backward> {
     if text.trim() == "none" {
         let reason = format!("'{}' is defined without a gradient (backward = none)", op.name);
@@ -81,7 +81,7 @@ fn node(of: gradient::Node, dims: &[&str]) -> Node {
         NodeKind::Block(lets, value) => {
             Node::Block(lets.into_iter().map(|bound| binding(bound, dims)).collect(), boxed(value))
         }
-        // The grammar of texts has none of these.
+        // The grammar of text clauses has none of these.
         NodeKind::IfLet(..) | NodeKind::Match(..) | NodeKind::Rust(_) => Node::Const(Attr::None),
     }
 }

@@ -1,4 +1,4 @@
-//! A formula that was read: a small tree, which calls ops.
+//! A parsed gradient formula: a small tree of op calls.
 
 use std::sync::OnceLock;
 
@@ -10,55 +10,55 @@ use crate::error::{Error, Result, counted};
 use crate::op::{self, OpDef, OpRef, bind, dispatch, registry};
 use crate::tensor::Tensor;
 
-/// A formula, checked.
+/// A checked formula.
 pub struct Gradient {
     pub lets: Vec<Let>,
-    /// Inputs, each with its gradient.
+    /// Positions of inputs, each with its gradient.
     pub entries: Vec<(usize, Node)>,
-    /// How many names the `let`s bind.
+    /// The number of names that the `let`s bind.
     pub slots: usize,
 }
 
 /// `let a = x;`, `let (a, b) = f(x);`
 pub struct Let {
-    /// Where the values go.
+    /// The slots that receive the values.
     pub slots: std::ops::Range<usize>,
     pub value: Value,
-    /// Inputs whose gradients use it.
+    /// Positions of the inputs whose gradients use it.
     pub users: Vec<usize>,
 }
 
 /// The value of a `let`.
 pub enum Value {
-    /// One for each name.
+    /// One value for each name.
     Each(Vec<Node>),
     /// The outputs of a call.
     Outputs(Node),
 }
 
-/// A value and how it is computed.
+/// A value, as an expression.
 pub enum Node {
     Name(Name),
     Dim(String),
     Const(Attr),
-    /// What is known of a tensor.
+    /// A property of a tensor.
     Property(Box<Node>, Property),
-    /// Whether an input is absent, or is not.
+    /// Whether an input is absent (true) or present (false).
     IsNone(Box<Node>, bool),
     List(Vec<Node>),
-    /// The call of an op, with positional arguments and then keywords.
+    /// A call of an op: positional arguments, then keywords.
     Call(Callee, Vec<Node>, Vec<(String, Node)>),
-    /// An operator on values that are no tensors.
+    /// An operator on values that are not tensors.
     Operator(&'static str, Vec<Node>),
-    /// An element of a list that is no tensor.
+    /// An element of a list that is not a tensor.
     Index(Box<[Node; 2]>),
-    /// Chosen by a value that is no tensor.
+    /// A choice by a condition that is not a tensor.
     If(Box<[Node; 3]>),
     Block(Vec<Let>, Box<Node>),
 }
 
-/// An op by its name. One that is compiled is looked up once. One made at run time is looked up each time: its formula may call
-/// this op in turn, and the two would hold each other for ever.
+/// An op by its name. A compiled op is looked up once. An op registered at run time is looked up for each call: its formula may
+/// call this op in turn, and the two would then keep each other alive for ever.
 pub struct Callee {
     name: String,
     compiled: OnceLock<&'static OpDef>,
@@ -81,7 +81,7 @@ impl Callee {
     }
 }
 
-/// What a node is at a call.
+/// The value of a node in a call.
 #[derive(Clone)]
 enum Thing {
     Tensor(Tensor),
@@ -90,7 +90,7 @@ enum Thing {
 }
 
 impl Gradient {
-    /// One gradient for each input that wants one.
+    /// Returns one gradient for each input that needs one.
     pub fn run(&self, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
         let mut run = Run { call, slots: vec![Thing::Known(Attr::None); self.slots] };
         for wanted in self.lets.iter().filter(|l| l.users.iter().any(|i| call.needs(*i))) {
@@ -193,7 +193,7 @@ impl Run<'_, '_> {
             Name::Output(k) => Thing::Tensor(self.call.output(k)?),
             Name::Attr(i) => Thing::Known(self.call.attrs()[i].clone()),
             Name::Slot(slot, _) => self.slots[slot].clone(),
-            // A dimension is a node of its own, and a text has no patterns.
+            // A dimension is a node of its own, and text formulas have no patterns.
             Name::Dim(_) | Name::Pattern(_) => Thing::Known(Attr::None),
         })
     }
@@ -217,7 +217,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Tensors, or numbers.
+    /// A list of tensors or of numbers.
     fn list(&mut self, items: &[Node]) -> Result<Thing> {
         let (mut tensors, mut numbers) = (Vec::new(), Vec::new());
         for item in items {
@@ -242,7 +242,7 @@ impl Run<'_, '_> {
     fn known(&mut self, node: &Node) -> Result<Attr> {
         match self.value(node)? {
             Thing::Known(value) => Ok(value),
-            // An optional input, of which it is asked whether it is there.
+            // An optional input, which is compared with `None`.
             Thing::Tensor(_) | Thing::Tensors(_) => Ok("a tensor".into()),
         }
     }
@@ -284,7 +284,7 @@ fn shown(values: &[Attr]) -> String {
     values.iter().map(Attr::to_string).collect::<Vec<_>>().join(" and ")
 }
 
-/// An element of a list; none outside of it.
+/// An element of a list. `None` if the index is out of bounds.
 fn element(list: &Attr, index: &Attr) -> Option<Attr> {
     let Attr::Int(index) = index else { return None };
     let index = usize::try_from(*index).ok()?;
@@ -303,7 +303,7 @@ fn number(value: &Attr) -> Option<f64> {
     }
 }
 
-/// An operator on numbers, truth values and words, as in Rust, but that whole numbers and fractions mix; `None` where there is
+/// The result of an operator on numbers, booleans and words, as in Rust, except that integers and floats mix. `None` if there is
 /// no result.
 fn computed(sign: &str, values: &[Attr]) -> Option<Attr> {
     Some(match (sign, values) {

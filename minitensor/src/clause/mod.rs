@@ -1,7 +1,7 @@
-//! The clauses of `#[custom_op]` as text, for ops made at run time: [`shape()`] and [`backward()`] read them with the grammar and
+//! The clauses of `#[custom_op]` as text, for ops made at run time. [`shape()`] and [`backward()`] read them with the grammar and
 //! the checks of [the schema](minitensor_schema), as the macro does.
 //!
-//! A text may come from anywhere: its length and its nesting are limited, and an error shows the part that it is about.
+//! The text may be untrusted, so its length and nesting are limited. An error shows the part of the text that is wrong.
 
 mod backward;
 mod gradient;
@@ -36,7 +36,7 @@ impl<'a> Clause<'a> {
         Parser::new(&self.tokens, Dialect::Text, example)
     }
 
-    /// An error that shows where in the text the problem is.
+    /// An error that shows the position of the problem in the text.
     #[cold]
     fn error(&self, problem: &Problem) -> Error {
         let shown = match problem.at {
@@ -46,7 +46,7 @@ impl<'a> Clause<'a> {
         sentence_of(self.op, self.name, &problem.sentence, &shown)
     }
 
-    /// The first of some problems.
+    /// Returns the first of the problems as an error.
     fn check(&self, problems: &[Problem]) -> Result<()> {
         problems.first().map_or(Ok(()), |problem| Err(self.error(problem)))
     }

@@ -10,19 +10,19 @@ use crate::op::{Arity, CoreShapes, OpDef, Predicate, Role, ShapeRule};
 /// A `shape` clause as data.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// The core dimensions; `None` if there are conditions alone.
+    /// The core dimensions. `None` if the clause has only conditions.
     pub shapes: Option<CoreShapes>,
     /// The conditions after `where`.
     pub predicates: Vec<Predicate>,
-    /// Positions of the outputs that only the gradient gets.
+    /// Positions of the outputs that are saved for the gradient and not returned.
     pub saved: Vec<usize>,
 }
 
-/// Reads `(x: [.., n]) -> (values: [.., k], [save] order: [.., n]) where k <= n`, `(x: [.., n]) -> [..]`, or `where b > 0.0` on
-/// its own, for an op whose inputs, attributes and outputs are known.
+/// Reads `(x: [.., n]) -> (values: [.., k], [save] order: [.., n]) where k <= n`, `(x: [.., n]) -> [..]`, or `where b > 0.0`
+/// alone. The inputs, attributes and outputs of the op must be known.
 ///
 /// # Errors
-/// What the macro refuses, too, with the place in the text.
+/// The errors that the macro reports, with the position in the text.
 pub fn shape(op: &OpDef, text: &str) -> Result<Shape> {
     let clause = Clause::new(op, "shape", text)?;
     let mut parser = clause.parser(SHAPE_EXAMPLE);
@@ -53,7 +53,7 @@ pub fn shape(op: &OpDef, text: &str) -> Result<Shape> {
 }
 
 impl Shape {
-    /// Makes it the clause of the op.
+    /// Stores the clause in the op.
     pub fn apply_to(self, op: &mut OpDef) {
         if let Some(shapes) = self.shapes {
             op.shape = ShapeRule::Core(shapes);

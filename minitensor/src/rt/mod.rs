@@ -1,4 +1,4 @@
-//! What `#[custom_op]` expands to calls. Not for hand-written code.
+//! Runtime functions that the expansion of `#[custom_op]` calls. Not for hand-written code.
 
 mod row;
 
@@ -36,44 +36,44 @@ macro_rules! comparisons {
 }
 comparisons!(less: Real, less_equal: Real, greater: Real, greater_equal: Real, equal: Element, not_equal: Element);
 
-/// `if`/`else` on data.
+/// `if`/`else` on elements.
 #[inline(always)]
 pub fn select<T: Element>(condition: T::Mask, a: impl FnOnce() -> T, b: impl FnOnce() -> T) -> T {
     T::select(condition, a(), b())
 }
 
-/// `&&` on data.
+/// `&&` on elements.
 #[inline(always)]
 pub fn and<M: Mask>(a: M, b: M) -> M {
     a & b
 }
 
-/// `||` on data.
+/// `||` on elements.
 #[inline(always)]
 pub fn or<M: Mask>(a: M, b: M) -> M {
     a | b
 }
 
-/// `!` on data.
+/// `!` on elements.
 #[inline(always)]
 pub fn not<M: std::ops::Not<Output = M>>(a: M) -> M {
     !a
 }
 
-/// Unary minus on data.
+/// Unary minus on elements.
 #[inline(always)]
 pub fn negative<T: Num>(x: T) -> T {
     x.negative()
 }
 
-/// `/` on data that may be complex.
+/// `/` on elements that may be complex.
 #[inline(always)]
 pub fn divide<T: Field>(x: T, y: T) -> T {
     x.divide(y)
 }
 
-/// A cotangent times a derivative: the derivative of a holomorphic function enters conjugated. A cotangent of 0 contributes 0,
-/// even where the derivative is infinite.
+/// A cotangent times a derivative. The derivative of a holomorphic function is conjugated. A cotangent of 0 contributes 0, even
+/// where the derivative is infinite.
 #[inline(always)]
 pub fn cotangent_times<T: Num>(cotangent: T, tangent: T) -> T {
     tangent.conj().chain(cotangent)
@@ -85,25 +85,25 @@ pub fn attr<'a, A: FromAttr<'a>>(attrs: &'a [Attr], index: usize) -> Result<A> {
     A::from_attr(&attrs[index])
 }
 
-/// A worded attribute.
+/// An attribute that is one of a set of words.
 #[inline]
 pub fn attr_enum<E: AttrEnum>(attrs: &[Attr], index: usize) -> Result<E> {
     let word: &str = attr(attrs, index)?;
     E::from_word(word).ok_or_else(|| Error::value(format!("'{word}' is none of '{}'", E::WORDS.join("', '"))))
 }
 
-/// An optional `f64` attribute in a program: there or not is known, its value isn't.
+/// An optional `f64` attribute in a program. Its presence is known when the program is made, its value is not.
 pub fn given(attrs: &[Attr], index: usize, uniform: Symbol) -> Option<Symbol> {
     (attrs[index] != Attr::None).then_some(uniform)
 }
 
-/// An output of a program that a body writes.
+/// A named output of the program of a body.
 pub fn named(name: &str, output: impl Into<ProgramOutput>) -> (String, ProgramOutput) {
     (name.to_owned(), output.into())
 }
 
-/// The program of the vector-Jacobian product of some outputs of a program by some inputs; that of complex numbers is right for real
-/// ones, too, which are their own conjugates.
+/// The program of the vector-Jacobian product of some outputs of a program with respect to some inputs. The complex version is
+/// also correct for real numbers, which equal their own conjugates.
 pub fn vjp_program(program: &Program, outputs: &[usize], wrt: &[usize], is_complex: bool) -> Result<Program> {
     let program = program.giving(outputs);
     let vjp = if is_complex { program.vjp_of_complex(wrt) } else { program.vjp(wrt) };
@@ -115,7 +115,7 @@ pub fn is_absent(arg: &CellArg<'_>) -> bool {
     arg.data.is_null()
 }
 
-/// Where the core of a cell begins.
+/// The address of the first element of the core of a cell.
 #[inline(always)]
 fn place<T>(arg: &CellArg<'_>, cell: usize) -> *mut T {
     arg.data.wrapping_offset(cell as isize * arg.step).cast()
@@ -127,50 +127,50 @@ fn numel(arg: &CellArg<'_>) -> usize {
 }
 
 /// # Safety
-/// The argument has a contiguous core of elements `T` for that cell.
+/// The argument has a contiguous core of elements of type `T` for that cell. They are valid for reads for `'a`.
 pub unsafe fn slice<'a, T>(arg: &CellArg<'a>, cell: usize) -> &'a [T] {
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function, the core is contiguous and has `numel(arg)` elements.
     unsafe { std::slice::from_raw_parts(place(arg, cell), numel(arg)) }
 }
 
 /// # Safety
-/// As for [`slice`], and nothing else refers to the core.
+/// As for [`slice`]. The core is also valid for writes, and nothing else refers to it for `'a`.
 pub unsafe fn slice_mut<'a, T>(arg: &CellArg<'a>, cell: usize) -> &'a mut [T] {
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function, the core is contiguous, has `numel(arg)` elements and is not aliased.
     unsafe { std::slice::from_raw_parts_mut(place(arg, cell), numel(arg)) }
 }
 
 /// # Safety
-/// The argument is one element `T`.
+/// The core of the argument is one element of type `T`, valid for reads for `'a`.
 pub unsafe fn scalar<'a, T>(arg: &CellArg<'a>, cell: usize) -> &'a T {
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function.
     unsafe { &*place(arg, cell) }
 }
 
 /// # Safety
-/// As for [`scalar`], and nothing else refers to it.
+/// As for [`scalar`]. The element is also valid for writes, and nothing else refers to it for `'a`.
 pub unsafe fn scalar_mut<'a, T>(arg: &CellArg<'a>, cell: usize) -> &'a mut T {
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function.
     unsafe { &mut *place(arg, cell) }
 }
 
 macro_rules! views {
     ($($n:literal $view:ident $view_mut:ident;)*) => {$(
         /// # Safety
-        /// The argument is a core of that many dimensions of elements `T`.
+        /// The core of the argument has `$n` dimensions and elements of type `T`, valid for reads for `'a`.
         pub unsafe fn $view<'a, T>(arg: &CellArg<'a>, cell: usize) -> ArrayView<'a, T, NdDim<[usize; $n]>> {
             let (first, sizes, strides, turned) = upright::<T, $n>(arg, cell);
-            // SAFETY: by contract; strides were made positive from the lowest address.
+            // SAFETY: by the contract of this function. `upright` returns the lowest address and positive strides.
             let mut view = unsafe { ArrayView::from_shape_ptr(NdDim(sizes).strides(NdDim(strides)), first.cast_const()) };
             turned.into_iter().enumerate().filter(|(_, t)| *t).for_each(|(d, _)| view.invert_axis(ndarray::Axis(d)));
             view
         }
 
         /// # Safety
-        /// As for the shared view, and nothing else refers to the core.
+        /// As for the shared view. The core is also valid for writes, and nothing else refers to it for `'a`.
         pub unsafe fn $view_mut<'a, T>(arg: &CellArg<'a>, cell: usize) -> ArrayViewMut<'a, T, NdDim<[usize; $n]>> {
             let (first, sizes, strides, turned) = upright::<T, $n>(arg, cell);
-            // SAFETY: as above.
+            // SAFETY: as above. The core is not aliased, by the contract of this function.
             let mut view = unsafe { ArrayViewMut::from_shape_ptr(NdDim(sizes).strides(NdDim(strides)), first) };
             turned.into_iter().enumerate().filter(|(_, t)| *t).for_each(|(d, _)| view.invert_axis(ndarray::Axis(d)));
             view
@@ -179,7 +179,7 @@ macro_rules! views {
 }
 views! { 1 view1 view1_mut; 2 view2 view2_mut; 3 view3 view3_mut; 4 view4 view4_mut; 5 view5 view5_mut; }
 
-/// The same core seen from its lowest address with positive strides, and which axes that turned round.
+/// The same core from its lowest address with positive strides, and which axes are reversed by that.
 fn upright<T, const N: usize>(arg: &CellArg<'_>, cell: usize) -> (*mut T, [usize; N], [usize; N], [bool; N]) {
     let sizes: [usize; N] = std::array::from_fn(|d| arg.shape[d]);
     let turned = std::array::from_fn(|d| arg.strides[d] < 0);
@@ -188,7 +188,7 @@ fn upright<T, const N: usize>(arg: &CellArg<'_>, cell: usize) -> (*mut T, [usize
     (place::<T>(arg, cell).wrapping_offset(start), sizes, strides, turned)
 }
 
-/// What a cell body may return.
+/// A return type of a cell body.
 pub trait CellResult {
     #[doc(hidden)]
     fn into_result(self) -> Result<()>;
@@ -205,7 +205,7 @@ impl CellResult for Result<()> {
     }
 }
 
-/// What a body over whole tensors may return.
+/// A return type of a body over whole tensors.
 pub trait IntoOutputs {
     #[doc(hidden)]
     fn into_outputs(self) -> Result<Vec<Tensor>>;
@@ -239,7 +239,7 @@ macro_rules! tuples {
 }
 tuples! { (a Tensor, b Tensor) (a Tensor, b Tensor, c Tensor) (a Tensor, b Tensor, c Tensor, d Tensor) }
 
-/// What can stand in a formula.
+/// A value that may occur in a formula.
 pub trait AsValue {
     #[doc(hidden)]
     fn as_value(&self) -> Value<'_>;

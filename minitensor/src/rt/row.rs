@@ -1,4 +1,4 @@
-//! Kernels of row bodies: the arguments of cells as the operands of rows.
+//! Kernels of row bodies: converts the arguments of cells to the operands of rows.
 
 pub use minitensor_kernels::Row;
 pub use minitensor_kernels::program::Variable;
@@ -18,7 +18,7 @@ fn output<T>(arg: &CellArg<'_>) -> Operand<*mut T> {
     Operand { data: arg.data.cast(), step: arg.step, is_large: arg.is_large }
 }
 
-/// The length of the rows: that of any argument that goes along them.
+/// The length of the rows: that of any argument with a core dimension.
 fn length(args: &[CellArg<'_>]) -> usize {
     args.iter().filter(|a| !a.data.is_null()).find_map(|a| a.shape.first().copied()).unwrap_or(0)
 }
@@ -34,11 +34,11 @@ fn error(wrong: Wrong, names: &[&str]) -> Error {
     }
 }
 
-/// The rows of a body: `floats` and `indices` say where its inputs stand among the arguments; the outputs are the last.
+/// Runs a body on its rows. `floats` and `indices` are the positions of its inputs among the arguments. The outputs are last.
 ///
 /// # Safety
-/// Every argument has so many cores: contiguous ones of `T` where the body says that it goes along the row, one element
-/// elsewhere, `i64` for an index. Outputs overlap nothing.
+/// Every argument has `cells` cores. A core is contiguous, of elements `T`, if the body declares that the argument extends along
+/// the row. Otherwise it is one element: `i64` for an index, `T` for all others. Outputs overlap no other argument.
 pub unsafe fn rows<T: Computed, B: RowBody<I, X, O>, const I: usize, const X: usize, const O: usize>(
     body: &B,
     args: &[CellArg<'_>],
@@ -49,12 +49,12 @@ pub unsafe fn rows<T: Computed, B: RowBody<I, X, O>, const I: usize, const X: us
     let outputs = &args[args.len() - O..];
     let outputs = std::array::from_fn(|k| output(&outputs[k]));
     let at = indices.map(|(i, _)| input(&args[i]));
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function.
     unsafe { forward::<T, B, I, X, O>(body, length(args), cells, &floats.map(|i| input(&args[i])), &at, &outputs) }
         .map_err(|wrong| error(wrong, &indices.map(|(_, name)| name)))
 }
 
-/// The gradient of a body's rows: the cotangents of its outputs come first, those of its inputs last.
+/// Computes the gradient of the rows of a body. The cotangents of its outputs are first, the gradients of its inputs last.
 ///
 /// # Safety
 /// As for [`rows`].
@@ -73,7 +73,7 @@ pub unsafe fn rows_vjp<T: Computed, B: RowBody<I, X, O>, const I: usize, const X
         shared,
     };
     let at = indices.map(|(i, _)| input(&args[i]));
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function.
     unsafe { vjp::<T, B, I, X, O>(body, length(args), cells, &cotangents, &floats.map(|i| input(&args[i])), &at) }
         .map_err(|wrong| error(wrong, &indices.map(|(_, name)| name)))
 }

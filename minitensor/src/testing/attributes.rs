@@ -9,7 +9,8 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::{Arg, Arity, OpRef, dispatch, slots};
 
-/// A wrong number of inputs or a misspelled keyword never reaches the kernel, and the error names the op.
+/// Passes a wrong number of inputs, then a misspelled keyword. Both must fail before the kernel runs, with an error that
+/// names the op.
 pub fn wrong_arguments_are_refused(op: &OpRef, sample: &Sample) -> Result<()> {
     let args: Vec<Arg<'_>> = sample.inputs.iter().map(|t| t.as_ref().into()).collect();
     let mut wrong = vec![Vec::new()];
@@ -33,10 +34,10 @@ pub fn wrong_arguments_are_refused(op: &OpRef, sample: &Sample) -> Result<()> {
     }
 }
 
-/// More elements than a result of a sample has by mistake.
+/// The largest result that is computed. A sample never produces a larger one by mistake.
 const LARGE: usize = 1 << 20;
 
-/// Attributes outside their domain are errors, not NaN and not a panic; large integers keep their last digit.
+/// Attributes outside their domain must be errors, not NaN and not a panic. Large integers must keep their last digit.
 pub fn domains_are_enforced(op: &OpRef, sample: &Sample) -> Result<()> {
     let clean = has_nan(&results(op, &sample.copied()?)?)?;
     for (i, attr) in op.attrs.iter().enumerate() {
@@ -53,7 +54,7 @@ pub fn domains_are_enforced(op: &OpRef, sample: &Sample) -> Result<()> {
             let text = format!("{}={value}", attr.name);
             let is_nan = matches!(value, Attr::Float(v) if v.is_nan());
             let other = with(sample, i, value)?;
-            // A size that is meant: computing so much would say nothing more.
+            // The size is intentional. Computing so large a result adds nothing to the check.
             if quietly(|| other.infer(op)).is_ok_and(|outputs| outputs.iter().any(|t| t.numel() > LARGE)) {
                 continue;
             }
@@ -61,7 +62,7 @@ pub fn domains_are_enforced(op: &OpRef, sample: &Sample) -> Result<()> {
             match outcome {
                 Err(e) if e.message().starts_with("panicked") => return Err(Error::runtime(format!("{text} {e}"))),
                 Err(_) => {}
-                // NaN in, NaN out is right for a number that enters the arithmetic.
+                // A NaN result is correct if the NaN attribute enters the arithmetic.
                 Ok(outputs) if is_nan && (has_nan(&outputs)? || ignored(op, sample, i, &outputs)?) => {}
                 Ok(_) if is_nan => {
                     return Err(Error::runtime(format!(
@@ -93,7 +94,7 @@ fn has_nan(outputs: &[crate::Tensor]) -> Result<bool> {
     Ok(outputs.iter().map(numbers).collect::<Result<Vec<_>>>()?.iter().flatten().any(|v| v.is_nan()))
 }
 
-/// Whether an attribute has no say here, such as a threshold of a mode that is off.
+/// Whether the attribute has no effect on this sample: for example, a threshold for a mode that is disabled.
 fn ignored(op: &OpRef, sample: &Sample, index: usize, outputs: &[crate::Tensor]) -> Result<bool> {
     let finite = match &sample.attrs[index] {
         Attr::Float(v) => Attr::Float(if v.is_finite() { v * 0.5 + 0.125 } else { 0.5 }),
@@ -108,7 +109,7 @@ fn ignored(op: &OpRef, sample: &Sample, index: usize, outputs: &[crate::Tensor])
     Ok(same(&base, &other)? && same(&base, outputs)?)
 }
 
-/// 2⁵³ and 2⁵³ + 1 are two numbers, unless the attribute stopped mattering before.
+/// 2⁵³ and 2⁵³ + 1 must give different results, unless the attribute already has no effect at smaller values.
 fn exact_integers(op: &OpRef, sample: &Sample, index: usize) -> Result<()> {
     const LIMIT: i64 = 1 << 53;
     let integers = sample.map(|_, t| if t.dtype().is_differentiable() { t.cast(DType::I64) } else { t.copied() })?;

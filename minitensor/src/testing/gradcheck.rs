@@ -5,16 +5,16 @@ use crate::autograd::{EnableGrad, NoGrad, Options, grad};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
-/// How gradients are compared.
+/// Settings of [`gradcheck`].
 #[derive(Clone, Copy, Debug)]
 pub struct GradCheck {
-    /// Relative step of the differences.
+    /// Relative step size of the differences.
     pub step: f64,
     /// Absolute tolerance.
     pub atol: f64,
     /// Relative tolerance.
     pub rtol: f64,
-    /// How many derivatives are checked: the gradient, its gradient, and so on.
+    /// The highest order of derivative to check: 1 for the gradient, 2 for the gradient of the gradient.
     pub orders: usize,
 }
 
@@ -27,10 +27,12 @@ impl Default for GradCheck {
 /// A function of tensors.
 type Function<'a> = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a;
 
-/// Compares the gradient of `f` at `inputs` (float64 or complex128 where a gradient is to be checked) with central differences,
+/// Compares the gradient of `f` at `inputs` with central differences, for pseudorandom cotangents. Only float64 and complex128
+/// inputs are checked. The error names the input, the element and both numbers.
 /// for pseudorandom cotangents; the error says which input, which element, and both numbers.
 ///
-/// A complex number counts as two: the gradient of a real number by `x + iy` is its derivative by `x` plus `i` times that by `y`.
+/// A complex number counts as two real ones. The gradient of a real number with respect to `x + iy` is its derivative with
+/// respect to `x`, plus `i` times its derivative with respect to `y`.
 ///
 /// ```
 /// # use minitensor::{CustomOpBuilder, Tensor, testing::{GradCheck, gradcheck}};
@@ -42,7 +44,7 @@ pub fn gradcheck(f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Res
     order(1, f, inputs, options)
 }
 
-/// Compares the derivative of that order, whose gradient `f` is to have, and those above.
+/// Compares the derivative of the given order, which is the gradient of `f`, and those of higher orders.
 fn order(number: usize, f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Result<()> {
     if number > options.orders {
         return Ok(());
@@ -62,12 +64,12 @@ fn order(number: usize, f: &Function<'_>, inputs: &[Tensor], options: GradCheck)
     order(number + 1, &gradient, inputs, options)
 }
 
-/// Whether differences can be taken: in double precision.
+/// Whether the tensor is checked: differences need double precision.
 fn is_checked(t: &Tensor) -> bool {
     matches!(t.dtype(), crate::DType::F64 | crate::DType::C128)
 }
 
-/// The same values, asking for gradients; a tensor that already has a history is passed on.
+/// The same values with `requires_grad` set. A tensor that already has a history is passed on unchanged.
 fn leaves(inputs: &[Tensor]) -> Result<Vec<Tensor>> {
     inputs
         .iter()
@@ -75,7 +77,7 @@ fn leaves(inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         .collect()
 }
 
-/// Pseudorandom, never 0 or 1, different for each output and element.
+/// A pseudorandom cotangent: never 0 or 1, and different for each output and element.
 pub(super) fn cotangent(output: &Tensor, index: usize) -> Result<Tensor> {
     let value = |i: usize| 0.4 + ((i * 37 + index * 101 + 11) % 89) as f64 / 89.0;
     let parts = if output.dtype().is_complex() { 2 } else { 1 };
@@ -111,7 +113,7 @@ fn first_order(f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Resul
         }
         gradients(&outputs, &leaves, &which, false)?
     };
-    // Differences of a function that differentiates inside need recording there, so no NoGrad here.
+    // `f` may differentiate internally, which requires recording. So there is no NoGrad here.
     let objective = |inputs: &[Tensor]| -> Result<f64> {
         let outputs = f(inputs)?;
         let mut total = 0.0;

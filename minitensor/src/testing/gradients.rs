@@ -14,12 +14,12 @@ fn fail<T>(message: String) -> Result<T> {
     Err(Error::runtime(message))
 }
 
-/// Whether differentiating is meant to work: not for ops that say `none`, nor for those that work in place.
+/// Whether the op is differentiable: not if its gradient is `none`, nor if it mutates an input.
 fn has_gradient(op: &OpRef) -> bool {
     !matches!(op.backward, Backward::None(_) | Backward::NotNeeded) && op.inputs.iter().all(|i| !i.mutated)
 }
 
-/// Positions of the inputs that a gradient is checked for.
+/// Positions of the inputs whose gradients are checked.
 fn checked(op: &OpRef, sample: &Sample) -> Vec<usize> {
     let without: &[u8] = match &op.backward {
         Backward::Formula(f) => &f.without,
@@ -29,7 +29,7 @@ fn checked(op: &OpRef, sample: &Sample) -> Vec<usize> {
     (0..sample.inputs.len()).filter(is_float).filter(|i| !without.contains(&(*i as u8))).collect()
 }
 
-/// The op as a function of its float64 inputs, the others as they are.
+/// The op as a function of its float64 inputs. The other inputs are constant.
 fn function<'a>(
     op: &'a OpRef,
     sample: &'a Sample,
@@ -47,7 +47,7 @@ fn inputs(sample: &Sample, which: &[usize]) -> Vec<Tensor> {
     which.iter().filter_map(|i| sample.inputs[*i].clone()).collect()
 }
 
-/// Outputs have a history if and only if an input asks for one, and an op without a gradient says so.
+/// Outputs must have a history if and only if an input requires a gradient. An op without a gradient must report it.
 pub fn history_is_the_frameworks(op: &OpRef, sample: &Sample) -> Result<()> {
     let which = checked(op, sample);
     if which.is_empty() || op.inputs.iter().any(|i| i.mutated) {
@@ -81,14 +81,14 @@ fn retain() -> Options {
     Options { retain_graph: true, create_graph: false }
 }
 
-/// First, second and third derivatives, for cotangents that are not all 1, all outputs together.
+/// Checks first, second and third derivatives of all outputs together, for cotangents that are not all 1.
 pub fn agrees_with_differences(op: &OpRef, sample: &Sample) -> Result<()> {
     let which = checked(op, sample);
     if which.is_empty() || !has_gradient(op) {
         return Ok(());
     }
     let call = function(op, sample, &which);
-    // Differences drown in the rounding of narrower outputs, such as those of a conversion.
+    // Differences are lost in the rounding of narrower outputs, for example those of a conversion.
     let is_narrow = |t: &Tensor| t.dtype().is_differentiable() && !matches!(t.dtype(), DType::F64 | DType::C128);
     if call(&inputs(sample, &which))?.iter().any(is_narrow) {
         return Ok(());
@@ -97,13 +97,14 @@ pub fn agrees_with_differences(op: &OpRef, sample: &Sample) -> Result<()> {
     gradcheck(&call, &inputs(sample, &which), first)?;
     let outcome = gradcheck(&call, &inputs(sample, &which), GradCheck { orders: 3, ..GradCheck::default() });
     match outcome {
-        // An honest refusal is no fault, but that a gradient is asked of what can have none.
+        // A documented refusal is not a fault, unless a gradient was requested of an output that cannot have one.
         Err(e) if e.message().contains("has no gradient:") || e.message().contains("not available") => Ok(()),
         other => other,
     }
 }
 
-/// First and second derivatives of complex numbers, for an op that takes them. A gradient is conjugated somewhere, and a
+/// Checks first and second derivatives of complex inputs, for an op that accepts them. Complex gradients need conjugation,
+/// which a formula that is correct for real numbers may lack.
 /// formula that is right for real numbers may lack that.
 pub fn agrees_with_complex_differences(op: &OpRef, sample: &Sample) -> Result<()> {
     let which = checked(op, sample);
@@ -119,7 +120,7 @@ pub fn agrees_with_complex_differences(op: &OpRef, sample: &Sample) -> Result<()
     }
 }
 
-/// A sample with complex numbers in place of float64, if the op takes them.
+/// A sample with complex inputs in place of float64, if the op accepts them.
 fn complex(op: &OpRef, sample: &Sample) -> Result<Option<Sample>> {
     let turned = sample.map(|i, t| {
         if t.dtype() != DType::F64 {
@@ -129,12 +130,12 @@ fn complex(op: &OpRef, sample: &Sample) -> Result<Option<Sample>> {
         let values = numbers(t)?.into_iter().flat_map(|re| [re, random.between(0.2, 1.2)]).collect();
         super::values::tensor_like(&Tensor::empty(t.shape().clone(), DType::C128, t.device())?, values)
     })?;
-    // What only the body knows is found out by trying.
+    // Some dtype rules are known only to the body, so this tries a call.
     let takes = turned.copied()?.call(op).is_ok_and(|outputs| outputs.iter().any(|t| t.dtype().is_differentiable()));
     Ok(takes.then_some(turned))
 }
 
-/// The same tensor as two inputs: both contributions arrive.
+/// Passes the same tensor as two inputs: both gradient contributions must be added.
 pub fn one_tensor_twice(op: &OpRef, sample: &Sample) -> Result<()> {
     let which = checked(op, sample);
     if !has_gradient(op) {
@@ -149,7 +150,7 @@ pub fn one_tensor_twice(op: &OpRef, sample: &Sample) -> Result<()> {
             let pair = [*i, *j];
             let call = function(op, sample, &pair);
             let both = |t: &[Tensor]| call(&[t[0].clone(), t[0].clone()]);
-            // Near a tie of the two, a difference sees a kink that the derivative does not.
+            // Near a tie of the two inputs, a difference crosses a kink that the derivative does not see.
             let smooth = gradcheck(&call, &[a.copied()?, b.copied()?], GradCheck { orders: 1, ..Default::default() });
             smooth?;
             gradcheck(&both, &[a.copied()?], GradCheck { orders: 1, ..Default::default() }).map_err(|e| {
@@ -160,7 +161,7 @@ pub fn one_tensor_twice(op: &OpRef, sample: &Sample) -> Result<()> {
     Ok(())
 }
 
-/// No NaN in a gradient where the value is finite, far out and at 0.
+/// A gradient must not be NaN where the value is finite, for large inputs and at 0.
 pub fn finite_where_the_value_is(op: &OpRef, sample: &Sample) -> Result<()> {
     let which = checked(op, sample);
     if which.is_empty() || !has_gradient(op) {
@@ -204,7 +205,7 @@ pub fn finite_where_the_value_is(op: &OpRef, sample: &Sample) -> Result<()> {
     Ok(())
 }
 
-/// A tensor that the gradient needs is changed in place: an error, or the gradient as it was.
+/// Changes a saved tensor in place. The backward pass must fail, or return the gradient of the original values.
 pub fn stale_tensors_are_noticed(op: &OpRef, sample: &Sample) -> Result<()> {
     let which = checked(op, sample);
     if which.is_empty() || !has_gradient(op) {
@@ -243,7 +244,7 @@ pub fn stale_tensors_are_noticed(op: &OpRef, sample: &Sample) -> Result<()> {
     Ok(())
 }
 
-/// Forward here, backward there.
+/// Runs the forward pass on one thread and the backward pass on another.
 pub fn any_thread_will_do(op: &OpRef, sample: &Sample) -> Result<()> {
     let which = checked(op, sample);
     if which.is_empty() || !has_gradient(op) {
@@ -271,7 +272,7 @@ pub fn any_thread_will_do(op: &OpRef, sample: &Sample) -> Result<()> {
     Ok(())
 }
 
-/// Results that are dropped leave no memory behind.
+/// Dropping the results must free their memory.
 pub fn dropped_results_are_freed(op: &OpRef, sample: &Sample) -> Result<()> {
     let which = checked(op, sample);
     if which.is_empty() || op.inputs.iter().any(|i| i.mutated) {

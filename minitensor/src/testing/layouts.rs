@@ -14,7 +14,7 @@ fn fail<T>(message: String) -> Result<T> {
     Err(Error::runtime(message))
 }
 
-/// The results of a call with a fresh seed; of an op that works in place, the tensors it changed.
+/// The results of a call with a fixed seed, followed by the tensors that the call mutated.
 pub(super) fn results(op: &OpRef, sample: &Sample) -> Result<Vec<Tensor>> {
     let _quiet = NoGrad::new();
     manual_seed(0);
@@ -24,7 +24,7 @@ pub(super) fn results(op: &OpRef, sample: &Sample) -> Result<Vec<Tensor>> {
     Ok(results)
 }
 
-/// What is inferred is what comes.
+/// Inferred shapes and dtypes must equal those of the results.
 pub fn inferred_is_real(op: &OpRef, sample: &Sample) -> Result<()> {
     if sample.inputs.iter().flatten().any(|t| t.expect_values().is_err()) {
         return Ok(());
@@ -33,7 +33,7 @@ pub fn inferred_is_real(op: &OpRef, sample: &Sample) -> Result<()> {
     let real = sample.copied()?.call(op)?;
     let inferred = match sample.infer(op) {
         Ok(inferred) => inferred,
-        // A body that needs values says so.
+        // A body that needs values reports that.
         Err(e) if e.message().contains("'meta'") => return Ok(()),
         Err(e) => return fail(format!("inference fails where the op works: {e}")),
     };
@@ -52,7 +52,7 @@ pub fn inferred_is_real(op: &OpRef, sample: &Sample) -> Result<()> {
     Ok(())
 }
 
-/// Only what is declared `&mut` changes.
+/// Only `&mut` inputs may change.
 pub fn inputs_are_left_alone(op: &OpRef, sample: &Sample) -> Result<()> {
     let before = sample.copied()?;
     results(op, sample)?;
@@ -66,7 +66,7 @@ pub fn inputs_are_left_alone(op: &OpRef, sample: &Sample) -> Result<()> {
     Ok(())
 }
 
-/// The same call gives the same bits, on any number of threads.
+/// The same call must return the same bits, on any number of threads.
 pub fn twice_is_the_same(op: &OpRef, sample: &Sample) -> Result<()> {
     let first = results(op, &sample.copied()?)?;
     for _ in 0..2 {
@@ -97,14 +97,14 @@ fn compare(a: &[Tensor], b: &[Tensor], tolerance: f64, what: &str) -> Result<()>
     Ok(())
 }
 
-/// Every dtype that the definition admits works, and floats agree with each other.
+/// Every dtype that the definition admits must work, and floating dtypes must agree with each other.
 pub fn dtypes_agree(op: &OpRef, sample: &Sample) -> Result<()> {
     let wide = sample.inputs.iter().flatten().any(|t| t.dtype() == DType::F64);
     for dtype in dtypes(op) {
         let converted = sample.with_dtype(op, dtype)?;
         let got = match quietly(|| results(op, &converted.copied()?)) {
             Ok(got) => got,
-            // An attribute that a float can have an integer may not.
+            // An attribute may be valid for floats but not for integers.
             Err(e) if matches!(dtype.kind(), Kind::Signed | Kind::Unsigned) && e.message().contains("integer") => {
                 continue;
             }
@@ -120,7 +120,7 @@ pub fn dtypes_agree(op: &OpRef, sample: &Sample) -> Result<()> {
         if !wide {
             continue;
         }
-        // The same values in double precision, so that only the op's own rounding shows.
+        // The same values in double precision, so that only the rounding of the op itself shows.
         let expected = results(op, &converted.with_dtype(op, DType::F64)?)?;
         for (i, (a, b)) in got.iter().zip(&expected).enumerate() {
             let scale = numbers(b)?.into_iter().filter(|v| v.is_finite()).fold(1.0, |m: f64, v| m.max(v.abs()));
@@ -133,7 +133,7 @@ pub fn dtypes_agree(op: &OpRef, sample: &Sample) -> Result<()> {
     Ok(())
 }
 
-/// The same elements in another order in memory.
+/// The same elements in another memory order.
 fn relaid(t: &Tensor, how: usize) -> Result<Tensor> {
     let rank = t.ndim() as i64;
     match how {
@@ -142,7 +142,7 @@ fn relaid(t: &Tensor, how: usize) -> Result<Tensor> {
             let back: Vec<i64> = (0..rank).rev().collect();
             t.permute_view(&back)?.copied()?.permute_view(&back)
         }
-        // Every other element of a larger block.
+        // Every second element of a larger block.
         1 => {
             let mut shape: Vec<usize> = t.shape().to_vec();
             let Some(last) = shape.last_mut() else { return Ok(t.clone()) };
@@ -152,7 +152,7 @@ fn relaid(t: &Tensor, how: usize) -> Result<Tensor> {
             window.copy_from(t);
             Ok(window)
         }
-        // Backwards.
+        // Reversed.
         2 => {
             let turned = |t: &Tensor| match t.shape().last() {
                 Some(n) if *n > 0 => t.slice_view(-1, n - 1, *n, -1),
@@ -160,7 +160,7 @@ fn relaid(t: &Tensor, how: usize) -> Result<Tensor> {
             };
             turned(&turned(t)?.copied()?)
         }
-        // All in one place, where all are equal.
+        // All elements at one address, if all are equal.
         _ => {
             let first: Vec<i64> = t.shape().iter().map(|s| *s as i64).collect();
             let one = (0..rank).try_fold(t.clone(), |t, axis| {
@@ -171,7 +171,7 @@ fn relaid(t: &Tensor, how: usize) -> Result<Tensor> {
     }
 }
 
-/// Transposed, strided, reversed and expanded inputs give what contiguous ones of the same values give.
+/// Transposed, strided, reversed and expanded inputs must give the same results as contiguous ones.
 pub fn layout_does_not_matter(op: &OpRef, sample: &Sample) -> Result<()> {
     const LAYOUTS: [&str; 4] = ["transposed", "strided", "reversed", "expanded"];
     for (how, name) in LAYOUTS.iter().enumerate() {
@@ -195,7 +195,7 @@ pub fn layout_does_not_matter(op: &OpRef, sample: &Sample) -> Result<()> {
     Ok(())
 }
 
-/// Broadcast, empty and 0-d inputs.
+/// Checks broadcast, empty and 0-d inputs.
 pub fn broadcasts_and_empties(op: &OpRef, sample: &Sample) -> Result<()> {
     let batched = match &op.shape {
         ShapeRule::Broadcast => true,
@@ -232,7 +232,7 @@ pub fn broadcasts_and_empties(op: &OpRef, sample: &Sample) -> Result<()> {
         flat.slice_view(0, 0, 1, 1)?.reshape_view(&[])?.copied()
     })?;
     inferred_is_real(op, &number).map_err(|e| e.context("0-d inputs"))?;
-    // One input at a time without its first dimension.
+    // One input at a time, without its first dimension.
     for only in 0..sample.inputs.len() {
         if op.parameter(only).mutated || sample.inputs.len() == 1 {
             continue;
@@ -256,7 +256,7 @@ fn widest(sample: &Sample) -> Shape {
     all.fold(Shape::default(), |shape, t| shape.broadcast(t.shape()).unwrap_or(shape))
 }
 
-/// What is written must not be anything else that is read or written.
+/// A written tensor must not overlap another tensor that is read or written.
 pub fn overlapping_writes_are_refused(op: &OpRef, sample: &Sample) -> Result<()> {
     let mutated: Vec<usize> = (0..sample.inputs.len()).filter(|i| op.parameter(*i).mutated).collect();
     for i in &mutated {
@@ -294,7 +294,7 @@ pub fn overlapping_writes_are_refused(op: &OpRef, sample: &Sample) -> Result<()>
     Ok(())
 }
 
-/// A NaN in an input of an element op shows in the output, for some values of the other inputs.
+/// A NaN in an input of an element op must reach the output, for some values of the other inputs.
 pub fn nan_is_not_swallowed(op: &OpRef, sample: &Sample) -> Result<()> {
     let element = matches!(op.body, Body::Element(_)) || matches!(op.shape, ShapeRule::Broadcast);
     let unary = sample.inputs.len() == 1 && matches!(op.body, Body::Tensor(_) | Body::Arrays(_) | Body::Dynamic(_));
@@ -316,7 +316,7 @@ pub fn nan_is_not_swallowed(op: &OpRef, sample: &Sample) -> Result<()> {
         let floats: Vec<_> = outputs.iter().filter(|o| o.dtype() == DType::F64).collect();
         let any_nan =
             floats.iter().map(|o| numbers(o)).collect::<Result<Vec<_>>>()?.iter().flatten().any(|v| v.is_nan());
-        // Whether the input matters at all for these values of the others.
+        // Whether the input has any effect for these values of the other inputs.
         let moved = results(
             op,
             &sample.map(|j, t| {

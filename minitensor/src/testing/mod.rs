@@ -1,4 +1,4 @@
-//! What an op's author runs: [`gradcheck`] compares gradients with finite differences, [`opcheck`] tries an op over
+//! Tests for authors of ops. [`gradcheck`] compares gradients with finite differences. [`opcheck`] tries an op with many
 //! shapes, dtypes, layouts, special values, threads and attributes.
 
 mod attributes;

@@ -1,4 +1,4 @@
-//! [`opcheck`]: every check that an op can be put to without knowing what it computes.
+//! [`opcheck`]: all checks that need no knowledge of what an op computes.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,30 +9,30 @@ use crate::dtype::DType;
 use crate::error::{Error, Result, counted, panic_text};
 use crate::op::{DTypeRule, OpRef};
 
-/// Something that is wrong with an op.
+/// A fault of an op.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The check that found it.
     pub check: &'static str,
-    /// What is wrong, with the arguments that show it.
+    /// The fault, with the arguments that show it.
     pub message: String,
 }
 
-/// What [`opcheck`] found.
+/// The result of [`opcheck`].
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The op.
     pub op: String,
-    /// How many samples were tried.
+    /// The number of samples tried.
     pub samples: usize,
-    /// Where no samples could be made: what the op says to the first arguments that were tried.
+    /// If no samples could be made, the error of the op for the first arguments tried.
     pub refusal: Option<String>,
-    /// What is wrong; nothing, one hopes.
+    /// The faults found. Empty if the op is correct.
     pub findings: Vec<Finding>,
 }
 
 impl Report {
-    /// An error that lists the findings, if there are any.
+    /// Returns an error that lists the findings, if there are any.
     pub fn into_result(self) -> Result<()> {
         if self.samples == 0 {
             return Err(Error::value(self.to_string()));
@@ -56,7 +56,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// A check of one sample; the error is the finding.
+/// A check of one sample. Its error is the finding.
 type Check = fn(&OpRef, &Sample) -> Result<()>;
 
 /// All checks, in the order of their cost.
@@ -85,7 +85,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("precision", precision::long_rows_keep_their_digits),
 ];
 
-/// Puts an op to all checks, with the samples given, or with [`samples`] made from its definition.
+/// Runs all checks on an op, with the given samples, or with [`samples`] made from its definition.
 pub fn opcheck(op: &OpRef, given: &[Sample]) -> Report {
     let (made, refusal) = if given.is_empty() { made(op) } else { (given.to_vec(), None) };
     let mut findings: Vec<Finding> = Vec::new();
@@ -106,7 +106,7 @@ pub fn opcheck(op: &OpRef, given: &[Sample]) -> Report {
     Report { op: op.name.to_string(), samples: made.len(), refusal, findings }
 }
 
-/// Runs a check; a panic in the op is an error like any other.
+/// Runs a check. A panic in the op becomes an error.
 pub(super) fn quietly<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
     catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|panic| Err(Error::runtime(format!("panicked: {}", panic_text(&*panic)))))
@@ -114,7 +114,7 @@ pub(super) fn quietly<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
 
 const WITH: &str = " — with ";
 
-/// The arguments that show a fault. A check that has made its own ends its message by them.
+/// The arguments that show a fault. A check that makes its own arguments appends them to its message itself.
 pub(super) fn with(op: &OpRef, sample: &Sample) -> String {
     let tensor = |(i, t): (usize, &Option<crate::Tensor>)| match t {
         Some(t) => format!("{}: {} {}", op.parameter(i).name, t.dtype(), t.shape()),

@@ -15,7 +15,7 @@ use crate::tensor::Tensor;
 /// Enough that adding one by one in single precision shows.
 const LONG: usize = 100_003;
 
-/// Where only floats are taken, integers are computed in the default dtype; they can't be changed in place.
+/// Where an op accepts only floats, integers must be promoted to the default dtype. Integers cannot be mutated in place then.
 pub fn integers_are_promoted(op: &OpRef, sample: &Sample) -> Result<()> {
     let promotes = |g: &Generic| taken(DType::I64, g.dtypes) == DType::F32;
     let is_generic = |i: usize| matches!(op.parameter(i).dtype, DTypeRule::Generic(_));
@@ -40,10 +40,11 @@ pub fn integers_are_promoted(op: &OpRef, sample: &Sample) -> Result<()> {
     Ok(())
 }
 
-/// Of half floats, results are those of the same values in single precision, rounded once: nothing is rounded on the way. So
-/// are gradients, to the precision of the largest, unless they read a result, which is rounded when it is returned.
+/// Results in half precision must equal those of the same values in single precision, rounded once: nothing is rounded in
+/// between. Gradients must agree to within the precision of the largest element, unless they read a result, which is rounded
+/// when it is returned.
 pub fn halves_are_rounded_once(op: &OpRef, sample: &Sample) -> Result<()> {
-    // What a closure computes between the ops that it calls is its own.
+    // The closure may round between the ops that it calls.
     if matches!(&op.body, Body::Dynamic(body) if body.is_interpreted) {
         return Ok(());
     }
@@ -55,7 +56,7 @@ pub fn halves_are_rounded_once(op: &OpRef, sample: &Sample) -> Result<()> {
         manual_seed(seed);
         sample.call(op)?.iter().map(numbers).collect::<Result<Vec<_>>>()
     };
-    // Random numbers of two dtypes differ.
+    // Random numbers of two dtypes differ, so random ops are skipped.
     if format!("{:?}", seeded(0)?) != format!("{:?}", seeded(1)?) {
         return Ok(());
     }
@@ -71,7 +72,7 @@ pub fn halves_are_rounded_once(op: &OpRef, sample: &Sample) -> Result<()> {
             if a.dtype() != half || b.dtype() != DType::F32 {
                 continue;
             }
-            // The order of a sum may differ, and tip the rounding.
+            // The order of a sum may differ, which can change the rounding.
             let step = if half == DType::F16 { 2.0_f64.powi(-10) } else { 2.0_f64.powi(-7) };
             let expected = numbers(&b.cast(half)?)?;
             let is_result = k < op.outputs.len();
@@ -88,7 +89,7 @@ pub fn halves_are_rounded_once(op: &OpRef, sample: &Sample) -> Result<()> {
     Ok(())
 }
 
-/// All results, then the gradients of all floating inputs, if the op has them.
+/// All results, followed by the gradients of all floating inputs, if the op has them.
 fn results_and_gradients(op: &OpRef, sample: &Sample) -> Result<Vec<Tensor>> {
     let mut all = results(op, sample)?;
     let reads_results = |f: &Formula| f.saved_outputs.iter().any(|k| op.outputs[*k as usize].role == Role::Returned);
@@ -109,8 +110,8 @@ fn results_and_gradients(op: &OpRef, sample: &Sample) -> Result<Vec<Tensor>> {
     Ok(all)
 }
 
-/// A float input grows along its last axis; where the output does not, it is a reduction. Single precision must then agree with
-/// double precision.
+/// A float input grows along its last axis. If the output does not grow, the op is a reduction, and single precision must agree
+/// with double precision.
 pub fn long_rows_keep_their_digits(op: &OpRef, sample: &Sample) -> Result<()> {
     let [Some(t)] = &sample.inputs[..] else { return Ok(()) };
     if t.dtype() != DType::F64 || t.ndim() == 0 || matches!(op.body, Body::Element(_)) {

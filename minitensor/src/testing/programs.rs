@@ -1,4 +1,4 @@
-//! Whether an element op's program computes what its compiled loops do.
+//! Compares the program of an element op with its compiled loops.
 
 use minitensor_kernels::program::Program;
 
@@ -12,10 +12,11 @@ use crate::error::{Error, Result};
 use crate::op::{Backward, Body, OpRef, ShapeRule};
 use crate::tensor::Tensor;
 
-/// Values that bodies go wrong at.
+/// Values that often reveal faults in bodies.
 const SPECIAL: [f64; 8] = [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-310, 1e300, -1.0];
 
-/// The program at numbers, over memory and simplified against the compiled loop; its gradient against the compiled one.
+/// Compares the program with the compiled loop: at numbers, over memory, and simplified. Compares the gradient with the compiled
+/// gradient.
 pub fn program_is_the_body(op: &OpRef, sample: &Sample) -> Result<()> {
     let is_wide = |t: &Tensor| matches!(t.dtype(), DType::F64 | DType::Bool | DType::I64);
     if !sample.inputs.iter().flatten().all(is_wide) || !sample.inputs.iter().flatten().any(|t| t.dtype() == DType::F64)
@@ -51,7 +52,7 @@ pub fn program_is_the_body(op: &OpRef, sample: &Sample) -> Result<()> {
                 let a = numbers(a)?;
                 let is_same = |(a, b): (&f64, &f64)| match how {
                     "" => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
-                    // A stable spelling may do better where the naive one overflows.
+                    // A stable form may be more accurate where the naive one overflows.
                     _ => {
                         (a - b).abs() <= 1e-9 * a.abs().max(1e-3) || !a.is_finite() || !b.is_finite() || a.abs() > 1e200
                     }
@@ -78,7 +79,7 @@ fn gradients(op: &OpRef, sample: &Sample, program: &Program, uniforms: &[f64]) -
     let Some(vjp) = program.vjp(&wrt) else {
         return Err(Error::runtime(format!("the program has no gradient: {program}")));
     };
-    // Inputs of one shape, so that no gradient is a sum.
+    // All inputs have one shape, so that no gradient is summed.
     let outputs = results(op, sample)?;
     let shape = outputs[0].shape().clone();
     let mut whole = sample.map(|_, t| t.broadcast_view(&shape).copied())?;
@@ -105,14 +106,14 @@ fn gradients(op: &OpRef, sample: &Sample, program: &Program, uniforms: &[f64]) -
     Ok(())
 }
 
-/// The values of the attributes that are numbers of a body.
+/// The values of the numeric attributes of a body.
 fn uniforms(op: &OpRef, attrs: &[Attr]) -> Vec<f64> {
     let is_number = |(a, _): &(&crate::op::Attribute, &Attr)| a.kind == AttrKind::Float;
     let value = |v: &Attr| if let Attr::Float(v) = v { *v } else { f64::NAN };
     op.attrs.iter().zip(attrs).filter(is_number).map(|(_, v)| value(v)).collect()
 }
 
-/// The elements of every input, broadcast to the shape of the output; those of an absent one don't matter.
+/// The elements of every input, broadcast to the shape of the output. Those of an absent input have no effect.
 fn elements(sample: &Sample, output: &Tensor) -> Result<Vec<Vec<f64>>> {
     let read = |t: &Option<Tensor>| match t {
         Some(t) => numbers(&t.detach().broadcast_view(output.shape())),
@@ -121,20 +122,20 @@ fn elements(sample: &Sample, output: &Tensor) -> Result<Vec<Vec<f64>>> {
     sample.inputs.iter().map(read).collect()
 }
 
-/// Runs a program at numbers and over memory, which must agree to the bit; truth values are 0 and 1.
+/// Runs a program at numbers and over memory, which must agree bit by bit. Booleans are 0 and 1.
 fn run(program: &Program, inputs: &[Vec<f64>], uniforms: &[f64]) -> Result<Vec<Vec<f64>>> {
     let n = inputs.first().map_or(0, Vec::len);
     let mut memory = vec![vec![0.0_f64; n]; program.outputs().len()];
     let sources: Vec<*const f64> = inputs.iter().map(|x| x.as_ptr()).collect();
     let places: Vec<*mut u8> = memory.iter_mut().map(|y| y.as_mut_ptr().cast()).collect();
-    // SAFETY: the program was verified; inputs and outputs have n elements, and bools are no larger.
+    // SAFETY: the program was verified. Each input and output has n elements, and a bool is not larger than an element.
     unsafe { program.run(n, &sources, uniforms, &places) }.map_err(|e| Error::runtime(e.to_string()))?;
     let mut outputs = vec![Vec::with_capacity(n); memory.len()];
     for i in 0..n {
         let x: Vec<f64> = inputs.iter().map(|x| x[i]).collect();
         let values = program.at(&x, uniforms).ok_or_else(|| Error::runtime("the program doesn't run at float64"))?;
         for ((value, place), output) in values.iter().zip(&places).zip(&mut outputs) {
-            // SAFETY: the run has written n numbers or truth values.
+            // SAFETY: the run wrote n numbers or booleans to this output.
             let (number, tiled) = unsafe {
                 match value.number() {
                     Some(y) => (y, place.cast::<f64>().add(i).read()),

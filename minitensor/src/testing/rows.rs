@@ -1,4 +1,4 @@
-//! Whether a row op's program computes what its compiled passes do.
+//! Compares the program of a row op with its compiled passes.
 
 use minitensor_kernels::program::{Program, Variable};
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::op::{Backward, CoreShapes, DTypeRule, Input, OpRef};
 use crate::tensor::Tensor;
 
-/// The program at numbers, row by row, against the compiled passes; its gradient against the compiled one.
+/// Compares the program, run row by row at numbers, with the compiled passes. Compares its gradient with the compiled gradient.
 pub fn program_is_the_body(op: &OpRef, rule: &CoreShapes, sample: &Sample) -> Result<()> {
     let mut sample = sample.clone();
     if let Some(axis) = op.axis {
@@ -89,7 +89,7 @@ fn is_float(input: &Input) -> bool {
     matches!(input.dtype, DTypeRule::Generic(_))
 }
 
-/// The part of all values that belongs to a row.
+/// The values of one row.
 fn slice(values: &[f64], row: usize, rows: usize) -> &[f64] {
     let n = values.len() / rows.max(1);
     &values[row * n..(row + 1) * n]

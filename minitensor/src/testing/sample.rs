@@ -1,4 +1,4 @@
-//! Arguments to try an op with, made from its definition.
+//! Sample arguments for an op, made from its definition.
 
 use super::opcheck::{quietly, with};
 use super::values::Random;
@@ -11,7 +11,7 @@ use crate::tensor::Tensor;
 /// One call: flat inputs and attributes.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// The tensors; `None` for an optional one that is left out.
+    /// The tensors. `None` for an optional input that is omitted.
     pub inputs: Vec<Option<Tensor>>,
     /// All attributes.
     pub attrs: Vec<Attr>,
@@ -31,18 +31,18 @@ impl Sample {
         self.inputs.iter().map(|t| t.as_ref().into()).collect()
     }
 
-    /// The same with every tensor replaced.
+    /// The sample with every tensor replaced by the result of `f`.
     pub(super) fn map(&self, f: impl Fn(usize, &Tensor) -> Result<Tensor>) -> Result<Sample> {
         let inputs = self.inputs.iter().enumerate().map(|(i, t)| t.as_ref().map(|t| f(i, t)).transpose());
         Ok(Sample { inputs: inputs.collect::<Result<_>>()?, attrs: self.attrs.clone() })
     }
 
-    /// Copies of all tensors, so that an op that changes them in place leaves the sample as it was.
+    /// A sample with copies of all tensors, so that an op that works in place does not change the original.
     pub(super) fn copied(&self) -> Result<Sample> {
         self.map(|_, t| t.copied())
     }
 
-    /// The inputs of one dtype variable in another dtype.
+    /// The sample with the inputs of the dtype variable converted to another dtype.
     pub(super) fn with_dtype(&self, op: &OpDef, dtype: DType) -> Result<Sample> {
         self.map(|i, t| match op.parameter(i).dtype {
             DTypeRule::Generic(_) => t.cast(dtype),
@@ -52,21 +52,21 @@ impl Sample {
     }
 }
 
-/// Ranges that values are drawn from, so that every domain is met: all, between 0 and 1, above 1.
+/// Ranges of random values, chosen to reach every domain: all values, between 0 and 1, above 1.
 const RANGES: [(f64, f64); 3] = [(-2.0, 2.0), (0.1, 0.9), (1.1, 3.0)];
 
-/// Samples that an op accepts, made from its shape rule and attributes: float64 where floats are taken. None where only the
-/// body knows what it takes.
+/// Samples that an op accepts, made from its shape rule and attributes. They are float64 where floats are accepted. The list is
+/// empty if only the body knows its requirements.
 pub fn samples(op: &OpRef) -> Vec<Sample> {
     made(op).0
 }
 
-/// The same; if there are none, what the op says to the first arguments that were tried.
+/// As [`samples`]. If there are none, also the error of the op for the first arguments tried.
 pub(super) fn made(op: &OpRef) -> (Vec<Sample>, Option<String>) {
     let mut refusal = None;
     let mut random = Random::new(op.name.bytes().map(u64::from).sum());
     let mut found = Vec::new();
-    // A list gets two tensors.
+    // A variadic input has two tensors.
     let is_variadic = op.inputs.last().is_some_and(|i| i.arity == Arity::Variadic);
     for attrs in attributes(op) {
         for (low, high) in RANGES {
@@ -98,7 +98,7 @@ pub(super) fn made(op: &OpRef) -> (Vec<Sample>, Option<String>) {
     (found, refusal)
 }
 
-/// All defaults, then each word and truth value in turn; what has no default gets a small value.
+/// All defaults, then each word and each boolean in turn. An attribute without a default has a small value.
 fn attributes(op: &OpDef) -> Vec<Vec<Attr>> {
     let first = |kind: AttrKind| match kind {
         AttrKind::Bool => Attr::Bool(true),
@@ -149,7 +149,7 @@ fn input(
     random.tensor(&shape, dtype, low, high).map(Some)
 }
 
-/// float64 if it can be, else a dtype of the set.
+/// float64 if the set contains it, else another dtype of the set.
 fn preferred(set: DTypeSet) -> DType {
     [DType::F64, DType::F32, DType::C128, DType::I64]
         .into_iter()
@@ -158,7 +158,7 @@ fn preferred(set: DTypeSet) -> DType {
         .unwrap_or(DType::F64)
 }
 
-/// A batch of two, then a size for each named dimension: by the name's place among all names.
+/// A batch of two, then one size for each named dimension, chosen by the position of the name among all names.
 fn core(op: &OpDef, dims: &Dims, sizes: &[usize; 4], attrs: &[Attr]) -> Vec<usize> {
     let ShapeRule::Core(rule) = &op.shape else { return Vec::new() };
     let mut names: Vec<&str> = Vec::new();

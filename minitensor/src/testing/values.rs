@@ -1,10 +1,10 @@
-//! Values of samples: pseudorandom, and special ones.
+//! Pseudorandom and special values for samples.
 
 use crate::dtype::{DType, Kind};
 use crate::error::Result;
 use crate::tensor::Tensor;
 
-/// A small generator of pseudorandom numbers (Vigna's splitmix64), apart from the one users seed.
+/// A small pseudorandom number generator (Vigna's splitmix64), independent of the one that users seed.
 pub struct Random(u64);
 
 impl Random {
@@ -20,12 +20,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// In `[low, high)`.
+    /// A number in `[low, high)`.
     pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (self.next() >> 11) as f64 / (1u64 << 53) as f64 * (high - low)
     }
 
-    /// A tensor of such numbers; whole ones, from 0 to 2, for integers.
+    /// A tensor of such numbers. An integer tensor has values from 0 to 2.
     pub fn tensor(&mut self, shape: &[usize], dtype: DType, low: f64, high: f64) -> Result<Tensor> {
         let n = shape.iter().product();
         let values: Vec<f64> = (0..n)
@@ -39,7 +39,7 @@ impl Random {
     }
 }
 
-/// A float tensor's elements; of a complex one, real and imaginary parts in turn.
+/// The elements of a float tensor. For a complex tensor, the real and imaginary parts in turn.
 pub fn numbers(t: &Tensor) -> Result<Vec<f64>> {
     if t.dtype().kind() == Kind::Complex {
         let (re, im) = (numbers(&t.detach().part_view(0)?)?, numbers(&t.detach().part_view(1)?)?);
@@ -48,7 +48,7 @@ pub fn numbers(t: &Tensor) -> Result<Vec<f64>> {
     t.detach().cast(DType::F64)?.to_vec::<f64>()
 }
 
-/// Values as a tensor of another's shape and dtype; as [`numbers`], two for each element of a complex one.
+/// A tensor of these values with the shape and dtype of another. As in [`numbers`], a complex element has two values.
 pub fn tensor_like(t: &Tensor, values: Vec<f64>) -> Result<Tensor> {
     if t.dtype().kind() == Kind::Complex {
         let part = |k: usize| Tensor::from_vec(values.iter().copied().skip(k).step_by(2).collect(), t.shape().clone());
@@ -60,7 +60,7 @@ pub fn tensor_like(t: &Tensor, values: Vec<f64>) -> Result<Tensor> {
     Tensor::from_vec(values, t.shape().clone())?.cast(t.dtype())
 }
 
-/// Whether two tensors hold the same numbers, within a relative tolerance; NaN equals NaN.
+/// Whether two tensors have equal values within a relative tolerance. NaN equals NaN.
 pub fn close(a: &Tensor, b: &Tensor, tolerance: f64) -> Result<bool> {
     if a.shape() != b.shape() || a.dtype() != b.dtype() {
         return Ok(false);
