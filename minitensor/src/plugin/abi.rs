@@ -1,5 +1,5 @@
-//! The plugin ABI: `plugin-sdk/include/minitensor_plugin.h` as Rust sees it. The header says what everything means; that both have
-//! one layout is a test (`plugin-sdk/tests/header.rs`).
+//! The plugin ABI: `plugin-sdk/include/minitensor_plugin.h` in Rust. The header documents every item. A test checks that both
+//! have the same layout (`plugin-sdk/tests/header.rs`).
 
 #![allow(missing_docs)]
 
@@ -12,10 +12,10 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"MTPLUGIN");
 pub const MAJOR: u32 = 1;
 pub const MINOR: u32 = 0;
 pub const MAX_NDIM: usize = 32;
-/// The name of the one symbol.
+/// The name of the exported symbol.
 pub const SYMBOL: &str = "minitensor_plugin";
 
-/// Where a struct's fields lie.
+/// The offsets of the fields of a struct.
 #[derive(Debug)]
 pub struct Layout {
     pub name: &'static str,
@@ -32,7 +32,7 @@ macro_rules! structs {
             pub struct $name { $(pub $field: $ty,)* }
         )*
 
-        /// All structs of the ABI; the header calls them `Mt…`.
+        /// All structs of the ABI. In the header their names begin with `Mt`.
         pub const LAYOUTS: &[Layout] = &[$(Layout {
             name: stringify!($name),
             size: size_of::<$name>(),
@@ -199,15 +199,15 @@ structs! {
     }
 }
 
-// SAFETY: a plugin's constant; its functions may be called on any thread, by the header's rules.
+// SAFETY: it is a constant of the plugin. By the rules of the header its functions may be called on any thread.
 unsafe impl Sync for Plugin {}
 // SAFETY: as above.
 unsafe impl Sync for Kernel {}
 
-/// A tensor of the host, which plugins know only by its address.
+/// A tensor of the host. Plugins only hold pointers to it.
 #[repr(C)]
 pub struct Tensor([u8; 0]);
-/// An op of the host.
+/// An op of the host. Plugins only hold pointers to it.
 #[repr(C)]
 pub struct OpRef([u8; 0]);
 
@@ -270,7 +270,7 @@ macro_rules! codes {
                 $(pub const $name: u32 = $value;)*
             }
         )*
-        /// All numbers of the header's enumerations, by their names there.
+        /// All values of the enumerations of the header, with their names there.
         pub const CODES: &[(&str, u32)] = &[$($(($header, $value),)*)*];
     };
 }
@@ -298,7 +298,7 @@ codes! {
     }
 }
 
-/// Every dtype with its number and its name in the header.
+/// Every dtype, with its number and its name in the header.
 pub const DTYPES: &[(DType, u32, &str)] = &[
     (DType::Bool, 0x0001_0806, "MT_BOOL"),
     (DType::I8, 0x0001_0800, "MT_INT8"),
@@ -317,12 +317,12 @@ pub const DTYPES: &[(DType, u32, &str)] = &[
     (DType::C128, 0x0001_8005, "MT_COMPLEX128"),
 ];
 
-/// The number of a dtype.
+/// The number of a dtype in the ABI.
 pub fn number(dtype: DType) -> u32 {
     DTYPES[dtype as usize].1
 }
 
-/// The dtype of a number.
+/// The dtype for a number of the ABI.
 pub fn dtype(number: u32) -> Result<DType> {
     let found = DTYPES.iter().find(|(_, n, _)| *n == number).map(|(dtype, ..)| *dtype);
     found.ok_or_else(|| Error::value(format!("{number:#010x} is no dtype")))
@@ -337,12 +337,12 @@ const KINDS: &[(ErrorKind, u32)] = &[
     (ErrorKind::NotImplemented, code::NOT_IMPLEMENTED),
 ];
 
-/// The code of an error.
+/// The code of an error in the ABI.
 pub fn code_of(error: &Error) -> i32 {
     KINDS.iter().find(|(kind, _)| *kind == error.kind()).map_or(code::RUNTIME, |(_, code)| *code) as i32
 }
 
-/// The kind of error that a code means; `None` for one that is unknown.
+/// The kind of error for a code. `None` for an unknown code.
 pub fn kind_of(code: i32) -> Option<ErrorKind> {
     KINDS.iter().find(|(_, c)| *c as i32 == code).map(|(kind, _)| *kind)
 }
@@ -350,13 +350,13 @@ pub fn kind_of(code: i32) -> Option<ErrorKind> {
 impl Str {
     pub const EMPTY: Str = Str { data: std::ptr::null(), len: 0 };
 
-    /// Lends a text.
+    /// A borrowed view of a text.
     pub const fn of(text: &str) -> Str {
         Str { data: text.as_ptr(), len: text.len() }
     }
 
-    /// The text, with marks where it is not valid: messages are better shown than refused. A message of an impossible length is not
-    /// read.
+    /// The text, with U+FFFD for invalid parts, since it is better to show a damaged message than to reject it. A message that
+    /// exceeds the limit is not read.
     ///
     /// # Safety
     /// As for [`Str::get`].
@@ -364,15 +364,15 @@ impl Str {
         if self.len > most::SENTENCE {
             return format!("(a message of {} bytes; {} is the limit)", self.len, most::SENTENCE);
         }
-        // SAFETY: by contract.
+        // SAFETY: by the contract of this function. Null is excluded, and the length is within the limit.
         let bytes = if self.data.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(self.data, self.len) } };
         String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
     }
 
-    /// The text, if it is valid UTF-8 without a NUL, of at most `most` bytes. A longer one is not read.
+    /// The text, if it is valid UTF-8 without a NUL and has at most `most` bytes. A longer text is not read.
     ///
     /// # Safety
-    /// If its length is within the limit, it points to as many bytes as it says, for as long as `'a`; or to nothing.
+    /// If the length is within the limit, the pointer is null or valid for reads of `len` bytes for `'a`.
     pub unsafe fn get<'a>(self, most: usize) -> Result<&'a str> {
         if self.len == 0 {
             return Ok("");
@@ -383,7 +383,7 @@ impl Str {
         if self.len > most {
             return Err(Error::value(format!("a text has {} bytes; {most} is the limit", self.len)));
         }
-        // SAFETY: by contract.
+        // SAFETY: by the contract of this function. Null is excluded, and the length is within the limit.
         let bytes = unsafe { std::slice::from_raw_parts(self.data, self.len) };
         let text = std::str::from_utf8(bytes).map_err(|_| Error::value("a text is no valid UTF-8"))?;
         match text.contains('\0') {
@@ -392,12 +392,12 @@ impl Str {
         }
     }
 
-    /// The text, if it can stand in a message or in a path: it has no control characters either.
+    /// The text, if it is fit for a message or a path: it must not contain control characters either.
     ///
     /// # Safety
     /// As for [`Str::get`].
     pub unsafe fn line<'a>(self, most: usize) -> Result<&'a str> {
-        // SAFETY: by contract.
+        // SAFETY: by the contract of this function.
         let text = unsafe { self.get(most) }?;
         match text.chars().any(char::is_control) {
             true => Err(Error::value(format!("the text {:?} holds a control character", shortened(text)))),
@@ -406,15 +406,15 @@ impl Str {
     }
 }
 
-/// The start of a text that may be long, for a message.
+/// The first characters of a text, for an error message.
 fn shortened(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
-/// `len` values at a pointer; an error for null, or for more than `most`.
+/// The `len` values at a pointer. Fails for null, or if there are more than `most`.
 ///
 /// # Safety
-/// If the pointer isn't null and `len` is within the limit, it points to so many values, for as long as `'a`.
+/// If the pointer is not null and `len` is within the limit, it is aligned and valid for reads of `len` values for `'a`.
 pub unsafe fn slice<'a, T>(data: *const T, len: usize, most: usize, what: &str) -> Result<&'a [T]> {
     if len == 0 {
         return Ok(&[]);
@@ -425,23 +425,23 @@ pub unsafe fn slice<'a, T>(data: *const T, len: usize, most: usize, what: &str) 
     if data.is_null() || !data.is_aligned() {
         return Err(Error::value(format!("'{what}' has a pointer that can't be")));
     }
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function. Null is excluded, and the length is within the limit.
     Ok(unsafe { std::slice::from_raw_parts(data, len) })
 }
 
-/// The limits of all lengths. Texts are counted in bytes, lists in items. What exceeds its limit is not read.
+/// The limits of all lengths, in bytes for texts and in items for lists. Nothing above its limit is read.
 pub mod most {
     /// The name of an op, an argument, a dimension or a word.
     pub const NAME: usize = 255;
     /// The path of a source file.
     pub const FILE: usize = 4096;
-    /// A shape or a gradient.
+    /// A shape clause or a backward clause.
     pub const CLAUSE: usize = 1 << 16;
     /// The documentation of an op.
     pub const DOC: usize = 1 << 20;
     /// An error or a log message.
     pub const SENTENCE: usize = 1 << 20;
-    /// An attribute that is a text.
+    /// A text attribute.
     pub const TEXT: usize = 1 << 24;
     /// A program as JSON.
     pub const PROGRAM: usize = 1 << 26;
@@ -449,20 +449,20 @@ pub mod most {
     pub const PARTS: usize = 64;
     /// The dimensions of a tensor.
     pub const DIMS: usize = 64;
-    /// The words that an attribute can be.
+    /// The possible words of an attribute.
     pub const WORDS: usize = 1024;
     /// The dtypes of a variable.
     pub const DTYPES: usize = super::DTYPES.len();
     /// The kernels of an op: one for each pair of dtypes.
     pub const KERNELS: usize = DTYPES * DTYPES;
-    /// The tensors of a variadic input, or an attribute that is a list.
+    /// The tensors of a variadic input, or the items of a list attribute.
     pub const LIST: usize = 1 << 20;
 }
 
 impl Value {
     pub const NONE: Value = Value { kind: kind::NONE, reserved: 0, as_: Payload { i: 0 } };
 
-    /// Lends an attribute.
+    /// A borrowed view of an attribute.
     pub fn of(attr: &crate::attr::Attr) -> Value {
         use crate::attr::Attr;
         fn list<T>(kind: u32, items: &[T]) -> Value {
@@ -482,13 +482,13 @@ impl Value {
         }
     }
 
-    /// The attribute.
+    /// Converts to an attribute.
     ///
     /// # Safety
-    /// What it points to is there.
+    /// All pointers in the value are valid for reads of their lengths.
     pub unsafe fn get(&self) -> Result<crate::attr::Attr> {
         use crate::attr::Attr;
-        // SAFETY: every payload is plain bits; lists are there by contract.
+        // SAFETY: every payload is plain data, so reading any variant is sound. Lists are valid by the contract of this function.
         unsafe {
             let list = self.as_.list;
             Ok(match self.kind {

@@ -1,4 +1,4 @@
-//! Crossing the border between host and plugin: errors become codes with a sentence, and errors again; no panic crosses.
+//! Calls between host and plugin. Errors become codes with a message, and are restored from them. No panic crosses the ABI.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -9,14 +9,14 @@ use crate::error::{Error, Result, panic_text};
 use crate::stop::stopped;
 
 thread_local! {
-    /// The last error that went out, so that one that comes back is the same, with what the code and the sentence don't carry.
+    /// The last error sent. If it is returned to this side, it is restored with the details that code and message do not carry.
     static SENT: RefCell<Option<Error>> = const { RefCell::new(None) };
 }
 
-/// Runs what the other side called: gives a code, and its sentence to the sink.
+/// Runs `f` for the other side. Returns an error code, and passes the error message to the sink.
 ///
 /// # Safety
-/// The sink is null or lives.
+/// The sink is null, or valid for the whole call.
 pub unsafe fn answer(sink: *mut ErrorSink, f: impl FnOnce() -> Result<()>) -> i32 {
     let done = catch_unwind(AssertUnwindSafe(f)).or_else(|payload| stopped(payload).map(Err));
     let (code, message) = match done {
@@ -24,7 +24,7 @@ pub unsafe fn answer(sink: *mut ErrorSink, f: impl FnOnce() -> Result<()>) -> i3
         Ok(Err(error)) => {
             let sentence = error.message().to_owned();
             let code = abi::code_of(&error);
-            // What was there before is dropped when it isn't borrowed any more.
+            // The previous error is dropped after the borrow ends, because its destructor may use this cell.
             drop(SENT.with(|sent| sent.replace(Some(error))));
             (code, sentence)
         }
@@ -34,17 +34,17 @@ pub unsafe fn answer(sink: *mut ErrorSink, f: impl FnOnce() -> Result<()>) -> i3
         }
         Err(panic) => (code::PANIC as i32, panic_text(&*panic).to_owned()),
     };
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function, the sink is null or valid.
     if let Some(sink) = unsafe { sink.as_ref() }
         && let Some(set) = sink.set
     {
-        // SAFETY: the text lives during the call.
+        // SAFETY: `message` outlives the call, and the sink provides `set` for its own context.
         unsafe { set(sink.context, Str::of(&message)) }
     }
     code
 }
 
-/// Calls the other side, which answers with a code and gives its sentence to the sink.
+/// Calls the other side, which returns an error code and passes its message to the sink.
 #[inline]
 pub fn ask(f: impl FnOnce(*mut ErrorSink) -> i32) -> Result<()> {
     let mut message = String::new();
@@ -57,7 +57,7 @@ pub fn ask(f: impl FnOnce(*mut ErrorSink) -> i32) -> Result<()> {
 }
 
 unsafe extern "C" fn keep(context: *mut c_void, message: Str) {
-    // SAFETY: the context is the message of the `ask` under way; the text is lent.
+    // SAFETY: the context is the message of the `ask` that is in progress. The text is valid for this call.
     unsafe { *context.cast::<String>() = message.lossy() }
 }
 

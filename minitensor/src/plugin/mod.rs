@@ -1,7 +1,7 @@
-//! Plugins that are shared libraries. Host and plugin share nothing but the [ABI](abi): plain tables and functions.
+//! Plugins that are shared libraries. Host and plugin share only the [ABI](abi): plain tables and functions.
 //!
-//! The [host] loads a library and makes ops of its tables. A plugin that is written with `#[custom_op]` is built without the
-//! feature `engine`: then this crate is the guest's half, in which a tensor is one of the host's, and which makes tables of ops.
+//! The [host] loads a library and converts its tables to ops. A plugin written with `#[custom_op]` is built without the
+//! feature `engine`. This crate is then the guest: a `Tensor` is a handle of a host tensor, and definitions become tables.
 
 #[doc(hidden)]
 pub mod abi;

@@ -1,4 +1,4 @@
-//! What a plugin written in Rust says of itself, and does besides having ops: the line `plugin! {}`.
+//! The metadata and the life cycle of a plugin written in Rust: the line `plugin! {}`.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use super::{PluginInfo, VersionInfo};
 use crate::error::Result;
 use crate::op::CustomOp;
 
-/// A plugin that does something of its own as it comes and goes, or has ops written as objects. A library whose ops are all defined by
-/// `#[custom_op]` needs none.
+/// A plugin that runs code when it is loaded and unloaded, or has ops written as objects. A library whose ops are all defined
+/// with `#[custom_op]` needs no implementation of this trait.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -27,75 +27,75 @@ use crate::op::CustomOp;
 /// }
 /// ```
 pub trait Plugin: Send + Sync {
-    /// What is known of it: the name and the version are those of `plugin! {}`.
+    /// The metadata. The name and the version must equal those of `plugin! {}`.
     fn info(&self) -> &PluginInfo;
 
-    /// Called when the plugin is loaded. If it fails, no op of the plugin stays.
+    /// Called when the plugin is loaded. If it fails, no op of the plugin remains registered.
     ///
     /// # Errors
-    /// Whatever keeps the plugin from working.
+    /// Any error that prevents the plugin from working.
     fn initialize(&self, registry: &CustomOpRegistry) -> Result<()> {
         let _ = registry;
         Ok(())
     }
 
-    /// Called when the plugin is unloaded. Its ops may still be called by graphs.
+    /// Called when the plugin is unloaded. Graphs may still call its ops afterwards.
     ///
     /// # Errors
-    /// What went wrong, of which the user is warned: the plugin is gone all the same.
+    /// The error is shown to the user as a warning. The plugin is unloaded nevertheless.
     fn cleanup(&self, registry: &CustomOpRegistry) -> Result<()> {
         let _ = registry;
         Ok(())
     }
 
-    /// Ops written as objects. Those defined by `#[custom_op]` are there by themselves.
+    /// Ops written as objects. Ops defined with `#[custom_op]` are registered without this.
     fn custom_operations(&self) -> Vec<Arc<dyn CustomOp>> {
         Vec::new()
     }
 }
 
-/// Where a plugin puts ops while it is initialized.
+/// The registry that a plugin adds ops to during initialization.
 pub struct CustomOpRegistry {
     pub(crate) register: fn(Arc<dyn CustomOp>) -> Result<()>,
 }
 
 impl CustomOpRegistry {
-    /// The registry of this program: for tests, in which a plugin isn't loaded.
+    /// The registry of this process, for tests that do not load the plugin.
     #[cfg(feature = "engine")]
     pub fn global() -> CustomOpRegistry {
         CustomOpRegistry { register: |op| crate::registry::register(op).map(|_| ()) }
     }
 
-    /// Adds an op.
+    /// Registers an op.
     ///
     /// # Errors
-    /// It is no op, or it isn't the time.
+    /// The definition is invalid, or the plugin is not being initialized.
     pub fn register(&self, op: Arc<dyn CustomOp>) -> Result<()> {
         (self.register)(op)
     }
 }
 
-/// What `plugin! {}` may say; what it doesn't is taken from `Cargo.toml`.
+/// The fields of `plugin! {}`. Omitted fields are taken from `Cargo.toml`.
 #[derive(Clone, Copy)]
 pub struct Package {
     /// The plugin's name.
     pub name: &'static str,
     /// Its version, `1.2.3`.
     pub version: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub description: &'static str,
-    /// Who made it.
+    /// Its author.
     pub author: &'static str,
-    /// The oldest minitensor that it supports; that of the SDK if it isn't given.
+    /// The oldest supported version of minitensor. By default that of the SDK.
     pub min_minitensor: &'static str,
-    /// The newest minitensor that it supports; without one, those that are compatible with the oldest.
+    /// The newest supported version of minitensor. If empty, all versions compatible with the oldest are supported.
     pub max_minitensor: &'static str,
-    /// Makes the plugin, if it does something of its own.
+    /// Creates the plugin, if it runs code of its own.
     pub plugin: Option<fn() -> Box<dyn Plugin>>,
 }
 
 impl Package {
-    /// The constant that a library exports.
+    /// The constant that the library exports.
     #[doc(hidden)]
     pub const fn constant(&self, init: Init, fini: Fini) -> abi::Plugin {
         abi::Plugin {
@@ -115,7 +115,7 @@ impl Package {
         }
     }
 
-    /// An error if the plugin says something else of itself than the constant.
+    /// Returns an error if the metadata of the plugin differs from the exported constant.
     #[doc(hidden)]
     pub fn check(&self, info: &PluginInfo) -> Result<()> {
         if info.name == self.name && info.version == VersionInfo::parse(self.version)? {
@@ -131,7 +131,7 @@ impl Package {
 type Init = unsafe extern "C" fn(*const abi::Host, *mut abi::ErrorSink) -> i32;
 type Fini = unsafe extern "C" fn(*mut abi::ErrorSink) -> i32;
 
-/// A text with zeros behind it. Called while the plugin is compiled.
+/// The text, padded with zeros. Evaluated at compile time.
 const fn padded<const N: usize>(text: &str) -> [u8; N] {
     let (bytes, mut padded) = (text.as_bytes(), [0; N]);
     assert!(
@@ -147,9 +147,9 @@ const fn padded<const N: usize>(text: &str) -> [u8; N] {
     padded
 }
 
-/// Makes a plugin of a library: with this line it can be loaded by minitensor. Once in a crate, whose `crate-type` is `cdylib`.
+/// Makes a library loadable by minitensor. Use it once in a crate whose `crate-type` is `cdylib`.
 ///
-/// All that may be said is said like the fields of [`Package`](crate::plugin::Package); what isn't is taken from `Cargo.toml`.
+/// The fields are those of [`Package`](crate::plugin::Package). Omitted fields are taken from `Cargo.toml`.
 ///
 /// ```
 /// use minitensor::prelude::*;
@@ -164,12 +164,12 @@ const fn padded<const N: usize>(text: &str) -> [u8; N] {
 /// # fn main() {}
 /// ```
 ///
-/// A crate that has the feature `engine`, as in its own tests, exports nothing: its ops are there without being loaded.
+/// With the feature `engine`, as in the tests of the crate itself, nothing is exported: the ops are registered without loading.
 #[macro_export]
 macro_rules! plugin {
     ($($field:ident: $value:expr),* $(,)?) => {
         const _: () = {
-            // Every field may be given.
+            // All fields may be given, and then the update is redundant.
             #[allow(clippy::needless_update)]
             static PACKAGE: $crate::plugin::Package = $crate::plugin::Package {
                 $($field: $crate::plugin_field!($field $value),)*
@@ -199,7 +199,7 @@ macro_rules! plugin_field {
     };
 }
 
-/// A library that has the engine in it brings its ops without being loaded.
+/// With the engine in the same library, ops are registered without loading, so nothing is exported.
 #[cfg(feature = "engine")]
 #[doc(hidden)]
 #[macro_export]
@@ -221,12 +221,12 @@ macro_rules! plugin_export {
         pub static minitensor_plugin: abi::Plugin = $package.constant(init, fini);
 
         unsafe extern "C" fn init(host: *const abi::Host, error: *mut abi::ErrorSink) -> i32 {
-            // SAFETY: the host calls it as the ABI says.
+            // SAFETY: the host calls this function as the ABI requires.
             unsafe { start::init(&$package, host, error) }
         }
 
         unsafe extern "C" fn fini(error: *mut abi::ErrorSink) -> i32 {
-            // SAFETY: the host calls it as the ABI says.
+            // SAFETY: the host calls this function as the ABI requires.
             unsafe { start::fini(error) }
         }
     };

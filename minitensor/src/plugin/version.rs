@@ -1,27 +1,27 @@
-//! Versions, and what is known of a plugin.
+//! Versions, and metadata of a plugin.
 
 use std::fmt;
 
 use crate::error::{Error, Result};
 
-/// A version by its three numbers, as semantic versioning understands them.
+/// A version: the three numbers of semantic versioning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VersionInfo {
-    /// Goes up where something breaks.
+    /// Increases with a breaking change.
     pub major: u32,
-    /// Goes up where something is added, and before 1.0.0 where something breaks.
+    /// Increases with an addition, and before 1.0.0 with a breaking change.
     pub minor: u32,
-    /// Goes up where something is mended.
+    /// Increases with a fix.
     pub patch: u32,
 }
 
 impl VersionInfo {
-    /// A version.
+    /// Creates a version.
     pub const fn new(major: u32, minor: u32, patch: u32) -> VersionInfo {
         VersionInfo { major, minor, patch }
     }
 
-    /// The version that a text such as `1.2.3` means; what stands behind the numbers, as in `1.2.3-rc.1`, is left out.
+    /// Parses a version such as `1.2.3`. A suffix after the numbers, as in `1.2.3-rc.1`, is ignored.
     ///
     /// ```
     /// use minitensor::plugin::VersionInfo;
@@ -41,8 +41,8 @@ impl VersionInfo {
         VersionInfo::parse(env!("CARGO_PKG_VERSION")).expect("a crate has a version")
     }
 
-    /// Whether this version has all that another one has: it is not older, and the major version is the same. Before 1.0.0 the minor
-    /// version must be the same, too, as everything may change with it.
+    /// Whether this version provides everything that `min_required` provides: it is not older, and the major version is equal.
+    /// Before 1.0.0 the minor version must be equal too, since any minor version may break compatibility.
     pub fn is_compatible_with(self, min_required: VersionInfo) -> bool {
         let same_line = self.major == min_required.major && (self.major > 0 || self.minor == min_required.minor);
         same_line && self >= min_required
@@ -55,19 +55,19 @@ impl fmt::Display for VersionInfo {
     }
 }
 
-/// What a plugin says of itself.
+/// Metadata of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginInfo {
-    /// Its name, by which it is loaded once.
+    /// Its unique name. Only one plugin of a name is loaded at a time.
     pub name: String,
     /// Its version.
     pub version: VersionInfo,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
-    /// Who made it.
+    /// Its author.
     pub author: String,
-    /// The oldest minitensor that it supports.
+    /// The oldest supported version of minitensor.
     pub min_minitensor_version: VersionInfo,
-    /// The newest minitensor that it supports; without one, those that are compatible with the oldest.
+    /// The newest supported version of minitensor. If `None`, all versions compatible with the oldest are supported.
     pub max_minitensor_version: Option<VersionInfo>,
 }

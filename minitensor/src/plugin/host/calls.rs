@@ -1,4 +1,4 @@
-//! Calls of a plugin's functions: kernels, bodies over whole tensors, gradients, programs.
+//! Calls of the functions of a plugin: kernels, bodies over whole tensors, gradients, programs.
 
 use std::ffi::c_void;
 
@@ -19,7 +19,7 @@ use crate::plugin::abi::{self, Str, most};
 use crate::plugin::border::ask;
 use crate::tensor::{Device, Shape, Tensor};
 
-/// Few have more, and moving room for them costs more than a kernel of a few elements.
+/// Few ops have more than three attributes, and moving a larger array costs more than a kernel of a few elements.
 type Values = SmallVec<[abi::Value; 3]>;
 
 #[inline(always)]
@@ -29,14 +29,14 @@ fn values(attrs: &[Attr]) -> Values {
     values
 }
 
-/// Stands for an optional input that isn't there.
+/// The metadata of an absent optional input.
 const NOTHING: abi::Meta = abi::Meta { dtype: 0, ndim: -1, shape: [0; abi::MAX_NDIM] };
 
-/// The table of a plugin's op, which has been checked, and stays.
+/// The checked table of an op of a plugin. The table lives for ever.
 #[derive(Clone, Copy)]
 pub struct Loaded(&'static abi::Op);
 
-// SAFETY: a constant of the plugin, whose functions may be called on any thread.
+// SAFETY: it is a constant of the plugin. The ABI requires that its functions may be called on any thread.
 unsafe impl Send for Loaded {}
 // SAFETY: as above.
 unsafe impl Sync for Loaded {}
@@ -49,17 +49,17 @@ impl std::fmt::Debug for Loaded {
 
 impl Loaded {
     /// # Safety
-    /// All that the table points to is as the ABI says, and stays; `read` looks at what can be looked at.
+    /// The table and all its pointers are valid as the ABI requires, and live for ever. `read` checks what can be checked.
     pub unsafe fn new(op: &'static abi::Op) -> Loaded {
         Loaded(op)
     }
 
     fn name(&self) -> &'static str {
-        // SAFETY: the name was checked when the op was read.
+        // SAFETY: the name was checked when the table was read.
         unsafe { self.0.name.get(most::NAME) }.unwrap_or_default()
     }
 
-    /// Puts the op's name before an error.
+    /// Adds the name of the op to an error.
     #[cold]
     fn context(&self, error: Error) -> Error {
         let name = format!("op '{}'", self.name());
@@ -69,7 +69,7 @@ impl Loaded {
     /// The kernel for these dtypes.
     #[inline]
     pub fn find(&self, dtypes: &[DType]) -> Option<&'static abi::Kernel> {
-        // SAFETY: the table was checked when the op was read.
+        // SAFETY: the list of kernels was checked when the table was read.
         let kernels = unsafe { std::slice::from_raw_parts(self.0.kernels, self.0.n_kernels) };
         kernels.iter().find(|kernel| dtypes.iter().zip(kernel.dtypes).all(|(dtype, n)| abi::number(*dtype) == n))
     }
@@ -77,7 +77,7 @@ impl Loaded {
     /// Computes `n` elements.
     ///
     /// # Safety
-    /// Every pointer is to `n` contiguous elements of the kernel's dtypes.
+    /// Every pointer is valid for `n` contiguous elements of the dtypes of the kernel.
     pub unsafe fn run_elements(
         &self,
         kernel: &abi::Kernel,
@@ -87,7 +87,7 @@ impl Loaded {
         outputs: &[*mut u8],
     ) -> Result<()> {
         let values = values(attrs);
-        // SAFETY: that it is a kernel of elements was checked when the op was read; the pointers are as the ABI wants them.
+        // SAFETY: reading the table checked that `elements` is set. The pointers are valid by the contract of this function.
         ask(|sink| unsafe {
             let run = kernel.run.elements.unwrap_unchecked();
             run(kernel.context, values.as_ptr(), n as i64, inputs.as_ptr().cast(), outputs.as_ptr().cast(), sink)
@@ -95,10 +95,10 @@ impl Loaded {
         .map_err(|error| self.context(error))
     }
 
-    /// Computes so many cells.
+    /// Computes `cells` cells.
     ///
     /// # Safety
-    /// Every argument has so many cores of the dtype, rank and layout that the kernel was found for.
+    /// Every argument has `cells` cores of the dtype, rank and layout that the kernel was chosen for.
     pub unsafe fn run_cells(
         &self,
         kernel: &abi::Kernel,
@@ -116,7 +116,7 @@ impl Loaded {
             strides: arg.strides.as_ptr(),
         };
         let args: SmallVec<[abi::Cell; 6]> = args.iter().map(cell).collect();
-        // SAFETY: as for elements.
+        // SAFETY: reading the table checked that `cells` is set. The pointers are valid by the contract of this function.
         ask(|sink| unsafe {
             let run = kernel.run.cells.unwrap_unchecked();
             run(kernel.context, values.as_ptr(), args.as_ptr(), cells as i64, sink)
@@ -124,17 +124,17 @@ impl Loaded {
         .map_err(|error| self.context(error))
     }
 
-    /// The program, which the plugin gives as JSON.
+    /// The program, which the plugin provides as JSON.
     pub fn program(&self, op: &OpDef, attrs: &[Attr]) -> Result<Program> {
         unsafe extern "C" fn keep(json: *mut c_void, given: Str) {
-            // SAFETY: the sink is the text below; what is given is lent.
+            // SAFETY: the context is `json` below. The ABI requires the text to be valid for this call.
             unsafe { *json.cast::<Result<String>>() = given.get(abi::most::PROGRAM).map(str::to_owned) }
         }
         let values = values(attrs);
         let mut json: Result<String> = Ok(String::new());
         let sink = std::ptr::from_mut(&mut json).cast();
         let write = self.0.program.ok_or_else(|| Error::runtime("the op has no program"))?;
-        // SAFETY: the plugin's function, called as the ABI says.
+        // SAFETY: the function of the plugin is called as the ABI requires.
         ask(|error| unsafe { write(self.0.context, values.as_ptr(), values.len() as i32, sink, keep, error) })
             .and(json)
             .and_then(|json| Program::from_json(&json).map_err(|e| Error::value(e.to_string())))
@@ -142,10 +142,10 @@ impl Loaded {
             .map_err(|error| self.context(error.context("its program")))
     }
 
-    /// Runs a body over whole tensors: it is lent the inputs, and gives the outputs.
+    /// Runs a body over whole tensors. It borrows the inputs and creates the outputs.
     pub fn tensors(&self, call: &Call<'_>) -> Result<Vec<Tensor>> {
         unsafe extern "C" fn keep(outputs: *mut c_void, tensor: *mut abi::Tensor) {
-            // SAFETY: the sink is the list below; the tensor is given.
+            // SAFETY: the context is the list below. The ABI requires the plugin to transfer a handle that it holds, or null.
             unsafe { (*outputs.cast::<Vec<Option<Tensor>>>()).push(take_back(tensor)) }
         }
         let mut outputs: Vec<Option<Tensor>> = Vec::new();
@@ -167,7 +167,7 @@ impl Loaded {
         Ok(all)
     }
 
-    /// Runs a body over arrays: the outputs are there, to be written.
+    /// Runs a body over arrays, which writes to allocated outputs.
     fn run_arrays(&self, call: &Call<'_>, outputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
         let (inputs, results) = (Lent::new(call.inputs().iter().copied()), Lent::new(outputs.iter().map(Some)));
         let (inputs, results) = ((inputs.arrays(), inputs), (results.arrays(), results));
@@ -204,7 +204,7 @@ impl Loaded {
 
     fn run(&self, call: &abi::Call) -> Result<()> {
         let run = self.0.call.ok_or_else(|| Error::runtime("the op has no body"))?;
-        // SAFETY: the plugin's function, called as the ABI says.
+        // SAFETY: the function of the plugin is called as the ABI requires.
         ask(|sink| unsafe { run(call, sink) }).map_err(|error| self.context(error))
     }
 
@@ -218,7 +218,7 @@ impl Loaded {
         Ok(meta)
     }
 
-    /// What the plugin's inference says of the outputs.
+    /// The shapes and dtypes of the outputs by the inference function of the plugin.
     fn infer(&self, call: &Call<'_>) -> Result<Vec<(Shape, DType)>> {
         let infer = self.0.infer.ok_or_else(|| Error::runtime("the op has no inference"))?;
         let of = |t: &Option<&Tensor>| match t {
@@ -229,7 +229,7 @@ impl Loaded {
         let mut outputs = vec![NOTHING; call.op().outputs.len()];
         let values = values(call.attrs());
         let counts = (inputs.len() as i32, values.len() as i32, outputs.len() as i32);
-        // SAFETY: the plugin's function, called as the ABI says.
+        // SAFETY: the function of the plugin is called as the ABI requires.
         ask(|sink| unsafe {
             let (given, out) = (inputs.as_ptr(), outputs.as_mut_ptr());
             infer(self.0.context, given, counts.0, values.as_ptr(), counts.1, out, counts.2, sink)
@@ -247,7 +247,7 @@ impl Loaded {
         call.op().outputs.iter().zip(&outputs).map(read).collect()
     }
 
-    /// Runs a gradient that is a function.
+    /// Runs a gradient that is a function of the plugin.
     pub fn gradient(&self, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
         let run = self.0.gradient.ok_or_else(|| Error::runtime("the op has no gradient"))?;
         let (n, outputs) = (call.num_inputs(), call.op().outputs.len());
@@ -299,15 +299,15 @@ impl Loaded {
             dims: dims.as_ptr(),
             gradients: gradients.as_mut_ptr(),
         };
-        // SAFETY: the plugin's function, called as the ABI says.
+        // SAFETY: the function of the plugin is called as the ABI requires.
         let done = ask(|sink| unsafe { run(&abi_call, sink) });
-        // SAFETY: what it has set is given, also where it failed later.
+        // SAFETY: the plugin transfers the handles that it sets, even if it fails afterwards. All others are null.
         let gradients = gradients.into_iter().map(|handle| unsafe { take_back(handle) }).collect();
         done.map(|()| gradients).map_err(|error| self.context(error))
     }
 
-    /// A body over arrays: infers, allocates and computes, and on `meta` only infers. Where there is no inference, the plan of the shape
-    /// clause tells.
+    /// Runs a body over arrays: infers, allocates and computes. On `meta` it only infers. Without an inference function, the
+    /// shape clause determines the outputs.
     pub fn arrays(
         &self,
         call: &Call<'_>,

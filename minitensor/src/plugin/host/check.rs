@@ -1,5 +1,5 @@
-//! What the parts of an op of a plugin have to be for each other. The macro says so of the ops that it makes; a table may say
-//! anything.
+//! Checks that the parts of an op of a plugin are consistent. The macro guarantees this for the ops that it defines. A table may
+//! contain anything.
 
 use minitensor_kernels::program::Program;
 use minitensor_schema::check;
@@ -15,7 +15,7 @@ fn wrong<T>(why: impl Into<String>) -> Result<T> {
     Err(Error::value(why))
 }
 
-/// Default values are of the kind of their attributes.
+/// The default of an attribute must be of its kind.
 pub fn defaults(op: &mut OpDef) -> Result<()> {
     for i in 0..op.attrs.len() {
         let Some(default) = op.attrs[i].default.clone() else { continue };
@@ -26,7 +26,7 @@ pub fn defaults(op: &mut OpDef) -> Result<()> {
     Ok(())
 }
 
-/// All that is to be said of an op without its kernels and its gradient.
+/// All checks of an op except those of its kernels and its gradient.
 pub fn parts(op: &OpDef, kind: u32) -> Result<()> {
     check::signature(&op.schema()).into_iter().next().map_or(Ok(()), |problem| Err(problem.sentence))?;
     inputs(op, kind)?;
@@ -53,7 +53,7 @@ fn inputs(op: &OpDef, kind: u32) -> Result<()> {
     Ok(())
 }
 
-/// Several outputs are a named tuple in Python.
+/// Several outputs form a named tuple in Python.
 fn outputs(op: &OpDef) -> Result<()> {
     let returned: Vec<&str> = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.name.as_ref()).collect();
     for name in returned.iter().filter(|_| returned.len() > 1) {
@@ -117,7 +117,7 @@ fn axis(op: &OpDef, kind: u32) -> Result<()> {
     check::axis(&op.schema(), shapes, many).map_or(Ok(()), |problem| Err(problem.sentence.into()))
 }
 
-/// Every dtype that the op takes has a kernel.
+/// Every combination of dtypes that the op accepts must have a kernel.
 pub fn kernels(op: &OpDef, loaded: Loaded) -> Result<()> {
     let variables: Vec<Vec<DType>> = op.generics.iter().map(|g| g.dtypes.iter().collect()).collect();
     let pairs: Vec<Vec<DType>> = match variables.as_slice() {
@@ -136,7 +136,7 @@ pub fn kernels(op: &OpDef, loaded: Loaded) -> Result<()> {
     }
 }
 
-/// Attributes for a program that doesn't depend on them.
+/// Attributes for making a program that does not depend on them.
 pub fn placeholders(op: &OpDef) -> Vec<Attr> {
     op.attrs.iter().map(|a| a.default.clone().unwrap_or(Attr::Float(0.0))).collect()
 }
@@ -145,7 +145,7 @@ fn list<'a, A, B: std::fmt::Debug>(items: &'a [A], of: impl Fn(&'a A) -> B) -> S
     format!("{:?}", items.iter().map(of).collect::<Vec<_>>())
 }
 
-/// The op that a program makes by itself, if the table says the same of its inputs, attributes and outputs.
+/// The op that a program defines, if the table declares the same inputs, attributes and outputs.
 pub fn program_op(op: &OpDef, program: Program) -> Result<OpRef> {
     let masks = op.inputs.iter().map(|i| i.dtype == DTypeRule::Fixed(DType::Bool)).enumerate().filter(|(_, is)| *is);
     let made = masks.fold(CustomOpBuilder::from_program(op.name.clone(), program)?, |b, (i, _)| b.mask(i)).finish()?;
@@ -170,7 +170,7 @@ pub fn program_op(op: &OpDef, program: Program) -> Result<OpRef> {
     }
 }
 
-/// The program has the names of the table, in the same order: arguments are matched by position.
+/// The program must have the names of the table in the same order, because arguments are matched by position.
 pub fn program_names(op: &OpDef, program: &Program) -> Result<()> {
     let outputs: Vec<String> = program.outputs().iter().map(|(name, _)| name.clone()).collect();
     let has = [program.inputs(), program.uniforms(), &outputs];
@@ -182,7 +182,7 @@ pub fn program_names(op: &OpDef, program: &Program) -> Result<()> {
     Ok(())
 }
 
-/// A program beside kernels of cells describes a row: each argument is a number, or has one dimension in memory order.
+/// A program of an op with cell kernels describes a row: each argument is a number, or has one contiguous dimension.
 pub fn program_of_rows(op: &OpDef) -> Result<()> {
     let mut row: Option<&Dim> = None;
     for (name, core, dims) in dimensions(op) {
@@ -201,7 +201,8 @@ pub fn program_of_rows(op: &OpDef) -> Result<()> {
     Ok(())
 }
 
-/// A gradient takes the cotangents of all returned outputs that can have one, then the inputs; and attributes that the op begins with.
+/// The inputs of a gradient are the cotangents of all differentiable returned outputs, followed by the inputs of the op. Its
+/// attributes are the first attributes of the op.
 pub fn vjp(op: &OpDef, vjp: &OpDef, wanted: usize) -> Result<()> {
     let cotangents = op.cotangents().count();
     let taken = cotangents + op.inputs.len();

@@ -1,4 +1,4 @@
-//! What a library says of itself, read from the file: nothing of the library runs.
+//! Reads the metadata of a plugin from its file. No code of the library runs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -9,28 +9,28 @@ use crate::error::{Error, Result};
 use crate::plugin::abi::{self, Plugin};
 use crate::plugin::{PluginInfo, VersionInfo};
 
-/// The constant of a plugin, as far as it is data.
+/// The data of the constant that a plugin exports.
 #[derive(Clone, Debug)]
 pub struct Metadata {
-    /// What the plugin says of itself.
+    /// The metadata of the plugin.
     pub info: PluginInfo,
-    /// Whether it names an oldest minitensor.
+    /// Whether it names an oldest supported minitensor.
     pub has_minimum: bool,
-    /// The plugin ABI that it was made for.
+    /// The version of the plugin ABI that it uses.
     pub abi: (u32, u32),
-    /// What it was built with.
+    /// The compiler or SDK that it was built with.
     pub built_with: String,
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Tells its file from one with another content.
+    /// A hash of the content of the file.
     pub(super) fingerprint: u64,
 }
 
 impl Metadata {
-    /// Reads the file.
+    /// Reads a file.
     ///
     /// # Errors
-    /// What is no library, one for another system or processor, one that is cut short, one that is no plugin or one for another ABI.
+    /// The file is not a library, is for another system or processor, is truncated, is not a plugin, or uses another ABI.
     pub fn read(path: &Path) -> Result<Metadata> {
         let wrong = |why: String| Error::value(format!("'{}' {why}", path.display()));
         if path.is_dir() {
@@ -43,7 +43,7 @@ impl Metadata {
         Metadata::of(&constant, path, hasher.finish()).map_err(|e| wrong(e.message().to_owned()))
     }
 
-    /// What the constant says, of which the ABI has been checked.
+    /// Reads the metadata from a constant whose ABI has been checked.
     fn of(constant: &Plugin, path: &Path, fingerprint: u64) -> Result<Metadata> {
         let say = |field: &str, bytes: &[u8]| {
             text(bytes).map_err(|why| Error::value(format!("is a plugin whose {field} {why}")))
@@ -81,7 +81,7 @@ impl Metadata {
         })
     }
 
-    /// An error unless the plugin supports this minitensor.
+    /// Returns an error unless the plugin supports this minitensor.
     pub fn check(&self) -> Result<()> {
         let (info, current) = (&self.info, VersionInfo::current());
         let who = format!("plugin '{}' {}", info.name, info.version);
@@ -102,7 +102,7 @@ impl Metadata {
     }
 }
 
-/// The constant in the file of a library. Its pointers mean nothing.
+/// The exported constant in the file of a library. Its pointers have no meaning.
 fn constant(bytes: &[u8]) -> Result<Plugin, String> {
     if bytes.is_empty() {
         return Err("is empty".into());
@@ -138,11 +138,12 @@ fn constant(bytes: &[u8]) -> Result<Plugin, String> {
         return Err(format!("is a plugin that says its constant has {stated} bytes, where the library has {size}"));
     }
     let bytes = header(0, size_of::<Plugin>())?;
-    // SAFETY: so many bytes are there; a function that isn't null in the file can be any address, and is never called.
+    // SAFETY: `bytes` has the size of the struct. Any bit pattern is valid: a function pointer that is not null may be any
+    // address, and none is called.
     Ok(unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) })
 }
 
-/// What must hold before anything else of a constant means something; gives its size.
+/// Checks the fields that determine the meaning of all others. Returns the size of the struct.
 pub fn check_abi(magic: u64, major: u32, minor: u32, size: u64) -> Result<u64, String> {
     let ours = (abi::MAJOR, abi::MINOR);
     if magic != abi::MAGIC {
@@ -199,7 +200,7 @@ fn check_system(file: &object::File<'_>) -> Result<(), String> {
     }
 }
 
-/// Address and size of the plugin's symbol; size 0 where the format doesn't say it.
+/// Address and size of the symbol of the plugin. The size is 0 if the format does not record it.
 fn symbol(file: &object::File<'_>) -> Result<(u64, u64), String> {
     let found = file.dynamic_symbols().find(|s| s.name() == Ok(abi::SYMBOL) && !s.is_undefined());
     if let Some(symbol) = found {
@@ -216,14 +217,14 @@ fn symbol(file: &object::File<'_>) -> Result<(u64, u64), String> {
     })
 }
 
-/// A text of a constant, which ends with a NUL.
+/// A NUL-terminated text of the constant.
 fn text(bytes: &[u8]) -> Result<String, String> {
     let end = bytes.iter().position(|b| *b == 0).ok_or("doesn't end with a NUL")?;
     if bytes[end..].iter().any(|b| *b != 0) {
         return Err("has something after its NUL".into());
     }
     let text = std::str::from_utf8(&bytes[..end]).map_err(|_| "is no valid UTF-8")?;
-    // It is shown in messages and tables.
+    // The text is shown in messages and tables.
     match text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
         true => Err("has a control character".into()),
         false => Ok(text.to_owned()),

@@ -13,27 +13,27 @@ use crate::op::OpRef;
 use crate::plugin::abi::{self, Plugin};
 use crate::plugin::border::ask;
 
-/// A plugin that was loaded into the process. It stays mapped for good: its ops may be held by tensors, graphs and callers.
+/// A plugin that is loaded into the process. It is never unmapped, because tensors, graphs and callers may hold its ops.
 #[derive(Clone)]
 pub struct Library {
     metadata: Metadata,
     plugin: &'static Plugin,
 }
 
-/// What was mapped from which file. One library is opened at a time.
+/// The mapped files, with the hashes of their content. The lock ensures that one library is opened at a time.
 static MAPPED: Mutex<BTreeMap<PathBuf, u64>> = Mutex::new(BTreeMap::new());
 
-/// Holds the lock of the libraries for a fork, unless another thread holds it.
+/// Takes the lock of the libraries before a fork. `None` if another thread holds it.
 pub(super) fn try_hold() -> Option<Box<dyn Any>> {
     try_lock(&MAPPED)
 }
 
 impl Library {
-    /// Reads what the library says of itself, and loads it if it is a plugin that this minitensor can have. Of its own code runs what
-    /// the system runs as it maps a library, and no more.
+    /// Reads the metadata of a library, and loads the library if it is a plugin that supports this minitensor. Only the
+    /// code that the system runs when it maps a library is run.
     ///
     /// # Errors
-    /// Those of [`Metadata::read`], a plugin that doesn't support this minitensor, and those of the system's loader.
+    /// Those of [`Metadata::read`], an unsupported version of minitensor, and errors of the system loader.
     pub fn open(path: &Path) -> Result<Library> {
         let metadata = Metadata::read(path)?;
         metadata.check()?;
@@ -44,51 +44,51 @@ impl Library {
             let why = "has changed since it was loaded, and a library is mapped once; give the new one another file name, or start anew";
             return Err(wrong(why.into()));
         }
-        // SAFETY: what the library does as it is mapped is its affair; it says of itself that it is a plugin.
+        // SAFETY: the constructors of the library run. The library declares that it is a plugin, and loading it trusts it.
         let library = unsafe { libloading::Library::new(&absolute) }
             .map_err(|e| wrong(format!("can't be loaded: {}", innermost(&e))))?;
-        // SAFETY: by its magic number, which was read from the file, the symbol is such a constant.
+        // SAFETY: the magic number in the file shows that the symbol is a constant of this type.
         let plugin = unsafe { library.get::<*const Plugin>(abi::SYMBOL) }
             .map_err(|e| wrong(format!("has no symbol '{}': {}", abi::SYMBOL, innermost(&e))))
             .map(|symbol| *symbol)?;
         std::mem::forget(library);
-        // SAFETY: the library stays mapped.
+        // SAFETY: the symbol is in the library, which is never unmapped.
         let plugin = unsafe { &*plugin };
         check_abi(plugin.magic, plugin.abi_major, plugin.abi_minor, plugin.struct_size).map_err(wrong)?;
         mapped.insert(absolute, metadata.fingerprint);
         Ok(Library { metadata, plugin })
     }
 
-    /// What it says of itself.
+    /// The metadata of the plugin.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// Calls the plugin's `init`, and gives the ops that it hands over; none is registered yet.
+    /// Calls the `init` of the plugin, and returns the ops that it registers. They are not yet in the registry.
     ///
     /// # Errors
-    /// What `init` says, or what is wrong with an op's table.
+    /// Errors of `init`, and faults of the tables.
     pub fn init(&self) -> Result<Vec<OpRef>> {
         let who = || format!("plugin '{}'", self.metadata.info.name);
         let init =
             self.plugin.init.ok_or_else(|| Error::value(format!("{} has no init: the pointer is null", who())))?;
-        // SAFETY: the plugin's function, called as the ABI says.
+        // SAFETY: the function of the plugin is called as the ABI requires.
         let init = || ask(|sink| unsafe { init(&raw const HOST, sink) });
         collect(init).map_err(|error| error.context(who()))
     }
 
-    /// Calls the plugin's `fini`.
+    /// Calls the `fini` of the plugin.
     ///
     /// # Errors
-    /// What `fini` says.
+    /// Errors of `fini`.
     pub fn fini(&self) -> Result<()> {
         let Some(fini) = self.plugin.fini else { return Ok(()) };
-        // SAFETY: the plugin's function, called as the ABI says.
+        // SAFETY: the function of the plugin is called as the ABI requires.
         ask(|sink| unsafe { fini(sink) })
     }
 }
 
-/// What the system says.
+/// The message of the innermost source, which is that of the system.
 fn innermost(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), innermost)
 }

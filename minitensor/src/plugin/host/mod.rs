@@ -1,4 +1,4 @@
-//! The host's half: loads libraries, makes ops of their tables, and lends them what they ask for.
+//! The host side: loads libraries, converts their tables to ops, and provides services to them.
 
 mod calls;
 mod check;
@@ -16,7 +16,7 @@ pub use file::Metadata;
 pub use library::Library;
 pub use services::set_log;
 
-/// Holds the locks of plugins for a fork, unless another thread holds one of them.
+/// Takes the locks of this module before a fork. `None` if another thread holds one of them.
 pub(crate) fn try_hold() -> Option<[Box<dyn Any>; 2]> {
     Some([library::try_hold()?, schema::try_hold()?])
 }

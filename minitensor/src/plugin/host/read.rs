@@ -1,4 +1,4 @@
-//! Ops from the tables of a plugin, read with distrust: what can be wrong without corrupting memory is found and said.
+//! Reads ops from the tables of a plugin, without trust: detects and reports every fault that can be detected safely.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use crate::op::*;
 use crate::plugin::abi::{self, backward, body, most, slice};
 use crate::tensor::Shape;
 
-/// The ops that a plugin hands over, each read once, also if it is another one's gradient and comes by itself.
+/// The ops that a plugin registers. A table is read once, even if it is also the gradient of another op.
 #[derive(Default)]
 pub struct Ops(Vec<(*const abi::Op, OpRef)>);
 
-/// No gradient has a gradient farther down.
+/// The limit of nested gradients.
 const DEEPEST: usize = 4;
 
 impl Ops {
-    /// Takes an op.
+    /// Reads and adds an op.
     ///
     /// # Safety
-    /// It points to a table as the ABI describes it, which stays as all it points to.
+    /// It is null, or points to a table that is valid as the ABI requires. The table and everything it points to live for ever.
     pub unsafe fn add(&mut self, op: *const abi::Op) -> Result<()> {
         if self.0.iter().any(|(known, _)| *known == op) {
             return Ok(());
         }
-        // SAFETY: by contract.
+        // SAFETY: by the contract of this function.
         let read = unsafe { read(op, DEEPEST) }?;
         if let Some((_, other)) = self.0.iter().find(|(_, other)| other.name == read.name) {
             return Err(Error::value(format!("op '{}' is handed over twice", other.name)));
@@ -36,7 +36,7 @@ impl Ops {
         Ok(())
     }
 
-    /// All of them.
+    /// All ops that were added.
     pub fn into_list(self) -> Vec<OpRef> {
         self.0.into_iter().map(|(_, op)| op).collect()
     }
@@ -46,7 +46,7 @@ impl Ops {
 /// As for [`Ops::add`].
 unsafe fn read(op: *const abi::Op, depth: usize) -> Result<OpRef> {
     let least = size_of::<abi::Op>();
-    // SAFETY: by contract, if it isn't null.
+    // SAFETY: by the contract of this function, a pointer that is not null is valid.
     let table: &'static abi::Op = match unsafe { op.as_ref() } {
         None => return Err(Error::value("an op is a null pointer")),
         Some(op) if op.struct_size < least || op.struct_size > 1 << 16 => {
@@ -55,7 +55,7 @@ unsafe fn read(op: *const abi::Op, depth: usize) -> Result<OpRef> {
         }
         Some(op) => op,
     };
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function.
     unsafe {
         let name = table.name.get(most::NAME).map_err(|e| e.context("the name of an op"))?;
         if name.is_empty() {
@@ -65,7 +65,7 @@ unsafe fn read(op: *const abi::Op, depth: usize) -> Result<OpRef> {
     }
 }
 
-/// One table, and the op's name.
+/// A table, and the name of its op.
 pub struct Reader {
     pub table: &'static abi::Op,
     pub name: &'static str,
@@ -81,7 +81,7 @@ impl Reader {
         if let Some((what, n)) = counts.iter().find(|(_, n)| !(0..=most::PARTS as i32).contains(n)) {
             return Err(Error::value(format!("it can't have {n} {what}")));
         }
-        // SAFETY: by contract.
+        // SAFETY: by the contract of this function.
         unsafe {
             let inputs = self.list(t.inputs, t.n_inputs, "inputs", |i: &abi::Input| self.input(i))?;
             let attrs = self.list(t.attrs, t.n_attrs, "attrs", |a: &abi::Attr| self.attr(a))?;
@@ -120,7 +120,7 @@ impl Reader {
     /// # Safety
     /// As for [`Ops::add`].
     unsafe fn set_shape(&self, op: &mut OpDef) -> Result<()> {
-        // SAFETY: by contract.
+        // SAFETY: by the contract of this function.
         let text = unsafe { self.table.shape.get(most::CLAUSE) }.map_err(|e| e.context("its shape"))?;
         op.shape = if self.table.body == body::ELEMENTS { ShapeRule::Broadcast } else { ShapeRule::Traced };
         if !text.is_empty() {
@@ -139,11 +139,11 @@ impl Reader {
     /// As for [`Ops::add`].
     unsafe fn set_body(&self, op: &mut OpDef) -> Result<()> {
         let t = self.table;
-        // SAFETY: by contract.
+        // SAFETY: by the contract of this function.
         let (kernels, loaded) = unsafe { (slice(t.kernels, t.n_kernels, most::KERNELS, "kernels")?, Loaded::new(t)) };
         let program = t.program.map(|_| ProgramFn::Loaded(loaded));
         let is_null = |kernel: &abi::Kernel| {
-            // SAFETY: both are pointers to functions or null.
+            // SAFETY: both variants of the union are nullable function pointers, so either may be read.
             unsafe { if t.body == body::CELLS { kernel.run.cells.is_none() } else { kernel.run.elements.is_none() } }
         };
         if [body::ELEMENTS, body::CELLS].contains(&t.body) && !kernels.is_empty() {
@@ -180,10 +180,10 @@ impl Reader {
     /// As for [`Ops::add`].
     unsafe fn set_backward(&self, op: &mut OpDef, depth: usize) -> Result<()> {
         let t = self.table;
-        // SAFETY: by contract.
+        // SAFETY: by the contract of this function.
         let (text, loaded) =
             unsafe { (t.backward.get(most::CLAUSE).map_err(|e| e.context("its backward"))?, Loaded::new(t)) };
-        // SAFETY: by contract.
+        // SAFETY: by the contract of this function.
         let list = |list: *const u32, n: u32, count: i32, what: &str| unsafe {
             let items = slice(list, n as usize, most::PARTS, what)?
                 .iter()
@@ -207,7 +207,7 @@ impl Reader {
                 return Err(Error::value("its gradient has a gradient that has a gradient …"));
             }
             backward::VJP => {
-                // SAFETY: by contract.
+                // SAFETY: by the contract of this function.
                 let vjp = unsafe { read(t.vjp, depth - 1) }.map_err(|e| e.context("its gradient"))?;
                 let wrt: List<u8> = list(t.wrt, t.n_wrt, t.n_inputs, "wrt")?;
                 check::vjp(op, &vjp, wrt.len())?;
@@ -228,7 +228,7 @@ impl Reader {
     }
 }
 
-/// Sizes of dimensions, none of them negative.
+/// Converts sizes of dimensions. Fails if one is negative.
 pub fn sizes(given: &[i64]) -> Result<Shape> {
     match given.iter().find(|d| **d < 0) {
         Some(size) => Err(Error::value(format!("a dimension of size {size}"))),

@@ -1,4 +1,4 @@
-//! What an op takes and gives, from its table: inputs, attributes, outputs, dtype variables.
+//! Reads the signature of an op from its table: inputs, attributes, outputs, dtype variables.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -28,7 +28,7 @@ impl Reader {
     where
         A: 'static,
     {
-        // SAFETY: by contract.
+        // SAFETY: by the contract of this function.
         unsafe { slice(items, n as usize, most::PARTS, what) }?
             .iter()
             .map(read)
@@ -36,16 +36,16 @@ impl Reader {
             .map(Cow::Owned)
     }
 
-    /// A name that Python can spell.
+    /// A name that is a valid Python identifier.
     unsafe fn word(&self, text: Str, what: &str) -> Result<Text> {
-        // SAFETY: by the caller's contract.
+        // SAFETY: the caller passes a text of the table of the op.
         let name = unsafe { text.get(most::NAME) }.map_err(|e| e.context(format!("the name of {what}")))?;
         check_word(name, what)?;
         Ok(name.into())
     }
 
     pub fn input(&self, input: &abi::Input) -> Result<Input> {
-        // SAFETY: as the op's table.
+        // SAFETY: the input is part of the table of the op, which is valid.
         let name = unsafe { self.word(input.name, "an input") }?;
         let wrong = |what: &str, code: u32| Error::value(format!("input '{name}': {code} is no {what}"));
         Ok(Input {
@@ -63,10 +63,10 @@ impl Reader {
     }
 
     pub fn output(&self, output: &abi::Output) -> Result<Output> {
-        // SAFETY: as the op's table.
+        // SAFETY: the output is part of the table of the op, which is valid.
         let name = unsafe { self.word(output.name, "an output") }?;
         let wrong = |what: &str, code: u32| Error::value(format!("output '{name}': {code} is no {what}"));
-        // SAFETY: as the op's table.
+        // SAFETY: as above.
         let inputs = unsafe { slice(self.table.inputs, self.table.n_inputs as usize, most::PARTS, "inputs") }?;
         Ok(Output {
             role: match output.role {
@@ -97,7 +97,7 @@ impl Reader {
     }
 
     pub fn attr(&self, attr: &abi::Attr) -> Result<Attribute> {
-        // SAFETY: as the op's table.
+        // SAFETY: the attribute is part of the table of the op, which is valid.
         unsafe {
             let name = self.word(attr.name, "an attribute")?;
             let words = || {
@@ -126,7 +126,7 @@ impl Reader {
     }
 
     pub fn generic(&self, generic: &abi::Generic) -> Result<Generic> {
-        // SAFETY: as the op's table.
+        // SAFETY: the variable is part of the table of the op, which is valid.
         unsafe {
             let name = self.word(generic.name, "a dtype variable")?;
             let dtypes =
@@ -162,12 +162,12 @@ fn read_core(code: u32) -> Option<Core> {
 
 static KEPT: Mutex<BTreeSet<&'static [&'static str]>> = Mutex::new(BTreeSet::new());
 
-/// Holds the lock of the words for a fork, unless another thread holds it.
+/// Takes the lock of the words before a fork. `None` if another thread holds it.
 pub(super) fn try_hold() -> Option<Box<dyn Any>> {
     try_lock(&KEPT)
 }
 
-/// The words, kept for good; the same list is kept once.
+/// Leaks a list of words, so that it lives for ever. Equal lists share one allocation.
 fn kept(words: Vec<&'static str>) -> &'static [&'static str] {
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(same) = kept.get(words.as_slice()) {

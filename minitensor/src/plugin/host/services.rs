@@ -1,4 +1,4 @@
-//! What the host lends: the table of functions that a plugin may call.
+//! The services of the host: the table of functions that a plugin may call.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::RefCell;
@@ -38,15 +38,15 @@ pub static HOST: Host = Host {
     op_vjp,
 };
 
-// SAFETY: a constant; its functions may be called on any thread.
+// SAFETY: it is a constant, and its functions may be called on any thread.
 unsafe impl Sync for Host {}
 
 thread_local! {
-    /// The ops of the plugin whose `init` runs on this thread.
+    /// The ops registered so far by the plugin whose `init` runs on this thread.
     static COMING: RefCell<Option<read::Ops>> = const { RefCell::new(None) };
 }
 
-/// Runs a plugin's `init`, and gives the ops that it registers.
+/// Runs the `init` of a plugin, and returns the ops that it registers.
 pub fn collect(init: impl FnOnce() -> Result<()>) -> Result<Vec<OpRef>> {
     let before = COMING.with(|coming| coming.replace(Some(read::Ops::default())));
     let done = init();
@@ -62,20 +62,20 @@ unsafe extern "C" fn register_op(_: *const Host, op: *const abi::Op, error: *mut
             let ops = coming.as_mut().ok_or_else(|| {
                 Error::runtime("ops are registered while the plugin's init runs, on its thread, and at no other time")
             })?;
-            // SAFETY: the plugin's promise.
+            // SAFETY: the ABI requires the plugin to pass a valid table that lives for ever.
             unsafe { ops.add(op) }
         })
     };
-    // SAFETY: the sink is the caller's.
+    // SAFETY: the ABI requires the sink to be null or valid for the call.
     unsafe { answer(error, register) }
 }
 
-/// What memory of a plugin is aligned to.
+/// The alignment of memory allocated for plugins.
 const ALIGN: usize = 64;
 
 unsafe extern "C" fn allocate(bytes: usize) -> *mut c_void {
     match Layout::from_size_align(bytes.max(1), ALIGN) {
-        // SAFETY: the size isn't zero.
+        // SAFETY: the size of the layout is not zero.
         Ok(layout) => unsafe { alloc(layout).cast() },
         Err(_) => std::ptr::null_mut(),
     }
@@ -83,7 +83,7 @@ unsafe extern "C" fn allocate(bytes: usize) -> *mut c_void {
 
 unsafe extern "C" fn release(memory: *mut c_void, bytes: usize) {
     if let (false, Ok(layout)) = (memory.is_null(), Layout::from_size_align(bytes.max(1), ALIGN)) {
-        // SAFETY: it came from `allocate` with this size.
+        // SAFETY: the ABI requires that the memory came from `allocate` with this size, and is freed once.
         unsafe { dealloc(memory.cast(), layout) }
     }
 }
@@ -109,7 +109,7 @@ unsafe extern "C" fn parallel_for(
                 return;
             }
             let _mode = GradMode::new(recorded);
-            // SAFETY: the plugin's promise: the body may run on several threads.
+            // SAFETY: the ABI requires that the body may run on several threads, with this context.
             let done = ask(|sink| unsafe { body(context as *mut c_void, range.start as i64, range.end as i64, sink) });
             if let Err(error) = done {
                 first().get_or_insert(error);
@@ -117,33 +117,33 @@ unsafe extern "C" fn parallel_for(
         });
         failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     };
-    // SAFETY: the sink is the caller's.
+    // SAFETY: the ABI requires the sink to be null or valid for the call.
     unsafe { answer(error, run) }
 }
 
 unsafe extern "C" fn check_interrupt(error: *mut ErrorSink) -> i32 {
-    // SAFETY: the sink is the caller's.
+    // SAFETY: the ABI requires the sink to be null or valid for the call.
     unsafe { answer(error, crate::interrupt::check) }
 }
 
 static LOG: OnceLock<fn(u32, &str)> = OnceLock::new();
 
-/// Sets where plugins write to; the first one stays.
+/// Sets the function that receives log messages of plugins. Only the first call has an effect.
 pub fn set_log(log: fn(level: u32, message: &str)) {
     let _ = LOG.set(log);
 }
 
 unsafe extern "C" fn log(level: u32, message: Str) {
     if let Some(log) = LOG.get() {
-        // SAFETY: the text is lent.
+        // SAFETY: the ABI requires the text to be valid for the call.
         log(level, &unsafe { message.lossy() });
     }
 }
 
-/// A pointer from a function that gives one or fails.
+/// The pointer that `f` returns, or null after passing its error to the sink.
 unsafe fn pointer<T>(error: *mut ErrorSink, f: impl FnOnce() -> Result<*mut T>) -> *mut T {
     let mut given = std::ptr::null_mut();
-    // SAFETY: the sink is the caller's.
+    // SAFETY: the ABI requires the sink to be null or valid for the call.
     unsafe {
         answer(error, || {
             given = f()?;
@@ -160,48 +160,48 @@ unsafe extern "C" fn tensor_zeros(
     is_meta: u32,
     error: *mut ErrorSink,
 ) -> *mut abi::Tensor {
-    // SAFETY: so many sizes are lent.
+    // SAFETY: the ABI requires `shape` to be valid for reads of `ndim` sizes.
     let make = || unsafe {
         let ndim = usize::try_from(ndim).map_err(|_| Error::value(format!("a tensor can't have {ndim} dimensions")))?;
         let sizes = abi::slice(shape, ndim, most::DIMS, "shape")?;
         let device = if is_meta != 0 { Device::Meta } else { Device::Cpu };
         Ok(hand_out(Tensor::zeros(read::sizes(sizes)?, abi::dtype(dtype)?, device)?))
     };
-    // SAFETY: the sink is the caller's.
+    // SAFETY: the ABI requires the sink to be null or valid for the call.
     unsafe { pointer(error, make) }
 }
 
 unsafe extern "C" fn tensor_retain(tensor: *const abi::Tensor) -> *mut abi::Tensor {
-    // SAFETY: the plugin holds it.
+    // SAFETY: the ABI requires the handle to be null, or held by the plugin.
     unsafe { look(tensor) }.map_or(std::ptr::null_mut(), |held| hand_out(held.tensor.clone()))
 }
 
 unsafe extern "C" fn tensor_release(tensor: *mut abi::Tensor) {
-    // SAFETY: the plugin held it, and gives it up.
+    // SAFETY: the ABI requires the handle to be null, or held by the plugin, which does not use it afterwards.
     drop(unsafe { take_back(tensor) });
 }
 
 unsafe extern "C" fn tensor_array(tensor: *const abi::Tensor) -> abi::Array {
-    // SAFETY: the plugin holds it.
+    // SAFETY: the ABI requires the handle to be null, or held by the plugin.
     unsafe { look(tensor) }.map_or(NO_ARRAY, Held::array)
 }
 
 unsafe extern "C" fn op_find(name: Str, error: *mut ErrorSink) -> *mut abi::OpRef {
-    // SAFETY: the text is lent, the sink the caller's.
+    // SAFETY: the ABI requires the text to be valid, and the sink to be null or valid, for the call.
     unsafe { pointer(error, || Ok(Box::into_raw(Box::new(registry::get_or_gone(name.line(most::NAME)?)?)).cast())) }
 }
 
 unsafe extern "C" fn op_release(op: *mut abi::OpRef) {
     if !op.is_null() {
-        // SAFETY: it came from `op_find`, and is given up.
+        // SAFETY: the pointer came from `op_find`, and the ABI requires that it is released only once.
         drop(unsafe { Box::from_raw(op.cast::<OpRef>()) });
     }
 }
 
 /// # Safety
-/// The op was found and not released.
+/// The pointer is null, or came from `op_find` and is not released for `'a`.
 unsafe fn op<'a>(op: *const abi::OpRef) -> Result<&'a OpRef> {
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function.
     unsafe { op.cast::<OpRef>().as_ref() }.ok_or_else(|| Error::value("the op is a null pointer"))
 }
 
@@ -216,7 +216,7 @@ unsafe extern "C" fn op_call(
     n_outputs: *mut usize,
     error: *mut ErrorSink,
 ) -> i32 {
-    // SAFETY: all is lent by the caller, as many as he says.
+    // SAFETY: the ABI requires all pointers to be valid for the given numbers of items for the call.
     let call = || unsafe {
         let callee = op(callee)?;
         if outputs.is_null() || n_outputs.is_null() {
@@ -243,14 +243,14 @@ unsafe extern "C" fn op_call(
         results.into_iter().enumerate().for_each(|(k, tensor)| *outputs.add(k) = hand_out(tensor));
         Ok(())
     };
-    // SAFETY: the sink is the caller's.
+    // SAFETY: the ABI requires the sink to be null or valid for the call.
     unsafe { answer(error, call) }
 }
 
 /// # Safety
-/// What the argument points to is there for as long as `'a`.
+/// All pointers in the argument are valid for `'a`.
 unsafe fn value<'a>(arg: &abi::Arg) -> Result<Value<'a>> {
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function.
     unsafe {
         if let Some(held) = look(arg.tensor) {
             return Ok(Value::Tensor(&held.tensor));
@@ -274,7 +274,7 @@ unsafe extern "C" fn op_vjp(
     gradients: *mut *mut abi::Tensor,
     error: *mut ErrorSink,
 ) -> i32 {
-    // SAFETY: all is lent by the caller, as many as he says.
+    // SAFETY: the ABI requires all pointers to be valid for the given numbers of items for the call.
     let call = || unsafe {
         let missing = || Error::value("a tensor is a null pointer");
         let inputs = abi::slice(inputs, n_inputs, most::LIST, "inputs")?.iter();
@@ -292,6 +292,6 @@ unsafe extern "C" fn op_vjp(
         }
         Ok(())
     };
-    // SAFETY: the sink is the caller's.
+    // SAFETY: the ABI requires the sink to be null or valid for the call.
     unsafe { answer(error, call) }
 }

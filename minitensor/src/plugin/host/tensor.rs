@@ -1,16 +1,16 @@
-//! Tensors as plugins hold them.
+//! Handles of tensors that plugins hold.
 
 use super::super::abi;
 use crate::tensor::{Device, Tensor};
 
-/// A tensor, and its shape and strides as the ABI shows them.
+/// A tensor, with its shape and strides in the form of the ABI.
 pub struct Held {
     pub tensor: Tensor,
     shape: Vec<i64>,
     strides: Vec<i64>,
 }
 
-/// What a null pointer shows.
+/// The array of a null handle.
 pub const NO_ARRAY: abi::Array = abi::Array {
     data: std::ptr::null_mut(),
     device_type: 1,
@@ -44,30 +44,30 @@ impl Held {
     }
 }
 
-/// A handle of a tensor that whoever gets it has to give back.
+/// Creates a handle, which its receiver must release.
 pub fn hand_out(tensor: Tensor) -> *mut abi::Tensor {
     Box::into_raw(Box::new(Held::new(tensor))).cast()
 }
 
-/// What is behind a handle.
+/// The tensor of a handle.
 ///
 /// # Safety
-/// It is null, or was handed out and not taken back for as long as `'a`.
+/// The handle is null, or was created by `hand_out` and is not taken back for `'a`.
 pub unsafe fn look<'a>(handle: *const abi::Tensor) -> Option<&'a Held> {
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function.
     unsafe { handle.cast::<Held>().as_ref() }
 }
 
-/// Takes a handle back.
+/// Releases a handle and returns its tensor.
 ///
 /// # Safety
-/// It is null, or was handed out, and nobody uses it any more.
+/// The handle is null, or was created by `hand_out` and is not used afterwards.
 pub unsafe fn take_back(handle: *mut abi::Tensor) -> Option<Tensor> {
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function.
     (!handle.is_null()).then(|| unsafe { Box::from_raw(handle.cast::<Held>()) }.tensor)
 }
 
-/// Handles that are lent for a call, and taken back after it.
+/// Handles that a plugin borrows during a call. Dropping this releases them.
 pub struct Lent(Vec<*mut abi::Tensor>);
 
 impl Lent {
@@ -79,16 +79,16 @@ impl Lent {
         self.0.as_ptr()
     }
 
-    /// Where they lie in memory; null for those that aren't there.
+    /// The arrays of the tensors. `None` for absent ones.
     pub fn arrays(&self) -> Vec<Option<abi::Array>> {
-        // SAFETY: they are out until `self` is dropped.
+        // SAFETY: the handles are valid until `self` is dropped.
         self.0.iter().map(|handle| unsafe { look(*handle) }.map(Held::array)).collect()
     }
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        // SAFETY: the call is over, and who wanted to hold one has retained it, which gave another handle.
+        // SAFETY: the call has ended. A plugin that keeps a tensor has retained it, which created another handle.
         self.0.drain(..).for_each(|handle| drop(unsafe { take_back(handle) }));
     }
 }
