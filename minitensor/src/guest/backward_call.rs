@@ -1,4 +1,4 @@
-//! [`BackwardCall`] in a plugin: what the host shows of a call to its gradient.
+//! [`BackwardCall`] in a plugin: the view that the host passes to a gradient function.
 
 use crate::attr::Attr;
 use crate::dtype::DType;
@@ -7,7 +7,7 @@ use crate::op::{OpDef, Role};
 use crate::plugin::abi;
 use crate::tensor::{Device, Tensor};
 
-/// The call of a gradient: cotangents, saved tensors, attributes, all by position.
+/// The call of a gradient: cotangents, saved tensors and attributes, all by position.
 pub struct BackwardCall<'a> {
     op: &'a OpDef,
     attrs: Vec<Attr>,
@@ -16,54 +16,54 @@ pub struct BackwardCall<'a> {
 
 impl<'a> BackwardCall<'a> {
     /// # Safety
-    /// The call is the host's, and under way.
+    /// The host passed the call, which is in progress for `'a`.
     pub unsafe fn new(op: &'a OpDef, call: &'a abi::Gradient) -> Result<BackwardCall<'a>> {
-        // SAFETY: by contract.
+        // SAFETY: by the contract of this function.
         let attrs = unsafe { abi::slice(call.attrs, call.n_attrs as usize, abi::most::LIST, "attrs") }?.iter();
-        // SAFETY: by contract.
+        // SAFETY: by the contract of this function.
         let attrs = attrs.map(|value| unsafe { value.get() }).collect::<Result<_>>()?;
         Ok(BackwardCall { op, attrs, call })
     }
 
-    /// The op that was called.
+    /// The op whose gradient is computed.
     pub fn op(&self) -> &OpDef {
         self.op
     }
 
-    /// The attributes of the call.
+    /// The attributes of the forward call.
     pub fn attrs(&self) -> &[Attr] {
         &self.attrs
     }
 
-    /// How many flat inputs the call had.
+    /// The number of flat inputs of the forward call.
     pub fn num_inputs(&self) -> usize {
         self.call.n_inputs as usize
     }
 
     fn inputs(&self) -> &'a [abi::Meta] {
-        // SAFETY: the host shows so many.
+        // SAFETY: the host provides `n_inputs` items.
         unsafe { std::slice::from_raw_parts(self.call.input_metas, self.call.n_inputs as usize) }
     }
 
     fn outputs(&self) -> &'a [abi::Meta] {
-        // SAFETY: the host shows so many.
+        // SAFETY: the host provides `n_outputs` items.
         unsafe { std::slice::from_raw_parts(self.call.output_metas, self.call.n_outputs as usize) }
     }
 
-    /// One of a list of as many as there are inputs or outputs.
+    /// An item of a list that has one item for each input or output.
     fn tensor(&self, list: *const *mut abi::Tensor, index: usize, len: usize) -> Result<Option<Tensor>> {
         assert!(index < len, "there is no tensor {index} of {len}");
-        // SAFETY: the host lends so many.
+        // SAFETY: the host provides `len` handles, which are valid during the call.
         unsafe { Tensor::from_lent(*list.add(index)) }
     }
 
-    /// Whether the gradient of a flat input is wanted.
+    /// Whether the gradient of a flat input is needed.
     pub fn needs(&self, input: usize) -> bool {
-        // SAFETY: the host says it for every input.
+        // SAFETY: the host provides one flag for each input.
         input < self.num_inputs() && unsafe { *self.call.needs.add(input) != 0 }
     }
 
-    /// The cotangent of an output; zeros if that output took no part.
+    /// The cotangent of an output. Zeros if that output did not contribute.
     pub fn cotangent(&self, output: usize) -> Result<Tensor> {
         if let Some(tensor) = self.cotangent_if_any(output)? {
             return Ok(tensor);
@@ -76,7 +76,7 @@ impl<'a> BackwardCall<'a> {
         self.tensor(self.call.cotangents, output, self.outputs().len())
     }
 
-    /// A flat input as it was.
+    /// The value of a flat input in the forward call.
     pub fn input(&self, input: usize) -> Result<Tensor> {
         self.optional_input(input)?.ok_or_else(|| {
             let name = &self.op.inputs[input.min(self.op.inputs.len() - 1)].name;
@@ -84,12 +84,12 @@ impl<'a> BackwardCall<'a> {
         })
     }
 
-    /// A flat input as it was, if it was given.
+    /// The value of a flat input in the forward call. `None` if it was absent.
     pub fn optional_input(&self, input: usize) -> Result<Option<Tensor>> {
         self.tensor(self.call.inputs, input, self.num_inputs())
     }
 
-    /// An output as it was, saved ones too.
+    /// The value of an output of the forward call, including saved outputs.
     pub fn output(&self, output: usize) -> Result<Tensor> {
         let found = self.tensor(self.call.outputs, output, self.outputs().len())?;
         found.ok_or_else(|| {
@@ -120,7 +120,7 @@ impl<'a> BackwardCall<'a> {
 
     /// The size of a dimension of the `shape` clause.
     pub fn dim(&self, name: &str) -> i64 {
-        // SAFETY: the host shows so many, and their names are texts.
+        // SAFETY: the host provides `n_dims` names and sizes. The names are valid texts.
         unsafe {
             let names = std::slice::from_raw_parts(self.call.dim_names, self.call.n_dims as usize);
             let at = names.iter().position(|n| n.get(abi::most::NAME).is_ok_and(|n| n == name));
@@ -128,7 +128,7 @@ impl<'a> BackwardCall<'a> {
         }
     }
 
-    /// Positions of the outputs that the caller of the op got.
+    /// Positions of the outputs that the op returned to its caller.
     pub fn returned(&self) -> impl Iterator<Item = usize> + '_ {
         self.op.outputs.iter().enumerate().filter(|(_, o)| o.role != Role::Saved).map(|(k, _)| k)
     }

@@ -1,4 +1,4 @@
-//! Calls of ops, which the host runs.
+//! Calls of ops, which run in the host.
 
 use std::ptr::NonNull;
 use std::sync::OnceLock;
@@ -13,30 +13,30 @@ use crate::plugin::abi::{self, Str};
 use crate::plugin::border::ask;
 use crate::tensor::Tensor;
 
-/// Gradients that follow from programs are the host's to make.
+/// Empty in a plugin: the host derives gradients from programs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gradients;
 
 impl Gradients {
-    /// None yet.
+    /// An empty value.
     pub const fn new() -> Gradients {
         Gradients
     }
 }
 
-/// An op of the host, held.
+/// A handle of an op of the host.
 pub struct Op(NonNull<abi::OpRef>);
 
-// SAFETY: the host's ops are shared among threads.
+// SAFETY: the ops of the host may be used and released on any thread.
 unsafe impl Send for Op {}
 // SAFETY: as above.
 unsafe impl Sync for Op {}
 
 impl Op {
-    /// The op of that name.
+    /// Looks up the op of a name.
     pub fn find(name: &str) -> Result<Op> {
         let host = host()?;
-        // SAFETY: a function of the host, called as the ABI says.
+        // SAFETY: the function of the host is called as the ABI requires.
         pointer(|sink| unsafe { (host.op_find)(Str::of(name), sink) }).map(Op)
     }
 
@@ -44,11 +44,11 @@ impl Op {
         self.0.as_ptr()
     }
 
-    /// Calls it; `most` is how many outputs there can be.
+    /// Calls the op. `most` is the maximum number of outputs.
     fn call(&self, args: &[abi::Arg], names: &[Str], keywords: &[abi::Arg], most: usize) -> Result<Vec<Tensor>> {
         let host = host()?;
         let (mut outputs, mut n) = (vec![std::ptr::null_mut(); most], most);
-        // SAFETY: a function of the host, called as the ABI says.
+        // SAFETY: the function of the host is called as the ABI requires.
         ask(|sink| unsafe {
             (host.op_call)(
                 self.as_ptr(),
@@ -64,7 +64,7 @@ impl Op {
         })?;
         let tensor = |handle| {
             let handle = NonNull::new(handle).ok_or_else(|| Error::runtime("the host gave a null pointer"))?;
-            // SAFETY: the host gave it.
+            // SAFETY: the host transferred the handle.
             unsafe { Tensor::from_handle(handle) }
         };
         outputs.into_iter().take(n).map(tensor).collect()
@@ -74,13 +74,13 @@ impl Op {
 impl Drop for Op {
     fn drop(&mut self) {
         if let Ok(host) = host() {
-            // SAFETY: it was found, and isn't used any more.
+            // SAFETY: the handle came from `op_find`, and is not used after this drop.
             unsafe { (host.op_release)(self.0.as_ptr()) }
         }
     }
 }
 
-/// No op gives more tensors.
+/// The maximum number of outputs of an op.
 const MOST: usize = 256;
 
 fn lend(value: abi::Value) -> abi::Arg {
@@ -99,7 +99,7 @@ fn number(value: Const) -> Attr {
     }
 }
 
-/// Calls an op. `attrs` are all it has, in order.
+/// Calls an op. `attrs` are all its attributes, in order.
 pub fn dispatch(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Outputs> {
     let numbers: Vec<Attr> =
         args.iter().map(|arg| if let Arg::Number(n) = arg { number(*n) } else { Attr::None }).collect();
@@ -123,7 +123,7 @@ pub fn dispatch(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Outputs>
     Ok(Outputs(outputs.into_iter().collect()))
 }
 
-/// Calls an op that gives one tensor.
+/// Calls an op that has one output.
 pub fn dispatch_one(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Tensor> {
     let outputs = dispatch(op, args, attrs)?.into_vec();
     let n = outputs.len();
@@ -131,29 +131,29 @@ pub fn dispatch_one(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Tens
     one.ok_or_else(|| Error::type_(format!("op '{}' gives {n} tensors where one is expected", op.name)))
 }
 
-/// The gradients of the inputs of a call by tensors alone: the host runs the op once more, recorded.
+/// The gradients with respect to the inputs of a call that has only tensor arguments. The host runs the op once more, recorded.
 pub fn vjp(op: &OpRef, inputs: &[&Tensor], cotangent: &Tensor) -> Result<Vec<Option<Tensor>>> {
     let (host, op) = (host()?, Op::find(&op.name)?);
     let inputs: Vec<_> = inputs.iter().map(|t| t.handle()).collect();
     let mut gradients = vec![std::ptr::null_mut(); inputs.len()];
-    // SAFETY: a function of the host, called as the ABI says.
+    // SAFETY: the function of the host is called as the ABI requires.
     ask(|sink| unsafe {
         let (given, out) = (inputs.as_ptr(), gradients.as_mut_ptr());
         (host.op_vjp)(op.as_ptr(), given, inputs.len(), cotangent.handle(), out, sink)
     })?;
-    // SAFETY: the host gave them.
+    // SAFETY: the host transferred the handles. Absent gradients are null.
     let tensor = |handle| NonNull::new(handle).map(|h| unsafe { Tensor::from_handle(h) }).transpose();
     gradients.into_iter().map(tensor).collect()
 }
 
-/// An op known by its name, looked up at the first call from this place.
+/// An op known by its name. The first call from this place looks it up.
 pub struct OpName {
     name: &'static str,
     op: OnceLock<Op>,
 }
 
 impl OpName {
-    /// The op of that name; whether there is one shows at the first call.
+    /// Refers to the op of a name. An unknown name is reported at the first call.
     pub const fn new(name: &'static str) -> OpName {
         OpName { name, op: OnceLock::new() }
     }
@@ -166,12 +166,12 @@ impl OpName {
         Ok(self.op.get_or_init(|| found))
     }
 
-    /// Calls it with positional arguments, then keywords; tensors first, then attributes, as in Python.
+    /// Calls the op with positional arguments, then keywords: tensors first, then attributes, as in Python.
     pub fn call(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<Tensor> {
         self.call_many::<1>(args, keywords).map(|[output]| output)
     }
 
-    /// The same for an op of `N` outputs.
+    /// As `call`, for an op with `N` outputs.
     pub fn call_many<const N: usize>(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<[Tensor; N]> {
         let lists: Vec<Vec<*mut abi::Tensor>> =
             args.iter()

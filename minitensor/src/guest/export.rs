@@ -1,4 +1,4 @@
-//! Definitions as tables of the ABI, and the functions that the tables hold. Tables are made once, and stay.
+//! Converts definitions to tables of the ABI, and provides the functions in the tables. A table is made once and never freed.
 
 use std::collections::BTreeSet;
 use std::ffi::c_void;
@@ -14,16 +14,16 @@ use crate::plugin::abi::{self, ErrorSink, Host, KernelFn, Str, arity, backward, 
 use crate::plugin::border::{answer, ask};
 use crate::tensor::Tensor;
 
-/// Hands an op to the host.
+/// Registers an op with the host.
 ///
 /// # Safety
-/// The host is the one that called `init`, which runs.
+/// The host is the caller of the `init` that is in progress.
 pub unsafe fn register(host: *const Host, op: &'static abi::Op) -> Result<()> {
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function.
     ask(|sink| unsafe { ((*host).register_op)(host, op, sink) })
 }
 
-/// Every definition of this library.
+/// All definitions of this library.
 pub fn definitions() -> impl Iterator<Item = &'static OpDef> {
     inventory::iter::<OpEntry>.into_iter().map(|entry| entry.0)
 }
@@ -40,7 +40,7 @@ fn text(text: &str) -> Str {
     Str::of(String::leak(text.to_owned()))
 }
 
-/// The table of an op.
+/// Makes the table of an op.
 pub fn table(op: &'static OpDef) -> &'static abi::Op {
     let shape = if let ShapeRule::Core(rule) = &op.shape { rule.text.as_ref() } else { "" };
     let conditions: Vec<&str> = op.predicates.iter().map(|p| p.text.as_ref()).collect();
@@ -194,7 +194,7 @@ fn attribute(attr: &'static Attribute) -> abi::Attr {
     }
 }
 
-/// All tuples of dtypes that kernels are chosen by.
+/// All combinations of dtypes that kernels are chosen by.
 fn combinations(op: &OpDef) -> BTreeSet<Vec<DType>> {
     let computed = op.generics.iter().map(|g| g.dtypes.iter().map(DType::compute).collect::<BTreeSet<_>>());
     computed.fold(BTreeSet::from([vec![]]), |tuples, dtypes| {
@@ -203,7 +203,7 @@ fn combinations(op: &OpDef) -> BTreeSet<Vec<DType>> {
     })
 }
 
-/// A kernel of this library, and how many arguments of each sort it takes.
+/// A kernel of this library, with the number of its arguments of each sort.
 struct Compiled<F> {
     run: F,
     attrs: usize,
@@ -214,7 +214,7 @@ struct Compiled<F> {
 fn kernels<F: Copy>(op: &'static OpDef, of: Kernels<F>, trampoline: KernelFn) -> Vec<abi::Kernel> {
     let Kernels::Compiled(find) = of;
     let optional = op.inputs.iter().filter(|input| input.arity == Arity::Optional).count();
-    // Kernels of cells see an absent input by its null pointer.
+    // Kernels of cells detect an absent input by its null pointer.
     let flags = if matches!(op.body, Body::Element(_)) { optional } else { 0 };
     let (attrs, inputs, outputs) = (op.attrs.len() + flags, op.inputs.len(), op.outputs.len());
     let kernel = |dtypes: Vec<DType>| {
@@ -264,13 +264,13 @@ fn set_backward(op: &'static OpDef, table: &mut abi::Op) {
 type Attrs = SmallVec<[Attr; 3]>;
 
 /// # Safety
-/// So many values are lent.
+/// `values` is valid for reads of `n` values.
 #[inline(always)]
 unsafe fn attrs(values: *const abi::Value, n: usize) -> Result<Attrs> {
     let mut attrs = Attrs::new();
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function.
     for value in unsafe { abi::slice(values, n, abi::most::LIST, "attrs") }? {
-        // SAFETY: by contract.
+        // SAFETY: by the contract of this function.
         attrs.push(unsafe { value.get() }?);
     }
     Ok(attrs)
@@ -284,7 +284,7 @@ unsafe extern "C" fn elements(
     outputs: *const *mut c_void,
     error: *mut ErrorSink,
 ) -> i32 {
-    // SAFETY: the context is the kernel's; the host lends as many pointers as the op has inputs and outputs.
+    // SAFETY: the context is that of the kernel. The host provides one pointer for each input and output of the op.
     unsafe {
         answer(error, || {
             let kernel = &*context.cast::<Compiled<ElementKernel>>();
@@ -323,9 +323,9 @@ unsafe extern "C" fn cells(
 }
 
 /// # Safety
-/// The context is that of a table.
+/// The context is that of a table made from a definition.
 unsafe fn definition(context: *const c_void) -> &'static OpDef {
-    // SAFETY: by contract; definitions stay.
+    // SAFETY: by the contract of this function. Definitions live for ever.
     unsafe { &*context.cast::<OpDef>() }
 }
 
@@ -337,7 +337,7 @@ unsafe extern "C" fn write_program(
     give: abi::GiveFn,
     error: *mut ErrorSink,
 ) -> i32 {
-    // SAFETY: the host calls it as the ABI says.
+    // SAFETY: the host calls this function as the ABI requires.
     unsafe {
         answer(error, || {
             let op = definition(context);
@@ -355,7 +355,7 @@ unsafe extern "C" fn write_program(
 }
 
 unsafe extern "C" fn call(call: *const abi::Call, error: *mut ErrorSink) -> i32 {
-    // SAFETY: the host calls it as the ABI says.
+    // SAFETY: the host calls this function as the ABI requires.
     unsafe {
         answer(error, || {
             let call = &*call;
@@ -379,7 +379,7 @@ unsafe extern "C" fn call(call: *const abi::Call, error: *mut ErrorSink) -> i32 
 }
 
 unsafe extern "C" fn gradient(call: *const abi::Gradient, error: *mut ErrorSink) -> i32 {
-    // SAFETY: the host calls it as the ABI says.
+    // SAFETY: the host calls this function as the ABI requires.
     unsafe {
         answer(error, || {
             let call = &*call;

@@ -1,4 +1,4 @@
-//! The host, as a plugin sees it: the table of functions that `init` was given.
+//! Access of a plugin to its host: the table of functions that `init` receives.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -12,18 +12,18 @@ use crate::plugin::border::{answer, ask};
 
 static HOST: AtomicPtr<Host> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Keeps what `init` was given.
+/// Stores the table that `init` receives.
 pub fn set(host: *const Host) {
     HOST.store(host.cast_mut(), Ordering::Release);
     minitensor_kernels::threads::lend(parallel_for);
 }
 
-/// The host.
+/// The table of the host.
 ///
 /// # Errors
-/// There is none before the plugin is loaded: in a test of the crate, for one, which needs the feature `engine`.
+/// There is no host before the plugin is loaded. A test of the crate itself needs the feature `engine`.
 pub fn host() -> Result<&'static Host> {
-    // SAFETY: the host's table is a constant, which outlives the plugin.
+    // SAFETY: the table of the host is a constant that outlives the plugin.
     unsafe { HOST.load(Ordering::Acquire).as_ref() }.ok_or_else(|| {
         Error::runtime(
             "the plugin isn't loaded, so there are no tensors yet; for tests, depend on minitensor-plugin-sdk with the feature `engine`",
@@ -31,31 +31,31 @@ pub fn host() -> Result<&'static Host> {
     })
 }
 
-/// A pointer from a function of the host that gives one or fails.
+/// The pointer that a function of the host returns, or its error.
 pub fn pointer<T>(f: impl FnOnce(*mut ErrorSink) -> *mut T) -> Result<NonNull<T>> {
     let mut given = std::ptr::null_mut();
     let done = ask(|sink| {
         given = f(sink);
-        // The code isn't told where a pointer is given: the sentence is all there is.
+        // A function that returns a pointer has no error code, only a message.
         if given.is_null() { abi::code::RUNTIME as i32 } else { 0 }
     });
     done?;
     NonNull::new(given).ok_or_else(|| Error::runtime("the host gave a null pointer"))
 }
 
-/// An error if the user wants to stop.
+/// Returns an error if the user has interrupted the call.
 pub fn check_interrupt() -> Result<()> {
-    // SAFETY: a function of the host, called as the ABI says.
+    // SAFETY: the function of the host is called as the ABI requires.
     host().map_or(Ok(()), |host| ask(|sink| unsafe { (host.check_interrupt)(sink) }))
 }
 
 type Loop<'a> = &'a (dyn Fn(Range<usize>) + Sync);
-/// A panic on its way back to the caller of the loop.
+/// The payload of a panic in the loop, which resumes in the caller of the loop.
 type Panic = Mutex<Option<Box<dyn std::any::Any + Send>>>;
 
 fn parallel_for(n: usize, grain: usize, f: Loop<'_>) {
     unsafe extern "C" fn body(context: *mut std::ffi::c_void, begin: i64, end: i64, error: *mut ErrorSink) -> i32 {
-        // SAFETY: the context is the pair below, which lives until the loop has ended; the sink is the host's.
+        // SAFETY: the context is the pair below, which outlives the loop. The sink is valid for the call.
         unsafe {
             let (f, panic) = &*context.cast::<(Loop<'_>, Panic)>();
             answer(error, || {
@@ -69,7 +69,7 @@ fn parallel_for(n: usize, grain: usize, f: Loop<'_>) {
     let Ok(host) = host() else { return f(0..n) };
     let mut context: (Loop<'_>, Panic) = (f, Mutex::new(None));
     let pointer = std::ptr::from_mut(&mut context).cast();
-    // SAFETY: a function of the host, called as the ABI says.
+    // SAFETY: the function of the host is called as the ABI requires.
     let done = ask(|sink| unsafe { (host.parallel_for)(n as i64, grain as i64, body, pointer, sink) });
     if let Some(payload) = context.1.into_inner().unwrap_or_else(PoisonError::into_inner) {
         resume_unwind(payload);

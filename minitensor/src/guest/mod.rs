@@ -1,5 +1,5 @@
-//! The guest's half: what a plugin has instead of the engine. Tensors are the host's, ops are called through it, and the definitions
-//! of this library go to it as tables.
+//! The guest side, which replaces the engine in a plugin. Tensors are handles of host tensors, ops are called through the host,
+//! and the definitions of this library are exported to it as tables.
 
 mod backward_call;
 mod call;
@@ -10,12 +10,12 @@ pub mod tensor;
 
 pub use call::{Gradients, OpName, dispatch, dispatch_one, vjp};
 
-/// What a gradient gets to see.
+/// The view of a call that a gradient function receives.
 pub mod autograd {
     pub use super::backward_call::BackwardCall;
 }
 
-/// Stopping a long call.
+/// Interruption of long calls.
 pub mod interrupt {
     pub use super::host::check_interrupt as check;
 }

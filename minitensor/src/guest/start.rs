@@ -1,4 +1,4 @@
-//! How a plugin comes and goes: what its `init` and `fini` do.
+//! The `init` and `fini` of a plugin.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,35 +11,35 @@ use crate::plugin::abi::{self, ErrorSink, Host};
 use crate::plugin::border::answer;
 use crate::plugin::{CustomOpRegistry, Package, Plugin};
 
-/// What is made when the plugin is loaded first, and kept.
+/// Created when the plugin is first loaded, and kept for ever.
 struct Made {
     plugin: Option<Box<dyn Plugin>>,
-    /// The tables of all definitions and objects, and of what was registered while it was initialized.
+    /// The tables of all definitions and objects. Ops registered during initialization have their own list.
     tables: Vec<&'static abi::Op>,
 }
 
-// SAFETY: tables are constants.
+// SAFETY: the tables are immutable and live for ever, and a `Plugin` is `Send` and `Sync`.
 unsafe impl Send for Made {}
 // SAFETY: as above.
 unsafe impl Sync for Made {}
 
 static MADE: OnceLock<Made> = OnceLock::new();
-/// Tables of ops that are registered anew each time: an object of the same name has one.
+/// Tables of ops that are registered during each initialization. An object of the same name reuses its table.
 static REGISTERED: Mutex<Vec<(String, usize)>> = Mutex::new(Vec::new());
 
 thread_local! {
     /// The host whose `init` runs on this thread.
     static HOST: RefCell<Option<*const Host>> = const { RefCell::new(None) };
-    /// What it has registered so far.
+    /// The names registered so far during this `init`.
     static NAMES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Hands all ops over, and initializes the plugin.
+/// Registers all ops, and initializes the plugin.
 ///
 /// # Safety
-/// The host calls it as the ABI says.
+/// The host calls this function as the ABI requires.
 pub unsafe fn init(package: &Package, host: *const Host, error: *mut ErrorSink) -> i32 {
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function.
     unsafe {
         answer(error, || {
             host::set(host);
@@ -59,7 +59,7 @@ pub unsafe fn init(package: &Package, host: *const Host, error: *mut ErrorSink) 
 fn make(package: &Package) -> Made {
     let plugin = package.plugin.map(|make| make());
     let objects = plugin.as_ref().map_or_else(Vec::new, |plugin| plugin.custom_operations());
-    // The linker has them in any order; readers expect that of the source.
+    // The linker may reorder definitions. Readers expect the order of the source.
     let mut defined: Vec<&OpDef> = export::definitions().collect();
     defined.sort_by(|a, b| {
         (&a.location.file, a.location.line, &a.name).cmp(&(&b.location.file, b.location.line, &b.name))
@@ -69,12 +69,12 @@ fn make(package: &Package) -> Made {
     Made { tables: tables.collect(), plugin }
 }
 
-/// A definition that stays.
+/// Makes a definition live for ever.
 fn stay(op: OpRef) -> &'static OpDef {
     match op {
         OpRef::Static(op) => op,
         OpRef::Shared(op) => {
-            // SAFETY: it is leaked, so it stays.
+            // SAFETY: the `Arc` is leaked, so the definition is never freed.
             unsafe { &*Arc::into_raw(op) }
         }
     }
@@ -92,7 +92,7 @@ fn register(object: Arc<dyn CustomOp>) -> Result<()> {
         if is_new { Ok(()) } else { Err(Error::value(format!("op '{name}' is registered twice"))) }
     })?;
     let table = match known.iter().find(|(other, _)| *other == name) {
-        // SAFETY: it is the address of a table, which stays.
+        // SAFETY: the number is the address of a leaked table.
         Some((_, table)) => unsafe { &*(*table as *const abi::Op) },
         None => {
             let table = export::table(stay(object.definition()));
@@ -100,16 +100,16 @@ fn register(object: Arc<dyn CustomOp>) -> Result<()> {
             table
         }
     };
-    // SAFETY: the host's `init` is under way on this thread.
+    // SAFETY: `HOST` is set only while the `init` of the host runs on this thread.
     unsafe { export::register(host, table) }
 }
 
-/// Lets the plugin clean up.
+/// Runs the cleanup of the plugin.
 ///
 /// # Safety
-/// The host calls it as the ABI says.
+/// The host calls this function as the ABI requires.
 pub unsafe fn fini(error: *mut ErrorSink) -> i32 {
     let plugin = MADE.get().and_then(|made| made.plugin.as_ref());
-    // SAFETY: by contract.
+    // SAFETY: by the contract of this function.
     unsafe { answer(error, || plugin.map_or(Ok(()), |plugin| plugin.cleanup(&CustomOpRegistry { register }))) }
 }

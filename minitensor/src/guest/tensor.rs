@@ -1,4 +1,4 @@
-//! [`Tensor`] in a plugin: one of the host's, held by a handle.
+//! [`Tensor`] in a plugin: a handle of a tensor of the host.
 
 #[path = "../tensor/device.rs"]
 mod device;
@@ -15,7 +15,7 @@ use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, counted};
 use crate::plugin::abi;
 
-/// An n-dimensional array of the host: a clone is the same tensor, with its memory, gradient and history.
+/// An n-dimensional array of the host. A clone is the same tensor, with the same memory, gradient and history.
 pub struct Tensor {
     handle: NonNull<abi::Tensor>,
     data: *mut u8,
@@ -25,18 +25,18 @@ pub struct Tensor {
     device: Device,
 }
 
-// SAFETY: the host's tensors are shared among threads; the memory is only read through `&self`.
+// SAFETY: the tensors of the host may be used and released on any thread. `&self` only reads the memory.
 unsafe impl Send for Tensor {}
 // SAFETY: as above.
 unsafe impl Sync for Tensor {}
 
 impl Tensor {
-    /// The tensor of a handle, which is given.
+    /// Takes ownership of a handle.
     ///
     /// # Safety
-    /// The host gave the handle to the caller.
+    /// The host transferred the handle to the caller.
     pub unsafe fn from_handle(handle: NonNull<abi::Tensor>) -> Result<Tensor> {
-        // SAFETY: by contract; what the array points to lives as long as the handle.
+        // SAFETY: by the contract of this function. The pointers of the array are valid as long as the handle.
         unsafe {
             let array = (host()?.tensor_array)(handle.as_ptr());
             let ndim = usize::try_from(array.ndim).unwrap_or(0);
@@ -54,46 +54,46 @@ impl Tensor {
         }
     }
 
-    /// The tensor of a handle that is only lent.
+    /// Retains a borrowed handle.
     ///
     /// # Safety
-    /// The handle is null, or the host's.
+    /// The handle is null, or a valid handle of the host.
     pub unsafe fn from_lent(handle: *const abi::Tensor) -> Result<Option<Tensor>> {
         if handle.is_null() {
             return Ok(None);
         }
-        // SAFETY: by contract.
+        // SAFETY: by the contract of this function.
         let held = unsafe { (host()?.tensor_retain)(handle) };
         let held = NonNull::new(held).ok_or_else(|| Error::runtime("the host gave a null pointer"))?;
-        // SAFETY: it was just given.
+        // SAFETY: the host just transferred this handle.
         unsafe { Tensor::from_handle(held) }.map(Some)
     }
 
-    /// Its handle, for the host to look at.
+    /// The handle, borrowed by the host.
     pub fn handle(&self) -> *mut abi::Tensor {
         self.handle.as_ptr()
     }
 
-    /// Its handle, for the host to keep.
+    /// The handle, transferred to the host.
     pub fn into_handle(self) -> *mut abi::Tensor {
         std::mem::ManuallyDrop::new(self).handle.as_ptr()
     }
 
-    /// A tensor of zeros.
+    /// Creates a tensor of zeros.
     pub fn zeros(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<Tensor> {
         let sizes: Vec<i64> = shape.into().iter().map(|d| *d as i64).collect();
         let (host, is_meta) = (host()?, u32::from(device == Device::Meta));
         let (ndim, dtype) = (sizes.len() as i32, abi::number(dtype));
-        // SAFETY: a function of the host, called as the ABI says; it gives the handle.
+        // SAFETY: the function of the host is called as the ABI requires, and transfers the handle.
         unsafe { Tensor::from_handle(pointer(|sink| (host.tensor_zeros)(dtype, ndim, sizes.as_ptr(), is_meta, sink))?) }
     }
 
-    /// A tensor whose elements are to be written; they begin as zeros.
+    /// Creates a tensor whose elements are to be overwritten. They are initially zero.
     pub fn empty(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<Tensor> {
         Tensor::zeros(shape, dtype, device)
     }
 
-    /// A tensor of these elements.
+    /// Creates a tensor of these elements.
     pub fn from_vec<T: Scalar>(data: Vec<T>, shape: impl Into<Shape>) -> Result<Tensor> {
         let shape = shape.into();
         if shape.checked_numel()? != data.len() {
@@ -103,12 +103,12 @@ impl Tensor {
             )));
         }
         let tensor = Tensor::zeros(shape, T::DTYPE, Device::Cpu)?;
-        // SAFETY: the tensor is new and contiguous, of as many elements of that type.
+        // SAFETY: the tensor is new, contiguous and has `data.len()` elements of this type.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), tensor.data.cast::<T>(), data.len()) };
         Ok(tensor)
     }
 
-    /// Its elements in row-major order.
+    /// The elements in row-major order.
     pub fn to_vec<T: Scalar>(&self) -> Result<Vec<T>> {
         if self.dtype != T::DTYPE {
             return Err(Error::type_(format!("expected elements of {}, the tensor's are {}", T::DTYPE, self.dtype)));
@@ -120,7 +120,7 @@ impl Tensor {
         let mut elements = Vec::with_capacity(self.numel());
         for _ in 0..self.numel() {
             let offset: isize = at.iter().zip(&self.strides).map(|(i, stride)| *i as isize * stride).sum();
-            // SAFETY: the place lies within the shape, so in the tensor's memory, which holds elements of that type.
+            // SAFETY: the offset is within the shape, so within the memory of the tensor, which holds elements of this type.
             elements.push(T::load(unsafe { *self.data.cast::<T::Stored>().offset(offset) }));
             for (i, size) in at.iter_mut().zip(self.shape.iter()).rev() {
                 *i += 1;
@@ -133,7 +133,7 @@ impl Tensor {
         Ok(elements)
     }
 
-    /// The one element.
+    /// The value of a tensor with one element.
     pub fn item<T: Scalar>(&self) -> Result<T> {
         if self.numel() != 1 {
             return Err(Error::value(format!("item() needs a tensor of one element, got shape {}", self.shape)));
@@ -146,32 +146,32 @@ impl Tensor {
         &self.shape
     }
 
-    /// How far the next element of each dimension lies, in elements.
+    /// The strides, in elements.
     pub fn strides(&self) -> &[isize] {
         &self.strides
     }
 
-    /// How many dimensions it has.
+    /// The number of dimensions.
     pub fn ndim(&self) -> usize {
         self.shape.len()
     }
 
-    /// How many elements it has.
+    /// The number of elements.
     pub fn numel(&self) -> usize {
         self.shape.numel()
     }
 
-    /// The type of its elements.
+    /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Where its memory lies.
+    /// The device of its memory.
     pub fn device(&self) -> Device {
         self.device
     }
 
-    /// Its first element. On [`Device::Meta`] there is nothing behind it.
+    /// The address of the first element. On [`Device::Meta`] it must not be dereferenced.
     pub fn data_ptr(&self) -> *mut u8 {
         self.data
     }
@@ -179,7 +179,7 @@ impl Tensor {
 
 impl Clone for Tensor {
     fn clone(&self) -> Tensor {
-        // SAFETY: the handle is held; there was a host to give it.
+        // SAFETY: this tensor holds the handle, so it is valid.
         let tensor = unsafe { Tensor::from_lent(self.handle.as_ptr()) };
         tensor.ok().flatten().expect("a tensor that is held can be held twice")
     }
@@ -188,7 +188,7 @@ impl Clone for Tensor {
 impl Drop for Tensor {
     fn drop(&mut self) {
         if let Ok(host) = host() {
-            // SAFETY: the handle was given, and isn't used any more.
+            // SAFETY: this tensor owns the handle, and does not use it after this drop.
             unsafe { (host.tensor_release)(self.handle.as_ptr()) }
         }
     }
