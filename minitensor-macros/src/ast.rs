@@ -1,5 +1,5 @@
-//! An op as the macro understands it: what [`parse`](crate::parse) reads, [`check`](crate::check) judges and
-//! [`expand`](crate::expand) writes out.
+//! The definition of an op in the macro: [`parse`](crate::parse) reads it, [`check`](crate::check) checks it, and
+//! [`expand`](crate::expand) writes the expansion.
 
 use minitensor_schema::grammar::{Formula, Predicate, Shape};
 pub use minitensor_schema::signature::Arity;
@@ -10,12 +10,12 @@ use syn::{Expr, Ident, ItemFn, Path, Type};
 use crate::dtype::{Bound, DType, DTypeSet};
 use crate::source::Clause;
 
-/// One operation.
+/// An op.
 pub struct Op {
-    /// The function as it is written, less the `#[default]`s.
+    /// The function as written, without the `#[default]` attributes.
     pub function: ItemFn,
     pub level: Level,
-    /// The registered name, such as `swish` or `ns::swish`.
+    /// The registered name: for example, `swish` or `ns::swish`.
     pub name: String,
     pub aliases: Vec<String>,
     pub doc: String,
@@ -23,21 +23,21 @@ pub struct Op {
     pub generics: Vec<Generic>,
     pub inputs: Vec<Input>,
     pub attrs: Vec<Attribute>,
-    /// Mutated inputs, then what is returned, then what is saved.
+    /// Mutated inputs, then returned outputs, then saved outputs.
     pub outputs: Vec<Output>,
     /// The function's parameters, in order.
     pub params: Vec<Slot>,
     pub returns: Returns,
     pub shape: Option<Clause<Shape>>,
-    /// The conditions, of each clause that has some.
+    /// The conditions of each clause that has some.
     pub predicates: Vec<Clause<Vec<Predicate>>>,
     pub axis: Option<Axis>,
     pub gradient: Gradient,
-    /// The word `inplace`, where it is written.
+    /// The word `inplace`, if it is written.
     pub inplace: Option<Ident>,
 }
 
-/// What the body describes.
+/// The level of the body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     Element,
@@ -68,22 +68,22 @@ pub struct Input {
 /// The dtype of an input or output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Elem {
-    /// The dtype variable of that position.
+    /// The dtype variable at that position.
     Generic(usize),
-    /// `T::Mask` of the dtype variable of that position.
+    /// `T::Mask` of the dtype variable at that position.
     Mask(usize),
     Fixed(DType),
-    /// What the `DType` attribute of that position says.
+    /// The value of the `DType` attribute at that position.
     Attr(usize),
     Any,
 }
 
-/// How a cell body sees one core.
+/// The view of one core that a cell body receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Core {
     Scalar,
     Slice,
-    /// `ArrayView` of so many dimensions.
+    /// An `ArrayView` with this number of dimensions.
     View(usize),
 }
 
@@ -111,7 +111,7 @@ pub enum AttrKind {
     DType,
 }
 
-/// One tensor that the op gives.
+/// One output tensor of the op.
 #[derive(Clone)]
 pub struct Output {
     pub ident: Ident,
@@ -124,11 +124,11 @@ pub struct Output {
 pub enum Role {
     Returned,
     Saved,
-    /// The input of that position, changed in place.
+    /// The input at that position, mutated in place.
     Mutates(usize),
 }
 
-/// What one parameter of the function is.
+/// The role of one parameter of the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slot {
     Input(usize),
@@ -136,7 +136,7 @@ pub enum Slot {
     Output(usize),
 }
 
-/// What the function itself returns.
+/// The return type of the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Returns {
     Nothing,
@@ -148,15 +148,15 @@ pub enum Returns {
 
 /// The `axis` clause.
 pub struct Axis {
-    /// The axis where the caller names none; `None` for all of them, and then several may be named.
+    /// The default axis. `None` means all axes, and then a caller may pass several.
     pub default: Option<i64>,
-    /// Whether some output lacks the dimension.
+    /// Whether an output lacks the dimension.
     pub keepdims: bool,
 }
 
 /// The gradient.
 pub enum Gradient {
-    /// There is none, for this reason.
+    /// The op has no gradient, for this reason.
     None(String),
     NotNeeded,
     /// The compiled vector-Jacobian product of an element or row body.
@@ -167,17 +167,17 @@ pub enum Gradient {
 }
 
 impl Op {
-    /// The function's name.
+    /// The name of the function.
     pub fn ident(&self) -> &Ident {
         &self.function.sig.ident
     }
 
-    /// What the caller gets, with positions among all outputs.
+    /// The returned outputs, with their positions among all outputs.
     pub fn returned(&self) -> impl Iterator<Item = (usize, &Output)> {
         self.outputs.iter().enumerate().filter(|(_, o)| o.role == Role::Returned)
     }
 
-    /// Whether a tensor of this dtype can have a gradient.
+    /// Whether a tensor of this dtype is differentiable.
     pub fn is_differentiable(&self, elem: Elem) -> bool {
         match elem {
             Elem::Generic(i) => self.generics[i].is_differentiable(),
@@ -194,12 +194,12 @@ impl Generic {
     }
 }
 
-/// The text of an identifier, `r#` left off.
+/// The text of an identifier, without `r#`.
 pub fn text(ident: &Ident) -> String {
     ident.unraw().to_string()
 }
 
-/// A type without the spaces that its tokens are printed with.
+/// The text of a type, without the spaces that token printing inserts.
 pub fn spelling(ty: impl ToTokens) -> String {
     let words = ["mut", "impl", "dyn"];
     let mut spelled = ty.to_token_stream().to_string().replace(' ', "\0");

@@ -1,4 +1,4 @@
-//! `#[derive(AttrEnum)]`: an enum as the words of an attribute.
+//! `#[derive(AttrEnum)]`: the variants of an enum as the words of an attribute.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;

@@ -1,4 +1,4 @@
-//! What an element body is made of: data, and what is known before the loop runs.
+//! Values of an element body: either data, or known before the loop runs.
 
 pub mod levels;
 
@@ -13,18 +13,18 @@ use syn::{Ident, Lit, Local, Pat, PatIdent, Path};
 use crate::ast::{AttrKind, Elem, Level, Op, spelling, text};
 use crate::diag::{error, messages};
 
-/// What an expression is, as far as the macro has to know.
+/// The kind of value of an expression, as far as the macro needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Value {
-    /// One element, of the dtype variable of that position where it is known. It may be a mask.
+    /// An element of the dtype variable at that position, if known. It may be a mask.
     Data(Option<usize>),
-    /// An optional input: whether it is there is known, what it is isn't.
+    /// An optional input: its presence is known, its value is not.
     Option(Option<usize>),
-    /// A `bool` that is known.
+    /// A known `bool`.
     Flag,
-    /// A number that is known and can't be an integer.
+    /// A known number that cannot be an integer.
     Float,
-    /// Anything else that is known.
+    /// Any other known value.
     Static,
 }
 
@@ -33,12 +33,12 @@ impl Value {
         matches!(self, Value::Data(_))
     }
 
-    /// Whether it has to become data where data is needed.
+    /// Whether it must be converted where data is required.
     pub fn is_static(self) -> bool {
         matches!(self, Value::Flag | Value::Float | Value::Static)
     }
 
-    /// What two branches give together.
+    /// The kind of value of an `if` with these two branches.
     pub fn join(self, other: Value) -> Value {
         match (self, other) {
             (Value::Data(a), Value::Data(b)) => Value::Data(a.or(b)),
@@ -50,7 +50,7 @@ impl Value {
     }
 }
 
-/// Methods whose arguments are elements too: a literal there becomes one.
+/// Methods whose arguments are elements too, so that literals among them become elements.
 pub const DATA_METHODS: &[&str] = &[
     "pow",
     "maximum",
@@ -76,7 +76,7 @@ pub const DATA_METHODS: &[&str] = &[
     "greater_equal",
 ];
 
-/// What Rust's floats call it, and what the algebra does.
+/// Method names of Rust's floats, each with its name in the traits.
 pub const RUST_METHODS: &[(&str, &str)] = &[
     ("max", "maximum"),
     ("min", "minimum"),
@@ -89,7 +89,7 @@ pub const RUST_METHODS: &[(&str, &str)] = &[
     ("is_finite", "isfinite"),
 ];
 
-/// What Rust's floats have and the algebra has not, though it has something near: what that is, and how it differs.
+/// Methods of Rust's floats that the traits lack: each with a similar method, and how that differs.
 pub const FALSE_FRIENDS: &[(&str, &str, &str)] =
     &[("signum", "sign", "is 0 at 0"), ("rem_euclid", "remainder", "has the sign of the divisor")];
 
@@ -97,7 +97,7 @@ pub const FALSE_FRIENDS: &[(&str, &str, &str)] =
 #[derive(Clone, Copy)]
 pub struct Binding {
     pub value: Value,
-    /// Which `let` made it, counted from the start of the body.
+    /// The index of the `let` that created it, counted from the start of the body.
     pub made_by: Option<usize>,
 }
 
@@ -105,7 +105,7 @@ pub struct Binding {
 pub struct Scopes(Vec<HashMap<String, Binding>>);
 
 impl Scopes {
-    /// The parameters of an op's function.
+    /// The parameters of the function of an op.
     pub fn new(op: &Op) -> Scopes {
         let mut scopes = Scopes(vec![HashMap::new()]);
         for input in &op.inputs {
@@ -117,7 +117,7 @@ impl Scopes {
             scopes.bind(&input.ident, if optional { Value::Option(variable) } else { Value::Data(variable) });
         }
         for attr in &op.attrs {
-            // A uniform is data in an element body: it has become a `T`.
+            // A uniform is data in an element body, because it has type `T` there.
             let uniform = attr.kind == AttrKind::Float && matches!(op.level, Level::Element | Level::Row);
             let value = match attr.kind {
                 _ if uniform && attr.optional => Value::Option(Some(0)),
@@ -147,12 +147,12 @@ impl Scopes {
         innermost.insert(text(ident), Binding { value, made_by });
     }
 
-    /// Every name that a pattern binds.
+    /// Binds every name in a pattern.
     pub fn bind_pattern(&mut self, pattern: &Pat, value: Value, made_by: Option<usize>) {
         struct Names<'a>(&'a mut Scopes, Value, Option<usize>);
         impl<'a> Visit<'a> for Names<'_> {
             fn visit_pat_ident(&mut self, pattern: &'a PatIdent) {
-                // `None` and constants look like names.
+                // `None` and constants parse as names.
                 if !text(&pattern.ident).starts_with(char::is_uppercase) {
                     self.0.bind_let(&pattern.ident, self.1, self.2);
                 }
@@ -167,7 +167,7 @@ impl Scopes {
         self.0.iter().rev().find_map(|scope| scope.get(&name).copied())
     }
 
-    /// What a path stands for.
+    /// The kind of value of a path.
     pub fn path(&self, path: &Path, op: &Op) -> Value {
         if let Some(name) = path.get_ident() {
             return self.get(name).map_or(Value::Static, |b| b.value);
@@ -199,7 +199,7 @@ pub fn fraction(expr: &Expr) -> Option<syn::LitFloat> {
     found.0
 }
 
-/// What must not stand in a branch that is computed whether or not it is taken: leaving it, and changing what is
+/// Errors in a branch that is computed even if it is not selected: such a branch must not exit, and must not mutate anything
 /// outside of it.
 pub fn branch_mistakes(branch: &syn::Block) -> Vec<syn::Error> {
     #[derive(Default)]
@@ -229,7 +229,7 @@ pub fn branch_mistakes(branch: &syn::Block) -> Vec<syn::Error> {
                 }
             }
         }
-        /// The names that are bound inside end there.
+        /// Runs `inside`. Names bound in it go out of scope afterwards.
         fn scope(&mut self, inside: impl FnOnce(&mut Self)) {
             let known = self.own.len();
             inside(self);
@@ -297,7 +297,7 @@ pub fn branch_mistakes(branch: &syn::Block) -> Vec<syn::Error> {
             visit::visit_expr_binary(self, e);
         }
         fn visit_expr_reference(&mut self, e: &'a ExprReference) {
-            // What is made for the reference is nobody's.
+            // A mutable reference to a temporary has no effect outside.
             let is_place = matches!(&*e.expr, Expr::Path(_) | Expr::Field(_) | Expr::Index(_) | Expr::Unary(_));
             if e.mutability.is_some() && is_place {
                 self.changes(&e.expr, e);
@@ -310,7 +310,7 @@ pub fn branch_mistakes(branch: &syn::Block) -> Vec<syn::Error> {
     found.errors
 }
 
-/// The name that a place is reached by: `a` of `a[0]`, `a.1` and `*a`.
+/// The variable at the root of a place: `a` for `a[0]`, `a.1` and `*a`.
 fn root(place: &Expr) -> Option<&Ident> {
     match place {
         Expr::Path(path) => path.path.get_ident(),
@@ -325,7 +325,7 @@ fn root(place: &Expr) -> Option<&Ident> {
     }
 }
 
-/// `+=` and its kin.
+/// Whether it is a compound assignment, for example `+=`.
 pub fn is_compound(op: &syn::BinOp) -> bool {
     use syn::BinOp::*;
     matches!(
@@ -343,7 +343,7 @@ pub fn is_compound(op: &syn::BinOp) -> bool {
     )
 }
 
-/// Whether such a name is anywhere in the tokens, those of macros included.
+/// Whether a name that satisfies `named` occurs in the tokens, including those of macro calls.
 pub fn mentions(tokens: TokenStream, named: &dyn Fn(&Ident) -> bool) -> bool {
     tokens.into_iter().any(|t| match t {
         TokenTree::Ident(ident) => named(&ident),

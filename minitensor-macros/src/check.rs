@@ -1,4 +1,4 @@
-//! The rules that span several parts of an op, each a function under a plain sentence.
+//! Rules that involve several parts of an op. Each rule is a function with a one-sentence description.
 
 mod parameter;
 mod row;
@@ -28,14 +28,14 @@ pub fn op(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     formula(op, diag);
 }
 
-/// Every op says what it does.
+/// Every op must have documentation.
 fn doc(op: &Op, diag: &mut Diag) {
     if op.doc.is_empty() {
         diag.error(op.ident(), &messages::NO_DOC, &[&op.name]);
     }
 }
 
-/// Python can spell every name, and one thing has one name.
+/// Every name must be valid in Python, and unique in the op.
 fn names(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     match &clauses.name {
         Some(name) => registered(name, diag),
@@ -45,7 +45,7 @@ fn names(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     op.inputs.iter().for_each(|input| spelled(&input.ident, "an input", diag));
     op.attrs.iter().for_each(|attr| spelled(&attr.ident, "an attribute", diag));
     diag.problems(op, None, &check::signature(&op.signature().view()));
-    // The body and the formula know parameters, outputs and dimensions by their names alone.
+    // The body and the formula refer to parameters, outputs and dimensions by name alone.
     let parameters = op.inputs.iter().map(|i| text(&i.ident)).chain(op.attrs.iter().map(|a| text(&a.ident)));
     let mut tensors: Vec<String> = parameters.collect();
     for output in op.outputs.iter().filter(|o| !matches!(o.role, Role::Mutates(_))) {
@@ -75,7 +75,7 @@ fn registered(name: &syn::LitStr, diag: &mut Diag) {
     }
 }
 
-/// An element is of a dtype variable, and a loop has only so many tensors.
+/// An element must be of a dtype variable, and the number of tensors in a loop is limited.
 fn element(op: &Op, diag: &mut Diag) {
     if op.level != Level::Element {
         return;
@@ -91,7 +91,7 @@ fn element(op: &Op, diag: &mut Diag) {
     }
 }
 
-/// An op has an output, or changes an argument.
+/// An op must have an output, or mutate an argument.
 fn gives_something(op: &Op, diag: &mut Diag) {
     match op.level {
         Level::Element if op.outputs.is_empty() => diag.error(op.ident(), &messages::RETURNS_NOTHING, &[&op.name]),
@@ -105,7 +105,7 @@ fn gives_something(op: &Op, diag: &mut Diag) {
     }
 }
 
-/// The inputs say which dtype a variable is.
+/// The inputs must determine the dtype of each variable.
 fn variables(op: &Op, diag: &mut Diag) {
     for (i, generic) in op.generics.iter().enumerate() {
         let used = op.inputs.iter().any(|input| matches!(input.elem, Elem::Generic(g) | Elem::Mask(g) if g == i));
@@ -115,7 +115,7 @@ fn variables(op: &Op, diag: &mut Diag) {
     }
 }
 
-/// An in-place form writes its result where its first argument was.
+/// The in-place form writes its result to its first argument, so both must have one dtype.
 fn in_place(op: &Op, diag: &mut Diag) {
     let Some(word) = &op.inplace else { return };
     if op.level != Level::Element || op.inputs.iter().any(|i| i.mutated) {
@@ -127,7 +127,7 @@ fn in_place(op: &Op, diag: &mut Diag) {
     }
 }
 
-/// One cotangent for each output, one gradient for each input that can have one.
+/// A formula must have one cotangent for each output, and one gradient for each differentiable input.
 fn formula(op: &Op, diag: &mut Diag) {
     if let Gradient::Formula(formula) = &op.gradient {
         diag.problems(op, Some(&formula.source), &check::formula(&op.signature().view(), formula));

@@ -1,4 +1,4 @@
-//! [`Diag`]: mistakes are collected, then reported all at once.
+//! [`Diag`] collects errors, which are reported all at once.
 
 use std::fmt::Display;
 
@@ -13,7 +13,7 @@ pub mod messages;
 pub use minitensor_schema::suggestion::{list, suggestion};
 pub use minitensor_schema::{At, Message, Problem, Sentence};
 
-/// The mistakes found so far. Dropped without [`finish`](Diag::finish) it panics, so that none is lost.
+/// The errors found so far. If dropped without [`finish`](Diag::finish) it panics, so that no error is lost.
 #[derive(Default)]
 pub struct Diag {
     errors: Vec<Error>,
@@ -21,12 +21,12 @@ pub struct Diag {
 }
 
 impl Diag {
-    /// A mistake under the caret, its message's `{}` filled in one after the other.
+    /// Reports an error at a span. The arguments fill the `{}` of the message in order.
     pub fn error(&mut self, at: impl ToTokens, message: &Message, args: &[&dyn Display]) {
         self.errors.push(error(at, message, args));
     }
 
-    /// Problems that checks of the schema found in the op, and in a clause of it.
+    /// Reports the problems that checks of the schema found in the op, or in a clause of it.
     pub fn problems(&mut self, op: &Op, clause: Option<&Source>, problems: &[Problem]) {
         for Problem { at, sentence } in problems {
             let at = match *at {
@@ -40,17 +40,17 @@ impl Diag {
         }
     }
 
-    /// A mistake that a check of the schema found.
+    /// Reports an error that a check of the schema found.
     pub fn sentence(&mut self, at: impl ToTokens, sentence: &Sentence) {
         self.errors.push(Error::new_spanned(at, sentence.for_rust()));
     }
 
-    /// A mistake found while parsing.
+    /// Reports an error found while parsing.
     pub fn push(&mut self, error: Error) {
         self.errors.push(error);
     }
 
-    /// Keeps the value, or the mistake.
+    /// Returns the value, or reports the error.
     pub fn ok<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|e| self.push(e)).ok()
     }
@@ -59,12 +59,12 @@ impl Diag {
         self.errors.is_empty()
     }
 
-    /// How many there are.
+    /// The number of errors.
     pub fn len(&self) -> usize {
         self.errors.len()
     }
 
-    /// All mistakes as `compile_error!`s; empty if there were none.
+    /// All errors as `compile_error!`s. Empty if there are none.
     pub fn finish(mut self) -> TokenStream {
         self.finished = true;
         self.errors.iter().map(Error::to_compile_error).collect()
@@ -79,7 +79,7 @@ impl Drop for Diag {
     }
 }
 
-/// One mistake, for parsers, which return it.
+/// One error, for parsers that return it.
 pub fn error(at: impl ToTokens, message: &Message, args: &[&dyn Display]) -> Error {
     Error::new_spanned(at, message.filled(args).for_rust())
 }

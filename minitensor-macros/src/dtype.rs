@@ -1,4 +1,4 @@
-//! Dtypes in Rust's syntax: the type that names one, and the tokens that stand for it in the expansion.
+//! Dtypes in Rust syntax: the type that names a dtype, and its tokens in the expansion.
 
 use minitensor_schema::dtype::{BOUNDS, Kind};
 use proc_macro2::TokenStream;
@@ -20,12 +20,12 @@ pub fn tokens(dtype: DType) -> TokenStream {
     quote!(__rt::DType::#variant)
 }
 
-/// The Rust type of its elements in memory, as the expansion spells it.
+/// The path of the Rust type that is stored in memory, for the expansion.
 pub fn stored(dtype: DType) -> TokenStream {
     if dtype == DType::Bool { quote!(__rt::scalars::Bool) } else { rust(dtype) }
 }
 
-/// The Rust type, as the expansion spells it.
+/// The path of the Rust type, for the expansion.
 pub fn rust(dtype: DType) -> TokenStream {
     match dtype.kind() {
         Kind::Complex => {
@@ -39,7 +39,7 @@ pub fn rust(dtype: DType) -> TokenStream {
     }
 }
 
-/// `rt::DTypeSet::FLOAT`, or a list where no trait has exactly these.
+/// `rt::DTypeSet::FLOAT`, or a list if no trait has exactly these dtypes.
 pub fn set(dtypes: DTypeSet) -> TokenStream {
     match BOUNDS.iter().find(|b| b.dtypes == dtypes) {
         Some(bound) => {

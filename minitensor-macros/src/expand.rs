@@ -1,4 +1,4 @@
-//! What a checked op becomes: the function, a struct of its name, and the static `OpDef` that everything reads.
+//! The expansion of a checked op: the function, a struct of its name, and the static `OpDef`.
 
 pub mod attr;
 mod call;
@@ -20,7 +20,7 @@ use crate::dtype::{self, DType};
 use crate::hygiene::quote;
 use crate::lower::Lowered;
 
-/// The whole expansion. `runtime` is where `minitensor::__rt` is to be found.
+/// The whole expansion. `runtime` is the path of `minitensor::__rt`.
 pub fn op(mut op: Op, lowered: Lowered, runtime: &TokenStream) -> TokenStream {
     let (ident, vis) = (op.ident().clone(), op.function.vis.clone());
     let function = &lowered.function;
@@ -61,7 +61,7 @@ pub fn op(mut op: Op, lowered: Lowered, runtime: &TokenStream) -> TokenStream {
     }
 }
 
-/// `swish_`, which writes to its first argument.
+/// Changes an op to its in-place form, for example `swish_`, which writes to its first argument.
 fn into_in_place(op: &mut Op) {
     op.doc = format!("In-place form of `{}`.", op.name);
     op.name.push('_');
@@ -70,18 +70,18 @@ fn into_in_place(op: &mut Op) {
     op.outputs[0].role = Role::Mutates(0);
 }
 
-/// The items inside of the expansion's block.
+/// The items in the block of the expansion.
 #[derive(Default)]
 struct Items {
     tokens: TokenStream,
-    /// The statics that the registry gets.
+    /// The statics to register.
     submitted: Vec<Ident>,
     body: TokenStream,
     backward: TokenStream,
 }
 
 impl Items {
-    /// An op's static, what it points to, and before it the ops of its gradient.
+    /// Defines the static of an op and its items, after the ops of its gradient.
     fn define(&mut self, op: &Op, name: &Ident, formula: Option<&crate::lower::formula::Lowered>) {
         let kernels = match op.level {
             Level::Element => {
@@ -117,7 +117,7 @@ impl Items {
             },
             Gradient::Derived => match vjp::of(op) {
                 Some(vjp) => self.define_vjp(op, &vjp, name),
-                // More than a loop can take is left to the program.
+                // A gradient that exceeds the limits of a loop is computed by its program.
                 None => by_program(),
             },
         };
@@ -126,7 +126,7 @@ impl Items {
         (self.body, self.backward) = (body, backward);
     }
 
-    /// The op that is the gradient of an element op; its own gradient is that of its program.
+    /// Defines the gradient of an element op as an op. The gradient of that op is derived from its program.
     fn define_vjp(&mut self, op: &Op, vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
         let (function, kernels, program) =
             (&vjp.op.function, element::kernels(&vjp.op), element::gradient_program(op, vjp));
@@ -137,7 +137,7 @@ impl Items {
         derived_def(vjp, &vjp_name)
     }
 
-    /// The op that is the gradient of a row op; its own gradient is that of its program.
+    /// Defines the gradient of a row op as an op. The gradient of that op is derived from its program.
     fn define_rows(&mut self, op: &Op, vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
         let kernels = row::gradient_kernels(op, &vjp.op);
         let vjp_name = format_ident!("{name}_VJP");
@@ -147,7 +147,7 @@ impl Items {
         derived_def(vjp, &vjp_name)
     }
 
-    /// Another static for the body and the gradient that were defined last.
+    /// Defines another static with the most recently defined body and gradient.
     fn define_again(&mut self, op: &Op, name: &Ident) {
         self.tokens.extend(def::def(op, name, &self.body, &self.backward));
         self.submitted.push(name.clone());
@@ -213,13 +213,13 @@ fn positions(list: impl IntoIterator<Item = usize>) -> TokenStream {
     quote!(&[#(#list),*])
 }
 
-/// The same as a list of a definition.
+/// The list for a definition.
 fn list(of: impl IntoIterator<Item = usize>) -> TokenStream {
     let positions = positions(of);
     quote!(__rt::Cow::Borrowed(#positions))
 }
 
-/// What the names of an op's own items begin with.
+/// The prefix of the items of an op.
 fn stem(op: &Op) -> String {
     format!("__{}", crate::ast::text(op.ident()).trim_start_matches("__"))
 }
@@ -234,13 +234,13 @@ fn machine_bounds(op: &Op) -> Vec<TokenStream> {
     bounds.collect()
 }
 
-/// `::<T, U>`, nothing without dtype variables.
+/// `::<T, U>`. Empty without dtype variables.
 fn turbofish(op: &Op) -> TokenStream {
     let variables = op.generics.iter().map(|g| &g.ident);
     if op.generics.is_empty() { TokenStream::new() } else { quote!(::<#(#variables),*>) }
 }
 
-/// The function that finds the kernel for some dtypes.
+/// The function that finds the kernel for the given dtypes.
 fn table(op: &Op, run: &Ident, kind: &Ident) -> TokenStream {
     let kernel = format_ident!("{}_kernel", stem(op));
     let lists: Vec<Vec<_>> = op.generics.iter().map(computed).collect();
@@ -271,7 +271,7 @@ fn table(op: &Op, run: &Ident, kind: &Ident) -> TokenStream {
     }
 }
 
-/// The dtypes that kernels are made for: `f16` and `bf16` are computed in `f32`.
+/// The dtypes that kernels are compiled for. `f16` and `bf16` are computed in `f32`.
 fn computed(generic: &Generic) -> Vec<(TokenStream, TokenStream)> {
     let mut dtypes = vec![];
     for dtype in generic.dtypes.iter().map(DType::compute) {

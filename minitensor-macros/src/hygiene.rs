@@ -1,8 +1,8 @@
-//! Names of the expansion that a user's names can't collide with.
+//! Names in the expansion that cannot collide with names of the user.
 //!
-//! Local variables have the span of the macro's definition, so they are hygienic. Items are not, whatever their span: their names begin
-//! with `__`, which no op and no parameter does. Everything else is reached through the runtime's path, `__rt`: a user may have a
-//! `Result`, a `Some` or an `f32` of his own.
+//! Local variables have the span of the macro definition, so they are hygienic. Items are not hygienic with any span, so
+//! their names begin with `__`, which no op and no parameter does. Everything else is accessed through the runtime path,
+//! `__rt`, because a user may define a `Result`, a `Some` or an `f32`.
 
 use proc_macro2::{Ident, Span};
 
@@ -12,7 +12,7 @@ macro_rules! hygienic {
 }
 pub(crate) use hygienic as quote;
 
-/// One of a number of local variables, such as `input0`.
+/// A numbered local variable, such as `input0`.
 pub fn local(name: &str, at: usize) -> Ident {
     Ident::new(&format!("{name}{at}"), Span::mixed_site())
 }

@@ -1,7 +1,7 @@
 //! `#[custom_op]`: one annotated function becomes a whole operation.
 //!
-//! The macro is thin: [`parse`] → [`check`] → [`lower`] → [`expand`]. What an op *means* lives in the runtime's traits
-//! and types; here are its grammar, its mistakes, and the static record that is made of it.
+//! The macro is thin: [`parse`] → [`check`] → [`lower`] → [`expand`]. The semantics of ops are in the traits and types of
+//! the runtime. The macro contains the grammar, its errors, and the generation of the static definition.
 
 #![forbid(unsafe_code)]
 
@@ -25,8 +25,8 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{DeriveInput, ItemFn, parse_quote};
 
-/// Makes a tensor operation of a function: its kernels for every dtype, its gradient, its validation, its inference of
-/// shapes and dtypes, and a struct of the function's name through which everything else reads what the op is.
+/// Defines a tensor operation by a function. The macro generates kernels for every dtype, the gradient, validation, and
+/// inference of shapes and dtypes. It also generates a struct with the name of the function, which provides the definition.
 ///
 /// ```ignore
 /// use minitensor::prelude::*;
@@ -43,7 +43,7 @@ use syn::{DeriveInput, ItemFn, parse_quote};
 ///
 /// # Levels
 ///
-/// The type of the tensor parameters decides what the body describes.
+/// The type of the tensor parameters determines the level of the body.
 ///
 /// | parameters | the body describes | gradient |
 /// |---|---|---|
@@ -51,29 +51,29 @@ use syn::{DeriveInput, ItemFn, parse_quote};
 /// | `&[T]`, `&T`, `ArrayView1<T>` … `ArrayView5<T>` and their `&mut` | one core cell of a `shape` clause | written |
 /// | `&Tensor`, `Option<&Tensor>`, `&[&Tensor]` | whole tensors, by other ops | traced |
 ///
-/// `T` is bounded by one of `Element`, `Num`, `Real`, `Int`, `Field` and `Float`, and by nothing else; that says which
-/// dtypes the op takes. Parameters that share a variable are promoted to one dtype; an op has two variables at most.
+/// The bound of `T` is exactly one of `Element`, `Num`, `Real`, `Int`, `Field` and `Float`. It determines the dtypes that the
+/// op accepts. Parameters that share a variable are promoted to one dtype. An op has at most two variables.
 ///
 /// # Parameters
 ///
 /// Tensors come first, then attributes: `f64`, `i64`, `usize`, `bool`, `&str`, `&[i64]`, `&[f64]`, `DType`, an enum with
-/// `#[derive(AttrEnum)]`, and `Option`s of these. `#[default = value]` makes an attribute optional for the caller, and
-/// an `Option` is `None` by default. What must be given stands before what need not be.
+/// `#[derive(AttrEnum)]`, and `Option`s of these. `#[default = value]` makes an attribute optional for the caller. The
+/// default of an `Option` is `None`. Required parameters precede optional ones.
 ///
 /// # Clauses
 ///
-/// | clause | says |
+/// | clause | meaning |
 /// |---|---|
-/// | `shape = (x: [.., n], w: [n, m]) -> [.., m]` | core dimensions by name, behind batch dimensions `..` that broadcast. Several outputs are named, `-> (values: [.., k], [save] order: [.., n])`; `[save]` marks what only the gradient needs. A dimension is a name, a number, or `+ - * /` of those; a `usize` attribute is one too |
-/// | `where k <= n, eps >= 0.0` | what must hold of dimensions and attributes; behind the `shape` clause, or alone |
-/// | `dtype = (x: T) -> (T, i64) where T: f32 \| f64` | dtypes, where the signature doesn't say them, and names of outputs: `-> (sin: T, cos: T)` |
+/// | `shape = (x: [.., n], w: [n, m]) -> [.., m]` | core dimensions by name, after batch dimensions `..` that broadcast. Several outputs are named, `-> (values: [.., k], [save] order: [.., n])`; `[save]` marks an output that only the gradient needs. A dimension is a name, a number, or `+ - * /` of those; a `usize` attribute is one too |
+/// | `where k <= n, eps >= 0.0` | conditions on dimensions and attributes; after the `shape` clause, or alone |
+/// | `dtype = (x: T) -> (T, i64) where T: f32 \| f64` | dtypes that the signature does not determine, and names of outputs: `-> (sin: T, cos: T)` |
 /// | `backward = …` | `auto` (the default where a gradient can be derived), `none` (differentiating raises), the path of a `BackwardFn`, or a formula |
-/// | `axis = -1`, `axis = None` | a caller's `axis` for the one core dimension, with that default; with `None` several, or all. Where an output lacks the dimension there is `keepdims` too |
-/// | `inplace` | also `swish_`, which writes to its first argument |
-/// | `name = "ns::op"` | the registered name; by default the function's |
+/// | `axis = -1`, `axis = None` | lets the caller choose the `axis` of the one core dimension, with that default; with `None` several axes, or all. If an output lacks the dimension, also adds `keepdims` |
+/// | `inplace` | also defines `swish_`, which writes to its first argument |
+/// | `name = "ns::op"` | the registered name; by default that of the function |
 /// | `alias = "a"`, `alias = ["a", "b"]` | other names |
-/// | `since = 2` | the version of the package that had it first; 1 by default |
-/// | `crate = path` | where minitensor is, if not at `::minitensor` or `::minitensor_plugin_sdk` |
+/// | `since = 2` | the first version of the package with this op; 1 by default |
+/// | `crate = path` | the path of minitensor, if not `::minitensor` or `::minitensor_plugin_sdk` |
 ///
 /// # Formulas
 ///
@@ -85,24 +85,24 @@ use syn::{DeriveInput, ItemFn, parse_quote};
 /// }
 /// ```
 ///
-/// The closure takes one cotangent for each returned output, and has one entry for each input that can have a gradient.
-/// Inputs, outputs (`out` where unnamed), cotangents, attributes and dimensions are in scope; the inputs and outputs
-/// that are mentioned are what is saved. Operators, methods and calls on tensors are calls of ops by name, with
-/// keywords as in Python; `x.shape`, `x.dtype` and `x.ndim` are known without saving `x`. An entry runs only if its
-/// gradient is needed, and is summed to the input's shape. Formulas are made of ops, so they can be differentiated.
+/// The closure takes one cotangent for each returned output, and has one entry for each differentiable input. Inputs,
+/// outputs (`out` if unnamed), cotangents, attributes and dimensions are in scope. The call saves the inputs and outputs
+/// that the formula mentions. Operators, methods and calls on tensors are calls of ops by name, with keywords as in Python.
+/// `x.shape`, `x.dtype` and `x.ndim` are known without saving `x`. An entry runs only if its gradient is needed, and its
+/// result is summed to the shape of the input. Formulas consist of ops, so they are differentiable.
 ///
 /// # Element bodies
 ///
-/// A body is generic code. The macro rewrites what Rust can't overload: a literal beside data becomes an element,
-/// comparisons give masks, and `if`, `&&` and `||` on data choose for every element. `f64` attributes are elements too.
-/// `for` loops, `match` and `if` over what is known (attributes, constants) stay as they are. `x.max(y)`, `x.ln()`,
-/// `x.powf(y)` and other names of Rust's floats are understood as `maximum`, `log`, `pow`.
+/// A body is generic code. The macro rewrites syntax that Rust cannot overload: a literal operand of data becomes an
+/// element, comparisons return masks, and `if`, `&&` and `||` on data select for every element. `f64` attributes are elements
+/// too. `for` loops, `match` and `if` on known values (attributes, constants) are unchanged. `x.max(y)`, `x.ln()`,
+/// `x.powf(y)` and other method names of Rust's floats are accepted for `maximum`, `log`, `pow`.
 #[proc_macro_attribute]
 pub fn custom_op(attr: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     op(attr.into(), item.into()).into()
 }
 
-/// Lets an enum be an attribute of an op: its variants become words, `HalfPixel` becomes `"half_pixel"`.
+/// Makes an enum usable as an attribute of an op. Its variants become words: `HalfPixel` becomes `"half_pixel"`.
 ///
 /// ```ignore
 /// #[derive(Clone, Copy, Debug, AttrEnum)]
@@ -120,7 +120,7 @@ pub fn attr_enum(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
 fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
     let function: ItemFn = match syn::parse2(item.clone()) {
         Ok(function) => function,
-        // Half-written code: the compiler says what is wrong with it, and an editor gets what there is.
+        // Incomplete code: the compiler reports the syntax error, and an editor receives the tokens unchanged.
         Err(error) => {
             let error = error.to_compile_error();
             return quote!(#error #item);
@@ -139,7 +139,7 @@ fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
     expand::op(op, lowered, &runtime)
 }
 
-/// A generic body isn't Rust before it is lowered: rustc would add its own mistakes to ours.
+/// A generic body is not valid Rust before it is lowered, so rustc would report further errors.
 fn without_body(mut function: ItemFn) -> ItemFn {
     let generic = function.sig.generics.type_params().next().is_some();
     if generic || function.sig.inputs.to_token_stream().into_iter().any(|t| t.to_string() == "impl") {
@@ -148,7 +148,7 @@ fn without_body(mut function: ItemFn) -> ItemFn {
     function
 }
 
-/// The mistakes, and the function, which other code may call.
+/// The errors, and the function, because other code may call it.
 fn kept(mut function: ItemFn, diag: diag::Diag) -> TokenStream {
     parse::strip_defaults(&mut function);
     parse::strip_names(&mut function);

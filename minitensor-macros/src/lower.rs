@@ -1,4 +1,4 @@
-//! What of an op is rewritten before it is expanded: the function as its level wants it, and the backward formula.
+//! Rewrites the function and the backward formula before the expansion.
 
 mod element;
 pub mod formula;
@@ -12,13 +12,13 @@ use crate::ast::{AttrKind, Gradient, Level, Op};
 use crate::diag::Diag;
 use element::Lowering;
 
-/// What of an op is rewritten before it is expanded.
+/// The rewritten parts of an op.
 pub struct Lowered {
     pub function: ItemFn,
     pub formula: Option<formula::Lowered>,
 }
 
-/// The function as its level wants it, and the backward formula.
+/// Rewrites the function according to its level, and the backward formula.
 pub fn op(op: &Op, rt: &TokenStream, diag: &mut Diag) -> Lowered {
     let function = match op.level {
         Level::Element | Level::Row => element(op, rt, diag),
@@ -32,7 +32,7 @@ pub fn op(op: &Op, rt: &TokenStream, diag: &mut Diag) -> Lowered {
     Lowered { function, formula }
 }
 
-/// A cell body stays as it is, over types that memory holds.
+/// A cell body is unchanged, but its dtype variables are restricted to types that memory can hold.
 fn bounded(op: &Op, rt: &TokenStream) -> ItemFn {
     let mut function = op.function.clone();
     for param in function.sig.generics.type_params_mut() {
@@ -42,7 +42,7 @@ fn bounded(op: &Op, rt: &TokenStream) -> ItemFn {
             param.bounds.push(parse_quote!(::core::cmp::PartialOrd));
         }
     }
-    // So that it becomes part of the kernel of every SIMD level.
+    // Inlining compiles the function for the SIMD level of each kernel.
     if !function.attrs.iter().any(|a| a.path().is_ident("inline")) {
         function.attrs.push(parse_quote!(#[inline(always)]));
     }
@@ -51,7 +51,8 @@ fn bounded(op: &Op, rt: &TokenStream) -> ItemFn {
 
 /// The function with its body lowered, and its `f64` attributes as elements.
 fn element(op: &Op, rt: &TokenStream, diag: &mut Diag) -> ItemFn {
-    // A `let mut acc = 0.0` is static until something assigns data to it, which may come later: found out by trying.
+    // A `let mut acc = 0.0` is static until data is assigned to it, which may be later. So lowering repeats until no further
+    // `let` becomes data.
     let mut promoted = BTreeSet::new();
     loop {
         let mut function = op.function.clone();
@@ -69,7 +70,7 @@ fn element(op: &Op, rt: &TokenStream, diag: &mut Diag) -> ItemFn {
     }
 }
 
-/// A comparison of one dtype variable may choose between values of the other.
+/// Requires equal masks, so that a comparison of one dtype variable can select values of the other.
 pub fn one_mask(op: &Op, rt: &TokenStream, function: &mut ItemFn) {
     if let [first, second] = &op.generics[..] {
         let (first, second) = (&first.ident, &second.ident);
@@ -78,7 +79,7 @@ pub fn one_mask(op: &Op, rt: &TokenStream, function: &mut ItemFn) {
     }
 }
 
-/// `f64` parameters become elements of the first dtype variable.
+/// Changes `f64` parameters to elements of the first dtype variable.
 fn uniforms(op: &Op, function: &mut ItemFn) {
     let Some(variable) = op.generics.first().map(|g| &g.ident) else { return };
     for arg in &mut function.sig.inputs {

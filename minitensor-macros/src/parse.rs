@@ -1,4 +1,4 @@
-//! From tokens to [`Op`]: the clauses, then the signature, put together.
+//! Parses tokens into an [`Op`]: reads the clauses and the signature, and combines them.
 
 pub mod clause;
 mod resolve;
@@ -14,7 +14,7 @@ use syn::ItemFn;
 use crate::ast::Op;
 use crate::diag::Diag;
 
-/// Reads an op. `None` where the signature or a clause can't be understood; the diagnostics then say why.
+/// Reads an op. `None` if the signature or a clause cannot be parsed; the diagnostics then contain the reason.
 pub fn op(attr: TokenStream, function: ItemFn, diag: &mut Diag) -> (Clauses, Option<Op>) {
     let mut clauses = clause::parse(attr, diag);
     let signature = signature::parse(&function, clauses.shape.as_ref().map(|s| &s.tree), diag);

@@ -1,4 +1,4 @@
-//! Where the expansion finds the runtime: under `minitensor`, or under the SDK, whichever the crate depends on.
+//! The path of the runtime in the expansion: in `minitensor` or in the SDK, depending on the dependencies of the crate.
 
 use std::sync::OnceLock;
 
@@ -6,7 +6,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::Path;
 
-/// `::minitensor::__rt`, or where a `crate` clause says.
+/// `::minitensor::__rt`, or the path of a `crate` clause.
 pub fn path(explicit: Option<&Path>) -> TokenStream {
     if let Some(path) = explicit {
         return quote!(#path::__rt);
@@ -18,7 +18,7 @@ pub fn path(explicit: Option<&Path>) -> TokenStream {
     }
 }
 
-/// Whether the manifest names the SDK and not minitensor itself.
+/// Whether the manifest depends on the SDK and not on minitensor itself.
 fn only_the_sdk() -> bool {
     let manifest = std::env::var("CARGO_MANIFEST_DIR").map(|dir| format!("{dir}/Cargo.toml"));
     let text = manifest.ok().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();

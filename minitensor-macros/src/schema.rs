@@ -1,4 +1,4 @@
-//! An op as the schema's checks see it.
+//! Converts an op to the signature that the checks of the schema take.
 
 use std::borrow::Cow;
 
@@ -57,7 +57,7 @@ fn attribute(attr: &ast::Attribute) -> Attribute {
         ast::AttrKind::Size => AttrKind::Size,
         ast::AttrKind::Float => AttrKind::Float,
         ast::AttrKind::Str => AttrKind::Str,
-        // Its words are a constant of the enum, which is not known here.
+        // The words are a constant of the enum, which is not known here.
         ast::AttrKind::Enum => AttrKind::Enum(&[]),
         ast::AttrKind::Ints => AttrKind::Ints,
         ast::AttrKind::Floats => AttrKind::Floats,

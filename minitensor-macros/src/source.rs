@@ -1,4 +1,4 @@
-//! The tokens of a clause, for the grammar of the schema, and the span of each, for errors and the expansion.
+//! Converts the tokens of a clause for the grammar of the schema, and keeps their spans for errors and the expansion.
 
 use std::ops::Deref;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use syn::Lit;
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 
-/// A clause that the schema's grammar read, and where its tokens are.
+/// A clause parsed by the grammar of the schema, with its source tokens.
 #[derive(Clone)]
 pub struct Clause<T> {
     pub tree: T,
@@ -32,11 +32,11 @@ pub struct Source {
     pieces: Vec<Piece>,
 }
 
-/// The Rust that one token stands for.
+/// The Rust source of one token.
 struct Piece {
     span: Span,
     rust: Rust,
-    /// How many token trees of the clause end before it.
+    /// The number of token trees of the clause that end before it.
     trees: usize,
 }
 
@@ -46,7 +46,7 @@ enum Rust {
     Close,
 }
 
-/// Reads a clause from the tokens that are next.
+/// Reads a clause from the next tokens.
 pub fn read<T>(
     input: ParseStream,
     example: &'static str,
@@ -77,12 +77,12 @@ impl Source {
         self.pieces.get(position).map_or_else(|| self.pieces.last().map_or(0, |p| p.trees + 1), |p| p.trees)
     }
 
-    /// The span of the token at a position; that of the last one after the end.
+    /// The span of the token at a position. After the end, the span of the last token.
     pub fn span(&self, position: usize) -> Span {
         self.pieces.get(position).or(self.pieces.last()).map_or_else(Span::call_site, |p| p.span)
     }
 
-    /// Tokens that an error at this extent underlines.
+    /// Tokens that cover the extent, for an error to underline.
     pub fn anchor(&self, at: Extent) -> TokenStream {
         let (start, end) = (self.span(at.start), self.span(at.end.saturating_sub(1).max(at.start)));
         [quote_spanned!(start=> x), quote_spanned!(end=> x)].into_iter().collect()
@@ -96,7 +96,7 @@ impl Source {
         syn::Error::new_spanned(self.anchor(at), problem.sentence.for_rust())
     }
 
-    /// The Rust of an extent, in which some parts, from left to right, are replaced.
+    /// The Rust source of an extent, with some parts replaced. The parts are ordered from left to right.
     pub fn rust(&self, at: Extent, replaced: &[(Extent, TokenStream)]) -> TokenStream {
         let mut open: Vec<(Delimiter, Span, TokenStream)> = vec![];
         let mut tokens = TokenStream::new();
@@ -126,13 +126,13 @@ impl Source {
     }
 }
 
-/// Token trees become tokens: groups are opened, and punctuation is put together.
+/// Flattens token trees to tokens: opens groups, and joins punctuation.
 #[derive(Default)]
 struct Flat {
     tokens: Vec<Token>,
     pieces: Vec<Piece>,
     trees: usize,
-    /// Punctuation without spaces in between, each with the number of trees before it.
+    /// Adjacent punctuation, each with the number of trees before it.
     run: Vec<(TokenTree, usize)>,
 }
 
@@ -170,7 +170,7 @@ impl Flat {
             Delimiter::Parenthesis => ("(", ")"),
             Delimiter::Bracket => ("[", "]"),
             Delimiter::Brace => ("{", "}"),
-            // A name or a literal that a macro by example was given.
+            // An invisible group around a name or a literal, from a `macro_rules!` argument.
             Delimiter::None if inner.len() == 1 => return inner.into_iter().for_each(|tree| self.tree(tree)),
             Delimiter::None => ("(", ")"),
         };
@@ -186,7 +186,7 @@ impl Flat {
         self.pieces.push(Piece { span, rust, trees });
     }
 
-    /// The signs in the punctuation that was read.
+    /// Ends a run of punctuation, and splits it into signs.
     fn end_run(&mut self) {
         let run = std::mem::take(&mut self.run);
         let text: String = run.iter().map(|(punct, _)| punct.to_string()).collect();
@@ -200,7 +200,7 @@ impl Flat {
     }
 }
 
-/// What a literal is for the grammar.
+/// The kind of token of a literal in the grammar.
 fn kind(literal: &Lit) -> TokenKind {
     match literal {
         Lit::Int(int) if int.suffix().is_empty() => int.base10_parse().map_or(TokenKind::Literal, TokenKind::Int),

@@ -1,6 +1,7 @@
-//! How many passes over a row the reductions of a body take, so that no more loops are compiled than are run.
+//! The number of passes over a row that the reductions of a body need, so that the macro compiles only loops that run.
 //!
-//! `x.sum()` takes one pass more than `x`. What can't be followed (a helper function, a loop) is taken to be anything.
+//! `x.sum()` needs one pass more than `x`. Code that the analysis cannot follow (a helper function, a loop) may need any
+//! number.
 
 use std::collections::HashMap;
 use std::mem;
@@ -12,23 +13,23 @@ use syn::{Block, Expr, Ident, Member, Pat, Stmt};
 use super::{is_compound, mentions};
 use crate::ast::{Op, text};
 
-/// What is known of a body's reductions.
+/// The reductions of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Levels {
-    /// How many there are at most.
+    /// The maximum number of reductions.
     pub reductions: usize,
-    /// The least and the most passes they take.
+    /// The minimum and maximum number of passes.
     pub least: usize,
     pub most: usize,
-    /// Whether any may be a running sum.
+    /// Whether a reduction may be a running sum.
     pub runs: bool,
 }
 
-/// What the runtime's `MOST_REDUCTIONS` and `MOST_LEVELS` are.
+/// Equal to `MOST_REDUCTIONS` and `MOST_LEVELS` of the runtime.
 pub const MOST_REDUCTIONS: usize = 8;
 pub const MOST_LEVELS: usize = 4;
 
-/// Methods of a row that gather it, with the passes they take one after another, and the reductions they are made of.
+/// Methods that reduce a row, each with its number of consecutive passes and its number of reductions.
 const GATHERING: &[(&str, usize, usize)] = &[
     ("sum", 1, 1),
     ("mean", 1, 1),
@@ -47,10 +48,10 @@ const GATHERING: &[(&str, usize, usize)] = &[
     ("reverse_cumsum", 1, 1),
 ];
 
-/// Those that give a number for each element.
+/// Those that return a number for each element.
 const RUNNING: [&str; 2] = ["cumsum", "reverse_cumsum"];
 
-/// Whether a method without arguments gathers a row; with one, `max` and `min` compare elements.
+/// Whether a method without arguments reduces a row. With an argument, `max` and `min` compare elements.
 pub fn gathers(method: &Ident) -> bool {
     GATHERING.iter().any(|(name, ..)| method == name)
 }
@@ -64,18 +65,18 @@ pub fn of(op: &Op) -> Levels {
     let (most, runs) = (walk.most.min(MOST_LEVELS), walk.runs);
     match walk.certain {
         true => Levels { reductions, least: most, most, runs },
-        // Each pass that might be is compiled: fewer than there could be, of a body that can't be followed.
+        // Every possible number of passes is compiled. The limit is lower for a body that cannot be followed.
         false => Levels { reductions: MOST_REDUCTIONS, least: 0, most: MOST_LEVELS - 1, runs },
     }
 }
 
-/// The passes it takes to know something.
+/// The number of passes needed to know a value.
 #[derive(Clone, Debug)]
 enum Passes {
-    /// No row is in it.
+    /// A value that no row contributes to.
     Static,
     Row(usize),
-    /// Those of each element of a tuple.
+    /// The passes of each element of a tuple.
     Each(Vec<Passes>),
 }
 
@@ -88,12 +89,12 @@ impl Passes {
         }
     }
 
-    /// Those of all elements together.
+    /// The passes of all elements together.
     fn flat(&self) -> Passes {
         self.depth().map_or(Passes::Static, Passes::Row)
     }
 
-    /// What is either of two things, or made of both.
+    /// The passes of a value that is one of two values, or computed from both.
     fn join(self, other: Passes) -> Passes {
         match (self, other) {
             (Passes::Each(a), Passes::Each(b)) if a.len() == b.len() => {
@@ -103,7 +104,7 @@ impl Passes {
         }
     }
 
-    /// Whether it makes no difference which of two things it is.
+    /// Whether both values need the same passes.
     fn is_like(&self, other: &Passes) -> bool {
         match (self, other) {
             (Passes::Each(a), Passes::Each(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_like(b)),
@@ -116,7 +117,7 @@ impl Passes {
 struct Walk {
     /// The dtype variables.
     variables: Vec<String>,
-    /// What it takes to know what a name stands for, innermost last.
+    /// The passes of the names in scope, innermost last.
     scopes: Vec<HashMap<String, Passes>>,
     count: usize,
     most: usize,
@@ -201,7 +202,7 @@ impl Walk {
             Expr::Paren(e) => self.expr(&e.expr),
             Expr::Group(e) => self.expr(&e.expr),
             Expr::Reference(e) => {
-                // It may be changed by the reference.
+                // The value may be mutated through the reference.
                 self.certain &= e.mutability.is_none();
                 self.expr(&e.expr)
             }
@@ -226,7 +227,7 @@ impl Walk {
                 let receiver = self.expr(&call.receiver).flat();
                 let passes = receiver.join(self.all(&call.args));
                 let compares = matches!(call.method.to_string().as_str(), "max" | "min") && !call.args.is_empty();
-                // Whether an optional input is there is known.
+                // The presence of an optional input is known.
                 let asks = matches!(call.method.to_string().as_str(), "is_some" | "is_none");
                 match passes.depth() {
                     Some(_) if asks => Passes::Static,
@@ -254,7 +255,7 @@ impl Walk {
                 let passes = self.expr(&e.right);
                 self.assign(&e.left, passes)
             }
-            // What it is called with isn't seen.
+            // The arguments of the closure are unknown.
             Expr::Closure(_) => {
                 self.certain = false;
                 self.lost(expr)
@@ -281,7 +282,7 @@ impl Walk {
                 *otherwise = mem::replace(otherwise, Passes::Static).join(passes);
             }
         }
-        // A branch on what is known is taken or not, and its reductions and assignments with it.
+        // A branch on a known condition may not run, and neither do its reductions and assignments.
         self.certain &= is_alike || !is_known;
         match is_known {
             true => then.join(otherwise),
@@ -299,7 +300,7 @@ impl Walk {
                 }
             }
             Expr::Paren(inner) => return self.assign(&inner.expr, passes),
-            // A part of something; what isn't followed is uncertain.
+            // An assignment to a part of a value. If it cannot be followed, the result is uncertain.
             _ => {
                 self.lost(place);
                 self.certain &= passes.depth().is_none();
@@ -313,7 +314,7 @@ impl Walk {
         self.scopes.iter().rev().find_map(|scope| scope.get(&name))
     }
 
-    /// Something that isn't followed: only what mentions no row is certain to gather nothing.
+    /// Code that cannot be followed. It is certain to contain no reduction only if it mentions no row.
     fn lost(&mut self, what: impl ToTokens) -> Passes {
         let is_row = |name: &Ident| self.get(name).is_some_and(|passes| passes.depth().is_some());
         let is_variable = |name: &Ident| self.variables.iter().any(|v| name == v);
@@ -325,7 +326,7 @@ impl Walk {
     }
 }
 
-/// Whether each element has its own name.
+/// Whether each element is bound to its own name.
 fn is_even(patterns: &syn::punctuated::Punctuated<Pat, syn::Token![,]>, all: &[Passes]) -> bool {
     patterns.len() == all.len() && !patterns.iter().any(|p| matches!(p, Pat::Rest(_)))
 }

@@ -6,7 +6,7 @@ use syn::{Expr, ExprLit, Ident, Lit, UnOp};
 use crate::ast::{Arity, AttrKind, Attribute, Op, Slot, spelling};
 use crate::diag::{Diag, messages};
 
-/// Tensors come before attributes, and required parameters before optional ones.
+/// Tensors must precede attributes, and required parameters must precede optional ones.
 pub fn order(op: &Op, diag: &mut Diag) {
     let mut attribute: Option<&Ident> = None;
     let mut optional: Option<&Ident> = None;
@@ -36,7 +36,7 @@ pub fn order(op: &Op, diag: &mut Diag) {
     }
 }
 
-/// A default is of its parameter's type, as far as a literal shows.
+/// A default must have the type of its parameter, as far as a literal shows.
 pub fn defaults(op: &Op, diag: &mut Diag) {
     for attr in &op.attrs {
         if let Some(default) = &attr.default {

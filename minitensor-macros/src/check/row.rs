@@ -6,7 +6,7 @@ use crate::ast::{Arity, Elem, Level, Op, spelling, text};
 use crate::body::levels::MOST_REDUCTIONS;
 use crate::diag::{Diag, messages};
 
-/// All rows have one length, and each of them gives something.
+/// All rows must have one length, which a required input determines. Every output must have batch dimensions.
 pub fn row(op: &Op, diag: &mut Diag) {
     if op.level != Level::Row {
         return;

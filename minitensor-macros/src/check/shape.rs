@@ -9,7 +9,7 @@ use crate::diag::{Diag, messages};
 use crate::parse::Clauses;
 use crate::source::Clause;
 
-/// Every tensor has its dimensions, and every dimension a size.
+/// Every tensor must have dimensions in the clause, and every dimension must have a size.
 pub fn shape(op: &Op, diag: &mut Diag) {
     let Some(shape) = &op.shape else { return };
     if op.level == Level::Element {
@@ -22,7 +22,7 @@ pub fn shape(op: &Op, diag: &mut Diag) {
     }
 }
 
-/// A type has as many dimensions as the clause gives it.
+/// A type must have the number of dimensions that the clause declares.
 fn ranks(op: &Op, shape: &Clause<Shape>, diag: &mut Diag) {
     let inputs = op.inputs.iter().filter_map(|i| Some((&i.ident, i.core, &shape.input(&text(&i.ident))?.dims)));
     let outputs = op.outputs.iter().filter(|o| !matches!(o.role, Role::Mutates(_)));
@@ -46,7 +46,8 @@ fn parameter_type(op: &Op, name: &syn::Ident) -> String {
     typed.map(spelling).unwrap_or_default()
 }
 
-/// One core dimension, along an axis that the caller may choose; where that may be several axes, of one size everywhere.
+/// There must be one core dimension, along an axis that the caller chooses. If the caller may choose several axes, all
+/// tensors must have the same dimension.
 pub fn axis(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     let Some(clause) = &clauses.axis else { return };
     let Some(shape) = op.shape.as_ref().filter(|_| matches!(op.level, Level::Cell | Level::Row)) else {
@@ -71,7 +72,7 @@ pub fn axis(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     }
 }
 
-/// Conditions are on dimensions and on numbers among the attributes.
+/// Conditions may only use dimensions and numeric attributes.
 pub fn predicates(op: &Op, diag: &mut Diag) {
     let signature = op.signature();
     for clause in &op.predicates {

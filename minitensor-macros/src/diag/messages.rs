@@ -1,11 +1,11 @@
-//! Every message in one place: what is wrong, and after `help:` a way out. The `{}` are filled in from left to right.
+//! All messages of the macro: the error, and after `help:` a solution. The `{}` are filled from left to right.
 
 pub use minitensor_schema::Message;
 
 macro_rules! messages {
     ($($name:ident: $text:literal, $help:literal;)*) => {
         $(pub const $name: Message = Message { text: $text, help: $help };)*
-        /// All of them, for the test that a reader gets to see each.
+        /// All messages, for the test that the UI tests show each of them.
         #[cfg(test)]
         pub const ALL: &[(&str, Message)] = &[$((stringify!($name), $name)),*];
     };
@@ -53,7 +53,7 @@ messages! {
     DEFAULT_TYPE: "`{}` is no default for `{}: {}`", "write a constant of that type";
     DEFAULT_NEGATIVE: "`{}` can't be negative", "a `usize` begins at 0; `i64` may be negative";
 
-    // What is returned.
+    // Return types.
     RETURNS: "an element op can't return `{}`", "return `T`, `T::Mask` or a tuple of those";
     RETURNS_BOOL: "an element op can't return `{}`", "a comparison of elements is a `T::Mask`, which becomes a boolean tensor";
     RETURNS_NOTHING: "the op `{}` gives nothing", "return `T`, or let it change a `&mut T`";

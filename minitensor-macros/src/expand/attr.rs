@@ -1,4 +1,4 @@
-//! Attributes: their kinds, their defaults, and how a kernel reads them.
+//! Attributes: their kinds, their defaults, and the code that reads them in a kernel.
 
 use proc_macro2::TokenStream;
 use syn::{Expr, ExprCall, ExprLit, Lit, Type};
@@ -24,7 +24,7 @@ pub fn kind(attr: &Attribute) -> TokenStream {
     }
 }
 
-/// Its default as an `Option<Attr>`; an optional attribute has `None` for one.
+/// The default as an `Option<Attr>`. An optional attribute defaults to `None`.
 pub fn default(attr: &Attribute) -> TokenStream {
     let Some(expr) = &attr.default else {
         return if attr.optional { quote!(__rt::Some(__rt::Attr::None)) } else { quote!(__rt::None) };
@@ -55,7 +55,7 @@ pub fn default(attr: &Attribute) -> TokenStream {
     quote!(__rt::Some(#value))
 }
 
-/// `Some(v)` and `v` are the same default of an optional attribute.
+/// The value of a default. For an optional attribute `Some(v)` and `v` are the same.
 fn inside_some(expr: &Expr) -> &Expr {
     match expr {
         Expr::Call(ExprCall { func, args, .. })
@@ -67,7 +67,7 @@ fn inside_some(expr: &Expr) -> &Expr {
     }
 }
 
-/// `1`, `-1`: a whole number, which is a fine default for a float.
+/// Whether it is an integer such as `1` or `-1`, which is a valid default for a float.
 fn is_whole(expr: &Expr) -> bool {
     match expr {
         Expr::Lit(ExprLit { lit: Lit::Int(_), .. }) => true,
@@ -88,7 +88,7 @@ pub fn read(attr: &Attribute, i: usize, attrs: &TokenStream) -> TokenStream {
     }
 }
 
-/// The same where an `f64` becomes an element.
+/// As above, but an `f64` becomes an element.
 pub fn read_uniform(attr: &Attribute, i: usize, variable: &syn::Ident, attrs: &TokenStream) -> TokenStream {
     let (name, at) = (text(&attr.ident), syn::Index::from(i));
     let read = quote!(__rt::uniform::<#variable>(#attrs, #at, #name)?);
@@ -103,7 +103,7 @@ fn absent_or(attrs: &TokenStream, i: usize, read: TokenStream) -> TokenStream {
     })
 }
 
-/// The runtime's `Attr` of a value.
+/// The `Attr` of the runtime for a value.
 pub fn write(attr: &Attribute) -> TokenStream {
     let ident = &attr.ident;
     let word = quote!(__rt::Attr::Str(__rt::Cow::Borrowed(__rt::AttrEnum::word(#ident))));
@@ -114,13 +114,13 @@ pub fn write(attr: &Attribute) -> TokenStream {
     }
 }
 
-/// Its type as a parameter.
+/// The type as a parameter.
 pub fn parameter_type(attr: &Attribute) -> TokenStream {
     let ty = without_lifetimes(&attr.ty);
     if attr.optional { quote!(__rt::Option<#ty>) } else { quote!(#ty) }
 }
 
-/// `&'a str` as `&str`.
+/// Replaces `&'a str` by `&str`.
 pub fn without_lifetimes(ty: &Type) -> Type {
     let mut ty = ty.clone();
     if let Type::Reference(reference) = &mut ty {

@@ -8,7 +8,7 @@ use super::attr;
 use crate::ast::{Arity, AttrKind, Attribute, Axis, Op, Returns};
 use crate::hygiene::quote;
 
-/// Calls the op `__DEF` by the name given.
+/// Calls the op `__DEF` under the given name.
 pub fn call(op: &Op, name: &Ident) -> TokenStream {
     let count = op.returned().count();
     let (ty, unpack) = match count {
@@ -70,7 +70,7 @@ fn function(
     }
 }
 
-/// The inputs as a slice of `Arg`, and what has to be done before.
+/// The inputs as a slice of `Arg`, and the statements that must precede it.
 fn arguments(op: &Op) -> (TokenStream, TokenStream) {
     let one = op.inputs.iter().filter(|i| i.arity != Arity::Variadic).map(|i| {
         let ident = &i.ident;
@@ -91,7 +91,7 @@ fn arguments(op: &Op) -> (TokenStream, TokenStream) {
     }
 }
 
-/// The attributes as parameters, of which `own` are the op's: `axis` precedes those that have a default.
+/// The attributes as parameters. The first `own` are those of the op. `axis` precedes those that have a default.
 fn in_order(attributes: &[Attribute], own: usize) -> Vec<&Attribute> {
     let required = attributes[..own].iter().take_while(|a| a.default.is_none() && !a.optional).count();
     let mut order: Vec<&Attribute> = attributes.iter().collect();
@@ -101,7 +101,7 @@ fn in_order(attributes: &[Attribute], own: usize) -> Vec<&Attribute> {
     order
 }
 
-/// The op's own attributes, then those of its `axis` clause.
+/// The attributes of the op, then those of its `axis` clause.
 fn attributes(op: &Op) -> Vec<Attribute> {
     let mut all = op.attrs.clone();
     let mut push = |name: &str, ty, kind, optional| {

@@ -1,4 +1,4 @@
-//! Cell bodies: one core of every argument, handed over as the function's parameters say.
+//! Cell bodies: passes one core of every argument to the function, in the form that its parameters declare.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident};
@@ -8,7 +8,7 @@ use super::{attr, element_type, machine_bounds, stem, table, turbofish};
 use crate::ast::{Arity, Core, Elem, Op, Slot};
 use crate::hygiene::{local, quote};
 
-/// The call for one cell and the table that finds it.
+/// The call for one cell and the table of its kernels.
 pub fn kernels(op: &Op) -> TokenStream {
     let run = format_ident!("{}_cell", stem(op));
     let bounds = machine_bounds(op);
@@ -54,8 +54,8 @@ pub fn kernels(op: &Op) -> TokenStream {
                 fn run(self) -> __rt::Result<()> {
                     let __Cell { attrs: #attrs_name, args, cells, .. } = self;
                     for cell in 0..cells {
-                    // SAFETY: the caller gives one core for every argument, of the dtypes that this kernel was chosen
-                    // for, and those of outputs overlap nothing.
+                    // SAFETY: the caller provides one core for every argument, of the dtypes that this kernel was chosen
+                    // for. Cores of outputs overlap no other core.
                     let (#(#names,)*) = unsafe { (#(#cores,)*) };
                         __rt::CellResult::into_result(#function #turbofish(#(#args),*))?;
                     }
@@ -68,7 +68,7 @@ pub fn kernels(op: &Op) -> TokenStream {
     }
 }
 
-/// The core of an argument: inputs are counted first, then outputs.
+/// The core of an argument. Inputs are numbered first, then outputs.
 fn core_name(at: usize) -> Ident {
     local("core", at)
 }

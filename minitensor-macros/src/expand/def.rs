@@ -55,7 +55,7 @@ pub fn def(op: &Op, name: &Ident, body: &TokenStream, backward: &TokenStream) ->
     }
 }
 
-/// A text that lives in the program.
+/// A text with static lifetime.
 pub fn borrowed(text: &str) -> TokenStream {
     quote!(__rt::Cow::Borrowed(#text))
 }

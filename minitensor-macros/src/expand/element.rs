@@ -9,7 +9,7 @@ use super::{attr, element_type, machine_bounds, positions, stem, table, turbofis
 use crate::ast::{Arity, AttrKind, Attribute, Elem, Input, Op, Returns, Role, Slot, text};
 use crate::hygiene::{local, quote};
 
-/// The loop over elements and the table that finds it.
+/// The loop over elements and the table of its kernels.
 pub fn kernels(op: &Op) -> TokenStream {
     let run = format_ident!("{}_loop", stem(op));
     let bounds = machine_bounds(op);
@@ -38,7 +38,7 @@ pub fn kernels(op: &Op) -> TokenStream {
                 #eval
             }
             let body = __Loop::<#(#variables),*> { #given _dtypes: ::core::marker::PhantomData };
-            // SAFETY: the caller gives `n` elements of the dtypes that this loop was chosen for.
+            // SAFETY: the caller provides `n` elements of the dtypes that this loop was chosen for.
             unsafe { __rt::map(&body, n, inputs, outputs) };
             __rt::Ok(())
         }
@@ -51,7 +51,7 @@ fn borrows(op: &Op) -> bool {
     op.attrs.iter().any(|a| matches!(a.ty, Type::Reference(_)))
 }
 
-/// The fields of the loop: attributes, and which optional inputs are there.
+/// The fields of the loop: attributes, and the presence of optional inputs.
 fn fields(op: &Op) -> (TokenStream, TokenStream) {
     let attrs = quote!(attrs);
     let first = op.generics.first().map(|g| &g.ident);
@@ -85,22 +85,22 @@ fn optional(op: &Op) -> impl Iterator<Item = usize> {
     (0..op.inputs.len()).filter(|i| op.inputs[*i].arity == Arity::Optional)
 }
 
-/// An attribute, wherever the expansion needs a name for it: that of its parameter may be taken.
+/// The name of an attribute in the expansion. The name of its parameter may be in use already.
 pub fn attribute(at: usize) -> Ident {
     local("attr", at)
 }
 
-/// An input.
+/// The name of an input.
 pub fn input(at: usize) -> Ident {
     local("input", at)
 }
 
-/// Whether an optional input is there.
+/// The name of the flag for the presence of an optional input.
 pub fn flag(at: usize) -> Ident {
     local("has", at)
 }
 
-/// One step of the loop: the function, with its arguments taken apart and its results put together.
+/// One iteration of the loop: unpacks the arguments, calls the function and packs the results.
 fn eval(op: &Op) -> TokenStream {
     let patterns = patterns(op);
     let result = result(op, &quote!(self.));
@@ -119,7 +119,7 @@ fn patterns(op: &Op) -> impl Iterator<Item = TokenStream> {
     })
 }
 
-/// The tuple of all outputs; attributes and flags stand behind `place`.
+/// The tuple of all outputs. `place` prefixes attributes and flags.
 fn result(op: &Op, place: &TokenStream) -> TokenStream {
     let function = op.ident();
     let turbofish = turbofish(op);
@@ -152,12 +152,12 @@ fn result(op: &Op, place: &TokenStream) -> TokenStream {
     }
 }
 
-/// Whether the body can be run at symbols: all its tensors are of dtype variables.
+/// Whether the body can run on symbols: the dtype of each tensor must be a dtype variable.
 pub fn has_program(op: &Op) -> bool {
     !op.generics.is_empty() && op.inputs.iter().all(|i| matches!(i.elem, Elem::Generic(_) | Elem::Mask(_)))
 }
 
-/// The function that writes the program of a body; all dtype variables are symbols there.
+/// The function that makes the program of a body. It runs the body with symbols for all dtype variables.
 pub fn program(op: &Op) -> TokenStream {
     let (run, attrs) = (program_name(op), quote!(attrs));
     let variables = op.generics.iter().map(|g| &g.ident);
@@ -198,7 +198,7 @@ pub fn program(op: &Op) -> TokenStream {
     }
 }
 
-/// The same for the gradient of an op, whose program is there.
+/// As above, for the gradient of an op that has a program.
 pub fn gradient_program(op: &Op, vjp: &Vjp) -> TokenStream {
     let (run, forward) = (program_name(&vjp.op), program_name(op));
     let returned = op.returned().filter(|(_, o)| op.is_differentiable(o.elem)).map(|(k, _)| k);

@@ -28,7 +28,7 @@ pub fn kernels(op: &Op) -> TokenStream {
             cells: __rt::usize,
         ) -> __rt::Result<()> {
             let body = __Body::of(attrs, #flags)?;
-            // SAFETY: the caller gives such cores as the definition says.
+            // SAFETY: the caller provides cores as the definition declares.
             unsafe { __rt::rows::<__T, _, _, _, _>(&body, args, cells, #floats, #indices) }
         }
         #table
@@ -59,7 +59,7 @@ pub fn gradient_kernels(op: &Op, vjp: &Op) -> TokenStream {
             cells: __rt::usize,
         ) -> __rt::Result<()> {
             let body = __Body::of(attrs, #flags)?;
-            // SAFETY: as above; the cotangents of the outputs come first, those of the inputs last.
+            // SAFETY: as above. The cotangents of the outputs are first, the gradients of the inputs last.
             unsafe { __rt::rows_vjp::<__T, _, _, _, _>(&body, args, cells, #floats, #indices, [#(#shared),*]) }
         }
         #table
@@ -69,7 +69,8 @@ pub fn gradient_kernels(op: &Op, vjp: &Op) -> TokenStream {
     }
 }
 
-/// The gradient as an op: it takes the cotangents of the outputs, then the inputs, and gives the gradients of the inputs.
+/// The gradient as an op. Its inputs are the cotangents of the outputs, then the inputs. Its outputs are the gradients of
+/// the inputs.
 pub fn vjp(op: &Op) -> Option<super::vjp::Vjp> {
     let shape = op.shape.as_ref()?;
     let mut names: Vec<String> =
@@ -139,13 +140,13 @@ fn is_batched(op: &Op, input: &Input) -> bool {
     op.shape.as_ref().and_then(|s| s.input(&text(&input.ident))).is_none_or(|named| named.dims.batch)
 }
 
-/// `[0, 2]`: where the inputs of floats stand among the arguments.
+/// `[0, 2]`: the positions of float inputs among the arguments.
 fn positions(op: &Op, shift: usize) -> TokenStream {
     let all = floats_of(op).map(|(i, _)| syn::Index::from(i + shift));
     quote!([#(#all),*])
 }
 
-/// `[(1, "target")]`
+/// `[(1, "target")]`: the positions and names of the index inputs.
 fn indices(op: &Op, shift: usize) -> TokenStream {
     let all = indices_of(op).map(|(i, input)| {
         let (at, name) = (syn::Index::from(i + shift), text(&input.ident));
@@ -158,7 +159,7 @@ fn optional(op: &Op) -> impl Iterator<Item = (usize, &Input)> {
     op.inputs.iter().enumerate().filter(|(_, i)| i.arity == Arity::Optional)
 }
 
-/// Which optional inputs are there.
+/// The presence of optional inputs.
 fn flags(op: &Op, shift: usize) -> TokenStream {
     let each = optional(op).map(|(i, _)| {
         let at = syn::Index::from(i + shift);
@@ -167,7 +168,7 @@ fn flags(op: &Op, shift: usize) -> TokenStream {
     quote!([#(#each),*])
 }
 
-/// The attributes as a struct, which is the body.
+/// The body: a struct whose fields are the attributes.
 fn body(op: &Op) -> TokenStream {
     let attrs = quote!(attrs);
     let fields = op.attrs.iter().enumerate().map(|(i, a)| {
@@ -234,7 +235,7 @@ fn body(op: &Op) -> TokenStream {
     }
 }
 
-/// The call of the function, and its results as an array.
+/// The call of the function, with its results as an array.
 fn result(
     op: &Op,
     attr: impl Fn(usize) -> TokenStream,
@@ -266,8 +267,8 @@ fn result(
     }
 }
 
-/// The function that writes the program: its inputs are those along the row, its uniforms the numbers for a row, positions, and
-/// then the `f64` attributes.
+/// The function that makes the program. The inputs of the program are those along the row. Its uniforms are the numbers
+/// for a row, the positions, and then the `f64` attributes.
 fn program(op: &Op) -> TokenStream {
     let (name, attrs) = (format_ident!("{}_program", stem(op)), quote!(attrs));
     let of = |along: bool| {

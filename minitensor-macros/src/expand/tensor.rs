@@ -1,4 +1,4 @@
-//! Tensor bodies: the function itself, fed from a `Call`.
+//! Tensor bodies: calls the function with the arguments of a `Call`.
 
 use proc_macro2::TokenStream;
 use quote::format_ident;

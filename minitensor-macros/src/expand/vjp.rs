@@ -9,18 +9,18 @@ use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Gradient, Input, Level, O
 use crate::dtype::{Bound, DType};
 use crate::hygiene::{local, quote};
 
-/// What a loop can load and store at once, by the runtime's `Map`.
+/// The limits of tensors in one loop, as in `Map` of the runtime.
 pub const MOST_INPUTS: usize = 12;
 pub const MOST_OUTPUTS: usize = 8;
 
-/// A vector-Jacobian product, and the inputs that its outputs belong to.
+/// A vector-Jacobian product, and the inputs that its outputs are the gradients of.
 pub struct Vjp {
     pub op: Op,
     pub wrt: Vec<usize>,
 }
 
-/// Takes the cotangents of the returned outputs, then the inputs; gives the gradients of the inputs. `None` where that
-/// is more than a loop can do.
+/// An op whose inputs are the cotangents of the returned outputs, then the inputs. Its outputs are the gradients of the
+/// inputs. `None` if that exceeds the limits of a loop.
 pub fn of(op: &Op) -> Option<Vjp> {
     let wrt: Vec<usize> = (0..op.inputs.len()).filter(|i| op.is_differentiable(op.inputs[*i].elem)).collect();
     let mut names: Vec<String> =
@@ -78,7 +78,7 @@ pub fn of(op: &Op) -> Option<Vjp> {
     Some(Vjp { op: vjp, wrt })
 }
 
-/// The dtype variable with only such dtypes as have gradients, if any has.
+/// The dtype variable, restricted to its differentiable dtypes. `None` if it has none.
 fn differentiable_part(generic: &Generic) -> Generic {
     let mut generic = generic.clone();
     if generic.is_differentiable() {
@@ -90,7 +90,7 @@ fn differentiable_part(generic: &Generic) -> Generic {
     generic
 }
 
-/// `let d_x = cotangent_times(d_out, swish::<Dual<T>>(Dual::variable(x), …).tangent)`, for every input in turn.
+/// `let d_x = cotangent_times(d_out, swish::<Dual<T>>(Dual::variable(x), …).tangent)`, for each input in turn.
 fn function(op: &Op, vjp: &Op, cotangents: &[(usize, Input)], wrt: &[usize]) -> syn::ItemFn {
     let name = format_ident!("__{}_vjp", text(op.ident()));
     let bounds = vjp.generics.iter().map(|g| {
@@ -151,10 +151,10 @@ fn parameter(vjp: &Op, slot: Slot) -> TokenStream {
     if optional { quote!(#ident: __rt::Option<#ty>) } else { quote!(#ident: #ty) }
 }
 
-/// The sum over outputs of cotangent times tangent, where input `wrt` is what varies.
+/// The sum of cotangent times tangent over all outputs, where input `wrt` is the variable.
 fn gradient(op: &Op, cotangents: &[(usize, Input)], wrt: usize) -> TokenStream {
     let call = dual_call(op, wrt, cotangents.len());
-    // A variable of one dtype has no tangent in another.
+    // An output of one dtype has no tangent with respect to a variable of another.
     let same = |i: usize| op.outputs[i].elem == op.inputs[wrt].elem;
     let terms: Vec<_> =
         cotangents.iter().enumerate().filter(|(_, (i, _))| same(*i)).map(|(k, (i, _))| (*i, input(k))).collect();
@@ -180,7 +180,7 @@ fn gradient(op: &Op, cotangents: &[(usize, Input)], wrt: usize) -> TokenStream {
     })
 }
 
-/// The function on dual numbers; its inputs come after so many cotangents.
+/// The call of the function on dual numbers. Its inputs follow the cotangents.
 fn dual_call(op: &Op, wrt: usize, cotangents: usize) -> TokenStream {
     let function = op.ident();
     let types = op.generics.iter().map(|g| {

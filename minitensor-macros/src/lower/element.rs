@@ -1,5 +1,5 @@
-//! An element body as generic Rust: the macro rewrites what Rust can't overload (a literal beside data, comparisons,
-//! `if`, `&&`, `||`), and types do the rest.
+//! Lowers an element body to generic Rust. The macro rewrites syntax that Rust cannot overload (a literal as an operand of
+//! data, comparisons, `if`, `&&`, `||`). Types do the rest.
 
 mod branch;
 mod call;
@@ -22,10 +22,10 @@ pub struct Lowering<'a> {
     rt: &'a TokenStream,
     scopes: Scopes,
     pub errors: Vec<syn::Error>,
-    /// The `let`s that hold data although they begin with a literal.
+    /// The `let`s that hold data although their initial value is a literal.
     pub promoted: BTreeSet<usize>,
     lets: usize,
-    /// What the function returns.
+    /// The element types that the function returns.
     returned: Vec<Elem>,
 }
 
@@ -42,20 +42,20 @@ impl<'a> Lowering<'a> {
         self.block(block, want);
     }
 
-    /// Puts something that type-checks in the place of a mistake, so that rustc has nothing to add.
+    /// Reports an error, and replaces the expression by one of any type, so that rustc reports no further error.
     fn mistake(&mut self, expr: &mut Expr, at: impl ToTokens, message: &Message, args: &[&dyn std::fmt::Display]) {
         self.errors.push(error(at, message, args));
         *expr = placeholder();
     }
 
-    // From static to data.
+    // Conversion of static values to data.
 
-    /// The variable that a literal takes where nothing else says: the only one.
+    /// The dtype variable of a literal if nothing else determines it: the only one.
     fn only_variable(&self) -> Option<usize> {
         (self.op.generics.len() == 1).then_some(0)
     }
 
-    /// Makes a static value an element, or a mask.
+    /// Converts a static value to an element or a mask.
     fn coerce(&mut self, expr: &mut Expr, value: Value, to: Elem) {
         if !value.is_static() || matches!(expr, Expr::Macro(_)) {
             return;
@@ -80,7 +80,7 @@ impl<'a> Lowering<'a> {
         *expr = Expr::Verbatim(quote_spanned!(span=> #rt::lit::<#variable>(#bare)));
     }
 
-    /// The same where the variable may be unknown; `infer` says that the compiler can find it.
+    /// As `coerce`, for a variable that may be unknown. `infer` means that the compiler can infer it.
     fn coerce_beside(&mut self, expr: &mut Expr, value: Value, variable: Option<usize>, infer: bool) {
         if !value.is_static() {
             return;
@@ -128,7 +128,7 @@ impl<'a> Lowering<'a> {
         let id = self.lets;
         self.lets += 1;
         let Some(init) = &mut local.init else {
-            // Declared now, assigned later: data, as nothing else is worth that.
+            // Declared without a value and assigned later. It is assumed to be data.
             self.scopes.bind_pattern(&local.pat, Value::Data(self.only_variable()), Some(id));
             return;
         };
@@ -162,7 +162,7 @@ impl<'a> Lowering<'a> {
         Value::Data(self.only_variable())
     }
 
-    /// The dtype variable that a `let`'s type names.
+    /// The dtype variable in the type of a `let`.
     fn annotation(&mut self, ty: &Type) -> Option<Elem> {
         let name = ty.to_token_stream().to_string().replace(' ', "");
         if matches!(name.as_str(), "f32" | "f16" | "bf16") {
@@ -175,7 +175,7 @@ impl<'a> Lowering<'a> {
 
     // Expressions.
 
-    /// Lowers an expression; with `want` it becomes data of these dtypes.
+    /// Lowers an expression. `want` is the required type of data, if any.
     fn value(&mut self, expr: &mut Expr, want: Option<&[Elem]>) -> Value {
         match expr {
             Expr::Paren(inner) => self.value(&mut inner.expr, want),
@@ -311,7 +311,7 @@ impl<'a> Lowering<'a> {
     /// The right side of an assignment to `left`.
     fn assigned(&mut self, place: &Expr, left: Value, right: &mut Expr) {
         let want = match left {
-            // Masks and elements look the same here; a literal tells which is meant.
+            // Masks and elements cannot be distinguished here. A literal decides.
             Value::Data(Some(i)) => Some(if is_flag(right) { Elem::Mask(i) } else { Elem::Generic(i) }),
             _ => None,
         };
@@ -326,7 +326,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// What stands for an expression that was a mistake: it has any type.
+/// The replacement of a wrong expression: it has any type.
 fn placeholder() -> Expr {
     parse_quote!({ ::core::unimplemented!() })
 }
@@ -343,7 +343,7 @@ fn is_literal(expr: &Expr) -> bool {
     }
 }
 
-/// Parentheses that an argument doesn't need, and that rustc would warn of.
+/// Removes parentheses that an argument does not need, because rustc would warn about them.
 fn without_parens(expr: &Expr) -> &Expr {
     match expr {
         Expr::Paren(inner) => without_parens(&inner.expr),

@@ -1,4 +1,4 @@
-//! A backward formula as a function over tensors: tensors become calls of ops by name, all else stays Rust.
+//! Lowers a backward formula to a function on tensors: tensor expressions become calls of ops by name, all others remain Rust.
 
 mod value;
 
@@ -17,13 +17,13 @@ use crate::expand::attr;
 use crate::hygiene::quote;
 use crate::source::{Clause, Source};
 
-/// The function, and what it needs.
+/// The function, and the values that it needs.
 pub struct Lowered {
     pub ident: Ident,
     pub function: TokenStream,
     pub saved_inputs: Vec<usize>,
     pub saved_outputs: Vec<usize>,
-    /// Inputs with `none`.
+    /// Inputs whose gradient is `none`.
     pub without: Vec<usize>,
 }
 
@@ -77,8 +77,8 @@ fn function(op: &Op, source: &Source, gradient: &Gradient) -> Lowered {
     Lowered { ident, function, saved_inputs, saved_outputs, without: gradient.without.clone() }
 }
 
-/// For each `let` the one input whose gradient alone needs it, so that it is computed only then. A `let` stays in front
-/// if moving it past another that stays would change what a name in either of them means.
+/// For each `let`, the input whose gradient is its only user, so that it is computed only for that gradient. A `let` stays
+/// at the start if moving it past a `let` that stays would change the meaning of a name in either.
 fn owners(gradient: &Gradient) -> Vec<Option<usize>> {
     let lets = &gradient.lets;
     let bound: Vec<BTreeSet<&String>> = lets.iter().map(|l| l.names.iter().collect()).collect();
@@ -97,18 +97,18 @@ fn owners(gradient: &Gradient) -> Vec<Option<usize>> {
     owners
 }
 
-/// Writes the Rust of a formula.
+/// Writes the Rust code of a formula.
 struct Writer<'a> {
     op: &'a Op,
     source: &'a Source,
-    /// The names that are fetched from the call.
+    /// The names whose values the call provides.
     used: BTreeMap<String, (Name, Ident)>,
     /// The ops that are called, each with its static.
     ops: BTreeMap<String, Ident>,
 }
 
 impl Writer<'_> {
-    /// The first lines of the function: everything that is mentioned, under its name.
+    /// The first statements of the function, which bind every name that is mentioned.
     fn bindings(&self) -> TokenStream {
         let each = self.used.iter().map(|(name, (what, ident))| {
             let value = match *what {

@@ -11,22 +11,22 @@ use syn::{Expr, ExprLit, Ident, Lit, LitInt, LitStr, Path, Token, Type, brackete
 use crate::diag::{Diag, error, list, messages, suggestion};
 use crate::source::{self, Clause};
 
-/// Every clause that was written.
+/// All clauses of an op.
 #[derive(Default)]
 pub struct Clauses {
     pub shape: Option<Clause<Shape>>,
     pub dtype: Option<DTypes>,
     pub backward: Option<Backward>,
     pub axis: Option<AxisClause>,
-    /// The conditions, of each clause that has some.
+    /// The conditions of each clause that has some.
     pub predicates: Vec<Clause<Vec<Predicate>>>,
     pub inplace: Option<Ident>,
     pub name: Option<LitStr>,
     pub aliases: Vec<LitStr>,
     pub since: Option<u32>,
-    /// Where the runtime is: `crate = path`.
+    /// The path of the runtime: `crate = path`.
     pub runtime: Option<Path>,
-    /// The words that were read, each with the span of its name.
+    /// The words of the clauses, each with the span of its name.
     pub words: Vec<Ident>,
 }
 
@@ -39,13 +39,13 @@ pub struct DTypes {
 }
 
 impl DTypes {
-    /// Where a wrong count of outputs is seen.
+    /// The span for an error about the number of outputs.
     pub fn end(&self) -> &dyn ToTokens {
         self.outputs.last().map_or(&self.arrow, |(_, ty)| ty)
     }
 }
 
-/// What stands after `backward =`.
+/// The value after `backward =`.
 pub enum Backward {
     Auto(Ident),
     None,
@@ -59,7 +59,7 @@ pub struct AxisClause {
     pub default: Option<i64>,
 }
 
-/// Every clause and how it is written.
+/// Every clause and its syntax.
 const CLAUSES: &[(&str, &str)] = &[
     ("shape", "shape = (x: [.., n]) -> [.., n]"),
     ("dtype", "dtype = (x: T) -> T where T: f32 | f64"),
@@ -75,12 +75,12 @@ const CLAUSES: &[(&str, &str)] = &[
     ("tune", ""),
 ];
 
-/// Reads all clauses; a mistake in one doesn't hide those in others.
+/// Reads all clauses. An error in one clause does not hide those in others.
 pub fn parse(attr: TokenStream, diag: &mut Diag) -> Clauses {
     let mut clauses = Clauses::default();
     let parser = |input: ParseStream| {
         while !input.is_empty() {
-            // On a fork, so that what a mistaken clause leaves unread is no second mistake.
+            // Parses on a fork, so that the unread rest of a wrong clause is not a second error.
             let ahead = input.fork();
             match clause(&ahead, &mut clauses) {
                 Ok(()) => input.advance_to(&ahead),
@@ -118,7 +118,7 @@ fn clause(input: ParseStream, clauses: &mut Clauses) -> syn::Result<()> {
         false => Err(input.error("expected `,`")),
     });
     clauses.words.push(word);
-    // What a parser of ours says is kept; what syn says gets an example.
+    // Errors of our own parsers are kept. Errors of syn are extended with an example.
     value.map_err(|e| match e.to_string().contains("\nhelp: ") {
         true => e,
         false => syn::Error::new(e.span(), format!("{e}\nhelp: write the clause like `{example}`")),
@@ -151,7 +151,7 @@ fn value(word: &Ident, input: ParseStream, clauses: &mut Clauses) -> syn::Result
     Ok(())
 }
 
-/// Whether a comma and then a clause, or the end, comes next.
+/// Whether the next tokens are a comma and a clause, or the end.
 fn at_clause(input: ParseStream) -> bool {
     if input.parse::<Token![,]>().is_err() {
         return false;
@@ -164,7 +164,7 @@ fn at_clause(input: ParseStream) -> bool {
     word.is_some_and(|word| value || word == "inplace" || word == "where")
 }
 
-/// Goes on to the next clause after a mistake.
+/// Skips to the next clause after an error.
 fn skip(input: ParseStream) {
     while !input.is_empty() && !at_clause(&input.fork()) {
         let _ = input.parse::<TokenTree>();
@@ -260,7 +260,7 @@ impl Parse for Backward {
     }
 }
 
-/// A message of ours where syn only says «expected identifier».
+/// A specific message where syn only reports "expected identifier".
 fn error_at(e: syn::Error, message: &messages::Message) -> syn::Error {
     let known: Vec<_> = CLAUSES.iter().map(|(known, _)| *known).take(CLAUSES.len() - 2).collect();
     syn::Error::new(e.span(), message.filled(&[&list(&known)]).for_rust())

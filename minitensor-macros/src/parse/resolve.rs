@@ -1,4 +1,4 @@
-//! Signature and clauses together: names, dtypes, outputs and the gradient of the [`Op`].
+//! Combines the signature and the clauses: names, dtypes, outputs and the gradient of the [`Op`].
 
 use minitensor_schema::grammar::{NamedDims, Shape};
 use minitensor_schema::{At, check, message};
@@ -65,7 +65,7 @@ pub fn op(mut function: ItemFn, clauses: &mut Clauses, mut signature: Signature,
     Some(op)
 }
 
-/// `#[default]` is ours; the compiler doesn't know it.
+/// Removes `#[default]`, which the compiler does not know.
 pub fn strip_defaults(function: &mut ItemFn) {
     for arg in &mut function.sig.inputs {
         if let FnArg::Typed(arg) = arg {
@@ -74,7 +74,7 @@ pub fn strip_defaults(function: &mut ItemFn) {
     }
 }
 
-/// The doc comment, without the space that `///` is usually followed by.
+/// The doc comment, without the space that usually follows `///`.
 fn doc(function: &ItemFn) -> String {
     let lines = function.attrs.iter().filter(|a| a.path().is_ident("doc")).filter_map(|a| {
         match &a.meta.require_name_value().ok()?.value {
@@ -88,7 +88,7 @@ fn doc(function: &ItemFn) -> String {
 
 // Dtypes.
 
-/// Reads the `dtype` clause into the signature; what it says of the returned outputs comes back.
+/// Applies the `dtype` clause to the signature. Returns the dtypes of the returned outputs.
 fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(Option<Ident>, Elem)> {
     if signature.level == Level::Tensor {
         introduce(clause, signature);
@@ -146,7 +146,7 @@ impl Signature {
     }
 }
 
-/// What the clause says of a cell op's outputs must be what their parameters say.
+/// The dtypes of the outputs of a cell op in the clause must equal those of their parameters.
 fn cell_dtypes(clause: &DTypes, given: &[(Option<Ident>, Elem)], signature: &Signature, diag: &mut Diag) {
     if given.len() != signature.outputs.len() {
         return diag.error(clause.end(), &messages::DTYPE_COUNT, &[&given.len(), &signature.outputs.len()]);
@@ -158,7 +158,7 @@ fn cell_dtypes(clause: &DTypes, given: &[(Option<Ident>, Elem)], signature: &Sig
     }
 }
 
-/// The variables of a tensor op are those that its `dtype` clause names.
+/// The dtype variables of a tensor op are those that its `dtype` clause names.
 fn introduce(clause: &DTypes, signature: &mut Signature) {
     let types = clause.inputs.iter().map(|(_, ty)| ty);
     for ty in types {
@@ -219,7 +219,7 @@ fn single(ty: &Type) -> Option<&Ident> {
 
 // Outputs.
 
-/// Mutated inputs, then what is returned: element and tensor bodies.
+/// Outputs of element and tensor bodies: mutated inputs, then returned outputs.
 fn outputs(
     ident: &Ident,
     shape: Option<&Shape>,
@@ -243,7 +243,7 @@ fn outputs(
     mutated.chain(returned).collect()
 }
 
-/// An identifier, raw if its name is a keyword of Rust.
+/// An identifier, which is raw if the name is a Rust keyword.
 fn named(name: &str, span: Span) -> Ident {
     match syn::parse_str::<Ident>(name) {
         Ok(_) => Ident::new(name, span),
@@ -251,7 +251,8 @@ fn named(name: &str, span: Span) -> Ident {
     }
 }
 
-/// In the order of the `shape` clause, saved ones last; each is the `&mut` parameter of that name.
+/// Outputs of cell bodies, in the order of the `shape` clause with saved ones last. Each is the `&mut` parameter of that
+/// name.
 fn cell_outputs(
     ident: &Ident,
     shape: Option<&Clause<Shape>>,
@@ -296,7 +297,7 @@ fn cell_outputs(
     outputs.into_iter().map(|(_, output)| output).collect()
 }
 
-/// An input or output goes along the row if it has a core dimension.
+/// An input or output extends along the row if it has a core dimension.
 fn rows(shape: Option<&Shape>, signature: &mut Signature, mut outputs: Vec<Output>) -> Vec<Output> {
     let Some(shape) = shape else { return outputs };
     let core = |dims: Option<&NamedDims>| match dims {

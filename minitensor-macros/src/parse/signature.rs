@@ -1,4 +1,4 @@
-//! The function's signature: the types of its parameters say what they are, and at which level the op is.
+//! The signature of the function. The types of its parameters determine their roles and the level of the op.
 
 mod param;
 
@@ -14,17 +14,17 @@ use crate::dtype::Bound;
 use minitensor_schema::grammar::Shape;
 use param::{Param, param, variable};
 
-/// What the signature says.
+/// The parsed signature.
 pub struct Signature {
     pub level: Level,
     pub generics: Vec<Generic>,
     pub inputs: Vec<Input>,
     pub attrs: Vec<Attribute>,
-    /// The `&mut` parameters that a cell body fills.
+    /// The `&mut` parameters that a cell body writes.
     pub outputs: Vec<(Ident, Elem, Core)>,
     pub params: Vec<Slot>,
     pub returns: Returns,
-    /// What an element body returns.
+    /// The return types of an element body.
     pub returned: Vec<Elem>,
 }
 
@@ -138,7 +138,7 @@ fn default(attrs: &[syn::Attribute], diag: &mut Diag) -> Option<Expr> {
     }
 }
 
-/// Whether it is a value of Rust's prelude, which a pattern of that name stands for.
+/// Whether it is a name of Rust's prelude, which a pattern would match instead of binding.
 fn is_value(ident: &Ident) -> bool {
     ["None", "Some", "Ok", "Err"].iter().any(|name| ident == name)
 }
@@ -148,7 +148,7 @@ fn is_trait(ident: &Ident) -> bool {
     Bound::named(&ident.to_string()).is_some()
 }
 
-/// Takes out the names that are mistakes, of which rustc would say something else.
+/// Removes wrong names, about which rustc would report other errors.
 pub fn strip_names(function: &mut ItemFn) {
     for arg in &mut function.sig.inputs {
         if let FnArg::Typed(arg) = arg
@@ -213,7 +213,7 @@ fn known_bound(path: &Path) -> Option<Bound> {
     Bound::named(&path.segments.last()?.ident.to_string())
 }
 
-// The level and what is returned.
+// The level and the return type.
 
 fn level(function: &ItemFn, params: &[(Ident, &syn::PatType, Param)], diag: &mut Diag) -> Option<Level> {
     let mut first: Option<(Level, &Type)> = None;
@@ -234,7 +234,7 @@ fn level(function: &ItemFn, params: &[(Ident, &syn::PatType, Param)], diag: &mut
     match first {
         Some((level, _)) => Some(level),
         None if undecided => Some(Level::Element),
-        // An op that makes tensors out of attributes alone.
+        // An op that creates tensors from attributes alone.
         None if returns_tensor => Some(Level::Tensor),
         None => {
             diag.error(&function.sig.ident, &messages::NO_TENSOR, &[&function.sig.ident]);
@@ -328,7 +328,7 @@ fn tensor_returns(ty: &Type) -> Option<(Returns, usize)> {
     }
 }
 
-// Reading types.
+// Parsing of types.
 
 fn ident_type(ident: &Ident) -> Type {
     Type::Path(TypePath { attrs: vec![], qself: None, path: ident.clone().into() })

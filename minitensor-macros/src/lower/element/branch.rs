@@ -1,4 +1,5 @@
-//! `if` and `match`: on data both branches are computed and one is chosen, on what is known they stay.
+//! `if` and `match`. With a condition on data, both branches are computed and one is selected. With a known condition, the
+//! code is unchanged.
 
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -59,7 +60,7 @@ impl Lowering<'_> {
                 _ => self.only_variable().map(Elem::Generic),
             };
             match to {
-                // Beside a mask a flag is one too.
+                // If the other branch is a mask, a flag becomes a mask too.
                 Some(Elem::Generic(i)) if value == Value::Flag || other == Value::Flag => {
                     self.coerce_branches(&mut branch.then_branch, value, otherwise, other, Elem::Mask(i));
                 }
@@ -97,7 +98,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A literal branch becomes data where the other branch is.
+    /// Converts a literal branch to data if the other branch is data.
     fn level_out(&mut self, block: &mut Block, value: Value, other: Value) {
         if let (true, Value::Data(variable)) = (value.is_static(), other)
             && let Some(Stmt::Expr(last, None)) = block.stmts.last_mut()
@@ -151,7 +152,7 @@ impl Lowering<'_> {
     }
 }
 
-/// What a block gives, or the block.
+/// The final expression of a block, or the block itself.
 fn tail(block: &Block) -> proc_macro2::TokenStream {
     match block.stmts.last() {
         Some(Stmt::Expr(last, None)) => last.to_token_stream(),
@@ -173,7 +174,7 @@ fn closure_of(expr: &Expr) -> proc_macro2::TokenStream {
     }
 }
 
-/// What stands after `else` has to be a block or an `if`.
+/// Converts to a block, because only a block or an `if` may follow `else`.
 fn into_block(expr: &mut Expr) {
     if !matches!(expr, Expr::Block(_) | Expr::If(_)) {
         let inner = &*expr;

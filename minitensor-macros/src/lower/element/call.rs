@@ -1,4 +1,4 @@
-//! Operators, calls and methods: literals among data become data, and comparisons functions.
+//! Operators, calls and methods: literal operands of data become data, and comparisons become functions.
 
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -31,7 +31,7 @@ impl Lowering<'_> {
         self.coerce_beside(&mut binary.right, right, variable, true);
         self.coerce_beside(&mut binary.left, left, variable, false);
         if self.errors.len() > before {
-            // One half of an operation is no operation.
+            // If one operand is wrong, the whole operation is replaced.
             *expr = placeholder();
             return Value::Data(variable);
         }
@@ -56,7 +56,7 @@ impl Lowering<'_> {
         Value::Data(variable)
     }
 
-    /// Whether data may be of numbers whose own `/` overflows on the way.
+    /// Whether data may be complex: Rust's own complex `/` can overflow in intermediate results.
     fn may_be_complex(&self) -> bool {
         self.op.generics.iter().any(|g| g.bound.name == "Field")
     }
@@ -110,7 +110,7 @@ impl Lowering<'_> {
                 self.mistake(expr, at, &messages::FALSE_FRIEND, &[name, ours, differs]);
                 return Value::Data(variable);
             }
-            // `x.max()` gathers a row, `x.max(y)` compares two elements.
+            // `x.max()` reduces a row, `x.max(y)` compares two elements.
             let gathers = self.op.level == Level::Row && call.args.is_empty() && levels::gathers(&call.method);
             if !gathers {
                 call.method = Ident::new(renamed(&call.method.to_string()), call.method.span());
@@ -128,7 +128,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A float among the arguments of a function: an element, as `f64` attributes are elements here.
+    /// Converts a float argument of a function to an element, because `f64` attributes are elements in the body.
     fn literal_argument(&mut self, arg: &mut Expr, value: Value) {
         if value == Value::Float {
             let (rt, bare) = (self.rt, without_parens(arg));
@@ -146,7 +146,7 @@ fn renamed(name: &str) -> &str {
     RUST_METHODS.iter().find(|(rust, _)| *rust == name).map_or(name, |(_, ours)| ours)
 }
 
-/// The function of the runtime that a comparison becomes.
+/// The function of the runtime for a comparison.
 fn comparison(op: &BinOp) -> Option<&'static str> {
     Some(match op {
         BinOp::Lt(_) => "less",

@@ -1,4 +1,4 @@
-//! The values of a formula: tensors are calls of ops by name, all else is the Rust that is written there.
+//! The values of a formula: tensor expressions become calls of ops by name, all others remain Rust.
 
 use minitensor_schema::Attr;
 use minitensor_schema::Extent;
@@ -34,7 +34,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A tensor of its own, or a value that is no tensor.
+    /// An owned tensor, or a value that is not a tensor.
     pub fn owned(&mut self, node: &Node) -> TokenStream {
         match &node.kind {
             NodeKind::Name(_) if node.is_tensor => {
@@ -105,7 +105,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What is inside of the braces of a block.
+    /// The contents of a block, without the braces.
     fn block(&mut self, node: &Node) -> TokenStream {
         let NodeKind::Block(lets, value) = &node.kind else { return self.owned(node) };
         let lets: Vec<_> = lets.iter().map(|bound| self.binding(bound)).collect();
@@ -113,7 +113,7 @@ impl Writer<'_> {
         quote!(#(#lets)* #value)
     }
 
-    /// The call of an op; with `count` it returns so many tensors.
+    /// The call of an op. With `count` it returns this number of tensors.
     fn call(&mut self, node: &Node, count: Option<&syn::Index>) -> TokenStream {
         let NodeKind::Call { op, op_at, args, keywords } = &node.kind else { return self.known(node) };
         let args: Vec<_> = args.iter().map(|arg| self.argument(arg)).collect();
@@ -133,14 +133,14 @@ impl Writer<'_> {
         quote_spanned!(span=> #op.#method(&[#(#args),*], &[#(#keywords),*])?)
     }
 
-    /// The static of the op that is called.
+    /// The static for an op that is called.
     fn op_name(&mut self, name: &str, span: Span) -> Ident {
         let ident = format!("__OP{}_{}", self.ops.len(), name.to_uppercase().replace("::", "_"));
         let ident = self.ops.entry(name.to_owned()).or_insert_with(|| Ident::new(&ident, Span::call_site()));
         Ident::new(&ident.to_string(), span)
     }
 
-    /// The Rust that is written there, in which a tensor's properties are looked up.
+    /// The Rust source, with the properties of tensors replaced.
     fn known(&mut self, node: &Node) -> TokenStream {
         let mut replaced = vec![];
         self.replace(node, &mut replaced);
@@ -167,7 +167,7 @@ impl Writer<'_> {
         }
     }
 
-    /// `x.shape` and the like; of an input they are known without saving it.
+    /// A property such as `x.shape`. For an input it is known without saving the input.
     fn property(&mut self, of: &Node, property: Property) -> TokenStream {
         let (shape, dtype) = match of.kind {
             NodeKind::Name(Name::Input(i)) => {
@@ -186,7 +186,7 @@ impl Writer<'_> {
         }
     }
 
-    /// `weight == None`: only an optional input, or an attribute, may be absent.
+    /// `weight == None`: only an optional input or an attribute may be absent.
     fn is_none(&mut self, of: &Node, wanted: bool) -> TokenStream {
         let is_given = match of.kind {
             NodeKind::Name(Name::Input(i)) => self.op.inputs[i].arity != Arity::Optional,
@@ -199,7 +199,7 @@ impl Writer<'_> {
         if wanted { quote!(#of.is_none()) } else { quote!(#of.is_some()) }
     }
 
-    /// Notes a name that is fetched from the call.
+    /// Records a name whose value the call provides.
     fn mention(&mut self, name: Name, at: Extent) {
         if matches!(name, Name::Slot(..) | Name::Pattern(_)) {
             return;

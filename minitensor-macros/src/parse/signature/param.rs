@@ -1,4 +1,4 @@
-//! What one parameter is, by its type.
+//! Classifies one parameter by its type.
 
 use syn::{Ident, Type, TypePath, TypeReference};
 
@@ -7,7 +7,7 @@ use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, spelling, text};
 use crate::diag::{Diag, messages};
 use crate::dtype::{self, DType};
 
-/// What one parameter's type says.
+/// A parameter, classified by its type.
 pub enum Param {
     Tensor(Tensor),
     Attr { kind: AttrKind, optional: bool, ty: Box<Type> },
@@ -19,7 +19,7 @@ pub struct Tensor {
     pub arity: Arity,
     pub mutable: bool,
     pub core: Core,
-    /// `None` where the others decide: `&mut T`.
+    /// `None` if the other parameters determine it, for `&mut T`.
     pub level: Option<Level>,
 }
 
@@ -40,7 +40,7 @@ pub fn param(ty: &Type, generics: &[Generic], is_tensor: bool, diag: &mut Diag) 
     Some(Param::Attr { kind: attr_kind(ty, diag)?, optional: false, ty: Box::new(ty.clone()) })
 }
 
-/// A type that only a tensor has; `is_tensor` decides where a list attribute looks the same.
+/// A tensor, if the type can only be one. `is_tensor` decides for types that may also be list attributes.
 fn tensor(ty: &Type, generics: &[Generic], is_tensor: bool) -> Option<Tensor> {
     let one = Tensor { elem: Elem::Any, arity: Arity::One, mutable: false, core: Core::Scalar, level: None };
     let cell = |elem, core, mutable| Tensor { elem, core, mutable, level: Some(Level::Cell), ..one };
@@ -62,7 +62,7 @@ fn tensor(ty: &Type, generics: &[Generic], is_tensor: bool) -> Option<Tensor> {
     if let Some(elem @ Elem::Generic(i)) = variable(referred, generics)
         && generics[i].bound.name == "Row"
     {
-        // A mistake, which is shown as one of rows.
+        // An error, which is reported as an error of a row op.
         return Some(Tensor { elem, level: Some(Level::Row), mutable, ..one });
     }
     let concrete = |ty: &Type| dtype::of(ty).filter(|_| is_tensor || mutable).map(Elem::Fixed);
@@ -147,7 +147,7 @@ fn attr_kind(ty: &Type, diag: &mut Diag) -> Option<AttrKind> {
     })
 }
 
-/// A plain path that isn't a type of the standard library or of the runtime.
+/// Whether it is a plain path that is not a type of the standard library or of the runtime.
 fn is_enum(path: &TypePath) -> bool {
     let known = ["String", "Vec", "Tensor", "Option", "Box", "Rc", "Arc", "HashMap", "char"];
     let last = path.path.segments.last();
