@@ -8,19 +8,19 @@ use crate::dtype::DType;
 /// The value of one attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Attr {
-    /// An optional attribute that isn't given.
+    /// An absent optional attribute.
     None,
     /// `true` or `false`
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// A number.
+    /// A float.
     Float(f64),
     /// A word.
     Str(Cow<'static, str>),
-    /// Whole numbers, such as a shape.
+    /// Integers, such as a shape.
     Ints(Cow<'static, [i64]>),
-    /// Numbers.
+    /// Floats.
     Floats(Cow<'static, [f64]>),
     /// A dtype.
     DType(DType),
@@ -33,7 +33,7 @@ pub enum AttrKind {
     Bool,
     /// `i64`
     Int,
-    /// `usize`: a whole number of at least 0
+    /// `usize`: an integer of at least 0
     Size,
     /// `f64`
     Float,
@@ -41,7 +41,7 @@ pub enum AttrKind {
     Str,
     /// One of these words: a Rust enum with `#[derive(AttrEnum)]`.
     Enum(&'static [&'static str]),
-    /// `&[i64]`; one whole number is a list of one
+    /// `&[i64]`; one integer is a list of length one
     Ints,
     /// `&[f64]`
     Floats,
@@ -66,7 +66,7 @@ impl fmt::Display for AttrKind {
 }
 
 impl fmt::Display for Attr {
-    /// As Python writes it.
+    /// The value in Python syntax.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Attr::None => f.write_str("None"),
@@ -84,7 +84,7 @@ impl fmt::Display for Attr {
 }
 
 impl AttrKind {
-    /// Whether a value is of this kind; a whole number counts as a float.
+    /// Whether a value is of this kind. An integer is also accepted as a float.
     pub fn admits(self, value: &Attr) -> bool {
         match (self, value) {
             (AttrKind::Size, Attr::Int(v)) => *v >= 0,
@@ -100,7 +100,7 @@ impl AttrKind {
         }
     }
 
-    /// Whether its value is a whole number, which can be the size of a dimension.
+    /// Whether its value is an integer, which can be the size of a dimension.
     pub const fn is_whole(self) -> bool {
         matches!(self, AttrKind::Int | AttrKind::Size)
     }

@@ -1,4 +1,4 @@
-//! Element types, sets of them, the traits that stand for the sets, and how dtypes promote.
+//! Element types, sets of them, the traits for the sets, and promotion.
 
 mod conversion;
 mod promotion;
@@ -21,12 +21,12 @@ macro_rules! dtypes {
             /// All of them, in the order of the table.
             pub const ALL: &'static [DType] = &[$(DType::$variant),*];
 
-            /// The Array API's name, such as `float32`.
+            /// The name in the Array API, such as `float32`.
             pub const fn name(self) -> &'static str {
                 match self { $(DType::$variant => $name,)* }
             }
 
-            /// Rust's name, such as `f32`; that of `Complex<f32>` is `c64`.
+            /// The name in Rust, such as `f32`. That of `Complex<f32>` is `c64`.
             pub const fn rust_name(self) -> &'static str {
                 match self { $(DType::$variant => $rust,)* }
             }
@@ -36,7 +36,7 @@ macro_rules! dtypes {
                 match self { $(DType::$variant => stringify!($variant),)* }
             }
 
-            /// Bytes of one element.
+            /// The size of one element in bytes.
             pub const fn size(self) -> usize {
                 match self { $(DType::$variant => $size,)* }
             }
@@ -67,7 +67,7 @@ dtypes! {
     C128 "c128", "complex128", Complex, 16;
 }
 
-/// Names by which NumPy and PyTorch know some dtypes.
+/// Alternative names of some dtypes in NumPy and PyTorch.
 const ALIASES: &[(&str, DType)] = &[
     ("half", DType::F16),
     ("float", DType::F32),
@@ -93,7 +93,7 @@ pub enum Kind {
 }
 
 impl DType {
-    /// The dtype with that name; NumPy's and PyTorch's spellings are known too.
+    /// The dtype with that name. The names in NumPy and PyTorch are also accepted.
     ///
     /// # Errors
     /// No dtype has that name.
@@ -115,7 +115,7 @@ impl DType {
         DType::ALL.iter().find(|d| d.rust_name() == name).copied()
     }
 
-    /// Real or complex floating point: what a gradient can have.
+    /// Whether it is real or complex floating point, so that a tensor of it can have a gradient.
     pub const fn is_differentiable(self) -> bool {
         matches!(self.kind(), Kind::Float | Kind::Complex)
     }
@@ -128,12 +128,12 @@ impl DType {
         }
     }
 
-    /// The dtype in which functions of floats compute it: itself if it is floating or complex, else the default dtype.
+    /// The dtype in which functions of floats compute: the dtype itself if it is floating or complex, else the default dtype.
     pub const fn floating(self) -> DType {
         if self.is_differentiable() { self } else { DType::F32 }
     }
 
-    /// The integers that an integer dtype holds.
+    /// The range of an integer dtype.
     pub const fn integer_range(self) -> std::ops::RangeInclusive<i128> {
         let bits = 8 * self.size() as u32;
         match self.kind() {
@@ -142,7 +142,7 @@ impl DType {
         }
     }
 
-    /// Whether an integer dtype holds the number exactly. Other dtypes hold any number, rounded.
+    /// Whether an integer dtype can represent the number exactly. Other dtypes accept any number, rounded.
     pub fn holds(self, value: f64) -> bool {
         match self.kind() {
             Kind::Signed | Kind::Unsigned => {
@@ -152,12 +152,12 @@ impl DType {
         }
     }
 
-    /// Whether its numbers are complex.
+    /// Whether it is complex.
     pub const fn is_complex(self) -> bool {
         matches!(self.kind(), Kind::Complex)
     }
 
-    /// The dtype of a complex number's parts; the dtype itself where it isn't complex.
+    /// The dtype of the parts of a complex number. A real dtype is returned unchanged.
     pub const fn real(self) -> DType {
         match self {
             DType::C64 => DType::F32,

@@ -1,4 +1,4 @@
-//! A formula whose names are resolved: calls of ops, and what is known without tensors.
+//! A formula with resolved names: calls of ops, and values that are known without tensors.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -6,16 +6,16 @@ use std::ops::Range;
 use crate::attr::Attr;
 use crate::problem::Extent;
 
-/// A formula, resolved.
+/// A resolved formula.
 #[derive(Clone, Debug, Default)]
 pub struct Gradient {
     /// The `let`s, in order.
     pub lets: Vec<Let>,
-    /// Inputs, each with its gradient.
+    /// Positions of inputs, each with its gradient.
     pub entries: Vec<Entry>,
     /// Inputs without a gradient: `x: none`.
     pub without: Vec<usize>,
-    /// How many names the `let`s bind.
+    /// The number of names that the `let`s bind.
     pub slots: usize,
     /// The inputs that it mentions.
     pub saved_inputs: BTreeSet<usize>,
@@ -39,7 +39,7 @@ pub struct Entry {
 pub struct Let {
     /// The names that it binds.
     pub names: Vec<String>,
-    /// Where the pattern is.
+    /// The extent of the pattern.
     pub pattern: Extent,
     /// The slots of the names.
     pub slots: Range<usize>,
@@ -62,27 +62,27 @@ pub enum Bound {
     Each(Vec<Node>),
 }
 
-/// A value and how it is computed.
+/// A value, as an expression.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// How it is computed.
+    /// Its kind.
     pub kind: NodeKind,
-    /// Where it is, without parentheses around it.
+    /// Its extent, without enclosing parentheses.
     pub at: Extent,
     /// Whether it is a tensor.
     pub is_tensor: bool,
 }
 
-/// How a value is computed.
+/// The kind of a value.
 #[derive(Clone, Debug)]
 pub enum NodeKind {
     /// A name.
     Name(Name),
     /// A constant.
     Const(Attr),
-    /// What is known of a tensor.
+    /// A property of a tensor.
     Property(Box<Node>, Property),
-    /// Whether an input is absent, or is not: `weight == None`.
+    /// Whether an input is absent (true) or present (false): `weight == None`.
     IsNone(Box<Node>, bool),
     /// `[a, b]`
     List(Vec<Node>),
@@ -90,49 +90,49 @@ pub enum NodeKind {
     Call {
         /// The op.
         op: String,
-        /// Where its name or sign is.
+        /// The extent of its name or sign.
         op_at: Extent,
         /// The positional arguments.
         args: Vec<Node>,
         /// The keywords.
         keywords: Vec<(String, Node)>,
     },
-    /// An operator on values that are no tensors.
+    /// An operator on values that are not tensors.
     Operator(&'static str, Vec<Node>),
-    /// An element of a list that is no tensor.
+    /// An element of a list that is not a tensor.
     Index(Box<[Node; 2]>),
-    /// Chosen by a value that is no tensor.
+    /// A choice by a condition that is not a tensor.
     If(Box<[Node; 3]>),
-    /// `if let Some(b) = bias { … } else { … }`, of Rust.
+    /// `if let Some(b) = bias { … } else { … }`, only in Rust.
     IfLet(Extent, Box<[Node; 3]>),
-    /// `match`, of Rust.
+    /// `match`, only in Rust.
     Match(Box<Node>, Vec<(Extent, Node)>),
     /// `{ let a = x; a * a }`
     Block(Vec<Let>, Box<Node>),
-    /// Any other Rust that is no tensor, with the values in it.
+    /// Any other Rust code that is not a tensor, with the values in it.
     Rust(Vec<Node>),
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Name {
-    /// The cotangent of the output of that position.
+    /// The cotangent of the output at that position.
     Cotangent(usize),
-    /// The input of that position.
+    /// The input at that position.
     Input(usize),
-    /// The output of that position.
+    /// The output at that position.
     Output(usize),
-    /// The attribute of that position.
+    /// The attribute at that position.
     Attr(usize),
-    /// The dimension of that position among the names of dimensions.
+    /// The dimension at that position among the names of dimensions.
     Dim(usize),
     /// A `let`, and whether it is a tensor.
     Slot(usize, bool),
-    /// A name of a pattern of Rust, and whether it is a tensor.
+    /// A name bound by a Rust pattern, and whether it is a tensor.
     Pattern(bool),
 }
 
-/// What is known of a tensor.
+/// A property of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Property {
     /// Its shape.
@@ -147,7 +147,7 @@ pub enum Property {
 pub const PROPERTIES: &[(&str, Property)] =
     &[("shape", Property::Shape), ("dtype", Property::DType), ("ndim", Property::Ndim)];
 
-/// The ops that binary operators stand for.
+/// The ops of the binary operators.
 pub const BINARY: &[(&str, &str)] = &[
     ("+", "add"),
     ("-", "subtract"),
@@ -169,7 +169,7 @@ pub const BINARY: &[(&str, &str)] = &[
     ("!=", "not_equal"),
 ];
 
-/// The ops that unary operators stand for.
+/// The ops of the unary operators.
 pub const UNARY: &[(&str, &str)] = &[("-", "negative"), ("!", "logical_not")];
 
 impl Name {
@@ -184,7 +184,7 @@ impl Name {
 }
 
 impl Node {
-    /// The values that it is directly computed from, and those of its `let`s.
+    /// The values that it is computed from directly, and those of its `let`s.
     pub fn parts(&self) -> Vec<&Node> {
         match &self.kind {
             NodeKind::Name(_) | NodeKind::Const(_) => vec![],

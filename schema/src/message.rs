@@ -1,16 +1,16 @@
-//! Error messages: what is wrong, and what to do. Every message that the macro and the engine share is in one table.
+//! Error messages: the fault and its solution. One table has every message that the macro and the engine share.
 
 use std::fmt::{self, Display};
 
-/// A message with blanks: each `{}` is filled in from left to right, in the text first.
+/// A message template. The arguments fill each `{}` from left to right, in the text first.
 pub struct Message {
-    /// What is wrong.
+    /// The fault.
     pub text: &'static str,
-    /// What to do about it.
+    /// The solution.
     pub help: &'static str,
 }
 
-/// A message with its blanks filled in.
+/// A message with its arguments filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentence {
     text: String,
@@ -18,7 +18,7 @@ pub struct Sentence {
 }
 
 impl Message {
-    /// The sentence for these arguments.
+    /// The sentence for the given arguments.
     pub fn filled(&self, args: &[&dyn Display]) -> Sentence {
         let mut args = args.iter().map(|arg| arg.to_string());
         let mut fill = |template: &str| {
@@ -33,14 +33,14 @@ impl Message {
 }
 
 impl Sentence {
-    /// As the Rust compiler shows it: the help on a line of its own.
+    /// The form for the Rust compiler: the help is on a line of its own.
     pub fn for_rust(&self) -> String {
         format!("{}\nhelp: {}", self.text, self.help)
     }
 }
 
 impl Display for Sentence {
-    /// As an error of Python shows it: one line, and names in single quotes.
+    /// The form for a Python error: one line, with names in single quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&format!("{}; {}", self.text, self.help).replace('`', "'"))
     }
@@ -57,7 +57,7 @@ macro_rules! messages {
 }
 
 messages! {
-    /// Every message that the macro can report, for the test that the UI tests show each.
+    /// Every message that the macro can report, for the test that the UI tests show each of them.
     OF_MACRO:
 
     // Names.
@@ -115,7 +115,7 @@ messages! {
 }
 
 messages! {
-    /// Every message that is reported at run time alone.
+    /// Every message that is only reported at run time.
     AT_RUN_TIME:
 
     UNKNOWN_DTYPE: "unknown dtype `{}`", "the dtypes are {}";

@@ -1,4 +1,4 @@
-//! Names of ops, parameters and outputs. Python must be able to spell them.
+//! Names of ops, parameters and outputs. They must be valid Python identifiers.
 
 use crate::message::{self, Sentence};
 
@@ -19,7 +19,7 @@ pub fn is_word(name: &str) -> bool {
         && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
 }
 
-/// Checks the name of a parameter, an output or the like; `what` says which, as in `an input`.
+/// Checks the name of a parameter, an output or similar. `what` names its role for the error, as in `an input`.
 ///
 /// # Errors
 /// A name that is too long, that is not an identifier, or that is a Python keyword.

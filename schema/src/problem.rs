@@ -1,4 +1,4 @@
-//! A problem in a definition: where, and what.
+//! A problem in a definition, with its location.
 
 use std::fmt::Display;
 
@@ -7,28 +7,28 @@ use crate::message::{Message, Sentence};
 /// A problem that a parser or a check found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// Where it is.
+    /// Its location.
     pub at: At,
-    /// What it is, and what to do.
+    /// The fault and its solution.
     pub sentence: Sentence,
 }
 
-/// The part of a definition that has a problem.
+/// The location of a problem in a definition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum At {
     /// These tokens of the clause.
     Tokens(Extent),
-    /// The input of that position.
+    /// The input at that position.
     Input(usize),
-    /// The attribute of that position.
+    /// The attribute at that position.
     Attr(usize),
-    /// The output of that position.
+    /// The output at that position.
     Output(usize),
     /// The op as a whole.
     Op,
 }
 
-/// The tokens of one part of a clause: from `start`, up to but without `end`.
+/// The tokens of one part of a clause: from `start` to `end`, which is excluded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Extent {
     /// The position of the first token.

@@ -9,7 +9,7 @@ use crate::signature::{List, Text};
 pub struct CoreShapes {
     /// One for each input.
     pub inputs: List<Dims>,
-    /// One for each output, saved ones included.
+    /// One for each output, including saved ones.
     pub outputs: List<Dims>,
     /// The clause, for docs and errors.
     pub text: Text,
@@ -31,11 +31,11 @@ pub enum Dim {
     Name(Text),
     /// A number.
     Int(i64),
-    /// A number that isn't whole; conditions only.
+    /// A number that is not an integer, in conditions only.
     Float(f64),
-    /// The value of the attribute of that position.
+    /// The value of the attribute at that position.
     Attr(u8),
-    /// Arithmetic on two; division must have no remainder.
+    /// Arithmetic on two dimensions. Division must have no remainder.
     Op(Arithmetic, List<Dim>),
 }
 
@@ -49,12 +49,12 @@ pub enum Arithmetic {
     Div,
 }
 
-/// What must hold: `k <= n`.
+/// A condition: `k <= n`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Predicate {
     /// The left side.
     pub left: Dim,
-    /// How they compare.
+    /// The comparison.
     pub relation: Relation,
     /// The right side.
     pub right: Dim,
@@ -62,7 +62,7 @@ pub struct Predicate {
     pub text: Text,
 }
 
-/// How two numbers compare.
+/// A comparison of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Relation {
@@ -75,18 +75,18 @@ pub enum Relation {
 }
 
 impl Arithmetic {
-    /// Each with its operator.
+    /// All operations, each with its operator.
     pub const SIGNS: [(&'static str, Arithmetic); 4] =
         [("+", Arithmetic::Add), ("-", Arithmetic::Sub), ("*", Arithmetic::Mul), ("/", Arithmetic::Div)];
 
-    /// The one with that operator.
+    /// The operation with that operator.
     pub fn of_sign(sign: &str) -> Option<Arithmetic> {
         Arithmetic::SIGNS.iter().find(|(s, _)| *s == sign).map(|(_, op)| *op)
     }
 }
 
 impl Relation {
-    /// Each with its operator.
+    /// All relations, each with its operator.
     pub const SIGNS: [(&'static str, Relation); 6] = [
         ("<", Relation::Less),
         ("<=", Relation::LessEqual),
@@ -96,19 +96,19 @@ impl Relation {
         ("!=", Relation::NotEqual),
     ];
 
-    /// The one with that operator.
+    /// The relation with that operator.
     pub fn of_sign(sign: &str) -> Option<Relation> {
         Relation::SIGNS.iter().find(|(s, _)| *s == sign).map(|(_, relation)| *relation)
     }
 }
 
 impl CoreShapes {
-    /// The dimensions of a flat input: every tensor of a list has those of the list.
+    /// The dimensions of a flat input. Every tensor of a list has the dimensions of the list.
     pub fn input(&self, flat: usize) -> &Dims {
         &self.inputs[flat.min(self.inputs.len() - 1)]
     }
 
-    /// The dimensions of an output: every tensor of a list has those of the list.
+    /// The dimensions of an output. Every tensor of a list has the dimensions of the list.
     pub fn output(&self, flat: usize) -> &Dims {
         &self.outputs[flat.min(self.outputs.len() - 1)]
     }

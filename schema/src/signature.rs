@@ -5,19 +5,19 @@ use std::borrow::Cow;
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
 
-/// A text that is a literal in a macro's expansion and owned where an op is made at run time.
+/// A text: a literal in the expansion of a macro, or owned by an op that is made at run time.
 pub type Text = Cow<'static, str>;
-/// A list, likewise.
+/// A list: static in the expansion of a macro, or owned by an op that is made at run time.
 pub type List<T> = Cow<'static, [T]>;
 
-/// The signature of one op, borrowed from wherever it is kept.
+/// The signature of one op, borrowed from its owner.
 #[derive(Clone, Copy, Debug)]
 pub struct Signature<'a> {
     /// The tensors that it takes, in order.
     pub inputs: &'a [Input],
     /// Its attributes, in order.
     pub attrs: &'a [Attribute],
-    /// The tensors that it returns or changes, then those that it saves.
+    /// The tensors that it returns or mutates, then those that it saves.
     pub outputs: &'a [Output],
     /// The dtype variables.
     pub generics: &'a [Generic],
@@ -30,15 +30,15 @@ pub struct Input {
     pub name: Text,
     /// Required, optional, or any number of them.
     pub arity: Arity,
-    /// Which dtypes it may have.
+    /// The rule for its dtype.
     pub dtype: DTypeRule,
-    /// Whether the op changes it in place (`&mut`).
+    /// Whether the op mutates it in place (`&mut`).
     pub mutated: bool,
-    /// How a cell body sees it.
+    /// The view that a cell body receives.
     pub core: Core,
 }
 
-/// How many tensors one parameter takes.
+/// The number of tensors that one parameter takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arity {
     /// Exactly one.
@@ -49,7 +49,7 @@ pub enum Arity {
     Variadic,
 }
 
-/// How a cell body sees one core of an argument. Element and tensor bodies have [`Core::Scalar`].
+/// The view of one core of an argument in a cell body. Element and tensor bodies have [`Core::Scalar`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Core {
     /// A single element: `&T`, `&mut T`.
@@ -60,16 +60,16 @@ pub enum Core {
     View,
 }
 
-/// Which dtype an input must have, or an output gets.
+/// The rule for the dtype of an input or output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DTypeRule {
-    /// The dtype variable of that position in [`Signature::generics`]; inputs that share one are promoted to it.
+    /// The dtype variable at that position in [`Signature::generics`]. Inputs that share one are promoted to one dtype.
     Generic(u8),
-    /// This one. `T::Mask` is `Fixed(DType::Bool)`.
+    /// This dtype. `T::Mask` is `Fixed(DType::Bool)`.
     Fixed(DType),
-    /// The value of the attribute of that position (a `DType` attribute).
+    /// The value of the attribute at that position (a `DType` attribute).
     Attr(u8),
-    /// Any dtype: tensor bodies.
+    /// Any dtype, in tensor bodies.
     Any,
 }
 
@@ -89,44 +89,44 @@ pub struct Attribute {
     pub name: Text,
     /// The kind of value that it takes.
     pub kind: AttrKind,
-    /// Whether `None` is a value of it: `Option<…>`.
+    /// Whether it may be `None`: `Option<…>`.
     pub optional: bool,
-    /// Its value when the caller gives none; without one it is required.
+    /// Its default. Without one, the attribute is required.
     pub default: Option<Attr>,
 }
 
-/// One tensor that an op returns, saves or changes.
+/// One tensor that an op returns, saves or mutates.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// Its name, `out` if it has none of its own.
     pub name: Text,
     /// Its dtype.
     pub dtype: DTypeRule,
-    /// What it is for.
+    /// Its role.
     pub role: Role,
-    /// How a cell body sees it.
+    /// The view that a cell body receives.
     pub core: Core,
 }
 
-/// What an output is for.
+/// The role of an output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// The caller gets it.
+    /// It is returned to the caller.
     Returned,
-    /// Only the gradient gets it: `[save]`.
+    /// It is only saved for the gradient: `[save]`.
     Saved,
-    /// It is the input of that position, changed in place.
+    /// It is the input at that position, mutated in place.
     Mutates(u8),
 }
 
-/// The caller chooses along which axis the core dimension lies.
+/// The caller chooses the axis of the core dimension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Axis {
     /// Position of the attribute `axis` in [`Signature::attrs`].
     pub attr: u8,
-    /// Position of the attribute `keepdims`, where an output lacks the core dimension.
+    /// Position of the attribute `keepdims`, if an output lacks the core dimension.
     pub keepdims: Option<u8>,
-    /// Whether several axes, or none for all, may be given.
+    /// Whether several axes, or none for all, may be passed.
     pub many: bool,
 }
 
@@ -140,7 +140,7 @@ impl Signature<'_> {
         }
     }
 
-    /// The attribute with that name, and its position, which clauses refer to it by.
+    /// The attribute with that name, and its position, which identifies it in clauses.
     pub fn attr(&self, name: &str) -> Option<(u8, &Attribute)> {
         (0..=u8::MAX).zip(self.attrs).find(|(_, attr)| attr.name == name)
     }

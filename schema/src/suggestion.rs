@@ -2,12 +2,12 @@
 
 use std::fmt::Display;
 
-/// The most bytes of a name that is compared with others, and of a list of names in a message.
+/// The length limit, in bytes, of a name that is compared with others, and of a list of names in a message.
 const MOST_BYTES: usize = 200;
 
-/// «did you mean `shape`?», or else the names to choose from.
+/// "did you mean `shape`?", or the names to choose from.
 pub fn suggestion(name: &str, known: &[&str]) -> String {
-    // Names that long are no slips, and take long to compare.
+    // Such long names are not typing errors, and are slow to compare.
     let is_short = |name: &str| name.len() < MOST_BYTES;
     let near = nearest(name, known.iter().copied().filter(|k| is_short(k))).filter(|_| is_short(name));
     match near {
@@ -26,7 +26,7 @@ pub fn list<T: Display>(names: &[T]) -> String {
     }
 }
 
-/// A text on one line, cut off after [`MOST_BYTES`] characters.
+/// A text on one line, truncated after [`MOST_BYTES`] characters.
 pub fn shortened(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MOST_BYTES) {
@@ -42,7 +42,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     scored.filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, k)| k)
 }
 
-/// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours.
+/// The optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];

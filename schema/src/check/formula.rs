@@ -1,4 +1,4 @@
-//! The clause `backward` against the op that it differentiates.
+//! Checks the `backward` clause against the op that it differentiates.
 
 use super::resolve::{Resolved, resolve};
 use crate::gradient::Gradient;
@@ -8,7 +8,7 @@ use crate::problem::{At, Problem};
 use crate::signature::{Arity, Signature};
 use crate::suggestion::suggestion;
 
-/// Checks a formula: one cotangent for each output, one gradient for each input that can have one.
+/// Checks a formula: it must have one cotangent for each output, and one gradient for each differentiable input.
 pub fn formula(op: &Signature<'_>, formula: &Formula) -> Vec<Problem> {
     let mut problems = Vec::new();
     let (taken, returned) = (formula.cotangents.len(), op.visible().count());
@@ -46,7 +46,7 @@ pub fn formula(op: &Signature<'_>, formula: &Formula) -> Vec<Problem> {
     problems
 }
 
-/// Resolves the names of a formula, for an op whose dimensions have these names.
+/// Resolves the names of a formula, for an op with these names of dimensions.
 ///
 /// # Errors
 /// Every problem with the names and values of the formula.

@@ -1,4 +1,4 @@
-//! The rules that a definition must follow: clauses against the signature of their op. A check returns every problem that it finds.
+//! The rules that a definition must follow. They compare clauses with the signature of their op. A check returns all problems.
 
 mod formula;
 mod resolve;

@@ -1,4 +1,4 @@
-//! The names of a formula, and which of its values are tensors.
+//! Resolves the names of a formula, and determines which of its values are tensors.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::problem::{Extent, Problem};
 use crate::signature::Signature;
 use crate::suggestion::suggestion;
 
-/// A formula with its names resolved, as far as that is possible.
+/// A formula with its names resolved, as far as possible.
 pub struct Resolved {
     /// The formula.
     pub gradient: Gradient,
@@ -76,10 +76,10 @@ fn slots_in(nodes: &[Node]) -> BTreeSet<usize> {
 struct Scope<'a> {
     tokens: &'a Tokens,
     dialect: Dialect,
-    /// The last one with a name counts.
+    /// Names in scope. The last one with a given name is valid.
     names: Vec<(String, Name)>,
     slots: usize,
-    /// The names that the `let` or entry in hand mentions.
+    /// The names that the current `let` or entry mentions.
     mentions: BTreeSet<String>,
     saved_inputs: BTreeSet<usize>,
     saved_outputs: BTreeSet<usize>,
@@ -107,7 +107,7 @@ impl<'a> Scope<'a> {
         std::mem::take(&mut self.mentions)
     }
 
-    /// Notes a problem; there is no value then.
+    /// Records a problem, and returns no value.
     fn wrong<T>(&mut self, at: Extent, message: &Message) -> Option<T> {
         self.problems.push(Problem::tokens(at, message, &[&self.tokens.spelled(at)]));
         None
@@ -126,7 +126,7 @@ impl<'a> Scope<'a> {
         let are_tensors: Vec<bool> = match &values {
             Some(values) if is_each => values.iter().map(|v| v.is_tensor).collect(),
             Some(values) => vec![values.iter().any(|v| v.is_tensor); bound.names.len()],
-            // Later uses are no further problems.
+            // Its later uses are not further problems.
             None => vec![true; bound.names.len()],
         };
         for ((name, slot), is_tensor) in bound.names.iter().zip(slots.clone()).zip(are_tensors) {
@@ -152,7 +152,7 @@ impl<'a> Scope<'a> {
         if node.is_tensor { Some(node) } else { self.wrong(expr.at, &message::ENTRY_NOT_TENSOR) }
     }
 
-    /// Values in order; every problem in them is noted.
+    /// Resolves values in order, and records every problem in them.
     fn all<'e>(&mut self, items: impl IntoIterator<Item = &'e Expr>) -> Option<Vec<Node>> {
         items.into_iter().map(|item| self.expr(item)).collect::<Vec<_>>().into_iter().collect()
     }
@@ -246,12 +246,12 @@ impl<'a> Scope<'a> {
         Some(Node { kind, at: expr.at, is_tensor })
     }
 
-    /// Whether two branches are tensors; an error if only one is.
+    /// Whether two branches are tensors. Reports a problem if only one is.
     fn same(&mut self, yes: &Node, no: &Node, at: Extent) -> Option<bool> {
         if yes.is_tensor == no.is_tensor { Some(yes.is_tensor) } else { self.wrong(at, &message::BRANCHES) }
     }
 
-    /// A value in which the names of a pattern are known.
+    /// Resolves a value in the scope of the names of a pattern.
     fn under(&mut self, pattern: Extent, is_tensor: bool, value: &Expr) -> Option<Node> {
         let outside = self.names.len();
         let names = self.tokens.names_in(pattern);
@@ -289,7 +289,7 @@ impl<'a> Scope<'a> {
     }
 
     fn property(&mut self, expr: &Expr, of: &Expr, name: &str, name_at: Extent) -> Option<(NodeKind, bool)> {
-        // Of an input its properties are known without saving it.
+        // The properties of an input are known without saving it.
         let of = match &of.kind {
             Kind::Name(input) if matches!(self.lookup(input), Some(Name::Input(_))) => {
                 let kind = NodeKind::Name(self.lookup(input)?);
@@ -316,7 +316,7 @@ impl<'a> Scope<'a> {
         self.names.iter().rev().find(|(known, _)| known == name).map(|(_, what)| *what)
     }
 
-    /// What a name stands for, which is then mentioned; within `Some`, `None` for a constant of Rust.
+    /// Resolves a name and records its mention. `Some(None)` is a constant of Rust, `None` an unknown name.
     fn mention(&mut self, name: &str, at: Extent) -> Option<Option<Name>> {
         match self.lookup(name) {
             Some(what) => {
@@ -340,7 +340,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Whether a value is a tensor, or a list of some.
+/// Whether a value is a tensor or a list of tensors.
 fn has_tensor(node: &Node) -> bool {
     node.is_tensor || matches!(&node.kind, NodeKind::List(items) if items.iter().any(has_tensor))
 }

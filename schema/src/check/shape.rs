@@ -1,4 +1,4 @@
-//! The clauses `shape` and `where` against the op that they describe.
+//! Checks the clauses `shape` and `where` against the op that they describe.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::shape::{CoreShapes, Dim, Dims, Predicate};
 use crate::signature::{List, Role, Signature};
 use crate::suggestion::suggestion;
 
-/// Checks a `shape` clause: it mentions every tensor once, and the size of every dimension is known.
+/// Checks a `shape` clause: it must mention every tensor once, and the size of every dimension must be known.
 pub fn shape(op: &Signature<'_>, shape: &grammar::Shape) -> Vec<Problem> {
     let mut problems = Vec::new();
     inputs(op, shape, &mut problems);
@@ -35,10 +35,10 @@ fn inputs(op: &Signature<'_>, shape: &grammar::Shape, problems: &mut Vec<Problem
     }
 }
 
-/// Checks the outputs of a `shape` clause: it mentions every output once.
+/// Checks the outputs of a `shape` clause: it must mention every output once.
 pub fn outputs(op: &Signature<'_>, shape: &grammar::Shape) -> Vec<Problem> {
     let mut problems = Vec::new();
-    // An input that is changed in place is an output of the same dimensions.
+    // An input that is mutated in place is also an output with the same dimensions.
     let own = op.outputs.iter().enumerate().filter(|(_, o)| !matches!(o.role, Role::Mutates(_)));
     let own: Vec<(usize, &str)> = own.map(|(k, o)| (k, o.name.as_ref())).collect();
     let names: Vec<&str> = own.iter().map(|(_, name)| *name).collect();
@@ -55,7 +55,7 @@ pub fn outputs(op: &Signature<'_>, shape: &grammar::Shape) -> Vec<Problem> {
     }
     let has_unknown = shape.outputs.iter().any(|o| o.name.as_ref().is_some_and(|n| !names.contains(&n.as_str())));
     let is_mentioned = |name: &str| shape.outputs.iter().any(|o| o.name.as_deref() == Some(name));
-    // A misspelled output explains one that is missing.
+    // A misspelled output explains a missing one, so only one problem is reported.
     for (k, name) in own.iter().filter(|(_, name)| !has_unknown && !is_mentioned(name)) {
         problems.push(Problem::new(At::Output(*k), &message::OUTPUT_NOT_IN_SHAPE, &[name, name]));
     }
@@ -68,7 +68,7 @@ fn twice(name: &str, at: Extent, before: &[NamedDims], problems: &mut Vec<Proble
     }
 }
 
-/// Inputs bind dimensions, or attributes are them.
+/// Every dimension must be bound by an input, or be an attribute.
 fn dimensions(op: &Signature<'_>, shape: &grammar::Shape, problems: &mut Vec<Problem>) {
     let bound: Vec<&str> = shape.bound().iter().map(|(name, _)| *name).collect();
     let mut reported: Vec<&str> = Vec::new();
@@ -90,7 +90,7 @@ fn dimensions(op: &Signature<'_>, shape: &grammar::Shape, problems: &mut Vec<Pro
     }
 }
 
-/// Checks conditions: they compare dimensions and attributes that are numbers.
+/// Checks conditions: they may only compare dimensions and numeric attributes.
 pub fn predicates(
     op: &Signature<'_>,
     shape: Option<&grammar::Shape>,
@@ -110,7 +110,7 @@ pub fn predicates(
     names.filter_map(problem).collect()
 }
 
-/// The dimensions in the op's order, for a clause without problems.
+/// The dimensions in the order of the op, for a clause without problems.
 pub fn core_shapes(op: &Signature<'_>, shape: &grammar::Shape) -> CoreShapes {
     let dims = |named: Option<&NamedDims>| {
         let named = named.map(|n| &n.dims);
@@ -125,7 +125,7 @@ pub fn core_shapes(op: &Signature<'_>, shape: &grammar::Shape) -> CoreShapes {
 }
 
 impl Predicate {
-    /// A condition without problems, as data.
+    /// A condition as data, for a clause without problems.
     pub fn of(op: &Signature<'_>, predicate: &grammar::Predicate) -> Predicate {
         let grammar::Predicate { left, relation, right, .. } = predicate;
         let text = Cow::Owned(predicate.to_string());

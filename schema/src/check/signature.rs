@@ -1,4 +1,4 @@
-//! The signature of an op: the names of its parts, and where its caller may choose the axis, its dimensions.
+//! Checks the signature of an op: the names of its parts, and the dimensions of an op whose caller chooses the axis.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use crate::problem::{At, Problem};
 use crate::shape::{CoreShapes, Dim};
 use crate::signature::{Arity, Role, Signature};
 
-/// Checks a signature: parameters have different names, and so have outputs; and only the last tensor is a list.
+/// Checks a signature: parameters must have different names, and so must outputs. Only the last tensor may be a list.
 pub fn signature(op: &Signature<'_>) -> Vec<Problem> {
     let inputs = op.inputs.iter().enumerate().map(|(i, input)| (At::Input(i), input.name.as_ref()));
     let attrs = op.attrs.iter().enumerate().map(|(i, attr)| (At::Attr(i), attr.name.as_ref()));
-    // An output that is an input, changed in place, has the name of the input.
+    // An output that is an input mutated in place has the name of the input.
     let outputs = op.outputs.iter().enumerate().filter(|(_, output)| !matches!(output.role, Role::Mutates(_)));
     let outputs = outputs.map(|(k, output)| (At::Output(k), output.name.as_ref()));
     let mut problems = [doubled(inputs.chain(attrs)), doubled(outputs)].concat();
@@ -22,15 +22,15 @@ pub fn signature(op: &Signature<'_>) -> Vec<Problem> {
     problems
 }
 
-/// A problem for each name that an earlier part has.
+/// A problem for each name that an earlier part already has.
 fn doubled<'a>(parts: impl Iterator<Item = (At, &'a str)>) -> Vec<Problem> {
     let mut seen = BTreeSet::new();
     let again = parts.filter(|(_, name)| !seen.insert(*name));
     again.map(|(at, name)| Problem::new(at, &message::DOUBLED_NAME, &[&name])).collect()
 }
 
-/// Checks the dimensions of an op whose caller chooses the axis: one at most for each tensor, a name or an attribute; and if several
-/// axes may be chosen, the same for all.
+/// Checks the dimensions of an op whose caller chooses the axis. Each tensor may have at most one, which must be a name or an
+/// attribute. If several axes may be chosen, it must be the same for all tensors.
 pub fn axis(op: &Signature<'_>, shapes: &CoreShapes, is_many: bool) -> Option<Problem> {
     let inputs = op.inputs.iter().zip(shapes.inputs.iter()).enumerate();
     let inputs = inputs.map(|(i, (input, dims))| (At::Input(i), &input.name, dims));

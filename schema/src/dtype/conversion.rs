@@ -1,12 +1,12 @@
-//! What to do about a tensor of the wrong dtype. Advice must work: what it names converts, and loses nothing unless it says so.
+//! Advice for a tensor of the wrong dtype. The conversion that it names must work, and must not lose data without saying so.
 
 use super::{DType, DTypeSet, Kind};
 
-/// The dtypes to convert to, best first.
+/// The target dtypes of conversions, best first.
 const CANDIDATES: [DType; 6] = [DType::F32, DType::I64, DType::Bool, DType::F64, DType::C64, DType::C128];
 
 impl DType {
-    /// How a tensor of this dtype becomes one of those that are admitted: the end of a sentence.
+    /// Describes how to convert a tensor of this dtype to one that is accepted, as the end of a sentence.
     pub fn conversion_to(self, admitted: DTypeSet) -> String {
         conversion(self, admitted)
     }
@@ -28,7 +28,7 @@ fn conversion(got: DType, admitted: DTypeSet) -> String {
     }
 }
 
-/// Whether every value of a dtype is one of another. An integer of 32 bits or more has digits that float32 lacks.
+/// Whether a dtype can represent every value of another. An integer of 32 bits or more has more digits than float32.
 fn is_lossless(from: DType, to: DType) -> bool {
     let is_integer = matches!(from.kind(), Kind::Unsigned | Kind::Signed);
     match to.kind() {

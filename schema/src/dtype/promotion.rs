@@ -3,7 +3,7 @@
 use super::DType;
 
 impl DType {
-    /// The smallest dtype that holds both: the Array API's table, and where that is silent, NumPy's.
+    /// The smallest dtype that can represent both. The table is that of the Array API, completed by that of NumPy.
     ///
     /// ```
     /// use minitensor_schema::DType;
@@ -15,10 +15,10 @@ impl DType {
     }
 }
 
-/// What two dtypes promote to, rows and columns in the order of [`DType::ALL`].
+/// The promoted dtype of each pair. Rows and columns are in the order of [`DType::ALL`].
 ///
-/// An integer with a float gives the float (Array API leaves it open; PyTorch does so), `uint64` with a
-/// signed integer gives `float64` (NumPy), `float16` with `bfloat16` gives `float32` (PyTorch, JAX).
+/// An integer with a float returns the float (Array API leaves it undefined; PyTorch does so), `uint64` with a
+/// signed integer returns `float64` (NumPy), `float16` with `bfloat16` returns `float32` (PyTorch, JAX).
 const PROMOTION: [[DType; 15]; 15] = {
     use DType::{Bf16 as BF, Bool as B, *};
     [

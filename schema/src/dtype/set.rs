@@ -1,10 +1,10 @@
-//! Sets of dtypes, and the scalar traits that stand for them in Rust.
+//! Sets of dtypes, and the scalar traits for them in Rust.
 
 use std::fmt;
 
 use super::DType;
 
-/// A set of dtypes: what an op takes.
+/// A set of dtypes that an op accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DTypeSet(u32);
 
@@ -14,7 +14,7 @@ impl DTypeSet {
     /// The trait `Int`.
     pub const INT: DTypeSet =
         DTypeSet::of(&[DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64]);
-    /// Truth values and integers.
+    /// `bool` and integers.
     pub const WHOLE: DTypeSet = DTypeSet::INT.union(DTypeSet::of(&[DType::Bool]));
     /// The trait `Float`.
     pub const FLOAT: DTypeSet = DTypeSet::of(&[DType::F16, DType::Bf16, DType::F32, DType::F64]);
@@ -25,7 +25,7 @@ impl DTypeSet {
     /// The trait `Num`: all but `bool`.
     pub const NUM: DTypeSet = DTypeSet::INT.union(DTypeSet::FIELD);
 
-    /// The set of these.
+    /// The set of the given dtypes.
     pub const fn of(dtypes: &[DType]) -> DTypeSet {
         let mut bits = 0;
         let mut i = 0;
@@ -46,17 +46,17 @@ impl DTypeSet {
         self.0 == 0
     }
 
-    /// Those in either set.
+    /// The union of both sets.
     pub const fn union(self, other: DTypeSet) -> DTypeSet {
         DTypeSet(self.0 | other.0)
     }
 
-    /// Those in both sets.
+    /// The intersection of both sets.
     pub const fn intersection(self, other: DTypeSet) -> DTypeSet {
         DTypeSet(self.0 & other.0)
     }
 
-    /// Those for which it holds.
+    /// The dtypes that satisfy the predicate.
     pub fn filter(self, holds: impl Fn(DType) -> bool) -> DTypeSet {
         self.iter().filter(|d| holds(*d)).fold(DTypeSet::of(&[]), |set, d| set.union(DTypeSet::of(&[d])))
     }
@@ -68,7 +68,7 @@ impl DTypeSet {
 }
 
 impl fmt::Display for DTypeSet {
-    /// A word where there is one (`floating`, `integer`, …), else the list.
+    /// A word if there is one (`floating`, `integer`, …), else the list.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const WORDS: &[(DTypeSet, &str)] = &[
             (DTypeSet::ELEMENT, "any dtype"),

@@ -9,9 +9,9 @@ use crate::problem::{Extent, Problem};
 /// `|d, _| { let a = x.exp(); x: d * a, weight: none }`
 #[derive(Clone, Debug)]
 pub struct Formula {
-    /// The name of each cotangent, `_` included, and where it is.
+    /// The name of each cotangent, including `_`, and its extent.
     pub cotangents: Vec<(String, Extent)>,
-    /// The `let`s that come first.
+    /// The `let`s, which come first.
     pub lets: Vec<Let>,
     /// The gradients.
     pub entries: Vec<Entry>,
@@ -22,20 +22,20 @@ pub struct Formula {
 pub struct Entry {
     /// The name of the input.
     pub input: String,
-    /// Where that is.
+    /// The extent of the name.
     pub at: Extent,
     /// `None` for `none`.
     pub value: Option<Expr>,
 }
 
-/// How a formula is written.
+/// The syntax of a formula, for errors.
 pub const EXAMPLE: &str = "|d_out| { x: d_out * out }";
 
 impl Parser<'_> {
     /// Reads `|d_out| { x: d_out * out }`.
     ///
     /// # Errors
-    /// What is no formula.
+    /// The text is not a formula.
     pub fn formula(&mut self) -> Parsed<Formula> {
         let cotangents = match self.take("||") {
             true => Vec::new(),

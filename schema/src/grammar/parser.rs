@@ -1,21 +1,21 @@
-//! The parser's place among the tokens, and the steps that all rules of the grammar take.
+//! The position of the parser among the tokens, and the steps that all rules of the grammar share.
 
 use super::token::{Token, TokenKind, Tokens};
 use crate::message::{self, Message};
 use crate::problem::{Extent, Problem};
 
-/// The deepest that brackets, operators and calls may be nested in each other.
+/// The limit for nested brackets, operators and calls.
 const DEEPEST: usize = 64;
 
 /// The result of a rule.
 pub(in crate::grammar) type Parsed<T> = Result<T, Problem>;
 
-/// Which formulas there are.
+/// The kinds of formula.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dialect {
-    /// A text: the parts that are no tensors are computed by the engine.
+    /// Text: the engine evaluates the parts that are not tensors.
     Text,
-    /// Rust: the parts that are no tensors may be any Rust.
+    /// Rust: the parts that are not tensors may be any Rust code.
     Rust,
 }
 
@@ -23,14 +23,14 @@ pub enum Dialect {
 pub struct Parser<'a> {
     pub(in crate::grammar) tokens: &'a Tokens,
     pub(in crate::grammar) dialect: Dialect,
-    /// How the clause is written, for errors.
+    /// The syntax of the clause, for errors.
     example: &'static str,
     at: usize,
     nesting: usize,
 }
 
 impl<'a> Parser<'a> {
-    /// A parser at the first token; `example` shows how the clause is written.
+    /// A parser at the first token. `example` shows the syntax of the clause.
     pub fn new(tokens: &'a Tokens, dialect: Dialect, example: &'static str) -> Parser<'a> {
         Parser { tokens, dialect, example, at: 0, nesting: 0 }
     }
@@ -45,12 +45,12 @@ impl<'a> Parser<'a> {
         self.at == self.tokens.len()
     }
 
-    /// Whether that word is next.
+    /// Whether this word is next.
     pub fn is_at(&self, word: &str) -> bool {
         self.is_word(word)
     }
 
-    /// An error unless all tokens were read.
+    /// Fails unless all tokens were read.
     ///
     /// # Errors
     /// There are more tokens.
@@ -62,7 +62,7 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.at)
     }
 
-    /// A later token.
+    /// The token at an offset from the next one.
     pub(in crate::grammar) fn ahead(&self, by: usize) -> &'a Token {
         self.tokens.get(self.at + by)
     }
@@ -81,7 +81,7 @@ impl<'a> Parser<'a> {
         self.peek().is_keyword(word)
     }
 
-    /// Whether that sign is next; it is then read.
+    /// Reads this sign if it is next, and returns whether it was.
     pub(in crate::grammar) fn take(&mut self, sign: &'static str) -> bool {
         let found = self.is_sign(sign);
         if found {
@@ -90,7 +90,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Whether that word is next; it is then read.
+    /// Reads this word if it is next, and returns whether it was.
     pub(in crate::grammar) fn take_word(&mut self, word: &str) -> bool {
         let found = self.is_word(word);
         if found {
@@ -103,7 +103,7 @@ impl<'a> Parser<'a> {
         if self.take(sign) { Ok(()) } else { self.expected(&format!("`{sign}`")) }
     }
 
-    /// A word, and where it is.
+    /// A word, and its extent.
     pub(in crate::grammar) fn word(&mut self, what: &str) -> Parsed<(String, Extent)> {
         match self.peek().kind {
             TokenKind::Word => {
@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The items up to a closing sign, with commas between.
+    /// The items up to a closing sign, separated by commas.
     pub(in crate::grammar) fn list<T>(
         &mut self,
         close: &'static str,
@@ -141,7 +141,7 @@ impl<'a> Parser<'a> {
         inner
     }
 
-    /// An error if parts are nested too deeply.
+    /// Fails if parts are nested too deeply.
     pub(in crate::grammar) fn check_depth(&self, depth: usize, at: Extent) -> Parsed<()> {
         if depth > DEEPEST { Err(self.too_deep(at)) } else { Ok(()) }
     }
@@ -151,7 +151,7 @@ impl<'a> Parser<'a> {
         Problem::tokens(at, &message::TOO_DEEP, &[&DEEPEST])
     }
 
-    /// Another token is needed here.
+    /// The error for an unexpected token here.
     #[cold]
     pub(in crate::grammar) fn expected<T>(&self, what: &str) -> Parsed<T> {
         let token = self.peek();
@@ -162,23 +162,23 @@ impl<'a> Parser<'a> {
         Err(Problem::tokens(Extent::of(self.at), &message::EXPECTED, &[&what, &found, &self.example]))
     }
 
-    /// Something is wrong with what was read since a position.
+    /// The error for the tokens read since a position.
     #[cold]
     pub(in crate::grammar) fn wrong<T>(&self, at: Extent, message: &'static Message) -> Parsed<T> {
         Err(Problem::tokens(at, message, &[&self.tokens.spelled(at)]))
     }
 
-    /// Goes back to a position.
+    /// Resets to an earlier position.
     pub(in crate::grammar) fn go_to(&mut self, position: usize) {
         self.at = position;
     }
 
-    /// All that was read since a position.
+    /// The extent of all tokens read since a position.
     pub(in crate::grammar) fn since(&self, start: usize) -> Extent {
         Extent { start, end: self.at }
     }
 
-    /// Skips to the sign that closes the bracket which is next, and past it.
+    /// Skips the bracket that is next, with its contents and its closing sign.
     pub(in crate::grammar) fn skip_brackets(&mut self) -> Parsed<()> {
         let mut depth = 0_usize;
         loop {
@@ -195,7 +195,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips to one of these signs, past brackets that open and close before it.
+    /// Skips to one of these signs. Brackets and their contents are skipped as a whole.
     pub(in crate::grammar) fn skip_to(&mut self, signs: &[&str]) -> Parsed<Extent> {
         let start = self.at;
         loop {

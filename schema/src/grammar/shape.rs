@@ -30,7 +30,7 @@ pub struct Shape {
 pub struct NamedDims {
     /// Missing for a single unnamed output.
     pub name: Option<String>,
-    /// Where the name is; where the dimensions are if there is none.
+    /// The extent of the name, or of the dimensions if there is none.
     pub at: Extent,
     /// `[save]`
     pub save: bool,
@@ -45,29 +45,29 @@ pub struct Dims {
     pub batch: bool,
     /// The core dimensions.
     pub core: Vec<Dim>,
-    /// Where they are, with the brackets.
+    /// Their extent, including the brackets.
     pub at: Extent,
 }
 
 /// One dimension, or a number in a condition.
 #[derive(Clone, Debug)]
 pub struct Dim {
-    /// What it is.
+    /// Its kind.
     pub kind: DimKind,
-    /// Where it is.
+    /// Its extent.
     pub at: Extent,
 }
 
-/// What a dimension is.
+/// The kind of a dimension.
 #[derive(Clone, Debug)]
 pub enum DimKind {
     /// A dimension or an attribute with that name.
     Name(String),
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// Any other number; conditions only.
+    /// Any other number, in conditions only.
     Float(f64),
-    /// Arithmetic on two.
+    /// Arithmetic on two dimensions.
     Op(Arithmetic, Box<[Dim; 2]>),
 }
 
@@ -76,25 +76,25 @@ pub enum DimKind {
 pub struct Predicate {
     /// The left side.
     pub left: Dim,
-    /// How they compare.
+    /// The comparison.
     pub relation: Relation,
     /// The right side.
     pub right: Dim,
-    /// Where it is.
+    /// Its extent.
     pub at: Extent,
 }
 
-/// How a `shape` clause is written.
+/// The syntax of a `shape` clause, for errors.
 pub const EXAMPLE: &str = "(x: [.., n]) -> [.., n]";
 
-/// How a `where` clause is written.
+/// The syntax of a `where` clause, for errors.
 pub const WHERE_EXAMPLE: &str = "k <= n, eps >= 0.0";
 
 impl Parser<'_> {
     /// Reads `(x: [.., n]) -> [.., n]`.
     ///
     /// # Errors
-    /// What is no `shape` clause.
+    /// The tokens are not a `shape` clause.
     pub fn shape(&mut self) -> Parsed<Shape> {
         self.expect("(")?;
         let inputs = self.list(")", Self::named_dims)?;
@@ -112,7 +112,7 @@ impl Parser<'_> {
     /// Reads `where k <= n, eps >= 0.0` if it is next.
     ///
     /// # Errors
-    /// What is no condition.
+    /// The tokens are not a condition.
     pub fn optional_where(&mut self) -> Parsed<Vec<Predicate>> {
         if self.take_word("where") { self.predicates() } else { Ok(Vec::new()) }
     }
@@ -120,7 +120,7 @@ impl Parser<'_> {
     /// Reads `k <= n, eps >= 0.0`, up to the end or the next clause.
     ///
     /// # Errors
-    /// What is no condition.
+    /// The tokens are not a condition.
     pub fn predicates(&mut self) -> Parsed<Vec<Predicate>> {
         let mut predicates = Vec::new();
         loop {
@@ -135,7 +135,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the comma that is next ends a clause.
+    /// Whether the next comma ends the clause.
     fn is_before_clause(&self) -> bool {
         let word = self.ahead(1);
         match word.kind {
@@ -189,7 +189,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A dimension; in a condition a number, which may be negative or a fraction.
+    /// A dimension. In a condition also a number, which may be negative or a fraction.
     fn dim(&self, expr: &Expr, is_condition: bool) -> Parsed<Dim> {
         let at = expr.at;
         let kind = match &expr.kind {
@@ -233,7 +233,7 @@ impl Shape {
         self.inputs.iter().chain(&self.outputs)
     }
 
-    /// Every name that is, on its own, a dimension of some input, with its first place.
+    /// Every name that is alone a dimension of some input, with the extent of its first occurrence.
     pub fn bound(&self) -> Vec<(&str, Extent)> {
         let mut names: Vec<(&str, Extent)> = Vec::new();
         for dim in self.inputs.iter().flat_map(|i| &i.dims.core) {
@@ -248,7 +248,7 @@ impl Shape {
 }
 
 impl Dim {
-    /// The names in it, left to right, each with its place.
+    /// The names in it from left to right, each with its extent.
     pub fn names(&self) -> Vec<(&str, Extent)> {
         match &self.kind {
             DimKind::Name(name) => vec![(name, self.at)],
@@ -309,7 +309,7 @@ impl fmt::Display for Dim {
     }
 }
 
-/// One side of arithmetic, in parentheses where they are needed.
+/// An operand of arithmetic, in parentheses if required.
 struct Side<'a>(&'a Dim, Arithmetic, bool);
 
 impl fmt::Display for Side<'_> {

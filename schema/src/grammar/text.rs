@@ -7,25 +7,25 @@ use crate::message::{self, Sentence};
 use crate::problem::Extent;
 use crate::suggestion::shortened;
 
-/// The most bytes of a clause.
+/// The length limit of a clause, in bytes.
 pub const LONGEST: usize = 16 * 1024;
 
-/// The most characters of a line that an error shows.
+/// The length limit of a line in an error, in characters.
 const WIDEST: usize = 100;
 
 /// A clause as text.
 #[derive(Clone, Debug)]
 pub struct Source<'a> {
     text: &'a str,
-    /// The place of each token, the end included.
+    /// The position of each token, including the end.
     places: Vec<Range<usize>>,
 }
 
 impl Tokens {
-    /// The tokens of a text.
+    /// Splits a text into tokens.
     ///
     /// # Errors
-    /// A text that is too long, with the sentence alone; and what is no token, with the sentence and the place in the text.
+    /// A text that is too long, with only the message. An invalid token, with the message and the line of the text.
     pub fn of_text(text: &str) -> Result<(Tokens, Source<'_>), (Sentence, Source<'_>)> {
         let mut source = Source { text, places: Vec::new() };
         if text.len() > LONGEST {
@@ -54,7 +54,7 @@ impl Tokens {
 }
 
 impl Source<'_> {
-    /// The line of the text that has the extent, and below it `^^^` under the extent. Empty if the text is.
+    /// The line of the text that contains the extent, and below it `^^^` under the extent. Empty if the text is empty.
     pub fn underlined(&self, extent: Extent) -> String {
         let (Some(first), Some(last)) = (self.places.get(extent.start), self.places.get(extent.end.saturating_sub(1)))
         else {
@@ -65,7 +65,7 @@ impl Source<'_> {
         let line_end = self.text[start..].find('\n').map_or(self.text.len(), |newline| start + newline);
         let line = &self.text[line_start..line_end];
         let column = self.text[line_start..start].chars().count();
-        // Spaces in front are left out, and so is what is far from the extent.
+        // Leading spaces are omitted, and so is text far from the extent.
         let indent = line.chars().take_while(|c| c.is_whitespace()).count();
         let from = if column < WIDEST { indent.min(column) } else { column - WIDEST / 2 };
         let is_control = |c: char| c.is_control();
@@ -78,13 +78,13 @@ impl Source<'_> {
         format!("  {}\n  {}{marks}", shown.trim_end(), " ".repeat(column - from))
     }
 
-    /// The whole text on one line, and not too much of it.
+    /// The whole text on one line, truncated.
     pub fn shortened(&self) -> String {
         shortened(self.text)
     }
 }
 
-/// The first token of a text and its length, or what is wrong with it.
+/// The first token of a text and its length, or the problem with it.
 fn next(text: &str) -> Result<(Token, usize), (Sentence, usize)> {
     let length = |text: &str, part: fn(char) -> bool| text.find(|c| !part(c)).unwrap_or(text.len());
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -124,7 +124,7 @@ fn number(text: &str) -> Result<(Token, usize), (Sentence, usize)> {
     let digits =
         |from: usize| from + text[from..].find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len() - from);
     let mut end = digits(0);
-    // `1.5` and `1.`, but neither `1..` nor `1.exp()`.
+    // `1.5` and `1.` are numbers, but not `1..` or `1.exp()`.
     let rest = text[end..].strip_prefix('.');
     if rest.is_some_and(|rest| !rest.starts_with(|c: char| c == '.' || c == '_' || c.is_alphabetic())) {
         end = digits(end + 1);
@@ -144,7 +144,7 @@ fn number(text: &str) -> Result<(Token, usize), (Sentence, usize)> {
     }
 }
 
-/// The number that a literal without a suffix stands for.
+/// The value of a literal without a suffix.
 fn number_kind(written: &str) -> Option<TokenKind> {
     let value = written.replace('_', "");
     match value.bytes().all(|b| b.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! Tokens, wherever they come from.
+//! Tokens, independent of their source.
 
 use crate::problem::Extent;
 
@@ -9,20 +9,20 @@ pub struct Tokens(Vec<Token>);
 /// A word, a number, a text or a sign.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
-    /// How it is written; a word without `r#`.
+    /// Its text. For a word, without `r#`.
     pub text: String,
     /// Whether it is a word with `r#`, which is never a keyword.
     pub is_raw: bool,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum TokenKind {
     /// A name or a keyword.
     Word,
-    /// A whole number.
+    /// An integer.
     Int(i64),
     /// A number with a fraction or an exponent.
     Float(f64),
@@ -32,30 +32,30 @@ pub enum TokenKind {
     Literal,
     /// One of [`SIGNS`].
     Sign(&'static str),
-    /// A sign that clauses don't have.
+    /// A sign that clauses do not use.
     Unknown,
     /// The end.
     End,
 }
 
-/// The signs of the grammar, longer ones before those that they begin with.
+/// The signs of the grammar. A longer sign precedes its prefixes.
 pub const SIGNS: &[&str] = &[
     "->", "=>", "..", "::", "||", "&&", "==", "!=", "<=", ">=", "<<", ">>", "(", ")", "[", "]", "{", "}", "|", "&",
     "=", "!", "<", ">", ",", ":", ";", ".", "+", "-", "*", "/", "%", "^", "?",
 ];
 
 impl Token {
-    /// A token of that kind, written so.
+    /// A token of this kind with this text.
     pub fn new(kind: TokenKind, text: impl Into<String>) -> Token {
         Token { kind, text: text.into(), is_raw: false }
     }
 
-    /// A name; `is_raw` says that it was written with `r#`.
+    /// A name. `is_raw` means that it was written with `r#`.
     pub fn word(name: impl Into<String>, is_raw: bool) -> Token {
         Token { is_raw, ..Token::new(TokenKind::Word, name) }
     }
 
-    /// Whether it is that word, as a keyword.
+    /// Whether it is this word, as a keyword.
     pub fn is_keyword(&self, word: &str) -> bool {
         self.kind == TokenKind::Word && !self.is_raw && self.text == word
     }
@@ -71,28 +71,28 @@ impl Token {
 }
 
 impl Tokens {
-    /// These tokens, and the end.
+    /// These tokens, followed by the end.
     pub fn new(mut tokens: Vec<Token>) -> Tokens {
         tokens.push(Token::new(TokenKind::End, ""));
         Tokens(tokens)
     }
 
-    /// The token at a position; the end after the last one.
+    /// The token at a position. After the last one, the end.
     pub fn get(&self, position: usize) -> &Token {
         &self.0[position.min(self.0.len() - 1)]
     }
 
-    /// How many there are, without the end.
+    /// The number of tokens, without the end.
     pub fn len(&self) -> usize {
         self.0.len() - 1
     }
 
-    /// Whether there is only the end.
+    /// Whether there is no token except the end.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The names that a pattern of Rust binds: words in small letters that are neither paths, keywords nor types.
+    /// The names that a Rust pattern binds: lower-case words that are not paths, keywords or types.
     pub fn names_in(&self, pattern: Extent) -> Vec<String> {
         let is_sign = |at: usize, sign: &'static str| self.get(at).kind == TokenKind::Sign(sign);
         let mut is_type = false;
@@ -114,7 +114,7 @@ impl Tokens {
         names
     }
 
-    /// A part of the clause, spaced as Rust usually is.
+    /// The text of a part of the clause, with the usual spacing of Rust.
     pub fn spelled(&self, extent: Extent) -> String {
         let mut spelled = String::new();
         for at in extent.start..extent.end.min(self.len()) {

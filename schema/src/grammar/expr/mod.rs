@@ -8,15 +8,15 @@ use crate::problem::Extent;
 /// An expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Where it is, without parentheses around it.
+    /// Its extent, without enclosing parentheses.
     pub at: Extent,
-    /// How deeply its parts are nested in each other.
+    /// The depth of nesting of its parts.
     depth: usize,
 }
 
-/// What an expression is.
+/// The kind of an expression.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// `x`
@@ -31,7 +31,7 @@ pub enum Kind {
     Unary {
         /// The operator.
         sign: &'static str,
-        /// Where it is.
+        /// Its extent.
         sign_at: Extent,
         /// The operand.
         inner: Box<Expr>,
@@ -40,16 +40,16 @@ pub enum Kind {
     Binary {
         /// The operator.
         sign: &'static str,
-        /// Where it is.
+        /// Its extent.
         sign_at: Extent,
         /// The operands.
         sides: Box<[Expr; 2]>,
     },
-    /// `f(a, b, name = c)`; of a method the receiver is the first argument.
+    /// `f(a, b, name = c)`; the receiver of a method is the first argument.
     Call {
         /// The function, with its namespace.
         name: String,
-        /// Where that is.
+        /// The extent of its name.
         name_at: Extent,
         /// Whether it is a method.
         is_method: bool,
@@ -62,7 +62,7 @@ pub enum Kind {
         of: Box<Expr>,
         /// The property.
         name: String,
-        /// Where that is.
+        /// The extent of its name.
         name_at: Extent,
     },
     /// `x.shape[0]`
@@ -73,13 +73,13 @@ pub enum Kind {
     Tuple(Vec<Expr>),
     /// `if c { a } else { b }`
     If(Box<[Expr; 3]>),
-    /// `if let Some(b) = bias { a } else { b }`: the pattern, what is matched, the branches. Rust alone has it.
+    /// `if let Some(b) = bias { a } else { b }`: the pattern, the matched value, the branches. Only in Rust.
     IfLet(Extent, Box<[Expr; 3]>),
-    /// `match mode { Mode::A => a, _ => b }`: what is matched; patterns and values. Rust alone has it.
+    /// `match mode { Mode::A => a, _ => b }`: the matched value, the patterns and values. Only in Rust.
     Match(Box<Expr>, Vec<(Extent, Expr)>),
     /// `{ let a = x; a * a }`
     Block(Vec<Let>, Box<Expr>),
-    /// Any other Rust, with the expressions that are in it: a cast, a constant, a closure, a macro. Rust alone has it.
+    /// Any other Rust code, with the expressions in it: a cast, a constant, a closure, a macro. Only in Rust.
     Rust(Vec<Expr>),
 }
 
@@ -99,7 +99,7 @@ pub struct Let {
     pub names: Vec<String>,
     /// Whether the names are in parentheses.
     pub is_tuple: bool,
-    /// Where the pattern is.
+    /// The extent of the pattern.
     pub pattern: Extent,
     /// The value.
     pub value: Expr,

@@ -1,4 +1,4 @@
-//! Expressions, as Rust reads them.
+//! Parses expressions, with the syntax of Rust.
 
 use super::{Argument, Expr, Kind, Let};
 use crate::attr::Attr;
@@ -7,7 +7,7 @@ use crate::grammar::token::TokenKind;
 use crate::message;
 use crate::problem::{Extent, Problem};
 
-/// Binary operators, by how strongly they bind.
+/// Binary operators, by precedence.
 const OPERATORS: &[&[&str]] = &[
     &["||"],
     &["&&"],
@@ -25,7 +25,7 @@ impl Parser<'_> {
     /// Reads an expression.
     ///
     /// # Errors
-    /// What is no expression.
+    /// The tokens are not an expression.
     pub fn expr(&mut self) -> Parsed<Expr> {
         self.nested(|p| p.binary(0))
     }
@@ -40,7 +40,7 @@ impl Parser<'_> {
         Ok(Expr { kind, at, depth })
     }
 
-    /// Operators that bind at least as strongly as those of a level.
+    /// Parses operators with at least the precedence of a level.
     fn binary(&mut self, least: usize) -> Parsed<Expr> {
         let start = self.position();
         let (mut left, mut levels) = (self.cast()?, least..OPERATORS.len());
@@ -81,7 +81,7 @@ impl Parser<'_> {
                 let inner = Box::new(self.nested(Self::unary)?);
                 self.make(start, Kind::Unary { sign, sign_at, inner })
             }
-            // A reference, as Rust has it.
+            // A reference, as in Rust.
             TokenKind::Sign("&") => {
                 self.next();
                 self.nested(Self::unary)
@@ -242,7 +242,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `|v| v * 2`: its parameters are not known, so its body is not looked into.
+    /// `|v| v * 2`. Its parameters are unknown, so its body is not analysed.
     fn closure(&mut self) -> Parsed<Expr> {
         let start = self.position();
         self.take_word("move");
@@ -341,7 +341,7 @@ impl Parser<'_> {
         let (names, is_tuple, pattern) = match names {
             Ok(names) if !self.is_rust() || self.is_sign("=") => (names, is_tuple, self.since(pattern_start)),
             Err(problem) if !self.is_rust() => return Err(problem),
-            // Any other pattern of Rust, and its type.
+            // Any other Rust pattern, and its type.
             _ => {
                 self.go_to(pattern_start);
                 let pattern = self.skip_to(&["=", ";"])?;
