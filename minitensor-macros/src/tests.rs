@@ -1,6 +1,6 @@
-//! The expansion is to be read: it is printed prettily and compared with a committed file.
+//! Compares the pretty-printed expansion with a committed file, so that people can read it.
 //!
-//! `BLESS=1 cargo test -p minitensor-macros` writes the files anew.
+//! `BLESS=1 cargo test -p minitensor-macros` rewrites the files.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use quote::quote;
 
 use crate::diag::messages;
 
-/// Splits `#[custom_op(…)] fn …` and prints what it becomes.
+/// Splits `#[custom_op(…)] fn …` and prints its expansion.
 fn expanded(attr: TokenStream, item: TokenStream) -> String {
     let tokens = crate::op(attr, item).to_string();
     let file = syn2::parse_file(&tokens).unwrap_or_else(|e| panic!("the expansion is no Rust: {e}\n{tokens}"));

@@ -1,4 +1,4 @@
-//! What differentiation promises.
+//! Guarantees of differentiation.
 
 // A slice of one owned tensor reads better than `from_ref`.
 #![allow(clippy::cloned_ref_to_slice_refs)]
@@ -54,7 +54,7 @@ fn dropped_results_leave_memory_where_it_was() -> Result<()> {
     for _ in 0..200_000 {
         multiply::call(&x, &x)?;
     }
-    // Other tests run beside this one; two hundred thousand kept results would be 100 MB.
+    // Other tests run at the same time. 200 000 results would need 100 MB.
     assert!(minitensor::tensor::allocated_bytes() < 50_000_000);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Clauses as text: they mean what the macro makes of the same words, and every mistake has a sentence.
+//! Clauses as text mean the same as in the macro, and every error has a message.
 
 use minitensor::attr::{Attr, AttrKind};
 use minitensor::autograd::grad;
@@ -136,7 +136,7 @@ fn decayed_sum() -> Result<OpRef> {
     )
 }
 
-/// Choices, several outputs, lists, properties, arithmetic on what is known.
+/// Branches, several outputs, lists, properties, arithmetic on known values.
 fn folded() -> Result<OpRef> {
     let body = |call: &Call<'_>| {
         let (x, y) = (call.tensor(0), call.tensor(1));
@@ -169,7 +169,7 @@ fn formulas_as_text_pass_opcheck() -> Result<()> {
     registry::register_all(std::slice::from_ref(&own), None)?;
     opcheck(&own, &[]).into_result()?;
     registry::unregister("text::decayed_sum")?;
-    // Its formula calls the op itself, and yet nothing holds it now.
+    // The formula calls the op itself, but must not keep it alive.
     let OpRef::Shared(own) = own else { panic!("made at run time") };
     assert_eq!(std::sync::Arc::strong_count(&own), 1);
     Ok(())
@@ -184,11 +184,11 @@ fn what_a_formula_mentions_is_saved_and_nothing_else() -> Result<()> {
     assert_eq!(saves(&logistic()?), (vec![], vec![0], vec![]));
     assert_eq!(saves(&weighted_dot()?), (vec![0, 1, 2], vec![], vec![2]));
     assert_eq!(saves(&middle()?), (vec![], vec![1], vec![]));
-    // Keywords of the grammar are names where they are raw.
+    // Raw keywords of the grammar are names.
     let op = CustomOpBuilder::new("text::raw", 0).inputs(["let_", "match", "where"]).forward(|x| x[0].copied());
     let formula = "|d| { let r#else = d * r#where; let_: r#else, match: none, r#where: d * r#match }";
     assert_eq!(saves(&build(op.formula(formula))?), (vec![1, 2], vec![], vec![1]));
-    // A shape costs nothing.
+    // A shape is not saved.
     let op = CustomOpBuilder::new("text::shape", 2).forward(|x| x[0].copied());
     assert_eq!(saves(&build(op.formula("|d| { x: d.reshape(x.shape), y: y }"))?), (vec![1], vec![], vec![]));
     Ok(())
@@ -245,7 +245,7 @@ fn a_shape_clause_is_checked_before_and_after_a_body() -> Result<()> {
     Ok(())
 }
 
-/// An op to say wrong things of.
+/// An op for testing invalid clauses.
 fn subject() -> Result<OpDef> {
     let op = CustomOpBuilder::new("ns::f", 2).outputs(["values", "order"]).forward(|x| x[0].copied());
     let op =
@@ -253,7 +253,7 @@ fn subject() -> Result<OpDef> {
     Ok((*build(op)?).clone())
 }
 
-/// The sentence of an error in a clause, and the part of the text that it underlines.
+/// The message of an error in a clause, and the part of the text that it underlines.
 fn sentence_and_part(error: &str, clause: &str) -> (String, String) {
     let rest = error.strip_prefix(&format!("op 'ns::f': {clause} clause: ")).unwrap_or_else(|| panic!("{error}"));
     let lines: Vec<&str> = rest.split('\n').collect();
@@ -283,7 +283,7 @@ fn an_error_in_a_clause_underlines_the_part_that_it_is_about() -> Result<()> {
 fn every_mistake_in_a_shape_clause_has_a_sentence() -> Result<()> {
     let op = subject()?;
     let tail = "-> (values: [..], order: [..])";
-    // Each clause, what is said, and which part of it is underlined.
+    // Each clause, its message, and the part that is underlined.
     let cases: &[(&str, &str, &str)] = &[
         (
             "(x: [n], y: [n]) -> (values: [other], order: [..])",
@@ -515,7 +515,7 @@ fn depth_and_length_have_limits() -> Result<()> {
     }
     assert!(fails(format!("d{}", " + d".repeat(64))).contains(deep));
     assert!(fails("d + d".repeat(8000)).ends_with("bytes; 16384 is the limit"));
-    // A long line of `let`s is no depth.
+    // A long sequence of `let`s is not nested.
     let lets: String = (0..500).map(|_| "let d = d * 2;").collect();
     clause::backward(&op, &format!("|d, _| {{ {lets} x: d, y: none }}"))?;
     Ok(())
@@ -530,7 +530,7 @@ fn no_text_makes_it_panic() -> Result<()> {
         "|d, d_order| { let g = d.scatter(-1, order, count); let (a, b) = split(g, 2); x: if x < 0 { a } else { -b * scale }, y: none }",
         "|d, _| { let s = x.shape; x: if flag { sum(d, axis = -1, keepdims = true) } else { f([d, y], \"é\") }, y: d % 2.5e-3 & !y }",
     ];
-    // More than ASCII may come, and anywhere.
+    // Characters outside ASCII may occur anywhere.
     let pieces = [
         "(", ")", "[", "]", "{", "}", "|", "&", "..", "::", ".", "1e", "0.", "\"", "é", "\0", "let ", "if ", " where ",
         "-", "=", "r#",

@@ -1,4 +1,4 @@
-//! Faults that real op libraries have had, each planted in an op. opcheck, dispatch or the registry must find it.
+//! Faults of real op libraries, each reproduced in an op. opcheck, dispatch or the registry must find it.
 
 // A slice of one owned tensor reads better than `from_ref`.
 #![allow(clippy::cloned_ref_to_slice_refs)]
@@ -19,7 +19,7 @@ fn sample() -> Sample {
     pair(1)
 }
 
-/// A sample of so many inputs of shape (2, 3).
+/// A sample with this number of inputs of shape (2, 3).
 fn pair(inputs: usize) -> Sample {
     let values = |k: usize| (0..6).map(|i| ((i * 5 + k * 3 + 1) % 7) as f64 * 0.4 - 1.1).collect::<Vec<_>>();
     Sample { inputs: (0..inputs).map(|k| Some(t(&values(k), &[2, 3]))).collect(), attrs: vec![] }
@@ -29,7 +29,7 @@ fn build(builder: CustomOpBuilder) -> OpRef {
     builder.build().expect("a complete op").definition()
 }
 
-/// The op fails that check, in words that contain `words`.
+/// Asserts that the op fails this check, with a message that contains `words`.
 #[track_caller]
 fn found(op: &OpRef, sample: Sample, check: &str, words: &str) {
     let report = opcheck(op, &[sample]);
@@ -66,7 +66,7 @@ fn fault_2_a_tensor_given_twice_keeps_both_terms() {
     let op = build(CustomOpBuilder::new("faulty", 2).forward(|x| multiply::call(x[0], x[1])).backward(|call| {
         let d = call.cotangent(0)?;
         let (x, y) = (call.input(0)?, call.input(1)?);
-        // As a map from tensor ids would: the second entry replaces the first.
+        // Like a map from tensor ids: the second entry replaces the first.
         let same = x.data_ptr() == y.data_ptr();
         let first =
             if same { Tensor::zeros(x.shape().clone(), x.dtype(), x.device())? } else { multiply::call(&d, &y)? };
@@ -132,7 +132,7 @@ fn fault_7_backward_on_another_thread_finds_the_graph() -> Result<()> {
     std::thread::scope(|s| s.spawn(|| minitensor::autograd::backward(&[y], &[], Default::default())).join())
         .expect("no panic")?;
     assert_eq!(x.grad().map(|g| numbers(&g)), Some(vec![4.0]));
-    // A graph kept by the thread that made it.
+    // A gradient that only works on the thread that built the op.
     let here = std::thread::current().id();
     let op = build(triple().backward(move |call| {
         if std::thread::current().id() == here {
@@ -209,7 +209,7 @@ pub fn lossy_relu<T: Float>(x: T) -> T {
     if x > 0.0 { x } else { 0.0 }
 }
 
-/// The mean, summed one by one.
+/// The mean, with a naive sum.
 #[custom_op(name = "faulty::long_chain", shape = (x: [.., n]) -> [..], backward = none)]
 pub fn long_chain<T: Float>(x: &[T], out: &mut T) {
     let mut sum = T::zero();
@@ -217,7 +217,7 @@ pub fn long_chain<T: Float>(x: &[T], out: &mut T) {
     *out = sum;
 }
 
-/// A step that reads what it has written.
+/// Scales by √eps without a condition on `eps`, so that a negative one returns NaN.
 #[custom_op(name = "faulty::scale_rows", shape = (x: [.., n]) -> [.., n] where n > 1, backward = none)]
 pub fn scale_rows<T: Float>(x: &[T], #[default = 1e-5] eps: f64, out: &mut [T]) {
     for (o, v) in out.iter_mut().zip(x) {
@@ -228,7 +228,7 @@ pub fn scale_rows<T: Float>(x: &[T], #[default = 1e-5] eps: f64, out: &mut [T]) 
 #[test]
 fn fault_13_a_nan_gradient_where_the_value_is_finite() {
     found(&naive_swish::op(), sample(), "gradient at extremes", "is NaN where the value is finite");
-    // A branch that isn't taken contributes nothing, and a root's derivative at 0 is no NaN.
+    // A branch that is not taken contributes nothing, and the gradient of a root at 0 is not NaN.
     for op in ["where", "sqrt", "swish"] {
         let report = opcheck(&registry::get(op).expect("a built-in"), &[]);
         assert!(report.findings.is_empty(), "{report}");
@@ -286,7 +286,7 @@ fn fault_19_results_that_change_from_run_to_run() {
 
 #[test]
 fn fault_20_a_saved_tensor_changed_in_place() {
-    // Keeps an alias of its input past the engine's sight.
+    // Keeps an alias of its input that the engine does not know.
     let kept: std::sync::Arc<std::sync::Mutex<Option<Tensor>>> = Default::default();
     let (writer, reader) = (kept.clone(), kept);
     let forward = move |x: &[&Tensor]| {
@@ -305,7 +305,7 @@ fn fault_20_a_saved_tensor_changed_in_place() {
 
 #[test]
 fn fault_21_a_gradient_of_the_outputs_shape_is_fitted_or_refused() -> Result<()> {
-    // Sums over what was broadcast, so that a formula need not.
+    // The engine sums over broadcast dimensions, so a formula need not.
     let x = t(&[1.0, 2.0, 3.0], &[3]).with_requires_grad()?;
     let y = multiply::call(&x, &t(&[1.0; 6], &[2, 3]))?;
     minitensor::autograd::backward(&[ops::reduction::sum::call(&y, None, false, None)?], &[], Default::default())?;

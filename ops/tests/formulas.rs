@@ -1,10 +1,10 @@
-//! Formulas mean what Rust would mean by them.
+//! Names in formulas have the same scope as in Rust.
 
 use minitensor::autograd::{Options, backward};
 use minitensor::prelude::*;
 use minitensor_ops::reduction::sum;
 
-/// `x · y · z`, with a formula in which a name changes its meaning.
+/// `x · y · z`, with a formula that rebinds a name.
 #[custom_op(
     shape = (x: [.., n], y: [.., n], z: [.., n]) -> [.., n],
     backward = |d| {
@@ -25,7 +25,7 @@ fn leaf(values: &[f64]) -> Tensor {
     Tensor::from_vec(values.to_vec(), [values.len()]).and_then(Tensor::with_requires_grad).expect("a leaf")
 }
 
-/// The gradients of what was made of `inputs`.
+/// The gradients of an output with respect to `inputs`.
 fn gradients(out: &Tensor, inputs: &[&Tensor]) -> Result<Vec<Vec<f64>>> {
     backward(std::slice::from_ref(out), &[None], Options::default())?;
     inputs.iter().map(|x| x.grad().expect("a gradient").to_vec::<f64>()).collect()

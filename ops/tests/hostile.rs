@@ -1,6 +1,6 @@
-//! Texts that claim to define an op: shape clauses and formulas, and programs, changed at random. None may panic or take long.
+//! Random mutations of the texts that define ops: shape clauses, formulas and programs. None may panic or take long.
 //!
-//! `MINITENSOR_ROUNDS` sets how many texts are tried, `MINITENSOR_SEED` which.
+//! `MINITENSOR_ROUNDS` sets the number of texts, `MINITENSOR_SEED` the seed.
 
 #[path = "../../kernels/tests/lcg/mod.rs"]
 mod lcg;
@@ -14,7 +14,7 @@ use minitensor::prelude::*;
 use minitensor::{CustomOp, CustomOpBuilder, clause, registry};
 use minitensor_ops as _;
 
-/// Longer programs are only read: their gradients are still longer.
+/// Longer programs are only parsed, because their gradients are even longer.
 const SHORT: usize = 64;
 
 /// The outputs of an op of `x` and `y`, its shape clause and its formula.
@@ -99,7 +99,7 @@ const WORDS: [&str; 40] = [
     "\u{1d11e}",
 ];
 
-/// A text with some changes: parts of it removed, doubled or moved, and words put in.
+/// A text with random changes: parts removed, repeated or moved, and words inserted.
 fn mutated(random: &mut Lcg, text: &str, words: &[&str]) -> String {
     let mut letters: Vec<char> = text.chars().collect();
     for _ in 0..[0, 1, 1, 2, 3, 6][random.below(6)] {
@@ -123,7 +123,7 @@ fn mutated(random: &mut Lcg, text: &str, words: &[&str]) -> String {
     letters.into_iter().collect()
 }
 
-/// The op with these clauses, called and differentiated without values: sizes in a formula may be huge.
+/// Builds the op with these clauses, calls it and differentiates it, without values because sizes in a formula may be huge.
 fn run_clauses(shape: &str, formula: &str, outputs: &'static [&'static str]) -> Option<()> {
     let body = move |call: &Call<'_>| (0..outputs.len()).map(|_| call.tensor(0).copied()).collect();
     let mut op = CustomOpBuilder::new("hostile::op", 0)
@@ -154,7 +154,7 @@ fn run_clauses(shape: &str, formula: &str, outputs: &'static [&'static str]) -> 
     Some(())
 }
 
-/// The op that the program computes, called at a few dtypes and differentiated.
+/// Builds the op of the program, calls it at a few dtypes and differentiates it.
 fn run_program(text: &str) -> Option<()> {
     let program = Program::from_json(text).ok()?;
     if program.nodes().len() > SHORT || program.inputs().len() + program.uniforms().len() > SHORT {
@@ -174,7 +174,7 @@ fn run_program(text: &str) -> Option<()> {
     Some(())
 }
 
-/// Two orders.
+/// Differentiates twice.
 fn differentiate(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], leaves: &[Tensor]) {
     let Ok(outputs) = dispatch(op, args, attrs) else { return };
     let mut outputs = outputs.into_vec();
@@ -202,7 +202,7 @@ fn no_text_that_claims_to_define_an_op_does_harm() {
     let (mut by_clauses, mut by_program, mut of_registered) = (0, 0, 0);
     for round in 0..rounds {
         let random = &mut Lcg(seed ^ round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        // The first numbers of seeds that are alike are alike.
+        // Similar seeds produce similar first numbers.
         for _ in 0..4 {
             random.next();
         }
@@ -233,7 +233,7 @@ fn the_definitions_that_are_changed_are_right() {
     }
 }
 
-/// The sum of the products of neighbours, in a circle.
+/// The sum of the products of neighbours, where the last element is a neighbour of the first.
 fn circle(n: usize) -> Result<OpRef> {
     let names: Vec<String> = (0..n).map(|i| format!("x{i}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! Long calls stop when they are asked to. The request is one for the whole process, so this is the only test of its file.
+//! Long calls stop on request. The request is for the whole process, so this file has only one test.
 
 use minitensor::kernels::Const;
 use minitensor::kernels::threads::set_num_threads;
@@ -13,7 +13,7 @@ type Case<'a> = (&'a str, Box<dyn Fn() -> Result<Tensor> + 'a>);
 
 #[test]
 fn a_long_call_stops_when_it_is_asked_to() -> Result<()> {
-    // The thread that calls polls between its own chunks; alone it has all of them.
+    // The calling thread polls between its own chunks. With one thread, it runs all of them.
     set_num_threads(1);
     let n = 1 << 20;
     let x = Tensor::full([n], Const::Float(0.5), DType::F32, Device::Cpu)?;

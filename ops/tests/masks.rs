@@ -1,4 +1,4 @@
-//! Bool tensors over memory in which other code has written other bytes than 0 and 1.
+//! Bool tensors over memory that contains other bytes than 0 and 1.
 
 use std::sync::Arc;
 
@@ -6,30 +6,30 @@ use minitensor::kernels::Truth;
 use minitensor::prelude::*;
 use minitensor_ops::indexing::{gather, where_};
 
-/// How many are true, and the sum of the bytes that the body sees.
+/// The number of true elements, and the sum of the bytes that the body receives.
 #[custom_op(name = "masks::count", shape = (x: [.., n]) -> (count: [..], bytes: [..]), backward = none)]
 fn count_both(x: &[bool], count: &mut i64, bytes: &mut i64) {
     *count = x.iter().filter(|truth| **truth).count() as i64;
     *bytes = x.iter().map(|truth| *truth as i64).sum();
 }
 
-/// The truth value as a number.
+/// The boolean as a number.
 #[custom_op(name = "masks::to_number", shape = (x: [..]) -> [..], backward = none)]
 fn to_number(x: &bool, out: &mut i64) {
     *out = *x as i64;
 }
 
-/// How many are true, of any dtype.
+/// The number of true elements, for any dtype.
 #[custom_op(name = "masks::count_all", shape = (x: [.., n]) -> [..], backward = none)]
 fn count_all<T: Element>(x: &[T], out: &mut i64) {
     *out = x.iter().filter(|v| v.truthy()).count() as i64;
 }
 
-/// A mask of these bytes.
+/// A mask with these bytes.
 fn mask(bytes: Vec<u8>, shape: &[usize]) -> Tensor {
     let bytes = Tensor::from_vec(bytes, shape).expect("as many bytes as the shape says");
     let (storage, strides) = (Arc::clone(bytes.storage()), bytes.strides().iter().copied().collect());
-    // SAFETY: the same window; any byte is a truth value.
+    // SAFETY: shape, strides and offset are those of a valid tensor of bytes. Any byte is a valid bool element.
     unsafe { Tensor::from_parts(storage, bytes.shape().clone(), strides, bytes.offset(), DType::Bool) }
 }
 

@@ -1,5 +1,5 @@
-//! Every registered op passes opcheck: those whose arguments follow from the definition by themselves, the others with
-//! the arguments of the table.
+//! Every registered op passes opcheck. The arguments are made from the definition, or taken from the table if the
+//! definition does not determine them.
 
 // A slice of one owned tensor reads better than `from_ref`.
 #![allow(clippy::cloned_ref_to_slice_refs)]
@@ -30,7 +30,7 @@ fn ints(v: &[i64]) -> Attr {
 /// Inputs, and attributes by name.
 type Arguments = (Vec<Option<Tensor>>, Vec<(&'static str, Attr)>);
 
-/// Arguments for ops of which only the body knows what it takes. Attributes that aren't named keep their defaults.
+/// Arguments for ops whose requirements only the body knows. Omitted attributes keep their defaults.
 fn given(name: &str) -> Vec<Arguments> {
     match name {
         "reshape" => vec![(vec![ramp(&[2, 6])], vec![("shape", ints(&[3, -1]))])],
@@ -96,7 +96,7 @@ fn given(name: &str) -> Vec<Arguments> {
     }
 }
 
-/// Arguments for ops over windows.
+/// Arguments for ops on windows.
 fn windows(name: &str) -> Vec<Arguments> {
     let size = |name: &'static str, value: i64| (name, Attr::Int(value));
     let steps = |stride: [i64; 3], padding: [i64; 3], dilation: [i64; 3]| {
@@ -174,7 +174,7 @@ fn windows(name: &str) -> Vec<Arguments> {
         _ => {
             let rank = if name.ends_with("3d") { 3 } else { 2 };
             let kernel = if name.ends_with("1d") { vec![2] } else { vec![2; rank] };
-            // No two equal elements, between which a maximum has a kink.
+            // All elements differ, because a maximum has a kink where two are equal.
             let x = if rank == 3 { ramp(&[2, 2, 2]) } else { ramp(&[2, 5]) };
             vec![(vec![x], vec![("kernel_size", ints(&kernel)), ("stride", ints(&[1])), ("padding", ints(&[1]))])]
         }

@@ -2,7 +2,7 @@
 
 // A slice of one owned tensor reads better than `from_ref`.
 #![allow(clippy::cloned_ref_to_slice_refs)]
-// The expansion says of a second dtype variable that its masks are those of the first.
+// The expansion requires that a second dtype variable has the masks of the first.
 #![allow(clippy::multiple_bound_locations)]
 
 use std::f64::consts::PI;
@@ -34,13 +34,13 @@ fn gradient(y: &Tensor, x: &Tensor) -> Result<Tensor> {
     Ok(grad(&[y.clone()], &[x.clone()], &[Some(ones)], CREATE)?.remove(0).expect("a gradient"))
 }
 
-/// The derivatives of the orders 1 to `orders` of a function of elements.
+/// The derivatives of orders 1 to `orders` of an elementwise function.
 fn derivatives(f: impl Fn(&Tensor) -> Result<Tensor>, at: &[f64], orders: usize) -> Result<Vec<Vec<f64>>> {
     let x = leaf(at);
     let mut y = f(&x)?;
     let mut all = Vec::new();
     for _ in 0..orders {
-        // What doesn't depend on `x` has no history.
+        // A value that does not depend on `x` has no history.
         y = if y.requires_grad() { gradient(&y, &x)? } else { Tensor::zeros([at.len()], DType::F64, Device::Cpu)? };
         all.push(values(&y));
     }
@@ -76,7 +76,7 @@ fn four_derivatives_of_common_functions_are_the_closed_forms() -> Result<()> {
         let d = c * (1.0 - 2.0 * a) - 2.0 * b * b;
         [a, b, c, d, d * (1.0 - 2.0 * a) - 6.0 * b * c]
     }
-    /// The derivative of tanh, by tanh.
+    /// The derivative of tanh, expressed by tanh.
     fn t(x: f64) -> (f64, f64) {
         (x.tanh(), 1.0 - x.tanh().powi(2))
     }
@@ -136,7 +136,7 @@ fn partial_derivatives_commute() -> Result<()> {
     Ok(())
 }
 
-/// The root where it is asked for.
+/// The square root where the mask is true.
 #[custom_op(name = "orders::root_where")]
 fn root_where<T: Float>(wanted: T::Mask, x: T) -> T {
     if wanted { x.sqrt() } else { x }
@@ -145,7 +145,7 @@ fn root_where<T: Float>(wanted: T::Mask, x: T) -> T {
 #[test]
 fn a_branch_not_taken_adds_nothing_to_any_derivative() -> Result<()> {
     let root = |x: &Tensor| root_where::call(&Tensor::from_vec(vec![false, true], [2])?, x);
-    // The root is infinitely steep where it isn't taken.
+    // The slope of the root is infinite in the branch that is not taken.
     assert_eq!(derivatives(root, &[0.0, 4.0], 3)?, [[1.0, 0.25], [0.0, -1.0 / 32.0], [0.0, 3.0 / 256.0]]);
     for (f, slopes) in [
         (&(|x: &Tensor| abs::call(x)) as &dyn Fn(&Tensor) -> Result<Tensor>, [-1.0, 0.0, 1.0]),
@@ -159,7 +159,7 @@ fn a_branch_not_taken_adds_nothing_to_any_derivative() -> Result<()> {
     Ok(())
 }
 
-/// `exp(x²)`, whose tangent vanishes at 0 while its derivative doesn't.
+/// `exp(x²)`: at 0 its tangent is 0, but the derivative of the tangent is not.
 #[custom_op(name = "orders::bell")]
 fn bell<T: Float>(x: T) -> T {
     (x * x).exp()
@@ -168,14 +168,14 @@ fn bell<T: Float>(x: T) -> T {
 #[test]
 fn a_tangent_of_zero_has_a_derivative_of_its_own() -> Result<()> {
     assert_eq!(derivatives(bell::call, &[0.0], 4)?, [[0.0], [2.0], [0.0], [12.0]]);
-    // The gradient is linear in a cotangent that happens to be 0.
+    // The gradient is linear in the cotangent, even if that is 0.
     let (x, d) = (leaf(&[0.3]), leaf(&[0.0]));
     let g = grad(&[bell::call(&x)?], &[x.clone()], &[Some(d.clone())], CREATE)?.remove(0).expect("a gradient");
     assert_close(&values(&gradient(&g, &d)?), [0.6 * 0.09_f64.exp()], "by the cotangent");
     Ok(())
 }
 
-/// Two outputs, a choice, a number, and inputs that may be left out.
+/// Two outputs, a branch, a number, and optional inputs.
 #[custom_op(name = "orders::wave", dtype = (x: T) -> (sine: T, cosine: T))]
 fn wave<T: Float>(
     x: T,
@@ -228,7 +228,7 @@ fn complex_leaf(re: f64, im: f64) -> Result<Tensor> {
     Tensor::from_vec(vec![C::new(re, im)], [1])?.with_requires_grad()
 }
 
-/// The gradient of `y` by `x` for the cotangent `d`, recorded.
+/// The recorded gradient of `y` with respect to `x` for the cotangent `d`.
 fn pulled(y: &Tensor, x: &Tensor, d: C) -> Result<Tensor> {
     let d = Tensor::from_vec(vec![d], [1])?;
     Ok(grad(&[y.clone()], &[x.clone()], &[Some(d)], CREATE)?.remove(0).expect("a gradient"))
@@ -244,7 +244,7 @@ fn assert_is(t: &Tensor, expected: C) {
 fn a_gradient_of_complex_numbers_has_a_derivative_by_the_conjugate() -> Result<()> {
     let (x, y) = (complex_leaf(0.5, -1.25)?, complex_leaf(-0.75, 2.0)?);
     let (c, d) = (C::new(0.3, 0.8), C::new(-1.2, 0.4));
-    // d ȳ changes with y by its conjugate.
+    // The derivative of d ȳ with respect to y involves the conjugate.
     let first = pulled(&multiply::call(&x, &y)?, &x, d)?;
     assert_is(&first, d * C::new(-0.75, -2.0));
     assert_is(&pulled(&first, &y, c)?, c.conj() * d);
@@ -264,7 +264,7 @@ fn second_derivatives_of_complex_numbers_agree_with_differences() -> Result<()> 
             let x = complex_leaf(re, im)?;
             Ok((pulled(&function(&x)?, &x, d)?, x))
         };
-        // Re(c̄ g), of which the second derivative is the gradient.
+        // Re(c̄ g), whose gradient is the second derivative.
         let real = |re, im| -> Result<f64> { Ok((c.conj() * first(re, im)?.0.detach().to_vec::<C>()?[0]).re) };
         let (re, im, h) = (0.4, 0.7, 1e-6);
         let by =
@@ -277,7 +277,7 @@ fn second_derivatives_of_complex_numbers_agree_with_differences() -> Result<()> 
     Ok(())
 }
 
-/// More than a compiled gradient could take: twelve inputs.
+/// Twelve inputs, which exceed the limit of a compiled gradient.
 #[custom_op(name = "orders::many")]
 #[allow(clippy::too_many_arguments)]
 fn many<T: Float>(a: T, b: T, c: T, d: T, e: T, f: T, g: T, h: T, i: T, j: T, k: T, l: T) -> T {
@@ -294,7 +294,7 @@ fn ops_of_many_inputs_have_gradients() -> Result<()> {
     Ok(())
 }
 
-/// `x` twice where `e` is positive; the dtypes have nothing to do with each other.
+/// `x` doubled where `e` is positive. The two dtypes are independent.
 #[custom_op(name = "orders::ldexp")]
 fn ldexp<T: Float, U: Int>(x: T, e: U) -> T {
     if e > 0 { (x * 2.0).exp() } else { x * x * x }

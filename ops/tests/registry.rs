@@ -1,4 +1,4 @@
-//! Ops by name: how they come, whose they are, and what is told of them when they have gone.
+//! Ops by name: registration, owners, and the reasons recorded when they are unregistered.
 
 use minitensor::prelude::*;
 use minitensor::{CustomOpBuilder, OpRef, registry};

@@ -1,4 +1,4 @@
-//! Row ops that are written like a user's pass opcheck; a cell op adds up its batch.
+//! Row ops as users write them pass opcheck. A cell op reduces over its batch.
 
 use minitensor::prelude::*;
 use minitensor::testing::{Sample, opcheck};

@@ -1,4 +1,4 @@
-//! What a recorded call keeps for its gradient.
+//! The tensors that a recorded call saves for its gradient.
 
 // A slice of one owned tensor reads better than `from_ref`.
 #![allow(clippy::cloned_ref_to_slice_refs)]
@@ -15,7 +15,7 @@ use minitensor_ops as _;
 
 const LENGTH: usize = 1 << 18;
 
-/// Memory is counted for the whole process, so one test runs at a time.
+/// Memory is counted for the whole process, so the tests run one at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -52,7 +52,7 @@ fn gradient(t: &Tensor) -> Vec<f64> {
     t.grad().expect("a gradient").to_vec::<f64>().expect("float64")
 }
 
-/// How many tensors of `LENGTH` elements a chain of twenty calls keeps, beside its input and its result.
+/// The number of tensors of `LENGTH` elements that a chain of twenty calls saves, besides its input and its result.
 fn kept_by_a_chain(step: impl Fn(&Tensor) -> Result<Tensor>) -> Result<i64> {
     let x = Tensor::ones([LENGTH], DType::F32, Default::default())?.with_requires_grad()?;
     let before = minitensor::tensor::allocated_bytes();
@@ -72,10 +72,10 @@ fn what_no_gradient_reads_is_not_kept() -> Result<()> {
     assert_eq!(kept_by_a_chain(|h| with_number("multiply", h, 2.0))?, 0);
     assert_eq!(kept_by_a_chain(|h| with_number("divide", h, 2.0))?, 0);
     assert_eq!(kept_by_a_chain(|h| unary("negative", h))?, 0);
-    // The factor is one tensor, which is there anyway.
+    // The factor is one tensor that exists already.
     assert_eq!(kept_by_a_chain(|h| dispatch_one(&op("multiply"), &[h.into(), (&half).into()], &[]))?, 0);
     assert_eq!(kept_by_a_chain(|h| dispatch_one(&op("subtract"), &[h.into(), (&half).into()], &[]))?, 0);
-    // Each result is kept, in place of the sum that it was computed from.
+    // Each result is saved, in place of the sum that it was computed from.
     assert_eq!(kept_by_a_chain(|h| unary("exp", &with_number("multiply", h, -1.0)?))?, 19);
     assert_eq!(kept_by_a_chain(|h| unary("relu", &with_number("add", h, 1.0)?))?, 19);
     Ok(())
@@ -94,7 +94,7 @@ fn an_input_that_no_gradient_reads_may_change() -> Result<()> {
     Ok(())
 }
 
-/// Ops whose gradient needs the output, and not the input; and some of which it is the other way round.
+/// Ops whose gradient needs the output and not the input, and some with the opposite need.
 #[test]
 fn an_output_that_suffices_is_kept_instead_of_the_input() -> Result<()> {
     let _alone = alone();
@@ -140,7 +140,7 @@ fn gradients_by_way_of_outputs_are_those_by_way_of_inputs() -> Result<()> {
     Ok(())
 }
 
-/// A result of 16 bits has lost digits that the gradient would have.
+/// A 16-bit result has fewer digits than the gradient needs.
 #[test]
 fn an_output_in_a_narrow_format_does_not_serve_for_a_computed_one() -> Result<()> {
     let _alone = alone();
@@ -199,7 +199,7 @@ fn an_output_that_was_changed_since_raises_and_is_named() -> Result<()> {
     Ok(())
 }
 
-/// Which inputs a gradient reads depends on the attributes and on the inputs that need one.
+/// The inputs that a gradient reads depend on the attributes and on the inputs that need one.
 #[test]
 fn each_kind_of_call_saves_what_it_needs() -> Result<()> {
     let _alone = alone();

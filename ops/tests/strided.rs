@@ -1,4 +1,4 @@
-//! Reductions of tensors that are not contiguous: right, and without a copy of the whole.
+//! Reductions of tensors that are not contiguous: correct, and without a copy of the whole tensor.
 
 use minitensor::autograd::{Options, backward};
 use minitensor::tensor::{peak_bytes, reset_peak_bytes};
@@ -12,7 +12,7 @@ fn ramp(shape: &[usize]) -> Tensor {
     Tensor::from_vec(numbers, shape).expect("as many numbers")
 }
 
-/// Bytes that `f` needs beside what is there.
+/// The number of bytes that `f` allocates at its peak.
 fn needed(f: impl FnOnce() -> Result<Tensor>) -> Result<usize> {
     reset_peak_bytes();
     let before = minitensor::tensor::allocated_bytes();
@@ -36,7 +36,7 @@ fn reductions() -> [(&'static str, Reduction); 9] {
     ]
 }
 
-/// One test, as others would allocate beside it.
+/// There is one test, because others would allocate at the same time.
 #[test]
 fn strided_reductions_are_those_of_a_copy_and_need_no_copy() -> Result<()> {
     let base = ramp(&[3, 70_001, 2]);
@@ -76,7 +76,7 @@ fn strided_reductions_are_those_of_a_copy_and_need_no_copy() -> Result<()> {
     assert_eq!(sum::call(&endless, None, false, None)?.to_vec::<f32>()?, [(1u64 << 34) as f32]);
     assert_eq!(mean::call(&endless, None, false)?.to_vec::<f32>()?, [1.0]);
     assert_eq!(count_nonzero::call(&endless, None, false)?.to_vec::<i64>()?, [1 << 34]);
-    // Every element gets its gradient, also where several are one in memory.
+    // Every element has its own gradient, even if several share one address.
     let x = Tensor::ones([1], DType::F64, Device::Cpu)?.expand_view(&[5])?.with_requires_grad()?;
     backward(&[sum::call(&x, None, false, None)?], &[], Options::default())?;
     assert_eq!(x.grad().expect("a gradient").to_vec::<f64>()?, [1.0; 5]);

@@ -51,7 +51,7 @@ fn views_share_memory_and_copies_do_not() -> Result<()> {
     assert!(reshape::call(&x, &[6, -1])?.shares_storage(&x));
     assert!(!reshape::call(&turned, &[24])?.shares_storage(&x));
     assert_eq!(reshape::call(&turned, &[24])?.to_vec::<f64>()?[..3], [0.0, 4.0, 8.0]);
-    // Axes that lie as one block can be joined in a view of a view.
+    // Adjacent axes that form one block can be joined in a view of a view.
     let rows = slice::call(&x, 0, Some(1), None, 1)?;
     assert!(reshape::call(&rows, &[12])?.shares_storage(&x));
     Ok(())
@@ -167,7 +167,7 @@ fn results_do_not_depend_on_the_simd_level() -> Result<()> {
     Ok(())
 }
 
-/// The difference of two tensors, written against the trait by hand.
+/// The difference of two tensors, with a handwritten implementation of the trait.
 struct Difference;
 
 struct DifferenceGradient;

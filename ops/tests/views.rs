@@ -1,4 +1,4 @@
-//! Recorded changes of tensors and of views of them: each sees the changes of the others, and so do gradients.
+//! Recorded mutations of tensors and of their views: each sees the changes of the others, and so do gradients.
 
 // A slice of one owned tensor reads better than `from_ref`.
 #![allow(clippy::cloned_ref_to_slice_refs)]
@@ -104,7 +104,7 @@ fn views_of_views_and_siblings_that_overlap_share_one_history() -> Result<()> {
     negative::call_(&left)?;
     assert_eq!(values(&x), [-1.0, -16.0, -81.0, 16.0]);
     pass(&x)?;
-    // −a; −4 a² as the copy of a² is a constant; 4 a.
+    // −a; −4 a², because the copy of a² is a constant; 4 a.
     assert_eq!(gradient(&a), [-1.0, -16.0, -54.0, 4.0]);
     Ok(())
 }
@@ -157,7 +157,7 @@ fn a_recorded_change_of_a_view_of_a_leaf_is_refused() -> Result<()> {
     let error = negative::call_(&slice::call(&x, 0, None, Some(1), 1)?).unwrap_err();
     assert!(error.message().contains("a leaf that requires a gradient"), "{error}");
     assert_eq!(values(&x), [1.0, 2.0]);
-    // Unrecorded, it is what an optimizer does; the view has the history of the leaf as it is now.
+    // Without recording, as an optimizer does. The view has the history of the current leaf.
     let view = slice::call(&x, 0, None, Some(1), 1)?;
     {
         let _quiet = NoGrad::new();
@@ -179,7 +179,7 @@ fn a_view_that_was_made_unrecorded_is_not_changed_by_a_recorded_call() -> Result
     let error = multiply::call_(&view, &w).unwrap_err();
     assert!(error.message().contains("under no_grad()"), "{error}");
     assert_eq!(values(&x), [1.0, 1.0]);
-    // It follows the whole all the same.
+    // The view nevertheless follows a change of its base.
     multiply::call_(&x, &w)?;
     pass(&view)?;
     assert_eq!(gradient(&w), [1.0]);
