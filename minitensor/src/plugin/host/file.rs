@@ -18,7 +18,7 @@ pub struct Metadata {
     pub has_minimum: bool,
     /// The version of the plugin ABI that it uses.
     pub abi: (u32, u32),
-    /// The compiler or SDK that it was built with.
+    /// The compiler that it was built with.
     pub built_with: String,
     /// The path of the file.
     pub path: PathBuf,
