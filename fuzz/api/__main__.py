@@ -27,7 +27,7 @@ MODES = ["ops", "levels", "methods", "threads", "texts"]
 
 
 class Watched:
-    """One worker and what it said."""
+    """A worker process and its output."""
 
     def __init__(self, folder, mode, seed, first, last, level=None):
         self.progress, self.errors = folder / f"progress.{level}", folder / f"errors.{level}"
@@ -96,7 +96,7 @@ def fuzz(mode, seed, seconds, first, cases, chunk=2000):
 
 
 def watched(worker, level, first, last, until, outcomes):
-    """Watches a worker, and reports what it found. Returns the case to go on with."""
+    """Watches a worker and reports its findings. Returns the case to continue with."""
     died = worker.watch(until)
     findings = [line for line in worker.lines if "finding" in line]
     for line in worker.lines:

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use crate::stop::filled;
+use crate::stop::vec_for;
 
 /// A cache line.
 #[derive(Clone, Copy)]
@@ -51,10 +51,10 @@ impl<T: Copy> Lines<T> {
     pub fn filled(value: T, n: usize) -> Self {
         const { assert!(align_of::<T>() <= Line::BYTES) };
         let lines = n.saturating_mul(size_of::<T>()).div_ceil(Line::BYTES);
-        let mut memory = filled(Line::ZERO, lines);
+        let mut memory: Vec<Line> = vec_for(lines);
         let start = memory.as_mut_ptr().cast::<T>();
         for i in 0..n {
-            // SAFETY: the lines have room for n elements.
+            // SAFETY: the capacity of the vector has room for n elements.
             unsafe { start.add(i).write(value) };
         }
         Lines { memory, len: n, elements: PhantomData }

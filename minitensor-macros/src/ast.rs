@@ -1,8 +1,9 @@
 //! The definition of an op in the macro: [`parse`](crate::parse) reads it, [`check`](crate::check) checks it, and
 //! [`expand`](crate::expand) writes the expansion.
 
+pub use minitensor_schema::AttrKind;
 use minitensor_schema::grammar::{Formula, Predicate, Shape};
-pub use minitensor_schema::signature::Arity;
+pub use minitensor_schema::signature::{Arity, Role};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Expr, Ident, ItemFn, Path, Type};
@@ -98,19 +99,6 @@ pub struct Attribute {
     pub default: Option<Expr>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AttrKind {
-    Bool,
-    Int,
-    Size,
-    Float,
-    Str,
-    Enum,
-    Ints,
-    Floats,
-    DType,
-}
-
 /// One output tensor of the op.
 #[derive(Clone)]
 pub struct Output {
@@ -118,14 +106,6 @@ pub struct Output {
     pub elem: Elem,
     pub role: Role,
     pub core: Core,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    Returned,
-    Saved,
-    /// The input at that position, mutated in place.
-    Mutates(usize),
 }
 
 /// The role of one parameter of the function.

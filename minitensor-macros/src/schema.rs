@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use minitensor_schema::signature::{Attribute, Generic, Input, Output, Signature};
-use minitensor_schema::{AttrKind, DType, signature};
+use minitensor_schema::{DType, signature};
 
-use crate::ast::{self, Core, Elem, Op, Role, text};
+use crate::ast::{self, Core, Elem, Op, text};
 
 /// The parts of a [`Signature`].
 pub struct Parts {
@@ -51,28 +51,11 @@ fn input(input: &ast::Input) -> Input {
 }
 
 fn attribute(attr: &ast::Attribute) -> Attribute {
-    let kind = match attr.kind {
-        ast::AttrKind::Bool => AttrKind::Bool,
-        ast::AttrKind::Int => AttrKind::Int,
-        ast::AttrKind::Size => AttrKind::Size,
-        ast::AttrKind::Float => AttrKind::Float,
-        ast::AttrKind::Str => AttrKind::Str,
-        // The words are a constant of the enum, which is not known here.
-        ast::AttrKind::Enum => AttrKind::Enum(&[]),
-        ast::AttrKind::Ints => AttrKind::Ints,
-        ast::AttrKind::Floats => AttrKind::Floats,
-        ast::AttrKind::DType => AttrKind::DType,
-    };
-    Attribute { name: name(&attr.ident), kind, optional: attr.optional, default: None }
+    Attribute { name: name(&attr.ident), kind: attr.kind, optional: attr.optional, default: None }
 }
 
 fn output(output: &ast::Output) -> Output {
-    let role = match output.role {
-        Role::Returned => signature::Role::Returned,
-        Role::Saved => signature::Role::Saved,
-        Role::Mutates(i) => signature::Role::Mutates(i as u8),
-    };
-    Output { name: name(&output.ident), dtype: rule(output.elem), role, core: core(output.core) }
+    Output { name: name(&output.ident), dtype: rule(output.elem), role: output.role, core: core(output.core) }
 }
 
 fn rule(elem: Elem) -> signature::DTypeRule {

@@ -271,8 +271,8 @@ fn parts_of_a_formula_that_are_no_tensors_stay_the_rust_that_they_are() {
         /// Scales.
         pub fn scaled<T: Float>(x: T, weight: Option<T>, #[default = 2] n: i64, #[default = Mode::Sum] mode: Mode) -> T { x }
     };
-    let shown = expanded(
-        quote!(backward = |d_out| {
+    let with = |weight: TokenStream| {
+        let formula = quote!(backward = |d_out| {
             let (first, last) = (x.shape[0], x.shape.last().copied().unwrap_or(1) as f64);
             let size: f64 = x.shape.iter().map(|s| *s as f64).product::<f64>() * std::f64::consts::PI;
             let (a, b) = (d_out * size, d_out / last);
@@ -283,27 +283,13 @@ fn parts_of_a_formula_that_are_no_tensors_stay_the_rust_that_they_are() {
             };
             let each = if weight == None { sorted * factor } else { sorted.expand([first, n]) };
             x: if let Some(w) = weight { each * w } else { -each },
-            weight: if weight != None { sum(stack([each, x], 0), [0]) } else { vec!(1).len(); d_out },
-        }),
-        item.clone(),
-    );
+            weight: if weight != None { sum(stack([each, x], 0), [0]) } else { #weight },
+        });
+        expanded(formula, item.clone())
+    };
+    let shown = with(quote!(vec!(1).len(); d_out));
     assert!(shown.contains("expected `}`, found `;`"), "{shown}");
-    let shown = expanded(
-        quote!(backward = |d_out| {
-            let (first, last) = (x.shape[0], x.shape.last().copied().unwrap_or(1) as f64);
-            let size: f64 = x.shape.iter().map(|s| *s as f64).product::<f64>() * std::f64::consts::PI;
-            let (a, b) = (d_out * size, d_out / last);
-            let (sorted, _) = sort(a + b, axis = -1);
-            let factor = match mode {
-                Mode::Sum if n > 1 => -1.0,
-                Mode::Mean | Mode::Sum => f64::from(2_i32).max(SCALE),
-            };
-            let each = if weight == None { sorted * factor } else { sorted.expand([first, n]) };
-            x: if let Some(w) = weight { each * w } else { -each },
-            weight: if weight != None { sum(stack([each, x], 0), [0]) } else { d_out * vec![1].len() },
-        }),
-        item,
-    );
+    let shown = with(quote!(d_out * vec![1].len()));
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "let weight = ctx.optional_input(1)?;",

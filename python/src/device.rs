@@ -80,7 +80,9 @@ impl<'py> FromPyObject<'_, 'py> for DeviceLike {
         }
         let Ok(name) = object.cast::<PyString>() else {
             let got = object.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("takes a Device or its name, such as 'cpu', got {got}")));
+            return Err(PyTypeError::new_err(format!(
+                "the device argument takes a Device or its name, such as 'cpu', got {got}"
+            )));
         };
         Device::parse(name.to_str()?).map(DeviceLike).map_err(|error| Raised::from(error).into())
     }

@@ -14,7 +14,7 @@ pub fn kind(attr: &Attribute) -> TokenStream {
         AttrKind::Size => quote!(Size),
         AttrKind::Float => quote!(Float),
         AttrKind::Str => quote!(Str),
-        AttrKind::Enum => {
+        AttrKind::Enum(_) => {
             let ty = &attr.ty;
             quote!(Enum(<#ty as __rt::AttrEnum>::WORDS))
         }
@@ -44,7 +44,7 @@ pub fn default(attr: &Attribute) -> TokenStream {
         AttrKind::Float if is_whole(expr) => quote!(__rt::Attr::Float(#expr as __rt::f64)),
         AttrKind::Float => quote!(__rt::Attr::Float(#expr)),
         AttrKind::Str => quote!(__rt::Attr::Str(__rt::Cow::Borrowed(#expr))),
-        AttrKind::Enum => {
+        AttrKind::Enum(_) => {
             let ty = &attr.ty;
             quote!(__rt::Attr::Str(__rt::Cow::Borrowed(<#ty>::__word(#expr))))
         }
@@ -81,8 +81,8 @@ pub fn read(attr: &Attribute, i: usize, attrs: &TokenStream) -> TokenStream {
     let (ty, at) = (without_lifetimes(&attr.ty), syn::Index::from(i));
     let optional = &attr.optional;
     match attr.kind {
-        AttrKind::Enum if *optional => absent_or(attrs, i, quote!(__rt::attr_enum::<#ty>(#attrs, #at)?)),
-        AttrKind::Enum => quote!(__rt::attr_enum::<#ty>(#attrs, #at)?),
+        AttrKind::Enum(_) if *optional => absent_or(attrs, i, quote!(__rt::attr_enum::<#ty>(#attrs, #at)?)),
+        AttrKind::Enum(_) => quote!(__rt::attr_enum::<#ty>(#attrs, #at)?),
         _ if *optional => quote!(__rt::attr::<__rt::Option<#ty>>(#attrs, #at)?),
         _ => quote!(__rt::attr::<#ty>(#attrs, #at)?),
     }
@@ -108,8 +108,8 @@ pub fn write(attr: &Attribute) -> TokenStream {
     let ident = &attr.ident;
     let word = quote!(__rt::Attr::Str(__rt::Cow::Borrowed(__rt::AttrEnum::word(#ident))));
     match (attr.kind, attr.optional) {
-        (AttrKind::Enum, false) => word,
-        (AttrKind::Enum, true) => quote!(#ident.map_or(__rt::Attr::None, |#ident| #word)),
+        (AttrKind::Enum(_), false) => word,
+        (AttrKind::Enum(_), true) => quote!(#ident.map_or(__rt::Attr::None, |#ident| #word)),
         _ => quote!(<__rt::Attr as __rt::From<_>>::from(#ident)),
     }
 }

@@ -110,7 +110,7 @@ fn outputs(op: &Op) -> Vec<TokenStream> {
             Role::Returned => quote!(Returned),
             Role::Saved => quote!(Saved),
             Role::Mutates(i) => {
-                let i = syn::Index::from(i);
+                let i = syn::Index::from(usize::from(i));
                 quote!(Mutates(#i))
             }
         };

@@ -140,7 +140,8 @@ fn result(op: &Op, place: &TokenStream) -> TokenStream {
         Slot::Output(_) => TokenStream::new(),
     });
     let call = quote!(#function #turbofish(#(#args),*));
-    let mutated = op.outputs.iter().filter_map(|o| if let Role::Mutates(i) = o.role { Some(input(i)) } else { None });
+    let mutated =
+        op.outputs.iter().filter_map(|o| if let Role::Mutates(i) = o.role { Some(input(i.into())) } else { None });
     let mutated: Vec<_> = mutated.collect();
     let returned: Vec<_> = (0..op.returned().count()).map(|i| local("result", i)).collect();
     match (op.returns, mutated.is_empty()) {

@@ -229,7 +229,7 @@ fn outputs(
     let mutated = signature.inputs.iter().enumerate().filter(|(_, input)| input.mutated).map(|(i, input)| Output {
         ident: input.ident.clone(),
         elem: input.elem,
-        role: Role::Mutates(i),
+        role: Role::Mutates(i as u8),
         core: Core::Scalar,
     });
     let several = returned.len() > 1;

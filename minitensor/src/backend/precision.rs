@@ -8,10 +8,12 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
+use crate::attr::Attr;
 use crate::autograd::{NoGrad, is_grad_enabled};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::op::{Call, names};
+use crate::op::dtype_rule::DTypes;
+use crate::op::{Call, DTypeRule, OpDef, Output, Role, names};
 use crate::tensor::{Device, Tensor};
 
 thread_local! {
@@ -47,6 +49,14 @@ pub fn is_wide() -> bool {
 #[inline]
 pub fn kept(dtype: DType) -> DType {
     if dtype.compute() != dtype && is_wide() { dtype.compute() } else { dtype }
+}
+
+/// The dtype in which a loop stores an output.
+#[inline]
+pub fn output_dtype(op: &OpDef, output: &Output, dtypes: &DTypes, attrs: &[Attr]) -> Result<DType> {
+    let dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
+    let is_new = matches!(output.dtype, DTypeRule::Generic(_)) && !matches!(output.role, Role::Mutates(_));
+    Ok(if is_new { kept(dtype) } else { dtype })
 }
 
 /// The body of a composite op.

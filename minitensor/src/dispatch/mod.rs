@@ -28,23 +28,29 @@ pub(crate) type Produced = SmallVec<[Option<Tensor>; 1]>;
 
 /// Calls an op. `attrs` are complete and checked, as [`bind`](crate::op::bind) makes them.
 pub fn dispatch(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Outputs> {
-    let outputs = dispatch_wanted(op, args, attrs, u64::MAX)?;
-    // Neither saved outputs nor those that are changed inputs; an op of variadic outputs declares one for all.
-    let returned = |k: usize| op.outputs.get(k).is_none_or(|o| o.role == Role::Returned);
-    Ok(Outputs(outputs.into_iter().enumerate().filter(|(k, _)| returned(*k)).filter_map(|(_, t)| t).collect()))
+    dispatch_wanted(op, args, attrs, u64::MAX).map(|outputs| returned(op, outputs))
+}
+
+/// The outputs that the caller gets: neither saved ones nor changed inputs.
+fn returned(op: &OpRef, outputs: Produced) -> Outputs {
+    // An op of variadic outputs declares one for all.
+    let is_returned = |k: usize| op.outputs.get(k).is_none_or(|o| o.role == Role::Returned);
+    Outputs(outputs.into_iter().enumerate().filter(|(k, _)| is_returned(*k)).filter_map(|(_, t)| t).collect())
 }
 
 /// Calls an op that returns one tensor.
 #[inline]
 pub fn dispatch_one(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Tensor> {
-    let mut output = [None];
-    if !capture::is_active()
-        && let Some(done) = fast::call(op, args, attrs, &mut output)
-    {
-        let [output] = output;
-        return done.map(|()| output.expect("the call has filled it in"));
-    }
-    let outputs = dispatch(op, args, attrs)?;
+    let outputs = if capture::is_active() {
+        dispatch(op, args, attrs)?
+    } else {
+        let mut output = [None];
+        if let Some(done) = fast::call(op, args, attrs, &mut output) {
+            let [output] = output;
+            return done.map(|()| output.expect("the call has filled it in"));
+        }
+        returned(op, layers(op, args, attrs, u64::MAX)?)
+    };
     match outputs.0.len() {
         1 => Ok(outputs.single()),
         n => Err(Error::type_(format!("op '{}' returns {n} tensors where one is expected", op.name))),
@@ -61,8 +67,13 @@ pub(crate) fn dispatch_wanted(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], want
                 return done.map(|()| outputs);
             }
         }
-        let checked = check::Checked::new(op, args)?;
-        autograd::call(op, &checked.inputs(args), attrs, &checked, wanted)
+        layers(op, args, attrs, wanted)
     };
     if capture::is_active() { capture::call(op, args, proceed) } else { proceed() }
+}
+
+/// The layers below [`capture`].
+fn layers(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produced> {
+    let checked = check::Checked::new(op, args)?;
+    autograd::call(op, &checked.inputs(args), attrs, &checked, wanted)
 }

@@ -180,7 +180,7 @@ class profile:
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes the calls in the Trace Event Format, which `chrome://tracing` and Perfetto open."""
-        pid = os.getpid()
+        pid, events = os.getpid(), self.events()
         trace: list[dict[str, object]] = [
             {
                 "name": event.name,
@@ -192,9 +192,9 @@ class profile:
                 "tid": event.thread,
                 "args": {"inputs": event.shapes, "bytes": event.bytes},
             }
-            for event in self.events()
+            for event in events
         ]
-        for thread in sorted({event.thread for event in self.events()}):
+        for thread in sorted({event.thread for event in events}):
             names = {"name": "thread_name", "ph": "M", "pid": pid, "tid": thread, "args": {"name": f"thread {thread}"}}
             trace.append(names)
         with open(path, "w", encoding="utf-8") as file:

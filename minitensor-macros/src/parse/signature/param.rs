@@ -138,7 +138,7 @@ fn attr_kind(ty: &Type, diag: &mut Diag) -> Option<AttrKind> {
                 diag.error(ty, &messages::CONCRETE, &[&spelled]);
                 return None;
             }
-            Type::Path(path) if is_enum(path) => AttrKind::Enum,
+            Type::Path(path) if is_enum(path) => AttrKind::Enum(&[]),
             _ => {
                 diag.error(ty, &messages::PARAMETER_TYPE, &[&spelled]);
                 return None;

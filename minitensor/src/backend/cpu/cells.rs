@@ -147,10 +147,7 @@ pub fn run(
 ) -> Result<SmallVec<[Option<Tensor>; 1]>> {
     let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
     for (k, (output, shape)) in op.outputs.iter().zip(&plan.outputs).enumerate() {
-        let mut dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
-        if matches!(output.dtype, DTypeRule::Generic(_)) {
-            dtype = precision::kept(dtype);
-        }
+        let dtype = precision::output_dtype(op, output, dtypes, attrs)?;
         let is_wanted = wanted & (1 << k) != 0;
         outputs.push(is_wanted.then(|| Tensor::empty(shape.clone(), dtype, device)).transpose()?);
     }

@@ -13,7 +13,7 @@ use crate::backend::precision;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::dtype_rule::DTypes;
-use crate::op::{Arity, Body, CellBody, DTypeRule, ElementBody, ElementKernel, Kernel, OpDef, Role};
+use crate::op::{Arity, Body, CellBody, ElementBody, ElementKernel, Kernel, OpDef, Role};
 use crate::tensor::{Device, Shape, Tensor};
 
 /// The shape that all inputs broadcast to.
@@ -65,10 +65,7 @@ pub fn run(
     let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
     let mut output_dtypes: SmallVec<[DType; 2]> = SmallVec::new();
     for (k, output) in op.outputs.iter().enumerate() {
-        let mut dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
-        if matches!(output.dtype, DTypeRule::Generic(_)) && !matches!(output.role, Role::Mutates(_)) {
-            dtype = precision::kept(dtype);
-        }
+        let dtype = precision::output_dtype(op, output, dtypes, attrs)?;
         output_dtypes.push(dtype);
         outputs.push(match output.role {
             _ if wanted & (1 << k) == 0 => None,
