@@ -8,9 +8,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::error::{Raised, Result};
-use crate::tensor::PyTensor;
-use crate::{exit, release};
+use crate::error::{Exception, Result};
+use crate::runtime::{call, gil};
+use crate::tensor::class::PyTensor;
 
 /// The handle of a hook; it removes the hook.
 #[pyclass(module = "minitensor", frozen)]
@@ -130,15 +130,15 @@ impl PyTensor {
     /// Calls `hook(grad)` whenever a gradient of this tensor is computed. If the hook returns a tensor, it replaces the
     /// gradient.
     fn register_hook(&self, hook: Py<PyAny>) -> Result<HookHandle> {
-        let call = move |grad: &Tensor| -> minitensor::Result<Option<Tensor>> {
-            exit::attach(|py| {
-                let given = hook.call1(py, (PyTensor::from(grad.clone()),)).map_err(Raised::from)?;
+        let run = move |grad: &Tensor| -> minitensor::Result<Option<Tensor>> {
+            gil::attach(|py| {
+                let given = hook.call1(py, (PyTensor::from(grad.clone()),)).map_err(Exception::from)?;
                 let given = given.bind(py);
                 if given.is_none() { Ok(None) } else { core(given, "the result of a hook").map(Some) }
             })
-            .map_err(|e: Raised| Error::from(e))
+            .map_err(|e: Exception| Error::from(e))
         };
-        let handle = self.core()?.register_hook(Arc::new(call))?;
+        let handle = self.core()?.register_hook(Arc::new(run))?;
         Ok(HookHandle(Box::new(move || handle.remove())))
     }
 
@@ -158,7 +158,7 @@ impl PyTensor {
         let options = Options { retain_graph: retain_graph.unwrap_or(create_graph), create_graph };
         let cotangent = gradient.filter(|g| !g.is_none()).map(|g| core(g, "gradient")).transpose()?;
         let output = self.core()?;
-        release::run(py, "backward()", || autograd::backward(std::slice::from_ref(output), &[cotangent], options))
+        call::pass(py, "backward()", || autograd::backward(std::slice::from_ref(output), &[cotangent], options))
     }
 }
 
@@ -186,7 +186,7 @@ fn grad<'py>(
     let (outputs, inputs) = (given(outputs, "outputs")?, given(inputs, "inputs")?);
     let cotangents = grad_outputs.map_or(Ok(Vec::new()), |g| tensors(g, "grad_outputs"))?;
     let options = Options { retain_graph: retain_graph.unwrap_or(create_graph), create_graph };
-    let grads = release::run(py, "grad()", || autograd::grad(&outputs, &inputs, &cotangents, options))?;
+    let grads = call::pass(py, "grad()", || autograd::grad(&outputs, &inputs, &cotangents, options))?;
     if let Some(i) = grads.iter().position(Option::is_none)
         && !allow_unused
     {

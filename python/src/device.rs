@@ -7,8 +7,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-use crate::attr::Whole;
-use crate::error::{Raised, Result};
+use crate::error::{Exception, Result};
+use crate::integer::Integer;
 
 /// Where the memory of a tensor is: `mt.Device("cpu")`.
 ///
@@ -84,7 +84,7 @@ impl<'py> FromPyObject<'_, 'py> for DeviceLike {
                 "the device argument takes a Device or its name, such as 'cpu', got {got}"
             )));
         };
-        Device::parse(name.to_str()?).map(DeviceLike).map_err(|error| Raised::from(error).into())
+        Device::parse(name.to_str()?).map(DeviceLike).map_err(|error| Exception::from(error).into())
     }
 }
 
@@ -95,7 +95,7 @@ pub fn or_cpu(device: Option<DeviceLike>) -> Device {
 
 /// Sets the number of threads that ops run on.
 #[pyfunction]
-fn set_num_threads(n: Whole) -> Result<()> {
+fn set_num_threads(n: Integer) -> Result<()> {
     let n = usize::try_from(n.get("set_num_threads", "n")?).ok().filter(|n| *n > 0);
     let n = n.ok_or_else(|| PyValueError::new_err("set_num_threads takes a number of at least 1"))?;
     minitensor::kernels::threads::set_num_threads(n);

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::dtype::{self, PyDType};
 use crate::error::Result;
-use crate::exit;
+use crate::runtime::gil;
 
 /// Records calls from its creation until `stop`.
 #[pyclass(module = "minitensor", name = "_Profile", frozen)]
@@ -33,12 +33,12 @@ impl PyProfile {
 
     /// Stops recording.
     fn stop(&self, py: Python<'_>) {
-        exit::detach(py, || self.lock().stop());
+        gil::detach(py, || self.lock().stop());
     }
 
     /// The calls that have ended, in the order of their starts.
     fn events<'py>(&self, py: Python<'py>) -> Result<Vec<Record<'py>>> {
-        let events = exit::detach(py, || self.lock().events());
+        let events = gil::detach(py, || self.lock().events());
         let mut described = Vec::with_capacity(events.len());
         for event in events {
             let mut inputs = Vec::with_capacity(event.inputs.len());

@@ -7,8 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::error::Result;
-use crate::tensor::PyTensor;
-use crate::{discovery, exit, ops, release};
+use crate::ops::{lookup, module};
+use crate::runtime::{call, gil};
+use crate::tensor::class::PyTensor;
 
 /// The op's name, the number of samples, the findings as pairs of check and message, and the reason if there are no
 /// samples.
@@ -17,7 +18,7 @@ type Found = (String, usize, Vec<(String, String)>, Option<String>);
 /// Runs all checks on an op.
 #[pyfunction]
 fn _opcheck(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>, keywords: &Bound<'_, PyDict>) -> Result<Found> {
-    let op = discovery::find(py, name)?;
+    let op = lookup::find(py, name)?;
     let mut samples = Vec::new();
     if !args.is_empty() || !keywords.is_empty() {
         let mut objects: Vec<Bound<'_, PyAny>> = args.iter().collect();
@@ -25,9 +26,9 @@ fn _opcheck(py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>, keywords: &Bo
         let names = PyTuple::new(py, keywords.keys())?;
         let pointers: Vec<_> = objects.iter().map(Bound::as_ptr).collect();
         // SAFETY: the pointers are the positional arguments, then one for each keyword; all are alive.
-        samples.push(unsafe { ops::function(py, &op)?.sample(py, pointers.as_ptr(), args.len(), names.as_ptr())? });
+        samples.push(unsafe { module::function(py, &op)?.sample(py, pointers.as_ptr(), args.len(), names.as_ptr())? });
     }
-    let report = exit::detach(py, || opcheck(&op, &samples));
+    let report = gil::detach(py, || opcheck(&op, &samples));
     let findings = report.findings.into_iter().map(|f| (f.check.to_owned(), f.message)).collect();
     Ok((report.op, report.samples, findings, report.refusal))
 }
@@ -43,7 +44,7 @@ fn _gradcheck(
     orders: usize,
 ) -> Result<()> {
     let (py, f) = (f.py(), f.unbind());
-    let call = |inputs: &[Tensor]| -> minitensor::Result<Vec<Tensor>> {
+    let evaluate = |inputs: &[Tensor]| -> minitensor::Result<Vec<Tensor>> {
         let run = |py: Python<'_>| -> Result<Vec<Tensor>> {
             let arguments: Vec<_> =
                 inputs.iter().map(|t| Bound::new(py, PyTensor::from(t.clone()))).collect::<PyResult<_>>()?;
@@ -61,10 +62,10 @@ fn _gradcheck(
             };
             items.iter().map(tensor).collect()
         };
-        exit::attach(run).map_err(Error::from)
+        gil::attach(run).map_err(Error::from)
     };
     let inputs: Vec<Tensor> = inputs.iter().map(|t| Ok(t.get().core()?.clone())).collect::<Result<_>>()?;
-    release::run(py, "gradcheck", || gradcheck(&call, &inputs, GradCheck { step, atol, rtol, orders }))
+    call::pass(py, "gradcheck", || gradcheck(&evaluate, &inputs, GradCheck { step, atol, rtol, orders }))
 }
 
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from minitensor._minitensor import BuiltOp
+from minitensor._minitensor import CustomOp
 from minitensor.plugins import PluginRegistry
 from python_plugin import built, plugin
 
@@ -113,14 +113,14 @@ def test_a_plugin_that_fails_leaves_no_owner_and_no_reason_behind():
 def test_a_built_op_is_known_by_identity():
     one, other = built("twin"), built("twin")
     function = one.register()
-    assert BuiltOp.of(function) == one != other and len({one, other, BuiltOp.of(mt.ops.twin)}) == 2
+    assert CustomOp.of(function) == one != other and len({one, other, CustomOp.of(mt.ops.twin)}) == 2
     assert one.is_registered and not other.is_registered
     other.unregister()
-    assert one.is_registered and one.aliases == [] and repr(one) == "BuiltOp('twin')"
+    assert one.is_registered and one.aliases == [] and repr(one) == "CustomOp('twin')"
     one.unregister()
     other.register()
-    assert other.is_registered and not one.is_registered and BuiltOp.of(mt.ops.twin) == other
-    assert BuiltOp.of(mt.ops.relu) is BuiltOp.of(len) is BuiltOp.of(3) is None
+    assert other.is_registered and not one.is_registered and CustomOp.of(mt.ops.twin) == other
+    assert CustomOp.of(mt.ops.relu) is CustomOp.of(len) is CustomOp.of(3) is None
 
 
 def test_unregistering_an_op_removes_no_other_attribute():
@@ -256,6 +256,6 @@ def test_threads_that_contend_for_names_agree_with_the_registry():
         thread.start()
     for thread in threads:
         thread.join()
-    assert mt.is_custom_op_registered_py("contended") and BuiltOp.of(mt.ops.contended).is_registered
+    assert mt.is_custom_op_registered_py("contended") and CustomOp.of(mt.ops.contended).is_registered
     assert mt.ops.contended(mt.Tensor([1.0])).item() in range(4)
     assert not hasattr(mt.ops.space, "contended")

@@ -57,7 +57,7 @@ pid = os.fork()
 if pid == 0:
     # The other thread isn't there: nothing waits for it.
     begun = time.monotonic()
-    mt._minitensor._close()
+    mt._minitensor._shut_down()
     os._exit(7 if time.monotonic() - begun < 10 else 8)
 code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 done.set()

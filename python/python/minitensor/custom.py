@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _minitensor
 from ._lists import by_number, from_list
-from ._minitensor import BackwardContext, BuiltOp, DType, Tensor
+from ._minitensor import BackwardContext, CustomOp, DType, Tensor
 
 __all__ = ["BackwardContext", "CustomOpBuilder", "custom_op"]
 
@@ -103,7 +103,7 @@ def _build(
     backward: _Function | str | None,
     validate: _Function | None,
     doc: str,
-) -> BuiltOp:
+) -> CustomOp:
     if isinstance(backward, str) and backward != "none":
         expected = "a function, None (the gradient follows from the ops called), or 'none' (no gradient)"
         raise ValueError(f"op '{name}': backward must be {expected}, got '{backward}'")
@@ -251,7 +251,7 @@ class CustomOpBuilder:
         self._outputs = list(names)
         return self
 
-    def build(self) -> BuiltOp:
+    def build(self) -> CustomOp:
         """Returns the op without registering it."""
         if self._forward is None:
             raise ValueError(f"op '{self._name}' has no forward function; call .forward(…)")

@@ -7,7 +7,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from .._minitensor import _await_plugins, all_or_none
+from .._minitensor import _set_has_pending_plugins, all_or_none
 from .info import PluginInfo
 from .lock import LOCK
 from .log import debug, report
@@ -46,7 +46,7 @@ def _is_on() -> bool:
 def expect() -> None:
     """Makes `mt.ops` discover plugins on access to an unknown op, if any plugins are installed."""
     if _is_on() and _is_announced():
-        _await_plugins(True)
+        _set_has_pending_plugins(True)
 
 
 def _is_announced() -> bool:
@@ -116,7 +116,7 @@ def discover() -> list[PluginInfo]:
                 _tried.discard(key)
                 _begun = False
                 raise
-        _await_plugins(False)
+        _set_has_pending_plugins(False)
     for entry, cause in failed:
         of = f" of {entry.dist.name}" if entry.dist else ""
         report(f"plugin '{entry.name}'{of} ({entry.value}) was not loaded: {cause}", cause)

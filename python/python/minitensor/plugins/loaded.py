@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from .._minitensor import BuiltOp
+from .._minitensor import CustomOp
 from . import discovery
 from .info import PluginInfo
 from .plugin import CustomPlugin
@@ -27,7 +27,7 @@ def load_plugin(plugin: str | os.PathLike[str] | CustomPlugin) -> PluginInfo:
     return load(plugin)
 
 
-def load(plugin: str | os.PathLike[str] | CustomPlugin, ops: Iterable[BuiltOp] = ()) -> PluginInfo:
+def load(plugin: str | os.PathLike[str] | CustomPlugin, ops: Iterable[CustomOp] = ()) -> PluginInfo:
     """Loads a plugin without discovering others. `ops` belong to `plugin` if it is a `CustomPlugin`."""
     if isinstance(plugin, CustomPlugin):
         return REGISTRY.register(plugin, ops)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from .._minitensor import BuiltOp, _register_ops, _unregister_ops, all_or_none
+from .._minitensor import CustomOp, _register_ops, _unregister_ops, all_or_none
 from .info import PluginInfo
 from .lock import LOCK
 from .log import debug, report
@@ -26,7 +26,7 @@ class AlreadyLoaded(ValueError):
 class _Entry(NamedTuple):
     plugin: CustomPlugin
     info: PluginInfo
-    ops: list[BuiltOp]
+    ops: list[CustomOp]
     #: Called after the plugin is unregistered.
     after_unregister: Callable[[], object]
 
@@ -46,7 +46,7 @@ class PluginRegistry:
         self._entries: dict[str, _Entry] = {}
         self._coming: set[str] = set()
 
-    def register(self, plugin: CustomPlugin, ops: Iterable[BuiltOp] = ()) -> PluginInfo:
+    def register(self, plugin: CustomPlugin, ops: Iterable[CustomOp] = ()) -> PluginInfo:
         """Registers the ops of a plugin, then calls its `initialize`.
 
         Raises an error if the plugin does not support this version of minitensor. If any step fails, nothing stays
@@ -63,7 +63,7 @@ class PluginRegistry:
         self,
         plugin: CustomPlugin,
         info: PluginInfo,
-        ops: Iterable[BuiltOp] = (),
+        ops: Iterable[CustomOp] = (),
         after_unregister: Callable[[], object] = lambda: None,
     ) -> PluginInfo:
         """Registers a plugin with metadata that completes its own."""
@@ -159,9 +159,9 @@ class PluginRegistry:
         return f"PluginRegistry({', '.join(f'{info.name} v{info.version}' for info in self)})"
 
 
-def _op(plugin: str, given: Any) -> BuiltOp:
-    """Returns the op for an item of `custom_operations`, which is a `BuiltOp` or an op function."""
-    op = given if isinstance(given, BuiltOp) else BuiltOp.of(given)
+def _op(plugin: str, given: Any) -> CustomOp:
+    """Returns the op for an item of `custom_operations`, which is a `CustomOp` or an op function."""
+    op = given if isinstance(given, CustomOp) else CustomOp.of(given)
     if op is None:
         what = getattr(given, "__name__", None) or type(given).__name__
         raise TypeError(
@@ -171,7 +171,7 @@ def _op(plugin: str, given: Any) -> BuiltOp:
     return op
 
 
-def _register(plugin: str, ops: list[BuiltOp], owner: str | None = None) -> None:
+def _register(plugin: str, ops: list[CustomOp], owner: str | None = None) -> None:
     """Registers those ops that are not registered yet, atomically."""
     try:
         _register_ops(ops, owner)

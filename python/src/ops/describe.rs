@@ -1,0 +1,94 @@
+//! `mt.ops.describe`: an op as a dictionary.
+
+use minitensor::op::{Arity, Role};
+use minitensor::{Attr, AttrKind, registry};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use super::docstring::{dtypes, is_differentiable, shape_rule};
+use super::{attr, lookup};
+use crate::error::Result;
+
+fn kind_name(kind: AttrKind) -> &'static str {
+    match kind {
+        AttrKind::Bool => "bool",
+        AttrKind::Int | AttrKind::Size => "int",
+        AttrKind::Float => "float",
+        AttrKind::Str | AttrKind::Enum(_) => "str",
+        AttrKind::Ints => "list[int]",
+        AttrKind::Floats => "list[float]",
+        AttrKind::DType => "dtype",
+    }
+}
+
+/// Returns a dictionary that describes an op: name, doc, signature, inputs, attributes, outputs, dtypes, shape rule,
+/// whether it has a gradient, where it is defined, and the plugin that owns it.
+#[pyfunction]
+fn describe<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
+    let op = lookup::find(py, name)?;
+    let out = PyDict::new(py);
+    out.set_item("name", op.name.as_ref())?;
+    out.set_item("aliases", op.aliases.iter().map(|a| a.as_ref()).collect::<Vec<&str>>())?;
+    out.set_item("doc", op.doc.as_ref())?;
+    out.set_item("signature", op.signature())?;
+    let inputs = PyList::empty(py);
+    for input in op.inputs.iter() {
+        let d = PyDict::new(py);
+        d.set_item("name", input.name.as_ref())?;
+        d.set_item("optional", input.arity == Arity::Optional)?;
+        d.set_item("variadic", input.arity == Arity::Variadic)?;
+        d.set_item("mutated", input.mutated)?;
+        d.set_item("dtypes", dtypes(&op, input.dtype))?;
+        inputs.append(d)?;
+    }
+    out.set_item("inputs", inputs)?;
+    let attrs = PyList::empty(py);
+    for attr in op.attr_order().into_iter().map(|i| &op.attrs[i]) {
+        let d = PyDict::new(py);
+        d.set_item("name", attr.name.as_ref())?;
+        d.set_item("kind", kind_name(attr.kind))?;
+        if let AttrKind::Enum(words) = attr.kind {
+            d.set_item("words", words.to_vec())?;
+        }
+        d.set_item("optional", attr.optional)?;
+        d.set_item("required", attr.default.is_none())?;
+        d.set_item("default", attr::object(py, attr.default.as_ref().unwrap_or(&Attr::None))?)?;
+        attrs.append(d)?;
+    }
+    out.set_item("attributes", attrs)?;
+    let outputs = PyList::empty(py);
+    for output in op.outputs.iter() {
+        let d = PyDict::new(py);
+        d.set_item("name", output.name.as_ref())?;
+        d.set_item("dtype", dtypes(&op, output.dtype))?;
+        let role = match output.role {
+            Role::Returned => "returned",
+            Role::Saved => "saved",
+            Role::Mutates(_) => "mutates",
+        };
+        d.set_item("role", role)?;
+        outputs.append(d)?;
+    }
+    out.set_item("outputs", outputs)?;
+    let generics = PyDict::new(py);
+    for g in op.generics.iter() {
+        generics.set_item(g.name.as_ref(), g.dtypes.iter().map(|d| d.name()).collect::<Vec<_>>())?;
+    }
+    out.set_item("dtypes", generics)?;
+    out.set_item("shape_rule", shape_rule(&op))?;
+    out.set_item("differentiable", is_differentiable(&op))?;
+    let defaults: Option<Vec<Attr>> = op.attrs.iter().map(|a| a.default.clone()).collect();
+    if let Some(program) = defaults.and_then(|attrs| op.program(&attrs, |_| true).ok().flatten()) {
+        out.set_item("program", program.to_string())?;
+        out.set_item("latex", program.to_latex())?;
+    }
+    out.set_item("location", op.location.to_string())?;
+    out.set_item("since", op.since)?;
+    out.set_item("plugin", registry::owner(name).as_deref())?;
+    Ok(out)
+}
+
+pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
+    m.add_function(wrap_pyfunction!(describe, m)?)?;
+    Ok(())
+}

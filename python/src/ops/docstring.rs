@@ -1,0 +1,127 @@
+//! Signatures and docstrings of ops.
+
+use std::fmt::Write;
+
+use minitensor::op::{Arity, Backward, DTypeRule, Input, Role, ShapeRule};
+use minitensor::{Attr, DType, OpDef};
+
+/// A default in the notation of Python's text signatures, which support neither `inf` nor dtypes.
+fn literal(attr: &Attr) -> String {
+    match attr {
+        Attr::Float(v) if v.is_nan() => "1e999 - 1e999".into(),
+        Attr::Float(v) if v.is_infinite() => if *v > 0.0 { "1e999" } else { "-1e999" }.into(),
+        Attr::DType(d) => format!("'{d}'"),
+        other => other.to_string(),
+    }
+}
+
+/// `name(x, lo=-1e999)`. If `first` isn't empty, it replaces the first parameter.
+pub fn text_signature(op: &OpDef, name: &str, first: &str) -> String {
+    let inputs = op.inputs.iter().map(|i| match i.arity {
+        Arity::Optional => format!("{}=None", i.name),
+        _ => i.name.to_string(),
+    });
+    let attrs = op.attr_order().into_iter().map(|i| &op.attrs[i]).map(|a| match &a.default {
+        Some(default) => format!("{}={}", a.name, literal(default)),
+        None => a.name.to_string(),
+    });
+    let mut parameters: Vec<String> = inputs.chain(attrs).collect();
+    // In Python, an input or attribute without a default can't follow one with a default. None means "not given".
+    let mut seen = false;
+    for parameter in &mut parameters {
+        match parameter.contains('=') {
+            true => seen = true,
+            false if seen => parameter.push_str("=None"),
+            false => {}
+        }
+    }
+    if !first.is_empty() && !parameters.is_empty() {
+        parameters[0] = first.to_owned();
+    }
+    format!("{name}({})", parameters.join(", "))
+}
+
+/// The promotion of integers in ops that only compute floats.
+fn promoted(op: &OpDef, input: &Input) -> &'static str {
+    let DTypeRule::Generic(g) = input.dtype else { return "" };
+    let admitted = op.generics[g as usize].dtypes;
+    let admits_whole = admitted.iter().any(|d| !d.is_differentiable());
+    if admits_whole || input.mutated || !admitted.contains(DType::F32) {
+        ""
+    } else {
+        ", or integers and bools, as float32"
+    }
+}
+
+/// The dtypes that a rule admits, as text.
+pub fn dtypes(op: &OpDef, rule: DTypeRule) -> String {
+    match rule {
+        DTypeRule::Generic(g) => op.generics[g as usize].dtypes.to_string(),
+        DTypeRule::Fixed(d) => d.to_string(),
+        DTypeRule::Attr(a) => format!("the dtype '{}'", op.attrs[a as usize].name),
+        DTypeRule::Any => "any dtype its parts take".into(),
+    }
+}
+
+/// The rule of the output shapes, as text.
+pub fn shape_rule(op: &OpDef) -> String {
+    match &op.shape {
+        ShapeRule::Broadcast if op.inputs.len() == 1 => "the shape of the input".into(),
+        ShapeRule::Broadcast => "all inputs broadcast to one shape, which the result has".into(),
+        ShapeRule::Core(core) => core.text.to_string(),
+        ShapeRule::Traced => "follows from the ops it is made of".into(),
+    }
+}
+
+/// True if the op has a gradient.
+pub fn is_differentiable(op: &OpDef) -> bool {
+    !matches!(op.backward, Backward::None(_) | Backward::NotNeeded)
+}
+
+/// The docstring.
+pub fn doc(op: &OpDef) -> String {
+    let mut doc = op.doc.trim().to_owned();
+    let mut line = |text: String| {
+        let _ = write!(doc, "\n{text}");
+    };
+    if !op.inputs.is_empty() || !op.attrs.is_empty() {
+        line("\nArgs:".into());
+    }
+    for input in op.inputs.iter() {
+        let promoted = promoted(op, input);
+        let how = match (input.arity, input.mutated) {
+            (_, true) => ", changed in place",
+            (Arity::Optional, _) => ", optional",
+            (Arity::Variadic, _) => ", a list or tuple of any number of tensors",
+            _ => "",
+        };
+        line(format!("    {}: tensor of {}{promoted}{how}", input.name, dtypes(op, input.dtype)));
+    }
+    for attr in op.attr_order().into_iter().map(|i| &op.attrs[i]) {
+        let optional = if attr.optional { " or None" } else { "" };
+        let default = attr.default.as_ref().map_or_else(String::new, |d| format!(", {d} if not given"));
+        line(format!("    {}: {}{optional}{default}", attr.name, attr.kind));
+    }
+    let returned: Vec<String> = op
+        .outputs
+        .iter()
+        .filter(|o| o.role == Role::Returned)
+        .map(|o| format!("{} ({})", o.name, dtypes(op, o.dtype)))
+        .collect();
+    if !returned.is_empty() {
+        line(format!("\nReturns:\n    {}", returned.join(", ")));
+    }
+    line(format!("\nShape:\n    {}", shape_rule(op)));
+    let predicates: Vec<&str> = op.predicates.iter().map(|p| p.text.as_ref()).collect();
+    let must = if predicates.is_empty() { String::new() } else { format!(", or if not {}", predicates.join(" and ")) };
+    line(format!(
+        "\nRaises:\n    TypeError: if an argument is missing, unknown, or of another type or dtype\n    ValueError: if shapes don't fit{must}"
+    ));
+    match &op.backward {
+        Backward::None(why) => line(format!("\nNo gradient: {why}.")),
+        Backward::NotNeeded => {}
+        _ => line("\nDifferentiable.".into()),
+    }
+    line(format!("\nDefined at {}", op.location));
+    doc
+}

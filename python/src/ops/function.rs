@@ -1,0 +1,211 @@
+//! [`Function`]: a call of an op from Python. It binds its arguments by position or by interned keyword, without a
+//! lookup and without an allocation other than the result.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use minitensor::op::{Arg, Arity};
+use minitensor::testing::Sample;
+use minitensor::{Attr, Error, OpRef, dispatch, registry};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use smallvec::{SmallVec, smallvec};
+
+use super::attr;
+use super::binding::{Binding, Slots, at};
+use super::returns::Returns;
+use super::tensor_arg::{self, TensorArg, TensorArgs, arguments};
+use crate::error::Result;
+use crate::runtime::call;
+use crate::tensor::class::PyTensor;
+use crate::tensor::interchange::number::Number;
+
+/// Ops with at most this number of tensors have a fast path.
+const FEW: usize = 4;
+
+/// An op that Python can call.
+pub struct Function {
+    pub op: OpRef,
+    binding: Binding,
+    returns: Returns,
+    /// The number of tensors that form a complete call, if it is small.
+    plain: Option<usize>,
+    /// The attributes of such a call.
+    defaults: Vec<Attr>,
+    /// False if the op has been unregistered at any time.
+    live: AtomicBool,
+}
+
+impl Function {
+    /// Creates the function of an op.
+    pub fn new(py: Python<'_>, op: OpRef) -> Result<Arc<Function>> {
+        let returns = Returns::of(py, &op)?;
+        let defaults: Vec<Attr> = op.attrs.iter().filter_map(|a| a.default.clone()).collect();
+        let is_plain = op.inputs.len() <= FEW
+            && op.inputs.iter().all(|i| i.arity == Arity::One)
+            && defaults.len() == op.attrs.len()
+            && matches!(returns, Returns::One);
+        let plain = is_plain.then_some(op.inputs.len());
+        let binding = Binding::new(py, &op);
+        Ok(Arc::new(Function { op, binding, returns, plain, defaults, live: AtomicBool::new(true) }))
+    }
+
+    /// Marks the op as unregistered: later calls raise an error unless it is registered again.
+    pub fn retire(&self) {
+        self.live.store(false, Ordering::Relaxed);
+    }
+
+    /// Returns an error that explains why the op isn't registered.
+    #[cold]
+    #[inline(never)]
+    fn check_registered(&self) -> Result<()> {
+        if registry::has(&self.op) {
+            return Ok(());
+        }
+        let name = &self.op.name;
+        let again =
+            || format!("the op '{name}' of this function was replaced by another; take the function from mt.ops anew");
+        let gone = || format!("op '{name}' was unregistered");
+        let is_replaced = registry::get(name).is_ok();
+        let reason = registry::reason(name).unwrap_or_else(|| if is_replaced { again() } else { gone() });
+        Err(Error::runtime(reason).into())
+    }
+
+    /// The namedtuple class of the result, if it is a namedtuple.
+    pub fn result_class<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        self.returns.class(py)
+    }
+
+    /// Calls the op.
+    ///
+    /// # Safety
+    /// As CPython's vector calls: `args` has `n` objects, then one for each name in the tuple `keywords`, if not null.
+    #[inline]
+    pub unsafe fn call<'py>(
+        &self,
+        py: Python<'py>,
+        args: *const *mut ffi::PyObject,
+        n: usize,
+        keywords: *mut ffi::PyObject,
+    ) -> Result<Bound<'py, PyAny>> {
+        if !self.live.load(Ordering::Relaxed) {
+            self.check_registered()?;
+        }
+        if keywords.is_null()
+            && self.plain == Some(n)
+            // SAFETY: `args` has `n` objects.
+            && let Some(result) = unsafe { self.call_plain(py, args, n) }
+        {
+            return result;
+        }
+        // SAFETY: the caller's contract.
+        unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, |slots| self.run(py, slots)) }
+    }
+
+    /// The fast path for the most common call: positional tensors only.
+    #[inline]
+    unsafe fn call_plain<'py>(
+        &self,
+        py: Python<'py>,
+        args: *const *mut ffi::PyObject,
+        n: usize,
+    ) -> Option<Result<Bound<'py, PyAny>>> {
+        let mut few = [Arg::None; FEW];
+        for (i, arg) in few.iter_mut().enumerate().take(n) {
+            // SAFETY: `args` has `n` objects, which the caller holds until the call has ended.
+            let object = unsafe { Borrowed::from_ptr(py, *args.add(i)) };
+            *arg = Arg::Tensor(object.cast_exact::<PyTensor>().ok()?.get().core().ok()?);
+        }
+        let call = || {
+            let output = call::call_one(py, &self.op, &few[..n], &self.defaults)?;
+            Ok(Bound::new(py, PyTensor::from(output))?.into_any())
+        };
+        Some(call())
+    }
+
+    /// The arguments of a call in the form that an op check requires.
+    ///
+    /// # Safety
+    /// As [`Function::call`].
+    pub unsafe fn sample(
+        &self,
+        py: Python<'_>,
+        args: *const *mut ffi::PyObject,
+        n: usize,
+        keywords: *mut ffi::PyObject,
+    ) -> Result<Sample> {
+        let bind = |slots: &Slots| {
+            let mut tensors = self.tensors(py, slots)?;
+            let args = arguments(&mut tensors)?;
+            let tensor = |a: &Arg<'_>| match a {
+                Arg::None => Ok(None),
+                Arg::Tensor(t) => Ok(Some((*t).clone())),
+                Arg::Number(n) => Number::Real(*n).tensor(Number::Real(*n).dtype()).map(Some),
+            };
+            Ok(Sample {
+                inputs: args.iter().map(tensor).collect::<Result<_>>()?,
+                attrs: self.attrs(py, slots)?.into_vec(),
+            })
+        };
+        // SAFETY: the caller's contract.
+        unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, bind) }
+    }
+
+    #[inline]
+    fn run<'py>(&self, py: Python<'py>, slots: &Slots) -> Result<Bound<'py, PyAny>> {
+        let attrs = self.attrs(py, slots)?;
+        let mut few = [Arg::None; FEW];
+        let outputs = match self.plain(py, slots, &mut few) {
+            Some(args) => call::call(py, &self.op, args, || dispatch(&self.op, args, &attrs))?,
+            None => {
+                let mut tensors = self.tensors(py, slots)?;
+                let args = arguments(&mut tensors)?;
+                call::call(py, &self.op, &args, || dispatch(&self.op, &args, &attrs))?
+            }
+        };
+        self.returns.wrap(py, outputs, slots)
+    }
+
+    /// The inputs of a call, if they are few tensors and nothing else.
+    #[inline]
+    fn plain<'b, 'a>(&self, py: Python<'_>, slots: &'a Slots, few: &'b mut [Arg<'a>; FEW]) -> Option<&'b [Arg<'a>]> {
+        let count = self.op.inputs.len();
+        if count > few.len() {
+            return None;
+        }
+        for (i, slot) in few.iter_mut().enumerate().take(count) {
+            let object = at(py, slots, i)?;
+            *slot = Arg::Tensor(object.cast_exact::<PyTensor>().ok()?.get().core().ok()?);
+        }
+        Some(&few[..count])
+    }
+
+    fn tensors<'a>(&self, py: Python<'_>, slots: &'a Slots) -> Result<TensorArgs<'a>> {
+        let mut tensors = TensorArgs::new();
+        for (i, input) in self.op.inputs.iter().enumerate() {
+            let given = at(py, slots, i).filter(|o| input.arity != Arity::Optional || !o.is_none());
+            match (given, input.arity) {
+                (Some(list), Arity::Variadic) => tensor_arg::read_list(&self.op, &input.name, &list, &mut tensors)?,
+                (Some(object), _) => match TensorArg::read(object)? {
+                    Some(arg) => tensors.push(arg),
+                    None => return Err(tensor_arg::not_a_tensor(&self.op, &input.name, "a tensor", &object)),
+                },
+                (None, Arity::Optional) => tensors.push(TensorArg::None),
+                (None, _) => return Err(self.op.missing(&input.name).into()),
+            }
+        }
+        Ok(tensors)
+    }
+
+    #[inline]
+    fn attrs(&self, py: Python<'_>, slots: &Slots) -> Result<SmallVec<[Attr; 4]>> {
+        let mut attrs = smallvec![Attr::None; self.op.attrs.len()];
+        for (parameter, index) in self.binding.attr_order.iter().enumerate() {
+            attrs[*index] = match at(py, slots, self.op.inputs.len() + parameter) {
+                Some(value) => attr::read(&self.op, *index, &value)?,
+                None => self.op.default_attr(*index)?,
+            };
+        }
+        Ok(attrs)
+    }
+}

@@ -1,0 +1,212 @@
+//! Ops whose functions are written in Python.
+
+use minitensor::op::Call;
+use minitensor::{Attr, AttrKind, BackwardCall, CustomOpBuilder, Error, Tensor};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use super::attr;
+use super::custom_op::CustomOp;
+use crate::error::Result;
+use crate::runtime::gil;
+use crate::tensor::class::PyTensor;
+
+/// The context of a gradient written in Python: `inputs`, `outputs` and `attrs` of the call, and `needs_input_grad`.
+#[pyclass(module = "minitensor", frozen, get_all)]
+struct BackwardContext {
+    inputs: Py<PyTuple>,
+    outputs: Py<PyTuple>,
+    attrs: Py<PyDict>,
+    needs_input_grad: Py<PyTuple>,
+}
+
+/// The kind of an attribute, from its name in the Python part of the package.
+fn kind(word: &str) -> Result<AttrKind> {
+    Ok(match word {
+        "bool" => AttrKind::Bool,
+        "int" => AttrKind::Int,
+        "float" => AttrKind::Float,
+        "str" => AttrKind::Str,
+        "list[int]" => AttrKind::Ints,
+        "list[float]" => AttrKind::Floats,
+        "dtype" => AttrKind::DType,
+        other => return Err(PyTypeError::new_err(format!("an attribute can't be of type {other}")).into()),
+    })
+}
+
+fn object(py: Python<'_>, tensor: Option<&Tensor>) -> PyResult<Py<PyAny>> {
+    match tensor {
+        Some(t) => Ok(Py::new(py, PyTensor::from(t.clone()))?.into_any()),
+        None => Ok(py.None()),
+    }
+}
+
+/// The tensors that a Python function returned: one, or a list or tuple.
+fn results(who: &str, given: &Bound<'_, PyAny>) -> Result<Vec<Option<Tensor>>> {
+    let items: Vec<Bound<'_, PyAny>> = match (given.cast::<PyTuple>(), given.cast::<PyList>()) {
+        (Ok(tuple), _) => tuple.iter().collect(),
+        (_, Ok(list)) => list.iter().collect(),
+        _ => vec![given.clone()],
+    };
+    let one = |item: &Bound<'_, PyAny>| -> Result<Option<Tensor>> {
+        if item.is_none() {
+            return Ok(None);
+        }
+        let tensor = item.cast::<PyTensor>().map_err(|_| {
+            let class = item.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
+            PyTypeError::new_err(format!("{who} must give Tensors, got {class}"))
+        })?;
+        Ok(Some(tensor.get().core()?.clone()))
+    };
+    items.iter().map(one).collect()
+}
+
+/// The parts of an op that is made from Python functions.
+struct Forward {
+    name: String,
+    function: Py<PyAny>,
+    attrs: Vec<String>,
+    outputs: usize,
+}
+
+impl Forward {
+    fn call(&self, call: &Call<'_>) -> Result<Vec<Tensor>> {
+        gil::attach(|py| {
+            let inputs: Vec<_> = call.inputs().iter().map(|t| object(py, *t)).collect::<PyResult<_>>()?;
+            let keywords = attributes(py, &self.attrs, call.attrs())?;
+            let given = self.function.bind(py).call(PyTuple::new(py, inputs)?, Some(&keywords))?;
+            let who = format!("op '{}': its Python function", self.name);
+            let tensors: Option<Vec<Tensor>> = results(&who, &given)?.into_iter().collect();
+            let tensors = tensors.ok_or_else(|| {
+                PyTypeError::new_err(format!("{who} must give Tensors, got None; is a return missing?"))
+            })?;
+            if tensors.len() != self.outputs {
+                return Err(PyValueError::new_err(format!(
+                    "{who} must give {} Tensors, got {}",
+                    self.outputs,
+                    tensors.len()
+                ))
+                .into());
+            }
+            Ok(tensors)
+        })
+    }
+}
+
+fn attributes<'py>(py: Python<'py>, names: &[String], values: &[Attr]) -> Result<Bound<'py, PyDict>> {
+    let keywords = PyDict::new(py);
+    for (name, value) in names.iter().zip(values) {
+        keywords.set_item(name, attr::object(py, value)?)?;
+    }
+    Ok(keywords)
+}
+
+fn gradient(
+    name: &str,
+    names: &[String],
+    function: &Py<PyAny>,
+    call: &BackwardCall<'_>,
+) -> Result<Vec<Option<Tensor>>> {
+    gil::attach(|py| {
+        let mut inputs = Vec::new();
+        for i in 0..call.num_inputs() {
+            inputs.push(object(py, call.optional_input(i)?.as_ref())?);
+        }
+        let (mut outputs, mut arguments) = (Vec::new(), Vec::new());
+        for k in call.returned() {
+            outputs.push(object(py, Some(&call.output(k)?))?);
+            arguments.push(object(py, Some(&call.cotangent(k)?))?);
+        }
+        let needs: Vec<bool> = (0..call.num_inputs()).map(|i| call.needs(i)).collect();
+        let context = BackwardContext {
+            inputs: PyTuple::new(py, inputs)?.unbind(),
+            outputs: PyTuple::new(py, outputs)?.unbind(),
+            attrs: attributes(py, names, call.attrs())?.unbind(),
+            needs_input_grad: PyTuple::new(py, &needs)?.unbind(),
+        };
+        arguments.insert(0, Py::new(py, context)?.into_any());
+        let given = function.bind(py).call1(PyTuple::new(py, arguments)?)?;
+        let grads = results(&format!("op '{name}': its backward"), &given)?;
+        if grads.len() != needs.len() {
+            return Err(PyValueError::new_err(format!(
+                "op '{name}': its backward must give one gradient for each of {} inputs, got {}",
+                needs.len(),
+                grads.len()
+            ))
+            .into());
+        }
+        Ok(grads)
+    })
+}
+
+fn default_of(kind: AttrKind, name: &str, value: &Bound<'_, PyAny>) -> Result<Attr> {
+    if value.is_none() {
+        return Ok(Attr::None);
+    }
+    let wrong = || PyTypeError::new_err(format!("the default of '{name}' should be {kind}"));
+    Ok(attr::of_kind(kind, value)?.ok_or_else(wrong)?)
+}
+
+/// Builds an op from Python functions. `inputs` are pairs of a name and `"one"`, `"optional"` or `"variadic"`. `attrs`
+/// are tuples of name, kind, and optionally a default.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+#[pyo3(signature = (name, forward, inputs, attrs, outputs, backward, validate, doc, file, line))]
+fn _build_op(
+    py: Python<'_>,
+    name: String,
+    forward: Py<PyAny>,
+    inputs: Vec<(String, String)>,
+    attrs: Vec<(String, String, Vec<Py<PyAny>>)>,
+    outputs: Vec<String>,
+    backward: Option<&Bound<'_, PyAny>>,
+    validate: Option<Py<PyAny>>,
+    doc: String,
+    file: String,
+    line: u32,
+) -> Result<CustomOp> {
+    let names: Vec<String> = attrs.iter().map(|(n, ..)| n.clone()).collect();
+    let mut builder =
+        CustomOpBuilder::new(name.clone(), 0).inputs(inputs.iter().map(|(n, _)| n.clone())).outputs(outputs.clone());
+    for (i, (_, how)) in inputs.iter().enumerate() {
+        builder = match how.as_str() {
+            "optional" => builder.optional(i),
+            "variadic" => builder.variadic(),
+            _ => builder,
+        };
+    }
+    for (attr_name, word, default) in &attrs {
+        let kind = kind(word)?;
+        let default = default.first().map(|d| default_of(kind, attr_name, d.bind(py))).transpose()?;
+        builder = builder.attr(attr_name.clone(), kind, default);
+    }
+    let body = Forward { name: name.clone(), function: forward, attrs: names.clone(), outputs: outputs.len() };
+    builder = builder.doc(doc).location(file, line).body(move |call| body.call(call).map_err(Error::from));
+    if let Some(backward) = backward {
+        builder = match backward.extract::<String>() {
+            Ok(_) => builder.no_backward(format!("'{name}' is defined without a gradient (backward='none')")),
+            Err(_) => {
+                let function = backward.clone().unbind();
+                builder.backward(move |call| gradient(&name, &names, &function, call).map_err(Error::from))
+            }
+        };
+    }
+    if let Some(validate) = validate {
+        builder = builder.validate(move |inputs| {
+            let check = |py: Python<'_>| -> Result<()> {
+                let inputs: Vec<_> = inputs.iter().map(|t| object(py, Some(t))).collect::<PyResult<_>>()?;
+                validate.call1(py, PyTuple::new(py, inputs)?)?;
+                Ok(())
+            };
+            gil::attach(check).map_err(Error::from)
+        });
+    }
+    Ok(CustomOp(builder.build()?.definition()))
+}
+
+pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
+    m.add_class::<BackwardContext>()?;
+    m.add_function(wrap_pyfunction!(_build_op, m)?)?;
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! [`Returns`]: what a call of an op returns in Python.
+
+use minitensor::OpDef;
+use minitensor::op::{Outputs, Role};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::binding::{Slots, at};
+use crate::error::Result;
+use crate::tensor::class::PyTensor;
+
+/// The form of a call's result.
+pub enum Returns {
+    /// The input at this position, which was modified in place.
+    Input(usize),
+    Nothing,
+    One,
+    Tuple,
+    /// A namedtuple class.
+    Named(Py<PyAny>),
+}
+
+impl Returns {
+    /// The form of the results of an op.
+    pub fn of(py: Python<'_>, op: &OpDef) -> Result<Returns> {
+        let returned: Vec<&str> =
+            op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.name.as_ref()).collect();
+        let changed: Vec<usize> = (0..op.inputs.len()).filter(|i| op.inputs[*i].mutated).collect();
+        Ok(match (returned.as_slice(), changed.as_slice()) {
+            ([], [one]) => Returns::Input(*one),
+            ([], _) => Returns::Nothing,
+            _ if op.gives_list() => Returns::Tuple,
+            ([_], _) => Returns::One,
+            (names, _) => {
+                let make = py.import("minitensor._results")?.getattr("result_class")?;
+                let class = make.call1((op.name.as_ref(), class_name(&op.name), names.to_vec()))?;
+                Returns::Named(class.unbind())
+            }
+        })
+    }
+
+    /// The namedtuple class, if the result is a namedtuple.
+    pub fn class<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        match self {
+            Returns::Named(class) => Some(class.bind(py).clone()),
+            _ => None,
+        }
+    }
+
+    /// The result of a call.
+    #[inline]
+    pub fn wrap<'py>(&self, py: Python<'py>, outputs: Outputs, slots: &Slots) -> Result<Bound<'py, PyAny>> {
+        match self {
+            Returns::One => Ok(Bound::new(py, PyTensor::from(outputs.single()))?.into_any()),
+            Returns::Nothing => Ok(py.None().into_bound(py)),
+            Returns::Input(i) => Ok(at(py, slots, *i).map_or_else(|| py.None().into_bound(py), |o| o.to_owned())),
+            Returns::Tuple => Ok(tuple(py, outputs)?.into_any()),
+            Returns::Named(class) => Ok(class.bind(py).call1(tuple(py, outputs)?)?),
+        }
+    }
+}
+
+fn tuple(py: Python<'_>, outputs: Outputs) -> Result<Bound<'_, PyTuple>> {
+    let tensors: Vec<_> =
+        outputs.into_vec().into_iter().map(|t| Bound::new(py, PyTensor::from(t))).collect::<PyResult<_>>()?;
+    Ok(PyTuple::new(py, tensors)?)
+}
+
+/// `layer_norm` → `LayerNormResult`.
+fn class_name(op: &str) -> String {
+    let words = op.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
+    let camel = words.map(|w| w[..1].to_uppercase() + &w[1..]);
+    camel.chain(["Result".to_owned()]).collect()
+}

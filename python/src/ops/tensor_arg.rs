@@ -1,0 +1,117 @@
+//! [`TensorArg`]: a Python object as a tensor argument of an op.
+
+use minitensor::kernels::Const;
+use minitensor::op::Arg;
+use minitensor::{DType, Error, OpDef, Tensor};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use smallvec::SmallVec;
+
+use crate::error::{Exception, Result};
+use crate::tensor::class::PyTensor;
+use crate::tensor::interchange::array_like::Copy;
+use crate::tensor::interchange::number::{self, Number};
+use crate::tensor::interchange::numpy;
+
+/// A tensor argument. References point to tensors of Python objects that the caller of a function holds.
+pub enum TensorArg<'a> {
+    None,
+    Tensor(&'a Tensor),
+    Number(Const),
+    Complex(f64, f64),
+    Owned(Box<Tensor>),
+}
+
+/// The tensor arguments of one call.
+pub type TensorArgs<'a> = SmallVec<[TensorArg<'a>; 4]>;
+
+impl<'a> TensorArg<'a> {
+    /// A tensor, a number, or a NumPy array; other objects are not accepted as tensors.
+    #[inline]
+    pub fn read(object: Borrowed<'a, '_, PyAny>) -> Result<Option<TensorArg<'a>>> {
+        if let Ok(t) = object.cast_exact::<PyTensor>() {
+            return Ok(Some(TensorArg::Tensor(t.get().core()?)));
+        }
+        TensorArg::read_other(object)
+    }
+
+    fn read_other(object: Borrowed<'a, '_, PyAny>) -> Result<Option<TensorArg<'a>>> {
+        if let Ok(t) = object.cast::<PyTensor>() {
+            return Ok(Some(TensorArg::Tensor(t.get().core()?)));
+        }
+        match number::read(&object)? {
+            Some(Number::Real(number)) => return Ok(Some(TensorArg::Number(number))),
+            Some(Number::Complex(re, im)) => return Ok(Some(TensorArg::Complex(re, im))),
+            None => {}
+        }
+        if numpy::is_numpy(&object)? {
+            return Ok(Some(TensorArg::Owned(Box::new(numpy::from_numpy(&object, Copy::IfNeeded)?))));
+        }
+        Ok(None)
+    }
+
+    /// The argument without conversion, if it needs none.
+    #[inline]
+    pub fn plain(&self) -> Option<Arg<'a>> {
+        match self {
+            TensorArg::Tensor(t) => Some(Arg::Tensor(t)),
+            TensorArg::Number(n) => Some(Arg::Number(*n)),
+            _ => None,
+        }
+    }
+
+    fn arg(&'a self) -> Arg<'a> {
+        match self {
+            TensorArg::None | TensorArg::Complex(..) => Arg::None,
+            TensorArg::Tensor(t) => Arg::Tensor(t),
+            TensorArg::Number(n) => Arg::Number(*n),
+            TensorArg::Owned(t) => Arg::Tensor(t),
+        }
+    }
+}
+
+/// The tensors in a list or tuple, for a variadic input. They are cloned, because the list may change during the call.
+pub fn read_list<'a>(op: &OpDef, name: &str, object: &Bound<'_, PyAny>, into: &mut TensorArgs<'a>) -> Result<()> {
+    let items: Vec<Bound<'_, PyAny>> = match (object.cast::<PyList>(), object.cast::<PyTuple>()) {
+        (Ok(list), _) => list.iter().collect(),
+        (_, Ok(tuple)) => tuple.iter().collect(),
+        _ => return Err(not_a_tensor(op, name, "a list or tuple of tensors", object)),
+    };
+    for (i, item) in items.iter().enumerate() {
+        into.push(match TensorArg::read(item.as_borrowed())? {
+            Some(TensorArg::Tensor(t)) => TensorArg::Owned(Box::new(t.clone())),
+            Some(TensorArg::Owned(t)) => TensorArg::Owned(t),
+            _ => return Err(not_a_tensor(op, &format!("{name}[{i}]"), "a tensor", item)),
+        });
+    }
+    Ok(())
+}
+
+#[cold]
+pub fn not_a_tensor(op: &OpDef, name: &str, expected: &str, got: &Bound<'_, PyAny>) -> Exception {
+    let class = got.get_type().fully_qualified_name().map_or_else(|_| "?".to_owned(), |n| n.to_string());
+    Error::type_(format!(
+        "op '{}': input '{name}' takes {expected}, got {class}; if it holds the values, make a tensor of them with mt.asarray(); the op is {}",
+        op.name,
+        op.signature()
+    ))
+    .into()
+}
+
+/// The arguments of a call. A complex number takes the precision of the tensors in the same call.
+pub fn arguments<'b>(tensors: &'b mut TensorArgs<'_>) -> Result<SmallVec<[Arg<'b>; 4]>> {
+    if tensors.iter().any(|o| matches!(o, TensorArg::Complex(..))) {
+        let double = tensors.iter().any(|o| match o {
+            TensorArg::Tensor(t) => matches!(t.dtype(), DType::F64 | DType::C128),
+            TensorArg::Owned(t) => matches!(t.dtype(), DType::F64 | DType::C128),
+            _ => false,
+        });
+        for tensor in tensors.iter_mut() {
+            if let TensorArg::Complex(re, im) = *tensor {
+                let number = Number::Complex(re, im).tensor(if double { DType::C128 } else { DType::C64 })?;
+                *tensor = TensorArg::Owned(Box::new(number));
+            }
+        }
+    }
+    Ok(tensors.iter().map(TensorArg::arg).collect())
+}

@@ -1,0 +1,18 @@
+//! The process and the interpreter: the GIL, signals, forks, logging and memory.
+
+pub mod allocator;
+pub mod call;
+pub mod fork;
+pub mod gil;
+pub mod log;
+pub mod signals;
+
+use pyo3::prelude::*;
+
+use crate::error::Result;
+
+pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
+    signals::install(m.py())?;
+    gil::install(m)?;
+    fork::install(m)
+}

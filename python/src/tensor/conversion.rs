@@ -1,0 +1,145 @@
+//! Conversion of a tensor to another dtype or device, to Python numbers and to lists.
+
+use minitensor::{DType, Device, Error, Tensor};
+use pyo3::prelude::*;
+
+use super::class::{PyTensor, call, op};
+use super::interchange::nested;
+use crate::device::{self, DeviceLike};
+use crate::dtype;
+use crate::error::Result;
+
+/// The target of `x.to(…)`: a dtype, or a device.
+fn target(given: &Bound<'_, PyAny>) -> Result<(Option<DType>, Option<Device>)> {
+    let is_dtype = given.extract::<String>().is_ok_and(|name| DType::parse(&name).is_ok());
+    if !is_dtype && device::is_like(given) {
+        return Ok((None, Some(given.extract::<DeviceLike>()?.into())));
+    }
+    Ok((Some(dtype::parse(given)?), None))
+}
+
+#[pymethods]
+impl PyTensor {
+    /// Converts the elements to another dtype; gradients flow through.
+    #[pyo3(signature = (dtype, /, *, copy=true))]
+    fn astype(slf: &Bound<'_, Self>, dtype: &Bound<'_, PyAny>, copy: bool) -> Result<Py<PyTensor>> {
+        let (core, dtype) = (slf.get().core()?, dtype::parse(dtype)?);
+        if dtype == core.dtype() && !copy {
+            return Ok(slf.clone().unbind());
+        }
+        let converted = if dtype == core.dtype() {
+            call(op!("clone"), core, &[])?
+        } else {
+            call(op!("astype"), core, &[dtype.into()])?
+        };
+        Ok(Py::new(slf.py(), converted)?)
+    }
+
+    /// Converts to another dtype or device; returns the tensor itself if nothing changes.
+    #[pyo3(signature = (target=None, *, dtype=None, device=None))]
+    fn to(
+        slf: &Bound<'_, Self>,
+        target: Option<&Bound<'_, PyAny>>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        device: Option<DeviceLike>,
+    ) -> Result<Py<PyTensor>> {
+        let (mut to_dtype, mut to_device) = target.map_or(Ok((None, None)), self::target)?;
+        to_dtype = dtype.map(dtype::parse).transpose()?.or(to_dtype);
+        to_device = device.map(Device::from).or(to_device);
+        let core = slf.get().core()?;
+        if let Some(device) = to_device.filter(|d| *d != core.device()) {
+            if device != Device::Meta {
+                core.expect_values()?;
+            }
+            let moved = Tensor::empty(core.shape().clone(), to_dtype.unwrap_or(core.dtype()), device)?;
+            return Ok(Py::new(slf.py(), PyTensor::from(moved))?);
+        }
+        match to_dtype.filter(|d| *d != core.dtype()) {
+            Some(dtype) => Ok(Py::new(slf.py(), call(op!("astype"), core, &[dtype.into()])?)?),
+            None => Ok(slf.clone().unbind()),
+        }
+    }
+
+    /// Returns the tensor itself, which is on the CPU.
+    fn cpu(slf: Bound<'_, Self>) -> Result<Bound<'_, Self>> {
+        slf.get().core()?.expect_values()?;
+        Ok(slf)
+    }
+
+    /// Returns the only element as a Python number.
+    pub fn item<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let core = self.core()?;
+        core.expect_values()?;
+        if core.numel() != 1 {
+            return Err(Error::value(format!(
+                "item() needs a tensor of one element, got shape {}; use tolist()",
+                core.shape()
+            ))
+            .into());
+        }
+        nested::tolist(py, &core.reshape_view(&[])?)
+    }
+
+    /// Returns the elements as nested lists of Python numbers.
+    fn tolist<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        self.core()?.expect_values()?;
+        nested::tolist(py, &self.core()?.detach())
+    }
+
+    fn __bool__(&self) -> Result<bool> {
+        let core = self.one("bool()")?;
+        Ok(core.cast(DType::Bool)?.item::<bool>()?)
+    }
+
+    fn __float__(&self) -> Result<f64> {
+        let core = self.one("float()")?;
+        if core.dtype().is_complex() {
+            return Err(Error::type_("float() of a complex tensor would lose its imaginary part; use complex()").into());
+        }
+        Ok(core.cast(DType::F64)?.item::<f64>()?)
+    }
+
+    fn __int__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let core = self.one("int()")?;
+        if core.dtype().is_complex() {
+            return Err(Error::type_("int() of a complex tensor would lose its imaginary part; use complex()").into());
+        }
+        let number = nested::tolist(py, &core.reshape_view(&[])?)?;
+        Ok(number.call_method0("__int__")?)
+    }
+
+    fn __complex__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let core = self.one("complex()")?;
+        nested::tolist(py, &core.cast(DType::C128)?.reshape_view(&[])?)
+    }
+
+    fn __index__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        use minitensor::dtype::Kind::{Signed, Unsigned};
+        let core = self.core()?;
+        if core.ndim() != 0 || !matches!(core.dtype().kind(), Signed | Unsigned) {
+            return Err(Error::type_(format!(
+                "only an integer tensor of no dimensions can be an index, this one is {} of shape {}",
+                core.dtype(),
+                core.shape()
+            ))
+            .into());
+        }
+        nested::tolist(py, core)
+    }
+}
+
+impl PyTensor {
+    fn one(&self, what: &str) -> Result<Tensor> {
+        let core = self.core()?;
+        core.expect_values()?;
+        if core.numel() != 1 {
+            let hint = if what == "bool()" { "; use any() or all()" } else { "" };
+            return Err(Error::value(format!(
+                "{what} needs a tensor of one element, got shape {}{hint}",
+                core.shape()
+            ))
+            .into());
+        }
+        Ok(core.detach())
+    }
+}

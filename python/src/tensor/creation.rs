@@ -1,0 +1,380 @@
+//! Functions that create tensors: zeros, ranges, random numbers.
+
+use minitensor::dtype::Kind;
+use minitensor::{DType, Device, Error, Shape, Tensor, random, with_dtype};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::class::PyTensor;
+use super::interchange::array_like::{self, Copy};
+use super::interchange::number::{self, Number};
+use super::interchange::numbers::ints;
+use super::interchange::numpy::{self, is_numpy};
+use crate::device::{self, DeviceLike};
+use crate::dtype;
+use crate::error::{Exception, Result, catch_panics};
+use crate::integer::Integer;
+
+type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+/// The number of rows of a matrix after which Python handles signals.
+const SIGNAL_INTERVAL: i64 = 1 << 16;
+
+/// A shape: an integer, or a list or tuple of integers.
+fn shape(given: &Bound<'_, PyAny>) -> Result<Shape> {
+    let sizes = ints(given)?.ok_or_else(|| {
+        let shown = given.repr().map_or_else(|_| "something else".into(), |r| r.to_string());
+        Error::type_(format!("a shape is a whole number or a tuple of them, got {shown}"))
+    })?;
+    Ok(Shape::from_sizes(&sizes)?)
+}
+
+/// `zeros(2, 3)` is `zeros((2, 3))`.
+fn shape_of(given: &Bound<'_, PyTuple>) -> Result<Shape> {
+    match given.len() {
+        1 => shape(&given.get_item(0)?),
+        _ => shape(given.as_any()),
+    }
+}
+
+fn finish(tensor: Tensor, requires_grad: bool) -> Result<PyTensor> {
+    if requires_grad {
+        tensor.set_requires_grad(true)?;
+    }
+    Ok(tensor.into())
+}
+
+fn number_of(value: &Bound<'_, PyAny>, what: &str) -> Result<Number> {
+    let value = if value.is_instance_of::<PyTensor>() || is_numpy(value)? {
+        value.call_method0("item")?
+    } else {
+        value.clone()
+    };
+    number::read(&value)?.ok_or_else(|| {
+        let class = value.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
+        Error::type_(format!("{what} must be a number, got {class}")).into()
+    })
+}
+
+fn filled(shape: Shape, value: Number, dtype: DType, device: Device) -> Result<Tensor> {
+    match value {
+        Number::Real(value) => {
+            Number::Real(value).check(dtype)?;
+            Ok(catch_panics("full()", || Tensor::full(shape, value, dtype, device))?)
+        }
+        complex => {
+            let sizes: Vec<i64> = shape.iter().map(|s| *s as i64).collect();
+            Ok(complex.tensor(dtype)?.expand_view(&sizes)?.copied()?)
+        }
+    }
+}
+
+type Make = fn(Shape, DType, Device) -> minitensor::Result<Tensor>;
+
+/// Functions that take a shape, and their `_like` variants.
+macro_rules! constant {
+    ($($(#[$doc:meta])* $name:ident $like:ident $like_doc:literal => $make:expr;)*) => {
+        $(
+            $(#[$doc])*
+            #[pyfunction]
+            #[pyo3(signature = (*shape, dtype=None, device=None, requires_grad=false))]
+            fn $name(shape: &Bound<'_, PyTuple>, dtype: Any<'_, '_>, device: Option<DeviceLike>, requires_grad: bool) -> Result<PyTensor> {
+                let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
+                let make: Make = $make;
+                let (shape, device) = (shape_of(shape)?, device::or_cpu(device));
+                finish(catch_panics(stringify!($name), || make(shape, dtype, device))?, requires_grad)
+            }
+
+            #[doc = $like_doc]
+            #[pyfunction]
+            #[pyo3(signature = (x, /, *, dtype=None, device=None, requires_grad=false))]
+            fn $like(x: &Bound<'_, PyTensor>, dtype: Any<'_, '_>, device: Option<DeviceLike>, requires_grad: bool) -> Result<PyTensor> {
+                let x = x.get().core()?;
+                let dtype = dtype.map_or(Ok(x.dtype()), dtype::parse)?;
+                let device = device.map_or(x.device(), Device::from);
+                let make: Make = $make;
+                finish(catch_panics(stringify!($like), || make(x.shape().clone(), dtype, device))?, requires_grad)
+            }
+        )*
+
+        fn install_constants(m: &Bound<'_, PyModule>) -> Result<()> {
+            $(
+                m.add_function(wrap_pyfunction!($name, m)?)?;
+                m.add_function(wrap_pyfunction!($like, m)?)?;
+            )*
+            Ok(())
+        }
+    };
+}
+
+constant! {
+    /// Returns zeros of a shape: `zeros((2, 3))` or `zeros(2, 3)`.
+    zeros zeros_like "Zeros of the shape and dtype of `x`." => |s, d, v| Tensor::zeros(s, d, v);
+    /// Returns ones of a shape.
+    ones ones_like "Ones of the shape and dtype of `x`." => |s, d, v| Tensor::ones(s, d, v);
+    /// Returns a tensor of a shape with arbitrary content.
+    empty empty_like "A tensor of the shape and dtype of `x`, with any content." => |s, d, v| uninitialized(s, d, v);
+    /// Returns random numbers, uniform in [0, 1).
+    rand rand_like "Random numbers, uniform in [0, 1), of the shape and dtype of `x`." => |s, d, v| random::uniform(s, d, v);
+    /// Returns random numbers of the standard normal distribution.
+    randn randn_like "Random numbers of the standard normal distribution, of the shape and dtype of `x`." => |s, d, v| random::normal(s, d, v);
+}
+
+/// Uninitialized memory, except for booleans: not every byte is a valid boolean.
+fn uninitialized(shape: Shape, dtype: DType, device: Device) -> minitensor::Result<Tensor> {
+    if dtype == DType::Bool { Tensor::zeros(shape, dtype, device) } else { Tensor::empty(shape, dtype, device) }
+}
+
+/// Returns a tensor of a shape with the same value everywhere.
+#[pyfunction]
+#[pyo3(signature = (shape, fill_value, *, dtype=None, device=None, requires_grad=false))]
+fn full(
+    shape: &Bound<'_, PyAny>,
+    fill_value: &Bound<'_, PyAny>,
+    dtype: Any<'_, '_>,
+    device: Option<DeviceLike>,
+    requires_grad: bool,
+) -> Result<PyTensor> {
+    let value = number_of(fill_value, "fill_value")?;
+    let dtype = dtype.map_or(Ok(value.dtype()), dtype::parse)?;
+    finish(filled(self::shape(shape)?, value, dtype, device::or_cpu(device))?, requires_grad)
+}
+
+/// Returns a tensor of the shape and dtype of `x` with the same value everywhere.
+#[pyfunction]
+#[pyo3(signature = (x, /, fill_value, *, dtype=None, device=None, requires_grad=false))]
+fn full_like(
+    x: &Bound<'_, PyTensor>,
+    fill_value: &Bound<'_, PyAny>,
+    dtype: Any<'_, '_>,
+    device: Option<DeviceLike>,
+    requires_grad: bool,
+) -> Result<PyTensor> {
+    let x = x.get().core()?;
+    let dtype = dtype.map_or(Ok(x.dtype()), dtype::parse)?;
+    let device = device.map_or(x.device(), Device::from);
+    finish(filled(x.shape().clone(), number_of(fill_value, "fill_value")?, dtype, device)?, requires_grad)
+}
+
+/// Returns the numbers from `start` (0 if only one argument is given) to `stop`, excluding `stop`, in steps of `step`.
+///
+/// >>> import minitensor as mt
+/// >>> mt.arange(3)
+/// tensor([0, 1, 2])
+#[pyfunction]
+#[pyo3(signature = (start, /, stop=None, step=None, *, dtype=None, device=None, requires_grad=false))]
+fn arange(
+    start: &Bound<'_, PyAny>,
+    stop: Any<'_, '_>,
+    step: Any<'_, '_>,
+    dtype: Any<'_, '_>,
+    device: Option<DeviceLike>,
+    requires_grad: bool,
+) -> Result<PyTensor> {
+    use minitensor::kernels::Const::{Float, Int};
+    let zero = Number::Real(Int(0));
+    let first = number_of(start, "start")?;
+    let (start, stop) = match stop {
+        Some(stop) => (first, number_of(stop, "stop")?),
+        None => (zero, first),
+    };
+    let step = step.map_or(Ok(Number::Real(Int(1))), |s| number_of(s, "step"))?;
+    let whole = |n: Number| if let Number::Real(Int(v)) = n { Some(v) } else { None };
+    let real = |n: Number, what: &str| match n {
+        Number::Real(Int(v)) => Ok(v as f64),
+        Number::Real(Float(v)) if v.is_finite() => Ok(v),
+        other => {
+            Err(Exception::from(Error::value(format!("arange: {what} must be a finite real number, got {other}"))))
+        }
+    };
+    let (a, b, c) = (real(start, "start")?, real(stop, "stop")?, real(step, "step")?);
+    if c == 0.0 {
+        return Err(Error::value("arange: step must not be 0").into());
+    }
+    let all_whole = [start, stop, step].iter().all(|n| whole(*n).is_some());
+    let dtype = dtype.map_or(Ok(if all_whole { DType::I64 } else { DType::F32 }), dtype::parse)?;
+    let length = match (whole(start), whole(stop), whole(step)) {
+        // Integers are counted as integers, because not all of them are floats.
+        (Some(a), Some(b), Some(c)) => {
+            let is_cut = (b - a) % c != 0 && (b > a) == (c > 0);
+            let n = ((b - a) / c + i128::from(is_cut)).max(0);
+            let last = a + c * (n - 1);
+            if n > 0 && [a, last].iter().any(|v| i64::try_from(*v).is_err()) {
+                return Err(Error::value(format!("arange: {a} to {last} don't fit into int64")).into());
+            }
+            let is_integer = matches!(dtype.kind(), Kind::Signed | Kind::Unsigned);
+            if n > 0 && is_integer && [a, last].iter().any(|v| !dtype.integer_range().contains(v)) {
+                return Err(Error::value(format!("arange: {a} to {last} don't fit into {dtype}")).into());
+            }
+            n as f64
+        }
+        _ => ((b - a) / c).ceil().max(0.0),
+    };
+    let shape = Shape::from([length as usize]);
+    shape.checked_numel()?;
+    let out = match (whole(start), whole(step)) {
+        (Some(a), Some(c)) if all_whole => Tensor::from_fn(shape, |i| [(a + c * i as i128) as i64])?,
+        _ => Tensor::from_fn(shape, |i| [a + c * i as f64])?,
+    };
+    convert(out, dtype, device, requires_grad)
+}
+
+fn size(function: &str, argument: &str, n: &Integer) -> Result<usize> {
+    let n = n.get(function, argument)?;
+    usize::try_from(n).map_err(|_| Error::value(format!("{function}: {argument} must be at least 0, got {n}")).into())
+}
+
+fn convert(tensor: Tensor, dtype: DType, device: Option<DeviceLike>, requires_grad: bool) -> Result<PyTensor> {
+    let device = device::or_cpu(device);
+    let tensor = if tensor.dtype() == dtype { tensor } else { tensor.cast(dtype)? };
+    let tensor = if device == tensor.device() { tensor } else { Tensor::empty(tensor.shape().clone(), dtype, device)? };
+    finish(tensor, requires_grad)
+}
+
+/// Returns `num` evenly spaced numbers from `start` to `stop`, inclusive (`endpoint=False` excludes `stop`).
+#[pyfunction]
+#[pyo3(signature = (start, stop, /, num, *, dtype=None, device=None, endpoint=true, requires_grad=false))]
+fn linspace(
+    start: f64,
+    stop: f64,
+    num: Integer,
+    dtype: Any<'_, '_>,
+    device: Option<DeviceLike>,
+    endpoint: bool,
+    requires_grad: bool,
+) -> Result<PyTensor> {
+    let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
+    let num = size("linspace", "num", &num)?;
+    let parts = (if endpoint { num.saturating_sub(1) } else { num }).max(1) as f64;
+    let step = (stop - start) / parts;
+    let is_last = |i: usize| endpoint && num > 1 && i == num - 1;
+    let at = |i: usize| if is_last(i) { stop } else { start + step * i as f64 };
+    let ends = [0, num.saturating_sub(1)].into_iter().filter(|_| num > 0).map(at);
+    if let Some(end) = ends.into_iter().find(|end| !dtype.holds(end.trunc())) {
+        return Err(Error::value(format!(
+            "linspace: {end} is out of the range of {dtype}; use a wider dtype, or other ends"
+        ))
+        .into());
+    }
+    let values = Tensor::from_fn([num], |i| [at(i)])?;
+    convert(values, dtype, device, requires_grad)
+}
+
+/// Returns a matrix with ones on the `k`-th diagonal and zeros elsewhere.
+#[pyfunction]
+#[pyo3(signature = (n_rows, n_cols=None, /, *, k=Integer::Number(0), dtype=None, device=None, requires_grad=false), text_signature = "(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None, requires_grad=False)")]
+fn eye(
+    py: Python<'_>,
+    n_rows: Integer,
+    n_cols: Option<Integer>,
+    k: Integer,
+    dtype: Any<'_, '_>,
+    device: Option<DeviceLike>,
+    requires_grad: bool,
+) -> Result<PyTensor> {
+    let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
+    let n_rows = size("eye", "n_rows", &n_rows)?;
+    let columns = n_cols.map_or(Ok(n_rows), |n| size("eye", "n_cols", &n))?;
+    let k = k.get("eye", "k")?;
+    let out = Tensor::zeros([n_rows, columns], dtype, Device::Cpu)?;
+    let one = Number::Real(minitensor::kernels::Const::Int(1));
+    // The rows in which the diagonal is within the matrix.
+    let first = k.saturating_neg().max(0);
+    let end = (columns as i64).saturating_sub(k).min(n_rows as i64);
+    for row in first..end {
+        if row % SIGNAL_INTERVAL == 0 {
+            py.check_signals()?;
+        }
+        let at = (row * columns as i64 + row + k) as usize;
+        // SAFETY: the tensor is contiguous, `at` is within it, and no other code has access to it yet.
+        with_dtype!(dtype, T => unsafe { out.data_ptr().cast::<T>().add(at).write(one.cast()) });
+    }
+    convert(out, dtype, device, requires_grad)
+}
+
+/// Returns random integers from `low` to `high`, excluding `high`; `randint(high, shape)` starts at 0.
+#[pyfunction]
+#[pyo3(signature = (low, high=None, shape=None, *, dtype=None, device=None))]
+fn randint(
+    low: Integer,
+    high: Any<'_, '_>,
+    shape: Any<'_, '_>,
+    dtype: Any<'_, '_>,
+    device: Option<DeviceLike>,
+) -> Result<PyTensor> {
+    let high_of = |high: &Integer| high.get("randint", "high");
+    let (low, high, shape) = match (high, shape) {
+        (Some(high), Some(shape)) => {
+            (low.get("randint", "low")?, high_of(&high.extract::<Integer>()?)?, self::shape(shape)?)
+        }
+        (Some(shape), None) | (None, Some(shape)) => (0, high_of(&low)?, self::shape(shape)?),
+        (None, None) => {
+            return Err(Error::type_("randint takes randint(low, high, shape) or randint(high, shape)").into());
+        }
+    };
+    if low >= high {
+        return Err(Error::value(format!("randint: low must be less than high, got {low} and {high}")).into());
+    }
+    let dtype = dtype.map_or(Ok(DType::I64), dtype::parse)?;
+    if !matches!(dtype.kind(), Kind::Signed | Kind::Unsigned) {
+        return Err(Error::type_(format!("randint supports integer dtypes only, got {dtype}")).into());
+    }
+    if !dtype.integer_range().contains(&low.into()) || !dtype.integer_range().contains(&(i128::from(high) - 1)) {
+        return Err(Error::value(format!("randint: {low} to {} don't fit into {dtype}", i128::from(high) - 1)).into());
+    }
+    let drawn = random::integers(low, high, shape, device::or_cpu(device))?;
+    convert(drawn, dtype, device, false)
+}
+
+/// Converts an object that holds numbers to a tensor. Shares its memory if possible (`copy=None`), never (`copy=True`),
+/// or always, with an error if that is impossible (`copy=False`).
+#[pyfunction]
+#[pyo3(signature = (obj, /, *, dtype=None, device=None, copy=None))]
+fn asarray<'py>(
+    obj: &Bound<'py, PyAny>,
+    dtype: Any<'_, 'py>,
+    device: Option<DeviceLike>,
+    copy: Option<bool>,
+) -> Result<Bound<'py, PyAny>> {
+    let dtype = dtype.map(dtype::parse).transpose()?;
+    let copy = match copy {
+        None => Copy::IfNeeded,
+        Some(true) => Copy::Always,
+        Some(false) => Copy::Never,
+    };
+    if let Ok(t) = obj.cast::<PyTensor>()
+        && copy != Copy::Always
+        && dtype.is_none_or(|d| t.get().core().is_ok_and(|c| c.dtype() == d))
+    {
+        return Ok(obj.clone());
+    }
+    let made = catch_panics("asarray()", || array_like::tensor(obj, dtype, copy).map_err(Error::from))?;
+    let dtype = made.dtype();
+    Ok(Bound::new(obj.py(), convert(made, dtype, device, false)?)?.into_any())
+}
+
+/// Returns a tensor that shares the memory of a NumPy array: a change of one changes the other.
+#[pyfunction]
+fn from_numpy(array: &Bound<'_, PyAny>) -> Result<PyTensor> {
+    if !is_numpy(array)? {
+        return Err(Error::type_(format!(
+            "from_numpy takes a NumPy array, got {}; use mt.asarray()",
+            array.get_type().name()?
+        ))
+        .into());
+    }
+    Ok(numpy::from_numpy(array, Copy::IfNeeded)?.into())
+}
+
+pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
+    install_constants(m)?;
+    m.add_function(wrap_pyfunction!(full, m)?)?;
+    m.add_function(wrap_pyfunction!(full_like, m)?)?;
+    m.add_function(wrap_pyfunction!(arange, m)?)?;
+    m.add_function(wrap_pyfunction!(linspace, m)?)?;
+    m.add_function(wrap_pyfunction!(eye, m)?)?;
+    m.add_function(wrap_pyfunction!(randint, m)?)?;
+    m.add_function(wrap_pyfunction!(asarray, m)?)?;
+    m.add_function(wrap_pyfunction!(from_numpy, m)?)?;
+    Ok(())
+}

@@ -1,0 +1,390 @@
+//! DLPack, in both directions, without copies: versioned (1.x) and legacy capsules.
+
+use std::ffi::{CStr, c_void};
+
+use minitensor::dtype::Kind;
+use minitensor::{DType, Error, Shape, Tensor};
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::foreign::foreign;
+use crate::error::Result;
+use crate::tensor::class::PyTensor;
+
+const CPU: i32 = 1;
+const CUDA_HOST: i32 = 3;
+const READ_ONLY: u64 = 1;
+const IS_COPIED: u64 = 2;
+/// The version that is exported. Versions with the same major number can be imported.
+const VERSION: (u32, u32) = (1, 0);
+
+#[repr(C)]
+struct Element {
+    code: u8,
+    bits: u8,
+    lanes: u16,
+}
+
+#[repr(C)]
+struct Array {
+    data: *mut c_void,
+    device_type: i32,
+    device_id: i32,
+    ndim: i32,
+    dtype: Element,
+    shape: *mut i64,
+    strides: *mut i64,
+    byte_offset: u64,
+}
+
+/// `DLManagedTensor`
+#[repr(C)]
+struct Legacy {
+    array: Array,
+    context: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut Legacy)>,
+}
+
+/// `DLManagedTensorVersioned`
+#[repr(C)]
+struct Versioned {
+    major: u32,
+    minor: u32,
+    context: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut Versioned)>,
+    flags: u64,
+    array: Array,
+}
+
+/// The two kinds of capsule. They differ in their names and in how they are released.
+trait Managed: Sized + 'static {
+    const NAME: &'static CStr;
+    const USED: &'static CStr;
+    /// The version of DLPack; `None` for legacy capsules, which don't contain it.
+    fn version(&self) -> Option<(u32, u32)>;
+    fn array(&self) -> &Array;
+    fn writable(&self) -> bool;
+    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
+    fn wrap(array: Array, context: *mut c_void, flags: u64) -> Self;
+    fn context(&self) -> *mut c_void;
+}
+
+macro_rules! managed {
+    ($t:ident, $name:literal, $used:literal, |$m:ident| $version:expr, $writable:expr, |$array:ident, $context:ident, $flags:ident| $new:expr) => {
+        impl Managed for $t {
+            const NAME: &'static CStr = $name;
+            const USED: &'static CStr = $used;
+            fn version(&self) -> Option<(u32, u32)> {
+                let $m = self;
+                $version
+            }
+            fn array(&self) -> &Array {
+                &self.array
+            }
+            fn writable(&self) -> bool {
+                let $m = self;
+                $writable
+            }
+            fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)> {
+                self.deleter
+            }
+            fn wrap($array: Array, $context: *mut c_void, $flags: u64) -> Self {
+                $new
+            }
+            fn context(&self) -> *mut c_void {
+                self.context
+            }
+        }
+    };
+}
+
+managed!(Legacy, c"dltensor", c"used_dltensor", |_m| None, true, |array, context, flags| {
+    let _ = flags;
+    Legacy { array, context, deleter: Some(delete::<Legacy>) }
+});
+managed!(
+    Versioned,
+    c"dltensor_versioned",
+    c"used_dltensor_versioned",
+    |m| Some((m.major, m.minor)),
+    m.flags & READ_ONLY == 0,
+    |array, context, flags| {
+        Versioned { major: VERSION.0, minor: VERSION.1, context, deleter: Some(delete::<Versioned>), flags, array }
+    }
+);
+
+/// The data that an exported array points to.
+struct Exported {
+    shape: Vec<i64>,
+    strides: Vec<i64>,
+    _tensor: Tensor,
+}
+
+unsafe extern "C" fn delete<M: Managed>(managed: *mut M) {
+    // SAFETY: made by `export` from two boxes; DLPack calls the deleter once.
+    unsafe {
+        drop(Box::from_raw((*managed).context().cast::<Exported>()));
+        drop(Box::from_raw(managed));
+    }
+}
+
+/// Releases the array of a capsule that no consumer took.
+unsafe extern "C" fn drop_capsule<M: Managed>(capsule: *mut ffi::PyObject) {
+    // SAFETY: Python passes the capsule that is being freed; a consumer renames it when it takes the array.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, M::NAME.as_ptr()) != 0 {
+            let managed = ffi::PyCapsule_GetPointer(capsule, M::NAME.as_ptr()).cast::<M>();
+            if let Some(deleter) = (*managed).deleter() {
+                deleter(managed);
+            }
+        }
+    }
+}
+
+fn export<'py, M: Managed>(py: Python<'py>, tensor: Tensor, flags: u64) -> Result<Bound<'py, PyAny>> {
+    let code = match (tensor.dtype(), tensor.dtype().kind()) {
+        (DType::Bf16, _) => 4,
+        (_, Kind::Signed) => 0,
+        (_, Kind::Unsigned) => 1,
+        (_, Kind::Float) => 2,
+        (_, Kind::Complex) => 5,
+        (_, Kind::Bool) => 6,
+    };
+    let mut exported = Box::new(Exported {
+        shape: tensor.shape().iter().map(|d| *d as i64).collect(),
+        strides: tensor.strides().iter().map(|s| *s as i64).collect(),
+        _tensor: tensor.clone(),
+    });
+    let array = Array {
+        data: tensor.data_ptr().cast(),
+        device_type: CPU,
+        device_id: 0,
+        ndim: tensor.ndim() as i32,
+        dtype: Element { code, bits: (tensor.dtype().size() * 8) as u8, lanes: 1 },
+        shape: exported.shape.as_mut_ptr(),
+        strides: exported.strides.as_mut_ptr(),
+        byte_offset: 0,
+    };
+    let managed = Box::into_raw(Box::new(M::wrap(array, Box::into_raw(exported).cast(), flags)));
+    // SAFETY: the pointer is new, the name is static, and the destructor is for this type.
+    unsafe {
+        let capsule = ffi::PyCapsule_New(managed.cast(), M::NAME.as_ptr(), Some(drop_capsule::<M>));
+        if capsule.is_null() {
+            delete(managed);
+        }
+        Ok(Bound::from_owned_ptr_or_err(py, capsule)?)
+    }
+}
+
+/// Calls the producer's deleter when the tensor's memory is released.
+struct Owner<M: Managed>(*mut M);
+
+// SAFETY: DLPack requires that deleters may be called from any thread.
+unsafe impl<M: Managed> Send for Owner<M> {}
+// SAFETY: the pointer is only used when the owner is dropped.
+unsafe impl<M: Managed> Sync for Owner<M> {}
+
+impl<M: Managed> Drop for Owner<M> {
+    fn drop(&mut self) {
+        // Deleters of producers written in C may access Python objects. After the interpreter has ended, the memory is
+        // freed with the process.
+        Python::try_attach(|_| {
+            // SAFETY: the array was taken from the capsule, so no other code deletes it.
+            unsafe {
+                if let Some(deleter) = (*self.0).deleter() {
+                    deleter(self.0);
+                }
+            }
+        });
+    }
+}
+
+fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
+    // SAFETY: the name determines the type of the pointer; renaming the capsule takes the array, as DLPack specifies.
+    let owner = unsafe {
+        if ffi::PyCapsule_IsValid(capsule.as_ptr(), M::NAME.as_ptr()) == 0 {
+            return Ok(None);
+        }
+        let managed = ffi::PyCapsule_GetPointer(capsule.as_ptr(), M::NAME.as_ptr()).cast::<M>();
+        ffi::PyCapsule_SetName(capsule.as_ptr(), M::USED.as_ptr());
+        Owner(managed)
+    };
+    // SAFETY: the owner keeps the array alive. If the major version differs, only the deleter is accessed.
+    let managed = unsafe { &*owner.0 };
+    if let Some((major, minor)) = managed.version()
+        && major != VERSION.0
+    {
+        return Err(PyBufferError::new_err(format!(
+            "the array is described by DLPack {major}.{minor}, and minitensor reads DLPack {}; update the older of the two \
+             libraries",
+            VERSION.0
+        ))
+        .into());
+    }
+    let (array, writable) = (managed.array(), managed.writable());
+    if array.device_type != CPU && array.device_type != CUDA_HOST {
+        return Err(PyBufferError::new_err(format!(
+            "the array is on a device of DLPack type {}; this build of minitensor runs on the CPU: copy it there first",
+            array.device_type
+        ))
+        .into());
+    }
+    let dtype = array.dtype.read()?;
+    let (shape, strides) = array.layout()?;
+    let offset = usize::try_from(array.byte_offset).ok();
+    let first = offset.and_then(|offset| array.data.addr().checked_add(offset)).ok_or_else(|| {
+        Error::value(format!("from_dlpack: byte_offset {} exceeds the address space", array.byte_offset))
+    })?;
+    let first = array.data.cast::<u8>().with_addr(first);
+    // SAFETY: the producer guarantees its memory until the deleter is called, which the owner does.
+    unsafe { foreign(first, shape, &strides, dtype, writable, Box::new(owner)).map(Some) }
+}
+
+impl Element {
+    fn read(&self) -> Result<DType> {
+        let kind = match self.code {
+            0 => Some(Kind::Signed),
+            1 => Some(Kind::Unsigned),
+            2 | 4 => Some(Kind::Float),
+            5 => Some(Kind::Complex),
+            6 => Some(Kind::Bool),
+            _ => None,
+        };
+        let fits = |d: &DType| {
+            Some(d.kind()) == kind
+                && d.size() * 8 == usize::from(self.bits)
+                && (*d == DType::Bf16) == (self.code == 4)
+                && self.lanes == 1
+        };
+        Ok(DType::ALL.iter().copied().find(fits).ok_or_else(|| {
+            Error::type_(format!(
+                "from_dlpack: unknown dtype of type code {}, {} bits, {} lanes; convert the array first",
+                self.code, self.bits, self.lanes
+            ))
+        })?)
+    }
+}
+
+impl Array {
+    /// The shape, and the strides in elements.
+    fn layout(&self) -> Result<(Shape, Vec<isize>)> {
+        let rank = usize::try_from(self.ndim)
+            .map_err(|_| Error::value(format!("from_dlpack: expected ndim of at least 0, got {}", self.ndim)))?;
+        Shape::check_rank(rank)?;
+        let list = |numbers: *const i64| {
+            // SAFETY: DLPack's shape and strides have `ndim` numbers each.
+            if rank == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(numbers, rank) } }
+        };
+        if rank > 0 && self.shape.is_null() {
+            return Err(Error::value(format!("from_dlpack: the shape of {rank} dimensions is a null pointer")).into());
+        }
+        let mut shape = Shape::default();
+        for size in list(self.shape) {
+            shape.push(usize::try_from(*size).map_err(|_| {
+                Error::value(format!("from_dlpack: expected sizes of at least 0, got {:?}", list(self.shape)))
+            })?);
+        }
+        shape.checked_numel()?;
+        let strides = match self.strides.is_null() {
+            true => shape.contiguous_strides().to_vec(),
+            false => list(self.strides).iter().map(|s| *s as isize).collect(),
+        };
+        Ok((shape, strides))
+    }
+}
+
+/// A tensor over the memory of an object with `__dlpack__`.
+pub fn import(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
+    let py = object.py();
+    if let Ok(tensor) = object.cast::<PyTensor>() {
+        let tensor = tensor.get().core()?;
+        tensor.expect_values()?;
+        if tensor.requires_grad() {
+            return Err(PyBufferError::new_err("DLPack carries no gradients; detach() the tensor first").into());
+        }
+        return Ok(if copy == Some(true) { tensor.copied()? } else { tensor.detach() });
+    }
+    if !object.hasattr("__dlpack__")? {
+        return Err(PyTypeError::new_err(format!(
+            "from_dlpack takes an object with __dlpack__, got {}",
+            object.get_type().fully_qualified_name()?
+        ))
+        .into());
+    }
+    let keywords = PyDict::new(py);
+    keywords.set_item("max_version", VERSION)?;
+    if let Some(copy) = copy {
+        keywords.set_item("copy", copy)?;
+    }
+    let capsule = match object.call_method("__dlpack__", (), Some(&keywords)) {
+        // Producers older than DLPack 1.0 don't accept the argument.
+        Err(e) if e.is_instance_of::<PyTypeError>(py) && copy.is_none() => object.call_method0("__dlpack__")?,
+        other => other?,
+    };
+    let taken = match take::<Versioned>(&capsule)? {
+        Some(tensor) => Some(tensor),
+        None => take::<Legacy>(&capsule)?,
+    };
+    Ok(taken.ok_or_else(|| Error::type_("__dlpack__() gave no DLPack capsule, or one that was used already"))?)
+}
+
+/// Returns a tensor over the memory of another library's array, without a copy unless `copy` is true.
+#[pyfunction]
+#[pyo3(signature = (x, /, *, copy=None))]
+fn from_dlpack(x: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<PyTensor> {
+    Ok(import(x, copy)?.into())
+}
+
+#[pymethods]
+impl PyTensor {
+    /// Returns a DLPack capsule over the tensor's memory.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let tensor = self.core()?;
+        tensor.expect_values()?;
+        if stream.is_some() {
+            return Err(PyBufferError::new_err("a tensor on the CPU has no stream; leave it out").into());
+        }
+        if dl_device.is_some_and(|d| d != (CPU, 0)) {
+            return Err(PyBufferError::new_err(
+                "the tensor is on the CPU, and can only be given there: dl_device=(1, 0)",
+            )
+            .into());
+        }
+        if tensor.requires_grad() {
+            return Err(PyBufferError::new_err("DLPack carries no gradients; detach() the tensor first").into());
+        }
+        let writable = tensor.storage().is_writable();
+        let (shown, flags) = match copy {
+            Some(true) => (tensor.copied()?, IS_COPIED),
+            _ => (tensor.detach(), if writable { 0 } else { READ_ONLY }),
+        };
+        match max_version {
+            Some((1.., _)) => export::<Versioned>(py, shown, flags),
+            _ if flags & READ_ONLY != 0 => Err(PyBufferError::new_err(
+                "the tensor's memory is read-only, which DLPack before 1.0 can't say; clone() it first",
+            )
+            .into()),
+            _ => export::<Legacy>(py, shown, flags),
+        }
+    }
+
+    /// Returns `(1, 0)`: the CPU.
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        (CPU, 0)
+    }
+}
+
+pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
+    m.add_function(wrap_pyfunction!(from_dlpack, m)?)?;
+    Ok(())
+}

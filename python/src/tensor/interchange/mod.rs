@@ -1,0 +1,14 @@
+//! Import and export of data: NumPy, DLPack, the buffer protocol, nested lists and numbers.
+//!
+//! [`array_like`] imports data of any form, with the other files.
+
+pub mod array_like;
+mod buffer;
+mod copy;
+pub mod dlpack;
+mod foreign;
+pub mod nested;
+pub mod number;
+pub mod numbers;
+pub mod numpy;
+pub mod sequence;
