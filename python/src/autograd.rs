@@ -34,7 +34,7 @@ impl HookHandle {
 }
 
 /// The core's tensor of a Python object; an error if the object isn't a tensor.
-fn core(object: &Bound<'_, PyAny>, what: &str) -> Result<Tensor> {
+fn tensor_of(object: &Bound<'_, PyAny>, what: &str) -> Result<Tensor> {
     let tensor = object.cast::<PyTensor>().map_err(|_| {
         let class = object.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
         PyTypeError::new_err(format!("{what} must be a Tensor, got {class}; make one with mt.asarray()"))
@@ -49,10 +49,10 @@ fn tensors(object: &Bound<'_, PyAny>, what: &str) -> Result<Vec<Option<Tensor>>>
         (_, Ok(tuple)) => tuple.iter().collect(),
         _ => vec![object.clone()],
     };
-    items.iter().map(|o| if o.is_none() { Ok(None) } else { core(o, what).map(Some) }).collect()
+    items.iter().map(|o| if o.is_none() { Ok(None) } else { tensor_of(o, what).map(Some) }).collect()
 }
 
-fn given(object: &Bound<'_, PyAny>, what: &str) -> Result<Vec<Tensor>> {
+fn required_tensors(object: &Bound<'_, PyAny>, what: &str) -> Result<Vec<Tensor>> {
     let missing = || PyTypeError::new_err(format!("{what} must be a Tensor, got None"));
     tensors(object, what)?.into_iter().map(|t| t.ok_or_else(|| missing().into())).collect()
 }
@@ -66,14 +66,14 @@ impl PyTensor {
     }
 
     #[setter(requires_grad)]
-    fn ask_for_grad(&self, value: bool) -> Result<()> {
+    fn assign_requires_grad(&self, value: bool) -> Result<()> {
         Ok(self.core()?.set_requires_grad(value)?)
     }
 
     /// Sets whether this tensor requires a gradient, and returns the tensor itself.
     #[pyo3(signature = (requires_grad=true))]
     fn requires_grad_(slf: Bound<'_, Self>, requires_grad: bool) -> Result<Bound<'_, Self>> {
-        slf.get().ask_for_grad(requires_grad)?;
+        slf.get().assign_requires_grad(requires_grad)?;
         Ok(slf)
     }
 
@@ -96,13 +96,13 @@ impl PyTensor {
     }
 
     #[setter(grad)]
-    fn replace_grad(&self, value: Option<&Bound<'_, PyAny>>) -> Result<()> {
-        let grad = value.map(|v| core(v, "grad")).transpose()?;
+    fn assign_grad(&self, value: Option<&Bound<'_, PyAny>>) -> Result<()> {
+        let grad = value.map(|v| tensor_of(v, "grad")).transpose()?;
         Ok(self.core()?.set_grad(grad)?)
     }
 
     #[deleter(grad)]
-    fn forget_grad(&self) -> Result<()> {
+    fn delete_grad(&self) -> Result<()> {
         Ok(self.core()?.set_grad(None)?)
     }
 
@@ -132,9 +132,9 @@ impl PyTensor {
     fn register_hook(&self, hook: Py<PyAny>) -> Result<HookHandle> {
         let run = move |grad: &Tensor| -> minitensor::Result<Option<Tensor>> {
             gil::attach(|py| {
-                let given = hook.call1(py, (PyTensor::from(grad.clone()),)).map_err(Exception::from)?;
-                let given = given.bind(py);
-                if given.is_none() { Ok(None) } else { core(given, "the result of a hook").map(Some) }
+                let result = hook.call1(py, (PyTensor::from(grad.clone()),)).map_err(Exception::from)?;
+                let result = result.bind(py);
+                if result.is_none() { Ok(None) } else { tensor_of(result, "the result of a hook").map(Some) }
             })
             .map_err(|e: Exception| Error::from(e))
         };
@@ -156,7 +156,7 @@ impl PyTensor {
         create_graph: bool,
     ) -> Result<()> {
         let options = Options { retain_graph: retain_graph.unwrap_or(create_graph), create_graph };
-        let cotangent = gradient.filter(|g| !g.is_none()).map(|g| core(g, "gradient")).transpose()?;
+        let cotangent = gradient.filter(|g| !g.is_none()).map(|g| tensor_of(g, "gradient")).transpose()?;
         let output = self.core()?;
         call::pass(py, "backward()", || autograd::backward(std::slice::from_ref(output), &[cotangent], options))
     }
@@ -183,7 +183,7 @@ fn grad<'py>(
     create_graph: bool,
     allow_unused: bool,
 ) -> Result<Bound<'py, PyTuple>> {
-    let (outputs, inputs) = (given(outputs, "outputs")?, given(inputs, "inputs")?);
+    let (outputs, inputs) = (required_tensors(outputs, "outputs")?, required_tensors(inputs, "inputs")?);
     let cotangents = grad_outputs.map_or(Ok(Vec::new()), |g| tensors(g, "grad_outputs"))?;
     let options = Options { retain_graph: retain_graph.unwrap_or(create_graph), create_graph };
     let grads = call::pass(py, "grad()", || autograd::grad(&outputs, &inputs, &cotangents, options))?;
@@ -206,7 +206,7 @@ fn _set_grad_enabled(enabled: bool) -> bool {
 
 /// True if operations on this thread are recorded for gradients.
 #[pyfunction(name = "is_grad_enabled")]
-fn recording() -> bool {
+fn is_recording() -> bool {
     is_grad_enabled()
 }
 
@@ -224,7 +224,7 @@ pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_class::<HookHandle>()?;
     m.add_function(wrap_pyfunction!(grad, m)?)?;
     m.add_function(wrap_pyfunction!(_set_grad_enabled, m)?)?;
-    m.add_function(wrap_pyfunction!(recording, m)?)?;
+    m.add_function(wrap_pyfunction!(is_recording, m)?)?;
     m.add_function(wrap_pyfunction!(manual_seed, m)?)?;
     Ok(())
 }

@@ -12,7 +12,7 @@ def leaf(*values):
     return mt.Tensor(list(values), dtype="float64", requires_grad=True)
 
 
-def test_backward_gathers_in_leaves():
+def test_backward_accumulates_in_leaves():
     x = leaf(1.0, 2.0)
     (x * x).sum().backward()
     (x * 3).sum().backward()

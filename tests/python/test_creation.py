@@ -121,7 +121,7 @@ def test_one_definition_needs_no_more_memory_than_its_result():
     assert held == x.grad.nbytes
 
 
-def test_a_backward_pass_makes_room_for_gradients_as_it_goes():
+def test_a_backward_pass_frees_memory_for_gradients_as_it_runs():
     factors = [mt.ones(1 << 18, requires_grad=True) for _ in range(12)]
     product = factors[0]
     for factor in factors[1:]:

@@ -103,14 +103,14 @@ class Sequence:
 
 
 @pytest.mark.parametrize("length", [0, 1, 4, 1 << 40])
-def test_a_sequence_has_as_many_elements_as_it_says(length):
+def test_a_sequence_must_have_as_many_elements_as_its_length(length):
     for use in (mt.Tensor, lambda s: mt.Tensor([s]), mt.zeros, lambda s: mt.zeros(2, 2).sum(axis=s)):
         with pytest.raises((ValueError, MemoryError)):
             use(Sequence(length, [1, 2]))
     assert mt.Tensor(Sequence(2, [1, 2])).tolist() == [1, 2]
 
 
-def test_a_list_that_changes_while_it_is_read_raises_or_is_read_whole():
+def test_a_list_that_changes_while_it_is_read_raises_or_is_read_completely():
     class Number:
         def __float__(self):
             numbers.append(1.0)

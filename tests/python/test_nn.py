@@ -71,7 +71,7 @@ def test_shared_parameters_are_listed_once():
     mt.optim.SGD(m.parameters())
 
 
-def test_attributes_stay_what_they_are():
+def test_attributes_keep_their_kind():
     m = Scale()
     m.factor = mt.zeros(2)
     m.calls = mt.ones(())
@@ -122,7 +122,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("use", "error", "words"), WRONG, ids=[words for *_, words in WRONG])
-def test_what_is_wrong_raises_and_says_so(use, error, words):
+def test_invalid_use_raises_with_a_clear_message(use, error, words):
     m = Scale()
     m.part = nn.Module()
     before = m.state_dict()
@@ -328,7 +328,7 @@ def test_sequential_is_a_list():
     assert names(named.append(c).insert(0, mt.ops.relu).named_children()) == ["0", "first", "second", "3"]
 
 
-def test_a_list_and_a_dict_hold_parts():
+def test_module_lists_and_dicts_contain_modules():
     items = nn.ModuleList(nn.Linear(1, 1) for _ in range(3))
     assert len(list(items.parameters())) == 6 and len(items[::2]) == 2
     with pytest.raises(NotImplementedError, match="ModuleList has no forward"):

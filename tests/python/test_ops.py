@@ -11,7 +11,7 @@ import pytest
 import minitensor as mt
 
 
-def test_functions_look_like_functions():
+def test_op_functions_look_like_builtins():
     f = mt.ops.swish
     assert (f.__name__, f.__qualname__, f.__module__) == ("swish", "swish", "minitensor.ops")
     assert str(inspect.signature(f)) == "(x)"

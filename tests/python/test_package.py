@@ -105,7 +105,7 @@ except KeyboardInterrupt:
     assert out == "stopped 1.0\n"
 
 
-def test_large_blocks_are_reused_and_given_back():
+def test_large_blocks_are_reused_and_returned_to_the_system():
     mt.empty_cache()
     assert mt.memory_stats()["cached"] == 0
     held = mt.memory_stats()["allocated"]

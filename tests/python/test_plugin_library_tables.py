@@ -315,7 +315,7 @@ ALONE = ".kernels = 0, .n_kernels = 0, .program = program, .backward_kind = MT_F
 MASKED = ALONE + ".inputs = mask, .n_inputs = 2, .attrs = scale, .n_attrs = 1,"
 
 
-def test_a_program_alone_may_take_bools():
+def test_a_program_without_kernels_may_take_bools():
     with loaded(library(code=writing(SCALED), op=MASKED)):
         x, m = mt.Tensor([1.0, 2.0, 3.0], dtype="float64"), mt.Tensor([True, False, True])
         assert mt.ops.probe(x, m).tolist() == [1.5, 2.0, 4.5]
@@ -338,7 +338,7 @@ ALONE_FAULTS = [
 
 
 @pytest.mark.parametrize(("json", "kind", "op", "words"), ALONE_FAULTS)
-def test_a_program_alone_matches_its_table(json, kind, op, words):
+def test_a_program_without_kernels_matches_its_table(json, kind, op, words):
     refuses(library(code=writing(json, kind), op=op), ValueError, alone(words))
 
 
@@ -353,7 +353,7 @@ BESIDE = [
 
 
 @pytest.mark.parametrize(("json", "words"), BESIDE)
-def test_a_program_beside_kernels_has_the_names_of_the_table(json, words):
+def test_a_program_next_to_kernels_has_the_names_of_the_table(json, words):
     op = ".program = program, .backward_kind = MT_FROM_PROGRAM, .backward = {0},"
     code = writing(json) + "__attribute__((unused)) static const void *used[] = {scale, mask};"
     with loaded(library(code=code, op=op)):

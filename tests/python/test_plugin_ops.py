@@ -98,7 +98,7 @@ def test_an_op_knows_its_plugin():
     assert mt.is_custom_op_registered_py("listed") and not mt.is_custom_op_registered_py("adopted")
 
 
-def test_a_plugin_that_fails_leaves_no_owner_and_no_reason_behind():
+def test_a_plugin_that_fails_leaves_no_owner_and_no_reason():
     def fails(registry):
         raise KeyError("inside")
 
@@ -110,7 +110,7 @@ def test_a_plugin_that_fails_leaves_no_owner_and_no_reason_behind():
         mt.ops.describe("unlucky")
 
 
-def test_a_built_op_is_known_by_identity():
+def test_custom_ops_are_compared_by_identity():
     one, other = built("twin"), built("twin")
     function = one.register()
     assert CustomOp.of(function) == one != other and len({one, other, CustomOp.of(mt.ops.twin)}) == 2
@@ -130,7 +130,7 @@ def test_unregistering_an_op_removes_no_other_attribute():
     assert mt.inf == float("inf") and not hasattr(mt.ops, "inf")
 
 
-def test_a_kept_function_works_again_after_its_plugin_is_reloaded():
+def test_a_referenced_function_works_again_after_its_plugin_is_reloaded():
     registry, p = PluginRegistry(), plugin(ops=[built("held")])
     registry.register(p)
     held, x = mt.ops.held, mt.Tensor([1.0])

@@ -157,7 +157,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("use", "error", "words"), WRONG, ids=[words for *_, words in WRONG])
-def test_what_is_wrong_raises_and_says_so(use, error, words):
+def test_invalid_use_raises_with_a_clear_message(use, error, words):
     ops = mt.list_custom_ops_py()
     with pytest.raises(error, match=words):
         use()
@@ -319,7 +319,7 @@ def test_a_model_learns_through_an_op_and_a_layer_of_a_plugin():
         model(x)
 
 
-def test_a_layer_may_be_made_of_a_function():
+def test_a_layer_may_wrap_a_function():
     layer = plugins.CustomLayer("shift")
     layer.by = mt.zeros(1, requires_grad=True)
     layer.set_forward_fn(lambda layer, x, times=1: x + layer.by * times)

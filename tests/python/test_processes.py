@@ -67,7 +67,7 @@ print(code, x.grad.tolist())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_a_child_does_not_wait_for_threads_that_it_lacks():
+def test_a_forked_child_does_not_wait_for_threads_of_its_parent():
     done = subprocess.run([sys.executable, "-c", FORK_INSIDE], capture_output=True, text=True)
     assert done.stdout == "7 [2.0, 2.0, 2.0, 2.0]\n", done.stderr
 
@@ -153,7 +153,7 @@ print("survived")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_a_child_works_whatever_other_threads_of_the_parent_did():
+def test_a_forked_child_works_while_threads_of_the_parent_run():
     done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout) == (0, "survived\n"), done.stderr[-3000:]
 

@@ -35,7 +35,7 @@ def test_small_calls_and_calls_with_gradients_are_recorded_too():
     assert names[:2] == ["swish", "sum"] and "swish.vjp" in names[2:]
 
 
-def test_inner_calls_lie_within_the_outer_one_and_count_once():
+def test_inner_calls_are_within_the_outer_one_and_count_once():
     x = mt.randn((64, 8, 4, 4))
     events = recorded(lambda: mt.ops.group_norm(x, groups=4)).events()
     outer = events[0]

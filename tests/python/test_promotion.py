@@ -43,7 +43,7 @@ def test_float_functions_promote_integers_to_the_default_dtype(ours, numpys, dty
     np.testing.assert_allclose(got.numpy(), expected, rtol=1e-6)
 
 
-def test_a_float_tensor_beside_whole_numbers_decides():
+def test_a_float_tensor_determines_the_dtype_next_to_integers():
     x = mt.Tensor([1, 2, 4])
     for dtype in ("float16", "bfloat16", "float32", "float64", "complex64", "complex128"):
         y = mt.ones(3, dtype=dtype)
@@ -67,7 +67,7 @@ def test_integers_carry_no_gradient():
 
 
 @pytest.mark.parametrize("op", ["exp_", "sqrt_", "divide_", "sigmoid_"])
-def test_a_whole_tensor_can_not_be_changed_in_place_by_a_function_of_floats(op):
+def test_an_integer_tensor_cannot_be_changed_in_place_by_a_float_op(op):
     x = mt.Tensor([1, 2, 4])
     arguments = [x, x] if op == "divide_" else [x]
     with pytest.raises(TypeError, match=f"'{op}'.* changes 'x' in place, .* it is int64, the result float32"):
@@ -104,7 +104,7 @@ def test_powers_of_integers_are_integers(dtype):
     assert x.tolist() == [0, 1, 4, 9, 25]
 
 
-def test_batch_norm_of_whole_statistics_adds_eps():
+def test_batch_norm_of_integer_statistics_adds_eps():
     x = mt.Tensor([[1, 5], [3, 5]])
     got = mt.ops.batch_norm(x, mt.Tensor([2, 5]), mt.Tensor([0, 0]), eps=0.25)
     np.testing.assert_allclose(got.numpy(), [[-2, 0], [2, 0]])
@@ -136,7 +136,7 @@ def test_signatures_have_the_axis_after_the_tensors(name):
     assert getattr(mt.ops, name).__text_signature__.split("axis")[0].count("=") == 0
 
 
-def test_numbers_out_of_the_range_of_whole_numbers_raise():
+def test_numbers_out_of_the_range_of_integers_raise():
     x = mt.Tensor([1, 2], dtype="int8")
     for call in (
         lambda: mt.ops.clamp(x, 0, 300),

@@ -263,7 +263,7 @@ def test_debugging(capsys):
 # The arguments of the document's op functions.
 
 
-def test_functions_that_take_lists_get_lists():
+def test_functions_with_a_list_parameter_receive_lists():
     def forward(inputs, k):
         return inputs[0] * inputs[1] * k
 

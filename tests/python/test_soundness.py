@@ -23,7 +23,7 @@ IN_PLACE = [name for name in OPS if name[:-1] in OPS and name.endswith("_") and 
 
 
 @pytest.mark.parametrize("name", IN_PLACE)
-def test_an_op_in_place_has_the_gradient_of_the_op_beside_it(name):
+def test_an_in_place_op_has_the_gradient_of_its_out_of_place_op(name):
     beside, in_place = getattr(mt.ops, name[:-1]), getattr(mt.ops, name)
     n = len(OPS[name]["inputs"])
     for alike in {False, n == 2}:
@@ -39,7 +39,7 @@ def test_an_op_in_place_has_the_gradient_of_the_op_beside_it(name):
         assert repr(gradients[0]) == repr(gradients[1])
 
 
-def test_the_operators_in_place_are_among_them():
+def test_the_in_place_operators_are_covered():
     assert {"add_", "subtract_", "multiply_", "divide_", "power_", "remainder_"} <= set(IN_PLACE)
     a = leaf(3.0)
     x = a * 1
@@ -76,7 +76,7 @@ def test_a_change_through_a_detached_tensor_is_not_lost():
     assert x.detach().sum().item() == 6.0
 
 
-def test_a_part_may_be_changed_by_an_operator():
+def test_a_slice_may_be_changed_by_an_in_place_operator():
     w, u = leaf(2.0), leaf(1.0, 1.0, 1.0)
     x = mt.ones(3, dtype="float64")
     x[1] += w[0]
@@ -99,7 +99,7 @@ def test_a_part_may_be_changed_by_an_operator():
         assert w.grad.tolist() == [2.0]
 
 
-def test_an_operator_on_a_part_of_a_turned_tensor_loses_nothing():
+def test_an_in_place_operator_on_a_slice_of_a_transposed_tensor_updates_it():
     for shape in ((1, 3), (3, 1), (1, 1, 4)):
         x = mt.zeros(shape).T
         x[...] += 1
@@ -112,7 +112,7 @@ def test_an_operator_on_a_part_of_a_turned_tensor_loses_nothing():
         assert x.tolist() == expected.tolist()
 
 
-def test_a_part_is_assigned_from_another_part_of_the_same_memory():
+def test_a_slice_is_assigned_from_an_overlapping_slice():
     for recorded in (False, True):
         x = mt.arange(5, dtype="float64")
         x = leaf(*x.tolist()) * 1 if recorded else x
@@ -146,7 +146,7 @@ def test_a_gradient_is_retained_once_and_has_separate_memory():
     assert g.tolist() == [1.0]
 
 
-def test_a_retained_gradient_is_read_by_other_threads_meanwhile():
+def test_a_retained_gradient_can_be_read_by_other_threads():
     y = mt.ones(1_000_000, requires_grad=True) * 1
     y.retain_grad()
     z, done = y * 2, threading.Event()
@@ -166,7 +166,7 @@ def test_a_retained_gradient_is_read_by_other_threads_meanwhile():
     assert not passes.is_alive()
 
 
-def test_a_hook_may_look_at_the_tensor_when_it_goes():
+def test_a_hook_may_access_its_tensor_while_it_is_freed():
     class Hook:
         def __call__(self, grad):
             return None
@@ -194,7 +194,7 @@ def test_hooks_are_called_in_order_of_registration():
     assert x.grad.tolist() == [3.0]
 
 
-def test_chains_of_gradients_are_freed_in_turn():
+def test_chains_of_gradients_are_freed_without_recursion():
     t = mt.zeros(1)
     for _ in range(200_000):
         n = mt.zeros(1)
@@ -333,7 +333,7 @@ print("survived", refused)
 
 
 @pytest.mark.parametrize("name", POSITIONS)
-def test_positions_that_another_thread_changes_never_leave_memory(name):
+def test_indices_that_another_thread_changes_stay_within_bounds(name):
     script = [sys.executable, "-c", HOSTILE_POSITIONS, name]
     done = subprocess.run(script, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.startswith("survived"), (done.returncode, done.stderr)
@@ -404,7 +404,7 @@ def test_there_are_at_most_64_dimensions(make):
         make(65)
 
 
-def test_large_and_empty_tensors_are_printed_shortly():
+def test_large_and_empty_tensors_have_a_short_repr():
     assert repr(mt.zeros((10**12, 0))) == "tensor([], dtype=float32, shape=(1000000000000, 0))"
     assert len(repr(mt.zeros(1).expand([6] * 20))) < 200
     assert mt.eye(10**12, 0).shape == (10**12, 0)
@@ -416,7 +416,7 @@ def test_large_and_empty_tensors_are_printed_shortly():
 # Numbers.
 
 
-def test_whole_ranges_are_counted_exactly():
+def test_integer_ranges_are_counted_exactly():
     for start, stop, step in (
         (2**53, 2**53 + 3, 1),
         (2**62, 2**62 + 5, 2),
@@ -460,7 +460,7 @@ def test_half_floats_are_storage_formats():
     assert 0 < second.item() < 2e-3
 
 
-def test_dropout_of_halves_has_the_probability_that_was_asked_for():
+def test_dropout_of_half_floats_has_the_requested_probability():
     mt.manual_seed(0)
     dropped = mt.ops.dropout(mt.ones(10**6, dtype="float16"), p=0.001)
     assert 800 < (dropped.numpy() == 0).sum() < 1200

@@ -126,7 +126,7 @@ def test_strided_arrays_are_shared_without_a_copy(view):
     assert t.size == 0 or np.shares_memory(t.numpy(), a)
 
 
-def test_arrays_of_foreign_byte_order_are_converted():
+def test_arrays_of_another_byte_order_are_converted():
     assert mt.Tensor(np.array([1.0, 2.0], dtype=">f8")).tolist() == [1.0, 2.0]
 
 
@@ -185,7 +185,7 @@ def test_memory_outlives_the_tensor_and_the_array():
     assert shared.tolist() == [3.0]
 
 
-def test_bfloat16_refuses_numpy_and_converts_in_words():
+def test_bfloat16_converts_to_numpy_only_explicitly():
     t = mt.Tensor([1.0], dtype="bfloat16")
     with pytest.raises((TypeError, ImportError), match="bfloat16"):
         t.numpy()

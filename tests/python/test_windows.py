@@ -28,7 +28,7 @@ def test_results_are_the_same_for_any_number_of_threads(weight, groups, stride, 
         assert (one == three).all()
 
 
-def test_one_number_stands_for_every_axis(rng):
+def test_one_number_applies_to_every_axis(rng):
     x, w = mt.Tensor(rng.normal(size=(2, 9, 8))), mt.Tensor(rng.normal(size=(3, 2, 3, 3)))
     all_of_them = mt.ops.conv2d(x, w, stride=[2, 2], padding=[1, 1], dilation=[2, 2])
     assert (mt.ops.conv2d(x, w, stride=2, padding=1, dilation=2).numpy() == all_of_them.numpy()).all()

@@ -6,7 +6,7 @@ use crate::step::Line;
 use crate::test::{closing, pytest};
 
 /// The tests of results, which run at every level. All other tests run at the default level only.
-const QUICK: &[&str] = &["test_reference", "test_ops", "test_windows", "test_digits", "test_order_and_places"];
+const QUICK: &[&str] = &["test_reference", "test_ops", "test_windows", "test_digits", "test_sort_and_index"];
 
 /// The beginning of the last line of the output.
 pub const HEADING: &str = "SIMD levels that ran: ";

@@ -118,13 +118,13 @@ impl Binding {
         let keywords = unsafe { Borrowed::from_ptr(py, keywords).cast_unchecked::<PyTuple>() };
         for (k, keyword) in keywords.iter_borrowed().enumerate() {
             let same = |name: &Py<PyString>| name.as_ptr() == keyword.as_ptr();
-            let at = self.names.iter().position(same).or_else(|| {
+            let index = self.names.iter().position(same).or_else(|| {
                 let equal = |name: &Py<PyString>| keyword.eq(name.bind(py)).unwrap_or(false);
                 self.names.iter().position(equal)
             });
-            match at.filter(|at| slots[*at].is_null()) {
+            match index.filter(|i| slots[*i].is_null()) {
                 // SAFETY: a value for each keyword follows the positional arguments.
-                Some(at) => slots[at] = unsafe { *args.add(n + k) },
+                Some(i) => slots[i] = unsafe { *args.add(n + k) },
                 None => return Err(self.refuse_keywords(op, n, &keywords)),
             }
         }
@@ -153,7 +153,7 @@ fn is_spread(op: &OpDef, py: Python<'_>, args: *const *mut ffi::PyObject, n: usi
 
 /// The argument of a parameter.
 #[inline]
-pub fn at<'a, 'py>(py: Python<'py>, slots: &'a Slots, i: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
+pub fn argument<'a, 'py>(py: Python<'py>, slots: &'a Slots, i: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
     // SAFETY: every slot is null or an object that the caller of the function holds until the call has ended.
     (!slots[i].is_null()).then(|| unsafe { Borrowed::from_ptr(py, slots[i]) })
 }

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
 use super::attr;
-use super::binding::{Binding, Slots, at};
+use super::binding::{Binding, Slots, argument};
 use super::returns::Returns;
 use super::tensor_arg::{self, TensorArg, TensorArgs, arguments};
 use crate::error::Result;
@@ -33,7 +33,7 @@ pub struct Function {
     /// The attributes of such a call.
     defaults: Vec<Attr>,
     /// False if the op has been unregistered at any time.
-    live: AtomicBool,
+    is_live: AtomicBool,
 }
 
 impl Function {
@@ -47,12 +47,12 @@ impl Function {
             && matches!(returns, Returns::One);
         let plain = is_plain.then_some(op.inputs.len());
         let binding = Binding::new(py, &op);
-        Ok(Arc::new(Function { op, binding, returns, plain, defaults, live: AtomicBool::new(true) }))
+        Ok(Arc::new(Function { op, binding, returns, plain, defaults, is_live: AtomicBool::new(true) }))
     }
 
     /// Marks the op as unregistered: later calls raise an error unless it is registered again.
     pub fn retire(&self) {
-        self.live.store(false, Ordering::Relaxed);
+        self.is_live.store(false, Ordering::Relaxed);
     }
 
     /// Returns an error that explains why the op isn't registered.
@@ -88,13 +88,13 @@ impl Function {
         n: usize,
         keywords: *mut ffi::PyObject,
     ) -> Result<Bound<'py, PyAny>> {
-        if !self.live.load(Ordering::Relaxed) {
+        if !self.is_live.load(Ordering::Relaxed) {
             self.check_registered()?;
         }
         if keywords.is_null()
             && self.plain == Some(n)
             // SAFETY: `args` has `n` objects.
-            && let Some(result) = unsafe { self.call_plain(py, args, n) }
+            && let Some(result) = unsafe { self.call_with_tensors(py, args, n) }
         {
             return result;
         }
@@ -104,7 +104,7 @@ impl Function {
 
     /// The fast path for the most common call: positional tensors only.
     #[inline]
-    unsafe fn call_plain<'py>(
+    unsafe fn call_with_tensors<'py>(
         &self,
         py: Python<'py>,
         args: *const *mut ffi::PyObject,
@@ -174,7 +174,7 @@ impl Function {
             return None;
         }
         for (i, slot) in few.iter_mut().enumerate().take(count) {
-            let object = at(py, slots, i)?;
+            let object = argument(py, slots, i)?;
             *slot = Arg::Tensor(object.cast_exact::<PyTensor>().ok()?.get().core().ok()?);
         }
         Some(&few[..count])
@@ -183,7 +183,7 @@ impl Function {
     fn tensors<'a>(&self, py: Python<'_>, slots: &'a Slots) -> Result<TensorArgs<'a>> {
         let mut tensors = TensorArgs::new();
         for (i, input) in self.op.inputs.iter().enumerate() {
-            let given = at(py, slots, i).filter(|o| input.arity != Arity::Optional || !o.is_none());
+            let given = argument(py, slots, i).filter(|o| input.arity != Arity::Optional || !o.is_none());
             match (given, input.arity) {
                 (Some(list), Arity::Variadic) => tensor_arg::read_list(&self.op, &input.name, &list, &mut tensors)?,
                 (Some(object), _) => match TensorArg::read(object)? {
@@ -201,7 +201,7 @@ impl Function {
     fn attrs(&self, py: Python<'_>, slots: &Slots) -> Result<SmallVec<[Attr; 4]>> {
         let mut attrs = smallvec![Attr::None; self.op.attrs.len()];
         for (parameter, index) in self.binding.attr_order.iter().enumerate() {
-            attrs[*index] = match at(py, slots, self.op.inputs.len() + parameter) {
+            attrs[*index] = match argument(py, slots, self.op.inputs.len() + parameter) {
                 Some(value) => attr::read(&self.op, *index, &value)?,
                 None => self.op.default_attr(*index)?,
             };

@@ -5,7 +5,7 @@ use minitensor::op::{Outputs, Role};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::binding::{Slots, at};
+use super::binding::{Slots, argument};
 use crate::error::Result;
 use crate::tensor::class::PyTensor;
 
@@ -53,7 +53,7 @@ impl Returns {
         match self {
             Returns::One => Ok(Bound::new(py, PyTensor::from(outputs.single()))?.into_any()),
             Returns::Nothing => Ok(py.None().into_bound(py)),
-            Returns::Input(i) => Ok(at(py, slots, *i).map_or_else(|| py.None().into_bound(py), |o| o.to_owned())),
+            Returns::Input(i) => Ok(argument(py, slots, *i).map_or_else(|| py.None().into_bound(py), |o| o.to_owned())),
             Returns::Tuple => Ok(tuple(py, outputs)?.into_any()),
             Returns::Named(class) => Ok(class.bind(py).call1(tuple(py, outputs)?)?),
         }

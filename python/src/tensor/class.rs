@@ -44,7 +44,7 @@ impl From<Tensor> for PyTensor {
 }
 
 /// The reason why a tensor that requires a gradient can't be exported as an array.
-pub const LEAVES: &str =
+pub const GRADIENT_WOULD_BE_LOST: &str =
     "the tensor requires a gradient, which would be lost; use t.detach().numpy(), or np.asarray(t.detach())";
 
 impl PyTensor {

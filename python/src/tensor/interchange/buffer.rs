@@ -12,7 +12,7 @@ use pyo3::types::PyMemoryView;
 
 use super::foreign::foreign;
 use crate::error::Result;
-use crate::tensor::class::{LEAVES, PyTensor};
+use crate::tensor::class::{GRADIENT_WOULD_BE_LOST, PyTensor};
 
 /// The format of each dtype in the notation of the `struct` module.
 const FORMATS: &[(DType, &CStr)] = &[
@@ -93,7 +93,7 @@ impl PyTensor {
         let tensor = slf.get().core()?;
         tensor.expect_values()?;
         if tensor.requires_grad() {
-            return Err(PyBufferError::new_err(LEAVES).into());
+            return Err(PyBufferError::new_err(GRADIENT_WOULD_BE_LOST).into());
         }
         let dtype = tensor.dtype();
         let Some((_, format)) = FORMATS.iter().find(|(d, _)| *d == dtype) else {
@@ -105,19 +105,19 @@ impl PyTensor {
         if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE && readonly {
             return Err(PyBufferError::new_err("the tensor's memory is read-only; clone() it first").into());
         }
-        let asks = |what: c_int| flags & what == what;
-        let by_columns = || {
+        let requests = |what: c_int| flags & what == what;
+        let is_f_contiguous = || {
             let (shape, strides) = (tensor.shape().iter().rev(), tensor.strides().iter().rev());
             shape.copied().collect::<Shape>().is_contiguous(&strides.copied().collect::<Vec<_>>())
         };
-        let has_strides = asks(ffi::PyBUF_STRIDES);
-        let fits = match () {
-            () if asks(ffi::PyBUF_F_CONTIGUOUS) => by_columns(),
-            () if asks(ffi::PyBUF_ANY_CONTIGUOUS) => tensor.is_contiguous() || by_columns(),
-            () if asks(ffi::PyBUF_C_CONTIGUOUS) || !has_strides => tensor.is_contiguous(),
+        let has_strides = requests(ffi::PyBUF_STRIDES);
+        let is_satisfied = match () {
+            () if requests(ffi::PyBUF_F_CONTIGUOUS) => is_f_contiguous(),
+            () if requests(ffi::PyBUF_ANY_CONTIGUOUS) => tensor.is_contiguous() || is_f_contiguous(),
+            () if requests(ffi::PyBUF_C_CONTIGUOUS) || !has_strides => tensor.is_contiguous(),
             () => true,
         };
-        if !fits {
+        if !is_satisfied {
             return Err(PyBufferError::new_err("the tensor isn't contiguous; use contiguous()").into());
         }
         let size = dtype.size() as isize;

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyMemoryView};
 use super::buffer;
 use super::copy::Copy;
 use crate::error::Result;
-use crate::tensor::class::{LEAVES, PyTensor};
+use crate::tensor::class::{GRADIENT_WOULD_BE_LOST, PyTensor};
 
 /// True for a NumPy array or scalar, or an object with NumPy's protocol that isn't one of our tensors.
 pub fn is_numpy(object: &Bound<'_, PyAny>) -> Result<bool> {
@@ -99,7 +99,7 @@ impl PyTensor {
         let (py, core) = (slf.py(), slf.get().core()?);
         core.expect_values()?;
         if core.requires_grad() {
-            return Err(PyRuntimeError::new_err(LEAVES).into());
+            return Err(PyRuntimeError::new_err(GRADIENT_WOULD_BE_LOST).into());
         }
         let numpy = py.import("numpy")?;
         if core.dtype() == DType::Bf16 {

@@ -219,7 +219,7 @@ def test_advice_about_dtypes_works():
         mt.full(1, 1j, dtype="float32")
 
 
-def test_a_tuple_where_a_tensor_belongs_shows_what_the_op_takes():
+def test_a_tuple_instead_of_a_tensor_raises_and_shows_the_signature():
     with pytest.raises(TypeError, match=r"'weight' takes a tensor, got tuple; .* the op is layer_norm\(x, w"):
         mt.ops.layer_norm(mt.ones(2, 4), (4,))
 

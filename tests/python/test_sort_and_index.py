@@ -114,7 +114,7 @@ def test_cumulative_sums_equal_numpy(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *FLOATS, "complex64", "complex128"])
-def test_rows_of_every_dtype_are_taken(dtype):
+def test_rows_of_every_dtype_are_selected(dtype):
     rng = np.random.default_rng(6)
     for table, index in [((50, 3), (4, 5)), ((50, 1), (3000,)), ((7, 128), ()), ((7, 0), (3,)), ((9, 5), (0, 2))]:
         a = rng.integers(0, 2, table).astype(dtype)
@@ -124,7 +124,7 @@ def test_rows_of_every_dtype_are_taken(dtype):
         np.testing.assert_array_equal(mt.ops.take(mt.asarray(a.T), mt.asarray(i), 1).numpy(), np.take(a.T, i, 1))
 
 
-def test_a_far_index_out_of_range_is_named():
+def test_an_index_out_of_range_in_a_long_tensor_is_reported():
     index = np.zeros(200_000, int)
     index[150_000], index[180_000] = 9, -9
     x, rows = mt.asarray(np.ones(3)), mt.asarray(np.ones((200_000, 2)))
