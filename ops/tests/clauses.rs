@@ -287,59 +287,59 @@ fn every_mistake_in_a_shape_clause_has_a_sentence() -> Result<()> {
     let cases: &[(&str, &str, &str)] = &[
         (
             "(x: [n], y: [n]) -> (values: [other], order: [..])",
-            "the size of the dimension 'other' is unknown; an input must have the dimension, or an attribute of that name must \
-             be a whole number; the names are 'n' and 'count'",
+            "the size of the dimension 'other' is unknown; use a dimension of an input, or the name of an integer \
+             attribute; the names are 'n' and 'count'",
             "other",
         ),
         (
             "(x: [size], y: [n]) -> (values: [sise], order: [..])",
-            "the size of the dimension 'sise' is unknown; an input must have the dimension, or an attribute of that name must \
-             be a whole number; did you mean 'size'?",
+            "the size of the dimension 'sise' is unknown; use a dimension of an input, or the name of an integer \
+             attribute; did you mean 'size'?",
             "sise",
         ),
         ("(x: [n], z: [n]) @", "there is no input 'z'; did you mean 'x'?", "z"),
-        ("(x: [n], x: [n], y: [n]) @", "the 'shape' clause has 'x' twice; remove one of them", "x"),
-        ("(x: [n]) @", "the 'shape' clause doesn't mention the input 'y'; add 'y: [..]' to its inputs", "(x: [n]) @"),
+        ("(x: [n], x: [n], y: [n]) @", "the 'shape' clause mentions 'x' twice; remove one of them", "x"),
+        ("(x: [n]) @", "the 'shape' clause does not mention the input 'y'; add 'y: [..]' to its inputs", "(x: [n]) @"),
         (
             "(x: [n], y: [n]) -> (values: [n])",
-            "the 'shape' clause doesn't mention the output 'order'; add 'order: [..]' to its outputs",
+            "the 'shape' clause does not mention the output 'order'; add 'order: [..]' to its outputs",
             "(x: [n], y: [n]) -> (values: [n])",
         ),
         (
             "(x: [n], y: [n]) -> [n]",
-            "dimensions for one output, but the op has 2 outputs; name them: '-> (values: [n], …)'",
+            "the 'shape' clause describes one output, but the op has 2; name every output: '-> (values: [n], …)'",
             "[n]",
         ),
         (
             "([save] x: [n], y: [n]) @",
-            "the input 'x' can't be marked '[save]'; remove the marker: a formula saves the inputs that it mentions",
+            "the input 'x' cannot be marked '[save]'; remove the marker; a formula saves the inputs that it mentions",
             "x",
         ),
         (
             "(x: [n], y: [n]) -> ([keep] values: [n], order: [n])",
-            "unknown marker '[keep]'; '[save]' marks an output that only the gradient needs",
+            "unknown marker '[keep]'; the only marker is '[save]', for an output that only the gradient needs",
             "keep",
         ),
         (
             "(x: [scale], y: [n]) @",
-            "the dimension 'scale' has the name of an attribute that is not a whole number; rename one of them, or make the \
-             attribute a whole number",
+            "the dimension 'scale' has the name of an attribute that is not an integer; rename one of them, or make the \
+             attribute an integer",
             "scale",
         ),
-        ("(x: [n / 0], y: [n]) @", "'n / 0' divides by 0; divide by another number", "n / 0"),
+        ("(x: [n / 0], y: [n]) @", "'n / 0' divides by 0; use a divisor other than 0", "n / 0"),
         (
             "(x: [n % 2], y: [n]) @",
-            "'n % 2' is not a dimension; a dimension is a name, a number, or '+ - * /' of those",
+            "'n % 2' is not a dimension; a dimension is a name, a number, or a combination of them with '+', '-', '*' and '/'",
             "n % 2",
         ),
         (
             "(x: [-1], y: [n]) @",
-            "'-1' is not a dimension; a dimension is a name, a number, or '+ - * /' of those",
+            "'-1' is not a dimension; a dimension is a name, a number, or a combination of them with '+', '-', '*' and '/'",
             "-1",
         ),
         (
             "(x: [0.5], y: [n]) @",
-            "'0.5' is not a dimension; a dimension is a name, a number, or '+ - * /' of those",
+            "'0.5' is not a dimension; a dimension is a name, a number, or a combination of them with '+', '-', '*' and '/'",
             "0.5",
         ),
         (
@@ -354,8 +354,7 @@ fn every_mistake_in_a_shape_clause_has_a_sentence() -> Result<()> {
         ),
         (
             "(x: [n], y: [n]) @ where flag == 1",
-            "the attribute 'flag' is not a number, and can't be compared here; compare dimensions, and attributes that are \
-             numbers",
+            "the attribute 'flag' is not a number, so it cannot be compared; compare dimensions and numeric attributes",
             "flag",
         ),
         ("where scael > 0.0", "'scael' is neither a dimension nor an attribute; did you mean 'scale'?", "scael"),
@@ -381,7 +380,7 @@ fn every_mistake_in_a_shape_clause_has_a_sentence() -> Result<()> {
             "expected the end of the clause, found 'scale'; write the clause like '(x: [.., n]) -> [.., n]'",
             "scale",
         ),
-        ("(x: [n], y: [$]) @", "a clause can't have '$'; remove it", "$"),
+        ("(x: [n], y: [$]) @", "unexpected character '$'; remove it", "$"),
         (
             "(x: [99999999999999999999], y: [n]) @",
             "'99999999999999999999' is not a number; write a number such as '12', '0.5' or '1e-6'",
@@ -396,9 +395,9 @@ fn every_mistake_in_a_shape_clause_has_a_sentence() -> Result<()> {
     }
     let list = build(CustomOpBuilder::new("f", 1).variadic().forward(|x| x[0].copied()))?;
     let error = clause::shape(&list, "(x: [n]) -> [n]").expect_err("a list").to_string();
-    assert!(error.contains("'x' is any number of tensors, which have no dimensions in common"), "{error}");
+    assert!(error.contains("'x' is a list of tensors, which may have different dimensions"), "{error}");
     let error = clause::shape(&*registry::get("exp")?, "(x: [n]) -> [n]").expect_err("an element op").to_string();
-    assert!(error.contains("an element op has no 'shape' clause; remove it"), "{error}");
+    assert!(error.contains("an element op cannot have a 'shape' clause; remove it"), "{error}");
     Ok(())
 }
 
@@ -410,8 +409,8 @@ fn parameters_have_different_names_and_so_have_outputs() {
     };
     let twice = |name: &str| {
         format!(
-            "op 'ns::f': the name '{name}' is used twice; rename one: the tensors, attributes, outputs and dimensions of an op \
-             have different names"
+            "op 'ns::f': the name '{name}' is used twice; rename one of them; the tensors, attributes, outputs and dimensions \
+             of an op must have different names"
         )
     };
     let op = || CustomOpBuilder::new("ns::f", 2);
@@ -424,20 +423,21 @@ fn parameters_have_different_names_and_so_have_outputs() {
 fn every_mistake_in_a_formula_has_a_sentence() -> Result<()> {
     let op = subject()?;
     let like = "write the clause like '|d_out| { x: d_out * out }'";
-    let order = "a formula has 'let's first, then one entry for each input";
-    let tensor = "compute the gradient from the cotangents, or write 'none' if there is none";
+    let order = "a formula has 'let' statements first, then one entry for each input";
+    let tensor = "compute the gradient from the cotangents, or write 'none' if the input has no gradient";
     let cases: &[(&str, &str, &str)] = &[
         (
             "|d| { x: d, y: d }",
-            "the formula takes 1 cotangent, but the op returns 2 outputs; take one for each output, '_' where it isn't used",
+            "the formula takes 1 cotangent, but the op returns 2 outputs; take one cotangent for each output; write '_' \
+             for one that is not used",
             "d",
         ),
         ("|d, _| { x: d }", "the gradient of 'y' is missing; write a formula for it, or 'y: none'", "|d, _| { x: d }"),
-        ("|d, _| { x: d, y: d, x: d }", "the gradient of 'x' is given twice; remove one of them", "x"),
+        ("|d, _| { x: d, y: d, x: d }", "the gradient of 'x' is defined twice; remove one of them", "x"),
         ("|d, _| { x: d, y: d, z: d }", "'z' is not an input of the op; did you mean 'x'?", "z"),
         (
             "|d, _| { x: d, y: d, count: d }",
-            "'count' is an attribute, and has no gradient; remove the entry: only tensors have gradients",
+            "'count' is an attribute, so it has no gradient; remove the entry; only tensors have gradients",
             "count",
         ),
         ("|grad, _| { x: gard, y: none }", "unknown name 'gard' in the formula; did you mean 'grad'?", "gard"),
@@ -455,21 +455,21 @@ fn every_mistake_in_a_formula_has_a_sentence() -> Result<()> {
         ),
         (
             "|d, _| { x: d * d[0], y: none }",
-            "a formula can't have 'd[0]'; use calls, methods and operators on tensors, or a function instead of a formula",
+            "'d[0]' is not supported in a formula; use calls, methods and operators on tensors, or write 'backward' as a function",
             "d[0]",
         ),
         (
             "|d, _| { x: if flag { d } else { 0 }, y: none }",
-            "one branch of 'if flag { d } else { 0 }' is a tensor, and the other is not; let both be tensors, or neither",
+            "one branch of 'if flag { d } else { 0 }' is a tensor, but the other is not; both branches must be tensors, or neither",
             "if flag { d } else { 0 }",
         ),
         ("|d, _| { x: if flag { d }, y: none }", "an 'if' in a formula needs an 'else'; write 'else { … }'", "if"),
         (
             "|d, _| { let (a, b) = d; x: a, y: b }",
-            "'d' is not the call of an op; only the call of an op returns several tensors",
+            "'d' is not a call of an op; only a call of an op returns several tensors",
             "d",
         ),
-        ("|d, _| { x: d, let a = d; y: none }", &format!("a 'let' can't follow an entry; {order}"), "let"),
+        ("|d, _| { x: d, let a = d; y: none }", &format!("a 'let' cannot follow an entry; {order}"), "let"),
         ("|d, _| { let a d; x: d, y: none }", &format!("expected '=', found 'd'; {like}"), "d"),
         (
             "|d, _| { d * 2 }",
@@ -479,8 +479,8 @@ fn every_mistake_in_a_formula_has_a_sentence() -> Result<()> {
         ("|d, _| { x: d * , y: none }", &format!("expected a value, found ','; {like}"), ","),
         ("|d, _| { x: ns::f, y: none }", &format!("expected the arguments of 'ns::f', found ','; {like}"), ","),
         ("|d, _| { x: match d { _ => d }, y: none }", &format!("expected ',' or '}}', found 'd'; {like}"), "d"),
-        ("|d, _| { x: f(\"a, y: none }", "a text is not closed; add '\"' at its end", "\""),
-        ("|d, _| { x: f(\"\\n\"), y: none }", "a text can't have '\\'; write the character itself", "\"\\n\""),
+        ("|d, _| { x: f(\"a, y: none }", "unterminated string; add '\"' at its end", "\""),
+        ("|d, _| { x: f(\"\\n\"), y: none }", "a string cannot contain '\\'; write the character itself", "\"\\n\""),
         ("|d, _| { x: d, y: none } x", &format!("expected the end of the clause, found 'x'; {like}"), "x"),
         ("", &format!("expected '|', found the end; {like}"), ""),
     ];
@@ -490,10 +490,15 @@ fn every_mistake_in_a_formula_has_a_sentence() -> Result<()> {
     }
     let list = build(CustomOpBuilder::new("f", 1).variadic().forward(|x| x[0].copied()))?;
     let error = clause::backward(&list, "|d| { x: d }").expect_err("a list").to_string();
-    assert!(error.contains("a formula can't compute the gradients of the list 'x'; use a function instead"), "{error}");
+    assert!(
+        error.contains(
+            "a formula cannot compute the gradients of the tensor list 'x'; write 'backward' as a function instead"
+        ),
+        "{error}"
+    );
     let error =
         clause::backward(&*registry::get("gather")?, "|d| { x: d, index: d }").expect_err("integers").to_string();
-    assert!(error.contains("'index' is never a floating-point tensor, and has no gradient; remove"), "{error}");
+    assert!(error.contains("'index' is never a floating-point tensor, so it has no gradient; remove"), "{error}");
     assert!(matches!(clause::backward(&op, " none ")?, Backward::None(_)));
     Ok(())
 }
@@ -504,7 +509,7 @@ fn depth_and_length_have_limits() -> Result<()> {
     let fails = |formula: String| {
         clause::backward(&op, &format!("|d, _| {{ x: {formula}, y: none }}")).expect_err("too much").to_string()
     };
-    let deep = "the parts of the clause are nested more than 64 levels deep; simplify the clause";
+    let deep = "the clause is nested more than 64 levels deep; simplify the clause";
     for (open, close) in
         [("(", ")"), ("-", ""), ("& ", ""), ("[", "]"), ("f(", ")"), ("if d { d } else { ", "}"), ("{", "}")]
     {
@@ -514,7 +519,7 @@ fn depth_and_length_have_limits() -> Result<()> {
         assert!(fails(format!("d{}", chain.repeat(500))).len() < 400, "{chain}");
     }
     assert!(fails(format!("d{}", " + d".repeat(64))).contains(deep));
-    assert!(fails("d + d".repeat(8000)).ends_with("bytes; 16384 is the limit"));
+    assert!(fails("d + d".repeat(8000)).ends_with("bytes; the limit is 16384 bytes"));
     // A long sequence of `let`s is not nested.
     let lets: String = (0..500).map(|_| "let d = d * 2;").collect();
     clause::backward(&op, &format!("|d, _| {{ {lets} x: d, y: none }}"))?;

@@ -61,57 +61,57 @@ messages! {
     OF_MACRO:
 
     // Names.
-    LONG_NAME: "the name of {} has {} bytes", "{} is the limit";
-    NOT_A_WORD: "`{}` can't be the name of {}", "use ASCII letters, digits and `_`, and don't begin with a digit";
-    NOT_A_NAME: "`{}` can't be the name of an op", "use ASCII letters, digits and `_`, and `::` after a namespace";
-    KEYWORD: "`{}` can't be the name of {}: `{}` is a Python keyword", "choose another name, such as `{}_`";
-    RESERVED: "`{}` can't be the name of an op: names that begin with `__` are reserved", "choose another name";
+    LONG_NAME: "the name of {} has {} bytes", "the limit is {} bytes";
+    NOT_A_WORD: "`{}` is not a valid name of {}", "use ASCII letters, digits and `_`; the first character must not be a digit";
+    NOT_A_NAME: "`{}` is not a valid name of an op", "use ASCII letters, digits and `_`, with `::` after a namespace";
+    KEYWORD: "`{}` is not a valid name of {}: `{}` is a Python keyword", "choose another name, such as `{}_`";
+    RESERVED: "`{}` is not a valid name of an op: names that begin with `__` are reserved", "choose another name";
 
     // Signatures.
-    DOUBLED_NAME: "the name `{}` is used twice", "rename one: the tensors, attributes, outputs and dimensions of an op have different names";
-    VARIADIC_NOT_LAST: "the tensor list `{}` is not the last tensor", "move `{}` after the other tensors; an op has one list at most";
-    AXIS_DIMENSION: "`{}` doesn't fit an op whose caller chooses the axis", "write `[.., n]` or `[..]` for every tensor; where several axes may be chosen, use one name";
+    DOUBLED_NAME: "the name `{}` is used twice", "rename one of them; the tensors, attributes, outputs and dimensions of an op must have different names";
+    VARIADIC_NOT_LAST: "the tensor list `{}` is not the last tensor", "move `{}` after the other tensors; an op can have only one list";
+    AXIS_DIMENSION: "`{}` is not supported in an op with an `axis` clause", "write `[.., n]` or `[..]` for every tensor; if the caller may choose several axes, use the same name everywhere";
 
     // The grammar.
     EXPECTED: "expected {}, found {}", "write the clause like `{}`";
-    TOO_DEEP: "the parts of the clause are nested more than {} levels deep", "simplify the clause";
+    TOO_DEEP: "the clause is nested more than {} levels deep", "simplify the clause";
 
     // Shapes and conditions.
-    NOT_A_DIMENSION: "`{}` is not a dimension", "a dimension is a name, a number, or `+ - * /` of those";
-    DIVIDES_BY_ZERO: "`{}` divides by 0", "divide by another number";
+    NOT_A_DIMENSION: "`{}` is not a dimension", "a dimension is a name, a number, or a combination of them with `+`, `-`, `*` and `/`";
+    DIVIDES_BY_ZERO: "`{}` divides by 0", "use a divisor other than 0";
     NOT_A_PREDICATE: "`{}` is not a condition", "write a comparison such as `k <= n` or `eps >= 0.0`";
-    NOT_SAVE: "unknown marker `[{}]`", "`[save]` marks an output that only the gradient needs";
-    SAVED_INPUT: "the input `{}` can't be marked `[save]`", "remove the marker: a formula saves the inputs that it mentions";
+    NOT_SAVE: "unknown marker `[{}]`", "the only marker is `[save]`, for an output that only the gradient needs";
+    SAVED_INPUT: "the input `{}` cannot be marked `[save]`", "remove the marker; a formula saves the inputs that it mentions";
     UNKNOWN_INPUT: "there is no input `{}`", "{}";
     UNKNOWN_OUTPUT: "there is no output `{}`", "{}";
-    NAME_OUTPUTS: "dimensions for one output, but the op has {} outputs", "name them: `-> ({}: {}, …)`";
-    INPUT_NOT_IN_SHAPE: "the `shape` clause doesn't mention the input `{}`", "add `{}: [..]` to its inputs";
-    OUTPUT_NOT_IN_SHAPE: "the `shape` clause doesn't mention the output `{}`", "add `{}: [..]` to its outputs";
-    SHAPE_TWICE: "the `shape` clause has `{}` twice", "remove one of them";
-    UNBOUND: "the size of the dimension `{}` is unknown", "an input must have the dimension, or an attribute of that name must be a whole number; {}";
-    DIM_IS_ATTR: "the dimension `{}` has the name of an attribute that is not a whole number", "rename one of them, or make the attribute a whole number";
+    NAME_OUTPUTS: "the `shape` clause describes one output, but the op has {}", "name every output: `-> ({}: {}, …)`";
+    INPUT_NOT_IN_SHAPE: "the `shape` clause does not mention the input `{}`", "add `{}: [..]` to its inputs";
+    OUTPUT_NOT_IN_SHAPE: "the `shape` clause does not mention the output `{}`", "add `{}: [..]` to its outputs";
+    SHAPE_TWICE: "the `shape` clause mentions `{}` twice", "remove one of them";
+    UNBOUND: "the size of the dimension `{}` is unknown", "use a dimension of an input, or the name of an integer attribute; {}";
+    DIM_IS_ATTR: "the dimension `{}` has the name of an attribute that is not an integer", "rename one of them, or make the attribute an integer";
     UNKNOWN_IN_PREDICATE: "`{}` is neither a dimension nor an attribute", "{}";
-    PREDICATE_ATTR: "the attribute `{}` is not a number, and can't be compared here", "compare dimensions, and attributes that are numbers";
-    ELEMENT_SHAPE: "an element op has no `shape` clause", "remove it: the inputs broadcast to one shape, which every output has; conditions are written `where …`";
+    PREDICATE_ATTR: "the attribute `{}` is not a number, so it cannot be compared", "compare dimensions and numeric attributes";
+    ELEMENT_SHAPE: "an element op cannot have a `shape` clause", "remove it; the inputs broadcast to one shape, which is the shape of every output. Write conditions as `where …`";
 
     // Formulas.
-    COTANGENTS: "the formula takes {}, but the op returns {}", "take one for each output, `_` where it isn't used";
+    COTANGENTS: "the formula takes {}, but the op returns {}", "take one cotangent for each output; write `_` for one that is not used";
     GRADIENT_OF_UNKNOWN: "`{}` is not an input of the op", "{}";
-    GRADIENT_OF_ATTR: "`{}` is an attribute, and has no gradient", "remove the entry: only tensors have gradients";
-    GRADIENT_OF_INTEGER: "`{}` is never a floating-point tensor, and has no gradient", "remove the entry, or write `{}: none`";
-    GRADIENT_TWICE: "the gradient of `{}` is given twice", "remove one of them";
+    GRADIENT_OF_ATTR: "`{}` is an attribute, so it has no gradient", "remove the entry; only tensors have gradients";
+    GRADIENT_OF_INTEGER: "`{}` is never a floating-point tensor, so it has no gradient", "remove the entry, or write `{}: none`";
+    GRADIENT_TWICE: "the gradient of `{}` is defined twice", "remove one of them";
     GRADIENT_MISSING: "the gradient of `{}` is missing", "write a formula for it, or `{}: none`";
-    FORMULA_VARIADIC: "a formula can't compute the gradients of the list `{}`", "use a function instead";
+    FORMULA_VARIADIC: "a formula cannot compute the gradients of the tensor list `{}`", "write `backward` as a function instead";
     NOT_AN_ENTRY: "expected the gradient of an input", "write `x: d_out * 2.0` or `x: none` for every input";
-    BARE_LET: "expected `let name = value;`", "a formula has `let`s first, then one entry for each input";
-    LATE_LET: "a `let` can't follow an entry", "a formula has `let`s first, then one entry for each input";
-    ENTRY_NOT_TENSOR: "`{}` is not a tensor", "compute the gradient from the cotangents, or write `none` if there is none";
+    BARE_LET: "expected `let name = value;`", "a formula has `let` statements first, then one entry for each input";
+    LATE_LET: "a `let` cannot follow an entry", "a formula has `let` statements first, then one entry for each input";
+    ENTRY_NOT_TENSOR: "`{}` is not a tensor", "compute the gradient from the cotangents, or write `none` if the input has no gradient";
     UNKNOWN_NAME: "unknown name `{}` in the formula", "{}";
-    FORMULA_EXPR: "a formula can't have `{}`", "use calls, methods and operators on tensors, or a function instead of a formula";
+    FORMULA_EXPR: "`{}` is not supported in a formula", "use calls, methods and operators on tensors, or write `backward` as a function";
     FORMULA_IF: "an `if` in a formula needs an `else`", "write `else { … }`";
     PROPERTY: "a tensor in a formula has no property `{}`", "it has `shape`, `dtype` and `ndim`";
-    BRANCHES: "one branch of `{}` is a tensor, and the other is not", "let both be tensors, or neither";
-    NOT_SEVERAL: "`{}` is not the call of an op", "only the call of an op returns several tensors";
+    BRANCHES: "one branch of `{}` is a tensor, but the other is not", "both branches must be tensors, or neither";
+    NOT_SEVERAL: "`{}` is not a call of an op", "only a call of an op returns several tensors";
 }
 
 messages! {
@@ -119,11 +119,11 @@ messages! {
     AT_RUN_TIME:
 
     UNKNOWN_DTYPE: "unknown dtype `{}`", "the dtypes are {}";
-    LONG_CLAUSE: "the clause has {} bytes", "{} is the limit";
-    OPEN_TEXT: "a text is not closed", "add `\"` at its end";
-    ESCAPE: "a text can't have `\\`", "write the character itself";
-    UNKNOWN_SIGN: "a clause can't have `{}`", "remove it";
+    LONG_CLAUSE: "the clause has {} bytes", "the limit is {} bytes";
+    OPEN_TEXT: "unterminated string", "add `\"` at its end";
+    ESCAPE: "a string cannot contain `\\`", "write the character itself";
+    UNKNOWN_SIGN: "unexpected character `{}`", "remove it";
     NOT_A_NUMBER: "`{}` is not a number", "write a number such as `12`, `0.5` or `1e-6`";
-    LIST_SHAPE: "`{}` is any number of tensors, which have no dimensions in common", "remove the `shape` clause";
+    LIST_SHAPE: "`{}` is a list of tensors, which may have different dimensions", "remove the `shape` clause";
     PROPERTY_OF: "in `{}`, `{}` is not a tensor", "only tensors have the property `{}`";
 }

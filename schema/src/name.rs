@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(check_registered("ns::swish.vjp.vjp"), Ok(()));
         for name in ["", "a b", "2x", "ns::", "::x", "größe", "a:b", "ns:::x", "swish.vjp"] {
             assert!(
-                op(name).is_err_and(|e| e.starts_with(&format!("'{name}' can't be the name of an op; use"))),
+                op(name).is_err_and(|e| e.starts_with(&format!("'{name}' is not a valid name of an op; use"))),
                 "{name}"
             );
         }
@@ -91,15 +91,15 @@ mod tests {
                 .is_err_and(|e| e.contains("'class' is a Python keyword; choose another name, such as 'class_'"))
         );
         assert!(op("__init__").is_err_and(|e| e.contains("names that begin with '__' are reserved")));
-        assert!(op(&"x".repeat(256)).is_err_and(|e| e == "the name of an op has 256 bytes; 255 is the limit"));
+        assert!(op(&"x".repeat(256)).is_err_and(|e| e == "the name of an op has 256 bytes; the limit is 255 bytes"));
         let input = |name: &str| check_word(name, "an input").map_err(|e| e.to_string());
         assert_eq!(input("_x1"), Ok(()));
         assert!(
-            input("x\ny").is_err_and(|e| e.starts_with("'x\\ny' can't be the name of an input; use ASCII letters"))
+            input("x\ny").is_err_and(|e| e.starts_with("'x\\ny' is not a valid name of an input; use ASCII letters"))
         );
         assert!(
             input("lambda")
-                .is_err_and(|e| e.starts_with("'lambda' can't be the name of an input: 'lambda' is a Python"))
+                .is_err_and(|e| e.starts_with("'lambda' is not a valid name of an input: 'lambda' is a Python"))
         );
     }
 }
