@@ -42,6 +42,37 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     scored.filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, k)| k)
 }
 
+/// Parameters of NumPy and PyTorch, and the names that they may have here.
+const SYNONYMS: &[(&str, &[&str])] = &[
+    ("a", &["x"]),
+    ("a_max", &["hi"]),
+    ("a_min", &["lo"]),
+    ("ddof", &["correction"]),
+    ("dim", &["axis", "axes"]),
+    ("dim0", &["axis0"]),
+    ("dim1", &["axis1"]),
+    ("dims", &["axis", "axes"]),
+    ("end_dim", &["end"]),
+    ("indices", &["index"]),
+    ("input", &["x"]),
+    ("keepdim", &["keepdims"]),
+    ("max", &["hi"]),
+    ("min", &["lo"]),
+    ("newshape", &["shape"]),
+    ("other", &["y"]),
+    ("size", &["shape"]),
+    ("start_dim", &["start"]),
+    ("unbiased", &["correction"]),
+    ("x1", &["x"]),
+    ("x2", &["y"]),
+];
+
+/// The name in `known` of a parameter that NumPy or PyTorch calls `name`.
+pub fn synonym<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let (_, synonyms) = SYNONYMS.iter().find(|(theirs, _)| *theirs == name)?;
+    known.into_iter().find(|ours| synonyms.contains(ours))
+}
+
 /// The optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
@@ -73,5 +104,13 @@ mod tests {
         assert_eq!(suggestion("other", &[]), "there are no names to choose from");
         let long = "x".repeat(100_000);
         assert!(suggestion(&long, &[&long, "n"]).chars().count() < 220);
+    }
+
+    #[test]
+    fn the_names_of_numpy_and_pytorch_are_known() {
+        assert_eq!(synonym("dim", ["x", "axis"]), Some("axis"));
+        assert_eq!(synonym("dim", ["x", "axes"]), Some("axes"));
+        assert_eq!(synonym("dim", ["x"]), None);
+        assert!(SYNONYMS.is_sorted());
     }
 }

@@ -7,7 +7,7 @@ use super::call::{Arg, Value};
 use super::def::{Arity, OpDef};
 use crate::attr::{Attr, AttrKind};
 use crate::error::{Error, Result, counted};
-use minitensor_schema::suggestion::nearest;
+use minitensor_schema::suggestion::{nearest, synonym};
 
 impl OpDef {
     /// The positions of the attributes, in the order of the parameters. Attributes are stored with `axis` and `keepdims`
@@ -88,7 +88,8 @@ pub fn slots(op: &OpDef, positional: usize, keywords: &[&str]) -> Result<SmallVe
     slots.iter_mut().take(positional).enumerate().for_each(|(i, slot)| *slot = Some(i));
     for (k, keyword) in keywords.iter().enumerate() {
         let Some(at) = op.parameters().position(|p| p == *keyword) else {
-            let hint = match nearest(keyword, op.parameters()) {
+            let near = synonym(keyword, op.parameters()).or_else(|| nearest(keyword, op.parameters()));
+            let hint = match near {
                 Some(name) => format!("did you mean '{name}'? Call it as {}", op.signature()),
                 None => format!("call it as {}", op.signature()),
             };
