@@ -27,7 +27,7 @@ impl Table {
         let Some(first) = axes.first().copied() else { return Ok(None) };
         let axes_in_order = axes.iter().copied().eq(first..first + axes.len());
         let axes = first..first + axes.len();
-        if !axes_in_order || axes.end >= x.ndim() || !x.is_contiguous() {
+        if !axes_in_order || axes.end >= x.ndim() || !x.is_contiguous() || x.numel() == 0 {
             return Ok(None);
         }
         let size = |dims: &[usize]| dims.iter().product::<usize>() as i64;

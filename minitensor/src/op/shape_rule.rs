@@ -124,16 +124,39 @@ impl OpDef {
                 Relation::NotEqual => left != right,
             };
             if !holds {
-                let mut known: Vec<_> = bindings.0.iter().map(|(n, v)| format!("{n} = {v}")).collect();
-                known.extend(self.attrs.iter().zip(attrs).map(|(a, v)| format!("{} = {v}", a.name)));
-                known.retain(|k| {
-                    k.split(" = ")
-                        .next()
-                        .is_some_and(|name| p.text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == name))
-                });
-                return Err(Error::value(format!("op '{}' needs {}, got {}", self.name, p.text, known.join(", "))));
+                return Err(self.unmet(p, bindings, attrs));
             }
         }
         Ok(())
+    }
+
+    /// The error for a condition that does not hold.
+    #[cold]
+    fn unmet(&self, p: &Predicate, bindings: &Bindings<'_>, attrs: &[Attr]) -> Error {
+        if let (Relation::Greater, Dim::Name(name), Dim::Int(0)) = (p.relation, &p.left, &p.right)
+            && bindings.get(name) == Some(0)
+        {
+            let (empty, along) = match self.axis.map(|axis| &attrs[axis.attr as usize]) {
+                Some(Attr::Ints(axes)) if axes.len() != 1 => {
+                    (format!("the axes {axes:?} have no elements"), " along them")
+                }
+                Some(Attr::Ints(axes)) => (format!("axis {} has size 0", axes[0]), " along it"),
+                Some(Attr::Int(axis)) => (format!("axis {axis} has size 0"), " along it"),
+                Some(_) => ("the tensor is empty".to_owned(), ""),
+                None => (format!("the dimension {name} has size 0"), " along it"),
+            };
+            return Error::value(format!(
+                "op '{}' is undefined for zero elements: {empty}; pass a tensor with at least one element{along}",
+                self.name
+            ));
+        }
+        let mut known: Vec<_> = bindings.0.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+        known.extend(self.attrs.iter().zip(attrs).map(|(a, v)| format!("{} = {v}", a.name)));
+        known.retain(|k| {
+            k.split(" = ")
+                .next()
+                .is_some_and(|name| p.text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == name))
+        });
+        Error::value(format!("op '{}' needs {}, got {}", self.name, p.text, known.join(", ")))
     }
 }
