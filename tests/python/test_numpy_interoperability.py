@@ -50,6 +50,19 @@ def test_operators_with_an_array_on_the_left_are_those_of_tensors(apply):
         assert t.grad is not None
 
 
+UFUNCS = [np.add, np.subtract, np.multiply, np.divide, np.power, np.remainder, np.matmul, np.less, np.equal]
+
+
+@pytest.mark.parametrize("ufunc", UFUNCS, ids=[f.__name__ for f in UFUNCS])
+def test_the_ufunc_of_an_operator_returns_a_tensor_in_any_order(ufunc):
+    a, t = np.array([1.0, 5.0, 2.0]), mt.Tensor([2.0, 5.0, 1.0], dtype="float64")
+    for left, right in ((a, t), (t, a), (t, t)):
+        out = ufunc(left, right)
+        assert isinstance(out, mt.Tensor)
+        np.testing.assert_array_equal(out, ufunc(np.asarray(left), np.asarray(right)))
+    assert isinstance(np.add(t, [1.0, 2.0, 3.0]), np.ndarray)
+
+
 def test_a_scalar_of_numpy_on_the_left_is_a_number():
     t = mt.Tensor([1.0, 2.0], requires_grad=True)
     assert (np.float64(3.0) * t).requires_grad
@@ -58,16 +71,62 @@ def test_a_scalar_of_numpy_on_the_left_is_a_number():
 
 def test_other_ufuncs_take_and_return_arrays():
     t = mt.Tensor([1.0, 4.0])
-    for made in (np.sqrt(t), np.add(t, t), np.hypot(np.ones(2), t), np.add.reduce(t), np.add.outer(t, [1.0])):
+    for made in (
+        np.sqrt(t),
+        np.add(t, t, dtype="float64"),
+        np.hypot(np.ones(2), t),
+        np.add.reduce(t),
+        np.add.outer(t, [1.0]),
+    ):
         assert isinstance(made, np.ndarray | np.generic)
     assert np.sqrt(t).tolist() == [1.0, 2.0]
     out = np.zeros(2)
     assert np.add(t, t, out=out, where=mt.Tensor([True, False])).tolist() == [2.0, 0.0]
     assert np.sqrt(t, out=out) is out and out.tolist() == [1.0, 2.0]
-    with pytest.raises(TypeError, match=r"np.sqrt: out must be an array, got a Tensor; give the array out.numpy\(\)"):
+    with pytest.raises(TypeError, match=r"np.sqrt: out must be an array, got a Tensor; pass out.numpy\(\)"):
         np.sqrt(np.ones(2), out=t)
     np.sqrt(np.ones(2), out=t.numpy())
     assert t.tolist() == [1.0, 1.0]
+
+
+FUNCTIONS = {
+    "sum": lambda x: np.sum(x),
+    "sum of an axis": lambda x: np.sum(x, axis=0, keepdims=True, dtype="float64"),
+    "sum into an array": lambda x: np.sum(x, axis=1, out=np.zeros(2)),
+    "mean": lambda x: np.mean(x, dtype="float64"),
+    "var": lambda x: np.var(x, ddof=1),
+    "max": lambda x: np.max(x, axis=1),
+    "any": lambda x: np.any(x),
+    "argmax": lambda x: np.argmax(x, axis=0),
+    "squeeze": lambda x: np.squeeze(x[:1]),
+    "nonzero": lambda x: np.nonzero(x),
+    "concatenate": lambda x: np.concatenate([x, x], axis=1),
+    "block": lambda x: np.block([[x, x], [x, x]]),
+    "where": lambda x: np.where(x > 1, x, 0),
+    "norm": lambda x: np.linalg.norm(x),
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_numpy_functions_take_tensors_as_arrays(function):
+    a = np.array([[1.0, 5.0, 2.0], [0.0, 3.0, 4.0]])
+    out, expected = function(mt.Tensor(a)), function(a)
+    assert type(out) is type(expected)
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_numpy_functions_keep_no_gradient_and_write_into_arrays_only():
+    x = mt.ones((2, 3), requires_grad=True)
+    with pytest.raises(RuntimeError, match="requires a gradient, which would be lost"):
+        np.sum(x)
+    assert (np.shape(x), np.ndim(x), np.size(x)) == ((2, 3), 2, 6)
+    assert np.shape(mt.ones(4, device="meta")) == (4,)
+    with pytest.raises(TypeError, match=r"np.sum: out must be an array, got a Tensor; pass out.numpy\(\)"):
+        np.sum(x.detach(), out=mt.zeros(()))
+    endless = [x.detach()]
+    endless.append(endless)
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        np.concatenate(endless)
 
 
 LEAVING = {
@@ -94,7 +153,7 @@ def test_a_buffer_of_a_tensor_that_requires_a_gradient_raises():
     t = mt.Tensor([1.0, 2.0], requires_grad=True)
     with pytest.raises(BufferError, match="requires a gradient"):
         memoryview(t)
-    with pytest.raises(BufferError, match="DLPack carries no gradients"):
+    with pytest.raises(BufferError, match="DLPack does not support gradients"):
         np.from_dlpack(t)
     assert t.tolist() == [1.0, 2.0] and t[0].item() == 1.0
 
@@ -166,7 +225,7 @@ def test_arrays_of_ctypes_are_tensors():
     assert nested[0][0] == 7
     assert mt.Tensor((ctypes.c_bool * 2)(True, False)).tolist() == [True, False]
     assert mt.Tensor((ctypes.c_double * 0)()).shape == (0,)
-    with pytest.raises(TypeError, match="a buffer of elements .* can't be a tensor: unknown dtype"):
+    with pytest.raises(TypeError, match="the buffer format .* is not supported"):
         mt.Tensor((ctypes.c_char * 2)())
 
 
@@ -215,12 +274,12 @@ def test_advice_about_dtypes_works():
     x = mt.ones(1, dtype="int32")
     with pytest.raises(TypeError, match=r"convert it with astype\('float32'\) first, or use the op that returns a new"):
         x += 1.5
-    with pytest.raises(ValueError, match=r"\(0\+1j\) doesn't fit into float32; give a complex dtype"):
+    with pytest.raises(ValueError, match=r"\(0\+1j\) doesn't fit into float32; use a complex dtype"):
         mt.full(1, 1j, dtype="float32")
 
 
 def test_a_tuple_instead_of_a_tensor_raises_and_shows_the_signature():
-    with pytest.raises(TypeError, match=r"'weight' takes a tensor, got tuple; .* the op is layer_norm\(x, w"):
+    with pytest.raises(TypeError, match=r"'weight' must be a tensor, got tuple; .* the signature is layer_norm\(x, w"):
         mt.ops.layer_norm(mt.ones(2, 4), (4,))
 
 

@@ -1,17 +1,17 @@
 //! NumPy's ufuncs on tensors.
 //!
-//! Operators with an array as the left operand are operators of tensors: `array + tensor` is a tensor. In-place
-//! operators keep their left operand: `array += tensor` modifies the array. All other ufuncs convert tensors to arrays,
-//! and return arrays.
+//! NumPy computes `array + tensor` by `np.add`, so the ufuncs of binary operators are ops: `np.add(array, tensor)` and
+//! `np.add(tensor, array)` return tensors. With keywords, and so also for `array += tensor`, and for all other ufuncs,
+//! tensors are converted to arrays, and the results are arrays.
 
 use minitensor::op::OpName;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::operator::binary;
 use crate::error::Result;
 use crate::tensor::class::{PyTensor, op};
+use crate::tensor::interchange::numpy::{as_array, out_is_a_tensor};
 
 /// The op of the operator that NumPy computes by a ufunc of this name.
 fn operator(ufunc: &str) -> Option<&'static OpName> {
@@ -39,14 +39,6 @@ fn operator(ufunc: &str) -> Option<&'static OpName> {
     })
 }
 
-/// Converts a tensor to an array; returns other objects unchanged.
-fn array<'py>(object: Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-    match object.cast::<PyTensor>() {
-        Ok(tensor) => PyTensor::numpy(tensor),
-        Err(_) => Ok(object),
-    }
-}
-
 #[pymethods]
 impl PyTensor {
     /// NumPy calls this method for a ufunc if one of its operands is a tensor.
@@ -64,25 +56,24 @@ impl PyTensor {
         if let Some(out) = &out
             && out.try_iter()?.any(|item| item.is_ok_and(|item| item.is_instance_of::<PyTensor>()))
         {
-            return Err(PyTypeError::new_err(format!(
-                "np.{name}: out must be an array, got a Tensor; give the array out.numpy(), which shares its memory"
-            ))
-            .into());
+            return Err(out_is_a_tensor(&name));
         }
         if method.to_str()? == "__call__"
             && keywords.is_none_or(|k| k.is_empty())
             && inputs.len() == 2
-            && !inputs.get_item(0)?.is_instance_of::<PyTensor>()
             && let Some(op) = operator(&name)
         {
-            return binary(op, &inputs.get_item(0)?, &inputs.get_item(1)?);
+            let result = binary(op, &inputs.get_item(0)?, &inputs.get_item(1)?)?;
+            if !result.is(py.NotImplemented()) {
+                return Ok(result);
+            }
         }
-        let arrays: Vec<Bound<'py, PyAny>> = inputs.iter().map(array).collect::<Result<_>>()?;
+        let arrays: Vec<Bound<'py, PyAny>> = inputs.iter().map(|input| as_array(&input)).collect::<Result<_>>()?;
         let keywords = keywords.map(|k| k.copy()).transpose()?;
         if let Some(keywords) = &keywords
             && let Some(mask) = keywords.get_item("where")?
         {
-            keywords.set_item("where", array(mask)?)?;
+            keywords.set_item("where", as_array(&mask)?)?;
         }
         Ok(ufunc.getattr(method)?.call(PyTuple::new(py, arrays)?, keywords.as_ref())?)
     }

@@ -10,12 +10,9 @@ use pyo3::types::{PyComplex, PyList, PyRange, PyString, PyTuple};
 
 use super::number::{self, Number};
 use super::numpy::is_numpy;
-use super::sequence::{Items, SIGNAL_INTERVAL};
+use super::sequence::{Items, MAX_DEPTH, SIGNAL_INTERVAL};
 use crate::error::{Exception, Result};
 use crate::tensor::class::PyTensor;
-
-/// The maximum nesting depth of lists. Deeper lists contain themselves or are a mistake.
-const MAX_DEPTH: usize = 64;
 
 /// A tensor of a number, or of lists and tuples of numbers.
 pub fn tensor(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
@@ -63,7 +60,10 @@ impl NestedReader {
     fn visit(&mut self, object: &Bound<'_, PyAny>, path: &mut Vec<usize>) -> Result<()> {
         let depth = path.len();
         if depth > MAX_DEPTH {
-            return Err(Error::value(format!("lists nested more than {MAX_DEPTH} deep make no tensor")).into());
+            return Err(Error::value(format!(
+                "lists are nested more than {MAX_DEPTH} levels deep; a tensor has fewer dimensions"
+            ))
+            .into());
         }
         let Some(items) = children(object)? else {
             let number = leaf(object, path)?;
@@ -106,7 +106,7 @@ fn path_text(path: &[usize]) -> String {
 fn ragged(path: &[usize], here: &str, elsewhere: &str) -> Exception {
     let at = path_text(path);
     Error::value(format!(
-        "ragged nested lists: data{at} {here} where the one before it {elsewhere}; a tensor's rows have one length"
+        "ragged nested lists: data{at} {here}, but the preceding element {elsewhere}; the elements of a list must have the same shape"
     ))
     .into()
 }
@@ -120,7 +120,7 @@ fn children<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Items<'py>>> {
     let array = object.is_instance_of::<PyTensor>() || is_numpy(object)?;
     if array && object.getattr("ndim")?.extract::<usize>()? > 0 {
         if let Ok(t) = object.cast::<PyTensor>() {
-            t.get().expect_no_grad("put into a list")?;
+            t.get().expect_no_grad_in_list()?;
         }
         return Items::of(&object.call_method0("tolist")?).map(Some);
     }
@@ -137,7 +137,7 @@ fn leaf(object: &Bound<'_, PyAny>, path: &[usize]) -> Result<Number> {
         return Ok(number);
     }
     if let Ok(t) = object.cast::<PyTensor>() {
-        t.get().expect_no_grad("put into a list")?;
+        t.get().expect_no_grad_in_list()?;
     }
     if (object.is_instance_of::<PyTensor>() || is_numpy(object)?)
         && let Some(number) = number::read(&object.call_method0("item")?)?
@@ -147,8 +147,8 @@ fn leaf(object: &Bound<'_, PyAny>, path: &[usize]) -> Result<Number> {
     let class = object.get_type().fully_qualified_name()?;
     let at = if path.is_empty() { String::new() } else { format!(" at data{}", path_text(path)) };
     Err(Error::type_(format!(
-        "a tensor is made of numbers, nested lists or tuples of numbers, NumPy arrays, or objects with __dlpack__ or a buffer, \
-         got {class}{at}"
+        "expected a number, nested lists or tuples of numbers, a NumPy array, or an object with __dlpack__ or a buffer, got \
+         {class}{at}"
     ))
     .into())
 }
@@ -183,7 +183,7 @@ fn nest<'py>(
 ) -> Result<Bound<'py, PyAny>> {
     let Some((size, inner)) = shape.split_first() else {
         let number = numbers.next();
-        return Ok(number.ok_or_else(|| Error::runtime("a tensor has fewer elements than its shape says"))??);
+        return Ok(number.ok_or_else(|| Error::runtime("internal error: a tensor has fewer elements than its shape"))??);
     };
     let list = PyList::empty(py);
     for i in 0..*size {

@@ -4,11 +4,12 @@ use minitensor::{DType, Error, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMemoryView};
+use pyo3::types::{PyDict, PyList, PyMemoryView, PyTuple};
 
 use super::buffer;
 use super::copy::Copy;
-use crate::error::Result;
+use super::sequence::MAX_DEPTH;
+use crate::error::{Exception, Result};
 use crate::tensor::class::{GRADIENT_WOULD_BE_LOST, PyTensor};
 
 /// True for a NumPy array or scalar, or an object with NumPy's protocol that isn't one of our tensors.
@@ -24,7 +25,7 @@ pub fn from_numpy(array: &Bound<'_, PyAny>, copy: Copy) -> Result<Tensor> {
     let name = dtype.getattr("name")?.extract::<String>()?;
     let known = DType::parse(&name).map_err(|_| {
         Error::type_(format!(
-            "a NumPy array of dtype {name} can't be a tensor; convert it first, for example with .astype('float32')"
+            "the NumPy dtype {name} is not supported; convert the array first, for example with .astype('float32')"
         ))
     })?;
     if array.getattr("ndim")?.extract::<usize>()? == 0 {
@@ -36,8 +37,9 @@ pub fn from_numpy(array: &Bound<'_, PyAny>, copy: Copy) -> Result<Tensor> {
     let is_even = strides.iter().all(|s| s % known.size() as isize == 0);
     if !is_native || !is_even || !array.getattr("flags")?.getattr("aligned")?.is_truthy()? {
         if copy == Copy::Never {
-            let what = "its byte order or layout is none that tensors have";
-            return Err(Error::value(format!("copy=False, but {what}: it can only be copied")).into());
+            let message =
+                "copy=False, but tensors do not support the byte order or the layout of the array; it must be copied";
+            return Err(Error::value(message).into());
         }
         let native = dtype.call_method1("newbyteorder", ("=",))?;
         return from_numpy(&array.call_method1("astype", (native,))?, copy);
@@ -91,8 +93,68 @@ impl BitsAs for Tensor {
     }
 }
 
+/// Converts a tensor to an array; returns other objects unchanged.
+pub fn as_array<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    match object.cast::<PyTensor>() {
+        Ok(tensor) => PyTensor::numpy(tensor),
+        Err(_) => Ok(object.clone()),
+    }
+}
+
+/// The error for a tensor as `out` of a NumPy function.
+pub fn out_is_a_tensor(function: &str) -> Exception {
+    PyTypeError::new_err(format!(
+        "np.{function}: out must be an array, got a Tensor; pass out.numpy(), which shares its memory"
+    ))
+    .into()
+}
+
+/// Converts the tensors in an argument of a NumPy function, also those in lists and tuples.
+fn with_arrays<'py>(object: &Bound<'py, PyAny>, depth: usize) -> Result<Bound<'py, PyAny>> {
+    let convert = |items: Vec<Bound<'py, PyAny>>| {
+        items.iter().map(|item| with_arrays(item, depth + 1)).collect::<Result<Vec<_>>>()
+    };
+    // A deeper list contains itself.
+    if depth > MAX_DEPTH {
+        return Ok(object.clone());
+    }
+    match (object.cast::<PyList>(), object.cast::<PyTuple>()) {
+        (Ok(list), _) => Ok(PyList::new(object.py(), convert(list.iter().collect())?)?.into_any()),
+        (_, Ok(tuple)) => Ok(PyTuple::new(object.py(), convert(tuple.iter().collect())?)?.into_any()),
+        _ => as_array(object),
+    }
+}
+
+/// NumPy functions that read an attribute of their argument. They accept tensors that cannot be converted to arrays.
+const ATTRIBUTES: &[&str] = &["ndim", "shape", "size"];
+
 #[pymethods]
 impl PyTensor {
+    /// NumPy calls this method for its functions, such as `np.sum`, if an argument is a tensor. The tensors are converted
+    /// to arrays, so the function returns arrays.
+    fn __array_function__<'py>(
+        &self,
+        function: &Bound<'py, PyAny>,
+        types: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        keywords: &Bound<'py, PyDict>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let _ = types;
+        let name = function.getattr("__name__")?.extract::<String>()?;
+        if ATTRIBUTES.contains(&name.as_str()) {
+            return Ok(function.getattr("__wrapped__")?.call(args, Some(keywords))?);
+        }
+        let converted = PyDict::new(function.py());
+        for (keyword, value) in keywords {
+            if keyword.eq("out")? && value.is_instance_of::<PyTensor>() {
+                return Err(out_is_a_tensor(&name));
+            }
+            converted.set_item(keyword, with_arrays(&value, 0)?)?;
+        }
+        let args = with_arrays(args.as_any(), 0)?.cast_into::<PyTuple>().map_err(PyErr::from)?;
+        Ok(function.call(args, Some(&converted))?)
+    }
+
     /// Returns a NumPy array with the same memory. A tensor that requires a gradient raises an error: use
     /// `t.detach().numpy()`.
     pub fn numpy<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
@@ -106,7 +168,7 @@ impl PyTensor {
             let extended = py.import("ml_dtypes").and_then(|m| m.getattr("bfloat16"));
             let extended = extended.map_err(|_| {
                 PyTypeError::new_err(
-                    "NumPy knows no bfloat16; convert with astype('float32') first, or install ml_dtypes",
+                    "NumPy does not support bfloat16; convert with astype('float32') first, or install ml_dtypes",
                 )
             })?;
             let strides = core.strides().iter().copied().collect();
@@ -137,7 +199,7 @@ impl PyTensor {
             (Some(_), Some(false)) => {
                 if !array.getattr("dtype")?.eq(dtype)? {
                     return Err(Error::value(format!(
-                        "copy=False, but {} becomes another dtype only by copying",
+                        "copy=False, but converting {} to another dtype requires a copy",
                         slf.get().core()?.dtype()
                     ))
                     .into());

@@ -10,6 +10,9 @@ use crate::error::{Exception, Result};
 /// The number of elements after which Python handles signals: a sequence may be longer than a user wants to wait for.
 pub const SIGNAL_INTERVAL: usize = 4096;
 
+/// The maximum nesting depth of lists. Deeper lists contain themselves or are a mistake.
+pub const MAX_DEPTH: usize = 64;
+
 /// The elements of a list, tuple or other sequence, one after the other.
 pub struct Items<'py> {
     py: Python<'py>,
@@ -36,7 +39,7 @@ impl<'py> Items<'py> {
             Source::Other(object.try_iter()?)
         };
         let len = len.map_err(|error| match error.is_instance_of::<PyOverflowError>(py) {
-            true => Error::memory("a sequence has more elements than memory can hold").into(),
+            true => Error::memory("a sequence has more elements than fit into memory").into(),
             false => Exception(error),
         })?;
         Ok(Items { py, source, len, taken: 0 })
@@ -62,7 +65,10 @@ impl<'py> Items<'py> {
             (None, true) => {}
             _ => {
                 let len = self.len;
-                return Err(Error::value(format!("a sequence of length {len} has another number of elements")).into());
+                return Err(Error::value(format!(
+                    "a sequence has a different number of elements than its length {len}"
+                ))
+                .into());
             }
         }
         Ok(item)
