@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 
 from . import _minitensor
 from ._lists import by_number, from_list
-from ._minitensor import BackwardContext, CustomOp, DType, Tensor
+from ._minitensor import BackwardContext, CustomOp, DType, Tensor, describe
 
 __all__ = ["BackwardContext", "CustomOpBuilder", "custom_op"]
 
@@ -145,6 +146,9 @@ def custom_op(
 
     `validate(*inputs)` raises an error if the inputs are invalid.
 
+    Defining an op again by the same function of a module, as when a notebook cell is run again, replaces the op. Any
+    other op of the same name is an error; `mt.unregister_custom_op_py(name)` removes it first.
+
     >>> import minitensor as mt
     >>> @mt.custom_op(name="docs::scaled_square")
     ... def scaled_square(x, scale: float = 2.0):
@@ -169,7 +173,42 @@ def _register(
     schema = _Schema(function, name)
     doc = inspect.getdoc(function) or f"The op {name}, defined in Python."
     named = list(outputs) if outputs else schema.outputs
-    return _build(name, function, schema.inputs, schema.attrs, named, backward, validate, doc).register()
+    op = _build(name, function, schema.inputs, schema.attrs, named, backward, validate, doc)
+    return _replace(op, f"{function.__module__}.{function.__qualname__}")
+
+
+#: The function that defined an op, and the hash of the op, by name.
+_DEFINED: dict[str, tuple[str, int]] = {}
+
+
+def _replace(op: CustomOp, origin: str) -> _Function:
+    """Registers an op. If the same function of a module defined the registered op of this name, replaces that op."""
+    old = _registered(op.name)
+    is_redefined = (
+        old is not None
+        and "<lambda>" not in origin
+        and _DEFINED.get(op.name) == (origin, hash(old))
+        and describe(op.name)["plugin"] is None
+    )
+    if old is None or not is_redefined:
+        function = op.register()
+    else:
+        old.unregister()
+        try:
+            function = op.register()
+        except BaseException:
+            old.register()
+            raise
+    _DEFINED[op.name] = (origin, hash(op))
+    return function
+
+
+def _registered(name: str) -> CustomOp | None:
+    """Returns the registered op of this name, if it is not built in."""
+    *namespace, last = name.split("::")
+    module = sys.modules.get(".".join(["minitensor.ops", *namespace]))
+    op = CustomOp.of(getattr(module, "__dict__", {}).get(last))
+    return op if op is not None and op.is_registered else None
 
 
 _MAX_INPUTS = 64
