@@ -139,8 +139,8 @@ def test_exceptions_keep_type_and_traceback():
     ("function", "words"),
     [
         (lambda x: None, "got None"),
-        (lambda x: 1.0, "must give Tensors, got float"),
-        (lambda x: (x, x), "must give 1 Tensors, got 2"),
+        (lambda x: 1.0, "must return Tensors, got float"),
+        (lambda x: (x, x), "must return 1 Tensor, got 2"),
     ],
 )
 def test_a_wrong_result_raises_and_names_the_op(function, words):
@@ -154,11 +154,76 @@ def test_wrong_definitions_raise():
         mt.custom_op(name="bad")(lambda x, **kw: x)
     with pytest.raises(TypeError, match="comes after an attribute"):
         mt.custom_op(name="bad")(lambda x, a=1.0, y=None: x)
-    with pytest.raises(ValueError, match="'1bad' can't be the name of an op"):
+    with pytest.raises(ValueError, match="'1bad' is not a valid name of an op"):
         mt.custom_op(name="1bad")(lambda x: x)
     with pytest.raises(ValueError, match="backward must be a function"):
         mt.custom_op(name="bad", backward="maybe")(lambda x: x)
     assert not mt.is_custom_op_registered_py("bad")
+
+
+def define_again(factor, name="again::scale"):
+    @mt.custom_op(name=name)
+    def scale(x):
+        return x * factor
+
+    return scale
+
+
+def test_a_function_that_is_defined_again_replaces_its_op(registered):
+    first = define_again(2)
+    second = define_again(3)
+    assert mt.ops.again.scale(mt.ones(1)).item() == second(mt.ones(1)).item() == 3.0
+    with pytest.raises(RuntimeError, match="op 'again::scale' of this function was replaced by another op"):
+        first(mt.ones(1))
+    mt.unregister_custom_op_py("again::scale")
+    assert define_again(4)(mt.ones(1)).item() == 4.0
+
+
+def test_another_function_does_not_replace_an_op(registered):
+    define_again(2)
+    with pytest.raises(ValueError, match="'again::scale' is registered already"):
+
+        @mt.custom_op(name="again::scale")
+        def other(x):
+            return x
+
+    mt.unregister_custom_op_py("again::scale")
+    built = mt.CustomOpBuilder("again::scale", 1).forward(lambda x: x).register()
+    with pytest.raises(ValueError, match="'again::scale' is registered already"):
+        define_again(3)
+    assert built(mt.ones(1)).item() == 1.0
+
+
+def test_a_definition_that_fails_keeps_the_op_that_it_would_replace(registered):
+    first = define_again(2)
+    mt.CustomOpBuilder("again::outer::inner", 1).forward(lambda x: x).register()
+    with pytest.raises(ValueError, match="can't both be"):
+        define_again(3, "again::outer")
+    with pytest.raises(ValueError, match="backward must be a function"):
+        mt.custom_op(name="again::scale", backward="maybe")(lambda x: x)
+    assert first(mt.ones(1)).item() == 2.0
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3, 1), (2,)])
+def test_a_backward_that_returns_another_shape_raises_and_names_the_op(registered, shape):
+    @mt.custom_op(name="shaped::twice", backward=lambda ctx, grad: mt.ones(shape))
+    def twice(x):
+        return x * 2
+
+    x = mt.ones(3, requires_grad=True)
+    with pytest.raises(ValueError, match=r"op 'shaped::twice': .* shape \(3,\) for the input 'x', got shape \("):
+        twice(x).sum().backward()
+    assert x.grad is None
+
+
+def test_a_gradient_is_summed_where_the_input_was_broadcast(registered):
+    @mt.custom_op(name="shaped::add", backward=lambda ctx, grad: (grad, grad))
+    def add(x, y):
+        return x + y
+
+    x, y = mt.ones((2, 3), requires_grad=True), mt.ones(3, requires_grad=True)
+    add(x, y).sum().backward()
+    assert y.grad.tolist() == [2.0, 2.0, 2.0]
 
 
 def test_registering_twice_raises_and_changes_nothing():

@@ -1,5 +1,6 @@
 //! Ops whose functions are written in Python.
 
+use minitensor::error::counted;
 use minitensor::op::Call;
 use minitensor::{Attr, AttrKind, BackwardCall, CustomOpBuilder, Error, Tensor};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -31,7 +32,7 @@ fn kind(word: &str) -> Result<AttrKind> {
         "list[int]" => AttrKind::Ints,
         "list[float]" => AttrKind::Floats,
         "dtype" => AttrKind::DType,
-        other => return Err(PyTypeError::new_err(format!("an attribute can't be of type {other}")).into()),
+        other => return Err(PyTypeError::new_err(format!("unknown attribute type '{other}'")).into()),
     })
 }
 
@@ -43,7 +44,7 @@ fn object(py: Python<'_>, tensor: Option<&Tensor>) -> PyResult<Py<PyAny>> {
 }
 
 /// The tensors that a Python function returned: one, or a list or tuple.
-fn results(who: &str, given: &Bound<'_, PyAny>) -> Result<Vec<Option<Tensor>>> {
+fn results(function: &str, given: &Bound<'_, PyAny>) -> Result<Vec<Option<Tensor>>> {
     let items: Vec<Bound<'_, PyAny>> = match (given.cast::<PyTuple>(), given.cast::<PyList>()) {
         (Ok(tuple), _) => tuple.iter().collect(),
         (_, Ok(list)) => list.iter().collect(),
@@ -55,7 +56,7 @@ fn results(who: &str, given: &Bound<'_, PyAny>) -> Result<Vec<Option<Tensor>>> {
         }
         let tensor = item.cast::<PyTensor>().map_err(|_| {
             let class = item.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
-            PyTypeError::new_err(format!("{who} must give Tensors, got {class}"))
+            PyTypeError::new_err(format!("{function} must return Tensors, got {class}"))
         })?;
         Ok(Some(tensor.get().core()?.clone()))
     };
@@ -76,15 +77,17 @@ impl Forward {
             let inputs: Vec<_> = call.inputs().iter().map(|t| object(py, *t)).collect::<PyResult<_>>()?;
             let keywords = attributes(py, &self.attrs, call.attrs())?;
             let given = self.function.bind(py).call(PyTuple::new(py, inputs)?, Some(&keywords))?;
-            let who = format!("op '{}': its Python function", self.name);
-            let tensors: Option<Vec<Tensor>> = results(&who, &given)?.into_iter().collect();
+            let what = format!("op '{}': the Python function", self.name);
+            let tensors: Option<Vec<Tensor>> = results(&what, &given)?.into_iter().collect();
             let tensors = tensors.ok_or_else(|| {
-                PyTypeError::new_err(format!("{who} must give Tensors, got None; is a return missing?"))
+                PyTypeError::new_err(format!(
+                    "{what} must return Tensors, got None; check that it has a return statement"
+                ))
             })?;
             if tensors.len() != self.outputs {
                 return Err(PyValueError::new_err(format!(
-                    "{who} must give {} Tensors, got {}",
-                    self.outputs,
+                    "{what} must return {}, got {}",
+                    counted(self.outputs, "Tensor"),
                     tensors.len()
                 ))
                 .into());
@@ -127,24 +130,42 @@ fn gradient(
         };
         arguments.insert(0, Py::new(py, context)?.into_any());
         let given = function.bind(py).call1(PyTuple::new(py, arguments)?)?;
-        let grads = results(&format!("op '{name}': its backward"), &given)?;
+        let grads = results(&format!("op '{name}': the backward function"), &given)?;
         if grads.len() != needs.len() {
             return Err(PyValueError::new_err(format!(
-                "op '{name}': its backward must give one gradient for each of {} inputs, got {}",
+                "op '{name}': the backward function must return one gradient for each of {} inputs, got {}",
                 needs.len(),
                 grads.len()
             ))
             .into());
         }
+        for (i, grad) in grads.iter().enumerate() {
+            if let (Some(grad), Some(input)) = (grad, call.optional_input(i)?) {
+                check_shape(name, &call.op().parameter(i).name, grad, &input)?;
+            }
+        }
         Ok(grads)
     })
+}
+
+/// An error unless the gradient has the shape of its input, or a shape to which the input broadcasts; then it is summed.
+fn check_shape(op: &str, input_name: &str, grad: &Tensor, input: &Tensor) -> Result<()> {
+    if input.shape().broadcast(grad.shape()).as_ref() == Some(grad.shape()) {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "op '{op}': the backward function must return a gradient of shape {} for the input '{input_name}', got shape {}",
+        input.shape(),
+        grad.shape()
+    ))
+    .into())
 }
 
 fn default_of(kind: AttrKind, name: &str, value: &Bound<'_, PyAny>) -> Result<Attr> {
     if value.is_none() {
         return Ok(Attr::None);
     }
-    let wrong = || PyTypeError::new_err(format!("the default of '{name}' should be {kind}"));
+    let wrong = || PyTypeError::new_err(format!("the default of attribute '{name}' must be {kind}"));
     Ok(attr::of_kind(kind, value)?.ok_or_else(wrong)?)
 }
 
