@@ -191,7 +191,7 @@ fn grad<'py>(
         && !allow_unused
     {
         return Err(Error::runtime(format!(
-            "grad: input {i} took no part in the outputs; pass allow_unused=True to get None for it"
+            "grad: the outputs do not depend on inputs[{i}]; pass allow_unused=True to get None for it"
         ))
         .into());
     }
@@ -214,7 +214,7 @@ fn is_recording() -> bool {
 #[pyfunction]
 fn manual_seed(seed: i128) -> Result<()> {
     if seed < i64::MIN.into() || seed > u64::MAX.into() {
-        return Err(Error::value(format!("manual_seed takes a whole number of 64 bits, got {seed}")).into());
+        return Err(Error::value(format!("manual_seed takes a 64-bit integer, got {seed}")).into());
     }
     minitensor::random::manual_seed(seed as u64);
     Ok(())

@@ -63,15 +63,18 @@ pub fn parse(given: &Bound<'_, PyAny>) -> Result<DType> {
         Err(_) => given.str()?.to_string(),
     };
     let bare = name.strip_prefix("torch.").unwrap_or(&name);
-    Ok(DType::parse(bare).map_err(|_| {
+    let unknown = |_| {
+        let shown = given.repr().map_or(name.clone(), |r| r.to_string_lossy().into_owned());
         Error::type_(format!(
-            "'{name}' is no dtype; give one such as mt.float32, its name, or NumPy's (there are {})",
+            "expected a dtype, such as mt.float32, its name, or a dtype of NumPy or PyTorch, got {shown}; the dtypes are {}",
             names()
         ))
-    })?)
+    };
+    Ok(DType::parse(bare).map_err(unknown)?)
 }
 
-fn names() -> String {
+/// The names of all dtypes, for messages.
+pub fn names() -> String {
     DType::ALL.iter().map(|d| d.name()).collect::<Vec<_>>().join(", ")
 }
 

@@ -67,6 +67,6 @@ pub fn catch_panics<T>(name: &str, f: impl FnOnce() -> minitensor::Result<T>) ->
 pub fn panicked(name: &str, payload: Box<dyn Any + Send>) -> Error {
     stopped(payload).unwrap_or_else(|panic| {
         let text = panic_text(&*panic);
-        Error::runtime(format!("{name} panicked: {text}; this is a fault in its definition or in minitensor"))
+        Error::runtime(format!("{name} panicked: {text}; this is a bug in its definition or in minitensor"))
     })
 }

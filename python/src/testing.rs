@@ -57,7 +57,7 @@ fn _gradcheck(
             let tensor = |item: &Bound<'_, PyAny>| {
                 let tensor = item
                     .cast::<PyTensor>()
-                    .map_err(|_| PyTypeError::new_err("gradcheck: the function must give Tensors"))?;
+                    .map_err(|_| PyTypeError::new_err("gradcheck: the function must return Tensors"))?;
                 Ok(tensor.get().core()?.clone())
             };
             items.iter().map(tensor).collect()

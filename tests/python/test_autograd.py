@@ -81,7 +81,7 @@ def test_derivatives_of_any_order():
 def test_grad_takes_lists_and_rejects_unused_inputs():
     x, y = leaf(2.0), leaf(3.0)
     assert [g.item() for g in mt.grad([x * y, x + y], [x, y], [mt.ones(1), None][:1] + [mt.ones(1)])] == [4.0, 3.0]
-    with pytest.raises(RuntimeError, match="input 1 took no part"):
+    with pytest.raises(RuntimeError, match="do not depend on inputs.1."):
         mt.grad(x * 2, [x, y])
     assert mt.grad(x * 2, [x, y], allow_unused=True)[1] is None
     with pytest.raises(RuntimeError, match="doesn't require a gradient"):

@@ -24,7 +24,7 @@ TABLES = {
     '.name = MT_STR("\\xff"),': ("", "plugin 'faulty': the name of an op: a text is no valid UTF-8"),
     '.name = MT_STR("2x"),': (
         "",
-        "plugin 'faulty': '2x' can't be the name of an op; use ASCII letters, digits and '_'",
+        "plugin 'faulty': '2x' is not a valid name of an op; use ASCII letters, digits and '_'",
     ),
     '.name = MT_STR("square"),': ("", r"plugin 'faulty': op 'square' is registered already: by ops/src/.*rs:\d+, and"),
     '.name = {"x", 100000},': ("", "the name of an op: a text has 100000 bytes; 255 is the limit"),
@@ -55,11 +55,17 @@ TABLES = {
     ),
     ".n_inputs = 0, .backward_kind = MT_NOT_NEEDED,": ("", alone("it has no inputs; only a body over tensors may be")),
     ".axis = 1,": ("", alone("its 'axis' is the attribute 1 of 0")),
-    '.name = MT_STR("ns::class"),': ("", "'ns::class' can't be the name of an op: 'class' is a Python keyword; choose"),
-    '.name = MT_STR("__getattr__"),': ("", "'__getattr__' can't be the name of an op: names that begin with '__' are"),
+    '.name = MT_STR("ns::class"),': (
+        "",
+        "'ns::class' is not a valid name of an op: 'class' is a Python keyword; choose",
+    ),
+    '.name = MT_STR("__getattr__"),': (
+        "",
+        "'__getattr__' is not a valid name of an op: names that begin with '__' are",
+    ),
     '.name = MT_STR("describe"),': (
         "",
-        "op 'describe' can't be named so: minitensor.ops.describe is there, and is no op",
+        "op 'describe' cannot be registered: minitensor.ops.describe already exists",
     ),
     ".axis = -1,": ("", alone("its 'axis' is the attribute -1 of 0")),
     ".body = 0,": ("", alone("0 is no kind of body")),
@@ -73,7 +79,7 @@ TABLES = {
     ),
     '.shape = MT_STR("(x: [.., n]) -> [.., n]"),': (
         "",
-        "op 'probe': shape clause: an element op has no 'shape' clause; remove it: the inputs broadcast",
+        "op 'probe': shape clause: an element op cannot have a 'shape' clause; remove it; the inputs broadcast",
     ),
     ".body = MT_CELLS, .kernels = cell_kernels,": (CELLS, alone("a body of cells needs a shape, such as '")),
     '.body = MT_CELLS, .kernels = cell_kernels, .shape = MT_STR("(x: [.., n) -> [.., n]"),': (
@@ -115,12 +121,12 @@ LISTS = [
     (
         'MtInput odd[] = {{N("x y")}}',
         ".inputs = odd,",
-        "'x y' can't be the name of an input; use ASCII letters, digits and",
+        "'x y' is not a valid name of an input; use ASCII letters, digits and",
     ),
     (
         'MtInput odd[] = {{N("lambda")}}',
         ".inputs = odd,",
-        "'lambda' can't be the name of an input: 'lambda' is a Python keyword",
+        "'lambda' is not a valid name of an input: 'lambda' is a Python keyword",
     ),
     ('MtInput odd[] = {{N("x"), .arity = 9}}', ".inputs = odd,", "input 'x': 9 is no arity that its body can take"),
     ('MtInput odd[] = {{N("x"), .core = 9}}', ".inputs = odd,", "input 'x': 9 is no core"),
@@ -264,10 +270,10 @@ AXIS_OP = (
 )
 AXES = [
     ("(x: [.., n]) -> [.., n]", 2, "its 'axis' must be of the kind MT_KIND_INTS"),
-    ("(x: [.., n, m]) -> [.., n]", 0, "'x' doesn't fit an op whose caller chooses the axis"),
-    ("(x: [.., 3]) -> [..]", 0, "'x' doesn't fit an op whose caller chooses the axis"),
-    ("(x: [.., n]) -> [.., n / 2]", 0, "'out' doesn't fit an op whose caller chooses the axis"),
-    ("(x: [.., n]) -> [.., n * 2]", 1, "'out' doesn't fit an op whose caller chooses the axis"),
+    ("(x: [.., n, m]) -> [.., n]", 0, "'x' is not supported in an op with an 'axis' clause"),
+    ("(x: [.., 3]) -> [..]", 0, "'x' is not supported in an op with an 'axis' clause"),
+    ("(x: [.., n]) -> [.., n / 2]", 0, "'out' is not supported in an op with an 'axis' clause"),
+    ("(x: [.., n]) -> [.., n * 2]", 1, "'out' is not supported in an op with an 'axis' clause"),
 ]
 
 

@@ -53,7 +53,7 @@ def test_ragged_lists_raise_and_name_the_position(data, words):
 
 @pytest.mark.parametrize("data", ["text", object(), {"a": 1}, [None], ["a"], None])
 def test_a_value_that_is_not_a_number_raises_a_type_error(data):
-    with pytest.raises(TypeError, match="a tensor is made of"):
+    with pytest.raises(TypeError, match="expected a number, nested lists"):
         mt.Tensor(data)
 
 
@@ -84,7 +84,7 @@ def test_dtypes_are_given_as_ours_names_numpy_or_python_types():
     assert mt.Tensor([1], dtype=float).dtype is mt.float64
     with pytest.raises(ValueError, match="unknown dtype 'float31'"):
         mt.Tensor([1], dtype="float31")
-    with pytest.raises(TypeError, match="is no dtype"):
+    with pytest.raises(TypeError, match="expected a dtype"):
         mt.Tensor([1], dtype=[1, 2])
 
 
@@ -137,7 +137,7 @@ def test_misaligned_arrays_are_copied():
 
 def test_arrays_of_unsupported_dtypes_raise():
     for a in (np.array(["a"]), np.array([object()]), np.array(["2020-01-01"], dtype="M8[D]")):
-        with pytest.raises(TypeError, match="can't be a tensor"):
+        with pytest.raises(TypeError, match="the NumPy dtype .* is not supported"):
             mt.Tensor(a)
 
 

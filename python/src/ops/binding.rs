@@ -137,7 +137,7 @@ impl Binding {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         match op::slots(op, n.min(self.names.len()), &names) {
             Err(error) => error.into(),
-            Ok(_) => Error::type_(format!("op '{}': an argument is given twice", op.name)).into(),
+            Ok(_) => Error::type_(format!("op '{}': an argument is passed twice", op.name)).into(),
         }
     }
 }

@@ -53,7 +53,7 @@ fn execute_custom_op<'py>(
         (_, Ok(tuple)) => tuple.iter().collect(),
         _ => {
             return Err(PyTypeError::new_err(format!(
-                "op '{name}': inputs are given as a list of tensors, got {}",
+                "op '{name}': inputs must be a list or tuple of tensors, got {}",
                 inputs.get_type().name()?
             ))
             .into());

@@ -59,7 +59,7 @@ pub fn dtypes(op: &OpDef, rule: DTypeRule) -> String {
         DTypeRule::Generic(g) => op.generics[g as usize].dtypes.to_string(),
         DTypeRule::Fixed(d) => d.to_string(),
         DTypeRule::Attr(a) => format!("the dtype '{}'", op.attrs[a as usize].name),
-        DTypeRule::Any => "any dtype its parts take".into(),
+        DTypeRule::Any => "any dtype that the ops it calls accept".into(),
     }
 }
 
@@ -67,9 +67,9 @@ pub fn dtypes(op: &OpDef, rule: DTypeRule) -> String {
 pub fn shape_rule(op: &OpDef) -> String {
     match &op.shape {
         ShapeRule::Broadcast if op.inputs.len() == 1 => "the shape of the input".into(),
-        ShapeRule::Broadcast => "all inputs broadcast to one shape, which the result has".into(),
+        ShapeRule::Broadcast => "the common shape to which the inputs broadcast".into(),
         ShapeRule::Core(core) => core.text.to_string(),
-        ShapeRule::Traced => "follows from the ops it is made of".into(),
+        ShapeRule::Traced => "determined by the ops that it calls".into(),
     }
 }
 
@@ -113,9 +113,13 @@ pub fn doc(op: &OpDef) -> String {
     }
     line(format!("\nShape:\n    {}", shape_rule(op)));
     let predicates: Vec<&str> = op.predicates.iter().map(|p| p.text.as_ref()).collect();
-    let must = if predicates.is_empty() { String::new() } else { format!(", or if not {}", predicates.join(" and ")) };
+    let must = if predicates.is_empty() {
+        String::new()
+    } else {
+        format!(", or a condition does not hold: {}", predicates.join(" and "))
+    };
     line(format!(
-        "\nRaises:\n    TypeError: if an argument is missing, unknown, or of another type or dtype\n    ValueError: if shapes don't fit{must}"
+        "\nRaises:\n    TypeError: if an argument is missing, unknown, or of another type or dtype\n    ValueError: if the shapes do not match{must}"
     ));
     match &op.backward {
         Backward::None(why) => line(format!("\nNo gradient: {why}.")),

@@ -64,7 +64,7 @@ impl Function {
         }
         let name = &self.op.name;
         let again =
-            || format!("the op '{name}' of this function was replaced by another; take the function from mt.ops anew");
+            || format!("op '{name}' of this function was replaced by another op; get its function from mt.ops again");
         let gone = || format!("op '{name}' was unregistered");
         let is_replaced = registry::get(name).is_ok();
         let reason = registry::reason(name).unwrap_or_else(|| if is_replaced { again() } else { gone() });

@@ -28,7 +28,10 @@ pub struct MethodDef {
 impl MethodDef {
     /// The definition of a function or method with this name.
     pub fn new(name: &str, signature: &str, op: &OpRef, call: FastCall) -> Result<Box<MethodDef>> {
-        let text = |s: String| CString::new(s).map_err(|_| Error::value("a text with a NUL"));
+        let nul = |_| {
+            Error::value(format!("op '{}': the name and the documentation must not contain NUL characters", op.name))
+        };
+        let text = |s: String| CString::new(s).map_err(nul);
         let texts = [text(name.to_owned())?, text(format!("{signature}\n--\n\n{}", docstring::doc(op)))?];
         let def = ffi::PyMethodDef {
             ml_name: texts[0].as_ptr(),

@@ -90,7 +90,7 @@ fn check_name(py: Python<'_>, name: &str) -> Result<()> {
     let module = module(py, namespace)?;
     match module.dict().get_item(last)? {
         Some(there) if function_object::op_of(&there).is_none() => Err(Error::value(format!(
-            "op '{name}' can't be named so: {}.{last} is there, and is no op; give it another name",
+            "op '{name}' cannot be registered: {}.{last} already exists and is not an op; choose another name",
             module.name()?
         ))
         .into()),

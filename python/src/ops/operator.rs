@@ -63,7 +63,11 @@ fn unary(py: Python<'_>, name: &'static OpName, x: &PyTensor) -> Result<PyTensor
 /// `x += y` modifies `x` itself. The op rejects a leaf that requires a gradient.
 fn in_place(name: &'static OpName, left: &Bound<'_, PyTensor>, right: &Bound<'_, PyAny>) -> Result<()> {
     let Some(arg) = TensorArg::read(right.as_borrowed())? else {
-        return Err(PyTypeError::new_err(format!("a tensor can't be changed by {}", right.get_type().name()?)).into());
+        return Err(PyTypeError::new_err(format!(
+            "an in-place operator of a tensor takes a tensor, an array or a number, got {}",
+            right.get_type().name()?
+        ))
+        .into());
     };
     let logical_op = logical(name, left, right.as_any())?;
     if let Some(logical_op) = logical_op {
@@ -78,7 +82,11 @@ fn in_place(name: &'static OpName, left: &Bound<'_, PyTensor>, right: &Bound<'_,
 
 /// Two-argument `pow` is an op; the third argument is for integers only.
 fn no_modulus(modulus: &Bound<'_, PyAny>) -> Result<()> {
-    if modulus.is_none() { Ok(()) } else { Err(PyTypeError::new_err("pow() of tensors takes no modulus").into()) }
+    if modulus.is_none() {
+        Ok(())
+    } else {
+        Err(PyTypeError::new_err("pow() of tensors does not support a modulus").into())
+    }
 }
 
 fn comparison(compare: CompareOp) -> &'static OpName {

@@ -91,7 +91,7 @@ pub fn read_list<'a>(op: &OpDef, name: &str, object: &Bound<'_, PyAny>, into: &m
 pub fn not_a_tensor(op: &OpDef, name: &str, expected: &str, got: &Bound<'_, PyAny>) -> Exception {
     let class = got.get_type().fully_qualified_name().map_or_else(|_| "?".to_owned(), |n| n.to_string());
     Error::type_(format!(
-        "op '{}': input '{name}' takes {expected}, got {class}; if it holds the values, make a tensor of them with mt.asarray(); the op is {}",
+        "op '{}': input '{name}' must be {expected}, got {class}; convert other data with mt.asarray(); the signature is {}",
         op.name,
         op.signature()
     ))

@@ -74,12 +74,12 @@ impl PyTensor {
         }
     }
 
-    /// Returns an error if the tensor requires a gradient, because its number has no history.
-    pub fn expect_no_grad(&self, what: &str) -> Result<()> {
+    /// An error if the tensor requires a gradient, because a list contains its elements as plain numbers.
+    pub fn expect_no_grad_in_list(&self) -> Result<()> {
         if self.core()?.requires_grad() {
-            return Err(Error::value(format!(
-                "a tensor that requires a gradient was {what}, where the gradient would be lost; use mt.ops.stack, or detach() it first"
-            ))
+            return Err(Error::value(
+                "a list contains a tensor that requires a gradient, which would be lost; use mt.ops.stack, or detach() it first",
+            )
             .into());
         }
         Ok(())
@@ -88,7 +88,10 @@ impl PyTensor {
 
 #[cold]
 fn empty() -> Exception {
-    PyRuntimeError::new_err("this Tensor is an empty shell from Tensor.__new__(Tensor): set its _tensor first").into()
+    PyRuntimeError::new_err(
+        "this Tensor is uninitialized, because Tensor.__new__ was called without data; set its _tensor first",
+    )
+    .into()
 }
 
 /// Calls an op by name.
@@ -186,6 +189,9 @@ impl PyTensor {
 
     fn __len__(&self) -> Result<usize> {
         let core = self.core()?;
-        Ok(*core.shape().first().ok_or_else(|| Error::type_("a tensor of no dimensions has no len()"))?)
+        Ok(*core
+            .shape()
+            .first()
+            .ok_or_else(|| Error::type_("a 0-d tensor has no len(); use numel() for the number of elements"))?)
     }
 }

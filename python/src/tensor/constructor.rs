@@ -56,7 +56,10 @@ impl PyTensor {
         if filled {
             Ok(())
         } else {
-            Err(PyRuntimeError::new_err("this Tensor holds one already; _tensor only fills an empty shell").into())
+            Err(PyRuntimeError::new_err(
+                "this Tensor is already initialized; _tensor can only be set on an uninitialized Tensor",
+            )
+            .into())
         }
     }
 }

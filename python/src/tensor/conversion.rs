@@ -1,6 +1,7 @@
 //! Conversion of a tensor to another dtype or device, to Python numbers and to lists.
 
 use minitensor::{DType, Device, Error, Tensor};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::class::{PyTensor, call, op};
@@ -9,13 +10,28 @@ use crate::device::{self, DeviceLike};
 use crate::dtype;
 use crate::error::Result;
 
-/// The target of `x.to(…)`: a dtype, or a device.
+/// The target of `x.to(…)`: a dtype or a device.
 fn target(given: &Bound<'_, PyAny>) -> Result<(Option<DType>, Option<Device>)> {
-    let is_dtype = given.extract::<String>().is_ok_and(|name| DType::parse(&name).is_ok());
-    if !is_dtype && device::is_like(given) {
-        return Ok((None, Some(given.extract::<DeviceLike>()?.into())));
+    let not_a_dtype = match dtype::parse(given) {
+        Ok(dtype) => return Ok((Some(dtype), None)),
+        Err(error) => error,
+    };
+    if !device::is_like(given) {
+        let (shown, names) = (given.repr()?, dtype::names());
+        return Err(Error::type_(format!(
+            "to() takes a dtype or a device, such as x.to('float64') or x.to('cpu'), got {shown}; the dtypes are {names}"
+        ))
+        .into());
     }
-    Ok((Some(dtype::parse(given)?), None))
+    match given.extract::<DeviceLike>() {
+        Ok(device) => Ok((None, Some(device.into()))),
+        // Only a device has an index; another unknown name may be a misspelled dtype.
+        Err(error) if error.is_instance_of::<PyValueError>(given.py()) && !given.str()?.to_str()?.contains(':') => {
+            let (device, dtype) = (error.value(given.py()).str()?, not_a_dtype.0.value(given.py()).str()?);
+            Err(Error::value(format!("to() takes a dtype or a device: {dtype}; {device}")).into())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 #[pymethods]
@@ -72,7 +88,7 @@ impl PyTensor {
         core.expect_values()?;
         if core.numel() != 1 {
             return Err(Error::value(format!(
-                "item() needs a tensor of one element, got shape {}; use tolist()",
+                "item() needs a tensor with one element, got shape {}; use tolist() for several",
                 core.shape()
             ))
             .into());
@@ -118,7 +134,7 @@ impl PyTensor {
         let core = self.core()?;
         if core.ndim() != 0 || !matches!(core.dtype().kind(), Signed | Unsigned) {
             return Err(Error::type_(format!(
-                "only an integer tensor of no dimensions can be an index, this one is {} of shape {}",
+                "only a 0-d integer tensor can be used as an index, got {} of shape {}",
                 core.dtype(),
                 core.shape()
             ))
@@ -135,7 +151,7 @@ impl PyTensor {
         if core.numel() != 1 {
             let hint = if what == "bool()" { "; use any() or all()" } else { "" };
             return Err(Error::value(format!(
-                "{what} needs a tensor of one element, got shape {}{hint}",
+                "{what} needs a tensor with one element, got shape {}{hint}",
                 core.shape()
             ))
             .into());

@@ -24,7 +24,7 @@ const SIGNAL_INTERVAL: i64 = 1 << 16;
 fn shape(given: &Bound<'_, PyAny>) -> Result<Shape> {
     let sizes = ints(given)?.ok_or_else(|| {
         let shown = given.repr().map_or_else(|_| "something else".into(), |r| r.to_string());
-        Error::type_(format!("a shape is a whole number or a tuple of them, got {shown}"))
+        Error::type_(format!("a shape must be an integer or a tuple of integers, got {shown}"))
     })?;
     Ok(Shape::from_sizes(&sizes)?)
 }
@@ -200,11 +200,13 @@ fn arange(
             let n = ((b - a) / c + i128::from(is_cut)).max(0);
             let last = a + c * (n - 1);
             if n > 0 && [a, last].iter().any(|v| i64::try_from(*v).is_err()) {
-                return Err(Error::value(format!("arange: {a} to {last} don't fit into int64")).into());
+                return Err(Error::value(format!("arange: the values from {a} to {last} do not fit into int64")).into());
             }
             let is_integer = matches!(dtype.kind(), Kind::Signed | Kind::Unsigned);
             if n > 0 && is_integer && [a, last].iter().any(|v| !dtype.integer_range().contains(v)) {
-                return Err(Error::value(format!("arange: {a} to {last} don't fit into {dtype}")).into());
+                return Err(
+                    Error::value(format!("arange: the values from {a} to {last} do not fit into {dtype}")).into()
+                );
             }
             n as f64
         }
@@ -252,7 +254,7 @@ fn linspace(
     let ends = [0, num.saturating_sub(1)].into_iter().filter(|_| num > 0).map(at);
     if let Some(end) = ends.into_iter().find(|end| !dtype.holds(end.trunc())) {
         return Err(Error::value(format!(
-            "linspace: {end} is out of the range of {dtype}; use a wider dtype, or other ends"
+            "linspace: {end} is out of the range of {dtype}; use a wider dtype, or other limits"
         ))
         .into());
     }
@@ -309,7 +311,10 @@ fn randint(
         }
         (Some(shape), None) | (None, Some(shape)) => (0, high_of(&low)?, self::shape(shape)?),
         (None, None) => {
-            return Err(Error::type_("randint takes randint(low, high, shape) or randint(high, shape)").into());
+            return Err(Error::type_(
+                "randint: the shape is missing; call randint(low, high, shape) or randint(high, shape)",
+            )
+            .into());
         }
     };
     if low >= high {
@@ -320,7 +325,11 @@ fn randint(
         return Err(Error::type_(format!("randint supports integer dtypes only, got {dtype}")).into());
     }
     if !dtype.integer_range().contains(&low.into()) || !dtype.integer_range().contains(&(i128::from(high) - 1)) {
-        return Err(Error::value(format!("randint: {low} to {} don't fit into {dtype}", i128::from(high) - 1)).into());
+        return Err(Error::value(format!(
+            "randint: the values from {low} to {} do not fit into {dtype}",
+            i128::from(high) - 1
+        ))
+        .into());
     }
     let drawn = random::integers(low, high, shape, device::or_cpu(device))?;
     convert(drawn, dtype, device, false)
@@ -358,7 +367,7 @@ fn asarray<'py>(
 fn from_numpy(array: &Bound<'_, PyAny>) -> Result<PyTensor> {
     if !is_numpy(array)? {
         return Err(Error::type_(format!(
-            "from_numpy takes a NumPy array, got {}; use mt.asarray()",
+            "from_numpy takes a NumPy array, got {}; use mt.asarray() for other data",
             array.get_type().name()?
         ))
         .into());

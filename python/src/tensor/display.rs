@@ -11,7 +11,7 @@ use crate::error::{Result, catch_panics};
 impl PyTensor {
     fn __repr__(&self) -> Result<String> {
         if self.is_empty_shell() {
-            return Ok("tensor(<empty shell>)".into());
+            return Ok("tensor(<uninitialized>)".into());
         }
         let core = self.core()?;
         Ok(catch_panics("repr()", || Ok(core.to_string()))?)
@@ -34,7 +34,7 @@ impl PyTensor {
         }
         if self.core()?.numel() != 1 {
             return Err(Error::type_(format!(
-                "a format such as '{spec}' needs a tensor of one element, got shape {}",
+                "the format '{spec}' needs a tensor with one element, got shape {}",
                 self.core()?.shape()
             ))
             .into());

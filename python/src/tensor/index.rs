@@ -143,7 +143,7 @@ fn apply(tensor: &Tensor, parts: Vec<Part>, basic: &impl Basic) -> Result<(Tenso
                 let covered = &tensor.shape()[source - mask.ndim()..source];
                 if covered != mask.shape().dims() {
                     return Err(Error::index(format!(
-                        "a mask of shape {} indexes axes of shape {}; they must be equal",
+                        "the mask has shape {}, but the axes that it indexes have shape {}; both must be equal",
                         mask.shape(),
                         minitensor::Shape::from(covered)
                     ))
@@ -210,7 +210,7 @@ fn to_target(value: &Tensor, target: &Tensor) -> Result<Tensor> {
     };
     if value.shape().broadcast(target.shape()).as_ref() != Some(target.shape()) {
         return Err(Error::value(format!(
-            "a value of shape {} can't be assigned to elements of shape {}",
+            "a value of shape {} cannot be broadcast to the assigned elements of shape {}",
             value.shape(),
             target.shape()
         ))

@@ -52,14 +52,16 @@ impl Part {
                 _ if index.numel() == 0 && object.is_instance_of::<PyList>() => {
                     Ok(Part::Indices(index.cast(DType::I64)?))
                 }
-                _ => Err(Error::index(format!("an index is made of whole numbers or booleans, not {}", index.dtype()))
-                    .into()),
+                _ => {
+                    Err(Error::index(format!("an index must have an integer or boolean dtype, got {}", index.dtype()))
+                        .into())
+                }
             };
         }
         match object.call_method0("__index__") {
             Ok(at) => Part::integer(&at),
             Err(_) => Err(PyTypeError::new_err(format!(
-                "a tensor is indexed by whole numbers, slices, None, '...', integer or boolean tensors, got {}",
+                "an index must be an integer, a slice, None, '...', or an integer or boolean tensor, got {}",
                 object.get_type().name()?
             ))
             .into()),
@@ -67,7 +69,7 @@ impl Part {
     }
 
     fn integer(number: &Bound<'_, PyAny>) -> Result<Part> {
-        let beyond = |_| Error::index(format!("index {number} is beyond any axis"));
+        let beyond = |_| Error::index(format!("index {number} is out of range for any axis"));
         Ok(Part::Integer(number.extract().map_err(beyond)?))
     }
 
@@ -79,13 +81,13 @@ impl Part {
             }
             let value = value
                 .call_method0("__index__")
-                .map_err(|_| PyTypeError::new_err(format!("a slice's {name} must be a whole number")))?;
+                .map_err(|_| PyTypeError::new_err(format!("the {name} of a slice must be an integer")))?;
             // A bound that exceeds 64 bits is beyond every axis.
             Ok(Some(value.extract().unwrap_or(if value.gt(0)? { i64::MAX / 4 } else { i64::MIN / 4 })))
         };
         let step = bound("step")?.unwrap_or(1);
         if step == 0 {
-            return Err(Error::value("a slice's step must not be 0").into());
+            return Err(Error::value("the step of a slice must not be 0").into());
         }
         Ok(Part::Slice(bound("start")?, bound("stop")?, step))
     }
@@ -113,7 +115,7 @@ pub fn parts(tensor: &Tensor, index: &Bound<'_, PyAny>) -> Result<Vec<Part>> {
     let taken: usize = parts.iter().map(Part::axes).sum();
     let Some(rest) = tensor.ndim().checked_sub(taken) else {
         return Err(Error::index(format!(
-            "{taken} indices for a tensor of {}, shape {}",
+            "too many indices: got {taken} for a tensor of {} and shape {}",
             counted(tensor.ndim(), "dimension"),
             tensor.shape()
         ))

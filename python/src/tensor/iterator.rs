@@ -17,7 +17,8 @@ pub struct TensorIterator {
 impl TensorIterator {
     pub fn of(tensor: Bound<'_, PyTensor>) -> Result<TensorIterator> {
         let first = tensor.get().core()?.shape().first().copied();
-        let len = first.ok_or_else(|| Error::type_("a tensor of no dimensions can't be iterated over"))?;
+        let len =
+            first.ok_or_else(|| Error::type_("a 0-d tensor cannot be iterated over; use item() for its value"))?;
         Ok(TensorIterator { tensor: tensor.unbind(), next: 0, len })
     }
 }

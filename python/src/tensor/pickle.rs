@@ -36,7 +36,7 @@ impl PyTensor {
         let core = self.core()?;
         if !core.is_leaf() {
             return Err(PyRuntimeError::new_err(
-                "only leaves can be deep-copied, this tensor has a history; detach() it first",
+                "only leaf tensors can be deep-copied, but this tensor is the result of a recorded op; detach() it first",
             )
             .into());
         }
@@ -58,7 +58,7 @@ fn _rebuild<'py>(
     let dtype = DType::parse(dtype).map_err(Error::from)?;
     let tensor = Tensor::empty(shape, dtype, Device::Cpu)?;
     if tensor.numel() * dtype.size() != bytes.len() || (dtype == DType::Bool && bytes.iter().any(|b| *b > 1)) {
-        return Err(Error::value("a pickled tensor's bytes don't fit its shape and dtype").into());
+        return Err(Error::value("invalid pickle of a tensor: the data does not match the shape and the dtype").into());
     }
     // SAFETY: the tensor was just allocated for this number of bytes.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), tensor.data_ptr(), bytes.len()) }

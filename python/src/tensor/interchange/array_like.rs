@@ -16,14 +16,15 @@ pub fn tensor(object: &Bound<'_, PyAny>, dtype: Option<DType>, copy: Copy) -> Re
     let shared = match share(object, copy)? {
         Some(shared) => shared,
         None if copy == Copy::Never => {
-            return Err(Error::value("copy=False, but Python's lists and numbers can only be copied").into());
+            return Err(Error::value("copy=False, but Python lists and numbers must be copied").into());
         }
         None => return nested::tensor(object, dtype),
     };
     let dtype = dtype.unwrap_or(shared.dtype());
     match copy {
         Copy::Never if dtype != shared.dtype() => {
-            Err(Error::value(format!("copy=False, but {} can't become {dtype} without a copy", shared.dtype())).into())
+            Err(Error::value(format!("copy=False, but converting {} to {dtype} requires a copy", shared.dtype()))
+                .into())
         }
         Copy::Always => Ok(gil::detach(object.py(), || cast(&shared, dtype))?),
         _ if dtype != shared.dtype() => Ok(cast(&shared, dtype)?),
@@ -34,7 +35,10 @@ pub fn tensor(object: &Bound<'_, PyAny>, dtype: Option<DType>, copy: Copy) -> Re
 fn cast(tensor: &Tensor, dtype: DType) -> minitensor::Result<Tensor> {
     tensor.expect_values()?;
     if tensor.dtype().is_complex() && !dtype.is_complex() && dtype != DType::Bool {
-        return Err(Error::type_(format!("{} as {dtype} would lose the imaginary parts", tensor.dtype())));
+        return Err(Error::type_(format!(
+            "converting {} to {dtype} would discard the imaginary parts; use mt.ops.real first",
+            tensor.dtype()
+        )));
     }
     tensor.cast(dtype)
 }

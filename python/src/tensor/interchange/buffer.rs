@@ -58,14 +58,15 @@ pub fn import(object: &Bound<'_, PyAny>) -> Result<Tensor> {
     let format = view.format().to_string_lossy().into_owned();
     let size = view.item_size();
     let dtype = dtype(&format, size).ok_or_else(|| {
-        Error::type_(format!("a buffer of elements '{format}' of {size} bytes can't be a tensor: unknown dtype"))
+        Error::type_(format!(
+            "the buffer format '{format}' with {size} bytes per element is not supported; convert the data first"
+        ))
     })?;
     let strides: Vec<isize> = view.strides().to_vec();
     if strides.iter().any(|s| s % size as isize != 0) || view.suboffsets().is_some_and(|s| s.iter().any(|o| *o >= 0)) {
-        return Err(Error::value(
-            "a buffer whose strides are no multiples of its elements can't be a tensor; copy it first",
-        )
-        .into());
+        return Err(
+            Error::value("the strides of a buffer must be multiples of its element size; copy the data first").into()
+        );
     }
     let strides = strides.iter().map(|s| s / size as isize).collect::<Vec<_>>();
     let shape: Shape = view.shape().into();
@@ -88,7 +89,7 @@ impl PyTensor {
     /// gradient would be lost.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> Result<()> {
         if view.is_null() {
-            return Err(PyBufferError::new_err("no view to fill").into());
+            return Err(PyBufferError::new_err("the view must not be NULL").into());
         }
         let tensor = slf.get().core()?;
         tensor.expect_values()?;
@@ -97,9 +98,10 @@ impl PyTensor {
         }
         let dtype = tensor.dtype();
         let Some((_, format)) = FORMATS.iter().find(|(d, _)| *d == dtype) else {
-            return Err(
-                PyBufferError::new_err(format!("buffers know no {dtype}; convert with astype('float32')")).into()
-            );
+            return Err(PyBufferError::new_err(format!(
+                "the buffer protocol does not support {dtype}; convert with astype('float32') first"
+            ))
+            .into());
         };
         let readonly = !tensor.storage().is_writable();
         if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE && readonly {

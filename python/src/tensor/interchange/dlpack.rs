@@ -217,7 +217,7 @@ fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         && major != VERSION.0
     {
         return Err(PyBufferError::new_err(format!(
-            "the array is described by DLPack {major}.{minor}, and minitensor reads DLPack {}; update the older of the two \
+            "the array uses DLPack {major}.{minor}, but minitensor supports DLPack {}; update the older of the two \
              libraries",
             VERSION.0
         ))
@@ -226,7 +226,7 @@ fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     let (array, writable) = (managed.array(), managed.writable());
     if array.device_type != CPU && array.device_type != CUDA_HOST {
         return Err(PyBufferError::new_err(format!(
-            "the array is on a device of DLPack type {}; this build of minitensor runs on the CPU: copy it there first",
+            "the array is on a device of DLPack type {}, but this build of minitensor supports the CPU only; copy it there first",
             array.device_type
         ))
         .into());
@@ -302,7 +302,7 @@ pub fn import(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
         let tensor = tensor.get().core()?;
         tensor.expect_values()?;
         if tensor.requires_grad() {
-            return Err(PyBufferError::new_err("DLPack carries no gradients; detach() the tensor first").into());
+            return Err(PyBufferError::new_err("DLPack does not support gradients; detach() the tensor first").into());
         }
         return Ok(if copy == Some(true) { tensor.copied()? } else { tensor.detach() });
     }
@@ -327,7 +327,7 @@ pub fn import(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
         Some(tensor) => Some(tensor),
         None => take::<Legacy>(&capsule)?,
     };
-    Ok(taken.ok_or_else(|| Error::type_("__dlpack__() gave no DLPack capsule, or one that was used already"))?)
+    Ok(taken.ok_or_else(|| Error::type_("__dlpack__() must return a DLPack capsule that has not been consumed"))?)
 }
 
 /// Returns a tensor over the memory of another library's array, without a copy unless `copy` is true.
@@ -352,16 +352,16 @@ impl PyTensor {
         let tensor = self.core()?;
         tensor.expect_values()?;
         if stream.is_some() {
-            return Err(PyBufferError::new_err("a tensor on the CPU has no stream; leave it out").into());
+            return Err(PyBufferError::new_err("a tensor on the CPU has no stream; pass stream=None").into());
         }
         if dl_device.is_some_and(|d| d != (CPU, 0)) {
             return Err(PyBufferError::new_err(
-                "the tensor is on the CPU, and can only be given there: dl_device=(1, 0)",
+                "a tensor on the CPU can only be exported to the CPU; pass dl_device=(1, 0) or None",
             )
             .into());
         }
         if tensor.requires_grad() {
-            return Err(PyBufferError::new_err("DLPack carries no gradients; detach() the tensor first").into());
+            return Err(PyBufferError::new_err("DLPack does not support gradients; detach() the tensor first").into());
         }
         let writable = tensor.storage().is_writable();
         let (shown, flags) = match copy {
@@ -371,7 +371,7 @@ impl PyTensor {
         match max_version {
             Some((1.., _)) => export::<Versioned>(py, shown, flags),
             _ if flags & READ_ONLY != 0 => Err(PyBufferError::new_err(
-                "the tensor's memory is read-only, which DLPack before 1.0 can't say; clone() it first",
+                "the tensor's memory is read-only, which DLPack before 1.0 does not support; clone() it first",
             )
             .into()),
             _ => export::<Legacy>(py, shown, flags),

@@ -27,16 +27,16 @@ pub unsafe fn foreign(
         return Ok(Tensor::empty(shape, dtype, minitensor::Device::Cpu)?);
     }
     if !(first as usize).is_multiple_of(size.min(8)) {
-        return Err(Error::value("memory that isn't aligned for its elements can't be a tensor; copy it first").into());
+        return Err(Error::value("the memory is not aligned for its elements; copy the array first").into());
     }
     if first.is_null() {
-        return Err(Error::value("an array without memory can't be a tensor").into());
+        return Err(Error::value("the array has elements, but its data pointer is null").into());
     }
     let (low, bytes) = extent(&shape, strides, size)
         .filter(|(low, bytes)| {
             first.addr().checked_sub(low * size).is_some_and(|start| start.checked_add(*bytes).is_some())
         })
-        .ok_or_else(|| Error::value(format!("strides {strides:?} of shape {shape} leave the address space")))?;
+        .ok_or_else(|| Error::value(format!("the strides {strides:?} with shape {shape} exceed the address space")))?;
     // SAFETY: the pointer isn't null, and the lowest element has an address above 0.
     let start = unsafe { NonNull::new_unchecked(first.wrapping_sub(low * size)) };
     // SAFETY: the range from the lowest to the highest element of the window is valid by the caller's contract.

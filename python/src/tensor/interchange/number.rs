@@ -29,7 +29,9 @@ pub fn read(object: &Bound<'_, PyAny>) -> Result<Option<Number>> {
     if let Ok(v) = object.cast::<PyInt>() {
         let v = match v.extract::<i64>() {
             Ok(v) => v.into(),
-            Err(_) => v.extract::<i128>().map_err(|_| Error::value("a whole number beyond 128 bits fits no dtype"))?,
+            Err(_) => v
+                .extract::<i128>()
+                .map_err(|_| Error::value("an integer of more than 128 bits does not fit into any dtype"))?,
         };
         return Ok(Some(Number::Real(Const::Int(v))));
     }
@@ -68,7 +70,7 @@ impl Number {
     pub fn check(self, dtype: DType) -> Result<()> {
         let lossy = |what: String| {
             Err(Error::value(format!(
-                "{what} doesn't fit into {dtype}; give another dtype, or convert with astype() afterwards"
+                "{what} doesn't fit into {dtype}; use another dtype, or convert with astype() afterwards"
             ))
             .into())
         };
@@ -82,7 +84,7 @@ impl Number {
                 lossy(format!("{v:?}"))
             }
             (Number::Complex(..), kind) if kind != Kind::Complex && kind != Kind::Bool => {
-                Err(Error::value(format!("{self} doesn't fit into {dtype}; give a complex dtype")).into())
+                Err(Error::value(format!("{self} doesn't fit into {dtype}; use a complex dtype")).into())
             }
             _ => Ok(()),
         }

@@ -83,8 +83,8 @@ pub fn float(value: &Bound<'_, PyAny>) -> Result<Option<f64>> {
         && t.get().core()?.requires_grad()
     {
         return Err(PyTypeError::new_err(
-            "a tensor that requires a gradient was given for an attribute, a plain number through which no gradient flows; pass \
-             t.item(), or use an op that takes a tensor there",
+            "an attribute is a plain number, so the gradient of the tensor that was passed for it would be lost; pass t.item(), \
+             or use an op that takes a tensor instead",
         )
         .into());
     }
