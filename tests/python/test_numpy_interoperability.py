@@ -1,12 +1,7 @@
 """Behaviour at the interfaces of tensors that users of NumPy and PyTorch expect."""
 
-import copy
 import ctypes
 import operator
-import os
-import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -178,44 +173,6 @@ def test_python_types_have_the_same_meaning_as_in_numpy(given, name):
     assert np.dtype(given) == name and mt.DType(given) == given
 
 
-# Pickles.
-
-RESULTS = [lambda: mt.ops.sort(mt.Tensor([3.0, 1.0])), lambda: mt.ops.topk(mt.Tensor([3.0, 1.0]), 1)]
-
-
-@pytest.mark.parametrize("make", RESULTS, ids=["sort", "topk"])
-def test_results_of_several_tensors_are_pickled(make):
-    result = make()
-    for again in (pickle.loads(pickle.dumps(result)), copy.copy(result), copy.deepcopy(result)):
-        assert type(again) is type(result)
-        assert again._fields == result._fields
-        assert [t.tolist() for t in again] == [t.tolist() for t in result]
-
-
-def test_results_are_pickled_by_the_name_of_their_op(registered):
-    @mt.custom_op(name="pickled::halves", outputs=["low", "high"])
-    def halves(x):
-        return x[:1], x[1:]
-
-    data = pickle.dumps(mt.ops.pickled.halves(mt.Tensor([1.0, 2.0])))
-    assert pickle.loads(data).high.tolist() == [2.0]
-    mt.unregister_custom_op_py("pickled::halves")
-    with pytest.raises(ValueError, match="pickled::halves"):
-        pickle.loads(data)
-
-
-VERSION = mt.plugins.VersionInfo(1, 2, 3)
-PICKLED = [mt.float32, mt.ops.exp, VERSION, mt.plugins.PluginInfo("p", VERSION)]
-
-
-@pytest.mark.parametrize("given", PICKLED, ids=map(str, PICKLED))
-def test_values_of_the_package_are_pickled(given):
-    assert pickle.loads(pickle.dumps(given)) == given
-
-
-# Buffers.
-
-
 def test_arrays_of_ctypes_are_tensors():
     flat, nested = (ctypes.c_float * 3)(1, 2, 3), ((ctypes.c_int64 * 2) * 2)((1, 2), (3, 4))
     assert mt.Tensor(flat).tolist() == [1.0, 2.0, 3.0]
@@ -227,73 +184,3 @@ def test_arrays_of_ctypes_are_tensors():
     assert mt.Tensor((ctypes.c_double * 0)()).shape == (0,)
     with pytest.raises(TypeError, match="the buffer format .* is not supported"):
         mt.Tensor((ctypes.c_char * 2)())
-
-
-# Commands.
-
-
-@pytest.mark.parametrize("command", [["ops"], ["--help"], ["plugins"], []], ids=str)
-def test_a_command_whose_reader_closes_early_prints_no_error(command):
-    reader, writer = os.pipe()
-    os.close(reader)
-    with os.fdopen(writer, "wb") as pipe:
-        done = subprocess.run(
-            [sys.executable, "-m", "minitensor", *command], stdout=pipe, stderr=subprocess.PIPE, text=True, check=False
-        )
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-# Numbers that are too large, and hints in messages.
-
-BEYOND = {
-    "eye: k is 9223372036854775808, which doesn't fit into int64": lambda: mt.eye(2, k=2**63),
-    "eye: n_rows is 18446744073709551616, which doesn't": lambda: mt.eye(2**64),
-    "linspace: num is 9223372036854775808, which": lambda: mt.linspace(0, 1, 2**63),
-    "randint: high is 9223372036854775808, which": lambda: mt.randint(0, 2**63, (2,)),
-    "randint: low is -9223372036854775809, which": lambda: mt.randint(-(2**63) - 1, 0, (2,)),
-    "set_num_threads: n is 9223372036854775808, which": lambda: mt.set_num_threads(2**63),
-    "18446744073709551615 doesn't fit into int64": lambda: mt.ops.roll(mt.ones(2), np.uint64(2**64 - 1)),
-}
-
-
-@pytest.mark.parametrize(("words", "call"), BEYOND.items(), ids=BEYOND)
-def test_a_number_beyond_int64_is_named(words, call):
-    with pytest.raises(ValueError, match=words):
-        call()
-
-
-def test_advice_about_dtypes_works():
-    c = mt.Tensor([1j])
-    with pytest.raises(TypeError, match=r"got complex64; take its parts first, with real\(x\) and imag\(x\)"):
-        mt.ops.floor(c)
-    assert mt.ops.floor(mt.ops.real(c)).tolist() == [0.0] and mt.ops.floor(mt.ops.imag(c)).tolist() == [1.0]
-    with pytest.raises(TypeError, match=r"got float32; round it, and convert it with astype\('int64'\)"):
-        mt.ops.embedding(mt.ones(2, 2), mt.ones(1))
-    with pytest.raises(TypeError, match=r"got float32; compare it first, as in x != 0"):
-        mt.ops.where(mt.ones(1), 1.0, 2.0)
-    x = mt.ones(1, dtype="int32")
-    with pytest.raises(TypeError, match=r"convert it with astype\('float32'\) first, or use the op that returns a new"):
-        x += 1.5
-    with pytest.raises(ValueError, match=r"\(0\+1j\) doesn't fit into float32; use a complex dtype"):
-        mt.full(1, 1j, dtype="float32")
-
-
-def test_a_tuple_instead_of_a_tensor_raises_and_shows_the_signature():
-    with pytest.raises(TypeError, match=r"'weight' must be a tensor, got tuple; .* the signature is layer_norm\(x, w"):
-        mt.ops.layer_norm(mt.ones(2, 4), (4,))
-
-
-#: Calls that fail in an op called by the op. The message names the outer op.
-PARTS = {
-    "op 'index': index 5 is out of range for axis 0": lambda x: x[mt.Tensor([5])],
-    "op 'matmul' takes": lambda x: x @ x,
-    "op 'sum': axis .* names an axis twice": lambda x: mt.ops.sum(x, axis=(0, 0)),
-    "op 'cross_entropy': 'target' holds the position 7": lambda x: mt.ops.cross_entropy(x, mt.Tensor([7, 7])),
-}
-
-
-@pytest.mark.parametrize(("words", "call"), PARTS.items(), ids=PARTS)
-def test_an_error_names_the_outer_op(words, call):
-    with pytest.raises((ValueError, IndexError), match=words) as raised:
-        call(mt.ones(2, 3))
-    assert "::" not in str(raised.value)

@@ -177,3 +177,14 @@ def test_gradcheck_finds_a_wrong_gradient_and_refuses_float32():
         mt.testing.gradcheck(mt.ops.exp, mt.zeros(1))
     with pytest.raises(RuntimeError, match="gradient"):
         mt.testing.gradcheck(lambda x: x * x.detach(), mt.Tensor([1.0, 2.0], dtype="float64"))
+
+
+@pytest.mark.parametrize("command", [["ops"], ["--help"], ["plugins"], []], ids=str)
+def test_a_command_whose_reader_closes_early_prints_no_error(command):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as pipe:
+        done = subprocess.run(
+            [sys.executable, "-m", "minitensor", *command], stdout=pipe, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, "")
