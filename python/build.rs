@@ -1,19 +1,19 @@
-//! Lays out what the Python package brings for authors of plugins: `include`, the C header, and `sdk`, the crates that a plugin in
-//! Rust is built of. `pyproject.toml` puts both into the wheel.
+//! Lays out the files for authors of plugins: `include`, the C header, and `sdk`, the crates that a plugin in Rust depends on.
+//! `pyproject.toml` adds both to the wheel.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// What a plugin, and its tests, are built of.
+/// The crates that a plugin and its tests depend on.
 const CRATES: &[&str] = &["kernels", "minitensor", "minitensor-macros", "ops", "plugin-sdk", "schema"];
 
-/// What a crate is made of.
+/// The files and folders of a crate.
 const PARTS: &[&str] = &["Cargo.toml", "build.rs", "src"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
-    let root = here.parent().ok_or("the package lies in the repository")?;
+    let root = here.parent().ok_or("the package must be in the repository")?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     println!("cargo::rerun-if-changed=build.rs");
     for folder in ["include", "sdk"] {
@@ -34,11 +34,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     workspace(&root.join("Cargo.toml"), &out.join("sdk/Cargo.toml"))
 }
 
-/// Copies a file, or a folder with all that is in it.
+/// Copies a file, or a folder with its contents.
 fn copy(from: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", from.display());
     if !from.is_dir() {
-        fs::create_dir_all(to.parent().ok_or("a file lies in a folder")?)?;
+        fs::create_dir_all(to.parent().ok_or("the file must be in a folder")?)?;
         fs::copy(from, to)?;
         return Ok(());
     }
@@ -49,7 +49,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The repository's workspace, of these crates alone.
+/// Writes the manifest of a workspace of these crates only.
 fn workspace(from: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", from.display());
     let lines = fs::read_to_string(from)?;

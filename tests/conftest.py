@@ -28,7 +28,7 @@ def registered():
 @pytest.fixture
 def no_plugins_stay(monkeypatch):
     """Disables the discovery of installed plugins, and unloads the plugins that a test loads."""
-    monkeypatch.setattr(discovery, "_begun", True)
+    monkeypatch.setattr(discovery, "_has_started", True)
     monkeypatch.setattr(discovery, "_tried", set())
     yield
     for info in plugins.list_plugins():

@@ -5,7 +5,7 @@ import pytest
 
 import minitensor as mt
 
-BEYOND = {
+TOO_LARGE = {
     "eye: k is 9223372036854775808, which doesn't fit into int64": lambda: mt.eye(2, k=2**63),
     "eye: n_rows is 18446744073709551616, which doesn't": lambda: mt.eye(2**64),
     "linspace: num is 9223372036854775808, which": lambda: mt.linspace(0, 1, 2**63),
@@ -16,8 +16,8 @@ BEYOND = {
 }
 
 
-@pytest.mark.parametrize(("words", "call"), BEYOND.items(), ids=BEYOND)
-def test_a_number_beyond_int64_is_named(words, call):
+@pytest.mark.parametrize(("words", "call"), TOO_LARGE.items(), ids=TOO_LARGE)
+def test_a_number_that_exceeds_int64_is_named(words, call):
     with pytest.raises(ValueError, match=words):
         call()
 

@@ -124,7 +124,7 @@ def test_numpy_functions_keep_no_gradient_and_write_into_arrays_only():
         np.concatenate(endless)
 
 
-LEAVING = {
+EXPORTS = {
     "numpy": lambda t: t.numpy(),
     "asarray": np.asarray,
     "array": np.array,
@@ -135,13 +135,13 @@ LEAVING = {
 }
 
 
-@pytest.mark.parametrize("leave", LEAVING.values(), ids=LEAVING)
-def test_a_gradient_is_not_lost_silently(leave):
+@pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
+def test_a_gradient_is_not_lost_silently(export):
     t = mt.Tensor([1.0, 2.0], requires_grad=True)
     for tensor in (t, t * 2.0):
         with pytest.raises(RuntimeError, match=r"requires a gradient, which would be lost; use t.detach\(\).numpy\(\)"):
-            leave(tensor)
-    leave(t.detach())
+            export(tensor)
+    export(t.detach())
 
 
 def test_a_buffer_of_a_tensor_that_requires_a_gradient_raises():

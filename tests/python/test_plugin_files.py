@@ -171,7 +171,7 @@ def installed(tmp_path, monkeypatch):
         (info / "entry_points.txt").write_text(f"[minitensor.plugins]\n{name} = {value}\n")
 
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(discovery, "_begun", False)
+    monkeypatch.setattr(discovery, "_has_started", False)
     before = set(sys.modules)
     yield install
     for module in set(sys.modules) - before:
@@ -216,8 +216,8 @@ def test_installed_plugins_are_loaded_on_access_to_an_unknown_op(installed):
 
 def test_installed_plugins_are_loaded_on_first_use_of_an_op(installed):
     installed("found", MADE.format("found") + "assert not hasattr(mt.ops, 'found_op_of_another')", "found:make")
-    discovery.expect()
-    assert mt.ops.swish(mt.Tensor([0.0])).item() == 0.0 and not plugins.discovery._begun
+    discovery.enable_autoload()
+    assert mt.ops.swish(mt.Tensor([0.0])).item() == 0.0 and not plugins.discovery._has_started
     with ThreadPoolExecutor(8) as threads:
         assert {f.item() for f in threads.map(lambda _: mt.ops.found_op(mt.Tensor([1.0])), range(64))} == {2.0}
     with pytest.raises(AttributeError, match="module 'minitensor.ops' has no attribute 'found_opp'"):
@@ -233,7 +233,7 @@ def test_a_lookup_of_an_op_finds_those_of_installed_plugins(installed, monkeypat
     }
     for way, ask in asks.items():
         installed(f"found_{way}", MADE.format(f"found_{way}"), f"found_{way}:make")
-        monkeypatch.setattr(discovery, "_begun", False)
+        monkeypatch.setattr(discovery, "_has_started", False)
         assert ask(f"found_{way}_op"), way
 
 

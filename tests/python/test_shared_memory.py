@@ -65,9 +65,9 @@ def test_a_mask_that_changes_after_the_forward_pass_scales_no_gradient():
     assert x.grad.tolist() == [3.0, 3.0, 1.0, 1.0]
 
 
-POSITIONS = ["gather", "scatter", "take", "embedding", "embedding_gradient", "narrow_gradient", "index", "two_indices"]
-POSITIONS += ["one_hot", "cross_entropy"]
-HOSTILE_POSITIONS = """
+INDEX_OPS = ["gather", "scatter", "take", "embedding", "embedding_gradient", "narrow_gradient", "index", "two_indices"]
+INDEX_OPS += ["one_hot", "cross_entropy"]
+CHANGING_INDICES = """
 import sys, threading
 import numpy as np
 import minitensor as mt
@@ -113,9 +113,9 @@ print("survived", refused)
 """
 
 
-@pytest.mark.parametrize("name", POSITIONS)
+@pytest.mark.parametrize("name", INDEX_OPS)
 def test_indices_that_another_thread_changes_stay_within_bounds(name):
-    script = [sys.executable, "-c", HOSTILE_POSITIONS, name]
+    script = [sys.executable, "-c", CHANGING_INDICES, name]
     done = subprocess.run(script, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.startswith("survived"), (done.returncode, done.stderr)
 

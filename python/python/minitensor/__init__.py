@@ -102,7 +102,7 @@ if _typing.TYPE_CHECKING:
 
 
 _minitensor._fill_ops()
-plugins.discovery.expect()
+plugins.discovery.enable_autoload()
 
 __all__ = [
     "BackwardContext",

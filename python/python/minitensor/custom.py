@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import _minitensor
-from ._lists import by_number, from_list
+from ._adapters import by_input_id, with_separate_inputs
 from ._minitensor import BackwardContext, CustomOp, DType, Tensor, describe
 
 __all__ = ["BackwardContext", "CustomOpBuilder", "custom_op"]
@@ -248,7 +248,7 @@ class CustomOpBuilder:
         If the first parameter is named `inputs`, the function receives the inputs as a list. The same applies to
         `validate`.
         """
-        self._forward = from_list(function)
+        self._forward = with_separate_inputs(function)
         return self
 
     def backward(self, function: _Function | str) -> CustomOpBuilder:
@@ -257,12 +257,12 @@ class CustomOpBuilder:
         A function with a parameter `input_ids` is called as `function(grad_output, input_ids, input_shapes,
         input_dtypes, input_devices)`, and returns a dict of gradients by input id.
         """
-        self._backward = function if isinstance(function, str) else by_number(function, self._name)
+        self._backward = function if isinstance(function, str) else by_input_id(function, self._name)
         return self
 
     def validate(self, function: _Function) -> CustomOpBuilder:
         """Sets the validation: `function(*inputs)` raises an error if the inputs are invalid."""
-        self._validate = from_list(function)
+        self._validate = with_separate_inputs(function)
         return self
 
     def doc(self, text: str) -> CustomOpBuilder:

@@ -7,7 +7,7 @@ use crate::error::Result;
 
 /// Loads the installed plugins, unless they are already loaded.
 pub fn discover(py: Python<'_>) -> Result<()> {
-    py.import("minitensor.plugins.discovery")?.call_method0("ensure")?;
+    py.import("minitensor.plugins.discovery")?.call_method0("discover_once")?;
     Ok(())
 }
 

@@ -159,7 +159,7 @@ class Module:
         """An alias of `add_module`."""
         self.add_module(name, module)
 
-    def _own(self, kinds: Iterable[Kind]) -> Iterator[tuple[str, Any]]:
+    def _attributes(self, kinds: Iterable[Kind]) -> Iterator[tuple[str, Any]]:
         """Yields the attributes of these kinds, without those of submodules."""
         for name, kind in self._kinds.items():
             value = vars(self).get(name)
@@ -170,7 +170,7 @@ class Module:
         """Yields the tensors of these kinds, each once, with the first of its names."""
         seen = set()
         for path, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
-            for name, tensor in module._own(kinds):
+            for name, tensor in module._attributes(kinds):
                 if id(tensor) not in seen:
                     seen.add(id(tensor))
                     yield f"{path}.{name}" if path else name, tensor
@@ -194,7 +194,7 @@ class Module:
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Yields the direct submodules with their names, each once."""
         seen = set()
-        for name, module in self._own(("module",)):
+        for name, module in self._attributes(("module",)):
             if id(module) not in seen:
                 seen.add(id(module))
                 yield name, module
@@ -212,7 +212,7 @@ class Module:
                 continue
             seen.add(id(module))
             yield path, module
-            parts = [(f"{path}.{name}" if path else name, part) for name, part in module._own(("module",))]
+            parts = [(f"{path}.{name}" if path else name, part) for name, part in module._attributes(("module",))]
             waiting += reversed(parts)
 
     def modules(self) -> Iterator[Module]:
@@ -275,7 +275,7 @@ class Module:
         changed = [
             (module, name, conversion(tensor))
             for module in self.modules()
-            for name, tensor in module._own(PARAMETER + BUFFER)
+            for name, tensor in module._attributes(PARAMETER + BUFFER)
         ]
         for module, name, tensor in changed:
             object.__setattr__(module, name, tensor)
@@ -301,13 +301,13 @@ class Module:
 
     def _saved(self) -> Iterator[tuple[str, Tensor]]:
         for path, module in self._paths():
-            for name, tensor in module._own(("parameter", "buffer")):
+            for name, tensor in module._attributes(("parameter", "buffer")):
                 yield path + name, tensor
 
     def _paths(self, prefix: str = "", above: tuple[Module, ...] = ()) -> Iterator[tuple[str, Module]]:
         """Yields every path to every module, as a prefix of names. Cycles are not followed."""
         yield prefix, self
-        for name, part in self._own(("module",)):
+        for name, part in self._attributes(("module",)):
             if part is not self and part not in above:
                 yield from part._paths(f"{prefix}{name}.", (*above, self))
 
@@ -317,7 +317,7 @@ class Module:
 
     def __repr__(self) -> str:
         extra = self.extra_repr()
-        parts = [f"({name}): " + repr(part).replace("\n", "\n  ") for name, part in self._own(("module",))]
+        parts = [f"({name}): " + repr(part).replace("\n", "\n  ") for name, part in self._attributes(("module",))]
         if not parts:
             return f"{type(self).__name__}({extra})"
         lines = [*([extra] if extra else []), *parts]

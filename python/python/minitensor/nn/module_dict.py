@@ -28,7 +28,7 @@ class ModuleDict(Module):
             self[name] = module
 
     def __getitem__(self, name: str) -> Module:
-        found: Module = self._parts()[name]
+        found: Module = self._items()[name]
         return found
 
     def __setitem__(self, name: str, module: Module) -> None:
@@ -41,29 +41,29 @@ class ModuleDict(Module):
             raise KeyError(name)
         delattr(self, name)
 
-    def _parts(self) -> dict[str, Module]:
-        return dict(self._own(("module",)))
+    def _items(self) -> dict[str, Module]:
+        return dict(self._attributes(("module",)))
 
     def __len__(self) -> int:
-        return len(self._parts())
+        return len(self._items())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._parts())
+        return iter(self._items())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._parts()
+        return name in self._items()
 
     def keys(self) -> Iterable[str]:
         """Returns the names."""
-        return self._parts().keys()
+        return self._items().keys()
 
     def values(self) -> Iterable[Module]:
         """Returns the modules."""
-        return self._parts().values()
+        return self._items().values()
 
     def items(self) -> Iterable[tuple[str, Module]]:
         """Returns pairs of names and modules."""
-        return self._parts().items()
+        return self._items().items()
 
     def pop(self, name: str) -> Module:
         """Removes a module and returns it."""

@@ -29,9 +29,9 @@ class Sequential(ModuleList):
     def __init__(self, *modules: Module | Callable[..., Any] | Mapping[str, Module | Callable[..., Any]]) -> None:
         named = modules[0] if len(modules) == 1 and isinstance(modules[0], Mapping) else dict(enumerate(modules))
         for name, module in named.items():
-            self.add_module(str(name), self._taken(module))
+            self.add_module(str(name), self._to_module(module))
 
-    def _taken(self, value: object) -> Module:
+    def _to_module(self, value: object) -> Module:
         if isinstance(value, Module):
             return value
         if isinstance(value, type) or not callable(value):
@@ -40,6 +40,6 @@ class Sequential(ModuleList):
         return Function(value)
 
     def forward(self, x: Any) -> Any:
-        for _, module in self._own(("module",)):
+        for _, module in self._attributes(("module",)):
             x = module(x)
         return x

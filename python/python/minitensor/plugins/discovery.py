@@ -16,17 +16,17 @@ from .registry import AlreadyLoaded
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["discover", "ensure", "expect"]
+__all__ = ["discover", "discover_once", "enable_autoload"]
 
 GROUP = "minitensor.plugins"
 #: Held during discovery. `LOCK` is not held, because another thread may load a plugin while it imports a module.
 _DISCOVERING = threading.RLock()
 #: The names and values of the entry points that have been tried.
 _tried: set[tuple[str, str]] = set()
-_begun = False
+_has_started = False
 
 
-def _renew() -> None:
+def _reset_lock() -> None:
     """Frees the lock after a fork if another thread of the parent held it, which does not exist in the child."""
     global _DISCOVERING
     if _DISCOVERING.acquire(blocking=False):
@@ -36,20 +36,20 @@ def _renew() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+    os.register_at_fork(after_in_child=_reset_lock)
 
 
-def _is_on() -> bool:
+def _is_enabled() -> bool:
     return os.environ.get("MINITENSOR_PLUGINS_AUTOLOAD") != "0"
 
 
-def expect() -> None:
+def enable_autoload() -> None:
     """Makes `mt.ops` discover plugins on access to an unknown op, if any plugins are installed."""
-    if _is_on() and _is_announced():
+    if _is_enabled() and _is_any_installed():
         _set_has_pending_plugins(True)
 
 
-def _is_announced() -> bool:
+def _is_any_installed() -> bool:
     """Returns whether a package in a folder of `sys.path` has an entry point in the group.
 
     Reads the files directly, because importing `importlib.metadata` takes as long as importing minitensor.
@@ -70,12 +70,12 @@ def _is_announced() -> bool:
     return False
 
 
-def ensure() -> None:
+def discover_once() -> None:
     """Discovers plugins once, unless `MINITENSOR_PLUGINS_AUTOLOAD` is 0."""
     # Another thread may be discovering plugins and wait for `LOCK`. A thread that holds `LOCK` must not wait for it.
-    if _is_on() and _DISCOVERING.acquire(blocking=not LOCK.is_mine):
+    if _is_enabled() and _DISCOVERING.acquire(blocking=not LOCK.is_owned):
         try:
-            if not _begun:
+            if not _has_started:
                 discover()
         finally:
             _DISCOVERING.release()
@@ -89,12 +89,12 @@ def discover() -> list[PluginInfo]:
     """
     from importlib.metadata import entry_points
 
-    global _begun
+    global _has_started
     found: list[PluginInfo] = []
     failed: list[tuple[EntryPoint, BaseException]] = []
     with _DISCOVERING:
         # Set first, because a plugin may list plugins while it is loaded.
-        _begun = True
+        _has_started = True
         for entry in entry_points(group=GROUP):
             key = (entry.name, entry.value)
             if key in _tried:
@@ -114,7 +114,7 @@ def discover() -> list[PluginInfo]:
             except BaseException:
                 # After Ctrl-C, the next use discovers plugins again.
                 _tried.discard(key)
-                _begun = False
+                _has_started = False
                 raise
         _set_has_pending_plugins(False)
     for entry, cause in failed:

@@ -41,23 +41,23 @@ def load(plugin: str | os.PathLike[str] | CustomPlugin, ops: Iterable[CustomOp] 
 
 def unload_plugin(name: str) -> None:
     """Unloads a plugin: calls its cleanup function, and unregisters its ops."""
-    discovery.ensure()
+    discovery.discover_once()
     REGISTRY.unregister(name)
 
 
 def list_plugins() -> list[PluginInfo]:
     """Returns the metadata of all loaded plugins."""
-    discovery.ensure()
+    discovery.discover_once()
     return REGISTRY.list_plugins()
 
 
 def get_plugin_info(name: str) -> PluginInfo:
     """Returns the metadata of a loaded plugin."""
-    discovery.ensure()
+    discovery.discover_once()
     return REGISTRY.get_plugin_info(name)
 
 
 def is_plugin_loaded(name: str) -> bool:
     """Returns whether a plugin of this name is loaded."""
-    discovery.ensure()
+    discovery.discover_once()
     return REGISTRY.is_registered(name)

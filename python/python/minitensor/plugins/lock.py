@@ -27,7 +27,7 @@ class _Lock:
             self._thread = None
         self._lock.release()
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Frees the lock after a fork if another thread of the parent held it, which does not exist in the child."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
@@ -35,7 +35,7 @@ class _Lock:
             self._lock, self._thread, self._depth = threading.RLock(), None, 0
 
     @property
-    def is_mine(self) -> bool:
+    def is_owned(self) -> bool:
         """Whether the current thread holds the lock."""
         return self._thread == threading.get_ident()
 
@@ -44,4 +44,4 @@ class _Lock:
 #: a plugin may load other plugins.
 LOCK = _Lock()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=LOCK.renew)
+    os.register_at_fork(after_in_child=LOCK.reset_after_fork)

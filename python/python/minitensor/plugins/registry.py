@@ -44,7 +44,7 @@ class PluginRegistry:
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
-        self._coming: set[str] = set()
+        self._loading: set[str] = set()
 
     def register(self, plugin: CustomPlugin, ops: Iterable[CustomOp] = ()) -> PluginInfo:
         """Registers the ops of a plugin, then calls its `initialize`.
@@ -69,12 +69,12 @@ class PluginRegistry:
         """Registers a plugin with metadata that completes its own."""
         name = info.name
         with LOCK:
-            if name in self._entries or name in self._coming:
+            if name in self._entries or name in self._loading:
                 before = self._entries[name].info if name in self._entries else info
                 which = f"version {before.version}" + (f" from '{before.path}'" if before.path else "")
                 raise AlreadyLoaded(f"plugin '{name}' is already registered as {which}; unload it first")
             info.check(VersionInfo.current())
-            self._coming.add(name)
+            self._loading.add(name)
             try:
                 with all_or_none() as made:
                     given = [_op(name, op) for op in plugin.custom_operations()]
@@ -89,7 +89,7 @@ class PluginRegistry:
                 debug("plugin '%s' failed: %s", name, error)
                 raise
             finally:
-                self._coming.remove(name)
+                self._loading.remove(name)
             info = dataclasses.replace(info, ops=tuple(op.name for op in owned if not op.is_gradient))
             self._entries[name] = _Entry(plugin, info, owned, after_unregister)
         debug("loaded %s", info)

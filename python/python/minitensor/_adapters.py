@@ -9,7 +9,7 @@ from typing import Any
 
 from ._minitensor import BackwardContext
 
-__all__ = ["by_number", "from_list"]
+__all__ = ["by_input_id", "with_separate_inputs"]
 
 _Function = Callable[..., Any]
 
@@ -21,38 +21,38 @@ def _parameters(function: object) -> dict[str, inspect.Parameter]:
         return {}
 
 
-def from_list(function: _Function) -> _Function:
+def with_separate_inputs(function: _Function) -> _Function:
     """Converts `function(inputs, **attributes)` to `function(*inputs, **attributes)`; returns others unchanged."""
     first = next(iter(_parameters(function).values()), None)
     if first is None or first.name != "inputs" or first.kind is first.VAR_POSITIONAL:
         return function
 
     @functools.wraps(function)
-    def spread(*inputs: Any, **attributes: Any) -> Any:
+    def call_with_list(*inputs: Any, **attributes: Any) -> Any:
         return function(list(inputs), **attributes)
 
-    return spread
+    return call_with_list
 
 
-def by_number(function: _Function, op: str) -> _Function:
+def by_input_id(function: _Function, op: str) -> _Function:
     """Converts a gradient function with a parameter `input_ids`, which returns a dict, to `function(ctx, *grads)`."""
     if "input_ids" not in _parameters(function):
         return function
 
     @functools.wraps(function)
     def backward(ctx: BackwardContext, *grads: Any) -> Any:
-        numbers = list(range(len(ctx.inputs)))
+        ids = list(range(len(ctx.inputs)))
         shapes = [None if t is None else t.shape for t in ctx.inputs]
         dtypes = [None if t is None else t.dtype for t in ctx.inputs]
         devices = [None if t is None else t.device for t in ctx.inputs]
-        given = function(grads[0] if len(grads) == 1 else grads, numbers, shapes, dtypes, devices)
+        given = function(grads[0] if len(grads) == 1 else grads, ids, shapes, dtypes, devices)
         if not isinstance(given, dict):
             raise TypeError(
                 f"op '{op}': a backward function that takes input_ids must return a dict of gradients by input id, "
                 f"got {type(given).__name__}"
             )
-        if unknown := [n for n in given if n not in numbers]:
+        if unknown := [n for n in given if n not in ids]:
             raise ValueError(f"op '{op}': backward returned a gradient for {unknown[0]!r}, which is not in input_ids")
-        return tuple(given.get(n) for n in numbers)
+        return tuple(given.get(n) for n in ids)
 
     return backward
