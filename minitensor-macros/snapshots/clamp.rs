@@ -189,11 +189,11 @@ const _: () = {
         shape: __rt::ShapeRule::Broadcast,
         predicates: __rt::Cow::Borrowed(&[]),
         axis: __rt::None,
-        body: __rt::Body::Element(__rt::ElementBody {
-            kernels: __rt::Kernels::Compiled(__clamp_vjp_kernel),
-            program: __rt::Some(__rt::ProgramFn::Compiled(__clamp_vjp_program)),
-        }),
+        body: __rt::Body::Element(
+            __rt::Some(__rt::ProgramFn::Compiled(__clamp_vjp_program)),
+        ),
         backward: __rt::Backward::Program(__rt::Gradients::new()),
+        kernels: __rt::KernelTable::new(),
         since: 1,
         location: __rt::Location {
             file: __rt::Cow::Borrowed(::core::file!()),
@@ -252,15 +252,15 @@ const _: () = {
         shape: __rt::ShapeRule::Broadcast,
         predicates: __rt::Cow::Borrowed(&[]),
         axis: __rt::None,
-        body: __rt::Body::Element(__rt::ElementBody {
-            kernels: __rt::Kernels::Compiled(__clamp_kernel),
-            program: __rt::Some(__rt::ProgramFn::Compiled(__clamp_program)),
-        }),
+        body: __rt::Body::Element(
+            __rt::Some(__rt::ProgramFn::Compiled(__clamp_program)),
+        ),
         backward: __rt::Backward::Derived(__rt::Derived {
             vjp: __rt::OpRef::Static(&__VJP),
             wrt: __rt::Cow::Borrowed(&[0]),
             gradients: __rt::Gradients::new(),
         }),
+        kernels: __rt::KernelTable::new(),
         since: 1,
         location: __rt::Location {
             file: __rt::Cow::Borrowed(::core::file!()),
@@ -292,5 +292,13 @@ const _: () = {
     }
     __rt::inventory::submit! {
         __rt::OpEntry(& __VJP)
+    }
+    __rt::inventory::submit! {
+        __rt::KernelEntry { op : "clamp.vjp", device : "cpu", kernels : ||
+        __rt::Kernels::Elements(__clamp_vjp_kernel) }
+    }
+    __rt::inventory::submit! {
+        __rt::KernelEntry { op : "clamp", device : "cpu", kernels : ||
+        __rt::Kernels::Elements(__clamp_kernel) }
     }
 };

@@ -64,6 +64,7 @@ const _: () = {
         axis: __rt::None,
         body: __rt::Body::Tensor(__linear_body),
         backward: __rt::Backward::Traced,
+        kernels: __rt::KernelTable::new(),
         since: 1,
         location: __rt::Location {
             file: __rt::Cow::Borrowed(::core::file!()),

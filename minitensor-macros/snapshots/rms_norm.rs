@@ -223,11 +223,11 @@ const _: () = {
         }),
         predicates: __rt::Cow::Borrowed(&[]),
         axis: __rt::None,
-        body: __rt::Body::Cell(__rt::CellBody {
-            kernels: __rt::Kernels::Compiled(__rms_norm_vjp_kernel),
-            program: __rt::Some(__rt::ProgramFn::Compiled(__rms_norm_vjp_program)),
-        }),
+        body: __rt::Body::Cell(
+            __rt::Some(__rt::ProgramFn::Compiled(__rms_norm_vjp_program)),
+        ),
         backward: __rt::Backward::Program(__rt::Gradients::new()),
+        kernels: __rt::KernelTable::new(),
         since: 1,
         location: __rt::Location {
             file: __rt::Cow::Borrowed(::core::file!()),
@@ -324,15 +324,15 @@ const _: () = {
             ],
         ),
         axis: __rt::None,
-        body: __rt::Body::Cell(__rt::CellBody {
-            kernels: __rt::Kernels::Compiled(__rms_norm_kernel),
-            program: __rt::Some(__rt::ProgramFn::Compiled(__rms_norm_program)),
-        }),
+        body: __rt::Body::Cell(
+            __rt::Some(__rt::ProgramFn::Compiled(__rms_norm_program)),
+        ),
         backward: __rt::Backward::Derived(__rt::Derived {
             vjp: __rt::OpRef::Static(&__DEF_VJP),
             wrt: __rt::Cow::Borrowed(&[0, 1]),
             gradients: __rt::Gradients::new(),
         }),
+        kernels: __rt::KernelTable::new(),
         since: 1,
         location: __rt::Location {
             file: __rt::Cow::Borrowed(::core::file!()),
@@ -368,5 +368,13 @@ const _: () = {
     }
     __rt::inventory::submit! {
         __rt::OpEntry(& __DEF_VJP)
+    }
+    __rt::inventory::submit! {
+        __rt::KernelEntry { op : "rms_norm.vjp", device : "cpu", kernels : ||
+        __rt::Kernels::Cells(__rms_norm_vjp_kernel) }
+    }
+    __rt::inventory::submit! {
+        __rt::KernelEntry { op : "rms_norm", device : "cpu", kernels : ||
+        __rt::Kernels::Cells(__rms_norm_kernel) }
     }
 };

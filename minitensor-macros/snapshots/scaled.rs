@@ -219,16 +219,16 @@ const _: () = {
         shape: __rt::ShapeRule::Broadcast,
         predicates: __rt::Cow::Borrowed(&[]),
         axis: __rt::None,
-        body: __rt::Body::Element(__rt::ElementBody {
-            kernels: __rt::Kernels::Compiled(__scaled_kernel),
-            program: __rt::Some(__rt::ProgramFn::Compiled(__scaled_program)),
-        }),
+        body: __rt::Body::Element(
+            __rt::Some(__rt::ProgramFn::Compiled(__scaled_program)),
+        ),
         backward: __rt::Backward::Formula(__rt::Formula {
             run: __rt::BackwardBody::Static(__scaled_backward),
             saved_inputs: __rt::Cow::Borrowed(&[]),
             saved_outputs: __rt::Cow::Borrowed(&[]),
             without: __rt::Cow::Borrowed(&[]),
         }),
+        kernels: __rt::KernelTable::new(),
         since: 1,
         location: __rt::Location {
             file: __rt::Cow::Borrowed(::core::file!()),
@@ -269,5 +269,9 @@ const _: () = {
     __rt::impl_custom_op!(scaled, __DEF);
     __rt::inventory::submit! {
         __rt::OpEntry(& __DEF)
+    }
+    __rt::inventory::submit! {
+        __rt::KernelEntry { op : "scaled", device : "cpu", kernels : ||
+        __rt::Kernels::Elements(__scaled_kernel) }
     }
 };

@@ -144,13 +144,13 @@ const _: () = {
         shape: __rt::ShapeRule::Broadcast,
         predicates: __rt::Cow::Borrowed(&[]),
         axis: __rt::None,
-        body: __rt::Body::Element(__rt::ElementBody {
-            kernels: __rt::Kernels::Compiled(__sgd_step_kernel),
-            program: __rt::Some(__rt::ProgramFn::Compiled(__sgd_step_program)),
-        }),
+        body: __rt::Body::Element(
+            __rt::Some(__rt::ProgramFn::Compiled(__sgd_step_program)),
+        ),
         backward: __rt::Backward::None(
             __rt::Cow::Borrowed("'sgd_step' changes its arguments in place"),
         ),
+        kernels: __rt::KernelTable::new(),
         since: 1,
         location: __rt::Location {
             file: __rt::Cow::Borrowed(::core::file!()),
@@ -189,5 +189,9 @@ const _: () = {
     __rt::impl_custom_op!(sgd_step, __DEF);
     __rt::inventory::submit! {
         __rt::OpEntry(& __DEF)
+    }
+    __rt::inventory::submit! {
+        __rt::KernelEntry { op : "sgd_step", device : "cpu", kernels : ||
+        __rt::Kernels::Elements(__sgd_step_kernel) }
     }
 };

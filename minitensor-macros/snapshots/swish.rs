@@ -145,11 +145,11 @@ const _: () = {
         shape: __rt::ShapeRule::Broadcast,
         predicates: __rt::Cow::Borrowed(&[]),
         axis: __rt::None,
-        body: __rt::Body::Element(__rt::ElementBody {
-            kernels: __rt::Kernels::Compiled(__swish_vjp_kernel),
-            program: __rt::Some(__rt::ProgramFn::Compiled(__swish_vjp_program)),
-        }),
+        body: __rt::Body::Element(
+            __rt::Some(__rt::ProgramFn::Compiled(__swish_vjp_program)),
+        ),
         backward: __rt::Backward::Program(__rt::Gradients::new()),
+        kernels: __rt::KernelTable::new(),
         since: 1,
         location: __rt::Location {
             file: __rt::Cow::Borrowed(::core::file!()),
@@ -193,15 +193,15 @@ const _: () = {
         shape: __rt::ShapeRule::Broadcast,
         predicates: __rt::Cow::Borrowed(&[]),
         axis: __rt::None,
-        body: __rt::Body::Element(__rt::ElementBody {
-            kernels: __rt::Kernels::Compiled(__swish_kernel),
-            program: __rt::Some(__rt::ProgramFn::Compiled(__swish_program)),
-        }),
+        body: __rt::Body::Element(
+            __rt::Some(__rt::ProgramFn::Compiled(__swish_program)),
+        ),
         backward: __rt::Backward::Derived(__rt::Derived {
             vjp: __rt::OpRef::Static(&__VJP),
             wrt: __rt::Cow::Borrowed(&[0]),
             gradients: __rt::Gradients::new(),
         }),
+        kernels: __rt::KernelTable::new(),
         since: 1,
         location: __rt::Location {
             file: __rt::Cow::Borrowed(::core::file!()),
@@ -245,15 +245,15 @@ const _: () = {
         shape: __rt::ShapeRule::Broadcast,
         predicates: __rt::Cow::Borrowed(&[]),
         axis: __rt::None,
-        body: __rt::Body::Element(__rt::ElementBody {
-            kernels: __rt::Kernels::Compiled(__swish_kernel),
-            program: __rt::Some(__rt::ProgramFn::Compiled(__swish_program)),
-        }),
+        body: __rt::Body::Element(
+            __rt::Some(__rt::ProgramFn::Compiled(__swish_program)),
+        ),
         backward: __rt::Backward::Derived(__rt::Derived {
             vjp: __rt::OpRef::Static(&__VJP),
             wrt: __rt::Cow::Borrowed(&[0]),
             gradients: __rt::Gradients::new(),
         }),
+        kernels: __rt::KernelTable::new(),
         since: 1,
         location: __rt::Location {
             file: __rt::Cow::Borrowed(::core::file!()),
@@ -295,5 +295,17 @@ const _: () = {
     }
     __rt::inventory::submit! {
         __rt::OpEntry(& __IN_PLACE)
+    }
+    __rt::inventory::submit! {
+        __rt::KernelEntry { op : "swish.vjp", device : "cpu", kernels : ||
+        __rt::Kernels::Elements(__swish_vjp_kernel) }
+    }
+    __rt::inventory::submit! {
+        __rt::KernelEntry { op : "swish", device : "cpu", kernels : ||
+        __rt::Kernels::Elements(__swish_kernel) }
+    }
+    __rt::inventory::submit! {
+        __rt::KernelEntry { op : "swish_", device : "cpu", kernels : ||
+        __rt::Kernels::Elements(__swish_kernel) }
     }
 };

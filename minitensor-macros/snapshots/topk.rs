@@ -189,16 +189,14 @@ const _: () = {
             ],
         ),
         axis: __rt::None,
-        body: __rt::Body::Cell(__rt::CellBody {
-            kernels: __rt::Kernels::Compiled(__topk_kernel),
-            program: __rt::None,
-        }),
+        body: __rt::Body::Cell(__rt::None),
         backward: __rt::Backward::Formula(__rt::Formula {
             run: __rt::BackwardBody::Static(__topk_backward),
             saved_inputs: __rt::Cow::Borrowed(&[]),
             saved_outputs: __rt::Cow::Borrowed(&[1]),
             without: __rt::Cow::Borrowed(&[]),
         }),
+        kernels: __rt::KernelTable::new(),
         since: 1,
         location: __rt::Location {
             file: __rt::Cow::Borrowed(::core::file!()),
@@ -227,5 +225,9 @@ const _: () = {
     __rt::impl_custom_op!(topk, __DEF);
     __rt::inventory::submit! {
         __rt::OpEntry(& __DEF)
+    }
+    __rt::inventory::submit! {
+        __rt::KernelEntry { op : "topk", device : "cpu", kernels : ||
+        __rt::Kernels::Cells(__topk_kernel) }
     }
 };

@@ -33,7 +33,7 @@ pub fn op(mut op: Op, lowered: Lowered, runtime: &TokenStream) -> TokenStream {
         items.define_again(&op, &format_ident!("__IN_PLACE"));
         call::call_in_place(&op)
     });
-    let Items { tokens, submitted, .. } = items;
+    let Items { tokens, submitted, kernels, .. } = items;
     quote! {
         #function
 
@@ -57,6 +57,7 @@ pub fn op(mut op: Op, lowered: Lowered, runtime: &TokenStream) -> TokenStream {
             }
             __rt::impl_custom_op!(#ident, __DEF);
             #(__rt::inventory::submit! { __rt::OpEntry(&#submitted) })*
+            #(__rt::inventory::submit! { #kernels })*
         };
     }
 }
@@ -76,6 +77,8 @@ struct Items {
     tokens: TokenStream,
     /// The statics to register.
     submitted: Vec<Ident>,
+    /// The entries of the kernel table to register.
+    kernels: Vec<TokenStream>,
     body: TokenStream,
     backward: TokenStream,
 }
@@ -122,7 +125,7 @@ impl Items {
             },
         };
         self.tokens.extend(def::def(op, name, &body, &backward));
-        self.submitted.insert(0, name.clone());
+        self.submit(0, op, name);
         (self.body, self.backward) = (body, backward);
     }
 
@@ -133,7 +136,7 @@ impl Items {
         let vjp_name = if name == "__DEF" { format_ident!("__VJP") } else { format_ident!("{name}_VJP") };
         let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &by_program());
         self.tokens.extend(quote!(#function #kernels #program #def));
-        self.submitted.push(vjp_name.clone());
+        self.submit(self.submitted.len(), &vjp.op, &vjp_name);
         derived_def(vjp, &vjp_name)
     }
 
@@ -143,14 +146,28 @@ impl Items {
         let vjp_name = format_ident!("{name}_VJP");
         let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &by_program());
         self.tokens.extend(quote!(#kernels #def));
-        self.submitted.push(vjp_name.clone());
+        self.submit(self.submitted.len(), &vjp.op, &vjp_name);
         derived_def(vjp, &vjp_name)
     }
 
     /// Defines another static with the most recently defined body and gradient.
     fn define_again(&mut self, op: &Op, name: &Ident) {
         self.tokens.extend(def::def(op, name, &self.body, &self.backward));
-        self.submitted.push(name.clone());
+        self.submit(self.submitted.len(), op, name);
+    }
+
+    /// Registers a static, and its kernels.
+    fn submit(&mut self, at: usize, op: &Op, name: &Ident) {
+        self.submitted.insert(at, name.clone());
+        let variant = match op.level {
+            Level::Element => quote!(Elements),
+            Level::Row | Level::Cell => quote!(Cells),
+            Level::Tensor => return,
+        };
+        let (op_name, kernel) = (&op.name, format_ident!("{}_kernel", stem(op)));
+        self.kernels.push(quote! {
+            __rt::KernelEntry { op: #op_name, device: "cpu", kernels: || __rt::Kernels::#variant(#kernel) }
+        });
     }
 }
 
@@ -182,28 +199,21 @@ fn formula_def(run: &TokenStream, inputs: &TokenStream, outputs: &TokenStream, w
 
 fn body(op: &Op) -> TokenStream {
     let stem = stem(op);
-    let (kernel, body) = (format_ident!("{stem}_kernel"), format_ident!("{stem}_body"));
     match op.level {
+        Level::Element if !element::has_program(op) => quote!(__rt::Body::Element(__rt::None)),
         Level::Element => {
-            let name = element::program_name(op);
-            let program = if element::has_program(op) {
-                quote!(__rt::Some(__rt::ProgramFn::Compiled(#name)))
-            } else {
-                quote!(__rt::None)
-            };
-            quote!(__rt::Body::Element(__rt::ElementBody { kernels: __rt::Kernels::Compiled(#kernel), program: #program }))
+            let program = element::program_name(op);
+            quote!(__rt::Body::Element(__rt::Some(__rt::ProgramFn::Compiled(#program))))
         }
         Level::Row => {
             let program = format_ident!("{stem}_program");
-            quote!(__rt::Body::Cell(__rt::CellBody {
-                kernels: __rt::Kernels::Compiled(#kernel),
-                program: __rt::Some(__rt::ProgramFn::Compiled(#program)),
-            }))
+            quote!(__rt::Body::Cell(__rt::Some(__rt::ProgramFn::Compiled(#program))))
         }
-        Level::Cell => {
-            quote!(__rt::Body::Cell(__rt::CellBody { kernels: __rt::Kernels::Compiled(#kernel), program: __rt::None }))
+        Level::Cell => quote!(__rt::Body::Cell(__rt::None)),
+        Level::Tensor => {
+            let body = format_ident!("{stem}_body");
+            quote!(__rt::Body::Tensor(#body))
         }
-        Level::Tensor => quote!(__rt::Body::Tensor(#body)),
     }
 }
 

@@ -23,7 +23,7 @@ pub mod attr;
 #[cfg(feature = "engine")]
 pub mod autograd;
 #[cfg(feature = "engine")]
-mod backend;
+pub mod backend;
 #[cfg(feature = "engine")]
 pub mod clause;
 #[cfg(feature = "engine")]

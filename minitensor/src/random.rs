@@ -101,7 +101,7 @@ fn floats(shape: Shape, dtype: DType, device: Device, two: impl Fn([u64; 2]) -> 
     }
     let stream = Stream::draw(shape.checked_numel()?.div_ceil(2));
     with_dtype!(@ dtype, T, {
-        Tensor::from_fn::<T, 2>(shape, |i| two(stream.block(i)).map(Cast::<T>::cast))
+        Tensor::from_fn::<T, 2>(shape, |i| two(stream.block(i)).map(Cast::<T>::cast))?.to_device(device)
     }; F16 Bf16 F32 F64; else { unreachable!("floats have these dtypes") })
 }
 
@@ -123,5 +123,5 @@ pub fn integers(low: i64, high: i64, shape: impl Into<Shape>, device: Device) ->
         let high_part = u128::from(a) * span + ((u128::from(b) * span) >> 64);
         (i128::from(low) + (high_part >> 64) as i128) as i64
     };
-    Tensor::from_fn(shape, |i| [draw(i)])
+    Tensor::from_fn(shape, |i| [draw(i)])?.to_device(device)
 }

@@ -20,6 +20,13 @@ pub fn clone(x: &Tensor) -> Result<Tensor> {
     x.copied()
 }
 
+/// Copies the elements to the device named `to`. `source` names the device of `x`, to which the gradient is copied.
+#[custom_op(name = "device::copy", backward = |g| { x: device::copy(g, source, to) })]
+pub fn copy_to_device(x: &Tensor, #[default = "cpu"] to: &str, #[default = "cpu"] source: &str) -> Result<Tensor> {
+    let _ = source;
+    if x.device() == Device::Meta { x.copied() } else { x.to_device(Device::parse(to)?) }
+}
+
 /// Zeros with the shape and dtype of `x`.
 #[custom_op(backward = |d| { x: zeros_like(d) })]
 pub fn zeros_like(x: &Tensor) -> Result<Tensor> {
@@ -76,7 +83,7 @@ pub fn complex(re: &Tensor, im: &Tensor) -> Result<Tensor> {
         Error::value(format!("the parts have shapes {} and {}, which don't broadcast", re.shape(), im.shape()))
     })?;
     let out = Tensor::empty(shape.clone(), dtype, re.device())?;
-    out.part_view(0)?.copy_from(&re.broadcast_view(&shape));
-    out.part_view(1)?.copy_from(&im.broadcast_view(&shape));
+    out.part_view(0)?.copy_from(&re.broadcast_view(&shape))?;
+    out.part_view(1)?.copy_from(&im.broadcast_view(&shape))?;
     Ok(out)
 }

@@ -64,7 +64,7 @@ pub fn unslice(
     if window.shape() != x.shape() {
         return Err(Error::shape_mismatch(window.shape().to_vec(), x.shape().to_vec()));
     }
-    window.copy_from(x);
+    window.copy_from(x)?;
     Ok(out)
 }
 

@@ -32,7 +32,7 @@ pub fn concat(tensors: &[&Tensor], #[default = 0] axis: i64) -> Result<Tensor> {
     let mut start = 0;
     for t in tensors {
         let size = t.shape()[at];
-        out.slice_view(at as i64, start, size, 1)?.copy_from(t);
+        out.slice_view(at as i64, start, size, 1)?.copy_from(t)?;
         start += size;
     }
     Ok(out)
@@ -93,7 +93,7 @@ pub fn pad(x: &Tensor, padding: &[i64], #[default = 0.0] value: f64) -> Result<T
     for (axis, (before, _)) in margins.iter().enumerate() {
         window = window.slice_view(axis as i64, *before, x.shape()[axis], 1)?;
     }
-    window.copy_from(x);
+    window.copy_from(x)?;
     Ok(out)
 }
 

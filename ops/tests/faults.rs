@@ -102,7 +102,7 @@ fn fault_4_an_output_that_is_its_input_keeps_its_gradient() -> Result<()> {
     assert_eq!(x.grad().map(|g| numbers(&g)), Some(vec![2.0]));
     let changes = build(CustomOpBuilder::new("faulty", 1).forward(|x| {
         if x[0].expect_values().is_ok() {
-            x[0].copy_from(&mapped(x[0], |v| v + 1.0)?);
+            x[0].copy_from(&mapped(x[0], |v| v + 1.0)?)?;
         }
         Ok(x[0].clone())
     }));

@@ -39,7 +39,7 @@ extern "C" {
 #define MT_MAGIC UINT64_C(0x4E4947554C50544D) /* "MTPLUGIN" */
 #define MT_ABI_MAJOR 1u
 #define MT_ABI_MINOR 0u
-#define MT_MAX_NDIM 32
+#define MT_MAX_NDIM 64
 
 /* ---- texts, errors --------------------------------------------------------------------------------------------- */
 
@@ -122,8 +122,8 @@ typedef struct MtValue {
 /* An array with the layout of DLPack's DLTensor; pointers to the two types are interchangeable. */
 typedef struct MtArray {
   void *data;            /* null for a meta tensor, which has only shape and dtype */
-  int32_t device_type;   /* DLPack's DLDeviceType: 1 is the CPU */
-  int32_t device_id;
+  int32_t device_type;   /* 0 for a meta tensor, 1 for the CPU, else the number that the host's `device_type` returns */
+  int32_t device_id;     /* the index of the device among those of its type */
   int32_t ndim;
   MtDType dtype;
   const int64_t *shape;
@@ -250,6 +250,7 @@ typedef struct MtCall {
   const MtValue *attrs;
   void *sink;
   void (*give)(void *sink, MtTensor *output); /* MT_TENSORS: call it with each output in order; it takes ownership */
+  void *stream;           /* MtDeviceKernel: the stream of the device, or null */
 } MtCall;
 typedef int32_t (*MtCallFn)(const MtCall *call, MtError *error) MT_NOEXCEPT;
 
@@ -298,7 +299,7 @@ typedef enum MtBackward {
 
 typedef enum MtBody {
   MT_ELEMENTS = 1, /* needs `kernels` or `program` */
-  MT_CELLS = 2,    /* needs `kernels` and `shape`; may have `program` if each cell is a row */
+  MT_CELLS = 2,    /* needs `shape`, and `kernels` or, if each cell is a row, `program` */
   MT_ARRAYS = 3,   /* needs `call`, and `infer` or `shape` */
   MT_TENSORS = 4   /* needs `call` */
 } MtBody;
@@ -344,6 +345,40 @@ typedef struct MtOp {
   MtStr cuda;             /* reserved: CUDA C++ source */
 } MtOp;
 
+/* ---- devices --------------------------------------------------------------------------------------------------- */
+
+/* The memory of a kind of device. The host never reads from its addresses; it passes them to these functions and to kernels. It
+ * adds offsets to them. `index` is that of the device, from 0. */
+typedef struct MtDevice {
+  size_t struct_size;
+  MtStr name;             /* lowercase letters, digits and '_'; as in Python: device="name" or "name:1" */
+  int32_t count;          /* how many devices there are */
+  int32_t reserved;
+  const void *context;    /* passed to the functions */
+  /* Allocates at least 1 byte, aligned to 64. To report an error, set its message and return null. */
+  void *(*allocate)(const void *context, int32_t index, size_t bytes, MtError *error) MT_NOEXCEPT;
+  void (*release)(const void *context, int32_t index, void *memory, size_t bytes) MT_NOEXCEPT;
+  /* Copies from main memory to the device. */
+  int32_t (*write)(const void *context, int32_t index, void *to, const void *from, size_t bytes, MtError *error) MT_NOEXCEPT;
+  /* Copies from the device to main memory, after all kernels that were called before. */
+  int32_t (*read)(const void *context, int32_t index, void *to, const void *from, size_t bytes, MtError *error) MT_NOEXCEPT;
+  /* Returns the stream on which the calls of this thread run. May be null. */
+  void *(*stream)(const void *context, int32_t index) MT_NOEXCEPT;
+} MtDevice;
+
+/* A kernel of an op on a kind of device. The op may be one of this plugin, of another plugin, or built in. The host broadcasts the
+ * inputs, as strided arrays, and allocates the outputs, which are contiguous zeros. An op with a `shape` has its core dimensions last.
+ * An output that is not needed is null. Where an op has no kernel, the host computes it by its program or by the ops it calls. */
+typedef struct MtDeviceKernel {
+  size_t struct_size;
+  MtStr op;
+  MtStr device;           /* the name of the kind: "cpu", "cuda" or that of an MtDevice */
+  const MtDType *dtypes;  /* the dtype of each dtype variable of the op; none for a kernel that takes all */
+  size_t n_dtypes;
+  MtCallFn run;           /* receives arrays, as for MT_ARRAYS */
+  const void *context;    /* passed to `run` as the context of the call */
+} MtDeviceKernel;
+
 /* ---- functions of the host ------------------------------------------------------------------------------------- */
 
 /* An argument of `op_call`: a tensor, several tensors for a variadic input, or a value. */
@@ -366,6 +401,14 @@ struct MtHost {
 
   /* Registers an op. Call it only in `init`. Everything that `op` points to must stay valid while the library is mapped. */
   int32_t (*register_op)(const MtHost *host, const MtOp *op, MtError *error);
+  /* Registers a device or a kernel, in the same way. They stay registered after the plugin is unloaded, because tensors and graphs
+   * may use them. */
+  int32_t (*register_device)(const MtHost *host, const MtDevice *device, MtError *error);
+  int32_t (*register_kernel)(const MtHost *host, const MtDeviceKernel *kernel, MtError *error);
+  /* The number of a kind of device, as in MtArray. To report an error, it sets the message and returns -1. */
+  int32_t (*device_type)(MtStr name, MtError *error);
+  /* The name of the kind of device with this number. Empty if there is none. */
+  MtStr (*device_name)(int32_t device_type);
 
   /* Allocates uninitialized memory, aligned to 64 bytes. Returns null if it fails. */
   void *(*allocate)(size_t bytes);
@@ -381,8 +424,9 @@ struct MtHost {
   /* Writes to the Python logger `minitensor.plugins`. Messages may be delayed until the end of the call. */
   void (*log)(uint32_t level, MtStr message);
 
-  /* Creates a tensor of zeros, or with `is_meta` a tensor without data. The caller owns it. */
-  MtTensor *(*tensor_zeros)(MtDType dtype, int32_t ndim, const int64_t *shape, uint32_t is_meta, MtError *error);
+  /* Creates a tensor of zeros on a device, as in MtArray. The caller owns it. */
+  MtTensor *(*tensor_zeros)(MtDType dtype, int32_t ndim, const int64_t *shape, int32_t device_type, int32_t device_id,
+                            MtError *error);
   MtTensor *(*tensor_retain)(const MtTensor *tensor);
   void (*tensor_release)(MtTensor *tensor);
   /* Describes the memory of a tensor. The result is valid while the tensor is retained. */

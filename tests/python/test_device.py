@@ -51,9 +51,11 @@ def test_results_are_on_the_device_of_the_inputs():
 @pytest.mark.parametrize(
     ("device", "error", "message"),
     [
-        ("tpu", ValueError, "unknown device 'tpu'; the devices are 'cpu' and 'meta'"),
-        ("cpu:1", ValueError, "unknown device 'cpu:1'; there is one device of this kind, 'cpu'"),
+        ("tpu", ValueError, "unknown device 'tpu'; the devices are 'cpu'"),
+        ("cpu:1", ValueError, "unknown device 'cpu:1'; the devices are 'cpu'"),
         ("cpu:", ValueError, "unknown device 'cpu:'"),
+        ("cpu:00", ValueError, "unknown device 'cpu:00'"),
+        ("cpu:+0", ValueError, "unknown device"),
         ("cuda:0", RuntimeError, "device 'cuda:0' is not available: this build of minitensor runs on the CPU"),
         (5, TypeError, "takes a Device or its name, such as 'cpu', got int"),
     ],

@@ -83,12 +83,9 @@ def test_the_result_has_the_shape_that_infer_returns():
         assert mt.ops.probe(mt.Tensor(X)).shape == (2, 3)
 
 
-def test_more_dimensions_than_the_abi_supports_raise():
-    with (
-        loaded(library(code=bodies(), op=ARRAYS)),
-        pytest.raises(ValueError, match="op 'probe': takes tensors of at most 32 dimensions, got 33"),
-    ):
-        mt.ops.probe(mt.zeros(*[1] * 33))
+def test_a_plugin_takes_tensors_of_every_rank():
+    with loaded(library(code=bodies(), op=ARRAYS)):
+        assert mt.ops.probe(mt.zeros(*[1] * 64)).ndim == 64
 
 
 # Bodies over tensors.

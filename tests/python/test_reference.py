@@ -231,6 +231,7 @@ TABLE = [
     unary("conj", np.conj, domain="complex"),
     unary("conversion::conj", np.conj, domain="complex"),
     unary("contiguous", lambda x: x),
+    unary("device::copy", lambda x: x),
     unary("cos", np.cos, t("cos")),
     unary("cosh", np.cosh, t("cosh")),
     unary("digamma", special.digamma, t("digamma"), "positive"),
@@ -553,6 +554,7 @@ def test_every_op_has_a_reference(registered):
 # Memory layouts of an input: each function returns an equal array that is a view of a copy.
 LAYOUTS = {
     "contiguous": lambda make, a: make(a),
+    "device::copy": lambda make, a: make(a),
     "transposed": lambda make, a: make(np.ascontiguousarray(a.T)).T if a.ndim == 2 else make(a),
     "stepped": lambda make, a: make(np.repeat(a, 2, -1))[..., ::2] if a.ndim else make(a),
     "reversed": lambda make, a: make(np.ascontiguousarray(a[..., ::-1]))[..., ::-1] if a.ndim else make(a),

@@ -49,6 +49,7 @@ pub fn def(op: &Op, name: &Ident, body: &TokenStream, backward: &TokenStream) ->
             axis: #axis,
             body: #body,
             backward: #backward,
+            kernels: __rt::KernelTable::new(),
             since: #since,
             location: __rt::Location { file: __rt::Cow::Borrowed(::core::file!()), line: ::core::line!() },
         };

@@ -5,13 +5,14 @@ use smallvec::SmallVec;
 use super::Produced;
 use super::check::{Checked, Flat};
 use crate::attr::Attr;
+use crate::autograd::is_grad_enabled;
 use crate::backend::cpu::{cells, elements};
-use crate::backend::precision;
+use crate::backend::{self, Found, Plan, precision};
 use crate::error::{Error, Result, counted};
 use crate::op::dtype_rule::DTypes;
 use crate::op::shape_rule::Bindings;
-use crate::op::{Body, Call, DTypeRule, OpDef, OpRef, ShapeRule};
-use crate::tensor::Tensor;
+use crate::op::{Backward, Body, Call, DTypeRule, OpDef, OpRef, ShapeRule};
+use crate::tensor::{Device, DeviceKind, Tensor};
 
 /// Computes the outputs whose bit is set.
 pub fn compute(
@@ -26,37 +27,61 @@ pub fn compute(
     let converted: Flat<'_> =
         inputs.iter().enumerate().map(|(i, t)| cast.get(i).and_then(Option::as_ref).or(*t)).collect();
     let plan = match &op.shape {
-        ShapeRule::Core(rule) => Some((cells::Plan::new(op, rule, &converted, attrs)?, rule)),
+        ShapeRule::Core(rule) => Some((Plan::new(op, rule, &converted, attrs)?, rule)),
         _ => {
             op.check_predicates(&Bindings::default(), attrs)?;
             None
         }
     };
-    match (&op.body, plan) {
-        (Body::Element(_) | Body::Program(_), _) => elements::run(op, &converted, attrs, dtypes, device, wanted),
-        (Body::Cell(body), Some((plan, rule))) => {
-            cells::run(op, body, &plan, rule, &converted, attrs, dtypes, device, wanted)
+    let shapes = plan.as_ref().map(|(plan, rule)| (plan, *rule));
+    let call = Call { op, inputs: &converted, attrs };
+    match (&op.body, shapes) {
+        (Body::Tensor(body), _) => {
+            if let Some(found) = whole_kernel(&call, device, dtypes) {
+                return backend::run_arrays(&found, &call, dtypes, device, shapes, wanted);
+            }
+            let outputs = precision::rounded_once(&call, body)?;
+            check_promises(op, outputs, attrs, dtypes, shapes.map(|(plan, _)| plan))
         }
-        (Body::Cell(_), None) => Err(Error::runtime(format!("op '{}' has a cell body but no shape rule", op.name))),
-        (Body::Tensor(body), plan) => {
-            let outputs = precision::rounded_once(&Call { op, inputs: &converted, attrs }, body)?;
-            check_promises(op, outputs, attrs, dtypes, plan.map(|p| p.0))
-        }
-        (Body::Arrays(body), plan) => {
-            let plan = plan.map(|p| p.0);
-            let call = Call { op, inputs: &converted, attrs };
-            check_promises(op, body.arrays(&call, dtypes, plan.as_ref(), device)?, attrs, dtypes, plan)
-        }
-        (Body::Dynamic(body), plan) => {
-            let call = Call { op, inputs: &converted, attrs };
+        (Body::Dynamic(body), _) => {
+            if let Some(found) = whole_kernel(&call, device, dtypes) {
+                return backend::run_arrays(&found, &call, dtypes, device, shapes, wanted);
+            }
             // Python code sees the dtypes of its results, and may read values.
             let outputs = match body.is_interpreted {
                 true => (body.run)(&call)?,
                 false => precision::rounded_once(&call, &*body.run)?,
             };
-            check_promises(op, outputs, attrs, dtypes, plan.map(|p| p.0))
+            check_promises(op, outputs, attrs, dtypes, shapes.map(|(plan, _)| plan))
         }
+        (Body::Element(_), _) if is_cpu(device) => elements::run(op, &converted, attrs, dtypes, device, wanted),
+        (Body::Cell(_), Some((plan, rule))) if is_cpu(device) && (device == Device::Meta || has_kernels(op)) => {
+            cells::run(op, plan, rule, &converted, attrs, dtypes, device, wanted)
+        }
+        (Body::Cell(_), None) => Err(Error::runtime(format!("op '{}' has a cell body but no shape rule", op.name))),
+        _ if device == Device::Meta => backend::infer_arrays(&call, dtypes, shapes),
+        _ => match Found::new(op, device.kind(), dtypes) {
+            Some(found) => backend::run_arrays(&found, &call, dtypes, device, shapes, wanted),
+            None => backend::run_parts(&call, dtypes, device, shapes),
+        },
     }
+}
+
+/// Whether the op has kernels on the CPU. One that is only a program is computed by its parts.
+fn has_kernels(op: &OpDef) -> bool {
+    op.kernels_on(DeviceKind::Cpu).next().is_some()
+}
+
+/// Whether the loops of the CPU compute on the device. They infer on [`Device::Meta`].
+fn is_cpu(device: Device) -> bool {
+    device == Device::Cpu || device == Device::Meta
+}
+
+/// The kernel of a composite op, if there is one for the device. If the gradient is that of the parts, they are needed.
+fn whole_kernel<'a>(call: &Call<'a>, device: Device, dtypes: &DTypes) -> Option<Found<'a>> {
+    let is_recorded = || is_grad_enabled() && call.inputs.iter().flatten().any(|t| t.requires_grad());
+    let is_needed = matches!(call.op.backward, Backward::Traced) && is_recorded();
+    if call.op.kernels.is_empty() || is_needed { None } else { Found::new(call.op, device.kind(), dtypes) }
 }
 
 /// Converts inputs to the dtypes that the body computes in. A composite op promotes them itself, by the ops that it calls; only
@@ -85,7 +110,7 @@ fn check_promises(
     outputs: Vec<Tensor>,
     attrs: &[Attr],
     dtypes: &DTypes,
-    plan: Option<cells::Plan>,
+    plan: Option<&Plan>,
 ) -> Result<Produced> {
     if !op.gives_list() && outputs.len() != op.outputs.len() {
         return Err(Error::runtime(format!(
@@ -102,7 +127,7 @@ fn check_promises(
                 op.name, output.name
             ))
         };
-        if let Some(shape) = plan.as_ref().and_then(|p| p.outputs.get(k))
+        if let Some(shape) = plan.and_then(|plan| plan.outputs.get(k))
             && t.shape() != shape
         {
             return Err(wrong(format!("shape {shape}"), t.shape().to_string()));

@@ -7,7 +7,7 @@ use minitensor_kernels::Const;
 use super::record;
 use crate::attr::Attr;
 use crate::autograd::is_grad_enabled;
-use crate::backend::cpu::{programs, strided::GRAIN};
+use crate::backend::cpu::{elements::Loop, programs, strided::GRAIN};
 use crate::dtype::{DType, Kind};
 use crate::error::Result;
 use crate::op::shape_rule::Bindings;
@@ -23,16 +23,14 @@ type Spread = [u128; SPREAD / 16];
 
 /// Fills in the outputs of such a call. `None` for any other call, including one that fails: the long path reports why.
 pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<Tensor>]) -> Option<Result<()>> {
-    let grain = match &op.body {
-        Body::Element(_) => GRAIN,
-        Body::Program(plan) => programs::grain(plan),
-        _ => return None,
-    };
+    if !matches!(op.body, Body::Element(_)) {
+        return None;
+    }
     let [generic] = op.generics.as_ref() else { return None };
     let first = args.iter().find_map(|a| if let Arg::Tensor(t) = a { Some(*t) } else { None })?;
     let (dtype, n) = (first.dtype(), first.numel());
     let fits =
-        args.len() == op.inputs.len() && args.len() <= FEW && op.outputs.len() == outputs.len() && n > 0 && n <= grain;
+        args.len() == op.inputs.len() && args.len() <= FEW && op.outputs.len() == outputs.len() && n > 0 && n <= GRAIN;
     if !fits || dtype.compute() != dtype || !generic.dtypes.contains(dtype) || first.device() != Device::Cpu {
         return None;
     }
@@ -66,10 +64,10 @@ pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<
     if op.outputs.iter().any(|o| o.role != Role::Returned || !is_kept(o.dtype)) {
         return None;
     }
-    let compiled = match &op.body {
-        Body::Element(body) => Some(body.kernels.find(&[dtype])?),
-        _ => None,
-    };
+    let kernel = Loop::of(op, &[dtype])?;
+    if matches!(kernel, Loop::Interpreted(plan) if n > programs::grain(plan)) {
+        return None;
+    }
     let (scalar, mut spread);
     if let Some((i, value)) = number {
         scalar = Tensor::from_number(value, dtype, Device::Cpu).ok()?;
@@ -89,11 +87,10 @@ pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<
             *out = slot.insert(Tensor::empty_like(first, dtype)?).data_ptr();
         }
         let (ins, outs) = (&ins[..args.len()], &outs[..outputs.len()]);
-        let done = match (&op.body, &compiled) {
+        let done = match &kernel {
             // SAFETY: every pointer is to n contiguous elements of the dtype of the kernel, which computes in no other.
-            (_, Some(kernel)) => unsafe { kernel.run(attrs, n, ins, outs) },
-            (Body::Program(plan), _) => programs::kernel(op, plan, dtype, attrs)(n, ins, outs),
-            _ => Ok(()),
+            Loop::Kernel(kernel) => unsafe { kernel.run(attrs, n, ins, outs) },
+            Loop::Interpreted(plan) => programs::kernel(op, plan, dtype, attrs)(n, ins, outs),
         };
         done.map_err(|e| e.context(format!("op '{}'", op.name)))?;
         if let Some(recording) = recording {

@@ -211,8 +211,7 @@ struct Compiled<F> {
     outputs: usize,
 }
 
-fn kernels<F: Copy>(op: &'static OpDef, of: Kernels<F>, trampoline: KernelFn) -> Vec<abi::Kernel> {
-    let Kernels::Compiled(find) = of;
+fn kernels<F: Copy>(op: &'static OpDef, find: fn(&[DType]) -> Option<F>, trampoline: KernelFn) -> Vec<abi::Kernel> {
     let optional = op.inputs.iter().filter(|input| input.arity == Arity::Optional).count();
     // Kernels of cells detect an absent input by its null pointer.
     let flags = if matches!(op.body, Body::Element(_)) { optional } else { 0 };
@@ -227,10 +226,16 @@ fn kernels<F: Copy>(op: &'static OpDef, of: Kernels<F>, trampoline: KernelFn) ->
 }
 
 fn set_body(op: &'static OpDef, table: &mut abi::Op) {
-    let (code, kernels, program) = match &op.body {
-        Body::Element(b) => (body::ELEMENTS, kernels(op, b.kernels, KernelFn { elements: Some(elements) }), b.program),
-        Body::Cell(b) => (body::CELLS, kernels(op, b.kernels, KernelFn { cells: Some(cells) }), b.program),
-        Body::Tensor(_) | Body::Dynamic(_) => (body::TENSORS, Vec::new(), None),
+    let entry = inventory::iter::<KernelEntry>.into_iter().find(|entry| entry.op == op.name);
+    let kernels = match entry.map(|entry| (entry.kernels)()) {
+        Some(Kernels::Elements(find)) => kernels(op, find, KernelFn { elements: Some(elements) }),
+        Some(Kernels::Cells(find)) => kernels(op, find, KernelFn { cells: Some(cells) }),
+        None => Vec::new(),
+    };
+    let (code, program) = match &op.body {
+        Body::Element(program) => (body::ELEMENTS, program.as_ref()),
+        Body::Cell(program) => (body::CELLS, program.as_ref()),
+        Body::Tensor(_) | Body::Dynamic(_) => (body::TENSORS, None),
     };
     table.body = code;
     table.n_kernels = kernels.len();
@@ -341,11 +346,8 @@ unsafe extern "C" fn write_program(
     unsafe {
         answer(error, || {
             let op = definition(context);
-            let write = match &op.body {
-                Body::Element(body) => body.program,
-                Body::Cell(body) => body.program,
-                _ => None,
-            };
+            let write =
+                if let Body::Element(program) | Body::Cell(program) = &op.body { program.as_ref() } else { None };
             let write = write.ok_or_else(|| Error::runtime("the op has no program"))?;
             let json = write.call(op, &attrs(values, n as usize)?)?.to_json();
             give(sink, Str::of(&json));

@@ -14,6 +14,7 @@ use super::host::{host, pointer};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, counted};
 use crate::plugin::abi;
+use crate::plugin::border::ask;
 
 /// An n-dimensional array of the host. A clone is the same tensor, with the same memory, gradient and history.
 pub struct Tensor {
@@ -49,7 +50,7 @@ impl Tensor {
                     .map(|s| *s as isize)
                     .collect(),
                 dtype: abi::dtype(array.dtype)?,
-                device: if array.data.is_null() { Device::Meta } else { Device::Cpu },
+                device: device_of(&array)?,
             })
         }
     }
@@ -82,10 +83,15 @@ impl Tensor {
     /// Creates a tensor of zeros.
     pub fn zeros(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<Tensor> {
         let sizes: Vec<i64> = shape.into().iter().map(|d| *d as i64).collect();
-        let (host, is_meta) = (host()?, u32::from(device == Device::Meta));
+        let host = host()?;
         let (ndim, dtype) = (sizes.len() as i32, abi::number(dtype));
-        // SAFETY: the function of the host is called as the ABI requires, and transfers the handle.
-        unsafe { Tensor::from_handle(pointer(|sink| (host.tensor_zeros)(dtype, ndim, sizes.as_ptr(), is_meta, sink))?) }
+        let (device_type, index) = (device_type(device.kind())?, device.index() as i32);
+        let zeros = |sink| {
+            // SAFETY: the function of the host is called as the ABI requires.
+            unsafe { (host.tensor_zeros)(dtype, ndim, sizes.as_ptr(), device_type, index, sink) }
+        };
+        // SAFETY: the host transfers the handle.
+        unsafe { Tensor::from_handle(pointer(zeros)?) }
     }
 
     /// Creates a tensor whose elements are to be overwritten. They are initially zero.
@@ -113,8 +119,18 @@ impl Tensor {
         if self.dtype != T::DTYPE {
             return Err(Error::type_(format!("expected elements of {}, the tensor's are {}", T::DTYPE, self.dtype)));
         }
-        if self.device == Device::Meta {
-            return Err(Error::runtime("the tensor is on device 'meta', which holds shapes and dtypes but no values"));
+        match self.device {
+            Device::Cpu => {}
+            Device::Meta => {
+                return Err(Error::runtime(
+                    "the tensor is on device 'meta', which holds shapes and dtypes but no values",
+                ));
+            }
+            device => {
+                return Err(Error::runtime(format!(
+                    "the tensor is on device '{device}', whose memory the CPU does not read; copy it with device::copy"
+                )));
+            }
         }
         let mut at = vec![0usize; self.ndim()];
         let mut elements = Vec::with_capacity(self.numel());
@@ -171,10 +187,34 @@ impl Tensor {
         self.device
     }
 
-    /// The address of the first element. On [`Device::Meta`] it must not be dereferenced.
+    /// The address of the first element. Only on [`Device::Cpu`] may it be dereferenced.
     pub fn data_ptr(&self) -> *mut u8 {
         self.data
     }
+}
+
+/// The device of an array. The host numbers the kinds of devices, other than those that every host has.
+fn device_of(array: &abi::Array) -> Result<Device> {
+    let kind = match abi::known_kind(array.device_type) {
+        Some(kind) => kind,
+        // SAFETY: the function of the host is called as the ABI requires. A name lives for ever.
+        None => unsafe { DeviceKind::named((host()?.device_name)(array.device_type).line(abi::most::NAME)?)? },
+    };
+    Ok(Device::new(kind, u32::try_from(array.device_id).unwrap_or(0)))
+}
+
+/// The number of a kind of device of the host.
+fn device_type(kind: DeviceKind) -> Result<i32> {
+    if let Some(number) = abi::known_type(kind) {
+        return Ok(number);
+    }
+    let (host, mut number) = (host()?, -1);
+    ask(|sink| {
+        // SAFETY: the function of the host is called as the ABI requires.
+        number = unsafe { (host.device_type)(abi::Str::of(kind.name()), sink) };
+        if number < 0 { abi::code::VALUE as i32 } else { 0 }
+    })?;
+    Ok(number)
 }
 
 impl Clone for Tensor {

@@ -11,6 +11,8 @@ use super::call::Call;
 use super::custom_op::CustomOp;
 use super::def::*;
 use super::gradients::Gradients;
+use super::kernel::{KernelTable, Kernels};
+use super::program::ProgramFn;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::clause;
@@ -73,6 +75,7 @@ impl CustomOpBuilder {
                 axis: None,
                 body: Body::Tensor(|_| Err(Error::runtime("the op has no body"))),
                 backward: Backward::Traced,
+                kernels: KernelTable::new(),
                 since: 0,
                 location: Location { file: Cow::Borrowed(caller.file()), line: caller.line() },
             },
@@ -301,7 +304,9 @@ impl CustomOpBuilder {
                 let is_mask = |i: &usize| self.op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool);
                 let masks: Vec<usize> = (0..self.op.inputs.len()).filter(is_mask).collect();
                 let plan = Plan::new(program, &masks);
-                Body::Program(Arc::new(plan.map_err(|e| Error::value(format!("op '{}': {e}", self.op.name)))?))
+                let plan = Arc::new(plan.map_err(|e| Error::value(format!("op '{}': {e}", self.op.name)))?);
+                self.op.kernels = KernelTable::cpu(Kernels::Interpreted(plan.clone()));
+                Body::Element(Some(ProgramFn::Fixed(plan)))
             }
             (None, ..) => {
                 let name = &self.op.name;

@@ -3,19 +3,17 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-#[cfg(feature = "engine")]
-use minitensor_kernels::program::Plan;
-
 pub use minitensor_schema::signature::{
     Arity, Attribute, Axis, Core, DTypeRule, Generic, Input, List, Output, Role, Signature, Text,
 };
 
-use crate::attr::{Attr, AttrKind};
+use crate::attr::AttrKind;
 use crate::autograd::BackwardCall;
 use crate::error::Result;
 use crate::op::Gradients;
 use crate::op::call::Call;
-use crate::op::kernel::{Kernels, ProgramFn};
+use crate::op::kernel::KernelTable;
+use crate::op::program::ProgramFn;
 use crate::op::shape_rule::{CoreShapes, Predicate};
 #[cfg(feature = "engine")]
 use crate::plugin::host::Loaded;
@@ -48,6 +46,8 @@ pub struct OpDef {
     pub body: Body,
     /// The gradient.
     pub backward: Backward,
+    /// The kernels, by kind of device.
+    pub kernels: KernelTable,
     /// The first version of the op's package that has the op.
     pub since: u32,
     /// The location of the definition.
@@ -65,30 +65,34 @@ pub enum ShapeRule {
     Traced,
 }
 
-/// The computation.
+/// What an op computes. The [kernel table](KernelTable) has what computes it.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// One element at a time.
-    Element(ElementBody),
-    /// One element at a time, by a program. For ops created at run time.
-    #[cfg(feature = "engine")]
-    Program(Arc<Plan>),
-    /// One core cell at a time.
-    Cell(CellBody),
-    /// Whole tensors.
+    /// One element at a time, with the program of the body.
+    Element(Option<ProgramFn>),
+    /// One core cell at a time. A row body has a program. The arguments of its function are the attributes of the kernel, then,
+    /// for each optional input, whether it is given. The inputs of the program are those along the row. Its uniforms are the
+    /// numbers for a row, then the `f64` attributes.
+    Cell(Option<ProgramFn>),
+    /// Whole tensors: calls of other ops.
     Tensor(TensorFn),
-    /// Whole arrays, by a library function.
-    #[cfg(feature = "engine")]
-    Arrays(Loaded),
     /// Whole tensors, by a closure. For ops created at run time.
     Dynamic(Dynamic),
+    /// Whole arrays, whose shapes and dtypes a plugin infers. Only kernels compute them.
+    #[cfg(feature = "engine")]
+    Arrays(Loaded),
 }
 
 #[cfg(feature = "engine")]
 impl Body {
     /// Whether the body is a loop. Loops convert their inputs themselves.
     pub(crate) fn is_loop(&self) -> bool {
-        matches!(self, Body::Element(_) | Body::Program(_) | Body::Cell(_))
+        matches!(self, Body::Element(_) | Body::Cell(_))
+    }
+
+    /// The program of the body.
+    pub(crate) fn program(&self) -> Option<&ProgramFn> {
+        if let Body::Element(program) | Body::Cell(program) = self { program.as_ref() } else { None }
     }
 }
 
@@ -107,47 +111,6 @@ impl std::fmt::Debug for Dynamic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Dynamic")
     }
-}
-
-/// Loops over elements, by dtype.
-#[derive(Clone, Copy, Debug)]
-pub struct ElementBody {
-    /// The loops.
-    pub kernels: Kernels<ElementKernel>,
-    /// Generates the body's program, for the attributes of the kernel.
-    pub program: Option<ProgramFn>,
-}
-
-/// Computes `n` elements. Every pointer must be to `n` contiguous elements in the compute dtype.
-pub type ElementKernel = unsafe fn(attrs: &[Attr], n: usize, inputs: &[*const u8], outputs: &[*mut u8]) -> Result<()>;
-
-/// Loops over core cells, by dtype.
-#[derive(Clone, Copy, Debug)]
-pub struct CellBody {
-    /// The loops.
-    pub kernels: Kernels<CellKernel>,
-    /// Generates the program of a row body. The arguments are the attributes of the kernel, then, for each optional input,
-    /// whether it is given. The inputs of the program are those along the row. Its uniforms are the numbers for a row, then the
-    /// `f64` attributes.
-    pub program: Option<ProgramFn>,
-}
-
-/// Computes `cells` cells. `args` are the cores of the inputs, then of the outputs.
-pub type CellKernel = unsafe fn(attrs: &[Attr], args: &[CellArg<'_>], cells: usize) -> Result<()>;
-
-/// The cores of one argument.
-#[derive(Clone, Copy, Debug)]
-pub struct CellArg<'a> {
-    /// The first element of the first core. Null for an absent optional input, and for an output that is not wanted.
-    pub data: *mut u8,
-    /// The distance to the next cell's core, in bytes.
-    pub step: isize,
-    /// Whether all cells together are [too large](minitensor_kernels::LARGE) for the cache.
-    pub is_large: bool,
-    /// The sizes of the core dimensions.
-    pub shape: &'a [usize],
-    /// The strides of the core dimensions, in elements.
-    pub strides: &'a [isize],
 }
 
 /// A body over whole tensors.

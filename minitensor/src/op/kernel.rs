@@ -1,56 +1,192 @@
-//! Kernels and programs of ops: compiled by `#[custom_op]`, or loaded with a plugin.
+//! Kernels: what computes an op, on which kind of device. Those that `#[custom_op]` generates, those of plugins and those of
+//! other crates are in one table for each op, the [`KernelTable`].
 
-use minitensor_kernels::program::Program;
+#[cfg(feature = "engine")]
+use std::sync::{Arc, OnceLock};
+
+#[cfg(feature = "engine")]
+use minitensor_kernels::program::Plan;
 
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::op::OpDef;
-#[cfg(feature = "engine")]
-use crate::op::{CellArg, CellKernel, ElementKernel};
 #[cfg(feature = "engine")]
 use crate::plugin::{abi, host::Loaded};
+#[cfg(feature = "engine")]
+use crate::tensor::{DeviceKind, Tensor};
 
-/// Kernels by the dtypes of [`OpDef::generics`](super::OpDef). `f16` and `bf16` are already replaced by `f32`.
+/// Computes `n` elements on the CPU. Every pointer must be to `n` contiguous elements in the compute dtype.
+pub type ElementKernel = unsafe fn(attrs: &[Attr], n: usize, inputs: &[*const u8], outputs: &[*mut u8]) -> Result<()>;
+
+/// Computes `cells` cells on the CPU. `args` are the cores of the inputs, then of the outputs.
+pub type CellKernel = unsafe fn(attrs: &[Attr], args: &[CellArg<'_>], cells: usize) -> Result<()>;
+
+/// The cores of one argument.
 #[derive(Clone, Copy, Debug)]
-pub enum Kernels<F> {
-    /// Functions of a crate that is linked into the program.
-    Compiled(fn(&[DType]) -> Option<F>),
+pub struct CellArg<'a> {
+    /// The first element of the first core. Null for an absent optional input, and for an output that is not wanted.
+    pub data: *mut u8,
+    /// The distance to the next cell's core, in bytes.
+    pub step: isize,
+    /// Whether all cells together are [too large](minitensor_kernels::LARGE) for the cache.
+    pub is_large: bool,
+    /// The sizes of the core dimensions.
+    pub shape: &'a [usize],
+    /// The strides of the core dimensions, in elements.
+    pub strides: &'a [isize],
+}
+
+/// Computes whole arrays, on any device. The outputs are allocated, and overlap no input. They are contiguous, except for
+/// inputs that the op changes in place.
+#[cfg(feature = "engine")]
+pub type ArrayKernel = Arc<dyn Fn(&KernelCall<'_>) -> Result<()> + Send + Sync>;
+
+/// The arguments of an [`ArrayKernel`].
+#[cfg(feature = "engine")]
+#[derive(Clone, Copy)]
+pub struct KernelCall<'a> {
+    /// The op.
+    pub op: &'a super::OpDef,
+    /// The inputs; `None` for an absent optional one.
+    pub inputs: &'a [Option<&'a Tensor>],
+    /// The outputs; `None` for one that is not wanted.
+    pub outputs: &'a [Option<&'a Tensor>],
+    /// The attributes.
+    pub attrs: &'a [Attr],
+    /// The queue on which the device runs the kernel. Null if it has none.
+    pub stream: *mut std::ffi::c_void,
+}
+
+/// The kernels of one op on one kind of device. The dtypes are those of [`OpDef::generics`](super::OpDef). For kernels of the
+/// CPU, `f16` and `bf16` are already replaced by `f32`.
+#[derive(Clone)]
+pub enum Kernels {
+    /// Loops over elements.
+    Elements(fn(&[DType]) -> Option<ElementKernel>),
+    /// Loops over core cells.
+    Cells(fn(&[DType]) -> Option<CellKernel>),
+    /// The interpreter, for a program that was made at run time.
+    #[cfg(feature = "engine")]
+    Interpreted(Arc<Plan>),
     /// Functions of a plugin, which stays mapped.
     #[cfg(feature = "engine")]
     Loaded(Loaded),
+    /// Functions over whole arrays, with the dtypes that each of them takes.
+    #[cfg(feature = "engine")]
+    Arrays(Vec<(Vec<DType>, ArrayKernel)>),
 }
 
-/// One kernel.
+/// An entry that a crate submits to `inventory`: kernels of an op on a kind of device. `#[custom_op]` submits those that it
+/// generates. Other crates may submit kernels of any op.
+pub struct KernelEntry {
+    /// The name of the op.
+    pub op: &'static str,
+    /// The name of the kind of device.
+    pub device: &'static str,
+    /// Makes the kernels.
+    pub kernels: fn() -> Kernels,
+}
+inventory::collect!(KernelEntry);
+
+#[cfg(feature = "engine")]
+impl std::fmt::Debug for Kernels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Kernels")
+    }
+}
+
+/// The kernels of one op, by kind of device. Kernels are added, and never removed: a call finds them without a lock.
+#[cfg(feature = "engine")]
+#[derive(Clone, Debug, Default)]
+pub struct KernelTable(OnceLock<Box<Entry>>);
+
+#[cfg(feature = "engine")]
+#[derive(Clone, Debug)]
+struct Entry {
+    kind: DeviceKind,
+    kernels: Kernels,
+    next: KernelTable,
+}
+
+#[cfg(feature = "engine")]
+impl KernelTable {
+    /// An empty table.
+    pub const fn new() -> KernelTable {
+        KernelTable(OnceLock::new())
+    }
+
+    /// A table of kernels for the CPU.
+    pub fn cpu(kernels: Kernels) -> KernelTable {
+        let table = KernelTable::new();
+        table.add(DeviceKind::Cpu, kernels);
+        table
+    }
+
+    /// Adds the kernels for a kind of device. Those that were added before take precedence.
+    pub fn add(&self, kind: DeviceKind, kernels: Kernels) {
+        let mut entry = Box::new(Entry { kind, kernels, next: KernelTable::new() });
+        let mut table = self;
+        // Another thread may append at the same time.
+        while let Err(back) = table.0.set(entry) {
+            entry = back;
+            match table.0.get() {
+                Some(last) => table = &last.next,
+                None => return,
+            }
+        }
+    }
+
+    /// Whether there are no kernels.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.get().is_none()
+    }
+
+    /// The kernels for a kind of device.
+    #[inline]
+    pub fn on(&self, kind: DeviceKind) -> impl Iterator<Item = &Kernels> {
+        let entries = std::iter::successors(self.0.get(), |entry| entry.next.0.get());
+        entries.filter(move |entry| entry.kind == kind).map(|entry| &entry.kernels)
+    }
+}
+
+#[cfg(feature = "engine")]
+impl Kernels {
+    /// The loop over elements for these dtypes.
+    #[inline]
+    pub(crate) fn element(&self, dtypes: &[DType]) -> Option<Kernel<ElementKernel>> {
+        match self {
+            Kernels::Elements(find) => find(dtypes).map(Kernel::Compiled),
+            Kernels::Loaded(op) => op.find(dtypes).map(|kernel| Kernel::Loaded(*op, kernel)),
+            _ => None,
+        }
+    }
+
+    /// The loop over cells for these dtypes.
+    pub(crate) fn cell(&self, dtypes: &[DType]) -> Option<Kernel<CellKernel>> {
+        match self {
+            Kernels::Cells(find) => find(dtypes).map(Kernel::Compiled),
+            Kernels::Loaded(op) => op.find(dtypes).map(|kernel| Kernel::Loaded(*op, kernel)),
+            _ => None,
+        }
+    }
+
+    /// The function over whole arrays for these dtypes.
+    pub(crate) fn array(&self, dtypes: &[DType]) -> Option<&ArrayKernel> {
+        let Kernels::Arrays(kernels) = self else { return None };
+        let takes = |of: &[DType]| of.is_empty() || of == dtypes;
+        kernels.iter().find(|(of, _)| takes(of)).map(|(_, kernel)| kernel)
+    }
+}
+
+/// The kernel of a loop.
+#[cfg(feature = "engine")]
 #[derive(Clone, Copy)]
 pub enum Kernel<F> {
     /// A function.
     Compiled(F),
     /// A plugin's function, with the data that is passed to it.
-    #[cfg(feature = "engine")]
     Loaded(Loaded, &'static abi::Kernel),
-}
-
-/// The program of a body, for the attributes of the kernel.
-#[derive(Clone, Copy, Debug)]
-pub enum ProgramFn {
-    /// Generates the program.
-    Compiled(fn(&[Attr]) -> Result<Program>),
-    /// Returns the program as JSON.
-    #[cfg(feature = "engine")]
-    Loaded(Loaded),
-}
-
-#[cfg(feature = "engine")]
-impl<F> Kernels<F> {
-    /// The kernel for these dtypes.
-    #[inline]
-    pub fn find(&self, dtypes: &[DType]) -> Option<Kernel<F>> {
-        match self {
-            Kernels::Compiled(find) => find(dtypes).map(Kernel::Compiled),
-            Kernels::Loaded(op) => op.find(dtypes).map(|kernel| Kernel::Loaded(*op, kernel)),
-        }
-    }
 }
 
 #[cfg(feature = "engine")]
@@ -89,13 +225,15 @@ impl Kernel<CellKernel> {
     }
 }
 
-impl ProgramFn {
-    /// The program of an op.
-    pub fn call(&self, op: &OpDef, attrs: &[Attr]) -> Result<Program> {
-        match self {
-            ProgramFn::Compiled(write) => write(attrs).map(|program| program.with_names(&op.program_names())),
-            #[cfg(feature = "engine")]
-            ProgramFn::Loaded(loaded) => loaded.program(op, attrs),
-        }
+/// A plugin hands the kernels of its ops to the host, which has the table.
+#[cfg(not(feature = "engine"))]
+#[derive(Clone, Debug)]
+pub struct KernelTable(());
+
+#[cfg(not(feature = "engine"))]
+impl KernelTable {
+    /// An empty table.
+    pub const fn new() -> KernelTable {
+        KernelTable(())
     }
 }

@@ -9,6 +9,7 @@ mod entry;
 mod infer;
 mod kernel;
 mod object;
+mod program;
 mod replay;
 pub(crate) mod shape_rule;
 
@@ -18,7 +19,8 @@ pub use custom_op::{CustomOp, GradientFunction};
 pub use def::*;
 pub use entry::OpEntry;
 pub use infer::infer;
-pub use kernel::{Kernel, Kernels, ProgramFn};
+pub use kernel::*;
+pub use program::ProgramFn;
 pub use shape_rule::{Arithmetic, CoreShapes, Dim, Dims, Predicate, Relation};
 
 /// The modules that run ops, as opposed to those that define them.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::custom_op::CustomOp;
 use super::def::*;
+use super::kernel::KernelTable;
 use crate::autograd::BackwardCall;
 use crate::error::{Error, Result};
 use crate::tensor::{Device, Tensor};
@@ -46,6 +47,7 @@ where
             saved_outputs: Cow::Borrowed(&[0]),
             without: Cow::Borrowed(&[]),
         }),
+        kernels: KernelTable::new(),
         since: 0,
         location: Location { file: Cow::Borrowed("an implementation of CustomOp"), line: 0 },
     }))

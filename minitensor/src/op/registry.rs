@@ -10,9 +10,11 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 use super::custom_op::CustomOp;
 use super::def::{Body, OpDef, OpRef};
 use super::entry::OpEntry;
-use super::kernel::Kernels;
+use super::kernel::{KernelEntry, Kernels};
+use super::program::ProgramFn;
 use crate::error::{Error, Result};
 use crate::fork::try_write;
+use crate::tensor::DeviceKind;
 use minitensor_schema::name::check_registered;
 use minitensor_schema::suggestion::nearest;
 
@@ -50,14 +52,25 @@ static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
     entries.sort_by(|a, b| (&a.name, &a.location.file).cmp(&(&b.name, &b.location.file)));
     for op in entries {
         if let Err(error) = insert(&mut table.names, OpRef::Static(op), None) {
-            CONFLICTS.write().unwrap_or_else(PoisonError::into_inner).push(error);
+            conflict(error);
+        }
+    }
+    for entry in inventory::iter::<KernelEntry> {
+        match (table.names.get(entry.op), DeviceKind::named(entry.device)) {
+            (Some(Entry { op, .. }), Ok(kind)) => op.kernels.add(kind, (entry.kernels)()),
+            (Some(_), Err(error)) => conflict(error.context(format!("a kernel of op '{}'", entry.op))),
+            (None, _) => conflict(Error::value(format!("there is a kernel of op '{}', but no such op", entry.op))),
         }
     }
     RwLock::new(table)
 });
 
-/// The errors about ops with the same name from different crates, found when the registry was built.
+/// The errors found when the registry was built, such as ops with the same name from different crates.
 static CONFLICTS: RwLock<Vec<Error>> = RwLock::new(Vec::new());
+
+fn conflict(error: Error) {
+    CONFLICTS.write().unwrap_or_else(PoisonError::into_inner).push(error);
+}
 
 fn read() -> RwLockReadGuard<'static, Table> {
     TABLE.read().unwrap_or_else(PoisonError::into_inner)
@@ -130,7 +143,7 @@ fn check_place(names: &Names, name: &str, op: &OpDef) -> Result<()> {
     })
 }
 
-/// An error if two crates define an op with the same name.
+/// An error if two crates define an op with the same name, or if a kernel is of no op.
 pub fn check() -> Result<()> {
     drop(read());
     CONFLICTS.read().unwrap_or_else(PoisonError::into_inner).first().cloned().map_or(Ok(()), Err)
@@ -226,6 +239,15 @@ pub fn register_all(ops: &[OpRef], owner: Option<&str>) -> Result<Vec<OpRef>> {
     Ok(new)
 }
 
+/// Adds kernels of an op for a kind of device. They are used for calls that no earlier kernel of the op takes.
+///
+/// # Errors
+/// If there is no such op.
+pub fn add_kernels(name: &str, kind: DeviceKind, kernels: Kernels) -> Result<()> {
+    get(name)?.kernels.add(kind, kernels);
+    Ok(())
+}
+
 /// Unregisters an op, with its aliases and gradient ops. Tensors and graphs that use it stay valid.
 pub fn unregister(name: &str) -> Result<OpRef> {
     let op = get(name)?;
@@ -294,12 +316,24 @@ impl OpDef {
     #[inline]
     pub fn is_of_library(&self) -> bool {
         match &self.body {
-            Body::Element(body) => matches!(body.kernels, Kernels::Loaded(_)),
-            Body::Cell(body) => matches!(body.kernels, Kernels::Loaded(_)),
+            Body::Element(program) | Body::Cell(program) => {
+                matches!(program, Some(ProgramFn::Loaded(_)))
+                    || self.kernels_on(DeviceKind::Cpu).any(|k| matches!(k, Kernels::Loaded(_)))
+            }
             Body::Arrays(_) => true,
             Body::Dynamic(body) => !body.is_interpreted,
-            _ => false,
+            Body::Tensor(_) => false,
         }
+    }
+
+    /// The kernels on a kind of device.
+    #[inline]
+    pub(crate) fn kernels_on(&self, kind: DeviceKind) -> impl Iterator<Item = &Kernels> {
+        if self.kernels.is_empty() {
+            // A linked crate may call its ops before the first look-up fills their tables.
+            LazyLock::force(&TABLE);
+        }
+        self.kernels.on(kind)
     }
 
     /// Whether it computes the gradient of another op.

@@ -8,13 +8,13 @@ use minitensor_kernels::{Const, Num};
 
 use super::builder::CustomOpBuilder;
 use super::call::Value;
-use super::def::{Arity, Core, DTypeRule, OpDef, OpRef};
-use super::{OpName, dispatch_one};
+use super::def::{Arity, Body, Core, DTypeRule, OpDef, OpRef};
+use super::{OpName, dispatch_one, registry};
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::tensor::{Device, Tensor};
+use crate::tensor::{Device, DeviceKind, Tensor};
 
 /// The gradient of an op whose row body has a program. It consists of recorded ops, so it has a gradient itself.
 pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
@@ -69,6 +69,21 @@ pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     Ok(gradients)
 }
 
+/// The outputs of a program of an op's body, for these inputs.
+pub(crate) fn run(
+    op: &OpDef,
+    program: &Program,
+    inputs: &[Option<Tensor>],
+    attrs: &[Attr],
+    at: (DType, Device),
+) -> Result<Vec<Tensor>> {
+    let arguments = match op.body {
+        Body::Cell(_) => Arguments::of(op, &[], &[], inputs, attrs, at)?,
+        _ => Arguments::of_elements(op, inputs, attrs, at)?,
+    };
+    arguments.run(program)
+}
+
 /// Creates the static ops of this module, which are otherwise created at their first use.
 pub(crate) fn make_ready() {
     LazyLock::force(&CHAIN);
@@ -87,6 +102,13 @@ fn is_float(dtype: DTypeRule) -> bool {
 
 fn op_named(name: &'static str) -> OpName {
     OpName::new(name)
+}
+
+/// The `f64` attributes, as tensors. One that is not given is NaN.
+fn floats(op: &OpDef, attrs: &[Attr], (dtype, device): (DType, Device)) -> Result<Vec<Tensor>> {
+    let number = |value: &Attr| if let Attr::Float(v) = value { *v } else { f64::NAN };
+    let floats = op.attrs.iter().zip(attrs).filter(|(attr, _)| attr.kind == AttrKind::Float);
+    floats.map(|(_, value)| Tensor::from_number(Const::Float(number(value)), dtype, device)).collect()
 }
 
 /// The arguments of a program: tensors with the row as their last axis. That axis has size 1 if there is one number per row.
@@ -129,14 +151,27 @@ impl Arguments {
             }
         }
         uniforms.extend(positions);
-        for (attr, value) in op.attrs.iter().zip(attrs).filter(|(a, _)| a.kind == AttrKind::Float) {
-            uniforms.push(number(if let Attr::Float(v) = value { *v } else { f64::NAN })?);
-            debug_assert!(attr.optional || matches!(value, Attr::Float(_)));
-        }
+        uniforms.extend(floats(op, attrs, (dtype, device))?);
         let of_row = |input: &super::def::Input| input.core == Core::Slice && input.arity == Arity::One;
         let row = op.inputs.iter().zip(inputs).find_map(|(input, t)| t.as_ref().filter(|_| of_row(input)));
         let n = row.and_then(|t| t.shape().last().copied()).unwrap_or(1);
         Ok(Arguments { inputs: rows, uniforms, dtype, device, n })
+    }
+
+    fn of_elements(
+        op: &OpDef,
+        inputs: &[Option<Tensor>],
+        attrs: &[Attr],
+        (dtype, device): (DType, Device),
+    ) -> Result<Arguments> {
+        let number = |t: &Option<Tensor>| match t {
+            // The program never reads an absent input.
+            None => Tensor::from_number(Const::Int(0), dtype, device),
+            Some(t) if t.dtype() != dtype => t.cast(dtype),
+            Some(t) => Ok(t.clone()),
+        };
+        let inputs = inputs.iter().map(number).collect::<Result<_>>()?;
+        Ok(Arguments { inputs, uniforms: floats(op, attrs, (dtype, device))?, dtype, device, n: 1 })
     }
 
     fn run(&self, program: &Program) -> Result<Vec<Tensor>> {
@@ -174,6 +209,24 @@ impl Arguments {
                     let product = op("multiply", &[x, y])?;
                     op_named("add").call(&[(&product).into(), at(z)], &[])?
                 }
+                (primitive, x) if self.is_defined_by_others(*primitive) => {
+                    let (zero, one) = (number(Const::Int(0))?, number(Const::Int(1))?);
+                    match (primitive, x) {
+                        (Primitive::Chain, [x, y]) => {
+                            let is_zero = op_named("equal").call(&[at(y), (&zero).into()], &[])?;
+                            let product = op("multiply", &[x, y])?;
+                            op_named("where").call(&[(&is_zero).into(), (&zero).into(), (&product).into()], &[])?
+                        }
+                        (Primitive::Recip, [x]) => op_named("divide").call(&[(&one).into(), at(x)], &[])?,
+                        (Primitive::Rsqrt, [x]) => {
+                            op_named("divide").call(&[(&one).into(), (&op("sqrt", &[x])?).into()], &[])?
+                        }
+                        (Primitive::Silu, [x]) => {
+                            op_named("multiply").call(&[at(x), (&op("sigmoid", &[x])?).into()], &[])?
+                        }
+                        (_, x) => op("multiply", &[&x[0], &x[0]])?,
+                    }
+                }
                 (Primitive::Chain, [x, y]) => {
                     dispatch_one(&CHAIN, &[(&before[x.at()]).into(), (&before[y.at()]).into()], &[])?
                 }
@@ -206,6 +259,19 @@ impl Arguments {
                 }
             }
         })
+    }
+
+    /// Whether a primitive is computed by others here: the device has no kernel of its op.
+    fn is_defined_by_others(&self, primitive: Primitive) -> bool {
+        let name = match primitive {
+            Primitive::Chain => "",
+            Primitive::Recip => "reciprocal",
+            Primitive::Rsqrt | Primitive::Silu | Primitive::Square => primitive.name(),
+            _ => return false,
+        };
+        let kind = self.device.kind();
+        let has_kernel = || registry::get(name).is_ok_and(|op| op.kernels.on(kind).next().is_some());
+        kind != DeviceKind::Cpu && kind != DeviceKind::Meta && !has_kernel()
     }
 
     /// The result of a reduction of empty rows. It is computed here because the ops reject an extremum of no elements.

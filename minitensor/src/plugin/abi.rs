@@ -7,11 +7,12 @@ use std::ffi::c_void;
 
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
+use crate::tensor::DeviceKind;
 
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MTPLUGIN");
 pub const MAJOR: u32 = 1;
 pub const MINOR: u32 = 0;
-pub const MAX_NDIM: usize = 32;
+pub const MAX_NDIM: usize = 64;
 /// The name of the exported symbol.
 pub const SYMBOL: &str = "minitensor_plugin";
 
@@ -96,6 +97,7 @@ structs! {
         attrs: *const Value,
         sink: *mut c_void,
         give: Option<unsafe extern "C" fn(*mut c_void, *mut Tensor)>,
+        stream: *mut c_void,
     }
     Gradient {
         struct_size: usize,
@@ -160,6 +162,27 @@ structs! {
         reserved: u32,
         cuda: Str,
     }
+    Device {
+        struct_size: usize,
+        name: Str,
+        count: i32,
+        reserved: i32,
+        context: *const c_void,
+        allocate: Option<DeviceAllocateFn>,
+        release: Option<DeviceReleaseFn>,
+        write: Option<DeviceWriteFn>,
+        read: Option<DeviceReadFn>,
+        stream: Option<DeviceStreamFn>,
+    }
+    DeviceKernel {
+        struct_size: usize,
+        op: Str,
+        device: Str,
+        dtypes: *const u32,
+        n_dtypes: usize,
+        run: Option<CallFn>,
+        context: *const c_void,
+    }
     Arg { tensor: *mut Tensor, tensors: *const *mut Tensor, n_tensors: usize, value: Value, }
     Host {
         struct_size: usize,
@@ -167,13 +190,17 @@ structs! {
         abi_minor: u32,
         version: Str,
         register_op: unsafe extern "C" fn(*const Host, *const Op, *mut ErrorSink) -> i32,
+        register_device: unsafe extern "C" fn(*const Host, *const Device, *mut ErrorSink) -> i32,
+        register_kernel: unsafe extern "C" fn(*const Host, *const DeviceKernel, *mut ErrorSink) -> i32,
+        device_type: unsafe extern "C" fn(Str, *mut ErrorSink) -> i32,
+        device_name: unsafe extern "C" fn(i32) -> Str,
         allocate: unsafe extern "C" fn(usize) -> *mut c_void,
         release: unsafe extern "C" fn(*mut c_void, usize),
         num_threads: unsafe extern "C" fn() -> i32,
         parallel_for: unsafe extern "C" fn(i64, i64, RangeFn, *mut c_void, *mut ErrorSink) -> i32,
         check_interrupt: unsafe extern "C" fn(*mut ErrorSink) -> i32,
         log: unsafe extern "C" fn(u32, Str),
-        tensor_zeros: unsafe extern "C" fn(u32, i32, *const i64, u32, *mut ErrorSink) -> *mut Tensor,
+        tensor_zeros: unsafe extern "C" fn(u32, i32, *const i64, i32, i32, *mut ErrorSink) -> *mut Tensor,
         tensor_retain: unsafe extern "C" fn(*const Tensor) -> *mut Tensor,
         tensor_release: unsafe extern "C" fn(*mut Tensor),
         tensor_array: unsafe extern "C" fn(*const Tensor) -> Array,
@@ -243,6 +270,13 @@ pub type ElementsFn = unsafe extern "C" fn(
 ) -> i32;
 pub type CellsFn = unsafe extern "C" fn(*const c_void, *const Value, *const Cell, i64, *mut ErrorSink) -> i32;
 pub type CallFn = unsafe extern "C" fn(*const Call, *mut ErrorSink) -> i32;
+pub type DeviceAllocateFn = unsafe extern "C" fn(*const c_void, i32, usize, *mut ErrorSink) -> *mut c_void;
+pub type DeviceReleaseFn = unsafe extern "C" fn(*const c_void, i32, *mut c_void, usize);
+pub type DeviceWriteFn =
+    unsafe extern "C" fn(*const c_void, i32, *mut c_void, *const c_void, usize, *mut ErrorSink) -> i32;
+pub type DeviceReadFn =
+    unsafe extern "C" fn(*const c_void, i32, *mut c_void, *const c_void, usize, *mut ErrorSink) -> i32;
+pub type DeviceStreamFn = unsafe extern "C" fn(*const c_void, i32) -> *mut c_void;
 pub type InferFn =
     unsafe extern "C" fn(*const c_void, *const Meta, i32, *const Value, i32, *mut Meta, i32, *mut ErrorSink) -> i32;
 pub type GiveFn = unsafe extern "C" fn(*mut c_void, Str);
@@ -296,6 +330,34 @@ codes! {
         MEMORY = 4 "MT_ERROR_MEMORY"; RUNTIME = 5 "MT_ERROR_RUNTIME"; NOT_IMPLEMENTED = 6 "MT_ERROR_NOT_IMPLEMENTED";
         PANIC = 7 "MT_PANIC";
     }
+}
+
+/// The kinds of devices that every host has, with their numbers: those of DLPack, and 0 for tensors without data.
+const DEVICE_TYPES: [(DeviceKind, i32); 2] = [(DeviceKind::Meta, 0), (DeviceKind::Cpu, 1)];
+/// The number of the first other kind. A host assigns these numbers.
+#[cfg(feature = "engine")]
+const OTHER_DEVICES: i32 = 1024;
+
+/// The number of a kind of device that every host has.
+pub fn known_type(kind: DeviceKind) -> Option<i32> {
+    DEVICE_TYPES.iter().find(|(known, _)| *known == kind).map(|(_, number)| *number)
+}
+
+/// The kind of device with this number, if every host has it.
+pub fn known_kind(number: i32) -> Option<DeviceKind> {
+    DEVICE_TYPES.iter().find(|(_, known)| *known == number).map(|(kind, _)| *kind)
+}
+
+/// The number of a kind of device of this host.
+#[cfg(feature = "engine")]
+pub fn device_type(kind: DeviceKind) -> i32 {
+    known_type(kind).unwrap_or(OTHER_DEVICES + kind.number() as i32)
+}
+
+/// The kind of device with this number, if this host has it.
+#[cfg(feature = "engine")]
+pub fn device_kind(number: i32) -> Option<DeviceKind> {
+    DeviceKind::all().find(|kind| device_type(*kind) == number)
 }
 
 /// Every dtype, with its number and its name in the header.

@@ -15,11 +15,18 @@ impl Tensor {
         ((start + low * bytes) as usize, (start + (high + 1) * bytes) as usize)
     }
 
+    /// The bytes of the storage from the lowest element to the end of the highest.
+    pub(crate) fn byte_range(&self) -> (usize, usize) {
+        let (low, high) = self.extent();
+        let start = self.storage().data() as usize;
+        (low.wrapping_sub(start), high.wrapping_sub(start))
+    }
+
     /// Whether the tensors may share elements. The check compares address ranges, so it is also true for interleaved windows
     /// without a common element.
     pub fn may_overlap(&self, other: &Tensor) -> bool {
-        let nowhere = self.device() == Device::Meta || other.device() == Device::Meta;
-        if nowhere || self.numel() == 0 || other.numel() == 0 {
+        let is_elsewhere = self.device() == Device::Meta || self.device() != other.device();
+        if is_elsewhere || self.numel() == 0 || other.numel() == 0 {
             return false;
         }
         let ((a, b), (c, d)) = (self.extent(), other.extent());

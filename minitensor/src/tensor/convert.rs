@@ -3,6 +3,7 @@
 use minitensor_kernels as kernels;
 
 use super::{Device, Tensor};
+use crate::backend;
 use crate::dtype::{DType, Kind};
 use crate::error::Result;
 use crate::stop::stoppable;
@@ -16,23 +17,28 @@ impl Tensor {
     /// A contiguous copy in another dtype, converted as NumPy's `astype` does.
     pub fn cast(&self, dtype: DType) -> Result<Tensor> {
         let out = Tensor::empty(self.shape().clone(), dtype, self.device())?;
-        stoppable(|| {
-            out.copy_from(self);
-            Ok(())
-        })?;
+        stoppable(|| out.copy_from(self))?;
         Ok(out)
     }
 
-    /// Overwrites the elements with those of a tensor of the same shape. It updates neither history nor version, so it is for
-    /// tensors that were just created.
-    pub fn copy_from(&self, source: &Tensor) {
-        debug_assert_eq!(self.shape(), source.shape());
-        if self.device() == Device::Meta || source.device() == Device::Meta {
-            return;
+    /// The tensor on a device: itself if it is there, or a contiguous copy. Without history.
+    pub fn to_device(&self, device: Device) -> Result<Tensor> {
+        if device == self.device() {
+            return Ok(self.detach());
         }
-        let (from, to) = ((source.dtype(), source.data_ptr().cast_const()), (self.dtype(), self.data_ptr()));
-        // SAFETY: both windows have this shape and are within their storages.
-        unsafe { copy_elements(self.shape(), from, source.strides(), to, self.strides()) }
+        if device != Device::Meta {
+            self.expect_memory()?;
+        }
+        let out = Tensor::empty(self.shape().clone(), self.dtype(), device)?;
+        stoppable(|| out.copy_from(self))?;
+        Ok(out)
+    }
+
+    /// Overwrites the elements with those of a tensor of the same shape, of any device and dtype. It updates neither history
+    /// nor version, so it is for tensors that were just created.
+    pub fn copy_from(&self, source: &Tensor) -> Result<()> {
+        debug_assert_eq!(self.shape(), source.shape());
+        backend::copy(source, self)
     }
 }
 

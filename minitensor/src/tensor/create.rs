@@ -5,7 +5,7 @@ use std::sync::Arc;
 use minitensor_kernels::{Cast, Const};
 use ndarray::{ArrayBase, ArrayViewD, Data, Dimension, ShapeBuilder};
 
-use super::{Device, DeviceKind, Shape, Storage, Strides, Tensor};
+use super::{Buffer, Device, Shape, Strides, Tensor};
 use crate::dtype::{DType, Kind, Scalar};
 use crate::error::{Error, Result, counted};
 use crate::stop::stoppable;
@@ -22,12 +22,15 @@ pub fn try_vec<T>(n: usize) -> Result<Vec<T>> {
 impl Tensor {
     /// A contiguous tensor with unspecified content.
     pub fn empty(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<Tensor> {
-        Tensor::allocate(shape.into(), dtype, device, Storage::uninit)
+        Tensor::allocate(shape.into(), dtype, |bytes| Buffer::uninit(bytes, device))
     }
 
     /// A tensor of zeros.
     pub fn zeros(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<Tensor> {
-        Tensor::allocate(shape.into(), dtype, device, Storage::zeroed)
+        match device {
+            Device::Cpu => Tensor::allocate(shape.into(), dtype, Buffer::zeroed),
+            _ => Tensor::full(shape, Const::Int(0), dtype, device),
+        }
     }
 
     /// A tensor of ones.
@@ -38,46 +41,39 @@ impl Tensor {
     /// A tensor filled with one value.
     pub fn full(shape: impl Into<Shape>, value: Const, dtype: DType, device: Device) -> Result<Tensor> {
         let out = Tensor::empty(shape, dtype, device)?;
-        stoppable(|| {
-            out.fill(value);
-            Ok(())
-        })?;
+        stoppable(|| out.fill(value))?;
         Ok(out)
     }
 
     /// Fills the tensor with one value. It does not increment the version; the caller does.
-    pub(crate) fn fill(&self, value: Const) {
-        if self.device() == Device::Meta {
-            return;
-        }
+    pub(crate) fn fill(&self, value: Const) -> Result<()> {
         with_dtype!(self.dtype(), T => {
             let value = constant::<T>(value);
+            if self.device() != Device::Cpu {
+                return self.copy_from(&Tensor::scalar(value).broadcast_view(self.shape()));
+            }
             let zeros = Strides::from_elem(0, self.ndim());
             // SAFETY: the tensor's window is within its storage. The source is one element, read with stride 0.
             unsafe { minitensor_kernels::copy::<T, T>(self.shape(), &value, &zeros, self.data_ptr().cast(), self.strides()) }
         });
+        Ok(())
     }
 
     /// A tensor with the layout of `like`, which must be contiguous and on the CPU, and unspecified content.
     pub(crate) fn empty_like(like: &Tensor, dtype: DType) -> Result<Tensor> {
         let shape = like.shape().clone();
-        let storage = Storage::uninit(shape.numel() * dtype.size())?;
+        let storage = Buffer::uninit_cpu(shape.numel() * dtype.size())?;
         let strides = super::shape::duplicate(&like.0.strides);
         // SAFETY: the storage has room for all elements of a contiguous tensor. Callers write the elements before they are read.
-        Ok(unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, 0, dtype) })
+        Ok(unsafe { Tensor::from_parts(Arc::new(storage.into()), shape, strides, 0, dtype) })
     }
 
-    fn allocate(shape: Shape, dtype: DType, device: Device, take: fn(usize) -> Result<Storage>) -> Result<Tensor> {
+    fn allocate(shape: Shape, dtype: DType, take: impl FnOnce(usize) -> Result<Buffer>) -> Result<Tensor> {
         let bytes = shape.checked_numel()? * dtype.size();
-        let storage = match device.kind() {
-            DeviceKind::Cpu => {
-                take(bytes).map_err(|e| e.context(format!("a tensor of shape {shape} and dtype {dtype}")))?
-            }
-            DeviceKind::Meta => Storage::meta(bytes),
-        };
+        let buffer = take(bytes).map_err(|e| e.context(format!("a tensor of shape {shape} and dtype {dtype}")))?;
         let strides = shape.contiguous_strides();
-        // SAFETY: the storage has room for all elements. Callers write uninitialized elements before they are read.
-        Ok(unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, 0, dtype) })
+        // SAFETY: the buffer has room for all elements. Callers write uninitialized elements before they are read.
+        Ok(unsafe { Tensor::from_parts(Arc::new(buffer.into()), shape, strides, 0, dtype) })
     }
 
     /// A tensor that takes ownership of these elements, without a copy.
@@ -156,8 +152,13 @@ impl Tensor {
         Ok(view)
     }
 
-    /// The elements in row-major order.
+    /// The elements in row-major order, from any device.
     pub fn to_vec<T: Scalar>(&self) -> Result<Vec<T>> {
+        let on_cpu = if self.device() == Device::Cpu { None } else { Some(self.to_device(Device::Cpu)?) };
+        on_cpu.as_ref().unwrap_or(self).to_vec_on_cpu()
+    }
+
+    fn to_vec_on_cpu<T: Scalar>(&self) -> Result<Vec<T>> {
         let view = self.stored::<T>()?;
         let mut elements = try_vec(view.len())?;
         elements.extend(view.iter().copied().map(T::load));
@@ -172,11 +173,21 @@ impl Tensor {
     }
 
     /// An error if the tensor has no values, as on the meta device.
+    pub fn expect_memory(&self) -> Result<()> {
+        if self.device() == Device::Meta { self.expect_values() } else { Ok(()) }
+    }
+
+    /// An error if the tensor is not in main memory.
     pub fn expect_values(&self) -> Result<()> {
-        if self.device() == Device::Meta {
-            return Err(Error::runtime("the tensor is on device 'meta', which holds shapes and dtypes but no values"));
+        match self.device() {
+            Device::Cpu => Ok(()),
+            Device::Meta => {
+                Err(Error::runtime("the tensor is on device 'meta', which holds shapes and dtypes but no values"))
+            }
+            device => Err(Error::runtime(format!(
+                "the tensor is on device '{device}', whose memory the CPU does not read; copy it with to('cpu')"
+            ))),
         }
-        Ok(())
     }
 }
 
@@ -204,7 +215,7 @@ fn adopt<T: Scalar>(data: Vec<T>, shape: Shape, strides: Strides, offset: usize)
     let mut data = Box::new(data);
     let first = std::ptr::NonNull::new(data.as_mut_ptr().cast()).unwrap_or(std::ptr::NonNull::dangling());
     // SAFETY: the boxed Vec owns the elements, and nothing else refers to it.
-    let storage = unsafe { Storage::adopted(first, bytes, data) };
+    let buffer = unsafe { Buffer::adopted(first, bytes, data) };
     // SAFETY: the callers have checked shape, strides and offset against the Vec.
-    unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, offset, T::DTYPE) }
+    unsafe { Tensor::from_parts(Arc::new(buffer.into()), shape, strides, offset, T::DTYPE) }
 }

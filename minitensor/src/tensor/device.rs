@@ -1,30 +1,76 @@
 //! [`Device`]: the device of a tensor's memory.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 
-/// A kind of device.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[non_exhaustive]
-pub enum DeviceKind {
-    /// The processor and main memory.
-    #[default]
-    Cpu,
-    /// No memory. Tensors have a shape and a dtype but no values; calls infer the shapes and dtypes of their outputs.
-    Meta,
-}
+/// A kind of device, such as `cpu`. Kinds are compared by number; each has a name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct DeviceKind(u8);
 
+/// The names of the kinds that have been added, by number.
+static ADDED: [OnceLock<&'static str>; 30] = [const { OnceLock::new() }; 30];
+/// The names of the kinds that every build has.
+const BUILT_IN: [&str; 2] = ["cpu", "meta"];
+
+#[allow(non_upper_case_globals)]
 impl DeviceKind {
+    /// The processor and main memory.
+    pub const Cpu: DeviceKind = DeviceKind(0);
+    /// No memory. Tensors have a shape and a dtype but no values; calls infer the shapes and dtypes of their outputs.
+    pub const Meta: DeviceKind = DeviceKind(1);
+
+    /// The kind with this name. It is added if it is new: kernels for a device may be loaded before the device itself.
+    ///
+    /// # Errors
+    /// If the name is not made of lowercase letters, digits and `_`, or if there are too many kinds.
+    pub fn named(name: &str) -> Result<DeviceKind> {
+        let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_letter) || name.len() > 32 {
+            return Err(Error::value(format!(
+                "the name of a kind of device consists of at most 32 lowercase letters, digits and '_', got {name:?}"
+            )));
+        }
+        if let Some(kind) = DeviceKind::find(name) {
+            return Ok(kind);
+        }
+        for (at, slot) in ADDED.iter().enumerate() {
+            // Another thread may have taken the slot, even with the same name.
+            if *slot.get_or_init(|| String::leak(name.to_owned())) == name {
+                return Ok(DeviceKind((BUILT_IN.len() + at) as u8));
+            }
+        }
+        Err(Error::runtime(format!("too many kinds of devices: {} is the limit", BUILT_IN.len() + ADDED.len())))
+    }
+
+    /// The kind with this name, if it has been added.
+    pub fn find(name: &str) -> Option<DeviceKind> {
+        DeviceKind::all().find(|kind| kind.name() == name)
+    }
+
     /// All kinds.
-    pub const ALL: [DeviceKind; 2] = [DeviceKind::Cpu, DeviceKind::Meta];
+    pub fn all() -> impl Iterator<Item = DeviceKind> {
+        let added = ADDED.iter().take_while(|slot| slot.get().is_some()).count();
+        (0..BUILT_IN.len() + added).map(|number| DeviceKind(number as u8))
+    }
 
     /// The name, such as `cpu`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DeviceKind::Cpu => "cpu",
-            DeviceKind::Meta => "meta",
-        }
+    pub fn name(self) -> &'static str {
+        let added = |at: usize| ADDED.get(at).and_then(OnceLock::get).copied();
+        let at = usize::from(self.0);
+        BUILT_IN.get(at).copied().or_else(|| added(at - BUILT_IN.len())).unwrap_or("unknown")
+    }
+
+    /// The number of the kind in this process.
+    pub const fn number(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Debug for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -39,12 +85,15 @@ pub struct Device {
 #[allow(non_upper_case_globals)]
 impl Device {
     /// Main memory.
-    pub const Cpu: Device = Device { kind: DeviceKind::Cpu, index: 0 };
+    pub const Cpu: Device = Device::new(DeviceKind::Cpu, 0);
     /// [No memory](DeviceKind::Meta).
-    pub const Meta: Device = Device { kind: DeviceKind::Meta, index: 0 };
-}
+    pub const Meta: Device = Device::new(DeviceKind::Meta, 0);
 
-impl Device {
+    /// A device. It need not exist; creating a tensor there fails if it does not.
+    pub const fn new(kind: DeviceKind, index: u32) -> Device {
+        Device { kind, index }
+    }
+
     /// The kind.
     pub const fn kind(self) -> DeviceKind {
         self.kind
@@ -53,29 +102,6 @@ impl Device {
     /// The index among the devices of the same kind, from 0.
     pub const fn index(self) -> u32 {
         self.index
-    }
-
-    /// The device with that name, such as `cpu`, `cpu:0` or `meta`, if this build and this machine have it.
-    pub fn parse(name: &str) -> Result<Device> {
-        let (kind, index) = match name.split_once(':') {
-            Some((kind, index)) => (kind, Some(index)),
-            None => (name, None),
-        };
-        if kind == "cuda" {
-            return Err(Error::runtime(format!(
-                "device '{name}' is not available: this build of minitensor runs on the CPU; use device='cpu'"
-            )));
-        }
-        let Some(kind) = DeviceKind::ALL.into_iter().find(|k| k.name() == kind) else {
-            return Err(Error::value(format!("unknown device '{name}'; the devices are 'cpu' and 'meta'")));
-        };
-        match index {
-            None | Some("0") => Ok(Device { kind, index: 0 }),
-            Some(_) => Err(Error::value(format!(
-                "unknown device '{name}'; there is one device of this kind, '{}'",
-                kind.name()
-            ))),
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::Tensor;
+use super::{Device, Tensor};
 use crate::dtype::{DType, Kind};
 
 /// A tensor with more elements is abbreviated.
@@ -20,7 +20,8 @@ impl fmt::Display for Tensor {
         if !matches!(self.dtype(), DType::F32 | DType::I64 | DType::Bool) || self.numel() == 0 {
             write!(notes, ", dtype={}", self.dtype())?;
         }
-        if self.device() != super::Device::Cpu {
+        let copy = if self.device() == Device::Cpu { None } else { Some(self.to_device(Device::Cpu)) };
+        if let Some(Err(_)) = copy {
             return write!(
                 f,
                 "tensor(..., shape={}, dtype={}, device='{}')",
@@ -29,7 +30,11 @@ impl fmt::Display for Tensor {
                 self.device()
             );
         }
-        let body = self.body("tensor(".len());
+        if copy.is_some() {
+            write!(notes, ", device='{}'", self.device())?;
+        }
+        let elements = copy.and_then(Result::ok);
+        let body = elements.as_ref().unwrap_or(self).body("tensor(".len());
         if self.numel() == 0 && self.ndim() != 1 || body == "[...]" {
             write!(notes, ", shape={}", self.shape())?;
         }
@@ -139,7 +144,8 @@ impl Tensor {
             if let (Ok(source), Ok(target)) =
                 (self.slice_view(axis, from, count, 1), copy.slice_view(axis, to, count, 1))
             {
-                target.copy_from(&source);
+                // The tensor is on the CPU, where copies do not fail.
+                let _ = target.copy_from(&source);
             }
         }
         copy

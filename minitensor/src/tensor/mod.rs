@@ -1,5 +1,6 @@
 //! [`Tensor`]: elements of one dtype in shared memory, with a shape and strides.
 
+mod buffer;
 mod cache;
 mod compare;
 mod computed;
@@ -10,10 +11,12 @@ mod format;
 mod region;
 mod shape;
 mod storage;
+mod usage;
 mod view;
 
 use std::sync::{Arc, OnceLock};
 
+pub use buffer::Buffer;
 pub use cache::{empty as empty_cache, kept_bytes};
 pub use convert::cast_is_lossless;
 pub(crate) use convert::copy_elements;
@@ -21,8 +24,9 @@ pub use create::try_vec;
 pub use device::{Device, DeviceKind};
 pub use region::Region;
 pub use shape::{Shape, Strides, normalize_axis};
-pub(crate) use storage::bytes_kept;
-pub use storage::{Storage, allocated_bytes, peak_bytes, reset_peak_bytes};
+pub use storage::Storage;
+pub(crate) use usage::bytes_kept;
+pub use usage::{allocated_bytes, peak_bytes, reset_peak_bytes};
 
 use crate::autograd::GradMeta;
 use crate::dtype::{DType, Scalar};
@@ -124,7 +128,7 @@ impl Tensor {
         self.0.offset
     }
 
-    /// A pointer to the first element. On [`Device::Meta`] it must not be dereferenced.
+    /// A pointer to the first element. Only on [`Device::Cpu`] may it be dereferenced.
     #[inline]
     pub fn data_ptr(&self) -> *mut u8 {
         // The offset of an empty tensor may be past the end of the storage, so the pointer arithmetic must wrap.

@@ -105,7 +105,7 @@ impl Region {
             )));
         }
         let copy = self.blank(whole.dtype(), whole)?;
-        copy.copy_from(whole);
+        copy.copy_from(whole)?;
         Ok(copy)
     }
 
@@ -153,7 +153,7 @@ impl Region {
     /// A copy with 0 in the part.
     pub fn cleared(&self, whole: &Tensor) -> Result<Tensor> {
         let copy = self.copy(whole)?;
-        self.window(&copy, &self.part.0).fill(Const::Int(0));
+        self.window(&copy, &self.part.0).fill(Const::Int(0))?;
         Ok(copy)
     }
 
@@ -176,7 +176,6 @@ impl Region {
         if !fits || window.overlaps_itself() {
             return Err(Error::value(format!("{} {} can't be written to the region", part.dtype(), part.shape())));
         }
-        window.copy_from(part);
-        Ok(())
+        window.copy_from(part)
     }
 }

@@ -223,7 +223,7 @@ pub fn stale_tensors_are_noticed(op: &OpRef, sample: &Sample) -> Result<()> {
             outputs.iter().enumerate().map(|(k, t)| cotangent(t, k).map(Some)).collect::<Result<_>>()?;
         if spoil {
             for t in &leaves {
-                t.copy_from(&super::values::tensor_like(t, numbers(t)?.iter().map(|v| v * 0.5 + 0.3).collect())?);
+                t.copy_from(&super::values::tensor_like(t, numbers(t)?.iter().map(|v| v * 0.5 + 0.3).collect())?)?;
                 t.storage().bump();
             }
         }

@@ -6,7 +6,7 @@ use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
 use crate::error::Result;
 use crate::op::{Arg, Arity, DTypeRule, Dim, Dims, OpDef, OpRef, Outputs, ShapeRule, dispatch, infer};
-use crate::tensor::Tensor;
+use crate::tensor::{Device, Tensor};
 
 /// One call: flat inputs and attributes.
 #[derive(Clone, Debug)]
@@ -18,6 +18,11 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// The device of the tensors.
+    pub fn device(&self) -> Device {
+        self.inputs.iter().flatten().next().map_or(Device::Cpu, Tensor::device)
+    }
+
     /// Calls the op.
     pub fn call(&self, op: &OpRef) -> Result<Vec<Tensor>> {
         dispatch(op, &self.args(), &self.attrs).map(Outputs::into_vec)

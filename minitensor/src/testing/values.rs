@@ -53,11 +53,11 @@ pub fn tensor_like(t: &Tensor, values: Vec<f64>) -> Result<Tensor> {
     if t.dtype().kind() == Kind::Complex {
         let part = |k: usize| Tensor::from_vec(values.iter().copied().skip(k).step_by(2).collect(), t.shape().clone());
         let both = Tensor::empty(t.shape().clone(), DType::C128, t.device())?;
-        both.part_view(0)?.copy_from(&part(0)?);
-        both.part_view(1)?.copy_from(&part(1)?);
+        both.part_view(0)?.copy_from(&part(0)?)?;
+        both.part_view(1)?.copy_from(&part(1)?)?;
         return both.cast(t.dtype());
     }
-    Tensor::from_vec(values, t.shape().clone())?.cast(t.dtype())
+    Tensor::from_vec(values, t.shape().clone())?.cast(t.dtype())?.to_device(t.device())
 }
 
 /// Whether two tensors have equal values within a relative tolerance. NaN equals NaN.

@@ -1,6 +1,6 @@
 //! `Tensor(data, …)`, and the empty shells that subclasses fill.
 
-use minitensor::{Device, Error, Tensor};
+use minitensor::Error;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -34,8 +34,8 @@ impl PyTensor {
         let (dtype, device) = (dtype.map(dtype::parse).transpose()?, device::or_cpu(device));
         let mut tensor =
             catch_panics("Tensor()", || array_like::tensor(&data, dtype, Copy::Always).map_err(Error::from))?;
-        if device == Device::Meta {
-            tensor = Tensor::empty(tensor.shape().clone(), tensor.dtype(), device)?;
+        if device != tensor.device() {
+            tensor = tensor.to_device(device)?;
         }
         if requires_grad {
             tensor.set_requires_grad(true)?;

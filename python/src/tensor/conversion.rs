@@ -34,6 +34,13 @@ fn target(given: &Bound<'_, PyAny>) -> Result<(Option<DType>, Option<Device>)> {
     }
 }
 
+/// A copy on another device, through which gradients flow.
+fn moved(core: &Tensor, device: Device) -> Result<PyTensor> {
+    core.expect_memory()?;
+    let (to, source) = (device.to_string(), core.device().to_string());
+    call(op!("device::copy"), core, &[to.as_str().into(), source.as_str().into()])
+}
+
 #[pymethods]
 impl PyTensor {
     /// Converts the elements to another dtype; gradients flow through.
@@ -64,11 +71,15 @@ impl PyTensor {
         to_device = device.map(Device::from).or(to_device);
         let core = slf.get().core()?;
         if let Some(device) = to_device.filter(|d| *d != core.device()) {
-            if device != Device::Meta {
-                core.expect_values()?;
+            if device == Device::Meta {
+                let meta = Tensor::empty(core.shape().clone(), to_dtype.unwrap_or(core.dtype()), device)?;
+                return Ok(Py::new(slf.py(), PyTensor::from(meta))?);
             }
-            let moved = Tensor::empty(core.shape().clone(), to_dtype.unwrap_or(core.dtype()), device)?;
-            return Ok(Py::new(slf.py(), PyTensor::from(moved))?);
+            let moved = moved(core, device)?;
+            return match to_dtype.filter(|d| *d != core.dtype()) {
+                Some(dtype) => Ok(Py::new(slf.py(), call(op!("astype"), moved.core()?, &[dtype.into()])?)?),
+                None => Ok(Py::new(slf.py(), moved)?),
+            };
         }
         match to_dtype.filter(|d| *d != core.dtype()) {
             Some(dtype) => Ok(Py::new(slf.py(), call(op!("astype"), core, &[dtype.into()])?)?),
@@ -76,16 +87,18 @@ impl PyTensor {
         }
     }
 
-    /// Returns the tensor itself, which is on the CPU.
-    fn cpu(slf: Bound<'_, Self>) -> Result<Bound<'_, Self>> {
-        slf.get().core()?.expect_values()?;
-        Ok(slf)
+    /// Returns the tensor itself if it is on the CPU, else a copy there; gradients flow through.
+    fn cpu(slf: &Bound<'_, Self>) -> Result<Py<PyTensor>> {
+        let core = slf.get().core()?;
+        match core.device() {
+            Device::Cpu => Ok(slf.clone().unbind()),
+            _ => Ok(Py::new(slf.py(), moved(core, Device::Cpu)?)?),
+        }
     }
 
     /// Returns the only element as a Python number.
     pub fn item<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        let core = self.core()?;
-        core.expect_values()?;
+        let core = self.core()?.to_device(Device::Cpu)?;
         if core.numel() != 1 {
             return Err(Error::value(format!(
                 "item() needs a tensor with one element, got shape {}; use tolist() for several",
@@ -98,8 +111,7 @@ impl PyTensor {
 
     /// Returns the elements as nested lists of Python numbers.
     fn tolist<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        self.core()?.expect_values()?;
-        nested::tolist(py, &self.core()?.detach())
+        nested::tolist(py, &self.core()?.to_device(Device::Cpu)?)
     }
 
     fn __bool__(&self) -> Result<bool> {
@@ -146,8 +158,7 @@ impl PyTensor {
 
 impl PyTensor {
     fn one(&self, what: &str) -> Result<Tensor> {
-        let core = self.core()?;
-        core.expect_values()?;
+        let core = self.core()?.to_device(Device::Cpu)?;
         if core.numel() != 1 {
             let hint = if what == "bool()" { "; use any() or all()" } else { "" };
             return Err(Error::value(format!(
@@ -156,6 +167,6 @@ impl PyTensor {
             ))
             .into());
         }
-        Ok(core.detach())
+        Ok(core)
     }
 }

@@ -229,7 +229,7 @@ fn size(function: &str, argument: &str, n: &Integer) -> Result<usize> {
 fn convert(tensor: Tensor, dtype: DType, device: Option<DeviceLike>, requires_grad: bool) -> Result<PyTensor> {
     let device = device::or_cpu(device);
     let tensor = if tensor.dtype() == dtype { tensor } else { tensor.cast(dtype)? };
-    let tensor = if device == tensor.device() { tensor } else { Tensor::empty(tensor.shape().clone(), dtype, device)? };
+    let tensor = if device == tensor.device() { tensor } else { tensor.to_device(device)? };
     finish(tensor, requires_grad)
 }
 

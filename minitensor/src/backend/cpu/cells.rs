@@ -8,13 +8,14 @@ use minitensor_kernels::threads::parallel_for;
 use smallvec::SmallVec;
 
 use crate::attr::Attr;
+use crate::backend::plan::Plan;
 use crate::backend::precision;
 use crate::dtype::DType;
-use crate::error::{Error, Result, counted};
+use crate::error::{Error, Result};
 use crate::op::dtype_rule::DTypes;
-use crate::op::shape_rule::{Bindings, CoreShapes};
-use crate::op::{CellArg, CellBody, CellKernel, Core, DTypeRule, Frame, Kernel, OpDef};
-use crate::tensor::{Device, Shape, Strides, Tensor, copy_elements, try_vec};
+use crate::op::shape_rule::CoreShapes;
+use crate::op::{CellArg, CellKernel, Core, DTypeRule, Kernel, OpDef};
+use crate::tensor::{Device, DeviceKind, Shape, Strides, Tensor, copy_elements, try_vec};
 
 /// The fewest elements for a thread.
 const GRAIN: usize = 16 * 1024;
@@ -24,86 +25,6 @@ const PARTS: usize = 16;
 const BREATH: usize = 1 << 20;
 /// The number of bytes of a core that is packed together with its neighbours.
 const GROUP: usize = 128 * 1024;
-
-/// The result of the `shape` clause for one call.
-pub struct Plan {
-    /// The chosen axes, if the op has an `axis` clause.
-    pub frame: Option<Frame>,
-    /// The broadcast batch dimensions.
-    pub batch: Shape,
-    /// The shape of every output.
-    pub outputs: SmallVec<[Shape; 2]>,
-}
-
-impl Plan {
-    /// Matches the inputs against the clause.
-    pub fn new(op: &OpDef, rule: &CoreShapes, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result<Plan> {
-        let fail = |i: usize, t: &Tensor, why: String| {
-            Error::value(format!(
-                "op '{}' takes {}: '{}' of shape {} doesn't fit, {why}",
-                op.name,
-                rule.text,
-                op.parameter(i).name,
-                t.shape()
-            ))
-        };
-        let framed = |i: usize| op.axis.is_some() && rule.input(i).batch && !rule.input(i).core.is_empty();
-        let rank = (0..inputs.len()).filter(|i| framed(*i)).find_map(|i| inputs[i]).map(Tensor::ndim);
-        let frame = rank.map(|rank| Frame::of(op, attrs, rank)).transpose()?.flatten();
-        let mut bindings = Bindings::default();
-        let mut batch = Shape::default();
-        let mut frame_core = SmallVec::<[usize; 4]>::new();
-        for (i, t) in inputs.iter().enumerate().filter_map(|(i, t)| t.map(|t| (i, t))) {
-            let dims = rule.input(i);
-            let (own, core): (Shape, SmallVec<[usize; 4]>) = match &frame {
-                Some(frame) if framed(i) => {
-                    if Some(t.ndim()) != rank {
-                        return Err(fail(i, t, "inputs that share the axis have the same number of dimensions".into()));
-                    }
-                    frame_core = frame.core(t.shape());
-                    (frame.batch(t.shape()), [frame_core.iter().product()].into_iter().collect())
-                }
-                _ => {
-                    let needed = |how: &str| format!("it should have {how} {}", counted(dims.core.len(), "dimension"));
-                    let Some(split) = t.ndim().checked_sub(dims.core.len()) else {
-                        return Err(fail(i, t, needed("at least")));
-                    };
-                    if split > 0 && !dims.batch {
-                        return Err(fail(i, t, needed("exactly")));
-                    }
-                    (t.shape()[..split].into(), t.shape()[split..].iter().copied().collect())
-                }
-            };
-            bindings.bind(&dims.core, &core, attrs).map_err(|why| fail(i, t, why))?;
-            batch = batch.broadcast(&own).ok_or_else(|| {
-                fail(i, t, format!("its batch dimensions {own} don't broadcast with {batch} of the inputs before it"))
-            })?;
-        }
-        op.check_predicates(&bindings, attrs)?;
-        let mut outputs = SmallVec::new();
-        for (o, dims) in op.outputs.iter().zip(rule.outputs.iter()) {
-            let core = bindings.sizes(&dims.core, attrs).map_err(|why| {
-                Error::value(format!("op '{}' takes {}: {why}, for the output '{}'", op.name, rule.text, o.name))
-            })?;
-            outputs.push(match (&frame, dims.batch) {
-                (Some(frame), true) => {
-                    let unchanged = core.as_slice() == [frame_core.iter().product::<usize>()];
-                    let whole = if unchanged { &frame_core } else { &core };
-                    if !core.is_empty() && whole.len() != frame.width() {
-                        return Err(Error::value(format!(
-                            "op '{}' changes the size of its axis, so it takes one axis",
-                            op.name
-                        )));
-                    }
-                    frame.output_shape(&batch, (!core.is_empty()).then_some(whole))
-                }
-                (_, true) => batch.iter().copied().chain(core).collect(),
-                (_, false) => core.into_iter().collect(),
-            });
-        }
-        Ok(Plan { frame, batch, outputs })
-    }
-}
 
 /// An argument of all cells.
 struct Operand {
@@ -136,7 +57,6 @@ unsafe impl Sync for Operand {}
 #[allow(clippy::too_many_arguments)]
 pub fn run(
     op: &OpDef,
-    body: &CellBody,
     plan: &Plan,
     rule: &CoreShapes,
     inputs: &[Option<&Tensor>],
@@ -155,7 +75,8 @@ pub fn run(
         return Ok(outputs);
     }
     let compute: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
-    let kernel = body.kernels.find(&compute).ok_or_else(|| {
+    let found = op.kernels_on(DeviceKind::Cpu).find_map(|kernels| kernels.cell(&compute));
+    let kernel = found.ok_or_else(|| {
         Error::type_(format!(
             "op '{}' has no kernel for {}",
             op.name,

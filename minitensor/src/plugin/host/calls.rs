@@ -7,17 +7,15 @@ use smallvec::SmallVec;
 
 use super::check;
 use super::read::sizes;
-use super::tensor::{Lent, take_back};
+use super::tensor::{Borrowed, take_back};
 use crate::attr::Attr;
 use crate::autograd::BackwardCall;
-use crate::backend::cpu::cells;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::dtype_rule::DTypes;
-use crate::op::{Backward, Call, CellArg, OpDef, Output};
+use crate::op::{Backward, Call, CellArg, KernelCall, OpDef, Output};
 use crate::plugin::abi::{self, Str, most};
 use crate::plugin::border::ask;
-use crate::tensor::{Device, Shape, Tensor};
+use crate::tensor::{Shape, Tensor};
 
 /// Few ops have more than three attributes, and moving a larger array costs more than a kernel of a few elements.
 type Values = SmallVec<[abi::Value; 3]>;
@@ -149,9 +147,9 @@ impl Loaded {
             unsafe { (*outputs.cast::<Vec<Option<Tensor>>>()).push(take_back(tensor)) }
         }
         let mut outputs: Vec<Option<Tensor>> = Vec::new();
-        let (lent, values) = (Lent::new(call.inputs().iter().copied()), values(call.attrs()));
+        let (borrowed, values) = (Borrowed::new(call.inputs().iter().copied()), values(call.attrs()));
         let abi_call = abi::Call {
-            inputs: lent.as_ptr(),
+            inputs: borrowed.as_ptr(),
             sink: std::ptr::from_mut(&mut outputs).cast(),
             give: Some(keep),
             ..self.blank(call, &values)
@@ -168,20 +166,25 @@ impl Loaded {
     }
 
     /// Runs a body over arrays, which writes to allocated outputs.
-    fn run_arrays(&self, call: &Call<'_>, outputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
-        let (inputs, results) = (Lent::new(call.inputs().iter().copied()), Lent::new(outputs.iter().map(Some)));
+    pub fn run_arrays(&self, call: &KernelCall<'_>) -> Result<()> {
+        let (inputs, results) =
+            (Borrowed::new(call.inputs.iter().copied()), Borrowed::new(call.outputs.iter().copied()));
         let (inputs, results) = ((inputs.arrays(), inputs), (results.arrays(), results));
         let pointer = |array: &Option<abi::Array>| array.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let input_arrays: Vec<_> = inputs.0.iter().map(pointer).collect();
         let output_arrays: Vec<_> = results.0.iter().map(pointer).collect();
-        let values = values(call.attrs());
+        let values = values(call.attrs);
         let abi_call = abi::Call {
             input_arrays: input_arrays.as_ptr(),
             output_arrays: output_arrays.as_ptr(),
-            ..self.blank(call, &values)
+            ..self.blank(&Call { op: call.op, inputs: call.inputs, attrs: call.attrs }, &values)
         };
-        self.run(&abi_call)?;
-        Ok(outputs)
+        self.run(&abi_call)
+    }
+
+    /// Whether the plugin infers the shapes and dtypes of the outputs. Otherwise the shape clause does.
+    pub fn infers(&self) -> bool {
+        self.0.infer.is_some()
     }
 
     fn blank(&self, call: &Call<'_>, values: &Values) -> abi::Call {
@@ -199,6 +202,7 @@ impl Loaded {
             attrs: values.as_ptr(),
             sink: std::ptr::null_mut(),
             give: None,
+            stream: std::ptr::null_mut(),
         }
     }
 
@@ -219,7 +223,7 @@ impl Loaded {
     }
 
     /// The shapes and dtypes of the outputs by the inference function of the plugin.
-    fn infer(&self, call: &Call<'_>) -> Result<Vec<(Shape, DType)>> {
+    pub fn infer(&self, call: &Call<'_>) -> Result<Vec<(Shape, DType)>> {
         let infer = self.0.infer.ok_or_else(|| Error::runtime("the op has no inference"))?;
         let of = |t: &Option<&Tensor>| match t {
             Some(t) => self.meta(&t.shape().iter().map(|d| *d as i64).collect::<Vec<_>>(), t.dtype()),
@@ -277,7 +281,7 @@ impl Loaded {
         let output_metas: Vec<abi::Meta> = output_metas.collect::<Result<_>>()?;
         let needs: Vec<u8> = (0..n).map(|i| call.needs(i).into()).collect();
         let (names, dims): (Vec<Str>, Vec<i64>) = call.dims().map(|(name, size)| (Str::of(name), size)).unzip();
-        let lent = [&inputs, &results, &cotangents].map(|list| Lent::new(list.iter().map(Option::as_ref)));
+        let borrowed = [&inputs, &results, &cotangents].map(|list| Borrowed::new(list.iter().map(Option::as_ref)));
         let values = values(call.attrs());
         let mut gradients = vec![std::ptr::null_mut(); n];
         let abi_call = abi::Gradient {
@@ -290,9 +294,9 @@ impl Loaded {
             n_dims: dims.len() as i32,
             input_metas: input_metas.as_ptr(),
             output_metas: output_metas.as_ptr(),
-            inputs: lent[0].as_ptr(),
-            outputs: lent[1].as_ptr(),
-            cotangents: lent[2].as_ptr(),
+            inputs: borrowed[0].as_ptr(),
+            outputs: borrowed[1].as_ptr(),
+            cotangents: borrowed[2].as_ptr(),
             needs: needs.as_ptr(),
             attrs: values.as_ptr(),
             dim_names: names.as_ptr(),
@@ -304,27 +308,5 @@ impl Loaded {
         // SAFETY: the plugin transfers the handles that it sets, even if it fails afterwards. All others are null.
         let gradients = gradients.into_iter().map(|handle| unsafe { take_back(handle) }).collect();
         done.map(|()| gradients).map_err(|error| self.context(error))
-    }
-
-    /// Runs a body over arrays: infers, allocates and computes. On `meta` it only infers. Without an inference function, the
-    /// shape clause determines the outputs.
-    pub fn arrays(
-        &self,
-        call: &Call<'_>,
-        dtypes: &DTypes,
-        plan: Option<&cells::Plan>,
-        device: Device,
-    ) -> Result<Vec<Tensor>> {
-        let promised = match plan {
-            Some(plan) if self.0.infer.is_none() => {
-                let dtype = |output: &Output| call.op().output_dtype_of(output.dtype, dtypes, call.attrs());
-                let outputs = call.op().outputs.iter().zip(&plan.outputs);
-                outputs.map(|(output, shape)| Ok((shape.clone(), dtype(output)?))).collect::<Result<_>>()?
-            }
-            _ => self.infer(call)?,
-        };
-        let outputs = promised.into_iter().map(|(shape, dtype)| Tensor::zeros(shape, dtype, device));
-        let outputs = outputs.collect::<Result<Vec<_>>>().map_err(|error| self.context(error))?;
-        if device == Device::Meta { Ok(outputs) } else { self.run_arrays(call, outputs) }
     }
 }

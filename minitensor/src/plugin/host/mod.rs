@@ -2,6 +2,7 @@
 
 mod calls;
 mod check;
+mod devices;
 mod file;
 mod library;
 mod read;
@@ -17,6 +18,6 @@ pub use library::Library;
 pub use services::set_log;
 
 /// Takes the locks of this module before a fork. `None` if another thread holds one of them.
-pub(crate) fn try_hold() -> Option<[Box<dyn Any>; 2]> {
-    Some([library::try_hold()?, schema::try_hold()?])
+pub(crate) fn try_hold() -> Option<[Box<dyn Any>; 3]> {
+    Some([devices::try_hold()?, library::try_hold()?, schema::try_hold()?])
 }

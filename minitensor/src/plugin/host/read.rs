@@ -102,6 +102,7 @@ impl Reader {
                 axis: self.axis()?,
                 body: Body::Tensor(|_| Err(Error::runtime("the op has no body"))),
                 backward: Backward::NotNeeded,
+                kernels: KernelTable::new(),
                 since: t.since,
                 location: Location {
                     file: t.file.line(most::FILE).map_err(|e| e.context("its file"))?.into(),
@@ -158,16 +159,24 @@ impl Reader {
         op.body = match t.body {
             body::ELEMENTS if kernels.is_empty() && t.program.is_some() => {
                 let made = check::program_op(op, loaded.program(op, &check::placeholders(op))?)?;
+                op.kernels = made.kernels.clone();
                 made.body.clone()
             }
+            body::CELLS if kernels.is_empty() && t.program.is_some() => Body::Cell(program),
             body::ELEMENTS | body::CELLS if kernels.is_empty() => return Err(Error::value("it has no kernels")),
-            body::ELEMENTS => Body::Element(ElementBody { kernels: Kernels::Loaded(loaded), program }),
-            body::CELLS => Body::Cell(CellBody { kernels: Kernels::Loaded(loaded), program }),
+            body::ELEMENTS | body::CELLS => {
+                op.kernels = KernelTable::cpu(Kernels::Loaded(loaded));
+                if t.body == body::ELEMENTS { Body::Element(program) } else { Body::Cell(program) }
+            }
             _ if t.call.is_none() => return Err(Error::value("its 'call' is a null pointer")),
             body::ARRAYS if t.infer.is_none() && !matches!(op.shape, ShapeRule::Core(_)) => {
                 return Err(Error::value("a body over arrays needs 'infer' or a shape"));
             }
-            body::ARRAYS => Body::Arrays(loaded),
+            body::ARRAYS => {
+                let kernel: ArrayKernel = Arc::new(move |call| loaded.run_arrays(call));
+                op.kernels = KernelTable::cpu(Kernels::Arrays(vec![(vec![], kernel)]));
+                Body::Arrays(loaded)
+            }
             _ => {
                 let run = Arc::new(move |call: &Call<'_>| loaded.tensors(call));
                 Body::Dynamic(Dynamic { run, is_interpreted: false })

@@ -7,14 +7,14 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use minitensor_kernels::threads;
 
-use super::read;
 use super::tensor::{Held, NO_ARRAY, hand_out, look, take_back};
+use super::{devices, read};
 use crate::autograd::{GradMode, is_grad_enabled};
 use crate::error::{Error, Result};
 use crate::op::{Backward, OpRef, Value, bind, dispatch, registry, vjp};
 use crate::plugin::abi::{self, ErrorSink, Host, Str, most};
 use crate::plugin::border::{answer, ask};
-use crate::tensor::{Device, Tensor};
+use crate::tensor::{Device, DeviceKind, Tensor};
 
 pub static HOST: Host = Host {
     struct_size: size_of::<Host>(),
@@ -22,6 +22,10 @@ pub static HOST: Host = Host {
     abi_minor: abi::MINOR,
     version: Str::of(env!("CARGO_PKG_VERSION")),
     register_op,
+    register_device,
+    register_kernel,
+    device_type,
+    device_name,
     allocate,
     release,
     num_threads,
@@ -41,33 +45,94 @@ pub static HOST: Host = Host {
 // SAFETY: it is a constant, and its functions may be called on any thread.
 unsafe impl Sync for Host {}
 
-thread_local! {
-    /// The ops registered so far by the plugin whose `init` runs on this thread.
-    static COMING: RefCell<Option<read::Ops>> = const { RefCell::new(None) };
+/// What the plugin registers whose `init` runs.
+#[derive(Default)]
+struct Registered {
+    ops: read::Ops,
+    devices: Vec<devices::LoadedDevice>,
+    kernels: Vec<devices::LoadedKernel>,
 }
 
-/// Runs the `init` of a plugin, and returns the ops that it registers.
+thread_local! {
+    /// What the `init` that runs on this thread has registered so far.
+    static REGISTERED: RefCell<Option<Registered>> = const { RefCell::new(None) };
+}
+
+/// Runs the `init` of a plugin. Adds its devices and kernels, and returns its ops. After an error, nothing is added.
 pub fn collect(init: impl FnOnce() -> Result<()>) -> Result<Vec<OpRef>> {
-    let before = COMING.with(|coming| coming.replace(Some(read::Ops::default())));
+    let before = REGISTERED.replace(Some(Registered::default()));
     let done = init();
-    let ops = COMING.with(|coming| coming.replace(before)).unwrap_or_default();
-    done.map(|()| ops.into_list())
+    let registered = REGISTERED.replace(before).unwrap_or_default();
+    done?;
+    let ops = registered.ops.into_list();
+    let kernels: Vec<_> = registered.kernels.iter().map(|kernel| kernel.target(&ops)).collect::<Result<_>>()?;
+    for device in registered.devices {
+        device.register()?;
+    }
+    for (kernel, op) in registered.kernels.into_iter().zip(kernels) {
+        kernel.add_to(&op)?;
+    }
+    Ok(ops)
+}
+
+/// Adds to what the `init` on this thread registers.
+///
+/// # Safety
+/// The sink is null or valid for the call.
+unsafe fn register(error: *mut ErrorSink, add: impl FnOnce(&mut Registered) -> Result<()>) -> i32 {
+    let register = || {
+        REGISTERED.with(|registered| {
+            let busy = |_| Error::runtime("an op is being registered at this moment; register one after the other");
+            let mut registered = registered.try_borrow_mut().map_err(busy)?;
+            let registered = registered.as_mut().ok_or_else(|| {
+                Error::runtime("ops are registered while the plugin's init runs, on its thread, and at no other time")
+            })?;
+            add(registered)
+        })
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { answer(error, register) }
 }
 
 unsafe extern "C" fn register_op(_: *const Host, op: *const abi::Op, error: *mut ErrorSink) -> i32 {
-    let register = || {
-        COMING.with(|coming| {
-            let busy = |_| Error::runtime("an op is being registered at this moment; register one after the other");
-            let mut coming = coming.try_borrow_mut().map_err(busy)?;
-            let ops = coming.as_mut().ok_or_else(|| {
-                Error::runtime("ops are registered while the plugin's init runs, on its thread, and at no other time")
-            })?;
-            // SAFETY: the ABI requires the plugin to pass a valid table that lives for ever.
-            unsafe { ops.add(op) }
+    // SAFETY: the ABI requires a valid table that lives for ever, and a sink that is null or valid for the call.
+    unsafe { register(error, |registered| registered.ops.add(op)) }
+}
+
+unsafe extern "C" fn register_device(_: *const Host, device: *const abi::Device, error: *mut ErrorSink) -> i32 {
+    // SAFETY: as for an op.
+    unsafe {
+        register(error, |registered| {
+            registered.devices.push(devices::LoadedDevice::read(device)?);
+            Ok(())
         })
-    };
-    // SAFETY: the ABI requires the sink to be null or valid for the call.
-    unsafe { answer(error, register) }
+    }
+}
+
+unsafe extern "C" fn register_kernel(_: *const Host, kernel: *const abi::DeviceKernel, error: *mut ErrorSink) -> i32 {
+    // SAFETY: as for an op.
+    unsafe {
+        register(error, |registered| {
+            registered.kernels.push(devices::LoadedKernel::read(kernel)?);
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn device_type(name: Str, error: *mut ErrorSink) -> i32 {
+    let mut number = -1;
+    // SAFETY: the ABI requires the text to be valid, and the sink to be null or valid, for the call.
+    unsafe {
+        answer(error, || {
+            number = abi::device_type(DeviceKind::named(name.line(most::NAME)?)?);
+            Ok(())
+        });
+    }
+    number
+}
+
+unsafe extern "C" fn device_name(number: i32) -> Str {
+    abi::device_kind(number).map_or(Str::EMPTY, |kind| Str::of(kind.name()))
 }
 
 /// The alignment of memory allocated for plugins.
@@ -157,14 +222,18 @@ unsafe extern "C" fn tensor_zeros(
     dtype: u32,
     ndim: i32,
     shape: *const i64,
-    is_meta: u32,
+    device_type: i32,
+    device_id: i32,
     error: *mut ErrorSink,
 ) -> *mut abi::Tensor {
     // SAFETY: the ABI requires `shape` to be valid for reads of `ndim` sizes.
     let make = || unsafe {
         let ndim = usize::try_from(ndim).map_err(|_| Error::value(format!("a tensor can't have {ndim} dimensions")))?;
         let sizes = abi::slice(shape, ndim, most::DIMS, "shape")?;
-        let device = if is_meta != 0 { Device::Meta } else { Device::Cpu };
+        let kind = abi::device_kind(device_type).zip(u32::try_from(device_id).ok());
+        let device = kind.map(|(kind, index)| Device::new(kind, index));
+        let unknown = || Error::value(format!("unknown device: type {device_type}, index {device_id}"));
+        let device = device.filter(|device| Device::all().contains(device)).ok_or_else(unknown)?;
         Ok(hand_out(Tensor::zeros(read::sizes(sizes)?, abi::dtype(dtype)?, device)?))
     };
     // SAFETY: the ABI requires the sink to be null or valid for the call.

@@ -30,11 +30,11 @@ impl Held {
     }
 
     pub fn array(&self) -> abi::Array {
-        let on_meta = self.tensor.device() == Device::Meta;
+        let device = self.tensor.device();
         abi::Array {
-            data: if on_meta { std::ptr::null_mut() } else { self.tensor.data_ptr().cast() },
-            device_type: 1,
-            device_id: 0,
+            data: if device == Device::Meta { std::ptr::null_mut() } else { self.tensor.data_ptr().cast() },
+            device_type: abi::device_type(device.kind()),
+            device_id: device.index() as i32,
             ndim: self.shape.len() as i32,
             dtype: abi::number(self.tensor.dtype()),
             shape: self.shape.as_ptr(),
@@ -68,11 +68,11 @@ pub unsafe fn take_back(handle: *mut abi::Tensor) -> Option<Tensor> {
 }
 
 /// Handles that a plugin borrows during a call. Dropping this releases them.
-pub struct Lent(Vec<*mut abi::Tensor>);
+pub struct Borrowed(Vec<*mut abi::Tensor>);
 
-impl Lent {
-    pub fn new<'a>(tensors: impl IntoIterator<Item = Option<&'a Tensor>>) -> Lent {
-        Lent(tensors.into_iter().map(|t| t.map_or(std::ptr::null_mut(), |t| hand_out(t.clone()))).collect())
+impl Borrowed {
+    pub fn new<'a>(tensors: impl IntoIterator<Item = Option<&'a Tensor>>) -> Borrowed {
+        Borrowed(tensors.into_iter().map(|t| t.map_or(std::ptr::null_mut(), |t| hand_out(t.clone()))).collect())
     }
 
     pub fn as_ptr(&self) -> *const *mut abi::Tensor {
@@ -86,7 +86,7 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for Borrowed {
     fn drop(&mut self) {
         // SAFETY: the call has ended. A plugin that keeps a tensor has retained it, which created another handle.
         self.0.drain(..).for_each(|handle| drop(unsafe { take_back(handle) }));

@@ -379,8 +379,9 @@ impl PyTensor {
     }
 
     /// Returns `(1, 0)`: the CPU.
-    fn __dlpack_device__(&self) -> (i32, i32) {
-        (CPU, 0)
+    fn __dlpack_device__(&self) -> Result<(i32, i32)> {
+        self.core()?.expect_values()?;
+        Ok((CPU, 0))
     }
 }
 

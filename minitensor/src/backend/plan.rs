@@ -1,0 +1,167 @@
+//! The shapes of one call: of an element op by broadcasting, of a cell op by its `shape` clause.
+
+use smallvec::SmallVec;
+
+use crate::attr::Attr;
+use crate::error::{Error, Result, counted};
+use crate::op::shape_rule::{Bindings, CoreShapes};
+use crate::op::{Frame, OpDef};
+use crate::tensor::{Shape, Tensor};
+
+/// The shape that all inputs broadcast to.
+pub fn broadcast(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<Shape> {
+    let mut shape: Option<Shape> = None;
+    for (i, t) in inputs.iter().enumerate().filter_map(|(i, t)| t.map(|t| (i, t))) {
+        match &shape {
+            None => shape = Some(t.shape().clone()),
+            Some(s) if s == t.shape() => {}
+            Some(s) => {
+                shape = Some(s.broadcast(t.shape()).ok_or_else(|| {
+                    Error::value(format!(
+                        "op '{}': '{}' of shape {} doesn't broadcast with shape {s} of the inputs before it; sizes are \
+                         aligned at the end and must be equal or 1",
+                        op.name,
+                        op.parameter(i).name,
+                        t.shape()
+                    ))
+                })?)
+            }
+        }
+    }
+    let shape = shape.unwrap_or_default();
+    for (i, t) in inputs.iter().enumerate().filter(|(i, _)| op.parameter(*i).mutated) {
+        if let Some(t) = t
+            && t.shape() != &shape
+        {
+            return Err(Error::value(format!(
+                "op '{}' changes '{}' in place: its shape {} can't hold the result's shape {shape}",
+                op.name,
+                op.parameter(i).name,
+                t.shape()
+            )));
+        }
+    }
+    Ok(shape)
+}
+
+/// The result of the `shape` clause for one call.
+pub struct Plan {
+    /// The chosen axes, if the op has an `axis` clause.
+    pub frame: Option<Frame>,
+    /// The broadcast batch dimensions.
+    pub batch: Shape,
+    /// The shape of every output.
+    pub outputs: SmallVec<[Shape; 2]>,
+}
+
+impl Plan {
+    /// Matches the inputs against the clause.
+    pub fn new(op: &OpDef, rule: &CoreShapes, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result<Plan> {
+        let fail = |i: usize, t: &Tensor, why: String| {
+            Error::value(format!(
+                "op '{}' takes {}: '{}' of shape {} doesn't fit, {why}",
+                op.name,
+                rule.text,
+                op.parameter(i).name,
+                t.shape()
+            ))
+        };
+        let framed = |i: usize| op.axis.is_some() && rule.input(i).batch && !rule.input(i).core.is_empty();
+        let rank = (0..inputs.len()).filter(|i| framed(*i)).find_map(|i| inputs[i]).map(Tensor::ndim);
+        let frame = rank.map(|rank| Frame::of(op, attrs, rank)).transpose()?.flatten();
+        let mut bindings = Bindings::default();
+        let mut batch = Shape::default();
+        let mut frame_core = SmallVec::<[usize; 4]>::new();
+        for (i, t) in inputs.iter().enumerate().filter_map(|(i, t)| t.map(|t| (i, t))) {
+            let dims = rule.input(i);
+            let (own, core): (Shape, SmallVec<[usize; 4]>) = match &frame {
+                Some(frame) if framed(i) => {
+                    if Some(t.ndim()) != rank {
+                        return Err(fail(i, t, "inputs that share the axis have the same number of dimensions".into()));
+                    }
+                    frame_core = frame.core(t.shape());
+                    (frame.batch(t.shape()), [frame_core.iter().product()].into_iter().collect())
+                }
+                _ => {
+                    let needed = |how: &str| format!("it should have {how} {}", counted(dims.core.len(), "dimension"));
+                    let Some(split) = t.ndim().checked_sub(dims.core.len()) else {
+                        return Err(fail(i, t, needed("at least")));
+                    };
+                    if split > 0 && !dims.batch {
+                        return Err(fail(i, t, needed("exactly")));
+                    }
+                    (t.shape()[..split].into(), t.shape()[split..].iter().copied().collect())
+                }
+            };
+            bindings.bind(&dims.core, &core, attrs).map_err(|why| fail(i, t, why))?;
+            batch = batch.broadcast(&own).ok_or_else(|| {
+                fail(i, t, format!("its batch dimensions {own} don't broadcast with {batch} of the inputs before it"))
+            })?;
+        }
+        op.check_predicates(&bindings, attrs)?;
+        let mut outputs = SmallVec::new();
+        for (o, dims) in op.outputs.iter().zip(rule.outputs.iter()) {
+            let core = bindings.sizes(&dims.core, attrs).map_err(|why| {
+                Error::value(format!("op '{}' takes {}: {why}, for the output '{}'", op.name, rule.text, o.name))
+            })?;
+            outputs.push(match (&frame, dims.batch) {
+                (Some(frame), true) => {
+                    let unchanged = core.as_slice() == [frame_core.iter().product::<usize>()];
+                    let whole = if unchanged { &frame_core } else { &core };
+                    if !core.is_empty() && whole.len() != frame.width() {
+                        return Err(Error::value(format!(
+                            "op '{}' changes the size of its axis, so it takes one axis",
+                            op.name
+                        )));
+                    }
+                    frame.output_shape(&batch, (!core.is_empty()).then_some(whole))
+                }
+                (_, true) => batch.iter().copied().chain(core).collect(),
+                (_, false) => core.into_iter().collect(),
+            });
+        }
+        Ok(Plan { frame, batch, outputs })
+    }
+
+    /// An input in the form that kernels take: its core axes are last, as one axis if the caller chose several, after all batch
+    /// axes of the call. `None` as it is.
+    pub fn enter(&self, rule: &CoreShapes, input: usize, t: &Tensor) -> Result<Tensor> {
+        let dims = rule.input(input);
+        if !dims.batch {
+            return Ok(t.clone());
+        }
+        let t = match &self.frame {
+            Some(frame) if !dims.core.is_empty() => frame.enter(t)?,
+            _ => t.clone(),
+        };
+        let core = &t.shape()[t.ndim() - dims.core.len()..];
+        Ok(expanded(t.clone(), &self.batch.iter().copied().chain(core.iter().copied()).collect()))
+    }
+
+    /// The shape of an output in the form that kernels write.
+    pub fn kernel_shape(&self, rule: &CoreShapes, output: usize) -> Shape {
+        let (dims, shape) = (&rule.outputs[output], &self.outputs[output]);
+        match &self.frame {
+            Some(frame) if dims.batch && !dims.core.is_empty() => {
+                self.batch.iter().copied().chain([frame.core(shape).iter().product()]).collect()
+            }
+            Some(_) if dims.batch => self.batch.clone(),
+            _ => shape.clone(),
+        }
+    }
+
+    /// An output in the caller's order of axes, from the form that kernels write.
+    pub fn leave(&self, rule: &CoreShapes, output: usize, t: &Tensor) -> Result<Tensor> {
+        let (dims, shape) = (&rule.outputs[output], &self.outputs[output]);
+        let t = expanded(t.clone(), &self.kernel_shape(rule, output));
+        match &self.frame {
+            Some(frame) if dims.batch && !dims.core.is_empty() => frame.leave(&t, shape),
+            _ => t.reshape_view(&shape.iter().map(|n| *n as i64).collect::<Vec<_>>()),
+        }
+    }
+}
+
+/// The tensor expanded to a shape that it broadcasts to.
+pub fn expanded(t: Tensor, shape: &Shape) -> Tensor {
+    if t.shape() == shape { t } else { t.broadcast_view(shape) }
+}

@@ -1,0 +1,206 @@
+//! [`Buffer`]: a block of memory of one device.
+
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+use minitensor_kernels::threads::parallel_for;
+
+use super::cache;
+use super::device::{Device, DeviceKind};
+use super::usage::count;
+use crate::backend::{self, Allocator};
+use crate::error::{Error, Result};
+use crate::stop::stoppable;
+
+/// A block of memory of one device. Dropping it frees or releases the memory.
+pub struct Buffer {
+    data: NonNull<u8>,
+    bytes: usize,
+    owner: Owner,
+}
+
+/// The fewest bytes for a thread to fill with zeros.
+const GRAIN: usize = 1 << 20;
+/// Up to this many bytes are stored inline, which saves an allocation.
+const SMALL: usize = 64;
+type Small = [u128; SMALL / 16];
+
+enum Owner {
+    Allocated,
+    /// Allocated by the [cache](super::cache).
+    Cached,
+    Inline(UnsafeCell<MaybeUninit<Small>>),
+    /// Owned by a `Vec` or a similar value.
+    Adopted(#[allow(dead_code)] Box<dyn Any + Send + Sync>),
+    Foreign {
+        _keep: Box<dyn Any + Send + Sync>,
+        writable: bool,
+    },
+    /// Memory of a [backend](crate::backend).
+    Device(Device, &'static dyn Allocator),
+    Meta,
+}
+
+// SAFETY: the memory consists of plain numbers, and its owner is `Send`. As with NumPy arrays, the caller must synchronize
+// in-place operations with other threads that use the memory.
+unsafe impl Send for Buffer {}
+// SAFETY: as above.
+unsafe impl Sync for Buffer {}
+
+/// Larger allocations are aligned to a cache line. For smaller ones the allocator's own alignment suffices, and is cheaper.
+const fn alignment(bytes: usize) -> usize {
+    if bytes < 1024 { 16 } else { 64 }
+}
+
+#[cold]
+fn refuse(bytes: usize) -> Error {
+    Error::memory(format!("can't allocate {bytes} bytes for a tensor"))
+}
+
+impl Buffer {
+    /// Memory of a device, with unspecified content.
+    pub fn uninit(bytes: usize, device: Device) -> Result<Buffer> {
+        match device.kind() {
+            DeviceKind::Cpu => Buffer::uninit_cpu(bytes),
+            DeviceKind::Meta => Ok(Buffer { data: NonNull::dangling(), bytes, owner: Owner::Meta }),
+            _ => {
+                let allocator = backend::allocator(device)?;
+                let data = allocator.allocate(bytes.max(1))?;
+                Ok(Buffer { data, bytes, owner: Owner::Device(device, allocator) })
+            }
+        }
+    }
+
+    /// Memory of the CPU, with unspecified content.
+    pub fn uninit_cpu(bytes: usize) -> Result<Buffer> {
+        if bytes <= SMALL {
+            return Ok(Buffer::small(bytes, MaybeUninit::uninit()));
+        }
+        if bytes >= cache::LEAST {
+            return Buffer::cached(bytes);
+        }
+        Buffer::allocate(bytes, |layout| {
+            // SAFETY: the size of the layout is not 0.
+            unsafe { alloc(layout) }
+        })
+    }
+
+    /// Memory of the CPU, filled with zeros.
+    pub fn zeroed(bytes: usize) -> Result<Buffer> {
+        if bytes <= SMALL {
+            return Ok(Buffer::small(bytes, MaybeUninit::zeroed()));
+        }
+        if bytes >= cache::LEAST {
+            let buffer = Buffer::cached(bytes)?;
+            stoppable(|| {
+                parallel_for(bytes, GRAIN, |range| {
+                    // SAFETY: the buffer has these bytes, and is not shared yet. The ranges of the calls are disjoint.
+                    unsafe { buffer.data().add(range.start).write_bytes(0, range.len()) };
+                });
+                Ok(())
+            })?;
+            return Ok(buffer);
+        }
+        Buffer::allocate(bytes, |layout| {
+            // SAFETY: the size of the layout is not 0.
+            unsafe { alloc_zeroed(layout) }
+        })
+    }
+
+    fn cached(bytes: usize) -> Result<Buffer> {
+        let data = cache::take(bytes).ok_or_else(|| refuse(bytes))?;
+        count(bytes);
+        Ok(Buffer { data, bytes, owner: Owner::Cached })
+    }
+
+    #[inline]
+    fn small(bytes: usize, content: MaybeUninit<Small>) -> Buffer {
+        count(bytes);
+        let owner = Owner::Inline(UnsafeCell::new(content));
+        Buffer { data: NonNull::dangling(), bytes, owner }
+    }
+
+    fn allocate(bytes: usize, take: impl FnOnce(Layout) -> *mut u8) -> Result<Buffer> {
+        let layout = Layout::from_size_align(bytes.max(1), alignment(bytes)).map_err(|_| refuse(bytes))?;
+        let data = NonNull::new(take(layout)).ok_or_else(|| refuse(bytes))?;
+        count(bytes);
+        Ok(Buffer { data, bytes, owner: Owner::Allocated })
+    }
+
+    /// Memory that the buffer takes over, kept alive by `keep`.
+    ///
+    /// # Safety
+    /// As for [`Buffer::foreign`].
+    pub(crate) unsafe fn adopted(data: NonNull<u8>, bytes: usize, keep: Box<dyn Any + Send + Sync>) -> Buffer {
+        count(bytes);
+        Buffer { data, bytes, owner: Owner::Adopted(keep) }
+    }
+
+    /// Memory of an external owner, kept alive by `keep`.
+    ///
+    /// # Safety
+    /// While `keep` lives, `data` must be valid for reads of `bytes` bytes, and for writes if `writable`. It must be aligned for
+    /// the elements that tensors read from it.
+    pub unsafe fn foreign(data: NonNull<u8>, bytes: usize, writable: bool, keep: Box<dyn Any + Send + Sync>) -> Buffer {
+        Buffer { data, bytes, owner: Owner::Foreign { _keep: keep, writable } }
+    }
+
+    /// The allocator of the memory, if it is that of a [backend](crate::backend).
+    pub(crate) fn allocator(&self) -> Option<&'static dyn Allocator> {
+        if let Owner::Device(_, allocator) = self.owner { Some(allocator) } else { None }
+    }
+
+    /// A pointer to the first byte. Inline memory moves with the buffer, so the pointer is stable only once that is in an `Arc`.
+    #[inline]
+    pub fn data(&self) -> *mut u8 {
+        match &self.owner {
+            Owner::Inline(content) => content.get().cast(),
+            _ => self.data.as_ptr(),
+        }
+    }
+
+    /// The size in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The device of the memory.
+    #[inline]
+    pub fn device(&self) -> Device {
+        match self.owner {
+            Owner::Device(device, _) => device,
+            Owner::Meta => Device::Meta,
+            _ => Device::Cpu,
+        }
+    }
+
+    /// Whether in-place changes are allowed.
+    pub fn is_writable(&self) -> bool {
+        !matches!(self.owner, Owner::Foreign { writable: false, .. })
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Owner::Allocated | Owner::Cached | Owner::Inline(_) | Owner::Adopted(_) = self.owner {
+            count(self.bytes.wrapping_neg());
+        }
+        if let Owner::Cached = self.owner {
+            // SAFETY: `cached` took the block for the same number of bytes, and no tensor uses it.
+            unsafe { cache::give(self.data, self.bytes) }
+        }
+        if let Owner::Device(_, allocator) = self.owner {
+            // SAFETY: `uninit` allocated the block with this size, and no tensor uses it.
+            unsafe { allocator.free(self.data, self.bytes.max(1)) }
+        }
+        if let Owner::Allocated = self.owner {
+            // SAFETY: `allocate` allocated the block with this layout, and no tensor uses it.
+            unsafe {
+                dealloc(self.data.as_ptr(), Layout::from_size_align_unchecked(self.bytes.max(1), alignment(self.bytes)))
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A [toy] device, with memory and kernels of its own: tensors are created, moved, computed, differentiated and freed there.
+
+mod toy;
+
+use minitensor::autograd::{Options, backward};
+use minitensor::testing::{GradCheck, Sample, gradcheck, opcheck};
+use minitensor::{DType, Device, ErrorKind, Result, Tensor, registry};
+use minitensor_ops as ops;
+
+/// The tests count the bytes on the devices, so they run one after the other.
+static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+fn on_toy(values: &[f64], shape: &[usize]) -> Result<Tensor> {
+    Tensor::from_vec(values.to_vec(), shape)?.to_device(toy::device(0))
+}
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[test]
+fn tensors_are_created_moved_and_freed() -> Result<()> {
+    let _alone = alone();
+    let before = [toy::bytes(0), toy::bytes(1)];
+    {
+        let x = Tensor::full([2, 3], 1.5.into(), DType::F32, toy::device(0))?;
+        assert_eq!(x.device().to_string(), "toy");
+        assert_eq!(toy::bytes(0) - before[0], 24);
+        assert_eq!(x.to_vec::<f32>()?, [1.5; 6]);
+        let y = x.to_device(toy::device(1))?;
+        assert_eq!((y.device().to_string().as_str(), toy::bytes(1) - before[1]), ("toy:1", 24));
+        assert_eq!(y.to_device(Device::Cpu)?.to_vec::<f32>()?, [1.5; 6]);
+        assert_eq!(y.cast(DType::I64)?.to_vec::<i64>()?, [1; 6]);
+        assert_eq!(Device::parse("toy:1")?, y.device());
+        assert_eq!(
+            Device::parse("toy:2").unwrap_err().message(),
+            "unknown device 'toy:2'; the devices are 'cpu', 'meta', 'toy' and 'toy:1'"
+        );
+        assert_eq!(
+            format!("{x}"),
+            "tensor([[1.5000, 1.5000, 1.5000],\n        [1.5000, 1.5000, 1.5000]], device='toy')"
+        );
+    }
+    assert_eq!([toy::bytes(0), toy::bytes(1)], before);
+    Ok(())
+}
+
+#[test]
+fn views_are_copied_with_their_layout() -> Result<()> {
+    let _alone = alone();
+    let x = on_toy(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0], &[2, 3])?;
+    let turned = x.permute_view(&[1, 0])?.slice_view(0, 2, 2, -1)?;
+    assert_eq!(turned.to_vec::<f64>()?, [2.0, 5.0, 1.0, 4.0]);
+    // A write to a view leaves the elements between those of the view.
+    turned.copy_from(&Tensor::from_vec(vec![20.0, 50.0, 10.0, 40.0], [2, 2])?)?;
+    assert_eq!(x.to_vec::<f64>()?, [0.0, 10.0, 20.0, 3.0, 40.0, 50.0]);
+    Ok(())
+}
+
+#[test]
+fn an_op_uses_its_kernel_its_program_or_its_parts() -> Result<()> {
+    let _alone = alone();
+    let values = [-1.0, 0.5, 2.0, 3.0];
+    let (x, on_cpu) = (on_toy(&values, &[2, 2])?, Tensor::from_vec(values.to_vec(), [2, 2])?);
+    let same = |a: &Tensor, b: &Tensor| -> Result<()> {
+        assert_eq!(a.device(), toy::device(0));
+        for (a, b) in a.to_vec::<f64>()?.iter().zip(b.to_vec::<f64>()?) {
+            assert!((a - b).abs() <= 1e-14 * b.abs().max(1.0), "{a} is not {b}");
+        }
+        assert_eq!((a.shape(), a.dtype()), (b.shape(), b.dtype()));
+        Ok(())
+    };
+    same(&ops::arithmetic::add::call(&x, &x)?, &ops::arithmetic::add::call(&on_cpu, &on_cpu)?)?;
+    same(
+        &ops::exponential::exp::call(&x.permute_view(&[1, 0])?)?,
+        &ops::exponential::exp::call(&on_cpu.permute_view(&[1, 0])?)?,
+    )?;
+    // `square` has no kernel: its program is a product.
+    same(&ops::arithmetic::square::call(&x)?, &ops::arithmetic::square::call(&on_cpu)?)?;
+    // `sum` is a composite op. Its parts are views and `row::sum`.
+    for axis in [None, Some(&[0][..]), Some(&[1][..])] {
+        same(
+            &ops::reduction::sum::call(&x, axis, false, None)?,
+            &ops::reduction::sum::call(&on_cpu, axis, false, None)?,
+        )?;
+    }
+    // A row op: its program is `sum`, a quotient and products.
+    same(
+        &ops::reduction::var::call(&x, Some(&[0]), 0.0, true)?,
+        &ops::reduction::var::call(&on_cpu, Some(&[0]), 0.0, true)?,
+    )?;
+    Ok(())
+}
+
+#[test]
+fn gradients_are_computed_on_the_device() -> Result<()> {
+    let _alone = alone();
+    let before = toy::bytes(0);
+    {
+        let x = on_toy(&[-1.0, 0.5, 2.0], &[3])?;
+        let f = |t: &[Tensor]| Ok(vec![ops::arithmetic::square::call(&ops::trigonometry::tanh::call(&t[0])?)?]);
+        gradcheck(&f, std::slice::from_ref(&x), GradCheck::default())?;
+        x.set_requires_grad(true)?;
+        let y = ops::reduction::sum::call(&ops::arithmetic::multiply::call(&x, &x)?, None, false, None)?;
+        backward(&[y], &[None], Options::default())?;
+        let grad = x.grad().expect("a leaf has a gradient");
+        assert_eq!((grad.device(), grad.to_vec::<f64>()?), (toy::device(0), vec![-2.0, 1.0, 4.0]));
+        // A gradient flows between devices.
+        let host = Tensor::from_vec(vec![1.0, 2.0, 3.0], [3])?;
+        host.set_requires_grad(true)?;
+        let moved = ops::conversion::copy_to_device::call(&host, "toy", "cpu")?;
+        let y = ops::reduction::sum::call(&ops::arithmetic::multiply::call(&moved, &moved)?, None, false, None)?;
+        backward(&[y], &[None], Options::default())?;
+        assert_eq!(host.grad().expect("a leaf has a gradient").device(), Device::Cpu);
+    }
+    assert_eq!(toy::bytes(0), before);
+    Ok(())
+}
+
+#[test]
+fn a_missing_kernel_is_an_error_that_names_op_and_device() -> Result<()> {
+    let _alone = alone();
+    let x = on_toy(&[1.0, 2.0], &[2])?;
+    let error = ops::trigonometry::sin::call(&x).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotImplemented);
+    assert_eq!(
+        error.message(),
+        "op 'sin' has no kernel for float64 on device 'toy'; copy its inputs with to('cpu'), or add a kernel"
+    );
+    let error = ops::sorting::sort::call(&x, -1, false).unwrap_err();
+    assert!(error.message().contains("on device 'toy'"), "{}", error.message());
+    // Two devices.
+    let error = ops::arithmetic::add::call(&x, &x.to_device(Device::Cpu)?).unwrap_err();
+    assert!(error.message().contains("'y' is on cpu, the inputs before it on toy"), "{}", error.message());
+    assert!(x.view::<f64>().unwrap_err().message().contains("device 'toy', whose memory the CPU does not read"));
+    Ok(())
+}
+
+#[test]
+fn opcheck_needs_nothing_new() -> Result<()> {
+    let _alone = alone();
+    for (op, inputs) in [("add", 2), ("multiply", 2), ("exp", 1), ("tanh", 1), ("square", 1)] {
+        let sample = (0..inputs).map(|i| on_toy(&[0.3 + i as f64, -1.1, 0.7, 2.0, -0.2, 1.4], &[2, 3]).map(Some));
+        let sample = Sample { inputs: sample.collect::<Result<_>>()?, attrs: Vec::new() };
+        let report = opcheck(&registry::get(op)?, &[sample]);
+        assert!(report.findings.is_empty(), "{report}");
+    }
+    Ok(())
+}
