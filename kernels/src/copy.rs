@@ -4,11 +4,14 @@
 mod squares;
 
 use std::any::TypeId;
+use std::borrow::Cow;
 
+use ndarray::{ArrayView, ArrayViewMut, Dimension};
 use smallvec::SmallVec;
 
 use crate::cast::Cast;
 use crate::simd::clones;
+use crate::stop::filled;
 use crate::stream::{LARGE, fence, stream};
 use crate::threads::parallel_for;
 
@@ -35,6 +38,19 @@ impl Dim {
     fn continues(&self, inner: &Dim) -> bool {
         self.src == inner.src * inner.n as isize && self.dst == inner.dst * inner.n as isize
     }
+}
+
+/// The elements of a view in row-major order: a copy, or the same memory if it is contiguous. If memory is exhausted, the
+/// computation [stops](crate::stop).
+pub fn contiguous<'a, T: Copy + Default, D: Dimension>(x: &'a ArrayView<'_, T, D>) -> Cow<'a, [T]> {
+    if let Some(elements) = x.as_slice() {
+        return Cow::Borrowed(elements);
+    }
+    let mut elements = filled(T::default(), x.len());
+    if let Ok(mut copy) = ArrayViewMut::from_shape(x.raw_dim(), &mut elements) {
+        copy.assign(x);
+    }
+    Cow::Owned(elements)
 }
 
 /// Copies every element of a strided array, converting `A` to `B`. Strides count elements and may be 0 or negative.

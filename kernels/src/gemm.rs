@@ -5,6 +5,7 @@ pub(crate) mod tiled;
 
 use std::any::TypeId;
 
+use ndarray::{ArrayView2, ArrayViewMut2};
 use num_complex::Complex;
 
 use crate::cast::Cast;
@@ -31,7 +32,8 @@ trait Gemm: Machine + Num + Cast<Self> {
     /// `c = a · b` for matrices with at least one element each.
     ///
     /// # Safety
-    /// As for [`matmul`].
+    /// `a` and `b` must be readable and `c` writable where the shapes and strides reach; `c` must not overlap itself or
+    /// the others.
     unsafe fn multiply(m: usize, n: usize, k: usize, a: View<Self>, b: View<Self>, c: View<Self>);
 }
 
@@ -85,10 +87,10 @@ impl<T: Machine> View<T> {
     }
 }
 
-/// Calls [`Gemm::multiply`] for the type `T`.
+/// Calls `Gemm::multiply` for the type `T`.
 ///
 /// # Safety
-/// As for [`matmul`], with at least one element in each matrix.
+/// As for `Gemm::multiply`, with at least one element in each matrix.
 unsafe fn large<T: Machine + Num>(m: usize, n: usize, k: usize, a: View<T>, b: View<T>, c: View<T>) {
     macro_rules! by_type {
         ($($t:ty)*) => {$(
@@ -128,43 +130,26 @@ unsafe fn in_breaths<T: Machine + Num>(m: usize, n: usize, k: usize, a: View<T>,
     }
 }
 
-/// `c = a · b`, where `a` is `m × k`, `b` is `k × n` and `c` is `m × n`; `_rs` and `_cs` are the strides of rows and
-/// columns, in elements. Integers wrap. With `k = 0`, `c` becomes 0.
+/// `c = a · b` for matrices of any layout. Integers wrap. If `a` has no columns, `c` becomes 0.
 ///
-/// # Safety
-/// `a` and `b` must be readable and `c` writable where the shapes and strides reach; `c` must not overlap itself or
-/// the others.
-#[allow(clippy::too_many_arguments)]
-pub unsafe fn matmul<T: Machine + Num>(
-    m: usize,
-    n: usize,
-    k: usize,
-    a: *const T,
-    a_rs: isize,
-    a_cs: isize,
-    b: *const T,
-    b_rs: isize,
-    b_cs: isize,
-    c: *mut T,
-    c_rs: isize,
-    c_cs: isize,
-) {
-    let a = View { start: a.cast_mut(), rows: a_rs, columns: a_cs };
-    let b = View { start: b.cast_mut(), rows: b_rs, columns: b_cs };
-    let c = View { start: c, rows: c_rs, columns: c_cs };
+/// # Panics
+/// If the shapes are not `m × k`, `k × n` and `m × n`.
+pub fn matmul<T: Machine + Num>(a: ArrayView2<'_, T>, b: ArrayView2<'_, T>, mut c: ArrayViewMut2<'_, T>) {
+    let ((m, k), n) = (a.dim(), b.ncols());
+    assert!(b.nrows() == k && c.dim() == (m, n), "{:?} by {:?} into {:?}", a.dim(), b.dim(), c.dim());
+    let view = |start, strides: &[isize]| View { start, rows: strides[0], columns: strides[1] };
+    let (start, strides) = (c.as_mut_ptr(), c.strides());
+    let c = view(start, strides);
+    let (a, b) = (view(a.as_ptr().cast_mut(), a.strides()), view(b.as_ptr().cast_mut(), b.strides()));
     let work = m.saturating_mul(n).saturating_mul(k);
-    if work > SMALL {
-        // SAFETY: the caller's contract.
-        return unsafe { in_breaths(m, n, k, a, b, c) };
-    }
-    // SAFETY: the caller's contract.
-    unsafe { multiply_plainly(m, n, k, a, b, c) }
+    // SAFETY: sizes and strides are those of borrowed views. `c` is borrowed exclusively, so it overlaps no other view.
+    unsafe { if work > SMALL { in_breaths(m, n, k, a, b, c) } else { multiply_plainly(m, n, k, a, b, c) } }
 }
 
 /// Computes one sum after the other.
 ///
 /// # Safety
-/// As for [`matmul`].
+/// As for `Gemm::multiply`.
 unsafe fn multiply_plainly<T: Num + Machine>(m: usize, n: usize, k: usize, a: View<T>, b: View<T>, c: View<T>) {
     for i in 0..m {
         for j in 0..n {
@@ -229,7 +214,7 @@ pub(crate) fn zeros<T: Machine + Num>(rows: usize, columns: usize) -> Option<Vec
 /// Adds multiples of the rows of `b` to the rows of `c`. Both must be contiguous; other matrices are copied.
 ///
 /// # Safety
-/// As for [`matmul`].
+/// As for `Gemm::multiply`.
 unsafe fn multiply_by_loop<T: Gemm>(m: usize, n: usize, k: usize, a: View<T>, b: View<T>, c: View<T>) {
     if c.columns != 1 && c.rows == 1 {
         // SAFETY: cᵀ = bᵀ aᵀ.

@@ -27,6 +27,8 @@ pub mod nonzero;
 pub mod pooling;
 pub mod positions;
 pub mod program;
+#[cfg(feature = "engine")]
+pub mod random;
 pub mod row;
 pub mod rows;
 mod scalar;
@@ -41,12 +43,13 @@ pub mod threads;
 #[cfg(not(feature = "engine"))]
 #[path = "lent.rs"]
 pub mod threads;
+mod triangle;
 mod truth;
 #[cfg(feature = "engine")]
 pub mod window;
 
 pub use cast::Cast;
-pub use copy::{copy, copy_plane};
+pub use copy::{contiguous, copy, copy_plane};
 pub use dual::Dual;
 #[cfg(feature = "engine")]
 pub use gemm::matmul;
@@ -56,4 +59,5 @@ pub use num_complex::Complex;
 pub use row::Row;
 pub use scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real, lit};
 pub use stream::LARGE;
+pub use triangle::triangle;
 pub use truth::Truth;

@@ -11,6 +11,8 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use ndarray::ArrayView2;
+
 use crate::copy::Pointer;
 use crate::scalar::{Machine, Num};
 use crate::simd::clones;
@@ -20,6 +22,8 @@ use crate::threads::parallel_for;
 const GRAIN: usize = 64 * 1024;
 /// The number of positions that are checked together: they are still in the cache when they are used.
 const BLOCK: usize = 1024;
+/// The size in bytes of a vector register that every CPU has.
+const REGISTER: usize = 16;
 /// Rows with fewer bytes than this are added by one thread.
 const WIDE: usize = 64;
 /// The size in bytes of a part of a table that one thread adds to: its zeros are still in the cache when they are added
@@ -130,33 +134,48 @@ pub fn take<T: Copy + Send + Sync>(x: &[T], index: &[i64], out: &mut [T]) -> Res
     })
 }
 
-/// Row `k` of `out` is row `index[k]` of the table. Rows are `width` bytes of any type.
+/// Row `k` of `out` is row `index[k]` of the table.
 ///
 /// # Panics
-/// If `out` doesn't hold one row for each position, or the table doesn't hold `size` rows.
-pub fn take_rows(table: &[u8], size: usize, width: usize, index: &[i64], out: &mut [u8]) -> Result<(), Unusable> {
-    assert_eq!(table.len(), size * width, "whole rows");
+/// If `out` doesn't hold one row for each position.
+pub fn take_rows<T: Copy + Send + Sync>(
+    table: ArrayView2<'_, T>,
+    index: &[i64],
+    out: &mut [T],
+) -> Result<(), Unusable> {
+    let (size, width) = table.dim();
     assert_eq!(out.len(), index.len() * width, "one position for each row");
-    match width {
-        1 => take_arrays::<1>(table, index, out),
-        2 => take_arrays::<2>(table, index, out),
-        4 => take_arrays::<4>(table, index, out),
-        8 => take_arrays::<8>(table, index, out),
-        16 => take_arrays::<16>(table, index, out),
-        _ => {
-            let to = Pointer(out.as_mut_ptr());
-            for_checked(index, size, (GRAIN / width.max(1)).max(1), |range, places| {
-                for (k, place) in range.zip(places) {
-                    let from = *place as usize * width;
-                    // SAFETY: both rows are within their slices, and no other call writes to row k.
-                    unsafe { to.get().add(k * width).copy_from_nonoverlapping(table.as_ptr().add(from), width) };
-                }
-            })
+    let elements = table.as_slice();
+    if let Some(elements) = elements {
+        // A row that fits into a register is copied as one value.
+        match width {
+            1 => return take(elements, index, out),
+            2 if 2 * size_of::<T>() <= REGISTER => return take_arrays::<T, 2>(elements, index, out),
+            4 if 4 * size_of::<T>() <= REGISTER => return take_arrays::<T, 4>(elements, index, out),
+            8 if 8 * size_of::<T>() <= REGISTER => return take_arrays::<T, 8>(elements, index, out),
+            16 if 16 * size_of::<T>() <= REGISTER => return take_arrays::<T, 16>(elements, index, out),
+            _ => {}
         }
     }
+    let to = Pointer(out.as_mut_ptr());
+    for_checked(index, size, (GRAIN / (width * size_of::<T>()).max(1)).max(1), |range, places| {
+        // SAFETY: these rows are within `out`, and no other call writes there.
+        let rows = unsafe { std::slice::from_raw_parts_mut(to.get().add(range.start * width), range.len() * width) };
+        for (row, place) in rows.chunks_exact_mut(width.max(1)).zip(places) {
+            let place = *place as usize;
+            match elements {
+                Some(elements) => row.copy_from_slice(&elements[place * width..][..width]),
+                None => row.iter_mut().zip(table.row(place)).for_each(|(o, v)| *o = *v),
+            }
+        }
+    })
 }
 
-fn take_arrays<const N: usize>(table: &[u8], index: &[i64], out: &mut [u8]) -> Result<(), Unusable> {
+fn take_arrays<T: Copy + Send + Sync, const N: usize>(
+    table: &[T],
+    index: &[i64],
+    out: &mut [T],
+) -> Result<(), Unusable> {
     take(table.as_chunks::<N>().0, index, out.as_chunks_mut::<N>().0)
 }
 
@@ -283,7 +302,12 @@ mod tests {
             let table: Vec<u8> = (0..width * 50).map(|i| (i % 251) as u8).collect();
             let index: Vec<i64> = (0..3000).map(|i| i * 7 % 100 - 50).collect();
             let mut out = vec![0; index.len() * width];
-            take_rows(&table, 50, width, &index, &mut out).expect("in range");
+            let rows = ArrayView2::from_shape((50, width), &table).expect("as many elements");
+            take_rows(rows, &index, &mut out).expect("in range");
+            let columns = rows.t().as_standard_layout().into_owned();
+            let mut of_columns = vec![0; out.len()];
+            take_rows(columns.t(), &index, &mut of_columns).expect("in range");
+            assert_eq!(of_columns, out);
             let x: Vec<f64> = (0..out.len()).map(|i| (i % 13) as f64).collect();
             let mut sums = vec![f64::NAN; 50 * width];
             add_rows(&x, width, &index, 50, &mut sums).expect("in range");

@@ -6,6 +6,7 @@ use lcg::Lcg;
 use minitensor_kernels::simd::{Level, set_level};
 use minitensor_kernels::threads::set_num_threads;
 use minitensor_kernels::{Complex, Machine, Num, matmul};
+use ndarray::{ArrayView2, ArrayViewMut2, Axis, ShapeBuilder};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The strides of a matrix with the given number of rows and columns.
@@ -13,6 +14,17 @@ type Layout = fn(usize, usize) -> (isize, isize);
 
 /// Row-major, column-major, and with gaps.
 const LAYOUTS: [Layout; 3] = [|_, n| (n as isize, 1), |m, _| (1, m as isize), |_, n| (2 * n as isize + 1, 2)];
+
+/// The matrix whose first element is at `start`, with strides that may be zero or negative.
+fn view<T>(elements: &[T], start: usize, shape: (usize, usize), strides: (isize, isize)) -> ArrayView2<'_, T> {
+    let (sizes, strides) = ([shape.0, shape.1], [strides.0, strides.1]);
+    let before = |d: usize| (-strides[d]).max(0) as usize * sizes[d].saturating_sub(1);
+    let layout = shape.strides((strides[0].unsigned_abs(), strides[1].unsigned_abs()));
+    let mut view =
+        ArrayView2::from_shape(layout, &elements[start - before(0) - before(1)..]).expect("room for the layout");
+    (0..2).filter(|d| strides[*d] < 0).for_each(|d| view.invert_axis(Axis(d)));
+    view
+}
 
 fn check<T: Machine + Num>(random: &mut Lcg, (m, n, k): (usize, usize, usize), element: fn(u64) -> T) {
     let mut matrix = |rows: usize, columns: usize| -> Vec<T> {
@@ -28,8 +40,8 @@ fn check<T: Machine + Num>(random: &mut Lcg, (m, n, k): (usize, usize, usize), e
                 let (la, lb, lc) = (layout_a(m, k), layout_b(k, n), layout_c(m, n));
                 let before = matrix(m, n);
                 let mut c = before.clone();
-                // SAFETY: every matrix has room for its layout.
-                unsafe { matmul(m, n, k, a.as_ptr(), la.0, la.1, b.as_ptr(), lb.0, lb.1, c.as_mut_ptr(), lc.0, lc.1) };
+                let out = ArrayViewMut2::from_shape((m, n).strides((lc.0 as usize, lc.1 as usize)), &mut c);
+                matmul(view(&a, 0, (m, k), la), view(&b, 0, (k, n), lb), out.expect("room for the layout"));
                 let mut want = before;
                 for i in 0..m {
                     for j in 0..n {
@@ -111,9 +123,8 @@ fn product<T: Machine + Num>(
     (b, lb): (&[T], (isize, isize)),
 ) -> Vec<T> {
     let mut c = vec![T::zero(); m * n];
-    let (a, b) = (a[a.len() / 2..].as_ptr(), b[b.len() / 2..].as_ptr());
-    // SAFETY: the callers' matrices have room for their layouts.
-    unsafe { matmul(m, n, k, a, la.0, la.1, b, lb.0, lb.1, c.as_mut_ptr(), n as isize, 1) };
+    let out = ArrayViewMut2::from_shape((m, n), &mut c).expect("as many elements");
+    matmul(view(a, a.len() / 2, (m, k), la), view(b, b.len() / 2, (k, n), lb), out);
     c
 }
 

@@ -1,11 +1,10 @@
 //! Reductions over consecutive axes that don't include the last: whole rows are combined, in memory order.
 
-use minitensor::kernels::{columns, scan};
+use minitensor::kernels::{columns, contiguous, scan};
 use minitensor::prelude::*;
 use minitensor::tensor::normalize_axis;
 
 use crate::shape::reshape;
-use crate::window::straight;
 
 /// Shorter rows are reduced one column at a time.
 const WIDE: usize = 8;
@@ -69,18 +68,16 @@ pub fn reduce(
 
 /// The sum of all rows, column by column.
 #[custom_op(name = "column::sum", shape = (x: [.., n, m]) -> [.., m], backward = |d| { x: d.unsqueeze(-2) })]
-pub fn sum<T: Num>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
-    columns::sum(&straight(&x)?, x.ncols(), out);
-    Ok(())
+pub fn sum<T: Num>(x: &[T], out: &mut [T]) {
+    columns::sum(x, out.len(), out);
 }
 
 /// The mean of all rows, column by column.
 #[custom_op(name = "column::mean", shape = (x: [.., n, m]) -> [.., m], backward = |d| { x: d.unsqueeze(-2) / n })]
-pub fn mean<T: Field>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
-    columns::sum(&straight(&x)?, x.ncols(), out);
-    let count: T = minitensor::kernels::lit(x.nrows());
+pub fn mean<T: Field>(x: &[T], out: &mut [T]) {
+    columns::sum(x, out.len(), out);
+    let count: T = minitensor::kernels::lit(x.len() / out.len().max(1));
     out.iter_mut().for_each(|o| *o = o.divide(count));
-    Ok(())
 }
 
 /// The product of all rows, column by column.
@@ -91,9 +88,8 @@ pub fn mean<T: Field>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
         x: d.unsqueeze(-2) * others.matrix_transpose(),
     },
 )]
-pub fn prod<T: Num>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
-    columns::prod(&straight(&x)?, x.ncols(), out);
-    Ok(())
+pub fn prod<T: Num>(x: &[T], out: &mut [T]) {
+    columns::prod(x, out.len(), out);
 }
 
 /// The largest element of every column, or NaN if there is one. Equal elements share the gradient evenly.
@@ -104,9 +100,8 @@ pub fn prod<T: Num>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
         x: d.unsqueeze(-2) * hit / sum(hit, -2, true),
     },
 )]
-pub fn max<T: Real>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
-    columns::max(&straight(&x)?, x.ncols(), out);
-    Ok(())
+pub fn max<T: Real>(x: &[T], out: &mut [T]) {
+    columns::max(x, out.len(), out);
 }
 
 /// The smallest element of every column, or NaN if there is one. Equal elements share the gradient evenly.
@@ -117,44 +112,38 @@ pub fn max<T: Real>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
         x: d.unsqueeze(-2) * hit / sum(hit, -2, true),
     },
 )]
-pub fn min<T: Real>(x: ArrayView2<T>, out: &mut [T]) -> Result<()> {
-    columns::min(&straight(&x)?, x.ncols(), out);
-    Ok(())
+pub fn min<T: Real>(x: &[T], out: &mut [T]) {
+    columns::min(x, out.len(), out);
 }
 
 /// For every column, the index of the row with the first NaN or, without any, the first largest element.
 #[custom_op(name = "column::argmax", shape = (x: [.., n, m]) -> [.., m] where n > 0, backward = none)]
-pub fn argmax<T: Real>(x: ArrayView2<T>, out: &mut [i64]) -> Result<()> {
-    columns::argmax(&straight(&x)?, x.ncols(), out);
-    Ok(())
+pub fn argmax<T: Real>(x: &[T], out: &mut [i64]) {
+    columns::argmax(x, out.len(), out);
 }
 
 /// For every column, the index of the row with the first NaN or, without any, the first smallest element.
 #[custom_op(name = "column::argmin", shape = (x: [.., n, m]) -> [.., m] where n > 0, backward = none)]
-pub fn argmin<T: Real>(x: ArrayView2<T>, out: &mut [i64]) -> Result<()> {
-    columns::argmin(&straight(&x)?, x.ncols(), out);
-    Ok(())
+pub fn argmin<T: Real>(x: &[T], out: &mut [i64]) {
+    columns::argmin(x, out.len(), out);
 }
 
 /// True if any element of a column is true.
 #[custom_op(name = "column::any", shape = (x: [.., n, m]) -> [.., m], backward = none)]
-pub fn any<T: Element>(x: ArrayView2<T>, out: &mut [bool]) -> Result<()> {
-    columns::fold(&straight(&x)?, x.ncols(), false, out, |any, v| any | v.truthy(), |a, b| a | b);
-    Ok(())
+pub fn any<T: Element>(x: &[T], out: &mut [bool]) {
+    columns::fold(x, out.len(), false, out, |any, v| any | v.truthy(), |a, b| a | b);
 }
 
 /// True if all elements of a column are true.
 #[custom_op(name = "column::all", shape = (x: [.., n, m]) -> [.., m], backward = none)]
-pub fn all<T: Element>(x: ArrayView2<T>, out: &mut [bool]) -> Result<()> {
-    columns::fold(&straight(&x)?, x.ncols(), true, out, |all, v| all & v.truthy(), |a, b| a & b);
-    Ok(())
+pub fn all<T: Element>(x: &[T], out: &mut [bool]) {
+    columns::fold(x, out.len(), true, out, |all, v| all & v.truthy(), |a, b| a & b);
 }
 
 /// The number of nonzero elements of every column.
 #[custom_op(name = "column::count_nonzero", shape = (x: [.., n, m]) -> [.., m], backward = none)]
-pub fn count_nonzero<T: Element>(x: ArrayView2<T>, out: &mut [i64]) -> Result<()> {
-    columns::fold(&straight(&x)?, x.ncols(), 0, out, |n, v| n + i64::from(v.truthy()), |a, b| a + b);
-    Ok(())
+pub fn count_nonzero<T: Element>(x: &[T], out: &mut [i64]) {
+    columns::fold(x, out.len(), 0, out, |n, v| n + i64::from(v.truthy()), |a, b| a + b);
 }
 
 /// The cumulative sum of every column.
@@ -162,8 +151,6 @@ pub fn count_nonzero<T: Element>(x: ArrayView2<T>, out: &mut [i64]) -> Result<()
     name = "column::cumsum", shape = (x: [.., n, m]) -> [.., n, m],
     backward = |d| { x: flip(column::cumsum(flip(d, -2)), -2) },
 )]
-pub fn cumsum<T: Num>(x: ArrayView2<T>, mut out: ArrayViewMut2<T>) -> Result<()> {
-    let elements = out.as_slice_mut().ok_or_else(|| Error::runtime("internal error: the output is not contiguous"))?;
-    scan::cumsum_columns(&straight(&x)?, x.ncols(), elements);
-    Ok(())
+pub fn cumsum<T: Num>(x: ArrayView2<T>, out: &mut [T]) {
+    scan::cumsum_columns(&contiguous(&x), x.ncols(), out);
 }

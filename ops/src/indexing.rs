@@ -1,18 +1,12 @@
 //! Selects elements by position or by condition.
 
-use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
-
 use minitensor::kernels::nonzero::Nonzero;
 use minitensor::kernels::positions::{self, Unusable};
-use minitensor::kernels::threads::parallel_for;
-use minitensor::kernels::{Truth, stop};
+use minitensor::kernels::{Truth, contiguous, stop, triangle};
 use minitensor::prelude::*;
 use minitensor::tensor::normalize_axis;
-use ndarray::{Axis, s};
 
 use crate::shape::{flatten, moveaxis, reshape};
-use crate::window::straight;
 
 /// `x` where the condition is true, else `y`.
 #[custom_op(name = "where")]
@@ -97,38 +91,30 @@ pub fn scatter<T: Num>(x: &[T], index: &[i64], size: usize, out: &mut [T]) -> Re
 }
 
 /// The rows of a table at `index`: `out[.., :] = weight[index[..], :]`.
-#[custom_op(backward = |d| { weight: indexing::added_rows(d, index, weight.shape), index: none })]
+#[custom_op(
+    shape = (weight: [v, e], index: [..]) -> [.., e],
+    dtype = (weight: T, index: i64) -> T where T: Element,
+    backward = |d| { weight: indexing::added_rows(d, index, weight.shape), index: none },
+)]
 pub fn embedding(weight: &Tensor, index: &Tensor) -> Result<Tensor> {
-    if weight.ndim() != 2 {
-        let least = if weight.ndim() < 2 { "at least" } else { "exactly" };
-        return Err(Error::value(format!(
-            "op 'embedding' takes (weight: [v, e], index: [..]) -> [.., e]: 'weight' of shape {} doesn't fit, {least} 2 \
-             dimensions are needed",
-            weight.shape()
-        )));
-    }
-    if index.dtype() != DType::I64 {
-        let hint = index.dtype().conversion_to(minitensor::DTypeSet::of(&[DType::I64]));
-        return Err(Error::type_(format!("op 'embedding': 'index' takes int64, got {}{hint}", index.dtype())));
-    }
-    let shape: Shape = index.shape().iter().chain(&weight.shape()[1..]).copied().collect();
-    let out = Tensor::empty(shape, weight.dtype(), weight.device())?;
-    if out.device() == Device::Meta || index.device() == Device::Meta {
-        return Ok(out);
-    }
-    let (weight, index) = (weight.contiguous()?, index.contiguous()?);
-    let (size, width) = (weight.shape()[0], weight.shape()[1] * weight.dtype().size());
-    // SAFETY: both tensors are contiguous, and so are their bytes. No other code has access to the output yet.
-    let (table, positions, rows) = unsafe {
-        (
-            std::slice::from_raw_parts(weight.data_ptr(), size * width),
-            std::slice::from_raw_parts(index.data_ptr().cast::<i64>(), index.numel()),
-            std::slice::from_raw_parts_mut(out.data_ptr(), index.numel() * width),
-        )
-    };
-    positions::take_rows(table, size, width, positions, rows)
-        .map_err(|why| unusable(why, || format!("size {size}")))?;
-    Ok(out)
+    let dtype = weight.dtype();
+    // Rows are only copied. A cell body would convert a table of 16-bit floats to float32.
+    let is_half = dtype.compute() != dtype;
+    let bits = if is_half { weight.bitcast(DType::U16)? } else { weight.clone() };
+    let rows = take_rows::call(&bits, &reshape::call(index, &[-1])?)?;
+    let rows = if is_half { rows.bitcast(dtype)? } else { rows };
+    let sizes = index.shape().iter().chain(rows.shape().last());
+    reshape::call(&rows, &sizes.map(|size| *size as i64).collect::<Vec<_>>())
+}
+
+/// The rows of a table at a list of indices; [`embedding()`] takes indices of any shape.
+#[custom_op(
+    name = "indexing::take_rows", shape = (table: [v, e], index: [m]) -> [m, e],
+    backward = |d| { table: scatter_rows(d, index, v), index: none },
+)]
+pub fn take_rows<T: Element>(table: ArrayView2<T>, index: &[i64], out: &mut [T]) -> Result<()> {
+    let size = table.nrows();
+    positions::take_rows(table, index, out).map_err(|why| unusable(why, || format!("size {size}")))
 }
 
 /// Zeros of a table's shape, to which `d[.., :]` is added at `index[..]`: the gradient of [`embedding()`].
@@ -146,10 +132,10 @@ pub fn added_rows(d: &Tensor, index: &Tensor, shape: &[i64]) -> Result<Tensor> {
     shape = (x: [m, e], index: [m]) -> [size, e],
     backward = |d| { x: embedding(d, index), index: none },
 )]
-pub fn scatter_rows<T: Num>(x: ArrayView2<T>, index: &[i64], size: usize, mut out: ArrayViewMut2<T>) -> Result<()> {
-    let rows = straight(&x)?;
-    let out = out.as_slice_mut().ok_or_else(|| Error::runtime("internal error: the output is not contiguous"))?;
-    positions::add_rows(&rows, x.ncols(), index, size, out).map_err(|why| unusable(why, || format!("size {size}")))
+pub fn scatter_rows<T: Num>(x: ArrayView2<T>, index: &[i64], size: usize, out: &mut [T]) -> Result<()> {
+    let width = x.ncols();
+    positions::add_rows(&contiguous(&x), width, index, size, out)
+        .map_err(|why| unusable(why, || format!("size {size}")))
 }
 
 /// The slices at `indices` along an axis. The axes of `indices` replace it.
@@ -184,8 +170,8 @@ pub fn index(x: &Tensor, indices: &[&Tensor]) -> Result<Tensor> {
     }
     let wrapped = |axis: usize| -> Result<Tensor> {
         let sizes: Vec<i64> = indices[axis].shape().iter().map(|n| *n as i64).collect();
-        let straight = reshape::call(indices[axis], &[indices[axis].numel() as i64])?;
-        reshape::call(&wrap_index::call(&straight, x.shape()[axis], axis)?, &sizes)
+        let flat = reshape::call(indices[axis], &[indices[axis].numel() as i64])?;
+        reshape::call(&wrap_index::call(&flat, x.shape()[axis], axis)?, &sizes)
     };
     if indices.len() == 1 {
         // Positions are also checked where they are used. If one is out of range, `wrapped` returns the error that
@@ -205,7 +191,6 @@ pub fn index(x: &Tensor, indices: &[&Tensor]) -> Result<Tensor> {
 /// The positions of the nonzero elements: one row per element, one column per axis (int64).
 #[custom_op(backward = none)]
 pub fn nonzero(x: &Tensor) -> Result<Tensor> {
-    x.expect_values()?;
     // A copy, which no other thread can change between counting and finding its elements.
     let mask = x.cast(DType::Bool)?;
     let mask = mask.view::<Truth>()?;
@@ -226,35 +211,14 @@ pub fn one_hot(index: &i64, num_classes: usize, out: &mut [i64]) -> Result<()> {
     Ok(())
 }
 
-/// The minimum number of matrix elements per thread.
-const GRAIN: usize = 32 * 1024;
-
-/// The elements of `x` in the columns `kept` of each row, and zeros elsewhere.
-fn triangle<T: Num + Machine>(x: &ArrayView2<T>, out: &mut ArrayViewMut2<T>, kept: impl Fn(i64) -> Range<i64> + Sync) {
-    let (n, rows) = (x.ncols(), (GRAIN / x.ncols().max(1)).max(1));
-    let parts: Vec<_> = out.axis_chunks_iter_mut(Axis(0), rows).map(Mutex::new).collect();
-    parallel_for(parts.len(), 1, |range| {
-        for p in range {
-            let mut part = parts[p].lock().unwrap_or_else(PoisonError::into_inner);
-            for (i, mut row) in (p * rows..).zip(part.outer_iter_mut()) {
-                let kept = kept(i as i64);
-                let [start, end] = [kept.start, kept.end].map(|column| column.clamp(0, n as i64) as usize);
-                row.slice_mut(s![..start]).fill(T::zero());
-                row.slice_mut(s![start..end]).assign(&x.slice(s![i, start..end]));
-                row.slice_mut(s![end..]).fill(T::zero());
-            }
-        }
-    });
-}
-
 /// The elements on and below the `k`-th diagonal of the last two axes, zeros above it.
 #[custom_op(shape = (x: [.., m, n]) -> [.., m, n], backward = |d| { x: tril(d, k) })]
-pub fn tril<T: Num>(x: ArrayView2<T>, #[default = 0] k: i64, mut out: ArrayViewMut2<T>) {
-    triangle(&x, &mut out, |i| 0..i.saturating_add(k).saturating_add(1));
+pub fn tril<T: Num>(x: ArrayView2<T>, #[default = 0] k: i64, out: ArrayViewMut2<T>) {
+    triangle(x, out, |i| 0..i.saturating_add(k).saturating_add(1));
 }
 
 /// The elements on and above the `k`-th diagonal of the last two axes, zeros below it.
 #[custom_op(shape = (x: [.., m, n]) -> [.., m, n], backward = |d| { x: triu(d, k) })]
-pub fn triu<T: Num>(x: ArrayView2<T>, #[default = 0] k: i64, mut out: ArrayViewMut2<T>) {
-    triangle(&x, &mut out, |i| i.saturating_add(k)..i64::MAX);
+pub fn triu<T: Num>(x: ArrayView2<T>, #[default = 0] k: i64, out: ArrayViewMut2<T>) {
+    triangle(x, out, |i| i.saturating_add(k)..i64::MAX);
 }

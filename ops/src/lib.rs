@@ -13,6 +13,7 @@
 //! # Ok::<(), minitensor::Error>(())
 //! ```
 
+#![forbid(unsafe_code)]
 // An op has as many parameters as it has tensors and attributes.
 #![allow(clippy::too_many_arguments)]
 

@@ -1,6 +1,5 @@
 //! Matrix products.
 
-use minitensor::kernels::matmul as gemm;
 use minitensor::prelude::*;
 
 use crate::shape::{reshape, squeeze, unsqueeze};
@@ -13,13 +12,8 @@ use crate::shape::{reshape, squeeze, unsqueeze};
         y: linalg::matrix_product(x.matrix_transpose().conj(), d),
     },
 )]
-pub fn matrix_product<T: Num>(x: ArrayView2<T>, y: ArrayView2<T>, mut out: ArrayViewMut2<T>) {
-    let ((m, k), n) = (x.dim(), y.ncols());
-    let (xs, ys, os) = (x.strides().to_vec(), y.strides().to_vec(), out.strides().to_vec());
-    // SAFETY: sizes and strides are those of the views, and the output doesn't overlap the inputs.
-    unsafe {
-        gemm(m, n, k, x.as_ptr(), xs[0], xs[1], y.as_ptr(), ys[0], ys[1], out.as_mut_ptr(), os[0], os[1]);
-    }
+pub fn matrix_product<T: Num>(x: ArrayView2<T>, y: ArrayView2<T>, out: ArrayViewMut2<T>) {
+    minitensor::kernels::matmul(x, y, out);
 }
 
 /// The matrix product `x @ y` over the last two axes; the axes before them broadcast. A vector is treated as a row on
@@ -49,13 +43,10 @@ pub fn matmul(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// its rows, and so is the gradient of the matrix, instead of a sum over the batch.
 fn product(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let (k, n) = (y.shape()[0], y.shape()[y.ndim() - 1]);
-    let Some((&width, batch)) = x.shape().split_last().filter(|_| x.ndim() > 2 && y.ndim() == 2 && x.is_contiguous())
+    let Some((_, batch)) = x.shape().split_last().filter(|(width, _)| x.ndim() > 2 && y.ndim() == 2 && **width == k)
     else {
         return matrix_product::call(x, y);
     };
-    if width != k {
-        return matrix_product::call(x, y);
-    }
     let mut shape: Vec<i64> = batch.iter().map(|n| *n as i64).collect();
     let rows = reshape::call(x, &[shape.iter().product(), k as i64])?;
     shape.push(n as i64);

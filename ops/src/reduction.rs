@@ -1,10 +1,10 @@
 //! Reductions over one axis, several, or (by default) all. `keepdims=True` leaves the reduced axes with size 1.
 
-use minitensor::kernels::{Const, rows, stop};
+use minitensor::kernels::{rows, stop};
 use minitensor::prelude::*;
 
 use crate::column::{self, reduce};
-use crate::strided::{Repeats, Steps};
+use crate::strided::{self, Repeats, Steps};
 
 /// The sum of every row; [`sum()`] chooses the dtype of the sum.
 #[custom_op(name = "row::sum", shape = (x: [.., n]) -> [..], axis = None, backward = |d| { x: d.unsqueeze(-1) })]
@@ -114,13 +114,9 @@ pub fn row_mean<T: Field>(x: &[T], out: &mut T) {
 /// The arithmetic mean; NaN if there are no elements.
 #[custom_op]
 pub fn mean(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    let is_float = x.dtype().is_differentiable() && x.dtype().compute() == x.dtype();
-    if is_float && x.numel() > 0 && !x.is_contiguous() {
-        let sum = total(x, axis, keepdims).map_err(|e| e.renamed("sum", "mean"))?;
-        let count = Tensor::from_const(Const::Int((x.numel() / sum.numel()) as i128), x.dtype(), x.device())?;
-        return crate::arithmetic::divide::call(&sum, &count);
-    }
-    reduce(x, axis, keepdims, column::mean::call, row_mean::call)
+    let whole =
+        |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::mean::call, row_mean::call);
+    strided::mean(x, axis, keepdims, whole, total)
 }
 
 /// The largest element of every row; [`max()`] chooses the axes.

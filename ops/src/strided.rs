@@ -6,7 +6,7 @@ use minitensor::kernels::Const;
 use minitensor::prelude::*;
 use minitensor::tensor::normalize_axis;
 
-use crate::arithmetic::multiply;
+use crate::arithmetic::{divide, multiply};
 use crate::conversion::astype;
 use crate::indexing::slice;
 use crate::joining::stack;
@@ -109,6 +109,17 @@ impl Steps {
         let rest = self.in_parts(&slice::call(x, axis, Some(even), None, 1)?, axes, keepdims)?;
         (self.parts)(&stack::call(&[&reduced, &rest], 0)?, Some(&[0]), false)
     }
+}
+
+/// The mean by `whole`, or by `sum` if the elements aren't contiguous.
+pub fn mean(x: &Tensor, axis: Option<&[i64]>, keepdims: bool, whole: Reduction, sum: Reduction) -> Result<Tensor> {
+    let is_rounded = !x.dtype().is_differentiable() || x.dtype().compute() != x.dtype();
+    if is_rounded || x.numel() == 0 || x.is_contiguous() {
+        return whole(x, axis, keepdims);
+    }
+    let sum = sum(x, axis, keepdims).map_err(|e| e.renamed("sum", "mean"))?;
+    let count = Tensor::from_const(Const::Int((x.numel() / sum.numel()) as i128), x.dtype(), x.device())?;
+    divide::call(&sum, &count)
 }
 
 fn is_recorded(x: &Tensor) -> bool {

@@ -79,3 +79,16 @@ def test_more_than_the_cache_holds():
     np.testing.assert_allclose(np.asarray(weight.grad), (x * scale).sum(0), rtol=1e-3, atol=1e-2)
     gradient = 2 * scale - x * scale**3 * 2 * x.sum(1, keepdims=True, dtype=np.float64) / 1031
     np.testing.assert_allclose(np.asarray(t.grad), gradient, rtol=1e-3, atol=1e-5)
+
+
+def test_the_ops_that_a_product_calls_do_not_depend_on_the_layout():
+    weight, rows = mt.ones((4, 5)), mt.ones((3, 2, 4))
+    columns = mt.ones((3, 4, 2)).matrix_transpose()
+    called = []
+    for x in (rows, columns):
+        with mt.profiler.profile() as p:
+            result = x @ weight
+        called.append([event.name for event in p.events()])
+        assert result.tolist() == [[[4.0] * 5] * 2] * 3
+    assert called[0] == called[1]
+    assert called[0].count("linalg::matrix_product") == 1

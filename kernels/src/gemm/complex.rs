@@ -23,7 +23,7 @@ const BLOCK: usize = 4 << 20;
 /// `c = a · b`. Returns false if memory is exhausted.
 ///
 /// # Safety
-/// As for [`matmul`](super::matmul), with at least one element in each matrix.
+/// As for `Gemm::multiply`, with at least one element in each matrix.
 pub(super) unsafe fn multiply<T: Tiled>(
     (m, n, k): (usize, usize, usize),
     a: View<Complex<T>>,

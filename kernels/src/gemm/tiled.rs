@@ -96,7 +96,7 @@ impl<T: Tiled, B: Right<T>> Job<T> for Product<T, B> {
     type Output = ();
 
     /// # Safety
-    /// As for [`matmul`](crate::matmul).
+    /// As for `Gemm::multiply`.
     unsafe fn run<R: Register<Element = T>>(self) {
         let Product { size, a, b, c, add, alone } = self;
         // SAFETY: the caller's contract.
@@ -110,7 +110,7 @@ impl<T: Tiled, B: Right<T>> Job<T> for Product<T, B> {
 }
 
 /// # Safety
-/// As for [`matmul`](crate::matmul), with at least one element in each matrix, on a CPU with the instructions of `R`.
+/// As for `Gemm::multiply`, with at least one element in each matrix, on a CPU with the instructions of `R`.
 unsafe fn multiply<R: Register>(
     (m, n, k): (usize, usize, usize),
     a: View<R::Element>,

@@ -1,5 +1,6 @@
 //! [`Tensor`]: elements of one dtype in shared memory, with a shape and strides.
 
+mod bitcast;
 mod buffer;
 mod cache;
 mod compare;

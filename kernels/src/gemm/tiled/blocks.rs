@@ -76,7 +76,7 @@ unsafe impl<R: Register, B: Sync> Sync for Product<R, B> {}
 /// `c = a · b`, or `c += a · b`, on several threads if there is enough work, or only on the caller's thread.
 ///
 /// # Safety
-/// As for [`matmul`](crate::matmul), with at least one element in each matrix, on a CPU with the instructions of `R`.
+/// As for `Gemm::multiply`, with at least one element in each matrix, on a CPU with the instructions of `R`.
 pub(super) unsafe fn multiply<R: Register, B: Right<R::Element>>(
     (m, n, k): (usize, usize, usize),
     a: View<R::Element>,

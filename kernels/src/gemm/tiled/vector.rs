@@ -28,7 +28,7 @@ const COLUMNS: usize = 8;
 /// `y = a · x`, where `a` is `m × k` and its rows or its columns are contiguous.
 ///
 /// # Safety
-/// As for [`matmul`](crate::matmul), with at least one element in each, on a CPU with the instructions of `R`.
+/// As for `Gemm::multiply`, with at least one element in each, on a CPU with the instructions of `R`.
 pub(super) unsafe fn multiply<R: Register>(
     (m, k): (usize, usize),
     a: View<R::Element>,
