@@ -26,7 +26,6 @@ SHAPES = {
     **{f"conv_transpose{d}d": "x: [b, g*c, {}], weight: [g*c, o, {}], bias: [g*o]" for d in (1, 2, 3)},
     **{f"{kind}_pool{d}d": "x: [b, c, {}]" for kind in ("avg", "max", "adaptive_avg") for d in (1, 2, 3)},
     "unfold": "x: [b, c, l, l]",
-    "convolution::forward": "x: [b, g*c, l, l, l], weight: [g*o, c, s, s, s]",
 }
 SMALL = {"g": [1, 1, 2, 3], "s": [1, 2, 3], "c": [1, 2, 3, 4], "o": [1, 2, 5], "b": [0, 1, 2, 3]}
 # Ops whose results are random, or depend on what the elements are.

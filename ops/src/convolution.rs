@@ -3,10 +3,11 @@
 //! All of them are one sum and its two transposes, over three axes: [`convolve()`], [`convolve_input()`] and
 //! [`convolve_weight()`]. Each is linear in both of its inputs, so the gradients of each are the other two.
 
+use minitensor::kernels::contiguous;
 use minitensor::kernels::convolution::{self, Channels, OutOfMemory};
 use minitensor::prelude::*;
 
-use crate::window::{AXES, Steps, channels, each, shaped, sizes, straight, windows};
+use crate::window::{self, AXES, Geometry, Steps, channels, each, shaped, sizes};
 
 fn no_memory(_: OutOfMemory) -> Error {
     Error::memory("can't allocate the memory to work in; use a smaller batch")
@@ -20,92 +21,73 @@ fn grouped(samples: usize, inputs: usize, outputs: usize, groups: usize) -> Resu
     Ok(Channels { samples, groups, inputs: inputs / groups, outputs: outputs / groups })
 }
 
-/// `out[n, o, i] = Σ x[n, c, i · stride + t · dilation − padding] · weight[o, c, t] + bias[o]` over taps `t` and the channels `c`
-/// of a group, for `(od, oh, ow)` windows `i`.
+/// `out[n, o, i] = Σ x[n, c, place(i, t)] · weight[o, c, t] + bias[o]` over taps `t` and the channels `c` of a group, for `count`
+/// windows `i`.
 #[custom_op(
     name = "convolution::forward",
-    shape = (x: [n, c, d, h, w], weight: [o, i, kd, kh, kw], bias: [o]) -> [n, o, od, oh, ow] where groups > 0, c == i * groups,
+    shape = (x: [n, c, v], weight: [o, i, t], bias: [o]) -> [n, o, count] where groups > 0, c == i * groups,
     backward = |g| {
-        x: convolution::input(g, weight, d, h, w, stride, padding, dilation, groups),
-        weight: convolution::weight(x, g, kd, kh, kw, stride, padding, dilation, groups),
-        bias: sum(g, [0, 2, 3, 4]),
+        x: convolution::input(g, weight, v, windows, groups),
+        weight: convolution::weight(x, g, t, windows, groups),
+        bias: sum(g, [0, 2]),
     },
 )]
 pub fn convolve<T: Float>(
-    x: ArrayView5<T>,
-    weight: ArrayView5<T>,
+    x: ArrayView3<T>,
+    weight: ArrayView3<T>,
     bias: Option<&[T]>,
-    #[default = 1] od: usize,
-    #[default = 1] oh: usize,
-    #[default = 1] ow: usize,
-    #[default = [1, 1, 1]] stride: &[i64],
-    #[default = [0, 0, 0]] padding: &[i64],
-    #[default = [1, 1, 1]] dilation: &[i64],
+    #[default = 1] count: usize,
+    #[default = [1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0]] windows: &[i64],
     #[default = 1] groups: usize,
     out: &mut [T],
 ) -> Result<()> {
-    let ((n, c, d, h, w), (o, _, kd, kh, kw)) = (x.dim(), weight.dim());
-    let windows = windows([d, h, w], [od, oh, ow], [kd, kh, kw], stride, padding, dilation)?;
-    let channels = grouped(n, c, o, groups)?;
-    convolution::forward(&windows, channels, &straight(&x)?, &straight(&weight)?, bias, out).map_err(no_memory)
+    let ((n, c, v), (o, _, t)) = (x.dim(), weight.dim());
+    let (windows, channels) = (window::windows(windows, v, t, count)?, grouped(n, c, o, groups)?);
+    convolution::forward(&windows, channels, &contiguous(&x), &contiguous(&weight), bias, out).map_err(no_memory)
 }
 
-/// The gradient of `convolution::forward` by its input: from windows `y` to `(d, h, w)` elements.
+/// The gradient of `convolution::forward` by its input: from windows `y` to volumes of `volume` elements.
 #[custom_op(
     name = "convolution::input",
-    shape = (y: [n, o, od, oh, ow], weight: [o, i, kd, kh, kw]) -> [n, i * groups, d, h, w] where groups > 0,
+    shape = (y: [n, o, p], weight: [o, i, t]) -> [n, i * groups, volume] where groups > 0,
     backward = |g| {
-        y: convolution::forward(
-            g, weight, od = od, oh = oh, ow = ow, stride = stride, padding = padding, dilation = dilation, groups = groups,
-        ),
-        weight: convolution::weight(g, y, kd, kh, kw, stride, padding, dilation, groups),
+        y: convolution::forward(g, weight, count = p, windows = windows, groups = groups),
+        weight: convolution::weight(g, y, t, windows, groups),
     },
 )]
 pub fn convolve_input<T: Float>(
-    y: ArrayView5<T>,
-    weight: ArrayView5<T>,
-    d: usize,
-    h: usize,
-    w: usize,
-    stride: &[i64],
-    padding: &[i64],
-    dilation: &[i64],
+    y: ArrayView3<T>,
+    weight: ArrayView3<T>,
+    volume: usize,
+    windows: &[i64],
     groups: usize,
     out: &mut [T],
 ) -> Result<()> {
-    let ((n, o, od, oh, ow), (_, i, kd, kh, kw)) = (y.dim(), weight.dim());
-    let windows = windows([d, h, w], [od, oh, ow], [kd, kh, kw], stride, padding, dilation)?;
-    let channels = grouped(n, i * groups, o, groups)?;
-    convolution::input(&windows, channels, &straight(&y)?, &straight(&weight)?, out).map_err(no_memory)
+    let ((n, o, p), (_, i, t)) = (y.dim(), weight.dim());
+    let (windows, channels) = (window::windows(windows, volume, t, p)?, grouped(n, i * groups, o, groups)?);
+    convolution::input(&windows, channels, &contiguous(&y), &contiguous(&weight), out).map_err(no_memory)
 }
 
-/// The gradient of `convolution::forward` by its weight, of `(kd, kh, kw)` taps.
+/// The gradient of `convolution::forward` by its weight, of `taps` taps.
 #[custom_op(
     name = "convolution::weight",
-    shape = (x: [n, c, d, h, w], y: [n, o, od, oh, ow]) -> [o, c / groups, kd, kh, kw] where groups > 0,
+    shape = (x: [n, c, v], y: [n, o, p]) -> [o, c / groups, taps] where groups > 0,
     backward = |g| {
-        x: convolution::input(y, g, d, h, w, stride, padding, dilation, groups),
-        y: convolution::forward(
-            x, g, od = od, oh = oh, ow = ow, stride = stride, padding = padding, dilation = dilation, groups = groups,
-        ),
+        x: convolution::input(y, g, v, windows, groups),
+        y: convolution::forward(x, g, count = p, windows = windows, groups = groups),
     },
 )]
 pub fn convolve_weight<T: Float>(
-    x: ArrayView5<T>,
-    y: ArrayView5<T>,
-    kd: usize,
-    kh: usize,
-    kw: usize,
-    stride: &[i64],
-    padding: &[i64],
-    dilation: &[i64],
+    x: ArrayView3<T>,
+    y: ArrayView3<T>,
+    taps: usize,
+    windows: &[i64],
     groups: usize,
     out: &mut [T],
 ) -> Result<()> {
-    let ((n, c, d, h, w), (_, o, od, oh, ow)) = (x.dim(), y.dim());
-    let windows = windows([d, h, w], [od, oh, ow], [kd, kh, kw], stride, padding, dilation)?;
-    let channels = grouped(n, c, o, groups)?;
-    convolution::weight(&windows, channels, &straight(&x)?, &straight(&y)?, out).map_err(no_memory)
+    let ((n, c, v), (_, o, p)) = (x.dim(), y.dim());
+    let (windows, channels) = (window::windows(windows, v, taps, p)?, grouped(n, c, o, groups)?);
+    convolution::weight(&windows, channels, &contiguous(&x), &contiguous(&y), out).map_err(no_memory)
 }
 
 /// The sizes of `weight`, whose first two axes are channels.
@@ -117,16 +99,22 @@ fn kernel(weight: &Tensor, rank: usize, channels: &str) -> Result<[usize; 3]> {
     Err(Error::value(format!("'weight' of shape {shape} should be [{channels}, {axes}], of {} dimensions", rank + 2)))
 }
 
-/// Reshapes `[.., channels, axes…]` to `[samples, channels, depth, height, width]`.
+/// Reshapes `[.., channels, axes…]` to `[samples, channels, volume]`.
 fn samples(x: &Tensor, rank: usize) -> Result<Tensor> {
     let (batch, cell) = x.shape().split_at(x.ndim() - rank - 1);
-    shaped(x, [batch.iter().product(), cell[0]].into_iter().chain(sizes(x.shape(), rank)))
+    shaped(x, [batch.iter().product(), cell[0], cell[1..].iter().product()])
 }
 
-/// Reshapes the result for `samples(x)` to the batch and the axes of `x`.
-fn unsamples(out: &Tensor, x: &Tensor, rank: usize) -> Result<Tensor> {
+/// Reshapes the result for `samples(x)` to the batch of `x` and axes of these sizes.
+fn unsamples(out: &Tensor, x: &Tensor, rank: usize, sizes: &[usize; 3]) -> Result<Tensor> {
     let batch = &x.shape()[..x.ndim() - rank - 1];
-    shaped(out, batch.iter().copied().chain([out.shape()[1]]).chain(out.shape()[5 - rank..].iter().copied()))
+    shaped(out, batch.iter().chain(&out.shape()[1..2]).chain(&sizes[3 - rank..]).copied())
+}
+
+/// Reshapes `[channels, channels, axes…]` to `[channels, channels, taps]`.
+fn flat_kernel(weight: &Tensor) -> Result<Tensor> {
+    let (channels, kernel) = weight.shape().split_at(2);
+    shaped(weight, [channels[0], channels[1], kernel.iter().product()])
 }
 
 fn convolution(
@@ -149,11 +137,11 @@ fn convolution(
         )));
     }
     grouped(1, c, o, groups)?;
-    let [od, oh, ow] = steps.counts(&sizes(x.shape(), rank), &kernel)?;
-    let weight = shaped(weight, [o, i].into_iter().chain(kernel))?;
-    let Steps { stride, padding, dilation } = &steps;
-    let out = convolve::call(&samples(x, rank)?, &weight, bias, od, oh, ow, stride, padding, dilation, groups)?;
-    unsamples(&out, x, rank)
+    let sizes = sizes(x.shape(), rank);
+    let windows = Geometry { sizes, counts: steps.counts(&sizes, &kernel)?, kernel, steps };
+    let (count, list) = (windows.count()?, windows.attribute());
+    let out = convolve::call(&samples(x, rank)?, &flat_kernel(weight)?, bias, count, &list, groups)?;
+    unsamples(&out, x, rank, &windows.counts)
 }
 
 fn transposed(
@@ -202,12 +190,12 @@ fn transposed(
             ))
         })? as usize;
     }
-    let weight = shaped(weight, [o, i].into_iter().chain(kernel))?;
-    let ([d, h, w], Steps { stride, padding, dilation }) = (volume, &steps);
-    let out = convolve_input::call(&samples(x, rank)?, &weight, d, h, w, stride, padding, dilation, groups)?;
+    let windows = Geometry { sizes: volume, counts, kernel, steps };
+    let list = windows.attribute();
+    let out = convolve_input::call(&samples(x, rank)?, &flat_kernel(weight)?, windows.volume(), &list, groups)?;
     let out = match bias {
         Some(bias) if bias.shape()[..] == [i * groups] => {
-            crate::arithmetic::add::call(&out, &shaped(bias, [i * groups, 1, 1, 1])?)?
+            crate::arithmetic::add::call(&out, &shaped(bias, [i * groups, 1])?)?
         }
         Some(bias) => {
             let shape = bias.shape();
@@ -218,7 +206,7 @@ fn transposed(
         }
         None => out,
     };
-    unsamples(&out, x, rank)
+    unsamples(&out, x, rank, &volume)
 }
 
 macro_rules! convolutions {

@@ -2,35 +2,28 @@
 
 use std::ops::Range;
 
-use minitensor::kernels::{lit, pooling};
+use minitensor::kernels::{contiguous, lit, pooling};
 use minitensor::prelude::*;
 use minitensor::tensor::try_vec;
 
-use crate::window::{AXES, Steps, each, kernel_of, shaped, sizes, straight, windows};
+use crate::window::{self, AXES, Geometry, Steps, each, kernel_of, shaped, sizes};
 
-/// The largest element of each of `(od, oh, ow)` windows, or NaN if there is one.
+/// The largest element of each of `count` windows, or NaN if there is one.
 #[custom_op(
     name = "window::max",
-    shape = (x: [.., d, h, w]) -> (out: [.., od, oh, ow], [save] place: [.., od, oh, ow]) where d > 0, h > 0, w > 0,
-    backward = |g| { x: scatter(g.flatten(-3), place.flatten(-3), d * h * w).reshape(x.shape) },
+    shape = (x: [.., v]) -> (out: [.., count], [save] place: [.., count]) where v > 0,
+    backward = |g| { x: scatter(g, place, v) },
 )]
 pub fn window_max<T: Real>(
-    x: ArrayView3<T>,
-    od: usize,
-    oh: usize,
-    ow: usize,
-    kd: usize,
-    kh: usize,
-    kw: usize,
-    stride: &[i64],
-    padding: &[i64],
-    dilation: &[i64],
+    x: &[T],
+    taps: usize,
+    count: usize,
+    windows: &[i64],
     out: &mut [T],
     place: &mut [i64],
 ) -> Result<()> {
-    let (d, h, w) = x.dim();
-    let windows = windows([d, h, w], [od, oh, ow], [kd, kh, kw], stride, padding, dilation)?;
-    pooling::max(&windows, &straight(&x)?, lit(f64::NEG_INFINITY), out, place);
+    let windows = window::windows(windows, x.len(), taps, count)?;
+    pooling::max(&windows, x, lit(f64::NEG_INFINITY), out, place);
     Ok(())
 }
 
@@ -61,7 +54,7 @@ pub fn window_mean<T: Float>(
     out: &mut [T],
 ) -> Result<()> {
     let (rows, width) = x.dim();
-    pooling::means(width, &bounded(bounds, counts, size, rows)?, &straight(&x)?, out);
+    pooling::means(width, &bounded(bounds, counts, size, rows)?, &contiguous(&x), out);
     Ok(())
 }
 
@@ -78,7 +71,7 @@ pub fn window_spread<T: Float>(
     out: &mut [T],
 ) -> Result<()> {
     let (size, width) = y.dim();
-    pooling::spread(width, &bounded(bounds, counts, size, n)?, &straight(&y)?, out);
+    pooling::spread(width, &bounded(bounds, counts, size, n)?, &contiguous(&y), out);
     Ok(())
 }
 
@@ -93,67 +86,56 @@ fn at_least(x: &Tensor, rank: usize) -> Result<()> {
     )))
 }
 
-/// The windows of a pooling op: their taps and steps, and their number.
-struct Pool {
-    kernel: [usize; 3],
-    steps: Steps,
-    sizes: [usize; 3],
-    counts: [usize; 3],
-}
-
-impl Pool {
-    fn new(
-        x: &Tensor,
-        rank: usize,
-        kernel_size: &[i64],
-        stride: Option<&[i64]>,
-        padding: &[i64],
-        dilation: &[i64],
-        ceil_mode: bool,
-    ) -> Result<Pool> {
-        at_least(x, rank)?;
-        let kernel = kernel_of(kernel_size, rank)?;
-        let steps = Steps::new(rank, stride.unwrap_or(kernel_size), padding, dilation)?;
-        if let Some(axis) = (0..3).find(|axis| steps.padding[*axis] > (kernel[*axis] / 2) as i64) {
-            return Err(Error::value(format!(
-                "'padding' should be at most half of the kernel, so that every window sees an element; got padding {} with a kernel of \
-                 {} along axis {}",
-                steps.padding[axis],
-                kernel[axis],
-                axis as i64 - 3
-            )));
-        }
-        let sizes = sizes(x.shape(), rank);
-        if let Some(axis) = (0..3).find(|axis| sizes[*axis] == 0) {
-            let (shape, axis) = (x.shape(), axis as i64 - 3);
-            return Err(Error::value(format!(
-                "'x' of shape {shape} has no elements along axis {axis}; pool a larger one"
-            )));
-        }
-        let mut counts = steps.counts(&sizes, &kernel)?;
-        for axis in (0..3).filter(|_| ceil_mode) {
-            let (size, padding, stride) = (sizes[axis] as i64, steps.padding[axis], steps.stride[axis]);
-            let room = size + 2 * padding - 1 - steps.reach(&kernel, axis)?;
-            // Add one incomplete window if it begins before the end padding.
-            let next = counts[axis] as i64 * stride;
-            counts[axis] += usize::from(room % stride != 0 && next < size + padding);
-        }
-        // With dilation, all taps of a window may be outside of the volume.
-        for axis in (0..3).filter(|axis| steps.dilation[*axis] > 1) {
-            let sees = |tap: i64| (0..sizes[axis] as i64).contains(&tap);
-            let taps = |start: i64| (0..kernel[axis] as i64).map(move |k| start + k * steps.dilation[axis]);
-            let starts = (0..counts[axis] as i64).map(|o| o * steps.stride[axis] - steps.padding[axis]);
-            if let Some(start) = starts.into_iter().find(|start| !taps(*start).any(sees)) {
-                return Err(Error::value(format!(
-                    "the window that begins at {start} of axis {} sees no element: its taps are {} apart, and there are {}",
-                    axis as i64 - 3,
-                    steps.dilation[axis],
-                    sizes[axis]
-                )));
-            }
-        }
-        Ok(Pool { kernel, steps, sizes, counts })
+/// The windows of a pooling op over the last axes of `x`.
+fn pool(
+    x: &Tensor,
+    rank: usize,
+    kernel_size: &[i64],
+    stride: Option<&[i64]>,
+    padding: &[i64],
+    dilation: &[i64],
+    ceil_mode: bool,
+) -> Result<Geometry> {
+    at_least(x, rank)?;
+    let kernel = kernel_of(kernel_size, rank)?;
+    let steps = Steps::new(rank, stride.unwrap_or(kernel_size), padding, dilation)?;
+    if let Some(axis) = (0..3).find(|axis| steps.padding[*axis] > (kernel[*axis] / 2) as i64) {
+        return Err(Error::value(format!(
+            "'padding' should be at most half of the kernel, so that every window sees an element; got padding {} with a kernel of \
+             {} along axis {}",
+            steps.padding[axis],
+            kernel[axis],
+            axis as i64 - 3
+        )));
     }
+    let sizes = sizes(x.shape(), rank);
+    if let Some(axis) = (0..3).find(|axis| sizes[*axis] == 0) {
+        let (shape, axis) = (x.shape(), axis as i64 - 3);
+        return Err(Error::value(format!("'x' of shape {shape} has no elements along axis {axis}; pool a larger one")));
+    }
+    let mut counts = steps.counts(&sizes, &kernel)?;
+    for axis in (0..3).filter(|_| ceil_mode) {
+        let (size, padding, stride) = (sizes[axis] as i64, steps.padding[axis], steps.stride[axis]);
+        let room = size + 2 * padding - 1 - steps.reach(&kernel, axis)?;
+        // Add one incomplete window if it begins before the end padding.
+        let next = counts[axis] as i64 * stride;
+        counts[axis] += usize::from(room % stride != 0 && next < size + padding);
+    }
+    // With dilation, all taps of a window may be outside of the volume.
+    for axis in (0..3).filter(|axis| steps.dilation[*axis] > 1) {
+        let sees = |tap: i64| (0..sizes[axis] as i64).contains(&tap);
+        let taps = |start: i64| (0..kernel[axis] as i64).map(move |k| start + k * steps.dilation[axis]);
+        let starts = (0..counts[axis] as i64).map(|o| o * steps.stride[axis] - steps.padding[axis]);
+        if let Some(start) = starts.into_iter().find(|start| !taps(*start).any(sees)) {
+            return Err(Error::value(format!(
+                "the window that begins at {start} of axis {} sees no element: its taps are {} apart, and there are {}",
+                axis as i64 - 3,
+                steps.dilation[axis],
+                sizes[axis]
+            )));
+        }
+    }
+    Ok(Geometry { sizes, counts, kernel, steps })
 }
 
 /// The bounds of the windows of an axis, and the divisor of each.
@@ -184,15 +166,14 @@ fn averaged(x: &Tensor, rank: usize, windows: impl Fn(usize) -> Result<Listed>) 
     Ok(out)
 }
 
-fn max_pool(x: &Tensor, rank: usize, pool: &Pool) -> Result<Tensor> {
-    let Pool { kernel: [kd, kh, kw], steps, sizes, counts: [od, oh, ow] } = *pool;
+fn max_pool(x: &Tensor, rank: usize, pool: &Geometry) -> Result<Tensor> {
     let batch = &x.shape()[..x.ndim() - rank];
-    let x = shaped(x, batch.iter().copied().chain(sizes))?;
-    let out = window_max::call(&x, od, oh, ow, kd, kh, kw, &steps.stride, &steps.padding, &steps.dilation)?;
-    shaped(&out, batch.iter().copied().chain(pool.counts[3 - rank..].iter().copied()))
+    let x = shaped(x, batch.iter().copied().chain([pool.volume()]))?;
+    let out = window_max::call(&x, pool.taps(), pool.count()?, &pool.attribute())?;
+    shaped(&out, batch.iter().chain(&pool.counts[3 - rank..]).copied())
 }
 
-fn avg_pool(x: &Tensor, rank: usize, pool: &Pool, count_include_pad: bool) -> Result<Tensor> {
+fn avg_pool(x: &Tensor, rank: usize, pool: &Geometry, count_include_pad: bool) -> Result<Tensor> {
     averaged(x, rank, |axis| {
         let (size, padding, stride) = (pool.sizes[axis] as i64, pool.steps.padding[axis], pool.steps.stride[axis]);
         let window = |i: usize| {
@@ -243,7 +224,7 @@ macro_rules! pools {
             #[default = [1]] dilation: &[i64],
             #[default = false] ceil_mode: bool,
         ) -> Result<Tensor> {
-            max_pool(x, $rank, &Pool::new(x, $rank, kernel_size, stride, padding, dilation, ceil_mode)?)
+            max_pool(x, $rank, &pool(x, $rank, kernel_size, stride, padding, dilation, ceil_mode)?)
         }
 
         #[doc = $doc_avg]
@@ -260,7 +241,7 @@ macro_rules! pools {
             #[default = false] ceil_mode: bool,
             #[default = true] count_include_pad: bool,
         ) -> Result<Tensor> {
-            let pool = Pool::new(x, $rank, kernel_size, stride, padding, &[1], ceil_mode)?;
+            let pool = pool(x, $rank, kernel_size, stride, padding, &[1], ceil_mode)?;
             avg_pool(x, $rank, &pool, count_include_pad)
         }
 

@@ -1,11 +1,8 @@
 //! Windows that slide over the last axes, and the matrix of the values that each of them reads.
 
-use std::borrow::Cow;
-
+use minitensor::kernels::contiguous;
 use minitensor::kernels::window::{Axis, Windows, fold as fold_channel, unfold as unfold_channel};
 use minitensor::prelude::*;
-use minitensor::tensor::try_vec;
-use ndarray::{ArrayView, ArrayViewMut, Dimension};
 
 use crate::shape::reshape;
 
@@ -97,75 +94,111 @@ pub fn shaped(x: &Tensor, shape: impl IntoIterator<Item = usize>) -> Result<Tens
     reshape::call(x, &shape.into_iter().map(|size| size as i64).collect::<Vec<_>>())
 }
 
-/// The windows of a volume for a kernel. Every number of windows is allowed: windows read 0 outside of the volume.
-pub fn windows(
-    sizes: [usize; 3],
-    counts: [usize; 3],
-    kernel: [usize; 3],
-    stride: &[i64],
-    padding: &[i64],
-    dilation: &[i64],
-) -> Result<Windows> {
-    let three = |name: &str, list: &[i64], least: i64| match list {
-        [a, b, c] if list.iter().all(|v| (least..=i64::from(i32::MAX)).contains(v)) => Ok([*a, *b, *c]),
-        _ => Err(Error::value(format!(
-            "'{name}' takes 3 numbers (depth, height, width) of at least {least}, got {list:?}"
-        ))),
-    };
-    let least = -i64::from(i32::MAX);
-    let (stride, padding, dilation) =
-        (three("stride", stride, 1)?, three("padding", padding, least)?, three("dilation", dilation, 1)?);
-    let axis = |a: usize| Axis {
-        size: sizes[a],
-        count: counts[a],
-        taps: kernel[a],
-        stride: stride[a] as usize,
-        dilation: dilation[a] as usize,
-        padding: padding[a],
-    };
-    Windows::new([axis(0), axis(1), axis(2)]).ok_or_else(|| {
-        Error::value(format!("{counts:?} windows of {kernel:?} over {sizes:?} are more than can be counted"))
-    })
+/// Windows over the last three axes of a tensor.
+#[derive(Clone, Copy)]
+pub struct Geometry {
+    /// The sizes of the volume.
+    pub sizes: [usize; 3],
+    /// The number of windows along each axis.
+    pub counts: [usize; 3],
+    /// The number of taps of a window along each axis.
+    pub kernel: [usize; 3],
+    pub steps: Steps,
 }
 
-/// The elements of a view in order; a copy only if they aren't contiguous.
-pub fn straight<'a, T: Copy + Default, D: Dimension>(x: &'a ArrayView<'_, T, D>) -> Result<Cow<'a, [T]>> {
-    if let Some(elements) = x.as_slice() {
-        return Ok(Cow::Borrowed(elements));
+impl Geometry {
+    /// The attribute `windows` of the ops on windows: for each axis, the size of the volume, the number of windows, and the
+    /// taps, stride, dilation and padding of a window.
+    pub fn attribute(&self) -> [i64; 18] {
+        let mut list = [0; 18];
+        for (axis, numbers) in list.chunks_exact_mut(6).enumerate() {
+            let Steps { stride, padding, dilation } = self.steps;
+            let sizes = [self.sizes[axis], self.counts[axis], self.kernel[axis]].map(|n| n as i64);
+            numbers[..3].copy_from_slice(&sizes);
+            numbers[3..].copy_from_slice(&[stride[axis], dilation[axis], padding[axis]]);
+        }
+        list
     }
-    let mut elements = try_vec(x.len())?;
-    elements.resize(x.len(), T::default());
-    if let Ok(mut copy) = ArrayViewMut::from_shape(x.raw_dim(), &mut elements) {
-        copy.assign(x);
+
+    /// The number of elements of the volume.
+    pub fn volume(&self) -> usize {
+        self.sizes.iter().product()
     }
-    Ok(Cow::Owned(elements))
+
+    /// The number of windows.
+    pub fn count(&self) -> Result<usize> {
+        product(self.counts)
+            .ok_or_else(|| Error::value(format!("{:?} windows are more than can be counted", self.counts)))
+    }
+
+    /// The number of taps of a window.
+    pub fn taps(&self) -> usize {
+        self.kernel.iter().product()
+    }
+}
+
+fn product(sizes: [usize; 3]) -> Option<usize> {
+    sizes.into_iter().try_fold(1usize, usize::checked_mul)
+}
+
+/// Reads the [attribute](Geometry::attribute) `windows`, for tensors with this number of elements in a volume, taps in a
+/// window, and windows. Taps outside of the volume read 0, so any number of windows is valid.
+pub fn windows(list: &[i64], volume: usize, taps: usize, count: usize) -> Result<Windows> {
+    let invalid = |why: String| Error::value(format!("'windows' {why}; got {list:?}"));
+    if list.len() != 18 {
+        return Err(invalid(
+            "takes 6 numbers for each of 3 axes: size, windows, taps, stride, dilation, padding".into(),
+        ));
+    }
+    const MOST: i64 = i32::MAX as i64;
+    let mut axes = [Axis { size: 1, count: 1, taps: 1, stride: 1, dilation: 1, padding: 0 }; 3];
+    for (axis, numbers) in axes.iter_mut().zip(list.chunks_exact(6)) {
+        let &[size, count, taps, stride, dilation, padding] = numbers else { continue };
+        if size.min(count).min(taps) < 0 {
+            return Err(invalid("takes sizes, windows and taps of at least 0".into()));
+        }
+        if !(1..=MOST).contains(&stride) || !(1..=MOST).contains(&dilation) || !(-MOST..=MOST).contains(&padding) {
+            return Err(invalid(format!(
+                "takes strides and dilations of 1 to {MOST}, and paddings of -{MOST} to {MOST}"
+            )));
+        }
+        *axis = Axis {
+            size: size as usize,
+            count: count as usize,
+            taps: taps as usize,
+            stride: stride as usize,
+            dilation: dilation as usize,
+            padding,
+        };
+    }
+    let of = |number: fn(&Axis) -> usize| product(axes.each_ref().map(number));
+    let sizes =
+        [(of(|a| a.size), volume, "elements"), (of(|a| a.taps), taps, "taps"), (of(|a| a.count), count, "windows")];
+    for (described, expected, what) in sizes {
+        if described != Some(expected) {
+            return Err(invalid(format!("should describe {expected} {what}, like the other arguments")));
+        }
+    }
+    Windows::new(axes).ok_or_else(|| invalid("describes more windows than can be counted".into()))
 }
 
 /// The matrix of the values that windows read: a row for each tap of each channel, a column for each window.
 #[custom_op(
     name = "window::unfold",
-    shape = (x: [.., c, d, h, w]) -> [.., c * kd * kh * kw, od * oh * ow],
-    backward = |g| { x: window::fold(g, d, h, w, kd, kh, kw, od, oh, ow, stride, padding, dilation) },
+    shape = (x: [.., c, v]) -> [.., c * taps, count],
+    backward = |g| { x: window::fold(g, v, taps, windows) },
 )]
 pub fn window_unfold<T: Num>(
-    x: ArrayView4<T>,
-    kd: usize,
-    kh: usize,
-    kw: usize,
-    od: usize,
-    oh: usize,
-    ow: usize,
-    stride: &[i64],
-    padding: &[i64],
-    dilation: &[i64],
+    x: ArrayView2<T>,
+    taps: usize,
+    count: usize,
+    windows: &[i64],
     out: &mut [T],
 ) -> Result<()> {
-    let (_, d, h, w) = x.dim();
-    let windows = windows([d, h, w], [od, oh, ow], [kd, kh, kw], stride, padding, dilation)?;
-    let x = straight(&x)?;
-    let matrix = (windows.taps() * windows.count()).max(1);
-    for (x, out) in x.chunks_exact(windows.volume().max(1)).zip(out.chunks_exact_mut(matrix)) {
-        unfold_channel(&windows, x, 0..windows.count(), out);
+    let windows = self::windows(windows, x.ncols(), taps, count)?;
+    let x = contiguous(&x);
+    for (x, out) in x.chunks_exact(windows.volume().max(1)).zip(out.chunks_exact_mut((taps * count).max(1))) {
+        unfold_channel(&windows, x, 0..count, out);
     }
     if x.is_empty() {
         out.fill(T::zero());
@@ -176,30 +209,16 @@ pub fn window_unfold<T: Num>(
 /// Adds the values of windows to each element: the transpose of `window::unfold`.
 #[custom_op(
     name = "window::fold",
-    shape = (x: [.., m, p]) -> [.., m / (kd * kh * kw), d, h, w] where p == od * oh * ow,
-    backward = |g| { x: window::unfold(g, kd, kh, kw, od, oh, ow, stride, padding, dilation) },
+    shape = (x: [.., m, p]) -> [.., m / taps, volume],
+    backward = |g| { x: window::unfold(g, taps, p, windows) },
 )]
-pub fn window_fold<T: Num>(
-    x: &[T],
-    d: usize,
-    h: usize,
-    w: usize,
-    kd: usize,
-    kh: usize,
-    kw: usize,
-    od: usize,
-    oh: usize,
-    ow: usize,
-    stride: &[i64],
-    padding: &[i64],
-    dilation: &[i64],
-    out: &mut [T],
-) -> Result<()> {
-    let windows = windows([d, h, w], [od, oh, ow], [kd, kh, kw], stride, padding, dilation)?;
+pub fn window_fold<T: Num>(x: ArrayView2<T>, volume: usize, taps: usize, windows: &[i64], out: &mut [T]) -> Result<()> {
+    let count = x.ncols();
+    let windows = self::windows(windows, volume, taps, count)?;
     out.fill(T::zero());
-    let matrix = (windows.taps() * windows.count()).max(1);
-    for (x, out) in x.chunks_exact(matrix).zip(out.chunks_exact_mut(windows.volume().max(1))) {
-        fold_channel(&windows, x, 0..windows.count(), out);
+    let x = contiguous(&x);
+    for (x, out) in x.chunks_exact((taps * count).max(1)).zip(out.chunks_exact_mut(volume.max(1))) {
+        fold_channel(&windows, x, 0..count, out);
     }
     Ok(())
 }
@@ -216,11 +235,10 @@ pub fn unfold(
 ) -> Result<Tensor> {
     channels(x, 2)?;
     let (steps, kernel) = (Steps::new(2, stride, padding, dilation)?, kernel_of(kernel_size, 2)?);
-    let [od, oh, ow] = steps.counts(&sizes(x.shape(), 2), &kernel)?;
-    let (batch, last) = x.shape().split_at(x.ndim() - 2);
-    let x = shaped(x, batch.iter().copied().chain([1]).chain(last.iter().copied()))?;
-    let [kd, kh, kw] = kernel;
-    window_unfold::call(&x, kd, kh, kw, od, oh, ow, &steps.stride, &steps.padding, &steps.dilation)
+    let sizes = sizes(x.shape(), 2);
+    let windows = Geometry { sizes, counts: steps.counts(&sizes, &kernel)?, kernel, steps };
+    let x = shaped(x, x.shape()[..x.ndim() - 2].iter().copied().chain([windows.volume()]))?;
+    window_unfold::call(&x, windows.taps(), windows.count()?, &windows.attribute())
 }
 
 /// Adds columns of windows (`[.., channels · taps, windows]`) to their places in `[.., channels, height, width]`, as in
@@ -235,26 +253,19 @@ pub fn fold(
     #[default = [1]] stride: &[i64],
 ) -> Result<Tensor> {
     let (steps, kernel) = (Steps::new(2, stride, padding, dilation)?, kernel_of(kernel_size, 2)?);
-    let volume = each("output_size", output_size, 2, 1, 1)?.map(|size| size as usize);
-    let [od, oh, ow] = steps.counts(&volume, &kernel)?;
-    let taps: usize = kernel.iter().product();
-    let fits = match x.shape()[..] {
-        [.., rows, columns] => rows.is_multiple_of(taps) && columns == oh * ow,
-        _ => false,
-    };
+    let sizes = each("output_size", output_size, 2, 1, 1)?.map(|size| size as usize);
+    let windows = Geometry { sizes, counts: steps.counts(&sizes, &kernel)?, kernel, steps };
+    let (taps, count) = (windows.taps(), windows.count()?);
+    let fits = matches!(x.shape()[..], [.., rows, columns] if rows.is_multiple_of(taps) && columns == count);
     if !fits {
+        let [_, oh, ow] = windows.counts;
         return Err(Error::value(format!(
-            "'x' of shape {} should be [.., channels * {taps}, {}]: {taps} taps of each channel, and {oh} * {ow} windows",
-            x.shape(),
-            oh * ow
+            "'x' of shape {} should be [.., channels * {taps}, {count}]: {taps} taps of each channel, and {oh} * {ow} windows",
+            x.shape()
         )));
     }
-    let ([d, h, w], [kd, kh, kw]) = (volume, kernel);
-    let (stride, padding, dilation) = (&steps.stride, &steps.padding, &steps.dilation);
-    let out = window_fold::call(x, d, h, w, kd, kh, kw, od, oh, ow, stride, padding, dilation)?;
-    let mut shape = out.shape().to_vec();
-    shape.remove(out.ndim() - 3);
-    shaped(&out, shape)
+    let out = window_fold::call(x, windows.volume(), taps, &windows.attribute())?;
+    shaped(&out, out.shape()[..out.ndim() - 1].iter().copied().chain(sizes[1..].iter().copied()))
 }
 
 /// The taps of a window along three axes.

@@ -23,6 +23,11 @@ fn int(values: &[i64], shape: &[usize]) -> Option<Tensor> {
     Some(Tensor::from_vec(values.to_vec(), shape).expect("as many values as the shape says"))
 }
 
+/// A key of random numbers.
+fn key() -> Option<Tensor> {
+    Some(Tensor::from_vec(vec![7_u64, 1], [2]).expect("as many values as the shape says"))
+}
+
 fn ints(v: &[i64]) -> Attr {
     Attr::Ints(v.to_vec().into())
 }
@@ -61,6 +66,11 @@ fn given(name: &str) -> Vec<Arguments> {
         ],
         "cross_entropy" => vec![(vec![ramp(&[3, 4]), int(&[0, 3, 1], &[3])], vec![])],
         "take" => vec![(vec![ramp(&[2, 4, 3]), int(&[3, -1, 0, 3], &[2, 2])], vec![("axis", Attr::Int(1))])],
+        "random::uniform" | "random::normal" => vec![(vec![key()], vec![("shape", ints(&[3, 5]))])],
+        "random::integers" => {
+            vec![(vec![key()], vec![("low", Attr::Int(-2)), ("high", Attr::Int(3)), ("shape", ints(&[3, 5]))])]
+        }
+        "random::dropout" => vec![(vec![ramp(&[3, 5]), key()], vec![])],
         "embedding" => vec![
             (vec![ramp(&[4, 3]), int(&[3, -1, 0, 3], &[2, 2])], vec![]),
             (vec![ramp(&[2, 1]), int(&[1], &[])], vec![]),
@@ -98,55 +108,32 @@ fn given(name: &str) -> Vec<Arguments> {
 
 /// Arguments for ops on windows.
 fn windows(name: &str) -> Vec<Arguments> {
-    let size = |name: &'static str, value: i64| (name, Attr::Int(value));
-    let steps = |stride: [i64; 3], padding: [i64; 3], dilation: [i64; 3]| {
-        vec![("stride", ints(&stride)), ("padding", ints(&padding)), ("dilation", ints(&dilation))]
+    // For each axis: size, windows, taps, stride, dilation, padding.
+    let strided = ("windows", ints(&[1, 1, 1, 1, 1, 0, 5, 2, 2, 2, 2, 1, 4, 2, 2, 3, 1, 1]));
+    let dense = ("windows", ints(&[1, 1, 1, 1, 1, 0, 5, 2, 2, 1, 1, 1, 4, 2, 2, 1, 2, 1]));
+    let small = ("windows", ints(&[1, 1, 1, 1, 1, 0, 3, 2, 2, 1, 1, 1, 3, 2, 2, 1, 2, 1]));
+    let with = |sizes: &[(&'static str, i64)], windows: &(&'static str, Attr)| {
+        sizes.iter().map(|(n, v)| (*n, Attr::Int(*v))).chain([windows.clone()]).collect::<Vec<_>>()
     };
-    let with = |sizes: &[(&'static str, i64)], steps: &Vec<(&'static str, Attr)>| {
-        sizes.iter().map(|(n, v)| size(n, *v)).chain(steps.iter().cloned()).collect::<Vec<_>>()
-    };
-    let strided = steps([1, 2, 3], [0, 1, 1], [1, 2, 1]);
-    let dense = steps([1, 1, 1], [0, 1, 1], [1, 1, 2]);
-    let (counts, volume, taps) =
-        ([("od", 1), ("oh", 2), ("ow", 2)], [("d", 1), ("h", 5), ("w", 4)], [("kd", 1), ("kh", 2), ("kw", 2)]);
-    let one = |groups: i64| [("groups", groups)];
+    let (count, volume, taps) = (("count", 4), ("volume", 20), ("taps", 4));
+    let groups = |n: i64| ("groups", n);
     match name {
         "convolution::forward" => vec![
-            (
-                vec![ramp(&[2, 4, 1, 5, 4]), ramp(&[2, 2, 1, 2, 2]), ramp(&[2])],
-                with(&[counts.as_slice(), &one(2)].concat(), &strided),
-            ),
-            (
-                vec![ramp(&[1, 2, 1, 3, 3]), ramp(&[5, 2, 1, 2, 2]), None],
-                with(&[counts.as_slice(), &one(1)].concat(), &dense),
-            ),
+            (vec![ramp(&[2, 4, 20]), ramp(&[2, 2, 4]), ramp(&[2])], with(&[count, groups(2)], &strided)),
+            (vec![ramp(&[1, 2, 9]), ramp(&[5, 2, 4]), None], with(&[count, groups(1)], &small)),
         ],
         "convolution::input" => vec![
-            (
-                vec![ramp(&[2, 2, 1, 2, 2]), ramp(&[2, 2, 1, 2, 2])],
-                with(&[volume.as_slice(), &one(2)].concat(), &strided),
-            ),
-            (
-                vec![ramp(&[1, 2, 1, 2, 2]), ramp(&[2, 5, 1, 2, 2])],
-                with(&[volume.as_slice(), &one(1)].concat(), &strided),
-            ),
-            (
-                vec![ramp(&[1, 2, 1, 2, 2]), ramp(&[2, 2, 1, 2, 2])],
-                with(&[volume.as_slice(), &one(1)].concat(), &dense),
-            ),
+            (vec![ramp(&[2, 2, 4]), ramp(&[2, 2, 4])], with(&[volume, groups(2)], &strided)),
+            (vec![ramp(&[1, 2, 4]), ramp(&[2, 5, 4])], with(&[volume, groups(1)], &strided)),
+            (vec![ramp(&[1, 2, 4]), ramp(&[2, 2, 4])], with(&[volume, groups(1)], &dense)),
         ],
         "convolution::weight" => vec![
-            (
-                vec![ramp(&[2, 4, 1, 5, 4]), ramp(&[2, 2, 1, 2, 2])],
-                with(&[taps.as_slice(), &one(2)].concat(), &strided),
-            ),
-            (vec![ramp(&[1, 2, 1, 5, 4]), ramp(&[1, 5, 1, 2, 2])], with(&[taps.as_slice(), &one(1)].concat(), &dense)),
+            (vec![ramp(&[2, 4, 20]), ramp(&[2, 2, 4])], with(&[taps, groups(2)], &strided)),
+            (vec![ramp(&[1, 2, 20]), ramp(&[1, 5, 4])], with(&[taps, groups(1)], &dense)),
         ],
-        "window::max" => vec![(vec![ramp(&[2, 1, 5, 4])], with(&[counts.as_slice(), &taps].concat(), &strided))],
-        "window::unfold" => vec![(vec![ramp(&[2, 1, 5, 4])], with(&[counts.as_slice(), &taps].concat(), &strided))],
-        "window::fold" => {
-            vec![(vec![ramp(&[2, 8, 4])], with(&[volume.as_slice(), &counts, &taps].concat(), &strided))]
-        }
+        "window::max" => vec![(vec![ramp(&[2, 20])], with(&[taps, count], &strided))],
+        "window::unfold" => vec![(vec![ramp(&[2, 1, 20])], with(&[taps, count], &strided))],
+        "window::fold" => vec![(vec![ramp(&[2, 8, 4])], with(&[volume, taps], &strided))],
         "window::mean" | "window::spread" => {
             let rows = if name == "window::mean" { ("size", Attr::Int(2)) } else { ("n", Attr::Int(5)) };
             let x = if name == "window::mean" { ramp(&[2, 5, 3]) } else { ramp(&[2, 2, 3]) };

@@ -50,19 +50,29 @@ def convolutions(window, one):
     yield from window("conv_transpose3d", back, (1, 2, 2, 2, 1), (2, 1, 2, 1, 2), (1,))
     yield from window("conv_transpose3d", back, (2, 4, 3, 2, 4), (4, 5, 2, 3, 3), stride=[1, 2, 2], padding=[0, 1, 1])
     steps = {"stride": [1, 2, 3], "padding": [0, 1, 2], "dilation": [1, 2, 1], "groups": 2}
-    x, weight, y = ("real", (2, 4, 1, 7, 6)), ("real", (6, 2, 1, 3, 2)), ("real", (2, 6, 1, 3, 3))
-    sizes = {"od": 1, "oh": 3, "ow": 3}
-    yield from one("convolution::forward", [x, weight], lambda x, w: conv(x, w, **steps), **sizes, **steps)
+    x, weight, y = ("real", (2, 4, 42)), ("real", (6, 2, 6)), ("real", (2, 6, 9))
+    attrs = {"windows": described((1, 7, 6), (1, 3, 3), (1, 3, 2), steps), "groups": 2}
+
+    def forward(x, weight):
+        return conv(x.reshape(2, 4, 1, 7, 6), weight.reshape(6, 2, 1, 3, 2), **steps).reshape(2, 6, 9)
 
     def back_to(y, weight):
-        return back(y, weight, output_padding=[0, 0, 2], **steps)
-
-    yield from one("convolution::input", [y, weight], back_to, d=1, h=7, w=6, **steps)
+        y, weight = y.reshape(2, 6, 1, 3, 3), weight.reshape(6, 2, 1, 3, 2)
+        return back(y, weight, output_padding=[0, 0, 2], **steps).reshape(2, 4, 42)
 
     def to_weight(x, y):
-        return windows.conv_weight(x, y, (1, 3, 2), **steps)
+        x, y = x.reshape(2, 4, 1, 7, 6), y.reshape(2, 6, 1, 3, 3)
+        return windows.conv_weight(x, y, (1, 3, 2), **steps).reshape(6, 2, 6)
 
-    yield from one("convolution::weight", [x, y], to_weight, kd=1, kh=3, kw=2, **steps)
+    yield from one("convolution::forward", [x, weight], forward, count=9, **attrs)
+    yield from one("convolution::input", [y, weight], back_to, volume=42, **attrs)
+    yield from one("convolution::weight", [x, y], to_weight, taps=6, **attrs)
+
+
+def described(sizes, counts, kernel, steps):
+    """Returns the attribute `windows`: six numbers for each axis."""
+    lists = (sizes, counts, kernel, steps["stride"], steps["dilation"], steps["padding"])
+    return [int(number) for axis in zip(*lists, strict=True) for number in axis]
 
 
 def pools(window):
@@ -102,27 +112,20 @@ def pools(window):
 def parts(one):
     """Returns the cases of the ops that pooling and unfold call."""
     steps = {"stride": [1, 1, 2], "padding": [0, 1, 1], "dilation": [1, 1, 2]}
-    taps, counts = {"kd": 1, "kh": 2, "kw": 2}, {"od": 1, "oh": 6, "ow": 3}
+    attrs = {"taps": 4, "windows": described((1, 5, 5), (1, 6, 3), (1, 2, 2), steps)}
 
     def planes(x, f, **attrs):
         given = {name: list[1:] for name, list in steps.items()}
-        return f(x.reshape(*x.shape[:-3], 5, 5), kernel_size=(2, 2), **given, **attrs)
+        return f(x.reshape(*x.shape[:-1], 5, 5), kernel_size=(2, 2), **given, **attrs)
 
-    x = ("real", (2, 1, 5, 5))
-    largest = lambda x: planes(x, windows.max_pool, rank=2)[..., None, :, :]  # noqa: E731
-    yield from one("window::max", [x], largest, **counts, **taps, **steps)
-    yield from one("window::unfold", [x], lambda x: planes(x, windows.unfold), **taps, **counts, **steps)
-    yield from one(
-        "window::fold",
-        [("real", (4, 18))],
-        lambda x: windows.fold(x, (5, 5), (2, 2), (1, 2), (1, 1), (1, 2))[:, None],
-        d=1,
-        h=5,
-        w=5,
-        **taps,
-        **counts,
-        **steps,
-    )
+    largest = lambda x: planes(x, windows.max_pool, rank=2).reshape(2, 18)  # noqa: E731
+    yield from one("window::max", [("real", (2, 25))], largest, count=18, **attrs)
+    yield from one("window::unfold", [("real", (2, 1, 25))], lambda x: planes(x, windows.unfold), count=18, **attrs)
+
+    def folded(x):
+        return windows.fold(x, (5, 5), (2, 2), (1, 2), (1, 1), (1, 2)).reshape(1, 25)
+
+    yield from one("window::fold", [("real", (4, 18))], folded, volume=25, **attrs)
     means = {"bounds": [0, 3, 2, 5], "counts": [3, 4]}
     rows = lambda x: np.stack([x[:, :3].sum(1) / 3, x[:, 2:].sum(1) / 4], 1)  # noqa: E731
     yield from one("window::mean", [("real", (2, 5, 3))], rows, size=2, **means)
