@@ -2,11 +2,12 @@
 
 use minitensor::kernels::Const;
 use minitensor::kernels::threads::set_num_threads;
-use minitensor::{DType, Device, Result, Tensor, interrupt, random};
+use minitensor::{DType, Device, Result, Tensor, interrupt};
 use minitensor_ops::arithmetic::add;
 use minitensor_ops::exponential::exp;
 use minitensor_ops::indexing::{gather, nonzero, tril, triu};
 use minitensor_ops::linalg::matmul;
+use minitensor_ops::random::{integers, normal, uniform};
 use minitensor_ops::sorting::{cumsum, sort};
 
 type Case<'a> = (&'a str, Box<dyn Fn() -> Result<Tensor> + 'a>);
@@ -20,6 +21,7 @@ fn a_long_call_stops_when_it_is_asked_to() -> Result<()> {
     let square = Tensor::ones([1 << 10, 1 << 10], DType::F32, Device::Cpu)?;
     let narrow = Tensor::ones([n, 32], DType::F32, Device::Cpu)?;
     let index = Tensor::zeros([n], DType::I64, Device::Cpu)?;
+    let key = Tensor::from_vec(vec![1_u64, 2], [2])?;
     let cases: Vec<Case<'_>> = vec![
         ("add", Box::new(|| add::call(&x, &x))),
         ("exp", Box::new(|| exp::call(&x))),
@@ -31,9 +33,9 @@ fn a_long_call_stops_when_it_is_asked_to() -> Result<()> {
         ("tril", Box::new(|| tril::call(&square, 0))),
         ("triu", Box::new(|| triu::call(&square, 0))),
         ("matmul", Box::new(|| matmul::call(&square, &square))),
-        ("uniform", Box::new(|| random::uniform([n], DType::F32, Device::Cpu))),
-        ("normal", Box::new(|| random::normal([n], DType::F16, Device::Cpu))),
-        ("integers", Box::new(|| random::integers(0, 9, [n], Device::Cpu))),
+        ("uniform", Box::new(|| uniform::call(&key, &[n as i64], DType::F32))),
+        ("normal", Box::new(|| normal::call(&key, &[n as i64], DType::F16))),
+        ("integers", Box::new(|| integers::call(&key, 0, 9, &[n as i64]))),
         ("full", Box::new(|| Tensor::full([n], Const::Int(1), DType::F64, Device::Cpu))),
         ("zeros", Box::new(|| Tensor::zeros([64 * n], DType::F64, Device::Cpu))),
         ("cast", Box::new(|| x.cast(DType::F64))),

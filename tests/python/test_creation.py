@@ -58,6 +58,56 @@ def test_a_seed_makes_random_numbers_repeat():
     assert mt.rand(5).tolist() != first[0]
 
 
+def test_the_numbers_of_a_seed_never_change():
+    mt.manual_seed(7)
+    assert mt.rand(3).tolist() == [0.9545971155166626, 0.11417734622955322, 0.4069603681564331]
+    assert mt.randn(2, dtype="float64").tolist() == pytest.approx([0.039122903655233104, -0.10323135953961703])
+    mt.randn(1)
+    assert mt.randint(-50, 50, (4,)).tolist() == [-22, -17, 30, -23]
+    assert mt.rand(3, dtype="bfloat16").tolist() == [0.01171875, 0.26171875, 0.56640625]
+    assert mt.ops.dropout(mt.ones(8)).tolist() == [2.0, 2.0, 2.0, 2.0, 0.0, 2.0, 0.0, 0.0]
+    assert mt.ops.rand_like(mt.ones(2, dtype="float16")).tolist() == [0.21923828125, 0.962890625]
+
+
+def test_random_numbers_are_functions_of_their_key():
+    ops, x = mt.ops.random, mt.ones(100)
+    draws = {
+        "rand": (lambda key: ops.uniform(key, (100,)), lambda: mt.rand(100)),
+        "randn": (lambda key: ops.normal(key, (100,), "float64"), lambda: mt.randn(100, dtype="float64")),
+        "randint": (lambda key: ops.integers(key, -9, 9, (100,)), lambda: mt.randint(-9, 9, (100,))),
+        "rand_like": (lambda key: ops.uniform(key, (100,)), lambda: mt.ops.rand_like(x)),
+        "dropout": (lambda key: ops.dropout(x, key, 0.3), lambda: mt.ops.dropout(x, 0.3)),
+    }
+    for name, (of_key, of_generator) in draws.items():
+        mt.manual_seed(5)
+        drawn, after = of_generator().tolist(), mt.rand(4).tolist()
+        mt.manual_seed(5)
+        key = mt.Tensor([5, 0], dtype="uint64")
+        assert of_key(key).tolist() == of_key(key).tolist() == drawn, name
+        of_generator()
+        assert mt.rand(4).tolist() == after, f"{name} of a key takes numbers from the generator"
+        assert of_key(mt.Tensor([6, 0], dtype="uint64")).tolist() != drawn
+    later = mt.Tensor([5, 2], dtype="uint64")
+    assert ops.uniform(later, (6,)).tolist() == ops.uniform(key, (10,)).tolist()[4:]
+
+
+def test_a_key_that_is_none_is_reported():
+    with pytest.raises(TypeError, match="'key' takes uint64, got int64"):
+        mt.ops.random.uniform(mt.Tensor([1, 2]), (3,))
+    with pytest.raises(ValueError, match=r"a key has two elements, the seed and a counter; got shape \(3,\)"):
+        mt.ops.random.normal(mt.Tensor([1, 2, 3], dtype="uint64"), (3,))
+
+
+def test_random_numbers_on_meta_take_nothing_from_the_generator():
+    mt.manual_seed(3)
+    first = mt.rand(2).tolist()
+    mt.manual_seed(3)
+    for make in (mt.rand, mt.randn):
+        assert (make(5, device="meta").device, make(5, device="meta").shape) == ("meta", (5,))
+    mt.ops.dropout(mt.ones(9, device="meta"))
+    assert mt.rand(2).tolist() == first
+
+
 def test_random_numbers_have_their_distribution():
     mt.manual_seed(0)
     u, n, k = mt.rand(20000).numpy(), mt.randn(20000).numpy(), mt.randint(-3, 4, (20000,)).numpy()

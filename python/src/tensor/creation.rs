@@ -1,7 +1,9 @@
 //! Functions that create tensors: zeros, ranges, random numbers.
 
 use minitensor::dtype::Kind;
-use minitensor::{DType, Device, Error, Shape, Tensor, random, with_dtype};
+use minitensor::random::{Block, next_key};
+use minitensor::{DType, Device, Error, Shape, Tensor, with_dtype};
+use minitensor_ops::random as ops;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -115,9 +117,21 @@ constant! {
     /// Returns a tensor of a shape with arbitrary content.
     empty empty_like "A tensor of the shape and dtype of `x`, with any content." => |s, d, v| uninitialized(s, d, v);
     /// Returns random numbers, uniform in [0, 1).
-    rand rand_like "Random numbers, uniform in [0, 1), of the shape and dtype of `x`." => |s, d, v| random::uniform(s, d, v);
+    rand rand_like "Random numbers, uniform in [0, 1), of the shape and dtype of `x`." => |s, d, v| floats(ops::uniform::call, s, d, v);
     /// Returns random numbers of the standard normal distribution.
-    randn randn_like "Random numbers of the standard normal distribution, of the shape and dtype of `x`." => |s, d, v| random::normal(s, d, v);
+    randn randn_like "Random numbers of the standard normal distribution, of the shape and dtype of `x`." => |s, d, v| floats(ops::normal::call, s, d, v);
+}
+
+fn sizes(shape: &Shape) -> Vec<i64> {
+    shape.iter().map(|size| *size as i64).collect()
+}
+
+/// A random op of floats.
+type Draw = fn(&Tensor, &[i64], DType) -> minitensor::Result<Tensor>;
+
+/// Calls a random op with the next key of the global generator.
+fn floats(draw: Draw, shape: Shape, dtype: DType, device: Device) -> minitensor::Result<Tensor> {
+    draw(&next_key(shape.checked_numel()?, Block::Floats, device)?, &sizes(&shape), dtype)
 }
 
 /// Uninitialized memory, except for booleans: not every byte is a valid boolean.
@@ -331,7 +345,8 @@ fn randint(
         ))
         .into());
     }
-    let drawn = random::integers(low, high, shape, device::or_cpu(device))?;
+    let key = next_key(shape.checked_numel()?, Block::Integer, device::or_cpu(device))?;
+    let drawn = ops::integers::call(&key, low, high, &sizes(&shape))?;
     convert(drawn, dtype, device, false)
 }
 
