@@ -9,55 +9,32 @@
 
 #![warn(missing_docs)]
 
-mod cast;
-pub mod columns;
-mod complex;
-#[cfg(feature = "engine")]
-pub mod convolution;
-mod copy;
-mod dual;
-#[cfg(feature = "engine")]
-mod gemm;
-mod machine;
+pub mod indexing;
+mod linalg;
 mod map;
 mod math;
 pub mod memory;
-pub mod nonzero;
-#[cfg(feature = "engine")]
-pub mod pooling;
-pub mod positions;
+mod number;
 pub mod program;
 #[cfg(feature = "engine")]
 pub mod random;
+mod reduce;
 pub mod row;
-pub mod rows;
-mod scalar;
-pub mod scan;
-pub mod simd;
-pub mod sort;
-mod special;
-pub mod stop;
-mod stream;
-#[cfg(feature = "engine")]
-pub mod threads;
-#[cfg(not(feature = "engine"))]
-#[path = "lent.rs"]
-pub mod threads;
-mod triangle;
-mod truth;
+mod runtime;
 #[cfg(feature = "engine")]
 pub mod window;
 
-pub use cast::Cast;
-pub use copy::{contiguous, copy, copy_plane};
-pub use dual::Dual;
-#[cfg(feature = "engine")]
-pub use gemm::matmul;
 pub use half::{bf16, f16};
+pub use indexing::{nonzero, sort};
+#[cfg(feature = "engine")]
+pub use linalg::matmul;
+pub use linalg::triangle;
 pub use map::{Load, Map, Store, map};
+pub use memory::{LARGE, contiguous, copy, copy_plane};
 pub use num_complex::Complex;
+pub use number::{Cast, Const, Dual, Element, Field, Float, Int, Machine, Mask, Num, Real, Truth, lit};
+pub use reduce::{columns, rows, scan};
 pub use row::Row;
-pub use scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real, lit};
-pub use stream::LARGE;
-pub use triangle::triangle;
-pub use truth::Truth;
+pub use runtime::{simd, stop, threads};
+#[cfg(feature = "engine")]
+pub use window::{convolution, pooling};

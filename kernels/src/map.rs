@@ -2,8 +2,8 @@
 
 use std::mem::MaybeUninit;
 
-use crate::scalar::Machine;
-use crate::simd::clones;
+use crate::number::scalar::Machine;
+use crate::runtime::simd::clones;
 
 /// One step of an elementwise loop: an element body with its types and attributes.
 pub trait Map: Sync {
@@ -45,7 +45,7 @@ pub trait Store: Sized {
     unsafe fn run<M: Map<Out = Self>>(m: &M, n: usize, ins: <M::In as Load>::Pointers, outs: &[*mut u8]);
 }
 
-/// Runs `m` over `n` elements, at the current [level](crate::simd::level).
+/// Runs `m` over `n` elements, at the current [level](crate::runtime::simd::level).
 ///
 /// # Safety
 /// `ins[k]` and `outs[k]` must point to `n` contiguous, initialized, aligned elements of the k-th type of `In` and

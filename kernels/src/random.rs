@@ -47,6 +47,7 @@ impl Key {
     }
 }
 
+#[inline]
 fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     let product = |a: u32, b: u32| {
         let p = u64::from(a) * u64::from(b);
@@ -62,6 +63,7 @@ fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
 }
 
 /// A number in `[0, 1)` with 53 random bits.
+#[inline]
 fn unit(word: u64) -> f64 {
     (word >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }

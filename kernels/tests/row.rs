@@ -76,21 +76,21 @@ fn random(n: usize, seed: u64) -> Vec<f64> {
 }
 
 /// The arguments of some rows. Inputs with one value per row are positive.
-struct Rows<const I: usize, const X: usize> {
+struct Arguments<const I: usize, const X: usize> {
     n: usize,
     rows: usize,
     inputs: [Vec<f64>; I],
     at: [Vec<i64>; X],
 }
 
-impl<const I: usize, const X: usize> Rows<I, X> {
+impl<const I: usize, const X: usize> Arguments<I, X> {
     fn new(along: [bool; I], n: usize, rows: usize) -> Self {
         let input = |i: usize| match along[i] {
             true => random(n * rows, i as u64 + 1),
             false => random(rows, i as u64 + 1).into_iter().map(|v| v.abs() + 0.5).collect(),
         };
         let at = std::array::from_fn(|_| (0..rows).map(|r| (r * 7 % n.max(1)) as i64).collect());
-        Rows { n, rows, inputs: std::array::from_fn(input), at }
+        Arguments { n, rows, inputs: std::array::from_fn(input), at }
     }
 
     fn outputs<B: Body<I, X, O>, const O: usize>(&self, body: &B) -> Result<[Vec<f64>; O], Wrong> {
@@ -173,7 +173,7 @@ fn agree<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(body:
         if n < least {
             continue;
         }
-        let rows = Rows::<I, X>::new(B::ALONG, n, count);
+        let rows = Arguments::<I, X>::new(B::ALONG, n, count);
         let outputs = rows.outputs(body).expect("right");
         let at: Vec<Vec<f64>> = rows.at.iter().map(|at| at.iter().map(|v| *v as f64).collect()).collect();
         let at: Vec<Operand<*const f64>> = at.iter().map(|v| rows.operand(v, false)).collect();
@@ -236,7 +236,7 @@ fn agree<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(body:
 
 fn finite_differences<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
     body: &B,
-    rows: &Rows<I, X>,
+    rows: &Arguments<I, X>,
     cotangents: &[Vec<f64>; O],
     gradients: &[Vec<f64>; I],
 ) {
@@ -248,7 +248,7 @@ fn finite_differences<B: Body<I, X, O>, const I: usize, const X: usize, const O:
             let moved = |by: f64| {
                 let mut inputs = rows.inputs.clone();
                 inputs[i][p] += by;
-                dot(Rows { n: rows.n, rows: rows.rows, inputs, at: rows.at.clone() }.outputs(body).expect("right"))
+                dot(Arguments { n: rows.n, rows: rows.rows, inputs, at: rows.at.clone() }.outputs(body).expect("right"))
             };
             let slope = (moved(1e-6) - moved(-1e-6)) / 2e-6;
             let given = gradients[i][p];
@@ -286,9 +286,9 @@ fn running_sums_and_the_adjoints_in_turn_agree_in_every_form() {
 
 #[test]
 fn every_level_gives_the_same_bits() {
-    let rows = Rows::<3, 0>::new(LayerNorm::ALONG, 777, 3);
-    let tempered = Rows::<2, 0>::new(Tempered::ALONG, 777, 3);
-    let running = Rows::<3, 0>::new(Running::ALONG, 777, 3);
+    let rows = Arguments::<3, 0>::new(LayerNorm::ALONG, 777, 3);
+    let tempered = Arguments::<2, 0>::new(Tempered::ALONG, 777, 3);
+    let running = Arguments::<3, 0>::new(Running::ALONG, 777, 3);
     let all = Level::ALL.map(|level| {
         set_level(level);
         (
@@ -308,7 +308,7 @@ fn a_product_has_a_gradient_at_zeros() {
     for (x, want) in
         [([2.0, 0.0, 5.0], [0.0, 10.0, 0.0]), ([0.0, 0.0, 5.0], [0.0; 3]), ([2.0, 3.0, 5.0], [15.0, 10.0, 6.0])]
     {
-        let rows = Rows::<1, 0> { n: 3, rows: 1, inputs: [x.to_vec()], at: [] };
+        let rows = Arguments::<1, 0> { n: 3, rows: 1, inputs: [x.to_vec()], at: [] };
         let [gradient] = rows.gradients(&Product, &[vec![1.0], vec![0.0; 3]]);
         assert_eq!(gradient, want);
     }
@@ -316,14 +316,14 @@ fn a_product_has_a_gradient_at_zeros() {
 
 #[test]
 fn ties_share_the_gradient_evenly() {
-    let rows = Rows::<2, 0> { n: 4, rows: 1, inputs: [vec![1.0, 3.0, 3.0, 2.0], vec![1.0; 4]], at: [] };
+    let rows = Arguments::<2, 0> { n: 4, rows: 1, inputs: [vec![1.0, 3.0, 3.0, 2.0], vec![1.0; 4]], at: [] };
     let [x, y] = rows.gradients(&Extremes, &[vec![1.0], vec![0.0; 4]]);
     assert_eq!((x, y), (vec![0.0, 0.5, 0.5, 0.0], vec![0.75; 4]));
 }
 
 #[test]
 fn extremes_say_where_they_stand_and_nan_wins() {
-    let rows = Rows::<1, 0> {
+    let rows = Arguments::<1, 0> {
         n: 4,
         rows: 3,
         inputs: [vec![1.0, 7.0, -3.0, 7.0, 0.0, f64::NAN, 9.0, f64::NAN, 1.0, 2.0, 3.0, 4.0]],
@@ -335,7 +335,7 @@ fn extremes_say_where_they_stand_and_nan_wins() {
 #[test]
 fn infinities_and_empty_rows() {
     let inf = f64::INFINITY;
-    let rows = Rows::<1, 1> {
+    let rows = Arguments::<1, 1> {
         n: 2,
         rows: 4,
         inputs: [vec![-inf, -inf, inf, 1.0, -inf, 1.0, f64::NAN, 1.0]],
@@ -344,11 +344,11 @@ fn infinities_and_empty_rows() {
     let [loss] = rows.outputs(&CrossEntropy).expect("right");
     // −∞ − (−∞), ∞ − 1, 1 − 1 and NaN, as in NumPy.
     assert!(loss[0].is_nan() && loss[1] == inf && loss[2] == 0.0 && loss[3].is_nan(), "{loss:?}");
-    let empty = Rows::<1, 0> { n: 0, rows: 2, inputs: [vec![]], at: [] };
+    let empty = Arguments::<1, 0> { n: 0, rows: 2, inputs: [vec![]], at: [] };
     assert_eq!(empty.outputs(&Softmax), Ok([vec![]]));
     assert_eq!(empty.outputs(&Product), Ok([vec![1.0, 1.0], vec![]]));
     assert_eq!(empty.gradients(&Product, &[vec![1.0; 2], vec![]]), [Vec::<f64>::new()]);
-    let empty = Rows::<3, 0> { n: 0, rows: 1, inputs: [vec![], vec![], vec![2.0]], at: [] };
+    let empty = Arguments::<3, 0> { n: 0, rows: 1, inputs: [vec![], vec![], vec![2.0]], at: [] };
     let [sums, mean] = empty.outputs(&InTurn(Running)).expect("right");
     assert!(sums.is_empty() && mean[0].is_nan());
     assert_eq!(empty.gradients(&InTurn(Running), &[vec![], vec![0.0]])[0], Vec::<f64>::new());
@@ -356,11 +356,11 @@ fn infinities_and_empty_rows() {
 
 #[test]
 fn what_a_row_lacks_is_an_error() {
-    let rows = Rows::<1, 1> { n: 3, rows: 2, inputs: [vec![0.0; 6]], at: [vec![0, 3]] };
+    let rows = Arguments::<1, 1> { n: 3, rows: 2, inputs: [vec![0.0; 6]], at: [vec![0, 3]] };
     let error = rows.outputs(&CrossEntropy).unwrap_err();
-    assert_eq!(error.to_string(), "index 3 is outside of a row of 3");
+    assert_eq!(error.to_string(), "index 3 is out of range for a row of 3");
     body! { Varying: [true x] at [] -> [false] in (1, 1), 1 = [x - x.mean()] }
-    let rows = Rows::<1, 0>::new([true], 3, 1);
+    let rows = Arguments::<1, 0>::new([true], 3, 1);
     let error = rows.outputs(&Varying).unwrap_err();
     assert_eq!(error, Wrong::Varies(0));
     body! { Deep: [true x] at [] -> [false] in (1, 1), 2 = [(x - x.mean()).sum()] }

@@ -47,9 +47,8 @@ impl Block {
 
 /// The next key of the global generator, for `n` numbers. Keys on [`Device::Meta`] take nothing from the generator.
 pub fn next_key(n: usize, block: Block, device: Device) -> Result<Tensor> {
-    let out = Tensor::empty([2], DType::U64, device)?;
     if device == Device::Meta {
-        return Ok(out);
+        return Tensor::empty([2], DType::U64, device);
     }
     let key = {
         let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,16 +56,16 @@ pub fn next_key(n: usize, block: Block, device: Device) -> Result<Tensor> {
         next.counter = key.counter.wrapping_add(block.count(n) as u64);
         key
     };
-    out.copy_from(&Tensor::from_vec(vec![key.seed, key.counter], [2])?);
-    Ok(out)
+    Tensor::from_fn([2], |_| [key.seed, key.counter])
 }
 
 /// Reads a key.
 fn read(key: &Tensor) -> Result<Key> {
-    match key.to_vec::<u64>()?[..] {
-        [seed, counter] => Ok(Key { seed, counter }),
-        _ => Err(Error::value(format!("a key has two elements, the seed and a counter; got shape {}", key.shape()))),
+    if key.shape()[..] != [2] {
+        return Err(Error::value(format!("a key has two elements, the seed and a counter; got shape {}", key.shape())));
     }
+    let words = key.view::<u64>()?;
+    Ok(Key { seed: words[[0]], counter: words[[1]] })
 }
 
 /// Uniform numbers in `[0, 1)`.

@@ -25,6 +25,6 @@ pub fn ended<T>(f: impl FnOnce() -> T) -> Result<T> {
 pub fn stopped(payload: Box<dyn Any + Send>) -> std::result::Result<Error, Box<dyn Any + Send>> {
     Ok(match *payload.downcast::<Stop>()? {
         Stop::OutOfMemory(n, size) => Error::memory(format!("can't allocate {n} elements of {size} bytes")),
-        Stop::Asked(why) => why.downcast::<Error>().map_or_else(|_| Error::runtime("interrupted"), |error| *error),
+        Stop::Requested(why) => why.downcast::<Error>().map_or_else(|_| Error::runtime("interrupted"), |error| *error),
     })
 }

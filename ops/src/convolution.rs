@@ -10,13 +10,15 @@ use minitensor::prelude::*;
 use crate::window::{self, AXES, Geometry, Steps, channels, each, shaped, sizes};
 
 fn no_memory(_: OutOfMemory) -> Error {
-    Error::memory("can't allocate the memory to work in; use a smaller batch")
+    Error::memory("can't allocate the working memory of the convolution; use a smaller batch")
 }
 
 /// The groups of channels, from the shapes of the input and the weight.
 fn grouped(samples: usize, inputs: usize, outputs: usize, groups: usize) -> Result<Channels> {
     if !inputs.is_multiple_of(groups) || !outputs.is_multiple_of(groups) {
-        return Err(Error::value(format!("groups = {groups} should divide the channels: {inputs} in, {outputs} out")));
+        return Err(Error::value(format!(
+            "groups = {groups} must divide the numbers of channels, got {inputs} input and {outputs} output channels"
+        )));
     }
     Ok(Channels { samples, groups, inputs: inputs / groups, outputs: outputs / groups })
 }
@@ -96,7 +98,7 @@ fn kernel(weight: &Tensor, rank: usize, channels: &str) -> Result<[usize; 3]> {
         return Ok(sizes(weight.shape(), rank));
     }
     let (shape, axes) = (weight.shape(), AXES[rank]);
-    Err(Error::value(format!("'weight' of shape {shape} should be [{channels}, {axes}], of {} dimensions", rank + 2)))
+    Err(Error::value(format!("'weight' must have {} dimensions, [{channels}, {axes}]; got shape {shape}", rank + 2)))
 }
 
 /// Reshapes `[.., channels, axes…]` to `[samples, channels, volume]`.
@@ -129,8 +131,8 @@ fn convolution(
     let (o, i) = (weight.shape()[0], weight.shape()[1]);
     if Some(c) != i.checked_mul(groups) {
         return Err(Error::value(format!(
-            "'weight' of shape {} with groups = {groups} takes {i} * {groups} channels, and 'x' of shape {} has {c}; weight \
-             should be [out_channels, in_channels / groups, {}]",
+            "'weight' of shape {} with groups = {groups} expects {i} * {groups} input channels, but 'x' of shape {} has {c}; \
+             'weight' must be [out_channels, in_channels / groups, {}]",
             weight.shape(),
             x.shape(),
             AXES[rank]
@@ -157,7 +159,7 @@ fn transposed(
     let (o, i) = (weight.shape()[0], weight.shape()[1]);
     if c != o {
         return Err(Error::value(format!(
-            "'weight' of shape {} takes {o} channels, and 'x' of shape {} has {c}; weight should be [in_channels, \
+            "'weight' of shape {} expects {o} input channels, but 'x' of shape {} has {c}; 'weight' must be [in_channels, \
              out_channels / groups, {}]",
             weight.shape(),
             x.shape(),
@@ -171,7 +173,7 @@ fn transposed(
         let (stride, dilation) = (steps.stride[axis], steps.dilation[axis]);
         if more[axis] >= stride.max(dilation) {
             return Err(Error::value(format!(
-                "'output_padding' should be less than the stride or the dilation, got {output_padding:?} with stride {stride} and \
+                "'output_padding' must be less than the stride or the dilation, got {output_padding:?} with stride {stride} and \
                  dilation {dilation} along axis {}",
                 axis as i64 - 3
             )));
@@ -200,7 +202,7 @@ fn transposed(
         Some(bias) => {
             let shape = bias.shape();
             return Err(Error::value(format!(
-                "'bias' of shape {shape} should be [{}], one for each channel",
+                "'bias' must have shape [{}], one number for each output channel; got {shape}",
                 i * groups
             )));
         }

@@ -1,7 +1,7 @@
 //! Selects elements by position or by condition.
 
+use minitensor::kernels::indexing::{self, IndexError};
 use minitensor::kernels::nonzero::Nonzero;
-use minitensor::kernels::positions::{self, Unusable};
 use minitensor::kernels::{Truth, contiguous, stop, triangle};
 use minitensor::prelude::*;
 use minitensor::tensor::normalize_axis;
@@ -62,12 +62,12 @@ pub fn unslice(
     Ok(out)
 }
 
-/// The error for positions that can't be used in `place`, such as "size 3".
+/// The error for indices into `target`, for example "size 3".
 #[cold]
-fn unusable(why: Unusable, place: impl FnOnce() -> String) -> Error {
+fn index_error(why: IndexError, target: impl FnOnce() -> String) -> Error {
     match why {
-        Unusable::OutOfRange(index) => Error::index(format!("index {index} is out of range for {}", place())),
-        Unusable::OutOfMemory(why) => Error::memory(format!("can't allocate memory for the positions: {why}")),
+        IndexError::OutOfRange(index) => Error::index(format!("index {index} is out of range for {}", target())),
+        IndexError::OutOfMemory(why) => Error::memory(format!("can't allocate memory for the indices: {why}")),
     }
 }
 
@@ -78,7 +78,7 @@ fn unusable(why: Unusable, place: impl FnOnce() -> String) -> Error {
     backward = |d| { x: scatter(d, index, n), index: none },
 )]
 pub fn gather<T: Element>(x: &[T], index: &[i64], out: &mut [T]) -> Result<()> {
-    positions::take(x, index, out).map_err(|why| unusable(why, || format!("size {}", x.len())))
+    indexing::take(x, index, out).map_err(|why| index_error(why, || format!("size {}", x.len())))
 }
 
 /// Zeros of `size` along an axis, to which the elements of `x` are added at `index`: the transpose of [`gather()`].
@@ -87,7 +87,7 @@ pub fn gather<T: Element>(x: &[T], index: &[i64], out: &mut [T]) -> Result<()> {
     backward = |d| { x: gather(d, index), index: none },
 )]
 pub fn scatter<T: Num>(x: &[T], index: &[i64], size: usize, out: &mut [T]) -> Result<()> {
-    positions::add_rows(x, 1, index, size, out).map_err(|why| unusable(why, || format!("size {size}")))
+    indexing::add_rows(x, 1, index, size, out).map_err(|why| index_error(why, || format!("size {size}")))
 }
 
 /// The rows of a table at `index`: `out[.., :] = weight[index[..], :]`.
@@ -100,9 +100,15 @@ pub fn embedding(weight: &Tensor, index: &Tensor) -> Result<Tensor> {
     let dtype = weight.dtype();
     // Rows are only copied. A cell body would convert a table of 16-bit floats to float32.
     let is_half = dtype.compute() != dtype;
-    let bits = if is_half { weight.bitcast(DType::U16)? } else { weight.clone() };
-    let rows = take_rows::call(&bits, &reshape::call(index, &[-1])?)?;
+    let table = weight.contiguous()?;
+    let table = if is_half { table.bitcast(DType::U16)? } else { table };
+    let is_list = index.ndim() == 1;
+    let flat = if is_list { index.clone() } else { reshape::call(index, &[-1])? };
+    let rows = take_rows::call(&table, &flat).map_err(|e| e.renamed("indexing::take_rows", "embedding"))?;
     let rows = if is_half { rows.bitcast(dtype)? } else { rows };
+    if is_list {
+        return Ok(rows);
+    }
     let sizes = index.shape().iter().chain(rows.shape().last());
     reshape::call(&rows, &sizes.map(|size| *size as i64).collect::<Vec<_>>())
 }
@@ -114,14 +120,14 @@ pub fn embedding(weight: &Tensor, index: &Tensor) -> Result<Tensor> {
 )]
 pub fn take_rows<T: Element>(table: ArrayView2<T>, index: &[i64], out: &mut [T]) -> Result<()> {
     let size = table.nrows();
-    positions::take_rows(table, index, out).map_err(|why| unusable(why, || format!("size {size}")))
+    indexing::take_rows(table, index, out).map_err(|why| index_error(why, || format!("size {size}")))
 }
 
 /// Zeros of a table's shape, to which `d[.., :]` is added at `index[..]`: the gradient of [`embedding()`].
 #[custom_op(name = "indexing::added_rows")]
 pub fn added_rows(d: &Tensor, index: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let &[size, width] = Shape::from_sizes(shape)?.dims() else {
-        return Err(Error::value(format!("a table has two dimensions, got the shape {shape:?}")));
+        return Err(Error::value(format!("'shape' must have two dimensions, got {shape:?}")));
     };
     let count = index.numel() as i64;
     scatter_rows::call(&reshape::call(d, &[count, width as i64])?, &reshape::call(index, &[count])?, size)
@@ -134,8 +140,8 @@ pub fn added_rows(d: &Tensor, index: &Tensor, shape: &[i64]) -> Result<Tensor> {
 )]
 pub fn scatter_rows<T: Num>(x: ArrayView2<T>, index: &[i64], size: usize, out: &mut [T]) -> Result<()> {
     let width = x.ncols();
-    positions::add_rows(&contiguous(&x), width, index, size, out)
-        .map_err(|why| unusable(why, || format!("size {size}")))
+    indexing::add_rows(&contiguous(&x), width, index, size, out)
+        .map_err(|why| index_error(why, || format!("size {size}")))
 }
 
 /// The slices at `indices` along an axis. The axes of `indices` replace it.
@@ -156,10 +162,10 @@ pub fn take(x: &Tensor, indices: &Tensor, #[default = 0] axis: i64) -> Result<Te
     Ok(out)
 }
 
-/// Converts negative indices to positions from 0 on; an index that is out of range is an error.
+/// Converts negative indices to indices from the start; an index that is out of range is an error.
 #[custom_op(name = "indexing::wrap", shape = (index: [n]) -> [n], backward = none)]
 pub fn wrap_index(index: &[i64], size: usize, axis: usize, out: &mut [i64]) -> Result<()> {
-    positions::from_front(index, size, out).map_err(|why| unusable(why, || format!("axis {axis} of size {size}")))
+    indexing::wrap(index, size, out).map_err(|why| index_error(why, || format!("axis {axis} of size {size}")))
 }
 
 /// `x[indices[0], indices[1], …]`: integer tensors, broadcast together, index the leading axes.

@@ -68,7 +68,7 @@ pub fn stack(tensors: &[&Tensor], #[default = 0] axis: i64) -> Result<Tensor> {
 fn margins(rank: usize, padding: &[i64]) -> Result<Vec<(usize, usize)>> {
     if !padding.len().is_multiple_of(2) || padding.len() / 2 > rank || padding.iter().any(|p| *p < 0) {
         return Err(Error::value(format!(
-            "padding {padding:?} should be two sizes of at least 0 (before, behind) for each of the last axes; the \
+            "'padding' must be two sizes of at least 0 (before, after) for each of the last axes, got {padding:?}; the \
              tensor has {rank}"
         )));
     }

@@ -39,12 +39,12 @@ pub fn matmul(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     Ok(out)
 }
 
-/// `x @ y` with at least two axes each. If a whole batch is multiplied by one matrix, this is a single product of all
-/// its rows, and so is the gradient of the matrix, instead of a sum over the batch.
+/// `x @ y` with at least two axes each. If a whole batch is multiplied by one matrix of several columns, this is a single
+/// product of all its rows, and so is the gradient of the matrix, instead of a sum over the batch.
 fn product(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let (k, n) = (y.shape()[0], y.shape()[y.ndim() - 1]);
-    let Some((_, batch)) = x.shape().split_last().filter(|(width, _)| x.ndim() > 2 && y.ndim() == 2 && **width == k)
-    else {
+    let is_one_matrix = x.ndim() > 2 && y.ndim() == 2 && n > 1;
+    let Some((_, batch)) = x.shape().split_last().filter(|(width, _)| is_one_matrix && **width == k) else {
         return matrix_product::call(x, y);
     };
     let mut shape: Vec<i64> = batch.iter().map(|n| *n as i64).collect();

@@ -86,7 +86,7 @@ pub fn batch_norm(
             let spread = sqrt::call(&dispatch_one(&add::op(), &[Arg::Tensor(&var), Arg::Number(eps.into())], &[])?)?;
             divide::call(&subtract::call(x, &along(mean, "mean", channels, x)?)?, &spread)?
         }
-        _ => return Err(Error::type_("op 'batch_norm': 'mean' and 'var' go together; give both, or neither")),
+        _ => return Err(Error::type_("op 'batch_norm': takes both 'mean' and 'var', or neither")),
     };
     affine(y, weight, bias, channels)
 }
@@ -103,7 +103,7 @@ pub fn instance_norm(
     let channels = channels("instance_norm", x)?;
     if x.ndim() < 3 {
         return Err(Error::value(format!(
-            "op 'instance_norm' takes x: [batch, channels, ..] with positions to normalize over, got shape {}",
+            "op 'instance_norm' takes x: [batch, channels, ..] with elements to normalize, got shape {}",
             x.shape()
         )));
     }
@@ -125,7 +125,7 @@ pub fn group_norm(
     let channels = channels("group_norm", x)?;
     if groups == 0 || channels % groups != 0 {
         return Err(Error::value(format!(
-            "op 'group_norm': {channels} channels can't be split into groups = {groups}; give a number that divides them"
+            "op 'group_norm': groups = {groups} must divide the number of channels, {channels}"
         )));
     }
     let split: Vec<i64> =

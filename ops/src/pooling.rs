@@ -33,8 +33,8 @@ fn bounded<T: Float>(bounds: &[i64], counts: &[i64], windows: usize, rows: usize
     let lengths = counts.len() == windows && bounds.len() == 2 * windows;
     if !lengths || !bounds.chunks_exact(2).all(is_sound) || counts.iter().any(|c| *c < 1) {
         return Err(Error::value(format!(
-            "for {windows} windows, 'bounds' should be twice as many numbers of 0 to {rows}, in order, and 'counts' as many of at \
-             least 1; got {bounds:?} and {counts:?}"
+            "for {windows} windows, 'bounds' must be a start and an end of 0 to {rows} for each, and 'counts' a number of at least \
+             1 for each; got {bounds:?} and {counts:?}"
         )));
     }
     let pairs = bounds.chunks_exact(2).zip(counts);
@@ -82,7 +82,7 @@ fn at_least(x: &Tensor, rank: usize) -> Result<()> {
     }
     let (shape, axes) = (x.shape(), AXES[rank]);
     Err(Error::value(format!(
-        "'x' of shape {shape} should be [.., {axes}]; add what is missing with unsqueeze or reshape"
+        "'x' must be [.., {axes}], got shape {shape}; add the missing axes with unsqueeze or reshape"
     )))
 }
 
@@ -101,7 +101,7 @@ fn pool(
     let steps = Steps::new(rank, stride.unwrap_or(kernel_size), padding, dilation)?;
     if let Some(axis) = (0..3).find(|axis| steps.padding[*axis] > (kernel[*axis] / 2) as i64) {
         return Err(Error::value(format!(
-            "'padding' should be at most half of the kernel, so that every window sees an element; got padding {} with a kernel of \
+            "'padding' must be at most half of the kernel, so that every window contains an element; got padding {} with a kernel of \
              {} along axis {}",
             steps.padding[axis],
             kernel[axis],
@@ -111,7 +111,9 @@ fn pool(
     let sizes = sizes(x.shape(), rank);
     if let Some(axis) = (0..3).find(|axis| sizes[*axis] == 0) {
         let (shape, axis) = (x.shape(), axis as i64 - 3);
-        return Err(Error::value(format!("'x' of shape {shape} has no elements along axis {axis}; pool a larger one")));
+        return Err(Error::value(format!(
+            "'x' of shape {shape} has no elements along axis {axis}; pooling needs at least one"
+        )));
     }
     let mut counts = steps.counts(&sizes, &kernel)?;
     for axis in (0..3).filter(|_| ceil_mode) {
@@ -128,7 +130,7 @@ fn pool(
         let starts = (0..counts[axis] as i64).map(|o| o * steps.stride[axis] - steps.padding[axis]);
         if let Some(start) = starts.into_iter().find(|start| !taps(*start).any(sees)) {
             return Err(Error::value(format!(
-                "the window that begins at {start} of axis {} sees no element: its taps are {} apart, and there are {}",
+                "the window that begins at {start} of axis {} contains no element: its taps are {} apart, and the size of the axis is {}",
                 axis as i64 - 3,
                 steps.dilation[axis],
                 sizes[axis]
@@ -191,7 +193,9 @@ fn adaptive_avg_pool(x: &Tensor, rank: usize, output_size: &[i64]) -> Result<Ten
     let (sizes, outputs) = (sizes(x.shape(), rank), each("output_size", output_size, rank, 1, 1)?);
     if sizes.contains(&0) {
         let shape = x.shape();
-        return Err(Error::value(format!("'x' of shape {shape} has no elements along an axis; pool a larger one")));
+        return Err(Error::value(format!(
+            "'x' of shape {shape} has no elements along an axis; pooling needs at least one"
+        )));
     }
     if outputs == [1; 3] {
         let axes: Vec<i64> = (1..=rank as i64).map(|axis| -axis).collect();

@@ -4,7 +4,7 @@ use minitensor::kernels::{rows, stop};
 use minitensor::prelude::*;
 
 use crate::column::{self, reduce};
-use crate::strided::{self, Repeats, Steps};
+use crate::strided::{self, Repeats, StridedReduction};
 
 /// The sum of every row; [`sum()`] chooses the dtype of the sum.
 #[custom_op(name = "row::sum", shape = (x: [.., n]) -> [..], axis = None, backward = |d| { x: d.unsqueeze(-1) })]
@@ -60,7 +60,7 @@ pub fn row_prod_of_others_vjp<T: Num>(d: &[T], x: &[T], out: &mut [T]) {
 }
 
 /// Converts to the dtype in which sums and products are computed: 64 bits for integers and booleans.
-pub(crate) fn gathered(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+pub(crate) fn in_sum_dtype(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
     let wide = match x.dtype() {
         DType::Bool | DType::I8 | DType::I16 | DType::I32 => DType::I64,
         DType::U8 | DType::U16 | DType::U32 => DType::U64,
@@ -78,7 +78,7 @@ pub fn sum(
     #[default = false] keepdims: bool,
     dtype: Option<DType>,
 ) -> Result<Tensor> {
-    let x = gathered(x, dtype)?;
+    let x = in_sum_dtype(x, dtype)?;
     total(&x, axis, keepdims)
 }
 
@@ -86,7 +86,7 @@ pub fn sum(
 fn total(x: &Tensor, axis: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
     let whole =
         |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::sum::call, row_sum::call);
-    Steps { whole, parts: whole, repeats: Repeats::Times, is_rounded: true }.reduce(x, axis, keepdims)
+    StridedReduction { whole, parts: whole, repeats: Repeats::Times, is_rounded: true }.reduce(x, axis, keepdims)
 }
 
 /// The product. Integers and booleans are multiplied in 64 bits.
@@ -99,8 +99,8 @@ pub fn prod(
 ) -> Result<Tensor> {
     let whole =
         |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::prod::call, row_prod::call);
-    let steps = Steps { whole, parts: whole, repeats: Repeats::Each, is_rounded: true };
-    steps.reduce(&gathered(x, dtype)?, axis, keepdims)
+    let steps = StridedReduction { whole, parts: whole, repeats: Repeats::Each, is_rounded: true };
+    steps.reduce(&in_sum_dtype(x, dtype)?, axis, keepdims)
 }
 
 /// The mean of every row; [`mean()`] chooses the axes.
@@ -136,7 +136,7 @@ pub fn row_max<T: Real>(x: &[T], out: &mut T) {
 pub fn max(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     let whole =
         |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::max::call, row_max::call);
-    let steps = Steps { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
+    let steps = StridedReduction { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
     steps.reduce(x, axis, keepdims)
 }
 
@@ -157,7 +157,7 @@ pub fn row_min<T: Real>(x: &[T], out: &mut T) {
 pub fn min(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     let whole =
         |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::min::call, row_min::call);
-    let steps = Steps { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
+    let steps = StridedReduction { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
     steps.reduce(x, axis, keepdims)
 }
 
@@ -202,7 +202,7 @@ pub fn row_any<T: Element>(x: &[T], out: &mut bool) {
 pub fn any(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     let whole =
         |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::any::call, row_any::call);
-    let steps = Steps { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
+    let steps = StridedReduction { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
     steps.reduce(x, axis, keepdims)
 }
 
@@ -219,7 +219,7 @@ pub fn row_all<T: Element>(x: &[T], out: &mut bool) {
 pub fn all(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
     let whole =
         |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::all::call, row_all::call);
-    let steps = Steps { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
+    let steps = StridedReduction { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
     steps.reduce(x, axis, keepdims)
 }
 
@@ -237,7 +237,7 @@ pub fn count_nonzero(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdi
     let whole = |x: &Tensor, axis: Option<&[i64]>, keepdims| {
         reduce(x, axis, keepdims, column::count_nonzero::call, row_count_nonzero::call)
     };
-    let steps = Steps { whole, parts: total, repeats: Repeats::Times, is_rounded: false };
+    let steps = StridedReduction { whole, parts: total, repeats: Repeats::Times, is_rounded: false };
     steps.reduce(x, axis, keepdims)
 }
 

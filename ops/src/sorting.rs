@@ -4,7 +4,7 @@ use minitensor::kernels::{scan, sort as order};
 use minitensor::prelude::*;
 
 use crate::column::{self, Table};
-use crate::reduction::gathered;
+use crate::reduction::in_sum_dtype;
 
 /// The error if there is no memory for the keys of a sort.
 #[cold]
@@ -56,7 +56,7 @@ pub fn row_cumsum<T: Num>(x: &[T], out: &mut [T]) {
 /// The cumulative sum along an axis. Integers and booleans are added in 64 bits, as in `sum`.
 #[custom_op(alias = "cumulative_sum")]
 pub fn cumsum(x: &Tensor, #[default = -1] axis: i64) -> Result<Tensor> {
-    let x = gathered(x, None)?;
+    let x = in_sum_dtype(x, None)?;
     match Table::of(&x, Some(&[axis]))? {
         Some(table) => table.put_back(&column::cumsum::call(&table.rows)?),
         None => row_cumsum::call(&x, axis),

@@ -31,8 +31,8 @@ pub enum Repeats {
     Each,
 }
 
-/// The steps of a reduction: for a tensor, and for the results of its parts.
-pub struct Steps {
+/// The parts of a reduction: for a tensor, and for the results of its parts.
+pub struct StridedReduction {
     pub whole: Reduction,
     pub parts: Reduction,
     pub repeats: Repeats,
@@ -40,7 +40,7 @@ pub struct Steps {
     pub is_rounded: bool,
 }
 
-impl Steps {
+impl StridedReduction {
     /// Runs the reduction.
     pub fn reduce(&self, x: &Tensor, axis: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
         let mut axes: Vec<usize> = match axis {

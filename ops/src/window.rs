@@ -18,7 +18,7 @@ pub fn each(name: &str, given: &[i64], rank: usize, least: i64, missing: i64) ->
     }
     if let Some(wrong) = given.iter().find(|v| !(least..=i64::from(i32::MAX)).contains(*v)) {
         let side = if *wrong < least { format!("at least {least}") } else { format!("at most {}", i32::MAX) };
-        return Err(Error::value(format!("'{name}' should be {side}, got {given:?}")));
+        return Err(Error::value(format!("'{name}' must be {side}, got {given:?}")));
     }
     let mut all = [missing; 3];
     for (axis, to) in all[3 - rank..].iter_mut().enumerate() {
@@ -53,7 +53,7 @@ impl Steps {
             let padded = sizes[axis] as i64 + 2 * self.padding[axis];
             if reach >= padded {
                 return Err(Error::value(format!(
-                    "a kernel of {} with dilation {} spans {}, more than the {padded} of 'x' along axis {} (size {}, padding {} on \
+                    "a kernel of {} with dilation {} spans {}, but 'x' has only {padded} along axis {} (size {}, padding {} on \
                      both sides); use a smaller kernel or more padding",
                     kernel[axis],
                     self.dilation[axis],
@@ -73,7 +73,7 @@ impl Steps {
         let taps = i64::try_from(kernel[axis]).ok().filter(|taps| *taps > 0);
         taps.and_then(|taps| (taps - 1).checked_mul(self.dilation[axis])).ok_or_else(|| {
             Error::value(format!(
-                "a kernel has at least 1 tap along every axis, and not too many; got {} with dilation {} along axis {}",
+                "a kernel must have at least 1 tap along every axis, and its span must fit into int64; got {} with dilation {} along axis {}",
                 kernel[axis],
                 self.dilation[axis],
                 axis as i64 - 3
@@ -260,7 +260,7 @@ pub fn fold(
     if !fits {
         let [_, oh, ow] = windows.counts;
         return Err(Error::value(format!(
-            "'x' of shape {} should be [.., channels * {taps}, {count}]: {taps} taps of each channel, and {oh} * {ow} windows",
+            "'x' must be [.., channels * {taps}, {count}], got shape {}: {taps} taps of each channel, and {oh} * {ow} windows",
             x.shape()
         )));
     }
@@ -277,7 +277,7 @@ pub fn kernel_of(kernel_size: &[i64], rank: usize) -> Result<[usize; 3]> {
 pub fn channels(x: &Tensor, rank: usize) -> Result<usize> {
     let at = x.ndim().checked_sub(rank + 1).ok_or_else(|| {
         Error::value(format!(
-            "'x' of shape {} should be [.., channels, {}]; add what is missing with unsqueeze or reshape",
+            "'x' must be [.., channels, {1}], got shape {0}; add the missing axes with unsqueeze or reshape",
             x.shape(),
             AXES[rank]
         ))

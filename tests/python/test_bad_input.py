@@ -112,8 +112,8 @@ BAD = [
     ("mt.ops.concat([x,None])", TypeError, "op 'concat': input 'tensors[1]' must be a tensor, got NoneType;"),
     ("mt.ops.stack([x,mt.ones(4)])", ValueError, "op 'stack': op 'concat': tensors[1] of shape (1, 4) doesn't fit"),
     ("mt.ops.squeeze(mt.ones((2,3)),0)", ValueError, "op 'squeeze': axis 0 of shape (2, 3) has size 2, only 1 can be"),
-    ("mt.ops.pad(x,[1])", ValueError, "op 'pad': padding [1] should be two sizes of at least 0"),
-    ("mt.ops.pad(x,[-5,0])", ValueError, "op 'pad': padding [-5, 0] should be two sizes of at least 0"),
+    ("mt.ops.pad(x,[1])", ValueError, "op 'pad': 'padding' must be two sizes of at least 0"),
+    ("mt.ops.pad(x,[-5,0])", ValueError, "op 'pad': 'padding' must be two sizes of at least 0"),
     ("mt.ops.dropout(x,p=1.5)", ValueError, "op 'dropout' needs p <= 1.0, got p = 1.5"),
     ("mt.ops.dropout(x,p=float('nan'))", ValueError, "op 'dropout' needs p >= 0.0, got p = float('NaN')"),
     ("mt.ops.clamp(x,lo=float('nan'))", ValueError, "op 'clamp' needs lo <= hi, got lo = float('NaN'), hi ="),
@@ -232,7 +232,7 @@ BAD = [
     (
         "mt.ops.batch_norm(mt.ones((2,3)),mt.ones(3))",
         TypeError,
-        "op 'batch_norm': 'mean' and 'var' go together; give both, or neither",
+        "op 'batch_norm': takes both 'mean' and 'var', or neither",
     ),
     (
         "mt.ops.batch_norm(mt.ones((2,3)),weight=mt.ones(2))",
@@ -276,12 +276,12 @@ BAD = [
     (
         "mt.ops.conv2d(mt.ones((3,4)),mt.ones((1,1,2,2)))",
         ValueError,
-        "op 'conv2d': 'x' of shape (3, 4) should be [.., channels, height, width]; add",
+        "op 'conv2d': 'x' must be [.., channels, height, width], got shape (3, 4); add",
     ),
     (
         "mt.ops.conv2d(mt.ones((1,3,4,4)),mt.ones((1,3,2)))",
         ValueError,
-        "'weight' of shape (1, 3, 2) should be [out_channels, in_channels / groups,",
+        "'weight' must have 4 dimensions, [out_channels, in_channels / groups,",
     ),
     (
         "mt.ops.conv2d(mt.ones((1,3,4,4)),mt.ones((2,2,2,2)))",
@@ -291,7 +291,7 @@ BAD = [
     (
         "mt.ops.conv2d(mt.ones((1,4,4,4)),mt.ones((3,2,2,2)),groups=2)",
         ValueError,
-        "groups = 2 should divide the channels: 4 in, 3 out",
+        "groups = 2 must divide the numbers of channels, got 4 input and 3 output",
     ),
     (
         "mt.ops.conv2d(mt.ones((1,4,4,4)),mt.ones((3,2,2,2)),groups=0)",
@@ -301,7 +301,7 @@ BAD = [
     (
         "mt.ops.conv2d(mt.ones((1,3,4,4)),mt.ones((2,3,7,2)),padding=1)",
         ValueError,
-        "a kernel of 7 with dilation 1 spans 7, more than the 6 of 'x' along axis -2",
+        "a kernel of 7 with dilation 1 spans 7, but 'x' has only 6 along axis -2",
     ),
     (
         "mt.ops.conv2d(mt.ones((1,3,4,4)),mt.ones((2,3,0,2)))",
@@ -311,17 +311,17 @@ BAD = [
     (
         "mt.ops.conv1d(mt.ones((1,3,4)),mt.ones((2,3,2)),stride=0)",
         ValueError,
-        "op 'conv1d': 'stride' should be at least 1, got [0]",
+        "op 'conv1d': 'stride' must be at least 1, got [0]",
     ),
     (
         "mt.ops.conv1d(mt.ones((1,3,4)),mt.ones((2,3,2)),padding=-1)",
         ValueError,
-        "op 'conv1d': 'padding' should be at least 0, got [-1]",
+        "op 'conv1d': 'padding' must be at least 0, got [-1]",
     ),
     (
         "mt.ops.conv1d(mt.ones((1,3,4)),mt.ones((2,3,2)),dilation=0)",
         ValueError,
-        "op 'conv1d': 'dilation' should be at least 1, got [0]",
+        "op 'conv1d': 'dilation' must be at least 1, got [0]",
     ),
     (
         "mt.ops.conv1d(mt.ones((1,3,4)),mt.ones((2,3,2)),stride=[1,2])",
@@ -336,7 +336,7 @@ BAD = [
     (
         "mt.ops.conv1d(mt.ones((1,1,1)),mt.ones((1,1,1)),padding=2**40)",
         ValueError,
-        "'padding' should be at most 2147483647, got [1099511627776]",
+        "'padding' must be at most 2147483647, got [1099511627776]",
     ),
     (
         "mt.ops.conv2d(mt.ones((1,1,1,1)),mt.ones((1,1,1,1)),padding=2**31-1)",
@@ -356,7 +356,7 @@ BAD = [
     (
         "mt.ops.conv_transpose1d(mt.ones((3,4)),mt.ones((3,2,2)),output_padding=1)",
         ValueError,
-        "'output_padding' should be less than the stride or the dilation, got [1]",
+        "'output_padding' must be less than the stride or the dilation, got [1]",
     ),
     (
         "mt.ops.conv_transpose1d(mt.ones((3,2)),mt.ones((3,2,2)),padding=3)",
@@ -366,22 +366,22 @@ BAD = [
     (
         "mt.ops.max_pool2d(mt.ones((4,4)),2,padding=2)",
         ValueError,
-        "'padding' should be at most half of the kernel, so that every window sees",
+        "'padding' must be at most half of the kernel, so that every window contains",
     ),
     (
         "mt.ops.max_pool2d(mt.ones((0,4)),1)",
         ValueError,
-        "'x' of shape (0, 4) has no elements along axis -2; pool a larger one",
+        "'x' of shape (0, 4) has no elements along axis -2; pooling needs at least one",
     ),
     (
         "mt.ops.avg_pool2d(mt.ones((4,4)),5)",
         ValueError,
-        "a kernel of 5 with dilation 1 spans 5, more than the 4 of 'x' along axis -2",
+        "a kernel of 5 with dilation 1 spans 5, but 'x' has only 4 along axis -2",
     ),
     (
         "mt.ops.fold(mt.ones((8,5)),[3,4],2)",
         ValueError,
-        "'x' of shape (8, 5) should be [.., channels * 4, 6]: 4 taps of each channel,",
+        "'x' must be [.., channels * 4, 6], got shape (8, 5): 4 taps of each channel,",
     ),
     ("mt.CustomOpBuilder('a',1).build()", ValueError, "op 'a' has no forward function; call .forward(…)"),
 ]

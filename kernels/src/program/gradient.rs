@@ -1,9 +1,9 @@
 //! The vector-Jacobian product of a program over rows.
 
 use super::{Id, Node, Program, Symbol, Value};
-use crate::dual::Dual;
+use crate::number::Dual;
+use crate::number::scalar::{Element, Num, Real};
 use crate::row::{Reduction, Row};
-use crate::scalar::{Element, Num, Real};
 
 /// A variable of differentiation for a program over rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,14 +15,14 @@ pub enum Variable {
 }
 
 /// A reduction of the program, with symbols as values.
-struct Gathered {
+struct ReductionNode {
     kind: Reduction,
     at: usize,
     argument: Symbol,
     result: Symbol,
 }
 
-impl Gathered {
+impl ReductionNode {
     /// The derivative of the result by an element of the argument. Max and min are treated as if they had one winner.
     fn share(&self) -> Symbol {
         match self.kind {
@@ -43,7 +43,7 @@ enum Direction {
 }
 
 /// The derivatives of the numeric outputs and of the arguments of all reductions, in one direction.
-struct Slopes {
+struct Partials {
     outputs: Vec<Symbol>,
     arguments: Vec<Symbol>,
 }
@@ -95,32 +95,32 @@ impl Program {
         for node in &self.nodes {
             values.push(node.value(x, u, &values)?);
         }
-        let mut gathered = Vec::new();
+        let mut reductions = Vec::new();
         for (at, node) in self.nodes.iter().enumerate() {
             if let Node::Reduce(kind, id) = node {
                 let (argument, result) = (values[id.at()].number()?, values[at].number()?);
-                gathered.push(Gathered { kind: *kind, at, argument, result });
+                reductions.push(ReductionNode { kind: *kind, at, argument, result });
             }
         }
-        let slopes = |direction| self.slopes(x, u, &values, &gathered, direction);
+        let partials = |direction| self.partials(x, u, &values, &reductions, direction);
         // Σ ȳ ∂h over the outputs that have (or don't have) one value per element.
-        let pulled = |slopes: &Slopes, along: bool| {
-            let parts = slopes.outputs.iter().zip(cotangents).zip(gives).filter(|(_, gives)| **gives == along);
-            parts.fold(Symbol::zero(), |sum, ((slope, cotangent), _)| sum + cotangent.chain(*slope))
+        let pulled = |partials: &Partials, along: bool| {
+            let parts = partials.outputs.iter().zip(cotangents).zip(gives).filter(|(_, gives)| **gives == along);
+            parts.fold(Symbol::zero(), |sum, ((partial, cotangent), _)| sum + cotangent.chain(*partial))
         };
-        let mut adjoints = vec![Symbol::zero(); gathered.len()];
-        let through = |slopes: &Slopes, adjoints: &[Symbol], from: usize| {
-            (from..gathered.len())
-                .fold(Symbol::zero(), |sum, m| sum + (adjoints[m] * gathered[m].share()).chain(slopes.arguments[m]))
+        let mut adjoints = vec![Symbol::zero(); reductions.len()];
+        let through = |partials: &Partials, adjoints: &[Symbol], from: usize| {
+            (from..reductions.len())
+                .fold(Symbol::zero(), |sum, m| sum + (adjoints[m] * reductions[m].share()).chain(partials.arguments[m]))
         };
-        for k in (0..gathered.len()).rev() {
-            let slopes = slopes(Direction::Reduction(k))?;
-            let along = pulled(&slopes, true) + through(&slopes, &adjoints, k + 1);
-            let all = || along.sum() + pulled(&slopes, false);
-            adjoints[k] = match gathered[k].kind {
+        for k in (0..reductions.len()).rev() {
+            let partials = partials(Direction::Reduction(k))?;
+            let along = pulled(&partials, true) + through(&partials, &adjoints, k + 1);
+            let all = || along.sum() + pulled(&partials, false);
+            adjoints[k] = match reductions[k].kind {
                 Reduction::Sum | Reduction::Prod => all(),
                 Reduction::Max | Reduction::Min => {
-                    let winners = gathered[k].share().sum();
+                    let winners = reductions[k].share().sum();
                     Symbol::select(winners.greater(Symbol::zero()), all() / winners, Symbol::zero())
                 }
                 Reduction::Cumsum => along.reverse_cumsum(),
@@ -128,24 +128,24 @@ impl Program {
             };
         }
         let gradient = |variable: &Variable| {
-            let slopes = slopes(Direction::Argument(*variable))?;
-            let along = pulled(&slopes, true) + through(&slopes, &adjoints, 0);
+            let partials = partials(Direction::Argument(*variable))?;
+            let along = pulled(&partials, true) + through(&partials, &adjoints, 0);
             Some(match variable {
                 Variable::Input(_) => along,
-                Variable::Uniform(_) => along.sum() + pulled(&slopes, false),
+                Variable::Uniform(_) => along.sum() + pulled(&partials, false),
             })
         };
         wrt.iter().map(gradient).collect()
     }
 
-    fn slopes(
+    fn partials(
         &self,
         x: &[Symbol],
         u: &[Symbol],
         values: &[Value<Symbol>],
-        gathered: &[Gathered],
+        reductions: &[ReductionNode],
         direction: Direction,
-    ) -> Option<Slopes> {
+    ) -> Option<Partials> {
         let lifted = |all: &[Symbol], kind: fn(usize) -> Variable| -> Vec<Dual<Symbol>> {
             let lift = |(i, x): (usize, &Symbol)| match direction == Direction::Argument(kind(i)) {
                 true => Dual::variable(*x),
@@ -156,14 +156,14 @@ impl Program {
         let (x, u) = (lifted(x, Variable::Input), lifted(u, Variable::Uniform));
         let mut duals: Vec<Value<Dual<Symbol>>> = Vec::with_capacity(self.nodes.len());
         let number = |id: &Id, duals: &[Value<Dual<Symbol>>]| duals[id.at()].number();
-        let mut slopes = Slopes { outputs: vec![], arguments: vec![] };
+        let mut partials = Partials { outputs: vec![], arguments: vec![] };
         for (at, node) in self.nodes.iter().enumerate() {
             let value = match node {
                 Node::Reduce(_, id) => {
-                    let k = gathered.iter().position(|g| g.at == at)?;
-                    slopes.arguments.push(number(id, &duals)?.tangent);
+                    let k = reductions.iter().position(|g| g.at == at)?;
+                    partials.arguments.push(number(id, &duals)?.tangent);
                     let tangent = if direction == Direction::Reduction(k) { Symbol::one() } else { Symbol::zero() };
-                    Value::Number(Dual { value: gathered[k].result, tangent })
+                    Value::Number(Dual { value: reductions[k].result, tangent })
                 }
                 Node::Position | Node::Count | Node::Detach(_) => {
                     Value::Number(Dual::constant_of(values[at].number()?))
@@ -172,7 +172,8 @@ impl Program {
             };
             duals.push(value);
         }
-        slopes.outputs = self.outputs.iter().map(|(_, id)| Some(number(id, &duals)?.tangent)).collect::<Option<_>>()?;
-        Some(slopes)
+        partials.outputs =
+            self.outputs.iter().map(|(_, id)| Some(number(id, &duals)?.tangent)).collect::<Option<_>>()?;
+        Some(partials)
     }
 }

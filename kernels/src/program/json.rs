@@ -6,8 +6,8 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::{Id, Malformed, Node, Program};
+use crate::number::scalar::Const;
 use crate::row::Reduction;
-use crate::scalar::Const;
 
 type Result<T> = std::result::Result<T, Malformed>;
 
@@ -31,14 +31,14 @@ impl Program {
     ///
     /// let text = r#"{"inputs": ["x"], "uniforms": [], "nodes": [["input", 0], ["exp", 1]], "outputs": [["y", 1]]}"#;
     /// let error = Program::from_json(text).unwrap_err();
-    /// assert_eq!(error.to_string(), "not a program: node 1 uses node 1, which doesn't stand before it");
+    /// assert_eq!(error.to_string(), "not a program: node 1 uses node 1, which doesn't precede it");
     /// ```
     pub fn from_json(text: &str) -> Result<Program> {
         let json: Json = serde_json::from_str(text).or_else(|e| wrong(e.to_string()))?;
-        let Json::Object(fields) = json else { return wrong("it is no object") };
+        let Json::Object(fields) = json else { return wrong("it is not an object") };
         if let Some(unknown) = fields.keys().find(|k| !["inputs", "uniforms", "nodes", "outputs"].contains(&k.as_str()))
         {
-            return wrong(format!("there is a field '{unknown}'"));
+            return wrong(format!("unknown field '{unknown}'"));
         }
         let mut nodes = Vec::new();
         for (at, node) in list(&fields, "nodes")?.iter().enumerate() {
@@ -63,14 +63,14 @@ impl Program {
 fn list<'a>(fields: &'a Map<String, Json>, name: &str) -> Result<&'a Vec<Json>> {
     match fields.get(name) {
         Some(Json::Array(list)) => Ok(list),
-        Some(_) => wrong(format!("'{name}' is no list")),
+        Some(_) => wrong(format!("'{name}' is not a list")),
         None => wrong(format!("'{name}' is missing")),
     }
 }
 
 fn names(fields: &Map<String, Json>, name: &str) -> Result<Vec<String>> {
     let read = |v: &Json| {
-        v.as_str().map_or_else(|| wrong(format!("'{name}' has an entry that is no name")), |s| Ok(s.to_owned()))
+        v.as_str().map_or_else(|| wrong(format!("'{name}' has an entry that is not a string")), |s| Ok(s.to_owned()))
     };
     list(fields, name)?.iter().map(read).collect()
 }
@@ -112,19 +112,21 @@ fn write(node: &Node) -> Json {
 
 fn read(json: &Json) -> std::result::Result<Node, String> {
     let Some([Json::String(name), rest @ ..]) = json.as_array().map(Vec::as_slice) else {
-        return Err("doesn't begin with a name".to_owned());
+        return Err("doesn't begin with the name of a function".to_owned());
     };
-    let id = |json: &Json| position(json).map(Id).ok_or_else(|| format!("'{name}' uses something that is no node"));
+    let id = |json: &Json| {
+        position(json).map(Id).ok_or_else(|| format!("'{name}' has an operand that is not the index of a node"))
+    };
     let whole = |json: &Json| json.as_i64().ok_or_else(|| format!("'{name}' takes a whole number"));
     Ok(match (name.as_str(), rest) {
         ("input", [k]) => Node::Input(id(k)?.0),
         ("uniform", [k]) => Node::Uniform(id(k)?.0),
-        ("constant", [value]) => Node::Constant(constant(value).ok_or("is a constant that is no number")?),
+        ("constant", [value]) => Node::Constant(constant(value).ok_or("is a constant that is not a number")?),
         ("epsilon", []) => Node::Epsilon,
         ("truth", [Json::Bool(t)]) => Node::Truth(*t),
         ("powi", [x, n]) => Node::Powi(id(x)?, whole(n)?),
         ("polygamma", [x, n]) => {
-            Node::Polygamma(id(x)?, u32::try_from(whole(n)?).map_err(|_| "has an order that isn't one")?)
+            Node::Polygamma(id(x)?, u32::try_from(whole(n)?).map_err(|_| "has an order that is out of range")?)
         }
         ("select", [m, a, b]) => Node::Select(id(m)?, id(a)?, id(b)?),
         ("and", [a, b]) => Node::And(id(a)?, id(b)?),
@@ -136,7 +138,7 @@ fn read(json: &Json) -> std::result::Result<Node, String> {
         (function, x) => match (Program::primitive(function), Reduction::named(function), x) {
             (Some(p), ..) => Node::Apply(p, x.iter().map(id).collect::<std::result::Result<_, _>>()?),
             (_, Some(reduction), [x]) => Node::Reduce(reduction, id(x)?),
-            _ => return Err(format!("is '{function}' of {}, which there isn't", x.len())),
+            _ => return Err(format!("calls '{function}' of arity {}, which is not defined", x.len())),
         },
     })
 }

@@ -2,7 +2,7 @@
 
 use super::Program;
 use super::text::{Style, Tight, infix};
-use crate::scalar::Const;
+use crate::number::scalar::Const;
 
 struct Latex;
 

@@ -26,14 +26,14 @@ pub use gradient::Variable;
 pub use node::{Id, Kind, Node};
 pub use primitive::{Algebra, Primitive, Scalar, Value};
 #[cfg(feature = "engine")]
-pub use primitive::{Gather, Tile};
+pub use primitive::{ReduceRows, Tile};
 pub use simplify::make_ready;
-pub use symbol::{Symbol, Truth};
+pub use symbol::{Symbol, SymbolMask};
 #[cfg(feature = "engine")]
 pub use tile::{Plan, TILE};
 pub use verify::Malformed;
 
-use crate::scalar::Element;
+use crate::number::scalar::Element;
 
 /// A function of elements. Inputs and outputs have one value per element; uniforms have one value for all elements.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,8 +53,8 @@ impl From<Symbol> for Output {
     }
 }
 
-impl From<Truth> for Output {
-    fn from(truth: Truth) -> Self {
+impl From<SymbolMask> for Output {
+    fn from(truth: SymbolMask) -> Self {
         Value::Mask(truth)
     }
 }
@@ -81,7 +81,7 @@ impl Program {
             body(&x, &u)
         });
         let id = |output: Output| match output {
-            Value::Number(Symbol(id)) | Value::Mask(Truth(id)) => id,
+            Value::Number(Symbol(id)) | Value::Mask(SymbolMask(id)) => id,
         };
         let owned = |names: &[&str]| names.iter().map(|n| n.to_string()).collect();
         let outputs = outputs.into_iter().map(|(name, output)| (name, id(output))).collect();

@@ -3,8 +3,8 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::primitive::{Primitive, Scalar, Value};
+use crate::number::scalar::{Const, Mask};
 use crate::row::Reduction;
-use crate::scalar::{Const, Mask};
 
 /// The index of a node in its program. A node precedes all nodes that use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

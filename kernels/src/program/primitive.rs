@@ -1,13 +1,13 @@
 //! [`Primitive`]: the scalar functions of programs, as one table.
 
 #[cfg(feature = "engine")]
-use super::rows::gather;
+use super::rows::reduce_rows;
 #[cfg(feature = "engine")]
 use crate::map::{Map, map};
-use crate::row::Reduction;
 #[cfg(feature = "engine")]
-use crate::scalar::Machine;
-use crate::scalar::{Element, Field, Float, Int, Num, Real};
+use crate::number::scalar::Machine;
+use crate::number::scalar::{Element, Field, Float, Int, Num, Real};
+use crate::row::Reduction;
 
 /// The algebra that a primitive belongs to. It determines the dtypes that support the primitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,14 +246,14 @@ pub trait Tile: Scalar + Machine {
     /// The loop of a primitive.
     fn kernel(primitive: Primitive) -> Option<Kernel>;
     /// The function that reduces a row, if the type has rows.
-    fn gather() -> Option<Gather> {
+    fn reduce_rows() -> Option<ReduceRows> {
         None
     }
 }
 
 /// Reduces `n` elements, and fills `n` elements of the output with the result.
 #[cfg(feature = "engine")]
-pub type Gather = unsafe fn(reduction: Reduction, n: usize, input: *const u8, output: *mut u8);
+pub type ReduceRows = unsafe fn(reduction: Reduction, n: usize, input: *const u8, output: *mut u8);
 
 macro_rules! floats {
     ($(impl[$($generic:tt)*] $t:ty;)*) => {$(
@@ -304,19 +304,19 @@ others! {
 
 #[cfg(feature = "engine")]
 macro_rules! tiles {
-    ($($t:ty: $($kernel:ident)* $(, $gather:ident)?;)*) => {$(
+    ($($t:ty: $($kernel:ident)* $(, $reduce_rows:ident)?;)*) => {$(
         impl Tile for $t {
             fn kernel(primitive: Primitive) -> Option<Kernel> {
                 None$(.or_else(|| $kernel::<$t>(primitive)))*
             }
-            $(fn gather() -> Option<Gather> { Some($gather::<$t>) })?
+            $(fn reduce_rows() -> Option<ReduceRows> { Some($reduce_rows::<$t>) })?
         }
     )*};
 }
 #[cfg(feature = "engine")]
 tiles! {
-    f32: element_kernel num_kernel real_kernel field_kernel float_kernel, gather;
-    f64: element_kernel num_kernel real_kernel field_kernel float_kernel, gather;
+    f32: element_kernel num_kernel real_kernel field_kernel float_kernel, reduce_rows;
+    f64: element_kernel num_kernel real_kernel field_kernel float_kernel, reduce_rows;
     i32: element_kernel num_kernel real_kernel int_kernel;
     i64: element_kernel num_kernel real_kernel int_kernel;
     crate::Complex<f32>: element_kernel num_kernel field_kernel;

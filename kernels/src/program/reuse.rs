@@ -1,8 +1,8 @@
 //! The data that a gradient needs from a call: the inputs that it reads, and outputs of the call that can replace
 //! inputs.
 
-use super::{Id, Kind, Node, Output, Primitive, Program, Scalar, Symbol, Truth, Value};
-use crate::scalar::Mask;
+use super::{Id, Kind, Node, Output, Primitive, Program, Scalar, Symbol, SymbolMask, Value};
+use crate::number::scalar::Mask;
 
 /// Programs with more nodes are not compared case by case.
 const MOST_NODES: usize = 64;
@@ -109,11 +109,11 @@ impl Program {
                 let mut test = None;
                 for (k, node) in self.nodes.iter().enumerate() {
                     let value = node.value(x, u, &values)?;
-                    let id = value.mask().map(|Truth(id)| id);
+                    let id = value.mask().map(|SymbolMask(id)| id);
                     test = if k == at { id } else { test };
                     // Another test may have become the same node.
                     let is_decided = id.is_some() && id == test;
-                    values.push(if is_decided { Value::Mask(Truth::constant(holds)) } else { value });
+                    values.push(if is_decided { Value::Mask(SymbolMask::constant(holds)) } else { value });
                 }
                 Some(self.outputs.iter().map(|(name, id)| (name.clone(), values[id.at()])).collect())
             });

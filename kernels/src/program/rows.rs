@@ -3,10 +3,10 @@
 
 use super::tile::{Plan, Shared, Work};
 use super::{Kind, Malformed, Node, Program, Scalar, Tile, Value};
+use crate::number::scalar::{Const, Float, Machine};
+use crate::reduce::rows;
 use crate::row::{Operand, Reduction};
-use crate::rows;
-use crate::scalar::{Const, Float, Machine};
-use crate::threads::parallel_for;
+use crate::runtime::threads::parallel_for;
 
 /// The minimum work per thread, in elements times steps.
 const GRAIN: usize = 128 * 1024;
@@ -59,7 +59,7 @@ impl Program {
     /// If the number of inputs, uniforms or outputs differs from the program's.
     ///
     /// # Safety
-    /// The program [verifies](Program::verify). Every operand has `rows` rows. Rows of inputs and outputs have `n`
+    /// The program [verifies](Program::verify). Every operand has `rows` rows. Operand of inputs and outputs have `n`
     /// contiguous elements; rows of uniforms have one. Outputs overlap nothing.
     pub unsafe fn run_rows<T: Tile + Float>(
         &self,
@@ -76,7 +76,7 @@ impl Program {
         self.at_row(&vec![&one[..]; self.inputs.len()], &probe, 1)
             .ok_or_else(|| Malformed(format!("{} lacks one of its primitives", std::any::type_name::<T>())))?;
         if let Some((name, _)) = self.outputs.iter().find(|(_, id)| self.nodes[id.at()].kind() == Kind::Mask) {
-            return Err(Malformed(format!("output '{name}' is a truth value, which rows don't have")));
+            return Err(Malformed(format!("output '{name}' is a truth value, but the outputs of rows are numbers")));
         }
         let plan = Plan::new(self.clone(), &[])?;
         let shared = (Shared(inputs), Shared(uniforms), Shared(outputs));
@@ -118,7 +118,12 @@ fn gathered<T: Float>(reduction: Reduction, mut row: Vec<T>) -> Vec<T> {
 ///
 /// # Safety
 /// Both registers have room for `n` elements.
-pub(super) unsafe fn gather<T: Float + Machine>(reduction: Reduction, n: usize, input: *const u8, output: *mut u8) {
+pub(super) unsafe fn reduce_rows<T: Float + Machine>(
+    reduction: Reduction,
+    n: usize,
+    input: *const u8,
+    output: *mut u8,
+) {
     // SAFETY: the caller's contract.
     let (row, filled) = unsafe {
         (std::slice::from_raw_parts(input.cast::<T>(), n), std::slice::from_raw_parts_mut(output.cast::<T>(), n))

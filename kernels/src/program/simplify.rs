@@ -4,7 +4,7 @@ use std::f64::consts::FRAC_1_SQRT_2;
 use std::sync::OnceLock;
 
 use super::{Id, Node, Primitive, Program, Symbol};
-use crate::scalar::{Const, Field, Float, Num, lit};
+use crate::number::scalar::{Const, Field, Float, Num, lit};
 
 /// A program with one output, and a better program that computes the same from the same inputs.
 struct Rule {

@@ -5,8 +5,8 @@ use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Ne
 
 use super::node::{Id, Node, Written};
 use super::primitive::{Primitive, Scalar, Value};
+use crate::number::scalar::{Const, Element, Field, Float, Int, Mask, Num, Real, sigmoid_and_slope};
 use crate::row::{Reduction, Row};
-use crate::scalar::{Const, Element, Field, Float, Int, Mask, Num, Real, sigmoid_and_slope};
 
 /// A number of a program that is being recorded. A body that runs with symbols records its program.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub struct Symbol(pub(super) Id);
 
 /// A truth value of a program that is being recorded.
 #[derive(Clone, Copy, Debug)]
-pub struct Truth(pub(super) Id);
+pub struct SymbolMask(pub(super) Id);
 
 thread_local! {
     /// The programs that are being recorded on this thread, the innermost last.
@@ -68,49 +68,49 @@ fn number<const N: usize>(primitive: Primitive, x: [Symbol; N]) -> Symbol {
     Symbol(push(Node::apply(primitive, &x.map(|s| s.0))))
 }
 
-fn test<const N: usize>(primitive: Primitive, x: [Symbol; N]) -> Truth {
-    Truth(push(Node::apply(primitive, &x.map(|s| s.0))))
+fn test<const N: usize>(primitive: Primitive, x: [Symbol; N]) -> SymbolMask {
+    SymbolMask(push(Node::apply(primitive, &x.map(|s| s.0))))
 }
 
-impl Mask for Truth {
+impl Mask for SymbolMask {
     fn constant(value: bool) -> Self {
-        Truth(push(Node::Truth(value)))
+        SymbolMask(push(Node::Truth(value)))
     }
 }
 
-impl BitAnd for Truth {
-    type Output = Truth;
-    fn bitand(self, other: Truth) -> Truth {
-        Truth(push(Node::And(self.0, other.0)))
+impl BitAnd for SymbolMask {
+    type Output = SymbolMask;
+    fn bitand(self, other: SymbolMask) -> SymbolMask {
+        SymbolMask(push(Node::And(self.0, other.0)))
     }
 }
 
-impl BitOr for Truth {
-    type Output = Truth;
-    fn bitor(self, other: Truth) -> Truth {
-        Truth(push(Node::Or(self.0, other.0)))
+impl BitOr for SymbolMask {
+    type Output = SymbolMask;
+    fn bitor(self, other: SymbolMask) -> SymbolMask {
+        SymbolMask(push(Node::Or(self.0, other.0)))
     }
 }
 
-impl Not for Truth {
-    type Output = Truth;
-    fn not(self) -> Truth {
-        Truth(push(Node::Not(self.0)))
+impl Not for SymbolMask {
+    type Output = SymbolMask;
+    fn not(self) -> SymbolMask {
+        SymbolMask(push(Node::Not(self.0)))
     }
 }
 
 impl Element for Symbol {
-    type Mask = Truth;
+    type Mask = SymbolMask;
     fn constant(value: Const) -> Self {
         constant(value)
     }
-    fn equal(self, other: Self) -> Truth {
+    fn equal(self, other: Self) -> SymbolMask {
         test(Primitive::Equal, [self, other])
     }
-    fn truthy(self) -> Truth {
+    fn truthy(self) -> SymbolMask {
         test(Primitive::Truthy, [self])
     }
-    fn select(mask: Truth, a: Self, b: Self) -> Self {
+    fn select(mask: SymbolMask, a: Self, b: Self) -> Self {
         Symbol(push(Node::Select(mask.0, a.0, b.0)))
     }
 }
@@ -158,7 +158,7 @@ macro_rules! numbers {
 }
 macro_rules! tests {
     ($($method:ident($self:ident $(, $x:ident)*) = $primitive:ident;)*) => {$(
-        fn $method($self $(, $x: Self)*) -> Truth { test(Primitive::$primitive, [$self $(, $x)*]) }
+        fn $method($self $(, $x: Self)*) -> SymbolMask { test(Primitive::$primitive, [$self $(, $x)*]) }
     )*};
 }
 
@@ -224,7 +224,7 @@ impl Scalar for Symbol {
     fn apply(primitive: Primitive, x: &[Self]) -> Option<Value<Self>> {
         let operands: Vec<Id> = x.iter().map(|s| s.0).collect();
         let id = push(Node::apply(primitive, &operands));
-        Some(if primitive.is_test() { Value::Mask(Truth(id)) } else { Value::Number(Symbol(id)) })
+        Some(if primitive.is_test() { Value::Mask(SymbolMask(id)) } else { Value::Number(Symbol(id)) })
     }
     fn apply_powi(self, exponent: i64) -> Option<Self> {
         Some(self.powi(exponent))
@@ -260,7 +260,7 @@ impl Row for Symbol {
     fn position(self) -> Self {
         Symbol(push(Node::Position))
     }
-    fn stands_at(self, index: Symbol) -> Truth {
+    fn stands_at(self, index: Symbol) -> SymbolMask {
         self.position().equal(index)
     }
     fn detach(self) -> Self {

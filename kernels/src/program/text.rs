@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Id, Node, Primitive, Program};
-use crate::scalar::Const;
+use crate::number::scalar::Const;
 
 /// The precedence of an expression. An operand of lower precedence than its context needs brackets.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]

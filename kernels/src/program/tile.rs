@@ -7,10 +7,10 @@ use smallvec::SmallVec;
 use super::{Id, Kind, Malformed, Node, Primitive, Program, Tile};
 use crate::map::{Map, map};
 use crate::memory::Line;
-use crate::scalar::Const;
-use crate::stop::filled;
-use crate::threads::parallel_for;
-use crate::truth::Truth;
+use crate::number::Truth;
+use crate::number::scalar::Const;
+use crate::runtime::stop::filled;
+use crate::runtime::threads::parallel_for;
 
 /// The number of elements in a tile.
 pub const TILE: usize = 512;
@@ -217,7 +217,7 @@ impl Program {
         assert_eq!((inputs.len(), uniforms.len()), (self.inputs.len(), self.uniforms.len()), "arguments of a program");
         assert_eq!(outputs.len(), self.outputs.len(), "outputs of a program");
         if self.is_of_rows() {
-            return Err(Malformed("it gathers rows, which elements don't have".to_owned()));
+            return Err(Malformed("it has reductions, and elements have no rows to reduce".to_owned()));
         }
         if !self.runs_at::<T>() {
             return Err(Malformed(format!("{} lacks one of its primitives", std::any::type_name::<T>())));
@@ -356,8 +356,8 @@ impl<T: Tile> Work<'_, T> {
                 Node::Not(_) => run_with::<T, _>(Not, n, inputs, output),
                 Node::Detach(_) => run_with::<T, _>(Copy, n, inputs, output),
                 Node::Reduce(reduction, _) => {
-                    if let Some(gather) = T::gather() {
-                        gather(*reduction, n, inputs[0], output);
+                    if let Some(reduce_rows) = T::reduce_rows() {
+                        reduce_rows(*reduction, n, inputs[0], output);
                     }
                 }
                 Node::Input(_) | Node::Uniform(_) | Node::Constant(_) | Node::Epsilon => {}

@@ -25,25 +25,28 @@ impl Program {
     /// be.
     pub fn verify(&self) -> Result<(), Malformed> {
         if self.nodes.len() > MOST {
-            return Err(Malformed(format!("it has {} nodes, more than {MOST}", self.nodes.len())));
+            return Err(Malformed(format!("it has {} nodes, at most {MOST} are allowed", self.nodes.len())));
         }
         for (at, node) in self.nodes.iter().enumerate() {
             let wrong = |what: String| Err(Malformed(format!("node {at} {what}")));
             match node {
                 Node::Input(k) if *k as usize >= self.inputs.len() => {
-                    return wrong(format!("is input {k}, of {}", self.inputs.len()));
+                    return wrong(format!("refers to input {k}, but the number of inputs is {}", self.inputs.len()));
                 }
                 Node::Uniform(k) if *k as usize >= self.uniforms.len() => {
-                    return wrong(format!("is uniform {k}, of {}", self.uniforms.len()));
+                    return wrong(format!(
+                        "refers to uniform {k}, but the number of uniforms is {}",
+                        self.uniforms.len()
+                    ));
                 }
                 Node::Apply(p, x) if x.len() != p.arity() => {
-                    return wrong(format!("gives {} numbers to '{}', which takes {}", x.len(), p.name(), p.arity()));
+                    return wrong(format!("passes {} arguments to '{}', which takes {}", x.len(), p.name(), p.arity()));
                 }
                 _ => {}
             }
             for (id, kind) in node.operands() {
                 if id.at() >= at {
-                    return wrong(format!("uses node {}, which doesn't stand before it", id.0));
+                    return wrong(format!("uses node {}, which doesn't precede it", id.0));
                 }
                 if self.nodes[id.at()].kind() != kind {
                     let (is, wants) = if kind == Kind::Number {
@@ -57,7 +60,11 @@ impl Program {
         }
         for (name, id) in &self.outputs {
             if id.at() >= self.nodes.len() {
-                return Err(Malformed(format!("output '{name}' is node {}, of {}", id.0, self.nodes.len())));
+                return Err(Malformed(format!(
+                    "output '{name}' refers to node {}, but the number of nodes is {}",
+                    id.0,
+                    self.nodes.len()
+                )));
             }
         }
         let arguments: Vec<&str> = self.inputs.iter().chain(&self.uniforms).map(String::as_str).collect();
@@ -65,7 +72,7 @@ impl Program {
         for (mut names, what) in [(arguments, "inputs"), (results, "outputs")] {
             names.sort_unstable();
             if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-                return Err(Malformed(format!("two {what} are called '{}'", pair[0])));
+                return Err(Malformed(format!("two {what} have the name '{}'", pair[0])));
             }
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! The vector-Jacobian product of a program: the program evaluated with dual numbers of symbols.
 
 use super::{Kind, Node, Output, Primitive, Program, Symbol, Value};
-use crate::dual::Dual;
-use crate::scalar::{Element, Field, Num, lit};
+use crate::number::Dual;
+use crate::number::scalar::{Element, Field, Num, lit};
 
 /// The derivatives of an output: by an input and, for complex numbers, also by the conjugate of the input.
 type Derivatives = Vec<Symbol>;

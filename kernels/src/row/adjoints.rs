@@ -1,11 +1,11 @@
 //! The adjoints of a row's reductions.
 
 use super::Reduction;
+use super::accumulators::{Accumulators, LANES};
 use super::body::{Body, Computed, MOST_REDUCTIONS};
-use super::gathered::{Gathered, LANES};
+use super::partials::{InRow, added, directions};
 use super::pass::{blocks, put};
 use super::scope::Structure;
-use super::slopes::{InRow, added, directions};
 
 /// The number of sums that the adjoints need. Each reduction `m` in turn has: `Σ ȳ ∂h/∂rₘ`, the number of its winners,
 /// and `Σ red′ₘ ∂fₘ/∂rₖ` for each `k < m`.
@@ -55,16 +55,16 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
             directions!(B, B::REDUCTIONS, k => {
                 // SAFETY: by contract; `len` is at most LANES, which the compiler can't see.
                 unsafe {
-                    let slopes = self.at::<P>(start + j, k, usize::MAX);
-                    if let Some(part) = self.pulled(&slopes, start + j, true) {
+                    let partials = self.at::<P>(start + j, k, usize::MAX);
+                    if let Some(part) = self.pulled(&partials, start + j, true) {
                         *lanes[place(k)].get_unchecked_mut(j) += part;
                     }
-                    if extreme(slopes.met.kinds[k].0) {
-                        *lanes[winners(k)].get_unchecked_mut(j) += self.share(&slopes, k);
+                    if extreme(partials.reductions.kinds[k].0) {
+                        *lanes[winners(k)].get_unchecked_mut(j) += self.share(&partials, k);
                     }
                     for m in k + 1..B::REDUCTIONS {
-                        if let Some(tangent) = slopes.tangents[m] {
-                            *lanes[pair(m, k)].get_unchecked_mut(j) += self.share(&slopes, m) * tangent;
+                        if let Some(tangent) = partials.tangents[m] {
+                            *lanes[pair(m, k)].get_unchecked_mut(j) += self.share(&partials, m) * tangent;
                         }
                     }
                 }
@@ -78,10 +78,10 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     /// # Safety
     /// The arguments are those of a row; for an empty row, there is still a place for kept values.
     #[inline(always)]
-    unsafe fn with_numbers<const P: usize>(&self, k: usize, gathered: T) -> T {
+    unsafe fn with_numbers<const P: usize>(&self, k: usize, sum: T) -> T {
         // SAFETY: by contract.
         let part = unsafe { self.pulled(&self.at::<P>(0, k, usize::MAX), 0, false) };
-        part.map_or(gathered, |part| gathered + part)
+        part.map_or(sum, |part| sum + part)
     }
 }
 
@@ -107,18 +107,18 @@ pub unsafe fn adjoints<
     row: &InRow<'_, T, B, I, X, O>,
     structure: &Structure,
     kinds: &[Option<Reduction>; SUMS],
-    gathered: &mut Gathered<T, SUMS>,
+    accumulators: &mut Accumulators<T, SUMS>,
 ) -> [T; MOST_REDUCTIONS] {
     let (n, reductions) = (row.arguments.n, structure.reductions);
     // A constant length, so that loops over the sums are unrolled.
     let kinds = &kinds[..const { place(B::REDUCTIONS) }];
-    gathered.begin(kinds, n);
+    accumulators.begin(kinds, n);
     blocks!(n, start, len => {
         // SAFETY: by contract.
-        unsafe { row.adjoin::<P>(start, len, &mut gathered.lanes) };
-        gathered.block(kinds);
+        unsafe { row.adjoin::<P>(start, len, &mut accumulators.lanes) };
+        accumulators.block(kinds);
     });
-    let sums = gathered.finish(kinds);
+    let sums = accumulators.finish(kinds);
     let mut adjoints = [T::ZERO; MOST_REDUCTIONS];
     directions!(B, B::REDUCTIONS, k => {
         // SAFETY: as above.
@@ -151,7 +151,7 @@ pub unsafe fn adjoints_in_turn<
 >(
     row: &InRow<'_, T, B, I, X, O>,
     structure: &Structure,
-    gathered: &mut Gathered<T, SUMS>,
+    accumulators: &mut Accumulators<T, SUMS>,
 ) -> [T; MOST_REDUCTIONS] {
     let (n, mut adjoints) = (row.arguments.n, [T::ZERO; MOST_REDUCTIONS]);
     directions!(B, B::REDUCTIONS, backwards => {
@@ -161,37 +161,37 @@ pub unsafe fn adjoints_in_turn<
         if !kind.is_running() {
             (kinds[0], kinds[1]) = (Some(Reduction::Sum), extreme(kind).then_some(Reduction::Sum));
         }
-        gathered.begin(&kinds, n);
+        accumulators.begin(&kinds, n);
         blocks!(n, start, len => {
             for j in 0..len {
                 // SAFETY: by contract; `len` is at most LANES.
                 unsafe {
-                    let slopes = row.at::<P>(start + j, k, usize::MAX);
-                    let mut part = row.pulled(&slopes, start + j, true);
+                    let partials = row.at::<P>(start + j, k, usize::MAX);
+                    let mut part = row.pulled(&partials, start + j, true);
                     for m in k + 1..B::REDUCTIONS {
-                        if let Some(tangent) = slopes.tangents[m] {
-                            part = added(part, row.adjoint(&slopes, m, start + j, &adjoints) * tangent);
+                        if let Some(tangent) = partials.tangents[m] {
+                            part = added(part, row.adjoint(&partials, m, start + j, &adjoints) * tangent);
                         }
                     }
-                    let (lane, part) = (gathered.lanes[0].get_unchecked_mut(j), part.unwrap_or(T::ZERO));
+                    let (lane, part) = (accumulators.lanes[0].get_unchecked_mut(j), part.unwrap_or(T::ZERO));
                     *lane = if kind.is_running() { part } else { *lane + part };
                     if extreme(kind) {
-                        *gathered.lanes[1].get_unchecked_mut(j) += row.share(&slopes, k);
+                        *accumulators.lanes[1].get_unchecked_mut(j) += row.share(&partials, k);
                     }
                 }
             }
             if kind.is_running() {
                 // SAFETY: there is a row for each reduction.
-                unsafe { put(&gathered.lanes[0], row.carried.add(k * n + start), len, false) };
+                unsafe { put(&accumulators.lanes[0], row.carried.add(k * n + start), len, false) };
             }
-            gathered.block(&kinds);
+            accumulators.block(&kinds);
         });
         if kind.is_running() {
             let other = if kind == Reduction::Cumsum { Reduction::ReverseCumsum } else { Reduction::Cumsum };
             // SAFETY: as above.
             other.accumulate(unsafe { std::slice::from_raw_parts_mut(row.carried.add(k * n), n) });
         } else {
-            let sums = gathered.finish(&kinds);
+            let sums = accumulators.finish(&kinds);
             // SAFETY: as above.
             let adjoint = unsafe { row.with_numbers::<P>(k, sums[0]) };
             adjoints[k] = if extreme(kind) { shared(adjoint, sums[1]) } else { adjoint };

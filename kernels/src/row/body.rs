@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Row;
-use crate::scalar::{Float, Machine};
+use crate::number::scalar::{Float, Machine};
 
 /// The maximum number of reductions in a body.
 pub const MOST_REDUCTIONS: usize = 8;
@@ -92,20 +92,20 @@ pub enum Wrong {
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Wrong::Outside(o) => write!(f, "index {} is outside of a row of {}", o.index, o.len),
+            Wrong::Outside(o) => write!(f, "index {} is out of range for a row of {}", o.index, o.len),
             Wrong::Reductions { count, levels } => write!(
                 f,
-                "the body has {count} reductions, {levels} of which depend on one another: at most {MOST_REDUCTIONS} and \
-                 {MOST_LEVELS} can be compiled, and fewer where they stand in helpers, loops or branches on attributes; \
-                 write them in the body itself, or split the op"
+                "the body has {count} reductions, {levels} of which depend on one another; the limits are {MOST_REDUCTIONS} and \
+                 {MOST_LEVELS}, and lower in helpers, loops and branches on attributes; write the reductions in the body \
+                 itself, or split the op"
             ),
-            Wrong::Runs => f.write_str("the body has a running sum, but was declared to have none"),
+            Wrong::Runs => f.write_str("the body has a running sum, but is declared without one"),
             Wrong::Varies(k) => {
-                write!(f, "output {k} has one number for each row by the shape clause, but the body gives a row")
+                write!(f, "the shape clause declares one number per row for output {k}, but the body computes a row")
             }
             Wrong::Constant => f.write_str(
-                "the body reduces a constant, or asks for its count or position, and a constant belongs to no row; add an \
-                 input times 0 to it, or use the count() of an input",
+                "the body reduces a constant, or uses its count() or position(), but a constant has no row; add an input times 0 \
+                 to it, or use the count() of an input",
             ),
         }
     }

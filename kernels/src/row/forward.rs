@@ -3,14 +3,14 @@
 use std::cell::Cell;
 
 use super::Reduction;
+use super::accumulators::LANES;
 use super::body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, Operand, Wrong};
-use super::gathered::LANES;
 use super::lane::Lane;
-use super::pass::{Arguments, Found, Met, Pass, blocks, gather, nothing, passes, put};
+use super::pass::{Arguments, Pass, ReductionArguments, State, blocks, nothing, passes, put, reduce};
 use super::scope::{Scope, Structure, scope};
 use crate::memory::Aligned;
-use crate::simd::clones;
-use crate::stream::fence;
+use crate::memory::stream::fence;
+use crate::runtime::simd::clones;
 
 /// A body at machine numbers.
 struct Plain<'a, T, B, const I: usize, const X: usize, const O: usize> {
@@ -27,7 +27,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     /// # Safety
     /// The position is in the row, or the row is empty.
     #[inline(always)]
-    unsafe fn at<const P: usize>(&self, position: usize) -> ([T; O], Met<T>) {
+    unsafe fn at<const P: usize>(&self, position: usize) -> ([T; O], ReductionArguments<T>) {
         let (n, kept, running) =
             (self.arguments.n, self.kept.wrapping_add(position), self.running.wrapping_add(position));
         scope!(scope: T, known self.known, kept kept, running running, direction usize::MAX, position position, count n);
@@ -42,7 +42,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
         for k in 0..O {
             outputs[k] = results[k].value();
         }
-        (outputs, scope.met(B::REDUCTIONS))
+        (outputs, scope.reduction_arguments(B::REDUCTIONS))
     }
 
     /// Writes the outputs, in the pass after the last reduction. It works block by block, so that the compiler knows
@@ -104,7 +104,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     }
 
     #[inline(always)]
-    unsafe fn meet<const P: usize>(&self, position: usize) -> Met<T> {
+    unsafe fn reduction_arguments<const P: usize>(&self, position: usize) -> ReductionArguments<T> {
         // SAFETY: by contract.
         unsafe { self.at::<P>(position) }.1
     }
@@ -122,7 +122,7 @@ clones! {
     ) -> Result<(), Wrong>
     where [T: Computed, B: Body<I, X, O>] if [T::VECTORIZE] {
         let structure = Structure::of::<T, B, I, X, O>(computes)?;
-        let mut found = Found::new(&structure, n);
+        let mut state = State::new(&structure, n);
         let nothing = nothing(n, inputs);
         let mut large = [false; O];
         for k in 0..O {
@@ -136,11 +136,11 @@ clones! {
                 places[k] = outputs[k].row(row);
             }
             passes!(B, P => {
-                let (known, kept, running) = (found.known, found.kept.as_mut_ptr(), found.running.as_mut_ptr());
+                let (known, kept, running) = (state.known, state.kept.as_mut_ptr(), state.running.as_mut_ptr());
                 let here =
                     Plain::<T, B, I, X, O> { body: computes, arguments: &arguments, known: &known, kept, running };
                 if P < B::LEVELS.1 && P < structure.levels {
-                    gather::<T, _, P>(&here, &structure, &mut found);
+                    reduce::<T, _, P>(&here, &structure, &mut state);
                 } else if P >= B::LEVELS.0 && P == structure.levels {
                     // SAFETY: as above.
                     unsafe { here.write::<P>(&places, &large) };

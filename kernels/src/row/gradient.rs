@@ -10,14 +10,14 @@
 //! of the first formula. Every partial derivative comes from the body at dual numbers, in one direction at a time.
 
 use super::Reduction;
+use super::accumulators::{Accumulators, LANES};
 use super::adjoints::{adjoints, adjoints_in_turn, sums};
 use super::body::{Body, Computed, MOST_REDUCTIONS, Operand, Wrong};
-use super::gathered::{Gathered, LANES};
-use super::pass::{Arguments, Found, ahead, blocks, gather, nothing, passes, put};
+use super::partials::{InRow, directions};
+use super::pass::{Arguments, State, ahead, blocks, nothing, passes, put, reduce};
 use super::scope::Structure;
-use super::slopes::{InRow, directions};
-use crate::simd::clones;
-use crate::stream::fence;
+use crate::memory::stream::fence;
+use crate::runtime::simd::clones;
 
 /// The additional operands of the gradient of a row body.
 #[derive(Clone, Copy, Debug)]
@@ -42,10 +42,10 @@ unsafe fn give<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, co
     places: &[*mut T; I],
     shared: &[bool; I],
     large: &[bool; I],
-    gathered: &mut Gathered<T, I>,
+    accumulators: &mut Accumulators<T, I>,
 ) {
     let (n, kinds) = (row.arguments.n, B::ALONG.map(|along| (!along).then_some(Reduction::Sum)));
-    gathered.begin(&kinds, n);
+    accumulators.begin(&kinds, n);
     blocks!(n, start, len => {
         row.arguments.ahead(&B::ALONG, start, len);
         ahead(&B::GIVES, row.cotangents, row.next, start, len);
@@ -54,7 +54,7 @@ unsafe fn give<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, co
                 // SAFETY: by contract.
                 let here = unsafe { row.pull::<P>(start + j, q, adjoints) };
                 // SAFETY: `len` is at most LANES.
-                let lane = unsafe { gathered.lanes[q].get_unchecked_mut(j) };
+                let lane = unsafe { accumulators.lanes[q].get_unchecked_mut(j) };
                 *lane = if B::ALONG[q] { here } else { *lane + here };
             });
         }
@@ -64,22 +64,22 @@ unsafe fn give<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, co
                 if shared[q] {
                     for j in 0..len {
                         // SAFETY: by contract.
-                        unsafe { *gathered.lanes[q].get_unchecked_mut(j) += *place.add(j) };
+                        unsafe { *accumulators.lanes[q].get_unchecked_mut(j) += *place.add(j) };
                     }
                 }
                 // SAFETY: by contract.
-                unsafe { put(&gathered.lanes[q], place, len, large[q]) };
+                unsafe { put(&accumulators.lanes[q], place, len, large[q]) };
             }
         }
-        gathered.block(&kinds);
+        accumulators.block(&kinds);
     });
-    let sums = gathered.finish(&kinds);
+    let sums = accumulators.finish(&kinds);
     directions!(B, I, q => {
         if !B::ALONG[q] && !places[q].is_null() {
             // SAFETY: as above.
-            let (slopes, place) = unsafe { (row.at::<P>(0, usize::MAX, q), &mut *places[q]) };
+            let (partials, place) = unsafe { (row.at::<P>(0, usize::MAX, q), &mut *places[q]) };
             // SAFETY: as above.
-            let here = unsafe { row.pulled(&slopes, 0, false) }.map_or(sums[q], |part| sums[q] + part);
+            let here = unsafe { row.pulled(&partials, 0, false) }.map_or(sums[q], |part| sums[q] + part);
             *place = if shared[q] { *place + here } else { here };
         }
     });
@@ -97,8 +97,8 @@ clones! {
     ) -> Result<(), Wrong>
     where [T: Computed, B: Body<I, X, O>] if [T::VECTORIZE] {
         let structure = Structure::of_dual::<T, B, I, X, O>(computes)?;
-        let (mut found, kinds, mut gathered) = (Found::new(&structure, n), sums(&structure), Gathered::new());
-        let (mut given_back, mut carried) = (Gathered::new(), structure.rows_of_sums::<T>(n));
+        let (mut state, kinds, mut accumulators) = (State::new(&structure, n), sums(&structure), Accumulators::new());
+        let (mut given_back, mut carried) = (Accumulators::new(), structure.rows_of_sums::<T>(n));
         let nothing = nothing(n, inputs);
         let mut large = [false; I];
         for q in 0..I {
@@ -113,20 +113,20 @@ clones! {
                 next[k] = cotangents.outputs[k].row(row + 1);
             }
             passes!(B, P => {
-                let (known, kept, running) = (found.known, found.kept.as_mut_ptr(), found.running.as_mut_ptr());
+                let (known, kept, running) = (state.known, state.kept.as_mut_ptr(), state.running.as_mut_ptr());
                 let carried = carried.as_mut_ptr();
                 let here = InRow {
                     body: computes, arguments: &arguments, cotangents: &given, next: &next, known: &known, kept,
                     running, carried,
                 };
                 if P < B::LEVELS.1 && P < structure.levels {
-                    gather::<T, _, P>(&here, &structure, &mut found);
+                    reduce::<T, _, P>(&here, &structure, &mut state);
                 } else if P >= B::LEVELS.0 && P == structure.levels {
                     // SAFETY: as above; in the last pass all kept values are known.
                     unsafe {
                         let adjoints = match B::RUNS {
-                            true => adjoints_in_turn::<T, B, P, I, X, O>(&here, &structure, &mut gathered),
-                            false => adjoints::<T, B, P, I, X, O>(&here, &structure, &kinds, &mut gathered),
+                            true => adjoints_in_turn::<T, B, P, I, X, O>(&here, &structure, &mut accumulators),
+                            false => adjoints::<T, B, P, I, X, O>(&here, &structure, &kinds, &mut accumulators),
                         };
                         let mut places = [std::ptr::null_mut(); I];
                         for q in 0..I {

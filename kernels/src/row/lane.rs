@@ -5,8 +5,8 @@ use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Ne
 use super::body::{Computed, KEPT, MOST_REDUCTIONS};
 use super::scope::Scope;
 use super::{Reduction, Row};
-use crate::dual::Dual;
-use crate::scalar::{Const, Element, Field, Float, Mask, Num, Real, sigmoid_and_slope};
+use crate::number::Dual;
+use crate::number::scalar::{Const, Element, Field, Float, Mask, Num, Real, sigmoid_and_slope};
 
 /// The depth of [`Origin::UNKNOWN`], which exceeds that of every body.
 pub(super) const UNKNOWN: usize = usize::MAX / 2;
@@ -118,10 +118,10 @@ impl<'s, T: Computed, const P: usize> Lane<'s, T, P> {
 
     /// The result of a reduction of this number, if earlier passes computed it.
     #[inline(always)]
-    fn gathered(self, reduction: Reduction, tangent: Option<T>) -> (usize, Self) {
+    fn reduced(self, reduction: Reduction, tangent: Option<T>) -> (usize, Self) {
         let Some(scope) = self.origin.scope else { return (usize::MAX, Lane::unknown()) };
-        let k = scope.count_met.get();
-        scope.count_met.set(k + 1);
+        let k = scope.count_reductions.get();
+        scope.count_reductions.set(k + 1);
         let runs = reduction.is_running();
         let origin = Origin { depth: self.origin.depth + 1, varies: runs, nil: false, scope: Some(scope) };
         if k >= MOST_REDUCTIONS {
@@ -145,7 +145,7 @@ impl<'s, T: Computed, const P: usize> Row for Lane<'s, T, P> {
 
     #[inline(always)]
     fn reduce(self, reduction: Reduction) -> Self {
-        self.gathered(reduction, None).1
+        self.reduced(reduction, None).1
     }
     #[inline(always)]
     fn count(self) -> Self {
@@ -174,7 +174,7 @@ impl<'s, T: Computed, const P: usize> Row for Dual<Lane<'s, T, P>> {
 
     #[inline(always)]
     fn reduce(self, reduction: Reduction) -> Self {
-        let (k, value) = self.value.gathered(reduction, self.tangent.known());
+        let (k, value) = self.value.reduced(reduction, self.tangent.known());
         if self.value.origin.scope.is_none_or(|scope| scope.direction != k) {
             return Dual::constant_of(value);
         }

@@ -10,23 +10,23 @@
 // Loops use indices: the closures of an iterator are functions that are compiled for the baseline.
 #![allow(clippy::needless_range_loop)]
 
+mod accumulators;
 mod adjoints;
 mod body;
 mod forward;
-mod gathered;
 mod gradient;
 mod lane;
+mod partials;
 mod pass;
 mod scope;
-mod slopes;
 
 pub use body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, Operand, Outside, Wrong};
 pub use forward::forward;
 pub use gradient::{Cotangents, vjp};
 pub use lane::{Lane, LaneMask};
 
-use crate::scalar::{Float, Machine, Num, lit};
-use crate::scan::cumsum_in_place;
+use crate::number::scalar::{Float, Machine, Num, lit};
+use crate::reduce::scan::cumsum_in_place;
 
 /// A reduction over all elements of a row. The result is one number or, for a running reduction, one number per
 /// element.
@@ -73,14 +73,14 @@ impl Reduction {
         matches!(self, Reduction::Cumsum | Reduction::ReverseCumsum)
     }
 
-    /// Calls `go` with the row in the direction of this reduction: a reversed reduction reverses the row before and
+    /// Calls `f` with the row in the direction of this reduction: a reversed reduction reverses the row before and
     /// after.
-    pub(crate) fn along<T>(self, row: &mut [T], go: impl FnOnce(&mut [T])) {
+    pub(crate) fn along<T>(self, row: &mut [T], f: impl FnOnce(&mut [T])) {
         let is_reverse = self == Reduction::ReverseCumsum;
         if is_reverse {
             row.reverse();
         }
-        go(row);
+        f(row);
         if is_reverse {
             row.reverse();
         }
@@ -195,14 +195,14 @@ pub trait Row: Float {
     /// The index of the first NaN or, without any, of the first largest element.
     #[inline(always)]
     fn argmax(self) -> Self {
-        let found = self.equal(self.max()) | self.isnan();
-        Self::select(found, self.position(), Self::infinity()).min().detach()
+        let hit = self.equal(self.max()) | self.isnan();
+        Self::select(hit, self.position(), Self::infinity()).min().detach()
     }
     /// The index of the first NaN or, without any, of the first smallest element.
     #[inline(always)]
     fn argmin(self) -> Self {
-        let found = self.equal(self.min()) | self.isnan();
-        Self::select(found, self.position(), Self::infinity()).min().detach()
+        let hit = self.equal(self.min()) | self.isnan();
+        Self::select(hit, self.position(), Self::infinity()).min().detach()
     }
     /// The element at the index.
     #[inline(always)]

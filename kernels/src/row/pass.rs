@@ -1,12 +1,12 @@
 //! [`Pass`]: a body with the arguments of one row, for any number type, and the computation of its reductions.
 
 use super::Reduction;
+use super::accumulators::{Accumulators, LANES};
 use super::body::{Computed, MOST_REDUCTIONS, Operand, Outside, Wrong};
-use super::gathered::{Gathered, LANES};
 use super::scope::Structure;
 use crate::memory::Lines;
-use crate::stop::filled;
-use crate::stream::{prefetch, stream};
+use crate::memory::stream::{prefetch, stream};
+use crate::runtime::stop::filled;
 
 /// The arguments of one row.
 pub struct Arguments<T, const I: usize, const X: usize> {
@@ -18,7 +18,7 @@ pub struct Arguments<T, const I: usize, const X: usize> {
 }
 
 impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
-    /// The arguments of a row. Absent inputs read from `nothing`, a row of zeros, so that the loops need no test.
+    /// The arguments of a row. Absent inputs read from `zeros`, a row of zeros, so that the loops need no test.
     ///
     /// # Safety
     /// All operands have that row, with `n` elements if they have one per element.
@@ -29,12 +29,12 @@ impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
         inputs: &[Operand<*const T>; I],
         at: &[Operand<*const i64>; X],
         along: &[bool; I],
-        nothing: &[T],
+        zeros: &[T],
     ) -> Result<Self, Wrong> {
         let mut arguments = Arguments { n, inputs: [std::ptr::null(); I], next: [std::ptr::null(); I], at: [0; X] };
         for i in 0..I {
             let is_absent = inputs[i].data.is_null() || along[i] && n == 0;
-            arguments.inputs[i] = if is_absent { nothing.as_ptr() } else { inputs[i].row(row) };
+            arguments.inputs[i] = if is_absent { zeros.as_ptr() } else { inputs[i].row(row) };
             arguments.next[i] = inputs[i].row(row + 1);
         }
         for x in 0..X {
@@ -52,8 +52,8 @@ impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
     /// Prefetches these elements of the next row. The first pass over a row waits for memory, and later passes find the
     /// row in the cache: prefetching in those passes keeps the memory busy.
     #[inline(always)]
-    pub fn ahead(&self, along: &[bool; I], start: usize, len: usize) {
-        ahead(along, &self.inputs, &self.next, start, len);
+    pub fn prefetch_next(&self, along: &[bool; I], start: usize, len: usize) {
+        prefetch_next(along, &self.inputs, &self.next, start, len);
     }
 
     /// The inputs' elements at a position; zeros for an empty row.
@@ -73,7 +73,7 @@ impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
 
 /// Prefetches elements of the next row, for the operands that have one value per element.
 #[inline(always)]
-pub fn ahead<T, const N: usize>(
+pub fn prefetch_next<T, const N: usize>(
     along: &[bool; N],
     here: &[*const T; N],
     next: &[*const T; N],
@@ -88,33 +88,33 @@ pub fn ahead<T, const N: usize>(
 }
 
 /// The zeros that absent inputs and empty rows read; empty if there is no need for them.
-pub fn nothing<T: Computed, const I: usize>(n: usize, inputs: &[Operand<*const T>; I]) -> Vec<T> {
+pub fn zeros_for<T: Computed, const I: usize>(n: usize, inputs: &[Operand<*const T>; I]) -> Vec<T> {
     let is_needed = n == 0 || inputs.iter().any(|i| i.data.is_null());
     filled(T::ZERO, if is_needed { n.max(1) } else { 0 })
 }
 
 /// The results for a row up to the current pass.
-pub struct Found<T> {
+pub struct State<T> {
     /// The results of reductions.
     pub known: [T; MOST_REDUCTIONS],
     /// A row of kept values for each expensive function.
     pub kept: Lines<T>,
     /// A row for each reduction, if any of them is running.
     pub running: Lines<T>,
-    gathered: Gathered<T, MOST_REDUCTIONS>,
+    accumulators: Accumulators<T, MOST_REDUCTIONS>,
 }
 
-impl<T: Computed> Found<T> {
+impl<T: Computed> State<T> {
     pub fn new(structure: &Structure, n: usize) -> Self {
         // Kept values are written before they are read, so they need no zeros, but zeros cost nothing.
         let kept = Lines::filled(T::ZERO, structure.kept * n.max(1));
         let running = structure.rows_of_sums(n);
-        Found { known: [T::ZERO; MOST_REDUCTIONS], kept, running, gathered: Gathered::new() }
+        State { known: [T::ZERO; MOST_REDUCTIONS], kept, running, accumulators: Accumulators::new() }
     }
 }
 
 /// The arguments of reductions, with the kind of each and the pass that computes it.
-pub struct Met<T> {
+pub struct ReductionArguments<T> {
     pub arguments: [T; MOST_REDUCTIONS],
     pub kinds: [(Reduction, usize); MOST_REDUCTIONS],
 }
@@ -131,13 +131,13 @@ pub trait Pass<T: Computed> {
 
     /// Prefetches these elements of the next row, unless a later loop does.
     #[inline(always)]
-    fn ahead(&self, _start: usize, _len: usize) {}
+    fn prefetch_next(&self, _start: usize, _len: usize) {}
 
     /// The arguments of the reductions of pass `P` at a position.
     ///
     /// # Safety
     /// The position is in the row.
-    unsafe fn meet<const P: usize>(&self, position: usize) -> Met<T>;
+    unsafe fn reduction_arguments<const P: usize>(&self, position: usize) -> ReductionArguments<T>;
 }
 
 /// Runs `$do` for the blocks of a row: `$len` elements from `$start` on, at most [`LANES`].
@@ -155,26 +155,26 @@ pub(super) use blocks;
 
 /// Computes the reductions of pass `P`.
 ///
-/// `known` and the data that the pass reads must not be in `found` itself. Otherwise the compiler could assume that the
+/// `known` and the data that the pass reads must not be in `state` itself. Otherwise the compiler could assume that the
 /// stores to the lanes change them, and would read them again for each element.
 #[inline(always)]
-pub fn gather<T: Computed, S: Pass<T>, const P: usize>(pass: &S, structure: &Structure, found: &mut Found<T>) {
+pub fn reduce<T: Computed, S: Pass<T>, const P: usize>(pass: &S, structure: &Structure, state: &mut State<T>) {
     let (n, kinds) = (pass.len(), structure.of_pass(P));
     // A constant length, so that loops over the reductions are unrolled.
     let kinds = &kinds[..S::REDUCTIONS];
-    found.gathered.begin(kinds, n);
+    state.accumulators.begin(kinds, n);
     blocks!(n, start, len => {
         if P > 0 {
-            pass.ahead(start, len);
+            pass.prefetch_next(start, len);
         }
         for j in 0..len {
             // SAFETY: the position is in the row.
-            let met = unsafe { pass.meet::<P>(start + j) };
+            let met = unsafe { pass.reduction_arguments::<P>(start + j) };
             for k in 0..S::REDUCTIONS {
                 let (reduction, level) = met.kinds[k];
                 if level == P {
                     // SAFETY: `len` is at most LANES, which the compiler can't see.
-                    let lane = unsafe { found.gathered.lanes[k].get_unchecked_mut(j) };
+                    let lane = unsafe { state.accumulators.lanes[k].get_unchecked_mut(j) };
                     *lane = match reduction.is_running() {
                         true => met.arguments[k],
                         false => reduction.combine(*lane, met.arguments[k]),
@@ -184,20 +184,20 @@ pub fn gather<T: Computed, S: Pass<T>, const P: usize>(pass: &S, structure: &Str
         }
         if S::RUNS {
             for k in structure.running_of(P) {
-                found.running[k * n + start..][..len].copy_from_slice(&found.gathered.lanes[k][..len]);
+                state.running[k * n + start..][..len].copy_from_slice(&state.accumulators.lanes[k][..len]);
             }
         }
-        found.gathered.block(kinds);
+        state.accumulators.block(kinds);
     });
     if S::RUNS {
         for k in structure.running_of(P) {
-            structure.kinds[k].0.accumulate(&mut found.running[k * n..][..n]);
+            structure.kinds[k].0.accumulate(&mut state.running[k * n..][..n]);
         }
     }
-    let results = found.gathered.finish(kinds);
+    let results = state.accumulators.finish(kinds);
     for k in 0..S::REDUCTIONS {
         if kinds[k].is_some() {
-            found.known[k] = results[k];
+            state.known[k] = results[k];
         }
     }
 }

@@ -6,17 +6,17 @@ use std::cell::Cell;
 use super::Reduction;
 use super::body::{Body, Computed, KEPT, MOST_REDUCTIONS, Wrong};
 use super::lane::{Lane, UNKNOWN};
-use super::pass::Met;
-use crate::dual::Dual;
+use super::pass::ReductionArguments;
 use crate::memory::Lines;
+use crate::number::Dual;
 
 /// The state of one evaluation of the body. Its cells are local to one iteration of a loop: the compiler turns them
 /// into registers or removes them.
 pub(super) struct Scope<'a, T> {
     /// The number of reductions so far.
-    pub count_met: &'a Cell<usize>,
+    pub count_reductions: &'a Cell<usize>,
     /// The number of expensive functions so far.
-    pub dear: &'a Cell<usize>,
+    pub expensive: &'a Cell<usize>,
     /// The results of reductions that earlier passes computed.
     pub known: &'a [T; MOST_REDUCTIONS],
     /// The arguments of reductions.
@@ -39,27 +39,29 @@ pub(super) struct Scope<'a, T> {
 impl<T: Computed> Scope<'_, T> {
     /// The arguments of the first reductions.
     #[inline(always)]
-    pub fn met(&self, reductions: usize) -> Met<T> {
-        let mut met =
-            Met { arguments: [T::ZERO; MOST_REDUCTIONS], kinds: [(Reduction::Sum, usize::MAX); MOST_REDUCTIONS] };
-        for k in 0..reductions {
-            met.arguments[k] = self.argument[k].get();
-            met.kinds[k] = self.kind[k].get();
+    pub fn reduction_arguments(&self, count: usize) -> ReductionArguments<T> {
+        let mut found = ReductionArguments {
+            arguments: [T::ZERO; MOST_REDUCTIONS],
+            kinds: [(Reduction::Sum, usize::MAX); MOST_REDUCTIONS],
+        };
+        for k in 0..count {
+            found.arguments[k] = self.argument[k].get();
+            found.kinds[k] = self.kind[k].get();
         }
-        met
+        found
     }
 }
 
 /// Declares a [`Scope`] with fresh cells.
 macro_rules! scope {
     ($scope:ident: $t:ty, known $known:expr, kept $kept:expr, running $running:expr, direction $direction:expr, position $position:expr, count $count:expr) => {
-        let (met, dear) = (Cell::new(0), Cell::new(0));
+        let (count_reductions, expensive) = (Cell::new(0), Cell::new(0));
         let argument = [const { Cell::new(<$t>::ZERO) }; MOST_REDUCTIONS];
         let tangent = [const { Cell::new(None) }; MOST_REDUCTIONS];
         let kind = [const { Cell::new((Reduction::Sum, usize::MAX)) }; MOST_REDUCTIONS];
         let $scope = Scope {
-            count_met: &met,
-            dear: &dear,
+            count_reductions: &count_reductions,
+            expensive: &expensive,
             known: $known,
             argument: &argument,
             tangent: &tangent,
@@ -149,7 +151,7 @@ impl Structure {
         levels: (usize, usize),
         may_run: bool,
     ) -> Result<Structure, Wrong> {
-        let (reductions, kept) = (scope.count_met.get(), scope.dear.get().min(KEPT));
+        let (reductions, kept) = (scope.count_reductions.get(), scope.expensive.get().min(KEPT));
         let mut seen =
             Structure { reductions, levels: 0, kinds: [(Reduction::Sum, usize::MAX); MOST_REDUCTIONS], kept };
         for k in 0..reductions.min(MOST_REDUCTIONS) {

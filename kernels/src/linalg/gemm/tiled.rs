@@ -1,0 +1,141 @@
+//! Products of floats, computed in tiles of registers.
+//!
+//! [`tile`] is the innermost loop. [`pack`] copies matrices to the order in which it reads them. [`blocks`] splits a
+//! product into blocks that fit the caches and that threads share. [`vector`] handles matrices of one row or column.
+
+mod blocks;
+mod memory;
+mod pack;
+mod register;
+mod tile;
+mod vector;
+
+use super::View;
+use crate::number::Cast;
+use crate::number::scalar::{Float, Machine};
+
+pub(crate) use memory::{IMAGES, try_with_memory};
+pub(crate) use pack::Right;
+pub(crate) use register::{Register, Task};
+pub(crate) use tile::{Sums, Table, Tile, by_rows, tiles_of, unrolled};
+
+/// The float types of products, with the registers of each level.
+pub(crate) trait Tiled: Machine + Float + Cast<Self> {
+    /// The registers of AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    type Avx512: Register<Element = Self>;
+    /// The registers of AVX2.
+    #[cfg(target_arch = "x86_64")]
+    type Avx2: Register<Element = Self>;
+    /// The registers of every CPU of the target.
+    type Baseline: Register<Element = Self>;
+}
+
+macro_rules! tiled {
+    ($float:ty: $avx512:ident $avx2:ident $neon:ident) => {
+        impl Tiled for $float {
+            #[cfg(target_arch = "x86_64")]
+            type Avx512 = std::arch::x86_64::$avx512;
+            #[cfg(target_arch = "x86_64")]
+            type Avx2 = std::arch::x86_64::$avx2;
+            #[cfg(target_arch = "aarch64")]
+            type Baseline = std::arch::aarch64::$neon;
+            #[cfg(not(target_arch = "aarch64"))]
+            type Baseline = register::Portable<$float>;
+        }
+    };
+}
+tiled! { f32: __m512 __m256 float32x4_t }
+tiled! { f64: __m512d __m256d float64x2_t }
+
+/// A computation in the registers of the current [level](crate::runtime::simd::level).
+pub(crate) trait Job<T> {
+    /// The result.
+    type Output;
+    /// Runs the computation.
+    ///
+    /// # Safety
+    /// As documented by the type; the CPU has the instructions of `R`.
+    unsafe fn run<R: Register<Element = T>>(self) -> Self::Output;
+}
+
+/// Runs a job.
+///
+/// # Safety
+/// As for its [`Job::run`].
+pub(crate) unsafe fn in_registers<T: Tiled, J: Job<T>>(job: J) -> J::Output {
+    // SAFETY: the caller's contract, and a level is current only if the CPU supports it.
+    unsafe {
+        match crate::runtime::simd::level() {
+            #[cfg(target_arch = "x86_64")]
+            crate::runtime::simd::Level::Avx512 => job.run::<T::Avx512>(),
+            #[cfg(target_arch = "x86_64")]
+            crate::runtime::simd::Level::Avx2 => job.run::<T::Avx2>(),
+            _ => job.run::<T::Baseline>(),
+        }
+    }
+}
+
+/// `c = a · b`, or `c += a · b`.
+pub(crate) struct Product<T, B> {
+    /// `m`, `n` and `k`, all at least 1.
+    pub size: (usize, usize, usize),
+    /// `m × k`
+    pub a: View<T>,
+    /// `k × n`
+    pub b: B,
+    /// `m × n`
+    pub c: View<T>,
+    /// True if the product is added to `c`.
+    pub add: bool,
+    /// True if only the caller's thread computes it.
+    pub alone: bool,
+}
+
+impl<T: Tiled, B: Right<T>> Job<T> for Product<T, B> {
+    type Output = ();
+
+    /// # Safety
+    /// As for `Gemm::multiply`.
+    unsafe fn run<R: Register<Element = T>>(self) {
+        let Product { size, a, b, c, add, alone } = self;
+        // SAFETY: the caller's contract.
+        unsafe {
+            match b.view() {
+                Some(b) => multiply::<R>(size, a, b, c, add, alone),
+                None => blocks::multiply::<R, B>(size, a, b, c, add, alone),
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for `Gemm::multiply`, with at least one element in each matrix, on a CPU with the instructions of `R`.
+unsafe fn multiply<R: Register>(
+    (m, n, k): (usize, usize, usize),
+    a: View<R::Element>,
+    b: View<R::Element>,
+    c: View<R::Element>,
+    add: bool,
+    alone: bool,
+) {
+    let is_vector = |n: usize, matrix: View<_>, step: isize| {
+        n == 1 && !alone && !add && (matrix.columns == 1 || matrix.rows == 1) && (step == 1 || k <= vector::MOST)
+    };
+    // SAFETY: the caller's contract; a row is the column of cᵀ = bᵀ aᵀ.
+    unsafe {
+        if is_vector(n, a, b.rows) {
+            vector::multiply::<R>((m, k), a, (b.start, b.rows), (c.start, c.rows));
+        } else if is_vector(m, b, a.columns) {
+            vector::multiply::<R>((n, k), b.transposed(), (a.start, a.columns), (c.start, c.columns));
+        } else if !alone && !add && vector::is_few((m, n, k), &a, &b, &c) {
+            vector::multiply_few::<R>((m, n, k), a, b, c);
+        } else {
+            if c.columns != 1 && c.rows == 1 {
+                // cᵀ = bᵀ aᵀ
+                return blocks::multiply::<R, _>((n, m, k), b.transposed(), a.transposed(), c.transposed(), add, alone);
+            }
+            blocks::multiply::<R, _>((m, n, k), a, b, c, add, alone);
+        }
+    }
+}

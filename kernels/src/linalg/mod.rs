@@ -1,0 +1,9 @@
+//! Linear algebra: products and triangular parts of matrices.
+
+#[cfg(feature = "engine")]
+pub(crate) mod gemm;
+mod triangle;
+
+#[cfg(feature = "engine")]
+pub use gemm::matmul;
+pub use triangle::triangle;

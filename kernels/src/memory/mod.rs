@@ -1,0 +1,9 @@
+//! Memory: copies between layouts, buffers that are aligned to cache lines, and accesses with cache hints.
+
+pub(crate) mod copy;
+mod line;
+pub(crate) mod stream;
+
+pub use copy::{contiguous, copy, copy_plane};
+pub use line::{Aligned, Line, Lines};
+pub use stream::LARGE;

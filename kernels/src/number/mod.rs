@@ -1,0 +1,14 @@
+//! Numbers: the traits that bodies are written in, and the types that implement them.
+
+mod cast;
+mod complex;
+mod dual;
+pub(crate) mod machine;
+pub(crate) mod scalar;
+pub(crate) mod special;
+mod truth;
+
+pub use cast::Cast;
+pub use dual::Dual;
+pub use scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real, lit};
+pub use truth::Truth;

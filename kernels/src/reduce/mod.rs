@@ -1,0 +1,5 @@
+//! Reductions and cumulative sums along the rows or the columns of a matrix.
+
+pub mod columns;
+pub mod rows;
+pub mod scan;

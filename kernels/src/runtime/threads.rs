@@ -1,0 +1,202 @@
+//! Parallel loops on one rayon pool, which is used only if a loop has enough work.
+//!
+//! The caller takes chunks like every worker. It waits for chunks, not for threads: a worker that wakes up late finds
+//! no chunks left and costs nothing.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::Thread;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// The maximum number of chunks. More chunks only add overhead.
+const MAX_CHUNKS: usize = 512;
+
+/// The requested number of threads; 0 if none was requested.
+static REQUESTED: AtomicUsize = AtomicUsize::new(0);
+
+/// The number of threads that [`parallel_for`] uses: the last argument of [`set_num_threads`], or the available
+/// parallelism.
+pub fn num_threads() -> usize {
+    match REQUESTED.load(Ordering::Relaxed) {
+        0 => {
+            let available = std::thread::available_parallelism().map_or(1, usize::from);
+            // If another thread sets it at the same time, that value wins.
+            REQUESTED
+                .compare_exchange(0, available, Ordering::Relaxed, Ordering::Relaxed)
+                .map_or_else(|set| set, |_| available)
+        }
+        requested => requested,
+    }
+}
+
+/// Sets the number of threads that [`parallel_for`] uses; 0 selects the available parallelism.
+pub fn set_num_threads(n: usize) {
+    REQUESTED.store(n, Ordering::Relaxed);
+    let mut slot = process().pool.write().unwrap_or_else(PoisonError::into_inner);
+    *slot = None;
+}
+
+/// Calls `f` with consecutive ranges that together cover `0..n`, on several threads if there is more than one range.
+///
+/// Each range except the last has at least `grain` indices. The ranges depend only on `n` and `grain`, so results don't
+/// depend on the number of threads. A panic in `f` propagates after all started ranges have ended. Between ranges the
+/// caller [polls](crate::runtime::stop::poll). If the poll requests a stop, the remaining ranges are skipped and the call
+/// unwinds.
+pub fn parallel_for(n: usize, grain: usize, f: impl Fn(Range<usize>) + Sync) {
+    if n <= grain.max(1) {
+        if n > 0 {
+            f(0..n);
+        }
+        return;
+    }
+    let size = grain.max(1).max(n.div_ceil(MAX_CHUNKS));
+    let chunks = n.div_ceil(size);
+    let chunk = |k: usize| f(k * size..((k + 1) * size).min(n));
+    let helpers = num_threads().min(chunks) - 1;
+    match pool().filter(|_| helpers > 0) {
+        None => (0..chunks).for_each(|k| {
+            crate::runtime::stop::poll();
+            chunk(k);
+        }),
+        Some(pool) => run(&pool, helpers, chunks, &chunk),
+    }
+}
+
+/// The chunks of one loop, shared by all threads that work on it.
+struct Work {
+    /// The caller's closure. It lives as long as a chunk is unfinished, so only a thread that holds a chunk may call
+    /// it.
+    chunk: *const (dyn Fn(usize) + Sync),
+    chunks: usize,
+    next: AtomicUsize,
+    finished: AtomicUsize,
+    failed: AtomicBool,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    caller: Thread,
+}
+
+// SAFETY: the closure that `chunk` points to is `Sync`; all other fields are `Sync` too.
+unsafe impl Send for Work {}
+// SAFETY: as above.
+unsafe impl Sync for Work {}
+
+impl Work {
+    /// Takes chunks until none is left, and calls `before` ahead of each. After a panic the remaining chunks are taken
+    /// but not run.
+    fn help(&self, before: impl Fn()) {
+        loop {
+            let k = self.next.fetch_add(1, Ordering::Relaxed);
+            if k >= self.chunks {
+                return;
+            }
+            if !self.failed.load(Ordering::Relaxed) {
+                // SAFETY: chunk k is unfinished, so the caller is still waiting for it and keeps the closure alive.
+                let chunk = unsafe { &*self.chunk };
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| {
+                    before();
+                    chunk(k)
+                })) {
+                    self.failed.store(true, Ordering::Relaxed);
+                    self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+                }
+            }
+            if self.finished.fetch_add(1, Ordering::Release) + 1 == self.chunks {
+                self.caller.unpark();
+            }
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.finished.load(Ordering::Acquire) == self.chunks
+    }
+}
+
+fn run(pool: &ThreadPool, helpers: usize, chunks: usize, chunk: &(dyn Fn(usize) + Sync)) {
+    let work = Arc::new(Work {
+        // SAFETY: this only extends the lifetime; `run` doesn't return before every chunk has finished.
+        chunk: unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(chunk) },
+        chunks,
+        next: AtomicUsize::new(0),
+        finished: AtomicUsize::new(0),
+        failed: AtomicBool::new(false),
+        panic: Mutex::new(None),
+        caller: std::thread::current(),
+    });
+    for _ in 0..helpers {
+        let work = Arc::clone(&work);
+        pool.spawn(move || work.help(|| ()));
+    }
+    // A poll takes longer than the shortest loops, so there is none before the first chunk.
+    let is_first = Cell::new(true);
+    work.help(|| {
+        if !is_first.replace(false) {
+            crate::runtime::stop::poll();
+        }
+    });
+    // The last chunks usually end at about the same time, and sleeping and waking takes longer than most of them. Spin
+    // first.
+    for _ in 0..1 << 10 {
+        if work.is_finished() {
+            break;
+        }
+        std::hint::spin_loop();
+    }
+    while !work.is_finished() {
+        std::thread::park();
+    }
+    let panic = work.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(panic) = panic {
+        resume_unwind(panic);
+    }
+}
+
+/// The state of one process. After a fork the child has none of the parent's threads, and a lock that one of them held
+/// would never be released, so the child creates its own state.
+struct Process {
+    id: u32,
+    pool: RwLock<Option<Arc<ThreadPool>>>,
+}
+
+static PROCESS: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
+
+fn process() -> &'static Process {
+    let id = std::process::id();
+    loop {
+        let current = PROCESS.load(Ordering::Acquire);
+        // SAFETY: null, or a box that was leaked below and is never freed.
+        match unsafe { current.as_ref() } {
+            Some(process) if process.id == id => return process,
+            _ => {}
+        }
+        // The previous state is leaked: a forked child can't end threads that it doesn't have.
+        let new = Box::into_raw(Box::new(Process { id, pool: RwLock::new(None) }));
+        if PROCESS.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            // SAFETY: no other thread has the pointer.
+            drop(unsafe { Box::from_raw(new) });
+        }
+    }
+}
+
+/// The pool, built at first use; `None` if one thread was requested or the system provides no others.
+fn pool() -> Option<Arc<ThreadPool>> {
+    let threads = num_threads();
+    if threads == 1 {
+        return None;
+    }
+    let slot = &process().pool;
+    if let Some(pool) = &*slot.read().unwrap_or_else(PoisonError::into_inner) {
+        return Some(Arc::clone(pool));
+    }
+    let mut slot = slot.write().unwrap_or_else(PoisonError::into_inner);
+    if slot.is_none() {
+        let name = |k| format!("minitensor-{k}");
+        *slot = ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build().ok().map(Arc::new);
+    }
+    slot.clone()
+}

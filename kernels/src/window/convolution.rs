@@ -1,0 +1,271 @@
+//! Convolutions: sums over the taps of windows, and the two gradients of such a sum.
+//!
+//! `out[n, o, i] = Σ x[n, c, place(i, t)] · weight[o, c, t]` over channels `c` of the group of `o` and taps `t`. It is
+//! linear in `x` and in `weight`. [`forward`] computes it; [`input`] and [`weight`] are its transposes. With many
+//! channels these are matrix products with a matrix that is never stored as a whole (`im2col`). With few channels,
+//! each register of results is summed directly from what its windows read (`direct`).
+
+mod correlation;
+mod direct;
+mod gradient;
+mod im2col;
+mod image;
+
+use std::any::TypeId;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::linalg::gemm::View;
+use crate::linalg::gemm::tiled::{IMAGES, Tiled, try_with_memory};
+use crate::memory::copy::copy;
+use crate::number::scalar::{Float, Machine};
+use crate::runtime::threads::parallel_for;
+use crate::window::Windows;
+use correlation::{Placement, Target, correlate};
+use image::Axis;
+
+/// The minimum number of multiplications per thread.
+const GRAIN: usize = 1 << 20;
+/// The maximum number of parts that work is split into: each has its own images.
+const PARTS: usize = 16;
+/// The channels of the samples, in `groups`, each with the same number of inputs and outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channels {
+    /// The number of samples.
+    pub samples: usize,
+    /// The number of groups.
+    pub groups: usize,
+    /// The number of input channels per group.
+    pub inputs: usize,
+    /// The number of output channels per group.
+    pub outputs: usize,
+}
+
+/// There is not enough memory for the working buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfMemory;
+
+/// Runs `f` for every task, on several threads if each task has enough work. Each call gets uninitialized memory for
+/// `memory` elements.
+fn share<T>(tasks: usize, work: usize, memory: usize, f: impl Fn(usize, *mut T) + Sync) -> Result<(), OutOfMemory> {
+    let failed = AtomicBool::new(false);
+    parallel_for(tasks, (GRAIN / work.max(1)).max(tasks.div_ceil(PARTS)), |range| {
+        if !try_with_memory(&IMAGES, memory, |memory| range.for_each(|task| f(task, memory))) {
+            failed.store(true, Ordering::Relaxed);
+        }
+    });
+    if failed.into_inner() { Err(OutOfMemory) } else { Ok(()) }
+}
+
+/// `n` zeros.
+fn zeros<T: Tiled>(n: usize) -> Result<Vec<T>, OutOfMemory> {
+    crate::linalg::gemm::zeros(1, n).ok_or(OutOfMemory)
+}
+
+/// Memory that tasks write to, each in its own places.
+#[derive(Clone, Copy)]
+struct Shared<T>(*mut T);
+
+// SAFETY: each use documents why no other task accesses the same elements.
+unsafe impl<T: Send> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    fn at(self, element: usize) -> *mut T {
+        self.0.wrapping_add(element)
+    }
+
+    /// # Safety
+    /// The elements are valid, and no other reference to them exists during the lifetime.
+    unsafe fn slice<'a>(self, start: usize, len: usize) -> &'a mut [T] {
+        // SAFETY: by contract.
+        unsafe { std::slice::from_raw_parts_mut(self.0.add(start), len) }
+    }
+}
+
+/// A view of a row-major matrix to read.
+fn matrix<T>(elements: &[T], columns: usize) -> View<T> {
+    View { start: elements.as_ptr().cast_mut(), rows: columns as isize, columns: 1 }
+}
+
+/// The elements that windows read along each axis.
+fn reads_of(windows: &Windows) -> [Axis; 3] {
+    windows.axes().map(|a| Axis {
+        size: a.size,
+        count: a.count,
+        stride: a.stride,
+        shifts: (0..a.taps).map(|tap| (tap * a.dilation) as i64 - a.padding).collect(),
+    })
+}
+
+/// Calls a function with the slices cast to the type `T`, which is `f32` or `f64`.
+macro_rules! by_float {
+    ($t:ty, |$($slice:ident),*; $($out:ident),*| $call:expr) => {{
+        macro_rules! if_float {
+            ($float:ty) => {
+                if TypeId::of::<$t>() == TypeId::of::<$float>() {
+                    // SAFETY: T is this type.
+                    $(let $slice = unsafe { std::slice::from_raw_parts($slice.as_ptr().cast::<$float>(), $slice.len()) };)*
+                    // SAFETY: as above.
+                    $(let $out = unsafe { std::slice::from_raw_parts_mut($out.as_mut_ptr().cast::<$float>(), $out.len()) };)*
+                    return $call;
+                }
+            };
+        }
+        if_float!(f32);
+        if_float!(f64);
+        unreachable!("floats are computed in f32 or f64")
+    }};
+}
+
+/// Computes `out` from `x` and `weight`, plus `bias`. All are contiguous: `x` is `[samples, channels, volume]`,
+/// `weight` is `[outputs, inputs of a group, taps]`, `out` is `[samples, outputs, windows]`.
+pub fn forward<T: Float + Machine>(
+    windows: &Windows,
+    channels: Channels,
+    x: &[T],
+    weight: &[T],
+    bias: Option<&[T]>,
+    out: &mut [T],
+) -> Result<(), OutOfMemory> {
+    let Channels { samples, groups, inputs, outputs } = channels;
+    let (volume, count, taps) = (windows.volume(), windows.count(), windows.taps());
+    assert!(x.len() == samples * groups * inputs * volume && weight.len() == groups * outputs * inputs * taps);
+    assert!(out.len() == samples * groups * outputs * count && bias.is_none_or(|b| b.len() == groups * outputs));
+    if inputs * taps == 0 || volume == 0 {
+        let start = |row: usize| bias.map_or(T::zero(), |b| b[row % (groups * outputs)]);
+        out.chunks_mut(count.max(1)).enumerate().for_each(|(row, out)| out.fill(start(row)));
+        return Ok(());
+    }
+    let (bias, has_bias) = (bias.unwrap_or_default(), bias.is_some());
+    by_float!(T, |x, weight, bias; out| {
+        let target = Target { start: Shared(out.as_mut_ptr()), volume: count, placement: None };
+        correlate(&reads_of(windows), channels, x, matrix(weight, inputs * taps), has_bias.then_some(bias), &target)
+    })
+}
+
+/// The gradient of `x`, which is the transpose of [`forward`] as a function of `x`. `y` is `[samples, outputs,
+/// windows]`, `out` is `[samples, channels, volume]`.
+pub fn input<T: Float + Machine>(
+    windows: &Windows,
+    channels: Channels,
+    y: &[T],
+    weight: &[T],
+    out: &mut [T],
+) -> Result<(), OutOfMemory> {
+    let Channels { samples, groups, inputs, outputs } = channels;
+    let (volume, count, taps) = (windows.volume(), windows.count(), windows.taps());
+    assert!(y.len() == samples * groups * outputs * count && weight.len() == groups * outputs * inputs * taps);
+    assert!(out.len() == samples * groups * inputs * volume);
+    if out.is_empty() || y.is_empty() || weight.is_empty() {
+        out.fill(T::zero());
+        return Ok(());
+    }
+    by_float!(T, |y, weight; out| input_by_products(windows, channels, y, weight, out))
+}
+
+/// The elements of an axis in the same phase of the windows. The windows that read them are themselves windows with a
+/// stride of 1.
+struct Phase {
+    /// The first element.
+    first: usize,
+    /// The first tap that reads them, the number of these taps, and the distance between them.
+    taps: (usize, usize, usize),
+    /// For each of these taps, the window in which it reads the first element.
+    reads: Axis,
+}
+
+/// The phases of one axis that taps read.
+fn phases(axis: &crate::window::Axis) -> Vec<Phase> {
+    let (stride, mut phases) = (axis.stride as i64, Vec::<Phase>::new());
+    for tap in 0..axis.taps {
+        let shift = (tap * axis.dilation) as i64 - axis.padding;
+        let first = shift.rem_euclid(stride) as usize;
+        if first >= axis.size {
+            continue;
+        }
+        let window = (first as i64 - shift) / stride;
+        match phases.iter_mut().find(|phase| phase.first == first) {
+            Some(phase) => {
+                if phase.taps.1 == 1 {
+                    phase.taps.2 = tap - phase.taps.0;
+                }
+                phase.taps.1 += 1;
+                phase.reads.shifts.push(window);
+            }
+            None => {
+                let count = (axis.size - first).div_ceil(axis.stride);
+                let reads = Axis { size: axis.count, count, stride: 1, shifts: vec![window] };
+                phases.push(Phase { first, taps: (tap, 1, 1), reads });
+            }
+        }
+    }
+    phases
+}
+
+fn input_by_products<T: Tiled>(
+    windows: &Windows,
+    channels: Channels,
+    y: &[T],
+    weight: &[T],
+    out: &mut [T],
+) -> Result<(), OutOfMemory> {
+    let Channels { groups, inputs, outputs, .. } = channels;
+    let turned = Channels { inputs: outputs, outputs: inputs, ..channels };
+    let (axes, taps, volume) = (windows.axes(), windows.taps(), windows.volume());
+    let [outer, middle, inner] = [0, 1, 2].map(|i| phases(&axes[i]));
+    let reached = |phases: &[Phase]| phases.iter().map(|phase| phase.reads.count).sum::<usize>();
+    if reached(&outer) * reached(&middle) * reached(&inner) < volume {
+        out.fill(T::zero());
+    }
+    let start = Shared(out.as_mut_ptr());
+    for p0 in &outer {
+        for p1 in &middle {
+            for p2 in &inner {
+                let parts = [p0, p1, p2];
+                let counts = parts.map(|p| p.taps.1);
+                // Copy `[outputs, inputs, taps]` of every group to `[inputs, outputs, the taps that read this phase]`.
+                let depth = outputs * counts.iter().product::<usize>();
+                let mut own = zeros(groups * inputs * depth)?;
+                let strides = [axes[1].taps * axes[2].taps, axes[2].taps, 1];
+                let first: usize = (0..3).map(|i| parts[i].taps.0 * strides[i]).sum();
+                let apart = |i: usize| (parts[i].taps.2 * strides[i]) as isize;
+                let shape = [groups, inputs, outputs, counts[0], counts[1], counts[2]];
+                let from = [(outputs * inputs * taps) as isize, taps as isize, (inputs * taps) as isize];
+                let from = [from[0], from[1], from[2], apart(0), apart(1), apart(2)];
+                let mut to = [1; 6];
+                (0..5).rev().for_each(|i| to[i] = to[i + 1] * shape[i + 1] as isize);
+                // SAFETY: all indices are within `weight` and `own`.
+                unsafe { copy(&shape, weight[first..].as_ptr(), &from, own.as_mut_ptr(), &to) };
+                let placement = Placement {
+                    first: parts.map(|p| p.first),
+                    step: [0, 1, 2].map(|i| axes[i].stride),
+                    size: [0, 1, 2].map(|i| axes[i].size),
+                };
+                let placement = (!placement.is_whole(&parts.map(|p| p.reads.count))).then_some(placement);
+                let target = Target { start, volume, placement };
+                correlate(&parts.map(|p| p.reads.clone()), turned, y, matrix(&own, depth), None, &target)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The gradient of `weight`: `out[o, c, t] = Σ x[n, c, place(i, t)] · y[n, o, i]`.
+pub fn weight<T: Float + Machine>(
+    windows: &Windows,
+    channels: Channels,
+    x: &[T],
+    y: &[T],
+    out: &mut [T],
+) -> Result<(), OutOfMemory> {
+    let Channels { samples, groups, inputs, outputs } = channels;
+    let (volume, count, taps) = (windows.volume(), windows.count(), windows.taps());
+    assert!(x.len() == samples * groups * inputs * volume && y.len() == samples * groups * outputs * count);
+    assert!(out.len() == groups * outputs * inputs * taps);
+    if out.is_empty() || x.is_empty() || y.is_empty() {
+        out.fill(T::zero());
+        return Ok(());
+    }
+    by_float!(T, |x, y; out| gradient::of_weight(&reads_of(windows), channels, x, y, out))
+}
