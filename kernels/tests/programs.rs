@@ -271,7 +271,7 @@ fn what_is_no_program_is_refused_with_the_place() {
     let table = [
         ("".to_owned(), "EOF"),
         ("[".repeat(100_000), "recursion limit"),
-        ("[]".to_owned(), "no object"),
+        ("[]".to_owned(), "it is not an object"),
         ("{}".to_owned(), "'nodes' is missing"),
         (r#"{"nodes": 3, "outputs": []}"#.to_owned(), "'nodes' is not a list"),
         (r#"{"nodes": [], "outputs": [], "extra": 1}"#.to_owned(), "field 'extra'"),
@@ -288,23 +288,20 @@ fn what_is_no_program_is_refused_with_the_place() {
         ),
         (
             r#"{"inputs": [], "uniforms": [], "nodes": [], "outputs": [["y", 0]]}"#.to_owned(),
-            "output 'y' is node 0, of 0",
+            "output 'y' refers to node 0, but the number of nodes is 0",
         ),
-        (nodes(r#"["input", 1]"#), "node 0 is input 1, of 1"),
+        (nodes(r#"["input", 1]"#), "node 0 refers to input 1, but the number of inputs is 1"),
         (nodes(r#"["input", 99999999999]"#), "node 0"),
-        (nodes(r#"["uniform", 0]"#), "node 0 is uniform 0, of 0"),
+        (nodes(r#"["uniform", 0]"#), "node 0 refers to uniform 0, but the number of uniforms is 0"),
         (nodes(r#"["exp", 0]"#), "node 0 uses node 0, which doesn't precede it"),
         (nodes(r#"["input", 0], ["exp", 2], ["exp", 1]"#), "node 1 uses node 2"),
-        (nodes(r#"["input", 0], ["exp", 0, 0]"#), "node 1 gives 2 numbers to 'exp', which takes 1"),
+        (nodes(r#"["input", 0], ["exp", 0, 0]"#), "node 1 passes 2 arguments to 'exp', which takes 1"),
         (nodes(r#"["input", 0], ["and", 0, 0]"#), "node 1 uses node 0, a number, as a truth value"),
         (nodes(r#"["truth", true], ["exp", 0]"#), "node 1 uses node 0, a truth value, as a number"),
-        (
-            nodes(r#"["input", 0], ["frobnicate", 0]"#),
-            "node 1 calls 'frobnicate' with 1 arguments, which is not defined",
-        ),
+        (nodes(r#"["input", 0], ["frobnicate", 0]"#), "node 1 calls 'frobnicate' of arity 1, which is not defined"),
         (nodes(r#"["constant", "seven"]"#), "node 0 is a constant that is not a number"),
         (nodes(r#"["polygamma", 0, -1]"#), "node 0 has an order"),
-        (nodes("7"), "node 0 doesn't begin with a name"),
+        (nodes("7"), "node 0 doesn't begin with the name of a function"),
     ];
     for (text, words) in table {
         let error = Program::from_json(&text).unwrap_err().to_string();
@@ -368,7 +365,7 @@ fn large_programs_are_shown_line_by_line_or_refused() {
     let long = one("y", |x| (0..5000).fold(x, |y, _| y.sin()));
     assert!(long.to_string().len() < 100_000);
     let huge = one("y", |x| (0..17_000).fold(x, |y, _| y.sin()));
-    assert!(Program::from_json(&huge.to_json()).unwrap_err().to_string().contains("more than 16384"));
+    assert!(Program::from_json(&huge.to_json()).unwrap_err().to_string().contains("at most 16384 are allowed"));
 }
 
 #[test]
