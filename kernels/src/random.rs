@@ -20,11 +20,10 @@ impl Key {
         [u64::from(out[0]) << 32 | u64::from(out[1]), u64::from(out[2]) << 32 | u64::from(out[3])]
     }
 
-    /// Two uniform numbers in `[0, 1)`: multiples of 2⁻ᵇ, with b = `bits` of at most 53.
+    /// Two uniform numbers in `[0, 1)`: multiples of `1 / steps`, with a power of two of at most 2⁵³.
     #[inline]
-    pub fn uniform(self, block: usize, bits: u32) -> [f64; 2] {
-        let scale = (1u64 << bits) as f64;
-        self.block(block).map(|word| (unit(word) * scale).floor() / scale)
+    pub fn uniform(self, block: usize, steps: f64) -> [f64; 2] {
+        self.block(block).map(|word| (unit(word) * steps).floor() / steps)
     }
 
     /// Two numbers of the standard normal distribution (Box and Muller, 1958).

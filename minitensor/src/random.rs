@@ -77,7 +77,8 @@ pub fn uniform(key: &Tensor, shape: impl Into<Shape>, dtype: DType) -> Result<Te
         DType::F16 => 11,
         _ => 8,
     };
-    floats(key, shape.into(), dtype, |key, block| key.uniform(block, bits))
+    let steps = (1u64 << bits) as f64;
+    floats(key, shape.into(), dtype, |key, block| key.uniform(block, steps))
 }
 
 /// Numbers of the standard normal distribution.

@@ -45,7 +45,7 @@ pub fn dropout(x: &Tensor, #[default = 0.5] p: f64, #[default = true] training: 
 }
 
 /// [`dropout()`] as a function of a key.
-#[custom_op(name = "random::dropout", dtype = (x: T, key: u64) -> T where T: Float, where p >= 0.0, p <= 1.0)]
+#[custom_op(name = "random::dropout", where p >= 0.0, p <= 1.0)]
 pub fn keyed_dropout(x: &Tensor, key: &Tensor, #[default = 0.5] p: f64) -> Result<Tensor> {
     // Random numbers in a half format are too coarse for a probability.
     let dtype = x.dtype().compute();

@@ -127,8 +127,9 @@ impl Geometry {
 
     /// The number of windows.
     pub fn count(&self) -> Result<usize> {
-        product(self.counts)
-            .ok_or_else(|| Error::value(format!("{:?} windows are more than can be counted", self.counts)))
+        let count = self.counts.iter().try_fold(1i64, |product, n| product.checked_mul(i64::try_from(*n).ok()?));
+        let many = || Error::memory(format!("{:?} windows are more than memory can address", self.counts));
+        count.map(|count| count as usize).ok_or_else(many)
     }
 
     /// The number of taps of a window.
@@ -137,49 +138,39 @@ impl Geometry {
     }
 }
 
-fn product(sizes: [usize; 3]) -> Option<usize> {
-    sizes.into_iter().try_fold(1usize, usize::checked_mul)
-}
-
 /// Reads the [attribute](Geometry::attribute) `windows`, for tensors with this number of elements in a volume, taps in a
 /// window, and windows. Taps outside of the volume read 0, so any number of windows is valid.
 pub fn windows(list: &[i64], volume: usize, taps: usize, count: usize) -> Result<Windows> {
-    let invalid = |why: String| Error::value(format!("'windows' {why}; got {list:?}"));
-    if list.len() != 18 {
-        return Err(invalid(
-            "takes 6 numbers for each of 3 axes: size, windows, taps, stride, dilation, padding".into(),
-        ));
-    }
-    const MOST: i64 = i32::MAX as i64;
     let mut axes = [Axis { size: 1, count: 1, taps: 1, stride: 1, dilation: 1, padding: 0 }; 3];
-    for (axis, numbers) in axes.iter_mut().zip(list.chunks_exact(6)) {
-        let &[size, count, taps, stride, dilation, padding] = numbers else { continue };
-        if size.min(count).min(taps) < 0 {
-            return Err(invalid("takes sizes, windows and taps of at least 0".into()));
-        }
-        if !(1..=MOST).contains(&stride) || !(1..=MOST).contains(&dilation) || !(-MOST..=MOST).contains(&padding) {
-            return Err(invalid(format!(
-                "takes strides and dilations of 1 to {MOST}, and paddings of -{MOST} to {MOST}"
-            )));
-        }
-        *axis = Axis {
-            size: size as usize,
-            count: count as usize,
-            taps: taps as usize,
-            stride: stride as usize,
-            dilation: dilation as usize,
-            padding,
-        };
+    let is_valid = list.len() == 18
+        && axes.iter_mut().zip(list.as_chunks().0).all(|(axis, &[size, count, taps, stride, dilation, padding])| {
+            let sizes = [size, count, taps].map(|n| n as usize);
+            *axis = Axis {
+                size: sizes[0],
+                count: sizes[1],
+                taps: sizes[2],
+                stride: stride as usize,
+                dilation: dilation as usize,
+                padding,
+            };
+            const MOST: i64 = i32::MAX as i64;
+            let in_range = |n: i64, least: i64| (least..=MOST).contains(&n);
+            size.min(count).min(taps) >= 0 && in_range(stride, 1) && in_range(dilation, 1) && in_range(padding, -MOST)
+        });
+    if !is_valid {
+        return Err(Error::value(format!(
+            "'windows' takes 6 numbers for each of 3 axes: size, windows and taps of at least 0, stride and dilation of at least 1, \
+             and padding; got {list:?}"
+        )));
     }
-    let of = |number: fn(&Axis) -> usize| product(axes.each_ref().map(number));
-    let sizes =
-        [(of(|a| a.size), volume, "elements"), (of(|a| a.taps), taps, "taps"), (of(|a| a.count), count, "windows")];
-    for (described, expected, what) in sizes {
-        if described != Some(expected) {
-            return Err(invalid(format!("should describe {expected} {what}, like the other arguments")));
-        }
+    let of =
+        |number: fn(&Axis) -> usize| axes.iter().try_fold(1usize, |product, axis| product.checked_mul(number(axis)));
+    if [of(|a| a.size), of(|a| a.taps), of(|a| a.count)] != [Some(volume), Some(taps), Some(count)] {
+        return Err(Error::value(format!(
+            "'windows' must describe {volume} elements, {taps} taps and {count} windows, like the other arguments; got {list:?}"
+        )));
     }
-    Windows::new(axes).ok_or_else(|| invalid("describes more windows than can be counted".into()))
+    Windows::new(axes).ok_or_else(|| Error::value(format!("'windows' describes too many windows: {list:?}")))
 }
 
 /// The matrix of the values that windows read: a row for each tap of each channel, a column for each window.

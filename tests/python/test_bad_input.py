@@ -221,12 +221,12 @@ BAD = [
     (
         "mt.ops.group_norm(mt.ones((2,3,4)),groups=2)",
         ValueError,
-        "op 'group_norm': 3 channels can't be split into groups = 2",
+        "op 'group_norm': groups = 2 must divide the number of channels, 3",
     ),
     (
         "mt.ops.instance_norm(mt.ones((2,3)))",
         ValueError,
-        "op 'instance_norm' takes x: [batch, channels, ..] with positions",
+        "op 'instance_norm' takes x: [batch, channels, ..] with elements",
     ),
     ("mt.ops.batch_norm(mt.ones(3))", ValueError, "op 'batch_norm' takes x: [batch, channels, ..], got shape (3,)"),
     (
@@ -286,7 +286,7 @@ BAD = [
     (
         "mt.ops.conv2d(mt.ones((1,3,4,4)),mt.ones((2,2,2,2)))",
         ValueError,
-        "with groups = 1 takes 2 * 1 channels, and 'x' of shape (1, 3, 4, 4) has 3;",
+        "with groups = 1 expects 2 * 1 input channels, but 'x' of shape (1, 3, 4, 4) has 3;",
     ),
     (
         "mt.ops.conv2d(mt.ones((1,4,4,4)),mt.ones((3,2,2,2)),groups=2)",
@@ -306,7 +306,7 @@ BAD = [
     (
         "mt.ops.conv2d(mt.ones((1,3,4,4)),mt.ones((2,3,0,2)))",
         ValueError,
-        "a kernel has at least 1 tap along every axis",
+        "a kernel must have at least 1 tap along every axis",
     ),
     (
         "mt.ops.conv1d(mt.ones((1,3,4)),mt.ones((2,3,2)),stride=0)",
@@ -341,17 +341,39 @@ BAD = [
     (
         "mt.ops.conv2d(mt.ones((1,1,1,1)),mt.ones((1,1,1,1)),padding=2**31-1)",
         MemoryError,
-        "a tensor of shape (1, 1, 1, 4294967295, 4294967295) would have more",
+        "[1, 4294967295, 4294967295] windows are more than memory can address",
     ),
     (
         "mt.ops.conv2d(mt.ones((1,3,4,4)),mt.ones((2,3,2,2)),mt.ones(3))",
         ValueError,
         "'bias' of shape (3,) doesn't fit, dimension o is 2 elsewhere and 3 here",
     ),
+    ("mt.ops.window.max(mt.ones((1,4)),1,4,[1])", ValueError, "op 'window::max': 'windows' takes 6 numbers for each"),
+    (
+        "mt.ops.window.max(mt.ones((1,4)),1,4,[1,1,1,1,1,0]*2+[4,4,1,0,1,0])",
+        ValueError,
+        "stride and dilation of at least 1",
+    ),
+    (
+        "mt.ops.window.max(mt.ones((1,4)),1,4,[1,1,1,1,1,0]*2+[-4,4,1,1,1,0])",
+        ValueError,
+        "windows and taps of at least 0",
+    ),
+    (
+        "mt.ops.window.max(mt.ones((1,4)),1,4,[1,1,1,1,1,0]*2+[5,4,1,1,1,0])",
+        ValueError,
+        "'windows' must describe 4 elements, 1 taps and 4 windows, like the other arguments; got [1, 1,",
+    ),
+    (
+        "mt.ops.window.max(mt.ones((1,4)),1,4,[2**62,1,1,1,1,0]*2+[2**62,4,1,1,1,0])",
+        ValueError,
+        "'windows' must describe 4 elements",
+    ),
+    ("mt.ops.embedding(mt.ones(3),mt.Tensor([0]))", ValueError, "op 'embedding' takes (weight: [v, e], index: [..])"),
     (
         "mt.ops.conv_transpose1d(mt.ones((1,3,4)),mt.ones((2,3,2)))",
         ValueError,
-        "'weight' of shape (2, 3, 2) takes 2 channels, and 'x' of shape (1, 3, 4) has 3;",
+        "'weight' of shape (2, 3, 2) expects 2 input channels, but 'x' of shape (1, 3, 4) has 3;",
     ),
     (
         "mt.ops.conv_transpose1d(mt.ones((3,4)),mt.ones((3,2,2)),output_padding=1)",

@@ -224,38 +224,14 @@ class convolution:
         x: TensorLike,
         weight: TensorLike,
         bias: TensorLike | None = None,
-        od: int = 1,
-        oh: int = 1,
-        ow: int = 1,
-        stride: int | Sequence[int] = ...,
-        padding: int | Sequence[int] = ...,
-        dilation: int | Sequence[int] = ...,
+        count: int = 1,
+        windows: int | Sequence[int] = ...,
         groups: int = 1,
     ) -> Tensor: ...
     @staticmethod
-    def input(
-        y: TensorLike,
-        weight: TensorLike,
-        d: int,
-        h: int,
-        w: int,
-        stride: int | Sequence[int],
-        padding: int | Sequence[int],
-        dilation: int | Sequence[int],
-        groups: int,
-    ) -> Tensor: ...
+    def input(y: TensorLike, weight: TensorLike, volume: int, windows: int | Sequence[int], groups: int) -> Tensor: ...
     @staticmethod
-    def weight(
-        x: TensorLike,
-        y: TensorLike,
-        kd: int,
-        kh: int,
-        kw: int,
-        stride: int | Sequence[int],
-        padding: int | Sequence[int],
-        dilation: int | Sequence[int],
-        groups: int,
-    ) -> Tensor: ...
+    def weight(x: TensorLike, y: TensorLike, taps: int, windows: int | Sequence[int], groups: int) -> Tensor: ...
 
 def copy(x: TensorLike) -> Tensor: ...
 def copy_(x: Tensor, source: TensorLike) -> Tensor: ...
@@ -347,6 +323,8 @@ def index_select(x: TensorLike, indices: TensorLike, axis: int = 0) -> Tensor: .
 class indexing:
     @staticmethod
     def added_rows(d: TensorLike, index: TensorLike, shape: int | Sequence[int]) -> Tensor: ...
+    @staticmethod
+    def take_rows(table: TensorLike, index: TensorLike) -> Tensor: ...
     @staticmethod
     def wrap(index: TensorLike, size: int, axis: int) -> Tensor: ...
 
@@ -460,7 +438,15 @@ def prod(
 def rand_like(x: TensorLike) -> Tensor: ...
 class random:
     @staticmethod
+    def dropout(x: TensorLike, key: TensorLike, p: float = 0.5) -> Tensor: ...
+    @staticmethod
+    def integers(key: TensorLike, low: int, high: int, shape: int | Sequence[int]) -> Tensor: ...
+    @staticmethod
+    def normal(key: TensorLike, shape: int | Sequence[int], dtype: DTypeLike = ...) -> Tensor: ...
+    @staticmethod
     def scale_where(x: TensorLike, kept: TensorLike, scale: float) -> Tensor: ...
+    @staticmethod
+    def uniform(key: TensorLike, shape: int | Sequence[int], dtype: DTypeLike = ...) -> Tensor: ...
 
 def real(x: TensorLike) -> Tensor: ...
 def reciprocal(x: TensorLike) -> Tensor: ...
@@ -613,51 +599,15 @@ def view(x: TensorLike, shape: int | Sequence[int]) -> Tensor: ...
 def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor: ...
 class window:
     @staticmethod
-    def fold(
-        x: TensorLike,
-        d: int,
-        h: int,
-        w: int,
-        kd: int,
-        kh: int,
-        kw: int,
-        od: int,
-        oh: int,
-        ow: int,
-        stride: int | Sequence[int],
-        padding: int | Sequence[int],
-        dilation: int | Sequence[int],
-    ) -> Tensor: ...
+    def fold(x: TensorLike, volume: int, taps: int, windows: int | Sequence[int]) -> Tensor: ...
     @staticmethod
-    def max(
-        x: TensorLike,
-        od: int,
-        oh: int,
-        ow: int,
-        kd: int,
-        kh: int,
-        kw: int,
-        stride: int | Sequence[int],
-        padding: int | Sequence[int],
-        dilation: int | Sequence[int],
-    ) -> Tensor: ...
+    def max(x: TensorLike, taps: int, count: int, windows: int | Sequence[int]) -> Tensor: ...
     @staticmethod
     def mean(x: TensorLike, size: int, bounds: int | Sequence[int], counts: int | Sequence[int]) -> Tensor: ...
     @staticmethod
     def spread(y: TensorLike, n: int, bounds: int | Sequence[int], counts: int | Sequence[int]) -> Tensor: ...
     @staticmethod
-    def unfold(
-        x: TensorLike,
-        kd: int,
-        kh: int,
-        kw: int,
-        od: int,
-        oh: int,
-        ow: int,
-        stride: int | Sequence[int],
-        padding: int | Sequence[int],
-        dilation: int | Sequence[int],
-    ) -> Tensor: ...
+    def unfold(x: TensorLike, taps: int, count: int, windows: int | Sequence[int]) -> Tensor: ...
 
 def zeros_like(x: TensorLike) -> Tensor: ...
 def describe(name: str) -> dict[str, Any]: ...
