@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import philox
 import pytest
 import window_cases
 from scipy import special
@@ -31,6 +32,7 @@ DOMAINS = {
     "special": lambda rng, shape: rng.choice([0.0, -0.0, 1.5, np.nan, np.inf, -np.inf], shape),
     "complex": lambda rng, shape: rng.normal(0, 1, shape) + 1j * rng.normal(0, 1, shape),
     "double": lambda rng, shape: rng.normal(0, 2, shape),
+    "key": lambda rng, shape: rng.integers(0, 2**64, shape, dtype=np.uint64),
 }
 # The ops to test in every floating dtype.
 FLOATING = {"real", "positive", "unit", "above_one", "nonzero", "special"}
@@ -211,6 +213,8 @@ def t(path):
 
 SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
 X = ("real", (4, 6))
+KEY = ("key", (2,))
+INTEGERS = {"low": -3, "high": 5, "shape": [7]}
 ROWS = ("real", (3, 4, 6))
 IMAGES = ("real", (3, 4, 6))
 
@@ -523,6 +527,16 @@ TABLE = [
     one("unsqueeze", [X], lambda x: x[:, None], lambda x: x.unsqueeze(1), axis=1),
     (Case(*row) for row in window_cases.rows(F)),
     [
+        Case(
+            "random::dropout", [("double", (5, 3)), KEY], lambda x, key: philox.dropout(x, key, 0.3), attrs={"p": 0.3}
+        ),
+        Case("random::integers", [KEY], lambda key: philox.integers(key, -3, 5, (7,)), attrs=INTEGERS),
+        Case(
+            "random::normal", [KEY], lambda key: philox.normal(key, (3, 5)), attrs={"shape": [3, 5], "dtype": "float64"}
+        ),
+        Case("random::uniform", [KEY], lambda key: philox.uniform(key, (3, 5)), attrs={"shape": [3, 5]}),
+    ],
+    [
         Case("region::part", [("real", (2, 3))], lambda x: x[:, 1], attrs=REGION),
         Case("region::cleared", [("real", (2, 3))], lambda x: with_column(x, 0), attrs=REGION),
         Case("region::replaced", [("real", (2, 3)), ("real", (2,))], with_column, attrs=REGION),
@@ -537,11 +551,7 @@ ELSEWHERE = {
     "concat": "test_lists_of_tensors",
     "copy_": "test_in_place_forms, and indexing",
     "rand_like": "random: test_creation",
-    "random::dropout": "random: test_random_numbers_are_functions_of_their_key",
-    "random::integers": "random: test_random_numbers_are_functions_of_their_key",
-    "random::normal": "random: test_random_numbers_are_functions_of_their_key",
     "random::scale_where": "the part of dropout that is differentiated",
-    "random::uniform": "random: test_random_numbers_are_functions_of_their_key",
     "row::prod_of_others_vjp": "the gradient of the gradient of prod, by opcheck",
     "sgd_step": "test_optimizer_steps",
     "stack": "test_lists_of_tensors",

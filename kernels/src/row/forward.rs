@@ -6,7 +6,7 @@ use super::Reduction;
 use super::accumulators::LANES;
 use super::body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, Operand, Wrong};
 use super::lane::Lane;
-use super::pass::{Arguments, Pass, ReductionArguments, State, blocks, nothing, passes, put, reduce};
+use super::pass::{Arguments, Pass, ReductionArguments, State, blocks, passes, put, reduce, zeros_for};
 use super::scope::{Scope, Structure, scope};
 use crate::memory::Aligned;
 use crate::memory::stream::fence;
@@ -56,7 +56,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
         if B::GIVES.contains(&true) {
             blocks!(self.arguments.n, start, len => {
                 if P > 0 {
-                    self.arguments.ahead(&B::ALONG, start, len);
+                    self.arguments.prefetch_next(&B::ALONG, start, len);
                 }
                 for j in 0..len {
                     // SAFETY: the position is in the row.
@@ -97,9 +97,9 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     }
 
     #[inline(always)]
-    fn ahead(&self, start: usize, len: usize) {
+    fn prefetch_next(&self, start: usize, len: usize) {
         if !B::GIVES.contains(&true) {
-            self.arguments.ahead(&B::ALONG, start, len);
+            self.arguments.prefetch_next(&B::ALONG, start, len);
         }
     }
 
@@ -123,14 +123,14 @@ clones! {
     where [T: Computed, B: Body<I, X, O>] if [T::VECTORIZE] {
         let structure = Structure::of::<T, B, I, X, O>(computes)?;
         let mut state = State::new(&structure, n);
-        let nothing = nothing(n, inputs);
+        let zeros = zeros_for(n, inputs);
         let mut large = [false; O];
         for k in 0..O {
             large[k] = outputs[k].is_large;
         }
         for row in 0..rows {
             // SAFETY: these rows are valid by the contract of `forward`.
-            let arguments = unsafe { Arguments::of(n, row, inputs, at, &B::ALONG, &nothing)? };
+            let arguments = unsafe { Arguments::of(n, row, inputs, at, &B::ALONG, &zeros)? };
             let mut places = [std::ptr::null_mut(); O];
             for k in 0..O {
                 places[k] = outputs[k].row(row);

@@ -14,7 +14,7 @@ use super::accumulators::{Accumulators, LANES};
 use super::adjoints::{adjoints, adjoints_in_turn, sums};
 use super::body::{Body, Computed, MOST_REDUCTIONS, Operand, Wrong};
 use super::partials::{InRow, directions};
-use super::pass::{Arguments, State, ahead, blocks, nothing, passes, put, reduce};
+use super::pass::{Arguments, State, blocks, passes, prefetch_next, put, reduce, zeros_for};
 use super::scope::Structure;
 use crate::memory::stream::fence;
 use crate::runtime::simd::clones;
@@ -47,8 +47,8 @@ unsafe fn give<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, co
     let (n, kinds) = (row.arguments.n, B::ALONG.map(|along| (!along).then_some(Reduction::Sum)));
     accumulators.begin(&kinds, n);
     blocks!(n, start, len => {
-        row.arguments.ahead(&B::ALONG, start, len);
-        ahead(&B::GIVES, row.cotangents, row.next, start, len);
+        row.arguments.prefetch_next(&B::ALONG, start, len);
+        prefetch_next(&B::GIVES, row.cotangents, row.next, start, len);
         for j in 0..len {
             directions!(B, I, q => {
                 // SAFETY: by contract.
@@ -99,14 +99,14 @@ clones! {
         let structure = Structure::of_dual::<T, B, I, X, O>(computes)?;
         let (mut state, kinds, mut accumulators) = (State::new(&structure, n), sums(&structure), Accumulators::new());
         let (mut given_back, mut carried) = (Accumulators::new(), structure.rows_of_sums::<T>(n));
-        let nothing = nothing(n, inputs);
+        let zeros = zeros_for(n, inputs);
         let mut large = [false; I];
         for q in 0..I {
             large[q] = cotangents.inputs[q].is_large && !cotangents.shared[q];
         }
         for row in 0..rows {
             // SAFETY: these rows are valid by the contract of `vjp`.
-            let arguments = unsafe { Arguments::of(n, row, inputs, at, &B::ALONG, &nothing)? };
+            let arguments = unsafe { Arguments::of(n, row, inputs, at, &B::ALONG, &zeros)? };
             let (mut given, mut next) = ([std::ptr::null(); O], [std::ptr::null(); O]);
             for k in 0..O {
                 given[k] = cotangents.outputs[k].row(row);

@@ -279,7 +279,7 @@ macro_rules! cheap {
 }
 
 /// Functions that the earliest possible pass computes and keeps for later passes.
-macro_rules! dear {
+macro_rules! expensive {
     ($($name:ident($self:ident $(, $x:ident)*);)*) => {$(
         #[inline(always)]
         fn $name($self $(, $x: Self)*) -> Self {
@@ -288,8 +288,8 @@ macro_rules! dear {
                 Some(scope) if origin.varies => scope,
                 _ => return Lane { value: $self.value.$name($($x.value),*), origin },
             };
-            let slot = scope.dear.get();
-            scope.dear.set(slot + 1);
+            let slot = scope.expensive.get();
+            scope.expensive.set(slot + 1);
             if slot < KEPT && origin.depth < P {
                 // SAFETY: a scope has KEPT places, `count` apart.
                 return Lane { value: unsafe { *scope.kept.add(slot * scope.count) }, origin };
@@ -332,7 +332,7 @@ impl<'s, T: Computed, const P: usize> Element for Lane<'s, T, P> {
 
 impl<T: Computed, const P: usize> Num for Lane<'_, T, P> {
     cheap! { square(self); }
-    dear! { pow(self, exponent); exponent_slope(self); }
+    expensive! { pow(self, exponent); exponent_slope(self); }
     #[inline(always)]
     fn negative(self) -> Self {
         self.of(self.value.negative())
@@ -368,7 +368,7 @@ impl<T: Computed, const P: usize> Real for Lane<'_, T, P> {
 
 impl<T: Computed, const P: usize> Field for Lane<'_, T, P> {
     cheap! { recip(self); sqrt(self); }
-    dear! {
+    expensive! {
         exp(self); expm1(self); log(self); log1p(self); log2(self); log10(self); sin(self); cos(self); tan(self);
         asin(self); acos(self); atan(self); sinh(self); cosh(self); tanh(self); asinh(self); acosh(self); atanh(self);
         sigmoid(self);
@@ -382,7 +382,7 @@ impl<T: Computed, const P: usize> Field for Lane<'_, T, P> {
 impl<T: Computed, const P: usize> Float for Lane<'_, T, P> {
     tests! { isfinite(self); }
     cheap! { rsqrt(self); copysign(self, sign); fmod(self, other); mul_add(self, b, c); }
-    dear! {
+    expensive! {
         cbrt(self); exp2(self); silu(self); softplus(self); log_sigmoid(self); erf(self); erfc(self); normal_cdf(self);
         lgamma(self); digamma(self);
         atan2(self, other); hypot(self, other); logaddexp(self, other);

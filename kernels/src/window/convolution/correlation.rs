@@ -2,7 +2,7 @@
 
 use super::direct::Direct;
 use super::im2col::Im2col;
-use super::image::{Axis, Reads};
+use super::image::{Axis, ImageLayout};
 use super::{Channels, OutOfMemory, PARTS, Shared, share};
 use crate::linalg::gemm::View;
 use crate::linalg::gemm::tiled::{Product, Tiled, in_registers};
@@ -20,7 +20,7 @@ const ROWS: usize = 48;
 
 /// Windows whose images are written together: consecutive windows of the outermost axis with more than one window.
 pub(super) struct Band {
-    pub reads: Reads,
+    pub layout: ImageLayout,
     /// The index of the first window.
     pub first: usize,
 }
@@ -29,7 +29,7 @@ impl Band {
     /// Splits the windows into bands, for images of this number of channels. Every band is computed `times` times, and
     /// a large `times` requires fewer bands.
     pub fn of<T>(axes: &[Axis; 3], channels: usize, times: usize) -> Result<Vec<Band>, OutOfMemory> {
-        let whole = Reads::new(axes).ok_or(OutOfMemory)?;
+        let whole = ImageLayout::new(axes).ok_or(OutOfMemory)?;
         let bytes = whole.memory(channels).and_then(|n| n.checked_mul(size_of::<T>())).ok_or(OutOfMemory)?;
         let (count, axis) = (whole.count(), axes.iter().position(|a| a.count > 1).unwrap_or(2));
         let most = (count / LEAST).clamp(1, axes[axis].count.max(1));
@@ -41,14 +41,14 @@ impl Band {
             let range = part * windows / parts..(part + 1) * windows / parts;
             let mut own = axes.clone();
             own[axis] = axes[axis].part(range.clone());
-            bands.push(Band { reads: Reads::new(&own).ok_or(OutOfMemory)?, first: range.start * each });
+            bands.push(Band { layout: ImageLayout::new(&own).ok_or(OutOfMemory)?, first: range.start * each });
         }
         Ok(bands)
     }
 
     /// The number of elements of the largest images with this number of channels.
     pub fn memory(bands: &[Band], channels: usize) -> Result<usize, OutOfMemory> {
-        let most = bands.iter().map(|band| band.reads.memory(channels)).try_fold(0, |most, n| Some(most.max(n?)));
+        let most = bands.iter().map(|band| band.layout.memory(channels)).try_fold(0, |most, n| Some(most.max(n?)));
         most.ok_or(OutOfMemory)
     }
 }
@@ -100,14 +100,14 @@ pub(super) fn correlate<T: Tiled>(
     let (count, volume): (usize, usize) =
         (axes.iter().map(|a| a.count).product(), axes.iter().map(|a| a.size).product());
     let depth = inputs * axes.iter().map(|a| a.shifts.len()).product::<usize>();
-    let way = Way::of::<T>(&bands[0].reads, outputs);
+    let method = Method::of::<T>(&bands[0].layout, outputs);
     // Samples with few windows share panels, and tasks split the outputs instead.
-    let is_short = way == Way::Packed && bands.len() == 1 && count > 0;
+    let is_short = method == Method::Packed && bands.len() == 1 && count > 0;
     let together = if is_short { (TOGETHER / count).clamp(1, samples.max(1)) } else { 1 };
     let tasks = samples.div_ceil(together) * groups * bands.len();
     let blocks = if is_short { TASKS.div_ceil(tasks.max(1)).min(outputs / ROWS).max(1) } else { 1 };
     let images = Band::memory(&bands, inputs)?;
-    let tables = bands.iter().map(|band| if way.is_direct() { band.reads.table(inputs) } else { Some(Vec::new()) });
+    let tables = bands.iter().map(|band| if method.is_direct() { band.layout.table(inputs) } else { Some(Vec::new()) });
     let tables = tables.collect::<Option<Vec<_>>>().ok_or(OutOfMemory)?;
     let this = Correlation {
         axes,
@@ -118,14 +118,14 @@ pub(super) fn correlate<T: Tiled>(
         target,
         bands,
         tables,
-        way,
+        method,
         together,
         blocks,
         images,
         depth,
         volume,
     };
-    let columns = this.bands.iter().map(|band| this.columns(&band.reads)).max().unwrap_or(0);
+    let columns = this.bands.iter().map(|band| this.columns(&band.layout)).max().unwrap_or(0);
     let own = if this.has_own() { outputs.div_ceil(blocks).checked_mul(columns * together) } else { Some(0) };
     let memory = images.checked_mul(together).zip(own).and_then(|(images, own)| images.checked_add(own));
     let (tasks, memory) = (tasks * blocks, memory.ok_or(OutOfMemory)?);
@@ -145,7 +145,7 @@ struct Correlation<'a, T> {
     bands: Vec<Band>,
     /// For each band that is read in place, the offsets of its rows.
     tables: Vec<Vec<usize>>,
-    way: Way,
+    method: Method,
     /// The number of samples per task.
     together: usize,
     /// The number of parts of the outputs.
@@ -161,14 +161,14 @@ struct Correlation<'a, T> {
 impl<T: Tiled> Correlation<'_, T> {
     /// True if results are computed in the task's own memory and then copied to their destination.
     fn has_own(&self) -> bool {
-        self.target.placement.is_some() || self.way == Way::Flat || self.together > 1
+        self.target.placement.is_some() || self.method == Method::Flat || self.together > 1
     }
 
     /// The number of columns that are computed for a sample.
-    fn columns(&self, reads: &Reads) -> usize {
-        match self.way {
-            Way::Flat => reads.count() / reads.counts()[2].max(1) * reads.pitch(),
-            _ => reads.count(),
+    fn columns(&self, layout: &ImageLayout) -> usize {
+        match self.method {
+            Method::Flat => layout.count() / layout.counts()[2].max(1) * layout.pitch(),
+            _ => layout.count(),
         }
     }
 
@@ -179,8 +179,8 @@ impl<T: Tiled> Correlation<'_, T> {
         let (rest, block) = (task / self.blocks, task % self.blocks);
         let (rest, number) = (rest / self.bands.len(), rest % self.bands.len());
         let (first_sample, group) = (rest / groups * self.together, rest % groups);
-        let (Band { reads, first }, is_own) = (&self.bands[number], self.has_own());
-        let (columns, together) = (self.columns(reads), self.together.min(samples - first_sample));
+        let (Band { layout, first }, is_own) = (&self.bands[number], self.has_own());
+        let (columns, together) = (self.columns(layout), self.together.min(samples - first_sample));
         let rows = block * outputs / self.blocks..(block + 1) * outputs / self.blocks;
         if columns == 0 {
             return;
@@ -211,22 +211,22 @@ impl<T: Tiled> Correlation<'_, T> {
         let (a, images) = (self.weight.part(group * outputs + rows.start, 0), memory.cast_const());
         // SAFETY: `a`, `b` and `c` have these sizes, and only this task writes `c`. There is memory for the images.
         unsafe {
-            if self.way != Way::Identity {
-                (0..together).for_each(|sample| reads.write(of_sample(sample), memory.add(sample * self.images)));
+            if self.method != Method::Identity {
+                (0..together).for_each(|sample| layout.write(of_sample(sample), memory.add(sample * self.images)));
             }
-            match self.way {
-                Way::Identity => {
+            match self.method {
+                Method::Identity => {
                     let x = &of_sample(0)[*first..];
                     let b = View { start: x.as_ptr().cast_mut(), rows: self.volume as isize, columns: 1 };
                     in_registers(Product { size, a, b, c, add, alone: true });
                 }
-                Way::Packed => {
-                    let b = Im2col { reads, images, apart: self.images, first: 0 };
+                Method::Packed => {
+                    let b = Im2col { layout, images, apart: self.images, first: 0 };
                     in_registers(Product { size, a, b, c, add, alone: true });
                 }
-                Way::Lines | Way::Flat => {
-                    let (table, flat) = (&self.tables[number], self.way == Way::Flat);
-                    in_registers(Direct { reads, table, images, weight: a, rows: rows.len(), c, add, flat });
+                Method::Lines | Method::Flat => {
+                    let (table, flat) = (&self.tables[number], self.method == Method::Flat);
+                    in_registers(Direct { layout, table, images, weight: a, rows: rows.len(), c, add, flat });
                 }
             }
         }
@@ -244,9 +244,9 @@ impl<T: Tiled> Correlation<'_, T> {
     /// # Safety
     /// `c` has `rows` rows, and no other task uses their destinations, which begin at `to`.
     unsafe fn place(&self, c: View<T>, rows: usize, band: &Band, to: *mut T) {
-        let ([_, middle, inner], run) = (self.axes.each_ref().map(|a| a.count), band.reads.counts()[2]);
-        let pitch = if self.way == Way::Flat { band.reads.pitch() } else { run };
-        for (o, line) in (0..rows).flat_map(|o| (0..band.reads.count() / run).map(move |line| (o, line))) {
+        let ([_, middle, inner], run) = (self.axes.each_ref().map(|a| a.count), band.layout.counts()[2]);
+        let pitch = if self.method == Method::Flat { band.layout.pitch() } else { run };
+        for (o, line) in (0..rows).flat_map(|o| (0..band.layout.count() / run).map(move |line| (o, line))) {
             let window = band.first + line * run;
             let (place, step) = match &self.target.placement {
                 None => (window, 1),
@@ -264,7 +264,7 @@ impl<T: Tiled> Correlation<'_, T> {
 
 /// The method for the products of a band.
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
+enum Method {
     /// The image equals the volume, so the volume is the right matrix.
     Identity,
     /// Panels of the right matrix are packed from images.
@@ -275,30 +275,30 @@ enum Way {
     Flat,
 }
 
-impl Way {
+impl Method {
     /// True if images are read in place.
     fn is_direct(self) -> bool {
-        matches!(self, Way::Lines | Way::Flat)
+        matches!(self, Method::Lines | Method::Flat)
     }
 
     /// The method with the least estimated waste: unused lanes of registers, or the time to pack panels.
-    fn of<T>(reads: &Reads, outputs: usize) -> Way {
-        if reads.is_identity() {
-            return Way::Identity;
+    fn of<T>(layout: &ImageLayout, outputs: usize) -> Method {
+        if layout.is_identity() {
+            return Method::Identity;
         }
-        let (lanes, inner) = (64 / size_of::<T>(), reads.counts()[2]);
+        let (lanes, inner) = (64 / size_of::<T>(), layout.counts()[2]);
         let percent = |part: usize, whole: usize| 100 * part / whole.max(1);
         // A single register of columns waits for the rows of weights to be loaded.
         let lines = percent(inner, inner.next_multiple_of(lanes)) * if inner > lanes { 10 } else { 6 } / 10;
-        let flat = percent(inner, reads.pitch());
+        let flat = percent(inner, layout.pitch());
         // A column is packed once for all outputs.
         let packed = percent(outputs, outputs + 8);
         if packed > lines.max(flat) {
-            Way::Packed
+            Method::Packed
         } else if lines >= flat {
-            Way::Lines
+            Method::Lines
         } else {
-            Way::Flat
+            Method::Flat
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Sums for few outputs: each register of windows is summed directly from an image, without packing.
 
-use super::image::Reads;
+use super::image::ImageLayout;
 use crate::linalg::gemm::View;
 use crate::linalg::gemm::tiled::{Job, Register, Sums, Table, Task, Tile, Tiled, by_rows, tiles_of, unrolled};
 
 /// `c = weight · what windows read`, or `c += …`.
 pub(super) struct Direct<'a, T> {
-    pub reads: &'a Reads,
-    /// For each column of `weight`, the offset that window 0 reads.
+    pub layout: &'a ImageLayout,
+    /// For each column of `weight`, the offset that window 0 layout.
     pub table: &'a [usize],
     pub images: *const T,
     /// `rows × channels and taps`
@@ -30,9 +30,9 @@ impl<T: Tiled> Job<T> for Direct<'_, T> {
             // SAFETY: the caller's contract.
             by_rows!(R, rows, |ROWS| unsafe {
                 if self.flat {
-                    R::run(DirectRows::<R, _, ROWS> { of: &self, row, runs: self.reads.flat_runs() });
+                    R::run(DirectRows::<R, _, ROWS> { of: &self, row, runs: self.layout.flat_runs() });
                 } else {
-                    R::run(DirectRows::<R, _, ROWS> { of: &self, row, runs: self.reads.runs(0..self.reads.count()) });
+                    R::run(DirectRows::<R, _, ROWS> { of: &self, row, runs: self.layout.runs(0..self.layout.count()) });
                 }
             });
         }
@@ -75,7 +75,7 @@ impl<R: Register, I: Iterator<Item = (usize, usize, usize)>, const ROWS: usize> 
 
 /// `c += what windows read · yᵀ`, for few outputs.
 pub(super) struct Dots<'a, T> {
-    pub reads: &'a Reads,
+    pub layout: &'a ImageLayout,
     pub table: &'a [usize],
     pub images: *const T,
     /// `outputs × windows`
@@ -118,7 +118,7 @@ impl<R: Register, const ROWS: usize> Task for DotsRows<'_, R, ROWS> {
     /// As for [`Direct`].
     #[inline(always)]
     unsafe fn run(self) {
-        let Dots { reads, table, images, y, c, .. } = *self.of;
+        let Dots { layout, table, images, y, c, .. } = *self.of;
         // SAFETY: the caller's contract.
         unsafe {
             let y = y.at(self.output, 0).cast_const();
@@ -127,7 +127,7 @@ impl<R: Register, const ROWS: usize> Task for DotsRows<'_, R, ROWS> {
                 starts[i] = images.add(table[self.row + i]);
             });
             let (mut sums, mut totals, mut added) = ([R::zero(); ROWS], [R::zero(); ROWS], 0);
-            let pieces = reads.runs(0..reads.count()).flat_map(|(at, read, n)| {
+            let pieces = layout.runs(0..layout.count()).flat_map(|(at, read, n)| {
                 let most = FLUSH * R::LANES;
                 (0..n).step_by(most).map(move |i| (at + i, read + i, most.min(n - i)))
             });

@@ -46,7 +46,7 @@ pub(super) fn of_weight<T: Tiled>(
     // The rows of a tile, the panels of all outputs, and a spare panel.
     let packed = DEPTH * (outputs + 128);
     let images = Band::memory(&bands, most)?;
-    let tables = bands.iter().map(|band| if outputs <= FEW_DOTS { band.reads.table(most) } else { Some(Vec::new()) });
+    let tables = bands.iter().map(|band| if outputs <= FEW_DOTS { band.layout.table(most) } else { Some(Vec::new()) });
     let tables = tables.collect::<Option<Vec<_>>>().ok_or(OutOfMemory)?;
     let work = outputs.saturating_mul(most * taps).saturating_mul(samples * count / pieces);
     share(groups * pieces * blocks, work, images.checked_add(packed).ok_or(OutOfMemory)?, |task, memory: *mut T| {
@@ -62,11 +62,11 @@ pub(super) fn of_weight<T: Tiled>(
             let y = matrix(&y[of_sample * outputs * count..][..outputs * count], count).part(0, band.first);
             // SAFETY: there is memory for the images and the packed data. Only this task writes the sums.
             unsafe {
-                band.reads.write(x, memory);
+                band.layout.write(x, memory);
                 let packed = memory.wrapping_add(images);
                 if outputs <= FEW_DOTS {
                     let table = &tables[i % bands.len()][..block.len() * taps];
-                    in_registers(Dots { reads: &band.reads, table, images: memory, y, outputs, c });
+                    in_registers(Dots { layout: &band.layout, table, images: memory, y, outputs, c });
                 } else {
                     in_registers(Sums { band, images: memory, rows: block.len() * taps, y, outputs, c, packed });
                 }
@@ -115,7 +115,7 @@ impl<T: Tiled> Job<T> for Sums<'_, T> {
     /// # Safety
     /// There is memory of this size, and no other task uses the sums.
     unsafe fn run<R: Register<Element = T>>(self) {
-        let count = self.band.reads.count();
+        let count = self.band.layout.count();
         for start in (0..count).step_by(DEPTH) {
             // SAFETY: the caller's contract.
             unsafe { self.add::<R>(start..(start + DEPTH).min(count)) };
@@ -142,7 +142,7 @@ impl<T: Tiled> Sums<'_, T> {
             // SAFETY: the caller's contract.
             unsafe {
                 R::run(Pack::<R> {
-                    reads: &self.band.reads,
+                    layout: &self.band.layout,
                     images: self.images,
                     apart: 0,
                     rows: row..row + rows,

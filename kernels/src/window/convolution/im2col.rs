@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::image::Reads;
+use super::image::ImageLayout;
 use crate::linalg::gemm::View;
 use crate::linalg::gemm::tiled::{Register, Right, Task};
 
 /// The matrix for a group's images.
 pub(super) struct Im2col<'a, T> {
-    pub reads: &'a Reads,
-    /// The images of the channels of each sample, with [`Reads::memory`] elements.
+    pub layout: &'a ImageLayout,
+    /// The images of the channels of each sample, with [`ImageLayout::memory`] elements.
     pub images: *const T,
     /// The distance from the images of a sample to those of the next one.
     pub apart: usize,
@@ -44,15 +44,15 @@ impl<T: Copy + Send + Sync> Right<T> for Im2col<'_, T> {
 
     unsafe fn pack<R: Register<Element = T>>(&self, rows: Range<usize>, columns: Range<usize>, to: *mut T) {
         let columns = self.first + columns.start..self.first + columns.end;
-        let Im2col { reads, images, apart, .. } = *self;
+        let Im2col { layout, images, apart, .. } = *self;
         // SAFETY: the caller's contract.
-        unsafe { R::run(Pack::<R> { reads, images, apart, rows, columns, to, step: R::WIDTH * R::LANES }) }
+        unsafe { R::run(Pack::<R> { layout, images, apart, rows, columns, to, step: R::WIDTH * R::LANES }) }
     }
 }
 
 /// Rows of the matrix that are to be copied, `step` elements apart.
 pub(super) struct Pack<'a, R: Register> {
-    pub reads: &'a Reads,
+    pub layout: &'a ImageLayout,
     pub images: *const R::Element,
     pub apart: usize,
     pub rows: Range<usize>,
@@ -68,15 +68,15 @@ impl<R: Register> Task for Pack<'_, R> {
     /// As for [`Right::pack`].
     #[inline(always)]
     unsafe fn run(self) {
-        let Pack { reads, images, apart, rows, columns, to, step } = self;
-        let (taps, width) = (reads.taps(), columns.len());
+        let Pack { layout, images, apart, rows, columns, to, step } = self;
+        let (taps, width) = (layout.taps(), columns.len());
         // Copies of whole registers: the offset in a row, and the offset in an image.
         let mut copies = SmallVec::<[(usize, usize); 32]>::new();
         let mut column = columns.start;
         while column < columns.end {
-            let (sample, first) = (column / reads.count(), column % reads.count());
-            let part = first..reads.count().min(first + columns.end - column);
-            for (at, read, n) in reads.runs(part.clone()) {
+            let (sample, first) = (column / layout.count(), column % layout.count());
+            let part = first..layout.count().min(first + columns.end - column);
+            for (at, read, n) in layout.runs(part.clone()) {
                 let (at, read) = (column - columns.start + at, sample * apart + read);
                 copies.extend((0..n).step_by(R::LANES).map(|i| (at + i, read + i)));
             }
@@ -88,7 +88,7 @@ impl<R: Register> Task for Pack<'_, R> {
         // after it; in a row, into elements that are written next. After the last row, none does.
         unsafe {
             for p in 0..rows.len() {
-                let (from, to) = (images.add(channel * reads.len() + taps[tap]), to.add(p * step));
+                let (from, to) = (images.add(channel * layout.len() + taps[tap]), to.add(p * step));
                 if width < step {
                     to.write_bytes(0, step);
                 }

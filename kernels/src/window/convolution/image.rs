@@ -74,7 +74,7 @@ impl Phased {
 }
 
 /// The layout of the images of a volume.
-pub(super) struct Reads {
+pub(super) struct ImageLayout {
     axes: [Phased; 3],
     /// The number of windows along each axis.
     counts: [usize; 3],
@@ -87,9 +87,9 @@ pub(super) struct Reads {
 /// The number of elements after the last image, so that whole registers can be read.
 const SLACK: usize = 16;
 
-impl Reads {
+impl ImageLayout {
     /// `None` if there is no memory for the offsets of the taps, or if an image would have too many elements.
-    pub fn new(axes: &[Axis; 3]) -> Option<Reads> {
+    pub fn new(axes: &[Axis; 3]) -> Option<ImageLayout> {
         let counts = [0, 1, 2].map(|i| axes[i].count);
         let axes = [0, 1, 2].map(|i| Phased::new(&axes[i]));
         let plane = axes.iter().try_fold(1_usize, |n, a| n.checked_mul(a.len))?;
@@ -104,7 +104,7 @@ impl Reads {
                 }
             }
         }
-        Some(Reads { axes, counts, taps, len })
+        Some(ImageLayout { axes, counts, taps, len })
     }
 
     /// For each tap, the element of a channel's image that window 0 reads.
@@ -170,7 +170,7 @@ impl Reads {
         self.axes[2].len
     }
 
-    /// Like [`Reads::runs`], but runs include the elements between rows of windows in an image.
+    /// Like [`ImageLayout::runs`], but runs include the elements between rows of windows in an image.
     pub fn flat_runs(&self) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
         let ([outer, middle, inner], pitch, rows) = (self.counts, self.pitch(), self.axes[1].len);
         (0..outer).map(move |i| (i * middle * pitch, i * rows * pitch, (middle - 1) * pitch + inner))
@@ -184,7 +184,7 @@ impl Reads {
     /// Writes the images of some channels, and zeros after them.
     ///
     /// # Safety
-    /// There is room for [`Reads::memory`] elements.
+    /// There is room for [`ImageLayout::memory`] elements.
     pub unsafe fn write<T: Tiled>(&self, x: &[T], images: *mut T) {
         let (volume, len) = (self.volume(), self.len);
         let channels = x.len().checked_div(volume).unwrap_or(0);
