@@ -56,7 +56,7 @@ pub fn next_key(n: usize, block: Block, device: Device) -> Result<Tensor> {
         next.counter = key.counter.wrapping_add(block.count(n) as u64);
         key
     };
-    Tensor::from_fn([2], |_| [key.seed, key.counter])
+    Tensor::from_fn([2], |_| [key.seed, key.counter])?.to_device(device)
 }
 
 /// Reads a key.
@@ -64,6 +64,7 @@ fn read(key: &Tensor) -> Result<Key> {
     if key.shape()[..] != [2] {
         return Err(Error::value(format!("a key has two elements, the seed and a counter; got shape {}", key.shape())));
     }
+    let key = key.to_device(Device::Cpu)?;
     let words = key.view::<u64>()?;
     Ok(Key { seed: words[[0]], counter: words[[1]] })
 }

@@ -198,13 +198,13 @@ pub fn index(x: &Tensor, indices: &[&Tensor]) -> Result<Tensor> {
 #[custom_op(backward = none)]
 pub fn nonzero(x: &Tensor) -> Result<Tensor> {
     // A copy, which no other thread can change between counting and finding its elements.
-    let mask = x.cast(DType::Bool)?;
+    let mask = x.cast(DType::Bool)?.to_device(Device::Cpu)?;
     let mask = mask.view::<Truth>()?;
     let found =
         Nonzero::of(mask.as_slice().ok_or_else(|| Error::runtime("internal error: the copy is not contiguous"))?);
     let mut positions = stop::filled(0, found.count() * x.ndim());
     found.write(x.shape(), &mut positions);
-    Tensor::from_vec(positions, [found.count(), x.ndim()])
+    Tensor::from_vec(positions, [found.count(), x.ndim()])?.to_device(x.device())
 }
 
 /// 1 at the index, 0 elsewhere, along a new last axis of `num_classes` (int64).
