@@ -1,10 +1,14 @@
 /// Limits every element to `[lo, hi]`.
 #[inline(always)]
 pub fn clamp<T: Real>(x: T, lo: T, hi: T) -> T {
-    ::minitensor::__rt::select(
-        ::minitensor::__rt::less(x, lo),
+    ::minitensor::__private::select(
+        ::minitensor::__private::less(x, lo),
         || lo,
-        || ::minitensor::__rt::select(::minitensor::__rt::greater(x, hi), || hi, || x),
+        || ::minitensor::__private::select(
+            ::minitensor::__private::greater(x, hi),
+            || hi,
+            || x,
+        ),
     )
 }
 ///The op [`clamp()`] as a value: what everything but the computation itself asks.
@@ -17,12 +21,14 @@ pub fn clamp<T: Real>(x: T, lo: T, hi: T) -> T {
 )]
 pub struct clamp {}
 const _: () = {
-    use ::minitensor::__rt as __rt;
+    use ::minitensor::__private as __private;
     #[allow(unused_variables, unused_mut)]
-    fn __clamp_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
-        type T = __rt::Symbol;
-        __rt::Ok(
-            __rt::Program::write(
+    fn __clamp_program(
+        attrs: &[__private::Attr],
+    ) -> __private::Result<__private::Program> {
+        type T = __private::Symbol;
+        __private::Ok(
+            __private::Program::write(
                 &["x"],
                 &["lo", "hi"],
                 |inputs, uniforms| {
@@ -30,23 +36,23 @@ const _: () = {
                     let attr0 = uniforms[0usize];
                     let attr1 = uniforms[1usize];
                     let (output0,) = { (clamp::<T>(input0, attr0, attr1),) };
-                    __rt::vec![__rt::named("out", output0)]
+                    __private::vec![__private::named("out", output0)]
                 },
             ),
         )
     }
-    unsafe fn __clamp_loop<T: __rt::Real + __rt::Machine>(
-        attrs: &[__rt::Attr],
-        n: __rt::usize,
-        inputs: &[*const __rt::u8],
-        outputs: &[*mut __rt::u8],
-    ) -> __rt::Result<()> {
+    unsafe fn __clamp_loop<T: __private::Real + __private::Machine>(
+        attrs: &[__private::Attr],
+        n: __private::usize,
+        inputs: &[*const __private::u8],
+        outputs: &[*mut __private::u8],
+    ) -> __private::Result<()> {
         struct __Loop<T> {
             attr0: T,
             attr1: T,
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
-        impl<T: __rt::Real + __rt::Machine> __rt::Map for __Loop<T> {
+        impl<T: __private::Real + __private::Machine> __private::Map for __Loop<T> {
             type In = (T,);
             type Out = (T,);
             #[inline(always)]
@@ -55,56 +61,58 @@ const _: () = {
             }
         }
         let body = __Loop::<T> {
-            attr0: __rt::uniform::<T>(attrs, 0, "lo")?,
-            attr1: __rt::uniform::<T>(attrs, 1, "hi")?,
+            attr0: __private::uniform::<T>(attrs, 0, "lo")?,
+            attr1: __private::uniform::<T>(attrs, 1, "hi")?,
             _dtypes: ::core::marker::PhantomData,
         };
-        unsafe { __rt::map(&body, n, inputs, outputs) };
-        __rt::Ok(())
+        unsafe { __private::map(&body, n, inputs, outputs) };
+        __private::Ok(())
     }
-    fn __clamp_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::ElementKernel> {
+    fn __clamp_kernel(
+        dtypes: &[__private::DType],
+    ) -> __private::Option<__private::ElementKernel> {
         match dtypes[0] {
-            __rt::DType::I8 => __rt::Some(__clamp_loop::<__rt::i8>),
-            __rt::DType::I16 => __rt::Some(__clamp_loop::<__rt::i16>),
-            __rt::DType::I32 => __rt::Some(__clamp_loop::<__rt::i32>),
-            __rt::DType::I64 => __rt::Some(__clamp_loop::<__rt::i64>),
-            __rt::DType::U8 => __rt::Some(__clamp_loop::<__rt::u8>),
-            __rt::DType::U16 => __rt::Some(__clamp_loop::<__rt::u16>),
-            __rt::DType::U32 => __rt::Some(__clamp_loop::<__rt::u32>),
-            __rt::DType::U64 => __rt::Some(__clamp_loop::<__rt::u64>),
-            __rt::DType::F32 => __rt::Some(__clamp_loop::<__rt::f32>),
-            __rt::DType::F64 => __rt::Some(__clamp_loop::<__rt::f64>),
-            _ => __rt::None,
+            __private::DType::I8 => __private::Some(__clamp_loop::<__private::i8>),
+            __private::DType::I16 => __private::Some(__clamp_loop::<__private::i16>),
+            __private::DType::I32 => __private::Some(__clamp_loop::<__private::i32>),
+            __private::DType::I64 => __private::Some(__clamp_loop::<__private::i64>),
+            __private::DType::U8 => __private::Some(__clamp_loop::<__private::u8>),
+            __private::DType::U16 => __private::Some(__clamp_loop::<__private::u16>),
+            __private::DType::U32 => __private::Some(__clamp_loop::<__private::u32>),
+            __private::DType::U64 => __private::Some(__clamp_loop::<__private::u64>),
+            __private::DType::F32 => __private::Some(__clamp_loop::<__private::f32>),
+            __private::DType::F64 => __private::Some(__clamp_loop::<__private::f64>),
+            _ => __private::None,
         }
     }
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
-    fn __clamp_vjp<T: __rt::Real>(input0: T, input1: T, attr0: T, attr1: T) -> T {
-        let gradient0 = __rt::cotangent_times(
+    fn __clamp_vjp<T: __private::Real>(input0: T, input1: T, attr0: T, attr1: T) -> T {
+        let gradient0 = __private::cotangent_times(
             input0,
             clamp::<
-                __rt::Dual<T>,
+                __private::Dual<T>,
             >(
-                    __rt::Dual::variable(input1),
-                    __rt::Dual::constant_of(attr0),
-                    __rt::Dual::constant_of(attr1),
+                    __private::Dual::variable(input1),
+                    __private::Dual::constant_of(attr0),
+                    __private::Dual::constant_of(attr1),
                 )
                 .tangent,
         );
         gradient0
     }
-    unsafe fn __clamp_vjp_loop<T: __rt::Real + __rt::Machine>(
-        attrs: &[__rt::Attr],
-        n: __rt::usize,
-        inputs: &[*const __rt::u8],
-        outputs: &[*mut __rt::u8],
-    ) -> __rt::Result<()> {
+    unsafe fn __clamp_vjp_loop<T: __private::Real + __private::Machine>(
+        attrs: &[__private::Attr],
+        n: __private::usize,
+        inputs: &[*const __private::u8],
+        outputs: &[*mut __private::u8],
+    ) -> __private::Result<()> {
         struct __Loop<T> {
             attr0: T,
             attr1: T,
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
-        impl<T: __rt::Real + __rt::Machine> __rt::Map for __Loop<T> {
+        impl<T: __private::Real + __private::Machine> __private::Map for __Loop<T> {
             type In = (T, T);
             type Out = (T,);
             #[inline(always)]
@@ -113,192 +121,200 @@ const _: () = {
             }
         }
         let body = __Loop::<T> {
-            attr0: __rt::uniform::<T>(attrs, 0, "lo")?,
-            attr1: __rt::uniform::<T>(attrs, 1, "hi")?,
+            attr0: __private::uniform::<T>(attrs, 0, "lo")?,
+            attr1: __private::uniform::<T>(attrs, 1, "hi")?,
             _dtypes: ::core::marker::PhantomData,
         };
-        unsafe { __rt::map(&body, n, inputs, outputs) };
-        __rt::Ok(())
+        unsafe { __private::map(&body, n, inputs, outputs) };
+        __private::Ok(())
     }
-    fn __clamp_vjp_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::ElementKernel> {
+    fn __clamp_vjp_kernel(
+        dtypes: &[__private::DType],
+    ) -> __private::Option<__private::ElementKernel> {
         match dtypes[0] {
-            __rt::DType::F32 => __rt::Some(__clamp_vjp_loop::<__rt::f32>),
-            __rt::DType::F64 => __rt::Some(__clamp_vjp_loop::<__rt::f64>),
-            _ => __rt::None,
+            __private::DType::F32 => __private::Some(__clamp_vjp_loop::<__private::f32>),
+            __private::DType::F64 => __private::Some(__clamp_vjp_loop::<__private::f64>),
+            _ => __private::None,
         }
     }
-    fn __clamp_vjp_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
-        __rt::vjp_program(&__clamp_program(attrs)?, &[0], &[0], false)
+    fn __clamp_vjp_program(
+        attrs: &[__private::Attr],
+    ) -> __private::Result<__private::Program> {
+        __private::vjp_program(&__clamp_program(attrs)?, &[0], &[0], false)
     }
-    static __VJP: __rt::OpDef = __rt::OpDef {
-        name: __rt::Cow::Borrowed("clamp.vjp"),
-        aliases: __rt::Cow::Borrowed(&[]),
-        doc: __rt::Cow::Borrowed("The vector-Jacobian product of `clamp`."),
-        inputs: __rt::Cow::Borrowed(
+    static __VJP: __private::OpDef = __private::OpDef {
+        name: __private::Cow::Borrowed("clamp.vjp"),
+        aliases: __private::Cow::Borrowed(&[]),
+        doc: __private::Cow::Borrowed("The vector-Jacobian product of `clamp`."),
+        inputs: __private::Cow::Borrowed(
             &[
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("d_out"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("d_out"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: false,
-                    core: __rt::Core::Scalar,
+                    core: __private::Core::Scalar,
                 },
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("x"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("x"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: false,
-                    core: __rt::Core::Scalar,
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        attrs: __rt::Cow::Borrowed(
+        attrs: __private::Cow::Borrowed(
             &[
-                __rt::Attribute {
-                    name: __rt::Cow::Borrowed("lo"),
-                    kind: __rt::AttrKind::Float,
+                __private::Attribute {
+                    name: __private::Cow::Borrowed("lo"),
+                    kind: __private::AttrKind::Float,
                     optional: false,
-                    default: __rt::Some(__rt::Attr::Float(f64::NEG_INFINITY)),
+                    default: __private::Some(__private::Attr::Float(f64::NEG_INFINITY)),
                 },
-                __rt::Attribute {
-                    name: __rt::Cow::Borrowed("hi"),
-                    kind: __rt::AttrKind::Float,
+                __private::Attribute {
+                    name: __private::Cow::Borrowed("hi"),
+                    kind: __private::AttrKind::Float,
                     optional: false,
-                    default: __rt::Some(__rt::Attr::Float(f64::INFINITY)),
+                    default: __private::Some(__private::Attr::Float(f64::INFINITY)),
                 },
             ],
         ),
-        outputs: __rt::Cow::Borrowed(
+        outputs: __private::Cow::Borrowed(
             &[
-                __rt::Output {
-                    name: __rt::Cow::Borrowed("d_x"),
-                    dtype: __rt::DTypeRule::Generic(0),
-                    role: __rt::Role::Returned,
-                    core: __rt::Core::Scalar,
+                __private::Output {
+                    name: __private::Cow::Borrowed("d_x"),
+                    dtype: __private::DTypeRule::Generic(0),
+                    role: __private::Role::Returned,
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        generics: __rt::Cow::Borrowed(
+        generics: __private::Cow::Borrowed(
             &[
-                __rt::Generic {
-                    name: __rt::Cow::Borrowed("T"),
-                    dtypes: __rt::DTypeSet::FLOAT,
+                __private::Generic {
+                    name: __private::Cow::Borrowed("T"),
+                    dtypes: __private::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: __rt::ShapeRule::Broadcast,
-        predicates: __rt::Cow::Borrowed(&[]),
-        axis: __rt::None,
-        body: __rt::Body::Element(
-            __rt::Some(__rt::ProgramFn::Compiled(__clamp_vjp_program)),
+        shape: __private::ShapeRule::Broadcast,
+        predicates: __private::Cow::Borrowed(&[]),
+        axis: __private::None,
+        body: __private::Body::Element(
+            __private::Some(__private::ProgramFn::Compiled(__clamp_vjp_program)),
         ),
-        backward: __rt::Backward::Program(__rt::Gradients::new()),
-        kernels: __rt::KernelTable::new(),
+        backward: __private::Backward::Program(__private::Gradients::new()),
+        kernels: __private::KernelTable::new(),
         since: 1,
-        location: __rt::Location {
-            file: __rt::Cow::Borrowed(::core::file!()),
+        location: __private::Location {
+            file: __private::Cow::Borrowed(::core::file!()),
             line: ::core::line!(),
         },
     };
-    static __DEF: __rt::OpDef = __rt::OpDef {
-        name: __rt::Cow::Borrowed("clamp"),
-        aliases: __rt::Cow::Borrowed(&[]),
-        doc: __rt::Cow::Borrowed("Limits every element to `[lo, hi]`."),
-        inputs: __rt::Cow::Borrowed(
+    static __DEF: __private::OpDef = __private::OpDef {
+        name: __private::Cow::Borrowed("clamp"),
+        aliases: __private::Cow::Borrowed(&[]),
+        doc: __private::Cow::Borrowed("Limits every element to `[lo, hi]`."),
+        inputs: __private::Cow::Borrowed(
             &[
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("x"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("x"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: false,
-                    core: __rt::Core::Scalar,
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        attrs: __rt::Cow::Borrowed(
+        attrs: __private::Cow::Borrowed(
             &[
-                __rt::Attribute {
-                    name: __rt::Cow::Borrowed("lo"),
-                    kind: __rt::AttrKind::Float,
+                __private::Attribute {
+                    name: __private::Cow::Borrowed("lo"),
+                    kind: __private::AttrKind::Float,
                     optional: false,
-                    default: __rt::Some(__rt::Attr::Float(f64::NEG_INFINITY)),
+                    default: __private::Some(__private::Attr::Float(f64::NEG_INFINITY)),
                 },
-                __rt::Attribute {
-                    name: __rt::Cow::Borrowed("hi"),
-                    kind: __rt::AttrKind::Float,
+                __private::Attribute {
+                    name: __private::Cow::Borrowed("hi"),
+                    kind: __private::AttrKind::Float,
                     optional: false,
-                    default: __rt::Some(__rt::Attr::Float(f64::INFINITY)),
+                    default: __private::Some(__private::Attr::Float(f64::INFINITY)),
                 },
             ],
         ),
-        outputs: __rt::Cow::Borrowed(
+        outputs: __private::Cow::Borrowed(
             &[
-                __rt::Output {
-                    name: __rt::Cow::Borrowed("out"),
-                    dtype: __rt::DTypeRule::Generic(0),
-                    role: __rt::Role::Returned,
-                    core: __rt::Core::Scalar,
+                __private::Output {
+                    name: __private::Cow::Borrowed("out"),
+                    dtype: __private::DTypeRule::Generic(0),
+                    role: __private::Role::Returned,
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        generics: __rt::Cow::Borrowed(
+        generics: __private::Cow::Borrowed(
             &[
-                __rt::Generic {
-                    name: __rt::Cow::Borrowed("T"),
-                    dtypes: __rt::DTypeSet::REAL,
+                __private::Generic {
+                    name: __private::Cow::Borrowed("T"),
+                    dtypes: __private::DTypeSet::REAL,
                 },
             ],
         ),
-        shape: __rt::ShapeRule::Broadcast,
-        predicates: __rt::Cow::Borrowed(&[]),
-        axis: __rt::None,
-        body: __rt::Body::Element(
-            __rt::Some(__rt::ProgramFn::Compiled(__clamp_program)),
+        shape: __private::ShapeRule::Broadcast,
+        predicates: __private::Cow::Borrowed(&[]),
+        axis: __private::None,
+        body: __private::Body::Element(
+            __private::Some(__private::ProgramFn::Compiled(__clamp_program)),
         ),
-        backward: __rt::Backward::Derived(__rt::Derived {
-            vjp: __rt::OpRef::Static(&__VJP),
-            wrt: __rt::Cow::Borrowed(&[0]),
-            gradients: __rt::Gradients::new(),
+        backward: __private::Backward::Derived(__private::Derived {
+            vjp: __private::OpRef::Static(&__VJP),
+            wrt: __private::Cow::Borrowed(&[0]),
+            gradients: __private::Gradients::new(),
         }),
-        kernels: __rt::KernelTable::new(),
+        kernels: __private::KernelTable::new(),
         since: 1,
-        location: __rt::Location {
-            file: __rt::Cow::Borrowed(::core::file!()),
+        location: __private::Location {
+            file: __private::Cow::Borrowed(::core::file!()),
             line: ::core::line!(),
         },
     };
     impl clamp {
         ///Calls the op on tensors.
         #[allow(clippy::too_many_arguments)]
-        pub fn call(x: &__rt::Tensor, lo: f64, hi: f64) -> __rt::Result<__rt::Tensor> {
-            let outputs = __rt::dispatch(
-                &__rt::OpRef::Static(&__DEF),
-                &[<__rt::Arg<'_> as __rt::From<_>>::from(x)],
+        pub fn call(
+            x: &__private::Tensor,
+            lo: f64,
+            hi: f64,
+        ) -> __private::Result<__private::Tensor> {
+            let outputs = __private::dispatch(
+                &__private::OpRef::Static(&__DEF),
+                &[<__private::Arg<'_> as __private::From<_>>::from(x)],
                 &[
-                    <__rt::Attr as __rt::From<_>>::from(lo),
-                    <__rt::Attr as __rt::From<_>>::from(hi),
+                    <__private::Attr as __private::From<_>>::from(lo),
+                    <__private::Attr as __private::From<_>>::from(hi),
                 ],
             )?;
-            __rt::Ok(outputs.single())
+            __private::Ok(outputs.single())
         }
         /// The op itself.
-        pub fn op() -> __rt::OpRef {
-            __rt::OpRef::Static(&__DEF)
+        pub fn op() -> __private::OpRef {
+            __private::OpRef::Static(&__DEF)
         }
     }
-    __rt::impl_custom_op!(clamp, __DEF);
-    __rt::inventory::submit! {
-        __rt::OpEntry(& __DEF)
+    __private::impl_custom_op!(clamp, __DEF);
+    __private::inventory::submit! {
+        __private::OpEntry(& __DEF)
     }
-    __rt::inventory::submit! {
-        __rt::OpEntry(& __VJP)
+    __private::inventory::submit! {
+        __private::OpEntry(& __VJP)
     }
-    __rt::inventory::submit! {
-        __rt::KernelEntry { op : "clamp.vjp", device : "cpu", kernels : ||
-        __rt::Kernels::Elements(__clamp_vjp_kernel) }
+    __private::inventory::submit! {
+        __private::KernelEntry { op : __private::KernelTarget::Definition(& __VJP),
+        device : "cpu", kernels : || __private::Kernels::Elements(__clamp_vjp_kernel), }
     }
-    __rt::inventory::submit! {
-        __rt::KernelEntry { op : "clamp", device : "cpu", kernels : ||
-        __rt::Kernels::Elements(__clamp_kernel) }
+    __private::inventory::submit! {
+        __private::KernelEntry { op : __private::KernelTarget::Definition(& __DEF),
+        device : "cpu", kernels : || __private::Kernels::Elements(__clamp_kernel), }
     }
 };

@@ -12,62 +12,64 @@ pub fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
 )]
 pub struct linear {}
 const _: () = {
-    use ::minitensor::__rt as __rt;
-    fn __linear_body(call: &__rt::Call<'_>) -> __rt::Result<__rt::Vec<__rt::Tensor>> {
-        __rt::IntoOutputs::into_outputs(
+    use ::minitensor::__private as __private;
+    fn __linear_body(
+        call: &__private::Call<'_>,
+    ) -> __private::Result<__private::Vec<__private::Tensor>> {
+        __private::IntoOutputs::into_outputs(
             linear(call.tensor(0), call.tensor(1), call.optional(2)),
         )
     }
-    static __DEF: __rt::OpDef = __rt::OpDef {
-        name: __rt::Cow::Borrowed("nn::linear"),
-        aliases: __rt::Cow::Borrowed(&[]),
-        doc: __rt::Cow::Borrowed("`x @ w + b`"),
-        inputs: __rt::Cow::Borrowed(
+    static __DEF: __private::OpDef = __private::OpDef {
+        name: __private::Cow::Borrowed("nn::linear"),
+        aliases: __private::Cow::Borrowed(&[]),
+        doc: __private::Cow::Borrowed("`x @ w + b`"),
+        inputs: __private::Cow::Borrowed(
             &[
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("x"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Any,
+                __private::Input {
+                    name: __private::Cow::Borrowed("x"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Any,
                     mutated: false,
-                    core: __rt::Core::Scalar,
+                    core: __private::Core::Scalar,
                 },
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("w"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Any,
+                __private::Input {
+                    name: __private::Cow::Borrowed("w"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Any,
                     mutated: false,
-                    core: __rt::Core::Scalar,
+                    core: __private::Core::Scalar,
                 },
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("b"),
-                    arity: __rt::Arity::Optional,
-                    dtype: __rt::DTypeRule::Any,
+                __private::Input {
+                    name: __private::Cow::Borrowed("b"),
+                    arity: __private::Arity::Optional,
+                    dtype: __private::DTypeRule::Any,
                     mutated: false,
-                    core: __rt::Core::Scalar,
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        attrs: __rt::Cow::Borrowed(&[]),
-        outputs: __rt::Cow::Borrowed(
+        attrs: __private::Cow::Borrowed(&[]),
+        outputs: __private::Cow::Borrowed(
             &[
-                __rt::Output {
-                    name: __rt::Cow::Borrowed("out"),
-                    dtype: __rt::DTypeRule::Any,
-                    role: __rt::Role::Returned,
-                    core: __rt::Core::Scalar,
+                __private::Output {
+                    name: __private::Cow::Borrowed("out"),
+                    dtype: __private::DTypeRule::Any,
+                    role: __private::Role::Returned,
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        generics: __rt::Cow::Borrowed(&[]),
-        shape: __rt::ShapeRule::Traced,
-        predicates: __rt::Cow::Borrowed(&[]),
-        axis: __rt::None,
-        body: __rt::Body::Tensor(__linear_body),
-        backward: __rt::Backward::Traced,
-        kernels: __rt::KernelTable::new(),
+        generics: __private::Cow::Borrowed(&[]),
+        shape: __private::ShapeRule::Inferred,
+        predicates: __private::Cow::Borrowed(&[]),
+        axis: __private::None,
+        body: __private::Body::Tensor(__linear_body),
+        backward: __private::Backward::Composite,
+        kernels: __private::KernelTable::new(),
         since: 1,
-        location: __rt::Location {
-            file: __rt::Cow::Borrowed(::core::file!()),
+        location: __private::Location {
+            file: __private::Cow::Borrowed(::core::file!()),
             line: ::core::line!(),
         },
     };
@@ -75,28 +77,28 @@ const _: () = {
         ///Calls the op on tensors.
         #[allow(clippy::too_many_arguments)]
         pub fn call(
-            x: &__rt::Tensor,
-            w: &__rt::Tensor,
-            b: __rt::Option<&__rt::Tensor>,
-        ) -> __rt::Result<__rt::Tensor> {
-            let outputs = __rt::dispatch(
-                &__rt::OpRef::Static(&__DEF),
+            x: &__private::Tensor,
+            w: &__private::Tensor,
+            b: __private::Option<&__private::Tensor>,
+        ) -> __private::Result<__private::Tensor> {
+            let outputs = __private::dispatch(
+                &__private::OpRef::Static(&__DEF),
                 &[
-                    <__rt::Arg<'_> as __rt::From<_>>::from(x),
-                    <__rt::Arg<'_> as __rt::From<_>>::from(w),
-                    <__rt::Arg<'_> as __rt::From<_>>::from(b),
+                    <__private::Arg<'_> as __private::From<_>>::from(x),
+                    <__private::Arg<'_> as __private::From<_>>::from(w),
+                    <__private::Arg<'_> as __private::From<_>>::from(b),
                 ],
                 &[],
             )?;
-            __rt::Ok(outputs.single())
+            __private::Ok(outputs.single())
         }
         /// The op itself.
-        pub fn op() -> __rt::OpRef {
-            __rt::OpRef::Static(&__DEF)
+        pub fn op() -> __private::OpRef {
+            __private::OpRef::Static(&__DEF)
         }
     }
-    __rt::impl_custom_op!(linear, __DEF);
-    __rt::inventory::submit! {
-        __rt::OpEntry(& __DEF)
+    __private::impl_custom_op!(linear, __DEF);
+    __private::inventory::submit! {
+        __private::OpEntry(& __DEF)
     }
 };

@@ -14,31 +14,34 @@ pub fn rms_norm<R: Row>(x: R, weight: Option<R>, eps: R) -> R {
 )]
 pub struct rms_norm {}
 const _: () = {
-    use ::minitensor::__rt as __rt;
+    use ::minitensor::__private as __private;
     struct __Body<'a> {
         attr0: f64,
-        has1: __rt::bool,
+        has1: __private::bool,
         _attrs: ::core::marker::PhantomData<&'a ()>,
     }
     impl<'a> __Body<'a> {
         #[allow(unused_variables)]
-        fn of(attrs: &'a [__rt::Attr], has: [__rt::bool; 1]) -> __rt::Result<Self> {
+        fn of(
+            attrs: &'a [__private::Attr],
+            has: [__private::bool; 1],
+        ) -> __private::Result<Self> {
             let [has1] = has;
-            __rt::Ok(__Body {
-                attr0: __rt::attr::<f64>(attrs, 0)?,
+            __private::Ok(__Body {
+                attr0: __private::attr::<f64>(attrs, 0)?,
                 has1,
                 _attrs: ::core::marker::PhantomData,
             })
         }
     }
-    impl __rt::RowBody<2usize, 0usize, 1usize> for __Body<'_> {
-        const ALONG: [__rt::bool; 2usize] = [true, true];
-        const GIVES: [__rt::bool; 1usize] = [true];
-        const REDUCTIONS: __rt::usize = 1usize;
-        const LEVELS: (__rt::usize, __rt::usize) = (1usize, 1usize);
-        const RUNS: __rt::bool = false;
+    impl __private::RowBody<2usize, 0usize, 1usize> for __Body<'_> {
+        const ALONG: [__private::bool; 2usize] = [true, true];
+        const GIVES: [__private::bool; 1usize] = [true];
+        const REDUCTIONS: __private::usize = 1usize;
+        const LEVELS: (__private::usize, __private::usize) = (1usize, 1usize);
+        const RUNS: __private::bool = false;
         #[inline(always)]
-        fn eval<__R: __rt::Row>(
+        fn eval<__R: __private::Row>(
             &self,
             [input0,
             input1,
@@ -48,51 +51,59 @@ const _: () = {
             [
                 rms_norm::<
                     __R,
-                >(input0, self.has1.then_some(input1), __rt::lit::<__R>(self.attr0)),
+                >(input0, self.has1.then_some(input1), __private::lit::<__R>(self.attr0)),
             ]
         }
     }
-    unsafe fn __rms_norm_rows<__T: __rt::Computed>(
-        attrs: &[__rt::Attr],
-        args: &[__rt::CellArg<'_>],
-        cells: __rt::usize,
-    ) -> __rt::Result<()> {
-        let body = __Body::of(attrs, [!__rt::is_absent(&args[1])])?;
-        unsafe { __rt::rows::<__T, _, _, _, _>(&body, args, cells, [0, 1], []) }
+    unsafe fn __rms_norm_rows<__T: __private::Computed>(
+        attrs: &[__private::Attr],
+        args: &[__private::CellArg<'_>],
+        cells: __private::usize,
+    ) -> __private::Result<()> {
+        let body = __Body::of(attrs, [!__private::is_absent(&args[1])])?;
+        unsafe { __private::rows::<__T, _, _, _, _>(&body, args, cells, [0, 1], []) }
     }
-    fn __rms_norm_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::CellKernel> {
+    fn __rms_norm_kernel(
+        dtypes: &[__private::DType],
+    ) -> __private::Option<__private::CellKernel> {
         match dtypes[0] {
-            __rt::DType::F32 => __rt::Some(__rms_norm_rows::<__rt::f32>),
-            __rt::DType::F64 => __rt::Some(__rms_norm_rows::<__rt::f64>),
-            _ => __rt::None,
+            __private::DType::F32 => __private::Some(__rms_norm_rows::<__private::f32>),
+            __private::DType::F64 => __private::Some(__rms_norm_rows::<__private::f64>),
+            _ => __private::None,
         }
     }
     #[allow(unused_variables)]
-    fn __rms_norm_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
-        let has1 = __rt::attr::<__rt::bool>(attrs, 1usize)?;
-        __rt::Ok(
-            __rt::Program::write(
+    fn __rms_norm_program(
+        attrs: &[__private::Attr],
+    ) -> __private::Result<__private::Program> {
+        let has1 = __private::attr::<__private::bool>(attrs, 1usize)?;
+        __private::Ok(
+            __private::Program::write(
                 &["x", "weight"],
                 &["eps"],
                 |inputs, uniforms| {
-                    let &[input0, input1] = inputs else { return __rt::vec![] };
-                    let &[attr0] = uniforms else { return __rt::vec![] };
+                    let &[input0, input1] = inputs else { return __private::vec![] };
+                    let &[attr0] = uniforms else { return __private::vec![] };
                     let [output0] = {
-                        [rms_norm::<__rt::Symbol>(input0, has1.then_some(input1), attr0)]
+                        [
+                            rms_norm::<
+                                __private::Symbol,
+                            >(input0, has1.then_some(input1), attr0),
+                        ]
                     };
-                    __rt::vec![__rt::named("out", output0)]
+                    __private::vec![__private::named("out", output0)]
                 },
             ),
         )
     }
-    unsafe fn __rms_norm_vjp_rows<__T: __rt::Computed>(
-        attrs: &[__rt::Attr],
-        args: &[__rt::CellArg<'_>],
-        cells: __rt::usize,
-    ) -> __rt::Result<()> {
-        let body = __Body::of(attrs, [!__rt::is_absent(&args[2])])?;
+    unsafe fn __rms_norm_vjp_rows<__T: __private::Computed>(
+        attrs: &[__private::Attr],
+        args: &[__private::CellArg<'_>],
+        cells: __private::usize,
+    ) -> __private::Result<()> {
+        let body = __Body::of(attrs, [!__private::is_absent(&args[2])])?;
         unsafe {
-            __rt::rows_vjp::<
+            __private::rows_vjp::<
                 __T,
                 _,
                 _,
@@ -101,241 +112,251 @@ const _: () = {
             >(&body, args, cells, [1, 2], [], [false, true])
         }
     }
-    fn __rms_norm_vjp_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::CellKernel> {
+    fn __rms_norm_vjp_kernel(
+        dtypes: &[__private::DType],
+    ) -> __private::Option<__private::CellKernel> {
         match dtypes[0] {
-            __rt::DType::F32 => __rt::Some(__rms_norm_vjp_rows::<__rt::f32>),
-            __rt::DType::F64 => __rt::Some(__rms_norm_vjp_rows::<__rt::f64>),
-            _ => __rt::None,
+            __private::DType::F32 => {
+                __private::Some(__rms_norm_vjp_rows::<__private::f32>)
+            }
+            __private::DType::F64 => {
+                __private::Some(__rms_norm_vjp_rows::<__private::f64>)
+            }
+            _ => __private::None,
         }
     }
-    fn __rms_norm_vjp_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
-        __rt::vjp_of_rows(
+    fn __rms_norm_vjp_program(
+        attrs: &[__private::Attr],
+    ) -> __private::Result<__private::Program> {
+        __private::vjp_of_rows(
             &__rms_norm_program(attrs)?,
             &[true],
-            &[__rt::Variable::Input(0), __rt::Variable::Input(1)],
+            &[__private::Variable::Input(0), __private::Variable::Input(1)],
         )
     }
-    static __DEF_VJP: __rt::OpDef = __rt::OpDef {
-        name: __rt::Cow::Borrowed("rms_norm.vjp"),
-        aliases: __rt::Cow::Borrowed(&[]),
-        doc: __rt::Cow::Borrowed("The vector-Jacobian product of `rms_norm`."),
-        inputs: __rt::Cow::Borrowed(
+    static __DEF_VJP: __private::OpDef = __private::OpDef {
+        name: __private::Cow::Borrowed("rms_norm.vjp"),
+        aliases: __private::Cow::Borrowed(&[]),
+        doc: __private::Cow::Borrowed("The vector-Jacobian product of `rms_norm`."),
+        inputs: __private::Cow::Borrowed(
             &[
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("d_out"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("d_out"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: false,
-                    core: __rt::Core::Slice,
+                    core: __private::Core::Slice,
                 },
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("x"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("x"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: false,
-                    core: __rt::Core::Slice,
+                    core: __private::Core::Slice,
                 },
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("weight"),
-                    arity: __rt::Arity::Optional,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("weight"),
+                    arity: __private::Arity::Optional,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: false,
-                    core: __rt::Core::Slice,
+                    core: __private::Core::Slice,
                 },
             ],
         ),
-        attrs: __rt::Cow::Borrowed(
+        attrs: __private::Cow::Borrowed(
             &[
-                __rt::Attribute {
-                    name: __rt::Cow::Borrowed("eps"),
-                    kind: __rt::AttrKind::Float,
+                __private::Attribute {
+                    name: __private::Cow::Borrowed("eps"),
+                    kind: __private::AttrKind::Float,
                     optional: false,
-                    default: __rt::Some(__rt::Attr::Float(1e-5)),
+                    default: __private::Some(__private::Attr::Float(1e-5)),
                 },
             ],
         ),
-        outputs: __rt::Cow::Borrowed(
+        outputs: __private::Cow::Borrowed(
             &[
-                __rt::Output {
-                    name: __rt::Cow::Borrowed("d_x"),
-                    dtype: __rt::DTypeRule::Generic(0),
-                    role: __rt::Role::Returned,
-                    core: __rt::Core::Slice,
+                __private::Output {
+                    name: __private::Cow::Borrowed("d_x"),
+                    dtype: __private::DTypeRule::Generic(0),
+                    role: __private::Role::Returned,
+                    core: __private::Core::Slice,
                 },
-                __rt::Output {
-                    name: __rt::Cow::Borrowed("d_weight"),
-                    dtype: __rt::DTypeRule::Generic(0),
-                    role: __rt::Role::Returned,
-                    core: __rt::Core::Slice,
+                __private::Output {
+                    name: __private::Cow::Borrowed("d_weight"),
+                    dtype: __private::DTypeRule::Generic(0),
+                    role: __private::Role::Returned,
+                    core: __private::Core::Slice,
                 },
             ],
         ),
-        generics: __rt::Cow::Borrowed(
+        generics: __private::Cow::Borrowed(
             &[
-                __rt::Generic {
-                    name: __rt::Cow::Borrowed("R"),
-                    dtypes: __rt::DTypeSet::FLOAT,
+                __private::Generic {
+                    name: __private::Cow::Borrowed("R"),
+                    dtypes: __private::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: __rt::ShapeRule::Core(__rt::CoreShapes {
-            inputs: __rt::Cow::Borrowed(
+        shape: __private::ShapeRule::Core(__private::CoreShapes {
+            inputs: __private::Cow::Borrowed(
                 &[
-                    __rt::Dims {
+                    __private::Dims {
                         batch: true,
-                        core: __rt::Cow::Borrowed(
-                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        core: __private::Cow::Borrowed(
+                            &[__private::Dim::Name(__private::Cow::Borrowed("n"))],
                         ),
                     },
-                    __rt::Dims {
+                    __private::Dims {
                         batch: true,
-                        core: __rt::Cow::Borrowed(
-                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        core: __private::Cow::Borrowed(
+                            &[__private::Dim::Name(__private::Cow::Borrowed("n"))],
                         ),
                     },
-                    __rt::Dims {
+                    __private::Dims {
                         batch: false,
-                        core: __rt::Cow::Borrowed(
-                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        core: __private::Cow::Borrowed(
+                            &[__private::Dim::Name(__private::Cow::Borrowed("n"))],
                         ),
                     },
                 ],
             ),
-            outputs: __rt::Cow::Borrowed(
+            outputs: __private::Cow::Borrowed(
                 &[
-                    __rt::Dims {
+                    __private::Dims {
                         batch: true,
-                        core: __rt::Cow::Borrowed(
-                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        core: __private::Cow::Borrowed(
+                            &[__private::Dim::Name(__private::Cow::Borrowed("n"))],
                         ),
                     },
-                    __rt::Dims {
+                    __private::Dims {
                         batch: false,
-                        core: __rt::Cow::Borrowed(
-                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        core: __private::Cow::Borrowed(
+                            &[__private::Dim::Name(__private::Cow::Borrowed("n"))],
                         ),
                     },
                 ],
             ),
-            text: __rt::Cow::Borrowed(
+            text: __private::Cow::Borrowed(
                 "(d_out: [.., n], x: [.., n], weight: [n]) -> (d_x: [.., n], d_weight: [n])",
             ),
         }),
-        predicates: __rt::Cow::Borrowed(&[]),
-        axis: __rt::None,
-        body: __rt::Body::Cell(
-            __rt::Some(__rt::ProgramFn::Compiled(__rms_norm_vjp_program)),
+        predicates: __private::Cow::Borrowed(&[]),
+        axis: __private::None,
+        body: __private::Body::Cell(
+            __private::Some(__private::ProgramFn::Compiled(__rms_norm_vjp_program)),
         ),
-        backward: __rt::Backward::Program(__rt::Gradients::new()),
-        kernels: __rt::KernelTable::new(),
+        backward: __private::Backward::Program(__private::Gradients::new()),
+        kernels: __private::KernelTable::new(),
         since: 1,
-        location: __rt::Location {
-            file: __rt::Cow::Borrowed(::core::file!()),
+        location: __private::Location {
+            file: __private::Cow::Borrowed(::core::file!()),
             line: ::core::line!(),
         },
     };
-    static __DEF: __rt::OpDef = __rt::OpDef {
-        name: __rt::Cow::Borrowed("rms_norm"),
-        aliases: __rt::Cow::Borrowed(&[]),
-        doc: __rt::Cow::Borrowed("Root-mean-square normalization over the last axis."),
-        inputs: __rt::Cow::Borrowed(
+    static __DEF: __private::OpDef = __private::OpDef {
+        name: __private::Cow::Borrowed("rms_norm"),
+        aliases: __private::Cow::Borrowed(&[]),
+        doc: __private::Cow::Borrowed(
+            "Root-mean-square normalization over the last axis.",
+        ),
+        inputs: __private::Cow::Borrowed(
             &[
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("x"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("x"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: false,
-                    core: __rt::Core::Slice,
+                    core: __private::Core::Slice,
                 },
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("weight"),
-                    arity: __rt::Arity::Optional,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("weight"),
+                    arity: __private::Arity::Optional,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: false,
-                    core: __rt::Core::Slice,
+                    core: __private::Core::Slice,
                 },
             ],
         ),
-        attrs: __rt::Cow::Borrowed(
+        attrs: __private::Cow::Borrowed(
             &[
-                __rt::Attribute {
-                    name: __rt::Cow::Borrowed("eps"),
-                    kind: __rt::AttrKind::Float,
+                __private::Attribute {
+                    name: __private::Cow::Borrowed("eps"),
+                    kind: __private::AttrKind::Float,
                     optional: false,
-                    default: __rt::Some(__rt::Attr::Float(1e-5)),
+                    default: __private::Some(__private::Attr::Float(1e-5)),
                 },
             ],
         ),
-        outputs: __rt::Cow::Borrowed(
+        outputs: __private::Cow::Borrowed(
             &[
-                __rt::Output {
-                    name: __rt::Cow::Borrowed("out"),
-                    dtype: __rt::DTypeRule::Generic(0),
-                    role: __rt::Role::Returned,
-                    core: __rt::Core::Slice,
+                __private::Output {
+                    name: __private::Cow::Borrowed("out"),
+                    dtype: __private::DTypeRule::Generic(0),
+                    role: __private::Role::Returned,
+                    core: __private::Core::Slice,
                 },
             ],
         ),
-        generics: __rt::Cow::Borrowed(
+        generics: __private::Cow::Borrowed(
             &[
-                __rt::Generic {
-                    name: __rt::Cow::Borrowed("R"),
-                    dtypes: __rt::DTypeSet::FLOAT,
+                __private::Generic {
+                    name: __private::Cow::Borrowed("R"),
+                    dtypes: __private::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: __rt::ShapeRule::Core(__rt::CoreShapes {
-            inputs: __rt::Cow::Borrowed(
+        shape: __private::ShapeRule::Core(__private::CoreShapes {
+            inputs: __private::Cow::Borrowed(
                 &[
-                    __rt::Dims {
+                    __private::Dims {
                         batch: true,
-                        core: __rt::Cow::Borrowed(
-                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        core: __private::Cow::Borrowed(
+                            &[__private::Dim::Name(__private::Cow::Borrowed("n"))],
                         ),
                     },
-                    __rt::Dims {
+                    __private::Dims {
                         batch: false,
-                        core: __rt::Cow::Borrowed(
-                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        core: __private::Cow::Borrowed(
+                            &[__private::Dim::Name(__private::Cow::Borrowed("n"))],
                         ),
                     },
                 ],
             ),
-            outputs: __rt::Cow::Borrowed(
+            outputs: __private::Cow::Borrowed(
                 &[
-                    __rt::Dims {
+                    __private::Dims {
                         batch: true,
-                        core: __rt::Cow::Borrowed(
-                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        core: __private::Cow::Borrowed(
+                            &[__private::Dim::Name(__private::Cow::Borrowed("n"))],
                         ),
                     },
                 ],
             ),
-            text: __rt::Cow::Borrowed("(x: [.., n], weight: [n]) -> [.., n]"),
+            text: __private::Cow::Borrowed("(x: [.., n], weight: [n]) -> [.., n]"),
         }),
-        predicates: __rt::Cow::Borrowed(
+        predicates: __private::Cow::Borrowed(
             &[
-                __rt::Predicate {
-                    left: __rt::Dim::Attr(0),
-                    relation: __rt::Relation::GreaterEqual,
-                    right: __rt::Dim::Float(0.0),
-                    text: __rt::Cow::Borrowed("eps >= 0.0"),
+                __private::Predicate {
+                    left: __private::Dim::Attr(0),
+                    relation: __private::Relation::GreaterEqual,
+                    right: __private::Dim::Float(0.0),
+                    text: __private::Cow::Borrowed("eps >= 0.0"),
                 },
             ],
         ),
-        axis: __rt::None,
-        body: __rt::Body::Cell(
-            __rt::Some(__rt::ProgramFn::Compiled(__rms_norm_program)),
+        axis: __private::None,
+        body: __private::Body::Cell(
+            __private::Some(__private::ProgramFn::Compiled(__rms_norm_program)),
         ),
-        backward: __rt::Backward::Derived(__rt::Derived {
-            vjp: __rt::OpRef::Static(&__DEF_VJP),
-            wrt: __rt::Cow::Borrowed(&[0, 1]),
-            gradients: __rt::Gradients::new(),
+        backward: __private::Backward::Derived(__private::Derived {
+            vjp: __private::OpRef::Static(&__DEF_VJP),
+            wrt: __private::Cow::Borrowed(&[0, 1]),
+            gradients: __private::Gradients::new(),
         }),
-        kernels: __rt::KernelTable::new(),
+        kernels: __private::KernelTable::new(),
         since: 1,
-        location: __rt::Location {
-            file: __rt::Cow::Borrowed(::core::file!()),
+        location: __private::Location {
+            file: __private::Cow::Borrowed(::core::file!()),
             line: ::core::line!(),
         },
     };
@@ -343,38 +364,38 @@ const _: () = {
         ///Calls the op on tensors.
         #[allow(clippy::too_many_arguments)]
         pub fn call(
-            x: &__rt::Tensor,
-            weight: __rt::Option<&__rt::Tensor>,
+            x: &__private::Tensor,
+            weight: __private::Option<&__private::Tensor>,
             eps: f64,
-        ) -> __rt::Result<__rt::Tensor> {
-            let outputs = __rt::dispatch(
-                &__rt::OpRef::Static(&__DEF),
+        ) -> __private::Result<__private::Tensor> {
+            let outputs = __private::dispatch(
+                &__private::OpRef::Static(&__DEF),
                 &[
-                    <__rt::Arg<'_> as __rt::From<_>>::from(x),
-                    <__rt::Arg<'_> as __rt::From<_>>::from(weight),
+                    <__private::Arg<'_> as __private::From<_>>::from(x),
+                    <__private::Arg<'_> as __private::From<_>>::from(weight),
                 ],
-                &[<__rt::Attr as __rt::From<_>>::from(eps)],
+                &[<__private::Attr as __private::From<_>>::from(eps)],
             )?;
-            __rt::Ok(outputs.single())
+            __private::Ok(outputs.single())
         }
         /// The op itself.
-        pub fn op() -> __rt::OpRef {
-            __rt::OpRef::Static(&__DEF)
+        pub fn op() -> __private::OpRef {
+            __private::OpRef::Static(&__DEF)
         }
     }
-    __rt::impl_custom_op!(rms_norm, __DEF);
-    __rt::inventory::submit! {
-        __rt::OpEntry(& __DEF)
+    __private::impl_custom_op!(rms_norm, __DEF);
+    __private::inventory::submit! {
+        __private::OpEntry(& __DEF)
     }
-    __rt::inventory::submit! {
-        __rt::OpEntry(& __DEF_VJP)
+    __private::inventory::submit! {
+        __private::OpEntry(& __DEF_VJP)
     }
-    __rt::inventory::submit! {
-        __rt::KernelEntry { op : "rms_norm.vjp", device : "cpu", kernels : ||
-        __rt::Kernels::Cells(__rms_norm_vjp_kernel) }
+    __private::inventory::submit! {
+        __private::KernelEntry { op : __private::KernelTarget::Definition(& __DEF_VJP),
+        device : "cpu", kernels : || __private::Kernels::Cells(__rms_norm_vjp_kernel), }
     }
-    __rt::inventory::submit! {
-        __rt::KernelEntry { op : "rms_norm", device : "cpu", kernels : ||
-        __rt::Kernels::Cells(__rms_norm_kernel) }
+    __private::inventory::submit! {
+        __private::KernelEntry { op : __private::KernelTarget::Definition(& __DEF),
+        device : "cpu", kernels : || __private::Kernels::Cells(__rms_norm_kernel), }
     }
 };

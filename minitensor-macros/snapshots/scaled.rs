@@ -9,24 +9,27 @@ pub fn scaled<T: Float>(
 ) -> T {
     let y = match approximate {
         Approximate::None => x,
-        Approximate::Tanh => ::minitensor::__rt::lit::<T>(0.5),
+        Approximate::Tanh => ::minitensor::__private::lit::<T>(0.5),
     };
-    let mut acc = ::minitensor::__rt::lit::<T>(0.0);
+    let mut acc = ::minitensor::__private::lit::<T>(0.0);
     for i in 0..3 {
-        acc += y * ::minitensor::__rt::lit::<T>(i);
+        acc += y * ::minitensor::__private::lit::<T>(i);
     }
     match bias {
-        Some(b) => acc + b.maximum(::minitensor::__rt::lit::<T>(2.0)),
+        Some(b) => acc + b.maximum(::minitensor::__private::lit::<T>(2.0)),
         None => {
-            ::minitensor::__rt::select(
-                ::minitensor::__rt::and(
-                    <<T as ::minitensor::__rt::Element>::Mask as ::minitensor::__rt::Mask>::constant(
+            ::minitensor::__private::select(
+                ::minitensor::__private::and(
+                    <<T as ::minitensor::__private::Element>::Mask as ::minitensor::__private::Mask>::constant(
                         exact,
                     ),
-                    ::minitensor::__rt::greater(x, ::minitensor::__rt::lit::<T>(0.0)),
+                    ::minitensor::__private::greater(
+                        x,
+                        ::minitensor::__private::lit::<T>(0.0),
+                    ),
                 ),
-                || ::minitensor::__rt::lit::<T>(1.0),
-                || ::minitensor::__rt::negative(y),
+                || ::minitensor::__private::lit::<T>(1.0),
+                || ::minitensor::__private::negative(y),
             )
         }
     }
@@ -41,15 +44,17 @@ pub fn scaled<T: Float>(
 )]
 pub struct scaled {}
 const _: () = {
-    use ::minitensor::__rt as __rt;
+    use ::minitensor::__private as __private;
     #[allow(unused_variables, unused_mut)]
-    fn __scaled_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
-        type T = __rt::Symbol;
-        let attr1 = __rt::attr::<bool>(attrs, 1)?;
-        let attr2 = __rt::attr_enum::<Approximate>(attrs, 2)?;
-        let has1 = __rt::attr::<__rt::bool>(attrs, 3usize)?;
-        __rt::Ok(
-            __rt::Program::write(
+    fn __scaled_program(
+        attrs: &[__private::Attr],
+    ) -> __private::Result<__private::Program> {
+        type T = __private::Symbol;
+        let attr1 = __private::attr::<bool>(attrs, 1)?;
+        let attr2 = __private::attr_enum::<Approximate>(attrs, 2)?;
+        let has1 = __private::attr::<__private::bool>(attrs, 3usize)?;
+        __private::Ok(
+            __private::Program::write(
                 &["x", "bias"],
                 &["n_scale"],
                 |inputs, uniforms| {
@@ -63,25 +68,25 @@ const _: () = {
                             >(input0, has1.then_some(input1), attr0, attr1, attr2),
                         )
                     };
-                    __rt::vec![__rt::named("out", output0)]
+                    __private::vec![__private::named("out", output0)]
                 },
             ),
         )
     }
-    unsafe fn __scaled_loop<T: __rt::Float + __rt::Machine>(
-        attrs: &[__rt::Attr],
-        n: __rt::usize,
-        inputs: &[*const __rt::u8],
-        outputs: &[*mut __rt::u8],
-    ) -> __rt::Result<()> {
+    unsafe fn __scaled_loop<T: __private::Float + __private::Machine>(
+        attrs: &[__private::Attr],
+        n: __private::usize,
+        inputs: &[*const __private::u8],
+        outputs: &[*mut __private::u8],
+    ) -> __private::Result<()> {
         struct __Loop<T> {
             attr0: T,
             attr1: bool,
             attr2: Approximate,
-            has1: __rt::bool,
+            has1: __private::bool,
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
-        impl<T: __rt::Float + __rt::Machine> __rt::Map for __Loop<T> {
+        impl<T: __private::Float + __private::Machine> __private::Map for __Loop<T> {
             type In = (T, T);
             type Out = (T,);
             #[inline(always)]
@@ -100,138 +105,151 @@ const _: () = {
             }
         }
         let body = __Loop::<T> {
-            attr0: __rt::uniform::<T>(attrs, 0, "n_scale")?,
-            attr1: __rt::attr::<bool>(attrs, 1)?,
-            attr2: __rt::attr_enum::<Approximate>(attrs, 2)?,
-            has1: __rt::attr::<__rt::bool>(attrs, 3)?,
+            attr0: __private::uniform::<T>(attrs, 0, "n_scale")?,
+            attr1: __private::attr::<bool>(attrs, 1)?,
+            attr2: __private::attr_enum::<Approximate>(attrs, 2)?,
+            has1: __private::attr::<__private::bool>(attrs, 3)?,
             _dtypes: ::core::marker::PhantomData,
         };
-        unsafe { __rt::map(&body, n, inputs, outputs) };
-        __rt::Ok(())
+        unsafe { __private::map(&body, n, inputs, outputs) };
+        __private::Ok(())
     }
-    fn __scaled_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::ElementKernel> {
+    fn __scaled_kernel(
+        dtypes: &[__private::DType],
+    ) -> __private::Option<__private::ElementKernel> {
         match dtypes[0] {
-            __rt::DType::F32 => __rt::Some(__scaled_loop::<__rt::f32>),
-            __rt::DType::F64 => __rt::Some(__scaled_loop::<__rt::f64>),
-            _ => __rt::None,
+            __private::DType::F32 => __private::Some(__scaled_loop::<__private::f32>),
+            __private::DType::F64 => __private::Some(__scaled_loop::<__private::f64>),
+            _ => __private::None,
         }
     }
     fn __scaled_backward(
-        ctx: &__rt::BackwardCall<'_>,
-    ) -> __rt::Result<__rt::Vec<__rt::Option<__rt::Tensor>>> {
-        static __OP1_DIVIDE: __rt::OpName = __rt::OpName::new("divide");
-        static __OP0_MULTIPLY: __rt::OpName = __rt::OpName::new("multiply");
-        static __OP2_SUM: __rt::OpName = __rt::OpName::new("sum");
+        ctx: &__private::BackwardCall<'_>,
+    ) -> __private::Result<__private::Vec<__private::Option<__private::Tensor>>> {
+        static __OP1_DIVIDE: __private::OpName = __private::OpName::new("divide");
+        static __OP0_MULTIPLY: __private::OpName = __private::OpName::new("multiply");
+        static __OP2_SUM: __private::OpName = __private::OpName::new("sum");
         let d_out = ctx.cotangent(0)?;
-        let exact = __rt::attr::<bool>(ctx.attrs(), 1)?;
-        let n_scale = __rt::attr::<f64>(ctx.attrs(), 0)?;
-        let mut gradients: __rt::Vec<__rt::Option<__rt::Tensor>> = __rt::vec![
-            __rt::None; 2
+        let exact = __private::attr::<bool>(ctx.attrs(), 1)?;
+        let n_scale = __private::attr::<f64>(ctx.attrs(), 0)?;
+        let mut gradients: __private::Vec<__private::Option<__private::Tensor>> = __private::vec![
+            __private::None; 2
         ];
         if ctx.needs(0) {
-            let s = __OP0_MULTIPLY.call(&[__rt::value(&d_out), __rt::value(&2.0)], &[])?;
-            gradients[0] = __rt::Some(
+            let s = __OP0_MULTIPLY
+                .call(&[__private::value(&d_out), __private::value(&2.0)], &[])?;
+            gradients[0] = __private::Some(
                 if exact {
                     __OP1_DIVIDE
-                        .call(&[__rt::value(&s), __rt::value(&(1.0 + n_scale))], &[])?
+                        .call(
+                            &[__private::value(&s), __private::value(&(1.0 + n_scale))],
+                            &[],
+                        )?
                 } else {
                     s.clone()
                 },
             );
         }
         if ctx.needs(1) {
-            gradients[1] = __rt::Some(
+            gradients[1] = __private::Some(
                 __OP2_SUM
                     .call(
-                        &[__rt::value(&d_out)],
-                        &[("axis", __rt::value(&-1)), ("keepdims", __rt::value(&true))],
+                        &[__private::value(&d_out)],
+                        &[
+                            ("axis", __private::value(&-1)),
+                            ("keepdims", __private::value(&true)),
+                        ],
                     )?,
             );
         }
-        __rt::Ok(gradients)
+        __private::Ok(gradients)
     }
-    static __DEF: __rt::OpDef = __rt::OpDef {
-        name: __rt::Cow::Borrowed("scaled"),
-        aliases: __rt::Cow::Borrowed(&[]),
-        doc: __rt::Cow::Borrowed("Scales."),
-        inputs: __rt::Cow::Borrowed(
+    static __DEF: __private::OpDef = __private::OpDef {
+        name: __private::Cow::Borrowed("scaled"),
+        aliases: __private::Cow::Borrowed(&[]),
+        doc: __private::Cow::Borrowed("Scales."),
+        inputs: __private::Cow::Borrowed(
             &[
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("x"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("x"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: false,
-                    core: __rt::Core::Scalar,
+                    core: __private::Core::Scalar,
                 },
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("bias"),
-                    arity: __rt::Arity::Optional,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("bias"),
+                    arity: __private::Arity::Optional,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: false,
-                    core: __rt::Core::Scalar,
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        attrs: __rt::Cow::Borrowed(
+        attrs: __private::Cow::Borrowed(
             &[
-                __rt::Attribute {
-                    name: __rt::Cow::Borrowed("n_scale"),
-                    kind: __rt::AttrKind::Float,
+                __private::Attribute {
+                    name: __private::Cow::Borrowed("n_scale"),
+                    kind: __private::AttrKind::Float,
                     optional: false,
-                    default: __rt::Some(__rt::Attr::Float(1.0)),
+                    default: __private::Some(__private::Attr::Float(1.0)),
                 },
-                __rt::Attribute {
-                    name: __rt::Cow::Borrowed("exact"),
-                    kind: __rt::AttrKind::Bool,
+                __private::Attribute {
+                    name: __private::Cow::Borrowed("exact"),
+                    kind: __private::AttrKind::Bool,
                     optional: false,
-                    default: __rt::Some(__rt::Attr::Bool(true)),
+                    default: __private::Some(__private::Attr::Bool(true)),
                 },
-                __rt::Attribute {
-                    name: __rt::Cow::Borrowed("approximate"),
-                    kind: __rt::AttrKind::Enum(<Approximate as __rt::AttrEnum>::WORDS),
+                __private::Attribute {
+                    name: __private::Cow::Borrowed("approximate"),
+                    kind: __private::AttrKind::Enum(
+                        <Approximate as __private::AttrEnum>::WORDS,
+                    ),
                     optional: false,
-                    default: __rt::Some(
-                        __rt::Attr::Str(
-                            __rt::Cow::Borrowed(<Approximate>::__word(Approximate::None)),
+                    default: __private::Some(
+                        __private::Attr::Str(
+                            __private::Cow::Borrowed(
+                                <Approximate>::__word(Approximate::None),
+                            ),
                         ),
                     ),
                 },
             ],
         ),
-        outputs: __rt::Cow::Borrowed(
+        outputs: __private::Cow::Borrowed(
             &[
-                __rt::Output {
-                    name: __rt::Cow::Borrowed("out"),
-                    dtype: __rt::DTypeRule::Generic(0),
-                    role: __rt::Role::Returned,
-                    core: __rt::Core::Scalar,
+                __private::Output {
+                    name: __private::Cow::Borrowed("out"),
+                    dtype: __private::DTypeRule::Generic(0),
+                    role: __private::Role::Returned,
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        generics: __rt::Cow::Borrowed(
+        generics: __private::Cow::Borrowed(
             &[
-                __rt::Generic {
-                    name: __rt::Cow::Borrowed("T"),
-                    dtypes: __rt::DTypeSet::FLOAT,
+                __private::Generic {
+                    name: __private::Cow::Borrowed("T"),
+                    dtypes: __private::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: __rt::ShapeRule::Broadcast,
-        predicates: __rt::Cow::Borrowed(&[]),
-        axis: __rt::None,
-        body: __rt::Body::Element(
-            __rt::Some(__rt::ProgramFn::Compiled(__scaled_program)),
+        shape: __private::ShapeRule::Broadcast,
+        predicates: __private::Cow::Borrowed(&[]),
+        axis: __private::None,
+        body: __private::Body::Element(
+            __private::Some(__private::ProgramFn::Compiled(__scaled_program)),
         ),
-        backward: __rt::Backward::Formula(__rt::Formula {
-            run: __rt::BackwardBody::Static(__scaled_backward),
-            saved_inputs: __rt::Cow::Borrowed(&[]),
-            saved_outputs: __rt::Cow::Borrowed(&[]),
-            without: __rt::Cow::Borrowed(&[]),
+        backward: __private::Backward::Formula(__private::Formula {
+            run: __private::BackwardBody::Static(__scaled_backward),
+            saved_inputs: __private::Cow::Borrowed(&[]),
+            saved_outputs: __private::Cow::Borrowed(&[]),
+            without: __private::Cow::Borrowed(&[]),
         }),
-        kernels: __rt::KernelTable::new(),
+        kernels: __private::KernelTable::new(),
         since: 1,
-        location: __rt::Location {
-            file: __rt::Cow::Borrowed(::core::file!()),
+        location: __private::Location {
+            file: __private::Cow::Borrowed(::core::file!()),
             line: ::core::line!(),
         },
     };
@@ -239,39 +257,39 @@ const _: () = {
         ///Calls the op on tensors.
         #[allow(clippy::too_many_arguments)]
         pub fn call(
-            x: &__rt::Tensor,
-            bias: __rt::Option<&__rt::Tensor>,
+            x: &__private::Tensor,
+            bias: __private::Option<&__private::Tensor>,
             n_scale: f64,
             exact: bool,
             approximate: Approximate,
-        ) -> __rt::Result<__rt::Tensor> {
-            let outputs = __rt::dispatch(
-                &__rt::OpRef::Static(&__DEF),
+        ) -> __private::Result<__private::Tensor> {
+            let outputs = __private::dispatch(
+                &__private::OpRef::Static(&__DEF),
                 &[
-                    <__rt::Arg<'_> as __rt::From<_>>::from(x),
-                    <__rt::Arg<'_> as __rt::From<_>>::from(bias),
+                    <__private::Arg<'_> as __private::From<_>>::from(x),
+                    <__private::Arg<'_> as __private::From<_>>::from(bias),
                 ],
                 &[
-                    <__rt::Attr as __rt::From<_>>::from(n_scale),
-                    <__rt::Attr as __rt::From<_>>::from(exact),
-                    __rt::Attr::Str(
-                        __rt::Cow::Borrowed(__rt::AttrEnum::word(approximate)),
+                    <__private::Attr as __private::From<_>>::from(n_scale),
+                    <__private::Attr as __private::From<_>>::from(exact),
+                    __private::Attr::Str(
+                        __private::Cow::Borrowed(__private::AttrEnum::word(approximate)),
                     ),
                 ],
             )?;
-            __rt::Ok(outputs.single())
+            __private::Ok(outputs.single())
         }
         /// The op itself.
-        pub fn op() -> __rt::OpRef {
-            __rt::OpRef::Static(&__DEF)
+        pub fn op() -> __private::OpRef {
+            __private::OpRef::Static(&__DEF)
         }
     }
-    __rt::impl_custom_op!(scaled, __DEF);
-    __rt::inventory::submit! {
-        __rt::OpEntry(& __DEF)
+    __private::impl_custom_op!(scaled, __DEF);
+    __private::inventory::submit! {
+        __private::OpEntry(& __DEF)
     }
-    __rt::inventory::submit! {
-        __rt::KernelEntry { op : "scaled", device : "cpu", kernels : ||
-        __rt::Kernels::Elements(__scaled_kernel) }
+    __private::inventory::submit! {
+        __private::KernelEntry { op : __private::KernelTarget::Definition(& __DEF),
+        device : "cpu", kernels : || __private::Kernels::Elements(__scaled_kernel), }
     }
 };

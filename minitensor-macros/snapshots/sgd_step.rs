@@ -14,12 +14,14 @@ pub fn sgd_step<T: Float>(p: &mut T, v: &mut T, g: T, lr: T, momentum: T) {
 )]
 pub struct sgd_step {}
 const _: () = {
-    use ::minitensor::__rt as __rt;
+    use ::minitensor::__private as __private;
     #[allow(unused_variables, unused_mut)]
-    fn __sgd_step_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
-        type T = __rt::Symbol;
-        __rt::Ok(
-            __rt::Program::write(
+    fn __sgd_step_program(
+        attrs: &[__private::Attr],
+    ) -> __private::Result<__private::Program> {
+        type T = __private::Symbol;
+        __private::Ok(
+            __private::Program::write(
                 &["p", "v", "g"],
                 &["lr", "momentum"],
                 |inputs, uniforms| {
@@ -32,23 +34,25 @@ const _: () = {
                         sgd_step::<T>(&mut input0, &mut input1, input2, attr0, attr1);
                         (input0, input1)
                     };
-                    __rt::vec![__rt::named("p", output0), __rt::named("v", output1)]
+                    __private::vec![
+                        __private::named("p", output0), __private::named("v", output1)
+                    ]
                 },
             ),
         )
     }
-    unsafe fn __sgd_step_loop<T: __rt::Float + __rt::Machine>(
-        attrs: &[__rt::Attr],
-        n: __rt::usize,
-        inputs: &[*const __rt::u8],
-        outputs: &[*mut __rt::u8],
-    ) -> __rt::Result<()> {
+    unsafe fn __sgd_step_loop<T: __private::Float + __private::Machine>(
+        attrs: &[__private::Attr],
+        n: __private::usize,
+        inputs: &[*const __private::u8],
+        outputs: &[*mut __private::u8],
+    ) -> __private::Result<()> {
         struct __Loop<T> {
             attr0: T,
             attr1: T,
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
-        impl<T: __rt::Float + __rt::Machine> __rt::Map for __Loop<T> {
+        impl<T: __private::Float + __private::Machine> __private::Map for __Loop<T> {
             type In = (T, T, T);
             type Out = (T, T);
             #[inline(always)]
@@ -58,102 +62,104 @@ const _: () = {
             }
         }
         let body = __Loop::<T> {
-            attr0: __rt::uniform::<T>(attrs, 0, "lr")?,
-            attr1: __rt::uniform::<T>(attrs, 1, "momentum")?,
+            attr0: __private::uniform::<T>(attrs, 0, "lr")?,
+            attr1: __private::uniform::<T>(attrs, 1, "momentum")?,
             _dtypes: ::core::marker::PhantomData,
         };
-        unsafe { __rt::map(&body, n, inputs, outputs) };
-        __rt::Ok(())
+        unsafe { __private::map(&body, n, inputs, outputs) };
+        __private::Ok(())
     }
-    fn __sgd_step_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::ElementKernel> {
+    fn __sgd_step_kernel(
+        dtypes: &[__private::DType],
+    ) -> __private::Option<__private::ElementKernel> {
         match dtypes[0] {
-            __rt::DType::F32 => __rt::Some(__sgd_step_loop::<__rt::f32>),
-            __rt::DType::F64 => __rt::Some(__sgd_step_loop::<__rt::f64>),
-            _ => __rt::None,
+            __private::DType::F32 => __private::Some(__sgd_step_loop::<__private::f32>),
+            __private::DType::F64 => __private::Some(__sgd_step_loop::<__private::f64>),
+            _ => __private::None,
         }
     }
-    static __DEF: __rt::OpDef = __rt::OpDef {
-        name: __rt::Cow::Borrowed("sgd_step"),
-        aliases: __rt::Cow::Borrowed(&[]),
-        doc: __rt::Cow::Borrowed("One SGD step."),
-        inputs: __rt::Cow::Borrowed(
+    static __DEF: __private::OpDef = __private::OpDef {
+        name: __private::Cow::Borrowed("sgd_step"),
+        aliases: __private::Cow::Borrowed(&[]),
+        doc: __private::Cow::Borrowed("One SGD step."),
+        inputs: __private::Cow::Borrowed(
             &[
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("p"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("p"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: true,
-                    core: __rt::Core::Scalar,
+                    core: __private::Core::Scalar,
                 },
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("v"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("v"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: true,
-                    core: __rt::Core::Scalar,
+                    core: __private::Core::Scalar,
                 },
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("g"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("g"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: false,
-                    core: __rt::Core::Scalar,
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        attrs: __rt::Cow::Borrowed(
+        attrs: __private::Cow::Borrowed(
             &[
-                __rt::Attribute {
-                    name: __rt::Cow::Borrowed("lr"),
-                    kind: __rt::AttrKind::Float,
+                __private::Attribute {
+                    name: __private::Cow::Borrowed("lr"),
+                    kind: __private::AttrKind::Float,
                     optional: false,
-                    default: __rt::None,
+                    default: __private::None,
                 },
-                __rt::Attribute {
-                    name: __rt::Cow::Borrowed("momentum"),
-                    kind: __rt::AttrKind::Float,
+                __private::Attribute {
+                    name: __private::Cow::Borrowed("momentum"),
+                    kind: __private::AttrKind::Float,
                     optional: false,
-                    default: __rt::Some(__rt::Attr::Float(0.9)),
+                    default: __private::Some(__private::Attr::Float(0.9)),
                 },
             ],
         ),
-        outputs: __rt::Cow::Borrowed(
+        outputs: __private::Cow::Borrowed(
             &[
-                __rt::Output {
-                    name: __rt::Cow::Borrowed("p"),
-                    dtype: __rt::DTypeRule::Generic(0),
-                    role: __rt::Role::Mutates(0),
-                    core: __rt::Core::Scalar,
+                __private::Output {
+                    name: __private::Cow::Borrowed("p"),
+                    dtype: __private::DTypeRule::Generic(0),
+                    role: __private::Role::Mutates(0),
+                    core: __private::Core::Scalar,
                 },
-                __rt::Output {
-                    name: __rt::Cow::Borrowed("v"),
-                    dtype: __rt::DTypeRule::Generic(0),
-                    role: __rt::Role::Mutates(1),
-                    core: __rt::Core::Scalar,
+                __private::Output {
+                    name: __private::Cow::Borrowed("v"),
+                    dtype: __private::DTypeRule::Generic(0),
+                    role: __private::Role::Mutates(1),
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        generics: __rt::Cow::Borrowed(
+        generics: __private::Cow::Borrowed(
             &[
-                __rt::Generic {
-                    name: __rt::Cow::Borrowed("T"),
-                    dtypes: __rt::DTypeSet::FLOAT,
+                __private::Generic {
+                    name: __private::Cow::Borrowed("T"),
+                    dtypes: __private::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: __rt::ShapeRule::Broadcast,
-        predicates: __rt::Cow::Borrowed(&[]),
-        axis: __rt::None,
-        body: __rt::Body::Element(
-            __rt::Some(__rt::ProgramFn::Compiled(__sgd_step_program)),
+        shape: __private::ShapeRule::Broadcast,
+        predicates: __private::Cow::Borrowed(&[]),
+        axis: __private::None,
+        body: __private::Body::Element(
+            __private::Some(__private::ProgramFn::Compiled(__sgd_step_program)),
         ),
-        backward: __rt::Backward::None(
-            __rt::Cow::Borrowed("'sgd_step' changes its arguments in place"),
+        backward: __private::Backward::None(
+            __private::Cow::Borrowed("'sgd_step' changes its arguments in place"),
         ),
-        kernels: __rt::KernelTable::new(),
+        kernels: __private::KernelTable::new(),
         since: 1,
-        location: __rt::Location {
-            file: __rt::Cow::Borrowed(::core::file!()),
+        location: __private::Location {
+            file: __private::Cow::Borrowed(::core::file!()),
             line: ::core::line!(),
         },
     };
@@ -161,37 +167,37 @@ const _: () = {
         ///Calls the op on tensors.
         #[allow(clippy::too_many_arguments)]
         pub fn call(
-            p: &__rt::Tensor,
-            v: &__rt::Tensor,
-            g: &__rt::Tensor,
+            p: &__private::Tensor,
+            v: &__private::Tensor,
+            g: &__private::Tensor,
             lr: f64,
             momentum: f64,
-        ) -> __rt::Result<()> {
-            let _outputs = __rt::dispatch(
-                &__rt::OpRef::Static(&__DEF),
+        ) -> __private::Result<()> {
+            let _outputs = __private::dispatch(
+                &__private::OpRef::Static(&__DEF),
                 &[
-                    <__rt::Arg<'_> as __rt::From<_>>::from(p),
-                    <__rt::Arg<'_> as __rt::From<_>>::from(v),
-                    <__rt::Arg<'_> as __rt::From<_>>::from(g),
+                    <__private::Arg<'_> as __private::From<_>>::from(p),
+                    <__private::Arg<'_> as __private::From<_>>::from(v),
+                    <__private::Arg<'_> as __private::From<_>>::from(g),
                 ],
                 &[
-                    <__rt::Attr as __rt::From<_>>::from(lr),
-                    <__rt::Attr as __rt::From<_>>::from(momentum),
+                    <__private::Attr as __private::From<_>>::from(lr),
+                    <__private::Attr as __private::From<_>>::from(momentum),
                 ],
             )?;
-            __rt::Ok(())
+            __private::Ok(())
         }
         /// The op itself.
-        pub fn op() -> __rt::OpRef {
-            __rt::OpRef::Static(&__DEF)
+        pub fn op() -> __private::OpRef {
+            __private::OpRef::Static(&__DEF)
         }
     }
-    __rt::impl_custom_op!(sgd_step, __DEF);
-    __rt::inventory::submit! {
-        __rt::OpEntry(& __DEF)
+    __private::impl_custom_op!(sgd_step, __DEF);
+    __private::inventory::submit! {
+        __private::OpEntry(& __DEF)
     }
-    __rt::inventory::submit! {
-        __rt::KernelEntry { op : "sgd_step", device : "cpu", kernels : ||
-        __rt::Kernels::Elements(__sgd_step_kernel) }
+    __private::inventory::submit! {
+        __private::KernelEntry { op : __private::KernelTarget::Definition(& __DEF),
+        device : "cpu", kernels : || __private::Kernels::Elements(__sgd_step_kernel), }
     }
 };

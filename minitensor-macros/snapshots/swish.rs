@@ -13,32 +13,34 @@ pub fn swish<T: Float>(x: T) -> T {
 )]
 pub struct swish {}
 const _: () = {
-    use ::minitensor::__rt as __rt;
+    use ::minitensor::__private as __private;
     #[allow(unused_variables, unused_mut)]
-    fn __swish_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
-        type T = __rt::Symbol;
-        __rt::Ok(
-            __rt::Program::write(
+    fn __swish_program(
+        attrs: &[__private::Attr],
+    ) -> __private::Result<__private::Program> {
+        type T = __private::Symbol;
+        __private::Ok(
+            __private::Program::write(
                 &["x"],
                 &[],
                 |inputs, uniforms| {
                     let input0 = inputs[0usize];
                     let (output0,) = { (swish::<T>(input0),) };
-                    __rt::vec![__rt::named("out", output0)]
+                    __private::vec![__private::named("out", output0)]
                 },
             ),
         )
     }
-    unsafe fn __swish_loop<T: __rt::Float + __rt::Machine>(
-        attrs: &[__rt::Attr],
-        n: __rt::usize,
-        inputs: &[*const __rt::u8],
-        outputs: &[*mut __rt::u8],
-    ) -> __rt::Result<()> {
+    unsafe fn __swish_loop<T: __private::Float + __private::Machine>(
+        attrs: &[__private::Attr],
+        n: __private::usize,
+        inputs: &[*const __private::u8],
+        outputs: &[*mut __private::u8],
+    ) -> __private::Result<()> {
         struct __Loop<T> {
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
-        impl<T: __rt::Float + __rt::Machine> __rt::Map for __Loop<T> {
+        impl<T: __private::Float + __private::Machine> __private::Map for __Loop<T> {
             type In = (T,);
             type Out = (T,);
             #[inline(always)]
@@ -49,35 +51,37 @@ const _: () = {
         let body = __Loop::<T> {
             _dtypes: ::core::marker::PhantomData,
         };
-        unsafe { __rt::map(&body, n, inputs, outputs) };
-        __rt::Ok(())
+        unsafe { __private::map(&body, n, inputs, outputs) };
+        __private::Ok(())
     }
-    fn __swish_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::ElementKernel> {
+    fn __swish_kernel(
+        dtypes: &[__private::DType],
+    ) -> __private::Option<__private::ElementKernel> {
         match dtypes[0] {
-            __rt::DType::F32 => __rt::Some(__swish_loop::<__rt::f32>),
-            __rt::DType::F64 => __rt::Some(__swish_loop::<__rt::f64>),
-            _ => __rt::None,
+            __private::DType::F32 => __private::Some(__swish_loop::<__private::f32>),
+            __private::DType::F64 => __private::Some(__swish_loop::<__private::f64>),
+            _ => __private::None,
         }
     }
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
-    fn __swish_vjp<T: __rt::Float>(input0: T, input1: T) -> T {
-        let gradient0 = __rt::cotangent_times(
+    fn __swish_vjp<T: __private::Float>(input0: T, input1: T) -> T {
+        let gradient0 = __private::cotangent_times(
             input0,
-            swish::<__rt::Dual<T>>(__rt::Dual::variable(input1)).tangent,
+            swish::<__private::Dual<T>>(__private::Dual::variable(input1)).tangent,
         );
         gradient0
     }
-    unsafe fn __swish_vjp_loop<T: __rt::Float + __rt::Machine>(
-        attrs: &[__rt::Attr],
-        n: __rt::usize,
-        inputs: &[*const __rt::u8],
-        outputs: &[*mut __rt::u8],
-    ) -> __rt::Result<()> {
+    unsafe fn __swish_vjp_loop<T: __private::Float + __private::Machine>(
+        attrs: &[__private::Attr],
+        n: __private::usize,
+        inputs: &[*const __private::u8],
+        outputs: &[*mut __private::u8],
+    ) -> __private::Result<()> {
         struct __Loop<T> {
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
-        impl<T: __rt::Float + __rt::Machine> __rt::Map for __Loop<T> {
+        impl<T: __private::Float + __private::Machine> __private::Map for __Loop<T> {
             type In = (T, T);
             type Out = (T,);
             #[inline(always)]
@@ -88,224 +92,228 @@ const _: () = {
         let body = __Loop::<T> {
             _dtypes: ::core::marker::PhantomData,
         };
-        unsafe { __rt::map(&body, n, inputs, outputs) };
-        __rt::Ok(())
+        unsafe { __private::map(&body, n, inputs, outputs) };
+        __private::Ok(())
     }
-    fn __swish_vjp_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::ElementKernel> {
+    fn __swish_vjp_kernel(
+        dtypes: &[__private::DType],
+    ) -> __private::Option<__private::ElementKernel> {
         match dtypes[0] {
-            __rt::DType::F32 => __rt::Some(__swish_vjp_loop::<__rt::f32>),
-            __rt::DType::F64 => __rt::Some(__swish_vjp_loop::<__rt::f64>),
-            _ => __rt::None,
+            __private::DType::F32 => __private::Some(__swish_vjp_loop::<__private::f32>),
+            __private::DType::F64 => __private::Some(__swish_vjp_loop::<__private::f64>),
+            _ => __private::None,
         }
     }
-    fn __swish_vjp_program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
-        __rt::vjp_program(&__swish_program(attrs)?, &[0], &[0], false)
+    fn __swish_vjp_program(
+        attrs: &[__private::Attr],
+    ) -> __private::Result<__private::Program> {
+        __private::vjp_program(&__swish_program(attrs)?, &[0], &[0], false)
     }
-    static __VJP: __rt::OpDef = __rt::OpDef {
-        name: __rt::Cow::Borrowed("swish.vjp"),
-        aliases: __rt::Cow::Borrowed(&[]),
-        doc: __rt::Cow::Borrowed("The vector-Jacobian product of `swish`."),
-        inputs: __rt::Cow::Borrowed(
+    static __VJP: __private::OpDef = __private::OpDef {
+        name: __private::Cow::Borrowed("swish.vjp"),
+        aliases: __private::Cow::Borrowed(&[]),
+        doc: __private::Cow::Borrowed("The vector-Jacobian product of `swish`."),
+        inputs: __private::Cow::Borrowed(
             &[
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("d_out"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("d_out"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: false,
-                    core: __rt::Core::Scalar,
+                    core: __private::Core::Scalar,
                 },
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("x"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("x"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: false,
-                    core: __rt::Core::Scalar,
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        attrs: __rt::Cow::Borrowed(&[]),
-        outputs: __rt::Cow::Borrowed(
+        attrs: __private::Cow::Borrowed(&[]),
+        outputs: __private::Cow::Borrowed(
             &[
-                __rt::Output {
-                    name: __rt::Cow::Borrowed("d_x"),
-                    dtype: __rt::DTypeRule::Generic(0),
-                    role: __rt::Role::Returned,
-                    core: __rt::Core::Scalar,
+                __private::Output {
+                    name: __private::Cow::Borrowed("d_x"),
+                    dtype: __private::DTypeRule::Generic(0),
+                    role: __private::Role::Returned,
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        generics: __rt::Cow::Borrowed(
+        generics: __private::Cow::Borrowed(
             &[
-                __rt::Generic {
-                    name: __rt::Cow::Borrowed("T"),
-                    dtypes: __rt::DTypeSet::FLOAT,
+                __private::Generic {
+                    name: __private::Cow::Borrowed("T"),
+                    dtypes: __private::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: __rt::ShapeRule::Broadcast,
-        predicates: __rt::Cow::Borrowed(&[]),
-        axis: __rt::None,
-        body: __rt::Body::Element(
-            __rt::Some(__rt::ProgramFn::Compiled(__swish_vjp_program)),
+        shape: __private::ShapeRule::Broadcast,
+        predicates: __private::Cow::Borrowed(&[]),
+        axis: __private::None,
+        body: __private::Body::Element(
+            __private::Some(__private::ProgramFn::Compiled(__swish_vjp_program)),
         ),
-        backward: __rt::Backward::Program(__rt::Gradients::new()),
-        kernels: __rt::KernelTable::new(),
+        backward: __private::Backward::Program(__private::Gradients::new()),
+        kernels: __private::KernelTable::new(),
         since: 1,
-        location: __rt::Location {
-            file: __rt::Cow::Borrowed(::core::file!()),
+        location: __private::Location {
+            file: __private::Cow::Borrowed(::core::file!()),
             line: ::core::line!(),
         },
     };
-    static __DEF: __rt::OpDef = __rt::OpDef {
-        name: __rt::Cow::Borrowed("swish"),
-        aliases: __rt::Cow::Borrowed(&[__rt::Cow::Borrowed("silu")]),
-        doc: __rt::Cow::Borrowed("Swish (SiLU): `x · σ(x)`."),
-        inputs: __rt::Cow::Borrowed(
+    static __DEF: __private::OpDef = __private::OpDef {
+        name: __private::Cow::Borrowed("swish"),
+        aliases: __private::Cow::Borrowed(&[__private::Cow::Borrowed("silu")]),
+        doc: __private::Cow::Borrowed("Swish (SiLU): `x · σ(x)`."),
+        inputs: __private::Cow::Borrowed(
             &[
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("x"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("x"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: false,
-                    core: __rt::Core::Scalar,
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        attrs: __rt::Cow::Borrowed(&[]),
-        outputs: __rt::Cow::Borrowed(
+        attrs: __private::Cow::Borrowed(&[]),
+        outputs: __private::Cow::Borrowed(
             &[
-                __rt::Output {
-                    name: __rt::Cow::Borrowed("out"),
-                    dtype: __rt::DTypeRule::Generic(0),
-                    role: __rt::Role::Returned,
-                    core: __rt::Core::Scalar,
+                __private::Output {
+                    name: __private::Cow::Borrowed("out"),
+                    dtype: __private::DTypeRule::Generic(0),
+                    role: __private::Role::Returned,
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        generics: __rt::Cow::Borrowed(
+        generics: __private::Cow::Borrowed(
             &[
-                __rt::Generic {
-                    name: __rt::Cow::Borrowed("T"),
-                    dtypes: __rt::DTypeSet::FLOAT,
+                __private::Generic {
+                    name: __private::Cow::Borrowed("T"),
+                    dtypes: __private::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: __rt::ShapeRule::Broadcast,
-        predicates: __rt::Cow::Borrowed(&[]),
-        axis: __rt::None,
-        body: __rt::Body::Element(
-            __rt::Some(__rt::ProgramFn::Compiled(__swish_program)),
+        shape: __private::ShapeRule::Broadcast,
+        predicates: __private::Cow::Borrowed(&[]),
+        axis: __private::None,
+        body: __private::Body::Element(
+            __private::Some(__private::ProgramFn::Compiled(__swish_program)),
         ),
-        backward: __rt::Backward::Derived(__rt::Derived {
-            vjp: __rt::OpRef::Static(&__VJP),
-            wrt: __rt::Cow::Borrowed(&[0]),
-            gradients: __rt::Gradients::new(),
+        backward: __private::Backward::Derived(__private::Derived {
+            vjp: __private::OpRef::Static(&__VJP),
+            wrt: __private::Cow::Borrowed(&[0]),
+            gradients: __private::Gradients::new(),
         }),
-        kernels: __rt::KernelTable::new(),
+        kernels: __private::KernelTable::new(),
         since: 1,
-        location: __rt::Location {
-            file: __rt::Cow::Borrowed(::core::file!()),
+        location: __private::Location {
+            file: __private::Cow::Borrowed(::core::file!()),
             line: ::core::line!(),
         },
     };
-    static __IN_PLACE: __rt::OpDef = __rt::OpDef {
-        name: __rt::Cow::Borrowed("swish_"),
-        aliases: __rt::Cow::Borrowed(&[__rt::Cow::Borrowed("silu_")]),
-        doc: __rt::Cow::Borrowed("In-place form of `swish`."),
-        inputs: __rt::Cow::Borrowed(
+    static __IN_PLACE: __private::OpDef = __private::OpDef {
+        name: __private::Cow::Borrowed("swish_"),
+        aliases: __private::Cow::Borrowed(&[__private::Cow::Borrowed("silu_")]),
+        doc: __private::Cow::Borrowed("In-place form of `swish`."),
+        inputs: __private::Cow::Borrowed(
             &[
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("x"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("x"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: true,
-                    core: __rt::Core::Scalar,
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        attrs: __rt::Cow::Borrowed(&[]),
-        outputs: __rt::Cow::Borrowed(
+        attrs: __private::Cow::Borrowed(&[]),
+        outputs: __private::Cow::Borrowed(
             &[
-                __rt::Output {
-                    name: __rt::Cow::Borrowed("out"),
-                    dtype: __rt::DTypeRule::Generic(0),
-                    role: __rt::Role::Mutates(0),
-                    core: __rt::Core::Scalar,
+                __private::Output {
+                    name: __private::Cow::Borrowed("out"),
+                    dtype: __private::DTypeRule::Generic(0),
+                    role: __private::Role::Mutates(0),
+                    core: __private::Core::Scalar,
                 },
             ],
         ),
-        generics: __rt::Cow::Borrowed(
+        generics: __private::Cow::Borrowed(
             &[
-                __rt::Generic {
-                    name: __rt::Cow::Borrowed("T"),
-                    dtypes: __rt::DTypeSet::FLOAT,
+                __private::Generic {
+                    name: __private::Cow::Borrowed("T"),
+                    dtypes: __private::DTypeSet::FLOAT,
                 },
             ],
         ),
-        shape: __rt::ShapeRule::Broadcast,
-        predicates: __rt::Cow::Borrowed(&[]),
-        axis: __rt::None,
-        body: __rt::Body::Element(
-            __rt::Some(__rt::ProgramFn::Compiled(__swish_program)),
+        shape: __private::ShapeRule::Broadcast,
+        predicates: __private::Cow::Borrowed(&[]),
+        axis: __private::None,
+        body: __private::Body::Element(
+            __private::Some(__private::ProgramFn::Compiled(__swish_program)),
         ),
-        backward: __rt::Backward::Derived(__rt::Derived {
-            vjp: __rt::OpRef::Static(&__VJP),
-            wrt: __rt::Cow::Borrowed(&[0]),
-            gradients: __rt::Gradients::new(),
+        backward: __private::Backward::Derived(__private::Derived {
+            vjp: __private::OpRef::Static(&__VJP),
+            wrt: __private::Cow::Borrowed(&[0]),
+            gradients: __private::Gradients::new(),
         }),
-        kernels: __rt::KernelTable::new(),
+        kernels: __private::KernelTable::new(),
         since: 1,
-        location: __rt::Location {
-            file: __rt::Cow::Borrowed(::core::file!()),
+        location: __private::Location {
+            file: __private::Cow::Borrowed(::core::file!()),
             line: ::core::line!(),
         },
     };
     impl swish {
         ///Calls the op on tensors.
         #[allow(clippy::too_many_arguments)]
-        pub fn call(x: &__rt::Tensor) -> __rt::Result<__rt::Tensor> {
-            let outputs = __rt::dispatch(
-                &__rt::OpRef::Static(&__DEF),
-                &[<__rt::Arg<'_> as __rt::From<_>>::from(x)],
+        pub fn call(x: &__private::Tensor) -> __private::Result<__private::Tensor> {
+            let outputs = __private::dispatch(
+                &__private::OpRef::Static(&__DEF),
+                &[<__private::Arg<'_> as __private::From<_>>::from(x)],
                 &[],
             )?;
-            __rt::Ok(outputs.single())
+            __private::Ok(outputs.single())
         }
         ///Calls the op on tensors, and writes to the first.
         #[allow(clippy::too_many_arguments)]
-        pub fn call_(x: &__rt::Tensor) -> __rt::Result<()> {
-            let _outputs = __rt::dispatch(
-                &__rt::OpRef::Static(&__IN_PLACE),
-                &[<__rt::Arg<'_> as __rt::From<_>>::from(x)],
+        pub fn call_(x: &__private::Tensor) -> __private::Result<()> {
+            let _outputs = __private::dispatch(
+                &__private::OpRef::Static(&__IN_PLACE),
+                &[<__private::Arg<'_> as __private::From<_>>::from(x)],
                 &[],
             )?;
-            __rt::Ok(())
+            __private::Ok(())
         }
         /// The op itself.
-        pub fn op() -> __rt::OpRef {
-            __rt::OpRef::Static(&__DEF)
+        pub fn op() -> __private::OpRef {
+            __private::OpRef::Static(&__DEF)
         }
     }
-    __rt::impl_custom_op!(swish, __DEF);
-    __rt::inventory::submit! {
-        __rt::OpEntry(& __DEF)
+    __private::impl_custom_op!(swish, __DEF);
+    __private::inventory::submit! {
+        __private::OpEntry(& __DEF)
     }
-    __rt::inventory::submit! {
-        __rt::OpEntry(& __VJP)
+    __private::inventory::submit! {
+        __private::OpEntry(& __VJP)
     }
-    __rt::inventory::submit! {
-        __rt::OpEntry(& __IN_PLACE)
+    __private::inventory::submit! {
+        __private::OpEntry(& __IN_PLACE)
     }
-    __rt::inventory::submit! {
-        __rt::KernelEntry { op : "swish.vjp", device : "cpu", kernels : ||
-        __rt::Kernels::Elements(__swish_vjp_kernel) }
+    __private::inventory::submit! {
+        __private::KernelEntry { op : __private::KernelTarget::Definition(& __VJP),
+        device : "cpu", kernels : || __private::Kernels::Elements(__swish_vjp_kernel), }
     }
-    __rt::inventory::submit! {
-        __rt::KernelEntry { op : "swish", device : "cpu", kernels : ||
-        __rt::Kernels::Elements(__swish_kernel) }
+    __private::inventory::submit! {
+        __private::KernelEntry { op : __private::KernelTarget::Definition(& __DEF),
+        device : "cpu", kernels : || __private::Kernels::Elements(__swish_kernel), }
     }
-    __rt::inventory::submit! {
-        __rt::KernelEntry { op : "swish_", device : "cpu", kernels : ||
-        __rt::Kernels::Elements(__swish_kernel) }
+    __private::inventory::submit! {
+        __private::KernelEntry { op : __private::KernelTarget::Definition(& __IN_PLACE),
+        device : "cpu", kernels : || __private::Kernels::Elements(__swish_kernel), }
     }
 };

@@ -1,6 +1,6 @@
 /// The `k` largest elements of every row, and where they stood.
 #[inline(always)]
-pub fn topk<T: Real + ::minitensor::__rt::Machine + ::core::cmp::PartialOrd>(
+pub fn topk<T: Real + ::minitensor::__private::Machine + ::core::cmp::PartialOrd>(
     x: &[T],
     k: usize,
     values: &mut [T],
@@ -18,188 +18,196 @@ pub fn topk<T: Real + ::minitensor::__rt::Machine + ::core::cmp::PartialOrd>(
 )]
 pub struct topk {}
 const _: () = {
-    use ::minitensor::__rt as __rt;
-    unsafe fn __topk_cell<T: __rt::Real + __rt::Machine + ::core::cmp::PartialOrd>(
-        attrs: &[__rt::Attr],
-        args: &[__rt::CellArg<'_>],
-        cells: __rt::usize,
-    ) -> __rt::Result<()> {
+    use ::minitensor::__private as __private;
+    unsafe fn __topk_cell<
+        T: __private::Real + __private::Machine + ::core::cmp::PartialOrd,
+    >(
+        attrs: &[__private::Attr],
+        args: &[__private::CellArg<'_>],
+        cells: __private::usize,
+    ) -> __private::Result<()> {
         struct __Cell<'a, T> {
-            attrs: &'a [__rt::Attr],
-            args: &'a [__rt::CellArg<'a>],
-            cells: __rt::usize,
+            attrs: &'a [__private::Attr],
+            args: &'a [__private::CellArg<'a>],
+            cells: __private::usize,
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
-        impl<T: __rt::Real + __rt::Machine + ::core::cmp::PartialOrd> __rt::AtLevel
-        for __Cell<'_, T> {
-            type Output = __rt::Result<()>;
-            const VECTORIZE: __rt::bool = false || <T as __rt::Machine>::VECTORIZE;
+        impl<
+            T: __private::Real + __private::Machine + ::core::cmp::PartialOrd,
+        > __private::AtLevel for __Cell<'_, T> {
+            type Output = __private::Result<()>;
+            const VECTORIZE: __private::bool = false
+                || <T as __private::Machine>::VECTORIZE;
             #[inline(always)]
-            fn run(self) -> __rt::Result<()> {
+            fn run(self) -> __private::Result<()> {
                 let __Cell { attrs: attrs, args, cells, .. } = self;
                 for cell in 0..cells {
                     let (core0, core1, core2) = unsafe {
                         (
-                            __rt::slice::<T>(&args[0], cell),
-                            __rt::slice_mut::<T>(&args[1], cell),
-                            __rt::slice_mut::<__rt::i64>(&args[2], cell),
+                            __private::slice::<T>(&args[0], cell),
+                            __private::slice_mut::<T>(&args[1], cell),
+                            __private::slice_mut::<__private::i64>(&args[2], cell),
                         )
                     };
-                    __rt::CellResult::into_result(
-                        topk::<T>(core0, __rt::attr::<usize>(attrs, 0)?, core1, core2),
+                    __private::CellResult::into_result(
+                        topk::<
+                            T,
+                        >(core0, __private::attr::<usize>(attrs, 0)?, core1, core2),
                     )?;
                 }
-                __rt::Ok(())
+                __private::Ok(())
             }
         }
-        __rt::at_level(__Cell::<T> {
+        __private::at_level(__Cell::<T> {
             attrs,
             args,
             cells,
             _dtypes: ::core::marker::PhantomData,
         })
     }
-    fn __topk_kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::CellKernel> {
+    fn __topk_kernel(
+        dtypes: &[__private::DType],
+    ) -> __private::Option<__private::CellKernel> {
         match dtypes[0] {
-            __rt::DType::I8 => __rt::Some(__topk_cell::<__rt::i8>),
-            __rt::DType::I16 => __rt::Some(__topk_cell::<__rt::i16>),
-            __rt::DType::I32 => __rt::Some(__topk_cell::<__rt::i32>),
-            __rt::DType::I64 => __rt::Some(__topk_cell::<__rt::i64>),
-            __rt::DType::U8 => __rt::Some(__topk_cell::<__rt::u8>),
-            __rt::DType::U16 => __rt::Some(__topk_cell::<__rt::u16>),
-            __rt::DType::U32 => __rt::Some(__topk_cell::<__rt::u32>),
-            __rt::DType::U64 => __rt::Some(__topk_cell::<__rt::u64>),
-            __rt::DType::F32 => __rt::Some(__topk_cell::<__rt::f32>),
-            __rt::DType::F64 => __rt::Some(__topk_cell::<__rt::f64>),
-            _ => __rt::None,
+            __private::DType::I8 => __private::Some(__topk_cell::<__private::i8>),
+            __private::DType::I16 => __private::Some(__topk_cell::<__private::i16>),
+            __private::DType::I32 => __private::Some(__topk_cell::<__private::i32>),
+            __private::DType::I64 => __private::Some(__topk_cell::<__private::i64>),
+            __private::DType::U8 => __private::Some(__topk_cell::<__private::u8>),
+            __private::DType::U16 => __private::Some(__topk_cell::<__private::u16>),
+            __private::DType::U32 => __private::Some(__topk_cell::<__private::u32>),
+            __private::DType::U64 => __private::Some(__topk_cell::<__private::u64>),
+            __private::DType::F32 => __private::Some(__topk_cell::<__private::f32>),
+            __private::DType::F64 => __private::Some(__topk_cell::<__private::f64>),
+            _ => __private::None,
         }
     }
     fn __topk_backward(
-        ctx: &__rt::BackwardCall<'_>,
-    ) -> __rt::Result<__rt::Vec<__rt::Option<__rt::Tensor>>> {
-        static __OP0_SCATTER: __rt::OpName = __rt::OpName::new("scatter");
+        ctx: &__private::BackwardCall<'_>,
+    ) -> __private::Result<__private::Vec<__private::Option<__private::Tensor>>> {
+        static __OP0_SCATTER: __private::OpName = __private::OpName::new("scatter");
         let d_values = ctx.cotangent(0)?;
         let indices = ctx.output(1)?;
         let n = ctx.dim("n");
-        let mut gradients: __rt::Vec<__rt::Option<__rt::Tensor>> = __rt::vec![
-            __rt::None; 1
+        let mut gradients: __private::Vec<__private::Option<__private::Tensor>> = __private::vec![
+            __private::None; 1
         ];
         if ctx.needs(0) {
-            gradients[0] = __rt::Some(
+            gradients[0] = __private::Some(
                 __OP0_SCATTER
                     .call(
                         &[
-                            __rt::value(&d_values),
-                            __rt::value(&-1),
-                            __rt::value(&indices),
-                            __rt::value(&n),
+                            __private::value(&d_values),
+                            __private::value(&-1),
+                            __private::value(&indices),
+                            __private::value(&n),
                         ],
                         &[],
                     )?,
             );
         }
-        __rt::Ok(gradients)
+        __private::Ok(gradients)
     }
-    static __DEF: __rt::OpDef = __rt::OpDef {
-        name: __rt::Cow::Borrowed("topk"),
-        aliases: __rt::Cow::Borrowed(&[]),
-        doc: __rt::Cow::Borrowed(
+    static __DEF: __private::OpDef = __private::OpDef {
+        name: __private::Cow::Borrowed("topk"),
+        aliases: __private::Cow::Borrowed(&[]),
+        doc: __private::Cow::Borrowed(
             "The `k` largest elements of every row, and where they stood.",
         ),
-        inputs: __rt::Cow::Borrowed(
+        inputs: __private::Cow::Borrowed(
             &[
-                __rt::Input {
-                    name: __rt::Cow::Borrowed("x"),
-                    arity: __rt::Arity::One,
-                    dtype: __rt::DTypeRule::Generic(0),
+                __private::Input {
+                    name: __private::Cow::Borrowed("x"),
+                    arity: __private::Arity::One,
+                    dtype: __private::DTypeRule::Generic(0),
                     mutated: false,
-                    core: __rt::Core::Slice,
+                    core: __private::Core::Slice,
                 },
             ],
         ),
-        attrs: __rt::Cow::Borrowed(
+        attrs: __private::Cow::Borrowed(
             &[
-                __rt::Attribute {
-                    name: __rt::Cow::Borrowed("k"),
-                    kind: __rt::AttrKind::Size,
+                __private::Attribute {
+                    name: __private::Cow::Borrowed("k"),
+                    kind: __private::AttrKind::Size,
                     optional: false,
-                    default: __rt::None,
+                    default: __private::None,
                 },
             ],
         ),
-        outputs: __rt::Cow::Borrowed(
+        outputs: __private::Cow::Borrowed(
             &[
-                __rt::Output {
-                    name: __rt::Cow::Borrowed("values"),
-                    dtype: __rt::DTypeRule::Generic(0),
-                    role: __rt::Role::Returned,
-                    core: __rt::Core::Slice,
+                __private::Output {
+                    name: __private::Cow::Borrowed("values"),
+                    dtype: __private::DTypeRule::Generic(0),
+                    role: __private::Role::Returned,
+                    core: __private::Core::Slice,
                 },
-                __rt::Output {
-                    name: __rt::Cow::Borrowed("indices"),
-                    dtype: __rt::DTypeRule::Fixed(__rt::DType::I64),
-                    role: __rt::Role::Returned,
-                    core: __rt::Core::Slice,
+                __private::Output {
+                    name: __private::Cow::Borrowed("indices"),
+                    dtype: __private::DTypeRule::Fixed(__private::DType::I64),
+                    role: __private::Role::Returned,
+                    core: __private::Core::Slice,
                 },
             ],
         ),
-        generics: __rt::Cow::Borrowed(
+        generics: __private::Cow::Borrowed(
             &[
-                __rt::Generic {
-                    name: __rt::Cow::Borrowed("T"),
-                    dtypes: __rt::DTypeSet::REAL,
+                __private::Generic {
+                    name: __private::Cow::Borrowed("T"),
+                    dtypes: __private::DTypeSet::REAL,
                 },
             ],
         ),
-        shape: __rt::ShapeRule::Core(__rt::CoreShapes {
-            inputs: __rt::Cow::Borrowed(
+        shape: __private::ShapeRule::Core(__private::CoreShapes {
+            inputs: __private::Cow::Borrowed(
                 &[
-                    __rt::Dims {
+                    __private::Dims {
                         batch: true,
-                        core: __rt::Cow::Borrowed(
-                            &[__rt::Dim::Name(__rt::Cow::Borrowed("n"))],
+                        core: __private::Cow::Borrowed(
+                            &[__private::Dim::Name(__private::Cow::Borrowed("n"))],
                         ),
                     },
                 ],
             ),
-            outputs: __rt::Cow::Borrowed(
+            outputs: __private::Cow::Borrowed(
                 &[
-                    __rt::Dims {
+                    __private::Dims {
                         batch: true,
-                        core: __rt::Cow::Borrowed(&[__rt::Dim::Attr(0)]),
+                        core: __private::Cow::Borrowed(&[__private::Dim::Attr(0)]),
                     },
-                    __rt::Dims {
+                    __private::Dims {
                         batch: true,
-                        core: __rt::Cow::Borrowed(&[__rt::Dim::Attr(0)]),
+                        core: __private::Cow::Borrowed(&[__private::Dim::Attr(0)]),
                     },
                 ],
             ),
-            text: __rt::Cow::Borrowed(
+            text: __private::Cow::Borrowed(
                 "(x: [.., n]) -> (values: [.., k], indices: [.., k])",
             ),
         }),
-        predicates: __rt::Cow::Borrowed(
+        predicates: __private::Cow::Borrowed(
             &[
-                __rt::Predicate {
-                    left: __rt::Dim::Attr(0),
-                    relation: __rt::Relation::LessEqual,
-                    right: __rt::Dim::Name(__rt::Cow::Borrowed("n")),
-                    text: __rt::Cow::Borrowed("k <= n"),
+                __private::Predicate {
+                    left: __private::Dim::Attr(0),
+                    relation: __private::Relation::LessEqual,
+                    right: __private::Dim::Name(__private::Cow::Borrowed("n")),
+                    text: __private::Cow::Borrowed("k <= n"),
                 },
             ],
         ),
-        axis: __rt::None,
-        body: __rt::Body::Cell(__rt::None),
-        backward: __rt::Backward::Formula(__rt::Formula {
-            run: __rt::BackwardBody::Static(__topk_backward),
-            saved_inputs: __rt::Cow::Borrowed(&[]),
-            saved_outputs: __rt::Cow::Borrowed(&[1]),
-            without: __rt::Cow::Borrowed(&[]),
+        axis: __private::None,
+        body: __private::Body::Cell(__private::None),
+        backward: __private::Backward::Formula(__private::Formula {
+            run: __private::BackwardBody::Static(__topk_backward),
+            saved_inputs: __private::Cow::Borrowed(&[]),
+            saved_outputs: __private::Cow::Borrowed(&[1]),
+            without: __private::Cow::Borrowed(&[]),
         }),
-        kernels: __rt::KernelTable::new(),
+        kernels: __private::KernelTable::new(),
         since: 1,
-        location: __rt::Location {
-            file: __rt::Cow::Borrowed(::core::file!()),
+        location: __private::Location {
+            file: __private::Cow::Borrowed(::core::file!()),
             line: ::core::line!(),
         },
     };
@@ -207,27 +215,27 @@ const _: () = {
         ///Calls the op on tensors.
         #[allow(clippy::too_many_arguments)]
         pub fn call(
-            x: &__rt::Tensor,
+            x: &__private::Tensor,
             k: usize,
-        ) -> __rt::Result<(__rt::Tensor, __rt::Tensor)> {
-            let outputs = __rt::dispatch(
-                &__rt::OpRef::Static(&__DEF),
-                &[<__rt::Arg<'_> as __rt::From<_>>::from(x)],
-                &[<__rt::Attr as __rt::From<_>>::from(k)],
+        ) -> __private::Result<(__private::Tensor, __private::Tensor)> {
+            let outputs = __private::dispatch(
+                &__private::OpRef::Static(&__DEF),
+                &[<__private::Arg<'_> as __private::From<_>>::from(x)],
+                &[<__private::Attr as __private::From<_>>::from(k)],
             )?;
-            __rt::Ok(outputs.tuple2())
+            __private::Ok(outputs.tuple2())
         }
         /// The op itself.
-        pub fn op() -> __rt::OpRef {
-            __rt::OpRef::Static(&__DEF)
+        pub fn op() -> __private::OpRef {
+            __private::OpRef::Static(&__DEF)
         }
     }
-    __rt::impl_custom_op!(topk, __DEF);
-    __rt::inventory::submit! {
-        __rt::OpEntry(& __DEF)
+    __private::impl_custom_op!(topk, __DEF);
+    __private::inventory::submit! {
+        __private::OpEntry(& __DEF)
     }
-    __rt::inventory::submit! {
-        __rt::KernelEntry { op : "topk", device : "cpu", kernels : ||
-        __rt::Kernels::Cells(__topk_kernel) }
+    __private::inventory::submit! {
+        __private::KernelEntry { op : __private::KernelTarget::Definition(& __DEF),
+        device : "cpu", kernels : || __private::Kernels::Cells(__topk_kernel), }
     }
 };

@@ -143,7 +143,7 @@ pub enum Gradient {
     Derived,
     Formula(Clause<Formula>),
     Function(Path),
-    Traced,
+    Composite,
 }
 
 impl Op {

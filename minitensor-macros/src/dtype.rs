@@ -17,12 +17,12 @@ pub fn of(ty: &Type) -> Option<DType> {
 /// `rt::DType::F32`
 pub fn tokens(dtype: DType) -> TokenStream {
     let variant = format_ident!("{}", dtype.variant());
-    quote!(__rt::DType::#variant)
+    quote!(__private::DType::#variant)
 }
 
 /// The path of the Rust type that is stored in memory, for the expansion.
 pub fn stored(dtype: DType) -> TokenStream {
-    if dtype == DType::Bool { quote!(__rt::scalars::Bool) } else { rust(dtype) }
+    if dtype == DType::Bool { quote!(__private::scalars::Bool) } else { rust(dtype) }
 }
 
 /// The path of the Rust type, for the expansion.
@@ -30,11 +30,11 @@ pub fn rust(dtype: DType) -> TokenStream {
     match dtype.kind() {
         Kind::Complex => {
             let alias = format_ident!("{}", dtype.variant());
-            quote!(__rt::scalars::#alias)
+            quote!(__private::scalars::#alias)
         }
         _ => {
             let name = format_ident!("{}", dtype.rust_name());
-            quote!(__rt::#name)
+            quote!(__private::#name)
         }
     }
 }
@@ -44,11 +44,11 @@ pub fn set(dtypes: DTypeSet) -> TokenStream {
     match BOUNDS.iter().find(|b| b.dtypes == dtypes) {
         Some(bound) => {
             let name = format_ident!("{}", bound.name.to_uppercase());
-            quote!(__rt::DTypeSet::#name)
+            quote!(__private::DTypeSet::#name)
         }
         None => {
             let dtypes = dtypes.iter().map(tokens);
-            quote!(__rt::DTypeSet::of(&[#(#dtypes),*]))
+            quote!(__private::DTypeSet::of(&[#(#dtypes),*]))
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::dtype::{self, DType};
 use crate::hygiene::quote;
 use crate::lower::Lowered;
 
-/// The whole expansion. `runtime` is the path of `minitensor::__rt`.
+/// The whole expansion. `runtime` is the path of `minitensor::__private`.
 pub fn op(mut op: Op, lowered: Lowered, runtime: &TokenStream) -> TokenStream {
     let (ident, vis) = (op.ident().clone(), op.function.vis.clone());
     let function = &lowered.function;
@@ -45,19 +45,19 @@ pub fn op(mut op: Op, lowered: Lowered, runtime: &TokenStream) -> TokenStream {
         #vis struct #ident {}
 
         const _: () = {
-            use #runtime as __rt;
+            use #runtime as __private;
             #tokens
             impl #ident {
                 #call
                 #in_place
                 /// The op itself.
-                pub fn op() -> __rt::OpRef {
-                    __rt::OpRef::Static(&__DEF)
+                pub fn op() -> __private::OpRef {
+                    __private::OpRef::Static(&__DEF)
                 }
             }
-            __rt::impl_custom_op!(#ident, __DEF);
-            #(__rt::inventory::submit! { __rt::OpEntry(&#submitted) })*
-            #(__rt::inventory::submit! { #kernels })*
+            __private::impl_custom_op!(#ident, __DEF);
+            #(__private::inventory::submit! { __private::OpEntry(&#submitted) })*
+            #(__private::inventory::submit! { #kernels })*
         };
     }
 }
@@ -98,9 +98,9 @@ impl Items {
         self.tokens.extend(kernels);
         let body = body(op);
         let backward = match &op.gradient {
-            Gradient::None(reason) => quote!(__rt::Backward::None(__rt::Cow::Borrowed(#reason))),
-            Gradient::NotNeeded => quote!(__rt::Backward::NotNeeded),
-            Gradient::Traced => quote!(__rt::Backward::Traced),
+            Gradient::None(reason) => quote!(__private::Backward::None(__private::Cow::Borrowed(#reason))),
+            Gradient::NotNeeded => quote!(__private::Backward::NotNeeded),
+            Gradient::Composite => quote!(__private::Backward::Composite),
             Gradient::Function(path) => {
                 let (inputs, outputs) = (list(0..op.inputs.len()), list(0..op.outputs.len()));
                 formula_def(&quote!(#path), &inputs, &outputs, &list([]))
@@ -116,7 +116,7 @@ impl Items {
             }
             Gradient::Derived if op.level == Level::Row => match row::vjp(op) {
                 Some(vjp) => self.define_rows(op, &vjp, name),
-                None => quote!(__rt::Backward::NotNeeded),
+                None => quote!(__private::Backward::NotNeeded),
             },
             Gradient::Derived => match vjp::of(op) {
                 Some(vjp) => self.define_vjp(op, &vjp, name),
@@ -164,32 +164,36 @@ impl Items {
             Level::Row | Level::Cell => quote!(Cells),
             Level::Tensor => return,
         };
-        let (op_name, kernel) = (&op.name, format_ident!("{}_kernel", stem(op)));
+        let kernel = format_ident!("{}_kernel", stem(op));
         self.kernels.push(quote! {
-            __rt::KernelEntry { op: #op_name, device: "cpu", kernels: || __rt::Kernels::#variant(#kernel) }
+            __private::KernelEntry {
+                op: __private::KernelTarget::Definition(&#name),
+                device: "cpu",
+                kernels: || __private::Kernels::#variant(#kernel),
+            }
         });
     }
 }
 
 fn by_program() -> TokenStream {
-    quote!(__rt::Backward::Program(__rt::Gradients::new()))
+    quote!(__private::Backward::Program(__private::Gradients::new()))
 }
 
 fn derived_def(vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
     let wrt = list(vjp.wrt.iter().copied());
     quote! {
-        __rt::Backward::Derived(__rt::Derived {
-            vjp: __rt::OpRef::Static(&#name),
+        __private::Backward::Derived(__private::Derived {
+            vjp: __private::OpRef::Static(&#name),
             wrt: #wrt,
-            gradients: __rt::Gradients::new(),
+            gradients: __private::Gradients::new(),
         })
     }
 }
 
 fn formula_def(run: &TokenStream, inputs: &TokenStream, outputs: &TokenStream, without: &TokenStream) -> TokenStream {
     quote! {
-        __rt::Backward::Formula(__rt::Formula {
-            run: __rt::BackwardBody::Static(#run),
+        __private::Backward::Formula(__private::Formula {
+            run: __private::BackwardBody::Static(#run),
             saved_inputs: #inputs,
             saved_outputs: #outputs,
             without: #without,
@@ -200,19 +204,19 @@ fn formula_def(run: &TokenStream, inputs: &TokenStream, outputs: &TokenStream, w
 fn body(op: &Op) -> TokenStream {
     let stem = stem(op);
     match op.level {
-        Level::Element if !element::has_program(op) => quote!(__rt::Body::Element(__rt::None)),
+        Level::Element if !element::has_program(op) => quote!(__private::Body::Element(__private::None)),
         Level::Element => {
             let program = element::program_name(op);
-            quote!(__rt::Body::Element(__rt::Some(__rt::ProgramFn::Compiled(#program))))
+            quote!(__private::Body::Element(__private::Some(__private::ProgramFn::Compiled(#program))))
         }
         Level::Row => {
             let program = format_ident!("{stem}_program");
-            quote!(__rt::Body::Cell(__rt::Some(__rt::ProgramFn::Compiled(#program))))
+            quote!(__private::Body::Cell(__private::Some(__private::ProgramFn::Compiled(#program))))
         }
-        Level::Cell => quote!(__rt::Body::Cell(__rt::None)),
+        Level::Cell => quote!(__private::Body::Cell(__private::None)),
         Level::Tensor => {
             let body = format_ident!("{stem}_body");
-            quote!(__rt::Body::Tensor(#body))
+            quote!(__private::Body::Tensor(#body))
         }
     }
 }
@@ -226,7 +230,7 @@ fn positions(list: impl IntoIterator<Item = usize>) -> TokenStream {
 /// The list for a definition.
 fn list(of: impl IntoIterator<Item = usize>) -> TokenStream {
     let positions = positions(of);
-    quote!(__rt::Cow::Borrowed(#positions))
+    quote!(__private::Cow::Borrowed(#positions))
 }
 
 /// The prefix of the items of an op.
@@ -234,12 +238,12 @@ fn stem(op: &Op) -> String {
     format!("__{}", crate::ast::text(op.ident()).trim_start_matches("__"))
 }
 
-/// `T: __rt::Float + __rt::Machine`
+/// `T: __private::Float + __private::Machine`
 fn machine_bounds(op: &Op) -> Vec<TokenStream> {
     let bounds = op.generics.iter().map(|Generic { ident, bound, .. }| {
         let name = format_ident!("{}", bound.name);
         let ordered = (op.level == Level::Cell && bound.is_ordered).then(|| quote!(+ ::core::cmp::PartialOrd));
-        quote!(#ident: __rt::#name + __rt::Machine #ordered)
+        quote!(#ident: __private::#name + __private::Machine #ordered)
     });
     bounds.collect()
 }
@@ -257,25 +261,25 @@ fn table(op: &Op, run: &Ident, kind: &Ident) -> TokenStream {
     let (scrutinee, arms): (_, Vec<TokenStream>) = match &lists[..] {
         [] => {
             return quote! {
-                fn #kernel(_: &[__rt::DType]) -> __rt::Option<__rt::#kind> {
-                    __rt::Some(#run)
+                fn #kernel(_: &[__private::DType]) -> __private::Option<__private::#kind> {
+                    __private::Some(#run)
                 }
             };
         }
         [only] => {
-            (quote!(dtypes[0]), only.iter().map(|(name, ty)| quote!(#name => __rt::Some(#run::<#ty>),)).collect())
+            (quote!(dtypes[0]), only.iter().map(|(name, ty)| quote!(#name => __private::Some(#run::<#ty>),)).collect())
         }
         [first, second, ..] => {
             let pairs = first.iter().flat_map(|a| second.iter().map(move |b| (a, b)));
-            let arms = pairs.map(|((a, t), (b, u))| quote!((#a, #b) => __rt::Some(#run::<#t, #u>),)).collect();
+            let arms = pairs.map(|((a, t), (b, u))| quote!((#a, #b) => __private::Some(#run::<#t, #u>),)).collect();
             (quote!((dtypes[0], dtypes[1])), arms)
         }
     };
     quote! {
-        fn #kernel(dtypes: &[__rt::DType]) -> __rt::Option<__rt::#kind> {
+        fn #kernel(dtypes: &[__private::DType]) -> __private::Option<__private::#kind> {
             match #scrutinee {
                 #(#arms)*
-                _ => __rt::None,
+                _ => __private::None,
             }
         }
     }
@@ -300,14 +304,14 @@ fn element_type(op: &Op, elem: Elem) -> TokenStream {
             quote!(#variable)
         }
         Elem::Fixed(dtype) => dtype::rust(dtype),
-        Elem::Mask(_) | Elem::Attr(_) | Elem::Any => quote!(__rt::bool),
+        Elem::Mask(_) | Elem::Attr(_) | Elem::Any => quote!(__private::bool),
     }
 }
 
 fn core(core: Core) -> TokenStream {
     match core {
-        Core::Scalar => quote!(__rt::Core::Scalar),
-        Core::Slice => quote!(__rt::Core::Slice),
-        Core::View(_) => quote!(__rt::Core::View),
+        Core::Scalar => quote!(__private::Core::Scalar),
+        Core::Slice => quote!(__private::Core::Slice),
+        Core::View(_) => quote!(__private::Core::View),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Local variables have the span of the macro definition, so they are hygienic. Items are not hygienic with any span, so
 //! their names begin with `__`, which no op and no parameter does. Everything else is accessed through the runtime path,
-//! `__rt`, because a user may define a `Result`, a `Some` or an `f32`.
+//! `__private`, because a user may define a `Result`, a `Some` or an `f32`.
 
 use proc_macro2::{Ident, Span};
 

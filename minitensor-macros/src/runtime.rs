@@ -6,15 +6,15 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::Path;
 
-/// `::minitensor::__rt`, or the path of a `crate` clause.
+/// `::minitensor::__private`, or the path of a `crate` clause.
 pub fn path(explicit: Option<&Path>) -> TokenStream {
     if let Some(path) = explicit {
-        return quote!(#path::__rt);
+        return quote!(#path::__private);
     }
     static SDK: OnceLock<bool> = OnceLock::new();
     match SDK.get_or_init(only_the_sdk) {
-        true => quote!(::minitensor_plugin_sdk::__rt),
-        false => quote!(::minitensor::__rt),
+        true => quote!(::minitensor_plugin_sdk::__private),
+        false => quote!(::minitensor::__private),
     }
 }
 

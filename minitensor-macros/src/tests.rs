@@ -300,8 +300,8 @@ fn parts_of_a_formula_that_are_no_tensors_stay_the_rust_that_they_are() {
         "if weight.is_none() {",
         "if let Some(w) = &weight {",
         "if weight.is_some() {",
-        "__rt::value(&[each.clone(), x.clone()][..])",
-        "__rt::value(&(vec![1].len()))",
+        "__private::value(&[each.clone(), x.clone()][..])",
+        "__private::value(&(vec![1].len()))",
     ] {
         assert!(shown.contains(part), "{part}\nis not in\n{shown}");
     }

@@ -7,7 +7,8 @@ use std::any::Any;
 use std::sync::{Mutex, RwLock, TryLockError};
 
 use crate::dispatch::capture;
-use crate::op::{registry, trace};
+use crate::op::gradient::decomposition;
+use crate::op::registry;
 use crate::plugin::host;
 use crate::{profiler, random};
 
@@ -19,7 +20,7 @@ impl Held {
     ///
     /// Locks of single tensors and graphs are excluded: a child must not use objects that another thread of the parent changes.
     pub fn try_all() -> Option<Held> {
-        trace::make_ready();
+        decomposition::make_ready();
         minitensor_kernels::program::make_ready();
         let mut guards = Vec::new();
         guards.extend(registry::try_hold()?);

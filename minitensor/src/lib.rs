@@ -16,9 +16,9 @@ extern crate self as minitensor;
 mod macros;
 
 #[doc(hidden)]
-#[path = "rt/mod.rs"]
+#[path = "private/mod.rs"]
 #[allow(missing_docs)]
-pub mod __rt;
+pub mod __private;
 pub mod attr;
 #[cfg(feature = "engine")]
 pub mod autograd;

@@ -24,40 +24,40 @@ macro_rules! with_dtype {
 macro_rules! impl_custom_op {
     ($op:ident, $def:ident) => {
         const _: () = {
-            use $crate::__rt;
-            use $crate::__rt::CustomOp as _;
-            static __OP: __rt::OpRef = __rt::OpRef::Static(&$def);
+            use $crate::__private;
+            use $crate::__private::CustomOp as _;
+            static __OP: __private::OpRef = __private::OpRef::Static(&$def);
 
-            impl __rt::CustomOp for $op {
-                fn name(&self) -> &__rt::str {
+            impl __private::CustomOp for $op {
+                fn name(&self) -> &__private::str {
                     __OP.name()
                 }
-                fn validate_inputs(&self, inputs: &[&__rt::Tensor]) -> __rt::Result<()> {
+                fn validate_inputs(&self, inputs: &[&__private::Tensor]) -> __private::Result<()> {
                     __OP.validate_inputs(inputs)
                 }
-                fn forward(&self, inputs: &[&__rt::Tensor]) -> __rt::Result<__rt::Tensor> {
+                fn forward(&self, inputs: &[&__private::Tensor]) -> __private::Result<__private::Tensor> {
                     __OP.forward(inputs)
                 }
                 fn create_gradient_function(
                     &self,
-                    inputs: &[&__rt::Tensor],
-                    output: &__rt::Tensor,
-                ) -> __rt::Option<::std::sync::Arc<dyn __rt::GradientFunction>> {
+                    inputs: &[&__private::Tensor],
+                    output: &__private::Tensor,
+                ) -> __private::Option<::std::sync::Arc<dyn __private::GradientFunction>> {
                     __OP.create_gradient_function(inputs, output)
                 }
-                fn num_inputs(&self) -> __rt::usize {
+                fn num_inputs(&self) -> __private::usize {
                     __OP.num_inputs()
                 }
-                fn output_shape(&self, shapes: &[&__rt::Shape]) -> __rt::Result<__rt::Shape> {
+                fn output_shape(&self, shapes: &[&__private::Shape]) -> __private::Result<__private::Shape> {
                     __OP.output_shape(shapes)
                 }
-                fn output_dtype(&self, dtypes: &[__rt::DType]) -> __rt::Result<__rt::DType> {
+                fn output_dtype(&self, dtypes: &[__private::DType]) -> __private::Result<__private::DType> {
                     __OP.output_dtype(dtypes)
                 }
-                fn output_device(&self, devices: &[&__rt::Device]) -> __rt::Result<__rt::Device> {
+                fn output_device(&self, devices: &[&__private::Device]) -> __private::Result<__private::Device> {
                     __OP.output_device(devices)
                 }
-                fn definition(self: ::std::sync::Arc<Self>) -> __rt::OpRef {
+                fn definition(self: ::std::sync::Arc<Self>) -> __private::OpRef {
                     ::core::clone::Clone::clone(&__OP)
                 }
             }

@@ -147,3 +147,29 @@ fn opcheck_needs_nothing_new() -> Result<()> {
     }
     Ok(())
 }
+
+/// Two crates may define ops of one name. Only one of them is registered, but each keeps its own kernels.
+#[test]
+fn an_op_has_the_kernels_of_its_own_definition() -> Result<()> {
+    mod one {
+        use minitensor::prelude::*;
+        /// Plus 1.
+        #[custom_op]
+        pub fn twin_of_two_crates<T: Float>(x: T) -> T {
+            x + 1.0
+        }
+    }
+    mod two {
+        use minitensor::prelude::*;
+        /// Plus 2.
+        #[custom_op]
+        pub fn twin_of_two_crates<T: Float>(x: T) -> T {
+            x + 2.0
+        }
+    }
+    let x = Tensor::scalar(0.0);
+    let results = [one::twin_of_two_crates::call(&x)?, two::twin_of_two_crates::call(&x)?];
+    assert_eq!((results[0].item::<f64>()?, results[1].item::<f64>()?), (1.0, 2.0));
+    assert!(registry::check().is_err());
+    Ok(())
+}

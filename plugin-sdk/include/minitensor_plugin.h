@@ -294,7 +294,7 @@ typedef enum MtBackward {
   MT_VJP = 4,          /* the op `vjp`: it takes the cotangents of the differentiable outputs that are not saved, then the inputs,
                           then a prefix of the op's attributes; it returns the gradients of the inputs listed in `wrt` */
   MT_GRADIENT_FN = 5,  /* the function `gradient` */
-  MT_TRACED = 6        /* follows from the ops that the MT_TENSORS body calls */
+  MT_COMPOSITE = 6        /* follows from the ops that the MT_TENSORS body calls */
 } MtBackward;
 
 typedef enum MtBody {

@@ -210,7 +210,7 @@ struct Op : MtOp {
   constexpr Op &tensors(MtCallFn run) {
     call = run;
     body = MT_TENSORS;
-    backward_kind = MT_TRACED;
+    backward_kind = MT_COMPOSITE;
     return *this;
   }
   /* The gradient as a formula: "|d| { x: d * cos(x) }". */

@@ -87,7 +87,7 @@ UNUSED static int32_t infer(const void *context, const MtMeta *inputs, int32_t n
 }
 """
 ARRAYS = ".body = MT_ARRAYS, .call = call, .infer = infer, .backward_kind = MT_NOT_NEEDED,"
-TENSORS = ".body = MT_TENSORS, .call = call, .backward_kind = MT_TRACED,"
+TENSORS = ".body = MT_TENSORS, .call = call, .backward_kind = MT_COMPOSITE,"
 
 
 def bodies(call="", infer=""):

@@ -289,7 +289,7 @@ def test_threads_of_a_plugin_may_write_to_the_log_wherever_it_is_called(where, c
     )
     path = {
         "kernel": lambda: with_kernel("LOG_ON_ALL_THREADS;", before=LOGS),
-        "body": lambda: library(code=body, op=".body = MT_TENSORS, .call = call, .backward_kind = MT_TRACED,"),
+        "body": lambda: library(code=body, op=".body = MT_TENSORS, .call = call, .backward_kind = MT_COMPOSITE,"),
         "gradient": lambda: library(code=body, op=".backward_kind = MT_GRADIENT_FN, .gradient = gradient,"),
         "init": lambda: library(code=body, init="LOG_ON_ALL_THREADS;"),
         "fini": lambda: library(code=body, plugin=".fini = fini,"),

@@ -113,7 +113,7 @@ TABLES = {
     ".backward_kind = MT_GRADIENT_FN,": ("", alone("its 'gradient' is a null pointer")),
     ".backward_kind = MT_VJP,": ("", alone("its gradient: an op is a null pointer")),
     ".backward_kind = MT_VJP, .vjp = &op,": ("static const MtOp op;", alone("it is its own gradient")),
-    ".backward_kind = MT_TRACED,": ("", alone("only a gradient of a body over tensors can be traced")),
+    ".backward_kind = MT_COMPOSITE,": ("", alone("only a gradient of a body over tensors can be traced")),
     ".backward_kind = MT_FROM_PROGRAM,": ("", alone("its gradient follows from a program, which it doesn't have")),
 }
 # A list that differs, the fields that refer to it, and the message.

@@ -16,7 +16,7 @@ pub fn kind(attr: &Attribute) -> TokenStream {
         AttrKind::Str => quote!(Str),
         AttrKind::Enum(_) => {
             let ty = &attr.ty;
-            quote!(Enum(<#ty as __rt::AttrEnum>::WORDS))
+            quote!(Enum(<#ty as __private::AttrEnum>::WORDS))
         }
         AttrKind::Ints => quote!(Ints),
         AttrKind::Floats => quote!(Floats),
@@ -27,32 +27,32 @@ pub fn kind(attr: &Attribute) -> TokenStream {
 /// The default as an `Option<Attr>`. An optional attribute defaults to `None`.
 pub fn default(attr: &Attribute) -> TokenStream {
     let Some(expr) = &attr.default else {
-        return if attr.optional { quote!(__rt::Some(__rt::Attr::None)) } else { quote!(__rt::None) };
+        return if attr.optional { quote!(__private::Some(__private::Attr::None)) } else { quote!(__private::None) };
     };
     let expr = inside_some(expr);
     if matches!(expr, Expr::Path(path) if path.path.is_ident("None")) {
-        return quote!(__rt::Some(__rt::Attr::None));
+        return quote!(__private::Some(__private::Attr::None));
     }
     let slice = |variant: TokenStream| match expr {
-        Expr::Array(_) => quote!(#variant(__rt::Cow::Borrowed(&#expr))),
-        _ => quote!(#variant(__rt::Cow::Borrowed(#expr))),
+        Expr::Array(_) => quote!(#variant(__private::Cow::Borrowed(&#expr))),
+        _ => quote!(#variant(__private::Cow::Borrowed(#expr))),
     };
     let value = match attr.kind {
-        AttrKind::Bool => quote!(__rt::Attr::Bool(#expr)),
-        AttrKind::Int => quote!(__rt::Attr::Int(#expr)),
-        AttrKind::Size => quote!(__rt::Attr::Int(#expr as __rt::i64)),
-        AttrKind::Float if is_whole(expr) => quote!(__rt::Attr::Float(#expr as __rt::f64)),
-        AttrKind::Float => quote!(__rt::Attr::Float(#expr)),
-        AttrKind::Str => quote!(__rt::Attr::Str(__rt::Cow::Borrowed(#expr))),
+        AttrKind::Bool => quote!(__private::Attr::Bool(#expr)),
+        AttrKind::Int => quote!(__private::Attr::Int(#expr)),
+        AttrKind::Size => quote!(__private::Attr::Int(#expr as __private::i64)),
+        AttrKind::Float if is_whole(expr) => quote!(__private::Attr::Float(#expr as __private::f64)),
+        AttrKind::Float => quote!(__private::Attr::Float(#expr)),
+        AttrKind::Str => quote!(__private::Attr::Str(__private::Cow::Borrowed(#expr))),
         AttrKind::Enum(_) => {
             let ty = &attr.ty;
-            quote!(__rt::Attr::Str(__rt::Cow::Borrowed(<#ty>::__word(#expr))))
+            quote!(__private::Attr::Str(__private::Cow::Borrowed(<#ty>::__word(#expr))))
         }
-        AttrKind::Ints => slice(quote!(__rt::Attr::Ints)),
-        AttrKind::Floats => slice(quote!(__rt::Attr::Floats)),
-        AttrKind::DType => quote!(__rt::Attr::DType(#expr)),
+        AttrKind::Ints => slice(quote!(__private::Attr::Ints)),
+        AttrKind::Floats => slice(quote!(__private::Attr::Floats)),
+        AttrKind::DType => quote!(__private::Attr::DType(#expr)),
     };
-    quote!(__rt::Some(#value))
+    quote!(__private::Some(#value))
 }
 
 /// The value of a default. For an optional attribute `Some(v)` and `v` are the same.
@@ -81,43 +81,43 @@ pub fn read(attr: &Attribute, i: usize, attrs: &TokenStream) -> TokenStream {
     let (ty, at) = (without_lifetimes(&attr.ty), syn::Index::from(i));
     let optional = &attr.optional;
     match attr.kind {
-        AttrKind::Enum(_) if *optional => absent_or(attrs, i, quote!(__rt::attr_enum::<#ty>(#attrs, #at)?)),
-        AttrKind::Enum(_) => quote!(__rt::attr_enum::<#ty>(#attrs, #at)?),
-        _ if *optional => quote!(__rt::attr::<__rt::Option<#ty>>(#attrs, #at)?),
-        _ => quote!(__rt::attr::<#ty>(#attrs, #at)?),
+        AttrKind::Enum(_) if *optional => absent_or(attrs, i, quote!(__private::attr_enum::<#ty>(#attrs, #at)?)),
+        AttrKind::Enum(_) => quote!(__private::attr_enum::<#ty>(#attrs, #at)?),
+        _ if *optional => quote!(__private::attr::<__private::Option<#ty>>(#attrs, #at)?),
+        _ => quote!(__private::attr::<#ty>(#attrs, #at)?),
     }
 }
 
 /// As above, but an `f64` becomes an element.
 pub fn read_uniform(attr: &Attribute, i: usize, variable: &syn::Ident, attrs: &TokenStream) -> TokenStream {
     let (name, at) = (text(&attr.ident), syn::Index::from(i));
-    let read = quote!(__rt::uniform::<#variable>(#attrs, #at, #name)?);
+    let read = quote!(__private::uniform::<#variable>(#attrs, #at, #name)?);
     if attr.optional { absent_or(attrs, i, read) } else { read }
 }
 
 fn absent_or(attrs: &TokenStream, i: usize, read: TokenStream) -> TokenStream {
     let at = syn::Index::from(i);
     quote!(match #attrs[#at] {
-        __rt::Attr::None => __rt::None,
-        _ => __rt::Some(#read),
+        __private::Attr::None => __private::None,
+        _ => __private::Some(#read),
     })
 }
 
 /// The `Attr` of the runtime for a value.
 pub fn write(attr: &Attribute) -> TokenStream {
     let ident = &attr.ident;
-    let word = quote!(__rt::Attr::Str(__rt::Cow::Borrowed(__rt::AttrEnum::word(#ident))));
+    let word = quote!(__private::Attr::Str(__private::Cow::Borrowed(__private::AttrEnum::word(#ident))));
     match (attr.kind, attr.optional) {
         (AttrKind::Enum(_), false) => word,
-        (AttrKind::Enum(_), true) => quote!(#ident.map_or(__rt::Attr::None, |#ident| #word)),
-        _ => quote!(<__rt::Attr as __rt::From<_>>::from(#ident)),
+        (AttrKind::Enum(_), true) => quote!(#ident.map_or(__private::Attr::None, |#ident| #word)),
+        _ => quote!(<__private::Attr as __private::From<_>>::from(#ident)),
     }
 }
 
 /// The type as a parameter.
 pub fn parameter_type(attr: &Attribute) -> TokenStream {
     let ty = without_lifetimes(&attr.ty);
-    if attr.optional { quote!(__rt::Option<#ty>) } else { quote!(#ty) }
+    if attr.optional { quote!(__private::Option<#ty>) } else { quote!(#ty) }
 }
 
 /// Replaces `&'a str` by `&str`.

@@ -13,10 +13,12 @@ pub fn call(op: &Op, name: &Ident) -> TokenStream {
     let count = op.returned().count();
     let (ty, unpack) = match count {
         0 => (quote!(()), None),
-        _ if op.returns == Returns::List || count > 4 => (quote!(__rt::Vec<__rt::Tensor>), Some(quote!(.into_vec()))),
-        1 => (quote!(__rt::Tensor), Some(quote!(.single()))),
+        _ if op.returns == Returns::List || count > 4 => {
+            (quote!(__private::Vec<__private::Tensor>), Some(quote!(.into_vec())))
+        }
+        1 => (quote!(__private::Tensor), Some(quote!(.single()))),
         n => {
-            let each = std::iter::repeat_n(quote!(__rt::Tensor), n);
+            let each = std::iter::repeat_n(quote!(__private::Tensor), n);
             let unpack = format_ident!("tuple{n}");
             (quote!((#(#each),*)), Some(quote!(.#unpack())))
         }
@@ -42,9 +44,9 @@ fn function(
     let tensors = op.inputs.iter().map(|input| {
         let ident = &input.ident;
         match input.arity {
-            Arity::One => quote!(#ident: &__rt::Tensor),
-            Arity::Optional => quote!(#ident: __rt::Option<&__rt::Tensor>),
-            Arity::Variadic => quote!(#ident: &[&__rt::Tensor]),
+            Arity::One => quote!(#ident: &__private::Tensor),
+            Arity::Optional => quote!(#ident: __private::Option<&__private::Tensor>),
+            Arity::Variadic => quote!(#ident: &[&__private::Tensor]),
         }
     });
     let given = in_order(&attributes, op.attrs.len()).into_iter().map(|a| {
@@ -55,16 +57,16 @@ fn function(
     let attrs = attributes.iter().map(attr::write);
     let (ready, inputs) = arguments(op);
     let result = match unpack {
-        Some(unpack) => quote!(__rt::Ok(outputs #unpack)),
-        None => quote!(__rt::Ok(())),
+        Some(unpack) => quote!(__private::Ok(outputs #unpack)),
+        None => quote!(__private::Ok(())),
     };
     let outputs = if op.returned().count() == 0 { quote!(_outputs) } else { quote!(outputs) };
     quote! {
         #[doc = #doc]
         #[allow(clippy::too_many_arguments)]
-        pub fn #name(#(#params),*) -> __rt::Result<#ty> {
+        pub fn #name(#(#params),*) -> __private::Result<#ty> {
             #ready
-            let #outputs = __rt::dispatch(&__rt::OpRef::Static(&#def), #inputs, &[#(#attrs),*])?;
+            let #outputs = __private::dispatch(&__private::OpRef::Static(&#def), #inputs, &[#(#attrs),*])?;
             #result
         }
     }
@@ -74,16 +76,16 @@ fn function(
 fn arguments(op: &Op) -> (TokenStream, TokenStream) {
     let one = op.inputs.iter().filter(|i| i.arity != Arity::Variadic).map(|i| {
         let ident = &i.ident;
-        quote!(<__rt::Arg<'_> as __rt::From<_>>::from(#ident))
+        quote!(<__private::Arg<'_> as __private::From<_>>::from(#ident))
     });
     match op.inputs.iter().find(|i| i.arity == Arity::Variadic) {
         None => (TokenStream::new(), quote!(&[#(#one),*])),
         Some(many) => {
             let many = &many.ident;
             let ready = quote! {
-                let mut inputs: __rt::Vec<__rt::Arg<'_>> = __rt::vec![#(#one),*];
+                let mut inputs: __private::Vec<__private::Arg<'_>> = __private::vec![#(#one),*];
                 for tensor in #many {
-                    inputs.push(<__rt::Arg<'_> as __rt::From<_>>::from(*tensor));
+                    inputs.push(<__private::Arg<'_> as __private::From<_>>::from(*tensor));
                 }
             };
             (ready, quote!(&inputs))

@@ -19,7 +19,9 @@ pub fn kernels(op: &Op) -> TokenStream {
         let at = syn::Index::from(i);
         let core = argument(op, input.elem, input.core, false, i);
         match input.arity {
-            Arity::Optional => quote!(if __rt::is_absent(&args[#at]) { __rt::None } else { __rt::Some(#core) }),
+            Arity::Optional => {
+                quote!(if __private::is_absent(&args[#at]) { __private::None } else { __private::Some(#core) })
+            }
             _ => core,
         }
     });
@@ -40,29 +42,29 @@ pub fn kernels(op: &Op) -> TokenStream {
     let attrs_name = if op.attrs.is_empty() { quote!(_attrs) } else { quote!(attrs) };
     let table = table(op, &run, &format_ident!("CellKernel"));
     quote! {
-        unsafe fn #run #generics(attrs: &[__rt::Attr], args: &[__rt::CellArg<'_>], cells: __rt::usize) -> __rt::Result<()> {
+        unsafe fn #run #generics(attrs: &[__private::Attr], args: &[__private::CellArg<'_>], cells: __private::usize) -> __private::Result<()> {
             struct __Cell<'a, #(#variables),*> {
-                attrs: &'a [__rt::Attr],
-                args: &'a [__rt::CellArg<'a>],
-                cells: __rt::usize,
+                attrs: &'a [__private::Attr],
+                args: &'a [__private::CellArg<'a>],
+                cells: __private::usize,
                 _dtypes: ::core::marker::PhantomData<(#(#variables,)*)>,
             }
-            impl<#(#bounds),*> __rt::AtLevel for __Cell<'_, #(#variables),*> {
-                type Output = __rt::Result<()>;
-                const VECTORIZE: __rt::bool = false #(|| <#variables as __rt::Machine>::VECTORIZE)*;
+            impl<#(#bounds),*> __private::AtLevel for __Cell<'_, #(#variables),*> {
+                type Output = __private::Result<()>;
+                const VECTORIZE: __private::bool = false #(|| <#variables as __private::Machine>::VECTORIZE)*;
                 #[inline(always)]
-                fn run(self) -> __rt::Result<()> {
+                fn run(self) -> __private::Result<()> {
                     let __Cell { attrs: #attrs_name, args, cells, .. } = self;
                     for cell in 0..cells {
                     // SAFETY: the caller provides one core for every argument, of the dtypes that this kernel was chosen
                     // for. Cores of outputs overlap no other core.
                     let (#(#names,)*) = unsafe { (#(#cores,)*) };
-                        __rt::CellResult::into_result(#function #turbofish(#(#args),*))?;
+                        __private::CellResult::into_result(#function #turbofish(#(#args),*))?;
                     }
-                    __rt::Ok(())
+                    __private::Ok(())
                 }
             }
-            __rt::at_level(__Cell::<#(#variables),*> { attrs, args, cells, _dtypes: ::core::marker::PhantomData })
+            __private::at_level(__Cell::<#(#variables),*> { attrs, args, cells, _dtypes: ::core::marker::PhantomData })
         }
         #table
     }
@@ -81,5 +83,5 @@ fn argument(op: &Op, elem: Elem, core: Core, mutable: bool, i: usize) -> TokenSt
         Core::View(dims) => format!("view{dims}"),
     };
     let name = if mutable { format_ident!("{name}_mut") } else { format_ident!("{name}") };
-    quote!(__rt::#name::<#ty>(&args[#at], cell))
+    quote!(__private::#name::<#ty>(&args[#at], cell))
 }

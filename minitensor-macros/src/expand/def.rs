@@ -19,24 +19,24 @@ pub fn def(op: &Op, name: &Ident, body: &TokenStream, backward: &TokenStream) ->
     let outputs = list(outputs(op));
     let generics = list(op.generics.iter().map(|g| {
         let (name, dtypes) = (borrowed(&text(&g.ident)), dtype::set(g.dtypes));
-        quote!(__rt::Generic { name: #name, dtypes: #dtypes })
+        quote!(__private::Generic { name: #name, dtypes: #dtypes })
     }));
     let shape = shape(op);
     let signature = op.signature();
     let conditions = op.predicates.iter().flat_map(|clause| clause.iter());
     let predicates = list(conditions.map(|p| predicate(&Predicate::of(&signature.view(), p))));
     let axis = match &op.axis {
-        None => quote!(__rt::None),
+        None => quote!(__private::None),
         Some(axis) => {
             let at = syn::Index::from(op.attrs.len());
             let next = syn::Index::from(op.attrs.len() + 1);
-            let keepdims = if axis.keepdims { quote!(__rt::Some(#next)) } else { quote!(__rt::None) };
+            let keepdims = if axis.keepdims { quote!(__private::Some(#next)) } else { quote!(__private::None) };
             let many = axis.default.is_none();
-            quote!(__rt::Some(__rt::Axis { attr: #at, keepdims: #keepdims, many: #many }))
+            quote!(__private::Some(__private::Axis { attr: #at, keepdims: #keepdims, many: #many }))
         }
     };
     quote! {
-        static #name: __rt::OpDef = __rt::OpDef {
+        static #name: __private::OpDef = __private::OpDef {
             name: #op_name,
             aliases: #aliases,
             doc: #doc,
@@ -49,21 +49,21 @@ pub fn def(op: &Op, name: &Ident, body: &TokenStream, backward: &TokenStream) ->
             axis: #axis,
             body: #body,
             backward: #backward,
-            kernels: __rt::KernelTable::new(),
+            kernels: __private::KernelTable::new(),
             since: #since,
-            location: __rt::Location { file: __rt::Cow::Borrowed(::core::file!()), line: ::core::line!() },
+            location: __private::Location { file: __private::Cow::Borrowed(::core::file!()), line: ::core::line!() },
         };
     }
 }
 
 /// A text with static lifetime.
 pub fn borrowed(text: &str) -> TokenStream {
-    quote!(__rt::Cow::Borrowed(#text))
+    quote!(__private::Cow::Borrowed(#text))
 }
 
 fn list(items: impl IntoIterator<Item = TokenStream>) -> TokenStream {
     let items = items.into_iter();
-    quote!(__rt::Cow::Borrowed(&[#(#items),*]))
+    quote!(__private::Cow::Borrowed(&[#(#items),*]))
 }
 
 fn inputs(op: &Op) -> Vec<TokenStream> {
@@ -76,7 +76,7 @@ fn inputs(op: &Op) -> Vec<TokenStream> {
             Arity::Variadic => quote!(Variadic),
         };
         quote! {
-            __rt::Input { name: #name, arity: __rt::Arity::#arity, dtype: #dtype, mutated: #mutated, core: #core }
+            __private::Input { name: #name, arity: __private::Arity::#arity, dtype: #dtype, mutated: #mutated, core: #core }
         }
     });
     each.collect()
@@ -85,7 +85,7 @@ fn inputs(op: &Op) -> Vec<TokenStream> {
 fn attrs(op: &Op) -> Vec<TokenStream> {
     let entry = |name: &str, kind, optional: bool, default| {
         let name = borrowed(name);
-        quote!(__rt::Attribute { name: #name, kind: __rt::AttrKind::#kind, optional: #optional, default: #default })
+        quote!(__private::Attribute { name: #name, kind: __private::AttrKind::#kind, optional: #optional, default: #default })
     };
     let own = op.attrs.iter().map(|a: &Attribute| entry(&text(&a.ident), attr::kind(a), a.optional, attr::default(a)));
     let mut attrs: Vec<_> = own.collect();
@@ -93,12 +93,12 @@ fn attrs(op: &Op) -> Vec<TokenStream> {
         attrs.push(match default {
             Some(axis) => {
                 let axis = proc_macro2::Literal::i64_unsuffixed(*axis);
-                entry("axis", quote!(Int), false, quote!(__rt::Some(__rt::Attr::Int(#axis))))
+                entry("axis", quote!(Int), false, quote!(__private::Some(__private::Attr::Int(#axis))))
             }
-            None => entry("axis", quote!(Ints), true, quote!(__rt::Some(__rt::Attr::None))),
+            None => entry("axis", quote!(Ints), true, quote!(__private::Some(__private::Attr::None))),
         });
         if *keepdims {
-            attrs.push(entry("keepdims", quote!(Bool), false, quote!(__rt::Some(__rt::Attr::Bool(false)))));
+            attrs.push(entry("keepdims", quote!(Bool), false, quote!(__private::Some(__private::Attr::Bool(false)))));
         }
     }
     attrs
@@ -115,7 +115,7 @@ fn outputs(op: &Op) -> Vec<TokenStream> {
                 quote!(Mutates(#i))
             }
         };
-        quote!(__rt::Output { name: #name, dtype: #dtype, role: __rt::Role::#role, core: #core })
+        quote!(__private::Output { name: #name, dtype: #dtype, role: __private::Role::#role, core: #core })
     });
     each.collect()
 }
@@ -124,18 +124,18 @@ fn rule(elem: Elem) -> TokenStream {
     match elem {
         Elem::Generic(i) => {
             let i = syn::Index::from(i);
-            quote!(__rt::DTypeRule::Generic(#i))
+            quote!(__private::DTypeRule::Generic(#i))
         }
-        Elem::Mask(_) => quote!(__rt::DTypeRule::Fixed(__rt::DType::Bool)),
+        Elem::Mask(_) => quote!(__private::DTypeRule::Fixed(__private::DType::Bool)),
         Elem::Fixed(dtype) => {
             let dtype = dtype::tokens(dtype);
-            quote!(__rt::DTypeRule::Fixed(#dtype))
+            quote!(__private::DTypeRule::Fixed(#dtype))
         }
         Elem::Attr(i) => {
             let i = syn::Index::from(i);
-            quote!(__rt::DTypeRule::Attr(#i))
+            quote!(__private::DTypeRule::Attr(#i))
         }
-        Elem::Any => quote!(__rt::DTypeRule::Any),
+        Elem::Any => quote!(__private::DTypeRule::Any),
     }
 }
 
@@ -148,42 +148,42 @@ fn shape(op: &Op) -> TokenStream {
             let (inputs, outputs) = (list(shapes.inputs.iter().map(dims)), list(shapes.outputs.iter().map(dims)));
             let text = borrowed(&shapes.text);
             quote! {
-                __rt::ShapeRule::Core(__rt::CoreShapes { inputs: #inputs, outputs: #outputs, text: #text })
+                __private::ShapeRule::Core(__private::CoreShapes { inputs: #inputs, outputs: #outputs, text: #text })
             }
         }
-        (None, Level::Element | Level::Row) => quote!(__rt::ShapeRule::Broadcast),
-        (None, _) => quote!(__rt::ShapeRule::Traced),
+        (None, Level::Element | Level::Row) => quote!(__private::ShapeRule::Broadcast),
+        (None, _) => quote!(__private::ShapeRule::Inferred),
     }
 }
 
 fn dims(dims: &Dims) -> TokenStream {
     let batch = dims.batch;
     let core = list(dims.core.iter().map(dim));
-    quote!(__rt::Dims { batch: #batch, core: #core })
+    quote!(__private::Dims { batch: #batch, core: #core })
 }
 
 fn dim(value: &Dim) -> TokenStream {
     match value {
         Dim::Attr(i) => {
             let i = syn::Index::from(usize::from(*i));
-            quote!(__rt::Dim::Attr(#i))
+            quote!(__private::Dim::Attr(#i))
         }
         Dim::Name(name) => {
             let name = borrowed(name);
-            quote!(__rt::Dim::Name(#name))
+            quote!(__private::Dim::Name(#name))
         }
         Dim::Int(value) => {
             let value = proc_macro2::Literal::i64_unsuffixed(*value);
-            quote!(__rt::Dim::Int(#value))
+            quote!(__private::Dim::Int(#value))
         }
         Dim::Float(value) => {
             let value = proc_macro2::Literal::f64_unsuffixed(*value);
-            quote!(__rt::Dim::Float(#value))
+            quote!(__private::Dim::Float(#value))
         }
         Dim::Op(op, sides) => {
             let op = format_ident!("{}", format!("{op:?}"));
             let sides = list(sides.iter().map(dim));
-            quote!(__rt::Dim::Op(__rt::Arithmetic::#op, #sides))
+            quote!(__private::Dim::Op(__private::Arithmetic::#op, #sides))
         }
     }
 }
@@ -192,5 +192,5 @@ fn predicate(predicate: &Predicate) -> TokenStream {
     let (left, right) = (dim(&predicate.left), dim(&predicate.right));
     let relation = format_ident!("{}", format!("{:?}", predicate.relation));
     let text = borrowed(&predicate.text);
-    quote!(__rt::Predicate { left: #left, relation: __rt::Relation::#relation, right: #right, text: #text })
+    quote!(__private::Predicate { left: #left, relation: __private::Relation::#relation, right: #right, text: #text })
 }

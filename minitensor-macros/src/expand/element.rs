@@ -23,24 +23,24 @@ pub fn kernels(op: &Op) -> TokenStream {
     let table = table(op, &run, &format_ident!("ElementKernel"));
     quote! {
         unsafe fn #run<#(#bounds),*>(
-            attrs: &[__rt::Attr],
-            n: __rt::usize,
-            inputs: &[*const __rt::u8],
-            outputs: &[*mut __rt::u8],
-        ) -> __rt::Result<()> {
+            attrs: &[__private::Attr],
+            n: __private::usize,
+            inputs: &[*const __private::u8],
+            outputs: &[*mut __private::u8],
+        ) -> __private::Result<()> {
             struct __Loop<#lifetime #(#variables),*> {
                 #declared
                 _dtypes: ::core::marker::PhantomData<(#(#variables,)*)>,
             }
-            impl<#(#bounds),*> __rt::Map for __Loop<#elided #(#variables),*> {
+            impl<#(#bounds),*> __private::Map for __Loop<#elided #(#variables),*> {
                 type In = (#(#inputs,)*);
                 type Out = (#(#outputs,)*);
                 #eval
             }
             let body = __Loop::<#(#variables),*> { #given _dtypes: ::core::marker::PhantomData };
             // SAFETY: the caller provides `n` elements of the dtypes that this loop was chosen for.
-            unsafe { __rt::map(&body, n, inputs, outputs) };
-            __rt::Ok(())
+            unsafe { __private::map(&body, n, inputs, outputs) };
+            __private::Ok(())
         }
         #table
     }
@@ -68,14 +68,14 @@ fn fields(op: &Op) -> (TokenStream, TokenStream) {
                 (quote!(#ty), attr::read(a, i, &attrs))
             }
         };
-        let ty = if a.optional { quote!(__rt::Option<#ty>) } else { ty };
+        let ty = if a.optional { quote!(__private::Option<#ty>) } else { ty };
         declared.extend(quote!(#ident: #ty,));
         given.extend(quote!(#ident: #read,));
     }
     for (k, i) in optional(op).enumerate() {
         let (has, at) = (flag(i), syn::Index::from(op.attrs.len() + k));
-        declared.extend(quote!(#has: __rt::bool,));
-        given.extend(quote!(#has: __rt::attr::<__rt::bool>(attrs, #at)?,));
+        declared.extend(quote!(#has: __private::bool,));
+        given.extend(quote!(#has: __private::attr::<__private::bool>(attrs, #at)?,));
     }
     (declared, given)
 }
@@ -164,7 +164,7 @@ pub fn program(op: &Op) -> TokenStream {
     let variables = op.generics.iter().map(|g| &g.ident);
     let names = op.inputs.iter().map(|i| text(&i.ident));
     let inputs = op.inputs.iter().zip(patterns(op)).enumerate().map(|(k, (input, pattern))| match input.elem {
-        Elem::Mask(_) => quote!(let #pattern = __rt::Element::truthy(inputs[#k]);),
+        Elem::Mask(_) => quote!(let #pattern = __private::Element::truthy(inputs[#k]);),
         _ => quote!(let #pattern = inputs[#k];),
     });
     let is_uniform = |a: &&Attribute| a.kind == AttrKind::Float;
@@ -175,25 +175,25 @@ pub fn program(op: &Op) -> TokenStream {
     });
     let given = op.attrs.iter().enumerate().filter(|(_, a)| is_uniform(a)).enumerate().map(|(k, (i, a))| {
         let ident = attribute(i);
-        let value = if a.optional { quote!(__rt::given(attrs, #i, uniforms[#k])) } else { quote!(uniforms[#k]) };
+        let value = if a.optional { quote!(__private::given(attrs, #i, uniforms[#k])) } else { quote!(uniforms[#k]) };
         quote!(let #ident = #value;)
     });
     let flags = optional(op).enumerate().map(|(k, i)| {
         let (has, at) = (flag(i), op.attrs.len() + k);
-        quote!(let #has = __rt::attr::<__rt::bool>(attrs, #at)?;)
+        quote!(let #has = __private::attr::<__private::bool>(attrs, #at)?;)
     });
     let results: Vec<_> = (0..op.outputs.len()).map(|k| local("output", k)).collect();
     let outputs = op.outputs.iter().map(|o| text(&o.ident));
     let result = result(op, &quote!());
     quote! {
         #[allow(unused_variables, unused_mut)]
-        fn #run(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
-            #(type #variables = __rt::Symbol;)*
+        fn #run(attrs: &[__private::Attr]) -> __private::Result<__private::Program> {
+            #(type #variables = __private::Symbol;)*
             #(#statics)* #(#flags)*
-            __rt::Ok(__rt::Program::write(&[#(#names),*], &[#(#uniforms),*], |inputs, uniforms| {
+            __private::Ok(__private::Program::write(&[#(#names),*], &[#(#uniforms),*], |inputs, uniforms| {
                 #(#inputs)* #(#given)*
                 let (#(#results,)*) = { #result };
-                __rt::vec![#(__rt::named(#outputs, #results)),*]
+                __private::vec![#(__private::named(#outputs, #results)),*]
             }))
         }
     }
@@ -206,8 +206,8 @@ pub fn gradient_program(op: &Op, vjp: &Vjp) -> TokenStream {
     let (outputs, wrt) = (positions(returned), positions(vjp.wrt.iter().copied()));
     let is_complex = vjp.op.generics.iter().any(|g| g.dtypes.iter().any(|d| d.is_complex()));
     quote! {
-        fn #run(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
-            __rt::vjp_program(&#forward(attrs)?, #outputs, #wrt, #is_complex)
+        fn #run(attrs: &[__private::Attr]) -> __private::Result<__private::Program> {
+            __private::vjp_program(&#forward(attrs)?, #outputs, #wrt, #is_complex)
         }
     }
 }

@@ -22,14 +22,14 @@ pub fn kernels(op: &Op) -> TokenStream {
     let flags = flags(op, 0);
     quote! {
         #body
-        unsafe fn #run<__T: __rt::Computed>(
-            attrs: &[__rt::Attr],
-            args: &[__rt::CellArg<'_>],
-            cells: __rt::usize,
-        ) -> __rt::Result<()> {
+        unsafe fn #run<__T: __private::Computed>(
+            attrs: &[__private::Attr],
+            args: &[__private::CellArg<'_>],
+            cells: __private::usize,
+        ) -> __private::Result<()> {
             let body = __Body::of(attrs, #flags)?;
             // SAFETY: the caller provides cores as the definition declares.
-            unsafe { __rt::rows::<__T, _, _, _, _>(&body, args, cells, #floats, #indices) }
+            unsafe { __private::rows::<__T, _, _, _, _>(&body, args, cells, #floats, #indices) }
         }
         #table
         #program
@@ -50,21 +50,21 @@ pub fn gradient_kernels(op: &Op, vjp: &Op) -> TokenStream {
     let variables = floats_of(op).map(|(_, input)| {
         let (kind, all) = if input.core == Core::Slice { ("Input", &mut along) } else { ("Uniform", &mut numbers) };
         let (kind, at) = (format_ident!("{kind}"), syn::Index::from(all.next().unwrap_or_default()));
-        quote!(__rt::Variable::#kind(#at))
+        quote!(__private::Variable::#kind(#at))
     });
     quote! {
-        unsafe fn #run<__T: __rt::Computed>(
-            attrs: &[__rt::Attr],
-            args: &[__rt::CellArg<'_>],
-            cells: __rt::usize,
-        ) -> __rt::Result<()> {
+        unsafe fn #run<__T: __private::Computed>(
+            attrs: &[__private::Attr],
+            args: &[__private::CellArg<'_>],
+            cells: __private::usize,
+        ) -> __private::Result<()> {
             let body = __Body::of(attrs, #flags)?;
             // SAFETY: as above. The cotangents of the outputs are first, the gradients of the inputs last.
-            unsafe { __rt::rows_vjp::<__T, _, _, _, _>(&body, args, cells, #floats, #indices, [#(#shared),*]) }
+            unsafe { __private::rows_vjp::<__T, _, _, _, _>(&body, args, cells, #floats, #indices, [#(#shared),*]) }
         }
         #table
-        fn #program(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
-            __rt::vjp_of_rows(&#forward(attrs)?, &[#(#gives),*], &[#(#variables),*])
+        fn #program(attrs: &[__private::Attr]) -> __private::Result<__private::Program> {
+            __private::vjp_of_rows(&#forward(attrs)?, &[#(#gives),*], &[#(#variables),*])
         }
     }
 }
@@ -163,7 +163,7 @@ fn optional(op: &Op) -> impl Iterator<Item = (usize, &Input)> {
 fn flags(op: &Op, shift: usize) -> TokenStream {
     let each = optional(op).map(|(i, _)| {
         let at = syn::Index::from(i + shift);
-        quote!(!__rt::is_absent(&args[#at]))
+        quote!(!__private::is_absent(&args[#at]))
     });
     quote!([#(#each),*])
 }
@@ -176,7 +176,7 @@ fn body(op: &Op) -> TokenStream {
         if let Type::Reference(reference) = &mut ty {
             reference.lifetime = Some(parse_quote!('a));
         }
-        if a.optional { quote!(#ident: __rt::Option<#ty>) } else { quote!(#ident: #ty) }
+        if a.optional { quote!(#ident: __private::Option<#ty>) } else { quote!(#ident: #ty) }
     });
     let reads = op.attrs.iter().enumerate().map(|(i, a)| {
         let (ident, read) = (attribute(i), attr::read(a, i, &attrs));
@@ -196,8 +196,8 @@ fn body(op: &Op) -> TokenStream {
             let a = &op.attrs[i];
             let ident = attribute(i);
             match a.kind {
-                AttrKind::Float if a.optional => quote!(self.#ident.map(__rt::lit::<__R>)),
-                AttrKind::Float => quote!(__rt::lit::<__R>(self.#ident)),
+                AttrKind::Float if a.optional => quote!(self.#ident.map(__private::lit::<__R>)),
+                AttrKind::Float => quote!(__private::lit::<__R>(self.#ident)),
                 _ => quote!(self.#ident),
             }
         },
@@ -207,24 +207,24 @@ fn body(op: &Op) -> TokenStream {
     quote! {
         struct __Body<'a> {
             #(#fields,)*
-            #(#has: __rt::bool,)*
+            #(#has: __private::bool,)*
             _attrs: ::core::marker::PhantomData<&'a ()>,
         }
         impl<'a> __Body<'a> {
             #[allow(unused_variables)]
-            fn of(attrs: &'a [__rt::Attr], has: [__rt::bool; #count]) -> __rt::Result<Self> {
+            fn of(attrs: &'a [__private::Attr], has: [__private::bool; #count]) -> __private::Result<Self> {
                 let [#(#has),*] = has;
-                __rt::Ok(__Body { #(#reads,)* #(#has,)* _attrs: ::core::marker::PhantomData })
+                __private::Ok(__Body { #(#reads,)* #(#has,)* _attrs: ::core::marker::PhantomData })
             }
         }
-        impl __rt::RowBody<#i, #x, #o> for __Body<'_> {
-            const ALONG: [__rt::bool; #i] = [#(#along),*];
-            const GIVES: [__rt::bool; #o] = [#(#gives),*];
-            const REDUCTIONS: __rt::usize = #reductions;
-            const LEVELS: (__rt::usize, __rt::usize) = (#least, #most);
-            const RUNS: __rt::bool = #runs;
+        impl __private::RowBody<#i, #x, #o> for __Body<'_> {
+            const ALONG: [__private::bool; #i] = [#(#along),*];
+            const GIVES: [__private::bool; #o] = [#(#gives),*];
+            const REDUCTIONS: __private::usize = #reductions;
+            const LEVELS: (__private::usize, __private::usize) = (#least, #most);
+            const RUNS: __private::bool = #runs;
             #[inline(always)]
-            fn eval<__R: __rt::Row>(
+            fn eval<__R: __private::Row>(
                 &self,
                 [#(#floats),*]: [__R; #i],
                 [#(#indices),*]: [__R::Index; #x],
@@ -287,13 +287,13 @@ fn program(op: &Op) -> TokenStream {
     });
     let flags = optional(op).enumerate().map(|(k, (i, _))| {
         let (has, at) = (flag(i), op.attrs.len() + k);
-        quote!(let #has = __rt::attr::<__rt::bool>(attrs, #at)?;)
+        quote!(let #has = __private::attr::<__private::bool>(attrs, #at)?;)
     });
     let given = uniforms.iter().map(|i| attribute(*i));
     let (along, numbers) = (along.iter().map(|i| input(*i)), numbers.iter().map(|i| input(*i)));
     let optional_uniforms = uniforms.iter().filter(|i| op.attrs[**i].optional).map(|i| {
         let ident = attribute(*i);
-        quote!(let #ident = __rt::given(attrs, #i, #ident);)
+        quote!(let #ident = __private::given(attrs, #i, #ident);)
     });
     let result = result(
         op,
@@ -302,20 +302,20 @@ fn program(op: &Op) -> TokenStream {
             quote!(#ident)
         },
         |has| quote!(#has),
-        &quote!(__rt::Symbol),
+        &quote!(__private::Symbol),
     );
     let outputs = op.outputs.iter().map(|o| text(&o.ident));
     let results: Vec<_> = (0..op.outputs.len()).map(|k| local("output", k)).collect();
     quote! {
         #[allow(unused_variables)]
-        fn #name(attrs: &[__rt::Attr]) -> __rt::Result<__rt::Program> {
+        fn #name(attrs: &[__private::Attr]) -> __private::Result<__private::Program> {
             #(#statics)* #(#flags)*
-            __rt::Ok(__rt::Program::write(&[#(#inputs),*], &[#(#names),*], |inputs, uniforms| {
-                let &[#(#along),*] = inputs else { return __rt::vec![] };
-                let &[#(#numbers,)* #(#given),*] = uniforms else { return __rt::vec![] };
+            __private::Ok(__private::Program::write(&[#(#inputs),*], &[#(#names),*], |inputs, uniforms| {
+                let &[#(#along),*] = inputs else { return __private::vec![] };
+                let &[#(#numbers,)* #(#given),*] = uniforms else { return __private::vec![] };
                 #(#optional_uniforms)*
                 let [#(#results),*] = { #result };
-                __rt::vec![#(__rt::named(#outputs, #results)),*]
+                __private::vec![#(__private::named(#outputs, #results)),*]
             }))
         }
     }

@@ -24,8 +24,8 @@ pub fn body(op: &Op) -> TokenStream {
     });
     let call = if op.params.is_empty() { quote!(_call) } else { quote!(call) };
     quote! {
-        fn #body(#call: &__rt::Call<'_>) -> __rt::Result<__rt::Vec<__rt::Tensor>> {
-            __rt::IntoOutputs::into_outputs(#function(#(#args),*))
+        fn #body(#call: &__private::Call<'_>) -> __private::Result<__private::Vec<__private::Tensor>> {
+            __private::IntoOutputs::into_outputs(#function(#(#args),*))
         }
     }
 }

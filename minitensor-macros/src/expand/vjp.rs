@@ -74,7 +74,7 @@ pub fn of(op: &Op) -> Option<Vjp> {
         inplace: None,
     };
     vjp.function = function(op, &vjp, &cotangents, &wrt);
-    crate::lower::one_mask(op, &quote!(__rt), &mut vjp.function);
+    crate::lower::one_mask(op, &quote!(__private), &mut vjp.function);
     Some(Vjp { op: vjp, wrt })
 }
 
@@ -95,7 +95,7 @@ fn function(op: &Op, vjp: &Op, cotangents: &[(usize, Input)], wrt: &[usize]) -> 
     let name = format_ident!("__{}_vjp", text(op.ident()));
     let bounds = vjp.generics.iter().map(|g| {
         let (ident, bound) = (&g.ident, format_ident!("{}", g.bound.name));
-        quote!(#ident: __rt::#bound)
+        quote!(#ident: __private::#bound)
     });
     let params = vjp.params.iter().map(|slot| parameter(vjp, *slot));
     let types: Vec<_> = vjp.outputs.iter().map(|o| element(vjp, o.elem)).collect();
@@ -123,7 +123,7 @@ fn element(op: &Op, elem: Elem) -> TokenStream {
         }
         Elem::Mask(i) => {
             let variable = &op.generics[i].ident;
-            quote!(<#variable as __rt::Element>::Mask)
+            quote!(<#variable as __private::Element>::Mask)
         }
         _ => quote!(_),
     }
@@ -148,7 +148,7 @@ fn parameter(vjp: &Op, slot: Slot) -> TokenStream {
         }
         Slot::Output(_) => return TokenStream::new(),
     };
-    if optional { quote!(#ident: __rt::Option<#ty>) } else { quote!(#ident: #ty) }
+    if optional { quote!(#ident: __private::Option<#ty>) } else { quote!(#ident: #ty) }
 }
 
 /// The sum of cotangent times tangent over all outputs, where input `wrt` is the variable.
@@ -160,11 +160,11 @@ fn gradient(op: &Op, cotangents: &[(usize, Input)], wrt: usize) -> TokenStream {
         cotangents.iter().enumerate().filter(|(_, (i, _))| same(*i)).map(|(k, (i, _))| (*i, input(k))).collect();
     if terms.is_empty() {
         let variable = element(op, op.inputs[wrt].elem);
-        return quote!(<#variable as __rt::Element>::zero());
+        return quote!(<#variable as __private::Element>::zero());
     }
     if op.returns == Returns::One {
         let cotangent = &terms[0].1;
-        return quote!(__rt::cotangent_times(#cotangent, #call.tangent));
+        return quote!(__private::cotangent_times(#cotangent, #call.tangent));
     }
     let results = op.returned().map(|(i, _)| match terms.iter().any(|(t, _)| *t == i) {
         true => local("result", i),
@@ -172,7 +172,7 @@ fn gradient(op: &Op, cotangents: &[(usize, Input)], wrt: usize) -> TokenStream {
     });
     let products = terms.iter().map(|(i, cotangent)| {
         let result = local("result", *i);
-        quote!(__rt::cotangent_times(#cotangent, #result.tangent))
+        quote!(__private::cotangent_times(#cotangent, #result.tangent))
     });
     quote!({
         let (#(#results,)*) = #call;
@@ -185,7 +185,7 @@ fn dual_call(op: &Op, wrt: usize, cotangents: usize) -> TokenStream {
     let function = op.ident();
     let types = op.generics.iter().map(|g| {
         let ident = &g.ident;
-        if g.is_differentiable() { quote!(__rt::Dual<#ident>) } else { quote!(#ident) }
+        if g.is_differentiable() { quote!(__private::Dual<#ident>) } else { quote!(#ident) }
     });
     let lift = |ident: &Ident, how: TokenStream, optional: bool| {
         if optional { quote!(#ident.map(#how)) } else { quote!(#how(#ident)) }
@@ -194,8 +194,8 @@ fn dual_call(op: &Op, wrt: usize, cotangents: usize) -> TokenStream {
         Slot::Input(i) => {
             let (ident, optional) = (&input(cotangents + i), op.inputs[i].arity == Arity::Optional);
             match op.is_differentiable(op.inputs[i].elem) {
-                true if i == wrt => lift(ident, quote!(__rt::Dual::variable), optional),
-                true => lift(ident, quote!(__rt::Dual::constant_of), optional),
+                true if i == wrt => lift(ident, quote!(__private::Dual::variable), optional),
+                true => lift(ident, quote!(__private::Dual::constant_of), optional),
                 false => quote!(#ident),
             }
         }
@@ -203,7 +203,7 @@ fn dual_call(op: &Op, wrt: usize, cotangents: usize) -> TokenStream {
             let attr = &op.attrs[i];
             let ident = &attribute(i);
             let uniform = attr.kind == AttrKind::Float && op.generics.first().is_some_and(Generic::is_differentiable);
-            if uniform { lift(ident, quote!(__rt::Dual::constant_of), attr.optional) } else { quote!(#ident) }
+            if uniform { lift(ident, quote!(__private::Dual::constant_of), attr.optional) } else { quote!(#ident) }
         }
         Slot::Output(_) => TokenStream::new(),
     });

@@ -53,23 +53,25 @@ fn function(op: &Op, source: &Source, gradient: &Gradient) -> Lowered {
         quote! {
             if ctx.needs(#at) {
                 #(#own)*
-                gradients[#at] = __rt::Some(#value);
+                gradients[#at] = __private::Some(#value);
             }
         }
     });
     let count = syn::Index::from(op.inputs.len());
     let ident = format_ident!("__{}_backward", text(op.ident()));
-    let statics =
-        writer.ops.iter().map(|(name, ident)| quote!(static #ident: __rt::OpName = __rt::OpName::new(#name);));
+    let statics = writer
+        .ops
+        .iter()
+        .map(|(name, ident)| quote!(static #ident: __private::OpName = __private::OpName::new(#name);));
     let bindings = writer.bindings();
     let function = quote! {
-        fn #ident(ctx: &__rt::BackwardCall<'_>) -> __rt::Result<__rt::Vec<__rt::Option<__rt::Tensor>>> {
+        fn #ident(ctx: &__private::BackwardCall<'_>) -> __private::Result<__private::Vec<__private::Option<__private::Tensor>>> {
             #(#statics)*
             #bindings
             #(#shared)*
-            let mut gradients: __rt::Vec<__rt::Option<__rt::Tensor>> = __rt::vec![__rt::None; #count];
+            let mut gradients: __private::Vec<__private::Option<__private::Tensor>> = __private::vec![__private::None; #count];
             #(#gradients)*
-            __rt::Ok(gradients)
+            __private::Ok(gradients)
         }
     };
     let all = |positions: &BTreeSet<usize>| positions.iter().copied().collect();

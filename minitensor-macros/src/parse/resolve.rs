@@ -332,7 +332,7 @@ fn gradient(op: &Op, clause: Option<Backward>, diag: &mut Diag) -> Gradient {
             Gradient::NotNeeded
         }
         _ if op.inputs.iter().any(|i| i.mutated) => Gradient::None(format!("'{name}' changes its arguments in place")),
-        _ if op.level == Level::Tensor => Gradient::Traced,
+        _ if op.level == Level::Tensor => Gradient::Composite,
         _ if !derivable => Gradient::NotNeeded,
         _ if matches!(op.level, Level::Element | Level::Row) => Gradient::Derived,
         _ => {

@@ -6,12 +6,13 @@ use smallvec::SmallVec;
 
 use super::node::{Meta, Node};
 use crate::attr::Attr;
-use crate::backend::precision::kept;
+use crate::backend::precision::stored_dtype;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::pullback::Pullback;
-use crate::op::shape_rule::Bindings;
-use crate::op::{Frame, OpDef, Role, ShapeRule};
+use crate::op::call::axis_layout::AxisLayout;
+use crate::op::call::shape_rule::Bindings;
+use crate::op::gradient::pullback::Pullback;
+use crate::op::{OpDef, Role, ShapeRule};
 use crate::tensor::{Device, Tensor};
 
 /// The call of a gradient: cotangents, saved tensors and attributes, by position.
@@ -20,23 +21,23 @@ use crate::tensor::{Device, Tensor};
 pub struct BackwardCall<'a> {
     node: &'a Arc<Node>,
     cotangents: &'a [Option<Tensor>],
-    frame: Option<Frame>,
+    axes: Option<AxisLayout>,
     bindings: Bindings<'a>,
 }
 
 impl<'a> BackwardCall<'a> {
     pub(crate) fn new(node: &'a Arc<Node>, cotangents: &'a [Option<Tensor>]) -> Result<BackwardCall<'a>> {
         let op: &OpDef = node.op();
-        let mut call = BackwardCall { node, cotangents, frame: None, bindings: Bindings::default() };
+        let mut call = BackwardCall { node, cotangents, axes: None, bindings: Bindings::default() };
         let ShapeRule::Core(rule) = &op.shape else { return Ok(call) };
-        let framed = |i: &usize| op.axis.is_some() && rule.input(*i).batch && !rule.input(*i).core.is_empty();
-        let rank = (0..node.inputs.len()).filter(framed).find_map(|i| node.inputs[i].as_ref()).map(|m| m.shape.len());
-        call.frame = rank.map(|rank| Frame::of(op, node.attrs(), rank)).transpose()?.flatten();
+        let has_axes = |i: &usize| op.axis.is_some() && rule.input(*i).batch && !rule.input(*i).core.is_empty();
+        let rank = (0..node.inputs.len()).filter(has_axes).find_map(|i| node.inputs[i].as_ref()).map(|m| m.shape.len());
+        call.axes = rank.map(|rank| AxisLayout::of(op, node.attrs(), rank)).transpose()?.flatten();
         for (i, meta) in node.inputs.iter().enumerate() {
             let Some(meta) = meta else { continue };
             let dims = rule.input(i);
-            let core: SmallVec<[usize; 4]> = match &call.frame {
-                Some(frame) if framed(&i) => [frame.core(&meta.shape).iter().product()].into_iter().collect(),
+            let core: SmallVec<[usize; 4]> = match &call.axes {
+                Some(axes) if has_axes(&i) => [axes.core(&meta.shape).iter().product()].into_iter().collect(),
                 _ => meta.shape[meta.shape.len() - dims.core.len()..].iter().copied().collect(),
             };
             call.bindings.bind(&dims.core, &core, node.attrs()).map_err(Error::value)?;
@@ -130,10 +131,10 @@ impl<'a> BackwardCall<'a> {
     pub fn shape(&self, input: usize) -> Vec<i64> {
         let Some(meta) = &self.node.inputs[input] else { return Vec::new() };
         let sizes = |s: &[usize]| s.iter().map(|d| *d as i64).collect::<Vec<_>>();
-        match (&self.frame, self.core_dims(input)) {
-            (Some(frame), Some(1..)) => {
-                let core: usize = frame.core(&meta.shape).iter().product();
-                let mut batch = frame.batch(&meta.shape);
+        match (&self.axes, self.core_dims(input)) {
+            (Some(axes), Some(1..)) => {
+                let core: usize = axes.core(&meta.shape).iter().product();
+                let mut batch = axes.batch(&meta.shape);
                 batch.push(core);
                 sizes(&batch)
             }
@@ -182,8 +183,8 @@ impl<'a> BackwardCall<'a> {
     }
 
     fn enter(&self, core: Option<usize>, tensor: Tensor) -> Result<Tensor> {
-        match (&self.frame, core) {
-            (Some(frame), Some(1..)) => frame.enter(&tensor),
+        match (&self.axes, core) {
+            (Some(axes), Some(1..)) => axes.to_last(&tensor),
             _ => Ok(tensor),
         }
     }
@@ -191,9 +192,9 @@ impl<'a> BackwardCall<'a> {
     fn enter_output(&self, output: usize, tensor: &Tensor) -> Result<Tensor> {
         let ShapeRule::Core(rule) = &self.op().shape else { return Ok(tensor.clone()) };
         let dims = rule.output(output);
-        match &self.frame {
-            Some(frame) if dims.batch && dims.core.is_empty() => frame.drop_kept(tensor),
-            Some(frame) if dims.batch => frame.enter(tensor),
+        match &self.axes {
+            Some(axes) if dims.batch && dims.core.is_empty() => axes.drop_kept(tensor),
+            Some(axes) if dims.batch => axes.to_last(tensor),
             _ => Ok(tensor.clone()),
         }
     }
@@ -201,12 +202,12 @@ impl<'a> BackwardCall<'a> {
     /// Converts a gradient from the backward body to the shape and dtype of its input.
     pub(crate) fn leave(&self, input: usize, grad: Tensor) -> Result<Tensor> {
         let Some(meta) = &self.node.inputs[input] else { return Ok(grad) };
-        let (Some(frame), Some(1..)) = (&self.frame, self.core_dims(input)) else {
+        let (Some(axes), Some(1..)) = (&self.axes, self.core_dims(input)) else {
             return fit(grad, meta, &self.op().name);
         };
         let sizes: Vec<usize> = self.shape(input).iter().map(|s| *s as usize).collect();
         let inside = Meta { shape: sizes.into(), dtype: meta.dtype, device: meta.device };
-        frame.leave(&fit(grad, &inside, &self.op().name)?, &meta.shape)
+        axes.from_last(&fit(grad, &inside, &self.op().name)?, &meta.shape)
     }
 
     /// The positions of the outputs that the op returned to its caller.
@@ -226,12 +227,12 @@ pub(crate) fn released(op: &str) -> Error {
 /// the input was reduced. The sum is computed in the wider of the two dtypes. The gradient of a half-float input stays in
 /// `float32` while loops keep that dtype, so that the pass can add further terms before it rounds.
 pub(crate) fn fit(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
-    use crate::op::names::{ASTYPE, REAL};
+    use crate::op::by_name::names::{ASTYPE, REAL};
     let mut grad = grad;
     if grad.dtype().is_complex() && !meta.dtype.is_complex() {
         grad = REAL.call(&[(&grad).into()], &[])?;
     }
-    let converted = |grad: Tensor| match [meta.dtype, kept(meta.dtype)].contains(&grad.dtype()) {
+    let converted = |grad: Tensor| match [meta.dtype, stored_dtype(meta.dtype)].contains(&grad.dtype()) {
         true => Ok(grad),
         false => ASTYPE.call(&[(&grad).into(), meta.dtype.into()], &[]),
     };
@@ -243,13 +244,13 @@ pub(crate) fn fit(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
 
 /// Converts a gradient to the shape of its input.
 fn fit_shape(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
-    use crate::op::names::SUM;
-    use crate::op::reshaped;
+    use crate::op::by_name::names::SUM;
+    use crate::op::by_name::reshape;
     if grad.shape() == &meta.shape {
         return Ok(grad);
     }
     if grad.shape().broadcast(&meta.shape).as_ref() == Some(&meta.shape) {
-        return reshaped::expand(&grad, &meta.shape);
+        return reshape::expand(&grad, &meta.shape);
     }
     let extra = grad.ndim().saturating_sub(meta.shape.len());
     let stretched = |d: &usize| *d < extra || (meta.shape[d - extra] == 1 && grad.shape()[*d] != 1);
@@ -265,5 +266,5 @@ fn fit_shape(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
     let axes: Vec<i64> = (0..grad.ndim()).filter(stretched).map(|d| d as i64).collect();
     let summed = SUM.call(&[(&grad).into(), axes.into(), true.into()], &[])?;
     let sizes = || meta.shape.iter().map(|s| *s as i64).collect();
-    if extra == 0 { Ok(summed) } else { reshaped::reshape(&summed, sizes()) }
+    if extra == 0 { Ok(summed) } else { reshape::reshape(&summed, sizes()) }
 }

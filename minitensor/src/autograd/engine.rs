@@ -12,7 +12,8 @@ use super::node::{Edge, Meta, Node};
 use crate::backend::precision::Wide;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::{Backward, Body, Role, gradients as derived, names};
+use crate::op::by_name::names;
+use crate::op::{Backward, Body, Role, gradient};
 use crate::tensor::Tensor;
 
 /// The options of a backward pass.
@@ -240,11 +241,11 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
     let is_interpreted = matches!(&op.body, Body::Dynamic(body) if body.is_interpreted);
     let _wide = (!is_interpreted).then(Wide::new);
     let grads = match &op.backward {
-        Backward::Derived(_) | Backward::Program(_) => derived::run(&call)?,
+        Backward::Derived(_) | Backward::Program(_) => gradient::run(&call)?,
         Backward::Formula(formula) => formula.run.call(&call)?,
         Backward::None(why) => return Err(Error::runtime(format!("op '{}' has no gradient: {why}", op.name))),
         Backward::NotNeeded => Vec::new(),
-        Backward::Traced => {
+        Backward::Composite => {
             return Err(Error::runtime(format!(
                 "op '{}' has no gradient: its body computes the output outside of recorded ops; give the op a backward, or declare that \
                  it has none",

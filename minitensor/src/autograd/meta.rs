@@ -8,7 +8,7 @@ use super::mode::is_grad_enabled;
 use super::node::{Edge, Node, Remains};
 use super::view;
 use crate::error::{Error, Result};
-use crate::op::names;
+use crate::op::by_name::names;
 use crate::tensor::Tensor;
 
 /// A function that is called with a gradient, and may return a replacement.

@@ -12,7 +12,7 @@ use super::saved::Saved;
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::op::OpRef;
-use crate::op::pullback::Pullback;
+use crate::op::gradient::pullback::Pullback;
 use crate::tensor::{Device, Shape, Tensor};
 
 /// The destination of the gradient of an input.

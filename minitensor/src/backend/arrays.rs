@@ -3,12 +3,12 @@
 use smallvec::SmallVec;
 
 use super::allocator;
-use super::plan::{Plan, broadcast, expanded};
+use super::shapes::{CallShapes, broadcast, expanded};
 use crate::autograd::NoGrad;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::op::dtype_rule::DTypes;
-use crate::op::shape_rule::CoreShapes;
+use crate::op::call::dtype_rule::DTypes;
+use crate::op::call::shape_rule::CoreShapes;
 use crate::op::{ArrayKernel, Body, Call, DTypeRule, KernelCall, OpDef, Role};
 use crate::tensor::{Device, DeviceKind, Shape, Tensor};
 
@@ -35,7 +35,7 @@ pub fn run(
     call: &Call<'_>,
     dtypes: &DTypes,
     device: Device,
-    plan: Option<(&Plan, &CoreShapes)>,
+    plan: Option<(&CallShapes, &CoreShapes)>,
     wanted: u64,
 ) -> Result<SmallVec<[Option<Tensor>; 1]>> {
     let op = call.op;
@@ -98,7 +98,7 @@ pub fn run(
 pub fn infer(
     call: &Call<'_>,
     dtypes: &DTypes,
-    plan: Option<(&Plan, &CoreShapes)>,
+    plan: Option<(&CallShapes, &CoreShapes)>,
 ) -> Result<SmallVec<[Option<Tensor>; 1]>> {
     let outputs = outputs(call, dtypes, plan)?;
     outputs.into_iter().map(|(shape, dtype)| Tensor::empty(shape, dtype, Device::Meta).map(Some)).collect()
@@ -122,7 +122,7 @@ pub fn store(result: &Tensor, target: &Tensor) -> Result<Tensor> {
 }
 
 /// The shapes and dtypes of the outputs.
-fn outputs(call: &Call<'_>, dtypes: &DTypes, plan: Option<(&Plan, &CoreShapes)>) -> Result<Vec<(Shape, DType)>> {
+fn outputs(call: &Call<'_>, dtypes: &DTypes, plan: Option<(&CallShapes, &CoreShapes)>) -> Result<Vec<(Shape, DType)>> {
     let op = call.op;
     let shapes: Vec<Shape> = match (&op.body, plan) {
         (Body::Arrays(body), _) if body.infers() => return body.infer(call),

@@ -4,17 +4,17 @@
 
 mod arrays;
 pub(crate) mod cpu;
-mod parts;
-pub(crate) mod plan;
+mod decompose;
 pub(crate) mod precision;
+pub(crate) mod shapes;
 mod transfer;
 
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
 pub(crate) use arrays::{Found, infer as infer_arrays, run as run_arrays};
-pub(crate) use parts::run as run_parts;
-pub(crate) use plan::Plan;
+pub(crate) use decompose::run as decompose;
+pub(crate) use shapes::CallShapes;
 pub(crate) use transfer::copy;
 
 use crate::error::{Error, Result};

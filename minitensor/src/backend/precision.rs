@@ -12,8 +12,9 @@ use crate::attr::Attr;
 use crate::autograd::{NoGrad, is_grad_enabled};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::op::dtype_rule::DTypes;
-use crate::op::{Call, DTypeRule, OpDef, Output, Role, names};
+use crate::op::by_name::names;
+use crate::op::call::dtype_rule::DTypes;
+use crate::op::{Call, DTypeRule, OpDef, Output, Role};
 use crate::tensor::{Device, Tensor};
 
 thread_local! {
@@ -47,7 +48,7 @@ pub fn is_wide() -> bool {
 
 /// The dtype in which a loop stores a result of this dtype.
 #[inline]
-pub fn kept(dtype: DType) -> DType {
+pub fn stored_dtype(dtype: DType) -> DType {
     if dtype.compute() != dtype && is_wide() { dtype.compute() } else { dtype }
 }
 
@@ -56,7 +57,7 @@ pub fn kept(dtype: DType) -> DType {
 pub fn output_dtype(op: &OpDef, output: &Output, dtypes: &DTypes, attrs: &[Attr]) -> Result<DType> {
     let dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
     let is_new = matches!(output.dtype, DTypeRule::Generic(_)) && !matches!(output.role, Role::Mutates(_));
-    Ok(if is_new { kept(dtype) } else { dtype })
+    Ok(if is_new { stored_dtype(dtype) } else { dtype })
 }
 
 /// The body of a composite op.

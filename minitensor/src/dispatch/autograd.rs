@@ -18,11 +18,11 @@ pub fn call(
     checked: &Checked,
     wanted: u64,
 ) -> Result<Produced> {
-    let traced = matches!(op.backward, Backward::Traced);
-    let recording = if is_grad_enabled() && !traced { record::prepare(op, inputs, attrs)? } else { None };
+    let is_composite = matches!(op.backward, Backward::Composite);
+    let recording = if is_grad_enabled() && !is_composite { record::prepare(op, inputs, attrs)? } else { None };
     let mut outputs = {
-        let _quiet =
-            (!traced && matches!(op.body, Body::Tensor(_) | Body::Arrays(_) | Body::Dynamic(_))).then(NoGrad::new);
+        let _quiet = (!is_composite && matches!(op.body, Body::Tensor(_) | Body::Arrays(_) | Body::Dynamic(_)))
+            .then(NoGrad::new);
         ended(|| backend::compute(op, inputs, attrs, checked, wanted))
             .inspect_err(|_| count_changes(op, inputs))
             .flatten()
@@ -39,15 +39,15 @@ pub fn call(
     }
     if let Some(recording) = recording {
         recording.record(op, inputs, attrs, &mut outputs);
-    } else if traced && is_grad_enabled() {
+    } else if is_composite && is_grad_enabled() {
         admit_lost_history(op, inputs, attrs, &mut outputs)?;
-    } else if !traced {
+    } else if !is_composite {
         for t in outputs.iter_mut().flatten().filter(|t| t.grad_meta().is_some()) {
             *t = t.detach();
         }
     }
     if !op.body.is_loop() {
-        note_views(traced, inputs, &mut outputs);
+        note_views(is_composite, inputs, &mut outputs);
     }
     Ok(outputs)
 }
@@ -79,14 +79,14 @@ fn count_changes(op: &OpDef, inputs: &[Option<&Tensor>]) {
 /// Marks outputs that share memory with an input as views of it, even if nothing is recorded: a later recorded call may change
 /// one of them. A composite op may have marked them already. A view of a tensor that exists only inside of the body is not
 /// marked, unless another output shares its memory.
-fn note_views(traced: bool, inputs: &[Option<&Tensor>], outputs: &mut Produced) {
+fn note_views(is_composite: bool, inputs: &[Option<&Tensor>], outputs: &mut Produced) {
     for k in 0..outputs.len() {
         let Some(t) = outputs[k].take_if(|t| t.dtype().is_differentiable()) else { continue };
         let whole = inputs.iter().flatten().find(|input| input.shares_storage(&t));
         let others = outputs.iter().flatten().any(|other| other.shares_storage(&t));
         outputs[k] = Some(match (whole, t.origin()) {
             (Some(whole), _) if whole.is(&t) => t,
-            (Some(_), Some(_)) if traced => t,
+            (Some(_), Some(_)) if is_composite => t,
             (Some(whole), _) => t.into_view_of(Some(whole), !is_grad_enabled()),
             (None, Some(origin)) if others => {
                 let whole = origin.whole.clone();

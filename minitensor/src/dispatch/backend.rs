@@ -7,10 +7,10 @@ use super::check::{Checked, Flat};
 use crate::attr::Attr;
 use crate::autograd::is_grad_enabled;
 use crate::backend::cpu::{cells, elements};
-use crate::backend::{self, Found, Plan, precision};
+use crate::backend::{self, CallShapes, Found, precision};
 use crate::error::{Error, Result, counted};
-use crate::op::dtype_rule::DTypes;
-use crate::op::shape_rule::Bindings;
+use crate::op::call::dtype_rule::DTypes;
+use crate::op::call::shape_rule::Bindings;
 use crate::op::{Backward, Body, Call, DTypeRule, OpDef, OpRef, ShapeRule};
 use crate::tensor::{Device, DeviceKind, Tensor};
 
@@ -27,7 +27,7 @@ pub fn compute(
     let converted: Flat<'_> =
         inputs.iter().enumerate().map(|(i, t)| cast.get(i).and_then(Option::as_ref).or(*t)).collect();
     let plan = match &op.shape {
-        ShapeRule::Core(rule) => Some((Plan::new(op, rule, &converted, attrs)?, rule)),
+        ShapeRule::Core(rule) => Some((CallShapes::new(op, rule, &converted, attrs)?, rule)),
         _ => {
             op.check_predicates(&Bindings::default(), attrs)?;
             None
@@ -62,7 +62,7 @@ pub fn compute(
         _ if device == Device::Meta => backend::infer_arrays(&call, dtypes, shapes),
         _ => match Found::new(op, device.kind(), dtypes) {
             Some(found) => backend::run_arrays(&found, &call, dtypes, device, shapes, wanted),
-            None => backend::run_parts(&call, dtypes, device, shapes),
+            None => backend::decompose(&call, dtypes, device, shapes),
         },
     }
 }
@@ -80,7 +80,7 @@ fn is_cpu(device: Device) -> bool {
 /// The kernel of a composite op, if there is one for the device. If the gradient is that of the parts, they are needed.
 fn whole_kernel<'a>(call: &Call<'a>, device: Device, dtypes: &DTypes) -> Option<Found<'a>> {
     let is_recorded = || is_grad_enabled() && call.inputs.iter().flatten().any(|t| t.requires_grad());
-    let is_needed = matches!(call.op.backward, Backward::Traced) && is_recorded();
+    let is_needed = matches!(call.op.backward, Backward::Composite) && is_recorded();
     if call.op.kernels.is_empty() || is_needed { None } else { Found::new(call.op, device.kind(), dtypes) }
 }
 
@@ -110,7 +110,7 @@ fn check_promises(
     outputs: Vec<Tensor>,
     attrs: &[Attr],
     dtypes: &DTypes,
-    plan: Option<&Plan>,
+    plan: Option<&CallShapes>,
 ) -> Result<Produced> {
     if !op.gives_list() && outputs.len() != op.outputs.len() {
         return Err(Error::runtime(format!(

@@ -4,7 +4,7 @@ use minitensor_kernels::Const;
 use smallvec::{SmallVec, smallvec};
 
 use crate::error::{Error, Result, counted};
-use crate::op::dtype_rule::DTypes;
+use crate::op::call::dtype_rule::DTypes;
 use crate::op::{Arg, Arity, DTypeRule, OpDef};
 use crate::tensor::{Device, Tensor};
 

@@ -10,7 +10,7 @@ use crate::autograd::is_grad_enabled;
 use crate::backend::cpu::{elements::Loop, programs, strided::GRAIN};
 use crate::dtype::{DType, Kind};
 use crate::error::Result;
-use crate::op::shape_rule::Bindings;
+use crate::op::call::shape_rule::Bindings;
 use crate::op::{Arg, Arity, Body, DTypeRule, OpRef, Role};
 use crate::tensor::{Device, Tensor};
 

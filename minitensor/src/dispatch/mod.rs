@@ -26,7 +26,7 @@ use crate::tensor::Tensor;
 /// All outputs of a call, in the definition's order.
 pub(crate) type Produced = SmallVec<[Option<Tensor>; 1]>;
 
-/// Calls an op. `attrs` are complete and checked, as [`bind`](crate::op::bind) makes them.
+/// Calls an op. `attrs` are complete and checked, as [`bind`](crate::op::call::bind) makes them.
 pub fn dispatch(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Outputs> {
     dispatch_wanted(op, args, attrs, u64::MAX).map(|outputs| returned(op, outputs))
 }

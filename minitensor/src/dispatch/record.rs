@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use crate::attr::Attr;
 use crate::autograd::{Edge, GradMeta, Meta, Node, Saved, Whole};
 use crate::error::{Error, Result};
-use crate::op::pullback::Pullback;
-use crate::op::{Backward, OpDef, OpRef, Role, gradients};
+use crate::op::gradient::pullback::Pullback;
+use crate::op::{Backward, OpDef, OpRef, Role, gradient};
 use crate::tensor::Tensor;
 
 type Edges = SmallVec<[Option<Edge>; 2]>;
@@ -35,7 +35,7 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result
         return Ok(None);
     }
     let dtypes = inputs.iter().map(|t| t.map(Tensor::dtype));
-    let pullback = gradients::pullback(op, attrs, dtypes, |i| edges[i].is_some());
+    let pullback = gradient::pullback(op, attrs, dtypes, |i| edges[i].is_some());
     let is_saved = |i: usize| saves_input(op, pullback.as_deref(), i);
     let (mut before, mut wholes) = (SmallVec::new(), SmallVec::new());
     for (i, t) in inputs.iter().enumerate() {

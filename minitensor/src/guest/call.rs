@@ -10,7 +10,7 @@ use crate::attr::Attr;
 use crate::error::{Error, Result};
 use crate::op::{Arg, Arity, OpRef, Outputs, Value};
 use crate::plugin::abi::{self, Str};
-use crate::plugin::border::ask;
+use crate::plugin::ffi::checked;
 use crate::tensor::Tensor;
 
 /// Empty in a plugin: the host derives gradients from programs.
@@ -49,7 +49,7 @@ impl Op {
         let host = host()?;
         let (mut outputs, mut n) = (vec![std::ptr::null_mut(); most], most);
         // SAFETY: the function of the host is called as the ABI requires.
-        ask(|sink| unsafe {
+        checked(|sink| unsafe {
             (host.op_call)(
                 self.as_ptr(),
                 args.as_ptr(),
@@ -137,7 +137,7 @@ pub fn vjp(op: &OpRef, inputs: &[&Tensor], cotangent: &Tensor) -> Result<Vec<Opt
     let inputs: Vec<_> = inputs.iter().map(|t| t.handle()).collect();
     let mut gradients = vec![std::ptr::null_mut(); inputs.len()];
     // SAFETY: the function of the host is called as the ABI requires.
-    ask(|sink| unsafe {
+    checked(|sink| unsafe {
         let (given, out) = (inputs.as_ptr(), gradients.as_mut_ptr());
         (host.op_vjp)(op.as_ptr(), given, inputs.len(), cotangent.handle(), out, sink)
     })?;

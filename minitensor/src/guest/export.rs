@@ -11,7 +11,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::plugin::abi::{self, ErrorSink, Host, KernelFn, Str, arity, backward, body, core, kind, role, rule};
-use crate::plugin::border::{answer, ask};
+use crate::plugin::ffi::{catch, checked};
 use crate::tensor::Tensor;
 
 /// Registers an op with the host.
@@ -20,7 +20,7 @@ use crate::tensor::Tensor;
 /// The host is the caller of the `init` that is in progress.
 pub unsafe fn register(host: *const Host, op: &'static abi::Op) -> Result<()> {
     // SAFETY: by the contract of this function.
-    ask(|sink| unsafe { ((*host).register_op)(host, op, sink) })
+    checked(|sink| unsafe { ((*host).register_op)(host, op, sink) })
 }
 
 /// All definitions of this library.
@@ -226,7 +226,8 @@ fn kernels<F: Copy>(op: &'static OpDef, find: fn(&[DType]) -> Option<F>, trampol
 }
 
 fn set_body(op: &'static OpDef, table: &mut abi::Op) {
-    let entry = inventory::iter::<KernelEntry>.into_iter().find(|entry| entry.op == op.name);
+    let is_of_op = |entry: &&KernelEntry| matches!(entry.op, KernelTarget::Definition(of) if std::ptr::eq(of, op));
+    let entry = inventory::iter::<KernelEntry>.into_iter().find(is_of_op);
     let kernels = match entry.map(|entry| (entry.kernels)()) {
         Some(Kernels::Elements(find)) => kernels(op, find, KernelFn { elements: Some(elements) }),
         Some(Kernels::Cells(find)) => kernels(op, find, KernelFn { cells: Some(cells) }),
@@ -250,7 +251,7 @@ fn set_backward(op: &'static OpDef, table: &mut abi::Op) {
         Backward::None(why) => (table.backward_kind, table.backward) = (backward::NONE, Str::of(why)),
         Backward::NotNeeded => table.backward_kind = backward::NOT_NEEDED,
         Backward::Program(_) => table.backward_kind = backward::PROGRAM,
-        Backward::Traced => table.backward_kind = backward::TRACED,
+        Backward::Composite => table.backward_kind = backward::COMPOSITE,
         Backward::Derived(derived) => {
             let vjp: &'static OpDef = &derived.vjp;
             (table.backward_kind, table.vjp) = (backward::VJP, self::table(vjp));
@@ -291,7 +292,7 @@ unsafe extern "C" fn elements(
 ) -> i32 {
     // SAFETY: the context is that of the kernel. The host provides one pointer for each input and output of the op.
     unsafe {
-        answer(error, || {
+        catch(error, || {
             let kernel = &*context.cast::<Compiled<ElementKernel>>();
             let inputs = std::slice::from_raw_parts(inputs.cast(), kernel.inputs);
             let outputs = std::slice::from_raw_parts(outputs.cast(), kernel.outputs);
@@ -309,7 +310,7 @@ unsafe extern "C" fn cells(
 ) -> i32 {
     // SAFETY: as for elements.
     unsafe {
-        answer(error, || {
+        catch(error, || {
             let kernel = &*context.cast::<Compiled<CellKernel>>();
             let arg = |cell: &abi::Cell| {
                 Ok(CellArg {
@@ -344,7 +345,7 @@ unsafe extern "C" fn write_program(
 ) -> i32 {
     // SAFETY: the host calls this function as the ABI requires.
     unsafe {
-        answer(error, || {
+        catch(error, || {
             let op = definition(context);
             let write =
                 if let Body::Element(program) | Body::Cell(program) = &op.body { program.as_ref() } else { None };
@@ -359,7 +360,7 @@ unsafe extern "C" fn write_program(
 unsafe extern "C" fn call(call: *const abi::Call, error: *mut ErrorSink) -> i32 {
     // SAFETY: the host calls this function as the ABI requires.
     unsafe {
-        answer(error, || {
+        catch(error, || {
             let call = &*call;
             let op = definition(call.context);
             let handles = abi::slice(call.inputs, call.n_inputs as usize, abi::most::LIST, "inputs")?.iter();
@@ -383,7 +384,7 @@ unsafe extern "C" fn call(call: *const abi::Call, error: *mut ErrorSink) -> i32 
 unsafe extern "C" fn gradient(call: *const abi::Gradient, error: *mut ErrorSink) -> i32 {
     // SAFETY: the host calls this function as the ABI requires.
     unsafe {
-        answer(error, || {
+        catch(error, || {
             let call = &*call;
             let op = definition(call.context);
             let Backward::Formula(formula) = &op.backward else {

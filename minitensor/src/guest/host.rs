@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::plugin::abi::{self, ErrorSink, Host};
-use crate::plugin::border::{answer, ask};
+use crate::plugin::ffi::{catch, checked};
 
 static HOST: AtomicPtr<Host> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -34,7 +34,7 @@ pub fn host() -> Result<&'static Host> {
 /// The pointer that a function of the host returns, or its error.
 pub fn pointer<T>(f: impl FnOnce(*mut ErrorSink) -> *mut T) -> Result<NonNull<T>> {
     let mut given = std::ptr::null_mut();
-    let done = ask(|sink| {
+    let done = checked(|sink| {
         given = f(sink);
         // A function that returns a pointer has no error code, only a message.
         if given.is_null() { abi::code::RUNTIME as i32 } else { 0 }
@@ -46,7 +46,7 @@ pub fn pointer<T>(f: impl FnOnce(*mut ErrorSink) -> *mut T) -> Result<NonNull<T>
 /// Returns an error if the user has interrupted the call.
 pub fn check_interrupt() -> Result<()> {
     // SAFETY: the function of the host is called as the ABI requires.
-    host().map_or(Ok(()), |host| ask(|sink| unsafe { (host.check_interrupt)(sink) }))
+    host().map_or(Ok(()), |host| checked(|sink| unsafe { (host.check_interrupt)(sink) }))
 }
 
 type Loop<'a> = &'a (dyn Fn(Range<usize>) + Sync);
@@ -58,7 +58,7 @@ fn parallel_for(n: usize, grain: usize, f: Loop<'_>) {
         // SAFETY: the context is the pair below, which outlives the loop. The sink is valid for the call.
         unsafe {
             let (f, panic) = &*context.cast::<(Loop<'_>, Panic)>();
-            answer(error, || {
+            catch(error, || {
                 catch_unwind(AssertUnwindSafe(|| f(begin as usize..end as usize))).map_err(|payload| {
                     *panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(payload);
                     Error::runtime("a loop panicked")
@@ -70,7 +70,7 @@ fn parallel_for(n: usize, grain: usize, f: Loop<'_>) {
     let mut context: (Loop<'_>, Panic) = (f, Mutex::new(None));
     let pointer = std::ptr::from_mut(&mut context).cast();
     // SAFETY: the function of the host is called as the ABI requires.
-    let done = ask(|sink| unsafe { (host.parallel_for)(n as i64, grain as i64, body, pointer, sink) });
+    let done = checked(|sink| unsafe { (host.parallel_for)(n as i64, grain as i64, body, pointer, sink) });
     if let Some(payload) = context.1.into_inner().unwrap_or_else(PoisonError::into_inner) {
         resume_unwind(payload);
     }

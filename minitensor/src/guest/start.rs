@@ -8,7 +8,7 @@ use super::{export, host};
 use crate::error::{Error, Result};
 use crate::op::{CustomOp, OpDef, OpRef};
 use crate::plugin::abi::{self, ErrorSink, Host};
-use crate::plugin::border::answer;
+use crate::plugin::ffi::catch;
 use crate::plugin::{CustomOpRegistry, Package, Plugin};
 
 /// Created when the plugin is first loaded, and kept for ever.
@@ -41,7 +41,7 @@ thread_local! {
 pub unsafe fn init(package: &Package, host: *const Host, error: *mut ErrorSink) -> i32 {
     // SAFETY: by the contract of this function.
     unsafe {
-        answer(error, || {
+        catch(error, || {
             host::set(host);
             let made = MADE.get_or_init(|| make(package));
             made.tables.iter().try_for_each(|table| export::register(host, table))?;
@@ -111,5 +111,5 @@ fn register(object: Arc<dyn CustomOp>) -> Result<()> {
 pub unsafe fn fini(error: *mut ErrorSink) -> i32 {
     let plugin = MADE.get().and_then(|made| made.plugin.as_ref());
     // SAFETY: by the contract of this function.
-    unsafe { answer(error, || plugin.map_or(Ok(()), |plugin| plugin.cleanup(&CustomOpRegistry { register }))) }
+    unsafe { catch(error, || plugin.map_or(Ok(()), |plugin| plugin.cleanup(&CustomOpRegistry { register }))) }
 }

@@ -14,7 +14,7 @@ use super::host::{host, pointer};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, counted};
 use crate::plugin::abi;
-use crate::plugin::border::ask;
+use crate::plugin::ffi::checked;
 
 /// An n-dimensional array of the host. A clone is the same tensor, with the same memory, gradient and history.
 pub struct Tensor {
@@ -209,7 +209,7 @@ fn device_type(kind: DeviceKind) -> Result<i32> {
         return Ok(number);
     }
     let (host, mut number) = (host()?, -1);
-    ask(|sink| {
+    checked(|sink| {
         // SAFETY: the function of the host is called as the ABI requires.
         number = unsafe { (host.device_type)(abi::Str::of(kind.name()), sink) };
         if number < 0 { abi::code::VALUE as i32 } else { 0 }

@@ -12,9 +12,9 @@ use crate::autograd::BackwardCall;
 use crate::error::Result;
 use crate::op::Gradients;
 use crate::op::call::Call;
+use crate::op::call::shape_rule::{CoreShapes, Predicate};
 use crate::op::kernel::KernelTable;
 use crate::op::program::ProgramFn;
-use crate::op::shape_rule::{CoreShapes, Predicate};
 #[cfg(feature = "engine")]
 use crate::plugin::host::Loaded;
 use crate::tensor::Tensor;
@@ -62,7 +62,7 @@ pub enum ShapeRule {
     /// A `shape` clause: batch dimensions broadcast, and core dimensions are named.
     Core(CoreShapes),
     /// For tensor bodies: the body is run on tensors without data.
-    Traced,
+    Inferred,
 }
 
 /// What an op computes. The [kernel table](KernelTable) has what computes it.
@@ -131,7 +131,7 @@ pub enum Backward {
     /// A function over tensors.
     Formula(Formula),
     /// The gradients of the ops that a tensor body calls, which are recorded.
-    Traced,
+    Composite,
 }
 
 /// A compiled vector-Jacobian product.

@@ -1,27 +1,28 @@
-//! Operations: their definition ([`OpDef`]), their registry ([`registry`]), and their calls ([`dispatch`]).
+//! Operations:
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`def`] | [`OpDef`], the definition of an op as data |
+//! | [`kernel`], [`program`] | what computes an op: its kernels by kind of device, and the program of its body |
+//! | [`registry`] | all ops by name |
+//! | [`call`] | arguments, and the rules for dtypes, shapes and axes |
+//! | [`gradient`] | derived gradients |
+//! | [`by_name`] | ops that the engine itself calls |
+//! | [`build`] | ops created at run time |
 
-mod bind;
-mod call;
-mod custom_op;
+pub(crate) mod build;
+pub(crate) mod call;
 mod def;
-pub(crate) mod dtype_rule;
 mod entry;
-mod infer;
 mod kernel;
-mod object;
 mod program;
-mod replay;
-pub(crate) mod shape_rule;
 
-pub use bind::{bind, slots};
-pub use call::{Arg, Call, Outputs, Value};
-pub use custom_op::{CustomOp, GradientFunction};
+pub use build::{CustomOp, GradientFunction};
+pub use call::{Arg, Arithmetic, Call, CoreShapes, Dim, Dims, Outputs, Predicate, Relation, Value, bind, infer, slots};
 pub use def::*;
 pub use entry::OpEntry;
-pub use infer::infer;
 pub use kernel::*;
 pub use program::ProgramFn;
-pub use shape_rule::{Arithmetic, CoreShapes, Dim, Dims, Predicate, Relation};
 
 /// The modules that run ops, as opposed to those that define them.
 #[cfg(feature = "engine")]
@@ -30,21 +31,16 @@ macro_rules! engine {
 }
 #[cfg(feature = "engine")]
 engine! {
-    mod builder;
-    mod frame;
-    pub(crate) mod gradients;
-    pub mod names;
-    mod op_name;
-    pub(crate) mod pullback;
-    pub(crate) mod reshaped;
+    pub mod by_name;
+    pub(crate) mod gradient;
     pub mod registry;
-    pub(crate) mod trace;
-    mod vjp;
 }
 #[cfg(feature = "engine")]
-pub(crate) use self::frame::Frame;
-#[cfg(feature = "engine")]
-pub use self::{builder::CustomOpBuilder, gradients::Gradients, op_name::OpName, vjp::vjp};
+pub use self::{
+    build::CustomOpBuilder,
+    by_name::OpName,
+    gradient::{Gradients, vjp},
+};
 #[cfg(feature = "engine")]
 pub use crate::dispatch::{dispatch, dispatch_one};
 

@@ -7,10 +7,10 @@ use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::custom_op::CustomOp;
+use super::build::CustomOp;
 use super::def::{Body, OpDef, OpRef};
 use super::entry::OpEntry;
-use super::kernel::{KernelEntry, Kernels};
+use super::kernel::{KernelEntry, KernelTarget, Kernels};
 use super::program::ProgramFn;
 use crate::error::{Error, Result};
 use crate::fork::try_write;
@@ -56,10 +56,14 @@ static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
         }
     }
     for entry in inventory::iter::<KernelEntry> {
-        match (table.names.get(entry.op), DeviceKind::named(entry.device)) {
-            (Some(Entry { op, .. }), Ok(kind)) => op.kernels.add(kind, (entry.kernels)()),
-            (Some(_), Err(error)) => conflict(error.context(format!("a kernel of op '{}'", entry.op))),
-            (None, _) => conflict(Error::value(format!("there is a kernel of op '{}', but no such op", entry.op))),
+        let (name, op) = match entry.op {
+            KernelTarget::Definition(op) => (op.name.as_ref(), Some(op)),
+            KernelTarget::Name(name) => (name, table.names.get(name).map(|entry| &*entry.op)),
+        };
+        match (op, DeviceKind::named(entry.device)) {
+            (Some(op), Ok(kind)) => op.kernels.add(kind, (entry.kernels)()),
+            (Some(_), Err(error)) => conflict(error.context(format!("a kernel of op '{name}'"))),
+            (None, _) => conflict(Error::value(format!("there is a kernel of op '{name}', but no such op"))),
         }
     }
     RwLock::new(table)

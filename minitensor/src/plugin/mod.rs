@@ -6,7 +6,7 @@
 #[doc(hidden)]
 pub mod abi;
 #[doc(hidden)]
-pub mod border;
+pub mod ffi;
 #[cfg(feature = "engine")]
 pub mod host;
 mod package;

@@ -3,7 +3,7 @@
 use super::{Shape, Strides, Tensor};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::names;
+use crate::op::by_name::names;
 use minitensor_kernels::Const;
 
 /// The position of a view in the memory of its base tensor, the whole. The gradient of the view is read from, and written

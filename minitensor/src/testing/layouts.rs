@@ -202,7 +202,7 @@ pub fn broadcasts_and_empties(op: &OpRef, sample: &Sample) -> Result<()> {
     let batched = match &op.shape {
         ShapeRule::Broadcast => true,
         ShapeRule::Core(rule) => op.axis.is_none() && rule.inputs.iter().any(|d| d.batch),
-        ShapeRule::Traced => false,
+        ShapeRule::Inferred => false,
     };
     let with_front = |sample: &Sample, sizes: &[i64]| {
         sample.map(|i, t| {

@@ -7,7 +7,7 @@ use super::values::{Random, close, numbers};
 use crate::autograd::{Options, grad};
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
-use crate::op::dtype_rule::taken;
+use crate::op::call::dtype_rule::taken;
 use crate::op::{Backward, Body, DTypeRule, Formula, Generic, OpRef, Role};
 use crate::random::manual_seed;
 use crate::tensor::Tensor;

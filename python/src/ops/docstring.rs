@@ -69,7 +69,7 @@ pub fn shape_rule(op: &OpDef) -> String {
         ShapeRule::Broadcast if op.inputs.len() == 1 => "the shape of the input".into(),
         ShapeRule::Broadcast => "the common shape to which the inputs broadcast".into(),
         ShapeRule::Core(core) => core.text.to_string(),
-        ShapeRule::Traced => "determined by the ops that it calls".into(),
+        ShapeRule::Inferred => "determined by the ops that it calls".into(),
     }
 }
 

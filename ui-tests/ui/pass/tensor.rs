@@ -1,6 +1,6 @@
 use minitensor::op::{Backward, BackwardFn};
 use minitensor::prelude::*;
-use minitensor::{BackwardCall, __rt as rt};
+use minitensor::{BackwardCall, __private as rt};
 
 /// The first of a list.
 #[custom_op]

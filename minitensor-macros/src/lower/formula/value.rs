@@ -49,10 +49,10 @@ impl Writer<'_> {
     /// An argument of an op.
     fn argument(&mut self, node: &Node) -> TokenStream {
         let tokens = match &node.kind {
-            NodeKind::Const(Attr::None) => return quote!(__rt::value(&__rt::Option::<__rt::i64>::None)),
+            NodeKind::Const(Attr::None) => return quote!(__private::value(&__private::Option::<__private::i64>::None)),
             NodeKind::List(items) if items.iter().any(|item| item.is_tensor) => {
                 let each: Vec<_> = items.iter().map(|item| self.owned(item)).collect();
-                return quote!(__rt::value(&[#(#each),*][..]));
+                return quote!(__private::value(&[#(#each),*][..]));
             }
             _ if node.is_tensor => self.tensor(node),
             NodeKind::Operator(_, sides) if sides.len() == 2 => {
@@ -65,7 +65,7 @@ impl Writer<'_> {
             }
             _ => self.known(node),
         };
-        quote!(__rt::value(&#tokens))
+        quote!(__private::value(&#tokens))
     }
 
     fn tensor(&mut self, node: &Node) -> TokenStream {
@@ -182,7 +182,7 @@ impl Writer<'_> {
         match property {
             Property::Shape => shape,
             Property::DType => dtype,
-            Property::Ndim => quote!((#shape.len() as __rt::i64)),
+            Property::Ndim => quote!((#shape.len() as __private::i64)),
         }
     }
 

@@ -8,12 +8,12 @@ use minitensor_kernels::threads::parallel_for;
 use smallvec::SmallVec;
 
 use crate::attr::Attr;
-use crate::backend::plan::Plan;
 use crate::backend::precision;
+use crate::backend::shapes::CallShapes;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::dtype_rule::DTypes;
-use crate::op::shape_rule::CoreShapes;
+use crate::op::call::dtype_rule::DTypes;
+use crate::op::call::shape_rule::CoreShapes;
 use crate::op::{CellArg, CellKernel, Core, DTypeRule, Kernel, OpDef};
 use crate::tensor::{Device, DeviceKind, Shape, Strides, Tensor, copy_elements, try_vec};
 
@@ -57,7 +57,7 @@ unsafe impl Sync for Operand {}
 #[allow(clippy::too_many_arguments)]
 pub fn run(
     op: &OpDef,
-    plan: &Plan,
+    plan: &CallShapes,
     rule: &CoreShapes,
     inputs: &[Option<&Tensor>],
     attrs: &[Attr],
@@ -129,11 +129,11 @@ pub fn run(
 }
 
 impl Operand {
-    fn new(plan: &Plan, t: &Tensor, batched: bool, rank: usize, core: Core, is_output: bool) -> Operand {
-        let framed = plan.frame.as_ref().filter(|_| batched);
-        let ((shape, strides), width) = match framed {
-            Some(frame) if rank > 0 => (frame.layout(t), frame.width()),
-            Some(frame) if is_output => (frame.output_layout(t), 0),
+    fn new(plan: &CallShapes, t: &Tensor, batched: bool, rank: usize, core: Core, is_output: bool) -> Operand {
+        let has_axes = plan.axes.as_ref().filter(|_| batched);
+        let ((shape, strides), width) = match has_axes {
+            Some(axes) if rank > 0 => (axes.layout(t), axes.width()),
+            Some(axes) if is_output => (axes.output_layout(t), 0),
             _ => ((t.shape().clone(), t.strides().into()), rank),
         };
         let split = shape.len() - width;
@@ -142,7 +142,7 @@ impl Operand {
         let (core_shape, core_strides): (Shape, Strides) = (shape[split..].into(), strides[split..].into());
         // Several axes as one dimension, or memory of another dtype, needs a buffer.
         let converted = t.dtype().compute() != t.dtype();
-        let flattened = framed.is_some() && rank > 0 && width != 1;
+        let flattened = has_axes.is_some() && rank > 0 && width != 1;
         let packed = converted
             || match core {
                 Core::Scalar => false,
@@ -321,7 +321,7 @@ impl PartialSums {
     }
 
     /// The first partial sum as an argument of the kernel.
-    fn operand(&self, plan: &Plan, core: Core) -> Operand {
+    fn operand(&self, plan: &CallShapes, core: Core) -> Operand {
         let shape = self.output.shape().clone();
         let strides = shape.contiguous_strides();
         let first = self.parts.window(shape, strides, self.parts.offset());

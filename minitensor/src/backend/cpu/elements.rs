@@ -9,10 +9,10 @@ use minitensor_kernels::program::Plan;
 use super::programs;
 use super::strided::{self, ElementLoop, GRAIN};
 use crate::attr::Attr;
-use crate::backend::{plan::broadcast, precision};
+use crate::backend::{precision, shapes::broadcast};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::dtype_rule::DTypes;
+use crate::op::call::dtype_rule::DTypes;
 use crate::op::{Arity, ElementKernel, Kernel, Kernels, OpDef, Role};
 use crate::tensor::{Device, DeviceKind, Tensor};
 
@@ -41,16 +41,16 @@ pub fn run(
         return Ok(outputs);
     }
     let wanted: SmallVec<[Option<&Tensor>; 2]> = outputs.iter().map(Option::as_ref).collect();
-    let go = |kernel: ElementLoop<'_>| strided::run(&kernel, &shape, inputs, &wanted, &output_dtypes);
+    let run_loop = |kernel: ElementLoop<'_>| strided::run(&kernel, &shape, inputs, &wanted, &output_dtypes);
     match find(op, dtypes)? {
         Loop::Kernel(kernel) => {
             let attrs = with_presence(op, inputs, attrs);
             // SAFETY: the loop was chosen for these dtypes.
-            go(ElementLoop { run: &|n, ins, outs| unsafe { kernel.run(&attrs, n, ins, outs) }, grain: GRAIN })?;
+            run_loop(ElementLoop { run: &|n, ins, outs| unsafe { kernel.run(&attrs, n, ins, outs) }, grain: GRAIN })?;
         }
         Loop::Interpreted(plan) => {
             let dtype = dtypes.first().copied().unwrap_or(DType::F32);
-            go(ElementLoop { run: &programs::kernel(op, plan, dtype, attrs), grain: programs::grain(plan) })?;
+            run_loop(ElementLoop { run: &programs::kernel(op, plan, dtype, attrs), grain: programs::grain(plan) })?;
         }
     }
     drop(wanted);

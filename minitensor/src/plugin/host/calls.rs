@@ -14,7 +14,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::{Backward, Call, CellArg, KernelCall, OpDef, Output};
 use crate::plugin::abi::{self, Str, most};
-use crate::plugin::border::ask;
+use crate::plugin::ffi::checked;
 use crate::tensor::{Shape, Tensor};
 
 /// Few ops have more than three attributes, and moving a larger array costs more than a kernel of a few elements.
@@ -86,7 +86,7 @@ impl Loaded {
     ) -> Result<()> {
         let values = values(attrs);
         // SAFETY: reading the table checked that `elements` is set. The pointers are valid by the contract of this function.
-        ask(|sink| unsafe {
+        checked(|sink| unsafe {
             let run = kernel.run.elements.unwrap_unchecked();
             run(kernel.context, values.as_ptr(), n as i64, inputs.as_ptr().cast(), outputs.as_ptr().cast(), sink)
         })
@@ -115,7 +115,7 @@ impl Loaded {
         };
         let args: SmallVec<[abi::Cell; 6]> = args.iter().map(cell).collect();
         // SAFETY: reading the table checked that `cells` is set. The pointers are valid by the contract of this function.
-        ask(|sink| unsafe {
+        checked(|sink| unsafe {
             let run = kernel.run.cells.unwrap_unchecked();
             run(kernel.context, values.as_ptr(), args.as_ptr(), cells as i64, sink)
         })
@@ -133,7 +133,7 @@ impl Loaded {
         let sink = std::ptr::from_mut(&mut json).cast();
         let write = self.0.program.ok_or_else(|| Error::runtime("the op has no program"))?;
         // SAFETY: the function of the plugin is called as the ABI requires.
-        ask(|error| unsafe { write(self.0.context, values.as_ptr(), values.len() as i32, sink, keep, error) })
+        checked(|error| unsafe { write(self.0.context, values.as_ptr(), values.len() as i32, sink, keep, error) })
             .and(json)
             .and_then(|json| Program::from_json(&json).map_err(|e| Error::value(e.to_string())))
             .and_then(|program| check::program_names(op, &program).map(|()| program))
@@ -209,7 +209,7 @@ impl Loaded {
     fn run(&self, call: &abi::Call) -> Result<()> {
         let run = self.0.call.ok_or_else(|| Error::runtime("the op has no body"))?;
         // SAFETY: the function of the plugin is called as the ABI requires.
-        ask(|sink| unsafe { run(call, sink) }).map_err(|error| self.context(error))
+        checked(|sink| unsafe { run(call, sink) }).map_err(|error| self.context(error))
     }
 
     fn meta(&self, shape: &[i64], dtype: DType) -> Result<abi::Meta> {
@@ -234,7 +234,7 @@ impl Loaded {
         let values = values(call.attrs());
         let counts = (inputs.len() as i32, values.len() as i32, outputs.len() as i32);
         // SAFETY: the function of the plugin is called as the ABI requires.
-        ask(|sink| unsafe {
+        checked(|sink| unsafe {
             let (given, out) = (inputs.as_ptr(), outputs.as_mut_ptr());
             infer(self.0.context, given, counts.0, values.as_ptr(), counts.1, out, counts.2, sink)
         })
@@ -304,7 +304,7 @@ impl Loaded {
             gradients: gradients.as_mut_ptr(),
         };
         // SAFETY: the function of the plugin is called as the ABI requires.
-        let done = ask(|sink| unsafe { run(&abi_call, sink) });
+        let done = checked(|sink| unsafe { run(&abi_call, sink) });
         // SAFETY: the plugin transfers the handles that it sets, even if it fails afterwards. All others are null.
         let gradients = gradients.into_iter().map(|handle| unsafe { take_back(handle) }).collect();
         done.map(|()| gradients).map_err(|error| self.context(error))

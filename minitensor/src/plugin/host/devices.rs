@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::fork::try_lock;
 use crate::op::{ArrayKernel, KernelCall, Kernels, OpRef, registry};
 use crate::plugin::abi::{self, most, slice};
-use crate::plugin::border::ask;
+use crate::plugin::ffi::checked;
 use crate::tensor::DeviceKind;
 
 /// The most devices of one kind.
@@ -139,7 +139,7 @@ unsafe impl Allocator for Memory {
         let refused = || Error::memory(format!("can't allocate {bytes} bytes on device '{}'", self.name()));
         let allocate = self.table.allocate.ok_or_else(refused)?;
         // SAFETY: the function of the plugin is called as the ABI requires.
-        ask(|sink| {
+        checked(|sink| {
             block = unsafe { allocate(self.table.context, self.index, bytes, sink) };
             if block.is_null() { abi::code::MEMORY as i32 } else { 0 }
         })
@@ -157,13 +157,17 @@ unsafe impl Allocator for Memory {
     unsafe fn write(&self, from: &[u8], to: *mut u8) -> Result<()> {
         let Some(write) = self.table.write else { return Ok(()) };
         // SAFETY: the function of the plugin is called as the ABI requires.
-        ask(|sink| unsafe { write(self.table.context, self.index, to.cast(), from.as_ptr().cast(), from.len(), sink) })
+        checked(|sink| unsafe {
+            write(self.table.context, self.index, to.cast(), from.as_ptr().cast(), from.len(), sink)
+        })
     }
 
     unsafe fn read(&self, from: *const u8, to: &mut [u8]) -> Result<()> {
         let Some(read) = self.table.read else { return Ok(()) };
         // SAFETY: the function of the plugin is called as the ABI requires.
-        ask(|sink| unsafe { read(self.table.context, self.index, to.as_mut_ptr().cast(), from.cast(), to.len(), sink) })
+        checked(|sink| unsafe {
+            read(self.table.context, self.index, to.as_mut_ptr().cast(), from.cast(), to.len(), sink)
+        })
     }
 
     fn stream(&self) -> *mut c_void {
@@ -266,6 +270,6 @@ impl LoadedKernel {
             stream: call.stream,
         };
         // SAFETY: the function of the plugin is called as the ABI requires.
-        ask(|sink| unsafe { (self.run)(&abi_call, sink) })
+        checked(|sink| unsafe { (self.run)(&abi_call, sink) })
     }
 }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::fork::try_lock;
 use crate::op::OpRef;
 use crate::plugin::abi::{self, Plugin};
-use crate::plugin::border::ask;
+use crate::plugin::ffi::checked;
 
 /// A plugin that is loaded into the process. It is never unmapped, because tensors, graphs and callers may hold its ops.
 #[derive(Clone)]
@@ -73,7 +73,7 @@ impl Library {
         let init =
             self.plugin.init.ok_or_else(|| Error::value(format!("{} has no init: the pointer is null", who())))?;
         // SAFETY: the function of the plugin is called as the ABI requires.
-        let init = || ask(|sink| unsafe { init(&raw const HOST, sink) });
+        let init = || checked(|sink| unsafe { init(&raw const HOST, sink) });
         collect(init).map_err(|error| error.context(who()))
     }
 
@@ -84,7 +84,7 @@ impl Library {
     pub fn fini(&self) -> Result<()> {
         let Some(fini) = self.plugin.fini else { return Ok(()) };
         // SAFETY: the function of the plugin is called as the ABI requires.
-        ask(|sink| unsafe { fini(sink) })
+        checked(|sink| unsafe { fini(sink) })
     }
 }
 

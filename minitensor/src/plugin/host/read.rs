@@ -97,7 +97,7 @@ impl Reader {
                 attrs,
                 outputs,
                 generics,
-                shape: ShapeRule::Traced,
+                shape: ShapeRule::Inferred,
                 predicates: Cow::Borrowed(&[]),
                 axis: self.axis()?,
                 body: Body::Tensor(|_| Err(Error::runtime("the op has no body"))),
@@ -123,13 +123,13 @@ impl Reader {
     unsafe fn set_shape(&self, op: &mut OpDef) -> Result<()> {
         // SAFETY: by the contract of this function.
         let text = unsafe { self.table.shape.get(most::CLAUSE) }.map_err(|e| e.context("its shape"))?;
-        op.shape = if self.table.body == body::ELEMENTS { ShapeRule::Broadcast } else { ShapeRule::Traced };
+        op.shape = if self.table.body == body::ELEMENTS { ShapeRule::Broadcast } else { ShapeRule::Inferred };
         if !text.is_empty() {
             clause::shape(op, text)?.apply_to(op);
         }
         match (&op.shape, self.table.body) {
             (ShapeRule::Core(_), body::CELLS | body::ARRAYS | body::TENSORS) => Ok(()),
-            (ShapeRule::Broadcast, body::ELEMENTS) | (ShapeRule::Traced, body::ARRAYS | body::TENSORS) => Ok(()),
+            (ShapeRule::Broadcast, body::ELEMENTS) | (ShapeRule::Inferred, body::ARRAYS | body::TENSORS) => Ok(()),
             (_, body::CELLS) => Err(Error::value("a body of cells needs a shape, such as '(x: [.., n]) -> [.., n]'")),
             (ShapeRule::Core(_), _) => Err(Error::value("a body of elements has no shape: its inputs broadcast")),
             (_, other) => Err(Error::value(format!("{other} is no kind of body"))),
@@ -229,8 +229,8 @@ impl Reader {
                 saved_outputs: list(t.saved_outputs, t.n_saved_outputs, t.n_outputs, "saved_outputs")?,
                 without: list(t.without, t.n_without, t.n_inputs, "without")?,
             }),
-            backward::TRACED if t.body == body::TENSORS => Backward::Traced,
-            backward::TRACED => return Err(Error::value("only a gradient of a body over tensors can be traced")),
+            backward::COMPOSITE if t.body == body::TENSORS => Backward::Composite,
+            backward::COMPOSITE => return Err(Error::value("only a gradient of a body over tensors can be traced")),
             other => return Err(Error::value(format!("{other} is no kind of gradient"))),
         };
         Ok(())

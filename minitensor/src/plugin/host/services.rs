@@ -13,7 +13,7 @@ use crate::autograd::{GradMode, is_grad_enabled};
 use crate::error::{Error, Result};
 use crate::op::{Backward, OpRef, Value, bind, dispatch, registry, vjp};
 use crate::plugin::abi::{self, ErrorSink, Host, Str, most};
-use crate::plugin::border::{answer, ask};
+use crate::plugin::ffi::{catch, checked};
 use crate::tensor::{Device, DeviceKind, Tensor};
 
 pub static HOST: Host = Host {
@@ -91,7 +91,7 @@ unsafe fn register(error: *mut ErrorSink, add: impl FnOnce(&mut Registered) -> R
         })
     };
     // SAFETY: by the contract of this function.
-    unsafe { answer(error, register) }
+    unsafe { catch(error, register) }
 }
 
 unsafe extern "C" fn register_op(_: *const Host, op: *const abi::Op, error: *mut ErrorSink) -> i32 {
@@ -123,7 +123,7 @@ unsafe extern "C" fn device_type(name: Str, error: *mut ErrorSink) -> i32 {
     let mut number = -1;
     // SAFETY: the ABI requires the text to be valid, and the sink to be null or valid, for the call.
     unsafe {
-        answer(error, || {
+        catch(error, || {
             number = abi::device_type(DeviceKind::named(name.line(most::NAME)?)?);
             Ok(())
         });
@@ -175,7 +175,8 @@ unsafe extern "C" fn parallel_for(
             }
             let _mode = GradMode::new(recorded);
             // SAFETY: the ABI requires that the body may run on several threads, with this context.
-            let done = ask(|sink| unsafe { body(context as *mut c_void, range.start as i64, range.end as i64, sink) });
+            let done =
+                checked(|sink| unsafe { body(context as *mut c_void, range.start as i64, range.end as i64, sink) });
             if let Err(error) = done {
                 first().get_or_insert(error);
             }
@@ -183,12 +184,12 @@ unsafe extern "C" fn parallel_for(
         failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     };
     // SAFETY: the ABI requires the sink to be null or valid for the call.
-    unsafe { answer(error, run) }
+    unsafe { catch(error, run) }
 }
 
 unsafe extern "C" fn check_interrupt(error: *mut ErrorSink) -> i32 {
     // SAFETY: the ABI requires the sink to be null or valid for the call.
-    unsafe { answer(error, crate::interrupt::check) }
+    unsafe { catch(error, crate::interrupt::check) }
 }
 
 static LOG: OnceLock<fn(u32, &str)> = OnceLock::new();
@@ -210,7 +211,7 @@ unsafe fn pointer<T>(error: *mut ErrorSink, f: impl FnOnce() -> Result<*mut T>) 
     let mut given = std::ptr::null_mut();
     // SAFETY: the ABI requires the sink to be null or valid for the call.
     unsafe {
-        answer(error, || {
+        catch(error, || {
             given = f()?;
             Ok(())
         });
@@ -313,7 +314,7 @@ unsafe extern "C" fn op_call(
         Ok(())
     };
     // SAFETY: the ABI requires the sink to be null or valid for the call.
-    unsafe { answer(error, call) }
+    unsafe { catch(error, call) }
 }
 
 /// # Safety
@@ -362,5 +363,5 @@ unsafe extern "C" fn op_vjp(
         Ok(())
     };
     // SAFETY: the ABI requires the sink to be null or valid for the call.
-    unsafe { answer(error, call) }
+    unsafe { catch(error, call) }
 }

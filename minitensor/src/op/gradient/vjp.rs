@@ -1,7 +1,7 @@
 //! The vector-Jacobian product of a call that was not recorded.
 
-use super::custom_op::CustomOp;
-use super::def::OpRef;
+use crate::op::CustomOp;
+use crate::op::def::OpRef;
 use crate::autograd::{EnableGrad, grad};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;

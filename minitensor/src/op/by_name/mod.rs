@@ -1,10 +1,13 @@
 //! [`OpName`]: a reference to an op by name.
 
+pub mod names;
+pub(crate) mod reshape;
+
 use std::sync::OnceLock;
 
-use super::call::Value;
-use super::def::OpRef;
-use super::{bind, dispatch, dispatch_one, registry};
+use crate::op::call::Value;
+use crate::op::def::OpRef;
+use crate::op::{bind, dispatch, dispatch_one, registry};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 

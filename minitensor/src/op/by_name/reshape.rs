@@ -1,7 +1,7 @@
 //! Shape changes of tensors in gradients: ops if the pass is recorded, else plain views. The views save two of the three
 //! calls in the gradient of a small reduction.
 
-use super::names::{EXPAND, PERMUTE, RESHAPE};
+use crate::op::by_name::names::{EXPAND, PERMUTE, RESHAPE};
 use crate::autograd::is_grad_enabled;
 use crate::error::Result;
 use crate::tensor::{Shape, Tensor};

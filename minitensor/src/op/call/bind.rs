@@ -3,10 +3,10 @@
 use minitensor_kernels::Const;
 use smallvec::{SmallVec, smallvec};
 
-use super::call::{Arg, Value};
-use super::def::{Arity, OpDef};
 use crate::attr::{Attr, AttrKind};
 use crate::error::{Error, Result, counted};
+use crate::op::call::{Arg, Value};
+use crate::op::def::{Arity, OpDef};
 use minitensor_schema::suggestion::{nearest, synonym};
 
 impl OpDef {
@@ -102,7 +102,7 @@ pub fn slots(op: &OpDef, positional: usize, keywords: &[&str]) -> Result<SmallVe
     Ok(slots)
 }
 
-/// The inputs and attributes of a call, as [`dispatch`](super::dispatch) takes them.
+/// The inputs and attributes of a call, as [`dispatch`](crate::op::dispatch) takes them.
 pub type Bound<'a> = (SmallVec<[Arg<'a>; 4]>, SmallVec<[Attr; 4]>);
 
 /// Binds the arguments of a call by name.

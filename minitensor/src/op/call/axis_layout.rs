@@ -1,24 +1,25 @@
-//! [`Frame`]: the view of a call in which the caller's axes form the last axis.
+//! [`AxisLayout`]: the axes that the caller chose, which become the last axis for the body.
 
 use smallvec::SmallVec;
 
 use crate::attr::Attr;
 use crate::error::{Error, Result};
-use super::{OpDef, reshaped};
+use crate::op::OpDef;
+use crate::op::by_name::reshape;
 use crate::tensor::{Shape, Strides, Tensor, normalize_axis};
 
 /// The axes of an argument that form the core dimension.
 #[derive(Clone, Debug)]
-pub struct Frame {
+pub struct AxisLayout {
     /// The core axes of an argument that has the core dimension, sorted.
     axes: SmallVec<[usize; 4]>,
     keepdims: bool,
     rank: usize,
 }
 
-impl Frame {
-    /// The frame of a call whose arguments with the core dimension have this rank; `None` if the op has no `axis`.
-    pub fn of(op: &OpDef, attrs: &[Attr], rank: usize) -> Result<Option<Frame>> {
+impl AxisLayout {
+    /// The axes of a call whose arguments with the core dimension have this rank; `None` if the op has no `axis`.
+    pub fn of(op: &OpDef, attrs: &[Attr], rank: usize) -> Result<Option<AxisLayout>> {
         let Some(axis) = op.axis else { return Ok(None) };
         let context = |e: Error| e.context(format!("op '{}'", op.name));
         let mut axes: SmallVec<[usize; 4]> = SmallVec::new();
@@ -36,7 +37,7 @@ impl Frame {
             _ => axes.extend(0..rank),
         }
         let keepdims = axis.keepdims.is_some_and(|k| attrs[k as usize] == Attr::Bool(true));
-        Ok(Some(Frame { axes, keepdims, rank }))
+        Ok(Some(AxisLayout { axes, keepdims, rank }))
     }
 
     /// The batch axes, then the core axes.
@@ -90,10 +91,10 @@ impl Frame {
             .collect()
     }
 
-    /// An argument with the core dimension, moved into the frame: the core axes are last, flattened into one. Recorded.
-    pub fn enter(&self, tensor: &Tensor) -> Result<Tensor> {
+    /// An argument with the core dimension, with the core axes last, flattened into one. Recorded.
+    pub fn to_last(&self, tensor: &Tensor) -> Result<Tensor> {
         let moved = if self.is_moved() {
-            reshaped::permute(tensor, self.order().map(|a| a as i64).collect())?
+            reshape::permute(tensor, self.order().map(|a| a as i64).collect())?
         } else {
             tensor.clone()
         };
@@ -103,23 +104,19 @@ impl Frame {
         let batch = self.rank - self.axes.len();
         let mut sizes: Vec<i64> = moved.shape()[..batch].iter().map(|s| *s as i64).collect();
         sizes.push(moved.shape()[batch..].iter().product::<usize>() as i64);
-        reshaped::reshape(&moved, sizes)
+        reshape::reshape(&moved, sizes)
     }
 
-    /// A result in the frame, moved back to the caller's order of axes. `shape` is its shape in that order. Recorded.
-    pub fn leave(&self, tensor: &Tensor, shape: &[usize]) -> Result<Tensor> {
+    /// A result in this order, moved back to the caller's order of axes. `shape` is its shape in that order. Recorded.
+    pub fn from_last(&self, tensor: &Tensor, shape: &[usize]) -> Result<Tensor> {
         let sizes: Vec<i64> = self.order().map(|a| shape[a] as i64).collect();
-        let cut = if self.axes.len() == 1 {
-            tensor.clone()
-        } else {
-            reshaped::reshape(tensor, sizes)?
-        };
+        let cut = if self.axes.len() == 1 { tensor.clone() } else { reshape::reshape(tensor, sizes)? };
         if !self.is_moved() {
             return Ok(cut);
         }
         let mut inverse = vec![0i64; self.rank];
         self.order().enumerate().for_each(|(to, from)| inverse[from] = to as i64);
-        reshaped::permute(&cut, inverse)
+        reshape::permute(&cut, inverse)
     }
 
     /// An output without the core dimension, without the axes of size 1 of `keepdims`. Recorded.
@@ -128,6 +125,6 @@ impl Frame {
             return Ok(tensor.clone());
         }
         let sizes: Vec<i64> = self.others().map(|a| tensor.shape()[a] as i64).collect();
-        reshaped::reshape(tensor, sizes)
+        reshape::reshape(tensor, sizes)
     }
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::call::Arg;
-use super::custom_op::{CustomOp, GradientFunction};
-use super::def::{Backward, OpRef};
-use super::{dispatch_one, infer, vjp};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::op::call::Arg;
+use crate::op::def::{Backward, OpRef};
+use crate::op::{CustomOp, GradientFunction};
+use crate::op::{dispatch_one, infer, vjp};
 use crate::tensor::{Device, Shape, Tensor};
 
 impl CustomOp for OpRef {

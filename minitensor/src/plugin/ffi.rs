@@ -17,7 +17,7 @@ thread_local! {
 ///
 /// # Safety
 /// The sink is null, or valid for the whole call.
-pub unsafe fn answer(sink: *mut ErrorSink, f: impl FnOnce() -> Result<()>) -> i32 {
+pub unsafe fn catch(sink: *mut ErrorSink, f: impl FnOnce() -> Result<()>) -> i32 {
     let done = catch_unwind(AssertUnwindSafe(f)).or_else(|payload| stopped(payload).map(Err));
     let (code, message) = match done {
         Ok(Ok(())) => return code::OK as i32,
@@ -46,7 +46,7 @@ pub unsafe fn answer(sink: *mut ErrorSink, f: impl FnOnce() -> Result<()>) -> i3
 
 /// Calls the other side, which returns an error code and passes its message to the sink.
 #[inline]
-pub fn ask(f: impl FnOnce(*mut ErrorSink) -> i32) -> Result<()> {
+pub fn checked(f: impl FnOnce(*mut ErrorSink) -> i32) -> Result<()> {
     let mut message = String::new();
     let context = std::ptr::from_mut(&mut message).cast();
     let mut sink = ErrorSink { struct_size: size_of::<ErrorSink>(), context, set: Some(keep) };

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::def::OpRef;
-use super::object;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::op::build::object;
+use crate::op::def::OpRef;
 use crate::tensor::{Device, Shape, Tensor};
 
 /// The gradient of one call.

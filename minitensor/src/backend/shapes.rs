@@ -4,8 +4,9 @@ use smallvec::SmallVec;
 
 use crate::attr::Attr;
 use crate::error::{Error, Result, counted};
-use crate::op::shape_rule::{Bindings, CoreShapes};
-use crate::op::{Frame, OpDef};
+use crate::op::OpDef;
+use crate::op::call::axis_layout::AxisLayout;
+use crate::op::call::shape_rule::{Bindings, CoreShapes};
 use crate::tensor::{Shape, Tensor};
 
 /// The shape that all inputs broadcast to.
@@ -45,18 +46,18 @@ pub fn broadcast(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<Shape> {
 }
 
 /// The result of the `shape` clause for one call.
-pub struct Plan {
+pub struct CallShapes {
     /// The chosen axes, if the op has an `axis` clause.
-    pub frame: Option<Frame>,
+    pub axes: Option<AxisLayout>,
     /// The broadcast batch dimensions.
     pub batch: Shape,
     /// The shape of every output.
     pub outputs: SmallVec<[Shape; 2]>,
 }
 
-impl Plan {
+impl CallShapes {
     /// Matches the inputs against the clause.
-    pub fn new(op: &OpDef, rule: &CoreShapes, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result<Plan> {
+    pub fn new(op: &OpDef, rule: &CoreShapes, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result<CallShapes> {
         let fail = |i: usize, t: &Tensor, why: String| {
             Error::value(format!(
                 "op '{}' takes {}: '{}' of shape {} doesn't fit, {why}",
@@ -66,21 +67,21 @@ impl Plan {
                 t.shape()
             ))
         };
-        let framed = |i: usize| op.axis.is_some() && rule.input(i).batch && !rule.input(i).core.is_empty();
-        let rank = (0..inputs.len()).filter(|i| framed(*i)).find_map(|i| inputs[i]).map(Tensor::ndim);
-        let frame = rank.map(|rank| Frame::of(op, attrs, rank)).transpose()?.flatten();
+        let has_axes = |i: usize| op.axis.is_some() && rule.input(i).batch && !rule.input(i).core.is_empty();
+        let rank = (0..inputs.len()).filter(|i| has_axes(*i)).find_map(|i| inputs[i]).map(Tensor::ndim);
+        let axes = rank.map(|rank| AxisLayout::of(op, attrs, rank)).transpose()?.flatten();
         let mut bindings = Bindings::default();
         let mut batch = Shape::default();
         let mut frame_core = SmallVec::<[usize; 4]>::new();
         for (i, t) in inputs.iter().enumerate().filter_map(|(i, t)| t.map(|t| (i, t))) {
             let dims = rule.input(i);
-            let (own, core): (Shape, SmallVec<[usize; 4]>) = match &frame {
-                Some(frame) if framed(i) => {
+            let (own, core): (Shape, SmallVec<[usize; 4]>) = match &axes {
+                Some(axes) if has_axes(i) => {
                     if Some(t.ndim()) != rank {
                         return Err(fail(i, t, "inputs that share the axis have the same number of dimensions".into()));
                     }
-                    frame_core = frame.core(t.shape());
-                    (frame.batch(t.shape()), [frame_core.iter().product()].into_iter().collect())
+                    frame_core = axes.core(t.shape());
+                    (axes.batch(t.shape()), [frame_core.iter().product()].into_iter().collect())
                 }
                 _ => {
                     let needed = |how: &str| format!("it should have {how} {}", counted(dims.core.len(), "dimension"));
@@ -104,23 +105,23 @@ impl Plan {
             let core = bindings.sizes(&dims.core, attrs).map_err(|why| {
                 Error::value(format!("op '{}' takes {}: {why}, for the output '{}'", op.name, rule.text, o.name))
             })?;
-            outputs.push(match (&frame, dims.batch) {
-                (Some(frame), true) => {
+            outputs.push(match (&axes, dims.batch) {
+                (Some(axes), true) => {
                     let unchanged = core.as_slice() == [frame_core.iter().product::<usize>()];
                     let whole = if unchanged { &frame_core } else { &core };
-                    if !core.is_empty() && whole.len() != frame.width() {
+                    if !core.is_empty() && whole.len() != axes.width() {
                         return Err(Error::value(format!(
                             "op '{}' changes the size of its axis, so it takes one axis",
                             op.name
                         )));
                     }
-                    frame.output_shape(&batch, (!core.is_empty()).then_some(whole))
+                    axes.output_shape(&batch, (!core.is_empty()).then_some(whole))
                 }
                 (_, true) => batch.iter().copied().chain(core).collect(),
                 (_, false) => core.into_iter().collect(),
             });
         }
-        Ok(Plan { frame, batch, outputs })
+        Ok(CallShapes { axes, batch, outputs })
     }
 
     /// An input in the form that kernels take: its core axes are last, as one axis if the caller chose several, after all batch
@@ -130,8 +131,8 @@ impl Plan {
         if !dims.batch {
             return Ok(t.clone());
         }
-        let t = match &self.frame {
-            Some(frame) if !dims.core.is_empty() => frame.enter(t)?,
+        let t = match &self.axes {
+            Some(axes) if !dims.core.is_empty() => axes.to_last(t)?,
             _ => t.clone(),
         };
         let core = &t.shape()[t.ndim() - dims.core.len()..];
@@ -141,9 +142,9 @@ impl Plan {
     /// The shape of an output in the form that kernels write.
     pub fn kernel_shape(&self, rule: &CoreShapes, output: usize) -> Shape {
         let (dims, shape) = (&rule.outputs[output], &self.outputs[output]);
-        match &self.frame {
-            Some(frame) if dims.batch && !dims.core.is_empty() => {
-                self.batch.iter().copied().chain([frame.core(shape).iter().product()]).collect()
+        match &self.axes {
+            Some(axes) if dims.batch && !dims.core.is_empty() => {
+                self.batch.iter().copied().chain([axes.core(shape).iter().product()]).collect()
             }
             Some(_) if dims.batch => self.batch.clone(),
             _ => shape.clone(),
@@ -154,8 +155,8 @@ impl Plan {
     pub fn leave(&self, rule: &CoreShapes, output: usize, t: &Tensor) -> Result<Tensor> {
         let (dims, shape) = (&rule.outputs[output], &self.outputs[output]);
         let t = expanded(t.clone(), &self.kernel_shape(rule, output));
-        match &self.frame {
-            Some(frame) if dims.batch && !dims.core.is_empty() => frame.leave(&t, shape),
+        match &self.axes {
+            Some(axes) if dims.batch && !dims.core.is_empty() => axes.from_last(&t, shape),
             _ => t.reshape_view(&shape.iter().map(|n| *n as i64).collect::<Vec<_>>()),
         }
     }

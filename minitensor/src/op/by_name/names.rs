@@ -1,6 +1,6 @@
 //! The ops that the engine itself calls, by name.
 
-use super::OpName;
+use crate::op::OpName;
 
 macro_rules! names {
     ($($name:ident = $op:literal),* $(,)?) => {

@@ -5,13 +5,14 @@ use std::cell::RefCell;
 use smallvec::SmallVec;
 
 use super::arrays;
-use super::plan::{Plan, broadcast, expanded};
+use super::shapes::{CallShapes, broadcast, expanded};
 use crate::autograd::NoGrad;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::dtype_rule::DTypes;
-use crate::op::shape_rule::CoreShapes;
-use crate::op::{Call, Core, OpDef, Role, trace};
+use crate::op::call::dtype_rule::DTypes;
+use crate::op::call::shape_rule::CoreShapes;
+use crate::op::gradient::decomposition;
+use crate::op::{Call, Core, OpDef, Role};
 use crate::tensor::{Device, Shape, Tensor};
 
 thread_local! {
@@ -55,7 +56,7 @@ pub fn run(
     call: &Call<'_>,
     dtypes: &DTypes,
     device: Device,
-    plan: Option<(&Plan, &CoreShapes)>,
+    plan: Option<(&CallShapes, &CoreShapes)>,
 ) -> Result<SmallVec<[Option<Tensor>; 1]>> {
     let op = call.op;
     let program = op.program(call.attrs, |i| call.inputs[i].is_some())?;
@@ -72,7 +73,7 @@ pub fn run(
         });
     }
     let dtype = computed.first().copied().unwrap_or(DType::F32);
-    let results = trace::run(op, &program, &inputs, call.attrs, (dtype, device))?;
+    let results = decomposition::run(op, &program, &inputs, call.attrs, (dtype, device))?;
     let shape = if plan.is_none() { broadcast(op, call.inputs)? } else { Shape::default() };
     let mut outputs = SmallVec::new();
     for (k, (output, t)) in op.outputs.iter().zip(results).enumerate() {

@@ -6,10 +6,10 @@ use minitensor_kernels::program::{Id, Node, Primitive, Program, Variable};
 use minitensor_kernels::row::Reduction;
 use minitensor_kernels::{Const, Num};
 
-use super::builder::CustomOpBuilder;
-use super::call::Value;
-use super::def::{Arity, Body, Core, DTypeRule, OpDef, OpRef};
-use super::{OpName, dispatch_one, registry};
+use crate::op::CustomOpBuilder;
+use crate::op::call::Value;
+use crate::op::def::{Arity, Body, Core, DTypeRule, OpDef, OpRef};
+use crate::op::{OpName, dispatch_one, registry};
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::dtype::DType;
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::tensor::{Device, DeviceKind, Tensor};
 
 /// The gradient of an op whose row body has a program. It consists of recorded ops, so it has a gradient itself.
-pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
+pub fn gradient(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     let op = call.op();
     let mut inputs: Vec<Option<Tensor>> = (0..call.num_inputs()).map(|i| call.optional_input(i)).collect::<Result<_>>()?;
     let attrs = &call.attrs()[..op.attrs.len().min(call.attrs().len())];
@@ -44,7 +44,7 @@ pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     let device = call.device();
     // Half floats are a storage format. They are computed in float32.
     let widened = |t: &Tensor| match t.dtype() {
-        DType::F16 | DType::Bf16 => super::names::ASTYPE.call(&[t.into(), dtype.into()], &[]),
+        DType::F16 | DType::Bf16 => crate::op::by_name::names::ASTYPE.call(&[t.into(), dtype.into()], &[]),
         _ => Ok(t.clone()),
     };
     for t in cotangents.iter_mut().chain(inputs.iter_mut().flatten()) {
@@ -55,9 +55,9 @@ pub fn by_program(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
         *cotangent = Tensor::from_number(Const::Int(0), dtype, device)?;
     }
     let arguments = Arguments::of(op, &gives, &cotangents, &inputs, attrs, (dtype, device))?;
-    let traced = arguments.run(&vjp)?;
+    let results = arguments.run(&vjp)?;
     let mut gradients = vec![None; call.num_inputs()];
-    for ((place, variable), gradient) in places.into_iter().zip(&wrt).zip(traced) {
+    for ((place, variable), gradient) in places.into_iter().zip(&wrt).zip(results) {
         gradients[place] = Some(match variable {
             Variable::Input(_) => gradient,
             Variable::Uniform(_) if gradient.ndim() > 0 => {
@@ -152,7 +152,7 @@ impl Arguments {
         }
         uniforms.extend(positions);
         uniforms.extend(floats(op, attrs, (dtype, device))?);
-        let of_row = |input: &super::def::Input| input.core == Core::Slice && input.arity == Arity::One;
+        let of_row = |input: &crate::op::def::Input| input.core == Core::Slice && input.arity == Arity::One;
         let row = op.inputs.iter().zip(inputs).find_map(|(input, t)| t.as_ref().filter(|_| of_row(input)));
         let n = row.and_then(|t| t.shape().last().copied()).unwrap_or(1);
         Ok(Arguments { inputs: rows, uniforms, dtype, device, n })
@@ -297,6 +297,6 @@ impl Arguments {
             Some(last) => *last = self.n as i64,
             None => sizes.push(self.n as i64),
         }
-        super::names::EXPAND.call(&[t.into(), sizes.into()], &[])
+        crate::op::by_name::names::EXPAND.call(&[t.into(), sizes.into()], &[])
     }
 }

@@ -3,12 +3,12 @@
 use minitensor_kernels::program::{Program, Variable};
 use smallvec::SmallVec;
 
-use super::builder::CustomOpBuilder;
-use super::call::Arg;
-use super::def::{Arity, Backward, Body, Core, DTypeRule, Derived, OpDef, OpRef, Role, ShapeRule};
+use crate::op::CustomOpBuilder;
+use crate::op::call::Arg;
+use crate::op::def::{Arity, Backward, Body, Core, DTypeRule, Derived, OpDef, OpRef, Role, ShapeRule};
 use crate::dispatch::dispatch_wanted;
-use super::gradients::Key;
-use crate::__rt::vjp_program;
+use crate::op::gradient::Key;
+use crate::__private::vjp_program;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::{BackwardCall, is_grad_enabled};
 use crate::dtype::{DType, DTypeSet};

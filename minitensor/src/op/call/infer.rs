@@ -1,10 +1,10 @@
 //! [`infer`]: a call without the computation.
 
-use super::call::{Arg, Outputs};
-use super::def::OpRef;
-use super::dispatch;
 use crate::attr::Attr;
 use crate::error::Result;
+use crate::op::call::{Arg, Outputs};
+use crate::op::def::OpRef;
+use crate::op::dispatch;
 use crate::tensor::{Device, Tensor};
 
 /// The outputs of a call as tensors on [`Device::Meta`], without computing them.

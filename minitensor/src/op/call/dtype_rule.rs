@@ -3,11 +3,11 @@
 use minitensor_kernels::Const;
 use smallvec::{SmallVec, smallvec};
 
-use super::call::Arg;
-use super::def::{Arity, DTypeRule, Input, OpDef};
 use crate::attr::Attr;
 use crate::dtype::{DType, DTypeSet, Kind};
 use crate::error::{Error, Result};
+use crate::op::call::Arg;
+use crate::op::def::{Arity, DTypeRule, Input, OpDef};
 
 /// The dtype of each dtype variable.
 pub type DTypes = SmallVec<[DType; 2]>;

@@ -1,10 +1,21 @@
 //! The arguments and outputs of a call.
 
+#[cfg(feature = "engine")]
+pub(crate) mod axis_layout;
+mod bind;
+pub(crate) mod dtype_rule;
+mod infer;
+pub(crate) mod shape_rule;
+
+pub use bind::{bind, slots};
+pub use infer::infer;
+pub use shape_rule::{Arithmetic, CoreShapes, Dim, Dims, Predicate, Relation};
+
 use minitensor_kernels::Const;
 use smallvec::SmallVec;
 
-use super::def::OpDef;
 use crate::attr::Attr;
+use crate::op::def::OpDef;
 use crate::tensor::Tensor;
 
 /// The argument of a tensor input.

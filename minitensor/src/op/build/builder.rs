@@ -7,17 +7,17 @@ use minitensor_kernels::program::{Kind, Plan, Program};
 use minitensor_schema::check;
 use minitensor_schema::name::{check_op, check_word};
 
-use super::call::Call;
-use super::custom_op::CustomOp;
-use super::def::*;
-use super::gradients::Gradients;
-use super::kernel::{KernelTable, Kernels};
-use super::program::ProgramFn;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::clause;
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
+use crate::op::CustomOp;
+use crate::op::call::Call;
+use crate::op::def::*;
+use crate::op::gradient::Gradients;
+use crate::op::kernel::{KernelTable, Kernels};
+use crate::op::program::ProgramFn;
 use crate::plugin::abi::most;
 use crate::tensor::Tensor;
 
@@ -70,11 +70,11 @@ impl CustomOpBuilder {
                     core: Core::Scalar,
                 }]),
                 generics: Cow::Borrowed(&[]),
-                shape: ShapeRule::Traced,
+                shape: ShapeRule::Inferred,
                 predicates: Cow::Borrowed(&[]),
                 axis: None,
                 body: Body::Tensor(|_| Err(Error::runtime("the op has no body"))),
-                backward: Backward::Traced,
+                backward: Backward::Composite,
                 kernels: KernelTable::new(),
                 since: 0,
                 location: Location { file: Cow::Borrowed(caller.file()), line: caller.line() },
@@ -277,7 +277,10 @@ impl CustomOpBuilder {
             [("inputs", self.op.inputs.len()), ("attributes", self.op.attrs.len()), ("outputs", self.op.outputs.len())];
         if let Some((what, count)) = counts.iter().find(|(_, count)| *count > most::PARTS) {
             let name = &self.op.name;
-            return Err(Error::value(format!("op '{name}' has {count} {what}; {} is the limit, use a list", most::PARTS)));
+            return Err(Error::value(format!(
+                "op '{name}' has {count} {what}; {} is the limit, use a list",
+                most::PARTS
+            )));
         }
         let inputs = self.op.inputs.iter().map(|i| (&i.name, "an input"));
         let outputs = self.op.outputs.iter().map(|o| (&o.name, "an output"));

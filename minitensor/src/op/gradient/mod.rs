@@ -1,12 +1,17 @@
 //! [`Gradients`]: the derived gradients of one op, with one [`Pullback`] for each kind of call.
 
+pub(crate) mod decomposition;
+pub(crate) mod pullback;
+mod vjp;
+
+pub use vjp::vjp;
+
 use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
-use super::def::{Backward, Body, OpDef};
-use super::pullback::Pullback;
-use super::trace;
+use crate::op::def::{Backward, Body, OpDef};
+use crate::op::gradient::pullback::Pullback;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::dtype::DType;
@@ -109,7 +114,7 @@ pub fn pullback(
 pub(crate) fn run(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     let op = call.op();
     if let (Backward::Program(_), Body::Cell(_)) = (&op.backward, &op.body) {
-        return trace::by_program(call);
+        return decomposition::gradient(call);
     }
     if let Some(pullback) = call.pullback() {
         return pullback.run(call);
@@ -136,7 +141,7 @@ impl Key {
         dtypes: impl Iterator<Item = Option<DType>>,
         needs: impl Fn(usize) -> bool,
     ) -> Key {
-        let static_part = |(a, value): (&super::def::Attribute, &Attr)| match (a.kind, value) {
+        let static_part = |(a, value): (&crate::op::def::Attribute, &Attr)| match (a.kind, value) {
             (AttrKind::Float, Attr::Float(_)) => Attr::Float(0.0),
             _ => value.clone(),
         };

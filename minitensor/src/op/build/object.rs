@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::custom_op::CustomOp;
-use super::def::*;
-use super::kernel::KernelTable;
 use crate::autograd::BackwardCall;
 use crate::error::{Error, Result};
+use crate::op::CustomOp;
+use crate::op::def::*;
+use crate::op::kernel::KernelTable;
 use crate::tensor::{Device, Tensor};
 
 /// The definition of an op object.
@@ -34,7 +34,7 @@ where
         attrs: Cow::Borrowed(&[]),
         outputs: Cow::Owned(vec![output]),
         generics: Cow::Borrowed(&[]),
-        shape: ShapeRule::Traced,
+        shape: ShapeRule::Inferred,
         predicates: Cow::Borrowed(&[]),
         axis: None,
         body: Body::Dynamic(Dynamic {

@@ -1,0 +1,11 @@
+//! Ops created at run time: from objects, closures and programs.
+
+#[cfg(feature = "engine")]
+mod builder;
+mod custom_op;
+mod object;
+mod op_ref;
+
+#[cfg(feature = "engine")]
+pub use builder::CustomOpBuilder;
+pub use custom_op::{CustomOp, GradientFunction};
