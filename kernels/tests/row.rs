@@ -1,7 +1,7 @@
 //! Row bodies: compiled passes, programs over rows and finite differences agree.
 
 use minitensor_kernels::program::{Program, Symbol, Variable};
-use minitensor_kernels::row::{Body, Cotangents, Operand, Wrong, forward, vjp};
+use minitensor_kernels::row::{Body, Cotangents, RowError, Rows, forward, vjp};
 use minitensor_kernels::simd::{Level, set_level};
 use minitensor_kernels::{Row, lit};
 
@@ -93,7 +93,7 @@ impl<const I: usize, const X: usize> Arguments<I, X> {
         Arguments { n, rows, inputs: std::array::from_fn(input), at }
     }
 
-    fn outputs<B: Body<I, X, O>, const O: usize>(&self, body: &B) -> Result<[Vec<f64>; O], Wrong> {
+    fn outputs<B: Body<I, X, O>, const O: usize>(&self, body: &B) -> Result<[Vec<f64>; O], RowError> {
         let mut outputs: [Vec<f64>; O] =
             B::GIVES.map(|gives| vec![0.0; if gives { self.n * self.rows } else { self.rows }]);
         let places = std::array::from_fn(|k| self.operand_mut(&mut outputs[k], B::GIVES[k]));
@@ -115,20 +115,20 @@ impl<const I: usize, const X: usize> Arguments<I, X> {
         gradients
     }
 
-    fn operands<B: Body<I, X, O>, const O: usize>(&self) -> [Operand<*const f64>; I] {
+    fn operands<B: Body<I, X, O>, const O: usize>(&self) -> [Rows<*const f64>; I] {
         std::array::from_fn(|i| self.operand(&self.inputs[i], B::ALONG[i]))
     }
 
-    fn operand(&self, values: &[f64], along: bool) -> Operand<*const f64> {
-        Operand { data: values.as_ptr(), step: 8 * if along { self.n as isize } else { 1 }, is_large: false }
+    fn operand(&self, values: &[f64], along: bool) -> Rows<*const f64> {
+        Rows { data: values.as_ptr(), step: 8 * if along { self.n as isize } else { 1 }, is_large: false }
     }
 
-    fn operand_mut(&self, values: &mut [f64], along: bool) -> Operand<*mut f64> {
-        Operand { data: values.as_mut_ptr(), step: 8 * if along { self.n as isize } else { 1 }, is_large: true }
+    fn operand_mut(&self, values: &mut [f64], along: bool) -> Rows<*mut f64> {
+        Rows { data: values.as_mut_ptr(), step: 8 * if along { self.n as isize } else { 1 }, is_large: true }
     }
 
-    fn positions(&self) -> [Operand<*const i64>; X] {
-        std::array::from_fn(|x| Operand { data: self.at[x].as_ptr(), step: 8, is_large: false })
+    fn positions(&self) -> [Rows<*const i64>; X] {
+        std::array::from_fn(|x| Rows { data: self.at[x].as_ptr(), step: 8, is_large: false })
     }
 }
 
@@ -176,12 +176,12 @@ fn agree<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(body:
         let rows = Arguments::<I, X>::new(B::ALONG, n, count);
         let outputs = rows.outputs(body).expect("right");
         let at: Vec<Vec<f64>> = rows.at.iter().map(|at| at.iter().map(|v| *v as f64).collect()).collect();
-        let at: Vec<Operand<*const f64>> = at.iter().map(|v| rows.operand(v, false)).collect();
+        let at: Vec<Rows<*const f64>> = at.iter().map(|v| rows.operand(v, false)).collect();
         let of = |along: bool| {
             let some = (0..I).filter(move |i| B::ALONG[*i] == along);
             some.map(|i| rows.operand(&rows.inputs[i], along)).collect::<Vec<_>>()
         };
-        let run = |program: &Program, extra: (Vec<Operand<*const f64>>, Vec<Operand<*const f64>>)| {
+        let run = |program: &Program, extra: (Vec<Rows<*const f64>>, Vec<Rows<*const f64>>)| {
             let mut memory = vec![vec![0.0; n * count]; program.outputs().len()];
             let places: Vec<_> = memory.iter_mut().map(|y| rows.operand_mut(y, true)).collect();
             let inputs = [extra.0, of(true)].concat();
@@ -362,13 +362,13 @@ fn what_a_row_lacks_is_an_error() {
     body! { Varying: [true x] at [] -> [false] in (1, 1), 1 = [x - x.mean()] }
     let rows = Arguments::<1, 0>::new([true], 3, 1);
     let error = rows.outputs(&Varying).unwrap_err();
-    assert_eq!(error, Wrong::Varies(0));
+    assert_eq!(error, RowError::Varies(0));
     body! { Deep: [true x] at [] -> [false] in (1, 1), 2 = [(x - x.mean()).sum()] }
-    assert_eq!(rows.outputs(&Deep).unwrap_err(), Wrong::Reductions { count: 2, levels: 2 });
+    assert_eq!(rows.outputs(&Deep).unwrap_err(), RowError::Reductions { count: 2, levels: 2 });
     body! { Hidden: [true x] at [] -> [true] in (1, 1), 1 = [x.cumsum()] }
-    assert_eq!(rows.outputs(&Hidden).unwrap_err(), Wrong::Runs);
+    assert_eq!(rows.outputs(&Hidden).unwrap_err(), RowError::Runs);
     body! { Reduced: [true x] at [] -> [true] in (0, 2), 2 = [x / R::one().sum()] }
-    assert_eq!(rows.outputs(&Reduced).unwrap_err(), Wrong::Constant);
+    assert_eq!(rows.outputs(&Reduced).unwrap_err(), RowError::Constant);
 }
 
 #[test]

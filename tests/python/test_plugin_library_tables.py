@@ -330,7 +330,12 @@ def test_a_program_without_kernels_may_take_bools():
 
 
 ALONE_FAULTS = [
-    (SUMMED, "MT_KIND_FLOAT", MASKED + ".n_attrs = 0,", "not a program: an input of truth values is used as a number"),
+    (
+        SUMMED,
+        "MT_KIND_FLOAT",
+        MASKED + ".n_attrs = 0,",
+        "invalid program: an input of truth values is used as a number",
+    ),
     (
         SCALED,
         "MT_KIND_INT",

@@ -31,7 +31,7 @@ impl Program {
     ///
     /// let text = r#"{"inputs": ["x"], "uniforms": [], "nodes": [["input", 0], ["exp", 1]], "outputs": [["y", 1]]}"#;
     /// let error = Program::from_json(text).unwrap_err();
-    /// assert_eq!(error.to_string(), "not a program: node 1 uses node 1, which doesn't precede it");
+    /// assert_eq!(error.to_string(), "invalid program: node 1 uses node 1, which doesn't precede it");
     /// ```
     pub fn from_json(text: &str) -> Result<Program> {
         let json: Json = serde_json::from_str(text).or_else(|e| wrong(e.to_string()))?;

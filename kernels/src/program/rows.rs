@@ -5,7 +5,7 @@ use super::tile::{Plan, Shared, Work};
 use super::{Kind, Malformed, Node, Program, Scalar, Tile, Value};
 use crate::number::scalar::{Const, Float, Machine};
 use crate::reduce::rows;
-use crate::row::{Operand, Reduction};
+use crate::row::{Reduction, Rows};
 use crate::runtime::threads::parallel_for;
 
 /// The minimum work per thread, in elements times steps.
@@ -59,15 +59,15 @@ impl Program {
     /// If the number of inputs, uniforms or outputs differs from the program's.
     ///
     /// # Safety
-    /// The program [verifies](Program::verify). Every operand has `rows` rows. Operand of inputs and outputs have `n`
+    /// The program [verifies](Program::verify). Every operand has `rows` rows. Rows of inputs and outputs have `n`
     /// contiguous elements; rows of uniforms have one. Outputs overlap nothing.
     pub unsafe fn run_rows<T: Tile + Float>(
         &self,
         n: usize,
         rows: usize,
-        inputs: &[Operand<*const T>],
-        uniforms: &[Operand<*const T>],
-        outputs: &[Operand<*mut T>],
+        inputs: &[Rows<*const T>],
+        uniforms: &[Rows<*const T>],
+        outputs: &[Rows<*mut T>],
     ) -> Result<(), Malformed> {
         assert_eq!((inputs.len(), uniforms.len()), (self.inputs.len(), self.uniforms.len()), "arguments of a program");
         assert_eq!(outputs.len(), self.outputs.len(), "outputs of a program");

@@ -13,7 +13,7 @@ pub struct Malformed(pub(super) String);
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not a program: {}", self.0)
+        write!(f, "invalid program: {}", self.0)
     }
 }
 

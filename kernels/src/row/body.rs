@@ -33,7 +33,7 @@ pub trait Body<const I: usize, const X: usize, const O: usize> {
 
 /// The rows of one argument: the first row, and the distance in bytes from one row to the next.
 #[derive(Clone, Copy, Debug)]
-pub struct Operand<P> {
+pub struct Rows<P> {
     /// The first element of the first row.
     pub data: P,
     /// In bytes.
@@ -42,7 +42,7 @@ pub struct Operand<P> {
     pub is_large: bool,
 }
 
-impl<T> Operand<*const T> {
+impl<T> Rows<*const T> {
     #[inline(always)]
     /// A pointer to the row.
     pub fn row(self, row: usize) -> *const T {
@@ -50,7 +50,7 @@ impl<T> Operand<*const T> {
     }
 }
 
-impl<T> Operand<*mut T> {
+impl<T> Rows<*mut T> {
     #[inline(always)]
     /// A pointer to the row.
     pub fn row(self, row: usize) -> *mut T {
@@ -60,7 +60,7 @@ impl<T> Operand<*mut T> {
 
 /// A position that is out of range for the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outside {
+pub struct OutOfRange {
     /// The index of the argument among the positions.
     pub argument: usize,
     /// Its value.
@@ -71,9 +71,9 @@ pub struct Outside {
 
 /// The reason why rows can't be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum RowError {
     /// A position is out of range.
-    Outside(Outside),
+    OutOfRange(OutOfRange),
     /// The reductions are more, or deeper nested, than the body declares.
     Reductions {
         /// The number of reductions.
@@ -89,21 +89,21 @@ pub enum Wrong {
     Constant,
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for RowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Wrong::Outside(o) => write!(f, "index {} is out of range for a row of {}", o.index, o.len),
-            Wrong::Reductions { count, levels } => write!(
+            RowError::OutOfRange(o) => write!(f, "index {} is out of range for a row of {}", o.index, o.len),
+            RowError::Reductions { count, levels } => write!(
                 f,
                 "the body has {count} reductions, {levels} of which depend on one another; the limits are {MOST_REDUCTIONS} and \
                  {MOST_LEVELS}, and lower in helpers, loops and branches on attributes; write the reductions in the body \
                  itself, or split the op"
             ),
-            Wrong::Runs => f.write_str("the body has a running sum, but is declared without one"),
-            Wrong::Varies(k) => {
+            RowError::Runs => f.write_str("the body has a running sum, but is declared without one"),
+            RowError::Varies(k) => {
                 write!(f, "the shape clause declares one number per row for output {k}, but the body computes a row")
             }
-            Wrong::Constant => f.write_str(
+            RowError::Constant => f.write_str(
                 "the body reduces a constant, or uses its count() or position(), but a constant has no row; add an input times 0 \
                  to it, or use the count() of an input",
             ),

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::Reduction;
 use super::accumulators::LANES;
-use super::body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, Operand, Wrong};
+use super::body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, RowError, Rows};
 use super::lane::Lane;
 use super::pass::{Arguments, Pass, ReductionArguments, State, blocks, passes, put, reduce, zeros_for};
 use super::scope::{Scope, Structure, scope};
@@ -116,10 +116,10 @@ clones! {
         computes: &B,
         n: usize,
         rows: usize,
-        inputs: &[Operand<*const T>; I],
-        at: &[Operand<*const i64>; X],
-        outputs: &[Operand<*mut T>; O],
-    ) -> Result<(), Wrong>
+        inputs: &[Rows<*const T>; I],
+        at: &[Rows<*const i64>; X],
+        outputs: &[Rows<*mut T>; O],
+    ) -> Result<(), RowError>
     where [T: Computed, B: Body<I, X, O>] if [T::VECTORIZE] {
         let structure = Structure::of::<T, B, I, X, O>(computes)?;
         let mut state = State::new(&structure, n);
@@ -163,10 +163,10 @@ pub unsafe fn forward<T: Computed, B: Body<I, X, O>, const I: usize, const X: us
     body: &B,
     n: usize,
     rows: usize,
-    inputs: &[Operand<*const T>; I],
-    at: &[Operand<*const i64>; X],
-    outputs: &[Operand<*mut T>; O],
-) -> Result<(), Wrong> {
+    inputs: &[Rows<*const T>; I],
+    at: &[Rows<*const i64>; X],
+    outputs: &[Rows<*mut T>; O],
+) -> Result<(), RowError> {
     const { assert!(B::REDUCTIONS <= MOST_REDUCTIONS && MOST_LEVELS == 4) };
     run(body, n, rows, inputs, at, outputs)
 }

@@ -12,7 +12,7 @@
 use super::Reduction;
 use super::accumulators::{Accumulators, LANES};
 use super::adjoints::{adjoints, adjoints_in_turn, sums};
-use super::body::{Body, Computed, MOST_REDUCTIONS, Operand, Wrong};
+use super::body::{Body, Computed, MOST_REDUCTIONS, RowError, Rows};
 use super::partials::{InRow, directions};
 use super::pass::{Arguments, State, blocks, passes, prefetch_next, put, reduce, zeros_for};
 use super::scope::Structure;
@@ -23,9 +23,9 @@ use crate::runtime::simd::clones;
 #[derive(Clone, Copy, Debug)]
 pub struct Cotangents<T, const I: usize, const O: usize> {
     /// The cotangents of the outputs.
-    pub outputs: [Operand<*const T>; O],
+    pub outputs: [Rows<*const T>; O],
     /// The cotangents of the inputs, which are written; null if not requested.
-    pub inputs: [Operand<*mut T>; I],
+    pub inputs: [Rows<*mut T>; I],
     /// True for each input whose cotangent all rows share. The contributions of the rows are added.
     pub shared: [bool; I],
 }
@@ -92,9 +92,9 @@ clones! {
         n: usize,
         rows: usize,
         cotangents: &Cotangents<T, I, O>,
-        inputs: &[Operand<*const T>; I],
-        at: &[Operand<*const i64>; X],
-    ) -> Result<(), Wrong>
+        inputs: &[Rows<*const T>; I],
+        at: &[Rows<*const i64>; X],
+    ) -> Result<(), RowError>
     where [T: Computed, B: Body<I, X, O>] if [T::VECTORIZE] {
         let structure = Structure::of_dual::<T, B, I, X, O>(computes)?;
         let (mut state, kinds, mut accumulators) = (State::new(&structure, n), sums(&structure), Accumulators::new());
@@ -160,9 +160,9 @@ pub unsafe fn vjp<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize,
     n: usize,
     rows: usize,
     cotangents: &Cotangents<T, I, O>,
-    inputs: &[Operand<*const T>; I],
-    at: &[Operand<*const i64>; X],
-) -> Result<(), Wrong> {
+    inputs: &[Rows<*const T>; I],
+    at: &[Rows<*const i64>; X],
+) -> Result<(), RowError> {
     const { assert!(I <= MOST_REDUCTIONS) };
     run(body, n, rows, cotangents, inputs, at)
 }

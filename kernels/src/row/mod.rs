@@ -20,7 +20,7 @@ mod partials;
 mod pass;
 mod scope;
 
-pub use body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, Operand, Outside, Wrong};
+pub use body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, OutOfRange, RowError, Rows};
 pub use forward::forward;
 pub use gradient::{Cotangents, vjp};
 pub use lane::{Lane, LaneMask};

@@ -2,7 +2,7 @@
 
 use super::Reduction;
 use super::accumulators::{Accumulators, LANES};
-use super::body::{Computed, MOST_REDUCTIONS, Operand, Outside, Wrong};
+use super::body::{Computed, MOST_REDUCTIONS, OutOfRange, RowError, Rows};
 use super::scope::Structure;
 use crate::memory::Lines;
 use crate::memory::stream::{prefetch, stream};
@@ -26,11 +26,11 @@ impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
     pub unsafe fn of(
         n: usize,
         row: usize,
-        inputs: &[Operand<*const T>; I],
-        at: &[Operand<*const i64>; X],
+        inputs: &[Rows<*const T>; I],
+        at: &[Rows<*const i64>; X],
         along: &[bool; I],
         zeros: &[T],
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, RowError> {
         let mut arguments = Arguments { n, inputs: [std::ptr::null(); I], next: [std::ptr::null(); I], at: [0; X] };
         for i in 0..I {
             let is_absent = inputs[i].data.is_null() || along[i] && n == 0;
@@ -42,7 +42,7 @@ impl<T: Computed, const I: usize, const X: usize> Arguments<T, I, X> {
             // read only once.
             let index = unsafe { at[x].row(row).read_volatile() };
             if index < 0 || index as usize >= n {
-                return Err(Wrong::Outside(Outside { argument: x, index, len: n }));
+                return Err(RowError::OutOfRange(OutOfRange { argument: x, index, len: n }));
             }
             arguments.at[x] = index;
         }
@@ -88,7 +88,7 @@ pub fn prefetch_next<T, const N: usize>(
 }
 
 /// The zeros that absent inputs and empty rows read; empty if there is no need for them.
-pub fn zeros_for<T: Computed, const I: usize>(n: usize, inputs: &[Operand<*const T>; I]) -> Vec<T> {
+pub fn zeros_for<T: Computed, const I: usize>(n: usize, inputs: &[Rows<*const T>; I]) -> Vec<T> {
     let is_needed = n == 0 || inputs.iter().any(|i| i.data.is_null());
     filled(T::ZERO, if is_needed { n.max(1) } else { 0 })
 }

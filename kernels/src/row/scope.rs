@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use super::Reduction;
-use super::body::{Body, Computed, KEPT, MOST_REDUCTIONS, Wrong};
+use super::body::{Body, Computed, KEPT, MOST_REDUCTIONS, RowError};
 use super::lane::{Lane, UNKNOWN};
 use super::pass::ReductionArguments;
 use crate::memory::Lines;
@@ -91,7 +91,7 @@ impl Structure {
     #[inline(always)]
     pub fn of<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
         body: &B,
-    ) -> Result<Structure, Wrong> {
+    ) -> Result<Structure, RowError> {
         let (known, mut kept) = ([T::ZERO; MOST_REDUCTIONS], [T::ZERO; KEPT]);
         scope!(scope: T, known &known, kept kept.as_mut_ptr(), running std::ptr::null(), direction usize::MAX, position 0, count 1);
         let mut x = [Lane::<T, 0>::outside(T::ZERO); I];
@@ -100,10 +100,10 @@ impl Structure {
         }
         let outputs = body.eval(x, [0; X]);
         if outputs.iter().any(|output| output.is_unknown()) {
-            return Err(Wrong::Constant);
+            return Err(RowError::Constant);
         }
         match (0..O).find(|k| !B::GIVES[*k] && outputs[*k].varies()) {
-            Some(k) => Err(Wrong::Varies(k)),
+            Some(k) => Err(RowError::Varies(k)),
             None => Structure::seen(&scope, B::REDUCTIONS, B::LEVELS, B::RUNS),
         }
     }
@@ -112,7 +112,7 @@ impl Structure {
     #[inline(always)]
     pub fn of_dual<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
         body: &B,
-    ) -> Result<Structure, Wrong> {
+    ) -> Result<Structure, RowError> {
         let (known, mut kept) = ([T::ZERO; MOST_REDUCTIONS], [T::ZERO; KEPT]);
         scope!(scope: T, known &known, kept kept.as_mut_ptr(), running std::ptr::null(), direction usize::MAX, position 0, count 1);
         let mut x = [Dual::constant_of(Lane::<T, 0>::outside(T::ZERO)); I];
@@ -150,22 +150,22 @@ impl Structure {
         most: usize,
         levels: (usize, usize),
         may_run: bool,
-    ) -> Result<Structure, Wrong> {
+    ) -> Result<Structure, RowError> {
         let (reductions, kept) = (scope.count_reductions.get(), scope.expensive.get().min(KEPT));
         let mut seen =
             Structure { reductions, levels: 0, kinds: [(Reduction::Sum, usize::MAX); MOST_REDUCTIONS], kept };
         for k in 0..reductions.min(MOST_REDUCTIONS) {
             seen.kinds[k] = scope.kind[k].get();
             if seen.kinds[k].1 >= UNKNOWN {
-                return Err(Wrong::Constant);
+                return Err(RowError::Constant);
             }
             seen.levels = seen.levels.max(seen.kinds[k].1 + 1);
         }
         if reductions > most || seen.levels < levels.0 || seen.levels > levels.1 {
-            return Err(Wrong::Reductions { count: reductions, levels: seen.levels });
+            return Err(RowError::Reductions { count: reductions, levels: seen.levels });
         }
         match seen.runs() && !may_run {
-            true => Err(Wrong::Runs),
+            true => Err(RowError::Runs),
             false => Ok(seen),
         }
     }

@@ -10,7 +10,7 @@ pub type ParallelFor = fn(n: usize, grain: usize, f: &(dyn Fn(Range<usize>) + Sy
 static HOST: OnceLock<ParallelFor> = OnceLock::new();
 
 /// Sets the loop of the host that later loops use. Only the first call has an effect.
-pub fn lend(parallel_for: ParallelFor) {
+pub fn set_parallel_for(parallel_for: ParallelFor) {
     HOST.get_or_init(|| parallel_for);
 }
 

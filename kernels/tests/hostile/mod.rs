@@ -1,7 +1,7 @@
 //! Processes untrusted text as a program. No step may panic or take long.
 
 use minitensor_kernels::program::{Program, Variable};
-use minitensor_kernels::row::Operand;
+use minitensor_kernels::row::Rows;
 
 /// Longer programs are only parsed, because their gradients are even longer.
 const SHORT: usize = 64;
@@ -41,9 +41,8 @@ fn run(program: &Program) {
     let uniforms = vec![0.25; program.uniforms().len()];
     let _ = program.at_row(&inputs, &uniforms, N);
     let mut outputs = vec![[0.0; N]; program.outputs().len()];
-    let input = |data: *const f64| Operand { data, step: 0, is_large: false };
-    let places: Vec<_> =
-        outputs.iter_mut().map(|o| Operand { data: o.as_mut_ptr(), step: 0, is_large: false }).collect();
+    let input = |data: *const f64| Rows { data, step: 0, is_large: false };
+    let places: Vec<_> = outputs.iter_mut().map(|o| Rows { data: o.as_mut_ptr(), step: 0, is_large: false }).collect();
     let (inputs, uniforms): (Vec<_>, Vec<_>) =
         (inputs.iter().map(|x| input(x.as_ptr())).collect(), uniforms.iter().map(|u| input(u)).collect());
     // SAFETY: a parsed program verifies; all arguments have the row, and the outputs don't overlap.

@@ -15,7 +15,7 @@ static HOST: AtomicPtr<Host> = AtomicPtr::new(std::ptr::null_mut());
 /// Stores the table that `init` receives.
 pub fn set(host: *const Host) {
     HOST.store(host.cast_mut(), Ordering::Release);
-    minitensor_kernels::threads::lend(parallel_for);
+    minitensor_kernels::threads::set_parallel_for(parallel_for);
 }
 
 /// The table of the host.

@@ -5,17 +5,17 @@ pub use minitensor_kernels::program::Variable;
 pub use minitensor_kernels::row::{Body as RowBody, Computed};
 
 use minitensor_kernels::program::Program;
-use minitensor_kernels::row::{Cotangents, Operand, Wrong, forward, vjp};
+use minitensor_kernels::row::{Cotangents, RowError, Rows, forward, vjp};
 
 use crate::error::{Error, Result};
 use crate::op::CellArg;
 
-fn input<T>(arg: &CellArg<'_>) -> Operand<*const T> {
-    Operand { data: arg.data.cast_const().cast(), step: arg.step, is_large: arg.is_large }
+fn input<T>(arg: &CellArg<'_>) -> Rows<*const T> {
+    Rows { data: arg.data.cast_const().cast(), step: arg.step, is_large: arg.is_large }
 }
 
-fn output<T>(arg: &CellArg<'_>) -> Operand<*mut T> {
-    Operand { data: arg.data.cast(), step: arg.step, is_large: arg.is_large }
+fn output<T>(arg: &CellArg<'_>) -> Rows<*mut T> {
+    Rows { data: arg.data.cast(), step: arg.step, is_large: arg.is_large }
 }
 
 /// The length of the rows: that of any argument with a core dimension.
@@ -24,9 +24,9 @@ fn length(args: &[CellArg<'_>]) -> usize {
 }
 
 #[cold]
-fn error(wrong: Wrong, names: &[&str]) -> Error {
+fn error(wrong: RowError, names: &[&str]) -> Error {
     match wrong {
-        Wrong::Outside(o) => Error::index(format!(
+        RowError::OutOfRange(o) => Error::index(format!(
             "'{}' holds the position {}, which a row of {} doesn't have; positions begin at 0",
             names[o.argument], o.index, o.len
         )),
