@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use minitensor::kernels::Const;
 use minitensor::op::{Arg, dispatch, infer};
-use minitensor::{CustomOp, DType, Device, ErrorKind, GradientFunction, Result, Shape, Tensor, registry};
+use minitensor::{CustomOp, DType, Device, ErrorKind, GradientFunction, Result, Shape, Tensor, custom_op, registry};
 use minitensor_ops::arithmetic::{add, clamp, multiply, remainder, subtract};
 use minitensor_ops::indexing::{gather, slice};
 use minitensor_ops::linalg::matmul;
@@ -251,5 +251,28 @@ fn printing_is_aligned_shortened_and_says_dtype_and_history() -> Result<()> {
     let large = ramp(&[100, 100]).to_string();
     assert!(large.contains("...") && large.lines().count() < 12, "{large}");
     assert_eq!(Tensor::from_vec(Vec::<f32>::new(), [0, 2])?.to_string(), "tensor([], dtype=float32, shape=(0, 2))");
+    Ok(())
+}
+
+/// A composite op with a `dtype` clause.
+#[custom_op(dtype = (x: T) -> T where T: Float)]
+pub fn twice_exp(x: &Tensor) -> Result<Tensor> {
+    let e = minitensor_ops::exponential::exp::call(x)?;
+    add::call(&e, &e)
+}
+
+/// A composite op that calls another.
+#[custom_op]
+pub fn four_exp(x: &Tensor) -> Result<Tensor> {
+    let e = twice_exp::call(x)?;
+    add::call(&e, &e)
+}
+
+#[test]
+fn a_composite_op_with_a_dtype_clause_computes_halves_within_another() -> Result<()> {
+    let x = Tensor::from_vec(vec![0.0, 1.0], [2])?.cast(DType::F16)?;
+    let y = four_exp::call(&x)?;
+    assert_eq!(y.dtype(), DType::F16);
+    assert_eq!(y.cast(DType::F64)?.to_vec::<f64>()?, [4.0, 10.875]);
     Ok(())
 }

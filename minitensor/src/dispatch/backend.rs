@@ -11,7 +11,7 @@ use crate::backend::{self, CallShapes, Found, precision};
 use crate::error::{Error, Result, counted};
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::Bindings;
-use crate::op::{Backward, Body, Call, DTypeRule, OpDef, OpRef, ShapeRule};
+use crate::op::{Backward, Body, Call, DTypeRule, Kernels, OpDef, OpRef, ShapeRule};
 use crate::tensor::{Device, DeviceKind, Tensor};
 
 /// Computes the outputs whose bit is set.
@@ -54,9 +54,9 @@ pub fn compute(
             };
             check_promises(op, outputs, attrs, dtypes, shapes.map(|(plan, _)| plan))
         }
-        (Body::Element(_), _) if is_cpu(device) => elements::run(op, &converted, attrs, dtypes, device, wanted),
-        (Body::Cell(_), Some((plan, rule))) if is_cpu(device) && (device == Device::Meta || has_kernels(op)) => {
-            cells::run(op, plan, rule, &converted, attrs, dtypes, device, wanted)
+        (Body::Element(_), _) if is_looped(op, device) => elements::run(op, &converted, attrs, dtypes, device, wanted),
+        (Body::Cell(_), Some((shapes, rule))) if is_looped(op, device) => {
+            cells::run(op, shapes, rule, &converted, attrs, dtypes, device, wanted)
         }
         (Body::Cell(_), None) => Err(Error::runtime(format!("op '{}' has a cell body but no shape rule", op.name))),
         _ if device == Device::Meta => backend::infer_arrays(&call, dtypes, shapes),
@@ -67,14 +67,10 @@ pub fn compute(
     }
 }
 
-/// Whether the op has kernels on the CPU. One that is only a program is computed by its parts.
-fn has_kernels(op: &OpDef) -> bool {
-    op.kernels_on(DeviceKind::Cpu).next().is_some()
-}
-
-/// Whether the loops of the CPU compute on the device. They infer on [`Device::Meta`].
-fn is_cpu(device: Device) -> bool {
-    device == Device::Cpu || device == Device::Meta
+/// Whether loops of the CPU compute the op on the device. They infer on [`Device::Meta`].
+fn is_looped(op: &OpDef, device: Device) -> bool {
+    let has_loops = || op.kernels_on(DeviceKind::Cpu).any(|kernels| !matches!(kernels, Kernels::Arrays(_)));
+    device == Device::Meta || device == Device::Cpu && has_loops()
 }
 
 /// The kernel of a composite op, if there is one for the device. If the gradient is that of the parts, they are needed.
@@ -134,7 +130,8 @@ fn check_promises(
         }
         if output.dtype != DTypeRule::Any {
             let dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
-            if t.dtype() != dtype {
+            // Within a composite op, halves are kept in float32.
+            if ![dtype, precision::stored_dtype(dtype)].contains(&t.dtype()) {
                 return Err(wrong(dtype.to_string(), t.dtype().to_string()));
             }
         }
