@@ -108,6 +108,7 @@ pub fn uniform<T: Machine>(attrs: &[Attr], index: usize, name: &str) -> Result<T
 #[cold]
 fn lossy(value: f64, name: &str) -> Error {
     Error::value(format!(
-        "attribute '{name}' = {value} is no value of the integer dtype of the inputs; give a whole number, or floats"
+        "attribute '{name}' must be an integer that the dtype of the inputs can represent, got {value}; pass such an \
+         integer, or convert the inputs to a floating dtype"
     ))
 }

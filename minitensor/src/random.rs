@@ -89,7 +89,7 @@ pub fn normal(key: &Tensor, shape: impl Into<Shape>, dtype: DType) -> Result<Ten
 
 fn floats(key: &Tensor, shape: Shape, dtype: DType, two: impl Fn(Key, usize) -> [f64; 2] + Sync) -> Result<Tensor> {
     if !dtype.is_differentiable() || dtype.is_complex() {
-        return Err(Error::type_(format!("random floats take floating dtypes, got {dtype}")));
+        return Err(Error::type_(format!("random floats need a floating dtype, got {dtype}")));
     }
     if key.device() == Device::Meta {
         return Tensor::empty(shape, dtype, key.device());

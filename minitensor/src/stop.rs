@@ -24,7 +24,7 @@ pub fn ended<T>(f: impl FnOnce() -> T) -> Result<T> {
 #[cold]
 pub fn stopped(payload: Box<dyn Any + Send>) -> std::result::Result<Error, Box<dyn Any + Send>> {
     Ok(match *payload.downcast::<Stop>()? {
-        Stop::OutOfMemory(n, size) => Error::memory(format!("can't allocate {n} elements of {size} bytes")),
+        Stop::OutOfMemory(n, size) => Error::memory(format!("cannot allocate {n} elements of {size} bytes")),
         Stop::Requested(why) => why.downcast::<Error>().map_or_else(|_| Error::runtime("interrupted"), |error| *error),
     })
 }

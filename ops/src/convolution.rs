@@ -10,7 +10,7 @@ use minitensor::prelude::*;
 use crate::window::{self, AXES, Geometry, Steps, channels, each, shaped, sizes};
 
 fn no_memory(_: OutOfMemory) -> Error {
-    Error::memory("can't allocate the working memory of the convolution; use a smaller batch")
+    Error::memory("cannot allocate the working memory of the convolution; use a smaller batch")
 }
 
 /// The groups of channels, from the shapes of the input and the weight.

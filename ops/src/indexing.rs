@@ -67,7 +67,7 @@ pub fn unslice(
 fn index_error(why: IndexError, target: impl FnOnce() -> String) -> Error {
     match why {
         IndexError::OutOfRange(index) => Error::index(format!("index {index} is out of range for {}", target())),
-        IndexError::OutOfMemory(why) => Error::memory(format!("can't allocate memory for the indices: {why}")),
+        IndexError::OutOfMemory(why) => Error::memory(format!("cannot allocate memory for the indices: {why}")),
     }
 }
 

@@ -21,7 +21,7 @@ pub fn concat(tensors: &[&Tensor], #[default = 0] axis: i64) -> Result<Tensor> {
         let fits = t.ndim() == first.ndim() && (0..t.ndim()).all(|d| d == at || t.shape()[d] == first.shape()[d]);
         if !fits {
             return Err(Error::value(format!(
-                "tensors[{i}] of shape {} doesn't fit {} along axis {axis}: all other sizes must be equal",
+                "tensors[{i}] of shape {} does not match {} along axis {axis}: all other sizes must be equal",
                 t.shape(),
                 first.shape()
             )));

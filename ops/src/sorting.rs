@@ -9,7 +9,7 @@ use crate::reduction::in_sum_dtype;
 /// The error if there is no memory for the keys of a sort.
 #[cold]
 fn no_memory(n: usize) -> Error {
-    Error::memory(format!("can't allocate the keys of {n} elements"))
+    Error::memory(format!("cannot allocate the keys of {n} elements"))
 }
 
 /// The elements along an axis in ascending (or descending) order, and their original indices. The sort is stable.

@@ -131,7 +131,11 @@ fn a_missing_kernel_is_an_error_that_names_op_and_device() -> Result<()> {
     assert!(error.message().contains("on device 'toy'"), "{}", error.message());
     // Two devices.
     let error = ops::arithmetic::add::call(&x, &x.to_device(Device::Cpu)?).unwrap_err();
-    assert!(error.message().contains("'y' is on cpu, the inputs before it on toy"), "{}", error.message());
+    assert!(
+        error.message().contains("'y' is on device 'cpu', but the inputs before it are on device 'toy'"),
+        "{}",
+        error.message()
+    );
     assert!(x.view::<f64>().unwrap_err().message().contains("device 'toy', whose memory the CPU does not read"));
     Ok(())
 }

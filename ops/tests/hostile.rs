@@ -262,7 +262,7 @@ fn an_op_of_as_many_inputs_as_there_may_be_has_gradients_of_all() -> Result<()> 
         assert_eq!(g.expect("a gradient").to_vec::<f64>()?, [2.0]);
     }
     let error = circle(n + 1).map(drop).expect_err("too many").to_string();
-    assert_eq!(error, "op 'hostile::circle' has 65 inputs; 64 is the limit, use a list");
+    assert_eq!(error, "op 'hostile::circle' has 65 inputs, expected at most 64; use a list");
     Ok(())
 }
 

@@ -29,11 +29,14 @@ fn every_tensor_of_a_list_has_the_shape_of_the_list() -> Result<()> {
     assert_eq!(total::call(&[&rows, &a])?.to_vec::<f64>()?, [1.0, 2.0, 3.0, 4.0]);
 
     let error = total::call(&[&a, &b, &vector(&[1.0])]).expect_err("a length that differs").to_string();
-    assert!(error.contains("'vectors' of shape (1,) doesn't fit, dimension n is 2 elsewhere and 1 here"), "{error}");
+    assert!(
+        error.contains("'vectors' of shape (1,) does not match: expected size 2 for dimension n, got 1"),
+        "{error}"
+    );
     let scalar = Tensor::from_vec(vec![1.0], [])?;
     let error = total::call(&[&a, &scalar]).expect_err("no dimension").to_string();
-    assert!(error.contains("it should have at least 1 dimension"), "{error}");
+    assert!(error.contains("expected at least 1 dimension"), "{error}");
     let error = total::call(&[]).expect_err("no vector").to_string();
-    assert!(error.contains("dimension n isn't known without the arguments that have it"), "{error}");
+    assert!(error.contains("dimension n is unknown, because no argument that has it was passed"), "{error}");
     opcheck(&total::op(), &[]).into_result()
 }

@@ -359,7 +359,7 @@ fn what_no_op_can_be_made_of_is_refused() {
         op_of(program, |builder| if mask { builder.mask(0) } else { builder }).unwrap_err().message().to_string()
     };
     let bits = Program::write(&["x"], &[], |v, _| one((v[0] & v[0]).sin()));
-    assert!(error(bits, false).contains("op 'orders::made': no dtype has all functions of its program"));
+    assert!(error(bits, false).contains("op 'orders::made': no dtype supports all functions of its program"));
     let number = Program::write(&["x"], &[], |v, _| one(v[0].sin()));
     assert!(error(number, true).contains("an input of truth values is used as a number"));
 }

@@ -12,7 +12,7 @@ fn make(name: &str) -> Result<OpRef> {
 fn ops_come_and_go_together() -> Result<()> {
     let [one, two, other] = [make("together::one")?, make("together::two")?, make("together::two")?];
     let error = registry::register_all(&[one.clone(), make("swish")?], Some("noise")).unwrap_err();
-    assert!(error.message().starts_with("op 'swish' is registered already: by ops/src"), "{error}");
+    assert!(error.message().starts_with("op 'swish' is already registered: by ops/src"), "{error}");
     assert!(!registry::has(&one));
     registry::register_all(std::slice::from_ref(&one), None)?;
     let new = registry::register_all(&[one.clone(), two.clone()], Some("noise"))?;

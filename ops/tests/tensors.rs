@@ -89,7 +89,7 @@ fn plain_numbers_are_weak() -> Result<()> {
     }
     let x = Tensor::ones([2], DType::I8, Device::Cpu)?;
     let error = dispatch(&op, &[Arg::Tensor(&x), Arg::Number(Const::Int(300))], &[]).unwrap_err();
-    assert!(error.message().contains("300 doesn't fit into int8"), "{error}");
+    assert!(error.message().contains("300 does not fit into int8"), "{error}");
     Ok(())
 }
 
@@ -132,7 +132,7 @@ fn errors_say_what_was_expected_what_came_and_what_to_do() -> Result<()> {
             &["more elements than memory"],
         ),
         (Tensor::zeros([usize::MAX, 0], DType::F64, Device::Cpu), ErrorKind::Memory, &["more elements than memory"]),
-        (Tensor::empty([1 << 45], DType::F64, Device::Cpu), ErrorKind::Memory, &["can't allocate"]),
+        (Tensor::empty([1 << 45], DType::F64, Device::Cpu), ErrorKind::Memory, &["cannot allocate"]),
     ];
     for (result, kind, words) in cases {
         let error = result.expect_err("an error");

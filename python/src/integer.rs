@@ -31,7 +31,7 @@ impl Integer {
         match self {
             Integer::Number(number) => Ok(*number),
             Integer::TooLarge(shown) => {
-                Err(Error::value(format!("{function}: {argument} is {shown}, which doesn't fit into int64")).into())
+                Err(Error::value(format!("{function}: {argument} is {shown}, which does not fit into int64")).into())
             }
         }
     }

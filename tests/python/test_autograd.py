@@ -31,7 +31,7 @@ def test_a_cotangent_is_needed_and_checked():
     y = leaf(1.0, 2.0) * 2
     with pytest.raises(RuntimeError, match="pass gradient="):
         y.backward()
-    with pytest.raises(ValueError, match="they must be equal"):
+    with pytest.raises(ValueError, match="pass a gradient of the same shape"):
         y.backward(mt.ones(3))
     with pytest.raises(TypeError, match="gradient must be a Tensor"):
         y.backward([1.0, 1.0])
@@ -84,7 +84,7 @@ def test_grad_takes_lists_and_rejects_unused_inputs():
     with pytest.raises(RuntimeError, match="do not depend on inputs.1."):
         mt.grad(x * 2, [x, y])
     assert mt.grad(x * 2, [x, y], allow_unused=True)[1] is None
-    with pytest.raises(RuntimeError, match="doesn't require a gradient"):
+    with pytest.raises(RuntimeError, match="does not require a gradient"):
         mt.grad(x * 2, mt.zeros(1))
 
 

@@ -126,7 +126,7 @@ def test_values_that_do_not_fit_raise():
     x = mt.zeros((3, 4), dtype="int64")
     with pytest.raises(ValueError, match="cannot be broadcast"):
         x[0] = [1, 2]
-    with pytest.raises(ValueError, match="doesn't fit"):
+    with pytest.raises(ValueError, match="does not fit"):
         x[0] = 1.5
 
 

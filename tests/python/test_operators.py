@@ -81,7 +81,7 @@ def test_in_place_operators_change_the_memory():
 
 def test_in_place_operators_reject_mismatched_operands():
     x = mt.Tensor([1, 2])
-    with pytest.raises(TypeError, match="can't hold the result"):
+    with pytest.raises(TypeError, match="cannot hold the result"):
         x += 1.5
     with pytest.raises(ValueError, match="shape"):
         x += mt.ones((2, 2), dtype="int64")

@@ -93,9 +93,9 @@ NO_PLUGINS = {
         r"there is no plugin file '.*missing.so'; the working directory is /",
     ),
     "an empty file": (named("empty.so", ""), ValueError, "'.*empty.so' is empty"),
-    "a text": (named("text.so", "Dear reader, " * 100), ValueError, "'.*text.so' is no shared library"),
-    "a short text": (named("text.so", "x"), ValueError, "'.*text.so' is no shared library"),
-    "a Python file": (named("py.so", "plugin = 3\n"), ValueError, "'.*py.so' is no shared library"),
+    "a text": (named("text.so", "Dear reader, " * 100), ValueError, "'.*text.so' is not a shared library"),
+    "a short text": (named("text.so", "x"), ValueError, "'.*text.so' is not a shared library"),
+    "a Python file": (named("py.so", "plugin = 3\n"), ValueError, "'.*py.so' is not a shared library"),
     "a kind of its own": (
         named("library.o", ""),
         ValueError,
@@ -105,32 +105,32 @@ NO_PLUGINS = {
     "an object file": (
         copied(fill(SOURCE), "o"),
         ValueError,
-        "'.*copied.so' is an object file, not yet linked to a shared library",
+        "'.*copied.so' is an object file; link it to a shared library first",
     ),
     "a program": (
         copied("int main(void) { return 0; }", "exe"),
         ValueError,
-        "' is (a program|no plugin of minitensor)",
+        "' is (an executable|not a minitensor plugin)",
     ),
     "a library for another processor": (
         damaged(with_machine),
         ValueError,
-        r"'.*damaged.so' is a library for another processor \((aarch64|x86_64)\), this is (x86_64|aarch64)",
+        r"'.*damaged.so' is a library for another processor \((aarch64|x86_64)\), but this is (x86_64|aarch64)",
     ),
     "a library that is no plugin": (
         copied(OTHER, "so"),
         ValueError,
-        "'.*copied.so' is no plugin of minitensor: it has no symbol 'minitensor_plugin'; a plugin in C defines that",
+        "'.*copied.so' is not a minitensor plugin: it has no symbol 'minitensor_plugin'; define this constant",
     ),
     "a library that only uses the symbol": (
         copied("extern int minitensor_plugin; int *other(void) { return &minitensor_plugin; }", "so"),
         ValueError,
-        "'.*copied.so' is no plugin of minitensor: it has no symbol",
+        "'.*copied.so' is not a minitensor plugin: it has no symbol",
     ),
     "a small symbol": (
         copied("const char minitensor_plugin[] = {77, 84, 80, 76, 85, 71, 73, 78};", "so"),
         ValueError,
-        "'.*copied.so' (is damaged|is a plugin for the plugin ABI|is a plugin that says)",
+        "'.*copied.so' (is damaged|is a plugin for the plugin ABI|is a plugin whose constant)",
     ),
 }
 
@@ -145,7 +145,7 @@ def test_a_truncated_library_raises(tmp_path, part):
     def cut(data):
         return data[: max(1, min(len(data) - 1, int(part * len(data))))]
 
-    refuses(damaged(cut)(tmp_path), ValueError, "'.*damaged.so' is (no shared library|cut short)")
+    refuses(damaged(cut)(tmp_path), ValueError, "'.*damaged.so' is (not a shared library|truncated)")
 
 
 def test_no_modified_byte_of_a_header_crashes_the_reader(tmp_path):
@@ -165,25 +165,25 @@ def test_no_modified_byte_of_a_header_crashes_the_reader(tmp_path):
 
 UNENDED = "{[0 ... sizeof(((MtPlugin *)0)->%s) - 1] = 'a'}"
 CONSTANTS = {
-    ".magic = 7": "has a symbol 'minitensor_plugin' that is no plugin's: it doesn't begin with MT_MAGIC",
-    ".abi_major = 0": "is a plugin for the plugin ABI 0.0; this minitensor speaks 1.0: build the plugin again",
-    ".abi_major = 2": "is a plugin for the plugin ABI 2.0; this minitensor speaks 1.0: upgrade minitensor",
-    ".abi_minor = 99": "is a plugin that needs the plugin ABI 1.99; this minitensor speaks 1.0: upgrade minitensor",
-    ".struct_size = 0": "is a plugin that says its constant has 0 bytes, where one of the plugin ABI 1.0 has 648",
-    ".struct_size = sizeof(MtPlugin) - 8": "says its constant has 640 bytes, where one of the plugin ABI 1.0 has 648",
-    ".struct_size = sizeof(MtPlugin) + 8": "says its constant has 656 bytes, where the library has 648",
-    ".struct_size = ~0ull": "says its constant has 18446744073709551615 bytes, where one of the plugin ABI 1.0 has 648",
-    '.name = ""': 'is a plugin of the name ""; a name is made of letters, digits',
-    '.name = "a b"': 'is a plugin of the name "a b"; a name is made of letters, digits',
-    '.name = "a\\0b"': "is a plugin whose name has something after its NUL",
-    '.description = "a\\33[2Jb"': "is a plugin whose description has a control character",
-    '.name = "\\xff"': "is a plugin whose name is no valid UTF-8",
-    '.description = "\\xc3"': "is a plugin whose description is no valid UTF-8",
-    '.version = ""': "is a plugin, 'faulty', without a version",
-    '.version = "1.0"': "is a plugin, 'faulty', whose version is wrong: '1.0' is no version; write three numbers",
-    '.min_minitensor = "new"': "is a plugin, 'faulty', whose min_minitensor is wrong: 'new' is no version; write three",
+    ".magic = 7": "has a symbol 'minitensor_plugin' that is not the constant of a plugin",
+    ".abi_major = 0": "is a plugin for the plugin ABI 0.0, but this minitensor supports 1.0; rebuild the plugin",
+    ".abi_major = 2": "is a plugin for the plugin ABI 2.0, but this minitensor supports 1.0; upgrade minitensor",
+    ".abi_minor = 99": "is a plugin for the plugin ABI 1.99, but this minitensor supports 1.0; upgrade minitensor",
+    ".struct_size = 0": "declares a size of 0 bytes; the plugin ABI 1.0 expects at least 648",
+    ".struct_size = sizeof(MtPlugin) - 8": "declares a size of 640 bytes; the plugin ABI 1.0 expects at least 648",
+    ".struct_size = sizeof(MtPlugin) + 8": "declares a size of 656 bytes, but has 648 bytes",
+    ".struct_size = ~0ull": "declares a size of 18446744073709551615 bytes; the plugin ABI 1.0 expects at least 648",
+    '.name = ""': 'is a plugin named ""; a name must consist of letters, digits',
+    '.name = "a b"': 'is a plugin named "a b"; a name must consist of letters, digits',
+    '.name = "a\\0b"': "is a plugin whose name has data after its NUL",
+    '.description = "a\\33[2Jb"': "is a plugin whose description contains a control character",
+    '.name = "\\xff"': "is a plugin whose name is not valid UTF-8",
+    '.description = "\\xc3"': "is a plugin whose description is not valid UTF-8",
+    '.version = ""': "is plugin 'faulty', which has no version",
+    '.version = "1.0"': "is plugin 'faulty', whose version is invalid: '1.0' is not a version; write three numbers",
+    '.min_minitensor = "new"': "is plugin 'faulty', whose min_minitensor is invalid: 'new' is not a version;",
     **{
-        f".{field} = {UNENDED % field}": f"is a plugin whose {field} doesn't end with a NUL"
+        f".{field} = {UNENDED % field}": f"is a plugin whose {field} does not end with a NUL"
         for field in ("name", "version", "description", "author", "min_minitensor", "max_minitensor", "built_with")
     },
 }
@@ -196,8 +196,8 @@ def test_an_invalid_constant_raises(fields, words):
 
 
 UNSUPPORTED = {
-    '.min_minitensor = "99.0.0"': "plugin 'faulty' 1.0.0 needs minitensor 99.0.0 or later, this is .*; upgrade",
-    '.max_minitensor = "0.0.1"': "plugin 'faulty' 1.0.0 supports minitensor up to 0.0.1, this is .*; use a newer",
+    '.min_minitensor = "99.0.0"': "plugin 'faulty' 1.0.0 needs minitensor 99.0.0 or later, but this is minitensor ",
+    '.max_minitensor = "0.0.1"': "plugin 'faulty' 1.0.0 supports minitensor up to 0.0.1, but this is minitensor ",
     '.min_minitensor = "0.0.1"': "plugin 'faulty' 1.0.0 supports minitensor 0.0.1 and compatible versions",
 }
 
@@ -233,9 +233,7 @@ def test_a_changed_library_is_not_mistaken_for_the_old_one(tmp_path):
         pass
     path.unlink()
     shutil.copy(library(code="/* built again */ int again(void) { return 1; } extern int again(void);"), path)
-    refuses(
-        path, ValueError, "' has changed since it was loaded, and a library is mapped once; give the new one another"
-    )
+    refuses(path, ValueError, "' has changed since it was loaded, but a process loads a file only once; rename the")
 
 
 def test_a_longer_constant_is_read_up_to_the_known_fields():
@@ -262,15 +260,18 @@ INITS = {
     'return mt_fail(error, MT_ERROR_NOT_IMPLEMENTED, "later");': (NotImplementedError, "plugin 'faulty': later"),
     'return mt_fail(error, MT_PANIC, "boom");': (
         RuntimeError,
-        "plugin 'faulty': the plugin panicked: boom; this is a fault of the plugin",
+        "plugin 'faulty': the plugin panicked: boom; this is a bug in the plugin",
     ),
-    "return MT_ERROR_VALUE;": (ValueError, "plugin 'faulty': it failed, and doesn't say why"),
-    "return -77;": (RuntimeError, r"it failed, and doesn't say why \(the code -77, which means nothing: a fault of"),
+    "return MT_ERROR_VALUE;": (ValueError, "plugin 'faulty': the call failed without an error message"),
+    "return -77;": (
+        RuntimeError,
+        r"the call failed without an error message \(the plugin returned the unknown error code -77",
+    ),
     'mt_fail(error, 0, "first"); return mt_fail(error, MT_ERROR_VALUE, "second");': (ValueError, "'faulty': second"),
     'return mt_fail(error, MT_ERROR_VALUE, "not \\xff UTF-8");': (ValueError, "'faulty': not \ufffd UTF-8"),
     'static MtOp other; other = op; other.name = mt_str("square"); return host->register_op(host, &other, error);': (
         ValueError,
-        r"plugin 'faulty': op 'square' is registered already: by ops/src/.*, and again by .*; give one of them another",
+        r"plugin 'faulty': op 'square' is already registered: by ops/src/.*, and again by .*; rename one of them",
     ),
 }
 
@@ -292,14 +293,14 @@ def test_an_op_of_another_plugin_is_not_adopted():
         refuses(
             other,
             ValueError,
-            "plugin 'other': op 'probe' is registered already: by .* of plugin 'faulty', and again by .* unload",
+            "plugin 'other': op 'probe' is already registered: by .* of plugin 'faulty', and again by .* unload",
         )
         assert mt.ops.probe(mt.Tensor([1.0])).item() == 2.0
 
 
 def test_two_ops_of_one_name_raise():
     body = "static MtOp twin; twin = op; if (host->register_op(host, &twin, error)) return 1;"
-    refuses(library(init=body), ValueError, "op 'probe' is handed over twice")
+    refuses(library(init=body), ValueError, "op 'probe' is registered twice")
 
 
 def test_a_table_may_be_registered_again():
@@ -321,7 +322,7 @@ def test_ops_are_registered_only_in_init():
     with loaded(library(code=kernel, op=".kernels = late_kernels,")):
         before = state()
         with pytest.raises(
-            RuntimeError, match="op 'probe': ops are registered while the plugin's init runs, on its thre"
+            RuntimeError, match="op 'probe': ops can only be registered while the init of the plugin runs"
         ):
             mt.ops.probe(mt.Tensor([1.0]))
         assert state() == before
@@ -334,8 +335,8 @@ def test_ops_are_registered_only_in_init():
 @pytest.mark.parametrize(
     ("thrown", "error", "words"),
     [
-        ('std::runtime_error("boom")', RuntimeError, "the plugin panicked: boom; this is a fault of the plugin"),
-        ("17", RuntimeError, "the plugin panicked: an unknown exception; this is a fault of the plugin"),
+        ('std::runtime_error("boom")', RuntimeError, "the plugin panicked: boom; this is a bug in the plugin"),
+        ("17", RuntimeError, "the plugin panicked: an unknown exception; this is a bug in the plugin"),
         ("std::bad_alloc()", MemoryError, "there is not enough memory"),
         ('mt::Error(MT_ERROR_INDEX, "far out")', IndexError, "far out"),
     ],

@@ -183,7 +183,7 @@ def test_fini_is_called_for_each_init_that_succeeded_and_no_other(caplog):
         assert caplog.messages.count("fini") == finis
         # `init` succeeds, but registering its op fails.
         taken = library(code=code, plugin=".fini = fini,", op='.name = MT_STR("square"),')
-        with pytest.raises(ValueError, match="'square' is registered already"):
+        with pytest.raises(ValueError, match="'square' is already registered"):
             plugins.load_plugin(taken)
         assert caplog.messages.count("fini") == finis + 1
 

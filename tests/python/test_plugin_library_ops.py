@@ -17,11 +17,14 @@ X = [1.0, 2.0]
 
 FAILURES = {
     'return mt_fail(error, MT_ERROR_VALUE, "x is %d", 7);': (ValueError, "op 'probe': x is 7"),
-    "return MT_ERROR_INDEX;": (IndexError, "op 'probe': it failed, and doesn't say why"),
-    "return 1234;": (RuntimeError, "op 'probe': .*the code 1234, which means nothing: a fault of the plugin"),
+    "return MT_ERROR_INDEX;": (IndexError, "op 'probe': the call failed without an error message"),
+    "return 1234;": (
+        RuntimeError,
+        "op 'probe': .*the plugin returned the unknown error code 1234, which is a bug in the plugin",
+    ),
     'return mt_fail(error, MT_PANIC, "boom");': (
         RuntimeError,
-        "op 'probe': the plugin panicked: boom; this is a fault",
+        "op 'probe': the plugin panicked: boom; this is a bug",
     ),
 }
 
@@ -59,13 +62,25 @@ def test_a_formula_that_calls_a_missing_op_fails_at_its_first_call():
 # Inference.
 
 INFERENCES = {
-    "outputs[0].shape[0] = -3;": (RuntimeError, "its inference gives a dimension of size -3 for the output 'out'"),
-    "outputs[0].ndim = 1000;": (RuntimeError, "its inference gives 1000 dimensions for the output 'out'"),
-    "outputs[0].ndim = -1;": (RuntimeError, "its inference gives -1 dimensions for the output 'out'"),
-    "outputs[0].dtype = 9;": (RuntimeError, "its inference gives 0x00000009 is no dtype for the output 'out'"),
+    "outputs[0].shape[0] = -3;": (
+        RuntimeError,
+        r"its inference .*: the size of a dimension must not be negative, got -3 \(output 'out'\)",
+    ),
+    "outputs[0].ndim = 1000;": (
+        RuntimeError,
+        r"its inference returned an invalid result: invalid number of dimensions 1000 \(output 'out'\)",
+    ),
+    "outputs[0].ndim = -1;": (
+        RuntimeError,
+        r"its inference returned an invalid result: invalid number of dimensions -1 \(output 'out'\)",
+    ),
+    "outputs[0].dtype = 9;": (
+        RuntimeError,
+        r"its inference returned an invalid result: unknown dtype 0x00000009 \(output 'out'\)",
+    ),
     "outputs[0].shape[0] = INT64_MAX;": ((MemoryError, ValueError), "."),
     'return mt_fail(error, MT_ERROR_TYPE, "never");': (TypeError, "never"),
-    "return -5;": (RuntimeError, "the code -5, which means nothing"),
+    "return -5;": (RuntimeError, "the unknown error code -5"),
 }
 
 
@@ -91,11 +106,11 @@ def test_a_plugin_takes_tensors_of_every_rank():
 # Bodies over tensors.
 
 GIVEN = {
-    "": (RuntimeError, "its body gave 0 outputs where it declares 1"),
-    "call->give(call->sink, 0);": (RuntimeError, "its body gave a null pointer as an output"),
+    "": (RuntimeError, "its body returned 0 outputs, expected 1"),
+    "call->give(call->sink, 0);": (RuntimeError, "its body returned a null pointer as an output"),
     "for (int i = 0; i < 2; i++) call->give(call->sink, host->tensor_retain(call->inputs[0]));": (
         RuntimeError,
-        "its body gave 2 outputs where it declares 1",
+        "its body returned 2 outputs, expected 1",
     ),
 }
 
@@ -135,7 +150,7 @@ def test_a_call_without_room_for_outputs_raises():
     code = CALLS.replace("NAME", "exp").replace("ROOM", "1").replace("&out, &n, error", "0, &n, error")
     with (
         loaded(library(code=bodies(code), op=TENSORS)),
-        pytest.raises(ValueError, match="op 'probe': there is no room for the outputs: a pointer is null"),
+        pytest.raises(ValueError, match="op 'probe': 'outputs' or 'n_outputs' is a null pointer"),
     ):
         mt.ops.probe(mt.Tensor(X))
 
@@ -148,7 +163,7 @@ def test_a_call_of_a_missing_op_raises():
 def test_a_call_with_too_small_an_output_buffer_raises():
     with (
         loaded(calling("exp", room=0)),
-        pytest.raises(ValueError, match="op 'probe': op 'exp' gives 1 tensors, there is room for 0"),
+        pytest.raises(ValueError, match="op 'probe': op 'exp' returns 1 tensors, but 'outputs' has room for 0"),
     ):
         mt.ops.probe(mt.Tensor(X))
 
@@ -220,7 +235,8 @@ def test_an_op_that_changes_its_input_is_not_run_once_more_for_a_gradient():
     with loaded(library(code=bodies(call), op=TENSORS)):
         x = mt.Tensor(X)
         with pytest.raises(
-            ValueError, match="op 'probe': op 'add_' changes 'x' in place, so it can't be run once more"
+            ValueError,
+            match="op 'probe': op 'add_' changes 'x' in place, so it cannot run again to compute its gradient",
         ):
             mt.ops.probe(x)
         assert x.tolist() == X

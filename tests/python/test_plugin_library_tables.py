@@ -16,45 +16,57 @@ def alone(words):
 
 # The fields that differ, the preceding definitions, and the message.
 TABLES = {
-    ".struct_size = 8,": ("", "plugin 'faulty': the table of an op says it has 8 bytes, where one has 320"),
-    ".struct_size = 1 << 20,": ("", "plugin 'faulty': the table of an op says it has 1048576 bytes, where one has"),
+    ".struct_size = 8,": ("", "plugin 'faulty': the table of an op has 8 bytes, expected at least 320"),
+    ".struct_size = 1 << 20,": ("", "plugin 'faulty': the table of an op has 1048576 bytes, expected at least"),
     ".name = {0},": ("", "plugin 'faulty': an op has no name"),
-    ".name = {0, 7},": ("", "plugin 'faulty': the name of an op: a text is a null pointer"),
-    '.name = MT_STR("a\\0b"),': ("", r'plugin \'faulty\': the name of an op: the text "a\\0b" holds a NUL'),
-    '.name = MT_STR("\\xff"),': ("", "plugin 'faulty': the name of an op: a text is no valid UTF-8"),
+    ".name = {0, 7},": ("", "plugin 'faulty': the name of an op: a string is a null pointer"),
+    '.name = MT_STR("a\\0b"),': ("", r'plugin \'faulty\': the name of an op: the string "a\\0b" contains a NUL'),
+    '.name = MT_STR("\\xff"),': ("", "plugin 'faulty': the name of an op: a string is not valid UTF-8"),
     '.name = MT_STR("2x"),': (
         "",
         "plugin 'faulty': '2x' is not a valid name of an op; use ASCII letters, digits and '_'",
     ),
-    '.name = MT_STR("square"),': ("", r"plugin 'faulty': op 'square' is registered already: by ops/src/.*rs:\d+, and"),
-    '.name = {"x", 100000},': ("", "the name of an op: a text has 100000 bytes; 255 is the limit"),
-    '.name = {"x", (size_t)-1},': ("", f"plugin 'faulty': the name of an op: a text has {2**64 - 1} bytes; 255 is the"),
-    ".doc = {0, 7},": ("", alone("its doc: a text is a null pointer")),
-    '.doc = {"x", (size_t)-1},': ("", alone(f"its doc: a text has {2**64 - 1} bytes; 1048576 is the limit")),
-    '.file = {"x", (size_t)-1},': ("", alone(f"its file: a text has {2**64 - 1} bytes; 4096 is the limit")),
-    '.file = MT_STR("a\\33[2Jb"),': ("", alone(r"its file: the text \"a\\u\{1b\}\[2Jb\" holds a control character")),
-    '.shape = {"x", (size_t)-1},': ("", alone(f"its shape: a text has {2**64 - 1} bytes; 65536 is the limit")),
-    '.backward = {"x", (size_t)-1},': ("", alone(f"its backward: a text has {2**64 - 1} bytes; 65536 is the limit")),
+    '.name = MT_STR("square"),': ("", r"plugin 'faulty': op 'square' is already registered: by ops/src/.*rs:\d+, and"),
+    '.name = {"x", 100000},': ("", "the name of an op: a string has 100000 bytes, expected at most 255"),
+    '.name = {"x", (size_t)-1},': (
+        "",
+        f"plugin 'faulty': the name of an op: a string has {2**64 - 1} bytes, expected at most 255",
+    ),
+    ".doc = {0, 7},": ("", alone("its doc: a string is a null pointer")),
+    '.doc = {"x", (size_t)-1},': ("", alone(f"its doc: a string has {2**64 - 1} bytes, expected at most 1048576")),
+    '.file = {"x", (size_t)-1},': ("", alone(f"its file: a string has {2**64 - 1} bytes, expected at most 4096")),
+    '.file = MT_STR("a\\33[2Jb"),': (
+        "",
+        alone(r"its file: the string \"a\\u\{1b\}\[2Jb\" contains a control character"),
+    ),
+    '.shape = {"x", (size_t)-1},': ("", alone(f"its shape: a string has {2**64 - 1} bytes, expected at most 65536")),
+    '.backward = {"x", (size_t)-1},': (
+        "",
+        alone(f"its backward: a string has {2**64 - 1} bytes, expected at most 65536"),
+    ),
     ".aliases = long_names, .n_aliases = 1,": (
         'static const MtStr long_names[] = {{"x", (size_t)-1}};',
-        alone(f"the name of an alias: a text has {2**64 - 1} bytes; 255 is the limit"),
+        alone(f"the name of an alias: a string has {2**64 - 1} bytes, expected at most 255"),
     ),
     ".aliases = (const MtStr *)8, .n_aliases = (size_t)-1,": (
         "",
-        alone(f"'aliases' has {2**64 - 1} items; 64 is the limit"),
+        alone(f"'aliases' has {2**64 - 1} items, expected at most 64"),
     ),
-    ".n_kernels = 1000,": ("", alone("'kernels' has 1000 items; 225 is the limit")),
-    ".n_inputs = -1,": ("", alone("it can't have -1 inputs")),
-    ".n_attrs = 1000000,": ("", alone("it can't have 1000000 attrs")),
-    ".inputs = 0,": ("", alone("'inputs' has a pointer that can't be")),
-    ".inputs = (const MtInput *)3,": ("", alone("'inputs' has a pointer that can't be")),
-    ".n_generics = 0,": ("", alone("'x': there is no dtype by the rule 0 at 0")),
+    ".n_kernels = 1000,": ("", alone("'kernels' has 1000 items, expected at most 225")),
+    ".n_inputs = -1,": ("", alone("invalid number of inputs: -1")),
+    ".n_attrs = 1000000,": ("", alone("invalid number of attrs: 1000000")),
+    ".inputs = 0,": ("", alone("the pointer of 'inputs' is null or not aligned")),
+    ".inputs = (const MtInput *)3,": ("", alone("the pointer of 'inputs' is null or not aligned")),
+    ".n_generics = 0,": ("", alone("'x': invalid dtype rule 0 with index 0")),
     ".n_outputs = 0, .backward_kind = MT_NOT_NEEDED,": (
         "",
-        alone("it has no outputs; only a body over tensors may be"),
+        alone("it has no outputs, which only a body over tensors supports"),
     ),
-    ".n_inputs = 0, .backward_kind = MT_NOT_NEEDED,": ("", alone("it has no inputs; only a body over tensors may be")),
-    ".axis = 1,": ("", alone("its 'axis' is the attribute 1 of 0")),
+    ".n_inputs = 0, .backward_kind = MT_NOT_NEEDED,": (
+        "",
+        alone("it has no inputs, which only a body over tensors supports"),
+    ),
+    ".axis = 1,": ("", alone("its 'axis' is attribute 1, but the number of attributes is 0")),
     '.name = MT_STR("ns::class"),': (
         "",
         "'ns::class' is not a valid name of an op: 'class' is a Python keyword; choose",
@@ -67,12 +79,12 @@ TABLES = {
         "",
         "op 'describe' cannot be registered: minitensor.ops.describe already exists",
     ),
-    ".axis = -1,": ("", alone("its 'axis' is the attribute -1 of 0")),
-    ".body = 0,": ("", alone("0 is no kind of body")),
-    ".body = 77,": ("", alone("77 is no kind of body")),
+    ".axis = -1,": ("", alone("its 'axis' is attribute -1, but the number of attributes is 0")),
+    ".body = 0,": ("", alone("unknown kind of body 0")),
+    ".body = 77,": ("", alone("unknown kind of body 77")),
     ".n_kernels = 0,": ("", alone("it has no kernels")),
-    ".kernels = 0,": ("", alone("'kernels' has a pointer that can't be")),
-    ".n_kernels = 1,": ("", alone("it has no kernel for float64, which its dtype variables can be")),
+    ".kernels = 0,": ("", alone("the pointer of 'kernels' is null or not aligned")),
+    ".n_kernels = 1,": ("", alone("it has no kernel for float64, which its dtype variables include")),
     ".kernels = null_kernels,": (
         "static const MtKernel null_kernels[2] = {{.dtypes = {MT_FLOAT32}}, {.dtypes = {MT_FLOAT64}}};",
         alone("a kernel is a null pointer"),
@@ -92,7 +104,7 @@ TABLES = {
     ),
     '.body = MT_CELLS, .kernels = cell_kernels, .shape = MT_STR("(x: [.., n]) -> [.., n]"),': (
         CELLS,
-        alone("'x' has dimensions in the shape, and is a scalar: give it the core MT_SLICE or MT_VIEW"),
+        alone("'x' has dimensions in the shape, but its core is MT_SCALAR; use the core MT_SLICE or MT_VIEW"),
     ),
     ".body = MT_ARRAYS, .infer = infer,": (bodies(), alone("its 'call' is a null")),
     ".body = MT_ARRAYS, .call = call,": (bodies(), alone("a body over arrays needs 'infer' or a shape")),
@@ -109,12 +121,12 @@ TABLES = {
         "",
         "op 'probe': backward clause: unknown name 'k' in the formula; did you mean",
     ),
-    ".backward_kind = 99,": ("", alone("99 is no kind of gradient")),
+    ".backward_kind = 99,": ("", alone("unknown kind of gradient 99")),
     ".backward_kind = MT_GRADIENT_FN,": ("", alone("its 'gradient' is a null pointer")),
     ".backward_kind = MT_VJP,": ("", alone("its gradient: an op is a null pointer")),
-    ".backward_kind = MT_VJP, .vjp = &op,": ("static const MtOp op;", alone("it is its own gradient")),
+    ".backward_kind = MT_VJP, .vjp = &op,": ("static const MtOp op;", alone("its gradient must not be the op itself")),
     ".backward_kind = MT_COMPOSITE,": ("", alone("only a gradient of a body over tensors can be traced")),
-    ".backward_kind = MT_FROM_PROGRAM,": ("", alone("its gradient follows from a program, which it doesn't have")),
+    ".backward_kind = MT_FROM_PROGRAM,": ("", alone("its gradient is derived from its program, but it has no program")),
 }
 # A list that differs, the fields that refer to it, and the message.
 LISTS = [
@@ -128,20 +140,24 @@ LISTS = [
         ".inputs = odd,",
         "'lambda' is not a valid name of an input: 'lambda' is a Python keyword",
     ),
-    ('MtInput odd[] = {{N("x"), .arity = 9}}', ".inputs = odd,", "input 'x': 9 is no arity that its body can take"),
-    ('MtInput odd[] = {{N("x"), .core = 9}}', ".inputs = odd,", "input 'x': 9 is no core"),
-    ('MtInput odd[] = {{N("x"), .dtype_rule = MT_FIXED, .dtype = 5}}', ".inputs = odd,", "'x': 0x00000005 is no dtype"),
+    ('MtInput odd[] = {{N("x"), .arity = 9}}', ".inputs = odd,", "input 'x': invalid arity for its kind of body: 9"),
+    ('MtInput odd[] = {{N("x"), .core = 9}}', ".inputs = odd,", "input 'x': invalid core 9"),
+    (
+        'MtInput odd[] = {{N("x"), .dtype_rule = MT_FIXED, .dtype = 5}}',
+        ".inputs = odd,",
+        "'x': unknown dtype 0x00000005",
+    ),
     ('MtInput odd[] = {{N("x")}, {N("x")}}', ".inputs = odd, .n_inputs = 2,", "the name 'x' is used twice"),
     (
         'MtInput odd[] = {{N("x"), .is_mutated = 1}}',
         ".inputs = odd,",
-        "input 'x' is changed in place, which no output says by MT_MUTATES",
+        "input 'x' is changed in place, but no output has the role MT_MUTATES for it",
     ),
     (
         'MtInput odd[] = {{N("x"), .is_mutated = 1}};'
         'static const MtOutput changed[] = {{N("out"), .role = MT_MUTATES}};' + bodies(),
         ".inputs = odd, .outputs = changed," + ARRAYS,
-        "input 'x' is changed in place, which only a body of elements can do",
+        "input 'x' is changed in place, which only a body of elements supports",
     ),
     (
         'MtInput odd[] = {{N("x"), .arity = MT_VARIADIC, .dtype_rule = MT_ANY}, {N("y"), .dtype_rule = MT_ANY}};'
@@ -152,7 +168,7 @@ LISTS = [
     (
         'MtInput odd[] = {{N("x"), .dtype_rule = MT_FROM_ATTR}}; static const MtAttr k[] = {{N("k"), .kind = 9}}',
         ".inputs = odd, .attrs = k, .n_attrs = 1,",
-        "input 'x' has the dtype of an attribute; only outputs can",
+        "input 'x' takes its dtype from an attribute, which only outputs support",
     ),
     (
         'MtOutput odd[] = {{N("a")}, {N("a")}}',
@@ -162,24 +178,28 @@ LISTS = [
     (
         'MtOutput odd[] = {{N("a")}, {N("_b")}}',
         ".outputs = odd, .n_outputs = 2,",
-        "its output '_b' begins with '_', which no field of a tuple does",
+        "the name of output '_b' must not start with '_', because several outputs form a named tuple",
     ),
-    ('MtOutput odd[] = {{N("out"), .role = 9}}', ".outputs = odd,", "output 'out': 9 is no role"),
-    ('MtOutput odd[] = {{N("out"), .role = 2}}', ".outputs = odd,", "output 'out': 0 is no input that is changed"),
+    ('MtOutput odd[] = {{N("out"), .role = 9}}', ".outputs = odd,", "output 'out': invalid role 9"),
+    (
+        'MtOutput odd[] = {{N("out"), .role = 2}}',
+        ".outputs = odd,",
+        "output 'out': invalid position of an input that is changed in place: 0",
+    ),
     (
         'MtOutput odd[] = {{N("out"), .dtype_rule = MT_FROM_ATTR}}',
         ".outputs = odd,",
-        "'out': there is no dtype by the rule 2 at 0",
+        "'out': invalid dtype rule 2 with index 0",
     ),
     (
         'MtAttr odd[] = {{N("k"), .kind = 99}}',
         ".attrs = odd, .n_attrs = 1,",
-        "attribute 'k': 99 is no kind of attribute",
+        "attribute 'k': unknown kind of attribute 99",
     ),
     (
         'MtAttr odd[] = {{N("k"), .kind = 6}}',
         ".attrs = odd, .n_attrs = 1,",
-        "attribute 'k': there are no words that it",
+        "attribute 'k': its list of words is empty",
     ),
     (
         'MtAttr odd[] = {{N("k"), .kind = 3, .has_default = 1, .value = {.kind = MT_KIND_INT, .as.i = -1}}}',
@@ -189,55 +209,59 @@ LISTS = [
     (
         'MtAttr odd[] = {{N("k"), .kind = 4, .has_default = 1, .value = {.kind = MT_KIND_STR, .as.list = {0, 9}}}}',
         ".attrs = odd, .n_attrs = 1,",
-        "the default of 'k': a text is a null pointer",
+        "the default of 'k': a string is a null pointer",
     ),
     (
         'MtAttr odd[] = {{N("k"), .kind = MT_KIND_BOOL}}',
         ".attrs = odd, .n_attrs = 1, .axis = 1,",
-        "only a body of cells has an 'axis'",
+        "only a body of cells supports 'axis'",
     ),
     (
         'MtAttr odd[] = {{N("k"), .kind = 1}}; static const MtOutput of_k[] = {{N("out"), .dtype_rule = MT_FROM_ATTR}}',
         ".outputs = of_k, .attrs = odd, .n_attrs = 1,",
-        "'out' has the dtype of 'k', which is no dtype",
+        "output 'out' takes its dtype from attribute 'k', which must be of the kind",
     ),
     (
         'MtInput odd[] = {{.name = {"x", (size_t)-1}}}',
         ".inputs = odd,",
-        f"the name of an input: a text has {2**64 - 1} bytes; 255 is the limit",
+        f"the name of an input: a string has {2**64 - 1} bytes, expected at most 255",
     ),
     (
         'MtStr few[] = {{"up", (size_t)-1}};'
         'static const MtAttr odd[] = {{N("k"), .kind = 6, .words = few, .n_words = 1}}',
         ".attrs = odd, .n_attrs = 1,",
-        f"the words of 'k': a text has {2**64 - 1} bytes; 255 is the limit",
+        f"the words of 'k': a string has {2**64 - 1} bytes, expected at most 255",
     ),
     (
         'MtAttr odd[] = {{N("k"), .kind = 6, .words = (const MtStr *)8, .n_words = 5000}}',
         ".attrs = odd, .n_attrs = 1,",
-        "the words of 'k': 'words' has 5000 items; 1024 is the limit",
+        "the words of 'k': 'words' has 5000 items, expected at most 1024",
     ),
     (
         'MtAttr odd[] = {{N("k"), .kind = 5, .has_default = 1, .value = {.kind = MT_KIND_STR, .as.list = {"x", -1}}}}',
         ".attrs = odd, .n_attrs = 1,",
-        f"the default of 'k': a text has {2**64 - 1} bytes; 16777216 is the limit",
+        f"the default of 'k': a string has {2**64 - 1} bytes, expected at most 16777216",
     ),
     (
         'MtAttr odd[] = {{N("k"), .kind = 7, .has_default = 1,'
         ".value = {.kind = MT_KIND_INTS, .as.list = {inputs, -1}}}}",
         ".attrs = odd, .n_attrs = 1,",
-        f"the default of 'k': 'ints' has {2**64 - 1} items; 1048576 is the limit",
+        f"the default of 'k': 'ints' has {2**64 - 1} items, expected at most 1048576",
     ),
     (
         'MtGeneric odd[] = {{MT_STR("T"), floats, 999}}',
         ".generics = odd,",
-        "'dtypes' has 999 items; 15 is the limit",
+        "'dtypes' has 999 items, expected at most 15",
     ),
-    ('MtGeneric odd[] = {{MT_STR("T"), floats, 0}}', ".generics = odd,", "the dtype variable 'T' can be no dtype"),
+    (
+        'MtGeneric odd[] = {{MT_STR("T"), floats, 0}}',
+        ".generics = odd,",
+        "the list of dtypes of the dtype variable 'T' is empty",
+    ),
     (
         'MtDType none[] = {7}; static const MtGeneric odd[] = {{MT_STR("T"), none, 1}}',
         ".generics = odd,",
-        "'T': 0x00000007 is no dtype",
+        "'T': unknown dtype 0x00000007",
     ),
 ]
 
@@ -340,11 +364,26 @@ ALONE_FAULTS = [
         SCALED,
         "MT_KIND_INT",
         MASKED,
-        r'its program: it has the uniforms \["scale"\]; by the op\'s table they must be \[\]',
+        r'its program: it has the uniforms \["scale"\], but the table of the op has \[\]',
     ),
-    (SCALED, "MT_KIND_FLOAT", MASKED + ".inputs = optional,", "its program has the inputs .*One.*says .*Optional"),
-    (DOUBLED, "MT_KIND_FLOAT", ALONE + ".generics = more, .n_generics = 2,", "a program has one dtype variable, its"),
-    (DOUBLED, "MT_KIND_FLOAT", ALONE + ".outputs = truth,", "its program has the outputs .*Generic.* says .*Fixed"),
+    (
+        SCALED,
+        "MT_KIND_FLOAT",
+        MASKED + ".inputs = optional,",
+        "its program has the inputs .*One.*but its table has .*Optional",
+    ),
+    (
+        DOUBLED,
+        "MT_KIND_FLOAT",
+        ALONE + ".generics = more, .n_generics = 2,",
+        "a program needs one dtype variable, but its",
+    ),
+    (
+        DOUBLED,
+        "MT_KIND_FLOAT",
+        ALONE + ".outputs = truth,",
+        "its program has the outputs .*Generic.*but its table has .*Fixed",
+    ),
 ]
 
 
@@ -354,11 +393,11 @@ def test_a_program_without_kernels_matches_its_table(json, kind, op, words):
 
 
 BESIDE = [
-    (DOUBLED.replace('"x"', '"y"'), r'its program: it has the inputs \["y"\]; by the op\'s table they must be \["x"\]'),
-    (DOUBLED.replace('"out"', '"oot"'), r'its program: it has the outputs \["oot"\]; by the op\'s table they must be'),
+    (DOUBLED.replace('"x"', '"y"'), r'its program: it has the inputs \["y"\], but the table of the op has \["x"\]'),
+    (DOUBLED.replace('"out"', '"oot"'), r'its program: it has the outputs \["oot"\], but the table of the op has'),
     (
         DOUBLED.replace("[]", '["k"]', 1),
-        r'its program: it has the uniforms \["k"\]; by the op\'s table they must be \[\]',
+        r'its program: it has the uniforms \["k"\], but the table of the op has \[\]',
     ),
 ]
 
@@ -443,11 +482,11 @@ VJPS = [
     (
         ".n_inputs = 3,",
         "",
-        "its gradient 'probe.vjp' takes 3 tensors and gives 1; it should take 1 cotangent and 1 input",
+        "its gradient 'probe.vjp' takes 3 tensors and returns 1; it must take 1 cotangent and 1 input",
     ),
-    ("", ".outputs = pair, .n_outputs = 2,", "takes 2 tensors and gives 1; it should take 2 cotangents and 1 input"),
-    (".attrs = of_vjp, .n_attrs = 2,", ".attrs = of_op, .n_attrs = 1,", r"has the attributes \(k, l\), which aren't"),
-    (".attrs = of_vjp, .n_attrs = 1,", ".attrs = of_op, .n_attrs = 1,", r"has the attributes \(k\), which aren't the"),
+    ("", ".outputs = pair, .n_outputs = 2,", "takes 2 tensors and returns 1; it must take 2 cotangents and 1 input"),
+    (".attrs = of_vjp, .n_attrs = 2,", ".attrs = of_op, .n_attrs = 1,", r"has the attributes \(k, l\), which are not"),
+    (".attrs = of_vjp, .n_attrs = 1,", ".attrs = of_op, .n_attrs = 1,", r"has the attributes \(k\), which are not the"),
 ]
 
 

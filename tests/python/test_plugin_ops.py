@@ -88,7 +88,7 @@ def test_an_op_knows_its_plugin():
         assert mt.ops.describe(name)["plugin"] == "math"
     assert mt.ops.describe("swish")["plugin"] is None
     with pytest.raises(
-        ValueError, match="'adopted' is registered already: by .* of plugin 'math', and again by .*; .*un"
+        ValueError, match="'adopted' is already registered: by .* of plugin 'math', and again by .*; .*un"
     ):
         built("adopted").register()
     mt.unregister_custom_op_py("listed")

@@ -49,18 +49,18 @@ def test_compatibility_is_that_of_semantic_versions(version, required, compatibl
         ("0.1.0", "0.9.0", "0.5.0", None),
         (None, None, "7.0.0", None),
         (None, "1.0.0", "1.0.0", None),
-        ("1.2.0", None, "1.1.9", "needs minitensor 1.2.0 or later, this is 1.1.9; upgrade minitensor"),
+        ("1.2.0", None, "1.1.9", "needs minitensor 1.2.0 or later, but this is minitensor 1.1.9; upgrade minitensor"),
         (
             "1.0.0",
             "1.2.0",
             "1.2.1",
-            "supports minitensor up to 1.2.0, this is 1.2.1; use a newer version of the plugin",
+            "supports minitensor up to 1.2.0, but this is minitensor 1.2.1; use a newer version of the plugin",
         ),
         (
             "0.1.0",
             None,
             "0.2.0",
-            "supports minitensor 0.1.0 and compatible versions, this is 0.2.0; use a newer",
+            "supports minitensor 0.1.0 and compatible versions, but this is minitensor 0.2.0; use a newer",
         ),
     ],
 )
@@ -79,7 +79,7 @@ def test_versions_are_enforced_before_anything_is_called(versions):
     called = []
     p = plugin(ops=["versioned"], initialize=called.append, **{k: VersionInfo.parse(v) for k, v in versions.items()})
     registry = PluginRegistry()
-    with pytest.raises(RuntimeError, match=r"plugin 'math' 1.0.0 .* this is \d+\.\d+\.\d+; "):
+    with pytest.raises(RuntimeError, match=r"plugin 'math' 1.0.0 .* but this is minitensor \d+\.\d+\.\d+; "):
         registry.register(p)
     with pytest.raises(RuntimeError, match="plugin 'math'"):
         plugins.load_plugin(p)
@@ -138,7 +138,7 @@ WRONG = [
     ),
     (lambda: PluginRegistry().register(plugin(ops=[mt.ops.relu])), TypeError, "got an item relu"),
     (lambda: PluginRegistry().register(plugin(ops=[3])), TypeError, "got an item int"),
-    (lambda: PluginRegistry().register(plugin(ops=["relu"])), ValueError, "plugin 'math': op 'relu' is registered al"),
+    (lambda: PluginRegistry().register(plugin(ops=["relu"])), ValueError, "plugin 'math': op 'relu' is already regi"),
     (lambda: PluginRegistry().unregister("p"), ValueError, "there is no plugin 'p'"),
     (lambda: PluginRegistry().get_plugin(1), TypeError, "the name of a plugin must be a str, got int"),
     (lambda: plugins.unload_plugin("p"), ValueError, "there is no plugin 'p'"),
@@ -256,7 +256,7 @@ def test_a_plugin_is_registered_once_and_an_op_has_one_plugin():
     registry.register(plugin(ops=["owned"]))
     with pytest.raises(ValueError, match="plugin 'math' is already registered as version 1.0.0; unload it"):
         registry.register(plugin(ops=["another"]))
-    words = r"plugin 'second': op 'owned' is registered already: by .*plugin.py:\d+ of plugin 'math', and .* unl"
+    words = r"plugin 'second': op 'owned' is already registered: by .*plugin.py:\d+ of plugin 'math', and .* unl"
     for op in ("owned", mt.ops.owned):
         with pytest.raises(ValueError, match=words):
             other.register(plugin("second", ops=[op]))

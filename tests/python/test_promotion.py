@@ -70,7 +70,9 @@ def test_integers_carry_no_gradient():
 def test_an_integer_tensor_cannot_be_changed_in_place_by_a_float_op(op):
     x = mt.Tensor([1, 2, 4])
     arguments = [x, x] if op == "divide_" else [x]
-    with pytest.raises(TypeError, match=f"'{op}'.* changes 'x' in place, .* it is int64, the result float32"):
+    with pytest.raises(
+        TypeError, match=f"'{op}'.* changes 'x' in place, but its dtype int64 cannot hold the result of dtype float32"
+    ):
         getattr(mt.ops, op)(*arguments)
     with pytest.raises(TypeError, match="in place"):
         x /= 2
@@ -147,7 +149,7 @@ def test_numbers_out_of_the_range_of_integers_raise():
         lambda: mt.linspace(0, 1000, 5, dtype="int8"),
         lambda: mt.linspace(-1, 5, 3, dtype="uint8"),
     ):
-        with pytest.raises(ValueError, match="u?int8|integer dtype"):
+        with pytest.raises(ValueError, match="u?int8|integer that the dtype"):
             call()
     assert mt.ops.clamp(x, -128, 127).tolist() == [1, 2]
     assert mt.ops.clamp(x, 2).tolist() == [2, 2]

@@ -172,7 +172,7 @@ def test_managing_plugins(capsys):
 
 
 def test_the_name_of_a_built_in_op_is_in_use():
-    with pytest.raises(ValueError, match=r"plugin 'math_extensions': op 'square' is registered already: by ops/src"):
+    with pytest.raises(ValueError, match=r"plugin 'math_extensions': op 'square' is already registered: by ops/src"):
         plugins.PluginRegistry().register(create_math_plugin("square"))
 
 

@@ -67,10 +67,10 @@ def test_a_list_that_holds_itself_raises():
 @pytest.mark.parametrize(
     ("data", "dtype", "words"),
     [
-        ([300], "int8", "300 doesn't fit into int8"),
-        ([1.5], "int32", "1.5 doesn't fit"),
-        ([1j], "float32", "doesn't fit"),
-        ([2**70], None, "doesn't fit"),
+        ([300], "int8", "300 does not fit into int8"),
+        ([1.5], "int32", "1.5 does not fit"),
+        ([1j], "float32", "does not fit"),
+        ([2**70], None, "does not fit"),
     ],
 )
 def test_a_number_that_its_dtype_cannot_hold_raises(data, dtype, words):

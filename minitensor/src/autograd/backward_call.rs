@@ -219,7 +219,8 @@ impl<'a> BackwardCall<'a> {
 #[cold]
 pub(crate) fn released(op: &str) -> Error {
     Error::runtime(format!(
-        "the graph behind op '{op}' was released by an earlier backward(); pass retain_graph=True there to go through it twice"
+        "op '{op}': its graph was released by an earlier backward(); pass retain_graph=True to that call to run \
+         backward() again"
     ))
 }
 
@@ -258,7 +259,7 @@ fn fit_shape(grad: Tensor, meta: &Meta, op: &str) -> Result<Tensor> {
         && (extra..grad.ndim()).all(|d| stretched(&d) || grad.shape()[d] == meta.shape[d - extra]);
     if !fits {
         return Err(Error::runtime(format!(
-            "the gradient of op '{op}' has shape {} where its input has {}: its backward is wrong",
+            "op '{op}': its backward returned a gradient of shape {} for an input of shape {}; correct the backward",
             grad.shape(),
             meta.shape
         )));

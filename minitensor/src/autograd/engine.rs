@@ -41,7 +41,7 @@ pub fn grad(
     let mut targets = Vec::new();
     for (i, t) in inputs.iter().enumerate() {
         targets.push(t.edge()?.ok_or_else(|| {
-            Error::runtime(format!("grad: input {i} doesn't require a gradient; make it with requires_grad=True"))
+            Error::runtime(format!("grad: inputs[{i}] does not require a gradient; create it with requires_grad=True"))
         })?);
     }
     Pass::new(options, Some(targets)).run(outputs, cotangents)
@@ -83,15 +83,19 @@ impl Pass {
 
     fn run(mut self, outputs: &[Tensor], cotangents: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
         if !cotangents.is_empty() && cotangents.len() != outputs.len() {
-            return Err(Error::value(format!("{} outputs but {} cotangents", outputs.len(), cotangents.len())));
+            return Err(Error::value(format!(
+                "grad: expected one cotangent for each of {} outputs, got {}",
+                outputs.len(),
+                cotangents.len()
+            )));
         }
         let _mode = RestoreMode(is_grad_enabled());
         set_grad_enabled(self.options.create_graph);
         for (i, output) in outputs.iter().enumerate() {
             let edge = output.edge()?.ok_or_else(|| {
                 Error::runtime(
-                    "backward() on a tensor that doesn't require a gradient and has no history; make an input with \
-                     requires_grad=True, and compute outside no_grad()",
+                    "backward() needs a tensor that requires a gradient, but this tensor has no history; create an \
+                     input with requires_grad=True and compute outside no_grad()",
                 )
             })?;
             let start = first_cotangent(output, cotangents.get(i).and_then(Option::as_ref))?;
@@ -193,7 +197,7 @@ fn run_hooks(hooks: Vec<super::Hook>, grad: Tensor) -> Result<Tensor> {
         let replaced = hook(&grad)?;
         match replaced {
             Some(new) if new.shape() != grad.shape() || new.dtype() != grad.dtype() => Err(Error::value(format!(
-                "a hook gave a gradient of shape {} and dtype {} in place of {} and {}",
+                "a hook returned a gradient of shape {} and dtype {}, expected shape {} and dtype {}",
                 new.shape(),
                 new.dtype(),
                 grad.shape(),
@@ -208,15 +212,15 @@ fn run_hooks(hooks: Vec<super::Hook>, grad: Tensor) -> Result<Tensor> {
 fn first_cotangent(output: &Tensor, given: Option<&Tensor>) -> Result<Tensor> {
     match given {
         Some(g) if g.shape() != output.shape() => Err(Error::value(format!(
-            "backward: the gradient has shape {}, the tensor {}; they must be equal",
+            "backward: the gradient has shape {}, but the tensor has shape {}; pass a gradient of the same shape",
             g.shape(),
             output.shape()
         ))),
         Some(g) => fit(g.clone(), &Meta::of(output), "backward"),
         None if output.numel() == 1 => Tensor::ones(output.shape().clone(), output.dtype(), output.device()),
         None => Err(Error::runtime(format!(
-            "backward() without a gradient needs a tensor of one element, this one has shape {}; reduce it (sum, mean) or pass \
-             gradient=",
+            "backward() without a gradient needs a tensor with one element, got shape {}; reduce it with sum() or \
+             mean(), or pass gradient=",
             output.shape()
         ))),
     }
@@ -231,8 +235,8 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
     let saved = op.outputs.iter().zip(cotangents).find(|(o, c)| o.role == Role::Saved && c.is_some());
     if let Some((output, _)) = saved {
         return Err(Error::runtime(format!(
-            "op '{}' has no second derivative: its gradient uses the saved output '{}', which carries none; compute it in the formula \
-             from the inputs instead",
+            "op '{}' has no second derivative: its gradient uses the saved output '{}', which has no gradient; \
+             compute it from the inputs in the formula instead",
             op.name, output.name
         )));
     }
@@ -247,8 +251,8 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
         Backward::NotNeeded => Vec::new(),
         Backward::Composite => {
             return Err(Error::runtime(format!(
-                "op '{}' has no gradient: its body computes the output outside of recorded ops; give the op a backward, or declare that \
-                 it has none",
+                "op '{}' has no gradient: its body computes the output outside of recorded ops; define a backward for \
+                 the op, or declare that it has none",
                 op.name
             )));
         }
@@ -257,25 +261,32 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
         && let Some(i) = formula.without.iter().find(|i| call.needs(**i as usize))
     {
         return Err(Error::runtime(format!(
-            "op '{}' has no gradient for its input '{}' (declared none); detach() it if none is wanted",
+            "op '{}' has no gradient for its input '{}', as its definition declares; detach() the input if no \
+             gradient is needed",
             op.name,
             op.parameter(*i as usize).name
         )));
     }
     if grads.len() != node.edges.len() && !grads.is_empty() {
         return Err(Error::runtime(format!(
-            "the gradient of op '{}' gives {} tensors for {} inputs: its backward is wrong",
+            "op '{}': its backward returned {} gradients for {} inputs; correct the backward",
             op.name,
             grads.len(),
             node.edges.len()
         )));
     }
-    grads.into_iter().enumerate().map(|(i, g)| match g {
-        Some(g) if call.needs(i) => call.leave(i, g).map(Some),
-        None if call.needs(i) => Err(Error::runtime(format!(
-            "op '{}': its backward gives no gradient for the input '{}', which requires one; give zeros if it has none",
-            op.name, op.parameter(i).name
-        ))),
-        _ => Ok(None),
-    }).collect()
+    grads
+        .into_iter()
+        .enumerate()
+        .map(|(i, g)| match g {
+            Some(g) if call.needs(i) => call.leave(i, g).map(Some),
+            None if call.needs(i) => Err(Error::runtime(format!(
+                "op '{}': its backward returned no gradient for input '{}', which requires one; return zeros if the \
+                 gradient is zero",
+                op.name,
+                op.parameter(i).name
+            ))),
+            _ => Ok(None),
+        })
+        .collect()
 }

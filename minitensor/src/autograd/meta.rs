@@ -143,13 +143,14 @@ impl Tensor {
     pub fn set_requires_grad(&self, requires_grad: bool) -> Result<()> {
         if requires_grad && !self.dtype().is_differentiable() {
             return Err(Error::runtime(format!(
-                "only floating and complex tensors can require a gradient, this one is {}; convert it with astype first",
+                "only floating and complex tensors can require a gradient, got {}; convert the tensor with astype() \
+                 first",
                 self.dtype()
             )));
         }
         if !requires_grad && !self.is_leaf() {
             return Err(Error::runtime(
-                "only a leaf can stop requiring a gradient; use detach() for a tensor apart from its history",
+                "only a leaf can stop requiring a gradient; use detach() to get a tensor without history",
             ));
         }
         if requires_grad || self.grad_meta().is_some() {
@@ -183,7 +184,7 @@ impl Tensor {
             && (g.shape() != self.shape() || g.dtype() != self.dtype())
         {
             return Err(Error::value(format!(
-                "a gradient has its tensor's shape and dtype: expected {} {}, got {} {}",
+                "a gradient must have the shape and dtype of its tensor: expected {} {}, got {} {}",
                 self.shape(),
                 self.dtype(),
                 g.shape(),
@@ -191,7 +192,7 @@ impl Tensor {
             )));
         }
         if grad.as_ref().is_some_and(|g| g.is(self)) {
-            return Err(Error::value("a tensor can't be its own gradient; clone() it"));
+            return Err(Error::value("a tensor cannot be its own gradient; clone() it first"));
         }
         if grad.is_some() || self.grad_meta().is_some() {
             self.grad_meta_or_init().set_grad(grad);
@@ -211,7 +212,10 @@ impl Tensor {
     /// gradient. The handle removes the hook.
     pub fn register_hook(&self, hook: Hook) -> Result<HookHandle> {
         if !self.requires_grad() {
-            return Err(Error::runtime("can't register a hook on a tensor that doesn't require a gradient"));
+            return Err(Error::runtime(
+                "cannot register a hook on a tensor that does not require a gradient; create the tensor with \
+                 requires_grad=True",
+            ));
         }
         self.edge()?;
         let meta = self.grad_meta_or_init().clone();
@@ -229,10 +233,9 @@ impl Tensor {
     /// Also keeps the gradient of a tensor that is not a leaf.
     pub fn retain_grad(&self) -> Result<()> {
         if self.is_leaf() {
-            return self
-                .requires_grad()
-                .then_some(())
-                .ok_or_else(|| Error::runtime("can't retain the gradient of a tensor that doesn't require one"));
+            return self.requires_grad().then_some(()).ok_or_else(|| {
+                Error::runtime("cannot retain the gradient of a tensor that does not require a gradient")
+            });
         }
         let meta = self.grad_meta_or_init();
         if std::mem::replace(&mut meta.state().is_retained, true) {

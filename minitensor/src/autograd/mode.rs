@@ -19,7 +19,7 @@ pub fn set_grad_enabled(enabled: bool) -> bool {
 }
 
 /// A guard that turns recording on or off for this thread.
-#[must_use = "recording is as it was when the guard is dropped"]
+#[must_use = "dropping the guard restores the previous recording mode"]
 pub struct GradMode {
     before: bool,
     _not_send: PhantomData<*const ()>,
@@ -41,7 +41,7 @@ impl Drop for GradMode {
 macro_rules! guard {
     ($(#[$doc:meta])* $name:ident, $value:literal) => {
         $(#[$doc])*
-        #[must_use = "recording is as it was when the guard is dropped"]
+        #[must_use = "dropping the guard restores the previous recording mode"]
         pub struct $name(#[allow(dead_code)] GradMode);
 
         impl $name {

@@ -54,8 +54,8 @@ impl Whole {
         let context = |e: Error| e.context(format!("op '{}'", op.name));
         if origin.is_quiet {
             return Err(Error::runtime(format!(
-                "op '{}' would change '{}' in place, a view that was made under no_grad(), and record it; make the view outside of \
-                 no_grad(), or change it under no_grad()",
+                "op '{}' cannot record the in-place change of '{}', which is a view created under no_grad(); create \
+                 the view outside no_grad(), or change it under no_grad()",
                 op.name,
                 op.parameter(input).name
             )));

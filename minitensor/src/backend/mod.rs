@@ -73,7 +73,7 @@ pub fn register(backend: &'static dyn Backend) -> Result<()> {
     let is_new = kind != DeviceKind::Cpu && kind != DeviceKind::Meta && BACKENDS[kind.number()].set(backend).is_ok();
     match is_new {
         true => Ok(()),
-        false => Err(Error::value(format!("device '{}' is registered already", kind.name()))),
+        false => Err(Error::value(format!("device '{}' is already registered", kind.name()))),
     }
 }
 

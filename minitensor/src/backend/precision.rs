@@ -22,7 +22,7 @@ thread_local! {
 }
 
 /// While this guard lives, loops on this thread store half results as `float32`.
-#[must_use = "the precision is as before when the guard is dropped"]
+#[must_use = "dropping the guard restores the previous precision"]
 pub struct Wide {
     before: bool,
     _not_send: PhantomData<*const ()>,

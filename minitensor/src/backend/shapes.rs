@@ -19,8 +19,8 @@ pub fn broadcast(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<Shape> {
             Some(s) => {
                 shape = Some(s.broadcast(t.shape()).ok_or_else(|| {
                     Error::value(format!(
-                        "op '{}': '{}' of shape {} doesn't broadcast with shape {s} of the inputs before it; sizes are \
-                         aligned at the end and must be equal or 1",
+                        "op '{}': '{}' of shape {} does not broadcast with the shape {s} of the inputs before it; \
+                         sizes are aligned at the last axis and must be equal or 1",
                         op.name,
                         op.parameter(i).name,
                         t.shape()
@@ -35,7 +35,7 @@ pub fn broadcast(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<Shape> {
             && t.shape() != &shape
         {
             return Err(Error::value(format!(
-                "op '{}' changes '{}' in place: its shape {} can't hold the result's shape {shape}",
+                "op '{}' changes '{}' in place, but its shape {} differs from the shape {shape} of the result",
                 op.name,
                 op.parameter(i).name,
                 t.shape()
@@ -60,7 +60,7 @@ impl CallShapes {
     pub fn new(op: &OpDef, rule: &CoreShapes, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result<CallShapes> {
         let fail = |i: usize, t: &Tensor, why: String| {
             Error::value(format!(
-                "op '{}' takes {}: '{}' of shape {} doesn't fit, {why}",
+                "op '{}' takes {}: '{}' of shape {} does not match: {why}",
                 op.name,
                 rule.text,
                 op.parameter(i).name,
@@ -78,13 +78,17 @@ impl CallShapes {
             let (own, core): (Shape, SmallVec<[usize; 4]>) = match &axes {
                 Some(axes) if has_axes(i) => {
                     if Some(t.ndim()) != rank {
-                        return Err(fail(i, t, "inputs that share the axis have the same number of dimensions".into()));
+                        return Err(fail(
+                            i,
+                            t,
+                            "inputs that share the axis must have the same number of dimensions".into(),
+                        ));
                     }
                     frame_core = axes.core(t.shape());
                     (axes.batch(t.shape()), [frame_core.iter().product()].into_iter().collect())
                 }
                 _ => {
-                    let needed = |how: &str| format!("it should have {how} {}", counted(dims.core.len(), "dimension"));
+                    let needed = |how: &str| format!("expected {how} {}", counted(dims.core.len(), "dimension"));
                     let Some(split) = t.ndim().checked_sub(dims.core.len()) else {
                         return Err(fail(i, t, needed("at least")));
                     };
@@ -96,14 +100,21 @@ impl CallShapes {
             };
             bindings.bind(&dims.core, &core, attrs).map_err(|why| fail(i, t, why))?;
             batch = batch.broadcast(&own).ok_or_else(|| {
-                fail(i, t, format!("its batch dimensions {own} don't broadcast with {batch} of the inputs before it"))
+                fail(
+                    i,
+                    t,
+                    format!(
+                        "its batch dimensions {own} do not broadcast with the batch dimensions {batch} of the inputs \
+                         before it"
+                    ),
+                )
             })?;
         }
         op.check_predicates(&bindings, attrs)?;
         let mut outputs = SmallVec::new();
         for (o, dims) in op.outputs.iter().zip(rule.outputs.iter()) {
             let core = bindings.sizes(&dims.core, attrs).map_err(|why| {
-                Error::value(format!("op '{}' takes {}: {why}, for the output '{}'", op.name, rule.text, o.name))
+                Error::value(format!("op '{}' takes {}: {why} (output '{}')", op.name, rule.text, o.name))
             })?;
             outputs.push(match (&axes, dims.batch) {
                 (Some(axes), true) => {
@@ -111,7 +122,7 @@ impl CallShapes {
                     let whole = if unchanged { &frame_core } else { &core };
                     if !core.is_empty() && whole.len() != axes.width() {
                         return Err(Error::value(format!(
-                            "op '{}' changes the size of its axis, so it takes one axis",
+                            "op '{}' changes the size of its axis, so it takes only one axis",
                             op.name
                         )));
                     }

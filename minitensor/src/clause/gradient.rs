@@ -100,7 +100,9 @@ impl Gradient {
         for (i, node) in self.entries.iter().filter(|(i, _)| call.needs(*i)) {
             gradients[*i] = match run.value(node)? {
                 Thing::Tensor(tensor) => Some(tensor),
-                other => return Err(run.wrong(format!("the gradient of input {i} is {}", other.shown()))),
+                other => {
+                    return Err(run.wrong(format!("the gradient of input {i} must be a tensor, got {}", other.shown())));
+                }
             };
         }
         Ok(gradients)
@@ -116,7 +118,7 @@ struct Run<'a, 'c> {
 impl Run<'_, '_> {
     #[cold]
     fn place(&self) -> String {
-        format!("op '{}', in its formula", self.call.op().name)
+        format!("op '{}', gradient formula", self.call.op().name)
     }
 
     #[cold]
@@ -131,7 +133,7 @@ impl Run<'_, '_> {
                 if outputs.len() != bound.slots.len() {
                     let (name, count) = (&op.name, outputs.len());
                     return Err(self.wrong(format!(
-                        "op '{name}' gives {} for {}",
+                        "op '{name}' returns {}, but 'let' binds {}",
                         counted(count, "tensor"),
                         counted(bound.slots.len(), "name")
                     )));
@@ -156,9 +158,7 @@ impl Run<'_, '_> {
                 [tensor] => Thing::Tensor(tensor.clone()),
                 several => {
                     let name = &op.name;
-                    return Err(
-                        self.wrong(format!("op '{name}' gives {} tensors where one is expected", several.len()))
-                    );
+                    return Err(self.wrong(format!("op '{name}' returns {} tensors, expected one", several.len())));
                 }
             },
             Node::IsNone(of, wanted) => {
@@ -167,17 +167,17 @@ impl Run<'_, '_> {
             }
             Node::Index(parts) => {
                 let (list, index) = (self.known(&parts[0])?, self.known(&parts[1])?);
-                let none = || self.wrong(format!("{list} has no element at {index}"));
+                let none = || self.wrong(format!("{list} has no element at index {index}"));
                 Thing::Known(element(&list, &index).ok_or_else(none)?)
             }
             Node::Operator(sign, args) => {
                 let values = args.iter().map(|a| self.known(a)).collect::<Result<Vec<_>>>()?;
-                let none = || self.wrong(format!("'{sign}' can't be computed of {}", shown(&values)));
+                let none = || self.wrong(format!("cannot evaluate operator '{sign}' for {}", shown(&values)));
                 Thing::Known(computed(sign, &values).ok_or_else(none)?)
             }
             Node::If(parts) => match self.known(&parts[0])? {
                 Attr::Bool(chosen) => self.value(&parts[if chosen { 1 } else { 2 }])?,
-                other => return Err(self.wrong(format!("'if' takes true or false, got {other}"))),
+                other => return Err(self.wrong(format!("the condition of 'if' must be true or false, got {other}"))),
             },
             Node::Block(lets, value) => {
                 lets.iter().try_for_each(|l| self.bind(l))?;
@@ -213,7 +213,10 @@ impl Run<'_, '_> {
                 Property::DType => tensor.dtype().into(),
                 Property::Ndim => tensor.ndim().into(),
             }),
-            other => Err(self.wrong(format!("a property of {} is asked for", other.shown()))),
+            other => {
+                Err(self
+                    .wrong(format!("only tensors have the properties shape, dtype and ndim, got {}", other.shown())))
+            }
         }
     }
 
@@ -224,18 +227,24 @@ impl Run<'_, '_> {
             match self.value(item)? {
                 Thing::Tensor(tensor) => tensors.push(tensor),
                 Thing::Known(number) => numbers.push(number),
-                other => return Err(self.wrong(format!("a list can't hold {}", other.shown()))),
+                other => return Err(self.wrong(format!("a list cannot contain {}", other.shown()))),
             }
         }
         let ints = numbers.iter().map(|n| if let Attr::Int(v) = n { Some(*v) } else { None });
         match (tensors.is_empty(), ints.collect::<Option<Vec<i64>>>()) {
             (false, _) if numbers.is_empty() => Ok(Thing::Tensors(tensors)),
             (true, Some(ints)) => Ok(Thing::Known(ints.into())),
-            (true, None) => match numbers.iter().map(number).collect::<Option<Vec<f64>>>() {
-                Some(floats) => Ok(Thing::Known(floats.into())),
-                None => Err(self.wrong(format!("a list of {} is neither of tensors nor of numbers", shown(&numbers)))),
-            },
-            _ => Err(self.wrong(format!("a list has tensors beside {}", shown(&numbers)))),
+            (true, None) => {
+                match numbers.iter().map(number).collect::<Option<Vec<f64>>>() {
+                    Some(floats) => Ok(Thing::Known(floats.into())),
+                    None => Err(self
+                        .wrong(format!("a list must contain only tensors or only numbers, got {}", shown(&numbers)))),
+                }
+            }
+            _ => Err(self.wrong(format!(
+                "a list must contain only tensors or only numbers, got tensors and {}",
+                shown(&numbers)
+            ))),
         }
     }
 
@@ -275,7 +284,7 @@ impl Thing {
         match self {
             Thing::Tensor(_) => "a tensor".into(),
             Thing::Tensors(_) => "a list of tensors".into(),
-            Thing::Known(value) => format!("{value}, no tensor"),
+            Thing::Known(value) => value.to_string(),
         }
     }
 }

@@ -110,7 +110,7 @@ fn check_promises(
 ) -> Result<Produced> {
     if !op.gives_list() && outputs.len() != op.outputs.len() {
         return Err(Error::runtime(format!(
-            "op '{}' declares {} but its body gives {}: the definition is wrong",
+            "op '{}' declares {}, but its body returned {}; correct the definition",
             op.name,
             counted(op.outputs.len(), "output"),
             outputs.len()
@@ -119,7 +119,7 @@ fn check_promises(
     for (k, (output, t)) in op.outputs.iter().zip(&outputs).enumerate() {
         let wrong = |promised: String, got: String| {
             Error::runtime(format!(
-                "op '{}' declares {promised} for '{}' but its body gives {got}: the definition is wrong",
+                "op '{}' declares {promised} for '{}', but its body returned {got}; correct the definition",
                 op.name, output.name
             ))
         };

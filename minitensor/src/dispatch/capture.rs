@@ -27,7 +27,7 @@ pub fn is_active() -> bool {
 }
 
 /// An observer sees the calls that begin while this guard lives.
-#[must_use = "without the guard, the observer sees nothing"]
+#[must_use = "dropping the guard removes the observer"]
 pub struct Observing(Arc<dyn Observer>);
 
 /// Adds an observer.

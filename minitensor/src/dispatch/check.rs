@@ -58,7 +58,8 @@ fn device(op: &OpDef, args: &[Arg<'_>]) -> Result<Device> {
         match arg {
             Arg::Tensor(t) if *device.get_or_insert(t.device()) != t.device() => {
                 return Err(Error::runtime(format!(
-                    "op '{}': '{}' is on {}, the inputs before it on {}; bring them to one device with to()",
+                    "op '{}': '{}' is on device '{}', but the inputs before it are on device '{}'; move them to one \
+                     device with to()",
                     op.name,
                     op.parameter(i).name,
                     t.device(),

@@ -53,7 +53,7 @@ pub fn dispatch_one(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Tens
     };
     match outputs.0.len() {
         1 => Ok(outputs.single()),
-        n => Err(Error::type_(format!("op '{}' returns {n} tensors where one is expected", op.name))),
+        n => Err(Error::type_(format!("op '{}' returns {n} tensors, expected one", op.name))),
     }
 }
 

@@ -42,7 +42,8 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result
         let mutated = op.parameter(i).mutated;
         if mutated && let (Backward::None(why), Some(_)) = (&op.backward, &edges[i]) {
             return Err(Error::runtime(format!(
-                "op '{}' would change '{}', which requires a gradient, and {why}; call it under no_grad()",
+                "op '{}' cannot change '{}' in place, because it requires a gradient and {why}; call the op under \
+                 no_grad()",
                 op.name,
                 op.parameter(i).name
             )));
@@ -50,8 +51,8 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result
         // A leaf, or a view of one.
         if mutated && edges[i].is_some() && t.is_some_and(|t| t.storage().has_leaf()) {
             return Err(Error::runtime(format!(
-                "op '{}' would change '{}' in place, a leaf that requires a gradient; call it under no_grad(), or use the op that \
-                 gives a new tensor",
+                "op '{}' cannot change '{}' in place, because it is a leaf that requires a gradient, or a view of \
+                 one; call the op under no_grad(), or use the op that returns a new tensor",
                 op.name,
                 op.parameter(i).name
             )));

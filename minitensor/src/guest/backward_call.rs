@@ -52,7 +52,7 @@ impl<'a> BackwardCall<'a> {
 
     /// An item of a list that has one item for each input or output.
     fn tensor(&self, list: *const *mut abi::Tensor, index: usize, len: usize) -> Result<Option<Tensor>> {
-        assert!(index < len, "there is no tensor {index} of {len}");
+        assert!(index < len, "index {index} is out of range for {len} tensors");
         // SAFETY: the host provides `len` handles, which are valid during the call.
         unsafe { Tensor::from_lent(*list.add(index)) }
     }

@@ -63,7 +63,7 @@ impl Op {
             )
         })?;
         let tensor = |handle| {
-            let handle = NonNull::new(handle).ok_or_else(|| Error::runtime("the host gave a null pointer"))?;
+            let handle = NonNull::new(handle).ok_or_else(|| Error::runtime("the host returned a null pointer"))?;
             // SAFETY: the host transferred the handle.
             unsafe { Tensor::from_handle(handle) }
         };
@@ -128,7 +128,7 @@ pub fn dispatch_one(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Tens
     let outputs = dispatch(op, args, attrs)?.into_vec();
     let n = outputs.len();
     let one = outputs.into_iter().next().filter(|_| n == 1);
-    one.ok_or_else(|| Error::type_(format!("op '{}' gives {n} tensors where one is expected", op.name)))
+    one.ok_or_else(|| Error::type_(format!("op '{}' returns {n} tensors, expected one", op.name)))
 }
 
 /// The gradients with respect to the inputs of a call that has only tensor arguments. The host runs the op once more, recorded.
@@ -190,7 +190,7 @@ impl OpName {
         let names: Vec<Str> = keywords.iter().map(|(name, _)| Str::of(name)).collect();
         let outputs = self.get()?.call(&positional, &names, &named, MOST)?;
         outputs.try_into().map_err(|v: Vec<Tensor>| {
-            Error::type_(format!("op '{}' gives {} tensors where {N} are expected", self.name, v.len()))
+            Error::type_(format!("op '{}' returns {} tensors, expected {N}", self.name, v.len()))
         })
     }
 }

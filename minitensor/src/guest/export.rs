@@ -374,7 +374,9 @@ unsafe extern "C" fn call(call: *const abi::Call, error: *mut ErrorSink) -> i32 
                 Body::Dynamic(body) => (body.run)(&given)?,
                 _ => return Err(Error::runtime("the op has no body over tensors")),
             };
-            let give = call.give.ok_or_else(|| Error::runtime("the host takes no outputs"))?;
+            let give = call.give.ok_or_else(|| {
+                Error::runtime("the host passed a null pointer as the function that receives the outputs")
+            })?;
             outputs.into_iter().for_each(|output| give(call.sink, output.into_handle()));
             Ok(())
         })
@@ -388,12 +390,14 @@ unsafe extern "C" fn gradient(call: *const abi::Gradient, error: *mut ErrorSink)
             let call = &*call;
             let op = definition(call.context);
             let Backward::Formula(formula) = &op.backward else {
-                return Err(Error::runtime("the op's gradient is no function"));
+                return Err(Error::runtime("the gradient of the op is not a function"));
             };
             let gradients = formula.run.call(&BackwardCall::new(op, call)?)?;
             if gradients.len() != call.n_inputs as usize && !gradients.is_empty() {
                 let (got, n) = (gradients.len(), call.n_inputs);
-                return Err(Error::runtime(format!("its gradient gives {got} tensors for {n} inputs")));
+                return Err(Error::runtime(format!(
+                    "its gradient returned {got} tensors, expected one for each of {n} inputs"
+                )));
             }
             for (k, gradient) in gradients.into_iter().enumerate() {
                 *call.gradients.add(k) = gradient.map_or(std::ptr::null_mut(), Tensor::into_handle);

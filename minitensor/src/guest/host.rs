@@ -26,7 +26,8 @@ pub fn host() -> Result<&'static Host> {
     // SAFETY: the table of the host is a constant that outlives the plugin.
     unsafe { HOST.load(Ordering::Acquire).as_ref() }.ok_or_else(|| {
         Error::runtime(
-            "the plugin isn't loaded, so there are no tensors yet; for tests, depend on minitensor-plugin-sdk with the feature `engine`",
+            "the plugin is not loaded, so it cannot use tensors; for tests, depend on minitensor-plugin-sdk with the \
+             feature `engine`",
         )
     })
 }
@@ -40,7 +41,7 @@ pub fn pointer<T>(f: impl FnOnce(*mut ErrorSink) -> *mut T) -> Result<NonNull<T>
         if given.is_null() { abi::code::RUNTIME as i32 } else { 0 }
     });
     done?;
-    NonNull::new(given).ok_or_else(|| Error::runtime("the host gave a null pointer"))
+    NonNull::new(given).ok_or_else(|| Error::runtime("the host returned a null pointer"))
 }
 
 /// Returns an error if the user has interrupted the call.

@@ -82,8 +82,9 @@ fn stay(op: OpRef) -> &'static OpDef {
 
 fn register(object: Arc<dyn CustomOp>) -> Result<()> {
     let host = HOST.with_borrow(|host| *host);
-    let host =
-        host.ok_or_else(|| Error::runtime("ops are registered while the plugin is initialized, on that thread"))?;
+    let host = host.ok_or_else(|| {
+        Error::runtime("ops can only be registered while the plugin is initialized, on the same thread")
+    })?;
     let mut known = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
     let name = object.name().to_owned();
     NAMES.with_borrow_mut(|names| {

@@ -65,7 +65,7 @@ impl Tensor {
         }
         // SAFETY: by the contract of this function.
         let held = unsafe { (host()?.tensor_retain)(handle) };
-        let held = NonNull::new(held).ok_or_else(|| Error::runtime("the host gave a null pointer"))?;
+        let held = NonNull::new(held).ok_or_else(|| Error::runtime("the host returned a null pointer"))?;
         // SAFETY: the host just transferred this handle.
         unsafe { Tensor::from_handle(held) }.map(Some)
     }
@@ -104,7 +104,7 @@ impl Tensor {
         let shape = shape.into();
         if shape.checked_numel()? != data.len() {
             return Err(Error::value(format!(
-                "a tensor of shape {shape} isn't made of {}",
+                "cannot create a tensor of shape {shape} from {}",
                 counted(data.len(), "element")
             )));
         }
@@ -117,7 +117,7 @@ impl Tensor {
     /// The elements in row-major order.
     pub fn to_vec<T: Scalar>(&self) -> Result<Vec<T>> {
         if self.dtype != T::DTYPE {
-            return Err(Error::type_(format!("expected elements of {}, the tensor's are {}", T::DTYPE, self.dtype)));
+            return Err(Error::type_(format!("expected a tensor of dtype {}, got {}", T::DTYPE, self.dtype)));
         }
         match self.device {
             Device::Cpu => {}
@@ -152,7 +152,7 @@ impl Tensor {
     /// The value of a tensor with one element.
     pub fn item<T: Scalar>(&self) -> Result<T> {
         if self.numel() != 1 {
-            return Err(Error::value(format!("item() needs a tensor of one element, got shape {}", self.shape)));
+            return Err(Error::value(format!("item() needs a tensor with one element, got shape {}", self.shape)));
         }
         Ok(self.to_vec::<T>()?[0])
     }
@@ -221,7 +221,7 @@ impl Clone for Tensor {
     fn clone(&self) -> Tensor {
         // SAFETY: this tensor holds the handle, so it is valid.
         let tensor = unsafe { Tensor::from_lent(self.handle.as_ptr()) };
-        tensor.ok().flatten().expect("a tensor that is held can be held twice")
+        tensor.ok().flatten().expect("the host retains every valid handle")
     }
 }
 

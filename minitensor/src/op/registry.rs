@@ -63,7 +63,7 @@ static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
         match (op, DeviceKind::named(entry.device)) {
             (Some(op), Ok(kind)) => op.kernels.add(kind, (entry.kernels)()),
             (Some(_), Err(error)) => conflict(error.context(format!("a kernel of op '{name}'"))),
-            (None, _) => conflict(Error::value(format!("there is a kernel of op '{name}', but no such op"))),
+            (None, _) => conflict(Error::value(format!("a kernel is defined for op '{name}', but there is no op with this name"))),
         }
     }
     RwLock::new(table)
@@ -131,7 +131,7 @@ fn check_place(names: &Names, name: &str, op: &OpDef) -> Result<()> {
             None => (String::new(), "unregister the first"),
         };
         return Err(Error::value(format!(
-            "op '{name}' is registered already: by {}{of}, and again by {}; give one of them another name, or {way_out}",
+            "op '{name}' is already registered: by {}{of}, and again by {}; rename one of them, or {way_out}",
             other.location, op.location
         )));
     }
@@ -140,8 +140,8 @@ fn check_place(names: &Names, name: &str, op: &OpDef) -> Result<()> {
     let inside = names.range(inner.clone()..).next().filter(|(other, _)| other.starts_with(&inner));
     outer.or(inside).map_or(Ok(()), |(other, Entry { op: its, .. })| {
         Err(Error::value(format!(
-            "op '{name}', by {}, and op '{other}', by {}, can't both be: one is named as the other's namespace; give one of \
-             them another name",
+            "op '{name}', by {}, and op '{other}', by {}, cannot both be registered, because the name of one is the \
+             namespace of the other; rename one of them",
             op.location, its.location
         )))
     })

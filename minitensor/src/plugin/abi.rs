@@ -387,7 +387,7 @@ pub fn number(dtype: DType) -> u32 {
 /// The dtype for a number of the ABI.
 pub fn dtype(number: u32) -> Result<DType> {
     let found = DTYPES.iter().find(|(_, n, _)| *n == number).map(|(dtype, ..)| *dtype);
-    found.ok_or_else(|| Error::value(format!("{number:#010x} is no dtype")))
+    found.ok_or_else(|| Error::value(format!("unknown dtype {number:#010x}")))
 }
 
 const KINDS: &[(ErrorKind, u32)] = &[
@@ -424,7 +424,7 @@ impl Str {
     /// As for [`Str::get`].
     pub unsafe fn lossy(self) -> String {
         if self.len > most::SENTENCE {
-            return format!("(a message of {} bytes; {} is the limit)", self.len, most::SENTENCE);
+            return format!("(the message has {} bytes, expected at most {})", self.len, most::SENTENCE);
         }
         // SAFETY: by the contract of this function. Null is excluded, and the length is within the limit.
         let bytes = if self.data.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(self.data, self.len) } };
@@ -440,16 +440,16 @@ impl Str {
             return Ok("");
         }
         if self.data.is_null() {
-            return Err(Error::value("a text is a null pointer"));
+            return Err(Error::value("a string is a null pointer"));
         }
         if self.len > most {
-            return Err(Error::value(format!("a text has {} bytes; {most} is the limit", self.len)));
+            return Err(Error::value(format!("a string has {} bytes, expected at most {most}", self.len)));
         }
         // SAFETY: by the contract of this function. Null is excluded, and the length is within the limit.
         let bytes = unsafe { std::slice::from_raw_parts(self.data, self.len) };
-        let text = std::str::from_utf8(bytes).map_err(|_| Error::value("a text is no valid UTF-8"))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| Error::value("a string is not valid UTF-8"))?;
         match text.contains('\0') {
-            true => Err(Error::value(format!("the text {:?} holds a NUL", shortened(text)))),
+            true => Err(Error::value(format!("the string {:?} contains a NUL", shortened(text)))),
             false => Ok(text),
         }
     }
@@ -462,7 +462,7 @@ impl Str {
         // SAFETY: by the contract of this function.
         let text = unsafe { self.get(most) }?;
         match text.chars().any(char::is_control) {
-            true => Err(Error::value(format!("the text {:?} holds a control character", shortened(text)))),
+            true => Err(Error::value(format!("the string {:?} contains a control character", shortened(text)))),
             false => Ok(text),
         }
     }
@@ -482,10 +482,10 @@ pub unsafe fn slice<'a, T>(data: *const T, len: usize, most: usize, what: &str) 
         return Ok(&[]);
     }
     if len > most {
-        return Err(Error::value(format!("'{what}' has {len} items; {most} is the limit")));
+        return Err(Error::value(format!("'{what}' has {len} items, expected at most {most}")));
     }
     if data.is_null() || !data.is_aligned() {
-        return Err(Error::value(format!("'{what}' has a pointer that can't be")));
+        return Err(Error::value(format!("the pointer of '{what}' is null or not aligned")));
     }
     // SAFETY: by the contract of this function. Null is excluded, and the length is within the limit.
     Ok(unsafe { std::slice::from_raw_parts(data, len) })
@@ -566,7 +566,7 @@ impl Value {
                     Attr::Floats(slice(list.data.cast::<f64>(), list.len, most::LIST, "floats")?.to_vec().into())
                 }
                 kind::DTYPE => Attr::DType(dtype(self.as_.i as u32)?),
-                other => return Err(Error::value(format!("{other} is no kind of value"))),
+                other => return Err(Error::value(format!("unknown kind of value {other}"))),
             })
         }
     }

@@ -29,7 +29,7 @@ pub unsafe fn catch(sink: *mut ErrorSink, f: impl FnOnce() -> Result<()>) -> i32
             (code, sentence)
         }
         Err(panic) if cfg!(feature = "engine") => {
-            let why = format!("minitensor panicked: {}; this is a fault of minitensor", panic_text(&*panic));
+            let why = format!("minitensor panicked: {}; this is a bug in minitensor", panic_text(&*panic));
             (code::RUNTIME as i32, why)
         }
         Err(panic) => (code::PANIC as i32, panic_text(&*panic).to_owned()),
@@ -69,13 +69,13 @@ fn error(failed: i32, message: String) -> Error {
     }
     let or = |instead: &str| if message.is_empty() { instead.to_owned() } else { message.clone() };
     match abi::kind_of(failed) {
-        Some(kind) => Error::new(kind, or("it failed, and doesn't say why")),
+        Some(kind) => Error::new(kind, or("the call failed without an error message")),
         None if failed == code::PANIC as i32 => {
-            Error::runtime(format!("the plugin panicked: {}; this is a fault of the plugin", or("no message")))
+            Error::runtime(format!("the plugin panicked: {}; this is a bug in the plugin", or("no message")))
         }
         None => Error::runtime(format!(
-            "{} (the code {failed}, which means nothing: a fault of the plugin)",
-            or("it failed, and doesn't say why")
+            "{} (the plugin returned the unknown error code {failed}, which is a bug in the plugin)",
+            or("the call failed without an error message")
         )),
     }
 }

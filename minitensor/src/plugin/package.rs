@@ -122,7 +122,7 @@ impl Package {
             return Ok(());
         }
         Err(crate::Error::value(format!(
-            "its info says '{}' {}, its line `plugin! {{}}` says '{}' {}: they must agree",
+            "its PluginInfo is '{}' {}, but `plugin! {{}}` declares '{}' {}; they must be equal",
             info.name, info.version, self.name, self.version
         )))
     }
@@ -136,11 +136,12 @@ const fn padded<const N: usize>(text: &str) -> [u8; N] {
     let (bytes, mut padded) = (text.as_bytes(), [0; N]);
     assert!(
         bytes.len() < N,
-        "a text of plugin! {{}} is too long: a name has 63 bytes, a description 255, an author 127"
+        "a string of plugin! {{}} is too long: the limits are 63 bytes for a name, 255 for a description and 127 for \
+         an author"
     );
     let mut i = 0;
     while i < bytes.len() {
-        assert!(bytes[i] != 0, "a text of plugin! {{}} holds a NUL");
+        assert!(bytes[i] != 0, "a string of plugin! {{}} contains a NUL");
         padded[i] = bytes[i];
         i += 1;
     }

@@ -32,7 +32,7 @@ impl VersionInfo {
         let numbers = text.split(['-', '+']).next().unwrap_or_default().split('.').map(|n| n.parse().ok());
         match numbers.collect::<Option<Vec<u32>>>().as_deref() {
             Some([major, minor, patch]) => Ok(VersionInfo::new(*major, *minor, *patch)),
-            _ => Err(Error::value(format!("'{text}' is no version; write three numbers, such as '1.2.3'"))),
+            _ => Err(Error::value(format!("'{text}' is not a version; write three numbers, such as '1.2.3'"))),
         }
     }
 

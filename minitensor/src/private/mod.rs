@@ -89,7 +89,7 @@ pub fn attr<'a, A: FromAttr<'a>>(attrs: &'a [Attr], index: usize) -> Result<A> {
 #[inline]
 pub fn attr_enum<E: AttrEnum>(attrs: &[Attr], index: usize) -> Result<E> {
     let word: &str = attr(attrs, index)?;
-    E::from_word(word).ok_or_else(|| Error::value(format!("'{word}' is none of '{}'", E::WORDS.join("', '"))))
+    E::from_word(word).ok_or_else(|| Error::value(format!("'{word}' is not one of '{}'", E::WORDS.join("', '"))))
 }
 
 /// An optional `f64` attribute in a program. Its presence is known when the program is made, its value is not.

@@ -27,7 +27,7 @@ fn length(args: &[CellArg<'_>]) -> usize {
 fn error(wrong: RowError, names: &[&str]) -> Error {
     match wrong {
         RowError::OutOfRange(o) => Error::index(format!(
-            "'{}' holds the position {}, which a row of {} doesn't have; positions begin at 0",
+            "'{}' contains position {}, which is out of range for a row of size {}; positions start at 0",
             names[o.argument], o.index, o.len
         )),
         other => Error::runtime(other.to_string()),

@@ -57,7 +57,7 @@ const fn alignment(bytes: usize) -> usize {
 
 #[cold]
 fn refuse(bytes: usize) -> Error {
-    Error::memory(format!("can't allocate {bytes} bytes for a tensor"))
+    Error::memory(format!("cannot allocate {bytes} bytes for a tensor"))
 }
 
 impl Buffer {

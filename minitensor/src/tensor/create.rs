@@ -15,7 +15,7 @@ use crate::stop::stoppable;
 pub fn try_vec<T>(n: usize) -> Result<Vec<T>> {
     let mut vec = Vec::new();
     vec.try_reserve_exact(n)
-        .map_err(|_| Error::memory(format!("can't allocate {n} elements of {} bytes", size_of::<T>())))?;
+        .map_err(|_| Error::memory(format!("cannot allocate {n} elements of {} bytes", size_of::<T>())))?;
     Ok(vec)
 }
 
@@ -81,7 +81,7 @@ impl Tensor {
         let shape = shape.into();
         if shape.checked_numel()? != data.len() {
             return Err(Error::value(format!(
-                "a tensor of shape {shape} isn't made of {}",
+                "cannot create a tensor of shape {shape} from {}",
                 counted(data.len(), "element")
             )));
         }
@@ -118,7 +118,7 @@ impl Tensor {
         if let (Const::Int(v), true) = (value, is_integer)
             && !dtype.integer_range().contains(&v)
         {
-            return Err(Error::value(format!("{v} doesn't fit into {dtype}")));
+            return Err(Error::value(format!("{v} does not fit into {dtype}")));
         }
         Tensor::from_const(value, dtype, device)
     }
@@ -167,7 +167,7 @@ impl Tensor {
 
     pub(crate) fn expect_data<T: Scalar>(&self) -> Result<()> {
         if self.dtype() != T::DTYPE {
-            return Err(Error::type_(format!("expected elements of {}, the tensor's are {}", T::DTYPE, self.dtype())));
+            return Err(Error::type_(format!("expected a tensor of dtype {}, got {}", T::DTYPE, self.dtype())));
         }
         self.expect_values()
     }

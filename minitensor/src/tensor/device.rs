@@ -41,7 +41,7 @@ impl DeviceKind {
                 return Ok(DeviceKind((BUILT_IN.len() + at) as u8));
             }
         }
-        Err(Error::runtime(format!("too many kinds of devices: {} is the limit", BUILT_IN.len() + ADDED.len())))
+        Err(Error::runtime(format!("too many kinds of devices, expected at most {}", BUILT_IN.len() + ADDED.len())))
     }
 
     /// The kind with this name, if it has been added.

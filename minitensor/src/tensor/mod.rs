@@ -213,7 +213,7 @@ impl Tensor {
     /// The element of a tensor of one element.
     pub fn item<T: Scalar>(&self) -> Result<T> {
         if self.numel() != 1 {
-            return Err(Error::value(format!("item() needs a tensor of one element, got shape {}", self.0.shape)));
+            return Err(Error::value(format!("item() needs a tensor with one element, got shape {}", self.0.shape)));
         }
         Ok(self.to_vec::<T>()?[0])
     }

@@ -99,7 +99,7 @@ impl Region {
     fn copy(&self, whole: &Tensor) -> Result<Tensor> {
         if whole.shape() != &self.whole.0 {
             return Err(Error::value(format!(
-                "a region of shape {} in a tensor of shape {}",
+                "a region of a tensor of shape {} does not apply to a tensor of shape {}",
                 self.whole.0,
                 whole.shape()
             )));
@@ -174,7 +174,11 @@ impl Region {
                 .all(|(n, (m, s))| n == m || *n == 1 && *s == 0)
             && part.dtype() == window.dtype();
         if !fits || window.overlaps_itself() {
-            return Err(Error::value(format!("{} {} can't be written to the region", part.dtype(), part.shape())));
+            return Err(Error::value(format!(
+                "a tensor of dtype {} and shape {} cannot be written to the region",
+                part.dtype(),
+                part.shape()
+            )));
         }
         window.copy_from(part)
     }

@@ -30,7 +30,8 @@ impl Shape {
     /// The shape with these sizes. An error if one is negative.
     pub fn from_sizes(sizes: &[i64]) -> Result<Shape> {
         let size = |n: &i64| {
-            usize::try_from(*n).map_err(|_| Error::value(format!("a shape has sizes of at least 0, got {sizes:?}")))
+            usize::try_from(*n)
+                .map_err(|_| Error::value(format!("the sizes of a shape must not be negative, got {sizes:?}")))
         };
         sizes.iter().map(size).collect()
     }

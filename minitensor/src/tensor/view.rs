@@ -22,7 +22,7 @@ impl Tensor {
         Shape::check_rank(sizes.len())?;
         let fail = |why: &str| {
             Error::value(format!(
-                "can't reshape {} of shape {} to {sizes:?}: {why}",
+                "cannot reshape {} of shape {} to {sizes:?}: {why}",
                 counted(self.numel(), "element"),
                 self.shape()
             ))
@@ -30,16 +30,18 @@ impl Tensor {
         let mut known: i64 = 1;
         for size in sizes.iter().filter(|s| **s != -1) {
             if *size < 0 {
-                return Err(fail("sizes are at least 0, or -1 once"));
+                return Err(fail("sizes must not be negative, except for one -1"));
             }
             known = known.checked_mul(*size).ok_or_else(|| fail("too many elements"))?;
         }
         let numel = self.numel() as i64;
         let rest = match sizes.iter().filter(|s| **s == -1).count() {
-            0 if known != numel => return Err(fail(&format!("that has {}", counted(known as usize, "element")))),
+            0 if known != numel => {
+                return Err(fail(&format!("the new shape has {}", counted(known as usize, "element"))));
+            }
             0 => 0,
-            1 if known == 0 => return Err(fail("the size at -1 could be anything")),
-            1 if numel % known != 0 => return Err(fail(&format!("{numel} isn't a multiple of {known}"))),
+            1 if known == 0 => return Err(fail("the size for -1 is ambiguous, because another size is 0")),
+            1 if numel % known != 0 => return Err(fail(&format!("{numel} is not a multiple of {known}"))),
             1 => numel / known,
             _ => return Err(fail("only one size can be -1")),
         };
@@ -50,7 +52,9 @@ impl Tensor {
     pub fn permute_view(&self, axes: &[i64]) -> Result<Tensor> {
         let rank = self.ndim();
         let mut seen = vec![false; rank];
-        let fail = || Error::value(format!("axes {axes:?} are no order of the {rank} axes of shape {}", self.shape()));
+        let fail = || {
+            Error::value(format!("axes {axes:?} are not a permutation of the {rank} axes of shape {}", self.shape()))
+        };
         if axes.len() != rank {
             return Err(fail());
         }
@@ -71,7 +75,8 @@ impl Tensor {
     pub fn expand_view(&self, sizes: &[i64]) -> Result<Tensor> {
         let fail = || {
             Error::value(format!(
-                "can't expand shape {} to {sizes:?}: sizes are aligned at the end, and only 1 stretches",
+                "cannot expand shape {} to {sizes:?}: sizes are aligned at the last axis and must be equal, or 1 in \
+                 the old shape",
                 self.shape()
             ))
         };
@@ -111,7 +116,7 @@ impl Tensor {
         let last = start as i128 + step as i128 * (length as i128 - 1);
         if length > 0 && (start >= size || last < 0 || last >= size as i128) {
             return Err(Error::index(format!(
-                "{length} elements from {start} in steps of {step} leave axis {axis} of size {size}"
+                "a slice of {length} elements from {start} with step {step} exceeds axis {axis} of size {size}"
             )));
         }
         let mut shape = self.shape().clone();
@@ -127,7 +132,7 @@ impl Tensor {
         let axis = normalize_axis(axis, self.ndim())?;
         if self.shape()[axis] != 1 {
             return Err(Error::value(format!(
-                "axis {axis} of shape {} has size {}, only 1 can be squeezed",
+                "cannot squeeze axis {axis} of shape {}: expected size 1, got {}",
                 self.shape(),
                 self.shape()[axis]
             )));
@@ -152,7 +157,10 @@ impl Tensor {
     /// The real parts (0) or the imaginary parts (1) of a complex tensor.
     pub fn part_view(&self, part: usize) -> Result<Tensor> {
         if self.dtype().kind() != Kind::Complex {
-            return Err(Error::type_(format!("only complex tensors have two parts, this one is {}", self.dtype())));
+            return Err(Error::type_(format!(
+                "only complex tensors have a real and an imaginary part, got {}",
+                self.dtype()
+            )));
         }
         let strides = self.strides().iter().map(|s| s * 2).collect();
         let (shape, offset) = (self.shape().clone(), self.0.offset * 2 + part);

@@ -21,10 +21,15 @@ pub fn wrong_arguments_are_refused(op: &OpRef, sample: &Sample) -> Result<()> {
         let variadic = op.inputs.first().is_some_and(|i| i.arity == Arity::Variadic);
         match quietly(|| dispatch(op, wrong, &sample.attrs)) {
             Ok(_) if variadic => {}
-            Ok(_) => return Err(Error::runtime(format!("{} inputs are accepted", wrong.len()))),
+            Ok(_) => {
+                return Err(Error::runtime(format!(
+                    "a call with the wrong number of inputs ({}) is accepted",
+                    wrong.len()
+                )));
+            }
             Err(e) if e.message().contains(op.name.as_ref()) => {}
             Err(e) => {
-                return Err(Error::runtime(format!("the error for {} inputs doesn't name the op: {e}", wrong.len())));
+                return Err(Error::runtime(format!("the error for {} inputs does not name the op: {e}", wrong.len())));
             }
         }
     }
@@ -71,7 +76,7 @@ pub fn domains_are_enforced(op: &OpRef, sample: &Sample) -> Result<()> {
                 }
                 Ok(outputs) if !clean && has_nan(&outputs)? => {
                     return Err(Error::runtime(format!(
-                        "{text} is accepted and gives NaN; add a `where` clause that states the domain"
+                        "{text} is accepted and returns NaN; add a `where` clause that states the domain"
                     )));
                 }
                 Ok(_) => {}
@@ -120,7 +125,7 @@ fn exact_integers(op: &OpRef, sample: &Sample, index: usize) -> Result<()> {
     };
     if a.iter().all(|t| t.dtype() == DType::I64) && !same(&a, &b) && same(&b, &c) {
         return Err(Error::runtime(format!(
-            "'{}' above 2⁵³ loses its last digit: it passes through a float",
+            "'{}' loses digits above 2⁵³, because it is converted to a float",
             op.attrs[index].name
         )));
     }

@@ -129,7 +129,7 @@ fn first_order(f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Resul
         let gradient = numbers(&gradient.detach())?;
         if gradient.len() != base.len() {
             return Err(Error::runtime(format!(
-                "of input {input} has {} elements, the input {}",
+                "for input {input}, it has {} elements, expected {}",
                 gradient.len(),
                 base.len()
             )));
@@ -147,7 +147,7 @@ fn first_order(f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Resul
             let close = (gradient[i] - numeric).abs() <= options.atol + options.rtol * numeric.abs();
             if !close && numeric.is_finite() {
                 return Err(Error::runtime(format!(
-                    "of input {input} at element {i} (value {}) is {}, finite differences give {numeric}",
+                    "for input {input}, element {i} (value {}), it is {}, but finite differences give {numeric}",
                     base[i], gradient[i]
                 )));
             }

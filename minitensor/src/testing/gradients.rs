@@ -64,14 +64,14 @@ pub fn history_is_the_frameworks(op: &OpRef, sample: &Sample) -> Result<()> {
     for (k, t) in call(&leaves)?.iter().enumerate().filter(|(_, t)| t.dtype().is_differentiable()) {
         if !t.requires_grad() {
             return fail(format!(
-                "output {k} has no history although its inputs require gradients: a model would not learn and not say so; write a \
-                 backward"
+                "output {k} has no history although its inputs require gradients, so a model would not learn, without \
+                 an error; define a backward"
             ));
         }
         if let (Err(e), true) =
             (grad(std::slice::from_ref(t), &leaves, &[Some(cotangent(t, 0)?)], retain()), has_gradient(op))
         {
-            return fail(format!("differentiating fails: {e}"));
+            return fail(format!("the backward pass fails: {e}"));
         }
     }
     Ok(())
@@ -154,7 +154,11 @@ pub fn one_tensor_twice(op: &OpRef, sample: &Sample) -> Result<()> {
             let smooth = gradcheck(&call, &[a.copied()?, b.copied()?], GradCheck { orders: 1, ..Default::default() });
             smooth?;
             gradcheck(&both, &[a.copied()?], GradCheck { orders: 1, ..Default::default() }).map_err(|e| {
-                e.context(format!("one tensor for both '{}' and '{}'", op.parameter(*i).name, op.parameter(*j).name))
+                e.context(format!(
+                    "with one tensor for both '{}' and '{}'",
+                    op.parameter(*i).name,
+                    op.parameter(*j).name
+                ))
             })?;
         }
     }
@@ -236,7 +240,7 @@ pub fn stale_tensors_are_noticed(op: &OpRef, sample: &Sample) -> Result<()> {
             && !close(a, b, 1e-9)?
         {
             return fail(
-                "a saved tensor was changed in place after the forward pass, and the gradient is silently another"
+                "a saved tensor was changed in place after the forward pass, and the gradient changes without an error"
                     .into(),
             );
         }
@@ -266,7 +270,7 @@ pub fn any_thread_will_do(op: &OpRef, sample: &Sample) -> Result<()> {
         match (a, b) {
             (Some(a), Some(b)) if close(a, b, 1e-12)? => {}
             (None, None) => {}
-            _ => return fail("backward on another thread gives another gradient".into()),
+            _ => return fail("backward on another thread returns another gradient".into()),
         }
     }
     Ok(())
@@ -286,7 +290,7 @@ pub fn dropped_results_are_freed(op: &OpRef, sample: &Sample) -> Result<()> {
     let (called, kept) = bytes_kept(|| (0..CALLS).try_for_each(|_| call(&leaves).map(drop)));
     called?;
     if kept >= CALLS as isize {
-        fail(format!("{CALLS} calls whose results are dropped keep {kept} bytes"))
+        fail(format!("{kept} bytes remain allocated after {CALLS} calls whose results were dropped"))
     } else {
         Ok(())
     }

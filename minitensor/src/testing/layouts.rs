@@ -35,18 +35,22 @@ pub fn inferred_is_real(op: &OpRef, sample: &Sample) -> Result<()> {
         Ok(inferred) => inferred,
         // A body that needs values reports that.
         Err(e) if e.message().contains("'meta'") => return Ok(()),
-        Err(e) => return fail(format!("inference fails where the op works: {e}")),
+        Err(e) => return fail(format!("inference fails, but the op succeeds: {e}")),
     };
     if inferred.len() != real.len() {
-        return fail(format!("{} outputs are inferred, {} come", inferred.len(), real.len()));
+        return fail(format!("inference returns {} outputs, but the op returns {}", inferred.len(), real.len()));
     }
     for (i, (a, b)) in inferred.iter().zip(&real).enumerate() {
         if a.shape() != b.shape() || a.dtype() != b.dtype() {
             let (x, y) = ((a.shape(), a.dtype()), (b.shape(), b.dtype()));
-            return fail(format!("output {i} is inferred as {} {}, and comes as {} {}", x.0, x.1, y.0, y.1));
+            return fail(format!("output {i} is inferred as {} {}, but the op returns {} {}", x.0, x.1, y.0, y.1));
         }
         if b.device() != Device::Cpu || a.device() != Device::Meta {
-            return fail(format!("output {i} is inferred on {} and comes on {}", a.device(), b.device()));
+            return fail(format!(
+                "output {i} is inferred on device '{}', but the op returns it on device '{}'",
+                a.device(),
+                b.device()
+            ));
         }
     }
     Ok(())
@@ -70,7 +74,7 @@ pub fn inputs_are_left_alone(op: &OpRef, sample: &Sample) -> Result<()> {
 pub fn twice_is_the_same(op: &OpRef, sample: &Sample) -> Result<()> {
     let first = results(op, &sample.copied()?)?;
     for _ in 0..2 {
-        compare(&first, &results(op, &sample.copied()?)?, 0.0, "a second call gives other values")?;
+        compare(&first, &results(op, &sample.copied()?)?, 0.0, "a second call returns other values")?;
     }
     let ShapeRule::Broadcast = op.shape else { return Ok(()) };
     let large = sample.map(|_, t| {
@@ -82,12 +86,12 @@ pub fn twice_is_the_same(op: &OpRef, sample: &Sample) -> Result<()> {
     crate::kernels::threads::set_num_threads(1);
     let one = results(op, &large);
     crate::kernels::threads::set_num_threads(threads);
-    compare(&one?, &many?, 0.0, "one thread and several give different values")
+    compare(&one?, &many?, 0.0, "one thread and several threads return different values")
 }
 
 fn compare(a: &[Tensor], b: &[Tensor], tolerance: f64, what: &str) -> Result<()> {
     if a.len() != b.len() {
-        return fail(format!("{what}: {} outputs and {}", a.len(), b.len()));
+        return fail(format!("{what}: the numbers of outputs are {} and {}", a.len(), b.len()));
     }
     for (i, (a, b)) in a.iter().zip(b).enumerate() {
         if !close(a, b, tolerance)? {
@@ -110,7 +114,7 @@ pub fn dtypes_agree(op: &OpRef, sample: &Sample) -> Result<()> {
             }
             // Only the CPU has kernels for all dtypes.
             Err(e) if e.kind() == ErrorKind::NotImplemented && sample.device() != Device::Cpu => continue,
-            Err(e) => return fail(format!("fails for {dtype}, which it takes: {e}")),
+            Err(e) => return fail(format!("the op fails for {dtype}, which its definition accepts: {e}")),
         };
         inferred_is_real(op, &converted)?;
         let tolerance = match dtype {
@@ -128,7 +132,7 @@ pub fn dtypes_agree(op: &OpRef, sample: &Sample) -> Result<()> {
             let scale = numbers(b)?.into_iter().filter(|v| v.is_finite()).fold(1.0, |m: f64, v| m.max(v.abs()));
             let off = |(x, y): (f64, f64)| y.is_finite() && (x - y).abs() > tolerance * scale && y.abs() < 6e4;
             if b.dtype() == DType::F64 && numbers(a)?.into_iter().zip(numbers(b)?).any(off) {
-                return fail(format!("output {i} in {dtype} is far from that in float64: {a} and {b}"));
+                return fail(format!("output {i} in {dtype} differs from that in float64: {a} and {b}"));
             }
         }
     }
@@ -183,12 +187,12 @@ pub fn layout_does_not_matter(op: &OpRef, sample: &Sample) -> Result<()> {
             }
             let other = sample.map(|i, t| if i == only { relaid(t, how) } else { t.copied() })?;
             let straight = other.copied()?;
-            let what = format!("differs when '{}' is {name} in memory", op.parameter(only).name);
+            let what = format!("the result differs when '{}' is {name} in memory", op.parameter(only).name);
             let (a, b) = match (results(op, &straight), quietly(|| results(op, &other))) {
                 (Err(_), _) => continue, // Expanded values may leave the op's domain.
                 (Ok(a), Ok(b)) => (a, b),
                 (Ok(_), Err(e)) => {
-                    return fail(format!("fails when '{}' is {name} in memory: {e}", op.parameter(only).name));
+                    return fail(format!("the op fails when '{}' is {name} in memory: {e}", op.parameter(only).name));
                 }
             };
             compare(&a, &b, 1e-12, &what)?;
@@ -221,7 +225,7 @@ pub fn broadcasts_and_empties(op: &OpRef, sample: &Sample) -> Result<()> {
         let empty = with_front(sample, &[0])?;
         let outputs = quietly(|| empty.call(op)).map_err(|e| e.context("an empty batch fails"))?;
         if outputs.iter().any(|t| t.numel() != 0) {
-            return fail("an empty batch gives elements".into());
+            return fail("the result of an empty batch is not empty".into());
         }
         inferred_is_real(op, &empty).map_err(|e| e.context("an empty batch"))?;
         inferred_is_real(op, &with_front(sample, &[2, 1])?).map_err(|e| e.context("more batch dimensions"))?;
@@ -248,7 +252,7 @@ pub fn broadcasts_and_empties(op: &OpRef, sample: &Sample) -> Result<()> {
             results(op, &wide)?,
             results(op, &narrow).map_err(|e| e.context(format!("broadcasting '{}' fails", op.parameter(only).name)))?,
         );
-        compare(&a, &b, 0.0, &format!("broadcasting '{}' gives other values", op.parameter(only).name))?;
+        compare(&a, &b, 0.0, &format!("broadcasting '{}' returns other values", op.parameter(only).name))?;
     }
     Ok(())
 }
@@ -286,10 +290,17 @@ pub fn overlapping_writes_are_refused(op: &OpRef, sample: &Sample) -> Result<()>
             let (x, y) = (&op.parameter(*i).name, &op.parameter(j).name);
             match (expected, results(op, &aliased)) {
                 (_, Err(_)) => {}
-                (None, Ok(_)) => return fail(format!("'{x}' and '{y}', both changed in place, may be one tensor")),
-                (Some(a), Ok(b)) => {
-                    compare(&a, &b, 1e-12, &format!("differs when '{x}', changed in place, is also '{y}'"))?
+                (None, Ok(_)) => {
+                    return fail(format!(
+                        "'{x}' and '{y}' are both changed in place, but the op accepts one tensor for both"
+                    ));
                 }
+                (Some(a), Ok(b)) => compare(
+                    &a,
+                    &b,
+                    1e-12,
+                    &format!("the result differs when '{x}', which is changed in place, is also '{y}'"),
+                )?,
             }
         }
     }
@@ -331,7 +342,11 @@ pub fn nan_is_not_swallowed(op: &OpRef, sample: &Sample) -> Result<()> {
         )?;
         let matters = compare(&base, &moved, 1e-12, "").is_err();
         if !floats.is_empty() && !any_nan && matters {
-            return fail(format!("NaN in '{}' is swallowed: the output is {}", op.parameter(i).name, floats[0]));
+            return fail(format!(
+                "a NaN in '{}' does not propagate: the output is {}",
+                op.parameter(i).name,
+                floats[0]
+            ));
         }
     }
     Ok(())

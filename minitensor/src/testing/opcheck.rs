@@ -46,7 +46,7 @@ impl fmt::Display for Report {
         if let Some(refusal) = &self.refusal {
             return write!(
                 f,
-                "opcheck of '{}': it takes none of the arguments made for it; give some. It says: {refusal}",
+                "opcheck of '{}': the op rejects all generated arguments; pass samples. Its error is: {refusal}",
                 self.op
             );
         }

@@ -28,13 +28,17 @@ pub fn integers_are_promoted(op: &OpRef, sample: &Sample) -> Result<()> {
     if op.inputs.iter().any(|i| i.mutated) {
         return match got {
             Err(e) if e.kind() == ErrorKind::Type => Ok(()),
-            _ => Err(Error::runtime("an integer tensor is changed in place by what is computed in float32")),
+            _ => Err(Error::runtime(
+                "the op changes an integer tensor in place, but computes in float32; it must raise a TypeError",
+            )),
         };
     }
     let Ok(expected) = expected else { return Ok(()) };
     for (k, (a, b)) in got.map_err(|e| e.context("integers"))?.iter().zip(&expected).enumerate() {
         if !close(a, b, 0.0)? {
-            return Err(Error::runtime(format!("output {k} of integers is {a}, of the same numbers in float32 {b}")));
+            return Err(Error::runtime(format!(
+                "output {k} is {a} for integers, but {b} for the same numbers in float32"
+            )));
         }
     }
     Ok(())
@@ -81,7 +85,7 @@ pub fn halves_are_rounded_once(op: &OpRef, sample: &Sample) -> Result<()> {
             let off = |(x, y): (f64, f64)| (x - y).abs() > 1.01 * step * scale(y) && y.is_finite() && x.is_finite();
             if let Some((x, y)) = numbers(a)?.into_iter().zip(expected).find(|pair| off(*pair)) {
                 return Err(Error::runtime(format!(
-                    "in {half} a result or gradient is {x}, in float32 it is {y}: something is rounded on the way"
+                    "a result or gradient is {x} in {half}, but {y} in float32: an intermediate value is rounded"
                 )));
             }
         }
@@ -130,7 +134,8 @@ pub fn long_rows_keep_their_digits(op: &OpRef, sample: &Sample) -> Result<()> {
             let (x, y) = (numbers(a)?[0], numbers(b)?[0]);
             if y.is_finite() && y.abs() > 1e-3 && (x - y).abs() > tolerance * y.abs() {
                 return Err(Error::runtime(format!(
-                    "the result is {x}, in double precision {y}; add up pairwise, and f16 in f32{}",
+                    "the result is {x}, but {y} in double precision; use pairwise summation, and accumulate 16-bit \
+                     floats in float32{}",
                     with(op, &long)
                 )));
             }

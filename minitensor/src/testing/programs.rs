@@ -63,7 +63,8 @@ pub fn program_is_the_body(op: &OpRef, sample: &Sample) -> Result<()> {
                 };
                 if let Some(at) = a.iter().zip(b).position(|pair| !is_same(pair)) {
                     return Err(Error::runtime(format!(
-                        "output {k} of the {how}program is {:?} where the compiled loop gives {:?}, at element {at}: {}",
+                        "output {k} of the {how}program is {:?}, but the compiled loop returns {:?}, at element {at}: \
+                         {}",
                         b[at], a[at], program
                     )));
                 }
@@ -103,7 +104,7 @@ fn gradients(op: &OpRef, sample: &Sample, program: &Program, uniforms: &[f64]) -
         let symbolic = super::values::tensor_like(&compiled, got)?;
         if !close(&compiled, &symbolic, 1e-12)? {
             return Err(Error::runtime(format!(
-                "'{name}' of the program is {symbolic}, the compiled one {compiled}: {vjp}"
+                "'{name}' of the program is {symbolic}, but that of the compiled loop is {compiled}: {vjp}"
             )));
         }
     }
@@ -137,7 +138,7 @@ fn run(program: &Program, inputs: &[Vec<f64>], uniforms: &[f64]) -> Result<Vec<V
     let mut outputs = vec![Vec::with_capacity(n); memory.len()];
     for i in 0..n {
         let x: Vec<f64> = inputs.iter().map(|x| x[i]).collect();
-        let values = program.at(&x, uniforms).ok_or_else(|| Error::runtime("the program doesn't run at float64"))?;
+        let values = program.at(&x, uniforms).ok_or_else(|| Error::runtime("the program does not support float64"))?;
         for ((value, place), output) in values.iter().zip(&places).zip(&mut outputs) {
             // SAFETY: the run wrote n numbers or booleans to this output.
             let (number, tiled) = unsafe {
@@ -148,7 +149,7 @@ fn run(program: &Program, inputs: &[Vec<f64>], uniforms: &[f64]) -> Result<Vec<V
             };
             if number.to_bits() != tiled.to_bits() && !(number.is_nan() && tiled.is_nan()) {
                 return Err(Error::runtime(format!(
-                    "the program gives {number:?} at numbers, {tiled:?} over memory: {program}"
+                    "the program returns {number:?} for numbers, but {tiled:?} over memory: {program}"
                 )));
             }
             output.push(number);

@@ -103,7 +103,7 @@ fn close(got: &[f64], want: &[f64], is_number: bool, what: impl Fn() -> String, 
     match got.len() == want.len() && got.iter().zip(want).all(is_close) {
         true => Ok(()),
         false => Err(Error::runtime(format!(
-            "the {} of the program is {got:?}, the compiled one {want:?}: {program}",
+            "the {} of the program is {got:?}, but that of the compiled loop is {want:?}: {program}",
             what()
         ))),
     }
@@ -153,7 +153,8 @@ impl Rows {
         let inputs: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
         let uniforms: Vec<f64> = numbers.iter().cloned().chain(self.uniforms.iter().map(of)).map(|v| v[0]).collect();
         let values = program.at_row(&inputs, &uniforms, self.n);
-        let values = values.ok_or_else(|| Error::runtime(format!("the program doesn't run at float64: {program}")))?;
+        let values =
+            values.ok_or_else(|| Error::runtime(format!("the program does not support float64: {program}")))?;
         Ok(values.iter().map(|y| y.iter().filter_map(|v| v.number()).collect()).collect())
     }
 }

@@ -109,7 +109,7 @@ impl CustomOpBuilder {
         program.verify().map_err(|e| wrong(e.to_string()))?;
         let dtypes = crate::backend::cpu::programs::dtypes(&program);
         if dtypes == DTypeSet::of(&[]) {
-            return Err(wrong(format!("no dtype has all functions of its program: {program}")));
+            return Err(wrong(format!("no dtype supports all functions of its program: {program}")));
         }
         let output = |(name, id): &(String, minitensor_kernels::program::Id)| Output {
             name: Cow::Owned(name.clone()),
@@ -278,7 +278,7 @@ impl CustomOpBuilder {
         if let Some((what, count)) = counts.iter().find(|(_, count)| *count > most::PARTS) {
             let name = &self.op.name;
             return Err(Error::value(format!(
-                "op '{name}' has {count} {what}; {} is the limit, use a list",
+                "op '{name}' has {count} {what}, expected at most {}; use a list",
                 most::PARTS
             )));
         }
@@ -313,7 +313,7 @@ impl CustomOpBuilder {
             }
             (None, ..) => {
                 let name = &self.op.name;
-                return Err(Error::value(format!("op '{name}' has no forward; give it one with .forward(…)")));
+                return Err(Error::value(format!("op '{name}' has no forward; set it with .forward(…)")));
             }
             (Some(forward), None, _) => Body::Dynamic(Dynamic { run: forward, is_interpreted: true }),
             (Some(forward), Some(validate), _) => {

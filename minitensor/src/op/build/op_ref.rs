@@ -67,7 +67,7 @@ impl OpRef {
         infer(self, &args, &self.default_attrs()?)?
             .into_iter()
             .next()
-            .ok_or_else(|| crate::Error::type_(format!("op '{}' gives no tensor", self.name)))
+            .ok_or_else(|| crate::Error::type_(format!("op '{}' returns no tensor, expected one", self.name)))
     }
 }
 

@@ -50,7 +50,7 @@ impl OpName {
         let op = self.get()?;
         let (inputs, attrs) = bind(op, args, keywords)?;
         dispatch(op, &inputs, &attrs)?.into_vec().try_into().map_err(|v: Vec<Tensor>| {
-            Error::type_(format!("op '{}' gives {} tensors where {N} are expected", self.name, v.len()))
+            Error::type_(format!("op '{}' returns {} tensors, expected {N}", self.name, v.len()))
         })
     }
 }

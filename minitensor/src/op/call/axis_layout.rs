@@ -31,7 +31,7 @@ impl AxisLayout {
                 }
                 axes.sort_unstable();
                 if axes.windows(2).any(|w| w[0] == w[1]) {
-                    return Err(Error::value(format!("op '{}': axis {list:?} names an axis twice", op.name)));
+                    return Err(Error::value(format!("op '{}': axis {list:?} contains an axis twice", op.name)));
                 }
             }
             _ => axes.extend(0..rank),

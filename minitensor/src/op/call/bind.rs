@@ -96,7 +96,7 @@ pub fn slots(op: &OpDef, positional: usize, keywords: &[&str]) -> Result<SmallVe
             return Err(Error::type_(format!("op '{}' has no argument '{keyword}'; {hint}", op.name)));
         };
         if slots[at].replace(positional + k).is_some() {
-            return Err(Error::type_(format!("op '{}': argument '{keyword}' is given twice", op.name)));
+            return Err(Error::type_(format!("op '{}': argument '{keyword}' is passed twice", op.name)));
         }
     }
     Ok(slots)

@@ -77,8 +77,8 @@ impl OpDef {
         let wanted = dtypes[g as usize];
         match arg {
             Arg::Tensor(t) if t.dtype() != wanted => Err(Error::type_(format!(
-                "op '{}' changes '{}' in place, which can't hold the result: it is {}, the result {wanted}; convert it with \
-                 astype('{wanted}') first, or use the op that returns a new tensor",
+                "op '{}' changes '{}' in place, but its dtype {} cannot hold the result of dtype {wanted}; convert it \
+                 with astype('{wanted}') first, or use the op that returns a new tensor",
                 self.name,
                 input.name,
                 t.dtype()
@@ -100,7 +100,7 @@ impl OpDef {
         });
         match (at, at.map(|i| args[i])) {
             (Some(i), Some(Arg::Tensor(t))) => self.wrong_dtype(i, &admitted.to_string(), t.dtype()),
-            _ => Error::type_(format!("op '{}' takes {admitted}, its arguments together are {dtype}", self.name)),
+            _ => Error::type_(format!("op '{}' takes {admitted}, but its arguments promote to {dtype}", self.name)),
         }
     }
 

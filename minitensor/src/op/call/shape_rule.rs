@@ -73,11 +73,11 @@ impl<'a> Bindings<'a> {
             match (dim, self.size(dim, attrs)) {
                 (_, Some(expected)) if expected == size => {}
                 (Dim::Name(name), Some(expected)) => {
-                    return Err(format!("dimension {name} is {expected} elsewhere and {size} here"));
+                    return Err(format!("expected size {expected} for dimension {name}, got {size}"));
                 }
-                (_, Some(expected)) => return Err(format!("a dimension should be {expected} and is {size}")),
+                (_, Some(expected)) => return Err(format!("expected a dimension of size {expected}, got {size}")),
                 (Dim::Name(name), None) => self.0.push((name, size)),
-                (_, None) => return Err("a dimension can't be computed from the others".into()),
+                (_, None) => return Err("a dimension cannot be computed from the others".into()),
             }
         }
         Ok(())
@@ -88,10 +88,10 @@ impl<'a> Bindings<'a> {
         dims.iter()
             .map(|dim| match self.size(dim, attrs) {
                 Some(v) if v >= 0 => Ok(v as usize),
-                Some(v) => Err(format!("an output dimension would be {v}")),
+                Some(v) => Err(format!("an output dimension would have the negative size {v}")),
                 None => Err(match self.free(dim) {
-                    Some(name) => format!("dimension {name} isn't known without the arguments that have it"),
-                    None => "an output dimension isn't a whole number".into(),
+                    Some(name) => format!("dimension {name} is unknown, because no argument that has it was passed"),
+                    None => "the size of an output dimension is not an integer".into(),
                 }),
             })
             .collect()

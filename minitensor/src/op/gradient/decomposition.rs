@@ -37,7 +37,10 @@ pub fn gradient(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
         }
     }
     let vjp = program.vjp_of_rows(&gives, &wrt).ok_or_else(|| {
-        Error::runtime(format!("op '{}' has no further derivative: a function in its body has none", op.name))
+        Error::runtime(format!(
+            "op '{}' has no further derivative: a function in its body is not differentiable",
+            op.name
+        ))
     })?;
     let mut cotangents: Vec<Tensor> = (0..gives.len()).map(|k| call.cotangent(k)).collect::<Result<_>>()?;
     let dtype = cotangents.iter().map(Tensor::dtype).find(|d| d.is_differentiable()).unwrap_or(DType::F64).compute();

@@ -9,7 +9,10 @@ use crate::tensor::Tensor;
 /// The gradients of the inputs of a call, given only its tensors. It runs the op again and records the call.
 pub fn vjp(op: &OpRef, inputs: &[&Tensor], cotangent: &Tensor) -> Result<Vec<Option<Tensor>>> {
     if let Some(input) = op.inputs.iter().find(|input| input.mutated) {
-        let why = format!("op '{}' changes '{}' in place, so it can't be run once more", op.name, input.name);
+        let why = format!(
+            "op '{}' changes '{}' in place, so it cannot run again to compute its gradient",
+            op.name, input.name
+        );
         return Err(Error::value(why));
     }
     let _on = EnableGrad::new();

@@ -157,9 +157,9 @@ impl Loaded {
         self.run(&abi_call)?;
         let all: Option<Vec<Tensor>> = outputs.into_iter().collect();
         let expected = call.op().outputs.len();
-        let all = all.ok_or_else(|| self.context(Error::runtime("its body gave a null pointer as an output")))?;
+        let all = all.ok_or_else(|| self.context(Error::runtime("its body returned a null pointer as an output")))?;
         if all.len() != expected && !call.op().gives_list() {
-            let why = format!("its body gave {} outputs where it declares {expected}", all.len());
+            let why = format!("its body returned {} outputs, expected {expected}", all.len());
             return Err(self.context(Error::runtime(why)));
         }
         Ok(all)
@@ -241,10 +241,13 @@ impl Loaded {
         .map_err(|error| self.context(error))?;
         let read = |(output, meta): (&Output, &abi::Meta)| {
             let wrong = |why: String| {
-                self.context(Error::runtime(format!("its inference gives {why} for the output '{}'", output.name)))
+                self.context(Error::runtime(format!(
+                    "its inference returned an invalid result: {why} (output '{}')",
+                    output.name
+                )))
             };
             let ndim = usize::try_from(meta.ndim).ok().filter(|n| *n <= abi::MAX_NDIM);
-            let ndim = ndim.ok_or_else(|| wrong(format!("{} dimensions", meta.ndim)))?;
+            let ndim = ndim.ok_or_else(|| wrong(format!("invalid number of dimensions {}", meta.ndim)))?;
             let shape = sizes(&meta.shape[..ndim]).map_err(|e| wrong(e.message().to_owned()))?;
             Ok((shape, abi::dtype(meta.dtype).map_err(|e| wrong(e.message().to_owned()))?))
         };
@@ -257,7 +260,7 @@ impl Loaded {
         let (n, outputs) = (call.num_inputs(), call.op().outputs.len());
         let formula = match &call.op().backward {
             Backward::Formula(formula) => formula,
-            _ => return Err(Error::runtime("the op's gradient is no function")),
+            _ => return Err(Error::runtime("the gradient of the op is not a function")),
         };
         let saved = |i: usize| formula.saved_inputs.contains(&(i.min(call.op().inputs.len() - 1) as u8));
         let mut inputs = Vec::new();

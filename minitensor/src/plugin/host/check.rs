@@ -39,15 +39,21 @@ pub fn parts(op: &OpDef, kind: u32) -> Result<()> {
 fn inputs(op: &OpDef, kind: u32) -> Result<()> {
     for (what, is_empty) in [("inputs", op.inputs.is_empty()), ("outputs", op.outputs.is_empty())] {
         if is_empty && kind != body::TENSORS {
-            return wrong(format!("it has no {what}; only a body over tensors may be without"));
+            return wrong(format!("it has no {what}, which only a body over tensors supports"));
         }
     }
     for (i, input) in op.inputs.iter().enumerate().filter(|(_, input)| input.mutated) {
         if kind != body::ELEMENTS {
-            return wrong(format!("input '{}' is changed in place, which only a body of elements can do", input.name));
+            return wrong(format!(
+                "input '{}' is changed in place, which only a body of elements supports",
+                input.name
+            ));
         }
         if !op.outputs.iter().any(|o| o.role == Role::Mutates(i as u8)) {
-            return wrong(format!("input '{}' is changed in place, which no output says by MT_MUTATES", input.name));
+            return wrong(format!(
+                "input '{}' is changed in place, but no output has the role MT_MUTATES for it",
+                input.name
+            ));
         }
     }
     Ok(())
@@ -58,7 +64,9 @@ fn outputs(op: &OpDef) -> Result<()> {
     let returned: Vec<&str> = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.name.as_ref()).collect();
     for name in returned.iter().filter(|_| returned.len() > 1) {
         if name.starts_with('_') {
-            return wrong(format!("its output '{name}' begins with '_', which no field of a tuple does"));
+            return wrong(format!(
+                "the name of output '{name}' must not start with '_', because several outputs form a named tuple"
+            ));
         }
     }
     Ok(())
@@ -66,14 +74,16 @@ fn outputs(op: &OpDef) -> Result<()> {
 
 fn dtypes(op: &OpDef) -> Result<()> {
     if let Some(input) = op.inputs.iter().find(|input| matches!(input.dtype, DTypeRule::Attr(_))) {
-        return wrong(format!("input '{}' has the dtype of an attribute; only outputs can", input.name));
+        return wrong(format!("input '{}' takes its dtype from an attribute, which only outputs support", input.name));
     }
     for output in op.outputs.iter() {
         if let DTypeRule::Attr(a) = output.dtype
             && op.attrs[a as usize].kind != AttrKind::DType
         {
             let (name, attr) = (&output.name, &op.attrs[a as usize].name);
-            return wrong(format!("'{name}' has the dtype of '{attr}', which is no dtype"));
+            return wrong(format!(
+                "output '{name}' takes its dtype from attribute '{attr}', which must be of the kind MT_KIND_DTYPE"
+            ));
         }
     }
     Ok(())
@@ -95,7 +105,7 @@ fn dimensions(op: &OpDef) -> impl Iterator<Item = (&Text, Core, &Dims)> {
 fn cores(op: &OpDef, kind: u32) -> Result<()> {
     match dimensions(op).find(|(_, core, dims)| *core == Core::Scalar && !dims.core.is_empty()) {
         Some((name, ..)) if kind == body::CELLS => wrong(format!(
-            "'{name}' has dimensions in the shape, and is a scalar: give it the core MT_SLICE or MT_VIEW"
+            "'{name}' has dimensions in the shape, but its core is MT_SCALAR; use the core MT_SLICE or MT_VIEW"
         )),
         _ => Ok(()),
     }
@@ -104,7 +114,7 @@ fn cores(op: &OpDef, kind: u32) -> Result<()> {
 fn axis(op: &OpDef, kind: u32) -> Result<()> {
     let Some(Axis { attr, keepdims, many }) = op.axis else { return Ok(()) };
     if kind != body::CELLS {
-        return wrong("only a body of cells has an 'axis'; another one may have an attribute of that name");
+        return wrong("only a body of cells supports 'axis'; another body may have a plain attribute of this name");
     }
     let kind = |a: u8| &op.attrs[a as usize].kind;
     if *kind(attr) != if many { AttrKind::Ints } else { AttrKind::Int } {
@@ -124,13 +134,13 @@ pub fn kernels(op: &OpDef, loaded: Loaded) -> Result<()> {
         [] => vec![vec![]],
         [one] => one.iter().map(|a| vec![*a]).collect(),
         [one, two] => one.iter().flat_map(|a| two.iter().map(move |b| vec![*a, *b])).collect(),
-        more => return wrong(format!("it has {} dtype variables; two are the most", more.len())),
+        more => return wrong(format!("it has {} dtype variables, expected at most two", more.len())),
     };
     let compute = |dtypes: &Vec<DType>| dtypes.iter().map(|d| d.compute()).collect::<Vec<_>>();
     match pairs.iter().find(|dtypes| loaded.find(&compute(dtypes)).is_none()) {
         Some(dtypes) => {
             let names: Vec<_> = compute(dtypes).iter().map(|d| d.name()).collect();
-            wrong(format!("it has no kernel for {}, which its dtype variables can be", names.join(" with ")))
+            wrong(format!("it has no kernel for {}, which its dtype variables include", names.join(" with ")))
         }
         None => Ok(()),
     }
@@ -158,14 +168,14 @@ pub fn program_op(op: &OpDef, program: Program) -> Result<OpRef> {
     };
     for ((what, said), (_, has)) in parts(op).iter().zip(parts(&made)) {
         if *said != has {
-            return wrong(format!("its program has the {what} {has}, its table says {said}"));
+            return wrong(format!("its program has the {what} {has}, but its table has {said}"));
         }
     }
     let [own] = op.generics.as_ref() else {
-        return wrong(format!("a program has one dtype variable, its table says {}", op.generics.len()));
+        return wrong(format!("a program needs one dtype variable, but its table has {}", op.generics.len()));
     };
     match own.dtypes.iter().find(|dtype| !made.generics[0].dtypes.contains(*dtype)) {
-        Some(dtype) => wrong(format!("its program doesn't run at {dtype}, which its dtype variable can be")),
+        Some(dtype) => wrong(format!("its program does not support {dtype}, which its dtype variable includes")),
         None => Ok(made),
     }
 }
@@ -176,7 +186,7 @@ pub fn program_names(op: &OpDef, program: &Program) -> Result<()> {
     let has = [program.inputs(), program.uniforms(), &outputs];
     for ((what, wanted), has) in ["inputs", "uniforms", "outputs"].iter().zip(op.program_names()).zip(has) {
         if wanted != has {
-            return wrong(format!("it has the {what} {has:?}; by the op's table they must be {wanted:?}"));
+            return wrong(format!("it has the {what} {has:?}, but the table of the op has {wanted:?}"));
         }
     }
     Ok(())
@@ -193,8 +203,8 @@ pub fn program_of_rows(op: &OpDef) -> Result<()> {
         };
         if !fits {
             return wrong(format!(
-                "a program of cells describes a row, so '{name}' must be a scalar, or have the core MT_SLICE and the \
-                 dimension of the row alone"
+                "a program of cells describes a row, so '{name}' must be a scalar, or have the core MT_SLICE and only \
+                 the dimension of the row"
             ));
         }
     }
@@ -208,7 +218,8 @@ pub fn vjp(op: &OpDef, vjp: &OpDef, wanted: usize) -> Result<()> {
     let taken = cotangents + op.inputs.len();
     if vjp.inputs.len() != taken || vjp.outputs.len() != wanted {
         return wrong(format!(
-            "its gradient '{}' takes {} and gives {}; it should take {} and {}, and give what 'wrt' lists: {wanted}",
+            "its gradient '{}' takes {} and returns {}; it must take {} and {}, and return one for each item of \
+             'wrt': {wanted}",
             vjp.name,
             counted(vjp.inputs.len(), "tensor"),
             vjp.outputs.len(),
@@ -221,7 +232,7 @@ pub fn vjp(op: &OpDef, vjp: &OpDef, wanted: usize) -> Result<()> {
     if n > op.attrs.len() || attrs(op, n) != attrs(vjp, n) {
         let names: Vec<_> = vjp.attrs.iter().map(|a| a.name.as_ref()).collect();
         return wrong(format!(
-            "its gradient '{}' has the attributes ({}), which aren't the first that the op has",
+            "its gradient '{}' has the attributes ({}), which are not the first attributes of the op",
             vjp.name,
             names.join(", ")
         ));

@@ -136,7 +136,7 @@ unsafe impl Sync for Memory {}
 unsafe impl Allocator for Memory {
     fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
         let mut block = std::ptr::null_mut();
-        let refused = || Error::memory(format!("can't allocate {bytes} bytes on device '{}'", self.name()));
+        let refused = || Error::memory(format!("cannot allocate {bytes} bytes on device '{}'", self.name()));
         let allocate = self.table.allocate.ok_or_else(refused)?;
         // SAFETY: the function of the plugin is called as the ABI requires.
         checked(|sink| {

@@ -34,9 +34,9 @@ impl Metadata {
     pub fn read(path: &Path) -> Result<Metadata> {
         let wrong = |why: String| Error::value(format!("'{}' {why}", path.display()));
         if path.is_dir() {
-            return Err(wrong("is a folder, no shared library".into()));
+            return Err(wrong("is a directory, not a shared library".into()));
         }
-        let bytes = std::fs::read(path).map_err(|e| wrong(format!("can't be read: {e}")))?;
+        let bytes = std::fs::read(path).map_err(|e| wrong(format!("cannot be read: {e}")))?;
         let constant = constant(&bytes).map_err(wrong)?;
         let mut hasher = DefaultHasher::new();
         bytes.hash(&mut hasher);
@@ -53,18 +53,19 @@ impl Metadata {
             && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
         if !is_name {
             return Err(Error::value(format!(
-                "is a plugin of the name {name:?}; a name is made of letters, digits, '_', '-' and '.', and starts with a letter"
+                "is a plugin named {name:?}; a name must consist of letters, digits, '_', '-' and '.', and start with \
+                 a letter or '_'"
             )));
         }
         let version = |field: &str, bytes: &[u8]| {
             let given = say(field, bytes)?;
             let parsed = if given.is_empty() { Ok(None) } else { VersionInfo::parse(&given).map(Some) };
-            parsed.map_err(|e| Error::value(format!("is a plugin, '{name}', whose {field} is wrong: {e}")))
+            parsed.map_err(|e| Error::value(format!("is plugin '{name}', whose {field} is invalid: {e}")))
         };
         let minimum = version("min_minitensor", &constant.min_minitensor)?;
         let info = PluginInfo {
             version: version("version", &constant.version)?
-                .ok_or_else(|| Error::value(format!("is a plugin, '{name}', without a version")))?,
+                .ok_or_else(|| Error::value(format!("is plugin '{name}', which has no version")))?,
             description: say("description", &constant.description)?,
             author: say("author", &constant.author)?,
             min_minitensor_version: minimum.unwrap_or(VersionInfo::new(0, 0, 0)),
@@ -88,14 +89,16 @@ impl Metadata {
         let low = self.has_minimum.then_some(info.min_minitensor_version);
         match (low, info.max_minitensor_version) {
             (Some(low), _) if current < low => Err(Error::runtime(format!(
-                "{who} needs minitensor {low} or later, this is {current}; upgrade minitensor, or use an older version of the plugin"
+                "{who} needs minitensor {low} or later, but this is minitensor {current}; upgrade minitensor, or use \
+                 an older version of the plugin"
             ))),
             (_, Some(high)) if current > high => Err(Error::runtime(format!(
-                "{who} supports minitensor up to {high}, this is {current}; use a newer version of the plugin, or minitensor {high}"
+                "{who} supports minitensor up to {high}, but this is minitensor {current}; use a newer version of the \
+                 plugin, or minitensor {high}"
             ))),
             (Some(low), None) if !current.is_compatible_with(low) => Err(Error::runtime(format!(
-                "{who} was made for minitensor {low} and what is compatible with it, this is {current}; use a newer version of the \
-                 plugin"
+                "{who} supports minitensor {low} and compatible versions, but this is minitensor {current}; use \
+                 a newer version of the plugin"
             ))),
             _ => Ok(()),
         }
@@ -108,15 +111,15 @@ fn constant(bytes: &[u8]) -> Result<Plugin, String> {
         return Err("is empty".into());
     }
     let file = object::File::parse(bytes).map_err(|e| match object::FileKind::parse(bytes) {
-        Ok(_) => format!("is cut short, or damaged: {e}"),
-        Err(_) => "is no shared library".to_owned(),
+        Ok(_) => format!("is truncated or damaged: {e}"),
+        Err(_) => "is not a shared library".to_owned(),
     })?;
     check_system(&file)?;
     for segment in file.segments() {
         let (offset, size) = segment.file_range();
         if offset.checked_add(size).is_none_or(|end| end > bytes.len() as u64) {
             return Err(format!(
-                "is cut short: a part of it ends at byte {}, the file at {}",
+                "is truncated: a segment ends at byte {}, but the file ends at byte {}",
                 offset.saturating_add(size),
                 bytes.len()
             ));
@@ -128,14 +131,14 @@ fn constant(bytes: &[u8]) -> Result<Plugin, String> {
         let data = segment.data().ok()?;
         data.get(usize::try_from(within).ok()?..)
     });
-    let room = room.ok_or_else(|| format!("is damaged: its symbol '{}' lies outside of the file", abi::SYMBOL))?;
+    let room = room.ok_or_else(|| format!("is damaged: its symbol '{}' is outside the file", abi::SYMBOL))?;
     let header =
-        |at: usize, bytes: usize| room.get(at..at + bytes).ok_or("is damaged: its constant is cut short".to_owned());
+        |at: usize, bytes: usize| room.get(at..at + bytes).ok_or("is damaged: its constant is truncated".to_owned());
     let number = |at: usize| header(at, 4).map(|b| u32::from_ne_bytes(b.try_into().expect("four bytes")));
     let long = |at: usize| header(at, 8).map(|b| u64::from_ne_bytes(b.try_into().expect("eight bytes")));
     let stated = check_abi(long(0)?, number(8)?, number(12)?, long(16)?)?;
     if size != 0 && stated > size {
-        return Err(format!("is a plugin that says its constant has {stated} bytes, where the library has {size}"));
+        return Err(format!("is a plugin whose constant declares a size of {stated} bytes, but has {size} bytes"));
     }
     let bytes = header(0, size_of::<Plugin>())?;
     // SAFETY: `bytes` has the size of the struct. Any bit pattern is valid: a function pointer that is not null may be any
@@ -147,29 +150,30 @@ fn constant(bytes: &[u8]) -> Result<Plugin, String> {
 pub fn check_abi(magic: u64, major: u32, minor: u32, size: u64) -> Result<u64, String> {
     let ours = (abi::MAJOR, abi::MINOR);
     if magic != abi::MAGIC {
-        return Err(format!("has a symbol '{}' that is no plugin's: it doesn't begin with MT_MAGIC", abi::SYMBOL));
+        return Err(format!(
+            "has a symbol '{}' that is not the constant of a plugin: it does not start with MT_MAGIC",
+            abi::SYMBOL
+        ));
     }
     if major != ours.0 {
-        let other = if major > ours.0 {
-            "upgrade minitensor"
-        } else {
-            "build the plugin again, with the SDK of this minitensor"
-        };
+        let other =
+            if major > ours.0 { "upgrade minitensor" } else { "rebuild the plugin with the SDK of this minitensor" };
         return Err(format!(
-            "is a plugin for the plugin ABI {major}.{minor}; this minitensor speaks {}.{}: {other}",
+            "is a plugin for the plugin ABI {major}.{minor}, but this minitensor supports {}.{}; {other}",
             ours.0, ours.1
         ));
     }
     if minor > ours.1 {
         return Err(format!(
-            "is a plugin that needs the plugin ABI {major}.{minor}; this minitensor speaks {}.{}: upgrade minitensor",
+            "is a plugin for the plugin ABI {major}.{minor}, but this minitensor supports {}.{}; upgrade minitensor",
             ours.0, ours.1
         ));
     }
     let least = size_of::<Plugin>() as u64;
     if !(least..=1 << 16).contains(&size) {
         return Err(format!(
-            "is a plugin that says its constant has {size} bytes, where one of the plugin ABI {major}.{minor} has {least}"
+            "is a plugin whose constant declares a size of {size} bytes; the plugin ABI {major}.{minor} expects at \
+             least {least}"
         ));
     }
     Ok(size)
@@ -182,7 +186,7 @@ fn check_system(file: &object::File<'_>) -> Result<(), String> {
         _ => (BinaryFormat::Elf, "Linux"),
     };
     if file.format() != format {
-        return Err(format!("is a library for another system ({:?}), this is {system}", file.format()));
+        return Err(format!("is a library for another system ({:?}), but this is {system}", file.format()));
     }
     let ours = match std::env::consts::ARCH {
         "x86_64" => Some(Architecture::X86_64),
@@ -191,12 +195,12 @@ fn check_system(file: &object::File<'_>) -> Result<(), String> {
     };
     if ours.is_some_and(|ours| ours != file.architecture()) {
         let theirs = format!("{:?}", file.architecture()).to_lowercase();
-        return Err(format!("is a library for another processor ({theirs}), this is {}", std::env::consts::ARCH));
+        return Err(format!("is a library for another processor ({theirs}), but this is {}", std::env::consts::ARCH));
     }
     match file.kind() {
         ObjectKind::Dynamic => Ok(()),
-        ObjectKind::Relocatable => Err("is an object file, not yet linked to a shared library".into()),
-        _ => Err("is a program, no shared library".into()),
+        ObjectKind::Relocatable => Err("is an object file; link it to a shared library first".into()),
+        _ => Err("is an executable, not a shared library".into()),
     }
 }
 
@@ -206,12 +210,12 @@ fn symbol(file: &object::File<'_>) -> Result<(u64, u64), String> {
     if let Some(symbol) = found {
         return Ok((symbol.address(), symbol.size()));
     }
-    let exports = file.exports().map_err(|e| format!("is cut short, or damaged: {e}"))?;
+    let exports = file.exports().map_err(|e| format!("is truncated or damaged: {e}"))?;
     let named = |name: &[u8]| name == abi::SYMBOL.as_bytes() || name.strip_prefix(b"_") == Some(abi::SYMBOL.as_bytes());
     exports.iter().find(|export| named(export.name())).map(|export| (export.address(), 0)).ok_or_else(|| {
         format!(
-            "is no plugin of minitensor: it has no symbol '{}'; a plugin in C defines that constant, one in Rust has the line \
-             `plugin! {{}}`",
+            "is not a minitensor plugin: it has no symbol '{}'; define this constant in C, or use `plugin! {{}}` in \
+             Rust",
             abi::SYMBOL
         )
     })
@@ -219,14 +223,14 @@ fn symbol(file: &object::File<'_>) -> Result<(u64, u64), String> {
 
 /// A NUL-terminated text of the constant.
 fn text(bytes: &[u8]) -> Result<String, String> {
-    let end = bytes.iter().position(|b| *b == 0).ok_or("doesn't end with a NUL")?;
+    let end = bytes.iter().position(|b| *b == 0).ok_or("does not end with a NUL")?;
     if bytes[end..].iter().any(|b| *b != 0) {
-        return Err("has something after its NUL".into());
+        return Err("has data after its NUL".into());
     }
-    let text = std::str::from_utf8(&bytes[..end]).map_err(|_| "is no valid UTF-8")?;
+    let text = std::str::from_utf8(&bytes[..end]).map_err(|_| "is not valid UTF-8")?;
     // The text is shown in messages and tables.
     match text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
-        true => Err("has a control character".into()),
+        true => Err("contains a control character".into()),
         false => Ok(text.to_owned()),
     }
 }

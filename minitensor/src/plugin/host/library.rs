@@ -39,14 +39,15 @@ impl Library {
         metadata.check()?;
         let wrong = |why: String| Error::value(format!("'{}' {why}", path.display()));
         let mut mapped = MAPPED.lock().unwrap_or_else(PoisonError::into_inner);
-        let absolute = path.canonicalize().map_err(|e| wrong(format!("can't be read: {e}")))?;
+        let absolute = path.canonicalize().map_err(|e| wrong(format!("cannot be read: {e}")))?;
         if mapped.get(&absolute).is_some_and(|before| *before != metadata.fingerprint) {
-            let why = "has changed since it was loaded, and a library is mapped once; give the new one another file name, or start anew";
+            let why = "has changed since it was loaded, but a process loads a file only once; rename the new file, or \
+                       restart the process";
             return Err(wrong(why.into()));
         }
         // SAFETY: the constructors of the library run. The library declares that it is a plugin, and loading it trusts it.
         let library = unsafe { libloading::Library::new(&absolute) }
-            .map_err(|e| wrong(format!("can't be loaded: {}", innermost(&e))))?;
+            .map_err(|e| wrong(format!("cannot be loaded: {}", innermost(&e))))?;
         // SAFETY: the magic number in the file shows that the symbol is a constant of this type.
         let plugin = unsafe { library.get::<*const Plugin>(abi::SYMBOL) }
             .map_err(|e| wrong(format!("has no symbol '{}': {}", abi::SYMBOL, innermost(&e))))

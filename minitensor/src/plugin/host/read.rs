@@ -30,7 +30,7 @@ impl Ops {
         // SAFETY: by the contract of this function.
         let read = unsafe { read(op, DEEPEST) }?;
         if let Some((_, other)) = self.0.iter().find(|(_, other)| other.name == read.name) {
-            return Err(Error::value(format!("op '{}' is handed over twice", other.name)));
+            return Err(Error::value(format!("op '{}' is registered twice", other.name)));
         }
         self.0.push((op, read));
         Ok(())
@@ -51,7 +51,7 @@ unsafe fn read(op: *const abi::Op, depth: usize) -> Result<OpRef> {
         None => return Err(Error::value("an op is a null pointer")),
         Some(op) if op.struct_size < least || op.struct_size > 1 << 16 => {
             let size = op.struct_size;
-            return Err(Error::value(format!("the table of an op says it has {size} bytes, where one has {least}")));
+            return Err(Error::value(format!("the table of an op has {size} bytes, expected at least {least}")));
         }
         Some(op) => op,
     };
@@ -79,7 +79,7 @@ impl Reader {
         let counts =
             [("inputs", t.n_inputs), ("attrs", t.n_attrs), ("outputs", t.n_outputs), ("generics", t.n_generics)];
         if let Some((what, n)) = counts.iter().find(|(_, n)| !(0..=most::PARTS as i32).contains(n)) {
-            return Err(Error::value(format!("it can't have {n} {what}")));
+            return Err(Error::value(format!("invalid number of {what}: {n}")));
         }
         // SAFETY: by the contract of this function.
         unsafe {
@@ -131,8 +131,10 @@ impl Reader {
             (ShapeRule::Core(_), body::CELLS | body::ARRAYS | body::TENSORS) => Ok(()),
             (ShapeRule::Broadcast, body::ELEMENTS) | (ShapeRule::Inferred, body::ARRAYS | body::TENSORS) => Ok(()),
             (_, body::CELLS) => Err(Error::value("a body of cells needs a shape, such as '(x: [.., n]) -> [.., n]'")),
-            (ShapeRule::Core(_), _) => Err(Error::value("a body of elements has no shape: its inputs broadcast")),
-            (_, other) => Err(Error::value(format!("{other} is no kind of body"))),
+            (ShapeRule::Core(_), _) => {
+                Err(Error::value("a body of elements must not have a shape, because its inputs broadcast"))
+            }
+            (_, other) => Err(Error::value(format!("unknown kind of body {other}"))),
         }
     }
 
@@ -198,7 +200,9 @@ impl Reader {
                 .iter()
                 .map(|i| u8::try_from(*i).ok().filter(|i| i32::from(*i) < count));
             let items: Option<Vec<u8>> = items.collect();
-            items.map(Cow::Owned).ok_or_else(|| Error::value(format!("'{what}' has a position that isn't there")))
+            items
+                .map(Cow::Owned)
+                .ok_or_else(|| Error::value(format!("'{what}' contains a position that is out of range")))
         };
         op.backward = match t.backward_kind {
             backward::NONE if text.is_empty() => {
@@ -209,11 +213,13 @@ impl Reader {
             backward::FORMULA => clause::backward(op, text)?,
             backward::PROGRAM if t.program.is_some() => Backward::Program(Gradients::new()),
             backward::PROGRAM => {
-                return Err(Error::value("its gradient follows from a program, which it doesn't have"));
+                return Err(Error::value("its gradient is derived from its program, but it has no program"));
             }
-            backward::VJP if std::ptr::eq(t.vjp, t) => return Err(Error::value("it is its own gradient")),
+            backward::VJP if std::ptr::eq(t.vjp, t) => {
+                return Err(Error::value("its gradient must not be the op itself"));
+            }
             backward::VJP if depth == 0 => {
-                return Err(Error::value("its gradient has a gradient that has a gradient …"));
+                return Err(Error::value("the gradients of its gradient are nested too deeply"));
             }
             backward::VJP => {
                 // SAFETY: by the contract of this function.
@@ -231,7 +237,7 @@ impl Reader {
             }),
             backward::COMPOSITE if t.body == body::TENSORS => Backward::Composite,
             backward::COMPOSITE => return Err(Error::value("only a gradient of a body over tensors can be traced")),
-            other => return Err(Error::value(format!("{other} is no kind of gradient"))),
+            other => return Err(Error::value(format!("unknown kind of gradient {other}"))),
         };
         Ok(())
     }
@@ -240,7 +246,7 @@ impl Reader {
 /// Converts sizes of dimensions. Fails if one is negative.
 pub fn sizes(given: &[i64]) -> Result<Shape> {
     match given.iter().find(|d| **d < 0) {
-        Some(size) => Err(Error::value(format!("a dimension of size {size}"))),
+        Some(size) => Err(Error::value(format!("the size of a dimension must not be negative, got {size}"))),
         None => Ok(given.iter().map(|d| *d as usize).collect()),
     }
 }

@@ -47,13 +47,13 @@ impl Reader {
     pub fn input(&self, input: &abi::Input) -> Result<Input> {
         // SAFETY: the input is part of the table of the op, which is valid.
         let name = unsafe { self.word(input.name, "an input") }?;
-        let wrong = |what: &str, code: u32| Error::value(format!("input '{name}': {code} is no {what}"));
+        let wrong = |what: &str, code: u32| Error::value(format!("input '{name}': invalid {what} {code}"));
         Ok(Input {
             arity: match input.arity {
                 arity::ONE => Arity::One,
                 arity::OPTIONAL => Arity::Optional,
                 arity::VARIADIC if self.table.body == body::TENSORS => Arity::Variadic,
-                other => return Err(wrong("arity that its body can take", other)),
+                other => return Err(wrong("arity for its kind of body:", other)),
             },
             core: read_core(input.core).ok_or_else(|| wrong("core", input.core))?,
             dtype: self.dtype_rule(input.dtype_rule, input.dtype_index, input.dtype, &name)?,
@@ -65,7 +65,7 @@ impl Reader {
     pub fn output(&self, output: &abi::Output) -> Result<Output> {
         // SAFETY: the output is part of the table of the op, which is valid.
         let name = unsafe { self.word(output.name, "an output") }?;
-        let wrong = |what: &str, code: u32| Error::value(format!("output '{name}': {code} is no {what}"));
+        let wrong = |what: &str, code: u32| Error::value(format!("output '{name}': invalid {what} {code}"));
         // SAFETY: as above.
         let inputs = unsafe { slice(self.table.inputs, self.table.n_inputs as usize, most::PARTS, "inputs") }?;
         Ok(Output {
@@ -75,7 +75,7 @@ impl Reader {
                 role::MUTATES if inputs.get(output.input as usize).is_some_and(|i| i.is_mutated != 0) => {
                     Role::Mutates(output.input as u8)
                 }
-                role::MUTATES => return Err(wrong("input that is changed", output.input)),
+                role::MUTATES => return Err(wrong("position of an input that is changed in place:", output.input)),
                 other => return Err(wrong("role", other)),
             },
             core: read_core(output.core).ok_or_else(|| wrong("core", output.core))?,
@@ -92,7 +92,7 @@ impl Reader {
             rule::FIXED => DTypeRule::Fixed(abi::dtype(dtype).map_err(|e| e.context(format!("'{name}'")))?),
             rule::FROM_ATTR if within(self.table.n_attrs) => DTypeRule::Attr(index as u8),
             rule::ANY if any => DTypeRule::Any,
-            _ => return Err(Error::value(format!("'{name}': there is no dtype by the rule {code} at {index}"))),
+            _ => return Err(Error::value(format!("'{name}': invalid dtype rule {code} with index {index}"))),
         })
     }
 
@@ -111,13 +111,13 @@ impl Reader {
                 kind::FLOAT => AttrKind::Float,
                 kind::STR => AttrKind::Str,
                 kind::WORD if attr.n_words == 0 => {
-                    return Err(Error::value(format!("attribute '{name}': there are no words that it could be")));
+                    return Err(Error::value(format!("attribute '{name}': its list of words is empty")));
                 }
                 kind::WORD => AttrKind::Enum(kept(words().map_err(|e| e.context(format!("the words of '{name}'")))?)),
                 kind::INTS => AttrKind::Ints,
                 kind::FLOATS => AttrKind::Floats,
                 kind::DTYPE => AttrKind::DType,
-                other => return Err(Error::value(format!("attribute '{name}': {other} is no kind of attribute"))),
+                other => return Err(Error::value(format!("attribute '{name}': unknown kind of attribute {other}"))),
             };
             let default = (attr.has_default != 0).then(|| attr.value.get()).transpose();
             let default = default.map_err(|e| e.context(format!("the default of '{name}'")))?;
@@ -133,7 +133,7 @@ impl Reader {
                 slice(generic.dtypes, generic.n_dtypes, most::DTYPES, "dtypes")?.iter().map(|n| abi::dtype(*n));
             let dtypes = dtypes.collect::<Result<Vec<DType>>>().map_err(|e| e.context(format!("'{name}'")))?;
             match dtypes.as_slice() {
-                [] => Err(Error::value(format!("the dtype variable '{name}' can be no dtype"))),
+                [] => Err(Error::value(format!("the list of dtypes of the dtype variable '{name}' is empty"))),
                 some => Ok(Generic { name, dtypes: DTypeSet::of(some) }),
             }
         }
@@ -144,7 +144,10 @@ impl Reader {
         let attr = |place: i32, what: &str| match place {
             0 => Ok(None),
             _ if (1..=t.n_attrs).contains(&place) => Ok(Some((place - 1) as u8)),
-            _ => Err(Error::value(format!("its '{what}' is the attribute {place} of {}", t.n_attrs))),
+            _ => Err(Error::value(format!(
+                "its '{what}' is attribute {place}, but the number of attributes is {}",
+                t.n_attrs
+            ))),
         };
         let keepdims = attr(t.keepdims, "keepdims")?;
         Ok(attr(t.axis, "axis")?.map(|attr| Axis { attr, keepdims, many: t.many_axes != 0 }))

@@ -82,10 +82,10 @@ pub fn collect(init: impl FnOnce() -> Result<()>) -> Result<Vec<OpRef>> {
 unsafe fn register(error: *mut ErrorSink, add: impl FnOnce(&mut Registered) -> Result<()>) -> i32 {
     let register = || {
         REGISTERED.with(|registered| {
-            let busy = |_| Error::runtime("an op is being registered at this moment; register one after the other");
+            let busy = |_| Error::runtime("another op is being registered; register ops one after another");
             let mut registered = registered.try_borrow_mut().map_err(busy)?;
             let registered = registered.as_mut().ok_or_else(|| {
-                Error::runtime("ops are registered while the plugin's init runs, on its thread, and at no other time")
+                Error::runtime("ops can only be registered while the init of the plugin runs, on the same thread")
             })?;
             add(registered)
         })
@@ -229,7 +229,8 @@ unsafe extern "C" fn tensor_zeros(
 ) -> *mut abi::Tensor {
     // SAFETY: the ABI requires `shape` to be valid for reads of `ndim` sizes.
     let make = || unsafe {
-        let ndim = usize::try_from(ndim).map_err(|_| Error::value(format!("a tensor can't have {ndim} dimensions")))?;
+        let ndim = usize::try_from(ndim)
+            .map_err(|_| Error::value(format!("the number of dimensions must not be negative, got {ndim}")))?;
         let sizes = abi::slice(shape, ndim, most::DIMS, "shape")?;
         let kind = abi::device_kind(device_type).zip(u32::try_from(device_id).ok());
         let device = kind.map(|(kind, index)| Device::new(kind, index));
@@ -290,7 +291,7 @@ unsafe extern "C" fn op_call(
     let call = || unsafe {
         let callee = op(callee)?;
         if outputs.is_null() || n_outputs.is_null() {
-            return Err(Error::value("there is no room for the outputs: a pointer is null"));
+            return Err(Error::value("'outputs' or 'n_outputs' is a null pointer"));
         }
         let positional = abi::slice(args, n_args, most::LIST, "args")?.iter();
         let positional = positional.map(|arg| value(arg)).collect::<Result<Vec<Value<'_>>>>()?;
@@ -303,7 +304,7 @@ unsafe extern "C" fn op_call(
         let results = dispatch(callee, &inputs, &attrs)?.into_vec();
         if results.len() > *n_outputs {
             return Err(Error::value(format!(
-                "op '{}' gives {} tensors, there is room for {}",
+                "op '{}' returns {} tensors, but 'outputs' has room for {}",
                 callee.name,
                 results.len(),
                 *n_outputs
@@ -355,7 +356,7 @@ unsafe extern "C" fn op_vjp(
             return Err(Error::runtime(format!("op '{}' has no gradient", callee.name)));
         }
         if gradients.is_null() {
-            return Err(Error::value("there is no room for the gradients: the pointer is null"));
+            return Err(Error::value("'gradients' is a null pointer"));
         }
         for (k, gradient) in vjp(callee, &inputs, cotangent)?.into_iter().enumerate() {
             *gradients.add(k) = gradient.map_or(std::ptr::null_mut(), hand_out);

@@ -75,19 +75,19 @@ class PluginInfo:
         low, high = self.min_minitensor_version, self.max_minitensor_version
         if low is not None and current < low:
             raise RuntimeError(
-                f"plugin '{self.name}' {self.version} needs minitensor {low} or later, this is {current}; "
-                f"upgrade minitensor, or use an older version of the plugin"
+                f"plugin '{self.name}' {self.version} needs minitensor {low} or later, "
+                f"but this is minitensor {current}; upgrade minitensor, or use an older version of the plugin"
             )
         if high is not None and current > high:
             raise RuntimeError(
-                f"plugin '{self.name}' {self.version} supports minitensor up to {high}, this is {current}; "
-                f"use a newer version of the plugin, or minitensor {high}"
+                f"plugin '{self.name}' {self.version} supports minitensor up to {high}, "
+                f"but this is minitensor {current}; use a newer version of the plugin, or minitensor {high}"
             )
         if low is not None and high is None and not current.is_compatible_with(low):
             raise RuntimeError(
                 f"plugin '{self.name}' {self.version} supports minitensor {low} and compatible versions, "
-                f"this is {current}; use a newer version of the plugin, or set its max_minitensor_version to {current} "
-                f"or later if it works"
+                f"but this is minitensor {current}; use a newer version of the plugin, or set its "
+                f"max_minitensor_version to {current} or later if it works"
             )
 
     def __str__(self) -> str:

@@ -76,7 +76,7 @@ impl NestedReader {
                 self.leaves = try_vec(Shape::from(self.shape.as_slice()).checked_numel()?)?;
             }
             if self.leaves.len() == self.leaves.capacity() {
-                self.leaves.try_reserve(1).map_err(|_| Error::memory("can't allocate the numbers of nested lists"))?;
+                self.leaves.try_reserve(1).map_err(|_| Error::memory("cannot allocate the numbers of nested lists"))?;
             }
             self.leaves.push(number);
             return Ok(());

@@ -70,7 +70,7 @@ impl Number {
     pub fn check(self, dtype: DType) -> Result<()> {
         let lossy = |what: String| {
             Err(Error::value(format!(
-                "{what} doesn't fit into {dtype}; use another dtype, or convert with astype() afterwards"
+                "{what} does not fit into {dtype}; use another dtype, or convert with astype() afterwards"
             ))
             .into())
         };
@@ -84,7 +84,7 @@ impl Number {
                 lossy(format!("{v:?}"))
             }
             (Number::Complex(..), kind) if kind != Kind::Complex && kind != Kind::Bool => {
-                Err(Error::value(format!("{self} doesn't fit into {dtype}; use a complex dtype")).into())
+                Err(Error::value(format!("{self} does not fit into {dtype}; use a complex dtype")).into())
             }
             _ => Ok(()),
         }

@@ -17,7 +17,7 @@ pub fn int(value: &Bound<'_, PyAny>) -> Result<Option<i64>> {
         return Ok(None);
     }
     let fitting = |value: &Bound<'_, PyAny>| {
-        value.extract::<i64>().map(Some).map_err(|_| Error::value(format!("{value} doesn't fit into int64")).into())
+        value.extract::<i64>().map(Some).map_err(|_| Error::value(format!("{value} does not fit into int64")).into())
     };
     if value.is_exact_instance_of::<PyInt>() {
         return fitting(value);
