@@ -125,7 +125,7 @@ TABLES = {
     ".backward_kind = MT_GRADIENT_FN,": ("", alone("its 'gradient' is a null pointer")),
     ".backward_kind = MT_VJP,": ("", alone("its gradient: an op is a null pointer")),
     ".backward_kind = MT_VJP, .vjp = &op,": ("static const MtOp op;", alone("its gradient must not be the op itself")),
-    ".backward_kind = MT_COMPOSITE,": ("", alone("only a gradient of a body over tensors can be traced")),
+    ".backward_kind = MT_COMPOSITE,": ("", alone("a gradient by the ops of the body requires a body over tensors")),
     ".backward_kind = MT_FROM_PROGRAM,": ("", alone("its gradient is derived from its program, but it has no program")),
 }
 # A list that differs, the fields that refer to it, and the message.

@@ -207,7 +207,7 @@ impl<'a> BackwardCall<'a> {
         };
         let sizes: Vec<usize> = self.shape(input).iter().map(|s| *s as usize).collect();
         let inside = Meta { shape: sizes.into(), dtype: meta.dtype, device: meta.device };
-        axes.from_last(&fit(grad, &inside, &self.op().name)?, &meta.shape)
+        axes.restore(&fit(grad, &inside, &self.op().name)?, &meta.shape)
     }
 
     /// The positions of the outputs that the op returned to its caller.

@@ -167,7 +167,7 @@ impl CallShapes {
         let (dims, shape) = (&rule.outputs[output], &self.outputs[output]);
         let t = expanded(t.clone(), &self.kernel_shape(rule, output));
         match &self.axes {
-            Some(axes) if dims.batch && !dims.core.is_empty() => axes.from_last(&t, shape),
+            Some(axes) if dims.batch && !dims.core.is_empty() => axes.restore(&t, shape),
             _ => t.reshape_view(&shape.iter().map(|n| *n as i64).collect::<Vec<_>>()),
         }
     }

@@ -108,7 +108,7 @@ impl AxisLayout {
     }
 
     /// A result in this order, moved back to the caller's order of axes. `shape` is its shape in that order. Recorded.
-    pub fn from_last(&self, tensor: &Tensor, shape: &[usize]) -> Result<Tensor> {
+    pub fn restore(&self, tensor: &Tensor, shape: &[usize]) -> Result<Tensor> {
         let sizes: Vec<i64> = self.order().map(|a| shape[a] as i64).collect();
         let cut = if self.axes.len() == 1 { tensor.clone() } else { reshape::reshape(tensor, sizes)? };
         if !self.is_moved() {

@@ -236,7 +236,9 @@ impl Reader {
                 without: list(t.without, t.n_without, t.n_inputs, "without")?,
             }),
             backward::COMPOSITE if t.body == body::TENSORS => Backward::Composite,
-            backward::COMPOSITE => return Err(Error::value("only a gradient of a body over tensors can be traced")),
+            backward::COMPOSITE => {
+                return Err(Error::value("a gradient by the ops of the body requires a body over tensors"));
+            }
             other => return Err(Error::value(format!("unknown kind of gradient {other}"))),
         };
         Ok(())
