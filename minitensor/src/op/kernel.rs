@@ -236,7 +236,7 @@ impl Kernel<CellKernel> {
 
 /// A plugin hands the kernels of its ops to the host, which has the table.
 #[cfg(not(feature = "engine"))]
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct KernelTable(());
 
 #[cfg(not(feature = "engine"))]
