@@ -2,7 +2,6 @@
 
 use smallvec::SmallVec;
 
-use super::allocator;
 use super::shapes::{CallShapes, broadcast, expanded};
 use crate::autograd::NoGrad;
 use crate::dtype::DType;
@@ -10,6 +9,7 @@ use crate::error::Result;
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::CoreShapes;
 use crate::op::{ArrayKernel, Body, Call, DTypeRule, KernelCall, OpDef, Role};
+use crate::tensor::allocator::allocator;
 use crate::tensor::{Device, DeviceKind, Shape, Tensor};
 
 /// A kernel, and the dtypes that it computes in.

@@ -8,10 +8,10 @@ use std::ptr::NonNull;
 
 use minitensor_kernels::threads::parallel_for;
 
+use super::allocator::{Allocator, allocator};
 use super::cache;
 use super::device::{Device, DeviceKind};
 use super::usage::count;
-use crate::backend::{self, Allocator};
 use crate::error::{Error, Result};
 use crate::stop::stoppable;
 
@@ -67,7 +67,7 @@ impl Buffer {
             DeviceKind::Cpu => Buffer::uninit_cpu(bytes),
             DeviceKind::Meta => Ok(Buffer { data: NonNull::dangling(), bytes, owner: Owner::Meta }),
             _ => {
-                let allocator = backend::allocator(device)?;
+                let allocator = allocator(device)?;
                 let data = allocator.allocate(bytes.max(1))?;
                 Ok(Buffer { data, bytes, owner: Owner::Device(device, allocator) })
             }

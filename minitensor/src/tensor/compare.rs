@@ -43,13 +43,6 @@ impl Tensor {
 
     /// Whether two elements of the tensor may share memory, as after expanding.
     pub fn overlaps_itself(&self) -> bool {
-        let mut axes: Vec<_> = self.shape().iter().zip(self.strides()).filter(|(n, _)| **n > 1).collect();
-        axes.sort_by_key(|(_, s)| s.unsigned_abs());
-        let mut reach = 0;
-        axes.iter().any(|(n, s)| {
-            let overlaps = s.unsigned_abs() <= reach;
-            reach += s.unsigned_abs() * (**n - 1);
-            overlaps
-        })
+        self.layout().overlaps_itself()
     }
 }

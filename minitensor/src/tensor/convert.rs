@@ -2,8 +2,7 @@
 
 use minitensor_kernels as kernels;
 
-use super::{Device, Tensor};
-use crate::backend;
+use super::{Device, Tensor, transfer};
 use crate::dtype::{DType, Kind};
 use crate::error::Result;
 use crate::stop::stoppable;
@@ -38,7 +37,7 @@ impl Tensor {
     /// nor version, so it is for tensors that were just created.
     pub fn copy_from(&self, source: &Tensor) -> Result<()> {
         debug_assert_eq!(self.shape(), source.shape());
-        backend::copy(source, self)
+        transfer::copy(source, self)
     }
 }
 

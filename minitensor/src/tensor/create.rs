@@ -63,7 +63,7 @@ impl Tensor {
     pub(crate) fn empty_like(like: &Tensor, dtype: DType) -> Result<Tensor> {
         let shape = like.shape().clone();
         let storage = Buffer::uninit_cpu(shape.numel() * dtype.size())?;
-        let strides = super::shape::duplicate(&like.0.strides);
+        let strides = super::shape::duplicate(&like.0.layout.strides);
         // SAFETY: the storage has room for all elements of a contiguous tensor. Callers write the elements before they are read.
         Ok(unsafe { Tensor::from_parts(Arc::new(storage.into()), shape, strides, 0, dtype) })
     }

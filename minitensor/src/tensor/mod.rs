@@ -1,5 +1,6 @@
 //! [`Tensor`]: elements of one dtype in shared memory, with a shape and strides.
 
+pub(crate) mod allocator;
 mod bitcast;
 mod buffer;
 mod cache;
@@ -9,9 +10,11 @@ mod convert;
 mod create;
 mod device;
 mod format;
+mod layout;
 mod region;
 mod shape;
 mod storage;
+mod transfer;
 mod usage;
 mod view;
 
@@ -23,6 +26,7 @@ pub use convert::cast_is_lossless;
 pub(crate) use convert::copy_elements;
 pub use create::try_vec;
 pub use device::{Device, DeviceKind};
+pub use layout::Layout;
 pub use region::Region;
 pub use shape::{Shape, Strides, normalize_axis};
 pub use storage::Storage;
@@ -39,10 +43,7 @@ pub struct Tensor(Arc<Inner>);
 
 struct Inner {
     storage: Arc<Storage>,
-    shape: Shape,
-    strides: Strides,
-    /// The offset from the start of the storage, in elements.
-    offset: usize,
+    layout: Layout,
     dtype: DType,
     /// The version of the storage at the creation of the tensor.
     born: u64,
@@ -72,39 +73,48 @@ impl Tensor {
         offset: usize,
         dtype: DType,
     ) -> Tensor {
-        let born = storage.version();
-        Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, born, grad: OnceLock::new(), origin: None }))
+        Tensor::over(storage, Layout { shape, strides, offset }, dtype)
     }
 
-    /// Another window over the same memory, without history.
-    pub(crate) fn window(&self, shape: Shape, strides: Strides, offset: usize) -> Tensor {
-        let (storage, dtype) = (self.0.storage.clone(), self.0.dtype);
+    /// A tensor without history.
+    fn over(storage: Arc<Storage>, layout: Layout, dtype: DType) -> Tensor {
         let born = storage.version();
-        Tensor(Arc::new(Inner { storage, shape, strides, offset, dtype, born, grad: OnceLock::new(), origin: None }))
+        Tensor(Arc::new(Inner { storage, layout, dtype, born, grad: OnceLock::new(), origin: None }))
+    }
+
+    /// The same memory in another layout, without history.
+    pub(crate) fn with_layout(&self, layout: Layout) -> Tensor {
+        Tensor::over(self.0.storage.clone(), layout, self.0.dtype)
+    }
+
+    /// The positions of the elements in the storage.
+    #[inline]
+    pub fn layout(&self) -> &Layout {
+        &self.0.layout
     }
 
     /// The sizes of the dimensions.
     #[inline]
     pub fn shape(&self) -> &Shape {
-        &self.0.shape
+        &self.0.layout.shape
     }
 
     /// The distance between neighbours along each dimension, in elements.
     #[inline]
     pub fn strides(&self) -> &[isize] {
-        &self.0.strides
+        &self.0.layout.strides
     }
 
     /// The number of dimensions.
     #[inline]
     pub fn ndim(&self) -> usize {
-        self.0.shape.len()
+        self.0.layout.shape.len()
     }
 
     /// The number of elements.
     #[inline]
     pub fn numel(&self) -> usize {
-        self.0.shape.numel()
+        self.0.layout.shape.numel()
     }
 
     /// The type of the elements.
@@ -126,20 +136,20 @@ impl Tensor {
 
     /// The offset of the first element in the storage, in elements.
     pub fn offset(&self) -> usize {
-        self.0.offset
+        self.0.layout.offset
     }
 
     /// A pointer to the first element. Only on [`Device::Cpu`] may it be dereferenced.
     #[inline]
     pub fn data_ptr(&self) -> *mut u8 {
         // The offset of an empty tensor may be past the end of the storage, so the pointer arithmetic must wrap.
-        self.0.storage.data().wrapping_add(self.0.offset * self.0.dtype.size())
+        self.0.storage.data().wrapping_add(self.0.layout.offset * self.0.dtype.size())
     }
 
     /// Whether the elements are adjacent in memory, in row-major order.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
-        self.0.shape.is_contiguous(&self.0.strides)
+        self.0.layout.is_contiguous()
     }
 
     /// Whether this is the only reference to the tensor and to its memory.
@@ -197,7 +207,8 @@ impl Tensor {
 
     /// The same memory without history: no gradient flows through it.
     pub fn detach(&self) -> Tensor {
-        self.window(self.0.shape.clone(), shape::duplicate(&self.0.strides), self.0.offset)
+        let Layout { shape, strides, offset } = self.layout();
+        self.with_layout(Layout { shape: shape.clone(), strides: shape::duplicate(strides), offset: *offset })
     }
 
     /// Whether both are the same tensor.
@@ -213,7 +224,10 @@ impl Tensor {
     /// The element of a tensor of one element.
     pub fn item<T: Scalar>(&self) -> Result<T> {
         if self.numel() != 1 {
-            return Err(Error::value(format!("item() needs a tensor with one element, got shape {}", self.0.shape)));
+            return Err(Error::value(format!(
+                "item() needs a tensor with one element, got shape {}",
+                self.0.layout.shape
+            )));
         }
         Ok(self.to_vec::<T>()?[0])
     }

@@ -1,6 +1,6 @@
 //! [`Region`]: the part of a tensor's memory that a view covers.
 
-use super::{Shape, Strides, Tensor};
+use super::{Layout, Shape, Strides, Tensor};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::by_name::names;
@@ -87,7 +87,11 @@ impl Region {
         let (low, high) = extent(&self.whole);
         let size = usize::try_from(high - low + 1).map_err(|_| Error::memory("a region is too large"))?;
         let memory = Tensor::zeros([size], dtype, like.device())?;
-        let blank = memory.window(self.whole.0.clone(), self.whole.1.clone(), -low as usize);
+        let blank = memory.with_layout(Layout {
+            shape: self.whole.0.clone(),
+            strides: self.whole.1.clone(),
+            offset: -low as usize,
+        });
         match blank.overlaps_itself() {
             true => Err(Error::runtime(
                 "the gradient of a view of a tensor whose elements overlap in memory is not available; clone() the tensor first",

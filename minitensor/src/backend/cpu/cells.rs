@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::CoreShapes;
 use crate::op::{CellArg, CellKernel, Core, DTypeRule, Kernel, OpDef};
-use crate::tensor::{Device, DeviceKind, Shape, Strides, Tensor, copy_elements, try_vec};
+use crate::tensor::{Device, DeviceKind, Layout, Shape, Strides, Tensor, copy_elements, try_vec};
 
 /// The fewest elements for a thread.
 const GRAIN: usize = 16 * 1024;
@@ -324,7 +324,7 @@ impl PartialSums {
     fn operand(&self, plan: &CallShapes, core: Core) -> Operand {
         let shape = self.output.shape().clone();
         let strides = shape.contiguous_strides();
-        let first = self.parts.window(shape, strides, self.parts.offset());
+        let first = self.parts.with_layout(Layout { shape, strides, offset: self.parts.offset() });
         let part = first.numel() * first.dtype().size();
         Operand { part, ..Operand::new(plan, &first, false, first.ndim(), core, true) }
     }

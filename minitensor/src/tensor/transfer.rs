@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Allocator;
+use super::allocator::Allocator;
+use super::{Buffer, Device, Tensor, copy_elements};
 use crate::error::Result;
-use crate::tensor::{Buffer, Device, Tensor, copy_elements};
 
 /// Copies the elements of a tensor to another of the same shape. What the CPU does not reach is copied through main memory.
 pub fn copy(from: &Tensor, to: &Tensor) -> Result<()> {
