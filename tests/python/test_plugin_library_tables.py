@@ -447,8 +447,10 @@ WEIGHED_OP = (
 )
 
 
-def test_the_program_of_a_row_has_numbers_for_a_row_as_uniforms():
-    with loaded(library(code=writing(WEIGHED_PROGRAM) + WEIGHED, op=WEIGHED_OP)):
+@pytest.mark.parametrize("kernels", [".kernels = weighed,", ".kernels = 0, .n_kernels = 0,"])
+def test_the_program_of_a_row_has_numbers_for_a_row_as_uniforms(kernels):
+    op = WEIGHED_OP.replace(".kernels = weighed,", kernels)
+    with loaded(library(code=writing(WEIGHED_PROGRAM) + WEIGHED, op=op)):
         assert mt.ops.describe("probe")["program"] == "out = scale * (weight * sum(x))"
         assert mt.testing.opcheck("probe").findings == []
         x, weight = mt.Tensor([[1.0, 2.0], [3.0, 4.0]], dtype="float64"), mt.Tensor([5.0, 6.0], dtype="float64")

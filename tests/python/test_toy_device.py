@@ -60,6 +60,21 @@ def test_ops_and_gradients_are_computed_there():
     np.testing.assert_allclose(x.grad.cpu().numpy(), host.grad.numpy(), rtol=1e-14)
 
 
+def test_elements_are_read_and_written_there():
+    x = mt.Tensor([[1.0, 2.0], [3.0, 4.0]], dtype="float64", device="toy")
+    x[0] = 5.0
+    x[1, 1] = mt.Tensor(7.0, dtype="float64", device="toy")
+    x[1, :1] = [6.0]
+    assert x.tolist() == [[5, 5], [6, 7]] and 6.0 in x
+    copy = mt.Tensor(x)
+    assert copy.device == "cpu" and copy.tolist() == x.tolist()
+    assert mt.Tensor(x, dtype="float32", device="toy:1").device == "toy:1"
+    with pytest.raises(NotImplementedError, match="no kernel for float64 on device 'toy'"):
+        x[[1, 0]]
+    with pytest.raises(RuntimeError, match="'source' is on device 'cpu'"):
+        x[0] = mt.ones(2, dtype="float64")
+
+
 def test_gradients_flow_between_devices():
     x = mt.Tensor([1.0, 2.0], dtype="float64", requires_grad=True)
     (x.to("toy") * 3.0).to("toy:1").cpu().sum().backward()

@@ -85,8 +85,10 @@ impl Advanced {
         Advanced { indices: Vec::new(), are_adjacent: positions.windows(2).all(|w| w[1] == w[0] + 1) }
     }
 
-    fn push(&mut self, axis: usize, index: Tensor) {
-        self.indices.push((axis, index));
+    /// Adds an index array. It may be on another device than the tensor.
+    fn push(&mut self, axis: usize, index: &Tensor, tensor: &Tensor) -> Result<()> {
+        self.indices.push((axis, index.to_device(tensor.device())?));
+        Ok(())
     }
 
     /// The order of axes with theirs first and the others after them, and the position of their axes in the result.
@@ -129,14 +131,14 @@ fn apply(tensor: &Tensor, parts: Vec<Part>, basic: &impl Basic) -> Result<(Tenso
                 let at = if at < 0 { at + n } else { at };
                 if has_advanced {
                     // Next to index arrays, an integer is an index array, too.
-                    advanced.push(axis, Tensor::scalar(at));
+                    advanced.push(axis, &Tensor::scalar(at), tensor)?;
                     axis += 1;
                 } else {
                     x = basic.drop_axis(&basic.slice(&x, axis, Some(at), Some(at + 1), 1)?, axis)?;
                 }
             }
             Part::Indices(indices) => {
-                advanced.push(axis, indices);
+                advanced.push(axis, &indices, tensor)?;
                 axis += 1;
             }
             Part::Mask(mask) => {
@@ -153,13 +155,14 @@ fn apply(tensor: &Tensor, parts: Vec<Part>, basic: &impl Basic) -> Result<(Tenso
                     // A single truth value selects everything or nothing, along a new axis.
                     x = basic.new_axis(&x, axis)?;
                     let count = i64::from(mask.item::<bool>()?);
-                    advanced.push(axis, Tensor::from_vec(vec![0i64; count as usize], [count as usize])?);
+                    let none_or_one = Tensor::from_vec(vec![0i64; count as usize], [count as usize])?;
+                    advanced.push(axis, &none_or_one, tensor)?;
                     axis += 1;
                     continue;
                 }
                 let found = op!("nonzero").call(&[(&mask).into()], &[])?;
                 for d in 0..mask.ndim() {
-                    advanced.push(axis, found.slice_view(1, d, 1, 1)?.squeeze_view(1)?);
+                    advanced.push(axis, &found.slice_view(1, d, 1, 1)?.squeeze_view(1)?, tensor)?;
                     axis += 1;
                 }
             }
@@ -251,8 +254,8 @@ fn assign_elements(tensor: &Tensor, index: &Bound<'_, PyAny>, value: &Tensor) ->
         mask[at as usize] = true;
         from[at as usize] = k as i64;
     }
-    let mask = Tensor::from_vec(mask, tensor.shape().clone())?;
-    let from = Tensor::from_vec(from, tensor.shape().clone())?;
+    let mask = Tensor::from_vec(mask, tensor.shape().clone())?.to_device(tensor.device())?;
+    let from = Tensor::from_vec(from, tensor.shape().clone())?.to_device(tensor.device())?;
     let spread = op!("take").call(&[(&flat).into(), (&from).into(), 0i64.into()], &[])?;
     let whole = op!("where").call(&[(&mask).into(), (&spread).into(), tensor.into()], &[])?;
     Ok(copy_into(tensor, &whole)?)
@@ -274,8 +277,8 @@ impl PyTensor {
         let core = self.core()?;
         let value = match (value.cast::<PyTensor>(), number::read(value)?) {
             (Ok(t), _) => t.get().core()?.clone(),
-            (_, Some(number)) => number.tensor(core.dtype())?,
-            _ => array_like::tensor(value, None, Copy::IfNeeded)?,
+            (_, Some(number)) => number.tensor(core.dtype())?.to_device(core.device())?,
+            _ => array_like::tensor(value, None, Copy::IfNeeded)?.to_device(core.device())?,
         };
         Ok(catch_panics("assignment", || set(core, index, &value).map_err(Error::from))?)
     }
@@ -286,7 +289,7 @@ impl PyTensor {
 
     fn __contains__(&self, value: &Bound<'_, PyAny>) -> Result<bool> {
         let core = self.core()?.detach();
-        let value = array_like::tensor(value, None, Copy::IfNeeded)?;
+        let value = array_like::tensor(value, None, Copy::IfNeeded)?.to_device(core.device())?;
         let equal = op!("equal").call(&[(&core).into(), (&value).into()], &[])?;
         Ok(equal.to_vec::<bool>()?.contains(&true))
     }
