@@ -51,7 +51,7 @@ fn build(line: &Line, folder: &Path, name: &str) -> Result<Cost> {
 fn write_crate(folder: &Path, name: &str, ops: usize) -> Result<()> {
     let manifest = format!(
         "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
-         [dependencies]\nminitensor-plugin-sdk = {{ path = {:?} }}\n",
+         [dependencies]\nminitensor-plugin-sdk = {{ path = {:?}, features = [\"engine\"] }}\n",
         root().join("plugin-sdk")
     );
     let mut source = String::from("#![allow(unused_imports)]\nuse minitensor_plugin_sdk::{prelude::*, registry};\n");
