@@ -304,17 +304,11 @@ const _: () = {
     }
     __private::impl_custom_op!(clamp, __DEF);
     __private::inventory::submit! {
-        __private::OpEntry(& __DEF)
+        __private::OpEntry { op : & __DEF, kernels :
+        __private::Some(__private::Kernels::Elements(__clamp_kernel)) }
     }
     __private::inventory::submit! {
-        __private::OpEntry(& __VJP)
-    }
-    __private::inventory::submit! {
-        __private::KernelEntry { op : __private::KernelTarget::Definition(& __VJP),
-        device : "cpu", kernels : || __private::Kernels::Elements(__clamp_vjp_kernel), }
-    }
-    __private::inventory::submit! {
-        __private::KernelEntry { op : __private::KernelTarget::Definition(& __DEF),
-        device : "cpu", kernels : || __private::Kernels::Elements(__clamp_kernel), }
+        __private::OpEntry { op : & __VJP, kernels :
+        __private::Some(__private::Kernels::Elements(__clamp_vjp_kernel)) }
     }
 };

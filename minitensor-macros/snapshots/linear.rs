@@ -99,6 +99,6 @@ const _: () = {
     }
     __private::impl_custom_op!(linear, __DEF);
     __private::inventory::submit! {
-        __private::OpEntry(& __DEF)
+        __private::OpEntry { op : & __DEF, kernels : __private::None }
     }
 };

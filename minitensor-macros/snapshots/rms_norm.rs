@@ -385,17 +385,11 @@ const _: () = {
     }
     __private::impl_custom_op!(rms_norm, __DEF);
     __private::inventory::submit! {
-        __private::OpEntry(& __DEF)
+        __private::OpEntry { op : & __DEF, kernels :
+        __private::Some(__private::Kernels::Cells(__rms_norm_kernel)) }
     }
     __private::inventory::submit! {
-        __private::OpEntry(& __DEF_VJP)
-    }
-    __private::inventory::submit! {
-        __private::KernelEntry { op : __private::KernelTarget::Definition(& __DEF_VJP),
-        device : "cpu", kernels : || __private::Kernels::Cells(__rms_norm_vjp_kernel), }
-    }
-    __private::inventory::submit! {
-        __private::KernelEntry { op : __private::KernelTarget::Definition(& __DEF),
-        device : "cpu", kernels : || __private::Kernels::Cells(__rms_norm_kernel), }
+        __private::OpEntry { op : & __DEF_VJP, kernels :
+        __private::Some(__private::Kernels::Cells(__rms_norm_vjp_kernel)) }
     }
 };

@@ -286,10 +286,7 @@ const _: () = {
     }
     __private::impl_custom_op!(scaled, __DEF);
     __private::inventory::submit! {
-        __private::OpEntry(& __DEF)
-    }
-    __private::inventory::submit! {
-        __private::KernelEntry { op : __private::KernelTarget::Definition(& __DEF),
-        device : "cpu", kernels : || __private::Kernels::Elements(__scaled_kernel), }
+        __private::OpEntry { op : & __DEF, kernels :
+        __private::Some(__private::Kernels::Elements(__scaled_kernel)) }
     }
 };

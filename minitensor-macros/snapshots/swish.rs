@@ -296,24 +296,15 @@ const _: () = {
     }
     __private::impl_custom_op!(swish, __DEF);
     __private::inventory::submit! {
-        __private::OpEntry(& __DEF)
+        __private::OpEntry { op : & __DEF, kernels :
+        __private::Some(__private::Kernels::Elements(__swish_kernel)) }
     }
     __private::inventory::submit! {
-        __private::OpEntry(& __VJP)
+        __private::OpEntry { op : & __VJP, kernels :
+        __private::Some(__private::Kernels::Elements(__swish_vjp_kernel)) }
     }
     __private::inventory::submit! {
-        __private::OpEntry(& __IN_PLACE)
-    }
-    __private::inventory::submit! {
-        __private::KernelEntry { op : __private::KernelTarget::Definition(& __VJP),
-        device : "cpu", kernels : || __private::Kernels::Elements(__swish_vjp_kernel), }
-    }
-    __private::inventory::submit! {
-        __private::KernelEntry { op : __private::KernelTarget::Definition(& __DEF),
-        device : "cpu", kernels : || __private::Kernels::Elements(__swish_kernel), }
-    }
-    __private::inventory::submit! {
-        __private::KernelEntry { op : __private::KernelTarget::Definition(& __IN_PLACE),
-        device : "cpu", kernels : || __private::Kernels::Elements(__swish_kernel), }
+        __private::OpEntry { op : & __IN_PLACE, kernels :
+        __private::Some(__private::Kernels::Elements(__swish_kernel)) }
     }
 };

@@ -33,7 +33,7 @@ pub fn op(mut op: Op, lowered: Lowered, runtime: &TokenStream) -> TokenStream {
         items.define_again(&op, &format_ident!("__IN_PLACE"));
         call::call_in_place(&op)
     });
-    let Items { tokens, submitted, kernels, .. } = items;
+    let Items { tokens, entries, .. } = items;
     quote! {
         #function
 
@@ -56,8 +56,7 @@ pub fn op(mut op: Op, lowered: Lowered, runtime: &TokenStream) -> TokenStream {
                 }
             }
             __private::impl_custom_op!(#ident, __DEF);
-            #(__private::inventory::submit! { __private::OpEntry(&#submitted) })*
-            #(__private::inventory::submit! { #kernels })*
+            #(__private::inventory::submit! { #entries })*
         };
     }
 }
@@ -75,10 +74,8 @@ fn into_in_place(op: &mut Op) {
 #[derive(Default)]
 struct Items {
     tokens: TokenStream,
-    /// The statics to register.
-    submitted: Vec<Ident>,
-    /// The entries of the kernel table to register.
-    kernels: Vec<TokenStream>,
+    /// The entries of the registry.
+    entries: Vec<TokenStream>,
     body: TokenStream,
     backward: TokenStream,
 }
@@ -136,7 +133,7 @@ impl Items {
         let vjp_name = if name == "__DEF" { format_ident!("__VJP") } else { format_ident!("{name}_VJP") };
         let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &by_program());
         self.tokens.extend(quote!(#function #kernels #program #def));
-        self.submit(self.submitted.len(), &vjp.op, &vjp_name);
+        self.submit(self.entries.len(), &vjp.op, &vjp_name);
         derived_def(vjp, &vjp_name)
     }
 
@@ -146,32 +143,25 @@ impl Items {
         let vjp_name = format_ident!("{name}_VJP");
         let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &by_program());
         self.tokens.extend(quote!(#kernels #def));
-        self.submit(self.submitted.len(), &vjp.op, &vjp_name);
+        self.submit(self.entries.len(), &vjp.op, &vjp_name);
         derived_def(vjp, &vjp_name)
     }
 
     /// Defines another static with the most recently defined body and gradient.
     fn define_again(&mut self, op: &Op, name: &Ident) {
         self.tokens.extend(def::def(op, name, &self.body, &self.backward));
-        self.submit(self.submitted.len(), op, name);
+        self.submit(self.entries.len(), op, name);
     }
 
-    /// Registers a static, and its kernels.
+    /// Registers a static with its kernels, at this position.
     fn submit(&mut self, at: usize, op: &Op, name: &Ident) {
-        self.submitted.insert(at, name.clone());
-        let variant = match op.level {
-            Level::Element => quote!(Elements),
-            Level::Row | Level::Cell => quote!(Cells),
-            Level::Tensor => return,
-        };
         let kernel = format_ident!("{}_kernel", stem(op));
-        self.kernels.push(quote! {
-            __private::KernelEntry {
-                op: __private::KernelTarget::Definition(&#name),
-                device: "cpu",
-                kernels: || __private::Kernels::#variant(#kernel),
-            }
-        });
+        let kernels = match op.level {
+            Level::Element => quote!(__private::Some(__private::Kernels::Elements(#kernel))),
+            Level::Row | Level::Cell => quote!(__private::Some(__private::Kernels::Cells(#kernel))),
+            Level::Tensor => quote!(__private::None),
+        };
+        self.entries.insert(at, quote!(__private::OpEntry { op: &#name, kernels: #kernels }));
     }
 }
 

@@ -26,7 +26,7 @@ pub fn manual_seed(seed: u64) {
     *NEXT.lock().unwrap_or_else(PoisonError::into_inner) = Key { seed, counter: 0 };
 }
 
-/// What a block of the generator contains.
+/// The numbers in a block of the generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
     /// Two floating-point numbers.

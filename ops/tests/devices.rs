@@ -93,6 +93,25 @@ fn an_op_uses_its_kernel_its_program_or_its_parts() -> Result<()> {
 }
 
 #[test]
+fn composite_ops_round_halves_once() -> Result<()> {
+    /// The sum less the second input, which is the first one if the sum is not rounded.
+    #[minitensor::custom_op(shape = (x: [..], y: [..]) -> [..])]
+    fn cancelled(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+        ops::arithmetic::subtract::call(&ops::arithmetic::add::call(x, y)?, y)
+    }
+    let _alone = alone();
+    // 2049 is not a number of f16.
+    let half = |v: f64| Tensor::from_vec(vec![v], [1])?.cast(DType::F16);
+    let (x, y) = (half(1.0)?, half(2048.0)?);
+    for device in [Device::Cpu, toy::device(0)] {
+        let z = cancelled::call(&x.to_device(device)?, &y.to_device(device)?)?;
+        assert_eq!((z.dtype(), z.device()), (DType::F16, device));
+        assert_eq!(z.cast(DType::F32)?.to_vec::<f32>()?, [1.0], "on {device}");
+    }
+    Ok(())
+}
+
+#[test]
 fn gradients_are_computed_on_the_device() -> Result<()> {
     let _alone = alone();
     let before = toy::bytes(0);

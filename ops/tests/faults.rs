@@ -42,7 +42,7 @@ fn numbers(x: &Tensor) -> Vec<f64> {
 }
 
 fn mapped(x: &Tensor, f: impl Fn(f64) -> f64) -> Result<Tensor> {
-    if x.expect_values().is_err() {
+    if x.expect_cpu().is_err() {
         return Tensor::empty(x.shape().clone(), x.dtype(), x.device());
     }
     Tensor::from_vec(numbers(x).into_iter().map(f).collect(), x.shape().clone())
@@ -101,7 +101,7 @@ fn fault_4_an_output_that_is_its_input_keeps_its_gradient() -> Result<()> {
     minitensor::autograd::backward(&[y], &[], Default::default())?;
     assert_eq!(x.grad().map(|g| numbers(&g)), Some(vec![2.0]));
     let changes = build(CustomOpBuilder::new("faulty", 1).forward(|x| {
-        if x[0].expect_values().is_ok() {
+        if x[0].expect_cpu().is_ok() {
             x[0].copy_from(&mapped(x[0], |v| v + 1.0)?)?;
         }
         Ok(x[0].clone())
@@ -185,7 +185,7 @@ fn fault_11_a_dtype_that_is_wrong_only_when_inferred() {
 #[test]
 fn fault_12_wrong_for_strided_input() {
     let op = build(CustomOpBuilder::new("faulty", 1).forward(|x| {
-        if x[0].expect_values().is_err() {
+        if x[0].expect_cpu().is_err() {
             return x[0].copied();
         }
         // Reads memory as if it were contiguous.

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 
 use smallvec::SmallVec;
 
-use super::arrays;
 use super::shapes::{CallShapes, broadcast, expanded};
+use super::{arrays, precision};
 use crate::autograd::NoGrad;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -56,7 +56,7 @@ pub fn run(
     call: &Call<'_>,
     dtypes: &DTypes,
     device: Device,
-    plan: Option<(&CallShapes, &CoreShapes)>,
+    shapes: Option<(&CallShapes, &CoreShapes)>,
 ) -> Result<SmallVec<[Option<Tensor>; 1]>> {
     let op = call.op;
     let program = op.program(call.attrs, |i| call.inputs[i].is_some())?;
@@ -67,22 +67,22 @@ pub fn run(
     let mut inputs = Vec::new();
     for ((i, cast), given) in arrays::in_dtypes(op, call.inputs, &computed)?.into_iter().enumerate().zip(call.inputs) {
         let t = cast.or_else(|| given.cloned());
-        inputs.push(match (plan, t) {
-            (Some((plan, rule)), Some(t)) => Some(plan.enter(rule, i, &t)?),
+        inputs.push(match (shapes, t) {
+            (Some((shapes, rule)), Some(t)) => Some(shapes.kernel_input(rule, i, &t)?),
             (_, t) => t,
         });
     }
     let dtype = computed.first().copied().unwrap_or(DType::F32);
     let results = decomposition::run(op, &program, &inputs, call.attrs, (dtype, device))?;
-    let shape = if plan.is_none() { broadcast(op, call.inputs)? } else { Shape::default() };
+    let shape = if shapes.is_none() { broadcast(op, call.inputs)? } else { Shape::default() };
     let mut outputs = SmallVec::new();
     for (k, (output, t)) in op.outputs.iter().zip(results).enumerate() {
-        let t = match plan {
+        let t = match shapes {
             // The program has a last axis of size 1 for a number of the row.
-            Some((plan, rule)) if output.core != Core::Slice && t.ndim() > plan.batch.len() => {
-                plan.leave(rule, k, &t.squeeze_view(-1)?)?
+            Some((shapes, rule)) if output.core != Core::Slice && t.ndim() > shapes.batch.len() => {
+                shapes.call_output(rule, k, &t.squeeze_view(-1)?)?
             }
-            Some((plan, rule)) => plan.leave(rule, k, &t)?,
+            Some((shapes, rule)) => shapes.call_output(rule, k, &t)?,
             None => expanded(t, &shape),
         };
         outputs.push(Some(match output.role {
@@ -91,7 +91,7 @@ pub fn run(
                 None => t,
             },
             // The result may be an input, or expanded.
-            _ => t.cast(op.output_dtype_of(output.dtype, dtypes, call.attrs)?)?,
+            _ => t.cast(precision::output_dtype(op, output, dtypes, call.attrs)?)?,
         }));
     }
     Ok(outputs)

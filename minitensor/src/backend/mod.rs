@@ -1,5 +1,5 @@
-//! What computes ops on each kind of device. The [CPU](cpu) is built in. A [`Backend`] registers another kind: it allocates memory
-//! and copies bytes. What it computes is in the [kernel table](crate::op::KernelTable) of each op.
+//! Computes ops on each kind of device. The [CPU](cpu) is built in. A [`Backend`] registers another kind: it allocates memory
+//! and copies bytes. Its kernels are in the [kernel table](crate::op::KernelTable) of each op.
 
 mod arrays;
 pub(crate) mod cpu;
@@ -7,7 +7,7 @@ mod decompose;
 pub(crate) mod precision;
 pub(crate) mod shapes;
 
-pub(crate) use arrays::{Found, infer as infer_arrays, run as run_arrays};
+pub(crate) use arrays::{SelectedKernel, infer as infer_arrays, run as run_arrays};
 pub(crate) use decompose::run as decompose;
 pub(crate) use shapes::CallShapes;
 

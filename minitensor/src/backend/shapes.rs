@@ -137,7 +137,7 @@ impl CallShapes {
 
     /// An input in the form that kernels take: its core axes are last, as one axis if the caller chose several, after all batch
     /// axes of the call. `None` as it is.
-    pub fn enter(&self, rule: &CoreShapes, input: usize, t: &Tensor) -> Result<Tensor> {
+    pub fn kernel_input(&self, rule: &CoreShapes, input: usize, t: &Tensor) -> Result<Tensor> {
         let dims = rule.input(input);
         if !dims.batch {
             return Ok(t.clone());
@@ -163,7 +163,7 @@ impl CallShapes {
     }
 
     /// An output in the caller's order of axes, from the form that kernels write.
-    pub fn leave(&self, rule: &CoreShapes, output: usize, t: &Tensor) -> Result<Tensor> {
+    pub fn call_output(&self, rule: &CoreShapes, output: usize, t: &Tensor) -> Result<Tensor> {
         let (dims, shape) = (&rule.outputs[output], &self.outputs[output]);
         let t = expanded(t.clone(), &self.kernel_shape(rule, output));
         match &self.axes {

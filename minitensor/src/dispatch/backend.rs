@@ -7,7 +7,7 @@ use super::check::{Checked, Flat};
 use crate::attr::Attr;
 use crate::autograd::is_grad_enabled;
 use crate::backend::cpu::{cells, elements};
-use crate::backend::{self, CallShapes, Found, precision};
+use crate::backend::{self, CallShapes, SelectedKernel, precision};
 use crate::error::{Error, Result, counted};
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::Bindings;
@@ -26,33 +26,33 @@ pub fn compute(
     let cast = convert(op, inputs, dtypes)?;
     let converted: Flat<'_> =
         inputs.iter().enumerate().map(|(i, t)| cast.get(i).and_then(Option::as_ref).or(*t)).collect();
-    let plan = match &op.shape {
+    let shapes = match &op.shape {
         ShapeRule::Core(rule) => Some((CallShapes::new(op, rule, &converted, attrs)?, rule)),
         _ => {
             op.check_predicates(&Bindings::default(), attrs)?;
             None
         }
     };
-    let shapes = plan.as_ref().map(|(plan, rule)| (plan, *rule));
+    let shapes = shapes.as_ref().map(|(shapes, rule)| (shapes, *rule));
     let call = Call { op, inputs: &converted, attrs };
     match (&op.body, shapes) {
         (Body::Tensor(body), _) => {
-            if let Some(found) = whole_kernel(&call, device, dtypes) {
-                return backend::run_arrays(&found, &call, dtypes, device, shapes, wanted);
+            if let Some(selected) = whole_kernel(&call, device, dtypes) {
+                return backend::run_arrays(&selected, &call, dtypes, device, shapes, wanted);
             }
             let outputs = precision::rounded_once(&call, body)?;
-            check_promises(op, outputs, attrs, dtypes, shapes.map(|(plan, _)| plan))
+            check_promises(op, outputs, attrs, dtypes, shapes.map(|(shapes, _)| shapes))
         }
         (Body::Dynamic(body), _) => {
-            if let Some(found) = whole_kernel(&call, device, dtypes) {
-                return backend::run_arrays(&found, &call, dtypes, device, shapes, wanted);
+            if let Some(selected) = whole_kernel(&call, device, dtypes) {
+                return backend::run_arrays(&selected, &call, dtypes, device, shapes, wanted);
             }
             // Python code sees the dtypes of its results, and may read values.
             let outputs = match body.is_interpreted {
                 true => (body.run)(&call)?,
                 false => precision::rounded_once(&call, &*body.run)?,
             };
-            check_promises(op, outputs, attrs, dtypes, shapes.map(|(plan, _)| plan))
+            check_promises(op, outputs, attrs, dtypes, shapes.map(|(shapes, _)| shapes))
         }
         (Body::Element(_), _) if is_looped(op, device) => elements::run(op, &converted, attrs, dtypes, device, wanted),
         (Body::Cell(_), Some((shapes, rule))) if is_looped(op, device) => {
@@ -60,8 +60,8 @@ pub fn compute(
         }
         (Body::Cell(_), None) => Err(Error::runtime(format!("op '{}' has a cell body but no shape rule", op.name))),
         _ if device == Device::Meta => backend::infer_arrays(&call, dtypes, shapes),
-        _ => match Found::new(op, device.kind(), dtypes) {
-            Some(found) => backend::run_arrays(&found, &call, dtypes, device, shapes, wanted),
+        _ => match SelectedKernel::new(op, device.kind(), dtypes) {
+            Some(selected) => backend::run_arrays(&selected, &call, dtypes, device, shapes, wanted),
             None => backend::decompose(&call, dtypes, device, shapes),
         },
     }
@@ -74,10 +74,10 @@ fn is_looped(op: &OpDef, device: Device) -> bool {
 }
 
 /// The kernel of a composite op, if there is one for the device. If the gradient is that of the parts, they are needed.
-fn whole_kernel<'a>(call: &Call<'a>, device: Device, dtypes: &DTypes) -> Option<Found<'a>> {
+fn whole_kernel<'a>(call: &Call<'a>, device: Device, dtypes: &DTypes) -> Option<SelectedKernel<'a>> {
     let is_recorded = || is_grad_enabled() && call.inputs.iter().flatten().any(|t| t.requires_grad());
     let is_needed = matches!(call.op.backward, Backward::Composite) && is_recorded();
-    if call.op.kernels.is_empty() || is_needed { None } else { Found::new(call.op, device.kind(), dtypes) }
+    if call.op.kernels.is_empty() || is_needed { None } else { SelectedKernel::new(call.op, device.kind(), dtypes) }
 }
 
 /// Converts inputs to the dtypes that the body computes in. A composite op promotes them itself, by the ops that it calls; only
@@ -106,7 +106,7 @@ fn check_promises(
     outputs: Vec<Tensor>,
     attrs: &[Attr],
     dtypes: &DTypes,
-    plan: Option<&CallShapes>,
+    shapes: Option<&CallShapes>,
 ) -> Result<Produced> {
     if !op.gives_list() && outputs.len() != op.outputs.len() {
         return Err(Error::runtime(format!(
@@ -123,7 +123,7 @@ fn check_promises(
                 op.name, output.name
             ))
         };
-        if let Some(shape) = plan.and_then(|plan| plan.outputs.get(k))
+        if let Some(shape) = shapes.and_then(|shapes| shapes.outputs.get(k))
             && t.shape() != shape
         {
             return Err(wrong(format!("shape {shape}"), t.shape().to_string()));

@@ -1,4 +1,4 @@
-//! [`Recording`]: what a call adds to the graph.
+//! [`Recording`]: the node that a call adds to the graph.
 
 use std::sync::Arc;
 

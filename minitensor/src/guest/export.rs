@@ -25,7 +25,7 @@ pub unsafe fn register(host: *const Host, op: &'static abi::Op) -> Result<()> {
 
 /// All definitions of this library.
 pub fn definitions() -> impl Iterator<Item = &'static OpDef> {
-    inventory::iter::<OpEntry>.into_iter().map(|entry| entry.0)
+    inventory::iter::<OpEntry>.into_iter().map(|entry| entry.op)
 }
 
 fn keep<T>(items: Vec<T>) -> *const T {
@@ -226,11 +226,10 @@ fn kernels<F: Copy>(op: &'static OpDef, find: fn(&[DType]) -> Option<F>, trampol
 }
 
 fn set_body(op: &'static OpDef, table: &mut abi::Op) {
-    let is_of_op = |entry: &&KernelEntry| matches!(entry.op, KernelTarget::Definition(of) if std::ptr::eq(of, op));
-    let entry = inventory::iter::<KernelEntry>.into_iter().find(is_of_op);
-    let kernels = match entry.map(|entry| (entry.kernels)()) {
-        Some(Kernels::Elements(find)) => kernels(op, find, KernelFn { elements: Some(elements) }),
-        Some(Kernels::Cells(find)) => kernels(op, find, KernelFn { cells: Some(cells) }),
+    let entry = inventory::iter::<OpEntry>.into_iter().find(|entry| std::ptr::eq(entry.op, op));
+    let kernels = match entry.and_then(|entry| entry.kernels.as_ref()) {
+        Some(Kernels::Elements(find)) => kernels(op, *find, KernelFn { elements: Some(elements) }),
+        Some(Kernels::Cells(find)) => kernels(op, *find, KernelFn { cells: Some(cells) }),
         None => Vec::new(),
     };
     let (code, program) = match &op.body {

@@ -119,19 +119,7 @@ impl Tensor {
         if self.dtype != T::DTYPE {
             return Err(Error::type_(format!("expected a tensor of dtype {}, got {}", T::DTYPE, self.dtype)));
         }
-        match self.device {
-            Device::Cpu => {}
-            Device::Meta => {
-                return Err(Error::runtime(
-                    "the tensor is on device 'meta', which holds shapes and dtypes but no values",
-                ));
-            }
-            device => {
-                return Err(Error::runtime(format!(
-                    "the tensor is on device '{device}', whose memory the CPU does not read; copy it with device::copy"
-                )));
-            }
-        }
+        self.device.expect_cpu()?;
         let mut at = vec![0usize; self.ndim()];
         let mut elements = Vec::with_capacity(self.numel());
         for _ in 0..self.numel() {

@@ -65,7 +65,7 @@ pub enum ShapeRule {
     Inferred,
 }
 
-/// What an op computes. The [kernel table](KernelTable) has what computes it.
+/// The computation of an op, independent of devices. The [kernel table](KernelTable) contains the kernels.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// One element at a time, with the program of the body.

@@ -1,7 +1,24 @@
-//! [`OpEntry`]: the entry by which the registry finds a definition.
+//! [`OpEntry`] and [`KernelEntry`]: the entries by which the registry finds definitions and kernels.
 
 use super::def::OpDef;
+use super::kernel::Kernels;
 
 /// The entry that `#[custom_op]` submits to `inventory`.
-pub struct OpEntry(pub &'static OpDef);
+pub struct OpEntry {
+    /// The definition.
+    pub op: &'static OpDef,
+    /// Its loops, for the CPU.
+    pub kernels: Option<Kernels>,
+}
 inventory::collect!(OpEntry);
+
+/// The entry by which a crate adds kernels to an op of any crate.
+pub struct KernelEntry {
+    /// The name of the op.
+    pub op: &'static str,
+    /// The name of the kind of device.
+    pub device: &'static str,
+    /// Makes the kernels.
+    pub kernels: fn() -> Kernels,
+}
+inventory::collect!(KernelEntry);

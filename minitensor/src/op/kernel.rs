@@ -76,27 +76,6 @@ pub enum Kernels {
     Arrays(Vec<(Vec<DType>, ArrayKernel)>),
 }
 
-/// An entry that a crate submits to `inventory`: kernels of an op on a kind of device. `#[custom_op]` submits those that it
-/// generates. Other crates may submit kernels of any op.
-pub struct KernelEntry {
-    /// The op.
-    pub op: KernelTarget,
-    /// The name of the kind of device.
-    pub device: &'static str,
-    /// Makes the kernels.
-    pub kernels: fn() -> Kernels,
-}
-inventory::collect!(KernelEntry);
-
-/// The op of a [`KernelEntry`].
-#[derive(Clone, Copy)]
-pub enum KernelTarget {
-    /// A definition of the same crate.
-    Definition(&'static super::OpDef),
-    /// The op that is registered under this name.
-    Name(&'static str),
-}
-
 #[cfg(feature = "engine")]
 impl std::fmt::Debug for Kernels {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

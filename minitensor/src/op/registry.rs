@@ -9,8 +9,8 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 
 use super::build::CustomOp;
 use super::def::{Body, OpDef, OpRef};
-use super::entry::OpEntry;
-use super::kernel::{KernelEntry, KernelTarget, Kernels};
+use super::entry::{KernelEntry, OpEntry};
+use super::kernel::Kernels;
 use super::program::ProgramFn;
 use crate::error::{Error, Result};
 use crate::fork::try_write;
@@ -48,22 +48,23 @@ const MOST_GONE: usize = 1024;
 
 static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
     let mut table = Table::default();
-    let mut entries: Vec<_> = inventory::iter::<OpEntry>.into_iter().map(|e| e.0).collect();
-    entries.sort_by(|a, b| (&a.name, &a.location.file).cmp(&(&b.name, &b.location.file)));
-    for op in entries {
+    let mut entries: Vec<&OpEntry> = inventory::iter::<OpEntry>.into_iter().collect();
+    entries.sort_by(|a, b| (&a.op.name, &a.op.location.file).cmp(&(&b.op.name, &b.op.location.file)));
+    for OpEntry { op, kernels } in entries {
+        // An op that is not registered, because another has its name, can still be called.
+        kernels.iter().for_each(|kernels| op.kernels.add(DeviceKind::Cpu, kernels.clone()));
         if let Err(error) = insert(&mut table.names, OpRef::Static(op), None) {
             conflict(error);
         }
     }
     for entry in inventory::iter::<KernelEntry> {
-        let (name, op) = match entry.op {
-            KernelTarget::Definition(op) => (op.name.as_ref(), Some(op)),
-            KernelTarget::Name(name) => (name, table.names.get(name).map(|entry| &*entry.op)),
-        };
-        match (op, DeviceKind::named(entry.device)) {
-            (Some(op), Ok(kind)) => op.kernels.add(kind, (entry.kernels)()),
-            (Some(_), Err(error)) => conflict(error.context(format!("a kernel of op '{name}'"))),
-            (None, _) => conflict(Error::value(format!("a kernel is defined for op '{name}', but there is no op with this name"))),
+        match (table.names.get(entry.op), DeviceKind::named(entry.device)) {
+            (Some(Entry { op, .. }), Ok(kind)) => op.kernels.add(kind, (entry.kernels)()),
+            (Some(_), Err(error)) => conflict(error.context(format!("a kernel of op '{}'", entry.op))),
+            (None, _) => conflict(Error::value(format!(
+                "a kernel is defined for op '{}', but there is no op with this name",
+                entry.op
+            ))),
         }
     }
     RwLock::new(table)
@@ -299,7 +300,7 @@ pub fn restore(wanted: &[&str]) -> Result<Vec<OpRef>> {
         |op: &OpDef| wanted.contains(&op.name.split_once(".vjp").map_or(op.name.as_ref(), |(base, _)| base));
     let absent = |op: &&'static OpDef| is_wanted(op) && !contains(&op.name);
     let ops: Vec<OpRef> =
-        inventory::iter::<OpEntry>.into_iter().map(|e| e.0).filter(absent).map(OpRef::Static).collect();
+        inventory::iter::<OpEntry>.into_iter().map(|e| e.op).filter(absent).map(OpRef::Static).collect();
     register_all(&ops, None)
 }
 

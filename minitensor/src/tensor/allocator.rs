@@ -56,17 +56,26 @@ static BACKENDS: [OnceLock<&'static dyn Backend>; 32] = [const { OnceLock::new()
 /// If the kind has a backend.
 pub fn register(backend: &'static dyn Backend) -> Result<()> {
     let kind = backend.kind();
-    let is_new = kind != DeviceKind::Cpu && kind != DeviceKind::Meta && BACKENDS[kind.number()].set(backend).is_ok();
-    match is_new {
+    let is_free = kind != DeviceKind::Cpu && kind != DeviceKind::Meta;
+    match is_free && BACKENDS[kind.number()].set(backend).is_ok() {
         true => Ok(()),
         false => Err(Error::value(format!("device '{}' is already registered", kind.name()))),
     }
 }
 
+/// The memory of the devices of a kind, other than the CPU.
+fn devices(kind: DeviceKind) -> &'static [&'static dyn Allocator] {
+    BACKENDS[kind.number()].get().map_or(&[], |backend| backend.devices())
+}
+
+/// The number of devices of a kind.
+fn count(kind: DeviceKind) -> usize {
+    if kind == DeviceKind::Cpu || kind == DeviceKind::Meta { 1 } else { devices(kind).len() }
+}
+
 /// The memory of a device.
 pub(crate) fn allocator(device: Device) -> Result<&'static dyn Allocator> {
-    let devices = BACKENDS[device.kind().number()].get().map_or(&[][..], |backend| backend.devices());
-    devices.get(device.index() as usize).copied().ok_or_else(|| unknown(&device.to_string()))
+    devices(device.kind()).get(device.index() as usize).copied().ok_or_else(|| unknown(&device.to_string()))
 }
 
 impl Device {
@@ -78,13 +87,16 @@ impl Device {
         let (kind, text) = name.split_once(':').unwrap_or((name, "0"));
         let index = text.parse().ok().filter(|index: &u32| index.to_string() == text);
         let found = DeviceKind::find(kind).zip(index).map(|(kind, index)| Device::new(kind, index));
-        found.filter(|device| Device::all().contains(device)).ok_or_else(|| unknown(name))
+        found.filter(|device| device.exists()).ok_or_else(|| unknown(name))
+    }
+
+    /// Whether this process can use the device.
+    pub fn exists(self) -> bool {
+        (self.index() as usize) < count(self.kind())
     }
 
     /// The devices that this process can use.
     pub fn all() -> Vec<Device> {
-        let registered = |kind: DeviceKind| BACKENDS[kind.number()].get().map_or(0, |backend| backend.devices().len());
-        let count = |kind| if kind == DeviceKind::Cpu || kind == DeviceKind::Meta { 1 } else { registered(kind) };
         DeviceKind::all().flat_map(|kind| (0..count(kind)).map(move |index| Device::new(kind, index as u32))).collect()
     }
 }

@@ -188,18 +188,16 @@ impl Drop for Buffer {
         if let Owner::Allocated | Owner::Cached | Owner::Inline(_) | Owner::Adopted(_) = self.owner {
             count(self.bytes.wrapping_neg());
         }
-        if let Owner::Cached = self.owner {
-            // SAFETY: `cached` took the block for the same number of bytes, and no tensor uses it.
-            unsafe { cache::give(self.data, self.bytes) }
-        }
-        if let Owner::Device(_, allocator) = self.owner {
-            // SAFETY: `uninit` allocated the block with this size, and no tensor uses it.
-            unsafe { allocator.free(self.data, self.bytes.max(1)) }
-        }
-        if let Owner::Allocated = self.owner {
-            // SAFETY: `allocate` allocated the block with this layout, and no tensor uses it.
-            unsafe {
-                dealloc(self.data.as_ptr(), Layout::from_size_align_unchecked(self.bytes.max(1), alignment(self.bytes)))
+        // SAFETY: each block was taken with this size, by the owner's function, and no tensor uses it.
+        unsafe {
+            match self.owner {
+                Owner::Cached => cache::give(self.data, self.bytes),
+                Owner::Device(_, allocator) => allocator.free(self.data, self.bytes.max(1)),
+                Owner::Allocated => {
+                    let (size, alignment) = (self.bytes.max(1), alignment(self.bytes));
+                    dealloc(self.data.as_ptr(), Layout::from_size_align_unchecked(size, alignment));
+                }
+                Owner::Inline(_) | Owner::Adopted(_) | Owner::Foreign { .. } | Owner::Meta => {}
             }
         }
     }

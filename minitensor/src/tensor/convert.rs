@@ -26,7 +26,7 @@ impl Tensor {
             return Ok(self.detach());
         }
         if device != Device::Meta {
-            self.expect_memory()?;
+            self.expect_values()?;
         }
         let out = Tensor::empty(self.shape().clone(), self.dtype(), device)?;
         stoppable(|| out.copy_from(self))?;

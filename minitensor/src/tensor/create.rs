@@ -169,25 +169,17 @@ impl Tensor {
         if self.dtype() != T::DTYPE {
             return Err(Error::type_(format!("expected a tensor of dtype {}, got {}", T::DTYPE, self.dtype())));
         }
-        self.expect_values()
+        self.expect_cpu()
     }
 
     /// An error if the tensor has no values, as on the meta device.
-    pub fn expect_memory(&self) -> Result<()> {
-        if self.device() == Device::Meta { self.expect_values() } else { Ok(()) }
+    pub fn expect_values(&self) -> Result<()> {
+        if self.device() == Device::Meta { self.expect_cpu() } else { Ok(()) }
     }
 
     /// An error if the tensor is not in main memory.
-    pub fn expect_values(&self) -> Result<()> {
-        match self.device() {
-            Device::Cpu => Ok(()),
-            Device::Meta => {
-                Err(Error::runtime("the tensor is on device 'meta', which holds shapes and dtypes but no values"))
-            }
-            device => Err(Error::runtime(format!(
-                "the tensor is on device '{device}', whose memory the CPU does not read; copy it with to('cpu')"
-            ))),
-        }
+    pub fn expect_cpu(&self) -> Result<()> {
+        self.device().expect_cpu()
     }
 }
 

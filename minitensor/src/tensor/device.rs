@@ -103,6 +103,19 @@ impl Device {
     pub const fn index(self) -> u32 {
         self.index
     }
+
+    /// An error if the CPU cannot read tensors on this device.
+    pub(crate) fn expect_cpu(self) -> Result<()> {
+        match self {
+            Device::Cpu => Ok(()),
+            Device::Meta => {
+                Err(Error::runtime("the tensor is on device 'meta', which holds shapes and dtypes but no values"))
+            }
+            device => Err(Error::runtime(format!(
+                "the tensor is on device '{device}', whose memory the CPU does not read; copy it with to('cpu')"
+            ))),
+        }
+    }
 }
 
 impl fmt::Display for Device {

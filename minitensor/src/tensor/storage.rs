@@ -1,8 +1,6 @@
 //! [`Storage`]: memory that tensors share, and the count of its in-place changes.
 
-use std::any::Any;
 use std::ops::Deref;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::buffer::Buffer;
@@ -39,20 +37,6 @@ impl Deref for Storage {
 }
 
 impl Storage {
-    /// Memory of an external owner, kept alive by `keep`.
-    ///
-    /// # Safety
-    /// As for [`Buffer::foreign`].
-    pub unsafe fn foreign(
-        data: NonNull<u8>,
-        bytes: usize,
-        writable: bool,
-        keep: Box<dyn Any + Send + Sync>,
-    ) -> Storage {
-        // SAFETY: by the contract of this function.
-        unsafe { Buffer::foreign(data, bytes, writable, keep) }.into()
-    }
-
     /// The number of in-place changes.
     #[inline]
     pub fn version(&self) -> u64 {

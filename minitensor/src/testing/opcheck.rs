@@ -1,4 +1,4 @@
-//! [`opcheck`]: all checks that need no knowledge of what an op computes.
+//! [`opcheck`]: the checks that apply to every op.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 use minitensor::backend::{self, Allocator, Backend};
 use minitensor::dtype::Scalar;
 use minitensor::kernels::Field;
-use minitensor::op::{ArrayKernel, KernelCall, KernelEntry, KernelTarget, Kernels};
+use minitensor::op::{ArrayKernel, KernelCall, KernelEntry, Kernels};
 use minitensor::tensor::DeviceKind;
 use minitensor::{DType, Device, Error, Result, Tensor};
 use minitensor_ops as _;
@@ -143,13 +143,13 @@ fn choose(call: &KernelCall<'_>, out: &Tensor) {
 macro_rules! kernels {
     ($($op:literal: $($kernel:expr),*;)*) => {
         $(minitensor::__private::inventory::submit! {
-            KernelEntry { op: KernelTarget::Name($op), device: "toy", kernels: || Kernels::Arrays(vec![$($kernel),*]) }
+            KernelEntry { op: $op, device: "toy", kernels: || Kernels::Arrays(vec![$($kernel),*]) }
         })*
     };
 }
 kernels! {
     "add": binary(|a: f64, b| a + b), binary(|a: f32, b| a + b);
-    "subtract": binary(|a: f64, b| a - b);
+    "subtract": binary(|a: f64, b| a - b), binary(|a: f32, b| a - b);
     "multiply": binary(|a: f64, b| a * b), binary(|a: f32, b| a * b);
     "divide": binary(|a: f64, b| a / b);
     "negative": unary(|a: f64| -a);

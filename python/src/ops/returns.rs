@@ -1,4 +1,4 @@
-//! [`Returns`]: what a call of an op returns in Python.
+//! [`Returns`]: the form in which an op returns its outputs to Python.
 
 use minitensor::OpDef;
 use minitensor::op::{Outputs, Role};

@@ -36,7 +36,7 @@ fn target(given: &Bound<'_, PyAny>) -> Result<(Option<DType>, Option<Device>)> {
 
 /// A copy on another device, through which gradients flow.
 fn moved(core: &Tensor, device: Device) -> Result<PyTensor> {
-    core.expect_memory()?;
+    core.expect_values()?;
     let (to, source) = (device.to_string(), core.device().to_string());
     call(op!("device::copy"), core, &[to.as_str().into(), source.as_str().into()])
 }

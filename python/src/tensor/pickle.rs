@@ -12,7 +12,7 @@ use crate::error::Result;
 impl PyTensor {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (py, core) = (slf.py(), slf.get().core()?);
-        core.expect_values()?;
+        core.expect_cpu()?;
         let whole = core.contiguous()?;
         let bytes = whole.numel() * whole.dtype().size();
         // SAFETY: the elements of a contiguous tensor occupy this number of bytes.

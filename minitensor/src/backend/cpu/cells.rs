@@ -57,7 +57,7 @@ unsafe impl Sync for Operand {}
 #[allow(clippy::too_many_arguments)]
 pub fn run(
     op: &OpDef,
-    plan: &CallShapes,
+    shapes: &CallShapes,
     rule: &CoreShapes,
     inputs: &[Option<&Tensor>],
     attrs: &[Attr],
@@ -66,7 +66,7 @@ pub fn run(
     wanted: u64,
 ) -> Result<SmallVec<[Option<Tensor>; 1]>> {
     let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
-    for (k, (output, shape)) in op.outputs.iter().zip(&plan.outputs).enumerate() {
+    for (k, (output, shape)) in op.outputs.iter().zip(&shapes.outputs).enumerate() {
         let dtype = precision::output_dtype(op, output, dtypes, attrs)?;
         let is_wanted = wanted & (1 << k) != 0;
         outputs.push(is_wanted.then(|| Tensor::empty(shape.clone(), dtype, device)).transpose()?);
@@ -85,11 +85,11 @@ pub fn run(
     })?;
     let mut operands = Vec::new();
     for (i, (input, dims)) in op.inputs.iter().zip(rule.inputs.iter()).enumerate() {
-        let operand = |t| Operand::new(plan, t, dims.batch, dims.core.len(), input.core, false);
+        let operand = |t| Operand::new(shapes, t, dims.batch, dims.core.len(), input.core, false);
         let operand = |t| if input.dtype == DTypeRule::Fixed(DType::Bool) { operand(t).of_bools() } else { operand(t) };
         operands.push(inputs[i].map(operand));
     }
-    let cells = plan.batch.numel();
+    let cells = shapes.batch.numel();
     let work: usize = operands.iter().flatten().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
     let mut grain = GRAIN.div_ceil(work).max(group(&operands));
     let mut parts = Vec::new();
@@ -100,14 +100,14 @@ pub fn run(
                 parts.push((operands.len(), t));
                 operands.push(None);
             }
-            Some(t) => operands.push(Some(Operand::new(plan, t, dims.batch, dims.core.len(), output.core, true))),
+            Some(t) => operands.push(Some(Operand::new(shapes, t, dims.batch, dims.core.len(), output.core, true))),
             None => operands.push(None),
         }
     }
     let mut sums = Vec::new();
     for (k, t) in parts {
         let sum = PartialSums::new(t, cells.div_ceil(grain))?;
-        operands[k] = Some(sum.operand(plan, op.outputs[k - op.inputs.len()].core));
+        operands[k] = Some(sum.operand(shapes, op.outputs[k - op.inputs.len()].core));
         sums.push(sum);
     }
     let failure = Mutex::new(None);
@@ -116,7 +116,7 @@ pub fn run(
             return;
         }
         let part = range.start / grain;
-        let result = Cells { operands: &operands, batch: &plan.batch, kernel, attrs, part, work }.run(range);
+        let result = Cells { operands: &operands, batch: &shapes.batch, kernel, attrs, part, work }.run(range);
         if let Err(error) = result {
             *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.context(format!("op '{}'", op.name)));
         }
@@ -129,15 +129,15 @@ pub fn run(
 }
 
 impl Operand {
-    fn new(plan: &CallShapes, t: &Tensor, batched: bool, rank: usize, core: Core, is_output: bool) -> Operand {
-        let has_axes = plan.axes.as_ref().filter(|_| batched);
+    fn new(shapes: &CallShapes, t: &Tensor, batched: bool, rank: usize, core: Core, is_output: bool) -> Operand {
+        let has_axes = shapes.axes.as_ref().filter(|_| batched);
         let ((shape, strides), width) = match has_axes {
             Some(axes) if rank > 0 => (axes.layout(t), axes.width()),
             Some(axes) if is_output => (axes.output_layout(t), 0),
             _ => ((t.shape().clone(), t.strides().into()), rank),
         };
         let split = shape.len() - width;
-        let mut batch: SmallVec<[isize; 6]> = SmallVec::from_elem(0, plan.batch.len() - split);
+        let mut batch: SmallVec<[isize; 6]> = SmallVec::from_elem(0, shapes.batch.len() - split);
         batch.extend((0..split).map(|d| if shape[d] == 1 { 0 } else { strides[d] }));
         let (core_shape, core_strides): (Shape, Strides) = (shape[split..].into(), strides[split..].into());
         // Several axes as one dimension, or memory of another dtype, needs a buffer.
@@ -321,12 +321,12 @@ impl PartialSums {
     }
 
     /// The first partial sum as an argument of the kernel.
-    fn operand(&self, plan: &CallShapes, core: Core) -> Operand {
+    fn operand(&self, shapes: &CallShapes, core: Core) -> Operand {
         let shape = self.output.shape().clone();
         let strides = shape.contiguous_strides();
         let first = self.parts.with_layout(Layout { shape, strides, offset: self.parts.offset() });
         let part = first.numel() * first.dtype().size();
-        Operand { part, ..Operand::new(plan, &first, false, first.ndim(), core, true) }
+        Operand { part, ..Operand::new(shapes, &first, false, first.ndim(), core, true) }
     }
 
     fn finish(&self) {

@@ -30,6 +30,43 @@ fn values(attrs: &[Attr]) -> Values {
 /// The metadata of an absent optional input.
 const NOTHING: abi::Meta = abi::Meta { dtype: 0, ndim: -1, shape: [0; abi::MAX_NDIM] };
 
+/// A call without arguments.
+fn empty_call(context: *const c_void, n_inputs: usize, attrs: &[abi::Value], n_outputs: usize) -> abi::Call {
+    abi::Call {
+        struct_size: size_of::<abi::Call>(),
+        host: &raw const super::services::HOST,
+        context,
+        n_inputs: n_inputs as i32,
+        n_attrs: attrs.len() as i32,
+        n_outputs: n_outputs as i32,
+        reserved: 0,
+        input_arrays: std::ptr::null(),
+        output_arrays: std::ptr::null(),
+        inputs: std::ptr::null(),
+        attrs: attrs.as_ptr(),
+        sink: std::ptr::null_mut(),
+        give: None,
+        stream: std::ptr::null_mut(),
+    }
+}
+
+/// Calls a function of a plugin over arrays. `context` is that of its table.
+pub fn run_on_arrays(run: abi::CallFn, context: *const c_void, call: &KernelCall<'_>) -> Result<()> {
+    let (inputs, outputs) = (Borrowed::new(call.inputs.iter().copied()), Borrowed::new(call.outputs.iter().copied()));
+    let arrays = [inputs.arrays(), outputs.arrays()];
+    let pointer = |array: &Option<abi::Array>| array.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let pointers = arrays.each_ref().map(|arrays| arrays.iter().map(pointer).collect::<Vec<_>>());
+    let values = values(call.attrs);
+    let call = abi::Call {
+        input_arrays: pointers[0].as_ptr(),
+        output_arrays: pointers[1].as_ptr(),
+        stream: call.stream,
+        ..empty_call(context, call.inputs.len(), &values, call.outputs.len())
+    };
+    // SAFETY: the function of the plugin is called as the ABI requires.
+    checked(|sink| unsafe { run(&call, sink) })
+}
+
 /// The checked table of an op of a plugin. The table lives for ever.
 #[derive(Clone, Copy)]
 pub struct Loaded(&'static abi::Op);
@@ -152,7 +189,7 @@ impl Loaded {
             inputs: borrowed.as_ptr(),
             sink: std::ptr::from_mut(&mut outputs).cast(),
             give: Some(keep),
-            ..self.blank(call, &values)
+            ..empty_call(self.0.context, call.inputs().len(), &values, call.op().outputs.len())
         };
         self.run(&abi_call)?;
         let all: Option<Vec<Tensor>> = outputs.into_iter().collect();
@@ -167,43 +204,13 @@ impl Loaded {
 
     /// Runs a body over arrays, which writes to allocated outputs.
     pub fn run_arrays(&self, call: &KernelCall<'_>) -> Result<()> {
-        let (inputs, results) =
-            (Borrowed::new(call.inputs.iter().copied()), Borrowed::new(call.outputs.iter().copied()));
-        let (inputs, results) = ((inputs.arrays(), inputs), (results.arrays(), results));
-        let pointer = |array: &Option<abi::Array>| array.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        let input_arrays: Vec<_> = inputs.0.iter().map(pointer).collect();
-        let output_arrays: Vec<_> = results.0.iter().map(pointer).collect();
-        let values = values(call.attrs);
-        let abi_call = abi::Call {
-            input_arrays: input_arrays.as_ptr(),
-            output_arrays: output_arrays.as_ptr(),
-            ..self.blank(&Call { op: call.op, inputs: call.inputs, attrs: call.attrs }, &values)
-        };
-        self.run(&abi_call)
+        let run = self.0.call.ok_or_else(|| Error::runtime("the op has no body"))?;
+        run_on_arrays(run, self.0.context, call).map_err(|error| self.context(error))
     }
 
     /// Whether the plugin infers the shapes and dtypes of the outputs. Otherwise the shape clause does.
     pub fn infers(&self) -> bool {
         self.0.infer.is_some()
-    }
-
-    fn blank(&self, call: &Call<'_>, values: &Values) -> abi::Call {
-        abi::Call {
-            struct_size: size_of::<abi::Call>(),
-            host: &raw const super::services::HOST,
-            context: self.0.context,
-            n_inputs: call.inputs().len() as i32,
-            n_attrs: values.len() as i32,
-            n_outputs: call.op().outputs.len() as i32,
-            reserved: 0,
-            input_arrays: std::ptr::null(),
-            output_arrays: std::ptr::null(),
-            inputs: std::ptr::null(),
-            attrs: values.as_ptr(),
-            sink: std::ptr::null_mut(),
-            give: None,
-            stream: std::ptr::null_mut(),
-        }
     }
 
     fn run(&self, call: &abi::Call) -> Result<()> {

@@ -5,7 +5,8 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::tensor::Borrowed;
+use super::calls::run_on_arrays;
+use super::read::table;
 use crate::backend::{self, Allocator, Backend};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -22,6 +23,16 @@ const MOST_DEVICES: i32 = 64;
 pub struct LoadedDevice {
     table: &'static abi::Device,
     kind: DeviceKind,
+    functions: Functions,
+}
+
+/// The functions of a device.
+#[derive(Clone, Copy)]
+struct Functions {
+    allocate: abi::DeviceAllocateFn,
+    release: abi::DeviceReleaseFn,
+    write: abi::DeviceWriteFn,
+    read: abi::DeviceReadFn,
 }
 
 // SAFETY: the table is a constant of the plugin. The ABI requires that its functions may be called on any thread.
@@ -53,22 +64,6 @@ pub(super) fn try_hold() -> Option<Box<dyn Any>> {
     try_lock(&KNOWN)
 }
 
-/// A table, if its size is one that it may have.
-///
-/// # Safety
-/// The pointer is null, or to a table that is valid as the ABI requires and lives for ever. Its first field is its size.
-unsafe fn table<T>(table: *const T, what: &str) -> Result<&'static T> {
-    // SAFETY: by the contract of this function.
-    let size = unsafe { table.cast::<usize>().as_ref() };
-    let size = *size.ok_or_else(|| Error::value(format!("{what} is a null pointer")))?;
-    if size < size_of::<T>() || size > 1 << 16 {
-        let least = size_of::<T>();
-        return Err(Error::value(format!("the table of {what} has {size} bytes, expected at least {least}")));
-    }
-    // SAFETY: by the contract of this function, a pointer that is not null is valid.
-    Ok(unsafe { &*table })
-}
-
 impl LoadedDevice {
     /// Reads a table.
     ///
@@ -81,17 +76,18 @@ impl LoadedDevice {
             (table, table.name.line(most::NAME).map_err(|e| e.context("the name of a device"))?)
         };
         let kind = DeviceKind::named(name)?;
-        let is_missing =
-            table.allocate.is_none() || table.release.is_none() || table.write.is_none() || table.read.is_none();
-        match (is_missing, table.count) {
-            (true, _) => Err(Error::value(format!(
+        let (Some(allocate), Some(release), Some(write), Some(read)) =
+            (table.allocate, table.release, table.write, table.read)
+        else {
+            return Err(Error::value(format!(
                 "device '{name}' needs the functions allocate, release, write and read; one of them is a null pointer"
-            ))),
-            (_, 1..=MOST_DEVICES) => Ok(LoadedDevice { table, kind }),
-            (_, count) => {
-                Err(Error::value(format!("device '{name}' has a count of {count}, expected 1 to {MOST_DEVICES}")))
-            }
+            )));
+        };
+        if !(1..=MOST_DEVICES).contains(&table.count) {
+            let count = table.count;
+            return Err(Error::value(format!("device '{name}' has a count of {count}, expected 1 to {MOST_DEVICES}")));
         }
+        Ok(LoadedDevice { table, kind, functions: Functions { allocate, release, write, read } })
     }
 
     /// Registers the device. It stays for the life of the process.
@@ -100,8 +96,9 @@ impl LoadedDevice {
     }
 
     fn register_first(&self) -> Result<()> {
-        let memory = |index| -> &'static dyn Allocator { Box::leak(Box::new(Memory { table: self.table, index })) };
-        let devices = (0..self.table.count).map(memory).collect();
+        let LoadedDevice { table, functions, .. } = *self;
+        let memory = |index| -> &'static dyn Allocator { Box::leak(Box::new(Memory { table, functions, index })) };
+        let devices = (0..table.count).map(memory).collect();
         backend::register(Box::leak(Box::new(PluginBackend { kind: self.kind, devices })))
     }
 }
@@ -121,9 +118,10 @@ impl Backend for PluginBackend {
     }
 }
 
-/// The memory of one device of a plugin. Reading the table has checked that its functions are set.
+/// The memory of one device of a plugin.
 struct Memory {
     table: &'static abi::Device,
+    functions: Functions,
     index: i32,
 }
 
@@ -137,10 +135,9 @@ unsafe impl Allocator for Memory {
     fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
         let mut block = std::ptr::null_mut();
         let refused = || Error::memory(format!("cannot allocate {bytes} bytes on device '{}'", self.name()));
-        let allocate = self.table.allocate.ok_or_else(refused)?;
         // SAFETY: the function of the plugin is called as the ABI requires.
         checked(|sink| {
-            block = unsafe { allocate(self.table.context, self.index, bytes, sink) };
+            block = unsafe { (self.functions.allocate)(self.table.context, self.index, bytes, sink) };
             if block.is_null() { abi::code::MEMORY as i32 } else { 0 }
         })
         .map_err(|error| if error.message().is_empty() { refused() } else { error })?;
@@ -148,25 +145,21 @@ unsafe impl Allocator for Memory {
     }
 
     unsafe fn free(&self, block: NonNull<u8>, bytes: usize) {
-        if let Some(release) = self.table.release {
-            // SAFETY: the function of the plugin is called as the ABI requires, with a block that it allocated.
-            unsafe { release(self.table.context, self.index, block.as_ptr().cast(), bytes) }
-        }
+        // SAFETY: the function of the plugin is called as the ABI requires, with a block that it allocated.
+        unsafe { (self.functions.release)(self.table.context, self.index, block.as_ptr().cast(), bytes) }
     }
 
     unsafe fn write(&self, from: &[u8], to: *mut u8) -> Result<()> {
-        let Some(write) = self.table.write else { return Ok(()) };
         // SAFETY: the function of the plugin is called as the ABI requires.
         checked(|sink| unsafe {
-            write(self.table.context, self.index, to.cast(), from.as_ptr().cast(), from.len(), sink)
+            (self.functions.write)(self.table.context, self.index, to.cast(), from.as_ptr().cast(), from.len(), sink)
         })
     }
 
     unsafe fn read(&self, from: *const u8, to: &mut [u8]) -> Result<()> {
-        let Some(read) = self.table.read else { return Ok(()) };
         // SAFETY: the function of the plugin is called as the ABI requires.
         checked(|sink| unsafe {
-            read(self.table.context, self.index, to.as_mut_ptr().cast(), from.cast(), to.len(), sink)
+            (self.functions.read)(self.table.context, self.index, to.as_mut_ptr().cast(), from.cast(), to.len(), sink)
         })
     }
 
@@ -243,33 +236,7 @@ impl LoadedKernel {
             Ok(())
         })
     }
-
     fn call(&self, call: &KernelCall<'_>) -> Result<()> {
-        let (inputs, outputs) =
-            (Borrowed::new(call.inputs.iter().copied()), Borrowed::new(call.outputs.iter().copied()));
-        let (input_arrays, output_arrays) = (inputs.arrays(), outputs.arrays());
-        let pointers = |arrays: &[Option<abi::Array>]| -> Vec<*const abi::Array> {
-            arrays.iter().map(|array| array.as_ref().map_or(std::ptr::null(), std::ptr::from_ref)).collect()
-        };
-        let (input_arrays, output_arrays) = (pointers(&input_arrays), pointers(&output_arrays));
-        let attrs: Vec<abi::Value> = call.attrs.iter().map(abi::Value::of).collect();
-        let abi_call = abi::Call {
-            struct_size: size_of::<abi::Call>(),
-            host: &raw const super::services::HOST,
-            context: self.table.context,
-            n_inputs: call.inputs.len() as i32,
-            n_attrs: attrs.len() as i32,
-            n_outputs: call.outputs.len() as i32,
-            reserved: 0,
-            input_arrays: input_arrays.as_ptr(),
-            output_arrays: output_arrays.as_ptr(),
-            inputs: std::ptr::null(),
-            attrs: attrs.as_ptr(),
-            sink: std::ptr::null_mut(),
-            give: None,
-            stream: call.stream,
-        };
-        // SAFETY: the function of the plugin is called as the ABI requires.
-        checked(|sink| unsafe { (self.run)(&abi_call, sink) })
+        run_on_arrays(self.run, self.table.context, call)
     }
 }

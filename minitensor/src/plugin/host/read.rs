@@ -42,21 +42,28 @@ impl Ops {
     }
 }
 
+/// A table, if its size is one that it may have.
+///
+/// # Safety
+/// The pointer is null, or to a table that is valid as the ABI requires and lives for ever. Its first field is its size.
+pub unsafe fn table<T>(table: *const T, what: &str) -> Result<&'static T> {
+    // SAFETY: by the contract of this function.
+    let size = unsafe { table.cast::<usize>().as_ref() };
+    let size = *size.ok_or_else(|| Error::value(format!("{what} is a null pointer")))?;
+    if size < size_of::<T>() || size > 1 << 16 {
+        let least = size_of::<T>();
+        return Err(Error::value(format!("the table of {what} has {size} bytes, expected at least {least}")));
+    }
+    // SAFETY: by the contract of this function, a pointer that is not null is valid.
+    Ok(unsafe { &*table })
+}
+
 /// # Safety
 /// As for [`Ops::add`].
 unsafe fn read(op: *const abi::Op, depth: usize) -> Result<OpRef> {
-    let least = size_of::<abi::Op>();
-    // SAFETY: by the contract of this function, a pointer that is not null is valid.
-    let table: &'static abi::Op = match unsafe { op.as_ref() } {
-        None => return Err(Error::value("an op is a null pointer")),
-        Some(op) if op.struct_size < least || op.struct_size > 1 << 16 => {
-            let size = op.struct_size;
-            return Err(Error::value(format!("the table of an op has {size} bytes, expected at least {least}")));
-        }
-        Some(op) => op,
-    };
     // SAFETY: by the contract of this function.
     unsafe {
+        let table = table(op, "an op")?;
         let name = table.name.get(most::NAME).map_err(|e| e.context("the name of an op"))?;
         if name.is_empty() {
             return Err(Error::value("an op has no name"));

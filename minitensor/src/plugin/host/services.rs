@@ -45,7 +45,7 @@ pub static HOST: Host = Host {
 // SAFETY: it is a constant, and its functions may be called on any thread.
 unsafe impl Sync for Host {}
 
-/// What the plugin registers whose `init` runs.
+/// The ops, devices and kernels that a plugin registers in its `init`.
 #[derive(Default)]
 struct Registered {
     ops: read::Ops,
@@ -54,7 +54,7 @@ struct Registered {
 }
 
 thread_local! {
-    /// What the `init` that runs on this thread has registered so far.
+    /// The registrations of the `init` that is running on this thread.
     static REGISTERED: RefCell<Option<Registered>> = const { RefCell::new(None) };
 }
 
@@ -75,7 +75,7 @@ pub fn collect(init: impl FnOnce() -> Result<()>) -> Result<Vec<OpRef>> {
     Ok(ops)
 }
 
-/// Adds to what the `init` on this thread registers.
+/// Adds a registration of the `init` that is running on this thread.
 ///
 /// # Safety
 /// The sink is null or valid for the call.
@@ -235,7 +235,7 @@ unsafe extern "C" fn tensor_zeros(
         let kind = abi::device_kind(device_type).zip(u32::try_from(device_id).ok());
         let device = kind.map(|(kind, index)| Device::new(kind, index));
         let unknown = || Error::value(format!("unknown device: type {device_type}, index {device_id}"));
-        let device = device.filter(|device| Device::all().contains(device)).ok_or_else(unknown)?;
+        let device = device.filter(|device| device.exists()).ok_or_else(unknown)?;
         Ok(hand_out(Tensor::zeros(read::sizes(sizes)?, abi::dtype(dtype)?, device)?))
     };
     // SAFETY: the ABI requires the sink to be null or valid for the call.

@@ -33,7 +33,7 @@ pub fn tensor(object: &Bound<'_, PyAny>, dtype: Option<DType>, copy: Copy) -> Re
 }
 
 fn cast(tensor: &Tensor, dtype: DType) -> minitensor::Result<Tensor> {
-    tensor.expect_memory()?;
+    tensor.expect_values()?;
     if tensor.dtype().is_complex() && !dtype.is_complex() && dtype != DType::Bool {
         return Err(Error::type_(format!(
             "converting {} to {dtype} would discard the imaginary parts; use mt.ops.real first",

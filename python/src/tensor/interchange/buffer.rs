@@ -92,7 +92,7 @@ impl PyTensor {
             return Err(PyBufferError::new_err("the view must not be NULL").into());
         }
         let tensor = slf.get().core()?;
-        tensor.expect_values()?;
+        tensor.expect_cpu()?;
         if tensor.requires_grad() {
             return Err(PyBufferError::new_err(GRADIENT_WOULD_BE_LOST).into());
         }

@@ -300,7 +300,7 @@ pub fn import(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
     let py = object.py();
     if let Ok(tensor) = object.cast::<PyTensor>() {
         let tensor = tensor.get().core()?;
-        tensor.expect_values()?;
+        tensor.expect_cpu()?;
         if tensor.requires_grad() {
             return Err(PyBufferError::new_err("DLPack does not support gradients; detach() the tensor first").into());
         }
@@ -350,7 +350,7 @@ impl PyTensor {
         copy: Option<bool>,
     ) -> Result<Bound<'py, PyAny>> {
         let tensor = self.core()?;
-        tensor.expect_values()?;
+        tensor.expect_cpu()?;
         if stream.is_some() {
             return Err(PyBufferError::new_err("a tensor on the CPU has no stream; pass stream=None").into());
         }
@@ -380,7 +380,7 @@ impl PyTensor {
 
     /// Returns `(1, 0)`: the CPU.
     fn __dlpack_device__(&self) -> Result<(i32, i32)> {
-        self.core()?.expect_values()?;
+        self.core()?.expect_cpu()?;
         Ok((CPU, 0))
     }
 }

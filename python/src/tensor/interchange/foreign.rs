@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use minitensor::tensor::Storage;
+use minitensor::tensor::Buffer;
 use minitensor::{DType, Error, Shape, Tensor};
 
 use crate::error::Result;
@@ -40,13 +40,13 @@ pub unsafe fn foreign(
     // SAFETY: the pointer isn't null, and the lowest element has an address above 0.
     let start = unsafe { NonNull::new_unchecked(first.wrapping_sub(low * size)) };
     // SAFETY: the range from the lowest to the highest element of the window is valid by the caller's contract.
-    let storage = unsafe { Storage::foreign(start, bytes, writable, keep) };
+    let buffer = unsafe { Buffer::foreign(start, bytes, writable, keep) };
     // A dimension with one element may have any stride. A stride whose product with the element size overflows is
     // replaced.
     let is_sane = |stride: isize| stride.unsigned_abs() <= isize::MAX as usize / 2 / size;
     let strides = strides.iter().map(|stride| if is_sane(*stride) { *stride } else { 1 }).collect();
-    // SAFETY: the storage spans all elements that the window reaches.
-    Ok(unsafe { Tensor::from_parts(Arc::new(storage), shape, strides, low, dtype) })
+    // SAFETY: the buffer spans all elements that the window reaches.
+    Ok(unsafe { Tensor::from_parts(Arc::new(buffer.into()), shape, strides, low, dtype) })
 }
 
 /// The number of elements below the first one, and the bytes from the lowest to the highest element. `None` if that

@@ -159,7 +159,7 @@ impl PyTensor {
     /// `t.detach().numpy()`.
     pub fn numpy<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let (py, core) = (slf.py(), slf.get().core()?);
-        core.expect_values()?;
+        core.expect_cpu()?;
         if core.requires_grad() {
             return Err(PyRuntimeError::new_err(GRADIENT_WOULD_BE_LOST).into());
         }
