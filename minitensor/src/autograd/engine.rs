@@ -13,7 +13,7 @@ use crate::backend::precision::Wide;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::by_name::names;
-use crate::op::{Backward, Body, Role, gradient};
+use crate::op::{Backward, Role, gradient};
 use crate::tensor::Tensor;
 
 /// The options of a backward pass.
@@ -242,8 +242,7 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
     }
     let call = BackwardCall::new(node, cotangents)?;
     // Gradients of half floats are computed in float32 and rounded once. Python code uses the dtypes of its operands instead.
-    let is_interpreted = matches!(&op.body, Body::Dynamic(body) if body.is_interpreted);
-    let _wide = (!is_interpreted).then(Wide::new);
+    let _wide = (!op.body.is_interpreted()).then(Wide::new);
     let grads = match &op.backward {
         Backward::Derived(_) | Backward::Program(_) => gradient::run(&call)?,
         Backward::Formula(formula) => formula.run.call(&call)?,

@@ -87,9 +87,8 @@ pub fn rounded_once(call: &Call<'_>, run: &Run<'_>) -> Result<Vec<Tensor>> {
 /// The shapes and dtypes of the results, from a run over tensors without values.
 pub fn metas_of(call: &Call<'_>, run: &Run<'_>) -> Result<Vec<(Shape, DType)>> {
     let _quiet = NoGrad::new();
-    let meta = |t: &&Tensor| Tensor::empty(t.shape().clone(), t.dtype(), Device::Meta);
     let metas: SmallVec<[Option<Tensor>; 4]> =
-        call.inputs.iter().map(|t| t.as_ref().map(meta).transpose()).collect::<Result<_>>()?;
+        call.inputs.iter().map(|t| t.map(Tensor::meta).transpose()).collect::<Result<_>>()?;
     let inputs: SmallVec<[Option<&Tensor>; 4]> = metas.iter().map(Option::as_ref).collect();
     let outputs = run(&Call { inputs: &inputs, ..*call })?;
     Ok(outputs.iter().map(|t| (t.shape().clone(), t.dtype())).collect())

@@ -20,8 +20,9 @@ use smallvec::SmallVec;
 
 use crate::attr::Attr;
 use crate::error::{Error, Result};
-use crate::op::{Arg, OpRef, Outputs, Role};
-use crate::tensor::Tensor;
+use crate::autograd::NoGrad;
+use crate::op::{Arg, Backward, OpRef, Outputs, Role};
+use crate::tensor::{Shape, Tensor};
 
 /// All outputs of a call, in the definition's order.
 pub(crate) type Produced = SmallVec<[Option<Tensor>; 1]>;
@@ -70,6 +71,33 @@ pub(crate) fn dispatch_wanted(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], want
         layers(op, args, attrs, wanted)
     };
     if capture::is_active() { capture::call(op, args, proceed) } else { proceed() }
+}
+
+/// Records a call without computing it, if its gradient does not read the outputs. They have their shapes and dtypes, but all
+/// their values are zero. `None` if the call must be computed.
+pub(crate) fn record_only(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Option<Vec<Tensor>>> {
+    let checked = check::Checked::new(op, args)?;
+    let inputs = checked.inputs(args);
+    if matches!(op.backward, Backward::Composite) || op.body.is_interpreted() {
+        return Ok(None);
+    }
+    let Some(recording) = record::prepare(op, &inputs, attrs)?.filter(|recording| !recording.reads_outputs(op)) else {
+        return Ok(None);
+    };
+    let metas: Vec<Option<Tensor>> = inputs.iter().map(|t| t.map(Tensor::meta).transpose()).collect::<Result<_>>()?;
+    let metas: Vec<Arg<'_>> = metas.iter().map(|t| t.as_ref().map_or(Arg::None, Arg::Tensor)).collect();
+    let inferred = {
+        let _quiet = NoGrad::new();
+        layers(op, &metas, attrs, u64::MAX)
+    };
+    // The body may read values.
+    let Ok(mut outputs) = inferred else { return Ok(None) };
+    for t in outputs.iter_mut().flatten() {
+        let zero = Tensor::full(Shape::default(), 0.0.into(), t.dtype(), checked.device)?;
+        *t = zero.broadcast_view(t.shape());
+    }
+    recording.record(op, &inputs, attrs, &mut outputs);
+    Ok(Some(returned(op, outputs).into_vec()))
 }
 
 /// The layers below [`capture`].

@@ -75,6 +75,11 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result
 }
 
 impl Recording {
+    /// Whether the gradient reads an output.
+    pub fn reads_outputs(&self, op: &OpDef) -> bool {
+        (0..op.outputs.len()).any(|k| saves_output(op, self.pullback.as_deref(), k))
+    }
+
     /// Attaches the history to the outputs: all of them, also those that only the gradient reads.
     pub fn record(mut self, op: &OpRef, inputs: &[Option<&Tensor>], attrs: &[Attr], outputs: &mut [Option<Tensor>]) {
         let metas = inputs.iter().map(|t| t.map(Meta::of)).collect();

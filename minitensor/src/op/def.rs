@@ -90,6 +90,11 @@ impl Body {
         matches!(self, Body::Element(_) | Body::Cell(_))
     }
 
+    /// Whether the body may be code of an interpreter.
+    pub(crate) fn is_interpreted(&self) -> bool {
+        matches!(self, Body::Dynamic(body) if body.is_interpreted)
+    }
+
     /// The program of the body.
     pub(crate) fn program(&self) -> Option<&ProgramFn> {
         if let Body::Element(program) | Body::Cell(program) = self { program.as_ref() } else { None }

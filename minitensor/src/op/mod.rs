@@ -39,7 +39,7 @@ engine! {
 pub use self::{
     build::CustomOpBuilder,
     by_name::OpName,
-    gradient::{Gradients, vjp},
+    gradient::{Gradients, gradient as functional_gradient, vjp},
 };
 #[cfg(feature = "engine")]
 pub use crate::dispatch::{dispatch, dispatch_one};

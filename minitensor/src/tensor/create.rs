@@ -38,6 +38,11 @@ impl Tensor {
         Tensor::full(shape, Const::Int(1), dtype, device)
     }
 
+    /// A tensor on [`Device::Meta`] of the same shape and dtype.
+    pub(crate) fn meta(&self) -> Result<Tensor> {
+        Tensor::empty(self.shape().clone(), self.dtype(), Device::Meta)
+    }
+
     /// A tensor filled with one value.
     pub fn full(shape: impl Into<Shape>, value: Const, dtype: DType, device: Device) -> Result<Tensor> {
         let out = Tensor::empty(shape, dtype, device)?;

@@ -1,9 +1,11 @@
 //! [`Gradients`]: the derived gradients of one op, with one [`Pullback`] for each kind of call.
 
 pub(crate) mod decomposition;
+mod functional;
 pub(crate) mod pullback;
 mod vjp;
 
+pub use functional::gradient;
 pub use vjp::vjp;
 
 use std::sync::{Arc, OnceLock};

@@ -1,0 +1,91 @@
+//! [`gradient`]: the gradients of a call as a function of its tensors, for frameworks that keep the graph themselves.
+
+use crate::attr::Attr;
+use crate::autograd::{EnableGrad, NoGrad, Options, grad};
+use crate::dispatch;
+use crate::error::{Error, Result, counted};
+use crate::op::call::Arg;
+use crate::op::def::OpRef;
+use crate::tensor::Tensor;
+
+/// The gradients of an op of the order `wrt.len()`, as a function of its tensors.
+///
+/// The function of order 0 is the op. The function of order k takes a cotangent for each result of the function of order k−1,
+/// then the tensors of that function. `wrt[k - 1]` selects the tensors of the latter whose gradients it returns. An absent
+/// cotangent is zero. Attributes are complete, as [`bind`](crate::op::bind) makes them.
+///
+/// # Errors
+/// If the number of tensors is wrong, a selected tensor is absent or has a dtype without derivatives, or the op has no gradient.
+pub fn gradient(op: &OpRef, attrs: &[Attr], wrt: &[&[bool]], tensors: &[Option<Tensor>]) -> Result<Vec<Tensor>> {
+    if let Some(input) = op.inputs.iter().find(|input| input.mutated) {
+        return Err(Error::value(format!(
+            "op '{}' changes '{}' in place, so it cannot run again to compute its gradient",
+            op.name, input.name
+        )));
+    }
+    let _mode = NoGrad::new();
+    let tensors: Vec<Option<Tensor>> = tensors.iter().map(|t| t.as_ref().map(Tensor::detach)).collect();
+    Order { op, attrs, wrt }.results(&tensors)
+}
+
+/// The function of one order.
+struct Order<'a> {
+    op: &'a OpRef,
+    attrs: &'a [Attr],
+    wrt: &'a [&'a [bool]],
+}
+
+impl Order<'_> {
+    /// The results. They are recorded if gradients are enabled.
+    fn results(&self, tensors: &[Option<Tensor>]) -> Result<Vec<Tensor>> {
+        let Some((wrt, lower)) = self.wrt.split_last() else {
+            let args: Vec<Arg<'_>> = tensors.iter().map(|t| t.as_ref().map_or(Arg::None, Arg::Tensor)).collect();
+            return match dispatch::record_only(self.op, &args, self.attrs)? {
+                Some(placeholders) => Ok(placeholders),
+                None => Ok(dispatch::dispatch(self.op, &args, self.attrs)?.into_vec()),
+            };
+        };
+        let Some(first) = tensors.len().checked_sub(wrt.len()) else {
+            return Err(self.wrong_count(wrt.len(), tensors.len()));
+        };
+        let (cotangents, tensors) = tensors.split_at(first);
+        let is_recorded = crate::autograd::is_grad_enabled();
+        let mut given = Vec::with_capacity(tensors.len());
+        let mut wanted = Vec::new();
+        for (i, t) in tensors.iter().enumerate() {
+            let Some(t) = t else {
+                given.push(None);
+                continue;
+            };
+            // A tensor that is part of a graph of a higher order stays in it.
+            let leaf = if t.requires_grad() { t.clone() } else { t.detach() };
+            if wrt[i] {
+                leaf.set_requires_grad(true).map_err(|e| e.context(format!("op '{}'", self.op.name)))?;
+                wanted.push(leaf.clone());
+            }
+            given.push(Some(leaf));
+        }
+        if wanted.len() != wrt.iter().filter(|wanted| **wanted).count() {
+            return Err(Error::value(format!("op '{}': a gradient of an absent tensor is wanted", self.op.name)));
+        }
+        let outputs = {
+            let _on = EnableGrad::new();
+            Order { wrt: lower, ..*self }.results(&given)?
+        };
+        if outputs.len() != cotangents.len() {
+            return Err(self.wrong_count(outputs.len() + wrt.len(), first + wrt.len()));
+        }
+        // Results that do not depend on a wanted tensor contribute nothing.
+        let pairs = outputs.into_iter().zip(cotangents).filter(|(output, g)| g.is_some() && output.requires_grad());
+        let (outputs, cotangents): (Vec<_>, Vec<_>) = pairs.map(|(output, g)| (output, g.clone())).unzip();
+        let options = Options { retain_graph: false, create_graph: is_recorded };
+        let found = grad(&outputs, &wanted, &cotangents, options)?;
+        let zero = |t: &Tensor| Tensor::full(t.shape().clone(), 0.0.into(), t.dtype(), t.device());
+        found.into_iter().zip(&wanted).map(|(g, t)| g.map_or_else(|| zero(t), Ok)).collect()
+    }
+
+    fn wrong_count(&self, expected: usize, got: usize) -> Error {
+        let (order, expected) = (self.wrt.len(), counted(expected, "tensor"));
+        Error::value(format!("op '{}': its gradient of order {order} takes {expected}, got {got}", self.op.name))
+    }
+}
