@@ -40,10 +40,10 @@ pub struct Profile {
     observing: Option<Observing>,
 }
 
-/// The events of each profile, in the order of the ends of the calls.
-static EVENTS: Mutex<BTreeMap<u64, Vec<Event>>> = Mutex::new(BTreeMap::new());
+/// The events of each profile, in the order of the ends of the calls. Calls are numbered in the order of their starts.
+static EVENTS: Mutex<BTreeMap<u64, Vec<(u64, Event)>>> = Mutex::new(BTreeMap::new());
 
-fn events() -> MutexGuard<'static, BTreeMap<u64, Vec<Event>>> {
+fn events() -> MutexGuard<'static, BTreeMap<u64, Vec<(u64, Event)>>> {
     EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -58,7 +58,7 @@ impl Profile {
         static PROFILES: AtomicU64 = AtomicU64::new(0);
         let number = PROFILES.fetch_add(1, Ordering::Relaxed);
         events().insert(number, Vec::new());
-        Profile { number, observing: Some(observe(Arc::new(Recorder { number, began: Instant::now() }))) }
+        Profile { number, observing: Some(observe(Arc::new(Recorder::new(number)))) }
     }
 
     /// Stops recording. Running calls are still recorded when they end.
@@ -68,9 +68,7 @@ impl Profile {
 
     /// The completed calls, in the order of their starts.
     pub fn events(&self) -> Vec<Event> {
-        let mut events = events().get(&self.number).cloned().unwrap_or_default();
-        events.sort_by_key(|event| event.start);
-        events
+        sorted(events().get(&self.number).cloned().unwrap_or_default())
     }
 }
 
@@ -81,9 +79,24 @@ impl Drop for Profile {
     }
 }
 
+/// Sorts numbered calls by their starts. A nested call may start in the same tick of the clock as the outer call. The
+/// outer call comes first, because its number is lower.
+fn sorted(mut events: Vec<(u64, Event)>) -> Vec<Event> {
+    events.sort_by_key(|(number, event)| (event.start, *number));
+    events.into_iter().map(|(_, event)| event).collect()
+}
+
 struct Recorder {
     number: u64,
     began: Instant,
+    /// The number of calls that have started.
+    calls: AtomicU64,
+}
+
+impl Recorder {
+    fn new(number: u64) -> Recorder {
+        Recorder { number, began: Instant::now(), calls: AtomicU64::new(0) }
+    }
 }
 
 thread_local! {
@@ -99,6 +112,7 @@ impl Observer for Recorder {
     fn call(&self, op: &OpRef, args: &[Arg<'_>], proceed: &mut dyn FnMut() -> Result<Produced>) -> Result<Produced> {
         let tensors = || args.iter().filter_map(|arg| if let Arg::Tensor(t) = arg { Some(*t) } else { None });
         let inputs = tensors().map(|t| (t.dtype(), t.shape().clone())).collect();
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
         let before = INNER.replace(Duration::ZERO);
         let start = Instant::now();
         let outputs = proceed();
@@ -118,8 +132,28 @@ impl Observer for Recorder {
         };
         // A call may end after its profile was dropped.
         if let Some(events) = events().get_mut(&self.number) {
-            events.push(event);
+            events.push((call, event));
         }
         outputs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(name: &str, start: u64, duration: u64) -> Event {
+        let (start, duration) = (Duration::from_nanos(start), Duration::from_nanos(duration));
+        let name = name.to_string();
+        Event { name, inputs: Vec::new(), bytes: 0, thread: 0, start, duration, self_time: duration }
+    }
+
+    #[test]
+    fn an_outer_call_comes_before_the_calls_that_start_in_the_same_tick() {
+        // In the order of their ends.
+        let calls = [(2, "innermost", 40, 0), (1, "inner", 40, 0), (0, "outer", 40, 80), (3, "next", 120, 0)];
+        let events = calls.map(|(number, name, start, duration)| (number, event(name, start, duration)));
+        let names: Vec<String> = sorted(events.into()).into_iter().map(|event| event.name).collect();
+        assert_eq!(names, ["outer", "inner", "innermost", "next"]);
     }
 }

@@ -145,6 +145,33 @@ def test_the_trace_is_in_the_trace_event_format(tmp_path):
     assert (call["ts"], call["dur"]) == (event.start / 1000, event.total / 1000)
     assert call["args"] == {"inputs": "float32[2, 3]", "bytes": 24}
     assert (thread["ph"], thread["tid"]) == ("M", call["tid"])
+    assert thread["args"] == {"name": f"thread {event.thread}"}
+
+
+def test_each_thread_is_a_track_that_viewers_do_not_reserve(tmp_path):
+    x = mt.ones(3)
+    with mt.profiler.profile() as p:
+        for op in (mt.ops.exp, mt.ops.log):
+            thread = threading.Thread(target=op, args=(x,))
+            thread.start()
+            thread.join()
+    # The numbers of threads depend on the calls before this profile, and one of them is 0.
+    events = [e._replace(thread=number) for number, e in enumerate(p.events())]
+    p.events = lambda: events
+    p.export_chrome_trace(tmp_path / "trace.json")
+    trace = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    calls, threads = trace[:2], trace[2:]
+    assert [e["name"] for e in calls] == ["exp", "log"]
+    assert [(e["tid"], e["args"]["name"]) for e in threads] == [(e["tid"], f"thread {i}") for i, e in enumerate(calls)]
+    assert 0 not in {e["tid"] for e in trace} and calls[0]["tid"] != calls[1]["tid"]
+
+
+def test_a_trace_declares_that_its_times_are_precise_to_the_nanosecond(tmp_path):
+    recorded(lambda: mt.ones(3) + 1).export_chrome_trace(tmp_path / "trace.json")
+    container = json.loads((tmp_path / "trace.json").read_text())
+    # Without the unit, chrome://tracing nests calls that are less than a microsecond apart. Without the metadata, it
+    # warns that the trace may be unusable.
+    assert container["displayTimeUnit"] == "ns" and container["metadata"] == {"highres-ticks": True}
 
 
 def test_misuse_is_an_error():
