@@ -19,8 +19,8 @@ mod record;
 use smallvec::SmallVec;
 
 use crate::attr::Attr;
-use crate::error::{Error, Result};
 use crate::autograd::NoGrad;
+use crate::error::{Error, Result};
 use crate::op::{Arg, Backward, OpRef, Outputs, Role};
 use crate::tensor::{Shape, Tensor};
 
