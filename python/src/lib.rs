@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`tensor`] | the class `mt.Tensor`, creation, indexing, import and export of data |
 //! | [`ops`] | the functions of `mt.ops`, methods and operators, ops that are written in Python |
+//! | [`bridge`] | what bridges to other frameworks need |
 //! | [`autograd`] | `backward`, `grad`, hooks |
 //! | [`plugin`] | shared libraries with ops |
 //! | [`profiler`], [`testing`] | the compiled parts of `mt.profiler` and `mt.testing` |
@@ -14,6 +15,7 @@
 //! The Python part is in `python/minitensor`.
 
 mod autograd;
+mod bridge;
 mod device;
 mod dtype;
 mod error;
@@ -47,6 +49,7 @@ fn install(m: &Bound<'_, PyModule>) -> error::Result<()> {
     tensor::install(m)?;
     autograd::install(m)?;
     ops::install(m)?;
+    bridge::install(m)?;
     plugin::install(m)?;
     profiler::install(m)?;
     testing::install(m)

@@ -30,6 +30,11 @@ impl Binding {
         Binding { names, attr_order: op.attr_order() }
     }
 
+    /// The names of the parameters.
+    pub fn names(&self) -> &[Py<PyString>] {
+        &self.names
+    }
+
     /// Assigns the arguments to parameters, and calls `then` with them.
     ///
     /// # Safety

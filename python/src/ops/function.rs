@@ -4,17 +4,20 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use minitensor::op::{Arg, Arity};
+use minitensor::op::{Arg, Arity, Outputs};
 use minitensor::testing::Sample;
-use minitensor::{Attr, Error, OpRef, dispatch, registry};
+use minitensor::{Attr, Error, OpRef, Tensor, dispatch, registry};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use smallvec::{SmallVec, smallvec};
 
+use super::array_args::Arrays;
 use super::attr;
 use super::binding::{Binding, Slots, argument};
 use super::returns::Returns;
 use super::tensor_arg::{self, TensorArg, TensorArgs, arguments};
+use crate::bridge::library::{self, Library};
 use crate::error::Result;
 use crate::runtime::call;
 use crate::tensor::class::PyTensor;
@@ -102,6 +105,28 @@ impl Function {
         unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, |slots| self.run(py, slots)) }
     }
 
+    /// Calls the op on arrays of a library. The results are arrays of the same library.
+    ///
+    /// # Safety
+    /// As [`Function::call`].
+    pub unsafe fn call_arrays<'py>(
+        &self,
+        py: Python<'py>,
+        args: *const *mut ffi::PyObject,
+        n: usize,
+        keywords: *mut ffi::PyObject,
+    ) -> Result<Bound<'py, PyAny>> {
+        if !self.is_live.load(Ordering::Relaxed) {
+            self.check_registered()?;
+        }
+        let run = |slots: &Slots| match Arrays::among(py, &self.op, slots, false)? {
+            Some(Arrays::Of(library)) => self.run_arrays(py, slots, library),
+            _ => self.run_tensors(py, slots),
+        };
+        // SAFETY: the caller's contract.
+        unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, run) }
+    }
+
     /// The fast path for the most common call: positional tensors only.
     #[inline]
     unsafe fn call_with_tensors<'py>(
@@ -153,17 +178,50 @@ impl Function {
 
     #[inline]
     fn run<'py>(&self, py: Python<'py>, slots: &Slots) -> Result<Bound<'py, PyAny>> {
-        let attrs = self.attrs(py, slots)?;
         let mut few = [Arg::None; FEW];
-        let outputs = match self.plain(py, slots, &mut few) {
-            Some(args) => call::call(py, &self.op, args, || dispatch(&self.op, args, &attrs))?,
-            None => {
-                let mut tensors = self.tensors(py, slots)?;
-                let args = arguments(&mut tensors)?;
-                call::call(py, &self.op, &args, || dispatch(&self.op, &args, &attrs))?
+        if let Some(args) = self.plain(py, slots, &mut few) {
+            let attrs = self.attrs(py, slots)?;
+            let outputs = call::call(py, &self.op, args, || dispatch(&self.op, args, &attrs))?;
+            return self.returns.wrap(py, outputs, slots, |t| tensor_object(py, t));
+        }
+        match Arrays::among(py, &self.op, slots, true)? {
+            None => self.run_tensors(py, slots),
+            Some(Arrays::Of(library)) => self.run_arrays(py, slots, library),
+            Some(Arrays::Bridged(call)) => Ok(call.call1((self.op.name.as_ref(), self.keywords(py, slots)?))?),
+        }
+    }
+
+    /// A call with tensors and numbers.
+    fn run_tensors<'py>(&self, py: Python<'py>, slots: &Slots) -> Result<Bound<'py, PyAny>> {
+        self.returns.wrap(py, self.outputs(py, slots)?, slots, |t| tensor_object(py, t))
+    }
+
+    /// A call with arrays of a library.
+    fn run_arrays<'py>(&self, py: Python<'py>, slots: &Slots, library: Library) -> Result<Bound<'py, PyAny>> {
+        self.returns.wrap(py, self.outputs(py, slots)?, slots, |t| library.array(py, t))
+    }
+
+    fn outputs(&self, py: Python<'_>, slots: &Slots) -> Result<Outputs> {
+        let attrs = self.attrs(py, slots)?;
+        let mut tensors = self.tensors(py, slots)?;
+        let owned: SmallVec<[Tensor; 4]> = tensors.iter().filter_map(TensorArg::imported).collect();
+        let args = arguments(&mut tensors)?;
+        let mut outputs = call::call(py, &self.op, &args, || dispatch(&self.op, &args, &attrs))?;
+        if !owned.is_empty() {
+            library::separate(&owned, outputs.as_mut_slice())?;
+        }
+        Ok(outputs)
+    }
+
+    /// The arguments of a call by name.
+    fn keywords<'py>(&self, py: Python<'py>, slots: &Slots) -> Result<Bound<'py, PyDict>> {
+        let keywords = PyDict::new(py);
+        for (i, name) in self.binding.names().iter().enumerate() {
+            if let Some(object) = argument(py, slots, i) {
+                keywords.set_item(name, object)?;
             }
-        };
-        self.returns.wrap(py, outputs, slots)
+        }
+        Ok(keywords)
     }
 
     /// The inputs of a call, if they are few tensors and nothing else.
@@ -208,4 +266,10 @@ impl Function {
         }
         Ok(attrs)
     }
+}
+
+/// A tensor as a Python object.
+#[inline]
+fn tensor_object(py: Python<'_>, tensor: Tensor) -> Result<Bound<'_, PyAny>> {
+    Ok(Bound::new(py, PyTensor::from(tensor))?.into_any())
 }

@@ -11,13 +11,27 @@ use pyo3::prelude::*;
 
 use super::docstring;
 use super::function::Function;
-use super::method_def::{MethodDef, enter};
+use super::method_def::{FastCall, MethodDef, enter};
 use crate::error::Result;
 
 /// The Python function object, in a module.
 pub fn new<'py>(function: Arc<Function>, module: &Bound<'py, PyModule>, name: &str) -> Result<Bound<'py, PyAny>> {
+    with_call(function, module, name, call_function)
+}
+
+/// The Python function object that computes on arrays of any library.
+pub fn of_arrays<'py>(function: Arc<Function>, module: &Bound<'py, PyModule>, name: &str) -> Result<Bound<'py, PyAny>> {
+    with_call(function, module, name, call_array_function)
+}
+
+fn with_call<'py>(
+    function: Arc<Function>,
+    module: &Bound<'py, PyModule>,
+    name: &str,
+    call: FastCall,
+) -> Result<Bound<'py, PyAny>> {
     let signature = docstring::text_signature(&function.op, name, "");
-    let definition = MethodDef::new(name, &signature, &function.op, call_function)?;
+    let definition = MethodDef::new(name, &signature, &function.op, call)?;
     let def = definition.as_ptr();
     let state = new_state(module, State::new(function, definition))?;
     // SAFETY: the state owns the definition, and the function object owns the state; the name is a string.
@@ -48,6 +62,19 @@ unsafe extern "C" fn call_function(
     unsafe {
         let function = function_of(state);
         enter(&function.op, |py| function.call(py, args, n as usize, keywords))
+    }
+}
+
+unsafe extern "C" fn call_array_function(
+    state: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    n: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as in `call_function`.
+    unsafe {
+        let function = function_of(state);
+        enter(&function.op, |py| function.call_arrays(py, args, n as usize, keywords))
     }
 }
 

@@ -3,14 +3,15 @@
 //! [`module`] keeps `mt.ops` up to date with the registry. [`function`] calls an op: [`binding`] assigns the arguments,
 //! [`tensor_arg`] and [`attr`] convert them, [`returns`] converts the result.
 
-mod attr;
+mod array_args;
+pub mod attr;
 mod binding;
 mod by_name;
 pub mod custom_op;
 mod describe;
 mod docstring;
 mod function;
-mod function_object;
+pub mod function_object;
 mod getattr;
 pub mod lookup;
 mod method;

@@ -1,13 +1,12 @@
 //! [`Returns`]: the form in which an op returns its outputs to Python.
 
-use minitensor::OpDef;
 use minitensor::op::{Outputs, Role};
+use minitensor::{OpDef, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::binding::{Slots, argument};
 use crate::error::Result;
-use crate::tensor::class::PyTensor;
 
 /// The form of a call's result.
 pub enum Returns {
@@ -47,23 +46,27 @@ impl Returns {
         }
     }
 
-    /// The result of a call.
+    /// The result of a call. `object` converts each output.
     #[inline]
-    pub fn wrap<'py>(&self, py: Python<'py>, outputs: Outputs, slots: &Slots) -> Result<Bound<'py, PyAny>> {
+    pub fn wrap<'py>(
+        &self,
+        py: Python<'py>,
+        outputs: Outputs,
+        slots: &Slots,
+        object: impl Fn(Tensor) -> Result<Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let tuple = |outputs: Outputs| -> Result<Bound<'py, PyTuple>> {
+            let objects = outputs.into_vec().into_iter().map(&object).collect::<Result<Vec<_>>>()?;
+            Ok(PyTuple::new(py, objects)?)
+        };
         match self {
-            Returns::One => Ok(Bound::new(py, PyTensor::from(outputs.single()))?.into_any()),
+            Returns::One => object(outputs.single()),
             Returns::Nothing => Ok(py.None().into_bound(py)),
             Returns::Input(i) => Ok(argument(py, slots, *i).map_or_else(|| py.None().into_bound(py), |o| o.to_owned())),
-            Returns::Tuple => Ok(tuple(py, outputs)?.into_any()),
-            Returns::Named(class) => Ok(class.bind(py).call1(tuple(py, outputs)?)?),
+            Returns::Tuple => Ok(tuple(outputs)?.into_any()),
+            Returns::Named(class) => Ok(class.bind(py).call1(tuple(outputs)?)?),
         }
     }
-}
-
-fn tuple(py: Python<'_>, outputs: Outputs) -> Result<Bound<'_, PyTuple>> {
-    let tensors: Vec<_> =
-        outputs.into_vec().into_iter().map(|t| Bound::new(py, PyTensor::from(t))).collect::<PyResult<_>>()?;
-    Ok(PyTuple::new(py, tensors)?)
 }
 
 /// `layer_norm` → `LayerNormResult`.

@@ -7,11 +7,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use smallvec::SmallVec;
 
+use crate::bridge::library::Library;
 use crate::error::{Exception, Result};
 use crate::tensor::class::PyTensor;
-use crate::tensor::interchange::array_like::Copy;
 use crate::tensor::interchange::number::{self, Number};
-use crate::tensor::interchange::numpy;
 
 /// A tensor argument. References point to tensors of Python objects that the caller of a function holds.
 pub enum TensorArg<'a> {
@@ -26,7 +25,7 @@ pub enum TensorArg<'a> {
 pub type TensorArgs<'a> = SmallVec<[TensorArg<'a>; 4]>;
 
 impl<'a> TensorArg<'a> {
-    /// A tensor, a number, or a NumPy array; other objects are not accepted as tensors.
+    /// A tensor, a number, or an array of another library; other objects are not accepted as tensors.
     #[inline]
     pub fn read(object: Borrowed<'a, '_, PyAny>) -> Result<Option<TensorArg<'a>>> {
         if let Ok(t) = object.cast_exact::<PyTensor>() {
@@ -44,10 +43,15 @@ impl<'a> TensorArg<'a> {
             Some(Number::Complex(re, im)) => return Ok(Some(TensorArg::Complex(re, im))),
             None => {}
         }
-        if numpy::is_numpy(&object)? {
-            return Ok(Some(TensorArg::Owned(Box::new(numpy::from_numpy(&object, Copy::IfNeeded)?))));
+        match Library::of(&object)? {
+            Some(library) => Ok(Some(TensorArg::Owned(Box::new(library.tensor(&object)?)))),
+            None => Ok(None),
         }
-        Ok(None)
+    }
+
+    /// The tensor over the memory of an array of another library.
+    pub fn imported(&self) -> Option<Tensor> {
+        if let TensorArg::Owned(t) = self { Some((**t).clone()) } else { None }
     }
 
     /// The argument without conversion, if it needs none.

@@ -51,6 +51,11 @@ impl Outputs {
         self.0.swap_remove(0)
     }
 
+    /// All outputs.
+    pub fn as_mut_slice(&mut self) -> &mut [Tensor] {
+        &mut self.0
+    }
+
     /// The first two outputs.
     pub fn tuple2(self) -> (Tensor, Tensor) {
         let [a, b] = self.array();

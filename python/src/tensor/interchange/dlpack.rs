@@ -18,7 +18,7 @@ const CUDA_HOST: i32 = 3;
 const READ_ONLY: u64 = 1;
 const IS_COPIED: u64 = 2;
 /// The version that is exported. Versions with the same major number can be imported.
-const VERSION: (u32, u32) = (1, 0);
+pub const VERSION: (u32, u32) = (1, 0);
 
 #[repr(C)]
 struct Element {
@@ -49,7 +49,7 @@ struct Legacy {
 
 /// `DLManagedTensorVersioned`
 #[repr(C)]
-struct Versioned {
+pub struct Versioned {
     major: u32,
     minor: u32,
     context: *mut c_void,
@@ -143,7 +143,8 @@ unsafe extern "C" fn drop_capsule<M: Managed>(capsule: *mut ffi::PyObject) {
     }
 }
 
-fn export<'py, M: Managed>(py: Python<'py>, tensor: Tensor, flags: u64) -> Result<Bound<'py, PyAny>> {
+/// A managed array over the tensor's memory. Its consumer calls the deleter.
+fn managed<M: Managed>(tensor: Tensor, flags: u64) -> *mut M {
     let code = match (tensor.dtype(), tensor.dtype().kind()) {
         (DType::Bf16, _) => 4,
         (_, Kind::Signed) => 0,
@@ -167,7 +168,11 @@ fn export<'py, M: Managed>(py: Python<'py>, tensor: Tensor, flags: u64) -> Resul
         strides: exported.strides.as_mut_ptr(),
         byte_offset: 0,
     };
-    let managed = Box::into_raw(Box::new(M::wrap(array, Box::into_raw(exported).cast(), flags)));
+    Box::into_raw(Box::new(M::wrap(array, Box::into_raw(exported).cast(), flags)))
+}
+
+fn export<'py, M: Managed>(py: Python<'py>, tensor: Tensor, flags: u64) -> Result<Bound<'py, PyAny>> {
+    let managed = managed::<M>(tensor, flags);
     // SAFETY: the pointer is new, the name is static, and the destructor is for this type.
     unsafe {
         let capsule = ffi::PyCapsule_New(managed.cast(), M::NAME.as_ptr(), Some(drop_capsule::<M>));
@@ -201,6 +206,20 @@ impl<M: Managed> Drop for Owner<M> {
     }
 }
 
+/// The tensor of a managed array that the caller owns.
+///
+/// # Safety
+/// The pointer is valid, and nothing else deletes the array.
+pub unsafe fn adopt(managed: *mut Versioned) -> Result<Tensor> {
+    tensor_of(Owner(managed))
+}
+
+/// A managed array over the tensor's memory, for a consumer that takes it over.
+pub fn lend(tensor: Tensor) -> *mut Versioned {
+    let flags = if tensor.storage().is_writable() { 0 } else { READ_ONLY };
+    managed(tensor, flags)
+}
+
 fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     // SAFETY: the name determines the type of the pointer; renaming the capsule takes the array, as DLPack specifies.
     let owner = unsafe {
@@ -211,6 +230,11 @@ fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         ffi::PyCapsule_SetName(capsule.as_ptr(), M::USED.as_ptr());
         Owner(managed)
     };
+    tensor_of(owner).map(Some)
+}
+
+/// The tensor over the memory of a managed array.
+fn tensor_of<M: Managed>(owner: Owner<M>) -> Result<Tensor> {
     // SAFETY: the owner keeps the array alive. If the major version differs, only the deleter is accessed.
     let managed = unsafe { &*owner.0 };
     if let Some((major, minor)) = managed.version()
@@ -239,7 +263,7 @@ fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     })?;
     let first = array.data.cast::<u8>().with_addr(first);
     // SAFETY: the producer guarantees its memory until the deleter is called, which the owner does.
-    unsafe { foreign(first, shape, &strides, dtype, writable, Box::new(owner)).map(Some) }
+    unsafe { foreign(first, shape, &strides, dtype, writable, Box::new(owner)) }
 }
 
 impl Element {

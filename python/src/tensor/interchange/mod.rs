@@ -4,8 +4,9 @@
 
 pub mod array_like;
 mod buffer;
-mod copy;
+pub mod copy;
 pub mod dlpack;
+pub mod exchange;
 mod foreign;
 pub mod nested;
 pub mod number;

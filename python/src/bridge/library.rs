@@ -1,0 +1,59 @@
+//! [`Library`]: the library of an array that is not a tensor of ours.
+
+use minitensor::Tensor;
+use pyo3::prelude::*;
+
+use crate::error::Result;
+use crate::tensor::class::PyTensor;
+use crate::tensor::interchange::copy::Copy;
+use crate::tensor::interchange::exchange::ExchangeApi;
+use crate::tensor::interchange::numpy;
+
+/// A library whose arrays become tensors and back, over the same memory.
+#[derive(Clone, Copy)]
+pub enum Library {
+    /// NumPy.
+    NumPy,
+    /// A library with DLPack's exchange API, such as PyTorch.
+    Exchange(&'static ExchangeApi),
+}
+
+impl Library {
+    /// The library of an array; `None` for other objects, and for tensors of ours.
+    pub fn of(object: &Bound<'_, PyAny>) -> Result<Option<Library>> {
+        if object.is_instance_of::<PyTensor>() {
+            return Ok(None);
+        }
+        if let Some(api) = ExchangeApi::of(object) {
+            return Ok(Some(Library::Exchange(api)));
+        }
+        Ok(numpy::is_numpy(object)?.then_some(Library::NumPy))
+    }
+
+    /// A tensor over the memory of an array of this library.
+    pub fn tensor(self, object: &Bound<'_, PyAny>) -> Result<Tensor> {
+        match self {
+            Library::NumPy => numpy::from_numpy(object, Copy::IfNeeded),
+            Library::Exchange(api) => api.tensor(object),
+        }
+    }
+
+    /// An array of this library over the memory of a tensor.
+    pub fn array<'py>(self, py: Python<'py>, tensor: Tensor) -> Result<Bound<'py, PyAny>> {
+        match self {
+            Library::NumPy => PyTensor::numpy(&Bound::new(py, PyTensor::from(tensor))?),
+            Library::Exchange(api) => api.object(py, tensor),
+        }
+    }
+}
+
+/// Copies the results that share memory with an input or with each other: other libraries do not know that they do.
+pub fn separate(inputs: &[Tensor], outputs: &mut [Tensor]) -> Result<()> {
+    for k in 0..outputs.len() {
+        let (before, rest) = outputs.split_at_mut(k);
+        if inputs.iter().chain(&*before).any(|other| other.shares_storage(&rest[0])) {
+            rest[0] = rest[0].copied()?;
+        }
+    }
+    Ok(())
+}

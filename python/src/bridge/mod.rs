@@ -1,0 +1,18 @@
+//! What bridges to other frameworks need: calls on their arrays, gradients without recorded calls, and definitions as data.
+
+mod call;
+mod definition;
+mod gradient;
+mod infer;
+pub mod library;
+
+use pyo3::prelude::*;
+
+use crate::error::Result;
+
+pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
+    call::install(m)?;
+    definition::install(m)?;
+    gradient::install(m)?;
+    infer::install(m)
+}
