@@ -1,7 +1,7 @@
 //! The definition of an op as data: what a bridge needs to describe the op to another framework.
 
 use minitensor::op::{Arithmetic, Arity, Backward, DTypeRule, Dim, Dims, Role, ShapeRule};
-use minitensor::{Attr, AttrKind, DType, DTypeSet, OpDef};
+use minitensor::{Attr, AttrKind, DType, DTypeSet, OpDef, registry};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -138,7 +138,15 @@ fn dim<'py>(py: Python<'py>, op: &OpDef, of: &Dim) -> Result<Bound<'py, PyAny>> 
     })
 }
 
+/// A number that identifies the definition of a name for as long as a function of the op exists; `None` if no op has the name.
+#[pyfunction]
+fn _op_identity(name: &str) -> Option<usize> {
+    let op = registry::get(name).ok()?;
+    Some(std::ptr::from_ref::<OpDef>(&op).addr())
+}
+
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_function(wrap_pyfunction!(_definition, m)?)?;
+    m.add_function(wrap_pyfunction!(_op_identity, m)?)?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The shapes and dtypes of the results of a call, from those of its inputs.
 
-use minitensor::op::{Arg, infer};
+use minitensor::op::{Arg, infer, infer_dtypes};
 use minitensor::{Attr, Device, OpDef, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -34,6 +34,20 @@ fn _infer<'py>(
     outputs.iter().map(|t| Ok((PyTuple::new(py, t.shape().iter())?, t.dtype().to_string()))).collect()
 }
 
+/// The dtypes of the results of an op, which do not depend on the shapes of its inputs.
+#[pyfunction]
+fn _infer_dtypes<'py>(
+    py: Python<'py>,
+    name: &str,
+    dtypes: Vec<Option<Bound<'py, PyAny>>>,
+    attrs: &Bound<'py, PyDict>,
+) -> Result<Vec<String>> {
+    let op = lookup::find(py, name)?;
+    let attrs = attributes(&op, attrs)?;
+    let dtypes = dtypes.iter().map(|d| d.as_ref().map(dtype::parse).transpose()).collect::<Result<Vec<_>>>()?;
+    Ok(infer_dtypes(&op, &dtypes, &attrs)?.iter().map(|d| d.to_string()).collect())
+}
+
 /// The attributes of a call, complete, from a dictionary.
 pub fn attributes(op: &OpDef, given: &Bound<'_, PyDict>) -> Result<Vec<Attr>> {
     let mut attrs = Vec::with_capacity(op.attrs.len());
@@ -48,5 +62,6 @@ pub fn attributes(op: &OpDef, given: &Bound<'_, PyDict>) -> Result<Vec<Attr>> {
 
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_function(wrap_pyfunction!(_infer, m)?)?;
+    m.add_function(wrap_pyfunction!(_infer_dtypes, m)?)?;
     Ok(())
 }

@@ -42,7 +42,8 @@ impl Library {
     pub fn array<'py>(self, py: Python<'py>, tensor: Tensor) -> Result<Bound<'py, PyAny>> {
         match self {
             Library::NumPy => PyTensor::numpy(&Bound::new(py, PyTensor::from(tensor))?),
-            Library::Exchange(api) => api.object(py, tensor),
+            // The results of a bridged op are contiguous, whatever the layout of its inputs.
+            Library::Exchange(api) => api.object(py, tensor.contiguous()?),
         }
     }
 }

@@ -1,0 +1,107 @@
+"""The functions `minitensor.torch.<op>`: calls with the least overhead."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from . import recording
+
+if TYPE_CHECKING:
+    from .op import Op
+
+_is_compiling = torch.compiler.is_compiling
+_grad_enabled = torch.is_grad_enabled
+_transforms = torch._C._functorch.peek_interpreter_stack
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_function_modes = torch._C._len_torch_function_stack
+_tracing = torch._C._get_tracing_state
+
+
+def is_plain(tensor: Any) -> bool:
+    """Whether the memory of a tensor has its values: it is no subclass, on the CPU, and not a lazy conjugate or negative."""
+    kind = type(tensor)
+    return (kind is Tensor or kind is Parameter) and tensor.is_cpu and not tensor.is_neg() and not tensor.is_conj()
+
+
+def is_observed() -> bool:
+    """Whether PyTorch must see the calls: it compiles, traces or transforms a function."""
+    return bool(
+        _is_compiling() or _transforms() is not None or _dispatch_modes() or _function_modes() or _tracing() is not None
+    )
+
+
+def make_function(op: Op) -> Callable[..., Any]:
+    """Returns the function of an op.
+
+    Outside of transforms, plain tensors go to the kernel directly. Everything else goes through PyTorch's dispatcher.
+    """
+    definition, direct = op.definition, op.direct
+    inputs, count = definition.inputs, len(definition.inputs)
+    returns_input = next((k for k, i in enumerate(inputs) if i.mutated), None) if not definition.outputs else None
+    is_simple = not definition.is_variadic and not definition.mutates
+    is_differentiable = definition.is_differentiable
+    recorded, transformed = recording.recorded(op), recording.transformed(op)
+    signature = make_signature(op)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if is_simple and not is_observed():
+            if len(args) < count:
+                args, kwargs = signature.bind(*args, **kwargs).args, {}
+            tensors = args[:count]
+            if len(tensors) == count and all([is_plain(t) for t in tensors]):
+                if not (_grad_enabled() and any([t.requires_grad for t in tensors])):
+                    return direct(*args, **kwargs)
+                if is_differentiable:
+                    attributes = args[count:] if not kwargs else bind(args, kwargs)[count:]
+                    return recorded(attributes, *tensors)
+        return dispatch(bind(args, kwargs))
+
+    def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args
+
+    def dispatch(args: tuple[Any, ...]) -> Any:
+        tensors = definition.flat(args)
+        like = next((t for t in tensors if isinstance(t, Tensor)), None)
+        tensors = [number(t, like) if isinstance(t, bool | int | float | complex) else t for t in tensors]
+        if is_differentiable and not _is_compiling() and _transforms() is not None:
+            return transformed(args[count:], *tensors)
+        result = op.op(*definition.nested(tensors), *args[count:])
+        return result if returns_input is None else args[returns_input]
+
+    call.__name__ = call.__qualname__ = op.name
+    call.__module__ = "minitensor.torch"
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__doc__ = direct.__doc__
+    return call
+
+
+def number(value: complex, like: Tensor | None) -> Tensor:
+    """A number as a tensor without dimensions, of the dtype that it takes beside a tensor."""
+    dtype = torch.result_type(like, value) if like is not None else None
+    return torch.tensor(value, dtype=dtype, device=like.device if like is not None else None)
+
+
+def make_signature(op: Op) -> inspect.Signature:
+    """Returns the signature, with the names and defaults of the op."""
+    parameters = []
+    for given in op.definition.inputs:
+        default = None if given.arity == "optional" else inspect.Parameter.empty
+        parameters.append(inspect.Parameter(given.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
+    for attr in op.definition.attrs:
+        default = inspect.Parameter.empty if attr.required else attr.default if attr.literal is not None else None
+        parameters.append(inspect.Parameter(attr.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
+    # In Python, a parameter without a default cannot follow one with a default. None means "not given".
+    seen = False
+    for k, parameter in enumerate(parameters):
+        seen = seen or parameter.default is not inspect.Parameter.empty
+        if seen and parameter.default is inspect.Parameter.empty:
+            parameters[k] = parameter.replace(default=None)
+    return inspect.Signature(parameters)

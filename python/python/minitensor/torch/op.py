@@ -1,0 +1,197 @@
+"""An op in PyTorch's dispatcher: schema, kernel, shapes, gradient, and batching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from .._minitensor import _array_function, _gradient, _op_identity
+from . import batching, shapes
+from .definition import Definition
+from .function import make_function
+
+Tensors = list[torch.Tensor | None]
+
+
+class Op:
+    """An op of minitensor, registered as `torch.ops.<namespace>.<name>`.
+
+    Its gradients of all orders are one more op, `<name>_gradient`. Its argument `wrt` tells for which tensors gradients
+    are wanted, one word for each order: `wrt="01"` wants the gradient of the second input; `wrt="01,111"` the gradients of that.
+    """
+
+    def __init__(self, namespace: str, name: str, full_name: str) -> None:
+        self.definition = Definition(full_name)
+        self.identity = _op_identity(full_name)
+        self.name = name.replace("::", "__")
+        self.direct = _array_function(full_name)
+        self.library = torch.library.Library(namespace, "FRAGMENT")
+        self.qualified = f"{namespace}::{self.name}"
+        self._define(
+            self.name,
+            self.definition.schema,
+            self._kernel,
+            self._fake,
+            batching.batch(self, lambda *args: self.op(*args)),
+        )
+        if self.definition.is_differentiable:
+            gradient = f"{self.name}_gradient"
+            self._define(
+                gradient,
+                self.definition.gradient_schema,
+                self._gradient,
+                self._fake_gradient,
+                batching.batch_gradient(self),
+            )
+            self.gradient_op = getattr(getattr(torch.ops, namespace), gradient).default
+            library = torch.library
+            library.register_autograd(self.qualified, self._backward, setup_context=self._save, lib=self.library)
+            library.register_autograd(
+                f"{namespace}::{gradient}", self._gradient_backward, setup_context=self._save_gradient, lib=self.library
+            )
+        elif not self.definition.mutates:
+            self._refuse_gradients()
+        self.packet = getattr(getattr(torch.ops, namespace), self.name)
+        self.op = self.packet.default
+        self.function = make_function(self)
+
+    def is_current(self) -> bool:
+        """Whether the name still has this definition."""
+        return bool(_op_identity(self.definition.name) == self.identity)
+
+    def destroy(self) -> None:
+        """Removes the op from the dispatcher."""
+        self.library._destroy()
+
+    def _define(self, name: str, schema: str, kernel: Callable[..., Any], fake: Callable[..., Any], batch: Any) -> None:
+        tags = [torch.Tag.pt2_compliant_tag]
+        self.library.define(name + schema, tags=tags)
+        qualified = f"{self.library.ns}::{name}"
+        self.library.impl(name, kernel, "CPU")
+        torch.library.register_fake(qualified, fake, lib=self.library)
+        if not self.definition.mutates:
+            torch.library.register_vmap(qualified, batch, lib=self.library)
+
+    # The op.
+
+    def _kernel(self, *args: Any) -> Any:
+        definition = self.definition
+        args = definition.complete(args)
+        tensors = args[: len(definition.inputs)]
+        result = self.direct(*tensors, **definition.attributes(args))
+        if definition.gives_list:
+            return list(result)
+        return result if definition.outputs else None
+
+    def _fake(self, *args: Any) -> Any:
+        definition = self.definition
+        if not definition.outputs:
+            return None
+        args = definition.complete(args)
+        tensors = definition.flat(args)
+        device = next((t.device for t in tensors if t is not None), "cpu")
+        results = [
+            torch.empty(shape, dtype=dtype, device=device)
+            for shape, dtype in shapes.results(definition, tensors, definition.attributes(args))
+        ]
+        if definition.gives_list:
+            return results
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _refuse_device(self, *args: Any) -> Any:
+        tensors = self.definition.flat(args) if len(args) >= len(self.definition.inputs) else []
+        devices = {t.device for t in tensors if isinstance(t, torch.Tensor)}
+        if devices <= {torch.device("cpu")}:
+            return self._kernel(*args)
+        found = " and ".join(sorted(f"'{device}'" for device in devices))
+        raise NotImplementedError(
+            f"op '{self.definition.name}' has kernels for the device 'cpu' only, got tensors on {found}; copy them with .cpu()"
+        )
+
+    # Its gradient.
+
+    def _save(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        inputs = self.definition.complete(inputs)
+        ctx.save_for_backward(*self.definition.flat(inputs))
+        ctx.attributes = inputs[len(self.definition.inputs) :]
+        ctx.set_materialize_grads(False)
+
+    def _backward(self, ctx: Any, *cotangents: Any) -> Any:
+        definition = self.definition
+        if definition.gives_list:
+            cotangents = tuple(cotangents[0])
+        tensors = list(ctx.saved_tensors)
+        needs = list(ctx.needs_input_grad[: len(definition.inputs)])
+        needs += [False] * (len(definition.inputs) - len(needs))
+        if definition.is_variadic:
+            needs[-1:] = needs[-1]
+        gradients = self._call_gradient([*cotangents, *tensors], ctx.attributes, [], needs, tensors)
+        gradients = definition.nested(gradients)
+        return (*gradients, *[None] * len(definition.attrs))[: len(ctx.needs_input_grad)]
+
+    def _call_gradient(self, *args: Any) -> Tensors:
+        """The gradients of a call through the dispatcher."""
+        return self._gradients(self.gradient_op, *args)
+
+    def _compute_gradient(self, *args: Any) -> Tensors:
+        """The gradients of a call, computed directly."""
+        return self._gradients(self._gradient, *args)
+
+    def _gradients(
+        self,
+        gradient: Callable[..., Any],
+        tensors: Tensors,
+        attributes: tuple[Any, ...],
+        lower: list[str],
+        needs: Sequence[bool],
+        wrt: Tensors,
+    ) -> Tensors:
+        """The gradients of those of `wrt` that need one; None for the others. `lower` selects those of lower orders."""
+        wanted = [
+            need and t is not None and (t.is_floating_point() or t.is_complex())
+            for need, t in zip(needs, wrt, strict=True)
+        ]
+        if not any(wanted):
+            return [None] * len(wrt)
+        word = "".join(["1" if w else "0" for w in wanted])
+        found = iter(gradient(tensors, ",".join([*lower, word]), *attributes))
+        return [next(found) if w else None for w in wanted]
+
+    def _gradient(self, tensors: Tensors, wrt: str, *attributes: Any) -> list[torch.Tensor]:
+        attrs = self.definition.attributes((*[None] * len(self.definition.inputs), *attributes))
+        orders = [[c == "1" for c in word] for word in wrt.split(",")]
+        return list(_gradient(self.definition.name, list(tensors), attrs, orders))
+
+    def _fake_gradient(self, tensors: Tensors, wrt: str, *attributes: Any) -> list[torch.Tensor]:
+        return [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in selected(tensors, wrt)]
+
+    def _save_gradient(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        tensors, wrt, *attributes = inputs
+        ctx.save_for_backward(*tensors)
+        ctx.attributes, ctx.wrt = attributes, wrt
+        ctx.set_materialize_grads(False)
+
+    def _gradient_backward(self, ctx: Any, cotangents: Tensors) -> Any:
+        tensors = list(ctx.saved_tensors)
+        needs = list(ctx.needs_input_grad[0])
+        gradients = self._call_gradient([*cotangents, *tensors], ctx.attributes, ctx.wrt.split(","), needs, tensors)
+        return (gradients, None, *[None] * len(ctx.attributes))
+
+    def _refuse_gradients(self) -> None:
+        """Registers a gradient that raises an error, with the reason why there is none."""
+        definition = self.definition
+        if not (any(o.differentiable for o in definition.outputs) and definition.no_gradient):
+            return
+
+        def backward(ctx: Any, *cotangents: Any) -> Any:
+            raise RuntimeError(f"op '{definition.name}' has no gradient: {definition.no_gradient}")
+
+        torch.library.register_autograd(self.qualified, backward, lib=self.library)
+
+
+def selected(tensors: Tensors, wrt: str) -> list[torch.Tensor]:
+    """The tensors whose gradients are wanted."""
+    word = wrt.rpartition(",")[2]
+    return [t for t, c in zip(tensors[len(tensors) - len(word) :], word, strict=True) if c == "1" and t is not None]

@@ -1,0 +1,81 @@
+"""Registers ops with PyTorch's dispatcher, and keeps them up to date with the registry of minitensor."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+
+from .._minitensor import _op_names
+from .op import Op
+
+_lock = threading.RLock()
+#: The registered ops, by the namespace in PyTorch and the name in minitensor.
+_ops: dict[tuple[str, str], Op] = {}
+#: The namespaces in PyTorch, with the prefixes of the ops that they have.
+_namespaces: dict[str, str] = {}
+
+
+def register(namespace: str = "minitensor", prefix: str = "") -> None:
+    """Registers the ops whose names start with `prefix` as `torch.ops.<namespace>.<op>`.
+
+    Importing `minitensor.torch` calls it for all ops. A package of ops calls it to get a namespace of its own:
+    `register("my_ops", "my_ops::")` registers the op `my_ops::clip` as `torch.ops.my_ops.clip`. Ops that are registered
+    with minitensor later are added at once, and ops that are defined again are replaced. Repeated calls have no further
+    effect.
+
+    Raises ValueError if the namespace already has ops with another prefix.
+
+    >>> import torch
+    >>> import minitensor.torch
+    >>> minitensor.torch.register()
+    >>> torch.ops.minitensor.swish(torch.tensor([1.0]))
+    tensor([0.7311])
+    """
+    with _lock:
+        if _namespaces.setdefault(namespace, prefix) != prefix:
+            raise ValueError(
+                f"register: the namespace '{namespace}' has the ops '{_namespaces[namespace]}*', got the prefix '{prefix}'; "
+                "choose another namespace"
+            )
+        update()
+
+
+def update() -> None:
+    """Registers new ops, and those that are defined again."""
+    with _lock:
+        for namespace, prefix in _namespaces.items():
+            for name in _op_names():
+                key = (namespace, name)
+                if not name.startswith(prefix) or (key in _ops and _ops[key].is_current()):
+                    continue
+                if key in _ops:
+                    _ops.pop(key).destroy()
+                _ops[key] = Op(namespace, name.removeprefix(prefix), name)
+
+
+def find(name: str) -> Op | None:
+    """The op with this name in minitensor; None if there is none."""
+    op = _ops.get(("minitensor", name))
+    if op is None or not op.is_current():
+        update()
+        op = _ops.get(("minitensor", name))
+    return op
+
+
+def registered() -> list[Op]:
+    """All ops in the namespace `minitensor`."""
+    update()
+    return [op for (namespace, _), op in sorted(_ops.items()) if namespace == "minitensor"]
+
+
+def call(name: str, arguments: dict[str, Any]) -> Any:
+    """Calls an op, given its arguments by name. `mt.ops.<op>` does so for tensors of PyTorch."""
+    op = find(name)
+    if op is None:
+        raise RuntimeError(f"op '{name}' is not registered")
+    return op.function(**arguments)
+
+
+__all__ = ["call", "find", "register", "registered", "torch", "update"]
