@@ -188,3 +188,18 @@ def test_a_command_whose_reader_closes_early_prints_no_error(command):
             [sys.executable, "-m", "minitensor", *command], stdout=pipe, stderr=subprocess.PIPE, text=True, check=False
         )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_samples_are_calls_that_the_op_accepts():
+    from minitensor._minitensor import _samples
+
+    for name in ("layer_norm", "clamp", "concat", "add_"):
+        for inputs, attrs in _samples(name):
+            parameters = [*mt.ops.describe(name)["inputs"]]
+            assert len(inputs) == len(parameters)
+            getattr(mt.ops, name)(*inputs, **attrs)
+    x = mt.Tensor([1.0])
+    [([parts], attrs)] = _samples("concat", ([x, x],), {"axis": -1})
+    assert [type(t) for t in parts] == [mt.Tensor, mt.Tensor] and attrs == {"axis": -1}
+    with pytest.raises(TypeError, match="no argument 'axes'"):
+        _samples("concat", ([x, x],), {"axes": 0})

@@ -421,6 +421,9 @@ def _build_op(
 def _opcheck(
     name: str, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[str, int, list[tuple[str, str]], str | None]: ...
+def _samples(
+    name: str, args: tuple[Any, ...] | None = None, keywords: dict[str, Any] | None = None
+) -> list[tuple[list[Any], dict[str, Any]]]: ...
 def _gradcheck(
     f: Callable[..., Any], inputs: list[Tensor], step: float, atol: float, rtol: float, orders: builtins.int
 ) -> None: ...
