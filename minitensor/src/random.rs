@@ -3,6 +3,7 @@
 //! [`next_key`] takes keys from the global generator, in the order of the calls. Everything else here is pure.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
 use minitensor_kernels::Cast;
@@ -45,10 +46,35 @@ impl Block {
     }
 }
 
+thread_local! {
+    static IS_REPEATED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A guard for calls that run again: taking a key from the global generator is an error until it is dropped.
+pub(crate) struct Repeated(bool);
+
+impl Repeated {
+    pub(crate) fn new() -> Repeated {
+        Repeated(IS_REPEATED.replace(true))
+    }
+}
+
+impl Drop for Repeated {
+    fn drop(&mut self) {
+        IS_REPEATED.set(self.0);
+    }
+}
+
 /// The next key of the global generator, for `n` numbers. Keys on [`Device::Meta`] take nothing from the generator.
 pub fn next_key(n: usize, block: Block, device: Device) -> Result<Tensor> {
     if device == Device::Meta {
         return Tensor::empty([2], DType::U64, device);
+    }
+    if IS_REPEATED.get() {
+        return Err(Error::runtime(
+            "its gradient runs the op again, but the op draws random numbers, which would differ; use an op that takes a key, \
+             such as random::dropout",
+        ));
     }
     let key = {
         let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);

@@ -92,3 +92,17 @@ fn wrong_arguments_are_errors() -> Result<()> {
     assert_eq!(gradient(&[&all], &[None, x.clone(), x])?[0].to_vec::<f64>()?, [0.0, 0.0]);
     Ok(())
 }
+
+#[test]
+fn a_call_that_draws_random_numbers_is_not_run_again() -> Result<()> {
+    let x = Some(numbers(&[3], 0.0)?);
+    let op = registry::get("dropout")?;
+    let attrs = bind(&op, &[Value::from(&numbers(&[3], 0.0)?)], &[])?.1;
+    let error = functional_gradient(&op, &attrs, &[&[true]], &[x.clone(), x]).unwrap_err();
+    assert_eq!(
+        error.message(),
+        "op 'dropout': its gradient runs the op again, but the op draws random numbers, which would differ; use an op that \
+         takes a key, such as random::dropout"
+    );
+    Ok(())
+}

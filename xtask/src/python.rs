@@ -22,6 +22,9 @@ pub const VENV: Environment = Environment(".venv");
 /// The environment for benchmarks, in which peers may be installed.
 pub const VENV_BENCH: Environment = Environment(".venv-bench");
 
+/// The environment for the tests of bridges, with the frameworks.
+pub const VENV_BRIDGES: Environment = Environment(".venv-bridges");
+
 impl Environment {
     fn folder(&self) -> PathBuf {
         root().join(self.0)

@@ -2,11 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use crate::python::VENV;
+use crate::python::{Environment, VENV, VENV_BRIDGES};
 use crate::step::{Line, Steps, seconds};
 use crate::{Result, cargo, levels, portability, wheel};
 
-pub const PARTS: &str = "[rust|python|lint|docs|portability]";
+pub const PARTS: &str = "[rust|python|lint|docs|portability|--bridges]";
+
+/// The argument for the tests that need other frameworks.
+const BRIDGES: &str = "--bridges";
 
 /// The part that runs only on request, because it needs programs that most machines lack.
 const ON_REQUEST: &str = "portability";
@@ -59,6 +62,12 @@ pub fn run(arguments: &[String]) -> Result<()> {
         [] => part != ON_REQUEST,
         named => named.iter().any(|a| a == part),
     };
+    if arguments.iter().any(|a| a == BRIDGES) {
+        return match arguments {
+            [_] => bridges(),
+            _ => Err(format!("{BRIDGES} has an environment of its own; pass it alone")),
+        };
+    }
     // The Python checks use the installed package.
     let needs_wheel = ["lint", "docs", "python"].into_iter().any(wanted);
     let chosen: Vec<&Check> = CHECKS
@@ -70,16 +79,42 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let mut steps = Steps::new(chosen.len() + 2);
     steps.run("Python environment", |line| VENV.make(line))?;
     steps.run("Python packages", |line| VENV.requirements(line, "test.txt"))?;
-    let outcomes: Vec<Outcome> = chosen.into_iter().map(|check| outcome(check, &mut steps)).collect();
+    report(chosen, steps)?;
+    if arguments.is_empty() {
+        println!("not tested: other CPUs and operating systems (cargo xtask test {ON_REQUEST})");
+        println!("not tested: PyTorch, JAX, Dask and ONNX (cargo xtask test {BRIDGES})");
+    }
+    Ok(())
+}
+
+/// The checks that need other frameworks.
+const BRIDGE_CHECKS: &[Check] = &[
+    ("", "PyTorch, JAX, Dask", |line| pytest_in(&VENV_BRIDGES, line, "tests/bridges", &[])),
+    ("", "reference", |line| pytest_in(&VENV_BRIDGES, line, "tests/python/test_reference.py", &[])),
+];
+
+/// Runs the tests that need other frameworks, in their environment.
+fn bridges() -> Result<()> {
+    let mut steps = Steps::new(BRIDGE_CHECKS.len() + 6);
+    // The wheel is built in the ordinary environment.
+    steps.run("Python environment", |line| VENV.make(line))?;
+    steps.run("Python packages", |line| VENV.requirements(line, "demo.txt"))?;
+    let wheel = steps.run("build minitensor", wheel::build)?;
+    steps.run("environment of the bridges", |line| VENV_BRIDGES.make(line))?;
+    steps.run("PyTorch, JAX, Dask and ONNX", |line| VENV_BRIDGES.requirements(line, "bridges.txt"))?;
+    steps.run("install minitensor", |line| wheel::install_in(&VENV_BRIDGES, line, &wheel))?;
+    report(BRIDGE_CHECKS.iter().collect(), steps)
+}
+
+/// Runs the checks, and prints their outcomes.
+fn report(checks: Vec<&Check>, mut steps: Steps) -> Result<()> {
+    let outcomes: Vec<Outcome> = checks.into_iter().map(|check| outcome(check, &mut steps)).collect();
     let failed = outcomes.iter().filter(|o| !o.passed).count();
     println!();
     for Outcome { name, time, closing, passed } in &outcomes {
         println!("  {name:<18} {:<7} {}   {closing}", if *passed { "ok" } else { "FAILED" }, seconds(*time));
     }
     println!("\n{} passed, {failed} failed", outcomes.len() - failed);
-    if arguments.is_empty() {
-        println!("not tested: other CPUs and operating systems (cargo xtask test {ON_REQUEST})");
-    }
     if failed == 0 { Ok(()) } else { Err(String::new()) }
 }
 
@@ -134,9 +169,13 @@ fn tool(line: &Line, name: &str, arguments: &str) -> Result<String> {
     line.output(VENV.program(name).args(arguments.split(' ')).env("NO_COLOR", "1"))
 }
 
-/// Runs pytest on the installed package, not on its source folder, with additional environment variables.
+/// Runs pytest on the package installed in `.venv`, not on its source folder, with additional environment variables.
 pub fn pytest(line: &Line, arguments: &str, variables: &[(&str, &str)]) -> Result<String> {
-    let mut pytest = VENV.program("python");
+    pytest_in(&VENV, line, arguments, variables)
+}
+
+fn pytest_in(environment: &Environment, line: &Line, arguments: &str, variables: &[(&str, &str)]) -> Result<String> {
+    let mut pytest = environment.program("python");
     pytest.args(["-m", "pytest", "-q", "--tb=short", "--color=no", "-p", "no:cacheprovider"]);
     line.output(pytest.args(arguments.split(' ')).env("MPLBACKEND", "Agg").envs(variables.iter().copied()))
 }

@@ -6,6 +6,7 @@ use crate::dispatch;
 use crate::error::{Error, Result, counted};
 use crate::op::call::Arg;
 use crate::op::def::OpRef;
+use crate::random::Repeated;
 use crate::tensor::Tensor;
 
 /// The gradients of an op of the order `wrt.len()`, as a function of its tensors.
@@ -15,7 +16,8 @@ use crate::tensor::Tensor;
 /// cotangent is zero. Attributes are complete, as [`bind`](crate::op::bind) makes them.
 ///
 /// # Errors
-/// If the number of tensors is wrong, a selected tensor is absent or has a dtype without derivatives, or the op has no gradient.
+/// If the number of tensors is wrong, a selected tensor is absent or has a dtype without derivatives, the op has no gradient, or
+/// its call must run again and draws random numbers.
 pub fn gradient(op: &OpRef, attrs: &[Attr], wrt: &[&[bool]], tensors: &[Option<Tensor>]) -> Result<Vec<Tensor>> {
     if let Some(input) = op.inputs.iter().find(|input| input.mutated) {
         return Err(Error::value(format!(
@@ -24,6 +26,7 @@ pub fn gradient(op: &OpRef, attrs: &[Attr], wrt: &[&[bool]], tensors: &[Option<T
         )));
     }
     let _mode = NoGrad::new();
+    let _repeated = Repeated::new();
     let tensors: Vec<Option<Tensor>> = tensors.iter().map(|t| t.as_ref().map(Tensor::detach)).collect();
     Order { op, attrs, wrt }.results(&tensors)
 }

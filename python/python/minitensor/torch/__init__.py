@@ -1,8 +1,8 @@
 """Every op of minitensor as a PyTorch op.
 
-`minitensor.torch.<op>(…)` takes and returns `torch.Tensor`s, with the least overhead. The same op is in the dispatcher of PyTorch as
-`torch.ops.minitensor.<op>`; an op of a namespace is `torch.ops.minitensor.<namespace>__<op>`. Both work in eager code, under
-`torch.compile`, and with autograd. Ops that are registered later are added to both.
+`minitensor.torch.<op>(…)` takes and returns `torch.Tensor`s, with the least overhead. The same op is in PyTorch's
+dispatcher as `torch.ops.minitensor.<op>`; an op of a namespace is `torch.ops.minitensor.<namespace>__<op>`. Both work in
+eager code, under `torch.compile`, and with autograd. Ops that are registered later are added to both.
 
 >>> import torch
 >>> import minitensor.torch
@@ -24,7 +24,7 @@ except ImportError as error:
     ) from error
 
 from .namespace import Namespace
-from .registration import call, register, registered
+from .registration import call, register
 
 __all__ = ["call", "register"]
 

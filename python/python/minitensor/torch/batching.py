@@ -38,7 +38,7 @@ def batch(op: Op, call: Callable[..., Any]) -> Rule:
 
 
 def aligned(tensors: tuple[Any, ...], dims: tuple[Any, ...], cores: list[int | None]) -> list[Any]:
-    """The tensors with the batch as their first dimension. They get as many dimensions before their cores as the longest has."""
+    """The tensors with the batch as their first dimension. All get the same number of dimensions before their cores."""
     ranks = [
         t.dim() - (core or 0) - (dim is not None)
         for t, dim, core in zip(tensors, dims, cores, strict=True)

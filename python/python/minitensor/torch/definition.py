@@ -13,8 +13,9 @@ from .._minitensor import _definition
 DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name)
     for name in (
-        "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128"
-    ).split()
+        *("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
+        *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+    )
 }
 #: The names in minitensor by dtype.
 NAMES = {dtype: name for name, dtype in DTYPES.items()}

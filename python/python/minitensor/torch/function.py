@@ -23,23 +23,11 @@ _function_modes = torch._C._len_torch_function_stack
 _tracing = torch._C._get_tracing_state
 
 
-def is_plain(tensor: Any) -> bool:
-    """Whether the memory of a tensor has its values: it is no subclass, on the CPU, and not a lazy conjugate or negative."""
-    kind = type(tensor)
-    return (kind is Tensor or kind is Parameter) and tensor.is_cpu and not tensor.is_neg() and not tensor.is_conj()
-
-
-def is_observed() -> bool:
-    """Whether PyTorch must see the calls: it compiles, traces or transforms a function."""
-    return bool(
-        _is_compiling() or _transforms() is not None or _dispatch_modes() or _function_modes() or _tracing() is not None
-    )
-
-
 def make_function(op: Op) -> Callable[..., Any]:
     """Returns the function of an op.
 
-    Outside of transforms, plain tensors go to the kernel directly. Everything else goes through PyTorch's dispatcher.
+    Plain tensors go to the kernel directly: their memory has their values, and PyTorch need not see the call, since it
+    does not compile, trace or transform a function. Everything else goes through PyTorch's dispatcher.
     """
     definition, direct = op.definition, op.direct
     inputs, count = definition.inputs, len(definition.inputs)
@@ -50,16 +38,28 @@ def make_function(op: Op) -> Callable[..., Any]:
     signature = make_signature(op)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if is_simple and not is_observed():
+        if is_simple and not (
+            _is_compiling()
+            or _transforms() is not None
+            or _dispatch_modes()
+            or _function_modes()
+            or _tracing() is not None
+        ):
             if len(args) < count:
-                args, kwargs = signature.bind(*args, **kwargs).args, {}
-            tensors = args[:count]
-            if len(tensors) == count and all([is_plain(t) for t in tensors]):
-                if not (_grad_enabled() and any([t.requires_grad for t in tensors])):
+                args, kwargs = bind(args, kwargs), {}
+            needs_gradient = False
+            for t in args[:count]:
+                kind = type(t)
+                if (kind is not Tensor and kind is not Parameter) or not t.is_cpu or t.is_neg() or t.is_conj():
+                    break
+                if t.requires_grad:
+                    needs_gradient = True
+            else:
+                if not (needs_gradient and _grad_enabled()):
                     return direct(*args, **kwargs)
                 if is_differentiable:
-                    attributes = args[count:] if not kwargs else bind(args, kwargs)[count:]
-                    return recorded(attributes, *tensors)
+                    args = bind(args, kwargs)
+                    return recorded(args[count:], *args[:count])
         return dispatch(bind(args, kwargs))
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -14,12 +14,15 @@ from .function import make_function
 
 Tensors = list[torch.Tensor | None]
 
+#: The dispatch keys of devices that have no kernels.
+_OTHER_DEVICES = ("CUDA", "MPS", "XPU")
+
 
 class Op:
     """An op of minitensor, registered as `torch.ops.<namespace>.<name>`.
 
-    Its gradients of all orders are one more op, `<name>_gradient`. Its argument `wrt` tells for which tensors gradients
-    are wanted, one word for each order: `wrt="01"` wants the gradient of the second input; `wrt="01,111"` the gradients of that.
+    Its gradients of all orders are one more op, `<name>_gradient`. The argument `wrt` selects the tensors whose gradients
+    it returns, with one word for each order: `"01"` selects the second input, and `"01,111"` all tensors of that gradient.
     """
 
     def __init__(self, namespace: str, name: str, full_name: str) -> None:
@@ -69,7 +72,10 @@ class Op:
         tags = [torch.Tag.pt2_compliant_tag]
         self.library.define(name + schema, tags=tags)
         qualified = f"{self.library.ns}::{name}"
-        self.library.impl(name, kernel, "CPU")
+        # Without tensors, a call has no device.
+        self.library.impl(name, kernel, "CPU" if self.definition.inputs else "CompositeExplicitAutograd")
+        for device in _OTHER_DEVICES if self.definition.inputs else ():
+            self.library.impl(name, self._refuse_device, device)
         torch.library.register_fake(qualified, fake, lib=self.library)
         if not self.definition.mutates:
             torch.library.register_vmap(qualified, batch, lib=self.library)
@@ -101,13 +107,10 @@ class Op:
         return results[0] if len(results) == 1 else tuple(results)
 
     def _refuse_device(self, *args: Any) -> Any:
-        tensors = self.definition.flat(args) if len(args) >= len(self.definition.inputs) else []
-        devices = {t.device for t in tensors if isinstance(t, torch.Tensor)}
-        if devices <= {torch.device("cpu")}:
-            return self._kernel(*args)
-        found = " and ".join(sorted(f"'{device}'" for device in devices))
+        tensors = [t for arg in args for t in (arg if isinstance(arg, list) else [arg]) if isinstance(t, torch.Tensor)]
+        found = " and ".join(sorted({f"'{t.device}'" for t in tensors}))
         raise NotImplementedError(
-            f"op '{self.definition.name}' has kernels for the device 'cpu' only, got tensors on {found}; copy them with .cpu()"
+            f"op '{self.definition.name}' computes on the device 'cpu' only, got tensors on {found}; copy them with .cpu()"
         )
 
     # Its gradient.

@@ -41,7 +41,7 @@ def recorded(op: Op) -> Callable[..., Any]:
 
 
 def transformed(op: Op) -> Callable[..., Any]:
-    """Returns a function for calls under the transforms of `torch.func`, given the attributes and the tensors of a call."""
+    """Returns a function that `torch.func` can transform, given the attributes and the tensors of a call."""
 
     class Gradient(torch.autograd.Function):
         @staticmethod

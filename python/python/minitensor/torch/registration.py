@@ -36,8 +36,8 @@ def register(namespace: str = "minitensor", prefix: str = "") -> None:
     with _lock:
         if _namespaces.setdefault(namespace, prefix) != prefix:
             raise ValueError(
-                f"register: the namespace '{namespace}' has the ops '{_namespaces[namespace]}*', got the prefix '{prefix}'; "
-                "choose another namespace"
+                f"register: the namespace '{namespace}' has the ops '{_namespaces[namespace]}*', got the prefix "
+                f"'{prefix}'; choose another namespace"
             )
         update()
 

@@ -1,0 +1,112 @@
+"""Sample calls of every op, in minitensor and in PyTorch."""
+
+import functools
+
+import torch
+
+import minitensor as mt
+from minitensor._minitensor import _array_function, _samples
+from minitensor.torch.definition import DTYPES
+
+
+@functools.cache
+def samples(name):
+    """The inputs and attributes of the calls that opcheck tries."""
+    return _samples(name)
+
+
+def mapped(change, inputs):
+    """The inputs, with each tensor changed."""
+    if isinstance(inputs, list):
+        return [mapped(change, i) for i in inputs]
+    return None if inputs is None else change(inputs)
+
+
+def flat(items):
+    """All tensors in nested lists."""
+    if isinstance(items, list | tuple):
+        return [t for item in items for t in flat(item)]
+    return [] if items is None else [items]
+
+
+def to_torch(tensor):
+    """A copy as a tensor of PyTorch, which is contiguous."""
+    return torch.from_dlpack(tensor.detach().clone()).clone(memory_format=torch.contiguous_format)
+
+
+def torch_attrs(attrs):
+    return {k: DTYPES[str(v)] if isinstance(v, mt.DType) else v for k, v in attrs.items()}
+
+
+def call_ours(name, sample):
+    """The results in minitensor, or the error."""
+    inputs, attrs = sample
+    inputs = mapped(lambda t: t.detach().clone(), inputs)
+    mt.manual_seed(0)
+    try:
+        return flat(_array_function(name)(*inputs, **attrs)) or flat(inputs)
+    except Exception as error:
+        return error
+
+
+def positional(op, sample):
+    """The arguments of a call in PyTorch by position."""
+    inputs, attrs = sample
+    attrs = torch_attrs(attrs)
+    return (*mapped(to_torch, inputs), *[attrs[a.name] for a in op.definition.attrs])
+
+
+def call_torch(call, op, sample):
+    """The results in PyTorch, or the changed inputs."""
+    args = positional(op, sample)
+    mt.manual_seed(0)
+    return flat(call(*args)) or flat(args[: len(op.definition.inputs)])
+
+
+def cotangents(outputs):
+    """A cotangent for each output, as a tensor of float64."""
+    generator = torch.Generator().manual_seed(1)
+    return [torch.rand(tuple(t.shape), dtype=torch.float64, generator=generator) + 0.5 for t in outputs]
+
+
+def is_float(t):
+    return "float" in str(t.dtype) or "complex" in str(t.dtype)
+
+
+def gradients_of_ours(name, sample):
+    """The gradients in minitensor; None if the call fails, has none, or draws random numbers."""
+    if name == "dropout" and sample[1]["training"]:
+        return None
+    inputs, attrs = sample
+    leaves = mapped(lambda t: t.detach().clone(), inputs)
+    wanted = [t for t in flat(leaves) if is_float(t)]
+    for t in wanted:
+        t.requires_grad = True
+    try:
+        outputs = [t for t in flat(_array_function(name)(*leaves, **attrs)) if t.requires_grad]
+        if not outputs:
+            return None
+        given = [mt.from_dlpack(c).astype(t.dtype) for c, t in zip(cotangents(outputs), outputs, strict=True)]
+        found = mt.grad(outputs, wanted, given)
+    except Exception:
+        return None
+    return [mt.zeros_like(t) if g is None else g for g, t in zip(found, wanted, strict=True)]
+
+
+def gradients_of_torch(call, op, sample):
+    """The gradients in PyTorch."""
+    args = positional(op, sample)
+    count = len(op.definition.inputs)
+    leaves = mapped(lambda t: t.requires_grad_() if is_float(t) else t, list(args[:count]))
+    wanted = [t for t in flat(leaves) if is_float(t)]
+    outputs = [t for t in flat(call(*leaves, *args[count:])) if t.requires_grad]
+    given = [c.to(t.dtype) for c, t in zip(cotangents(outputs), outputs, strict=True)]
+    found = torch.autograd.grad(outputs, wanted, given, allow_unused=True)
+    return [torch.zeros_like(t) if g is None else g for g, t in zip(found, wanted, strict=True)]
+
+
+def assert_same(ours, theirs):
+    """The same numbers, shapes and dtypes."""
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(b.detach(), to_torch(a), rtol=1e-6, atol=1e-6, equal_nan=True)
