@@ -3,10 +3,10 @@
 import functools
 
 import torch
-
-import minitensor as mt
 from minitensor._minitensor import _array_function, _samples
 from minitensor.torch.definition import DTYPES
+
+import minitensor as mt
 
 
 @functools.cache

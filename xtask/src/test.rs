@@ -29,7 +29,13 @@ const CHECKS: &[Check] = &[
     ("", "wheel", |line| wheel::install(line).map(|()| String::new())),
     ("lint", "ruff check", |line| tool(line, "ruff", "check .")),
     ("lint", "ruff format", |line| tool(line, "ruff", "format --check .")),
-    ("lint", "mypy", |line| tool(line, "mypy", "--strict --package minitensor --exclude _new/(rust|c|shared)/")),
+    ("lint", "mypy", |line| {
+        tool(
+            line,
+            "mypy",
+            "--config-file python/pyproject.toml --strict --package minitensor --exclude _new/(rust|c|shared)/",
+        )
+    }),
     ("docs", "docs, in Python", |line| pytest(line, "tests/docs", &[])),
     ("python", "pytest", |line| pytest(line, "tests/python", &[])),
     ("python", "SIMD levels", levels::test),

@@ -108,9 +108,9 @@ impl Device {
     pub(crate) fn expect_cpu(self) -> Result<()> {
         match self {
             Device::Cpu => Ok(()),
-            Device::Meta => {
-                Err(Error::runtime("the tensor is on device 'meta', which holds shapes and dtypes but no values"))
-            }
+            Device::Meta => Err(Error::not_implemented(
+                "the tensor is on device 'meta', which holds shapes and dtypes but no values",
+            )),
             device => Err(Error::runtime(format!(
                 "the tensor is on device '{device}', whose memory the CPU does not read; copy it with to('cpu')"
             ))),

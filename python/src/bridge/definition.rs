@@ -15,6 +15,7 @@ fn _definition<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
     let op = lookup::find(py, name)?;
     let out = PyDict::new(py);
     out.set_item("name", op.name.as_ref())?;
+    out.set_item("names", op.names().collect::<Vec<&str>>())?;
     let inputs = PyList::empty(py);
     for input in op.inputs.iter() {
         let d = PyDict::new(py);

@@ -51,7 +51,13 @@ impl CustomOp {
     /// Registers the op, and returns its function `mt.ops.<name>`.
     fn register<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         gil::detach(py, || registry::register(Arc::new(self.0.clone())))?;
-        let function = module::add(py, &self.0).and_then(|function| record(py, [self.0.clone()]).map(|()| function));
+        let add = || {
+            let function = module::add(py, &self.0)?;
+            record(py, [self.0.clone()])?;
+            module::update_bridges(py)?;
+            Ok(function)
+        };
+        let function = add();
         if function.is_err() {
             self.unregister(py)?;
         }

@@ -51,13 +51,22 @@ pub fn register_all(py: Python<'_>, ops: &[OpRef], plugin: Option<&str>) -> Resu
     if added.is_err() {
         unregister_all(py, &new, None)?;
     }
-    added.map(|()| new)
+    added?;
+    update_bridges(py)?;
+    Ok(new)
 }
 
 /// Unregisters the ops that are registered, with their functions. Later lookups of their names report the reason.
 pub fn unregister_all(py: Python<'_>, ops: &[OpRef], reason: Option<&str>) -> Result<()> {
     let gone = gil::detach(py, || registry::unregister_all(ops, reason));
-    gone.iter().try_for_each(|op| remove(py, op, reason.is_some()))
+    gone.iter().try_for_each(|op| remove(py, op, reason.is_some()))?;
+    update_bridges(py)
+}
+
+/// Tells bridges to other frameworks that the registry has changed.
+pub fn update_bridges(py: Python<'_>) -> Result<()> {
+    py.import("minitensor._bridges")?.call_method0("update")?;
+    Ok(())
 }
 
 /// Adds an op's function to the modules of all its names.

@@ -1,8 +1,8 @@
 """Every op of minitensor as a PyTorch op.
 
 `minitensor.torch.<op>(…)` takes and returns `torch.Tensor`s, with the least overhead. The same op is in PyTorch's
-dispatcher as `torch.ops.minitensor.<op>`; an op of a namespace is `torch.ops.minitensor.<namespace>__<op>`. Both work in
-eager code, under `torch.compile`, and with autograd. Ops that are registered later are added to both.
+dispatcher as `torch.ops.minitensor.<op>`; an op of a namespace is `torch.ops.minitensor.<namespace>__<op>`. Both work
+in eager code, under `torch.compile`, and with autograd. Ops that are registered later are added to both.
 
 >>> import torch
 >>> import minitensor.torch
@@ -23,18 +23,16 @@ except ImportError as error:
         "minitensor.torch needs PyTorch, which is not installed; install it with: pip install torch"
     ) from error
 
-from .namespace import Namespace
+from .. import ops as _our_ops
 from .registration import call, register
 
 __all__ = ["call", "register"]
 
 register()
-_ops = Namespace("minitensor.torch", "")
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_ops, name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *dir(_ops)})
+    # The op may be that of a plugin, which is loaded if `mt.ops` is asked for it.
+    if not name.startswith("_") and hasattr(_our_ops, name) and name in globals():
+        return globals()[name]
+    raise AttributeError(f"'minitensor.torch' has no op '{name}'; dir(mt.ops) lists the ops")

@@ -81,6 +81,14 @@ class Attribute(NamedTuple):
         is_optional = self.optional or (not self.required and self.literal is None)
         return _TYPES[self.kind] + ("?" if is_optional else "")
 
+    def in_schema(self, value: Any) -> Any:
+        """A value that minitensor takes, as the schema takes it."""
+        if self.kind in ("ints", "floats") and isinstance(value, int | float):
+            return [value]
+        if self.kind == "dtype" and value is not None and not isinstance(value, torch.dtype):
+            return DTYPES.get(str(value), value)
+        return value
+
 
 class Output(NamedTuple):
     """A tensor that the op returns."""
@@ -96,6 +104,8 @@ class Definition:
     def __init__(self, name: str) -> None:
         data = _definition(name)
         self.name: str = data["name"]
+        #: The name, and its aliases.
+        self.names: list[str] = data["names"]
         self.inputs = [Input(**i) for i in data["inputs"]]
         self.attrs = [Attribute(**a) for a in data["attrs"]]
         self.outputs = [Output(**o) for o in data["outputs"]]
@@ -158,7 +168,7 @@ class Definition:
     @property
     def gradient_schema(self) -> str:
         """The schema of the gradient of any order, as `_gradient` takes it: all tensors in a list."""
-        return f"({', '.join(['Tensor?[] tensors', 'str wrt', *self._attributes()])}) -> Tensor[]"
+        return f"({', '.join(['Tensor[] tensors', 'str wrt', *self._attributes()])}) -> Tensor[]"
 
     def _arguments(self) -> list[str]:
         # In a schema, an argument without a default cannot follow one with a default.

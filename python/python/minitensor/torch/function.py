@@ -31,7 +31,8 @@ def make_function(op: Op) -> Callable[..., Any]:
     """
     definition, direct = op.definition, op.direct
     inputs, count = definition.inputs, len(definition.inputs)
-    returns_input = next((k for k, i in enumerate(inputs) if i.mutated), None) if not definition.outputs else None
+    changed = [k for k, i in enumerate(inputs) if i.mutated]
+    returns_input = changed[0] if len(changed) == 1 and not definition.outputs else None
     is_simple = not definition.is_variadic and not definition.mutates
     is_differentiable = definition.is_differentiable
     recorded, transformed = recording.recorded(op), recording.transformed(op)
@@ -71,9 +72,12 @@ def make_function(op: Op) -> Callable[..., Any]:
         tensors = definition.flat(args)
         like = next((t for t in tensors if isinstance(t, Tensor)), None)
         tensors = [number(t, like) if isinstance(t, bool | int | float | complex) else t for t in tensors]
+        if any(t is not None and not isinstance(t, Tensor) for t in tensors):
+            return direct(*args)
         if is_differentiable and not _is_compiling() and _transforms() is not None:
             return transformed(args[count:], *tensors)
-        result = op.op(*definition.nested(tensors), *args[count:])
+        attributes = [attr.in_schema(value) for attr, value in zip(definition.attrs, args[count:], strict=True)]
+        result = op.op(*definition.nested(tensors), *attributes)
         return result if returns_input is None else args[returns_input]
 
     call.__name__ = call.__qualname__ = op.name

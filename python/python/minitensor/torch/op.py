@@ -11,8 +11,7 @@ from .._minitensor import _array_function, _gradient, _op_identity
 from . import batching, shapes
 from .definition import Definition
 from .function import make_function
-
-Tensors = list[torch.Tensor | None]
+from .selection import Selection, Tensors
 
 #: The dispatch keys of devices that have no kernels.
 _OTHER_DEVICES = ("CUDA", "MPS", "XPU")
@@ -21,8 +20,8 @@ _OTHER_DEVICES = ("CUDA", "MPS", "XPU")
 class Op:
     """An op of minitensor, registered as `torch.ops.<namespace>.<name>`.
 
-    Its gradients of all orders are one more op, `<name>_gradient`. The argument `wrt` selects the tensors whose gradients
-    it returns, with one word for each order: `"01"` selects the second input, and `"01,111"` all tensors of that gradient.
+    Its gradients of all orders are one more op, `<name>_gradient`, which takes the cotangents of all orders, the
+    highest first, then the inputs. The argument `wrt` is a `Selection`.
     """
 
     def __init__(self, namespace: str, name: str, full_name: str) -> None:
@@ -44,7 +43,7 @@ class Op:
             self._define(
                 gradient,
                 self.definition.gradient_schema,
-                self._gradient,
+                self.compute_gradient,
                 self._fake_gradient,
                 batching.batch_gradient(self),
             )
@@ -110,7 +109,8 @@ class Op:
         tensors = [t for arg in args for t in (arg if isinstance(arg, list) else [arg]) if isinstance(t, torch.Tensor)]
         found = " and ".join(sorted({f"'{t.device}'" for t in tensors}))
         raise NotImplementedError(
-            f"op '{self.definition.name}' computes on the device 'cpu' only, got tensors on {found}; copy them with .cpu()"
+            f"op '{self.definition.name}' computes on the device 'cpu' only, got tensors on {found}; "
+            "copy them with .cpu()"
         )
 
     # Its gradient.
@@ -130,57 +130,55 @@ class Op:
         needs += [False] * (len(definition.inputs) - len(needs))
         if definition.is_variadic:
             needs[-1:] = needs[-1]
-        gradients = self._call_gradient([*cotangents, *tensors], ctx.attributes, [], needs, tensors)
-        gradients = definition.nested(gradients)
-        return (*gradients, *[None] * len(definition.attrs))[: len(ctx.needs_input_grad)]
+        gradients = self.gradients(self.gradient_op, [*cotangents, *tensors], ctx.attributes, [], needs)
+        return (*definition.nested(gradients), *[None] * len(definition.attrs))[: len(ctx.needs_input_grad)]
 
-    def _call_gradient(self, *args: Any) -> Tensors:
-        """The gradients of a call through the dispatcher."""
-        return self._gradients(self.gradient_op, *args)
-
-    def _compute_gradient(self, *args: Any) -> Tensors:
-        """The gradients of a call, computed directly."""
-        return self._gradients(self._gradient, *args)
-
-    def _gradients(
+    def gradients(
         self,
-        gradient: Callable[..., Any],
+        call: Callable[..., Any],
         tensors: Tensors,
-        attributes: tuple[Any, ...],
-        lower: list[str],
+        attributes: Sequence[Any],
+        lower: list[list[bool]],
         needs: Sequence[bool],
-        wrt: Tensors,
     ) -> Tensors:
-        """The gradients of those of `wrt` that need one; None for the others. `lower` selects those of lower orders."""
+        """The gradients of the last `len(needs)` tensors, by a call of the gradient op; None for those that need none.
+
+        `lower` selects the gradients of the lower orders.
+        """
+        last = tensors[len(tensors) - len(needs) :]
         wanted = [
             need and t is not None and (t.is_floating_point() or t.is_complex())
-            for need, t in zip(needs, wrt, strict=True)
+            for need, t in zip(needs, last, strict=True)
         ]
         if not any(wanted):
-            return [None] * len(wrt)
-        word = "".join(["1" if w else "0" for w in wanted])
-        found = iter(gradient(tensors, ",".join([*lower, word]), *attributes))
+            return [None] * len(needs)
+        selection = Selection([*lower, wanted], [t is not None for t in tensors])
+        found = iter(call([t for t in tensors if t is not None], selection.encode(), *attributes))
         return [next(found) if w else None for w in wanted]
 
-    def _gradient(self, tensors: Tensors, wrt: str, *attributes: Any) -> list[torch.Tensor]:
+    def compute_gradient(self, tensors: list[torch.Tensor], wrt: str, *attributes: Any) -> list[torch.Tensor]:
+        """The kernel of the gradient op."""
+        selection = Selection.decode(wrt)
         attrs = self.definition.attributes((*[None] * len(self.definition.inputs), *attributes))
-        orders = [[c == "1" for c in word] for word in wrt.split(",")]
-        return list(_gradient(self.definition.name, list(tensors), attrs, orders))
+        return list(_gradient(self.definition.name, selection.complete(tensors), attrs, selection.orders))
 
-    def _fake_gradient(self, tensors: Tensors, wrt: str, *attributes: Any) -> list[torch.Tensor]:
-        return [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in selected(tensors, wrt)]
+    def _fake_gradient(self, tensors: list[torch.Tensor], wrt: str, *attributes: Any) -> list[torch.Tensor]:
+        wanted = Selection.decode(wrt).wanted(tensors)
+        return [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in wanted]
 
     def _save_gradient(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        tensors, wrt, *attributes = inputs
+        tensors, ctx.wrt, *ctx.attributes = inputs
         ctx.save_for_backward(*tensors)
-        ctx.attributes, ctx.wrt = attributes, wrt
         ctx.set_materialize_grads(False)
 
     def _gradient_backward(self, ctx: Any, cotangents: Tensors) -> Any:
-        tensors = list(ctx.saved_tensors)
-        needs = list(ctx.needs_input_grad[0])
-        gradients = self._call_gradient([*cotangents, *tensors], ctx.attributes, ctx.wrt.split(","), needs, tensors)
-        return (gradients, None, *[None] * len(ctx.attributes))
+        selection = Selection.decode(ctx.wrt)
+        tensors = selection.complete(ctx.saved_tensors)
+        needed = iter(ctx.needs_input_grad[0])
+        needs = [next(needed) if given else False for given in selection.given]
+        gradients = self.gradients(self.gradient_op, [*cotangents, *tensors], ctx.attributes, selection.orders, needs)
+        of_given = [g for g, given in zip(gradients, selection.given, strict=True) if given]
+        return (of_given, None, *[None] * len(ctx.attributes))
 
     def _refuse_gradients(self) -> None:
         """Registers a gradient that raises an error, with the reason why there is none."""
@@ -192,9 +190,3 @@ class Op:
             raise RuntimeError(f"op '{definition.name}' has no gradient: {definition.no_gradient}")
 
         torch.library.register_autograd(self.qualified, backward, lib=self.library)
-
-
-def selected(tensors: Tensors, wrt: str) -> list[torch.Tensor]:
-    """The tensors whose gradients are wanted."""
-    word = wrt.rpartition(",")[2]
-    return [t for t, c in zip(tensors[len(tensors) - len(word) :], word, strict=True) if c == "1" and t is not None]

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from . import batching
+from .selection import Selection
 
 if TYPE_CHECKING:
     from .op import Op
@@ -30,10 +31,9 @@ def recorded(op: Op) -> Callable[..., Any]:
         @staticmethod
         def backward(ctx: Any, *cotangents: Any) -> Any:
             # The gradient is itself recorded if it will be differentiated.
-            gradient = op._call_gradient if _grad_enabled() else op._compute_gradient
-            tensors = list(ctx.saved_tensors)
-            needs = ctx.needs_input_grad[1:]
-            return (None, *gradient([*cotangents, *tensors], ctx.attributes, [], needs, tensors))
+            call = op.gradient_op if _grad_enabled() else op.compute_gradient
+            tensors = [*cotangents, *ctx.saved_tensors]
+            return (None, *op.gradients(call, tensors, ctx.attributes, [], ctx.needs_input_grad[1:]))
 
     Recorded.__name__ = Recorded.__qualname__ = op.name
     apply: Callable[..., Any] = Recorded.apply
@@ -45,7 +45,7 @@ def transformed(op: Op) -> Callable[..., Any]:
 
     class Gradient(torch.autograd.Function):
         @staticmethod
-        def forward(wrt: str, attributes: tuple[Any, ...], *tensors: Tensor | None) -> Any:
+        def forward(wrt: str, attributes: tuple[Any, ...], *tensors: Tensor) -> Any:
             return tuple(op.gradient_op(list(tensors), wrt, *attributes))
 
         @staticmethod
@@ -55,9 +55,12 @@ def transformed(op: Op) -> Callable[..., Any]:
 
         @staticmethod
         def backward(ctx: Any, *cotangents: Any) -> Any:
-            tensors = list(ctx.saved_tensors)
-            lower = ctx.wrt.split(",")
-            return (None, None, *gradient(list(cotangents), tensors, ctx.attributes, lower, ctx.needs_input_grad[2:]))
+            selection = Selection.decode(ctx.wrt)
+            needed = iter(ctx.needs_input_grad[2:])
+            needs = [next(needed) if given else False for given in selection.given]
+            tensors = [*cotangents, *selection.complete(ctx.saved_tensors)]
+            gradients = op.gradients(call_gradient, tensors, ctx.attributes, selection.orders, needs)
+            return (None, None, *[g for g, given in zip(gradients, selection.given, strict=True) if given])
 
         @staticmethod
         def vmap(info: Any, in_dims: tuple[Any, ...], wrt: str, attributes: tuple[Any, ...], *tensors: Any) -> Any:
@@ -65,6 +68,9 @@ def transformed(op: Op) -> Callable[..., Any]:
                 info, in_dims[2:], lambda *tensors: Gradient.apply(wrt, attributes, *tensors), tensors
             )
             return tuple(results), tuple(dims)
+
+    def call_gradient(tensors: list[Tensor], wrt: str, *attributes: Any) -> Any:
+        return Gradient.apply(wrt, attributes, *tensors)
 
     class Transformed(torch.autograd.Function):
         @staticmethod
@@ -79,22 +85,14 @@ def transformed(op: Op) -> Callable[..., Any]:
 
         @staticmethod
         def backward(ctx: Any, *cotangents: Any) -> Any:
-            tensors = list(ctx.saved_tensors)
-            return (None, *gradient(list(cotangents), tensors, ctx.attributes, [], ctx.needs_input_grad[1:]))
+            tensors = [*cotangents, *ctx.saved_tensors]
+            return (None, *op.gradients(call_gradient, tensors, ctx.attributes, [], ctx.needs_input_grad[1:]))
 
         @staticmethod
         def vmap(info: Any, in_dims: tuple[Any, ...], attributes: tuple[Any, ...], *tensors: Any) -> Any:
             call = lambda *args: Transformed.apply(args[len(tensors) :], *args[: len(tensors)])  # noqa: E731
             rule = batching.batch(op, call)
             return rule(info, (*in_dims[1:], *[None] * len(attributes)), *tensors, *attributes)
-
-    def gradient(
-        cotangents: list[Any], tensors: list[Any], attributes: tuple[Any, ...], lower: list[str], needs: Any
-    ) -> list[Any]:
-        def call(tensors: list[Any], wrt: str, *attributes: Any) -> Any:
-            return Gradient.apply(wrt, attributes, *tensors)
-
-        return op._gradients(call, [*cotangents, *tensors], attributes, lower, needs, tensors)
 
     apply: Callable[..., Any] = Transformed.apply
     return apply

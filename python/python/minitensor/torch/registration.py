@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from types import ModuleType
 from typing import Any
-
-import torch
 
 from .._minitensor import _op_names
 from .op import Op
@@ -43,7 +43,7 @@ def register(namespace: str = "minitensor", prefix: str = "") -> None:
 
 
 def update() -> None:
-    """Registers new ops, and those that are defined again."""
+    """Registers new ops, and those that are defined again. It runs after every change of minitensor's registry."""
     with _lock:
         for namespace, prefix in _namespaces.items():
             for name in _op_names():
@@ -52,30 +52,42 @@ def update() -> None:
                     continue
                 if key in _ops:
                     _ops.pop(key).destroy()
-                _ops[key] = Op(namespace, name.removeprefix(prefix), name)
+                op = _ops[key] = Op(namespace, name.removeprefix(prefix), name)
+                if namespace == "minitensor":
+                    publish(op)
 
 
-def find(name: str) -> Op | None:
-    """The op with this name in minitensor; None if there is none."""
-    op = _ops.get(("minitensor", name))
-    if op is None or not op.is_current():
+def publish(op: Op) -> None:
+    """Adds the function of an op to the module of each of its names."""
+    for name in op.definition.names:
+        last = name.rpartition("::")[2]
+        if name not in ("call", "register"):
+            module_of(name)[last] = op.function
+
+
+def module_of(name: str) -> dict[str, Any]:
+    """The variables of the module of an op: `minitensor.torch`, or that of its namespace."""
+    path = "minitensor.torch"
+    for part in name.split("::")[:-1]:
+        outer, path = path, f"{path}.{part}"
+        if path not in sys.modules:
+            module = sys.modules[path] = ModuleType(path, f"The ops of the namespace '{part}' as ops of PyTorch.")
+            vars(sys.modules[outer]).setdefault(part, module)
+    return vars(sys.modules[path])
+
+
+def find(name: str) -> Op:
+    """The op with this name in minitensor.
+
+    Raises RuntimeError if there is none.
+    """
+    if ("minitensor", name) not in _ops:
         update()
-        op = _ops.get(("minitensor", name))
-    return op
-
-
-def registered() -> list[Op]:
-    """All ops in the namespace `minitensor`."""
-    update()
-    return [op for (namespace, _), op in sorted(_ops.items()) if namespace == "minitensor"]
+    if ("minitensor", name) not in _ops:
+        raise RuntimeError(f"op '{name}' is not registered")
+    return _ops["minitensor", name]
 
 
 def call(name: str, arguments: dict[str, Any]) -> Any:
     """Calls an op, given its arguments by name. `mt.ops.<op>` does so for tensors of PyTorch."""
-    op = find(name)
-    if op is None:
-        raise RuntimeError(f"op '{name}' is not registered")
-    return op.function(**arguments)
-
-
-__all__ = ["call", "find", "register", "registered", "torch", "update"]
+    return find(name).function(**arguments)

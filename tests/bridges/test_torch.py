@@ -1,0 +1,284 @@
+"""`minitensor.torch`: calls, compilation, transforms, export, and errors."""
+
+import subprocess
+import sys
+import threading
+
+import minitensor.torch as mtt
+import pytest
+import torch
+import torch.nn.functional as F
+from torch._dynamo.utils import counters
+
+import minitensor as mt
+
+
+def compiled(f, **options):
+    torch._dynamo.reset()
+    return torch.compile(f, fullgraph=True, backend="aot_eager", **options)
+
+
+def graph_count(f, shapes):
+    """The number of graphs that are compiled for inputs of these shapes."""
+    counters.clear()
+    g = compiled(f, dynamic=True)
+    for shape in shapes:
+        x = torch.randn(shape, requires_grad=True)
+        y = torch.randn(shape)
+        assert g(x).shape == f(y).shape
+        g(x).sum().backward()
+        assert x.grad.shape == x.shape
+    return counters["stats"]["unique_graphs"]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        mtt.swish,
+        mtt.layer_norm,
+        lambda x: mtt.add(x, x[:1]),
+        lambda x: mtt.softmax(x, axis=1),
+        lambda x: mtt.var(x, axis=0, keepdims=True),
+        lambda x: mtt.var(x, axis=[0, 2]),
+        lambda x: mtt.var(x),
+    ],
+)
+def test_symbolic_sizes_stay_symbolic(f):
+    assert graph_count(f, [(n, 3, 5) for n in (4, 9, 11)]) == 1
+
+
+def test_an_op_without_a_rule_is_compiled_for_each_shape():
+    assert graph_count(lambda x: mtt.matmul(x, torch.ones(5, 2)), [(n, 5) for n in (4, 9)]) == 2
+
+
+def test_mt_ops_takes_and_returns_tensors_of_pytorch():
+    x = torch.randn(5, requires_grad=True)
+    y = mt.ops.swish(x)
+    assert type(y) is torch.Tensor
+    y.sum().backward()
+    torch.testing.assert_close(x.grad, torch.autograd.grad(F.silu(x).sum(), x)[0])
+    assert type(mt.ops.concat([torch.ones(1), torch.ones(2)])) is torch.Tensor
+
+
+def test_memory_is_shared_only_with_the_caller_s_knowledge():
+    x = torch.arange(6.0).reshape(2, 3)
+    for y in (mtt.reshape(x, [3, 2]), mtt.permute_dims(x, [1, 0]), mtt.sum(x.T[:1], axis=0)):
+        assert y.untyped_storage().data_ptr() != x.untyped_storage().data_ptr()
+        assert y.is_contiguous()
+    a, b = x[:1], x[1:]
+    torch.testing.assert_close(mtt.add(a.T, b.T), a.T + b.T)
+    torch.testing.assert_close(mtt.swish(x.T[::2, ::2]), F.silu(x.T[::2, ::2]))
+
+
+def test_in_place_ops_change_the_tensor():
+    p, m, g = torch.ones(3), torch.zeros(3), torch.full((3,), 2.0)
+    before = p.data_ptr()
+    mtt.sgd_step(p, m, g, lr=0.5, momentum=0.0)
+    assert p.data_ptr() == before
+    assert not torch.equal(p, torch.ones(3))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_dtypes(dtype):
+    x = torch.linspace(-3, 3, 7, dtype=dtype, requires_grad=True)
+    y = mtt.swish(x)
+    assert y.dtype == dtype
+    y.sum().backward()
+    assert x.grad.dtype == dtype
+    exact = F.silu(x.double())
+    torch.testing.assert_close(y.double(), exact, rtol=2 * torch.finfo(dtype).eps, atol=1e-7)
+
+
+def test_conjugate_and_negative_views():
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    torch.testing.assert_close(mtt.add(z.conj(), z.conj()), 2 * z.conj())
+    torch.testing.assert_close(mtt.exp(z.conj().imag), z.conj().imag.exp())
+
+
+def test_double_backward_and_gradcheck():
+    x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    w = torch.randn(4, dtype=torch.float64, requires_grad=True)
+    for call in (mtt.layer_norm, torch.ops.minitensor.layer_norm):
+        assert torch.autograd.gradcheck(lambda x, w, call=call: call(x, w), (x, w))
+        assert torch.autograd.gradgradcheck(lambda x, w, call=call: call(x, w), (x, w))
+    third = torch.autograd.functional.jacobian(
+        lambda x: torch.autograd.functional.hessian(lambda x: mtt.swish(x).sum(), x, create_graph=True), x[0]
+    )
+    expected = torch.autograd.functional.jacobian(
+        lambda x: torch.autograd.functional.hessian(lambda x: (x * torch.sigmoid(x)).sum(), x, create_graph=True), x[0]
+    )
+    torch.testing.assert_close(third, expected)
+
+
+def test_transforms():
+    x = torch.randn(3, 4, dtype=torch.float64)
+    w = torch.randn(4, dtype=torch.float64)
+
+    def ours(x):
+        return (mtt.softmax(x) ** 2).sum()
+
+    def theirs(x):
+        return (torch.softmax(x, -1) ** 2).sum()
+
+    func = torch.func
+    torch.testing.assert_close(func.jacrev(func.grad(ours))(x), func.jacrev(func.grad(theirs))(x))
+    torch.testing.assert_close(torch.vmap(mtt.softmax)(x), torch.softmax(x, -1))
+    per_example = torch.vmap(func.grad(lambda w, x: mtt.layer_norm(x, w).square().sum()), in_dims=(None, 0))(w, x)
+    expected = torch.vmap(func.grad(lambda w, x: F.layer_norm(x, (4,), w).square().sum()), in_dims=(None, 0))(w, x)
+    torch.testing.assert_close(per_example, expected)
+
+
+@pytest.mark.parametrize("in_dims", [(0, None), (None, 1), (1, 0), (2, 2)])
+def test_batches_of_broadcast_ops(in_dims):
+    x, y = torch.randn(4, 4, 4), torch.randn(4, 4, 4)
+    x, y = (t if dim is not None else t[0, 0] for t, dim in zip((x, y), in_dims, strict=True))
+    torch.testing.assert_close(torch.vmap(mtt.add, in_dims)(x, y), torch.vmap(torch.add, in_dims)(x, y))
+
+
+def test_inductor_and_export(tmp_path):
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return mtt.layer_norm(mtt.swish(torch.relu(x) * 2))
+
+    model, x = Model(), torch.randn(7, 6)
+    torch._dynamo.reset()
+    torch.testing.assert_close(torch.compile(model, fullgraph=True)(x), model(x))
+    shapes = {"x": {0: torch.export.Dim("batch")}}
+    exported = torch.export.export(model, (torch.randn(4, 6),), dynamic_shapes=shapes)
+    torch.testing.assert_close(exported.module()(x), model(x))
+    names = {node.target for node in exported.graph.nodes if node.op == "call_function"}
+    assert torch.ops.minitensor.swish.default in names
+    package = torch._inductor.aoti_compile_and_package(exported, package_path=str(tmp_path / "model.pt2"))
+    torch.testing.assert_close(torch._inductor.aoti_load_package(package)(x), model(x))
+
+
+def test_autocast():
+    linear = torch.nn.Linear(6, 6)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        hidden = linear(torch.randn(4, 6))
+        assert hidden.dtype == torch.bfloat16
+        # A weight of float32 promotes, as it does without autocast.
+        assert mtt.layer_norm(hidden, torch.ones(6)).dtype == torch.float32
+        assert mtt.swish(hidden).dtype == torch.bfloat16
+
+
+ERRORS = [
+    (lambda: mtt.swish("a"), TypeError, "op 'swish': input 'x' must be a tensor, got str"),
+    (lambda: mtt.swish(torch.ones(3), beta=1), TypeError, "op 'swish' has no argument 'beta'"),
+    (lambda: mtt.softmax(torch.ones(3), axis=7), IndexError, "op 'softmax': axis 7 is out of range"),
+    (lambda: torch.ops.minitensor.softmax(torch.ones(3), 7), IndexError, "op 'softmax': axis 7 is out of range"),
+    (lambda: mtt.layer_norm(torch.ones(3, 4), torch.ones(5)), ValueError, "expected size 4 for dimension n, got 5"),
+    (lambda: mtt.swish(torch.ones(3, dtype=torch.complex64)), TypeError, "op 'swish': 'x' takes"),
+    (lambda: compiled(lambda x: mtt.softmax(x, axis=7))(torch.ones(3)), Exception, "axis 7 is out of range"),
+    (lambda: mtt.nope, AttributeError, "'minitensor.torch' has no op .nope."),
+    (lambda: mtt.register("minitensor", "other"), ValueError, "already|choose another namespace"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "message"), ERRORS)
+def test_errors(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call()
+
+
+def test_an_op_without_a_gradient_says_why():
+    x = torch.ones(3, requires_grad=True)
+    for call in (mtt.sign, mtt.floor):
+        if mtt.registration.find(call.__name__).definition.no_gradient:
+            with pytest.raises(RuntimeError, match="has no gradient"):
+                call(x).sum().backward()
+
+
+def test_ops_of_python_are_added_replaced_and_removed():
+    @mt.custom_op(name="bridged::twice")
+    def twice(x: mt.Tensor) -> mt.Tensor:
+        return x + x
+
+    x = torch.ones(3)
+    assert mtt.bridged.twice(x).tolist() == [2, 2, 2]
+    assert torch.ops.minitensor.bridged__twice(x).tolist() == [2, 2, 2]
+    g = compiled(lambda x: mtt.bridged.twice(x) + 1)
+    assert g(x).tolist() == [3, 3, 3]
+
+    mt.unregister_custom_op_py("bridged::twice")
+    with pytest.raises(RuntimeError, match="op 'bridged::twice' was unregistered"):
+        g(x)
+
+    @mt.custom_op(name="bridged::twice")
+    def failing(x: mt.Tensor) -> mt.Tensor:
+        raise ZeroDivisionError("on purpose")
+
+    with pytest.raises(ZeroDivisionError, match="on purpose"):
+        mtt.bridged.twice(x)
+    mt.unregister_custom_op_py("bridged::twice")
+
+
+def test_threads_and_repeated_registration():
+    errors = []
+
+    def work():
+        try:
+            for _ in range(20):
+                mtt.register()
+                x = torch.randn(4, 4, requires_grad=True)
+                mtt.softmax(x).square().sum().backward()
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert errors == []
+
+
+def test_a_forked_worker_calls_ops():
+    code = (
+        "import os, torch, minitensor.torch as mtt\n"
+        "mtt.swish(torch.ones(3))\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    os._exit(0 if mtt.swish(torch.ones(3)).shape == (3,) else 1)\n"
+        "raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_the_import_without_pytorch_says_what_to_install():
+    code = "import sys; sys.modules['torch'] = None\nimport minitensor.torch"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert "ImportError: minitensor.torch needs PyTorch, which is not installed; install it with" in result.stderr
+
+
+def test_training_a_transformer_block_gives_the_losses_of_pytorch():
+    def losses(norm, activation, loss, run):
+        torch.manual_seed(0)
+        embed = torch.nn.Embedding(20, 16)
+        attention = torch.nn.MultiheadAttention(16, 2, batch_first=True)
+        up, down, head = torch.nn.Linear(16, 32), torch.nn.Linear(32, 16), torch.nn.Linear(16, 20)
+        weights = [torch.nn.Parameter(torch.ones(16)) for _ in range(2)]
+        modules = torch.nn.ModuleList([embed, attention, up, down, head])
+        optimizer = torch.optim.AdamW([*modules.parameters(), *weights], 1e-2)
+        tokens = torch.randint(20, (8, 10))
+
+        def step(tokens):
+            x = embed(tokens)
+            y = norm(x, weights[0])
+            x = x + attention(y, y, y, need_weights=False)[0]
+            x = x + down(activation(up(norm(x, weights[1]))))
+            return loss(head(x[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+
+        step, found = run(step), []
+        for _ in range(5):
+            value = step(tokens)
+            optimizer.zero_grad()
+            value.backward()
+            optimizer.step()
+            found.append(value.item())
+        return found
+
+    torch._dynamo.reset()
+    theirs = losses(lambda x, w: F.layer_norm(x, (16,), w), F.silu, F.cross_entropy, lambda f: f)
+    for run in (lambda f: f, lambda f: torch.compile(f, fullgraph=True)):
+        ours = losses(mtt.layer_norm, mtt.swish, mtt.cross_entropy, run)
+        assert ours == pytest.approx(theirs, rel=1e-4)
+        assert ours[-1] < ours[0]
