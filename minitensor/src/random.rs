@@ -4,6 +4,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
 use minitensor_kernels::Cast;
@@ -47,34 +48,41 @@ impl Block {
 }
 
 thread_local! {
-    static IS_REPEATED: Cell<bool> = const { Cell::new(false) };
+    /// The error of taking a key, within [`Forbid`].
+    static FORBIDDEN: Cell<Option<fn() -> Error>> = const { Cell::new(None) };
 }
 
-/// A guard for calls that run again: taking a key from the global generator is an error until it is dropped.
-pub(crate) struct Repeated(bool);
+/// A guard for calls that must mean the same each time, because they may run again, or in another order: until it is dropped, this
+/// thread cannot take keys from the global generator, not even on [`Device::Meta`].
+#[must_use = "dropping the guard allows keys again"]
+pub struct Forbid {
+    before: Option<fn() -> Error>,
+    _not_send: PhantomData<*const ()>,
+}
 
-impl Repeated {
-    pub(crate) fn new() -> Repeated {
-        Repeated(IS_REPEATED.replace(true))
+impl Forbid {
+    /// Forbids keys. An attempt to take one returns this error.
+    pub fn new(error: fn() -> Error) -> Forbid {
+        Forbid { before: FORBIDDEN.replace(Some(error)), _not_send: PhantomData }
     }
 }
 
-impl Drop for Repeated {
+impl Drop for Forbid {
     fn drop(&mut self) {
-        IS_REPEATED.set(self.0);
+        FORBIDDEN.set(self.before);
     }
 }
 
 /// The next key of the global generator, for `n` numbers. Keys on [`Device::Meta`] take nothing from the generator.
+///
+/// # Errors
+/// Within [`Forbid`].
 pub fn next_key(n: usize, block: Block, device: Device) -> Result<Tensor> {
+    if let Some(error) = FORBIDDEN.get() {
+        return Err(error());
+    }
     if device == Device::Meta {
         return Tensor::empty([2], DType::U64, device);
-    }
-    if IS_REPEATED.get() {
-        return Err(Error::runtime(
-            "its gradient runs the op again, but the op draws random numbers, which would differ; use an op that takes a key, \
-             such as random::dropout",
-        ));
     }
     let key = {
         let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);

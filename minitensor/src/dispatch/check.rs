@@ -1,6 +1,5 @@
 //! [`Checked`]: the dtypes and the device of a call, after all checks of its arguments.
 
-use minitensor_kernels::Const;
 use smallvec::{SmallVec, smallvec};
 
 use crate::error::{Error, Result, counted};
@@ -78,17 +77,10 @@ fn materialize(op: &OpDef, args: &[Arg<'_>], dtypes: &DTypes, device: Device) ->
     let mut owned = smallvec![None; args.len()];
     for (i, arg) in args.iter().enumerate() {
         if let Arg::Number(n) = arg {
-            let dtype = match op.parameter(i).dtype {
-                // The number is not rounded to 16 bits.
-                DTypeRule::Generic(g) if op.body.is_loop() => dtypes[g as usize].compute(),
-                DTypeRule::Generic(g) => dtypes[g as usize],
-                DTypeRule::Fixed(d) => d,
-                _ => match n {
-                    Const::Bool(_) => crate::DType::Bool,
-                    Const::Int(_) => crate::DType::I64,
-                    Const::Float(_) => crate::DType::F32,
-                },
-            };
+            let dtype = op.number_dtype(i, *n, dtypes);
+            // In a loop, the number is not rounded to 16 bits.
+            let is_converted = matches!(op.parameter(i).dtype, DTypeRule::Generic(_)) && op.body.is_loop();
+            let dtype = if is_converted { dtype.compute() } else { dtype };
             owned[i] = Some(
                 Tensor::from_number(*n, dtype, device)
                     .map_err(|e| e.context(format!("op '{}', input '{}'", op.name, op.parameter(i).name)))?,

@@ -39,7 +39,7 @@ engine! {
 pub use self::{
     build::CustomOpBuilder,
     by_name::OpName,
-    call::infer_dtypes,
+    call::{infer_dtypes, number_dtypes},
     gradient::{Gradients, gradient as functional_gradient, vjp},
 };
 #[cfg(feature = "engine")]

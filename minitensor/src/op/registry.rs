@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::build::CustomOp;
@@ -82,7 +83,20 @@ fn read() -> RwLockReadGuard<'static, Table> {
 }
 
 fn write() -> RwLockWriteGuard<'static, Table> {
-    TABLE.write().unwrap_or_else(PoisonError::into_inner)
+    let table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    GENERATION.fetch_add(1, Ordering::Release);
+    table
+}
+
+/// The number of changes so far. It grows while the lock is held, so that a look-up after [`generation`] sees at least these
+/// changes.
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+
+/// A number that differs if any op was registered or unregistered in between. The result of a look-up stays valid as long as the
+/// number, read before the look-up, stays the same.
+#[inline]
+pub fn generation() -> u64 {
+    GENERATION.load(Ordering::Acquire)
 }
 
 /// Holds the registry's locks for a fork, unless another thread holds one of them.

@@ -15,7 +15,16 @@ fn _array_function<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny>
     function_object::of_arrays(module::function(py, &op)?, &PyModule::import(py, "minitensor")?, own)
 }
 
+/// A function with the signature of an op that returns its arguments by name.
+#[pyfunction]
+fn _binding_function<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny>> {
+    let op = lookup::find(py, name)?;
+    let (_, own) = op.name.rsplit_once("::").unwrap_or(("", &op.name));
+    function_object::of_binding(module::function(py, &op)?, &PyModule::import(py, "minitensor")?, own)
+}
+
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_function(wrap_pyfunction!(_array_function, m)?)?;
+    m.add_function(wrap_pyfunction!(_binding_function, m)?)?;
     Ok(())
 }

@@ -146,8 +146,15 @@ fn _op_identity(name: &str) -> Option<usize> {
     Some(std::ptr::from_ref::<OpDef>(&op).addr())
 }
 
+/// A number that changes whenever an op is registered or unregistered.
+#[pyfunction]
+fn _registry_generation() -> u64 {
+    registry::generation()
+}
+
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_function(wrap_pyfunction!(_definition, m)?)?;
     m.add_function(wrap_pyfunction!(_op_identity, m)?)?;
+    m.add_function(wrap_pyfunction!(_registry_generation, m)?)?;
     Ok(())
 }

@@ -2,9 +2,13 @@
 
 mod call;
 mod definition;
+mod encoded;
 mod gradient;
 mod infer;
 pub mod library;
+mod widen;
+mod xla;
+mod xla_api;
 
 use pyo3::prelude::*;
 
@@ -13,6 +17,8 @@ use crate::error::Result;
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     call::install(m)?;
     definition::install(m)?;
+    encoded::install(m)?;
     gradient::install(m)?;
-    infer::install(m)
+    infer::install(m)?;
+    xla::install(m)
 }

@@ -127,6 +127,25 @@ impl Function {
         unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, run) }
     }
 
+    /// The arguments of a call by name; absent ones are not included.
+    ///
+    /// # Safety
+    /// As [`Function::call`].
+    pub unsafe fn bind<'py>(
+        &self,
+        py: Python<'py>,
+        args: *const *mut ffi::PyObject,
+        n: usize,
+        keywords: *mut ffi::PyObject,
+    ) -> Result<Bound<'py, PyAny>> {
+        if !self.is_live.load(Ordering::Relaxed) {
+            self.check_registered()?;
+        }
+        let bind = |slots: &Slots| Ok(self.keywords(py, slots)?.into_any());
+        // SAFETY: the caller's contract.
+        unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, bind) }
+    }
+
     /// The fast path for the most common call: positional tensors only.
     #[inline]
     unsafe fn call_with_tensors<'py>(

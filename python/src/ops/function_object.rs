@@ -24,6 +24,15 @@ pub fn of_arrays<'py>(function: Arc<Function>, module: &Bound<'py, PyModule>, na
     with_call(function, module, name, call_array_function)
 }
 
+/// The Python function object that returns its arguments by name, instead of calling the op.
+pub fn of_binding<'py>(
+    function: Arc<Function>,
+    module: &Bound<'py, PyModule>,
+    name: &str,
+) -> Result<Bound<'py, PyAny>> {
+    with_call(function, module, name, call_binding)
+}
+
 fn with_call<'py>(
     function: Arc<Function>,
     module: &Bound<'py, PyModule>,
@@ -75,6 +84,19 @@ unsafe extern "C" fn call_array_function(
     unsafe {
         let function = function_of(state);
         enter(&function.op, |py| function.call_arrays(py, args, n as usize, keywords))
+    }
+}
+
+unsafe extern "C" fn call_binding(
+    state: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    n: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as in `call_function`.
+    unsafe {
+        let function = function_of(state);
+        enter(&function.op, |py| function.bind(py, args, n as usize, keywords))
     }
 }
 

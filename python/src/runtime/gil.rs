@@ -107,6 +107,12 @@ pub fn detach<R: Send>(py: Python<'_>, f: impl FnOnce() -> R + Send) -> R {
     })
 }
 
+/// Calls `f` on a thread that does not hold the GIL: one of another library, or one on which another library has released it.
+pub fn outside<R>(f: impl FnOnce() -> R) -> R {
+    let _restore = Restore { was_detached: IS_DETACHED.replace(true), entered: false };
+    f()
+}
+
 /// Removes the parent's other threads from the state of a child process.
 pub fn reset_in_child() {
     THREADS_IN_PYTHON.store(usize::from(DEPTH.get() > 0), Ordering::SeqCst);

@@ -118,6 +118,18 @@ impl OpDef {
         Error::type_(format!("op '{}': '{}{index}' takes {expected}, got {got}{hint}", self.name, input.name))
     }
 
+    /// The dtype of the tensor that a plain number becomes.
+    #[cfg(feature = "engine")]
+    pub(crate) fn number_dtype(&self, flat: usize, number: Const, dtypes: &[DType]) -> DType {
+        match (self.parameter(flat).dtype, number) {
+            (DTypeRule::Generic(g), _) => dtypes[g as usize],
+            (DTypeRule::Fixed(d), _) => d,
+            (_, Const::Bool(_)) => DType::Bool,
+            (_, Const::Int(_)) => DType::I64,
+            (_, Const::Float(_)) => DType::F32,
+        }
+    }
+
     /// The dtype of an output.
     pub(crate) fn output_dtype_of(&self, rule: DTypeRule, dtypes: &[DType], attrs: &[Attr]) -> Result<DType> {
         match rule {

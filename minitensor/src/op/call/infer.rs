@@ -1,4 +1,4 @@
-//! [`infer`] and [`infer_dtypes`]: calls without the computation.
+//! [`infer`], [`infer_dtypes`] and [`number_dtypes`]: calls without the computation.
 
 use crate::attr::Attr;
 #[cfg(feature = "engine")]
@@ -25,6 +25,20 @@ pub fn infer(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Vec<Tensor>
     let args: Vec<Arg<'_>> =
         args.iter().zip(&metas).map(|(arg, meta)| meta.as_ref().map_or(*arg, Arg::Tensor)).collect();
     dispatch(op, &args, attrs).map(Outputs::into_vec)
+}
+
+/// The dtypes of the tensors that the numbers among the arguments become; `None` for the other arguments.
+///
+/// # Errors
+/// If the op does not take the dtypes of the tensors.
+#[cfg(feature = "engine")]
+pub fn number_dtypes(op: &OpRef, args: &[Arg<'_>]) -> Result<Vec<Option<DType>>> {
+    let resolved = op.resolve_dtypes(args)?;
+    let dtype = |(i, arg): (usize, &Arg<'_>)| match arg {
+        Arg::Number(number) => Some(op.number_dtype(i, *number, &resolved)),
+        _ => None,
+    };
+    Ok(args.iter().enumerate().map(dtype).collect())
 }
 
 /// The dtypes of the results of a call, which do not depend on shapes.

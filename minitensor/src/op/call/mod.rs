@@ -10,7 +10,7 @@ pub(crate) mod shape_rule;
 pub use bind::{bind, slots};
 pub use infer::infer;
 #[cfg(feature = "engine")]
-pub use infer::infer_dtypes;
+pub use infer::{infer_dtypes, number_dtypes};
 pub use shape_rule::{Arithmetic, CoreShapes, Dim, Dims, Predicate, Relation};
 
 use minitensor_kernels::Const;

@@ -6,7 +6,7 @@ use crate::dispatch;
 use crate::error::{Error, Result, counted};
 use crate::op::call::Arg;
 use crate::op::def::OpRef;
-use crate::random::Repeated;
+use crate::random::Forbid;
 use crate::tensor::Tensor;
 
 /// The gradients of an op of the order `wrt.len()`, as a function of its tensors.
@@ -26,7 +26,12 @@ pub fn gradient(op: &OpRef, attrs: &[Attr], wrt: &[&[bool]], tensors: &[Option<T
         )));
     }
     let _mode = NoGrad::new();
-    let _repeated = Repeated::new();
+    let _same = Forbid::new(|| {
+        Error::runtime(
+            "its gradient runs the op again, but the op draws random numbers, which would differ; use an op that takes a key, \
+             such as random::dropout",
+        )
+    });
     let tensors: Vec<Option<Tensor>> = tensors.iter().map(|t| t.as_ref().map(Tensor::detach)).collect();
     Order { op, attrs, wrt }.results(&tensors)
 }

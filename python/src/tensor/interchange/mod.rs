@@ -7,7 +7,7 @@ mod buffer;
 pub mod copy;
 pub mod dlpack;
 pub mod exchange;
-mod foreign;
+pub mod foreign;
 pub mod nested;
 pub mod number;
 pub mod numbers;

@@ -1,0 +1,64 @@
+"""The shapes and dtypes of the results of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.core import ShapedArray
+from jax.sharding import PartitionSpec
+
+from .._minitensor import _infer_call
+from .call import Call, decode
+from .sharding import Rule
+
+
+class UnknownShapeError(jax.errors.JAXTypeError):
+    """The shapes of the results depend on values, which are not known while a function is traced."""
+
+
+def abstract_eval(*avals: Any, call: str, present: str, wrt: str) -> list[Any]:
+    """The abstract arrays of the results of a call."""
+    this = Call(call, present, wrt)
+    if wrt:
+        # A gradient has the type of its tensor.
+        return [avals[i].update(weak_type=False) for i in this.wanted()]
+    given = iter(avals)
+    inputs = [next(given) if flag == "1" else None for flag in present]
+    metas = [None if t is None else (t.shape, t.dtype.name) for t in inputs]
+    try:
+        results = _infer_call(call, metas)
+    except (RuntimeError, NotImplementedError) as error:
+        raise UnknownShapeError(
+            f"op '{decode(call)[0]}': the shapes of its results are not known without the values of its inputs, so "
+            "jax.jit, jax.vmap and similar transformations cannot trace it; call it outside of them. Its error: "
+            f"{error}"
+        ) from error
+    arrays = [ShapedArray(shape, jax.dtypes.canonicalize_dtype(jnp.dtype(dtype))) for shape, dtype in results]
+    return _on_mesh(this, avals, arrays)
+
+
+def _on_mesh(call: Call, avals: Sequence[Any], results: list[Any]) -> list[Any]:
+    """The results on the mesh of the arguments, if they have one: sharded as these, and varying over the same axes."""
+    model = next((a for a in avals if not a.sharding.mesh.empty), None)
+    if model is None:
+        return results
+    mesh = model.sharding.mesh
+    rule = Rule.of(call, avals, results)
+    axes = {} if rule is None else rule.axes(mesh, avals)
+    on_mesh = []
+    for k, result in enumerate(results):
+        names = [""] * len(result.shape) if rule is None else rule.outputs[k]
+        sharding = model.sharding.update(spec=PartitionSpec(*[axes.get(name) for name in names]))
+        on_mesh.append(model.update(shape=result.shape, dtype=result.dtype, weak_type=False, sharding=sharding))
+    return on_mesh
+
+
+def varying_axes(aval: Any) -> frozenset[Any]:
+    """The mesh axes over which an array varies within `jax.shard_map`."""
+    if hasattr(aval, "mat"):
+        return frozenset(aval.mat.varying)
+    # Versions of JAX before 0.10.
+    return frozenset(getattr(aval, "vma", ()))

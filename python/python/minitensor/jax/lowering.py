@@ -1,0 +1,62 @@
+"""The XLA programs of calls: a custom call of minitensor's handler, on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import jax
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
+
+from .._minitensor import _xla_handler
+from . import sharding
+from .abstract import abstract_eval
+from .call import Call, decode
+
+#: The name of the handler in XLA.
+TARGET = "minitensor"
+
+jax.ffi.register_ffi_target(TARGET, _xla_handler(), platform="cpu")
+
+# JAX passes the devices of a program to the lowering of these primitives only. It has no public way to add one. Without
+# it, sharded arrays are gathered before a call.
+try:
+    from jax._src.dispatch import prim_requires_devices_during_lowering as _USES_DEVICES
+except ImportError:  # pragma: no cover
+    _USES_DEVICES = None
+
+
+def uses_devices(primitive: Primitive) -> None:
+    """Marks a primitive whose lowering needs the devices of the program."""
+    if _USES_DEVICES is not None:
+        _USES_DEVICES.add(primitive)
+
+
+#: A call within one device.
+local_p = Primitive("minitensor_local")
+local_p.multiple_results = True
+local_p.def_abstract_eval(abstract_eval)
+mlir.register_lowering(local_p, jax.ffi.ffi_lowering(TARGET), platform="cpu")
+
+
+def on_cpu(ctx: Any, *values: Any, call: str, present: str, wrt: str) -> Any:
+    """The program of a call. On several devices, each computes its part of a batch that is sharded."""
+    params = {"call": call, "present": present, "wrt": wrt}
+
+    def local(*arrays: Any) -> list[Any]:
+        return list(local_p.bind(*arrays, **params))
+
+    if _USES_DEVICES is not None and jax.device_count() > 1:
+        rule = sharding.Rule.of(Call(text=call, present=present, wrt=wrt), ctx.avals_in, ctx.avals_out)
+        if rule is not None:
+            return mlir.lower_fun(rule.partitioned(local), multiple_results=True)(ctx, *values)
+    return jax.ffi.ffi_lowering(TARGET)(ctx, *values, **params)
+
+
+def elsewhere(ctx: Any, *values: Any, call: str, present: str, wrt: str) -> NoReturn:
+    """Refuses other devices."""
+    name = decode(call)[0]
+    raise NotImplementedError(
+        f"op '{name}' has kernels for the CPU only, and the computation is for another platform; move its arguments "
+        "with jax.device_put(x, jax.devices('cpu')[0]), or use jax.default_device"
+    )

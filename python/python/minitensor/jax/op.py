@@ -1,0 +1,200 @@
+"""The functions of `minitensor.jax`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._minitensor import (
+    _array_function,
+    _binding_function,
+    _encode_call,
+    _number_dtypes,
+    _op_identity,
+    _registry_generation,
+    _result_class,
+)
+from . import primitive
+from .abstract import UnknownShapeError, varying_axes
+from .call import Call, flags
+from .definition import Definition
+
+#: The class of arrays that have values.
+_Array = type(jnp.zeros(()))
+
+
+class Op:
+    """An op as a function of arrays of JAX."""
+
+    def __init__(self, name: str) -> None:
+        self._generation = _registry_generation()
+        self._identity = _op_identity(name)
+        self.definition = definition = Definition(name)
+        self._binding = _binding_function(name)
+        function = _array_function(name)
+        self.__name__ = self.__qualname__ = function.__name__
+        self.__doc__ = function.__doc__
+        self.__signature__ = inspect.signature(function)
+        self._result = None if definition.gives_list or len(definition.outputs) == 1 else _result_class
+        if self._result is not None and definition.outputs:
+            self._result = _result_class(name)
+        # The call with arrays and defaults only.
+        self._count = -1
+        inputs = definition.inputs
+        self._text = self._default_text()
+        if self._text is not None and all(i.arity == "one" and not i.mutated for i in inputs):
+            self._count = len(inputs)
+            self._compiled = primitive.compiled(Call(self._text, "1" * len(inputs)))
+
+    def _default_text(self) -> str | None:
+        try:
+            return _encode_call(self.definition.name, {})
+        except TypeError:
+            # An attribute has no default.
+            return None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._generation != _registry_generation():
+            self._check_registered()
+        if not kwargs and len(args) == self._count:
+            for x in args:
+                if type(x) is not _Array or x.weak_type:
+                    break
+            else:
+                try:
+                    return self._returned(self._compiled(*args))
+                except UnknownShapeError:
+                    pass
+        return self.call(self._binding(*args, **kwargs))
+
+    def __repr__(self) -> str:
+        return f"<op '{self.definition.name}' of minitensor.jax>"
+
+    def __reduce__(self) -> Any:
+        from .namespace import find
+
+        return find, (self.definition.name,)
+
+    def is_current(self) -> bool:
+        """Whether the name still belongs to this op."""
+        return bool(_op_identity(self.definition.name) == self._identity)
+
+    def _check_registered(self) -> None:
+        generation = _registry_generation()
+        if self.is_current():
+            self._generation = generation
+        else:
+            # Raises the reason.
+            self._binding()
+
+    def call(self, arguments: dict[str, Any]) -> Any:
+        """Calls the op with arguments by name."""
+        definition = self.definition
+        if definition.mutated is not None:
+            raise self._in_place()
+        inputs: list[Any] = []
+        for i in definition.inputs:
+            value = arguments.pop(i.name, None)
+            if i.arity == "variadic":
+                if not isinstance(value, list | tuple):
+                    raise self._wrong_input(i.name, value, "a list or tuple of arrays")
+                inputs += [self._array(f"{i.name}[{k}]", x) for k, x in enumerate(value)]
+            else:
+                inputs.append(None if value is None else self._array(i.name, value))
+        arrays = self._converted(inputs)
+        text = self._encoded(arguments) if arguments or self._text is None else self._text
+        call = Call(text, flags([x is not None for x in inputs]))
+        return self._returned(primitive.bind(call, varying(arrays)))
+
+    def _encoded(self, attributes: dict[str, Any]) -> str:
+        for name, value in attributes.items():
+            if isinstance(value, jax.core.Tracer):
+                raise TypeError(
+                    f"op '{self.definition.name}': attribute '{name}' must be known when a function is traced, got a "
+                    f"traced value; pass it with static_argnames='{name}' of jax.jit, or close over it"
+                )
+        return _encode_call(self.definition.name, attributes)
+
+    def _array(self, name: str, value: Any) -> Any:
+        """An argument as an array of JAX, or as a number."""
+        if isinstance(value, jax.Array):
+            if jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended):
+                raise TypeError(
+                    f"op '{self.definition.name}': '{name}' must be an array of numbers, got {value.dtype}; take the "
+                    "data of a key of random numbers with jax.random.key_data"
+                )
+            return value
+        if isinstance(value, bool | int | float | complex):
+            return value
+        if isinstance(value, np.ndarray | np.generic):
+            return jnp.asarray(value)
+        raise self._wrong_input(name, value, "an array of JAX or NumPy, or a number")
+
+    def _converted(self, inputs: list[Any]) -> list[Any]:
+        """The inputs as arrays. Numbers, and the arrays that JAX makes of them, adopt the dtype of the others."""
+        kinds = [None if x is None else number_of(x) for x in inputs]
+        if not any(kind is not None for kind in kinds):
+            return [x for x in inputs if x is not None]
+        arrays = [x for x, kind in zip(inputs, kinds, strict=True) if x is not None and kind is None]
+        is_double = any(x.dtype in ("float64", "complex128") for x in arrays)
+        of = [x.dtype.name if x is not None and kind is None else kind for x, kind in zip(inputs, kinds, strict=True)]
+        dtypes = _number_dtypes(self.definition.name, of)
+        converted = []
+        for x, kind, dtype in zip(inputs, kinds, dtypes, strict=True):
+            if kind is not None:
+                if isinstance(kind, complex):
+                    dtype = "complex128" if is_double else "complex64"
+                dtype = jax.dtypes.canonicalize_dtype(dtype)
+                is_array = isinstance(x, jax.Array)
+                x = jax.lax.convert_element_type(x, dtype) if is_array else jnp.asarray(x, dtype)
+            if x is not None:
+                converted.append(x)
+        return converted
+
+    def _returned(self, results: list[Any]) -> Any:
+        if self._result is not None:
+            return self._result(*results)
+        return tuple(results) if self.definition.gives_list else results[0]
+
+    def _wrong_input(self, name: str, value: Any, expected: str) -> TypeError:
+        cls = type(value)
+        module = "" if cls.__module__ == "builtins" else f"{cls.__module__}."
+        return TypeError(
+            f"op '{self.definition.name}': input '{name}' must be {expected}, got {module}{cls.__qualname__}; convert "
+            f"other data with jax.numpy.asarray; the signature is {self.__name__}{self.__signature__}"
+        )
+
+    def _in_place(self) -> TypeError:
+        name, other = self.definition.name, self.definition.name.removesuffix("_")
+        has_other = other != name and _op_identity(other) is not None
+        advice = f"use '{other}', which returns a new array" if has_other else "call it on a tensor of minitensor"
+        return TypeError(
+            f"op '{name}' changes '{self.definition.mutated}' in place, but arrays of JAX cannot change; {advice}"
+        )
+
+
+def number_of(x: Any) -> Any:
+    """A number of the same kind, if the input is a number, or an array without dimensions that JAX made of one."""
+    if isinstance(x, bool | int | float | complex):
+        return x
+    if x.ndim != 0 or not x.weak_type:
+        return None
+    for kind, number in ((jnp.bool_, False), (jnp.integer, 0), (jnp.floating, 0.0)):
+        if jnp.issubdtype(x.dtype, kind):
+            return number
+    return 0j
+
+
+def varying(arrays: list[Any]) -> list[Any]:
+    """Within `jax.shard_map`, makes all arrays vary over the same mesh axes, so that gradients are summed."""
+    if all(type(x) is _Array for x in arrays):
+        return arrays
+    own = [varying_axes(jax.typeof(x)) for x in arrays]
+    axes = frozenset[Any]().union(*own)
+    return [
+        jax.lax.pcast(x, tuple(axes - of), to="varying") if axes - of else x for x, of in zip(arrays, own, strict=True)
+    ]
