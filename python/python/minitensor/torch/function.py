@@ -76,6 +76,10 @@ def make_function(op: Op) -> Callable[..., Any]:
             return direct(*args)
         if is_differentiable and not _is_compiling() and _transforms() is not None:
             return transformed(args[count:], *tensors)
+        if not _is_compiling() and any(type(t).__name__ == "DTensor" for t in tensors):
+            from .registration import register_sharding
+
+            register_sharding()
         attributes = [attr.in_schema(value) for attr, value in zip(definition.attrs, args[count:], strict=True)]
         result = op.op(*definition.nested(tensors), *attributes)
         return result if returns_input is None else args[returns_input]

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from .._minitensor import _op_names
+from . import sharding
 from .op import Op
 
 _lock = threading.RLock()
@@ -15,6 +16,8 @@ _lock = threading.RLock()
 _ops: dict[tuple[str, str], Op] = {}
 #: The namespaces in PyTorch, with the prefixes of the ops that they have.
 _namespaces: dict[str, str] = {}
+#: Whether the sharding rules are registered.
+_shards = False
 
 
 def register(namespace: str = "minitensor", prefix: str = "") -> None:
@@ -53,15 +56,31 @@ def update() -> None:
                 if key in _ops:
                     _ops.pop(key).destroy()
                 op = _ops[key] = Op(namespace, name.removeprefix(prefix), name)
+                if _shards:
+                    sharding.register(op)
                 if namespace == "minitensor":
                     publish(op)
+
+
+def register_sharding() -> None:
+    """Registers the sharding rules of all ops, so that they take DTensors.
+
+    `minitensor.torch.<op>` calls it when it gets a DTensor first. Programs that call `torch.ops.minitensor.<op>` with
+    DTensors call it once before.
+    """
+    global _shards
+    with _lock:
+        if not _shards:
+            _shards = True
+            for op in _ops.values():
+                sharding.register(op)
 
 
 def publish(op: Op) -> None:
     """Adds the function of an op to the module of each of its names."""
     for name in op.definition.names:
         last = name.rpartition("::")[2]
-        if name not in ("call", "register"):
+        if name not in ("call", "register", "register_sharding"):
             module_of(name)[last] = op.function
 
 

@@ -1,0 +1,149 @@
+"""Sharding rules of ops for DTensor, made from their rules for shapes.
+
+Batch dimensions are independent: an op runs locally on shards of them. Core dimensions are replicated. The gradient of
+an input that lacks a sharded dimension, such as a weight, is a partial sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .op import Op
+
+#: For each tensor of a call, its sharded dimension; None if it is replicated.
+Places = list[int | None]
+
+
+def register(op: Op) -> None:
+    """Registers the rules of an op and of its gradients."""
+    from torch.distributed.tensor import DTensor
+    from torch.distributed.tensor._op_schema import RuntimeSchemaInfo
+
+    count, is_variadic = len(op.definition.inputs), op.definition.is_variadic
+    propagator = DTensor._op_dispatcher.sharding_propagator
+    # The arguments from this position on are attributes, which determine the result too.
+    info = RuntimeSchemaInfo(static_argnum=count, needs_pytree=is_variadic)
+    propagator.register_op_strategy(op.op, lambda schema: strategy(op, schema), info)
+    if op.definition.is_differentiable:
+        info = RuntimeSchemaInfo(static_argnum=1, needs_pytree=True)
+        propagator.register_op_strategy(op.gradient_op, lambda schema: gradient_strategy(op, schema), info)
+
+
+def strategy(op: Op, schema: Any) -> Any:
+    """The admitted placements of the results and inputs of an op."""
+    args = op.definition.complete(tuple(schema.args_schema))
+    tensors = op.definition.flat(tuple(children(arg) for arg in args))
+    shapes = [None if t is None else tuple(t.shape) for t in tensors]
+    count = len(op.definition.outputs)
+    placements: list[tuple[Places, Places]] = [([None] * count, [None] * len(given(shapes)))]
+    for results, inputs in batch_places(op, shapes, op.definition.attributes(args)):
+        placements.append((results, [place for place, shape in zip(inputs, shapes, strict=True) if shape is not None]))
+    return expanded(schema, [(shards(r), shards(i)) for r, i in placements], count)
+
+
+def gradient_strategy(op: Op, schema: Any) -> Any:
+    """The admitted placements of the results and tensors of a gradient."""
+    from torch.distributed.tensor import Partial, Shard
+
+    from .selection import Selection
+
+    tensors, wrt, *attributes = schema.args_schema
+    selection = Selection.decode(wrt)
+    all_tensors = selection.complete(children(tensors))
+    shapes = [None if t is None else tuple(t.shape) for t in all_tensors]
+    count = sum(selection.orders[-1])
+    placements: list[tuple[list[Any], list[Any]]] = [(shards([None] * count), shards([None] * len(given(shapes))))]
+    if len(selection.orders) == 1:
+        first = len(shapes) - len(selection.orders[0])
+        attrs = op.definition.attributes((*[None] * len(op.definition.inputs), *attributes))
+        for results, inputs in batch_places(op, shapes[first:], attrs):
+            wanted = [place for place, is_wanted in zip(inputs, selection.orders[0], strict=True) if is_wanted]
+            # A tensor without the sharded dimension contributes to all shards.
+            gradients = [Partial() if place is None else Shard(place) for place in wanted]
+            places = [p for p, shape in zip([*results, *inputs], shapes, strict=True) if shape is not None]
+            placements.append((gradients, shards(places)))
+    found = expanded(schema, placements, count)
+    if count == 1:
+        # The gradient op returns a list.
+        for one in found.strategies:
+            one.output_specs = (one.output_specs,)
+    return found
+
+
+def batch_places(op: Op, shapes: list[Any], attrs: dict[str, Any]) -> list[tuple[Places, Places]]:
+    """For each independent dimension of a call, its places in the results and in the inputs."""
+    definition = op.definition
+    count = len(definition.outputs)
+    rules: list[tuple[bool, list[Any]]] = [(True, [])] * len(shapes)
+    match definition.shape:
+        case ("broadcast",):
+            pass
+        case ("core", inputs, outputs, None) if not definition.is_variadic:
+            if not all(has_batch for has_batch, _ in outputs):
+                return []
+            rules = inputs
+        case ("core", _, outputs, axis) if len(shapes) == 1:
+            return places_beside_axes(definition, chosen_axes(definition, axis, shapes[0], attrs), shapes[0], attrs)
+        case _:
+            return []
+    batches = [
+        len(shape) - len(dims) if has_batch and shape is not None else 0
+        for (has_batch, dims), shape in zip(rules, shapes, strict=True)
+    ]
+    rank = max(batches, default=0)
+
+    def place_of(batch: int, shape: Any, place: int) -> int | None:
+        own = place - (rank - batch)
+        return own if shape is not None and own >= 0 and shape[own] != 1 else None
+
+    return [
+        ([place] * count, [place_of(batch, shape, place) for batch, shape in zip(batches, shapes, strict=True)])
+        for place in range(rank)
+    ]
+
+
+def chosen_axes(definition: Any, axis: Any, shape: Any, attrs: dict[str, Any]) -> set[int]:
+    """The axes of the core that the caller chose."""
+    chosen = ({a.name: a.default for a in definition.attrs} | attrs)[axis[0]]
+    axes = range(len(shape)) if chosen is None else [chosen] if isinstance(chosen, int) else chosen
+    return {k % len(shape) for k in axes} if shape else set()
+
+
+def places_beside_axes(
+    definition: Any, axes: set[int], shape: Any, attrs: dict[str, Any]
+) -> list[tuple[Places, Places]]:
+    """The independent dimensions of an op of one input, whose caller chose the axes of the core."""
+    _, _, outputs, (_, keepdims, _) = definition.shape
+    keeps = keepdims is not None and ({a.name: a.default for a in definition.attrs} | attrs)[keepdims]
+    found: list[tuple[Places, Places]] = []
+    for place in set(range(len(shape))) - axes:
+        removed = place - sum(axis < place for axis in axes)
+        found.append(([place if dims or keeps else removed for _, dims in outputs], [place]))
+    return found
+
+
+def children(arg: Any) -> Any:
+    """The tensors of an argument: those of a list as a list."""
+    return list(arg.children) if hasattr(arg, "children") else arg
+
+
+def given(shapes: list[Any]) -> list[Any]:
+    """The shapes of the tensors that are given."""
+    return [shape for shape in shapes if shape is not None]
+
+
+def shards(places: Sequence[int | None]) -> list[Any]:
+    """The placements of DTensor."""
+    from torch.distributed.tensor import Replicate, Shard
+
+    return [Replicate() if place is None else Shard(place) for place in places]
+
+
+def expanded(schema: Any, placements: list[tuple[list[Any], list[Any]]], count: int) -> Any:
+    """The placements for each dimension of the mesh, in all combinations."""
+    from torch.distributed.tensor._ops.utils import expand_to_full_mesh_op_strategy
+
+    lists = [results + inputs for results, inputs in placements]
+    return expand_to_full_mesh_op_strategy(schema.get_mesh_from_args(), schema, lists, input_index=count)
