@@ -33,7 +33,7 @@ const CHECKS: &[Check] = &[
         tool(
             line,
             "mypy",
-            "--config-file python/pyproject.toml --strict --package minitensor --exclude _new/(rust|c|shared)/",
+            "--config-file python/pyproject.toml --strict --package minitensor --exclude _new/(rust|c|shared|torch)/",
         )
     }),
     ("docs", "docs, in Python", |line| pytest(line, "tests/docs", &[])),

@@ -18,7 +18,9 @@ __all__ = ["COMMANDS", "LANGUAGES", "create", "run"]
 
 LANGUAGES = ("rust", "c")
 COMMANDS = {
-    "new NAME [--lang rust | c] [--sdk FOLDER]": "create a plugin project; the default SDK is that of this minitensor"
+    "new NAME [--lang rust | c] [--sdk FOLDER] [--torch]": (
+        "create a plugin project, also for PyTorch; the default SDK is that of this minitensor"
+    )
 }
 #: The name of the project in the templates.
 PLACEHOLDER = "my_ops"
@@ -35,6 +37,9 @@ def run(arguments: list[str]) -> int | None:
     given: dict[str, str] = {}
     words = iter(arguments)
     for word in words:
+        if word == "--torch" and word not in given:
+            given[word] = word
+            continue
         option, _, value = word.partition("=")
         key = option if option in ("--lang", "--sdk") else "name"
         value = word if key == "name" else value or next(words, "")
@@ -44,14 +49,19 @@ def run(arguments: list[str]) -> int | None:
     if "name" not in given:
         return None
     sdk = Path(given["--sdk"]) if "--sdk" in given else None
-    folder = create(Path(given["name"]), given.get("--lang", "rust"), sdk)
+    folder = create(Path(given["name"]), given.get("--lang", "rust"), sdk, torch="--torch" in given)
     print(f"created {folder}, a plugin in {given.get('--lang', 'rust').capitalize()}; see its README.md")
     return 0
 
 
-def create(folder: Path, language: str = "rust", sdk: Path | None = None) -> Path:
-    """Creates a project in a new folder. The name of the folder is the name of the plugin."""
+def create(folder: Path, language: str = "rust", sdk: Path | None = None, torch: bool = False) -> Path:
+    """Creates a project in a new folder. The name of the folder is the name of the plugin.
+
+    With `torch`, importing the package also registers its ops with PyTorch.
+    """
     name = folder.name
+    if torch and language != "rust":
+        raise ValueError(f"the template for PyTorch is in Rust, got the language '{language}'; omit --lang")
     if language not in LANGUAGES:
         raise ValueError(f"unknown language '{language}'; the templates are {' and '.join(LANGUAGES)}")
     if fault := _fault(name):
@@ -62,6 +72,10 @@ def create(folder: Path, language: str = "rust", sdk: Path | None = None) -> Pat
         raise FileNotFoundError(f"the folder '{folder.absolute().parent}' does not exist; create it before '{name}'")
     words = {PLACEHOLDER: name, "@VERSION@": mt.__version__}
     written = dict(_files(files(__name__) / "shared", Path()) + _files(files(__name__) / language, Path()))
+    if torch:
+        for path, text in _files(files(__name__) / "torch", Path()):
+            # The text for a file that exists already is added to it.
+            written[path] = written.get(path, "") + text
     texts = {_replaced(str(path), words): _replaced(text, words) for path, text in written.items()}
     if language == "rust":
         texts[".cargo/config.toml"] = sources.cargo_config(sdk)

@@ -1,0 +1,1 @@
+from . import _torch as _torch  # noqa: E402
