@@ -73,9 +73,9 @@ def create(folder: Path, language: str = "rust", sdk: Path | None = None, torch:
     words = {PLACEHOLDER: name, "@VERSION@": mt.__version__}
     written = dict(_files(files(__name__) / "shared", Path()) + _files(files(__name__) / language, Path()))
     if torch:
-        for path, text in _files(files(__name__) / "torch", Path()):
+        for added, more in _files(files(__name__) / "torch", Path()):
             # The text for a file that exists already is added to it.
-            written[path] = written.get(path, "") + text
+            written[added] = written.get(added, "") + more
     texts = {_replaced(str(path), words): _replaced(text, words) for path, text in written.items()}
     if language == "rust":
         texts[".cargo/config.toml"] = sources.cargo_config(sdk)
