@@ -10,6 +10,7 @@ use super::library::{Library, separate};
 use crate::error::Result;
 use crate::ops::lookup;
 use crate::runtime::call;
+use crate::tensor::interchange::copy::Copy;
 
 /// The gradients of a call of the order `len(wrt)`, on arrays of one library. `arrays` has the cotangents of all orders, the
 /// highest first, then the inputs of the call. `wrt[k - 1]` selects the tensors of the function of order k - 1 whose gradients are
@@ -36,7 +37,7 @@ fn _gradient<'py>(
             return Err(Error::type_(format!("op '{name}': its gradient takes arrays, got {class}")).into());
         };
         library = Some(of);
-        tensors.push(Some(of.tensor(&array)?));
+        tensors.push(Some(of.tensor(&array, Copy::IfNeeded)?));
     }
     let wrt: Vec<&[bool]> = wrt.iter().map(Vec::as_slice).collect();
     let mut gradients = call::pass(py, name, || functional_gradient(&op, &attrs, &wrt, &tensors))?;

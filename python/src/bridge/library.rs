@@ -3,9 +3,11 @@
 use minitensor::Tensor;
 use pyo3::prelude::*;
 
+use super::class::Class;
 use crate::error::Result;
 use crate::tensor::class::PyTensor;
 use crate::tensor::interchange::copy::Copy;
+use crate::tensor::interchange::dlpack;
 use crate::tensor::interchange::exchange::ExchangeApi;
 use crate::tensor::interchange::numpy;
 
@@ -24,17 +26,27 @@ impl Library {
         if object.is_instance_of::<PyTensor>() {
             return Ok(None);
         }
-        if let Some(api) = ExchangeApi::of(object) {
-            return Ok(Some(Library::Exchange(api)));
+        match Class::of(object)?.library()? {
+            // An object may have NumPy's protocol although its class does not.
+            None => Ok(numpy::is_numpy(object)?.then_some(Library::NumPy)),
+            found => Ok(found),
         }
-        Ok(numpy::is_numpy(object)?.then_some(Library::NumPy))
     }
 
-    /// A tensor over the memory of an array of this library.
-    pub fn tensor(self, object: &Bound<'_, PyAny>) -> Result<Tensor> {
+    /// A tensor over the memory of an array of this library. Arrays of NumPy whose layout is not supported are copied if `copy`
+    /// admits it.
+    pub fn tensor(self, object: &Bound<'_, PyAny>, copy: Copy) -> Result<Tensor> {
         match self {
-            Library::NumPy => numpy::from_numpy(object, Copy::IfNeeded),
+            Library::NumPy => numpy::from_numpy(object, copy),
             Library::Exchange(api) => api.tensor(object),
+        }
+    }
+
+    /// As [`Library::tensor`], for an array that the bridge of its framework has not checked.
+    pub fn checked_tensor(self, object: &Bound<'_, PyAny>, copy: Copy) -> Result<Tensor> {
+        match self {
+            Library::NumPy => numpy::from_numpy(object, copy),
+            Library::Exchange(_) => dlpack::import(object, None),
         }
     }
 

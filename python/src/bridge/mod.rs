@@ -1,6 +1,7 @@
 //! What bridges to other frameworks need: calls on their arrays, gradients without recorded calls, and definitions as data.
 
 mod call;
+pub mod class;
 mod definition;
 mod encoded;
 mod gradient;

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
 use smallvec::SmallVec;
 
+use crate::bridge::class::Class;
 use crate::error::{Exception, Result};
 use crate::tensor::class::PyTensor;
 
@@ -90,7 +91,7 @@ impl Binding {
             (0..n).map(|i| unsafe { Bound::from_borrowed_ptr(py, *args.add(i)) }).collect();
         let first = op.inputs.len();
         let (from, until) = if is_spread(op, py, args, n) {
-            let tensors = objects[first - 1..].iter().take_while(|o| o.is_instance_of::<PyTensor>()).count();
+            let tensors = objects[first - 1..].iter().take_while(|o| is_tensor(o)).count();
             (first - 1, first - 1 + tensors)
         } else if self.attr_order.first().is_some_and(|i| op.attrs[*i].kind == AttrKind::Ints)
             && n > first
@@ -152,8 +153,17 @@ impl Binding {
 fn is_spread(op: &OpDef, py: Python<'_>, args: *const *mut ffi::PyObject, n: usize) -> bool {
     let variadic = op.inputs.last().is_some_and(|i| i.arity == Arity::Variadic);
     let first = op.inputs.len().wrapping_sub(1);
+    if !variadic || n <= first {
+        return false;
+    }
     // SAFETY: `args` has `n` objects.
-    variadic && n > first && unsafe { Borrowed::from_ptr(py, *args.add(first)) }.is_instance_of::<PyTensor>()
+    let object = unsafe { Borrowed::from_ptr(py, *args.add(first)) };
+    is_tensor(&object)
+}
+
+/// True for a tensor or an array.
+fn is_tensor(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyTensor>() || Class::of(object).is_ok_and(|class| class.is_array())
 }
 
 /// The argument of a parameter.

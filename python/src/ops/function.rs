@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use minitensor::op::{Arg, Arity, Outputs};
+use minitensor::autograd::is_grad_enabled;
+use minitensor::op::{Arg, Arity, Input, Outputs};
 use minitensor::testing::Sample;
 use minitensor::{Attr, Error, OpRef, Tensor, dispatch, registry};
 use pyo3::ffi;
@@ -12,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use smallvec::{SmallVec, smallvec};
 
-use super::array_args::Arrays;
+use super::array_args::{Arrays, is_number};
 use super::attr;
 use super::binding::{Binding, Slots, argument};
 use super::returns::Returns;
@@ -21,7 +22,8 @@ use crate::bridge::library::{self, Library};
 use crate::error::Result;
 use crate::runtime::call;
 use crate::tensor::class::PyTensor;
-use crate::tensor::interchange::number::Number;
+use crate::tensor::interchange::ndarray::Api;
+use crate::tensor::interchange::number::{self, Number};
 
 /// Ops with at most this number of tensors have a fast path.
 const FEW: usize = 4;
@@ -94,12 +96,15 @@ impl Function {
         if !self.is_live.load(Ordering::Relaxed) {
             self.check_registered()?;
         }
-        if keywords.is_null()
-            && self.plain == Some(n)
+        if keywords.is_null() && self.plain == Some(n) {
             // SAFETY: `args` has `n` objects.
-            && let Some(result) = unsafe { self.call_with_tensors(py, args, n) }
-        {
-            return result;
+            if let Some(result) = unsafe { self.call_with_tensors(py, args, n) } {
+                return result;
+            }
+            // SAFETY: as above.
+            if let Some(result) = unsafe { self.call_with_arrays(py, args, n) }.transpose() {
+                return result;
+            }
         }
         // SAFETY: the caller's contract.
         unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, |slots| self.run(py, slots)) }
@@ -119,9 +124,9 @@ impl Function {
         if !self.is_live.load(Ordering::Relaxed) {
             self.check_registered()?;
         }
-        let run = |slots: &Slots| match Arrays::among(py, &self.op, slots, false)? {
-            Some(Arrays::Of(library)) => self.run_arrays(py, slots, library),
-            _ => self.run_tensors(py, slots),
+        let run = |slots: &Slots| match Arrays::among(py, &self.op, slots)? {
+            Some(arrays) => self.run_arrays(py, slots, &arrays),
+            None => self.run_tensors(py, slots),
         };
         // SAFETY: the caller's contract.
         unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, run) }
@@ -167,6 +172,43 @@ impl Function {
         Some(call())
     }
 
+    /// The fast path for NumPy: positional arrays and numbers only.
+    #[inline]
+    unsafe fn call_with_arrays<'py>(
+        &self,
+        py: Python<'py>,
+        args: *const *mut ffi::PyObject,
+        n: usize,
+    ) -> Result<Option<Bound<'py, PyAny>>> {
+        let Some(api) = Api::loaded(py) else { return Ok(None) };
+        let mut tensors: SmallVec<[Tensor; FEW]> = SmallVec::new();
+        let mut numbers = [None; FEW];
+        for (i, number) in numbers.iter_mut().enumerate().take(n) {
+            // SAFETY: `args` has `n` objects, which the caller holds until the call has ended.
+            let object = unsafe { Borrowed::from_ptr(py, *args.add(i)) };
+            match api.tensor(&object)? {
+                Some(tensor) => tensors.push(tensor),
+                None if !is_number(&object) => return Ok(None),
+                None => match number::read(&object)? {
+                    Some(Number::Real(real)) => *number = Some(real),
+                    _ => return Ok(None),
+                },
+            }
+        }
+        if tensors.is_empty() {
+            return Ok(None);
+        }
+        let mut next = tensors.iter();
+        let mut few = [Arg::None; FEW];
+        for (arg, number) in few.iter_mut().zip(numbers).take(n) {
+            *arg = number.map_or_else(|| next.next().map_or(Arg::None, Arg::Tensor), Arg::Number);
+        }
+        let mut output = [call::call_one(py, &self.op, &few[..n], &self.defaults)?];
+        library::separate(&tensors, &mut output)?;
+        let [output] = output;
+        Library::NumPy.array(py, output).map(Some)
+    }
+
     /// The arguments of a call in the form that an op check requires.
     ///
     /// # Safety
@@ -179,7 +221,7 @@ impl Function {
         keywords: *mut ffi::PyObject,
     ) -> Result<Sample> {
         let bind = |slots: &Slots| {
-            let mut tensors = self.tensors(py, slots)?;
+            let mut tensors = self.tensors(py, slots, false)?;
             let args = arguments(&mut tensors)?;
             let tensor = |a: &Arg<'_>| match a {
                 Arg::None => Ok(None),
@@ -203,26 +245,31 @@ impl Function {
             let outputs = call::call(py, &self.op, args, || dispatch(&self.op, args, &attrs))?;
             return self.returns.wrap(py, outputs, slots, |t| tensor_object(py, t));
         }
-        match Arrays::among(py, &self.op, slots, true)? {
+        match Arrays::among(py, &self.op, slots)? {
+            Some(Arrays { bridge: Some(call), .. }) => {
+                Ok(call.call1((self.op.name.as_ref(), self.keywords(py, slots)?))?)
+            }
+            Some(arrays) => self.run_arrays(py, slots, &arrays),
             None => self.run_tensors(py, slots),
-            Some(Arrays::Of(library)) => self.run_arrays(py, slots, library),
-            Some(Arrays::Bridged(call)) => Ok(call.call1((self.op.name.as_ref(), self.keywords(py, slots)?))?),
         }
     }
 
-    /// A call with tensors and numbers.
+    /// A call with tensors and numbers, and perhaps arrays.
     fn run_tensors<'py>(&self, py: Python<'py>, slots: &Slots) -> Result<Bound<'py, PyAny>> {
-        self.returns.wrap(py, self.outputs(py, slots)?, slots, |t| tensor_object(py, t))
+        self.returns.wrap(py, self.outputs(py, slots, false)?, slots, |t| tensor_object(py, t))
     }
 
-    /// A call with arrays of a library.
-    fn run_arrays<'py>(&self, py: Python<'py>, slots: &Slots, library: Library) -> Result<Bound<'py, PyAny>> {
-        self.returns.wrap(py, self.outputs(py, slots)?, slots, |t| library.array(py, t))
+    /// A call with arrays of a library and numbers. Without arrays, the results are tensors.
+    fn run_arrays<'py>(&self, py: Python<'py>, slots: &Slots, arrays: &Arrays<'py>) -> Result<Bound<'py, PyAny>> {
+        let Some(library) = arrays.library else { return self.run_tensors(py, slots) };
+        self.returns.wrap(py, self.outputs(py, slots, true)?, slots, |t| arrays.wrap(library.array(py, t)?))
     }
 
-    fn outputs(&self, py: Python<'_>, slots: &Slots) -> Result<Outputs> {
+    /// The outputs of a call; `of_arrays` if they become arrays.
+    fn outputs(&self, py: Python<'_>, slots: &Slots, of_arrays: bool) -> Result<Outputs> {
         let attrs = self.attrs(py, slots)?;
-        let mut tensors = self.tensors(py, slots)?;
+        let mut tensors = self.tensors(py, slots, of_arrays)?;
+        self.check_changes(&tensors)?;
         let owned: SmallVec<[Tensor; 4]> = tensors.iter().filter_map(TensorArg::imported).collect();
         let args = arguments(&mut tensors)?;
         let mut outputs = call::call(py, &self.op, &args, || dispatch(&self.op, &args, &attrs))?;
@@ -230,6 +277,28 @@ impl Function {
             library::separate(&owned, outputs.as_mut_slice())?;
         }
         Ok(outputs)
+    }
+
+    /// An error if an array is changed in place by a tensor that requires a gradient: an array has no history.
+    fn check_changes(&self, tensors: &[TensorArg<'_>]) -> Result<()> {
+        let is_array =
+            |(input, tensor): (&Input, &TensorArg<'_>)| input.mutated && matches!(tensor, TensorArg::Owned(_));
+        if !is_grad_enabled() || !self.op.inputs.iter().zip(tensors).any(is_array) {
+            return Ok(());
+        }
+        let requires_grad = |tensor: &TensorArg<'_>| match tensor {
+            TensorArg::Tensor(t) => t.requires_grad(),
+            TensorArg::Owned(t) => t.requires_grad(),
+            _ => false,
+        };
+        if tensors.iter().any(requires_grad) {
+            return Err(Error::runtime(format!(
+                "op '{}' changes an array in place by a tensor that requires a gradient, which would be lost; detach() the tensor",
+                self.op.name
+            ))
+            .into());
+        }
+        Ok(())
     }
 
     /// The arguments of a call by name.
@@ -257,16 +326,26 @@ impl Function {
         Some(&few[..count])
     }
 
-    fn tensors<'a>(&self, py: Python<'_>, slots: &'a Slots) -> Result<TensorArgs<'a>> {
+    /// The tensors of a call; `of_arrays` if its results become arrays.
+    fn tensors<'a>(&self, py: Python<'_>, slots: &'a Slots, of_arrays: bool) -> Result<TensorArgs<'a>> {
         let mut tensors = TensorArgs::new();
         for (i, input) in self.op.inputs.iter().enumerate() {
             let given = argument(py, slots, i).filter(|o| input.arity != Arity::Optional || !o.is_none());
             match (given, input.arity) {
-                (Some(list), Arity::Variadic) => tensor_arg::read_list(&self.op, &input.name, &list, &mut tensors)?,
-                (Some(object), _) => match TensorArg::read(object)? {
-                    Some(arg) => tensors.push(arg),
-                    None => return Err(tensor_arg::not_a_tensor(&self.op, &input.name, "a tensor", &object)),
-                },
+                (Some(list), Arity::Variadic) => {
+                    tensor_arg::read_list(&self.op, &input.name, &list, of_arrays, &mut tensors)?
+                }
+                (Some(object), _) => {
+                    let read = match (input.mutated, of_arrays) {
+                        (true, _) => TensorArg::read_changed(object, of_arrays),
+                        (false, true) => TensorArg::read_array(object),
+                        (false, false) => TensorArg::read(object),
+                    };
+                    match read.map_err(|e| tensor_arg::of_input(&self.op, &input.name, e, py))? {
+                        Some(arg) => tensors.push(arg),
+                        None => return Err(tensor_arg::not_a_tensor(&self.op, &input.name, "a tensor", &object)),
+                    }
+                }
                 (None, Arity::Optional) => tensors.push(TensorArg::None),
                 (None, _) => return Err(self.op.missing(&input.name).into()),
             }

@@ -3,13 +3,16 @@
 use minitensor::kernels::Const;
 use minitensor::op::Arg;
 use minitensor::{DType, Error, OpDef, Tensor};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use smallvec::SmallVec;
 
+use super::array_args::is_number;
 use crate::bridge::library::Library;
 use crate::error::{Exception, Result};
 use crate::tensor::class::PyTensor;
+use crate::tensor::interchange::copy::Copy;
 use crate::tensor::interchange::number::{self, Number};
 
 /// A tensor argument. References point to tensors of Python objects that the caller of a function holds.
@@ -44,9 +47,33 @@ impl<'a> TensorArg<'a> {
             None => {}
         }
         match Library::of(&object)? {
-            Some(library) => Ok(Some(TensorArg::Owned(Box::new(library.tensor(&object)?)))),
+            Some(library) => Ok(Some(TensorArg::Owned(Box::new(library.checked_tensor(&object, Copy::IfNeeded)?)))),
             None => Ok(None),
         }
+    }
+
+    /// An argument of a call on arrays: as [`TensorArg::read`], but NumPy's scalars have their dtype, as in NumPy.
+    pub fn read_array(object: Borrowed<'a, '_, PyAny>) -> Result<Option<TensorArg<'a>>> {
+        if !is_number(&object)
+            && let Some(library) = Library::of(&object)?
+        {
+            return Ok(Some(TensorArg::Owned(Box::new(library.tensor(&object, Copy::IfNeeded)?))));
+        }
+        TensorArg::read(object)
+    }
+
+    /// An argument that the op changes in place; `of_arrays` in a call on arrays only.
+    pub fn read_changed(object: Borrowed<'a, '_, PyAny>, of_arrays: bool) -> Result<Option<TensorArg<'a>>> {
+        if !object.is_instance_of::<PyTensor>()
+            && let Some(library) = Library::of(&object)?
+        {
+            if !object.hasattr("__setitem__")? {
+                return Err(Error::type_("NumPy's scalars cannot be changed in place; pass an array").into());
+            }
+            let read = if of_arrays { Library::tensor } else { Library::checked_tensor };
+            return Ok(Some(TensorArg::Owned(Box::new(read(library, &object, Copy::Never)?))));
+        }
+        TensorArg::read(object)
     }
 
     /// The tensor over the memory of an array of another library.
@@ -75,20 +102,45 @@ impl<'a> TensorArg<'a> {
 }
 
 /// The tensors in a list or tuple, for a variadic input. They are cloned, because the list may change during the call.
-pub fn read_list<'a>(op: &OpDef, name: &str, object: &Bound<'_, PyAny>, into: &mut TensorArgs<'a>) -> Result<()> {
+pub fn read_list<'a>(
+    op: &OpDef,
+    name: &str,
+    object: &Bound<'_, PyAny>,
+    of_arrays: bool,
+    into: &mut TensorArgs<'a>,
+) -> Result<()> {
+    let read = if of_arrays { TensorArg::read_array } else { TensorArg::read };
     let items: Vec<Bound<'_, PyAny>> = match (object.cast::<PyList>(), object.cast::<PyTuple>()) {
         (Ok(list), _) => list.iter().collect(),
         (_, Ok(tuple)) => tuple.iter().collect(),
         _ => return Err(not_a_tensor(op, name, "a list or tuple of tensors", object)),
     };
     for (i, item) in items.iter().enumerate() {
-        into.push(match TensorArg::read(item.as_borrowed())? {
+        let name = || format!("{name}[{i}]");
+        into.push(match read(item.as_borrowed()).map_err(|e| of_input(op, &name(), e, item.py()))? {
             Some(TensorArg::Tensor(t)) => TensorArg::Owned(Box::new(t.clone())),
             Some(TensorArg::Owned(t)) => TensorArg::Owned(t),
-            _ => return Err(not_a_tensor(op, &format!("{name}[{i}]"), "a tensor", item)),
+            _ => return Err(not_a_tensor(op, &name(), "a tensor", item)),
         });
     }
     Ok(())
+}
+
+/// The error of an array that cannot be an input, with the names of the op and of the input.
+#[cold]
+pub fn of_input(op: &OpDef, name: &str, error: Exception, py: Python<'_>) -> Exception {
+    let class = error.0.get_type(py);
+    // The exceptions of other libraries may need other arguments than a message.
+    let is_plain = [py.get_type::<PyTypeError>(), py.get_type::<PyValueError>(), py.get_type::<PyBufferError>()]
+        .iter()
+        .any(|plain| class.is(plain));
+    if !is_plain {
+        return error;
+    }
+    let message = format!("op '{}': input '{name}': {}", op.name, error.0.value(py));
+    let named = PyErr::from_type(class, (message,));
+    named.set_cause(py, error.0.cause(py));
+    named.into()
 }
 
 #[cold]

@@ -18,7 +18,15 @@ const CUDA_HOST: i32 = 3;
 const READ_ONLY: u64 = 1;
 const IS_COPIED: u64 = 2;
 /// The version that is exported. Versions with the same major number can be imported.
-pub const VERSION: (u32, u32) = (1, 0);
+pub const VERSION: Version = Version { major: 1, minor: 3 };
+
+/// `DLPackVersion`
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct Version {
+    pub major: u32,
+    pub minor: u32,
+}
 
 #[repr(C)]
 struct Element {
@@ -27,8 +35,9 @@ struct Element {
     lanes: u16,
 }
 
+/// `DLTensor`
 #[repr(C)]
-struct Array {
+pub struct Array {
     data: *mut c_void,
     device_type: i32,
     device_id: i32,
@@ -50,8 +59,7 @@ struct Legacy {
 /// `DLManagedTensorVersioned`
 #[repr(C)]
 pub struct Versioned {
-    major: u32,
-    minor: u32,
+    version: Version,
     context: *mut c_void,
     deleter: Option<unsafe extern "C" fn(*mut Versioned)>,
     flags: u64,
@@ -63,7 +71,7 @@ trait Managed: Sized + 'static {
     const NAME: &'static CStr;
     const USED: &'static CStr;
     /// The version of DLPack; `None` for legacy capsules, which don't contain it.
-    fn version(&self) -> Option<(u32, u32)>;
+    fn version(&self) -> Option<Version>;
     fn array(&self) -> &Array;
     fn writable(&self) -> bool;
     fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
@@ -76,7 +84,7 @@ macro_rules! managed {
         impl Managed for $t {
             const NAME: &'static CStr = $name;
             const USED: &'static CStr = $used;
-            fn version(&self) -> Option<(u32, u32)> {
+            fn version(&self) -> Option<Version> {
                 let $m = self;
                 $version
             }
@@ -108,10 +116,10 @@ managed!(
     Versioned,
     c"dltensor_versioned",
     c"used_dltensor_versioned",
-    |m| Some((m.major, m.minor)),
+    |m| Some(m.version),
     m.flags & READ_ONLY == 0,
     |array, context, flags| {
-        Versioned { major: VERSION.0, minor: VERSION.1, context, deleter: Some(delete::<Versioned>), flags, array }
+        Versioned { version: VERSION, context, deleter: Some(delete::<Versioned>), flags, array }
     }
 );
 
@@ -145,29 +153,12 @@ unsafe extern "C" fn drop_capsule<M: Managed>(capsule: *mut ffi::PyObject) {
 
 /// A managed array over the tensor's memory. Its consumer calls the deleter.
 fn managed<M: Managed>(tensor: Tensor, flags: u64) -> *mut M {
-    let code = match (tensor.dtype(), tensor.dtype().kind()) {
-        (DType::Bf16, _) => 4,
-        (_, Kind::Signed) => 0,
-        (_, Kind::Unsigned) => 1,
-        (_, Kind::Float) => 2,
-        (_, Kind::Complex) => 5,
-        (_, Kind::Bool) => 6,
-    };
     let mut exported = Box::new(Exported {
         shape: tensor.shape().iter().map(|d| *d as i64).collect(),
         strides: tensor.strides().iter().map(|s| *s as i64).collect(),
         _tensor: tensor.clone(),
     });
-    let array = Array {
-        data: tensor.data_ptr().cast(),
-        device_type: CPU,
-        device_id: 0,
-        ndim: tensor.ndim() as i32,
-        dtype: Element { code, bits: (tensor.dtype().size() * 8) as u8, lanes: 1 },
-        shape: exported.shape.as_mut_ptr(),
-        strides: exported.strides.as_mut_ptr(),
-        byte_offset: 0,
-    };
+    let array = Array::new(&tensor, exported.shape.as_mut_ptr(), exported.strides.as_mut_ptr());
     Box::into_raw(Box::new(M::wrap(array, Box::into_raw(exported).cast(), flags)))
 }
 
@@ -237,13 +228,13 @@ fn take<M: Managed>(capsule: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
 fn tensor_of<M: Managed>(owner: Owner<M>) -> Result<Tensor> {
     // SAFETY: the owner keeps the array alive. If the major version differs, only the deleter is accessed.
     let managed = unsafe { &*owner.0 };
-    if let Some((major, minor)) = managed.version()
-        && major != VERSION.0
+    if let Some(Version { major, minor }) = managed.version()
+        && major != VERSION.major
     {
         return Err(PyBufferError::new_err(format!(
             "the array uses DLPack {major}.{minor}, but minitensor supports DLPack {}; update the older of the two \
              libraries",
-            VERSION.0
+            VERSION.major
         ))
         .into());
     }
@@ -267,7 +258,7 @@ fn tensor_of<M: Managed>(owner: Owner<M>) -> Result<Tensor> {
 }
 
 impl Element {
-    fn read(&self) -> Result<DType> {
+    fn read(&self) -> minitensor::Result<DType> {
         let kind = match self.code {
             0 => Some(Kind::Signed),
             1 => Some(Kind::Unsigned),
@@ -282,52 +273,102 @@ impl Element {
                 && (*d == DType::Bf16) == (self.code == 4)
                 && self.lanes == 1
         };
-        Ok(DType::ALL.iter().copied().find(fits).ok_or_else(|| {
+        DType::ALL.iter().copied().find(fits).ok_or_else(|| {
             Error::type_(format!(
                 "from_dlpack: unknown dtype of type code {}, {} bits, {} lanes; convert the array first",
                 self.code, self.bits, self.lanes
             ))
-        })?)
+        })
     }
 }
 
 impl Array {
-    /// The shape, and the strides in elements.
-    fn layout(&self) -> Result<(Shape, Vec<isize>)> {
+    /// A description of a tensor on the CPU. The pointers are to its sizes and strides.
+    pub fn new(tensor: &Tensor, shape: *mut i64, strides: *mut i64) -> Array {
+        let code = match (tensor.dtype(), tensor.dtype().kind()) {
+            (DType::Bf16, _) => 4,
+            (_, Kind::Signed) => 0,
+            (_, Kind::Unsigned) => 1,
+            (_, Kind::Float) => 2,
+            (_, Kind::Complex) => 5,
+            (_, Kind::Bool) => 6,
+        };
+        Array {
+            data: tensor.data_ptr().cast(),
+            device_type: CPU,
+            device_id: 0,
+            ndim: tensor.ndim() as i32,
+            dtype: Element { code, bits: (tensor.dtype().size() * 8) as u8, lanes: 1 },
+            shape,
+            strides,
+            byte_offset: 0,
+        }
+    }
+
+    /// The dtype and the shape of a prototype for an array on the CPU.
+    pub fn cpu_prototype(&self) -> minitensor::Result<(DType, Shape)> {
+        if self.device_type != CPU {
+            return Err(Error::value(format!(
+                "the allocator of minitensor makes arrays on the CPU, got the DLPack device type {}",
+                self.device_type
+            )));
+        }
+        Ok((self.dtype.read()?, self.sizes()?))
+    }
+
+    /// The shape.
+    fn sizes(&self) -> minitensor::Result<Shape> {
         let rank = usize::try_from(self.ndim)
             .map_err(|_| Error::value(format!("from_dlpack: expected ndim of at least 0, got {}", self.ndim)))?;
         Shape::check_rank(rank)?;
-        let list = |numbers: *const i64| {
-            // SAFETY: DLPack's shape and strides have `ndim` numbers each.
-            if rank == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(numbers, rank) } }
-        };
         if rank > 0 && self.shape.is_null() {
-            return Err(Error::value(format!("from_dlpack: the shape of {rank} dimensions is a null pointer")).into());
+            return Err(Error::value(format!("from_dlpack: the shape of {rank} dimensions is a null pointer")));
         }
+        let sizes = self.list(self.shape);
         let mut shape = Shape::default();
-        for size in list(self.shape) {
-            shape.push(usize::try_from(*size).map_err(|_| {
-                Error::value(format!("from_dlpack: expected sizes of at least 0, got {:?}", list(self.shape)))
-            })?);
+        for size in sizes {
+            shape.push(
+                usize::try_from(*size)
+                    .map_err(|_| Error::value(format!("from_dlpack: expected sizes of at least 0, got {sizes:?}")))?,
+            );
         }
         shape.checked_numel()?;
+        Ok(shape)
+    }
+
+    /// The shape, and the strides in elements.
+    fn layout(&self) -> Result<(Shape, Vec<isize>)> {
+        let shape = self.sizes()?;
         let strides = match self.strides.is_null() {
             true => shape.contiguous_strides().to_vec(),
-            false => list(self.strides).iter().map(|s| *s as isize).collect(),
+            false => self.list(self.strides).iter().map(|s| *s as isize).collect(),
         };
         Ok((shape, strides))
     }
+
+    /// The sizes or the strides, one for each dimension.
+    fn list(&self, numbers: *const i64) -> &[i64] {
+        // SAFETY: DLPack's shape and strides have `ndim` numbers each.
+        if self.ndim <= 0 { &[] } else { unsafe { std::slice::from_raw_parts(numbers, self.ndim as usize) } }
+    }
 }
 
-/// A tensor over the memory of an object with `__dlpack__`.
+/// The tensor of an object for another library, or the reason why it cannot be exported.
+pub fn exportable(tensor: &PyTensor) -> Result<&Tensor> {
+    let tensor = tensor.core()?;
+    tensor.expect_cpu()?;
+    if tensor.requires_grad() {
+        return Err(PyBufferError::new_err("DLPack does not support gradients; detach() the tensor first").into());
+    }
+    Ok(tensor)
+}
+
+/// A tensor over the memory of an object with `__dlpack__`. The exchange API is faster, but its functions do not check what a
+/// description of memory cannot express: PyTorch's export tensors that require a gradient, and lazy conjugates.
 pub fn import(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
     let py = object.py();
     if let Ok(tensor) = object.cast::<PyTensor>() {
-        let tensor = tensor.get().core()?;
-        tensor.expect_cpu()?;
-        if tensor.requires_grad() {
-            return Err(PyBufferError::new_err("DLPack does not support gradients; detach() the tensor first").into());
-        }
+        let tensor = exportable(tensor.get())?;
         return Ok(if copy == Some(true) { tensor.copied()? } else { tensor.detach() });
     }
     if !object.hasattr("__dlpack__")? {
@@ -338,7 +379,7 @@ pub fn import(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
         .into());
     }
     let keywords = PyDict::new(py);
-    keywords.set_item("max_version", VERSION)?;
+    keywords.set_item("max_version", (VERSION.major, VERSION.minor))?;
     if let Some(copy) = copy {
         keywords.set_item("copy", copy)?;
     }
@@ -373,8 +414,7 @@ impl PyTensor {
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> Result<Bound<'py, PyAny>> {
-        let tensor = self.core()?;
-        tensor.expect_cpu()?;
+        let tensor = exportable(self)?;
         if stream.is_some() {
             return Err(PyBufferError::new_err("a tensor on the CPU has no stream; pass stream=None").into());
         }
@@ -383,9 +423,6 @@ impl PyTensor {
                 "a tensor on the CPU can only be exported to the CPU; pass dl_device=(1, 0) or None",
             )
             .into());
-        }
-        if tensor.requires_grad() {
-            return Err(PyBufferError::new_err("DLPack does not support gradients; detach() the tensor first").into());
         }
         let writable = tensor.storage().is_writable();
         let (shown, flags) = match copy {

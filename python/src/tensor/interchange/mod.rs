@@ -8,6 +8,7 @@ pub mod copy;
 pub mod dlpack;
 pub mod exchange;
 pub mod foreign;
+pub mod ndarray;
 pub mod nested;
 pub mod number;
 pub mod numbers;

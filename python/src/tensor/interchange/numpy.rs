@@ -2,25 +2,44 @@
 
 use minitensor::{DType, Error, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyMemoryView, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 
-use super::buffer;
 use super::copy::Copy;
+use super::ndarray::Api;
 use super::sequence::MAX_DEPTH;
 use crate::error::{Exception, Result};
 use crate::tensor::class::{GRADIENT_WOULD_BE_LOST, PyTensor};
 
+/// The reason why a masked array can't be a tensor.
+const MASK_WOULD_BE_LOST: &str = "a masked array cannot be a tensor, because its mask would be lost; pass x.filled(value) with a value \
+     for the masked elements, or x.data";
+
 /// True for a NumPy array or scalar, or an object with NumPy's protocol that isn't one of our tensors.
 pub fn is_numpy(object: &Bound<'_, PyAny>) -> Result<bool> {
+    if Api::loaded(object.py()).is_some_and(|api| api.is_array(object)) {
+        return Ok(true);
+    }
     Ok(object.hasattr(pyo3::intern!(object.py(), "__array_interface__"))?)
 }
 
 /// A tensor over the memory of a NumPy array. It is copied only if its dtype or layout is not supported.
-pub fn from_numpy(array: &Bound<'_, PyAny>, copy: Copy) -> Result<Tensor> {
-    let numpy = array.py().import("numpy")?;
-    let array = numpy.call_method1("asarray", (array,))?;
+pub fn from_numpy(object: &Bound<'_, PyAny>, copy: Copy) -> Result<Tensor> {
+    let api = Api::get(object.py())?;
+    match api.tensor(object)? {
+        Some(tensor) => Ok(tensor),
+        None => from_unusual(api, object, copy),
+    }
+}
+
+/// A tensor of an array with another class, dtype, byte order or layout.
+#[cold]
+fn from_unusual(api: &Api, object: &Bound<'_, PyAny>, copy: Copy) -> Result<Tensor> {
+    let numpy = object.py().import("numpy")?;
+    if object.is_instance(&numpy.getattr("ma")?.getattr("MaskedArray")?)? {
+        return Err(PyTypeError::new_err(MASK_WOULD_BE_LOST).into());
+    }
+    let array = numpy.call_method1("asarray", (object,))?;
     let dtype = array.getattr("dtype")?;
     let name = dtype.getattr("name")?.extract::<String>()?;
     let known = DType::parse(&name).map_err(|_| {
@@ -28,69 +47,27 @@ pub fn from_numpy(array: &Bound<'_, PyAny>, copy: Copy) -> Result<Tensor> {
             "the NumPy dtype {name} is not supported; convert the array first, for example with .astype('float32')"
         ))
     })?;
-    if array.getattr("ndim")?.extract::<usize>()? == 0 {
-        // Buffers without dimensions have no shape pointer.
-        return Ok(from_numpy(&array.call_method1("reshape", (1,))?, copy)?.reshape_view(&[])?);
-    }
-    let is_native = dtype.getattr("isnative")?.is_truthy()?;
-    let strides: Vec<isize> = array.getattr("strides")?.extract()?;
-    let is_even = strides.iter().all(|s| s % known.size() as isize == 0);
-    if !is_native || !is_even || !array.getattr("flags")?.getattr("aligned")?.is_truthy()? {
-        if copy == Copy::Never {
-            let message =
-                "copy=False, but tensors do not support the byte order or the layout of the array; it must be copied";
-            return Err(Error::value(message).into());
+    // NumPy's own dtypes don't include bfloat16.
+    let of = |array: &Bound<'_, PyAny>| -> Result<Option<Tensor>> {
+        match known {
+            DType::Bf16 => {
+                let bits = api.tensor(&array.call_method1("view", ("uint16",))?)?;
+                Ok(bits.map(|bits| bits.bitcast(known)).transpose()?)
+            }
+            _ => api.tensor(array),
         }
-        let native = dtype.call_method1("newbyteorder", ("=",))?;
-        return from_numpy(&array.call_method1("astype", (native,))?, copy);
+    };
+    if let Some(tensor) = of(&array)? {
+        return Ok(tensor);
     }
-    if known == DType::Bf16 {
-        // NumPy's buffers don't support bfloat16.
-        return Ok(buffer::import(&array.call_method1("view", ("uint16",))?)?.bits_as(DType::Bf16));
+    if copy == Copy::Never {
+        let message =
+            "copy=False, but tensors do not support the byte order or the layout of the array; it must be copied";
+        return Err(Error::value(message).into());
     }
-    match own(&array, known, &strides)? {
-        Some(tensor) => Ok(tensor),
-        None => buffer::import(&array),
-    }
-}
-
-/// If the array is a view of a tensor's memory: that tensor with the array's layout.
-fn own(array: &Bound<'_, PyAny>, dtype: DType, strides: &[isize]) -> Result<Option<Tensor>> {
-    let mut base = array.getattr("base")?;
-    while base.hasattr("base")? && !base.is_instance_of::<PyMemoryView>() {
-        base = base.getattr("base")?;
-    }
-    if !base.is_instance_of::<PyMemoryView>() {
-        return Ok(None);
-    }
-    let owner = base.getattr("obj")?;
-    let Ok(tensor) = owner.cast::<PyTensor>() else { return Ok(None) };
-    let tensor = tensor.get().core()?;
-    let is_writable = array.getattr("flags")?.getattr("writeable")?.is_truthy()?;
-    let first: usize = array.getattr("__array_interface__")?.get_item("data")?.get_item(0)?.extract()?;
-    let start = first.wrapping_sub(tensor.storage().data() as usize);
-    let size = dtype.size();
-    if tensor.dtype() != dtype || is_writable != tensor.storage().is_writable() || !start.is_multiple_of(size) {
-        return Ok(None);
-    }
-    let shape: Vec<usize> = array.getattr("shape")?.extract()?;
-    let strides = strides.iter().map(|s| s / size as isize).collect();
-    // SAFETY: views of NumPy stay within the memory that they were made from, which is the tensor's.
-    Ok(Some(unsafe { Tensor::from_parts(tensor.storage().clone(), shape.into(), strides, start / size, dtype) }))
-}
-
-trait BitsAs {
-    fn bits_as(&self, dtype: DType) -> Tensor;
-}
-
-impl BitsAs for Tensor {
-    /// The same bits as elements of another dtype with the same size.
-    fn bits_as(&self, dtype: DType) -> Tensor {
-        debug_assert_eq!(self.dtype().size(), dtype.size());
-        let strides = self.strides().iter().copied().collect();
-        // SAFETY: the window is that of a valid tensor, and every pattern of 16 bits is a bfloat16.
-        unsafe { Tensor::from_parts(self.storage().clone(), self.shape().clone(), strides, self.offset(), dtype) }
-    }
+    let native = dtype.call_method1("newbyteorder", ("=",))?;
+    let copied = array.call_method1("astype", (native,))?;
+    Ok(of(&copied)?.ok_or_else(|| Error::type_(format!("a copy of an array of {name} cannot be a tensor")))?)
 }
 
 /// Converts a tensor to an array; returns other objects unchanged.
@@ -163,7 +140,7 @@ impl PyTensor {
         if core.requires_grad() {
             return Err(PyRuntimeError::new_err(GRADIENT_WOULD_BE_LOST).into());
         }
-        let numpy = py.import("numpy")?;
+        let api = Api::get(py)?;
         if core.dtype() == DType::Bf16 {
             let extended = py.import("ml_dtypes").and_then(|m| m.getattr("bfloat16"));
             let extended = extended.map_err(|_| {
@@ -171,17 +148,10 @@ impl PyTensor {
                     "NumPy does not support bfloat16; convert with astype('float32') first, or install ml_dtypes",
                 )
             })?;
-            let strides = core.strides().iter().copied().collect();
-            // SAFETY: the window is the same, and a bfloat16 has 16 bits like a uint16.
-            let bits = unsafe {
-                Tensor::from_parts(core.storage().clone(), core.shape().clone(), strides, core.offset(), DType::U16)
-            };
-            let bits = numpy.call_method1("asarray", (Bound::new(py, PyTensor::from(bits))?,))?;
+            let bits = api.array(Bound::new(py, PyTensor::from(core.bitcast(DType::U16)?))?)?;
             return Ok(bits.call_method1("view", (extended,))?);
         }
-        // SAFETY: a live object, with the interpreter attached; null means an exception is set.
-        let memory = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyMemoryView_FromObject(slf.as_ptr()))? };
-        Ok(numpy.call_method1("asarray", (memory,))?)
+        api.array(slf.clone())
     }
 
     /// `np.asarray(t)` calls this method.
