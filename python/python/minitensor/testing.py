@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ._minitensor import Tensor, _gradcheck, _opcheck, float64
+from ._minitensor import Tensor, _gradcheck, _opcheck, _samples, float64
 
 __all__ = ["Finding", "Report", "gradcheck", "opcheck"]
 
@@ -51,13 +52,35 @@ def _name(op: Any) -> str:
     return f"{namespace}::{op.__name__}" if namespace else str(op.__name__)
 
 
-def opcheck(op: Any, *args: Any, raises: bool = True, **kwargs: Any) -> Report:
+#: The modules that check an op in other frameworks. Each has `check(name, samples)`, which yields findings.
+_BACKENDS = {"torch": "minitensor.torch.check"}
+
+
+def _in_frameworks(name: str, backends: Sequence[str], args: Any, kwargs: Any) -> list[tuple[str, str]]:
+    """Returns the findings of the backends other than minitensor."""
+    findings: list[tuple[str, str]] = []
+    for backend in backends:
+        if backend == "minitensor":
+            continue
+        if backend not in _BACKENDS:
+            known = ", ".join(f"'{known}'" for known in ["minitensor", *_BACKENDS])
+            raise ValueError(f"opcheck: unknown backend '{backend}'; the backends are {known}")
+        findings += importlib.import_module(_BACKENDS[backend]).check(name, _samples(name, args, kwargs))
+    return findings
+
+
+def opcheck(
+    op: Any, *args: Any, raises: bool = True, backends: Sequence[str] = ("minitensor",), **kwargs: Any
+) -> Report:
     """Runs all checks on an op that do not depend on what it computes.
 
     `args` and `kwargs` are the arguments of one call. Without them, the arguments are generated from the definition.
     The checks cover shape and dtype inference, gradients of several orders against finite differences, one tensor
     passed for two inputs, broadcasting, empty, 0-d, strided and overlapping inputs, NaN and infinities, threads,
     determinism and memory leaks.
+
+    `backends` selects where the op is checked. In `"torch"`, the checks are equal results, PyTorch's opcheck and
+    gradcheck, and compilation with static and dynamic shapes.
 
     Raises RuntimeError if there are findings, and ValueError if the op rejects all generated arguments. With
     `raises=False`, returns the report in these cases too.
@@ -66,7 +89,12 @@ def opcheck(op: Any, *args: Any, raises: bool = True, **kwargs: Any) -> Report:
     >>> mt.testing.opcheck(mt.ops.swish).findings
     []
     """
-    name, samples, findings, refusal = _opcheck(_name(op), args, kwargs)
+    name, samples = _name(op), 1
+    findings: list[tuple[str, str]] = []
+    refusal: str | None = None
+    if "minitensor" in backends:
+        name, samples, findings, refusal = _opcheck(name, args, kwargs)
+    findings += _in_frameworks(name, backends, args, kwargs)
     report = Report(name, samples, [Finding(*f) for f in findings], refusal)
     if raises and not samples:
         raise ValueError(str(report))

@@ -1,0 +1,32 @@
+"""`mt.testing.opcheck(op, backends=("torch",))`."""
+
+import pytest
+from minitensor._minitensor import _op_names, _samples
+
+import minitensor as mt
+
+
+@pytest.mark.parametrize("name", [name for name in _op_names()[::8] if _samples(name)])
+def test_ops_pass(name):
+    inputs, attrs = _samples(name)[0]
+    report = mt.testing.opcheck(name, *inputs, raises=False, backends=("torch",), **attrs)
+    assert report.findings == []
+
+
+def test_a_fault_is_found():
+    def tripled(ctx, grad):
+        return grad * 3
+
+    @mt.custom_op(name="bridged::wrong", backward=tripled)
+    def wrong(x: mt.Tensor) -> mt.Tensor:
+        return x * 2
+
+    x = mt.Tensor([1.0, 2.0], dtype="float64")
+    with pytest.raises(RuntimeError, match="torch: gradcheck"):
+        mt.testing.opcheck("bridged::wrong", x, backends=("torch",))
+    mt.unregister_custom_op_py("bridged::wrong")
+
+
+def test_an_unknown_backend_is_an_error():
+    with pytest.raises(ValueError, match="unknown backend 'tpu'; the backends are 'minitensor', "):
+        mt.testing.opcheck(mt.ops.swish, backends=("tpu",))
