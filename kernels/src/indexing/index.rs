@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use ndarray::ArrayView2;
 
 use crate::memory::copy::Pointer;
+use crate::memory::zeros;
 use crate::number::scalar::{Machine, Num};
 use crate::runtime::simd::clones;
 use crate::runtime::threads::parallel_for;
@@ -206,7 +207,7 @@ pub fn add_rows<T: Machine + Num>(
         }
         return Ok(());
     }
-    let mut wrapped = buffer(index.len())?;
+    let mut wrapped = zeros(index.len())?;
     wrap(index, size, &mut wrapped)?;
     // Each part of the table belongs to one thread, which adds the rows for it in order.
     let shift = (PART / row).max(1).ilog2();
@@ -228,21 +229,13 @@ pub fn add_rows<T: Machine + Num>(
     Ok(())
 }
 
-/// A vector of zeros. Its size depends on a tensor's, so the allocation may fail.
-fn buffer<A: Copy + Default>(n: usize) -> Result<Vec<A>, TryReserveError> {
-    let mut buffer = Vec::new();
-    buffer.try_reserve_exact(n)?;
-    buffer.resize(n, A::default());
-    Ok(buffer)
-}
-
 /// The positions of the indices, sorted by part of `1 << shift` rows, and the start of each part.
 fn by_part(wrapped: &[i64], shift: u32, parts: usize) -> Result<(Vec<usize>, Vec<usize>), TryReserveError> {
     let part = |at: &i64| *at as usize >> shift;
-    let mut starts = buffer::<usize>(parts + 1)?;
+    let mut starts = zeros::<usize>(parts + 1)?;
     wrapped.iter().for_each(|at| starts[part(at) + 1] += 1);
     (0..parts).for_each(|p| starts[p + 1] += starts[p]);
-    let (mut next, mut order) = (buffer::<usize>(parts + 1)?, buffer(wrapped.len())?);
+    let (mut next, mut order) = (zeros::<usize>(parts + 1)?, zeros(wrapped.len())?);
     next.copy_from_slice(&starts);
     for (k, at) in wrapped.iter().enumerate() {
         let next = &mut next[part(at)];

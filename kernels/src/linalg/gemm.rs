@@ -8,7 +8,7 @@ use std::any::TypeId;
 use ndarray::{ArrayView2, ArrayViewMut2};
 use num_complex::Complex;
 
-use crate::memory::copy::copy;
+use crate::memory::{self, copy::copy};
 use crate::number::Cast;
 use crate::number::scalar::{Machine, Num};
 use crate::runtime::simd::clones;
@@ -204,11 +204,8 @@ macro_rules! by_loop {
 by_loop!(i8 i16 i32 i64 u8 u16 u32 u64);
 
 /// A matrix of zeros; `None` if memory is exhausted. A copy of an expanded matrix may be larger than memory.
-pub(crate) fn zeros<T: Machine + Num>(rows: usize, columns: usize) -> Option<Vec<T>> {
-    let (n, mut zeros) = (rows.checked_mul(columns)?, Vec::new());
-    zeros.try_reserve_exact(n).ok()?;
-    zeros.resize(n, T::zero());
-    Some(zeros)
+fn zeros<T: Machine>(rows: usize, columns: usize) -> Option<Vec<T>> {
+    memory::zeros(rows.checked_mul(columns)?).ok()
 }
 
 /// Adds multiples of the rows of `b` to the rows of `c`. Both must be contiguous; other matrices are copied.

@@ -3,7 +3,9 @@
 pub(crate) mod copy;
 mod line;
 pub(crate) mod stream;
+mod zeros;
 
 pub use copy::{contiguous, copy, copy_plane};
 pub use line::{Aligned, Line, Lines};
 pub use stream::LARGE;
+pub(crate) use zeros::zeros;

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::linalg::gemm::View;
 use crate::linalg::gemm::tiled::{IMAGES, Tiled, try_with_memory};
-use crate::memory::copy::copy;
+use crate::memory::{self, copy::copy};
 use crate::number::scalar::{Float, Machine};
 use crate::runtime::threads::parallel_for;
 use crate::window::Windows;
@@ -58,7 +58,7 @@ fn share<T>(tasks: usize, work: usize, memory: usize, f: impl Fn(usize, *mut T) 
 
 /// `n` zeros.
 fn zeros<T: Tiled>(n: usize) -> Result<Vec<T>, OutOfMemory> {
-    crate::linalg::gemm::zeros(1, n).ok_or(OutOfMemory)
+    memory::zeros(n).map_err(|_| OutOfMemory)
 }
 
 /// Memory that tasks write to, each in its own places.
