@@ -2,7 +2,9 @@
 
 mod hostile;
 
-use minitensor_kernels::program::{Algebra, Id, Node, Plan, Primitive, Program, Scalar, Symbol, TILE, Tile, Variable};
+use minitensor_kernels::program::{
+    Algebra, Id, Instruction, Plan, Primitive, Program, Scalar, Symbol, TILE, Tile, Variable,
+};
 use minitensor_kernels::{Complex, Dual, Element, Field, Float, Num, Real, lit};
 
 fn one(name: &str, body: impl Fn(Symbol) -> Symbol) -> Program {
@@ -167,7 +169,7 @@ fn a_naive_swish_has_a_gradient_far_out() {
 fn what_is_computed_twice_is_written_once() {
     let program = one("y", |x| x.exp() * x.exp() + x.exp());
     assert_eq!(program.to_string(), "%0 = exp(x)\ny = square(%0) + %0");
-    assert_eq!(program.nodes().len(), 4);
+    assert_eq!(program.instructions().len(), 4);
     assert_eq!(one("y", |x| -(x + lit(1.5)) * x - (x - x)).to_string(), "y = -(x + 1.5) * x - (x - x)");
 }
 
@@ -261,7 +263,7 @@ fn json_reads_back() {
     let read = Program::from_json(&json).unwrap();
     assert_eq!(read.to_json(), json);
     assert_eq!(read.to_string(), program.to_string());
-    assert_eq!(read.nodes().len(), program.nodes().len());
+    assert_eq!(read.instructions().len(), program.instructions().len());
 }
 
 #[test]
@@ -379,9 +381,12 @@ fn latex_is_what_a_reader_expects() {
 }
 
 #[test]
-fn nodes_say_what_they_use() {
+fn instructions_list_their_operands() {
     let program = one("y", |x| x.exp());
-    assert_eq!(program.nodes(), [Node::Input(0), Node::Apply(Primitive::Exp, [Id(0)].as_slice().into())]);
+    assert_eq!(
+        program.instructions(),
+        [Instruction::Input(0), Instruction::Apply(Primitive::Exp, [Id(0)].as_slice().into())]
+    );
 }
 
 #[test]

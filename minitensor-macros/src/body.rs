@@ -15,7 +15,7 @@ use crate::diag::{error, messages};
 
 /// The kind of value of an expression, as far as the macro needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Value {
+pub enum ValueKind {
     /// An element of the dtype variable at that position, if known. It may be a mask.
     Data(Option<usize>),
     /// An optional input: its presence is known, its value is not.
@@ -28,24 +28,25 @@ pub enum Value {
     Static,
 }
 
-impl Value {
+impl ValueKind {
     pub fn is_data(self) -> bool {
-        matches!(self, Value::Data(_))
+        matches!(self, ValueKind::Data(_))
     }
 
     /// Whether it must be converted where data is required.
     pub fn is_static(self) -> bool {
-        matches!(self, Value::Flag | Value::Float | Value::Static)
+        matches!(self, ValueKind::Flag | ValueKind::Float | ValueKind::Static)
     }
 
     /// The kind of value of an `if` with these two branches.
-    pub fn join(self, other: Value) -> Value {
+    pub fn join(self, other: ValueKind) -> ValueKind {
         match (self, other) {
-            (Value::Data(a), Value::Data(b)) => Value::Data(a.or(b)),
-            (data @ (Value::Data(_) | Value::Option(_)), _) | (_, data @ (Value::Data(_) | Value::Option(_))) => data,
+            (ValueKind::Data(a), ValueKind::Data(b)) => ValueKind::Data(a.or(b)),
+            (data @ (ValueKind::Data(_) | ValueKind::Option(_)), _)
+            | (_, data @ (ValueKind::Data(_) | ValueKind::Option(_))) => data,
             (a, b) if a == b => a,
-            (Value::Float, _) | (_, Value::Float) => Value::Float,
-            _ => Value::Static,
+            (ValueKind::Float, _) | (_, ValueKind::Float) => ValueKind::Float,
+            _ => ValueKind::Static,
         }
     }
 }
@@ -96,7 +97,7 @@ pub const FALSE_FRIENDS: &[(&str, &str, &str)] =
 /// A name in scope.
 #[derive(Clone, Copy)]
 pub struct Binding {
-    pub value: Value,
+    pub value: ValueKind,
     /// The index of the `let` that created it, counted from the start of the body.
     pub made_by: Option<usize>,
 }
@@ -114,16 +115,16 @@ impl Scopes {
                 _ => None,
             };
             let optional = input.arity == crate::ast::Arity::Optional;
-            scopes.bind(&input.ident, if optional { Value::Option(variable) } else { Value::Data(variable) });
+            scopes.bind(&input.ident, if optional { ValueKind::Option(variable) } else { ValueKind::Data(variable) });
         }
         for attr in &op.attrs {
             // A uniform is data in an element body, because it has type `T` there.
             let uniform = attr.kind == AttrKind::Float && matches!(op.level, Level::Element | Level::Row);
             let value = match attr.kind {
-                _ if uniform && attr.optional => Value::Option(Some(0)),
-                _ if uniform => Value::Data(Some(0)),
-                AttrKind::Bool => Value::Flag,
-                _ => Value::Static,
+                _ if uniform && attr.optional => ValueKind::Option(Some(0)),
+                _ if uniform => ValueKind::Data(Some(0)),
+                AttrKind::Bool => ValueKind::Flag,
+                _ => ValueKind::Static,
             };
             scopes.bind(&attr.ident, value);
         }
@@ -138,18 +139,18 @@ impl Scopes {
         self.0.pop();
     }
 
-    pub fn bind(&mut self, ident: &Ident, value: Value) {
+    pub fn bind(&mut self, ident: &Ident, value: ValueKind) {
         self.bind_let(ident, value, None);
     }
 
-    pub fn bind_let(&mut self, ident: &Ident, value: Value, made_by: Option<usize>) {
+    pub fn bind_let(&mut self, ident: &Ident, value: ValueKind, made_by: Option<usize>) {
         let innermost = self.0.last_mut().expect("a scope is open");
         innermost.insert(text(ident), Binding { value, made_by });
     }
 
     /// Binds every name in a pattern.
-    pub fn bind_pattern(&mut self, pattern: &Pat, value: Value, made_by: Option<usize>) {
-        struct Names<'a>(&'a mut Scopes, Value, Option<usize>);
+    pub fn bind_pattern(&mut self, pattern: &Pat, value: ValueKind, made_by: Option<usize>) {
+        struct Names<'a>(&'a mut Scopes, ValueKind, Option<usize>);
         impl<'a> Visit<'a> for Names<'_> {
             fn visit_pat_ident(&mut self, pattern: &'a PatIdent) {
                 // `None` and constants parse as names.
@@ -168,15 +169,15 @@ impl Scopes {
     }
 
     /// The kind of value of a path.
-    pub fn path(&self, path: &Path, op: &Op) -> Value {
+    pub fn path(&self, path: &Path, op: &Op) -> ValueKind {
         if let Some(name) = path.get_ident() {
-            return self.get(name).map_or(Value::Static, |b| b.value);
+            return self.get(name).map_or(ValueKind::Static, |b| b.value);
         }
         let first = &path.segments[0].ident;
         match op.generics.iter().position(|g| g.ident == *first) {
-            Some(i) => Value::Data(Some(i)),
-            None if path.segments.iter().any(|s| s.ident == "f64") => Value::Float,
-            None => Value::Static,
+            Some(i) => ValueKind::Data(Some(i)),
+            None if path.segments.iter().any(|s| s.ident == "f64") => ValueKind::Float,
+            None => ValueKind::Static,
         }
     }
 }

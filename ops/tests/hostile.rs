@@ -157,7 +157,7 @@ fn run_clauses(shape: &str, formula: &str, outputs: &'static [&'static str]) -> 
 /// Builds the op of the program, calls it at a few dtypes and differentiates it.
 fn run_program(text: &str) -> Option<()> {
     let program = Program::from_json(text).ok()?;
-    if program.nodes().len() > SHORT || program.inputs().len() + program.uniforms().len() > SHORT {
+    if program.instructions().len() > SHORT || program.inputs().len() + program.uniforms().len() > SHORT {
         return None;
     }
     let op = CustomOpBuilder::from_program("hostile::op", program).ok()?.build().ok()?.definition();

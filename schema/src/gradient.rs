@@ -29,7 +29,7 @@ pub struct Entry {
     /// The position of the input.
     pub input: usize,
     /// The gradient, a tensor.
-    pub value: Node,
+    pub value: ResolvedExpr,
     /// The names that it mentions.
     pub mentions: BTreeSet<String>,
 }
@@ -55,18 +55,18 @@ pub struct Let {
 #[derive(Clone, Debug)]
 pub enum Bound {
     /// One value.
-    One(Node),
+    One(ResolvedExpr),
     /// The outputs of a call.
-    Outputs(Node),
+    Outputs(ResolvedExpr),
     /// A value for each name.
-    Each(Vec<Node>),
+    Each(Vec<ResolvedExpr>),
 }
 
 /// A value, as an expression.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct ResolvedExpr {
     /// Its kind.
-    pub kind: NodeKind,
+    pub kind: ResolvedKind,
     /// Its extent, without enclosing parentheses.
     pub at: Extent,
     /// Whether it is a tensor.
@@ -75,17 +75,17 @@ pub struct Node {
 
 /// The kind of a value.
 #[derive(Clone, Debug)]
-pub enum NodeKind {
+pub enum ResolvedKind {
     /// A name.
     Name(Name),
     /// A constant.
     Const(Attr),
     /// A property of a tensor.
-    Property(Box<Node>, Property),
+    Property(Box<ResolvedExpr>, Property),
     /// Whether an input is absent (true) or present (false): `weight == None`.
-    IsNone(Box<Node>, bool),
+    IsNone(Box<ResolvedExpr>, bool),
     /// `[a, b]`
-    List(Vec<Node>),
+    List(Vec<ResolvedExpr>),
     /// The call of an op.
     Call {
         /// The op.
@@ -93,24 +93,24 @@ pub enum NodeKind {
         /// The extent of its name or sign.
         op_at: Extent,
         /// The positional arguments.
-        args: Vec<Node>,
+        args: Vec<ResolvedExpr>,
         /// The keywords.
-        keywords: Vec<(String, Node)>,
+        keywords: Vec<(String, ResolvedExpr)>,
     },
     /// An operator on values that are not tensors.
-    Operator(&'static str, Vec<Node>),
+    Operator(&'static str, Vec<ResolvedExpr>),
     /// An element of a list that is not a tensor.
-    Index(Box<[Node; 2]>),
+    Index(Box<[ResolvedExpr; 2]>),
     /// A choice by a condition that is not a tensor.
-    If(Box<[Node; 3]>),
+    If(Box<[ResolvedExpr; 3]>),
     /// `if let Some(b) = bias { … } else { … }`, only in Rust.
-    IfLet(Extent, Box<[Node; 3]>),
+    IfLet(Extent, Box<[ResolvedExpr; 3]>),
     /// `match`, only in Rust.
-    Match(Box<Node>, Vec<(Extent, Node)>),
+    Match(Box<ResolvedExpr>, Vec<(Extent, ResolvedExpr)>),
     /// `{ let a = x; a * a }`
-    Block(Vec<Let>, Box<Node>),
+    Block(Vec<Let>, Box<ResolvedExpr>),
     /// Any other Rust code that is not a tensor, with the values in it.
-    Rust(Vec<Node>),
+    Rust(Vec<ResolvedExpr>),
 }
 
 /// The meaning of a name.
@@ -183,18 +183,20 @@ impl Name {
     }
 }
 
-impl Node {
+impl ResolvedExpr {
     /// The values that it is computed from directly, and those of its `let`s.
-    pub fn parts(&self) -> Vec<&Node> {
+    pub fn parts(&self) -> Vec<&ResolvedExpr> {
         match &self.kind {
-            NodeKind::Name(_) | NodeKind::Const(_) => vec![],
-            NodeKind::Property(of, _) | NodeKind::IsNone(of, _) => vec![of],
-            NodeKind::List(items) | NodeKind::Operator(_, items) | NodeKind::Rust(items) => items.iter().collect(),
-            NodeKind::Call { args, keywords, .. } => args.iter().chain(keywords.iter().map(|(_, n)| n)).collect(),
-            NodeKind::Index(parts) => parts.iter().collect(),
-            NodeKind::If(parts) | NodeKind::IfLet(_, parts) => parts.iter().collect(),
-            NodeKind::Match(of, arms) => std::iter::once(&**of).chain(arms.iter().map(|(_, n)| n)).collect(),
-            NodeKind::Block(lets, value) => {
+            ResolvedKind::Name(_) | ResolvedKind::Const(_) => vec![],
+            ResolvedKind::Property(of, _) | ResolvedKind::IsNone(of, _) => vec![of],
+            ResolvedKind::List(items) | ResolvedKind::Operator(_, items) | ResolvedKind::Rust(items) => {
+                items.iter().collect()
+            }
+            ResolvedKind::Call { args, keywords, .. } => args.iter().chain(keywords.iter().map(|(_, n)| n)).collect(),
+            ResolvedKind::Index(parts) => parts.iter().collect(),
+            ResolvedKind::If(parts) | ResolvedKind::IfLet(_, parts) => parts.iter().collect(),
+            ResolvedKind::Match(of, arms) => std::iter::once(&**of).chain(arms.iter().map(|(_, n)| n)).collect(),
+            ResolvedKind::Block(lets, value) => {
                 lets.iter().flat_map(|l| l.value.nodes()).chain(std::iter::once(&**value)).collect()
             }
         }
@@ -203,7 +205,7 @@ impl Node {
 
 impl Bound {
     /// The values.
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[ResolvedExpr] {
         match self {
             Bound::One(node) | Bound::Outputs(node) => std::slice::from_ref(node),
             Bound::Each(nodes) => nodes,

@@ -1,6 +1,6 @@
 //! The vector-Jacobian product of a program over rows.
 
-use super::{Id, Node, Program, Symbol, Value};
+use super::{Id, Instruction, Program, ScalarValue, Symbol};
 use crate::number::Dual;
 use crate::number::scalar::{Element, Num, Real};
 use crate::row::{Reduction, Row};
@@ -78,7 +78,7 @@ impl Program {
                 Variable::Input(i) => format!("d_{}", self.inputs[*i]),
                 Variable::Uniform(i) => format!("d_{}", self.uniforms[*i]),
             };
-            wrt.iter().map(name).zip(gradients.unwrap_or_default().into_iter().map(Value::Number)).collect()
+            wrt.iter().map(name).zip(gradients.unwrap_or_default().into_iter().map(ScalarValue::Number)).collect()
         });
         complete.then_some(program)
     }
@@ -91,13 +91,13 @@ impl Program {
         cotangents: &[Symbol],
         wrt: &[Variable],
     ) -> Option<Vec<Symbol>> {
-        let mut values: Vec<Value<Symbol>> = Vec::with_capacity(self.nodes.len());
-        for node in &self.nodes {
-            values.push(node.value(x, u, &values)?);
+        let mut values: Vec<ScalarValue<Symbol>> = Vec::with_capacity(self.instructions.len());
+        for instruction in &self.instructions {
+            values.push(instruction.value(x, u, &values)?);
         }
         let mut reductions = Vec::new();
-        for (at, node) in self.nodes.iter().enumerate() {
-            if let Node::Reduce(kind, id) = node {
+        for (at, instruction) in self.instructions.iter().enumerate() {
+            if let Instruction::Reduce(kind, id) = instruction {
                 let (argument, result) = (values[id.at()].number()?, values[at].number()?);
                 reductions.push(ReductionNode { kind: *kind, at, argument, result });
             }
@@ -142,7 +142,7 @@ impl Program {
         &self,
         x: &[Symbol],
         u: &[Symbol],
-        values: &[Value<Symbol>],
+        values: &[ScalarValue<Symbol>],
         reductions: &[ReductionNode],
         direction: Direction,
     ) -> Option<Partials> {
@@ -154,21 +154,21 @@ impl Program {
             all.iter().enumerate().map(lift).collect()
         };
         let (x, u) = (lifted(x, Variable::Input), lifted(u, Variable::Uniform));
-        let mut duals: Vec<Value<Dual<Symbol>>> = Vec::with_capacity(self.nodes.len());
-        let number = |id: &Id, duals: &[Value<Dual<Symbol>>]| duals[id.at()].number();
+        let mut duals: Vec<ScalarValue<Dual<Symbol>>> = Vec::with_capacity(self.instructions.len());
+        let number = |id: &Id, duals: &[ScalarValue<Dual<Symbol>>]| duals[id.at()].number();
         let mut partials = Partials { outputs: vec![], arguments: vec![] };
-        for (at, node) in self.nodes.iter().enumerate() {
-            let value = match node {
-                Node::Reduce(_, id) => {
+        for (at, instruction) in self.instructions.iter().enumerate() {
+            let value = match instruction {
+                Instruction::Reduce(_, id) => {
                     let k = reductions.iter().position(|g| g.at == at)?;
                     partials.arguments.push(number(id, &duals)?.tangent);
                     let tangent = if direction == Direction::Reduction(k) { Symbol::one() } else { Symbol::zero() };
-                    Value::Number(Dual { value: reductions[k].result, tangent })
+                    ScalarValue::Number(Dual { value: reductions[k].result, tangent })
                 }
-                Node::Position | Node::Count | Node::Detach(_) => {
-                    Value::Number(Dual::constant_of(values[at].number()?))
+                Instruction::Position | Instruction::Count | Instruction::Detach(_) => {
+                    ScalarValue::Number(Dual::constant_of(values[at].number()?))
                 }
-                _ => node.value(&x, &u, &duals)?,
+                _ => instruction.value(&x, &u, &duals)?,
             };
             duals.push(value);
         }

@@ -1,11 +1,12 @@
 //! Converts programs to JSON and back.
 //!
 //! `{"inputs": ["x"], "uniforms": [], "nodes": [["input", 0], ["sigmoid", 0], ["multiply", 0, 1]], "outputs": [["out",
-//! 2]]}`: a node is an array of its name and its operands. Numbers that JSON can't represent are strings.
+//! 2]]}`: the nodes are the instructions. A node is an array: the name of a function, and its operands. A number that JSON
+//! does not support is a string.
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Id, Malformed, Node, Program};
+use super::{Id, Instruction, Malformed, Program};
 use crate::number::scalar::Const;
 use crate::row::Reduction;
 
@@ -18,7 +19,7 @@ fn wrong<T>(what: impl Into<String>) -> Result<T> {
 impl Program {
     /// The program as JSON.
     pub fn to_json(&self) -> String {
-        let nodes: Vec<Json> = self.nodes.iter().map(write).collect();
+        let nodes: Vec<Json> = self.instructions.iter().map(write).collect();
         let outputs: Vec<Json> = self.outputs.iter().map(|(name, id)| json!([name, id.0])).collect();
         json!({"inputs": self.inputs, "uniforms": self.uniforms, "nodes": nodes, "outputs": outputs}).to_string()
     }
@@ -40,9 +41,9 @@ impl Program {
         {
             return wrong(format!("unknown field '{unknown}'"));
         }
-        let mut nodes = Vec::new();
+        let mut instructions = Vec::new();
         for (at, node) in list(&fields, "nodes")?.iter().enumerate() {
-            nodes.push(read(node).or_else(|what| wrong(format!("node {at} {what}")))?);
+            instructions.push(read(node).or_else(|what| wrong(format!("node {at} {what}")))?);
         }
         let mut outputs = Vec::new();
         for (at, output) in list(&fields, "outputs")?.iter().enumerate() {
@@ -54,7 +55,7 @@ impl Program {
             }
         }
         let program =
-            Program { inputs: names(&fields, "inputs")?, uniforms: names(&fields, "uniforms")?, nodes, outputs };
+            Program { inputs: names(&fields, "inputs")?, uniforms: names(&fields, "uniforms")?, instructions, outputs };
         program.verify()?;
         Ok(program)
     }
@@ -79,38 +80,38 @@ fn position(json: &Json) -> Option<u32> {
     json.as_u64()?.try_into().ok()
 }
 
-fn write(node: &Node) -> Json {
+fn write(node: &Instruction) -> Json {
     match node {
-        Node::Input(k) => json!(["input", k]),
-        Node::Uniform(k) => json!(["uniform", k]),
-        Node::Constant(Const::Bool(v)) => json!(["constant", v]),
-        Node::Constant(Const::Int(v)) => match i64::try_from(*v) {
+        Instruction::Input(k) => json!(["input", k]),
+        Instruction::Uniform(k) => json!(["uniform", k]),
+        Instruction::Constant(Const::Bool(v)) => json!(["constant", v]),
+        Instruction::Constant(Const::Int(v)) => match i64::try_from(*v) {
             Ok(v) => json!(["constant", v]),
             Err(_) => json!(["constant", v.to_string()]),
         },
-        Node::Constant(Const::Float(v)) if v.is_finite() => json!(["constant", v]),
-        Node::Constant(Const::Float(v)) => json!(["constant", format!("{v:?}")]),
-        Node::Epsilon => json!(["epsilon"]),
-        Node::Truth(t) => json!(["truth", t]),
-        Node::Apply(p, x) => {
+        Instruction::Constant(Const::Float(v)) if v.is_finite() => json!(["constant", v]),
+        Instruction::Constant(Const::Float(v)) => json!(["constant", format!("{v:?}")]),
+        Instruction::Epsilon => json!(["epsilon"]),
+        Instruction::Truth(t) => json!(["truth", t]),
+        Instruction::Apply(p, x) => {
             let mut node = vec![json!(p.name())];
             node.extend(x.iter().map(|id| json!(id.0)));
             Json::Array(node)
         }
-        Node::Powi(x, n) => json!(["powi", x.0, n]),
-        Node::Polygamma(x, n) => json!(["polygamma", x.0, n]),
-        Node::Select(m, a, b) => json!(["select", m.0, a.0, b.0]),
-        Node::And(a, b) => json!(["and", a.0, b.0]),
-        Node::Or(a, b) => json!(["or", a.0, b.0]),
-        Node::Not(a) => json!(["not", a.0]),
-        Node::Reduce(reduction, x) => json!([reduction.name(), x.0]),
-        Node::Position => json!(["position"]),
-        Node::Count => json!(["count"]),
-        Node::Detach(x) => json!(["detach", x.0]),
+        Instruction::Powi(x, n) => json!(["powi", x.0, n]),
+        Instruction::Polygamma(x, n) => json!(["polygamma", x.0, n]),
+        Instruction::Select(m, a, b) => json!(["select", m.0, a.0, b.0]),
+        Instruction::And(a, b) => json!(["and", a.0, b.0]),
+        Instruction::Or(a, b) => json!(["or", a.0, b.0]),
+        Instruction::Not(a) => json!(["not", a.0]),
+        Instruction::Reduce(reduction, x) => json!([reduction.name(), x.0]),
+        Instruction::Position => json!(["position"]),
+        Instruction::Count => json!(["count"]),
+        Instruction::Detach(x) => json!(["detach", x.0]),
     }
 }
 
-fn read(json: &Json) -> std::result::Result<Node, String> {
+fn read(json: &Json) -> std::result::Result<Instruction, String> {
     let Some([Json::String(name), rest @ ..]) = json.as_array().map(Vec::as_slice) else {
         return Err("doesn't begin with the name of a function".to_owned());
     };
@@ -119,25 +120,25 @@ fn read(json: &Json) -> std::result::Result<Node, String> {
     };
     let whole = |json: &Json| json.as_i64().ok_or_else(|| format!("'{name}' takes a whole number"));
     Ok(match (name.as_str(), rest) {
-        ("input", [k]) => Node::Input(id(k)?.0),
-        ("uniform", [k]) => Node::Uniform(id(k)?.0),
-        ("constant", [value]) => Node::Constant(constant(value).ok_or("is a constant that is not a number")?),
-        ("epsilon", []) => Node::Epsilon,
-        ("truth", [Json::Bool(t)]) => Node::Truth(*t),
-        ("powi", [x, n]) => Node::Powi(id(x)?, whole(n)?),
+        ("input", [k]) => Instruction::Input(id(k)?.0),
+        ("uniform", [k]) => Instruction::Uniform(id(k)?.0),
+        ("constant", [value]) => Instruction::Constant(constant(value).ok_or("is a constant that is not a number")?),
+        ("epsilon", []) => Instruction::Epsilon,
+        ("truth", [Json::Bool(t)]) => Instruction::Truth(*t),
+        ("powi", [x, n]) => Instruction::Powi(id(x)?, whole(n)?),
         ("polygamma", [x, n]) => {
-            Node::Polygamma(id(x)?, u32::try_from(whole(n)?).map_err(|_| "has an order that is out of range")?)
+            Instruction::Polygamma(id(x)?, u32::try_from(whole(n)?).map_err(|_| "has an order that is out of range")?)
         }
-        ("select", [m, a, b]) => Node::Select(id(m)?, id(a)?, id(b)?),
-        ("and", [a, b]) => Node::And(id(a)?, id(b)?),
-        ("or", [a, b]) => Node::Or(id(a)?, id(b)?),
-        ("not", [a]) => Node::Not(id(a)?),
-        ("position", []) => Node::Position,
-        ("count", []) => Node::Count,
-        ("detach", [x]) => Node::Detach(id(x)?),
+        ("select", [m, a, b]) => Instruction::Select(id(m)?, id(a)?, id(b)?),
+        ("and", [a, b]) => Instruction::And(id(a)?, id(b)?),
+        ("or", [a, b]) => Instruction::Or(id(a)?, id(b)?),
+        ("not", [a]) => Instruction::Not(id(a)?),
+        ("position", []) => Instruction::Position,
+        ("count", []) => Instruction::Count,
+        ("detach", [x]) => Instruction::Detach(id(x)?),
         (function, x) => match (Program::primitive(function), Reduction::named(function), x) {
-            (Some(p), ..) => Node::Apply(p, x.iter().map(id).collect::<std::result::Result<_, _>>()?),
-            (_, Some(reduction), [x]) => Node::Reduce(reduction, id(x)?),
+            (Some(p), ..) => Instruction::Apply(p, x.iter().map(id).collect::<std::result::Result<_, _>>()?),
+            (_, Some(reduction), [x]) => Instruction::Reduce(reduction, id(x)?),
             _ => return Err(format!("calls '{function}' of arity {}, which is not defined", x.len())),
         },
     })

@@ -1,15 +1,15 @@
 //! Programs: the computation of a body, as data.
 //!
-//! Running a body with [`Symbol`]s records a [`Program`]: a list of [`Node`]s, each of which uses earlier nodes. A
+//! Running a body with [`Symbol`]s records a [`Program`]: a list of [`Instruction`]s, each of which uses earlier instructions. A
 //! program can be [evaluated](Program::at) with any type of number. Machine numbers are the reference. Dual numbers of
 //! symbols differentiate the program ([`Program::vjp`]). Symbols rewrite it ([`Program::simplified`]) or inline it into
 //! another program. [`Program::run`] runs it over memory, tile by tile. Programs can be displayed as text and LaTeX,
 //! and serialized as JSON.
 
 mod gradient;
+mod instruction;
 mod json;
 mod latex;
-mod node;
 mod primitive;
 mod reuse;
 #[cfg(feature = "engine")]
@@ -23,8 +23,8 @@ mod verify;
 mod vjp;
 
 pub use gradient::Variable;
-pub use node::{Id, Kind, Node};
-pub use primitive::{Algebra, Primitive, Scalar, Value};
+pub use instruction::{Id, Instruction, ValueType};
+pub use primitive::{Algebra, Primitive, Scalar, ScalarValue};
 #[cfg(feature = "engine")]
 pub use primitive::{ReduceRows, Tile};
 pub use simplify::make_ready;
@@ -40,22 +40,22 @@ use crate::number::scalar::Element;
 pub struct Program {
     inputs: Vec<String>,
     uniforms: Vec<String>,
-    nodes: Vec<Node>,
+    instructions: Vec<Instruction>,
     outputs: Vec<(String, Id)>,
 }
 
 /// An output of a body that runs with symbols.
-pub type Output = Value<Symbol>;
+pub type Output = ScalarValue<Symbol>;
 
 impl From<Symbol> for Output {
     fn from(symbol: Symbol) -> Self {
-        Value::Number(symbol)
+        ScalarValue::Number(symbol)
     }
 }
 
 impl From<SymbolMask> for Output {
     fn from(truth: SymbolMask) -> Self {
-        Value::Mask(truth)
+        ScalarValue::Mask(truth)
     }
 }
 
@@ -75,17 +75,19 @@ impl Program {
         uniforms: &[&str],
         body: impl FnOnce(&[Symbol], &[Symbol]) -> Vec<(String, Output)>,
     ) -> Program {
-        let (nodes, outputs) = symbol::record(|| {
-            let x: Vec<Symbol> = (0..inputs.len()).map(|k| Symbol(symbol::push(Node::Input(k as u32)))).collect();
-            let u: Vec<Symbol> = (0..uniforms.len()).map(|k| Symbol(symbol::push(Node::Uniform(k as u32)))).collect();
+        let (instructions, outputs) = symbol::record(|| {
+            let x: Vec<Symbol> =
+                (0..inputs.len()).map(|k| Symbol(symbol::push(Instruction::Input(k as u32)))).collect();
+            let u: Vec<Symbol> =
+                (0..uniforms.len()).map(|k| Symbol(symbol::push(Instruction::Uniform(k as u32)))).collect();
             body(&x, &u)
         });
         let id = |output: Output| match output {
-            Value::Number(Symbol(id)) | Value::Mask(SymbolMask(id)) => id,
+            ScalarValue::Number(Symbol(id)) | ScalarValue::Mask(SymbolMask(id)) => id,
         };
         let owned = |names: &[&str]| names.iter().map(|n| n.to_string()).collect();
         let outputs = outputs.into_iter().map(|(name, output)| (name, id(output))).collect();
-        Program { inputs: owned(inputs), uniforms: owned(uniforms), nodes, outputs }.without_dead()
+        Program { inputs: owned(inputs), uniforms: owned(uniforms), instructions, outputs }.without_dead()
     }
 
     /// The same program with other names for its inputs, uniforms and outputs.
@@ -119,72 +121,74 @@ impl Program {
         &self.uniforms
     }
 
-    /// The nodes.
-    pub fn nodes(&self) -> &[Node] {
-        &self.nodes
+    /// The instructions.
+    pub fn instructions(&self) -> &[Instruction] {
+        &self.instructions
     }
 
-    /// The outputs: their names and the nodes that compute them.
+    /// The outputs: their names and the instructions that compute them.
     pub fn outputs(&self) -> &[(String, Id)] {
         &self.outputs
     }
 
     /// Evaluates the program. `None` if the number type lacks a primitive of the program, or if the number of arguments
     /// is wrong.
-    pub fn at<T: Scalar>(&self, inputs: &[T], uniforms: &[T]) -> Option<Vec<Value<T>>> {
+    pub fn at<T: Scalar>(&self, inputs: &[T], uniforms: &[T]) -> Option<Vec<ScalarValue<T>>> {
         self.at_but(inputs, uniforms, |_, _| None)
     }
 
-    /// Like [`Program::at`], but `instead` may return another value for a node, computed from the values before it.
+    /// Like [`Program::at`], but `instead` may return another value for an instruction, computed from the values before it.
     fn at_but<T: Scalar>(
         &self,
         inputs: &[T],
         uniforms: &[T],
-        instead: impl Fn(usize, &[Value<T>]) -> Option<Value<T>>,
-    ) -> Option<Vec<Value<T>>> {
+        instead: impl Fn(usize, &[ScalarValue<T>]) -> Option<ScalarValue<T>>,
+    ) -> Option<Vec<ScalarValue<T>>> {
         if inputs.len() != self.inputs.len() || uniforms.len() != self.uniforms.len() {
             return None;
         }
-        let mut values: Vec<Value<T>> = Vec::with_capacity(self.nodes.len());
-        for (at, node) in self.nodes.iter().enumerate() {
+        let mut values: Vec<ScalarValue<T>> = Vec::with_capacity(self.instructions.len());
+        for (at, instruction) in self.instructions.iter().enumerate() {
             let value = match instead(at, &values) {
                 Some(value) => value,
-                None => node.value(inputs, uniforms, &values)?,
+                None => instruction.value(inputs, uniforms, &values)?,
             };
             values.push(value);
         }
         Some(self.outputs.iter().map(|(_, id)| values[id.at()]).collect())
     }
 
-    /// Removes the nodes that no output needs; inputs stay.
+    /// Removes the instructions that no output needs; inputs stay.
     fn without_dead(mut self) -> Program {
-        let mut alive = vec![false; self.nodes.len()];
+        let mut alive = vec![false; self.instructions.len()];
         self.outputs.iter().for_each(|(_, id)| alive[id.at()] = true);
-        for at in (0..self.nodes.len()).rev() {
+        for at in (0..self.instructions.len()).rev() {
             if alive[at] {
-                self.nodes[at].operands().iter().for_each(|(id, _)| alive[id.at()] = true);
+                self.instructions[at].operands().iter().for_each(|(id, _)| alive[id.at()] = true);
             }
         }
-        let mut moved = vec![Id(0); self.nodes.len()];
-        let mut nodes = Vec::new();
-        for (at, node) in std::mem::take(&mut self.nodes).into_iter().enumerate().filter(|(at, _)| alive[*at]) {
-            moved[at] = Id(nodes.len() as u32);
-            nodes.push(node.moved(|id| moved[id.at()]));
+        let mut moved = vec![Id(0); self.instructions.len()];
+        let mut instructions = Vec::new();
+        for (at, instruction) in
+            std::mem::take(&mut self.instructions).into_iter().enumerate().filter(|(at, _)| alive[*at])
+        {
+            moved[at] = Id(instructions.len() as u32);
+            instructions.push(instruction.moved(|id| moved[id.at()]));
         }
         self.outputs.iter_mut().for_each(|(_, id)| *id = moved[id.at()]);
-        self.nodes = nodes;
+        self.instructions = instructions;
         self
     }
 }
 
-impl<T: Element> Value<T> {
+impl<T: Element> ScalarValue<T> {
     /// The number, if it is one.
     pub fn number(&self) -> Option<T> {
-        if let Value::Number(x) = self { Some(*x) } else { None }
+        if let ScalarValue::Number(x) = self { Some(*x) } else { None }
     }
 
     /// The truth value, if it is one.
     pub fn mask(&self) -> Option<T::Mask> {
-        if let Value::Mask(m) = self { Some(*m) } else { None }
+        if let ScalarValue::Mask(m) = self { Some(*m) } else { None }
     }
 }

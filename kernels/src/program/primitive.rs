@@ -28,7 +28,7 @@ pub enum Algebra {
 
 /// The result of a primitive for a type of number.
 #[derive(Clone, Copy, Debug)]
-pub enum Value<T: Element> {
+pub enum ScalarValue<T: Element> {
     /// A number.
     Number(T),
     /// A truth value.
@@ -37,7 +37,7 @@ pub enum Value<T: Element> {
 
 /// A loop that applies one primitive to `n` elements, from contiguous inputs to a contiguous output.
 #[cfg(feature = "engine")]
-pub type Kernel = unsafe fn(n: usize, inputs: &[*const u8], output: *mut u8);
+pub type PrimitiveKernel = unsafe fn(n: usize, inputs: &[*const u8], output: *mut u8);
 
 /// A primitive returns either `T` or a mask.
 #[cfg(feature = "engine")]
@@ -94,16 +94,16 @@ macro_rules! primitives {
             /// Applies a primitive of this algebra, for a type that implements it.
             #[cfg_attr(not(feature = "engine"), allow(dead_code))]
             #[inline]
-            fn $apply<T: $algebra>(primitive: Primitive, x: &[T]) -> Option<Value<T>> {
+            fn $apply<T: $algebra>(primitive: Primitive, x: &[T]) -> Option<ScalarValue<T>> {
                 match (primitive, x) {
-                    $((Primitive::$name, [$($x),+]) => { $(let $x = *$x;)+ Some(Value::$result($y)) })*
+                    $((Primitive::$name, [$($x),+]) => { $(let $x = *$x;)+ Some(ScalarValue::$result($y)) })*
                     _ => None,
                 }
             }
 
             /// The loop of the primitive.
             #[cfg(feature = "engine")]
-            fn $kernel<T: $algebra + Machine>(primitive: Primitive) -> Option<Kernel> {
+            fn $kernel<T: $algebra + Machine>(primitive: Primitive) -> Option<PrimitiveKernel> {
                 match primitive {
                     $(Primitive::$name => {
                         struct Body<T>(std::marker::PhantomData<T>);
@@ -215,7 +215,7 @@ primitives! {
 /// A type of number that programs can be evaluated with: it has the primitives of some algebras.
 pub trait Scalar: Element {
     /// Applies a primitive; `None` if the type doesn't support it.
-    fn apply(primitive: Primitive, x: &[Self]) -> Option<Value<Self>>;
+    fn apply(primitive: Primitive, x: &[Self]) -> Option<ScalarValue<Self>>;
     /// An integer power.
     fn apply_powi(self, exponent: i64) -> Option<Self>;
     /// The derivative of `digamma` of this order.
@@ -244,7 +244,7 @@ pub trait Scalar: Element {
 #[cfg(feature = "engine")]
 pub trait Tile: Scalar + Machine {
     /// The loop of a primitive.
-    fn kernel(primitive: Primitive) -> Option<Kernel>;
+    fn kernel(primitive: Primitive) -> Option<PrimitiveKernel>;
     /// The function that reduces a row, if the type has rows.
     fn reduce_rows() -> Option<ReduceRows> {
         None
@@ -258,7 +258,7 @@ pub type ReduceRows = unsafe fn(reduction: Reduction, n: usize, input: *const u8
 macro_rules! floats {
     ($(impl[$($generic:tt)*] $t:ty;)*) => {$(
         impl<$($generic)*> Scalar for $t {
-            fn apply(primitive: Primitive, x: &[Self]) -> Option<Value<Self>> {
+            fn apply(primitive: Primitive, x: &[Self]) -> Option<ScalarValue<Self>> {
                 apply_element(primitive, x)
                     .or_else(|| apply_num(primitive, x))
                     .or_else(|| apply_real(primitive, x))
@@ -279,7 +279,7 @@ floats! { impl[] f32; impl[] f64; }
 macro_rules! others {
     ($($t:ty: $($apply:ident)*;)*) => {$(
         impl Scalar for $t {
-            fn apply(primitive: Primitive, x: &[Self]) -> Option<Value<Self>> {
+            fn apply(primitive: Primitive, x: &[Self]) -> Option<ScalarValue<Self>> {
                 None$(.or_else(|| $apply(primitive, x)))*
             }
             fn apply_powi(self, exponent: i64) -> Option<Self> { Some(Num::powi(self, exponent)) }
@@ -306,7 +306,7 @@ others! {
 macro_rules! tiles {
     ($($t:ty: $($kernel:ident)* $(, $reduce_rows:ident)?;)*) => {$(
         impl Tile for $t {
-            fn kernel(primitive: Primitive) -> Option<Kernel> {
+            fn kernel(primitive: Primitive) -> Option<PrimitiveKernel> {
                 None$(.or_else(|| $kernel::<$t>(primitive)))*
             }
             $(fn reduce_rows() -> Option<ReduceRows> { Some($reduce_rows::<$t>) })?

@@ -1,10 +1,10 @@
 //! The data that a gradient needs from a call: the inputs that it reads, and outputs of the call that can replace
 //! inputs.
 
-use super::{Id, Kind, Node, Output, Primitive, Program, Scalar, Symbol, SymbolMask, Value};
+use super::{Id, Instruction, Output, Primitive, Program, Scalar, ScalarValue, Symbol, SymbolMask, ValueType};
 use crate::number::scalar::Mask;
 
-/// Programs with more nodes are not compared case by case.
+/// Programs with more instructions are not compared case by case.
 const MOST_NODES: usize = 64;
 /// The maximum nesting depth of the truth values by which a comparison distinguishes cases.
 const MOST_CASES: usize = 6;
@@ -12,16 +12,20 @@ const MOST_CASES: usize = 6;
 impl Program {
     /// The positions of the inputs that at least one output depends on.
     pub fn reads(&self) -> impl Iterator<Item = usize> + '_ {
-        self.nodes.iter().filter_map(|node| if let Node::Input(k) = node { Some(*k as usize) } else { None })
+        self.instructions
+            .iter()
+            .filter_map(|instruction| if let Instruction::Input(k) = instruction { Some(*k as usize) } else { None })
     }
 
     /// The program with only these inputs, in this order. It must read no others.
     pub fn taking(&self, inputs: &[usize]) -> Program {
         let at = |k: u32| inputs.iter().position(|i| *i == k as usize).unwrap_or_default() as u32;
-        let moved = |node: &Node| if let Node::Input(k) = node { Node::Input(at(*k)) } else { node.clone() };
+        let moved = |instruction: &Instruction| {
+            if let Instruction::Input(k) = instruction { Instruction::Input(at(*k)) } else { instruction.clone() }
+        };
         Program {
             inputs: inputs.iter().map(|i| self.inputs[*i].clone()).collect(),
-            nodes: self.nodes.iter().map(moved).collect(),
+            instructions: self.instructions.iter().map(moved).collect(),
             ..self.clone()
         }
     }
@@ -45,8 +49,8 @@ impl Program {
             return None;
         }
         let is_computed = |k: &&usize| {
-            let node = &forward.nodes[forward.outputs[**k].1.at()];
-            !node.operands().is_empty() && node.kind() == Kind::Number
+            let instruction = &forward.instructions[forward.outputs[**k].1.at()];
+            !instruction.operands().is_empty() && instruction.kind() == ValueType::Number
         };
         self.written_as(&names, |x, u| {
             let (own, given) = x.split_at(self.inputs.len());
@@ -58,12 +62,12 @@ impl Program {
                 .filter_map(|(k, symbol)| Some((values[forward.outputs[*k].1.at()].number()?.0, *symbol)))
                 .collect();
             let (mut plain, mut replaced) = (Vec::new(), Vec::new());
-            for node in &self.nodes {
-                let value: Value<Symbol> = node.value(own, u, &plain)?;
+            for instruction in &self.instructions {
+                let value: ScalarValue<Symbol> = instruction.value(own, u, &plain)?;
                 let output = value.number().and_then(|x| known.iter().find(|(id, _)| *id == x.0));
                 replaced.push(match output {
-                    Some((_, symbol)) => Value::Number(*symbol),
-                    None => node.value(own, u, &replaced)?,
+                    Some((_, symbol)) => ScalarValue::Number(*symbol),
+                    None => instruction.value(own, u, &replaced)?,
                 });
                 plain.push(value);
             }
@@ -78,8 +82,9 @@ impl Program {
     /// The programs are compared case by case; a case assigns a truth value to every comparison. In each case the
     /// output must be the input or a small integer, so that the result also holds in a narrower format.
     pub fn is_same_at_output(&self, first: usize, forward: &Program, input: usize, output: usize) -> bool {
-        let is_exact = |node: &Node| !matches!(node, Node::Constant(c) if c.small_integer().is_none());
-        if !forward.nodes.iter().all(is_exact) {
+        let is_exact =
+            |instruction: &Instruction| !matches!(instruction, Instruction::Constant(c) if c.small_integer().is_none());
+        if !forward.instructions.iter().all(is_exact) {
             return false;
         }
         let pair = self.written_as(&self.inputs, |x, u| {
@@ -98,22 +103,23 @@ impl Program {
         if first.iter().zip(second).all(|((_, a), (_, b))| a == b) {
             return true;
         }
-        let is_test = |node: &Node| matches!(node, Node::Apply(p, _) if p.is_test());
-        let Some(at) = self.nodes.iter().position(is_test).filter(|_| cases > 0 && self.nodes.len() <= MOST_NODES)
+        let is_test = |instruction: &Instruction| matches!(instruction, Instruction::Apply(p, _) if p.is_test());
+        let Some(at) =
+            self.instructions.iter().position(is_test).filter(|_| cases > 0 && self.instructions.len() <= MOST_NODES)
         else {
             return false;
         };
         [true, false].into_iter().all(|holds| {
             let decided = self.written_as(&self.inputs, |x, u| {
-                let mut values: Vec<Value<Symbol>> = Vec::with_capacity(self.nodes.len());
+                let mut values: Vec<ScalarValue<Symbol>> = Vec::with_capacity(self.instructions.len());
                 let mut test = None;
-                for (k, node) in self.nodes.iter().enumerate() {
-                    let value = node.value(x, u, &values)?;
+                for (k, instruction) in self.instructions.iter().enumerate() {
+                    let value = instruction.value(x, u, &values)?;
                     let id = value.mask().map(|SymbolMask(id)| id);
                     test = if k == at { id } else { test };
-                    // Another test may have become the same node.
+                    // Another test may have become the same instruction.
                     let is_decided = id.is_some() && id == test;
-                    values.push(if is_decided { Value::Mask(SymbolMask::constant(holds)) } else { value });
+                    values.push(if is_decided { ScalarValue::Mask(SymbolMask::constant(holds)) } else { value });
                 }
                 Some(self.outputs.iter().map(|(name, id)| (name.clone(), values[id.at()])).collect())
             });
@@ -128,19 +134,19 @@ impl Program {
         };
         const CHEAP: [Primitive; 12] =
             [Add, Chain, Conj, Divide, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square, Subtract];
-        let is_dear = |node: &&Node| match node {
-            Node::Apply(p, _) => !p.is_test() && !CHEAP.contains(p),
-            Node::Powi(..) | Node::Polygamma(..) | Node::Reduce(..) => true,
+        let is_dear = |instruction: &&Instruction| match instruction {
+            Instruction::Apply(p, _) => !p.is_test() && !CHEAP.contains(p),
+            Instruction::Powi(..) | Instruction::Polygamma(..) | Instruction::Reduce(..) => true,
             _ => false,
         };
-        self.nodes.iter().filter(is_dear).count()
+        self.instructions.iter().filter(is_dear).count()
     }
 
-    /// The values of all nodes.
-    fn values<T: Scalar>(&self, inputs: &[T], uniforms: &[T]) -> Option<Vec<Value<T>>> {
-        let mut values = Vec::with_capacity(self.nodes.len());
-        for node in &self.nodes {
-            values.push(node.value(inputs, uniforms, &values)?);
+    /// The values of all instructions.
+    fn values<T: Scalar>(&self, inputs: &[T], uniforms: &[T]) -> Option<Vec<ScalarValue<T>>> {
+        let mut values = Vec::with_capacity(self.instructions.len());
+        for instruction in &self.instructions {
+            values.push(instruction.value(inputs, uniforms, &values)?);
         }
         Some(values)
     }

@@ -2,7 +2,7 @@
 //! loop.
 
 use super::tile::{Plan, Shared, Work};
-use super::{Kind, Malformed, Node, Program, Scalar, Tile, Value};
+use super::{Instruction, Malformed, Program, Scalar, ScalarValue, Tile, ValueType};
 use crate::number::scalar::{Const, Float, Machine};
 use crate::reduce::rows;
 use crate::row::{Reduction, Rows};
@@ -14,34 +14,41 @@ const GRAIN: usize = 128 * 1024;
 impl Program {
     /// True if it reduces rows or uses the position in a row.
     pub fn is_of_rows(&self) -> bool {
-        self.nodes.iter().any(|node| matches!(node, Node::Reduce(..) | Node::Position | Node::Count))
+        self.instructions.iter().any(|instruction| {
+            matches!(instruction, Instruction::Reduce(..) | Instruction::Position | Instruction::Count)
+        })
     }
 
     /// Evaluates the program for one row. Every output has one element per position, including outputs with one value
     /// per row. `None` if `T` lacks a primitive or the arguments don't match the program.
-    pub fn at_row<T: Scalar + Float>(&self, inputs: &[&[T]], uniforms: &[T], n: usize) -> Option<Vec<Vec<Value<T>>>> {
+    pub fn at_row<T: Scalar + Float>(
+        &self,
+        inputs: &[&[T]],
+        uniforms: &[T],
+        n: usize,
+    ) -> Option<Vec<Vec<ScalarValue<T>>>> {
         if inputs.len() != self.inputs.len()
             || uniforms.len() != self.uniforms.len()
             || inputs.iter().any(|x| x.len() != n)
         {
             return None;
         }
-        let mut values: Vec<Vec<Value<T>>> = vec![Vec::with_capacity(self.nodes.len()); n];
-        for node in &self.nodes {
-            let gathered = match node {
-                Node::Reduce(reduction, id) => {
+        let mut values: Vec<Vec<ScalarValue<T>>> = vec![Vec::with_capacity(self.instructions.len()); n];
+        for instruction in &self.instructions {
+            let gathered = match instruction {
+                Instruction::Reduce(reduction, id) => {
                     let all = values.iter().map(|at| at[id.at()].number()).collect::<Option<Vec<_>>>()?;
                     Some(gathered(*reduction, all))
                 }
-                Node::Count => Some(vec![T::constant(Const::Float(n as f64)); n]),
+                Instruction::Count => Some(vec![T::constant(Const::Float(n as f64)); n]),
                 _ => None,
             };
             for (position, before) in values.iter_mut().enumerate() {
                 let x: Vec<T> = inputs.iter().map(|x| x[position]).collect();
-                let value = match (node, &gathered) {
-                    (_, Some(numbers)) => Value::Number(numbers[position]),
-                    (Node::Position, _) => Value::Number(T::constant(Const::Float(position as f64))),
-                    _ => node.value(&x, uniforms, before)?,
+                let value = match (instruction, &gathered) {
+                    (_, Some(numbers)) => ScalarValue::Number(numbers[position]),
+                    (Instruction::Position, _) => ScalarValue::Number(T::constant(Const::Float(position as f64))),
+                    _ => instruction.value(&x, uniforms, before)?,
                 };
                 before.push(value);
             }
@@ -75,7 +82,9 @@ impl Program {
         let one = [T::one()];
         self.at_row(&vec![&one[..]; self.inputs.len()], &probe, 1)
             .ok_or_else(|| Malformed(format!("{} lacks one of its primitives", std::any::type_name::<T>())))?;
-        if let Some((name, _)) = self.outputs.iter().find(|(_, id)| self.nodes[id.at()].kind() == Kind::Mask) {
+        if let Some((name, _)) =
+            self.outputs.iter().find(|(_, id)| self.instructions[id.at()].kind() == ValueType::Mask)
+        {
             return Err(Malformed(format!("output '{name}' is a truth value, but the outputs of rows are numbers")));
         }
         let plan = Plan::new(self.clone(), &[])?;

@@ -3,7 +3,7 @@
 use std::f64::consts::FRAC_1_SQRT_2;
 use std::sync::OnceLock;
 
-use super::{Id, Node, Primitive, Program, Symbol};
+use super::{Id, Instruction, Primitive, Program, Symbol};
 use crate::number::scalar::{Const, Field, Float, Num, lit};
 
 /// A program with one output, and a better program that computes the same from the same inputs.
@@ -82,7 +82,7 @@ impl Program {
     pub fn simplified(&self) -> Program {
         let mut program = self.clone();
         for _ in 0..TRIES {
-            let found = (0..program.nodes.len())
+            let found = (0..program.instructions.len())
                 .rev()
                 .find_map(|at| rules().iter().find_map(|rule| Some((at, rule, program.matched(Id(at as u32), rule)?))));
             let Some((at, rule, bound)) = found else { break };
@@ -91,17 +91,17 @@ impl Program {
         program
     }
 
-    /// The nodes bound to the rule's variables, if the node matches the rule.
+    /// The instructions bound to the rule's variables, if the instruction matches the rule.
     fn matched(&self, at: Id, rule: &Rule) -> Option<Vec<Id>> {
         let mut bound = vec![None; rule.from.inputs.len()];
         self.fits(at, &rule.from, rule.from.outputs[0].1, &mut bound).then(|| bound.into_iter().flatten().collect())
     }
 
     fn fits(&self, at: Id, rule: &Program, wanted: Id, bound: &mut Vec<Option<Id>>) -> bool {
-        match (&self.nodes[at.at()], &rule.nodes[wanted.at()]) {
-            (_, Node::Input(k)) => *bound[*k as usize].get_or_insert(at) == at,
-            (Node::Constant(a), Node::Constant(b)) => number(*a) == number(*b),
-            (Node::Apply(p, x), Node::Apply(q, y)) if p == q => {
+        match (&self.instructions[at.at()], &rule.instructions[wanted.at()]) {
+            (_, Instruction::Input(k)) => *bound[*k as usize].get_or_insert(at) == at,
+            (Instruction::Constant(a), Instruction::Constant(b)) => number(*a) == number(*b),
+            (Instruction::Apply(p, x), Instruction::Apply(q, y)) if p == q => {
                 let before = bound.clone();
                 let fits = |x: &[Id], bound: &mut Vec<Option<Id>>| {
                     x.iter().zip(y).all(|(a, b)| self.fits(*a, rule, *b, bound))
@@ -116,7 +116,7 @@ impl Program {
         }
     }
 
-    /// The program with one node replaced according to the rule.
+    /// The program with one instruction replaced according to the rule.
     fn replaced(&self, at: usize, rule: &Rule, bound: &[Id]) -> Program {
         let inputs: Vec<&str> = self.inputs.iter().map(String::as_str).collect();
         let uniforms: Vec<&str> = self.uniforms.iter().map(String::as_str).collect();

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Sub, SubAssign};
 
-use super::node::{Id, Node, Written};
-use super::primitive::{Primitive, Scalar, Value};
+use super::instruction::{Id, Instruction, Written};
+use super::primitive::{Primitive, Scalar, ScalarValue};
 use crate::number::scalar::{Const, Element, Field, Float, Int, Mask, Num, Real, sigmoid_and_slope};
 use crate::row::{Reduction, Row};
 
@@ -18,11 +18,11 @@ pub struct SymbolMask(pub(super) Id);
 
 thread_local! {
     /// The programs that are being recorded on this thread, the innermost last.
-    static WRITTEN: RefCell<Vec<Vec<Node>>> = const { RefCell::new(Vec::new()) };
+    static WRITTEN: RefCell<Vec<Vec<Instruction>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs `f`, and returns the recorded nodes and the result.
-pub(super) fn record<R>(f: impl FnOnce() -> R) -> (Vec<Node>, R) {
+/// Runs `f`, and returns the recorded instructions and the result.
+pub(super) fn record<R>(f: impl FnOnce() -> R) -> (Vec<Instruction>, R) {
     /// Ends the recording even if `f` panics.
     struct Open;
     impl Drop for Open {
@@ -33,27 +33,27 @@ pub(super) fn record<R>(f: impl FnOnce() -> R) -> (Vec<Node>, R) {
     WRITTEN.with_borrow_mut(|all| all.push(Vec::new()));
     let open = Open;
     let result = f();
-    let nodes = WRITTEN.with_borrow_mut(|all| all.last_mut().map(std::mem::take)).unwrap_or_default();
+    let instructions = WRITTEN.with_borrow_mut(|all| all.last_mut().map(std::mem::take)).unwrap_or_default();
     drop(open);
-    (nodes, result)
+    (instructions, result)
 }
 
-/// Adds a node, or returns an existing node that computes the same.
+/// Adds an instruction, or returns an existing instruction that computes the same.
 ///
 /// # Panics
 /// Outside of [`Program::write`](super::Program::write), where symbols have no meaning.
-pub(super) fn push(node: Node) -> Id {
-    WRITTEN.with_borrow_mut(|all| add(all.last_mut().expect("symbols are used within Program::write"), node))
+pub(super) fn push(instruction: Instruction) -> Id {
+    WRITTEN.with_borrow_mut(|all| add(all.last_mut().expect("symbols are used within Program::write"), instruction))
 }
 
-fn add(nodes: &mut Vec<Node>, node: Node) -> Id {
-    match node.written(nodes) {
+fn add(instructions: &mut Vec<Instruction>, instruction: Instruction) -> Id {
+    match instruction.written(instructions) {
         Written::As(id) => id,
-        Written::Simpler(node) => add(nodes, node),
+        Written::Simpler(instruction) => add(instructions, instruction),
         Written::Itself => {
-            let at = nodes.iter().position(|n| n.is_same(&node)).unwrap_or_else(|| {
-                nodes.push(node);
-                nodes.len() - 1
+            let at = instructions.iter().position(|n| n.is_same(&instruction)).unwrap_or_else(|| {
+                instructions.push(instruction);
+                instructions.len() - 1
             });
             Id(at as u32)
         }
@@ -61,41 +61,41 @@ fn add(nodes: &mut Vec<Node>, node: Node) -> Id {
 }
 
 fn constant(value: Const) -> Symbol {
-    Symbol(push(Node::Constant(value)))
+    Symbol(push(Instruction::Constant(value)))
 }
 
 fn number<const N: usize>(primitive: Primitive, x: [Symbol; N]) -> Symbol {
-    Symbol(push(Node::apply(primitive, &x.map(|s| s.0))))
+    Symbol(push(Instruction::apply(primitive, &x.map(|s| s.0))))
 }
 
 fn test<const N: usize>(primitive: Primitive, x: [Symbol; N]) -> SymbolMask {
-    SymbolMask(push(Node::apply(primitive, &x.map(|s| s.0))))
+    SymbolMask(push(Instruction::apply(primitive, &x.map(|s| s.0))))
 }
 
 impl Mask for SymbolMask {
     fn constant(value: bool) -> Self {
-        SymbolMask(push(Node::Truth(value)))
+        SymbolMask(push(Instruction::Truth(value)))
     }
 }
 
 impl BitAnd for SymbolMask {
     type Output = SymbolMask;
     fn bitand(self, other: SymbolMask) -> SymbolMask {
-        SymbolMask(push(Node::And(self.0, other.0)))
+        SymbolMask(push(Instruction::And(self.0, other.0)))
     }
 }
 
 impl BitOr for SymbolMask {
     type Output = SymbolMask;
     fn bitor(self, other: SymbolMask) -> SymbolMask {
-        SymbolMask(push(Node::Or(self.0, other.0)))
+        SymbolMask(push(Instruction::Or(self.0, other.0)))
     }
 }
 
 impl Not for SymbolMask {
     type Output = SymbolMask;
     fn not(self) -> SymbolMask {
-        SymbolMask(push(Node::Not(self.0)))
+        SymbolMask(push(Instruction::Not(self.0)))
     }
 }
 
@@ -111,7 +111,7 @@ impl Element for Symbol {
         test(Primitive::Truthy, [self])
     }
     fn select(mask: SymbolMask, a: Self, b: Self) -> Self {
-        Symbol(push(Node::Select(mask.0, a.0, b.0)))
+        Symbol(push(Instruction::Select(mask.0, a.0, b.0)))
     }
 }
 
@@ -165,7 +165,7 @@ macro_rules! tests {
 impl Num for Symbol {
     numbers! { negative(self) = Negative; square(self) = Square; conj(self) = Conj; chain(self, tangent) = Chain; pow(self, y) = Pow; exponent_slope(self) = Log; }
     fn powi(self, exponent: i64) -> Self {
-        Symbol(push(Node::Powi(self.0, exponent)))
+        Symbol(push(Instruction::Powi(self.0, exponent)))
     }
 }
 
@@ -213,18 +213,18 @@ impl Float for Symbol {
         constant(Const::Float(f64::INFINITY))
     }
     fn epsilon() -> Self {
-        Symbol(push(Node::Epsilon))
+        Symbol(push(Instruction::Epsilon))
     }
     fn polygamma(self, order: u32) -> Self {
-        Symbol(push(Node::Polygamma(self.0, order)))
+        Symbol(push(Instruction::Polygamma(self.0, order)))
     }
 }
 
 impl Scalar for Symbol {
-    fn apply(primitive: Primitive, x: &[Self]) -> Option<Value<Self>> {
+    fn apply(primitive: Primitive, x: &[Self]) -> Option<ScalarValue<Self>> {
         let operands: Vec<Id> = x.iter().map(|s| s.0).collect();
-        let id = push(Node::apply(primitive, &operands));
-        Some(if primitive.is_test() { Value::Mask(SymbolMask(id)) } else { Value::Number(Symbol(id)) })
+        let id = push(Instruction::apply(primitive, &operands));
+        Some(if primitive.is_test() { ScalarValue::Mask(SymbolMask(id)) } else { ScalarValue::Number(Symbol(id)) })
     }
     fn apply_powi(self, exponent: i64) -> Option<Self> {
         Some(self.powi(exponent))
@@ -239,10 +239,10 @@ impl Scalar for Symbol {
         Some(self.reduce(reduction))
     }
     fn apply_position() -> Option<Self> {
-        Some(Symbol(push(Node::Position)))
+        Some(Symbol(push(Instruction::Position)))
     }
     fn apply_count() -> Option<Self> {
-        Some(Symbol(push(Node::Count)))
+        Some(Symbol(push(Instruction::Count)))
     }
     fn apply_detach(self) -> Self {
         self.detach()
@@ -252,18 +252,18 @@ impl Scalar for Symbol {
 impl Row for Symbol {
     type Index = Symbol;
     fn reduce(self, reduction: Reduction) -> Self {
-        Symbol(push(Node::Reduce(reduction, self.0)))
+        Symbol(push(Instruction::Reduce(reduction, self.0)))
     }
     fn count(self) -> Self {
-        Symbol(push(Node::Count))
+        Symbol(push(Instruction::Count))
     }
     fn position(self) -> Self {
-        Symbol(push(Node::Position))
+        Symbol(push(Instruction::Position))
     }
     fn stands_at(self, index: Symbol) -> SymbolMask {
         self.position().equal(index)
     }
     fn detach(self) -> Self {
-        Symbol(push(Node::Detach(self.0)))
+        Symbol(push(Instruction::Detach(self.0)))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Id, Node, Primitive, Program};
+use super::{Id, Instruction, Primitive, Program};
 use crate::number::scalar::Const;
 
 /// The precedence of an expression. An operand of lower precedence than its context needs brackets.
@@ -88,13 +88,15 @@ impl fmt::Display for Program {
 impl Program {
     /// Names and their expressions: steps that are used more than once, then outputs.
     pub(super) fn lines(&self, style: &dyn Style) -> Vec<(String, String)> {
-        let mut uses = vec![0; self.nodes.len()];
-        self.nodes.iter().for_each(|node| node.operands().iter().for_each(|(id, _)| uses[id.at()] += 1));
+        let mut uses = vec![0; self.instructions.len()];
+        self.instructions
+            .iter()
+            .for_each(|instruction| instruction.operands().iter().for_each(|(id, _)| uses[id.at()] += 1));
         let mut lines = Vec::new();
-        let mut spelled: Vec<(String, Tight)> = Vec::with_capacity(self.nodes.len());
-        for (node, uses) in self.nodes.iter().zip(uses) {
-            let expression = self.spell(style, node, &spelled);
-            let is_leaf = node.operands().is_empty();
+        let mut spelled: Vec<(String, Tight)> = Vec::with_capacity(self.instructions.len());
+        for (instruction, uses) in self.instructions.iter().zip(uses) {
+            let expression = self.spell(style, instruction, &spelled);
+            let is_leaf = instruction.operands().is_empty();
             spelled.push(if (uses > 1 && !is_leaf) || expression.0.len() > LONG {
                 let name = style.step(lines.len());
                 lines.push((name.clone(), expression.0));
@@ -107,30 +109,30 @@ impl Program {
         lines
     }
 
-    fn spell(&self, style: &dyn Style, node: &Node, spelled: &[(String, Tight)]) -> (String, Tight) {
+    fn spell(&self, style: &dyn Style, instruction: &Instruction, spelled: &[(String, Tight)]) -> (String, Tight) {
         let at = |id: &Id| spelled[id.at()].clone();
         let whole = |n: i128| (style.constant(Const::Int(n)), Tight::Atom);
-        match node {
-            Node::Input(k) => (style.name(&self.inputs[*k as usize]), Tight::Atom),
-            Node::Uniform(k) => (style.name(&self.uniforms[*k as usize]), Tight::Atom),
-            Node::Constant(c) => {
+        match instruction {
+            Instruction::Input(k) => (style.name(&self.inputs[*k as usize]), Tight::Atom),
+            Instruction::Uniform(k) => (style.name(&self.uniforms[*k as usize]), Tight::Atom),
+            Instruction::Constant(c) => {
                 let spelling = style.constant(*c);
                 let tight = if spelling.starts_with('-') { Tight::Sign } else { Tight::Atom };
                 (spelling, tight)
             }
-            Node::Epsilon => style.call("epsilon", &[]),
-            Node::Truth(t) => (style.constant(Const::Bool(*t)), Tight::Atom),
-            Node::Apply(p, x) => style.call(p.name(), &x.iter().map(at).collect::<Vec<_>>()),
-            Node::Powi(x, n) => style.call("powi", &[at(x), whole(i128::from(*n))]),
-            Node::Polygamma(x, n) => style.call("polygamma", &[at(x), whole(i128::from(*n))]),
-            Node::Select(mask, a, b) => style.call("select", &[at(mask), at(a), at(b)]),
-            Node::And(a, b) => style.call("and", &[at(a), at(b)]),
-            Node::Or(a, b) => style.call("or", &[at(a), at(b)]),
-            Node::Not(a) => style.call("not", &[at(a)]),
-            Node::Reduce(reduction, x) => style.call(reduction.name(), &[at(x)]),
-            Node::Position => style.call("position", &[]),
-            Node::Count => style.call("count", &[]),
-            Node::Detach(x) => style.call("detach", &[at(x)]),
+            Instruction::Epsilon => style.call("epsilon", &[]),
+            Instruction::Truth(t) => (style.constant(Const::Bool(*t)), Tight::Atom),
+            Instruction::Apply(p, x) => style.call(p.name(), &x.iter().map(at).collect::<Vec<_>>()),
+            Instruction::Powi(x, n) => style.call("powi", &[at(x), whole(i128::from(*n))]),
+            Instruction::Polygamma(x, n) => style.call("polygamma", &[at(x), whole(i128::from(*n))]),
+            Instruction::Select(mask, a, b) => style.call("select", &[at(mask), at(a), at(b)]),
+            Instruction::And(a, b) => style.call("and", &[at(a), at(b)]),
+            Instruction::Or(a, b) => style.call("or", &[at(a), at(b)]),
+            Instruction::Not(a) => style.call("not", &[at(a)]),
+            Instruction::Reduce(reduction, x) => style.call(reduction.name(), &[at(x)]),
+            Instruction::Position => style.call("position", &[]),
+            Instruction::Count => style.call("count", &[]),
+            Instruction::Detach(x) => style.call("detach", &[at(x)]),
         }
     }
 

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
-use super::{Id, Kind, Malformed, Node, Primitive, Program, Tile};
+use super::{Id, Instruction, Malformed, Primitive, Program, Tile, ValueType};
 use crate::map::{Map, map};
 use crate::memory::Line;
 use crate::number::Truth;
@@ -35,7 +35,7 @@ pub(super) enum Place {
 /// One loop over a tile.
 #[derive(Debug)]
 pub(super) struct Step {
-    node: Id,
+    instruction: Id,
     inputs: SmallVec<[Place; 3]>,
     output: Place,
 }
@@ -46,11 +46,11 @@ pub struct Plan {
     program: Program,
     /// True for each input of truth values.
     masks: Vec<bool>,
-    /// Registers that hold one number throughout, and the node that computes it.
+    /// Registers that hold one number throughout, and the instruction that computes it.
     filled: Vec<(usize, Id)>,
     pub(super) steps: Vec<Step>,
     /// Outputs that no step computes: inputs, uniforms, constants, or copies of another output.
-    copies: Vec<(Place, Kind, usize)>,
+    copies: Vec<(Place, ValueType, usize)>,
     registers: usize,
 }
 
@@ -62,68 +62,70 @@ impl Plan {
     /// [`Primitive::Truthy`].
     pub fn new(program: Program, masks: &[usize]) -> Result<Plan, Malformed> {
         program.verify()?;
-        let is_mask = |id: &Id| matches!(program.nodes[id.at()], Node::Input(k) if masks.contains(&(k as usize)));
-        let asks_more = |node: &Node| {
-            !matches!(node, Node::Apply(Primitive::Truthy, _)) && node.operands().iter().any(|(id, _)| is_mask(id))
+        let is_mask =
+            |id: &Id| matches!(program.instructions[id.at()], Instruction::Input(k) if masks.contains(&(k as usize)));
+        let asks_more = |instruction: &Instruction| {
+            !matches!(instruction, Instruction::Apply(Primitive::Truthy, _))
+                && instruction.operands().iter().any(|(id, _)| is_mask(id))
         };
-        if program.nodes.iter().any(asks_more) || program.outputs.iter().any(|(_, id)| is_mask(id)) {
+        if program.instructions.iter().any(asks_more) || program.outputs.iter().any(|(_, id)| is_mask(id)) {
             return Err(Malformed("an input of truth values is used as a number".to_owned()));
         }
         let masks = (0..program.inputs.len()).map(|k| masks.contains(&k)).collect();
         let mut plan = Plan { program, masks, filled: vec![], steps: vec![], copies: vec![], registers: 0 };
         let Plan { program, masks, filled, steps, copies, registers } = &mut plan;
-        let nodes = &program.nodes;
-        let mut last = vec![0; nodes.len()];
-        for (at, node) in nodes.iter().enumerate() {
-            node.operands().iter().for_each(|(id, _)| last[id.at()] = at);
+        let instructions = &program.instructions;
+        let mut last = vec![0; instructions.len()];
+        for (at, instruction) in instructions.iter().enumerate() {
+            instruction.operands().iter().for_each(|(id, _)| last[id.at()] = at);
         }
-        let mut places: Vec<Place> = Vec::with_capacity(nodes.len());
+        let mut places: Vec<Place> = Vec::with_capacity(instructions.len());
         let mut free: Vec<usize> = vec![];
-        for (at, node) in nodes.iter().enumerate() {
+        for (at, instruction) in instructions.iter().enumerate() {
             let mut register = |free: &mut Vec<usize>| {
                 free.pop().unwrap_or_else(|| {
                     *registers += 1;
                     *registers - 1
                 })
             };
-            places.push(match node {
-                Node::Input(k) => Place::Input(*k as usize),
-                Node::Apply(Primitive::Truthy, x) if matches!(places[x[0].at()], Place::Input(k) if masks[k]) => {
+            places.push(match instruction {
+                Instruction::Input(k) => Place::Input(*k as usize),
+                Instruction::Apply(Primitive::Truthy, x) if matches!(places[x[0].at()], Place::Input(k) if masks[k]) => {
                     places[x[0].at()]
                 }
-                Node::Uniform(_)
-                | Node::Constant(_)
-                | Node::Epsilon
-                | Node::Truth(_)
-                | Node::Position
-                | Node::Count => {
+                Instruction::Uniform(_)
+                | Instruction::Constant(_)
+                | Instruction::Epsilon
+                | Instruction::Truth(_)
+                | Instruction::Position
+                | Instruction::Count => {
                     // Not a register that was free before: it is filled before the first step.
                     let register = register(&mut vec![]);
                     filled.push((register, Id(at as u32)));
                     Place::Register(register)
                 }
                 _ => {
-                    let operands = node.operands();
+                    let operands = instruction.operands();
                     let output = match program.outputs.iter().position(|(_, id)| id.at() == at) {
                         Some(k) => Place::Output(k),
                         None => Place::Register(register(&mut free)),
                     };
                     let inputs: SmallVec<[Place; 3]> = operands.iter().map(|(id, _)| places[id.at()]).collect();
                     for (k, (id, _)) in operands.iter().enumerate() {
-                        let is_done = last[id.at()] == at && !nodes[id.at()].operands().is_empty();
+                        let is_done = last[id.at()] == at && !instructions[id.at()].operands().is_empty();
                         let is_first = operands.iter().position(|(other, _)| other == id) == Some(k);
                         if let (Place::Register(r), true) = (places[id.at()], is_done && is_first) {
                             free.push(r);
                         }
                     }
-                    steps.push(Step { node: Id(at as u32), inputs, output });
+                    steps.push(Step { instruction: Id(at as u32), inputs, output });
                     output
                 }
             });
         }
         for (k, (_, id)) in program.outputs.iter().enumerate() {
             if places[id.at()] != Place::Output(k) {
-                copies.push((places[id.at()], nodes[id.at()].kind(), k));
+                copies.push((places[id.at()], instructions[id.at()].kind(), k));
             }
         }
         Ok(plan)
@@ -234,11 +236,11 @@ impl Program {
 
     /// True if `T` supports all primitives of the program.
     pub fn runs_at<T: Tile>(&self) -> bool {
-        self.nodes.iter().all(|node| match node {
-            Node::Apply(primitive, _) => T::kernel(*primitive).is_some(),
-            Node::Polygamma(_, order) => T::one().apply_polygamma(*order).is_some(),
-            Node::Epsilon => T::apply_epsilon().is_some(),
-            Node::Reduce(..) | Node::Position | Node::Count => false,
+        self.instructions.iter().all(|instruction| match instruction {
+            Instruction::Apply(primitive, _) => T::kernel(*primitive).is_some(),
+            Instruction::Polygamma(_, order) => T::one().apply_polygamma(*order).is_some(),
+            Instruction::Epsilon => T::apply_epsilon().is_some(),
+            Instruction::Reduce(..) | Instruction::Position | Instruction::Count => false,
             _ => true,
         })
     }
@@ -276,22 +278,22 @@ impl<T: Tile> Work<'_, T> {
         // SAFETY: the memory has that many registers.
         let register = |r: usize| unsafe { registers.add(r * stride) };
         for (r, id) in &self.plan.filled {
-            let node = &self.plan.program.nodes[id.at()];
-            if let Node::Position | Node::Count = node {
+            let instruction = &self.plan.program.instructions[id.at()];
+            if let Instruction::Position | Instruction::Count = instruction {
                 // SAFETY: as below.
                 let places = unsafe { std::slice::from_raw_parts_mut(register(*r).cast::<T>(), tile) };
                 let number = |i: usize| T::constant(Const::Float(i as f64));
-                let is_count = matches!(node, Node::Count);
+                let is_count = matches!(instruction, Instruction::Count);
                 places.iter_mut().enumerate().for_each(|(i, x)| *x = number(if is_count { tile } else { i }));
                 continue;
             }
-            match node.value::<T>(&[], self.uniforms, &[]) {
+            match instruction.value::<T>(&[], self.uniforms, &[]) {
                 // SAFETY: a register has room for a tile, and is aligned for 16 bytes.
-                Some(super::Value::Number(x)) => unsafe {
+                Some(super::ScalarValue::Number(x)) => unsafe {
                     std::slice::from_raw_parts_mut(register(*r).cast::<T>(), tile).fill(x);
                 },
                 // SAFETY: as above.
-                Some(super::Value::Mask(t)) => unsafe {
+                Some(super::ScalarValue::Mask(t)) => unsafe {
                     std::slice::from_raw_parts_mut(register(*r).cast::<Truth>(), tile).fill(t.into());
                 },
                 None => {}
@@ -310,16 +312,18 @@ impl<T: Tile> Work<'_, T> {
             };
             for step in &self.plan.steps {
                 let inputs: SmallVec<[*const u8; 3]> = step.inputs.iter().map(|p| at(*p).cast_const()).collect();
-                // SAFETY: all places hold a tile of the kind that the node requires; the output is none of the inputs.
-                unsafe { self.step(&self.plan.program.nodes[step.node.at()], n, &inputs, at(step.output)) }
+                // SAFETY: all places hold a tile of the kind that the instruction requires; the output is none of the inputs.
+                unsafe {
+                    self.step(&self.plan.program.instructions[step.instruction.at()], n, &inputs, at(step.output))
+                }
             }
             for (from, kind, k) in &self.plan.copies {
                 let inputs = [at(*from).cast_const()];
                 // SAFETY: as above.
                 unsafe {
                     match kind {
-                        Kind::Number => run_with::<T, _>(Copy, n, &inputs, at(Place::Output(*k))),
-                        Kind::Mask => run_with::<T, _>(CopyMask, n, &inputs, at(Place::Output(*k))),
+                        ValueType::Number => run_with::<T, _>(Copy, n, &inputs, at(Place::Output(*k))),
+                        ValueType::Mask => run_with::<T, _>(CopyMask, n, &inputs, at(Place::Output(*k))),
                     }
                 }
             }
@@ -331,37 +335,37 @@ impl<T: Tile> Work<'_, T> {
     }
 
     fn output_size(&self, k: usize) -> usize {
-        match self.plan.program.nodes[self.plan.program.outputs[k].1.at()].kind() {
-            Kind::Number => size_of::<T>(),
-            Kind::Mask => size_of::<Truth>(),
+        match self.plan.program.instructions[self.plan.program.outputs[k].1.at()].kind() {
+            ValueType::Number => size_of::<T>(),
+            ValueType::Mask => size_of::<Truth>(),
         }
     }
 
     /// # Safety
     /// As for [`map`].
-    unsafe fn step(&self, node: &Node, n: usize, inputs: &[*const u8], output: *mut u8) {
+    unsafe fn step(&self, instruction: &Instruction, n: usize, inputs: &[*const u8], output: *mut u8) {
         // SAFETY: the caller's contract.
         unsafe {
-            match node {
-                Node::Apply(p, _) => {
+            match instruction {
+                Instruction::Apply(p, _) => {
                     if let Some(kernel) = T::kernel(*p) {
                         kernel(n, inputs, output);
                     }
                 }
-                Node::Powi(_, e) => run_with::<T, _>(Powi(*e), n, inputs, output),
-                Node::Polygamma(_, order) => run_with::<T, _>(Polygamma(*order), n, inputs, output),
-                Node::Select(..) => run_with::<T, _>(Select, n, inputs, output),
-                Node::And(..) => run_with::<T, _>(And, n, inputs, output),
-                Node::Or(..) => run_with::<T, _>(Or, n, inputs, output),
-                Node::Not(_) => run_with::<T, _>(Not, n, inputs, output),
-                Node::Detach(_) => run_with::<T, _>(Copy, n, inputs, output),
-                Node::Reduce(reduction, _) => {
+                Instruction::Powi(_, e) => run_with::<T, _>(Powi(*e), n, inputs, output),
+                Instruction::Polygamma(_, order) => run_with::<T, _>(Polygamma(*order), n, inputs, output),
+                Instruction::Select(..) => run_with::<T, _>(Select, n, inputs, output),
+                Instruction::And(..) => run_with::<T, _>(And, n, inputs, output),
+                Instruction::Or(..) => run_with::<T, _>(Or, n, inputs, output),
+                Instruction::Not(_) => run_with::<T, _>(Not, n, inputs, output),
+                Instruction::Detach(_) => run_with::<T, _>(Copy, n, inputs, output),
+                Instruction::Reduce(reduction, _) => {
                     if let Some(reduce_rows) = T::reduce_rows() {
                         reduce_rows(*reduction, n, inputs[0], output);
                     }
                 }
-                Node::Input(_) | Node::Uniform(_) | Node::Constant(_) | Node::Epsilon => {}
-                Node::Truth(_) | Node::Position | Node::Count => {}
+                Instruction::Input(_) | Instruction::Uniform(_) | Instruction::Constant(_) | Instruction::Epsilon => {}
+                Instruction::Truth(_) | Instruction::Position | Instruction::Count => {}
             }
         }
     }

@@ -1,10 +1,10 @@
-//! Checks that a list of nodes is a valid program.
+//! Checks that a list of instructions is a valid program.
 
 use std::fmt;
 
-use super::{Kind, Node, Program};
+use super::{Instruction, Program, ValueType};
 
-/// The maximum number of nodes in a program. Later algorithms are quadratic in it in the worst case.
+/// The maximum number of instructions in a program. Later algorithms are quadratic in it in the worst case.
 const MOST: usize = 1 << 14;
 
 /// The error of an invalid program, with the place of the fault.
@@ -20,36 +20,36 @@ impl fmt::Display for Malformed {
 impl std::error::Error for Malformed {}
 
 impl Program {
-    /// Checks that every node uses only earlier nodes, of the right kind and number, that all inputs, uniforms and
+    /// Checks that every instruction uses only earlier instructions, of the right kind and number, that all inputs, uniforms and
     /// outputs exist, and that names are unique. Programs from [`Program::write`] are valid; deserialized ones may not
     /// be.
     pub fn verify(&self) -> Result<(), Malformed> {
-        if self.nodes.len() > MOST {
-            return Err(Malformed(format!("it has {} nodes, at most {MOST} are allowed", self.nodes.len())));
+        if self.instructions.len() > MOST {
+            return Err(Malformed(format!("it has {} nodes, at most {MOST} are allowed", self.instructions.len())));
         }
-        for (at, node) in self.nodes.iter().enumerate() {
+        for (at, instruction) in self.instructions.iter().enumerate() {
             let wrong = |what: String| Err(Malformed(format!("node {at} {what}")));
-            match node {
-                Node::Input(k) if *k as usize >= self.inputs.len() => {
+            match instruction {
+                Instruction::Input(k) if *k as usize >= self.inputs.len() => {
                     return wrong(format!("refers to input {k}, but the number of inputs is {}", self.inputs.len()));
                 }
-                Node::Uniform(k) if *k as usize >= self.uniforms.len() => {
+                Instruction::Uniform(k) if *k as usize >= self.uniforms.len() => {
                     return wrong(format!(
                         "refers to uniform {k}, but the number of uniforms is {}",
                         self.uniforms.len()
                     ));
                 }
-                Node::Apply(p, x) if x.len() != p.arity() => {
+                Instruction::Apply(p, x) if x.len() != p.arity() => {
                     return wrong(format!("passes {} arguments to '{}', which takes {}", x.len(), p.name(), p.arity()));
                 }
                 _ => {}
             }
-            for (id, kind) in node.operands() {
+            for (id, kind) in instruction.operands() {
                 if id.at() >= at {
                     return wrong(format!("uses node {}, which doesn't precede it", id.0));
                 }
-                if self.nodes[id.at()].kind() != kind {
-                    let (is, wants) = if kind == Kind::Number {
+                if self.instructions[id.at()].kind() != kind {
+                    let (is, wants) = if kind == ValueType::Number {
                         ("a truth value", "a number")
                     } else {
                         ("a number", "a truth value")
@@ -59,11 +59,11 @@ impl Program {
             }
         }
         for (name, id) in &self.outputs {
-            if id.at() >= self.nodes.len() {
+            if id.at() >= self.instructions.len() {
                 return Err(Malformed(format!(
                     "output '{name}' refers to node {}, but the number of nodes is {}",
                     id.0,
-                    self.nodes.len()
+                    self.instructions.len()
                 )));
             }
         }

@@ -1,6 +1,6 @@
 //! The vector-Jacobian product of a program: the program evaluated with dual numbers of symbols.
 
-use super::{Kind, Node, Output, Primitive, Program, Symbol, Value};
+use super::{Instruction, Output, Primitive, Program, ScalarValue, Symbol, ValueType};
 use crate::number::Dual;
 use crate::number::scalar::{Element, Field, Num, lit};
 
@@ -62,32 +62,33 @@ impl Program {
             x.iter().enumerate().map(dual).collect()
         };
         let arguments: Vec<_> = (0..directions).map(lifted).collect();
-        let mut values: Vec<Vec<Value<Dual<Symbol>>>> = vec![Vec::with_capacity(self.nodes.len()); directions];
-        for node in &self.nodes {
-            let value = |direction: usize| match (node, directions) {
-                (Node::Apply(Primitive::Conj, x), 1) => Some(values[0][x[0].at()]),
+        let mut values: Vec<Vec<ScalarValue<Dual<Symbol>>>> =
+            vec![Vec::with_capacity(self.instructions.len()); directions];
+        for instruction in &self.instructions {
+            let value = |direction: usize| match (instruction, directions) {
+                (Instruction::Apply(Primitive::Conj, x), 1) => Some(values[0][x[0].at()]),
                 // ∂z̄' = (∂'z)¯, where ∂' is the derivative by the conjugate.
-                (Node::Apply(Primitive::Conj, x), _) => {
-                    Some(Value::Number(values[1 - direction][x[0].at()].number()?.conj()))
+                (Instruction::Apply(Primitive::Conj, x), _) => {
+                    Some(ScalarValue::Number(values[1 - direction][x[0].at()].number()?.conj()))
                 }
                 // Complex numbers have no order, which the real formula uses to find the smaller side.
-                (Node::Apply(Primitive::Sigmoid, x), 2) => {
+                (Instruction::Apply(Primitive::Sigmoid, x), 2) => {
                     let x = values[direction][x[0].at()].number()?;
                     let y = x.value.sigmoid();
-                    Some(Value::Number(Dual { value: y, tangent: (y * (-x.value).sigmoid()).chain(x.tangent) }))
+                    Some(ScalarValue::Number(Dual { value: y, tangent: (y * (-x.value).sigmoid()).chain(x.tangent) }))
                 }
-                (Node::Apply(Primitive::Tanh, x), 2) => {
+                (Instruction::Apply(Primitive::Tanh, x), 2) => {
                     let x = values[direction][x[0].at()].number()?;
                     let twice = x.value + x.value;
                     let slope = lit::<Symbol>(4) * (twice.sigmoid() * (-twice).sigmoid());
-                    Some(Value::Number(Dual { value: x.value.tanh(), tangent: slope.chain(x.tangent) }))
+                    Some(ScalarValue::Number(Dual { value: x.value.tanh(), tangent: slope.chain(x.tangent) }))
                 }
-                _ => node.value(&arguments[direction], &u, &values[direction]),
+                _ => instruction.value(&arguments[direction], &u, &values[direction]),
             };
             let next = (0..directions).map(value).collect::<Option<Vec<_>>>()?;
             values.iter_mut().zip(next).for_each(|(values, value)| values.push(value));
         }
-        let slope = |value: Value<Dual<Symbol>>| value.number().map(|y| y.tangent);
+        let slope = |value: ScalarValue<Dual<Symbol>>| value.number().map(|y| y.tangent);
         Some(self.outputs.iter().map(|(_, id)| values.iter().filter_map(|v| slope(v[id.at()])).collect()).collect())
     }
 
@@ -106,7 +107,7 @@ impl Program {
     }
 
     fn is_number(&self, output: usize) -> bool {
-        self.nodes[self.outputs[output].1.at()].kind() == Kind::Number
+        self.instructions[self.outputs[output].1.at()].kind() == ValueType::Number
     }
 
     /// The same program with these outputs only.

@@ -11,7 +11,7 @@ pub fn treat(text: &str) -> bool {
     let Ok(program) = Program::from_json(text) else { return false };
     let written = program.to_json();
     assert_eq!(Program::from_json(&written).expect("a program that was read").to_json(), written);
-    if program.nodes().len() > SHORT || program.inputs().len() + program.uniforms().len() > SHORT {
+    if program.instructions().len() > SHORT || program.inputs().len() + program.uniforms().len() > SHORT {
         return true;
     }
     assert!(!program.to_latex().is_empty() || program.outputs().is_empty(), "{program} has no LaTeX");

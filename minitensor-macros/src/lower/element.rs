@@ -13,7 +13,7 @@ use syn::spanned::Spanned;
 use syn::{Block, Expr, Pat, Stmt, Type, UnOp, parse_quote};
 
 use crate::ast::{Elem, Op, Returns, Role};
-use crate::body::{Scopes, Value, fraction};
+use crate::body::{Scopes, ValueKind, fraction};
 use crate::diag::{Message, error, messages};
 use crate::dtype::DTypeSet;
 
@@ -56,7 +56,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Converts a static value to an element or a mask.
-    fn coerce(&mut self, expr: &mut Expr, value: Value, to: Elem) {
+    fn coerce(&mut self, expr: &mut Expr, value: ValueKind, to: Elem) {
         if !value.is_static() || matches!(expr, Expr::Macro(_)) {
             return;
         }
@@ -81,12 +81,12 @@ impl<'a> Lowering<'a> {
     }
 
     /// As `coerce`, for a variable that may be unknown. `infer` means that the compiler can infer it.
-    fn coerce_beside(&mut self, expr: &mut Expr, value: Value, variable: Option<usize>, infer: bool) {
+    fn coerce_beside(&mut self, expr: &mut Expr, value: ValueKind, variable: Option<usize>, infer: bool) {
         if !value.is_static() {
             return;
         }
         match variable.or(self.only_variable()) {
-            Some(i) if value == Value::Flag => self.coerce(expr, value, Elem::Mask(i)),
+            Some(i) if value == ValueKind::Flag => self.coerce(expr, value, Elem::Mask(i)),
             Some(i) => self.coerce(expr, value, Elem::Generic(i)),
             None if infer => {
                 let (rt, bare) = (self.rt, without_parens(expr));
@@ -106,10 +106,10 @@ impl<'a> Lowering<'a> {
 
     // Blocks and statements.
 
-    fn block(&mut self, block: &mut Block, want: Option<&[Elem]>) -> Value {
+    fn block(&mut self, block: &mut Block, want: Option<&[Elem]>) -> ValueKind {
         self.scopes.push();
         let last = block.stmts.len().saturating_sub(1);
-        let mut value = Value::Static;
+        let mut value = ValueKind::Static;
         for (i, stmt) in block.stmts.iter_mut().enumerate() {
             match stmt {
                 Stmt::Local(local) => self.local(local),
@@ -129,7 +129,7 @@ impl<'a> Lowering<'a> {
         self.lets += 1;
         let Some(init) = &mut local.init else {
             // Declared without a value and assigned later. It is assumed to be data.
-            self.scopes.bind_pattern(&local.pat, Value::Data(self.only_variable()), Some(id));
+            self.scopes.bind_pattern(&local.pat, ValueKind::Data(self.only_variable()), Some(id));
             return;
         };
         if let (Pat::Tuple(pattern), Expr::Tuple(tuple)) = (&local.pat, &mut *init.expr)
@@ -148,18 +148,18 @@ impl<'a> Lowering<'a> {
         };
         let mut value = self.value(&mut init.expr, annotated.as_ref().map(std::slice::from_ref));
         if let Some(Elem::Generic(i) | Elem::Mask(i)) = annotated {
-            value = Value::Data(Some(i));
+            value = ValueKind::Data(Some(i));
         }
         let value = self.promote(id, &mut init.expr, value);
         self.scopes.bind_pattern(&local.pat, value, Some(id));
     }
 
-    fn promote(&mut self, id: usize, expr: &mut Expr, value: Value) -> Value {
+    fn promote(&mut self, id: usize, expr: &mut Expr, value: ValueKind) -> ValueKind {
         if !value.is_static() || !self.promoted.contains(&id) {
             return value;
         }
         self.coerce_beside(expr, value, None, false);
-        Value::Data(self.only_variable())
+        ValueKind::Data(self.only_variable())
     }
 
     /// The dtype variable in the type of a `let`.
@@ -176,7 +176,7 @@ impl<'a> Lowering<'a> {
     // Expressions.
 
     /// Lowers an expression. `want` is the required type of data, if any.
-    fn value(&mut self, expr: &mut Expr, want: Option<&[Elem]>) -> Value {
+    fn value(&mut self, expr: &mut Expr, want: Option<&[Elem]>) -> ValueKind {
         match expr {
             Expr::Paren(inner) => self.value(&mut inner.expr, want),
             Expr::Group(inner) => self.value(&mut inner.expr, want),
@@ -187,7 +187,8 @@ impl<'a> Lowering<'a> {
             Expr::Tuple(tuple) if want.is_some_and(|w| w.len() == tuple.elems.len() && w.len() > 1) => {
                 let want = want.unwrap_or_default();
                 let each = tuple.elems.iter_mut().zip(want);
-                each.map(|(e, to)| self.value(e, Some(std::slice::from_ref(to)))).fold(Value::Data(None), Value::join)
+                each.map(|(e, to)| self.value(e, Some(std::slice::from_ref(to))))
+                    .fold(ValueKind::Data(None), ValueKind::join)
             }
             _ => {
                 let value = self.plain(expr);
@@ -199,12 +200,12 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn plain(&mut self, expr: &mut Expr) -> Value {
+    fn plain(&mut self, expr: &mut Expr) -> ValueKind {
         match expr {
             Expr::Lit(lit) => match &lit.lit {
-                syn::Lit::Bool(_) => Value::Flag,
-                syn::Lit::Float(_) => Value::Float,
-                _ => Value::Static,
+                syn::Lit::Bool(_) => ValueKind::Flag,
+                syn::Lit::Float(_) => ValueKind::Float,
+                _ => ValueKind::Static,
             },
             Expr::Path(path) => self.scopes.path(&path.path, self.op),
             Expr::Binary(_) => self.binary(expr),
@@ -219,17 +220,17 @@ impl<'a> Lowering<'a> {
             Expr::Assign(assign) => {
                 let left = self.value(&mut assign.left, None);
                 self.assigned(&assign.left, left, &mut assign.right);
-                Value::Static
+                ValueKind::Static
             }
             Expr::Call(_) | Expr::MethodCall(_) => self.call(expr),
             Expr::Cast(cast) => match self.value(&mut cast.expr, None) {
                 value if value.is_data() => {
                     let (ty, at) = (cast.ty.to_token_stream(), cast.clone());
                     self.mistake(expr, at, &messages::CAST, &[&ty]);
-                    Value::Data(None)
+                    ValueKind::Data(None)
                 }
-                _ if matches!(cast.ty.to_token_stream().to_string().as_str(), "f32" | "f64") => Value::Float,
-                _ => Value::Static,
+                _ if matches!(cast.ty.to_token_stream().to_string().as_str(), "f32" | "f64") => ValueKind::Float,
+                _ => ValueKind::Static,
             },
             Expr::Reference(inner) => self.value(&mut inner.expr, None),
             Expr::Field(inner) => self.value(&mut inner.base, None),
@@ -240,9 +241,9 @@ impl<'a> Lowering<'a> {
             Expr::Tuple(tuple) => self.list(tuple.elems.iter_mut()),
             Expr::Array(array) => {
                 let value = self.list(array.elems.iter_mut());
-                if let Value::Data(variable) = value {
+                if let ValueKind::Data(variable) = value {
                     for e in &mut array.elems {
-                        let each = if is_literal(e) { Value::Float } else { Value::Data(None) };
+                        let each = if is_literal(e) { ValueKind::Float } else { ValueKind::Data(None) };
                         self.coerce_beside(e, each, variable, true);
                     }
                 }
@@ -251,26 +252,26 @@ impl<'a> Lowering<'a> {
             Expr::Repeat(array) => self.value(&mut array.expr, None),
             Expr::Let(condition) => {
                 let bound = match self.value(&mut condition.expr, None) {
-                    Value::Option(variable) => Value::Data(variable),
+                    ValueKind::Option(variable) => ValueKind::Data(variable),
                     other => other,
                 };
                 self.scopes.bind_pattern(&condition.pat, bound, None);
-                Value::Flag
+                ValueKind::Flag
             }
             Expr::Closure(closure) => {
                 self.scopes.push();
-                let data = Value::Data(self.only_variable());
+                let data = ValueKind::Data(self.only_variable());
                 closure.inputs.iter().for_each(|p| self.scopes.bind_pattern(p, data, None));
                 self.value(&mut closure.body, None);
                 self.scopes.pop();
-                Value::Static
+                ValueKind::Static
             }
             Expr::Return(returned) => {
                 let want = self.returned.clone();
                 if let Some(inner) = &mut returned.expr {
                     self.value(inner, Some(&want));
                 }
-                Value::Data(None)
+                ValueKind::Data(None)
             }
             Expr::ForLoop(each) => {
                 let value = self.value(&mut each.expr, None);
@@ -278,7 +279,7 @@ impl<'a> Lowering<'a> {
                 self.scopes.bind_pattern(&each.pat, value, None);
                 self.block(&mut each.body, None);
                 self.scopes.pop();
-                Value::Static
+                ValueKind::Static
             }
             Expr::While(each) => {
                 self.scopes.push();
@@ -289,30 +290,30 @@ impl<'a> Lowering<'a> {
                     let at = each.while_token;
                     self.mistake(expr, at, &messages::WHILE, &[]);
                 }
-                Value::Static
+                ValueKind::Static
             }
             Expr::Loop(each) => {
                 self.block(&mut each.body, None);
-                Value::Static
+                ValueKind::Static
             }
             Expr::Range(range) => {
                 let ends = [&mut range.start, &mut range.end].into_iter().flatten();
-                ends.map(|e| self.value(e, None)).fold(Value::Static, Value::join)
+                ends.map(|e| self.value(e, None)).fold(ValueKind::Static, ValueKind::join)
             }
-            Expr::Macro(mac) if mac.mac.path.is_ident("matches") => Value::Flag,
-            _ => Value::Static,
+            Expr::Macro(mac) if mac.mac.path.is_ident("matches") => ValueKind::Flag,
+            _ => ValueKind::Static,
         }
     }
 
-    fn list<'e>(&mut self, elems: impl Iterator<Item = &'e mut Expr>) -> Value {
-        elems.map(|e| self.value(e, None)).reduce(Value::join).unwrap_or(Value::Static)
+    fn list<'e>(&mut self, elems: impl Iterator<Item = &'e mut Expr>) -> ValueKind {
+        elems.map(|e| self.value(e, None)).reduce(ValueKind::join).unwrap_or(ValueKind::Static)
     }
 
     /// The right side of an assignment to `left`.
-    fn assigned(&mut self, place: &Expr, left: Value, right: &mut Expr) {
+    fn assigned(&mut self, place: &Expr, left: ValueKind, right: &mut Expr) {
         let want = match left {
             // Masks and elements cannot be distinguished here. A literal decides.
-            Value::Data(Some(i)) => Some(if is_flag(right) { Elem::Mask(i) } else { Elem::Generic(i) }),
+            ValueKind::Data(Some(i)) => Some(if is_flag(right) { Elem::Mask(i) } else { Elem::Generic(i) }),
             _ => None,
         };
         let right = self.value(right, want.as_ref().map(std::slice::from_ref));

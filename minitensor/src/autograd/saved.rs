@@ -10,11 +10,11 @@ use std::sync::Arc;
 pub struct Saved {
     tensor: Tensor,
     version: u64,
-    history: Kept,
+    history: SavedHistory,
 }
 
 /// The history of a saved tensor.
-enum Kept {
+enum SavedHistory {
     /// The tensor has its own history.
     Own,
     /// The tensor is an output of the node that saves it. It is saved without history, which would be a reference cycle.
@@ -28,13 +28,15 @@ impl Saved {
     pub(crate) fn input(tensor: &Tensor, edge: Option<&Edge>) -> Saved {
         let version = tensor.storage().version();
         match (tensor.origin(), edge) {
-            (None, _) | (_, Some(Edge::Leaf(_))) => Saved { tensor: tensor.clone(), version, history: Kept::Own },
-            (Some(_), edge) => Saved { tensor: tensor.detach(), version, history: Kept::View(edge.cloned()) },
+            (None, _) | (_, Some(Edge::Leaf(_))) => {
+                Saved { tensor: tensor.clone(), version, history: SavedHistory::Own }
+            }
+            (Some(_), edge) => Saved { tensor: tensor.detach(), version, history: SavedHistory::View(edge.cloned()) },
         }
     }
 
     pub(crate) fn output(tensor: &Tensor, index: usize) -> Saved {
-        Saved { tensor: tensor.detach(), version: tensor.storage().version(), history: Kept::Output(index) }
+        Saved { tensor: tensor.detach(), version: tensor.storage().version(), history: SavedHistory::Output(index) }
     }
 
     /// The tensor, with its history.
@@ -53,8 +55,8 @@ impl Saved {
         };
         Ok(match &self.history {
             // An output of a dtype without derivatives gets no history, or a gradient of this gradient would flow through it.
-            Kept::Output(index) if self.tensor.dtype().is_differentiable() => computed_by(node, *index),
-            Kept::View(Some(Edge::Node(node, index))) => computed_by(node, *index),
+            SavedHistory::Output(index) if self.tensor.dtype().is_differentiable() => computed_by(node, *index),
+            SavedHistory::View(Some(Edge::Node(node, index))) => computed_by(node, *index),
             _ => self.tensor.clone(),
         })
     }

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use minitensor_schema::gradient::{self, Bound, Name, NodeKind};
+use minitensor_schema::gradient::{self, Bound, Name, ResolvedKind};
 use minitensor_schema::grammar::{Dialect, FORMULA_EXAMPLE};
 use minitensor_schema::{Attr, check};
 
 use super::Clause;
-use super::gradient::{Callee, Gradient, Let, Node, Value};
+use super::gradient::{Callee, FormulaExpr, Gradient, Let, LetValue};
 use crate::error::Result;
 use crate::op::{self, Backward, BackwardBody, Dim, List, OpDef, ShapeRule};
 
@@ -35,7 +35,7 @@ pub fn backward(op: &OpDef, text: &str) -> Result<Backward> {
     let without = positions(&mut resolved.without.iter().copied());
     let gradient = Gradient {
         slots: resolved.slots,
-        entries: resolved.entries.into_iter().map(|entry| (entry.input, node(entry.value, &dims))).collect(),
+        entries: resolved.entries.into_iter().map(|entry| (entry.input, expr(entry.value, &dims))).collect(),
         lets: resolved.lets.into_iter().map(|bound| binding(bound, &dims)).collect(),
     };
     let run = BackwardBody::Shared(Arc::new(move |call| gradient.run(call)));
@@ -51,37 +51,37 @@ fn dims(op: &OpDef) -> Vec<&str> {
 
 fn binding(bound: gradient::Let, dims: &[&str]) -> Let {
     let value = match bound.value {
-        Bound::One(value) => Value::Each(vec![node(value, dims)]),
-        Bound::Each(values) => Value::Each(nodes(values, dims)),
-        Bound::Outputs(call) => Value::Outputs(node(call, dims)),
+        Bound::One(value) => LetValue::Each(vec![expr(value, dims)]),
+        Bound::Each(values) => LetValue::Each(exprs(values, dims)),
+        Bound::Outputs(call) => LetValue::Outputs(expr(call, dims)),
     };
     Let { slots: bound.slots, value, users: bound.users }
 }
 
-fn nodes(all: Vec<gradient::Node>, dims: &[&str]) -> Vec<Node> {
-    all.into_iter().map(|each| node(each, dims)).collect()
+fn exprs(all: Vec<gradient::ResolvedExpr>, dims: &[&str]) -> Vec<FormulaExpr> {
+    all.into_iter().map(|each| expr(each, dims)).collect()
 }
 
-fn node(of: gradient::Node, dims: &[&str]) -> Node {
-    let boxed = |of: Box<gradient::Node>| Box::new(node(*of, dims));
+fn expr(of: gradient::ResolvedExpr, dims: &[&str]) -> FormulaExpr {
+    let boxed = |of: Box<gradient::ResolvedExpr>| Box::new(expr(*of, dims));
     match of.kind {
-        NodeKind::Name(Name::Dim(i)) => Node::Dim(dims[i].to_owned()),
-        NodeKind::Name(name) => Node::Name(name),
-        NodeKind::Const(value) => Node::Const(value),
-        NodeKind::Property(of, property) => Node::Property(boxed(of), property),
-        NodeKind::IsNone(of, wanted) => Node::IsNone(boxed(of), wanted),
-        NodeKind::List(items) => Node::List(nodes(items, dims)),
-        NodeKind::Call { op, args, keywords, .. } => {
-            let keywords = keywords.into_iter().map(|(name, value)| (name, node(value, dims))).collect();
-            Node::Call(Callee::new(op), nodes(args, dims), keywords)
+        ResolvedKind::Name(Name::Dim(i)) => FormulaExpr::Dim(dims[i].to_owned()),
+        ResolvedKind::Name(name) => FormulaExpr::Name(name),
+        ResolvedKind::Const(value) => FormulaExpr::Const(value),
+        ResolvedKind::Property(of, property) => FormulaExpr::Property(boxed(of), property),
+        ResolvedKind::IsNone(of, wanted) => FormulaExpr::IsNone(boxed(of), wanted),
+        ResolvedKind::List(items) => FormulaExpr::List(exprs(items, dims)),
+        ResolvedKind::Call { op, args, keywords, .. } => {
+            let keywords = keywords.into_iter().map(|(name, value)| (name, expr(value, dims))).collect();
+            FormulaExpr::Call(Callee::new(op), exprs(args, dims), keywords)
         }
-        NodeKind::Operator(sign, args) => Node::Operator(sign, nodes(args, dims)),
-        NodeKind::Index(parts) => Node::Index(Box::new(parts.map(|part| node(part, dims)))),
-        NodeKind::If(parts) => Node::If(Box::new(parts.map(|part| node(part, dims)))),
-        NodeKind::Block(lets, value) => {
-            Node::Block(lets.into_iter().map(|bound| binding(bound, dims)).collect(), boxed(value))
+        ResolvedKind::Operator(sign, args) => FormulaExpr::Operator(sign, exprs(args, dims)),
+        ResolvedKind::Index(parts) => FormulaExpr::Index(Box::new(parts.map(|part| expr(part, dims)))),
+        ResolvedKind::If(parts) => FormulaExpr::If(Box::new(parts.map(|part| expr(part, dims)))),
+        ResolvedKind::Block(lets, value) => {
+            FormulaExpr::Block(lets.into_iter().map(|bound| binding(bound, dims)).collect(), boxed(value))
         }
         // The grammar of text clauses has none of these.
-        NodeKind::IfLet(..) | NodeKind::Match(..) | NodeKind::Rust(_) => Node::Const(Attr::None),
+        ResolvedKind::IfLet(..) | ResolvedKind::Match(..) | ResolvedKind::Rust(_) => FormulaExpr::Const(Attr::None),
     }
 }

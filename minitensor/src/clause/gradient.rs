@@ -14,7 +14,7 @@ use crate::tensor::Tensor;
 pub struct Gradient {
     pub lets: Vec<Let>,
     /// Positions of inputs, each with its gradient.
-    pub entries: Vec<(usize, Node)>,
+    pub entries: Vec<(usize, FormulaExpr)>,
     /// The number of names that the `let`s bind.
     pub slots: usize,
 }
@@ -23,38 +23,38 @@ pub struct Gradient {
 pub struct Let {
     /// The slots that receive the values.
     pub slots: std::ops::Range<usize>,
-    pub value: Value,
+    pub value: LetValue,
     /// Positions of the inputs whose gradients use it.
     pub users: Vec<usize>,
 }
 
 /// The value of a `let`.
-pub enum Value {
+pub enum LetValue {
     /// One value for each name.
-    Each(Vec<Node>),
+    Each(Vec<FormulaExpr>),
     /// The outputs of a call.
-    Outputs(Node),
+    Outputs(FormulaExpr),
 }
 
 /// A value, as an expression.
-pub enum Node {
+pub enum FormulaExpr {
     Name(Name),
     Dim(String),
     Const(Attr),
     /// A property of a tensor.
-    Property(Box<Node>, Property),
+    Property(Box<FormulaExpr>, Property),
     /// Whether an input is absent (true) or present (false).
-    IsNone(Box<Node>, bool),
-    List(Vec<Node>),
+    IsNone(Box<FormulaExpr>, bool),
+    List(Vec<FormulaExpr>),
     /// A call of an op: positional arguments, then keywords.
-    Call(Callee, Vec<Node>, Vec<(String, Node)>),
+    Call(Callee, Vec<FormulaExpr>, Vec<(String, FormulaExpr)>),
     /// An operator on values that are not tensors.
-    Operator(&'static str, Vec<Node>),
+    Operator(&'static str, Vec<FormulaExpr>),
     /// An element of a list that is not a tensor.
-    Index(Box<[Node; 2]>),
+    Index(Box<[FormulaExpr; 2]>),
     /// A choice by a condition that is not a tensor.
-    If(Box<[Node; 3]>),
-    Block(Vec<Let>, Box<Node>),
+    If(Box<[FormulaExpr; 3]>),
+    Block(Vec<Let>, Box<FormulaExpr>),
 }
 
 /// An op by its name. A compiled op is looked up once. An op registered at run time is looked up for each call: its formula may
@@ -128,7 +128,7 @@ impl Run<'_, '_> {
 
     fn bind(&mut self, bound: &Let) -> Result<()> {
         let values = match &bound.value {
-            Value::Outputs(Node::Call(op, args, keywords)) => {
+            LetValue::Outputs(FormulaExpr::Call(op, args, keywords)) => {
                 let outputs = self.outputs(op, args, keywords)?;
                 if outputs.len() != bound.slots.len() {
                     let (name, count) = (&op.name, outputs.len());
@@ -140,46 +140,46 @@ impl Run<'_, '_> {
                 }
                 outputs.into_iter().map(Thing::Tensor).collect()
             }
-            Value::Outputs(node) => vec![self.value(node)?],
-            Value::Each(nodes) => nodes.iter().map(|node| self.value(node)).collect::<Result<_>>()?,
+            LetValue::Outputs(node) => vec![self.value(node)?],
+            LetValue::Each(nodes) => nodes.iter().map(|node| self.value(node)).collect::<Result<_>>()?,
         };
         self.slots.splice(bound.slots.clone(), values);
         Ok(())
     }
 
-    fn value(&mut self, node: &Node) -> Result<Thing> {
+    fn value(&mut self, node: &FormulaExpr) -> Result<Thing> {
         Ok(match node {
-            Node::Name(name) => self.name(*name)?,
-            Node::Dim(name) => Thing::Known(self.call.dim(name).into()),
-            Node::Const(value) => Thing::Known(value.clone()),
-            Node::Property(of, property) => Thing::Known(self.property(of, *property)?),
-            Node::List(items) => self.list(items)?,
-            Node::Call(op, args, keywords) => match &self.outputs(op, args, keywords)?[..] {
+            FormulaExpr::Name(name) => self.name(*name)?,
+            FormulaExpr::Dim(name) => Thing::Known(self.call.dim(name).into()),
+            FormulaExpr::Const(value) => Thing::Known(value.clone()),
+            FormulaExpr::Property(of, property) => Thing::Known(self.property(of, *property)?),
+            FormulaExpr::List(items) => self.list(items)?,
+            FormulaExpr::Call(op, args, keywords) => match &self.outputs(op, args, keywords)?[..] {
                 [tensor] => Thing::Tensor(tensor.clone()),
                 several => {
                     let name = &op.name;
                     return Err(self.wrong(format!("op '{name}' returns {} tensors, expected one", several.len())));
                 }
             },
-            Node::IsNone(of, wanted) => {
+            FormulaExpr::IsNone(of, wanted) => {
                 let is_none = matches!(self.value(of)?, Thing::Known(Attr::None));
                 Thing::Known((is_none == *wanted).into())
             }
-            Node::Index(parts) => {
+            FormulaExpr::Index(parts) => {
                 let (list, index) = (self.known(&parts[0])?, self.known(&parts[1])?);
                 let none = || self.wrong(format!("{list} has no element at index {index}"));
                 Thing::Known(element(&list, &index).ok_or_else(none)?)
             }
-            Node::Operator(sign, args) => {
+            FormulaExpr::Operator(sign, args) => {
                 let values = args.iter().map(|a| self.known(a)).collect::<Result<Vec<_>>>()?;
                 let none = || self.wrong(format!("cannot evaluate operator '{sign}' for {}", shown(&values)));
                 Thing::Known(computed(sign, &values).ok_or_else(none)?)
             }
-            Node::If(parts) => match self.known(&parts[0])? {
+            FormulaExpr::If(parts) => match self.known(&parts[0])? {
                 Attr::Bool(chosen) => self.value(&parts[if chosen { 1 } else { 2 }])?,
                 other => return Err(self.wrong(format!("the condition of 'if' must be true or false, got {other}"))),
             },
-            Node::Block(lets, value) => {
+            FormulaExpr::Block(lets, value) => {
                 lets.iter().try_for_each(|l| self.bind(l))?;
                 self.value(value)?
             }
@@ -198,8 +198,8 @@ impl Run<'_, '_> {
         })
     }
 
-    fn property(&mut self, of: &Node, property: Property) -> Result<Attr> {
-        if let Node::Name(Name::Input(i)) = of {
+    fn property(&mut self, of: &FormulaExpr, property: Property) -> Result<Attr> {
+        if let FormulaExpr::Name(Name::Input(i)) = of {
             let shape = self.call.shape(*i);
             return Ok(match property {
                 Property::Shape => shape.into(),
@@ -221,7 +221,7 @@ impl Run<'_, '_> {
     }
 
     /// A list of tensors or of numbers.
-    fn list(&mut self, items: &[Node]) -> Result<Thing> {
+    fn list(&mut self, items: &[FormulaExpr]) -> Result<Thing> {
         let (mut tensors, mut numbers) = (Vec::new(), Vec::new());
         for item in items {
             match self.value(item)? {
@@ -248,7 +248,7 @@ impl Run<'_, '_> {
         }
     }
 
-    fn known(&mut self, node: &Node) -> Result<Attr> {
+    fn known(&mut self, node: &FormulaExpr) -> Result<Attr> {
         match self.value(node)? {
             Thing::Known(value) => Ok(value),
             // An optional input, which is compared with `None`.
@@ -256,7 +256,12 @@ impl Run<'_, '_> {
         }
     }
 
-    fn outputs(&mut self, op: &Callee, args: &[Node], keywords: &[(String, Node)]) -> Result<Vec<Tensor>> {
+    fn outputs(
+        &mut self,
+        op: &Callee,
+        args: &[FormulaExpr],
+        keywords: &[(String, FormulaExpr)],
+    ) -> Result<Vec<Tensor>> {
         let values = args.iter().map(|a| self.value(a)).collect::<Result<Vec<_>>>()?;
         let named = keywords.iter().map(|(_, a)| self.value(a)).collect::<Result<Vec<_>>>()?;
         let values: Vec<op::Value<'_>> = values.iter().map(Thing::as_value).collect();

@@ -16,7 +16,7 @@ use crate::op::call::shape_rule::{CoreShapes, Predicate};
 use crate::op::kernel::KernelTable;
 use crate::op::program::ProgramFn;
 #[cfg(feature = "engine")]
-use crate::plugin::host::Loaded;
+use crate::plugin::host::LoadedOp;
 use crate::tensor::Tensor;
 
 /// The definition of one operation.
@@ -80,7 +80,7 @@ pub enum Body {
     Dynamic(Dynamic),
     /// Whole arrays, whose shapes and dtypes a plugin infers. Only kernels compute them.
     #[cfg(feature = "engine")]
-    Arrays(Loaded),
+    Arrays(LoadedOp),
 }
 
 #[cfg(feature = "engine")]

@@ -11,7 +11,7 @@ use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::Result;
 #[cfg(feature = "engine")]
-use crate::plugin::{abi, host::Loaded};
+use crate::plugin::{abi, host::LoadedOp};
 #[cfg(feature = "engine")]
 use crate::tensor::{DeviceKind, Tensor};
 
@@ -70,7 +70,7 @@ pub enum Kernels {
     Interpreted(Arc<Plan>),
     /// Functions of a plugin, which stays mapped.
     #[cfg(feature = "engine")]
-    Loaded(Loaded),
+    Loaded(LoadedOp),
     /// Functions over whole arrays, with the dtypes that each of them takes.
     #[cfg(feature = "engine")]
     Arrays(Vec<(Vec<DType>, ArrayKernel)>),
@@ -174,7 +174,7 @@ pub enum Kernel<F> {
     /// A function.
     Compiled(F),
     /// A plugin's function, with the data that is passed to it.
-    Loaded(Loaded, &'static abi::Kernel),
+    Loaded(LoadedOp, &'static abi::Kernel),
 }
 
 #[cfg(feature = "engine")]

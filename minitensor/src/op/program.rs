@@ -13,7 +13,7 @@ use super::def::Arity;
 use crate::attr::Attr;
 use crate::error::Result;
 #[cfg(feature = "engine")]
-use crate::plugin::host::Loaded;
+use crate::plugin::host::LoadedOp;
 
 /// The program of a body, for the attributes of a call.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub enum ProgramFn {
     Compiled(fn(&[Attr]) -> Result<Program>),
     /// A function of a plugin, which returns JSON.
     #[cfg(feature = "engine")]
-    Loaded(Loaded),
+    Loaded(LoadedOp),
     /// One program for all attributes.
     #[cfg(feature = "engine")]
     Fixed(Arc<Plan>),

@@ -26,17 +26,17 @@ struct Block {
 unsafe impl Send for Block {}
 
 #[derive(Default)]
-struct Kept {
+struct FreeBlocks {
     /// The blocks by size. The last one of a list is the most recently used, and may still be in the processor's cache.
     blocks: BTreeMap<usize, Vec<Block>>,
     bytes: usize,
 }
 
-static KEPT: Mutex<Kept> = Mutex::new(Kept { blocks: BTreeMap::new(), bytes: 0 });
+static FREE: Mutex<FreeBlocks> = Mutex::new(FreeBlocks { blocks: BTreeMap::new(), bytes: 0 });
 
 /// Runs `f` on the cached blocks. `None` if another thread holds the lock: after a fork it may never be released.
-fn with_kept<R>(f: impl FnOnce(&mut Kept) -> R) -> Option<R> {
-    match KEPT.try_lock() {
+fn with_free_blocks<R>(f: impl FnOnce(&mut FreeBlocks) -> R) -> Option<R> {
+    match FREE.try_lock() {
         Ok(mut kept) => Some(f(&mut kept)),
         Err(TryLockError::Poisoned(kept)) => Some(f(&mut kept.into_inner())),
         Err(TryLockError::WouldBlock) => None,
@@ -54,7 +54,7 @@ fn layout(bytes: usize) -> Option<Layout> {
 /// Allocates a block of at least `bytes` bytes, with unspecified content.
 pub fn take(bytes: usize) -> Option<NonNull<u8>> {
     let layout = layout(bytes)?;
-    let kept = with_kept(|kept| {
+    let kept = with_free_blocks(|kept| {
         let block = kept.blocks.get_mut(&layout.size())?.pop()?;
         kept.bytes -= layout.size();
         Some(block.data)
@@ -86,7 +86,7 @@ fn fresh(layout: Layout) -> Option<NonNull<u8>> {
 pub unsafe fn give(data: NonNull<u8>, bytes: usize) {
     let Some(layout) = layout(bytes) else { return };
     let now = Instant::now();
-    let kept = with_kept(|kept| {
+    let kept = with_free_blocks(|kept| {
         let old = now.checked_sub(PATIENCE).map(|before| kept.older_than(before)).unwrap_or_default();
         let fits = kept.bytes + layout.size() <= MOST;
         if fits {
@@ -105,7 +105,7 @@ pub unsafe fn give(data: NonNull<u8>, bytes: usize) {
     }
 }
 
-impl Kept {
+impl FreeBlocks {
     /// Removes the blocks that were returned before this time.
     fn older_than(&mut self, before: Instant) -> Vec<(Block, usize)> {
         let mut old = Vec::new();
@@ -129,12 +129,12 @@ unsafe fn free(data: NonNull<u8>, size: usize) {
 
 /// The number of cached bytes.
 pub fn kept_bytes() -> usize {
-    with_kept(|kept| kept.bytes).unwrap_or(0)
+    with_free_blocks(|kept| kept.bytes).unwrap_or(0)
 }
 
 /// Frees all cached blocks.
 pub fn empty() {
-    let all = with_kept(std::mem::take).unwrap_or_default();
+    let all = with_free_blocks(std::mem::take).unwrap_or_default();
     for (size, blocks) in all.blocks {
         // SAFETY: the blocks have this size, and are no longer used.
         blocks.into_iter().for_each(|block| unsafe { free(block.data, size) });
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn old_blocks_are_taken_out() {
-        let mut kept = Kept::default();
+        let mut kept = FreeBlocks::default();
         let start = Instant::now();
         for (k, size) in [LEAST, LEAST, 2 * LEAST].into_iter().enumerate() {
             let block = Block { data: NonNull::dangling(), since: start + Duration::from_secs(k as u64) };

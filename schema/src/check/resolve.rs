@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::attr::Attr;
-use crate::gradient::{BINARY, Bound, Entry, Gradient, Let, Name, Node, NodeKind, PROPERTIES, UNARY};
-use crate::grammar::{self, Argument, Dialect, Expr, Formula, Kind, Tokens};
+use crate::gradient::{BINARY, Bound, Entry, Gradient, Let, Name, PROPERTIES, ResolvedExpr, ResolvedKind, UNARY};
+use crate::grammar::{self, Argument, Dialect, Expr, ExprKind, Formula, Tokens};
 use crate::message::{self, Message};
 use crate::problem::{Extent, Problem};
 use crate::signature::Signature;
@@ -61,11 +61,11 @@ fn with_users(mut lets: Vec<Let>, entries: &[Entry]) -> Vec<Let> {
 }
 
 /// The slots that values use.
-fn slots_in(nodes: &[Node]) -> BTreeSet<usize> {
+fn slots_in(nodes: &[ResolvedExpr]) -> BTreeSet<usize> {
     let mut slots = BTreeSet::new();
-    let mut waiting: Vec<&Node> = nodes.iter().collect();
+    let mut waiting: Vec<&ResolvedExpr> = nodes.iter().collect();
     while let Some(node) = waiting.pop() {
-        if let NodeKind::Name(Name::Slot(slot, _)) = node.kind {
+        if let ResolvedKind::Name(Name::Slot(slot, _)) = node.kind {
             slots.insert(slot);
         }
         waiting.extend(node.parts());
@@ -115,12 +115,12 @@ impl<'a> Scope<'a> {
 
     fn binding(&mut self, bound: &grammar::Let) -> Option<Let> {
         let values = match &bound.value.kind {
-            Kind::Tuple(items) if bound.is_tuple && items.len() == bound.names.len() => {
+            ExprKind::Tuple(items) if bound.is_tuple && items.len() == bound.names.len() => {
                 items.iter().map(|item| self.expr(item)).collect::<Vec<_>>().into_iter().collect::<Option<_>>()
             }
             _ => self.expr(&bound.value).map(|value| vec![value]),
         };
-        let is_each = matches!(&bound.value.kind, Kind::Tuple(_)) && bound.is_tuple;
+        let is_each = matches!(&bound.value.kind, ExprKind::Tuple(_)) && bound.is_tuple;
         let slots = self.slots..self.slots + bound.names.len();
         self.slots = slots.end;
         let are_tensors: Vec<bool> = match &values {
@@ -133,7 +133,7 @@ impl<'a> Scope<'a> {
             self.names.push((name.clone(), Name::Slot(slot, is_tensor)));
         }
         let mut values = values?;
-        let is_call = matches!(values.as_slice(), [Node { kind: NodeKind::Call { .. }, .. }]);
+        let is_call = matches!(values.as_slice(), [ResolvedExpr { kind: ResolvedKind::Call { .. }, .. }]);
         let value = match (values.pop(), bound.is_tuple) {
             (Some(value), _) if is_each => Bound::Each(values.into_iter().chain([value]).collect()),
             (Some(value), true) if is_call => Bound::Outputs(value),
@@ -147,60 +147,60 @@ impl<'a> Scope<'a> {
     }
 
     /// A gradient.
-    fn tensor(&mut self, expr: &Expr) -> Option<Node> {
+    fn tensor(&mut self, expr: &Expr) -> Option<ResolvedExpr> {
         let node = self.expr(expr)?;
         if node.is_tensor { Some(node) } else { self.wrong(expr.at, &message::ENTRY_NOT_TENSOR) }
     }
 
     /// Resolves values in order, and records every problem in them.
-    fn all<'e>(&mut self, items: impl IntoIterator<Item = &'e Expr>) -> Option<Vec<Node>> {
+    fn all<'e>(&mut self, items: impl IntoIterator<Item = &'e Expr>) -> Option<Vec<ResolvedExpr>> {
         items.into_iter().map(|item| self.expr(item)).collect::<Vec<_>>().into_iter().collect()
     }
 
-    fn expr(&mut self, expr: &Expr) -> Option<Node> {
+    fn expr(&mut self, expr: &Expr) -> Option<ResolvedExpr> {
         let (kind, is_tensor) = match &expr.kind {
-            Kind::Name(name) => {
+            ExprKind::Name(name) => {
                 let name = self.mention(name, expr.at)?;
-                (name.map_or(NodeKind::Rust(vec![]), NodeKind::Name), name.is_some_and(Name::is_tensor))
+                (name.map_or(ResolvedKind::Rust(vec![]), ResolvedKind::Name), name.is_some_and(Name::is_tensor))
             }
-            Kind::Int(value) => (NodeKind::Const(Attr::Int(*value)), false),
-            Kind::Float(value) => (NodeKind::Const(Attr::Float(*value)), false),
-            Kind::Const(value) => (NodeKind::Const(value.clone()), false),
-            Kind::Unary { sign, sign_at, inner } => {
+            ExprKind::Int(value) => (ResolvedKind::Const(Attr::Int(*value)), false),
+            ExprKind::Float(value) => (ResolvedKind::Const(Attr::Float(*value)), false),
+            ExprKind::Const(value) => (ResolvedKind::Const(value.clone()), false),
+            ExprKind::Unary { sign, sign_at, inner } => {
                 let inner = self.expr(inner)?;
                 operation(sign, *sign_at, UNARY, vec![inner])
             }
-            Kind::Binary { sign, sign_at, sides } => self.binary(sign, *sign_at, sides)?,
-            Kind::Call { name, name_at, is_method, args } => self.call(name, *name_at, *is_method, args)?,
-            Kind::Property { of, name, name_at } => self.property(expr, of, name, *name_at)?,
-            Kind::Index(parts) => {
+            ExprKind::Binary { sign, sign_at, sides } => self.binary(sign, *sign_at, sides)?,
+            ExprKind::Call { name, name_at, is_method, args } => self.call(name, *name_at, *is_method, args)?,
+            ExprKind::Property { of, name, name_at } => self.property(expr, of, name, *name_at)?,
+            ExprKind::Index(parts) => {
                 let parts = self.all(parts.iter())?;
-                let [of, index] = <[Node; 2]>::try_from(parts).ok()?;
+                let [of, index] = <[ResolvedExpr; 2]>::try_from(parts).ok()?;
                 if of.is_tensor || index.is_tensor {
                     return self.wrong(expr.at, &message::FORMULA_EXPR);
                 }
-                (NodeKind::Index(Box::new([of, index])), false)
+                (ResolvedKind::Index(Box::new([of, index])), false)
             }
-            Kind::List(items) => (NodeKind::List(self.all(items)?), false),
-            Kind::Tuple(_) if !self.is_rust() => return self.wrong(expr.at, &message::FORMULA_EXPR),
-            Kind::Tuple(items) | Kind::Rust(items) => {
+            ExprKind::List(items) => (ResolvedKind::List(self.all(items)?), false),
+            ExprKind::Tuple(_) if !self.is_rust() => return self.wrong(expr.at, &message::FORMULA_EXPR),
+            ExprKind::Tuple(items) | ExprKind::Rust(items) => {
                 let items = self.all(items)?;
                 if items.iter().any(|item| item.is_tensor) {
                     return self.wrong(expr.at, &message::FORMULA_EXPR);
                 }
-                (NodeKind::Rust(items), false)
+                (ResolvedKind::Rust(items), false)
             }
-            Kind::If(parts) => {
-                let [condition, yes, no] = <[Node; 3]>::try_from(self.all(parts.iter())?).ok()?;
+            ExprKind::If(parts) => {
+                let [condition, yes, no] = <[ResolvedExpr; 3]>::try_from(self.all(parts.iter())?).ok()?;
                 if condition.is_tensor {
                     let op_at = Extent::of(expr.at.start);
                     (call("where", op_at, vec![condition, yes, no]), true)
                 } else {
                     let is_tensor = self.same(&yes, &no, expr.at)?;
-                    (NodeKind::If(Box::new([condition, yes, no])), is_tensor)
+                    (ResolvedKind::If(Box::new([condition, yes, no])), is_tensor)
                 }
             }
-            Kind::IfLet(pattern, parts) => {
+            ExprKind::IfLet(pattern, parts) => {
                 let [of, yes, no] = &**parts;
                 let of = self.expr(of);
                 let is_tensor = of.as_ref().is_some_and(|of| of.is_tensor);
@@ -208,9 +208,9 @@ impl<'a> Scope<'a> {
                 let no = self.expr(no);
                 let (of, yes, no) = (of?, yes?, no?);
                 let is_tensor = self.same(&yes, &no, expr.at)?;
-                (NodeKind::IfLet(*pattern, Box::new([of, yes, no])), is_tensor)
+                (ResolvedKind::IfLet(*pattern, Box::new([of, yes, no])), is_tensor)
             }
-            Kind::Match(of, arms) => {
+            ExprKind::Match(of, arms) => {
                 let of = self.expr(of);
                 let values: Vec<_> =
                     arms.iter().map(|(pattern, value)| (*pattern, self.under(*pattern, false, value))).collect();
@@ -221,9 +221,9 @@ impl<'a> Scope<'a> {
                 let arms: Option<Vec<_>> = values.into_iter().map(|(pattern, value)| Some((pattern, value?))).collect();
                 let arms = arms?;
                 let is_tensor = arms.iter().any(|(_, value)| value.is_tensor);
-                (NodeKind::Match(Box::new(of), arms), is_tensor)
+                (ResolvedKind::Match(Box::new(of), arms), is_tensor)
             }
-            Kind::Block(lets, value) => {
+            ExprKind::Block(lets, value) => {
                 let outside = self.names.len();
                 let mentions = self.take_mentions();
                 let mut all = mentions;
@@ -240,19 +240,19 @@ impl<'a> Scope<'a> {
                 self.names.truncate(outside);
                 let (lets, value) = (lets.into_iter().collect::<Option<_>>()?, value?);
                 let is_tensor = value.is_tensor;
-                (NodeKind::Block(lets, Box::new(value)), is_tensor)
+                (ResolvedKind::Block(lets, Box::new(value)), is_tensor)
             }
         };
-        Some(Node { kind, at: expr.at, is_tensor })
+        Some(ResolvedExpr { kind, at: expr.at, is_tensor })
     }
 
     /// Whether two branches are tensors. Reports a problem if only one is.
-    fn same(&mut self, yes: &Node, no: &Node, at: Extent) -> Option<bool> {
+    fn same(&mut self, yes: &ResolvedExpr, no: &ResolvedExpr, at: Extent) -> Option<bool> {
         if yes.is_tensor == no.is_tensor { Some(yes.is_tensor) } else { self.wrong(at, &message::BRANCHES) }
     }
 
     /// Resolves a value in the scope of the names of a pattern.
-    fn under(&mut self, pattern: Extent, is_tensor: bool, value: &Expr) -> Option<Node> {
+    fn under(&mut self, pattern: Extent, is_tensor: bool, value: &Expr) -> Option<ResolvedExpr> {
         let outside = self.names.len();
         let names = self.tokens.names_in(pattern);
         self.names.extend(names.into_iter().map(|name| (name, Name::Pattern(is_tensor))));
@@ -261,22 +261,22 @@ impl<'a> Scope<'a> {
         value
     }
 
-    fn binary(&mut self, sign: &'static str, at: Extent, sides: &[Expr; 2]) -> Option<(NodeKind, bool)> {
-        let [left, right] = <[Node; 2]>::try_from(self.all(sides)?).ok()?;
-        let is_none = |node: &Node| matches!(node.kind, NodeKind::Const(Attr::None));
+    fn binary(&mut self, sign: &'static str, at: Extent, sides: &[Expr; 2]) -> Option<(ResolvedKind, bool)> {
+        let [left, right] = <[ResolvedExpr; 2]>::try_from(self.all(sides)?).ok()?;
+        let is_none = |node: &ResolvedExpr| matches!(node.kind, ResolvedKind::Const(Attr::None));
         if matches!(sign, "==" | "!=") && (is_none(&left) || is_none(&right)) {
             let of = if is_none(&left) { right } else { left };
-            return Some((NodeKind::IsNone(Box::new(of), sign == "=="), false));
+            return Some((ResolvedKind::IsNone(Box::new(of), sign == "=="), false));
         }
         Some(operation(sign, at, BINARY, vec![left, right]))
     }
 
-    fn call(&mut self, name: &str, at: Extent, is_method: bool, args: &[Argument]) -> Option<(NodeKind, bool)> {
+    fn call(&mut self, name: &str, at: Extent, is_method: bool, args: &[Argument]) -> Option<(ResolvedKind, bool)> {
         let values = self.all(args.iter().map(|a| &a.value))?;
         let takes_tensor = values.iter().any(has_tensor);
         let is_name = !is_method && !name.contains("::") && !name.starts_with(char::is_uppercase);
         if self.is_rust() && !takes_tensor && !is_name {
-            return Some((NodeKind::Rust(values), false));
+            return Some((ResolvedKind::Rust(values), false));
         }
         let (mut positional, mut keywords) = (Vec::new(), Vec::new());
         for (arg, value) in args.iter().zip(values) {
@@ -285,23 +285,23 @@ impl<'a> Scope<'a> {
                 None => positional.push(value),
             }
         }
-        Some((NodeKind::Call { op: name.to_owned(), op_at: at, args: positional, keywords }, true))
+        Some((ResolvedKind::Call { op: name.to_owned(), op_at: at, args: positional, keywords }, true))
     }
 
-    fn property(&mut self, expr: &Expr, of: &Expr, name: &str, name_at: Extent) -> Option<(NodeKind, bool)> {
+    fn property(&mut self, expr: &Expr, of: &Expr, name: &str, name_at: Extent) -> Option<(ResolvedKind, bool)> {
         // The properties of an input are known without saving it.
         let of = match &of.kind {
-            Kind::Name(input) if matches!(self.lookup(input), Some(Name::Input(_))) => {
-                let kind = NodeKind::Name(self.lookup(input)?);
-                Node { kind, at: of.at, is_tensor: true }
+            ExprKind::Name(input) if matches!(self.lookup(input), Some(Name::Input(_))) => {
+                let kind = ResolvedKind::Name(self.lookup(input)?);
+                ResolvedExpr { kind, at: of.at, is_tensor: true }
             }
             _ => self.expr(of)?,
         };
         let property = PROPERTIES.iter().find(|(known, _)| *known == name);
         match property {
-            Some((_, property)) if of.is_tensor => Some((NodeKind::Property(Box::new(of), *property), false)),
+            Some((_, property)) if of.is_tensor => Some((ResolvedKind::Property(Box::new(of), *property), false)),
             None if of.is_tensor => self.wrong(name_at, &message::PROPERTY),
-            _ if self.is_rust() => Some((NodeKind::Rust(vec![of]), false)),
+            _ if self.is_rust() => Some((ResolvedKind::Rust(vec![of]), false)),
             None => self.wrong(name_at, &message::PROPERTY),
             Some(_) => {
                 let shown = [self.tokens.spelled(expr.at), self.tokens.spelled(of.at)];
@@ -341,19 +341,24 @@ impl<'a> Scope<'a> {
 }
 
 /// Whether a value is a tensor or a list of tensors.
-fn has_tensor(node: &Node) -> bool {
-    node.is_tensor || matches!(&node.kind, NodeKind::List(items) if items.iter().any(has_tensor))
+fn has_tensor(node: &ResolvedExpr) -> bool {
+    node.is_tensor || matches!(&node.kind, ResolvedKind::List(items) if items.iter().any(has_tensor))
 }
 
 /// An operator on tensors is an op.
-fn operation(sign: &'static str, at: Extent, ops: &[(&str, &'static str)], args: Vec<Node>) -> (NodeKind, bool) {
+fn operation(
+    sign: &'static str,
+    at: Extent,
+    ops: &[(&str, &'static str)],
+    args: Vec<ResolvedExpr>,
+) -> (ResolvedKind, bool) {
     let op = ops.iter().find(|(s, _)| *s == sign).map_or("", |(_, op)| op);
     match args.iter().any(|arg| arg.is_tensor) {
         true => (call(op, at, args), true),
-        false => (NodeKind::Operator(sign, args), false),
+        false => (ResolvedKind::Operator(sign, args), false),
     }
 }
 
-fn call(op: &str, op_at: Extent, args: Vec<Node>) -> NodeKind {
-    NodeKind::Call { op: op.to_owned(), op_at, args, keywords: Vec::new() }
+fn call(op: &str, op_at: Extent, args: Vec<ResolvedExpr>) -> ResolvedKind {
+    ResolvedKind::Call { op: op.to_owned(), op_at, args, keywords: Vec::new() }
 }

@@ -1,6 +1,6 @@
 //! The clause `backward` as a tree.
 
-use super::expr::{Expr, Kind, Let};
+use super::expr::{Expr, ExprKind, Let};
 use super::parser::{Parsed, Parser};
 use super::token::TokenKind;
 use crate::message;
@@ -61,7 +61,7 @@ impl Parser<'_> {
         let (input, at) = self.word("the name of an input")?;
         self.expect(":")?;
         let value = self.expr()?;
-        let is_none = matches!(&value.kind, Kind::Name(name) if name == "none");
+        let is_none = matches!(&value.kind, ExprKind::Name(name) if name == "none");
         Ok(Entry { input, at, value: if is_none { None } else { Some(value) } })
     }
 }

@@ -10,7 +10,7 @@ mod shape;
 mod text;
 mod token;
 
-pub use expr::{Argument, Expr, Kind, Let};
+pub use expr::{Argument, Expr, ExprKind, Let};
 pub use formula::{EXAMPLE as FORMULA_EXAMPLE, Entry, Formula};
 pub use parser::{Dialect, Parser};
 pub use shape::{Dim, DimKind, Dims, EXAMPLE as SHAPE_EXAMPLE, NamedDims, Predicate, Shape, WHERE_EXAMPLE};

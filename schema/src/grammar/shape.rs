@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use super::expr::{self, Expr};
+use super::expr::{Expr, ExprKind};
 use super::parser::{Parsed, Parser};
 use super::token::TokenKind;
 use crate::message;
@@ -177,7 +177,7 @@ impl Parser<'_> {
 
     fn predicate(&mut self) -> Parsed<Predicate> {
         let expr = self.expr()?;
-        let expr::Kind::Binary { sign, sides, .. } = &expr.kind else {
+        let ExprKind::Binary { sign, sides, .. } = &expr.kind else {
             return self.wrong(expr.at, &message::NOT_A_PREDICATE);
         };
         match Relation::of_sign(sign) {
@@ -193,15 +193,15 @@ impl Parser<'_> {
     fn dim(&self, expr: &Expr, is_condition: bool) -> Parsed<Dim> {
         let at = expr.at;
         let kind = match &expr.kind {
-            expr::Kind::Name(name) => DimKind::Name(name.clone()),
-            expr::Kind::Int(value) => DimKind::Int(*value),
-            expr::Kind::Float(value) if is_condition => DimKind::Float(*value),
-            expr::Kind::Unary { sign: "-", inner, .. } if is_condition => match self.dim(inner, true)?.kind {
+            ExprKind::Name(name) => DimKind::Name(name.clone()),
+            ExprKind::Int(value) => DimKind::Int(*value),
+            ExprKind::Float(value) if is_condition => DimKind::Float(*value),
+            ExprKind::Unary { sign: "-", inner, .. } if is_condition => match self.dim(inner, true)?.kind {
                 DimKind::Int(value) => DimKind::Int(-value),
                 DimKind::Float(value) => DimKind::Float(-value),
                 _ => return self.wrong(at, &message::NOT_A_DIMENSION),
             },
-            expr::Kind::Binary { sign, sides, .. } => match Arithmetic::of_sign(sign) {
+            ExprKind::Binary { sign, sides, .. } => match Arithmetic::of_sign(sign) {
                 Some(op) => {
                     let sides = [self.dim(&sides[0], is_condition)?, self.dim(&sides[1], is_condition)?];
                     if op == Arithmetic::Div && matches!(sides[1].kind, DimKind::Int(0)) {

@@ -7,12 +7,12 @@ use syn::{Block, Expr, ExprBlock, Pat, Stmt};
 
 use super::{Lowering, placeholder, without_parens};
 use crate::ast::Elem;
-use crate::body::{Value, branch_mistakes};
+use crate::body::{ValueKind, branch_mistakes};
 use crate::diag::messages;
 
 impl Lowering<'_> {
-    pub fn branches(&mut self, expr: &mut Expr, want: Option<&[Elem]>) -> Value {
-        let Expr::If(branch) = expr else { return Value::Static };
+    pub fn branches(&mut self, expr: &mut Expr, want: Option<&[Elem]>) -> ValueKind {
+        let Expr::If(branch) = expr else { return ValueKind::Static };
         self.scopes.push();
         let condition = self.value(&mut branch.cond, None);
         if !condition.is_data() {
@@ -33,13 +33,13 @@ impl Lowering<'_> {
             self.scopes.pop();
             let at = branch.if_token;
             self.mistake(expr, at, &messages::IF_WITHOUT_ELSE, &[]);
-            return Value::Data(None);
+            return ValueKind::Data(None);
         };
         if want.is_some_and(|w| w.len() > 1) {
             self.scopes.pop();
             let at = branch.if_token;
             self.mistake(expr, at, &messages::IF_TUPLE, &[]);
-            return Value::Data(None);
+            return ValueKind::Data(None);
         }
         let mut mistakes = branch_mistakes(&branch.then_branch);
         if let Expr::Block(ExprBlock { block, .. }) = &**otherwise {
@@ -49,19 +49,19 @@ impl Lowering<'_> {
             self.scopes.pop();
             self.errors.extend(mistakes);
             *expr = placeholder();
-            return Value::Data(None);
+            return ValueKind::Data(None);
         }
         let (value, other) = (self.block(&mut branch.then_branch, want), self.value(otherwise, want));
         let joined = value.join(other);
         if want.is_none() {
             let to = match joined {
-                Value::Data(variable) => variable.or(self.only_variable()).map(Elem::Generic),
-                Value::Flag => self.only_variable().map(Elem::Mask),
+                ValueKind::Data(variable) => variable.or(self.only_variable()).map(Elem::Generic),
+                ValueKind::Flag => self.only_variable().map(Elem::Mask),
                 _ => self.only_variable().map(Elem::Generic),
             };
             match to {
                 // If the other branch is a mask, a flag becomes a mask too.
-                Some(Elem::Generic(i)) if value == Value::Flag || other == Value::Flag => {
+                Some(Elem::Generic(i)) if value == ValueKind::Flag || other == ValueKind::Flag => {
                     self.coerce_branches(&mut branch.then_branch, value, otherwise, other, Elem::Mask(i));
                 }
                 Some(to) => self.coerce_branches(&mut branch.then_branch, value, otherwise, other, to),
@@ -69,7 +69,7 @@ impl Lowering<'_> {
                     let (shown, names) = (tail(&branch.then_branch), self.variables());
                     self.scopes.pop();
                     self.mistake(expr, &shown, &messages::AMBIGUOUS, &[&shown, &names]);
-                    return Value::Data(None);
+                    return ValueKind::Data(None);
                 }
                 None => {}
             }
@@ -79,12 +79,19 @@ impl Lowering<'_> {
         let (condition, yes, no) = (without_parens(&branch.cond), closure(&branch.then_branch), closure_of(otherwise));
         *expr = Expr::Verbatim(quote_spanned!(span=> #rt::select(#condition, #yes, #no)));
         match joined {
-            Value::Data(variable) => Value::Data(variable),
-            _ => Value::Data(self.only_variable()),
+            ValueKind::Data(variable) => ValueKind::Data(variable),
+            _ => ValueKind::Data(self.only_variable()),
         }
     }
 
-    fn coerce_branches(&mut self, then: &mut Block, value: Value, otherwise: &mut Expr, other: Value, to: Elem) {
+    fn coerce_branches(
+        &mut self,
+        then: &mut Block,
+        value: ValueKind,
+        otherwise: &mut Expr,
+        other: ValueKind,
+        to: Elem,
+    ) {
         if let Some(Stmt::Expr(last, None)) = then.stmts.last_mut() {
             self.coerce(last, value, to);
         }
@@ -99,34 +106,34 @@ impl Lowering<'_> {
     }
 
     /// Converts a literal branch to data if the other branch is data.
-    fn level_out(&mut self, block: &mut Block, value: Value, other: Value) {
-        if let (true, Value::Data(variable)) = (value.is_static(), other)
+    fn level_out(&mut self, block: &mut Block, value: ValueKind, other: ValueKind) {
+        if let (true, ValueKind::Data(variable)) = (value.is_static(), other)
             && let Some(Stmt::Expr(last, None)) = block.stmts.last_mut()
         {
             self.coerce_beside(last, value, variable, true);
         }
     }
 
-    fn level_out_else(&mut self, otherwise: &mut Expr, value: Value, other: Value) {
+    fn level_out_else(&mut self, otherwise: &mut Expr, value: ValueKind, other: ValueKind) {
         match otherwise {
             Expr::Block(ExprBlock { block, .. }) => self.level_out(block, value, other),
             expr => {
-                if let (true, Value::Data(variable)) = (value.is_static(), other) {
+                if let (true, ValueKind::Data(variable)) = (value.is_static(), other) {
                     self.coerce_beside(expr, value, variable, true);
                 }
             }
         }
     }
 
-    pub fn arms(&mut self, expr: &mut Expr, want: Option<&[Elem]>) -> Value {
-        let Expr::Match(choice) = expr else { return Value::Static };
+    pub fn arms(&mut self, expr: &mut Expr, want: Option<&[Elem]>) -> ValueKind {
+        let Expr::Match(choice) = expr else { return ValueKind::Static };
         let bound = match self.value(&mut choice.expr, None) {
-            Value::Data(_) => {
+            ValueKind::Data(_) => {
                 let at = choice.match_token;
                 self.mistake(expr, at, &messages::MATCH, &[]);
-                return Value::Data(None);
+                return ValueKind::Data(None);
             }
-            Value::Option(variable) => Value::Data(variable),
+            ValueKind::Option(variable) => ValueKind::Data(variable),
             other => other,
         };
         let mut values = vec![];
@@ -139,8 +146,8 @@ impl Lowering<'_> {
             values.push(self.value(&mut arm.body, want));
             self.scopes.pop();
         }
-        let joined = values.iter().copied().reduce(Value::join).unwrap_or(Value::Static);
-        if let (Value::Data(variable), None) = (joined, want) {
+        let joined = values.iter().copied().reduce(ValueKind::join).unwrap_or(ValueKind::Static);
+        if let (ValueKind::Data(variable), None) = (joined, want) {
             for (arm, value) in choice.arms.iter_mut().zip(values) {
                 match &mut *arm.body {
                     Expr::Block(ExprBlock { block, .. }) => self.level_out(block, value, joined),

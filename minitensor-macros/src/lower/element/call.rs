@@ -6,34 +6,34 @@ use syn::{BinOp, Expr, Ident};
 
 use super::{Lowering, placeholder, without_parens};
 use crate::ast::Level;
-use crate::body::{DATA_METHODS, FALSE_FRIENDS, RUST_METHODS, Value, is_compound, levels, mentions};
+use crate::body::{DATA_METHODS, FALSE_FRIENDS, RUST_METHODS, ValueKind, is_compound, levels, mentions};
 use crate::diag::messages;
 
 impl Lowering<'_> {
-    pub fn binary(&mut self, expr: &mut Expr) -> Value {
-        let Expr::Binary(binary) = expr else { return Value::Static };
+    pub fn binary(&mut self, expr: &mut Expr) -> ValueKind {
+        let Expr::Binary(binary) = expr else { return ValueKind::Static };
         if is_compound(&binary.op) {
             let left = self.value(&mut binary.left, None);
             self.assigned(&binary.left, left, &mut binary.right);
-            return Value::Static;
+            return ValueKind::Static;
         }
         let (left, right) = (self.value(&mut binary.left, None), self.value(&mut binary.right, None));
         let comparison = comparison(&binary.op);
         let logical = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
         if !left.is_data() && !right.is_data() {
             return match left.join(right) {
-                _ if comparison.is_some() || logical => Value::Flag,
+                _ if comparison.is_some() || logical => ValueKind::Flag,
                 joined => joined,
             };
         }
-        let Value::Data(variable) = left.join(right) else { return Value::Data(None) };
+        let ValueKind::Data(variable) = left.join(right) else { return ValueKind::Data(None) };
         let before = self.errors.len();
         self.coerce_beside(&mut binary.right, right, variable, true);
         self.coerce_beside(&mut binary.left, left, variable, false);
         if self.errors.len() > before {
             // If one operand is wrong, the whole operation is replaced.
             *expr = placeholder();
-            return Value::Data(variable);
+            return ValueKind::Data(variable);
         }
         let (rt, span) = (self.rt, binary.op.span());
         let function = match binary.op {
@@ -48,12 +48,12 @@ impl Lowering<'_> {
                     let name = Ident::new(name, span);
                     quote_spanned!(span=> #rt::#name)
                 }
-                None => return Value::Data(variable),
+                None => return ValueKind::Data(variable),
             },
         };
         let (left, right) = (without_parens(&binary.left), without_parens(&binary.right));
         *expr = Expr::Verbatim(quote!(#function(#left, #right)));
-        Value::Data(variable)
+        ValueKind::Data(variable)
     }
 
     /// Whether data may be complex: Rust's own complex `/` can overflow in intermediate results.
@@ -61,39 +61,39 @@ impl Lowering<'_> {
         self.op.generics.iter().any(|g| g.bound.name == "Field")
     }
 
-    pub fn call(&mut self, expr: &mut Expr) -> Value {
+    pub fn call(&mut self, expr: &mut Expr) -> ValueKind {
         let (mut callee, args, elements) = match expr {
             Expr::MethodCall(call) => {
                 let receiver = self.value(&mut call.receiver, None);
                 let name = call.method.to_string();
-                if let Value::Option(variable) = receiver {
+                if let ValueKind::Option(variable) = receiver {
                     call.args.iter_mut().for_each(|a| self.argument(a, variable, false));
                     return match name.as_str() {
-                        "is_some" | "is_none" => Value::Flag,
+                        "is_some" | "is_none" => ValueKind::Flag,
                         "map" | "filter" | "or" | "and" | "zip" | "as_ref" | "copied" => receiver,
-                        _ => Value::Data(variable),
+                        _ => ValueKind::Data(variable),
                     };
                 }
                 (receiver, &mut call.args, DATA_METHODS.contains(&renamed(&name)))
             }
             Expr::Call(call) => {
                 let callee = match &*call.func {
-                    Expr::Path(path) if self.mentions_variable(&path.path) => Value::Data(self.only_variable()),
-                    _ => Value::Static,
+                    Expr::Path(path) if self.mentions_variable(&path.path) => ValueKind::Data(self.only_variable()),
+                    _ => ValueKind::Static,
                 };
                 (callee, &mut call.args, false)
             }
-            _ => return Value::Static,
+            _ => return ValueKind::Static,
         };
         let before = callee;
-        let values: Vec<Value> = args.iter_mut().map(|a| self.value(a, None)).collect();
+        let values: Vec<ValueKind> = args.iter_mut().map(|a| self.value(a, None)).collect();
         for value in &values {
-            if value.is_data() || matches!(value, Value::Option(_)) {
+            if value.is_data() || matches!(value, ValueKind::Option(_)) {
                 callee = callee.join(*value);
             }
         }
         let variable = match callee {
-            Value::Data(variable) | Value::Option(variable) => variable,
+            ValueKind::Data(variable) | ValueKind::Option(variable) => variable,
             _ => return callee,
         };
         for (arg, value) in args.iter_mut().zip(values) {
@@ -108,7 +108,7 @@ impl Lowering<'_> {
             if let Some((name, ours, differs)) = FALSE_FRIENDS.iter().find(|(name, ..)| call.method == name) {
                 let at = call.method.clone();
                 self.mistake(expr, at, &messages::FALSE_FRIEND, &[name, ours, differs]);
-                return Value::Data(variable);
+                return ValueKind::Data(variable);
             }
             // `x.max()` reduces a row, `x.max(y)` compares two elements.
             let gathers = self.op.level == Level::Row && call.args.is_empty() && levels::gathers(&call.method);
@@ -116,7 +116,7 @@ impl Lowering<'_> {
                 call.method = Ident::new(renamed(&call.method.to_string()), call.method.span());
             }
         }
-        Value::Data(variable)
+        ValueKind::Data(variable)
     }
 
     fn argument(&mut self, arg: &mut Expr, variable: Option<usize>, elements: bool) {
@@ -129,8 +129,8 @@ impl Lowering<'_> {
     }
 
     /// Converts a float argument of a function to an element, because `f64` attributes are elements in the body.
-    fn literal_argument(&mut self, arg: &mut Expr, value: Value) {
-        if value == Value::Float {
+    fn literal_argument(&mut self, arg: &mut Expr, value: ValueKind) {
+        if value == ValueKind::Float {
             let (rt, bare) = (self.rt, without_parens(arg));
             *arg = Expr::Verbatim(quote_spanned!(arg.span()=> #rt::lit(#bare)));
         }

@@ -2,7 +2,7 @@
 
 use minitensor_schema::Attr;
 use minitensor_schema::Extent;
-use minitensor_schema::gradient::{Bound, Let, Name, Node, NodeKind, Property};
+use minitensor_schema::gradient::{Bound, Let, Name, Property, ResolvedExpr, ResolvedKind};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::quote_spanned;
 use syn::Ident;
@@ -35,9 +35,9 @@ impl Writer<'_> {
     }
 
     /// An owned tensor, or a value that is not a tensor.
-    pub fn owned(&mut self, node: &Node) -> TokenStream {
+    pub fn owned(&mut self, node: &ResolvedExpr) -> TokenStream {
         match &node.kind {
-            NodeKind::Name(_) if node.is_tensor => {
+            ResolvedKind::Name(_) if node.is_tensor => {
                 let tokens = self.tensor(node);
                 quote!(#tokens.clone())
             }
@@ -47,19 +47,21 @@ impl Writer<'_> {
     }
 
     /// An argument of an op.
-    fn argument(&mut self, node: &Node) -> TokenStream {
+    fn argument(&mut self, node: &ResolvedExpr) -> TokenStream {
         let tokens = match &node.kind {
-            NodeKind::Const(Attr::None) => return quote!(__private::value(&__private::Option::<__private::i64>::None)),
-            NodeKind::List(items) if items.iter().any(|item| item.is_tensor) => {
+            ResolvedKind::Const(Attr::None) => {
+                return quote!(__private::value(&__private::Option::<__private::i64>::None));
+            }
+            ResolvedKind::List(items) if items.iter().any(|item| item.is_tensor) => {
                 let each: Vec<_> = items.iter().map(|item| self.owned(item)).collect();
                 return quote!(__private::value(&[#(#each),*][..]));
             }
             _ if node.is_tensor => self.tensor(node),
-            NodeKind::Operator(_, sides) if sides.len() == 2 => {
+            ResolvedKind::Operator(_, sides) if sides.len() == 2 => {
                 let tokens = self.known(node);
                 quote!((#tokens))
             }
-            NodeKind::Rust(parts) if !parts.is_empty() => {
+            ResolvedKind::Rust(parts) if !parts.is_empty() => {
                 let tokens = self.known(node);
                 quote!((#tokens))
             }
@@ -68,29 +70,29 @@ impl Writer<'_> {
         quote!(__private::value(&#tokens))
     }
 
-    fn tensor(&mut self, node: &Node) -> TokenStream {
+    fn tensor(&mut self, node: &ResolvedExpr) -> TokenStream {
         match &node.kind {
-            NodeKind::Name(name) => {
+            ResolvedKind::Name(name) => {
                 self.mention(*name, node.at);
                 self.source.rust(node.at, &[])
             }
-            NodeKind::Block(..) => {
+            ResolvedKind::Block(..) => {
                 let block = self.block(node);
                 quote!({ #block })
             }
-            NodeKind::If(parts) => {
+            ResolvedKind::If(parts) => {
                 let [condition, yes, no] = &**parts;
                 let (condition, yes, no) = (self.known(condition), self.block(yes), self.block(no));
                 quote!(if #condition { #yes } else { #no })
             }
-            NodeKind::IfLet(pattern, parts) => {
+            ResolvedKind::IfLet(pattern, parts) => {
                 let [of, yes, no] = &**parts;
                 let pattern = self.source.rust(*pattern, &[]);
                 let of = if of.is_tensor { self.tensor(of) } else { self.known(of) };
                 let (yes, no) = (self.block(yes), self.block(no));
                 quote!(if let #pattern = &#of { #yes } else { #no })
             }
-            NodeKind::Match(of, arms) => {
+            ResolvedKind::Match(of, arms) => {
                 let of = self.known(of);
                 let arms: Vec<_> = arms
                     .iter()
@@ -106,16 +108,16 @@ impl Writer<'_> {
     }
 
     /// The contents of a block, without the braces.
-    fn block(&mut self, node: &Node) -> TokenStream {
-        let NodeKind::Block(lets, value) = &node.kind else { return self.owned(node) };
+    fn block(&mut self, node: &ResolvedExpr) -> TokenStream {
+        let ResolvedKind::Block(lets, value) = &node.kind else { return self.owned(node) };
         let lets: Vec<_> = lets.iter().map(|bound| self.binding(bound)).collect();
         let value = self.owned(value);
         quote!(#(#lets)* #value)
     }
 
     /// The call of an op. With `count` it returns this number of tensors.
-    fn call(&mut self, node: &Node, count: Option<&syn::Index>) -> TokenStream {
-        let NodeKind::Call { op, op_at, args, keywords } = &node.kind else { return self.known(node) };
+    fn call(&mut self, node: &ResolvedExpr, count: Option<&syn::Index>) -> TokenStream {
+        let ResolvedKind::Call { op, op_at, args, keywords } = &node.kind else { return self.known(node) };
         let args: Vec<_> = args.iter().map(|arg| self.argument(arg)).collect();
         let keywords: Vec<_> = keywords
             .iter()
@@ -141,25 +143,25 @@ impl Writer<'_> {
     }
 
     /// The Rust source, with the properties of tensors replaced.
-    fn known(&mut self, node: &Node) -> TokenStream {
+    fn known(&mut self, node: &ResolvedExpr) -> TokenStream {
         let mut replaced = vec![];
         self.replace(node, &mut replaced);
         replaced.sort_by_key(|(at, _)| at.start);
         self.source.rust(node.at, &replaced)
     }
 
-    fn replace(&mut self, node: &Node, replaced: &mut Vec<(Extent, TokenStream)>) {
+    fn replace(&mut self, node: &ResolvedExpr, replaced: &mut Vec<(Extent, TokenStream)>) {
         match &node.kind {
-            NodeKind::Name(name) => self.mention(*name, node.at),
-            NodeKind::Property(of, property) => {
+            ResolvedKind::Name(name) => self.mention(*name, node.at),
+            ResolvedKind::Property(of, property) => {
                 let tokens = self.property(of, *property);
                 replaced.push((node.at, tokens));
             }
-            NodeKind::IsNone(of, wanted) => {
+            ResolvedKind::IsNone(of, wanted) => {
                 let tokens = self.is_none(of, *wanted);
                 replaced.push((node.at, tokens));
             }
-            NodeKind::Call { .. } => {
+            ResolvedKind::Call { .. } => {
                 let tokens = self.call(node, None);
                 replaced.push((node.at, tokens));
             }
@@ -168,9 +170,9 @@ impl Writer<'_> {
     }
 
     /// A property such as `x.shape`. For an input it is known without saving the input.
-    fn property(&mut self, of: &Node, property: Property) -> TokenStream {
+    fn property(&mut self, of: &ResolvedExpr, property: Property) -> TokenStream {
         let (shape, dtype) = match of.kind {
-            NodeKind::Name(Name::Input(i)) => {
+            ResolvedKind::Name(Name::Input(i)) => {
                 let at = syn::Index::from(i);
                 (quote!(ctx.shape(#at)), quote!(ctx.dtype(#at)))
             }
@@ -187,9 +189,9 @@ impl Writer<'_> {
     }
 
     /// `weight == None`: only an optional input or an attribute may be absent.
-    fn is_none(&mut self, of: &Node, wanted: bool) -> TokenStream {
+    fn is_none(&mut self, of: &ResolvedExpr, wanted: bool) -> TokenStream {
         let is_given = match of.kind {
-            NodeKind::Name(Name::Input(i)) => self.op.inputs[i].arity != Arity::Optional,
+            ResolvedKind::Name(Name::Input(i)) => self.op.inputs[i].arity != Arity::Optional,
             _ => of.is_tensor,
         };
         if is_given {

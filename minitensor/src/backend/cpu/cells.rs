@@ -27,7 +27,7 @@ const BREATH: usize = 1 << 20;
 const GROUP: usize = 128 * 1024;
 
 /// An argument of all cells.
-struct Operand {
+struct CellOperand {
     data: *mut u8,
     /// The dtype in memory. `compute` is the dtype of the kernel.
     dtype: DType,
@@ -50,7 +50,7 @@ struct Operand {
 }
 
 // SAFETY: cells of outputs are disjoint, inputs are only read.
-unsafe impl Sync for Operand {}
+unsafe impl Sync for CellOperand {}
 
 /// Computes the outputs whose bit in `wanted` is set; the others are `None`. If there is a batch, an output without batch
 /// dimensions is the sum over all cells.
@@ -85,7 +85,7 @@ pub fn run(
     })?;
     let mut operands = Vec::new();
     for (i, (input, dims)) in op.inputs.iter().zip(rule.inputs.iter()).enumerate() {
-        let operand = |t| Operand::new(shapes, t, dims.batch, dims.core.len(), input.core, false);
+        let operand = |t| CellOperand::new(shapes, t, dims.batch, dims.core.len(), input.core, false);
         let operand = |t| if input.dtype == DTypeRule::Fixed(DType::Bool) { operand(t).of_bools() } else { operand(t) };
         operands.push(inputs[i].map(operand));
     }
@@ -100,7 +100,7 @@ pub fn run(
                 parts.push((operands.len(), t));
                 operands.push(None);
             }
-            Some(t) => operands.push(Some(Operand::new(shapes, t, dims.batch, dims.core.len(), output.core, true))),
+            Some(t) => operands.push(Some(CellOperand::new(shapes, t, dims.batch, dims.core.len(), output.core, true))),
             None => operands.push(None),
         }
     }
@@ -128,8 +128,8 @@ pub fn run(
     Ok(outputs)
 }
 
-impl Operand {
-    fn new(shapes: &CallShapes, t: &Tensor, batched: bool, rank: usize, core: Core, is_output: bool) -> Operand {
+impl CellOperand {
+    fn new(shapes: &CallShapes, t: &Tensor, batched: bool, rank: usize, core: Core, is_output: bool) -> CellOperand {
         let has_axes = shapes.axes.as_ref().filter(|_| batched);
         let ((shape, strides), width) = match has_axes {
             Some(axes) if rank > 0 => (axes.layout(t), axes.width()),
@@ -153,7 +153,7 @@ impl Operand {
             if flattened { [core_shape.numel()].into_iter().collect() } else { core_shape.iter().copied().collect() };
         let logical: Shape = sizes.iter().copied().collect();
         let strides = if packed || flattened { logical.contiguous_strides() } else { core_strides.clone() };
-        Operand {
+        CellOperand {
             data: t.data_ptr(),
             dtype: t.dtype(),
             compute: t.dtype().compute(),
@@ -171,9 +171,9 @@ impl Operand {
 
     /// The input as the `bool`s of Rust: a copy, since a `bool` must be 0 or 1, and other threads may write any byte to memory.
     /// Converting from `uint8` makes any other byte than 0 a 1.
-    fn of_bools(self) -> Operand {
+    fn of_bools(self) -> CellOperand {
         let strides = self.sizes.iter().copied().collect::<Shape>().contiguous_strides();
-        Operand {
+        CellOperand {
             dtype: DType::U8,
             compute: DType::Bool,
             packed: true,
@@ -184,7 +184,7 @@ impl Operand {
 }
 
 struct Cells<'a> {
-    operands: &'a [Option<Operand>],
+    operands: &'a [Option<CellOperand>],
     batch: &'a Shape,
     kernel: Kernel<CellKernel>,
     attrs: &'a [Attr],
@@ -216,7 +216,7 @@ impl Cells<'_> {
             // Neighbouring cells are packed together: a column is read with the columns next to it.
             let count = most.min(range.end - cell).min(row - cell % row);
             let offsets = self.offsets(cell);
-            let places = |o: &Operand, offset: isize| {
+            let places = |o: &CellOperand, offset: isize| {
                 o.data.wrapping_add(self.part * o.part).wrapping_offset(offset * o.dtype.size() as isize)
             };
             for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
@@ -270,12 +270,12 @@ impl Cells<'_> {
 }
 
 /// The number of neighbouring cells that are packed at a time: as many as fit the cache.
-fn group(operands: &[Option<Operand>]) -> usize {
-    let packed = operands.iter().flatten().filter(|o| o.packed).map(Operand::core_bytes).max();
+fn group(operands: &[Option<CellOperand>]) -> usize {
+    let packed = operands.iter().flatten().filter(|o| o.packed).map(CellOperand::core_bytes).max();
     packed.map_or(1, |bytes| (GROUP / bytes.max(1)).clamp(1, 64))
 }
 
-impl Operand {
+impl CellOperand {
     /// The size of a core in the compute dtype.
     fn core_bytes(&self) -> usize {
         self.core_shape.numel() * self.compute.size()
@@ -321,12 +321,12 @@ impl PartialSums {
     }
 
     /// The first partial sum as an argument of the kernel.
-    fn operand(&self, shapes: &CallShapes, core: Core) -> Operand {
+    fn operand(&self, shapes: &CallShapes, core: Core) -> CellOperand {
         let shape = self.output.shape().clone();
         let strides = shape.contiguous_strides();
         let first = self.parts.with_layout(Layout { shape, strides, offset: self.parts.offset() });
         let part = first.numel() * first.dtype().size();
-        Operand { part, ..Operand::new(shapes, &first, false, first.ndim(), core, true) }
+        CellOperand { part, ..CellOperand::new(shapes, &first, false, first.ndim(), core, true) }
     }
 
     fn finish(&self) {

@@ -37,7 +37,7 @@ pub struct ElementLoop<'a> {
 }
 
 /// An input, or an output, which may be discarded.
-struct Operand {
+struct ElementOperand {
     data: *mut u8,
     dtype: DType,
     compute: DType,
@@ -49,7 +49,7 @@ struct Operand {
 }
 
 // SAFETY: threads write to disjoint blocks of the elements.
-unsafe impl Sync for Operand {}
+unsafe impl Sync for ElementOperand {}
 
 /// Computes `outputs` from `inputs`, which all broadcast to `shape`. An output that is `None` is computed and discarded.
 /// `output_dtypes` are the dtypes of all outputs.
@@ -73,12 +73,12 @@ pub fn run(
         // Every tensor is contiguous, has n elements and the kernel's compute dtype.
         return (kernel.run)(n, &ins, &outs);
     }
-    let mut operands: Vec<Operand> = Vec::with_capacity(inputs.len() + outputs.len());
+    let mut operands: Vec<ElementOperand> = Vec::with_capacity(inputs.len() + outputs.len());
     for input in inputs {
-        operands.push(input.map_or_else(|| Operand::nothing(DType::F64), |t| Operand::of(t, shape)));
+        operands.push(input.map_or_else(|| ElementOperand::nothing(DType::F64), |t| ElementOperand::of(t, shape)));
     }
     for (output, dtype) in outputs.iter().zip(output_dtypes) {
-        operands.push(output.map_or_else(|| Operand::nothing(*dtype), |t| Operand::of(t, shape)));
+        operands.push(output.map_or_else(|| ElementOperand::nothing(*dtype), |t| ElementOperand::of(t, shape)));
     }
     let sizes = merge(shape, &mut operands);
     let space = Space::new(sizes, operands, inputs.len(), kernel);
@@ -94,16 +94,23 @@ pub fn run(
     failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err::<(), Error>)
 }
 
-impl Operand {
-    fn of(tensor: &Tensor, shape: &Shape) -> Operand {
+impl ElementOperand {
+    fn of(tensor: &Tensor, shape: &Shape) -> ElementOperand {
         let view = if tensor.shape() == shape { tensor.detach() } else { tensor.broadcast_view(shape) };
         let (data, dtype) = (tensor.data_ptr(), tensor.dtype());
-        Operand { data, dtype, compute: dtype.compute(), strides: view.strides().into(), wanted: true, direct: false }
+        ElementOperand {
+            data,
+            dtype,
+            compute: dtype.compute(),
+            strides: view.strides().into(),
+            wanted: true,
+            direct: false,
+        }
     }
 
-    fn nothing(dtype: DType) -> Operand {
+    fn nothing(dtype: DType) -> ElementOperand {
         let data = std::ptr::null_mut();
-        Operand { data, dtype, compute: dtype.compute(), strides: SmallVec::new(), wanted: false, direct: false }
+        ElementOperand { data, dtype, compute: dtype.compute(), strides: SmallVec::new(), wanted: false, direct: false }
     }
 
     /// Whether its dtype is the compute dtype and its stride along the last axis is `stride`.
@@ -124,7 +131,7 @@ impl Operand {
 }
 
 /// Removes axes of size 1, and merges neighbouring axes where the strides of all operands allow it. At least two axes remain.
-fn merge(shape: &Shape, operands: &mut [Operand]) -> SmallVec<[usize; 6]> {
+fn merge(shape: &Shape, operands: &mut [ElementOperand]) -> SmallVec<[usize; 6]> {
     let mut sizes: SmallVec<[usize; 6]> = SmallVec::new();
     let mut strides: Vec<SmallVec<[isize; 6]>> = vec![SmallVec::new(); operands.len()];
     for d in 0..shape.len() {
@@ -162,7 +169,7 @@ fn merge(shape: &Shape, operands: &mut [Operand]) -> SmallVec<[usize; 6]> {
 /// The elements to compute, divided into blocks of rows. A row is along the last axis, the rows of a block along the one before.
 struct Space<'a> {
     sizes: SmallVec<[usize; 6]>,
-    operands: Vec<Operand>,
+    operands: Vec<ElementOperand>,
     inputs: usize,
     kernel: &'a ElementLoop<'a>,
     /// The size of a block. Blocks at the end of an axis may be smaller.
@@ -183,13 +190,13 @@ struct Block {
 impl<'a> Space<'a> {
     fn new(
         mut sizes: SmallVec<[usize; 6]>,
-        mut operands: Vec<Operand>,
+        mut operands: Vec<ElementOperand>,
         inputs: usize,
         kernel: &'a ElementLoop<'a>,
     ) -> Self {
         let rank = sizes.len();
         // If some operand is contiguous along another axis than the last, the rows of a block are along that axis.
-        let other = operands.iter().find_map(Operand::fastest);
+        let other = operands.iter().find_map(ElementOperand::fastest);
         if let Some(axis) = other {
             sizes[axis..rank - 1].rotate_left(1);
             operands.iter_mut().filter(|o| o.wanted).for_each(|o| o.strides[axis..rank - 1].rotate_left(1));
@@ -205,7 +212,7 @@ impl<'a> Space<'a> {
             _ if together => width,
             Some(_) => width.min(most / BAND),
             // An operand with one element for each row is packed once for a short row, and used for the whole one.
-            None if operands.iter().any(Operand::repeats) => width.min(SHORT),
+            None if operands.iter().any(ElementOperand::repeats) => width.min(SHORT),
             None => width.min(most),
         };
         let rows = height.min(most / columns);
@@ -241,7 +248,7 @@ impl<'a> Space<'a> {
     }
 
     fn run(&self, blocks: Range<usize>) -> Result<()> {
-        let size = |o: &Operand| if o.direct { 0 } else { (TILE * o.compute.size()).div_ceil(Line::BYTES) };
+        let size = |o: &ElementOperand| if o.direct { 0 } else { (TILE * o.compute.size()).div_ceil(Line::BYTES) };
         let mut buffer = vec![Line::ZERO; self.operands.iter().map(size).sum()];
         let mut rest = buffer.as_mut_slice();
         let mut places: SmallVec<[*mut u8; 8]> = SmallVec::new();
@@ -297,7 +304,7 @@ impl<'a> Space<'a> {
     }
 }
 
-impl Operand {
+impl ElementOperand {
     /// The first element of a block.
     fn at(&self, block: &Block) -> *mut u8 {
         let offset: isize = self.strides.iter().zip(&block.start).map(|(stride, at)| stride * *at as isize).sum();

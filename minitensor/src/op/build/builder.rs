@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use minitensor_kernels::program::{Kind, Plan, Program};
+use minitensor_kernels::program::{Plan, Program, ValueType};
 use minitensor_schema::check;
 use minitensor_schema::name::{check_op, check_word};
 
@@ -113,9 +113,9 @@ impl CustomOpBuilder {
         }
         let output = |(name, id): &(String, minitensor_kernels::program::Id)| Output {
             name: Cow::Owned(name.clone()),
-            dtype: match program.nodes()[id.at()].kind() {
-                Kind::Number => DTypeRule::Generic(0),
-                Kind::Mask => DTypeRule::Fixed(DType::Bool),
+            dtype: match program.instructions()[id.at()].kind() {
+                ValueType::Number => DTypeRule::Generic(0),
+                ValueType::Mask => DTypeRule::Fixed(DType::Bool),
             },
             role: Role::Returned,
             core: Core::Scalar,

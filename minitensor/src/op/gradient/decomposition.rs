@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use minitensor_kernels::program::{Id, Node, Primitive, Program, Variable};
+use minitensor_kernels::program::{Id, Instruction, Primitive, Program, Variable};
 use minitensor_kernels::row::Reduction;
 use minitensor_kernels::{Const, Num};
 
@@ -178,33 +178,33 @@ impl Arguments {
     }
 
     fn run(&self, program: &Program) -> Result<Vec<Tensor>> {
-        let mut values: Vec<Tensor> = Vec::with_capacity(program.nodes().len());
-        for node in program.nodes() {
-            let value = self.step(node, &values)?;
+        let mut values: Vec<Tensor> = Vec::with_capacity(program.instructions().len());
+        for instruction in program.instructions() {
+            let value = self.step(instruction, &values)?;
             values.push(value);
         }
         Ok(program.outputs().iter().map(|(_, id)| values[id.at()].clone()).collect())
     }
 
-    fn step(&self, node: &Node, before: &[Tensor]) -> Result<Tensor> {
+    fn step(&self, instruction: &Instruction, before: &[Tensor]) -> Result<Tensor> {
         let at = |id: &Id| Value::from(&before[id.at()]);
         let number = |value: Const| Tensor::from_number(value, self.dtype, self.device);
         let op =
             |name: &'static str, x: &[&Id]| op_named(name).call(&x.iter().map(|id| at(id)).collect::<Vec<_>>(), &[]);
-        Ok(match node {
-            Node::Input(k) => self.inputs[*k as usize].clone(),
-            Node::Uniform(k) => self.uniforms[*k as usize].clone(),
-            Node::Constant(value) => number(*value)?,
-            Node::Count => number(Const::Float(self.n as f64))?,
-            Node::Epsilon => {
+        Ok(match instruction {
+            Instruction::Input(k) => self.inputs[*k as usize].clone(),
+            Instruction::Uniform(k) => self.uniforms[*k as usize].clone(),
+            Instruction::Constant(value) => number(*value)?,
+            Instruction::Count => number(Const::Float(self.n as f64))?,
+            Instruction::Epsilon => {
                 number(Const::Float(if self.dtype == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) }))?
             }
-            Node::Truth(value) => Tensor::from_number(Const::Bool(*value), DType::Bool, self.device)?,
-            Node::Position => {
+            Instruction::Truth(value) => Tensor::from_number(Const::Bool(*value), DType::Bool, self.device)?,
+            Instruction::Position => {
                 let positions: Vec<f64> = (0..self.n).map(|i| i as f64).collect();
                 Tensor::from_vec(positions, [self.n])?.cast(self.dtype)?
             }
-            Node::Apply(primitive, x) => match (primitive, x.as_slice()) {
+            Instruction::Apply(primitive, x) => match (primitive, x.as_slice()) {
                 (Primitive::Truthy, [x]) => {
                     op_named("not_equal").call(&[at(x), (&number(Const::Int(0))?).into()], &[])?
                 }
@@ -237,16 +237,16 @@ impl Arguments {
                 (Primitive::Recip, [x]) => op("reciprocal", &[x])?,
                 (primitive, x) => op(primitive.name(), &x.iter().collect::<Vec<_>>())?,
             },
-            Node::Powi(x, n) => op_named("power").call(&[at(x), (&number(Const::Int(i128::from(*n)))?).into()], &[])?,
-            Node::Polygamma(..) => {
+            Instruction::Powi(x, n) => op_named("power").call(&[at(x), (&number(Const::Int(i128::from(*n)))?).into()], &[])?,
+            Instruction::Polygamma(..) => {
                 return Err(Error::runtime("further derivatives of digamma are not available"));
             }
-            Node::Select(mask, a, b) => op("where", &[mask, a, b])?,
-            Node::And(a, b) => op("logical_and", &[a, b])?,
-            Node::Or(a, b) => op("logical_or", &[a, b])?,
-            Node::Not(a) => op("logical_not", &[a])?,
-            Node::Detach(x) => before[x.at()].detach(),
-            Node::Reduce(reduction, x) => {
+            Instruction::Select(mask, a, b) => op("where", &[mask, a, b])?,
+            Instruction::And(a, b) => op("logical_and", &[a, b])?,
+            Instruction::Or(a, b) => op("logical_or", &[a, b])?,
+            Instruction::Not(a) => op("logical_not", &[a])?,
+            Instruction::Detach(x) => before[x.at()].detach(),
+            Instruction::Reduce(reduction, x) => {
                 let x = self.along(&before[x.at()])?;
                 if self.n == 0 && !reduction.is_running() {
                     return self.of_nothing(*reduction, &x);

@@ -69,24 +69,24 @@ pub fn run_on_arrays(run: abi::CallFn, context: *const c_void, call: &KernelCall
 
 /// The checked table of an op of a plugin. The table lives for ever.
 #[derive(Clone, Copy)]
-pub struct Loaded(&'static abi::Op);
+pub struct LoadedOp(&'static abi::Op);
 
 // SAFETY: it is a constant of the plugin. The ABI requires that its functions may be called on any thread.
-unsafe impl Send for Loaded {}
+unsafe impl Send for LoadedOp {}
 // SAFETY: as above.
-unsafe impl Sync for Loaded {}
+unsafe impl Sync for LoadedOp {}
 
-impl std::fmt::Debug for Loaded {
+impl std::fmt::Debug for LoadedOp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Loaded({})", self.name())
+        write!(f, "LoadedOp({})", self.name())
     }
 }
 
-impl Loaded {
+impl LoadedOp {
     /// # Safety
     /// The table and all its pointers are valid as the ABI requires, and live for ever. `read` checks what can be checked.
-    pub unsafe fn new(op: &'static abi::Op) -> Loaded {
-        Loaded(op)
+    pub unsafe fn new(op: &'static abi::Op) -> LoadedOp {
+        LoadedOp(op)
     }
 
     fn name(&self) -> &'static str {

@@ -4,7 +4,7 @@
 use minitensor_kernels::program::Program;
 use minitensor_schema::check;
 
-use super::calls::Loaded;
+use super::calls::LoadedOp;
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
@@ -128,7 +128,7 @@ fn axis(op: &OpDef, kind: u32) -> Result<()> {
 }
 
 /// Every combination of dtypes that the op accepts must have a kernel.
-pub fn kernels(op: &OpDef, loaded: Loaded) -> Result<()> {
+pub fn kernels(op: &OpDef, loaded: LoadedOp) -> Result<()> {
     let variables: Vec<Vec<DType>> = op.generics.iter().map(|g| g.dtypes.iter().collect()).collect();
     let pairs: Vec<Vec<DType>> = match variables.as_slice() {
         [] => vec![vec![]],

@@ -12,7 +12,7 @@ mod tensor;
 
 use std::any::Any;
 
-pub use calls::Loaded;
+pub use calls::LoadedOp;
 pub use file::Metadata;
 pub use library::Library;
 pub use services::set_log;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::calls::Loaded;
+use super::calls::LoadedOp;
 use super::check;
 use crate::clause;
 use crate::error::{Error, Result};
@@ -150,7 +150,7 @@ impl Reader {
     unsafe fn set_body(&self, op: &mut OpDef) -> Result<()> {
         let t = self.table;
         // SAFETY: by the contract of this function.
-        let (kernels, loaded) = unsafe { (slice(t.kernels, t.n_kernels, most::KERNELS, "kernels")?, Loaded::new(t)) };
+        let (kernels, loaded) = unsafe { (slice(t.kernels, t.n_kernels, most::KERNELS, "kernels")?, LoadedOp::new(t)) };
         let program = t.program.map(|_| ProgramFn::Loaded(loaded));
         let is_null = |kernel: &abi::Kernel| {
             // SAFETY: both variants of the union are nullable function pointers, so either may be read.
@@ -200,7 +200,7 @@ impl Reader {
         let t = self.table;
         // SAFETY: by the contract of this function.
         let (text, loaded) =
-            unsafe { (t.backward.get(most::CLAUSE).map_err(|e| e.context("its backward"))?, Loaded::new(t)) };
+            unsafe { (t.backward.get(most::CLAUSE).map_err(|e| e.context("its backward"))?, LoadedOp::new(t)) };
         // SAFETY: by the contract of this function.
         let list = |list: *const u32, n: u32, count: i32, what: &str| unsafe {
             let items = slice(list, n as usize, most::PARTS, what)?

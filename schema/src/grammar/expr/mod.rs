@@ -9,7 +9,7 @@ use crate::problem::Extent;
 #[derive(Clone, Debug)]
 pub struct Expr {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ExprKind,
     /// Its extent, without enclosing parentheses.
     pub at: Extent,
     /// The depth of nesting of its parts.
@@ -18,7 +18,7 @@ pub struct Expr {
 
 /// The kind of an expression.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum ExprKind {
     /// `x`
     Name(String),
     /// `2`
@@ -105,19 +105,19 @@ pub struct Let {
     pub value: Expr,
 }
 
-impl Kind {
+impl ExprKind {
     fn depth(&self) -> usize {
         let deepest = |all: &[Expr]| all.iter().map(|e| e.depth).max().unwrap_or(0);
         match self {
-            Kind::Name(_) | Kind::Int(_) | Kind::Float(_) | Kind::Const(_) => 0,
-            Kind::Unary { inner, .. } => inner.depth,
-            Kind::Property { of, .. } => of.depth,
-            Kind::Binary { sides, .. } | Kind::Index(sides) => deepest(&sides[..]),
-            Kind::Call { args, .. } => args.iter().map(|a| a.value.depth).max().unwrap_or(0),
-            Kind::List(items) | Kind::Tuple(items) | Kind::Rust(items) => deepest(items),
-            Kind::If(parts) | Kind::IfLet(_, parts) => deepest(&parts[..]),
-            Kind::Match(of, arms) => arms.iter().map(|(_, e)| e.depth).max().unwrap_or(0).max(of.depth),
-            Kind::Block(lets, value) => lets.iter().map(|l| l.value.depth).max().unwrap_or(0).max(value.depth),
+            ExprKind::Name(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Const(_) => 0,
+            ExprKind::Unary { inner, .. } => inner.depth,
+            ExprKind::Property { of, .. } => of.depth,
+            ExprKind::Binary { sides, .. } | ExprKind::Index(sides) => deepest(&sides[..]),
+            ExprKind::Call { args, .. } => args.iter().map(|a| a.value.depth).max().unwrap_or(0),
+            ExprKind::List(items) | ExprKind::Tuple(items) | ExprKind::Rust(items) => deepest(items),
+            ExprKind::If(parts) | ExprKind::IfLet(_, parts) => deepest(&parts[..]),
+            ExprKind::Match(of, arms) => arms.iter().map(|(_, e)| e.depth).max().unwrap_or(0).max(of.depth),
+            ExprKind::Block(lets, value) => lets.iter().map(|l| l.value.depth).max().unwrap_or(0).max(value.depth),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Parses expressions, with the syntax of Rust.
 
-use super::{Argument, Expr, Kind, Let};
+use super::{Argument, Expr, ExprKind, Let};
 use crate::attr::Attr;
 use crate::grammar::parser::{Dialect, Parsed, Parser};
 use crate::grammar::token::TokenKind;
@@ -34,7 +34,7 @@ impl Parser<'_> {
         self.dialect == Dialect::Rust
     }
 
-    fn make(&self, start: usize, kind: Kind) -> Parsed<Expr> {
+    fn make(&self, start: usize, kind: ExprKind) -> Parsed<Expr> {
         let (at, depth) = (self.since(start), kind.depth() + 1);
         self.check_depth(depth, at)?;
         Ok(Expr { kind, at, depth })
@@ -51,7 +51,7 @@ impl Parser<'_> {
             let sign_at = Extent::of(self.position());
             self.next();
             let right = self.binary(level + 1)?;
-            left = self.make(start, Kind::Binary { sign, sign_at, sides: Box::new([left, right]) })?;
+            left = self.make(start, ExprKind::Binary { sign, sign_at, sides: Box::new([left, right]) })?;
             // `a < b < c` is not an expression.
             levels.end = if level == COMPARISONS { level } else { levels.end };
         }
@@ -67,7 +67,7 @@ impl Parser<'_> {
             while self.take("::") {
                 self.word("a type")?;
             }
-            expr = self.make(start, Kind::Rust(vec![expr]))?;
+            expr = self.make(start, ExprKind::Rust(vec![expr]))?;
         }
         Ok(expr)
     }
@@ -79,7 +79,7 @@ impl Parser<'_> {
                 let sign_at = Extent::of(self.position());
                 self.next();
                 let inner = Box::new(self.nested(Self::unary)?);
-                self.make(start, Kind::Unary { sign, sign_at, inner })
+                self.make(start, ExprKind::Unary { sign, sign_at, inner })
             }
             // A reference, as in Rust.
             TokenKind::Sign("&") => {
@@ -89,7 +89,7 @@ impl Parser<'_> {
             TokenKind::Sign("*") if self.is_rust() => {
                 self.next();
                 let inner = self.nested(Self::unary)?;
-                self.make(start, Kind::Rust(vec![inner]))
+                self.make(start, ExprKind::Rust(vec![inner]))
             }
             _ => self.postfix(),
         }
@@ -108,11 +108,11 @@ impl Parser<'_> {
                     self.next();
                     let index = self.expr()?;
                     self.expect("]")?;
-                    Kind::Index(Box::new([expr, index]))
+                    ExprKind::Index(Box::new([expr, index]))
                 }
                 TokenKind::Sign("?") if self.is_rust() => {
                     self.next();
-                    Kind::Rust(vec![expr])
+                    ExprKind::Rust(vec![expr])
                 }
                 _ => return Ok(expr),
             };
@@ -121,21 +121,21 @@ impl Parser<'_> {
     }
 
     /// `exp()`, `shape`
-    fn member(&mut self, of: Expr) -> Parsed<Kind> {
+    fn member(&mut self, of: Expr) -> Parsed<ExprKind> {
         if self.is_rust() && matches!(self.peek().kind, TokenKind::Int(_) | TokenKind::Float(_)) {
             self.next();
-            return Ok(Kind::Rust(vec![of]));
+            return Ok(ExprKind::Rust(vec![of]));
         }
         let (name, name_at) = self.word("the name of a method")?;
         if self.is_rust() && self.take("::") {
             self.type_arguments()?;
         }
         if !self.take("(") {
-            return Ok(Kind::Property { of: Box::new(of), name, name_at });
+            return Ok(ExprKind::Property { of: Box::new(of), name, name_at });
         }
         let mut args = vec![Argument { keyword: None, value: of }];
         args.extend(self.list(")", Self::argument)?);
-        Ok(Kind::Call { name, name_at, is_method: true, args })
+        Ok(ExprKind::Call { name, name_at, is_method: true, args })
     }
 
     /// `<Vec<_>>`
@@ -165,22 +165,22 @@ impl Parser<'_> {
                 "if" => return self.choice(),
                 "match" if self.is_rust() => return self.alternatives(),
                 "move" if self.is_rust() => return self.closure(),
-                "true" => self.constant(Kind::Const(Attr::Bool(true))),
-                "false" => self.constant(Kind::Const(Attr::Bool(false))),
-                "None" => self.constant(Kind::Const(Attr::None)),
+                "true" => self.constant(ExprKind::Const(Attr::Bool(true))),
+                "false" => self.constant(ExprKind::Const(Attr::Bool(false))),
+                "None" => self.constant(ExprKind::Const(Attr::None)),
                 _ => self.name()?,
             },
-            TokenKind::Int(value) => self.constant(Kind::Int(value)),
-            TokenKind::Float(value) => self.constant(Kind::Float(value)),
+            TokenKind::Int(value) => self.constant(ExprKind::Int(value)),
+            TokenKind::Float(value) => self.constant(ExprKind::Float(value)),
             TokenKind::Text => {
                 let text = token.text.trim_matches('"').to_owned();
-                self.constant(Kind::Const(Attr::from(text)))
+                self.constant(ExprKind::Const(Attr::from(text)))
             }
-            TokenKind::Literal => self.constant(Kind::Rust(vec![])),
+            TokenKind::Literal => self.constant(ExprKind::Rust(vec![])),
             TokenKind::Sign("(") => return self.parentheses(),
             TokenKind::Sign("[") => {
                 self.next();
-                Kind::List(self.list("]", Self::expr)?)
+                ExprKind::List(self.list("]", Self::expr)?)
             }
             TokenKind::Sign("{") => return self.block(),
             TokenKind::Sign("|" | "||") if self.is_rust() => return self.closure(),
@@ -189,7 +189,7 @@ impl Parser<'_> {
         self.make(start, kind)
     }
 
-    fn constant(&mut self, kind: Kind) -> Kind {
+    fn constant(&mut self, kind: ExprKind) -> ExprKind {
         self.next();
         kind
     }
@@ -199,7 +199,7 @@ impl Parser<'_> {
         let start = self.position();
         self.next();
         if self.take(")") {
-            return self.make(start, Kind::Tuple(vec![]));
+            return self.make(start, ExprKind::Tuple(vec![]));
         }
         let first = self.expr()?;
         if self.take(")") {
@@ -210,11 +210,11 @@ impl Parser<'_> {
         }
         let mut items = vec![first];
         items.extend(self.list(")", Self::expr)?);
-        self.make(start, Kind::Tuple(items))
+        self.make(start, ExprKind::Tuple(items))
     }
 
     /// `x`, `f(…)`, `ns::f(…)`
-    fn name(&mut self) -> Parsed<Kind> {
+    fn name(&mut self) -> Parsed<ExprKind> {
         let start = self.position();
         let (mut path, _) = self.word("a name")?;
         let is_path = self.is_sign("::");
@@ -228,16 +228,16 @@ impl Parser<'_> {
         let name_at = self.since(start);
         if self.take("(") {
             let args = self.list(")", Self::argument)?;
-            return Ok(Kind::Call { name: path, name_at, is_method: false, args });
+            return Ok(ExprKind::Call { name: path, name_at, is_method: false, args });
         }
         if self.is_rust() && self.is_sign("!") {
             self.next();
             self.skip_brackets()?;
-            return Ok(Kind::Rust(vec![]));
+            return Ok(ExprKind::Rust(vec![]));
         }
         match is_path {
-            false => Ok(Kind::Name(path)),
-            true if self.is_rust() => Ok(Kind::Rust(vec![])),
+            false => Ok(ExprKind::Name(path)),
+            true if self.is_rust() => Ok(ExprKind::Rust(vec![])),
             true => self.expected(&format!("the arguments of `{path}`")),
         }
     }
@@ -256,7 +256,7 @@ impl Parser<'_> {
         } else {
             self.expr()?;
         }
-        self.make(start, Kind::Rust(vec![]))
+        self.make(start, ExprKind::Rust(vec![]))
     }
 
     /// `x`, `axis = -1`
@@ -288,7 +288,10 @@ impl Parser<'_> {
         let is_chain = self.is_word("if");
         let no = self.nested(if is_chain { Self::choice } else { Self::block })?;
         let parts = Box::new([condition, yes, no]);
-        self.make(start, if let Some(pattern) = pattern { Kind::IfLet(pattern, parts) } else { Kind::If(parts) })
+        self.make(
+            start,
+            if let Some(pattern) = pattern { ExprKind::IfLet(pattern, parts) } else { ExprKind::If(parts) },
+        )
     }
 
     /// `match mode { Mode::A => a, _ => b }`
@@ -307,7 +310,7 @@ impl Parser<'_> {
                 return self.expected("`,` or `}`");
             }
         }
-        self.make(start, Kind::Match(Box::new(of), arms))
+        self.make(start, ExprKind::Match(Box::new(of), arms))
     }
 
     /// `{ let a = x; a * a }`
@@ -318,7 +321,7 @@ impl Parser<'_> {
         self.expect("}")?;
         match lets.is_empty() {
             true => Ok(value),
-            false => self.make(start, Kind::Block(lets, Box::new(value))),
+            false => self.make(start, ExprKind::Block(lets, Box::new(value))),
         }
     }
 

@@ -12,26 +12,26 @@ use crate::runtime::stop::Stop;
 const MOST: usize = 1 << 17;
 
 /// The buffer that a thread keeps.
-pub(crate) type Kept = Cell<Vec<MaybeUninit<Line>>>;
+pub(crate) type Scratch = Cell<Vec<MaybeUninit<Line>>>;
 
 thread_local! {
     /// The calling thread's buffer for panels that are packed for all threads.
-    pub(super) static SHARED: Kept = const { Cell::new(Vec::new()) };
+    pub(super) static SHARED: Scratch = const { Cell::new(Vec::new()) };
     /// The buffer for what each thread packs for itself.
-    pub(super) static OWN: Kept = const { Cell::new(Vec::new()) };
+    pub(super) static OWN: Scratch = const { Cell::new(Vec::new()) };
     /// The images of a convolution, from which a thread packs panels.
-    pub(crate) static IMAGES: Kept = const { Cell::new(Vec::new()) };
+    pub(crate) static IMAGES: Scratch = const { Cell::new(Vec::new()) };
 }
 
 /// Calls `f` with uninitialized memory for `n` elements.
-pub(crate) fn with_memory<T>(kept: &'static LocalKey<Kept>, n: usize, f: impl FnOnce(*mut T)) {
+pub(crate) fn with_memory<T>(kept: &'static LocalKey<Scratch>, n: usize, f: impl FnOnce(*mut T)) {
     if !try_with_memory(kept, n, f) {
         Stop::OutOfMemory(n, size_of::<T>()).raise()
     }
 }
 
 /// Like [`with_memory`], but returns false if memory is exhausted.
-pub(crate) fn try_with_memory<T>(kept: &'static LocalKey<Kept>, n: usize, f: impl FnOnce(*mut T)) -> bool {
+pub(crate) fn try_with_memory<T>(kept: &'static LocalKey<Scratch>, n: usize, f: impl FnOnce(*mut T)) -> bool {
     if n == 0 {
         f(ptr::dangling_mut());
         return true;
