@@ -3,7 +3,7 @@
 use astro_float::BigFloat;
 use minitensor_kernels::{Field, Float, Map, Num, map};
 
-use crate::double::Wide;
+use crate::wide::Wide;
 
 /// Φ(x), accurate enough as a reference for `f32`.
 fn normal_cdf(x: f64) -> f64 {

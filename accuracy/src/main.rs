@@ -7,6 +7,7 @@ mod function;
 mod single;
 mod speed;
 mod ulp;
+mod wide;
 
 use std::process::ExitCode;
 

@@ -16,3 +16,18 @@ pub(crate) use hygienic as quote;
 pub fn local(name: &str, at: usize) -> Ident {
     Ident::new(&format!("{name}{at}"), Span::mixed_site())
 }
+
+/// The name of an attribute in the expansion. The name of its parameter may be in use already.
+pub fn attribute(at: usize) -> Ident {
+    local("attr", at)
+}
+
+/// The name of an input.
+pub fn input(at: usize) -> Ident {
+    local("input", at)
+}
+
+/// The name of the flag for the presence of an optional input.
+pub fn flag(at: usize) -> Ident {
+    local("has", at)
+}

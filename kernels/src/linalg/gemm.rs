@@ -11,10 +11,11 @@ use num_complex::Complex;
 use crate::memory::{self, copy::copy};
 use crate::number::Cast;
 use crate::number::scalar::{Machine, Num};
+use crate::runtime::register::in_registers;
 use crate::runtime::simd::clones;
 use crate::runtime::stop::poll;
 use crate::runtime::threads::parallel_for;
-use tiled::{Product, in_registers};
+use tiled::Product;
 
 /// The maximum number of multiplications for which a plain loop is the fastest.
 const SMALL: usize = 128;

@@ -5,7 +5,7 @@ use super::accumulators::{Accumulators, LANES};
 use super::body::{Body, Computed, MOST_REDUCTIONS};
 use super::partials::{InRow, added, directions};
 use super::pass::{blocks, put};
-use super::scope::Structure;
+use super::structure::Structure;
 
 /// The number of sums that the adjoints need. Each reduction `m` in turn has: `Σ ȳ ∂h/∂rₘ`, the number of its winners,
 /// and `Σ red′ₘ ∂fₘ/∂rₖ` for each `k < m`.

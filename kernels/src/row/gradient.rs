@@ -15,7 +15,7 @@ use super::adjoints::{adjoints, adjoints_in_turn, sums};
 use super::body::{Body, Computed, MOST_REDUCTIONS, RowError, Rows};
 use super::partials::{InRow, directions};
 use super::pass::{Arguments, State, blocks, passes, prefetch_next, put, reduce, zeros_for};
-use super::scope::Structure;
+use super::structure::Structure;
 use crate::memory::stream::fence;
 use crate::runtime::simd::clones;
 

@@ -19,6 +19,7 @@ mod lane;
 mod partials;
 mod pass;
 mod scope;
+mod structure;
 
 pub use body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, OutOfRange, RowError, Rows};
 pub use forward::forward;

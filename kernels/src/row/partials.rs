@@ -5,8 +5,8 @@ use std::cell::Cell;
 use super::Reduction;
 use super::body::{Body, Computed, MOST_REDUCTIONS};
 use super::lane::Lane;
-use super::pass::{Arguments, Pass, ReductionArguments};
-use super::scope::{Scope, scope};
+use super::pass::{Arguments, Pass};
+use super::scope::{ReductionArguments, Scope, scope};
 use crate::number::Dual;
 
 /// The result of evaluating the body once at dual numbers.

@@ -1,9 +1,9 @@
 //! [`Pass`]: a body with the arguments of one row, for any number type, and the computation of its reductions.
 
-use super::Reduction;
 use super::accumulators::{Accumulators, LANES};
 use super::body::{Computed, MOST_REDUCTIONS, OutOfRange, RowError, Rows};
-use super::scope::Structure;
+use super::scope::ReductionArguments;
+use super::structure::Structure;
 use crate::memory::Lines;
 use crate::memory::stream::{prefetch, stream};
 use crate::runtime::stop::filled;
@@ -111,12 +111,6 @@ impl<T: Computed> State<T> {
         let running = structure.rows_of_sums(n);
         State { known: [T::ZERO; MOST_REDUCTIONS], kept, running, accumulators: Accumulators::new() }
     }
-}
-
-/// The arguments of reductions, with the kind of each and the pass that computes it.
-pub struct ReductionArguments<T> {
-    pub arguments: [T; MOST_REDUCTIONS],
-    pub kinds: [(Reduction, usize); MOST_REDUCTIONS],
 }
 
 /// A body with the arguments of one row.

@@ -1,5 +1,7 @@
-//! How loops run: SIMD levels, threads, and requests to stop.
+//! The execution of loops: SIMD levels, registers, threads, and requests to stop.
 
+#[cfg(feature = "engine")]
+pub(crate) mod register;
 pub mod simd;
 pub mod stop;
 #[cfg(feature = "engine")]

@@ -15,9 +15,10 @@ use std::any::TypeId;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::linalg::gemm::View;
-use crate::linalg::gemm::tiled::{IMAGES, Tiled, try_with_memory};
+use crate::linalg::gemm::tiled::{IMAGES, try_with_memory};
 use crate::memory::{self, copy::copy};
 use crate::number::scalar::{Float, Machine};
+use crate::runtime::register::Tiled;
 use crate::runtime::threads::parallel_for;
 use crate::window::Windows;
 use correlation::{Placement, Target, correlate};

@@ -7,7 +7,7 @@ use syn::{Ident, Type};
 use super::vjp::Vjp;
 use super::{attr, element_type, machine_bounds, positions, stem, table, turbofish};
 use crate::ast::{Arity, AttrKind, Attribute, Elem, Input, Op, Returns, Role, Slot, text};
-use crate::hygiene::{local, quote};
+use crate::hygiene::{attribute, flag, input, local, quote};
 
 /// The loop over elements and the table of its kernels.
 pub fn kernels(op: &Op) -> TokenStream {
@@ -83,21 +83,6 @@ fn fields(op: &Op) -> (TokenStream, TokenStream) {
 /// The positions of optional inputs.
 fn optional(op: &Op) -> impl Iterator<Item = usize> {
     (0..op.inputs.len()).filter(|i| op.inputs[*i].arity == Arity::Optional)
-}
-
-/// The name of an attribute in the expansion. The name of its parameter may be in use already.
-pub fn attribute(at: usize) -> Ident {
-    local("attr", at)
-}
-
-/// The name of an input.
-pub fn input(at: usize) -> Ident {
-    local("input", at)
-}
-
-/// The name of the flag for the presence of an optional input.
-pub fn flag(at: usize) -> Ident {
-    local("has", at)
 }
 
 /// One iteration of the loop: unpacks the arguments, calls the function and packs the results.

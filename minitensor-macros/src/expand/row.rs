@@ -5,11 +5,10 @@ use proc_macro2::TokenStream;
 use quote::format_ident;
 use syn::{Ident, Type, parse_quote};
 
-use super::element::{attribute, flag, input};
 use super::{attr, stem, table};
 use crate::ast::{Arity, AttrKind, Core, Elem, Gradient, Input, Level, Op, Output, Returns, Role, Slot, text};
 use crate::body::levels;
-use crate::hygiene::{local, quote};
+use crate::hygiene::{attribute, flag, input, local, quote};
 use crate::source::Clause;
 
 /// The body, its kernels and its program.

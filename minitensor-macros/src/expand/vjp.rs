@@ -4,10 +4,9 @@ use proc_macro2::TokenStream;
 use quote::format_ident;
 use syn::{Ident, parse_quote};
 
-use super::element::{attribute, input};
 use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Gradient, Input, Level, Op, Output, Returns, Role, Slot, text};
 use crate::dtype::{Bound, DType};
-use crate::hygiene::{local, quote};
+use crate::hygiene::{attribute, input, local, quote};
 
 /// The limits of tensors in one loop, as in `Map` of the runtime.
 pub const MOST_INPUTS: usize = 12;

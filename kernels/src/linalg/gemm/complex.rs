@@ -12,10 +12,11 @@
 
 use num_complex::Complex;
 
-use super::tiled::{Product, Tiled, in_registers};
+use super::tiled::Product;
 use super::{View, zeros};
 use crate::number::Cast;
 use crate::number::scalar::{Float, Machine, Num};
+use crate::runtime::register::{Tiled, in_registers};
 
 /// The size in bytes of the part of `b`, as real numbers, that is multiplied at a time.
 const BLOCK: usize = 4 << 20;

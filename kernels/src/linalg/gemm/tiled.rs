@@ -6,75 +6,15 @@
 mod blocks;
 mod memory;
 mod pack;
-mod register;
 mod tile;
 mod vector;
 
 use super::View;
-use crate::number::Cast;
-use crate::number::scalar::{Float, Machine};
+use crate::runtime::register::{Job, Register, Tiled};
 
 pub(crate) use memory::{IMAGES, try_with_memory};
 pub(crate) use pack::Right;
-pub(crate) use register::{Register, Task};
 pub(crate) use tile::{Sums, Table, Tile, by_rows, tiles_of, unrolled};
-
-/// The float types of products, with the registers of each level.
-pub(crate) trait Tiled: Machine + Float + Cast<Self> {
-    /// The registers of AVX-512.
-    #[cfg(target_arch = "x86_64")]
-    type Avx512: Register<Element = Self>;
-    /// The registers of AVX2.
-    #[cfg(target_arch = "x86_64")]
-    type Avx2: Register<Element = Self>;
-    /// The registers of every CPU of the target.
-    type Baseline: Register<Element = Self>;
-}
-
-macro_rules! tiled {
-    ($float:ty: $avx512:ident $avx2:ident $neon:ident) => {
-        impl Tiled for $float {
-            #[cfg(target_arch = "x86_64")]
-            type Avx512 = std::arch::x86_64::$avx512;
-            #[cfg(target_arch = "x86_64")]
-            type Avx2 = std::arch::x86_64::$avx2;
-            #[cfg(target_arch = "aarch64")]
-            type Baseline = std::arch::aarch64::$neon;
-            #[cfg(not(target_arch = "aarch64"))]
-            type Baseline = register::Portable<$float>;
-        }
-    };
-}
-tiled! { f32: __m512 __m256 float32x4_t }
-tiled! { f64: __m512d __m256d float64x2_t }
-
-/// A computation in the registers of the current [level](crate::runtime::simd::level).
-pub(crate) trait Job<T> {
-    /// The result.
-    type Output;
-    /// Runs the computation.
-    ///
-    /// # Safety
-    /// As documented by the type; the CPU has the instructions of `R`.
-    unsafe fn run<R: Register<Element = T>>(self) -> Self::Output;
-}
-
-/// Runs a job.
-///
-/// # Safety
-/// As for its [`Job::run`].
-pub(crate) unsafe fn in_registers<T: Tiled, J: Job<T>>(job: J) -> J::Output {
-    // SAFETY: the caller's contract, and a level is current only if the CPU supports it.
-    unsafe {
-        match crate::runtime::simd::level() {
-            #[cfg(target_arch = "x86_64")]
-            crate::runtime::simd::Level::Avx512 => job.run::<T::Avx512>(),
-            #[cfg(target_arch = "x86_64")]
-            crate::runtime::simd::Level::Avx2 => job.run::<T::Avx2>(),
-            _ => job.run::<T::Baseline>(),
-        }
-    }
-}
 
 /// `c = a · b`, or `c += a · b`.
 pub(crate) struct Product<T, B> {

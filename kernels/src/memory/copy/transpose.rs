@@ -3,8 +3,8 @@
 use std::mem::MaybeUninit;
 
 use super::{Dim, TILE};
-use crate::linalg::gemm::tiled::{Job, Register, Task, Tiled, in_registers};
 use crate::memory::stream::{fence, stream};
+use crate::runtime::register::{Job, Register, Task, Tiled, in_registers};
 
 /// Transposes like [`transpose`](super::transpose) if elements have the size of a float; returns false if they don't.
 /// Large results bypass the cache.

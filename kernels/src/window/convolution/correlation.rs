@@ -5,8 +5,9 @@ use super::im2col::Im2col;
 use super::image::{Axis, ImageLayout};
 use super::{Channels, OutOfMemory, PARTS, Shared, share};
 use crate::linalg::gemm::View;
-use crate::linalg::gemm::tiled::{Product, Tiled, in_registers};
+use crate::linalg::gemm::tiled::Product;
 use crate::memory::copy::copy_row;
+use crate::runtime::register::{Tiled, in_registers};
 
 /// The size in bytes of images that fit the L2 cache together with weights and a packed panel.
 const LEVEL_2: usize = 256 << 10;

@@ -2,7 +2,8 @@
 
 use super::image::ImageLayout;
 use crate::linalg::gemm::View;
-use crate::linalg::gemm::tiled::{Job, Register, Sums, Table, Task, Tile, Tiled, by_rows, tiles_of, unrolled};
+use crate::linalg::gemm::tiled::{Sums, Table, Tile, by_rows, tiles_of, unrolled};
+use crate::runtime::register::{Job, Register, Task, Tiled};
 
 /// `c = weight · what windows read`, or `c += …`.
 pub(super) struct Direct<'a, T> {

@@ -8,8 +8,9 @@ use super::im2col::Pack;
 use super::image::Axis;
 use super::{Channels, OutOfMemory, PARTS, Shared, matrix, share, zeros};
 use crate::linalg::gemm::View;
-use crate::linalg::gemm::tiled::{Job, Register, Right, Tile, Tiled, in_registers, tiles_of};
+use crate::linalg::gemm::tiled::{Right, Tile, tiles_of};
 use crate::memory::copy::copy;
+use crate::runtime::register::{Job, Register, Tiled, in_registers};
 use crate::runtime::threads::parallel_for;
 
 /// The number of windows that a sum adds at a time: the packed rows of a tile stay in the L1 cache.

@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 
 use super::image::ImageLayout;
 use crate::linalg::gemm::View;
-use crate::linalg::gemm::tiled::{Register, Right, Task};
+use crate::linalg::gemm::tiled::Right;
+use crate::runtime::register::{Register, Task};
 
 /// The matrix for a group's images.
 pub(super) struct Im2col<'a, T> {

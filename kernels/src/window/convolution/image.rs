@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use crate::linalg::gemm::tiled::Tiled;
 use crate::memory::copy::copy;
+use crate::runtime::register::Tiled;
 
 /// The elements that windows read along one axis.
 #[derive(Clone, Debug)]

@@ -9,9 +9,9 @@ use std::ptr;
 
 use super::memory::{OWN, SHARED, with_memory};
 use super::pack::{Right, pack_rows, packed_rows};
-use super::register::Register;
 use super::tile::{Tile, tiles_of};
 use crate::linalg::gemm::View;
+use crate::runtime::register::Register;
 use crate::runtime::threads::{num_threads, parallel_for};
 
 /// The number of rows of `b` that a sum adds at a time. A panel of this depth fills the L1 cache.
@@ -36,7 +36,7 @@ const PACKING: usize = 1 << 16;
 const TASKS: usize = 4;
 const LEAST: usize = 48;
 
-/// Where tiles read panels.
+/// The source of the panels that tiles read.
 #[derive(Clone, Copy, PartialEq)]
 enum Panels {
     /// In place, except for a panel that is narrower than the registers.

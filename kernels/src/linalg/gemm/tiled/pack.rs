@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::register::{Register, Task};
 use super::tile::tiles_of;
 use crate::linalg::gemm::View;
+use crate::runtime::register::{Register, Task};
 
 /// Copies `rows` rows of `a`, each `depth` long. The rows of a tile are stored in the order of [`packed_rows`], and the
 /// tiles follow each other.

@@ -2,8 +2,8 @@
 
 use std::arch::asm;
 
-use super::register::{Register, Task};
 use crate::linalg::gemm::View;
+use crate::runtime::register::{Register, Task};
 
 /// The minimum number of multiplications per sum for which prefetching `c` is worthwhile.
 const LONG: usize = 64;

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::memory::{SHARED, with_memory};
-use super::register::{Register, Task};
 use crate::linalg::gemm::View;
 use crate::memory::copy::copy_row;
+use crate::runtime::register::{Register, Task};
 use crate::runtime::threads::parallel_for;
 
 /// The minimum number of matrix elements per thread.

@@ -4,11 +4,13 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod job;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 #[cfg(not(target_arch = "aarch64"))]
 mod portable;
 
+pub(crate) use job::{Job, Tiled, in_registers};
 #[cfg(not(target_arch = "aarch64"))]
 pub(crate) use portable::Portable;
 
