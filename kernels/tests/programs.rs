@@ -273,7 +273,7 @@ fn what_is_no_program_is_refused_with_the_place() {
     let table = [
         ("".to_owned(), "EOF"),
         ("[".repeat(100_000), "recursion limit"),
-        ("[]".to_owned(), "it is not an object"),
+        ("[]".to_owned(), "the JSON is not an object"),
         ("{}".to_owned(), "'nodes' is missing"),
         (r#"{"nodes": 3, "outputs": []}"#.to_owned(), "'nodes' is not a list"),
         (r#"{"nodes": [], "outputs": [], "extra": 1}"#.to_owned(), "field 'extra'"),
@@ -297,13 +297,13 @@ fn what_is_no_program_is_refused_with_the_place() {
         (nodes(r#"["uniform", 0]"#), "node 0 refers to uniform 0, but the number of uniforms is 0"),
         (nodes(r#"["exp", 0]"#), "node 0 uses node 0, which doesn't precede it"),
         (nodes(r#"["input", 0], ["exp", 2], ["exp", 1]"#), "node 1 uses node 2"),
-        (nodes(r#"["input", 0], ["exp", 0, 0]"#), "node 1 passes 2 arguments to 'exp', which takes 1"),
-        (nodes(r#"["input", 0], ["and", 0, 0]"#), "node 1 uses node 0, a number, as a truth value"),
-        (nodes(r#"["truth", true], ["exp", 0]"#), "node 1 uses node 0, a truth value, as a number"),
-        (nodes(r#"["input", 0], ["frobnicate", 0]"#), "node 1 calls 'frobnicate' of arity 1, which is not defined"),
-        (nodes(r#"["constant", "seven"]"#), "node 0 is a constant that is not a number"),
+        (nodes(r#"["input", 0], ["exp", 0, 0]"#), "node 1 has a wrong number of operands: 'exp' takes 1, got 2"),
+        (nodes(r#"["input", 0], ["and", 0, 0]"#), "node 1 uses node 0, which is a number, as a truth value"),
+        (nodes(r#"["truth", true], ["exp", 0]"#), "node 1 uses node 0, which is a truth value, as a number"),
+        (nodes(r#"["input", 0], ["frobnicate", 0]"#), "node 1 calls 'frobnicate' of arity 1, which does not exist"),
+        (nodes(r#"["constant", "seven"]"#), "node 0 has a constant that is not a number"),
         (nodes(r#"["polygamma", 0, -1]"#), "node 0 has an order"),
-        (nodes("7"), "node 0 doesn't begin with the name of a function"),
+        (nodes("7"), "node 0 is not an array that begins with the name of a function"),
     ];
     for (text, words) in table {
         let error = Program::from_json(&text).unwrap_err().to_string();

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+pub use minitensor_schema::message::counted;
+
 /// An error. The message names the op, the argument, the expected and the received value, and a remedy.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
@@ -117,11 +119,6 @@ impl Error {
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message")
-}
-
-/// A count with its noun: `1 tensor`, `2 tensors`.
-pub fn counted(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 impl fmt::Display for Error {

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use minitensor_kernels::stop::Stop;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 
 /// Calls `f`, and returns an error if it was stopped. Panics propagate.
 pub fn stoppable<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
@@ -24,7 +24,9 @@ pub fn ended<T>(f: impl FnOnce() -> T) -> Result<T> {
 #[cold]
 pub fn stopped(payload: Box<dyn Any + Send>) -> std::result::Result<Error, Box<dyn Any + Send>> {
     Ok(match *payload.downcast::<Stop>()? {
-        Stop::OutOfMemory(n, size) => Error::memory(format!("cannot allocate {n} elements of {size} bytes")),
+        Stop::OutOfMemory(n, size) => {
+            Error::memory(format!("cannot allocate {} of {}", counted(n, "element"), counted(size, "byte")))
+        }
         Stop::Requested(why) => why.downcast::<Error>().map_or_else(|_| Error::runtime("interrupted"), |error| *error),
     })
 }

@@ -172,7 +172,11 @@ pub fn wrap_index(index: &[i64], size: usize, axis: usize, out: &mut [i64]) -> R
 #[custom_op]
 pub fn index(x: &Tensor, indices: &[&Tensor]) -> Result<Tensor> {
     if indices.is_empty() || indices.len() > x.ndim() {
-        return Err(Error::index(format!("{} indices for a tensor of {} dimensions", indices.len(), x.ndim())));
+        return Err(Error::index(format!(
+            "the number of 'indices' must be 1 to {}, the number of dimensions of 'x'; got {}",
+            x.ndim(),
+            indices.len()
+        )));
     }
     let wrapped = |axis: usize| -> Result<Tensor> {
         let sizes: Vec<i64> = indices[axis].shape().iter().map(|n| *n as i64).collect();

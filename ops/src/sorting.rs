@@ -1,5 +1,6 @@
 //! Sorting and selection along an axis.
 
+use minitensor::error::counted;
 use minitensor::kernels::{scan, sort as order};
 use minitensor::prelude::*;
 
@@ -9,7 +10,7 @@ use crate::reduction::in_sum_dtype;
 /// The error if there is no memory for the keys of a sort.
 #[cold]
 fn no_memory(n: usize) -> Error {
-    Error::memory(format!("cannot allocate the keys of {n} elements"))
+    Error::memory(format!("cannot allocate the keys of {}", counted(n, "element")))
 }
 
 /// The elements along an axis in ascending (or descending) order, and their original indices. The sort is stable.

@@ -1,5 +1,6 @@
 //! Windows that slide over the last axes, and the matrix of the values that each of them reads.
 
+use minitensor::error::counted;
 use minitensor::kernels::contiguous;
 use minitensor::kernels::window::{Axis, Windows, fold as fold_channel, unfold as unfold_channel};
 use minitensor::prelude::*;
@@ -167,7 +168,10 @@ pub fn windows(list: &[i64], volume: usize, taps: usize, count: usize) -> Result
         |number: fn(&Axis) -> usize| axes.iter().try_fold(1usize, |product, axis| product.checked_mul(number(axis)));
     if [of(|a| a.size), of(|a| a.taps), of(|a| a.count)] != [Some(volume), Some(taps), Some(count)] {
         return Err(Error::value(format!(
-            "'windows' must describe {volume} elements, {taps} taps and {count} windows, like the other arguments; got {list:?}"
+            "'windows' must describe {}, {} and {}, like the other arguments; got {list:?}",
+            counted(volume, "element"),
+            counted(taps, "tap"),
+            counted(count, "window")
         )));
     }
     Windows::new(axes).ok_or_else(|| Error::value(format!("'windows' describes too many windows: {list:?}")))
@@ -251,8 +255,9 @@ pub fn fold(
     if !fits {
         let [_, oh, ow] = windows.counts;
         return Err(Error::value(format!(
-            "'x' must be [.., channels * {taps}, {count}], got shape {}: {taps} taps of each channel, and {oh} * {ow} windows",
-            x.shape()
+            "'x' must be [.., channels * {taps}, {count}], got shape {}: {} of each channel, and {oh} * {ow} windows",
+            x.shape(),
+            counted(taps, "tap")
         )));
     }
     let out = window_fold::call(x, windows.volume(), taps, &windows.attribute())?;

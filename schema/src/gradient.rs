@@ -62,7 +62,7 @@ pub enum Bound {
     Each(Vec<ResolvedExpr>),
 }
 
-/// A value, as an expression.
+/// An expression whose names are resolved.
 #[derive(Clone, Debug)]
 pub struct ResolvedExpr {
     /// Its kind.
@@ -73,7 +73,7 @@ pub struct ResolvedExpr {
     pub is_tensor: bool,
 }
 
-/// The kind of a value.
+/// The kind of a resolved expression.
 #[derive(Clone, Debug)]
 pub enum ResolvedKind {
     /// A name.

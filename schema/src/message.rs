@@ -2,6 +2,11 @@
 
 use std::fmt::{self, Display};
 
+/// A count with its noun: `1 tensor`, `2 tensors`.
+pub fn counted(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
 /// A message template. The arguments fill each `{}` from left to right, in the text first.
 pub struct Message {
     /// The fault.

@@ -105,7 +105,7 @@ BAD = [
     (
         "mt.ops.permute_dims(mt.ones((2,3)),[0,0])",
         ValueError,
-        "op 'permute_dims': axes [0, 0] are not a permutation of the 2 axes of",
+        "op 'permute_dims': axes [0, 0] are not a permutation of the axes of",
     ),
     ("mt.ops.concat([])", ValueError, "op 'concat': takes at least one tensor"),
     (
@@ -374,7 +374,7 @@ BAD = [
     (
         "mt.ops.window.max(mt.ones((1,4)),1,4,[1,1,1,1,1,0]*2+[5,4,1,1,1,0])",
         ValueError,
-        "'windows' must describe 4 elements, 1 taps and 4 windows, like the other arguments; got [1, 1,",
+        "'windows' must describe 4 elements, 1 tap and 4 windows, like the other arguments; got [1, 1,",
     ),
     (
         "mt.ops.window.max(mt.ones((1,4)),1,4,[2**62,1,1,1,1,0]*2+[2**62,4,1,1,1,0])",

@@ -163,7 +163,7 @@ def test_a_call_of_a_missing_op_raises():
 def test_a_call_with_too_small_an_output_buffer_raises():
     with (
         loaded(calling("exp", room=0)),
-        pytest.raises(ValueError, match="op 'probe': op 'exp' returns 1 tensors, but 'outputs' has room for 0"),
+        pytest.raises(ValueError, match="op 'probe': op 'exp' returns 1 tensor, but 'outputs' has room for 0"),
     ):
         mt.ops.probe(mt.Tensor(X))
 

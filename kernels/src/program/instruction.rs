@@ -21,7 +21,8 @@ impl Id {
 /// The instructions that an instruction uses.
 pub type Operands = SmallVec<[Id; 3]>;
 
-/// One step of a program. It computes a number or a truth value.
+/// One step of a program. It computes a number or a truth value from those of earlier instructions. In JSON and in error
+/// messages, it is a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Instruction {
     /// An element of the input at this position.

@@ -1,8 +1,8 @@
 //! Converts programs to JSON and back.
 //!
 //! `{"inputs": ["x"], "uniforms": [], "nodes": [["input", 0], ["sigmoid", 0], ["multiply", 0, 1]], "outputs": [["out",
-//! 2]]}`: the nodes are the instructions. A node is an array: the name of a function, and its operands. A number that JSON
-//! does not support is a string.
+//! 2]]}`: the nodes are the instructions. A node is an array: the name of a function, and its operands. A number that
+//! JSON does not support is a string.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -12,8 +12,8 @@ use crate::row::Reduction;
 
 type Result<T> = std::result::Result<T, Malformed>;
 
-fn wrong<T>(what: impl Into<String>) -> Result<T> {
-    Err(Malformed(what.into()))
+fn malformed<T>(fault: impl Into<String>) -> Result<T> {
+    Err(Malformed(fault.into()))
 }
 
 impl Program {
@@ -24,8 +24,8 @@ impl Program {
         json!({"inputs": self.inputs, "uniforms": self.uniforms, "nodes": nodes, "outputs": outputs}).to_string()
     }
 
-    /// Parses a program. The text may come from [`Program::to_json`] or from any other source: the result is either a
-    /// program that [verifies](Program::verify), or an error that names the fault and its place.
+    /// Parses a program from any source. The result is either a [valid](Program::verify) program, or an error that names
+    /// the invalid part.
     ///
     /// ```
     /// use minitensor_kernels::program::Program;
@@ -35,15 +35,15 @@ impl Program {
     /// assert_eq!(error.to_string(), "invalid program: node 1 uses node 1, which doesn't precede it");
     /// ```
     pub fn from_json(text: &str) -> Result<Program> {
-        let json: Json = serde_json::from_str(text).or_else(|e| wrong(e.to_string()))?;
-        let Json::Object(fields) = json else { return wrong("it is not an object") };
+        let json: Json = serde_json::from_str(text).or_else(|e| malformed(e.to_string()))?;
+        let Json::Object(fields) = json else { return malformed("the JSON is not an object") };
         if let Some(unknown) = fields.keys().find(|k| !["inputs", "uniforms", "nodes", "outputs"].contains(&k.as_str()))
         {
-            return wrong(format!("unknown field '{unknown}'"));
+            return malformed(format!("unknown field '{unknown}'"));
         }
         let mut instructions = Vec::new();
         for (at, node) in list(&fields, "nodes")?.iter().enumerate() {
-            instructions.push(read(node).or_else(|what| wrong(format!("node {at} {what}")))?);
+            instructions.push(read(node).or_else(|fault| malformed(format!("node {at} {fault}")))?);
         }
         let mut outputs = Vec::new();
         for (at, output) in list(&fields, "outputs")?.iter().enumerate() {
@@ -51,7 +51,7 @@ impl Program {
                 Some([Json::String(name), id]) if position(id).is_some() => {
                     outputs.push((name.clone(), Id(position(id).unwrap_or_default())));
                 }
-                _ => return wrong(format!("output {at} is not a name and a node")),
+                _ => return malformed(format!("output {at} is not an array of a name and the index of a node")),
             }
         }
         let program =
@@ -64,14 +64,15 @@ impl Program {
 fn list<'a>(fields: &'a Map<String, Json>, name: &str) -> Result<&'a Vec<Json>> {
     match fields.get(name) {
         Some(Json::Array(list)) => Ok(list),
-        Some(_) => wrong(format!("'{name}' is not a list")),
-        None => wrong(format!("'{name}' is missing")),
+        Some(_) => malformed(format!("'{name}' is not a list")),
+        None => malformed(format!("'{name}' is missing")),
     }
 }
 
 fn names(fields: &Map<String, Json>, name: &str) -> Result<Vec<String>> {
     let read = |v: &Json| {
-        v.as_str().map_or_else(|| wrong(format!("'{name}' has an entry that is not a string")), |s| Ok(s.to_owned()))
+        v.as_str()
+            .map_or_else(|| malformed(format!("'{name}' has an entry that is not a string")), |s| Ok(s.to_owned()))
     };
     list(fields, name)?.iter().map(read).collect()
 }
@@ -113,18 +114,18 @@ fn write(node: &Instruction) -> Json {
 
 fn read(json: &Json) -> std::result::Result<Instruction, String> {
     let Some([Json::String(name), rest @ ..]) = json.as_array().map(Vec::as_slice) else {
-        return Err("doesn't begin with the name of a function".to_owned());
+        return Err("is not an array that begins with the name of a function".to_owned());
     };
     let id = |json: &Json| {
-        position(json).map(Id).ok_or_else(|| format!("'{name}' has an operand that is not the index of a node"))
+        position(json).map(Id).ok_or_else(|| format!("has an operand of '{name}' that is not the index of a node"))
     };
-    let whole = |json: &Json| json.as_i64().ok_or_else(|| format!("'{name}' takes a whole number"));
+    let whole = |json: &Json| json.as_i64().ok_or_else(|| format!("has an operand of '{name}' that is not an integer"));
     Ok(match (name.as_str(), rest) {
         ("input", [k]) => Instruction::Input(id(k)?.0),
         ("uniform", [k]) => Instruction::Uniform(id(k)?.0),
-        ("constant", [value]) => Instruction::Constant(constant(value).ok_or("is a constant that is not a number")?),
+        ("constant", [value]) => Instruction::Constant(constant(value).ok_or("has a constant that is not a number")?),
         ("epsilon", []) => Instruction::Epsilon,
-        ("truth", [Json::Bool(t)]) => Instruction::Truth(*t),
+        ("truth", [t]) => Instruction::Truth(t.as_bool().ok_or("has a truth value that is not a boolean")?),
         ("powi", [x, n]) => Instruction::Powi(id(x)?, whole(n)?),
         ("polygamma", [x, n]) => {
             Instruction::Polygamma(id(x)?, u32::try_from(whole(n)?).map_err(|_| "has an order that is out of range")?)
@@ -139,7 +140,7 @@ fn read(json: &Json) -> std::result::Result<Instruction, String> {
         (function, x) => match (Program::primitive(function), Reduction::named(function), x) {
             (Some(p), ..) => Instruction::Apply(p, x.iter().map(id).collect::<std::result::Result<_, _>>()?),
             (_, Some(reduction), [x]) => Instruction::Reduce(reduction, id(x)?),
-            _ => return Err(format!("calls '{function}' of arity {}, which is not defined", x.len())),
+            _ => return Err(format!("calls '{function}' of arity {}, which does not exist", x.len())),
         },
     })
 }

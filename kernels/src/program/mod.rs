@@ -1,7 +1,7 @@
 //! Programs: the computation of a body, as data.
 //!
-//! Running a body with [`Symbol`]s records a [`Program`]: a list of [`Instruction`]s, each of which uses earlier instructions. A
-//! program can be [evaluated](Program::at) with any type of number. Machine numbers are the reference. Dual numbers of
+//! Running a body with [`Symbol`]s records a [`Program`]: a list of [`Instruction`]s, each of which uses earlier
+//! ones. A program can be [evaluated](Program::at) with any type of number. Machine numbers are the reference. Dual numbers of
 //! symbols differentiate the program ([`Program::vjp`]). Symbols rewrite it ([`Program::simplified`]) or inline it into
 //! another program. [`Program::run`] runs it over memory, tile by tile. Programs can be displayed as text and LaTeX,
 //! and serialized as JSON.
@@ -96,13 +96,7 @@ impl Program {
     /// If the number of names differs from the number of inputs, uniforms or outputs.
     pub fn with_names(mut self, [inputs, uniforms, outputs]: &[Vec<&str>; 3]) -> Program {
         fn rename<'a>(places: impl ExactSizeIterator<Item = &'a mut String>, names: &[&str]) {
-            assert_eq!(
-                places.len(),
-                names.len(),
-                "a program has {} parts of a kind, not {}",
-                places.len(),
-                names.len()
-            );
+            assert_eq!(places.len(), names.len(), "the number of names must be {}, got {}", places.len(), names.len());
             places.zip(names).for_each(|(place, name)| *place = (*name).to_owned());
         }
         rename(self.inputs.iter_mut(), inputs);
@@ -137,7 +131,7 @@ impl Program {
         self.at_but(inputs, uniforms, |_, _| None)
     }
 
-    /// Like [`Program::at`], but `instead` may return another value for an instruction, computed from the values before it.
+    /// Like [`Program::at`], but `instead` may return another value for an instruction, computed from earlier values.
     fn at_but<T: Scalar>(
         &self,
         inputs: &[T],

@@ -312,7 +312,7 @@ impl<T: Tile> Work<'_, T> {
             };
             for step in &self.plan.steps {
                 let inputs: SmallVec<[*const u8; 3]> = step.inputs.iter().map(|p| at(*p).cast_const()).collect();
-                // SAFETY: all places hold a tile of the kind that the instruction requires; the output is none of the inputs.
+                // SAFETY: all places hold a tile of the type that the instruction requires; the output is no input.
                 unsafe {
                     self.step(&self.plan.program.instructions[step.instruction.at()], n, &inputs, at(step.output))
                 }

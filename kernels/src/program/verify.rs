@@ -4,10 +4,10 @@ use std::fmt;
 
 use super::{Instruction, Program, ValueType};
 
-/// The maximum number of instructions in a program. Later algorithms are quadratic in it in the worst case.
+/// The maximum number of instructions in a program. In the worst case, other algorithms take quadratic time.
 const MOST: usize = 1 << 14;
 
-/// The error of an invalid program, with the place of the fault.
+/// The error for an invalid program. It names the invalid part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(pub(super) String);
 
@@ -20,41 +20,45 @@ impl fmt::Display for Malformed {
 impl std::error::Error for Malformed {}
 
 impl Program {
-    /// Checks that every instruction uses only earlier instructions, of the right kind and number, that all inputs, uniforms and
-    /// outputs exist, and that names are unique. Programs from [`Program::write`] are valid; deserialized ones may not
-    /// be.
+    /// Checks that every instruction has the right number of operands, and that they are earlier instructions of the
+    /// right type. Checks that all inputs, uniforms and outputs exist, and that names are unique. Programs from
+    /// [`Program::write`] are valid; programs that are read from a text may not be.
     pub fn verify(&self) -> Result<(), Malformed> {
         if self.instructions.len() > MOST {
             return Err(Malformed(format!("it has {} nodes, at most {MOST} are allowed", self.instructions.len())));
         }
         for (at, instruction) in self.instructions.iter().enumerate() {
-            let wrong = |what: String| Err(Malformed(format!("node {at} {what}")));
+            let malformed = |fault: String| Err(Malformed(format!("node {at} {fault}")));
             match instruction {
                 Instruction::Input(k) if *k as usize >= self.inputs.len() => {
-                    return wrong(format!("refers to input {k}, but the number of inputs is {}", self.inputs.len()));
+                    return malformed(format!(
+                        "refers to input {k}, but the number of inputs is {}",
+                        self.inputs.len()
+                    ));
                 }
                 Instruction::Uniform(k) if *k as usize >= self.uniforms.len() => {
-                    return wrong(format!(
+                    return malformed(format!(
                         "refers to uniform {k}, but the number of uniforms is {}",
                         self.uniforms.len()
                     ));
                 }
                 Instruction::Apply(p, x) if x.len() != p.arity() => {
-                    return wrong(format!("passes {} arguments to '{}', which takes {}", x.len(), p.name(), p.arity()));
+                    let (name, arity, given) = (p.name(), p.arity(), x.len());
+                    return malformed(format!("has a wrong number of operands: '{name}' takes {arity}, got {given}"));
                 }
                 _ => {}
             }
             for (id, kind) in instruction.operands() {
                 if id.at() >= at {
-                    return wrong(format!("uses node {}, which doesn't precede it", id.0));
+                    return malformed(format!("uses node {}, which doesn't precede it", id.0));
                 }
                 if self.instructions[id.at()].kind() != kind {
-                    let (is, wants) = if kind == ValueType::Number {
+                    let (is, expected) = if kind == ValueType::Number {
                         ("a truth value", "a number")
                     } else {
                         ("a number", "a truth value")
                     };
-                    return wrong(format!("uses node {}, {is}, as {wants}", id.0));
+                    return malformed(format!("uses node {}, which is {is}, as {expected}", id.0));
                 }
             }
         }

@@ -83,7 +83,7 @@ messages! {
     UNKNOWN_VARIABLE: "unknown dtype variable `{}`", "write the generic parameter of the function, such as `T`";
     DTYPE_OUTSIDE: "`{}` is not among the dtypes of `{}`", "widen the bound of `{}`, or remove the dtype";
     DTYPE_DIFFERS: "the `dtype` clause has `{}`, but the function has `{}`", "make both equal, or remove the clause";
-    DTYPE_COUNT: "the `dtype` clause has {} outputs, but the function has {}", "write one dtype for each output";
+    DTYPE_COUNT: "the `dtype` clause has {}, but the function has {}", "write one dtype for each output";
 
     // In place.
     INPLACE_LEVEL: "only an element op can be `inplace`", "remove `inplace`";

@@ -1,7 +1,8 @@
 //! Combines the signature and the clauses: names, dtypes, outputs and the gradient of the [`Op`].
 
 use minitensor_schema::grammar::{NamedDims, Shape};
-use minitensor_schema::{At, check, message};
+use minitensor_schema::message::{self, counted};
+use minitensor_schema::{At, check};
 use proc_macro2::Span;
 use quote::format_ident;
 use syn::ext::IdentExt;
@@ -124,7 +125,7 @@ fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(O
         return vec![];
     }
     if given.len() != signature.returned.len() {
-        diag.error(clause.end(), &messages::DTYPE_COUNT, &[&given.len(), &signature.returned.len()]);
+        diag.error(clause.end(), &messages::DTYPE_COUNT, &[&counted(given.len(), "output"), &signature.returned.len()]);
         return vec![];
     }
     for ((_, elem), (returned, (_, ty))) in given.iter().zip(signature.returned.iter().zip(&clause.outputs)) {
@@ -149,7 +150,11 @@ impl Signature {
 /// The dtypes of the outputs of a cell op in the clause must equal those of their parameters.
 fn cell_dtypes(clause: &DTypes, given: &[(Option<Ident>, Elem)], signature: &Signature, diag: &mut Diag) {
     if given.len() != signature.outputs.len() {
-        return diag.error(clause.end(), &messages::DTYPE_COUNT, &[&given.len(), &signature.outputs.len()]);
+        return diag.error(
+            clause.end(),
+            &messages::DTYPE_COUNT,
+            &[&counted(given.len(), "output"), &signature.outputs.len()],
+        );
     }
     for ((_, elem), ((_, has, _), (_, ty))) in given.iter().zip(signature.outputs.iter().zip(&clause.outputs)) {
         if elem != has {

@@ -11,7 +11,7 @@ use super::mode::{is_grad_enabled, set_grad_enabled};
 use super::node::{Edge, Meta, Node};
 use crate::backend::precision::Wide;
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::op::by_name::names;
 use crate::op::{Backward, Role, gradient};
 use crate::tensor::Tensor;
@@ -84,8 +84,8 @@ impl Pass {
     fn run(mut self, outputs: &[Tensor], cotangents: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
         if !cotangents.is_empty() && cotangents.len() != outputs.len() {
             return Err(Error::value(format!(
-                "grad: expected one cotangent for each of {} outputs, got {}",
-                outputs.len(),
+                "grad: expected one cotangent for each of {}, got {}",
+                counted(outputs.len(), "output"),
                 cotangents.len()
             )));
         }
@@ -268,10 +268,10 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
     }
     if grads.len() != node.edges.len() && !grads.is_empty() {
         return Err(Error::runtime(format!(
-            "op '{}': its backward returned {} gradients for {} inputs; correct the backward",
+            "op '{}': its backward returned {} for {}; correct the backward",
             op.name,
-            grads.len(),
-            node.edges.len()
+            counted(grads.len(), "gradient"),
+            counted(node.edges.len(), "input")
         )));
     }
     grads

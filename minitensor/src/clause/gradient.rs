@@ -36,7 +36,7 @@ pub enum LetValue {
     Outputs(FormulaExpr),
 }
 
-/// A value, as an expression.
+/// An expression that is evaluated in the backward pass.
 pub enum FormulaExpr {
     Name(Name),
     Dim(String),

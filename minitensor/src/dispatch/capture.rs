@@ -17,7 +17,7 @@ pub trait Observer: Send + Sync {
 
 /// The observers, the outermost first.
 static OBSERVERS: RwLock<Vec<Arc<dyn Observer>>> = RwLock::new(Vec::new());
-/// How many there are.
+/// The number of observers.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether there are observers.

@@ -13,7 +13,7 @@ use crate::tensor::Tensor;
 
 type Edges = SmallVec<[Option<Edge>; 2]>;
 
-/// What must be known before a call runs to record it afterwards.
+/// The state before a call that recording it afterwards requires.
 pub struct Recording {
     edges: Edges,
     /// The derived gradient, if the op has one.

@@ -7,7 +7,7 @@ use minitensor_kernels::Const;
 
 use super::host::{host, pointer};
 use crate::attr::Attr;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::op::{Arg, Arity, OpRef, Outputs, Value};
 use crate::plugin::abi::{self, Str};
 use crate::plugin::ffi::checked;
@@ -190,7 +190,7 @@ impl OpName {
         let names: Vec<Str> = keywords.iter().map(|(name, _)| Str::of(name)).collect();
         let outputs = self.get()?.call(&positional, &names, &named, MOST)?;
         outputs.try_into().map_err(|v: Vec<Tensor>| {
-            Error::type_(format!("op '{}' returns {} tensors, expected {N}", self.name, v.len()))
+            Error::type_(format!("op '{}' returns {}, expected {N}", self.name, counted(v.len(), "tensor")))
         })
     }
 }

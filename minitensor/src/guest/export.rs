@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::backward_call::BackwardCall;
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::op::*;
 use crate::plugin::abi::{self, ErrorSink, Host, KernelFn, Str, arity, backward, body, core, kind, role, rule};
 use crate::plugin::ffi::{catch, checked};
@@ -393,10 +393,9 @@ unsafe extern "C" fn gradient(call: *const abi::Gradient, error: *mut ErrorSink)
             };
             let gradients = formula.run.call(&BackwardCall::new(op, call)?)?;
             if gradients.len() != call.n_inputs as usize && !gradients.is_empty() {
-                let (got, n) = (gradients.len(), call.n_inputs);
-                return Err(Error::runtime(format!(
-                    "its gradient returned {got} tensors, expected one for each of {n} inputs"
-                )));
+                let got = counted(gradients.len(), "tensor");
+                let n = counted(call.n_inputs as usize, "input");
+                return Err(Error::runtime(format!("its gradient returned {got}, expected one for each of {n}")));
             }
             for (k, gradient) in gradients.into_iter().enumerate() {
                 *call.gradients.add(k) = gradient.map_or(std::ptr::null_mut(), Tensor::into_handle);

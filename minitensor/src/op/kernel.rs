@@ -1,5 +1,5 @@
-//! Kernels: what computes an op, on which kind of device. Those that `#[custom_op]` generates, those of plugins and those of
-//! other crates are in one table for each op, the [`KernelTable`].
+//! Kernels compute an op on one kind of device. `#[custom_op]` generates some; plugins and other crates add more. All kernels of
+//! an op are in one table, its [`KernelTable`].
 
 #[cfg(feature = "engine")]
 use std::sync::{Arc, OnceLock};

@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`def`] | [`OpDef`], the definition of an op as data |
-//! | [`kernel`], [`program`] | what computes an op: its kernels by kind of device, and the program of its body |
+//! | [`kernel`], [`program`] | the kernels of an op by kind of device, and the program of its body |
 //! | [`registry`] | all ops by name |
 //! | [`call`] | arguments, and the rules for dtypes, shapes and axes |
 //! | [`gradient`] | derived gradients |

@@ -2,7 +2,7 @@
 
 use super::Tensor;
 use crate::dtype::{DType, Kind};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 
 impl Tensor {
     /// The same memory with its bits as elements of another dtype of the same size, without history. Complex dtypes are
@@ -11,10 +11,10 @@ impl Tensor {
         let is_complex = [self.dtype(), dtype].iter().any(|d| d.kind() == Kind::Complex);
         if is_complex || self.dtype().size() != dtype.size() {
             return Err(Error::type_(format!(
-                "bitcast takes two real dtypes of one size, got {} ({} bytes) and {dtype} ({} bytes)",
+                "bitcast takes two real dtypes of one size, got {} ({}) and {dtype} ({})",
                 self.dtype(),
-                self.dtype().size(),
-                dtype.size()
+                counted(self.dtype().size(), "byte"),
+                counted(dtype.size(), "byte")
             )));
         }
         let (storage, shape, strides) = (self.storage().clone(), self.shape().clone(), self.strides().into());

@@ -12,7 +12,7 @@ use super::allocator::{Allocator, allocator};
 use super::cache;
 use super::device::{Device, DeviceKind};
 use super::usage::count;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::stop::stoppable;
 
 /// A block of memory of one device. Dropping it frees or releases the memory.
@@ -57,7 +57,7 @@ const fn alignment(bytes: usize) -> usize {
 
 #[cold]
 fn refuse(bytes: usize) -> Error {
-    Error::memory(format!("cannot allocate {bytes} bytes for a tensor"))
+    Error::memory(format!("cannot allocate {} for a tensor", counted(bytes, "byte")))
 }
 
 impl Buffer {

@@ -14,8 +14,9 @@ use crate::stop::stoppable;
 /// returns an error instead of aborting the process.
 pub fn try_vec<T>(n: usize) -> Result<Vec<T>> {
     let mut vec = Vec::new();
-    vec.try_reserve_exact(n)
-        .map_err(|_| Error::memory(format!("cannot allocate {n} elements of {} bytes", size_of::<T>())))?;
+    vec.try_reserve_exact(n).map_err(|_| {
+        Error::memory(format!("cannot allocate {} of {}", counted(n, "element"), counted(size_of::<T>(), "byte")))
+    })?;
     Ok(vec)
 }
 

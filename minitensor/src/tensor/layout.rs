@@ -74,8 +74,7 @@ impl Layout {
     pub fn permute(&self, axes: &[i64]) -> Result<Layout> {
         let rank = self.shape.len();
         let mut seen = vec![false; rank];
-        let fail =
-            || Error::value(format!("axes {axes:?} are not a permutation of the {rank} axes of shape {}", self.shape));
+        let fail = || Error::value(format!("axes {axes:?} are not a permutation of the axes of shape {}", self.shape));
         if axes.len() != rank {
             return Err(fail());
         }
@@ -137,7 +136,8 @@ impl Layout {
         let last = start as i128 + step as i128 * (length as i128 - 1);
         if length > 0 && (start >= size || last < 0 || last >= size as i128) {
             return Err(Error::index(format!(
-                "a slice of {length} elements from {start} with step {step} exceeds axis {axis} of size {size}"
+                "a slice of {} from {start} with step {step} exceeds axis {axis} of size {size}",
+                counted(length, "element")
             )));
         }
         let mut shape = self.shape.clone();

@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use smallvec::SmallVec;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 
 /// The sizes of the dimensions, outermost first. The empty shape is that of a single number.
 #[derive(PartialEq, Eq, Hash, Default)]
@@ -193,7 +193,8 @@ pub fn normalize_axis(axis: i64, rank: usize) -> Result<usize> {
         Err(Error::index(format!("axis {axis} is out of range: the tensor has no dimensions")))
     } else {
         Err(Error::index(format!(
-            "axis {axis} is out of range for a tensor of {rank} dimensions: use {} to {}",
+            "axis {axis} is out of range for a tensor of {}: use {} to {}",
+            counted(rank, "dimension"),
             -n,
             n - 1
         )))

@@ -6,7 +6,7 @@ use super::allocator::Allocator;
 use super::{Buffer, Device, Tensor, copy_elements};
 use crate::error::Result;
 
-/// Copies the elements of a tensor to another of the same shape. What the CPU does not reach is copied through main memory.
+/// Copies the elements of a tensor to another of the same shape. Memory that the CPU cannot access is copied through main memory.
 pub fn copy(from: &Tensor, to: &Tensor) -> Result<()> {
     if from.device() == Device::Meta || to.device() == Device::Meta || to.numel() == 0 {
         return Ok(());

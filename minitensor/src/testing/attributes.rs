@@ -6,7 +6,7 @@ use super::sample::Sample;
 use super::values::{close, numbers};
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::op::{Arg, Arity, OpRef, dispatch, slots};
 
 /// Passes a wrong number of inputs, then a misspelled keyword. Both must fail before the kernel runs, with an error that
@@ -29,7 +29,10 @@ pub fn wrong_arguments_are_refused(op: &OpRef, sample: &Sample) -> Result<()> {
             }
             Err(e) if e.message().contains(op.name.as_ref()) => {}
             Err(e) => {
-                return Err(Error::runtime(format!("the error for {} inputs does not name the op: {e}", wrong.len())));
+                return Err(Error::runtime(format!(
+                    "the error for {} does not name the op: {e}",
+                    counted(wrong.len(), "input")
+                )));
             }
         }
     }

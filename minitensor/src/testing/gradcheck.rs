@@ -2,7 +2,7 @@
 
 use super::values::{numbers, tensor_like};
 use crate::autograd::{EnableGrad, NoGrad, Options, grad};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::tensor::Tensor;
 
 /// Settings of [`gradcheck`].
@@ -129,8 +129,8 @@ fn first_order(f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Resul
         let gradient = numbers(&gradient.detach())?;
         if gradient.len() != base.len() {
             return Err(Error::runtime(format!(
-                "for input {input}, it has {} elements, expected {}",
-                gradient.len(),
+                "for input {input}, it has {}, expected {}",
+                counted(gradient.len(), "element"),
                 base.len()
             )));
         }

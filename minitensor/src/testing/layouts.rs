@@ -5,7 +5,7 @@ use super::sample::Sample;
 use super::values::{close, numbers};
 use crate::autograd::NoGrad;
 use crate::dtype::{DType, Kind};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::op::{Arity, Body, OpRef, ShapeRule};
 use crate::random::manual_seed;
 use crate::tensor::{Device, Shape, Tensor};
@@ -38,7 +38,11 @@ pub fn inferred_is_real(op: &OpRef, sample: &Sample) -> Result<()> {
         Err(e) => return fail(format!("inference fails, but the op succeeds: {e}")),
     };
     if inferred.len() != real.len() {
-        return fail(format!("inference returns {} outputs, but the op returns {}", inferred.len(), real.len()));
+        return fail(format!(
+            "inference returns {}, but the op returns {}",
+            counted(inferred.len(), "output"),
+            real.len()
+        ));
     }
     for (i, (a, b)) in inferred.iter().zip(&real).enumerate() {
         if a.shape() != b.shape() || a.dtype() != b.dtype() {

@@ -3,7 +3,7 @@
 use super::resolve::{Resolved, resolve};
 use crate::gradient::Gradient;
 use crate::grammar::{Dialect, Formula, Tokens};
-use crate::message;
+use crate::message::{self, counted};
 use crate::problem::{At, Problem};
 use crate::signature::{Arity, Signature};
 use crate::suggestion::suggestion;
@@ -59,9 +59,4 @@ pub fn resolved(
 ) -> Result<Gradient, Vec<Problem>> {
     let Resolved { gradient, problems } = resolve(op, dims, tokens, dialect, formula);
     if problems.is_empty() { Ok(gradient) } else { Err(problems) }
-}
-
-/// `1 tensor`, `2 tensors`
-fn counted(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }

@@ -57,7 +57,7 @@ pub fn run(
     Ok(outputs)
 }
 
-/// What computes the elements.
+/// A loop over elements.
 pub enum Loop<'a> {
     /// A compiled loop.
     Kernel(Kernel<ElementKernel>),

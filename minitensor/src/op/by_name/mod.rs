@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use crate::op::call::Value;
 use crate::op::def::OpRef;
 use crate::op::{bind, dispatch, dispatch_one, registry};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::tensor::Tensor;
 
 /// A reference to an op by name. The first call looks the op up.
@@ -50,7 +50,7 @@ impl OpName {
         let op = self.get()?;
         let (inputs, attrs) = bind(op, args, keywords)?;
         dispatch(op, &inputs, &attrs)?.into_vec().try_into().map_err(|v: Vec<Tensor>| {
-            Error::type_(format!("op '{}' returns {} tensors, expected {N}", self.name, v.len()))
+            Error::type_(format!("op '{}' returns {}, expected {N}", self.name, counted(v.len(), "tensor")))
         })
     }
 }

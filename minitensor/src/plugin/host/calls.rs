@@ -11,7 +11,7 @@ use super::tensor::{Borrowed, take_back};
 use crate::attr::Attr;
 use crate::autograd::BackwardCall;
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::op::{Backward, Call, CellArg, KernelCall, OpDef, Output};
 use crate::plugin::abi::{self, Str, most};
 use crate::plugin::ffi::checked;
@@ -196,7 +196,7 @@ impl LoadedOp {
         let expected = call.op().outputs.len();
         let all = all.ok_or_else(|| self.context(Error::runtime("its body returned a null pointer as an output")))?;
         if all.len() != expected && !call.op().gives_list() {
-            let why = format!("its body returned {} outputs, expected {expected}", all.len());
+            let why = format!("its body returned {}, expected {expected}", counted(all.len(), "output"));
             return Err(self.context(Error::runtime(why)));
         }
         Ok(all)

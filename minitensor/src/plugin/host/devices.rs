@@ -9,7 +9,7 @@ use super::calls::run_on_arrays;
 use super::read::table;
 use crate::backend::{self, Allocator, Backend};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::fork::try_lock;
 use crate::op::{ArrayKernel, KernelCall, Kernels, OpRef, registry};
 use crate::plugin::abi::{self, most, slice};
@@ -134,7 +134,8 @@ unsafe impl Sync for Memory {}
 unsafe impl Allocator for Memory {
     fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
         let mut block = std::ptr::null_mut();
-        let refused = || Error::memory(format!("cannot allocate {bytes} bytes on device '{}'", self.name()));
+        let refused =
+            || Error::memory(format!("cannot allocate {} on device '{}'", counted(bytes, "byte"), self.name()));
         // SAFETY: the function of the plugin is called as the ABI requires.
         checked(|sink| {
             block = unsafe { (self.functions.allocate)(self.table.context, self.index, bytes, sink) };
@@ -216,12 +217,12 @@ impl LoadedKernel {
         let op = op.map_err(|e| e.context(format!("a kernel for device '{}'", self.kind.name())))?;
         if !self.dtypes.is_empty() && self.dtypes.len() != op.generics.len() {
             return Err(Error::value(format!(
-                "a kernel of op '{}' for device '{}' has {} dtypes, expected one for each of its {} dtype variables, or none \
+                "a kernel of op '{}' for device '{}' has {}, expected one for each of its {}, or none \
                  for a kernel of all dtypes",
                 self.op,
                 self.kind.name(),
-                self.dtypes.len(),
-                op.generics.len()
+                counted(self.dtypes.len(), "dtype"),
+                counted(op.generics.len(), "dtype variable")
             )));
         }
         Ok(op)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::calls::LoadedOp;
 use super::check;
 use crate::clause;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::op::*;
 use crate::plugin::abi::{self, backward, body, most, slice};
 use crate::tensor::Shape;
@@ -52,7 +52,10 @@ pub unsafe fn table<T>(table: *const T, what: &str) -> Result<&'static T> {
     let size = *size.ok_or_else(|| Error::value(format!("{what} is a null pointer")))?;
     if size < size_of::<T>() || size > 1 << 16 {
         let least = size_of::<T>();
-        return Err(Error::value(format!("the table of {what} has {size} bytes, expected at least {least}")));
+        return Err(Error::value(format!(
+            "the table of {what} has {}, expected at least {least}",
+            counted(size, "byte")
+        )));
     }
     // SAFETY: by the contract of this function, a pointer that is not null is valid.
     Ok(unsafe { &*table })

@@ -10,7 +10,7 @@ use minitensor_kernels::threads;
 use super::tensor::{Held, NO_ARRAY, hand_out, look, take_back};
 use super::{devices, read};
 use crate::autograd::{GradMode, is_grad_enabled};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::op::{Backward, OpRef, Value, bind, dispatch, registry, vjp};
 use crate::plugin::abi::{self, ErrorSink, Host, Str, most};
 use crate::plugin::ffi::{catch, checked};
@@ -304,9 +304,9 @@ unsafe extern "C" fn op_call(
         let results = dispatch(callee, &inputs, &attrs)?.into_vec();
         if results.len() > *n_outputs {
             return Err(Error::value(format!(
-                "op '{}' returns {} tensors, but 'outputs' has room for {}",
+                "op '{}' returns {}, but 'outputs' has room for {}",
                 callee.name,
-                results.len(),
+                counted(results.len(), "tensor"),
                 *n_outputs
             )));
         }
