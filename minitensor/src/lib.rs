@@ -39,6 +39,8 @@ pub mod interrupt;
 pub mod op;
 pub mod plugin;
 #[cfg(feature = "engine")]
+mod precision;
+#[cfg(feature = "engine")]
 pub mod profiler;
 #[cfg(feature = "engine")]
 pub mod random;

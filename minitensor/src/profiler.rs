@@ -11,7 +11,7 @@ use crate::dispatch::Produced;
 use crate::dispatch::capture::{Observer, Observing, observe};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::fork;
+use crate::fork::lock;
 use crate::op::{Arg, OpRef};
 use crate::tensor::{Shape, Tensor};
 
@@ -47,9 +47,9 @@ fn events() -> MutexGuard<'static, BTreeMap<u64, Vec<(u64, Event)>>> {
     EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Acquires the lock of the events for a [fork]. `None` if another thread holds it.
+/// Acquires the lock of the events for a [fork](crate::fork). `None` if another thread holds it.
 pub(crate) fn try_hold() -> Option<Box<dyn Any>> {
-    fork::try_lock(&EVENTS)
+    lock::try_lock(&EVENTS)
 }
 
 impl Profile {

@@ -12,7 +12,7 @@ use minitensor_kernels::random::Key;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::fork::try_lock;
+use crate::fork::lock::try_lock;
 use crate::tensor::{Device, Shape, Tensor};
 
 /// The key of the next draw from the global generator.

@@ -4,16 +4,22 @@
 use minitensor::prelude::*;
 use minitensor::tensor::Region;
 
+use crate::reduction::sum;
+
 /// The region of `x`.
 #[custom_op(name = "region::part", backward = |d| { x: region::spread(d, region) })]
 pub fn part(x: &Tensor, region: &[i64]) -> Result<Tensor> {
     Region::read(region)?.part_of(x)
 }
 
-/// A tensor that contains `part` in the region, and 0 elsewhere.
+/// A tensor that contains `part` in the region, and 0 elsewhere. Elements of the region that share memory, as after
+/// expanding, are summed.
 #[custom_op(name = "region::spread", backward = |d| { part: region::part(d, region) })]
 pub fn spread(part: &Tensor, region: &[i64]) -> Result<Tensor> {
-    Region::read(region)?.spread(part)
+    let region = Region::read(region)?;
+    let repeated = region.repeated_axes();
+    let summed = if repeated.is_empty() { part.clone() } else { sum::call(part, Some(&repeated), true, None)? };
+    region.spread(&summed, part.dtype())
 }
 
 /// `x` with 0 in the region.

@@ -6,13 +6,13 @@ use smallvec::SmallVec;
 
 use super::node::{Meta, Node};
 use crate::attr::Attr;
-use crate::backend::precision::stored_dtype;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::call::axis_layout::AxisLayout;
 use crate::op::call::shape_rule::Bindings;
 use crate::op::gradient::pullback::Pullback;
 use crate::op::{OpDef, Role, ShapeRule};
+use crate::precision::stored_dtype;
 use crate::tensor::{Device, Tensor};
 
 /// The call of a gradient: cotangents, saved tensors and attributes, by position.

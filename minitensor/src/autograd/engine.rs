@@ -9,11 +9,11 @@ use super::backward_call::{BackwardCall, fit, released};
 use super::meta::GradMeta;
 use super::mode::{is_grad_enabled, set_grad_enabled};
 use super::node::{Edge, Meta, Node};
-use crate::backend::precision::Wide;
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
 use crate::op::by_name::names;
 use crate::op::{Backward, Role, gradient};
+use crate::precision::Wide;
 use crate::tensor::Tensor;
 
 /// The options of a backward pass.

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::precision;
+use super::composite;
 use super::shapes::{CallShapes, broadcast, expanded};
 use crate::autograd::NoGrad;
 use crate::dtype::DType;
@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::CoreShapes;
 use crate::op::{ArrayKernel, Body, Call, DTypeRule, KernelCall, OpDef, Output, Role};
+use crate::precision::{is_wide, stored_dtype};
 use crate::tensor::allocator::allocator;
 use crate::tensor::{Device, DeviceKind, Shape, Tensor};
 
@@ -24,7 +25,7 @@ impl<'a> SelectedKernel<'a> {
     /// op.
     pub fn new(op: &'a OpDef, kind: DeviceKind, dtypes: &DTypes) -> Option<SelectedKernel<'a>> {
         let mut candidates = [dtypes.clone(), dtypes.iter().map(|d| d.compute()).collect()];
-        if precision::is_wide() {
+        if is_wide() {
             candidates.reverse();
         }
         candidates.into_iter().find_map(|dtypes| {
@@ -90,7 +91,7 @@ pub fn run(
             (_, rule, shapes) => {
                 let t = shapes.map_or(Ok(t.clone()), |(shapes, clause)| shapes.call_output(clause, k, t))?;
                 match rule {
-                    DTypeRule::Generic(g) => match precision::stored_dtype(dtypes[g as usize]) {
+                    DTypeRule::Generic(g) => match stored_dtype(dtypes[g as usize]) {
                         dtype if t.dtype() != dtype => t.cast(dtype)?,
                         _ => t.contiguous()?,
                     },
@@ -140,8 +141,8 @@ fn outputs(
         (Body::Arrays(body), _) if body.infers() => return body.infer(call),
         (_, Some((shapes, _))) => shapes.outputs.to_vec(),
         (Body::Element(_), None) => vec![broadcast(op, call.inputs)?; op.outputs.len()],
-        (Body::Tensor(body), None) => return precision::metas_of(call, body),
-        (Body::Dynamic(body), None) => return precision::metas_of(call, &*body.run),
+        (Body::Tensor(body), None) => return composite::metas_of(call, body),
+        (Body::Dynamic(body), None) => return composite::metas_of(call, &*body.run),
         (_, None) => Vec::new(),
     };
     let dtype = |output: &Output| op.output_dtype_of(output.dtype, dtypes, call.attrs);

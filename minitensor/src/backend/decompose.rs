@@ -4,8 +4,8 @@ use std::cell::RefCell;
 
 use smallvec::SmallVec;
 
+use super::arrays;
 use super::shapes::{CallShapes, broadcast, expanded};
-use super::{arrays, precision};
 use crate::autograd::NoGrad;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -91,7 +91,7 @@ pub fn run(
                 None => t,
             },
             // The result may be an input, or expanded.
-            _ => t.cast(precision::output_dtype(op, output, dtypes, call.attrs)?)?,
+            _ => t.cast(op.stored_dtype_of(output, dtypes, call.attrs)?)?,
         }));
     }
     Ok(outputs)

@@ -2,9 +2,9 @@
 //! and copies bytes. Its kernels are in the [kernel table](crate::op::KernelTable) of each op.
 
 mod arrays;
+pub(crate) mod composite;
 pub(crate) mod cpu;
 mod decompose;
-pub(crate) mod precision;
 pub(crate) mod shapes;
 
 pub(crate) use arrays::{SelectedKernel, infer as infer_arrays, run as run_arrays};

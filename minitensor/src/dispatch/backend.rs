@@ -7,11 +7,12 @@ use super::check::{Checked, Flat};
 use crate::attr::Attr;
 use crate::autograd::is_grad_enabled;
 use crate::backend::cpu::{cells, elements};
-use crate::backend::{self, CallShapes, SelectedKernel, precision};
+use crate::backend::{self, CallShapes, SelectedKernel, composite};
 use crate::error::{Error, Result, counted};
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::Bindings;
 use crate::op::{Backward, Body, Call, DTypeRule, Kernels, OpDef, OpRef, ShapeRule};
+use crate::precision::stored_dtype;
 use crate::tensor::{Device, DeviceKind, Tensor};
 
 /// Computes the outputs whose bit is set.
@@ -40,7 +41,7 @@ pub fn compute(
             if let Some(selected) = whole_kernel(&call, device, dtypes) {
                 return backend::run_arrays(&selected, &call, dtypes, device, shapes, wanted);
             }
-            let outputs = precision::rounded_once(&call, body)?;
+            let outputs = composite::rounded_once(&call, body)?;
             check_promises(op, outputs, attrs, dtypes, shapes.map(|(shapes, _)| shapes))
         }
         (Body::Dynamic(body), _) => {
@@ -50,7 +51,7 @@ pub fn compute(
             // Python code sees the dtypes of its results, and may read values.
             let outputs = match body.is_interpreted {
                 true => (body.run)(&call)?,
-                false => precision::rounded_once(&call, &*body.run)?,
+                false => composite::rounded_once(&call, &*body.run)?,
             };
             check_promises(op, outputs, attrs, dtypes, shapes.map(|(shapes, _)| shapes))
         }
@@ -131,7 +132,7 @@ fn check_promises(
         if output.dtype != DTypeRule::Any {
             let dtype = op.output_dtype_of(output.dtype, dtypes, attrs)?;
             // Within a composite op, halves are kept in float32.
-            if ![dtype, precision::stored_dtype(dtype)].contains(&t.dtype()) {
+            if ![dtype, stored_dtype(dtype)].contains(&t.dtype()) {
                 return Err(wrong(dtype.to_string(), t.dtype().to_string()));
             }
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::Produced;
 use crate::error::Result;
-use crate::fork;
+use crate::fork::lock;
 use crate::op::{Arg, OpRef};
 
 /// Sees the calls of all threads.
@@ -46,9 +46,9 @@ impl Drop for Observing {
     }
 }
 
-/// Holds the list's lock for a [fork], unless another thread holds it.
+/// Holds the list's lock for a [fork](crate::fork), unless another thread holds it.
 pub fn try_hold() -> Option<Box<dyn Any>> {
-    fork::try_write(&OBSERVERS)
+    lock::try_write(&OBSERVERS)
 }
 
 /// Passes a call through all observers.

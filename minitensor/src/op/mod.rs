@@ -15,7 +15,7 @@ pub(crate) mod call;
 mod def;
 mod entry;
 mod kernel;
-mod program;
+pub(crate) mod program;
 
 pub use build::{CustomOp, GradientFunction};
 pub use call::{Arg, Arithmetic, Call, CoreShapes, Dim, Dims, Outputs, Predicate, Relation, Value, bind, infer, slots};

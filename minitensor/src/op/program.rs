@@ -1,16 +1,18 @@
-//! [`ProgramFn`]: the program of a body, for the attributes of a call.
+//! [`ProgramFn`]: the program of a body, for the attributes of a call. The dtypes that a program supports.
 
 #[cfg(feature = "engine")]
 use std::sync::Arc;
 
-#[cfg(feature = "engine")]
-use minitensor_kernels::program::Plan;
 use minitensor_kernels::program::Program;
+#[cfg(feature = "engine")]
+use minitensor_kernels::program::{Plan, Tile};
 
 use super::OpDef;
 #[cfg(feature = "engine")]
 use super::def::Arity;
 use crate::attr::Attr;
+#[cfg(feature = "engine")]
+use crate::dtype::{DType, DTypeSet};
 use crate::error::Result;
 #[cfg(feature = "engine")]
 use crate::plugin::host::LoadedOp;
@@ -51,4 +53,31 @@ impl OpDef {
         let all: Vec<Attr> = attrs.iter().cloned().chain(optional.map(|i| Attr::Bool(is_given(i)))).collect();
         write.call(self, &all).map(Some)
     }
+}
+
+/// Calls a generic function with the type of the compute dtype; `else` is for dtypes that no program supports.
+#[cfg(feature = "engine")]
+macro_rules! at_type {
+    ($dtype:expr, $function:ident($($x:expr),*) else $none:expr) => {
+        match $dtype.compute() {
+            DType::F32 => $function::<f32>($($x),*),
+            DType::F64 => $function::<f64>($($x),*),
+            DType::I32 => $function::<i32>($($x),*),
+            DType::I64 => $function::<i64>($($x),*),
+            DType::C64 => $function::<minitensor_kernels::Complex<f32>>($($x),*),
+            DType::C128 => $function::<minitensor_kernels::Complex<f64>>($($x),*),
+            _ => $none,
+        }
+    };
+}
+#[cfg(feature = "engine")]
+pub(crate) use at_type;
+
+/// The dtypes that support all steps of a program.
+#[cfg(feature = "engine")]
+pub fn dtypes(program: &Program) -> DTypeSet {
+    fn runs<T: Tile>(program: &Program) -> bool {
+        program.runs_at::<T>()
+    }
+    DTypeSet::ELEMENT.filter(|dtype| at_type!(dtype, runs(program) else false))
 }

@@ -14,7 +14,7 @@ use super::entry::{KernelEntry, OpEntry};
 use super::kernel::Kernels;
 use super::program::ProgramFn;
 use crate::error::{Error, Result};
-use crate::fork::try_write;
+use crate::fork::lock::try_write;
 use crate::tensor::DeviceKind;
 use minitensor_schema::name::check_registered;
 use minitensor_schema::suggestion::nearest;

@@ -3,7 +3,6 @@
 use super::{Layout, Shape, Strides, Tensor};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::by_name::names;
 use minitensor_kernels::Const;
 
 /// The position of a view in the memory of its base tensor, the whole. The gradient of the view is read from, and written
@@ -135,22 +134,22 @@ impl Region {
         Ok(self.window(&whole, &self.part.0))
     }
 
-    /// A tensor of the whole's shape with these elements in the part, and 0 elsewhere. Elements of the part that share memory,
-    /// as after expanding, are summed.
-    pub fn spread(&self, part: &Tensor) -> Result<Tensor> {
-        let dtype = match (self.is_component, part.dtype()) {
+    /// The axes along which elements of the part share memory, as after expanding.
+    pub fn repeated_axes(&self) -> Vec<i64> {
+        let is_repeated = |d: &usize| self.part.0[*d] > 1 && self.part.1[*d] == 0;
+        (0..self.part.0.len()).filter(is_repeated).map(|d| d as i64).collect()
+    }
+
+    /// A tensor of the whole's shape with these elements in the part, and 0 elsewhere. The part has one element along its
+    /// [repeated axes](Region::repeated_axes). The result has this dtype, or the complex dtype whose components have it.
+    pub fn spread(&self, part: &Tensor, dtype: DType) -> Result<Tensor> {
+        let dtype = match (self.is_component, dtype) {
             (true, DType::F32) => DType::C64,
             (true, DType::F64) => DType::C128,
             (_, dtype) => dtype,
         };
-        let is_repeated = |d: &usize| self.part.0[*d] > 1 && self.part.1[*d] == 0;
-        let repeated: Vec<i64> = (0..self.part.0.len()).filter(is_repeated).map(|d| d as i64).collect();
-        let summed = match repeated.is_empty() {
-            true => part.clone(),
-            false => names::SUM.call(&[part.into(), repeated.into(), true.into()], &[])?,
-        };
         let whole = self.blank(dtype, part)?;
-        self.write(&whole, &summed)?;
+        self.write(&whole, part)?;
         Ok(whole)
     }
 

@@ -8,7 +8,6 @@ use minitensor_kernels::threads::parallel_for;
 use smallvec::SmallVec;
 
 use crate::attr::Attr;
-use crate::backend::precision;
 use crate::backend::shapes::CallShapes;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -67,7 +66,7 @@ pub fn run(
 ) -> Result<SmallVec<[Option<Tensor>; 1]>> {
     let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
     for (k, (output, shape)) in op.outputs.iter().zip(&shapes.outputs).enumerate() {
-        let dtype = precision::output_dtype(op, output, dtypes, attrs)?;
+        let dtype = op.stored_dtype_of(output, dtypes, attrs)?;
         let is_wanted = wanted & (1 << k) != 0;
         outputs.push(is_wanted.then(|| Tensor::empty(shape.clone(), dtype, device)).transpose()?);
     }

@@ -9,7 +9,7 @@ use minitensor_kernels::program::Plan;
 use super::programs;
 use super::strided::{self, ElementLoop, GRAIN};
 use crate::attr::Attr;
-use crate::backend::{precision, shapes::broadcast};
+use crate::backend::shapes::broadcast;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::call::dtype_rule::DTypes;
@@ -29,7 +29,7 @@ pub fn run(
     let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
     let mut output_dtypes: SmallVec<[DType; 2]> = SmallVec::new();
     for (k, output) in op.outputs.iter().enumerate() {
-        let dtype = precision::output_dtype(op, output, dtypes, attrs)?;
+        let dtype = op.stored_dtype_of(output, dtypes, attrs)?;
         output_dtypes.push(dtype);
         outputs.push(match output.role {
             _ if wanted & (1 << k) == 0 => None,

@@ -1,37 +1,14 @@
-//! Programs as element kernels: the dtypes that a program supports, and its loop.
+//! Programs as element kernels: the interpreter as a loop over elements.
 
-use minitensor_kernels::Complex;
-use minitensor_kernels::program::{Plan, Program, TILE, Tile};
+use minitensor_kernels::program::{Plan, TILE, Tile};
 use smallvec::SmallVec;
 
 use super::strided::GRAIN;
 use crate::attr::{Attr, uniform};
-use crate::dtype::{DType, DTypeSet};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::op::program::at_type;
 use crate::op::{Attribute, OpDef};
-
-/// Calls a generic function with the type of the compute dtype; `else` is for dtypes that no program supports.
-macro_rules! at_type {
-    ($dtype:expr, $function:ident($($x:expr),*) else $none:expr) => {
-        match $dtype.compute() {
-            DType::F32 => $function::<f32>($($x),*),
-            DType::F64 => $function::<f64>($($x),*),
-            DType::I32 => $function::<i32>($($x),*),
-            DType::I64 => $function::<i64>($($x),*),
-            DType::C64 => $function::<Complex<f32>>($($x),*),
-            DType::C128 => $function::<Complex<f64>>($($x),*),
-            _ => $none,
-        }
-    };
-}
-
-/// The dtypes that support all steps of a program.
-pub fn dtypes(program: &Program) -> DTypeSet {
-    fn runs<T: Tile>(program: &Program) -> bool {
-        program.runs_at::<T>()
-    }
-    DTypeSet::ELEMENT.filter(|dtype| at_type!(dtype, runs(program) else false))
-}
 
 /// The fewest elements for a thread.
 pub fn grain(plan: &Plan) -> usize {

@@ -107,7 +107,7 @@ impl CustomOpBuilder {
         let mut builder = CustomOpBuilder::new(name, 0);
         let wrong = |what: String| Error::value(format!("op '{}': {what}", builder.op.name));
         program.verify().map_err(|e| wrong(e.to_string()))?;
-        let dtypes = crate::backend::cpu::programs::dtypes(&program);
+        let dtypes = crate::op::program::dtypes(&program);
         if dtypes == DTypeSet::of(&[]) {
             return Err(wrong(format!("no dtype supports all functions of its program: {program}")));
         }

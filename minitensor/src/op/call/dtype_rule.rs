@@ -8,6 +8,8 @@ use crate::dtype::{DType, DTypeSet, Kind};
 use crate::error::{Error, Result};
 use crate::op::call::Arg;
 use crate::op::def::{Arity, DTypeRule, Input, OpDef};
+#[cfg(feature = "engine")]
+use crate::op::def::{Output, Role};
 
 /// The dtype of each dtype variable.
 pub type DTypes = SmallVec<[DType; 2]>;
@@ -64,7 +66,7 @@ impl OpDef {
         if let (true, DTypeRule::Generic(g), Arg::Tensor(t)) = (input.mutated, input.dtype, arg)
             && t.dtype() != dtypes[g as usize]
             && t.dtype().compute() == dtypes[g as usize]
-            && crate::backend::precision::is_wide()
+            && crate::precision::is_wide()
         {
             dtypes[g as usize] = t.dtype();
         }
@@ -128,6 +130,15 @@ impl OpDef {
             (_, Const::Int(_)) => DType::I64,
             (_, Const::Float(_)) => DType::F32,
         }
+    }
+
+    /// The dtype in which a loop stores an output.
+    #[cfg(feature = "engine")]
+    #[inline]
+    pub(crate) fn stored_dtype_of(&self, output: &Output, dtypes: &[DType], attrs: &[Attr]) -> Result<DType> {
+        let dtype = self.output_dtype_of(output.dtype, dtypes, attrs)?;
+        let is_new = matches!(output.dtype, DTypeRule::Generic(_)) && !matches!(output.role, Role::Mutates(_));
+        Ok(if is_new { crate::precision::stored_dtype(dtype) } else { dtype })
     }
 
     /// The dtype of an output.

@@ -10,7 +10,7 @@ use super::read::table;
 use crate::backend::{self, Allocator, Backend};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
-use crate::fork::try_lock;
+use crate::fork::lock::try_lock;
 use crate::op::{ArrayKernel, KernelCall, Kernels, OpRef, registry};
 use crate::plugin::abi::{self, most, slice};
 use crate::plugin::ffi::checked;

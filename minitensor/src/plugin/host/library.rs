@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use super::file::{Metadata, check_abi};
 use super::services::{HOST, collect};
 use crate::error::{Error, Result};
-use crate::fork::try_lock;
+use crate::fork::lock::try_lock;
 use crate::op::OpRef;
 use crate::plugin::abi::{self, Plugin};
 use crate::plugin::ffi::checked;

@@ -11,7 +11,7 @@ use super::read::Reader;
 use crate::attr::AttrKind;
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
-use crate::fork::try_lock;
+use crate::fork::lock::try_lock;
 use crate::op::*;
 use crate::plugin::abi::{self, Str, arity, body, core, kind, most, role, rule, slice};
 
