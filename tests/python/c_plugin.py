@@ -167,6 +167,11 @@ def state() -> tuple[list[str], list[plugins.PluginInfo]]:
     return mt.list_custom_ops_py(), plugins.list_plugins()
 
 
+def alone(words):
+    """Returns the message about the only op of a faulty library."""
+    return f"plugin 'faulty': op 'probe': {words}"
+
+
 def refuses(path: object, error: type[Exception], words: str) -> None:
     """Asserts that loading a file raises and changes nothing."""
     before = state()

@@ -120,7 +120,9 @@ NO_PLUGINS = {
     "a library that is no plugin": (
         copied(OTHER, "so"),
         ValueError,
-        "'.*copied.so' is not a minitensor plugin: it has no symbol 'minitensor_plugin'; define this constant",
+        "'.*copied.so' is not a minitensor plugin: it has no symbol 'minitensor_plugin'; define this constant in C, or "
+        "use `plugin! {}` in Rust; .* if another crate of the same build enables the feature `engine` of minitensor: "
+        "build the plugin alone, with `cargo build -p NAME`",
     ),
     "a library that only uses the symbol": (
         copied("extern int minitensor_plugin; int *other(void) { return &minitensor_plugin; }", "so"),

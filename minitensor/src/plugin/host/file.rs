@@ -215,7 +215,8 @@ fn symbol(file: &object::File<'_>) -> Result<(u64, u64), String> {
     exports.iter().find(|export| named(export.name())).map(|export| (export.address(), 0)).ok_or_else(|| {
         format!(
             "is not a minitensor plugin: it has no symbol '{}'; define this constant in C, or use `plugin! {{}}` in \
-             Rust",
+             Rust; a Rust plugin does not export it if another crate of the same build enables the feature `engine` of \
+             minitensor: build the plugin alone, with `cargo build -p NAME`",
             abi::SYMBOL
         )
     })
