@@ -1,7 +1,6 @@
 //! Every mistake in a clause as text has a message, and no text causes a panic.
 
 use minitensor::attr::AttrKind;
-use minitensor::autograd::grad;
 use minitensor::clause;
 use minitensor::op::{Backward, OpDef, OpRef};
 use minitensor::prelude::*;
