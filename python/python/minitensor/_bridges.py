@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -21,11 +20,3 @@ def find(cls: type) -> Callable[[str, dict[str, Any]], Any] | None:
             call: Callable[[str, dict[str, Any]], Any] = importlib.import_module(_MODULES[package]).call
             return call
     return None
-
-
-def update() -> None:
-    """Tells the bridges that are imported that the registry has changed."""
-    for name in set(_MODULES.values()):
-        update = getattr(sys.modules.get(f"{name}.registration"), "update", None)
-        if update is not None:
-            update()

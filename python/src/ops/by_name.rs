@@ -103,7 +103,7 @@ fn register_example_custom_ops(py: Python<'_>) -> Result<()> {
     for op in gil::detach(py, || registry::restore(&["swish", "gelu", "power", "layer_norm"]))? {
         module::add(py, &op)?;
     }
-    module::update_bridges(py)
+    module::notify(py)
 }
 
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {

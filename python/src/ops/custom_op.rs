@@ -54,7 +54,7 @@ impl CustomOp {
         let add = || {
             let function = module::add(py, &self.0)?;
             record(py, [self.0.clone()])?;
-            module::update_bridges(py)?;
+            module::notify(py)?;
             Ok(function)
         };
         let function = add();

@@ -52,7 +52,7 @@ pub fn register_all(py: Python<'_>, ops: &[OpRef], plugin: Option<&str>) -> Resu
         unregister_all(py, &new, None)?;
     }
     added?;
-    update_bridges(py)?;
+    notify(py)?;
     Ok(new)
 }
 
@@ -60,13 +60,30 @@ pub fn register_all(py: Python<'_>, ops: &[OpRef], plugin: Option<&str>) -> Resu
 pub fn unregister_all(py: Python<'_>, ops: &[OpRef], reason: Option<&str>) -> Result<()> {
     let gone = gil::detach(py, || registry::unregister_all(ops, reason));
     gone.iter().try_for_each(|op| remove(py, op, reason.is_some()))?;
-    update_bridges(py)
+    notify(py)
 }
 
-/// Tells bridges to other frameworks that the registry has changed.
-pub fn update_bridges(py: Python<'_>) -> Result<()> {
-    py.import("minitensor._bridges")?.call_method0("update")?;
-    Ok(())
+/// The functions to call after a change of the registry.
+static LISTENERS: Mutex<Vec<Py<PyAny>>> = Mutex::new(Vec::new());
+
+/// Holds the lock of the listeners for a fork, unless another thread holds it.
+fn try_hold_listeners() -> Option<Box<dyn Any>> {
+    try_lock(&LISTENERS)
+}
+
+/// Calls a function without arguments after every change of the registry.
+#[pyfunction]
+fn _on_change(listener: Py<PyAny>) {
+    LISTENERS.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
+}
+
+/// Calls the listeners, such as bridges to other frameworks.
+pub fn notify(py: Python<'_>) -> Result<()> {
+    let listeners: Vec<Py<PyAny>> = {
+        let all = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().map(|listener| listener.clone_ref(py)).collect()
+    };
+    listeners.iter().try_for_each(|listener| Ok(listener.call0(py).map(drop)?))
 }
 
 /// Adds an op's function to the modules of all its names.
@@ -166,6 +183,8 @@ pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_function(wrap_pyfunction!(_result_class, m)?)?;
     m.add_function(wrap_pyfunction!(_fill_ops, m)?)?;
     m.add_function(wrap_pyfunction!(_op_names, m)?)?;
+    m.add_function(wrap_pyfunction!(_on_change, m)?)?;
     fork::add_lock(try_hold);
+    fork::add_lock(try_hold_listeners);
     Ok(())
 }

@@ -7,7 +7,7 @@ import threading
 from types import ModuleType
 from typing import Any
 
-from .._minitensor import _op_names
+from .._minitensor import _on_change, _op_names
 from . import sharding
 from .op import Op
 
@@ -110,3 +110,6 @@ def find(name: str) -> Op:
 def call(name: str, arguments: dict[str, Any]) -> Any:
     """Calls an op, given its arguments by name. `mt.ops.<op>` does so for tensors of PyTorch."""
     return find(name).function(**arguments)
+
+
+_on_change(update)
