@@ -72,6 +72,7 @@ from ._minitensor import (
     zeros,
     zeros_like,
 )
+from .arrays import as_ufunc, gufunc_signature, map_blocks
 from .custom import BackwardContext, CustomOpBuilder, custom_op
 
 pi = 3.141592653589793
@@ -113,6 +114,7 @@ __all__ = [
     "Tensor",
     "__version__",
     "arange",
+    "as_ufunc",
     "asarray",
     "bfloat16",
     "bool",
@@ -137,6 +139,7 @@ __all__ = [
     "full_like",
     "get_num_threads",
     "grad",
+    "gufunc_signature",
     "inf",
     "int8",
     "int16",
@@ -147,6 +150,7 @@ __all__ = [
     "linspace",
     "list_custom_ops_py",
     "manual_seed",
+    "map_blocks",
     "memory_stats",
     "nan",
     "newaxis",

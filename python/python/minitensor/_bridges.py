@@ -8,7 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 #: The bridge for the classes of each package.
-_MODULES = {"torch": "minitensor.torch", "jax": "minitensor.jax", "jaxlib": "minitensor.jax"}
+_MODULES = {
+    "torch": "minitensor.torch",
+    "jax": "minitensor.jax",
+    "jaxlib": "minitensor.jax",
+    "dask": "minitensor.arrays.chunks",
+    "cubed": "minitensor.arrays.chunks",
+    "xarray": "minitensor.arrays.chunks",
+}
 
 
 @functools.lru_cache(256)
