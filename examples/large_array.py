@@ -2,7 +2,8 @@
 
     python examples/large_array.py --gigabytes 20
 
-The array is created block by block, and never exists as a whole. The program prints the peak of its memory, and fails if
+The array is created block by block, and never exists as a whole. The program prints the peak of its memory, and fails
+if
 that exceeds 2 GB or if the result is wrong.
 """
 

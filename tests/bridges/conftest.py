@@ -4,7 +4,9 @@ import importlib.util
 import os
 
 collect_ignore_glob = [
-    f"test_{framework}*.py" for framework in ("torch", "jax", "dask", "xarray", "cubed") if importlib.util.find_spec(framework) is None
+    f"test_{framework}*.py"
+    for framework in ("torch", "jax", "dask", "xarray", "cubed", "ray")
+    if importlib.util.find_spec(framework) is None
 ]
 
 # Compiled code of an earlier version of an op must not be reused.

@@ -115,7 +115,8 @@ def test_equal_calls_have_equal_names(a):
         (
             lambda x: mt.map_blocks("softmax", x, axis=0),
             ValueError,
-            r"op 'softmax' needs whole rows along axis 0 of input 'x', which is divided into 3 chunks; rechunk the array first: "
+            r"op 'softmax' needs whole rows along axis 0 of input 'x', which is divided into 3 chunks; rechunk the "
+            r"array first: "
             r"x.rechunk\(\{0: -1\}\)",
         ),
         (

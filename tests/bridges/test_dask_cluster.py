@@ -10,8 +10,9 @@ import pytest
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
-import minitensor as mt  # noqa: E402
 from minitensor.arrays.block import BlockFunction  # noqa: E402
+
+import minitensor as mt  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,8 @@ def plugin(version: str) -> str:
 from minitensor import plugins
 info = plugins.PluginInfo("cluster_plugin", plugins.VersionInfo({version}))
 plugin = plugins.CustomPlugin(info)
-plugin.set_custom_operations_fn(lambda: [mt.CustomOpBuilder("cluster_plugin::triple", 1).forward(lambda x: x * 3).build()])
+plugin.set_custom_operations_fn(lambda: [mt.CustomOpBuilder("cluster_plugin::triple", 1).forward(lambda x: x *
+3).build()])
 plugins.load_plugin(plugin)
 """
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ._minitensor import Tensor, _gradcheck, _opcheck, _samples, float64
+from .arrays.names import op_name
 
 __all__ = ["Finding", "Report", "gradcheck", "opcheck"]
 
@@ -41,19 +42,8 @@ class Report(NamedTuple):
         return "\n  ".join(lines + [f"{f.check}: {f.message}" for f in self.findings])
 
 
-def _name(op: Any) -> str:
-    """Returns the registered name of `mt.ops.<op>` or `mt.ops.<namespace>.<op>`."""
-    if isinstance(op, str):
-        return op
-    module = getattr(op, "__module__", "") or ""
-    if not module.startswith("minitensor.ops"):
-        raise TypeError(f"opcheck takes an op such as mt.ops.swish, or its name, got {op!r}")
-    namespace = module.removeprefix("minitensor.ops").strip(".").replace(".", "::")
-    return f"{namespace}::{op.__name__}" if namespace else str(op.__name__)
-
-
 #: The modules that check an op in other frameworks. Each has `check(name, samples)`, which yields findings.
-_BACKENDS = {"torch": "minitensor.torch.check"}
+_BACKENDS = {"numpy": "minitensor.arrays.check", "torch": "minitensor.torch.check"}
 
 
 def _in_frameworks(name: str, backends: Sequence[str], args: Any, kwargs: Any) -> list[tuple[str, str]]:
@@ -80,7 +70,9 @@ def opcheck(
     determinism and memory leaks.
 
     `backends` selects where the op is checked. In `"torch"`, the checks are equal results, PyTorch's opcheck and
-    gradcheck, and compilation with static and dynamic shapes.
+    gradcheck, and compilation with static and dynamic shapes. In `"numpy"`, they are equal results, dtypes and shapes
+    on
+    arrays.
 
     Raises RuntimeError if there are findings, and ValueError if the op rejects all generated arguments. With
     `raises=False`, returns the report in these cases too.
@@ -89,7 +81,7 @@ def opcheck(
     >>> mt.testing.opcheck(mt.ops.swish).findings
     []
     """
-    name, samples = _name(op), 1
+    name, samples = op_name(op, "opcheck"), 1
     findings: list[tuple[str, str]] = []
     refusal: str | None = None
     if "minitensor" in backends:

@@ -28,8 +28,10 @@ def as_ufunc(op: Any) -> Ufunc:
     """Returns an op as an object like NumPy's universal functions.
 
     `op` is an op or its name. Element ops become ufuncs, with `out`, `where`, `dtype`, `casting`, `order` and `subok`;
-    those of two inputs and one output also have `reduce`, `accumulate`, `reduceat`, `outer` and `at`. Ops with a shape clause
-    become generalized ufuncs, with `out`, `dtype`, `casting`, `axes`, `axis` and `keepdims`. Attributes of the op are keywords
+    those of two inputs and one output also have `reduce`, `accumulate`, `reduceat`, `outer` and `at`. Ops with a shape
+    clause
+    become generalized ufuncs, with `out`, `dtype`, `casting`, `axes`, `axis` and `keepdims`. Attributes of the op are
+    keywords
     of a call. Integers become floats by the rules of the op.
 
     Raises TypeError for other ops, and for arguments that do not apply to the op.

@@ -8,7 +8,8 @@ __all__ = ["normalize_axis_tuple"]
 
 
 def normalize_axis_tuple(axes: Iterable[int], rank: int) -> tuple[int, ...]:
-    """Returns the axes counted from the first one. Raises ValueError for an axis that does not exist or occurs twice."""
+    """Returns the axes counted from the first one. Raises ValueError for an axis that does not exist or occurs
+    twice."""
     made = []
     for axis in axes:
         if not -rank <= axis < rank:

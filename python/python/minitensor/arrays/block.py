@@ -14,7 +14,8 @@ __all__ = ["BlockFunction"]
 class BlockFunction:
     """A call of an op with all arguments other than arrays.
 
-    It is pickled by the name of the op, and by the name and version of the plugin that defines the op. A process that unpickles it
+    It is pickled by the name of the op, and by the name and version of the plugin that defines the op. A process that
+    unpickles it
     needs a compatible version of the plugin; installed plugins are found automatically.
     """
 
@@ -23,7 +24,8 @@ class BlockFunction:
     def __init__(
         self, name: str, arguments: tuple[Any, ...] | None, attrs: dict[str, Any], expected: Owner | None = None
     ) -> None:
-        """`arguments` are the inputs in order, with `...` for those that are arrays. `expected` is the owner of an unpickled op."""
+        """`arguments` are the inputs in order, with `...` for those that are arrays. `expected` is the owner of an
+        unpickled op."""
         self._name, self._arguments, self._attrs = name, arguments, attrs
         self._owner = expected or owner(name)
         # An unpickled op is looked up by the first call. If unpickling failed, a worker of Dask would never report it.

@@ -10,23 +10,27 @@ from .names import op_name
 
 __all__ = ["call", "map_blocks"]
 
-#: The modules that call ops on the arrays of each package. An array of an earlier package may contain arrays of a later one.
+#: The modules that call ops on the arrays of each package. An array of an earlier package may contain arrays of a
+#: later one.
 MODULES = {"xarray": "xarray", "dask": "dask", "cubed": "cubed"}
 
 
 def map_blocks(op: Any, *arrays: Any, **attrs: Any) -> Any:
     """Applies an op to arrays that are divided into chunks, which may be larger than memory.
 
-    `op` is an op or its name. `arrays` are its inputs: arrays of Dask or Cubed, `xarray.DataArray`s, and NumPy arrays and numbers
+    `op` is an op or its name. `arrays` are its inputs: arrays of Dask or Cubed, `xarray.DataArray`s, and NumPy arrays
+    and numbers
     among them. `attrs` are its attributes; an input can also be passed by its name. The result is an array of the same
-    library that is not computed yet, or a tuple of them if the op has several outputs. Arrays of other libraries are passed to
+    library that is not computed yet, or a tuple of them if the op has several outputs. Arrays of other libraries are
+    passed to
     the op itself.
 
     Each block is computed by one call of the op. Core dimensions, such as the normalized axis of `layer_norm`, must not
     be divided into chunks; the others may be. Workers find the op by its name and its plugin, which they must have.
     For `DataArray`s, `axis` may be the name of a dimension.
 
-    Raises TypeError for an op whose shape rule does not say which dimensions are independent, ValueError for a core dimension that
+    Raises TypeError for an op whose shape rule does not say which dimensions are independent, ValueError for a core
+    dimension that
     is divided into chunks, and the errors of the op for arguments that it does not accept.
 
     >>> import minitensor as mt

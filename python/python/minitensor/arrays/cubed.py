@@ -20,7 +20,8 @@ def call(name: str, arrays: dict[str, Any], attrs: dict[str, Any]) -> Any:
     plan = make_plan(name, arrays, attrs, lambda _name, array, _core: array.shape)
     if len(plan.outputs) > 1:
         raise NotImplementedError(
-            f"map_blocks: op '{name}' has {len(plan.outputs)} outputs, but functions on arrays of Cubed have one; use Dask"
+            f"map_blocks: op '{name}' has {len(plan.outputs)} outputs, but functions on arrays of Cubed have one; "
+            "use Dask"
         )
     spec = next(x.array.spec for x in plan.inputs if isinstance(x.array, cubed.Array))
     moved = []

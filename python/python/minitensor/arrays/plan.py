@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .axes import normalize_axis_tuple
 from .._minitensor import Tensor, _definition, empty
+from .axes import normalize_axis_tuple
 from .block import BlockFunction
 from .rule import Operand, Rule, core_rule
 
@@ -66,8 +67,10 @@ def make_plan(
 ) -> Plan:
     """Plans a call of the op on the arguments `arrays`, by the names of the inputs.
 
-    `shape_of(name, array, core)` is the shape of an array with `core` core dimensions, for the inference of the result. A size that
-    is not a number is unknown. Raises the errors of the op for shapes, dtypes and attributes that it does not accept. Nothing is
+    `shape_of(name, array, core)` is the shape of an array with `core` core dimensions, for the inference of the
+    result. A size that
+    is not a number is unknown. Raises the errors of the op for shapes, dtypes and attributes that it does not accept.
+    Nothing is
     computed.
     """
     definition = _definition(name)
@@ -178,7 +181,7 @@ def numpy_dtype(name: str) -> np.dtype:
     if name != "bfloat16":
         return np.dtype(name)
     try:
-        import ml_dtypes
+        ml_dtypes: Any = importlib.import_module("ml_dtypes")
     except ImportError as error:
         raise TypeError(
             "NumPy does not support bfloat16; install ml_dtypes, or convert with astype('float32') first"
@@ -198,7 +201,8 @@ def check_classes(name: str, arrays: dict[str, Any], classes: tuple[type, ...], 
 
 
 def labelled(plan: Plan, arrays: Sequence[Any]) -> list[Any]:
-    """Returns each array and labels for its dimensions, in one list. Dimensions with the same label need the same chunks."""
+    """Returns each array and labels for its dimensions, in one list. Dimensions with the same label need the same
+    chunks."""
     made: list[Any] = []
     for given, array in zip(plan.inputs, arrays, strict=True):
         # Dimensions before the core dimensions are matched from the right.
@@ -210,6 +214,7 @@ def split_message(plan: Plan, given: Input, axis: int, count: int, fix: str) -> 
     """Returns the message for a core dimension that is divided into chunks."""
     name = plan.function.__name__
     return (
-        f"map_blocks: op '{name}' needs whole rows along axis {axis} of input '{given.name}', which is divided into {count} chunks; "
+        f"map_blocks: op '{name}' needs whole rows along axis {axis} of input '{given.name}', which is divided into "
+        f"{count} chunks; "
         f"{fix}"
     )

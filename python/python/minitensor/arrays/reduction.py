@@ -40,7 +40,8 @@ def _check(ufunc: Ufunc, method: str, attrs: dict[str, Any], counts: tuple[int, 
     if ufunc.nin not in counts or ufunc.nout != 1:
         wanted = " or ".join(map(str, counts))
         raise TypeError(
-            f"{ufunc.__name__}.{method}() needs an op with {wanted} inputs and 1 output, got {ufunc.nin} and {ufunc.nout}"
+            f"{ufunc.__name__}.{method}() needs an op with {wanted} inputs and 1 output, got {ufunc.nin} and "
+            f"{ufunc.nout}"
         )
     for name in attrs:
         if name not in ufunc._attrs:
@@ -131,15 +132,14 @@ def reduce(
                 f"{ufunc.__name__}.reduce(): the axis has no elements, and the op has no identity; pass initial"
             )
         result = start
-    elif not axes:
-        result = made
     elif not is_free or (mask is not None and ufunc.identity is None):
         result = _fold(ufunc, parts, mask, start if initial is not ABSENT or mask is not None else ABSENT, attrs)
     else:
         if mask is not None:
             parts = np.where(mask, parts, np.asarray(ufunc.identity).astype(made.dtype))
         result = _paired(ufunc, parts, attrs)
-        if initial is not ABSENT and initial is not None:
+        # As in NumPy, a single element is combined with the identity, too.
+        if start is not ABSENT and (initial is not ABSENT or len(parts) == 1):
             result = ufunc._call(start, result, **attrs)
     result = np.asarray(result).reshape(kept if keepdims else shape)
     return _stored(ufunc, result, out)
@@ -176,7 +176,7 @@ def reduceat(ufunc: Ufunc, array: Any, indices: Any, axis: int, dtype: Any, out:
     result = np.empty((len(starts), *made.shape[1:]), made.dtype)
     for k, (start, end) in enumerate(zip(starts, [*starts[1:], len(made)], strict=True)):
         part = made[start : max(end, start + 1)]
-        result[k] = reduce(ufunc, part, 0, None, None, False, ABSENT, True, attrs)
+        result[k] = reduce(ufunc, part, 0, None, None, False, None, True, attrs)
     return _stored(ufunc, np.moveaxis(result, 0, axis), out)
 
 
@@ -209,7 +209,7 @@ def at(ufunc: Ufunc, array: Any, indices: Any, b: Any, attrs: dict[str, Any]) ->
     sizes = np.diff(np.r_[starts, len(ordered)])
     rank = np.arange(len(ordered)) - np.repeat(starts, sizes)
     rounds = np.argsort(rank, kind="stable")
-    ends = np.cumsum(np.bincount(rank)) if places.size else []
+    ends: Any = np.cumsum(np.bincount(rank)) if places.size else []
     start = 0
     for end in ends:
         chosen = order[rounds[start:end]]
@@ -219,7 +219,8 @@ def at(ufunc: Ufunc, array: Any, indices: Any, b: Any, attrs: dict[str, Any]) ->
         result = ufunc._call(*operands, **attrs)
         if not np.can_cast(result.dtype, array.dtype, "same_kind"):
             raise TypeError(
-                f"{ufunc.__name__}.at(): cannot cast the result from {result.dtype} to {array.dtype} with casting rule 'same_kind'"
+                f"{ufunc.__name__}.at(): cannot cast the result from {result.dtype} to {array.dtype} with casting "
+                "rule 'same_kind'"
             )
         array[position] = result
 

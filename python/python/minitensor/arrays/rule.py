@@ -138,7 +138,8 @@ def gufunc_signature(op: Any, **attrs: Any) -> str:
             if isinstance(dim, tuple):
                 fix = f"; pass {dim[1]}=…" if dim[0] == "attr" else ""
                 raise TypeError(
-                    f"gufunc_signature: op '{definition['name']}': the size '{written(dim)}' of '{operand.name}' is neither "
+                    f"gufunc_signature: op '{definition['name']}': the size '{written(dim)}' of '{operand.name}' is "
+                    "neither "
                     f"a name nor a number, which NumPy's notation requires{fix}"
                 )
     return text((o.core for o in rule.inputs), (o.core for o in rule.outputs))

@@ -18,6 +18,8 @@ __all__ = ["Ufunc"]
 #: The arguments of a call that NumPy's ufuncs have. An attribute of the op with the same name takes precedence.
 OPTIONS = ("out", "where", "axes", "axis", "keepdims", "casting", "order", "dtype", "subok", "signature")
 
+CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+
 
 class Ufunc:
     """An op with the interface of NumPy's ufuncs. `mt.as_ufunc` makes it."""
@@ -68,7 +70,8 @@ class Ufunc:
         for option in keywords:
             if option not in self._attrs and option not in OPTIONS:
                 raise TypeError(
-                    f"{self.__name__}() has no argument '{option}'; it has the attributes {self._attrs} and {list(OPTIONS)}"
+                    f"{self.__name__}() has no argument '{option}'; it has the attributes {self._attrs} and "
+                    f"{list(OPTIONS)}"
                 )
         if len(inputs) < self._required or len(outs) > self.nout:
             counts = f"{self._required} to {self.nargs}" if self._required < self.nargs else str(self.nargs)
@@ -87,8 +90,8 @@ class Ufunc:
         attrs: dict[str, Any],
         *,
         where: Any = True,
-        casting: str = "same_kind",
-        order: str = "K",
+        casting: Any = "same_kind",
+        order: Any = "K",
         dtype: Any = None,
         subok: bool = True,
         signature: Any = None,
@@ -96,6 +99,9 @@ class Ufunc:
         axis: Any = None,
         keepdims: bool = False,
     ) -> Any:
+        for option, value, words in (("casting", casting, CASTINGS), ("order", order, "KACF")):
+            if value not in words:
+                raise ValueError(f"{self.__name__}(): {option} must be one of {', '.join(words)}, got {value!r}")
         if self.signature is None and (axes is not None or axis is not None or keepdims):
             raise TypeError(f"{self.__name__}() is an element op, which has no axes, axis and keepdims")
         if self.signature is not None and where is not True:
@@ -141,6 +147,7 @@ class Ufunc:
 
         if 0 in loops:
             metas = [None if a is None else _meta(a, core, depth) for a, core in zip(arrays, cores, strict=True)]
+            metas += [None] * (self.nin - len(metas))
             found = _infer(self.__name__, metas, attrs)
             made = [(shape, len(o.core), dtype) for (shape, dtype), o in zip(found, self._rule.outputs, strict=True)]
             return [np.empty(s[: len(s) - n] + loops + s[len(s) - n :], dtype) for s, n, dtype in made]
@@ -154,7 +161,7 @@ class Ufunc:
                 outs[k][(slice(None),) * lead + index] = result
         return outs
 
-    def _converted(self, arrays: list[Any], dtype: Any, signature: Any, casting: str) -> list[Any]:
+    def _converted(self, arrays: list[Any], dtype: Any, signature: Any, casting: Any) -> list[Any]:
         """Returns the inputs with the dtypes that `dtype` or `signature` requests."""
         if dtype is None and signature is None:
             return arrays
@@ -200,7 +207,8 @@ class Ufunc:
         where: Any = True,
         **attrs: Any,
     ) -> Any:
-        """Applies the op to the elements along the axes, as `np.ufunc.reduce`. Ops of which NumPy knows the identity, such as `add`,
+        """Applies the op to the elements along the axes, as `np.ufunc.reduce`. Ops of which NumPy knows the identity,
+        such as `add`,
         are applied to pairs; all others from the left to the right."""
         return reduction.reduce(self, array, axis, dtype, out, keepdims, initial, where, attrs)
 
@@ -219,7 +227,8 @@ class Ufunc:
         return reduction.outer(self, a, b, keywords)
 
     def at(self, array: Any, indices: Any, b: Any = reduction.ABSENT, /, **attrs: Any) -> None:
-        """Applies the op in place to the elements at the indices, as `np.ufunc.at`: an index that occurs twice counts twice."""
+        """Applies the op in place to the elements at the indices, as `np.ufunc.at`: an index that occurs twice counts
+        twice."""
         reduction.at(self, array, indices, b, attrs)
 
 
@@ -273,7 +282,8 @@ def _outputs(ufunc: Ufunc, positional: tuple[Any, ...], out: Any) -> tuple[Any, 
 
 
 def _override(ufunc: Ufunc, method: str, inputs: list[Any], outs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Calls `__array_ufunc__` of the operands that define it, such as arrays of Dask; `NotImplemented` if there are none."""
+    """Calls `__array_ufunc__` of the operands that define it, such as arrays of Dask; `NotImplemented` if there are
+    none."""
     operands: list[Any] = []
     for x in (*inputs, *outs):
         own = getattr(type(x), "__array_ufunc__", np.ndarray.__array_ufunc__)
@@ -307,14 +317,14 @@ def _requested(ufunc: Ufunc, signature: Any) -> list[Any]:
     return list(signature)
 
 
-def _check_cast(ufunc: Ufunc, what: str, source: np.dtype, target: np.dtype, casting: str) -> None:
+def _check_cast(ufunc: Ufunc, what: str, source: np.dtype, target: np.dtype, casting: Any) -> None:
     if not np.can_cast(source, target, casting):
         raise TypeError(
             f"{ufunc.__name__}(): cannot cast {what} from {source} to {target} with casting rule '{casting}'"
         )
 
 
-def _store(ufunc: Ufunc, result: Any, out: Any, where: Any, casting: str, order: str) -> Any:
+def _store(ufunc: Ufunc, result: Any, out: Any, where: Any, casting: Any, order: Any) -> Any:
     """Returns a result in the form that the caller requests."""
     if where is not True:
         where = np.asarray(where)
@@ -358,7 +368,8 @@ class _Axes:
         self.keepdims = keepdims
         if keepdims and (any(outputs) or len(set(inputs)) != 1):
             raise TypeError(
-                f"{name}() does not support keepdims: its inputs must have the same number of core dimensions, and its outputs none"
+                f"{name}() does not support keepdims: its inputs must have the same number of core dimensions, and "
+                "its outputs none"
             )
         if axis is not None:
             names = {d for o in operands for d in o.core}

@@ -72,7 +72,8 @@ def _axis(name: str, axis: Any, array: Any) -> Any:
 
 
 def _dimensions(plan: Plan) -> dict[str, Any]:
-    """Returns the dimension for each core dimension of the signature. A new size replaces the dimension at the same place."""
+    """Returns the dimension for each core dimension of the signature. A new size replaces the dimension at the same
+    place."""
     dims: dict[str, Any] = {}
     for given in plan.inputs:
         for core, axis in zip(given.core, given.axes, strict=True):
@@ -81,18 +82,21 @@ def _dimensions(plan: Plan) -> dict[str, Any]:
             found = given.array.dims[axis]
             if dims.setdefault(core, found) != found:
                 raise ValueError(
-                    f"map_blocks: op '{plan.function.__name__}': dimension '{found}' of input '{given.name}' must have the name "
+                    f"map_blocks: op '{plan.function.__name__}': dimension '{found}' of input '{given.name}' must "
+                    "have the name "
                     f"'{dims[core]}', because it is the same core dimension; use .rename()"
                 )
-    first = [dims.get(core) for core in plan.inputs[0].core]
+    first: list[Any] = [dims.get(core) for core in plan.inputs[0].core]
     sizes = _definition(plan.function.__name__)["shape"][2:3]
-    for output, (_, written) in zip(plan.outputs, *sizes, strict=True) if sizes else ():
+    of_outputs: Any = sizes[0] if sizes else [(True, [])] * len(plan.outputs)
+    for output, (_, written) in zip(plan.outputs, of_outputs, strict=True):
         for k, core in enumerate(output.core):
             if core not in dims:
                 is_replaced = len(output.core) == len(first) and first[k] is not None
                 # A size that is an attribute has its name.
-                is_attr = isinstance(written[k], tuple) and written[k][0] == "attr"
-                dims[core] = first[k] if is_replaced else written[k][1] if is_attr else core
+                size: Any = written[k]
+                is_attr = isinstance(size, tuple) and size[0] == "attr"
+                dims[core] = first[k] if is_replaced else size[1] if is_attr else core
     for given in plan.inputs:
         for core in given.core:
             dims.setdefault(core, core)
@@ -101,8 +105,8 @@ def _dimensions(plan: Plan) -> dict[str, Any]:
 
 def _check_chunks(plan: Plan) -> None:
     for given in plan.inputs:
-        chunks = getattr(given.array, "chunks", None)
-        for axis in given.axes if chunks is not None else ():
+        chunks: Any = getattr(given.array, "chunks", None) or {}
+        for axis in given.axes if chunks else ():
             if len(chunks[axis]) > 1:
                 fix = f"rechunk the array first: {given.name}.chunk({{'{given.array.dims[axis]}': -1}})"
                 raise ValueError(split_message(plan, given, axis, len(chunks[axis]), fix))
