@@ -186,7 +186,8 @@ def numpy_dtype(name: str) -> np.dtype:
         raise TypeError(
             "NumPy does not support bfloat16; install ml_dtypes, or convert with astype('float32') first"
         ) from error
-    return np.dtype(ml_dtypes.bfloat16)
+    made: np.dtype = np.dtype(ml_dtypes.bfloat16)
+    return made
 
 
 def check_classes(name: str, arrays: dict[str, Any], classes: tuple[type, ...], described: str) -> None:
