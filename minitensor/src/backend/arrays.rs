@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
-use super::composite;
 use super::shapes::{CallShapes, broadcast, expanded};
+use super::{Wanted, composite};
 use crate::autograd::NoGrad;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -35,14 +35,14 @@ impl<'a> SelectedKernel<'a> {
     }
 }
 
-/// Computes the outputs whose bit in `wanted` is set.
+/// Computes the wanted outputs.
 pub fn run(
     selected: &SelectedKernel<'_>,
     call: &Call<'_>,
     dtypes: &DTypes,
     device: Device,
     shapes: Option<(&CallShapes, &CoreShapes)>,
-    wanted: u64,
+    wanted: Wanted<'_>,
 ) -> Result<SmallVec<[Option<Tensor>; 1]>> {
     let op = call.op;
     let _quiet = NoGrad::new();
@@ -65,7 +65,7 @@ pub fn run(
     let mut results: SmallVec<[Option<Tensor>; 2]> = SmallVec::new();
     for (k, (output, (shape, dtype))) in op.outputs.iter().zip(outputs).enumerate() {
         results.push(match output.role {
-            _ if wanted & (1 << k) == 0 && !is_plain => None,
+            _ if !wanted.has(k) && !is_plain => None,
             Role::Mutates(i) => inputs[i as usize].clone(),
             _ => {
                 let shape = shapes.map_or(shape, |(shapes, rule)| shapes.kernel_shape(rule, k));

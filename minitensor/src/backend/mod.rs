@@ -6,9 +6,11 @@ pub(crate) mod composite;
 pub(crate) mod cpu;
 mod decompose;
 pub(crate) mod shapes;
+mod wanted;
 
 pub(crate) use arrays::{SelectedKernel, infer as infer_arrays, run as run_arrays};
 pub(crate) use decompose::run as decompose;
 pub(crate) use shapes::CallShapes;
 
 pub use crate::tensor::allocator::{Allocator, Backend, register};
+pub(crate) use wanted::Wanted;

@@ -5,6 +5,7 @@ use super::check::Checked;
 use super::{Produced, record};
 use crate::attr::Attr;
 use crate::autograd::{NoGrad, is_grad_enabled};
+use crate::backend::Wanted;
 use crate::error::{Error, Result};
 use crate::op::{Backward, Body, OpDef, OpRef, registry};
 use crate::stop::ended;
@@ -16,7 +17,7 @@ pub fn call(
     inputs: &[Option<&Tensor>],
     attrs: &[Attr],
     checked: &Checked,
-    wanted: u64,
+    wanted: Wanted<'_>,
 ) -> Result<Produced> {
     let is_composite = matches!(op.backward, Backward::Composite);
     let recording = if is_grad_enabled() && !is_composite { record::prepare(op, inputs, attrs)? } else { None };

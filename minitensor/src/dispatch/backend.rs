@@ -7,7 +7,7 @@ use super::check::{Checked, Flat};
 use crate::attr::Attr;
 use crate::autograd::is_grad_enabled;
 use crate::backend::cpu::{cells, elements};
-use crate::backend::{self, CallShapes, SelectedKernel, composite};
+use crate::backend::{self, CallShapes, SelectedKernel, Wanted, composite};
 use crate::error::{Error, Result, counted};
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::Bindings;
@@ -15,13 +15,13 @@ use crate::op::{Backward, Body, Call, DTypeRule, Kernels, OpDef, OpRef, ShapeRul
 use crate::precision::stored_dtype;
 use crate::tensor::{Device, DeviceKind, Tensor};
 
-/// Computes the outputs whose bit is set.
+/// Computes the wanted outputs.
 pub fn compute(
     op: &OpRef,
     inputs: &[Option<&Tensor>],
     attrs: &[Attr],
     checked: &Checked,
-    wanted: u64,
+    wanted: Wanted<'_>,
 ) -> Result<Produced> {
     let (dtypes, device) = (&checked.dtypes, checked.device);
     let cast = convert(op, inputs, dtypes)?;

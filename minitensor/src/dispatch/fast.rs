@@ -7,6 +7,7 @@ use minitensor_kernels::Const;
 use super::record;
 use crate::attr::Attr;
 use crate::autograd::is_grad_enabled;
+use crate::backend::Wanted;
 use crate::backend::cpu::{elements::Loop, programs, strided::GRAIN};
 use crate::dtype::{DType, Kind};
 use crate::error::Result;
@@ -22,7 +23,13 @@ const SPREAD: usize = 512;
 type Spread = [u128; SPREAD / 16];
 
 /// Fills in the outputs of such a call. `None` for any other call, including one that fails: the long path reports why.
-pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<Tensor>]) -> Option<Result<()>> {
+pub fn call(
+    op: &OpRef,
+    args: &[Arg<'_>],
+    attrs: &[Attr],
+    wanted: Wanted<'_>,
+    outputs: &mut [Option<Tensor>],
+) -> Option<Result<()>> {
     if !matches!(op.body, Body::Element(_)) {
         return None;
     }
@@ -82,9 +89,10 @@ pub fn call(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &mut [Option<
         let recorded = inputs.iter().flatten().any(|t| t.requires_grad() || t.is_outdated()) && is_grad_enabled();
         let recording = if recorded { record::prepare(op, inputs, attrs)? } else { None };
         let mut outs = [std::ptr::null_mut(); FEW];
-        for ((output, slot), out) in op.outputs.iter().zip(&mut *outputs).zip(&mut outs) {
+        for (k, ((output, slot), out)) in op.outputs.iter().zip(&mut *outputs).zip(&mut outs).enumerate() {
             let dtype = if let DTypeRule::Fixed(d) = output.dtype { d } else { dtype };
-            *out = slot.insert(Tensor::empty_like(first, dtype)?).data_ptr();
+            let place = wanted.place(k, first.shape(), dtype, Device::Cpu);
+            *out = slot.insert(place.map_or_else(|| Tensor::empty_like(first, dtype), Ok)?).data_ptr();
         }
         let (ins, outs) = (&ins[..args.len()], &outs[..outputs.len()]);
         let done = match &kernel {

@@ -20,6 +20,7 @@ use smallvec::SmallVec;
 
 use crate::attr::Attr;
 use crate::autograd::NoGrad;
+use crate::backend::Wanted;
 use crate::error::{Error, Result};
 use crate::op::{Arg, Backward, OpRef, Outputs, Role};
 use crate::tensor::{Shape, Tensor};
@@ -29,7 +30,14 @@ pub(crate) type Produced = SmallVec<[Option<Tensor>; 1]>;
 
 /// Calls an op. `attrs` are complete and checked, as [`bind`](crate::op::call::bind) makes them.
 pub fn dispatch(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Outputs> {
-    dispatch_wanted(op, args, attrs, u64::MAX).map(|outputs| returned(op, outputs))
+    dispatch_wanted(op, args, attrs, Wanted::ALL).map(|outputs| returned(op, outputs))
+}
+
+/// Calls an op that records nothing. Results are in the memory of the given tensors, for each output in order, where the kernel
+/// can write there; otherwise in memory of their own.
+pub fn dispatch_at(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], places: &[Tensor]) -> Result<Outputs> {
+    let _mode = NoGrad::new();
+    dispatch_wanted(op, args, attrs, Wanted::at(places)).map(|outputs| returned(op, outputs))
 }
 
 /// The outputs that the caller gets: neither saved ones nor changed inputs.
@@ -46,11 +54,11 @@ pub fn dispatch_one(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Tens
         dispatch(op, args, attrs)?
     } else {
         let mut output = [None];
-        if let Some(done) = fast::call(op, args, attrs, &mut output) {
+        if let Some(done) = fast::call(op, args, attrs, Wanted::ALL, &mut output) {
             let [output] = output;
             return done.map(|()| output.expect("the call has filled it in"));
         }
-        returned(op, layers(op, args, attrs, u64::MAX)?)
+        returned(op, layers(op, args, attrs, Wanted::ALL)?)
     };
     match outputs.0.len() {
         1 => Ok(outputs.single()),
@@ -58,13 +66,13 @@ pub fn dispatch_one(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Tens
     }
 }
 
-/// Calls an op, computing only the outputs whose bit is set; all of them come back, in the definition's order.
-pub(crate) fn dispatch_wanted(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produced> {
+/// Calls an op, computing only the wanted outputs; all of them come back, in the definition's order.
+pub(crate) fn dispatch_wanted(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: Wanted<'_>) -> Result<Produced> {
     let proceed = || {
         let count = op.outputs.len();
-        if wanted.trailing_ones() as usize >= count && count <= fast::FEW {
+        if wanted.has_all(count) && count <= fast::FEW {
             let mut outputs: Produced = SmallVec::from_elem(None, count);
-            if let Some(done) = fast::call(op, args, attrs, &mut outputs) {
+            if let Some(done) = fast::call(op, args, attrs, wanted, &mut outputs) {
                 return done.map(|()| outputs);
             }
         }
@@ -88,7 +96,7 @@ pub(crate) fn record_only(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Resul
     let metas: Vec<Arg<'_>> = metas.iter().map(|t| t.as_ref().map_or(Arg::None, Arg::Tensor)).collect();
     let inferred = {
         let _quiet = NoGrad::new();
-        layers(op, &metas, attrs, u64::MAX)
+        layers(op, &metas, attrs, Wanted::ALL)
     };
     // The body may read values.
     let Ok(mut outputs) = inferred else { return Ok(None) };
@@ -101,7 +109,7 @@ pub(crate) fn record_only(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Resul
 }
 
 /// The layers below [`capture`].
-fn layers(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: u64) -> Result<Produced> {
+fn layers(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: Wanted<'_>) -> Result<Produced> {
     let checked = check::Checked::new(op, args)?;
     autograd::call(op, &checked.inputs(args), attrs, &checked, wanted)
 }

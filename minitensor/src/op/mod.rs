@@ -43,7 +43,7 @@ pub use self::{
     gradient::{Gradients, gradient as functional_gradient, vjp},
 };
 #[cfg(feature = "engine")]
-pub use crate::dispatch::{dispatch, dispatch_one};
+pub use crate::dispatch::{dispatch, dispatch_at, dispatch_one};
 
 #[cfg(not(feature = "engine"))]
 pub use crate::guest::{Gradients, OpName, dispatch, dispatch_one, vjp};

@@ -42,7 +42,7 @@ impl EncodedCall {
     ///
     /// # Errors
     /// If the op is not registered, or does not take these attributes.
-    pub fn of(text: &str) -> Result<Arc<EncodedCall>> {
+    pub fn of(text: &str) -> minitensor::Result<Arc<EncodedCall>> {
         let generation = registry::generation();
         let found =
             DECODED.read().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(|all| all.get(text).cloned());
@@ -58,30 +58,34 @@ impl EncodedCall {
         Ok(call)
     }
 
-    fn decode(text: &str, generation: u64) -> Result<EncodedCall> {
+    fn decode(text: &str, generation: u64) -> minitensor::Result<EncodedCall> {
         let unreadable = || Error::value(format!("'{text}' is not an encoded call"));
         let value: Value = serde_json::from_str(text).map_err(|_| unreadable())?;
         let name = value["op"].as_str().ok_or_else(unreadable)?;
         let given = value["attrs"].as_object().ok_or_else(unreadable)?;
         let op = match registry::get(name) {
             Ok(op) => op,
-            // A plugin that is installed but not loaded yet may have it.
-            Err(_) => gil::attach(|py| lookup::find(py, name))?,
+            Err(_) if registry::reason(name).is_none() => {
+                // A plugin that is installed but not loaded yet may have it.
+                gil::attach(lookup::discover).map_err(Error::from)?;
+                registry::get(name)?
+            }
+            Err(error) => return Err(error),
         };
         if let Some(unknown) = given.keys().find(|key| op.attrs.iter().all(|a| a.name != ***key)) {
             let message =
                 format!("op '{name}' has no attribute '{unknown}'; it was replaced by another op of this name");
-            return Err(Error::type_(message).into());
+            return Err(Error::type_(message));
         }
-        let attr = |index: usize| -> Result<Attr> {
+        let attr = |index: usize| -> minitensor::Result<Attr> {
             let attr = &op.attrs[index];
-            let Some(value) = given.get(attr.name.as_ref()) else { return Ok(op.default_attr(index)?) };
+            let Some(value) = given.get(attr.name.as_ref()) else { return op.default_attr(index) };
             let read = from_json(attr.kind, value).ok_or_else(|| {
                 Error::type_(format!("op '{name}': attribute '{}' takes {}, got {value}", attr.name, attr.kind))
             })?;
-            Ok(op.check_attr(index, read)?)
+            op.check_attr(index, read)
         };
-        let attrs = (0..op.attrs.len()).map(attr).collect::<Result<_>>()?;
+        let attrs = (0..op.attrs.len()).map(attr).collect::<minitensor::Result<_>>()?;
         Ok(EncodedCall { op, attrs, generation })
     }
 }

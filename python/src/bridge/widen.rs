@@ -14,6 +14,11 @@ pub fn narrow(dtype: DType) -> Option<DType> {
     })
 }
 
+/// The dtype of twice the size.
+pub fn wide(dtype: DType) -> Option<DType> {
+    DType::ALL.iter().copied().find(|d| narrow(*d) == Some(dtype))
+}
+
 /// Converts inputs to the dtype that the op fixes for them, if they are of half its size. JAX has no dtypes of 64 bits unless they
 /// are enabled, so it could not pass an index otherwise.
 pub fn widened(op: &OpDef, inputs: &mut [Option<Tensor>]) -> Result<()> {

@@ -6,7 +6,7 @@
 //! | attribute | contents |
 //! |---|---|
 //! | `call` | the op and its attributes, as [`EncodedCall`] |
-//! | `present` | `1` for each tensor of the call, `0` for each absent one |
+//! | `present` | `1` for each tensor of the call, `2` for one that is converted to 64 bits, `0` for each absent one |
 //! | `wrt` | the tensors whose gradients are computed, one word of `0` and `1` for each order, separated by commas |
 //!
 //! XLA calls the handler on its own threads, or on one that has released the GIL. Only ops written in Python acquire the GIL.
@@ -15,14 +15,14 @@ use std::ffi::{CString, c_int};
 use std::mem::{offset_of, size_of};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use minitensor::op::{Arg, Body, functional_gradient};
-use minitensor::{DType, Error, ErrorKind, NoGrad, Result, Shape, Tensor, dispatch};
+use minitensor::op::{Arg, Body, dispatch_at, functional_gradient};
+use minitensor::{DType, Error, ErrorKind, Result, Shape, Tensor};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 use super::encoded::{EncodedCall, same_each_time};
-use super::widen::{narrow, widened};
+use super::widen::{narrow, wide, widened};
 use super::xla_api::*;
 use crate::error::{self, panicked};
 use crate::runtime::gil;
@@ -76,7 +76,7 @@ unsafe fn answer_metadata(frame: &CallFrame) -> bool {
 unsafe fn create_error(frame: &CallFrame, error: &Error, is_panic: bool) -> *mut XlaError {
     let code = match error.kind() {
         _ if is_panic => Code::Internal,
-        ErrorKind::Runtime if error.as_foreign::<PyErr>().is_some() => Code::Unknown,
+        ErrorKind::Runtime if error.as_foreign::<PyErr>().is_some() => Code::Internal,
         ErrorKind::Type | ErrorKind::Value => Code::InvalidArgument,
         ErrorKind::Index => Code::OutOfRange,
         ErrorKind::Memory => Code::ResourceExhausted,
@@ -97,7 +97,7 @@ unsafe fn create_error(frame: &CallFrame, error: &Error, is_panic: bool) -> *mut
 unsafe fn run(frame: &CallFrame) -> Result<()> {
     // SAFETY: the frame is valid.
     let [call, present, wrt] = unsafe { strings(&frame.attrs, ["call", "present", "wrt"])? };
-    let call = EncodedCall::of(call).map_err(Error::from)?;
+    let call = EncodedCall::of(call)?;
     // SAFETY: the frame is valid; the tensors are dropped at the end of this function.
     let mut tensors = unsafe { inputs(frame, &call, present)? };
     let wrt: SmallVec<[SmallVec<[bool; 4]>; 2]> =
@@ -106,16 +106,17 @@ unsafe fn run(frame: &CallFrame) -> Result<()> {
     let own = wrt.first().map_or(tensors.len(), |word| word.len());
     let Some(first) = tensors.len().checked_sub(own) else { return Err(malformed(&call, "too few tensors")) };
     widened(&call.op, &mut tensors[first..])?;
-    let outputs = compute(&call, &wrt, &tensors)?;
-    if outputs.len() as i64 != frame.rets.count {
-        let (got, expected) = (outputs.len(), frame.rets.count);
+    let mut results: SmallVec<[Tensor; 4]> = SmallVec::new();
+    for k in 0..frame.rets.count as usize {
+        // SAFETY: the frame has this result. XLA passes its memory for this call only, and no other code uses it meanwhile.
+        results.push(unsafe { tensor(buffer(&frame.rets, k)?, true)? });
+    }
+    let outputs = compute(&call, &wrt, &tensors, &results)?;
+    if outputs.len() != results.len() {
+        let (got, expected) = (outputs.len(), results.len());
         return Err(malformed(&call, &format!("compiled for {expected} results, but the op returns {got}")));
     }
-    for (k, output) in outputs.iter().enumerate() {
-        // SAFETY: the frame has a result for each output.
-        let buffer = unsafe { buffer(&frame.rets, k)? };
-        // SAFETY: XLA passes the memory of a result for this call only, and nothing else reads or writes it meanwhile.
-        let result = unsafe { tensor(buffer, true)? };
+    for (output, result) in outputs.iter().zip(&results) {
         let is_same = output.dtype() == result.dtype() || narrow(output.dtype()) == Some(result.dtype());
         if output.shape() != result.shape() || !is_same {
             let (dtype, shape) = (result.dtype(), result.shape());
@@ -126,19 +127,27 @@ unsafe fn run(frame: &CallFrame) -> Result<()> {
             );
             return Err(malformed(&call, &what));
         }
-        result.copy_from(output)?;
+        let is_there = output.data_ptr() == result.data_ptr() && output.dtype() == result.dtype();
+        if !is_there || !output.is_contiguous() {
+            result.copy_from(output)?;
+        }
     }
     Ok(())
 }
 
-/// Computes the results of a call, or of its gradient.
-fn compute(call: &EncodedCall, wrt: &[SmallVec<[bool; 4]>], tensors: &[Option<Tensor>]) -> Result<Vec<Tensor>> {
+/// Computes the results of a call, or of its gradient. An op may write them to the memory of `results` directly.
+fn compute(
+    call: &EncodedCall,
+    wrt: &[SmallVec<[bool; 4]>],
+    tensors: &[Option<Tensor>],
+    results: &[Tensor],
+) -> Result<Vec<Tensor>> {
     let op = &call.op;
     error::catch_panics(&format!("op '{}'", op.name), || {
-        let (_mode, _same) = (NoGrad::new(), same_each_time());
+        let _same = same_each_time();
         if wrt.is_empty() {
             let args: SmallVec<[Arg<'_>; 4]> = tensors.iter().map(|t| t.as_ref().into()).collect();
-            return Ok(dispatch(op, &args, &call.attrs)?.into_vec());
+            return Ok(dispatch_at(op, &args, &call.attrs, results)?.into_vec());
         }
         let wrt: SmallVec<[&[bool]; 2]> = wrt.iter().map(|word| &word[..]).collect();
         functional_gradient(op, &call.attrs, &wrt, tensors)
@@ -194,7 +203,7 @@ unsafe fn inputs(frame: &CallFrame, call: &EncodedCall, present: &str) -> Result
     let may_keep = matches!(call.op.body, Body::Dynamic(_));
     let (mut tensors, mut next) = (Tensors::new(), 0);
     for flag in present.bytes() {
-        if flag != b'1' {
+        if flag == b'0' {
             tensors.push(None);
             continue;
         }
@@ -204,7 +213,12 @@ unsafe fn inputs(frame: &CallFrame, call: &EncodedCall, present: &str) -> Result
         // SAFETY: the frame has this argument, and its memory is valid by contract.
         let given = unsafe { tensor(buffer(&frame.args, next)?, false) };
         let given = given.map_err(|e| e.context(format!("op '{}', argument {next}", call.op.name)))?;
-        tensors.push(Some(if may_keep { given.copied()? } else { given }));
+        let wide = if flag == b'2' { wide(given.dtype()) } else { None };
+        tensors.push(Some(match wide {
+            Some(dtype) => given.cast(dtype)?,
+            None if may_keep => given.copied()?,
+            None => given,
+        }));
         next += 1;
     }
     if next as i64 != frame.args.count {

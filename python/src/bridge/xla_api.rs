@@ -23,7 +23,6 @@ pub const STRING: c_int = 4;
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub enum Code {
-    Unknown = 2,
     InvalidArgument = 3,
     ResourceExhausted = 8,
     FailedPrecondition = 9,

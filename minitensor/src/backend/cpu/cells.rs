@@ -8,6 +8,7 @@ use minitensor_kernels::threads::parallel_for;
 use smallvec::SmallVec;
 
 use crate::attr::Attr;
+use crate::backend::Wanted;
 use crate::backend::shapes::CallShapes;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -51,7 +52,7 @@ struct CellOperand {
 // SAFETY: cells of outputs are disjoint, inputs are only read.
 unsafe impl Sync for CellOperand {}
 
-/// Computes the outputs whose bit in `wanted` is set; the others are `None`. If there is a batch, an output without batch
+/// Computes the wanted outputs; the others are `None`. If there is a batch, an output without batch
 /// dimensions is the sum over all cells.
 #[allow(clippy::too_many_arguments)]
 pub fn run(
@@ -62,13 +63,12 @@ pub fn run(
     attrs: &[Attr],
     dtypes: &DTypes,
     device: Device,
-    wanted: u64,
+    wanted: Wanted<'_>,
 ) -> Result<SmallVec<[Option<Tensor>; 1]>> {
     let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
     for (k, (output, shape)) in op.outputs.iter().zip(&shapes.outputs).enumerate() {
         let dtype = op.stored_dtype_of(output, dtypes, attrs)?;
-        let is_wanted = wanted & (1 << k) != 0;
-        outputs.push(is_wanted.then(|| Tensor::empty(shape.clone(), dtype, device)).transpose()?);
+        outputs.push(wanted.output(k, shape, dtype, device)?);
     }
     if device == Device::Meta {
         return Ok(outputs);

@@ -9,21 +9,21 @@ use minitensor_kernels::program::Plan;
 use super::programs;
 use super::strided::{self, ElementLoop, GRAIN};
 use crate::attr::Attr;
-use crate::backend::shapes::broadcast;
+use crate::backend::{Wanted, shapes::broadcast};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::{Arity, ElementKernel, Kernel, Kernels, OpDef, Role};
 use crate::tensor::{Device, DeviceKind, Tensor};
 
-/// Computes the outputs whose bit in `wanted` is set; the others are `None`.
+/// Computes the wanted outputs; the others are `None`.
 pub fn run(
     op: &OpDef,
     inputs: &[Option<&Tensor>],
     attrs: &[Attr],
     dtypes: &DTypes,
     device: Device,
-    wanted: u64,
+    wanted: Wanted<'_>,
 ) -> Result<SmallVec<[Option<Tensor>; 1]>> {
     let shape = broadcast(op, inputs)?;
     let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
@@ -32,9 +32,9 @@ pub fn run(
         let dtype = op.stored_dtype_of(output, dtypes, attrs)?;
         output_dtypes.push(dtype);
         outputs.push(match output.role {
-            _ if wanted & (1 << k) == 0 => None,
+            _ if !wanted.has(k) => None,
             Role::Mutates(i) => inputs[i as usize].map(Tensor::detach),
-            _ => Some(Tensor::empty(shape.clone(), dtype, device)?),
+            _ => wanted.output(k, &shape, dtype, device)?,
         });
     }
     if device == Device::Meta {

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use crate::op::CustomOpBuilder;
 use crate::op::call::Arg;
 use crate::op::def::{Arity, Backward, Body, Core, DTypeRule, Derived, OpDef, OpRef, Role, ShapeRule};
+use crate::backend::Wanted;
 use crate::dispatch::dispatch_wanted;
 use crate::op::gradient::Key;
 use crate::__private::vjp_program;
@@ -202,10 +203,10 @@ impl Pullback {
             // The program does not read a number that is not given.
             let numbers: SmallVec<[Attr; 2]> =
                 numbers.map(|(_, v)| if *v == Attr::None { Attr::Float(0.0) } else { v.clone() }).collect();
-            dispatch_wanted(&self.vjp, &args, &numbers, self.wanted)?
+            dispatch_wanted(&self.vjp, &args, &numbers, Wanted::of(self.wanted))?
         } else {
             // Without `axis` and `keepdims`: here the axis is the last one.
-            dispatch_wanted(&self.vjp, &args, &call.attrs()[..self.vjp.attrs.len()], self.wanted)?
+            dispatch_wanted(&self.vjp, &args, &call.attrs()[..self.vjp.attrs.len()], Wanted::of(self.wanted))?
         };
         let mut gradients = vec![None; call.num_inputs()];
         for (i, gradient) in self.gradients.iter().zip(outputs) {

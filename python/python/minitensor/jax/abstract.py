@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,11 +26,8 @@ def abstract_eval(*avals: Any, call: str, present: str, wrt: str) -> list[Any]:
     if wrt:
         # A gradient has the type of its tensor.
         return [avals[i].update(weak_type=False) for i in this.wanted()]
-    given = iter(avals)
-    inputs = [next(given) if flag == "1" else None for flag in present]
-    metas = [None if t is None else (t.shape, t.dtype.name) for t in inputs]
     try:
-        results = _infer_call(call, metas)
+        results = _infer_call(call, metas(present, avals))
     except (RuntimeError, NotImplementedError) as error:
         raise UnknownShapeError(
             f"op '{decode(call)[0]}': the shapes of its results are not known without the values of its inputs, so "
@@ -38,6 +36,49 @@ def abstract_eval(*avals: Any, call: str, present: str, wrt: str) -> list[Any]:
         ) from error
     arrays = [ShapedArray(shape, jax.dtypes.canonicalize_dtype(jnp.dtype(dtype))) for shape, dtype in results]
     return _on_mesh(this, avals, arrays)
+
+
+#: The shapes and dtypes of the inputs of a call; None for an absent one.
+Metas = tuple[tuple[tuple[int, ...], str] | None, ...]
+
+
+def metas(present: str, avals: Sequence[Any]) -> Metas:
+    """The shapes and dtypes of the inputs of a call, as the op sees them."""
+    given = iter(avals)
+    inputs = [None if flag == "0" else next(given) for flag in present]
+    return tuple(
+        None if t is None else (t.shape, wide(t.dtype.name) if flag == "2" else t.dtype.name)
+        for t, flag in zip(inputs, present, strict=True)
+    )
+
+
+#: The integers of twice the size.
+_WIDE = {"int32": "int64", "uint32": "uint64"}
+
+
+def wide(dtype: str) -> str:
+    """The integer dtype of twice the size."""
+    return _WIDE.get(dtype, dtype)
+
+
+@functools.lru_cache(4096)
+def fitting(text: str, inputs: Metas, wider: str) -> str | None:
+    """The second of two ways to pass tensors, if the op takes only that: `wider` has the flags of a `Call`.
+
+    JAX has no integers of 64 bits unless they are enabled, but an op may take only these, as indices do.
+    """
+    try:
+        _infer_call(text, inputs)
+    except TypeError:
+        dtypes = zip(inputs, wider, strict=True)
+        try:
+            _infer_call(text, [(t[0], wide(t[1])) if t is not None and flag == "2" else t for t, flag in dtypes])
+        except (TypeError, ValueError, RuntimeError, NotImplementedError):
+            return None
+        return wider
+    except (ValueError, RuntimeError, NotImplementedError):
+        return None
+    return None
 
 
 def _on_mesh(call: Call, avals: Sequence[Any], results: list[Any]) -> list[Any]:

@@ -19,7 +19,8 @@ class Call(NamedTuple):
 
     #: The op and its attributes, encoded.
     text: str
-    #: `1` for each tensor that is passed, `0` for each absent one. An absent cotangent is zero.
+    #: `1` for each tensor that is passed, `2` for one that is converted to 64 bits, `0` for each absent one. An absent
+    #: cotangent is zero.
     present: str
     #: The tensors whose gradients are returned: a word of `0` and `1` for each order, separated by commas.
     wrt: str = ""
@@ -46,7 +47,7 @@ class Call(NamedTuple):
 
     def positions(self) -> list[int]:
         """The positions of the tensors that are passed among all tensors."""
-        return [i for i, flag in enumerate(self.present) if flag == "1"]
+        return [i for i, flag in enumerate(self.present) if flag != "0"]
 
     def wanted(self) -> list[int]:
         """For each gradient that is returned, the position of its tensor among those that are passed."""

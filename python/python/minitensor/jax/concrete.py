@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._minitensor import _array_function, _gradient
+from .abstract import wide
 from .call import Call
 
 
@@ -16,7 +17,10 @@ def compute(call: Call, arrays: Sequence[Any]) -> list[Any]:
     """Computes a call on arrays that have values."""
     definition = call.definition
     given = iter(arrays)
-    tensors = [np.asarray(next(given)) if flag == "1" else None for flag in call.present]
+    tensors = [None if flag == "0" else np.asarray(next(given)) for flag in call.present]
+    tensors = [
+        t.astype(wide(t.dtype.name)) if flag == "2" else t for t, flag in zip(tensors, call.present, strict=True)
+    ]
     if call.wrt:
         wanted = [[flag == "1" for flag in word] for word in call.words]
         results = _gradient(definition.name, tensors, call.attributes, wanted)

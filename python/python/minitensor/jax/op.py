@@ -19,7 +19,7 @@ from .._minitensor import (
     _result_class,
 )
 from . import primitive
-from .abstract import UnknownShapeError, varying_axes
+from .abstract import UnknownShapeError, fitting, metas, varying_axes, wide
 from .call import Call, flags
 from .definition import Definition
 
@@ -67,7 +67,8 @@ class Op:
             else:
                 try:
                     return self._returned(self._compiled(*args))
-                except UnknownShapeError:
+                except (UnknownShapeError, TypeError):
+                    # The other way may work. If not, it raises the error again.
                     pass
         return self.call(self._binding(*args, **kwargs))
 
@@ -107,8 +108,26 @@ class Op:
                 inputs.append(None if value is None else self._array(i.name, value))
         arrays = self._converted(inputs)
         text = self._encoded(arguments) if arguments or self._text is None else self._text
-        call = Call(text, flags([x is not None for x in inputs]))
-        return self._returned(primitive.bind(call, varying(arrays)))
+        present = self._present(text, flags([x is not None for x in inputs]), arrays)
+        return self._returned(primitive.bind(Call(text, present), varying(arrays)))
+
+    def _present(self, text: str, present: str, arrays: list[Any]) -> str:
+        """The flags of the tensors. Integers are converted to 64 bits if the op takes no others."""
+        if jax.config.jax_enable_x64 or not any(x.dtype in ("int32", "uint32") for x in arrays):
+            return present
+        inputs = metas(present, arrays)
+        last = len(self.definition.inputs) - 1
+        wider = "".join(
+            "2"
+            if t is not None and self.definition.inputs[min(i, last)].dtype == "any" and wide(t[1]) != t[1]
+            else flag
+            for i, (t, flag) in enumerate(zip(inputs, present, strict=True))
+        )
+        found = None if wider == present else fitting(text, inputs, wider)
+        if found is not None:
+            # The call with arrays and defaults only does not convert.
+            self._count = -1
+        return found or present
 
     def _encoded(self, attributes: dict[str, Any]) -> str:
         for name, value in attributes.items():
