@@ -22,6 +22,8 @@ from minitensor.jax.call import Call
 import minitensor as mt
 
 X = jnp.linspace(-3.0, 3.0, 7)
+#: The errors of compiled functions. Second calls take a shorter path in JAX, which raises ValueError.
+FAILED = (jax.errors.JaxRuntimeError, ValueError)
 
 
 def swish(x):
@@ -196,7 +198,7 @@ def test_empty_arrays_and_scalars():
         (lambda: mj.swish(), TypeError, "op 'swish': missing argument 'x'"),
         (lambda: mj.swish("a"), TypeError, "input 'x' must be an array of JAX or NumPy, or a number, got str"),
         (lambda: mj.swish(mt.Tensor([1.0])), TypeError, "got minitensor.Tensor"),
-        (lambda: mj.concat(X), TypeError, "'tensors' must be a list or tuple of arrays"),
+        (lambda: mj.concat("ab"), TypeError, "'tensors' must be a list or tuple of arrays"),
         (lambda: mj.clamp(X, lo="a"), TypeError, "op 'clamp': attribute 'lo' takes float, got 'a'"),
         (lambda: jax.jit(lambda v: mj.clamp(X, lo=v))(1.0), TypeError, "static_argnames='lo'"),
         (lambda: mj.matmul(X, jnp.ones((2, 3))), ValueError, "op 'matmul' takes"),
@@ -249,7 +251,7 @@ def test_ops_written_in_python():
     assert_close(mj.cube(X), X**3)
     assert_close(jax.jit(mj.cube)(X), X**3)
     assert_close(jax.jit(jax.grad(lambda x: mj.cube(x).sum()))(X), 3 * X**2)
-    with pytest.raises(jax.errors.JaxRuntimeError, match="ValueError: the sum is too small"):
+    with pytest.raises(FAILED, match="ValueError: the sum is too small"):
         jax.block_until_ready(jax.jit(mj.cube)(X - 1e7))
     assert "cube" in dir(mj)
 
@@ -301,7 +303,7 @@ def test_an_op_that_is_unregistered_while_a_compiled_function_uses_it():
     compiled = jax.jit(function)
     assert_close(compiled(X), X * 2)
     mt.unregister_custom_op_py("passing")
-    with pytest.raises(jax.errors.JaxRuntimeError, match="passing"):
+    with pytest.raises(FAILED, match="no op 'passing'"):
         jax.block_until_ready(compiled(X))
     with pytest.raises(RuntimeError, match="op 'passing' was unregistered"):
         function(X)
@@ -317,7 +319,7 @@ def test_an_op_that_is_unregistered_while_a_compiled_function_uses_it():
     def other(x: mt.Tensor) -> mt.Tensor:
         return x.sum()
 
-    with pytest.raises(jax.errors.JaxRuntimeError, match="op 'passing': the compiled call does not fit the op"):
+    with pytest.raises(FAILED, match="op 'passing': the compiled call does not fit the op"):
         jax.block_until_ready(compiled(X))
     assert_close(mj.passing(X), X.sum())
     mt.unregister_custom_op_py("passing")

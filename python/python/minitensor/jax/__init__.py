@@ -26,8 +26,9 @@ __all__ = ["call"]
 def call(name: str, arguments: dict[str, Any]) -> Any:
     """Calls an op on arrays of JAX.
 
-    `arguments` are the inputs and attributes by name. Raises the errors of the op; within a compiled function, as
-    `jax.errors.JaxRuntimeError` with the same message.
+    `arguments` are the inputs and attributes by name. Wrong arguments raise the errors of the op. An error during the
+    computation is a `jax.errors.JaxRuntimeError` with the message of the op. If the compiled function has run before,
+    JAX raises ValueError instead.
 
     >>> import jax.numpy as jnp
     >>> import minitensor.jax as mj

@@ -20,22 +20,22 @@ class UnknownShapeError(jax.errors.JAXTypeError):
     """The shapes of the results depend on values, which are not known while a function is traced."""
 
 
-def abstract_eval(*avals: Any, call: str, present: str, wrt: str) -> list[Any]:
+def abstract_eval(*avals: Any, **params: Any) -> list[Any]:
     """The abstract arrays of the results of a call."""
-    this = Call(call, present, wrt)
-    if wrt:
+    call = Call(**params)
+    if call.wrt:
         # A gradient has the type of its tensor.
-        return [avals[i].update(weak_type=False) for i in this.wanted()]
+        return [avals[i].update(weak_type=False) for i in call.wanted()]
     try:
-        results = _infer_call(call, metas(present, avals))
+        results = _infer_call(call.text, metas(call.present, avals))
     except (RuntimeError, NotImplementedError) as error:
         raise UnknownShapeError(
-            f"op '{decode(call)[0]}': the shapes of its results are not known without the values of its inputs, so "
-            "jax.jit, jax.vmap and similar transformations cannot trace it; call it outside of them. Its error: "
+            f"op '{decode(call.text)[0]}': the shapes of its results are not known without the values of its inputs, "
+            "so jax.jit, jax.vmap and similar transformations cannot trace it; call it outside of them. Its error: "
             f"{error}"
         ) from error
     arrays = [ShapedArray(shape, jax.dtypes.canonicalize_dtype(jnp.dtype(dtype))) for shape, dtype in results]
-    return _on_mesh(this, avals, arrays)
+    return _on_mesh(call, avals, arrays)
 
 
 #: The shapes and dtypes of the inputs of a call; None for an absent one.

@@ -11,7 +11,7 @@ from .definition import Definition, Role, define
 
 
 class Call(NamedTuple):
-    """What a primitive computes. All fields are strings, since they become attributes of compiled programs.
+    """What a primitive computes. The strings become attributes of compiled programs.
 
     The function of order 0 is the op. The function of order k takes a cotangent for each result of the function of
     order k - 1, then the tensors of that function, and returns gradients of the latter.
@@ -24,6 +24,9 @@ class Call(NamedTuple):
     present: str
     #: The tensors whose gradients are returned: a word of `0` and `1` for each order, separated by commas.
     wrt: str = ""
+    #: The number of ops that had the name before, in this process. JAX keeps the shapes of the results of a call, which
+    #: another op of the name may not have. It is no part of compiled programs.
+    version: int = 0
 
     @property
     def words(self) -> list[str]:
@@ -31,9 +34,9 @@ class Call(NamedTuple):
         return self.wrt.split(",") if self.wrt else []
 
     @property
-    def params(self) -> dict[str, str]:
+    def params(self) -> dict[str, Any]:
         """The parameters of a primitive."""
-        return {"call": self.text, "present": self.present, "wrt": self.wrt}
+        return self._asdict()
 
     @property
     def definition(self) -> Definition:
@@ -65,7 +68,7 @@ class Call(NamedTuple):
         for position, is_wanted in zip(self.positions(), mask, strict=True):
             word[position] = "1" if is_wanted else "0"
         present = flags(cotangents) + self.present
-        return Call(self.text, present, ",".join([*self.words, "".join(word)]))
+        return self._replace(present=present, wrt=",".join([*self.words, "".join(word)]))
 
     def derivative(self, results: Sequence[bool], mask: Sequence[bool]) -> Call:
         """The directional derivative of this function, as the gradient of its gradient.
@@ -99,7 +102,7 @@ class Call(NamedTuple):
         """The tensors of the op of which any order takes a gradient."""
         found = set[Role]()
         for order, word in enumerate(self.words):
-            lower = Call(self.text, word, ",".join(self.words[:order]))
+            lower = self._replace(present=word, wrt=",".join(self.words[:order]))
             found |= {lower._all_roles()[0][i] for i, flag in enumerate(word) if flag == "1"}
         return found
 

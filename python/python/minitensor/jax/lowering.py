@@ -36,27 +36,34 @@ def uses_devices(primitive: Primitive) -> None:
 local_p = Primitive("minitensor_local")
 local_p.multiple_results = True
 local_p.def_abstract_eval(abstract_eval)
-mlir.register_lowering(local_p, jax.ffi.ffi_lowering(TARGET), platform="cpu")
 
 
-def on_cpu(ctx: Any, *values: Any, call: str, present: str, wrt: str) -> Any:
+def on_one_device(ctx: Any, *values: Any, **params: Any) -> Any:
+    """The program of a call within one device."""
+    call = Call(**params)
+    return jax.ffi.ffi_lowering(TARGET)(ctx, *values, call=call.text, present=call.present, wrt=call.wrt)
+
+
+def on_cpu(ctx: Any, *values: Any, **params: Any) -> Any:
     """The program of a call. On several devices, each computes its part of a batch that is sharded."""
-    params = {"call": call, "present": present, "wrt": wrt}
 
     def local(*arrays: Any) -> list[Any]:
         return list(local_p.bind(*arrays, **params))
 
     if _USES_DEVICES is not None and jax.device_count() > 1:
-        rule = sharding.Rule.of(Call(text=call, present=present, wrt=wrt), ctx.avals_in, ctx.avals_out)
+        rule = sharding.Rule.of(Call(**params), ctx.avals_in, ctx.avals_out)
         if rule is not None:
             return mlir.lower_fun(rule.partitioned(local), multiple_results=True)(ctx, *values)
-    return jax.ffi.ffi_lowering(TARGET)(ctx, *values, **params)
+    return on_one_device(ctx, *values, **params)
 
 
-def elsewhere(ctx: Any, *values: Any, call: str, present: str, wrt: str) -> NoReturn:
+def elsewhere(ctx: Any, *values: Any, **params: Any) -> NoReturn:
     """Refuses other devices."""
-    name = decode(call)[0]
+    name = decode(Call(**params).text)[0]
     raise NotImplementedError(
         f"op '{name}' has kernels for the CPU only, and the computation is for another platform; move its arguments "
         "with jax.device_put(x, jax.devices('cpu')[0]), or use jax.default_device"
     )
+
+
+mlir.register_lowering(local_p, on_one_device, platform="cpu")

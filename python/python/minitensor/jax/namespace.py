@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from .._minitensor import _op_names, describe
-from . import primitive
 from .op import Op
 
 _ops: dict[str, Op] = {}
@@ -18,11 +17,9 @@ def find(name: str) -> Op:
     """
     op = _ops.get(name)
     if op is None or not op.is_current():
+        # Raises an error if there is no such op.
         describe(name)
-        if op is not None:
-            # Compiled calls have the shapes of the op that had the name before.
-            primitive.compiled.cache_clear()
-        op = _ops[name] = Op(name)
+        op = _ops[name] = Op(name, 0 if op is None else op.version + 1)
     return op
 
 

@@ -23,14 +23,21 @@ from .abstract import UnknownShapeError, fitting, metas, varying_axes, wide
 from .call import Call, flags
 from .definition import Definition
 
+#: Python's types of numbers, each before those that include it.
+_KINDS: dict[str, type] = {"bool": bool, "int": int, "float": float, "complex": complex}
+_PYTHON_NUMBERS = tuple(_KINDS.values())
+#: A number of each kind.
+_NUMBERS = {name: kind(0) for name, kind in _KINDS.items()}
 #: The class of arrays that have values.
 _Array = type(jnp.zeros(()))
+_CONCRETE = (_Array, np.ndarray, np.generic)
 
 
 class Op:
     """An op as a function of arrays of JAX."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, version: int) -> None:
+        self.version = version
         self._generation = _registry_generation()
         self._identity = _op_identity(name)
         self.definition = definition = Definition(name)
@@ -42,13 +49,14 @@ class Op:
         self._result = None if definition.gives_list or len(definition.outputs) == 1 else _result_class
         if self._result is not None and definition.outputs:
             self._result = _result_class(name)
+        self._dtypes: dict[tuple[str | None, ...], list[str | None]] = {}
         # The call with arrays and defaults only.
         self._count = -1
         inputs = definition.inputs
         self._text = self._default_text()
         if self._text is not None and all(i.arity == "one" and not i.mutated for i in inputs):
             self._count = len(inputs)
-            self._compiled = primitive.compiled(Call(self._text, "1" * len(inputs)))
+            self._compiled = primitive.compiled(Call(self._text, "1" * len(inputs), version=version))
 
     def _default_text(self) -> str | None:
         try:
@@ -109,7 +117,10 @@ class Op:
         arrays = self._converted(inputs)
         text = self._encoded(arguments) if arguments or self._text is None else self._text
         present = self._present(text, flags([x is not None for x in inputs]), arrays)
-        return self._returned(primitive.bind(Call(text, present), varying(arrays)))
+        call = Call(text, present, version=self.version)
+        if all(isinstance(x, _CONCRETE) for x in arrays):
+            return self._returned(primitive.compute(call, arrays))
+        return self._returned(primitive.bind(call, varying(arrays)))
 
     def _present(self, text: str, present: str, arrays: list[Any]) -> str:
         """The flags of the tensors. Integers are converted to 64 bits if the op takes no others."""
@@ -147,7 +158,7 @@ class Op:
                     "data of a key of random numbers with jax.random.key_data"
                 )
             return value
-        if isinstance(value, bool | int | float | complex):
+        if isinstance(value, _PYTHON_NUMBERS):
             return value
         if isinstance(value, np.ndarray | np.generic):
             return jnp.asarray(value)
@@ -155,24 +166,31 @@ class Op:
 
     def _converted(self, inputs: list[Any]) -> list[Any]:
         """The inputs as arrays. Numbers, and the arrays that JAX makes of them, adopt the dtype of the others."""
-        kinds = [None if x is None else number_of(x) for x in inputs]
-        if not any(kind is not None for kind in kinds):
+        kinds = [None if x is None else kind_of(x) for x in inputs]
+        if not any(kinds):
             return [x for x in inputs if x is not None]
-        arrays = [x for x, kind in zip(inputs, kinds, strict=True) if x is not None and kind is None]
-        is_double = any(x.dtype in ("float64", "complex128") for x in arrays)
-        of = [x.dtype.name if x is not None and kind is None else kind for x, kind in zip(inputs, kinds, strict=True)]
-        dtypes = _number_dtypes(self.definition.name, of)
+        of = tuple(x.dtype.name if x is not None and not kind else kind for x, kind in zip(inputs, kinds, strict=True))
         converted = []
-        for x, kind, dtype in zip(inputs, kinds, dtypes, strict=True):
+        for x, kind, dtype in zip(inputs, kinds, self._number_dtypes(of), strict=True):
             if kind is not None:
-                if isinstance(kind, complex):
-                    dtype = "complex128" if is_double else "complex64"
-                dtype = jax.dtypes.canonicalize_dtype(dtype)
-                is_array = isinstance(x, jax.Array)
-                x = jax.lax.convert_element_type(x, dtype) if is_array else jnp.asarray(x, dtype)
+                x = jax.lax.convert_element_type(x, dtype) if isinstance(x, jax.Array) else np.asarray(x, dtype)
             if x is not None:
                 converted.append(x)
         return converted
+
+    def _number_dtypes(self, inputs: tuple[str | None, ...]) -> list[Any]:
+        """The dtypes that numbers among the inputs adopt. A number is given by its kind."""
+        found = self._dtypes.get(inputs)
+        if found is None:
+            is_double = "float64" in inputs or "complex128" in inputs
+            given = [None if name is None else _NUMBERS.get(name, name) for name in inputs]
+            found = _number_dtypes(self.definition.name, given)
+            for i, name in enumerate(inputs):
+                if name == "complex":
+                    found[i] = "complex128" if is_double else "complex64"
+            self._dtypes[inputs] = found
+        # Whether there are 64 bits may change.
+        return [None if dtype is None else jax.dtypes.canonicalize_dtype(dtype) for dtype in found]
 
     def _returned(self, results: list[Any]) -> Any:
         if self._result is not None:
@@ -196,22 +214,17 @@ class Op:
         )
 
 
-def number_of(x: Any) -> Any:
-    """A number of the same kind, if the input is a number, or an array without dimensions that JAX made of one."""
-    if isinstance(x, bool | int | float | complex):
-        return x
-    if x.ndim != 0 or not x.weak_type:
+def kind_of(x: Any) -> str | None:
+    """The kind of a number, or of an array without dimensions that JAX made of one; None for other arrays."""
+    if isinstance(x, _PYTHON_NUMBERS):
+        return next(name for name, kind in _KINDS.items() if isinstance(x, kind))
+    if x.ndim != 0 or not getattr(x, "weak_type", False):
         return None
-    for kind, number in ((jnp.bool_, False), (jnp.integer, 0), (jnp.floating, 0.0)):
-        if jnp.issubdtype(x.dtype, kind):
-            return number
-    return 0j
+    return {"b": "bool", "i": "int", "u": "int", "f": "float", "V": "float", "c": "complex"}[x.dtype.kind]
 
 
 def varying(arrays: list[Any]) -> list[Any]:
     """Within `jax.shard_map`, makes all arrays vary over the same mesh axes, so that gradients are summed."""
-    if all(type(x) is _Array for x in arrays):
-        return arrays
     own = [varying_axes(jax.typeof(x)) for x in arrays]
     axes = frozenset[Any]().union(*own)
     return [

@@ -42,12 +42,16 @@ def compiled(call: Call) -> Callable[..., list[Any]]:
     return jax.jit(functools.partial(call_p.bind, **call.params))
 
 
-def _impl(*arrays: Any, call: str, present: str, wrt: str) -> Any:
-    this = Call(call, present, wrt)
+def compute(call: Call, arrays: Arrays) -> list[Any]:
+    """Computes a call on arrays that have values."""
     try:
-        return compiled(this)(*arrays)
+        return compiled(call)(*arrays)
     except UnknownShapeError:
-        return concrete.compute(this, arrays)
+        return concrete.compute(call, arrays)
+
+
+def _impl(*arrays: Any, **params: Any) -> Any:
+    return compute(Call(**params), arrays)
 
 
 call_p.def_impl(_impl)
@@ -80,8 +84,8 @@ def zero(x: Any) -> Any:
     return ad.Zero(jax.typeof(x).to_tangent_aval())
 
 
-def _jvp(primals: Arrays, tangents: Arrays, *, call: str, present: str, wrt: str) -> tuple[list[Any], list[Any]]:
-    this = Call(call, present, wrt)
+def _jvp(primals: Arrays, tangents: Arrays, **params: Any) -> tuple[list[Any], list[Any]]:
+    this = Call(**params)
     results = bind(this, primals)
     mask = [not is_zero(t) for t in tangents]
     types = _types([jax.typeof(r) for r in results])
@@ -107,8 +111,8 @@ ad.primitive_jvps[call_p] = _jvp
 class Linear:
     """The parameters of `linear_p`, and its arguments in two parts."""
 
-    def __init__(self, args: Arrays, call: str, present: str, wrt: str, mask: str, results: Sequence[Result]) -> None:
-        self.call = Call(call, present, wrt)
+    def __init__(self, args: Arrays, mask: str, results: Sequence[Result], **params: Any) -> None:
+        self.call = Call(**params)
         self.mask = [flag == "1" for flag in mask]
         self.results = results
         count = sum(self.mask)
@@ -184,13 +188,13 @@ ad.primitive_transposes[linear_p] = _linear_transpose
 # Batches.
 
 
-def _batch_call(args: Arrays, dims: Sequence[Any], *, call: str, present: str, wrt: str) -> Any:
-    this = Call(call, present, wrt)
+def _batch_call(args: Arrays, dims: Sequence[Any], **params: Any) -> Any:
+    this = Call(**params)
     return batch(this, this.roles(), args, dims, set(), bind)
 
 
-def _batch_linear(args: Arrays, dims: Sequence[Any], *, mask: str, results: Sequence[Result], **params: str) -> Any:
-    this = Call(params["call"], params["present"], params["wrt"])
+def _batch_linear(args: Arrays, dims: Sequence[Any], *, mask: str, results: Sequence[Result], **params: Any) -> Any:
+    this = Call(**params)
     roles = this.roles()
     chosen = [m == "1" for m in mask]
     wanted = [role for role, m in zip(roles, chosen, strict=True) if m]
