@@ -96,6 +96,9 @@ fn wrong_arguments_are_errors() -> Result<()> {
 #[test]
 fn a_call_that_draws_random_numbers_is_not_run_again() -> Result<()> {
     let x = Some(numbers(&[3], 0.0)?);
+    // The gradient of `rand_like` needs no call.
+    let zeros = functional_gradient(&registry::get("rand_like")?, &[], &[&[true]], &[x.clone(), x.clone()])?;
+    assert_eq!(zeros[0].to_vec::<f64>()?, [0.0; 3]);
     let op = registry::get("dropout")?;
     let attrs = bind(&op, &[Value::from(&numbers(&[3], 0.0)?)], &[])?.1;
     let error = functional_gradient(&op, &attrs, &[&[true]], &[x.clone(), x]).unwrap_err();

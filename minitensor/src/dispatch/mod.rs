@@ -23,6 +23,7 @@ use crate::autograd::NoGrad;
 use crate::backend::Wanted;
 use crate::error::{Error, Result};
 use crate::op::{Arg, Backward, OpRef, Outputs, Role};
+use crate::random::Forbid;
 use crate::tensor::{Shape, Tensor};
 
 /// All outputs of a call, in the definition's order.
@@ -96,6 +97,7 @@ pub(crate) fn record_only(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Resul
     let metas: Vec<Arg<'_>> = metas.iter().map(|t| t.as_ref().map_or(Arg::None, Arg::Tensor)).collect();
     let inferred = {
         let _quiet = NoGrad::new();
+        let _keys = Forbid::lifted();
         layers(op, &metas, attrs, Wanted::ALL)
     };
     // The body may read values.
