@@ -43,7 +43,11 @@ class Report(NamedTuple):
 
 
 #: The modules that check an op in other frameworks. Each has `check(name, samples)`, which yields findings.
-_BACKENDS = {"numpy": "minitensor.arrays.check", "torch": "minitensor.torch.check"}
+_BACKENDS = {
+    "jax": "minitensor.jax.check",
+    "numpy": "minitensor.arrays.check",
+    "torch": "minitensor.torch.check",
+}
 
 
 def _in_frameworks(name: str, backends: Sequence[str], args: Any, kwargs: Any) -> list[tuple[str, str]]:

@@ -17,10 +17,10 @@ def compute(call: Call, arrays: Sequence[Any]) -> list[Any]:
     """Computes a call on arrays that have values."""
     definition = call.definition
     given = iter(arrays)
-    tensors = [None if flag == "0" else np.asarray(next(given)) for flag in call.present]
-    tensors = [
-        t.astype(wide(t.dtype.name)) if flag == "2" else t for t, flag in zip(tensors, call.present, strict=True)
-    ]
+    tensors: list[Any] = []
+    for flag in call.present:
+        tensor = None if flag == "0" else np.asarray(next(given))
+        tensors.append(tensor.astype(wide(tensor.dtype.name)) if tensor is not None and flag == "2" else tensor)
     if call.wrt:
         wanted = [[flag == "1" for flag in word] for word in call.words]
         results = _gradient(definition.name, tensors, call.attributes, wanted)
