@@ -2,6 +2,7 @@
 
 # ruff: noqa: E402
 
+import doctest
 import gc
 import os
 import pickle
@@ -365,6 +366,55 @@ def test_the_persistent_cache_of_jax_serves_another_process(tmp_path):
     """
     assert run(code) == run(code) == "[1.0, 1.5, 1.5]\n"
     assert list(tmp_path.iterdir())
+
+
+def test_the_examples_in_the_docs():
+    assert doctest.testmod(mj).failed == 0
+
+
+@pytest.mark.parametrize("end", ["float(y[0, 0])", "np.asarray(y)", "repr(y)", "None"])
+def test_python_ops_do_not_block_the_interpreter(end):
+    code = f"""
+        import time
+        import jax, jax.numpy as jnp, numpy as np
+        import minitensor as mt, minitensor.jax as mj
+
+        @mt.custom_op
+        def slow(x: mt.Tensor) -> mt.Tensor:
+            if x.device != "meta":
+                time.sleep(0.2)
+            return x + 1
+
+        # The computation is large enough for JAX to run it on another thread.
+        x = jnp.ones((1000, 1000))
+        y = jax.jit(lambda x: mj.slow(x @ x) @ x)(x)
+        {end}
+        print("ended")
+    """
+    assert run(code) == "ended\n"
+
+
+def test_ops_work_in_child_processes():
+    code = """
+        import multiprocessing, warnings
+        import jax, jax.numpy as jnp, numpy as np
+        import minitensor as mt, minitensor.jax as mj
+
+        warnings.simplefilter("ignore")
+        print(float(jax.jit(mj.swish)(jnp.ones(100_000))[0]) > 0.7)
+
+        def child(queue):
+            # JAX does not work in a fork of its process, but minitensor does.
+            queue.put(mt.ops.swish(np.ones(100_000))[0] > 0.7)
+
+        context = multiprocessing.get_context("fork")
+        queue = context.Queue()
+        process = context.Process(target=child, args=(queue,))
+        process.start()
+        print(bool(queue.get(timeout=100)))
+        process.join()
+    """
+    assert run(code) == "True\nTrue\n"
 
 
 def test_without_jax_the_import_says_what_to_install():

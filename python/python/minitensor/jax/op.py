@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from .._minitensor import (
     _array_function,
@@ -28,6 +29,8 @@ _KINDS: dict[str, type] = {"bool": bool, "int": int, "float": float, "complex": 
 _PYTHON_NUMBERS = tuple(_KINDS.values())
 #: A number of each kind.
 _NUMBERS = {name: kind(0) for name, kind in _KINDS.items()}
+#: The integers that may be converted to 64 bits.
+_NARROW = (np.dtype("int32"), np.dtype("uint32"))
 #: The class of arrays that have values.
 _Array = type(jnp.zeros(()))
 _CONCRETE = (_Array, np.ndarray, np.generic)
@@ -124,7 +127,7 @@ class Op:
 
     def _present(self, text: str, present: str, arrays: list[Any]) -> str:
         """The flags of the tensors. Integers are converted to 64 bits if the op takes no others."""
-        if jax.config.jax_enable_x64 or not any(x.dtype in ("int32", "uint32") for x in arrays):
+        if not any(x.dtype in _NARROW for x in arrays) or jax.config.jax_enable_x64:
             return present
         inputs = metas(present, arrays)
         last = len(self.definition.inputs) - 1
@@ -142,7 +145,7 @@ class Op:
 
     def _encoded(self, attributes: dict[str, Any]) -> str:
         for name, value in attributes.items():
-            if isinstance(value, jax.core.Tracer):
+            if isinstance(value, Tracer):
                 raise TypeError(
                     f"op '{self.definition.name}': attribute '{name}' must be known when a function is traced, got a "
                     f"traced value; pass it with static_argnames='{name}' of jax.jit, or close over it"
