@@ -1,5 +1,9 @@
 """Ops on Dask arrays."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -176,3 +180,10 @@ def test_errors_of_blocks_are_raised(a):
     labels = da.from_array(np.array([0, 5]), chunks=1)
     with pytest.raises((IndexError, ValueError), match="op 'one_hot'|op 'embedding'|5"):
         mt.map_blocks("embedding", a[0], labels).compute()
+
+
+def test_the_example_normalizes_an_array_block_by_block():
+    example = Path(__file__).parents[2] / "examples" / "large_array.py"
+    done = subprocess.run([sys.executable, example, "--gigabytes", "0.3"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "mean -0.0000, variance 1.0000" in done.stdout.replace("mean 0", "mean -0")
