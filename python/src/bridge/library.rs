@@ -9,6 +9,7 @@ use crate::tensor::class::PyTensor;
 use crate::tensor::interchange::copy::Copy;
 use crate::tensor::interchange::dlpack;
 use crate::tensor::interchange::exchange::ExchangeApi;
+use crate::tensor::interchange::ndarray::Api;
 use crate::tensor::interchange::numpy;
 
 /// A library whose arrays become tensors and back, over the same memory.
@@ -21,10 +22,19 @@ pub enum Library {
 }
 
 impl Library {
+    /// True for an array of NumPy that is no instance of a subclass: the most common argument.
+    #[inline]
+    pub fn is_plain_array(object: &Bound<'_, PyAny>) -> bool {
+        Api::loaded(object.py()).is_some_and(|api| api.is_array(object))
+    }
+
     /// The library of an array; `None` for other objects, and for tensors of ours.
     pub fn of(object: &Bound<'_, PyAny>) -> Result<Option<Library>> {
         if object.is_instance_of::<PyTensor>() {
             return Ok(None);
+        }
+        if Library::is_plain_array(object) {
+            return Ok(Some(Library::NumPy));
         }
         match Class::of(object)?.library()? {
             // An object may have NumPy's protocol although its class does not.

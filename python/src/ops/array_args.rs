@@ -51,6 +51,10 @@ impl<'py> Arrays<'py> {
         if object.is_none() || is_number(object) {
             return Ok(false);
         }
+        if Library::is_plain_array(object) {
+            self.library.get_or_insert(Library::NumPy);
+            return Ok(false);
+        }
         let class = Class::of(object)?;
         if self.bridge.is_none() {
             self.bridge = class.bridge.as_ref().map(|bridge| bridge.bind(object.py()).clone());
