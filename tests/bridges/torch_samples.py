@@ -1,32 +1,11 @@
 """Sample calls of every op, in minitensor and in PyTorch."""
 
-import functools
-
 import torch
-from minitensor._minitensor import _array_function, _samples
+from minitensor._minitensor import _array_function
 from minitensor.torch.definition import DTYPES
+from sample_calls import flat, is_float, mapped
 
 import minitensor as mt
-
-
-@functools.cache
-def samples(name):
-    """The inputs and attributes of the calls that opcheck tries."""
-    return _samples(name)
-
-
-def mapped(change, inputs):
-    """The inputs, with each tensor changed."""
-    if isinstance(inputs, list):
-        return [mapped(change, i) for i in inputs]
-    return None if inputs is None else change(inputs)
-
-
-def flat(items):
-    """All tensors in nested lists."""
-    if isinstance(items, list | tuple):
-        return [t for item in items for t in flat(item)]
-    return [] if items is None else [items]
 
 
 def to_torch(tensor):
@@ -67,10 +46,6 @@ def cotangents(outputs):
     """A cotangent for each output, as a tensor of float64."""
     generator = torch.Generator().manual_seed(1)
     return [torch.rand(tuple(t.shape), dtype=torch.float64, generator=generator) + 0.5 for t in outputs]
-
-
-def is_float(t):
-    return "float" in str(t.dtype) or "complex" in str(t.dtype)
 
 
 def gradients_of_ours(name, sample):
