@@ -35,5 +35,5 @@ def test_faults_are_found(monkeypatch):
     for change in (lambda r: r + 1, lambda r: r.astype("f8"), lambda r: r[:1], list, lambda r: (r, r)):
         assert found(change) == {"results on arrays"}
     assert found(fail) == {"errors on arrays"}
-    with pytest.raises(ValueError, match="unknown backend 'numpi'; the backends are 'minitensor', 'numpy'"):
+    with pytest.raises(ValueError, match="unknown backend 'numpi'; the backends are 'minitensor', "):
         mt.testing.opcheck("exp", backends=("numpi",))
