@@ -99,7 +99,7 @@ def test_gradients_equal_pytorch(case, layout):
         ours[i].requires_grad = True
         theirs[i].requires_grad_()
     out, expected = as_list(case.op()(*ours, **case.attrs)), as_list(case.torch(*theirs))[0]
-    np.testing.assert_allclose(out[0].numpy(), expected.detach().numpy(), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(out[0].detach().numpy(), expected.detach().numpy(), rtol=1e-9, atol=1e-9)
     if not expected.requires_grad:
         return
     d = np.random.default_rng(3).normal(size=tuple(expected.shape))
