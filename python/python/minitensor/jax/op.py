@@ -49,9 +49,8 @@ class Op:
         self.__name__ = self.__qualname__ = function.__name__
         self.__doc__ = function.__doc__
         self.__signature__ = inspect.signature(function)
-        self._result = None if definition.gives_list or len(definition.outputs) == 1 else _result_class
-        if self._result is not None and definition.outputs:
-            self._result = _result_class(name)
+        is_named = len(definition.outputs) > 1 and not definition.gives_list
+        self._result = _result_class(name) if is_named else None
         self._dtypes: dict[tuple[str | None, ...], list[str | None]] = {}
         # The call with arrays and defaults only.
         self._count = -1

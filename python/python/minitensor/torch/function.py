@@ -21,6 +21,7 @@ _transforms = torch._C._functorch.peek_interpreter_stack
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _function_modes = torch._C._len_torch_function_stack
 _tracing = torch._C._get_tracing_state
+_strided = torch.strided
 
 
 def make_function(op: Op) -> Callable[..., Any]:
@@ -51,7 +52,9 @@ def make_function(op: Op) -> Callable[..., Any]:
             needs_gradient = False
             for t in args[:count]:
                 kind = type(t)
-                if (kind is not Tensor and kind is not Parameter) or not t.is_cpu or t.is_neg() or t.is_conj():
+                if (kind is not Tensor and kind is not Parameter) or not t.is_cpu or t.layout is not _strided:
+                    break
+                if t.is_neg() or t.is_conj():
                     break
                 if t.requires_grad:
                     needs_gradient = True

@@ -13,8 +13,8 @@ from .definition import Definition
 from .function import make_function
 from .selection import Selection, Tensors
 
-#: The dispatch keys of devices that have no kernels.
-_OTHER_DEVICES = ("CUDA", "MPS", "XPU")
+#: The dispatch keys of devices and layouts that have no kernels.
+_REFUSED = ("CUDA", "MPS", "XPU", "SparseCPU", "SparseCsrCPU", "MkldnnCPU")
 
 
 class Op:
@@ -30,33 +30,20 @@ class Op:
         self.name = name.replace("::", "__")
         self.direct = _array_function(full_name)
         self.library = torch.library.Library(namespace, "FRAGMENT")
-        self.qualified = f"{namespace}::{self.name}"
-        self._define(
-            self.name,
-            self.definition.schema,
-            self._kernel,
-            self._fake,
-            batching.batch(self, lambda *args: self.op(*args)),
-        )
+        batch = batching.batch(self, lambda *args: self.op(*args))
+        self.op = self._define(self.name, self.definition.schema, self._kernel, self._fake, batch)
         if self.definition.is_differentiable:
-            gradient = f"{self.name}_gradient"
-            self._define(
-                gradient,
+            self.gradient_op = self._define(
+                f"{self.name}_gradient",
                 self.definition.gradient_schema,
                 self.compute_gradient,
                 self._fake_gradient,
                 batching.batch_gradient(self),
             )
-            self.gradient_op = getattr(getattr(torch.ops, namespace), gradient).default
-            library = torch.library
-            library.register_autograd(self.qualified, self._backward, setup_context=self._save, lib=self.library)
-            library.register_autograd(
-                f"{namespace}::{gradient}", self._gradient_backward, setup_context=self._save_gradient, lib=self.library
-            )
+            self._differentiate(self.op, self._backward, self._save)
+            self._differentiate(self.gradient_op, self._gradient_backward, self._save_gradient)
         elif not self.definition.mutates:
             self._refuse_gradients()
-        self.packet = getattr(getattr(torch.ops, namespace), self.name)
-        self.op = self.packet.default
         self.function = make_function(self)
 
     def is_current(self) -> bool:
@@ -67,17 +54,21 @@ class Op:
         """Removes the op from the dispatcher."""
         self.library._destroy()
 
-    def _define(self, name: str, schema: str, kernel: Callable[..., Any], fake: Callable[..., Any], batch: Any) -> None:
+    def _define(self, name: str, schema: str, kernel: Callable[..., Any], fake: Callable[..., Any], batch: Any) -> Any:
         tags = [torch.Tag.pt2_compliant_tag]
         self.library.define(name + schema, tags=tags)
         qualified = f"{self.library.ns}::{name}"
         # Without tensors, a call has no device.
         self.library.impl(name, kernel, "CPU" if self.definition.inputs else "CompositeExplicitAutograd")
-        for device in _OTHER_DEVICES if self.definition.inputs else ():
-            self.library.impl(name, self._refuse_device, device)
+        for key in _REFUSED if self.definition.inputs else ():
+            self.library.impl(name, self._refuse, key)
         torch.library.register_fake(qualified, fake, lib=self.library)
         if not self.definition.mutates:
             torch.library.register_vmap(qualified, batch, lib=self.library)
+        return getattr(getattr(torch.ops, self.library.ns), name).default
+
+    def _differentiate(self, op: Any, backward: Callable[..., Any], save: Callable[..., Any] | None = None) -> None:
+        torch.library.register_autograd(op, backward, setup_context=save, lib=self.library)
 
     # The op.
 
@@ -105,12 +96,12 @@ class Op:
             return results
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _refuse_device(self, *args: Any) -> Any:
+    def _refuse(self, *args: Any) -> Any:
         tensors = [t for arg in args for t in (arg if isinstance(arg, list) else [arg]) if isinstance(t, torch.Tensor)]
-        found = " and ".join(sorted({f"'{t.device}'" for t in tensors}))
+        found = " and ".join(sorted({f"{t.layout} on '{t.device}'" for t in tensors}))
         raise NotImplementedError(
-            f"op '{self.definition.name}' computes on the device 'cpu' only, got tensors on {found}; "
-            "copy them with .cpu()"
+            f"op '{self.definition.name}' computes with torch.strided tensors on the device 'cpu' only, got {found}; "
+            "convert them with .to_dense(), or copy them with .cpu()"
         )
 
     # Its gradient.
@@ -189,4 +180,4 @@ class Op:
         def backward(ctx: Any, *cotangents: Any) -> Any:
             raise RuntimeError(f"op '{definition.name}' has no gradient: {definition.no_gradient}")
 
-        torch.library.register_autograd(self.qualified, backward, lib=self.library)
+        self._differentiate(self.op, backward)
