@@ -26,7 +26,7 @@ def second_order(f):
 
 
 def check(function, reference, args, collectives, spec=None):
-    """Compiles a function of sharded arrays, and compares its results and the communication with what is expected."""
+    """Compiles a function of sharded arrays, and checks its results and its communication."""
     compiled = jax.jit(function).lower(*args).compile()
     text = compiled.as_text()
     assert [c for c in COLLECTIVES if c in text] == collectives, text

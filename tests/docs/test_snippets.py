@@ -69,7 +69,7 @@ def test_python_runs_and_prints_what_the_comments_say(
 
 
 def run(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Runs the Python snippets of a page, and compares what they print with the comments."""
+    """Runs the Python snippets of a page, and compares their output with the comments."""
     names: dict[str, object] = {"__name__": "__main__"}
     for line, code in snippets(page, "python"):
         # Leading blank lines make the line numbers of errors equal to those of the page.

@@ -1,4 +1,4 @@
-//! The definition of an op as data: what a bridge needs to describe the op to another framework.
+//! The definition of an op as data, from which a bridge describes the op to another framework.
 
 use minitensor::op::{Arithmetic, Arity, Backward, DTypeRule, Dim, Dims, Role, ShapeRule};
 use minitensor::{Attr, AttrKind, DType, DTypeSet, OpDef, registry};

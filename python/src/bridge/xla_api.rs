@@ -1,4 +1,4 @@
-//! The C structs of XLA's foreign function interface, as in `xla/ffi/api/c_api.h`. Only what a handler needs.
+//! The C structs of XLA's foreign function interface, as in `xla/ffi/api/c_api.h`. Structs that handlers do not use are omitted.
 //!
 //! The version of the interface is 0.x. The fields below are the same in all minor versions up to [`MINOR`]; later versions append
 //! fields. Enums are integers here, because XLA may pass values that are not known.

@@ -71,7 +71,7 @@ impl<'py> Arrays<'py> {
         Ok(false)
     }
 
-    /// A result with the class that NumPy's own functions would give it.
+    /// Gives a result the class that the results of NumPy's functions have.
     pub fn wrap(&self, result: Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         match &self.wrapper {
             Some((wrapper, _)) => Ok(wrapper.call_method1("__array_wrap__", (result,))?),

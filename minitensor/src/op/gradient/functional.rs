@@ -49,7 +49,7 @@ impl Order<'_> {
         let Some((wrt, lower)) = self.wrt.split_last() else {
             let args: Vec<Arg<'_>> = tensors.iter().map(|t| t.as_ref().map_or(Arg::None, Arg::Tensor)).collect();
             return match dispatch::record_only(self.op, &args, self.attrs)? {
-                Some(placeholders) => Ok(placeholders),
+                Some(recorded) => Ok(recorded),
                 None => Ok(dispatch::dispatch(self.op, &args, self.attrs)?.into_vec()),
             };
         };

@@ -23,7 +23,7 @@ def op_name(op: Any, function: str) -> str:
 
 
 class Owner(NamedTuple):
-    """What an op belongs to: a plugin, or minitensor."""
+    """The owner of an op: a plugin, or minitensor."""
 
     plugin: str | None
     version: str

@@ -1,4 +1,4 @@
-"""What a call on chunked arrays needs: core axes, a signature, and the shapes and dtypes of the results."""
+"""The core axes, the signature, and the shapes and dtypes of the results of a call on chunked arrays."""
 
 from __future__ import annotations
 

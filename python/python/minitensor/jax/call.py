@@ -11,7 +11,7 @@ from .definition import Definition, Role, define
 
 
 class Call(NamedTuple):
-    """What a primitive computes. The strings become attributes of compiled programs.
+    """The call that a primitive computes. The strings become attributes of compiled programs.
 
     The function of order 0 is the op. The function of order k takes a cotangent for each result of the function of
     order k - 1, then the tensors of that function, and returns gradients of the latter.
