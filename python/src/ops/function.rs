@@ -60,6 +60,12 @@ impl Function {
         self.is_live.store(false, Ordering::Relaxed);
     }
 
+    /// An error if the op isn't registered.
+    #[inline]
+    fn check_live(&self) -> Result<()> {
+        if self.is_live.load(Ordering::Relaxed) { Ok(()) } else { self.check_registered() }
+    }
+
     /// Returns an error that explains why the op isn't registered.
     #[cold]
     #[inline(never)]
@@ -93,9 +99,7 @@ impl Function {
         n: usize,
         keywords: *mut ffi::PyObject,
     ) -> Result<Bound<'py, PyAny>> {
-        if !self.is_live.load(Ordering::Relaxed) {
-            self.check_registered()?;
-        }
+        self.check_live()?;
         if keywords.is_null() && self.plain == Some(n) {
             // SAFETY: `args` has `n` objects.
             if let Some(result) = unsafe { self.call_with_tensors(py, args, n) } {
@@ -121,9 +125,7 @@ impl Function {
         n: usize,
         keywords: *mut ffi::PyObject,
     ) -> Result<Bound<'py, PyAny>> {
-        if !self.is_live.load(Ordering::Relaxed) {
-            self.check_registered()?;
-        }
+        self.check_live()?;
         let run = |slots: &Slots| match Arrays::among(py, &self.op, slots)? {
             Some(arrays) => self.run_arrays(py, slots, &arrays),
             None => self.run_tensors(py, slots),
@@ -143,9 +145,7 @@ impl Function {
         n: usize,
         keywords: *mut ffi::PyObject,
     ) -> Result<Bound<'py, PyAny>> {
-        if !self.is_live.load(Ordering::Relaxed) {
-            self.check_registered()?;
-        }
+        self.check_live()?;
         let bind = |slots: &Slots| Ok(self.keywords(py, slots)?.into_any());
         // SAFETY: the caller's contract.
         unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, bind) }

@@ -60,45 +60,27 @@ pub fn op_of(object: &Bound<'_, PyAny>) -> Option<OpRef> {
     }
 }
 
-unsafe extern "C" fn call_function(
-    state: *mut ffi::PyObject,
-    args: *const *mut ffi::PyObject,
-    n: ffi::Py_ssize_t,
-    keywords: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    // SAFETY: `state` is the `__self__` of the function, made by [`new_state`]; Python calls with the interpreter
-    // attached and `n` arguments.
-    unsafe {
-        let function = function_of(state);
-        enter(&function.op, |py| function.call(py, args, n as usize, keywords))
-    }
+/// A C function that Python calls, which calls a method of [`Function`].
+macro_rules! entry {
+    ($name:ident, $method:ident) => {
+        unsafe extern "C" fn $name(
+            state: *mut ffi::PyObject,
+            args: *const *mut ffi::PyObject,
+            n: ffi::Py_ssize_t,
+            keywords: *mut ffi::PyObject,
+        ) -> *mut ffi::PyObject {
+            // SAFETY: `state` is the `__self__` of the function, made by [`new_state`]; Python calls with the interpreter
+            // attached and `n` arguments.
+            unsafe {
+                let function = function_of(state);
+                enter(&function.op, |py| function.$method(py, args, n as usize, keywords))
+            }
+        }
+    };
 }
-
-unsafe extern "C" fn call_array_function(
-    state: *mut ffi::PyObject,
-    args: *const *mut ffi::PyObject,
-    n: ffi::Py_ssize_t,
-    keywords: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    // SAFETY: as in `call_function`.
-    unsafe {
-        let function = function_of(state);
-        enter(&function.op, |py| function.call_arrays(py, args, n as usize, keywords))
-    }
-}
-
-unsafe extern "C" fn call_binding(
-    state: *mut ffi::PyObject,
-    args: *const *mut ffi::PyObject,
-    n: ffi::Py_ssize_t,
-    keywords: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    // SAFETY: as in `call_function`.
-    unsafe {
-        let function = function_of(state);
-        enter(&function.op, |py| function.bind(py, args, n as usize, keywords))
-    }
-}
+entry!(call_function, call);
+entry!(call_array_function, call_arrays);
+entry!(call_binding, bind);
 
 /// The state of a function object.
 struct State {

@@ -6,7 +6,7 @@
 | `rule` | the shape rule of a call, and its signature in NumPy's notation |
 | `ufunc`, `reduction` | an op as an object like NumPy's ufuncs |
 | `block` | an op as a function that workers can unpickle |
-| `plan` | what a call on chunked arrays needs: core axes, signature, shapes and dtypes of the results |
+| `plan` | the core axes, the signature, and the shapes and dtypes of the results of a call on chunked arrays |
 | `chunks`, `dask`, `cubed`, `xarray` | calls on chunked arrays |
 """
 
