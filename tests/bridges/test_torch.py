@@ -171,6 +171,10 @@ ERRORS = [
     (lambda: mtt.swish(torch.ones(3, dtype=torch.complex64)), TypeError, "op 'swish': 'x' takes"),
     (lambda: compiled(lambda x: mtt.softmax(x, axis=7))(torch.ones(3)), Exception, "axis 7 is out of range"),
     (lambda: mtt.swish(torch.ones(3).to_sparse()), NotImplementedError, "got torch.sparse_coo on 'cpu'; convert them"),
+    (lambda: mtt.swish(), TypeError, "op 'swish': missing argument 'x'"),
+    (lambda: mtt.swish(None), TypeError, "op 'swish': input 'x' must be a tensor, got NoneType"),
+    (lambda: mtt.concat([]), ValueError, "op 'concat'"),
+    (lambda: mtt.register("my ops"), ValueError, "a namespace of PyTorch must be an identifier, got 'my ops'"),
     (lambda: mtt.nope, AttributeError, "'minitensor.torch' has no op .nope."),
     (lambda: mtt.register("minitensor", "other"), ValueError, "already|choose another namespace"),
 ]

@@ -67,7 +67,12 @@ def make_function(op: Op) -> Callable[..., Any]:
         return dispatch(bind(args, kwargs))
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        bound = signature.bind(*args, **kwargs)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            # Raises an error that names the op.
+            direct(*args, **kwargs)
+            raise
         bound.apply_defaults()
         return bound.args
 
@@ -75,7 +80,8 @@ def make_function(op: Op) -> Callable[..., Any]:
         tensors = definition.flat(args)
         like = next((t for t in tensors if isinstance(t, Tensor)), None)
         tensors = [number(t, like) if isinstance(t, bool | int | float | complex) else t for t in tensors]
-        if any(t is not None and not isinstance(t, Tensor) for t in tensors):
+        is_wrong = any(t is not None and not isinstance(t, Tensor) for t in tensors)
+        if is_wrong or (inputs and all(t is None for t in tensors)):
             return direct(*args)
         if is_differentiable and not _is_compiling() and _transforms() is not None:
             return transformed(args[count:], *tensors)

@@ -28,7 +28,7 @@ def register(namespace: str = "minitensor", prefix: str = "") -> None:
     with minitensor later are added at once, and ops that are defined again are replaced. Repeated calls have no further
     effect.
 
-    Raises ValueError if the namespace already has ops with another prefix.
+    Raises ValueError if the namespace is not an identifier, or already has ops with another prefix.
 
     >>> import torch
     >>> import minitensor.torch
@@ -36,6 +36,8 @@ def register(namespace: str = "minitensor", prefix: str = "") -> None:
     >>> torch.ops.minitensor.swish(torch.tensor([1.0]))
     tensor([0.7311])
     """
+    if not (namespace.isidentifier() and namespace.isascii()):
+        raise ValueError(f"register: a namespace of PyTorch must be an identifier, got '{namespace}'")
     with _lock:
         if _namespaces.setdefault(namespace, prefix) != prefix:
             raise ValueError(
