@@ -1,7 +1,7 @@
 //! Gradients as functions of tensors, compared with recorded gradients.
 
 use minitensor::autograd::{Options, grad};
-use minitensor::op::{Arg, Value, bind, functional_gradient};
+use minitensor::op::{Arg, Value, bind, functional_gradient, results_read};
 use minitensor::{DType, Result, Tensor, dispatch, registry};
 use minitensor_ops as _;
 
@@ -28,6 +28,7 @@ fn check(name: &str, inputs: &[Tensor]) -> Result<()> {
     let leaves: Vec<Tensor> = inputs.iter().map(Tensor::detach).collect();
     leaves.iter().try_for_each(|t| t.set_requires_grad(true))?;
     let output = dispatch(&op, &leaves.iter().map(Arg::Tensor).collect::<Vec<_>>(), &attrs)?.single();
+    let known = [Some(output.detach())];
     let dims: Vec<usize> = output.shape().to_vec();
     let cotangent = numbers(&dims, 0.3)?;
     cotangent.set_requires_grad(true)?;
@@ -39,7 +40,8 @@ fn check(name: &str, inputs: &[Tensor]) -> Result<()> {
         extra.iter().map(|t| Some(t.detach())).chain(inputs.iter().cloned().map(Some)).collect()
     };
     let all = vec![true; inputs.len()];
-    assert_same(&functional_gradient(&op, &attrs, &[&all], &given(&[&cotangent]))?, &first)?;
+    assert_same(&functional_gradient(&op, &attrs, &[&all], &given(&[&cotangent]), &[])?, &first)?;
+    assert_same(&functional_gradient(&op, &attrs, &[&all], &given(&[&cotangent]), &known)?, &first)?;
 
     let seconds: Vec<Tensor> = first.iter().map(|t| numbers(t.shape(), 0.9)).collect::<Result<_>>()?;
     let wrt: Vec<Tensor> = [cotangent.clone()].into_iter().chain(leaves.iter().cloned()).collect();
@@ -52,7 +54,8 @@ fn check(name: &str, inputs: &[Tensor]) -> Result<()> {
         .collect::<Result<_>>()?;
     let extra: Vec<&Tensor> = seconds.iter().chain([&cotangent]).collect();
     let more = vec![true; inputs.len() + 1];
-    assert_same(&functional_gradient(&op, &attrs, &[&all, &more], &given(&extra))?, &second)
+    assert_same(&functional_gradient(&op, &attrs, &[&all, &more], &given(&extra), &[])?, &second)?;
+    assert_same(&functional_gradient(&op, &attrs, &[&all, &more], &given(&extra), &known)?, &second)
 }
 
 #[test]
@@ -70,10 +73,34 @@ fn they_equal_the_recorded_ones() -> Result<()> {
 }
 
 #[test]
+fn a_known_result_is_used_instead_of_a_call() -> Result<()> {
+    let x = numbers(&[3, 4], 0.0)?;
+    let cotangent = numbers(&[3, 4], 0.3)?;
+    for name in ["softmax", "exp", "tanh", "sqrt"] {
+        let op = registry::get(name)?;
+        assert_eq!(results_read(&op), [true], "{name}");
+        let attrs = bind(&op, &[Value::from(&x)], &[])?.1;
+        let of = |known: &[Option<Tensor>]| {
+            functional_gradient(&op, &attrs, &[&[true]], &[Some(cotangent.clone()), Some(x.clone())], known)
+        };
+        // The gradient is that at the result which is passed.
+        let other = Some(numbers(&[3, 4], 5.0)?);
+        assert_ne!(of(&[])?[0].to_vec::<f64>()?, of(&[other])?[0].to_vec::<f64>()?, "{name}");
+        let error = of(&[Some(numbers(&[4], 0.0)?)]).unwrap_err();
+        let expected = format!("op '{name}': result '{}' is float64 (3, 4), got float64 (4,)", op.outputs[0].name);
+        assert_eq!(error.message(), expected);
+    }
+    for name in ["swish", "layer_norm", "matmul", "cumsum", "abs"] {
+        assert_eq!(results_read(&*registry::get(name)?), [false], "{name}");
+    }
+    Ok(())
+}
+
+#[test]
 fn wrong_arguments_are_errors() -> Result<()> {
     let op = registry::get("multiply")?;
     let x = numbers(&[2], 0.0)?;
-    let gradient = |wrt: &[&[bool]], tensors: &[Option<Tensor>]| functional_gradient(&op, &[], wrt, tensors);
+    let gradient = |wrt: &[&[bool]], tensors: &[Option<Tensor>]| functional_gradient(&op, &[], wrt, tensors, &[]);
     let (x, all) = (Some(x), [true, true]);
     let message = |r: Result<Vec<Tensor>>| r.map(|_| ()).unwrap_err().message().to_owned();
     assert_eq!(
@@ -97,11 +124,11 @@ fn wrong_arguments_are_errors() -> Result<()> {
 fn a_call_that_draws_random_numbers_is_not_run_again() -> Result<()> {
     let x = Some(numbers(&[3], 0.0)?);
     // The gradient of `rand_like` needs no call.
-    let zeros = functional_gradient(&registry::get("rand_like")?, &[], &[&[true]], &[x.clone(), x.clone()])?;
+    let zeros = functional_gradient(&registry::get("rand_like")?, &[], &[&[true]], &[x.clone(), x.clone()], &[])?;
     assert_eq!(zeros[0].to_vec::<f64>()?, [0.0; 3]);
     let op = registry::get("dropout")?;
     let attrs = bind(&op, &[Value::from(&numbers(&[3], 0.0)?)], &[])?.1;
-    let error = functional_gradient(&op, &attrs, &[&[true]], &[x.clone(), x]).unwrap_err();
+    let error = functional_gradient(&op, &attrs, &[&[true]], &[x.clone(), x], &[]).unwrap_err();
     assert_eq!(
         error.message(),
         "op 'dropout': its gradient runs the op again, but the op draws random numbers, which would differ; use an op that \

@@ -43,9 +43,12 @@ pub fn dispatch_at(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], places: &[Tenso
 
 /// The outputs that the caller gets: neither saved ones nor changed inputs.
 fn returned(op: &OpRef, outputs: Produced) -> Outputs {
+    Outputs(outputs.into_iter().enumerate().filter(|(k, _)| is_returned(op, *k)).filter_map(|(_, t)| t).collect())
+}
+
+fn is_returned(op: &OpRef, output: usize) -> bool {
     // An op of variadic outputs declares one for all.
-    let is_returned = |k: usize| op.outputs.get(k).is_none_or(|o| o.role == Role::Returned);
-    Outputs(outputs.into_iter().enumerate().filter(|(k, _)| is_returned(*k)).filter_map(|(_, t)| t).collect())
+    op.outputs.get(output).is_none_or(|o| o.role == Role::Returned)
 }
 
 /// Calls an op that returns one tensor.
@@ -82,17 +85,24 @@ pub(crate) fn dispatch_wanted(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], want
     if capture::is_active() { capture::call(op, args, proceed) } else { proceed() }
 }
 
-/// Records a call without computing it, if its gradient does not read the outputs. They have their shapes and dtypes, but all
-/// their values are zero. `None` if the call must be computed.
-pub(crate) fn record_only(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Option<Vec<Tensor>>> {
+/// Records a call without computing it, if its gradient reads no outputs other than the `known` results. The other outputs have
+/// their shapes and dtypes, but all their values are zero. `None` if the call must be computed.
+pub(crate) fn record_only(
+    op: &OpRef,
+    args: &[Arg<'_>],
+    attrs: &[Attr],
+    known: &[Option<Tensor>],
+) -> Result<Option<Vec<Tensor>>> {
     let checked = check::Checked::new(op, args)?;
     let inputs = checked.inputs(args);
     if matches!(op.backward, Backward::Composite) || op.body.is_interpreted() {
         return Ok(None);
     }
-    let Some(recording) = record::prepare(op, &inputs, attrs)?.filter(|recording| !recording.reads_outputs(op)) else {
+    let known = |k: usize| known.get(k).and_then(Option::as_ref).filter(|_| is_returned(op, k));
+    let Some(recording) = record::prepare(op, &inputs, attrs)? else { return Ok(None) };
+    if recording.outputs_read(op).any(|k| known(k).is_none()) {
         return Ok(None);
-    };
+    }
     let metas: Vec<Option<Tensor>> = inputs.iter().map(|t| t.map(Tensor::meta).transpose()).collect::<Result<_>>()?;
     let metas: Vec<Arg<'_>> = metas.iter().map(|t| t.as_ref().map_or(Arg::None, Arg::Tensor)).collect();
     let inferred = {
@@ -102,7 +112,17 @@ pub(crate) fn record_only(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Resul
     };
     // The body may read values.
     let Ok(mut outputs) = inferred else { return Ok(None) };
-    for t in outputs.iter_mut().flatten() {
+    for (k, t) in outputs.iter_mut().enumerate() {
+        let Some(t) = t else { continue };
+        if let Some(known) = known(k) {
+            if known.shape() != t.shape() || known.dtype() != t.dtype() {
+                let (name, expected) = (&op.outputs[k].name, format!("{} {}", t.dtype(), t.shape()));
+                let got = format!("{} {}", known.dtype(), known.shape());
+                return Err(Error::value(format!("op '{}': result '{name}' is {expected}, got {got}", op.name)));
+            }
+            *t = known.detach();
+            continue;
+        }
         let zero = Tensor::full(Shape::default(), 0.0.into(), t.dtype(), checked.device)?;
         *t = zero.broadcast_view(t.shape());
     }

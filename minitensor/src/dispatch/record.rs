@@ -75,9 +75,9 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result
 }
 
 impl Recording {
-    /// Whether the gradient reads an output.
-    pub fn reads_outputs(&self, op: &OpDef) -> bool {
-        (0..op.outputs.len()).any(|k| saves_output(op, self.pullback.as_deref(), k))
+    /// The outputs that the gradient reads.
+    pub fn outputs_read(&self, op: &OpDef) -> impl Iterator<Item = usize> {
+        (0..op.outputs.len()).filter(|k| gradient::saves_output(op, self.pullback.as_deref(), *k))
     }
 
     /// Attaches the history to the outputs: all of them, also those that only the gradient reads.
@@ -91,7 +91,7 @@ impl Recording {
             saved.push(kept.map(|t| Saved::input(self.before[i].as_ref().unwrap_or(t), self.edges[i].as_ref())));
         }
         for (k, t) in outputs.iter().enumerate() {
-            saved.push(t.as_ref().filter(|_| saves_output(op, pullback, k)).map(|t| Saved::output(t, k)));
+            saved.push(t.as_ref().filter(|_| gradient::saves_output(op, pullback, k)).map(|t| Saved::output(t, k)));
         }
         let node = Arc::new(Node::new(op.clone(), attrs, metas, returned, self.edges, self.pullback, saved));
         for (k, slot) in outputs.iter_mut().enumerate() {
@@ -120,15 +120,6 @@ fn saves_input(op: &OpDef, pullback: Option<&Pullback>, input: usize) -> bool {
         (_, Some(pullback)) => pullback.saves_input(input),
         (Backward::Derived(_) | Backward::Program(_), None) => true,
         (Backward::Formula(f), _) => f.saved_inputs.contains(&(input.min(op.inputs.len() - 1) as u8)),
-        _ => false,
-    }
-}
-
-/// Whether the gradient reads an output.
-fn saves_output(op: &OpDef, pullback: Option<&Pullback>, output: usize) -> bool {
-    match (&op.backward, pullback) {
-        (_, Some(pullback)) => pullback.saves_output(output),
-        (Backward::Formula(f), _) => f.saved_outputs.contains(&(output as u8)),
         _ => false,
     }
 }

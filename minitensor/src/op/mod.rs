@@ -40,7 +40,7 @@ pub use self::{
     build::CustomOpBuilder,
     by_name::OpName,
     call::{infer_dtypes, number_dtypes},
-    gradient::{Gradients, gradient as functional_gradient, vjp},
+    gradient::{Gradients, gradient as functional_gradient, results_read, vjp},
 };
 #[cfg(feature = "engine")]
 pub use crate::dispatch::{dispatch, dispatch_at, dispatch_one};

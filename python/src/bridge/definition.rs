@@ -1,6 +1,6 @@
 //! The definition of an op as data, from which a bridge describes the op to another framework.
 
-use minitensor::op::{Arithmetic, Arity, Backward, DTypeRule, Dim, Dims, Role, ShapeRule};
+use minitensor::op::{Arithmetic, Arity, Backward, DTypeRule, Dim, Dims, Role, ShapeRule, results_read};
 use minitensor::{Attr, AttrKind, DType, DTypeSet, OpDef, registry};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -55,6 +55,7 @@ fn _definition<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
     }
     out.set_item("outputs", outputs)?;
     out.set_item("gives_list", op.gives_list())?;
+    out.set_item("results_read", results_read(&op))?;
     let generics = PyDict::new(py);
     for generic in op.generics.iter() {
         generics.set_item(generic.name.as_ref(), names(generic.dtypes))?;

@@ -150,7 +150,7 @@ fn compute(
             return Ok(dispatch_at(op, &args, &call.attrs, results)?.into_vec());
         }
         let wrt: SmallVec<[&[bool]; 2]> = wrt.iter().map(|word| &word[..]).collect();
-        functional_gradient(op, &call.attrs, &wrt, tensors)
+        functional_gradient(op, &call.attrs, &wrt, tensors, &[])
     })
 }
 

@@ -3,9 +3,11 @@
 use crate::attr::Attr;
 use crate::autograd::{EnableGrad, NoGrad, Options, grad};
 use crate::dispatch;
+use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
 use crate::op::call::Arg;
-use crate::op::def::OpRef;
+use crate::op::def::{DTypeRule, OpDef, OpRef, Role};
+use crate::op::gradient::{pullback, saves_output};
 use crate::random::Forbid;
 use crate::tensor::Tensor;
 
@@ -15,10 +17,19 @@ use crate::tensor::Tensor;
 /// then the tensors of that function. `wrt[k - 1]` selects the tensors of the latter whose gradients it returns. An absent
 /// cotangent is zero. Attributes are complete, as [`bind`](crate::op::bind) makes them.
 ///
+/// `known` has the results of the call that the caller kept, or is empty. The op runs again only if its gradient reads another
+/// output. [`results_read`] tells which results are worth keeping.
+///
 /// # Errors
 /// If the number of tensors is wrong, a selected tensor is absent or has a dtype without derivatives, the op has no gradient, or
 /// its call must run again and draws random numbers.
-pub fn gradient(op: &OpRef, attrs: &[Attr], wrt: &[&[bool]], tensors: &[Option<Tensor>]) -> Result<Vec<Tensor>> {
+pub fn gradient(
+    op: &OpRef,
+    attrs: &[Attr],
+    wrt: &[&[bool]],
+    tensors: &[Option<Tensor>],
+    known: &[Option<Tensor>],
+) -> Result<Vec<Tensor>> {
     if let Some(input) = op.inputs.iter().find(|input| input.mutated) {
         return Err(Error::value(format!(
             "op '{}' changes '{}' in place, so it cannot run again to compute its gradient",
@@ -33,7 +44,20 @@ pub fn gradient(op: &OpRef, attrs: &[Attr], wrt: &[&[bool]], tensors: &[Option<T
         )
     });
     let tensors: Vec<Option<Tensor>> = tensors.iter().map(|t| t.as_ref().map(Tensor::detach)).collect();
-    Order { op, attrs, wrt }.results(&tensors)
+    Order { op, attrs, wrt, known }.results(&tensors)
+}
+
+/// For each result of an op, whether its gradient reads it, in a call with all inputs in `f32` and the default attributes.
+pub fn results_read(op: &OpDef) -> Vec<bool> {
+    let attrs: Option<Vec<Attr>> = op.attrs.iter().map(|a| a.default.clone()).collect();
+    let dtypes = op.inputs.iter().map(|input| match input.dtype {
+        DTypeRule::Fixed(dtype) => dtype,
+        _ => DType::F32,
+    });
+    let needs = |i: usize| op.is_differentiable(op.inputs[i].dtype);
+    let pullback = attrs.and_then(|attrs| pullback(op, &attrs, dtypes.map(Some), needs));
+    let results = (0..op.outputs.len()).filter(|k| op.outputs[*k].role == Role::Returned);
+    results.map(|k| !op.gives_list() && saves_output(op, pullback.as_deref(), k)).collect()
 }
 
 /// The function of one order.
@@ -41,6 +65,7 @@ struct Order<'a> {
     op: &'a OpRef,
     attrs: &'a [Attr],
     wrt: &'a [&'a [bool]],
+    known: &'a [Option<Tensor>],
 }
 
 impl Order<'_> {
@@ -48,7 +73,7 @@ impl Order<'_> {
     fn results(&self, tensors: &[Option<Tensor>]) -> Result<Vec<Tensor>> {
         let Some((wrt, lower)) = self.wrt.split_last() else {
             let args: Vec<Arg<'_>> = tensors.iter().map(|t| t.as_ref().map_or(Arg::None, Arg::Tensor)).collect();
-            return match dispatch::record_only(self.op, &args, self.attrs)? {
+            return match dispatch::record_only(self.op, &args, self.attrs, self.known)? {
                 Some(recorded) => Ok(recorded),
                 None => Ok(dispatch::dispatch(self.op, &args, self.attrs)?.into_vec()),
             };

@@ -5,7 +5,7 @@ mod functional;
 pub(crate) mod pullback;
 mod vjp;
 
-pub use functional::gradient;
+pub use functional::{gradient, results_read};
 pub use vjp::vjp;
 
 use std::sync::{Arc, OnceLock};
@@ -124,6 +124,15 @@ pub(crate) fn run(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     let gradients = of(op).ok_or_else(|| Error::runtime(format!("op '{}' has no derived gradient", op.name)))?;
     let dtypes = (0..call.num_inputs()).map(|i| call.is_given(i).then(|| call.dtype(i)));
     gradients.pullback(op, Key::of(op, call.attrs(), dtypes, |i| call.needs(i)), call.attrs())?.run(call)
+}
+
+/// Whether the gradient of a call reads an output.
+pub fn saves_output(op: &OpDef, pullback: Option<&Pullback>, output: usize) -> bool {
+    match (&op.backward, pullback) {
+        (_, Some(pullback)) => pullback.saves_output(output),
+        (Backward::Formula(f), _) => f.saved_outputs.contains(&(output as u8)),
+        _ => false,
+    }
 }
 
 fn of(op: &OpDef) -> Option<&Gradients> {

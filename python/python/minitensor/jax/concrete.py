@@ -23,7 +23,7 @@ def compute(call: Call, arrays: Sequence[Any]) -> list[Any]:
         tensors.append(tensor.astype(wide(tensor.dtype.name)) if tensor is not None and flag == "2" else tensor)
     if call.wrt:
         wanted = [[flag == "1" for flag in word] for word in call.words]
-        results = _gradient(definition.name, tensors, call.attributes, wanted)
+        results = _gradient(definition.name, tensors, call.attributes, wanted, [])
     else:
         first = len(definition.inputs) - 1
         args = [*tensors[:first], tensors[first:]] if definition.is_variadic else tensors

@@ -110,6 +110,8 @@ class Definition:
         self.attrs = [Attribute(**a) for a in data["attrs"]]
         self.outputs = [Output(**o) for o in data["outputs"]]
         self.gives_list: bool = data["gives_list"]
+        #: For each output, whether the gradient reads it.
+        self.results_read: list[bool] = data["results_read"]
         self.shape: tuple[Any, ...] = data["shape"]
         self.no_gradient: str | None = data["no_gradient"]
 
@@ -149,6 +151,13 @@ class Definition:
         first = len(self.inputs) - 1
         return [*tensors[:first], tensors[first:]] if self.is_variadic else tensors
 
+    def read(self, results: Any) -> list[torch.Tensor]:
+        """The results of a call that its gradient reads."""
+        if not any(self.results_read):
+            return []
+        tensors = [results] if isinstance(results, torch.Tensor) else results
+        return [t for t, is_read in zip(tensors, self.results_read, strict=True) if is_read]
+
     def attributes(self, args: tuple[Any, ...]) -> dict[str, Any]:
         """The attributes of a call with all arguments by position, as minitensor takes them."""
         return dict(given(self.attrs, args[len(self.inputs) :]))
@@ -167,8 +176,11 @@ class Definition:
 
     @property
     def gradient_schema(self) -> str:
-        """The schema of the gradient of any order, as `_gradient` takes it: all tensors in a list."""
-        return f"({', '.join(['Tensor[] tensors', 'str wrt', *self._attributes()])}) -> Tensor[]"
+        """The schema of the gradient of any order, as `_gradient` takes it: all tensors in a list.
+
+        `results` has the results of the call that the gradient reads, or is empty.
+        """
+        return f"({', '.join(['Tensor[] tensors', 'Tensor[] results', 'str wrt', *self._attributes()])}) -> Tensor[]"
 
     def _arguments(self) -> list[str]:
         # In a schema, an argument without a default cannot follow one with a default.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from . import recording
@@ -46,6 +47,7 @@ def make_function(op: Op) -> Callable[..., Any]:
             or _dispatch_modes()
             or _function_modes()
             or _tracing() is not None
+            or forward_ad._current_level >= 0
         ):
             if len(args) < count:
                 args, kwargs = bind(args, kwargs), {}
@@ -83,7 +85,7 @@ def make_function(op: Op) -> Callable[..., Any]:
         is_wrong = any(t is not None and not isinstance(t, Tensor) for t in tensors)
         if is_wrong or (inputs and all(t is None for t in tensors)):
             return direct(*args)
-        if is_differentiable and not _is_compiling() and _transforms() is not None:
+        if is_differentiable and not _is_compiling() and (_transforms() is not None or forward_ad._current_level >= 0):
             return transformed(args[count:], *tensors)
         if not _is_compiling() and any(type(t).__name__ == "DTensor" for t in tensors):
             from .registration import register_sharding

@@ -11,7 +11,7 @@ from .._minitensor import _array_function, _gradient, _op_identity
 from . import batching, shapes
 from .definition import Definition
 from .function import make_function
-from .selection import Selection, Tensors
+from .selection import Selection, Tensors, split
 
 #: The dispatch keys of devices and layouts that have no kernels.
 _REFUSED = ("CUDA", "MPS", "XPU", "SparseCPU", "SparseCsrCPU", "MkldnnCPU")
@@ -108,7 +108,9 @@ class Op:
 
     def _save(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         inputs = self.definition.complete(inputs)
-        ctx.save_for_backward(*self.definition.flat(inputs))
+        results = self.definition.read(output)
+        ctx.save_for_backward(*results, *self.definition.flat(inputs))
+        ctx.result_count = len(results)
         ctx.attributes = inputs[len(self.definition.inputs) :]
         ctx.set_materialize_grads(False)
 
@@ -116,25 +118,26 @@ class Op:
         definition = self.definition
         if definition.gives_list:
             cotangents = tuple(cotangents[0])
-        tensors = list(ctx.saved_tensors)
+        results, tensors = split(ctx)
         needs = list(ctx.needs_input_grad[: len(definition.inputs)])
         needs += [False] * (len(definition.inputs) - len(needs))
         if definition.is_variadic:
             needs[-1:] = needs[-1]
-        gradients = self.gradients(self.gradient_op, [*cotangents, *tensors], ctx.attributes, [], needs)
+        gradients = self.gradients(self.gradient_op, [*cotangents, *tensors], results, ctx.attributes, [], needs)
         return (*definition.nested(gradients), *[None] * len(definition.attrs))[: len(ctx.needs_input_grad)]
 
     def gradients(
         self,
         call: Callable[..., Any],
         tensors: Tensors,
+        results: Sequence[torch.Tensor],
         attributes: Sequence[Any],
         lower: list[list[bool]],
         needs: Sequence[bool],
     ) -> Tensors:
         """The gradients of the last `len(needs)` tensors, by a call of the gradient op; None for those that need none.
 
-        `lower` selects the gradients of the lower orders.
+        `results` are those that the gradient reads. `lower` selects the gradients of the lower orders.
         """
         last = tensors[len(tensors) - len(needs) :]
         wanted = [
@@ -144,32 +147,40 @@ class Op:
         if not any(wanted):
             return [None] * len(needs)
         selection = Selection([*lower, wanted], [t is not None for t in tensors])
-        found = iter(call([t for t in tensors if t is not None], selection.encode(), *attributes))
+        given = [t for t in tensors if t is not None]
+        found = iter(call(given, list(results), selection.encode(), *attributes))
         return [next(found) if w else None for w in wanted]
 
-    def compute_gradient(self, tensors: list[torch.Tensor], wrt: str, *attributes: Any) -> list[torch.Tensor]:
+    def compute_gradient(
+        self, tensors: list[torch.Tensor], results: list[torch.Tensor], wrt: str, *attributes: Any
+    ) -> list[torch.Tensor]:
         """The kernel of the gradient op."""
         selection = Selection.decode(wrt)
         attrs = self.definition.attributes((*[None] * len(self.definition.inputs), *attributes))
-        return list(_gradient(self.definition.name, selection.complete(tensors), attrs, selection.orders))
+        return list(_gradient(self.definition.name, selection.complete(tensors), attrs, selection.orders, results))
 
-    def _fake_gradient(self, tensors: list[torch.Tensor], wrt: str, *attributes: Any) -> list[torch.Tensor]:
+    def _fake_gradient(
+        self, tensors: list[torch.Tensor], results: list[torch.Tensor], wrt: str, *attributes: Any
+    ) -> list[torch.Tensor]:
         wanted = Selection.decode(wrt).wanted(tensors)
         return [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in wanted]
 
     def _save_gradient(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        tensors, ctx.wrt, *ctx.attributes = inputs
-        ctx.save_for_backward(*tensors)
+        tensors, results, ctx.wrt, *ctx.attributes = inputs
+        ctx.save_for_backward(*results, *tensors)
+        ctx.result_count = len(results)
         ctx.set_materialize_grads(False)
 
     def _gradient_backward(self, ctx: Any, cotangents: Tensors) -> Any:
         selection = Selection.decode(ctx.wrt)
-        tensors = selection.complete(ctx.saved_tensors)
+        results, given = split(ctx)
+        tensors = [*cotangents, *selection.complete(given)]
         needed = iter(ctx.needs_input_grad[0])
         needs = [next(needed) if given else False for given in selection.given]
-        gradients = self.gradients(self.gradient_op, [*cotangents, *tensors], ctx.attributes, selection.orders, needs)
+        gradients = self.gradients(self.gradient_op, tensors, results, ctx.attributes, selection.orders, needs)
         of_given = [g for g, given in zip(gradients, selection.given, strict=True) if given]
-        return (of_given, None, *[None] * len(ctx.attributes))
+        # The results depend on the tensors, whose gradients are complete.
+        return (of_given, [None] * len(results), None, *[None] * len(ctx.attributes))
 
     def _refuse_gradients(self) -> None:
         """Registers a gradient that raises an error, with the reason why there is none."""

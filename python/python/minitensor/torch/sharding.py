@@ -27,7 +27,7 @@ def register(op: Op) -> None:
     info = RuntimeSchemaInfo(static_argnum=count, needs_pytree=is_variadic)
     propagator.register_op_strategy(op.op, lambda schema: strategy(op, schema), info)
     if op.definition.is_differentiable:
-        info = RuntimeSchemaInfo(static_argnum=1, needs_pytree=True)
+        info = RuntimeSchemaInfo(static_argnum=2, needs_pytree=True)
         propagator.register_op_strategy(op.gradient_op, lambda schema: gradient_strategy(op, schema), info)
 
 
@@ -49,12 +49,15 @@ def gradient_strategy(op: Op, schema: Any) -> Any:
 
     from .selection import Selection
 
-    tensors, wrt, *attributes = schema.args_schema
+    tensors, known, wrt, *attributes = schema.args_schema
     selection = Selection.decode(wrt)
+    # Each known result has the places of the result.
+    is_read = op.definition.results_read if children(known) else []
     all_tensors = selection.complete(children(tensors))
     shapes = [None if t is None else tuple(t.shape) for t in all_tensors]
     count = sum(selection.orders[-1])
-    placements: list[tuple[list[Any], list[Any]]] = [(shards([None] * count), shards([None] * len(given(shapes))))]
+    nowhere = [None] * (len(given(shapes)) + sum(is_read))
+    placements: list[tuple[list[Any], list[Any]]] = [(shards([None] * count), shards(nowhere))]
     if len(selection.orders) == 1:
         first = len(shapes) - len(selection.orders[0])
         attrs = op.definition.attributes((*[None] * len(op.definition.inputs), *attributes))
@@ -63,6 +66,7 @@ def gradient_strategy(op: Op, schema: Any) -> Any:
             # A tensor without the sharded dimension contributes to all shards.
             gradients = [Partial() if place is None else Shard(place) for place in wanted]
             places = [p for p, shape in zip([*results, *inputs], shapes, strict=True) if shape is not None]
+            places += [p for p, is_known in zip(results, is_read, strict=False) if is_known]
             placements.append((gradients, shards(places)))
     found = expanded(schema, placements, count)
     if count == 1:
