@@ -110,22 +110,80 @@ def test_double_backward_and_gradcheck():
     torch.testing.assert_close(third, expected)
 
 
-def test_transforms():
+def normalized(x):
+    # `F.layer_norm` has wrong second derivatives in forward mode.
+    centered = x - x.mean(-1, keepdim=True)
+    return centered * torch.rsqrt(centered.square().mean(-1, keepdim=True) + 1e-5)
+
+
+TWINS = [
+    (mtt.swish, F.silu),
+    (mtt.tanh, torch.tanh),
+    (mtt.softmax, lambda x: torch.softmax(x, -1)),
+    (mtt.layer_norm, normalized),
+    (lambda x: mtt.matmul(x, x.T), lambda x: x @ x.T),
+    (lambda x: mtt.topk(x, 2)[0], lambda x: torch.topk(x, 2)[0]),
+    (torch.ops.minitensor.swish, F.silu),
+]
+
+
+def scalar(f):
+    return lambda x: (f(x) ** 2).sum()
+
+
+@pytest.mark.parametrize(("ours", "theirs"), TWINS)
+def test_transforms(ours, theirs):
+    func = torch.func
+    x, v = torch.randn(3, 4, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64)
+    for transform in (
+        lambda f: func.jvp(f, (x,), (v,))[1],
+        lambda f: func.jacfwd(f)(x),
+        lambda f: func.jacrev(f)(x),
+        lambda f: func.jacfwd(func.jacrev(scalar(f)))(x),
+        lambda f: func.jacrev(func.jacrev(scalar(f)))(x),
+        lambda f: func.jacfwd(func.jacfwd(scalar(f)))(x),
+        lambda f: func.jacrev(func.jacfwd(scalar(f)))(x),
+        lambda f: torch.vmap(func.grad(scalar(f)))(torch.stack([x, v])),
+    ):
+        torch.testing.assert_close(transform(ours), transform(theirs))
+
+
+@pytest.mark.parametrize(("ours", "theirs"), TWINS[:4])
+def test_compiled_transforms(ours, theirs):
+    x = torch.randn(2, 3, 4, dtype=torch.float64)
+    for transform in (torch.func.grad, lambda f: torch.vmap(torch.func.grad(f))):
+        actual = compiled(transform(scalar(ours)))(x[0] if transform is torch.func.grad else x)
+        expected = transform(scalar(theirs))(x[0] if transform is torch.func.grad else x)
+        torch.testing.assert_close(actual, expected)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), TWINS)
+def test_forward_mode(ours, theirs):
+    x, v = torch.randn(3, 4, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64)
+    tangents = []
+    for f in (ours, theirs):
+        with torch.autograd.forward_ad.dual_level():
+            found = f(torch.autograd.forward_ad.make_dual(x, v))
+            tangents.append(torch.autograd.forward_ad.unpack_dual(found).tangent)
+    torch.testing.assert_close(*tangents)
+
+
+def test_gradients_of_each_example():
     x = torch.randn(3, 4, dtype=torch.float64)
     w = torch.randn(4, dtype=torch.float64)
-
-    def ours(x):
-        return (mtt.softmax(x) ** 2).sum()
-
-    def theirs(x):
-        return (torch.softmax(x, -1) ** 2).sum()
-
-    func = torch.func
-    torch.testing.assert_close(func.jacrev(func.grad(ours))(x), func.jacrev(func.grad(theirs))(x))
     torch.testing.assert_close(torch.vmap(mtt.softmax)(x), torch.softmax(x, -1))
+    func = torch.func
     per_example = torch.vmap(func.grad(lambda w, x: mtt.layer_norm(x, w).square().sum()), in_dims=(None, 0))(w, x)
     expected = torch.vmap(func.grad(lambda w, x: F.layer_norm(x, (4,), w).square().sum()), in_dims=(None, 0))(w, x)
     torch.testing.assert_close(per_example, expected)
+
+
+def test_a_result_that_the_gradient_reads_is_kept():
+    # `softmax` runs once; without its result, the gradient would run it again.
+    x = torch.randn(3, 4, requires_grad=True)
+    with mt.profiler.profile() as p:
+        mtt.softmax(x).sum().backward()
+    assert [event.name for event in p.events()].count("softmax") == 1
 
 
 @pytest.mark.parametrize("in_dims", [(0, None), (None, 1), (1, 0), (2, 2)])

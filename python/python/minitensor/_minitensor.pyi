@@ -436,7 +436,11 @@ def _infer_call(
 def _number_dtypes(name: str, inputs: Sequence[DTypeLike | complex | None]) -> list[str | None]: ...
 def _xla_handler() -> object: ...
 def _gradient(
-    name: str, arrays: list[Any], attrs: dict[str, Any], wrt: Sequence[Sequence[builtins.bool]]
+    name: str,
+    arrays: list[Any],
+    attrs: dict[str, Any],
+    wrt: Sequence[Sequence[builtins.bool]],
+    results: list[Any],
 ) -> list[Any]: ...
 def _opcheck(
     name: str, args: tuple[Any, ...], keywords: dict[str, Any]

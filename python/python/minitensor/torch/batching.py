@@ -26,6 +26,8 @@ def batch(op: Op, call: Callable[..., Any]) -> Rule:
 
     def rule(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
         count = len(definition.inputs)
+        args = definition.complete(args)
+        in_dims = (*in_dims, *[None] * (len(args) - len(in_dims)))
         dims = in_dims[:count]
         can_batch = cores is not None and not definition.is_variadic
         if can_batch and cores is not None and all(dim is None or cores[k] is not None for k, dim in enumerate(dims)):

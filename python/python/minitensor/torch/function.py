@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 
-from . import recording
+from .recording import Call
 
 if TYPE_CHECKING:
     from .op import Op
@@ -37,7 +37,7 @@ def make_function(op: Op) -> Callable[..., Any]:
     returns_input = changed[0] if len(changed) == 1 and not definition.outputs else None
     is_simple = not definition.is_variadic and not definition.mutates
     is_differentiable = definition.is_differentiable
-    recorded, transformed = recording.recorded(op), recording.transformed(op)
+    recorded = op.recorded
     signature = make_signature(op)
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -65,7 +65,7 @@ def make_function(op: Op) -> Callable[..., Any]:
                     return direct(*args, **kwargs)
                 if is_differentiable:
                     args = bind(args, kwargs)
-                    return recorded(args[count:], *args[:count])
+                    return recorded(Call((), args[count:], is_direct=True), *args[:count])
         return dispatch(bind(args, kwargs))
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -85,8 +85,6 @@ def make_function(op: Op) -> Callable[..., Any]:
         is_wrong = any(t is not None and not isinstance(t, Tensor) for t in tensors)
         if is_wrong or (inputs and all(t is None for t in tensors)):
             return direct(*args)
-        if is_differentiable and not _is_compiling() and (_transforms() is not None or forward_ad._current_level >= 0):
-            return transformed(args[count:], *tensors)
         if not _is_compiling() and any(type(t).__name__ == "DTensor" for t in tensors):
             from .registration import register_sharding
 

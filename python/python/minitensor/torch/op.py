@@ -11,7 +11,15 @@ from .._minitensor import _array_function, _gradient, _op_identity
 from . import batching, shapes
 from .definition import Definition
 from .function import make_function
-from .selection import Selection, Tensors, split
+from .recording import (
+    Call,
+    below_autograd,
+    has_transforms,
+    is_recorded,
+    recorded,
+    recorded_within_transforms,
+)
+from .selection import Selection, Tensors
 
 #: The dispatch keys of devices and layouts that have no kernels.
 _REFUSED = ("CUDA", "MPS", "XPU", "SparseCPU", "SparseCsrCPU", "MkldnnCPU")
@@ -25,25 +33,25 @@ class Op:
     """
 
     def __init__(self, namespace: str, name: str, full_name: str) -> None:
-        self.definition = Definition(full_name)
+        self.definition = definition = Definition(full_name)
         self.identity = _op_identity(full_name)
         self.name = name.replace("::", "__")
         self.direct = _array_function(full_name)
         self.library = torch.library.Library(namespace, "FRAGMENT")
+        self.recorded = recorded(self)
         batch = batching.batch(self, lambda *args: self.op(*args))
-        self.op = self._define(self.name, self.definition.schema, self._kernel, self._fake, batch)
-        if self.definition.is_differentiable:
+        self.op = self._define(self.name, definition.schema, self._kernel, self._fake, batch)
+        if definition.is_differentiable:
             self.gradient_op = self._define(
                 f"{self.name}_gradient",
-                self.definition.gradient_schema,
+                definition.gradient_schema,
                 self.compute_gradient,
                 self._fake_gradient,
                 batching.batch_gradient(self),
             )
-            self._differentiate(self.op, self._backward, self._save)
-            self._differentiate(self.gradient_op, self._gradient_backward, self._save_gradient)
-        elif not self.definition.mutates:
-            self._refuse_gradients()
+            self.library.impl(f"{self.name}_gradient", self._record_gradient, "Autograd", with_keyset=True)
+        if definition.is_differentiable or self._lacks_gradient:
+            self.library.impl(self.name, self._record, "Autograd", with_keyset=True)
         self.function = make_function(self)
 
     def is_current(self) -> bool:
@@ -66,9 +74,6 @@ class Op:
         if not self.definition.mutates:
             torch.library.register_vmap(qualified, batch, lib=self.library)
         return getattr(getattr(torch.ops, self.library.ns), name).default
-
-    def _differentiate(self, op: Any, backward: Callable[..., Any], save: Callable[..., Any] | None = None) -> None:
-        torch.library.register_autograd(op, backward, setup_context=save, lib=self.library)
 
     # The op.
 
@@ -106,39 +111,56 @@ class Op:
 
     # Its gradient.
 
-    def _save(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        inputs = self.definition.complete(inputs)
-        results = self.definition.read(output)
-        ctx.save_for_backward(*results, *self.definition.flat(inputs))
-        ctx.result_count = len(results)
-        ctx.attributes = inputs[len(self.definition.inputs) :]
-        ctx.set_materialize_grads(False)
-
-    def _backward(self, ctx: Any, *cotangents: Any) -> Any:
+    @property
+    def _lacks_gradient(self) -> bool:
+        """Whether a backward pass must raise an error, with the reason why there is no gradient."""
         definition = self.definition
-        if definition.gives_list:
-            cotangents = tuple(cotangents[0])
-        results, tensors = split(ctx)
-        needs = list(ctx.needs_input_grad[: len(definition.inputs)])
-        needs += [False] * (len(definition.inputs) - len(needs))
-        if definition.is_variadic:
-            needs[-1:] = needs[-1]
-        gradients = self.gradients(self.gradient_op, [*cotangents, *tensors], results, ctx.attributes, [], needs)
-        return (*definition.nested(gradients), *[None] * len(definition.attrs))[: len(ctx.needs_input_grad)]
+        has_derivatives = any(o.differentiable for o in definition.outputs)
+        return definition.no_gradient is not None and has_derivatives and not definition.mutates
+
+    def call(self, call: Call, tensors: Sequence[torch.Tensor | None]) -> Any:
+        """Calls the op, or the gradient op."""
+        if call.orders:
+            return (self.compute_gradient if call.is_direct else self.gradient_op)(*gradient_arguments(call, tensors))
+        args = (*self.definition.nested(list(tensors)), *call.attributes)
+        return self._kernel(*args) if call.is_direct else self.op(*args)
+
+    def _record(self, keys: Any, *args: Any) -> Any:
+        """The kernel of autograd for the op."""
+        complete = self.definition.complete(args)
+        tensors = self.definition.flat(complete)
+        compute = below_autograd(self.op, keys, args)
+        if not is_recorded(tensors):
+            return compute()
+        call = Call((), complete[len(self.definition.inputs) :], compute=compute)
+        found = self._recorded(call, tensors)
+        return list(found) if self.definition.gives_list else found
+
+    def _record_gradient(
+        self, keys: Any, tensors: list[torch.Tensor], results: list[torch.Tensor], wrt: str, *attributes: Any
+    ) -> list[torch.Tensor]:
+        """The kernel of autograd for the gradient op."""
+        compute = below_autograd(self.gradient_op, keys, (tensors, results, wrt, *attributes))
+        if not is_recorded(tensors):
+            return list(compute())
+        selection = Selection.decode(wrt)
+        call = Call(selection.orders, attributes, len(results), compute=compute)
+        return list(self._recorded(call, [*results, *selection.complete(tensors)]))
+
+    def _recorded(self, call: Call, tensors: Sequence[torch.Tensor | None]) -> Any:
+        if has_transforms():
+            return recorded_within_transforms(self.recorded, call, tensors)
+        return self.recorded(call, *tensors)
 
     def gradients(
-        self,
-        call: Callable[..., Any],
-        tensors: Tensors,
-        results: Sequence[torch.Tensor],
-        attributes: Sequence[Any],
-        lower: list[list[bool]],
-        needs: Sequence[bool],
+        self, call: Call, results: Sequence[torch.Tensor], tensors: Tensors, needs: Sequence[bool]
     ) -> Tensors:
-        """The gradients of the last `len(needs)` tensors, by a call of the gradient op; None for those that need none.
+        """The gradients of the last `len(needs)` tensors; None for those that need none.
 
-        `results` are those that the gradient reads. `lower` selects the gradients of the lower orders.
+        `tensors` has the cotangents of a call, then its tensors. `results` are those that the gradient reads.
         """
+        if self._lacks_gradient:
+            raise RuntimeError(f"op '{self.definition.name}' has no gradient: {self.definition.no_gradient}")
         last = tensors[len(tensors) - len(needs) :]
         wanted = [
             need and t is not None and (t.is_floating_point() or t.is_complex())
@@ -146,9 +168,10 @@ class Op:
         ]
         if not any(wanted):
             return [None] * len(needs)
-        selection = Selection([*lower, wanted], [t is not None for t in tensors])
-        given = [t for t in tensors if t is not None]
-        found = iter(call(given, list(results), selection.encode(), *attributes))
+        # The gradient is itself recorded if it will be differentiated.
+        is_direct = call.is_direct and not torch.is_grad_enabled()
+        gradient = Call([*call.orders, wanted], call.attributes, len(results), is_direct)
+        found = iter(self.call(gradient, [*results, *tensors]))
         return [next(found) if w else None for w in wanted]
 
     def compute_gradient(
@@ -165,30 +188,9 @@ class Op:
         wanted = Selection.decode(wrt).wanted(tensors)
         return [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in wanted]
 
-    def _save_gradient(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        tensors, results, ctx.wrt, *ctx.attributes = inputs
-        ctx.save_for_backward(*results, *tensors)
-        ctx.result_count = len(results)
-        ctx.set_materialize_grads(False)
 
-    def _gradient_backward(self, ctx: Any, cotangents: Tensors) -> Any:
-        selection = Selection.decode(ctx.wrt)
-        results, given = split(ctx)
-        tensors = [*cotangents, *selection.complete(given)]
-        needed = iter(ctx.needs_input_grad[0])
-        needs = [next(needed) if given else False for given in selection.given]
-        gradients = self.gradients(self.gradient_op, tensors, results, ctx.attributes, selection.orders, needs)
-        of_given = [g for g, given in zip(gradients, selection.given, strict=True) if given]
-        # The results depend on the tensors, whose gradients are complete.
-        return (of_given, [None] * len(results), None, *[None] * len(ctx.attributes))
-
-    def _refuse_gradients(self) -> None:
-        """Registers a gradient that raises an error, with the reason why there is none."""
-        definition = self.definition
-        if not (any(o.differentiable for o in definition.outputs) and definition.no_gradient):
-            return
-
-        def backward(ctx: Any, *cotangents: Any) -> Any:
-            raise RuntimeError(f"op '{definition.name}' has no gradient: {definition.no_gradient}")
-
-        self._differentiate(self.op, backward)
+def gradient_arguments(call: Call, tensors: Sequence[torch.Tensor | None]) -> tuple[Any, ...]:
+    """The arguments of the gradient op."""
+    results, tensors = tensors[: call.known], tensors[call.known :]
+    selection = Selection(call.orders, [t is not None for t in tensors])
+    return ([t for t in tensors if t is not None], list(results), selection.encode(), *call.attributes)

@@ -1,145 +1,128 @@
-"""Calls that autograd records: classes of `torch.autograd.Function`."""
+"""Calls that autograd records: of an op, and of its gradients of any order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-
-from . import batching
-from .selection import Selection, split
+from torch._functorch.autograd_function import enable_single_level_autograd_function
+from torch.autograd import forward_ad
+from torch.autograd.function import _SingleLevelFunction
 
 if TYPE_CHECKING:
     from .op import Op
 
-_grad_enabled = torch.is_grad_enabled
+grad_enabled = torch.is_grad_enabled
+has_transforms = torch._C._are_functorch_transforms_active
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a call has besides tensors: the known results, then the tensors of the function, are its tensors.
+
+    The function of order 0 is the op. That of order k takes cotangents of the function of order k - 1 and its tensors.
+    """
+
+    #: For each order, the tensors of the function below whose gradients are returned.
+    orders: Sequence[Sequence[bool]]
+    attributes: Sequence[Any]
+    #: The number of known results.
+    known: int = 0
+    #: Whether the tensors are plain, so that kernels can be called without PyTorch's dispatcher.
+    is_direct: bool = False
+    #: Computes the call by the kernel after that of autograd.
+    compute: Callable[[], Any] | None = None
 
 
 def recorded(op: Op) -> Callable[..., Any]:
-    """Returns a function that calls the kernel directly, given the attributes and the tensors of a call."""
+    """Returns a function of a `Call` and its tensors that autograd records."""
 
-    class Recorded(torch.autograd.Function):
+    class Recorded(_SingleLevelFunction):
         @staticmethod
-        def forward(ctx: Any, attributes: tuple[Any, ...], *tensors: Tensor | None) -> Any:
-            found = op._kernel(*tensors, *attributes)
-            results = op.definition.read(found)
-            ctx.save_for_backward(*results, *tensors)
-            ctx.result_count = len(results)
-            ctx.attributes = attributes
+        def forward(call: Call, *tensors: Tensor | None) -> Any:
+            found = call.compute() if call.compute else op.call(call, tensors)
+            return tuple(found) if isinstance(found, list) else found
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            call, *tensors = inputs
+            ctx.unknown = 0
+            if not call.orders:
+                results = op.definition.read(output)
+                ctx.unknown = len(results)
+                tensors = [*results, *tensors]
+            ctx.call = replace(call, known=call.known + ctx.unknown, compute=None)
+            ctx.save_for_backward(*tensors)
+            if has_transforms() or forward_ad._current_level >= 0:
+                ctx.save_for_forward(*tensors)
+                outputs = [output] if isinstance(output, Tensor) else output
+                ctx.results = [(t.shape, t.dtype, t.device) for t in outputs]
             ctx.set_materialize_grads(False)
-            return found
 
         @staticmethod
         def backward(ctx: Any, *cotangents: Any) -> Any:
-            # The gradient is itself recorded if it will be differentiated.
-            call = op.gradient_op if _grad_enabled() else op.compute_gradient
-            results, tensors = split(ctx)
-            tensors = [*cotangents, *tensors]
-            return (None, *op.gradients(call, tensors, results, ctx.attributes, [], ctx.needs_input_grad[1:]))
+            saved, call = ctx.saved_tensors, ctx.call
+            results, tensors = saved[: call.known], saved[call.known :]
+            first = 1 + call.known - ctx.unknown
+            found = op.gradients(call, results, [*cotangents, *tensors], ctx.needs_input_grad[first:])
+            # Results depend on the tensors, whose gradients are complete.
+            return (*[None] * first, *found)
+
+        @staticmethod
+        def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
+            # The derivative itself is differentiated by the other transforms only.
+            saved, call = [t if t is None else forward_ad.unpack_dual(t).primal for t in ctx.saved_tensors], ctx.call
+            results, tensors = saved[: call.known], saved[call.known :]
+            tangents = tangents[call.known - ctx.unknown :]
+            # A gradient is linear in the cotangents. Its gradient with respect to them maps tangents to tangents.
+            mask = [t is not None for t in tangents]
+            zeros = [zero(*result) for result in ctx.results]
+            gradient = replace(call, orders=[*call.orders, mask])
+            given = [t for t in tangents if t is not None]
+            needs = [*[True] * len(zeros), *[False] * len(tensors)]
+            with forward_ad._set_fwd_grad_enabled(True):
+                found = op.gradients(gradient, results, [*given, *zeros, *tensors], needs)[: len(zeros)]
+            is_single = not call.orders and len(found) == 1 and not op.definition.gives_list
+            return found[0] if is_single else tuple(found)
 
     Recorded.__name__ = Recorded.__qualname__ = op.name
     apply: Callable[..., Any] = Recorded.apply
     return apply
 
 
-def transformed(op: Op) -> Callable[..., Any]:
-    """Returns a function that `torch.func` and forward-mode differentiation can transform, given the attributes and the
-    tensors of a call."""
+def recorded_within_transforms(recorded: Callable[..., Any], call: Call, tensors: Sequence[Tensor | None]) -> Any:
+    """Computes and records a call for the innermost transform of `torch.func`."""
+    with enable_single_level_autograd_function():
+        return recorded(call, *tensors)
 
-    class Gradient(torch.autograd.Function):
-        """The gradient op. Of its tensors, the first `count` are results of the call."""
 
-        @staticmethod
-        def forward(wrt: str, attributes: tuple[Any, ...], count: int, *tensors: Tensor) -> Any:
-            return tuple(op.gradient_op(list(tensors[count:]), list(tensors[:count]), wrt, *attributes))
+def zero(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor | None:
+    """The zero cotangent of a result; None if it has no derivatives."""
+    is_differentiable = dtype.is_floating_point or dtype.is_complex
+    return torch.zeros((), dtype=dtype, device=device).expand(shape) if is_differentiable else None
 
-        @staticmethod
-        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            ctx.wrt, ctx.attributes, ctx.result_count, *tensors = inputs
-            ctx.save_for_backward(*tensors)
-            ctx.save_for_forward(*tensors)
-            ctx.kinds = [(t.shape, t.dtype, t.device) for t in output]
 
-        @staticmethod
-        def backward(ctx: Any, *cotangents: Any) -> Any:
-            selection = Selection.decode(ctx.wrt)
-            results, given = split(ctx)
-            needed = iter(ctx.needs_input_grad[3 + len(results) :])
-            needs = [next(needed) if given else False for given in selection.given]
-            tensors = [*cotangents, *selection.complete(given)]
-            gradients = op.gradients(call_gradient, tensors, results, ctx.attributes, selection.orders, needs)
-            of_given = [g for g, given in zip(gradients, selection.given, strict=True) if given]
-            return (None, None, None, *[None] * len(results), *of_given)
+def is_recorded(tensors: Sequence[Tensor | None]) -> bool:
+    """Whether autograd or a transform must see a call."""
+    if has_transforms() or forward_ad._current_level >= 0:
+        return True
+    return grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
 
-        @staticmethod
-        def jvp(ctx: Any, *tangents: Any) -> Any:
-            selection = Selection.decode(ctx.wrt)
-            results, given = split(ctx)
-            tangents = selection.complete(tangents[3 + len(results) :])
-            return derivative(ctx, tangents, selection.complete(given), results, selection.orders)
 
-        @staticmethod
-        def vmap(
-            info: Any, in_dims: tuple[Any, ...], wrt: str, attributes: tuple[Any, ...], count: int, *tensors: Any
-        ) -> Any:
-            results, dims = batching.one_by_one(
-                info, in_dims[3:], lambda *tensors: Gradient.apply(wrt, attributes, count, *tensors), tensors
-            )
-            return tuple(results), tuple(dims)
+def below_autograd(overload: Any, keys: Any, args: Sequence[Any]) -> Callable[[], Any]:
+    """Returns a function that computes a call by the kernel after that of autograd."""
+    # Functions of autograd disable gradients, but the next transform may need them.
+    is_forward, is_backward = torch._C._is_fwd_grad_enabled(), grad_enabled()
 
-    def call_gradient(tensors: list[Tensor], results: list[Tensor], wrt: str, *attributes: Any) -> Any:
-        return Gradient.apply(wrt, attributes, len(results), *results, *tensors)
+    def compute() -> Any:
+        with (
+            torch._C._AutoDispatchBelowAutograd(),
+            torch.set_grad_enabled(is_backward),
+            forward_ad._set_fwd_grad_enabled(is_forward),
+        ):
+            return overload.redispatch(keys & torch._C._after_autograd_keyset, *args)
 
-    def derivative(
-        ctx: Any, tangents: Sequence[Any], tensors: Sequence[Any], results: Sequence[Any], orders: list[list[bool]]
-    ) -> Any:
-        """The directional derivative of a call, or of a gradient of it.
-
-        A gradient is linear in the cotangents, so its own gradient with respect to them maps tangents to tangents.
-        """
-        mask = [t is not None for t in tangents]
-        given = [t for t in tangents if t is not None]
-        zeros = [torch.zeros((), dtype=dtype, device=device).expand(shape) for shape, dtype, device in ctx.kinds]
-        needs = [*[True] * len(zeros), *[False] * len(tensors)]
-        arguments = [*given, *zeros, *tensors]
-        found = op.gradients(call_gradient, arguments, results, ctx.attributes, [*orders, mask], needs)[: len(zeros)]
-        is_single = not orders and len(found) == 1 and not op.definition.gives_list
-        return found[0] if is_single else tuple(found)
-
-    class Transformed(torch.autograd.Function):
-        @staticmethod
-        def forward(attributes: tuple[Any, ...], *tensors: Tensor | None) -> Any:
-            result = op.op(*op.definition.nested(list(tensors)), *attributes)
-            return tuple(result) if isinstance(result, list) else result
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            ctx.attributes, *tensors = inputs
-            results = op.definition.read(output)
-            ctx.result_count = len(results)
-            ctx.save_for_backward(*results, *tensors)
-            ctx.save_for_forward(*results, *tensors)
-            outputs = [output] if isinstance(output, Tensor) else output
-            ctx.kinds = [(t.shape, t.dtype, t.device) for t in outputs]
-
-        @staticmethod
-        def backward(ctx: Any, *cotangents: Any) -> Any:
-            results, tensors = split(ctx)
-            tensors = [*cotangents, *tensors]
-            return (None, *op.gradients(call_gradient, tensors, results, ctx.attributes, [], ctx.needs_input_grad[1:]))
-
-        @staticmethod
-        def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
-            results, tensors = split(ctx)
-            return derivative(ctx, tangents, tensors, results, [])
-
-        @staticmethod
-        def vmap(info: Any, in_dims: tuple[Any, ...], attributes: tuple[Any, ...], *tensors: Any) -> Any:
-            call = lambda *args: Transformed.apply(args[len(tensors) :], *args[: len(tensors)])  # noqa: E731
-            rule = batching.batch(op, call)
-            return rule(info, (*in_dims[1:], *[None] * len(attributes)), *tensors, *attributes)
-
-    apply: Callable[..., Any] = Transformed.apply
-    return apply
+    return compute

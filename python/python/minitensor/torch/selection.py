@@ -19,7 +19,7 @@ class Selection(NamedTuple):
     """A decoded `wrt`."""
 
     #: For each order, the lowest first, whether the gradient of each tensor is wanted.
-    orders: list[list[bool]]
+    orders: Sequence[Sequence[bool]]
     #: Whether each tensor is given.
     given: list[bool]
 
