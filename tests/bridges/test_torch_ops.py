@@ -51,6 +51,20 @@ def test_opcheck_of_pytorch(name):
         torch.library.opcheck(op.op, without_nan(op, positional(op, sample)), test_utils=checks)
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_ops_are_compiled_without_graph_breaks(name, dynamic):
+    op = find(name)
+    sample = next(s for s in samples(name) if not isinstance(call_ours(name, s), Exception))
+    torch._dynamo.reset()
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        compiled = torch.compile(op.function, fullgraph=True, dynamic=dynamic, backend="aot_eager")
+        assert_same(call_ours(name, sample), call_torch(compiled, op, sample))
+        expected = gradients_of_ours(name, sample) if op.definition.is_differentiable else None
+        if expected is not None:
+            assert_same(expected, gradients_of_torch(compiled, op, sample))
+
+
 def without_nan(op, args):
     """The arguments, changed if results would be NaN."""
     count = len(op.definition.inputs)
