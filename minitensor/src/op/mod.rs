@@ -31,12 +31,14 @@ macro_rules! engine {
 }
 #[cfg(feature = "engine")]
 engine! {
+    mod arguments;
     pub mod by_name;
     pub(crate) mod gradient;
     pub mod registry;
 }
 #[cfg(feature = "engine")]
 pub use self::{
+    arguments::{Argument, Arguments},
     build::CustomOpBuilder,
     by_name::OpName,
     call::{infer_dtypes, number_dtypes},

@@ -7,6 +7,7 @@ mod encoded;
 mod gradient;
 mod infer;
 pub mod library;
+mod program;
 mod widen;
 mod xla;
 mod xla_api;
@@ -21,5 +22,6 @@ pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     encoded::install(m)?;
     gradient::install(m)?;
     infer::install(m)?;
+    program::install(m)?;
     xla::install(m)
 }

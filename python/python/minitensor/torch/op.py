@@ -9,11 +9,13 @@ import torch
 
 from .._minitensor import _array_function, _gradient, _op_identity
 from . import batching, shapes
-from .definition import Definition
+from .definition import Definition, given
 from .function import make_function
 from .recording import (
     Call,
     below_autograd,
+    computation,
+    grad_enabled,
     has_transforms,
     is_recorded,
     recorded,
@@ -45,11 +47,14 @@ class Op:
             self.gradient_op = self._define(
                 f"{self.name}_gradient",
                 definition.gradient_schema,
-                self.compute_gradient,
+                self._gradient_kernel,
                 self._fake_gradient,
                 batching.batch_gradient(self),
             )
             self.library.impl(f"{self.name}_gradient", self._record_gradient, "Autograd", with_keyset=True)
+        has_derivatives = any(o.differentiable for o in definition.outputs)
+        # Whether a backward pass must raise an error, with the reason why there is no gradient.
+        self._lacks_gradient = definition.no_gradient is not None and has_derivatives and not definition.mutates
         if definition.is_differentiable or self._lacks_gradient:
             self.library.impl(self.name, self._record, "Autograd", with_keyset=True)
         self.function = make_function(self)
@@ -111,28 +116,13 @@ class Op:
 
     # Its gradient.
 
-    @property
-    def _lacks_gradient(self) -> bool:
-        """Whether a backward pass must raise an error, with the reason why there is no gradient."""
-        definition = self.definition
-        has_derivatives = any(o.differentiable for o in definition.outputs)
-        return definition.no_gradient is not None and has_derivatives and not definition.mutates
-
-    def call(self, call: Call, tensors: Sequence[torch.Tensor | None]) -> Any:
-        """Calls the op, or the gradient op."""
-        if call.orders:
-            return (self.compute_gradient if call.is_direct else self.gradient_op)(*gradient_arguments(call, tensors))
-        args = (*self.definition.nested(list(tensors)), *call.attributes)
-        return self._kernel(*args) if call.is_direct else self.op(*args)
-
     def _record(self, keys: Any, *args: Any) -> Any:
         """The kernel of autograd for the op."""
         complete = self.definition.complete(args)
         tensors = self.definition.flat(complete)
-        compute = below_autograd(self.op, keys, args)
         if not is_recorded(tensors):
-            return compute()
-        call = Call((), complete[len(self.definition.inputs) :], compute=compute)
+            return below_autograd(self.op, keys, args)
+        call = Call((), complete[len(self.definition.inputs) :], compute=computation(self.op, keys, args))
         found = self._recorded(call, tensors)
         return list(found) if self.definition.gives_list else found
 
@@ -140,11 +130,11 @@ class Op:
         self, keys: Any, tensors: list[torch.Tensor], results: list[torch.Tensor], wrt: str, *attributes: Any
     ) -> list[torch.Tensor]:
         """The kernel of autograd for the gradient op."""
-        compute = below_autograd(self.gradient_op, keys, (tensors, results, wrt, *attributes))
+        args = (tensors, results, wrt, *attributes)
         if not is_recorded(tensors):
-            return list(compute())
+            return list(below_autograd(self.gradient_op, keys, args))
         selection = Selection.decode(wrt)
-        call = Call(selection.orders, attributes, len(results), compute=compute)
+        call = Call(selection.orders, attributes, len(results), computation(self.gradient_op, keys, args))
         return list(self._recorded(call, [*results, *selection.complete(tensors)]))
 
     def _recorded(self, call: Call, tensors: Sequence[torch.Tensor | None]) -> Any:
@@ -168,29 +158,34 @@ class Op:
         ]
         if not any(wanted):
             return [None] * len(needs)
-        # The gradient is itself recorded if it will be differentiated.
-        is_direct = call.is_direct and not torch.is_grad_enabled()
-        gradient = Call([*call.orders, wanted], call.attributes, len(results), is_direct)
-        found = iter(self.call(gradient, [*results, *tensors]))
+        orders = [*call.orders, wanted]
+        if call.is_direct and not grad_enabled():
+            found = iter(self._compute_gradient(tensors, results, orders, call.attributes))
+        else:
+            # The gradient is itself recorded if it will be differentiated.
+            selection = Selection(orders, [t is not None for t in tensors])
+            present = [t for t in tensors if t is not None]
+            found = iter(self.gradient_op(present, list(results), selection.encode(), *call.attributes))
         return [next(found) if w else None for w in wanted]
 
-    def compute_gradient(
+    def _compute_gradient(
+        self,
+        tensors: Sequence[torch.Tensor | None],
+        results: Sequence[torch.Tensor],
+        orders: Sequence[Sequence[bool]],
+        attributes: Sequence[Any],
+    ) -> list[torch.Tensor]:
+        attrs = dict(given(self.definition.attrs, attributes))
+        return list(_gradient(self.definition.name, list(tensors), attrs, orders, list(results)))
+
+    def _gradient_kernel(
         self, tensors: list[torch.Tensor], results: list[torch.Tensor], wrt: str, *attributes: Any
     ) -> list[torch.Tensor]:
-        """The kernel of the gradient op."""
         selection = Selection.decode(wrt)
-        attrs = self.definition.attributes((*[None] * len(self.definition.inputs), *attributes))
-        return list(_gradient(self.definition.name, selection.complete(tensors), attrs, selection.orders, results))
+        return self._compute_gradient(selection.complete(tensors), results, selection.orders, attributes)
 
     def _fake_gradient(
         self, tensors: list[torch.Tensor], results: list[torch.Tensor], wrt: str, *attributes: Any
     ) -> list[torch.Tensor]:
         wanted = Selection.decode(wrt).wanted(tensors)
         return [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in wanted]
-
-
-def gradient_arguments(call: Call, tensors: Sequence[torch.Tensor | None]) -> tuple[Any, ...]:
-    """The arguments of the gradient op."""
-    results, tensors = tensors[: call.known], tensors[call.known :]
-    selection = Selection(call.orders, [t is not None for t in tensors])
-    return ([t for t in tensors if t is not None], list(results), selection.encode(), *call.attributes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,42 +18,56 @@ grad_enabled = torch.is_grad_enabled
 has_transforms = torch._C._are_functorch_transforms_active
 
 
-@dataclass(frozen=True, slots=True)
 class Call:
-    """What a call has besides tensors: the known results, then the tensors of the function, are its tensors.
+    """What a call has besides tensors. These are the known results, then the tensors of the function.
 
     The function of order 0 is the op. That of order k takes cotangents of the function of order k - 1 and its tensors.
     """
 
-    #: For each order, the tensors of the function below whose gradients are returned.
-    orders: Sequence[Sequence[bool]]
-    attributes: Sequence[Any]
-    #: The number of known results.
-    known: int = 0
-    #: Whether the tensors are plain, so that kernels can be called without PyTorch's dispatcher.
-    is_direct: bool = False
-    #: Computes the call by the kernel after that of autograd.
-    compute: Callable[[], Any] | None = None
+    __slots__ = ("attributes", "compute", "is_direct", "known", "orders")
+
+    def __init__(
+        self,
+        orders: Sequence[Sequence[bool]],
+        attributes: Sequence[Any],
+        known: int = 0,
+        compute: Callable[[], Any] | None = None,
+    ) -> None:
+        #: For each order, the tensors of the function below whose gradients are returned.
+        self.orders = orders
+        self.attributes = attributes
+        #: The number of known results.
+        self.known = known
+        #: Computes the call by the kernel after that of autograd. It is forgotten after the call.
+        self.compute = compute
+        #: Whether the tensors are plain, so that kernels are called without PyTorch's dispatcher.
+        self.is_direct = compute is None
 
 
 def recorded(op: Op) -> Callable[..., Any]:
     """Returns a function of a `Call` and its tensors that autograd records."""
 
+    reads_results = any(op.definition.results_read)
+
     class Recorded(_SingleLevelFunction):
         @staticmethod
         def forward(call: Call, *tensors: Tensor | None) -> Any:
-            found = call.compute() if call.compute else op.call(call, tensors)
+            if call.compute is None:
+                return op._kernel(*tensors, *call.attributes)
+            found = call.compute()
             return tuple(found) if isinstance(found, list) else found
 
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
             call, *tensors = inputs
-            ctx.unknown = 0
-            if not call.orders:
+            call.compute = None
+            ctx.call = call
+            # The arguments before the tensors.
+            ctx.first = 1 + call.known
+            if reads_results and not call.orders:
                 results = op.definition.read(output)
-                ctx.unknown = len(results)
+                call.known = len(results)
                 tensors = [*results, *tensors]
-            ctx.call = replace(call, known=call.known + ctx.unknown, compute=None)
             ctx.save_for_backward(*tensors)
             if has_transforms() or forward_ad._current_level >= 0:
                 ctx.save_for_forward(*tensors)
@@ -64,9 +77,8 @@ def recorded(op: Op) -> Callable[..., Any]:
 
         @staticmethod
         def backward(ctx: Any, *cotangents: Any) -> Any:
-            saved, call = ctx.saved_tensors, ctx.call
+            saved, call, first = ctx.saved_tensors, ctx.call, ctx.first
             results, tensors = saved[: call.known], saved[call.known :]
-            first = 1 + call.known - ctx.unknown
             found = op.gradients(call, results, [*cotangents, *tensors], ctx.needs_input_grad[first:])
             # Results depend on the tensors, whose gradients are complete.
             return (*[None] * first, *found)
@@ -76,11 +88,12 @@ def recorded(op: Op) -> Callable[..., Any]:
             # The derivative itself is differentiated by the other transforms only.
             saved, call = [t if t is None else forward_ad.unpack_dual(t).primal for t in ctx.saved_tensors], ctx.call
             results, tensors = saved[: call.known], saved[call.known :]
-            tangents = tangents[call.known - ctx.unknown :]
+            tangents = tangents[ctx.first - 1 :]
             # A gradient is linear in the cotangents. Its gradient with respect to them maps tangents to tangents.
             mask = [t is not None for t in tangents]
             zeros = [zero(*result) for result in ctx.results]
-            gradient = replace(call, orders=[*call.orders, mask])
+            gradient = Call([*call.orders, mask], call.attributes)
+            gradient.is_direct = False
             given = [t for t in tangents if t is not None]
             needs = [*[True] * len(zeros), *[False] * len(tensors)]
             with forward_ad._set_fwd_grad_enabled(True):
@@ -112,17 +125,19 @@ def is_recorded(tensors: Sequence[Tensor | None]) -> bool:
     return grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
 
 
-def below_autograd(overload: Any, keys: Any, args: Sequence[Any]) -> Callable[[], Any]:
-    """Returns a function that computes a call by the kernel after that of autograd."""
+def below_autograd(overload: Any, keys: Any, args: Sequence[Any]) -> Any:
+    """Computes a call by the kernel after that of autograd."""
+    with torch._C._AutoDispatchBelowAutograd():
+        return overload.redispatch(keys & torch._C._after_autograd_keyset, *args)
+
+
+def computation(overload: Any, keys: Any, args: Sequence[Any]) -> Callable[[], Any]:
+    """Returns a function that computes a recorded call by the kernel after that of autograd."""
     # Functions of autograd disable gradients, but the next transform may need them.
     is_forward, is_backward = torch._C._is_fwd_grad_enabled(), grad_enabled()
 
     def compute() -> Any:
-        with (
-            torch._C._AutoDispatchBelowAutograd(),
-            torch.set_grad_enabled(is_backward),
-            forward_ad._set_fwd_grad_enabled(is_forward),
-        ):
-            return overload.redispatch(keys & torch._C._after_autograd_keyset, *args)
+        with torch.set_grad_enabled(is_backward), forward_ad._set_fwd_grad_enabled(is_forward):
+            return below_autograd(overload, keys, args)
 
     return compute
