@@ -30,6 +30,11 @@ pub struct Arguments {
 }
 
 impl OpDef {
+    /// Whether the body is a program, in calls that a program can describe.
+    pub fn has_program(&self) -> bool {
+        self.body.program().is_some()
+    }
+
     /// The program of a call, and what its arguments are. `None` if the op has no program.
     pub fn forward(&self, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Result<Option<Arguments>> {
         let Some(program) = self.program(attrs, is_given)? else { return Ok(None) };

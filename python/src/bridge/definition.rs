@@ -39,6 +39,8 @@ fn _definition<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
         let d = PyDict::new(py);
         d.set_item("name", attr.name.as_ref())?;
         d.set_item("kind", kind(attr.kind))?;
+        let choices = if let AttrKind::Enum(names) = attr.kind { names } else { &[] };
+        d.set_item("choices", choices)?;
         d.set_item("optional", attr.optional)?;
         d.set_item("required", attr.default.is_none())?;
         d.set_item("default", attr::object(py, attr.default.as_ref().unwrap_or(&Attr::None))?)?;
@@ -56,6 +58,7 @@ fn _definition<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
     out.set_item("outputs", outputs)?;
     out.set_item("gives_list", op.gives_list())?;
     out.set_item("results_read", results_read(&op))?;
+    out.set_item("has_program", op.has_program())?;
     let generics = PyDict::new(py);
     for generic in op.generics.iter() {
         generics.set_item(generic.name.as_ref(), names(generic.dtypes))?;

@@ -24,9 +24,9 @@ except ImportError as error:
     ) from error
 
 from .. import ops as _our_ops
-from .registration import call, register, register_sharding
+from .registration import call, decompositions, register, register_sharding
 
-__all__ = ["call", "register", "register_sharding"]
+__all__ = ["call", "decompositions", "register", "register_sharding"]
 
 register()
 

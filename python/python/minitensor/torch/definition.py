@@ -54,6 +54,8 @@ class Attribute(NamedTuple):
 
     name: str
     kind: str
+    #: The words that it admits, if they are fixed.
+    choices: list[str]
     optional: bool
     required: bool
     default: Any
@@ -110,6 +112,8 @@ class Definition:
         self.attrs = [Attribute(**a) for a in data["attrs"]]
         self.outputs = [Output(**o) for o in data["outputs"]]
         self.gives_list: bool = data["gives_list"]
+        #: Whether the body is a program of elements or rows.
+        self.has_program: bool = data["has_program"]
         #: For each output, whether the gradient reads it.
         self.results_read: list[bool] = data["results_read"]
         self.shape: tuple[Any, ...] = data["shape"]

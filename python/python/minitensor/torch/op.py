@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from .._minitensor import _array_function, _gradient, _op_identity
-from . import batching, shapes
+from . import batching, decomposition, shapes
 from .definition import Definition, given
 from .function import make_function
 from .recording import (
@@ -23,8 +24,8 @@ from .recording import (
 )
 from .selection import Selection, Tensors
 
-#: The dispatch keys of devices and layouts that have no kernels.
-_REFUSED = ("CUDA", "MPS", "XPU", "SparseCPU", "SparseCsrCPU", "MkldnnCPU")
+#: The dispatch keys of devices and layouts that have no kernels of minitensor.
+_ELSEWHERE = ("CUDA", "MPS", "XPU", "SparseCPU", "SparseCsrCPU", "MkldnnCPU")
 
 
 class Op:
@@ -41,8 +42,16 @@ class Op:
         self.direct = _array_function(full_name)
         self.library = torch.library.Library(namespace, "FRAGMENT")
         self.recorded = recorded(self)
-        batch = batching.batch(self, lambda *args: self.op(*args))
-        self.op = self._define(self.name, definition.schema, self._kernel, self._fake, batch)
+        #: The ops in PyTorch that have decompositions, and these.
+        self.decompositions: dict[Any, Callable[..., Any]] = {}
+        self.op = self._define(
+            self.name,
+            definition.schema,
+            self._kernel,
+            self._fake,
+            batching.batch(self, lambda *args: self.op(*args)),
+            functools.partial(decomposition.forward, self),
+        )
         if definition.is_differentiable:
             self.gradient_op = self._define(
                 f"{self.name}_gradient",
@@ -50,6 +59,7 @@ class Op:
                 self._gradient_kernel,
                 self._fake_gradient,
                 batching.batch_gradient(self),
+                functools.partial(decomposition.gradient, self),
             )
             self.library.impl(f"{self.name}_gradient", self._record_gradient, "Autograd", with_keyset=True)
         has_derivatives = any(o.differentiable for o in definition.outputs)
@@ -67,18 +77,29 @@ class Op:
         """Removes the op from the dispatcher."""
         self.library._destroy()
 
-    def _define(self, name: str, schema: str, kernel: Callable[..., Any], fake: Callable[..., Any], batch: Any) -> Any:
+    def _define(
+        self,
+        name: str,
+        schema: str,
+        kernel: Callable[..., Any],
+        fake: Callable[..., Any],
+        batch: Any,
+        decomposition: Callable[..., Any],
+    ) -> Any:
         tags = [torch.Tag.pt2_compliant_tag]
         self.library.define(name + schema, tags=tags)
         qualified = f"{self.library.ns}::{name}"
         # Without tensors, a call has no device.
         self.library.impl(name, kernel, "CPU" if self.definition.inputs else "CompositeExplicitAutograd")
-        for key in _REFUSED if self.definition.inputs else ():
-            self.library.impl(name, self._refuse, key)
+        for key in _ELSEWHERE if self.definition.inputs else ():
+            self.library.impl(name, functools.partial(self._compute_elsewhere, decomposition), key)
         torch.library.register_fake(qualified, fake, lib=self.library)
         if not self.definition.mutates:
             torch.library.register_vmap(qualified, batch, lib=self.library)
-        return getattr(getattr(torch.ops, self.library.ns), name).default
+        op = getattr(getattr(torch.ops, self.library.ns), name).default
+        if self.definition.has_program and not self.definition.mutates:
+            self.decompositions[op] = decomposition
+        return op
 
     # The op.
 
@@ -106,12 +127,17 @@ class Op:
             return results
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _refuse(self, *args: Any) -> Any:
+    def _compute_elsewhere(self, decomposition: Callable[..., Any], *args: Any) -> Any:
+        """The kernel of other devices and layouts: the decomposition, if there is one for the call."""
         tensors = [t for arg in args for t in (arg if isinstance(arg, list) else [arg]) if isinstance(t, torch.Tensor)]
-        found = " and ".join(sorted({f"{t.layout} on '{t.device}'" for t in tensors}))
+        if self.definition.has_program and all(t.layout is torch.strided for t in tensors):
+            found = decomposition(*args)
+            if found is not NotImplemented:
+                return found
+        kinds = " and ".join(sorted({f"{t.layout} {t.dtype} on '{t.device}'" for t in tensors}))
         raise NotImplementedError(
-            f"op '{self.definition.name}' computes with torch.strided tensors on the device 'cpu' only, got {found}; "
-            "convert them with .to_dense(), or copy them with .cpu()"
+            f"op '{self.definition.name}' computes such tensors on the device 'cpu' only, with the layout "
+            f"torch.strided, got {kinds}; convert them with .to_dense(), or copy them with .cpu()"
         )
 
     # Its gradient.

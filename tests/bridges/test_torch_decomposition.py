@@ -1,0 +1,120 @@
+"""Decompositions: programs of ops as functions of PyTorch's own ops."""
+
+import subprocess
+import sys
+
+import minitensor.torch as mtt
+import pytest
+import torch
+from minitensor._minitensor import _op_names
+from minitensor.torch.registration import find
+from sample_calls import flat, samples
+from torch_samples import (
+    assert_same,
+    call_ours,
+    call_torch,
+    gradients_of_ours,
+    gradients_of_torch,
+    is_float,
+)
+
+NAMES = [name for name in _op_names() if find(name).decompositions]
+
+
+class Decompose(torch.utils._python_dispatch.TorchDispatchMode):
+    """Computes ops by their decompositions, and counts these."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        decompose = mtt.decompositions().get(func)
+        found = NotImplemented if decompose is None else decompose(*args)
+        if found is NotImplemented:
+            return func(*args, **(kwargs or {}))
+        self.count += 1
+        return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_and_gradients_are_those_of_the_kernels(name):
+    op = find(name)
+    for sample in samples(name):
+        expected = call_ours(name, sample)
+        if isinstance(expected, Exception):
+            continue
+        with Decompose() as mode:
+            assert_same(expected, call_torch(op.op, op, sample))
+        floats = [t for t in flat(sample[0]) if is_float(t)]
+        is_real = floats and not any("complex" in str(t.dtype) for t in floats)
+        assert mode.count == 0 or is_real
+        gradients = gradients_of_ours(name, sample) if op.definition.is_differentiable else None
+        if gradients is not None:
+            with Decompose():
+                assert_same(gradients, gradients_of_torch(op.op, op, sample))
+
+
+def test_most_calls_of_real_floats_have_decompositions():
+    without = []
+    for name in NAMES:
+        op = find(name)
+        x = [sample for sample in samples(name) if all("float" in str(t.dtype) for t in flat(sample[0]))]
+        with Decompose() as mode:
+            for sample in x[:1]:
+                call_torch(op.op, op, sample)
+        if x and mode.count == 0:
+            without.append(name)
+    assert without == []
+
+
+def test_other_calls_are_not_decomposed():
+    table = mtt.decompositions()
+    swish, softmax = torch.ops.minitensor.swish, torch.ops.minitensor.softmax
+    assert table[swish.default](torch.ones(2, dtype=torch.complex64)) is NotImplemented
+    assert table[swish.default](torch.ones(2, dtype=torch.int32)) is NotImplemented
+    assert torch.ops.minitensor.matmul.default not in table
+    second = "1_01_111"
+    assert table[torch.ops.minitensor.swish_gradient.default]([torch.ones(2)] * 3, [], second) is NotImplemented
+    assert table[softmax.default](torch.ones(0, 3), 0).shape == (0, 3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_half_floats_are_computed_in_float32(dtype):
+    x = torch.randn(3, 50).to(dtype)
+    found = mtt.decompositions()[torch.ops.minitensor.layer_norm.default](x)
+    torch.testing.assert_close(found, mtt.layer_norm(x), rtol=torch.finfo(dtype).eps, atol=1e-6)
+
+
+def test_other_devices_compute_decompositions():
+    # This machine may have no other device: the kernel is called directly.
+    x = torch.randn(3, 4)
+    op = find("softmax")
+    torch.testing.assert_close(op._compute_elsewhere(op.decompositions[op.op], x, 0), torch.softmax(x, 0))
+    with pytest.raises(NotImplementedError, match="op 'sort' computes such tensors on the device 'cpu' only"):
+        find("sort")._compute_elsewhere(lambda *_: NotImplemented, x)
+
+
+PROGRAM = """
+import torch
+import minitensor.torch as mtt
+from torch._inductor.utils import run_and_get_code
+
+def f(x, w):
+    return mtt.layer_norm(mtt.swish(x) + x, w).square().mean()
+
+def run():
+    torch._dynamo.reset()
+    leaves = [torch.linspace(-3, 3, 12).reshape(3, 4).requires_grad_(), torch.ones(4, requires_grad=True)]
+    found, codes = run_and_get_code(lambda: torch.compile(f, fullgraph=True)(*leaves).backward())
+    return [t.grad for t in leaves], any("torch.ops.minitensor" in code for code in codes)
+
+kernels, has_kernels = run()
+mtt.register(decompose=True)
+decomposed, still_has_kernels = run()
+assert has_kernels and not still_has_kernels
+for a, b in zip(kernels, decomposed, strict=True):
+    torch.testing.assert_close(a, b)
+"""
+
+
+def test_inductor_fuses_decomposed_ops():
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True)
