@@ -3,8 +3,8 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from minitensor._definitions import define
 from minitensor._minitensor import _array_function
-from minitensor.jax.definition import define
 from minitensor.jax.namespace import find
 from sample_calls import flat, is_float, mapped
 

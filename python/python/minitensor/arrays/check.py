@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._minitensor import Tensor, _array_function, _definition
+from .._definitions import define
+from .._minitensor import Tensor, _array_function
 from .rule import core_rule
 from .ufunc import Ufunc
 
@@ -47,7 +48,7 @@ def check(name: str, samples: list[Sample]) -> Iterator[Finding]:
         yield from _compared("results on arrays", where, expected, results, is_random)
         yield from _compared("inputs that are changed", where, _flat(tensors), _flat(arrays), False)
         inputs_of_call = [x for x in _flat(arrays) if isinstance(x, np.ndarray)]
-        is_changed = any(i["mutated"] for i in _definition(name)["inputs"])
+        is_changed = define(name).mutated is not None
         if not is_changed and any(np.shares_memory(r, x) for r in results for x in inputs_of_call):
             yield "memory of the results", f"{where}: a result shares memory with an input"
         if ufunc is not None and not is_random:
@@ -58,7 +59,7 @@ def check(name: str, samples: list[Sample]) -> Iterator[Finding]:
 
 def _ufunc(name: str) -> Ufunc | None:
     try:
-        core_rule(_definition(name), {}, "as_ufunc")
+        core_rule(define(name), {}, "as_ufunc")
     except TypeError:
         return None
     return Ufunc(name)

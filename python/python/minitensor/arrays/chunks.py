@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .._minitensor import _definition
+from .._definitions import define
 from .names import op_name
 
 __all__ = ["call", "map_blocks"]
@@ -40,20 +40,20 @@ def map_blocks(op: Any, *arrays: Any, **attrs: Any) -> Any:
            [0.25, 0.25, 0.25, 0.25]])
     """
     name = op_name(op, "map_blocks")
-    definition = _definition(name)
-    inputs = [i["name"] for i in definition["inputs"]]
-    known = [*inputs, *(a["name"] for a in definition["attrs"])]
+    definition = define(name)
+    inputs = [i.name for i in definition.inputs]
+    known = [*inputs, *(a.name for a in definition.attrs)]
     if len(arrays) > len(inputs):
-        raise TypeError(f"map_blocks: op '{definition['name']}' takes the inputs {inputs}, got {len(arrays)} arrays")
+        raise TypeError(f"map_blocks: op '{definition.name}' takes the inputs {inputs}, got {len(arrays)} arrays")
     for key in attrs:
         if key not in known:
-            raise TypeError(f"map_blocks: op '{definition['name']}' has no argument '{key}'; it has {known}")
+            raise TypeError(f"map_blocks: op '{definition.name}' has no argument '{key}'; it has {known}")
     given = dict(zip(inputs, arrays, strict=False))
     for key in [key for key in attrs if key in inputs]:
         if key in given:
-            raise TypeError(f"map_blocks: op '{definition['name']}': input '{key}' is passed twice")
+            raise TypeError(f"map_blocks: op '{definition.name}': input '{key}' is passed twice")
         given[key] = attrs.pop(key)
-    return call(definition["name"], given | attrs)
+    return call(definition.name, given | attrs)
 
 
 def call(name: str, arguments: dict[str, Any]) -> Any:
@@ -62,7 +62,7 @@ def call(name: str, arguments: dict[str, Any]) -> Any:
     found = {_package(type(item)) for item in items}
     for package, module in MODULES.items():
         if package in found:
-            inputs = {i["name"] for i in _definition(name)["inputs"]}
+            inputs = {i.name for i in define(name).inputs}
             attrs = {key: x for key, x in arguments.items() if key not in inputs}
             arrays = {key: x for key, x in arguments.items() if key in inputs}
             return importlib.import_module(f".{module}", __package__).call(name, arrays, attrs)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._minitensor import Tensor, _definition, empty
+from .._definitions import define
+from .._minitensor import Tensor, empty
 from .axes import normalize_axis_tuple
 from .block import BlockFunction
 from .rule import Operand, Rule, core_rule
@@ -73,17 +74,17 @@ def make_plan(
     Nothing is
     computed.
     """
-    definition = _definition(name)
+    definition = define(name)
     rule = core_rule(definition, attrs, "map_blocks")
-    defaults = {a["name"]: a["default"] for a in definition["attrs"]}
-    specs = [i["name"] for i in definition["inputs"]]
+    complete = definition.complete(attrs)
+    specs = [i.name for i in definition.inputs]
     given = {o.name: arrays[o.name] for o in rule.inputs if arrays.get(o.name) is not None}
     of = {key: x for key, x in given.items() if _is_array(x)}
-    axes = _core_axes(name, rule, of, defaults | attrs)
+    axes = _core_axes(name, rule, of, complete)
     cores = {o.name: _names(o, axes, rule) for o in (*rule.inputs, *rule.outputs)}
     metas = {key: _meta(name, key, shape_of(key, x, len(cores[key])), x.dtype) for key, x in of.items()}
     results = _call_on_meta(name, specs, given | metas, attrs)
-    keepdims = bool(rule.axis and rule.axis[1] and (defaults | attrs)[rule.axis[1]])
+    keepdims = rule.axis is not None and rule.axis.keeps(complete)
     inputs = tuple(
         Input(key, x, _places(o, x.ndim, axes, rule), cores[key])
         for o in rule.inputs
@@ -116,7 +117,7 @@ def _core_axes(name: str, rule: Rule, arrays: dict[str, Any], attrs: dict[str, A
     if rule.axis is None:
         return None
     rank = next(arrays[o.name].ndim for o in rule.inputs if o.core and o.name in arrays)
-    axis = attrs[rule.axis[0]]
+    axis = attrs[rule.axis.attribute]
     chosen = range(rank) if axis is None else (axis,) if isinstance(axis, int) else axis
     try:
         return tuple(sorted(normalize_axis_tuple(tuple(chosen), rank)))

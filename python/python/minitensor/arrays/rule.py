@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from .._minitensor import _definition
+from .._definitions import Axis, Definition, Dims, Role, define
 from .names import op_name
 
 __all__ = ["Operand", "Rule", "core_rule", "gufunc_signature", "text", "written"]
@@ -26,53 +26,40 @@ class Rule(NamedTuple):
 
     inputs: tuple[Operand, ...]
     outputs: tuple[Operand, ...]
-    #: The names of the attributes for the axes and for `keepdims`, and whether several axes are admitted.
-    axis: tuple[str, str | None, bool] | None
+    axis: Axis | None
     is_elementwise: bool
 
 
-def core_rule(definition: dict[str, Any], attrs: dict[str, Any], function: str) -> Rule:
+def core_rule(definition: Definition, attrs: dict[str, Any], function: str) -> Rule:
     """Returns the rule of an op. Attributes in sizes are replaced by their values.
 
     Raises TypeError for an op without such a rule.
     """
-    name, inputs = definition["name"], definition["inputs"]
-    if any(i["mutated"] for i in inputs):
-        changed = next(i["name"] for i in inputs if i["mutated"])
+    name = definition.name
+    if definition.mutated is not None:
         raise TypeError(
-            f"{function}: op '{name}' changes its input '{changed}' in place; use an op that returns its result"
+            f"{function}: op '{name}' changes its input '{definition.mutated}' in place; use an op that returns its "
+            "result"
         )
-    kind, *clause = definition["shape"]
-    variadic = [i["name"] for i in inputs if i["arity"] == "variadic"]
-    if kind == "inferred" or variadic:
+    shapes = definition.shapes
+    if shapes is None or definition.is_variadic:
         why = (
-            f"takes a list of tensors as '{variadic[0]}'"
-            if variadic
+            f"takes a list of tensors as '{definition.inputs[-1].name}'"
+            if definition.is_variadic
             else "computes the shape of its result by a function"
         )
         raise TypeError(
             f"{function}: op '{name}' {why}; only element ops and ops with a shape clause have a signature, "
             "see mt.ops.describe(name)"
         )
-    outputs = [o["name"] for o in definition["outputs"]]
-    names = [i["name"] for i in inputs]
-    if kind == "broadcast":
-        return Rule(
-            _operands(names, [(True, [])] * len(names), {}),
-            _operands(outputs, [(True, [])] * len(outputs), {}),
-            None,
-            True,
-        )
-    defaults = {a["name"]: a["default"] for a in definition["attrs"]} | attrs
-    of_inputs, of_outputs, axis = clause
-    return Rule(_operands(names, of_inputs, defaults), _operands(outputs, of_outputs, defaults), axis, False)
+    attrs = definition.complete(attrs)
+    inputs = [_operand(i.name, shapes.of(Role(False, k)), attrs) for k, i in enumerate(definition.inputs)]
+    outputs = [_operand(o.name, shapes.of(Role(True, k)), attrs) for k, o in enumerate(definition.outputs)]
+    return Rule(tuple(inputs), tuple(outputs), shapes.axis, definition.is_elementwise)
 
 
-def _operands(
-    names: Sequence[str], dims: Iterable[tuple[bool, list[Any]]], attrs: dict[str, Any]
-) -> tuple[Operand, ...]:
-    made = zip(names, dims, strict=True)
-    return tuple(Operand(name, batch, tuple(_size(d, attrs) for d in core)) for name, (batch, core) in made)
+def _operand(name: str, dims: Dims, attrs: dict[str, Any]) -> Operand:
+    return Operand(name, dims.has_batch, tuple(_size(d, attrs) for d in dims.core))
 
 
 _ARITHMETIC = {
@@ -127,18 +114,18 @@ def gufunc_signature(op: Any, **attrs: Any) -> str:
     '()->(10)'
     """
     name = op_name(op, "gufunc_signature")
-    definition = _definition(name)
-    known = [a["name"] for a in definition["attrs"]]
+    definition = define(name)
+    known = [a.name for a in definition.attrs]
     for attr in attrs:
         if attr not in known:
-            raise TypeError(f"gufunc_signature: op '{definition['name']}' has no attribute '{attr}'; it has {known}")
+            raise TypeError(f"gufunc_signature: op '{definition.name}' has no attribute '{attr}'; it has {known}")
     rule = core_rule(definition, attrs, "gufunc_signature")
     for operand in (*rule.inputs, *rule.outputs):
         for dim in operand.core:
             if isinstance(dim, tuple):
                 fix = f"; pass {dim[1]}=…" if dim[0] == "attr" else ""
                 raise TypeError(
-                    f"gufunc_signature: op '{definition['name']}': the size '{written(dim)}' of '{operand.name}' is "
+                    f"gufunc_signature: op '{definition.name}': the size '{written(dim)}' of '{operand.name}' is "
                     "neither "
                     f"a name nor a number, which NumPy's notation requires{fix}"
                 )

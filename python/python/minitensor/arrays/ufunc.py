@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._minitensor import _array_function, _definition, _infer, is_custom_op_registered_py
+from .._definitions import Definition, define
+from .._minitensor import _array_function, _infer, is_custom_op_registered_py
 from . import reduction
 from .block import BlockFunction
 from .rule import Rule, core_rule, text, written
@@ -25,24 +26,24 @@ class Ufunc:
     """An op with the interface of NumPy's ufuncs. `mt.as_ufunc` makes it."""
 
     def __init__(self, name: str) -> None:
-        definition = _definition(name)
+        definition = define(name)
         self._definition = definition
-        self._attrs = [a["name"] for a in definition["attrs"]]
+        self._attrs = [a.name for a in definition.attrs]
         self._rule: Rule = core_rule(definition, {}, "as_ufunc")
         self._call: Callable[..., Any] = _array_function(name)
-        self._required = sum(i["arity"] == "one" for i in definition["inputs"])
-        self.__name__ = self.__qualname__ = definition["name"]
+        self._required = sum(i.arity == "one" for i in definition.inputs)
+        self.__name__ = self.__qualname__ = definition.name
         self.__doc__ = self._call.__doc__
         #: The number of inputs.
-        self.nin = len(definition["inputs"])
+        self.nin = len(definition.inputs)
         #: The number of outputs.
-        self.nout = len(definition["outputs"])
+        self.nout = len(definition.outputs)
         #: The number of inputs and outputs.
         self.nargs = self.nin + self.nout
         #: The signature of a generalized ufunc; `None` for an element op.
         self.signature: str | None = None if self._rule.is_elementwise else _signature(self._rule)
         #: The value that changes nothing as an operand, if reductions know one.
-        self.identity = reduction.IDENTITIES.get(definition["name"])
+        self.identity = reduction.IDENTITIES.get(definition.name)
 
     @property
     def types(self) -> list[str]:
@@ -168,14 +169,14 @@ class Ufunc:
         if dtype is not None and signature is not None:
             raise TypeError(f"{self.__name__}(): pass dtype or signature, not both")
         definition = self._definition
-        rules = [i["dtype"] for i in definition["inputs"]] + [o["dtype"] for o in definition["outputs"]]
+        rules = [i.dtype for i in definition.inputs] + [o.dtype for o in definition.outputs]
         wanted = [None] * self.nin + [dtype] * self.nout if signature is None else _requested(self, signature)
         chosen: dict[str, np.dtype] = {}
         for rule, request in zip(rules, wanted, strict=True):
             if request is None:
                 continue
             request = np.dtype(request)
-            known = definition["dtypes"].get(rule)
+            known = definition.dtypes.get(rule)
             if (
                 request.name not in (known if known is not None else [rule])
                 or chosen.setdefault(rule, request) != request
@@ -185,12 +186,12 @@ class Ufunc:
                     f"{self.__name__}() has no loop for the dtype {request}; the dtype of '{rule}' is {takes}"
                 )
         converted = []
-        for array, spec in zip(arrays, definition["inputs"], strict=False):
-            target = chosen.get(spec["dtype"])
+        for array, spec in zip(arrays, definition.inputs, strict=False):
+            target = chosen.get(spec.dtype)
             if target is None or array is None:
                 converted.append(array)
             elif isinstance(array, np.ndarray | np.generic):
-                _check_cast(self, f"input '{spec['name']}'", array.dtype, target, casting)
+                _check_cast(self, f"input '{spec.name}'", array.dtype, target, casting)
                 converted.append(array.astype(target))
             else:
                 converted.append(np.asarray(array, target))
@@ -242,11 +243,11 @@ def _signature(rule: Rule) -> str:
     return text(*([[written(d) for d in o.core] for o in side] for side in (rule.inputs, rule.outputs)))
 
 
-def _types(definition: dict[str, Any]) -> Iterable[str]:
+def _types(definition: Definition) -> Iterable[str]:
     """Yields the dtypes of each loop, such as `ff->f`. NumPy has no character for bfloat16."""
-    rules = [i["dtype"] for i in definition["inputs"]], [o["dtype"] for o in definition["outputs"]]
-    variables = {r: definition["dtypes"][r] for side in rules for r in side if r in definition["dtypes"]}
-    defaults = {f"={a['name']}": str(a["default"]) for a in definition["attrs"]}
+    rules = [i.dtype for i in definition.inputs], [o.dtype for o in definition.outputs]
+    variables = {r: definition.dtypes[r] for side in rules for r in side if r in definition.dtypes}
+    defaults = {f"={a.name}": str(a.default) for a in definition.attrs}
     for dtypes in itertools.product(*variables.values()):
         names = dict(zip(variables, dtypes, strict=True)) | defaults
         if "bfloat16" not in names.values():

@@ -6,7 +6,7 @@ from typing import Any
 
 import xarray
 
-from .._minitensor import _definition
+from .._definitions import Role, define
 from .plan import Input, Plan, check_classes, make_plan, split_message
 
 __all__ = ["call"]
@@ -23,10 +23,11 @@ def call(name: str, arrays: dict[str, Any], attrs: dict[str, Any]) -> Any:
     chunked = tuple(type(x) for x in arrays.values() if hasattr(x, "chunks"))
     check_classes(name, arrays, (xarray.DataArray, xarray.Variable, *chunked), "a DataArray")
     labelled = {key: x for key, x in arrays.items() if isinstance(x, xarray.DataArray | xarray.Variable)}
-    axis = _definition(name)["shape"][3] if _definition(name)["shape"][0] == "core" else None
-    if axis is not None and axis[0] in attrs:
+    shapes = define(name).shapes
+    axis = None if shapes is None else shapes.axis
+    if axis is not None and axis.attribute in attrs:
         first = next(iter(labelled.values()))
-        attrs = attrs | {axis[0]: _axis(name, attrs[axis[0]], first)}
+        attrs = attrs | {axis.attribute: _axis(name, attrs[axis.attribute], first)}
     loops = list(dict.fromkeys(dim for x in labelled.values() for dim in x.dims))
     sizes = {dim: n for x in labelled.values() for dim, n in x.sizes.items()}
 
@@ -87,9 +88,9 @@ def _dimensions(plan: Plan) -> dict[str, Any]:
                     f"'{dims[core]}', because it is the same core dimension; use .rename()"
                 )
     first: list[Any] = [dims.get(core) for core in plan.inputs[0].core]
-    sizes = _definition(plan.function.__name__)["shape"][2:3]
-    of_outputs: Any = sizes[0] if sizes else [(True, [])] * len(plan.outputs)
-    for output, (_, written) in zip(plan.outputs, of_outputs, strict=True):
+    shapes = define(plan.function.__name__).shapes
+    for position, output in enumerate(plan.outputs):
+        written = () if shapes is None else shapes.of(Role(True, position)).core
         for k, core in enumerate(output.core):
             if core not in dims:
                 is_replaced = len(output.core) == len(first) and first[k] is not None

@@ -11,9 +11,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from .._definitions import Role, Shapes
 from .._minitensor import _encode_call
 from .call import Call
-from .definition import Role, Shapes
 
 #: Computes a call on arrays.
 Compute = Callable[[Call, Sequence[Any]], list[Any]]
@@ -63,7 +63,7 @@ def _together(
 ) -> tuple[Call, list[Any]] | None:
     """The call and its arrays for all examples at once; None if there is no such call."""
     shapes = call.definition.shapes
-    if shapes is None or not all(dims.has_batch for dims in shapes.outputs):
+    if shapes is None or not shapes.is_batched:
         return None
     ranks = [x.ndim - b for x, b in zip(examples, batched, strict=True)]
     if shapes.axis is not None:
@@ -100,14 +100,6 @@ def _with_negative_axes(call: Call, shapes: Shapes, roles: Sequence[Role], ranks
         return None
     rank = found.pop()
     attributes = call.attributes
-    match attributes[axis.attribute]:
-        case None if axis.is_several and rank > 0:
-            axes: Any = list(range(-rank, 0))
-        case int(one) if not isinstance(one, bool):
-            axes = one if one < 0 else one - rank
-        case list(several):
-            axes = [a if a < 0 else a - rank for a in several]
-        case _:
-            return None
-    text = _encode_call(call.definition.name, {**attributes, axis.attribute: axes})
-    return call._replace(text=text)
+    if rank == 0 and attributes[axis.attribute] is None:
+        return None
+    return call._replace(text=_encode_call(call.definition.name, axis.from_the_end(attributes, rank)))

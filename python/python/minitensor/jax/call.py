@@ -6,8 +6,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from .._definitions import Definition, Role, define
 from .._minitensor import _decode_call
-from .definition import Definition, Role, define
 
 
 class Call(NamedTuple):

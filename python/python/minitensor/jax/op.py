@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from .._definitions import Definition
 from .._minitensor import (
     _array_function,
     _binding_function,
@@ -22,7 +23,6 @@ from .._minitensor import (
 from . import primitive
 from .abstract import UnknownShapeError, fitting, metas, varying_axes, wide
 from .call import Call, flags
-from .definition import Definition
 
 #: Python's types of numbers, each before those that include it.
 _KINDS: dict[str, type] = {"bool": bool, "int": int, "float": float, "complex": complex}

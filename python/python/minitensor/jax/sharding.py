@@ -13,8 +13,8 @@ import jax
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import NamedSharding, PartitionSpec
 
+from .._definitions import Dims, Role, Shapes
 from .call import Call
-from .definition import Dims, Role, Shapes
 
 #: The name of each dimension. Equal names of different tensors are the same dimension.
 Factors = list[str]
@@ -139,16 +139,9 @@ def _split_at_axes(call: Call, shapes: Shapes, role: Role, dims: Dims, shape: tu
     axis = shapes.axis
     assert axis is not None
     attributes = call.attributes
-    keepdims = axis.keepdims is not None and attributes[axis.keepdims]
-    if not dims.core and not (role.is_output and keepdims):
+    if not dims.core and not (role.is_output and axis.keeps(attributes)):
         return [""] * len(shape)
-    match attributes[axis.attribute]:
-        case None:
-            axes = list(range(len(shape)))
-        case int(one):
-            axes = [one % len(shape)] if shape else []
-        case several:
-            axes = sorted(a % len(shape) for a in several) if shape else []
+    axes = axis.chosen(attributes, len(shape))
     word = _word(dims.core[0]) if dims.core else "kept"
     names = [""] * len(shape)
     for k, d in enumerate(axes):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .._definitions import Role
+
 if TYPE_CHECKING:
     from .op import Op
 
@@ -16,25 +18,35 @@ Rule = Callable[..., Any]
 def batch(op: Op, call: Callable[..., Any]) -> Rule:
     """The rule of an op, which `call` calls."""
     definition = op.definition
-    match definition.shape:
-        case ("broadcast",):
-            cores: list[int | None] | None = [0] * len(definition.inputs)
-        case ("core", inputs, outputs, None) if all(has_batch for has_batch, _ in outputs):
-            cores = [len(dims) if has_batch else None for has_batch, dims in inputs]
-        case _:
-            cores = None
+    shapes = definition.shapes
+    can_batch = shapes is not None and shapes.is_batched and not definition.is_variadic
 
     def rule(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
         count = len(definition.inputs)
-        args = definition.complete(args)
+        args = definition.all_arguments(args)
         in_dims = (*in_dims, *[None] * (len(args) - len(in_dims)))
-        dims = in_dims[:count]
-        can_batch = cores is not None and not definition.is_variadic
-        if can_batch and cores is not None and all(dim is None or cores[k] is not None for k, dim in enumerate(dims)):
-            tensors = aligned(args[:count], dims, cores)
-            result = call(*tensors, *args[count:])
-            return result, 0 if isinstance(result, torch.Tensor) else tuple(0 for _ in result)
-        return one_by_one(info, in_dims, call, args)
+        tensors, dims = args[:count], in_dims[:count]
+        if not can_batch or shapes is None:
+            return one_by_one(info, in_dims, call, args)
+        own = [shapes.of(Role(False, k)) for k in range(count)]
+        if any(dim is not None and not of.has_batch for dim, of in zip(dims, own, strict=True)):
+            return one_by_one(info, in_dims, call, args)
+        attributes = args[count:]
+        if shapes.axis is not None:
+            ranks = {t.dim() - (dim is not None) for t, dim in zip(tensors, dims, strict=True) if t is not None}
+            attrs = definition.complete(definition.attributes(args))
+            if len(ranks) != 1 or (0 in ranks and attrs[shapes.axis.attribute] is None):
+                return one_by_one(info, in_dims, call, args)
+            moved = shapes.axis.from_the_end(attrs, ranks.pop())[shapes.axis.attribute]
+            names = [a.name for a in definition.attrs]
+            attributes = tuple(
+                moved if name == shapes.axis.attribute else value for name, value in zip(names, attributes, strict=True)
+            )
+            cores: list[int | None] = [0] * count
+        else:
+            cores = [len(of.core) if of.has_batch else None for of in own]
+        result = call(*aligned(tensors, dims, cores), *attributes)
+        return result, 0 if isinstance(result, torch.Tensor) else tuple(0 for _ in result)
 
     return rule
 

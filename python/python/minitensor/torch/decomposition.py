@@ -168,13 +168,10 @@ class Layout:
         self.axes: list[int] | None = None
         self.keepdims = False
         self.rank = max((t.dim() for t in tensors if t is not None), default=0)
-        axis = definition.shape[3] if definition.shape[0] == "core" else None
-        if axis is not None:
-            attrs = {a.name: a.default for a in definition.attrs} | attrs
-            chosen = attrs[axis[0]]
-            axes = range(self.rank) if chosen is None else [chosen] if isinstance(chosen, int) else chosen
-            self.axes = sorted(k % self.rank for k in axes) if self.rank else []
-            self.keepdims = axis[1] is not None and bool(attrs[axis[1]])
+        if definition.shapes is not None and definition.shapes.axis is not None:
+            attrs = definition.complete(attrs)
+            self.axes = definition.shapes.axis.chosen(attrs, self.rank)
+            self.keepdims = definition.shapes.axis.keeps(attrs)
 
     @property
     def last(self) -> list[int]:
@@ -204,7 +201,7 @@ class Layout:
 
 def computes(definition: Definition, tensors: Sequence[Tensor | None]) -> bool:
     """Whether a call has a decomposition for its dtypes: real floats, and inputs of fixed dtypes."""
-    if definition.mutates or definition.is_variadic or definition.gives_list:
+    if definition.mutated is not None or definition.is_variadic or definition.gives_list:
         return False
     is_fixed = [i.dtype in ("bool", "int64") for i in definition.inputs]
     given = [(t, fixed) for t, fixed in zip(tensors, is_fixed, strict=True) if t is not None]
@@ -214,7 +211,7 @@ def computes(definition: Definition, tensors: Sequence[Tensor | None]) -> bool:
 def forward(op: Op, *args: Any) -> Any:
     """Computes a call by functions of PyTorch. NotImplemented if there is no program for it."""
     definition = op.definition
-    args = definition.complete(args)
+    args = definition.all_arguments(args)
     tensors, attrs = definition.flat(args), definition.attributes(args)
     if not computes(definition, tensors):
         return NotImplemented

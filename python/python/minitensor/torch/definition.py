@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
-from .._minitensor import _definition
+from .. import _definitions
+from .._definitions import Attribute, Input
 
 #: The dtypes by their names in minitensor.
 DTYPES: dict[str, torch.dtype] = {
@@ -32,92 +33,8 @@ _TYPES = {
 }
 
 
-class Input(NamedTuple):
-    """A tensor argument."""
-
-    name: str
-    arity: str
-    mutated: bool
-    dtype: str
-    differentiable: bool
-
-    @property
-    def type(self) -> str:
-        """The type in a schema."""
-        if self.mutated:
-            return "Tensor(a!)"
-        return {"one": "Tensor", "optional": "Tensor?", "variadic": "Tensor[]"}[self.arity]
-
-
-class Attribute(NamedTuple):
-    """An argument that is not a tensor."""
-
-    name: str
-    kind: str
-    #: The words that it admits, if they are fixed.
-    choices: list[str]
-    optional: bool
-    required: bool
-    default: Any
-
-    @property
-    def literal(self) -> str | None:
-        """The default in a schema; None if schemas cannot express it."""
-        match self.default:
-            case float() as number if not math.isfinite(number):
-                return None
-            case float() | int():
-                return repr(self.default)
-            case None:
-                return "None"
-            case str() as word:
-                return f'"{word}"' if word.isidentifier() else None
-            case list() as items if all(isinstance(item, int) or math.isfinite(item) for item in items):
-                return repr(items)
-            case _:
-                return None
-
-    @property
-    def type(self) -> str:
-        """The type in a schema. None stands for a default that schemas cannot express."""
-        is_optional = self.optional or (not self.required and self.literal is None)
-        return _TYPES[self.kind] + ("?" if is_optional else "")
-
-    def in_schema(self, value: Any) -> Any:
-        """A value that minitensor takes, as the schema takes it."""
-        if self.kind in ("ints", "floats") and isinstance(value, int | float):
-            return [value]
-        if self.kind == "dtype" and value is not None and not isinstance(value, torch.dtype):
-            return DTYPES.get(str(value), value)
-        return value
-
-
-class Output(NamedTuple):
-    """A tensor that the op returns."""
-
-    name: str
-    dtype: str
-    differentiable: bool
-
-
-class Definition:
-    """The definition of an op."""
-
-    def __init__(self, name: str) -> None:
-        data = _definition(name)
-        self.name: str = data["name"]
-        #: The name, and its aliases.
-        self.names: list[str] = data["names"]
-        self.inputs = [Input(**i) for i in data["inputs"]]
-        self.attrs = [Attribute(**a) for a in data["attrs"]]
-        self.outputs = [Output(**o) for o in data["outputs"]]
-        self.gives_list: bool = data["gives_list"]
-        #: Whether the body is a program of elements or rows.
-        self.has_program: bool = data["has_program"]
-        #: For each output, whether the gradient reads it.
-        self.results_read: list[bool] = data["results_read"]
-        self.shape: tuple[Any, ...] = data["shape"]
-        self.no_gradient: str | None = data["no_gradient"]
+class Definition(_definitions.Definition):
+    """The definition of an op, with schemas of PyTorch."""
 
     @property
     def torch_name(self) -> str:
@@ -125,20 +42,10 @@ class Definition:
         return self.name.replace("::", "__")
 
     @property
-    def is_variadic(self) -> bool:
-        """Whether the last input is a list of tensors."""
-        return bool(self.inputs) and self.inputs[-1].arity == "variadic"
-
-    @property
-    def mutates(self) -> bool:
-        """Whether the op changes an argument in place."""
-        return any(i.mutated for i in self.inputs)
-
-    @property
     def is_differentiable(self) -> bool:
         """Whether the op has a gradient. One that changes an argument in place has none in PyTorch."""
         has_tensors = any(i.differentiable for i in self.inputs) and any(o.differentiable for o in self.outputs)
-        return self.no_gradient is None and not self.mutates and has_tensors
+        return self.no_gradient is None and self.mutated is None and has_tensors
 
     @property
     def parameters(self) -> list[str]:
@@ -166,7 +73,7 @@ class Definition:
         """The attributes of a call with all arguments by position, as minitensor takes them."""
         return dict(given(self.attrs, args[len(self.inputs) :]))
 
-    def complete(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def all_arguments(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """All arguments of a call. PyTorch omits trailing ones that equal their defaults."""
         if len(args) == len(self.inputs) + len(self.attrs):
             return args
@@ -190,7 +97,7 @@ class Definition:
         # In a schema, an argument without a default cannot follow one with a default.
         all_default = not any(a.required for a in self.attrs)
         tensors = [
-            f"{i.type} {i.name}"
+            f"{type_of_input(i)} {i.name}"
             + ("=None" if i.arity == "optional" and all_default and self._rest_is_optional(k) else "")
             for k, i in enumerate(self.inputs)
         ]
@@ -203,8 +110,8 @@ class Definition:
         last_required = max((k for k, a in enumerate(self.attrs) if a.required), default=-1)
         attribute = []
         for k, a in enumerate(self.attrs):
-            default = f"={a.literal or 'None'}" if k > last_required and not a.required else ""
-            attribute.append(f"{a.type} {a.name}{default}")
+            default = f"={literal(a) or 'None'}" if k > last_required and not a.required else ""
+            attribute.append(f"{type_of_attribute(a)} {a.name}{default}")
         return attribute
 
     def _returns(self) -> str:
@@ -217,6 +124,45 @@ class Definition:
                 return "Tensor"
             case outputs:
                 return f"({', '.join(f'Tensor {o.name}' for o in outputs)})"
+
+
+def type_of_input(of: Input) -> str:
+    """The type in a schema."""
+    if of.mutated:
+        return "Tensor(a!)"
+    return {"one": "Tensor", "optional": "Tensor?", "variadic": "Tensor[]"}[of.arity]
+
+
+def type_of_attribute(attr: Attribute) -> str:
+    """The type in a schema. None stands for a default that schemas cannot express."""
+    is_optional = attr.optional or (not attr.required and literal(attr) is None)
+    return _TYPES[attr.kind] + ("?" if is_optional else "")
+
+
+def literal(attr: Attribute) -> str | None:
+    """The default in a schema; None if schemas cannot express it."""
+    match attr.default:
+        case float() as number if not math.isfinite(number):
+            return None
+        case float() | int():
+            return repr(attr.default)
+        case None:
+            return "None"
+        case str() as word:
+            return f'"{word}"' if word.isidentifier() else None
+        case list() as items if all(isinstance(item, int) or math.isfinite(item) for item in items):
+            return repr(items)
+        case _:
+            return None
+
+
+def in_schema(attr: Attribute, value: Any) -> Any:
+    """A value that minitensor takes, as the schema takes it."""
+    if attr.kind in ("ints", "floats") and isinstance(value, int | float):
+        return [value]
+    if attr.kind == "dtype" and value is not None and not isinstance(value, torch.dtype):
+        return DTYPES.get(str(value), value)
+    return value
 
 
 def given(attrs: list[Attribute], values: Any) -> list[tuple[str, Any]]:

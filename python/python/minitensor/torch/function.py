@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 
+from .definition import in_schema, literal
 from .recording import Call
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def make_function(op: Op) -> Callable[..., Any]:
     inputs, count = definition.inputs, len(definition.inputs)
     changed = [k for k, i in enumerate(inputs) if i.mutated]
     returns_input = changed[0] if len(changed) == 1 and not definition.outputs else None
-    is_simple = not definition.is_variadic and not definition.mutates
+    is_simple = not definition.is_variadic and definition.mutated is None
     is_differentiable = definition.is_differentiable
     recorded = op.recorded
     signature = make_signature(op)
@@ -89,7 +90,7 @@ def make_function(op: Op) -> Callable[..., Any]:
             from .registration import register_sharding
 
             register_sharding()
-        attributes = [attr.in_schema(value) for attr, value in zip(definition.attrs, args[count:], strict=True)]
+        attributes = [in_schema(attr, value) for attr, value in zip(definition.attrs, args[count:], strict=True)]
         result = op.op(*definition.nested(tensors), *attributes)
         return result if returns_input is None else args[returns_input]
 
@@ -113,7 +114,7 @@ def make_signature(op: Op) -> inspect.Signature:
         default = None if given.arity == "optional" else inspect.Parameter.empty
         parameters.append(inspect.Parameter(given.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
     for attr in op.definition.attrs:
-        default = inspect.Parameter.empty if attr.required else attr.default if attr.literal is not None else None
+        default = inspect.Parameter.empty if attr.required else attr.default if literal(attr) is not None else None
         parameters.append(inspect.Parameter(attr.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
     # In Python, a parameter without a default cannot follow one with a default. None means "not given".
     seen = False

@@ -64,7 +64,7 @@ class Op:
             self.library.impl(f"{self.name}_gradient", self._record_gradient, "Autograd", with_keyset=True)
         has_derivatives = any(o.differentiable for o in definition.outputs)
         # Whether a backward pass must raise an error, with the reason why there is no gradient.
-        self._lacks_gradient = definition.no_gradient is not None and has_derivatives and not definition.mutates
+        self._lacks_gradient = definition.no_gradient is not None and has_derivatives and definition.mutated is None
         if definition.is_differentiable or self._lacks_gradient:
             self.library.impl(self.name, self._record, "Autograd", with_keyset=True)
         self.function = make_function(self)
@@ -94,10 +94,10 @@ class Op:
         for key in _ELSEWHERE if self.definition.inputs else ():
             self.library.impl(name, functools.partial(self._compute_elsewhere, decomposition), key)
         torch.library.register_fake(qualified, fake, lib=self.library)
-        if not self.definition.mutates:
+        if self.definition.mutated is None:
             torch.library.register_vmap(qualified, batch, lib=self.library)
         op = getattr(getattr(torch.ops, self.library.ns), name).default
-        if self.definition.has_program and not self.definition.mutates:
+        if self.definition.has_program and self.definition.mutated is None:
             self.decompositions[op] = decomposition
         return op
 
@@ -105,7 +105,7 @@ class Op:
 
     def _kernel(self, *args: Any) -> Any:
         definition = self.definition
-        args = definition.complete(args)
+        args = definition.all_arguments(args)
         tensors = args[: len(definition.inputs)]
         result = self.direct(*tensors, **definition.attributes(args))
         if definition.gives_list:
@@ -116,7 +116,7 @@ class Op:
         definition = self.definition
         if not definition.outputs:
             return None
-        args = definition.complete(args)
+        args = definition.all_arguments(args)
         tensors = definition.flat(args)
         device = next((t.device for t in tensors if t is not None), "cpu")
         results = [
@@ -144,7 +144,7 @@ class Op:
 
     def _record(self, keys: Any, *args: Any) -> Any:
         """The kernel of autograd for the op."""
-        complete = self.definition.complete(args)
+        complete = self.definition.all_arguments(args)
         tensors = self.definition.flat(complete)
         if not is_recorded(tensors):
             return below_autograd(self.op, keys, args)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from .._definitions import Dims, Role
 from .._minitensor import Tensor, _array_function, _infer, _infer_dtypes, ones
 from .definition import DTYPES, NAMES, Definition
 
@@ -21,7 +22,7 @@ def results(
     shapes = [None if t is None else tuple(t.shape) for t in tensors]
     dtypes = [None if t is None else NAMES[t.dtype] for t in tensors]
     is_symbolic = any(not isinstance(n, int) for shape in shapes if shape is not None for n in shape)
-    if is_symbolic and op.shape[0] != "inferred":
+    if is_symbolic and op.shapes is not None:
         found = _infer_dtypes(op.name, dtypes, attrs)
         return [(s, DTYPES[d]) for s, d in zip(symbolic(op, shapes, attrs), found, strict=True)]
     # Without a rule, the graph is compiled for these sizes.
@@ -46,35 +47,31 @@ def value_dependent(op: Definition, metas: list[Any], attrs: dict[str, Any]) -> 
 
 def symbolic(op: Definition, shapes: list[Shape | None], attrs: dict[str, Any]) -> list[Shape]:
     """The shapes of the results by the op's rule."""
-    if op.shape[0] == "broadcast":
-        return [broadcast([s for s in shapes if s is not None])] * len(op.outputs)
-    _, inputs, outputs, axis = op.shape
-    attrs = {a.name: a.default for a in op.attrs} | attrs
-    # Each tensor of a list has the rule of the last input.
-    rules = [inputs[min(k, len(inputs) - 1)] for k in range(len(shapes))]
-    given = [(rule, shape) for rule, shape in zip(rules, shapes, strict=True) if shape is not None]
+    assert op.shapes is not None
+    axis, attrs = op.shapes.axis, op.complete(attrs)
+    outputs = [op.shapes.of(Role(True, k)) for k in range(len(op.outputs))]
+    given = [(op.shapes.of(Role(False, k)), shape) for k, shape in enumerate(shapes) if shape is not None]
     if axis is None:
         return at_last_axes(op, given, outputs, attrs)
-    attribute, keepdims, _ = axis
-    keeps = keepdims is not None and attrs[keepdims]
-    rank = max(len(shape) for (has_batch, dims), shape in given if has_batch and dims)
-    chosen = attrs[attribute]
-    axes = range(rank) if chosen is None else [chosen] if isinstance(chosen, int) else chosen
-    core = sorted(k % rank for k in axes) if rank else []
+    rows = [shape for dims, shape in given if dims.has_batch and dims.core]
+    core, keeps = axis.chosen(attrs, max(len(shape) for shape in rows)), axis.keeps(attrs)
     if len(core) != 1:
         # The core is one dimension of several axes. It is removed, or its sizes stay.
-        shape = broadcast([shape for (has_batch, dims), shape in given if has_batch and dims])
+        shape = broadcast(rows)
         return [
-            tuple(n if dims or k not in core else 1 for k, n in enumerate(shape) if dims or keeps or k not in core)
-            for _, dims in outputs
+            tuple(
+                n if dims.core or k not in core else 1
+                for k, n in enumerate(shape)
+                if dims.core or keeps or k not in core
+            )
+            for dims in outputs
         ]
     # The rule has the chosen axis last.
-    last = [(rule, moved(shape, core[0], -1) if rule[0] and rule[1] else shape) for rule, shape in given]
+    last = [(dims, moved(shape, core[0], -1) if dims.has_batch and dims.core else shape) for dims, shape in given]
     results = []
-    for (_, dims), shape in zip(outputs, at_last_axes(op, last, outputs, attrs), strict=True):
-        whole = shape if dims else (*shape, 1)
-        restored = moved(whole, -1, core[0])
-        results.append(restored if dims or keeps else shape)
+    for dims, shape in zip(outputs, at_last_axes(op, last, outputs, attrs), strict=True):
+        whole = shape if dims.core else (*shape, 1)
+        results.append(moved(whole, -1, core[0]) if dims.core or keeps else shape)
     return results
 
 
@@ -86,7 +83,9 @@ def moved(shape: Shape, source: int, target: int) -> Shape:
     return tuple(sizes)
 
 
-def at_last_axes(op: Definition, given: list[tuple[Any, Shape]], outputs: Any, attrs: dict[str, Any]) -> list[Shape]:
+def at_last_axes(
+    op: Definition, given: list[tuple[Dims, Shape]], outputs: list[Dims], attrs: dict[str, Any]
+) -> list[Shape]:
     """The shapes of the results, given the rules and shapes of the tensors."""
     sizes: dict[str, Size] = {}
     batches = []

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._definitions import Role
+from .definition import Definition
+
 if TYPE_CHECKING:
     from .op import Op
 
@@ -33,7 +36,7 @@ def register(op: Op) -> None:
 
 def strategy(op: Op, schema: Any) -> Any:
     """The admitted placements of the results and inputs of an op."""
-    args = op.definition.complete(tuple(schema.args_schema))
+    args = op.definition.all_arguments(tuple(schema.args_schema))
     tensors = op.definition.flat(tuple(children(arg) for arg in args))
     shapes = [None if t is None else tuple(t.shape) for t in tensors]
     count = len(op.definition.outputs)
@@ -78,20 +81,15 @@ def gradient_strategy(op: Op, schema: Any) -> Any:
 
 def batch_places(op: Op, shapes: list[Any], attrs: dict[str, Any]) -> list[tuple[Places, Places]]:
     """For each independent dimension of a call, its places in the results and in the inputs."""
-    definition = op.definition
+    definition, clause = op.definition, op.definition.shapes
     count = len(definition.outputs)
-    rules: list[tuple[bool, list[Any]]] = [(True, [])] * len(shapes)
-    match definition.shape:
-        case ("broadcast",):
-            pass
-        case ("core", inputs, outputs, None) if not definition.is_variadic:
-            if not all(has_batch for has_batch, _ in outputs):
-                return []
-            rules = inputs
-        case ("core", _, outputs, axis) if len(shapes) == 1:
-            return places_beside_axes(definition, chosen_axes(definition, axis, shapes[0], attrs), shapes[0], attrs)
-        case _:
-            return []
+    if clause is None or not clause.is_batched:
+        return []
+    if clause.axis is not None:
+        return places_beside_axes(definition, shapes[0], attrs) if len(shapes) == 1 else []
+    if definition.is_variadic and not definition.is_elementwise:
+        return []
+    rules = [clause.of(Role(False, k)) for k in range(len(shapes))]
     batches = [
         len(shape) - len(dims) if has_batch and shape is not None else 0
         for (has_batch, dims), shape in zip(rules, shapes, strict=True)
@@ -108,23 +106,16 @@ def batch_places(op: Op, shapes: list[Any], attrs: dict[str, Any]) -> list[tuple
     ]
 
 
-def chosen_axes(definition: Any, axis: Any, shape: Any, attrs: dict[str, Any]) -> set[int]:
-    """The axes of the core that the caller chose."""
-    chosen = ({a.name: a.default for a in definition.attrs} | attrs)[axis[0]]
-    axes = range(len(shape)) if chosen is None else [chosen] if isinstance(chosen, int) else chosen
-    return {k % len(shape) for k in axes} if shape else set()
-
-
-def places_beside_axes(
-    definition: Any, axes: set[int], shape: Any, attrs: dict[str, Any]
-) -> list[tuple[Places, Places]]:
+def places_beside_axes(definition: Definition, shape: Any, attrs: dict[str, Any]) -> list[tuple[Places, Places]]:
     """The independent dimensions of an op of one input, whose caller chose the axes of the core."""
-    _, _, outputs, (_, keepdims, _) = definition.shape
-    keeps = keepdims is not None and ({a.name: a.default for a in definition.attrs} | attrs)[keepdims]
+    assert definition.shapes is not None
+    axis, attrs = definition.shapes.axis, definition.complete(attrs)
+    assert axis is not None
+    axes, keeps = axis.chosen(attrs, len(shape)), axis.keeps(attrs)
     found: list[tuple[Places, Places]] = []
-    for place in set(range(len(shape))) - axes:
+    for place in set(range(len(shape))) - set(axes):
         removed = place - sum(axis < place for axis in axes)
-        found.append(([place if dims or keeps else removed for _, dims in outputs], [place]))
+        found.append(([place if dims.core or keeps else removed for dims in definition.shapes.outputs], [place]))
     return found
 
 
