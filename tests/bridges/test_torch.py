@@ -228,7 +228,11 @@ ERRORS = [
     (lambda: mtt.layer_norm(torch.ones(3, 4), torch.ones(5)), ValueError, "expected size 4 for dimension n, got 5"),
     (lambda: mtt.swish(torch.ones(3, dtype=torch.complex64)), TypeError, "op 'swish': 'x' takes"),
     (lambda: compiled(lambda x: mtt.softmax(x, axis=7))(torch.ones(3)), Exception, "axis 7 is out of range"),
-    (lambda: mtt.swish(torch.ones(3).to_sparse()), NotImplementedError, "got torch.sparse_coo torch.float32 on 'cpu'; convert them"),
+    (
+        lambda: mtt.swish(torch.ones(3).to_sparse()),
+        NotImplementedError,
+        "got torch.sparse_coo torch.float32 on 'cpu'; convert them",
+    ),
     (lambda: mtt.swish(), TypeError, "op 'swish': missing argument 'x'"),
     (lambda: mtt.swish(None), TypeError, "op 'swish': input 'x' must be a tensor, got NoneType"),
     (lambda: mtt.concat([]), ValueError, "op 'concat'"),

@@ -75,6 +75,10 @@ impl Class {
             found.library = Some(Library::Exchange(api));
             return Ok(found);
         }
+        if found.bridge.is_some() && is_tensor_of_pytorch(class)? {
+            found.library = Some(Library::PyTorch);
+            return Ok(found);
+        }
         if !class.hasattr("__array_interface__")? {
             return Ok(found);
         }
@@ -91,5 +95,13 @@ impl Class {
             }
         }
         Ok(found)
+    }
+}
+
+fn is_tensor_of_pytorch(class: &Bound<'_, PyType>) -> Result<bool> {
+    let modules = class.py().import("sys")?.getattr("modules")?;
+    match modules.get_item("torch") {
+        Ok(torch) => Ok(class.is_subclass(&torch.getattr("Tensor")?)?),
+        Err(_) => Ok(false),
     }
 }

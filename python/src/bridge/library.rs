@@ -2,6 +2,7 @@
 
 use minitensor::Tensor;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 use super::class::Class;
 use crate::error::Result;
@@ -17,8 +18,34 @@ use crate::tensor::interchange::numpy;
 pub enum Library {
     /// NumPy.
     NumPy,
-    /// A library with DLPack's exchange API, such as PyTorch.
+    /// A library with DLPack's exchange API, such as PyTorch since 2.10.
     Exchange(&'static ExchangeApi),
+    /// An older PyTorch, whose tensors are exchanged as DLPack capsules.
+    PyTorch,
+}
+
+/// The functions of an older PyTorch that make a capsule of a tensor, and a tensor of an object with `__dlpack__`.
+struct Capsules {
+    export: Py<PyAny>,
+    import: Py<PyAny>,
+}
+
+impl Capsules {
+    fn get(py: Python<'_>) -> Result<&'static Capsules> {
+        static CAPSULES: PyOnceLock<Capsules> = PyOnceLock::new();
+        Ok(CAPSULES.get_or_try_init(py, || -> PyResult<Capsules> {
+            let module = py.import("torch.utils.dlpack")?;
+            let function = |name| module.getattr(name).map(Bound::unbind);
+            Ok(Capsules { export: function("to_dlpack")?, import: function("from_dlpack")? })
+        })?)
+    }
+
+    /// A tensor over the memory of a tensor of PyTorch. Its functions do not check for lazy conjugates and negatives.
+    fn tensor(object: &Bound<'_, PyAny>) -> Result<Tensor> {
+        let py = object.py();
+        let plain = object.call_method0("resolve_conj")?.call_method0("resolve_neg")?;
+        dlpack::consume(&Capsules::get(py)?.export.bind(py).call1((plain,))?)
+    }
 }
 
 impl Library {
@@ -49,6 +76,7 @@ impl Library {
         match self {
             Library::NumPy => numpy::from_numpy(object, copy),
             Library::Exchange(api) => api.tensor(object),
+            Library::PyTorch => Capsules::tensor(object),
         }
     }
 
@@ -56,7 +84,7 @@ impl Library {
     pub fn checked_tensor(self, object: &Bound<'_, PyAny>, copy: Copy) -> Result<Tensor> {
         match self {
             Library::NumPy => numpy::from_numpy(object, copy),
-            Library::Exchange(_) => dlpack::import(object, None),
+            Library::Exchange(_) | Library::PyTorch => dlpack::import(object, None),
         }
     }
 
@@ -66,6 +94,10 @@ impl Library {
             Library::NumPy => PyTensor::numpy(&Bound::new(py, PyTensor::from(tensor))?),
             // The results of a bridged op are contiguous, whatever the layout of its inputs.
             Library::Exchange(api) => api.object(py, tensor.contiguous()?),
+            Library::PyTorch => {
+                let tensor = Bound::new(py, PyTensor::from(tensor.contiguous()?))?;
+                Ok(Capsules::get(py)?.import.bind(py).call1((tensor,))?)
+            }
         }
     }
 }

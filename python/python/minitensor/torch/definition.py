@@ -158,7 +158,7 @@ def literal(attr: Attribute) -> str | None:
 
 def in_schema(attr: Attribute, value: Any) -> Any:
     """A value that minitensor takes, as the schema takes it."""
-    if attr.kind in ("ints", "floats") and isinstance(value, int | float):
+    if attr.kind in ("ints", "floats") and isinstance(value, (int, float)):  # noqa: UP038
         return [value]
     if attr.kind == "dtype" and value is not None and not isinstance(value, torch.dtype):
         return DTYPES.get(str(value), value)

@@ -24,6 +24,9 @@ _dispatch_modes = torch._C._len_torch_dispatch_stack
 _function_modes = torch._C._len_torch_function_stack
 _tracing = torch._C._get_tracing_state
 _strided = torch.strided
+#: PyTorch before 2.9 compiles neither a union of types nor `next` with a default.
+NUMBERS = (bool, int, float, complex)
+_MISSING = inspect.Parameter.empty
 
 
 def make_function(op: Op) -> Callable[..., Any]:
@@ -40,6 +43,7 @@ def make_function(op: Op) -> Callable[..., Any]:
     is_differentiable = definition.is_differentiable
     recorded = op.recorded
     signature = make_signature(op)
+    parameters = [(p.name, p.default) for p in signature.parameters.values()]
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if is_simple and not (
@@ -70,19 +74,23 @@ def make_function(op: Op) -> Callable[..., Any]:
         return dispatch(bind(args, kwargs))
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        try:
-            bound = signature.bind(*args, **kwargs)
-        except TypeError:
+        # As `signature.bind`, which PyTorch before 2.8 does not compile.
+        values, found = list(args), 0
+        for name, default in parameters[len(args) :]:
+            if name in kwargs:
+                found += 1
+            values.append(kwargs.get(name, default))
+        if found < len(kwargs) or len(values) > len(parameters) or any(value is _MISSING for value in values):
             # Raises an error that names the op.
             direct(*args, **kwargs)
-            raise
-        bound.apply_defaults()
-        return bound.args
+            signature.bind(*args, **kwargs)
+        return tuple(values)
 
     def dispatch(args: tuple[Any, ...]) -> Any:
         tensors = definition.flat(args)
-        like = next((t for t in tensors if isinstance(t, Tensor)), None)
-        tensors = [number(t, like) if isinstance(t, bool | int | float | complex) else t for t in tensors]
+        given = [t for t in tensors if isinstance(t, Tensor)]
+        like = given[0] if given else None
+        tensors = [number(t, like) if isinstance(t, NUMBERS) else t for t in tensors]
         is_wrong = any(t is not None and not isinstance(t, Tensor) for t in tensors)
         if is_wrong or (inputs and all(t is None for t in tensors)):
             return direct(*args)

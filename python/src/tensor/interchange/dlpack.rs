@@ -388,9 +388,14 @@ pub fn import(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
         Err(e) if e.is_instance_of::<PyTypeError>(py) && copy.is_none() => object.call_method0("__dlpack__")?,
         other => other?,
     };
-    let taken = match take::<Versioned>(&capsule)? {
+    consume(&capsule)
+}
+
+/// A tensor over the memory of a capsule.
+pub fn consume(capsule: &Bound<'_, PyAny>) -> Result<Tensor> {
+    let taken = match take::<Versioned>(capsule)? {
         Some(tensor) => Some(tensor),
-        None => take::<Legacy>(&capsule)?,
+        None => take::<Legacy>(capsule)?,
     };
     Ok(taken.ok_or_else(|| Error::type_("__dlpack__() must return a DLPack capsule that has not been consumed"))?)
 }
