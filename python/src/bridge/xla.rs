@@ -11,6 +11,8 @@
 //!
 //! XLA calls the handler on its own threads, or on one that has released the GIL. Only ops written in Python acquire the GIL.
 
+use std::sync::atomic::AtomicI32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::ffi::{CString, c_int};
 use std::mem::{offset_of, size_of};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -60,8 +62,8 @@ unsafe fn answer_metadata(frame: &CallFrame) -> bool {
         unsafe {
             if (*extension).kind == METADATA {
                 let metadata = &mut *(*extension.cast::<MetadataExtension>()).metadata;
-                let known = if frame.api.is_null() { MINOR } else { (*frame.api).version.minor.min(MINOR) };
-                (metadata.version.major, metadata.version.minor) = (MAJOR, known);
+                let theirs = if frame.api.is_null() { MINOR_OF_XLA.load(Relaxed) } else { (*frame.api).version.minor };
+                (metadata.version.major, metadata.version.minor) = (MAJOR, theirs.min(MINOR));
                 metadata.traits = 0;
                 return true;
             }
@@ -258,9 +260,13 @@ fn dtype(number: c_int) -> Result<DType> {
     known.ok_or_else(|| Error::type_(format!("XLA's dtype number {number} is not supported by minitensor")))
 }
 
-/// The handler as a capsule, which `jax.ffi.register_ffi_target` takes.
+/// The minor version of XLA's interface. Older versions do not tell it.
+static MINOR_OF_XLA: AtomicI32 = AtomicI32::new(MINOR);
+
+/// The handler as a capsule, which `jax.ffi.register_ffi_target` takes. `minor` is the minor version of XLA's interface.
 #[pyfunction]
-fn _xla_handler(py: Python<'_>) -> error::Result<Bound<'_, PyAny>> {
+fn _xla_handler(py: Python<'_>, minor: i32) -> error::Result<Bound<'_, PyAny>> {
+    MINOR_OF_XLA.store(minor, Relaxed);
     let handler: unsafe extern "C" fn(*mut CallFrame) -> *mut XlaError = handle;
     // SAFETY: a pointer to a function is never null. The capsule has no name, as jax.ffi.pycapsule makes it.
     Ok(unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyCapsule_New(handler as *mut _, std::ptr::null(), None))? })

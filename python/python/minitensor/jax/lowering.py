@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any, NoReturn
 
 import jax
@@ -16,7 +18,15 @@ from .call import Call, decode
 #: The name of the handler in XLA.
 TARGET = "minitensor"
 
-jax.ffi.register_ffi_target(TARGET, _xla_handler(), platform="cpu")
+
+def minor_version() -> int:
+    """The minor version of XLA's foreign function interface, from the header that jaxlib contains."""
+    header = Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
+    found = re.search(r"#define XLA_FFI_API_MINOR (\d+)", header.read_text()) if header.exists() else None
+    return int(found[1]) if found else 0
+
+
+jax.ffi.register_ffi_target(TARGET, _xla_handler(minor_version()), platform="cpu")
 
 # JAX passes the devices of a program to the lowering of these primitives only. It has no public way to add one. Without
 # it, sharded arrays are gathered before a call.

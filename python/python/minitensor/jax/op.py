@@ -229,6 +229,10 @@ def varying(arrays: list[Any]) -> list[Any]:
     """Within `jax.shard_map`, makes all arrays vary over the same mesh axes, so that gradients are summed."""
     own = [varying_axes(jax.typeof(x)) for x in arrays]
     axes = frozenset[Any]().union(*own)
-    return [
-        jax.lax.pcast(x, tuple(axes - of), to="varying") if axes - of else x for x, of in zip(arrays, own, strict=True)
-    ]
+    return [vary(x, tuple(axes - of)) if axes - of else x for x, of in zip(arrays, own, strict=True)]
+
+
+def vary(x: Any, axes: tuple[Any, ...]) -> Any:
+    """Makes an array vary over mesh axes."""
+    # Versions of JAX before 0.8 have `pvary`.
+    return jax.lax.pcast(x, axes, to="varying") if hasattr(jax.lax, "pcast") else jax.lax.pvary(x, axes)

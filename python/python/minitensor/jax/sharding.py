@@ -6,6 +6,7 @@ of a tensor without a batch, such as a weight, is the sum of the parts.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from .._definitions import Dims, Role, Shapes
 from .call import Call
+
+#: JAX before 0.7 cannot say which dimensions are replicated. There, only `infer_sharding_from_operands` decides it.
+_KNOWS_REPLICATION = "need_replication_factors" in inspect.signature(custom_partitioning.def_partition).parameters
 
 #: The name of each dimension. Equal names of different tensors are the same dimension.
 Factors = list[str]
@@ -115,7 +119,7 @@ class Rule:
             partition,
             infer_sharding_from_operands=infer,
             sharding_rule=self.text(),
-            need_replication_factors=self.replicated(),
+            **({"need_replication_factors": self.replicated()} if _KNOWS_REPLICATION else {}),
         )
         return function
 
