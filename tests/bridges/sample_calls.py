@@ -5,7 +5,8 @@ import importlib
 import sys
 from pathlib import Path
 
-from minitensor._minitensor import _samples
+import numpy as np
+from minitensor._minitensor import _array_function, _samples
 
 import minitensor as mt
 
@@ -49,3 +50,40 @@ def flat(items):
 
 def is_float(t):
     return "float" in str(t.dtype) or "complex" in str(t.dtype)
+
+
+def call_ours(name, sample):
+    """The results in minitensor, or else the changed inputs; or the error."""
+    inputs, attrs = sample
+    inputs = mapped(lambda t: t.detach().clone(), inputs)
+    mt.manual_seed(0)
+    try:
+        return flat(_array_function(name)(*inputs, **attrs)) or flat(inputs)
+    except Exception as error:
+        return error
+
+
+def cotangents(outputs):
+    """A cotangent for each output, as an array of float64."""
+    rng = np.random.default_rng(1)
+    return [rng.uniform(0.5, 1.5, tuple(t.shape)) for t in outputs]
+
+
+def gradients_of_ours(name, sample):
+    """The gradients in minitensor; None if the call fails, has none, or draws random numbers."""
+    if name == "dropout" and sample[1]["training"]:
+        return None
+    inputs, attrs = sample
+    leaves = mapped(lambda t: t.detach().clone(), inputs)
+    wanted = [t for t in flat(leaves) if is_float(t)]
+    for t in wanted:
+        t.requires_grad = True
+    try:
+        outputs = [t for t in flat(_array_function(name)(*leaves, **attrs)) if t.requires_grad]
+        if not outputs:
+            return None
+        given = [mt.Tensor(c).astype(t.dtype) for c, t in zip(cotangents(outputs), outputs, strict=True)]
+        found = mt.grad(outputs, wanted, given, allow_unused=True)
+    except Exception:
+        return None
+    return [mt.zeros_like(t) if g is None else g for g, t in zip(found, wanted, strict=True)]

@@ -7,19 +7,11 @@ jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp
 import numpy as np
-from jax_samples import (
-    as_function,
-    assert_same,
-    call_ours,
-    gradients_of_ours,
-    is_usable,
-    loss,
-    to_jax,
-)
+from jax_samples import as_function, assert_same, is_usable, loss, to_jax
 from minitensor._minitensor import _op_names
 from minitensor.jax.abstract import UnknownShapeError
 from minitensor.jax.namespace import find
-from sample_calls import flat, mapped, samples
+from sample_calls import call_ours, flat, gradients_of_ours, mapped, samples
 
 #: Ops whose gradient has no gradient. A directional derivative is computed as one.
 FIRST_ORDER_ONLY = {"row::prod_of_others"}

@@ -8,15 +8,8 @@ import pytest
 import torch
 from minitensor._minitensor import _op_names
 from minitensor.torch.registration import find
-from sample_calls import flat, samples
-from torch_samples import (
-    assert_same,
-    call_ours,
-    call_torch,
-    gradients_of_ours,
-    gradients_of_torch,
-    is_float,
-)
+from sample_calls import call_ours, flat, gradients_of_ours, is_float, samples
+from torch_samples import assert_same, call_torch, gradients_of_torch
 
 NAMES = [name for name in _op_names() if find(name).decompositions]
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from minitensor._minitensor import _op_names
 from minitensor.torch.registration import find
-from sample_calls import flat, mapped, samples
-from torch_samples import assert_same, call_ours, call_torch, gradients_of_ours, gradients_of_torch, positional
+from sample_calls import call_ours, flat, gradients_of_ours, mapped, samples
+from torch_samples import assert_same, call_torch, gradients_of_torch, positional
 
 NAMES = _op_names()
 

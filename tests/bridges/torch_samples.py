@@ -1,9 +1,8 @@
 """Sample calls of every op, in minitensor and in PyTorch."""
 
 import torch
-from minitensor._minitensor import _array_function
 from minitensor.torch.definition import DTYPES
-from sample_calls import flat, is_float, mapped
+from sample_calls import cotangents, flat, is_float, mapped
 
 import minitensor as mt
 
@@ -15,17 +14,6 @@ def to_torch(tensor):
 
 def torch_attrs(attrs):
     return {k: DTYPES[str(v)] if isinstance(v, mt.DType) else v for k, v in attrs.items()}
-
-
-def call_ours(name, sample):
-    """The results in minitensor, or the error."""
-    inputs, attrs = sample
-    inputs = mapped(lambda t: t.detach().clone(), inputs)
-    mt.manual_seed(0)
-    try:
-        return flat(_array_function(name)(*inputs, **attrs)) or flat(inputs)
-    except Exception as error:
-        return error
 
 
 def positional(op, sample):
@@ -42,32 +30,6 @@ def call_torch(call, op, sample):
     return flat(call(*args)) or flat(args[: len(op.definition.inputs)])
 
 
-def cotangents(outputs):
-    """A cotangent for each output, as a tensor of float64."""
-    generator = torch.Generator().manual_seed(1)
-    return [torch.rand(tuple(t.shape), dtype=torch.float64, generator=generator) + 0.5 for t in outputs]
-
-
-def gradients_of_ours(name, sample):
-    """The gradients in minitensor; None if the call fails, has none, or draws random numbers."""
-    if name == "dropout" and sample[1]["training"]:
-        return None
-    inputs, attrs = sample
-    leaves = mapped(lambda t: t.detach().clone(), inputs)
-    wanted = [t for t in flat(leaves) if is_float(t)]
-    for t in wanted:
-        t.requires_grad = True
-    try:
-        outputs = [t for t in flat(_array_function(name)(*leaves, **attrs)) if t.requires_grad]
-        if not outputs:
-            return None
-        given = [mt.from_dlpack(c).astype(t.dtype) for c, t in zip(cotangents(outputs), outputs, strict=True)]
-        found = mt.grad(outputs, wanted, given)
-    except Exception:
-        return None
-    return [mt.zeros_like(t) if g is None else g for g, t in zip(found, wanted, strict=True)]
-
-
 def gradients_of_torch(call, op, sample):
     """The gradients in PyTorch."""
     args = positional(op, sample)
@@ -75,7 +37,7 @@ def gradients_of_torch(call, op, sample):
     leaves = mapped(lambda t: t.requires_grad_() if is_float(t) else t, list(args[:count]))
     wanted = [t for t in flat(leaves) if is_float(t)]
     outputs = [t for t in flat(call(*leaves, *args[count:])) if t.requires_grad]
-    given = [c.to(t.dtype) for c, t in zip(cotangents(outputs), outputs, strict=True)]
+    given = [torch.from_numpy(c).to(t.dtype) for c, t in zip(cotangents(outputs), outputs, strict=True)]
     found = torch.autograd.grad(outputs, wanted, given, allow_unused=True)
     return [torch.zeros_like(t) if g is None else g for g, t in zip(found, wanted, strict=True)]
 
