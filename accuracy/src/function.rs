@@ -10,6 +10,11 @@ fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
 }
 
+/// The density of the standard normal distribution, accurate enough as a reference for `f32`.
+fn normal_pdf(x: f64) -> f64 {
+    (-0.5 * x * x).exp() * 0.398_942_280_401_432_7
+}
+
 /// A loop over a number of elements.
 pub type Loop<T> = unsafe fn(usize, *const T, *mut T);
 
@@ -117,6 +122,7 @@ singles! {
     erf 0.9 Float::erf, libm::erff, libm::erf;
     erfc 0.95 Float::erfc, libm::erfcf, libm::erfc;
     normal_cdf 0.95 Float::normal_cdf, |x: f32| 0.5 * libm::erfcf(-x * std::f32::consts::FRAC_1_SQRT_2), normal_cdf;
+    normal_pdf 0.9 Float::normal_pdf, |x: f32| (-0.5 * x * x).exp() * 0.398_942_3, normal_pdf;
     gelu 20.0 |x: f32| x * x.normal_cdf(), |x: f32| 0.5 * x * libm::erfcf(-x * std::f32::consts::FRAC_1_SQRT_2), |x| x * normal_cdf(x);
     lgamma 0.52 Float::lgamma, libm::lgammaf, libm::lgamma;
     cbrt 0.52 Float::cbrt, f32::cbrt, f64::cbrt;
@@ -160,6 +166,7 @@ doubles! {
     erf 1.0 Float::erf, libm::erf, |w, x| w.erf(x), [(-6.5, 6.5), (-1.1, 1.1)];
     erfc 1.0 Float::erfc, libm::erfc, |w, x| w.erfc(x), [(-6.0, 27.3), (-2.0, 2.0)];
     normal_cdf 1.0 Float::normal_cdf, normal_cdf, |w, x| w.normal_cdf(x), [(-38.6, 9.0), (-37.5, -33.0), (-2.0, 2.0)];
+    normal_pdf 1.0 Float::normal_pdf, |x: f64| (-0.5 * x * x).exp() * 0.398_942_280_401_432_7, |w, x| w.normal_pdf(x), [(-38.5, 38.5), (-2.0, 2.0)];
     lgamma 1.0 Float::lgamma, libm::lgamma, |w, x| w.lgamma(x), [(5e-324, 2.5e305), (0.5, 3.0), (3.0, 20.0)];
     cbrt 1.0 Float::cbrt, f64::cbrt, |_, x| x.cbrt(256, astro_float::RoundingMode::None), [(-f64::MAX, f64::MAX), (1.0, 8.0)];
 }

@@ -106,6 +106,12 @@ impl Wide {
         let erfc = self.erfc(&argument);
         self.over(&erfc, &self.number(2.0))
     }
+    pub fn normal_pdf(&mut self, x: &BigFloat) -> BigFloat {
+        let square = self.over(&x.mul(x, BITS, RoundingMode::None), &self.number(2.0));
+        let root = self.number(2.0).sqrt(BITS, RoundingMode::None);
+        let bell = self.bell(&square);
+        self.over(&bell, &root)
+    }
     /// ln Γ of a positive number, by Stirling's series after shifting the argument up.
     pub fn lgamma(&mut self, x: &BigFloat) -> BigFloat {
         let (mut z, mut product) = (x.clone(), self.number(1.0));

@@ -15,38 +15,78 @@ from mpmath import asin, atan, cos, erf, erfc, exp, log, loggamma, mp, mpf, pi, 
 mp.dps = 60
 
 
-def remez(f, a, b, degree, weight):
-    """The polynomial whose weighted error |weight(x) (p(x) − f(x))| over [a, b] has the smallest maximum."""
-    n = degree + 2
-    a, b = mpf(a), mpf(b)
-    x = [(a + b) / 2 - (b - a) / 2 * cos(pi * (2 * k + 1) / (2 * n)) for k in range(n)]
-    grid = [(a + b) / 2 - (b - a) / 2 * cos(pi * k / (16 * n)) for k in range(16 * n + 1)]
-    values = [(f(t), weight(t)) for t in grid]
-    for _ in range(6):
+def exchange(grid, columns, target, weight, rounds):
+    """The coefficients of the columns whose weighted error at the grid has the smallest maximum, and this maximum."""
+    n = len(columns) + 1
+    chosen = [round((1 - cos(pi * (2 * k + 1) / (2 * n))) / 2 * (len(grid) - 1)) for k in range(n)]
+    best = None
+    for _ in range(rounds):
         rows = mp.matrix(n, n)
         right = mp.matrix(n, 1)
-        for i, t in enumerate(x):
-            for k in range(n - 1):
-                rows[i, k] = t**k
-            rows[i, n - 1] = (-1) ** i / weight(t)
-            right[i] = f(t)
+        for i, k in enumerate(chosen):
+            for j, column in enumerate(columns):
+                rows[i, j] = column[k]
+            rows[i, n - 1] = (-1) ** i / weight[k]
+            right[i] = target[k]
         solution = mp.lu_solve(rows, right)
-        c = [solution[k] for k in range(n - 1)]
-        error = [w * (horner(c, t) - v) for t, (v, w) in zip(grid, values, strict=True)]
+        c = [solution[j] for j in range(n - 1)]
+        error = [
+            w * (sum(a * b for a, b in zip(c, row, strict=True)) - v)
+            for row, v, w in zip(zip(*columns, strict=True), target, weight, strict=True)
+        ]
+        worst = max(abs(e) for e in error)
+        if best is None or worst < best[1]:
+            best = c, worst
         # The largest error of each interval in which the sign is constant.
         peaks = []
-        for t, e in zip(grid, error, strict=True):
-            if peaks and (peaks[-1][1] > 0) == (e > 0):
-                if abs(e) > abs(peaks[-1][1]):
-                    peaks[-1] = (t, e)
+        for k, e in enumerate(error):
+            if peaks and (error[peaks[-1]] > 0) == (e > 0):
+                if abs(e) > abs(error[peaks[-1]]):
+                    peaks[-1] = k
             else:
-                peaks.append((t, e))
+                peaks.append(k)
         while len(peaks) > n:
-            peaks.pop(0 if abs(peaks[0][1]) < abs(peaks[-1][1]) else -1)
+            peaks.pop(0 if abs(error[peaks[0]]) < abs(error[peaks[-1]]) else -1)
         if len(peaks) < n:
             break
-        x = [t for t, _ in peaks]
-    return c, max(abs(e) for e in error)
+        chosen = peaks
+    return best
+
+
+def remez(f, a, b, degree, weight):
+    """The polynomial whose weighted error |weight(x) (p(x) − f(x))| over [a, b] has the smallest maximum."""
+    a, b = mpf(a), mpf(b)
+    steps = 16 * (degree + 2)
+    grid = [(a + b) / 2 - (b - a) / 2 * cos(pi * k / steps) for k in range(steps + 1)]
+    columns = [[t**k for t in grid] for k in range(degree + 1)]
+    return exchange(grid, columns, [f(t) for t in grid], [weight(t) for t in grid], 6)
+
+
+def quotient(f, b, degree, weight, rounded):
+    """Two polynomials of this degree whose quotient approximates f over [0, b], with rounded coefficients. The second
+    begins with 1. It is rounded first; then the coefficients of the first, from the highest, are fitted and rounded."""
+    steps = 40 * degree
+    # More dense near 0, where f changes most.
+    grid = [2 / (1 - b / (b + 2) * (1 - cos(pi * k / steps)) / 2) - 2 for k in range(steps + 1)]
+    target, weights = [f(t) for t in grid], [weight(t) for t in grid]
+    powers = [[t**k for t in grid] for k in range(degree + 1)]
+    below = [mpf(1)] * len(grid)
+    for _ in range(4):
+        columns = powers + [[-v * t for v, t in zip(target, power, strict=True)] for power in powers[1:]]
+        c, _ = exchange(grid, columns, target, [w / q for w, q in zip(weights, below, strict=True)], 12)
+        under = [mpf(1), *c[degree + 1 :]]
+        below = [horner(under, t) for t in grid]
+    under = [mpf(rounded(k)) for k in under]
+    below = [horner(under, t) for t in grid]
+    target = [v * q for v, q in zip(target, below, strict=True)]
+    weights = [w / q for w, q in zip(weights, below, strict=True)]
+    over = []
+    for k in reversed(range(degree + 1)):
+        rest = [v - horner([mpf(0)] * (k + 1) + over, t) for v, t in zip(target, grid, strict=True)]
+        c, _ = exchange(grid, powers[: k + 1], rest, weights, 12)
+        over.insert(0, mpf(rounded(c[k])))
+    error = max(abs(w * (horner(over, t) - v)) for t, v, w in zip(grid, target, weights, strict=True))
+    return over, under, error
 
 
 def horner(c, x):
@@ -141,35 +181,24 @@ def cubic(f, third):
     return g
 
 
-def gauss_tail(f, pole):
-    """f(x) (x + pole) at v = 1 / (x + pole)"""
+def bent(scale, slope):
+    """(1 / (eʸ² erfc y) − 1) / x − slope at x = scale · y, and the weight of its error in eʸ² erfc y"""
 
-    def g(v):
-        x = 1 / v - pole
-        with mp.workdps(100):
-            return f(x) / v
+    def inverse(x):
+        with mp.workdps(90):
+            y = x / scale
+            return exp(-y * y) / erfc(y)
 
-    return g
+    def f(x):
+        return 2 / sqrt(pi) / scale - slope if x == 0 else (inverse(x) - 1) / x - slope
 
-
-def erfc_slow(x):
-    return erfc(x) * exp(x * x)
-
-
-def normal_slow(x):
-    """(1 − Φ(x)) e^(x²/2)"""
-    return erfc(x / sqrt(mpf(2))) * exp(x * x / 2) / 2
+    return f, lambda x: x / inverse(x) + mpf(10) ** -2
 
 
 def erf_less_one(z):
     """erf(x) / x − 1 at z = x²"""
     x = sqrt(z)
     return 2 / sqrt(pi) - 1 if x < mpf(10) ** -20 else erf(x) / x - 1
-
-
-def normal_near(z):
-    """(Φ(x) − ½) / x at z = x²"""
-    return (1 + erf_less_one(z / 2)) / sqrt(mpf(2)) / 2
 
 
 def erfc_slope(u):
@@ -244,8 +273,6 @@ FITS = {
     ("single/exp", "EXP2"): (exp2m1_q, -0.5, 0.5, 5, relative(exp2m1_q)),
     ("single/log", "LOG"): (log_cube, mpf("-0.2929"), mpf("0.4143"), 8, square),
     ("single/error", "ERF"): (erf_less_one, 0, mpf("0.81"), 6, lambda z: 1 / (1 + erf_less_one(z))),
-    ("single/error", "ERF_NEAR"): (erf_less_one, 0, mpf("0.23"), 4, lambda z: 1 / (1 + erf_less_one(z))),
-    ("single/error", "NORMAL_NEAR"): (normal_near, 0, mpf("0.095"), 3, relative(normal_near)),
     ("single/error", "ERF_TAIL"): (erfc_slope, mpf("-0.1"), 3, 5, lambda u: (1 + u) * erfc(1 + u)),
     ("widened/exp", "EXP2"): (exp2m1_q, -0.5, 0.5, 6, relative(exp2m1_q)),
     ("widened/log", "LOG"): (log_s, 0, small, 3, relative(log_s)),
@@ -265,8 +292,6 @@ FITS = {
     ("double/arc", "ATAN"): (cubic(atan, -mpf(1) / 3), 0, eighth, 11, lambda z: z),
     ("double/arc", "ASIN"): (cubic(asin, mpf(1) / 6), 0, 0.25, 12, lambda z: z),
     ("double/error", "ERF"): (erf_less_one, 0, mpf("1.01"), 12, lambda z: 1 / (1 + erf_less_one(z))),
-    ("double/error", "ERF_NEAR"): (erf_less_one, 0, mpf("0.23"), 8, lambda z: 1 / (1 + erf_less_one(z))),
-    ("double/error", "NORMAL_NEAR"): (normal_near, 0, mpf("0.095"), 6, relative(normal_near)),
     ("double/error", "ERF_TAIL"): (erfc_slope, mpf("-0.01"), 5, 19, lambda u: (1 + u) * erfc(1 + u)),
     ("double/gamma", "STIRLING"): (stirling, 0, mpf(1) / 16, 11, absolute),
     ("double/gamma", "SIN_PI"): (sin_pi_rest, 0, 0.2501, 7, absolute),
@@ -277,11 +302,18 @@ FITS = {
 # (file, table): function, interval, degree, and the relative position of its middle. The table starts with the middle,
 # followed by the polynomial in the difference from it. Its first two coefficients have two parts.
 CENTRED = {
-    ("single/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.0")), 1 / mpf("10.5"), 1 / mpf("1.45"), 11, 0.5),
-    ("single/error", "NORMAL"): (gauss_tail(normal_slow, mpf("1.75")), 1 / mpf("15.05"), 1 / mpf("2.04"), 11, 0.5),
-    ("double/error", "ERFC"): (gauss_tail(erfc_slow, mpf("1.375")), 1 / mpf("28.675"), 1 / mpf("1.825"), 27, 0.5),
-    ("double/error", "NORMAL"): (gauss_tail(normal_slow, mpf("2.25")), 1 / mpf("40.85"), 1 / mpf("2.54"), 27, 0.375),
     ("double/gamma", "MIDDLE"): (lambda x: gamma_middle(x - mpf("1.5")), mpf("0.75"), mpf("2.25"), 28, 0.5),
+}
+
+erfc_bent = bent(mpf(1), mpf("1.5390625"))
+normal_bent = bent(sqrt(mpf(2)), mpf("1.09375"))
+
+# (file, tables of the numerator and of the denominator): function and weight, end of the interval, degree.
+QUOTIENTS = {
+    ("single/error", "ERFC_OVER", "ERFC_UNDER"): (erfc_bent, mpf("10.2"), 4),
+    ("single/error", "NORMAL_OVER", "NORMAL_UNDER"): (normal_bent, mpf("14.5"), 4),
+    ("double/error", "ERFC_OVER", "ERFC_UNDER"): (erfc_bent, mpf("27.5"), 10),
+    ("double/error", "NORMAL_OVER", "NORMAL_UNDER"): (normal_bent, mpf("38.8"), 10),
 }
 
 
@@ -375,6 +407,13 @@ def main(names):
         c, error = centred(*fit, single if file.startswith("single/") else float)
         print(f"{file:<18} {table:<10} 2^{mp.nstr(log(error, 2), 4)}")
         write(file, table, c)
+    for (file, *tables), ((f, weight), end, degree) in QUOTIENTS.items():
+        if names and not any(n in f"{file}/{table}" for n in names for table in tables):
+            continue
+        *polynomials, error = quotient(f, end, degree, weight, single if file.startswith("single/") else float)
+        print(f"{file:<18} {tables[0]:<10} 2^{mp.nstr(log(error, 2), 4)}")
+        for table, c in zip(tables, polynomials, strict=True):
+            write(file, table, c)
     for (file, table), c in CONSTANTS.items():
         if not names or any(n in f"{file}/{table}" for n in names):
             write(file, table, c)

@@ -87,6 +87,7 @@ fn unaries() -> impl Iterator<Item = Unary> {
         erf: |x| x.erf(), ANY;
         erfc: |x| x.erfc(), ANY;
         normal_cdf: |x| x.normal_cdf(), ANY;
+        normal_pdf: |x| x.normal_pdf(), ANY;
         lgamma: |x| x.lgamma(), ANY;
         digamma: |x| x.digamma(), ANY;
         polygamma_2: |x| x.polygamma(2), ANY;

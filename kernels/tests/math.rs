@@ -39,6 +39,7 @@ macro_rules! functions {
             Float erf libm::erf [-1.0, -0.0, 0.0, 1.0];
             Float erfc libm::erfc [2.0, 1.0, 1.0, 0.0];
             Float normal_cdf normal_cdf [0.0, 0.5, 0.5, 1.0];
+            Float normal_pdf normal_pdf [0.0, 0.3989422804014327, 0.3989422804014327, 0.0];
             Float lgamma libm::lgamma [INF, INF, INF, INF];
             Float cbrt f64::cbrt [-INF, -0.0, 0.0, INF];
         }
@@ -52,6 +53,13 @@ fn normal_cdf(x: f64) -> f64 {
     let lacking = (-x).mul_add(scale, -z) + x * 4.833646656726457e-17;
     let change = if z.abs() < 30.0 { (-z * z).exp() * lacking } else { 0.0 };
     0.5 * libm::erfc(z) - change / std::f64::consts::PI.sqrt()
+}
+
+/// The derivative of Φ, corrected for the rounding error of the square.
+fn normal_pdf(x: f64) -> f64 {
+    let square = x * x;
+    let lacking = if square.is_finite() { x.mul_add(x, -square) } else { 0.0 };
+    (-0.5 * square).exp() * (1.0 - 0.5 * lacking) * (0.5 / PI).sqrt()
 }
 
 /// Equality that distinguishes the signs of zeros and treats NaN as equal to NaN.

@@ -32,6 +32,12 @@ fn sigmoids_are_right_in_both_tails() {
         Float::silu(-0.0) => -0.0;
         Float::silu(1e300) => 1e300;
         Float::silu(-1e300) => -0.0;
+        Float::silu(1e250) => 1e250;
+        Float::silu(2.3e279) => 2.3e279;
+        Float::silu(1e280) => 1e280;
+        Float::silu(1e21f32) as f64 => 1e21f32 as f64;
+        Float::silu(7.9e28f32) as f64 => 7.9e28f32 as f64;
+        Float::silu(1e30f32) as f64 => 1e30f32 as f64;
         Float::silu(-700.0) => -700.0 * (-700f64).exp();
         Float::silu(f32::MAX) as f64 => f32::MAX as f64;
         Float::silu(-f32::MAX) as f64 => -0.0;

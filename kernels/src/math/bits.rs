@@ -6,6 +6,12 @@ pub fn select<T>(condition: bool, a: T, b: T) -> T {
     if condition { a } else { b }
 }
 
+/// The smaller of `x` and a bound; NaN stays NaN.
+#[inline(always)]
+pub fn least<T: Copy + PartialOrd>(x: T, bound: T) -> T {
+    select(x > bound, bound, x)
+}
+
 /// `x` limited to the bounds; NaN stays NaN.
 #[inline(always)]
 pub fn clamp<T: Copy + PartialOrd>(x: T, low: T, high: T) -> T {

@@ -3,10 +3,10 @@
 //!
 //! The divisor has two parts. The quotient by the high part is corrected by its remainder times the inverse.
 
-/// `sigmoid`, `silu` and `tanh` of a float type. They use the three parts of an exponential (`reduced`, and
-/// `reduced_less_one`, which is accurate near 0) and a power of two made from its bits. `bias` is that of an exponent.
-/// 1 + eᵗ is computed 2^−`bits` times, so that it does not overflow. Arguments beyond `far` return the result of `far`,
-/// and `silu` of an argument beyond `large` returns the argument.
+/// `sigmoid`, `silu` and `tanh` of a float type. They use the three parts of e⁻ᵗ (`reduced`) and
+/// of eᵗ (`reduced_less_one`, which is accurate near 0) and a power of two made from its bits. `bias` is that of an exponent.
+/// 1 + eᵗ is computed 2^−`bits` times, so that it does not overflow. Arguments beyond `far` return the result of `far`.
+/// `large` is negligible beside a number whose quotient overflows.
 macro_rules! curves {
     ($float:ident, $reduced:ident, $reduced_less_one:ident, $power:ident, bias $bias:literal, bits $bits:literal,
      sigmoid $far:literal, silu $large:literal, tanh $far_tanh:literal) => {
@@ -14,11 +14,11 @@ macro_rules! curves {
         #[inline(always)]
         fn over_one_plus_exp(numerator: $float, x: $float) -> $float {
             const ONE: $float = 1.0 / (1u128 << $bits) as $float;
-            let (r, curve, n) = $reduced::<{ $bias - $bits }>(-x);
+            let (r, curve, n) = $reduced::<{ $bias - $bits }>(x);
             let scale = $power(n.bits);
-            let whole = scale + ONE;
-            let below = curve.mul_add(scale, r.mul_add(scale, whole));
-            let rest = curve.mul_add(scale, r.mul_add(scale, whole - below)) + (ONE - (whole - scale));
+            let below = (r + curve).mul_add(scale, scale + ONE);
+            // `scale` − `below` is exact unless `scale` is negligible.
+            let rest = curve.mul_add(scale, r.mul_add(scale, (scale - below) + ONE));
             let inverse = 1.0 / below;
             let quotient = numerator * inverse;
             // With this sign, −0 gives −0.
@@ -35,15 +35,19 @@ macro_rules! curves {
         /// `x / (1 + e⁻ˣ)`, with full accuracy even where `sigmoid` is denormal.
         #[inline(always)]
         pub fn silu(x: $float) -> $float {
-            let numerator = clamp(x, -$far, $large);
-            let result = over_one_plus_exp(numerator, clamp(x, -$far, 60.0));
-            select(x > $large, x, result)
+            let numerator = select(x < -$far, -$far, x);
+            let result = over_one_plus_exp(numerator, least(numerator, 60.0));
+            // The second operand is smaller, unless x is so large that it is x. If the quotient then overflows, `result`
+            // is NaN, and the comparison fails.
+            let least = x - $large;
+            select(result > least, result, least)
         }
 
         /// (1 − eᵗ) / (1 + eᵗ) with t = −2 |x|.
         #[inline(always)]
         pub fn tanh(x: $float) -> $float {
-            let (r, curve, n) = $reduced_less_one::<$bias>(clamp(-2.0 * x.abs(), -$far_tanh, 0.0));
+            let t = -2.0 * x.abs();
+            let (r, curve, n) = $reduced_less_one::<$bias>(select(t < -$far_tanh, -$far_tanh, t));
             let scale = $power(n.bits);
             let (over, under) = (1.0 - scale, 1.0 + scale);
             let above = curve.mul_add(-scale, r.mul_add(-scale, over));

@@ -301,7 +301,8 @@ impl<S: Float> Float for Dual<S> {
         log_sigmoid(x) = _y => (-x).sigmoid();
         erf(x) = _y => (-(x * x)).exp() * lit(2.0 / PI.sqrt());
         erfc(x) = _y => (-(x * x)).exp() * lit(-2.0 / PI.sqrt());
-        normal_cdf(x) = _y => (x * x * lit(-0.5)).exp() * lit((0.5 / PI).sqrt());
+        normal_cdf(x) = _y => x.normal_pdf();
+        normal_pdf(x) = y => -(x * y);
         lgamma(x) = _y => x.digamma();
         digamma(x) = _y => x.polygamma(1);
     }

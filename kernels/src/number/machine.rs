@@ -311,7 +311,7 @@ macro_rules! float {
 
         impl Float for $t {
             calls!(
-                cbrt = $math::cbrt, exp2 = $math::exp2, erf = $math::erf, erfc = $math::erfc, normal_cdf = $math::normal_cdf, lgamma = $math::lgamma,
+                cbrt = $math::cbrt, exp2 = $math::exp2, erf = $math::erf, erfc = $math::erfc, normal_cdf = $math::normal_cdf, normal_pdf = $math::normal_pdf, lgamma = $math::lgamma,
                 silu = $math::silu, softplus = $math::softplus, log_sigmoid = $math::log_sigmoid, digamma = $digamma,
             );
             #[inline(always)]

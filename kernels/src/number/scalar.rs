@@ -264,6 +264,9 @@ pub trait Float: Real + Field + Rem<Output = Self> {
     fn erfc(self) -> Self;
     /// `Φ(x)`, the distribution function of the standard normal distribution, accurate in the left tail.
     fn normal_cdf(self) -> Self;
+    /// `e^(−x²/2) / √(2π)`, the density of the standard normal distribution. It is the derivative of
+    /// [`normal_cdf`](Float::normal_cdf), and shares its exponential in compiled loops.
+    fn normal_pdf(self) -> Self;
     /// `ln |Γ(x)|`.
     fn lgamma(self) -> Self;
     /// `d/dx ln Γ(x)`.

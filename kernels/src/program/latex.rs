@@ -24,6 +24,7 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("conj", r"\overline{#0}"),
     ("sigmoid", r"\sigma\left(#0\right)"),
     ("normal_cdf", r"\Phi\left(#0\right)"),
+    ("normal_pdf", r"\varphi\left(#0\right)"),
     ("lgamma", r"\ln\left|\Gamma\left(#0\right)\right|"),
     ("digamma", r"\psi\left(#0\right)"),
     ("polygamma", r"\psi^{(#1)}\left(#0\right)"),

@@ -201,6 +201,7 @@ primitives! {
         Erf "erf" (x) -> Number = x.erf();
         Erfc "erfc" (x) -> Number = x.erfc();
         NormalCdf "normal_cdf" (x) -> Number = x.normal_cdf();
+        NormalPdf "normal_pdf" (x) -> Number = x.normal_pdf();
         Lgamma "lgamma" (x) -> Number = x.lgamma();
         Digamma "digamma" (x) -> Number = x.digamma();
         Atan2 "atan2" (x, y) -> Number = x.atan2(y);

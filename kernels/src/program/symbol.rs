@@ -202,8 +202,8 @@ impl Float for Symbol {
     tests! { isfinite(self) = Isfinite; }
     numbers! {
         rsqrt(self) = Rsqrt; cbrt(self) = Cbrt; exp2(self) = Exp2; silu(self) = Silu; softplus(self) = Softplus;
-        log_sigmoid(self) = LogSigmoid; erf(self) = Erf; erfc(self) = Erfc; normal_cdf(self) = NormalCdf; lgamma(self) = Lgamma;
-        digamma(self) = Digamma; atan2(self, y) = Atan2; hypot(self, y) = Hypot; logaddexp(self, y) = Logaddexp;
+        log_sigmoid(self) = LogSigmoid; erf(self) = Erf; erfc(self) = Erfc; normal_cdf(self) = NormalCdf;
+        normal_pdf(self) = NormalPdf; lgamma(self) = Lgamma; digamma(self) = Digamma; atan2(self, y) = Atan2; hypot(self, y) = Hypot; logaddexp(self, y) = Logaddexp;
         copysign(self, y) = Copysign; fmod(self, y) = Fmod; mul_add(self, y, z) = MulAdd;
     }
     fn nan() -> Self {

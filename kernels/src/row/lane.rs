@@ -384,7 +384,7 @@ impl<T: Computed, const P: usize> Float for Lane<'_, T, P> {
     cheap! { rsqrt(self); copysign(self, sign); fmod(self, other); mul_add(self, b, c); }
     expensive! {
         cbrt(self); exp2(self); silu(self); softplus(self); log_sigmoid(self); erf(self); erfc(self); normal_cdf(self);
-        lgamma(self); digamma(self);
+        normal_pdf(self); lgamma(self); digamma(self);
         atan2(self, other); hypot(self, other); logaddexp(self, other);
     }
     #[inline(always)]

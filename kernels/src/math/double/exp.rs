@@ -65,11 +65,11 @@ pub(super) fn fused_mantissa<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
     (high, (r * r).mul_add(r.mul_add(fused_polynomial(r, &EXP), 0.5), r - (high - 1.0)), n)
 }
 
-/// eˣ = 2ⁿ (1 + r + c), as r, c and n. Uses fused products.
+/// e⁻ˣ = 2ⁿ (1 + r + c), as r, c and n. Uses fused products.
 #[inline(always)]
 pub(super) fn reduced<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
-    let n = biased::<BIAS>(x, LOG2_E);
-    let r = n.value.mul_add(-LN_2[1], n.value.mul_add(-LN_2[0], x));
+    let n = biased::<BIAS>(x, -LOG2_E);
+    let r = n.value.mul_add(-LN_2[1], n.value.mul_add(-LN_2[0], -x));
     (r, r * r * r.mul_add(fused_polynomial(r, &EXP), 0.5), n)
 }
 

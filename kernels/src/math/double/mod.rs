@@ -17,7 +17,7 @@ mod trig;
 
 pub use arc::{acos, asin, atan, atan2};
 pub use area::{acosh, asinh, atanh};
-pub use error::{erf, erfc, normal_cdf};
+pub use error::{erf, erfc, normal_cdf, normal_pdf};
 pub use exp::{exp, exp2, expm1};
 pub use gamma::lgamma;
 pub use hyperbolic::{cosh, sinh};

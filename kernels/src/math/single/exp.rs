@@ -28,11 +28,11 @@ pub(super) fn mantissa<const BIAS: u32>(x: f32) -> (f32, f32, Whole) {
     (high, (r * r).mul_add(polynomial(r, &EXP), r - (high - 1.0)), n)
 }
 
-/// eˣ = 2ⁿ (1 + r + c), as r, c and n.
+/// e⁻ˣ = 2ⁿ (1 + r + c), as r, c and n.
 #[inline(always)]
 pub(super) fn reduced<const BIAS: u32>(x: f32) -> (f32, f32, Whole) {
-    let n = nearest::<BIAS>(x, LOG2_E);
-    let r = n.value.mul_add(-LN_2[1], n.value.mul_add(-LN_2[0], x));
+    let n = nearest::<BIAS>(x, -LOG2_E);
+    let r = n.value.mul_add(-LN_2[1], n.value.mul_add(-LN_2[0], -x));
     (r, r * r * polynomial(r, &EXP), n)
 }
 
