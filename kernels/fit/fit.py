@@ -305,13 +305,13 @@ CENTRED = {
     ("double/gamma", "MIDDLE"): (lambda x: gamma_middle(x - mpf("1.5")), mpf("0.75"), mpf("2.25"), 28, 0.5),
 }
 
-erfc_bent = bent(mpf(1), mpf("1.5390625"))
-normal_bent = bent(sqrt(mpf(2)), mpf("1.09375"))
+erfc_bent = bent(mpf(1), mpf("1.5"))
+normal_bent = bent(sqrt(mpf(2)), mpf("1.109375"))
 
 # (file, tables of the numerator and of the denominator): function and weight, end of the interval, degree.
 QUOTIENTS = {
-    ("single/error", "ERFC_OVER", "ERFC_UNDER"): (erfc_bent, mpf("10.2"), 4),
-    ("single/error", "NORMAL_OVER", "NORMAL_UNDER"): (normal_bent, mpf("14.5"), 4),
+    ("single/error", "ERFC_OVER", "ERFC_UNDER"): (erfc_bent, mpf("10.2"), 5),
+    ("single/error", "NORMAL_OVER", "NORMAL_UNDER"): (normal_bent, mpf("14.5"), 5),
     ("double/error", "ERFC_OVER", "ERFC_UNDER"): (erfc_bent, mpf("27.5"), 10),
     ("double/error", "NORMAL_OVER", "NORMAL_UNDER"): (normal_bent, mpf("38.8"), 10),
 }

@@ -46,7 +46,7 @@ macro_rules! errors {
         pub fn erfc(x: $float) -> $float {
             let a = least(x.abs(), $erfc_end);
             let square = a * a;
-            let right = tail::<SINKING, _>(a, 1.5390625, square, a.mul_add(a, -square), &ERFC_OVER, &ERFC_UNDER);
+            let right = tail::<SINKING, _>(a, 1.5, square, a.mul_add(a, -square), &ERFC_OVER, &ERFC_UNDER);
             select(x < 0.0, 2.0 - right, right)
         }
 
@@ -57,7 +57,7 @@ macro_rules! errors {
             let half = 0.5 * a;
             let square = half * a;
             let rest = half.mul_add(a, -square);
-            let left = tail::<{ SINKING - 1 }, _>(a, 1.09375, square, rest, &NORMAL_OVER, &NORMAL_UNDER);
+            let left = tail::<{ SINKING - 1 }, _>(a, 1.109375, square, rest, &NORMAL_OVER, &NORMAL_UNDER);
             select(x > 0.0, 1.0 - left, left)
         }
 
