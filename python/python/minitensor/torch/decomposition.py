@@ -56,6 +56,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": functools.partial(extremum, torch.amin, math.inf),
     "mul_add": lambda x, y, z: x * y + z,
     "normal_cdf": lambda x: torch.erfc(x * -math.sqrt(0.5)) * 0.5,
+    "normal_pdf": lambda x: torch.exp(x * x * -0.5) * math.sqrt(0.5 / math.pi),
     "not": torch.logical_not,
     "or": torch.logical_or,
     "polygamma": lambda x, order: torch.polygamma(order, x),
