@@ -151,6 +151,9 @@ def test_transforms(ours, theirs):
 @pytest.mark.parametrize(("ours", "theirs"), TWINS[:4])
 def test_compiled_transforms(ours, theirs):
     x = torch.randn(2, 3, 4, dtype=torch.float64)
+    for transform in (torch.func.jacfwd, torch.func.hessian, lambda f: lambda x: torch.func.jvp(f, (x,), (x,))[1]):
+        actual = compiled(transform(scalar(ours)))(x[0])
+        torch.testing.assert_close(actual, transform(scalar(theirs))(x[0]))
     for transform in (torch.func.grad, lambda f: torch.vmap(torch.func.grad(f))):
         actual = compiled(transform(scalar(ours)))(x[0] if transform is torch.func.grad else x)
         expected = transform(scalar(theirs))(x[0] if transform is torch.func.grad else x)
@@ -166,6 +169,89 @@ def test_forward_mode(ours, theirs):
             found = f(torch.autograd.forward_ad.make_dual(x, v))
             tangents.append(torch.autograd.forward_ad.unpack_dual(found).tangent)
     torch.testing.assert_close(*tangents)
+
+
+def test_lazy_conjugates_and_negatives_of_cotangents():
+    z = torch.tensor([1 + 2j, 0.5 - 1j], requires_grad=True)
+    x = torch.randn(3, requires_grad=True)
+    lazy = torch.tensor([1 + 2j, 3 - 4j, 5j]).conj().imag
+    for ours, theirs in ((mtt.exp, torch.exp), (mtt.tanh, torch.tanh)):
+        found = torch.autograd.grad(ours(z).conj().sum().real, z)
+        torch.testing.assert_close(found, torch.autograd.grad(theirs(z).conj().sum().real, z))
+        found = torch.autograd.grad(ours(x), x, lazy)
+        torch.testing.assert_close(found, torch.autograd.grad(theirs(x), x, lazy))
+
+
+def test_changes_in_place_are_seen_by_autograd():
+    x = torch.randn(3, requires_grad=True)
+    y = torch.exp(x)
+    mtt.exp_(y.detach())
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    for call in (mtt.exp_, torch.ops.minitensor.exp_):
+        for t in (x, x * 2):
+            with pytest.raises(RuntimeError, match="op 'exp_' changes 'x' in place, which gradients"):
+                call(t)
+        t = torch.zeros(3)
+        call(t)
+        assert t.tolist() == [1, 1, 1] and t._version > 0
+    with torch.no_grad():
+        mtt.exp_(x)
+
+
+def test_ops_do_not_reach_into_the_batch():
+    for f, shape in (
+        (mtt.softmax, (3,)),
+        (lambda x: mtt.softmax(x, axis=-2), (3, 2)),
+        (lambda x: mtt.softmax(x, axis=1), (3, 2)),
+        (lambda x: mtt.var(x, axis=[-2]), (3, 2)),
+        (mtt.layer_norm, (3,)),
+        (mtt.tril, (3, 4)),
+    ):
+        x = torch.randn(shape)
+        outcomes = []
+        for run in (lambda f=f, x=x: f(x[0]), lambda f=f, x=x: torch.vmap(f)(x)):
+            try:
+                outcomes.append(tuple(run().shape))
+            except (IndexError, ValueError) as error:
+                outcomes.append(type(error))
+        single, batched = outcomes
+        assert batched == (single if isinstance(single, type) else (3, *single))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64, torch.int32, torch.bool, torch.complex64])
+def test_numbers_adopt_the_dtype_of_their_variable(dtype):
+    x, condition = torch.ones(2).to(dtype), torch.tensor([True, False])
+    # minitensor has no complex numbers of two half floats.
+    for value in (True, 3, 0.1) if dtype == torch.float16 else (True, 3, 0.1, 1j):
+        expected = torch.where(condition, x, torch.tensor(value, dtype=torch.result_type(x, value)))
+        found = mtt.where(condition, x, value)
+        torch.testing.assert_close(found, expected, rtol=0, atol=0)
+    torch.testing.assert_close(compiled(lambda x: mtt.add(x, 1.5))(torch.ones(2)), torch.full((2,), 2.5))
+
+
+def test_the_gradient_of_an_op_that_was_replaced_is_an_error():
+    def define(f):
+        @mt.custom_op(name="bridged::power")
+        def power(x: mt.Tensor) -> mt.Tensor:
+            return f(x)
+
+    define(lambda x: x * x)
+    x = torch.ones(2, requires_grad=True)
+    y = mtt.bridged.power(x)
+    mt.unregister_custom_op_py("bridged::power")
+    define(lambda x: 10 * x * x * x)
+    with pytest.raises(RuntimeError, match="op 'bridged::power' was unregistered or defined again"):
+        y.sum().backward()
+    mt.unregister_custom_op_py("bridged::power")
+
+
+def test_attributes_of_recorded_calls_are_those_of_schemas():
+    x = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
+    (first,) = torch.autograd.grad(mtt.logsumexp(x, axis=-1).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(first.square().sum(), x)
+    (expected,) = torch.autograd.grad(torch.logsumexp(x, -1).sum(), x, create_graph=True)
+    torch.testing.assert_close(second, torch.autograd.grad(expected.square().sum(), x)[0])
 
 
 def test_gradients_of_each_example():

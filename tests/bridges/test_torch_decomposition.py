@@ -70,6 +70,21 @@ def test_other_calls_are_not_decomposed():
     assert table[softmax.default](torch.ones(0, 3), 0).shape == (0, 3)
 
 
+def test_rows_without_dimensions_and_without_elements():
+    table, ops = mtt.decompositions(), torch.ops.minitensor
+    for op, x in ((ops.logsumexp, torch.tensor(1.5)), (ops.var, torch.tensor(1.5)), (ops.layer_norm, torch.ones(2, 0))):
+        torch.testing.assert_close(table[op.default](x), op(x), equal_nan=True)
+    with pytest.raises(IndexError, match="axis"):
+        table[ops.softmax.default](torch.ones(2, 3), 5)
+
+
+@pytest.mark.parametrize("name", ["swish", "sign", "gelu", "softplus", "mish"])
+def test_special_values(name):
+    op = find(name)
+    x = torch.tensor([float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e30, -1e30])
+    torch.testing.assert_close(op.decompositions[op.op](x), op.op(x), equal_nan=True)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_half_floats_are_computed_in_float32(dtype):
     x = torch.randn(3, 50).to(dtype)

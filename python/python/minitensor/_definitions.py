@@ -64,11 +64,28 @@ class Axis(NamedTuple):
         """Whether the results keep the axes as dimensions of size 1. The attributes are complete."""
         return self.keepdims is not None and bool(attrs[self.keepdims])
 
-    def chosen(self, attrs: Mapping[str, Any], rank: int) -> list[int]:
-        """The axes, counted from the first dimension, in ascending order. The attributes are complete."""
+    def given(self, attrs: Mapping[str, Any], rank: int) -> Sequence[int]:
+        """The axes as the caller gave them. The attributes are complete."""
         value = attrs[self.attribute]
-        axes = range(rank) if value is None else [value] if isinstance(value, int) else value
-        return sorted(axis % rank for axis in axes) if rank else []
+        return range(rank) if value is None else [value] if isinstance(value, int) else value
+
+    def is_valid(self, attrs: Mapping[str, Any], rank: int) -> bool:
+        """Whether the axes exist, and each occurs once."""
+        axes = self.given(attrs, rank)
+        # A tensor without dimensions has a row of one element.
+        most = max(rank, 1)
+        is_inside = all(-most <= axis < most for axis in axes)
+        return is_inside and len({axis % most for axis in axes}) == len(axes)
+
+    def chosen(self, attrs: Mapping[str, Any], rank: int) -> list[int]:
+        """The axes, counted from the first dimension, in ascending order.
+
+        Raises IndexError for an axis that does not exist.
+        """
+        if not self.is_valid(attrs, rank):
+            given = list(self.given(attrs, rank))
+            raise IndexError(f"{self.attribute} {given} must be different axes of a tensor with {rank} dimensions")
+        return sorted(axis % rank for axis in self.given(attrs, rank)) if rank else []
 
     def from_the_end(self, attrs: Mapping[str, Any], rank: int) -> dict[str, Any]:
         """The attributes with the axes counted from the last dimension: more batch dimensions do not change them."""

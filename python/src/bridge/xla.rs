@@ -11,11 +11,11 @@
 //!
 //! XLA calls the handler on its own threads, or on one that has released the GIL. Only ops written in Python acquire the GIL.
 
-use std::sync::atomic::AtomicI32;
-use std::sync::atomic::Ordering::Relaxed;
 use std::ffi::{CString, c_int};
 use std::mem::{offset_of, size_of};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicI32;
+use std::sync::atomic::Ordering::Relaxed;
 
 use minitensor::op::{Arg, Body, dispatch_at, functional_gradient};
 use minitensor::{DType, Error, ErrorKind, Result, Shape, Tensor};

@@ -29,13 +29,18 @@ def batch(op: Op, call: Callable[..., Any]) -> Rule:
         if not can_batch or shapes is None:
             return one_by_one(info, in_dims, call, args)
         own = [shapes.of(Role(False, k)) for k in range(count)]
-        if any(dim is not None and not of.has_batch for dim, of in zip(dims, own, strict=True)):
+        # A tensor whose own dimensions are too few must not use the batch as one of them.
+        is_wrong = [
+            t is not None and t.dim() - (dim is not None) < (1 if shapes.axis else len(of.core))
+            for t, dim, of in zip(tensors, dims, own, strict=True)
+        ]
+        if any(is_wrong) or any(dim is not None and not of.has_batch for dim, of in zip(dims, own, strict=True)):
             return one_by_one(info, in_dims, call, args)
         attributes = args[count:]
         if shapes.axis is not None:
             ranks = {t.dim() - (dim is not None) for t, dim in zip(tensors, dims, strict=True) if t is not None}
             attrs = definition.complete(definition.attributes(args))
-            if len(ranks) != 1 or (0 in ranks and attrs[shapes.axis.attribute] is None):
+            if len(ranks) != 1 or not shapes.axis.is_valid(attrs, next(iter(ranks))):
                 return one_by_one(info, in_dims, call, args)
             moved = shapes.axis.from_the_end(attrs, ranks.pop())[shapes.axis.attribute]
             names = [a.name for a in definition.attrs]

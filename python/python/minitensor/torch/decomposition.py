@@ -66,12 +66,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "reverse_cumsum": reverse_cumsum,
     "right_shift": torch.bitwise_right_shift,
     "select": torch.where,
-    "silu": torch.nn.functional.silu,
+    # −∞ · 0 is NaN, but the limit is −0.
+    "silu": lambda x: torch.where(x == -math.inf, -0.0, torch.nn.functional.silu(x)),
     "softplus": lambda x: torch.logaddexp(x, torch.zeros_like(x)),
+    "sign": lambda x: torch.where(x.isnan(), x, torch.sign(x)),
     "sum": lambda x: x.sum(-1, keepdim=True),
     "truthy": lambda x: x != 0,
 }
-#: The functions that return truth values, or take a whole number.
+#: The functions that take a whole number.
 _WHOLE = ("powi", "polygamma")
 #: The functions over rows.
 _OF_ROWS = ("sum", "prod", "max", "min", "cumsum", "reverse_cumsum")
@@ -183,7 +185,7 @@ class Layout:
         """A tensor whose rows are its last dimension."""
         if self.axes is None:
             return x
-        x = x.reshape(*[1] * (self.rank - x.dim()), *x.shape)
+        x = x.reshape((*[1] * (self.rank - x.dim()), *x.shape))
         return x.movedim(self.axes, self.last).flatten(-len(self.axes)) if self.axes else x.unsqueeze(-1)
 
     def numbers(self, x: Tensor) -> Tensor:
@@ -243,7 +245,7 @@ def gradient(op: Op, given: list[Tensor], results: list[Tensor], wrt: str, *attr
     everything = selection.complete(given)
     first = len(everything) - len(definition.inputs)
     cotangents, tensors = everything[:first], everything[first:]
-    if definition.is_variadic or not computes(definition, tensors):
+    if not computes(definition, tensors):
         return NotImplemented
     attrs = definition.attributes((*[None] * len(definition.inputs), *attributes))
     wanted = [i for i, is_wanted in enumerate(selection.orders[0]) if is_wanted]
@@ -289,7 +291,10 @@ def evaluate(
 
     inputs = [argument(kind, which, True) for kind, which in program.inputs]
     uniforms = [argument(kind, which, False) for kind, which in program.uniforms]
-    length = max((t.shape[-1] for t in inputs), default=1) if program.is_of_rows else 1
+    # Absent inputs do not have the length of the row.
+    is_given = [kind == "input" and tensors[which] is not None for kind, which in program.inputs]
+    lengths = [t.shape[-1] for t, given in zip(inputs, is_given, strict=True) if given]
+    length = lengths[0] if program.is_of_rows and lengths else 1
     found = program.evaluate(inputs, uniforms, length, dtype, device)
     if program.is_of_rows:
         # Values that do not depend on the position have one element.

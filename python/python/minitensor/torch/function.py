@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
-from torch.nn import Parameter
 
-from .definition import in_schema, literal
+from .definition import Definition, in_schema, literal
+from .plain import are_plain, is_observed
 from .recording import Call
 
 if TYPE_CHECKING:
@@ -19,11 +18,6 @@ if TYPE_CHECKING:
 
 _is_compiling = torch.compiler.is_compiling
 _grad_enabled = torch.is_grad_enabled
-_transforms = torch._C._functorch.peek_interpreter_stack
-_dispatch_modes = torch._C._len_torch_dispatch_stack
-_function_modes = torch._C._len_torch_function_stack
-_tracing = torch._C._get_tracing_state
-_strided = torch.strided
 #: PyTorch before 2.9 compiles neither a union of types nor `next` with a default.
 NUMBERS = (bool, int, float, complex)
 _MISSING = inspect.Parameter.empty
@@ -32,8 +26,7 @@ _MISSING = inspect.Parameter.empty
 def make_function(op: Op) -> Callable[..., Any]:
     """Returns the function of an op.
 
-    Plain tensors go to the kernel directly: their memory has their values, and PyTorch need not see the call, since it
-    does not compile, trace or transform a function. Everything else goes through PyTorch's dispatcher.
+    Plain tensors go to the kernel directly. Everything else goes through PyTorch's dispatcher.
     """
     definition, direct = op.definition, op.direct
     inputs, count = definition.inputs, len(definition.inputs)
@@ -42,31 +35,17 @@ def make_function(op: Op) -> Callable[..., Any]:
     is_simple = not definition.is_variadic and definition.mutated is None
     is_differentiable = definition.is_differentiable
     recorded = op.recorded
+    with_tensors = make_numbers(definition)
     signature = make_signature(op)
     parameters = [(p.name, p.default) for p in signature.parameters.values()]
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if is_simple and not (
-            _is_compiling()
-            or _transforms() is not None
-            or _dispatch_modes()
-            or _function_modes()
-            or _tracing() is not None
-            or forward_ad._current_level >= 0
-        ):
+        if is_simple and not is_observed():
             if len(args) < count:
                 args, kwargs = bind(args, kwargs), {}
-            needs_gradient = False
-            for t in args[:count]:
-                kind = type(t)
-                if (kind is not Tensor and kind is not Parameter) or not t.is_cpu or t.layout is not _strided:
-                    break
-                if t.is_neg() or t.is_conj():
-                    break
-                if t.requires_grad:
-                    needs_gradient = True
-            else:
-                if not (needs_gradient and _grad_enabled()):
+            tensors = args[:count]
+            if are_plain(tensors):
+                if not (_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)):
                     return direct(*args, **kwargs)
                 if is_differentiable:
                     args = bind(args, kwargs)
@@ -88,9 +67,8 @@ def make_function(op: Op) -> Callable[..., Any]:
 
     def dispatch(args: tuple[Any, ...]) -> Any:
         tensors = definition.flat(args)
-        given = [t for t in tensors if isinstance(t, Tensor)]
-        like = given[0] if given else None
-        tensors = [number(t, like) if isinstance(t, NUMBERS) else t for t in tensors]
+        if any(isinstance(t, NUMBERS) for t in tensors):
+            tensors = with_tensors(tensors)
         is_wrong = any(t is not None and not isinstance(t, Tensor) for t in tensors)
         if is_wrong or (inputs and all(t is None for t in tensors)):
             return direct(*args)
@@ -109,10 +87,41 @@ def make_function(op: Op) -> Callable[..., Any]:
     return call
 
 
-def number(value: complex, like: Tensor | None) -> Tensor:
-    """A number as a tensor without dimensions, of the dtype that it takes beside a tensor."""
-    dtype = torch.result_type(like, value) if like is not None else None
-    return torch.tensor(value, dtype=dtype, device=like.device if like is not None else None)
+def make_numbers(definition: Definition) -> Callable[[list[Any]], list[Any]]:
+    """Returns a function that makes tensors of the numbers among the inputs of a call."""
+    last = len(definition.inputs) - 1
+
+    def with_tensors(inputs: list[Any]) -> list[Any]:
+        variables = [definition.inputs[min(k, last)].dtype for k in range(len(inputs))]
+        tensors = [(t, of) for t, of in zip(inputs, variables, strict=True) if isinstance(t, Tensor)]
+        made = []
+        for value, variable in zip(inputs, variables, strict=True):
+            if isinstance(value, NUMBERS):
+                # A number adopts the dtype of the tensors that share its dtype variable.
+                beside = [t.dtype for t, of in tensors if of == variable]
+                device = tensors[0][0].device if tensors else None
+                value = torch.tensor(value, dtype=dtype_beside(value, beside), device=device)
+            made.append(value)
+        return made
+
+    return with_tensors
+
+
+def dtype_beside(value: complex, dtypes: list[torch.dtype]) -> torch.dtype | None:
+    """The dtype of a number beside tensors: theirs, unless the number is of a higher kind. None without tensors."""
+    if not dtypes:
+        return None
+    dtype = dtypes[0]
+    for other in dtypes[1:]:
+        dtype = torch.promote_types(dtype, other)
+    is_real = not dtype.is_complex
+    if isinstance(value, complex) and is_real:
+        return torch.complex128 if dtype == torch.float64 else torch.complex64
+    if isinstance(value, float) and is_real and not dtype.is_floating_point:
+        return torch.get_default_dtype()
+    if isinstance(value, int) and not isinstance(value, bool) and dtype == torch.bool:
+        return torch.int64
+    return dtype
 
 
 def make_signature(op: Op) -> inspect.Signature:

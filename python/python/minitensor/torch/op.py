@@ -10,8 +10,9 @@ import torch
 
 from .._minitensor import _array_function, _gradient, _op_identity
 from . import batching, decomposition, shapes
-from .definition import Definition, given
+from .definition import Definition, given, in_schema
 from .function import make_function
+from .plain import are_plain, is_observed
 from .recording import (
     Call,
     below_autograd,
@@ -67,6 +68,8 @@ class Op:
         self._lacks_gradient = definition.no_gradient is not None and has_derivatives and definition.mutated is None
         if definition.is_differentiable or self._lacks_gradient:
             self.library.impl(self.name, self._record, "Autograd", with_keyset=True)
+        elif definition.mutated is not None:
+            self.library.impl(self.name, self._change, "Autograd", with_keyset=True)
         self.function = make_function(self)
 
     def is_current(self) -> bool:
@@ -152,6 +155,22 @@ class Op:
         found = self._recorded(call, tensors)
         return list(found) if self.definition.gives_list else found
 
+    def _change(self, keys: Any, *args: Any) -> Any:
+        """The kernel of autograd for an op that changes an argument in place."""
+        definition = self.definition
+        tensors = definition.flat(definition.all_arguments(args))
+        changed = [t for t, of in zip(tensors, definition.inputs, strict=False) if of.mutated and t is not None]
+        if is_recorded(tensors):
+            raise RuntimeError(
+                f"op '{definition.name}' changes '{definition.mutated}' in place, which gradients and transforms in "
+                "PyTorch do not support; use an op that returns a new tensor, or call it under torch.no_grad()"
+            )
+        found = below_autograd(self.op, keys, args)
+        for t in changed:
+            if not t.is_inference():
+                torch.autograd.graph.increment_version(t)
+        return found
+
     def _record_gradient(
         self, keys: Any, tensors: list[torch.Tensor], results: list[torch.Tensor], wrt: str, *attributes: Any
     ) -> list[torch.Tensor]:
@@ -177,6 +196,11 @@ class Op:
         """
         if self._lacks_gradient:
             raise RuntimeError(f"op '{self.definition.name}' has no gradient: {self.definition.no_gradient}")
+        if not self.is_current():
+            raise RuntimeError(
+                f"op '{self.definition.name}' was unregistered or defined again after it was called, so the gradient "
+                "of the call is not available"
+            )
         last = tensors[len(tensors) - len(needs) :]
         wanted = [
             need and t is not None and (t.is_floating_point() or t.is_complex())
@@ -185,13 +209,14 @@ class Op:
         if not any(wanted):
             return [None] * len(needs)
         orders = [*call.orders, wanted]
-        if call.is_direct and not grad_enabled():
+        if call.is_direct and not grad_enabled() and not is_observed() and are_plain(tensors) and are_plain(results):
             found = iter(self._compute_gradient(tensors, results, orders, call.attributes))
         else:
             # The gradient is itself recorded if it will be differentiated.
             selection = Selection(orders, [t is not None for t in tensors])
             present = [t for t in tensors if t is not None]
-            found = iter(self.gradient_op(present, list(results), selection.encode(), *call.attributes))
+            attributes = [in_schema(a, value) for a, value in zip(self.definition.attrs, call.attributes, strict=False)]
+            found = iter(self.gradient_op(present, list(results), selection.encode(), *attributes))
         return [next(found) if w else None for w in wanted]
 
     def _compute_gradient(

@@ -86,7 +86,8 @@ def recorded(op: Op) -> Callable[..., Any]:
         @staticmethod
         def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
             # The derivative itself is differentiated by the other transforms only.
-            saved, call = [t if t is None else forward_ad.unpack_dual(t).primal for t in ctx.saved_tensors], ctx.call
+            saved = [t if t is None else torch._VF._unpack_dual(t, level=0)[0] for t in ctx.saved_tensors]
+            call = ctx.call
             results, tensors = saved[: call.known], saved[call.known :]
             tangents = tangents[ctx.first - 1 :]
             # A gradient is linear in the cotangents. Its gradient with respect to them maps tangents to tangents.

@@ -8,7 +8,7 @@ each tensor whose gradient is wanted or not, and a last word with one digit for 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -53,9 +53,3 @@ def flags(word: str) -> list[bool]:
 def digits(flags: Sequence[bool]) -> str:
     """The flags as a word of digits."""
     return "".join(["1" if flag else "0" for flag in flags])
-
-
-def split(ctx: Any) -> tuple[Tensors, Tensors]:
-    """The results of a call and the tensors that a context has saved."""
-    saved = ctx.saved_tensors
-    return list(saved[: ctx.result_count]), list(saved[ctx.result_count :])
