@@ -1,11 +1,11 @@
 //! The adjoints of a row's reductions.
 
 use super::Reduction;
-use super::accumulators::{Accumulators, LANES};
-use super::body::{Body, Computed, MOST_REDUCTIONS};
+use super::body::{Body, Computed, KEPT, MOST_REDUCTIONS};
 use super::partials::{InRow, added, directions};
-use super::pass::{blocks, put};
+use super::place::put;
 use super::structure::Structure;
+use super::sweep::{LANES, Lanes, Sections, Sweep, each, sweep};
 
 /// The number of sums that the adjoints need. Each reduction `m` in turn has: `Σ ȳ ∂h/∂rₘ`, the number of its winners,
 /// and `Σ red′ₘ ∂fₘ/∂rₖ` for each `k < m`.
@@ -26,16 +26,22 @@ const fn pair(m: usize, k: usize) -> usize {
     place(m) + 2 + k
 }
 
-/// The sums that a structure requires.
-pub fn sums(structure: &Structure) -> [Option<Reduction>; SUMS] {
+/// The sums that the first reductions require.
+#[inline(always)]
+fn sums_of(structure: &Structure, count: usize) -> [Option<Reduction>; SUMS] {
     let mut sums = [None; SUMS];
-    for k in 0..structure.reductions {
-        sums[place(k)] = Some(Reduction::Sum);
-        sums[winners(k)] = extreme(structure.kinds[k].0).then_some(Reduction::Sum);
-        for m in k + 1..structure.reductions {
-            sums[pair(m, k)] = (structure.kinds[m].1 > structure.kinds[k].1).then_some(Reduction::Sum);
+    each!(k < count => {
+        let (kind, level) = structure.kinds[k];
+        if level != usize::MAX {
+            sums[place(k)] = Some(Reduction::Sum);
+            if extreme(kind) {
+                sums[winners(k)] = Some(Reduction::Sum);
+            }
         }
-    }
+        each!(m < count => if m > k && structure.kinds[m].1 != usize::MAX && structure.kinds[m].1 > level {
+            sums[pair(m, k)] = Some(Reduction::Sum);
+        });
+    });
     sums
 }
 
@@ -44,34 +50,53 @@ fn extreme(reduction: Reduction) -> bool {
     matches!(reduction, Reduction::Max | Reduction::Min)
 }
 
-impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> InRow<'_, T, B, I, X, O> {
-    /// Accumulates the sums for the adjoints over a block.
-    ///
-    /// # Safety
-    /// The positions are in the row.
+/// The sweep that accumulates the sums for the adjoints.
+struct Dependencies<'a, R, const P: usize> {
+    row: &'a R,
+    structure: &'a Structure,
+}
+
+impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize, const P: usize> Sweep<T, SUMS>
+    for Dependencies<'_, InRow<'_, T, B, I, X, O>, P>
+{
+    const ACCUMULATED: usize = place(B::REDUCTIONS);
+
     #[inline(always)]
-    unsafe fn adjoin<const P: usize>(&self, start: usize, len: usize, lanes: &mut [[T; LANES]; SUMS]) {
-        for j in 0..len {
-            directions!(B, B::REDUCTIONS, k => {
-                // SAFETY: by contract; `len` is at most LANES, which the compiler can't see.
-                unsafe {
-                    let partials = self.at::<P>(start + j, k, usize::MAX);
-                    if let Some(part) = self.pulled(&partials, start + j, true) {
-                        *lanes[place(k)].get_unchecked_mut(j) += part;
-                    }
-                    if extreme(partials.reductions.kinds[k].0) {
-                        *lanes[winners(k)].get_unchecked_mut(j) += self.share(&partials, k);
-                    }
-                    for m in k + 1..B::REDUCTIONS {
-                        if let Some(tangent) = partials.tangents[m] {
-                            *lanes[pair(m, k)].get_unchecked_mut(j) += self.share(&partials, m) * tangent;
-                        }
+    unsafe fn element(
+        &self,
+        position: usize,
+        lane: usize,
+        values: &mut [Lanes<T>; SUMS],
+        kept: &mut [Lanes<T>; KEPT],
+    ) {
+        directions!(B, B::REDUCTIONS, k => {
+            // SAFETY: by contract.
+            unsafe {
+                let keeps = kept.as_mut_ptr().cast::<T>().add(lane);
+                let partials = self.row.at::<P>(position, k, usize::MAX, keeps);
+                if let Some(part) = self.row.pulled(&partials, position, true) {
+                    *values[place(k)].get_unchecked_mut(lane) += part;
+                }
+                if extreme(partials.reductions.kinds[k].0) {
+                    *values[winners(k)].get_unchecked_mut(lane) += self.row.share(&partials, k);
+                }
+                for m in k + 1..B::REDUCTIONS {
+                    if let Some(tangent) = partials.tangents[m] {
+                        *values[pair(m, k)].get_unchecked_mut(lane) += self.row.share(&partials, m) * tangent;
                     }
                 }
-            });
-        }
+            }
+        });
     }
 
+    #[inline(always)]
+    unsafe fn end(&self, start: usize, len: usize, _values: &[Lanes<T>; SUMS], kept: &[Lanes<T>; KEPT]) {
+        // SAFETY: by contract.
+        unsafe { self.structure.keep(P, self.row.kept, self.row.n, start, len, kept) };
+    }
+}
+
+impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> InRow<'_, T, B, I, X, O> {
     /// The accumulated adjoint of a reduction, plus the part from outputs with one value per row. That part has no
     /// particular position.
     ///
@@ -79,8 +104,12 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     /// The arguments are those of a row; for an empty row, there is still a place for kept values.
     #[inline(always)]
     unsafe fn with_numbers<const P: usize>(&self, k: usize, sum: T) -> T {
+        if !B::GIVES.contains(&false) {
+            return sum;
+        }
+        let mut keeps = [[T::ZERO; LANES]; KEPT];
         // SAFETY: by contract.
-        let part = unsafe { self.pulled(&self.at::<P>(0, k, usize::MAX), 0, false) };
+        let part = unsafe { self.pulled(&self.at::<P>(0, k, usize::MAX, keeps.as_mut_ptr().cast()), 0, false) };
         part.map_or(sum, |part| sum + part)
     }
 }
@@ -106,27 +135,21 @@ pub unsafe fn adjoints<
 >(
     row: &InRow<'_, T, B, I, X, O>,
     structure: &Structure,
-    kinds: &[Option<Reduction>; SUMS],
-    accumulators: &mut Accumulators<T, SUMS>,
+    sections: &mut Sections<T>,
 ) -> [T; MOST_REDUCTIONS] {
-    let (n, reductions) = (row.arguments.n, structure.reductions);
-    // A constant length, so that loops over the sums are unrolled.
-    let kinds = &kinds[..const { place(B::REDUCTIONS) }];
-    accumulators.begin(kinds, n);
-    blocks!(n, start, len => {
-        // SAFETY: by contract.
-        unsafe { row.adjoin::<P>(start, len, &mut accumulators.lanes) };
-        accumulators.block(kinds);
-    });
-    let sums = accumulators.finish(kinds);
+    let kinds = sums_of(structure, B::REDUCTIONS);
+    // SAFETY: by contract.
+    let sums = unsafe { sweep(&Dependencies::<_, P> { row, structure }, row.n, &kinds, sections) };
     let mut adjoints = [T::ZERO; MOST_REDUCTIONS];
     directions!(B, B::REDUCTIONS, k => {
         // SAFETY: as above.
         adjoints[k] = unsafe { row.with_numbers::<P>(k, sums[place(k)]) };
     });
-    for k in (0..reductions).rev() {
-        for m in k + 1..reductions {
-            adjoints[k] += adjoints[m].chain(sums[pair(m, k)]);
+    for k in (0..B::REDUCTIONS).rev() {
+        for m in k + 1..B::REDUCTIONS {
+            if kinds[pair(m, k)].is_some() {
+                adjoints[k] += adjoints[m].chain(sums[pair(m, k)]);
+            }
         }
         if extreme(structure.kinds[k].0) {
             adjoints[k] = shared(adjoints[k], sums[winners(k)]);
@@ -151,51 +174,77 @@ pub unsafe fn adjoints_in_turn<
 >(
     row: &InRow<'_, T, B, I, X, O>,
     structure: &Structure,
-    accumulators: &mut Accumulators<T, SUMS>,
+    sections: &mut Sections<T>,
 ) -> [T; MOST_REDUCTIONS] {
-    let (n, mut adjoints) = (row.arguments.n, [T::ZERO; MOST_REDUCTIONS]);
+    let (n, mut adjoints) = (row.n, [T::ZERO; MOST_REDUCTIONS]);
     directions!(B, B::REDUCTIONS, backwards => {
         let k = B::REDUCTIONS - 1 - backwards;
         let kind = structure.kinds[k].0;
-        let mut kinds = [None; SUMS];
+        let mut kinds = [None; 2];
         if !kind.is_running() {
-            (kinds[0], kinds[1]) = (Some(Reduction::Sum), extreme(kind).then_some(Reduction::Sum));
+            kinds = [Some(Reduction::Sum), extreme(kind).then_some(Reduction::Sum)];
         }
-        accumulators.begin(&kinds, n);
-        blocks!(n, start, len => {
-            for j in 0..len {
-                // SAFETY: by contract; `len` is at most LANES.
-                unsafe {
-                    let partials = row.at::<P>(start + j, k, usize::MAX);
-                    let mut part = row.pulled(&partials, start + j, true);
-                    for m in k + 1..B::REDUCTIONS {
-                        if let Some(tangent) = partials.tangents[m] {
-                            part = added(part, row.adjoint(&partials, m, start + j, &adjoints) * tangent);
-                        }
-                    }
-                    let (lane, part) = (accumulators.lanes[0].get_unchecked_mut(j), part.unwrap_or(T::ZERO));
-                    *lane = if kind.is_running() { part } else { *lane + part };
-                    if extreme(kind) {
-                        *accumulators.lanes[1].get_unchecked_mut(j) += row.share(&partials, k);
-                    }
-                }
-            }
-            if kind.is_running() {
-                // SAFETY: there is a row for each reduction.
-                unsafe { put(&accumulators.lanes[0], row.carried.add(k * n + start), len, false) };
-            }
-            accumulators.block(&kinds);
-        });
+        let dependencies = OfOne::<_, T, P> { row, structure, adjoints: &adjoints, k, kind };
+        // SAFETY: by contract.
+        let sums: [T; 2] = unsafe { sweep(&dependencies, n, &kinds, sections) };
         if kind.is_running() {
             let other = if kind == Reduction::Cumsum { Reduction::ReverseCumsum } else { Reduction::Cumsum };
-            // SAFETY: as above.
+            // SAFETY: there is a row for each reduction.
             other.accumulate(unsafe { std::slice::from_raw_parts_mut(row.carried.add(k * n), n) });
         } else {
-            let sums = accumulators.finish(&kinds);
             // SAFETY: as above.
             let adjoint = unsafe { row.with_numbers::<P>(k, sums[0]) };
             adjoints[k] = if extreme(kind) { shared(adjoint, sums[1]) } else { adjoint };
         }
     });
     adjoints
+}
+
+/// The sweep for the adjoint of one reduction, after those of later reductions: its sum and the number of its winners,
+/// or its row if it is running.
+struct OfOne<'a, R, T, const P: usize> {
+    row: &'a R,
+    structure: &'a Structure,
+    adjoints: &'a [T; MOST_REDUCTIONS],
+    k: usize,
+    kind: Reduction,
+}
+
+impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize, const P: usize> Sweep<T, 2>
+    for OfOne<'_, InRow<'_, T, B, I, X, O>, T, P>
+{
+    const ACCUMULATED: usize = 2;
+
+    #[inline(always)]
+    unsafe fn element(&self, position: usize, lane: usize, values: &mut [Lanes<T>; 2], kept: &mut [Lanes<T>; KEPT]) {
+        let k = self.k;
+        // SAFETY: by contract.
+        unsafe {
+            let keeps = kept.as_mut_ptr().cast::<T>().add(lane);
+            let partials = self.row.at::<P>(position, k, usize::MAX, keeps);
+            let mut part = self.row.pulled(&partials, position, true);
+            for m in k + 1..B::REDUCTIONS {
+                if let Some(tangent) = partials.tangents[m] {
+                    part = added(part, self.row.adjoint(&partials, m, position, self.adjoints) * tangent);
+                }
+            }
+            let (sum, part) = (values[0].get_unchecked_mut(lane), part.unwrap_or(T::ZERO));
+            *sum = if self.kind.is_running() { part } else { *sum + part };
+            if extreme(self.kind) {
+                *values[1].get_unchecked_mut(lane) += self.row.share(&partials, k);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn end(&self, start: usize, len: usize, values: &[Lanes<T>; 2], kept: &[Lanes<T>; KEPT]) {
+        let n = self.row.n;
+        // SAFETY: by contract; there is a row for each reduction.
+        unsafe {
+            self.structure.keep(P, self.row.kept, n, start, len, kept);
+            if self.kind.is_running() {
+                put(&values[0], self.row.carried.add(self.k * n + start), len, false);
+            }
+        }
+    }
 }

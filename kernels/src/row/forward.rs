@@ -3,20 +3,23 @@
 use std::cell::Cell;
 
 use super::Reduction;
-use super::accumulators::LANES;
-use super::body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, RowError, Rows};
+use super::body::{Body, Computed, KEPT, MOST_LEVELS, MOST_REDUCTIONS, RowError, Rows};
 use super::lane::Lane;
-use super::pass::{Arguments, Pass, State, blocks, passes, put, reduce, zeros_for};
+use super::operands::{Operands, positions, zeros_for};
+use super::pass::{Pass, State, passes, reduce};
+use super::place::put;
 use super::scope::{ReductionArguments, Scope, scope};
 use super::structure::Structure;
-use crate::memory::Aligned;
+use super::sweep::{LANES, Lanes, Sections, Sweep, sweep};
 use crate::memory::stream::fence;
 use crate::runtime::simd::clones;
 
 /// A body at machine numbers.
 struct Plain<'a, T, B, const I: usize, const X: usize, const O: usize> {
     body: &'a B,
-    arguments: &'a Arguments<T, I, X>,
+    n: usize,
+    inputs: Operands<T, I>,
+    at: [i64; X],
     known: &'a [T; MOST_REDUCTIONS],
     kept: *mut T,
     running: *mut T,
@@ -26,19 +29,18 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     /// The outputs at a position, and the arguments of reductions there.
     ///
     /// # Safety
-    /// The position is in the row, or the row is empty.
+    /// The position is in the row, or the row is empty. There are [`KEPT`] places for kept values.
     #[inline(always)]
-    unsafe fn at<const P: usize>(&self, position: usize) -> ([T; O], ReductionArguments<T>) {
-        let (n, kept, running) =
-            (self.arguments.n, self.kept.wrapping_add(position), self.running.wrapping_add(position));
-        scope!(scope: T, known self.known, kept kept, running running, direction usize::MAX, position position, count n);
-        // SAFETY: by contract.
-        let x = unsafe { self.arguments.element(&B::ALONG, position) };
+    unsafe fn at<const P: usize>(&self, position: usize, keeps: *mut T) -> ([T; O], ReductionArguments<T>) {
+        let (n, kept, running) = (self.n, self.kept.wrapping_add(position), self.running.wrapping_add(position));
+        scope!(scope: T, known self.known, kept kept, keeps keeps, running running, direction usize::MAX, position position, count n);
         let mut inputs = [Lane::<T, P>::outside(T::ZERO); I];
         for i in 0..I {
-            inputs[i] = Lane::new(x[i], B::ALONG[i], &scope);
+            // SAFETY: by contract.
+            let x = unsafe { self.inputs.element(i, B::ALONG[i], position) };
+            inputs[i] = Lane::new(x, B::ALONG[i], &scope);
         }
-        let results = self.body.eval(inputs, self.arguments.at);
+        let results = self.body.eval(inputs, self.at);
         let mut outputs = [T::ZERO; O];
         for k in 0..O {
             outputs[k] = results[k].value();
@@ -46,41 +48,67 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
         (outputs, scope.reduction_arguments(B::REDUCTIONS))
     }
 
-    /// Writes the outputs, in the pass after the last reduction. It works block by block, so that the compiler knows
-    /// that no store changes what is read.
+    /// Writes the outputs, in the pass after the last reduction.
     ///
     /// # Safety
     /// The outputs have room for a row, or for one number.
     #[inline(always)]
-    unsafe fn write<const P: usize>(&self, outputs: &[*mut T; O], large: &[bool; O]) {
-        let mut lanes = Aligned([[T::ZERO; LANES]; O]);
+    unsafe fn write<const P: usize>(&self, outputs: &[*mut T; O], large: &[bool; O], sections: &mut Sections<T>) {
         if B::GIVES.contains(&true) {
-            blocks!(self.arguments.n, start, len => {
-                if P > 0 {
-                    self.arguments.prefetch_next(&B::ALONG, start, len);
-                }
-                for j in 0..len {
-                    // SAFETY: the position is in the row.
-                    let (results, _) = unsafe { self.at::<P>(start + j) };
-                    for k in 0..O {
-                        // SAFETY: `len` is at most LANES, which the compiler can't see.
-                        unsafe { *lanes[k].get_unchecked_mut(j) = results[k] };
-                    }
-                }
-                for k in 0..O {
-                    if B::GIVES[k] {
-                        // SAFETY: by contract.
-                        unsafe { put(&lanes[k], outputs[k].wrapping_add(start), len, large[k]) };
-                    }
-                }
-            });
+            let outputs = Outputs::<_, T, O, P> { row: self, outputs, large };
+            // SAFETY: by contract.
+            unsafe { sweep(&outputs, self.n, &[None; O], sections) };
         }
-        // SAFETY: position 0, which is valid even for an empty row.
-        let (results, _) = unsafe { self.at::<P>(0) };
+        if B::GIVES.contains(&false) {
+            let mut keeps = [[T::ZERO; LANES]; KEPT];
+            // SAFETY: position 0, which is valid even for an empty row.
+            let (results, _) = unsafe { self.at::<P>(0, keeps.as_mut_ptr().cast()) };
+            for k in 0..O {
+                if !B::GIVES[k] {
+                    // SAFETY: by contract.
+                    unsafe { *outputs[k] = results[k] };
+                }
+            }
+        }
+    }
+}
+
+/// The sweep that writes the outputs.
+struct Outputs<'a, R, T, const O: usize, const P: usize> {
+    row: &'a R,
+    outputs: &'a [*mut T; O],
+    large: &'a [bool; O],
+}
+
+impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize, const P: usize> Sweep<T, O>
+    for Outputs<'_, Plain<'_, T, B, I, X, O>, T, O, P>
+{
+    const ACCUMULATED: usize = 0;
+
+    #[inline(always)]
+    fn begin(&self, start: usize, len: usize) {
+        if P > 0 {
+            self.row.inputs.prefetch_next(&B::ALONG, start, len);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn element(&self, position: usize, lane: usize, values: &mut [Lanes<T>; O], kept: &mut [Lanes<T>; KEPT]) {
+        // SAFETY: by contract.
+        unsafe {
+            let (results, _) = self.row.at::<P>(position, kept.as_mut_ptr().cast::<T>().add(lane));
+            for k in 0..O {
+                *values[k].get_unchecked_mut(lane) = results[k];
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn end(&self, start: usize, len: usize, values: &[Lanes<T>; O], _kept: &[Lanes<T>; KEPT]) {
         for k in 0..O {
-            if !B::GIVES[k] {
+            if B::GIVES[k] {
                 // SAFETY: by contract.
-                unsafe { *outputs[k] = results[k] };
+                unsafe { put(&values[k], self.outputs[k].wrapping_add(start), len, self.large[k]) };
             }
         }
     }
@@ -94,20 +122,30 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
 
     #[inline(always)]
     fn len(&self) -> usize {
-        self.arguments.n
+        self.n
+    }
+
+    #[inline(always)]
+    fn kept(&self) -> *mut T {
+        self.kept
+    }
+
+    #[inline(always)]
+    fn running(&self) -> *mut T {
+        self.running
     }
 
     #[inline(always)]
     fn prefetch_next(&self, start: usize, len: usize) {
         if !B::GIVES.contains(&true) {
-            self.arguments.prefetch_next(&B::ALONG, start, len);
+            self.inputs.prefetch_next(&B::ALONG, start, len);
         }
     }
 
     #[inline(always)]
-    unsafe fn reduction_arguments<const P: usize>(&self, position: usize) -> ReductionArguments<T> {
+    unsafe fn reduction_arguments<const P: usize>(&self, position: usize, keeps: *mut T) -> ReductionArguments<T> {
         // SAFETY: by contract.
-        unsafe { self.at::<P>(position) }.1
+        unsafe { self.at::<P>(position, keeps) }.1
     }
 }
 
@@ -122,7 +160,8 @@ clones! {
         outputs: &[Rows<*mut T>; O],
     ) -> Result<(), RowError>
     where [T: Computed, B: Body<I, X, O>] if [T::VECTORIZE] {
-        let structure = Structure::of::<T, B, I, X, O>(computes)?;
+        let (structure, checked) = Structure::of::<T, B, I, X, O>(computes);
+        checked?;
         let mut state = State::new(&structure, n);
         let zeros = zeros_for(n, inputs);
         let mut large = [false; O];
@@ -131,20 +170,21 @@ clones! {
         }
         for row in 0..rows {
             // SAFETY: these rows are valid by the contract of `forward`.
-            let arguments = unsafe { Arguments::of(n, row, inputs, at, &B::ALONG, &zeros)? };
+            let (at, inputs) = unsafe {
+                (positions(n, row, at)?, Operands::of(n, row, inputs, &B::ALONG, &zeros))
+            };
             let mut places = [std::ptr::null_mut(); O];
             for k in 0..O {
                 places[k] = outputs[k].row(row);
             }
             passes!(B, P => {
                 let (known, kept, running) = (state.known, state.kept.as_mut_ptr(), state.running.as_mut_ptr());
-                let here =
-                    Plain::<T, B, I, X, O> { body: computes, arguments: &arguments, known: &known, kept, running };
+                let here = Plain::<T, B, I, X, O> { body: computes, n, inputs, at, known: &known, kept, running };
                 if P < B::LEVELS.1 && P < structure.levels {
-                    reduce::<T, _, P>(&here, &structure, &mut state);
+                    reduce::<T, _, P>(&here, &structure, &mut state.known, &mut state.sections);
                 } else if P >= B::LEVELS.0 && P == structure.levels {
                     // SAFETY: as above.
-                    unsafe { here.write::<P>(&places, &large) };
+                    unsafe { here.write::<P>(&places, &large, &mut state.sections) };
                 }
             });
         }

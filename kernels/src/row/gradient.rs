@@ -10,12 +10,14 @@
 //! of the first formula. Every partial derivative comes from the body at dual numbers, in one direction at a time.
 
 use super::Reduction;
-use super::accumulators::{Accumulators, LANES};
-use super::adjoints::{adjoints, adjoints_in_turn, sums};
-use super::body::{Body, Computed, MOST_REDUCTIONS, RowError, Rows};
+use super::adjoints::{adjoints, adjoints_in_turn};
+use super::body::{Body, Computed, KEPT, MOST_REDUCTIONS, RowError, Rows};
 use super::partials::{InRow, directions};
-use super::pass::{Arguments, State, blocks, passes, prefetch_next, put, reduce, zeros_for};
+use super::operands::{Operands, positions, zeros_for};
+use super::pass::{State, passes, reduce};
+use super::place::{get, put};
 use super::structure::Structure;
+use super::sweep::{LANES, Lanes, Sections, Sweep, sweep};
 use crate::memory::stream::fence;
 use crate::runtime::simd::clones;
 
@@ -30,59 +32,85 @@ pub struct Cotangents<T, const I: usize, const O: usize> {
     pub shared: [bool; I],
 }
 
-/// Writes the cotangents of the inputs. It works block by block, so that the compiler knows that no store changes what
-/// is read.
+/// Writes the cotangent of input `q`. Rows that share a cotangent add to it.
 ///
 /// # Safety
-/// The arguments are those of a row, and `places` are the inputs' cotangents, or null.
+/// The arguments are those of a row, and `place` is the input's cotangent.
 #[inline(always)]
 unsafe fn give<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, const X: usize, const O: usize>(
-    row: &InRow<'_, T, B, I, X, O>,
-    adjoints: &[T; MOST_REDUCTIONS],
-    places: &[*mut T; I],
-    shared: &[bool; I],
-    large: &[bool; I],
-    accumulators: &mut Accumulators<T, I>,
+    cotangent: &Cotangent<'_, InRow<'_, T, B, I, X, O>, T, P>,
+    sections: &mut Sections<T>,
 ) {
-    let (n, kinds) = (row.arguments.n, B::ALONG.map(|along| (!along).then_some(Reduction::Sum)));
-    accumulators.begin(&kinds, n);
-    blocks!(n, start, len => {
-        row.arguments.prefetch_next(&B::ALONG, start, len);
-        prefetch_next(&B::GIVES, row.cotangents, row.next, start, len);
-        for j in 0..len {
-            directions!(B, I, q => {
-                // SAFETY: by contract.
-                let here = unsafe { row.pull::<P>(start + j, q, adjoints) };
-                // SAFETY: `len` is at most LANES.
-                let lane = unsafe { accumulators.lanes[q].get_unchecked_mut(j) };
-                *lane = if B::ALONG[q] { here } else { *lane + here };
-            });
+    let (row, q, n) = (cotangent.row, cotangent.q, cotangent.row.n);
+    if B::ALONG[q] {
+        // SAFETY: by contract.
+        unsafe { sweep(cotangent, n, &[None], sections) };
+        return;
+    }
+    let mut keeps = [[T::ZERO; LANES]; KEPT];
+    // SAFETY: by contract.
+    unsafe {
+        let [sum] = sweep(cotangent, n, &[Some(Reduction::Sum)], sections);
+        let partials = row.at::<P>(0, usize::MAX, q, keeps.as_mut_ptr().cast());
+        let here = row.pulled(&partials, 0, false).map_or(sum, |part| sum + part);
+        let place = &mut *cotangent.place;
+        *place = if cotangent.is_shared { *place + here } else { here };
+    }
+}
+
+/// The sweep that computes the cotangent of one input.
+struct Cotangent<'a, R, T, const P: usize> {
+    row: &'a R,
+    adjoints: &'a [T; MOST_REDUCTIONS],
+    q: usize,
+    place: *mut T,
+    is_shared: bool,
+    is_large: bool,
+    /// True if no later sweep over the row follows.
+    is_last: bool,
+}
+
+impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize, const P: usize> Sweep<T, 1>
+    for Cotangent<'_, InRow<'_, T, B, I, X, O>, T, P>
+{
+    const ACCUMULATED: usize = 1;
+
+    #[inline(always)]
+    fn begin(&self, start: usize, len: usize) {
+        if self.is_last {
+            self.row.inputs.prefetch_next(&B::ALONG, start, len);
+            self.row.cotangents.prefetch_next(&B::GIVES, start, len);
         }
-        for q in 0..I {
-            if B::ALONG[q] && !places[q].is_null() {
-                let place = places[q].wrapping_add(start);
-                if shared[q] {
-                    for j in 0..len {
-                        // SAFETY: by contract.
-                        unsafe { *accumulators.lanes[q].get_unchecked_mut(j) += *place.add(j) };
-                    }
+    }
+
+    #[inline(always)]
+    unsafe fn element(&self, position: usize, lane: usize, values: &mut [Lanes<T>; 1], kept: &mut [Lanes<T>; KEPT]) {
+        // SAFETY: by contract.
+        unsafe {
+            let keeps = kept.as_mut_ptr().cast::<T>().add(lane);
+            let here = self.row.pull::<P>(position, self.q, self.adjoints, keeps);
+            let value = values[0].get_unchecked_mut(lane);
+            *value = if B::ALONG[self.q] { here } else { *value + here };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn end(&self, start: usize, len: usize, values: &[Lanes<T>; 1], _kept: &[Lanes<T>; KEPT]) {
+        if !B::ALONG[self.q] {
+            return;
+        }
+        let (place, mut block) = (self.place.wrapping_add(start), values[0]);
+        // SAFETY: by contract.
+        unsafe {
+            if self.is_shared {
+                let sum = get(place, len);
+                for lane in 0..LANES {
+                    block[lane] += sum[lane];
                 }
-                // SAFETY: by contract.
-                unsafe { put(&accumulators.lanes[q], place, len, large[q]) };
             }
+            put(&block, place, len, self.is_large);
         }
-        accumulators.block(&kinds);
-    });
-    let sums = accumulators.finish(&kinds);
-    directions!(B, I, q => {
-        if !B::ALONG[q] && !places[q].is_null() {
-            // SAFETY: as above.
-            let (partials, place) = unsafe { (row.at::<P>(0, usize::MAX, q), &mut *places[q]) };
-            // SAFETY: as above.
-            let here = unsafe { row.pulled(&partials, 0, false) }.map_or(sums[q], |part| sums[q] + part);
-            *place = if shared[q] { *place + here } else { here };
-        }
-    });
+    }
 }
 
 clones! {
@@ -96,50 +124,57 @@ clones! {
         at: &[Rows<*const i64>; X],
     ) -> Result<(), RowError>
     where [T: Computed, B: Body<I, X, O>] if [T::VECTORIZE] {
-        let structure = Structure::of_dual::<T, B, I, X, O>(computes)?;
-        let (mut state, kinds, mut accumulators) = (State::new(&structure, n), sums(&structure), Accumulators::new());
-        let (mut given_back, mut carried) = (Accumulators::new(), structure.rows_of_sums::<T>(n));
+        let (structure, checked) = Structure::of_dual::<T, B, I, X, O>(computes);
+        checked?;
+        let mut state = State::new(&structure, n);
+        let mut carried = structure.rows_of_sums::<T>(n);
         let zeros = zeros_for(n, inputs);
-        let mut large = [false; I];
+        let (mut large, mut last) = ([false; I], 0);
         for q in 0..I {
             large[q] = cotangents.inputs[q].is_large && !cotangents.shared[q];
+            if !cotangents.inputs[q].data.is_null() {
+                last = q;
+            }
         }
         for row in 0..rows {
             // SAFETY: these rows are valid by the contract of `vjp`.
-            let arguments = unsafe { Arguments::of(n, row, inputs, at, &B::ALONG, &zeros)? };
-            let (mut given, mut next) = ([std::ptr::null(); O], [std::ptr::null(); O]);
-            for k in 0..O {
-                given[k] = cotangents.outputs[k].row(row);
-                next[k] = cotangents.outputs[k].row(row + 1);
-            }
+            let (at, inputs, given) = unsafe {
+                let inputs = Operands::of(n, row, inputs, &B::ALONG, &zeros);
+                let given = Operands::of(n, row, &cotangents.outputs, &B::GIVES, &zeros);
+                (positions(n, row, at)?, inputs, given)
+            };
             passes!(B, P => {
                 let (known, kept, running) = (state.known, state.kept.as_mut_ptr(), state.running.as_mut_ptr());
                 let carried = carried.as_mut_ptr();
                 let here = InRow {
-                    body: computes, arguments: &arguments, cotangents: &given, next: &next, known: &known, kept,
-                    running, carried,
+                    body: computes, n, inputs, at, cotangents: given, known: &known, kept, running, carried,
                 };
                 if P < B::LEVELS.1 && P < structure.levels {
-                    reduce::<T, _, P>(&here, &structure, &mut state);
+                    reduce::<T, _, P>(&here, &structure, &mut state.known, &mut state.sections);
                 } else if P >= B::LEVELS.0 && P == structure.levels {
                     // SAFETY: as above; in the last pass all kept values are known.
                     unsafe {
                         let adjoints = match B::RUNS {
-                            true => adjoints_in_turn::<T, B, P, I, X, O>(&here, &structure, &mut accumulators),
-                            false => adjoints::<T, B, P, I, X, O>(&here, &structure, &kinds, &mut accumulators),
+                            true => adjoints_in_turn::<T, B, P, I, X, O>(&here, &structure, &mut state.sections),
+                            false => adjoints::<T, B, P, I, X, O>(&here, &structure, &mut state.sections),
                         };
-                        let mut places = [std::ptr::null_mut(); I];
-                        for q in 0..I {
-                            if !cotangents.inputs[q].data.is_null() {
-                                places[q] = cotangents.inputs[q].row(row);
-                            }
-                        }
                         // The pass for the adjoints completed the kept values, if there is any reduction.
-                        if B::LEVELS.1 > 0 && structure.reductions > 0 {
-                            give::<T, B, { P + 1 }, I, X, O>(&here, &adjoints, &places, &cotangents.shared, &large, &mut given_back);
-                        } else if B::LEVELS.0 == 0 {
-                            give::<T, B, P, I, X, O>(&here, &adjoints, &places, &cotangents.shared, &large, &mut given_back);
-                        }
+                        directions!(B, I, q => {
+                            let to = cotangents.inputs[q];
+                            let (place, is_shared, is_last) = (to.row(row), cotangents.shared[q], q == last);
+                            if to.data.is_null() {
+                            } else if B::LEVELS.1 > 0 && structure.reductions > 0 {
+                                let cotangent = Cotangent::<_, T, { P + 1 }> {
+                                    row: &here, adjoints: &adjoints, q, place, is_shared, is_large: large[q], is_last,
+                                };
+                                give(&cotangent, &mut state.sections);
+                            } else if B::LEVELS.0 == 0 {
+                                let cotangent = Cotangent::<_, T, P> {
+                                    row: &here, adjoints: &adjoints, q, place, is_shared, is_large: large[q], is_last,
+                                };
+                                give(&cotangent, &mut state.sections);
+                            }
+                        });
                     }
                 }
             });

@@ -4,6 +4,7 @@ use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Ne
 
 use super::body::{Computed, KEPT, MOST_REDUCTIONS};
 use super::scope::Scope;
+use super::sweep::LANES;
 use super::{Reduction, Row};
 use crate::number::Dual;
 use crate::number::scalar::{Const, Element, Field, Float, Mask, Num, Real, sigmoid_and_slope};
@@ -290,14 +291,17 @@ macro_rules! expensive {
             };
             let slot = scope.expensive.get();
             scope.expensive.set(slot + 1);
+            if slot < KEPT {
+                scope.keeper[slot].set(origin.depth);
+            }
             if slot < KEPT && origin.depth < P {
                 // SAFETY: a scope has KEPT places, `count` apart.
                 return Lane { value: unsafe { *scope.kept.add(slot * scope.count) }, origin };
             }
             let value = $self.value.$name($($x.value),*);
             if slot < KEPT && origin.depth == P {
-                // SAFETY: as above.
-                unsafe { *scope.kept.add(slot * scope.count) = value };
+                // SAFETY: a scope has KEPT places for new values, `LANES` apart.
+                unsafe { *scope.keeps.add(slot * LANES) = value };
             }
             Lane { value, origin }
         }

@@ -10,16 +10,18 @@
 // Loops use indices: the closures of an iterator are functions that are compiled for the baseline.
 #![allow(clippy::needless_range_loop)]
 
-mod accumulators;
 mod adjoints;
 mod body;
 mod forward;
 mod gradient;
 mod lane;
+mod operands;
 mod partials;
 mod pass;
+mod place;
 mod scope;
 mod structure;
+mod sweep;
 
 pub use body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, OutOfRange, RowError, Rows};
 pub use forward::forward;

@@ -5,7 +5,8 @@ use std::cell::Cell;
 use super::Reduction;
 use super::body::{Body, Computed, MOST_REDUCTIONS};
 use super::lane::Lane;
-use super::pass::{Arguments, Pass};
+use super::operands::Operands;
+use super::pass::Pass;
 use super::scope::{ReductionArguments, Scope, scope};
 use crate::number::Dual;
 
@@ -21,10 +22,10 @@ pub struct Partials<T, const O: usize> {
 /// A body at dual numbers, with the arguments of one row.
 pub struct InRow<'a, T, B, const I: usize, const X: usize, const O: usize> {
     pub body: &'a B,
-    pub arguments: &'a Arguments<T, I, X>,
-    pub cotangents: &'a [*const T; O],
-    /// The cotangents of the next row.
-    pub next: &'a [*const T; O],
+    pub n: usize,
+    pub inputs: Operands<T, I>,
+    pub at: [i64; X],
+    pub cotangents: Operands<T, O>,
     pub known: &'a [T; MOST_REDUCTIONS],
     pub kept: *mut T,
     pub running: *mut T,
@@ -36,20 +37,26 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     /// Evaluates the body in pass `P`. The variable is the reduction `direction` or the input `wrt`.
     ///
     /// # Safety
-    /// The position is in the row, or the row is empty.
+    /// The position is in the row, or the row is empty. There are `KEPT` places for kept values.
     #[inline(always)]
-    pub unsafe fn at<const P: usize>(&self, position: usize, direction: usize, wrt: usize) -> Partials<T, O> {
-        let n = self.arguments.n;
+    pub unsafe fn at<const P: usize>(
+        &self,
+        position: usize,
+        direction: usize,
+        wrt: usize,
+        keeps: *mut T,
+    ) -> Partials<T, O> {
+        let n = self.n;
         let (kept, running) = (self.kept.wrapping_add(position), self.running.wrapping_add(position));
-        scope!(scope: T, known self.known, kept kept, running running, direction direction, position position, count n);
-        // SAFETY: by contract.
-        let x = unsafe { self.arguments.element(&B::ALONG, position) };
+        scope!(scope: T, known self.known, kept kept, keeps keeps, running running, direction direction, position position, count n);
         let mut inputs = [Dual::constant_of(Lane::<T, P>::outside(T::ZERO)); I];
         for i in 0..I {
-            let value = Lane::new(x[i], B::ALONG[i], &scope);
+            // SAFETY: by contract.
+            let x = unsafe { self.inputs.element(i, B::ALONG[i], position) };
+            let value = Lane::new(x, B::ALONG[i], &scope);
             inputs[i] = if i == wrt { Dual::variable(value) } else { Dual::constant_of(value) };
         }
-        let results = self.body.eval(inputs, self.arguments.at);
+        let results = self.body.eval(inputs, self.at);
         let mut partials = Partials {
             outputs: [None; O],
             tangents: [None; MOST_REDUCTIONS],
@@ -74,7 +81,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
         for k in 0..O {
             if let (Some(partial), true) = (partials.outputs[k], B::GIVES[k] == along) {
                 // SAFETY: by contract.
-                let cotangent = unsafe { *self.cotangents[k].add(if along { position } else { 0 }) };
+                let cotangent = unsafe { self.cotangents.element(k, along, position) };
                 sum = added(sum, cotangent * partial);
             }
         }
@@ -107,7 +114,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     ) -> T {
         match B::RUNS && partials.reductions.kinds[k].0.is_running() {
             // SAFETY: by contract.
-            true => unsafe { *self.carried.add(k * self.arguments.n + position) },
+            true => unsafe { *self.carried.add(k * self.n + position) },
             false => adjoints[k] * self.share(partials, k),
         }
     }
@@ -117,9 +124,15 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     /// # Safety
     /// The position is in the row.
     #[inline(always)]
-    pub unsafe fn pull<const P: usize>(&self, position: usize, wrt: usize, adjoints: &[T; MOST_REDUCTIONS]) -> T {
+    pub unsafe fn pull<const P: usize>(
+        &self,
+        position: usize,
+        wrt: usize,
+        adjoints: &[T; MOST_REDUCTIONS],
+        keeps: *mut T,
+    ) -> T {
         // SAFETY: by contract.
-        let partials = unsafe { self.at::<P>(position, usize::MAX, wrt) };
+        let partials = unsafe { self.at::<P>(position, usize::MAX, wrt, keeps) };
         // SAFETY: as above.
         let mut sum = unsafe { self.pulled(&partials, position, true) };
         for k in 0..B::REDUCTIONS {
@@ -140,13 +153,23 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
 
     #[inline(always)]
     fn len(&self) -> usize {
-        self.arguments.n
+        self.n
     }
 
     #[inline(always)]
-    unsafe fn reduction_arguments<const P: usize>(&self, position: usize) -> ReductionArguments<T> {
+    fn kept(&self) -> *mut T {
+        self.kept
+    }
+
+    #[inline(always)]
+    fn running(&self) -> *mut T {
+        self.running
+    }
+
+    #[inline(always)]
+    unsafe fn reduction_arguments<const P: usize>(&self, position: usize, keeps: *mut T) -> ReductionArguments<T> {
         // SAFETY: by contract.
-        unsafe { self.at::<P>(position, usize::MAX, usize::MAX) }.reductions
+        unsafe { self.at::<P>(position, usize::MAX, usize::MAX, keeps) }.reductions
     }
 }
 

@@ -3,7 +3,8 @@
 use std::cell::Cell;
 
 use super::Reduction;
-use super::body::{Computed, MOST_REDUCTIONS};
+use super::body::{Computed, KEPT, MOST_REDUCTIONS};
+use super::sweep::each;
 
 /// The state of one evaluation of the body. Its cells are local to one iteration of a loop: the compiler turns them
 /// into registers or removes them.
@@ -20,8 +21,12 @@ pub(super) struct Scope<'a, T> {
     pub tangent: &'a [Cell<Option<T>>; MOST_REDUCTIONS],
     /// The kind of each reduction, and the number of passes that it depends on.
     pub kind: &'a [Cell<(Reduction, usize)>; MOST_REDUCTIONS],
-    /// The kept values of this position, from earlier passes or this one: the first of [`KEPT`] places, `count` apart.
-    pub kept: *mut T,
+    /// The pass that computes each of the expensive functions that are kept.
+    pub keeper: &'a [Cell<usize>; KEPT],
+    /// The kept values of this position, from earlier passes: the first of [`KEPT`] places, `count` apart.
+    pub kept: *const T,
+    /// The places for values that this pass computes and keeps: the first of [`KEPT`] places, [`LANES`](super::sweep::LANES) apart.
+    pub keeps: *mut T,
     /// The running results at this position, from earlier passes: that of the first reduction; the others follow
     /// `count` apart.
     pub running: *const T,
@@ -39,20 +44,21 @@ impl<T: Computed> Scope<'_, T> {
             arguments: [T::ZERO; MOST_REDUCTIONS],
             kinds: [(Reduction::Sum, usize::MAX); MOST_REDUCTIONS],
         };
-        for k in 0..count {
+        each!(k < count => {
             found.arguments[k] = self.argument[k].get();
             found.kinds[k] = self.kind[k].get();
-        }
+        });
         found
     }
 }
 
 /// Declares a [`Scope`] with fresh cells.
 macro_rules! scope {
-    ($scope:ident: $t:ty, known $known:expr, kept $kept:expr, running $running:expr, direction $direction:expr, position $position:expr, count $count:expr) => {
+    ($scope:ident: $t:ty, known $known:expr, kept $kept:expr, keeps $keeps:expr, running $running:expr, direction $direction:expr, position $position:expr, count $count:expr) => {
         let (count_reductions, expensive) = (Cell::new(0), Cell::new(0));
         let argument = [const { Cell::new(<$t>::ZERO) }; MOST_REDUCTIONS];
         let tangent = [const { Cell::new(None) }; MOST_REDUCTIONS];
+        let keeper = [const { Cell::new(usize::MAX) }; super::body::KEPT];
         let kind = [const { Cell::new((Reduction::Sum, usize::MAX)) }; MOST_REDUCTIONS];
         let $scope = Scope {
             count_reductions: &count_reductions,
@@ -61,7 +67,9 @@ macro_rules! scope {
             argument: &argument,
             tangent: &tangent,
             kind: &kind,
+            keeper: &keeper,
             kept: $kept,
+            keeps: $keeps,
             running: $running,
             direction: $direction,
             position: $position,

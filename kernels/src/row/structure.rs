@@ -5,7 +5,9 @@ use std::cell::Cell;
 use super::Reduction;
 use super::body::{Body, Computed, KEPT, MOST_REDUCTIONS, RowError};
 use super::lane::{Lane, UNKNOWN};
+use super::place::put;
 use super::scope::{Scope, scope};
+use super::sweep::{LANES, Lanes, each};
 use crate::memory::Lines;
 use crate::number::Dual;
 
@@ -15,91 +17,144 @@ pub(super) struct Structure {
     pub reductions: usize,
     pub levels: usize,
     pub kinds: [(Reduction, usize); MOST_REDUCTIONS],
-    /// The number of expensive functions that are kept.
-    pub kept: usize,
+    /// The pass that computes each of the expensive functions that are kept.
+    pub keeper: [usize; KEPT],
 }
 
 impl Structure {
-    /// Evaluates the body once.
+    /// Evaluates the body once. Returns the structure apart from the error: in a `Result`, it would not be constant to
+    /// the compiler.
     #[inline(always)]
     pub fn of<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
         body: &B,
-    ) -> Result<Structure, RowError> {
-        let (known, mut kept) = ([T::ZERO; MOST_REDUCTIONS], [T::ZERO; KEPT]);
-        scope!(scope: T, known &known, kept kept.as_mut_ptr(), running std::ptr::null(), direction usize::MAX, position 0, count 1);
+    ) -> (Structure, Result<(), RowError>) {
+        let (known, mut keeps) = ([T::ZERO; MOST_REDUCTIONS], [[T::ZERO; LANES]; KEPT]);
+        scope!(scope: T, known &known, kept std::ptr::null(), keeps keeps.as_mut_ptr().cast(), running std::ptr::null(), direction usize::MAX, position 0, count 1);
         let mut x = [Lane::<T, 0>::outside(T::ZERO); I];
         for i in 0..I {
             x[i] = Lane::new(T::ZERO, B::ALONG[i], &scope);
         }
         let outputs = body.eval(x, [0; X]);
-        if outputs.iter().any(|output| output.is_unknown()) {
-            return Err(RowError::Constant);
+        let structure = Structure::seen(&scope);
+        let mut result = structure.check(B::REDUCTIONS, B::LEVELS, B::RUNS);
+        for k in (0..O).rev() {
+            if !B::GIVES[k] && outputs[k].varies() {
+                result = Err(RowError::Varies(k));
+            }
         }
-        match (0..O).find(|k| !B::GIVES[*k] && outputs[*k].varies()) {
-            Some(k) => Err(RowError::Varies(k)),
-            None => Structure::seen(&scope, B::REDUCTIONS, B::LEVELS, B::RUNS),
+        for k in 0..O {
+            if outputs[k].is_unknown() {
+                result = Err(RowError::Constant);
+            }
         }
+        (structure, result)
     }
 
-    /// Evaluates the body once at dual numbers.
+    /// Like [`Structure::of`], at dual numbers.
     #[inline(always)]
     pub fn of_dual<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
         body: &B,
-    ) -> Result<Structure, RowError> {
-        let (known, mut kept) = ([T::ZERO; MOST_REDUCTIONS], [T::ZERO; KEPT]);
-        scope!(scope: T, known &known, kept kept.as_mut_ptr(), running std::ptr::null(), direction usize::MAX, position 0, count 1);
+    ) -> (Structure, Result<(), RowError>) {
+        let (known, mut keeps) = ([T::ZERO; MOST_REDUCTIONS], [[T::ZERO; LANES]; KEPT]);
+        scope!(scope: T, known &known, kept std::ptr::null(), keeps keeps.as_mut_ptr().cast(), running std::ptr::null(), direction usize::MAX, position 0, count 1);
         let mut x = [Dual::constant_of(Lane::<T, 0>::outside(T::ZERO)); I];
         for i in 0..I {
             x[i] = Dual::constant_of(Lane::new(T::ZERO, B::ALONG[i], &scope));
         }
         let _ = body.eval(x, [0; X]);
-        Structure::seen(&scope, B::REDUCTIONS, B::LEVELS, B::RUNS)
+        let structure = Structure::seen(&scope);
+        (structure, structure.check(B::REDUCTIONS, B::LEVELS, B::RUNS))
     }
 
-    /// The reductions of one pass that return one number.
+    /// The first reductions that pass `pass` computes, unless they are running.
     #[inline(always)]
-    pub fn of_pass(&self, pass: usize) -> [Option<Reduction>; MOST_REDUCTIONS] {
-        self.kinds.map(|(reduction, level)| (level == pass && !reduction.is_running()).then_some(reduction))
+    pub fn of_pass(&self, pass: usize, count: usize) -> [Option<Reduction>; MOST_REDUCTIONS] {
+        let mut kinds = [None; MOST_REDUCTIONS];
+        each!(k < count => {
+            let (reduction, level) = self.kinds[k];
+            if level == pass && !reduction.is_running() {
+                kinds[k] = Some(reduction);
+            }
+        });
+        kinds
     }
 
     /// The running reductions of one pass.
+    #[inline(always)]
     pub fn running_of(&self, pass: usize) -> impl Iterator<Item = usize> {
         let kinds = self.kinds;
         (0..MOST_REDUCTIONS).filter(move |k| kinds[*k].1 == pass && kinds[*k].0.is_running())
     }
 
+    #[inline(always)]
     fn runs(&self) -> bool {
-        self.kinds.iter().any(|(reduction, _)| reduction.is_running())
+        let mut runs = false;
+        each!(k < MOST_REDUCTIONS => runs |= self.kinds[k].0.is_running());
+        runs
     }
 
-    /// A row of zeros for each reduction, if any is running.
+    /// A row of zeros for each expensive function that is kept, and room for the last block.
+    #[inline(always)]
+    pub fn rows_of_kept<T: Computed>(&self, n: usize) -> Lines<T> {
+        let mut kept = 0;
+        each!(slot < KEPT => kept += usize::from(self.keeper[slot] != usize::MAX));
+        Lines::filled(T::ZERO, if kept > 0 { kept * n + LANES } else { 0 })
+    }
+
+    /// A row of zeros for each reduction and room for the last block, if any is running.
+    #[inline(always)]
     pub fn rows_of_sums<T: Computed>(&self, n: usize) -> Lines<T> {
-        Lines::filled(T::ZERO, if self.runs() { self.reductions * n.max(1) } else { 0 })
+        Lines::filled(T::ZERO, if self.runs() { self.reductions * n + LANES } else { 0 })
+    }
+
+    /// Copies the values of a block that pass `pass` computed to the rows of kept values.
+    ///
+    /// # Safety
+    /// The rows have `n` elements, and the block is in the row.
+    #[inline(always)]
+    pub unsafe fn keep<T: Computed>(
+        &self,
+        pass: usize,
+        kept: *mut T,
+        n: usize,
+        start: usize,
+        len: usize,
+        block: &[Lanes<T>; KEPT],
+    ) {
+        each!(slot < KEPT => if self.keeper[slot] == pass {
+            // SAFETY: by contract.
+            unsafe { put(&block[slot], kept.add(slot * n + start), len, false) };
+        });
     }
 
     #[inline(always)]
-    fn seen<T: Computed>(
-        scope: &Scope<'_, T>,
-        most: usize,
-        levels: (usize, usize),
-        may_run: bool,
-    ) -> Result<Structure, RowError> {
-        let (reductions, kept) = (scope.count_reductions.get(), scope.expensive.get().min(KEPT));
-        let mut seen =
-            Structure { reductions, levels: 0, kinds: [(Reduction::Sum, usize::MAX); MOST_REDUCTIONS], kept };
-        for k in 0..reductions.min(MOST_REDUCTIONS) {
+    fn seen<T: Computed>(scope: &Scope<'_, T>) -> Structure {
+        let mut seen = Structure {
+            reductions: scope.count_reductions.get(),
+            levels: 0,
+            kinds: [(Reduction::Sum, usize::MAX); MOST_REDUCTIONS],
+            keeper: [usize::MAX; KEPT],
+        };
+        each!(slot < KEPT => seen.keeper[slot] = scope.keeper[slot].get());
+        each!(k < MOST_REDUCTIONS => {
             seen.kinds[k] = scope.kind[k].get();
-            if seen.kinds[k].1 >= UNKNOWN {
-                return Err(RowError::Constant);
-            }
-            seen.levels = seen.levels.max(seen.kinds[k].1 + 1);
-        }
-        if reductions > most || seen.levels < levels.0 || seen.levels > levels.1 {
-            return Err(RowError::Reductions { count: reductions, levels: seen.levels });
-        }
-        match seen.runs() && !may_run {
-            true => Err(RowError::Runs),
-            false => Ok(seen),
+            let levels = seen.kinds[k].1.wrapping_add(1);
+            seen.levels = if levels > seen.levels { levels } else { seen.levels };
+        });
+        seen
+    }
+
+    #[inline(always)]
+    fn check(&self, most: usize, levels: (usize, usize), may_run: bool) -> Result<(), RowError> {
+        let (count, depth) = (self.reductions, self.levels);
+        if depth > UNKNOWN {
+            Err(RowError::Constant)
+        } else if count > most || depth < levels.0 || depth > levels.1 {
+            Err(RowError::Reductions { count, levels: depth })
+        } else if self.runs() && !may_run {
+            Err(RowError::Runs)
+        } else {
+            Ok(())
         }
     }
 }
