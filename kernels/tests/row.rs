@@ -169,7 +169,8 @@ fn agree<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(body:
     };
     let symbolic = program.vjp_of_rows(&B::GIVES, &wrt).expect("differentiable");
     symbolic.verify().expect("a program");
-    for (n, count) in [(1, 1), (2, 3), (5, 4), (63, 2), (300, 2), (9000, 1)] {
+    // Blocks have 64 elements, and sections 16,384.
+    for (n, count) in [(1, 1), (2, 3), (5, 4), (63, 2), (64, 2), (65, 1), (577, 2), (40_000, 1)] {
         if n < least {
             continue;
         }
@@ -301,6 +302,49 @@ fn every_level_gives_the_same_bits() {
     });
     set_level(Level::Avx512);
     assert!(all.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn rows_that_share_a_cotangent_add_to_it() {
+    for n in [1, 63, 64, 130] {
+        let rows = Arguments::<3, 0>::new(LayerNorm::ALONG, n, 3);
+        let cotangents = [random(n * 3, 5)];
+        let weight = rows.inputs[1][..n].to_vec();
+        let all = Arguments { inputs: [rows.inputs[0].clone(), weight.repeat(3), weight.repeat(3)], ..rows };
+        let [x, w, b] = all.gradients(&LayerNorm, &cotangents);
+        let mut gradients = [vec![0.0; n * 3], vec![0.0; n], vec![0.0; n]];
+        let at =
+            |k: usize, data: *mut f64| Rows { data, step: if k == 0 { 8 * n as isize } else { 0 }, is_large: k == 0 };
+        let given = Cotangents {
+            outputs: [all.operand(&cotangents[0], true)],
+            inputs: std::array::from_fn(|k| at(k, gradients[k].as_mut_ptr())),
+            shared: [false, true, true],
+        };
+        // SAFETY: all operands have these rows; those that are shared have one.
+        unsafe { vjp(&LayerNorm, n, 3, &given, &all.operands::<LayerNorm, 1>(), &[]) }.expect("as forward");
+        let sum = |of: &[f64]| (0..n).map(|j| of[j] + of[n + j] + of[2 * n + j]).collect::<Vec<_>>();
+        assert_eq!(gradients[0], x, "rows of {n}");
+        assert!(close(&gradients[1], &sum(&w), 1e-14) && close(&gradients[2], &sum(&b), 1e-14), "rows of {n}");
+    }
+}
+
+/// Sums of `f32` are about as accurate as pairwise sums, for rows of any length.
+#[test]
+fn sums_of_long_rows_are_accurate() {
+    body! { Mean: [true x] at [] -> [false] in (1, 1), 1 = [x.mean()] }
+    for n in [100, 1000, 10_000, 100_000] {
+        let x: Vec<f32> = random(n, 3).into_iter().map(|v| v as f32 + 10.0).collect();
+        let exact = x.iter().map(|v| f64::from(*v)).sum::<f64>() / n as f64;
+        let mut mean = 0f32;
+        let (input, output) = (
+            Rows { data: x.as_ptr(), step: 0, is_large: false },
+            Rows { data: &raw mut mean, step: 0, is_large: false },
+        );
+        // SAFETY: one row of n elements.
+        unsafe { forward(&Mean, n, 1, &[input], &[], &[output]) }.expect("right");
+        let error = (f64::from(mean) - exact).abs() / exact;
+        assert!(error <= 4.0 * f64::from(f32::EPSILON), "{n}: {error:e}");
+    }
 }
 
 #[test]

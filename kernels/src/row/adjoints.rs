@@ -56,19 +56,13 @@ struct Dependencies<'a, R, const P: usize> {
     structure: &'a Structure,
 }
 
-impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize, const P: usize> Sweep<T, SUMS>
-    for Dependencies<'_, InRow<'_, T, B, I, X, O>, P>
+impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize, const P: usize, const N: usize>
+    Sweep<T, N> for Dependencies<'_, InRow<'_, T, B, I, X, O>, P>
 {
     const ACCUMULATED: usize = place(B::REDUCTIONS);
 
     #[inline(always)]
-    unsafe fn element(
-        &self,
-        position: usize,
-        lane: usize,
-        values: &mut [Lanes<T>; SUMS],
-        kept: &mut [Lanes<T>; KEPT],
-    ) {
+    unsafe fn element(&self, position: usize, lane: usize, values: &mut [Lanes<T>; N], kept: &mut [Lanes<T>; KEPT]) {
         directions!(B, B::REDUCTIONS, k => {
             // SAFETY: by contract.
             unsafe {
@@ -90,7 +84,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     }
 
     #[inline(always)]
-    unsafe fn end(&self, start: usize, len: usize, _values: &[Lanes<T>; SUMS], kept: &[Lanes<T>; KEPT]) {
+    unsafe fn end(&self, start: usize, len: usize, _values: &[Lanes<T>; N], kept: &[Lanes<T>; KEPT]) {
         // SAFETY: by contract.
         unsafe { self.structure.keep(P, self.row.kept, self.row.n, start, len, kept) };
     }
@@ -120,6 +114,33 @@ fn shared<T: Computed>(adjoint: T, winners: T) -> T {
     T::select(winners.equal(T::ZERO), T::ZERO, adjoint / winners)
 }
 
+/// The sums for the adjoints, which are at most `N`.
+///
+/// # Safety
+/// The arguments are those of a row.
+#[inline(always)]
+unsafe fn dependencies<
+    T: Computed,
+    B: Body<I, X, O>,
+    const P: usize,
+    const N: usize,
+    const I: usize,
+    const X: usize,
+    const O: usize,
+>(
+    row: &InRow<'_, T, B, I, X, O>,
+    structure: &Structure,
+    kinds: &[Option<Reduction>; SUMS],
+    sections: &mut Sections<T>,
+) -> [T; SUMS] {
+    let (mut few, mut sums) = ([None; N], [T::ZERO; SUMS]);
+    few.copy_from_slice(&kinds[..N]);
+    // SAFETY: by contract.
+    let found = unsafe { sweep(&Dependencies::<_, P> { row, structure }, row.n, &few, sections) };
+    sums[..N].copy_from_slice(&found);
+    sums
+}
+
 /// The adjoints of all reductions, after all reductions are known.
 ///
 /// # Safety
@@ -138,8 +159,17 @@ pub unsafe fn adjoints<
     sections: &mut Sections<T>,
 ) -> [T; MOST_REDUCTIONS] {
     let kinds = sums_of(structure, B::REDUCTIONS);
-    // SAFETY: by contract.
-    let sums = unsafe { sweep(&Dependencies::<_, P> { row, structure }, row.n, &kinds, sections) };
+    // Few sums need little memory, which matters for short rows.
+    let sums = match place(B::REDUCTIONS) {
+        // SAFETY: by contract.
+        0..=2 => unsafe { dependencies::<T, B, P, 2, I, X, O>(row, structure, &kinds, sections) },
+        // SAFETY: as above.
+        3..=5 => unsafe { dependencies::<T, B, P, 5, I, X, O>(row, structure, &kinds, sections) },
+        // SAFETY: as above.
+        6..=9 => unsafe { dependencies::<T, B, P, 9, I, X, O>(row, structure, &kinds, sections) },
+        // SAFETY: as above.
+        _ => unsafe { dependencies::<T, B, P, SUMS, I, X, O>(row, structure, &kinds, sections) },
+    };
     let mut adjoints = [T::ZERO; MOST_REDUCTIONS];
     directions!(B, B::REDUCTIONS, k => {
         // SAFETY: as above.

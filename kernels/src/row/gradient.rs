@@ -12,8 +12,8 @@
 use super::Reduction;
 use super::adjoints::{adjoints, adjoints_in_turn};
 use super::body::{Body, Computed, KEPT, MOST_REDUCTIONS, RowError, Rows};
-use super::partials::{InRow, directions};
 use super::operands::{Operands, positions, zeros_for};
+use super::partials::{InRow, directions};
 use super::pass::{State, passes, reduce};
 use super::place::{get, put};
 use super::structure::Structure;

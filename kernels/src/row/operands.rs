@@ -18,13 +18,7 @@ impl<T: Computed, const N: usize> Operands<T, N> {
     /// # Safety
     /// All operands have that row, with `n` elements if they have one per element.
     #[inline(always)]
-    pub unsafe fn of(
-        n: usize,
-        row: usize,
-        rows: &[Rows<*const T>; N],
-        along: &[bool; N],
-        zeros: &[T],
-    ) -> Self {
+    pub unsafe fn of(n: usize, row: usize, rows: &[Rows<*const T>; N], along: &[bool; N], zeros: &[T]) -> Self {
         let mut operands = Operands { here: [zeros.as_ptr(); N], next: [zeros.as_ptr(); N] };
         for k in 0..N {
             if !(rows[k].data.is_null() || along[k] && n == 0) {

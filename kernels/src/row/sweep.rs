@@ -3,6 +3,8 @@
 //! The loop takes blocks of [`LANES`] elements. Their results are private arrays of constant length, so the compiler
 //! keeps them in vector registers and knows that no store changes what is read.
 
+use std::hint::black_box;
+
 use super::Reduction;
 use super::body::{Computed, KEPT};
 
@@ -155,7 +157,9 @@ fn add<T: Computed, S: Sweep<T, N>, const N: usize>(
 #[inline(always)]
 fn fold<T: Computed>(lanes: &Lanes<T>, kind: Reduction) -> T {
     let lanes = halve::<T, 32>(lanes, kind);
-    let lanes = halve::<T, 16>(&lanes, kind);
+    // From here on, single lanes are combined. The compiler must not see this, because it would keep single lanes in the
+    // loop, too.
+    let lanes = black_box(halve::<T, 16>(&lanes, kind));
     let lanes = halve::<T, 8>(&lanes, kind);
     let lanes = halve::<T, 4>(&lanes, kind);
     let lanes = halve::<T, 2>(&lanes, kind);
