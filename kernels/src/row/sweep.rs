@@ -35,6 +35,7 @@ macro_rules! each {
         number!(5);
         number!(6);
         number!(7);
+        #[allow(clippy::reversed_empty_ranges)]
         for $k in 8..$bound {
             $do
         }
