@@ -199,6 +199,32 @@ def test_changes_in_place_are_seen_by_autograd():
         mtt.exp_(x)
 
 
+def test_compiled_autograd():
+    for ours, theirs in TWINS[:4]:
+        gradients = []
+        for f in (ours, theirs):
+            x = torch.linspace(-1, 1, 12, dtype=torch.float64).reshape(3, 4).requires_grad_()
+            with torch._dynamo.compiled_autograd._enable(torch.compile(backend="eager")):
+                scalar(f)(x).backward()
+            gradients.append(x.grad)
+        torch.testing.assert_close(*gradients)
+
+
+def test_empty_batches_and_batches_of_some_arguments():
+    for f in (mtt.softmax, torch.func.grad(scalar(mtt.swish)), lambda x: mtt.topk(x, 1), lambda x: mtt.matmul(x, x.T)):
+        shapes = [tuple(t.shape) for t in _flat(torch.vmap(f)(torch.ones(0, 2, 3)))]
+        assert shapes == [(0, *t.shape) for t in _flat(f(torch.ones(2, 3)))]
+    x, y = torch.randn(4, 3), torch.randn(2, 4, 3)
+    for in_dims, args in (((None, 0), (x, y)), ((0, None), (y, x))):
+        found = torch.vmap(mtt.cosine_similarity, in_dims)(*args)
+        expected = torch.vmap(lambda a, b: F.cosine_similarity(a, b, -1), in_dims)(*args)
+        torch.testing.assert_close(found, expected)
+
+
+def _flat(results):
+    return [results] if isinstance(results, torch.Tensor) else list(results)
+
+
 def test_ops_do_not_reach_into_the_batch():
     for f, shape in (
         (mtt.softmax, (3,)),

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .._definitions import Role
+from .._definitions import Axis, Role
 
 if TYPE_CHECKING:
+    from .definition import Definition
     from .op import Op
 
 Rule = Callable[..., Any]
@@ -18,42 +19,59 @@ Rule = Callable[..., Any]
 def batch(op: Op, call: Callable[..., Any]) -> Rule:
     """The rule of an op, which `call` calls."""
     definition = op.definition
-    shapes = definition.shapes
-    can_batch = shapes is not None and shapes.is_batched and not definition.is_variadic
 
     def rule(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
-        count = len(definition.inputs)
         args = definition.all_arguments(args)
         in_dims = (*in_dims, *[None] * (len(args) - len(in_dims)))
-        tensors, dims = args[:count], in_dims[:count]
-        if not can_batch or shapes is None:
+        together = at_once(definition, info.batch_size, in_dims, args)
+        if together is None:
             return one_by_one(info, in_dims, call, args)
-        own = [shapes.of(Role(False, k)) for k in range(count)]
-        # A tensor whose own dimensions are too few must not use the batch as one of them.
-        is_wrong = [
-            t is not None and t.dim() - (dim is not None) < (1 if shapes.axis else len(of.core))
-            for t, dim, of in zip(tensors, dims, own, strict=True)
-        ]
-        if any(is_wrong) or any(dim is not None and not of.has_batch for dim, of in zip(dims, own, strict=True)):
-            return one_by_one(info, in_dims, call, args)
-        attributes = args[count:]
-        if shapes.axis is not None:
-            ranks = {t.dim() - (dim is not None) for t, dim in zip(tensors, dims, strict=True) if t is not None}
-            attrs = definition.complete(definition.attributes(args))
-            if len(ranks) != 1 or not shapes.axis.is_valid(attrs, next(iter(ranks))):
-                return one_by_one(info, in_dims, call, args)
-            moved = shapes.axis.from_the_end(attrs, ranks.pop())[shapes.axis.attribute]
-            names = [a.name for a in definition.attrs]
-            attributes = tuple(
-                moved if name == shapes.axis.attribute else value for name, value in zip(names, attributes, strict=True)
-            )
-            cores: list[int | None] = [0] * count
-        else:
-            cores = [len(of.core) if of.has_batch else None for of in own]
-        result = call(*aligned(tensors, dims, cores), *attributes)
+        result = call(*together)
         return result, 0 if isinstance(result, torch.Tensor) else tuple(0 for _ in result)
 
     return rule
+
+
+def at_once(definition: Definition, size: int, in_dims: tuple[Any, ...], args: tuple[Any, ...]) -> list[Any] | None:
+    """The arguments of one call for all examples, whose batch is the first dimension; None if there is no such call."""
+    shapes, count = definition.shapes, len(definition.inputs)
+    if shapes is None or not shapes.is_batched or definition.is_variadic:
+        return None
+    tensors, dims, attributes = args[:count], in_dims[:count], args[count:]
+    own = [shapes.of(Role(False, k)) for k in range(count)]
+    if any(dim is not None and not of.has_batch for dim, of in zip(dims, own, strict=True)):
+        return None
+    ranks = [None if t is None else t.dim() - (dim is not None) for t, dim in zip(tensors, dims, strict=True)]
+    if shapes.axis is not None:
+        return at_axes(definition, shapes.axis, size, (tensors, dims, ranks), args)
+    # A tensor with too few dimensions must not use the batch as one of them.
+    if any(rank is not None and rank < len(of.core) for rank, of in zip(ranks, own, strict=True)):
+        return None
+    cores = [len(of.core) if of.has_batch else None for of in own]
+    return [*aligned(tensors, dims, cores), *attributes]
+
+
+def at_axes(
+    definition: Definition, axis: Axis, size: int, given: tuple[Any, Any, list[int | None]], args: tuple[Any, ...]
+) -> list[Any] | None:
+    """The same for an op whose caller chose the axes: they are counted from the last dimension."""
+    tensors, dims, ranks = given
+    found = {rank for rank in ranks if rank is not None}
+    attrs = definition.complete(definition.attributes(args))
+    rank = found.pop()
+    if found or rank == 0 or not axis.is_valid(attrs, rank):
+        return None
+    axes = axis.from_the_end(attrs, rank)[axis.attribute]
+    attributes = [
+        axes if a.name == axis.attribute else value
+        for a, value in zip(definition.attrs, args[len(definition.inputs) :], strict=True)
+    ]
+    # The inputs of such an op have equal numbers of dimensions.
+    batched = [
+        t if t is None else t.expand(size, *t.shape) if dim is None else t.movedim(dim, 0)
+        for t, dim in zip(tensors, dims, strict=True)
+    ]
+    return [*batched, *attributes]
 
 
 def aligned(tensors: tuple[Any, ...], dims: tuple[Any, ...], cores: list[int | None]) -> list[Any]:
@@ -85,6 +103,14 @@ def batch_gradient(op: Op) -> Rule:
 
 def one_by_one(info: Any, in_dims: tuple[Any, ...], call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Calls the op for each example, and stacks the results."""
+    if info.batch_size == 0:
+        # The results of an example that does not exist have the shapes.
+        found = call(*(blank(arg, dim) for arg, dim in zip(args, in_dims, strict=True)))
+        empty = [t.new_empty((0, *t.shape)) for t in ([found] if isinstance(found, torch.Tensor) else found)]
+        if isinstance(found, torch.Tensor):
+            return empty[0], 0
+        kind = list if isinstance(found, list) else tuple
+        return kind(empty), kind([0] * len(empty))
     results = [
         call(*(example(arg, dim, k) for arg, dim in zip(args, in_dims, strict=True))) for k in range(info.batch_size)
     ]
@@ -101,3 +127,10 @@ def example(arg: Any, dim: Any, k: int) -> Any:
     if isinstance(dim, list | tuple):
         return [example(a, d, k) for a, d in zip(arg, dim, strict=True)]
     return arg if dim is None or arg is None else arg.select(dim, k)
+
+
+def blank(arg: Any, dim: Any) -> Any:
+    """An example of an argument whose batch is empty."""
+    if isinstance(dim, list | tuple):
+        return [blank(a, d) for a, d in zip(arg, dim, strict=True)]
+    return arg if dim is None or arg is None else arg.new_zeros([n for k, n in enumerate(arg.shape) if k != dim])

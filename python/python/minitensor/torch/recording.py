@@ -51,6 +51,11 @@ def recorded(op: Op) -> Callable[..., Any]:
 
     class Recorded(_SingleLevelFunction):
         @staticmethod
+        def _compiled_autograd_key(ctx: Any) -> tuple[Any, ...]:
+            # Compiled autograd asks for it, and only functions of several transforms have it.
+            return (ctx._autograd_function_id,)
+
+        @staticmethod
         def forward(call: Call, *tensors: Tensor | None) -> Any:
             if call.compute is None:
                 return op._kernel(*tensors, *call.attributes)
