@@ -7,6 +7,7 @@ import minitensor.torch as mtt
 import pytest
 import torch
 from minitensor._minitensor import _op_names
+from minitensor.torch import decomposition
 from minitensor.torch.registration import find
 from sample_calls import call_ours, flat, gradients_of_ours, is_float, samples
 from torch_samples import assert_same, call_torch, gradients_of_torch
@@ -99,6 +100,13 @@ def test_other_devices_compute_decompositions():
     torch.testing.assert_close(op._compute_elsewhere(op.decompositions[op.op], x, 0), torch.softmax(x, 0))
     with pytest.raises(NotImplementedError, match="op 'sort' computes such tensors on the device 'cpu' only"):
         find("sort")._compute_elsewhere(lambda *_: NotImplemented, x)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_fingerprint_of_an_op_has_its_program(name):
+    definition = find(name).definition
+    assert any("'is_of_rows'" in text for text in decomposition.programs(definition))
+    assert decomposition.fingerprint(definition) == decomposition.fingerprint(definition)
 
 
 PROGRAM = """

@@ -5,6 +5,7 @@ Compilers fuse these functions with their surroundings, and compute them on ever
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import itertools
@@ -145,17 +146,24 @@ class Program(NamedTuple):
 
 def fingerprint(definition: Definition) -> str:
     """A text that changes with the programs of an op. Caches of compiled code have only the name of the op."""
+    return hashlib.sha256("\n".join([definition.name, *programs(definition)]).encode()).hexdigest()
+
+
+def programs(definition: Definition) -> list[str]:
+    """The programs of an op and of its gradient, with each choice of attributes, as texts."""
+    # Values for attributes without defaults.
+    samples = {"bool": True, "int": 1, "float": 0.5, "ints": [1], "floats": [0.5]}
+    required = {a.name: samples[a.kind] for a in definition.attrs if a.required and a.kind in samples}
     choices: dict[str, list[Any]] = {a.name: [False, True] if a.kind == "bool" else a.choices for a in definition.attrs}
     options = [[(name, choice) for choice in found] for name, found in choices.items() if found]
-    texts = [definition.name]
+    texts = []
     for chosen in itertools.islice(itertools.product(*options), 64):
         for given in ([True] * len(definition.inputs), [i.arity == "one" for i in definition.inputs]):
             for wrt in (None, [i for i, x in enumerate(definition.inputs) if x.differentiable and given[i]]):
-                try:
-                    texts.append(str(_program(definition.name, dict(chosen), given, wrt)))
-                except (RuntimeError, TypeError, ValueError) as error:
-                    texts.append(str(error))
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+                # A body may reject a choice, or have no derivative.
+                with contextlib.suppress(RuntimeError, TypeError, ValueError):
+                    texts.append(str(_program(definition.name, required | dict(chosen), given, wrt)))
+    return texts
 
 
 def function(name: str) -> Callable[..., Any]:
