@@ -76,7 +76,7 @@ fn they_equal_the_recorded_ones() -> Result<()> {
 fn a_known_result_is_used_instead_of_a_call() -> Result<()> {
     let x = numbers(&[3, 4], 0.0)?;
     let cotangent = numbers(&[3, 4], 0.3)?;
-    for name in ["softmax", "exp", "tanh", "sqrt"] {
+    for name in ["softmax", "exp", "sqrt"] {
         let op = registry::get(name)?;
         assert_eq!(results_read(&op), [true], "{name}");
         let attrs = bind(&op, &[Value::from(&x)], &[])?.1;

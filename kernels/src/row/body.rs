@@ -115,6 +115,9 @@ impl fmt::Display for RowError {
 pub trait Computed: Float + Machine {
     /// 0, for initial values.
     const ZERO: Self;
+    /// True if loops are compiled for every SIMD level. Debug builds do not vectorize, so one level suffices for them: row
+    /// loops take most of their compile time.
+    const FOR_EACH_LEVEL: bool = Self::VECTORIZE && !cfg!(debug_assertions);
 }
 impl Computed for f32 {
     const ZERO: f32 = 0.0;

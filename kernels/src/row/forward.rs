@@ -159,7 +159,7 @@ clones! {
         at: &[Rows<*const i64>; X],
         outputs: &[Rows<*mut T>; O],
     ) -> Result<(), RowError>
-    where [T: Computed, B: Body<I, X, O>] if [T::VECTORIZE] {
+    where [T: Computed, B: Body<I, X, O>] if [T::FOR_EACH_LEVEL] {
         let (structure, checked) = Structure::of::<T, B, I, X, O>(computes);
         checked?;
         let mut state = State::new(&structure, n);

@@ -123,7 +123,7 @@ clones! {
         inputs: &[Rows<*const T>; I],
         at: &[Rows<*const i64>; X],
     ) -> Result<(), RowError>
-    where [T: Computed, B: Body<I, X, O>] if [T::VECTORIZE] {
+    where [T: Computed, B: Body<I, X, O>] if [T::FOR_EACH_LEVEL] {
         let (structure, checked) = Structure::of_dual::<T, B, I, X, O>(computes);
         checked?;
         let mut state = State::new(&structure, n);
