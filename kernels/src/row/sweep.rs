@@ -1,7 +1,7 @@
 //! [`Sweep`]: one loop over the elements of a row.
 //!
-//! The loop takes blocks of [`LANES`] elements. Their results are private arrays of constant length, so the compiler
-//! keeps them in vector registers and knows that no store changes what is read.
+//! The loop takes blocks of [`LANES`] elements. Their results are private arrays of constant length. The compiler keeps
+//! such arrays in vector registers, and knows that stores do not alias them.
 
 use std::hint::black_box;
 
@@ -121,7 +121,7 @@ pub(super) unsafe fn sweep<T: Computed, S: Sweep<T, N>, const N: usize>(
         if n <= SECTION || S::ACCUMULATED == 0 {
             return sums;
         }
-        // Copies, because what a function takes by reference is not kept in registers.
+        // The functions take references to copies: an array whose address escapes is not kept in registers.
         let (kinds, mut sums) = (*kinds, sums);
         sections.push(&kinds[..S::ACCUMULATED], &sums);
         if start == n {

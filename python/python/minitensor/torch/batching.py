@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -103,23 +103,19 @@ def batch_gradient(op: Op) -> Rule:
 
 def one_by_one(info: Any, in_dims: tuple[Any, ...], call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Calls the op for each example, and stacks the results."""
-    if info.batch_size == 0:
-        # The results of an example that does not exist have the shapes.
-        found = call(*(blank(arg, dim) for arg, dim in zip(args, in_dims, strict=True)))
-        empty = [t.new_empty((0, *t.shape)) for t in ([found] if isinstance(found, torch.Tensor) else found)]
-        if isinstance(found, torch.Tensor):
-            return empty[0], 0
-        kind = list if isinstance(found, list) else tuple
-        return kind(empty), kind([0] * len(empty))
     results = [
         call(*(example(arg, dim, k) for arg, dim in zip(args, in_dims, strict=True))) for k in range(info.batch_size)
     ]
-    first = results[0]
+    # An empty batch has the shapes of an example, too.
+    first = results[0] if results else call(*(blank(arg, dim) for arg, dim in zip(args, in_dims, strict=True)))
+
+    def stacked(parts: Sequence[torch.Tensor]) -> torch.Tensor:
+        return torch.stack(list(parts))[: info.batch_size]
+
     if isinstance(first, torch.Tensor):
-        return torch.stack(results), 0
-    stacked = [torch.stack(parts) for parts in zip(*results, strict=True)]
+        return stacked(results or [first]), 0
     kind = list if isinstance(first, list) else tuple
-    return kind(stacked), kind([0] * len(stacked))
+    return kind(stacked(parts) for parts in zip(*(results or [first]), strict=True)), kind([0] * len(first))
 
 
 def example(arg: Any, dim: Any, k: int) -> Any:

@@ -49,7 +49,7 @@ def make_function(op: Op) -> Callable[..., Any]:
                     return direct(*args, **kwargs)
                 if is_differentiable:
                     args = bind(args, kwargs)
-                    return recorded(Call((), args[count:]), *args[:count])
+                    return recorded(Call((), args[count:], is_direct=True), None, *args[:count])
         return dispatch(bind(args, kwargs))
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

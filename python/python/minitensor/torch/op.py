@@ -151,8 +151,8 @@ class Op:
         tensors = self.definition.flat(complete)
         if not is_recorded(tensors):
             return below_autograd(self.op, keys, args)
-        call = Call((), complete[len(self.definition.inputs) :], compute=computation(self.op, keys, args))
-        found = self._recorded(call, tensors)
+        call = Call((), complete[len(self.definition.inputs) :])
+        found = self._recorded(call, computation(self.op, keys, args), tensors)
         return list(found) if self.definition.gives_list else found
 
     def _change(self, keys: Any, *args: Any) -> Any:
@@ -179,13 +179,14 @@ class Op:
         if not is_recorded(tensors):
             return list(below_autograd(self.gradient_op, keys, args))
         selection = Selection.decode(wrt)
-        call = Call(selection.orders, attributes, len(results), computation(self.gradient_op, keys, args))
-        return list(self._recorded(call, [*results, *selection.complete(tensors)]))
+        call = Call(selection.orders, attributes, len(results))
+        compute = computation(self.gradient_op, keys, args)
+        return list(self._recorded(call, compute, [*results, *selection.complete(tensors)]))
 
-    def _recorded(self, call: Call, tensors: Sequence[torch.Tensor | None]) -> Any:
+    def _recorded(self, call: Call, compute: Callable[[], Any], tensors: Sequence[torch.Tensor | None]) -> Any:
         if has_transforms():
-            return recorded_within_transforms(self.recorded, call, tensors)
-        return self.recorded(call, *tensors)
+            return recorded_within_transforms(self.recorded, call, compute, tensors)
+        return self.recorded(call, compute, *tensors)
 
     def gradients(
         self, call: Call, results: Sequence[torch.Tensor], tensors: Tensors, needs: Sequence[bool]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,35 +18,26 @@ grad_enabled = torch.is_grad_enabled
 has_transforms = torch._C._are_functorch_transforms_active
 
 
-class Call:
-    """What a call has besides tensors. These are the known results, then the tensors of the function.
+class Call(NamedTuple):
+    """The non-tensor arguments of a recorded call. Its tensors are the known results, then those of the function.
 
     The function of order 0 is the op. That of order k takes cotangents of the function of order k - 1 and its tensors.
     """
 
-    __slots__ = ("attributes", "compute", "is_direct", "known", "orders")
-
-    def __init__(
-        self,
-        orders: Sequence[Sequence[bool]],
-        attributes: Sequence[Any],
-        known: int = 0,
-        compute: Callable[[], Any] | None = None,
-    ) -> None:
-        #: For each order, the tensors of the function below whose gradients are returned.
-        self.orders = orders
-        self.attributes = attributes
-        #: The number of known results.
-        self.known = known
-        #: Computes the call by the kernel after that of autograd. It is forgotten after the call.
-        self.compute = compute
-        #: Whether the tensors are plain, so that kernels are called without PyTorch's dispatcher.
-        self.is_direct = compute is None
+    #: For each order, the tensors of the function below whose gradients are returned.
+    orders: Sequence[Sequence[bool]]
+    attributes: Sequence[Any]
+    #: The number of known results.
+    known: int = 0
+    #: Whether the tensors are plain, so that kernels are called without PyTorch's dispatcher.
+    is_direct: bool = False
 
 
 def recorded(op: Op) -> Callable[..., Any]:
-    """Returns a function of a `Call` and its tensors that autograd records."""
+    """Returns a function that autograd records, of a `Call`, a function that computes it, and its tensors.
 
+    The second argument is None for a direct call.
+    """
     reads_results = any(op.definition.results_read)
 
     class Recorded(_SingleLevelFunction):
@@ -56,22 +47,22 @@ def recorded(op: Op) -> Callable[..., Any]:
             return (ctx._autograd_function_id,)
 
         @staticmethod
-        def forward(call: Call, *tensors: Tensor | None) -> Any:
-            if call.compute is None:
+        def forward(call: Call, compute: Callable[[], Any] | None, *tensors: Tensor | None) -> Any:
+            if compute is None:
                 return op._kernel(*tensors, *call.attributes)
-            found = call.compute()
+            found = compute()
             return tuple(found) if isinstance(found, list) else found
 
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            call, *tensors = inputs
-            call.compute = None
+            call, _, *tensors = inputs
             ctx.call = call
-            # The arguments before the tensors.
-            ctx.first = 1 + call.known
+            # The arguments before the tensors of the function.
+            ctx.first = 2 + call.known
+            ctx.known = call.known
             if reads_results and not call.orders:
                 results = op.definition.read(output)
-                call.known = len(results)
+                ctx.known = len(results)
                 tensors = [*results, *tensors]
             ctx.save_for_backward(*tensors)
             if has_transforms() or forward_ad._current_level >= 0:
@@ -82,24 +73,22 @@ def recorded(op: Op) -> Callable[..., Any]:
 
         @staticmethod
         def backward(ctx: Any, *cotangents: Any) -> Any:
-            saved, call, first = ctx.saved_tensors, ctx.call, ctx.first
-            results, tensors = saved[: call.known], saved[call.known :]
-            found = op.gradients(call, results, [*cotangents, *tensors], ctx.needs_input_grad[first:])
+            saved, known, first = ctx.saved_tensors, ctx.known, ctx.first
+            arguments = [*cotangents, *saved[known:]]
+            found = op.gradients(ctx.call, saved[:known], arguments, ctx.needs_input_grad[first:])
             # Results depend on the tensors, whose gradients are complete.
             return (*[None] * first, *found)
 
         @staticmethod
-        def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
+        def jvp(ctx: Any, *tangents: Any) -> Any:
             # The derivative itself is differentiated by the other transforms only.
             saved = [t if t is None else torch._VF._unpack_dual(t, level=0)[0] for t in ctx.saved_tensors]
-            call = ctx.call
-            results, tensors = saved[: call.known], saved[call.known :]
-            tangents = tangents[ctx.first - 1 :]
+            call, results, tensors = ctx.call, saved[: ctx.known], saved[ctx.known :]
+            tangents = tangents[ctx.first :]
             # A gradient is linear in the cotangents. Its gradient with respect to them maps tangents to tangents.
             mask = [t is not None for t in tangents]
             zeros = [zero(*result) for result in ctx.results]
             gradient = Call([*call.orders, mask], call.attributes)
-            gradient.is_direct = False
             given = [t for t in tangents if t is not None]
             needs = [*[True] * len(zeros), *[False] * len(tensors)]
             with forward_ad._set_fwd_grad_enabled(True):
@@ -112,10 +101,12 @@ def recorded(op: Op) -> Callable[..., Any]:
     return apply
 
 
-def recorded_within_transforms(recorded: Callable[..., Any], call: Call, tensors: Sequence[Tensor | None]) -> Any:
+def recorded_within_transforms(
+    recorded: Callable[..., Any], call: Call, compute: Callable[[], Any], tensors: Sequence[Tensor | None]
+) -> Any:
     """Computes and records a call for the innermost transform of `torch.func`."""
     with enable_single_level_autograd_function():
-        return recorded(call, *tensors)
+        return recorded(call, compute, *tensors)
 
 
 def zero(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor | None:
