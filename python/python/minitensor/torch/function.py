@@ -10,14 +10,13 @@ import torch
 from torch import Tensor
 
 from .definition import Definition, in_schema, literal
-from .plain import are_plain, is_observed
+from .plain import are_plain, is_observed, need_gradient
 from .recording import Call
 
 if TYPE_CHECKING:
     from .op import Op
 
 _is_compiling = torch.compiler.is_compiling
-_grad_enabled = torch.is_grad_enabled
 #: PyTorch before 2.9 compiles neither a union of types nor `next` with a default.
 NUMBERS = (bool, int, float, complex)
 _MISSING = inspect.Parameter.empty
@@ -45,7 +44,7 @@ def make_function(op: Op) -> Callable[..., Any]:
                 args, kwargs = bind(args, kwargs), {}
             tensors = args[:count]
             if are_plain(tensors):
-                if not (_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)):
+                if not need_gradient(tensors):
                     return direct(*args, **kwargs)
                 if is_differentiable:
                     args = bind(args, kwargs)

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 
+_grad_enabled = torch.is_grad_enabled
 _is_compiling = torch.compiler.is_compiling
 _transforms = torch._C._functorch.peek_interpreter_stack
 _dispatch_modes = torch._C._len_torch_dispatch_stack
@@ -31,6 +32,15 @@ def is_observed() -> bool:
         or _tracing() is not None
         or forward_ad._current_level >= 0
     )
+
+
+def need_gradient(tensors: Iterable[Tensor | None]) -> bool:
+    """Whether a backward pass may need the gradient of one of the tensors."""
+    if _grad_enabled():
+        for t in tensors:
+            if t is not None and t.requires_grad:
+                return True
+    return False
 
 
 def are_plain(tensors: Iterable[Tensor | None]) -> bool:

@@ -11,6 +11,8 @@ from torch._functorch.autograd_function import enable_single_level_autograd_func
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
+from .plain import need_gradient
+
 if TYPE_CHECKING:
     from .op import Op
 
@@ -117,9 +119,7 @@ def zero(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tens
 
 def is_recorded(tensors: Sequence[Tensor | None]) -> bool:
     """Whether autograd or a transform must see a call."""
-    if has_transforms() or forward_ad._current_level >= 0:
-        return True
-    return grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+    return has_transforms() or forward_ad._current_level >= 0 or need_gradient(tensors)
 
 
 def below_autograd(overload: Any, keys: Any, args: Sequence[Any]) -> Any:
