@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use minitensor_kernels::program::{Id, Instruction, Primitive, Program, Variable};
+use minitensor_kernels::program::{Id, Instruction, Primitive, Program};
 use minitensor_kernels::row::Reduction;
 use minitensor_kernels::{Const, Num};
 
@@ -21,27 +21,11 @@ pub fn gradient(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     let op = call.op();
     let mut inputs: Vec<Option<Tensor>> = (0..call.num_inputs()).map(|i| call.optional_input(i)).collect::<Result<_>>()?;
     let attrs = &call.attrs()[..op.attrs.len().min(call.attrs().len())];
-    let program = op.program(attrs, |i| inputs[i].is_some())?;
-    let program = program.ok_or_else(|| Error::runtime(format!("op '{}' has no program", op.name)))?;
+    let wrt: Vec<usize> = (0..op.inputs.len()).filter(|i| is_float(op.inputs[*i].dtype) && call.needs(*i)).collect();
+    let vjp = op.backward(attrs, |i| inputs[i].is_some(), &wrt);
+    let vjp = vjp.map_err(|e| e.context(format!("op '{}' has no further derivative", op.name)))?;
+    let vjp = vjp.ok_or_else(|| Error::runtime(format!("op '{}' has no program", op.name)))?;
     let gives: Vec<bool> = op.outputs.iter().map(|o| o.core == Core::Slice).collect();
-    let (mut along, mut numbers) = (0.., 0..);
-    let (mut wrt, mut places) = (Vec::new(), Vec::new());
-    for (i, input) in op.inputs.iter().enumerate().filter(|(_, input)| is_float(input.dtype)) {
-        let variable = match input.core {
-            Core::Slice => Variable::Input(along.next().unwrap_or_default()),
-            _ => Variable::Uniform(numbers.next().unwrap_or_default()),
-        };
-        if call.needs(i) {
-            wrt.push(variable);
-            places.push(i);
-        }
-    }
-    let vjp = program.vjp_of_rows(&gives, &wrt).ok_or_else(|| {
-        Error::runtime(format!(
-            "op '{}' has no further derivative: a function in its body is not differentiable",
-            op.name
-        ))
-    })?;
     let mut cotangents: Vec<Tensor> = (0..gives.len()).map(|k| call.cotangent(k)).collect::<Result<_>>()?;
     let dtype = cotangents.iter().map(Tensor::dtype).find(|d| d.is_differentiable()).unwrap_or(DType::F64).compute();
     let device = call.device();
@@ -58,15 +42,13 @@ pub fn gradient(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
         *cotangent = Tensor::from_number(Const::Int(0), dtype, device)?;
     }
     let arguments = Arguments::of(op, &gives, &cotangents, &inputs, attrs, (dtype, device))?;
-    let results = arguments.run(&vjp)?;
+    let results = arguments.run(&vjp.program)?;
     let mut gradients = vec![None; call.num_inputs()];
-    for ((place, variable), gradient) in places.into_iter().zip(&wrt).zip(results) {
-        gradients[place] = Some(match variable {
-            Variable::Input(_) => gradient,
-            Variable::Uniform(_) if gradient.ndim() > 0 => {
-                op_named("squeeze").call(&[(&gradient).into(), (-1i64).into()], &[])?
-            }
-            Variable::Uniform(_) => gradient,
+    for (i, gradient) in wrt.into_iter().zip(results) {
+        let is_one_per_row = op.inputs[i].core != Core::Slice && gradient.ndim() > 0;
+        gradients[i] = Some(match is_one_per_row {
+            true => op_named("squeeze").call(&[(&gradient).into(), (-1i64).into()], &[])?,
+            false => gradient,
         });
     }
     Ok(gradients)

@@ -1,11 +1,11 @@
 //! [`Pullback`]: the derived gradient of one kind of call, and the tensors that such calls save for it.
 
-use minitensor_kernels::program::{Program, Variable};
+use minitensor_kernels::program::Program;
 use smallvec::SmallVec;
 
-use crate::op::CustomOpBuilder;
+use crate::op::{Argument, CustomOpBuilder};
 use crate::op::call::Arg;
-use crate::op::def::{Arity, Backward, Body, Core, DTypeRule, Derived, OpDef, OpRef, Role, ShapeRule};
+use crate::op::def::{Arity, Backward, Body, DTypeRule, Derived, OpDef, OpRef, Role, ShapeRule};
 use crate::backend::Wanted;
 use crate::dispatch::dispatch_wanted;
 use crate::op::gradient::Key;
@@ -147,22 +147,12 @@ impl Pullback {
     /// Does not save rows that the gradient does not read, if a cotangent has the same shape.
     fn drop_unread_rows(&mut self, op: &OpDef, key: &Key, attrs: &[Attr]) {
         let ShapeRule::Core(rule) = &op.shape else { return };
-        let Ok(Some(program)) = op.program(attrs, |i| key.is_given(i)) else { return };
-        let gives: Vec<bool> = op.outputs.iter().map(|o| o.core == Core::Slice).collect();
-        let (mut along, mut numbers) = (0.., 0..);
-        let mut variables = Vec::new();
-        for input in op.inputs.iter() {
-            variables.push(match input.core {
-                Core::Slice => Variable::Input(along.next().unwrap_or_default()),
-                _ => Variable::Uniform(numbers.next().unwrap_or_default()),
-            });
-        }
-        let wrt: Vec<Variable> = (0..op.inputs.len()).filter(|i| key.needs(*i)).map(|i| variables[i]).collect();
-        let Some(vjp) = program.vjp_of_rows(&gives, &wrt) else { return };
-        let (rows, cotangents) = (gives.iter().filter(|g| **g).count(), op.cotangents().count());
+        let wrt: Vec<usize> = (0..op.inputs.len()).filter(|i| key.needs(*i)).collect();
+        let Ok(Some(vjp)) = op.backward(attrs, |i| key.is_given(i), &wrt) else { return };
+        let cotangents = op.cotangents().count();
         for (i, input) in op.inputs.iter().enumerate().filter(|(i, _)| key.is_given(*i)) {
-            let Variable::Input(at) = variables[i] else { continue };
-            let (dims, is_read) = (&rule.inputs[i], vjp.reads().any(|r| r == rows + at));
+            let Some(at) = vjp.inputs.iter().position(|a| *a == Argument::Input(i)) else { continue };
+            let (dims, is_read) = (&rule.inputs[i], vjp.program.reads().any(|r| r == at));
             let is_like = |k: &usize| {
                 let (other, output) = (&rule.outputs[*k], &op.outputs[*k]);
                 output.dtype == input.dtype && dims.batch && other.batch && other.core == dims.core
