@@ -1,6 +1,8 @@
 """Fixtures of all tests."""
 
 import gc
+import os
+import tempfile
 
 import numpy as np
 import pytest
@@ -8,6 +10,10 @@ from minitensor.plugins import discovery
 
 import minitensor as mt
 from minitensor import plugins
+
+# Measured values of tuned attributes.
+CACHE = tempfile.TemporaryDirectory(prefix="minitensor-")
+os.environ["MINITENSOR_CACHE_DIR"] = CACHE.name
 
 
 @pytest.fixture

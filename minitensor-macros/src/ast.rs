@@ -146,6 +146,18 @@ pub enum Gradient {
     Composite,
 }
 
+impl Attribute {
+    /// Whether a caller may omit it.
+    pub fn has_default(&self) -> bool {
+        self.optional || self.default.is_some() || self.kind.is_tuned()
+    }
+
+    /// Whether `None` is a value for a caller.
+    pub fn admits_none(&self) -> bool {
+        self.optional || self.kind.is_tuned()
+    }
+}
+
 impl Op {
     /// The name of the function.
     pub fn ident(&self) -> &Ident {

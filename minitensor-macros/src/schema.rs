@@ -51,7 +51,7 @@ fn input(input: &ast::Input) -> Input {
 }
 
 fn attribute(attr: &ast::Attribute) -> Attribute {
-    Attribute { name: name(&attr.ident), kind: attr.kind, optional: attr.optional, default: None }
+    Attribute { name: name(&attr.ident), kind: attr.kind, optional: attr.admits_none(), default: None }
 }
 
 fn output(output: &ast::Output) -> Output {

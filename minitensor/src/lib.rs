@@ -49,6 +49,8 @@ pub mod stop;
 pub mod tensor;
 #[cfg(feature = "engine")]
 pub mod testing;
+#[cfg(feature = "engine")]
+pub mod tuning;
 
 pub use attr::{Attr, AttrEnum, AttrKind};
 pub use autograd::BackwardCall;

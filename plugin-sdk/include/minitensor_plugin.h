@@ -103,7 +103,10 @@ typedef enum MtKind {
   MT_KIND_WORD = 6,    /* one of `words`; its values have the kind MT_KIND_STR */
   MT_KIND_INTS = 7,
   MT_KIND_FLOATS = 8,
-  MT_KIND_DTYPE = 9
+  MT_KIND_DTYPE = 9,
+  MT_KIND_TUNED = 10   /* one of the positive integers in the default, which has the kind MT_KIND_INTS; values have the kind
+                          MT_KIND_INT. The integers only differ in speed: the host measures them. `grain` is the fewest
+                          elements for a thread. */
 } MtKind;
 
 typedef struct MtValue {

@@ -7,7 +7,7 @@
 //! | [`bridge`] | what bridges to other frameworks need |
 //! | [`autograd`] | `backward`, `grad`, hooks |
 //! | [`plugin`] | shared libraries with ops |
-//! | [`profiler`], [`testing`] | the compiled parts of `mt.profiler` and `mt.testing` |
+//! | [`profiler`], [`testing`], [`tuning`] | the compiled parts of `mt.profiler`, `mt.testing` and `mt.tuning` |
 //! | [`dtype`], [`device`], [`integer`] | arguments of many functions |
 //! | [`runtime`] | the GIL, signals, forks, logging, memory |
 //! | [`error`] | Python exceptions from errors, and back |
@@ -26,6 +26,7 @@ mod profiler;
 mod runtime;
 mod tensor;
 mod testing;
+mod tuning;
 
 use minitensor_ops as _;
 use pyo3::exceptions::PyImportError;
@@ -52,5 +53,6 @@ fn install(m: &Bound<'_, PyModule>) -> error::Result<()> {
     bridge::install(m)?;
     plugin::install(m)?;
     profiler::install(m)?;
-    testing::install(m)
+    testing::install(m)?;
+    tuning::install(m)
 }

@@ -47,6 +47,8 @@ pub enum AttrKind {
     Floats,
     /// `DType`
     DType,
+    /// One of these integers, which only differ in speed. If the value is absent, the fastest is measured.
+    Tuned(&'static [i64]),
 }
 
 impl fmt::Display for AttrKind {
@@ -61,6 +63,10 @@ impl fmt::Display for AttrKind {
             AttrKind::Ints => f.write_str("int or list of int"),
             AttrKind::Floats => f.write_str("list of float"),
             AttrKind::DType => f.write_str("dtype"),
+            AttrKind::Tuned(candidates) => {
+                f.write_str("one of ")?;
+                f.write_str(&candidates.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
+            }
         }
     }
 }
@@ -89,6 +95,7 @@ impl AttrKind {
         match (self, value) {
             (AttrKind::Size, Attr::Int(v)) => *v >= 0,
             (AttrKind::Enum(words), Attr::Str(v)) => words.contains(&v.as_ref()),
+            (AttrKind::Tuned(candidates), Attr::Int(v)) => candidates.contains(v),
             (AttrKind::Bool, Attr::Bool(_))
             | (AttrKind::Int, Attr::Int(_))
             | (AttrKind::Float, Attr::Float(_) | Attr::Int(_))
@@ -98,6 +105,11 @@ impl AttrKind {
             | (AttrKind::DType, Attr::DType(_)) => true,
             _ => false,
         }
+    }
+
+    /// Whether it only changes the speed.
+    pub const fn is_tuned(self) -> bool {
+        matches!(self, AttrKind::Tuned(_))
     }
 
     /// Whether its value is an integer, which can be the size of a dimension.

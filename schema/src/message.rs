@@ -77,6 +77,12 @@ messages! {
     VARIADIC_NOT_LAST: "the tensor list `{}` is not the last tensor", "move `{}` after the other tensors; an op can have only one list";
     AXIS_DIMENSION: "`{}` is not supported in an op with an `axis` clause", "write `[.., n]` or `[..]` for every tensor; if the caller may choose several axes, use the same name everywhere";
 
+    // Tuning.
+    CANDIDATES: "the candidates of `{}` must be 1 to {} different positive integers", "write a list such as `[16, 32, 64]`";
+    COMBINATIONS: "the candidates of all tuned attributes have {} combinations", "the limit is {}";
+
+    IS_TUNED: "the clause depends on `{}`, which is tuned", "a tuned attribute only changes the speed; make it an attribute with a default";
+
     // The grammar.
     EXPECTED: "expected {}, found {}", "write the clause like `{}`";
     TOO_DEEP: "the clause is nested more than {} levels deep", "simplify the clause";

@@ -29,6 +29,29 @@ def test_a_kernel_receives_the_default():
         assert mt.ops.probe(mt.Tensor(X), k=0.5).tolist() == [0.5, 1.0]
 
 
+def test_a_kernel_receives_a_measured_candidate():
+    code = """
+    static const int64_t candidates[] = {3, 5};
+    static const MtAttr attrs[] = {{.name = MT_STR("tile"), .kind = MT_KIND_TUNED,
+                                    .value = {.kind = MT_KIND_INTS, .as.list = {candidates, 2}}}};
+    static int32_t tiled(const void *context, const MtValue *attrs, int64_t n, const void *const *in, void *const *out,
+                         MtError *error) {
+      (void)context, (void)error;
+      int64_t tile = attrs[0].kind == MT_KIND_INT ? attrs[0].as.i : 0;
+      for (int64_t i = 0; i < n; i++) ((float *)out[0])[i] = ((const float *)in[0])[i] * (float)tile;
+      return MT_OK;
+    }
+    static const MtKernel tiled_kernels[] = {{.dtypes = {MT_FLOAT32}, .run.elements = tiled},
+                                             {.dtypes = {MT_FLOAT64}, .run.elements = kernel_f64}};
+    """
+    op = ".attrs = attrs, .n_attrs = 1, .kernels = tiled_kernels, .backward_kind = MT_NOT_NEEDED, .backward = {0},"
+    with loaded(library(code=code, op=op)):
+        assert mt.ops.probe(mt.Tensor(X)).tolist() in ([3.0, 6.0], [5.0, 10.0])
+        assert mt.ops.probe(mt.Tensor(X), tile=5).tolist() == [5.0, 10.0]
+        with pytest.raises(ValueError, match="attribute 'tile' takes one of 3, 5 or None, got 4"):
+            mt.ops.probe(mt.Tensor(X), tile=4)
+
+
 @pytest.mark.parametrize("n", [5, 100_000])
 def test_half_outputs_are_computed_in_float32(n):
     code = """

@@ -245,6 +245,22 @@ LISTS = [
         f"the default of 'k': 'ints' has {2**64 - 1} items, expected at most 1048576",
     ),
     (
+        'MtAttr odd[] = {{N("k"), .kind = 10}}',
+        ".attrs = odd, .n_attrs = 1,",
+        "attribute 'k': its candidates must be at most 64 integers, got None",
+    ),
+    (
+        "int64_t twice[] = {4, 4}; static const MtAttr odd[] = "
+        '{{N("k"), .kind = 10, .value = {.kind = MT_KIND_INTS, .as.list = {twice, 2}}}}',
+        ".attrs = odd, .n_attrs = 1,",
+        "the candidates of 'k' must be 1 to 64 different positive integers",
+    ),
+    (
+        'MtAttr odd[] = {{N("k"), .kind = 10, .value = {.kind = MT_KIND_INTS, .as.list = {inputs, -1}}}}',
+        ".attrs = odd, .n_attrs = 1,",
+        f"the candidates of 'k': 'ints' has {2**64 - 1} items, expected at most 1048576",
+    ),
+    (
         'MtGeneric odd[] = {{MT_STR("T"), floats, 999}}',
         ".generics = odd,",
         "'dtypes' has 999 items, expected at most 15",

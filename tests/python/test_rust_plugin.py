@@ -92,7 +92,7 @@ def test_snippets_of_the_document(library, monkeypatch, capfd):
 
 def test_its_ops_behave_like_built_in_ops(library):
     info = plugins.load_plugin(library)
-    assert info.ops == ("rust_abs", "rust_clamp", "rust_gelu")
+    assert info.ops == ("rust_abs", "rust_clamp", "rust_gelu", "rust_transpose")
     assert info.kind == "library" and info.path == str(library)
     for op in info.ops:
         mt.testing.opcheck(op)
@@ -100,6 +100,18 @@ def test_its_ops_behave_like_built_in_ops(library):
         assert described["plugin"] == "rust_example_plugin"
         assert described["location"].startswith("src/lib.rs:")
     assert mt.ops.describe("rust_gelu")["program"] == "out = x * normal_cdf(x)"
+    plugins.unload_plugin("rust_example_plugin")
+
+
+def test_a_tuned_attribute_is_measured(library):
+    plugins.load_plugin(library)
+    x = mt.arange(60.0).reshape(5, 12)
+    for arguments in ({}, {"tile": 8}, {"tile": 128}):
+        np.testing.assert_array_equal(mt.ops.rust_transpose(x, **arguments), x.T)
+    start = "rust_transpose(float32[8, 16]; tile=8|32|128; "
+    assert len([name for name in mt.tuning.choices() if name.startswith(start)]) == 1
+    with pytest.raises(ValueError, match="attribute 'tile' takes one of 8, 32, 128 or None, got 9"):
+        mt.ops.rust_transpose(x, tile=9)
     plugins.unload_plugin("rust_example_plugin")
 
 

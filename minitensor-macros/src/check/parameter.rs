@@ -22,7 +22,7 @@ pub fn order(op: &Op, diag: &mut Diag) {
             Slot::Attr(i) => {
                 let attr = &op.attrs[i];
                 attribute = Some(&attr.ident);
-                (&attr.ident, attr.default.is_none() && !attr.optional)
+                (&attr.ident, !attr.has_default())
             }
             Slot::Output(_) => continue,
         };

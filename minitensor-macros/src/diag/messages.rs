@@ -53,6 +53,12 @@ messages! {
     DEFAULT_TYPE: "`{}` is not a valid default of `{}: {}`", "write a constant of this type";
     DEFAULT_NEGATIVE: "the default of `{}` cannot be negative", "a `usize` is at least 0; use `i64` for negative values";
 
+    // Tuning.
+    TUNE_UNKNOWN: "`{}` is not a parameter that can be tuned", "tune an integer parameter, or `grain`, the fewest elements for a thread; {}";
+    TUNE_LEVEL: "`{}` cannot be tuned in an element or row op", "only `grain` can, the fewest elements for a thread";
+    TUNE_TWICE: "the candidates of `{}` are written twice", "write one list";
+    TUNE_TYPE: "`{}` cannot be tuned, because it is not an integer without a default", "declare it as `{}: usize`; if a caller does not pass it, it is measured";
+
     // Return types.
     RETURNS: "an element op cannot return `{}`", "return `T`, `T::Mask` or a tuple of these";
     RETURNS_BOOL: "an element op cannot return `{}`", "return `T::Mask`, which is the result of a comparison and becomes a boolean tensor";

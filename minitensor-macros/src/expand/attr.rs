@@ -1,6 +1,6 @@
 //! Attributes: their kinds, their defaults, and the code that reads them in a kernel.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Literal, TokenStream};
 use syn::{Expr, ExprCall, ExprLit, Lit, Type};
 
 use crate::ast::{AttrKind, Attribute, text};
@@ -21,13 +21,18 @@ pub fn kind(attr: &Attribute) -> TokenStream {
         AttrKind::Ints => quote!(Ints),
         AttrKind::Floats => quote!(Floats),
         AttrKind::DType => quote!(DType),
+        AttrKind::Tuned(candidates) => {
+            let candidates = candidates.iter().map(|v| Literal::i64_unsuffixed(*v));
+            quote!(Tuned(&[#(#candidates),*]))
+        }
     }
 }
 
-/// The default as an `Option<Attr>`. An optional attribute defaults to `None`.
+/// The default as an `Option<Attr>`. An attribute that may be absent defaults to `None`.
 pub fn default(attr: &Attribute) -> TokenStream {
     let Some(expr) = &attr.default else {
-        return if attr.optional { quote!(__private::Some(__private::Attr::None)) } else { quote!(__private::None) };
+        let absent = quote!(__private::Some(__private::Attr::None));
+        return if attr.admits_none() { absent } else { quote!(__private::None) };
     };
     let expr = inside_some(expr);
     if matches!(expr, Expr::Path(path) if path.path.is_ident("None")) {
@@ -39,7 +44,7 @@ pub fn default(attr: &Attribute) -> TokenStream {
     };
     let value = match attr.kind {
         AttrKind::Bool => quote!(__private::Attr::Bool(#expr)),
-        AttrKind::Int => quote!(__private::Attr::Int(#expr)),
+        AttrKind::Int | AttrKind::Tuned(_) => quote!(__private::Attr::Int(#expr)),
         AttrKind::Size => quote!(__private::Attr::Int(#expr as __private::i64)),
         AttrKind::Float if is_whole(expr) => quote!(__private::Attr::Float(#expr as __private::f64)),
         AttrKind::Float => quote!(__private::Attr::Float(#expr)),
@@ -83,6 +88,10 @@ pub fn read(attr: &Attribute, i: usize, attrs: &TokenStream) -> TokenStream {
     match attr.kind {
         AttrKind::Enum(_) if *optional => absent_or(attrs, i, quote!(__private::attr_enum::<#ty>(#attrs, #at)?)),
         AttrKind::Enum(_) => quote!(__private::attr_enum::<#ty>(#attrs, #at)?),
+        AttrKind::Tuned(candidates) => {
+            let first = candidates.first().map(|v| Literal::i64_unsuffixed(*v));
+            quote!(__private::tuned::<#ty>(#attrs, #at, #first)?)
+        }
         _ if *optional => quote!(__private::attr::<__private::Option<#ty>>(#attrs, #at)?),
         _ => quote!(__private::attr::<#ty>(#attrs, #at)?),
     }
@@ -117,7 +126,7 @@ pub fn write(attr: &Attribute) -> TokenStream {
 /// The type as a parameter.
 pub fn parameter_type(attr: &Attribute) -> TokenStream {
     let ty = without_lifetimes(&attr.ty);
-    if attr.optional { quote!(__private::Option<#ty>) } else { quote!(#ty) }
+    if attr.admits_none() { quote!(__private::Option<#ty>) } else { quote!(#ty) }
 }
 
 /// Replaces `&'a str` by `&str`.

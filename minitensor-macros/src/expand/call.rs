@@ -95,7 +95,7 @@ fn arguments(op: &Op) -> (TokenStream, TokenStream) {
 
 /// The attributes as parameters. The first `own` are those of the op. `axis` precedes those that have a default.
 fn in_order(attributes: &[Attribute], own: usize) -> Vec<&Attribute> {
-    let required = attributes[..own].iter().take_while(|a| a.default.is_none() && !a.optional).count();
+    let required = attributes[..own].iter().take_while(|a| !a.has_default()).count();
     let mut order: Vec<&Attribute> = attributes.iter().collect();
     if attributes.len() > own {
         order[required..=own].rotate_right(1);

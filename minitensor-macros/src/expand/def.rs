@@ -87,7 +87,8 @@ fn attrs(op: &Op) -> Vec<TokenStream> {
         let name = borrowed(name);
         quote!(__private::Attribute { name: #name, kind: __private::AttrKind::#kind, optional: #optional, default: #default })
     };
-    let own = op.attrs.iter().map(|a: &Attribute| entry(&text(&a.ident), attr::kind(a), a.optional, attr::default(a)));
+    let own =
+        op.attrs.iter().map(|a: &Attribute| entry(&text(&a.ident), attr::kind(a), a.admits_none(), attr::default(a)));
     let mut attrs: Vec<_> = own.collect();
     if let Some(Axis { default, keepdims }) = &op.axis {
         attrs.push(match default {

@@ -6,6 +6,7 @@ use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::discouraged::Speculative;
 use syn::parse::{Parse, ParseStream, Parser};
+use syn::punctuated::Punctuated;
 use syn::{Expr, ExprLit, Ident, Lit, LitInt, LitStr, Path, Token, Type, bracketed, parenthesized};
 
 use crate::diag::{Diag, error, list, messages, suggestion};
@@ -24,6 +25,7 @@ pub struct Clauses {
     pub name: Option<LitStr>,
     pub aliases: Vec<LitStr>,
     pub since: Option<u32>,
+    pub tune: Vec<Tuned>,
     /// The path of the runtime: `crate = path`.
     pub runtime: Option<Path>,
     /// The words of the clauses, each with the span of its name.
@@ -59,6 +61,12 @@ pub struct AxisClause {
     pub default: Option<i64>,
 }
 
+/// `tile = [16, 32, 64]`
+pub struct Tuned {
+    pub name: Ident,
+    pub candidates: Punctuated<LitInt, Token![,]>,
+}
+
 /// Every clause and its syntax.
 const CLAUSES: &[(&str, &str)] = &[
     ("shape", "shape = (x: [.., n]) -> [.., n]"),
@@ -70,9 +78,9 @@ const CLAUSES: &[(&str, &str)] = &[
     ("name", "name = \"ns::op\""),
     ("alias", "alias = \"other_name\""),
     ("since", "since = 2"),
+    ("tune", "tune = [tile = [16, 32, 64]]"),
     ("crate", "crate = ::minitensor"),
     ("cuda", ""),
-    ("tune", ""),
 ];
 
 /// Reads all clauses. An error in one clause does not hide those in others.
@@ -104,10 +112,10 @@ fn clause(input: ParseStream, clauses: &mut Clauses) -> syn::Result<()> {
     let word = Ident::parse_any(input).map_err(|e| error_at(e, &messages::NOT_A_CLAUSE))?;
     let name = word.to_string();
     let Some((_, example)) = CLAUSES.iter().find(|(known, _)| *known == name) else {
-        let known: Vec<_> = CLAUSES.iter().map(|(known, _)| *known).take(CLAUSES.len() - 2).collect();
+        let known: Vec<_> = CLAUSES.iter().map(|(known, _)| *known).take(CLAUSES.len() - 1).collect();
         return Err(error(&word, &messages::UNKNOWN_CLAUSE, &[&word, &suggestion(&name, &known)]));
     };
-    if matches!(name.as_str(), "cuda" | "tune") {
+    if name == "cuda" {
         return Err(error(&word, &messages::NO_CUDA, &[&word]));
     }
     if clauses.words.contains(&word) {
@@ -145,6 +153,7 @@ fn value(word: &Ident, input: ParseStream, clauses: &mut Clauses) -> syn::Result
         "inplace" => clauses.inplace = Some(word.clone()),
         "name" => clauses.name = Some(input.parse()?),
         "alias" => clauses.aliases = aliases(input)?,
+        "tune" => clauses.tune = tuned(input)?,
         "since" => clauses.since = Some(input.parse::<LitInt>()?.base10_parse()?),
         _ => clauses.runtime = Some(Path::parse_mod_style(input)?),
     }
@@ -193,6 +202,20 @@ fn aliases(input: ParseStream) -> syn::Result<Vec<LitStr>> {
     let names;
     bracketed!(names in input);
     Ok(names.parse_terminated(<LitStr as Parse>::parse, Token![,])?.into_iter().collect())
+}
+
+/// `[tile = [16, 32, 64], grain = [1024, 4096]]`
+fn tuned(input: ParseStream) -> syn::Result<Vec<Tuned>> {
+    let items;
+    bracketed!(items in input);
+    let item = |input: ParseStream| {
+        let name = input.parse()?;
+        input.parse::<Token![=]>()?;
+        let candidates;
+        bracketed!(candidates in input);
+        Ok(Tuned { name, candidates: Punctuated::parse_terminated(&candidates)? })
+    };
+    Ok(items.parse_terminated(item, Token![,])?.into_iter().collect())
 }
 
 impl Parse for DTypes {
@@ -262,6 +285,6 @@ impl Parse for Backward {
 
 /// A specific message where syn only reports "expected identifier".
 fn error_at(e: syn::Error, message: &messages::Message) -> syn::Error {
-    let known: Vec<_> = CLAUSES.iter().map(|(known, _)| *known).take(CLAUSES.len() - 2).collect();
+    let known: Vec<_> = CLAUSES.iter().map(|(known, _)| *known).take(CLAUSES.len() - 1).collect();
     syn::Error::new(e.span(), message.filled(&[&list(&known)]).for_rust())
 }

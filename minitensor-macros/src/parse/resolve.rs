@@ -6,12 +6,13 @@ use minitensor_schema::{At, check};
 use proc_macro2::Span;
 use quote::format_ident;
 use syn::ext::IdentExt;
-use syn::{FnArg, Ident, ItemFn, Type};
+use syn::punctuated::Punctuated;
+use syn::{FnArg, Ident, ItemFn, LitInt, Token, Type};
 
-use super::clause::{Backward, Clauses, DTypes};
+use super::clause::{Backward, Clauses, DTypes, Tuned};
 use super::signature::Signature;
 use crate::ast::{
-    Attribute, Axis, Core, Elem, Generic, Gradient, Level, Op, Output, Returns, Role, Slot, spelling, text,
+    AttrKind, Attribute, Axis, Core, Elem, Generic, Gradient, Level, Op, Output, Returns, Role, Slot, spelling, text,
 };
 use crate::diag::{Diag, list, messages, suggestion};
 use crate::dtype::{self, Bound, DTypeSet};
@@ -30,6 +31,7 @@ pub fn op(mut function: ItemFn, clauses: &mut Clauses, mut signature: Signature,
         Level::Cell => cell_outputs(&ident, clauses.shape.as_ref(), &mut signature, diag),
         _ => outputs(&ident, clauses.shape.as_ref().map(|s| &s.tree), &signature, returned),
     };
+    tune(&clauses.tune, &mut signature, diag);
     if diag.len() > before {
         return None;
     }
@@ -85,6 +87,36 @@ fn doc(function: &ItemFn) -> String {
     });
     let lines: Vec<_> = lines.map(|l| l.strip_prefix(' ').unwrap_or(&l).to_owned()).collect();
     lines.join("\n").trim().to_owned()
+}
+
+// Tuning.
+
+/// Applies the `tune` clause to the attributes. `grain` is an attribute of every loop, which the engine reads.
+fn tune(clause: &[Tuned], signature: &mut Signature, diag: &mut Diag) {
+    let is_loop = signature.level != Level::Tensor;
+    for Tuned { name, candidates } in clause {
+        if is_loop && name == "grain" && signature.attrs.iter().all(|a| a.ident != *name) {
+            let (kind, ty) = (AttrKind::Size, syn::parse_quote!(usize));
+            signature.attrs.push(Attribute { ident: name.clone(), ty, kind, optional: false, default: None });
+        }
+        let names: Vec<_> = signature.attrs.iter().map(|a| text(&a.ident)).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let is_body = matches!(signature.level, Level::Element | Level::Row) && name != "grain";
+        match signature.attrs.iter_mut().find(|a| a.ident == *name) {
+            None => diag.error(name, &messages::TUNE_UNKNOWN, &[name, &suggestion(&text(name), &names)]),
+            Some(_) if is_body => diag.error(name, &messages::TUNE_LEVEL, &[name]),
+            Some(Attribute { kind: AttrKind::Tuned(_), .. }) => diag.error(name, &messages::TUNE_TWICE, &[name]),
+            Some(attr) if !attr.kind.is_whole() || attr.has_default() => {
+                diag.error(&attr.ident, &messages::TUNE_TYPE, &[name, name]);
+            }
+            Some(attr) => attr.kind = AttrKind::Tuned(self::candidates(candidates, diag)),
+        }
+    }
+}
+
+/// The definition refers to the candidates, so they live as long as the compiler.
+fn candidates(given: &Punctuated<LitInt, Token![,]>, diag: &mut Diag) -> &'static [i64] {
+    given.iter().filter_map(|literal| diag.ok(literal.base10_parse())).collect::<Vec<_>>().leak()
 }
 
 // Dtypes.

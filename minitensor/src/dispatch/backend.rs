@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::Produced;
 use super::check::{Checked, Flat};
+use super::tune;
 use crate::attr::Attr;
 use crate::autograd::is_grad_enabled;
 use crate::backend::cpu::{cells, elements};
@@ -24,6 +25,8 @@ pub fn compute(
     wanted: Wanted<'_>,
 ) -> Result<Produced> {
     let (dtypes, device) = (&checked.dtypes, checked.device);
+    let tuned = tune::complete(op, inputs, attrs, checked)?;
+    let attrs = tuned.as_deref().unwrap_or(attrs);
     let cast = convert(op, inputs, dtypes)?;
     let converted: Flat<'_> =
         inputs.iter().enumerate().map(|(i, t)| cast.get(i).and_then(Option::as_ref).or(*t)).collect();

@@ -30,7 +30,7 @@ pub fn call(
     wanted: Wanted<'_>,
     outputs: &mut [Option<Tensor>],
 ) -> Option<Result<()>> {
-    if !matches!(op.body, Body::Element(_)) {
+    if !matches!(op.body, Body::Element(_)) || op.attrs.iter().any(|a| a.kind.is_tuned()) {
         return None;
     }
     let [generic] = op.generics.as_ref() else { return None };

@@ -15,6 +15,7 @@ pub(crate) mod capture;
 mod check;
 mod fast;
 mod record;
+mod tune;
 
 use smallvec::SmallVec;
 

@@ -181,6 +181,11 @@ fn attribute(attr: &'static Attribute) -> abi::Attr {
         AttrKind::Ints => (kind::INTS, &[]),
         AttrKind::Floats => (kind::FLOATS, &[]),
         AttrKind::DType => (kind::DTYPE, &[]),
+        AttrKind::Tuned(_) => (kind::TUNED, &[]),
+    };
+    let default = match attr.kind {
+        AttrKind::Tuned(candidates) => Some(&*Box::leak(Box::new(Attr::Ints(candidates.into())))),
+        _ => attr.default.as_ref(),
     };
     abi::Attr {
         name: Str::of(&attr.name),
@@ -188,7 +193,7 @@ fn attribute(attr: &'static Attribute) -> abi::Attr {
         is_optional: attr.optional.into(),
         has_default: attr.default.is_some().into(),
         reserved: 0,
-        value: attr.default.as_ref().map_or(abi::Value::NONE, abi::Value::of),
+        value: default.map_or(abi::Value::NONE, abi::Value::of),
         n_words: words.len(),
         words: keep(words.iter().map(|word| Str::of(word)).collect()),
     }

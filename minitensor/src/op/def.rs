@@ -7,7 +7,7 @@ pub use minitensor_schema::signature::{
     Arity, Attribute, Axis, Core, DTypeRule, Generic, Input, List, Output, Role, Signature, Text,
 };
 
-use crate::attr::AttrKind;
+use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::error::Result;
 use crate::op::Gradients;
@@ -232,6 +232,15 @@ impl OpDef {
     /// Whether tensors with this dtype rule can have a gradient.
     pub fn is_differentiable(&self, rule: DTypeRule) -> bool {
         self.schema().is_differentiable(rule)
+    }
+
+    /// The fewest elements for a thread, if the definition tunes it.
+    pub fn grain(&self, attrs: &[Attr]) -> Option<usize> {
+        let is_grain = |a: &Attribute| a.kind.is_tuned() && a.name == "grain";
+        match self.attrs.iter().zip(attrs).find(|(a, _)| is_grain(a)) {
+            Some((_, Attr::Int(grain))) => usize::try_from(*grain).ok(),
+            _ => None,
+        }
     }
 
     /// Whether it returns a variable number of tensors: its only output is named `outs`.

@@ -85,6 +85,15 @@ pub fn attr<'a, A: FromAttr<'a>>(attrs: &'a [Attr], index: usize) -> Result<A> {
     A::from_attr(&attrs[index])
 }
 
+/// A tuned attribute: its first candidate if no value is chosen.
+#[inline]
+pub fn tuned<A: for<'a> FromAttr<'a>>(attrs: &[Attr], index: usize, first: i64) -> Result<A> {
+    match &attrs[index] {
+        Attr::None => A::from_attr(&Attr::Int(first)),
+        value => A::from_attr(value),
+    }
+}
+
 /// An attribute that is one of a set of words.
 #[inline]
 pub fn attr_enum<E: AttrEnum>(attrs: &[Attr], index: usize) -> Result<E> {

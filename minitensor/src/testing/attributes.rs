@@ -134,3 +134,25 @@ fn exact_integers(op: &OpRef, sample: &Sample, index: usize) -> Result<()> {
     }
     Ok(())
 }
+
+/// Every candidate of a tuned attribute must give the same bits.
+pub fn candidates_agree(op: &OpRef, sample: &Sample) -> Result<()> {
+    for (i, attr) in op.attrs.iter().enumerate() {
+        let AttrKind::Tuned(candidates) = attr.kind else { continue };
+        let run = |value: i64| results(op, &with(sample, i, Attr::Int(value))?);
+        let first = run(candidates[0])?;
+        for value in &candidates[1..] {
+            let other = run(*value)?;
+            let same = |(a, b): (&crate::Tensor, &crate::Tensor)| Ok(a.shape() == b.shape() && close(a, b, 0.0)?);
+            let all: Result<Vec<bool>> = first.iter().zip(&other).map(same).collect();
+            if first.len() != other.len() || all?.contains(&false) {
+                return Err(Error::runtime(format!(
+                    "{name}={value} does not give the result of {name}={}; a tuned attribute must only change the speed",
+                    candidates[0],
+                    name = attr.name
+                )));
+            }
+        }
+    }
+    Ok(())
+}

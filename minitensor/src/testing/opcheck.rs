@@ -74,6 +74,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("special values", layouts::nan_is_not_swallowed),
     ("program", programs::program_is_the_body),
     ("attributes", attributes::domains_are_enforced),
+    ("tuning", attributes::candidates_agree),
     ("gradient", gradients::agrees_with_differences),
     ("complex gradient", gradients::agrees_with_complex_differences),
     ("half precision", precision::halves_are_rounded_once),

@@ -103,7 +103,7 @@ pub(super) fn made(op: &OpRef) -> (Vec<Sample>, Option<String>) {
     (found, refusal)
 }
 
-/// All defaults, then each word and each boolean in turn. An attribute without a default has a small value.
+/// All defaults, then each word, boolean and candidate in turn. An attribute without a default has a small value.
 fn attributes(op: &OpDef) -> Vec<Vec<Attr>> {
     let first = |kind: AttrKind| match kind {
         AttrKind::Bool => Attr::Bool(true),
@@ -114,6 +114,7 @@ fn attributes(op: &OpDef) -> Vec<Vec<Attr>> {
         AttrKind::Ints => Attr::Ints(vec![0].into()),
         AttrKind::Floats => Attr::Floats(vec![0.5].into()),
         AttrKind::DType => Attr::DType(DType::F64),
+        AttrKind::Tuned(candidates) => Attr::Int(candidates[0]),
     };
     let base: Vec<Attr> = op.attrs.iter().map(|a| a.default.clone().unwrap_or_else(|| first(a.kind))).collect();
     let mut all = vec![base.clone()];
@@ -121,6 +122,7 @@ fn attributes(op: &OpDef) -> Vec<Vec<Attr>> {
         let others: Vec<Attr> = match attr.kind {
             AttrKind::Bool => vec![Attr::Bool(true), Attr::Bool(false)],
             AttrKind::Enum(words) => words.iter().map(|w| Attr::Str((*w).into())).collect(),
+            AttrKind::Tuned(candidates) => candidates.iter().map(|v| Attr::Int(*v)).collect(),
             _ => Vec::new(),
         };
         for value in others.into_iter().filter(|v| *v != base[i]) {

@@ -6,7 +6,7 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from . import _minitensor
@@ -51,7 +51,10 @@ def _kind_of_default(default: object) -> str | None:
 
 
 class _Schema:
-    """The signature of a function: tensor parameters first, then attributes."""
+    """The signature of a function: tensor parameters first, then attributes.
+
+    The last part of an attribute is its default, if it has one. Of a tuned attribute, it is the candidates.
+    """
 
     def __init__(self, function: _Function, name: str) -> None:
         self.inputs: list[tuple[str, str]] = []
@@ -86,6 +89,16 @@ class _Schema:
             )
         how = "one" if default is _REQUIRED else "optional"
         self.inputs.append((name, "variadic" if parameter.kind is parameter.VAR_POSITIONAL else how))
+
+    def tune(self, op: str, candidates: Mapping[str, Sequence[int]]) -> None:
+        """Turns attributes into tuned ones."""
+        for name, values in candidates.items():
+            if (name, "int", []) not in self.attrs:
+                raise TypeError(
+                    f"op '{op}': '{name}' cannot be tuned; tune a parameter that is annotated with int "
+                    "and has no default"
+                )
+            self.attrs[self.attrs.index((name, "int", []))] = (name, "tuned", list(values))
 
     @staticmethod
     def _returned(annotation: Any) -> list[str]:
@@ -122,6 +135,7 @@ def custom_op(
     backward: _Function | str | None = None,
     validate: _Function | None = None,
     outputs: Sequence[str] | None = None,
+    tune: Mapping[str, Sequence[int]] | None = None,
 ) -> Callable[[_Function], _Function]: ...
 def custom_op(
     function: _Function | None = None,
@@ -131,6 +145,7 @@ def custom_op(
     backward: _Function | str | None = None,
     validate: _Function | None = None,
     outputs: Sequence[str] | None = None,
+    tune: Mapping[str, Sequence[int]] | None = None,
 ) -> Any:
     """Registers a function of Tensors as an op, and returns `mt.ops.<name>`.
 
@@ -146,6 +161,9 @@ def custom_op(
 
     `validate(*inputs)` raises an error if the inputs are invalid.
 
+    `tune={"tile": [16, 32, 64]}` lists candidates for an integer parameter that only changes the speed. If a call does
+    not pass it, the fastest is measured, once for each class of calls (see `mt.tuning`).
+
     Defining an op again by the same function of a module, as when a notebook cell is run again, replaces the op. Any
     other op of the same name is an error; `mt.unregister_custom_op_py(name)` removes it first.
 
@@ -158,8 +176,8 @@ def custom_op(
     >>> mt.unregister_custom_op_py("docs::scaled_square")
     """
     if function is None:
-        return lambda f: _register(f, name, backward, validate, outputs)
-    return _register(function, name, backward, validate, outputs)
+        return lambda f: _register(f, name, backward, validate, outputs, tune or {})
+    return _register(function, name, backward, validate, outputs, tune or {})
 
 
 def _register(
@@ -168,9 +186,11 @@ def _register(
     backward: _Function | str | None,
     validate: _Function | None,
     outputs: Sequence[str] | None,
+    tune: Mapping[str, Sequence[int]],
 ) -> _Function:
     name = name or function.__name__
     schema = _Schema(function, name)
+    schema.tune(name, tune)
     doc = inspect.getdoc(function) or f"The op {name}, defined in Python."
     named = list(outputs) if outputs else schema.outputs
     op = _build(name, function, schema.inputs, schema.attrs, named, backward, validate, doc)
@@ -283,6 +303,11 @@ class CustomOpBuilder:
         if known is None:
             raise TypeError(f"op '{self._name}': attribute '{name}' cannot have the type {kind}")
         self._attrs.append((name, known, list(default)))
+        return self
+
+    def tune(self, name: str, *candidates: int) -> CustomOpBuilder:
+        """Adds an attribute that only changes the speed. The fastest candidate is measured, as for `custom_op`."""
+        self._attrs.append((name, "tuned", list(candidates)))
         return self
 
     def outputs(self, *names: str) -> CustomOpBuilder:

@@ -94,7 +94,7 @@ fn names(dtypes: DTypeSet) -> Vec<String> {
 fn kind(kind: AttrKind) -> &'static str {
     match kind {
         AttrKind::Bool => "bool",
-        AttrKind::Int | AttrKind::Size => "int",
+        AttrKind::Int | AttrKind::Size | AttrKind::Tuned(_) => "int",
         AttrKind::Float => "float",
         AttrKind::Str | AttrKind::Enum(_) => "str",
         AttrKind::Ints => "ints",

@@ -128,7 +128,7 @@ fn from_json(kind: AttrKind, value: &Value) -> Option<Attr> {
     let float = |v: &Value| v.as_str()?.parse::<f64>().ok();
     Some(match kind {
         AttrKind::Bool => Attr::Bool(value.as_bool()?),
-        AttrKind::Int | AttrKind::Size => Attr::Int(value.as_i64()?),
+        AttrKind::Int | AttrKind::Size | AttrKind::Tuned(_) => Attr::Int(value.as_i64()?),
         AttrKind::Float => Attr::Float(float(value)?),
         AttrKind::Str | AttrKind::Enum(_) => value.as_str()?.into(),
         AttrKind::Ints => value.as_array()?.iter().map(Value::as_i64).collect::<Option<Vec<_>>>()?.into(),

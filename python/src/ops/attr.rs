@@ -25,7 +25,7 @@ pub fn read(op: &OpDef, index: usize, value: &Bound<'_, PyAny>) -> Result<Attr> 
 pub fn of_kind(kind: AttrKind, value: &Bound<'_, PyAny>) -> Result<Option<Attr>> {
     Ok(match kind {
         AttrKind::Bool => value.cast::<PyBool>().ok().map(|v| Attr::Bool(v.is_true())),
-        AttrKind::Int | AttrKind::Size => int(value)?.map(Attr::Int),
+        AttrKind::Int | AttrKind::Size | AttrKind::Tuned(_) => int(value)?.map(Attr::Int),
         AttrKind::Float => float(value)?.map(Attr::Float),
         AttrKind::Str | AttrKind::Enum(_) => match value.cast::<PyString>() {
             Ok(word) => Some(Attr::from(word.to_str()?)),

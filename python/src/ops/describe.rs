@@ -12,7 +12,7 @@ use crate::error::Result;
 fn kind_name(kind: AttrKind) -> &'static str {
     match kind {
         AttrKind::Bool => "bool",
-        AttrKind::Int | AttrKind::Size => "int",
+        AttrKind::Int | AttrKind::Size | AttrKind::Tuned(_) => "int",
         AttrKind::Float => "float",
         AttrKind::Str | AttrKind::Enum(_) => "str",
         AttrKind::Ints => "list[int]",
@@ -49,6 +49,9 @@ fn describe<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
         d.set_item("kind", kind_name(attr.kind))?;
         if let AttrKind::Enum(words) = attr.kind {
             d.set_item("words", words.to_vec())?;
+        }
+        if let AttrKind::Tuned(candidates) = attr.kind {
+            d.set_item("candidates", candidates.to_vec())?;
         }
         d.set_item("optional", attr.optional)?;
         d.set_item("required", attr.default.is_none())?;

@@ -169,8 +169,16 @@ fn default_of(kind: AttrKind, name: &str, value: &Bound<'_, PyAny>) -> Result<At
     Ok(attr::of_kind(kind, value)?.ok_or_else(wrong)?)
 }
 
+fn candidates(py: Python<'_>, name: &str, values: &[Py<PyAny>]) -> Result<Vec<i64>> {
+    let integer = |value: &Py<PyAny>| match attr::of_kind(AttrKind::Int, value.bind(py))? {
+        Some(Attr::Int(value)) => Ok(value),
+        _ => Err(PyTypeError::new_err(format!("the candidates of attribute '{name}' must be integers")).into()),
+    };
+    values.iter().map(integer).collect()
+}
+
 /// Builds an op from Python functions. `inputs` are pairs of a name and `"one"`, `"optional"` or `"variadic"`. `attrs`
-/// are tuples of name, kind, and optionally a default.
+/// are tuples of name, kind, and optionally a default; for the kind `"tuned"`, the candidates.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 #[pyo3(signature = (name, forward, inputs, attrs, outputs, backward, validate, doc, file, line))]
@@ -198,6 +206,10 @@ fn _build_op(
         };
     }
     for (attr_name, word, default) in &attrs {
+        if word == "tuned" {
+            builder = builder.tune(attr_name.clone(), &candidates(py, attr_name, default)?);
+            continue;
+        }
         let kind = kind(word)?;
         let default = default.first().map(|d| default_of(kind, attr_name, d.bind(py))).transpose()?;
         builder = builder.attr(attr_name.clone(), kind, default);

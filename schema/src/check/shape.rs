@@ -77,6 +77,7 @@ fn dimensions(op: &Signature<'_>, shape: &grammar::Shape, problems: &mut Vec<Pro
         let problem = match op.attr(name) {
             _ if reported.contains(&name) => continue,
             Some((_, attr)) if attr.kind.is_whole() => continue,
+            Some((_, attr)) if attr.kind.is_tuned() => Problem::tokens(at, &message::IS_TUNED, &[&name]),
             Some(_) => Problem::tokens(at, &message::DIM_IS_ATTR, &[&name]),
             None if bound.contains(&name) => continue,
             None => {
@@ -100,6 +101,7 @@ pub fn predicates(
     let names = predicates.iter().flat_map(|p| [p.left.names(), p.right.names()].concat());
     let problem = |(name, at): (&str, Extent)| match op.attr(name) {
         Some((_, attr)) if attr.kind.is_number() => None,
+        Some((_, attr)) if attr.kind.is_tuned() => Some(Problem::tokens(at, &message::IS_TUNED, &[&name])),
         Some(_) => Some(Problem::tokens(at, &message::PREDICATE_ATTR, &[&name])),
         None if bound.contains(&name) => None,
         None => {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::attr::AttrKind;
 use crate::message;
 use crate::problem::{At, Problem};
 use crate::shape::{CoreShapes, Dim};
@@ -18,6 +19,30 @@ pub fn signature(op: &Signature<'_>) -> Vec<Problem> {
     let tensors = op.inputs.iter().enumerate();
     for (i, list) in tensors.filter(|(i, input)| input.arity == Arity::Variadic && i + 1 < op.inputs.len()) {
         problems.push(Problem::new(At::Input(i), &message::VARIADIC_NOT_LAST, &[&list.name, &list.name]));
+    }
+    problems.extend(tuned(op));
+    problems
+}
+
+/// The maximum number of candidates of an attribute, and of combinations of the candidates of all attributes.
+const MOST_CANDIDATES: usize = 64;
+
+/// Candidates must be different positive integers, and few.
+fn tuned(op: &Signature<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut combinations = 1_usize;
+    for (i, attr) in op.attrs.iter().enumerate() {
+        let AttrKind::Tuned(candidates) = attr.kind else { continue };
+        let different: BTreeSet<i64> = candidates.iter().copied().filter(|v| *v > 0).collect();
+        if candidates.is_empty() || candidates.len() > MOST_CANDIDATES || different.len() < candidates.len() {
+            problems.push(Problem::new(At::Attr(i), &message::CANDIDATES, &[&attr.name, &MOST_CANDIDATES]));
+            continue;
+        }
+        combinations *= candidates.len();
+        if combinations > MOST_CANDIDATES {
+            problems.push(Problem::new(At::Attr(i), &message::COMBINATIONS, &[&combinations, &MOST_CANDIDATES]));
+            break;
+        }
     }
     problems
 }
@@ -53,9 +78,9 @@ pub fn axis(op: &Signature<'_>, shapes: &CoreShapes, is_many: bool) -> Option<Pr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check;
     use crate::grammar::{Dialect, Parser, Tokens};
     use crate::signature::{Attribute, Core, DTypeRule, Input, Output};
-    use crate::{AttrKind, check};
 
     #[test]
     fn a_caller_may_choose_the_axis_of_one_dimension_which_may_be_an_attribute() {

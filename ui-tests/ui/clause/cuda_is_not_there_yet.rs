@@ -1,7 +1,7 @@
 use minitensor::prelude::*;
 
 /// Doubles.
-#[custom_op(cuda = "double.cu", tune = [1, 2])]
+#[custom_op(cuda = "double.cu")]
 pub fn double<T: Float>(x: T) -> T {
     x + x
 }

@@ -13,7 +13,7 @@ use crate::backend::shapes::CallShapes;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::call::dtype_rule::DTypes;
-use crate::op::call::shape_rule::CoreShapes;
+use crate::op::call::shape_rule::{CoreShapes, Dims};
 use crate::op::{CellArg, CellKernel, Core, DTypeRule, Kernel, OpDef};
 use crate::tensor::{Device, DeviceKind, Layout, Shape, Strides, Tensor, copy_elements, try_vec};
 
@@ -90,11 +90,15 @@ pub fn run(
     }
     let cells = shapes.batch.numel();
     let work: usize = operands.iter().flatten().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
-    let mut grain = GRAIN.div_ceil(work).max(group(&operands));
+    let has_batch = rule.inputs.iter().any(|i| i.batch);
+    let is_summed = |dims: &Dims| has_batch && !dims.batch;
+    // The division into partial sums determines their bits, so it is not tuned.
+    let tuned = op.grain(attrs).filter(|_| !rule.outputs.iter().any(is_summed));
+    let mut grain = tuned.unwrap_or(GRAIN).div_ceil(work).max(group(&operands));
     let mut parts = Vec::new();
     for ((output, dims), t) in op.outputs.iter().zip(rule.outputs.iter()).zip(&outputs) {
         match t {
-            Some(t) if !dims.batch && rule.inputs.iter().any(|i| i.batch) => {
+            Some(t) if is_summed(dims) => {
                 grain = grain.max(cells.div_ceil(PARTS));
                 parts.push((operands.len(), t));
                 operands.push(None);

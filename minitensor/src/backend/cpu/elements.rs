@@ -42,15 +42,18 @@ pub fn run(
     }
     let wanted: SmallVec<[Option<&Tensor>; 2]> = outputs.iter().map(Option::as_ref).collect();
     let run_loop = |kernel: ElementLoop<'_>| strided::run(&kernel, &shape, inputs, &wanted, &output_dtypes);
+    let tuned = op.grain(attrs);
     match find(op, dtypes)? {
         Loop::Kernel(kernel) => {
+            let grain = tuned.unwrap_or(GRAIN);
             let attrs = with_presence(op, inputs, attrs);
             // SAFETY: the loop was chosen for these dtypes.
-            run_loop(ElementLoop { run: &|n, ins, outs| unsafe { kernel.run(&attrs, n, ins, outs) }, grain: GRAIN })?;
+            run_loop(ElementLoop { run: &|n, ins, outs| unsafe { kernel.run(&attrs, n, ins, outs) }, grain })?;
         }
         Loop::Interpreted(plan) => {
             let dtype = dtypes.first().copied().unwrap_or(DType::F32);
-            run_loop(ElementLoop { run: &programs::kernel(op, plan, dtype, attrs), grain: programs::grain(plan) })?;
+            let grain = tuned.unwrap_or_else(|| programs::grain(plan));
+            run_loop(ElementLoop { run: &programs::kernel(op, plan, dtype, attrs), grain })?;
         }
     }
     drop(wanted);

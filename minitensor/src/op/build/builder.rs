@@ -20,6 +20,7 @@ use crate::op::kernel::{KernelTable, Kernels};
 use crate::op::program::ProgramFn;
 use crate::plugin::abi::most;
 use crate::tensor::Tensor;
+use crate::tuning;
 
 type Forward = Arc<DynamicFn>;
 type Validate = Arc<dyn Fn(&[&Tensor]) -> Result<()> + Send + Sync>;
@@ -249,6 +250,15 @@ impl CustomOpBuilder {
     pub fn attr(mut self, name: impl Into<String>, kind: AttrKind, default: Option<Attr>) -> Self {
         let optional = default == Some(Attr::None);
         self.op.attrs.to_mut().push(Attribute { name: Cow::Owned(name.into()), kind, optional, default });
+        self
+    }
+
+    /// Adds an attribute that only changes the speed. If a caller does not pass it, the fastest of these positive integers is
+    /// measured, once for each [class](crate::tuning) of calls.
+    pub fn tune(mut self, name: impl Into<String>, candidates: &[i64]) -> Self {
+        let kind = AttrKind::Tuned(tuning::candidates(candidates));
+        let (name, default) = (Cow::Owned(name.into()), Some(Attr::None));
+        self.op.attrs.to_mut().push(Attribute { name, kind, optional: true, default });
         self
     }
 

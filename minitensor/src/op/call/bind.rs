@@ -53,8 +53,10 @@ impl OpDef {
                 let optional = if attr.optional { " or None" } else { "" };
                 let message =
                     format!("op '{}': attribute '{}' takes {kind}{optional}, got {value}", self.name, attr.name);
-                let known =
-                    matches!((kind, &value), (AttrKind::Enum(_), Attr::Str(_)) | (AttrKind::Size, Attr::Int(_)));
+                let known = matches!(
+                    (kind, &value),
+                    (AttrKind::Enum(_), Attr::Str(_)) | (AttrKind::Size | AttrKind::Tuned(_), Attr::Int(_))
+                );
                 Err(if known { Error::value(message) } else { Error::type_(message) })
             }
         }

@@ -18,6 +18,8 @@ pub const PROGRAM: usize = 1 << 26;
 pub const PARTS: usize = 64;
 /// The dimensions of a tensor.
 pub const DIMS: usize = 64;
+/// The candidates of a tuned attribute.
+pub const CANDIDATES: usize = 64;
 /// The possible words of an attribute.
 pub const WORDS: usize = 1024;
 /// The dtypes of a variable.

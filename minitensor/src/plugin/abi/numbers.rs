@@ -20,7 +20,7 @@ codes! {
     kind {
         NONE = 0 "MT_NONE"; BOOL = 1 "MT_KIND_BOOL"; INT = 2 "MT_KIND_INT"; SIZE = 3 "MT_KIND_SIZE"; FLOAT = 4 "MT_KIND_FLOAT";
         STR = 5 "MT_KIND_STR"; WORD = 6 "MT_KIND_WORD"; INTS = 7 "MT_KIND_INTS"; FLOATS = 8 "MT_KIND_FLOATS";
-        DTYPE = 9 "MT_KIND_DTYPE";
+        DTYPE = 9 "MT_KIND_DTYPE"; TUNED = 10 "MT_KIND_TUNED";
     }
     arity { ONE = 0 "MT_ONE"; OPTIONAL = 1 "MT_OPTIONAL"; VARIADIC = 2 "MT_VARIADIC"; }
     core { SCALAR = 0 "MT_SCALAR"; SLICE = 1 "MT_SLICE"; VIEW = 2 "MT_VIEW"; }

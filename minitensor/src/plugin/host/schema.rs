@@ -8,12 +8,13 @@ use std::sync::{Mutex, PoisonError};
 use minitensor_schema::name::check_word;
 
 use super::read::Reader;
-use crate::attr::AttrKind;
+use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
 use crate::fork::lock::try_lock;
 use crate::op::*;
 use crate::plugin::abi::{self, Str, arity, body, core, kind, most, role, rule, slice};
+use crate::tuning;
 
 impl Reader {
     /// # Safety
@@ -117,11 +118,27 @@ impl Reader {
                 kind::INTS => AttrKind::Ints,
                 kind::FLOATS => AttrKind::Floats,
                 kind::DTYPE => AttrKind::DType,
+                kind::TUNED => return self.tuned(name, attr),
                 other => return Err(Error::value(format!("attribute '{name}': unknown kind of attribute {other}"))),
             };
             let default = (attr.has_default != 0).then(|| attr.value.get()).transpose();
             let default = default.map_err(|e| e.context(format!("the default of '{name}'")))?;
             Ok(Attribute { name, kind, optional: attr.is_optional != 0, default })
+        }
+    }
+
+    fn tuned(&self, name: Text, attr: &abi::Attr) -> Result<Attribute> {
+        // SAFETY: the attribute is part of the table of the op, which is valid.
+        let candidates = unsafe { attr.value.get() }.map_err(|e| e.context(format!("the candidates of '{name}'")))?;
+        match candidates {
+            Attr::Ints(list) if list.len() <= most::CANDIDATES => {
+                let kind = AttrKind::Tuned(tuning::candidates(&list));
+                Ok(Attribute { name, kind, optional: true, default: Some(Attr::None) })
+            }
+            other => Err(Error::value(format!(
+                "attribute '{name}': its candidates must be at most {} integers, got {other}",
+                most::CANDIDATES
+            ))),
         }
     }
 
