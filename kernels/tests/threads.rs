@@ -108,3 +108,27 @@ fn after_a_fork_the_child_has_a_pool_of_its_own() {
     };
     assert_eq!(status, 0);
 }
+
+#[test]
+fn loops_in_quick_succession_cover_each_index_once() {
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    let counts: Vec<_> = (0..3).map(|_| (0..64).map(|_| AtomicU32::new(0)).collect::<Vec<_>>()).collect();
+    std::thread::scope(|scope| {
+        for counts in &counts {
+            scope.spawn(move || {
+                for round in 0..2000 {
+                    if round % 500 == 0 {
+                        set_num_threads(1 + round / 500);
+                    }
+                    if round % 700 == 0 {
+                        // Workers go to sleep meanwhile.
+                        std::thread::sleep(std::time::Duration::from_millis(2));
+                    }
+                    parallel_for(64, 4, |range| range.for_each(|i| drop(counts[i].fetch_add(1, Ordering::Relaxed))));
+                }
+            });
+        }
+    });
+    set_num_threads(0);
+    assert!(counts.iter().flatten().all(|count| count.load(Ordering::Relaxed) == 2000));
+}

@@ -1,7 +1,8 @@
 //! Parallel loops on one rayon pool, which is used only if a loop has enough work.
 //!
 //! The caller takes chunks like every worker. It waits for chunks, not for threads: a worker that wakes up late finds
-//! no chunks left and costs nothing.
+//! no chunks left and costs nothing. To wake a thread takes longer than many loops, so workers wait for the next loop for a
+//! while before they sleep ([`Crew`]).
 
 use std::any::Any;
 use std::cell::Cell;
@@ -11,6 +12,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -76,6 +78,8 @@ struct Work {
     chunks: usize,
     next: AtomicUsize,
     finished: AtomicUsize,
+    /// The number of threads that may still join.
+    seats: AtomicUsize,
     failed: AtomicBool,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     caller: Thread,
@@ -112,6 +116,14 @@ impl Work {
         }
     }
 
+    /// Takes chunks, unless enough other threads do.
+    fn join(&self) {
+        let one_less = |seats: usize| seats.checked_sub(1);
+        if self.seats.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
+            self.help(|| ());
+        }
+    }
+
     fn is_finished(&self) -> bool {
         self.finished.load(Ordering::Acquire) == self.chunks
     }
@@ -124,13 +136,15 @@ fn run(pool: &ThreadPool, helpers: usize, chunks: usize, chunk: &(dyn Fn(usize) 
         chunks,
         next: AtomicUsize::new(0),
         finished: AtomicUsize::new(0),
+        seats: AtomicUsize::new(helpers),
         failed: AtomicBool::new(false),
         panic: Mutex::new(None),
         caller: std::thread::current(),
     });
-    for _ in 0..helpers {
+    let crew = &process().crew;
+    for _ in crew.offer(&work)..helpers {
         let work = Arc::clone(&work);
-        pool.spawn(move || work.help(|| ()));
+        pool.spawn(|| crew.serve(work));
     }
     // A poll takes longer than the shortest loops, so there is none before the first chunk.
     let is_first = Cell::new(true);
@@ -156,11 +170,72 @@ fn run(pool: &ThreadPool, helpers: usize, chunks: usize, chunk: &(dyn Fn(usize) 
     }
 }
 
+/// The workers that have recently helped with a loop, and wait for another one.
+#[derive(Default)]
+struct Crew {
+    /// The number of waiting workers.
+    waiting: AtomicUsize,
+    /// The number of loops that have been offered.
+    offers: AtomicUsize,
+    /// The loop that was offered last.
+    latest: Mutex<Option<Arc<Work>>>,
+}
+
+impl Crew {
+    /// How long a worker waits.
+    const PATIENCE: Duration = Duration::from_micros(200);
+
+    /// Offers a loop to the waiting workers. Returns their number.
+    fn offer(&self, work: &Arc<Work>) -> usize {
+        if self.waiting.load(Ordering::SeqCst) == 0 {
+            return 0;
+        }
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(work));
+        self.offers.fetch_add(1, Ordering::SeqCst);
+        // A worker that leaves after this sees the offer.
+        self.waiting.load(Ordering::SeqCst)
+    }
+
+    /// Helps with a loop, and with those that are offered soon after.
+    fn serve(&self, work: Arc<Work>) {
+        let mut seen = self.offers.load(Ordering::SeqCst);
+        let mut work = Some(work);
+        while let Some(current) = work {
+            current.join();
+            work = self.wait(&mut seen);
+        }
+    }
+
+    /// The next loop after `seen` offers.
+    fn wait(&self, seen: &mut usize) -> Option<Arc<Work>> {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let begin = Instant::now();
+        while !self.spin(*seen) && begin.elapsed() < Crew::PATIENCE {
+            // Other threads of a busy machine come first.
+            std::thread::yield_now();
+        }
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        let offers = self.offers.load(Ordering::SeqCst);
+        let is_new = std::mem::replace(seen, offers) != offers;
+        let latest = || self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if is_new { latest() } else { None }
+    }
+
+    /// Looks for an offer for about a microsecond.
+    fn spin(&self, seen: usize) -> bool {
+        (0..64).any(|_| {
+            std::hint::spin_loop();
+            self.offers.load(Ordering::Relaxed) != seen
+        })
+    }
+}
+
 /// The state of one process. After a fork the child has none of the parent's threads, and a lock that one of them held
 /// would never be released, so the child creates its own state.
 struct Process {
     id: u32,
     pool: RwLock<Option<Arc<ThreadPool>>>,
+    crew: Crew,
 }
 
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
@@ -175,7 +250,7 @@ fn process() -> &'static Process {
             _ => {}
         }
         // The previous state is leaked: a forked child can't end threads that it doesn't have.
-        let new = Box::into_raw(Box::new(Process { id, pool: RwLock::new(None) }));
+        let new = Box::into_raw(Box::new(Process { id, pool: RwLock::new(None), crew: Crew::default() }));
         if PROCESS.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire).is_err() {
             // SAFETY: no other thread has the pointer.
             drop(unsafe { Box::from_raw(new) });
