@@ -184,6 +184,8 @@ struct Crew {
 impl Crew {
     /// How long a worker waits.
     const PATIENCE: Duration = Duration::from_micros(200);
+    /// The longest time between two looks for a loop, unless another thread uses the core.
+    const TURN: Duration = Duration::from_micros(20);
 
     /// Offers a loop to the waiting workers. Returns their number.
     fn offer(&self, work: &Arc<Work>) -> usize {
@@ -210,9 +212,14 @@ impl Crew {
     fn wait(&self, seen: &mut usize) -> Option<Arc<Work>> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let begin = Instant::now();
-        while !self.spin(*seen) && begin.elapsed() < Crew::PATIENCE {
-            // Other threads of a busy machine come first.
+        let mut now = begin;
+        while !self.spin(*seen) && now - begin < Crew::PATIENCE {
+            // If another thread ran meanwhile, this one sleeps, so that the system wakes it on an idle core.
             std::thread::yield_now();
+            let before = std::mem::replace(&mut now, Instant::now());
+            if now - before > Crew::TURN {
+                break;
+            }
         }
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         let offers = self.offers.load(Ordering::SeqCst);
