@@ -74,6 +74,7 @@ from ._minitensor import (
 )
 from .arrays import as_ufunc, gufunc_signature, map_blocks
 from .custom import BackwardContext, CustomOpBuilder, custom_op
+from .elements import element_op
 
 pi = 3.141592653589793
 e = 2.718281828459045
@@ -123,6 +124,7 @@ __all__ = [
     "cuda",
     "custom_op",
     "e",
+    "element_op",
     "empty",
     "empty_cache",
     "empty_like",

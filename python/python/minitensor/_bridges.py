@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-#: The bridge for the classes of each package.
+#: The bridge for the classes of each package or module.
 _MODULES = {
     "torch": "minitensor.torch",
     "jax": "minitensor.jax",
@@ -15,6 +15,7 @@ _MODULES = {
     "dask": "minitensor.arrays.chunks",
     "cubed": "minitensor.arrays.chunks",
     "xarray": "minitensor.arrays.chunks",
+    "minitensor.elements": "minitensor.elements",
 }
 
 
@@ -22,8 +23,9 @@ _MODULES = {
 def find(cls: type) -> Callable[[str, dict[str, Any]], Any] | None:
     """Returns the function that calls an op, given its name and its arguments, on objects of a class."""
     for base in cls.__mro__:
-        package = base.__module__.partition(".")[0]
-        if package in _MODULES:
-            call: Callable[[str, dict[str, Any]], Any] = importlib.import_module(_MODULES[package]).call
+        names = (base.__module__, base.__module__.partition(".")[0])
+        module = next((_MODULES[name] for name in names if name in _MODULES), None)
+        if module is not None:
+            call: Callable[[str, dict[str, Any]], Any] = importlib.import_module(module).call
             return call
     return None

@@ -1,6 +1,7 @@
 //! Ops whose functions are written in Python.
 
 use minitensor::error::counted;
+use minitensor::kernels::program::Program;
 use minitensor::op::Call;
 use minitensor::{Attr, AttrKind, BackwardCall, CustomOpBuilder, Error, Tensor};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -238,8 +239,35 @@ fn _build_op(
     Ok(CustomOp(builder.build()?.definition()))
 }
 
+/// Builds an element op from its program, in JSON, the defaults of its attributes, and conditions on them.
+#[pyfunction]
+#[pyo3(signature = (name, program, defaults, conditions, doc, file, line))]
+fn _build_element_op(
+    name: String,
+    program: &str,
+    defaults: Vec<Option<f64>>,
+    conditions: Option<&str>,
+    doc: String,
+    file: String,
+    line: u32,
+) -> Result<CustomOp> {
+    let program = Program::from_json(program).map_err(|e| Error::value(format!("op '{name}': {e}")))?;
+    let uniforms = program.uniforms().to_vec();
+    let mut builder = CustomOpBuilder::from_program(name, program)?.doc(doc).location(file, line);
+    for (name, default) in uniforms.iter().zip(defaults) {
+        if let Some(default) = default {
+            builder = builder.default(name, default);
+        }
+    }
+    if let Some(text) = conditions {
+        builder = builder.conditions(text);
+    }
+    Ok(CustomOp(builder.build()?.definition()))
+}
+
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_class::<BackwardContext>()?;
     m.add_function(wrap_pyfunction!(_build_op, m)?)?;
+    m.add_function(wrap_pyfunction!(_build_element_op, m)?)?;
     Ok(())
 }

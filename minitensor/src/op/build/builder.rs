@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use minitensor_kernels::program::{Plan, Program, ValueType};
+use minitensor_kernels::Const;
+use minitensor_kernels::program::{Instruction, Plan, Program, ValueType};
 use minitensor_schema::check;
 use minitensor_schema::name::{check_op, check_word};
 
@@ -90,7 +91,8 @@ impl CustomOpBuilder {
 
     /// An element op that a program computes. Its inputs are those of the program, its attributes are the program's uniforms, and
     /// its outputs are numbers or truth values. Broadcasting, promotion and dtypes are those of an op written in Rust. The op
-    /// takes every dtype that supports all functions of the program, and has derivatives of any order.
+    /// takes every dtype that supports all functions of the program, and has derivatives of any order. If the program has a float
+    /// constant or an attribute, integers are promoted to `float32`.
     ///
     /// ```
     /// use minitensor::kernels::{Field, program::Program};
@@ -108,7 +110,11 @@ impl CustomOpBuilder {
         let mut builder = CustomOpBuilder::new(name, 0);
         let wrong = |what: String| Error::value(format!("op '{}': {what}", builder.op.name));
         program.verify().map_err(|e| wrong(e.to_string()))?;
-        let dtypes = crate::op::program::dtypes(&program);
+        let is_float = |i: &Instruction| matches!(i, Instruction::Constant(Const::Float(_)));
+        let has_floats = !program.uniforms().is_empty() || program.instructions().iter().any(is_float);
+        // An integer type would truncate a float.
+        let fits = |dtype: DType| !has_floats || dtype.is_differentiable();
+        let dtypes = crate::op::program::dtypes(&program).filter(fits);
         if dtypes == DTypeSet::of(&[]) {
             return Err(wrong(format!("no dtype supports all functions of its program: {program}")));
         }
@@ -250,6 +256,19 @@ impl CustomOpBuilder {
     pub fn attr(mut self, name: impl Into<String>, kind: AttrKind, default: Option<Attr>) -> Self {
         let optional = default == Some(Attr::None);
         self.op.attrs.to_mut().push(Attribute { name: Cow::Owned(name.into()), kind, optional, default });
+        self
+    }
+
+    /// Conditions on attributes, such as `b >= 0.0`, as in the clause `where`.
+    pub fn conditions(self, text: &str) -> Self {
+        self.shape(format!("where {text}"))
+    }
+
+    /// Sets the default of an attribute, which is then not required.
+    pub fn default(mut self, attr: &str, value: impl Into<Attr>) -> Self {
+        if let Some(attr) = self.op.attrs.to_mut().iter_mut().find(|a| a.name == attr) {
+            attr.default = Some(value.into());
+        }
         self
     }
 

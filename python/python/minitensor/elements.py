@@ -1,0 +1,335 @@
+"""Element ops written in Python. They need no compiler.
+
+A function of numbers is run once, with symbols in place of the numbers. The symbols record the program of the function.
+From then on the op is like one written in Rust: it broadcasts, takes every dtype that supports its functions, and has
+derivatives of any order.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import numbers
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from . import _minitensor, ops
+from ._minitensor import Tensor
+from .custom import _replace, _Schema
+
+__all__ = ["Element", "element_op"]
+
+_Function = Callable[..., Any]
+#: The functions of programs whose results are truth values.
+_CONDITIONS = {
+    "equal",
+    "truthy",
+    "less",
+    "less_equal",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "signbit",
+    "truth",
+    "and",
+    "or",
+    "not",
+}
+#: The functions of programs whose later operands are integers, not numbers of nodes.
+_WITH_INTEGER = {"powi", "polygamma"}
+#: Functions whose operands are truth values, by the number of these operands.
+_OF_CONDITIONS = {"and": 2, "or": 2, "not": 1, "select": 1}
+#: The largest exponent of a product of factors.
+_MOST_FACTORS = 64
+
+_Node = tuple[Any, ...]
+
+
+class _Trace:
+    """The program of one op, while its function runs."""
+
+    def __init__(self, op: str) -> None:
+        self.op = op
+        self.nodes: list[_Node] = []
+        self._known: dict[str, int] = {}
+
+    def add(self, *node: Any) -> Element:
+        """Returns the value of a node. Equal nodes are one."""
+        key = json.dumps(node)
+        if key not in self._known:
+            self._known[key] = len(self.nodes)
+            self.nodes.append(node)
+        return Element(self, self._known[key])
+
+    def value(self, given: object) -> Element:
+        """Returns an element or a number as an element."""
+        if isinstance(given, Element):
+            if given._trace is not self:
+                raise TypeError(f"op '{self.op}': an element of op '{given._trace.op}' was kept; it exists only there")
+            return given
+        if isinstance(given, Tensor):
+            raise TypeError(
+                f"op '{self.op}': an element op cannot use a Tensor; make it a parameter, or a plain number"
+            )
+        if isinstance(given, bool | numbers.Integral):
+            return self.add("constant", given if isinstance(given, bool) else int(given))
+        if isinstance(given, numbers.Real):
+            number = float(given)
+            is_finite = number - number == 0
+            return self.add("constant", number if is_finite else {"inf": "inf", "-inf": "-inf"}.get(str(number), "NaN"))
+        raise TypeError(f"op '{self.op}': expected a number, got {type(given).__name__}")
+
+    def condition(self, given: object) -> Element:
+        """Returns an element or a number as a truth value."""
+        value = self.value(given)
+        return value if value._is_condition else self.add("truthy", value._node)
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Element | tuple[Element, ...]:
+        """Inserts the program of an op."""
+        described = ops.describe(name)
+        inputs = [i["name"] for i in described["inputs"]]
+        given = [arguments.get(i) is not None for i in inputs]
+        attributes = {k: v for k, v in arguments.items() if k not in inputs}
+        # The value of an attribute that is a number of the program does not change the program.
+        static = {k: 0.5 if isinstance(v, Element) else v for k, v in attributes.items()}
+        for attribute in described["attributes"]:
+            if isinstance(attributes.get(attribute["name"]), Element) and attribute["kind"] != "float":
+                raise TypeError(
+                    f"op '{self.op}': attribute '{attribute['name']}' of '{name}' must be known when the op is "
+                    "defined; pass a plain value"
+                )
+        found = _minitensor._program(name, static, given)
+        if found is None or found["is_of_rows"]:
+            reason = "works on rows" if found else "is not computed element by element"
+            raise TypeError(f"op '{self.op}': an element op cannot call '{name}', which {reason}")
+        program = json.loads(found["program"])
+        tensors = [arguments.get(inputs[at]) for _, at in found["inputs"]]
+        values = [
+            attributes[u] if isinstance(attributes.get(u), Element) else number
+            for u, (_, number) in zip(program["uniforms"], found["uniforms"], strict=True)
+        ]
+        return self._insert(name, program, tensors, values)
+
+    def _insert(
+        self, op: str, program: dict[str, Any], tensors: list[Any], numbers: list[Any]
+    ) -> Element | tuple[Element, ...]:
+        made: list[Element] = []
+        for function, *operands in program["nodes"]:
+            if function == "input":
+                made.append(self.value(0 if tensors[operands[0]] is None else tensors[operands[0]]))
+            elif function == "uniform":
+                made.append(self.value(numbers[operands[0]]))
+            elif function == "truthy":
+                made.append(self.condition(made[operands[0]]))
+            elif function in ("constant", "epsilon", "truth"):
+                made.append(self.add(function, *operands))
+            else:
+                count = 1 if function in _WITH_INTEGER else len(operands)
+                conditions = _OF_CONDITIONS.get(function, 0)
+                if any(made[k]._is_condition for k in operands[conditions:count]):
+                    raise TypeError(
+                        f"op '{self.op}': '{op}' takes numbers, got a condition; write "
+                        "mt.ops.where(condition, 1.0, 0.0)"
+                    )
+                made.append(self.add(function, *(made[k]._node for k in operands[:count]), *operands[count:]))
+        outputs = tuple(made[node] for _, node in program["outputs"])
+        return outputs[0] if len(outputs) == 1 else outputs
+
+
+def call(name: str, arguments: dict[str, Any]) -> Element | tuple[Element, ...]:
+    """Calls an op on elements."""
+    (trace, *_) = (v._trace for v in arguments.values() if isinstance(v, Element))
+    return trace.call(name, arguments)
+
+
+def _binary(op: str, *, is_reflected: bool = False, of_conditions: str | None = None) -> _Function:
+    def method(self: Element, other: object) -> Any:
+        if not isinstance(other, Element | Tensor | numbers.Real):
+            return NotImplemented
+        x, y = (other, self) if is_reflected else (self, other)
+        if of_conditions is not None and self._is_condition:
+            x, y = self._trace.condition(x), self._trace.condition(y)
+            return getattr(self, "_" + of_conditions)(x, y)
+        first, second = (p["name"] for p in ops.describe(op)["inputs"])
+        return self._trace.call(op, {first: x, second: y})
+
+    return method
+
+
+class Element:
+    """A number or a truth value in the function of an element op.
+
+    It has the operators of Python. Functions are ops (`mt.ops.exp(x)`), or methods of the same names (`x.exp()`). A
+    comparison is a truth value. Combine truth values with `&`, `|` and `~`, and select by
+    `mt.ops.where(condition, x, y)`.
+    """
+
+    __slots__ = ("_node", "_trace")
+    # NumPy's numbers leave operators to this class.
+    __array_ufunc__ = None
+
+    def __init__(self, trace: _Trace, node: int) -> None:
+        self._trace = trace
+        self._node = node
+
+    @property
+    def _is_condition(self) -> bool:
+        function, *operands = self._trace.nodes[self._node]
+        return function in _CONDITIONS
+
+    __add__, __radd__ = _binary("add"), _binary("add", is_reflected=True)
+    __sub__, __rsub__ = _binary("subtract"), _binary("subtract", is_reflected=True)
+    __mul__, __rmul__ = _binary("multiply"), _binary("multiply", is_reflected=True)
+    __truediv__, __rtruediv__ = _binary("divide"), _binary("divide", is_reflected=True)
+    __floordiv__, __rfloordiv__ = _binary("floor_divide"), _binary("floor_divide", is_reflected=True)
+    __mod__, __rmod__ = _binary("remainder"), _binary("remainder", is_reflected=True)
+    __rpow__ = _binary("power", is_reflected=True)
+    __lshift__, __rlshift__ = _binary("bitwise_left_shift"), _binary("bitwise_left_shift", is_reflected=True)
+    __rshift__, __rrshift__ = _binary("bitwise_right_shift"), _binary("bitwise_right_shift", is_reflected=True)
+    __lt__, __le__ = _binary("less"), _binary("less_equal")
+    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
+    __eq__, __ne__ = _binary("equal"), _binary("not_equal")
+    __and__ = _binary("bitwise_and", of_conditions="and")
+    __rand__ = _binary("bitwise_and", is_reflected=True, of_conditions="and")
+    __or__ = _binary("bitwise_or", of_conditions="or")
+    __ror__ = _binary("bitwise_or", is_reflected=True, of_conditions="or")
+    __xor__ = _binary("bitwise_xor", of_conditions="xor")
+    __rxor__ = _binary("bitwise_xor", is_reflected=True, of_conditions="xor")
+    __hash__ = None  # type: ignore[assignment]
+
+    def _and(self, x: Element, y: Element) -> Element:
+        return self._trace.add("and", x._node, y._node)
+
+    def _or(self, x: Element, y: Element) -> Element:
+        return self._trace.add("or", x._node, y._node)
+
+    def _xor(self, x: Element, y: Element) -> Element:
+        return self._and(self._or(x, y), ~self._and(x, y))
+
+    def __invert__(self) -> Any:
+        if self._is_condition:
+            return self._trace.add("not", self._node)
+        return self._trace.call("bitwise_invert", {"x": self})
+
+    def __pow__(self, exponent: object) -> Any:
+        is_integer = isinstance(exponent, numbers.Integral) and not isinstance(exponent, bool)
+        factors = int(exponent) if is_integer else None  # type: ignore[call-overload]
+        if factors is not None and abs(factors) <= _MOST_FACTORS and not self._is_condition:
+            return self._trace.add("powi", self._node, factors)
+        return _binary("power")(self, exponent)
+
+    def __neg__(self) -> Any:
+        return self._trace.call("negative", {"x": self})
+
+    def __pos__(self) -> Element:
+        return self
+
+    def __abs__(self) -> Any:
+        return self._trace.call("abs", {"x": self})
+
+    def __getattr__(self, name: str) -> _Function:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if _minitensor._op_identity(name) is None:
+            raise AttributeError(f"op '{self._trace.op}': there is no function '{name}' of elements")
+        function = getattr(ops, name)
+        return lambda *args, **keywords: function(self, *args, **keywords)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"op '{self._trace.op}': 'if', 'while', 'and', 'or' and 'not' cannot depend on an element, because the "
+            "function runs once for all elements; use mt.ops.where(condition, x, y), and '&', '|', '~' for conditions"
+        )
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise TypeError(
+            f"op '{self._trace.op}': an element has no value while the op is defined; use methods, such as "
+            "x.exp(), and the functions of mt.ops"
+        )
+
+    __float__ = __int__ = __complex__ = __index__ = __len__ = __iter__ = __getitem__ = __round__ = _refuse
+
+    def __repr__(self) -> str:
+        return f"<element of op '{self._trace.op}'>"
+
+
+@typing.overload
+def element_op(function: _Function, /) -> _Function: ...
+@typing.overload
+def element_op(
+    *, name: str | None = None, outputs: Sequence[str] | None = None, where: str | None = None
+) -> Callable[[_Function], _Function]: ...
+def element_op(
+    function: _Function | None = None,
+    /,
+    *,
+    name: str | None = None,
+    outputs: Sequence[str] | None = None,
+    where: str | None = None,
+) -> Any:
+    """Registers a function of numbers as an element op, and returns `mt.ops.<name>`.
+
+    The function is run once, with symbols in place of numbers. It may use operators, the functions of `mt.ops` that are
+    computed element by element, and other element ops. The op is like one written in Rust: its inputs broadcast, it
+    takes every dtype that supports its functions, half-precision numbers are computed in `float32`, and it has
+    derivatives of any order.
+
+    A parameter that is annotated with `float`, or has a number as its default, is an attribute. All others are inputs.
+    A function that returns a tuple has several outputs, named `out0`, `out1`, …, or as `outputs` says.
+    `where="b >= 0"` states conditions on attributes, separated by commas. A call that violates one raises an error.
+
+    >>> import minitensor as mt
+    >>> @mt.element_op(name="docs::squareplus", where="b >= 0")
+    ... def squareplus(x, b: float = 4.0):
+    ...     \"\"\"A smooth `max(x, 0)`.\"\"\"
+    ...     return (x + (x * x + b).sqrt()) / 2
+    >>> x = mt.Tensor([0.0, 1.5], requires_grad=True)
+    >>> y = squareplus(x)
+    >>> y.tolist()
+    [1.0, 2.0]
+    >>> y.sum().backward()
+    >>> x.grad.tolist()
+    [0.5, 0.800000011920929]
+    >>> mt.unregister_custom_op_py("docs::squareplus")
+    """
+    if function is None:
+        return lambda f: _register(f, name, outputs, where)
+    return _register(function, name, outputs, where)
+
+
+def _register(function: _Function, name: str | None, outputs: Sequence[str] | None, where: str | None) -> _Function:
+    name = name or function.__name__
+    schema = _Schema(function, name)
+    for input_name, how in schema.inputs:
+        if how != "one":
+            raise TypeError(f"op '{name}': the input '{input_name}' of an element op cannot be {how}")
+    for attribute, kind, _ in schema.attrs:
+        if kind not in ("float", "int"):
+            raise TypeError(
+                f"op '{name}': the attribute '{attribute}' of an element op must be a float, got {kind}; define one op "
+                "for each of its values"
+            )
+    trace = _Trace(name)
+    inputs = {n: trace.add("input", k) for k, (n, _) in enumerate(schema.inputs)}
+    attrs = {n: trace.add("uniform", k) for k, (n, *_) in enumerate(schema.attrs)}
+    returned = function(**inputs, **attrs)
+    results = returned if isinstance(returned, tuple) else (returned,)
+    if returned is None or not results:
+        raise TypeError(f"op '{name}': the function returned nothing; check that it has a return statement")
+    values = [trace.value(result) for result in results]
+    names = list(outputs or ([f"out{k}" for k in range(len(values))] if len(values) > 1 else ["out"]))
+    if len(names) != len(values):
+        raise ValueError(f"op '{name}': the function returned {len(values)} outputs, expected {len(names)}: {names}")
+    program = {
+        "inputs": list(inputs),
+        "uniforms": list(attrs),
+        "nodes": trace.nodes,
+        "outputs": [[n, v._node] for n, v in zip(names, values, strict=True)],
+    }
+    doc = inspect.getdoc(function) or f"The op {name}, defined in Python."
+    code = inspect.unwrap(function).__code__
+    defaults = [float(default[0]) if default else None for *_, default in schema.attrs]  # type: ignore[arg-type]
+    place = (code.co_filename, code.co_firstlineno)
+    op = _minitensor._build_element_op(name, json.dumps(program), defaults, where, doc, *place)
+    return _replace(op, f"{function.__module__}.{function.__qualname__}")

@@ -1,0 +1,181 @@
+"""`mt.element_op`: results, gradients, dtypes and errors, compared with NumPy and with ops written in Rust."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import minitensor as mt
+
+pytestmark = pytest.mark.usefixtures("registered")
+
+X = np.linspace(-3.0, 3.0, 101)
+
+
+def squareplus(x, b: float = 4.0):
+    """A smooth `max(x, 0)`."""
+    return (x + (x * x + b).sqrt()) / 2
+
+
+def test_an_op_is_like_one_written_in_rust():
+    op = mt.element_op(where="b >= 0")(squareplus)
+    assert op is mt.ops.squareplus and "A smooth `max(x, 0)`." in op.__doc__
+    np.testing.assert_allclose(op(X), (X + np.sqrt(X * X + 4)) / 2, rtol=1e-15)
+    np.testing.assert_allclose(op(mt.Tensor(X), b=0), np.maximum(X, 0), atol=1e-15)
+    described = mt.ops.describe("squareplus")
+    assert described["program"] == "out = (x + sqrt(x * x + b)) / 2"
+    assert described["location"].startswith(__file__)
+    with pytest.raises(ValueError, match=r"op 'squareplus' needs b >= 0, got b = -1"):
+        op(mt.Tensor(X), b=-1.0)
+    mt.testing.opcheck("squareplus")
+
+
+def test_derivatives_of_any_order():
+    op = mt.element_op(name="docs::gaussian")(lambda x: (-(x**2) / 2).exp())
+    x = mt.Tensor(X, requires_grad=True)
+    y, hermite = op(x), [1.0, -X, X**2 - 1, -(X**3) + 3 * X]
+    for polynomial in hermite:
+        np.testing.assert_allclose(y.detach(), polynomial * np.exp(-(X**2) / 2), rtol=1e-12, atol=1e-13)
+        (y,) = mt.grad(y.sum(), x, create_graph=True)
+
+
+#: Functions with their twins of NumPy.
+TWINS = {
+    "arithmetic": (lambda x, y: 2 - x * y / 4 + (1 / y) - (-x), lambda x, y: 2 - x * y / 4 + (1 / y) - (-x)),
+    "powers": (lambda x, y: x**3 + y**-2 + abs(x) ** 0.5 + 2**y, lambda x, y: x**3 + y**-2 + abs(x) ** 0.5 + 2**y),
+    "remainders": (lambda x, y: x // y + x % y + 7 % y, lambda x, y: x // y + x % y + 7 % y),
+    "conditions": (
+        lambda x, y: mt.where((x > y) & ~(x >= 2) | (x == 0) ^ (y != 1), x, mt.ops.where(x < 0, y, -x)),
+        lambda x, y: np.where((x > y) & ~(x >= 2) | (x == 0) ^ (y != 1), x, np.where(x < 0, y, -x)),
+    ),
+    "functions": (
+        lambda x, y: mt.exp(x).log1p() + mt.ops.hypot(x, y),
+        lambda x, y: np.log1p(np.exp(x)) + np.hypot(x, y),
+    ),
+    "attributes": (lambda x, y: mt.ops.clamp(x, lo=-1.0, hi=0.5) * y, lambda x, y: np.clip(x, -1, 0.5) * y),
+    "numbers": (
+        lambda x, y: np.float64(2.0) * x + np.float32(0.5) * y + math.pi + np.int64(3),
+        lambda x, y: 2.0 * x + 0.5 * y + math.pi + 3,
+    ),
+    "special": (lambda x, y: mt.where(x > y, math.inf, x), lambda x, y: np.where(x > y, np.inf, x)),
+}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_results_are_those_of_numpy(name):
+    ours, theirs = TWINS[name]
+    op = mt.element_op(name=f"docs::{name}")(ours)
+    y = np.linspace(0.5, 4.0, 7)[:, None]
+    np.testing.assert_allclose(op(X, y), theirs(X, y), rtol=1e-13, atol=1e-14)
+    findings = mt.testing.opcheck(f"docs::{name}", raises=False).findings
+    assert [f for f in findings if f.check not in ("gradient", "gradient at extremes")] == []
+
+
+def test_several_outputs_and_other_element_ops():
+    mt.element_op(squareplus)
+
+    @mt.element_op(name="docs::both", outputs=["smooth", "is_large"])
+    def both(x, b: float = 1.0):
+        smooth = mt.ops.squareplus(x, b=b * 4)
+        return smooth, smooth > 2
+
+    out = both(X, b=0.25)
+    np.testing.assert_allclose(out.smooth, (X + np.sqrt(X * X + 1)) / 2, rtol=1e-15)
+    assert out.is_large.dtype == bool and out.is_large.tolist() == (out.smooth > 2).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_halves_are_rounded_once(dtype):
+    op = mt.element_op(name="docs::cancelled")(lambda x: (x + 1000.0) - 1000.0)
+    x = mt.full(40_000, 0.25, dtype=dtype)
+    assert op(x).dtype == getattr(mt, dtype) and op(x).tolist()[::9999] == [0.25] * 5
+
+
+def test_integers_are_kept_or_promoted_but_never_truncated():
+    doubled = mt.element_op(name="docs::doubled")(lambda x: x * 2 + 1)
+    halved = mt.element_op(name="docs::halved")(lambda x: x * 0.5)
+    scaled = mt.element_op(name="docs::scaled")(lambda x, b=0.5: x * b)
+    x = mt.Tensor([1, 2, 3])
+    assert doubled(x).dtype == mt.int64 and doubled(x).tolist() == [3, 5, 7]
+    assert halved(x).dtype == mt.float32 and halved(x).tolist() == [0.5, 1.0, 1.5]
+    assert scaled(x).dtype == mt.float32 and scaled(x).tolist() == [0.5, 1.0, 1.5]
+    assert mt.element_op(name="docs::odd")(lambda x: (x & 1) == 1)(x).tolist() == [True, False, True]
+
+
+def test_masks_are_outputs_without_a_gradient():
+    op = mt.element_op(name="docs::is_inside")(lambda x: (x > -1) & (x < 1))
+    assert op(mt.Tensor([-2.0, 0.0, 2.0])).tolist() == [False, True, False]
+
+
+def test_large_layouts_agree_with_rust():
+    op = mt.element_op(name="docs::swish")(lambda x: x * x.sigmoid())
+    x = mt.randn(1000, 700)
+    for view in (x, x.T, x[::3, ::-1], x[:, :1].expand(1000, 500)):
+        np.testing.assert_allclose(op(view), mt.ops.swish(view), rtol=1e-6, atol=1e-7)
+
+
+def branches(x):
+    return x if x > 0 else -x
+
+
+#: Functions with an error, and what it says.
+WRONG = [
+    (branches, TypeError, "cannot depend on an element.*use mt.ops.where"),
+    (lambda x: max(x, 0), TypeError, "cannot depend on an element"),
+    (lambda x: math.exp(x), TypeError, "an element has no value while the op is defined; use methods, such as x.exp"),
+    (lambda x: mt.ops.softmax(x), TypeError, "cannot call 'softmax', which works on rows"),
+    (lambda x: x.sum(), TypeError, "cannot call 'sum', which is not computed element by element"),
+    (lambda x: mt.ops.rand_like(x), TypeError, "cannot call 'rand_like', which is not computed element by element"),
+    (
+        lambda x: (x > 0) + 1,
+        TypeError,
+        r"'add' takes numbers, got a condition; write mt.ops.where\(condition, 1.0, 0.0\)",
+    ),
+    (lambda x: None, TypeError, "the function returned nothing"),
+    (lambda x: (), TypeError, "the function returned nothing"),
+    (lambda x: "text", TypeError, "expected a number, got str"),
+    (lambda x: x.expp(), AttributeError, "there is no function 'expp' of elements"),
+    (lambda x: x * mt.Tensor([1.0]), TypeError, "an element op cannot use a Tensor"),
+    (lambda x, mode="a": x, TypeError, "the attribute 'mode' of an element op must be a float, got str"),
+    (lambda *xs: xs[0], TypeError, "the input 'xs' of an element op cannot be variadic"),
+    (lambda x, y=None: x, TypeError, "the input 'y' of an element op cannot be optional"),
+    (lambda x: x << 1.5, ValueError, "no dtype supports all functions of its program"),
+    (lambda x: mt.ops.gelu(x, approximate="tan"), ValueError, "'none', 'tanh'"),
+]
+
+
+@pytest.mark.parametrize(("function", "error", "words"), WRONG)
+def test_what_cannot_be_an_element_op_is_an_error(function, error, words):
+    with pytest.raises(error, match=words):
+        mt.element_op(name="docs::wrong")(function)
+    assert "docs::wrong" not in mt.list_custom_ops_py()
+
+
+def test_elements_do_not_leave_their_op():
+    kept = []
+    mt.element_op(name="docs::leaks")(lambda x: kept.append(x) or x)
+    with pytest.raises(TypeError, match="an element of op 'docs::leaks' was kept"):
+        mt.element_op(name="docs::takes")(lambda x: x + kept[0])
+
+
+def test_the_number_of_names_is_that_of_the_outputs():
+    with pytest.raises(ValueError, match="the function returned 2 outputs, expected 1"):
+        mt.element_op(name="docs::pair", outputs=["one"])(lambda x: (x, x))
+
+
+def test_a_notebook_cell_can_be_run_again():
+    def cell(factor):
+        def scaled(x):
+            return x * factor
+
+        return scaled
+
+    for factor in (2, 3):
+        assert mt.element_op(name="docs::again")(cell(factor))(mt.ones(1)).tolist() == [factor]
+
+
+def test_a_conflict_of_names_is_an_error():
+    with pytest.raises(ValueError, match="'swish'"):
+        mt.element_op(name="swish")(lambda x: x)
