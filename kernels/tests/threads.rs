@@ -124,7 +124,11 @@ fn loops_in_quick_succession_cover_each_index_once() {
                         // Workers go to sleep meanwhile.
                         std::thread::sleep(std::time::Duration::from_millis(2));
                     }
-                    parallel_for(64, 4, |range| range.for_each(|i| drop(counts[i].fetch_add(1, Ordering::Relaxed))));
+                    parallel_for(64, 4, |range| {
+                        for i in range {
+                            counts[i].fetch_add(1, Ordering::Relaxed);
+                        }
+                    });
                 }
             });
         }

@@ -198,7 +198,7 @@ fn empty_and_failing_calls_keep_nothing() {
             minitensor::random::next_key(1, minitensor::random::Block::Floats, Device::Cpu).map(|_| x[0].clone())
         });
         let error = dispatch(&draws, &[Arg::Tensor(&x)], &[Attr::None]).expect_err("a draw while measuring");
-        assert!(error.message().contains("give it a key"), "{error}");
+        assert!(error.message().contains("give the op a key"), "{error}");
         assert!(dispatch(&draws, &[Arg::Tensor(&x)], &[Attr::Int(1)]).is_ok());
         let kept = |class: &str| class.starts_with("tuned_") || class.contains("[0, 4]");
         assert!(!tuning::choices().iter().any(|(class, _)| kept(class)));

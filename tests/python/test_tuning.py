@@ -46,7 +46,7 @@ def test_the_first_call_measures_and_later_processes_read_the_file(tmp_path: Pat
     assert run(CALL, tmp_path) == f"1 {tile}"
     (file,) = tmp_path.iterdir()
     value, tab, text = file.read_text().partition("\t")
-    assert (value, tab) == (tile, "\t") and text.startswith("tuned::scaled(float32[4, 4]; factor=2.0, tile=1|2|4; ")
+    assert (value, tab) == (tile, "\t") and text.startswith("tuned::scaled(float32[4, 4]; tile=1|2|4; ")
 
 
 def test_nothing_is_measured_if_tuning_is_off(tmp_path: Path) -> None:
@@ -67,16 +67,123 @@ mt.tuning.clear()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_gradients_batches_and_profiles_see_one_call(tmp_path: Path) -> None:
+def test_gradients_and_profiles_see_one_call(tmp_path: Path) -> None:
     code = """
 x = mt.ones(6, requires_grad=True)
 with mt.profiler.profile() as p:
     y = scaled(x, 3.0)
-assert [e.name for e in p.events() if e.name == "tuned::scaled"] == ["tuned::scaled"]
+assert sorted(e.name for e in p.events()) == ["multiply", "tuned::scaled"], p.events()
 y.sum().backward()
 assert x.grad.tolist() == [3.0] * 6
 """
     run(code, tmp_path)
+
+
+def test_an_op_that_changes_its_input_changes_it_once(tmp_path: Path) -> None:
+    code = """
+@mt.custom_op(tune={"tile": [1, 2, 4]})
+def changing(x, *, tile: int):
+    mt.ops.add_(x, 1.0)
+    return x * 1.0
+
+x = mt.zeros(3)
+assert changing(x).tolist() == x.tolist() == [1.0] * 3
+leaf = mt.zeros(3, requires_grad=True)
+try:
+    changing(leaf)
+except RuntimeError as error:
+    assert "leaf" in str(error)
+assert leaf.tolist() == [0.0] * 3
+"""
+    run(code, tmp_path)
+
+
+def test_a_measured_op_sees_gradients_as_any_other(tmp_path: Path) -> None:
+    code = """
+@mt.custom_op(tune={"tile": [1, 2]})
+def slope(x, *, tile: int):
+    return mt.grad((x * x).sum(), [x])[0]
+
+assert slope(mt.ones(2, requires_grad=True)).tolist() == [2.0, 2.0]
+
+@mt.custom_op(tune={"tile": [2, 4]}, backward=lambda ctx, grad: grad * ctx.attrs["tile"] * 0 + grad)
+def same(x, *, tile: int):
+    return x * 1.0
+
+x = mt.ones(2, requires_grad=True)
+same(x).sum().backward()
+assert x.grad.tolist() == [1.0, 1.0]
+"""
+    run(code, tmp_path)
+
+
+@pytest.mark.parametrize("off", ["off", "OFF", "0", "false"])
+def test_random_numbers_need_a_key_whether_or_not_the_call_is_measured(tmp_path: Path, off: str) -> None:
+    code = """
+@mt.custom_op(tune={"tile": [1, 2]})
+def noisy(x, *, tile: int):
+    return x + mt.randn(3)
+
+for _ in range(2):
+    try:
+        noisy(mt.ones(3))
+        raise SystemExit("no error")
+    except RuntimeError as error:
+        assert "give the op a key as an input" in str(error), error
+assert noisy(mt.ones(3), tile=2).shape == (3,)
+"""
+    run(code, tmp_path)
+    run(code, tmp_path, MINITENSOR_TUNE=off)
+
+
+def test_floats_do_not_make_classes_and_one_candidate_is_not_measured(tmp_path: Path) -> None:
+    code = """
+for k in range(50):
+    scaled(mt.ones(3), k * 0.1)
+assert len(used) == 50 + 10 and len(mt.tuning.choices()) == 1
+
+@mt.custom_op(tune={"a": [16], "b": [1, 2]})
+def two(x, *, a: int, b: int):
+    used.append(b)
+    return x * a
+
+used.clear()
+for _ in range(4):
+    two(mt.ones(3)), two(mt.ones(3), a=16)
+assert len(used) == 1 + 3 * 2 + 8, len(used)
+used.clear()
+two(mt.ones(30), b=1)
+assert used == [1]
+"""
+    run(code, tmp_path)
+
+
+def test_a_full_table_measures_nothing(tmp_path: Path) -> None:
+    run(CALL, tmp_path)
+    (file,) = tmp_path.iterdir()
+    file.write_text("".join(f"1\tother{k}\n" for k in range(70_000)))
+    assert run(CALL, tmp_path) == "1 1"
+    assert file.read_text().count("\n") == 70_000
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_a_cache_that_is_no_file_is_not_read(tmp_path: Path) -> None:
+    run(CALL, tmp_path)
+    (file,) = tmp_path.iterdir()
+    file.unlink()
+    os.mkfifo(file)
+    assert run(CALL, tmp_path).startswith("11 ")
+    assert run("import os; mt.ones(3); child = os.fork() or os._exit(0); os.waitpid(child, 0)", tmp_path) == ""
+    file.unlink()
+    file.mkdir()
+    assert run(CALL, tmp_path).startswith("11 ")
+
+
+def test_a_byte_that_is_no_text_hides_no_other_line(tmp_path: Path) -> None:
+    _, tile = run(CALL, tmp_path).split()
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(b"abc\xff\n" + file.read_bytes() + b"\xff")
+    assert run(CALL, tmp_path) == f"1 {tile}"
 
 
 def test_a_forked_child_measures_too(tmp_path: Path) -> None:
@@ -144,5 +251,14 @@ def test_only_an_integer_without_a_default_is_tuned() -> None:
     for function in (lambda x, tile=3: x, lambda x: x, lambda x, tile="a": x):
         with pytest.raises(TypeError, match=message):
             mt.custom_op(name="tuned::wrong", tune={"tile": [1, 2]})(function)
+    for wrong in ("tile", ["tile"], {"tile": 5}, {"tile": "ab"}, {"tile": [1.5]}, {"tile": [True]}):
+        with pytest.raises(TypeError, match=r"op 'tuned::wrong': expected tune=\{name: \[integers\]\}, got "):
+            mt.custom_op(name="tuned::wrong", tune=wrong)(lambda x, tile: x)
+
+    def required_after(x: mt.Tensor, tile: int, factor: float) -> mt.Tensor:
+        return x
+
+    with pytest.raises(TypeError, match="op 'tuned::wrong': 'factor' has no default, but follows the tuned 'tile'"):
+        mt.custom_op(name="tuned::wrong", tune={"tile": [1, 2]})(required_after)
     with pytest.raises(TypeError, match="the candidates of attribute 'tile' must be integers"):
         mt.CustomOpBuilder("tuned::wrong", 1).forward(lambda x, tile: x).tune("tile", 1.5).build()

@@ -278,7 +278,8 @@ fn pool() -> Option<Arc<ThreadPool>> {
     let mut slot = slot.write().unwrap_or_else(PoisonError::into_inner);
     if slot.is_none() {
         let name = |k| format!("minitensor-{k}");
-        *slot = ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build().ok().map(Arc::new);
+        *slot =
+            ThreadPoolBuilder::new().num_threads(threads.min(MAX_CHUNKS)).thread_name(name).build().ok().map(Arc::new);
     }
     slot.clone()
 }

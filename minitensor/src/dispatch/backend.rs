@@ -26,7 +26,7 @@ pub fn compute(
 ) -> Result<Produced> {
     let (dtypes, device) = (&checked.dtypes, checked.device);
     let tuned = tune::complete(op, inputs, attrs, checked)?;
-    let attrs = tuned.as_deref().unwrap_or(attrs);
+    let attrs = tuned.as_ref().map_or(attrs, |completed| &completed.attrs);
     let cast = convert(op, inputs, dtypes)?;
     let converted: Flat<'_> =
         inputs.iter().enumerate().map(|(i, t)| cast.get(i).and_then(Option::as_ref).or(*t)).collect();

@@ -1,6 +1,8 @@
 //! The layer that shows calls to observers. Without an observer it costs one load of an atomic.
 
 use std::any::Any;
+use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -20,10 +22,34 @@ static OBSERVERS: RwLock<Vec<Arc<dyn Observer>>> = RwLock::new(Vec::new());
 /// The number of observers.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
+thread_local! {
+    /// Whether the calls of this thread are hidden.
+    static HIDDEN: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Whether there are observers.
 #[inline(always)]
 pub fn is_active() -> bool {
-    COUNT.load(Ordering::Relaxed) != 0
+    COUNT.load(Ordering::Relaxed) != 0 && !HIDDEN.get()
+}
+
+/// Hides the calls of this thread from observers, until it is dropped.
+#[must_use = "dropping the guard ends it"]
+pub struct Hiding {
+    before: bool,
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Hiding {
+    pub fn new() -> Hiding {
+        Hiding { before: HIDDEN.replace(true), _not_send: PhantomData }
+    }
+}
+
+impl Drop for Hiding {
+    fn drop(&mut self) {
+        HIDDEN.set(self.before);
+    }
 }
 
 /// An observer sees the calls that begin while this guard lives.

@@ -4,30 +4,35 @@
 //! and a value is only used if it is a candidate.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::path::PathBuf;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use super::Values;
 use crate::error::{Error, Result};
 
 /// The maximum size of a file that is read, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
-/// The maximum length of a line. A longer class is kept in memory only.
-const LONGEST: usize = 4096;
 
-/// The values in the file, by class. Empty if there is none.
-pub fn read() -> BTreeMap<String, Values> {
-    let file = path().filter(|path| fs::metadata(path).is_ok_and(|found| found.len() <= MOST_BYTES));
-    let text = file.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
-    text.lines().filter_map(parse).collect()
+/// The values in the file, by class, for at most so many classes. Empty if there is no file.
+pub fn read(most: usize) -> BTreeMap<String, Values> {
+    let mut bytes = Vec::new();
+    let file = path().filter(|path| is_small(path)).and_then(|path| File::open(path).ok());
+    let _ = file.map(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).lines().filter_map(parse).take(most).collect()
+}
+
+/// Whether it is a file that is read. A pipe or a device would not end.
+fn is_small(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= MOST_BYTES)
 }
 
 /// Adds a line.
 pub fn append(class: &str, values: &[i64]) {
     let values: Vec<String> = values.iter().map(i64::to_string).collect();
     let line = format!("{}\t{class}\n", values.join(","));
-    if let Some(path) = path().filter(|_| line.len() <= LONGEST) {
+    if let Some(path) = path().filter(|path| !path.exists() || is_small(path)) {
         let _ = path.parent().map(fs::create_dir_all);
         let file = OpenOptions::new().append(true).create(true).open(path);
         let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
@@ -37,10 +42,8 @@ pub fn append(class: &str, values: &[i64]) {
 /// Deletes the file, if there is one.
 pub fn remove() -> Result<()> {
     let Some(path) = path() else { return Ok(()) };
-    match fs::remove_file(&path) {
-        Err(e) if e.kind() != ErrorKind::NotFound => {
-            Err(Error::runtime(format!("the file {} cannot be deleted: {e}", path.display())))
-        }
+    match fs::remove_file(path) {
+        Err(e) if path.exists() => Err(Error::runtime(format!("the file {} cannot be deleted: {e}", path.display()))),
         _ => Ok(()),
     }
 }
@@ -51,8 +54,13 @@ fn parse(line: &str) -> Option<(String, Values)> {
     Some((class.to_owned(), values))
 }
 
-fn path() -> Option<PathBuf> {
-    Some(folder()?.join(format!("tuned-{}.txt", cpu())))
+/// The path of the file. It does not change while the process runs.
+fn path() -> Option<&'static Path> {
+    static PATH: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+        let path = folder()?.join(format!("tuned-{}.txt", cpu()));
+        Some(std::path::absolute(&path).unwrap_or(path))
+    });
+    PATH.as_deref()
 }
 
 fn folder() -> Option<PathBuf> {

@@ -10,6 +10,8 @@ use crate::error::Result;
 const ROUNDS: usize = 3;
 /// No further round begins after this time.
 const ENOUGH: Duration = Duration::from_secs(1);
+/// No further candidate is tried after this time.
+const TOO_LONG: Duration = Duration::from_secs(10);
 
 /// All combinations of the candidates of some attributes.
 pub struct Candidates(pub Vec<&'static [i64]>);
@@ -22,11 +24,6 @@ impl Candidates {
                 |values: &Values| candidates.iter().map(|v| values.iter().chain([v]).copied().collect()).collect();
             all.iter().flat_map(|values| -> Vec<Values> { longer(values) }).collect()
         })
-    }
-
-    /// The first combination.
-    pub fn first(&self) -> Values {
-        self.0.iter().filter_map(|candidates| candidates.first()).copied().collect()
     }
 
     /// Whether each value is a candidate.
@@ -61,7 +58,7 @@ impl Drop for Turn {
 /// The values with the smallest time of several runs; the first of equally fast ones. `now` is the time since any fixed moment. `None` if
 /// another thread measures.
 pub fn fastest(
-    combinations: Vec<Values>,
+    combinations: &[Values],
     mut run: impl FnMut(&Values) -> Result<()>,
     now: impl Fn() -> Duration,
 ) -> Result<Option<Values>> {
@@ -76,11 +73,14 @@ pub fn fastest(
         }
         for (values, time) in combinations.iter().zip(&mut times) {
             let before = now();
+            if before.saturating_sub(begin) > TOO_LONG {
+                break;
+            }
             run(values)?;
             *time = (*time).min(now().saturating_sub(before));
         }
     }
-    Ok(combinations.into_iter().zip(times).min_by_key(|(_, time)| *time).map(|(values, _)| values))
+    Ok(combinations.iter().zip(times).min_by_key(|(_, time)| *time).map(|(values, _)| values.clone()))
 }
 
 #[cfg(test)]
@@ -103,7 +103,7 @@ mod tests {
             runs.set(runs.get() + 1);
             Ok(())
         };
-        let best = fastest(combinations, run, || Duration::from_micros(clock.get())).expect("no run fails");
+        let best = fastest(&combinations, run, || Duration::from_micros(clock.get())).expect("no run fails");
         (best, runs.get())
     }
 
@@ -120,15 +120,18 @@ mod tests {
         // Slow calls run once for each candidate, and once before.
         assert_eq!(measured(&[(16, &[800_000]), (32, &[700_000])]), (Some(Values::from_slice(&[32])), 3));
         assert_eq!(measured(&[(16, &[1]), (32, &[2])]).1, 7);
+        // Very slow calls do not run for every candidate.
+        let slow: &[u64] = &[6_000_000];
+        assert_eq!(measured(&[(16, slow), (32, &[5_000_000]), (64, &[1])]), (Some(Values::from_slice(&[16])), 2));
 
-        let nested = || fastest(vec![Values::from_slice(&[1])], |_| Ok(()), || Duration::ZERO);
+        let nested = || fastest(&[Values::from_slice(&[1])], |_| Ok(()), || Duration::ZERO);
         let outer = |_: &Values| match nested() {
             Ok(None) => Ok(()),
             _ => Err(Error::runtime("two measurements at a time")),
         };
-        assert!(fastest(vec![Values::from_slice(&[1])], outer, || Duration::ZERO).is_ok());
+        assert!(fastest(&[Values::from_slice(&[1])], outer, || Duration::ZERO).is_ok());
         let failing = |_: &Values| Err(Error::runtime("interrupted"));
-        assert!(fastest(vec![Values::from_slice(&[1])], failing, || Duration::ZERO).is_err());
+        assert!(fastest(&[Values::from_slice(&[1])], failing, || Duration::ZERO).is_err());
         assert!(nested().is_ok_and(|best| best.is_some()), "an error ends the turn");
     }
 
@@ -137,7 +140,6 @@ mod tests {
         let candidates = Candidates(vec![&[1, 2], &[7, 8]]);
         let all: Vec<Vec<i64>> = candidates.combinations().iter().map(|v| v.to_vec()).collect();
         assert_eq!(all, [[1, 7], [1, 8], [2, 7], [2, 8]]);
-        assert_eq!(candidates.first().as_slice(), [1, 7]);
         assert!(candidates.admit(&[2, 7]));
         assert!(!candidates.admit(&[7, 2]) && !candidates.admit(&[1]) && !candidates.admit(&[]));
     }

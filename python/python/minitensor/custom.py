@@ -7,6 +7,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 from . import _minitensor
@@ -48,6 +49,13 @@ def _kind_of_default(default: object) -> str | None:
     if isinstance(default, (list, tuple)) and default:
         return "list[int]" if all(isinstance(v, int) for v in default) else "list[float]"
     return "dtype" if isinstance(default, DType) else None
+
+
+def _are_integers(values: object) -> bool:
+    """Returns whether it is a list of integers."""
+    if not isinstance(values, Sequence) or isinstance(values, str):
+        return False
+    return all(isinstance(v, Integral) and not isinstance(v, bool) for v in values)
 
 
 class _Schema:
@@ -92,6 +100,9 @@ class _Schema:
 
     def tune(self, op: str, candidates: Mapping[str, Sequence[int]]) -> None:
         """Turns attributes into tuned ones."""
+        lists = dict(candidates) if isinstance(candidates, Mapping) else {"": None}
+        if not all(_are_integers(values) for values in lists.values()):
+            raise TypeError(f"op '{op}': expected tune={{name: [integers]}}, got {candidates!r}")
         for name, values in candidates.items():
             if (name, "int", []) not in self.attrs:
                 raise TypeError(
@@ -99,6 +110,13 @@ class _Schema:
                     "and has no default"
                 )
             self.attrs[self.attrs.index((name, "int", []))] = (name, "tuned", list(values))
+        before = None
+        for name, kind, default in self.attrs:
+            if before is not None and kind != "tuned" and not default:
+                raise TypeError(
+                    f"op '{op}': '{name}' has no default, but follows the tuned '{before}'; put tuned parameters last"
+                )
+            before = name if kind == "tuned" else before
 
     @staticmethod
     def _returned(annotation: Any) -> list[str]:

@@ -2,8 +2,8 @@
 
 An op lists candidates for an attribute that only changes the speed, such as the size of a tile. If a call does not
 pass the attribute, the first call of each class is run with every candidate, and the fastest is kept: in memory, and in
-a file for later processes. A class consists of the op, dtypes, attributes, layouts, shapes with sizes rounded up to
-powers of two, the number of threads, and the SIMD level.
+a file for later processes. A class consists of the op, dtypes, attributes other than floats, layouts, shapes with sizes
+rounded up to powers of two, the number of threads, and the SIMD level.
 
 | environment variable | meaning |
 |---|---|

@@ -3,7 +3,7 @@
 use minitensor::error::counted;
 use minitensor::kernels::program::Program;
 use minitensor::op::Call;
-use minitensor::{Attr, AttrKind, BackwardCall, CustomOpBuilder, Error, Tensor};
+use minitensor::{Attr, AttrKind, BackwardCall, CustomOpBuilder, Error, OpDef, Tensor};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -76,7 +76,7 @@ impl Forward {
     fn call(&self, call: &Call<'_>) -> Result<Vec<Tensor>> {
         gil::attach(|py| {
             let inputs: Vec<_> = call.inputs().iter().map(|t| object(py, *t)).collect::<PyResult<_>>()?;
-            let keywords = attributes(py, &self.attrs, call.attrs())?;
+            let keywords = attributes(py, call.op(), &self.attrs, call.attrs())?;
             let given = self.function.bind(py).call(PyTuple::new(py, inputs)?, Some(&keywords))?;
             let what = format!("op '{}': the Python function", self.name);
             let tensors: Option<Vec<Tensor>> = results(&what, &given)?.into_iter().collect();
@@ -98,9 +98,14 @@ impl Forward {
     }
 }
 
-fn attributes<'py>(py: Python<'py>, names: &[String], values: &[Attr]) -> Result<Bound<'py, PyDict>> {
+/// The attributes as keywords. A tuned one always has a value for the function.
+fn attributes<'py>(py: Python<'py>, op: &OpDef, names: &[String], values: &[Attr]) -> Result<Bound<'py, PyDict>> {
     let keywords = PyDict::new(py);
-    for (name, value) in names.iter().zip(values) {
+    for ((name, value), attribute) in names.iter().zip(values).zip(op.attrs.iter()) {
+        let value = match (attribute.kind, value) {
+            (AttrKind::Tuned([first, ..]), Attr::None) => &Attr::Int(*first),
+            _ => value,
+        };
         keywords.set_item(name, attr::object(py, value)?)?;
     }
     Ok(keywords)
@@ -126,7 +131,7 @@ fn gradient(
         let context = BackwardContext {
             inputs: PyTuple::new(py, inputs)?.unbind(),
             outputs: PyTuple::new(py, outputs)?.unbind(),
-            attrs: attributes(py, names, call.attrs())?.unbind(),
+            attrs: attributes(py, call.op(), names, call.attrs())?.unbind(),
             needs_input_grad: PyTuple::new(py, &needs)?.unbind(),
         };
         arguments.insert(0, Py::new(py, context)?.into_any());
