@@ -59,6 +59,10 @@ TWINS = {
         lambda x, y: np.float64(2.0) * x + np.float32(0.5) * y + math.pi + np.int64(3),
         lambda x, y: 2.0 * x + 0.5 * y + math.pi + 3,
     ),
+    "methods": (
+        lambda x, y: x.mul_add(y, 1) + y.recip(),
+        lambda x, y: x * y + 1 + 1 / y,
+    ),
     "special": (lambda x, y: mt.where(x > y, math.inf, x), lambda x, y: np.where(x > y, np.inf, x)),
 }
 
@@ -104,6 +108,13 @@ def test_integers_are_kept_or_promoted_but_never_truncated():
     assert mt.element_op(name="docs::odd")(lambda x: (x & 1) == 1)(x).tolist() == [True, False, True]
 
 
+def test_functions_that_are_not_ops():
+    gelu = mt.element_op(name="docs::gelu")(lambda x: x * x.normal_cdf())
+    np.testing.assert_array_equal(gelu(mt.Tensor(X)), mt.ops.gelu(mt.Tensor(X)))
+    bell = mt.element_op(name="docs::bell")(lambda x: x.normal_pdf())
+    np.testing.assert_allclose(bell(X), np.exp(-X * X / 2) / math.sqrt(2 * math.pi), rtol=1e-14)
+
+
 def test_masks_are_outputs_without_a_gradient():
     op = mt.element_op(name="docs::is_inside")(lambda x: (x > -1) & (x < 1))
     assert op(mt.Tensor([-2.0, 0.0, 2.0])).tolist() == [False, True, False]
@@ -136,6 +147,8 @@ WRONG = [
     (lambda x: None, TypeError, "the function returned nothing"),
     (lambda x: (), TypeError, "the function returned nothing"),
     (lambda x: "text", TypeError, "expected a number, got str"),
+    (lambda x: x.mul_add(x), TypeError, "'mul_add' takes 2 arguments, got 1"),
+    (lambda x: (x > 0).normal_cdf(), TypeError, "'normal_cdf' takes numbers, got a condition"),
     (lambda x: x.expp(), AttributeError, "there is no function 'expp' of elements"),
     (lambda x: x * mt.Tensor([1.0]), TypeError, "an element op cannot use a Tensor"),
     (lambda x, mode="a": x, TypeError, "the attribute 'mode' of an element op must be a float, got str"),

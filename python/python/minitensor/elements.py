@@ -38,6 +38,8 @@ _CONDITIONS = {
 }
 #: The functions of programs whose later operands are integers, not numbers of nodes.
 _WITH_INTEGER = {"powi", "polygamma"}
+#: Functions of elements that are not ops, with the number of their arguments.
+_FUNCTIONS = {"mul_add": 3, "normal_cdf": 1, "normal_pdf": 1, "recip": 1}
 #: Functions whose operands are truth values, by the number of these operands.
 _OF_CONDITIONS = {"and": 2, "or": 2, "not": 1, "select": 1}
 #: The largest exponent of a product of factors.
@@ -85,6 +87,21 @@ class _Trace:
         value = self.value(given)
         return value if value._is_condition else self.add("truthy", value._node)
 
+    def apply(self, function: str, *args: object) -> Element:
+        """Returns the value of a function of `_FUNCTIONS`."""
+        if len(args) != _FUNCTIONS[function]:
+            count = _FUNCTIONS[function]
+            raise TypeError(f"op '{self.op}': '{function}' takes {count - 1} arguments, got {len(args) - 1}")
+        return self.add(function, *(self.number(function, self.value(x))._node for x in args))
+
+    def number(self, function: str, value: Element) -> Element:
+        """Returns an element that is not a condition."""
+        if value._is_condition:
+            raise TypeError(
+                f"op '{self.op}': '{function}' takes numbers, got a condition; write mt.ops.where(condition, 1.0, 0.0)"
+            )
+        return value
+
     def call(self, name: str, arguments: Mapping[str, Any]) -> Element | tuple[Element, ...]:
         """Inserts the program of an op."""
         described = ops.describe(name)
@@ -127,11 +144,8 @@ class _Trace:
             else:
                 count = 1 if function in _WITH_INTEGER else len(operands)
                 conditions = _OF_CONDITIONS.get(function, 0)
-                if any(made[k]._is_condition for k in operands[conditions:count]):
-                    raise TypeError(
-                        f"op '{self.op}': '{op}' takes numbers, got a condition; write "
-                        "mt.ops.where(condition, 1.0, 0.0)"
-                    )
+                for k in operands[conditions:count]:
+                    self.number(op, made[k])
                 made.append(self.add(function, *(made[k]._node for k in operands[:count]), *operands[count:]))
         outputs = tuple(made[node] for _, node in program["outputs"])
         return outputs[0] if len(outputs) == 1 else outputs
@@ -231,6 +245,8 @@ class Element:
     def __getattr__(self, name: str) -> _Function:
         if name.startswith("_"):
             raise AttributeError(name)
+        if name in _FUNCTIONS:
+            return lambda *args: self._trace.apply(name, self, *args)
         if _minitensor._op_identity(name) is None:
             raise AttributeError(f"op '{self._trace.op}': there is no function '{name}' of elements")
         function = getattr(ops, name)
