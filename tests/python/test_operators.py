@@ -96,3 +96,15 @@ def test_in_place_operators_reject_mismatched_operands():
 def test_shapes_that_do_not_broadcast_raise_with_both():
     with pytest.raises(ValueError, match=r"'add'.*\(3,\).*\(2,\)"):
         mt.zeros(2) + mt.zeros(3)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "float16", "bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("exponent", [2, 2.0])
+def test_a_square_has_the_dtype_of_a_power(dtype, exponent):
+    x = mt.Tensor([3, 5, 7], dtype=dtype)
+    square, power = x**exponent, mt.ops.power(x, exponent)
+    assert square.dtype == power.dtype and square.tolist() == power.tolist() == [9, 25, 49]
+
+
+def test_a_power_of_booleans_is_not_a_square():
+    assert (mt.Tensor([True, False]) ** 2).tolist() == mt.ops.power(mt.Tensor([True, False]), 2).tolist()

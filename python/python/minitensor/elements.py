@@ -228,10 +228,18 @@ class Element:
 
     def __pow__(self, exponent: object) -> Any:
         is_integer = isinstance(exponent, numbers.Integral) and not isinstance(exponent, bool)
-        factors = int(exponent) if is_integer else None  # type: ignore[call-overload]
-        if factors is not None and abs(factors) <= _MOST_FACTORS and not self._is_condition:
-            return self._trace.add("powi", self._node, factors)
+        count = int(exponent) if is_integer else 0  # type: ignore[call-overload]
+        if 0 < abs(count) <= _MOST_FACTORS and not self._is_condition:
+            product = self._product(abs(count))
+            return product if count > 0 else 1 / product
         return _binary("power")(self, exponent)
+
+    def _product(self, count: int) -> Any:
+        """The product of `count` factors, by repeated squaring."""
+        if count == 1:
+            return self
+        root = self._product(count // 2)
+        return root * root if count % 2 == 0 else root * root * self
 
     def __neg__(self) -> Any:
         return self._trace.call("negative", {"x": self})
