@@ -146,7 +146,19 @@ WRONG = [
     ),
     (lambda x: None, TypeError, "the function returned nothing"),
     (lambda x: (), TypeError, "the function returned nothing"),
-    (lambda x: "text", TypeError, "expected a number, got str"),
+    (lambda x: "text", TypeError, "expected a real number, got str"),
+    (lambda x: x == "text", TypeError, "expected a real number, got str"),
+    (lambda x: x != None, TypeError, "expected a real number, got NoneType"),  # noqa: E711
+    (lambda x: x * 1j, TypeError, "expected a real number, got complex"),
+    (lambda x: x + np.ones(3), TypeError, "expected a real number, got ndarray"),
+    (lambda x: mt.ops.multiply(x), TypeError, r"'multiply' lacks the argument 'y'; call it as multiply\(x, y\)"),
+    (lambda x: x.maximum(), TypeError, "'maximum' lacks the argument 'y'"),
+    (lambda x: mt.where(x > 0, x), TypeError, "'where' lacks the argument 'y'"),
+    (lambda x: mt.ops.add_(x, 1), TypeError, "'add_' changes 'x' in place"),
+    (lambda x: x.exp_(), TypeError, "'exp_' changes 'x' in place"),
+    (lambda x: x + 2**63, ValueError, "does not fit into int64; write a float"),
+    (lambda x: sum((x + k for k in range(20_000)), 0), ValueError, "the function has more than 16384 steps"),
+    (lambda x, k=None: x, TypeError, "cannot be optional"),
     (lambda x: x.mul_add(x), TypeError, "'mul_add' takes 2 arguments, got 1"),
     (lambda x: (x > 0).normal_cdf(), TypeError, "'normal_cdf' takes numbers, got a condition"),
     (lambda x: x.expp(), AttributeError, "there is no function 'expp' of elements"),
@@ -164,6 +176,52 @@ def test_what_cannot_be_an_element_op_is_an_error(function, error, words):
     with pytest.raises(error, match=words):
         mt.element_op(name="docs::wrong")(function)
     assert "docs::wrong" not in mt.list_custom_ops_py()
+
+
+def test_integers_that_do_not_fit_are_not_truncated():
+    op = mt.element_op(name="docs::large")(lambda x: x + 2**40)
+    for dtype in ("int32", "int64"):
+        out = op(mt.Tensor([-1, 5], dtype=dtype))
+        assert out.dtype == mt.int64 and out.tolist() == [2**40 - 1, 2**40 + 5]
+
+
+def test_conditions_and_numbers_combine_in_any_order():
+    op = mt.element_op(name="docs::combined")(lambda x: ((x > 0) & x, x & (x > 0), (x > 0) ^ np.True_))
+    for out in op(mt.Tensor([-1.0, 0.0, 2.0])):
+        assert out.dtype == mt.bool
+    assert [out.tolist() for out in op(mt.Tensor([-1.0, 0.0, 2.0]))][:2] == [[False, False, True]] * 2
+
+
+def test_any_callable_can_be_an_element_op():
+    import functools
+
+    class Scaled:
+        def __call__(self, x):
+            return x * 3
+
+    def positional(x, /, y):
+        return x - y
+
+    scaled = functools.partial(lambda factor, x: x * factor, 2)
+    assert mt.element_op(name="docs::partial")(scaled)(mt.ones(1)).tolist() == [2.0]
+    assert mt.element_op(name="docs::object")(Scaled())(mt.ones(1)).tolist() == [3.0]
+    assert mt.element_op(name="docs::positional")(positional)(mt.ones(1), mt.ones(1)).tolist() == [0.0]
+    with pytest.raises(TypeError, match="a partial has no name; pass name="):
+        mt.element_op(scaled)
+    with pytest.raises(TypeError, match="takes a function, got str; pass the name as name="):
+        mt.element_op("docs::name")
+    with pytest.raises(TypeError, match="where must be a text"):
+        mt.element_op(name="docs::wrong", where=3)(Scaled())
+    with pytest.raises(TypeError, match="outputs must be a list of names"):
+        mt.element_op(name="docs::wrong", outputs="ab")(Scaled())
+
+
+def test_an_attribute_is_a_float():
+    def integral(x, k: int = 2):
+        return x * k
+
+    with pytest.raises(TypeError, match="the attribute 'k' of an element op must be a float, got int"):
+        mt.element_op(name="docs::wrong")(integral)
 
 
 def test_elements_do_not_leave_their_op():

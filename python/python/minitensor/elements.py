@@ -14,6 +14,8 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from . import _minitensor, ops
 from ._minitensor import Tensor
 from .custom import _replace, _Schema
@@ -42,6 +44,8 @@ _WITH_INTEGER = {"powi", "polygamma"}
 _FUNCTIONS = {"mul_add": 3, "normal_cdf": 1, "normal_pdf": 1, "recip": 1}
 #: Functions whose operands are truth values, by the number of these operands.
 _OF_CONDITIONS = {"and": 2, "or": 2, "not": 1, "select": 1}
+#: The largest number of nodes of a program.
+_MOST_NODES = 1 << 14
 #: The largest exponent of a product of factors.
 _MOST_FACTORS = 64
 
@@ -60,6 +64,8 @@ class _Trace:
         """Returns the value of a node. Equal nodes are one."""
         key = json.dumps(node)
         if key not in self._known:
+            if len(self.nodes) == _MOST_NODES:
+                raise ValueError(f"op '{self.op}': the function has more than {_MOST_NODES} steps")
             self._known[key] = len(self.nodes)
             self.nodes.append(node)
         return Element(self, self._known[key])
@@ -74,13 +80,19 @@ class _Trace:
             raise TypeError(
                 f"op '{self.op}': an element op cannot use a Tensor; make it a parameter, or a plain number"
             )
-        if isinstance(given, bool | numbers.Integral):
-            return self.add("constant", given if isinstance(given, bool) else int(given))
+        if isinstance(given, np.generic | np.ndarray) and given.ndim == 0:
+            given = given.item()
+        if isinstance(given, bool):
+            return self.add("constant", given)
+        if isinstance(given, numbers.Integral):
+            if not -(2**63) <= int(given) < 2**63:
+                raise ValueError(f"op '{self.op}': the integer {given} does not fit into int64; write a float")
+            return self.add("constant", int(given))
         if isinstance(given, numbers.Real):
             number = float(given)
             is_finite = number - number == 0
             return self.add("constant", number if is_finite else {"inf": "inf", "-inf": "-inf"}.get(str(number), "NaN"))
-        raise TypeError(f"op '{self.op}': expected a number, got {type(given).__name__}")
+        raise TypeError(f"op '{self.op}': expected a real number, got {type(given).__name__}")
 
     def condition(self, given: object) -> Element:
         """Returns an element or a number as a truth value."""
@@ -106,6 +118,16 @@ class _Trace:
         """Inserts the program of an op."""
         described = ops.describe(name)
         inputs = [i["name"] for i in described["inputs"]]
+        for declared in described["inputs"]:
+            if declared["mutated"]:
+                raise TypeError(
+                    f"op '{self.op}': '{name}' changes '{declared['name']}' in place; write x = f(x) instead"
+                )
+            if not declared["optional"] and arguments.get(declared["name"]) is None:
+                signature = described["signature"]
+                raise TypeError(
+                    f"op '{self.op}': '{name}' lacks the argument '{declared['name']}'; call it as {signature}"
+                )
         given = [arguments.get(i) is not None for i in inputs]
         attributes = {k: v for k, v in arguments.items() if k not in inputs}
         # The value of an attribute that is a number of the program does not change the program.
@@ -159,10 +181,9 @@ def call(name: str, arguments: dict[str, Any]) -> Element | tuple[Element, ...]:
 
 def _binary(op: str, *, is_reflected: bool = False, of_conditions: str | None = None) -> _Function:
     def method(self: Element, other: object) -> Any:
-        if not isinstance(other, Element | Tensor | numbers.Real):
-            return NotImplemented
+        other = self._trace.value(other)
         x, y = (other, self) if is_reflected else (self, other)
-        if of_conditions is not None and self._is_condition:
+        if of_conditions is not None and (x._is_condition or y._is_condition):
             x, y = self._trace.condition(x), self._trace.condition(y)
             return getattr(self, "_" + of_conditions)(x, y)
         first, second = (p["name"] for p in ops.describe(op)["inputs"])
@@ -323,26 +344,39 @@ def element_op(
 
 
 def _register(function: _Function, name: str | None, outputs: Sequence[str] | None, where: str | None) -> _Function:
-    name = name or function.__name__
+    if not callable(function):
+        raise TypeError(f"element_op takes a function, got {type(function).__name__}; pass the name as name=")
+    name = name or getattr(function, "__name__", None)
+    if name is None:
+        raise TypeError(f"element_op: a {type(function).__name__} has no name; pass name=")
+    if where is not None and not isinstance(where, str):
+        raise TypeError(f"op '{name}': where must be a text such as 'b >= 0', got {type(where).__name__}")
+    if outputs is not None and (isinstance(outputs, str) or not all(isinstance(o, str) for o in outputs)):
+        raise TypeError(f"op '{name}': outputs must be a list of names, got {outputs!r}")
     schema = _Schema(function, name)
     for input_name, how in schema.inputs:
         if how != "one":
             raise TypeError(f"op '{name}': the input '{input_name}' of an element op cannot be {how}")
-    for attribute, kind, _ in schema.attrs:
-        if kind not in ("float", "int"):
+    parameters = inspect.signature(function).parameters
+    for attribute, kind, default in schema.attrs:
+        is_number = kind in ("float", "int") and parameters[attribute].annotation not in (int, "int")
+        if not is_number or default == [None]:
+            got = "None as its default" if default == [None] else kind
             raise TypeError(
-                f"op '{name}': the attribute '{attribute}' of an element op must be a float, got {kind}; define one op "
+                f"op '{name}': the attribute '{attribute}' of an element op must be a float, got {got}; define one op "
                 "for each of its values"
             )
     trace = _Trace(name)
     inputs = {n: trace.add("input", k) for k, (n, _) in enumerate(schema.inputs)}
     attrs = {n: trace.add("uniform", k) for k, (n, *_) in enumerate(schema.attrs)}
-    returned = function(**inputs, **attrs)
+    returned = function(*inputs.values(), **attrs)
     results = returned if isinstance(returned, tuple) else (returned,)
     if returned is None or not results:
         raise TypeError(f"op '{name}': the function returned nothing; check that it has a return statement")
     values = [trace.value(result) for result in results]
-    names = list(outputs or ([f"out{k}" for k in range(len(values))] if len(values) > 1 else ["out"]))
+    names = list(
+        outputs if outputs is not None else ([f"out{k}" for k in range(len(values))] if len(values) > 1 else ["out"])
+    )
     if len(names) != len(values):
         raise ValueError(f"op '{name}': the function returned {len(values)} outputs, expected {len(names)}: {names}")
     program = {
@@ -352,8 +386,9 @@ def _register(function: _Function, name: str | None, outputs: Sequence[str] | No
         "outputs": [[n, v._node] for n, v in zip(names, values, strict=True)],
     }
     doc = inspect.getdoc(function) or f"The op {name}, defined in Python."
-    code = inspect.unwrap(function).__code__
+    code = getattr(inspect.unwrap(function), "__code__", None)
     defaults = [float(default[0]) if default else None for *_, default in schema.attrs]  # type: ignore[arg-type]
-    place = (code.co_filename, code.co_firstlineno)
+    place = (code.co_filename, code.co_firstlineno) if code else ("<python>", 0)
     op = _minitensor._build_element_op(name, json.dumps(program), defaults, where, doc, *place)
-    return _replace(op, f"{function.__module__}.{function.__qualname__}")
+    origin = [getattr(function, part, "<lambda>") for part in ("__module__", "__qualname__")]
+    return _replace(op, ".".join(origin))
