@@ -119,15 +119,12 @@ class _Trace:
         described = ops.describe(name)
         inputs = [i["name"] for i in described["inputs"]]
         for declared in described["inputs"]:
+            at = declared["name"]
             if declared["mutated"]:
-                raise TypeError(
-                    f"op '{self.op}': '{name}' changes '{declared['name']}' in place; write x = f(x) instead"
-                )
-            if not declared["optional"] and arguments.get(declared["name"]) is None:
-                signature = described["signature"]
-                raise TypeError(
-                    f"op '{self.op}': '{name}' lacks the argument '{declared['name']}'; call it as {signature}"
-                )
+                raise TypeError(f"op '{self.op}': '{name}' changes '{at}' in place; write x = f(x) instead")
+            if not declared["optional"] and arguments.get(at) is None:
+                form = described["signature"]
+                raise TypeError(f"op '{self.op}': '{name}' lacks the argument '{at}'; call it as {form}")
         given = [arguments.get(i) is not None for i in inputs]
         attributes = {k: v for k, v in arguments.items() if k not in inputs}
         # The value of an attribute that is a number of the program does not change the program.
@@ -374,9 +371,8 @@ def _register(function: _Function, name: str | None, outputs: Sequence[str] | No
     if returned is None or not results:
         raise TypeError(f"op '{name}': the function returned nothing; check that it has a return statement")
     values = [trace.value(result) for result in results]
-    names = list(
-        outputs if outputs is not None else ([f"out{k}" for k in range(len(values))] if len(values) > 1 else ["out"])
-    )
+    default_names = [f"out{k}" for k in range(len(values))] if len(values) > 1 else ["out"]
+    names = default_names if outputs is None else list(outputs)
     if len(names) != len(values):
         raise ValueError(f"op '{name}': the function returned {len(values)} outputs, expected {len(names)}: {names}")
     program = {
