@@ -14,8 +14,6 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-import numpy as np
-
 from . import _minitensor, ops
 from ._minitensor import Tensor
 from .custom import _replace, _Schema
@@ -80,7 +78,8 @@ class _Trace:
             raise TypeError(
                 f"op '{self.op}': an element op cannot use a Tensor; make it a parameter, or a plain number"
             )
-        if isinstance(given, np.generic | np.ndarray) and given.ndim == 0:
+        if getattr(given, "ndim", None) == 0 and hasattr(given, "item"):
+            # A number of NumPy.
             given = given.item()
         if isinstance(given, bool):
             return self.add("constant", given)
