@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import numbers
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -89,8 +90,9 @@ class _Trace:
             return self.add("constant", int(given))
         if isinstance(given, numbers.Real):
             number = float(given)
-            is_finite = number - number == 0
-            return self.add("constant", number if is_finite else {"inf": "inf", "-inf": "-inf"}.get(str(number), "NaN"))
+            # JSON has no text for these numbers.
+            text = "NaN" if math.isnan(number) else str(number)
+            return self.add("constant", number if math.isfinite(number) else text)
         raise TypeError(f"op '{self.op}': expected a real number, got {type(given).__name__}")
 
     def condition(self, given: object) -> Element:
@@ -100,8 +102,8 @@ class _Trace:
 
     def apply(self, function: str, *args: object) -> Element:
         """Returns the value of a function of `_FUNCTIONS`."""
-        if len(args) != _FUNCTIONS[function]:
-            count = _FUNCTIONS[function]
+        count = _FUNCTIONS[function]
+        if len(args) != count:
             raise TypeError(f"op '{self.op}': '{function}' takes {count - 1} arguments, got {len(args) - 1}")
         return self.add(function, *(self.number(function, self.value(x))._node for x in args))
 
@@ -140,21 +142,21 @@ class _Trace:
             raise TypeError(f"op '{self.op}': an element op cannot call '{name}', which {reason}")
         program = json.loads(found["program"])
         tensors = [arguments.get(inputs[at]) for _, at in found["inputs"]]
-        values = [
+        uniforms = [
             attributes[u] if isinstance(attributes.get(u), Element) else number
             for u, (_, number) in zip(program["uniforms"], found["uniforms"], strict=True)
         ]
-        return self._insert(name, program, tensors, values)
+        return self._insert(name, program, tensors, uniforms)
 
     def _insert(
-        self, op: str, program: dict[str, Any], tensors: list[Any], numbers: list[Any]
+        self, op: str, program: dict[str, Any], tensors: list[Any], uniforms: list[Any]
     ) -> Element | tuple[Element, ...]:
         made: list[Element] = []
         for function, *operands in program["nodes"]:
             if function == "input":
                 made.append(self.value(0 if tensors[operands[0]] is None else tensors[operands[0]]))
             elif function == "uniform":
-                made.append(self.value(numbers[operands[0]]))
+                made.append(self.value(uniforms[operands[0]]))
             elif function == "truthy":
                 made.append(self.condition(made[operands[0]]))
             elif function in ("constant", "epsilon", "truth"):
@@ -206,8 +208,7 @@ class Element:
 
     @property
     def _is_condition(self) -> bool:
-        function, *operands = self._trace.nodes[self._node]
-        return function in _CONDITIONS
+        return self._trace.nodes[self._node][0] in _CONDITIONS
 
     __add__, __radd__ = _binary("add"), _binary("add", is_reflected=True)
     __sub__, __rsub__ = _binary("subtract"), _binary("subtract", is_reflected=True)
