@@ -1,4 +1,4 @@
-//! The clause `tune`: candidates, what is measured, and what is kept.
+//! Tests of the clause `tune`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -217,7 +217,7 @@ fn child(cache: &Path, variables: &[(&str, &str)]) -> String {
 }
 
 #[test]
-#[ignore = "runs within the test of the file"]
+#[ignore = "later_processes_read_the_file_and_do_not_trust_it runs it in a process of its own"]
 fn child_process() {
     let tiles = tiles_of(|| drop(called(&tiled_transpose::op(), &matrix(5, 5), &[Attr::None])));
     println!("tiles: {tiles:?}");

@@ -131,7 +131,7 @@ def branches(x):
     return x if x > 0 else -x
 
 
-#: Functions with an error, and what it says.
+#: Functions that cannot be element ops, each with the error and a part of its message.
 WRONG = [
     (branches, TypeError, "cannot depend on an element.*use mt.ops.where"),
     (lambda x: max(x, 0), TypeError, "cannot depend on an element"),

@@ -1,4 +1,4 @@
-"""Tuned attributes: what is measured, kept, passed and refused. A process that measures has a cache of its own."""
+"""Tests of tuned attributes. Each process that measures has a cache of its own."""
 
 from __future__ import annotations
 

@@ -51,24 +51,23 @@ pub fn complete(
         attrs
     };
     let completed = |values: &Values| Ok(Some(Completed { attrs: filled(values), _keys }));
-    let combinations = candidates.combinations();
     let is_empty = inputs.iter().flatten().any(|t| t.numel() == 0);
-    if combinations.len() == 1 || checked.device != Device::Cpu || is_empty || !tuning::is_enabled() {
-        return completed(&combinations[0]);
+    if missing.is_empty() || checked.device != Device::Cpu || is_empty || !tuning::is_enabled() {
+        return completed(&candidates.first());
     }
     let class = class(op, inputs, &attrs);
     if let Some(values) = tuning::find(&class).filter(|values| candidates.admit(values)) {
         return completed(&values);
     }
     if !tuning::has_room(&class) {
-        return completed(&combinations[0]);
+        return completed(&candidates.first());
     }
-    match measure(op, inputs, checked, &combinations, filled)? {
+    match measure(op, inputs, checked, &candidates.combinations(), filled)? {
         Some(values) => {
             tuning::keep(class, values.clone());
             completed(&values)
         }
-        None => completed(&combinations[0]),
+        None => completed(&candidates.first()),
     }
 }
 
@@ -88,8 +87,8 @@ fn without_choice(op: &OpDef, attrs: &[Attr], missing: &[usize]) -> (SmallVec<[A
     (attrs, several.into())
 }
 
-/// Runs the call with all candidates. Observers do not see these runs, and nothing is recorded. The body gets copies of what it may
-/// change: the inputs that it declares, and all inputs of a composite op, whose parts may change them.
+/// Runs the call with each combination of candidates. Observers do not see these runs, and they do not change the inputs: an input
+/// that the op changes in place is copied. A composite op may change any input, so all are copied.
 fn measure(
     op: &OpRef,
     inputs: &[Option<&Tensor>],

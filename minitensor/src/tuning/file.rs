@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// The maximum size of a file that is read, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// The values in the file, by class, for at most so many classes. Empty if there is no file.
+/// The values in the file by class, of at most `most` classes. Without a file, there are none.
 pub fn read(most: usize) -> BTreeMap<String, Values> {
     let mut bytes = Vec::new();
     let file = path().filter(|path| is_small(path)).and_then(|path| File::open(path).ok());

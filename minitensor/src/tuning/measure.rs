@@ -26,6 +26,11 @@ impl Candidates {
         })
     }
 
+    /// The first candidate of each.
+    pub fn first(&self) -> Values {
+        self.0.iter().map(|candidates| candidates[0]).collect()
+    }
+
     /// Whether each value is a candidate.
     pub fn admit(&self, values: &[i64]) -> bool {
         self.0.len() == values.len() && self.0.iter().zip(values).all(|(candidates, v)| candidates.contains(v))
@@ -140,6 +145,7 @@ mod tests {
         let candidates = Candidates(vec![&[1, 2], &[7, 8]]);
         let all: Vec<Vec<i64>> = candidates.combinations().iter().map(|v| v.to_vec()).collect();
         assert_eq!(all, [[1, 7], [1, 8], [2, 7], [2, 8]]);
+        assert_eq!(candidates.first(), candidates.combinations()[0]);
         assert!(candidates.admit(&[2, 7]));
         assert!(!candidates.admit(&[7, 2]) && !candidates.admit(&[1]) && !candidates.admit(&[]));
     }

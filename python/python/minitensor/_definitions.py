@@ -8,7 +8,22 @@ from typing import Any, NamedTuple
 
 from ._minitensor import _definition, _op_identity
 
-__all__ = ["Attribute", "Axis", "Definition", "Dims", "Input", "Output", "Role", "Shapes", "define"]
+__all__ = [
+    "INTEGER_FUNCTIONS",
+    "Attribute",
+    "Axis",
+    "Definition",
+    "Dims",
+    "Input",
+    "Output",
+    "Role",
+    "Shapes",
+    "define",
+]
+
+
+#: The functions of programs whose last operand is an integer, not the position of a node.
+INTEGER_FUNCTIONS = ("powi", "polygamma")
 
 
 class Input(NamedTuple):

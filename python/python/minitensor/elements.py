@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from . import _minitensor, ops
+from ._definitions import INTEGER_FUNCTIONS, define
 from ._minitensor import Tensor
 from .custom import _replace, _Schema
 
@@ -37,8 +38,6 @@ _CONDITIONS = {
     "or",
     "not",
 }
-#: The functions of programs whose later operands are integers, not numbers of nodes.
-_WITH_INTEGER = {"powi", "polygamma"}
 #: Functions of elements that are not ops, with the number of their arguments.
 _FUNCTIONS = {"mul_add": 3, "normal_cdf": 1, "normal_pdf": 1, "recip": 1}
 #: Functions whose operands are truth values, by the number of these operands.
@@ -117,25 +116,25 @@ class _Trace:
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Element | tuple[Element, ...]:
         """Inserts the program of an op."""
-        described = ops.describe(name)
-        inputs = [i["name"] for i in described["inputs"]]
-        for declared in described["inputs"]:
-            at = declared["name"]
-            if declared["mutated"]:
+        definition = define(name)
+        for declared in definition.inputs:
+            at = declared.name
+            if declared.mutated:
                 raise TypeError(f"op '{self.op}': '{name}' changes '{at}' in place; write x = f(x) instead")
-            if not declared["optional"] and arguments.get(at) is None:
-                form = described["signature"]
+            if declared.arity == "one" and arguments.get(at) is None:
+                form = ops.describe(name)["signature"]
                 raise TypeError(f"op '{self.op}': '{name}' lacks the argument '{at}'; call it as {form}")
+        for attribute in definition.attrs:
+            if isinstance(arguments.get(attribute.name), Element) and attribute.kind != "float":
+                raise TypeError(
+                    f"op '{self.op}': attribute '{attribute.name}' of '{name}' must be known when the op is "
+                    "defined; pass a plain value"
+                )
+        inputs = [declared.name for declared in definition.inputs]
         given = [arguments.get(i) is not None for i in inputs]
         attributes = {k: v for k, v in arguments.items() if k not in inputs}
         # The value of an attribute that is a number of the program does not change the program.
         static = {k: 0.5 if isinstance(v, Element) else v for k, v in attributes.items()}
-        for attribute in described["attributes"]:
-            if isinstance(attributes.get(attribute["name"]), Element) and attribute["kind"] != "float":
-                raise TypeError(
-                    f"op '{self.op}': attribute '{attribute['name']}' of '{name}' must be known when the op is "
-                    "defined; pass a plain value"
-                )
         found = _minitensor._program(name, static, given)
         if found is None or found["is_of_rows"]:
             reason = "works on rows" if found else "is not computed element by element"
@@ -162,7 +161,7 @@ class _Trace:
             elif function in ("constant", "epsilon", "truth"):
                 made.append(self.add(function, *operands))
             else:
-                count = 1 if function in _WITH_INTEGER else len(operands)
+                count = 1 if function in INTEGER_FUNCTIONS else len(operands)
                 conditions = _OF_CONDITIONS.get(function, 0)
                 for k in operands[conditions:count]:
                     self.number(op, made[k])
@@ -184,7 +183,7 @@ def _binary(op: str, *, is_reflected: bool = False, of_conditions: str | None = 
         if of_conditions is not None and (x._is_condition or y._is_condition):
             x, y = self._trace.condition(x), self._trace.condition(y)
             return getattr(self, "_" + of_conditions)(x, y)
-        first, second = (p["name"] for p in ops.describe(op)["inputs"])
+        first, second = (declared.name for declared in define(op).inputs)
         return self._trace.call(op, {first: x, second: y})
 
     return method

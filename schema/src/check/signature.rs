@@ -25,7 +25,7 @@ pub fn signature(op: &Signature<'_>) -> Vec<Problem> {
 }
 
 /// The maximum number of candidates of an attribute, and of combinations of the candidates of all attributes.
-const MOST_CANDIDATES: usize = 64;
+pub const MOST_CANDIDATES: usize = 64;
 
 /// Candidates must be different positive integers, and few.
 fn tuned(op: &Signature<'_>) -> Vec<Problem> {

@@ -110,19 +110,14 @@ impl CustomOpBuilder {
         let mut builder = CustomOpBuilder::new(name, 0);
         let wrong = |what: String| Error::value(format!("op '{}': {what}", builder.op.name));
         program.verify().map_err(|e| wrong(e.to_string()))?;
-        let is_float = |i: &Instruction| matches!(i, Instruction::Constant(Const::Float(_)));
-        let has_floats = !program.uniforms().is_empty() || program.instructions().iter().any(is_float);
-        let holds = |dtype: DType, value: i128| match dtype {
-            DType::I32 => i32::try_from(value).is_ok(),
-            DType::I64 => i64::try_from(value).is_ok(),
+        // An integer type would truncate a float, or a larger integer.
+        let holds = |dtype: DType, i: &Instruction| match i {
+            Instruction::Constant(Const::Float(_)) => false,
+            Instruction::Constant(Const::Int(v)) => dtype.integer_range().contains(v),
             _ => true,
         };
-        let holds_all = |dtype: DType| {
-            let constants = program.instructions().iter();
-            constants.into_iter().all(|i| !matches!(i, Instruction::Constant(Const::Int(v)) if !holds(dtype, *v)))
-        };
-        // An integer type would truncate a float, or a larger integer.
-        let fits = |dtype: DType| dtype.is_differentiable() || !has_floats && holds_all(dtype);
+        let holds_all = |dtype| program.instructions().iter().all(|i| holds(dtype, i));
+        let fits = |dtype: DType| dtype.is_differentiable() || program.uniforms().is_empty() && holds_all(dtype);
         let dtypes = crate::op::program::dtypes(&program).filter(fits);
         if dtypes == DTypeSet::of(&[]) {
             return Err(wrong(format!("no dtype supports all functions of its program: {program}")));

@@ -19,7 +19,7 @@ pub const PARTS: usize = 64;
 /// The dimensions of a tensor.
 pub const DIMS: usize = 64;
 /// The candidates of a tuned attribute.
-pub const CANDIDATES: usize = 64;
+pub const CANDIDATES: usize = minitensor_schema::check::MOST_CANDIDATES;
 /// The possible words of an attribute.
 pub const WORDS: usize = 1024;
 /// The dtypes of a variable.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
+from .._definitions import INTEGER_FUNCTIONS
 from .._minitensor import _program
 from . import shapes
 from .definition import Definition
@@ -74,8 +75,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sum": lambda x: x.sum(-1, keepdim=True),
     "truthy": lambda x: x != 0,
 }
-#: The functions that take a whole number.
-_WHOLE = ("powi", "polygamma")
 #: The functions over rows.
 _OF_ROWS = ("sum", "prod", "max", "min", "cumsum", "reverse_cumsum")
 
@@ -135,7 +134,7 @@ class Program(NamedTuple):
                 case "position":
                     value = torch.arange(length, dtype=dtype, device=device)
                 case _:
-                    last = operands.pop() if name in _WHOLE else None
+                    last = operands.pop() if name in INTEGER_FUNCTIONS else None
                     args = [values[at] for at in operands]
                     if name in _OF_ROWS:
                         args = [row(x) for x in args]
