@@ -9,6 +9,8 @@
 
 #![warn(missing_docs)]
 
+#[cfg(all(feature = "engine", target_arch = "x86_64"))]
+pub(crate) mod code;
 pub mod indexing;
 mod linalg;
 mod map;

@@ -16,6 +16,7 @@
 //! `cargo xtask ulp` measures the errors; `docs/performance.md` lists the worst cases. `kernels/fit/fit.py` computes
 //! the polynomials.
 
+pub(crate) mod binary;
 mod bits;
 pub(crate) mod double;
 mod error;

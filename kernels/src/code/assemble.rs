@@ -1,0 +1,356 @@
+//! Assembles the loop of a form: assigns registers, and chooses instructions.
+//!
+//! The loop processes several vectors at once. Their instructions alternate, because the instructions for one vector wait for each
+//! other. Registers are assigned in the order of the instructions. If there are too few, the value whose next use is the farthest
+//! is stored in memory (Belady, 1966). Constants are read from memory where an instruction can do that.
+
+use iced_x86::{Code, IcedError};
+
+use super::emit::{Emitter, Operand, Shape, TRUTH_HELPER};
+use super::form::{Form, Id, Op, Width};
+use super::registers::{Registers, Value};
+use super::x86::{Fused, fused, immediate, mask, variants, vector};
+use crate::runtime::simd::Level;
+
+/// The machine code of a loop.
+#[derive(Debug)]
+pub struct Loop {
+    pub bytes: Vec<u8>,
+    /// The number of slots of memory for values.
+    pub slots: usize,
+}
+
+/// The loop over a form, whose code begins at `start`. `truths` says which outputs are truth values.
+pub fn assemble(form: &Form, truths: &[bool], shape: Shape, constants: &[i64], start: u64) -> Result<Loop, IcedError> {
+    let end = form.nodes.len();
+    let mut uses = vec![vec![]; end];
+    for (at, node) in form.nodes.iter().enumerate() {
+        node.operands().iter().for_each(|id| uses[*id as usize].push(at as u32));
+    }
+    form.outputs.iter().enumerate().for_each(|(k, id)| uses[*id as usize].push((end + k) as u32));
+    let is_avx512 = shape.level == Level::Avx512;
+    let mut assembler = Assembler {
+        form,
+        uses,
+        at: 0,
+        copy: 0,
+        vectors: Registers::new(0, if is_avx512 { TRUTH_HELPER } else { 16 }),
+        // K0 stands for no mask.
+        masks: Registers::new(1, 8),
+        places: vec![Place::default(); end * shape.copies],
+        // The first slot is for instructions that need memory.
+        slots: vec![true],
+        vacated: vec![],
+        emitter: Emitter::new(shape, constants, start),
+    };
+    let top = assembler.emitter.begin()?;
+    for at in 0..end {
+        assembler.at = at as u32;
+        for copy in 0..shape.copies {
+            assembler.copy = copy;
+            assembler.node(at as Id)?;
+        }
+    }
+    for (k, is_truth) in truths.iter().enumerate() {
+        assembler.at = (end + k) as u32;
+        for copy in 0..shape.copies {
+            assembler.copy = copy;
+            assembler.output(k, *is_truth)?;
+        }
+    }
+    Ok(Loop { slots: assembler.slots.len(), bytes: assembler.emitter.end(top)? })
+}
+
+/// Where a value is: in a register, in a slot of memory, in both, or nowhere.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    register: Option<usize>,
+    slot: Option<usize>,
+}
+
+struct Assembler<'a> {
+    form: &'a Form,
+    /// The positions that use each node. The outputs follow the nodes.
+    uses: Vec<Vec<u32>>,
+    /// The current position and copy.
+    at: u32,
+    copy: usize,
+    vectors: Registers,
+    masks: Registers,
+    places: Vec<Place>,
+    /// Whether each slot is in use.
+    slots: Vec<bool>,
+    /// Slots that the current instruction may still read.
+    vacated: Vec<usize>,
+    emitter: Emitter<'a>,
+}
+
+impl Assembler<'_> {
+    /// Computes a node. Inputs, constants and uniforms are loaded at their uses.
+    fn node(&mut self, id: Id) -> Result<(), IcedError> {
+        self.begin();
+        let node = self.form.nodes[id as usize];
+        let Shape { level, .. } = self.emitter.shape;
+        let immediate = |is_exchanged| immediate(node.op, level, is_exchanged).map(Operand::Immediate);
+        match (node.op, node.operands()) {
+            (Op::MulAdd { minus, less }, &[a, b, c]) => self.mul_add(id, (minus, less), [a, b, c])?,
+            (Op::Select, &[condition, a, b]) => {
+                let condition = self.register(condition)?;
+                let b = self.register(b)?;
+                let a = self.operand(a)?;
+                let out = self.result(id, node.operands())?;
+                let code = self.code(node.op, node.width, id);
+                self.emitter.select(code, [out, b, a], condition)?;
+            }
+            (Op::NarrowTruth, &[x]) => {
+                let wide = self.register(x)?;
+                let out = self.result(id, &[x])?;
+                self.emitter.narrow_truth(out, wide)?;
+            }
+            (Op::Not, &[x]) => {
+                let x_register = self.register(x)?;
+                let out = self.result(id, &[x])?;
+                self.emitter.emit(Code::VEX_Knotw_kr_kr, &[out, x_register])?;
+            }
+            (Op::Both | Op::Either, &[a, b]) => {
+                let (x, y) = (self.register(a)?, self.register(b)?);
+                let out = self.result(id, &[a, b])?;
+                let code = if node.op == Op::Both { Code::VEX_Kandw_kr_kr_kr } else { Code::VEX_Korw_kr_kr_kr };
+                self.emitter.emit(code, &[out, x, y])?;
+            }
+            (op, &[x]) => {
+                let source = self.register(x)?;
+                let out = self.result(id, &[x])?;
+                // A conversion to half the width is named for its operand, like a test.
+                let named = if op == Op::Narrow || op.is_truth() && op != Op::WidenTruth { x } else { id };
+                let code = self.code(op, node.width, named);
+                self.emitter.emit_some(code, [Some(out), Some(source), immediate(false), None])?;
+            }
+            (op, &[a, b]) => {
+                let is_exchanged = matches!(op, Op::Less | Op::LessEqual) && self.is_constant(a) && !self.is_constant(b);
+                let (x, y) = if is_exchanged { (b, a) } else { (a, b) };
+                let first = self.register(x)?;
+                let second = self.operand(y)?;
+                let out = self.result(id, &[a, b])?;
+                let code = self.code(op, node.width, a);
+                self.emitter.emit_some(code, [Some(out), Some(first), Some(second), immediate(is_exchanged)])?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// `±(a · b) ± c`. The instruction replaces an operand: one that is not used again, or a copy of one.
+    fn mul_add(&mut self, id: Id, (minus, less): (bool, bool), [a, b, c]: [Id; 3]) -> Result<(), IcedError> {
+        for x in [a, b, c] {
+            if !self.is_constant(x) {
+                self.register(x)?;
+            }
+        }
+        let is_last = |this: &Self, x: Id| this.is_last_use(x) && this.place(x).register.is_some();
+        let is_in_memory = |this: &Self, x: Id| this.place(x).register.is_none();
+        let (order, replaced, second, third) = match () {
+            () if is_last(self, c) => (Fused::Of231, c, a, b),
+            () if is_last(self, a) && is_in_memory(self, b) => (Fused::Of132, a, c, b),
+            () if is_last(self, a) => (Fused::Of213, a, b, c),
+            () if is_last(self, b) => (Fused::Of213, b, a, c),
+            () if is_in_memory(self, b) && !is_in_memory(self, c) => (Fused::Of213, b, a, c),
+            () => (Fused::Of231, c, a, b),
+        };
+        let code = fused(order, minus, less, self.form.nodes[id as usize].width).at(self.emitter.shape.level, self.bytes(id));
+        if is_last(self, replaced) {
+            let old = self.register(replaced)?;
+            let second = self.register(second)?;
+            let third = self.operand(third)?;
+            self.emitter.emit(code, &[old, second, third])?;
+            let register = self.place(replaced).register;
+            self.release(&[a, b, c]);
+            if let Some(register) = register {
+                self.vectors.hold(register, Some((id, self.copy)));
+            }
+            self.place_mut((id, self.copy)).register = register;
+        } else {
+            let second = self.register(second)?;
+            let third = self.operand(third)?;
+            let old = if is_in_memory(self, replaced) { None } else { Some(self.register(replaced)?) };
+            let register = self.take((id, self.copy), false)?;
+            let out = Operand::Register(vector(register, self.bytes(id)));
+            match (old, self.constant(replaced)) {
+                (None, Some(at)) => self.emitter.load_constant(out, at, self.form.nodes[replaced as usize].width)?,
+                (Some(old), _) => self.emitter.load(out, old)?,
+                (None, None) => {}
+            }
+            self.emitter.emit(code, &[out, second, third])?;
+            self.release(&[a, b, c]);
+        }
+        Ok(())
+    }
+
+    /// Stores an output.
+    fn output(&mut self, k: usize, is_truth: bool) -> Result<(), IcedError> {
+        self.begin();
+        let id = self.form.outputs[k];
+        let width = self.form.nodes[id as usize].width;
+        let value = self.register(id)?;
+        if is_truth {
+            let helper = self.vacate(false)?;
+            self.emitter.store_truth(k, self.copy, value, helper)?;
+        } else {
+            self.emitter.store_output(k, self.copy, value, width)?;
+        }
+        self.release(&[id]);
+        Ok(())
+    }
+
+    fn is_constant(&self, id: Id) -> bool {
+        matches!(self.form.nodes[id as usize].op, Op::Constant(_))
+    }
+
+    /// The position of a constant in memory.
+    fn constant(&self, id: Id) -> Option<i64> {
+        self.is_constant(id).then(|| self.emitter.constants[id as usize])
+    }
+
+    /// The instruction for an operation on vectors of the size of a node.
+    fn code(&self, op: Op, width: Width, like: Id) -> Code {
+        let level = self.emitter.shape.level;
+        variants(op, width, level).map_or(Code::INVALID, |variants| variants.at(level, self.bytes(like)))
+    }
+
+    /// The size in bytes of the vector of a node.
+    fn bytes(&self, id: Id) -> usize {
+        self.emitter.shape.lanes * self.form.nodes[id as usize].width as usize
+    }
+
+    /// Whether a node is in a mask register.
+    fn is_mask(&self, id: Id) -> bool {
+        self.emitter.shape.level == Level::Avx512 && self.form.nodes[id as usize].op.is_truth()
+    }
+
+    /// The value of a node in the current copy.
+    fn value(&self, id: Id) -> Value {
+        (id, if self.is_shared(id) { 0 } else { self.copy })
+    }
+
+    fn place(&self, id: Id) -> Place {
+        let (id, copy) = self.value(id);
+        self.places[id as usize * self.emitter.shape.copies + copy]
+    }
+
+    fn place_mut(&mut self, (id, copy): Value) -> &mut Place {
+        &mut self.places[id as usize * self.emitter.shape.copies + copy]
+    }
+
+    /// The next position that uses a value. Later copies still need their operands at the current position.
+    fn next_use(&self, (id, copy): Value) -> u32 {
+        let uses = &self.uses[id as usize];
+        let is_over = |at: u32| at < self.at || at == self.at && copy < self.copy && !self.is_shared(id);
+        uses.get(uses.partition_point(|at| is_over(*at))).copied().unwrap_or(u32::MAX)
+    }
+
+    /// Whether this is the last use of a node in all copies that share it.
+    fn is_last_use(&self, id: Id) -> bool {
+        let is_last_copy = self.copy + 1 == self.emitter.shape.copies;
+        (is_last_copy || !self.is_shared(id)) && self.uses[id as usize].last().is_none_or(|last| *last <= self.at)
+    }
+
+    /// Whether all copies share the value of a node, because it does not depend on the element.
+    fn is_shared(&self, id: Id) -> bool {
+        matches!(self.form.nodes[id as usize].op, Op::Constant(_) | Op::Uniform(_) | Op::Truth(_))
+    }
+
+    /// A node in a register, which is kept until the end of the instruction.
+    fn register(&mut self, id: Id) -> Result<Operand, IcedError> {
+        let is_mask = self.is_mask(id);
+        let Place { register, slot } = self.place(id);
+        let number = match register {
+            Some(register) => register,
+            None => self.take(self.value(id), is_mask)?,
+        };
+        if is_mask { self.masks.pin(number) } else { self.vectors.pin(number) }
+        let operand = Operand::Register(if is_mask { mask(number) } else { vector(number, self.bytes(id)) });
+        match (register, slot) {
+            (Some(_), _) => {}
+            (None, Some(slot)) => self.emitter.load(operand, self.emitter.slot(slot))?,
+            (None, None) => self.emitter.leaf(operand, id, &self.form.nodes[id as usize], self.copy)?,
+        }
+        Ok(operand)
+    }
+
+    /// A node as the last operand of an instruction, which may be in memory.
+    fn operand(&mut self, id: Id) -> Result<Operand, IcedError> {
+        let Place { register, slot } = self.place(id);
+        match (register, self.constant(id), slot) {
+            (None, Some(at), _) => Ok(self.emitter.constant(at)),
+            (None, _, Some(slot)) if !self.is_mask(id) => Ok(self.emitter.slot(slot)),
+            _ => self.register(id),
+        }
+    }
+
+    /// The register for the result of an instruction. It may be that of an operand.
+    fn result(&mut self, id: Id, operands: &[Id]) -> Result<Operand, IcedError> {
+        self.unpin();
+        self.release(operands);
+        let is_mask = self.is_mask(id);
+        let register = self.take((id, self.copy), is_mask)?;
+        Ok(Operand::Register(if is_mask { mask(register) } else { vector(register, self.bytes(id)) }))
+    }
+
+    /// Takes a register for a value.
+    fn take(&mut self, value: Value, is_mask: bool) -> Result<usize, IcedError> {
+        let register = self.vacate(is_mask)?;
+        let registers = if is_mask { &mut self.masks } else { &mut self.vectors };
+        registers.hold(register, Some(value));
+        self.place_mut(value).register = Some(register);
+        Ok(register)
+    }
+
+    /// A register that holds no value. The value that it held is stored, unless it is in memory already or can be loaded again.
+    fn vacate(&mut self, is_mask: bool) -> Result<usize, IcedError> {
+        let registers = if is_mask { &self.masks } else { &self.vectors };
+        let register = registers.choose(|value| self.next_use(value));
+        let registers = if is_mask { &mut self.masks } else { &mut self.vectors };
+        let Some(evicted) = registers.hold(register, None) else { return Ok(register) };
+        self.place_mut(evicted).register = None;
+        let is_leaf = self.form.nodes[evicted.0 as usize].operands().is_empty();
+        if !is_leaf && self.place_mut(evicted).slot.is_none() {
+            let slot = self.slots.iter().position(|is_used| !is_used).unwrap_or(self.slots.len());
+            self.slots.resize(self.slots.len().max(slot + 1), false);
+            self.slots[slot] = true;
+            self.place_mut(evicted).slot = Some(slot);
+            let from = if is_mask { mask(register) } else { vector(register, self.bytes(evicted.0)) };
+            self.emitter.spill(slot, from)?;
+        }
+        Ok(register)
+    }
+
+    /// Frees the places of nodes that are not used again.
+    fn release(&mut self, ids: &[Id]) {
+        for id in ids {
+            if !self.is_last_use(*id) {
+                continue;
+            }
+            let is_mask = self.is_mask(*id);
+            let value = self.value(*id);
+            let Place { register, slot } = std::mem::take(self.place_mut(value));
+            if let Some(register) = register {
+                let registers = if is_mask { &mut self.masks } else { &mut self.vectors };
+                registers.hold(register, None);
+            }
+            self.vacated.extend(slot);
+        }
+    }
+
+    /// Begins an instruction.
+    fn begin(&mut self) {
+        self.unpin();
+        while let Some(slot) = self.vacated.pop() {
+            self.slots[slot] = false;
+        }
+    }
+
+    fn unpin(&mut self) {
+        self.vectors.unpin();
+        self.masks.unpin();
+    }
+}

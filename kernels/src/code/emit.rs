@@ -1,0 +1,316 @@
+//! [`Emitter`]: encodes instructions, and accesses memory.
+
+use iced_x86::{Code, Encoder, IcedError, Instruction, OpKind, Register};
+
+use super::form::{Id, Node, Op, Width};
+use super::x86::vector;
+use crate::runtime::simd::Level;
+
+/// The registers of the arguments: the number of elements, the inputs, the outputs, the uniforms, and memory for values.
+const COUNT: Register = Register::RDI;
+const INPUTS: Register = Register::RSI;
+const OUTPUTS: Register = Register::RDX;
+const UNIFORMS: Register = Register::RCX;
+const SLOTS: Register = Register::R8;
+/// The first element of the current iteration, and the start of an input or output.
+const ELEMENT: Register = Register::RAX;
+const START: Register = Register::R9;
+
+/// The vector register that loads truth values with AVX-512.
+pub const TRUTH_HELPER: usize = 31;
+
+/// The size in bytes of a slot of memory for a value.
+pub const SLOT: usize = 64;
+
+/// The vectors of a loop.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub level: Level,
+    /// The number of elements in a vector.
+    pub lanes: usize,
+    /// The number of vectors in an iteration.
+    pub copies: usize,
+}
+
+/// An operand of an instruction.
+#[derive(Clone, Copy, Debug)]
+pub enum Operand {
+    Register(Register),
+    Memory {
+        base: Register,
+        index: Register,
+        scale: u32,
+        displacement: i64,
+        /// Whether all elements are one number.
+        is_broadcast: bool,
+    },
+    Immediate(u32),
+}
+
+/// Memory at a distance from a register.
+fn memory(base: Register, displacement: i64) -> Operand {
+    Operand::Memory { base, index: Register::None, scale: 1, displacement, is_broadcast: false }
+}
+
+pub struct Emitter<'a> {
+    pub shape: Shape,
+    /// The position of each node that is a constant.
+    pub constants: &'a [i64],
+    encoder: Encoder,
+    ip: u64,
+    /// The pointer that is in `START`.
+    started: Option<(Register, usize)>,
+}
+
+impl<'a> Emitter<'a> {
+    pub fn new(shape: Shape, constants: &'a [i64], start: u64) -> Emitter<'a> {
+        Emitter { shape, constants, encoder: Encoder::new(64), ip: start, started: None }
+    }
+
+    /// The start of the loop. Returns its address.
+    pub fn begin(&mut self) -> Result<u64, IcedError> {
+        self.emit(Code::Xor_r32_rm32, &[Operand::Register(Register::EAX), Operand::Register(Register::EAX)])?;
+        Ok(self.ip)
+    }
+
+    /// The end of the loop that starts at `top`. Returns the code.
+    pub fn end(mut self, top: u64) -> Result<Vec<u8>, IcedError> {
+        let step = Operand::Immediate((self.shape.lanes * self.shape.copies) as u32);
+        self.emit(Code::Add_rm64_imm32, &[Operand::Register(ELEMENT), step])?;
+        self.emit(Code::Cmp_rm64_r64, &[Operand::Register(ELEMENT), Operand::Register(COUNT)])?;
+        self.encode(&Instruction::with_branch(Code::Jb_rel32_64, top)?)?;
+        self.emit(Code::VEX_Vzeroupper, &[])?;
+        self.emit(Code::Retnq, &[])?;
+        Ok(self.encoder.take_buffer())
+    }
+
+    pub fn emit(&mut self, code: Code, operands: &[Operand]) -> Result<(), IcedError> {
+        self.encode(&instruction(code, operands)?)
+    }
+
+    /// An instruction with the operands that exist.
+    pub fn emit_some(&mut self, code: Code, operands: [Option<Operand>; 4]) -> Result<(), IcedError> {
+        self.emit(code, &operands.into_iter().flatten().collect::<Vec<_>>())
+    }
+
+    fn encode(&mut self, instruction: &Instruction) -> Result<(), IcedError> {
+        let size = self.encoder.encode(instruction, self.ip);
+        debug_assert!(size.is_ok(), "{size:?}: {instruction:?}");
+        self.ip += size? as u64;
+        Ok(())
+    }
+
+    /// A constant in memory.
+    pub fn constant(&self, at: i64) -> Operand {
+        let is_broadcast = self.shape.level == Level::Avx512;
+        Operand::Memory { base: Register::RIP, index: Register::None, scale: 1, displacement: at, is_broadcast }
+    }
+
+    /// A slot of memory for a value.
+    pub fn slot(&self, slot: usize) -> Operand {
+        memory(SLOTS, (slot * SLOT) as i64)
+    }
+
+    /// Copies a vector or a mask to a register.
+    pub fn load(&mut self, to: Operand, from: Operand) -> Result<(), IcedError> {
+        let Operand::Register(register) = to else { return Ok(()) };
+        let is_avx512 = self.shape.level == Level::Avx512;
+        let code = match register {
+            _ if register.is_k() => Code::VEX_Kmovw_kr_km16,
+            _ if register.is_zmm() => Code::EVEX_Vmovups_zmm_k1z_zmmm512,
+            _ if register.is_ymm() && is_avx512 => Code::EVEX_Vmovups_ymm_k1z_ymmm256,
+            _ if register.is_ymm() => Code::VEX_Vmovups_ymm_ymmm256,
+            _ => Code::VEX_Vmovups_xmm_xmmm128,
+        };
+        self.emit(code, &[to, from])
+    }
+
+    fn store(&mut self, to: Operand, from: Register) -> Result<(), IcedError> {
+        let is_avx512 = self.shape.level == Level::Avx512;
+        let code = match from {
+            _ if from.is_k() => Code::VEX_Kmovw_m16_kr,
+            _ if from.is_zmm() => Code::EVEX_Vmovups_zmmm512_k1z_zmm,
+            _ if from.is_ymm() && is_avx512 => Code::EVEX_Vmovups_ymmm256_k1z_ymm,
+            _ if from.is_ymm() => Code::VEX_Vmovups_ymmm256_ymm,
+            _ => Code::VEX_Vmovups_xmmm128_xmm,
+        };
+        self.emit(code, &[to, Operand::Register(from)])
+    }
+
+    /// Stores a value in a slot.
+    pub fn spill(&mut self, slot: usize, from: Register) -> Result<(), IcedError> {
+        self.store(self.slot(slot), from)
+    }
+
+    /// Fills a register with a constant.
+    pub fn load_constant(&mut self, to: Operand, at: i64, width: Width) -> Result<(), IcedError> {
+        match self.shape.level {
+            Level::Avx512 => self.broadcast(to, memory(Register::RIP, at), width),
+            _ => self.load(to, memory(Register::RIP, at)),
+        }
+    }
+
+    /// Fills a register with one number from memory.
+    fn broadcast(&mut self, to: Operand, from: Operand, width: Width) -> Result<(), IcedError> {
+        let Operand::Register(register) = to else { return Ok(()) };
+        let is_avx512 = self.shape.level == Level::Avx512;
+        let code = match (width, is_avx512) {
+            (Width::Single, true) if register.is_zmm() => Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32,
+            (Width::Single, true) => Code::EVEX_Vbroadcastss_ymm_k1z_xmmm32,
+            (Width::Double, true) => Code::EVEX_Vbroadcastsd_zmm_k1z_xmmm64,
+            (Width::Single, false) if register.is_ymm() => Code::VEX_Vbroadcastss_ymm_m32,
+            (Width::Single, false) => Code::VEX_Vbroadcastss_xmm_m32,
+            (Width::Double, false) => Code::VEX_Vbroadcastsd_ymm_m64,
+        };
+        self.emit(code, &[to, from])
+    }
+
+    /// Loads a node without operands.
+    pub fn leaf(&mut self, to: Operand, id: Id, node: &Node, copy: usize) -> Result<(), IcedError> {
+        let size = node.width as usize;
+        match node.op {
+            Op::Input(k) => {
+                let from = self.element(INPUTS, k as usize, size, copy)?;
+                self.load(to, from)
+            }
+            Op::Test(k) => {
+                let from = self.element(INPUTS, k as usize, 1, copy)?;
+                self.load_truth(to, from, node.width)
+            }
+            Op::Uniform(k) => self.broadcast(to, memory(UNIFORMS, (k as usize * size) as i64), node.width),
+            Op::Truth(value) => {
+                self.emit(if value { Code::VEX_Kxnorw_kr_kr_kr } else { Code::VEX_Kxorw_kr_kr_kr }, &[to, to, to])
+            }
+            _ => self.load_constant(to, self.constants[id as usize], node.width),
+        }
+    }
+
+    /// The current elements of an input or output, whose size in bytes is `size`.
+    fn element(&mut self, pointers: Register, k: usize, size: usize, copy: usize) -> Result<Operand, IcedError> {
+        if self.started != Some((pointers, k)) {
+            self.emit(Code::Mov_r64_rm64, &[Operand::Register(START), memory(pointers, 8 * k as i64)])?;
+            self.started = Some((pointers, k));
+        }
+        let displacement = (copy * self.shape.lanes * size) as i64;
+        Ok(Operand::Memory { base: START, index: ELEMENT, scale: size as u32, displacement, is_broadcast: false })
+    }
+
+    /// Stores the numbers of an output.
+    pub fn store_output(&mut self, k: usize, copy: usize, value: Operand, width: Width) -> Result<(), IcedError> {
+        let Operand::Register(value) = value else { return Ok(()) };
+        let to = self.element(OUTPUTS, k, width as usize, copy)?;
+        self.store(to, value)
+    }
+
+    /// Loads bytes as truth values: true if not 0.
+    fn load_truth(&mut self, to: Operand, from: Operand, width: Width) -> Result<(), IcedError> {
+        // The memory before the code begins with zeros.
+        let zero = memory(Register::RIP, 0);
+        match (self.shape.level, width) {
+            (Level::Avx512, _) => {
+                let low = Operand::Register(vector(TRUTH_HELPER, 16));
+                let load = if self.shape.lanes == 16 { Code::EVEX_Vmovdqu8_xmm_k1z_xmmm128 } else { Code::EVEX_Vmovq_xmm_rm64 };
+                self.emit(load, &[low, from])?;
+                self.emit(Code::EVEX_Vptestmb_kr_k1_xmm_xmmm128, &[to, low, low])
+            }
+            (_, Width::Single) => {
+                self.emit(if self.shape.lanes == 8 { Code::VEX_Vpmovzxbd_ymm_xmmm64 } else { Code::VEX_Vpmovzxbd_xmm_xmmm32 }, &[to, from])?;
+                self.emit(if self.shape.lanes == 8 { Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256 } else { Code::VEX_Vpcmpgtd_xmm_xmm_xmmm128 }, &[to, to, zero])
+            }
+            (_, Width::Double) => {
+                self.emit(Code::VEX_Vpmovzxbq_ymm_xmmm32, &[to, from])?;
+                self.emit(Code::VEX_Vpcmpgtq_ymm_ymm_ymmm256, &[to, to, zero])
+            }
+        }
+    }
+
+    /// Stores truth values as bytes, 0 or 1, with the help of a vector register.
+    pub fn store_truth(&mut self, k: usize, copy: usize, value: Operand, helper: usize) -> Result<(), IcedError> {
+        let low = Operand::Register(vector(helper, 16));
+        let lanes = self.shape.lanes;
+        if self.shape.level == Level::Avx512 {
+            self.emit(Code::EVEX_Vpmovm2b_xmm_kr, &[low, value])?;
+            self.emit(Code::EVEX_Vpabsb_xmm_k1z_xmmm128, &[low, low])?;
+        } else {
+            let lower = half(value);
+            let upper = if lanes == 8 { self.upper_half(value)? } else { lower };
+            self.emit(Code::VEX_Vpackssdw_xmm_xmm_xmmm128, &[low, lower, upper])?;
+            self.emit(Code::VEX_Vpacksswb_xmm_xmm_xmmm128, &[low, low, low])?;
+            self.emit(Code::VEX_Vpabsb_xmm_xmmm128, &[low, low])?;
+        }
+        let code = match (self.shape.level, lanes) {
+            (Level::Avx512, 16) => Code::EVEX_Vmovdqu8_xmmm128_k1z_xmm,
+            (Level::Avx512, _) => Code::EVEX_Vmovq_rm64_xmm,
+            (_, 8) => Code::VEX_Vmovq_rm64_xmm,
+            _ => Code::VEX_Vmovd_rm32_xmm,
+        };
+        let to = self.element(OUTPUTS, k, 1, copy)?;
+        self.emit(code, &[to, low])
+    }
+
+    /// Truth values of doubles as those of singles.
+    pub fn narrow_truth(&mut self, to: Operand, from: Operand) -> Result<(), IcedError> {
+        let upper = self.upper_half(from)?;
+        // The lower half of each number.
+        self.emit(Code::VEX_Vshufps_xmm_xmm_xmmm128_imm8, &[to, half(from), upper, Operand::Immediate(0b10_00_10_00)])
+    }
+
+    /// The upper half of a YMM register, in the first slot.
+    fn upper_half(&mut self, from: Operand) -> Result<Operand, IcedError> {
+        let slot = self.slot(0);
+        self.emit(Code::VEX_Vextracti128_xmmm128_ymm_imm8, &[slot, from, Operand::Immediate(1)])?;
+        Ok(slot)
+    }
+
+    /// Selects by a mask register, or with AVX2 by a vector.
+    pub fn select(&mut self, code: Code, [out, b, a]: [Operand; 3], condition: Operand) -> Result<(), IcedError> {
+        match condition {
+            Operand::Register(k) if k.is_k() => {
+                let mut select = instruction(code, &[out, b, a])?;
+                select.set_op_mask(k);
+                self.encode(&select)
+            }
+            _ => self.emit(code, &[out, b, a, condition]),
+        }
+    }
+}
+
+/// The lower half of a YMM register.
+fn half(register: Operand) -> Operand {
+    match register {
+        Operand::Register(r) if r.is_ymm() => Operand::Register(Register::XMM0 + (r as u32 - Register::YMM0 as u32)),
+        other => other,
+    }
+}
+
+fn instruction(code: Code, operands: &[Operand]) -> Result<Instruction, IcedError> {
+    let mut instruction = Instruction::default();
+    instruction.set_code(code);
+    for (k, operand) in operands.iter().enumerate() {
+        let k = k as u32;
+        match *operand {
+            Operand::Register(register) => {
+                instruction.try_set_op_kind(k, OpKind::Register)?;
+                instruction.try_set_op_register(k, register)?;
+            }
+            Operand::Memory { base, index, scale, displacement, is_broadcast } => {
+                instruction.try_set_op_kind(k, OpKind::Memory)?;
+                instruction.set_memory_base(base);
+                instruction.set_memory_index(index);
+                instruction.set_memory_index_scale(scale);
+                instruction.set_memory_displacement64(displacement as u64);
+                instruction.set_memory_displ_size(if base == Register::RIP { 8 } else { 1 });
+                instruction.set_is_broadcast(is_broadcast);
+            }
+            Operand::Immediate(value) => {
+                let is_wide = code == Code::Add_rm64_imm32;
+                instruction.try_set_op_kind(k, if is_wide { OpKind::Immediate32to64 } else { OpKind::Immediate8 })?;
+                match is_wide {
+                    true => instruction.set_immediate32to64(value.into()),
+                    false => instruction.set_immediate8(value as u8),
+                }
+            }
+        }
+    }
+    Ok(instruction)
+}
