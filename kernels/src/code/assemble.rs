@@ -7,7 +7,7 @@
 use iced_x86::{Code, IcedError};
 
 use super::emit::{Emitter, Operand, Shape, TRUTH_HELPER};
-use super::form::{Form, Id, Op, Width};
+use super::form::{Form, Id, Node, Op, Width};
 use super::registers::{Registers, Value};
 use super::x86::{Fused, fused, immediate, mask, variants, vector};
 use crate::runtime::simd::Level;
@@ -43,7 +43,12 @@ pub fn assemble(form: &Form, truths: &[bool], shape: Shape, constants: &[i64], s
         vacated: vec![],
         emitter: Emitter::new(shape, constants, start),
     };
-    let top = assembler.emitter.begin()?;
+    let input = |node: &Node| match node.op {
+        Op::Input(k) | Op::Test(k) => Some(k as usize),
+        _ => None,
+    };
+    let inputs: Vec<usize> = form.nodes.iter().filter_map(input).collect();
+    let top = assembler.emitter.begin(&inputs, truths.len())?;
     for at in 0..end {
         assembler.at = at as u32;
         for copy in 0..shape.copies {
@@ -127,7 +132,8 @@ impl Assembler<'_> {
                 self.emitter.emit_some(code, [Some(out), Some(source), immediate(false), None])?;
             }
             (op, &[a, b]) => {
-                let is_exchanged = matches!(op, Op::Less | Op::LessEqual) && self.is_constant(a) && !self.is_constant(b);
+                let is_exchanged =
+                    matches!(op, Op::Less | Op::LessEqual) && self.is_constant(a) && !self.is_constant(b);
                 let (x, y) = if is_exchanged { (b, a) } else { (a, b) };
                 let first = self.register(x)?;
                 let second = self.operand(y)?;
@@ -157,7 +163,8 @@ impl Assembler<'_> {
             () if is_in_memory(self, b) && !is_in_memory(self, c) => (Fused::Of213, b, a, c),
             () => (Fused::Of231, c, a, b),
         };
-        let code = fused(order, minus, less, self.form.nodes[id as usize].width).at(self.emitter.shape.level, self.bytes(id));
+        let code =
+            fused(order, minus, less, self.form.nodes[id as usize].width).at(self.emitter.shape.level, self.bytes(id));
         if is_last(self, replaced) {
             let old = self.register(replaced)?;
             let second = self.register(second)?;
@@ -267,7 +274,11 @@ impl Assembler<'_> {
             Some(register) => register,
             None => self.take(self.value(id), is_mask)?,
         };
-        if is_mask { self.masks.pin(number) } else { self.vectors.pin(number) }
+        if is_mask {
+            self.masks.pin(number)
+        } else {
+            self.vectors.pin(number)
+        }
         let operand = Operand::Register(if is_mask { mask(number) } else { vector(number, self.bytes(id)) });
         match (register, slot) {
             (Some(_), _) => {}

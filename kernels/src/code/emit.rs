@@ -12,9 +12,10 @@ const INPUTS: Register = Register::RSI;
 const OUTPUTS: Register = Register::RDX;
 const UNIFORMS: Register = Register::RCX;
 const SLOTS: Register = Register::R8;
-/// The first element of the current iteration, and the start of an input or output.
+/// The first element of the current iteration.
 const ELEMENT: Register = Register::RAX;
-const START: Register = Register::R9;
+/// The starts of inputs and outputs. The last is that of all operands for which there is no other.
+const STARTS: [Register; 3] = [Register::R9, Register::R10, Register::R11];
 
 /// The vector register that loads truth values with AVX-512.
 pub const TRUTH_HELPER: usize = 31;
@@ -58,19 +59,32 @@ pub struct Emitter<'a> {
     pub constants: &'a [i64],
     encoder: Encoder,
     ip: u64,
-    /// The pointer that is in `START`.
-    started: Option<(Register, usize)>,
+    /// The inputs and outputs, as an array of pointers and a position, whose start is in each of `STARTS`.
+    started: [Option<(Register, usize)>; STARTS.len()],
 }
 
 impl<'a> Emitter<'a> {
     pub fn new(shape: Shape, constants: &'a [i64], start: u64) -> Emitter<'a> {
-        Emitter { shape, constants, encoder: Encoder::new(64), ip: start, started: None }
+        Emitter { shape, constants, encoder: Encoder::new(64), ip: start, started: [None; STARTS.len()] }
     }
 
-    /// The start of the loop. Returns its address.
-    pub fn begin(&mut self) -> Result<u64, IcedError> {
+    /// The start of the loop over these inputs and outputs. Returns its address.
+    pub fn begin(&mut self, inputs: &[usize], outputs: usize) -> Result<u64, IcedError> {
         self.emit(Code::Xor_r32_rm32, &[Operand::Register(Register::EAX), Operand::Register(Register::EAX)])?;
+        let operands = inputs.iter().map(|k| (INPUTS, *k)).chain((0..outputs).map(|k| (OUTPUTS, k)));
+        let operands: Vec<_> = operands.collect();
+        // If there are too few registers, the last one changes within the loop.
+        let kept = if operands.len() > STARTS.len() { STARTS.len() - 1 } else { operands.len() };
+        for (at, (pointers, k)) in operands.into_iter().take(kept).enumerate() {
+            self.start(at, pointers, k)?;
+        }
         Ok(self.ip)
+    }
+
+    /// Loads the start of an input or output.
+    fn start(&mut self, at: usize, pointers: Register, k: usize) -> Result<(), IcedError> {
+        self.started[at] = Some((pointers, k));
+        self.emit(Code::Mov_r64_rm64, &[Operand::Register(STARTS[at]), memory(pointers, 8 * k as i64)])
     }
 
     /// The end of the loop that starts at `top`. Returns the code.
@@ -187,12 +201,17 @@ impl<'a> Emitter<'a> {
 
     /// The current elements of an input or output, whose size in bytes is `size`.
     fn element(&mut self, pointers: Register, k: usize, size: usize, copy: usize) -> Result<Operand, IcedError> {
-        if self.started != Some((pointers, k)) {
-            self.emit(Code::Mov_r64_rm64, &[Operand::Register(START), memory(pointers, 8 * k as i64)])?;
-            self.started = Some((pointers, k));
-        }
+        let last = STARTS.len() - 1;
+        let at = match self.started.iter().position(|started| *started == Some((pointers, k))) {
+            Some(at) => at,
+            None => {
+                self.start(last, pointers, k)?;
+                last
+            }
+        };
         let displacement = (copy * self.shape.lanes * size) as i64;
-        Ok(Operand::Memory { base: START, index: ELEMENT, scale: size as u32, displacement, is_broadcast: false })
+        let base = STARTS[at];
+        Ok(Operand::Memory { base, index: ELEMENT, scale: size as u32, displacement, is_broadcast: false })
     }
 
     /// Stores the numbers of an output.
@@ -209,13 +228,27 @@ impl<'a> Emitter<'a> {
         match (self.shape.level, width) {
             (Level::Avx512, _) => {
                 let low = Operand::Register(vector(TRUTH_HELPER, 16));
-                let load = if self.shape.lanes == 16 { Code::EVEX_Vmovdqu8_xmm_k1z_xmmm128 } else { Code::EVEX_Vmovq_xmm_rm64 };
+                let load = if self.shape.lanes == 16 {
+                    Code::EVEX_Vmovdqu8_xmm_k1z_xmmm128
+                } else {
+                    Code::EVEX_Vmovq_xmm_rm64
+                };
                 self.emit(load, &[low, from])?;
                 self.emit(Code::EVEX_Vptestmb_kr_k1_xmm_xmmm128, &[to, low, low])
             }
             (_, Width::Single) => {
-                self.emit(if self.shape.lanes == 8 { Code::VEX_Vpmovzxbd_ymm_xmmm64 } else { Code::VEX_Vpmovzxbd_xmm_xmmm32 }, &[to, from])?;
-                self.emit(if self.shape.lanes == 8 { Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256 } else { Code::VEX_Vpcmpgtd_xmm_xmm_xmmm128 }, &[to, to, zero])
+                self.emit(
+                    if self.shape.lanes == 8 { Code::VEX_Vpmovzxbd_ymm_xmmm64 } else { Code::VEX_Vpmovzxbd_xmm_xmmm32 },
+                    &[to, from],
+                )?;
+                self.emit(
+                    if self.shape.lanes == 8 {
+                        Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256
+                    } else {
+                        Code::VEX_Vpcmpgtd_xmm_xmm_xmmm128
+                    },
+                    &[to, to, zero],
+                )
             }
             (_, Width::Double) => {
                 self.emit(Code::VEX_Vpmovzxbq_ymm_xmmm32, &[to, from])?;

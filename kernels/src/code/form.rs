@@ -161,6 +161,8 @@ pub struct Form {
     pub nodes: Vec<Node>,
     pub outputs: Vec<Id>,
     seen: HashMap<Node, Id>,
+    /// Whether it has a function without a form.
+    is_refused: bool,
 }
 
 /// The maximum number of nodes. Larger programs are interpreted.
@@ -242,7 +244,8 @@ thread_local! {
     static RECORDED: RefCell<Option<Form>> = const { RefCell::new(None) };
 }
 
-/// Records the form of a body, which returns the outputs. `None` if the body returns none, or if the form is too large.
+/// Records the form of a body, which returns the outputs. `None` if the body returns none, if the form is too large, or if a function
+/// has no form.
 pub fn record(body: impl FnOnce() -> Option<Vec<Id>>) -> Option<Form> {
     /// Ends the recording even if the body panics.
     struct Open;
@@ -256,7 +259,12 @@ pub fn record(body: impl FnOnce() -> Option<Vec<Id>>) -> Option<Form> {
     let outputs = body()?;
     let mut form = RECORDED.with_borrow_mut(Option::take)?;
     form.outputs = outputs;
-    (form.nodes.len() < MOST_NODES).then(|| form.without_dead())
+    (!form.is_refused).then(|| form.without_dead())
+}
+
+/// Refuses the form that is being recorded: [`record`] returns `None`.
+pub fn refuse() {
+    RECORDED.with_borrow_mut(|form| form.iter_mut().for_each(|form| form.is_refused = true));
 }
 
 /// Adds a node to the form that is being recorded.
@@ -266,10 +274,7 @@ pub fn record(body: impl FnOnce() -> Option<Vec<Id>>) -> Option<Form> {
 pub fn push(op: Op, width: Width, operands: &[Id]) -> Id {
     RECORDED.with_borrow_mut(|form| {
         let form = form.as_mut().expect("a form is being recorded");
-        match form.nodes.len() {
-            // It is refused at the end.
-            MOST_NODES.. => 0,
-            _ => form.add(op, width, operands),
-        }
+        form.is_refused |= form.nodes.len() == MOST_NODES;
+        if form.is_refused { 0 } else { form.add(op, width, operands) }
     })
 }

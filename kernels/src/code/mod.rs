@@ -21,7 +21,7 @@ mod registers;
 mod routine;
 mod x86;
 
-pub use form::{Op, Width, record};
+pub use form::{Op, Width, push, record};
 pub use number::{Condition, Format, Number};
 pub use routine::Routine;
 

@@ -1,9 +1,11 @@
 //! Numbers that record the machine form of what is done with them.
 
 use std::marker::PhantomData;
-use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
+use std::ops::{
+    Add, AddAssign, BitAnd, BitOr, BitXor, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Shl, Shr, Sub, SubAssign,
+};
 
-use super::form::{Id, Op, Rounding, Width, push};
+use super::form::{Id, Op, Rounding, Width, push, refuse};
 use crate::math::binary::{Binary, Binary32, Binary64, Word};
 use crate::number::scalar::Mask;
 
@@ -15,6 +17,17 @@ impl<N: Format> Number<N> {
     /// The number that a node computes.
     pub fn of_node(id: Id) -> Number<N> {
         Number(id, PhantomData)
+    }
+
+    /// The result of a function that has no form.
+    pub fn refused(self) -> Number<N> {
+        refuse();
+        self
+    }
+
+    /// The same, for a function with an order.
+    pub fn refused_order(self, _order: u32) -> Number<N> {
+        self.refused()
     }
 }
 
@@ -98,7 +111,24 @@ operators! {
 operators! { Add add by native; Sub sub by native; Mul mul by native; Div div by native; }
 operators! { Shl shl by ShiftLeft; Shr shr by ShiftRight; }
 
-/// All bits but the sign, and the sign.
+macro_rules! assignments {
+    ($($trait:ident $method:ident $op:tt;)*) => {$(
+        impl<N: Format> $trait for Number<N> {
+            fn $method(&mut self, other: Self) { *self = *self $op other; }
+        }
+    )*};
+}
+assignments! { AddAssign add_assign +; SubAssign sub_assign -; MulAssign mul_assign *; DivAssign div_assign /; }
+
+/// No CPU has an instruction for it.
+impl<N: Format> Rem for Number<N> {
+    type Output = Self;
+    fn rem(self, _: Self) -> Self {
+        self.refused()
+    }
+}
+
+/// The sign.
 fn sign<N: Format>() -> Bits<N> {
     Bits(constant::<N>(1 << (8 * N::WIDTH as u32 - 1)), PhantomData)
 }

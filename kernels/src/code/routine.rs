@@ -121,7 +121,8 @@ impl Routine {
     ) {
         let count = range.len();
         let mut buffers: SmallVec<[Line; 16]> = smallvec![Line::ZERO; inputs.len() + outputs.len()];
-        let buffers: SmallVec<[*mut u8; 16]> = buffers.iter_mut().map(|line| std::ptr::from_mut(line).cast::<u8>()).collect();
+        let buffers: SmallVec<[*mut u8; 16]> =
+            buffers.iter_mut().map(|line| std::ptr::from_mut(line).cast::<u8>()).collect();
         let (read, written) = buffers.split_at(inputs.len());
         // SAFETY: the caller's contract; a buffer holds a vector, which has more than `count` elements.
         unsafe {
@@ -130,7 +131,9 @@ impl Routine {
             }
             let read: SmallVec<[*const u8; 16]> = read.iter().map(|p| p.cast_const()).collect();
             self.entry(self.starts[1])(self.steps[1], read.as_ptr(), written.as_ptr(), uniforms, memory);
-            for ((from, to), size) in written.iter().zip(moved(outputs, &self.sizes[1], range.start)).zip(&self.sizes[1]) {
+            for ((from, to), size) in
+                written.iter().zip(moved(outputs, &self.sizes[1], range.start)).zip(&self.sizes[1])
+            {
                 to.copy_from_nonoverlapping(*from, count * size);
             }
         }

@@ -20,7 +20,9 @@ fn numbers<N: Copy>(of: impl Fn(u64) -> N, n: usize, seed: u64) -> Vec<N> {
 fn single(random: u64) -> f32 {
     match random % 8 {
         0 => f32::from_bits((random >> 8) as u32),
-        1 => [0.0, -0.0, f32::INFINITY, -f32::INFINITY, f32::NAN, 1.0, f32::MIN_POSITIVE, 1e-42][random as usize / 8 % 8],
+        1 => {
+            [0.0, -0.0, f32::INFINITY, -f32::INFINITY, f32::NAN, 1.0, f32::MIN_POSITIVE, 1e-42][random as usize / 8 % 8]
+        }
         2 => ((random >> 8) % 9) as f32 - 4.0,
         _ => ((random >> 8) % 100_000) as f32 / 1_000.0 - 50.0,
     }
@@ -29,7 +31,8 @@ fn single(random: u64) -> f32 {
 fn double(random: u64) -> f64 {
     match random % 8 {
         0 => f64::from_bits(random.rotate_left(13) ^ random << 51),
-        1 => [0.0, -0.0, f64::INFINITY, -f64::INFINITY, f64::NAN, 1.0, f64::MIN_POSITIVE, 5e-324][random as usize / 8 % 8],
+        1 => [0.0, -0.0, f64::INFINITY, -f64::INFINITY, f64::NAN, 1.0, f64::MIN_POSITIVE, 5e-324]
+            [random as usize / 8 % 8],
         _ => single(random).into(),
     }
 }

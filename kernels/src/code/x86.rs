@@ -150,8 +150,20 @@ pub fn immediate(op: Op, level: Level, is_exchanged: bool) -> Option<u32> {
         // Without an exception for an inexact result.
         Op::Round(rounding) => rounding as u32 | 8,
         Op::Equal => 0,
-        Op::Less | Op::LessInt => if is_exchanged { 14 } else { 1 },
-        Op::LessEqual => if is_exchanged { 13 } else { 2 },
+        Op::Less | Op::LessInt => {
+            if is_exchanged {
+                14
+            } else {
+                1
+            }
+        }
+        Op::LessEqual => {
+            if is_exchanged {
+                13
+            } else {
+                2
+            }
+        }
         Op::IsNegative if level != Level::Avx512 => 31,
         _ => return None,
     })

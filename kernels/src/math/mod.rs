@@ -1,7 +1,7 @@
 //! The elementary functions, written so that loops over them vectorize.
 //!
 //! Each function is straight-line scalar code without branches, calls or table look-ups. Where other implementations
-//! branch, both results are computed and one is selected ([`bits`]). All levels compute the same bits: a product and a
+//! branch, both results are computed and one is selected ([`binary`]). All levels compute the same bits: a product and a
 //! sum are fused only by `mul_add`, which rounds once at every level.
 //!
 //! `mul_add` is one instruction at the level of AVX2 and above and on NEON, but a call at the baseline of x86-64.

@@ -8,18 +8,18 @@
 /// 1 + eᵗ is computed 2^−`bits` times, so that it does not overflow. Arguments beyond `far` return the result of `far`.
 /// `large` is negligible beside a number whose quotient overflows.
 macro_rules! curves {
-    ($float:ident, $reduced:ident, $reduced_less_one:ident, $power:ident, bias $bias:literal, bits $bits:literal,
-     sigmoid $far:literal, silu $large:literal, tanh $far_tanh:literal) => {
+    ($float:ident $binary:ident, $reduced:ident, $reduced_less_one:ident, $power:ident, bias $bias:literal,
+     bits $bits:literal, sigmoid $far:literal, silu $large:literal, tanh $far_tanh:literal) => {
         /// `numerator / (1 + e⁻ˣ)` for −`far` ≤ x ≤ 60.
         #[inline(always)]
-        fn over_one_plus_exp(numerator: $float, x: $float) -> $float {
+        fn over_one_plus_exp<F: $binary>(numerator: F, x: F) -> F {
             const ONE: $float = 1.0 / (1u128 << $bits) as $float;
-            let (r, curve, n) = $reduced::<{ $bias - $bits }>(x);
-            let scale = $power(n.bits);
+            let (r, curve, n) = $reduced::<F, { $bias - $bits }>(x);
+            let scale = $power::<F>(n.bits);
             let below = (r + curve).mul_add(scale, scale + ONE);
             // `scale` − `below` is exact unless `scale` is negligible.
             let rest = curve.mul_add(scale, r.mul_add(scale, (scale - below) + ONE));
-            let inverse = 1.0 / below;
+            let inverse = F::of(1.0) / below;
             let quotient = numerator * inverse;
             // With this sign, −0 gives −0.
             let excess = rest.mul_add(quotient, quotient.mul_add(below, -numerator));
@@ -28,34 +28,35 @@ macro_rules! curves {
 
         /// `1 / (1 + e⁻ˣ)`.
         #[inline(always)]
-        pub fn sigmoid(x: $float) -> $float {
-            over_one_plus_exp(1.0, clamp(x, -$far, 60.0))
+        pub fn sigmoid<F: $binary>(x: F) -> F {
+            over_one_plus_exp(F::of(1.0), clamp(x, -$far, 60.0))
         }
 
         /// `x / (1 + e⁻ˣ)`, with full accuracy even where `sigmoid` is denormal.
         #[inline(always)]
-        pub fn silu(x: $float) -> $float {
-            let numerator = select(x < -$far, -$far, x);
+        pub fn silu<F: $binary>(x: F) -> F {
+            let far = F::of(-$far);
+            let numerator = F::select(x.less(far), far, x);
             let result = over_one_plus_exp(numerator, least(numerator, 60.0));
             // The second operand is smaller, unless x is so large that it is x. If the quotient then overflows, `result`
             // is NaN, and the comparison fails.
             let least = x - $large;
-            select(result > least, result, least)
+            F::select(least.less(result), result, least)
         }
 
         /// (1 − eᵗ) / (1 + eᵗ) with t = −2 |x|.
         #[inline(always)]
-        pub fn tanh(x: $float) -> $float {
-            let t = -2.0 * x.abs();
-            let (r, curve, n) = $reduced_less_one::<$bias>(select(t < -$far_tanh, -$far_tanh, t));
-            let scale = $power(n.bits);
-            let (over, under) = (1.0 - scale, 1.0 + scale);
+        pub fn tanh<F: $binary>(x: F) -> F {
+            let (t, far) = (x.abs() * -2.0, F::of(-$far_tanh));
+            let (r, curve, n) = $reduced_less_one::<F, $bias>(F::select(t.less(far), far, t));
+            let scale = $power::<F>(n.bits);
+            let (over, under) = (F::of(1.0) - scale, scale + 1.0);
             let above = curve.mul_add(-scale, r.mul_add(-scale, over));
             let below = curve.mul_add(scale, r.mul_add(scale, under));
             // Adding a small power of two to 1 loses digits.
-            let above_rest = curve.mul_add(-scale, r.mul_add(-scale, over - above)) + ((1.0 - over) - scale);
-            let below_rest = curve.mul_add(scale, r.mul_add(scale, under - below)) + ((1.0 - under) + scale);
-            let inverse = 1.0 / below;
+            let above_rest = curve.mul_add(-scale, r.mul_add(-scale, over - above)) + ((F::of(1.0) - over) - scale);
+            let below_rest = curve.mul_add(scale, r.mul_add(scale, under - below)) + ((F::of(1.0) - under) + scale);
+            let inverse = F::of(1.0) / below;
             let quotient = above * inverse;
             let left = quotient.mul_add(-below, above) + quotient.mul_add(-below_rest, above_rest);
             inverse.mul_add(left, quotient).copysign(x)

@@ -2,6 +2,9 @@
 //!
 //! Integers wrap and never panic. Floats follow the special cases of the Array API and, where it defines none, NumPy.
 
+#[cfg(all(feature = "engine", target_arch = "x86_64"))]
+use crate::code::Number;
+use crate::math::binary::{Binary, Word};
 use crate::math::{double, single};
 use crate::number::Truth;
 use crate::number::scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real, sigmoid_and_slope};
@@ -80,35 +83,6 @@ pub(crate) fn power<T: Num>(mut base: T, mut exponent: u64) -> T {
     result
 }
 
-/// Implements `Element`. The types differ only in the conversion of a constant to `$t`.
-macro_rules! element {
-    ($t:ident, $int:ident => $from_int:expr) => {
-        impl Element for $t {
-            type Mask = bool;
-            #[inline(always)]
-            fn constant(value: Const) -> Self {
-                match value {
-                    Const::Bool(v) => v as u8 as $t,
-                    Const::Int($int) => $from_int,
-                    Const::Float(v) => v as $t,
-                }
-            }
-            #[inline(always)]
-            fn equal(self, other: Self) -> bool {
-                self == other
-            }
-            #[inline(always)]
-            fn truthy(self) -> bool {
-                self != 0 as $t
-            }
-            #[inline(always)]
-            fn select(mask: bool, a: Self, b: Self) -> Self {
-                if mask { a } else { b }
-            }
-        }
-    };
-}
-
 /// Methods of one shape, `name(self, …) -> Type { body }`, each inlined into its caller's loop.
 macro_rules! methods {
     ($($name:ident($self:ident $(, $arg:ident: $ty:ty)*) -> $ret:ty { $body:expr })*) => {$(
@@ -119,7 +93,25 @@ macro_rules! methods {
 
 macro_rules! integer {
     ($($t:ident)*) => {$(
-        element!($t, v => v.clamp($t::MIN as i128, $t::MAX as i128) as $t);
+        impl Element for $t {
+            type Mask = bool;
+            methods! {
+                equal(self, other: Self) -> bool { self == other }
+                truthy(self) -> bool { self != 0 }
+            }
+            #[inline(always)]
+            fn constant(value: Const) -> Self {
+                match value {
+                    Const::Bool(v) => v as $t,
+                    Const::Int(v) => v.clamp($t::MIN as i128, $t::MAX as i128) as $t,
+                    Const::Float(v) => v as $t,
+                }
+            }
+            #[inline(always)]
+            fn select(mask: bool, a: Self, b: Self) -> Self {
+                if mask { a } else { b }
+            }
+        }
 
         impl Machine for $t {
             stored_as_it_is!();
@@ -219,10 +211,9 @@ macro_rules! calls {
     )*};
 }
 
-macro_rules! float {
-    ($t:ident, $math:ident, $digamma:path, $polygamma:path) => {
-        element!($t, v => v as $t);
-
+/// `Machine` for floats.
+macro_rules! stored_float {
+    ($($t:ident)*) => {$(
         impl Machine for $t {
             stored_as_it_is!();
             const VECTORIZE: bool = true;
@@ -244,6 +235,45 @@ macro_rules! float {
                 if value == 0.0 || value.is_nan() { None } else { Some(value) }
             }
         }
+    )*};
+}
+stored_float!(f32 f64);
+
+/// The bits of NaN if a number is NaN, else those of 0.
+#[inline(always)]
+fn nan_bits<F: Binary>(x: F, [zero, nan]: [F::Native; 2]) -> F::Bits {
+    F::Bits::select(x.equal(x), F::of(zero).to_bits(), F::of(nan).to_bits())
+}
+
+/// Whether two truth values differ.
+#[inline(always)]
+fn differ<M: Mask>(a: M, b: M) -> M {
+    (a | b) & !(a & b)
+}
+
+/// The algebra of floats. `$t` is `$native`, or a number of a machine form that stands for it: all methods are functions of a
+/// [`Binary`].
+macro_rules! float {
+    ($t:ty, $native:ident, $math:ident, $digamma:path, $polygamma:path) => {
+        impl Element for $t {
+            type Mask = <$t as Binary>::Mask;
+            methods! {
+                equal(self, other: Self) -> Self::Mask { Binary::equal(self, other) }
+                truthy(self) -> Self::Mask { !Binary::equal(self, Binary::of(0.0)) }
+            }
+            #[inline(always)]
+            fn constant(value: Const) -> Self {
+                Binary::of(match value {
+                    Const::Bool(v) => v as u8 as $native,
+                    Const::Int(v) => v as $native,
+                    Const::Float(v) => v as $native,
+                })
+            }
+            #[inline(always)]
+            fn select(mask: Self::Mask, a: Self, b: Self) -> Self {
+                Binary::select(mask, a, b)
+            }
+        }
 
         impl Num for $t {
             methods! {
@@ -251,7 +281,7 @@ macro_rules! float {
                 conj(self) -> Self { self }
                 powi(self, exponent: i64) -> Self {{
                     let result = power(self, exponent.unsigned_abs());
-                    if exponent < 0 { 1.0 / result } else { result }
+                    if exponent < 0 { Self::one() / result } else { result }
                 }}
                 pow(self, exponent: Self) -> Self { $math::pow(self, exponent) }
                 exponent_slope(self) -> Self { $math::log(self) }
@@ -259,49 +289,79 @@ macro_rules! float {
         }
 
         impl Real for $t {
-            calls!(abs = $t::abs, floor = $t::floor, ceil = $t::ceil, round = $t::round_ties_even, trunc = $t::trunc);
+            calls!(
+                abs = Binary::abs,
+                floor = Binary::floor,
+                ceil = Binary::ceil,
+                round = Binary::round,
+                trunc = Binary::trunc,
+            );
             methods! {
-                less(self, other: Self) -> bool { self < other }
-                less_equal(self, other: Self) -> bool { self <= other }
+                less(self, other: Self) -> Self::Mask { Binary::less(self, other) }
+                less_equal(self, other: Self) -> Self::Mask { Binary::less_equal(self, other) }
                 // A NaN in `other` is returned because comparisons with it are false. A NaN in `self` is propagated by
                 // its bits: selecting it would compile to a conditional store, which is slow.
                 maximum(self, other: Self) -> Self {{
-                    let larger = if self > other { self } else { other };
-                    $t::from_bits(larger.to_bits() | if self.is_nan() { $t::NAN.to_bits() } else { 0 })
+                    let larger: Self = Binary::select(Binary::less(other, self), self, other);
+                    Binary::from_bits(Binary::to_bits(larger) | nan_bits(self, [0.0, $native::NAN]))
                 }}
                 minimum(self, other: Self) -> Self {{
-                    let smaller = if self < other { self } else { other };
-                    $t::from_bits(smaller.to_bits() | if self.is_nan() { $t::NAN.to_bits() } else { 0 })
+                    let smaller: Self = Binary::select(Binary::less(self, other), self, other);
+                    Binary::from_bits(Binary::to_bits(smaller) | nan_bits(self, [0.0, $native::NAN]))
                 }}
-                sign(self) -> Self { if self > 0.0 { 1.0 } else if self < 0.0 { -1.0 } else { self } }
+                sign(self) -> Self {{
+                    let [zero, one] = [0.0, 1.0].map(<Self as Binary>::of);
+                    let negative = Binary::select(Binary::less(self, zero), -one, self);
+                    Binary::select(Binary::less(zero, self), one, negative)
+                }}
                 floor_divide(self, other: Self) -> Self {{
+                    let [zero, one, half] = [0.0, 1.0, 0.5].map(<Self as Binary>::of);
+                    let is_negative = |x: Self| Binary::less(x, zero);
                     let rest = self % other;
                     let whole = (self - rest) / other;
-                    let whole = if rest != 0.0 && (rest < 0.0) != (other < 0.0) { whole - 1.0 } else { whole };
+                    let below = !Binary::equal(rest, zero) & differ(is_negative(rest), is_negative(other));
+                    let whole: Self = Binary::select(below, whole - one, whole);
                     // `whole` is an integer except for its own rounding error.
-                    let floor = whole.floor();
-                    let floor = if whole - floor > 0.5 { floor + 1.0 } else { floor };
+                    let floor = Binary::floor(whole);
+                    let floor = Binary::select(Binary::less(half, whole - floor), floor + one, floor);
                     let ratio = self / other;
-                    let signed = if whole == 0.0 { (0.0 as $t).copysign(ratio) } else { floor };
-                    if other == 0.0 { ratio } else { signed }
+                    let signed = Binary::select(Binary::equal(whole, zero), Binary::copysign(zero, ratio), floor);
+                    Binary::select(Binary::equal(other, zero), ratio, signed)
                 }}
                 remainder(self, other: Self) -> Self {{
+                    let zero: Self = Binary::of(0.0);
                     let rest = self % other;
-                    let shifted = if (rest < 0.0) != (other < 0.0) { rest + other } else { rest };
-                    if rest == 0.0 { (0.0 as $t).copysign(other) } else { shifted }
+                    let differ = differ(Binary::less(rest, zero), Binary::less(other, zero));
+                    let shifted = Binary::select(differ, rest + other, rest);
+                    Binary::select(Binary::equal(rest, zero), Binary::copysign(zero, other), shifted)
                 }}
-                isnan(self) -> bool { self.is_nan() }
-                isinf(self) -> bool { self.is_infinite() }
-                signbit(self) -> bool { self.is_sign_negative() }
+                isnan(self) -> Self::Mask { !Binary::equal(self, self) }
+                isinf(self) -> Self::Mask { Binary::equal(Binary::abs(self), Binary::of($native::INFINITY)) }
+                signbit(self) -> Self::Mask { Binary::to_bits(self).is_negative() }
             }
         }
 
         impl Field for $t {
             calls!(
-                sqrt = $t::sqrt, exp = $math::exp, expm1 = $math::expm1, log = $math::log, log1p = $math::log1p,
-                log2 = $math::log2, log10 = $math::log10, sin = $math::sin, cos = $math::cos, tan = $math::tan,
-                asin = $math::asin, acos = $math::acos, atan = $math::atan, sinh = $math::sinh, cosh = $math::cosh,
-                tanh = $math::tanh, asinh = $math::asinh, acosh = $math::acosh, atanh = $math::atanh,
+                sqrt = Binary::sqrt,
+                exp = $math::exp,
+                expm1 = $math::expm1,
+                log = $math::log,
+                log1p = $math::log1p,
+                log2 = $math::log2,
+                log10 = $math::log10,
+                sin = $math::sin,
+                cos = $math::cos,
+                tan = $math::tan,
+                asin = $math::asin,
+                acos = $math::acos,
+                atan = $math::atan,
+                sinh = $math::sinh,
+                cosh = $math::cosh,
+                tanh = $math::tanh,
+                asinh = $math::asinh,
+                acosh = $math::acosh,
+                atanh = $math::atanh,
                 sigmoid = $math::sigmoid,
             );
             methods! {
@@ -311,28 +371,47 @@ macro_rules! float {
 
         impl Float for $t {
             calls!(
-                cbrt = $math::cbrt, exp2 = $math::exp2, erf = $math::erf, erfc = $math::erfc, normal_cdf = $math::normal_cdf, normal_pdf = $math::normal_pdf, lgamma = $math::lgamma,
-                silu = $math::silu, softplus = $math::softplus, log_sigmoid = $math::log_sigmoid, digamma = $digamma,
+                cbrt = $math::cbrt,
+                exp2 = $math::exp2,
+                erf = $math::erf,
+                erfc = $math::erfc,
+                normal_cdf = $math::normal_cdf,
+                normal_pdf = $math::normal_pdf,
+                lgamma = $math::lgamma,
+                silu = $math::silu,
+                softplus = $math::softplus,
+                log_sigmoid = $math::log_sigmoid,
+                digamma = $digamma,
             );
             #[inline(always)]
-            fn nan() -> Self { $t::NAN }
+            fn nan() -> Self {
+                Binary::of($native::NAN)
+            }
             #[inline(always)]
-            fn infinity() -> Self { $t::INFINITY }
+            fn infinity() -> Self {
+                Binary::of($native::INFINITY)
+            }
             #[inline(always)]
-            fn epsilon() -> Self { $t::EPSILON }
+            fn epsilon() -> Self {
+                Binary::of($native::EPSILON)
+            }
             methods! {
-                isfinite(self) -> bool { self.is_finite() }
-                rsqrt(self) -> Self { 1.0 / self.sqrt() }
+                isfinite(self) -> Self::Mask { Binary::less(Binary::abs(self), Binary::of($native::INFINITY)) }
+                rsqrt(self) -> Self { Self::one() / Binary::sqrt(self) }
                 polygamma(self, order: u32) -> Self { $polygamma(self, order) }
                 atan2(self, other: Self) -> Self { $math::atan2(self, other) }
                 hypot(self, other: Self) -> Self { $math::hypot(self, other) }
                 logaddexp(self, other: Self) -> Self { $math::logaddexp(self, other) }
-                copysign(self, sign: Self) -> Self { $t::copysign(self, sign) }
+                copysign(self, sign: Self) -> Self { Binary::copysign(self, sign) }
                 fmod(self, other: Self) -> Self { self % other }
-                mul_add(self, b: Self, c: Self) -> Self { $t::mul_add(self, b, c) }
+                mul_add(self, b: Self, c: Self) -> Self { Binary::mul_add(self, b, c) }
             }
         }
     };
 }
-float!(f32, single, special::digamma_f32, special::polygamma_f32);
-float!(f64, double, special::digamma, special::polygamma);
+float!(f32, f32, single, special::digamma_f32, special::polygamma_f32);
+float!(f64, f64, double, special::digamma, special::polygamma);
+#[cfg(all(feature = "engine", target_arch = "x86_64"))]
+float!(Number<f32>, f32, single, Number::refused, Number::refused_order);
+#[cfg(all(feature = "engine", target_arch = "x86_64"))]
+float!(Number<f64>, f64, double, Number::refused, Number::refused_order);

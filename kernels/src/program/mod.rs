@@ -12,6 +12,8 @@ mod json;
 mod latex;
 mod primitive;
 mod reuse;
+#[cfg(all(feature = "engine", target_arch = "x86_64"))]
+mod routines;
 #[cfg(feature = "engine")]
 mod rows;
 mod simplify;

@@ -246,6 +246,10 @@ pub trait Scalar: Element {
 pub trait Tile: Scalar + Machine {
     /// The loop of a primitive.
     fn kernel(primitive: Primitive) -> Option<PrimitiveKernel>;
+    /// The function that assembles machine code, if there is any for the type.
+    #[cfg(target_arch = "x86_64")]
+    #[doc(hidden)]
+    const ROUTINE: Option<super::routines::Assemble> = None;
     /// The function that reduces a row, if the type has rows.
     fn reduce_rows() -> Option<ReduceRows> {
         None
@@ -275,6 +279,8 @@ macro_rules! floats {
 floats! { impl[S: Float] crate::Dual<S>; }
 #[cfg(feature = "engine")]
 floats! { impl[] f32; impl[] f64; }
+#[cfg(all(feature = "engine", target_arch = "x86_64"))]
+floats! { impl[] crate::code::Number<f32>; impl[] crate::code::Number<f64>; }
 
 #[cfg(feature = "engine")]
 macro_rules! others {
@@ -305,19 +311,23 @@ others! {
 
 #[cfg(feature = "engine")]
 macro_rules! tiles {
-    ($($t:ty: $($kernel:ident)* $(, $reduce_rows:ident)?;)*) => {$(
+    ($($t:ty: $($kernel:ident)* $(, $reduce_rows:ident $assemble:ident)?;)*) => {$(
         impl Tile for $t {
             fn kernel(primitive: Primitive) -> Option<PrimitiveKernel> {
                 None$(.or_else(|| $kernel::<$t>(primitive)))*
             }
-            $(fn reduce_rows() -> Option<ReduceRows> { Some($reduce_rows::<$t>) })?
+            $(
+                #[cfg(target_arch = "x86_64")]
+                const ROUTINE: Option<super::routines::Assemble> = Some(super::routines::$assemble::<$t>);
+                fn reduce_rows() -> Option<ReduceRows> { Some($reduce_rows::<$t>) }
+            )?
         }
     )*};
 }
 #[cfg(feature = "engine")]
 tiles! {
-    f32: element_kernel num_kernel real_kernel field_kernel float_kernel, reduce_rows;
-    f64: element_kernel num_kernel real_kernel field_kernel float_kernel, reduce_rows;
+    f32: element_kernel num_kernel real_kernel field_kernel float_kernel, reduce_rows assemble;
+    f64: element_kernel num_kernel real_kernel field_kernel float_kernel, reduce_rows assemble;
     i32: element_kernel num_kernel real_kernel int_kernel;
     i64: element_kernel num_kernel real_kernel int_kernel;
     crate::Complex<f32>: element_kernel num_kernel field_kernel;

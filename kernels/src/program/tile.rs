@@ -45,13 +45,15 @@ pub(super) struct Step {
 pub struct Plan {
     program: Program,
     /// True for each input of truth values.
-    masks: Vec<bool>,
+    pub(super) masks: Vec<bool>,
     /// Registers that hold one number throughout, and the instruction that computes it.
     filled: Vec<(usize, Id)>,
     pub(super) steps: Vec<Step>,
     /// Outputs that no step computes: inputs, uniforms, constants, or copies of another output.
     copies: Vec<(Place, ValueType, usize)>,
     registers: usize,
+    #[cfg(target_arch = "x86_64")]
+    routines: super::routines::Routines,
 }
 
 impl Plan {
@@ -72,8 +74,17 @@ impl Plan {
             return Err(Malformed("an input of truth values is used as a number".to_owned()));
         }
         let masks = (0..program.inputs.len()).map(|k| masks.contains(&k)).collect();
-        let mut plan = Plan { program, masks, filled: vec![], steps: vec![], copies: vec![], registers: 0 };
-        let Plan { program, masks, filled, steps, copies, registers } = &mut plan;
+        let mut plan = Plan {
+            program,
+            masks,
+            filled: vec![],
+            steps: vec![],
+            copies: vec![],
+            registers: 0,
+            #[cfg(target_arch = "x86_64")]
+            routines: Default::default(),
+        };
+        let Plan { program, masks, filled, steps, copies, registers, .. } = &mut plan;
         let instructions = &program.instructions;
         let mut last = vec![0; instructions.len()];
         for (at, instruction) in instructions.iter().enumerate() {
@@ -141,13 +152,36 @@ impl Plan {
         self.steps.len()
     }
 
-    /// Runs the plan over `n` elements on this thread.
+    /// Runs the plan over `n` elements on this thread, as machine code if there is any, else by the interpreter. Both compute the
+    /// same bits.
     ///
     /// # Safety
     /// The program [runs at](Program::runs_at) `T`, and the number of inputs, uniforms and outputs equals the
     /// program's. `inputs[k]` points to `n` contiguous `T`s or, for a mask, truth values, unless no step uses it.
     /// `outputs[k]` points to room for `n` of them and overlaps nothing else.
     pub unsafe fn run<T: Tile>(&self, n: usize, inputs: &[*const u8], uniforms: &[T], outputs: &[*mut u8]) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(routine) = self.routines.of::<T>(self) {
+            // SAFETY: the caller's contract.
+            return unsafe { routine.run(n, inputs, uniforms.as_ptr().cast(), outputs) };
+        }
+        // SAFETY: the caller's contract.
+        unsafe { self.interpret(n, inputs, uniforms, outputs) }
+    }
+
+    /// True if there is machine code for numbers of type `T` at the current SIMD level.
+    pub fn has_machine_code<T: Tile>(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return self.routines.of::<T>(self).is_some();
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
+
+    /// Runs the plan over `n` elements on this thread by the interpreter.
+    ///
+    /// # Safety
+    /// As for [`Plan::run`].
+    pub unsafe fn interpret<T: Tile>(&self, n: usize, inputs: &[*const u8], uniforms: &[T], outputs: &[*mut u8]) {
         let work = Work { plan: self, inputs: Shared(inputs), uniforms, outputs: Shared(outputs) };
         // SAFETY: the caller's contract.
         unsafe { work.run(0..n, TILE.min(n)) }

@@ -1,7 +1,8 @@
 //! The error function, and the normal distribution.
 
 use super::exp::{exp_of_square, exp_of_sum};
-use crate::math::bits::{Whole, least, power_of_bits, select};
+use crate::math::binary::Binary64;
+use crate::math::bits::{Whole, constant_power, least, power_of_bits};
 use crate::math::error::errors;
 use crate::math::polynomial::fused_polynomial;
 
@@ -107,12 +108,11 @@ const SINKING: u64 = 1023 + 600;
 
 /// `x · 2ⁿ`, where n has the bias [`SINKING`]. It is rounded once, even if the result is denormal.
 #[inline(always)]
-fn sunk(x: f64, n: Whole) -> f64 {
-    const LAST: f64 = power_of_bits(1023 - 600);
-    x * power_of_bits(n.bits) * LAST
+fn sunk<F: Binary64>(x: F, n: Whole<F>) -> F {
+    x * power_of_bits::<F>(n.bits) * const { constant_power(-600) }
 }
 
 errors! {
-    f64, u64, fused_polynomial, tail fused_polynomial, exp_of_sum::<1023>, exp_of_square, power_of_bits,
+    f64 Binary64, u64, fused_polynomial, tail fused_polynomial, exp_of_sum::<1023>, exp_of_square, power_of_bits,
     erf far 1.0 end 6.0, erfc end 27.5, normal end 38.8 top rest -4.98465440455546e-17
 }

@@ -2,7 +2,8 @@
 
 use std::f64::consts::LOG2_E;
 
-use crate::math::bits::{Whole, biased, clamp, nearest, power_of_bits, power_of_two, select};
+use crate::math::binary::{Binary64, Word};
+use crate::math::bits::{Whole, biased, clamp, nearest, power_of_bits, power_of_two};
 use crate::math::pair::{Pair, half_square, ordered_sum, pair};
 use crate::math::polynomial::{fused_polynomial, polynomial};
 
@@ -25,7 +26,7 @@ const EXP: [f64; 10] = [
 
 /// The n of x, and eʳ − 1 in two doubles.
 #[inline(always)]
-fn parts(x: f64) -> (Whole, Pair) {
+fn parts<F: Binary64>(x: F) -> (Whole<F>, Pair<F>) {
     let n = nearest(x * LOG2_E);
     let r = ordered_sum(x - n.value * LN_2[0], -(n.value * LN_2[1]));
     (n, below_one(r))
@@ -33,7 +34,7 @@ fn parts(x: f64) -> (Whole, Pair) {
 
 /// eʳ − 1 for |r| ≤ ½ ln 2
 #[inline(always)]
-fn below_one(r: Pair) -> Pair {
+fn below_one<F: Binary64>(r: Pair<F>) -> Pair<F> {
     let half = half_square(r.high);
     let large = ordered_sum(r.high, half.high);
     let small = r.high * (r.high * r.high) * polynomial(r.high, &EXP);
@@ -42,99 +43,99 @@ fn below_one(r: Pair) -> Pair {
 
 /// eˣ 2⁻ⁿ between ½ and 2, and n; for |x| below about 2¹⁰.
 #[inline(always)]
-pub(super) fn mantissa(x: f64) -> (Pair, Whole) {
+pub(super) fn mantissa<F: Binary64>(x: F) -> (Pair<F>, Whole<F>) {
     let (n, m) = parts(x);
-    let one = ordered_sum(1.0, m.high);
+    let one = ordered_sum(F::of(1.0), m.high);
     (ordered_sum(one.high, one.low + m.low), n)
 }
 
 /// `x · 2ⁿ` for |n| ≤ 2000, rounded once even if the result is denormal.
 #[inline(always)]
-pub(super) fn scaled(x: f64, n: Whole) -> f64 {
-    let half = nearest(0.5 * n.value);
+pub(super) fn scaled<F: Binary64>(x: F, n: Whole<F>) -> F {
+    let half = nearest(n.value * 0.5);
     let rest = nearest(n.value - half.value);
     x * power_of_two(half) * power_of_two(rest)
 }
 
 /// eʳ, as a large part and a small one, and n. Uses fused products.
 #[inline(always)]
-pub(super) fn fused_mantissa<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
-    let n = biased::<BIAS>(x, LOG2_E);
-    let r = n.value.mul_add(-LN_2[1], n.value.mul_add(-LN_2[0], x));
-    let high = 1.0 + r;
-    (high, (r * r).mul_add(r.mul_add(fused_polynomial(r, &EXP), 0.5), r - (high - 1.0)), n)
+pub(super) fn fused_mantissa<F: Binary64, const BIAS: u64>(x: F) -> (F, F, Whole<F>) {
+    let n = biased::<_, BIAS>(x, LOG2_E);
+    let r = n.value.mul_add(F::of(-LN_2[1]), n.value.mul_add(F::of(-LN_2[0]), x));
+    let high = r + 1.0;
+    (high, (r * r).mul_add(r.mul_add(fused_polynomial(r, &EXP), F::of(0.5)), r - (high - 1.0)), n)
 }
 
 /// e⁻ˣ = 2ⁿ (1 + r + c), as r, c and n. Uses fused products.
 #[inline(always)]
-pub(super) fn reduced<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
-    let n = biased::<BIAS>(x, -LOG2_E);
-    let r = n.value.mul_add(-LN_2[1], n.value.mul_add(-LN_2[0], -x));
-    (r, r * r * r.mul_add(fused_polynomial(r, &EXP), 0.5), n)
+pub(super) fn reduced<F: Binary64, const BIAS: u64>(x: F) -> (F, F, Whole<F>) {
+    let n = biased::<_, BIAS>(x, -LOG2_E);
+    let r = n.value.mul_add(F::of(-LN_2[1]), n.value.mul_add(F::of(-LN_2[0]), -x));
+    (r, r * r * r.mul_add(fused_polynomial(r, &EXP), F::of(0.5)), n)
 }
 
 /// eʳ − 1, as a large part, which is r, and a small one, which includes the rounding error of r; and n. Uses fused
 /// products.
 #[inline(always)]
-pub(super) fn mantissa_less_one<const BIAS: u64>(x: f64) -> (f64, f64, Whole) {
-    let n = biased::<BIAS>(x, LOG2_E);
-    let exact = n.value.mul_add(-LN_2[0], x);
-    let r = n.value.mul_add(-LN_2[1], exact);
-    let lost = n.value.mul_add(-LN_2[1], exact - r);
-    let rest = (r * r * r).mul_add(fused_polynomial(r, &EXP), (0.5 * r).mul_add(r, lost.mul_add(r, lost)));
+pub(super) fn mantissa_less_one<F: Binary64, const BIAS: u64>(x: F) -> (F, F, Whole<F>) {
+    let n = biased::<_, BIAS>(x, LOG2_E);
+    let exact = n.value.mul_add(F::of(-LN_2[0]), x);
+    let r = n.value.mul_add(F::of(-LN_2[1]), exact);
+    let lost = n.value.mul_add(F::of(-LN_2[1]), exact - r);
+    let rest = (r * r * r).mul_add(fused_polynomial(r, &EXP), (r * 0.5).mul_add(r, lost.mul_add(r, lost)));
     (r, rest, n)
 }
 
 /// r and eʳ − 1 − r, and n, of e^−(`square` + `rest`). The square loses no digits.
 #[inline(always)]
-pub(super) fn exp_of_square<const BIAS: u64>(square: f64, rest: f64) -> (f64, f64, Whole) {
-    let n = biased::<BIAS>(square, -LOG2_E);
-    let r = n.value.mul_add(-LN_2[0], -square);
-    let lost = n.value.mul_add(LN_2[1], rest);
+pub(super) fn exp_of_square<F: Binary64, const BIAS: u64>(square: F, rest: F) -> (F, F, Whole<F>) {
+    let n = biased::<_, BIAS>(square, -LOG2_E);
+    let r = n.value.mul_add(F::of(-LN_2[0]), -square);
+    let lost = n.value.mul_add(F::of(LN_2[1]), rest);
     let whole = r - lost;
-    (r, (whole * whole).mul_add(whole.mul_add(fused_polynomial(whole, &EXP), 0.5), -lost), n)
+    (r, (whole * whole).mul_add(whole.mul_add(fused_polynomial(whole, &EXP), F::of(0.5)), -lost), n)
 }
 
 /// eʳ, as a large part and a small one, and n, of x + `rest`.
 #[inline(always)]
-pub(super) fn exp_of_pair<const BIAS: u64>(x: f64, rest: f64) -> (f64, f64, Whole) {
-    let n = biased::<BIAS>(x, LOG2_E);
-    let r = n.value.mul_add(-LN_2[0], x);
-    let rest = n.value.mul_add(-LN_2[1], rest);
+pub(super) fn exp_of_pair<F: Binary64, const BIAS: u64>(x: F, rest: F) -> (F, F, Whole<F>) {
+    let n = biased::<_, BIAS>(x, LOG2_E);
+    let r = n.value.mul_add(F::of(-LN_2[0]), x);
+    let rest = n.value.mul_add(F::of(-LN_2[1]), rest);
     let whole = r + rest;
-    let high = 1.0 + r;
-    let curve = whole.mul_add(fused_polynomial(whole, &EXP), 0.5);
+    let high = r + 1.0;
+    let curve = whole.mul_add(fused_polynomial(whole, &EXP), F::of(0.5));
     (high, (whole * whole).mul_add(curve, rest + (r - (high - 1.0))), n)
 }
 
 /// eʳ, as a large part and a small one, and n, of x + a · b.
 #[inline(always)]
-pub(super) fn exp_of_sum<const BIAS: u64>(x: f64, a: f64, b: f64) -> (f64, f64, Whole) {
-    let n = biased::<BIAS>(a.mul_add(b, x), LOG2_E);
-    let r = n.value.mul_add(-LN_2[1], a.mul_add(b, n.value.mul_add(-LN_2[0], x)));
-    let high = 1.0 + r;
-    (high, (r * r).mul_add(r.mul_add(fused_polynomial(r, &EXP), 0.5), r - (high - 1.0)), n)
+pub(super) fn exp_of_sum<F: Binary64, const BIAS: u64>(x: F, a: F, b: F) -> (F, F, Whole<F>) {
+    let n = biased::<_, BIAS>(a.mul_add(b, x), LOG2_E);
+    let r = n.value.mul_add(F::of(-LN_2[1]), a.mul_add(b, n.value.mul_add(F::of(-LN_2[0]), x)));
+    let high = r + 1.0;
+    (high, (r * r).mul_add(r.mul_add(fused_polynomial(r, &EXP), F::of(0.5)), r - (high - 1.0)), n)
 }
 
 /// Twice the bias of an exponent, so that each of two steps includes one.
 pub(super) const TWO_BIASES: u64 = 2046;
 
 #[inline(always)]
-pub fn exp(x: f64) -> f64 {
-    let (high, low, n) = fused_mantissa::<TWO_BIASES>(clamp(x, -750.0, 710.0));
+pub fn exp<F: Binary64>(x: F) -> F {
+    let (high, low, n) = fused_mantissa::<_, TWO_BIASES>(clamp(x, -750.0, 710.0));
     let half = n.bits >> 1;
-    (high + low) * power_of_bits(half) * power_of_bits(n.bits - half)
+    (high + low) * power_of_bits::<F>(half) * power_of_bits::<F>(n.bits - half)
 }
 
 #[inline(always)]
-pub fn exp2(x: f64) -> f64 {
+pub fn exp2<F: Binary64>(x: F) -> F {
     let x = clamp(x, -1080.0, 1025.0);
     let n = nearest(x);
     let f = x - n.value;
     // f ln 2 in two doubles.
-    let r = pair(f, 0.0).times(std::f64::consts::LN_2);
+    let r = pair(f, F::of(0.0)).times(F::of(std::f64::consts::LN_2));
     let m = below_one(pair(r.high, r.low + f * LN_2_REST));
-    let one = ordered_sum(1.0, m.high);
+    let one = ordered_sum(F::of(1.0), m.high);
     scaled(one.high + (one.low + m.low), n)
 }
 
@@ -142,13 +143,13 @@ pub fn exp2(x: f64) -> f64 {
 const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
 
 #[inline(always)]
-pub fn expm1(x: f64) -> f64 {
-    let (r, rest, n) = mantissa_less_one::<TWO_BIASES>(clamp(x, -40.0, 710.0));
+pub fn expm1<F: Binary64>(x: F) -> F {
+    let (r, rest, n) = mantissa_less_one::<_, TWO_BIASES>(clamp(x, -40.0, 710.0));
     // Scaled by ½, because 2¹⁰²⁴ overflows.
-    let scale = power_of_bits(n.bits - 1024);
+    let scale = power_of_bits::<F>(n.bits - Word::of(1024));
     let whole = scale - 0.5;
     let high = scale.mul_add(r, whole);
     let low = scale.mul_add(r, whole - high) + scale.mul_add(rest, (scale - whole) - 0.5);
     // A tiny argument is the result; halving it would lose its last digit.
-    select(x.abs() < 1e-17, x, 2.0 * (high + low))
+    F::select(x.abs().less(F::of(1e-17)), x, (high + low) * 2.0)
 }

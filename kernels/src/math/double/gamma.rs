@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use super::arc::FRAC_PI_2_REST;
 use super::log::with_ends;
 use super::power::exact_log;
-use crate::math::bits::select;
+use crate::math::binary::Binary64;
 use crate::math::pair::{Pair, fused_product, ordered_sum, pair, sum};
 use crate::math::polynomial::fused_polynomial;
 
@@ -81,11 +81,12 @@ const LN_PI: f64 = 1.144_729_885_849_400_2;
 
 /// ln Γ between ¾ and 2¼, around its zeros at 1 and 2.
 #[inline(always)]
-fn middle(x: f64) -> f64 {
-    let [middle, first, first_rest, second, second_rest, higher @ ..] = &MIDDLE;
+fn middle<F: Binary64>(x: F) -> F {
+    let &[middle, first, first_rest, second, second_rest, ref higher @ ..] = &MIDDLE;
     let t = x - middle;
-    let linear = second.mul_add(t, *first);
-    let curve = (t * t).mul_add(fused_polynomial(t, higher), second_rest.mul_add(t, *first_rest));
+    let (first, second) = (F::of(first), F::of(second));
+    let linear = second.mul_add(t, first);
+    let curve = (t * t).mul_add(fused_polynomial(t, higher), t.mul_add(F::of(second_rest), F::of(first_rest)));
     let factor = ordered_sum(linear, curve);
     let factor_rest = second.mul_add(t, first - linear) + factor.low;
     let (one, two) = (x - 1.0, x - 2.0);
@@ -99,39 +100,39 @@ fn middle(x: f64) -> f64 {
 
 /// ln Γ(x) by Stirling's series for x ≥ 4: (x − ½) (ln x − 1) + ½ ln 2π − ½ + …
 #[inline(always)]
-fn stirling(x: Pair) -> Pair {
+fn stirling<F: Binary64>(x: Pair<F>) -> Pair<F> {
     let log = exact_log(x.high);
-    let less = sum(log.high, -1.0);
+    let less = sum(log.high, F::of(-1.0));
     let less_rest = less.low + log.low;
     let factor = x.high - 0.5;
     let factor_rest = ((x.high - factor) - 0.5) + x.low;
     let product = fused_product(factor, less.high);
     let product_rest = factor.mul_add(less_rest, factor_rest.mul_add(less.high, product.low));
-    let inverse = 1.0 / x.high;
+    let inverse = F::of(1.0) / x.high;
     let series = fused_polynomial(inverse * inverse, &STIRLING) * inverse;
     // The slope of ln Γ at the low part of x is ln x − ½ / x; ln x − 1 is already included.
-    let slope = (0.5 * inverse).mul_add(-x.low, x.low);
-    let total = sum(product.high, CONSTANT[0]);
-    pair(total.high, total.low + (product_rest + (series + (CONSTANT[1] + slope))))
+    let slope = (inverse * 0.5).mul_add(-x.low, x.low);
+    let total = sum(product.high, F::of(CONSTANT[0]));
+    pair(total.high, total.low + (product_rest + (series + (slope + CONSTANT[1]))))
 }
 
 /// a (a + 1) (a + 2) (a + 3) = q (q + 2) with q = a (a + 3).
 #[inline(always)]
-fn four_factors(a: f64) -> Pair {
-    let (square, triple) = (fused_product(a, a), fused_product(3.0, a));
+fn four_factors<F: Binary64>(a: F) -> Pair<F> {
+    let (square, triple) = (fused_product(a, a), fused_product(F::of(3.0), a));
     let q = sum(square.high, triple.high);
     let q = ordered_sum(q.high, q.low + (square.low + triple.low));
-    let more = sum(q.high, 2.0);
+    let more = sum(q.high, F::of(2.0));
     let product = fused_product(q.high, more.high);
     pair(product.high, q.high.mul_add(more.low + q.low, q.low.mul_add(more.high, product.low)))
 }
 
 /// sin πr for |r| ≤ ½.
 #[inline(always)]
-fn sin_pi(r: f64) -> Pair {
+fn sin_pi<F: Binary64>(r: F) -> Pair<F> {
     let square = r * r;
     let curve = square * fused_polynomial(square, &SIN_PI);
-    let ratio = ordered_sum(PI, curve);
+    let ratio = ordered_sum(F::of(PI), curve);
     let product = fused_product(r, ratio.high);
     pair(product.high, r.mul_add(ratio.low + 2.0 * FRAC_PI_2_REST, product.low))
 }
@@ -140,35 +141,37 @@ fn sin_pi(r: f64) -> Pair {
 /// below 4. Negative x use the reflection formula Γ(x) Γ(−x) = −π / (x sin πx). Near the zeros between negative
 /// integers the error is small relative to 1, but not relative to the result.
 #[inline(always)]
-pub fn lgamma(x: f64) -> f64 {
+pub fn lgamma<F: Binary64>(x: F) -> F {
     const TWO_52: f64 = 4_503_599_627_370_496.0;
     // For larger arguments the result is infinite.
     const LARGEST: f64 = 2.6e305;
     let a = x.abs();
-    let low = a < 4.0;
-    let shifted = sum(a, 4.0);
-    let far = stirling(pair(select(low, shifted.high, a), select(low, shifted.low, 0.0)));
+    let low = a.less(F::of(4.0));
+    let shifted = sum(a, F::of(4.0));
+    let far = stirling(pair(F::select(low, shifted.high, a), F::select(low, shifted.low, F::of(0.0))));
     let product = four_factors(a);
-    let product = pair(select(low, product.high, 1.0), select(low, product.low, 0.0));
-    let r = select(a < TWO_52, a - ((a + TWO_52) - TWO_52), 0.0).abs();
+    let product = pair(F::select(low, product.high, F::of(1.0)), F::select(low, product.low, F::of(0.0)));
+    let r = F::select(a.less(F::of(TWO_52)), a - ((a + TWO_52) - TWO_52), F::of(0.0)).abs();
     let reflected = sin_pi(r);
     let rest = a * reflected.low;
     let reflected = fused_product(a, reflected.high);
     let reflected = pair(reflected.high, reflected.low + rest);
     // Beside 0, it makes no difference.
-    let negative = x < -1e-30;
-    let (above, below) = (select(negative, reflected.high, product.high), select(negative, product.high, 1.0));
-    let inverse = 1.0 / below;
+    let negative = x.less(F::of(-1e-30));
+    let (above, below) =
+        (F::select(negative, reflected.high, product.high), F::select(negative, product.high, F::of(1.0)));
+    let inverse = F::of(1.0) / below;
     let quotient = above * inverse;
     let left = quotient.mul_add(-below, above);
-    let (above_rest, below_rest) = (select(negative, reflected.low, product.low), select(negative, product.low, 0.0));
+    let (above_rest, below_rest) =
+        (F::select(negative, reflected.low, product.low), F::select(negative, product.low, F::of(0.0)));
     let lacking = quotient.mul_add(-below_rest, above_rest + left) / above;
     let log = exact_log(quotient);
     let rest = pair(with_ends(quotient, log.high), log.low + lacking);
-    let sign = select(negative, -1.0, 1.0);
+    let sign = F::select(negative, F::of(-1.0), F::of(1.0));
     let total = sum(sign * far.high, -rest.high);
-    let low = total.low + (sign.mul_add(far.low, select(negative, LN_PI, 0.0)) - rest.low);
-    let far = select(rest.high.abs() < f64::INFINITY, total.high + low, -rest.high);
-    let result = select((x > 0.75) & (x < 2.25), middle(x), far);
-    select(a < LARGEST, result, select(x.is_nan(), x, f64::INFINITY))
+    let low = total.low + (sign.mul_add(far.low, F::select(negative, F::of(LN_PI), F::of(0.0))) - rest.low);
+    let far = F::select(rest.high.abs().less(F::of(f64::INFINITY)), total.high + low, -rest.high);
+    let result = F::select(F::of(0.75).less(x) & x.less(F::of(2.25)), middle(x), far);
+    F::select(a.less(F::of(LARGEST)), result, F::select(!x.equal(x), x, F::of(f64::INFINITY)))
 }

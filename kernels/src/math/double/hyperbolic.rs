@@ -1,7 +1,8 @@
 //! Hyperbolic functions.
 
 use super::exp::mantissa;
-use crate::math::bits::{clamp, nearest, power_of_two, select};
+use crate::math::binary::Binary64;
+use crate::math::bits::{clamp, nearest, power_of_two};
 use crate::math::pair::{Pair, pair, sum};
 use crate::math::polynomial::polynomial;
 
@@ -18,22 +19,22 @@ const SINH: [f64; 7] = [
 
 /// Half of `e^a / 2 + sign e^−a / 2`. It is halved because the sum may be finite even if e^a is not.
 #[inline(always)]
-fn half_sum(a: f64, sign: f64) -> Pair {
+fn half_sum<F: Binary64>(a: F, sign: f64) -> Pair<F> {
     let (m, n) = mantissa(clamp(a, 0.0, 710.5));
     let quarter = m.scaled(power_of_two(nearest(n.value - 2.0)));
-    let total = sum(quarter.high, sign * 0.0625 / quarter.high);
+    let total = sum(quarter.high, F::of(sign * 0.0625) / quarter.high);
     pair(total.high, total.low + quarter.low)
 }
 
 #[inline(always)]
-pub fn sinh(x: f64) -> f64 {
+pub fn sinh<F: Binary64>(x: F) -> F {
     let a = x.abs();
     let square = x * x;
     let near = x + x * (square * polynomial(square, &SINH));
-    select(a < 1.0, near, (2.0 * half_sum(a, -1.0).value()).copysign(x))
+    F::select(a.less(F::of(1.0)), near, (half_sum(a, -1.0).value() * 2.0).copysign(x))
 }
 
 #[inline(always)]
-pub fn cosh(x: f64) -> f64 {
-    2.0 * half_sum(x.abs(), 1.0).value()
+pub fn cosh<F: Binary64>(x: F) -> F {
+    half_sum(x.abs(), 1.0).value() * 2.0
 }

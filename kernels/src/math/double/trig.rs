@@ -3,7 +3,8 @@
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
 
 use super::arc::FRAC_PI_2_REST;
-use crate::math::bits::{flip, power_of_bits, select};
+use crate::math::binary::{Binary64, Word};
+use crate::math::bits::{constant_power, flip, is_even};
 use crate::math::pair::{Pair, ordered_sum, pair};
 use crate::math::polynomial::fused_polynomial;
 
@@ -53,14 +54,16 @@ const TWO_OVER_PI: [u64; 20] = [
 /// Four words of [`TWO_OVER_PI`] from the k-th on, for k < 16. The words are constants here; loads from the table
 /// wouldn't vectorize.
 #[inline(always)]
-fn words(k: u64) -> [u64; 4] {
+fn words<W: Word<Native = u64>>(k: W) -> [W; 4] {
     macro_rules! from {
-        ($bit:literal of $words:ident, $($i:literal)*) => {
-            [$(select(k & $bit != 0, $words[$i + $bit], $words[$i])),*]
-        };
-        ($bit:literal of const $words:ident, $($i:literal)*) => {
-            [$(select(k & $bit != 0, const { $words[$i + $bit] }, const { $words[$i] })),*]
-        };
+        ($bit:literal of $words:ident, $($i:literal)*) => {{
+            let clear = (k & W::of($bit)).equal(W::of(0));
+            [$(W::select(clear, $words[$i], $words[$i + $bit])),*]
+        }};
+        ($bit:literal of const $words:ident, $($i:literal)*) => {{
+            let clear = (k & W::of($bit)).equal(W::of(0));
+            [$(W::select(clear, W::of(const { $words[$i] }), W::of(const { $words[$i + $bit] }))),*]
+        }};
     }
     let words = from!(8 of const TWO_OVER_PI, 0 1 2 3 4 5 6 7 8 9 10);
     let words = from!(4 of words, 0 1 2 3 4 5 6);
@@ -70,15 +73,15 @@ fn words(k: u64) -> [u64; 4] {
 
 /// The low 32 bits in a word, as vector multiplications expect.
 #[inline(always)]
-fn low(x: u64) -> u64 {
-    x & 0xFFFF_FFFF
+fn low<W: Word<Native = u64>>(x: W) -> W {
+    x & W::of(0xFFFF_FFFF)
 }
 
 /// An integer below 2³², times 2^`POWER`. It becomes bits of 2⁵² times that power, which is then subtracted.
 #[inline(always)]
-fn float<const POWER: i64>(x: u64) -> f64 {
-    let shift = const { power_of_bits((1023 + 52 + POWER) as u64) };
-    f64::from_bits(x | shift.to_bits()) - shift
+fn float<F: Binary64, const POWER: i64>(x: F::Bits) -> F {
+    let shift = const { constant_power(52 + POWER) };
+    F::from_bits(x | Word::of(shift.to_bits())) - shift
 }
 
 /// `x = π/2 (n + f)` with an integer n, whose low bits are kept, and |f| ≤ ½, for x ≥ ½.
@@ -86,17 +89,18 @@ fn float<const POWER: i64>(x: u64) -> f64 {
 /// After Payne and Hanek (1983), digits of 2/π that only contribute whole turns are not multiplied. 192 of the others
 /// are.
 #[inline(always)]
-fn quarters(x: f64) -> (u64, Pair) {
+fn quarters<F: Binary64>(x: F) -> (F::Bits, Pair<F>) {
     let bits = x.to_bits();
     // Treats x as at least 1, so that there are 1024 cases.
-    let below_one = bits < 1.0f64.to_bits();
-    let place = select(below_one, 0, (bits >> 52).wrapping_sub(1023));
-    let fraction = bits & ((1 << 52) - 1) | 1 << 52;
-    let fraction = select(below_one, fraction, fraction << 1);
+    let below_one = bits.less(Word::of(1.0f64.to_bits()));
+    let place = Word::select(below_one, Word::of(0), (bits >> 52).wrapping_sub(Word::of(1023)));
+    let fraction = bits & Word::of((1 << 52) - 1) | Word::of(1 << 52);
+    let fraction = Word::select(below_one, fraction, fraction << 1);
     let (upper, lower) = (fraction >> 32, low(fraction));
-    let shift = place & 63;
+    let shift = place & Word::of(63);
     let words = words(place >> 6);
-    let digits = |k: usize| words[k] << shift | words[k + 1] >> 1 >> (63 - shift);
+    let rest = F::Bits::of(63) - shift;
+    let digits = |k: usize| words[k].shifted_left(shift) | (words[k + 1] >> 1).shifted_right(rest);
     let (a, b, c) = (digits(0), digits(1), digits(2));
     let digits = [a >> 32, low(a), b >> 32, low(b), c >> 32, low(c)];
     // The product in columns of 32 bits, from the lowest on. Carries out of the highest column are whole turns.
@@ -109,79 +113,80 @@ fn quarters(x: f64) -> (u64, Pair) {
     };
     let [d, c, b, a] = [column(3), column(2), column(1), column(0)];
     // The nearest multiple of a quarter is subtracted; the rest may be negative.
-    let n = (a + (1 << 29)) >> 30;
-    let a = float::<-30>(a + (1 << 31) - (n << 30)) - 2.0;
-    let large = ordered_sum(a, float::<-62>(b));
-    let f = ordered_sum(large.high, large.low + (float::<-94>(c) + float::<-126>(d)));
+    let n = (a + Word::of(1 << 29)) >> 30;
+    let a = float::<F, -30>(a + Word::of(1 << 31) - (n << 30)) - 2.0;
+    let large = ordered_sum(a, float::<F, -62>(b));
+    let f = ordered_sum(large.high, large.low + (float::<F, -94>(c) + float::<F, -126>(d)));
     (n, f)
 }
 
 /// `x = n π/2 + r` for finite x ≥ 0.
 #[inline(always)]
-fn reduced(x: f64) -> (u64, Pair) {
+fn reduced<F: Binary64>(x: F) -> (F::Bits, Pair<F>) {
     let (n, f) = quarters(x);
     let high = f.high * FRAC_PI_2;
-    let low = f.low.mul_add(FRAC_PI_2, f.high.mul_add(FRAC_PI_2_REST, f.high.mul_add(FRAC_PI_2, -high)));
-    let small = x < FRAC_PI_4;
-    (select(small, 0, n), pair(select(small, x, high), select(small, 0.0, low)))
+    let low =
+        f.low.mul_add(F::of(FRAC_PI_2), f.high.mul_add(F::of(FRAC_PI_2_REST), f.high.mul_add(F::of(FRAC_PI_2), -high)));
+    let small = x.less(F::of(FRAC_PI_4));
+    (Word::select(small, Word::of(0), n), pair(F::select(small, x, high), F::select(small, F::of(0.0), low)))
 }
 
 /// sin and cos of r, as a large part and a small one.
 #[inline(always)]
-fn sin_cos(r: Pair) -> (Pair, Pair) {
+fn sin_cos<F: Binary64>(r: Pair<F>) -> (Pair<F>, Pair<F>) {
     let square = r.high * r.high;
-    let half = 0.5 * square;
-    let lost = (0.5 * r.high).mul_add(r.high, -half);
-    let factor = square.mul_add(fused_polynomial(square, &SIN), -1.0 / 6.0);
-    let rest = (r.high * lost).mul_add(-1.0 / 3.0, half.mul_add(-r.low, r.low));
+    let half = square * 0.5;
+    let lost = (r.high * 0.5).mul_add(r.high, -half);
+    let factor = square.mul_add(fused_polynomial(square, &SIN), F::of(-1.0 / 6.0));
+    let rest = (r.high * lost).mul_add(F::of(-1.0 / 3.0), half.mul_add(-r.low, r.low));
     let sin = (r.high * square).mul_add(factor, rest);
-    let one = 1.0 - half;
-    let cos =
-        (square * square).mul_add(fused_polynomial(square, &COS), r.high.mul_add(-r.low, ((1.0 - one) - half) - lost));
+    let one = F::of(1.0) - half;
+    let cos = (square * square)
+        .mul_add(fused_polynomial(square, &COS), r.high.mul_add(-r.low, ((F::of(1.0) - one) - half) - lost));
     (pair(r.high, sin), pair(one, cos))
 }
 
 /// `a` if the condition holds, else `b`.
 #[inline(always)]
-fn select_pair(condition: bool, a: Pair, b: Pair) -> Pair {
-    pair(select(condition, a.high, b.high), select(condition, a.low, b.low))
+fn select_pair<F: Binary64>(condition: F::Mask, a: Pair<F>, b: Pair<F>) -> Pair<F> {
+    pair(F::select(condition, a.high, b.high), F::select(condition, a.low, b.low))
 }
 
 /// sin (n π/2 + r)
 #[inline(always)]
-fn sin_of_quarters(n: u64, r: Pair) -> f64 {
+fn sin_of_quarters<F: Binary64>(n: F::Bits, r: Pair<F>) -> F {
     let (sin, cos) = sin_cos(r);
-    flip(select_pair(n & 1 == 0, sin, cos).value(), n, 1)
+    flip(select_pair(is_even::<F>(n), sin, cos).value(), n, 1)
 }
 
 #[inline(always)]
-pub fn sin(x: f64) -> f64 {
+pub fn sin<F: Binary64>(x: F) -> F {
     let a = x.abs();
     let (n, r) = reduced(a);
     let negative = x.to_bits() >> 63;
     let sin = sin_of_quarters(n + (negative << 1), r);
-    select(a < f64::INFINITY, sin, f64::NAN)
+    F::select(a.less(F::of(f64::INFINITY)), sin, F::of(f64::NAN))
 }
 
 #[inline(always)]
-pub fn cos(x: f64) -> f64 {
+pub fn cos<F: Binary64>(x: F) -> F {
     let a = x.abs();
     let (n, r) = reduced(a);
-    select(a < f64::INFINITY, sin_of_quarters(n + 1, r), f64::NAN)
+    F::select(a.less(F::of(f64::INFINITY)), sin_of_quarters(n + Word::of(1), r), F::of(f64::NAN))
 }
 
 #[inline(always)]
-pub fn tan(x: f64) -> f64 {
+pub fn tan<F: Binary64>(x: F) -> F {
     let a = x.abs();
     let (n, r) = reduced(a);
     let (sin, cos) = sin_cos(r);
-    let even = n & 1 == 0;
+    let even = is_even::<F>(n);
     let (above, below) = (select_pair(even, sin, cos), select_pair(even, cos, sin));
     let (above, below) = (ordered_sum(above.high, above.low), ordered_sum(below.high, below.low));
-    let inverse = 1.0 / below.high;
+    let inverse = F::of(1.0) / below.high;
     let quotient = above.high * inverse;
     let left = quotient.mul_add(-below.high, above.high) + quotient.mul_add(-below.low, above.low);
     let tan = inverse.mul_add(left, quotient);
     let signed = flip(tan, n + (x.to_bits() >> 63), 0);
-    select(a < f64::INFINITY, signed, f64::NAN)
+    F::select(a.less(F::of(f64::INFINITY)), signed, F::of(f64::NAN))
 }

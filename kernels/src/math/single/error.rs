@@ -2,9 +2,11 @@
 
 use super::bits::{SINKING, power_of_two, sunk};
 use super::exp::{mantissa_of_square, mantissa_of_sum};
-use super::polynomial::{long_polynomial, polynomial};
-use crate::math::bits::{least, select};
+use super::polynomial::polynomial;
+use crate::math::binary::Binary32;
+use crate::math::bits::least;
 use crate::math::error::errors;
+use crate::math::polynomial::fused_polynomial;
 
 /// erf(x) / x − 1 by x² over |x| ≤ 0.9.
 const ERF: [f32; 7] = [0.12837917, -0.37612635, 0.11283715, -0.026860507, 0.0052038566, -0.0008175608, 8.51297e-05];
@@ -21,6 +23,6 @@ const NORMAL_OVER: [f32; 6] = [-0.31149045, -0.17886437, -0.04106451, -0.0004729
 const NORMAL_UNDER: [f32; 6] = [1.0, 1.0128216, 0.49908912, 0.14172773, 0.023080517, 0.0017566589];
 
 errors! {
-    f32, u32, long_polynomial, tail polynomial, mantissa_of_sum::<127>, mantissa_of_square, power_of_two,
+    f32 Binary32, u32, fused_polynomial, tail polynomial, mantissa_of_sum::<127>, mantissa_of_square, power_of_two,
     erf far 0.9 end 4.0, erfc end 10.2, normal end 14.5 top rest -2.267034e-08
 }

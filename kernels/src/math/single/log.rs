@@ -4,8 +4,8 @@ use std::f64::consts::{LOG2_E, LOG10_E};
 
 use super::bits::exponent_and_mantissa;
 use super::exp::LN_2;
-use super::polynomial::long_polynomial;
-use crate::math::bits::select;
+use crate::math::binary::{Binary32, Word};
+use crate::math::polynomial::fused_polynomial;
 
 /// (ln(1 + f) − f + f²/2) / f³ for √½ ≤ 1 + f < √2.
 const LOG: [f32; 9] =
@@ -16,38 +16,41 @@ const LOG10_2: [f32; 2] = [0.3010254, 4.605039e-06];
 
 /// `small + ln(1 + f) − f`
 #[inline(always)]
-pub(super) fn beyond_linear(f: f32, small: f32) -> f32 {
-    (f * f).mul_add(f.mul_add(long_polynomial(f, &LOG), -0.5), small)
+pub(super) fn beyond_linear<F: Binary32>(f: F, small: F) -> F {
+    (f * f).mul_add(f.mul_add(fused_polynomial(f, &LOG), F::of(-0.5)), small)
 }
 
 /// k and f of a positive number.
 #[inline(always)]
-fn parts(x: f32) -> (f32, f32) {
+fn parts<F: Binary32>(x: F) -> (F, F) {
     const TWO_23: f32 = 8_388_608.0;
-    let denormal = x < f32::MIN_POSITIVE;
-    let (k, m) = exponent_and_mantissa(select(denormal, x * TWO_23, x), select(denormal, 127.0 + 23.0, 127.0));
+    let denormal = x.less(F::of(f32::MIN_POSITIVE));
+    let (k, m) = exponent_and_mantissa(
+        F::select(denormal, x * TWO_23, x),
+        F::select(denormal, F::of(127.0 + 23.0), F::of(127.0)),
+    );
     (k, m - 1.0)
 }
 
 /// The logarithm for arguments that are not positive or not finite, else `log`. It tests the bits once; LLVM would
 /// compile comparisons to several tests.
 #[inline(always)]
-fn with_ends(x: f32, log: f32) -> f32 {
-    let positive_and_finite = x.to_bits().wrapping_sub(1) < f32::INFINITY.to_bits() - 1;
-    let end = select((x.to_bits() as i32) < 0, f32::NAN, x);
-    let end = select(x == 0.0, f32::NEG_INFINITY, end);
-    select(positive_and_finite, log, end)
+fn with_ends<F: Binary32>(x: F, log: F) -> F {
+    let positive_and_finite = x.to_bits().wrapping_sub(Word::of(1)).less(Word::of(f32::INFINITY.to_bits() - 1));
+    let end = F::select(x.to_bits().is_negative(), F::of(f32::NAN), x);
+    let end = F::select(x.equal(F::of(0.0)), F::of(f32::NEG_INFINITY), end);
+    F::select(positive_and_finite, log, end)
 }
 
 /// `k unit + large`, as a large part and a small one. The product of k and the first part of the unit is exact.
 #[inline(always)]
-pub(super) fn with_exponent(k: f32, unit: [f32; 2], large: f32) -> (f32, f32) {
-    let high = k.mul_add(unit[0], large);
-    (high, k.mul_add(unit[1], large - k.mul_add(-unit[0], high)))
+pub(super) fn with_exponent<F: Binary32>(k: F, unit: [f32; 2], large: F) -> (F, F) {
+    let high = k.mul_add(F::of(unit[0]), large);
+    (high, k.mul_add(F::of(unit[1]), large - k.mul_add(F::of(-unit[0]), high)))
 }
 
 #[inline(always)]
-pub fn log(x: f32) -> f32 {
+pub fn log<F: Binary32>(x: F) -> F {
     let (k, f) = parts(x);
     let (high, low) = with_exponent(k, LN_2, f);
     with_ends(x, high + beyond_linear(f, low))
@@ -55,16 +58,17 @@ pub fn log(x: f32) -> f32 {
 
 /// A logarithm to another base, whose natural logarithm is 1 / `factor`.
 #[inline(always)]
-fn log_to(x: f32, unit: [f32; 2], factor: [f32; 2]) -> f32 {
+fn log_to<F: Binary32>(x: F, unit: [f32; 2], factor: [f32; 2]) -> F {
     let (k, f) = parts(x);
     // Two parts of ln(1 + f), because the rounding error of one part would be multiplied, too.
-    let half = 0.5 * f;
+    let half = f * 0.5;
     let square = half * f;
     let high = f - square;
     let rest = ((f - high) - square) - half.mul_add(f, -square);
-    let rest = ((f + f) * square).mul_add(long_polynomial(f, &LOG), rest);
+    let rest = ((f + f) * square).mul_add(fused_polynomial(f, &LOG), rest);
     let large = high * factor[0];
-    let small = high.mul_add(factor[1], rest.mul_add(factor[0], high.mul_add(factor[0], -large)));
+    let first = F::of(factor[0]);
+    let small = high.mul_add(F::of(factor[1]), rest.mul_add(first, high.mul_add(first, -large)));
     let (high, low) = with_exponent(k, unit, large);
     with_ends(x, high + (low + small))
 }
@@ -75,28 +79,29 @@ const fn halves(x: f64) -> [f32; 2] {
 }
 
 #[inline(always)]
-pub fn log2(x: f32) -> f32 {
+pub fn log2<F: Binary32>(x: F) -> F {
     log_to(x, [1.0, 0.0], const { halves(LOG2_E) })
 }
 
 #[inline(always)]
-pub fn log10(x: f32) -> f32 {
+pub fn log10<F: Binary32>(x: F) -> F {
     log_to(x, LOG10_2, const { halves(LOG10_E) })
 }
 
 /// 2⁻ᵏ of `x = 2ᵏ m`, or 0 if that would be denormal.
 #[inline(always)]
-fn inverse_power(x: f32, m: f32) -> f32 {
-    let bits = 1.0f32.to_bits() as i32 + (m.to_bits() as i32).wrapping_sub(x.to_bits() as i32);
-    f32::from_bits(bits.max(0) as u32)
+fn inverse_power<F: Binary32>(x: F, m: F) -> F {
+    let bits = m.to_bits().wrapping_sub(x.to_bits()).wrapping_add(Word::of(1.0f32.to_bits()));
+    F::from_bits(Word::select(bits.is_negative(), Word::of(0), bits))
 }
 
 /// ln(1 + x), where the rounding error of 1 + x is added to f.
 #[inline(always)]
-pub fn log1p(x: f32) -> f32 {
-    let one = 1.0 + x;
-    let (more, less) = if x > 1.0 { (x, 1.0) } else { (1.0, x) };
-    let (k, m) = exponent_and_mantissa(one, 127.0);
+pub fn log1p<F: Binary32>(x: F) -> F {
+    let one = x + 1.0;
+    let large = F::of(1.0).less(x);
+    let (more, less) = (F::select(large, x, F::of(1.0)), F::select(large, F::of(1.0), x));
+    let (k, m) = exponent_and_mantissa(one, F::of(127.0));
     let lost = ((more - one) + less) * inverse_power(one, m);
     let f = (m - 1.0) + lost;
     let rest = lost - (f - (m - 1.0));

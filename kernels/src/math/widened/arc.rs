@@ -2,7 +2,8 @@
 
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
-use crate::math::bits::{clamp, select};
+use crate::math::binary::{Binary64, Word};
+use crate::math::bits::clamp;
 use crate::math::polynomial::polynomial;
 
 /// atan(t) / t by t² over |t| ≤ tan π/8.
@@ -33,46 +34,46 @@ const THREE_EIGHTHS: f64 = 2.414_213_562_373_095;
 
 /// The angle of (x, y) in the first quadrant. It is rotated by 0, π/4 or π/2 first, so that it is at most π/8.
 #[inline(always)]
-fn angle(y: f64, x: f64) -> f64 {
-    let (low, high) = (y < x * EIGHTH, y > x * THREE_EIGHTHS);
-    let sine = select(low, y, select(high, -x, y - x));
-    let cosine = select(low, x, select(high, y, y + x));
-    let turned = select(low, 0.0, select(high, FRAC_PI_2, FRAC_PI_4));
+fn angle<F: Binary64>(y: F, x: F) -> F {
+    let (low, high) = (y.less(x * EIGHTH), (x * THREE_EIGHTHS).less(y));
+    let sine = F::select(low, y, F::select(high, -x, y - x));
+    let cosine = F::select(low, x, F::select(high, y, y + x));
+    let turned = F::select(low, F::of(0.0), F::select(high, F::of(FRAC_PI_2), F::of(FRAC_PI_4)));
     let t = sine / cosine;
     turned + t * polynomial(t * t, &ATAN)
 }
 
 #[inline(always)]
-pub fn atan(x: f64) -> f64 {
-    angle(x.abs(), 1.0).copysign(x)
+pub fn atan<F: Binary64>(x: F) -> F {
+    angle(x.abs(), F::of(1.0)).copysign(x)
 }
 
 #[inline(always)]
-pub fn atan2(y: f64, x: f64) -> f64 {
+pub fn atan2<F: Binary64>(y: F, x: F) -> F {
     // Two infinities are at 45°, and two zeros at 0°.
     let right = angle(clamp(y.abs(), 0.0, 1e300), clamp(x.abs(), 1e-300, 1e300));
-    select(x.is_sign_negative(), PI - right, right).copysign(y)
+    F::select(x.to_bits().is_negative(), F::of(PI) - right, right).copysign(y)
 }
 
 /// asin |x| = p or, above ½, π/2 − 2p with p = asin √((1 − |x|) / 2). Returns whether it is the latter, and p.
 #[inline(always)]
-fn half_arc(x: f64) -> (bool, f64) {
+fn half_arc<F: Binary64>(x: F) -> (F::Mask, F) {
     let a = x.abs();
-    let upper = a > 0.5;
-    let square = select(upper, 0.5 * (1.0 - a), a * a);
-    let root = select(upper, square.sqrt(), a);
+    let upper = F::of(0.5).less(a);
+    let square = F::select(upper, (F::of(1.0) - a) * 0.5, a * a);
+    let root = F::select(upper, square.sqrt(), a);
     (upper, root * polynomial(square, &ASIN))
 }
 
 #[inline(always)]
-pub fn asin(x: f64) -> f64 {
+pub fn asin<F: Binary64>(x: F) -> F {
     let (upper, p) = half_arc(x);
-    select(upper, FRAC_PI_2 - 2.0 * p, p).copysign(x)
+    F::select(upper, F::of(FRAC_PI_2) - p * 2.0, p).copysign(x)
 }
 
 #[inline(always)]
-pub fn acos(x: f64) -> f64 {
+pub fn acos<F: Binary64>(x: F) -> F {
     let (upper, p) = half_arc(x);
-    let from_end = select(x < 0.0, PI - 2.0 * p, 2.0 * p);
-    select(upper, from_end, FRAC_PI_2 - p.copysign(x))
+    let from_end = F::select(x.less(F::of(0.0)), F::of(PI) - p * 2.0, p * 2.0);
+    F::select(upper, from_end, F::of(FRAC_PI_2) - p.copysign(x))
 }

@@ -2,6 +2,7 @@
 
 use std::f64::consts::LOG2_E;
 
+use crate::math::binary::Binary64;
 use crate::math::bits::{clamp, nearest, power_of_two};
 use crate::math::polynomial::polynomial;
 
@@ -18,7 +19,7 @@ const EXP2: [f64; 7] = [
 
 /// 2ˣ = a + b, where a is a power of two and b is small if x is.
 #[inline(always)]
-fn parts(x: f64) -> (f64, f64) {
+fn parts<F: Binary64>(x: F) -> (F, F) {
     // Far outside of the range of a single, and far inside of the range of a double.
     let x = clamp(x, -300.0, 300.0);
     let n = nearest(x);
@@ -28,18 +29,18 @@ fn parts(x: f64) -> (f64, f64) {
 }
 
 #[inline(always)]
-pub fn exp2(x: f64) -> f64 {
+pub fn exp2<F: Binary64>(x: F) -> F {
     let (a, b) = parts(x);
     a + b
 }
 
 #[inline(always)]
-pub fn exp(x: f64) -> f64 {
+pub fn exp<F: Binary64>(x: F) -> F {
     exp2(x * LOG2_E)
 }
 
 #[inline(always)]
-pub fn expm1(x: f64) -> f64 {
+pub fn expm1<F: Binary64>(x: F) -> F {
     let (a, b) = parts(x * LOG2_E);
     ((a - 1.0) + b).copysign(x)
 }

@@ -1,7 +1,8 @@
 //! The logarithm of the gamma function.
 
 use super::log::exact_log as log;
-use crate::math::bits::{nearest, select};
+use crate::math::binary::Binary64;
+use crate::math::bits::nearest;
 use crate::math::polynomial::polynomial;
 
 /// x (ln Γ(x) − (x − ½) ln x + x − ½ ln 2π) by 1/x² for x ≥ 4.
@@ -61,24 +62,24 @@ const LN_PI: f64 = 1.144_729_885_849_400_2;
 /// below 4. Negative x use the reflection formula Γ(x) Γ(−x) = −π / (x sin πx). Nearly all digits of a double are
 /// correct, because cancellation near the zeros between negative integers leaves few of them.
 #[inline(always)]
-pub fn lgamma(x: f64) -> f64 {
+pub fn lgamma<F: Binary64>(x: F) -> F {
     let a = x.abs();
-    let low = a < 4.0;
-    let shifted = select(low, a + 4.0, a);
+    let low = a.less(F::of(4.0));
+    let shifted = F::select(low, a + 4.0, a);
     let product = (a * (a + 3.0)) * ((a + 1.0) * (a + 2.0));
-    let product = select(low, product, 1.0);
-    let inverse = 1.0 / shifted;
+    let product = F::select(low, product, F::of(1.0));
+    let inverse = F::of(1.0) / shifted;
     let series = polynomial(inverse * inverse, &STIRLING) * inverse;
     let stirling = (shifted - 0.5) * log(shifted) - shifted + HALF_LN_TWO_PI + series;
     // Singles from 2²³ on are integers.
-    let r = select(a < 8_388_608.0, a, 0.0);
+    let r = F::select(a.less(F::of(8_388_608.0)), a, F::of(0.0));
     let r = (r - nearest(r).value).abs();
     let reflected = a * r * polynomial(r * r, &SIN_PI);
-    let negative = x < 0.0;
-    let rest = log(select(negative, reflected / product, product));
-    let far = select(negative, LN_PI - stirling, stirling) - rest;
+    let negative = x.less(F::of(0.0));
+    let rest = log(F::select(negative, reflected / product, product));
+    let far = F::select(negative, F::of(LN_PI) - stirling, stirling) - rest;
     // Adding 0 turns a zero positive.
     let middle = (x - 1.0) * (x - 2.0) * polynomial(x - 1.5, &MIDDLE) + 0.0;
-    let result = select((x > 0.75) & (x < 2.25), middle, far);
-    select(a < f64::INFINITY, result, a)
+    let result = F::select(F::of(0.75).less(x) & x.less(F::of(2.25)), middle, far);
+    F::select(a.less(F::of(f64::INFINITY)), result, a)
 }

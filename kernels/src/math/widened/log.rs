@@ -3,7 +3,8 @@
 use std::f64::consts::LN_2;
 
 use super::exp::exp;
-use crate::math::bits::{exponent_and_mantissa, select};
+use crate::math::binary::Binary64;
+use crate::math::bits::exponent_and_mantissa;
 use crate::math::polynomial::polynomial;
 
 /// 2 atanh(s) / s by s² over |s| ≤ (√2 − 1) / (√2 + 1).
@@ -23,42 +24,42 @@ const EXACT_LOG: [f64; 8] = [
 
 /// ln(1 + f) for √½ ≤ 1 + f < √2
 #[inline(always)]
-fn log_near_one(f: f64) -> f64 {
+fn log_near_one<F: Binary64>(f: F) -> F {
     log_by(f, &LOG)
 }
 
 #[inline(always)]
-fn log_by<const N: usize>(f: f64, table: &[f64; N]) -> f64 {
-    let s = f / (2.0 + f);
+fn log_by<F: Binary64, const N: usize>(f: F, table: &[f64; N]) -> F {
+    let s = f / (f + 2.0);
     s * polynomial(s * s, table)
 }
 
 /// The logarithm for arguments that are not positive or not finite, else `log`.
 #[inline(always)]
-fn with_ends(x: f64, log: f64) -> f64 {
-    let log = select(x < f64::INFINITY, log, x);
-    let log = select(x == 0.0, f64::NEG_INFINITY, log);
-    select(x < 0.0, f64::NAN, log)
+fn with_ends<F: Binary64>(x: F, log: F) -> F {
+    let log = F::select(x.less(F::of(f64::INFINITY)), log, x);
+    let log = F::select(x.equal(F::of(0.0)), F::of(f64::NEG_INFINITY), log);
+    F::select(x.less(F::of(0.0)), F::of(f64::NAN), log)
 }
 
 /// For functions that need more digits of a logarithm than a single has.
 #[inline(always)]
-pub(super) fn exact_log(x: f64) -> f64 {
+pub(super) fn exact_log<F: Binary64>(x: F) -> F {
     let (k, m) = exponent_and_mantissa(x);
     with_ends(x, k * LN_2 + log_by(m - 1.0, &EXACT_LOG))
 }
 
 /// If the exponent of 1 + x is 0, f is x itself, with all its digits.
 #[inline(always)]
-pub fn log1p(x: f64) -> f64 {
-    let (k, m) = exponent_and_mantissa(1.0 + x);
-    let f = select(k == 0.0, x, m - 1.0);
-    with_ends(1.0 + x, k * LN_2 + log_near_one(f)).copysign(x)
+pub fn log1p<F: Binary64>(x: F) -> F {
+    let (k, m) = exponent_and_mantissa(x + 1.0);
+    let f = F::select(k.equal(F::of(0.0)), x, m - 1.0);
+    with_ends(x + 1.0, k * LN_2 + log_near_one(f)).copysign(x)
 }
 
 #[inline(always)]
-pub fn logaddexp(x: f64, y: f64) -> f64 {
+pub fn logaddexp<F: Binary64>(x: F, y: F) -> F {
     // Two equal infinities have no difference.
-    let gap = select(x == y, 0.0, (x - y).abs());
-    select(x > y, x, y) + log1p(exp(-gap))
+    let gap = F::select(x.equal(y), F::of(0.0), (x - y).abs());
+    F::select(y.less(x), x, y) + log1p(exp(-gap))
 }

@@ -14,13 +14,15 @@ mod log;
 mod power;
 mod trig;
 
+use super::binary::Binary32;
+
 /// Functions of singles from those of doubles: `file: name name …;`.
 macro_rules! rounded {
     ($($file:ident $arguments:tt: $($name:ident)*;)*) => {$($(rounded!(@ $file $name $arguments);)*)*};
     (@ $file:ident $name:ident ($($x:ident),*)) => {
         #[inline(always)]
-        pub fn $name($($x: f32),*) -> f32 {
-            $file::$name($($x as f64),*) as f32
+        pub fn $name<F: Binary32>($($x: F),*) -> F {
+            F::narrow($file::$name($($x.wide()),*))
         }
     };
 }

@@ -1,6 +1,7 @@
 //! Trigonometric functions, in quarter turns from the nearest multiple of π/2.
 
-use crate::math::bits::{flip, nearest, select};
+use crate::math::binary::{Binary64, Word};
+use crate::math::bits::{flip, is_even, nearest};
 use crate::math::polynomial::polynomial;
 
 /// sin(π/2 f) / f by f² over |f| ≤ ½.
@@ -22,10 +23,10 @@ const TWO_OVER_PI: [[f64; 3]; 4] = [
 
 /// The part of the digits for a range. They are constants here; loads from the table wouldn't vectorize.
 #[inline(always)]
-fn digits<const CHUNK: usize>((far, farther, farthest): (bool, bool, bool)) -> f64 {
-    let near = select(far, const { TWO_OVER_PI[1][CHUNK] }, const { TWO_OVER_PI[0][CHUNK] });
-    let beyond = select(farthest, const { TWO_OVER_PI[3][CHUNK] }, const { TWO_OVER_PI[2][CHUNK] });
-    select(farther, beyond, near)
+fn digits<F: Binary64, const CHUNK: usize>((far, farther, farthest): (F::Mask, F::Mask, F::Mask)) -> F {
+    let near = F::select(far, F::of(const { TWO_OVER_PI[1][CHUNK] }), F::of(const { TWO_OVER_PI[0][CHUNK] }));
+    let beyond = F::select(farthest, F::of(const { TWO_OVER_PI[3][CHUNK] }), F::of(const { TWO_OVER_PI[2][CHUNK] }));
+    F::select(farther, beyond, near)
 }
 
 /// `x = π/2 (n + f)` with an integer n, whose low bits are kept, and |f| ≤ ½.
@@ -33,47 +34,48 @@ fn digits<const CHUNK: usize>((far, farther, farthest): (bool, bool, bool)) -> f
 /// After Payne and Hanek (1983), digits of 2/π that only contribute whole turns are not multiplied. Four selections of
 /// digits are enough for all singles, and a double holds each product.
 #[inline(always)]
-fn quarters(x: f64) -> (u64, f64) {
-    let from = |exponent: u32| x.abs() >= (1u128 << exponent) as f64;
+fn quarters<F: Binary64>(x: F) -> (F::Bits, F) {
+    let from = |exponent: u32| F::of((1u128 << exponent) as f64).less_equal(x.abs());
     let range = (from(50), from(77), from(104));
-    let (p, q) = (x * digits::<0>(range), x * digits::<1>(range));
+    let (first, second, third) = (digits::<F, 0>(range), digits::<F, 1>(range), digits::<F, 2>(range));
+    let (p, q) = (x * first, x * second);
     let (np, nq) = (nearest(p).value, nearest(q).value);
     let (p, q) = (p - np, q - nq);
     let carry = nearest(p + q).value;
-    let f = ((p - carry) + q) + x * digits::<2>(range);
+    let f = ((p - carry) + q) + x * third;
     (nearest(np + nq + carry).bits, f)
 }
 
 /// sin and cos of π/2 f
 #[inline(always)]
-fn sin_cos(f: f64) -> (f64, f64) {
+fn sin_cos<F: Binary64>(f: F) -> (F, F) {
     let square = f * f;
     (f * polynomial(square, &SIN), polynomial(square, &COS))
 }
 
 /// sin π/2 (n + f)
 #[inline(always)]
-fn sin_of_quarters(n: u64, f: f64) -> f64 {
+fn sin_of_quarters<F: Binary64>(n: F::Bits, f: F) -> F {
     let (sin, cos) = sin_cos(f);
-    flip(select(n & 1 == 0, sin, cos), n, 1)
+    flip(F::select(is_even::<F>(n), sin, cos), n, 1)
 }
 
 #[inline(always)]
-pub fn sin(x: f64) -> f64 {
+pub fn sin<F: Binary64>(x: F) -> F {
     let (n, f) = quarters(x);
     sin_of_quarters(n, f)
 }
 
 #[inline(always)]
-pub fn cos(x: f64) -> f64 {
+pub fn cos<F: Binary64>(x: F) -> F {
     let (n, f) = quarters(x);
-    sin_of_quarters(n.wrapping_add(1), f)
+    sin_of_quarters(n.wrapping_add(Word::of(1)), f)
 }
 
 #[inline(always)]
-pub fn tan(x: f64) -> f64 {
+pub fn tan<F: Binary64>(x: F) -> F {
     let (n, f) = quarters(x);
     let (sin, cos) = sin_cos(f);
-    let even = n & 1 == 0;
-    select(even, sin, -cos) / select(even, cos, sin)
+    let even = is_even::<F>(n);
+    F::select(even, sin, -cos) / F::select(even, cos, sin)
 }

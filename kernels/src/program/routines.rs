@@ -1,0 +1,50 @@
+//! [`Routines`]: the machine code of a program.
+
+use std::sync::OnceLock;
+
+use super::{Instruction, Plan, Primitive, Scalar, ScalarValue, Tile};
+use crate::code::{Condition, Format, Number, Op, Routine, Width, push, record};
+use crate::runtime::simd::{Level, level};
+
+/// The machine code of a program, for each type of number and SIMD level. It is assembled at the first call.
+#[derive(Debug, Default)]
+pub struct Routines([[OnceLock<Option<Routine>>; Level::ALL.len()]; 2]);
+
+impl Routines {
+    /// The machine code for the current level. `None` if there is none: the interpreter runs the program.
+    pub fn of<T: Tile>(&self, plan: &Plan) -> Option<&Routine> {
+        let level = level();
+        let assemble = T::ROUTINE.filter(|_| level != Level::Baseline)?;
+        let place = &self.0[(size_of::<T>() == 8) as usize][level as usize - 1];
+        place.get_or_init(|| assemble(plan, level)).as_ref()
+    }
+}
+
+/// Assembles the machine code of a program for a level.
+pub type Assemble = fn(&Plan, Level) -> Option<Routine>;
+
+/// The machine code of a program whose numbers are `N`s.
+pub fn assemble<N: Format>(plan: &Plan, level: Level) -> Option<Routine>
+where
+    Number<N>: Scalar<Mask = Condition>,
+{
+    let program = plan.program();
+    let leaf = |op| Number::<N>::of_node(push(op, N::WIDTH, &[]));
+    let form = record(|| {
+        let inputs: Vec<_> = (0..program.inputs.len()).map(|k| leaf(Op::Input(k as u32))).collect();
+        let uniforms: Vec<_> = (0..program.uniforms.len()).map(|k| leaf(Op::Uniform(k as u32))).collect();
+        let values = program.at_but(&inputs, &uniforms, |at, _| {
+            // An input of truth values is read by this function only.
+            let Instruction::Apply(Primitive::Truthy, x) = &program.instructions[at] else { return None };
+            let Instruction::Input(k) = program.instructions[x[0].at()] else { return None };
+            plan.masks[k as usize].then(|| ScalarValue::Mask(Condition(leaf(Op::Test(k)).0)))
+        });
+        let node = |value: &ScalarValue<Number<N>>| match value {
+            ScalarValue::Number(x) => x.0,
+            ScalarValue::Mask(m) => m.0,
+        };
+        Some(values?.iter().map(node).collect())
+    })?;
+    let width = if size_of::<N>() == 4 { Width::Single } else { Width::Double };
+    Routine::new(&form, program.inputs.len(), width, level)
+}

@@ -1,0 +1,260 @@
+//! Machine code that is assembled at run time computes the same bits as the interpreter.
+
+#![cfg(target_arch = "x86_64")]
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use minitensor_kernels::program::{Plan, Primitive, Program, Scalar, ScalarValue, Symbol, Tile, ValueType};
+use minitensor_kernels::simd::{Level, levels, set_level};
+use minitensor_kernels::{Const, Element, Field, Float, Real, Truth};
+
+/// The outputs of a plan, as bits.
+fn outputs<T: Tile>(
+    plan: &Plan,
+    inputs: &[Vec<T>],
+    uniforms: &[T],
+    run: unsafe fn(&Plan, usize, &[*const u8], &[T], &[*mut u8]),
+) -> Vec<Vec<u8>> {
+    let n = inputs[0].len();
+    let mut outputs: Vec<Vec<T>> = vec![vec![T::zero(); n]; plan.program().outputs().len()];
+    let from: Vec<_> = inputs.iter().map(|x| x.as_ptr().cast::<u8>()).collect();
+    let to: Vec<_> = outputs.iter_mut().map(|y| y.as_mut_ptr().cast::<u8>()).collect();
+    // SAFETY: inputs and outputs have `n` elements.
+    unsafe { run(plan, n, &from, uniforms, &to) };
+    let bytes = |y: &Vec<T>| {
+        let n = n * size_of::<T>();
+        // SAFETY: the memory of the numbers.
+        unsafe { std::slice::from_raw_parts(y.as_ptr().cast::<u8>(), n) }.to_vec()
+    };
+    outputs.iter().map(bytes).collect()
+}
+
+/// Compares both for a program, at each level.
+fn check<T: Tile + Float>(program: &Program, inputs: &[Vec<T>], uniforms: &[T]) {
+    for level in levels() {
+        set_level(level);
+        let plan = Plan::new(program.clone(), &[]).unwrap();
+        let (expected, got) =
+            (outputs(&plan, inputs, uniforms, Plan::interpret::<T>), outputs(&plan, inputs, uniforms, Plan::run::<T>));
+        for (k, (name, id)) in program.outputs().iter().enumerate() {
+            let is_number = program.instructions()[id.at()].kind() == ValueType::Number;
+            let size = if is_number { size_of::<T>() } else { 1 };
+            let pairs = expected[k].chunks_exact(size).zip(got[k].chunks_exact(size));
+            for (i, (want, have)) in pairs.take(inputs[0].len()).enumerate() {
+                // SAFETY: these are the bytes of a number.
+                let is_nan = |bytes: &[u8]| is_number && unsafe { bytes.as_ptr().cast::<T>().read_unaligned() }.isnan();
+                let x: Vec<T> = inputs.iter().map(|x| x[i]).collect();
+                assert!(
+                    want == have || is_nan(want) && is_nan(have),
+                    "{program}: '{name}' at {level:?}, {x:?} must be {want:02x?}, got {have:02x?}"
+                );
+            }
+        }
+    }
+}
+
+/// Numbers of all magnitudes, and special ones.
+fn numbers<T: Float>(n: usize, seed: u64) -> Vec<T> {
+    let mut state = seed;
+    let special =
+        [0.0, -0.0, 1.0, -1.0, 0.5, f64::INFINITY, -f64::INFINITY, f64::NAN, 1e-40, 3e-320, 1e30, -1e300, 2.0];
+    (0..n)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let random = state >> 16;
+            let fraction = (random >> 10) as f64 / (1u64 << 38) as f64 - 0.5;
+            T::constant(Const::Float(match random % 8 {
+                0 => special[(random >> 8) as usize % special.len()],
+                1 => fraction * 2f64.powi((random >> 4) as i32 % 256 - 128),
+                2 => fraction * 2f64.powi((random >> 4) as i32 % 2040 - 1020),
+                3 => fraction * 200.0,
+                _ => fraction * 12.0,
+            }))
+        })
+        .collect()
+}
+
+/// Tests run one after the other, because the level is the same for all threads.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn primitive(p: Primitive) -> Program {
+    let names = ["x", "y", "z"];
+    Program::write(&names[..p.arity()], &[], |x, _| vec![("out".to_owned(), Symbol::apply(p, x).unwrap())])
+}
+
+fn each_primitive<T: Tile + Float>() {
+    for p in Primitive::ALL.iter().filter(|p| T::kernel(**p).is_some()) {
+        let inputs: Vec<Vec<T>> = (0..p.arity()).map(|k| numbers(20_011, 1 + k as u64)).collect();
+        check(&primitive(*p), &inputs, &[]);
+    }
+}
+
+#[test]
+fn each_primitive_has_the_same_bits() {
+    let _alone = alone();
+    each_primitive::<f32>();
+    each_primitive::<f64>();
+}
+
+#[test]
+fn only_these_primitives_lack_machine_code() {
+    let _alone = alone();
+    for level in levels().filter(|level| *level != Level::Baseline) {
+        set_level(level);
+        let lacks = |p: &&Primitive| !Plan::new(primitive(**p), &[]).unwrap().has_machine_code::<f32>();
+        let lacking: Vec<_> = Primitive::ALL.iter().filter(|p| f32::kernel(**p).is_some()).filter(lacks).collect();
+        use Primitive::{Digamma, FloorDivide, Fmod, Remainder};
+        assert_eq!(lacking, [&FloorDivide, &Remainder, &Digamma, &Fmod]);
+        assert!(!Plan::new(primitive(Primitive::Add), &[]).unwrap().has_machine_code::<i32>());
+    }
+}
+
+/// A random program of `steps` functions, with numbers and truth values as outputs.
+fn random_program(steps: usize, seed: u64) -> Program {
+    let mut state = seed;
+    let mut random = move |n: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % n
+    };
+    Program::write(&["x", "y", "z"], &["u"], |inputs, uniforms| {
+        let constant = |v: f64| Symbol::constant(Const::Float(v));
+        let mut x = [inputs, uniforms, &[constant(0.5), constant(-3.0), constant(0.0)]].concat();
+        let mut tests = vec![x[0].less(x[1])];
+        // Slow functions are rare.
+        let cheap = [Primitive::Add, Primitive::Subtract, Primitive::Multiply, Primitive::MulAdd, Primitive::Negative];
+        for _ in 0..steps {
+            let p = match random(4) {
+                0 => Primitive::ALL[random(Primitive::ALL.len())],
+                _ => cheap[random(cheap.len())],
+            };
+            // The sign of NaN is not defined.
+            if f32::kernel(p).is_none() || matches!(p, Primitive::Signbit | Primitive::Copysign) {
+                continue;
+            }
+            let operands: Vec<Symbol> = (0..p.arity()).map(|_| x[x.len() - 1 - random(x.len().min(40))]).collect();
+            match Symbol::apply(p, &operands).unwrap() {
+                ScalarValue::Number(y) => x.push(y),
+                ScalarValue::Mask(m) => tests.push(m),
+            }
+            if random(6) == 0 {
+                let (a, b) = (tests[random(tests.len())], tests[random(tests.len())]);
+                tests.push([a & b, a | b, !a][random(3)]);
+            }
+            if random(4) == 0 {
+                let (a, b) = (x[random(x.len())], x[x.len() - 1]);
+                x.push(Symbol::select(tests[tests.len() - 1 - random(tests.len().min(12))], a, b));
+            }
+        }
+        vec![
+            ("a".into(), x[x.len() - 1].into()),
+            ("b".into(), x[x.len() / 2].into()),
+            ("c".into(), tests[tests.len() - 1].into()),
+        ]
+    })
+}
+
+#[test]
+fn random_programs_have_the_same_bits() {
+    let _alone = alone();
+    for seed in 0..150 {
+        let program = random_program(5 + 2 * seed as usize, seed);
+        let n = 1 + 7 * seed as usize;
+        check::<f32>(&program, &[1, 2, 3].map(|k| numbers(n, seed + k)), &[0.75]);
+        check::<f64>(&program, &[1, 2, 3].map(|k| numbers(n, seed + k)), &[-1.25]);
+    }
+}
+
+#[test]
+fn derivatives_have_the_same_bits() {
+    let _alone = alone();
+    for p in Primitive::ALL.iter().filter(|p| f32::kernel(**p).is_some() && !p.is_test()) {
+        let all: Vec<usize> = (0..p.arity()).collect();
+        let vjp = primitive(*p).vjp(&all).unwrap();
+        let inputs = |k| numbers(1003, k);
+        check::<f32>(&vjp, &(0..vjp.inputs().len() as u64).map(inputs).collect::<Vec<_>>(), &[]);
+    }
+}
+
+#[test]
+fn any_number_of_elements_is_computed_and_no_more() {
+    let _alone = alone();
+    let program = Program::write(&["x"], &[], |x, _| {
+        vec![("y".into(), x[0].exp().into()), ("positive".into(), Symbol::constant(Const::Int(0)).less(x[0]).into())]
+    });
+    for level in levels() {
+        set_level(level);
+        let plan = Plan::new(program.clone(), &[]).unwrap();
+        for n in 0..200 {
+            let x: Vec<f32> = numbers(n, 5);
+            let (mut y, mut positive) = (vec![7.0f32; n + 1], vec![Truth::from(true); n + 1]);
+            // SAFETY: the outputs have more than `n` elements.
+            unsafe {
+                plan.run::<f32>(n, &[x.as_ptr().cast()], &[], &[y.as_mut_ptr().cast(), positive.as_mut_ptr().cast()]);
+            }
+            for i in 0..n {
+                let expected = x[i].exp();
+                assert!(y[i].to_bits() == Field::exp(x[i]).to_bits() || y[i].is_nan(), "{expected} {}", y[i]);
+                assert_eq!(positive[i].get(), x[i] > 0.0, "{level:?} {i} of {n}");
+            }
+            assert!(y[n] == 7.0 && positive[n].get());
+        }
+    }
+}
+
+#[test]
+fn outputs_may_replace_inputs() {
+    let _alone = alone();
+    // Exchanges the inputs.
+    let program = Program::write(&["x", "y"], &[], |x, _| vec![("a".into(), x[1].into()), ("b".into(), x[0].into())]);
+    for level in levels().filter(|level| *level != Level::Baseline) {
+        set_level(level);
+        let plan = Plan::new(program.clone(), &[]).unwrap();
+        let (mut x, mut y): (Vec<f64>, Vec<f64>) =
+            ((0..133).map(f64::from).collect(), (0..133).map(|i| -f64::from(i)).collect());
+        let places = [x.as_mut_ptr().cast::<u8>(), y.as_mut_ptr().cast()];
+        // SAFETY: each output is the memory of an input with elements of the same size.
+        unsafe { plan.run::<f64>(133, &places.map(|p| p.cast_const()), &[], &places) };
+        assert!((0..133).all(|i| x[i] == -(i as f64) && y[i] == i as f64), "{level:?}: {x:?} {y:?}");
+    }
+}
+
+#[test]
+fn truth_values_are_inputs_and_outputs() {
+    let _alone = alone();
+    let program = Program::write(&["c", "x", "d"], &[], |x, _| {
+        let (c, d) = (x[0].truthy(), x[2].truthy());
+        vec![
+            ("y".into(), Symbol::select(c & !d, x[1], Symbol::constant(Const::Float(0.5))).into()),
+            ("e".into(), (c | d).into()),
+        ]
+    });
+    fn at<T: Tile + Float>(program: &Program) {
+        for level in levels() {
+            set_level(level);
+            let plan = Plan::new(program.clone(), &[0, 2]).unwrap();
+            assert_eq!(plan.has_machine_code::<T>(), level != Level::Baseline);
+            let n = 77;
+            let c: Vec<Truth> = (0..n).map(|i| Truth::from(i % 3 == 0)).collect();
+            let d: Vec<Truth> = (0..n).map(|i| Truth::from(i % 5 < 2)).collect();
+            let x: Vec<T> = numbers(n, 3);
+            let (mut y, mut e) = (vec![T::zero(); n], vec![Truth::from(false); n]);
+            let inputs = [c.as_ptr().cast(), x.as_ptr().cast(), d.as_ptr().cast()];
+            // SAFETY: all have `n` elements.
+            unsafe { plan.run::<T>(n, &inputs, &[], &[y.as_mut_ptr().cast(), e.as_mut_ptr().cast()]) };
+            for i in 0..n {
+                let expected = if c[i].get() && !d[i].get() { x[i] } else { T::constant(Const::Float(0.5)) };
+                assert!(
+                    y[i] == expected || expected.isnan() && y[i].isnan(),
+                    "{level:?} {i}: {expected:?}, got {:?}",
+                    y[i]
+                );
+                assert_eq!(e[i].get(), c[i].get() || d[i].get(), "{level:?} {i}");
+            }
+        }
+    }
+    at::<f32>(&program);
+    at::<f64>(&program);
+}
