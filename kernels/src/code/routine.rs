@@ -11,9 +11,8 @@ use super::x86::vector_bytes;
 use crate::memory::Line;
 use crate::runtime::simd::Level;
 
-/// The most vectors that a loop processes at once, and the most instructions of such a loop.
-const MOST_COPIES: usize = 4;
-const MOST_INSTRUCTIONS: usize = 2048;
+/// The most instructions of a loop over several vectors.
+const MOST_INSTRUCTIONS: usize = 1 << 14;
 
 /// The machine code of a form.
 #[derive(Debug)]
@@ -193,24 +192,15 @@ fn constants(form: &Form, level: Level, lanes: usize) -> (Vec<u8>, Vec<i64>) {
     (bytes, positions)
 }
 
-/// The number of vectors at once: as many as there are registers for, in a loop that is not too long.
+/// The number of vectors at once. The instructions for one vector wait for each other, so several are faster, even if some values
+/// do not fit in the registers; AVX2 has half as many. A longer program needs more vectors, because a CPU reorders only some hundred
+/// instructions.
 fn copies(form: &Form, level: Level) -> usize {
-    let is_leaf = |id: u32| form.nodes[id as usize].operands().is_empty();
-    let mut last = vec![0; form.nodes.len()];
-    for (at, node) in form.nodes.iter().enumerate() {
-        node.operands().iter().for_each(|id| last[*id as usize] = at);
-    }
-    form.outputs.iter().for_each(|id| last[*id as usize] = form.nodes.len());
-    let (mut live, mut most) = (0usize, 1usize);
-    let mut ends = vec![0usize; form.nodes.len() + 1];
-    for at in 0..form.nodes.len() {
-        if !is_leaf(at as u32) {
-            live += 1;
-            ends[last[at]] += 1;
-        }
-        most = most.max(live);
-        live -= ends[at];
-    }
-    let registers = if level == Level::Avx512 { 28 } else { 13 };
-    (registers / most).min(MOST_INSTRUCTIONS / form.nodes.len().max(1)).clamp(1, MOST_COPIES)
+    let length = form.nodes.len().max(1);
+    let fastest = match level {
+        Level::Avx512 => 4,
+        _ if length < 100 => 2,
+        _ => 3,
+    };
+    fastest.min(MOST_INSTRUCTIONS / length).max(1)
 }

@@ -72,7 +72,7 @@ pub fn call(
         return None;
     }
     let kernel = Loop::of(op, &[dtype])?;
-    if matches!(kernel, Loop::Interpreted(plan) if n > programs::grain(plan)) {
+    if matches!(kernel, Loop::Program(plan) if n > programs::grain(plan)) {
         return None;
     }
     let (scalar, mut spread);
@@ -98,7 +98,7 @@ pub fn call(
         let done = match &kernel {
             // SAFETY: every pointer is to n contiguous elements of the dtype of the kernel, which computes in no other.
             Loop::Kernel(kernel) => unsafe { kernel.run(attrs, n, ins, outs) },
-            Loop::Interpreted(plan) => programs::kernel(op, plan, dtype, attrs)(n, ins, outs),
+            Loop::Program(plan) => programs::kernel(op, plan, dtype, attrs)(n, ins, outs),
         };
         done.map_err(|e| e.context(format!("op '{}'", op.name)))?;
         if let Some(recording) = recording {

@@ -65,9 +65,9 @@ pub enum Kernels {
     Elements(fn(&[DType]) -> Option<ElementKernel>),
     /// Loops over core cells.
     Cells(fn(&[DType]) -> Option<CellKernel>),
-    /// The interpreter, for a program that was made at run time.
+    /// A program that was made at run time.
     #[cfg(feature = "engine")]
-    Interpreted(Arc<Plan>),
+    Program(Arc<Plan>),
     /// Functions of a plugin, which stays mapped.
     #[cfg(feature = "engine")]
     Loaded(LoadedOp),

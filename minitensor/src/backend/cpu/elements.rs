@@ -50,7 +50,7 @@ pub fn run(
             // SAFETY: the loop was chosen for these dtypes.
             run_loop(ElementLoop { run: &|n, ins, outs| unsafe { kernel.run(&attrs, n, ins, outs) }, grain })?;
         }
-        Loop::Interpreted(plan) => {
+        Loop::Program(plan) => {
             let dtype = dtypes.first().copied().unwrap_or(DType::F32);
             let grain = tuned.unwrap_or_else(|| programs::grain(plan));
             run_loop(ElementLoop { run: &programs::kernel(op, plan, dtype, attrs), grain })?;
@@ -64,8 +64,8 @@ pub fn run(
 pub enum Loop<'a> {
     /// A compiled loop.
     Kernel(Kernel<ElementKernel>),
-    /// The interpreter.
-    Interpreted(&'a Plan),
+    /// A program that was made at run time.
+    Program(&'a Plan),
 }
 
 impl<'a> Loop<'a> {
@@ -73,7 +73,7 @@ impl<'a> Loop<'a> {
     #[inline]
     pub fn of(op: &'a OpDef, dtypes: &[DType]) -> Option<Loop<'a>> {
         op.kernels_on(DeviceKind::Cpu).find_map(|kernels| match kernels {
-            Kernels::Interpreted(plan) => Some(Loop::Interpreted(plan)),
+            Kernels::Program(plan) => Some(Loop::Program(plan)),
             _ => kernels.element(dtypes).map(Loop::Kernel),
         })
     }

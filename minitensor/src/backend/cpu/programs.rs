@@ -1,4 +1,4 @@
-//! Programs as element kernels: the interpreter as a loop over elements.
+//! Programs as element kernels: a plan as a loop over elements.
 
 use minitensor_kernels::program::{Plan, TILE, Tile};
 use smallvec::SmallVec;

@@ -341,7 +341,7 @@ impl CustomOpBuilder {
                 let masks: Vec<usize> = (0..self.op.inputs.len()).filter(is_mask).collect();
                 let plan = Plan::new(program, &masks);
                 let plan = Arc::new(plan.map_err(|e| Error::value(format!("op '{}': {e}", self.op.name)))?);
-                self.op.kernels = KernelTable::cpu(Kernels::Interpreted(plan.clone()));
+                self.op.kernels = KernelTable::cpu(Kernels::Program(plan.clone()));
                 Body::Element(Some(ProgramFn::Fixed(plan)))
             }
             (None, ..) => {
