@@ -205,6 +205,21 @@ fn any_number_of_elements_is_computed_and_no_more() {
 }
 
 #[test]
+fn an_input_that_is_not_read_may_be_missing() {
+    let _alone = alone();
+    let program = Program::write(&["x", "y"], &[], |x, _| vec![("out".into(), (x[0] + x[0]).into())]);
+    for level in levels() {
+        set_level(level);
+        let plan = Plan::new(program.clone(), &[]).unwrap();
+        let x: Vec<f32> = (0..77).map(|i| i as f32).collect();
+        let mut out = vec![0.0f32; 77];
+        // SAFETY: no instruction reads `y`.
+        unsafe { plan.run::<f32>(77, &[x.as_ptr().cast(), std::ptr::null()], &[], &[out.as_mut_ptr().cast()]) };
+        assert!((0..77).all(|i| out[i] == 2.0 * x[i]), "{level:?}");
+    }
+}
+
+#[test]
 fn outputs_may_replace_inputs() {
     let _alone = alone();
     // Exchanges the inputs.

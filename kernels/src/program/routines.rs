@@ -46,5 +46,5 @@ where
         Some(values?.iter().map(node).collect())
     })?;
     let width = if size_of::<N>() == 4 { Width::Single } else { Width::Double };
-    Routine::new(&form, program.inputs.len(), width, level)
+    Routine::new(form, program.inputs.len(), width, level)
 }
