@@ -4,7 +4,8 @@ use super::Register;
 use crate::number::Cast;
 use crate::number::scalar::{Float, Machine};
 #[cfg(target_arch = "x86_64")]
-use crate::runtime::simd::{Level, level};
+use crate::runtime::simd::Level;
+use crate::runtime::simd::level;
 
 /// The float types that registers hold, with the registers of each level.
 pub(crate) trait Tiled: Machine + Float + Cast<Self> {
