@@ -181,11 +181,10 @@ impl Assembler<'_> {
             let third = self.operand(third)?;
             let old = if is_in_memory(self, replaced) { None } else { Some(self.register(replaced)?) };
             let register = self.take((id, self.copy), false)?;
-            let out = Operand::Register(vector(register, self.bytes(id)));
-            match (old, self.constant(replaced)) {
-                (None, Some(at)) => self.emitter.load_constant(out, at, self.form.nodes[replaced as usize].width)?,
-                (Some(old), _) => self.emitter.load(out, old)?,
-                (None, None) => {}
+            let out = self.named(id, register);
+            match old {
+                Some(old) => self.emitter.load(out, old)?,
+                None => self.emitter.leaf(out, replaced, &self.form.nodes[replaced as usize], self.copy)?,
             }
             self.emitter.emit(code, &[out, second, third])?;
             self.release(&[a, b, c]);
@@ -234,6 +233,16 @@ impl Assembler<'_> {
         self.emitter.shape.level == Level::Avx512 && self.form.nodes[id as usize].op.is_truth()
     }
 
+    /// The registers for masks or for vectors.
+    fn registers(&mut self, is_mask: bool) -> &mut Registers {
+        if is_mask { &mut self.masks } else { &mut self.vectors }
+    }
+
+    /// The register of this number for the value of a node.
+    fn named(&self, id: Id, number: usize) -> Operand {
+        Operand::Register(if self.is_mask(id) { mask(number) } else { vector(number, self.bytes(id)) })
+    }
+
     /// The value of a node in the current copy.
     fn value(&self, id: Id) -> Value {
         (id, if self.is_shared(id) { 0 } else { self.copy })
@@ -274,12 +283,8 @@ impl Assembler<'_> {
             Some(register) => register,
             None => self.take(self.value(id), is_mask)?,
         };
-        if is_mask {
-            self.masks.pin(number)
-        } else {
-            self.vectors.pin(number)
-        }
-        let operand = Operand::Register(if is_mask { mask(number) } else { vector(number, self.bytes(id)) });
+        self.registers(is_mask).pin(number);
+        let operand = self.named(id, number);
         match (register, slot) {
             (Some(_), _) => {}
             (None, Some(slot)) => self.emitter.load(operand, self.emitter.slot(slot))?,
@@ -304,14 +309,13 @@ impl Assembler<'_> {
         self.release(operands);
         let is_mask = self.is_mask(id);
         let register = self.take((id, self.copy), is_mask)?;
-        Ok(Operand::Register(if is_mask { mask(register) } else { vector(register, self.bytes(id)) }))
+        Ok(self.named(id, register))
     }
 
     /// Takes a register for a value.
     fn take(&mut self, value: Value, is_mask: bool) -> Result<usize, IcedError> {
         let register = self.vacate(is_mask)?;
-        let registers = if is_mask { &mut self.masks } else { &mut self.vectors };
-        registers.hold(register, Some(value));
+        self.registers(is_mask).hold(register, Some(value));
         self.place_mut(value).register = Some(register);
         Ok(register)
     }
@@ -320,8 +324,7 @@ impl Assembler<'_> {
     fn vacate(&mut self, is_mask: bool) -> Result<usize, IcedError> {
         let registers = if is_mask { &self.masks } else { &self.vectors };
         let register = registers.choose(|value| self.next_use(value));
-        let registers = if is_mask { &mut self.masks } else { &mut self.vectors };
-        let Some(evicted) = registers.hold(register, None) else { return Ok(register) };
+        let Some(evicted) = self.registers(is_mask).hold(register, None) else { return Ok(register) };
         self.place_mut(evicted).register = None;
         let is_leaf = self.form.nodes[evicted.0 as usize].operands().is_empty();
         if !is_leaf && self.place_mut(evicted).slot.is_none() {
@@ -329,7 +332,7 @@ impl Assembler<'_> {
             self.slots.resize(self.slots.len().max(slot + 1), false);
             self.slots[slot] = true;
             self.place_mut(evicted).slot = Some(slot);
-            let from = if is_mask { mask(register) } else { vector(register, self.bytes(evicted.0)) };
+            let from = self.named(evicted.0, register);
             self.emitter.spill(slot, from)?;
         }
         Ok(register)
@@ -345,8 +348,7 @@ impl Assembler<'_> {
             let value = self.value(*id);
             let Place { register, slot } = std::mem::take(self.place_mut(value));
             if let Some(register) = register {
-                let registers = if is_mask { &mut self.masks } else { &mut self.vectors };
-                registers.hold(register, None);
+                self.registers(is_mask).hold(register, None);
             }
             self.vacated.extend(slot);
         }

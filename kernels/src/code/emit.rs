@@ -128,36 +128,36 @@ impl<'a> Emitter<'a> {
     /// Copies a vector or a mask to a register.
     pub fn load(&mut self, to: Operand, from: Operand) -> Result<(), IcedError> {
         let Operand::Register(register) = to else { return Ok(()) };
-        let is_avx512 = self.shape.level == Level::Avx512;
-        let code = match register {
-            _ if register.is_k() => Code::VEX_Kmovw_kr_km16,
-            _ if register.is_zmm() => Code::EVEX_Vmovups_zmm_k1z_zmmm512,
-            _ if register.is_ymm() && is_avx512 => Code::EVEX_Vmovups_ymm_k1z_ymmm256,
-            _ if register.is_ymm() => Code::VEX_Vmovups_ymm_ymmm256,
-            _ => Code::VEX_Vmovups_xmm_xmmm128,
-        };
-        self.emit(code, &[to, from])
+        let [load, _] = self.moves(register);
+        self.emit(load, &[to, from])
     }
 
-    fn store(&mut self, to: Operand, from: Register) -> Result<(), IcedError> {
-        let is_avx512 = self.shape.level == Level::Avx512;
-        let code = match from {
-            _ if from.is_k() => Code::VEX_Kmovw_m16_kr,
-            _ if from.is_zmm() => Code::EVEX_Vmovups_zmmm512_k1z_zmm,
-            _ if from.is_ymm() && is_avx512 => Code::EVEX_Vmovups_ymmm256_k1z_ymm,
-            _ if from.is_ymm() => Code::VEX_Vmovups_ymmm256_ymm,
-            _ => Code::VEX_Vmovups_xmmm128_xmm,
-        };
-        self.emit(code, &[to, Operand::Register(from)])
+    fn store(&mut self, to: Operand, from: Operand) -> Result<(), IcedError> {
+        let Operand::Register(register) = from else { return Ok(()) };
+        let [_, store] = self.moves(register);
+        self.emit(store, &[to, from])
+    }
+
+    /// The instructions that load and store a register.
+    fn moves(&self, register: Register) -> [Code; 2] {
+        match register {
+            r if r.is_k() => [Code::VEX_Kmovw_kr_km16, Code::VEX_Kmovw_m16_kr],
+            r if r.is_zmm() => [Code::EVEX_Vmovups_zmm_k1z_zmmm512, Code::EVEX_Vmovups_zmmm512_k1z_zmm],
+            r if r.is_ymm() && self.shape.level == Level::Avx512 => {
+                [Code::EVEX_Vmovups_ymm_k1z_ymmm256, Code::EVEX_Vmovups_ymmm256_k1z_ymm]
+            }
+            r if r.is_ymm() => [Code::VEX_Vmovups_ymm_ymmm256, Code::VEX_Vmovups_ymmm256_ymm],
+            _ => [Code::VEX_Vmovups_xmm_xmmm128, Code::VEX_Vmovups_xmmm128_xmm],
+        }
     }
 
     /// Stores a value in a slot.
-    pub fn spill(&mut self, slot: usize, from: Register) -> Result<(), IcedError> {
+    pub fn spill(&mut self, slot: usize, from: Operand) -> Result<(), IcedError> {
         self.store(self.slot(slot), from)
     }
 
     /// Fills a register with a constant.
-    pub fn load_constant(&mut self, to: Operand, at: i64, width: Width) -> Result<(), IcedError> {
+    fn load_constant(&mut self, to: Operand, at: i64, width: Width) -> Result<(), IcedError> {
         match self.shape.level {
             Level::Avx512 => self.broadcast(to, memory(Register::RIP, at), width),
             _ => self.load(to, memory(Register::RIP, at)),
@@ -216,7 +216,6 @@ impl<'a> Emitter<'a> {
 
     /// Stores the numbers of an output.
     pub fn store_output(&mut self, k: usize, copy: usize, value: Operand, width: Width) -> Result<(), IcedError> {
-        let Operand::Register(value) = value else { return Ok(()) };
         let to = self.element(OUTPUTS, k, width as usize, copy)?;
         self.store(to, value)
     }
@@ -225,36 +224,18 @@ impl<'a> Emitter<'a> {
     fn load_truth(&mut self, to: Operand, from: Operand, width: Width) -> Result<(), IcedError> {
         // The memory before the code begins with zeros.
         let zero = memory(Register::RIP, 0);
-        match (self.shape.level, width) {
-            (Level::Avx512, _) => {
-                let low = Operand::Register(vector(TRUTH_HELPER, 16));
-                let load = if self.shape.lanes == 16 {
-                    Code::EVEX_Vmovdqu8_xmm_k1z_xmmm128
-                } else {
-                    Code::EVEX_Vmovq_xmm_rm64
-                };
-                self.emit(load, &[low, from])?;
-                self.emit(Code::EVEX_Vptestmb_kr_k1_xmm_xmmm128, &[to, low, low])
+        let low = Operand::Register(vector(TRUTH_HELPER, 16));
+        let (load, loaded, test, zero) = match (self.shape.level, width, self.shape.lanes) {
+            (Level::Avx512, _, 16) => {
+                (Code::EVEX_Vmovdqu8_xmm_k1z_xmmm128, low, Code::EVEX_Vptestmb_kr_k1_xmm_xmmm128, low)
             }
-            (_, Width::Single) => {
-                self.emit(
-                    if self.shape.lanes == 8 { Code::VEX_Vpmovzxbd_ymm_xmmm64 } else { Code::VEX_Vpmovzxbd_xmm_xmmm32 },
-                    &[to, from],
-                )?;
-                self.emit(
-                    if self.shape.lanes == 8 {
-                        Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256
-                    } else {
-                        Code::VEX_Vpcmpgtd_xmm_xmm_xmmm128
-                    },
-                    &[to, to, zero],
-                )
-            }
-            (_, Width::Double) => {
-                self.emit(Code::VEX_Vpmovzxbq_ymm_xmmm32, &[to, from])?;
-                self.emit(Code::VEX_Vpcmpgtq_ymm_ymm_ymmm256, &[to, to, zero])
-            }
-        }
+            (Level::Avx512, ..) => (Code::EVEX_Vmovq_xmm_rm64, low, Code::EVEX_Vptestmb_kr_k1_xmm_xmmm128, low),
+            (_, Width::Single, 8) => (Code::VEX_Vpmovzxbd_ymm_xmmm64, to, Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256, zero),
+            (_, Width::Single, _) => (Code::VEX_Vpmovzxbd_xmm_xmmm32, to, Code::VEX_Vpcmpgtd_xmm_xmm_xmmm128, zero),
+            (_, Width::Double, _) => (Code::VEX_Vpmovzxbq_ymm_xmmm32, to, Code::VEX_Vpcmpgtq_ymm_ymm_ymmm256, zero),
+        };
+        self.emit(load, &[loaded, from])?;
+        self.emit(test, &[to, loaded, zero])
     }
 
     /// Stores truth values as bytes, 0 or 1, with the help of a vector register.

@@ -15,7 +15,14 @@ pub enum Width {
     Double = 8,
 }
 
-/// What a node computes from its operands.
+impl Width {
+    /// The number whose only bit is the highest.
+    pub fn sign(self) -> u64 {
+        1 << (8 * self as u32 - 1)
+    }
+}
+
+/// The operation of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// An element of the input at this position.
@@ -149,10 +156,6 @@ impl Node {
     pub fn operands(&self) -> &[Id] {
         &self.operands[..self.op.arity()]
     }
-
-    fn sign(width: Width) -> u64 {
-        1 << (8 * width as u32 - 1)
-    }
 }
 
 /// A list of nodes, and the nodes that are the outputs.
@@ -192,7 +195,7 @@ impl Form {
         let at = |id: Id| self.nodes[id as usize];
         let negated = |id: Id| match at(id) {
             Node { op: Op::Xor, operands: [x, sign, _], .. } => {
-                (at(sign).op == Op::Constant(Node::sign(node.width))).then_some(x)
+                (at(sign).op == Op::Constant(node.width.sign())).then_some(x)
             }
             _ => None,
         };
@@ -244,8 +247,8 @@ thread_local! {
     static RECORDED: RefCell<Option<Form>> = const { RefCell::new(None) };
 }
 
-/// Records the form of a body, which returns the outputs. `None` if the body returns none, if the form is too large, or if a function
-/// has no form.
+/// Records the form of a body, which returns the outputs. `None` if the body returns none, if the form is too large, or if
+/// a function has no form.
 pub fn record(body: impl FnOnce() -> Option<Vec<Id>>) -> Option<Form> {
     /// Ends the recording even if the body panics.
     struct Open;

@@ -1,12 +1,12 @@
 //! Replaces the operations that AVX2 lacks.
 //!
-//! Without mask registers, a truth value is a vector of zeros and ones, as wide as the numbers that were compared. Integers are
-//! compared as signed ones.
+//! Without mask registers, a truth value is a vector whose numbers have all bits set, or none. It is as wide as the numbers
+//! that were compared. Integers are compared as signed ones.
 
 use super::form::{Form, Id, Op, Width};
 
-/// The same form without comparisons of unsigned integers, and with truth values of the width that their users need. `width` is
-/// that of the inputs.
+/// The same form without comparisons of unsigned integers, and with truth values of the width that their users need.
+/// `width` is that of the inputs.
 pub fn lower(form: &Form, width: Width) -> Form {
     let mut lowered = Form::default();
     let mut moved: Vec<Id> = Vec::with_capacity(form.nodes.len());
@@ -23,7 +23,7 @@ pub fn lower(form: &Form, width: Width) -> Form {
             _ => {}
         }
         let mut constant = |bits| lowered.add(Op::Constant(bits), width, &[]);
-        let (sign, ones) = (1 << (8 * width as u32 - 1), u64::MAX >> (64 - 8 * width as u32));
+        let ones = u64::MAX >> (64 - 8 * width as u32);
         moved.push(match node.op {
             Op::Truth(value) => constant(if value { ones } else { 0 }),
             Op::Not => {
@@ -33,7 +33,7 @@ pub fn lower(form: &Form, width: Width) -> Form {
             Op::Both => lowered.add(Op::And, width, &operands),
             Op::Either => lowered.add(Op::Or, width, &operands),
             Op::LessInt => {
-                let sign = constant(sign);
+                let sign = constant(width.sign());
                 let [a, b] = [0, 1].map(|k| lowered.add(Op::Xor, width, &[operands[k], sign]));
                 lowered.add(Op::GreaterSigned, width, &[b, a])
             }

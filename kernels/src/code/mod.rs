@@ -2,15 +2,16 @@
 //!
 //! | step | file |
 //! |---|---|
-//! | A program is evaluated at numbers that record what is done with them. The elementary functions record their instructions from the source that rustc compiles | `number.rs` |
+//! | A program is evaluated at numbers that record each operation. Elementary functions are recorded from the source that rustc compiles | `number.rs` |
 //! | The record is a form: instructions that a CPU has, for one element | `form.rs` |
 //! | With AVX2, operations that it lacks are replaced | `lower.rs` |
 //! | Values are assigned to registers, and instructions are chosen from a table | `assemble.rs`, `x86.rs` |
 //! | The instructions are encoded, by the crate `iced-x86` | `emit.rs` |
 //! | The code is written to pages of memory, which then become executable and are not writable any more | `routine.rs` |
 //!
-//! All results have the same bits as those of the interpreter, because both perform the same operations. (NaN is NaN, but may differ in
-//! its sign and payload.) A program is interpreted on other CPUs, at the baseline, and if it has a function without a form.
+//! All results have the same bits as those of the interpreter, because both perform the same operations. Only the sign and
+//! payload of NaN may differ. A program is interpreted on other CPUs, at the baseline, and if it has a function without a
+//! form.
 
 mod assemble;
 mod emit;
@@ -21,7 +22,7 @@ mod registers;
 mod routine;
 mod x86;
 
-pub use form::{Op, Width, push, record};
+pub use form::{Op, push, record};
 pub use number::{Condition, Format, Number};
 pub use routine::Routine;
 

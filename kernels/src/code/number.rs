@@ -1,4 +1,4 @@
-//! Numbers that record the machine form of what is done with them.
+//! Numbers that record each operation in a machine form.
 
 use std::marker::PhantomData;
 use std::ops::{
@@ -130,7 +130,7 @@ impl<N: Format> Rem for Number<N> {
 
 /// The sign.
 fn sign<N: Format>() -> Bits<N> {
-    Bits(constant::<N>(1 << (8 * N::WIDTH as u32 - 1)), PhantomData)
+    Bits(constant::<N>(N::WIDTH.sign()), PhantomData)
 }
 
 impl<N: Format> Neg for Number<N> {

@@ -30,8 +30,8 @@ pub struct Routine {
     slots: usize,
 }
 
-/// The arguments are the number of elements, which is a positive multiple of the step, the inputs, the outputs, the uniforms, and memory for
-/// values.
+/// The arguments are the number of elements, which is a positive multiple of the step, the inputs, the outputs, the
+/// uniforms, and memory for values.
 type Entry = unsafe extern "sysv64" fn(usize, *const *mut u8, *const *mut u8, *const u8, *mut u8);
 
 impl Routine {
@@ -86,15 +86,17 @@ impl Routine {
     /// Runs the code over `n` elements.
     ///
     /// # Safety
-    /// `inputs[k]`, if it is read, and `outputs[k]` point to `n` contiguous elements. An output may be the same memory as an input with elements of
-    /// the same size; otherwise, outputs overlap nothing. `uniforms` points to the uniforms.
+    /// `inputs[k]`, if it is read, and `outputs[k]` point to `n` contiguous elements. An output may be the same memory as an
+    /// input with elements of the same size; otherwise, outputs overlap nothing. `uniforms` points to the uniforms.
     pub unsafe fn run(&self, n: usize, inputs: &[*const u8], uniforms: *const u8, outputs: &[*mut u8]) {
         let inputs: SmallVec<[*mut u8; 8]> = inputs.iter().map(|input| input.cast_mut()).collect();
+        let from =
+            |at| [(&inputs[..], &self.sizes[0]), (outputs, &self.sizes[1])].map(|(p, sizes)| moved(p, sizes, at));
         let mut done = 0;
         for which in [0, 1] {
             let count = (n - done) / self.steps[which] * self.steps[which];
             if count > 0 {
-                let [inputs, outputs] = [(&inputs[..], 0), (outputs, 1)].map(|(p, k)| moved(p, &self.sizes[k], done));
+                let [inputs, outputs] = from(done);
                 // SAFETY: the caller's contract, and `done + count <= n`.
                 unsafe { self.call(which, count, &inputs, uniforms, &outputs) };
                 done += count;
@@ -107,7 +109,7 @@ impl Routine {
         let mut buffers: SmallVec<[Line; 16]> = smallvec![Line::ZERO; inputs.len() + outputs.len()];
         let buffers: SmallVec<[*mut u8; 16]> = buffers.iter_mut().map(|line| std::ptr::from_mut(line).cast()).collect();
         let (read, written) = buffers.split_at(inputs.len());
-        let [inputs, outputs] = [(&inputs[..], 0), (outputs, 1)].map(|(p, k)| moved(p, &self.sizes[k], done));
+        let [inputs, outputs] = from(done);
         // SAFETY: as above; a buffer holds a vector.
         unsafe {
             let copy = |from: &[*mut u8], to: &[*mut u8], sizes: &[usize]| {

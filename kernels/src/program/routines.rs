@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::{Instruction, Plan, Primitive, Scalar, ScalarValue, Tile};
-use crate::code::{Condition, Format, Number, Op, Routine, Width, push, record};
+use crate::code::{Condition, Format, Number, Op, Routine, push, record};
 use crate::runtime::simd::{Level, level};
 
 /// The machine code of a program, for each type of number and SIMD level. It is assembled at the first call.
@@ -14,7 +14,7 @@ impl Routines {
     /// The machine code for the current level. `None` if there is none: the interpreter runs the program.
     pub fn of<T: Tile>(&self, plan: &Plan) -> Option<&Routine> {
         let level = level();
-        let assemble = T::ROUTINE.filter(|_| level != Level::Baseline)?;
+        let assemble = T::ROUTINE?;
         let place = &self.0[(size_of::<T>() == 8) as usize][level as usize - 1];
         place.get_or_init(|| assemble(plan, level)).as_ref()
     }
@@ -45,6 +45,5 @@ where
         };
         Some(values?.iter().map(node).collect())
     })?;
-    let width = if size_of::<N>() == 4 { Width::Single } else { Width::Double };
-    Routine::new(form, program.inputs.len(), width, level)
+    Routine::new(form, program.inputs.len(), N::WIDTH, level)
 }
