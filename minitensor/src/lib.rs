@@ -32,6 +32,8 @@ pub mod dtype;
 pub mod error;
 #[cfg(feature = "engine")]
 pub mod fork;
+#[cfg(feature = "engine")]
+pub mod graph;
 #[cfg(not(feature = "engine"))]
 mod guest;
 #[cfg(feature = "engine")]

@@ -13,6 +13,7 @@ use minitensor_kernels::random::Key;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fork::lock::try_lock;
+use crate::graph::record;
 use crate::tensor::{Device, Shape, Tensor};
 
 /// The key of the next draw from the global generator.
@@ -25,6 +26,7 @@ pub(crate) fn try_hold() -> Option<Box<dyn Any>> {
 
 /// Resets the global generator with a seed.
 pub fn manual_seed(seed: u64) {
+    record::refuse("sets the seed of the random numbers");
     *NEXT.lock().unwrap_or_else(PoisonError::into_inner) = Key { seed, counter: 0 };
 }
 
@@ -95,7 +97,9 @@ pub fn next_key(n: usize, block: Block, device: Device) -> Result<Tensor> {
         next.counter = key.counter.wrapping_add(block.count(n) as u64);
         key
     };
-    Tensor::from_fn([2], |_| [key.seed, key.counter])?.to_device(device)
+    let key = Tensor::from_fn([2], |_| [key.seed, key.counter])?.to_device(device)?;
+    record::note_key(&key, n, block);
+    Ok(key)
 }
 
 /// Reads a key.

@@ -6,6 +6,7 @@
 //! | [`ops`] | the functions of `mt.ops`, methods and operators, ops that are written in Python |
 //! | [`bridge`] | what bridges to other frameworks need |
 //! | [`autograd`] | `backward`, `grad`, hooks |
+//! | [`graph`] | the compiled part of `mt.jit` |
 //! | [`plugin`] | shared libraries with ops |
 //! | [`profiler`], [`testing`], [`tuning`] | the compiled parts of `mt.profiler`, `mt.testing` and `mt.tuning` |
 //! | [`dtype`], [`device`], [`integer`] | arguments of many functions |
@@ -19,6 +20,7 @@ mod bridge;
 mod device;
 mod dtype;
 mod error;
+mod graph;
 mod integer;
 mod ops;
 mod plugin;
@@ -54,5 +56,6 @@ fn install(m: &Bound<'_, PyModule>) -> error::Result<()> {
     plugin::install(m)?;
     profiler::install(m)?;
     testing::install(m)?;
+    graph::install(m)?;
     tuning::install(m)
 }

@@ -70,6 +70,17 @@ impl<'a> BackwardCall<'a> {
         self.node.inputs.len()
     }
 
+    /// The number of tensors that were saved besides inputs and outputs.
+    pub(crate) fn num_further(&self) -> usize {
+        let named = self.node.inputs.len() + self.node.outputs.len();
+        self.node.with_saved(|saved| saved.map_or(0, |all| all.len().saturating_sub(named)))
+    }
+
+    /// A tensor that was saved besides inputs and outputs.
+    pub(crate) fn further(&self, at: usize) -> Result<Tensor> {
+        self.unpack(self.node.inputs.len() + self.node.outputs.len() + at, "a tensor")
+    }
+
     /// Whether the gradient of a flat input is needed.
     pub fn needs(&self, input: usize) -> bool {
         self.node.edges.get(input).is_some_and(Option::is_some)

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::mode::is_grad_enabled;
 use super::node::{Edge, Node, Remains};
 use super::view;
+use crate::dispatch::capture;
 use crate::error::{Error, Result};
+use crate::graph::record;
 use crate::op::by_name::names;
 use crate::tensor::Tensor;
 
@@ -70,6 +72,13 @@ impl GradMeta {
         self.requires_grad.load(Ordering::Acquire)
     }
 
+    /// Tells the recording of a graph that the gradient is read or replaced.
+    fn note(self: &Arc<Self>) {
+        if capture::is_active() {
+            record::note_gradient(self, &|| self.grad());
+        }
+    }
+
     pub(crate) fn grad(&self) -> Option<Tensor> {
         self.state().grad.clone()
     }
@@ -80,7 +89,8 @@ impl GradMeta {
     }
 
     /// Adds a gradient to the accumulated one. The sum shares no memory with other tensors.
-    pub(crate) fn add(&self, grad: Tensor, is_recorded: bool) -> Result<Sum> {
+    pub(crate) fn add(self: &Arc<Self>, grad: Tensor, is_recorded: bool) -> Result<Sum> {
+        self.note();
         let before = self.grad();
         let sum = match &before {
             Some(before) => names::ADD.call(&[before.into(), (&grad).into()], &[])?,
@@ -93,7 +103,7 @@ impl GradMeta {
 
     /// Stores a sum as the accumulated gradient. If that has changed since `add`, as by a pass on another thread, the sum is
     /// computed again, so no gradient is lost.
-    pub(crate) fn store(&self, mut sum: Sum) -> Result<()> {
+    pub(crate) fn store(self: &Arc<Self>, mut sum: Sum) -> Result<()> {
         loop {
             let mut state = self.state();
             let is_current = match (&state.grad, &sum.before) {
@@ -175,7 +185,9 @@ impl Tensor {
 
     /// The accumulated gradient.
     pub fn grad(&self) -> Option<Tensor> {
-        self.grad_meta()?.grad()
+        let meta = self.grad_meta()?;
+        meta.note();
+        meta.grad()
     }
 
     /// Replaces the accumulated gradient.
@@ -195,7 +207,9 @@ impl Tensor {
             return Err(Error::value("a tensor cannot be its own gradient; clone() it first"));
         }
         if grad.is_some() || self.grad_meta().is_some() {
-            self.grad_meta_or_init().set_grad(grad);
+            let meta = self.grad_meta_or_init();
+            meta.note();
+            meta.set_grad(grad);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The layer that shows calls to observers. Without an observer it costs one load of an atomic.
+//! The layer that shows calls to observers and to the recording of a graph. Without any it costs one load of an atomic.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::Produced;
+use crate::attr::Attr;
 use crate::error::Result;
 use crate::fork::lock;
+use crate::graph::record;
 use crate::op::{Arg, OpRef};
 
 /// Sees the calls of all threads.
@@ -19,7 +21,7 @@ pub trait Observer: Send + Sync {
 
 /// The observers, the outermost first.
 static OBSERVERS: RwLock<Vec<Arc<dyn Observer>>> = RwLock::new(Vec::new());
-/// The number of observers.
+/// The number of observers and recordings.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -27,10 +29,26 @@ thread_local! {
     static HIDDEN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether there are observers.
+/// Whether there are observers, or recordings of graphs.
 #[inline(always)]
 pub fn is_active() -> bool {
     COUNT.load(Ordering::Relaxed) != 0 && !HIDDEN.get()
+}
+
+/// Makes [`is_active`] true while it lives.
+pub struct Counted(());
+
+impl Counted {
+    pub fn new() -> Counted {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        Counted(())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        COUNT.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Hides the calls of this thread from observers, until it is dropped.
@@ -54,21 +72,22 @@ impl Drop for Hiding {
 
 /// An observer sees the calls that begin while this guard lives.
 #[must_use = "dropping the guard removes the observer"]
-pub struct Observing(Arc<dyn Observer>);
+pub struct Observing {
+    observer: Arc<dyn Observer>,
+    _counted: Counted,
+}
 
 /// Adds an observer.
 pub fn observe(observer: Arc<dyn Observer>) -> Observing {
     let mut observers = OBSERVERS.write().unwrap_or_else(PoisonError::into_inner);
     observers.push(observer.clone());
-    COUNT.store(observers.len(), Ordering::Relaxed);
-    Observing(observer)
+    Observing { observer, _counted: Counted::new() }
 }
 
 impl Drop for Observing {
     fn drop(&mut self) {
         let mut observers = OBSERVERS.write().unwrap_or_else(PoisonError::into_inner);
-        observers.retain(|observer| !Arc::ptr_eq(observer, &self.0));
-        COUNT.store(observers.len(), Ordering::Relaxed);
+        observers.retain(|observer| !Arc::ptr_eq(observer, &self.observer));
     }
 }
 
@@ -77,12 +96,17 @@ pub fn try_hold() -> Option<Box<dyn Any>> {
     lock::try_write(&OBSERVERS)
 }
 
-/// Passes a call through all observers.
+/// Passes a call through the recording of a graph and all observers.
 #[cold]
-pub fn call(op: &OpRef, args: &[Arg<'_>], mut proceed: impl FnMut() -> Result<Produced>) -> Result<Produced> {
+pub fn call(
+    op: &OpRef,
+    args: &[Arg<'_>],
+    attrs: &[Attr],
+    mut proceed: impl FnMut() -> Result<Produced>,
+) -> Result<Produced> {
     // A copy: observers come and go while the call runs.
     let observers = OBSERVERS.read().unwrap_or_else(PoisonError::into_inner).clone();
-    through(&observers, op, args, &mut proceed)
+    record::call(op, args, attrs, &mut || through(&observers, op, args, &mut proceed))
 }
 
 fn through(

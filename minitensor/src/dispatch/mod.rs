@@ -83,7 +83,7 @@ pub(crate) fn dispatch_wanted(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], want
         }
         layers(op, args, attrs, wanted)
     };
-    if capture::is_active() { capture::call(op, args, proceed) } else { proceed() }
+    if capture::is_active() { capture::call(op, args, attrs, proceed) } else { proceed() }
 }
 
 /// Records a call without computing it, if its gradient reads no outputs other than the `known` results. The other outputs have

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use crate::attr::Attr;
 use crate::autograd::{Edge, GradMeta, Meta, Node, Saved, Whole};
 use crate::error::{Error, Result};
+use crate::graph::record as graph;
 use crate::op::gradient::pullback::Pullback;
 use crate::op::{Backward, OpDef, OpRef, Role, gradient};
 use crate::tensor::Tensor;
@@ -65,7 +66,7 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result
             let mut all = inputs.iter().enumerate();
             mutated || all.any(|(k, other)| op.parameter(k).mutated && other.is_some_and(|o| o.is_same_window(t)))
         };
-        let copy = t.filter(|t| is_saved(i) && is_changed(t)).map(Tensor::copied).transpose()?;
+        let copy = t.filter(|t| is_saved(i) && is_changed(t)).map(|t| graph::outside(|| t.copied())).transpose()?;
         before.push(copy.map(|c| match &edges[i] {
             Some(Edge::Node(node, index)) => c.with_grad_meta(GradMeta::computed_by(node.clone(), *index, 0)),
             _ => c,

@@ -11,7 +11,7 @@ impl Tensor {
             if reach < 0 { low += reach } else { high += reach }
         }
         let bytes = self.dtype().size() as isize;
-        let start = self.data_ptr() as isize;
+        let start = self.address() as isize;
         ((start + low * bytes) as usize, (start + (high + 1) * bytes) as usize)
     }
 
@@ -33,9 +33,19 @@ impl Tensor {
         a < d && c < b
     }
 
+    /// Whether all elements are in the memory that another tensor covers.
+    pub(crate) fn lies_within(&self, whole: &Tensor) -> bool {
+        if !self.shares_storage(whole) || self.dtype().real() != whole.dtype().real() && self.dtype() != whole.dtype() {
+            return false;
+        }
+        let is_component = self.dtype() == whole.dtype().real();
+        let ((a, b), (c, d)) = (self.extent(), whole.extent());
+        (self.dtype() == whole.dtype() || is_component) && (self.numel() == 0 || c <= a && b <= d)
+    }
+
     /// Whether both are the same window: the same first element, shape, dtype and, for axes of more than one element, strides.
     pub fn is_same_window(&self, other: &Tensor) -> bool {
-        self.data_ptr() == other.data_ptr()
+        self.address() == other.address()
             && self.dtype() == other.dtype()
             && self.shape() == other.shape()
             && self.shape().iter().zip(self.strides().iter().zip(other.strides())).all(|(n, (a, b))| *n == 1 || a == b)

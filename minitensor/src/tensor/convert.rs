@@ -4,17 +4,31 @@ use minitensor_kernels as kernels;
 
 use super::{Device, Tensor, transfer};
 use crate::dtype::{DType, Kind};
+use crate::autograd::NoGrad;
 use crate::error::Result;
+use crate::graph::record;
+use crate::op::by_name::names;
+use crate::op::{OpName, Value};
 use crate::stop::stoppable;
 
 impl Tensor {
     /// A contiguous copy.
     pub fn copied(&self) -> Result<Tensor> {
+        if record::records(self) {
+            return without_history(&names::CLONE, &[self.into()]);
+        }
         self.cast(self.dtype())
     }
 
     /// A contiguous copy in another dtype, converted as NumPy's `astype` does.
     pub fn cast(&self, dtype: DType) -> Result<Tensor> {
+        if record::records(self) {
+            // A conversion to the same dtype must be a copy, too.
+            return match dtype == self.dtype() {
+                true => self.copied(),
+                false => without_history(&names::ASTYPE, &[self.into(), dtype.into()]),
+            };
+        }
         let out = Tensor::empty(self.shape().clone(), dtype, self.device())?;
         stoppable(|| out.copy_from(self))?;
         Ok(out)
@@ -39,6 +53,13 @@ impl Tensor {
         debug_assert_eq!(self.shape(), source.shape());
         transfer::copy(source, self)
     }
+}
+
+/// Calls an op by which a graph records a copy.
+#[cold]
+fn without_history(op: &OpName, args: &[Value<'_>]) -> Result<Tensor> {
+    let _mode = NoGrad::new();
+    op.call(args, &[])
 }
 
 /// Copies elements between memory of any two dtypes.

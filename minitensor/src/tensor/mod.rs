@@ -18,7 +18,7 @@ mod transfer;
 mod usage;
 mod view;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 pub use buffer::Buffer;
 pub use cache::{empty as empty_cache, kept_bytes};
@@ -34,12 +34,24 @@ pub(crate) use usage::bytes_kept;
 pub use usage::{allocated_bytes, peak_bytes, reset_peak_bytes};
 
 use crate::autograd::GradMeta;
+use crate::dispatch::capture;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
+use crate::graph::record;
 
 /// An n-dimensional array. It is a reference: a clone is the same tensor, with the same memory, gradient and history.
 #[derive(Clone)]
 pub struct Tensor(Arc<Inner>);
+
+/// A reference that does not keep its tensor.
+pub(crate) struct WeakTensor(Weak<Inner>);
+
+impl WeakTensor {
+    /// The tensor, if something else holds it.
+    pub fn upgrade(&self) -> Option<Tensor> {
+        self.0.upgrade().map(Tensor)
+    }
+}
 
 struct Inner {
     storage: Arc<Storage>,
@@ -77,7 +89,7 @@ impl Tensor {
     }
 
     /// A tensor without history.
-    fn over(storage: Arc<Storage>, layout: Layout, dtype: DType) -> Tensor {
+    pub(crate) fn over(storage: Arc<Storage>, layout: Layout, dtype: DType) -> Tensor {
         let born = storage.version();
         Tensor(Arc::new(Inner { storage, layout, dtype, born, grad: OnceLock::new(), origin: None }))
     }
@@ -142,6 +154,15 @@ impl Tensor {
     /// A pointer to the first element. Only on [`Device::Cpu`] may it be dereferenced.
     #[inline]
     pub fn data_ptr(&self) -> *mut u8 {
+        if capture::is_active() {
+            record::note_access(self);
+        }
+        self.address()
+    }
+
+    /// The address of the first element, for comparisons of addresses.
+    #[inline]
+    pub(crate) fn address(&self) -> *mut u8 {
         // The offset of an empty tensor may be past the end of the storage, so the pointer arithmetic must wrap.
         self.0.storage.data().wrapping_add(self.0.layout.offset * self.0.dtype.size())
     }
@@ -150,6 +171,11 @@ impl Tensor {
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.0.layout.is_contiguous()
+    }
+
+    /// A reference that does not keep the tensor.
+    pub(crate) fn downgrade(&self) -> WeakTensor {
+        WeakTensor(Arc::downgrade(&self.0))
     }
 
     /// Whether this is the only reference to the tensor and to its memory.

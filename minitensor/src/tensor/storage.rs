@@ -4,11 +4,15 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::buffer::Buffer;
+use crate::dispatch::capture;
+use crate::graph::record;
 
 /// A block of memory that tensors share. Its version counts in-place changes.
 pub struct Storage {
     buffer: Buffer,
     changes: Changes,
+    /// The number of its creation, if a graph was being recorded.
+    birth: u64,
 }
 
 /// The state that detects in-place changes to shared memory.
@@ -24,7 +28,8 @@ struct Changes {
 
 impl From<Buffer> for Storage {
     fn from(buffer: Buffer) -> Storage {
-        Storage { buffer, changes: Changes::default() }
+        let birth = if capture::is_active() { record::birth() } else { 0 };
+        Storage { buffer, changes: Changes::default(), birth }
     }
 }
 
@@ -61,6 +66,11 @@ impl Storage {
 
     pub(crate) fn set_has_leaf(&self, has_leaf: bool) {
         self.changes.has_leaf.store(has_leaf, Ordering::Release);
+    }
+
+    /// The number of its creation during a recording; 0 if it was created at another time.
+    pub(crate) fn birth(&self) -> u64 {
+        self.birth
     }
 
     /// Counts an in-place change.

@@ -15,12 +15,12 @@ fn fail<T>(message: String) -> Result<T> {
 }
 
 /// Whether the op is differentiable: not if its gradient is `none`, nor if it mutates an input.
-fn has_gradient(op: &OpRef) -> bool {
+pub(super) fn has_gradient(op: &OpRef) -> bool {
     !matches!(op.backward, Backward::None(_) | Backward::NotNeeded) && op.inputs.iter().all(|i| !i.mutated)
 }
 
 /// Positions of the inputs whose gradients are checked.
-fn checked(op: &OpRef, sample: &Sample) -> Vec<usize> {
+pub(super) fn checked(op: &OpRef, sample: &Sample) -> Vec<usize> {
     let without: &[u8] = match &op.backward {
         Backward::Formula(f) => &f.without,
         _ => &[],

@@ -4,6 +4,7 @@
 mod attributes;
 mod gradcheck;
 mod gradients;
+mod graphs;
 mod layouts;
 mod opcheck;
 mod precision;

@@ -18,6 +18,7 @@ from ._grad_mode import enable_grad, no_grad, set_grad_enabled
 from ._minitensor import (
     Device,
     DType,
+    Graph,
     HookHandle,
     Tensor,
     __version__,
@@ -75,6 +76,7 @@ from ._minitensor import (
 from .arrays import as_ufunc, gufunc_signature, map_blocks
 from .custom import BackwardContext, CustomOpBuilder, custom_op
 from .elements import element_op
+from .tracing import jit
 
 pi = 3.141592653589793
 e = 2.718281828459045
@@ -111,6 +113,7 @@ __all__ = [
     "CustomOpBuilder",
     "DType",
     "Device",
+    "Graph",
     "HookHandle",
     "Tensor",
     "__version__",
@@ -149,6 +152,7 @@ __all__ = [
     "int64",
     "is_custom_op_registered_py",
     "is_grad_enabled",
+    "jit",
     "linspace",
     "list_custom_ops_py",
     "manual_seed",

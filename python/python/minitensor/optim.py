@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from . import ops
 from ._grad_mode import no_grad
 from ._minitensor import Tensor, zeros_like
+from ._runs import before_each, last_call_takes
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
 
@@ -49,22 +50,30 @@ class Optimizer:
         self._updates = [0] * len(self.params)
         self.state: list[dict[str, Tensor]] = [{} for _ in self.params]
 
-    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor], step: int) -> None:
+    def _numbers(self, i: int) -> dict[str, float]:
+        """Returns the attributes of the update of a parameter that differ between steps."""
+        return {"lr": self.lr}
+
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor], numbers: dict[str, float]) -> None:
         raise NotImplementedError
 
     @no_grad()
     def step(self) -> None:
         """Updates every parameter that has a gradient, in place."""
-        self.steps += 1
-        for i, (param, state) in enumerate(zip(self.params, self.state, strict=True)):
-            grad = param.grad
+        grads = [param.grad for param in self.params]
+        before_each(lambda: self._count([grad is not None for grad in grads]))
+        for i, (param, grad, state) in enumerate(zip(self.params, grads, self.state, strict=True)):
             if grad is None:
                 continue
             for name in self.buffers:
                 if name not in state:
                     state[name] = zeros_like(param)
-            self._updates[i] += 1
-            self._update(param, grad, state, self._updates[i])
+            self._update(param, grad, state, self._numbers(i))
+            last_call_takes(list(self._numbers(i)), lambda i=i: list(self._numbers(i).values()))
+
+    def _count(self, is_updated: list[bool]) -> None:
+        self.steps += 1
+        self._updates = [n + updated for n, updated in zip(self._updates, is_updated, strict=True)]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Sets the gradients of the parameters to `None`, or to zeros."""
@@ -127,12 +136,12 @@ class SGD(Optimizer):
         if nesterov and momentum == 0:
             raise ValueError("nesterov requires a momentum greater than 0")
 
-    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor], step: int) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor], numbers: dict[str, float]) -> None:
         ops.sgd_step(
             param,
             state["velocity"],
             grad,
-            lr=self.lr,
+            **numbers,
             momentum=self.momentum,
             nesterov=self.nesterov,
             weight_decay=self.weight_decay,
@@ -158,18 +167,19 @@ class Adam(Optimizer):
         self.eps = _at_least_0("eps", eps)
         self.weight_decay = _at_least_0("weight_decay", weight_decay)
 
-    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor], step: int) -> None:
-        beta1, beta2 = self.betas
+    def _numbers(self, i: int) -> dict[str, float]:
+        (beta1, beta2), step = self.betas, self._updates[i]
+        return {"lr": self.lr, "correction1": 1 - beta1**step, "correction2": 1 - beta2**step}
+
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor], numbers: dict[str, float]) -> None:
         ops.adam_step(
             param,
             state["m"],
             state["v"],
             grad,
-            lr=self.lr,
-            correction1=1 - beta1**step,
-            correction2=1 - beta2**step,
-            beta1=beta1,
-            beta2=beta2,
+            **numbers,
+            beta1=self.betas[0],
+            beta2=self.betas[1],
             eps=self.eps,
             weight_decay=self.weight_decay,
             decoupled=self._decoupled,

@@ -1,0 +1,250 @@
+//! [`Gradient`]: the gradient of a recorded function. It is recorded with the function, as a graph of its own.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::graph::{Call, Graph, Source, ValueId};
+use super::record::Recording;
+use super::run::{Executable, Reads};
+use super::{pass, verify};
+use crate::autograd::{BackwardCall, Edge, GradMeta, Meta, Node, Options, Saved, grad, is_grad_enabled};
+use crate::error::{Error, Result};
+use crate::op::{
+    Arity, Backward, BackwardBody, Body, Core, DTypeRule, Dynamic, Formula, Input, KernelTable, Location, OpDef, OpRef, Output, Role,
+    ShapeRule,
+};
+use crate::tensor::Tensor;
+
+/// A tensor whose gradient is computed.
+#[derive(Clone, Copy)]
+enum Target {
+    Argument(usize),
+    Captured(usize),
+}
+
+/// The result of [`record`].
+pub(super) struct Found {
+    /// The results that have a gradient.
+    outputs: Vec<usize>,
+    targets: Vec<Target>,
+    /// The values of the cotangents, and those of the gradients.
+    values: Result<(Vec<ValueId>, Vec<ValueId>)>,
+}
+
+/// Records the gradient of the results. `None` if nothing requires one.
+pub(super) fn record(recording: &Recording, args: usize, ids: &[ValueId], outputs: &[Tensor]) -> Option<Found> {
+    let is_computed = |k: &usize| recording.with(|r| matches!(r.graph.value(ids[*k]).source, Source::Computed));
+    let differentiable: Vec<usize> = (0..outputs.len()).filter(|k| outputs[*k].requires_grad() && is_computed(k)).collect();
+    if differentiable.is_empty() || !is_grad_enabled() {
+        return None;
+    }
+    let all: Vec<(Target, Tensor)> = recording.with(|r| {
+        let pairs = r.graph.values.iter().zip(&r.held).filter(|(_, t)| t.requires_grad());
+        let target = |(value, t): (&super::Value, &Tensor)| match value.source {
+            Source::Input(at) => Some((Target::Argument(at), t.clone())),
+            Source::Captured(at) => Some((Target::Captured(at), t.clone())),
+            _ => None,
+        };
+        pairs.filter_map(target).collect()
+    });
+    let mut found = Found { outputs: differentiable, targets: all.iter().map(|(target, _)| *target).collect(), values: Ok(Default::default()) };
+    let run = || {
+        let results: Vec<Tensor> = found.outputs.iter().map(|k| outputs[*k].clone()).collect();
+        let cotangent = |t: &Tensor| Tensor::ones(t.shape().clone(), t.dtype(), t.device());
+        let cotangents: Vec<Tensor> = results.iter().map(cotangent).collect::<Result<_>>()?;
+        let inputs = cotangents.iter().enumerate().map(|(j, t)| recording.with(|r| r.add_input(t, args + j))).collect();
+        let cotangents: Vec<Option<Tensor>> = cotangents.into_iter().map(Some).collect();
+        let tensors: Vec<Tensor> = all.iter().map(|(_, t)| t.clone()).collect();
+        let gradients = grad(&results, &tensors, &cotangents, Options { retain_graph: true, create_graph: false })?;
+        recording.with(|r| r.failure.take()).map_or(Ok(()), Err)?;
+        let (mut targets, mut values) = (Vec::new(), Vec::new());
+        for (gradient, target) in gradients.into_iter().zip(&found.targets) {
+            if let Some(gradient) = gradient {
+                targets.push(*target);
+                values.push(recording.with(|r| r.operand(&gradient))?);
+            }
+        }
+        Ok((targets, inputs, values))
+    };
+    match run() {
+        Ok((targets, inputs, values)) => {
+            found.targets = targets;
+            found.values = Ok((inputs, values));
+        }
+        Err(error) => found.values = Err(error),
+    }
+    Some(found)
+}
+
+/// The gradient of a recorded function.
+#[derive(Clone)]
+pub(super) struct Gradient {
+    outputs: Vec<usize>,
+    targets: Vec<Target>,
+    /// The number of tensors that a call saves for the graph.
+    saved: usize,
+    graph: Arc<Result<Executable>>,
+}
+
+impl Gradient {
+    /// The gradient, from the calls that were recorded after those of the function. Adds the tensors that it reads to the outputs
+    /// of the function.
+    pub fn new(found: Found, all: &Graph, calls: Vec<Call>, forward: &mut Graph) -> Gradient {
+        let Found { outputs, targets, values } = found;
+        let graph = values.and_then(|(cotangents, gradients)| {
+            let graph = Graph { values: all.values.clone(), calls, outputs: gradients };
+            let (graph, saved) = with_inputs(graph, &cotangents);
+            verify(&graph)?;
+            Ok((pass::apply(graph.compact(), |_, _| {})?, saved))
+        });
+        let (graph, saved) = match graph {
+            Ok((graph, saved)) => (Ok(Executable::new(graph)), saved),
+            Err(error) => (Err(error), Vec::new()),
+        };
+        forward.outputs.extend(&saved);
+        Gradient { outputs, targets, saved: saved.len(), graph: Arc::new(graph) }
+    }
+
+    /// The number of outputs that it adds to those of the function.
+    pub fn saved(&self) -> usize {
+        self.saved
+    }
+
+    pub fn graph(&self) -> Result<&Graph, &Error> {
+        self.graph.as_ref().as_ref().map(Executable::graph)
+    }
+
+    /// The op in the histories of results: a function whose graph is `forward`, with so many arguments.
+    pub fn op(&self, forward: &Arc<Executable>, args: usize) -> OpRef {
+        let (gradient, forward) = (self.clone(), forward.clone());
+        history_op(Arc::new(move |call| match is_grad_enabled() {
+            true => gradient.recorded(call, &forward, args),
+            false => gradient.plain(call),
+        }))
+    }
+
+    /// Gives the results a history: a node of the op.
+    pub fn attach(&self, op: &OpRef, reads: Reads<'_>, results: &mut [Tensor], saved: &[Tensor]) -> Result<()> {
+        let targets: Vec<&Tensor> = self.targets.iter().map(|target| target.of(reads)).collect();
+        let edges = targets.iter().map(|t| t.edge()).collect::<Result<SmallVec<[Option<Edge>; 2]>>>()?;
+        let none = std::iter::repeat_with(|| None).take(self.targets.len() + self.outputs.len());
+        let mut kept: SmallVec<[Option<Saved>; 3]> = none.collect();
+        kept.extend(saved.iter().map(|t| Some(Saved::input(t, None))));
+        for t in reads.args.iter().chain(reads.captured) {
+            kept.push(Some(Saved::input(t, t.edge()?.as_ref())));
+        }
+        let inputs = targets.iter().map(|t| Some(Meta::of(t))).collect();
+        let outputs = self.outputs.iter().map(|k| Meta::of(&results[*k])).collect();
+        let node = Arc::new(Node::new(op.clone(), &[], inputs, outputs, edges, None, kept));
+        for (j, k) in self.outputs.iter().enumerate() {
+            let version = results[*k].storage().version();
+            results[*k] = results[*k].detach().with_grad_meta(GradMeta::computed_by(node.clone(), j, version));
+        }
+        Ok(())
+    }
+
+    fn cotangents(&self, call: &BackwardCall<'_>) -> Result<Vec<Tensor>> {
+        (0..self.outputs.len()).map(|j| call.cotangent(j)).collect()
+    }
+
+    /// The gradients, by the graph.
+    fn plain(&self, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
+        let graph = self.graph.as_ref().as_ref().map_err(Clone::clone)?;
+        let mut args = self.cotangents(call)?;
+        for at in 0..self.saved {
+            args.push(call.further(at)?);
+        }
+        let gradients = graph.run(Reads { args: &args, captured: &[], numbers: &[] }, false)?;
+        Ok(gradients.into_iter().map(Some).collect())
+    }
+
+    /// The gradients with a history. For that the function runs again, and is recorded call by call.
+    fn recorded(&self, call: &BackwardCall<'_>, forward: &Executable, args: usize) -> Result<Vec<Option<Tensor>>> {
+        if forward.graph().draws() || !forward.graph().calls.iter().all(Call::is_pure) {
+            return Err(Error::runtime(
+                "the gradient of a gradient runs a function of mt.jit again, but the function changes a tensor in place, or draws random \
+                 numbers, which would differ; call it without mt.jit",
+            ));
+        }
+        let further = (self.saved..call.num_further()).map(|at| call.further(at));
+        let mut tensors = further.collect::<Result<Vec<Tensor>>>()?;
+        let captured = tensors.split_off(args);
+        let reads = Reads { args: &tensors, captured: &captured, numbers: &[] };
+        let outputs = forward.run(reads, true)?;
+        let targets: Vec<Tensor> = self.targets.iter().map(|target| target.of(reads).clone()).collect();
+        let results = self.outputs.iter().map(|k| outputs[*k].clone()).zip(self.cotangents(call)?);
+        let (results, cotangents): (Vec<_>, Vec<_>) = results.filter(|(t, _)| t.requires_grad()).map(|(t, c)| (t, Some(c))).unzip();
+        let gradients = grad(&results, &targets, &cotangents, Options { retain_graph: true, create_graph: true })?;
+        let zero = |t: &Tensor| Tensor::zeros(t.shape().clone(), t.dtype(), t.device());
+        gradients.into_iter().zip(&targets).map(|(g, t)| g.map_or_else(|| zero(t), Ok).map(Some)).collect()
+    }
+}
+
+impl Target {
+    fn of<'a>(&self, reads: Reads<'a>) -> &'a Tensor {
+        match *self {
+            Target::Argument(at) => &reads.args[at],
+            Target::Captured(at) => &reads.captured[at],
+        }
+    }
+}
+
+/// Makes the cotangents and the values that no call of the graph computes its inputs. Also returns the latter.
+fn with_inputs(mut graph: Graph, cotangents: &[ValueId]) -> (Graph, Vec<ValueId>) {
+    let mut is_own = vec![false; graph.values.len()];
+    for (j, id) in cotangents.iter().enumerate() {
+        is_own[id.at()] = true;
+        graph.values[id.at()].source = Source::Input(j);
+    }
+    graph.calls.iter().flat_map(Call::computes).for_each(|id| is_own[id.at()] = true);
+    let mut saved = Vec::new();
+    for id in graph.calls.iter().flat_map(Call::reads).chain(graph.outputs.iter().copied()) {
+        let source = &mut graph.values[id.at()].source;
+        if !matches!(source, Source::Constant(_)) && !std::mem::replace(&mut is_own[id.at()], true) {
+            *source = Source::Input(cotangents.len() + saved.len());
+            saved.push(id);
+        }
+    }
+    // The function takes the keys.
+    for value in graph.values.iter_mut().filter(|v| matches!(v.source, Source::Key(..))) {
+        value.source = Source::Computed;
+    }
+    (graph, saved)
+}
+
+/// The function of a gradient.
+type Run = dyn for<'a> Fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>> + Send + Sync;
+
+/// An op that occurs only in histories.
+fn history_op(run: Arc<Run>) -> OpRef {
+    let body = |_: &crate::op::Call<'_>| Err(Error::runtime("a recorded function is not called as an op"));
+    let (any, none) = (DTypeRule::Any, Cow::Borrowed(&[][..]));
+    let input = Input { name: Cow::Borrowed("args"), arity: Arity::Variadic, dtype: any, mutated: false, core: Core::Scalar };
+    let output = Output { name: Cow::Borrowed("outs"), dtype: any, role: Role::Returned, core: Core::Scalar };
+    let formula = Formula {
+        run: BackwardBody::Shared(run),
+        saved_inputs: none.clone(),
+        saved_outputs: none.clone(),
+        without: none,
+    };
+    OpRef::Shared(Arc::new(OpDef {
+        name: Cow::Borrowed("jit"),
+        aliases: Cow::Borrowed(&[]),
+        doc: Cow::Borrowed(""),
+        inputs: Cow::Owned(vec![input]),
+        attrs: Cow::Borrowed(&[]),
+        outputs: Cow::Owned(vec![output]),
+        generics: Cow::Borrowed(&[]),
+        shape: ShapeRule::Inferred,
+        predicates: Cow::Borrowed(&[]),
+        axis: None,
+        // The graph contains the conversions of half floats.
+        body: Body::Dynamic(Dynamic { run: Arc::new(body), is_interpreted: true }),
+        backward: Backward::Formula(formula),
+        kernels: KernelTable::new(),
+        since: 0,
+        location: Location { file: Cow::Borrowed(file!()), line: line!() },
+    }))
+}

@@ -1,0 +1,179 @@
+//! [`Graph`]: values, and the calls that compute them.
+
+use std::sync::Arc;
+
+use minitensor_kernels::Const;
+use smallvec::SmallVec;
+
+use crate::attr::Attr;
+use crate::autograd::GradMeta;
+use crate::dtype::DType;
+use crate::op::{Body, OpRef, Role};
+use crate::random::Block;
+use crate::tensor::{Device, Shape, Tensor};
+
+/// The number of a value in its graph.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ValueId(pub u32);
+
+impl ValueId {
+    /// The number as an index.
+    pub fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A tensor of a graph: a window of some memory. A call that changes a tensor in place changes all values of its memory, so the
+/// order of calls matters where memory is written.
+#[derive(Clone)]
+pub struct Value {
+    /// The sizes of its dimensions.
+    pub shape: Shape,
+    /// The dtype of its elements.
+    pub dtype: DType,
+    /// The device of its memory.
+    pub device: Device,
+    /// The number of its memory. Views have the memory of their base.
+    pub memory: u32,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// The origin of a value.
+#[derive(Clone)]
+pub enum Source {
+    /// An argument of the graph.
+    Input(usize),
+    /// A tensor that existed before the graph was recorded, by its number. Each run reads its current elements.
+    Captured(usize),
+    /// A tensor that was created during the recording, from nothing but shapes and numbers.
+    Constant(Tensor),
+    /// The accumulated gradient of a leaf at the start of a run.
+    Gradient(Arc<GradMeta>),
+    /// The next key of the global generator, for so many numbers. Each run takes a new one.
+    Key(usize, Block),
+    /// The result of a call.
+    Computed,
+}
+
+/// An argument of a call.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Operand {
+    /// An absent optional input.
+    None,
+    /// A plain number.
+    Number(Const),
+    /// A value.
+    Value(ValueId),
+}
+
+/// A call of an op.
+#[derive(Clone)]
+pub struct Call {
+    /// The op.
+    pub op: OpRef,
+    /// Its attributes.
+    pub attrs: SmallVec<[Attr; 2]>,
+    /// The attributes that each run sets: their positions, and the position of the first among the numbers of the run.
+    pub numbers: Option<(SmallVec<[usize; 4]>, usize)>,
+    /// Its arguments.
+    pub args: SmallVec<[Operand; 4]>,
+    /// Its outputs; `None` for those that are not computed. An output that an input becomes is that input.
+    pub outputs: SmallVec<[Option<ValueId>; 1]>,
+    /// Whether loops store half floats as `f32`, as within a composite op.
+    pub is_wide: bool,
+    /// Whether its body takes random numbers from the global generator.
+    pub draws: bool,
+}
+
+impl Call {
+    /// The values among the arguments.
+    pub fn reads(&self) -> impl Iterator<Item = ValueId> + '_ {
+        self.args.iter().filter_map(|arg| if let Operand::Value(id) = arg { Some(*id) } else { None })
+    }
+
+    /// The values that it computes.
+    pub fn computes(&self) -> impl Iterator<Item = ValueId> + '_ {
+        let is_new = |k: usize| !matches!(self.op.outputs.get(k).map(|o| o.role), Some(Role::Mutates(_)));
+        self.outputs.iter().enumerate().filter(move |(k, _)| is_new(*k)).filter_map(|(_, id)| *id)
+    }
+
+    /// The arguments that it changes in place.
+    pub fn changes(&self) -> impl Iterator<Item = ValueId> + '_ {
+        let changed = |(i, arg): (usize, &Operand)| match arg {
+            Operand::Value(id) if self.op.parameter(i).mutated => Some(*id),
+            _ => None,
+        };
+        self.args.iter().enumerate().filter_map(changed)
+    }
+
+    /// Whether the call does nothing but compute its outputs from its arguments.
+    pub fn is_pure(&self) -> bool {
+        !self.draws && self.numbers.is_none() && !self.op.body.is_interpreted() && self.changes().next().is_none()
+    }
+
+    /// Whether the op is computed element by element.
+    pub fn is_elementwise(&self) -> bool {
+        matches!(self.op.body, Body::Element(_))
+    }
+}
+
+/// A list of calls with the values between them.
+#[derive(Clone, Default)]
+pub struct Graph {
+    /// All values.
+    pub values: Vec<Value>,
+    /// The calls, in an order in which they can run.
+    pub calls: Vec<Call>,
+    /// The results.
+    pub outputs: Vec<ValueId>,
+}
+
+impl Graph {
+    /// A value.
+    pub fn value(&self, id: ValueId) -> &Value {
+        &self.values[id.at()]
+    }
+
+    /// For each memory, whether a call changes it in place.
+    pub fn written(&self) -> Vec<bool> {
+        let count = self.values.iter().map(|v| v.memory as usize + 1).max().unwrap_or(0);
+        let mut written = vec![false; count];
+        for id in self.calls.iter().flat_map(Call::changes) {
+            written[self.value(id).memory as usize] = true;
+        }
+        written
+    }
+
+    /// Whether each run takes random numbers from the global generator.
+    pub fn draws(&self) -> bool {
+        self.values.iter().any(|v| matches!(v.source, Source::Key(..))) || self.calls.iter().any(|call| call.draws)
+    }
+
+    /// The graph without the values that nothing refers to, except for keys: taking one changes the generator.
+    pub fn compact(mut self) -> Graph {
+        let mut moved: Vec<Option<ValueId>> = vec![None; self.values.len()];
+        let mut values = Vec::new();
+        {
+            let mut keep = |id: &mut ValueId| {
+                let new = *moved[id.at()].get_or_insert_with(|| {
+                    values.push(self.values[id.at()].clone());
+                    ValueId(values.len() as u32 - 1)
+                });
+                *id = new;
+            };
+            for call in &mut self.calls {
+                for arg in &mut call.args {
+                    if let Operand::Value(id) = arg {
+                        keep(id);
+                    }
+                }
+                call.outputs.iter_mut().flatten().for_each(&mut keep);
+            }
+            self.outputs.iter_mut().for_each(&mut keep);
+            let keys = self.values.iter().enumerate().filter(|(_, v)| matches!(v.source, Source::Key(..)));
+            keys.for_each(|(at, _)| keep(&mut ValueId(at as u32)));
+        }
+        Graph { values, ..self }
+    }
+}

@@ -1,0 +1,29 @@
+//! Graphs: recorded calls, which run again without the code that made them.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`record`] | [`Recording`]: records the calls of a thread at dispatch |
+//! | [`graph`] | [`Graph`]: values and the calls that compute them |
+//! | [`verify`] | the invariants of a graph |
+//! | [`pass`] | functions from graph to graph, such as fusion |
+//! | [`run`] | [`Executable`]: a graph that runs |
+//! | [`traced`], [`gradient`] | [`Traced`]: a recorded function, with its gradient |
+//! | [`argument`], [`captured`] | the conditions under which a recorded function is valid |
+//! | [`show`] | graphs as text and for Graphviz |
+
+mod argument;
+mod captured;
+mod gradient;
+mod graph;
+pub mod pass;
+pub(crate) mod record;
+mod run;
+mod show;
+mod traced;
+mod verify;
+
+pub use graph::{Call, Graph, Operand, Source, Value, ValueId};
+pub use record::{Recording, is_recording, last_call_takes, refuse, set_locate};
+pub use run::{Executable, Reads};
+pub use traced::Traced;
+pub use verify::verify;

@@ -1,0 +1,37 @@
+//! Passes: functions from graph to graph. The verifier runs after each.
+
+mod copies;
+mod dead;
+mod fuse;
+mod repeats;
+
+use super::graph::Graph;
+use super::verify;
+use crate::error::Result;
+
+/// A pass with its name.
+pub type Pass = (&'static str, fn(Graph) -> Graph);
+
+/// All passes, in the order in which they run.
+pub const PASSES: &[Pass] = &[
+    ("repeats", repeats::remove),
+    ("copies", copies::remove),
+    ("dead", dead::remove),
+    ("fuse", fuse::elements),
+];
+
+/// Applies all passes. `show` sees the graph after each that changed its calls.
+///
+/// # Errors
+/// If a pass returns a graph that is not valid.
+pub fn apply(mut graph: Graph, mut show: impl FnMut(&str, &Graph)) -> Result<Graph> {
+    for (name, run) in PASSES {
+        let before = graph.calls.len();
+        graph = run(graph).compact();
+        verify(&graph).map_err(|e| e.context(format!("pass '{name}'")))?;
+        if graph.calls.len() != before {
+            show(name, &graph);
+        }
+    }
+    Ok(graph)
+}

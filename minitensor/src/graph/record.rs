@@ -1,0 +1,491 @@
+//! [`Recording`]: records the calls of a thread as a [`Graph`].
+//!
+//! The calls run as always. A call of a loop becomes a call of the graph. A body over whole tensors becomes the calls that it
+//! makes, unless it reads elements or takes random numbers: then it is one call itself. Code outside of ops that reads elements
+//! cannot be recorded, and is an error.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use smallvec::SmallVec;
+
+use super::graph::{Call, Graph, Operand, Source, Value, ValueId};
+use crate::attr::Attr;
+use crate::autograd::GradMeta;
+use crate::dispatch::Produced;
+use crate::dispatch::capture::Counted;
+use crate::error::{Error, Result};
+use crate::op::by_name::names;
+use crate::op::{Arg, Body, OpName, OpRef, Role};
+use crate::precision::is_wide;
+use crate::random::Block;
+use crate::tensor::{Device, Region, Shape, Storage, Strides, Tensor};
+use crate::dtype::DType;
+
+/// A view, as a part of a tensor.
+static PART: OpName = OpName::new("region::part");
+
+thread_local! {
+    static RECORDER: RefCell<Option<Recorder>> = const { RefCell::new(None) };
+    /// What calls and reads of this thread mean to the recorder.
+    static STATE: Cell<State> = const { Cell::new(State::Off) };
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    /// Nothing is recorded.
+    Off,
+    /// Calls are recorded.
+    On,
+    /// The code of a call that is recorded as a whole.
+    Inside,
+}
+
+/// The number of the next storage that is created during a recording; 0 is for all others.
+static BIRTHS: AtomicU64 = AtomicU64::new(1);
+
+/// Finds the position in the user's code, for messages.
+static LOCATE: OnceLock<fn() -> Option<String>> = OnceLock::new();
+
+/// Sets the function that finds the position in the user's code. Only the first call has an effect.
+pub fn set_locate(locate: fn() -> Option<String>) {
+    let _ = LOCATE.set(locate);
+}
+
+/// Whether this thread records a graph.
+pub fn is_recording() -> bool {
+    STATE.get() != State::Off
+}
+
+/// The number of a storage that is created now.
+#[cold]
+pub(crate) fn birth() -> u64 {
+    if is_recording() { BIRTHS.fetch_add(1, Ordering::Relaxed) } else { 0 }
+}
+
+/// Calls code that belongs to no op, such as a copy made for a gradient, so that it is recorded even inside of a call.
+pub(crate) fn outside<R>(run: impl FnOnce() -> R) -> R {
+    let _restore = (STATE.get() == State::Inside).then(|| Restore(STATE.replace(State::On)));
+    run()
+}
+
+struct Restore(State);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        STATE.set(self.0);
+    }
+}
+
+/// Notes that the elements of a tensor are read or written by code that is not recorded.
+#[cold]
+pub(crate) fn note_access(t: &Tensor) {
+    with_recorder(|recorder| recorder.note_access(t));
+}
+
+/// Notes that a key was taken from the global generator, for so many numbers.
+pub(crate) fn note_key(key: &Tensor, n: usize, block: Block) {
+    with_recorder(|recorder| recorder.insert(key, Source::Key(n, block)));
+}
+
+/// Notes that the function does something that a graph cannot repeat.
+pub fn refuse(what: &str) {
+    with_recorder(|recorder| recorder.fail(what));
+}
+
+/// Notes that the accumulated gradient of a leaf is read or replaced.
+pub(crate) fn note_gradient(meta: &Arc<GradMeta>, now: &dyn Fn() -> Option<Tensor>) {
+    with_recorder(|recorder| {
+        if !recorder.gradients.iter().any(|(known, _)| Arc::ptr_eq(known, meta)) {
+            recorder.gradients.push((meta.clone(), now()));
+        }
+    });
+}
+
+/// Whether copies and conversions of a tensor must be calls of ops, so that they are recorded.
+pub(crate) fn records(t: &Tensor) -> bool {
+    STATE.get() == State::On && t.device() != Device::Meta && {
+        let records = |r: &Recorder| r.is_traced(t) && !r.frames.last().is_some_and(|frame| frame.copies);
+        RECORDER.with(|cell| cell.try_borrow().is_ok_and(|recorder| recorder.as_ref().is_some_and(records)))
+    }
+}
+
+/// States that these attributes of the last recorded call are numbers that each run sets, in the order of the names.
+///
+/// # Errors
+/// If the last call has no such attributes.
+pub fn last_call_takes(names: &[&str]) -> Result<()> {
+    with_recorder(|recorder| recorder.last_call_takes(names)).unwrap_or(Ok(()))
+}
+
+fn with_recorder<R>(run: impl FnOnce(&mut Recorder) -> R) -> Option<R> {
+    if STATE.get() != State::On {
+        return None;
+    }
+    // The recorder itself uses tensors.
+    RECORDER.with(|cell| cell.try_borrow_mut().ok()?.as_mut().map(run))
+}
+
+/// Records the calls of this thread until it ends.
+#[must_use = "dropping it discards the recorded calls"]
+pub struct Recording {
+    _counted: Counted,
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Recording {
+    /// Starts to record. `inputs` are the arguments of the graph.
+    ///
+    /// # Errors
+    /// If this thread is recording already.
+    pub fn start(inputs: &[Tensor]) -> Result<Recording> {
+        if is_recording() {
+            return Err(Error::runtime("this thread records a graph already"));
+        }
+        let mut recorder = Recorder { first_birth: BIRTHS.fetch_add(1, Ordering::Relaxed), ..Recorder::default() };
+        inputs.iter().for_each(|t| recorder.input(t));
+        RECORDER.with(|cell| *cell.borrow_mut() = Some(recorder));
+        STATE.set(State::On);
+        Ok(Recording { _counted: Counted::new(), _not_send: PhantomData })
+    }
+
+    /// Works with the recorder.
+    pub(super) fn with<R>(&self, run: impl FnOnce(&mut Recorder) -> R) -> R {
+        RECORDER.with(|cell| run(cell.borrow_mut().as_mut().expect("the recording has not ended")))
+    }
+
+    /// Ends, and returns what was recorded.
+    pub(super) fn end(self) -> Recorder {
+        RECORDER.with(|cell| cell.borrow_mut().take()).expect("the recording has not ended")
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        STATE.set(State::Off);
+        let recorder = RECORDER.with(|cell| cell.borrow_mut().take());
+        drop(recorder);
+    }
+}
+
+/// The window of a tensor in its memory.
+#[derive(PartialEq, Eq, Hash)]
+struct Window {
+    storage: *const Storage,
+    offset: usize,
+    shape: Shape,
+    strides: Strides,
+    dtype: DType,
+}
+
+impl Window {
+    fn of(t: &Tensor) -> Window {
+        Window {
+            storage: Arc::as_ptr(t.storage()),
+            offset: t.offset(),
+            shape: t.shape().clone(),
+            strides: t.strides().into(),
+            dtype: t.dtype(),
+        }
+    }
+}
+
+/// A running body.
+struct Frame {
+    /// The number of calls and births before it.
+    calls: usize,
+    birth: u64,
+    /// The number of values before it.
+    values: usize,
+    /// Whether it is the body of an op that copies.
+    copies: bool,
+    /// Whether it reads elements.
+    reads: bool,
+}
+
+/// What has been recorded.
+#[derive(Default)]
+pub(super) struct Recorder {
+    pub graph: Graph,
+    /// The tensor of each value. They keep the addresses of their memory from being used again.
+    pub held: Vec<Tensor>,
+    /// For each value, the version of the last recorded change when it was added.
+    recorded: Vec<u64>,
+    /// The gradients of leaves that were read or replaced, with their tensors before that.
+    pub gradients: Vec<(Arc<GradMeta>, Option<Tensor>)>,
+    /// The number of numbers that each run sets.
+    pub numbers: usize,
+    pub failure: Option<Error>,
+    windows: HashMap<Window, ValueId>,
+    /// The values of each memory, and its number.
+    memories: HashMap<*const Storage, (u32, Vec<ValueId>)>,
+    frames: Vec<Frame>,
+    first_birth: u64,
+    /// Births inside of calls. If they are not results, graphs cannot have their tensors.
+    hidden: Vec<Range<u64>>,
+}
+
+impl Recorder {
+    fn input(&mut self, t: &Tensor) {
+        let at = self.graph.values.iter().filter(|v| matches!(v.source, Source::Input(_))).count();
+        self.insert(t, Source::Input(at));
+    }
+
+    /// Adds an argument of the graph, and returns its value.
+    pub fn add_input(&mut self, t: &Tensor, at: usize) -> ValueId {
+        self.insert(t, Source::Input(at))
+    }
+
+    /// Adds a value. A tensor with the same window as an earlier one is that value.
+    fn insert(&mut self, t: &Tensor, source: Source) -> ValueId {
+        let id = ValueId(self.graph.values.len() as u32);
+        let next = self.memories.len() as u32;
+        let (memory, values) = self.memories.entry(Arc::as_ptr(t.storage())).or_insert_with(|| (next, Vec::new()));
+        values.push(id);
+        let (shape, dtype, device) = (t.shape().clone(), t.dtype(), t.device());
+        self.graph.values.push(Value { shape, dtype, device, memory: *memory, source });
+        self.held.push(t.clone());
+        self.recorded.push(t.storage().recorded());
+        self.windows.entry(Window::of(t)).or_insert(id);
+        id
+    }
+
+    /// The captured tensors, in the order of their numbers.
+    pub fn captured(&self) -> impl Iterator<Item = &Tensor> {
+        let pairs = self.graph.values.iter().zip(&self.held);
+        pairs.filter(|(value, _)| matches!(value.source, Source::Captured(_))).map(|(_, t)| t)
+    }
+
+    /// Whether the memory of a tensor was created during the recording.
+    pub fn is_new(&self, t: &Tensor) -> bool {
+        t.storage().birth() >= self.first_birth
+    }
+
+    /// An error if a recorded call has changed an argument or a captured tensor in place: its history would have to change in each
+    /// run.
+    pub fn expect_unrecorded_changes(&self) -> Result<()> {
+        for ((value, t), before) in self.graph.values.iter().zip(&self.held).zip(&self.recorded) {
+            let is_given = matches!(value.source, Source::Input(_) | Source::Captured(_));
+            if is_given && t.storage().recorded() != *before {
+                return Err(Error::runtime(format!(
+                    "the function changes a tensor of shape {} in place while gradients are recorded, and the tensor is not its own;                      change it under no_grad(), or return a new tensor",
+                    value.shape
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the elements of a tensor may differ in the next run.
+    fn is_traced(&self, t: &Tensor) -> bool {
+        let values = self.memories.get(&Arc::as_ptr(t.storage())).map(|(_, values)| values);
+        match values {
+            Some(values) => !values.iter().all(|id| matches!(self.graph.value(*id).source, Source::Constant(_))),
+            None => t.storage().birth() < self.first_birth,
+        }
+    }
+
+    fn note_access(&mut self, t: &Tensor) {
+        if t.device() == Device::Meta || !self.is_traced(t) {
+            return;
+        }
+        match self.frames.last_mut() {
+            Some(frame) => frame.reads = true,
+            None => self.fail("reads the elements of a tensor"),
+        }
+    }
+
+    fn fail(&mut self, what: &str) {
+        if self.failure.is_some() {
+            return;
+        }
+        let place = LOCATE.get().and_then(|locate| locate()).map_or(String::new(), |place| format!(" ({place})"));
+        self.failure = Some(Error::runtime(format!(
+            "the function {what}{place}, so its graph would repeat what depends on them; choose with mt.where, or do this outside of the \
+             function"
+        )));
+    }
+
+    /// The value of a tensor.
+    pub fn operand(&mut self, t: &Tensor) -> Result<ValueId> {
+        if let Some(id) = self.windows.get(&Window::of(t)).copied() {
+            let held = &mut self.held[id.at()];
+            if t.requires_grad() && !held.requires_grad() {
+                *held = t.clone();
+            }
+            return Ok(id);
+        }
+        if let Some((_, values)) = self.memories.get(&Arc::as_ptr(t.storage())) {
+            let whole = values.iter().copied().find(|id| t.lies_within(&self.held[id.at()]));
+            if let Some(whole) = whole {
+                return self.view(whole, t);
+            }
+        }
+        let birth = t.storage().birth();
+        if birth < self.first_birth {
+            let is_it = |(_, before): &&(Arc<GradMeta>, Option<Tensor>)| before.as_ref().is_some_and(|g| g.shares_storage(t));
+            let gradient = self.gradients.iter().find(is_it).map(|(meta, _)| meta.clone());
+            let source = gradient.map_or_else(|| Source::Captured(self.captured().count()), Source::Gradient);
+            return Ok(self.insert(t, source));
+        }
+        if self.hidden.iter().any(|range| range.contains(&birth)) {
+            return Err(Error::runtime(
+                "a call uses a tensor that was created inside of another call, which reads elements or draws random numbers, so the \
+                 graph cannot have it; use ops, or do this outside of the function",
+            ));
+        }
+        Ok(self.insert(t, Source::Constant(t.clone())))
+    }
+
+    /// A view that no op made.
+    fn view(&mut self, whole: ValueId, t: &Tensor) -> Result<ValueId> {
+        let region = Region::of(&self.held[whole.at()], t).to_ints();
+        let id = self.insert(t, Source::Computed);
+        self.graph.calls.push(Call {
+            op: PART.get()?.clone(),
+            attrs: [Attr::Ints(region.into())].into_iter().collect(),
+            numbers: None,
+            args: [Operand::Value(whole)].into_iter().collect(),
+            outputs: [Some(id)].into_iter().collect(),
+            is_wide: false,
+            draws: false,
+        });
+        Ok(id)
+    }
+
+    fn record(&mut self, op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &Produced, draws: bool) -> Result<()> {
+        let mut operands = SmallVec::new();
+        for arg in args {
+            operands.push(match arg {
+                Arg::None => Operand::None,
+                Arg::Number(value) => Operand::Number(*value),
+                Arg::Tensor(t) => Operand::Value(self.operand(t).map_err(|e| e.context(format!("op '{}'", op.name)))?),
+            });
+        }
+        let mut results: SmallVec<[Option<ValueId>; 1]> = SmallVec::new();
+        for (k, t) in outputs.iter().enumerate() {
+            let is_input = matches!(op.outputs.get(k).map(|o| o.role), Some(Role::Mutates(_)));
+            results.push(match t {
+                None => None,
+                Some(t) if is_input => Some(self.operand(t)?),
+                // It is an argument, or a part that was computed before.
+                Some(t) if self.windows.contains_key(&Window::of(t)) => None,
+                Some(t) => Some(self.insert(t, Source::Computed)),
+            });
+        }
+        let attrs = attrs.iter().cloned().collect();
+        let call = Call { op: op.clone(), attrs, numbers: None, args: operands, outputs: results, is_wide: is_wide(), draws };
+        self.graph.calls.push(call);
+        Ok(())
+    }
+
+    /// Ends the frame of a body over whole tensors.
+    fn close(&mut self, op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &Produced) -> Result<()> {
+        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        let is_computed = self.graph.calls.len() > frame.calls;
+        let mut is_known = |t: &Tensor| {
+            self.windows.contains_key(&Window::of(t))
+                || is_computed && self.memories.contains_key(&Arc::as_ptr(t.storage())) && self.operand(t).is_ok()
+        };
+        if !frame.reads && outputs.iter().flatten().all(&mut is_known) {
+            return Ok(());
+        }
+        let draws = self.discard(&frame);
+        self.record(op, args, attrs, outputs, draws)
+    }
+
+    /// Removes the calls of a frame, and tells whether it took random numbers.
+    fn discard(&mut self, frame: &Frame) -> bool {
+        let mut draws = self.graph.calls[frame.calls..].iter().any(|call| call.draws);
+        for value in self.graph.values[frame.values..].iter_mut().filter(|v| matches!(v.source, Source::Key(..))) {
+            (value.source, draws) = (Source::Computed, true);
+        }
+        for call in self.graph.calls.drain(frame.calls..) {
+            for id in call.computes() {
+                let held = &self.held[id.at()];
+                self.windows.remove(&Window::of(held));
+                let key = Arc::as_ptr(held.storage());
+                if let Some((_, values)) = self.memories.get_mut(&key) {
+                    values.retain(|other| *other != id);
+                    if values.is_empty() {
+                        self.memories.remove(&key);
+                    }
+                }
+            }
+        }
+        self.hidden.push(frame.birth..BIRTHS.load(Ordering::Relaxed));
+        draws
+    }
+
+    fn last_call_takes(&mut self, names: &[&str]) -> Result<()> {
+        let Some(call) = self.graph.calls.last_mut() else {
+            return Err(Error::runtime("no call was recorded"));
+        };
+        let position = |name: &&str| call.op.attrs.iter().position(|a| a.name == *name);
+        let positions: Option<SmallVec<[usize; 4]>> = names.iter().map(position).collect();
+        let positions = positions.ok_or_else(|| {
+            Error::value(format!("the last call, of op '{}', lacks one of the attributes {}", call.op.name, names.join(", ")))
+        })?;
+        call.numbers = Some((positions, self.numbers));
+        self.numbers += names.len();
+        Ok(())
+    }
+}
+
+/// Runs a call, and records it if this thread records a graph.
+pub(crate) fn call(
+    op: &OpRef,
+    args: &[Arg<'_>],
+    attrs: &[Attr],
+    proceed: &mut dyn FnMut() -> Result<Produced>,
+) -> Result<Produced> {
+    if STATE.get() != State::On {
+        return proceed();
+    }
+    let is_meta = args.iter().any(|arg| matches!(arg, Arg::Tensor(t) if t.device() == Device::Meta));
+    let is_whole = is_meta || !matches!(op.body, Body::Tensor(_) | Body::Dynamic(_));
+    let frame = |recorder: &Recorder| Frame {
+        calls: recorder.graph.calls.len(),
+        values: recorder.graph.values.len(),
+        birth: BIRTHS.load(Ordering::Relaxed),
+        copies: [names::CLONE.name(), names::ASTYPE.name()].contains(&op.name.as_ref()),
+        reads: false,
+    };
+    let opened = with_recorder(|recorder| {
+        if let Some(error) = &recorder.failure {
+            return Err(error.clone());
+        }
+        let frame = frame(recorder);
+        recorder.frames.push(frame);
+        Ok(recorder.frames.len())
+    });
+    let Some(depth) = opened.transpose()? else { return proceed() };
+    let result = {
+        let _restore = is_whole.then(|| Restore(STATE.replace(State::Inside)));
+        proceed()
+    };
+    with_recorder(|recorder| {
+        recorder.frames.truncate(depth);
+        let is_meta = is_meta || matches!(&result, Ok(all) if all.iter().flatten().any(|t| t.device() == Device::Meta));
+        match &result {
+            Ok(outputs) if !is_meta && is_whole => {
+                let Some(frame) = recorder.frames.pop() else { return Ok(()) };
+                recorder.hidden.push(frame.birth..BIRTHS.load(Ordering::Relaxed));
+                recorder.record(op, args, attrs, outputs, false)
+            }
+            Ok(outputs) if !is_meta => recorder.close(op, args, attrs, outputs),
+            _ => {
+                if let Some(frame) = recorder.frames.pop() {
+                    recorder.discard(&frame);
+                }
+                Ok(())
+            }
+        }
+    })
+    .unwrap_or(Ok(()))?;
+    result
+}

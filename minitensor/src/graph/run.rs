@@ -1,0 +1,128 @@
+//! [`Executable`]: a graph that runs.
+
+use smallvec::SmallVec;
+
+use super::graph::{Call, Graph, Operand, Source, ValueId};
+use crate::attr::Attr;
+use crate::autograd::NoGrad;
+use crate::backend::Wanted;
+use crate::dispatch::dispatch_wanted;
+use crate::error::{Error, Result};
+use crate::interrupt;
+use crate::op::Arg;
+use crate::precision::Wide;
+use crate::random::next_key;
+use crate::tensor::Tensor;
+
+/// The tensors and numbers that a run reads.
+#[derive(Clone, Copy)]
+pub struct Reads<'a> {
+    /// The arguments.
+    pub args: &'a [Tensor],
+    /// The captured tensors.
+    pub captured: &'a [Tensor],
+    /// The numbers that calls take in each run.
+    pub numbers: &'a [f64],
+}
+
+/// A graph, and after each call the values that are no longer needed.
+pub struct Executable {
+    graph: Graph,
+    last_used: Vec<SmallVec<[ValueId; 2]>>,
+    /// Constants that must be copied for each run, because the run changes them or returns them.
+    copied: Vec<bool>,
+}
+
+impl Executable {
+    /// Prepares a valid graph.
+    pub fn new(graph: Graph) -> Executable {
+        let mut is_kept = vec![false; graph.values.len()];
+        graph.outputs.iter().for_each(|id| is_kept[id.at()] = true);
+        let mut last_used = vec![SmallVec::new(); graph.calls.len()];
+        for (at, call) in graph.calls.iter().enumerate().rev() {
+            for id in call.reads().chain(call.computes()) {
+                if !std::mem::replace(&mut is_kept[id.at()], true) {
+                    last_used[at].push(id);
+                }
+            }
+        }
+        let written = graph.written();
+        let mut is_returned = vec![false; written.len()];
+        graph.outputs.iter().for_each(|id| is_returned[graph.value(*id).memory as usize] = true);
+        let is_copied = |memory: u32| written[memory as usize] || is_returned[memory as usize];
+        let copied = graph.values.iter().map(|v| matches!(v.source, Source::Constant(_)) && is_copied(v.memory)).collect();
+        Executable { graph, last_used, copied }
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Runs the calls, and returns the results. They are recorded for gradients if `is_recorded`.
+    ///
+    /// # Errors
+    /// The error of a call.
+    pub fn run(&self, reads: Reads<'_>, is_recorded: bool) -> Result<Vec<Tensor>> {
+        let _mode = (!is_recorded).then(NoGrad::new);
+        let mut values: Vec<Option<Tensor>> = Vec::with_capacity(self.graph.values.len());
+        for (value, is_copied) in self.graph.values.iter().zip(&self.copied) {
+            values.push(match &value.source {
+                Source::Input(at) => Some(reads.args[*at].clone()),
+                Source::Captured(at) => Some(reads.captured[*at].clone()),
+                Source::Constant(t) if *is_copied => Some(t.copied()?),
+                Source::Constant(t) => Some(t.clone()),
+                Source::Gradient(meta) => Some(meta.grad().ok_or_else(|| missing("a gradient"))?),
+                Source::Key(n, block) => Some(next_key(*n, *block, value.device)?),
+                Source::Computed => None,
+            });
+        }
+        for (call, unused) in self.graph.calls.iter().zip(&self.last_used) {
+            interrupt::check()?;
+            run(call, &mut values, reads.numbers)?;
+            unused.iter().for_each(|id| values[id.at()] = None);
+        }
+        self.graph.outputs.iter().map(|id| values[id.at()].clone().ok_or_else(|| missing("a result"))).collect()
+    }
+}
+
+#[cold]
+fn missing(what: &str) -> Error {
+    Error::runtime(format!("graph: {what} is missing"))
+}
+
+fn run(call: &Call, values: &mut [Option<Tensor>], numbers: &[f64]) -> Result<()> {
+    let outputs = {
+        let mut args: SmallVec<[Arg<'_>; 8]> = SmallVec::new();
+        for arg in &call.args {
+            args.push(match arg {
+                Operand::None => Arg::None,
+                Operand::Number(value) => Arg::Number(*value),
+                Operand::Value(id) => Arg::Tensor(values[id.at()].as_ref().ok_or_else(|| missing("an argument"))?),
+            });
+        }
+        let filled: Option<SmallVec<[Attr; 8]>> = call.numbers.as_ref().map(|(positions, first)| {
+            let mut attrs: SmallVec<[Attr; 8]> = call.attrs.iter().cloned().collect();
+            positions.iter().zip(&numbers[*first..]).for_each(|(at, v)| attrs[*at] = Attr::Float(*v));
+            attrs
+        });
+        let attrs = filled.as_deref().unwrap_or(&call.attrs);
+        let _wide = call.is_wide.then(Wide::new);
+        dispatch_wanted(&call.op, &args, attrs, wanted(call))?
+    };
+    for (id, t) in call.outputs.iter().zip(outputs) {
+        if let Some(id) = id {
+            values[id.at()] = t;
+        }
+    }
+    Ok(())
+}
+
+/// The outputs that a call computes. A body over whole tensors computes all.
+fn wanted(call: &Call) -> Wanted<'static> {
+    let is_loop = !matches!(call.op.body, crate::op::Body::Tensor(_) | crate::op::Body::Dynamic(_));
+    if !is_loop || call.outputs.len() > 64 || call.outputs.iter().all(Option::is_some) {
+        return Wanted::ALL;
+    }
+    Wanted::of(call.outputs.iter().enumerate().filter(|(_, id)| id.is_some()).map(|(k, _)| 1 << k).sum())
+}

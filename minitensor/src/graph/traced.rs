@@ -1,0 +1,213 @@
+//! [`Traced`]: a recorded function: its graph, its gradient, and the conditions under which they are valid.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::argument::Argument;
+use super::captured::Captured;
+use super::gradient::{self, Gradient};
+use super::graph::{Graph, Source, ValueId};
+use super::record::{Recorder, Recording};
+use super::run::{Executable, Reads};
+use super::{pass, verify};
+use crate::autograd::{GradMeta, is_grad_enabled};
+use crate::error::{Error, Result};
+use crate::op::OpRef;
+use crate::tensor::{Storage, Tensor};
+
+/// A function of tensors, as a graph.
+pub struct Traced {
+    forward: Arc<Executable>,
+    /// The number of results.
+    results: usize,
+    /// The gradient, and its op in histories.
+    gradient: Option<(Gradient, OpRef)>,
+    is_grad_enabled: bool,
+    arguments: Vec<Argument>,
+    captured: Vec<Captured>,
+    memories: Vec<*const Storage>,
+    /// The leaves whose accumulated gradients the function reads or replaces.
+    leaves: Vec<Leaf>,
+    /// Memory that the function created, and that is none of its results. If something still holds it, then the function has changed
+    /// the state of an object, and must be recorded again with that state.
+    strays: Mutex<Vec<Weak<Storage>>>,
+    /// The graph after the recording and after each pass.
+    stages: Vec<(String, String)>,
+    numbers: usize,
+}
+
+// SAFETY: the addresses of memories are only compared.
+unsafe impl Send for Traced {}
+// SAFETY: as above.
+unsafe impl Sync for Traced {}
+
+/// The accumulated gradient of a leaf.
+struct Leaf {
+    meta: Arc<GradMeta>,
+    /// Whether there was one when the function began.
+    had_gradient: bool,
+    /// The gradient at the end: none, or an output of the graph after the results. `None` if it is the same.
+    replaced: Option<Option<usize>>,
+}
+
+impl Traced {
+    /// Ends a recording. `args` are the arguments that the caller passed, and `outputs` the results of the function. Also returns the
+    /// results for the caller.
+    ///
+    /// # Errors
+    /// If the function did something that a graph cannot repeat.
+    pub fn new(recording: Recording, args: &[Tensor], outputs: &[Tensor], is_first: bool) -> Result<(Traced, Vec<Tensor>)> {
+        recording.with(|r| r.failure.take()).map_or(Ok(()), Err)?;
+        let ids = outputs.iter().map(|t| recording.with(|r| r.operand(t))).collect::<Result<Vec<ValueId>>>()?;
+        let mut ends = Vec::new();
+        let metas = recording.with(|r| std::mem::take(&mut r.gradients));
+        for (meta, before) in &metas {
+            let now = meta.grad();
+            let is_same = match (before, &now) {
+                (Some(before), Some(now)) => before.is(now),
+                (before, now) => before.is_none() && now.is_none(),
+            };
+            let value = now.map(|t| recording.with(|r| r.operand(&t))).transpose()?;
+            ends.push((!is_same).then_some(value));
+        }
+        recording.with(|r| r.expect_unrecorded_changes())?;
+        let calls = recording.with(|r| r.graph.calls.len());
+        let differentiated = gradient::record(&recording, args.len(), &ids, outputs);
+        let recorder = recording.end();
+        let mut forward = Graph { outputs: ids.clone(), ..recorder.graph.clone() };
+        let rest = forward.calls.split_off(calls);
+        let mut leaves = Vec::new();
+        for ((meta, before), end) in metas.into_iter().zip(&ends) {
+            let replaced = end.map(|value| value.map(|id| {
+                forward.outputs.push(id);
+                forward.outputs.len() - 1
+            }));
+            leaves.push(Leaf { meta, had_gradient: before.is_some(), replaced });
+        }
+        let captured: Vec<Captured> = recorder.captured().map(Captured::new).collect();
+        let memories: Vec<*const Storage> = captured.iter().map(Captured::memory).collect();
+        let first_saved = forward.outputs.len();
+        let gradient = differentiated.map(|found| Gradient::new(found, &recorder.graph, rest, &mut forward));
+        let mut stages = vec![("recorded".to_owned(), forward.clone().compact().to_string())];
+        verify(&forward)?;
+        let kept: Vec<Tensor> = forward.outputs.iter().map(|id| recorder.held[id.at()].clone()).collect();
+        let strays = if is_first { strays(&recorder, &kept) } else { Vec::new() };
+        let sources: Vec<Source> = ids.iter().map(|id| recorder.graph.value(*id).source.clone()).collect();
+        let forward = pass::apply(forward.compact(), |name, graph| stages.push((name.to_owned(), graph.to_string())))?;
+        let forward = Arc::new(Executable::new(forward));
+        let gradient = gradient.map(|gradient| {
+            let op = gradient.op(&forward, args.len());
+            (gradient, op)
+        });
+        let traced = Traced {
+            forward,
+            results: outputs.len(),
+            gradient,
+            is_grad_enabled: is_grad_enabled(),
+            arguments: Argument::all(args, &memories),
+            captured,
+            memories,
+            leaves,
+            strays: Mutex::new(strays),
+            stages,
+            numbers: recorder.numbers,
+        };
+        let captured = traced.captured().ok_or_else(stale)?;
+        let mut results: Vec<Tensor> = Vec::new();
+        for (source, t) in sources.iter().zip(outputs) {
+            results.push(match source {
+                Source::Input(at) => args[*at].clone(),
+                Source::Computed if t.requires_grad() => t.detach(),
+                _ => t.clone(),
+            });
+        }
+        traced.attach(Reads { args, captured: &captured, numbers: &[] }, &mut results, &kept[first_saved..])?;
+        Ok((traced, results))
+    }
+
+    /// Whether the graph is valid for these arguments now.
+    pub fn matches(&self, args: &[Tensor]) -> bool {
+        let is_as_before = |leaf: &Leaf| leaf.meta.grad().is_some() == leaf.had_gradient;
+        self.is_grad_enabled == is_grad_enabled()
+            && self.leaves.iter().all(is_as_before)
+            && args.len() == self.arguments.len()
+            && self.arguments.iter().enumerate().all(|(i, a)| a.is_like(args, i, &self.memories))
+    }
+
+    /// Whether something that the graph refers to has been replaced, so that it must be recorded again.
+    pub fn is_stale(&self) -> bool {
+        let strays = std::mem::take(&mut *self.strays.lock().unwrap_or_else(PoisonError::into_inner));
+        self.captured.iter().any(|c| c.get().is_none())
+            || strays.iter().any(|memory| memory.strong_count() > 0)
+    }
+
+    fn captured(&self) -> Option<Vec<Tensor>> {
+        self.captured.iter().map(Captured::get).collect()
+    }
+
+    /// The number of numbers that each run sets.
+    pub fn numbers(&self) -> usize {
+        self.numbers
+    }
+
+    /// Runs the graph. The arguments match.
+    ///
+    /// # Errors
+    /// The error of a call; that the graph is stale.
+    pub fn run(&self, args: &[Tensor], numbers: &[f64]) -> Result<Vec<Tensor>> {
+        let captured = self.captured().ok_or_else(stale)?;
+        let reads = Reads { args, captured: &captured, numbers };
+        let mut outputs = self.forward.run(reads, false)?;
+        for leaf in &self.leaves {
+            if let Some(end) = leaf.replaced {
+                leaf.meta.set_grad(end.map(|at| outputs[at].clone()));
+            }
+        }
+        let first_saved = outputs.len() - self.gradient.as_ref().map_or(0, |(gradient, _)| gradient.saved());
+        let saved = outputs.split_off(first_saved);
+        outputs.truncate(self.results);
+        self.attach(reads, &mut outputs, &saved)?;
+        Ok(outputs)
+    }
+
+    /// Gives the results their history.
+    fn attach(&self, reads: Reads<'_>, results: &mut [Tensor], saved: &[Tensor]) -> Result<()> {
+        match &self.gradient {
+            Some((gradient, op)) => gradient.attach(op, reads, results, saved),
+            None => Ok(()),
+        }
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        self.forward.graph()
+    }
+
+    /// The graph of the gradient, or the reason why there is none. `None` if no gradient is required.
+    pub fn gradient(&self) -> Option<Result<&Graph, &Error>> {
+        self.gradient.as_ref().map(|(gradient, _)| gradient.graph())
+    }
+
+    /// The text of the graph after the recording, and after each pass that changed it.
+    pub fn stages(&self) -> &[(String, String)] {
+        &self.stages
+    }
+
+    /// Whether an argument or a captured tensor requires a gradient.
+    pub fn requires_grad(&self) -> bool {
+        self.arguments.iter().any(Argument::requires_grad) || self.captured.iter().any(Captured::requires_grad)
+    }
+}
+
+#[cold]
+fn stale() -> Error {
+    Error::runtime("a tensor that the graph refers to no longer exists; call the function again")
+}
+
+/// The memory that was created by the recorded calls, except that of results.
+fn strays(recorder: &Recorder, results: &[Tensor]) -> Vec<Weak<Storage>> {
+    let is_created = |source: &Source| matches!(source, Source::Computed | Source::Constant(_));
+    let values = recorder.graph.values.iter().zip(&recorder.held).filter(|(value, t)| {
+        is_created(&value.source) && !results.iter().any(|result| result.shares_storage(t))
+    });
+    values.filter(|(_, t)| recorder.is_new(t)).map(|(_, t)| Arc::downgrade(t.storage())).collect()
+}

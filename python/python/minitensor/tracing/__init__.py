@@ -1,0 +1,12 @@
+"""`mt.jit`: functions of tensors as graphs.
+
+| module | contents |
+|---|---|
+| `jitted` | `jit`, and the function that it returns |
+| `tree` | nested containers as lists of tensors, and back |
+| `watch` | the Python state that a function refers to |
+"""
+
+from .jitted import Jitted, jit
+
+__all__ = ["Jitted", "jit"]

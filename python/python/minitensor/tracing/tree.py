@@ -1,0 +1,72 @@
+"""Nested containers: flattened to a list of tensors, and rebuilt from one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+from .._minitensor import Tensor
+
+#: Values that are equal if their types and texts are.
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+Rebuild = Callable[[Iterator[Any]], Any]
+
+
+class Same:
+    """An object that is equal to itself only. It is kept, so that no other object gets its identity."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def flatten(value: Any, tensors: list[Tensor], key: list[Hashable]) -> None:
+    """Appends the tensors in a value to `tensors`, and everything else about it to `key`."""
+    kind = type(value)
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        key.append(Tensor)
+    elif kind in PLAIN:
+        # Not the value itself: 1 equals True, -0.0 equals 0.0, and NaN does not equal itself.
+        key.append((kind, repr(value)))
+    elif kind in (list, tuple) or hasattr(value, "_fields") and isinstance(value, tuple):
+        key.append((kind, len(value)))
+        for item in value:
+            flatten(item, tensors, key)
+    elif kind is dict:
+        key.append((dict, len(value)))
+        for name, item in value.items():
+            flatten(name, tensors, key)
+            flatten(item, tensors, key)
+    elif hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
+        module = f"{kind.__module__.split('.')[0]}.{kind.__name__}"
+        raise TypeError(f"mt.jit: an argument is of type {module}, expected tensors; convert it with mt.asarray()")
+    else:
+        key.append(Same(value))
+
+
+def rebuilder(value: Any, tensors: list[Tensor]) -> Rebuild:
+    """Appends the tensors in a result to `tensors`. Returns the function that makes a result from others."""
+    kind = type(value)
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return next
+    if kind in (list, tuple) or hasattr(value, "_fields") and isinstance(value, tuple):
+        parts = [rebuilder(item, tensors) for item in value]
+        make = kind._make if hasattr(value, "_fields") else kind
+        return lambda results: make([part(results) for part in parts])
+    if kind is dict:
+        named = {name: rebuilder(item, tensors) for name, item in value.items()}
+        return lambda results: {name: part(results) for name, part in named.items()}
+    if hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
+        raise TypeError(
+            f"mt.jit: the function returned a {kind.__name__}, expected tensors, containers of them, and plain values; return a tensor, and "
+            "convert the result outside of the function"
+        )
+    return lambda _: value

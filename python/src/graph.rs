@@ -1,0 +1,162 @@
+//! The compiled part of `mt.jit`: recordings, and graphs that run.
+
+use std::cell::RefCell;
+
+use minitensor::graph::{self, Recording, Traced};
+use minitensor::{Error, Tensor};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::error::Result;
+use crate::runtime::{call, gil};
+use crate::tensor::class::PyTensor;
+
+thread_local! {
+    /// The recording of this thread.
+    static RECORDING: RefCell<Option<Recording>> = const { RefCell::new(None) };
+}
+
+/// A recorded function of tensors.
+///
+/// `str(graph)` and `graph.show()` are its text. Lines that begin with a value, such as `%3: float32 (2, 4) = add(%0, %1)`, are
+/// calls. A fused call is followed by its program.
+#[pyclass(name = "Graph", module = "minitensor", frozen)]
+struct PyGraph(Traced);
+
+fn tensors(list: &Bound<'_, PyList>) -> Result<Vec<Tensor>> {
+    list.iter().map(|object| Ok(object.cast::<PyTensor>().map_err(PyErr::from)?.get().core()?.clone())).collect()
+}
+
+fn objects<'py>(py: Python<'py>, tensors: Vec<Tensor>) -> Result<Bound<'py, PyList>> {
+    Ok(PyList::new(py, tensors.into_iter().map(PyTensor::from))?)
+}
+
+#[pymethods]
+impl PyGraph {
+    /// Whether the graph is valid for these arguments.
+    fn _matches(&self, args: &Bound<'_, PyList>) -> Result<bool> {
+        Ok(self.0.matches(&tensors(args)?))
+    }
+
+    /// Whether the graph is no longer valid for any arguments.
+    fn _is_stale(&self) -> bool {
+        self.0.is_stale()
+    }
+
+    /// Runs the graph.
+    fn _run<'py>(&self, py: Python<'py>, args: &Bound<'py, PyList>, numbers: Vec<f64>) -> Result<Bound<'py, PyList>> {
+        let args = tensors(args)?;
+        let results = call::pass(py, "jit", || self.0.run(&args, &numbers))?;
+        objects(py, results)
+    }
+
+    /// The number of calls.
+    fn __len__(&self) -> usize {
+        self.0.graph().calls.len()
+    }
+
+    fn __str__(&self) -> String {
+        self.0.graph().to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Graph of {} calls>", self.0.graph().calls.len())
+    }
+
+    /// The names of the called ops, in the order of the calls.
+    #[getter]
+    fn ops(&self) -> Vec<String> {
+        self.0.graph().calls.iter().map(|call| call.op.name.to_string()).collect()
+    }
+
+    /// The text of the graph of its gradient; `None` if there is none.
+    #[getter]
+    fn gradient(&self) -> Option<String> {
+        self.0.gradient()?.ok().map(ToString::to_string)
+    }
+
+    /// The graph as it was recorded, and after each pass that changed it: pairs of a name and a text.
+    #[getter]
+    fn stages(&self) -> Vec<(String, String)> {
+        self.0.stages().to_vec()
+    }
+
+    /// Prints what each pass did.
+    fn show(&self, py: Python<'_>) -> PyResult<()> {
+        let text: Vec<String> = self.0.stages().iter().map(|(name, text)| format!("# {name}\n{text}\n")).collect();
+        py.import("builtins")?.getattr("print")?.call1((text.join("\n"),)).map(|_| ())
+    }
+
+    /// The graph in the language of Graphviz.
+    fn to_dot(&self) -> String {
+        self.0.graph().to_dot()
+    }
+}
+
+/// Starts to record the calls of this thread, as functions of these tensors.
+#[pyfunction]
+fn _record_start(args: &Bound<'_, PyList>) -> Result<()> {
+    let recording = Recording::start(&tensors(args)?)?;
+    RECORDING.with(|cell| *cell.borrow_mut() = Some(recording));
+    Ok(())
+}
+
+/// Discards the recording of this thread.
+#[pyfunction]
+fn _record_cancel() {
+    let recording = RECORDING.with(|cell| cell.borrow_mut().take());
+    drop(recording);
+}
+
+/// Ends the recording of this thread: its graph, and the results for the caller.
+#[pyfunction]
+fn _record_finish<'py>(
+    py: Python<'py>,
+    args: &Bound<'py, PyList>,
+    outputs: &Bound<'py, PyList>,
+    is_first: bool,
+) -> Result<(PyGraph, Bound<'py, PyList>)> {
+    let recording = RECORDING.with(|cell| cell.borrow_mut().take());
+    let recording = recording.ok_or_else(|| Error::runtime("this thread does not record a graph"))?;
+    let (traced, results) = Traced::new(recording, &tensors(args)?, &tensors(outputs)?, is_first)?;
+    Ok((PyGraph(traced), objects(py, results)?))
+}
+
+/// Whether this thread records a graph.
+#[pyfunction]
+fn _is_recording() -> bool {
+    graph::is_recording()
+}
+
+/// States that these attributes of the last recorded call are numbers that each run sets.
+#[pyfunction]
+fn _last_call_takes(names: Vec<String>) -> Result<()> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Ok(graph::last_call_takes(&names)?)
+}
+
+/// A tensor that records like a leaf in place of this one, which has a history that is not part of the graph.
+#[pyfunction]
+fn _boundary(tensor: &PyTensor) -> Result<PyTensor> {
+    Ok(tensor.core()?.detach().with_requires_grad()?.into())
+}
+
+/// The position in the user's code, for messages.
+fn locate() -> Option<String> {
+    let place = gil::attach(|py| -> Result<Option<String>> {
+        Ok(py.import("minitensor.tracing.jitted")?.getattr("_user_position")?.call0()?.extract()?)
+    });
+    place.ok().flatten()
+}
+
+pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
+    graph::set_locate(locate);
+    m.add_class::<PyGraph>()?;
+    m.add_function(wrap_pyfunction!(_record_start, m)?)?;
+    m.add_function(wrap_pyfunction!(_record_cancel, m)?)?;
+    m.add_function(wrap_pyfunction!(_record_finish, m)?)?;
+    m.add_function(wrap_pyfunction!(_is_recording, m)?)?;
+    m.add_function(wrap_pyfunction!(_last_call_takes, m)?)?;
+    m.add_function(wrap_pyfunction!(_boundary, m)?)?;
+    Ok(())
+}
