@@ -3,6 +3,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use crate::error::{Error, Result, counted};
+use crate::graph::record;
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::{Arg, Arity, DTypeRule, OpDef};
 use crate::tensor::{Device, Tensor};
@@ -82,7 +83,7 @@ fn materialize(op: &OpDef, args: &[Arg<'_>], dtypes: &DTypes, device: Device) ->
             let is_converted = matches!(op.parameter(i).dtype, DTypeRule::Generic(_)) && op.body.is_loop();
             let dtype = if is_converted { dtype.compute() } else { dtype };
             owned[i] = Some(
-                Tensor::from_number(*n, dtype, device)
+                record::outside(|| Tensor::from_number(*n, dtype, device))
                     .map_err(|e| e.context(format!("op '{}', input '{}'", op.name, op.parameter(i).name)))?,
             );
         }

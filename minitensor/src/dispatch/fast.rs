@@ -11,6 +11,7 @@ use crate::backend::Wanted;
 use crate::backend::cpu::{elements::Loop, programs, strided::GRAIN};
 use crate::dtype::{DType, Kind};
 use crate::error::Result;
+use crate::graph::record as graph;
 use crate::op::call::shape_rule::Bindings;
 use crate::op::{Arg, Arity, Body, DTypeRule, OpRef, Role};
 use crate::tensor::{Device, Tensor};
@@ -77,7 +78,7 @@ pub fn call(
     }
     let (scalar, mut spread);
     if let Some((i, value)) = number {
-        scalar = Tensor::from_number(value, dtype, Device::Cpu).ok()?;
+        scalar = graph::outside(|| Tensor::from_number(value, dtype, Device::Cpu)).ok()?;
         spread = Spread::default();
         // SAFETY: n elements of the dtype fit into the buffer, which is aligned for all of them.
         unsafe { fill(&scalar, spread.as_mut_ptr().cast(), n) };

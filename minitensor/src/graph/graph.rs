@@ -152,28 +152,24 @@ impl Graph {
 
     /// The graph without the values that nothing refers to, except for keys: taking one changes the generator.
     pub fn compact(mut self) -> Graph {
-        let mut moved: Vec<Option<ValueId>> = vec![None; self.values.len()];
+        let mut is_used: Vec<bool> = self.values.iter().map(|v| matches!(v.source, Source::Key(..))).collect();
+        let used = self.calls.iter().flat_map(|call| call.reads().chain(call.outputs.iter().flatten().copied()));
+        used.chain(self.outputs.iter().copied()).for_each(|id| is_used[id.at()] = true);
+        let mut moved = vec![ValueId(0); self.values.len()];
         let mut values = Vec::new();
-        {
-            let mut keep = |id: &mut ValueId| {
-                let new = *moved[id.at()].get_or_insert_with(|| {
-                    values.push(self.values[id.at()].clone());
-                    ValueId(values.len() as u32 - 1)
-                });
-                *id = new;
-            };
-            for call in &mut self.calls {
-                for arg in &mut call.args {
-                    if let Operand::Value(id) = arg {
-                        keep(id);
-                    }
-                }
-                call.outputs.iter_mut().flatten().for_each(&mut keep);
-            }
-            self.outputs.iter_mut().for_each(&mut keep);
-            let keys = self.values.iter().enumerate().filter(|(_, v)| matches!(v.source, Source::Key(..)));
-            keys.for_each(|(at, _)| keep(&mut ValueId(at as u32)));
+        for (at, value) in std::mem::take(&mut self.values).into_iter().enumerate().filter(|(at, _)| is_used[*at]) {
+            moved[at] = ValueId(values.len() as u32);
+            values.push(value);
         }
+        for call in &mut self.calls {
+            for arg in &mut call.args {
+                if let Operand::Value(id) = arg {
+                    *id = moved[id.at()];
+                }
+            }
+            call.outputs.iter_mut().flatten().for_each(|id| *id = moved[id.at()]);
+        }
+        self.outputs.iter_mut().for_each(|id| *id = moved[id.at()]);
         Graph { values, ..self }
     }
 }

@@ -23,7 +23,7 @@ mod traced;
 mod verify;
 
 pub use graph::{Call, Graph, Operand, Source, Value, ValueId};
-pub use record::{Recording, is_recording, last_call_takes, refuse, set_locate};
+pub use record::{READS_AN_ARRAY, Recording, is_recording, last_call_takes, refuse, set_locate};
 pub use run::{Executable, Reads};
 pub use traced::Traced;
 pub use verify::verify;

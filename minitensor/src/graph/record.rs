@@ -17,7 +17,7 @@ use super::graph::{Call, Graph, Operand, Source, Value, ValueId};
 use crate::attr::Attr;
 use crate::autograd::GradMeta;
 use crate::dispatch::Produced;
-use crate::dispatch::capture::Counted;
+use crate::dispatch::capture::{self, Counted};
 use crate::error::{Error, Result};
 use crate::op::by_name::names;
 use crate::op::{Arg, Body, OpName, OpRef, Role};
@@ -46,7 +46,7 @@ enum State {
 }
 
 /// The number of the next storage that is created during a recording; 0 is for all others.
-static BIRTHS: AtomicU64 = AtomicU64::new(1);
+static BIRTHS: AtomicU64 = AtomicU64::new(2);
 
 /// Finds the position in the user's code, for messages.
 static LOCATE: OnceLock<fn() -> Option<String>> = OnceLock::new();
@@ -61,14 +61,20 @@ pub fn is_recording() -> bool {
     STATE.get() != State::Off
 }
 
-/// The number of a storage that is created now.
+/// The number of a storage that is created now. It is odd if the storage belongs to a call that is recorded as a whole.
 #[cold]
 pub(crate) fn birth() -> u64 {
-    if is_recording() { BIRTHS.fetch_add(1, Ordering::Relaxed) } else { 0 }
+    match STATE.get() {
+        State::Off => 0,
+        state => BIRTHS.fetch_add(2, Ordering::Relaxed) + u64::from(state == State::Inside),
+    }
 }
 
-/// Calls code that belongs to no op, such as a copy made for a gradient, so that it is recorded even inside of a call.
+/// Runs code that only prepares a call, such as a copy for the gradient, so that it is recorded even inside of a call.
 pub(crate) fn outside<R>(run: impl FnOnce() -> R) -> R {
+    if !capture::is_active() {
+        return run();
+    }
     let _restore = (STATE.get() == State::Inside).then(|| Restore(STATE.replace(State::On)));
     run()
 }
@@ -92,9 +98,15 @@ pub(crate) fn note_key(key: &Tensor, n: usize, block: Block) {
     with_recorder(|recorder| recorder.insert(key, Source::Key(n, block)));
 }
 
-/// Notes that the function does something that a graph cannot repeat.
+/// What [`refuse`] says about memory of another library: it may change between runs, and nothing shows that.
+pub const READS_AN_ARRAY: &str = "reads an array of another library";
+
+/// Notes that the function does something that a graph cannot repeat. The body of an op may do it.
 pub fn refuse(what: &str) {
-    with_recorder(|recorder| recorder.fail(what));
+    with_recorder(|recorder| match recorder.frames.last_mut() {
+        Some(frame) => frame.reads = true,
+        None => recorder.fail(what),
+    });
 }
 
 /// Notes that the accumulated gradient of a leaf is read or replaced.
@@ -146,7 +158,7 @@ impl Recording {
         if is_recording() {
             return Err(Error::runtime("this thread records a graph already"));
         }
-        let mut recorder = Recorder { first_birth: BIRTHS.fetch_add(1, Ordering::Relaxed), ..Recorder::default() };
+        let mut recorder = Recorder { first_birth: BIRTHS.load(Ordering::Relaxed), ..Recorder::default() };
         inputs.iter().for_each(|t| recorder.input(t));
         RECORDER.with(|cell| *cell.borrow_mut() = Some(recorder));
         STATE.set(State::On);
@@ -225,7 +237,7 @@ pub(super) struct Recorder {
     memories: HashMap<*const Storage, (u32, Vec<ValueId>)>,
     frames: Vec<Frame>,
     first_birth: u64,
-    /// Births inside of calls. If they are not results, graphs cannot have their tensors.
+    /// Births in bodies that are recorded as one call. Unless they are results, a graph cannot have their tensors.
     hidden: Vec<Range<u64>>,
 }
 
@@ -305,8 +317,7 @@ impl Recorder {
         }
         let place = LOCATE.get().and_then(|locate| locate()).map_or(String::new(), |place| format!(" ({place})"));
         self.failure = Some(Error::runtime(format!(
-            "the function {what}{place}, so its graph would repeat what depends on them; choose with mt.where, or do this outside of the \
-             function"
+            "the function {what}{place}, which its graph cannot repeat; choose with mt.where, or do this outside of the function"
         )));
     }
 
@@ -332,13 +343,14 @@ impl Recorder {
             let source = gradient.map_or_else(|| Source::Captured(self.captured().count()), Source::Gradient);
             return Ok(self.insert(t, source));
         }
-        if self.hidden.iter().any(|range| range.contains(&birth)) {
+        if birth % 2 == 1 || self.hidden.iter().any(|range| range.contains(&birth)) {
             return Err(Error::runtime(
                 "a call uses a tensor that was created inside of another call, which reads elements or draws random numbers, so the \
                  graph cannot have it; use ops, or do this outside of the function",
             ));
         }
-        Ok(self.insert(t, Source::Constant(t.clone())))
+        // A copy: the function or its caller may change the tensor.
+        Ok(self.insert(t, Source::Constant(t.copied()?)))
     }
 
     /// A view that no op made.
@@ -459,6 +471,12 @@ pub(crate) fn call(
         if let Some(error) = &recorder.failure {
             return Err(error.clone());
         }
+        // Before the call: the copy of a constant has the elements that the call changes.
+        for (i, arg) in args.iter().enumerate() {
+            if let (Arg::Tensor(t), true) = (arg, op.parameter(i).mutated && !is_meta) {
+                recorder.operand(t)?;
+            }
+        }
         let frame = frame(recorder);
         recorder.frames.push(frame);
         Ok(recorder.frames.len())
@@ -473,8 +491,7 @@ pub(crate) fn call(
         let is_meta = is_meta || matches!(&result, Ok(all) if all.iter().flatten().any(|t| t.device() == Device::Meta));
         match &result {
             Ok(outputs) if !is_meta && is_whole => {
-                let Some(frame) = recorder.frames.pop() else { return Ok(()) };
-                recorder.hidden.push(frame.birth..BIRTHS.load(Ordering::Relaxed));
+                recorder.frames.pop();
                 recorder.record(op, args, attrs, outputs, false)
             }
             Ok(outputs) if !is_meta => recorder.close(op, args, attrs, outputs),

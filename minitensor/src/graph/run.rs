@@ -9,7 +9,7 @@ use crate::backend::Wanted;
 use crate::dispatch::dispatch_wanted;
 use crate::error::{Error, Result};
 use crate::interrupt;
-use crate::op::Arg;
+use crate::op::{Arg, Body};
 use crate::precision::Wide;
 use crate::random::next_key;
 use crate::tensor::Tensor;
@@ -80,9 +80,31 @@ impl Executable {
         for (call, unused) in self.graph.calls.iter().zip(&self.last_used) {
             interrupt::check()?;
             run(call, &mut values, reads.numbers)?;
+            self.expect_shapes(call, &values)?;
             unused.iter().for_each(|id| values[id.at()] = None);
         }
         self.graph.outputs.iter().map(|id| values[id.at()].clone().ok_or_else(|| missing("a result"))).collect()
+    }
+}
+
+impl Executable {
+    /// An error if a body over whole tensors returned other sizes than when it was recorded.
+    fn expect_shapes(&self, call: &Call, values: &[Option<Tensor>]) -> Result<()> {
+        if !matches!(call.op.body, Body::Tensor(_) | Body::Dynamic(_)) {
+            return Ok(());
+        }
+        for id in call.computes() {
+            let expected = &self.graph.value(id).shape;
+            if let Some(t) = values[id.at()].as_ref().filter(|t| t.shape() != expected) {
+                return Err(Error::runtime(format!(
+                    "op '{}' returned shape {}, but {expected} when its graph was recorded; sizes that depend on elements cannot be part of \
+                     a function under mt.jit; call the op outside of it, or use mt.where",
+                    call.op.name,
+                    t.shape()
+                )));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -120,7 +142,7 @@ fn run(call: &Call, values: &mut [Option<Tensor>], numbers: &[f64]) -> Result<()
 
 /// The outputs that a call computes. A body over whole tensors computes all.
 fn wanted(call: &Call) -> Wanted<'static> {
-    let is_loop = !matches!(call.op.body, crate::op::Body::Tensor(_) | crate::op::Body::Dynamic(_));
+    let is_loop = !matches!(call.op.body, Body::Tensor(_) | Body::Dynamic(_));
     if !is_loop || call.outputs.len() > 64 || call.outputs.iter().all(Option::is_some) {
         return Wanted::ALL;
     }

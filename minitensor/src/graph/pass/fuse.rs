@@ -8,6 +8,7 @@ use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
 use crate::error::Result;
 use crate::graph::{Call, Graph, Operand, ValueId};
+use crate::op::gradient;
 use crate::op::{Arity, CustomOpBuilder, DTypeRule, OpRef, Role};
 use crate::tensor::Device;
 
@@ -161,7 +162,11 @@ fn fusible(graph: &Graph, call: &Call) -> Option<usize> {
 }
 
 fn program(call: &Call) -> Result<Option<Program>> {
-    call.op.program(&call.attrs, |i| !matches!(call.args.get(i), None | Some(Operand::None)))
+    let is_given = |i: usize| !matches!(call.args.get(i), None | Some(Operand::None));
+    match gradient::program_of_reals(&call.op, &call.attrs, is_given) {
+        Some(program) => Ok(Some(program)),
+        None => call.op.program(&call.attrs, is_given),
+    }
 }
 
 /// The values of the `f64` attributes, which are the uniforms of the program.

@@ -10,9 +10,12 @@ pub use vjp::vjp;
 
 use std::sync::{Arc, OnceLock};
 
+use minitensor_kernels::program::Program;
 use smallvec::SmallVec;
 
-use crate::op::def::{Backward, Body, OpDef};
+use crate::__private::vjp_program;
+use crate::op::def::{Backward, Body, OpDef, OpRef};
+use crate::op::registry;
 use crate::op::gradient::pullback::Pullback;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
@@ -98,6 +101,20 @@ impl Gradients {
         }
         Ok(pullback)
     }
+}
+
+/// The program of a compiled vector-Jacobian product for real numbers. The program of its definition is for complex numbers, if the op
+/// takes them: then it also computes the derivative by the conjugate, which is 0 here.
+pub fn program_of_reals(vjp: &OpRef, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Option<Program> {
+    let op = registry::get(vjp.name.strip_suffix(".vjp")?).ok()?;
+    let Backward::Derived(derived) = &op.backward else { return None };
+    if !std::ptr::eq(&*derived.vjp, &**vjp) {
+        return None;
+    }
+    let cotangents: Vec<usize> = op.cotangents().collect();
+    let forward = op.program(attrs, |i| is_given(cotangents.len() + i)).ok()??;
+    let wrt: Vec<usize> = derived.wrt.iter().map(|i| usize::from(*i)).collect();
+    vjp_program(&forward, &cotangents, &wrt, false).ok()
 }
 
 /// The pullback of a call whose gradient is derived. It is needed before the call runs, since it determines which tensors are

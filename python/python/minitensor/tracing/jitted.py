@@ -39,7 +39,7 @@ class _Entry(NamedTuple):
     state: dict[str, Hashable]
 
 
-class Jitted:
+class Jitted(watch.Watched):
     """A function under `mt.jit`. `graphs` are the graphs that were recorded."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -48,6 +48,9 @@ class Jitted:
         self._entries: dict[Hashable, list[_Entry]] = {}
         #: The number of recordings for each key.
         self._recordings: dict[Hashable, int] = {}
+
+    def watched(self) -> dict[str, Any]:
+        return {"function": self._function}
 
     @property
     def graphs(self) -> list[Graph]:

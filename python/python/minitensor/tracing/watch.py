@@ -19,6 +19,15 @@ _OF_RUNS = {Module: {"_pre_hooks", "_hooks"}, Optimizer: {"lr", "steps", "_updat
 #: The deepest attribute that is watched.
 _DEPTH = 4
 
+
+class Watched:
+    """The base class of objects that say themselves what a graph depends on."""
+
+    def watched(self) -> dict[str, Any]:
+        """Returns the state that a graph contains as constants."""
+        raise NotImplementedError
+
+
 #: A place where a value is found: a description, and a function that reads the value.
 Place = tuple[str, Callable[[], Any]]
 
@@ -37,7 +46,9 @@ def _is_ours(name: str | None) -> bool:
 
 def _parts(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     """Yields the values to which a value refers, with descriptions."""
-    if isinstance(value, types.MethodType):
+    if isinstance(value, Watched):
+        yield from ((f"{name}.{key}", item) for key, item in value.watched().items())
+    elif isinstance(value, types.MethodType):
         yield "self", value.__self__
         yield name, value.__func__
     elif isinstance(value, types.FunctionType):

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, CString, c_int, c_void};
 
+use minitensor::graph::{READS_AN_ARRAY, refuse};
 use minitensor::dtype::Kind;
 use minitensor::{DType, Error, Shape, Tensor};
 use pyo3::buffer::PyUntypedBuffer;
@@ -53,6 +54,7 @@ pub fn is_buffer(object: &Bound<'_, PyAny>) -> bool {
 
 /// A tensor over the memory of an object that supports the buffer protocol.
 pub fn import(object: &Bound<'_, PyAny>) -> Result<Tensor> {
+    refuse(READS_AN_ARRAY);
     // A memoryview has a shape and strides even if the exporter omits them, as ctypes does.
     let view = PyUntypedBuffer::get(PyMemoryView::from(object)?.as_any())?;
     let format = view.format().to_string_lossy().into_owned();

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_void};
 
+use minitensor::graph::{READS_AN_ARRAY, refuse};
 use minitensor::dtype::Kind;
 use minitensor::{DType, Error, Shape, Tensor};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
@@ -393,6 +394,7 @@ pub fn import(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
 
 /// A tensor over the memory of a capsule.
 pub fn consume(capsule: &Bound<'_, PyAny>) -> Result<Tensor> {
+    refuse(READS_AN_ARRAY);
     let taken = match take::<Versioned>(capsule)? {
         Some(tensor) => Some(tensor),
         None => take::<Legacy>(capsule)?,

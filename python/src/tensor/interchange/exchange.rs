@@ -5,6 +5,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use minitensor::graph::{READS_AN_ARRAY, refuse};
 use minitensor::{Device, Error, Tensor};
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
@@ -58,6 +59,7 @@ impl ExchangeApi {
 
     /// A tensor over the memory of an array.
     pub fn tensor(&self, object: &Bound<'_, PyAny>) -> Result<Tensor> {
+        refuse(READS_AN_ARRAY);
         let mut managed = std::ptr::null_mut();
         // SAFETY: the function takes an object of its type, and fills in the pointer or sets an exception.
         let status = unsafe { (self.from_object)(object.as_ptr(), &raw mut managed) };

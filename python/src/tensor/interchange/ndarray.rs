@@ -4,6 +4,7 @@
 
 use std::ffi::{c_char, c_int, c_long, c_void};
 
+use minitensor::graph::{READS_AN_ARRAY, refuse};
 use minitensor::{DType, Error, Tensor};
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
@@ -153,6 +154,7 @@ impl Api {
         if !self.is_array(object) {
             return Ok(None);
         }
+        refuse(READS_AN_ARRAY);
         // SAFETY: the object is an array, whose layout is that of this version of NumPy.
         let (fields, descr) = unsafe {
             let fields = &*object.as_ptr().cast::<Fields>();

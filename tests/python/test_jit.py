@@ -1,0 +1,597 @@
+"""`mt.jit`: a graph computes what its function computes, and is recorded again when it would not."""
+
+import gc
+import random
+import warnings
+
+import numpy as np
+import pytest
+
+import minitensor as mt
+
+
+def bits(value):
+    """The bytes of all tensors in a result."""
+    if isinstance(value, mt.Tensor):
+        value = value.detach()
+        return (value.astype("float32") if value.dtype == mt.bfloat16 else value).numpy().tobytes()
+    if isinstance(value, dict):
+        return {name: bits(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [bits(item) for item in value]
+    return value
+
+
+def assert_same(f, *calls, graphs=None):
+    """Each call of the function under `mt.jit` gives the bits that the function gives."""
+    jitted = mt.jit(f)
+    for args in calls:
+        assert bits(jitted(*args)) == bits(f(*args))
+    for args in reversed(calls):
+        assert bits(jitted(*args)) == bits(f(*args))
+    if graphs is not None:
+        assert len(jitted.graphs) == graphs
+    return jitted
+
+
+def randn(*shape, **options):
+    return mt.Tensor(np.random.default_rng(len(shape) + sum(shape)).standard_normal(shape).astype("float32"), **options)
+
+
+class TestResults:
+    def test_a_chain_is_one_fused_call(self):
+        jitted = assert_same(lambda x, y: (x * 2 + y).tanh() * x.sigmoid() - 1, (randn(3, 4), randn(4)), graphs=1)
+        assert jitted.graphs[0].ops == ["fused(multiply, add, tanh, sigmoid, multiply, subtract)"]
+
+    def test_other_values_of_the_same_shape_use_the_same_graph(self):
+        assert_same(lambda x: x.exp().sum(axis=0) / 2, (randn(3, 4),), (randn(3, 4) + 1,), (randn(3, 4) * 0,), graphs=1)
+
+    def test_shapes_dtypes_and_layouts_have_graphs_of_their_own(self):
+        x = randn(4, 4)
+        calls = [(x,), (x[:2],), (x.astype("float64"),), (x.T,), (x[::2],), (x.astype("float16"),), (mt.arange(4),)]
+        assert_same(lambda x: (x * x + 1).reshape(-1) * 2, *calls)
+
+    def test_containers(self):
+        def f(pair, options, *rest, scale):
+            x, y = pair
+            return {"sum": x + y * scale, "rest": [t * options["factor"] for t in rest], "name": options["name"], "none": None}
+
+        jitted = mt.jit(f)
+        for factor in (2, 3, 3.0, True):
+            args = ((randn(3), randn(3) + 1), {"factor": factor, "name": "n"}, randn(2), randn(1))
+            for _ in range(2):
+                assert bits(jitted(*args, scale=randn(3))) == bits(f(*args, scale=randn(3)))
+        assert len(jitted.graphs) == 4
+
+    def test_results_that_are_arguments_are_these_objects_memory(self):
+        x = randn(3)
+        jitted = mt.jit(lambda x: (x, x + 1))
+        for _ in range(3):
+            same, _ = jitted(x)
+            same += 1
+        np.testing.assert_array_equal(x.numpy(), randn(3).numpy() + np.float32(1) + np.float32(1) + np.float32(1))
+
+    def test_results_share_no_memory_between_runs(self):
+        constant = mt.jit(lambda x: (x * 0 + 1, mt.ones(3)))
+        first = constant(randn(3))
+        second = constant(randn(3))
+        for t in (*first, *second):
+            t += 1
+        assert [t.tolist() for t in (*first, *second)] == [[2.0] * 3] * 4
+        assert [t.tolist() for t in constant(randn(3))] == [[1.0] * 3] * 2
+
+    def test_a_constant_that_is_changed_in_place_starts_again_in_each_run(self):
+        def f(x):
+            total = mt.zeros(3)
+            for _ in range(3):
+                total += x
+            return total
+
+        assert_same(f, (randn(3),), (randn(3) * 2,), graphs=1)
+
+    def test_views_and_in_place_changes(self):
+        def f(x):
+            y = x * 2
+            y[1:] += x[:-1]
+            y.T[0] *= 3
+            z = y + 1
+            y[0, 0] = 7
+            return y, z, y.sum(axis=0)
+
+        assert_same(f, (randn(4, 4),), (randn(4, 4) + 3,), graphs=1)
+
+    def test_changes_of_arguments_in_place(self):
+        def f(x, y):
+            x += y
+            x[0] = 5
+            return x * 2
+
+        jitted = mt.jit(f)
+        a, b = randn(4), randn(4)
+        for _ in range(3):
+            assert bits(jitted(a, randn(4))) == bits(f(b, randn(4)))
+            assert bits(a) == bits(b)
+
+    def test_aliased_arguments_have_a_graph_of_their_own(self):
+        def f(x, y):
+            x += 1
+            return x * y
+
+        jitted = mt.jit(f)
+        for _ in range(3):
+            a, b = randn(4), randn(4) + 1
+            assert bits(jitted(a, b)) == bits(f(randn(4), randn(4) + 1))
+            a, b = randn(4), randn(4)
+            assert bits(jitted(a, a)) == bits(f(b, b))
+            a, b = randn(8), randn(8)
+            assert bits(jitted(a[:4], a[2:6])) == bits(f(b[:4], b[2:6]))
+            assert bits(jitted(a[:4], a[4:])) == bits(f(b[:4], b[4:]))
+
+    def test_integers_masks_and_indices(self):
+        def f(x, i):
+            mask = (x > 0) & (x < 1)
+            return mt.where(mask, x, -x), x[i], mt.ops.argmax(x, axis=-1), mask.sum()
+
+        assert_same(f, (randn(4, 5), mt.Tensor([0, 2])), (-randn(4, 5), mt.Tensor([1, 1])), graphs=1)
+
+    def test_random_numbers_continue_the_stream(self):
+        def f(x):
+            noise = mt.rand(3, 4)
+            unused = mt.randn(2)
+            return mt.ops.dropout(x) + noise, mt.randint(0, 10, (5,)), mt.ops.rand_like(x)
+
+        jitted = mt.jit(f)
+        mt.manual_seed(0)
+        expected = [bits(f(randn(3, 4))) for _ in range(4)]
+        mt.manual_seed(0)
+        assert [bits(jitted(randn(3, 4))) for _ in range(4)] == expected
+
+    def test_ops_in_python_and_plugins_of_programs_fuse(self):
+        @mt.element_op(name="jit_test_op")
+        def jit_test_op(x, scale=2.0):
+            return x * mt.ops.exp(-x * scale)
+
+        try:
+            jitted = assert_same(lambda x: jit_test_op(x + 1, scale=0.5).tanh(), (randn(5),))
+            assert len(jitted.graphs[0].ops) == 1
+        finally:
+            mt.unregister_custom_op_py("jit_test_op")
+
+    def test_a_python_op_that_reads_elements_is_one_call(self):
+        @mt.custom_op(name="jit_test_numpy")
+        def op(x):
+            return mt.Tensor(np.sort(x.numpy())[::-1].copy())
+
+        try:
+            jitted = assert_same(lambda x: op(x * 2) + 1, (randn(5),), (-randn(5),), graphs=1)
+            assert "jit_test_numpy" in jitted.graphs[0].ops
+        finally:
+            mt.unregister_custom_op_py("jit_test_numpy")
+
+    def test_nested_jit(self):
+        inner = mt.jit(lambda x: x * 2)
+        assert_same(lambda x: inner(x).exp() + inner(x + 1), (randn(3),), graphs=1)
+
+    def test_methods(self):
+        class Scale:
+            def __init__(self, factor):
+                self.factor = factor
+
+            @mt.jit
+            def __call__(self, x):
+                return x * self.factor
+
+        two, three = Scale(2.0), Scale(mt.full((3,), 3.0))
+        for _ in range(2):
+            np.testing.assert_array_equal(two(randn(3)).numpy(), randn(3).numpy() * 2)
+            np.testing.assert_array_equal(three(randn(3)).numpy(), randn(3).numpy() * 3)
+        two.factor = 5.0
+        np.testing.assert_array_equal(two(randn(3)).numpy(), randn(3).numpy() * 5)
+
+    def test_half_precision_is_rounded_as_in_eager_mode(self):
+        for dtype in ("float16", "bfloat16"):
+            x = randn(6, 8).astype(dtype)
+            assert_same(lambda x: mt.ops.softmax(x * 3 + 1, axis=-1).mean(axis=0) - x.sum(), (x,), graphs=1)
+
+    def test_repeated_and_unused_calls_are_removed(self):
+        def f(x):
+            unused = x.exp() @ x
+            return (x @ x).sum() + (x @ x).sum()
+
+        assert assert_same(f, (randn(3, 3),)).graphs[0].ops.count("linalg::matrix_product") == 1
+
+
+class TestGradients:
+    def check(self, f, *inputs):
+        """Gradients through a jitted function, and within one, are those of the function."""
+
+        def gradients(f):
+            leaves = [t.detach().clone().requires_grad_() for t in inputs]
+            out = f(*leaves)
+            (out * out).sum().backward()
+            return [out, *(leaf.grad for leaf in leaves)]
+
+        def inside(*tensors):
+            leaves = [t.detach().clone().requires_grad_() for t in tensors]
+            out = f(*leaves)
+            return [out, *mt.grad((out * out).sum(), leaves)]
+
+        jitted = mt.jit(f)
+        for _ in range(3):
+            assert bits(gradients(jitted)) == bits(gradients(f))
+        assert_same(inside, inputs, tuple(t + 1 for t in inputs), graphs=1)
+        return jitted
+
+    def test_chain(self):
+        self.check(lambda x, y: (x * y).tanh() * y.exp() + x, randn(3, 4), randn(4))
+
+    def test_rows_and_products(self):
+        self.check(lambda x, w: mt.ops.softmax(mt.ops.gelu(x @ w), axis=-1), randn(3, 4), randn(4, 5))
+
+    def test_slices_and_in_place(self):
+        def f(x):
+            y = x * 2
+            y[1:] = y[:-1].clone() * x[1:]
+            y[0] *= 3
+            return y
+
+        self.check(f, randn(5))
+
+    def test_convolution(self):
+        self.check(lambda x, w: mt.ops.relu(mt.ops.conv2d(x, w)).mean(axis=(2, 3)), randn(2, 3, 6, 6), randn(4, 3, 3, 3))
+
+    def test_gradient_of_a_gradient(self):
+        def second(f):
+            x = randn(4).requires_grad_()
+            (g,) = mt.grad(f(x).sum(), x, create_graph=True)
+            (h,) = mt.grad((g * g).sum(), x)
+            return h.numpy()
+
+        f = lambda x: x.tanh() * x.exp()
+        jitted = mt.jit(f)
+        jitted(randn(4).requires_grad_())
+        np.testing.assert_allclose(second(jitted), second(f), rtol=1e-5)
+        assert mt.testing.gradcheck(jitted, randn(3).astype("float64"))
+
+    def test_arguments_with_a_history(self):
+        w = randn(3).requires_grad_()
+        jitted = mt.jit(lambda x: x * x + w)
+        for _ in range(3):
+            w.grad = None
+            jitted(w * 3).sum().backward()
+            np.testing.assert_allclose(w.grad.numpy(), 18 * w.detach().numpy() + 1, rtol=1e-6)
+
+    def test_recording_mode_is_part_of_the_kind_of_call(self):
+        x = randn(3).requires_grad_()
+        jitted = mt.jit(lambda x: x * 2)
+        for _ in range(2):
+            assert jitted(x).requires_grad
+            with mt.no_grad():
+                assert not jitted(x).requires_grad
+            assert not jitted(x.detach()).requires_grad
+
+    def test_a_second_pass_through_a_released_graph_is_an_error(self):
+        x = randn(3).requires_grad_()
+        jitted = mt.jit(lambda x: x.exp())
+        for _ in range(2):
+            y = jitted(x).sum()
+            y.backward()
+            with pytest.raises(RuntimeError, match="retain_graph"):
+                y.backward()
+
+    def test_an_op_without_a_gradient_fails_in_the_backward_pass(self):
+        x = randn(3).requires_grad_()
+        jitted = mt.jit(lambda x: mt.ops.cumsum(x) * mt.ops.nextafter(x, x) if hasattr(mt.ops, "nextafter") else x)
+        jitted(x)
+
+    def test_changing_a_saved_tensor_is_noticed(self):
+        x = randn(3).requires_grad_()
+        w = randn(3)
+        jitted = mt.jit(lambda x: x * w)
+        for _ in range(2):
+            y = jitted(x)
+            w += 1
+            with pytest.raises(RuntimeError, match="changed in place"):
+                y.sum().backward()
+
+
+def mlp():
+    mt.manual_seed(1)
+    return mt.nn.Sequential(mt.nn.Linear(4, 8), mt.nn.Function(mt.ops.gelu), mt.nn.Linear(8, 2))
+
+
+class TestTraining:
+    @pytest.mark.parametrize("make", [
+        lambda p: mt.optim.SGD(p, lr=0.1),
+        lambda p: mt.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+        lambda p: mt.optim.Adam(p, lr=0.01),
+        lambda p: mt.optim.AdamW(p, lr=0.01),
+    ])  # fmt: skip
+    def test_a_step_with_an_optimizer(self, make):
+        def run(wrap):
+            model = mlp()
+            optimizer = make(model.parameters())
+
+            def step(x, y):
+                optimizer.zero_grad()
+                loss = ((model(mt.ops.dropout(x, p=0.1)) - y) ** 2).mean()
+                loss.backward()
+                optimizer.step()
+                return loss
+
+            step = wrap(step)
+            losses = []
+            for i in range(8):
+                if i == 5:
+                    optimizer.lr *= 0.5
+                losses.append(step(randn(6, 4) + i, randn(6, 2)).item())
+            grads = [p.grad.tolist() for p in model.parameters()]
+            return losses, {name: t.tolist() for name, t in model.state_dict().items()}, grads, optimizer.steps, step
+
+        *eager, _ = run(lambda f: f)
+        *jitted, step = run(mt.jit)
+        assert jitted == eager
+        assert sum(step._recordings.values()) <= 3
+
+    def test_accumulated_gradients(self):
+        def run(wrap):
+            w = randn(4).requires_grad_()
+            f = wrap(lambda x: ((x * w) ** 2).sum().backward())
+            for i in range(5):
+                f(randn(4) + i)
+            return w.grad.tolist()
+
+        assert run(mt.jit) == run(lambda f: f)
+
+    def test_a_module_as_argument_and_its_mode(self):
+        model = mt.nn.Sequential(mt.nn.Linear(4, 4), mt.nn.Function(mt.ops.tanh))
+        jitted = mt.jit(lambda model, x: model(x) * (2 if model.training else 3))
+        for mode in (True, False, True, False):
+            model.train(mode)
+            for _ in range(2):
+                assert bits(jitted(model, randn(2, 4))) == bits(model(randn(2, 4)) * (2 if mode else 3))
+
+    def test_replaced_parameters_are_used(self):
+        model = mt.nn.Linear(4, 4)
+        jitted = mt.jit(model)
+        for i in range(3):
+            model.weight = randn(4, 4).requires_grad_() if i else model.weight
+            for _ in range(2):
+                assert bits(jitted(randn(2, 4))) == bits(model(randn(2, 4)))
+        model.load_state_dict({"weight": randn(4, 4) + 1, "bias": randn(4)})
+        assert bits(jitted(randn(2, 4))) == bits(model(randn(2, 4)))
+
+    def test_hidden_state_of_an_object(self):
+        class Cell:
+            def __init__(self):
+                self.h = mt.zeros(3)
+
+            def __call__(self, x):
+                self.h = (self.h + x).tanh()
+                return self.h * 1
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            eager, cell = Cell(), Cell()
+            jitted = mt.jit(cell)
+            for i in range(20):
+                assert bits(jitted(randn(3) + i)) == bits(eager(randn(3) + i))
+
+
+class TestState:
+    def test_globals_closures_and_attributes_are_watched(self):
+        factor = 2.0
+        config = {"bias": 1.0}
+        jitted = mt.jit(lambda x: x * factor + config["bias"])
+        np.testing.assert_array_equal(jitted(mt.ones(2)).numpy(), [3, 3])
+        factor = 3.0
+        np.testing.assert_array_equal(jitted(mt.ones(2)).numpy(), [4, 4])
+        config["bias"] = 5.0
+        np.testing.assert_array_equal(jitted(mt.ones(2)).numpy(), [8, 8])
+
+    def test_captured_tensors_are_read_in_each_run(self):
+        w = mt.ones(2)
+        jitted = mt.jit(lambda x: x * w)
+        jitted(mt.ones(2))
+        w += 1
+        assert jitted(mt.ones(2)).tolist() == [2, 2]
+        w = mt.full((2,), 5.0)
+        assert jitted(mt.ones(2)).tolist() == [5, 5]
+
+    def test_a_function_that_changes_its_own_state_runs_without_a_graph_in_the_end(self):
+        count = [0]
+
+        def f(x):
+            count[0] += 1
+            return x * count[0]
+
+        jitted = mt.jit(f)
+        with pytest.warns(RuntimeWarning, match=r"recorded 16 times .* count\[0\] changes"):
+            assert [jitted(mt.ones(1)).item() for _ in range(20)] == list(range(1, 21))
+
+    def test_graphs_do_not_keep_captured_tensors(self):
+        w = [mt.ones(1000)]
+        jitted = mt.jit(lambda x: x + w[0])
+        jitted(mt.ones(1000))
+        before = mt.memory_stats()["allocated"]
+        w[0] = mt.full((1000,), 2.0)
+        gc.collect()
+        assert mt.memory_stats()["allocated"] <= before
+        assert jitted(mt.ones(1000))[0].item() == 3
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        "read",
+        [
+            lambda x: x + 1 if x.sum() > 0 else x,
+            lambda x: x * x.sum().item(),
+            lambda x: x * float(x[0]),
+            lambda x: x + mt.Tensor(x.tolist()),
+            lambda x: x + mt.asarray(x.numpy()),
+            lambda x: x + mt.Tensor(np.asarray(x) * 2),
+            lambda x: (print(x), x)[1],
+            lambda x: x + x.__dlpack__().__sizeof__(),
+            lambda x: x + len(str(x)),
+            lambda x: x + int(x.astype("int64").sum()),
+        ],
+        ids=lambda _: "",
+    )
+    def test_reading_elements_names_the_line(self, read):
+        with pytest.raises(RuntimeError, match=r"test_jit.py, line \d+.*mt.where"):
+            mt.jit(read)(randn(3))
+        # The recording has ended.
+        assert mt.jit(lambda x: x + 1)(mt.ones(1)).item() == 2
+
+    def test_reading_a_captured_tensor(self):
+        w = mt.ones(1)
+        with pytest.raises(RuntimeError, match="reads the elements"):
+            mt.jit(lambda x: x * w.item())(randn(3))
+
+    def test_errors_of_the_function_pass_through(self):
+        def f(x):
+            if x.shape == (3,):
+                raise KeyError("mine")
+            return x
+
+        jitted = mt.jit(f)
+        for _ in range(2):
+            with pytest.raises(KeyError, match="mine"):
+                jitted(randn(3))
+            assert jitted(randn(4)).shape == (4,)
+
+    def test_errors_of_ops_are_those_of_eager_mode(self):
+        jitted = mt.jit(lambda x, i: mt.ops.take(x, i, axis=0) * 2)
+        assert jitted(randn(3), mt.Tensor([0])).shape == (1,)
+        with pytest.raises(IndexError, match="take"):
+            jitted(randn(3), mt.Tensor([5]))
+        with pytest.raises(ValueError, match="multiply"):
+            mt.jit(lambda x, y: x * y)(randn(3), randn(4))
+
+    @pytest.mark.parametrize("f", [lambda x: x[x > 0], lambda x: mt.ops.nonzero(x > 0)[0] + 1])
+    def test_sizes_that_depend_on_elements(self, f):
+        jitted = mt.jit(f)
+        x = mt.Tensor([1.0, -1.0])
+        assert bits(jitted(x)) == bits(f(x))
+        assert bits(jitted(x * 2)) == bits(f(x * 2))
+        with pytest.raises(RuntimeError, match=r"op 'nonzero' returned shape .*mt\.where"):
+            jitted(x * x)
+
+    def test_an_array_inside(self):
+        array = np.ones(3, "float32")
+        for f in (lambda x: x + array, lambda x: x + mt.asarray(array), lambda x: x + mt.Tensor(array)):
+            with pytest.raises(RuntimeError, match="reads an array of another library"):
+                mt.jit(f)(randn(3))
+
+    def test_seed_inside(self):
+        with pytest.raises(RuntimeError, match="seed"):
+            mt.jit(lambda x: (mt.manual_seed(0), x)[1])(randn(3))
+
+    def test_arrays_are_not_arguments_or_results(self):
+        with pytest.raises(TypeError, match=r"mt\.asarray"):
+            mt.jit(lambda x: x)(np.ones(3))
+        with pytest.raises(TypeError, match="returned a ndarray"):
+            mt.jit(lambda x: np.ones(3))(randn(3))
+
+    def test_a_recorded_change_of_an_argument(self):
+        x = randn(3).requires_grad_()
+
+        def f(x, y):
+            y[0] = x[0]
+            return y * 1
+
+        with pytest.raises(RuntimeError, match="in place"):
+            mt.jit(f)(x, randn(3))
+
+    def test_not_a_function(self):
+        with pytest.raises(TypeError, match=r"mt\.jit takes a function, got int"):
+            mt.jit(3)
+
+    def test_threads_record_independently(self):
+        import threading
+
+        jitted = mt.jit(lambda x: (x * 2).exp().sum())
+        expected = (randn(100) * 2).exp().sum().item()
+        wrong = []
+
+        def work():
+            wrong.extend(value for _ in range(50) if (value := jitted(randn(100)).item()) != expected)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        assert not wrong
+
+
+UNARY = ["exp", "tanh", "sigmoid", "sin", "negative", "square", "relu", "gelu", "softplus", "abs", "swish", "erf"]
+BINARY = ["add", "multiply", "subtract", "maximum", "minimum", "atan2"]
+
+
+def random_function(seed, size):
+    """A function of `size` random calls."""
+    rng = random.Random(seed)
+    steps = []
+    for _ in range(size):
+        kind = rng.choice(["unary"] * 5 + ["binary"] * 6 + ["number", "where", "row", "sum", "matmul", "view", "in place", "compare"])
+        steps.append((kind, rng.choice(UNARY), rng.choice(BINARY), rng.random(), [rng.random() for _ in range(3)]))
+
+    def f(*inputs):
+        values = list(inputs)
+        for kind, unary, binary, number, where in steps:
+            a, b, c = (values[int(w * len(values))] for w in where)
+            match kind:
+                case "unary":
+                    y = getattr(mt.ops, unary)(a)
+                case "binary":
+                    y = getattr(mt.ops, binary)(a, b)
+                case "number":
+                    y = a * number + 1
+                case "where":
+                    y = mt.where(a > b, c, b)
+                case "compare":
+                    y = mt.where((a > 0) & (b <= c), a, number)
+                case "row":
+                    y = mt.ops.softmax(a, axis=-1)
+                case "sum":
+                    y = a - a.mean(axis=0)
+                case "matmul":
+                    y = (a @ b.T) @ c * 0.1
+                case "view":
+                    y = a[:, :1] + b[1:2]
+                case _:
+                    y = a * 1
+                    y[1:] += b[:-1]
+                    y[0] *= number
+            values.append(mt.ops.clamp(y, -3, 3))
+        return values[-3:]
+
+    return f
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_graphs_agree(seed):
+    f = random_function(seed, 200)
+    inputs = [randn(5, 6 - i % 1) + i for i in range(3)]
+
+    def loss(*inputs):
+        leaves = [t.detach().clone().requires_grad_() for t in inputs]
+        results = f(*leaves)
+        return results, mt.grad(sum(t.sum() for t in results), leaves, allow_unused=True)
+
+    assert_same(f, inputs, [t * 0.5 for t in inputs], graphs=1)
+    assert_same(loss, inputs, [t * 0.5 for t in inputs], graphs=1)
+
+    def through(f, inputs):
+        leaves = [t.detach().clone().requires_grad_() for t in inputs]
+        results = [t for t in f(*leaves) if t.requires_grad]
+        return results, mt.grad(sum(t.sum() for t in results), leaves, allow_unused=True) if results else ()
+
+    jitted = mt.jit(f)
+    for _ in range(2):
+        _, got = through(jitted, inputs)
+        _, expected = through(f, inputs)
+        for a, b in zip(got, expected, strict=True):
+            assert (a is None) == (b is None) or not (a if b is None else b).numpy().any()
+            if a is not None and b is not None:
+                # Terms of a gradient are added in another order.
+                np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=2e-3, atol=1e-5)
