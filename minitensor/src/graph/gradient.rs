@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::graph::{Call, Graph, Source, ValueId};
 use super::record::Recording;
 use super::run::{Executable, Reads};
-use super::{pass, verify};
+use super::{pass, recompute, verify};
 use crate::autograd::{BackwardCall, Edge, GradMeta, Meta, Node, Options, Saved, grad, is_grad_enabled};
 use crate::error::{Error, Result};
 use crate::op::{
@@ -95,7 +95,7 @@ impl Gradient {
         let Found { outputs, targets, values } = found;
         let graph = values.and_then(|(cotangents, gradients)| {
             let graph = Graph { values: all.values.clone(), calls, outputs: gradients };
-            let (graph, saved) = with_inputs(graph, &cotangents);
+            let (graph, saved) = with_inputs(graph, &cotangents, forward);
             verify(&graph)?;
             Ok((pass::apply(graph.compact(), |_, _| {})?, saved))
         });
@@ -191,27 +191,27 @@ impl Target {
     }
 }
 
-/// Makes the cotangents and the values that no call of the graph computes its inputs. Also returns the latter.
-fn with_inputs(mut graph: Graph, cotangents: &[ValueId]) -> (Graph, Vec<ValueId>) {
-    let mut is_own = vec![false; graph.values.len()];
+/// Makes the inputs of the graph of a gradient: the cotangents, then values of the function, which are also returned. The graph computes
+/// others of these again.
+fn with_inputs(mut graph: Graph, cotangents: &[ValueId], function: &Graph) -> (Graph, Vec<ValueId>) {
+    let mut is_known: Vec<bool> = graph.values.iter().map(|v| matches!(v.source, Source::Constant(_))).collect();
     for (j, id) in cotangents.iter().enumerate() {
-        is_own[id.at()] = true;
+        is_known[id.at()] = true;
         graph.values[id.at()].source = Source::Input(j);
     }
-    graph.calls.iter().flat_map(Call::computes).for_each(|id| is_own[id.at()] = true);
-    let mut saved = Vec::new();
-    for id in graph.calls.iter().flat_map(Call::reads).chain(graph.outputs.iter().copied()) {
-        let source = &mut graph.values[id.at()].source;
-        if !matches!(source, Source::Constant(_)) && !std::mem::replace(&mut is_own[id.at()], true) {
-            *source = Source::Input(cotangents.len() + saved.len());
-            saved.push(id);
-        }
+    graph.calls.iter().flat_map(Call::computes).for_each(|id| is_known[id.at()] = true);
+    let used = graph.calls.iter().flat_map(Call::reads).chain(graph.outputs.iter().copied());
+    let needed = used.filter(|id| !std::mem::replace(&mut is_known[id.at()], true)).collect();
+    let (saved, mut again) = recompute::choose(function, needed);
+    for (at, id) in saved.iter().enumerate() {
+        graph.values[id.at()].source = Source::Input(cotangents.len() + at);
     }
     // The function takes the keys.
     for value in graph.values.iter_mut().filter(|v| matches!(v.source, Source::Key(..))) {
         value.source = Source::Computed;
     }
-    (graph, saved)
+    again.append(&mut graph.calls);
+    (Graph { calls: again, ..graph }, saved)
 }
 
 /// The function of a gradient.

@@ -5,6 +5,7 @@
 //! | [`record`] | [`Recording`]: records the calls of a thread at dispatch |
 //! | [`graph`] | [`Graph`]: values and the calls that compute them |
 //! | [`verify`] | the invariants of a graph |
+//! | [`recompute`] | the tensors that are saved for a gradient |
 //! | [`pass`] | functions from graph to graph, such as fusion |
 //! | [`run`] | [`Executable`]: a graph that runs |
 //! | [`traced`], [`gradient`] | [`Traced`]: a recorded function, with its gradient |
@@ -16,6 +17,7 @@ mod captured;
 mod gradient;
 mod graph;
 pub mod pass;
+mod recompute;
 pub(crate) mod record;
 mod run;
 mod show;

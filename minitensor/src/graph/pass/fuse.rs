@@ -133,6 +133,11 @@ fn kind(graph: &Graph, call: &Call) -> Option<DType> {
     (0..call.args.len()).filter(is_generic).find_map(dtype)
 }
 
+/// Whether a call can be fused with others.
+pub fn is_fusible(graph: &Graph, call: &Call) -> bool {
+    fusible(graph, call).is_some()
+}
+
 /// The number of instructions of a call that can be fused.
 fn fusible(graph: &Graph, call: &Call) -> Option<usize> {
     let op = &call.op;

@@ -2,7 +2,7 @@
 
 mod copies;
 mod dead;
-mod fuse;
+pub(super) mod fuse;
 mod repeats;
 
 use super::graph::Graph;
