@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use minitensor::graph::{self, Recording, Traced};
 use minitensor::{Error, Tensor};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyTuple};
 
 use crate::error::Result;
 use crate::runtime::{call, gil};
@@ -23,8 +23,8 @@ thread_local! {
 #[pyclass(name = "Graph", module = "minitensor", frozen)]
 struct PyGraph(Traced);
 
-fn tensors(list: &Bound<'_, PyList>) -> Result<Vec<Tensor>> {
-    list.iter().map(|object| Ok(object.cast::<PyTensor>().map_err(PyErr::from)?.get().core()?.clone())).collect()
+fn tensors(tuple: &Bound<'_, PyTuple>) -> Result<Vec<Tensor>> {
+    tuple.iter().map(|object| Ok(object.cast::<PyTensor>().map_err(PyErr::from)?.get().core()?.clone())).collect()
 }
 
 fn objects<'py>(py: Python<'py>, tensors: Vec<Tensor>) -> Result<Bound<'py, PyList>> {
@@ -34,7 +34,7 @@ fn objects<'py>(py: Python<'py>, tensors: Vec<Tensor>) -> Result<Bound<'py, PyLi
 #[pymethods]
 impl PyGraph {
     /// Whether the graph is valid for these arguments.
-    fn _matches(&self, args: &Bound<'_, PyList>) -> Result<bool> {
+    fn _matches(&self, args: &Bound<'_, PyTuple>) -> Result<bool> {
         Ok(self.0.matches(&tensors(args)?))
     }
 
@@ -44,7 +44,7 @@ impl PyGraph {
     }
 
     /// Runs the graph.
-    fn _run<'py>(&self, py: Python<'py>, args: &Bound<'py, PyList>, numbers: Vec<f64>) -> Result<Bound<'py, PyList>> {
+    fn _run<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>, numbers: Vec<f64>) -> Result<Bound<'py, PyList>> {
         let args = tensors(args)?;
         let results = call::pass(py, "jit", || self.0.run(&args, &numbers))?;
         objects(py, results)
@@ -95,7 +95,7 @@ impl PyGraph {
 
 /// Starts to record the calls of this thread, as functions of these tensors.
 #[pyfunction]
-fn _record_start(args: &Bound<'_, PyList>) -> Result<()> {
+fn _record_start(args: &Bound<'_, PyTuple>) -> Result<()> {
     let recording = Recording::start(&tensors(args)?)?;
     RECORDING.with(|cell| *cell.borrow_mut() = Some(recording));
     Ok(())
@@ -112,8 +112,8 @@ fn _record_cancel() {
 #[pyfunction]
 fn _record_finish<'py>(
     py: Python<'py>,
-    args: &Bound<'py, PyList>,
-    outputs: &Bound<'py, PyList>,
+    args: &Bound<'py, PyTuple>,
+    outputs: &Bound<'py, PyTuple>,
     is_first: bool,
 ) -> Result<(PyGraph, Bound<'py, PyList>)> {
     let recording = RECORDING.with(|cell| cell.borrow_mut().take());

@@ -7,14 +7,14 @@ use smallvec::SmallVec;
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
 use crate::error::Result;
-use crate::graph::{Call, Graph, Operand, ValueId};
+use crate::graph::{Call, Graph, Operand, Source, ValueId};
 use crate::op::gradient;
 use crate::op::{Arity, CustomOpBuilder, DTypeRule, OpRef, Role};
-use crate::tensor::Device;
+use crate::tensor::{Device, Layout, Shape, Tensor};
 
 /// The most instructions of a fused program.
 const INSTRUCTIONS: usize = 512;
-/// The most inputs and the most outputs.
+/// The most tensors that a group reads and computes for others.
 const TENSORS: usize = 24;
 
 /// Fuses calls of element ops that have one shape and one dtype. The calls of a group run together, where its last call was: so no
@@ -51,11 +51,37 @@ struct Groups {
 }
 
 /// A group that may still grow.
-#[derive(Default)]
 struct Open {
     members: Vec<usize>,
     instructions: usize,
-    tensors: usize,
+    /// The values that it reads, and those that it computes.
+    reads: Vec<ValueId>,
+    computes: Vec<ValueId>,
+}
+
+impl Open {
+    fn of(at: usize, call: &Call, instructions: usize) -> Open {
+        let mut reads: Vec<ValueId> = call.reads().collect();
+        reads.sort_unstable();
+        reads.dedup();
+        Open { members: vec![at], instructions, reads, computes: call.computes().collect() }
+    }
+
+    /// Both together, if they are small enough. `self` runs after `other`.
+    fn joined(&self, other: &Open) -> Option<Open> {
+        let mut reads: Vec<ValueId> = self.reads.iter().copied().filter(|id| !other.computes.contains(id)).collect();
+        reads.extend(&other.reads);
+        reads.sort_unstable();
+        reads.dedup();
+        let instructions = self.instructions + other.instructions;
+        let fits = instructions <= INSTRUCTIONS && reads.len() <= TENSORS;
+        fits.then(|| Open {
+            members: other.members.iter().chain(&self.members).copied().collect(),
+            instructions,
+            reads,
+            computes: other.computes.iter().chain(&self.computes).copied().collect(),
+        })
+    }
 }
 
 impl Groups {
@@ -79,21 +105,17 @@ impl Groups {
                 continue;
             };
             let shape = |call: &Call| call.computes().next().map(|id| (&graph.value(id).shape, kind(graph, call)));
-            let mut group = Open { members: vec![at], instructions: steps, tensors: call.args.len() + call.outputs.len() };
+            let mut group = Open::of(at, call, steps);
             let mut into = None;
             for g in joined {
                 let Some(other) = &open[g] else { continue };
                 let is_alike = shape(&graph.calls[other.members[0]]) == shape(call);
-                let fits = other.instructions + group.instructions <= INSTRUCTIONS && other.tensors + group.tensors <= TENSORS;
-                if !is_alike || !fits {
-                    open[g] = None;
-                    continue;
+                let joined = group.joined(other).filter(|_| is_alike);
+                open[g] = None;
+                if let Some(joined) = joined {
+                    group = joined;
+                    into.get_or_insert(g);
                 }
-                let other = open[g].take().unwrap_or_default();
-                group.members.extend(&other.members);
-                group.instructions += other.instructions;
-                group.tensors += other.tensors;
-                into.get_or_insert(g);
             }
             let into = into.unwrap_or_else(|| {
                 open.push(None);
@@ -193,12 +215,20 @@ fn fused(graph: &Graph, calls: &[&Call], is_used: impl Fn(ValueId) -> bool) -> O
     let mut inner = vec![false; graph.values.len()];
     calls.iter().flat_map(|call| call.computes()).for_each(|id| inner[id.at()] = true);
     let mut inputs: Vec<ValueId> = Vec::new();
+    let mut numbers: Vec<(ValueId, f64)> = Vec::new();
     for id in calls.iter().flat_map(|call| call.reads()).filter(|id| !inner[id.at()]) {
-        if !inputs.contains(&id) {
-            inputs.push(id);
+        match number(graph, id) {
+            Some(value) => numbers.push((id, value)),
+            None if !inputs.contains(&id) => inputs.push(id),
+            None => {}
         }
     }
     let outputs: Vec<ValueId> = calls.iter().flat_map(|call| call.computes()).filter(|id| is_used(*id)).collect();
+    // Without the constants, the inputs may broadcast to a smaller shape.
+    let broadcast = inputs.iter().try_fold(Shape::default(), |shape, id| shape.broadcast(&graph.value(*id).shape))?;
+    if outputs.len() > TENSORS || broadcast != graph.value(*outputs.first()?).shape {
+        return None;
+    }
     let names: Vec<String> = (0..inputs.len()).map(|i| format!("x{i}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let programs = calls.iter().map(|call| program(call).ok().flatten()).collect::<Option<Vec<_>>>()?;
@@ -206,6 +236,7 @@ fn fused(graph: &Graph, calls: &[&Call], is_used: impl Fn(ValueId) -> bool) -> O
     let body = Program::write(&names, &[], |x, _| {
         let mut values: Vec<(ValueId, ScalarValue<Symbol>)> =
             inputs.iter().zip(x).map(|(id, x)| (*id, ScalarValue::Number(*x))).collect();
+        values.extend(numbers.iter().map(|(id, value)| (*id, ScalarValue::Number(Symbol::constant(Const::Float(*value))))));
         let zero = || Symbol::constant(Const::Int(0));
         for (call, program) in calls.iter().zip(&programs) {
             let operand = |arg: &Operand| match arg {
@@ -246,6 +277,14 @@ fn fused(graph: &Graph, calls: &[&Call], is_used: impl Fn(ValueId) -> bool) -> O
         is_wide: false,
         draws: false,
     })
+}
+
+/// The number that all elements of a constant are.
+fn number(graph: &Graph, id: ValueId) -> Option<f64> {
+    let Source::Constant(t) = &graph.value(id).source else { return None };
+    let is_one = t.numel() > 0 && t.shape().iter().zip(t.strides()).all(|(size, stride)| *size == 1 || *stride == 0);
+    let first = || Tensor::over(t.storage().clone(), Layout { shape: Shape::default(), strides: Default::default(), offset: t.offset() }, t.dtype());
+    (is_one && t.dtype() != DType::Bool).then(first)?.cast(DType::F64).ok()?.item::<f64>().ok()
 }
 
 fn as_float(value: Const) -> Const {

@@ -2,6 +2,7 @@
 
 mod copies;
 mod dead;
+mod fold;
 pub(super) mod fuse;
 mod repeats;
 
@@ -14,6 +15,7 @@ pub type Pass = (&'static str, fn(Graph) -> Graph);
 
 /// All passes, in the order in which they run.
 pub const PASSES: &[Pass] = &[
+    ("fold", fold::constants),
     ("repeats", repeats::remove),
     ("copies", copies::remove),
     ("dead", dead::remove),

@@ -6,7 +6,7 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from .._minitensor import (
     Graph,
@@ -21,22 +21,47 @@ from .._minitensor import (
 from .. import _runs as runs
 from . import tree, watch
 
+#: The most graphs that are kept for arguments of one structure.
+KEPT = 64
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: A function whose graph was recorded so many times for the same kind of arguments runs without a graph.
+#: A function that was recorded so many times for the same kind of arguments runs without a graph.
 MOST = 16
 
 
-class _Entry(NamedTuple):
+class _Entry:
     """A graph, and what a call needs besides it."""
 
-    graph: Graph
-    rebuild: tree.Rebuild
-    #: Functions that compute the numbers of each run.
-    numbers: list[runs.Numbers]
-    #: The Python state that the function refers to.
-    state: dict[str, Hashable]
+    def __init__(
+        self, graph: Graph, rebuild: tree.Rebuild, numbers: list[runs.Numbers], state: watch.State, objects: list[Any]
+    ) -> None:
+        self.graph = graph
+        self._rebuild = rebuild
+        #: Functions that compute the numbers of each run.
+        self._numbers = numbers
+        #: The Python state that the function refers to, and the arguments that are part of it.
+        self.state = state
+        self._objects = objects
+
+    def is_valid_for(self, function: Callable[..., Any], tensors: tuple[Tensor, ...]) -> bool:
+        """Whether the graph computes what the function computes for these arguments."""
+        if not self.graph._matches(tensors):
+            return False
+        if self.state.is_unchanged():
+            return True
+        state = watch.State(function, self._objects)
+        if state != self.state:
+            return False
+        self.state = state
+        return True
+
+    def run(self, tensors: tuple[Tensor, ...]) -> Any:
+        """Runs the graph."""
+        numbers = [number for function in self._numbers for number in function()] if self._numbers else []
+        results = self.graph._run(tensors, numbers)
+        return results[0] if self._rebuild is next else self._rebuild(iter(results))
 
 
 class Jitted(watch.Watched):
@@ -46,7 +71,7 @@ class Jitted(watch.Watched):
         functools.update_wrapper(self, function)
         self._function = function
         self._entries: dict[Hashable, list[_Entry]] = {}
-        #: The number of recordings for each key.
+        #: The number of recordings for each kind of arguments.
         self._recordings: dict[Hashable, int] = {}
 
     def watched(self) -> dict[str, Any]:
@@ -63,68 +88,63 @@ class Jitted(watch.Watched):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _is_recording():
             return self._function(*args, **kwargs)
-        tensors: list[Tensor] = []
-        parts: list[Hashable] = []
-        tree.flatten(args, tensors, parts)
-        if kwargs:
-            tree.flatten(kwargs, tensors, parts)
-        key = tuple(parts)
-        entries = self._entries.get(key)
-        state = watch.state(self._function, [part.value for part in parts if isinstance(part, tree.Same)])
-        if entries is not None:
-            for entry in list(entries):
-                if entry.state == state and entry.graph._matches(tensors):
-                    if entry.graph._is_stale():
-                        entries.remove(entry)
-                        break
-                    return self._run(entry, tensors)
-        count = self._recordings.get(key, 0)
-        if count >= MOST:
-            return self._give_up(key, state, args, kwargs)
-        self._recordings[key] = count + 1
-        entry, result = self._record(args, kwargs, tensors, is_first=count == 0)
-        self._entries.setdefault(key, []).append(entry._replace(state=state))
+        if not kwargs and all(type(arg) is Tensor for arg in args):
+            tensors, key = args, (len(args),)
+        else:
+            flat: list[Tensor] = []
+            parts: list[Hashable] = []
+            tree.flatten((args, kwargs), flat, parts)
+            tensors, key = tuple(flat), tuple(parts)
+        entries = self._entries.setdefault(key, [])
+        for entry in entries:
+            if entry.is_valid_for(self._function, tensors):
+                if not entry.graph._is_stale():
+                    return entry.run(tensors)
+                entries.remove(entry)
+                break
+        objects = [part.value for part in key if isinstance(part, tree.Same)]
+        state = watch.State(self._function, objects)
+        # A function may have as many graphs as it likes for different shapes and dtypes.
+        kind = (key, tuple((t.shape, t.dtype) for t in tensors))
+        count = self._recordings[kind] = self._recordings.get(kind, 0) + 1
+        if count > MOST:
+            if count == MOST + 1:
+                self._warn(state, entries)
+            return self._function(*args, **kwargs)
+        result, *recorded = self._record(args, kwargs, tensors, is_first=count == 1)
+        entries.append(_Entry(*recorded, state, objects))
+        if len(entries) > KEPT:
+            del entries[0]
         return result
 
-    @staticmethod
-    def _run(entry: _Entry, tensors: list[Tensor]) -> Any:
-        numbers = [number for function in entry.numbers for number in function()]
-        return entry.rebuild(iter(entry.graph._run(tensors, numbers)))
-
     def _record(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor], is_first: bool
-    ) -> tuple[_Entry, Any]:
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: tuple[Tensor, ...], is_first: bool
+    ) -> tuple[Any, Graph, tree.Rebuild, list[runs.Numbers]]:
         # The history of an argument is not part of the graph.
         inner = [_boundary(t) if t.requires_grad and not t.is_leaf and is_grad_enabled() else t for t in tensors]
-        given: list[Tensor] = []
-        rebuild_args, rebuild_kwargs = tree.rebuilder(args, given), tree.rebuilder(kwargs, given)
-        iterator = iter(inner)
-        inner_args, inner_kwargs = rebuild_args(iterator), rebuild_kwargs(iterator)
-        _record_start(inner)
-        runs.current.functions = []
+        inner_args, inner_kwargs = tree.rebuilder((args, kwargs), [])(iter(inner))
+        _record_start(tuple(inner))
+        runs.current.functions = functions = []
         try:
             result = self._function(*inner_args, **inner_kwargs)
             outputs: list[Tensor] = []
             rebuild = tree.rebuilder(result, outputs)
-            graph, results = _record_finish(tensors, outputs, is_first)
+            graph, results = _record_finish(tensors, tuple(outputs), is_first)
         finally:
             _record_cancel()
-            functions, runs.current.functions = runs.current.functions, None
-        return _Entry(graph, rebuild, functions or [], {}), rebuild(iter(results))
+            runs.current.functions = None
+        return rebuild(iter(results)), graph, rebuild, functions
 
-    def _give_up(self, key: Hashable, state: dict[str, Hashable], args: Any, kwargs: Any) -> Any:
-        if self._recordings[key] == MOST:
-            self._recordings[key] += 1
-            before = self._entries[key][-1].state if self._entries.get(key) else {}
-            changed = [place for place in state if state[place] != before.get(place)]
-            what = f", because {changed[0]} changes" if changed else ", because its tensors are replaced"
-            warnings.warn(
-                f"mt.jit: {self._function!r} was recorded {MOST} times for the same kind of arguments{what}; it now runs without a graph. "
-                "Pass what changes as a tensor",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-        return self._function(*args, **kwargs)
+    def _warn(self, state: watch.State, entries: list[_Entry]) -> None:
+        before = entries[-1].state.values if entries else {}
+        changed = [place for place in state.values if state.values[place] != before.get(place)]
+        what = f"{changed[0]} changes" if changed else "its tensors are replaced"
+        warnings.warn(
+            f"mt.jit: {self._function!r} was recorded {MOST} times for the same kind of arguments, because {what}; it now runs without a "
+            "graph. Pass what changes as a tensor",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def jit(function: Callable[P, R]) -> Callable[P, R]:

@@ -6,6 +6,7 @@ A graph contains the values that this state had when the graph was recorded. If 
 from __future__ import annotations
 
 import types
+import weakref
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
@@ -15,9 +16,14 @@ from ..optim import Optimizer
 from .tree import PLAIN
 
 #: Attributes that runs of a graph read themselves.
-_OF_RUNS = {Module: {"_pre_hooks", "_hooks"}, Optimizer: {"lr", "steps", "_updates", "state"}}
-#: The deepest attribute that is watched.
+_OF_RUNS = ((Module, {"_pre_hooks", "_hooks"}), (Optimizer, {"lr", "steps", "_updates", "state"}))
+#: The deepest attribute that is watched. Modules may be nested to any depth.
 _DEPTH = 4
+#: Objects without state that a graph depends on.
+_STATELESS = (type, types.ModuleType, types.BuiltinFunctionType)
+
+#: A dict, a list or a closure cell, the key, and the value there, or a weak reference to it.
+Place = tuple[Any, Any, Any]
 
 
 class Watched:
@@ -28,75 +34,103 @@ class Watched:
         raise NotImplementedError
 
 
-#: A place where a value is found: a description, and a function that reads the value.
-Place = tuple[str, Callable[[], Any]]
+class State:
+    """The state of a function at one time. Two states are equal if a graph of the function is valid in both."""
+
+    def __init__(self, function: Callable[..., Any], arguments: list[Any]) -> None:
+        #: A description of each value, by a name for messages.
+        self.values: dict[str, Hashable] = {}
+        self._places: list[Place] = []
+        self._sizes: list[tuple[Any, int]] = []
+        seen: set[int] = set()
+        waiting: list[tuple[str, Any, int]] = [("the function", function, 0)]
+        waiting += [(f"argument {i}", value, 0) for i, value in enumerate(arguments)]
+        while waiting:
+            name, value, depth = waiting.pop()
+            if type(value) in PLAIN:
+                # As a text: 1 equals True, -0.0 equals 0.0, and NaN does not equal itself.
+                self.values[name] = (type(value), repr(value))
+            elif isinstance(value, (Tensor, *_STATELESS)):
+                self.values[name] = id(value)
+            elif id(value) not in seen:
+                seen.add(id(value))
+                self.values[name] = (type(value), id(value))
+                if depth < _DEPTH or isinstance(value, Module):
+                    deeper = depth + (not isinstance(value, Module))
+                    waiting += [(part, item, deeper) for part, item in self._parts(value, name)]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, State) and self.values == other.values
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def is_unchanged(self) -> bool:
+        """Whether all places have the same objects as before. If not, the state may still be equal."""
+        for container, key, value in self._places:
+            if type(container) is dict:
+                current = container.get(key)
+            else:
+                current = _content(container) if key is None else container[key]
+            if current is not (value() if type(value) is weakref.ref else value):
+                return False
+        return all(len(container) == size for container, size in self._sizes)
+
+    def _note(self, container: Any, key: Any, value: Any) -> None:
+        # Tensors are not kept.
+        self._places.append((container, key, weakref.ref(value) if isinstance(value, Tensor) else value))
+
+    def _parts(self, value: Any, name: str) -> Iterator[tuple[str, Any]]:
+        """Yields the values to which a value refers, with their names, and notes their places."""
+        if isinstance(value, Watched):
+            yield from ((f"{name}.{key}", item) for key, item in value.watched().items())
+        elif isinstance(value, types.MethodType):
+            yield "self", value.__self__
+            yield name, value.__func__
+        elif isinstance(value, types.FunctionType):
+            if not _is_ours(value.__module__):
+                yield from self._of_function(value)
+        elif isinstance(value, (list, dict)):
+            self._sizes.append((value, len(value)))
+            for key, item in list(value.items() if isinstance(value, dict) else enumerate(value)):
+                self._note(value, key, item)
+                self.values[f"len({name})"] = len(value)
+                yield f"{name}[{key!r}]", item
+        elif isinstance(value, tuple):
+            yield from ((f"{name}[{i}]", item) for i, item in enumerate(value))
+        elif hasattr(value, "__dict__"):
+            skipped = next((names for kind, names in _OF_RUNS if isinstance(value, kind)), set())
+            for key, item in list(vars(value).items()):
+                if key not in skipped:
+                    self._note(vars(value), key, item)
+                    yield f"{name}.{key}", item
+
+    def _of_function(self, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            self._note(cell, None, _content(cell))
+            yield name, _content(cell)
+        scope = function.__globals__
+        for name in dict.fromkeys(_names(function.__code__)):
+            if name in scope:
+                self._note(scope, name, scope[name])
+                yield name, scope[name]
+        for i, default in enumerate(function.__defaults__ or ()):
+            yield f"default {i} of {function.__name__}", default
 
 
-def _code_names(code: types.CodeType) -> Iterator[str]:
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
     """Yields the names of globals and attributes in a function and the functions that it contains."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _code_names(constant)
+            yield from _names(constant)
 
 
 def _is_ours(name: str | None) -> bool:
     return name is not None and (name == "minitensor" or name.startswith("minitensor."))
-
-
-def _parts(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yields the values to which a value refers, with descriptions."""
-    if isinstance(value, Watched):
-        yield from ((f"{name}.{key}", item) for key, item in value.watched().items())
-    elif isinstance(value, types.MethodType):
-        yield "self", value.__self__
-        yield name, value.__func__
-    elif isinstance(value, types.FunctionType):
-        if _is_ours(value.__module__):
-            return
-        yield from zip(value.__code__.co_freevars, _contents(value), strict=True)
-        scope = value.__globals__
-        yield from ((part, scope[part]) for part in dict.fromkeys(_code_names(value.__code__)) if part in scope)
-        for i, default in enumerate(value.__defaults__ or ()):
-            yield f"default {i} of {name}", default
-    elif isinstance(value, (list, tuple)):
-        yield from ((f"{name}[{i}]", item) for i, item in enumerate(value))
-    elif isinstance(value, dict):
-        yield from ((f"{name}[{key!r}]", item) for key, item in value.items())
-    elif not isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)) and hasattr(value, "__dict__"):
-        skipped = next((names for kind, names in _OF_RUNS.items() if isinstance(value, kind)), set())
-        yield from ((f"{name}.{key}", item) for key, item in vars(value).items() if key not in skipped)
-
-
-def _contents(function: types.FunctionType) -> list[Any]:
-    contents = []
-    for cell in function.__closure__ or ():
-        try:
-            contents.append(cell.cell_contents)
-        except ValueError:
-            contents.append(None)
-    return contents
-
-
-def state(function: Callable[..., Any], arguments: list[Any]) -> dict[str, Hashable]:
-    """Returns a description of all values that a function refers to, by place."""
-    found: dict[str, Hashable] = {}
-    seen: set[int] = set()
-    waiting: list[tuple[str, Any, int]] = [("the function", function, 0)]
-    waiting += [(f"argument {i}", value, 0) for i, value in enumerate(arguments)]
-    while waiting:
-        name, value, depth = waiting.pop()
-        if type(value) in PLAIN:
-            found[name] = (type(value), repr(value))
-            continue
-        if isinstance(value, Tensor):
-            found[name] = id(value)
-            continue
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        found[name] = (type(value), id(value), len(value) if isinstance(value, (list, dict, tuple)) else 0)
-        if depth < _DEPTH or isinstance(value, Module):
-            deeper = depth + (not isinstance(value, Module))
-            waiting += [(part, item, deeper) for part, item in _parts(value, name)]
-    return found
