@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, ClassVar
 
 from . import ops
@@ -69,7 +70,10 @@ class Optimizer:
                 if name not in state:
                     state[name] = zeros_like(param)
             self._update(param, grad, state, self._numbers(i))
-            last_call_takes(list(self._numbers(i)), lambda i=i: list(self._numbers(i).values()))
+            last_call_takes(list(self._numbers(i)), partial(self._values, i))
+
+    def _values(self, i: int) -> list[float]:
+        return list(self._numbers(i).values())
 
     def _count(self, is_updated: list[bool]) -> None:
         self.steps += 1

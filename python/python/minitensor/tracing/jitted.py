@@ -6,8 +6,9 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable, Hashable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
+from .. import _runs as runs
 from .._minitensor import (
     Graph,
     Tensor,
@@ -18,7 +19,6 @@ from .._minitensor import (
     _record_start,
     is_grad_enabled,
 )
-from .. import _runs as runs
 from . import tree, watch
 
 #: The most graphs that are kept for arguments of one structure.
@@ -64,10 +64,10 @@ class _Entry:
         return results[0] if self._rebuild is next else self._rebuild(iter(results))
 
 
-class Jitted(watch.Watched):
+class Jitted(watch.Watched, Generic[P, R]):
     """A function under `mt.jit`. `graphs` are the graphs that were recorded."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[P, R]) -> None:
         functools.update_wrapper(self, function)
         self._function = function
         self._entries: dict[Hashable, list[_Entry]] = {}
@@ -83,13 +83,16 @@ class Jitted(watch.Watched):
         return [entry.graph for entries in self._entries.values() for entry in entries]
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        bound: Any = self
+        return self if instance is None else functools.partial(bound, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if _is_recording():
             return self._function(*args, **kwargs)
         if not kwargs and all(type(arg) is Tensor for arg in args):
-            tensors, key = args, (len(args),)
+            # The common case, without a loop over nested containers.
+            tensors = cast("tuple[Tensor, ...]", args)
+            key: tuple[Hashable, ...] = (len(args),)
         else:
             flat: list[Tensor] = []
             parts: list[Hashable] = []
@@ -99,7 +102,7 @@ class Jitted(watch.Watched):
         for entry in entries:
             if entry.is_valid_for(self._function, tensors):
                 if not entry.graph._is_stale():
-                    return entry.run(tensors)
+                    return cast(R, entry.run(tensors))
                 entries.remove(entry)
                 break
         objects = [part.value for part in key if isinstance(part, tree.Same)]
@@ -111,11 +114,11 @@ class Jitted(watch.Watched):
             if count == MOST + 1:
                 self._warn(state, entries)
             return self._function(*args, **kwargs)
-        result, *recorded = self._record(args, kwargs, tensors, is_first=count == 1)
-        entries.append(_Entry(*recorded, state, objects))
+        result, graph, rebuild, numbers = self._record(args, kwargs, tensors, is_first=count == 1)
+        entries.append(_Entry(graph, rebuild, numbers, state, objects))
         if len(entries) > KEPT:
             del entries[0]
-        return result
+        return cast(R, result)
 
     def _record(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: tuple[Tensor, ...], is_first: bool
@@ -124,7 +127,8 @@ class Jitted(watch.Watched):
         inner = [_boundary(t) if t.requires_grad and not t.is_leaf and is_grad_enabled() else t for t in tensors]
         inner_args, inner_kwargs = tree.rebuilder((args, kwargs), [])(iter(inner))
         _record_start(tuple(inner))
-        runs.current.functions = functions = []
+        functions: list[runs.Numbers] = []
+        runs.current.functions = functions
         try:
             result = self._function(*inner_args, **inner_kwargs)
             outputs: list[Tensor] = []
@@ -140,14 +144,14 @@ class Jitted(watch.Watched):
         changed = [place for place in state.values if state.values[place] != before.get(place)]
         what = f"{changed[0]} changes" if changed else "its tensors are replaced"
         warnings.warn(
-            f"mt.jit: {self._function!r} was recorded {MOST} times for the same kind of arguments, because {what}; it now runs without a "
-            "graph. Pass what changes as a tensor",
+            f"mt.jit: {self._function!r} was recorded {MOST} times for the same kind of arguments, because {what}; it now "
+            "runs without a graph. Pass what changes as a tensor",
             RuntimeWarning,
             stacklevel=3,
         )
 
 
-def jit(function: Callable[P, R]) -> Callable[P, R]:
+def jit(function: Callable[P, R]) -> Jitted[P, R]:
     """Records a function of tensors as a graph, which runs instead of it from the second call.
 
     Arguments and results are tensors, plain values, and lists, tuples and dicts of them. A new graph is recorded for
@@ -167,7 +171,7 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     """
     if not callable(function):
         raise TypeError(f"mt.jit takes a function, got {type(function).__name__}")
-    return Jitted(function)  # type: ignore[return-value]
+    return Jitted(function)
 
 
 def _user_position() -> str | None:
