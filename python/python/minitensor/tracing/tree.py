@@ -66,7 +66,7 @@ def rebuilder(value: Any, tensors: list[Tensor]) -> Rebuild:
         return lambda results: {name: part(results) for name, part in named.items()}
     if hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
         raise TypeError(
-            f"mt.jit: the function returned a {kind.__name__}, expected tensors, containers of them, and plain values; return "
-            "a tensor, and convert the result outside of the function"
+            f"mt.jit: the function returned a {kind.__name__}, expected tensors, containers of them, and plain values; "
+            "return a tensor, and convert the result outside of the function"
         )
     return lambda _: value

@@ -73,9 +73,11 @@ class State:
                 current = _content(container) if key is None else container[key]
             if current is not (value() if type(value) is weakref.ref else value):
                 return False
-        return all(len(container) == size for container, size in self._sizes)
+        return not self._sizes or all(len(container) == size for container, size in self._sizes)
 
     def _note(self, container: Any, key: Any, value: Any) -> None:
+        if isinstance(value, types.ModuleType):
+            return
         # Tensors are not kept.
         self._places.append((container, key, weakref.ref(value) if isinstance(value, Tensor) else value))
 
