@@ -46,7 +46,7 @@ impl PyGraph {
     /// Runs the graph.
     fn _run<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>, numbers: Vec<f64>) -> Result<Bound<'py, PyList>> {
         let args = tensors(args)?;
-        let results = call::pass(py, "jit", || self.0.run(&args, &numbers))?;
+        let results = call::of_bytes(py, "jit", self.0.bytes(), || self.0.run(&args, &numbers))?;
         objects(py, results)
     }
 

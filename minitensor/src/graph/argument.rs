@@ -16,7 +16,8 @@ pub(super) struct Argument {
     shares: Sharing,
 }
 
-/// The first tensor with the same memory, among the earlier arguments and the captured tensors, and the distance to it in elements.
+/// The first tensor with the same memory, among the earlier arguments and the captured tensors, and the distance to it
+/// in elements.
 type Sharing = Option<(usize, isize)>;
 
 impl Argument {

@@ -5,7 +5,8 @@ use std::sync::{Arc, Weak};
 use crate::dtype::DType;
 use crate::tensor::{Layout, Storage, Tensor, WeakTensor};
 
-/// A tensor that existed before the recording. It is not kept alive: if its owner replaces it, the graph is no longer valid.
+/// A tensor that existed before the recording. It is not kept alive: if its owner replaces it, the graph is no longer
+/// valid.
 pub(super) struct Captured {
     handle: WeakTensor,
     storage: Weak<Storage>,

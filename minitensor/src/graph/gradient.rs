@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::graph::{Call, Graph, Source, ValueId};
+use super::ir::{Call, Graph, Source, ValueId};
 use super::record::Recording;
 use super::run::{Executable, Reads};
 use super::{pass, recompute, verify};
 use crate::autograd::{BackwardCall, Edge, GradMeta, Meta, Node, Options, Saved, grad, is_grad_enabled};
 use crate::error::{Error, Result};
 use crate::op::{
-    Arity, Backward, BackwardBody, Body, Core, DTypeRule, Dynamic, Formula, Input, KernelTable, Location, OpDef, OpRef, Output, Role,
-    ShapeRule,
+    Arity, Backward, BackwardBody, Body, Core, DTypeRule, Dynamic, Formula, Input, KernelTable, Location, OpDef, OpRef,
+    Output, Role, ShapeRule,
 };
 use crate::tensor::Tensor;
 
@@ -36,7 +36,8 @@ pub(super) struct Found {
 /// Records the gradient of the results. `None` if nothing requires one.
 pub(super) fn record(recording: &Recording, args: usize, ids: &[ValueId], outputs: &[Tensor]) -> Option<Found> {
     let is_computed = |k: &usize| recording.with(|r| matches!(r.graph.value(ids[*k]).source, Source::Computed));
-    let differentiable: Vec<usize> = (0..outputs.len()).filter(|k| outputs[*k].requires_grad() && is_computed(k)).collect();
+    let differentiable: Vec<usize> =
+        (0..outputs.len()).filter(|k| outputs[*k].requires_grad() && is_computed(k)).collect();
     if differentiable.is_empty() || !is_grad_enabled() {
         return None;
     }
@@ -49,7 +50,11 @@ pub(super) fn record(recording: &Recording, args: usize, ids: &[ValueId], output
         };
         pairs.filter_map(target).collect()
     });
-    let mut found = Found { outputs: differentiable, targets: all.iter().map(|(target, _)| *target).collect(), values: Ok(Default::default()) };
+    let mut found = Found {
+        outputs: differentiable,
+        targets: all.iter().map(|(target, _)| *target).collect(),
+        values: Ok(Default::default()),
+    };
     let run = || {
         let results: Vec<Tensor> = found.outputs.iter().map(|k| outputs[*k].clone()).collect();
         let cotangent = |t: &Tensor| Tensor::ones(t.shape().clone(), t.dtype(), t.device());
@@ -89,8 +94,8 @@ pub(super) struct Gradient {
 }
 
 impl Gradient {
-    /// The gradient, from the calls that were recorded after those of the function. Adds the tensors that it reads to the outputs
-    /// of the function.
+    /// The gradient, from the calls that were recorded after those of the function. Adds the tensors that it reads to
+    /// the outputs of the function.
     pub fn new(found: Found, all: &Graph, calls: Vec<Call>, forward: &mut Graph) -> Gradient {
         let Found { outputs, targets, values } = found;
         let graph = values.and_then(|(cotangents, gradients)| {
@@ -175,7 +180,8 @@ impl Gradient {
         let outputs = forward.run(reads, true)?;
         let targets: Vec<Tensor> = self.targets.iter().map(|target| target.of(reads).clone()).collect();
         let results = self.outputs.iter().map(|k| outputs[*k].clone()).zip(self.cotangents(call)?);
-        let (results, cotangents): (Vec<_>, Vec<_>) = results.filter(|(t, _)| t.requires_grad()).map(|(t, c)| (t, Some(c))).unzip();
+        let (results, cotangents): (Vec<_>, Vec<_>) =
+            results.filter(|(t, _)| t.requires_grad()).map(|(t, c)| (t, Some(c))).unzip();
         let gradients = grad(&results, &targets, &cotangents, Options { retain_graph: true, create_graph: true })?;
         let zero = |t: &Tensor| Tensor::zeros(t.shape().clone(), t.dtype(), t.device());
         gradients.into_iter().zip(&targets).map(|(g, t)| g.map_or_else(|| zero(t), Ok).map(Some)).collect()
@@ -191,8 +197,8 @@ impl Target {
     }
 }
 
-/// Makes the inputs of the graph of a gradient: the cotangents, then values of the function, which are also returned. The graph computes
-/// others of these again.
+/// Makes the inputs of the graph of a gradient: the cotangents, then values of the function, which are also returned.
+/// The graph computes others of these again.
 fn with_inputs(mut graph: Graph, cotangents: &[ValueId], function: &Graph) -> (Graph, Vec<ValueId>) {
     let mut is_known: Vec<bool> = graph.values.iter().map(|v| matches!(v.source, Source::Constant(_))).collect();
     for (j, id) in cotangents.iter().enumerate() {
@@ -221,7 +227,8 @@ type Run = dyn for<'a> Fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>> + Se
 fn history_op(run: Arc<Run>) -> OpRef {
     let body = |_: &crate::op::Call<'_>| Err(Error::runtime("a recorded function is not called as an op"));
     let (any, none) = (DTypeRule::Any, Cow::Borrowed(&[][..]));
-    let input = Input { name: Cow::Borrowed("args"), arity: Arity::Variadic, dtype: any, mutated: false, core: Core::Scalar };
+    let input =
+        Input { name: Cow::Borrowed("args"), arity: Arity::Variadic, dtype: any, mutated: false, core: Core::Scalar };
     let output = Output { name: Cow::Borrowed("outs"), dtype: any, role: Role::Returned, core: Core::Scalar };
     let formula = Formula {
         run: BackwardBody::Shared(run),

@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`record`] | [`Recording`]: records the calls of a thread at dispatch |
-//! | [`graph`] | [`Graph`]: values and the calls that compute them |
+//! | [`ir`] | [`Graph`]: values and the calls that compute them |
 //! | [`verify`] | the invariants of a graph |
 //! | [`recompute`] | the tensors that are saved for a gradient |
 //! | [`pass`] | functions from graph to graph, such as fusion |
@@ -15,7 +15,7 @@
 mod argument;
 mod captured;
 mod gradient;
-mod graph;
+mod ir;
 pub mod pass;
 mod recompute;
 pub(crate) mod record;
@@ -24,7 +24,7 @@ mod show;
 mod traced;
 mod verify;
 
-pub use graph::{Call, Graph, Operand, Source, Value, ValueId};
+pub use ir::{Call, Graph, Operand, Source, Value, ValueId};
 pub use record::{READS_AN_ARRAY, Recording, is_recording, last_call_takes, refuse, set_locate};
 pub use run::{Executable, Reads};
 pub use traced::Traced;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::graph::{Call, Graph, Source, ValueId};
+use super::ir::{Call, Graph, Source, ValueId};
 use super::pass::fuse;
 
 /// The most calls of a graph for which there is a choice.
@@ -10,10 +10,11 @@ const MOST: usize = 4096;
 /// A capacity that no cut contains.
 const UNLIMITED: u64 = u64::MAX / 4;
 
-/// Finds the tensors of the lowest cost from which element ops compute the `needed` values. Returns these tensors, and the calls.
+/// Finds the tensors of the lowest cost from which element ops compute the `needed` values. Returns these tensors, and
+/// the calls.
 ///
-/// Element ops are fused with the calls that use them, so computing them again takes less time than writing and reading memory. The
-/// tensors are a minimum cut between the values that only other calls compute, and the needed ones.
+/// Element ops are fused with the calls that use them, so computing them again takes less time than writing and reading
+/// memory. The tensors are a minimum cut between the values that only other calls compute, and the needed ones.
 pub fn choose(graph: &Graph, needed: Vec<ValueId>) -> (Vec<ValueId>, Vec<Call>) {
     if graph.calls.len() > MOST || needed.is_empty() {
         return (needed, Vec::new());
@@ -58,7 +59,8 @@ pub fn choose(graph: &Graph, needed: Vec<ValueId>) -> (Vec<ValueId>, Vec<Call>) 
         }
     }
     calls.reverse();
-    let is_kept = |at: &usize| is_wanted[*at] && is_saved(*at) && !matches!(graph.values[*at].source, Source::Constant(_));
+    let is_kept =
+        |at: &usize| is_wanted[*at] && is_saved(*at) && !matches!(graph.values[*at].source, Source::Constant(_));
     ((0..graph.values.len()).filter(is_kept).map(|at| ValueId(at as u32)).collect(), calls)
 }
 
@@ -111,7 +113,8 @@ impl Network {
                     }
                 }
             }
-            let path: Vec<usize> = std::iter::successors(reached[Self::SINK], |e| reached[self.edges[e ^ 1].to]).collect();
+            let path: Vec<usize> =
+                std::iter::successors(reached[Self::SINK], |e| reached[self.edges[e ^ 1].to]).collect();
             let Some(flow) = path.iter().map(|e| self.edges[*e].left).min() else { return };
             for e in path {
                 self.edges[e].left -= flow;
@@ -120,8 +123,8 @@ impl Network {
         }
     }
 
-    /// The nodes from which more can reach the sink. The cut between them and the others is the minimum cut that is nearest to the
-    /// sink, so that the fewest calls run again.
+    /// The nodes from which more can reach the sink. The cut between them and the others is the minimum cut that is
+    /// nearest to the sink, so that the fewest calls run again.
     fn before_sink(&self) -> Vec<bool> {
         let mut reaches = vec![false; self.of_node.len()];
         reaches[Self::SINK] = true;

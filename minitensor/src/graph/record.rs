@@ -1,8 +1,8 @@
 //! [`Recording`]: records the calls of a thread as a [`Graph`].
 //!
-//! The calls run as always. A call of a loop becomes a call of the graph. A body over whole tensors becomes the calls that it
-//! makes, unless it reads elements or takes random numbers: then it is one call itself. Code outside of ops that reads elements
-//! cannot be recorded, and is an error.
+//! The calls run as always. A call of a loop becomes a call of the graph. A body over whole tensors becomes the calls
+//! that it makes, unless it reads elements or takes random numbers: then it is one call itself. Code outside of ops
+//! that reads elements cannot be recorded, and is an error.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -13,18 +13,18 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
-use super::graph::{Call, Graph, Operand, Source, Value, ValueId};
+use super::ir::{Call, Graph, Operand, Source, Value, ValueId};
 use crate::attr::Attr;
 use crate::autograd::GradMeta;
 use crate::dispatch::Produced;
 use crate::dispatch::capture::{self, Counted};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::by_name::names;
 use crate::op::{Arg, Body, OpName, OpRef, Role};
 use crate::precision::is_wide;
 use crate::random::Block;
 use crate::tensor::{Device, Region, Shape, Storage, Strides, Tensor};
-use crate::dtype::DType;
 
 /// A view, as a part of a tensor.
 static PART: OpName = OpName::new("region::part");
@@ -277,14 +277,15 @@ impl Recorder {
         t.storage().birth() >= self.first_birth
     }
 
-    /// An error if a recorded call has changed an argument or a captured tensor in place: its history would have to change in each
-    /// run.
+    /// An error if a recorded call has changed an argument or a captured tensor in place: its history would have to
+    /// change in each run.
     pub fn expect_unrecorded_changes(&self) -> Result<()> {
         for ((value, t), before) in self.graph.values.iter().zip(&self.held).zip(&self.recorded) {
             let is_given = matches!(value.source, Source::Input(_) | Source::Captured(_));
             if is_given && t.storage().recorded() != *before {
                 return Err(Error::runtime(format!(
-                    "the function changes a tensor of shape {} in place while gradients are recorded, and the tensor is not its own;                      change it under no_grad(), or return a new tensor",
+                    "the function changes a tensor of shape {} in place while gradients are recorded, and the tensor \
+                     is not its own; change it under no_grad(), or return a new tensor",
                     value.shape
                 )));
             }
@@ -338,7 +339,8 @@ impl Recorder {
         }
         let birth = t.storage().birth();
         if birth < self.first_birth {
-            let is_it = |(_, before): &&(Arc<GradMeta>, Option<Tensor>)| before.as_ref().is_some_and(|g| g.shares_storage(t));
+            let is_it =
+                |(_, before): &&(Arc<GradMeta>, Option<Tensor>)| before.as_ref().is_some_and(|g| g.shares_storage(t));
             let gradient = self.gradients.iter().find(is_it).map(|(meta, _)| meta.clone());
             let source = gradient.map_or_else(|| Source::Captured(self.captured().count()), Source::Gradient);
             return Ok(self.insert(t, source));
@@ -390,7 +392,8 @@ impl Recorder {
             });
         }
         let attrs = attrs.iter().cloned().collect();
-        let call = Call { op: op.clone(), attrs, numbers: None, args: operands, outputs: results, is_wide: is_wide(), draws };
+        let call =
+            Call { op: op.clone(), attrs, numbers: None, args: operands, outputs: results, is_wide: is_wide(), draws };
         self.graph.calls.push(call);
         Ok(())
     }
@@ -440,7 +443,11 @@ impl Recorder {
         let position = |name: &&str| call.op.attrs.iter().position(|a| a.name == *name);
         let positions: Option<SmallVec<[usize; 4]>> = names.iter().map(position).collect();
         let positions = positions.ok_or_else(|| {
-            Error::value(format!("the last call, of op '{}', lacks one of the attributes {}", call.op.name, names.join(", ")))
+            Error::value(format!(
+                "the last call, of op '{}', lacks one of the attributes {}",
+                call.op.name,
+                names.join(", ")
+            ))
         })?;
         call.numbers = Some((positions, self.numbers));
         self.numbers += names.len();

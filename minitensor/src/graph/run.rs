@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::graph::{Call, Graph, Operand, Source, ValueId};
+use super::ir::{Call, Graph, Operand, Source, ValueId};
 use crate::attr::Attr;
 use crate::autograd::NoGrad;
 use crate::backend::Wanted;
@@ -31,6 +31,7 @@ pub struct Executable {
     last_used: Vec<SmallVec<[ValueId; 2]>>,
     /// Constants that must be copied for each run, because the run changes them or returns them.
     copied: Vec<bool>,
+    bytes: usize,
 }
 
 impl Executable {
@@ -50,8 +51,16 @@ impl Executable {
         let mut is_returned = vec![false; written.len()];
         graph.outputs.iter().for_each(|id| is_returned[graph.value(*id).memory as usize] = true);
         let is_copied = |memory: u32| written[memory as usize] || is_returned[memory as usize];
-        let copied = graph.values.iter().map(|v| matches!(v.source, Source::Constant(_)) && is_copied(v.memory)).collect();
-        Executable { graph, last_used, copied }
+        let copied =
+            graph.values.iter().map(|v| matches!(v.source, Source::Constant(_)) && is_copied(v.memory)).collect();
+        let bytes =
+            graph.values.iter().map(|v| v.shape.numel().saturating_mul(v.dtype.size())).fold(0, usize::saturating_add);
+        Executable { graph, last_used, copied, bytes }
+    }
+
+    /// The size of all values together, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The graph.

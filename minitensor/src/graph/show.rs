@@ -4,7 +4,7 @@ use std::fmt;
 
 use minitensor_kernels::Const;
 
-use super::graph::{Call, Graph, Operand, Source, ValueId};
+use super::ir::{Call, Graph, Operand, Source, ValueId};
 
 impl Graph {
     /// A value, with its dtype and shape.
@@ -76,7 +76,9 @@ impl fmt::Display for Graph {
             let results: Vec<_> = call.computes().map(|id| self.typed(id)).collect();
             let results = if results.is_empty() { String::new() } else { format!("{} = ", results.join(", ")) };
             writeln!(f, "{results}{}({})", call.op.name, self.arguments(call))?;
-            if let (true, Ok(Some(program))) = (call.op.name.starts_with("fused("), call.op.program(&call.attrs, |_| true)) {
+            if let (true, Ok(Some(program))) =
+                (call.op.name.starts_with("fused("), call.op.program(&call.attrs, |_| true))
+            {
                 for line in program.to_string().lines() {
                     writeln!(f, "    {line}")?;
                 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::argument::Argument;
 use super::captured::Captured;
 use super::gradient::{self, Gradient};
-use super::graph::{Graph, Source, ValueId};
+use super::ir::{Graph, Source, ValueId};
 use super::record::{Recorder, Recording};
 use super::run::{Executable, Reads};
 use super::{pass, verify};
@@ -27,8 +27,8 @@ pub struct Traced {
     memories: Vec<*const Storage>,
     /// The leaves whose accumulated gradients the function reads or replaces.
     leaves: Vec<Leaf>,
-    /// Memory that the function created, and that is none of its results. If something still holds it, then the function has changed
-    /// the state of an object, and must be recorded again with that state.
+    /// Memory that the function created, and that is none of its results. If something still holds it, then the
+    /// function has changed the state of an object, and must be recorded again with that state.
     strays: Mutex<Vec<Weak<Storage>>>,
     /// The graph after the recording and after each pass.
     stages: Vec<(String, String)>,
@@ -50,12 +50,17 @@ struct Leaf {
 }
 
 impl Traced {
-    /// Ends a recording. `args` are the arguments that the caller passed, and `outputs` the results of the function. Also returns the
-    /// results for the caller.
+    /// Ends a recording. `args` are the arguments that the caller passed, and `outputs` the results of the function.
+    /// Also returns the results for the caller.
     ///
     /// # Errors
     /// If the function did something that a graph cannot repeat.
-    pub fn new(recording: Recording, args: &[Tensor], outputs: &[Tensor], is_first: bool) -> Result<(Traced, Vec<Tensor>)> {
+    pub fn new(
+        recording: Recording,
+        args: &[Tensor],
+        outputs: &[Tensor],
+        is_first: bool,
+    ) -> Result<(Traced, Vec<Tensor>)> {
         recording.with(|r| r.failure.take()).map_or(Ok(()), Err)?;
         let ids = outputs.iter().map(|t| recording.with(|r| r.operand(t))).collect::<Result<Vec<ValueId>>>()?;
         let mut ends = Vec::new();
@@ -77,10 +82,12 @@ impl Traced {
         let rest = forward.calls.split_off(calls);
         let mut leaves = Vec::new();
         for ((meta, before), end) in metas.into_iter().zip(&ends) {
-            let replaced = end.map(|value| value.map(|id| {
-                forward.outputs.push(id);
-                forward.outputs.len() - 1
-            }));
+            let replaced = end.map(|value| {
+                value.map(|id| {
+                    forward.outputs.push(id);
+                    forward.outputs.len() - 1
+                })
+            });
             leaves.push(Leaf { meta, had_gradient: before.is_some(), replaced });
         }
         let captured: Vec<Captured> = recorder.captured().map(Captured::new).collect();
@@ -136,8 +143,7 @@ impl Traced {
     /// Whether something that the graph refers to has been replaced, so that it must be recorded again.
     pub fn is_stale(&self) -> bool {
         let strays = std::mem::take(&mut *self.strays.lock().unwrap_or_else(PoisonError::into_inner));
-        self.captured.iter().any(|c| c.get().is_none())
-            || strays.iter().any(|memory| memory.strong_count() > 0)
+        self.captured.iter().any(|c| c.get().is_none()) || strays.iter().any(|memory| memory.strong_count() > 0)
     }
 
     fn captured(&self) -> Option<Vec<Tensor>> {
@@ -177,6 +183,11 @@ impl Traced {
         }
     }
 
+    /// The size of all tensors of a run together, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.forward.bytes()
+    }
+
     /// The graph.
     pub fn graph(&self) -> &Graph {
         self.forward.graph()
@@ -206,8 +217,11 @@ fn stale() -> Error {
 /// The memory that was created by the recorded calls, except that of results.
 fn strays(recorder: &Recorder, results: &[Tensor]) -> Vec<Weak<Storage>> {
     let is_created = |source: &Source| matches!(source, Source::Computed | Source::Constant(_));
-    let values = recorder.graph.values.iter().zip(&recorder.held).filter(|(value, t)| {
-        is_created(&value.source) && !results.iter().any(|result| result.shares_storage(t))
-    });
+    let values = recorder
+        .graph
+        .values
+        .iter()
+        .zip(&recorder.held)
+        .filter(|(value, t)| is_created(&value.source) && !results.iter().any(|result| result.shares_storage(t)));
     values.filter(|(_, t)| recorder.is_new(t)).map(|(_, t)| Arc::downgrade(t.storage())).collect()
 }

@@ -1,10 +1,10 @@
 //! [`verify`]: the invariants of a graph. It runs after each pass.
 
-use super::graph::{Graph, Operand, Source, ValueId};
+use super::ir::{Graph, Operand, Source, ValueId};
 use crate::error::{Error, Result};
 
-/// Checks that every call has the arguments of its op, that every value is computed once and before it is used, and that all
-/// numbers of values are valid.
+/// Checks that every call has the arguments of its op, that every value is computed once and before it is used, and
+/// that all numbers of values are valid.
 ///
 /// # Errors
 /// A sentence that names the call.

@@ -3,8 +3,8 @@
 use minitensor_kernels as kernels;
 
 use super::{Device, Tensor, transfer};
-use crate::dtype::{DType, Kind};
 use crate::autograd::NoGrad;
+use crate::dtype::{DType, Kind};
 use crate::error::Result;
 use crate::graph::record;
 use crate::op::by_name::names;

@@ -14,8 +14,8 @@ use crate::tensor::Tensor;
 static FLIP: OpName = OpName::new("flip");
 static NEGATIVE: OpName = OpName::new("negative");
 
-/// A graph of the op, recorded with one sample, must compute the same bits as the op for another sample, and so must its gradient.
-/// The graph also contains a call that may be fused with the op.
+/// A graph of the op, recorded with one sample, must compute the same bits as the op for another sample, and so must
+/// its gradient. The graph also contains a call that may be fused with the op.
 pub fn graph_is_the_op(op: &OpRef, sample: &Sample) -> Result<()> {
     if sample.inputs.iter().flatten().any(|t| t.expect_cpu().is_err()) {
         return Ok(());
@@ -47,7 +47,8 @@ fn with_gradients(inputs: &[Option<Tensor>], which: &[usize], results: Vec<Tenso
         return Ok(results);
     }
     let leaves: Vec<Tensor> = which.iter().filter_map(|i| inputs[*i].clone()).collect();
-    let cotangents = differentiable.iter().enumerate().map(|(k, t)| cotangent(t, k).map(Some)).collect::<Result<Vec<_>>>()?;
+    let cotangents =
+        differentiable.iter().enumerate().map(|(k, t)| cotangent(t, k).map(Some)).collect::<Result<Vec<_>>>()?;
     let gradients = grad(&differentiable, &leaves, &cotangents, Options::default())?;
     Ok(results.into_iter().chain(gradients.into_iter().flatten()).collect())
 }
@@ -73,7 +74,10 @@ fn compare(op: &OpRef, sample: &Sample, other: &Sample, which: &[usize]) -> Resu
     }
     for (k, (a, b)) in expected.iter().zip(&got).enumerate() {
         if !close(a, b, 0.0)? {
-            return Err(Error::runtime(format!("its graph computes another tensor {k}: expected {a}, got {b}\n{}", traced.graph())));
+            return Err(Error::runtime(format!(
+                "its graph computes another tensor {k}: expected {a}, got {b}\n{}",
+                traced.graph()
+            )));
         }
     }
     Ok(())

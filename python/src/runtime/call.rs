@@ -67,8 +67,18 @@ fn work(args: &[Arg<'_>]) -> usize {
 
 /// Runs a backward pass or a similar computation. Its work is not known in advance, but the memory held limits it.
 pub fn pass<T: Send>(py: Python<'_>, name: &str, f: impl FnOnce() -> minitensor::Result<T> + Send) -> Result<T> {
+    of_bytes(py, name, minitensor::tensor::allocated_bytes(), f)
+}
+
+/// Runs a computation that processes so many bytes.
+pub fn of_bytes<T: Send>(
+    py: Python<'_>,
+    name: &str,
+    bytes: usize,
+    f: impl FnOnce() -> minitensor::Result<T> + Send,
+) -> Result<T> {
     let run = || catch_panics(name, f);
-    let is_short = minitensor::tensor::allocated_bytes() < LONG_PASS_BYTES && !HAS_LIBRARIES.load(Ordering::Relaxed);
+    let is_short = bytes < LONG_PASS_BYTES && !HAS_LIBRARIES.load(Ordering::Relaxed);
     let done = if is_short { log::deferred(run) } else { gil::detach(py, run) };
     log::flush(py);
     Ok(done?)

@@ -1,5 +1,7 @@
 //! Computes calls of constants.
 
+use std::collections::BTreeSet;
+
 use crate::autograd::NoGrad;
 use crate::dispatch::dispatch;
 use crate::graph::{Call, Graph, Operand, Source};
@@ -10,11 +12,12 @@ use crate::tensor::Tensor;
 /// The most bytes of memory of a folded result. Views of a constant have none.
 const BYTES: usize = 1 << 16;
 
-/// Replaces the results of pure calls of constants by constants. Memory that a call changes, or that the graph returns, is not constant.
+/// Replaces the results of pure calls of constants by constants. Memory that a call changes, or that the graph returns,
+/// is not constant.
 pub fn constants(mut graph: Graph) -> Graph {
     let mut is_varying = graph.written();
     graph.outputs.iter().for_each(|id| is_varying[graph.values[id.at()].memory as usize] = true);
-    let mut is_folded = vec![false; graph.calls.len()];
+    let mut removed = BTreeSet::new();
     for at in 0..graph.calls.len() {
         let call = &graph.calls[at];
         if !call.is_pure() || call.computes().any(|id| is_varying[graph.value(id).memory as usize]) {
@@ -27,10 +30,9 @@ pub fn constants(mut graph: Graph) -> Graph {
                 graph.values[id.at()].source = Source::Constant(t);
             }
         }
-        is_folded[at] = true;
+        removed.insert(at);
     }
-    let mut is_folded = is_folded.into_iter();
-    graph.calls.retain(|_| !is_folded.next().unwrap_or(false));
+    graph.remove_calls(&removed);
     graph
 }
 

@@ -17,8 +17,8 @@ const INSTRUCTIONS: usize = 512;
 /// The most tensors that a group reads and computes for others.
 const TENSORS: usize = 24;
 
-/// Fuses calls of element ops that have one shape and one dtype. The calls of a group run together, where its last call was: so no
-/// other call before that may read what the group computes, or change what it reads.
+/// Fuses calls of element ops that have one shape and one dtype. The calls of a group run together, where its last call
+/// was: so no other call before that may read what the group computes, or change what it reads.
 pub fn elements(mut graph: Graph) -> Graph {
     let groups = Groups::of(&graph);
     let mut calls = Vec::with_capacity(graph.calls.len());
@@ -178,7 +178,9 @@ fn fusible(graph: &Graph, call: &Call) -> Option<usize> {
         && op.inputs.iter().all(|i| i.arity != Arity::Variadic)
         && op.outputs.iter().all(|o| o.role == Role::Returned)
         && call.args.iter().enumerate().all(takes)
-        && call.computes().all(|id| gives(id) && graph.value(id).shape == *shape && graph.value(id).device == Device::Cpu)
+        && call
+            .computes()
+            .all(|id| gives(id) && graph.value(id).shape == *shape && graph.value(id).device == Device::Cpu)
         && call.outputs.len() == op.outputs.len();
     if !is_plain {
         return None;
@@ -236,7 +238,9 @@ fn fused(graph: &Graph, calls: &[&Call], is_used: impl Fn(ValueId) -> bool) -> O
     let body = Program::write(&names, &[], |x, _| {
         let mut values: Vec<(ValueId, ScalarValue<Symbol>)> =
             inputs.iter().zip(x).map(|(id, x)| (*id, ScalarValue::Number(*x))).collect();
-        values.extend(numbers.iter().map(|(id, value)| (*id, ScalarValue::Number(Symbol::constant(Const::Float(*value))))));
+        values.extend(
+            numbers.iter().map(|(id, value)| (*id, ScalarValue::Number(Symbol::constant(Const::Float(*value))))),
+        );
         let zero = || Symbol::constant(Const::Int(0));
         for (call, program) in calls.iter().zip(&programs) {
             let operand = |arg: &Operand| match arg {
@@ -283,7 +287,13 @@ fn fused(graph: &Graph, calls: &[&Call], is_used: impl Fn(ValueId) -> bool) -> O
 fn number(graph: &Graph, id: ValueId) -> Option<f64> {
     let Source::Constant(t) = &graph.value(id).source else { return None };
     let is_one = t.numel() > 0 && t.shape().iter().zip(t.strides()).all(|(size, stride)| *size == 1 || *stride == 0);
-    let first = || Tensor::over(t.storage().clone(), Layout { shape: Shape::default(), strides: Default::default(), offset: t.offset() }, t.dtype());
+    let first = || {
+        Tensor::over(
+            t.storage().clone(),
+            Layout { shape: Shape::default(), strides: Default::default(), offset: t.offset() },
+            t.dtype(),
+        )
+    };
     (is_one && t.dtype() != DType::Bool).then(first)?.cast(DType::F64).ok()?.item::<f64>().ok()
 }
 
@@ -302,7 +312,8 @@ fn op(body: Program, calls: &[&Call], inputs: &[ValueId], graph: &Graph, dtype: 
     if calls.len() > SHOWN {
         parts.push("…");
     }
-    let mut builder = CustomOpBuilder::from_program(format!("fused({})", parts.join(", ")), body)?.dtypes(DTypeSet::of(&[dtype]));
+    let mut builder =
+        CustomOpBuilder::from_program(format!("fused({})", parts.join(", ")), body)?.dtypes(DTypeSet::of(&[dtype]));
     for (i, id) in inputs.iter().enumerate() {
         if graph.value(*id).dtype == DType::Bool {
             builder = builder.mask(i);

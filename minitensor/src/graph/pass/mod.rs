@@ -6,7 +6,7 @@ mod fold;
 pub(super) mod fuse;
 mod repeats;
 
-use super::graph::Graph;
+use super::ir::Graph;
 use super::verify;
 use crate::error::Result;
 

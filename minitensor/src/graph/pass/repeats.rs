@@ -1,11 +1,11 @@
 //! Replaces calls that compute what an earlier call has computed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::graph::{Graph, Operand, ValueId};
 
-/// Two pure calls of one op with the same arguments and attributes have the same results. This holds only for memory that no call
-/// changes in place. Results of the graph stay apart, because the caller may change one of them.
+/// Two pure calls of one op with the same arguments and attributes have the same results. This holds only for memory
+/// that no call changes in place. Results of the graph stay apart, because the caller may change one of them.
 pub fn remove(mut graph: Graph) -> Graph {
     let written = graph.written();
     let memory = |graph: &Graph, id: ValueId| graph.value(id).memory as usize;
@@ -15,7 +15,7 @@ pub fn remove(mut graph: Graph) -> Graph {
     }
     let mut same: Vec<ValueId> = (0..graph.values.len()).map(|i| ValueId(i as u32)).collect();
     let mut known: HashMap<(String, Vec<u32>), Vec<usize>> = HashMap::new();
-    let mut is_repeat = vec![false; graph.calls.len()];
+    let mut removed = BTreeSet::new();
     for at in 0..graph.calls.len() {
         for arg in &mut graph.calls[at].args {
             if let Operand::Value(id) = arg {
@@ -44,12 +44,11 @@ pub fn remove(mut graph: Graph) -> Graph {
                 for (this, other) in pairs.filter_map(|(a, b)| a.zip(*b)) {
                     same[this.at()] = other;
                 }
-                is_repeat[at] = true;
+                removed.insert(at);
             }
             None => earlier.push(at),
         }
     }
-    let mut is_repeat = is_repeat.into_iter();
-    graph.calls.retain(|_| !is_repeat.next().unwrap_or(false));
+    graph.remove_calls(&removed);
     graph
 }

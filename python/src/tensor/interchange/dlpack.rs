@@ -2,8 +2,8 @@
 
 use std::ffi::{CStr, c_void};
 
-use minitensor::graph::{READS_AN_ARRAY, refuse};
 use minitensor::dtype::Kind;
+use minitensor::graph::{READS_AN_ARRAY, refuse};
 use minitensor::{DType, Error, Shape, Tensor};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;

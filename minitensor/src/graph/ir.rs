@@ -1,5 +1,6 @@
 //! [`Graph`]: values, and the calls that compute them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use minitensor_kernels::Const;
@@ -23,8 +24,8 @@ impl ValueId {
     }
 }
 
-/// A tensor of a graph: a window of some memory. A call that changes a tensor in place changes all values of its memory, so the
-/// order of calls matters where memory is written.
+/// A tensor of a graph: a window of some memory. A call that changes a tensor in place changes all values of its
+/// memory, so the order of calls matters where memory is written.
 #[derive(Clone)]
 pub struct Value {
     /// The sizes of its dimensions.
@@ -143,6 +144,12 @@ impl Graph {
             written[self.value(id).memory as usize] = true;
         }
         written
+    }
+
+    /// Removes the calls at these positions.
+    pub fn remove_calls(&mut self, removed: &BTreeSet<usize>) {
+        let mut at = 0..;
+        self.calls.retain(|_| at.next().is_none_or(|at| !removed.contains(&at)));
     }
 
     /// Whether each run takes random numbers from the global generator.
