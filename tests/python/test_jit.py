@@ -424,6 +424,24 @@ class TestState:
         with pytest.warns(RuntimeWarning, match=r"recorded 16 times .* count\[0\] changes"):
             assert [jitted(mt.ones(1)).item() for _ in range(20)] == list(range(1, 21))
 
+    def test_an_op_that_is_registered_again(self):
+        def define(factor):
+            @mt.element_op(name="jit_test_again")
+            def jit_test_again(x):
+                return x * factor
+
+        jitted = mt.jit(lambda x: mt.ops.jit_test_again(x) + 1)
+        try:
+            define(2.0)
+            assert [jitted(mt.ones(1)).item() for _ in range(2)] == [3, 3]
+            mt.unregister_custom_op_py("jit_test_again")
+            with pytest.raises(AttributeError, match="jit_test_again"):
+                jitted(mt.ones(1))
+            define(5.0)
+            assert [jitted(mt.ones(1)).item() for _ in range(2)] == [6, 6]
+        finally:
+            mt.unregister_custom_op_py("jit_test_again")
+
     def test_graphs_do_not_keep_captured_tensors(self):
         w = [mt.ones(1000)]
         jitted = mt.jit(lambda x: x + w[0])

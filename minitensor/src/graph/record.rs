@@ -21,7 +21,7 @@ use crate::dispatch::capture::{self, Counted};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::by_name::names;
-use crate::op::{Arg, Body, OpName, OpRef, Role};
+use crate::op::{Arg, Body, OpDef, OpName, OpRef, Role};
 use crate::precision::is_wide;
 use crate::random::Block;
 use crate::tensor::{Device, Region, Shape, Storage, Strides, Tensor};
@@ -232,6 +232,8 @@ pub(super) struct Recorder {
     /// The number of numbers that each run sets.
     pub numbers: usize,
     pub failure: Option<Error>,
+    /// The ops that were called, also by bodies.
+    pub ops: HashMap<*const OpDef, OpRef>,
     windows: HashMap<Window, ValueId>,
     /// The values of each memory, and its number.
     memories: HashMap<*const Storage, (u32, Vec<ValueId>)>,
@@ -484,6 +486,7 @@ pub(crate) fn call(
                 recorder.operand(t)?;
             }
         }
+        recorder.ops.entry(&raw const **op).or_insert_with(|| op.clone());
         let frame = frame(recorder);
         recorder.frames.push(frame);
         Ok(recorder.frames.len())

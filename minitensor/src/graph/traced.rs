@@ -1,5 +1,6 @@
 //! [`Traced`]: a recorded function: its graph, its gradient, and the conditions under which they are valid.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::argument::Argument;
@@ -11,7 +12,7 @@ use super::run::{Executable, Reads};
 use super::{pass, verify};
 use crate::autograd::{GradMeta, is_grad_enabled};
 use crate::error::{Error, Result};
-use crate::op::OpRef;
+use crate::op::{OpRef, registry};
 use crate::tensor::{Storage, Tensor};
 
 /// A function of tensors, as a graph.
@@ -30,6 +31,9 @@ pub struct Traced {
     /// Memory that the function created, and that is none of its results. If something still holds it, then the
     /// function has changed the state of an object, and must be recorded again with that state.
     strays: Mutex<Vec<Weak<Storage>>>,
+    /// The registered ops that it calls, and the generation of the registry in which they were.
+    ops: Vec<OpRef>,
+    generation: AtomicU64,
     /// The graph after the recording and after each pass.
     stages: Vec<(String, String)>,
     numbers: usize,
@@ -77,7 +81,7 @@ impl Traced {
         recording.with(|r| r.expect_unrecorded_changes())?;
         let calls = recording.with(|r| r.graph.calls.len());
         let differentiated = gradient::record(&recording, args.len(), &ids, outputs);
-        let recorder = recording.end();
+        let (generation, recorder) = (registry::generation(), recording.end());
         let mut forward = Graph { outputs: ids.clone(), ..recorder.graph.clone() };
         let rest = forward.calls.split_off(calls);
         let mut leaves = Vec::new();
@@ -116,6 +120,8 @@ impl Traced {
             leaves,
             strays: Mutex::new(strays),
             stages,
+            ops: recorder.ops.into_values().filter(registry::has).collect(),
+            generation: AtomicU64::new(generation),
             numbers: recorder.numbers,
         };
         let captured = traced.captured().ok_or_else(stale)?;
@@ -143,7 +149,22 @@ impl Traced {
     /// Whether something that the graph refers to has been replaced, so that it must be recorded again.
     pub fn is_stale(&self) -> bool {
         let strays = std::mem::take(&mut *self.strays.lock().unwrap_or_else(PoisonError::into_inner));
-        self.captured.iter().any(|c| c.get().is_none()) || strays.iter().any(|memory| memory.strong_count() > 0)
+        self.captured.iter().any(|c| c.get().is_none())
+            || strays.iter().any(|memory| memory.strong_count() > 0)
+            || !self.has_its_ops()
+    }
+
+    /// Whether all ops are still registered.
+    fn has_its_ops(&self) -> bool {
+        let now = registry::generation();
+        if self.generation.load(Ordering::Acquire) == now {
+            return true;
+        }
+        let has_all = self.ops.iter().all(registry::has);
+        if has_all {
+            self.generation.store(now, Ordering::Release);
+        }
+        has_all
     }
 
     fn captured(&self) -> Option<Vec<Tensor>> {

@@ -1,5 +1,7 @@
 //! Fuses element ops into one program, which runs in one pass over memory.
 
+use std::collections::HashSet;
+
 use minitensor_kernels::program::{Output, Program, ScalarValue, Symbol};
 use minitensor_kernels::{Const, Element};
 use smallvec::SmallVec;
@@ -33,13 +35,24 @@ pub fn elements(mut graph: Graph) -> Graph {
             continue;
         }
         let own: Vec<&Call> = members.iter().map(|i| &graph.calls[*i]).collect();
-        match fused(&graph, &own, |id| outside[id.at()]) {
-            Some(fused) if own.len() > 1 => calls.push(fused),
-            _ => calls.extend(own.into_iter().cloned()),
-        }
+        write(&graph, &own, &|id| outside[id.at()], &mut calls);
     }
     graph.calls = calls;
     graph
+}
+
+/// Writes these calls as one, or as several if one would compute too many tensors for others.
+fn write(graph: &Graph, calls: &[&Call], is_used: &dyn Fn(ValueId) -> bool, to: &mut Vec<Call>) {
+    if let [call] = calls {
+        to.push((*call).clone());
+    } else if let Some(fused) = fused(graph, calls, is_used) {
+        to.push(fused);
+    } else {
+        let (first, second) = calls.split_at(calls.len() / 2);
+        let read: HashSet<ValueId> = second.iter().flat_map(|call| call.reads()).collect();
+        write(graph, first, &|id| is_used(id) || read.contains(&id), to);
+        write(graph, second, is_used, to);
+    }
 }
 
 /// Sets of calls that become one.
@@ -213,7 +226,7 @@ fn uniforms(call: &Call) -> Option<Vec<f64>> {
 }
 
 /// One call that computes what these calls compute, as far as it is used outside.
-fn fused(graph: &Graph, calls: &[&Call], is_used: impl Fn(ValueId) -> bool) -> Option<Call> {
+fn fused(graph: &Graph, calls: &[&Call], is_used: &dyn Fn(ValueId) -> bool) -> Option<Call> {
     let mut inner = vec![false; graph.values.len()];
     calls.iter().flat_map(|call| call.computes()).for_each(|id| inner[id.at()] = true);
     let mut inputs: Vec<ValueId> = Vec::new();
