@@ -33,7 +33,7 @@ fn a_run_computes_the_function() -> Result<()> {
     let (traced, x) = (traced()?, matrix(1.0)?);
     assert!(traced.matches(std::slice::from_ref(&x)) && !traced.is_stale());
     assert!(!traced.matches(&[Tensor::zeros([3, 2], x.dtype(), x.device())?]));
-    for (a, b) in traced.run(&[x.clone()], &[])?.iter().zip(function(&x)?) {
+    for (a, b) in traced.run(std::slice::from_ref(&x), &[])?.iter().zip(function(&x)?) {
         assert_eq!(a.to_vec::<f32>()?, b.to_vec::<f32>()?);
     }
     Ok(())
@@ -72,7 +72,7 @@ fn the_verifier_finds_wrong_graphs() -> Result<()> {
 fn reads_are_the_arguments_of_a_run() -> Result<()> {
     let (traced, x) = (traced()?, matrix(0.5)?);
     let executable = minitensor::graph::Executable::new(traced.graph().clone());
-    let results = executable.run(Reads { args: &[x.clone()], captured: &[], numbers: &[] }, false)?;
+    let results = executable.run(Reads { args: std::slice::from_ref(&x), captured: &[], numbers: &[] }, false)?;
     assert_eq!(results[1].to_vec::<f32>()?, function(&x)?[1].to_vec::<f32>()?);
     Ok(())
 }
