@@ -280,6 +280,17 @@ class TestGradients:
                 assert not jitted(x).requires_grad
             assert not jitted(x.detach()).requires_grad
 
+    def test_hooks_of_parameters_run_once(self):
+        w = randn(3).requires_grad_()
+        w.register_hook(lambda g: g * 3)
+        jitted = mt.jit(lambda x: (x * w).sum())
+        for _ in range(3):
+            w.grad = None
+            jitted(mt.ones(3)).backward()
+            assert w.grad.tolist() == [3, 3, 3]
+            (g,) = mt.grad(jitted(mt.ones(3)), w, create_graph=True)
+            assert g.tolist() == [3, 3, 3]
+
     def test_a_second_pass_through_a_released_graph_is_an_error(self):
         x = randn(3).requires_grad_()
         jitted = mt.jit(lambda x: x.exp())

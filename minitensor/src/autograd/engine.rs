@@ -47,11 +47,26 @@ pub fn grad(
     Pass::new(options, Some(targets)).run(outputs, cotangents)
 }
 
+/// The gradients of a part of a computation that begins at `inputs`, before the hooks of the inputs.
+pub(crate) fn grad_of_part(
+    outputs: &[Tensor],
+    inputs: &[Tensor],
+    cotangents: &[Option<Tensor>],
+    create_graph: bool,
+) -> Result<Vec<Option<Tensor>>> {
+    let edges = inputs.iter().map(|t| t.edge().map(Option::into_iter)).collect::<Result<Vec<_>>>()?;
+    let targets = Some(edges.into_iter().flatten().collect());
+    let options = Options { retain_graph: true, create_graph };
+    Pass { is_part: true, ..Pass::new(options, targets) }.run(outputs, cotangents)
+}
+
 type Cotangents = SmallVec<[Option<Tensor>; 1]>;
 
 struct Pass {
     options: Options,
     targets: Option<Vec<Edge>>,
+    /// Whether the hooks of targets belong to another pass.
+    is_part: bool,
     found: Vec<Option<Tensor>>,
     /// The nodes still to visit and the sums of their cotangents, by sequence number.
     waiting: BTreeMap<u64, (Arc<Node>, Cotangents)>,
@@ -75,6 +90,7 @@ impl Pass {
             options,
             found: vec![None; targets.as_ref().map_or(0, Vec::len)],
             targets,
+            is_part: false,
             waiting: BTreeMap::new(),
             leaves: Vec::new(),
             leaf_slots: BTreeMap::new(),
@@ -105,8 +121,10 @@ impl Pass {
             crate::interrupt::check()?;
             for (k, slot) in cotangents.iter_mut().enumerate() {
                 if let Some(g) = slot.take() {
-                    let g = run_hooks(node.hooks(k), rounded(g, node.outputs[k].dtype)?)?;
-                    self.capture(|e| matches!(e, Edge::Node(n, i) if Arc::ptr_eq(n, &node) && *i == k), &g);
+                    let is_it = |e: &Edge| matches!(e, Edge::Node(n, i) if Arc::ptr_eq(n, &node) && *i == k);
+                    let hooks = if self.runs_hooks(is_it) { node.hooks(k) } else { Vec::new() };
+                    let g = run_hooks(hooks, rounded(g, node.outputs[k].dtype)?)?;
+                    self.capture(is_it, &g);
                     *slot = Some(g);
                 }
             }
@@ -129,8 +147,10 @@ impl Pass {
     fn finish(mut self) -> Result<Vec<Option<Tensor>>> {
         let mut ready = Vec::with_capacity(self.leaves.len());
         for (meta, grad, dtype) in std::mem::take(&mut self.leaves) {
-            let grad = run_hooks(meta.hooks(), rounded(grad, dtype)?)?;
-            self.capture(|e| matches!(e, Edge::Leaf(m) if Arc::ptr_eq(m, &meta)), &grad);
+            let is_it = |e: &Edge| matches!(e, Edge::Leaf(m) if Arc::ptr_eq(m, &meta));
+            let hooks = if self.runs_hooks(is_it) { meta.hooks() } else { Vec::new() };
+            let grad = run_hooks(hooks, rounded(grad, dtype)?)?;
+            self.capture(is_it, &grad);
             if self.targets.is_none() {
                 ready.push((meta.add(grad, self.options.create_graph)?, meta));
             }
@@ -139,6 +159,11 @@ impl Pass {
             meta.store(sum)?;
         }
         Ok(std::mem::take(&mut self.found))
+    }
+
+    /// Whether the hooks at an edge belong to this pass.
+    fn runs_hooks(&self, is_it: impl Fn(&Edge) -> bool) -> bool {
+        !self.is_part || !self.targets.iter().flatten().any(is_it)
     }
 
     fn capture(&mut self, is_target: impl Fn(&Edge) -> bool, grad: &Tensor) {

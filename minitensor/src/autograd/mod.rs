@@ -10,6 +10,7 @@ mod saved;
 mod view;
 
 pub use backward_call::BackwardCall;
+pub(crate) use engine::grad_of_part;
 pub use engine::{Options, backward, grad};
 pub use meta::{GradMeta, Hook};
 pub use mode::{EnableGrad, GradMode, NoGrad, is_grad_enabled, set_grad_enabled};

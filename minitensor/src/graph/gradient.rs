@@ -9,7 +9,7 @@ use super::ir::{Call, Graph, Source, ValueId};
 use super::record::Recording;
 use super::run::{Executable, Reads};
 use super::{pass, recompute, verify};
-use crate::autograd::{BackwardCall, Edge, GradMeta, Meta, Node, Options, Saved, grad, is_grad_enabled};
+use crate::autograd::{BackwardCall, Edge, GradMeta, Meta, Node, Saved, grad_of_part, is_grad_enabled};
 use crate::error::{Error, Result};
 use crate::op::{
     Arity, Backward, BackwardBody, Body, Core, DTypeRule, Dynamic, Formula, Input, KernelTable, Location, OpDef, OpRef,
@@ -62,7 +62,7 @@ pub(super) fn record(recording: &Recording, args: usize, ids: &[ValueId], output
         let inputs = cotangents.iter().enumerate().map(|(j, t)| recording.with(|r| r.add_input(t, args + j))).collect();
         let cotangents: Vec<Option<Tensor>> = cotangents.into_iter().map(Some).collect();
         let tensors: Vec<Tensor> = all.iter().map(|(_, t)| t.clone()).collect();
-        let gradients = grad(&results, &tensors, &cotangents, Options { retain_graph: true, create_graph: false })?;
+        let gradients = grad_of_part(&results, &tensors, &cotangents, false)?;
         recording.with(|r| r.failure.take()).map_or(Ok(()), Err)?;
         let (mut targets, mut values) = (Vec::new(), Vec::new());
         for (gradient, target) in gradients.into_iter().zip(&found.targets) {
@@ -182,7 +182,7 @@ impl Gradient {
         let results = self.outputs.iter().map(|k| outputs[*k].clone()).zip(self.cotangents(call)?);
         let (results, cotangents): (Vec<_>, Vec<_>) =
             results.filter(|(t, _)| t.requires_grad()).map(|(t, c)| (t, Some(c))).unzip();
-        let gradients = grad(&results, &targets, &cotangents, Options { retain_graph: true, create_graph: true })?;
+        let gradients = grad_of_part(&results, &targets, &cotangents, true)?;
         let zero = |t: &Tensor| Tensor::zeros(t.shape().clone(), t.dtype(), t.device());
         gradients.into_iter().zip(&targets).map(|(g, t)| g.map_or_else(|| zero(t), Ok).map(Some)).collect()
     }
