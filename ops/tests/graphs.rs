@@ -25,7 +25,7 @@ fn traced() -> Result<Traced> {
     let x = matrix(0.0)?;
     let recording = Recording::start(std::slice::from_ref(&x))?;
     let results = function(&x)?;
-    Traced::new(recording, &[x], &results, false).map(|(traced, _)| traced)
+    Traced::new(recording, &[x], &results, &[]).map(|(traced, _)| traced)
 }
 
 #[test]

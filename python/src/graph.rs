@@ -114,11 +114,11 @@ fn _record_finish<'py>(
     py: Python<'py>,
     args: &Bound<'py, PyTuple>,
     outputs: &Bound<'py, PyTuple>,
-    is_first: bool,
+    watched: &Bound<'py, PyTuple>,
 ) -> Result<(PyGraph, Bound<'py, PyList>)> {
     let recording = RECORDING.with(|cell| cell.borrow_mut().take());
     let recording = recording.ok_or_else(|| Error::runtime("this thread does not record a graph"))?;
-    let (traced, results) = Traced::new(recording, &tensors(args)?, &tensors(outputs)?, is_first)?;
+    let (traced, results) = Traced::new(recording, &tensors(args)?, &tensors(outputs)?, &tensors(watched)?)?;
     Ok((PyGraph(traced), objects(py, results)?))
 }
 

@@ -291,6 +291,84 @@ class TestGradients:
             (g,) = mt.grad(jitted(mt.ones(3)), w, create_graph=True)
             assert g.tolist() == [3, 3, 3]
 
+    def test_one_leaf_passed_twice(self):
+        x = mt.Tensor([3.0], requires_grad=True)
+        jitted = mt.jit(lambda x, y: x * y)
+        for _ in range(3):
+            x.grad = None
+            jitted(x, x).sum().backward()
+            assert x.grad.tolist() == [6]
+
+    def test_an_argument_that_is_also_captured(self):
+        p = mt.Tensor([2.0], requires_grad=True)
+        jitted = mt.jit(lambda x: x * p)
+        for factor, expected in ((1, 4), (2, 8), (3, 12), (1, 4)):
+            p.grad = None
+            y = jitted(p if factor == 1 else p * factor)
+            y.sum().backward()
+            assert (y.item(), p.grad.item()) == (4 * factor, expected)
+
+    def test_views_of_a_captured_leaf_and_its_detached_copy(self):
+        w = randn(2, 2).requires_grad_()
+
+        def f(x):
+            return (w.detach() * x).sum() + (w[::1] * w).sum() + (w.reshape(2, 2) * x).sum()
+
+        def gradient(f):
+            w.grad = None
+            f(mt.ones((2, 2))).backward()
+            return w.grad.numpy()
+
+        jitted = mt.jit(f)
+        for _ in range(3):
+            np.testing.assert_array_equal(gradient(jitted), gradient(f))
+
+    def test_backward_inside_on_arguments(self):
+        def f(x, y):
+            (x * x * y).sum().backward()
+            return x.grad * 1
+
+        jitted = mt.jit(f)
+        a, b = (mt.Tensor([v], requires_grad=True) for v in (1.0, 2.0))
+        c, d = (mt.Tensor([v], requires_grad=True) for v in (1.0, 2.0))
+        for first, second in ((0, 1), (1, 0), (0, 0), (1, 1), (0, 1)):
+            one, other = (a, b), (c, d)
+            assert jitted(one[first], one[second]).tolist() == f(other[first], other[second]).tolist()
+            assert [None if t.grad is None else t.grad.tolist() for t in one] == [
+                None if t.grad is None else t.grad.tolist() for t in other
+            ]
+
+    def test_backward_inside_beyond_an_argument(self):
+        p = randn(3).requires_grad_()
+        with pytest.raises(RuntimeError, match="reaches an argument that has a history"):
+            mt.jit(lambda x: (x * x).sum().backward())(p * 2)
+        with pytest.raises(RuntimeError, match=r"use mt\.grad"):
+            mt.jit(lambda x: (p * x).exp().sum().backward(create_graph=True))(randn(3))
+
+    def test_hooks_that_are_added_later(self):
+        w = randn(3).requires_grad_()
+        jitted = mt.jit(lambda x: (x * w).sum().backward())
+        for factor in (1, 1, 5, 5):
+            if factor == 5 and not w.requires_grad:
+                break
+            w.grad = None
+            jitted(mt.ones(3))
+            assert w.grad.tolist() == [1, 1, 1]
+        with w.register_hook(lambda g: g * 5):
+            for _ in range(3):
+                w.grad = None
+                jitted(mt.ones(3))
+                assert w.grad.tolist() == [5, 5, 5]
+
+    def test_results_that_are_not_used(self):
+        x = mt.Tensor([1.0, 2.0], requires_grad=True)
+        c = mt.Tensor([float("inf"), 1.0])
+        jitted = mt.jit(lambda x, c: (x @ c, x * 2))
+        for _ in range(2):
+            x.grad = None
+            jitted(x, c)[1].sum().backward()
+            assert x.grad.tolist() == [2, 2]
+
     def test_a_second_pass_through_a_released_graph_is_an_error(self):
         x = randn(3).requires_grad_()
         jitted = mt.jit(lambda x: x.exp())
@@ -403,8 +481,109 @@ class TestTraining:
             for i in range(20):
                 assert bits(jitted(randn(3) + i)) == bits(eager(randn(3) + i))
 
+    def test_a_new_optimizer_and_a_restored_one(self):
+        def run(wrap):
+            p = mt.Tensor([1.0], requires_grad=True)
+            optimizer = mt.optim.Adam([p], lr=0.1)
+            values = []
+
+            def step(x):
+                optimizer.zero_grad()
+                ((p * x) ** 2).sum().backward()
+                optimizer.step()
+
+            step = wrap(step)
+            initial = optimizer.state_dict()
+            for i in range(24):
+                if i == 5:
+                    optimizer = mt.optim.Adam([p], lr=0.05)
+                if i == 10:
+                    kept = [dict(state) for state in optimizer.state]
+                    saved = optimizer.state_dict()
+                if i == 15:
+                    optimizer.load_state_dict(saved)
+                if i == 20:
+                    optimizer.load_state_dict(initial)
+                step(mt.ones(1))
+                values.append(p.item())
+            return values, [len(state) for state in kept]
+
+        assert run(mt.jit) == run(lambda f: f)
+
+    @pytest.mark.filterwarnings("ignore:mt.jit")
+    def test_code_that_uses_the_state_of_an_optimizer(self):
+        class Half(mt.optim.Adam):
+            def _update(self, param, grad, state, numbers):
+                super()._update(param, grad, state, {**numbers, "lr": numbers["lr"] / 2})
+
+        def run(wrap, make, body):
+            p = mt.Tensor([1.0], requires_grad=True)
+            optimizer = make([p])
+            step = wrap(lambda x: body(optimizer, p, x))
+            results = []
+            for i in range(20):
+                if i == 10:
+                    optimizer.lr = 0.01
+                results.append(step(mt.ones(1)).item())
+            return results, p.item()
+
+        def plain(optimizer, p, x):
+            optimizer.zero_grad()
+            loss = ((p * x) ** 2).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        def decaying(optimizer, p, x):
+            optimizer.lr *= 0.9
+            return plain(optimizer, p, x) * optimizer.steps
+
+        for make, body in ((Half, plain), (mt.optim.SGD, decaying), (mt.optim.Adam, decaying)):
+            assert run(mt.jit, make, body) == run(lambda f: f, make, body)
+
+    def test_hooks_of_modules(self):
+        model = mt.nn.Linear(2, 2)
+        jitted = mt.jit(model)
+        for _ in range(2):
+            assert bits(jitted(randn(1, 2))) == bits(model(randn(1, 2)))
+        with model.register_forward_hook(lambda module, args, output: output * 2):
+            for _ in range(2):
+                assert bits(jitted(randn(1, 2))) == bits(model(randn(1, 2)))
+        assert bits(jitted(randn(1, 2))) == bits(model(randn(1, 2)))
+
+
+SCALE = 2.0
+
+
+class Scaled(mt.nn.Module):
+    bias = 1.0
+
+    def forward(self, x):
+        return self.helper(x) + self.bias
+
+    def helper(self, x):
+        return x * SCALE
+
 
 class TestState:
+    def test_methods_and_classes_are_watched(self):
+        global SCALE
+        module = Scaled()
+        jitted = mt.jit(module)
+        for SCALE, Scaled.bias in ((2.0, 1.0), (3.0, 1.0), (3.0, 5.0), (2.0, 1.0)):
+            for _ in range(2):
+                assert jitted(mt.ones(1)).item() == SCALE + Scaled.bias
+
+    def test_tensors_that_are_not_operands(self):
+        d = {"m": mt.ones(2)}
+        jitted = mt.jit(lambda x: x * 3 if d["m"] is None else x * d["m"].shape[0])
+        for size in (2, None, 4, None, 5, 5):
+            d["m"] = None if size is None else mt.ones(size)
+            assert jitted(mt.ones(1)).item() == (3 if size is None else size)
+
+    def test_signs_of_zeros(self):
+        assert_same(lambda x: ((1 / (x * 0.0)).exp(), (1 / (x * -0.0)).exp()), (mt.ones(2),))
+
     def test_globals_closures_and_attributes_are_watched(self):
         factor = 2.0
         config = {"bias": 1.0}
@@ -546,6 +725,15 @@ class TestErrors:
 
         with pytest.raises(RuntimeError, match="in place"):
             mt.jit(f)(x, randn(3))
+
+    def test_other_results_and_changed_arguments(self):
+        from collections import OrderedDict
+
+        for f in (lambda x: OrderedDict(y=x), lambda x: (t for t in [x]), lambda x: {x.shape}):
+            with pytest.raises(TypeError, match="expected tensors, plain values, and lists"):
+                mt.jit(f)(randn(3))
+        with pytest.raises(RuntimeError, match="changes a list or dict that is an argument"):
+            mt.jit(lambda d, x: d.update(k=x))({}, randn(3))
 
     def test_not_a_function(self):
         with pytest.raises(TypeError, match=r"mt\.jit takes a function, got int"):

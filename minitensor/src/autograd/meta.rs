@@ -121,6 +121,11 @@ impl GradMeta {
         }
     }
 
+    /// The numbers of the hooks.
+    pub(crate) fn hook_numbers(&self) -> Vec<u64> {
+        self.state().hooks.keys().copied().collect()
+    }
+
     pub(crate) fn hooks(&self) -> Vec<Hook> {
         self.state().hooks.values().cloned().collect()
     }
@@ -181,6 +186,20 @@ impl Tensor {
     /// Whether the tensor was created by the user, rather than computed from tensors that require gradients.
     pub fn is_leaf(&self) -> bool {
         self.grad_meta().is_none_or(|m| m.state().history.is_none()) && !self.is_behind()
+    }
+
+    /// Whether the gradients of both arrive at the same place.
+    pub(crate) fn has_edge_of(&self, other: &Tensor) -> bool {
+        match (self.edge(), other.edge()) {
+            (Ok(Some(Edge::Leaf(a))), Ok(Some(Edge::Leaf(b)))) => Arc::ptr_eq(&a, &b),
+            (Ok(Some(Edge::Node(a, i))), Ok(Some(Edge::Node(b, j)))) => Arc::ptr_eq(&a, &b) && i == j,
+            _ => false,
+        }
+    }
+
+    /// Whether a recorded call with this number or a later one computed the tensor.
+    pub(crate) fn is_computed_since(&self, sequence: u64) -> bool {
+        matches!(self.edge(), Ok(Some(Edge::Node(node, _))) if node.sequence >= sequence)
     }
 
     /// The accumulated gradient.

@@ -14,7 +14,7 @@ pub(crate) use engine::grad_of_part;
 pub use engine::{Options, backward, grad};
 pub use meta::{GradMeta, Hook};
 pub use mode::{EnableGrad, GradMode, NoGrad, is_grad_enabled, set_grad_enabled};
-pub(crate) use node::Meta;
 pub use node::{Edge, Node};
+pub(crate) use node::{Meta, next_sequence};
 pub(crate) use saved::Saved;
 pub(crate) use view::Whole;

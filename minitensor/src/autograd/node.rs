@@ -55,6 +55,11 @@ struct State {
 
 static SEQUENCE: AtomicU64 = AtomicU64::new(0);
 
+/// The number of the next recorded call.
+pub(crate) fn next_sequence() -> u64 {
+    SEQUENCE.load(Ordering::Relaxed)
+}
+
 impl Node {
     pub(crate) fn new(
         op: OpRef,

@@ -1,6 +1,6 @@
 //! [`Argument`]: what a graph assumes about an argument.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::dtype::DType;
 use crate::tensor::{Device, Shape, Storage, Strides, Tensor};
@@ -13,6 +13,7 @@ pub(super) struct Argument {
     dtype: DType,
     device: Device,
     requires_grad: bool,
+    is_leaf: bool,
     shares: Sharing,
 }
 
@@ -22,26 +23,28 @@ type Sharing = Option<(usize, isize)>;
 
 impl Argument {
     /// The properties of all arguments.
-    pub fn all(args: &[Tensor], captured: &[*const Storage]) -> Vec<Argument> {
+    pub fn all(args: &[Tensor], captured: &[Weak<Storage>]) -> Vec<Argument> {
         let properties = |(i, t): (usize, &Tensor)| Argument {
             shape: t.shape().clone(),
             strides: t.strides().into(),
             dtype: t.dtype(),
             device: t.device(),
             requires_grad: t.requires_grad(),
+            is_leaf: t.is_leaf(),
             shares: sharing(args, i, captured),
         };
         args.iter().enumerate().map(properties).collect()
     }
 
     /// Whether argument `i` has these properties.
-    pub fn is_like(&self, args: &[Tensor], i: usize, captured: &[*const Storage]) -> bool {
+    pub fn is_like(&self, args: &[Tensor], i: usize, captured: &[Weak<Storage>]) -> bool {
         let t = &args[i];
         *t.shape() == self.shape
             && t.dtype() == self.dtype
             && t.strides() == &self.strides[..]
             && t.device() == self.device
             && t.requires_grad() == self.requires_grad
+            && (!self.requires_grad || t.is_leaf() == self.is_leaf)
             && sharing(args, i, captured) == self.shares
     }
 
@@ -50,11 +53,11 @@ impl Argument {
     }
 }
 
-fn sharing(args: &[Tensor], i: usize, captured: &[*const Storage]) -> Sharing {
+fn sharing(args: &[Tensor], i: usize, captured: &[Weak<Storage>]) -> Sharing {
     let t = &args[i];
     if let Some(j) = args[..i].iter().position(|other| other.shares_storage(t)) {
         return Some((j, t.offset() as isize - args[j].offset() as isize));
     }
-    let at = captured.iter().position(|storage| *storage == Arc::as_ptr(t.storage()))?;
+    let at = captured.iter().position(|storage| storage.as_ptr() == Arc::as_ptr(t.storage()))?;
     Some((args.len() + at, t.offset() as isize))
 }

@@ -36,9 +36,9 @@ impl Captured {
         }
     }
 
-    /// The address of its memory, to compare with that of arguments.
-    pub fn memory(&self) -> *const Storage {
-        self.storage.as_ptr()
+    /// Its memory, to compare with that of arguments.
+    pub fn memory(&self) -> Weak<Storage> {
+        self.storage.clone()
     }
 
     pub fn requires_grad(&self) -> bool {

@@ -9,7 +9,7 @@ use super::ir::{Call, Graph, Source, ValueId};
 use super::record::Recording;
 use super::run::{Executable, Reads};
 use super::{pass, recompute, verify};
-use crate::autograd::{BackwardCall, Edge, GradMeta, Meta, Node, Saved, grad_of_part, is_grad_enabled};
+use crate::autograd::{BackwardCall, Edge, EnableGrad, GradMeta, Meta, Node, Saved, grad_of_part, is_grad_enabled};
 use crate::error::{Error, Result};
 use crate::op::{
     Arity, Backward, BackwardBody, Body, Core, DTypeRule, Dynamic, Formula, Input, KernelTable, Location, OpDef, OpRef,
@@ -48,7 +48,14 @@ pub(super) fn record(recording: &Recording, args: usize, ids: &[ValueId], output
             Source::Captured(at) => Some((Target::Captured(at), t.clone())),
             _ => None,
         };
-        pairs.filter_map(target).collect()
+        let mut all: Vec<(Target, Tensor)> = Vec::new();
+        for (target, t) in pairs.filter_map(target) {
+            // A leaf that is passed twice has one gradient.
+            if !all.iter().any(|(_, other)| other.has_edge_of(&t)) {
+                all.push((target, t));
+            }
+        }
+        all
     });
     let mut found = Found {
         outputs: differentiable,
@@ -124,9 +131,13 @@ impl Gradient {
     /// The op in the histories of results: a function whose graph is `forward`, with so many arguments.
     pub fn op(&self, forward: &Arc<Executable>, args: usize) -> OpRef {
         let (gradient, forward) = (self.clone(), forward.clone());
-        history_op(Arc::new(move |call| match is_grad_enabled() {
-            true => gradient.recorded(call, &forward, args),
-            false => gradient.plain(call),
+        history_op(Arc::new(move |call| {
+            // The graph is that of all results. A zero for one that is not used would turn infinity into NaN.
+            let uses_all = (0..gradient.outputs.len()).all(|j| call.cotangent_if_any(j).is_some());
+            match is_grad_enabled() || !uses_all && forward.graph().is_pure() {
+                true => gradient.again(call, &forward, args),
+                false => gradient.plain(call),
+            }
         }))
     }
 
@@ -165,9 +176,9 @@ impl Gradient {
         Ok(gradients.into_iter().map(Some).collect())
     }
 
-    /// The gradients with a history. For that the function runs again, and is recorded call by call.
-    fn recorded(&self, call: &BackwardCall<'_>, forward: &Executable, args: usize) -> Result<Vec<Option<Tensor>>> {
-        if forward.graph().draws() || !forward.graph().calls.iter().all(Call::is_pure) {
+    /// The gradients of some results, or with a history. For that the function runs again, and is recorded call by call.
+    fn again(&self, call: &BackwardCall<'_>, forward: &Executable, args: usize) -> Result<Vec<Option<Tensor>>> {
+        if !forward.graph().is_pure() {
             return Err(Error::runtime(
                 "the gradient of a gradient runs a function of mt.jit again, but the function changes a tensor in place, or draws random \
                  numbers, which would differ; call it without mt.jit",
@@ -177,12 +188,15 @@ impl Gradient {
         let mut tensors = further.collect::<Result<Vec<Tensor>>>()?;
         let captured = tensors.split_off(args);
         let reads = Reads { args: &tensors, captured: &captured, numbers: &[] };
-        let outputs = forward.run(reads, true)?;
+        let outputs = {
+            let _on = EnableGrad::new();
+            forward.run(reads, true)?
+        };
         let targets: Vec<Tensor> = self.targets.iter().map(|target| target.of(reads).clone()).collect();
-        let results = self.outputs.iter().map(|k| outputs[*k].clone()).zip(self.cotangents(call)?);
-        let (results, cotangents): (Vec<_>, Vec<_>) =
-            results.filter(|(t, _)| t.requires_grad()).map(|(t, c)| (t, Some(c))).unzip();
-        let gradients = grad_of_part(&results, &targets, &cotangents, true)?;
+        let cotangents = (0..self.outputs.len()).map(|j| call.cotangent_if_any(j).cloned());
+        let results = self.outputs.iter().map(|k| outputs[*k].clone()).zip(cotangents);
+        let (results, cotangents): (Vec<_>, Vec<_>) = results.filter(|(t, c)| t.requires_grad() && c.is_some()).unzip();
+        let gradients = grad_of_part(&results, &targets, &cotangents, is_grad_enabled())?;
         let zero = |t: &Tensor| Tensor::zeros(t.shape().clone(), t.dtype(), t.device());
         gradients.into_iter().zip(&targets).map(|(g, t)| g.map_or_else(|| zero(t), Ok).map(Some)).collect()
     }

@@ -51,6 +51,8 @@ pub enum Source {
     Constant(Tensor),
     /// The accumulated gradient of a leaf at the start of a run.
     Gradient(Arc<GradMeta>),
+    /// The accumulated gradient of an argument at the start of a run.
+    GradientOf(usize),
     /// The next key of the global generator, for so many numbers. Each run takes a new one.
     Key(usize, Block),
     /// The result of a call.
@@ -144,6 +146,11 @@ impl Graph {
             written[self.value(id).memory as usize] = true;
         }
         written
+    }
+
+    /// Whether a run does nothing but compute the outputs.
+    pub fn is_pure(&self) -> bool {
+        !self.draws() && self.calls.iter().all(Call::is_pure)
     }
 
     /// Removes the calls at these positions.

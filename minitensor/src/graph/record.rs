@@ -15,13 +15,13 @@ use smallvec::SmallVec;
 
 use super::ir::{Call, Graph, Operand, Source, Value, ValueId};
 use crate::attr::Attr;
-use crate::autograd::GradMeta;
+use crate::autograd::{GradMeta, is_grad_enabled, next_sequence};
 use crate::dispatch::Produced;
 use crate::dispatch::capture::{self, Counted};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::by_name::names;
-use crate::op::{Arg, Body, OpDef, OpName, OpRef, Role};
+use crate::op::{Arg, Backward, Body, OpDef, OpName, OpRef, Role};
 use crate::precision::is_wide;
 use crate::random::Block;
 use crate::tensor::{Device, Region, Shape, Storage, Strides, Tensor};
@@ -158,7 +158,8 @@ impl Recording {
         if is_recording() {
             return Err(Error::runtime("this thread records a graph already"));
         }
-        let mut recorder = Recorder { first_birth: BIRTHS.load(Ordering::Relaxed), ..Recorder::default() };
+        let first_birth = BIRTHS.load(Ordering::Relaxed);
+        let mut recorder = Recorder { first_birth, first_node: next_sequence(), ..Recorder::default() };
         inputs.iter().for_each(|t| recorder.input(t));
         RECORDER.with(|cell| *cell.borrow_mut() = Some(recorder));
         STATE.set(State::On);
@@ -239,6 +240,8 @@ pub(super) struct Recorder {
     memories: HashMap<*const Storage, (u32, Vec<ValueId>)>,
     frames: Vec<Frame>,
     first_birth: u64,
+    /// The number of the first node of a history in the recording.
+    first_node: u64,
     /// Births in bodies that are recorded as one call. Unless they are results, a graph cannot have their tensors.
     hidden: Vec<Range<u64>>,
 }
@@ -272,6 +275,12 @@ impl Recorder {
     pub fn captured(&self) -> impl Iterator<Item = &Tensor> {
         let pairs = self.graph.values.iter().zip(&self.held);
         pairs.filter(|(value, _)| matches!(value.source, Source::Captured(_))).map(|(_, t)| t)
+    }
+
+    /// The tensors that the function got as arguments.
+    pub fn inputs(&self) -> impl Iterator<Item = &Tensor> {
+        let pairs = self.graph.values.iter().zip(&self.held);
+        pairs.filter(|(value, _)| matches!(value.source, Source::Input(_))).map(|(_, t)| t)
     }
 
     /// Whether the memory of a tensor was created during the recording.
@@ -328,7 +337,8 @@ impl Recorder {
     pub fn operand(&mut self, t: &Tensor) -> Result<ValueId> {
         if let Some(id) = self.windows.get(&Window::of(t)).copied() {
             let held = &mut self.held[id.at()];
-            if t.requires_grad() && !held.requires_grad() {
+            // Not a view with a history of its own.
+            if t.requires_grad() && !held.requires_grad() && !t.is_computed_since(self.first_node) {
                 *held = t.clone();
             }
             return Ok(id);
@@ -468,7 +478,17 @@ pub(crate) fn call(
         return proceed();
     }
     let is_meta = args.iter().any(|arg| matches!(arg, Arg::Tensor(t) if t.device() == Device::Meta));
-    let is_whole = is_meta || !matches!(op.body, Body::Tensor(_) | Body::Dynamic(_));
+    // The Python code of an op may have state. Its calls are recorded only if the gradient needs them.
+    let is_recorded = || {
+        let requires_grad = |arg: &Arg<'_>| matches!(arg, Arg::Tensor(t) if t.requires_grad());
+        is_grad_enabled() && matches!(op.backward, Backward::Composite) && args.iter().any(requires_grad)
+    };
+    let is_whole = is_meta
+        || match &op.body {
+            Body::Tensor(_) => false,
+            Body::Dynamic(body) => body.is_interpreted && !is_recorded(),
+            _ => true,
+        };
     let frame = |recorder: &Recorder| Frame {
         calls: recorder.graph.calls.len(),
         values: recorder.graph.values.len(),

@@ -82,6 +82,7 @@ impl Executable {
                 Source::Constant(t) if *is_copied => Some(t.copied()?),
                 Source::Constant(t) => Some(t.clone()),
                 Source::Gradient(meta) => Some(meta.grad().ok_or_else(|| missing("a gradient"))?),
+                Source::GradientOf(at) => Some(reads.args[*at].grad().ok_or_else(|| missing("a gradient"))?),
                 Source::Key(n, block) => Some(next_key(*n, *block, value.device)?),
                 Source::Computed => None,
             });

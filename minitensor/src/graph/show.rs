@@ -59,7 +59,7 @@ fn name(source: &Source) -> Option<&'static str> {
         Source::Input(_) => Some("input"),
         Source::Captured(_) => Some("captured"),
         Source::Constant(_) => Some("constant"),
-        Source::Gradient(_) => Some("gradient"),
+        Source::Gradient(_) | Source::GradientOf(_) => Some("gradient"),
         Source::Key(..) => Some("key"),
         Source::Computed => None,
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::argument::Argument;
 use super::captured::Captured;
 use super::gradient::{self, Gradient};
-use super::ir::{Graph, Source, ValueId};
+use super::ir::{Graph, Source, Value, ValueId};
 use super::record::{Recorder, Recording};
 use super::run::{Executable, Reads};
 use super::{pass, verify};
@@ -25,7 +25,8 @@ pub struct Traced {
     is_grad_enabled: bool,
     arguments: Vec<Argument>,
     captured: Vec<Captured>,
-    memories: Vec<*const Storage>,
+    /// The memory of these and of other tensors that the function may read. An argument may share it.
+    memories: Vec<Weak<Storage>>,
     /// The leaves whose accumulated gradients the function reads or replaces.
     leaves: Vec<Leaf>,
     /// Memory that the function created, and that is none of its results. If something still holds it, then the
@@ -39,23 +40,41 @@ pub struct Traced {
     numbers: usize,
 }
 
-// SAFETY: the addresses of memories are only compared.
-unsafe impl Send for Traced {}
-// SAFETY: as above.
-unsafe impl Sync for Traced {}
-
 /// The accumulated gradient of a leaf.
 struct Leaf {
-    meta: Arc<GradMeta>,
+    owner: Owner,
+    /// The hooks that ran.
+    hooks: Vec<u64>,
     /// Whether there was one when the function began.
     had_gradient: bool,
     /// The gradient at the end: none, or an output of the graph after the results. `None` if it is the same.
     replaced: Option<Option<usize>>,
 }
 
+/// The leaf that has an accumulated gradient.
+enum Owner {
+    Argument(usize),
+    Other(Arc<GradMeta>),
+}
+
+impl Leaf {
+    fn meta<'a>(&'a self, args: &'a [Tensor]) -> Option<&'a Arc<GradMeta>> {
+        match &self.owner {
+            Owner::Argument(at) => args[*at].grad_meta(),
+            Owner::Other(meta) => Some(meta),
+        }
+    }
+
+    /// Whether the leaf is as it was when the function began.
+    fn is_as_before(&self, args: &[Tensor]) -> bool {
+        let (gradient, hooks) = self.meta(args).map_or((None, Vec::new()), |meta| (meta.grad(), meta.hook_numbers()));
+        gradient.is_some() == self.had_gradient && hooks == self.hooks
+    }
+}
+
 impl Traced {
-    /// Ends a recording. `args` are the arguments that the caller passed, and `outputs` the results of the function.
-    /// Also returns the results for the caller.
+    /// Ends a recording. `args` are the arguments that the caller passed, `outputs` the results of the function,
+    /// and `watched` tensors that the function may read otherwise. Also returns the results for the caller.
     ///
     /// # Errors
     /// If the function did something that a graph cannot repeat.
@@ -63,7 +82,7 @@ impl Traced {
         recording: Recording,
         args: &[Tensor],
         outputs: &[Tensor],
-        is_first: bool,
+        watched: &[Tensor],
     ) -> Result<(Traced, Vec<Tensor>)> {
         recording.with(|r| r.failure.take()).map_or(Ok(()), Err)?;
         let ids = outputs.iter().map(|t| recording.with(|r| r.operand(t))).collect::<Result<Vec<ValueId>>>()?;
@@ -71,6 +90,12 @@ impl Traced {
         let metas = recording.with(|r| std::mem::take(&mut r.gradients));
         for (meta, before) in &metas {
             let now = meta.grad();
+            if now.as_ref().is_some_and(Tensor::requires_grad) {
+                return Err(Error::runtime(
+                    "a gradient that the function stores has a history, as by backward(create_graph=True), which its graph cannot \
+                     repeat; use mt.grad",
+                ));
+            }
             let is_same = match (before, &now) {
                 (Some(before), Some(now)) => before.is(now),
                 (before, now) => before.is_none() && now.is_none(),
@@ -92,16 +117,32 @@ impl Traced {
                     forward.outputs.len() - 1
                 })
             });
-            leaves.push(Leaf { meta, had_gradient: before.is_some(), replaced });
+            let is_it = |t: &Tensor| t.grad_meta().is_some_and(|other| Arc::ptr_eq(other, &meta));
+            let owner = match args.iter().position(is_it) {
+                Some(at) => Owner::Argument(at),
+                None if recorder.inputs().any(is_it) => {
+                    return Err(Error::runtime(
+                        "backward() in the function reaches an argument that has a history, which is not part of its graph; return the \
+                         result, and call backward() outside of the function",
+                    ));
+                }
+                None => Owner::Other(meta.clone()),
+            };
+            if let Owner::Argument(at) = owner {
+                let of_it = |v: &&mut Value| matches!(&v.source, Source::Gradient(other) if Arc::ptr_eq(other, &meta));
+                forward.values.iter_mut().filter(of_it).for_each(|v| v.source = Source::GradientOf(at));
+            }
+            leaves.push(Leaf { owner, hooks: meta.hook_numbers(), had_gradient: before.is_some(), replaced });
         }
         let captured: Vec<Captured> = recorder.captured().map(Captured::new).collect();
-        let memories: Vec<*const Storage> = captured.iter().map(Captured::memory).collect();
+        let others = watched.iter().map(|t| Arc::downgrade(t.storage()));
+        let memories: Vec<Weak<Storage>> = captured.iter().map(Captured::memory).chain(others).collect();
         let first_saved = forward.outputs.len();
         let gradient = differentiated.map(|found| Gradient::new(found, &recorder.graph, rest, &mut forward));
         let mut stages = vec![("recorded".to_owned(), forward.clone().compact().to_string())];
         verify(&forward)?;
         let kept: Vec<Tensor> = forward.outputs.iter().map(|id| recorder.held[id.at()].clone()).collect();
-        let strays = if is_first { strays(&recorder, &kept) } else { Vec::new() };
+        let strays = strays(&recorder, &kept);
         let sources: Vec<Source> = ids.iter().map(|id| recorder.graph.value(*id).source.clone()).collect();
         let forward = pass::apply(forward.compact(), |name, graph| stages.push((name.to_owned(), graph.to_string())))?;
         let forward = Arc::new(Executable::new(forward));
@@ -139,11 +180,10 @@ impl Traced {
 
     /// Whether the graph is valid for these arguments now.
     pub fn matches(&self, args: &[Tensor]) -> bool {
-        let is_as_before = |leaf: &Leaf| leaf.meta.grad().is_some() == leaf.had_gradient;
         self.is_grad_enabled == is_grad_enabled()
-            && self.leaves.iter().all(is_as_before)
             && args.len() == self.arguments.len()
             && self.arguments.iter().enumerate().all(|(i, a)| a.is_like(args, i, &self.memories))
+            && self.leaves.iter().all(|leaf| leaf.is_as_before(args))
     }
 
     /// Whether something that the graph refers to has been replaced, so that it must be recorded again.
@@ -186,7 +226,9 @@ impl Traced {
         let mut outputs = self.forward.run(reads, false)?;
         for leaf in &self.leaves {
             if let Some(end) = leaf.replaced {
-                leaf.meta.set_grad(end.map(|at| outputs[at].clone()));
+                if let Some(meta) = leaf.meta(args) {
+                    meta.set_grad(end.map(|at| outputs[at].clone()));
+                }
             }
         }
         let first_saved = outputs.len() - self.gradient.as_ref().map_or(0, |(gradient, _)| gradient.saved());

@@ -69,7 +69,7 @@ fn compare(op: &OpRef, sample: &Sample, other: &Sample, which: &[usize]) -> Resu
     let tensors = |sample: &Sample| sample.inputs.iter().flatten().cloned().collect::<Vec<Tensor>>();
     let recording = Recording::start(&tensors(&first))?;
     let results = function(op, &first)?;
-    let (traced, _) = Traced::new(recording, &tensors(&first), &results, false)?;
+    let (traced, _) = Traced::new(recording, &tensors(&first), &results, &[])?;
     manual_seed(0);
     let results = traced.run(&tensors(&second), &[])?;
     let got = with_gradients(&second.inputs, which, results)?;

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from . import ops
 from ._grad_mode import no_grad
 from ._minitensor import Tensor, zeros_like
-from ._runs import before_each, last_call_takes
+from ._runs import before_each, do_not_keep, last_call_takes
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
 
@@ -45,18 +45,41 @@ class Optimizer:
                 raise ValueError(f"params[{i}] must be a leaf that requires a gradient (requires_grad=True)")
         if len({id(p) for p in self.params}) != len(self.params):
             raise ValueError("a parameter is listed twice")
-        self.lr = _at_least_0("lr", lr)
-        self.steps = 0
+        self._lr = _at_least_0("lr", lr)
+        self._steps = 0
         #: The number of updates of each parameter. A step skips parameters without a gradient.
         self._updates = [0] * len(self.params)
         self.state: list[dict[str, Tensor]] = [{} for _ in self.params]
 
     def _numbers(self, i: int) -> dict[str, float]:
         """Returns the attributes of the update of a parameter that differ between steps."""
-        return {"lr": self.lr}
+        return {"lr": self._lr}
 
     def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor], numbers: dict[str, float]) -> None:
         raise NotImplementedError
+
+    # A graph reads both in each run. Code that is recorded must not depend on them.
+    @property
+    def lr(self) -> float:
+        """The learning rate."""
+        do_not_keep()
+        return self._lr
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        do_not_keep()
+        self._lr = value
+
+    @property
+    def steps(self) -> int:
+        """The number of steps."""
+        do_not_keep()
+        return self._steps
+
+    @steps.setter
+    def steps(self, value: int) -> None:
+        do_not_keep()
+        self._steps = value
 
     @no_grad()
     def step(self) -> None:
@@ -70,13 +93,16 @@ class Optimizer:
                 if name not in state:
                     state[name] = zeros_like(param)
             self._update(param, grad, state, self._numbers(i))
-            last_call_takes(list(self._numbers(i)), partial(self._values, i))
+            if type(self) in _OURS:
+                last_call_takes(list(self._numbers(i)), partial(self._values, i))
+            else:
+                do_not_keep()
 
     def _values(self, i: int) -> list[float]:
         return list(self._numbers(i).values())
 
     def _count(self, is_updated: list[bool]) -> None:
-        self.steps += 1
+        self._steps += 1
         self._updates = [n + updated for n, updated in zip(self._updates, is_updated, strict=True)]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -85,8 +111,8 @@ class Optimizer:
             param.zero_grad(set_to_none)
 
     def _options(self) -> dict[str, Any]:
-        held = ("params", "state", "steps", "_updates")
-        return {name: value for name, value in vars(self).items() if name not in held}
+        held = ("params", "state", "_steps", "_updates")
+        return {name.removeprefix("_"): value for name, value in vars(self).items() if name not in held}
 
     def state_dict(self) -> dict[str, Any]:
         """Returns the options, the number of steps, and copies of the state tensors of each parameter."""
@@ -105,7 +131,8 @@ class Optimizer:
             for name, t in state.items():
                 if t.shape != param.shape or t.dtype != param.dtype:
                     raise ValueError(f"'{name}' of parameter {i} has shape {t.shape}, the parameter {param.shape}")
-        vars(self).update(saved["options"])
+        for name, value in saved["options"].items():
+            setattr(self, name, value)
         self.steps = saved["steps"]
         self._updates = list(saved.get("updates", [self.steps] * len(self.params)))
         self.state = [{name: t.detach().clone() for name, t in s.items()} for s in saved["state"]]
@@ -173,7 +200,7 @@ class Adam(Optimizer):
 
     def _numbers(self, i: int) -> dict[str, float]:
         (beta1, beta2), step = self.betas, self._updates[i]
-        return {"lr": self.lr, "correction1": 1 - beta1**step, "correction2": 1 - beta2**step}
+        return {"lr": self._lr, "correction1": 1 - beta1**step, "correction2": 1 - beta2**step}
 
     def _update(self, param: Tensor, grad: Tensor, state: dict[str, Tensor], numbers: dict[str, float]) -> None:
         ops.adam_step(
@@ -204,3 +231,7 @@ class AdamW(Adam):
         weight_decay: float = 1e-2,
     ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay)
+
+
+#: The classes whose update of a parameter is one call with the numbers of the step.
+_OURS = (SGD, Adam, AdamW)

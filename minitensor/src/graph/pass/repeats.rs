@@ -14,7 +14,7 @@ pub fn remove(mut graph: Graph) -> Graph {
         is_result[memory(&graph, *id)] = true;
     }
     let mut same: Vec<ValueId> = (0..graph.values.len()).map(|i| ValueId(i as u32)).collect();
-    let mut known: HashMap<(String, Vec<u32>), Vec<usize>> = HashMap::new();
+    let mut known: HashMap<String, Vec<usize>> = HashMap::new();
     let mut removed = BTreeSet::new();
     for at in 0..graph.calls.len() {
         for arg in &mut graph.calls[at].args {
@@ -28,13 +28,12 @@ pub fn remove(mut graph: Graph) -> Graph {
         if !call.is_pure() || !call.reads().all(is_fixed) || !call.computes().all(is_apart) {
             continue;
         }
-        let key = (call.op.name.to_string(), call.reads().map(|id| id.0).collect());
+        // As texts: -0.0 equals 0.0.
+        let key = format!("{} {:?} {:?}", call.op.name, call.args, call.attrs);
         let earlier = known.entry(key).or_default();
         let is_same = |other: &&usize| {
             let other = &graph.calls[**other];
             std::ptr::eq(&*other.op, &*call.op)
-                && other.args == call.args
-                && other.attrs == call.attrs
                 && other.is_wide == call.is_wide
                 && call.outputs.iter().zip(&other.outputs).all(|(a, b)| a.is_none() || b.is_some())
         };

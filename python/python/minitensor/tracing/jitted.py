@@ -21,8 +21,8 @@ from .._minitensor import (
 )
 from . import tree, watch
 
-#: The most graphs that are kept for arguments of one structure.
-KEPT = 64
+#: The most graphs that a function keeps.
+KEPT = 256
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -112,41 +112,66 @@ class Jitted(watch.Watched, Generic[P, R]):
             if count == MOST + 1:
                 self._warn(state, entries)
             return self._function(*args, **kwargs)
-        result, graph, rebuild, numbers = self._record(args, kwargs, tensors, is_first=count == 1)
+        try:
+            result, graph, rebuild, numbers, is_kept = self._record(args, kwargs, tensors, state)
+        except BaseException:
+            self._recordings[kind] -= 1
+            raise
+        if not is_kept:
+            return result  # type: ignore[no-any-return]
         entries.append(_Entry(graph, rebuild, numbers, state, objects))
-        if len(entries) > KEPT:
-            del entries[0]
+        if len(self.graphs) > KEPT:
+            oldest = next(key for key, entries in self._entries.items() if entries)
+            del self._entries[oldest][0]
         return result  # type: ignore[no-any-return]
 
     def _record(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: tuple[Tensor, ...], is_first: bool
-    ) -> tuple[Any, Graph, tree.Rebuild, list[runs.Numbers]]:
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: tuple[Tensor, ...], state: watch.State
+    ) -> tuple[Any, Graph, tree.Rebuild, list[runs.Numbers], bool]:
         # The history of an argument is not part of the graph.
         inner = [_boundary(t) if t.requires_grad and not t.is_leaf and is_grad_enabled() else t for t in tensors]
-        inner_args, inner_kwargs = tree.rebuilder((args, kwargs), [])(iter(inner))
+        is_same = all(a is b for a, b in zip(inner, tensors, strict=True))
+        inner_args, inner_kwargs = (args, kwargs) if is_same else tree.replaced((args, kwargs), iter(inner))
+        before = _flattened(inner_args, inner_kwargs)
+        watched = tuple(t for ref in state.tensors if (t := ref()) is not None)
         _record_start(tuple(inner))
-        functions: list[runs.Numbers] = []
-        runs.current.functions = functions
+        runs.current.recording = recording = runs.Recording()
         try:
             result = self._function(*inner_args, **inner_kwargs)
+            if not _is_equal(before, _flattened(inner_args, inner_kwargs)):
+                raise RuntimeError(
+                    "mt.jit: the function changes a list or dict that is an argument, which its graph cannot repeat; "
+                    "return the new values instead"
+                )
             outputs: list[Tensor] = []
             rebuild = tree.rebuilder(result, outputs)
-            graph, results = _record_finish(tensors, tuple(outputs), is_first)
+            graph, results = _record_finish(tensors, tuple(outputs), watched)
         finally:
             _record_cancel()
-            runs.current.functions = None
-        return rebuild(iter(results)), graph, rebuild, functions
+            runs.current.recording = None
+        return rebuild(iter(results)), graph, rebuild, recording.functions, recording.is_kept
 
     def _warn(self, state: watch.State, entries: list[_Entry]) -> None:
-        before = entries[-1].state.values if entries else {}
+        before = entries[-1].state.values if entries else state.values
         changed = [place for place in state.values if state.values[place] != before.get(place)]
-        what = f"{changed[0]} changes" if changed else "its tensors are replaced"
+        what = f"{changed[0]} changes" if changed else "it depends on what changes in each call"
         warnings.warn(
             f"mt.jit: {self._function!r} was recorded {MOST} times for the same kind of arguments, because {what}; it "
             "now runs without a graph. Pass what changes as a tensor",
             RuntimeWarning,
             stacklevel=3,
         )
+
+
+def _flattened(args: Any, kwargs: Any) -> tuple[list[Tensor], list[Hashable]]:
+    tensors: list[Tensor] = []
+    parts: list[Hashable] = []
+    tree.flatten((args, kwargs), tensors, parts)
+    return tensors, parts
+
+
+def _is_equal(a: tuple[list[Tensor], list[Hashable]], b: tuple[list[Tensor], list[Hashable]]) -> bool:
+    return a[1] == b[1] and all(x is y for x, y in zip(a[0], b[0], strict=True))
 
 
 def _are_tensors(args: tuple[Any, ...]) -> bool:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import enum
+import types
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-from .._minitensor import Tensor
+from .._minitensor import Device, DType, Tensor
 
 #: Values that are equal if their types and texts are.
-PLAIN = (bool, int, float, complex, str, bytes, type(None))
+PLAIN = (bool, int, float, complex, str, bytes, slice, range, type(None))
+#: Other values that a function may return: they do not change.
+FIXED = (*PLAIN, type, types.EllipsisType, DType, Device, enum.Enum)
 
 Rebuild = Callable[[Iterator[Any]], Any]
 
@@ -64,9 +68,23 @@ def rebuilder(value: Any, tensors: list[Tensor]) -> Rebuild:
     if kind is dict:
         named = {name: rebuilder(item, tensors) for name, item in value.items()}
         return lambda results: {name: part(results) for name, part in named.items()}
-    if hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
+    if not isinstance(value, FIXED):
         raise TypeError(
-            f"mt.jit: the function returned a {kind.__name__}, expected tensors, containers of them, and plain values; "
-            "return a tensor, and convert the result outside of the function"
+            f"mt.jit: the function returned a {kind.__name__}, expected tensors, plain values, and lists, "
+            "tuples and dicts of them; convert the result outside of the function"
         )
     return lambda _: value
+
+
+def replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
+    """Returns the value with other tensors, in the order of `flatten`."""
+    kind = type(value)
+    if isinstance(value, Tensor):
+        return next(tensors)
+    if kind in (list, tuple):
+        return kind(replaced(item, tensors) for item in value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return kind._make(replaced(item, tensors) for item in value)
+    if kind is dict:
+        return {name: replaced(item, tensors) for name, item in value.items()}
+    return value

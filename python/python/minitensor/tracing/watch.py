@@ -5,9 +5,10 @@ A graph contains the values that this state had when the graph was recorded. If 
 
 from __future__ import annotations
 
+import functools
 import types
 import weakref
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .._minitensor import Tensor
@@ -16,11 +17,14 @@ from ..optim import Optimizer
 from .tree import PLAIN
 
 #: Attributes that runs of a graph read themselves.
-_OF_RUNS = ((Module, {"_pre_hooks", "_hooks"}), (Optimizer, {"lr", "steps", "_updates", "state"}))
+_OF_RUNS = ((Optimizer, {"_lr", "_steps", "_updates"}),)
 #: The deepest attribute that is watched. Modules may be nested to any depth.
 _DEPTH = 4
 #: Objects without state that a graph depends on.
 _STATELESS = (type, types.ModuleType, types.BuiltinFunctionType)
+
+#: The value of a key that a container does not have.
+_MISSING = object()
 
 #: A dict, a list or a closure cell, the key, and the value there, or a weak reference to it.
 Place = tuple[Any, Any, Any]
@@ -34,12 +38,27 @@ class Watched:
         raise NotImplementedError
 
 
+class _Same:
+    """A tensor that is equal to itself only. It is not kept."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = weakref.ref(tensor)
+
+    def __eq__(self, other: object) -> bool:
+        tensor = self._tensor()
+        return isinstance(other, _Same) and tensor is not None and tensor is other._tensor()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 class State:
     """The state of a function at one time. Two states are equal if a graph of the function is valid in both."""
 
     def __init__(self, function: Callable[..., Any], arguments: list[Any]) -> None:
         #: A description of each value, by a name for messages.
-        self.values: dict[str, Hashable] = {}
+        self.values: dict[str, Any] = {}
+        #: The tensors that the function may read.
+        self.tensors: list[weakref.ref[Tensor]] = []
         self._places: list[Place] = []
         self._sizes: list[tuple[Any, int]] = []
         seen: set[int] = set()
@@ -50,7 +69,10 @@ class State:
             if type(value) in PLAIN:
                 # As a text: 1 equals True, -0.0 equals 0.0, and NaN does not equal itself.
                 self.values[name] = (type(value), repr(value))
-            elif isinstance(value, (Tensor, *_STATELESS)):
+            elif isinstance(value, Tensor):
+                self.values[name] = _Same(value)
+                self.tensors.append(weakref.ref(value))
+            elif isinstance(value, _STATELESS):
                 self.values[name] = id(value)
             elif id(value) not in seen:
                 seen.add(id(value))
@@ -67,11 +89,17 @@ class State:
     def is_unchanged(self) -> bool:
         """Whether all places have the same objects as before. If not, the state may still be equal."""
         for container, key, value in self._places:
-            if type(container) is dict:
-                current = container.get(key)
+            if type(container) is types.CellType:
+                current = _content(container)
+            elif type(container) is list:
+                current = container[key] if key < len(container) else _MISSING
             else:
-                current = _content(container) if key is None else container[key]
-            if current is not (value() if type(value) is weakref.ref else value):
+                current = container.get(key, _MISSING)
+            if type(value) is weakref.ref:
+                value = value()
+                if value is None:
+                    return False
+            if current is not value:
                 return False
         return not self._sizes or all(len(container) == size for container, size in self._sizes)
 
@@ -91,6 +119,10 @@ class State:
         elif isinstance(value, types.FunctionType):
             if not _is_ours(value.__module__):
                 yield from self._of_function(value)
+        elif isinstance(value, functools.partial):
+            yield from ((f"{name}.{key}", getattr(value, key)) for key in ("func", "args", "keywords"))
+        elif isinstance(value, (set, frozenset)):
+            yield f"the elements of {name}", repr(sorted(map(repr, value)))
         elif isinstance(value, (list, dict)):
             self._sizes.append((value, len(value)))
             for key, item in list(value.items() if isinstance(value, dict) else enumerate(value)):
@@ -100,23 +132,46 @@ class State:
         elif isinstance(value, tuple):
             yield from ((f"{name}[{i}]", item) for i, item in enumerate(value))
         elif hasattr(value, "__dict__"):
+            yield from self._of_class(type(value), name)
             skipped = next((names for kind, names in _OF_RUNS if isinstance(value, kind)), set())
             for key, item in list(vars(value).items()):
                 if key not in skipped:
                     self._note(vars(value), key, item)
                     yield f"{name}.{key}", item
 
+    def _of_class(self, kind: type, name: str) -> Iterator[tuple[str, Any]]:
+        for base in kind.__mro__:
+            if not _is_ours(base.__module__) and base.__module__ != "builtins":
+                for key, item in list(vars(base).items()):
+                    if not key.startswith("__") or isinstance(item, types.FunctionType):
+                        self._note(vars(base), key, item)
+                        yield f"{name}.{key}", item
+
+    def _of_module(self, module: types.ModuleType, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
+        if _is_ours(module.__name__):
+            return
+        for name in names:
+            item = vars(module).get(name)
+            if type(item) in PLAIN or isinstance(item, Tensor):
+                self._note(vars(module), name, item)
+                yield f"{module.__name__}.{name}", item
+
     def _of_function(self, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self._note(cell, None, _content(cell))
             yield name, _content(cell)
         scope = function.__globals__
-        for name in dict.fromkeys(_names(function.__code__)):
-            if name in scope:
+        names = dict.fromkeys(_names(function.__code__))
+        for name in names:
+            if isinstance(scope.get(name), types.ModuleType):
+                yield from self._of_module(scope[name], names)
+            elif name in scope:
                 self._note(scope, name, scope[name])
                 yield name, scope[name]
         for i, default in enumerate(function.__defaults__ or ()):
             yield f"default {i} of {function.__name__}", default
+        if function.__kwdefaults__:
+            yield f"defaults of {function.__name__}", function.__kwdefaults__
 
 
 def _content(cell: types.CellType) -> Any:
