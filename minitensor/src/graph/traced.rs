@@ -225,10 +225,8 @@ impl Traced {
         let reads = Reads { args, captured: &captured, numbers };
         let mut outputs = self.forward.run(reads, false)?;
         for leaf in &self.leaves {
-            if let Some(end) = leaf.replaced {
-                if let Some(meta) = leaf.meta(args) {
-                    meta.set_grad(end.map(|at| outputs[at].clone()));
-                }
+            if let (Some(end), Some(meta)) = (leaf.replaced, leaf.meta(args)) {
+                meta.set_grad(end.map(|at| outputs[at].clone()));
             }
         }
         let first_saved = outputs.len() - self.gradient.as_ref().map_or(0, |(gradient, _)| gradient.saved());
