@@ -101,7 +101,8 @@ class Jitted(watch.Watched, Generic[P, R]):
             if entry.is_valid_for(self._function, tensors):
                 if not entry.graph._is_stale():
                     return entry.run(tensors)  # type: ignore[no-any-return]
-                entries.remove(entry)
+                # Another thread may do this, too.
+                self._entries[key] = entries = [other for other in entries if other is not entry]
                 break
         objects = [part.value for part in key if isinstance(part, tree.Same)]
         state = watch.State(self._function, objects)
