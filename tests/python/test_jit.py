@@ -2,6 +2,7 @@
 
 import gc
 import random
+import types
 import warnings
 
 import numpy as np
@@ -573,6 +574,17 @@ class TestState:
         for SCALE, Scaled.bias in ((2.0, 1.0), (3.0, 1.0), (3.0, 5.0), (2.0, 1.0)):
             for _ in range(2):
                 assert jitted(mt.ones(1)).item() == SCALE + Scaled.bias
+
+    def test_attributes_of_classes_and_modules(self):
+        class Config:
+            scale = 2.0
+
+        module = types.ModuleType("jit_test_config")
+        module.bias = 1.0
+        jitted = mt.jit(lambda x: x * Config.scale + module.bias)
+        for Config.scale, module.bias in ((2.0, 1.0), (3.0, 1.0), (3.0, 4.0)):
+            for _ in range(2):
+                assert jitted(mt.ones(1)).item() == Config.scale + module.bias
 
     def test_tensors_that_are_not_operands(self):
         d = {"m": mt.ones(2)}

@@ -6,6 +6,7 @@ A graph contains the values that this state had when the graph was recorded. If 
 from __future__ import annotations
 
 import functools
+import sys
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +22,7 @@ _OF_RUNS = ((Optimizer, {"_lr", "_steps", "_updates"}),)
 #: The deepest attribute that is watched. Modules may be nested to any depth.
 _DEPTH = 4
 #: Objects without state that a graph depends on.
-_STATELESS = (type, types.ModuleType, types.BuiltinFunctionType)
+_STATELESS = (types.ModuleType, types.BuiltinFunctionType)
 
 #: The value of a key that a container does not have.
 _MISSING = object()
@@ -117,8 +118,10 @@ class State:
             yield "self", value.__self__
             yield name, value.__func__
         elif isinstance(value, types.FunctionType):
-            if not _is_ours(value.__module__):
+            if _is_of_user(value.__module__):
                 yield from self._of_function(value)
+        elif isinstance(value, type):
+            yield from self._of_class(value, name)
         elif isinstance(value, functools.partial):
             yield from ((f"{name}.{key}", getattr(value, key)) for key in ("func", "args", "keywords"))
         elif isinstance(value, (set, frozenset)):
@@ -141,33 +144,30 @@ class State:
 
     def _of_class(self, kind: type, name: str) -> Iterator[tuple[str, Any]]:
         for base in kind.__mro__:
-            if not _is_ours(base.__module__) and base.__module__ != "builtins":
+            if _is_of_user(base.__module__):
                 for key, item in list(vars(base).items()):
                     if not key.startswith("__") or isinstance(item, types.FunctionType):
                         self._note(vars(base), key, item)
                         yield f"{name}.{key}", item
 
     def _of_module(self, module: types.ModuleType, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
-        if _is_ours(module.__name__):
-            return
-        for name in names:
+        for name in names if _is_of_user(module.__name__) else ():
             item = vars(module).get(name)
             if type(item) in PLAIN or isinstance(item, Tensor):
                 self._note(vars(module), name, item)
                 yield f"{module.__name__}.{name}", item
 
     def _of_function(self, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            self._note(cell, None, _content(cell))
-            yield name, _content(cell)
-        scope = function.__globals__
         names = dict.fromkeys(_names(function.__code__))
-        for name in names:
-            if isinstance(scope.get(name), types.ModuleType):
-                yield from self._of_module(scope[name], names)
-            elif name in scope:
-                self._note(scope, name, scope[name])
-                yield name, scope[name]
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        scope = function.__globals__
+        found: list[tuple[str, Any, Any]] = [(name, cell, _content(cell)) for name, cell in cells]
+        found += [(name, scope, scope[name]) for name in names if name in scope]
+        for name, container, item in found:
+            self._note(container, name, item)
+            yield name, item
+            if isinstance(item, types.ModuleType):
+                yield from self._of_module(item, names)
         for i, default in enumerate(function.__defaults__ or ()):
             yield f"default {i} of {function.__name__}", default
         if function.__kwdefaults__:
@@ -189,5 +189,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _is_ours(name: str | None) -> bool:
-    return name is not None and (name == "minitensor" or name.startswith("minitensor."))
+def _is_of_user(module: str | None) -> bool:
+    """Whether code of this module may have state that a graph depends on: not that of Python and of this package."""
+    name = (module or "").split(".")[0]
+    return name != "minitensor" and name not in sys.stdlib_module_names
