@@ -1,6 +1,6 @@
 //! Row bodies: compiled passes, programs over rows and finite differences agree.
 
-use minitensor_kernels::program::{Program, Symbol, Variable};
+use minitensor_kernels::program::{Program, RowPlan, Symbol, Variable};
 use minitensor_kernels::row::{Body, Cotangents, RowError, Rows, forward, vjp};
 use minitensor_kernels::simd::{Level, set_level};
 use minitensor_kernels::{Row, lit};
@@ -182,21 +182,24 @@ fn agree<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(body:
             let some = (0..I).filter(move |i| B::ALONG[*i] == along);
             some.map(|i| rows.operand(&rows.inputs[i], along)).collect::<Vec<_>>()
         };
-        let run = |program: &Program, extra: (Vec<Rows<*const f64>>, Vec<Rows<*const f64>>)| {
-            let mut memory = vec![vec![0.0; n * count]; program.outputs().len()];
-            let places: Vec<_> = memory.iter_mut().map(|y| rows.operand_mut(y, true)).collect();
+        let run = |program: &Program, gives: &[bool], extra: (Vec<Rows<*const f64>>, Vec<Rows<*const f64>>)| {
+            let mut memory: Vec<Vec<f64>> =
+                gives.iter().map(|g| vec![0.0; if *g { n * count } else { count }]).collect();
+            let places: Vec<_> = memory.iter_mut().zip(gives).map(|(y, gives)| rows.operand_mut(y, *gives)).collect();
             let inputs = [extra.0, of(true)].concat();
             let uniforms = [extra.1, of(false), at.clone()].concat();
+            let plan = RowPlan::new(program.clone(), gives, uniforms.len()).expect("it is of rows");
             // SAFETY: all operands have these rows.
-            unsafe { program.run_rows(n, count, &inputs, &uniforms, &places) }.expect("float64 has it all");
+            unsafe { plan.run(n, count, &inputs, &uniforms, &places) };
             memory
         };
-        // The program returns a number for the row once per element.
+        // At numbers, the program returns a number for the row once per element.
         let thinned = |values: &[f64], along: bool| {
             if along { values.to_vec() } else { values.iter().copied().step_by(n).collect() }
         };
-        for (k, y) in run(&program, (vec![], vec![])).iter().enumerate() {
-            assert!(close(&thinned(y, B::GIVES[k]), &outputs[k], 1e-12), "output {k} of rows of {n}: {program}");
+        for (k, y) in run(&program, &B::GIVES, (vec![], vec![])).iter().enumerate() {
+            let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(y), bits(&outputs[k]), "output {k} of rows of {n}: {program}");
         }
         let numbers: Vec<Vec<f64>> = (0..program.inputs().len())
             .map(|i| {
@@ -221,10 +224,9 @@ fn agree<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(body:
             let some = (0..O).filter(move |k| B::GIVES[*k] == along);
             some.map(|k| rows.operand(&cotangents[k], along)).collect::<Vec<_>>()
         };
-        for (i, x) in run(&symbolic, (given(true), given(false))).iter().enumerate() {
-            let x = thinned(x, B::ALONG[i]);
+        for (i, x) in run(&symbolic, &B::ALONG, (given(true), given(false))).iter().enumerate() {
             assert!(
-                close(&x, &gradients[i], 1e-9),
+                close(x, &gradients[i], 1e-9),
                 "gradient {i} of rows of {n}:\n{x:?}\n{:?}\n{symbolic}",
                 gradients[i]
             );

@@ -92,6 +92,20 @@ impl Instruction {
         }
     }
 
+    /// Whether it takes longer than loading its value from memory: all but arithmetic and comparisons.
+    pub(super) fn is_dear(&self) -> bool {
+        use Primitive::{
+            Add, Chain, Conj, Divide, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square, Subtract,
+        };
+        const CHEAP: [Primitive; 12] =
+            [Add, Chain, Conj, Divide, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square, Subtract];
+        match self {
+            Instruction::Apply(p, _) => !p.is_test() && !CHEAP.contains(p),
+            Instruction::Powi(..) | Instruction::Polygamma(..) | Instruction::Reduce(..) => true,
+            _ => false,
+        }
+    }
+
     /// The operands, with the kind that each must have.
     pub fn operands(&self) -> SmallVec<[(Id, ValueType); 3]> {
         use ValueType::{Mask, Number};

@@ -15,8 +15,12 @@ mod reuse;
 #[cfg(all(feature = "engine", target_arch = "x86_64"))]
 mod routines;
 #[cfg(feature = "engine")]
+mod row_plan;
+#[cfg(feature = "engine")]
 mod rows;
 mod simplify;
+#[cfg(feature = "engine")]
+mod stages;
 mod symbol;
 mod text;
 #[cfg(feature = "engine")]
@@ -26,9 +30,11 @@ mod vjp;
 
 pub use gradient::Variable;
 pub use instruction::{Id, Instruction, ValueType};
+#[cfg(feature = "engine")]
+pub use primitive::Tile;
 pub use primitive::{Algebra, Primitive, Scalar, ScalarValue};
 #[cfg(feature = "engine")]
-pub use primitive::{ReduceRows, Tile};
+pub use row_plan::RowPlan;
 pub use simplify::make_ready;
 pub use symbol::{Symbol, SymbolMask};
 #[cfg(feature = "engine")]

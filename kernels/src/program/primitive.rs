@@ -1,8 +1,6 @@
 //! [`Primitive`]: the scalar functions of programs, as one table.
 
 #[cfg(feature = "engine")]
-use super::rows::reduce_rows;
-#[cfg(feature = "engine")]
 use crate::map::{Map, map};
 #[cfg(feature = "engine")]
 use crate::number::scalar::Machine;
@@ -250,15 +248,9 @@ pub trait Tile: Scalar + Machine {
     #[cfg(target_arch = "x86_64")]
     #[doc(hidden)]
     const ROUTINE: Option<super::routines::Assemble> = None;
-    /// The function that reduces a row, if the type has rows.
-    fn reduce_rows() -> Option<ReduceRows> {
-        None
-    }
+    /// Whether rows of the type can be reduced.
+    const HAS_ROWS: bool = false;
 }
-
-/// Reduces `n` elements, and fills `n` elements of the output with the result.
-#[cfg(feature = "engine")]
-pub type ReduceRows = unsafe fn(reduction: Reduction, n: usize, input: *const u8, output: *mut u8);
 
 macro_rules! floats {
     ($(impl[$($generic:tt)*] $t:ty;)*) => {$(
@@ -311,7 +303,7 @@ others! {
 
 #[cfg(feature = "engine")]
 macro_rules! tiles {
-    ($($t:ty: $($kernel:ident)* $(, $reduce_rows:ident $assemble:ident)?;)*) => {$(
+    ($($t:ty: $($kernel:ident)* $(, $assemble:ident)?;)*) => {$(
         impl Tile for $t {
             fn kernel(primitive: Primitive) -> Option<PrimitiveKernel> {
                 None$(.or_else(|| $kernel::<$t>(primitive)))*
@@ -319,15 +311,15 @@ macro_rules! tiles {
             $(
                 #[cfg(target_arch = "x86_64")]
                 const ROUTINE: Option<super::routines::Assemble> = Some(super::routines::$assemble::<$t>);
-                fn reduce_rows() -> Option<ReduceRows> { Some($reduce_rows::<$t>) }
+                const HAS_ROWS: bool = true;
             )?
         }
     )*};
 }
 #[cfg(feature = "engine")]
 tiles! {
-    f32: element_kernel num_kernel real_kernel field_kernel float_kernel, reduce_rows assemble;
-    f64: element_kernel num_kernel real_kernel field_kernel float_kernel, reduce_rows assemble;
+    f32: element_kernel num_kernel real_kernel field_kernel float_kernel, assemble;
+    f64: element_kernel num_kernel real_kernel field_kernel float_kernel, assemble;
     i32: element_kernel num_kernel real_kernel int_kernel;
     i64: element_kernel num_kernel real_kernel int_kernel;
     crate::Complex<f32>: element_kernel num_kernel field_kernel;

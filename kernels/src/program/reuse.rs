@@ -1,7 +1,7 @@
 //! The data that a gradient needs from a call: the inputs that it reads, and outputs of the call that can replace
 //! inputs.
 
-use super::{Id, Instruction, Output, Primitive, Program, Scalar, ScalarValue, Symbol, SymbolMask, ValueType};
+use super::{Id, Instruction, Output, Program, Scalar, ScalarValue, Symbol, SymbolMask, ValueType};
 use crate::number::scalar::Mask;
 
 /// Programs with more instructions are not compared case by case.
@@ -129,17 +129,7 @@ impl Program {
 
     /// The number of steps that take longer than loading a saved result: all but arithmetic and comparisons.
     pub fn dear_steps(&self) -> usize {
-        use Primitive::{
-            Add, Chain, Conj, Divide, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square, Subtract,
-        };
-        const CHEAP: [Primitive; 12] =
-            [Add, Chain, Conj, Divide, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square, Subtract];
-        let is_dear = |instruction: &&Instruction| match instruction {
-            Instruction::Apply(p, _) => !p.is_test() && !CHEAP.contains(p),
-            Instruction::Powi(..) | Instruction::Polygamma(..) | Instruction::Reduce(..) => true,
-            _ => false,
-        };
-        self.instructions.iter().filter(is_dear).count()
+        self.instructions.iter().filter(|instruction| instruction.is_dear()).count()
     }
 
     /// The values of all instructions.

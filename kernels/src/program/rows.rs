@@ -1,15 +1,8 @@
-//! Runs a program over rows: with numbers, which is the reference, and over memory, where each step is one compiled
-//! loop.
+//! Evaluates a program over rows with numbers, which is the reference.
 
-use super::tile::{Plan, Shared, Work};
-use super::{Instruction, Malformed, Program, Scalar, ScalarValue, Tile, ValueType};
-use crate::number::scalar::{Const, Float, Machine};
-use crate::reduce::rows;
-use crate::row::{Reduction, Rows};
-use crate::runtime::threads::parallel_for;
-
-/// The minimum work per thread, in elements times steps.
-const GRAIN: usize = 128 * 1024;
+use super::{Instruction, Program, Scalar, ScalarValue};
+use crate::number::scalar::{Const, Float};
+use crate::row::Reduction;
 
 impl Program {
     /// True if it reduces rows or uses the position in a row.
@@ -17,6 +10,65 @@ impl Program {
         self.instructions.iter().any(|instruction| {
             matches!(instruction, Instruction::Reduce(..) | Instruction::Position | Instruction::Count)
         })
+    }
+
+    /// For each output, whether it differs along a row, rather than being one number for the row.
+    pub fn varying(&self) -> Vec<bool> {
+        let mut varies = Vec::with_capacity(self.instructions.len());
+        for instruction in &self.instructions {
+            varies.push(match instruction {
+                Instruction::Input(_) | Instruction::Position => true,
+                Instruction::Reduce(reduction, _) => reduction.is_running(),
+                other => other.operands().iter().any(|(id, _)| varies[id.at()]),
+            });
+        }
+        self.outputs.iter().map(|(_, id)| varies[id.at()]).collect()
+    }
+
+    /// The same program in which the inputs that are not rows are uniforms, ahead of the others.
+    ///
+    /// # Panics
+    /// If `is_row` does not have one value for each input.
+    pub fn with_numbers(&self, is_row: &[bool]) -> Program {
+        assert_eq!(is_row.len(), self.inputs.len(), "inputs of a program");
+        let before = |k: u32, rows: bool| is_row[..k as usize].iter().filter(|is| **is == rows).count() as u32;
+        let numbers = is_row.iter().filter(|is| !**is).count() as u32;
+        let moved = |instruction: &Instruction| match instruction {
+            Instruction::Input(k) if is_row[*k as usize] => Instruction::Input(before(*k, true)),
+            Instruction::Input(k) => Instruction::Uniform(before(*k, false)),
+            Instruction::Uniform(k) => Instruction::Uniform(numbers + k),
+            other => other.clone(),
+        };
+        let names = |rows: bool| {
+            let pairs = self.inputs.iter().zip(is_row).filter(move |(_, is)| **is == rows);
+            pairs.map(|(name, _)| name.clone())
+        };
+        Program {
+            inputs: names(true).collect(),
+            uniforms: names(false).chain(self.uniforms.iter().cloned()).collect(),
+            instructions: self.instructions.iter().map(moved).collect(),
+            outputs: self.outputs.clone(),
+        }
+    }
+
+    /// The same program in which the first uniforms are inputs, after the others: the reverse of
+    /// [`Program::with_numbers`].
+    ///
+    /// # Panics
+    /// If there are fewer uniforms.
+    pub fn with_inputs(&self, count: usize) -> Program {
+        let rows = self.inputs.len() as u32;
+        let moved = |instruction: &Instruction| match instruction {
+            Instruction::Uniform(k) if (*k as usize) < count => Instruction::Input(rows + k),
+            Instruction::Uniform(k) => Instruction::Uniform(k - count as u32),
+            other => other.clone(),
+        };
+        Program {
+            inputs: self.inputs.iter().chain(&self.uniforms[..count]).cloned().collect(),
+            uniforms: self.uniforms[count..].to_vec(),
+            instructions: self.instructions.iter().map(moved).collect(),
+            outputs: self.outputs.clone(),
+        }
     }
 
     /// Evaluates the program for one row. Every output has one element per position, including outputs with one value
@@ -55,57 +107,6 @@ impl Program {
         }
         Some(self.outputs.iter().map(|(_, id)| values.iter().map(|at| at[id.at()]).collect()).collect())
     }
-
-    /// Runs the program over `rows` rows of `n` elements, on several threads if there is enough work. Every output has
-    /// one element per position, including outputs with one value per row.
-    ///
-    /// # Errors
-    /// If `T` lacks a primitive of the program.
-    ///
-    /// # Panics
-    /// If the number of inputs, uniforms or outputs differs from the program's.
-    ///
-    /// # Safety
-    /// The program [verifies](Program::verify). Every operand has `rows` rows. Rows of inputs and outputs have `n`
-    /// contiguous elements; rows of uniforms have one. Outputs overlap nothing.
-    pub unsafe fn run_rows<T: Tile + Float>(
-        &self,
-        n: usize,
-        rows: usize,
-        inputs: &[Rows<*const T>],
-        uniforms: &[Rows<*const T>],
-        outputs: &[Rows<*mut T>],
-    ) -> Result<(), Malformed> {
-        assert_eq!((inputs.len(), uniforms.len()), (self.inputs.len(), self.uniforms.len()), "arguments of a program");
-        assert_eq!(outputs.len(), self.outputs.len(), "outputs of a program");
-        let probe = vec![T::one(); self.uniforms.len()];
-        let one = [T::one()];
-        self.at_row(&vec![&one[..]; self.inputs.len()], &probe, 1)
-            .ok_or_else(|| Malformed(format!("{} lacks one of its primitives", std::any::type_name::<T>())))?;
-        if let Some((name, _)) =
-            self.outputs.iter().find(|(_, id)| self.instructions[id.at()].kind() == ValueType::Mask)
-        {
-            return Err(Malformed(format!("output '{name}' is a truth value, but the outputs of rows are numbers")));
-        }
-        let plan = Plan::new(self.clone(), &[])?;
-        let shared = (Shared(inputs), Shared(uniforms), Shared(outputs));
-        parallel_for(rows, GRAIN / (plan.steps.len() * n).max(1), |range| {
-            let (inputs, uniforms, outputs) = (shared.0.all(), shared.1.all(), shared.2.all());
-            for row in range {
-                // SAFETY: the caller's contract: every uniform has that row.
-                let uniforms: Vec<T> = uniforms.iter().map(|u| unsafe { *u.row(row) }).collect();
-                let inputs: Vec<*const u8> = inputs.iter().map(|x| x.row(row).cast()).collect();
-                let outputs: Vec<*mut u8> = outputs.iter().map(|y| y.row(row).cast()).collect();
-                // SAFETY: as above, for these rows.
-                unsafe {
-                    let work =
-                        Work { plan: &plan, inputs: Shared(&inputs), uniforms: &uniforms, outputs: Shared(&outputs) };
-                    work.run(0..n, n)
-                }
-            }
-        });
-        Ok(())
-    }
 }
 
 /// The result of the reduction at each element of a row: the same everywhere, or a running result.
@@ -121,30 +122,4 @@ fn gathered<T: Float>(reduction: Reduction, mut row: Vec<T>) -> Vec<T> {
         row.fill(so_far);
     }
     row
-}
-
-/// Reduces a register of `n` elements, and fills another with the result.
-///
-/// # Safety
-/// Both registers have room for `n` elements.
-pub(super) unsafe fn reduce_rows<T: Float + Machine>(
-    reduction: Reduction,
-    n: usize,
-    input: *const u8,
-    output: *mut u8,
-) {
-    // SAFETY: the caller's contract.
-    let (row, filled) = unsafe {
-        (std::slice::from_raw_parts(input.cast::<T>(), n), std::slice::from_raw_parts_mut(output.cast::<T>(), n))
-    };
-    if reduction.is_running() {
-        filled.copy_from_slice(row);
-        return reduction.accumulate(filled);
-    }
-    filled.fill(match reduction {
-        Reduction::Prod => rows::prod(row),
-        Reduction::Max => rows::max(row).unwrap_or_else(|| reduction.identity()),
-        Reduction::Min => rows::min(row).unwrap_or_else(|| reduction.identity()),
-        _ => rows::sum_map(row, |x| x),
-    });
 }

@@ -8,7 +8,6 @@ use super::{Id, Instruction, Malformed, Primitive, Program, Tile, ValueType};
 use crate::map::{Map, map};
 use crate::memory::Line;
 use crate::number::Truth;
-use crate::number::scalar::Const;
 use crate::runtime::stop::filled;
 use crate::runtime::threads::parallel_for;
 
@@ -23,7 +22,7 @@ const FEW_LINES: usize = 16;
 
 /// The location of a tile.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Place {
+enum Place {
     /// In an input.
     Input(usize),
     /// In an output.
@@ -34,7 +33,7 @@ pub(super) enum Place {
 
 /// One loop over a tile.
 #[derive(Debug)]
-pub(super) struct Step {
+struct Step {
     instruction: Id,
     inputs: SmallVec<[Place; 3]>,
     output: Place,
@@ -48,7 +47,7 @@ pub struct Plan {
     pub(super) masks: Vec<bool>,
     /// Registers that hold one number throughout, and the instruction that computes it.
     filled: Vec<(usize, Id)>,
-    pub(super) steps: Vec<Step>,
+    steps: Vec<Step>,
     /// Outputs that no step computes: inputs, uniforms, constants, or copies of another output.
     copies: Vec<(Place, ValueType, usize)>,
     registers: usize,
@@ -64,6 +63,9 @@ impl Plan {
     /// [`Primitive::Truthy`].
     pub fn new(program: Program, masks: &[usize]) -> Result<Plan, Malformed> {
         program.verify()?;
+        if program.is_of_rows() {
+            return Err(Malformed("it has reductions, and elements have no rows to reduce".to_owned()));
+        }
         let is_mask =
             |id: &Id| matches!(program.instructions[id.at()], Instruction::Input(k) if masks.contains(&(k as usize)));
         let asks_more = |instruction: &Instruction| {
@@ -107,9 +109,7 @@ impl Plan {
                 Instruction::Uniform(_)
                 | Instruction::Constant(_)
                 | Instruction::Epsilon
-                | Instruction::Truth(_)
-                | Instruction::Position
-                | Instruction::Count => {
+                | Instruction::Truth(_) => {
                     // Not a register that was free before: it is filled before the first step.
                     let register = register(&mut vec![]);
                     filled.push((register, Id(at as u32)));
@@ -252,9 +252,6 @@ impl Program {
     ) -> Result<(), Malformed> {
         assert_eq!((inputs.len(), uniforms.len()), (self.inputs.len(), self.uniforms.len()), "arguments of a program");
         assert_eq!(outputs.len(), self.outputs.len(), "outputs of a program");
-        if self.is_of_rows() {
-            return Err(Malformed("it has reductions, and elements have no rows to reduce".to_owned()));
-        }
         if !self.runs_at::<T>() {
             return Err(Malformed(format!("{} lacks one of its primitives", std::any::type_name::<T>())));
         }
@@ -274,35 +271,28 @@ impl Program {
             Instruction::Apply(primitive, _) => T::kernel(*primitive).is_some(),
             Instruction::Polygamma(_, order) => T::one().apply_polygamma(*order).is_some(),
             Instruction::Epsilon => T::apply_epsilon().is_some(),
-            Instruction::Reduce(..) | Instruction::Position | Instruction::Count => false,
+            Instruction::Reduce(..) | Instruction::Position | Instruction::Count => T::HAS_ROWS,
             _ => true,
         })
     }
 }
 
 /// Pointers that several threads access, each in its own range.
-pub(super) struct Shared<'a, P>(pub(super) &'a [P]);
+struct Shared<'a, P>(&'a [P]);
 // SAFETY: by the contract of `Program::run` the memory is valid; each thread writes to its own range.
 unsafe impl<P> Sync for Shared<'_, P> {}
 
-impl<'a, P> Shared<'a, P> {
-    pub(super) fn all(&self) -> &'a [P] {
-        self.0
-    }
-}
-
-pub(super) struct Work<'a, T> {
-    pub(super) plan: &'a Plan,
-    pub(super) inputs: Shared<'a, *const u8>,
-    pub(super) uniforms: &'a [T],
-    pub(super) outputs: Shared<'a, *mut u8>,
+struct Work<'a, T> {
+    plan: &'a Plan,
+    inputs: Shared<'a, *const u8>,
+    uniforms: &'a [T],
+    outputs: Shared<'a, *mut u8>,
 }
 
 impl<T: Tile> Work<'_, T> {
     /// # Safety
-    /// As for [`Program::run`], for the elements of this range, which no other thread writes. In a program over rows, a
-    /// tile is one row.
-    pub(super) unsafe fn run(&self, range: std::ops::Range<usize>, tile: usize) {
+    /// As for [`Program::run`], for the elements of this range, which no other thread writes.
+    unsafe fn run(&self, range: std::ops::Range<usize>, tile: usize) {
         // One line more than a tile: tiles that start at the same page offset would compete for the same cache sets.
         let stride = (tile * size_of::<T>()).next_multiple_of(Line::BYTES) + Line::BYTES;
         let lines = self.plan.registers * stride / Line::BYTES;
@@ -313,14 +303,6 @@ impl<T: Tile> Work<'_, T> {
         let register = |r: usize| unsafe { registers.add(r * stride) };
         for (r, id) in &self.plan.filled {
             let instruction = &self.plan.program.instructions[id.at()];
-            if let Instruction::Position | Instruction::Count = instruction {
-                // SAFETY: as below.
-                let places = unsafe { std::slice::from_raw_parts_mut(register(*r).cast::<T>(), tile) };
-                let number = |i: usize| T::constant(Const::Float(i as f64));
-                let is_count = matches!(instruction, Instruction::Count);
-                places.iter_mut().enumerate().for_each(|(i, x)| *x = number(if is_count { tile } else { i }));
-                continue;
-            }
             match instruction.value::<T>(&[], self.uniforms, &[]) {
                 // SAFETY: a register has room for a tile, and is aligned for 16 bytes.
                 Some(super::ScalarValue::Number(x)) => unsafe {
@@ -393,13 +375,10 @@ impl<T: Tile> Work<'_, T> {
                 Instruction::Or(..) => run_with::<T, _>(Or, n, inputs, output),
                 Instruction::Not(_) => run_with::<T, _>(Not, n, inputs, output),
                 Instruction::Detach(_) => run_with::<T, _>(Copy, n, inputs, output),
-                Instruction::Reduce(reduction, _) => {
-                    if let Some(reduce_rows) = T::reduce_rows() {
-                        reduce_rows(*reduction, n, inputs[0], output);
-                    }
-                }
                 Instruction::Input(_) | Instruction::Uniform(_) | Instruction::Constant(_) | Instruction::Epsilon => {}
-                Instruction::Truth(_) | Instruction::Position | Instruction::Count => {}
+                Instruction::Truth(_) => {}
+                // `Plan::new` refuses these.
+                Instruction::Reduce(..) | Instruction::Position | Instruction::Count => {}
             }
         }
     }

@@ -19,6 +19,8 @@ mod operands;
 mod partials;
 mod pass;
 mod place;
+#[cfg(feature = "engine")]
+mod reduced;
 mod scope;
 mod structure;
 mod sweep;
@@ -27,6 +29,8 @@ pub use body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, OutOfRange, RowErro
 pub use forward::forward;
 pub use gradient::{Cotangents, vjp};
 pub use lane::{Lane, LaneMask};
+#[cfg(feature = "engine")]
+pub(crate) use reduced::reduced;
 
 use crate::number::scalar::{Float, Machine, Num, lit};
 use crate::reduce::scan::cumsum_in_place;

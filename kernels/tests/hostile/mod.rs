@@ -1,6 +1,6 @@
 //! Processes untrusted text as a program. No step may panic or take long.
 
-use minitensor_kernels::program::{Program, Variable};
+use minitensor_kernels::program::{Program, RowPlan, Variable};
 use minitensor_kernels::row::Rows;
 
 /// Longer programs are only parsed, because their gradients are even longer.
@@ -45,6 +45,10 @@ fn run(program: &Program) {
     let places: Vec<_> = outputs.iter_mut().map(|o| Rows { data: o.as_mut_ptr(), step: 0, is_large: false }).collect();
     let (inputs, uniforms): (Vec<_>, Vec<_>) =
         (inputs.iter().map(|x| input(x.as_ptr())).collect(), uniforms.iter().map(|u| input(u)).collect());
-    // SAFETY: a parsed program verifies; all arguments have the row, and the outputs don't overlap.
-    let _ = unsafe { program.run_rows(N, 1, &inputs, &uniforms, &places) };
+    if let Ok(plan) = RowPlan::new(program.clone(), &vec![true; places.len()], uniforms.len())
+        && program.runs_at::<f64>()
+    {
+        // SAFETY: all arguments have the row, and the outputs don't overlap.
+        unsafe { plan.run(N, 1, &inputs, &uniforms, &places) };
+    }
 }

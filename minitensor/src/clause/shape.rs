@@ -58,7 +58,7 @@ impl Shape {
         if let Some(shapes) = self.shapes {
             op.shape = ShapeRule::Core(shapes);
         }
-        op.predicates = self.predicates.into();
+        op.predicates.to_mut().extend(self.predicates);
         self.saved.into_iter().for_each(|k| op.outputs.to_mut()[k].role = Role::Saved);
     }
 }

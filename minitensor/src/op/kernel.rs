@@ -7,6 +7,8 @@ use std::sync::{Arc, OnceLock};
 #[cfg(feature = "engine")]
 use minitensor_kernels::program::Plan;
 
+#[cfg(feature = "engine")]
+use super::row_kernel::RowKernel;
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -68,6 +70,9 @@ pub enum Kernels {
     /// A program that was made at run time.
     #[cfg(feature = "engine")]
     Program(Arc<Plan>),
+    /// A program over rows that was made at run time.
+    #[cfg(feature = "engine")]
+    Rows(Arc<RowKernel>),
     /// Functions of a plugin, which stays mapped.
     #[cfg(feature = "engine")]
     Loaded(LoadedOp),
@@ -142,7 +147,7 @@ impl KernelTable {
 impl Kernels {
     /// The loop over elements for these dtypes.
     #[inline]
-    pub(crate) fn element(&self, dtypes: &[DType]) -> Option<Kernel<ElementKernel>> {
+    pub(crate) fn element(&self, dtypes: &[DType]) -> Option<Kernel<'_, ElementKernel>> {
         match self {
             Kernels::Elements(find) => find(dtypes).map(Kernel::Compiled),
             Kernels::Loaded(op) => op.find(dtypes).map(|kernel| Kernel::Loaded(*op, kernel)),
@@ -151,9 +156,10 @@ impl Kernels {
     }
 
     /// The loop over cells for these dtypes.
-    pub(crate) fn cell(&self, dtypes: &[DType]) -> Option<Kernel<CellKernel>> {
+    pub(crate) fn cell(&self, dtypes: &[DType]) -> Option<Kernel<'_, CellKernel>> {
         match self {
             Kernels::Cells(find) => find(dtypes).map(Kernel::Compiled),
+            Kernels::Rows(rows) => dtypes.first().map(|dtype| Kernel::Rows(rows, *dtype)),
             Kernels::Loaded(op) => op.find(dtypes).map(|kernel| Kernel::Loaded(*op, kernel)),
             _ => None,
         }
@@ -170,15 +176,17 @@ impl Kernels {
 /// The kernel of a loop.
 #[cfg(feature = "engine")]
 #[derive(Clone, Copy)]
-pub enum Kernel<F> {
+pub enum Kernel<'a, F> {
     /// A function.
     Compiled(F),
     /// A plugin's function, with the data that is passed to it.
     Loaded(LoadedOp, &'static abi::Kernel),
+    /// A program over rows, and the dtype that it computes in.
+    Rows(&'a RowKernel, DType),
 }
 
 #[cfg(feature = "engine")]
-impl Kernel<ElementKernel> {
+impl Kernel<'_, ElementKernel> {
     /// Computes `n` elements.
     ///
     /// # Safety
@@ -190,13 +198,16 @@ impl Kernel<ElementKernel> {
             match self {
                 Kernel::Compiled(run) => run(attrs, n, inputs, outputs),
                 Kernel::Loaded(op, kernel) => op.run_elements(kernel, attrs, n, inputs, outputs),
+                Kernel::Rows(..) => {
+                    Err(crate::error::Error::runtime("a program over rows is not a loop over elements"))
+                }
             }
         }
     }
 }
 
 #[cfg(feature = "engine")]
-impl Kernel<CellKernel> {
+impl Kernel<'_, CellKernel> {
     /// Computes `cells` cells.
     ///
     /// # Safety
@@ -208,6 +219,7 @@ impl Kernel<CellKernel> {
             match self {
                 Kernel::Compiled(run) => run(attrs, args, cells),
                 Kernel::Loaded(op, kernel) => op.run_cells(kernel, attrs, args, cells),
+                Kernel::Rows(rows, dtype) => rows.run(*dtype, attrs, args, cells),
             }
         }
     }

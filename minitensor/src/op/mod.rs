@@ -34,6 +34,7 @@ engine! {
     mod arguments;
     pub mod by_name;
     pub(crate) mod gradient;
+    mod row_kernel;
     pub mod registry;
 }
 #[cfg(feature = "engine")]

@@ -10,6 +10,8 @@ use minitensor_kernels::program::{Plan, Tile};
 use super::OpDef;
 #[cfg(feature = "engine")]
 use super::def::Arity;
+#[cfg(feature = "engine")]
+use super::row_kernel::RowKernel;
 use crate::attr::Attr;
 #[cfg(feature = "engine")]
 use crate::dtype::{DType, DTypeSet};
@@ -28,6 +30,9 @@ pub enum ProgramFn {
     /// One program for all attributes.
     #[cfg(feature = "engine")]
     Fixed(Arc<Plan>),
+    /// One program over rows for all attributes.
+    #[cfg(feature = "engine")]
+    Rows(Arc<RowKernel>),
 }
 
 impl ProgramFn {
@@ -39,6 +44,8 @@ impl ProgramFn {
             ProgramFn::Loaded(loaded) => loaded.program(op, attrs),
             #[cfg(feature = "engine")]
             ProgramFn::Fixed(plan) => Ok(plan.program().clone()),
+            #[cfg(feature = "engine")]
+            ProgramFn::Rows(kernel) => Ok(kernel.plan().program().clone()),
         }
     }
 }

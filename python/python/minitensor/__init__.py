@@ -75,7 +75,7 @@ from ._minitensor import (
 )
 from .arrays import as_ufunc, gufunc_signature, map_blocks
 from .custom import BackwardContext, CustomOpBuilder, custom_op
-from .elements import element_op
+from .program_op import element_op, row_op
 from .tracing import jit
 
 pi = 3.141592653589793
@@ -176,6 +176,7 @@ __all__ = [
     "randn_like",
     "register_example_custom_ops",
     "reset_peak_memory_stats",
+    "row_op",
     "set_grad_enabled",
     "set_num_threads",
     "simd_level",

@@ -1,26 +1,19 @@
-"""Element ops written in Python. They need no compiler.
-
-A function of numbers is run once, with symbols in place of the numbers. The symbols record the program of the function.
-From then on the op is like one written in Rust: it broadcasts, takes every dtype that supports its functions, and has
-derivatives of any order.
-"""
+"""Elements: symbols that record the program of a function of numbers or rows."""
 
 from __future__ import annotations
 
-import inspect
+import functools
 import json
 import math
 import numbers
-import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from . import _minitensor, ops
 from ._definitions import INTEGER_FUNCTIONS, define
 from ._minitensor import Tensor
-from .custom import _replace, _Schema
 
-__all__ = ["Element", "element_op"]
+__all__ = ["Element"]
 
 _Function = Callable[..., Any]
 #: The functions of programs whose results are truth values.
@@ -47,16 +40,36 @@ _MOST_NODES = 1 << 14
 #: The largest exponent of a product of factors.
 _MOST_FACTORS = 64
 
+#: Nodes that differ from element to element of a row.
+_VARYING = {"input", "position", "cumsum", "reverse_cumsum"}
+#: Nodes that are the same for all elements of a row.
+_REDUCTIONS = {"sum", "prod", "max", "min"}
+
 _Node = tuple[Any, ...]
 
 
-class _Trace:
-    """The program of one op, while its function runs."""
+@functools.cache
+def _row_functions() -> dict[str, dict[str, Any]]:
+    """The functions of rows, as programs."""
+    return {name: json.loads(program) for name, program in _minitensor._row_functions()}
 
-    def __init__(self, op: str) -> None:
+
+class Trace:
+    """The program of one op, while its function runs. `numbers` are the inputs of a row op with one number per row."""
+
+    def __init__(self, op: str, *, is_of_rows: bool = False, numbers: frozenset[int] = frozenset()) -> None:
         self.op = op
+        self.is_of_rows = is_of_rows
         self.nodes: list[_Node] = []
+        self._numbers = numbers
         self._known: dict[str, int] = {}
+        #: For each node, whether it differs along a row.
+        self._varies: list[bool] = []
+
+    @property
+    def kind(self) -> str:
+        """What the op computes."""
+        return "a row" if self.is_of_rows else "an element"
 
     def add(self, *node: Any) -> Element:
         """Returns the value of a node. Equal nodes are one."""
@@ -66,7 +79,16 @@ class _Trace:
                 raise ValueError(f"op '{self.op}': the function has more than {_MOST_NODES} steps")
             self._known[key] = len(self.nodes)
             self.nodes.append(node)
+            self._varies.append(self._does_vary(node))
         return Element(self, self._known[key])
+
+    def _does_vary(self, node: _Node) -> bool:
+        function, *operands = node
+        if function in _VARYING:
+            return not (function == "input" and operands[0] in self._numbers)
+        count = 0 if function in {"uniform", "constant", "truth", *_REDUCTIONS} else len(operands)
+        count = 1 if function in INTEGER_FUNCTIONS else count
+        return any(self._varies[node] for node in operands[:count])
 
     def value(self, given: object) -> Element:
         """Returns an element or a number as an element."""
@@ -76,7 +98,7 @@ class _Trace:
             return given
         if isinstance(given, Tensor):
             raise TypeError(
-                f"op '{self.op}': an element op cannot use a Tensor; make it a parameter, or a plain number"
+                f"op '{self.op}': {self.kind} op cannot use a Tensor; make it a parameter, or a plain number"
             )
         if getattr(given, "ndim", None) == 0 and hasattr(given, "item"):
             # A number of NumPy.
@@ -115,7 +137,9 @@ class _Trace:
         return value
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Element | tuple[Element, ...]:
-        """Inserts the program of an op."""
+        """Inserts the program of an op, or of a function of rows."""
+        if self.is_of_rows and name in _row_functions():
+            return self.call_row(name, arguments)
         definition = define(name)
         for declared in definition.inputs:
             at = declared.name
@@ -136,16 +160,45 @@ class _Trace:
         # The value of an attribute that is a number of the program does not change the program.
         static = {k: 0.5 if isinstance(v, Element) else v for k, v in attributes.items()}
         found = _minitensor._program(name, static, given)
-        if found is None or found["is_of_rows"]:
-            reason = "works on rows" if found else "is not computed element by element"
-            raise TypeError(f"op '{self.op}': an element op cannot call '{name}', which {reason}")
+        if found is None or found["is_of_rows"] and not self.is_of_rows:
+            how = "along rows" if self.is_of_rows else "element by element"
+            reason = "works on rows; define a row op with mt.row_op" if found else f"is not computed {how}"
+            raise TypeError(f"op '{self.op}': {self.kind} op cannot call '{name}', which {reason}")
+        self._check_axis(name, attributes)
         program = json.loads(found["program"])
         tensors = [arguments.get(inputs[at]) for _, at in found["inputs"]]
-        uniforms = [
-            attributes[u] if isinstance(attributes.get(u), Element) else number
-            for u, (_, number) in zip(program["uniforms"], found["uniforms"], strict=True)
-        ]
+        uniforms = []
+        for u, (where, at) in zip(program["uniforms"], found["uniforms"], strict=True):
+            number = arguments.get(inputs[at]) if where == "input" else at
+            if where == "input" and self._varies[self.value(0 if number is None else number)._node]:
+                raise TypeError(f"op '{self.op}': '{u}' of '{name}' must be one number for the row, got a row")
+            uniforms.append(attributes[u] if isinstance(attributes.get(u), Element) else number)
         return self._insert(name, program, tensors, uniforms)
+
+    def _check_axis(self, name: str, attributes: Mapping[str, Any]) -> None:
+        axis = attributes.get("axis")
+        if axis not in (None, -1, [-1], (-1,)):
+            raise ValueError(
+                f"op '{self.op}': '{name}' works along the row here, got axis={axis}; leave out the axis, and choose "
+                "the axis of the op with mt.row_op(axis=…)"
+            )
+
+    def call_row(self, name: str, arguments: Mapping[str, Any]) -> Element | tuple[Element, ...]:
+        """Inserts a function of rows."""
+        program = _row_functions()[name]
+        takes = [*program["inputs"], *program["uniforms"]]
+        for key, value in arguments.items():
+            if key not in takes and key not in ("axis", "keepdims") and value is not None:
+                raise TypeError(f"op '{self.op}': '{name}' of a row takes {', '.join(takes)}, got '{key}'")
+        self._check_axis(name, arguments)
+        lacking = next((key for key in program["inputs"] if arguments.get(key) is None), None)
+        if lacking:
+            raise TypeError(f"op '{self.op}': '{name}' of a row lacks the argument '{lacking}'")
+        uniforms = [0.0 if arguments.get(key) is None else arguments[key] for key in program["uniforms"]]
+        for key, number in zip(program["uniforms"], uniforms, strict=True):
+            if self._varies[self.value(number)._node]:
+                raise TypeError(f"op '{self.op}': '{key}' of '{name}' must be one number for the row, got a row")
+        return self._insert(name, program, [arguments[key] for key in program["inputs"]], uniforms)
 
     def _insert(
         self, op: str, program: dict[str, Any], tensors: list[Any], uniforms: list[Any]
@@ -190,7 +243,7 @@ def _binary(op: str, *, is_reflected: bool = False, of_conditions: str | None = 
 
 
 class Element:
-    """A number or a truth value in the function of an element op.
+    """A number or a truth value in the function of an element op, or a row of them in the function of a row op.
 
     It has the operators of Python. Functions are ops (`mt.ops.exp(x)`), or methods of the same names (`x.exp()`). A
     comparison is a truth value. Combine truth values with `&`, `|` and `~`, and select by
@@ -201,7 +254,7 @@ class Element:
     # NumPy's numbers leave operators to this class.
     __array_ufunc__ = None
 
-    def __init__(self, trace: _Trace, node: int) -> None:
+    def __init__(self, trace: Trace, node: int) -> None:
         self._trace = trace
         self._node = node
 
@@ -272,118 +325,36 @@ class Element:
             raise AttributeError(name)
         if name in _FUNCTIONS:
             return lambda *args: self._trace.apply(name, self, *args)
+        if self._trace.is_of_rows and name in _row_functions():
+            return functools.partial(self._of_row, name)
         if _minitensor._op_identity(name) is None:
             raise AttributeError(f"op '{self._trace.op}': there is no function '{name}' of elements")
         function = getattr(ops, name)
         return lambda *args, **keywords: function(self, *args, **keywords)
 
+    def _of_row(self, name: str, *args: object, **keywords: object) -> Any:
+        # `dot` takes another row, and `at` an index. Others work along the row, and take no axis.
+        takes = {"dot": ["y"], "at": ["index"]}.get(name, [])
+        if len(args) > len(takes):
+            raise TypeError(
+                f"op '{self._trace.op}': '{name}' works along the row and takes no axis: expected {len(takes)} "
+                f"positional arguments, got {len(args)}"
+            )
+        return self._trace.call_row(name, {"x": self} | dict(zip(takes, args, strict=False)) | keywords)
+
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            f"op '{self._trace.op}': 'if', 'while', 'and', 'or' and 'not' cannot depend on an element, because the "
-            "function runs once for all elements; use mt.ops.where(condition, x, y), and '&', '|', '~' for conditions"
+            f"op '{self._trace.op}': 'if', 'while', 'and', 'or' and 'not' cannot depend on {self._trace.kind}, because "
+            "the function runs once for all elements; use mt.ops.where(condition, x, y), and '&', '|', '~' for conditions"
         )
 
     def _refuse(self, *_: object) -> NoReturn:
         raise TypeError(
-            f"op '{self._trace.op}': an element has no value while the op is defined; use methods, such as "
+            f"op '{self._trace.op}': {self._trace.kind} has no value while the op is defined; use methods, such as "
             "x.exp(), and the functions of mt.ops"
         )
 
     __float__ = __int__ = __complex__ = __index__ = __len__ = __iter__ = __getitem__ = __round__ = _refuse
 
     def __repr__(self) -> str:
-        return f"<element of op '{self._trace.op}'>"
-
-
-@typing.overload
-def element_op(function: _Function, /) -> _Function: ...
-@typing.overload
-def element_op(
-    *, name: str | None = None, outputs: Sequence[str] | None = None, where: str | None = None
-) -> Callable[[_Function], _Function]: ...
-def element_op(
-    function: _Function | None = None,
-    /,
-    *,
-    name: str | None = None,
-    outputs: Sequence[str] | None = None,
-    where: str | None = None,
-) -> Any:
-    """Registers a function of numbers as an element op, and returns `mt.ops.<name>`.
-
-    The function is run once, with symbols in place of numbers. It may use operators, the functions of `mt.ops` that are
-    computed element by element, and other element ops. The op is like one written in Rust: its inputs broadcast, it
-    takes every dtype that supports its functions, half-precision numbers are computed in `float32`, and it has
-    derivatives of any order.
-
-    A parameter that is annotated with `float`, or has a number as its default, is an attribute. All others are inputs.
-    A function that returns a tuple has several outputs, named `out0`, `out1`, …, or as `outputs` says.
-    `where="b >= 0"` states conditions on attributes, separated by commas. A call that violates one raises an error.
-
-    >>> import minitensor as mt
-    >>> @mt.element_op(name="docs::squareplus", where="b >= 0")
-    ... def squareplus(x, b: float = 4.0):
-    ...     \"\"\"A smooth `max(x, 0)`.\"\"\"
-    ...     return (x + (x * x + b).sqrt()) / 2
-    >>> x = mt.Tensor([0.0, 1.5], requires_grad=True)
-    >>> y = squareplus(x)
-    >>> y.tolist()
-    [1.0, 2.0]
-    >>> y.sum().backward()
-    >>> x.grad.tolist()
-    [0.5, 0.800000011920929]
-    >>> mt.unregister_custom_op_py("docs::squareplus")
-    """
-    if function is None:
-        return lambda f: _register(f, name, outputs, where)
-    return _register(function, name, outputs, where)
-
-
-def _register(function: _Function, name: str | None, outputs: Sequence[str] | None, where: str | None) -> _Function:
-    if not callable(function):
-        raise TypeError(f"element_op takes a function, got {type(function).__name__}; pass the name as name=")
-    name = name or getattr(function, "__name__", None)
-    if name is None:
-        raise TypeError(f"element_op: a {type(function).__name__} has no name; pass name=")
-    if where is not None and not isinstance(where, str):
-        raise TypeError(f"op '{name}': where must be a text such as 'b >= 0', got {type(where).__name__}")
-    if outputs is not None and (isinstance(outputs, str) or not all(isinstance(o, str) for o in outputs)):
-        raise TypeError(f"op '{name}': outputs must be a list of names, got {outputs!r}")
-    schema = _Schema(function, name)
-    for input_name, how in schema.inputs:
-        if how != "one":
-            raise TypeError(f"op '{name}': the input '{input_name}' of an element op cannot be {how}")
-    parameters = inspect.signature(function).parameters
-    for attribute, kind, default in schema.attrs:
-        is_number = kind in ("float", "int") and parameters[attribute].annotation not in (int, "int")
-        if not is_number or default == [None]:
-            got = "None as its default" if default == [None] else kind
-            raise TypeError(
-                f"op '{name}': the attribute '{attribute}' of an element op must be a float, got {got}; define one op "
-                "for each of its values"
-            )
-    trace = _Trace(name)
-    inputs = {n: trace.add("input", k) for k, (n, _) in enumerate(schema.inputs)}
-    attrs = {n: trace.add("uniform", k) for k, (n, *_) in enumerate(schema.attrs)}
-    returned = function(*inputs.values(), **attrs)
-    results = returned if isinstance(returned, tuple) else (returned,)
-    if returned is None or not results:
-        raise TypeError(f"op '{name}': the function returned nothing; check that it has a return statement")
-    values = [trace.value(result) for result in results]
-    default_names = [f"out{k}" for k in range(len(values))] if len(values) > 1 else ["out"]
-    names = default_names if outputs is None else list(outputs)
-    if len(names) != len(values):
-        raise ValueError(f"op '{name}': the function returned {len(values)} outputs, expected {len(names)}: {names}")
-    program = {
-        "inputs": list(inputs),
-        "uniforms": list(attrs),
-        "nodes": trace.nodes,
-        "outputs": [[n, v._node] for n, v in zip(names, values, strict=True)],
-    }
-    doc = inspect.getdoc(function) or f"The op {name}, defined in Python."
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    defaults = [float(default[0]) if default else None for *_, default in schema.attrs]  # type: ignore[arg-type]
-    place = (code.co_filename, code.co_firstlineno) if code else ("<python>", 0)
-    op = _minitensor._build_element_op(name, json.dumps(program), defaults, where, doc, *place)
-    origin = [getattr(function, part, "<lambda>") for part in ("__module__", "__qualname__")]
-    return _replace(op, ".".join(origin))
+        return f"<{self._trace.kind.split()[-1]} of op '{self._trace.op}'>"

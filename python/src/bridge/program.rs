@@ -1,5 +1,7 @@
 //! The programs of ops as data, from which another framework makes functions of its own.
 
+use minitensor::kernels::program::{Program, Symbol};
+use minitensor::kernels::{Element, Field, Row};
 use minitensor::op::{Argument, Arguments, Body, Core};
 use minitensor::registry;
 use pyo3::IntoPyObjectExt;
@@ -50,7 +52,44 @@ fn argument<'py>(py: Python<'py>, argument: Argument) -> Result<Bound<'py, PyAny
     })
 }
 
+/// Functions of rows as programs: their names, inputs, uniforms and results.
+macro_rules! row_functions {
+    ($($name:literal ($($x:ident),* $(; $u:ident)?) $y:expr;)*) => {
+        vec![$(($name, Program::write(&[$(stringify!($x)),*], &[$(stringify!($u))?], |x, u| {
+            let ([$($x),*], [$($u)?]) = (x, u) else { return vec![] };
+            vec![("out".into(), $y.into())]
+        }).to_json())),*]
+    };
+}
+
+/// The functions of the rows of `mt.row_op`, as programs in JSON: those of [`Row`].
+#[pyfunction]
+fn _row_functions() -> Vec<(&'static str, String)> {
+    row_functions! {
+        "sum" (x) x.sum();
+        "mean" (x) x.mean();
+        "prod" (x) x.prod();
+        "max" (x) x.max();
+        "min" (x) x.min();
+        "argmax" (x) x.argmax();
+        "argmin" (x) x.argmin();
+        "cumsum" (x) x.cumsum();
+        "reverse_cumsum" (x) x.reverse_cumsum();
+        "logsumexp" (x) x.logsumexp();
+        "var" (x; correction) x.var(*correction);
+        "std" (x; correction) x.var(*correction).sqrt();
+        "any" (x) Symbol::any(x.truthy());
+        "all" (x) Symbol::all(x.truthy());
+        "dot" (x, y) x.dot(*y);
+        "at" (x; index) x.at(*index);
+        "count" (x) x.count();
+        "position" (x) x.position();
+        "detach" (x) x.detach();
+    }
+}
+
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_function(wrap_pyfunction!(_program, m)?)?;
+    m.add_function(wrap_pyfunction!(_row_functions, m)?)?;
     Ok(())
 }

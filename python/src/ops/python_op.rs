@@ -244,12 +244,18 @@ fn _build_op(
     Ok(CustomOp(builder.build()?.definition()))
 }
 
-/// Builds an element op from its program, in JSON, the defaults of its attributes, and conditions on them.
+/// The shape clause of a row op, and, if the caller chooses the axis, its default, where `None` means all axes.
+type RowClauses = (Option<String>, Option<(Option<i64>,)>);
+
+/// Builds an element or row op from its program, in JSON, the defaults of its attributes, and conditions on them. `row` has the shape
+/// clause of a row op, and its axis.
 #[pyfunction]
-#[pyo3(signature = (name, program, defaults, conditions, doc, file, line))]
-fn _build_element_op(
+#[pyo3(signature = (name, program, row, defaults, conditions, doc, file, line))]
+#[allow(clippy::too_many_arguments)]
+fn _build_program_op(
     name: String,
     program: &str,
+    row: Option<RowClauses>,
     defaults: Vec<Option<f64>>,
     conditions: Option<&str>,
     doc: String,
@@ -258,7 +264,11 @@ fn _build_element_op(
 ) -> Result<CustomOp> {
     let program = Program::from_json(program).map_err(|e| Error::value(format!("op '{name}': {e}")))?;
     let uniforms = program.uniforms().to_vec();
-    let mut builder = CustomOpBuilder::from_program(name, program)?.doc(doc).location(file, line);
+    let builder = match &row {
+        Some((shape, _)) => CustomOpBuilder::from_row_program(name, program, shape.as_deref())?,
+        None => CustomOpBuilder::from_program(name, program)?,
+    };
+    let mut builder = builder.doc(doc).location(file, line);
     for (name, default) in uniforms.iter().zip(defaults) {
         if let Some(default) = default {
             builder = builder.default(name, default);
@@ -267,12 +277,15 @@ fn _build_element_op(
     if let Some(text) = conditions {
         builder = builder.conditions(text);
     }
+    if let Some((_, Some((axis,)))) = row {
+        builder = builder.axis(axis)?;
+    }
     Ok(CustomOp(builder.build()?.definition()))
 }
 
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_class::<BackwardContext>()?;
     m.add_function(wrap_pyfunction!(_build_op, m)?)?;
-    m.add_function(wrap_pyfunction!(_build_element_op, m)?)?;
+    m.add_function(wrap_pyfunction!(_build_program_op, m)?)?;
     Ok(())
 }

@@ -189,7 +189,7 @@ impl CellOperand {
 struct Cells<'a> {
     operands: &'a [Option<CellOperand>],
     batch: &'a Shape,
-    kernel: Kernel<CellKernel>,
+    kernel: Kernel<'a, CellKernel>,
     attrs: &'a [Attr],
     part: usize,
     /// The number of elements of a cell.

@@ -63,7 +63,7 @@ pub fn run(
 /// A loop over elements.
 pub enum Loop<'a> {
     /// A compiled loop.
-    Kernel(Kernel<ElementKernel>),
+    Kernel(Kernel<'a, ElementKernel>),
     /// A program that was made at run time.
     Program(&'a Plan),
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use minitensor_kernels::Const;
-use minitensor_kernels::program::{Instruction, Plan, Program, ValueType};
+use minitensor_kernels::program::{Instruction, Plan, Program, RowPlan, ValueType};
 use minitensor_schema::check;
 use minitensor_schema::name::{check_op, check_word};
 
@@ -19,6 +19,7 @@ use crate::op::def::*;
 use crate::op::gradient::Gradients;
 use crate::op::kernel::{KernelTable, Kernels};
 use crate::op::program::ProgramFn;
+use crate::op::row_kernel::RowKernel;
 use crate::plugin::abi::most;
 use crate::tensor::Tensor;
 use crate::tuning;
@@ -39,12 +40,18 @@ type Validate = Arc<dyn Fn(&[&Tensor]) -> Result<()> + Send + Sync>;
 /// # Ok::<(), minitensor::Error>(())
 /// ```
 pub struct CustomOpBuilder {
-    op: OpDef,
+    pub(super) op: OpDef,
     forward: Option<Forward>,
     validate: Option<Validate>,
-    program: Option<Program>,
+    pub(super) program: Option<Made>,
     gradient: Option<Gradient>,
     shape: Option<String>,
+}
+
+/// A program as the body of an op.
+pub(super) enum Made {
+    Elements(Program),
+    Rows(RowPlan),
 }
 
 enum Gradient {
@@ -140,7 +147,7 @@ impl CustomOpBuilder {
         let gives_numbers = op.outputs.iter().any(|output| output.dtype == DTypeRule::Generic(0));
         op.backward = if gives_numbers { Backward::Program(Gradients::new()) } else { Backward::NotNeeded };
         let uniforms = program.uniforms().to_vec();
-        let builder = CustomOpBuilder { program: Some(program), ..builder };
+        let builder = CustomOpBuilder { program: Some(Made::Elements(program)), ..builder };
         Ok(uniforms.into_iter().fold(builder, |builder, name| builder.attr(name, AttrKind::Float, None)))
     }
 
@@ -336,7 +343,12 @@ impl CustomOpBuilder {
             None => {}
         }
         self.op.body = match (self.forward, self.validate, self.program) {
-            (None, _, Some(program)) => {
+            (None, _, Some(Made::Rows(plan))) => {
+                let kernel = Arc::new(RowKernel::new(&self.op, plan));
+                self.op.kernels = KernelTable::cpu(Kernels::Rows(kernel.clone()));
+                Body::Cell(Some(ProgramFn::Rows(kernel)))
+            }
+            (None, _, Some(Made::Elements(program))) => {
                 let is_mask = |i: &usize| self.op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool);
                 let masks: Vec<usize> = (0..self.op.inputs.len()).filter(is_mask).collect();
                 let plan = Plan::new(program, &masks);

@@ -5,6 +5,8 @@ mod builder;
 mod custom_op;
 mod object;
 mod op_ref;
+#[cfg(feature = "engine")]
+mod rows;
 
 #[cfg(feature = "engine")]
 pub use builder::CustomOpBuilder;

@@ -14,7 +14,7 @@ use minitensor_kernels::program::Program;
 use smallvec::SmallVec;
 
 use crate::__private::vjp_program;
-use crate::op::def::{Backward, Body, OpDef, OpRef};
+use crate::op::def::{Backward, Body, Core, DTypeRule, Input, OpDef, OpRef};
 use crate::op::registry;
 use crate::op::gradient::pullback::Pullback;
 use crate::attr::{Attr, AttrKind};
@@ -132,7 +132,7 @@ pub fn pullback(
 /// The gradients of the inputs that need one.
 pub(crate) fn run(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     let op = call.op();
-    if let (Backward::Program(_), Body::Cell(_)) = (&op.backward, &op.body) {
+    if has_positions(op) {
         return decomposition::gradient(call);
     }
     if let Some(pullback) = call.pullback() {
@@ -155,11 +155,17 @@ pub fn saves_output(op: &OpDef, pullback: Option<&Pullback>, output: usize) -> b
 fn of(op: &OpDef) -> Option<&Gradients> {
     match (&op.backward, &op.body) {
         // This gradient consists of recorded ops, and is not cached.
-        (Backward::Program(_), Body::Cell(_)) => None,
+        _ if has_positions(op) => None,
         (Backward::Program(gradients), _) => Some(gradients),
         (Backward::Derived(derived), _) => Some(&derived.gradients),
         _ => None,
     }
+}
+
+/// Whether it is a row op without a compiled gradient that takes positions in the row, which a row program takes as numbers.
+fn has_positions(op: &OpDef) -> bool {
+    let is_position = |i: &Input| i.core == Core::Scalar && !matches!(i.dtype, DTypeRule::Generic(_));
+    matches!((&op.backward, &op.body), (Backward::Program(_), Body::Cell(_))) && op.inputs.iter().any(is_position)
 }
 
 impl Key {

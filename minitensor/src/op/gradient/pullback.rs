@@ -3,9 +3,10 @@
 use minitensor_kernels::program::Program;
 use smallvec::SmallVec;
 
-use crate::op::{Argument, CustomOpBuilder};
+use crate::op::call::shape_rule::Dims;
+use crate::op::{Argument, Arguments, CustomOpBuilder};
 use crate::op::call::Arg;
-use crate::op::def::{Arity, Backward, Body, DTypeRule, Derived, OpDef, OpRef, Role, ShapeRule};
+use crate::op::def::{Arity, Backward, Body, Core, DTypeRule, Derived, OpDef, OpRef, Role, ShapeRule};
 use crate::backend::Wanted;
 use crate::dispatch::dispatch_wanted;
 use crate::op::gradient::Key;
@@ -14,7 +15,7 @@ use crate::attr::{Attr, AttrKind};
 use crate::autograd::{BackwardCall, is_grad_enabled};
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
-use crate::tensor::Tensor;
+use crate::tensor::{Shape, Tensor};
 use minitensor_kernels::Const;
 
 /// The vector-Jacobian product of one kind of call, as an op, and its arguments.
@@ -59,6 +60,7 @@ impl Pullback {
                 let Ok(Some((forward, vjp))) = programs(op, key, attrs) else { return Ok(pullback) };
                 Ok(pullback.reduced(op, key, &forward, vjp))
             }
+            (_, Body::Cell(_)) => Pullback::of_rows(op, key, attrs),
             _ => {
                 let programs = programs(op, key, attrs)?;
                 let (forward, vjp) =
@@ -144,6 +146,56 @@ impl Pullback {
         Ok(Pullback { vjp: builder.finish()?, slots, wanted: u64::MAX, gradients, takes_numbers: true })
     }
 
+    /// The pullback of a row op by its program, as another row op.
+    fn of_rows(op: &OpDef, key: &Key, attrs: &[Attr]) -> Result<Pullback> {
+        let wrt: Vec<usize> = (0..op.inputs.len()).filter(|i| key.needs(*i)).collect();
+        let vjp = op.backward(attrs, |i| key.is_given(i), &wrt)?;
+        let Some(Arguments { program, inputs, uniforms }) = vjp else {
+            return Err(Error::runtime(format!("op '{}' has no program", op.name)));
+        };
+        let ShapeRule::Core(rule) = &op.shape else {
+            return Err(Error::runtime(format!("op '{}' has no shape rule", op.name)));
+        };
+        // Inputs that are not read are not saved, but one row is needed for its length.
+        let mut taken: Vec<usize> = (0..inputs.len()).filter(|at| program.reads().any(|read| read == *at)).collect();
+        let is_batched = |at: &usize| match inputs[*at] {
+            Argument::Input(i) => rule.inputs[i].batch,
+            Argument::Cotangent(k) => rule.outputs[k].batch,
+            Argument::Number(_) => false,
+        };
+        if !taken.iter().any(is_batched) {
+            taken = (0..inputs.len()).filter(|at| taken.contains(at) || Some(*at) == (0..inputs.len()).find(is_batched)).collect();
+        }
+        let program = program.taking(&taken);
+        let numbers = uniforms.iter().take_while(|argument| !matches!(argument, Argument::Number(_)));
+        let all: Vec<Argument> = taken.iter().map(|at| inputs[*at]).chain(numbers.copied()).collect();
+        let count = all.len() - taken.len();
+        let names = program.inputs().iter().chain(&program.uniforms()[..count]);
+        let dims = |argument: &Argument| match argument {
+            Argument::Input(i) => &rule.inputs[*i],
+            Argument::Cotangent(k) => &rule.outputs[*k],
+            Argument::Number(_) => &rule.outputs[0],
+        };
+        let clause = |name: &String, dims: &Dims| {
+            let row = if dims.core.is_empty() { "" } else { "n" };
+            format!("{name}: [{}]", [if dims.batch { ".." } else { "" }, row].iter().filter(|d| !d.is_empty()).copied().collect::<Vec<_>>().join(", "))
+        };
+        let given: Vec<String> = names.zip(&all).map(|(name, argument)| clause(name, dims(argument))).collect();
+        let results: Vec<String> = program.outputs().iter().zip(&wrt).map(|((name, _), i)| clause(name, &rule.inputs[*i])).collect();
+        let shape = format!("({}) -> ({})", given.join(", "), results.join(", "));
+        let vjp = CustomOpBuilder::from_row_program(format!("{}.vjp", op.name), program.with_inputs(count), Some(&shape))?
+            .doc(format!("The vector-Jacobian product of `{}`.", op.name))
+            .location(op.location.file.clone(), op.location.line);
+        let slot = |argument: Argument| match argument {
+            Argument::Cotangent(k) => Slot::Cotangent(k as u16),
+            Argument::Input(i) => Slot::Input(i as u16),
+            Argument::Number(_) => Slot::Number(0),
+        };
+        let slots = all.into_iter().map(slot).collect();
+        let gradients = wrt.iter().map(|i| *i as u16).collect();
+        Ok(Pullback { vjp: vjp.finish()?, slots, wanted: u64::MAX, gradients, takes_numbers: true })
+    }
+
     /// Does not save rows that the gradient does not read, if a cotangent has the same shape.
     fn drop_unread_rows(&mut self, op: &OpDef, key: &Key, attrs: &[Attr]) {
         let ShapeRule::Core(rule) = &op.shape else { return };
@@ -187,6 +239,9 @@ impl Pullback {
                 Slot::Number(i) => Some(Tensor::from_number(Const::Int(0), call.dtype(i.into()), call.device())?),
             });
         }
+        if let ShapeRule::Core(_) = self.vjp.shape {
+            self.replace_placeholders(&mut tensors)?;
+        }
         let args: SmallVec<[Arg<'_>; 4]> = tensors.iter().map(|t| t.as_ref().into()).collect();
         let outputs = if self.takes_numbers {
             let numbers = call.op().attrs.iter().zip(call.attrs()).filter(|(a, _)| a.kind == AttrKind::Float);
@@ -203,6 +258,25 @@ impl Pullback {
             gradients[*i as usize] = gradient;
         }
         Ok(gradients)
+    }
+}
+
+impl Pullback {
+    /// The cotangent of an output that was not computed is a placeholder. A row op needs zeros instead, with the length of its rows.
+    fn replace_placeholders(&self, tensors: &mut [Option<Tensor>]) -> Result<()> {
+        let is_placeholder = |t: &Tensor| !t.dtype().is_differentiable();
+        let is_cotangent = |k: usize| matches!(self.slots[k], Slot::Cotangent(_));
+        let is_row = |k: usize| self.vjp.inputs[k].core == Core::Slice;
+        let given = || tensors.iter().enumerate().filter_map(|(k, t)| Some((k, t.as_ref().filter(|t| !is_placeholder(t))?)));
+        let n = given().find_map(|(k, t)| t.shape().last().copied().filter(|_| is_row(k)));
+        let Some((n, like)) = n.zip(given().next().map(|(_, t)| t.clone())) else { return Ok(()) };
+        for (k, t) in tensors.iter_mut().enumerate().filter(|(k, _)| is_cotangent(*k)) {
+            if t.as_ref().is_some_and(is_placeholder) {
+                let shape: Shape = if is_row(k) { [n].into_iter().collect() } else { Shape::default() };
+                *t = Some(Tensor::zeros(shape, like.dtype(), like.device())?);
+            }
+        }
+        Ok(())
     }
 }
 

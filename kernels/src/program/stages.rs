@@ -1,0 +1,358 @@
+//! [`Stages`]: a program over rows, split at its reductions into programs over elements.
+//!
+//! A stage computes what depends on the reductions of the stages before it. First come the numbers of a row, such as the
+//! square root of a variance: a program with one element per row. Then come the elements of the rows: those that the
+//! next reductions take, and at the end the outputs. A softmax has three stages:
+//!
+//! | stage | elements | reductions |
+//! |---|---|---|
+//! | 0 | | `m = max(x)` |
+//! | 1 | `e = exp(x - m)` | `s = sum(e)` |
+//! | 2 | `y = e / s` | |
+//!
+//! A function that takes longer than loading its value, such as this exponential, is computed in one stage and kept for
+//! the others.
+
+use super::{Id, Instruction, Malformed, Plan, Primitive, Program, ValueType};
+use crate::number::scalar::Const;
+use crate::row::Reduction;
+
+/// What a value depends on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Extent {
+    /// Constants and attributes: it is the same in all rows.
+    Fixed,
+    /// The row: it is a number for each row.
+    Number,
+    /// The element.
+    Element,
+}
+
+/// A buffer, or an argument of the program.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Slot {
+    /// The elements of an input.
+    Input(usize),
+    /// The elements of an output.
+    Output(usize),
+    /// A buffer with the elements of some rows.
+    Array(usize),
+    /// A buffer with one number for each of some rows.
+    Column(usize),
+    /// The column with this number, with each number repeated for all elements of its row.
+    Repeated(usize),
+    /// The positions of the elements in their rows.
+    Positions,
+}
+
+/// A program over elements, and its arguments.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub plan: Plan,
+    pub inputs: Vec<Slot>,
+    pub outputs: Vec<Slot>,
+}
+
+/// One stage.
+#[derive(Debug, Default)]
+pub(super) struct Stage {
+    /// Computes the numbers of rows.
+    pub numbers: Option<Part>,
+    /// Computes the elements of rows.
+    pub elements: Option<Part>,
+    /// The reductions, with their arguments and results.
+    pub reductions: Vec<(Reduction, Slot, Slot)>,
+}
+
+/// How a program over elements receives the numbers of rows.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Numbers {
+    /// As inputs with an element for each element of the row, so that one call computes many rows.
+    Repeated,
+    /// As uniforms, so that one call computes one row. They follow the attributes and the length of the row.
+    Uniform,
+}
+
+/// The stages of a program.
+#[derive(Debug)]
+pub(super) struct Stages {
+    pub all: Vec<Stage>,
+    /// The number of arrays.
+    pub arrays: usize,
+    /// The number of columns. The first ones are the uniforms with one value per row.
+    pub columns: usize,
+    /// The columns with the results that are numbers of rows, with their outputs.
+    pub results: Vec<(Slot, usize)>,
+    /// The columns whose numbers are repeated for all elements of their rows.
+    pub repeated: Vec<bool>,
+    /// The inputs that are read, and whether the positions of elements are.
+    pub reads: Vec<bool>,
+    pub positions: bool,
+}
+
+impl Stages {
+    /// Splits a program. `gives` marks the outputs with one value per element. The first `per_row` uniforms have one value
+    /// per row; the others are the same for all rows.
+    pub fn of(program: &Program, gives: &[bool], per_row: usize, numbers: Numbers) -> Result<Stages, Malformed> {
+        let mut split = Split::of(program, per_row, numbers);
+        let depth = split.levels.iter().copied().max().unwrap_or(0);
+        let numbers_used = split.numbers_used(gives);
+        let kept = split.kept(gives, depth);
+        let mut all = Vec::with_capacity(depth + 1);
+        let mut results = Vec::new();
+        for level in 0..=depth {
+            let is_last = level == depth;
+            let mut roots: Vec<(Id, Slot)> = Vec::new();
+            for id in split.of_level(level).into_iter().filter(|id| numbers_used[id.at()]) {
+                roots.push((id, split.column(id)));
+            }
+            for (k, (_, id)) in program.outputs.iter().enumerate().filter(|(k, _)| is_last && !gives[*k]) {
+                if split.extents[id.at()] == Extent::Element {
+                    let name = &program.outputs[k].0;
+                    return Err(Malformed(format!(
+                        "output '{name}' is a number for each row, but differs along a row"
+                    )));
+                }
+                let known = split.slots[id.at()].or_else(|| roots.iter().find(|(r, _)| r == id).map(|(_, slot)| *slot));
+                let slot = known.unwrap_or_else(|| {
+                    let slot = split.new_column();
+                    roots.push((*id, slot));
+                    slot
+                });
+                results.push((slot, k));
+            }
+            let mut stage = Stage { numbers: split.part(&roots, Extent::Number)?, ..Stage::default() };
+            roots
+                .iter()
+                .filter(|(id, _)| numbers_used[id.at()])
+                .for_each(|(id, slot)| split.slots[id.at()] = Some(*slot));
+
+            let mut roots: Vec<(Id, Slot)> = Vec::new();
+            for at in (0..kept.len()).filter(|at| kept[*at] == Some(level)) {
+                roots.push((Id(at as u32), split.new_array()));
+            }
+            let reductions = split.reductions_of(level + 1);
+            for (id, reduction, argument) in &reductions {
+                let known = split.slots[argument.at()].filter(|slot| !matches!(slot, Slot::Column(_)));
+                let known = known.or_else(|| roots.iter().find(|(r, _)| r == argument).map(|(_, slot)| *slot));
+                let from = known.unwrap_or_else(|| {
+                    let slot = split.new_array();
+                    roots.push((*argument, slot));
+                    slot
+                });
+                let to = if reduction.is_running() { split.new_array() } else { split.column(*id) };
+                stage.reductions.push((*reduction, from, to));
+            }
+            let outputs = program.outputs.iter().enumerate().filter(|(k, _)| is_last && gives[*k]);
+            roots.extend(outputs.map(|(k, (_, id))| (*id, Slot::Output(k))));
+            stage.elements = split.part(&roots, Extent::Element)?;
+            for (id, slot) in roots.iter().filter(|(id, _)| split.extents[id.at()] == Extent::Element) {
+                split.slots[id.at()].get_or_insert(*slot);
+            }
+            for ((id, ..), (.., to)) in reductions.iter().zip(&stage.reductions) {
+                split.slots[id.at()] = Some(*to);
+            }
+            all.push(stage);
+        }
+        let is_read = |slot: Slot| {
+            let reads = |part: &Part| part.inputs.contains(&slot);
+            let reduces = |stage: &Stage| stage.reductions.iter().any(|(_, from, _)| *from == slot);
+            all.iter().any(|stage| stage.elements.as_ref().is_some_and(reads) || reduces(stage))
+        };
+        let repeated = (0..split.columns).map(|k| is_read(Slot::Repeated(k))).collect();
+        let reads = (0..program.inputs.len()).map(|k| is_read(Slot::Input(k))).collect();
+        let positions = is_read(Slot::Positions);
+        Ok(Stages { all, arrays: split.arrays, columns: split.columns, results, repeated, reads, positions })
+    }
+}
+
+/// A program that is being split.
+struct Split<'a> {
+    program: &'a Program,
+    per_row: usize,
+    numbers: Numbers,
+    extents: Vec<Extent>,
+    /// The number of reductions before each value, along the longest path.
+    levels: Vec<usize>,
+    /// The slots of the values that are in memory.
+    slots: Vec<Option<Slot>>,
+    arrays: usize,
+    columns: usize,
+}
+
+impl<'a> Split<'a> {
+    fn of(program: &'a Program, per_row: usize, numbers: Numbers) -> Split<'a> {
+        let (mut extents, mut levels, mut slots) = (Vec::new(), Vec::new(), Vec::new());
+        for instruction in &program.instructions {
+            let operands = instruction.operands();
+            let widest = operands.iter().map(|(id, _)| extents[id.at()]).max().unwrap_or(Extent::Fixed);
+            let deepest = operands.iter().map(|(id, _)| levels[id.at()]).max().unwrap_or(0);
+            let (extent, level, slot) = match instruction {
+                Instruction::Input(k) => (Extent::Element, 0, Some(Slot::Input(*k as usize))),
+                Instruction::Position => (Extent::Element, 0, Some(Slot::Positions)),
+                Instruction::Uniform(k) if (*k as usize) < per_row => {
+                    (Extent::Number, 0, Some(Slot::Column(*k as usize)))
+                }
+                Instruction::Reduce(reduction, _) if reduction.is_running() => (Extent::Element, deepest + 1, None),
+                Instruction::Reduce(..) => (Extent::Number, deepest + 1, None),
+                _ => (widest, deepest, None),
+            };
+            extents.push(extent);
+            levels.push(level);
+            slots.push(slot);
+        }
+        Split { program, per_row, numbers, extents, levels, slots, arrays: 0, columns: per_row }
+    }
+
+    fn new_array(&mut self) -> Slot {
+        self.arrays += 1;
+        Slot::Array(self.arrays - 1)
+    }
+
+    fn new_column(&mut self) -> Slot {
+        self.columns += 1;
+        Slot::Column(self.columns - 1)
+    }
+
+    /// The column of a number.
+    fn column(&mut self, id: Id) -> Slot {
+        self.slots[id.at()].unwrap_or_else(|| self.new_column())
+    }
+
+    fn of_level(&self, level: usize) -> Vec<Id> {
+        (0..self.levels.len()).filter(|at| self.levels[*at] == level).map(|at| Id(at as u32)).collect()
+    }
+
+    /// The reductions of a level, with their arguments.
+    fn reductions_of(&self, level: usize) -> Vec<(Id, Reduction, Id)> {
+        let reduction = |id: Id| match self.program.instructions[id.at()] {
+            Instruction::Reduce(reduction, argument) => Some((id, reduction, argument)),
+            _ => None,
+        };
+        self.of_level(level).into_iter().filter_map(reduction).collect()
+    }
+
+    /// The numbers of rows that later numbers or elements use, apart from uniforms and reductions.
+    fn numbers_used(&self, gives: &[bool]) -> Vec<bool> {
+        let mut used = vec![false; self.extents.len()];
+        for (at, instruction) in self.program.instructions.iter().enumerate() {
+            let is_later = |id: Id| {
+                let is_reduced = matches!(instruction, Instruction::Reduce(..));
+                is_reduced || self.extents[at] == Extent::Element || self.levels[at] > self.levels[id.at()]
+            };
+            instruction.operands().iter().filter(|(id, _)| is_later(*id)).for_each(|(id, _)| used[id.at()] = true);
+        }
+        let outputs = self.program.outputs.iter().zip(gives).filter(|(_, gives)| **gives);
+        outputs.for_each(|((_, id), _)| used[id.at()] = true);
+        for (at, used) in used.iter_mut().enumerate() {
+            let is_leaf = matches!(self.program.instructions[at], Instruction::Uniform(_) | Instruction::Reduce(..));
+            *used &= self.extents[at] == Extent::Number && !is_leaf;
+        }
+        used
+    }
+
+    /// For each value that is kept, the stage that computes it: the first of several that need it.
+    fn kept(&self, gives: &[bool], depth: usize) -> Vec<Option<usize>> {
+        let count = self.extents.len();
+        let (mut first, mut kept, mut last) = (vec![None; count], vec![None; count], vec![None; count]);
+        let mut reduced: Vec<Option<usize>> = vec![None; count];
+        for level in 0..=depth {
+            let arguments: Vec<Id> = self.reductions_of(level + 1).iter().map(|(.., argument)| *argument).collect();
+            let mut open = arguments.clone();
+            if level == depth {
+                open.extend(
+                    self.program.outputs.iter().zip(gives).filter(|(_, gives)| **gives).map(|((_, id), _)| *id),
+                );
+            }
+            while let Some(id) = open.pop() {
+                let instruction = &self.program.instructions[id.at()];
+                let is_leaf =
+                    self.extents[id.at()] != Extent::Element || matches!(instruction, Instruction::Reduce(..));
+                let is_known = reduced[id.at()].is_some_and(|at| at < level);
+                if is_leaf || is_known || last[id.at()].replace(level) == Some(level) {
+                    continue;
+                }
+                let before = *first[id.at()].get_or_insert(level);
+                if before < level && instruction.is_dear() {
+                    kept[id.at()] = Some(before);
+                    continue;
+                }
+                open.extend(instruction.operands().iter().map(|(id, _)| *id));
+            }
+            arguments.iter().for_each(|id| reduced[id.at()] = reduced[id.at()].or(Some(level)));
+        }
+        kept
+    }
+
+    /// The program that computes these values from those in memory. It takes the attributes and the length of the row as
+    /// uniforms. Truth values are in memory as the numbers 0 and 1.
+    fn part(&self, roots: &[(Id, Slot)], extent: Extent) -> Result<Option<Part>, Malformed> {
+        if roots.is_empty() {
+            return Ok(None);
+        }
+        let instructions = &self.program.instructions;
+        let attributes = self.program.uniforms.len() - self.per_row;
+        let mut is_needed = vec![false; instructions.len()];
+        roots.iter().for_each(|(id, _)| is_needed[id.at()] = true);
+        for at in (0..instructions.len()).rev().filter(|at| self.slots[*at].is_none()).collect::<Vec<_>>() {
+            if is_needed[at] {
+                instructions[at].operands().iter().for_each(|(id, _)| is_needed[id.at()] = true);
+            }
+        }
+        let mut inputs: Vec<Slot> = Vec::new();
+        let mut uniforms = attributes + 1;
+        let mut written: Vec<Instruction> = Vec::new();
+        let mut moved = vec![Id(0); instructions.len()];
+        let push = |written: &mut Vec<Instruction>, instruction: Instruction| {
+            written.push(instruction);
+            Id(written.len() as u32 - 1)
+        };
+        for (at, instruction) in instructions.iter().enumerate().filter(|(at, _)| is_needed[*at]) {
+            let in_memory = self.slots[at].map(|slot| match slot {
+                Slot::Column(k) if extent == Extent::Element && self.numbers == Numbers::Uniform => {
+                    uniforms = uniforms.max(attributes + 2 + k);
+                    Instruction::Uniform((attributes + 1 + k) as u32)
+                }
+                slot => {
+                    let slot = match slot {
+                        Slot::Column(k) if extent == Extent::Element => Slot::Repeated(k),
+                        slot => slot,
+                    };
+                    let known = inputs.iter().position(|input| *input == slot).unwrap_or_else(|| {
+                        inputs.push(slot);
+                        inputs.len() - 1
+                    });
+                    Instruction::Input(known as u32)
+                }
+            });
+            let is_loaded = in_memory.is_some();
+            let copied = in_memory.unwrap_or_else(|| match instruction {
+                Instruction::Uniform(k) => Instruction::Uniform(k - self.per_row as u32),
+                Instruction::Count => Instruction::Uniform(attributes as u32),
+                other => other.clone().moved(|id| moved[id.at()]),
+            });
+            moved[at] = push(&mut written, copied);
+            if is_loaded && instruction.kind() == ValueType::Mask {
+                moved[at] = push(&mut written, Instruction::apply(Primitive::Truthy, &[moved[at]]));
+            }
+        }
+        let mut outputs = Vec::new();
+        for (k, (id, _)) in roots.iter().enumerate() {
+            let mut value = moved[id.at()];
+            if instructions[id.at()].kind() == ValueType::Mask {
+                let [one, zero] = [1.0, 0.0].map(|x| push(&mut written, Instruction::Constant(Const::Float(x))));
+                value = push(&mut written, Instruction::Select(value, one, zero));
+            }
+            outputs.push((format!("y{k}"), value));
+        }
+        let names = |prefix: &str, count: usize| (0..count).map(|k| format!("{prefix}{k}")).collect();
+        let program = Program {
+            inputs: names("x", inputs.len()),
+            uniforms: names("u", uniforms),
+            instructions: written,
+            outputs,
+        };
+        let outputs = roots.iter().map(|(_, slot)| *slot).collect();
+        Ok(Some(Part { plan: Plan::new(program, &[])?, inputs, outputs }))
+    }
+}

@@ -1,0 +1,197 @@
+//! Plans of programs over rows compute what the programs compute at numbers.
+
+use minitensor_kernels::program::{Program, RowPlan, Symbol};
+use minitensor_kernels::row::{Reduction, Rows};
+use minitensor_kernels::simd::{Level, levels, set_level};
+use minitensor_kernels::{Element, Field, Num, Real, Row, lit};
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 >> 33
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        self.next() as usize % n
+    }
+
+    fn number(&mut self) -> f64 {
+        self.next() as f64 / (1u64 << 31) as f64 * 2.0 - 1.0
+    }
+}
+
+/// The inputs, the uniforms with one value per row, and the attributes of all programs.
+const NAMES: (&[&str], &[&str]) = (&["a", "b", "c"], &["s", "t", "eps"]);
+const PER_ROW: usize = 2;
+
+/// A random program, and which of its outputs have one value per element.
+fn random_program(seed: u64) -> (Program, Vec<bool>) {
+    let mut random = Random(seed);
+    let mut gives = Vec::new();
+    let program = Program::write(NAMES.0, NAMES.1, |x, u| {
+        // With whether they differ along a row.
+        let mut all: Vec<(Symbol, bool)> = x.iter().map(|x| (*x, true)).collect();
+        all.extend(u.iter().map(|u| (*u, false)));
+        all.push((lit(0.75), false));
+        all.push((x[0].count() * lit(0.01), false));
+        all.push((x[0].position().tanh(), true));
+        for _ in 0..random.below(24) + 3 {
+            let ((a, along), (b, other)) = (all[random.below(all.len())], all[random.below(all.len())]);
+            let (c, third) = all[random.below(all.len())];
+            all.push(match random.below(14) {
+                0 => (a + b, along || other),
+                1 => (a - b, along || other),
+                2 => (a * b.tanh(), along || other),
+                3 => (a.tanh().exp(), along),
+                4 => (a.sigmoid(), along),
+                5 => (a.maximum(b).tanh(), along || other),
+                6 => (Symbol::select(a.less(b), c, a), along || other || third),
+                7 => (a / (b.square() + lit(1)), along || other),
+                8 => (a.tanh().mean(), false),
+                9 => (a.reduce(Reduction::Max), false),
+                10 => (a.reduce(Reduction::Min).detach(), false),
+                11 => ((a.tanh() * lit(0.1) + lit(1)).reduce(Reduction::Prod).tanh(), false),
+                12 => (a.tanh().cumsum().tanh(), true),
+                _ => (a.tanh().reverse_cumsum().tanh(), true),
+            });
+        }
+        let count = random.below(3) + 1;
+        let chosen: Vec<(Symbol, bool)> = (0..count).map(|_| all[all.len() - 1 - random.below(4)]).collect();
+        // A number of the row may be wanted for each element.
+        gives = chosen.iter().map(|(_, along)| *along || random.below(3) == 0).collect();
+        chosen.into_iter().enumerate().map(|(k, (y, _))| (format!("y{k}"), y.into())).collect()
+    });
+    (program, gives)
+}
+
+/// Rows in memory: some are apart, some are all the same row.
+struct Operand {
+    values: Vec<f64>,
+    step: usize,
+}
+
+impl Operand {
+    fn new(random: &mut Random, n: usize, rows: usize) -> Operand {
+        let step = [n, n, n + 3, 0][random.below(4)];
+        Operand { values: (0..n + step * (rows - 1)).map(|_| random.number()).collect(), step }
+    }
+
+    fn rows(&self) -> Rows<*const f64> {
+        Rows { data: self.values.as_ptr(), step: 8 * self.step as isize, is_large: false }
+    }
+}
+
+/// The outputs at a level. Places around the rows keep their value.
+fn run(
+    (plan, gives): (&RowPlan, &[bool]),
+    (n, rows): (usize, usize),
+    inputs: &[Operand],
+    uniforms: &[Operand],
+    level: Level,
+) -> Vec<Vec<f64>> {
+    set_level(level);
+    let width = |gives: bool| if gives { n } else { 1 };
+    let mut outputs: Vec<Vec<f64>> = gives.iter().map(|gives| vec![7.5; (width(*gives) + 1) * rows]).collect();
+    let places: Vec<Rows<*mut f64>> = outputs
+        .iter_mut()
+        .zip(gives)
+        .map(|(y, gives)| Rows { data: y.as_mut_ptr(), step: 8 * (width(*gives) + 1) as isize, is_large: false })
+        .collect();
+    let of = |all: &[Operand]| all.iter().map(Operand::rows).collect::<Vec<_>>();
+    // SAFETY: all operands have these rows.
+    unsafe { plan.run::<f64>(n, rows, &of(inputs), &of(uniforms), &places) };
+    for (y, gives) in outputs.iter_mut().zip(gives) {
+        let width = width(*gives);
+        assert!(y.chunks(width + 1).all(|row| row[width] == 7.5), "an element after a row has changed");
+        *y = y.chunks(width + 1).flat_map(|row| row[..width].to_vec()).collect();
+    }
+    outputs
+}
+
+fn is_close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-8 * (1.0 + b.abs()) || a == b || a.is_nan() && b.is_nan()
+}
+
+#[test]
+fn a_plan_computes_its_program() {
+    const SIZES: [(usize, usize); 12] = [
+        (1, 1),
+        (1, 300),
+        (3, 70),
+        (8, 9),
+        (17, 5),
+        (64, 2),
+        (100, 90),
+        (1000, 9),
+        (2047, 3),
+        (2048, 3),
+        (5000, 2),
+        (40_000, 1),
+    ];
+    for seed in 0..400 {
+        let (program, gives) = random_program(seed);
+        let plan = RowPlan::new(program.clone(), &gives, PER_ROW).unwrap_or_else(|e| panic!("{e}: {program}"));
+        let mut random = Random(seed + 1000);
+        let (n, rows) = SIZES[random.below(SIZES.len())];
+        let inputs: Vec<Operand> = NAMES.0.iter().map(|_| Operand::new(&mut random, n, rows)).collect();
+        let mut uniforms: Vec<Operand> = NAMES.1.iter().map(|_| Operand::new(&mut random, 1, rows)).collect();
+        uniforms[PER_ROW].step = 0;
+        let all: Vec<_> = levels().map(|level| run((&plan, &gives), (n, rows), &inputs, &uniforms, level)).collect();
+        for outputs in &all[1..] {
+            for (a, b) in all[0].iter().flatten().zip(outputs.iter().flatten()) {
+                assert!(
+                    a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
+                    "{a} {b} at different levels: {program}"
+                );
+            }
+        }
+        for row in 0..rows {
+            let x: Vec<&[f64]> = inputs.iter().map(|x| &x.values[row * x.step..][..n]).collect();
+            let u: Vec<f64> = uniforms.iter().map(|u| u.values[row * u.step]).collect();
+            let wanted = program.at_row(&x, &u, n).expect("float64 has it all");
+            for (k, wanted) in wanted.iter().enumerate() {
+                let width = if gives[k] { n } else { 1 };
+                for (at, got) in all[0][k][row * width..][..width].iter().enumerate() {
+                    let wanted = wanted[at].number().expect("a number");
+                    assert!(
+                        is_close(*got, wanted),
+                        "seed {seed}, output {k} of row {row} of {rows} at {at} of {n}: {got}, expected {wanted}: {program}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_without_elements_have_the_results_of_no_elements() {
+    let program = Program::write(&["x"], &[], |x, _| {
+        vec![("sum".into(), x[0].exp().sum().into()), ("max".into(), x[0].max().into()), ("y".into(), x[0].into())]
+    });
+    let plan = RowPlan::new(program, &[false, false, true], 0).expect("it is of rows");
+    let (mut sum, mut max) = ([1.0f32; 3], [1.0f32; 3]);
+    let input = Rows { data: std::ptr::dangling::<f32>(), step: 0, is_large: false };
+    let number = |data: &mut [f32; 3]| Rows { data: data.as_mut_ptr(), step: 4, is_large: false };
+    let none = Rows { data: std::ptr::dangling_mut::<f32>(), step: 0, is_large: false };
+    // SAFETY: rows of no elements.
+    unsafe { plan.run(0, 3, &[input], &[], &[number(&mut sum), number(&mut max), none]) };
+    assert_eq!((sum, max), ([0.0; 3], [f32::NEG_INFINITY; 3]));
+}
+
+#[test]
+fn what_is_no_row_is_an_error() {
+    let error = |body: fn(Symbol) -> minitensor_kernels::program::Output, gives| {
+        let program = Program::write(&["x"], &[], |x, _| vec![("y".into(), body(x[0]))]);
+        RowPlan::new(program, &[gives], 0).expect_err("it is wrong").to_string()
+    };
+    assert_eq!(
+        error(|x| (x - x.mean()).into(), false),
+        "invalid program: output 'y' is a number for each row, but differs along a row"
+    );
+    assert_eq!(
+        error(|x| x.less(x.mean()).into(), true),
+        "invalid program: output 'y' is a truth value, but the outputs of rows are numbers"
+    );
+}

@@ -1,0 +1,250 @@
+"""`mt.row_op`: results, gradients, shapes and errors, compared with NumPy and with ops written in Rust."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minitensor as mt
+
+pytestmark = pytest.mark.usefixtures("registered")
+
+RANDOM = np.random.default_rng(7)
+X = RANDOM.standard_normal((3, 5, 7))
+Y = RANDOM.standard_normal((5, 7))
+
+
+def softmax(x):
+    """`eˣ / Σ eˣ`."""
+    e = (x - x.max()).exp()
+    return e / e.sum()
+
+
+def rms_norm(x, weight, eps: float = 1e-6):
+    """`x` divided by the root of its mean square."""
+    return x / ((x * x).mean() + eps).sqrt() * weight
+
+
+def test_an_op_is_like_one_written_in_rust():
+    op = mt.row_op(name="rows::softmax", axis=-1)(softmax)
+    assert op is mt.ops.rows.softmax and "`eˣ / Σ eˣ`" in op.__doc__
+    np.testing.assert_allclose(op(mt.Tensor(X)), mt.ops.softmax(mt.Tensor(X)), rtol=1e-14)
+    np.testing.assert_allclose(op(mt.Tensor(X), axis=1), mt.ops.softmax(mt.Tensor(X), axis=1), rtol=1e-14)
+    described = mt.ops.describe("rows::softmax")
+    assert described["program"] == "%0 = exp(x - max(x))\nout = %0 / sum(%0)"
+    assert described["location"].startswith(__file__)
+    mt.testing.opcheck("rows::softmax")
+
+
+def test_attributes_conditions_and_broadcast_rows():
+    op = mt.row_op(name="rows::rms_norm", where="eps >= 0")(rms_norm)
+    w = RANDOM.standard_normal(7)
+    wanted = X / np.sqrt((X * X).mean(-1, keepdims=True) + 0.5) * w
+    np.testing.assert_allclose(op(mt.Tensor(X), mt.Tensor(w), eps=0.5), wanted, rtol=1e-14)
+    with pytest.raises(ValueError, match=r"op 'rows::rms_norm' needs eps >= 0, got eps = -1"):
+        op(mt.Tensor(X), mt.Tensor(w), eps=-1.0)
+    with pytest.raises(ValueError, match="dimension n"):
+        op(mt.Tensor(X), mt.Tensor(w[:3]))
+    mt.testing.opcheck("rows::rms_norm")
+
+
+def test_derivatives_of_any_order_are_those_of_the_op_in_rust():
+    op = mt.row_op(name="rows::softmax")(softmax)
+    results = []
+    for f in (op, mt.ops.softmax):
+        x = mt.Tensor(X, requires_grad=True)
+        y, parts = (f(x) * mt.Tensor(Y)).sum(), []
+        for k in range(3):
+            (y,) = mt.grad((y * mt.Tensor(np.cos(X + k))).sum() if k else y, x, create_graph=True)
+            parts.append(np.asarray(y.detach()))
+        results.append(parts)
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+#: Functions with their twins of NumPy.
+TWINS = {
+    "sum": (lambda x, y: x * y.sum(), lambda x, y: x * y.sum(-1, keepdims=True)),
+    "mean": (lambda x, y: x - y.mean(), lambda x, y: x - y.mean(-1, keepdims=True)),
+    "prod": (lambda x, y: x * y.prod(), lambda x, y: x * y.prod(-1, keepdims=True)),
+    "extremes": (
+        lambda x, y: (x.max() - x) * (x - x.min()) + y,
+        lambda x, y: (x.max(-1, keepdims=True) - x) * (x - x.min(-1, keepdims=True)) + y,
+    ),
+    "deviations": (lambda x, y: x.var() + y.std(correction=1), lambda x, y: x.var(-1) + y.std(-1, ddof=1)),
+    "logsumexp": (
+        lambda x, y: x - mt.ops.logsumexp(x + y),
+        lambda x, y: x - np.log(np.exp(x + y).sum(-1, keepdims=True)),
+    ),
+    "dot": (lambda x, y: x.dot(y), lambda x, y: (x * y).sum(-1)),
+    "running": (
+        lambda x, y: x.cumsum() * y.reverse_cumsum(),
+        lambda x, y: np.cumsum(x, -1) * np.cumsum(y[..., ::-1], -1)[..., ::-1],
+    ),
+    "count": (lambda x, y: x.position() / x.count() * y, lambda x, y: np.arange(7) / 7 * y + 0 * x),
+    "conditions": (
+        lambda x, y: mt.where((x > y).any() & ~(x > 3).all(), x, y),
+        lambda x, y: np.where(((x > y).any(-1) & ~(x > 3).all(-1))[..., None], x, y),
+    ),
+    "functions": (
+        lambda x, y: mt.exp(x).sum().log() * y.tanh(),
+        lambda x, y: np.log(np.exp(x).sum(-1, keepdims=True)) * np.tanh(y),
+    ),
+    "ops": (
+        lambda x, y: mt.ops.softmax(x) * mt.ops.sum(y, axis=-1),
+        lambda x, y: np.exp(x) / np.exp(x).sum(-1, keepdims=True) * y.sum(-1, keepdims=True),
+    ),
+    "no reduction": (lambda x, y: x * y + 1, lambda x, y: x * y + 1),
+}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_functions(name):
+    ours, theirs = TWINS[name]
+    op = mt.row_op(name=f"rows::f_{name.replace(' ', '_')}")(ours)
+    np.testing.assert_allclose(op(mt.Tensor(X), mt.Tensor(Y)), theirs(X, Y), rtol=1e-12, atol=1e-13)
+    x, y = mt.Tensor(X, requires_grad=True), mt.Tensor(Y, requires_grad=True)
+    mt.testing.gradcheck(lambda x, y: op(x, y), (x, y))
+    np.testing.assert_allclose(
+        op(mt.Tensor(X, dtype="float32"), mt.Tensor(Y, dtype="float32")), theirs(X, Y), rtol=1e-3, atol=1e-4
+    )
+    for dtype in ("float16", "bfloat16"):
+        assert op(mt.Tensor(X, dtype=dtype), mt.Tensor(Y, dtype=dtype)).dtype == dtype
+    mt.testing.opcheck(f"rows::f_{name.replace(' ', '_')}")
+
+
+def test_indices_of_extremes():
+    @mt.row_op(name="rows::where_extreme", outputs=["top", "bottom"])
+    def where_extreme(x):
+        return x.argmax(), x.argmin()
+
+    top, bottom = where_extreme(mt.Tensor(X))
+    np.testing.assert_array_equal(top, X.argmax(-1))
+    np.testing.assert_array_equal(bottom, X.argmin(-1))
+
+
+def test_a_number_per_row_and_a_shared_row():
+    clause = "(x: [.., n], t: [..], weight: [n]) -> [.., n]"
+
+    @mt.row_op(name="rows::tempered", shape=clause)
+    def tempered(x, t, weight):
+        e = ((x - x.max()) / t).exp() * weight
+        return e / e.sum()
+
+    t, w = np.abs(RANDOM.standard_normal((3, 5))) + 0.5, np.abs(RANDOM.standard_normal(7))
+    e = np.exp((X - X.max(-1, keepdims=True)) / t[..., None]) * w
+    args = [mt.Tensor(a, requires_grad=True) for a in (X, t, w)]
+    np.testing.assert_allclose(tempered(*args).detach(), e / e.sum(-1, keepdims=True), rtol=1e-13)
+    mt.testing.gradcheck(tempered, args)
+    mt.testing.gradgradcheck(tempered, args)
+    (tempered(*args) * mt.Tensor(X)).sum().backward()
+    assert [a.grad.shape for a in args] == [(3, 5, 7), (3, 5), (7,)]
+    mt.testing.opcheck("rows::tempered")
+
+
+@pytest.mark.parametrize("rows", [1, 2, 33, 700])
+@pytest.mark.parametrize("n", [0, 1, 3, 8, 100, 1000, 2049, 5000])
+def test_sizes(rows, n):
+    op = mt.row_op(name="rows::softmax")(softmax)
+    if rows * n > 200_000:
+        pytest.skip("large")
+    x = RANDOM.standard_normal((rows, n)).astype(np.float32)
+    wanted = np.exp(x.astype(np.float64))
+    wanted /= wanted.sum(-1, keepdims=True)
+    for t in (mt.Tensor(x), mt.Tensor(x.T.copy()).T, mt.Tensor(np.repeat(x, 2, axis=0))[::2]):
+        np.testing.assert_allclose(op(t), wanted, rtol=1e-5, atol=1e-7)
+    assert op(mt.Tensor(x, device="cpu")).shape == (rows, n)
+
+
+def test_axes():
+    @mt.row_op(name="rows::centered", axis=None)
+    def centered(x):
+        return x - x.mean()
+
+    @mt.row_op(name="rows::spread", axis=-1)
+    def spread(x):
+        return x.max() - x.min()
+
+    np.testing.assert_allclose(centered(mt.Tensor(X)), X - X.mean(), atol=1e-15)
+    np.testing.assert_allclose(centered(mt.Tensor(X), axis=(0, 2)), X - X.mean((0, 2), keepdims=True), atol=1e-15)
+    np.testing.assert_allclose(spread(mt.Tensor(X), axis=1), np.ptp(X, axis=1))
+    assert spread(mt.Tensor(X), axis=0, keepdims=True).shape == (1, 5, 7)
+    x = mt.Tensor(X, requires_grad=True)
+    mt.testing.gradcheck(lambda x: spread(x, axis=1), (x,))
+    mt.testing.gradcheck(lambda x: centered(x, axis=(0, 1)), (x,))
+    mt.testing.opcheck("rows::centered")
+    mt.testing.opcheck("rows::spread")
+
+
+def test_in_graphs():
+    op = mt.row_op(name="rows::softmax")(softmax)
+    x = mt.Tensor(X, requires_grad=True)
+    y = mt.Tensor(Y)
+    f = mt.jit(lambda x: (op(x * 2) * y).sum())
+    (grad,) = mt.grad(f(x), x)
+    (wanted,) = mt.grad((op(x * 2) * y).sum(), x)
+    np.testing.assert_array_equal(np.asarray(grad), np.asarray(wanted))
+
+
+def test_a_row_op_calls_others():
+    mt.row_op(name="rows::softmax")(softmax)
+    op = mt.row_op(name="rows::entropy")(lambda x: -(mt.ops.rows.softmax(x) * x).sum())
+    p = np.exp(X) / np.exp(X).sum(-1, keepdims=True)
+    np.testing.assert_allclose(op(mt.Tensor(X)), -(p * X).sum(-1), rtol=1e-13)
+
+
+#: Wrong definitions, with the error.
+WRONG = {
+    "condition": (lambda x: x if x.sum() > 0 else -x, TypeError, "cannot depend on a row.*use mt.ops.where"),
+    "axis": (lambda x: x.sum(-1), TypeError, "'sum' works along the row and takes no axis"),
+    "another axis": (
+        lambda x: x.sum(axis=0),
+        ValueError,
+        r"leave out the axis, and choose the axis of the op with mt.row_op\(axis=…\)",
+    ),
+    "softmax over another axis": (
+        lambda x: mt.ops.softmax(x, axis=0),
+        ValueError,
+        "'softmax' works along the row here, got axis=0",
+    ),
+    "keyword": (lambda x: x.sum(dtype=mt.float64), TypeError, "'sum' of a row takes x, got 'dtype'"),
+    "index": (lambda x: x.at(x), TypeError, "'index' of 'at' must be one number for the row, got a row"),
+    "positional correction": (lambda x: x.var(1), TypeError, "'var' works along the row and takes no axis"),
+    "sort": (lambda x: mt.ops.sort(x)[0], TypeError, "a row op cannot call 'sort', which is not computed along rows"),
+    "matmul": (lambda x: x @ x, TypeError, None),
+    "tensor": (lambda x: x + mt.ones(3), TypeError, "a row op cannot use a Tensor"),
+    "indexing": (lambda x: x[0], TypeError, "a row has no value while the op is defined"),
+    "nothing": (lambda x: None, TypeError, "the function returned nothing"),
+    "truth": (lambda x: x > x.mean(), ValueError, "output 'out' is a truth value, but the outputs of rows are numbers"),
+    "only integers": (lambda x: x.sum() & 1, TypeError, None),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_definitions(name):
+    function, kind, message = WRONG[name]
+    with pytest.raises((kind, ValueError, TypeError) if message is None else kind, match=message):
+        mt.row_op(name="rows::wrong")(function)
+    assert not mt.has_op("rows::wrong") if hasattr(mt, "has_op") else "rows::wrong" not in mt.list_custom_ops_py()
+
+
+def test_wrong_clauses():
+    def define(function=lambda x, t: x * t, **clauses):
+        mt.row_op(name="rows::wrong", **clauses)(function)
+
+    with pytest.raises(ValueError, match="expected at least one input that is a row"):
+        define(shape="(x: [..], t: [..]) -> [..]")
+    with pytest.raises(ValueError, match="output 'out' is a number for each row, but differs along a row"):
+        define(shape="(x: [.., n], t: [..]) -> [..]")
+    with pytest.raises(ValueError, match=r"expected \[.., n\], \[n\] or \[..\] for 't', with one n for all"):
+        define(shape="(x: [.., n], t: [.., m]) -> [.., n]")
+    with pytest.raises(ValueError, match="there is no input 'y'"):
+        define(shape="(x: [.., n], y: [..]) -> [.., n]")
+    with pytest.raises(TypeError, match="shape must be a text such as"):
+        define(shape=["n"])
+    with pytest.raises(TypeError, match="axis must be an int, or None for all axes, got str"):
+        define(axis="last")
+    with pytest.raises(TypeError, match="row_op takes a function, got str"):
+        mt.row_op("softmax")
+    with pytest.raises(TypeError, match="the attribute 'k' of a row op must be a float, got bool"):
+        mt.row_op(name="rows::wrong")(lambda x, k=True: x)
