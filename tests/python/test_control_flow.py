@@ -141,6 +141,18 @@ class TestCond:
 
         assert_same_gradients(f, (POSITIVE,), (NEGATIVE,))
 
+    def test_containers_and_defaults_in_the_closure(self):
+        def f(x):
+            h, layers = x * 3, [x * 2, {"k": (x.exp(), x)}]
+            layers.append(layers)
+
+            def first(y, z=h, *, w=h):
+                return y * z * w + layers[1]["k"][0] * layers[0]
+
+            return mt.cond(x.sum() > 0, first, lambda y: layers[0] * y, x)
+
+        assert_same_gradients(f, (POSITIVE,), (NEGATIVE,))
+
     def test_a_function_under_jit_as_branch(self):
         def f(x, wrap=lambda f: f):
             h = x * 3
@@ -733,7 +745,7 @@ class TestRefused:
             (lambda h, s: lambda x: (s.update(n=s["n"] + 1), x)[1], "changes Python state"),
             (lambda h, s: lambda x: ((x * s["w"]).sum().backward(), x)[1], "reads the accumulated|calls backward"),
             (lambda h, s: lambda x: x * s["w"].grad, "reads the accumulated gradient"),
-            (lambda h, s: lambda x: x * s["deep"][0][0][0][0][0][0], "does not find in its closure"),
+            (lambda h, s: lambda x: x * s["deep"][0][0][0][0][0][0], "because an object refers to it"),
         ],
         ids=lambda _: "",
     )
@@ -768,8 +780,48 @@ class TestRefused:
             return mt.cond(x.sum() > 0, first, lambda: h * 1), h
 
         for x in (POSITIVE, POSITIVE.detach().requires_grad_()):
-            with pytest.raises(RuntimeError, match="changes Python state|assigns a variable"):
+            with pytest.raises(RuntimeError, match="changes Python state|changes a variable"):
                 mt.jit(f)(x)
+
+    def test_changing_a_list_outside(self):
+        def f(x):
+            hs = [x * 1]
+
+            def first():
+                hs.append(hs[0] * 2)
+                return hs[-1]
+
+            return mt.cond(x.sum() > 0, first, lambda: hs[0] * 1)
+
+        for x in (POSITIVE, POSITIVE.detach().requires_grad_()):
+            with pytest.raises(RuntimeError, match="changes Python state|changes a variable"):
+                mt.jit(f)(x)
+
+    def test_an_error_of_a_branch_that_is_not_chosen(self):
+        with pytest.raises(KeyError, match="mine") as raised:
+            mt.jit(lambda x: mt.cond(x.sum() > 0, lambda x: x, broken, x))(POSITIVE)
+        assert raised.value.__notes__ == ["mt.cond: false_fn runs once while mt.jit records, even if it is not chosen."]
+
+    def test_a_condition_that_is_known(self):
+        with pytest.raises(TypeError, match="cond_fun must return a bool tensor .* under mt.jit, got True"):
+            mt.jit(lambda x: mt.while_loop(lambda x: True, lambda x: x, x))(POSITIVE)
+
+    def test_random_numbers_in_an_op_in_python(self):
+        @mt.custom_op(name="control_test::noisy", backward=lambda ctx, grad: grad * ctx.outputs[0])
+        def noisy(x):
+            return x * mt.rand(3)
+
+        try:
+            with pytest.raises(RuntimeError, match="draws random numbers"):
+                mt.jit(lambda x: mt.cond(x.sum() > 0, lambda: noisy(x), lambda: x * 1))(POSITIVE)
+        finally:
+            mt.unregister_custom_op_py("control_test::noisy")
+
+    def test_random_numbers_with_a_key_are_not_refused(self):
+        key = mt.Tensor([1, 2], dtype="uint64")
+        assert_same(
+            lambda x: mt.cond(x[0] > 0, lambda: mt.ops.random.normal(key, (3,)), lambda: x), (POSITIVE,), (NEGATIVE,)
+        )
 
     def test_a_tensor_that_leaves_a_branch(self):
         class Box:

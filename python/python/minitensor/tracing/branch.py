@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import types
 from collections.abc import Callable, Container, Hashable, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from .._minitensor import (
     Device,
     Graph,
     Tensor,
+    _Profile,
     _record_cancel,
     _record_finish,
     _record_start,
@@ -25,11 +27,15 @@ from . import tree, watch
 from .call import Backward, Kind, Run, apart, call, elsewhere, fresh
 from .jitted import Jitted
 
+_numbers = itertools.count()
+#: The ops that take random numbers.
+_DRAWS = ("random::uniform", "random::normal", "random::integers")
 #: Lines of the text of a graph that begin with these words are values that a branch cannot have.
 _FOREIGN = {
-    "captured": "uses a tensor that mt.jit does not find in its closure, or that has another layout or history there; "
+    "captured": "uses a tensor that is not an operand, and that mt.jit cannot replace because an object refers to it; "
     "pass the tensor as an operand",
-    "key": "draws random numbers, which its gradient would draw again; draw them before, and pass them as an operand",
+    "key": "draws random numbers, which its gradient would have to draw again; draw them before, and pass them as an "
+    "operand",
     "gradient": "reads the accumulated gradient of a tensor; use mt.grad",
 }
 
@@ -85,7 +91,11 @@ class Branch:
         self.outputs: list[Kind]
         #: The inputs, operands first, with respect to which there is a gradient.
         self.wrt: list[int] = []
-        apart(lambda: elsewhere(lambda: self._record(function, arguments, operands, captures, kept)))
+        try:
+            apart(lambda: elsewhere(lambda: self._record(function, arguments, operands, captures, kept)))
+        except Exception as error:
+            error.add_note(f"{where} runs once while mt.jit records, even if it is not chosen.")
+            raise
 
     def _record(
         self,
@@ -102,11 +112,12 @@ class Branch:
         inputs = (*leaves, *(cells.leaves.get(id(t), t) for t in captures))
         needed = [i for i, t in enumerate(inputs) if t.requires_grad and is_grad_enabled()]
         given = arguments(leaves)
-        with _Unchanged(self.where, function, given, inputs):
+        with _Unchanged(self.where, function, given, inputs) as unchanged:
             _record_start(inputs)
             runs.current.recording = recording = runs.Recording()
             try:
                 result = replaced(*given)
+                draws = unchanged.draws()
                 outputs: list[Tensor] = []
                 self.rebuild = tree.rebuilder(result, outputs, self.where)
                 tree.flatten(result, [], self.key)
@@ -117,18 +128,22 @@ class Branch:
                 runs.current.recording = None
         self.outputs = [Kind.of(t) for t in results]
         self.example = tree.described(result)
-        self._expect_pure(cells, recording)
+        self._expect_pure(cells, recording, draws)
         if needed:
             self.wrt = self._differentiable(inputs, needed)
 
-    def _expect_pure(self, cells: _Cells, recording: runs.Recording) -> None:
-        for line in self.graph.stages[0][1].splitlines():
+    def _expect_pure(self, cells: _Cells, recording: runs.Recording, draws: int) -> None:
+        text = self.graph.stages[0][1]
+        if draws != sum(text.count(f" = {name}(") for name in _DRAWS):
+            # In the Python code of an op, which is one call.
+            raise RuntimeError(f"{self.where} {_FOREIGN['key']}")
+        for line in text.splitlines():
             word = line.split(" ")[0]
             if (what := _FOREIGN.get(word)) is not None and (word != "captured" or self._parent is None):
                 raise RuntimeError(f"{self.where} {what}")
         if not cells.are_unchanged():
             raise RuntimeError(
-                f"{self.where} assigns a variable of the function around it; return the new value instead"
+                f"{self.where} changes a variable of the function around it; return the new value instead"
             )
         if recording.functions or not recording.is_kept:
             raise RuntimeError(f"{self.where} uses an optimizer, which a branch cannot; call it outside of the branch")
@@ -185,32 +200,48 @@ class _Cells:
         self.leaves = leaves
         #: The new cells and their contents, by the ids of the others.
         self._cells: dict[int, tuple[types.CellType, Any]] = {}
+        #: The new lists and dicts, and their contents.
+        self._copies: list[tuple[Any, list[tuple[Any, Any]]]] = []
+        #: The new values, by the ids of the others. A value that contains itself does so unchanged.
         self._known: dict[int, Any] = {}
 
     def replaced(self, value: Any) -> Any:
-        """Returns the value with other tensors in its closure, and in the closures of functions that this contains."""
+        """Returns the value with other tensors in the closures of functions, and in the containers in these."""
         if isinstance(value, Tensor):
             return self.leaves.get(id(value), value)
         if isinstance(value, functools.partial):
-            args, keywords = self.replaced(value.args), {k: self.replaced(v) for k, v in value.keywords.items()}
-            return functools.partial(self.replaced(value.func), *args, **keywords)
-        if type(value) is tuple:
-            return tuple(map(self.replaced, value))
+            keywords = {name: self.replaced(item) for name, item in value.keywords.items()}
+            return functools.partial(self.replaced(value.func), *map(self.replaced, value.args), **keywords)
         if isinstance(value, Jitted):
             # It is part of the graph that is recorded.
             return self.replaced(value.watched()["function"])
-        if type(value) is not types.FunctionType or not value.__closure__ or not self.leaves:
+        make = self._copied if type(value) in (list, tuple, dict) else self._function
+        if not self.leaves or make == self._function and type(value) is not types.FunctionType:
             return value
         if id(value) not in self._known:
-            # A function that contains itself does so unchanged.
             self._known[id(value)] = value
-            cells = tuple(map(self._cell, value.__closure__))
-            if any(a is not b for a, b in zip(cells, value.__closure__, strict=True)):
-                code, defaults = value.__code__, value.__defaults__
-                new = types.FunctionType(code, value.__globals__, value.__name__, defaults, cells)
-                new.__kwdefaults__ = value.__kwdefaults__
-                self._known[id(value)] = new
+            self._known[id(value)] = make(value)
         return self._known[id(value)]
+
+    def _copied(self, value: Any) -> Any:
+        before = _items(value)
+        items = [(key, self.replaced(item)) for key, item in before]
+        if all(a is b for (_, a), (_, b) in zip(items, before, strict=True)):
+            return value
+        copy = type(value)(items if type(value) is dict else (item for _, item in items))
+        self._copies.append((copy, _items(copy)))
+        return copy
+
+    def _function(self, value: types.FunctionType) -> types.FunctionType:
+        before: list[Any] = [*(value.__closure__ or ()), value.__defaults__, value.__kwdefaults__]
+        after: list[Any] = [
+            self._cell(part) if isinstance(part, types.CellType) else self.replaced(part) for part in before
+        ]
+        if all(a is b for a, b in zip(after, before, strict=True)):
+            return value
+        new = types.FunctionType(value.__code__, value.__globals__, value.__name__, after[-2], tuple(after[:-2]))
+        new.__kwdefaults__ = after[-1]
+        return new
 
     def _cell(self, cell: types.CellType) -> types.CellType:
         if id(cell) in self._cells:
@@ -226,8 +257,9 @@ class _Cells:
         return self._cells[id(cell)][0]
 
     def are_unchanged(self) -> bool:
-        """Whether no variable was assigned."""
-        return all(cell.cell_contents is content for cell, content in self._cells.values())
+        """Whether no variable was assigned, and no list or dict changed."""
+        are_assigned = any(cell.cell_contents is not content for cell, content in self._cells.values())
+        return not are_assigned and all(_is_same(_items(copy), items) for copy, items in self._copies)
 
 
 class _Unchanged:
@@ -240,7 +272,8 @@ class _Unchanged:
         self._leaves = [t for t in tensors if t.requires_grad and t.is_leaf]
         self._tensors = tensors
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> _Unchanged:
+        self._profile = _Profile()
         self._before, self._given = self._state(), self._structure()
         self._grads = [t.grad for t in self._leaves]
         # A gradient that uses the tensors: it fails if they have changed.
@@ -250,9 +283,19 @@ class _Unchanged:
             outputs = [Kind.of(one)]
             run: Run = lambda inputs: [inputs[0].detach()]  # noqa: E731
             backward: Backward = lambda inputs, _, grads: {0: grads[0]}  # noqa: E731
-            (self._probe,) = call("unchanged", run, backward, [one, *tensors], outputs)
+            self._name = f"unchanged{next(_numbers)}"
+            (self._probe,) = call(self._name, run, backward, [one, *tensors], outputs)
+        return self
+
+    def draws(self) -> int:
+        """Returns the number of calls on this thread that took random numbers, including those in calls."""
+        self._profile.stop()
+        events = self._profile.events()
+        thread = next(event[3] for event in events if event[0] == f"control::{self._name}")
+        return sum(event[0] in _DRAWS and event[3] == thread for event in events)
 
     def __exit__(self, kind: object, *_: object) -> None:
+        self._profile.stop()
         if kind is not None:
             return
         if self._structure() != self._given:
@@ -274,6 +317,14 @@ class _Unchanged:
             ) from None
         if not is_same:
             raise RuntimeError(f"{self._where} calls backward(); use mt.grad, or return the result and call it outside")
+
+
+def _items(value: Any) -> list[tuple[Any, Any]]:
+    return list(value.items() if isinstance(value, dict) else enumerate(value))
+
+
+def _is_same(a: list[tuple[Any, Any]], b: list[tuple[Any, Any]]) -> bool:
+    return len(a) == len(b) and all(x[0] == y[0] and x[1] is y[1] for x, y in zip(a, b, strict=True))
 
 
 def _structure(value: Any) -> tuple[list[int], list[Hashable]]:
