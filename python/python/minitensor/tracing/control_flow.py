@@ -97,10 +97,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
     >>> import minitensor as mt
     >>> @mt.jit
-    ... def power_of_two_above(x):
-    ...     return mt.while_loop(lambda p: p <= x, lambda p: p * 2, mt.ones(()))
-    >>> power_of_two_above(mt.tensor(5.0)), power_of_two_above(mt.tensor(100.0))
-    (tensor(8.), tensor(128.))
+    ... def double_to_100(x):
+    ...     return mt.while_loop(lambda x: x < 100, lambda x: x * 2, x)
+    >>> double_to_100(mt.tensor(3.0)), double_to_100(mt.tensor(60.0))
+    (tensor(192.), tensor(120.))
     """
     expect_functions({"mt.while_loop: cond_fun": cond_fun, "mt.while_loop: body_fun": body_fun})
     tensors = tensors_in("mt.while_loop", init)
