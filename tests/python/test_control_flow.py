@@ -261,6 +261,12 @@ class TestCond:
 
         assert_same(f, (POSITIVE, randn(3)), (NEGATIVE, randn(3)))
         assert POSITIVE.tolist() == [1, 2, 3]
+        constant = mt.ones(3)
+        fixed = mt.jit(lambda x: mt.cond(x.sum() > 0, lambda: (constant, mt.ones(3)), lambda: (x, x)))
+        for _ in range(3):
+            for t in fixed(POSITIVE):
+                t += 1
+                assert t.tolist() == [2, 2, 2]
         same = mt.jit(lambda x: mt.cond(x.sum() > 0, lambda: (x, x), lambda: (x, x + 1)))
         for _ in range(2):
             a, b = same(POSITIVE)
@@ -277,6 +283,19 @@ class TestCond:
         assert_same(f, (x,), (-x,))
         assert_same(lambda x: f(x)[0], (x.T,), (-x.T,), graphs=None)
         assert_same_gradients(lambda x: f(x)[0], (x,), (-x,))
+
+    def test_captured_tensors_of_other_layouts(self):
+        table = randn(3, 3).T
+
+        def f(x):
+            y = (x * 2).T
+            part = y[1:].T[:2]
+            return mt.cond(x.sum() > 0, lambda: (part * table[:2, 1:] + y[:2, :2], y.T), lambda: (part[::-1] * 1, y))
+
+        x = randn(3, 3)
+        x = x * x
+        assert_same(f, (x,), (-x,))
+        assert_same_gradients(f, (x,), (-x,))
 
     def test_operands_that_are_one_tensor(self):
         def f(x):
@@ -331,6 +350,40 @@ class TestCond:
         assert jitted(POSITIVE).tolist() == [2, 4, 6]
         table["w"] = mt.full((3,), 5.0)
         assert jitted(POSITIVE).tolist() == [5, 10, 15]
+
+    def test_a_buffer_that_the_function_changes_before(self):
+        def run(wrap):
+            total = mt.zeros(3)
+
+            @wrap
+            def f(x):
+                total.__iadd__(x)
+                return mt.cond(x.sum() > 0, lambda: total * x, lambda: total - x)
+
+            return [f(x).tolist() for x in (POSITIVE, POSITIVE, NEGATIVE, POSITIVE, POSITIVE)]
+
+        assert run(mt.jit) == run(lambda f: f)
+
+    def test_a_parameter_that_is_frozen_or_replaced(self):
+        linear = mt.nn.Linear(3, 3)
+        jitted = mt.jit(lambda x: mt.cond(x.sum() > 0, lambda: linear(x), lambda: x * 1))
+        for needs in (True, False, True):
+            linear.weight = randn(3, 3).requires_grad_(needs)
+            linear.bias.grad = None
+            y = jitted(POSITIVE)
+            y.sum().backward()
+            np.testing.assert_allclose(y.detach().numpy(), linear(POSITIVE).detach().numpy(), rtol=1e-6)
+            assert (linear.weight.grad is not None) == needs
+            assert linear.bias.grad.tolist() == [1, 1, 1]
+
+    def test_hooks_of_parameters_run_once(self):
+        w = mt.ones(3, requires_grad=True)
+        w.register_hook(lambda g: g * 3)
+        jitted = mt.jit(lambda x: mt.cond(x.sum() > 0, lambda: (x * w).sum(), lambda: x.sum()))
+        for _ in range(3):
+            w.grad = None
+            jitted(POSITIVE).backward()
+            assert w.grad.tolist() == [3, 6, 9]
 
     def test_a_known_predicate(self):
         jitted = mt.jit(lambda x, p: mt.cond(p, lambda x: x * 2, lambda x: (x, x), x))
@@ -410,6 +463,15 @@ class TestWhileLoop:
             y = jitted(x)
             assert y.item() == 16
             with pytest.raises(RuntimeError, match=r"mt\.while_loop has no gradient under mt\.jit.*mt\.scan"):
+                y.backward()
+        # Also if the first value is the result, and in a branch.
+        for f in (
+            lambda x: mt.while_loop(lambda v: v > 10, lambda v: v * 0, x),
+            lambda x: mt.while_loop(lambda v: v > 10, lambda v: mt.zeros(()), x),
+            lambda x: mt.cond(x > 0, lambda: mt.while_loop(lambda v: v < 10, lambda v: v * 2, x), lambda: x * 1),
+        ):
+            y = mt.jit(f)(x)
+            with pytest.raises(RuntimeError, match=r"mt\.while_loop has no gradient under mt\.jit"):
                 y.backward()
         # Not if none is needed.
         w = mt.ones((), requires_grad=True)
@@ -800,7 +862,9 @@ class TestRefused:
     def test_an_error_of_a_branch_that_is_not_chosen(self):
         with pytest.raises(KeyError, match="mine") as raised:
             mt.jit(lambda x: mt.cond(x.sum() > 0, lambda x: x, broken, x))(POSITIVE)
-        assert raised.value.__notes__ == ["mt.cond: false_fn runs once while mt.jit records, even if it is not chosen."]
+        assert raised.value.__notes__ == [
+            "mt.cond: false_fn runs while mt.jit records, even if no run of the graph needs it."
+        ]
 
     def test_a_condition_that_is_known(self):
         with pytest.raises(TypeError, match="cond_fun must return a bool tensor .* under mt.jit, got True"):

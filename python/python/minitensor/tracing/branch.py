@@ -94,7 +94,7 @@ class Branch:
         try:
             apart(lambda: elsewhere(lambda: self._record(function, arguments, operands, captures, kept)))
         except Exception as error:
-            error.add_note(f"{where} runs once while mt.jit records, even if it is not chosen.")
+            error.add_note(f"{where} runs while mt.jit records, even if no run of the graph needs it.")
             raise
 
     def _record(
