@@ -180,8 +180,8 @@ impl Gradient {
     fn again(&self, call: &BackwardCall<'_>, forward: &Executable, args: usize) -> Result<Vec<Option<Tensor>>> {
         if !forward.graph().is_pure() {
             return Err(Error::runtime(
-                "the gradient of a gradient runs a function of mt.jit again, but the function changes a tensor in place, or draws random \
-                 numbers, which would differ; call it without mt.jit",
+                "the gradient of a gradient runs a function of mt.jit again, but the function changes a tensor in place, draws \
+                 random numbers, or calls Python code, such as mt.cond; call it without mt.jit, or use mt.grad inside of it",
             ));
         }
         let further = (self.saved..call.num_further()).map(|at| call.further(at));

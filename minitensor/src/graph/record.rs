@@ -329,7 +329,8 @@ impl Recorder {
         }
         let place = LOCATE.get().and_then(|locate| locate()).map_or(String::new(), |place| format!(" ({place})"));
         self.failure = Some(Error::runtime(format!(
-            "the function {what}{place}, which its graph cannot repeat; choose with mt.where, or do this outside of the function"
+            "the function {what}{place}, which its graph cannot repeat; choose with mt.where or mt.cond, loop \
+             with mt.while_loop or mt.scan, or do this outside of the function"
         )));
     }
 
@@ -359,8 +360,9 @@ impl Recorder {
         }
         if birth % 2 == 1 || self.hidden.iter().any(|range| range.contains(&birth)) {
             return Err(Error::runtime(
-                "a call uses a tensor that was created inside of another call, which reads elements or draws random numbers, so the \
-                 graph cannot have it; use ops, or do this outside of the function",
+                "a call uses a tensor that was created inside of another call, such as a branch of mt.cond or an op that \
+                 reads elements or draws random numbers, so the graph cannot have it; return the tensor from there, use ops, or do \
+                 this outside of the function",
             ));
         }
         // A copy: the function or its caller may change the tensor.

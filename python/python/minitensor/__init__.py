@@ -76,7 +76,7 @@ from ._minitensor import (
 from .arrays import as_ufunc, gufunc_signature, map_blocks
 from .custom import BackwardContext, CustomOpBuilder, custom_op
 from .program_op import element_op, row_op
-from .tracing import jit
+from .tracing import cond, jit, scan, while_loop
 
 pi = 3.141592653589793
 e = 2.718281828459045
@@ -124,6 +124,7 @@ __all__ = [
     "bool",
     "complex64",
     "complex128",
+    "cond",
     "cuda",
     "custom_op",
     "e",
@@ -177,6 +178,7 @@ __all__ = [
     "register_example_custom_ops",
     "reset_peak_memory_stats",
     "row_op",
+    "scan",
     "set_grad_enabled",
     "set_num_threads",
     "simd_level",
@@ -189,6 +191,7 @@ __all__ = [
     "uint32",
     "uint64",
     "unregister_custom_op_py",
+    "while_loop",
     "zeros",
     "zeros_like",
 ]

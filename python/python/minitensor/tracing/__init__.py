@@ -1,12 +1,19 @@
-"""`mt.jit`: functions of tensors as graphs.
+"""`mt.jit`: functions of tensors as graphs, and control flow in them.
 
 | module | contents |
 |---|---|
 | `jitted` | `jit`, and the function that it returns |
+| `control_flow` | `cond` and `while_loop` |
+| `scan` | `scan` |
+| `values` | checks of what control flow gets and returns |
+| `branch` | a function that is recorded while another graph is |
+| `call` | calls of Python code that a graph repeats as a whole |
 | `tree` | nested containers as lists of tensors, and back |
 | `watch` | the Python state that a function refers to |
 """
 
+from .control_flow import cond, while_loop
 from .jitted import Jitted, jit
+from .scan import scan
 
-__all__ = ["Jitted", "jit"]
+__all__ = ["Jitted", "cond", "jit", "scan", "while_loop"]

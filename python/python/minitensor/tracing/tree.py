@@ -30,7 +30,7 @@ class Same:
         return id(self.value)
 
 
-def flatten(value: Any, tensors: list[Tensor], key: list[Hashable]) -> None:
+def flatten(value: Any, tensors: list[Tensor], key: list[Hashable], function: str = "mt.jit") -> None:
     """Appends the tensors in a value to `tensors`, and everything else about it to `key`."""
     kind = type(value)
     if isinstance(value, Tensor):
@@ -42,35 +42,35 @@ def flatten(value: Any, tensors: list[Tensor], key: list[Hashable]) -> None:
     elif kind in (list, tuple) or hasattr(value, "_fields") and isinstance(value, tuple):
         key.append((kind, len(value)))
         for item in value:
-            flatten(item, tensors, key)
+            flatten(item, tensors, key, function)
     elif kind is dict:
         key.append((dict, len(value)))
         for name, item in value.items():
-            flatten(name, tensors, key)
-            flatten(item, tensors, key)
+            flatten(name, tensors, key, function)
+            flatten(item, tensors, key, function)
     elif hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
         module = f"{kind.__module__.split('.')[0]}.{kind.__name__}"
-        raise TypeError(f"mt.jit: an argument is of type {module}, expected tensors; convert it with mt.asarray()")
+        raise TypeError(f"{function}: an argument is of type {module}, expected tensors; convert it with mt.asarray()")
     else:
         key.append(Same(value))
 
 
-def rebuilder(value: Any, tensors: list[Tensor]) -> Rebuild:
-    """Appends the tensors in a result to `tensors`. Returns the function that makes a result from others."""
+def rebuilder(value: Any, tensors: list[Tensor], function: str = "mt.jit: the function") -> Rebuild:
+    """Appends the tensors in the result of a function to `tensors`. Returns what makes a result from others."""
     kind = type(value)
     if isinstance(value, Tensor):
         tensors.append(value)
         return next
     if kind in (list, tuple) or hasattr(value, "_fields") and isinstance(value, tuple):
-        parts = [rebuilder(item, tensors) for item in value]
+        parts = [rebuilder(item, tensors, function) for item in value]
         make = kind._make if hasattr(value, "_fields") else kind
         return lambda results: make([part(results) for part in parts])
     if kind is dict:
-        named = {name: rebuilder(item, tensors) for name, item in value.items()}
+        named = {name: rebuilder(item, tensors, function) for name, item in value.items()}
         return lambda results: {name: part(results) for name, part in named.items()}
     if not isinstance(value, FIXED):
         raise TypeError(
-            f"mt.jit: the function returned a {kind.__name__}, expected tensors, plain values, and lists, "
+            f"{function} returned a {kind.__name__}, expected tensors, plain values, and lists, "
             "tuples and dicts of them; convert the result outside of the function"
         )
     return lambda _: value
@@ -88,3 +88,16 @@ def replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
     if kind is dict:
         return {name: replaced(item, tensors) for name, item in value.items()}
     return value
+
+
+def described(value: Any) -> str:
+    """Returns the structure of a value as a text, such as `(float32 (3,), None)`."""
+    kind = type(value)
+    if isinstance(value, Tensor):
+        return f"{value.dtype.name} {value.shape}"
+    if kind in (list, tuple) or isinstance(value, tuple):
+        items = ", ".join(map(described, value)) + ("," if kind is tuple and len(value) == 1 else "")
+        return f"[{items}]" if kind is list else f"({items})"
+    if kind is dict:
+        return "{" + ", ".join(f"{name!r}: {described(item)}" for name, item in value.items()) + "}"
+    return repr(value)
