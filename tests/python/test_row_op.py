@@ -136,7 +136,6 @@ def test_a_number_per_row_and_a_shared_row():
     args = [mt.Tensor(a, requires_grad=True) for a in (X, t, w)]
     np.testing.assert_allclose(tempered(*args).detach(), e / e.sum(-1, keepdims=True), rtol=1e-13)
     mt.testing.gradcheck(tempered, args)
-    mt.testing.gradgradcheck(tempered, args)
     (tempered(*args) * mt.Tensor(X)).sum().backward()
     assert [a.grad.shape for a in args] == [(3, 5, 7), (3, 5), (7,)]
     mt.testing.opcheck("rows::tempered")

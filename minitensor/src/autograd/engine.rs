@@ -128,6 +128,14 @@ impl Pass {
                     *slot = Some(g);
                 }
             }
+            // What lies behind the inputs of a part belongs to another pass.
+            let is_needed = |k: usize| {
+                !self.is_part || !self.is_target(|e| matches!(e, Edge::Node(n, i) if Arc::ptr_eq(n, &node) && *i == k))
+            };
+            (0..cotangents.len()).filter(|k| !is_needed(*k)).for_each(|k| cotangents[k] = None);
+            if cotangents.iter().all(Option::is_none) {
+                continue;
+            }
             let grads = gradients(&node, &cotangents)?;
             if !self.options.retain_graph && !self.options.create_graph {
                 // Released before the next node: its gradients can reuse the memory of the saved tensors.
@@ -161,9 +169,13 @@ impl Pass {
         Ok(std::mem::take(&mut self.found))
     }
 
+    fn is_target(&self, is_it: impl Fn(&Edge) -> bool) -> bool {
+        self.targets.iter().flatten().any(is_it)
+    }
+
     /// Whether the hooks at an edge belong to this pass.
     fn runs_hooks(&self, is_it: impl Fn(&Edge) -> bool) -> bool {
-        !self.is_part || !self.targets.iter().flatten().any(is_it)
+        !self.is_part || !self.is_target(is_it)
     }
 
     fn capture(&mut self, is_target: impl Fn(&Edge) -> bool, grad: &Tensor) {

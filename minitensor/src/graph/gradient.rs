@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::ir::{Call, Graph, Source, ValueId};
+use super::ir::{Call, Graph, Source, Value, ValueId};
 use super::record::Recording;
 use super::run::{Executable, Reads};
 use super::{pass, recompute, verify};
@@ -214,7 +214,11 @@ impl Target {
 /// Makes the inputs of the graph of a gradient: the cotangents, then values of the function, which are also returned.
 /// The graph computes others of these again.
 fn with_inputs(mut graph: Graph, cotangents: &[ValueId], function: &Graph) -> (Graph, Vec<ValueId>) {
-    let mut is_known: Vec<bool> = graph.values.iter().map(|v| matches!(v.source, Source::Constant(_))).collect();
+    let written = function.written();
+    let is_constant = |v: &Value| {
+        matches!(v.source, Source::Constant(_)) && !written.get(v.memory as usize).copied().unwrap_or_default()
+    };
+    let mut is_known: Vec<bool> = graph.values.iter().map(is_constant).collect();
     for (j, id) in cotangents.iter().enumerate() {
         is_known[id.at()] = true;
         graph.values[id.at()].source = Source::Input(j);

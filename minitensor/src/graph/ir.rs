@@ -87,6 +87,24 @@ pub struct Call {
     pub is_wide: bool,
     /// Whether its body takes random numbers from the global generator.
     pub draws: bool,
+    /// Which histories of its arguments it uses.
+    pub history: History,
+}
+
+/// Which histories of its arguments a call uses, when its function runs again for the gradient of a gradient.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct History {
+    /// Whether it uses none, because gradients were not recorded.
+    pub is_off: bool,
+    /// The positions of the arguments without one, as after `detach()`.
+    pub detached: SmallVec<[usize; 1]>,
+}
+
+impl History {
+    /// Whether the call uses all histories.
+    pub fn is_whole(&self) -> bool {
+        *self == History::default()
+    }
 }
 
 impl Call {

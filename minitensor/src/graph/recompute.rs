@@ -30,7 +30,7 @@ pub fn choose(graph: &Graph, needed: Vec<ValueId>) -> (Vec<ValueId>, Vec<Call>) 
         let bytes = (value.shape.numel() * value.dtype.size()) as u64 + 1;
         // The caller keeps arguments anyway. A value that is computed only for the gradient must also be written.
         let cost = match value.source {
-            Source::Constant(_) => 0,
+            Source::Constant(_) if is_fixed(ValueId(at as u32)) => 0,
             Source::Computed if is_cheap[at] => 3 * bytes,
             Source::Computed => 2 * bytes,
             _ => bytes,
@@ -59,9 +59,9 @@ pub fn choose(graph: &Graph, needed: Vec<ValueId>) -> (Vec<ValueId>, Vec<Call>) 
         }
     }
     calls.reverse();
-    let is_kept =
-        |at: &usize| is_wanted[*at] && is_saved(*at) && !matches!(graph.values[*at].source, Source::Constant(_));
-    ((0..graph.values.len()).filter(is_kept).map(|at| ValueId(at as u32)).collect(), calls)
+    let is_constant = |id: ValueId| is_fixed(id) && matches!(graph.value(id).source, Source::Constant(_));
+    let is_kept = |id: &ValueId| is_wanted[id.at()] && is_saved(id.at()) && !is_constant(*id);
+    ((0..graph.values.len()).map(|at| ValueId(at as u32)).filter(is_kept).collect(), calls)
 }
 
 /// A flow network (Ford and Fulkerson, 1956). Each value is an edge from its entry to its exit.

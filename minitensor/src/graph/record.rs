@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
-use super::ir::{Call, Graph, Operand, Source, Value, ValueId};
+use super::ir::{Call, Graph, History, Operand, Source, Value, ValueId};
 use crate::attr::Attr;
 use crate::autograd::{GradMeta, is_grad_enabled, next_sequence};
 use crate::dispatch::Produced;
@@ -218,6 +218,10 @@ struct Frame {
     copies: bool,
     /// Whether it reads elements.
     reads: bool,
+    /// Whether it took random numbers in calls that are not recorded.
+    draws: bool,
+    /// Whether the call of the function that led to it does not record gradients.
+    is_quiet: bool,
 }
 
 /// What has been recorded.
@@ -381,17 +385,37 @@ impl Recorder {
             outputs: [Some(id)].into_iter().collect(),
             is_wide: false,
             draws: false,
+            history: History::default(),
         });
         Ok(id)
     }
 
-    fn record(&mut self, op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &Produced, draws: bool) -> Result<()> {
+    /// `frame` is that of the call.
+    fn record(
+        &mut self,
+        op: &OpRef,
+        args: &[Arg<'_>],
+        attrs: &[Attr],
+        outputs: &Produced,
+        frame: &Frame,
+    ) -> Result<()> {
+        let draws = frame.draws;
         let mut operands = SmallVec::new();
-        for arg in args {
+        let mut history = History::default();
+        for (i, arg) in args.iter().enumerate() {
             operands.push(match arg {
                 Arg::None => Operand::None,
                 Arg::Number(value) => Operand::Number(*value),
-                Arg::Tensor(t) => Operand::Value(self.operand(t).map_err(|e| e.context(format!("op '{}'", op.name)))?),
+                Arg::Tensor(t) => {
+                    let id = self.operand(t).map_err(|e| e.context(format!("op '{}'", op.name)))?;
+                    if self.held[id.at()].requires_grad() {
+                        history.is_off |= frame.is_quiet;
+                        if self.is_detached(id, t) {
+                            history.detached.push(i);
+                        }
+                    }
+                    Operand::Value(id)
+                }
             });
         }
         let mut results: SmallVec<[Option<ValueId>; 1]> = SmallVec::new();
@@ -406,15 +430,28 @@ impl Recorder {
             });
         }
         let attrs = attrs.iter().cloned().collect();
-        let call =
-            Call { op: op.clone(), attrs, numbers: None, args: operands, outputs: results, is_wide: is_wide(), draws };
+        let call = Call {
+            op: op.clone(),
+            attrs,
+            numbers: None,
+            args: operands,
+            outputs: results,
+            is_wide: is_wide(),
+            draws,
+            history,
+        };
         self.graph.calls.push(call);
         Ok(())
     }
 
+    /// Whether a tensor lacks the history of its value.
+    pub fn is_detached(&self, id: ValueId, t: &Tensor) -> bool {
+        is_grad_enabled() && !t.requires_grad() && self.held[id.at()].requires_grad()
+    }
+
     /// Ends the frame of a body over whole tensors.
     fn close(&mut self, op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], outputs: &Produced) -> Result<()> {
-        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        let Some(mut frame) = self.frames.pop() else { return Ok(()) };
         let is_computed = self.graph.calls.len() > frame.calls;
         let mut is_known = |t: &Tensor| {
             self.windows.contains_key(&Window::of(t))
@@ -423,8 +460,8 @@ impl Recorder {
         if !frame.reads && outputs.iter().flatten().all(&mut is_known) {
             return Ok(());
         }
-        let draws = self.discard(&frame);
-        self.record(op, args, attrs, outputs, draws)
+        frame.draws = self.discard(&frame);
+        self.record(op, args, attrs, outputs, &frame)
     }
 
     /// Removes the calls of a frame, and tells whether it took random numbers.
@@ -497,6 +534,8 @@ pub(crate) fn call(
         birth: BIRTHS.load(Ordering::Relaxed),
         copies: [names::CLONE.name(), names::ASTYPE.name()].contains(&op.name.as_ref()),
         reads: false,
+        draws: false,
+        is_quiet: recorder.frames.first().map_or(!is_grad_enabled(), |outer| outer.is_quiet),
     };
     let opened = with_recorder(|recorder| {
         if let Some(error) = &recorder.failure {
@@ -523,8 +562,8 @@ pub(crate) fn call(
         let is_meta = is_meta || matches!(&result, Ok(all) if all.iter().flatten().any(|t| t.device() == Device::Meta));
         match &result {
             Ok(outputs) if !is_meta && is_whole => {
-                recorder.frames.pop();
-                recorder.record(op, args, attrs, outputs, false)
+                let Some(frame) = recorder.frames.pop() else { return Ok(()) };
+                recorder.record(op, args, attrs, outputs, &frame)
             }
             Ok(outputs) if !is_meta => recorder.close(op, args, attrs, outputs),
             _ => {

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::ir::{Call, Graph, Operand, Source, ValueId};
 use crate::attr::Attr;
-use crate::autograd::NoGrad;
+use crate::autograd::{NoGrad, is_grad_enabled};
 use crate::backend::Wanted;
 use crate::dispatch::dispatch_wanted;
 use crate::error::{Error, Result};
@@ -123,14 +123,26 @@ fn missing(what: &str) -> Error {
     Error::runtime(format!("graph: {what} is missing"))
 }
 
+fn value(operand: Operand, values: &[Option<Tensor>]) -> Option<&Tensor> {
+    if let Operand::Value(id) = operand { values[id.at()].as_ref() } else { None }
+}
+
 fn run(call: &Call, values: &mut [Option<Tensor>], numbers: &[f64]) -> Result<()> {
+    let has_histories = is_grad_enabled();
+    let _off = (has_histories && call.history.is_off).then(NoGrad::new);
+    let detached: &[usize] = if has_histories { &call.history.detached } else { &[] };
+    let detached: SmallVec<[(usize, Tensor); 1]> =
+        detached.iter().filter_map(|i| Some((*i, value(call.args[*i], values)?.detach()))).collect();
     let outputs = {
         let mut args: SmallVec<[Arg<'_>; 8]> = SmallVec::new();
-        for arg in &call.args {
+        for (i, arg) in call.args.iter().enumerate() {
             args.push(match arg {
                 Operand::None => Arg::None,
-                Operand::Number(value) => Arg::Number(*value),
-                Operand::Value(id) => Arg::Tensor(values[id.at()].as_ref().ok_or_else(|| missing("an argument"))?),
+                Operand::Number(number) => Arg::Number(*number),
+                Operand::Value(_) => match detached.iter().find(|(at, _)| *at == i) {
+                    Some((_, t)) => Arg::Tensor(t),
+                    None => Arg::Tensor(value(*arg, values).ok_or_else(|| missing("an argument"))?),
+                },
             });
         }
         let filled: Option<SmallVec<[Attr; 8]>> = call.numbers.as_ref().map(|(positions, first)| {

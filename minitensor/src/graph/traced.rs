@@ -18,8 +18,8 @@ use crate::tensor::{Storage, Tensor};
 /// A function of tensors, as a graph.
 pub struct Traced {
     forward: Arc<Executable>,
-    /// The number of results.
-    results: usize,
+    /// For each result, whether it lacks the history of its value, as after `detach()`.
+    results: Vec<bool>,
     /// The gradient, and its op in histories.
     gradient: Option<(Gradient, OpRef)>,
     is_grad_enabled: bool,
@@ -86,6 +86,9 @@ impl Traced {
     ) -> Result<(Traced, Vec<Tensor>)> {
         recording.with(|r| r.failure.take()).map_or(Ok(()), Err)?;
         let ids = outputs.iter().map(|t| recording.with(|r| r.operand(t))).collect::<Result<Vec<ValueId>>>()?;
+        let lacks =
+            |(id, t): (&ValueId, &Tensor)| !t.requires_grad() && recording.with(|r| r.held[id.at()].requires_grad());
+        let detached: Vec<bool> = ids.iter().zip(outputs).map(lacks).collect();
         let mut ends = Vec::new();
         let metas = recording.with(|r| std::mem::take(&mut r.gradients));
         for (meta, before) in &metas {
@@ -152,7 +155,7 @@ impl Traced {
         });
         let traced = Traced {
             forward,
-            results: outputs.len(),
+            results: detached,
             gradient,
             is_grad_enabled: is_grad_enabled(),
             arguments: Argument::all(args, &memories),
@@ -169,6 +172,7 @@ impl Traced {
         let mut results: Vec<Tensor> = Vec::new();
         for (source, t) in sources.iter().zip(outputs) {
             results.push(match source {
+                Source::Input(at) if traced.results[results.len()] => args[*at].detach(),
                 Source::Input(at) => args[*at].clone(),
                 Source::Computed if t.requires_grad() => t.detach(),
                 _ => t.clone(),
@@ -231,7 +235,10 @@ impl Traced {
         }
         let first_saved = outputs.len() - self.gradient.as_ref().map_or(0, |(gradient, _)| gradient.saved());
         let saved = outputs.split_off(first_saved);
-        outputs.truncate(self.results);
+        outputs.truncate(self.results.len());
+        for (t, _) in outputs.iter_mut().zip(&self.results).filter(|(_, is_detached)| **is_detached) {
+            *t = t.detach();
+        }
         self.attach(reads, &mut outputs, &saved)?;
         Ok(outputs)
     }

@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use super::def::{Core, OpDef};
+use crate::tensor::try_vec;
+use super::def::{Core, OpDef, ShapeRule};
 use super::kernel::CellArg;
 
 /// The kernel of a row op that a program computes.
@@ -21,7 +22,12 @@ pub struct RowKernel {
     floats: Vec<usize>,
     /// Whether each output is a row.
     gives: Vec<bool>,
+    /// Whether each output is the sum over all rows, because it has no batch.
+    shared: Vec<bool>,
 }
+
+/// The number of elements that are computed before they are added to a sum over rows.
+const TOGETHER: usize = 4096;
 
 impl RowKernel {
     /// The kernel of an op, whose inputs, attributes and outputs are those of the program.
@@ -29,7 +35,12 @@ impl RowKernel {
         let (rows, numbers) = (0..op.inputs.len()).partition(|i| op.inputs[*i].core == Core::Slice);
         let is_float = |k: &usize| op.attrs[*k].kind == AttrKind::Float;
         let gives = op.outputs.iter().map(|output| output.core == Core::Slice).collect();
-        RowKernel { plan, rows, numbers, floats: (0..op.attrs.len()).filter(is_float).collect(), gives }
+        let rule = if let ShapeRule::Core(rule) = &op.shape { Some(rule) } else { None };
+        let has_batch = rule.is_some_and(|rule| rule.inputs.iter().any(|dims| dims.batch));
+        let outputs = rule.iter().flat_map(|rule| rule.outputs.iter());
+        let shared = outputs.map(|dims| has_batch && !dims.batch).collect();
+        let floats = (0..op.attrs.len()).filter(is_float).collect();
+        RowKernel { plan, rows, numbers, floats, gives, shared }
     }
 
     /// The plan.
@@ -63,18 +74,41 @@ impl RowKernel {
         let mut uniforms: SmallVec<[Rows<*const T>; 4]> = self.numbers.iter().map(input).collect();
         uniforms.extend(floats.iter().map(|v| Rows { data: std::ptr::from_ref(v), step: 0, is_large: false }));
         let outputs = &args[args.len() - self.gives.len()..];
-        // An output that is not wanted.
-        let is_missing = outputs.iter().any(|output| output.data.is_null());
-        let mut unused = vec![T::ZERO; if is_missing { n.max(1) * outputs.len() } else { 0 }];
-        let mut places: SmallVec<[Rows<*mut T>; 4]> = SmallVec::new();
-        for (k, output) in outputs.iter().enumerate() {
-            places.push(match output.data.is_null() {
-                true => Rows { data: unused[k * n.max(1)..].as_mut_ptr(), step: 0, is_large: false },
-                false => Rows { data: output.data.cast(), step: output.step, is_large: output.is_large },
-            });
+        // The rows of an output that is not wanted, or that is a sum over all rows, are computed in a buffer.
+        let is_buffered = |k: usize| outputs[k].data.is_null() || self.shared[k];
+        let is_any = (0..outputs.len()).any(is_buffered);
+        let together = if is_any { (TOGETHER / n.max(1)).clamp(1, cells.max(1)) } else { cells };
+        let room = together * n.max(1);
+        let count = if is_any { room * outputs.len() } else { 0 };
+        let mut buffer = try_vec(count)?;
+        buffer.resize(count, T::ZERO);
+        for start in (0..cells).step_by(together.max(1)) {
+            let rows = together.min(cells - start);
+            let from = |rows: &Rows<*const T>| Rows { data: rows.row(start), ..*rows };
+            let (inputs, uniforms): (SmallVec<[_; 4]>, SmallVec<[_; 4]>) =
+                (inputs.iter().map(from).collect(), uniforms.iter().map(from).collect());
+            let mut places: SmallVec<[Rows<*mut T>; 4]> = SmallVec::new();
+            for (k, output) in outputs.iter().enumerate() {
+                let step = (if self.gives[k] { n } else { 1 } * size_of::<T>()) as isize;
+                places.push(match is_buffered(k) {
+                    true => Rows { data: buffer[k * room..].as_mut_ptr(), step, is_large: false },
+                    false => {
+                        let all = Rows { data: output.data.cast(), step: output.step, is_large: output.is_large };
+                        Rows { data: all.row(start), ..all }
+                    }
+                });
+            }
+            // SAFETY: by contract; the op takes no dtypes but those that the program runs at.
+            unsafe { self.plan.run(n, rows, &inputs, &uniforms, &places) };
+            for (k, output) in outputs.iter().enumerate().filter(|(k, o)| self.shared[*k] && !o.data.is_null()) {
+                let width = if self.gives[k] { n } else { 1 };
+                // SAFETY: by contract, the output has one core, to which the rows are added.
+                let sum = unsafe { std::slice::from_raw_parts_mut(output.data.cast::<T>(), width) };
+                for row in buffer[k * room..][..rows * width].chunks_exact(width.max(1)) {
+                    sum.iter_mut().zip(row).for_each(|(sum, x)| *sum = *sum + *x);
+                }
+            }
         }
-        // SAFETY: by contract; the op takes no dtypes but those that the program runs at.
-        unsafe { self.plan.run(n, cells, &inputs, &uniforms, &places) };
         Ok(())
     }
 }

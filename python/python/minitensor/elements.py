@@ -345,7 +345,8 @@ class Element:
     def __bool__(self) -> NoReturn:
         raise TypeError(
             f"op '{self._trace.op}': 'if', 'while', 'and', 'or' and 'not' cannot depend on {self._trace.kind}, because "
-            "the function runs once for all elements; use mt.ops.where(condition, x, y), and '&', '|', '~' for conditions"
+            "the function runs once for all elements; use mt.ops.where(condition, x, y), and '&', '|', '~' for "
+            "conditions"
         )
 
     def _refuse(self, *_: object) -> NoReturn:

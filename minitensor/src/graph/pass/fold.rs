@@ -15,7 +15,8 @@ const BYTES: usize = 1 << 16;
 /// Replaces the results of pure calls of constants by constants. Memory that a call changes, or that the graph returns,
 /// is not constant.
 pub fn constants(mut graph: Graph) -> Graph {
-    let mut is_varying = graph.written();
+    let written = graph.written();
+    let mut is_varying = written.clone();
     graph.outputs.iter().for_each(|id| is_varying[graph.values[id.at()].memory as usize] = true);
     let mut removed = BTreeSet::new();
     for at in 0..graph.calls.len() {
@@ -23,7 +24,7 @@ pub fn constants(mut graph: Graph) -> Graph {
         if !call.is_pure() || call.computes().any(|id| is_varying[graph.value(id).memory as usize]) {
             continue;
         }
-        let Some(results) = computed(&graph, call) else { continue };
+        let Some(results) = computed(&graph, &written, call) else { continue };
         let call = call.clone();
         for (id, t) in call.outputs.iter().zip(results) {
             if let Some(id) = id {
@@ -36,8 +37,8 @@ pub fn constants(mut graph: Graph) -> Graph {
     graph
 }
 
-/// The results of a call whose arguments are constants.
-fn computed(graph: &Graph, call: &Call) -> Option<Vec<Tensor>> {
+/// The results of a call whose arguments are constants, in memory that no call changes.
+fn computed(graph: &Graph, written: &[bool], call: &Call) -> Option<Vec<Tensor>> {
     if !call.outputs.iter().all(Option::is_some) || call.reads().next().is_none() {
         return None;
     }
@@ -47,7 +48,7 @@ fn computed(graph: &Graph, call: &Call) -> Option<Vec<Tensor>> {
             Operand::None => Arg::None,
             Operand::Number(value) => Arg::Number(*value),
             Operand::Value(id) => match &graph.value(*id).source {
-                Source::Constant(t) => Arg::Tensor(t),
+                Source::Constant(t) if !written[graph.value(*id).memory as usize] => Arg::Tensor(t),
                 _ => return None,
             },
         });

@@ -117,7 +117,9 @@ impl Groups {
                 joined.iter().for_each(|g| open[*g] = None);
                 continue;
             };
-            let shape = |call: &Call| call.computes().next().map(|id| (&graph.value(id).shape, kind(graph, call)));
+            let shape = |call: &Call| {
+                call.computes().next().map(|id| (&graph.value(id).shape, kind(graph, call), call.history.is_off))
+            };
             let mut group = Open::of(at, call, steps);
             let mut into = None;
             for g in joined {
@@ -194,7 +196,8 @@ fn fusible(graph: &Graph, call: &Call) -> Option<usize> {
         && call
             .computes()
             .all(|id| gives(id) && graph.value(id).shape == *shape && graph.value(id).device == Device::Cpu)
-        && call.outputs.len() == op.outputs.len();
+        && call.outputs.len() == op.outputs.len()
+        && call.history.detached.is_empty();
     if !is_plain {
         return None;
     }
@@ -293,6 +296,7 @@ fn fused(graph: &Graph, calls: &[&Call], is_used: &dyn Fn(ValueId) -> bool) -> O
         outputs: outputs.iter().map(|id| Some(*id)).collect(),
         is_wide: false,
         draws: false,
+        history: calls[0].history.clone(),
     })
 }
 
