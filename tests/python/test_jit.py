@@ -939,3 +939,19 @@ def test_a_detached_argument_is_a_result():
     for _ in range(3):
         y, z = f(x)
         assert not y.requires_grad and z.requires_grad
+
+
+def test_recorded_graphs_are_printed(monkeypatch, capsys):
+    def double(x):
+        return x * 2 + 1
+
+    monkeypatch.setenv("MINITENSOR_LOG", "graph")
+    mt.jit(double)(mt.ones(2, requires_grad=True))
+    printed = capsys.readouterr().err
+    assert printed.startswith(
+        "# mt.jit test_recorded_graphs_are_printed.<locals>.double: recorded\ninput %0: float32 (2,)"
+    )
+    assert "double: gradient\n" in printed and "fused(multiply, add)(%0)" in printed
+    monkeypatch.delenv("MINITENSOR_LOG")
+    mt.jit(lambda x: x + 1)(mt.ones(2))
+    assert capsys.readouterr().err == ""

@@ -53,6 +53,21 @@ def test_a_program_without_kernels_may_take_bools():
         assert mt.testing.opcheck("probe").findings == []
 
 
+def test_a_program_without_kernels_is_fused_with_built_in_ops():
+    with loaded(library(code=writing(SCALED), op=MASKED)):
+
+        def function(x, m):
+            return mt.ops.probe(x * 2, m, scale=3.0).tanh() + 1
+
+        x, m = mt.Tensor([1.0, 2.0, 3.0], requires_grad=True), mt.Tensor([True, False, True])
+        f = mt.jit(function)
+        for _ in range(2):
+            y = f(x, m)
+            assert y.tolist() == function(x, m).tolist()
+            assert mt.grad(y.sum(), x)[0].tolist() == mt.grad(function(x, m).sum(), x)[0].tolist()
+        assert f.graphs[0].ops == ["fused(multiply, probe, tanh, add)"]
+
+
 ALONE_FAULTS = [
     (
         SUMMED,

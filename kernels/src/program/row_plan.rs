@@ -15,6 +15,8 @@ use crate::runtime::stop::vec_for;
 const BLOCK: usize = 4096;
 /// The fewest elements of a row that a call computes alone.
 const LONG: usize = BLOCK / 2;
+/// The most lines of memory that a thread keeps for its next run.
+const MOST_LINES: usize = (1 << 20) / Line::BYTES;
 /// A column has room for a multiple of this number of rows, so that a program over rows computes whole vectors.
 const VECTOR: usize = 16;
 
@@ -123,8 +125,9 @@ impl RowPlan {
             // SAFETY: the caller's contract, for these rows.
             unsafe { run.block(stages, per_row) };
         }
-        drop(run);
-        MEMORY.set(memory);
+        if memory.capacity() <= MOST_LINES {
+            MEMORY.set(memory);
+        }
     }
 }
 
@@ -134,7 +137,8 @@ struct Buffers {
     /// The lines of an array, and of a column.
     array: usize,
     column: usize,
-    arrays: usize,
+    /// The number of arrays before the repeated columns. The positions are the last of them.
+    first: usize,
     columns: usize,
 }
 
@@ -144,13 +148,14 @@ impl Buffers {
         // One line more: arrays that start at the same offset of a page would compete for the same cache sets.
         let array = lines(n.saturating_mul(rows)) + 1;
         let column = lines(rows.next_multiple_of(VECTOR));
-        // Arrays, repeated columns, copied inputs, and positions.
-        let arrays = stages.arrays + stages.columns + inputs + 1;
+        // Arrays and positions, and for several rows repeated columns and copied inputs.
+        let arrays = stages.arrays + usize::from(stages.positions) + if rows > 1 { stages.columns + inputs } else { 0 };
         let count = arrays.saturating_mul(array).saturating_add(stages.columns * column);
         if memory.capacity() < count {
             *memory = vec_for(count);
         }
-        Buffers { memory: memory.as_mut_ptr(), array, column, arrays: stages.arrays, columns: stages.columns }
+        let first = stages.arrays + usize::from(stages.positions);
+        Buffers { memory: memory.as_mut_ptr(), array, column, first, columns: stages.columns }
     }
 
     fn at<T>(&self, array: usize) -> *mut T {
@@ -162,15 +167,15 @@ impl Buffers {
     }
 
     fn repeated<T>(&self, k: usize) -> *mut T {
-        self.at(self.arrays + k)
+        self.at(self.first + k)
     }
 
     fn positions<T>(&self) -> *mut T {
-        self.at(self.arrays + self.columns)
+        self.at(self.first - 1)
     }
 
     fn input<T>(&self, k: usize) -> *mut T {
-        self.at(self.arrays + self.columns + 1 + k)
+        self.at(self.first + self.columns + k)
     }
 }
 

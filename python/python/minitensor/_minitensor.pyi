@@ -443,9 +443,10 @@ def _build_op(
     file: str,
     line: int,
 ) -> CustomOp: ...
-def _build_element_op(
+def _build_program_op(
     name: str,
     program: str,
+    row: tuple[str | None, tuple[builtins.int | None] | None] | None,
     defaults: list[builtins.float | None],
     conditions: str | None,
     doc: str,
@@ -473,6 +474,7 @@ def _xla_handler(minor: builtins.int) -> object: ...
 def _program(
     name: str, attrs: dict[str, Any], given: Sequence[builtins.bool], wrt: Sequence[builtins.int] | None = None
 ) -> dict[str, Any] | None: ...
+def _row_functions() -> list[tuple[str, str]]: ...
 def _gradient(
     name: str,
     arrays: list[Any],

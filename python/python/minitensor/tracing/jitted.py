@@ -19,7 +19,7 @@ from .._minitensor import (
     _record_start,
     is_grad_enabled,
 )
-from . import tree, watch
+from . import log, tree, watch
 
 #: The most graphs that a function keeps.
 KEPT = 256
@@ -147,6 +147,7 @@ class Jitted(watch.Watched, Generic[P, R]):
             outputs: list[Tensor] = []
             rebuild = tree.rebuilder(result, outputs)
             graph, results = _record_finish(tensors, tuple(outputs), watched)
+            log.recorded(self._function, graph)
         finally:
             _record_cancel()
             runs.current.recording = None
