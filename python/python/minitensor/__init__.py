@@ -76,7 +76,7 @@ from ._minitensor import (
 from .arrays import as_ufunc, gufunc_signature, map_blocks
 from .custom import BackwardContext, CustomOpBuilder, custom_op
 from .elements import element_op
-from .tracing import jit
+from .tracing import jit, vmap
 
 pi = 3.141592653589793
 e = 2.718281828459045
@@ -188,6 +188,7 @@ __all__ = [
     "uint32",
     "uint64",
     "unregister_custom_op_py",
+    "vmap",
     "zeros",
     "zeros_like",
 ]

@@ -50,7 +50,7 @@ def flatten(value: Any, tensors: list[Tensor], key: list[Hashable]) -> None:
             flatten(item, tensors, key)
     elif hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
         module = f"{kind.__module__.split('.')[0]}.{kind.__name__}"
-        raise TypeError(f"mt.jit: an argument is of type {module}, expected tensors; convert it with mt.asarray()")
+        raise TypeError(f"an argument is of type {module}, expected tensors; convert it with mt.asarray()")
     else:
         key.append(Same(value))
 
@@ -70,7 +70,7 @@ def rebuilder(value: Any, tensors: list[Tensor]) -> Rebuild:
         return lambda results: {name: part(results) for name, part in named.items()}
     if not isinstance(value, FIXED):
         raise TypeError(
-            f"mt.jit: the function returned a {kind.__name__}, expected tensors, plain values, and lists, "
+            f"the function returned a {kind.__name__}, expected tensors, plain values, and lists, "
             "tuples and dicts of them; convert the result outside of the function"
         )
     return lambda _: value
