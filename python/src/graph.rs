@@ -1,8 +1,8 @@
-//! The compiled part of `mt.jit`: recordings, and graphs that run.
+//! The compiled part of `mt.jit` and `mt.vmap`: recordings, and graphs that run.
 
 use std::cell::RefCell;
 
-use minitensor::graph::{self, Recording, Traced};
+use minitensor::graph::{self, Batch, Randomness, Recording, Traced};
 use minitensor::{Error, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -14,6 +14,8 @@ use crate::tensor::class::PyTensor;
 thread_local! {
     /// The recording of this thread.
     static RECORDING: RefCell<Option<Recording>> = const { RefCell::new(None) };
+    /// The recordings of examples. The last one interrupts the others.
+    static BATCHES: RefCell<Vec<Batch>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A recorded function of tensors.
@@ -141,6 +143,44 @@ fn _boundary(tensor: &PyTensor) -> Result<PyTensor> {
     Ok(tensor.core()?.detach().with_requires_grad()?.into())
 }
 
+/// Starts to record a function of one example. The first axis of the tensors has the examples. Returns the number of the recording
+/// and the arguments of the function.
+#[pyfunction]
+fn _batch_start<'py>(py: Python<'py>, args: &Bound<'py, PyTuple>, size: usize) -> Result<(usize, Bound<'py, PyList>)> {
+    let (batch, examples) = Batch::start(tensors(args)?, size)?;
+    let number = BATCHES.with(|cell| {
+        cell.borrow_mut().push(batch);
+        cell.borrow().len()
+    });
+    Ok((number, objects(py, examples)?))
+}
+
+/// Discards the recording of an example, unless it has ended, and those that interrupt it.
+#[pyfunction]
+fn _batch_cancel(number: usize) {
+    while let Some(batch) =
+        BATCHES.with(|cell| if cell.borrow().len() < number { None } else { cell.borrow_mut().pop() })
+    {
+        drop(batch);
+    }
+}
+
+/// Ends the recording of an example, and computes the results for all examples.
+#[pyfunction]
+fn _batch_finish<'py>(py: Python<'py>, outputs: &Bound<'py, PyTuple>, randomness: &str) -> Result<Bound<'py, PyList>> {
+    let randomness = match randomness {
+        "different" => Randomness::Different,
+        "same" => Randomness::Same,
+        _ => Randomness::Error,
+    };
+    let outputs = tensors(outputs)?;
+    let batch = BATCHES.with(|cell| cell.borrow_mut().pop());
+    let replay =
+        batch.ok_or_else(|| Error::runtime("this thread does not record an example"))?.finish(&outputs, randomness)?;
+    let results = call::of_bytes(py, "vmap", replay.bytes(), || replay.run())?;
+    objects(py, results)
+}
+
 /// The position in the user's code, for messages.
 fn locate() -> Option<String> {
     let place = gil::attach(|py| -> Result<Option<String>> {
@@ -158,5 +198,8 @@ pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_function(wrap_pyfunction!(_is_recording, m)?)?;
     m.add_function(wrap_pyfunction!(_last_call_takes, m)?)?;
     m.add_function(wrap_pyfunction!(_boundary, m)?)?;
+    m.add_function(wrap_pyfunction!(_batch_start, m)?)?;
+    m.add_function(wrap_pyfunction!(_batch_cancel, m)?)?;
+    m.add_function(wrap_pyfunction!(_batch_finish, m)?)?;
     Ok(())
 }

@@ -172,7 +172,10 @@ impl Tensor {
             if self.is_leaf() {
                 self.storage().set_has_leaf(requires_grad);
             }
-            self.grad_meta_or_init().requires_grad.store(requires_grad, Ordering::Release);
+            let was_required = self.grad_meta_or_init().requires_grad.swap(requires_grad, Ordering::AcqRel);
+            if requires_grad && !was_required && capture::is_active() {
+                record::note_leaf(self.grad_meta_or_init());
+            }
         }
         Ok(())
     }

@@ -87,23 +87,23 @@ pub struct Call {
     pub is_wide: bool,
     /// Whether its body takes random numbers from the global generator.
     pub draws: bool,
-    /// Which histories of its arguments it uses.
-    pub history: History,
+    /// The histories of its arguments that it does not use.
+    pub cut: Cut,
 }
 
-/// Which histories of its arguments a call uses, when its function runs again for the gradient of a gradient.
+/// The histories of its arguments that a call does not use, when its function runs again for the gradient of a gradient.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct History {
+pub struct Cut {
     /// Whether it uses none, because gradients were not recorded.
     pub is_off: bool,
     /// The positions of the arguments without one, as after `detach()`.
     pub detached: SmallVec<[usize; 1]>,
 }
 
-impl History {
+impl Cut {
     /// Whether the call uses all histories.
-    pub fn is_whole(&self) -> bool {
-        *self == History::default()
+    pub fn is_nothing(&self) -> bool {
+        *self == Cut::default()
     }
 }
 

@@ -9,10 +9,12 @@
 //! | [`pass`] | functions from graph to graph, such as fusion |
 //! | [`run`] | [`Executable`]: a graph that runs |
 //! | [`traced`], [`gradient`] | [`Traced`]: a recorded function, with its gradient |
+//! | [`batch`] | [`Batch`]: a recorded function of one example, run with a whole batch |
 //! | [`argument`], [`captured`] | the conditions under which a recorded function is valid |
 //! | [`show`] | graphs as text and for Graphviz |
 
 mod argument;
+mod batch;
 mod captured;
 mod gradient;
 mod ir;
@@ -24,6 +26,7 @@ mod show;
 mod traced;
 mod verify;
 
+pub use batch::{Batch, Randomness, Replay};
 pub use ir::{Call, Graph, Operand, Source, Value, ValueId};
 pub use record::{READS_AN_ARRAY, Recording, is_recording, last_call_takes, refuse, set_locate};
 pub use run::{Executable, Reads};

@@ -13,7 +13,8 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
-use super::ir::{Call, Graph, History, Operand, Source, Value, ValueId};
+use super::batch::{Histories, History};
+use super::ir::{Call, Cut, Graph, Operand, Source, Value, ValueId};
 use crate::attr::Attr;
 use crate::autograd::{GradMeta, is_grad_enabled, next_sequence};
 use crate::dispatch::Produced;
@@ -30,7 +31,8 @@ use crate::tensor::{Device, Region, Shape, Storage, Strides, Tensor};
 static PART: OpName = OpName::new("region::part");
 
 thread_local! {
-    static RECORDER: RefCell<Option<Recorder>> = const { RefCell::new(None) };
+    /// A pointer, because few bytes are available for statics of threads of a library that is loaded at run time.
+    static RECORDER: RefCell<Option<Box<Recorder>>> = const { RefCell::new(None) };
     /// What calls and reads of this thread mean to the recorder.
     static STATE: Cell<State> = const { Cell::new(State::Off) };
 }
@@ -96,6 +98,12 @@ pub(crate) fn note_access(t: &Tensor) {
 /// Notes that a key was taken from the global generator, for so many numbers.
 pub(crate) fn note_key(key: &Tensor, n: usize, block: Block) {
     with_recorder(|recorder| recorder.insert(key, Source::Key(n, block)));
+    if STATE.get() == State::Inside {
+        // The call that is recorded as a whole draws.
+        let note =
+            |recorder: &mut Recorder| recorder.frames.last_mut().is_some_and(|f| std::mem::replace(&mut f.draws, true));
+        RECORDER.with(|cell| cell.try_borrow_mut().ok()?.as_deref_mut().map(note));
+    }
 }
 
 /// What [`refuse`] says about memory of another library: it may change between runs, and nothing shows that.
@@ -104,6 +112,8 @@ pub const READS_AN_ARRAY: &str = "reads an array of another library";
 /// Notes that the function does something that a graph cannot repeat. The body of an op may do it.
 pub fn refuse(what: &str) {
     with_recorder(|recorder| match recorder.frames.last_mut() {
+        // A batch runs once.
+        _ if what == READS_AN_ARRAY && recorder.histories.as_ref().is_some_and(|h| !h.all_differ()) => {}
         Some(frame) => frame.reads = true,
         None => recorder.fail(what),
     });
@@ -118,11 +128,16 @@ pub(crate) fn note_gradient(meta: &Arc<GradMeta>, now: &dyn Fn() -> Option<Tenso
     });
 }
 
+/// Notes that a tensor begins to require a gradient.
+pub(crate) fn note_leaf(meta: &Arc<GradMeta>) {
+    with_recorder(|recorder| recorder.leaves.push(meta.clone()));
+}
+
 /// Whether copies and conversions of a tensor must be calls of ops, so that they are recorded.
 pub(crate) fn records(t: &Tensor) -> bool {
     STATE.get() == State::On && t.device() != Device::Meta && {
         let records = |r: &Recorder| r.is_traced(t) && !r.frames.last().is_some_and(|frame| frame.copies);
-        RECORDER.with(|cell| cell.try_borrow().is_ok_and(|recorder| recorder.as_ref().is_some_and(records)))
+        RECORDER.with(|cell| cell.try_borrow().is_ok_and(|recorder| recorder.as_deref().is_some_and(records)))
     }
 }
 
@@ -139,12 +154,14 @@ fn with_recorder<R>(run: impl FnOnce(&mut Recorder) -> R) -> Option<R> {
         return None;
     }
     // The recorder itself uses tensors.
-    RECORDER.with(|cell| cell.try_borrow_mut().ok()?.as_mut().map(run))
+    RECORDER.with(|cell| cell.try_borrow_mut().ok()?.as_deref_mut().map(run))
 }
 
 /// Records the calls of this thread until it ends.
 #[must_use = "dropping it discards the recorded calls"]
 pub struct Recording {
+    /// The recording that this one interrupts.
+    outer: (Option<Box<Recorder>>, State),
     _counted: Counted,
     _not_send: PhantomData<*const ()>,
 }
@@ -158,29 +175,42 @@ impl Recording {
         if is_recording() {
             return Err(Error::runtime("this thread records a graph already"));
         }
+        Ok(Recording::begin(inputs, None))
+    }
+
+    /// Starts to record a function of one example, for a run with the whole batch. Interrupts another recording.
+    pub(super) fn of_example(example: impl FnOnce() -> Result<Vec<Tensor>>) -> Result<(Recording, Vec<Tensor>)> {
+        let examples = {
+            let _restore = Restore(STATE.replace(State::Off));
+            example()?
+        };
+        Ok((Recording::begin(&examples, Some(Histories::new(is_recording()))), examples))
+    }
+
+    fn begin(inputs: &[Tensor], histories: Option<Histories>) -> Recording {
         let first_birth = BIRTHS.load(Ordering::Relaxed);
-        let mut recorder = Recorder { first_birth, first_node: next_sequence(), ..Recorder::default() };
+        let mut recorder = Recorder { first_birth, first_node: next_sequence(), histories, ..Recorder::default() };
         inputs.iter().for_each(|t| recorder.input(t));
-        RECORDER.with(|cell| *cell.borrow_mut() = Some(recorder));
-        STATE.set(State::On);
-        Ok(Recording { _counted: Counted::new(), _not_send: PhantomData })
+        let outer = RECORDER.with(|cell| cell.borrow_mut().replace(Box::new(recorder)));
+        Recording { outer: (outer, STATE.replace(State::On)), _counted: Counted::new(), _not_send: PhantomData }
     }
 
     /// Works with the recorder.
     pub(super) fn with<R>(&self, run: impl FnOnce(&mut Recorder) -> R) -> R {
-        RECORDER.with(|cell| run(cell.borrow_mut().as_mut().expect("the recording has not ended")))
+        RECORDER.with(|cell| run(cell.borrow_mut().as_deref_mut().expect("the recording has not ended")))
     }
 
     /// Ends, and returns what was recorded.
     pub(super) fn end(self) -> Recorder {
-        RECORDER.with(|cell| cell.borrow_mut().take()).expect("the recording has not ended")
+        *RECORDER.with(|cell| cell.borrow_mut().take()).expect("the recording has not ended")
     }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        STATE.set(State::Off);
-        let recorder = RECORDER.with(|cell| cell.borrow_mut().take());
+        let (outer, state) = std::mem::replace(&mut self.outer, (None, State::Off));
+        STATE.set(state);
+        let recorder = RECORDER.with(|cell| std::mem::replace(&mut *cell.borrow_mut(), outer));
         drop(recorder);
     }
 }
@@ -218,7 +248,7 @@ struct Frame {
     copies: bool,
     /// Whether it reads elements.
     reads: bool,
-    /// Whether it took random numbers in calls that are not recorded.
+    /// Whether the body of a call that is recorded as a whole takes random numbers.
     draws: bool,
     /// Whether the call of the function that led to it does not record gradients.
     is_quiet: bool,
@@ -234,6 +264,8 @@ pub(super) struct Recorder {
     recorded: Vec<u64>,
     /// The gradients of leaves that were read or replaced, with their tensors before that.
     pub gradients: Vec<(Arc<GradMeta>, Option<Tensor>)>,
+    /// The leaves that the function made.
+    pub leaves: Vec<Arc<GradMeta>>,
     /// The number of numbers that each run sets.
     pub numbers: usize,
     pub failure: Option<Error>,
@@ -245,9 +277,11 @@ pub(super) struct Recorder {
     frames: Vec<Frame>,
     first_birth: u64,
     /// The number of the first node of a history in the recording.
-    first_node: u64,
+    pub first_node: u64,
     /// Births in bodies that are recorded as one call. Unless they are results, a graph cannot have their tensors.
     hidden: Vec<Range<u64>>,
+    /// What a run with a batch needs besides the graph.
+    pub histories: Option<Histories>,
 }
 
 impl Recorder {
@@ -262,17 +296,33 @@ impl Recorder {
     }
 
     /// Adds a value. A tensor with the same window as an earlier one is that value.
-    fn insert(&mut self, t: &Tensor, source: Source) -> ValueId {
+    pub fn insert(&mut self, t: &Tensor, source: Source) -> ValueId {
         let id = ValueId(self.graph.values.len() as u32);
         let next = self.memories.len() as u32;
         let (memory, values) = self.memories.entry(Arc::as_ptr(t.storage())).or_insert_with(|| (next, Vec::new()));
         values.push(id);
+        if let (Some(histories), Source::Input(_) | Source::Key(..)) = (&mut self.histories, &source) {
+            histories.note_difference(t);
+        }
         let (shape, dtype, device) = (t.shape().clone(), t.dtype(), t.device());
         self.graph.values.push(Value { shape, dtype, device, memory: *memory, source });
         self.held.push(t.clone());
         self.recorded.push(t.storage().recorded());
         self.windows.entry(Window::of(t)).or_insert(id);
         id
+    }
+
+    /// The values with the window of a tensor.
+    pub fn with_window(&self, t: &Tensor) -> impl Iterator<Item = ValueId> + '_ {
+        let window = Window::of(t);
+        let values = self.memories.get(&window.storage).map_or(&[][..], |(_, values)| values);
+        values.iter().copied().filter(move |id| Window::of(&self.held[id.at()]) == window)
+    }
+
+    /// Whether the tensor is an argument, or a part of one.
+    pub fn is_of_argument(&self, t: &Tensor) -> bool {
+        let values = self.memories.get(&Arc::as_ptr(t.storage())).map_or(&[][..], |(_, values)| values);
+        values.iter().any(|id| matches!(self.graph.value(*id).source, Source::Input(_)))
     }
 
     /// The captured tensors, in the order of their numbers.
@@ -318,7 +368,7 @@ impl Recorder {
     }
 
     fn note_access(&mut self, t: &Tensor) {
-        if t.device() == Device::Meta || !self.is_traced(t) {
+        if t.device() == Device::Meta || !self.is_traced(t) || self.histories.as_ref().is_some_and(|h| !h.differ(t)) {
             return;
         }
         match self.frames.last_mut() {
@@ -332,9 +382,13 @@ impl Recorder {
             return;
         }
         let place = LOCATE.get().and_then(|locate| locate()).map_or(String::new(), |place| format!(" ({place})"));
+        let why = match self.histories {
+            Some(_) => "which differ for each example of mt.vmap",
+            None => "which its graph cannot repeat",
+        };
         self.failure = Some(Error::runtime(format!(
-            "the function {what}{place}, which its graph cannot repeat; choose with mt.where or mt.cond, loop \
-             with mt.while_loop or mt.scan, or do this outside of the function"
+            "the function {what}{place}, {why}; choose with mt.where or mt.cond, loop with mt.while_loop or mt.scan, \
+             or do this outside of the function"
         )));
     }
 
@@ -343,7 +397,11 @@ impl Recorder {
         if let Some(id) = self.windows.get(&Window::of(t)).copied() {
             let held = &mut self.held[id.at()];
             // Not a view with a history of its own.
-            if t.requires_grad() && !held.requires_grad() && !t.is_computed_since(self.first_node) {
+            if self.histories.is_none()
+                && t.requires_grad()
+                && !held.requires_grad()
+                && !t.is_computed_since(self.first_node)
+            {
                 *held = t.clone();
             }
             return Ok(id);
@@ -377,6 +435,9 @@ impl Recorder {
     fn view(&mut self, whole: ValueId, t: &Tensor) -> Result<ValueId> {
         let region = Region::of(&self.held[whole.at()], t).to_ints();
         let id = self.insert(t, Source::Computed);
+        if let Some(histories) = &mut self.histories {
+            histories.push(History { is_recorded: t.requires_grad(), is_cut: [false].into_iter().collect() });
+        }
         self.graph.calls.push(Call {
             op: PART.get()?.clone(),
             attrs: [Attr::Ints(region.into())].into_iter().collect(),
@@ -385,7 +446,7 @@ impl Recorder {
             outputs: [Some(id)].into_iter().collect(),
             is_wide: false,
             draws: false,
-            history: History::default(),
+            cut: Cut::default(),
         });
         Ok(id)
     }
@@ -401,22 +462,25 @@ impl Recorder {
     ) -> Result<()> {
         let draws = frame.draws;
         let mut operands = SmallVec::new();
-        let mut history = History::default();
+        let (mut is_cut, mut cut) = (SmallVec::new(), Cut::default());
         for (i, arg) in args.iter().enumerate() {
+            let mut is_without = false;
             operands.push(match arg {
                 Arg::None => Operand::None,
                 Arg::Number(value) => Operand::Number(*value),
                 Arg::Tensor(t) => {
-                    let id = self.operand(t).map_err(|e| e.context(format!("op '{}'", op.name)))?;
+                    let (id, without) = self.handle(t).map_err(|e| e.context(format!("op '{}'", op.name)))?;
+                    is_without = without;
                     if self.held[id.at()].requires_grad() {
-                        history.is_off |= frame.is_quiet;
+                        cut.is_off |= frame.is_quiet;
                         if self.is_detached(id, t) {
-                            history.detached.push(i);
+                            cut.detached.push(i);
                         }
                     }
                     Operand::Value(id)
                 }
             });
+            is_cut.push(is_without);
         }
         let mut results: SmallVec<[Option<ValueId>; 1]> = SmallVec::new();
         for (k, t) in outputs.iter().enumerate() {
@@ -425,9 +489,16 @@ impl Recorder {
                 None => None,
                 Some(t) if is_input => Some(self.operand(t)?),
                 // It is an argument, or a part that was computed before.
-                Some(t) if self.windows.contains_key(&Window::of(t)) => None,
-                Some(t) => Some(self.insert(t, Source::Computed)),
+                Some(t) if self.windows.contains_key(&Window::of(t)) && !self.has_own_history(t) => None,
+                Some(t) => Some(self.insert_result(t)),
             });
+        }
+        if let Some(histories) = &mut self.histories {
+            histories.push(History { is_recorded: is_grad_enabled(), is_cut });
+            let differs = |arg: &Arg<'_>| matches!(arg, Arg::Tensor(t) if histories.differ(t));
+            if draws || args.iter().any(differs) {
+                outputs.iter().flatten().for_each(|t| histories.note_difference(t));
+            }
         }
         let attrs = attrs.iter().cloned().collect();
         let call = Call {
@@ -438,7 +509,7 @@ impl Recorder {
             outputs: results,
             is_wide: is_wide(),
             draws,
-            history,
+            cut,
         };
         self.graph.calls.push(call);
         Ok(())
@@ -483,6 +554,9 @@ impl Recorder {
                 }
             }
         }
+        if let Some(histories) = &mut self.histories {
+            histories.truncate(frame.calls);
+        }
         self.hidden.push(frame.birth..BIRTHS.load(Ordering::Relaxed));
         draws
     }
@@ -506,6 +580,16 @@ impl Recorder {
     }
 }
 
+#[cold]
+fn changes(op: &OpDef, t: &Tensor) -> Error {
+    Error::runtime(format!(
+        "op '{}' changes a tensor of shape {} in place, which is an argument of the function of mt.vmap, or from outside \
+         of it; return a new tensor, or change a clone()",
+        op.name,
+        t.shape()
+    ))
+}
+
 /// Runs a call, and records it if this thread records a graph.
 pub(crate) fn call(
     op: &OpRef,
@@ -522,8 +606,17 @@ pub(crate) fn call(
         let requires_grad = |arg: &Arg<'_>| matches!(arg, Arg::Tensor(t) if t.requires_grad());
         is_grad_enabled() && matches!(op.backward, Backward::Composite) && args.iter().any(requires_grad)
     };
+    // A run with a batch records the gradients of calls, not of parts of calls.
+    let has_gradient = || {
+        let requires_grad = |arg: &Arg<'_>| matches!(arg, Arg::Tensor(t) if t.requires_grad());
+        is_grad_enabled()
+            && !matches!(op.backward, Backward::Composite)
+            && args.iter().any(requires_grad)
+            && with_recorder(|recorder| recorder.histories.is_some()).unwrap_or(false)
+    };
     let is_whole = is_meta
         || match &op.body {
+            Body::Tensor(_) | Body::Dynamic(_) if has_gradient() => true,
             Body::Tensor(_) => false,
             Body::Dynamic(body) => body.is_interpreted && !is_recorded(),
             _ => true,
@@ -544,6 +637,9 @@ pub(crate) fn call(
         // Before the call: the copy of a constant has the elements that the call changes.
         for (i, arg) in args.iter().enumerate() {
             if let (Arg::Tensor(t), true) = (arg, op.parameter(i).mutated && !is_meta) {
+                if recorder.histories.is_some() && !recorder.is_new(t) {
+                    return Err(changes(op, t));
+                }
                 recorder.operand(t)?;
             }
         }

@@ -129,8 +129,8 @@ fn value(operand: Operand, values: &[Option<Tensor>]) -> Option<&Tensor> {
 
 fn run(call: &Call, values: &mut [Option<Tensor>], numbers: &[f64]) -> Result<()> {
     let has_histories = is_grad_enabled();
-    let _off = (has_histories && call.history.is_off).then(NoGrad::new);
-    let detached: &[usize] = if has_histories { &call.history.detached } else { &[] };
+    let _off = (has_histories && call.cut.is_off).then(NoGrad::new);
+    let detached: &[usize] = if has_histories { &call.cut.detached } else { &[] };
     let detached: SmallVec<[(usize, Tensor); 1]> =
         detached.iter().filter_map(|i| Some((*i, value(call.args[*i], values)?.detach()))).collect();
     let outputs = {

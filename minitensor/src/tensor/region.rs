@@ -81,6 +81,21 @@ impl Region {
         Ok(region)
     }
 
+    /// The same region of each tensor in a batch, whose first axis is that of the tensors. If `whole` is such a batch, the
+    /// region is a view of it.
+    pub(crate) fn batched(&self, size: usize, whole: Option<&Tensor>) -> Region {
+        let (low, high) = extent(&self.whole);
+        let fits = |t: &&Tensor| t.ndim() > 0 && t.shape()[1..] == *self.whole.0 && t.strides()[1..] == *self.whole.1;
+        let step = whole.filter(fits).map_or((high - low + 1) as isize, |t| t.strides()[0]);
+        let unit = if self.is_component { 2 } else { 1 };
+        let with = |(shape, strides): &(Shape, Strides), step: isize| {
+            let shape = std::iter::once(size).chain(shape.iter().copied()).collect();
+            (shape, std::iter::once(step).chain(strides.iter().copied()).collect())
+        };
+        let (whole, part) = (with(&self.whole, step), with(&self.part, step * unit));
+        Region { whole, part, ..self.clone() }
+    }
+
     /// Zeros with the shape and strides of the whole. An error if elements of the whole overlap.
     fn blank(&self, dtype: DType, like: &Tensor) -> Result<Tensor> {
         let (low, high) = extent(&self.whole);

@@ -2,6 +2,7 @@
 //! shapes, dtypes, layouts, special values, threads and attributes.
 
 mod attributes;
+mod batches;
 mod gradcheck;
 mod gradients;
 mod graphs;

@@ -76,7 +76,7 @@ from ._minitensor import (
 from .arrays import as_ufunc, gufunc_signature, map_blocks
 from .custom import BackwardContext, CustomOpBuilder, custom_op
 from .program_op import element_op, row_op
-from .tracing import cond, jit, scan, while_loop
+from .tracing import cond, jit, scan, vmap, while_loop
 
 pi = 3.141592653589793
 e = 2.718281828459045
@@ -191,6 +191,7 @@ __all__ = [
     "uint32",
     "uint64",
     "unregister_custom_op_py",
+    "vmap",
     "while_loop",
     "zeros",
     "zeros_like",

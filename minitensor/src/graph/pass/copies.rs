@@ -29,7 +29,7 @@ pub fn remove(mut graph: Graph) -> Graph {
         let call = &graph.calls[at];
         if let ([Operand::Value(x)], [Some(copy)]) = (&call.args[..], &call.outputs[..])
             && std::ptr::eq(&*call.op, &**clone)
-            && call.history.is_whole()
+            && call.cut.is_nothing()
         {
             let value = graph.value(*x);
             let is_own = matches!(value.source, Source::Computed) && values[value.memory as usize] == 1;

@@ -118,7 +118,7 @@ impl Groups {
                 continue;
             };
             let shape = |call: &Call| {
-                call.computes().next().map(|id| (&graph.value(id).shape, kind(graph, call), call.history.is_off))
+                call.computes().next().map(|id| (&graph.value(id).shape, kind(graph, call), call.cut.is_off))
             };
             let mut group = Open::of(at, call, steps);
             let mut into = None;
@@ -197,7 +197,7 @@ fn fusible(graph: &Graph, call: &Call) -> Option<usize> {
             .computes()
             .all(|id| gives(id) && graph.value(id).shape == *shape && graph.value(id).device == Device::Cpu)
         && call.outputs.len() == op.outputs.len()
-        && call.history.detached.is_empty();
+        && call.cut.detached.is_empty();
     if !is_plain {
         return None;
     }
@@ -296,7 +296,7 @@ fn fused(graph: &Graph, calls: &[&Call], is_used: &dyn Fn(ValueId) -> bool) -> O
         outputs: outputs.iter().map(|id| Some(*id)).collect(),
         is_wide: false,
         draws: false,
-        history: calls[0].history.clone(),
+        cut: calls[0].cut.clone(),
     })
 }
 

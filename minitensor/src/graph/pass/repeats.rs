@@ -35,7 +35,7 @@ pub fn remove(mut graph: Graph) -> Graph {
             let other = &graph.calls[**other];
             std::ptr::eq(&*other.op, &*call.op)
                 && other.is_wide == call.is_wide
-                && other.history == call.history
+                && other.cut == call.cut
                 && call.outputs.iter().zip(&other.outputs).all(|(a, b)| a.is_none() || b.is_some())
         };
         match earlier.iter().find(is_same) {

@@ -1,8 +1,9 @@
-"""`mt.jit`: functions of tensors as graphs, and control flow in them.
+"""`mt.jit` and `mt.vmap`: functions of tensors as graphs, and control flow in them.
 
 | module | contents |
 |---|---|
 | `jitted` | `jit`, and the function that it returns |
+| `vmapped` | `vmap`, and the function that it returns |
 | `control_flow` | `cond` and `while_loop` |
 | `scan` | `scan` |
 | `values` | checks of what control flow gets and returns |
@@ -15,5 +16,6 @@
 from .control_flow import cond, while_loop
 from .jitted import Jitted, jit
 from .scan import scan
+from .vmapped import Vmapped, vmap
 
-__all__ = ["Jitted", "cond", "jit", "scan", "while_loop"]
+__all__ = ["Jitted", "Vmapped", "cond", "jit", "scan", "vmap", "while_loop"]
