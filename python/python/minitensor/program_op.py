@@ -107,10 +107,11 @@ def row_op(
     row, and one `weight` for all rows.
 
     `axis=-1` lets the caller choose the axis of the row, with that default. With `axis=None` a caller may choose
-    several, and the default is all. If a result is a number per row, the op also takes `keepdims`.
+    several, and the default is all. Rows `[.., n]` must then have the same number of dimensions. If a result is a
+    number per row, the op also takes `keepdims`.
 
     >>> import minitensor as mt
-    >>> @mt.row_op(name="docs::rms_norm", where="eps >= 0", axis=-1)
+    >>> @mt.row_op(name="docs::rms_norm", where="eps >= 0")
     ... def rms_norm(x, weight, eps: float = 0.0):
     ...     \"\"\"`x` divided by the root of its mean square.\"\"\"
     ...     return x / ((x * x).mean() + eps).sqrt() * weight
