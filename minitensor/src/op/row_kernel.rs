@@ -105,7 +105,7 @@ impl RowKernel {
                 // SAFETY: by contract, the output has one core, to which the rows are added.
                 let sum = unsafe { std::slice::from_raw_parts_mut(output.data.cast::<T>(), width) };
                 for row in buffer[k * room..][..rows * width].chunks_exact(width.max(1)) {
-                    sum.iter_mut().zip(row).for_each(|(sum, x)| *sum = *sum + *x);
+                    sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += *x);
                 }
             }
         }

@@ -51,7 +51,7 @@ pub struct CustomOpBuilder {
 /// A program as the body of an op.
 pub(super) enum Made {
     Elements(Program),
-    Rows(RowPlan),
+    Rows(Box<RowPlan>),
 }
 
 enum Gradient {
@@ -344,7 +344,7 @@ impl CustomOpBuilder {
         }
         self.op.body = match (self.forward, self.validate, self.program) {
             (None, _, Some(Made::Rows(plan))) => {
-                let kernel = Arc::new(RowKernel::new(&self.op, plan));
+                let kernel = Arc::new(RowKernel::new(&self.op, *plan));
                 self.op.kernels = KernelTable::cpu(Kernels::Rows(kernel.clone()));
                 Body::Cell(Some(ProgramFn::Rows(kernel)))
             }

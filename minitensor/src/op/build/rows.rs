@@ -81,7 +81,7 @@ impl CustomOpBuilder {
         let program = program.with_numbers(&is_row);
         let plan = RowPlan::new(program, &gives, per_row).map_err(|e| wrong(op, e.to_string()))?;
         op.backward = Backward::Program(Gradients::new());
-        builder.program = Some(Made::Rows(plan));
+        builder.program = Some(Made::Rows(Box::new(plan)));
         Ok(builder)
     }
 
