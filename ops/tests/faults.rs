@@ -246,6 +246,20 @@ fn fault_15_a_panic_is_an_error() {
     found(&op, sample(), "purity", "panicked");
 }
 
+/// Depends on the number of dimensions, although the clause has a batch.
+#[custom_op(
+    name = "faulty::by_rank", shape = (x: [.., n]) -> [.., n], dtype = (x: T) -> T where T: Num,
+    backward = |d| { x: d },
+)]
+pub fn by_rank(x: &Tensor) -> Result<Tensor> {
+    if x.ndim() > 2 { add::call(x, x) } else { x.copied() }
+}
+
+#[test]
+fn fault_25_a_batch_that_is_not_the_loop() {
+    found(&by_rank::op(), sample(), "batch", "computes another tensor 0");
+}
+
 #[test]
 fn fault_16_overlapping_writes_are_refused() -> Result<()> {
     let p = t(&[1.0, 2.0], &[2]);

@@ -153,6 +153,7 @@ impl Replay {
                 }
             });
         }
+        separate(call, &mut given)?;
         let differs = call.draws && self.randomness == Randomness::Different;
         let is_batched = given.iter().any(Given::is_batched) || differs;
         let outputs = if !is_batched {
@@ -183,25 +184,32 @@ impl Replay {
                         self.held[id.at()].shape()
                     )));
                 }
-                self.expect_view(call, id, &t, &given)?;
+                let t = self.as_recorded(call, id, t, &given)?;
                 self.values[id.at()] = Some(self.for_writing(id, (t, is_batched))?);
             }
         }
         Ok(())
     }
 
-    /// An error if a result should be a view of memory that is changed in place, but is a copy.
-    fn expect_view(&self, call: &Call, id: ValueId, t: &Tensor, given: &[Given]) -> Result<()> {
+    /// A result that is a view, or a copy, as it is for one example: that matters where memory is changed in place.
+    fn as_recorded(&self, call: &Call, id: ValueId, t: Tensor, given: &[Given]) -> Result<Tensor> {
         let memory = self.graph.value(id).memory;
-        let is_of = |arg: &Operand| matches!(arg, Operand::Value(id) if self.graph.value(*id).memory == memory);
-        let whole = call.args.iter().position(is_of).filter(|_| self.written[memory as usize]);
-        match whole.map(|i| &given[i]) {
-            Some(Given::Tensor(whole, _)) if !whole.shares_storage(t) && t.numel() > 0 => Err(Error::runtime(format!(
+        for (arg, whole) in call.args.iter().zip(given) {
+            let (Operand::Value(of), Given::Tensor(whole, _)) = (arg, whole) else { continue };
+            let other = self.graph.value(*of).memory;
+            let (is_view, shares) = (memory == other, whole.shares_storage(&t));
+            if is_view == shares || t.numel() == 0 || !self.written[memory as usize] && !self.written[other as usize] {
+                continue;
+            }
+            if !is_view {
+                return names::CLONE.call(&[(&t).into()], &[]);
+            }
+            return Err(Error::runtime(format!(
                 "op '{}' returns a view, which is changed in place, but mt.vmap has a copy; change a clone() instead",
                 call.op.name
-            ))),
-            _ => Ok(()),
+            )));
         }
+        Ok(t)
     }
 
     /// The call for all examples.
@@ -235,7 +243,8 @@ impl Replay {
         let mut outputs = Produced::new();
         for (id, parts) in call.outputs.iter().zip(parts) {
             let id = id.filter(|id| computed.contains(id));
-            outputs.push(id.map(|id| self.stack(&parts, &self.held[id.at()])).transpose()?);
+            let stacked = id.map(|id| self.stack(&parts, &self.held[id.at()])).transpose();
+            outputs.push(stacked.map_err(|e| e.context(format!("op '{}'", call.op.name)))?);
         }
         Ok(outputs)
     }
@@ -276,6 +285,23 @@ impl Replay {
         let wide = names::EXPAND.call(&[t.into(), sizes.into()], &[])?;
         names::CLONE.call(&[(&wide).into()], &[])
     }
+}
+
+/// Copies arguments that share memory with one that the call changes in place. Those of one example may be apart, while those of
+/// the batch are interleaved.
+fn separate(call: &Call, given: &mut [Given]) -> Result<()> {
+    for i in (0..given.len()).filter(|i| call.op.parameter(*i).mutated) {
+        let Given::Tensor(changed, _) = given[i].clone() else { continue };
+        for (_, arg) in given.iter_mut().enumerate().filter(|(j, _)| *j != i) {
+            if let Given::Tensor(t, _) = arg
+                && t.shares_storage(&changed)
+                && t.layout() != changed.layout()
+            {
+                *t = names::CLONE.call(&[(&*t).into()], &[])?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The tensor, without its history if that is cut. A tensor without one stays the same: its views are views of it.

@@ -107,10 +107,8 @@ def _with_axes(axes: Axes, value: Any, place: str, name: str) -> Iterator[tuple[
     elif isinstance(value, Tensor):
         yield value, axes, place
     elif axes is not None and value is not None and name == "in_axes":
-        raise TypeError(
-            f"mt.vmap: {place} is of type {type(value).__name__}, which has no axis; pass a tensor, or None for it in "
-            "in_axes"
-        )
+        what = "convert it with mt.asarray()" if hasattr(value, "__array__") else "pass a tensor, or None in in_axes"
+        raise TypeError(f"mt.vmap: {place} is of type {type(value).__name__}, expected a tensor; {what}")
 
 
 def _items(value: Any) -> list[tuple[Any, Any]] | None:
