@@ -210,21 +210,21 @@ WRONG = {
     "index": (lambda x: x.at(x), TypeError, "'index' of 'at' must be one number for the row, got a row"),
     "positional correction": (lambda x: x.var(1), TypeError, "'var' works along the row and takes no axis"),
     "sort": (lambda x: mt.ops.sort(x)[0], TypeError, "a row op cannot call 'sort', which is not computed along rows"),
-    "matmul": (lambda x: x @ x, TypeError, None),
+    "matmul": (lambda x: x @ x, TypeError, "unsupported operand"),
     "tensor": (lambda x: x + mt.ones(3), TypeError, "a row op cannot use a Tensor"),
     "indexing": (lambda x: x[0], TypeError, "a row has no value while the op is defined"),
     "nothing": (lambda x: None, TypeError, "the function returned nothing"),
     "truth": (lambda x: x > x.mean(), ValueError, "output 'out' is a truth value, but the outputs of rows are numbers"),
-    "only integers": (lambda x: x.sum() & 1, TypeError, None),
+    "only integers": (lambda x: x.sum() & 1, ValueError, "no floating dtype supports all functions of its program"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_definitions(name):
     function, kind, message = WRONG[name]
-    with pytest.raises((kind, ValueError, TypeError) if message is None else kind, match=message):
+    with pytest.raises(kind, match=message):
         mt.row_op(name="rows::wrong")(function)
-    assert not mt.has_op("rows::wrong") if hasattr(mt, "has_op") else "rows::wrong" not in mt.list_custom_ops_py()
+    assert "rows::wrong" not in mt.list_custom_ops_py()
 
 
 def test_wrong_clauses():
