@@ -155,6 +155,21 @@ def test_sizes(rows, n):
     assert op(mt.Tensor(x, device="cpu")).shape == (rows, n)
 
 
+def test_an_element_of_the_row():
+    @mt.row_op(name="rows::chosen", shape="(x: [.., n], index: [..]) -> [..]")
+    def chosen(x, index):
+        return x.at(index)
+
+    index = RANDOM.integers(0, 7, (3, 5))
+    x = mt.Tensor(X, requires_grad=True)
+    y = chosen(x, mt.Tensor(index, dtype="float64"))
+    np.testing.assert_array_equal(y.detach(), np.take_along_axis(X, index[..., None], -1)[..., 0])
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad, np.arange(7) == index[..., None])
+    for outside in (-1.0, 7.0, 1.5, np.nan):
+        assert np.isnan(chosen(mt.Tensor(X), mt.Tensor(outside, dtype="float64"))).all()
+
+
 def test_axes():
     @mt.row_op(name="rows::centered", axis=None)
     def centered(x):
@@ -207,10 +222,16 @@ WRONG = {
         "'softmax' works along the row here, got axis=0",
     ),
     "keyword": (lambda x: x.sum(dtype=mt.float64), TypeError, "'sum' of a row takes x, got 'dtype'"),
+    "no index": (lambda x: x.at(), TypeError, "'at' of a row lacks the argument 'index'"),
     "index": (lambda x: x.at(x), TypeError, "'index' of 'at' must be one number for the row, got a row"),
     "positional correction": (lambda x: x.var(1), TypeError, "'var' works along the row and takes no axis"),
     "sort": (lambda x: mt.ops.sort(x)[0], TypeError, "a row op cannot call 'sort', which is not computed along rows"),
     "matmul": (lambda x: x @ x, TypeError, "unsupported operand"),
+    "positions": (
+        lambda x: mt.ops.row.cross_entropy(x, 0.0),
+        TypeError,
+        r"'row::cross_entropy' takes positions in the row, 'target'; use x.at\(target\)",
+    ),
     "tensor": (lambda x: x + mt.ones(3), TypeError, "a row op cannot use a Tensor"),
     "indexing": (lambda x: x[0], TypeError, "a row has no value while the op is defined"),
     "nothing": (lambda x: None, TypeError, "the function returned nothing"),

@@ -170,6 +170,8 @@ class Trace:
         uniforms = []
         for u, (where, at) in zip(program["uniforms"], found["uniforms"], strict=True):
             number = arguments.get(inputs[at]) if where == "input" else at
+            if where == "input" and definition.inputs[at].dtype.startswith("int"):
+                raise TypeError(f"op '{self.op}': '{name}' takes positions in the row, '{u}'; use x.at({u})")
             if where == "input" and self._varies[self.value(0 if number is None else number)._node]:
                 raise TypeError(f"op '{self.op}': '{u}' of '{name}' must be one number for the row, got a row")
             uniforms.append(attributes[u] if isinstance(attributes.get(u), Element) else number)
@@ -191,7 +193,8 @@ class Trace:
             if key not in takes and key not in ("axis", "keepdims") and value is not None:
                 raise TypeError(f"op '{self.op}': '{name}' of a row takes {', '.join(takes)}, got '{key}'")
         self._check_axis(name, arguments)
-        lacking = next((key for key in program["inputs"] if arguments.get(key) is None), None)
+        required = [*program["inputs"], *(key for key in program["uniforms"] if key != "correction")]
+        lacking = next((key for key in required if arguments.get(key) is None), None)
         if lacking:
             raise TypeError(f"op '{self.op}': '{name}' of a row lacks the argument '{lacking}'")
         uniforms = [0.0 if arguments.get(key) is None else arguments[key] for key in program["uniforms"]]

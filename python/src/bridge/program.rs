@@ -1,7 +1,7 @@
 //! The programs of ops as data, from which another framework makes functions of its own.
 
 use minitensor::kernels::program::{Program, Symbol};
-use minitensor::kernels::{Element, Field, Row};
+use minitensor::kernels::{Element, Field, Row, lit};
 use minitensor::op::{Argument, Arguments, Body, Core};
 use minitensor::registry;
 use pyo3::IntoPyObjectExt;
@@ -81,7 +81,7 @@ fn _row_functions() -> Vec<(&'static str, String)> {
         "any" (x) Symbol::any(x.truthy());
         "all" (x) Symbol::all(x.truthy());
         "dot" (x, y) x.dot(*y);
-        "at" (x; index) x.at(*index);
+        "at" (x; index) Symbol::select(Symbol::any(x.stands_at(*index)), x.at(*index), lit(f64::NAN));
         "count" (x) x.count();
         "position" (x) x.position();
         "detach" (x) x.detach();
