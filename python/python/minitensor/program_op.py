@@ -95,9 +95,10 @@ def row_op(
     A row is the last axis of a tensor. The function is run once, with symbols in place of rows. It is written for one
     element: operators and functions apply to each element, as in `mt.element_op`, and a reduction such as `x.sum()` is
     a number that all elements of the row share. The reductions are `sum`, `mean`, `prod`, `max`, `min`, `argmax`,
-    `argmin`, `any`, `all`, `var` and `std` (with `correction=0`), `logsumexp`, `dot(y)` and `at(index)`, which is NaN if
-    there is no such element. `cumsum` and `reverse_cumsum` are running sums. `count` is the length of the row, and `position` the index of the element.
-    `detach` stops gradients. Other row ops, such as `mt.ops.softmax(x)`, may be called.
+    `argmin`, `any`, `all`, `var` and `std` (with `correction=0`), `logsumexp`, `dot(y)`, and `at(index)`, which is NaN
+    if there is no such element. `cumsum` and `reverse_cumsum` are running sums. `count` is the length of the row, and
+    `position` the index of the element. `detach` stops gradients. Other row ops, such as `mt.ops.softmax(x)`, may be
+    called.
 
     The op takes floating dtypes, computes half-precision numbers in `float32`, and has derivatives of any order.
     Attributes, `outputs` and `where` are those of `mt.element_op`.
