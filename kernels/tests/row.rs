@@ -188,7 +188,7 @@ fn agree<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(body:
             let places: Vec<_> = memory.iter_mut().zip(gives).map(|(y, gives)| rows.operand_mut(y, *gives)).collect();
             let inputs = [extra.0, of(true)].concat();
             let uniforms = [extra.1, of(false), at.clone()].concat();
-            let plan = RowPlan::new(program.clone(), gives, uniforms.len()).expect("it is of rows");
+            let plan = RowPlan::new(program.clone(), gives, uniforms.len(), &[]).expect("it is of rows");
             // SAFETY: all operands have these rows.
             unsafe { plan.run(n, count, &inputs, &uniforms, &places) };
             memory

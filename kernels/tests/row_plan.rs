@@ -132,7 +132,7 @@ fn a_plan_computes_its_program() {
     ];
     for seed in 0..400 {
         let (program, gives) = random_program(seed);
-        let plan = RowPlan::new(program.clone(), &gives, PER_ROW).unwrap_or_else(|e| panic!("{e}: {program}"));
+        let plan = RowPlan::new(program.clone(), &gives, PER_ROW, &[]).unwrap_or_else(|e| panic!("{e}: {program}"));
         let mut random = Random(seed + 1000);
         let (n, rows) = SIZES[random.below(SIZES.len())];
         let inputs: Vec<Operand> = NAMES.0.iter().map(|_| Operand::new(&mut random, n, rows)).collect();
@@ -170,7 +170,7 @@ fn rows_without_elements_have_the_results_of_no_elements() {
     let program = Program::write(&["x"], &[], |x, _| {
         vec![("sum".into(), x[0].exp().sum().into()), ("max".into(), x[0].max().into()), ("y".into(), x[0].into())]
     });
-    let plan = RowPlan::new(program, &[false, false, true], 0).expect("it is of rows");
+    let plan = RowPlan::new(program, &[false, false, true], 0, &[]).expect("it is of rows");
     let (mut sum, mut max) = ([1.0f32; 3], [1.0f32; 3]);
     let input = Rows { data: std::ptr::dangling::<f32>(), step: 0, is_large: false };
     let number = |data: &mut [f32; 3]| Rows { data: data.as_mut_ptr(), step: 4, is_large: false };
@@ -181,17 +181,57 @@ fn rows_without_elements_have_the_results_of_no_elements() {
 }
 
 #[test]
+fn truth_values_are_bytes() {
+    let program = Program::write(&["x", "kept"], &[], |x, _| {
+        let y = Symbol::select(x[1].truthy(), x[0], lit(0));
+        vec![("above".into(), x[0].mean().less(x[0]).into()), ("y".into(), (y - y.mean()).into())]
+    });
+    let plan = RowPlan::new(program, &[true, true], 0, &[1]).expect("it is of rows");
+    for (n, rows) in [(1, 1), (5, 7), (64, 9), (700, 3), (3000, 2)] {
+        let mut random = Random(n as u64);
+        let x: Vec<f64> = (0..n * rows).map(|_| random.number()).collect();
+        for shared in [false, true] {
+            let kept: Vec<u8> = (0..n * rows).map(|_| [0, 1, 1, 255][random.below(4)]).collect();
+            let step = if shared { 0 } else { n };
+            for level in levels() {
+                set_level(level);
+                let (mut above, mut y) = (vec![7u8; n * rows], vec![0.0; n * rows]);
+                let input = |data: *const f64, step: usize| Rows { data, step: step as isize, is_large: false };
+                let output = |data: *mut f64, step: usize| Rows { data, step: step as isize, is_large: false };
+                let inputs = [input(x.as_ptr(), 8 * n), input(kept.as_ptr().cast(), step)];
+                let outputs = [output(above.as_mut_ptr().cast(), n), output(y.as_mut_ptr(), 8 * n)];
+                // SAFETY: all operands have these rows.
+                unsafe { plan.run(n, rows, &inputs, &[], &outputs) };
+                for row in 0..rows {
+                    let x = &x[row * n..][..n];
+                    let kept: Vec<f64> =
+                        x.iter().zip(&kept[row * step..]).map(|(x, kept)| if *kept != 0 { *x } else { 0.0 }).collect();
+                    let mean = |x: &[f64]| x.iter().sum::<f64>() / n as f64;
+                    for at in 0..n {
+                        assert_eq!(above[row * n + at], u8::from(mean(x) < x[at]), "{n} {rows} {level:?}");
+                        assert!(is_close(y[row * n + at], kept[at] - mean(&kept)), "{n} {rows} {level:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn what_is_no_row_is_an_error() {
     let error = |body: fn(Symbol) -> minitensor_kernels::program::Output, gives| {
         let program = Program::write(&["x"], &[], |x, _| vec![("y".into(), body(x[0]))]);
-        RowPlan::new(program, &[gives], 0).expect_err("it is wrong").to_string()
+        RowPlan::new(program, &[gives], 0, &[]).expect_err("it is wrong").to_string()
     };
     assert_eq!(
         error(|x| (x - x.mean()).into(), false),
         "invalid program: output 'y' is a number for each row, but differs along a row"
     );
     assert_eq!(
-        error(|x| x.less(x.mean()).into(), true),
-        "invalid program: output 'y' is a truth value, but the outputs of rows are numbers"
+        error(|x| x.max().less(x.mean()).into(), false),
+        "invalid program: output 'y' is a truth value for each row, but the outputs of rows are numbers"
     );
+    let mask = Program::write(&["m"], &[], |m, _| vec![("y".into(), m[0].sum().into())]);
+    let error = RowPlan::new(mask, &[false], 0, &[0]).expect_err("it is wrong").to_string();
+    assert_eq!(error, "invalid program: a mask is reduced like numbers");
 }

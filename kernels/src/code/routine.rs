@@ -1,5 +1,7 @@
 //! [`Routine`]: machine code that can be called.
 
+use std::mem::MaybeUninit;
+
 use memmap2::{Mmap, MmapMut};
 use smallvec::{SmallVec, smallvec};
 
@@ -29,6 +31,8 @@ pub struct Routine {
     /// The memory that the loops need for values.
     slots: usize,
 }
+
+type Pointers = SmallVec<[*mut u8; 8]>;
 
 /// The arguments are the number of elements, which is a positive multiple of the step, the inputs, the outputs, the
 /// uniforms, and memory for values.
@@ -89,57 +93,90 @@ impl Routine {
     /// `inputs[k]`, if it is read, and `outputs[k]` point to `n` contiguous elements. An output may be the same memory as an
     /// input with elements of the same size; otherwise, outputs overlap nothing. `uniforms` points to the uniforms.
     pub unsafe fn run(&self, n: usize, inputs: &[*const u8], uniforms: *const u8, outputs: &[*mut u8]) {
-        let inputs: SmallVec<[*mut u8; 8]> = inputs.iter().map(|input| input.cast_mut()).collect();
-        let from =
-            |at| [(&inputs[..], &self.sizes[0]), (outputs, &self.sizes[1])].map(|(p, sizes)| moved(p, sizes, at));
-        let mut done = 0;
-        for which in [0, 1] {
-            let count = (n - done) / self.steps[which] * self.steps[which];
-            if count > 0 {
-                let [inputs, outputs] = from(done);
-                // SAFETY: the caller's contract, and `done + count <= n`.
-                unsafe { self.call(which, count, &inputs, uniforms, &outputs) };
-                done += count;
-            }
+        let [step, lanes] = self.steps;
+        let first = n - n % step;
+        if first > 0 {
+            // SAFETY: the caller's contract.
+            unsafe { self.call(0, first, inputs.as_ptr().cast(), uniforms, outputs.as_ptr()) };
         }
-        if done == n {
+        if first == n {
             return;
         }
-        // The rest is fewer elements than a vector, and is computed in buffers.
+        // The rest, as whole vectors. The last one ends with the last element: some elements may be computed twice.
+        let rest = (n - first).next_multiple_of(lanes);
+        let is_in_place = || outputs.iter().any(|output| inputs.contains(&output.cast_const()));
+        let (from, count) = if n >= rest && !is_in_place() { (n - rest, rest) } else { (first, rest - lanes) };
+        if count > 0 {
+            let [inputs, outputs] = self.moved(from, inputs, outputs);
+            // SAFETY: as above, and `from + count <= n`.
+            unsafe { self.call(1, count, inputs.as_ptr(), uniforms, outputs.as_ptr()) };
+        }
+        let done = from + count;
+        if done < n {
+            let [inputs, outputs] = self.moved(done, inputs, outputs);
+            // SAFETY: as above.
+            unsafe { self.buffered(n - done, &inputs, uniforms, &outputs) };
+        }
+    }
+
+    /// Computes fewer elements than a vector, in buffers.
+    ///
+    /// # Safety
+    /// As for [`run`](Routine::run).
+    unsafe fn buffered(&self, n: usize, inputs: &[*mut u8], uniforms: *const u8, outputs: &[*mut u8]) {
         let mut buffers: SmallVec<[Line; 16]> = smallvec![Line::ZERO; inputs.len() + outputs.len()];
-        let buffers: SmallVec<[*mut u8; 16]> = buffers.iter_mut().map(|line| std::ptr::from_mut(line).cast()).collect();
+        let buffers: Pointers = buffers.iter_mut().map(|line| std::ptr::from_mut(line).cast()).collect();
         let (read, written) = buffers.split_at(inputs.len());
-        let [inputs, outputs] = from(done);
-        // SAFETY: as above; a buffer holds a vector.
+        // SAFETY: the caller's contract; a buffer holds a vector.
         unsafe {
             let copy = |from: &[*mut u8], to: &[*mut u8], sizes: &[usize]| {
                 for ((from, to), size) in from.iter().zip(to).zip(sizes).filter(|(_, size)| **size > 0) {
-                    to.copy_from_nonoverlapping(*from, (n - done) * size);
+                    to.copy_from_nonoverlapping(*from, n * size);
                 }
             };
-            copy(&inputs, read, &self.sizes[0]);
-            self.call(1, self.steps[1], read, uniforms, written);
-            copy(written, &outputs, &self.sizes[1]);
+            copy(inputs, read, &self.sizes[0]);
+            self.call(1, self.steps[1], read.as_ptr(), uniforms, written.as_ptr());
+            copy(written, outputs, &self.sizes[1]);
         }
+    }
+
+    /// Pointers to the elements from `by` on. The pointer to an operand that is not read may be invalid, and is not changed.
+    fn moved(&self, by: usize, inputs: &[*const u8], outputs: &[*mut u8]) -> [Pointers; 2] {
+        let (mut from, mut to) = (Pointers::new(), Pointers::new());
+        from.extend(inputs.iter().zip(&self.sizes[0]).map(|(pointer, size)| pointer.wrapping_add(by * size).cast_mut()));
+        to.extend(outputs.iter().zip(&self.sizes[1]).map(|(pointer, size)| pointer.wrapping_add(by * size)));
+        [from, to]
     }
 
     /// Calls a loop.
     ///
     /// # Safety
     /// As for [`run`](Routine::run); `n` is a positive multiple of the step of the loop.
-    unsafe fn call(&self, which: usize, n: usize, inputs: &[*mut u8], uniforms: *const u8, outputs: &[*mut u8]) {
-        let mut slots: SmallVec<[Line; 16]> = smallvec![Line::ZERO; self.slots * SLOT / Line::BYTES];
-        // SAFETY: the code of a loop with these arguments begins there. The caller's contract.
+    unsafe fn call(
+        &self,
+        which: usize,
+        n: usize,
+        inputs: *const *mut u8,
+        uniforms: *const u8,
+        outputs: *const *mut u8,
+    ) {
+        const FEW: usize = 16;
+        let mut few = [const { MaybeUninit::<Line>::uninit() }; FEW];
+        let mut many = Vec::new();
+        let lines = self.slots * SLOT / Line::BYTES;
+        let slots = if lines <= FEW {
+            few.as_mut_ptr()
+        } else {
+            many.resize_with(lines, MaybeUninit::<Line>::uninit);
+            many.as_mut_ptr()
+        };
+        // SAFETY: the code of a loop with these arguments begins there, and writes a slot before it reads it. The caller's
+        // contract.
         unsafe {
             let entry = std::mem::transmute::<*const u8, Entry>(self.pages.as_ptr().add(self.starts[which]));
-            entry(n, inputs.as_ptr(), outputs.as_ptr(), uniforms, slots.as_mut_ptr().cast());
+            entry(n, inputs, outputs, uniforms, slots.cast());
         }
     }
-}
-
-/// Pointers to the elements from `by` on. The pointer to an operand that is not read may be invalid, and is not changed.
-fn moved(pointers: &[*mut u8], sizes: &[usize], by: usize) -> SmallVec<[*mut u8; 8]> {
-    pointers.iter().zip(sizes).map(|(pointer, size)| pointer.wrapping_add(by * size)).collect()
 }
 
 /// The bytes before the code, which are zeros and the constants, and the position of each constant. With AVX2, which cannot

@@ -5,16 +5,17 @@ use std::cell::Cell;
 use smallvec::SmallVec;
 
 use super::stages::{Numbers, Part, Slot, Stages};
-use super::{Malformed, Program, Tile, ValueType};
+use super::{Id, Instruction, Malformed, Program, Tile, ValueType};
 use crate::memory::Line;
 use crate::number::scalar::Const;
+use crate::number::Truth;
 use crate::row::{Computed, Reduction, Rows, reduced};
 use crate::runtime::stop::vec_for;
 
-/// The number of elements that a stage computes before the next stage runs. They stay in the cache.
-const BLOCK: usize = 4096;
+/// The number of elements that a stage computes before the next stage runs. They stay in the nearest cache.
+const BLOCK: usize = 2048;
 /// The fewest elements of a row that a call computes alone.
-const LONG: usize = BLOCK / 2;
+const LONG: usize = 512;
 /// The most lines of memory that a thread keeps for its next run.
 const MOST_LINES: usize = (1 << 20) / Line::BYTES;
 /// A column has room for a multiple of this number of rows, so that a program over rows computes whole vectors.
@@ -26,6 +27,8 @@ const VECTOR: usize = 16;
 pub struct RowPlan {
     program: Program,
     per_row: usize,
+    /// Whether each input, and each output, is of truth values.
+    masks: [Vec<bool>; 2],
     /// For several rows at once, and for long rows.
     stages: [Stages; 2],
 }
@@ -37,21 +40,32 @@ thread_local! {
 
 impl RowPlan {
     /// The plan of a program. `gives` marks the outputs with one value per element; the others have one per row. The first
-    /// `per_row` uniforms have one value per row; the others are the same for all rows.
+    /// `per_row` uniforms have one value per row; the others are the same for all rows. The inputs at the positions `masks`, and
+    /// outputs that are truth values, are [`Truth`]s in memory.
     ///
     /// # Errors
-    /// If the program doesn't [verify](Program::verify), an output is a truth value, or an output with one value per row
-    /// differs along a row.
-    pub fn new(program: Program, gives: &[bool], per_row: usize) -> Result<RowPlan, Malformed> {
+    /// If the program doesn't [verify](Program::verify), an output with one value per row differs along a row or is a truth
+    /// value, or a mask is used as a number.
+    pub fn new(program: Program, gives: &[bool], per_row: usize, masks: &[usize]) -> Result<RowPlan, Malformed> {
         program.verify()?;
-        let is_mask = |(_, id): &&(String, super::Id)| program.instructions[id.at()].kind() == ValueType::Mask;
-        if let Some((name, _)) = program.outputs.iter().find(is_mask) {
-            return Err(Malformed(format!("output '{name}' is a truth value, but the outputs of rows are numbers")));
-        }
         let program = program.without_dead();
-        let of = |numbers| Stages::of(&program, gives, per_row, numbers);
+        let is_mask = |id: Id| program.instructions[id.at()].kind() == ValueType::Mask;
+        if let Some(((name, _), _)) = program.outputs.iter().zip(gives).find(|((_, id), gives)| is_mask(*id) && !**gives) {
+            return Err(Malformed(format!(
+                "output '{name}' is a truth value for each row, but the outputs of rows are numbers"
+            )));
+        }
+        let is_number = |(id, _): &(Id, ValueType)| {
+            matches!(program.instructions[id.at()], Instruction::Input(k) if masks.contains(&(k as usize)))
+        };
+        if program.instructions.iter().any(|i| matches!(i, Instruction::Reduce(..)) && i.operands().iter().any(is_number)) {
+            return Err(Malformed("a mask is reduced like numbers".to_owned()));
+        }
+        let of = |numbers| Stages::of(&program, gives, per_row, masks, numbers);
         let stages = [of(Numbers::Repeated)?, of(Numbers::Uniform)?];
-        Ok(RowPlan { program, per_row, stages })
+        let inputs = (0..program.inputs.len()).map(|k| masks.contains(&k)).collect();
+        let outputs = program.outputs.iter().map(|(_, id)| is_mask(*id)).collect();
+        Ok(RowPlan { program, per_row, masks: [inputs, outputs], stages })
     }
 
     /// The program.
@@ -86,9 +100,9 @@ impl RowPlan {
         if rows == 0 {
             return;
         }
-        let is_long = n >= LONG || rows == 1;
+        let together = if n >= LONG { 1 } else { (BLOCK / n.max(1)).clamp(1, rows) };
+        let is_long = together == 1;
         let stages = &self.stages[usize::from(is_long)];
-        let together = if is_long { 1 } else { (BLOCK / n.max(1)).clamp(1, rows) };
         let (per_row, attributes) = uniforms.split_at(self.per_row);
         // SAFETY: the caller's contract: every uniform has a first row.
         let mut numbers: Vec<T> = attributes.iter().map(|u| unsafe { *u.row(0) }).collect();
@@ -99,15 +113,18 @@ impl RowPlan {
         }
         let mut memory = MEMORY.take();
         let buffers = Buffers::of::<T>(stages, n, together, inputs.len(), &mut memory);
-        let mut run = Run { n, rows: 0, start: 0, buffers, inputs, outputs, numbers, first, copied: SmallVec::new() };
+        let masks = &self.masks;
+        let mut run =
+            Run { n, rows: 0, start: 0, buffers, inputs, outputs, masks, numbers, first, copied: SmallVec::new() };
         // Inputs that are the same in all rows are copied, so that one call computes several rows.
         for (k, input) in inputs.iter().enumerate() {
             let is_copied = input.step == 0 && together > 1 && stages.reads[k];
             run.copied.push(is_copied);
             if is_copied {
-                let to: *mut T = run.buffers.input(k);
+                let (to, size) = (run.buffers.input::<u8>(k), run.size_of(Slot::Input(k)));
+                let from = input.data.cast::<u8>();
                 // SAFETY: the buffer has room for these rows, and the caller's contract.
-                (0..together).for_each(|row| unsafe { to.add(row * n).copy_from_nonoverlapping(input.data, n) });
+                (0..together).for_each(|row| unsafe { to.add(row * n * size).copy_from_nonoverlapping(from, n * size) });
             }
         }
         for k in 0..stages.columns {
@@ -187,6 +204,7 @@ struct Run<'a, T> {
     buffers: Buffers,
     inputs: &'a [Rows<*const T>],
     outputs: &'a [Rows<*mut T>],
+    masks: &'a [Vec<bool>; 2],
     /// The attributes and the length of the row, then, for long rows, the numbers of the row.
     numbers: Vec<T>,
     first: usize,
@@ -251,9 +269,19 @@ impl<T: Tile + Computed> Run<'_, T> {
         }
     }
 
+    /// The size of an element in bytes.
+    fn size_of(&self, slot: Slot) -> usize {
+        let is_mask = match slot {
+            Slot::Input(k) => self.masks[0][k],
+            Slot::Output(k) => self.masks[1][k],
+            _ => false,
+        };
+        if is_mask { size_of::<Truth>() } else { size_of::<T>() }
+    }
+
     /// The first of the rows in memory, with the distance in bytes to the next.
     fn rows_of(&self, slot: Slot) -> (*mut u8, isize) {
-        let step = (self.n * size_of::<T>()) as isize;
+        let step = (self.n * self.size_of(slot)) as isize;
         match slot {
             Slot::Input(k) if self.copied[k] => (self.buffers.input(k), step),
             Slot::Input(k) => (self.inputs[k].row(self.start).cast_mut().cast(), self.inputs[k].step),
@@ -268,26 +296,28 @@ impl<T: Tile + Computed> Run<'_, T> {
     /// # Safety
     /// As for [`RowPlan::run`].
     unsafe fn compute_numbers(&self, part: &Part) {
-        let inputs: SmallVec<[*const u8; 8]> = part.inputs.iter().map(|s| self.rows_of(*s).0.cast_const()).collect();
-        let outputs: SmallVec<[*mut u8; 8]> = part.outputs.iter().map(|s| self.rows_of(*s).0).collect();
+        let slots = part.inputs.iter().chain(&part.outputs);
+        let data: SmallVec<[*mut u8; 16]> = slots.map(|slot| self.rows_of(*slot).0).collect();
         // SAFETY: columns have room for whole vectors. What is in them beyond the last row is not used.
-        unsafe { part.plan.run(self.rows.next_multiple_of(VECTOR), &inputs, &self.numbers, &outputs) }
+        unsafe { part.run(self.rows.next_multiple_of(VECTOR), &data, &self.numbers) }
     }
 
     /// # Safety
     /// As for [`RowPlan::run`].
     unsafe fn compute_elements(&self, part: &Part) {
-        let step = (self.n * size_of::<T>()) as isize;
-        let inputs: SmallVec<[(*mut u8, isize); 8]> = part.inputs.iter().map(|s| self.rows_of(*s)).collect();
-        let outputs: SmallVec<[(*mut u8, isize); 8]> = part.outputs.iter().map(|s| self.rows_of(*s)).collect();
-        let is_one = self.rows == 1 || inputs.iter().chain(&outputs).all(|(_, of)| *of == step);
+        let (mut data, mut steps) = (SmallVec::<[*mut u8; 16]>::new(), SmallVec::<[isize; 16]>::new());
+        let mut is_one = true;
+        for slot in part.inputs.iter().chain(&part.outputs) {
+            let (start, step) = self.rows_of(*slot);
+            data.push(start);
+            steps.push(step);
+            is_one &= self.rows == 1 || step == (self.n * self.size_of(*slot)) as isize;
+        }
         let (count, n) = if is_one { (1, self.rows * self.n) } else { (self.rows, self.n) };
-        for row in 0..count as isize {
-            let at = |(data, step): &(*mut u8, isize)| data.wrapping_offset(row * step);
-            let inputs: SmallVec<[*const u8; 8]> = inputs.iter().map(|x| at(x).cast_const()).collect();
-            let outputs: SmallVec<[*mut u8; 8]> = outputs.iter().map(at).collect();
+        for _ in 0..count {
             // SAFETY: by contract; arrays have room for these rows.
-            unsafe { part.plan.run(n, &inputs, &self.numbers, &outputs) }
+            unsafe { part.run(n, &data, &self.numbers) };
+            data.iter_mut().zip(&steps).for_each(|(data, step)| *data = data.wrapping_offset(*step));
         }
     }
 

@@ -13,7 +13,7 @@
 //! A function that takes longer than loading its value, such as this exponential, is computed in one stage and kept for
 //! the others.
 
-use super::{Id, Instruction, Malformed, Plan, Primitive, Program, ValueType};
+use super::{Id, Instruction, Malformed, Plan, Primitive, Program, Tile, ValueType};
 use crate::number::scalar::Const;
 use crate::row::Reduction;
 
@@ -51,6 +51,21 @@ pub(super) struct Part {
     pub plan: Plan,
     pub inputs: Vec<Slot>,
     pub outputs: Vec<Slot>,
+}
+
+impl Part {
+    /// Computes `n` elements. `data` points to those of the inputs, then of the outputs.
+    ///
+    /// # Safety
+    /// As for [`Plan::run`].
+    pub unsafe fn run<T: Tile>(&self, n: usize, data: &[*mut u8], uniforms: &[T]) {
+        let (inputs, outputs) = data.split_at(self.inputs.len());
+        // SAFETY: both types of pointers are alike. The caller's contract.
+        unsafe {
+            let inputs = std::slice::from_raw_parts(inputs.as_ptr().cast::<*const u8>(), inputs.len());
+            self.plan.run(n, inputs, uniforms, outputs);
+        }
+    }
 }
 
 /// One stage.
@@ -92,9 +107,15 @@ pub(super) struct Stages {
 
 impl Stages {
     /// Splits a program. `gives` marks the outputs with one value per element. The first `per_row` uniforms have one value
-    /// per row; the others are the same for all rows.
-    pub fn of(program: &Program, gives: &[bool], per_row: usize, numbers: Numbers) -> Result<Stages, Malformed> {
-        let mut split = Split::of(program, per_row, numbers);
+    /// per row; the others are the same for all rows. The inputs at the positions `masks` are truth values in memory.
+    pub fn of(
+        program: &Program,
+        gives: &[bool],
+        per_row: usize,
+        masks: &[usize],
+        numbers: Numbers,
+    ) -> Result<Stages, Malformed> {
+        let mut split = Split::of(program, per_row, masks, numbers);
         let depth = split.levels.iter().copied().max().unwrap_or(0);
         let numbers_used = split.numbers_used(gives);
         let kept = split.kept(gives, depth);
@@ -170,6 +191,7 @@ impl Stages {
 struct Split<'a> {
     program: &'a Program,
     per_row: usize,
+    masks: &'a [usize],
     numbers: Numbers,
     extents: Vec<Extent>,
     /// The number of reductions before each value, along the longest path.
@@ -181,7 +203,7 @@ struct Split<'a> {
 }
 
 impl<'a> Split<'a> {
-    fn of(program: &'a Program, per_row: usize, numbers: Numbers) -> Split<'a> {
+    fn of(program: &'a Program, per_row: usize, masks: &'a [usize], numbers: Numbers) -> Split<'a> {
         let (mut extents, mut levels, mut slots) = (Vec::new(), Vec::new(), Vec::new());
         for instruction in &program.instructions {
             let operands = instruction.operands();
@@ -201,7 +223,7 @@ impl<'a> Split<'a> {
             levels.push(level);
             slots.push(slot);
         }
-        Split { program, per_row, numbers, extents, levels, slots, arrays: 0, columns: per_row }
+        Split { program, per_row, masks, numbers, extents, levels, slots, arrays: 0, columns: per_row }
     }
 
     fn new_array(&mut self) -> Slot {
@@ -285,7 +307,7 @@ impl<'a> Split<'a> {
     }
 
     /// The program that computes these values from those in memory. It takes the attributes and the length of the row as
-    /// uniforms. Truth values are in memory as the numbers 0 and 1.
+    /// uniforms. Truth values are in buffers as the numbers 0 and 1.
     fn part(&self, roots: &[(Id, Slot)], extent: Extent) -> Result<Option<Part>, Malformed> {
         if roots.is_empty() {
             return Ok(None);
@@ -337,9 +359,9 @@ impl<'a> Split<'a> {
             }
         }
         let mut outputs = Vec::new();
-        for (k, (id, _)) in roots.iter().enumerate() {
+        for (k, (id, slot)) in roots.iter().enumerate() {
             let mut value = moved[id.at()];
-            if instructions[id.at()].kind() == ValueType::Mask {
+            if instructions[id.at()].kind() == ValueType::Mask && !matches!(slot, Slot::Output(_)) {
                 let [one, zero] = [1.0, 0.0].map(|x| push(&mut written, Instruction::Constant(Const::Float(x))));
                 value = push(&mut written, Instruction::Select(value, one, zero));
             }
@@ -352,7 +374,9 @@ impl<'a> Split<'a> {
             instructions: written,
             outputs,
         };
+        let is_mask = |k: &usize| matches!(inputs[*k], Slot::Input(input) if self.masks.contains(&input));
+        let masks: Vec<usize> = (0..inputs.len()).filter(is_mask).collect();
         let outputs = roots.iter().map(|(_, slot)| *slot).collect();
-        Ok(Some(Part { plan: Plan::new(program, &[])?, inputs, outputs }))
+        Ok(Some(Part { plan: Plan::new(program, &masks)?, inputs, outputs }))
     }
 }

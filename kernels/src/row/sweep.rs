@@ -46,6 +46,10 @@ pub(super) use each;
 /// One value for each lane.
 pub(super) type Lanes<T> = [T; LANES];
 
+/// An array in memory whose vectors do not cross cache lines, which would take twice the time.
+#[repr(align(64))]
+struct Aligned<A>(A);
+
 /// A loop over a row that computes `N` values for each element. A value is accumulated over the row, or used at the end
 /// of each block.
 pub(super) trait Sweep<T: Computed, const N: usize> {
@@ -103,15 +107,15 @@ pub(super) unsafe fn sweep<T: Computed, S: Sweep<T, N>, const N: usize>(
         }
         // The rest has its own loop, because a loop of unknown length does not keep values in registers.
         if start < end {
-            let (len, mut values) = (end - start, identities::<T, S, N>(kinds));
+            let (len, mut values) = (end - start, Aligned(identities::<T, S, N>(kinds)));
             this.begin(start, len);
             for lane in 0..len {
                 // SAFETY: as above.
-                unsafe { this.element(start + lane, lane, &mut values, &mut kept) };
+                unsafe { this.element(start + lane, lane, &mut values.0, &mut kept) };
             }
             // SAFETY: as above.
-            unsafe { this.end(start, len, &values, &kept) };
-            add::<T, S, N>(kinds, &mut totals, &values);
+            unsafe { this.end(start, len, &values.0, &kept) };
+            add::<T, S, N>(kinds, &mut totals, &values.0);
             start = end;
         }
         let mut sums = [T::ZERO; N];
@@ -160,8 +164,8 @@ fn fold<T: Computed>(lanes: &Lanes<T>, kind: Reduction) -> T {
     let lanes = halve::<T, 32>(lanes, kind);
     // From here on, single lanes are combined. The compiler must not see this, because it would keep single lanes in the
     // loop, too.
-    let lanes = black_box(halve::<T, 16>(&lanes, kind));
-    let lanes = halve::<T, 8>(&lanes, kind);
+    let lanes = black_box(Aligned(halve::<T, 16>(&lanes, kind)));
+    let lanes = halve::<T, 8>(&lanes.0, kind);
     let lanes = halve::<T, 4>(&lanes, kind);
     let lanes = halve::<T, 2>(&lanes, kind);
     kind.combine(lanes[0], lanes[1])

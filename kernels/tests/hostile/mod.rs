@@ -45,7 +45,7 @@ fn run(program: &Program) {
     let places: Vec<_> = outputs.iter_mut().map(|o| Rows { data: o.as_mut_ptr(), step: 0, is_large: false }).collect();
     let (inputs, uniforms): (Vec<_>, Vec<_>) =
         (inputs.iter().map(|x| input(x.as_ptr())).collect(), uniforms.iter().map(|u| input(u)).collect());
-    if let Ok(plan) = RowPlan::new(program.clone(), &vec![true; places.len()], uniforms.len())
+    if let Ok(plan) = RowPlan::new(program.clone(), &vec![true; places.len()], uniforms.len(), &[])
         && program.runs_at::<f64>()
     {
         // SAFETY: all arguments have the row, and the outputs don't overlap.

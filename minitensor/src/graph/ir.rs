@@ -94,6 +94,8 @@ pub struct Call {
 /// The histories of its arguments that a call does not use, when its function runs again for the gradient of a gradient.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Cut {
+    /// Whether an argument has a history.
+    pub has_history: bool,
     /// Whether it uses none, because gradients were not recorded.
     pub is_off: bool,
     /// The positions of the arguments without one, as after `detach()`.
@@ -103,7 +105,14 @@ pub struct Cut {
 impl Cut {
     /// Whether the call uses all histories.
     pub fn is_nothing(&self) -> bool {
-        *self == Cut::default()
+        !self.is_off && self.detached.is_empty()
+    }
+
+    /// That of two calls together, none of whose arguments is detached. `None` if only one of them uses histories.
+    pub fn with(&self, other: &Cut) -> Option<Cut> {
+        let is_alike = self.is_off == other.is_off || !self.has_history || !other.has_history;
+        let (has_history, is_off) = (self.has_history || other.has_history, self.is_off || other.is_off);
+        is_alike.then(|| Cut { has_history, is_off, detached: SmallVec::new() })
     }
 }
 

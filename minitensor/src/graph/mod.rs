@@ -27,7 +27,7 @@ mod traced;
 mod verify;
 
 pub use batch::{Batch, Randomness, Replay};
-pub use ir::{Call, Graph, Operand, Source, Value, ValueId};
+pub use ir::{Call, Cut, Graph, Operand, Source, Value, ValueId};
 pub use record::{READS_AN_ARRAY, Recording, is_recording, last_call_takes, refuse, set_locate};
 pub use run::{Executable, Reads};
 pub use traced::Traced;

@@ -472,6 +472,7 @@ impl Recorder {
                     let (id, without) = self.handle(t).map_err(|e| e.context(format!("op '{}'", op.name)))?;
                     is_without = without;
                     if self.held[id.at()].requires_grad() {
+                        cut.has_history = true;
                         cut.is_off |= frame.is_quiet;
                         if self.is_detached(id, t) {
                             cut.detached.push(i);

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
 use crate::error::Result;
-use crate::graph::{Call, Graph, Operand, Source, ValueId};
+use crate::graph::{Call, Cut, Graph, Operand, Source, ValueId};
 use crate::op::gradient;
 use crate::op::{Arity, CustomOpBuilder, DTypeRule, OpRef, Role};
 use crate::tensor::{Device, Layout, Shape, Tensor};
@@ -70,6 +70,7 @@ struct Open {
     /// The values that it reads, and those that it computes.
     reads: Vec<ValueId>,
     computes: Vec<ValueId>,
+    cut: Cut,
 }
 
 impl Open {
@@ -77,11 +78,12 @@ impl Open {
         let mut reads: Vec<ValueId> = call.reads().collect();
         reads.sort_unstable();
         reads.dedup();
-        Open { members: vec![at], instructions, reads, computes: call.computes().collect() }
+        Open { members: vec![at], instructions, reads, computes: call.computes().collect(), cut: call.cut.clone() }
     }
 
-    /// Both together, if they are small enough. `self` runs after `other`.
+    /// Both together, if they are small enough, and both or neither use histories. `self` runs after `other`.
     fn joined(&self, other: &Open) -> Option<Open> {
+        let cut = self.cut.with(&other.cut)?;
         let mut reads: Vec<ValueId> = self.reads.iter().copied().filter(|id| !other.computes.contains(id)).collect();
         reads.extend(&other.reads);
         reads.sort_unstable();
@@ -93,6 +95,7 @@ impl Open {
             instructions,
             reads,
             computes: other.computes.iter().chain(&self.computes).copied().collect(),
+            cut,
         })
     }
 }
@@ -117,9 +120,7 @@ impl Groups {
                 joined.iter().for_each(|g| open[*g] = None);
                 continue;
             };
-            let shape = |call: &Call| {
-                call.computes().next().map(|id| (&graph.value(id).shape, kind(graph, call), call.cut.is_off))
-            };
+            let shape = |call: &Call| call.computes().next().map(|id| (&graph.value(id).shape, kind(graph, call)));
             let mut group = Open::of(at, call, steps);
             let mut into = None;
             for g in joined {
@@ -296,7 +297,7 @@ fn fused(graph: &Graph, calls: &[&Call], is_used: &dyn Fn(ValueId) -> bool) -> O
         outputs: outputs.iter().map(|id| Some(*id)).collect(),
         is_wide: false,
         draws: false,
-        cut: calls[0].cut.clone(),
+        cut: calls.iter().skip(1).try_fold(calls[0].cut.clone(), |cut, call| cut.with(&call.cut))?,
     })
 }
 
