@@ -229,7 +229,7 @@ fn what_is_no_row_is_an_error() {
     );
     assert_eq!(
         error(|x| x.max().less(x.mean()).into(), false),
-        "invalid program: output 'y' is a truth value for each row, but the outputs of rows are numbers"
+        "invalid program: output 'y' is one truth value for each row, expected a number; select 1 or 0 by it"
     );
     let mask = Program::write(&["m"], &[], |m, _| vec![("y".into(), m[0].sum().into())]);
     let error = RowPlan::new(mask, &[false], 0, &[0]).expect_err("it is wrong").to_string();

@@ -235,7 +235,7 @@ WRONG = {
     "tensor": (lambda x: x + mt.ones(3), TypeError, "a row op cannot use a Tensor"),
     "indexing": (lambda x: x[0], TypeError, "a row has no value while the op is defined"),
     "nothing": (lambda x: None, TypeError, "the function returned nothing"),
-    "truth": (lambda x: x > x.mean(), ValueError, "output 'out' is a truth value, but the outputs of rows are numbers"),
+    "truth": (lambda x: x.max() > 1, ValueError, "output 'out' is one truth value for each row, expected a number"),
     "only integers": (lambda x: x.sum() & 1, ValueError, "no floating dtype supports all functions of its program"),
 }
 
@@ -268,3 +268,17 @@ def test_wrong_clauses():
         mt.row_op("softmax")
     with pytest.raises(TypeError, match="the attribute 'k' of a row op must be a float, got bool"):
         mt.row_op(name="rows::wrong")(lambda x, k=True: x)
+
+
+def test_truth_values_of_elements():
+    @mt.row_op(name="test_row_op::above")
+    def above(x):
+        return x > x.mean(), x - x.mean()
+
+    x = mt.randn(4, 5, requires_grad=True)
+    mask, centered = above(x)
+    np.testing.assert_array_equal(mask.numpy(), centered.detach().numpy() > 0)
+    assert mask.dtype == mt.bool
+    (gradient,) = mt.grad((centered * centered).sum(), [x])
+    np.testing.assert_allclose(gradient.numpy(), 2 * centered.detach().numpy(), atol=1e-6)
+    mt.testing.opcheck(above)

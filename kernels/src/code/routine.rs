@@ -143,7 +143,9 @@ impl Routine {
     /// Pointers to the elements from `by` on. The pointer to an operand that is not read may be invalid, and is not changed.
     fn moved(&self, by: usize, inputs: &[*const u8], outputs: &[*mut u8]) -> [Pointers; 2] {
         let (mut from, mut to) = (Pointers::new(), Pointers::new());
-        from.extend(inputs.iter().zip(&self.sizes[0]).map(|(pointer, size)| pointer.wrapping_add(by * size).cast_mut()));
+        from.extend(
+            inputs.iter().zip(&self.sizes[0]).map(|(pointer, size)| pointer.wrapping_add(by * size).cast_mut()),
+        );
         to.extend(outputs.iter().zip(&self.sizes[1]).map(|(pointer, size)| pointer.wrapping_add(by * size)));
         [from, to]
     }

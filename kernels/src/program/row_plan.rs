@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use super::stages::{Numbers, Part, Slot, Stages};
 use super::{Id, Instruction, Malformed, Program, Tile, ValueType};
 use crate::memory::Line;
-use crate::number::scalar::Const;
 use crate::number::Truth;
+use crate::number::scalar::Const;
 use crate::row::{Computed, Reduction, Rows, reduced};
 use crate::runtime::stop::vec_for;
 
@@ -50,15 +50,19 @@ impl RowPlan {
         program.verify()?;
         let program = program.without_dead();
         let is_mask = |id: Id| program.instructions[id.at()].kind() == ValueType::Mask;
-        if let Some(((name, _), _)) = program.outputs.iter().zip(gives).find(|((_, id), gives)| is_mask(*id) && !**gives) {
+        if let Some(((name, _), _)) =
+            program.outputs.iter().zip(gives).find(|((_, id), gives)| is_mask(*id) && !**gives)
+        {
             return Err(Malformed(format!(
-                "output '{name}' is a truth value for each row, but the outputs of rows are numbers"
+                "output '{name}' is one truth value for each row, expected a number; select 1 or 0 by it"
             )));
         }
-        let is_number = |(id, _): &(Id, ValueType)| {
-            matches!(program.instructions[id.at()], Instruction::Input(k) if masks.contains(&(k as usize)))
-        };
-        if program.instructions.iter().any(|i| matches!(i, Instruction::Reduce(..)) && i.operands().iter().any(is_number)) {
+        let is_number = |(id, _): &(Id, ValueType)| matches!(program.instructions[id.at()], Instruction::Input(k) if masks.contains(&(k as usize)));
+        if program
+            .instructions
+            .iter()
+            .any(|i| matches!(i, Instruction::Reduce(..)) && i.operands().iter().any(is_number))
+        {
             return Err(Malformed("a mask is reduced like numbers".to_owned()));
         }
         let of = |numbers| Stages::of(&program, gives, per_row, masks, numbers);
@@ -124,7 +128,8 @@ impl RowPlan {
                 let (to, size) = (run.buffers.input::<u8>(k), run.size_of(Slot::Input(k)));
                 let from = input.data.cast::<u8>();
                 // SAFETY: the buffer has room for these rows, and the caller's contract.
-                (0..together).for_each(|row| unsafe { to.add(row * n * size).copy_from_nonoverlapping(from, n * size) });
+                (0..together)
+                    .for_each(|row| unsafe { to.add(row * n * size).copy_from_nonoverlapping(from, n * size) });
             }
         }
         for k in 0..stages.columns {

@@ -72,11 +72,12 @@ impl OpDef {
             let at = |all: &[Argument]| all.iter().position(|a| *a == Argument::Input(*i));
             at(&inputs).map(Variable::Input).or_else(|| at(&uniforms).map(Variable::Uniform))
         };
-        let gives: Vec<bool> = self.outputs.iter().map(|o| o.core == Core::Slice).collect();
+        let gives: Vec<bool> = outputs.iter().map(|k| self.outputs[*k].core == Core::Slice).collect();
         let wrt: Option<Vec<Variable>> = wrt.iter().map(place).collect();
-        let program = wrt.and_then(|wrt| program.vjp_of_rows(&gives, &wrt));
+        let program = wrt.and_then(|wrt| program.giving(&outputs).vjp_of_rows(&gives, &wrt));
         let program = program.ok_or_else(|| Error::runtime("the body has a function without a derivative"))?;
-        let (rows, numbers): (Vec<usize>, Vec<usize>) = (0..gives.len()).partition(|k| gives[*k]);
+        let (rows, numbers): (Vec<usize>, Vec<usize>) =
+            outputs.iter().partition(|k| self.outputs[**k].core == Core::Slice);
         Ok(Some(Arguments { program, inputs: with(rows, inputs), uniforms: with(numbers, uniforms) }))
     }
 

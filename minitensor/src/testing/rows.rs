@@ -1,6 +1,6 @@
 //! Compares the program of a row op with its compiled passes.
 
-use minitensor_kernels::program::{Program, Variable};
+use minitensor_kernels::program::{Program, ScalarValue, Variable};
 
 use super::layouts::results;
 use super::sample::Sample;
@@ -155,6 +155,10 @@ impl Rows {
         let values = program.at_row(&inputs, &uniforms, self.n);
         let values =
             values.ok_or_else(|| Error::runtime(format!("the program does not support float64: {program}")))?;
-        Ok(values.iter().map(|y| y.iter().filter_map(|v| v.number()).collect()).collect())
+        let number = |value: &ScalarValue<f64>| match value {
+            ScalarValue::Number(x) => *x,
+            ScalarValue::Mask(truth) => f64::from(u8::from(*truth)),
+        };
+        Ok(values.iter().map(|y| y.iter().map(number).collect()).collect())
     }
 }

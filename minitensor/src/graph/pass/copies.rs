@@ -1,11 +1,13 @@
-//! Removes copies of tensors that nothing else uses.
+//! Removes copies of tensors.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
+use super::fuse;
 use crate::graph::{Graph, Operand, Source, ValueId};
 use crate::op::by_name::names;
 
 /// `clone(x)` is `x` if a call computes `x` into memory of its own, no other call reads or changes it, and it is not a result.
+/// So is an output of an element op that is `x`, such as the gradient of an addition.
 pub fn remove(mut graph: Graph) -> Graph {
     let Ok(clone) = names::CLONE.get() else { return graph };
     let written = graph.written();
@@ -18,6 +20,13 @@ pub fn remove(mut graph: Graph) -> Graph {
         .flat_map(|call| call.reads())
         .chain(graph.outputs.iter().copied())
         .for_each(|id| uses[id.at()] += 1);
+    let is_written = |graph: &Graph, id: ValueId| written[graph.value(id).memory as usize];
+    // Computed into memory of its own, which no call changes.
+    let is_own = |graph: &Graph, id: ValueId| {
+        let value = graph.value(id);
+        matches!(value.source, Source::Computed) && values[value.memory as usize] == 1 && !is_written(graph, id)
+    };
+    let mut outputs: HashSet<ValueId> = graph.outputs.iter().copied().collect();
     let mut same: Vec<ValueId> = (0..graph.values.len()).map(|i| ValueId(i as u32)).collect();
     let mut removed = BTreeSet::new();
     for at in 0..graph.calls.len() {
@@ -30,18 +39,33 @@ pub fn remove(mut graph: Graph) -> Graph {
         if let ([Operand::Value(x)], [Some(copy)]) = (&call.args[..], &call.outputs[..])
             && std::ptr::eq(&*call.op, &**clone)
             && call.cut.is_nothing()
+            && is_own(&graph, *x)
+            && uses[x.at()] == 1
+            && !is_written(&graph, *copy)
         {
-            let value = graph.value(*x);
-            let is_own = matches!(value.source, Source::Computed) && values[value.memory as usize] == 1;
-            if is_own
-                && uses[x.at()] == 1
-                && !written[value.memory as usize]
-                && !written[graph.value(*copy).memory as usize]
-            {
-                same[copy.at()] = *x;
-                uses[x.at()] = uses[copy.at()];
-                removed.insert(at);
+            same[copy.at()] = *x;
+            uses[x.at()] = uses[copy.at()];
+            removed.insert(at);
+            continue;
+        }
+        let is_cut = call.cut.is_off && call.cut.has_history;
+        for (k, x) in fuse::copied(&graph, call).into_iter().enumerate().filter(|_| !is_cut) {
+            let (Some(x), Some(copy)) = (x, graph.calls[at].outputs[k]) else { continue };
+            let (from, to) = (graph.value(x), graph.value(copy));
+            let is_alike = from.shape == to.shape && from.dtype == to.dtype;
+            // Two results are two tensors, and no result is an argument.
+            let is_apart = !outputs.contains(&copy) || is_own(&graph, x) && !outputs.contains(&x);
+            if is_alike && is_apart && !is_written(&graph, x) && !is_written(&graph, copy) {
+                same[copy.at()] = x;
+                uses[x.at()] += uses[copy.at()];
+                if outputs.remove(&copy) {
+                    outputs.insert(x);
+                }
+                graph.calls[at].outputs[k] = None;
             }
+        }
+        if graph.calls[at].outputs.iter().all(Option::is_none) && !graph.calls[at].op.outputs.is_empty() {
+            removed.insert(at);
         }
     }
     graph.outputs.iter_mut().for_each(|id| *id = same[id.at()]);

@@ -19,7 +19,7 @@ pub const PASSES: &[Pass] = &[
     ("repeats", repeats::remove),
     ("copies", copies::remove),
     ("dead", dead::remove),
-    ("fuse", fuse::elements),
+    ("fuse", fuse::calls),
 ];
 
 /// Applies all passes. `show` sees the graph after each that changed its calls.

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use minitensor_kernels::Const;
-use minitensor_kernels::program::{Instruction, Plan, Program, RowPlan, ValueType};
+use minitensor_kernels::program::{Instruction, Plan, Program, ValueType};
 use minitensor_schema::check;
 use minitensor_schema::name::{check_op, check_word};
 
+use super::rows;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::clause;
@@ -51,7 +52,7 @@ pub struct CustomOpBuilder {
 /// A program as the body of an op.
 pub(super) enum Made {
     Elements(Program),
-    Rows(Box<RowPlan>),
+    Rows(Program),
 }
 
 enum Gradient {
@@ -131,10 +132,7 @@ impl CustomOpBuilder {
         }
         let output = |(name, id): &(String, minitensor_kernels::program::Id)| Output {
             name: Cow::Owned(name.clone()),
-            dtype: match program.instructions()[id.at()].kind() {
-                ValueType::Number => DTypeRule::Generic(0),
-                ValueType::Mask => DTypeRule::Fixed(DType::Bool),
-            },
+            dtype: dtype_of(program.instructions()[id.at()].kind()),
             role: Role::Returned,
             core: Core::Scalar,
         };
@@ -158,7 +156,7 @@ impl CustomOpBuilder {
     }
 
     /// Declares the input at `index` of an op created from a program to be boolean. The program may use it only as the operand of
-    /// [`Truthy`](minitensor_kernels::program::Primitive::Truthy).
+    /// [`Truthy`](minitensor_kernels::program::Primitive::Truthy). An input of a row op must be a row.
     pub fn mask(mut self, index: usize) -> Self {
         self.op.inputs.to_mut()[index].dtype = DTypeRule::Fixed(DType::Bool);
         self
@@ -343,8 +341,8 @@ impl CustomOpBuilder {
             None => {}
         }
         self.op.body = match (self.forward, self.validate, self.program) {
-            (None, _, Some(Made::Rows(plan))) => {
-                let kernel = Arc::new(RowKernel::new(&self.op, *plan));
+            (None, _, Some(Made::Rows(program))) => {
+                let kernel = Arc::new(RowKernel::new(&self.op, rows::plan(&self.op, program)?));
                 self.op.kernels = KernelTable::cpu(Kernels::Rows(kernel.clone()));
                 Body::Cell(Some(ProgramFn::Rows(kernel)))
             }
@@ -382,6 +380,14 @@ fn looking_at_all(op: &OpDef, run: Arc<DynamicBackwardFn>) -> Backward {
         saved_outputs: all(op.outputs.len()),
         without: Cow::Borrowed(&[]),
     })
+}
+
+/// The dtype of a value of a program.
+pub(super) fn dtype_of(kind: ValueType) -> DTypeRule {
+    match kind {
+        ValueType::Number => DTypeRule::Generic(0),
+        ValueType::Mask => DTypeRule::Fixed(DType::Bool),
+    }
 }
 
 fn input(name: String) -> Input {

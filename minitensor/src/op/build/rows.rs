@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-use minitensor_kernels::program::{Program, RowPlan};
+use minitensor_kernels::program::{Program, RowPlan, ValueType};
 use minitensor_schema::check;
 use minitensor_schema::shape::{Dim, Dims};
 
 use super::CustomOpBuilder;
-use super::builder::Made;
+use super::builder::{Made, dtype_of};
 use crate::attr::{Attr, AttrKind};
 use crate::clause;
-use crate::dtype::DTypeSet;
+use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
 use crate::op::Gradients;
 use crate::op::def::*;
@@ -33,7 +33,7 @@ impl CustomOpBuilder {
     /// ```
     ///
     /// # Errors
-    /// If the program or the clause is invalid, an output is a truth value, an output without the dimension of the row differs along
+    /// If the program or the clause is invalid, an output without the dimension of the row is a truth value or differs along
     /// the row, or no floating dtype supports all functions of the program.
     #[track_caller]
     pub fn from_row_program(name: impl Into<String>, program: Program, shape: Option<&str>) -> Result<CustomOpBuilder> {
@@ -47,7 +47,8 @@ impl CustomOpBuilder {
         }
         op.generics = Cow::Owned(vec![Generic { name: Cow::Borrowed("T"), dtypes }]);
         op.inputs = program.inputs().iter().map(|name| input(name)).collect();
-        op.outputs = program.outputs().iter().map(|(name, _)| output(name)).collect();
+        op.outputs =
+            program.outputs().iter().map(|(name, id)| output(name, program.instructions()[id.at()].kind())).collect();
         let float = |name: &String| Attribute {
             name: Cow::Owned(name.clone()),
             kind: AttrKind::Float,
@@ -73,15 +74,12 @@ impl CustomOpBuilder {
         op.inputs.to_mut().iter_mut().zip(inputs).for_each(|(input, core)| input.core = core);
         op.outputs.to_mut().iter_mut().zip(outputs).for_each(|(output, core)| output.core = core);
         let is_row: Vec<bool> = op.inputs.iter().map(|i| i.core == Core::Slice).collect();
-        let gives: Vec<bool> = op.outputs.iter().map(|o| o.core == Core::Slice).collect();
         if !is_row.contains(&true) {
             return Err(wrong(op, format!("expected at least one input that is a row, got the shape {text}")));
         }
-        let per_row = is_row.iter().filter(|is_row| !**is_row).count();
-        let program = program.with_numbers(&is_row);
-        let plan = RowPlan::new(program, &gives, per_row).map_err(|e| wrong(op, e.to_string()))?;
-        op.backward = Backward::Program(Gradients::new());
-        builder.program = Some(Made::Rows(Box::new(plan)));
+        let is_number = op.outputs.iter().any(|output| output.dtype == DTypeRule::Generic(0));
+        op.backward = if is_number { Backward::Program(Gradients::new()) } else { Backward::NotNeeded };
+        builder.program = Some(Made::Rows(program));
         Ok(builder)
     }
 
@@ -107,6 +105,22 @@ impl CustomOpBuilder {
     }
 }
 
+/// The plan of a row op, whose inputs, attributes and outputs are those of the program.
+pub(super) fn plan(op: &OpDef, program: Program) -> Result<RowPlan> {
+    let is_row: Vec<bool> = op.inputs.iter().map(|input| input.core == Core::Slice).collect();
+    let gives: Vec<bool> = op.outputs.iter().map(|output| output.core == Core::Slice).collect();
+    let is_mask = |i: &usize| op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool);
+    if let Some(i) = (0..is_row.len()).find(|i| !is_row[*i] && is_mask(i)) {
+        let (op, input) = (&op.name, &op.inputs[i].name);
+        return Err(Error::value(format!("op '{op}': input '{input}' is boolean, so it must be a row")));
+    }
+    let rows = (0..is_row.len()).filter(|i| is_row[*i]);
+    let masks: Vec<usize> = rows.enumerate().filter(|(_, i)| is_mask(i)).map(|(row, _)| row).collect();
+    let per_row = is_row.iter().filter(|is_row| !**is_row).count();
+    RowPlan::new(program.with_numbers(&is_row), &gives, per_row, &masks)
+        .map_err(|e| Error::value(format!("op '{}': {e}", op.name)))
+}
+
 /// The clause if none is given.
 fn shape_of(program: &Program) -> String {
     let inputs: Vec<String> = program.inputs().iter().map(|name| format!("{name}: [.., n]")).collect();
@@ -126,6 +140,6 @@ fn input(name: &str) -> Input {
     }
 }
 
-fn output(name: &str) -> Output {
-    Output { name: Cow::Owned(name.to_owned()), dtype: DTypeRule::Generic(0), role: Role::Returned, core: Core::Slice }
+fn output(name: &str, kind: ValueType) -> Output {
+    Output { name: Cow::Owned(name.to_owned()), dtype: dtype_of(kind), role: Role::Returned, core: Core::Slice }
 }

@@ -183,7 +183,13 @@ impl Pullback {
         let given: Vec<String> = names.zip(&all).map(|(name, argument)| clause(name, dims(argument))).collect();
         let results: Vec<String> = program.outputs().iter().zip(&wrt).map(|((name, _), i)| clause(name, &rule.inputs[*i])).collect();
         let shape = format!("({}) -> ({})", given.join(", "), results.join(", "));
-        let vjp = CustomOpBuilder::from_row_program(format!("{}.vjp", op.name), program.with_inputs(count), Some(&shape))?
+        let is_mask = |argument: &Argument| {
+            matches!(argument, Argument::Input(i) if op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool))
+        };
+        let vjp = CustomOpBuilder::from_row_program(format!("{}.vjp", op.name), program.with_inputs(count), Some(&shape))?;
+        let masks = (0..all.len()).filter(|k| is_mask(&all[*k]));
+        let vjp = masks
+            .fold(vjp, CustomOpBuilder::mask)
             .doc(format!("The vector-Jacobian product of `{}`.", op.name))
             .location(op.location.file.clone(), op.location.line);
         let slot = |argument: Argument| match argument {

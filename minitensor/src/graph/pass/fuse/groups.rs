@@ -1,0 +1,148 @@
+//! [`Groups`]: sets of calls that become one.
+
+use smallvec::SmallVec;
+
+use super::domain::{Domain, Place};
+use super::member::Member;
+use crate::dtype::DType;
+use crate::graph::{Call, Cut, Graph, Operand, ValueId};
+use crate::op::Core;
+
+/// The most instructions of a fused program.
+const INSTRUCTIONS: usize = 512;
+/// The most tensors that a group reads and computes for others.
+pub const TENSORS: usize = 24;
+
+/// Sets of calls that become one.
+pub struct Groups {
+    /// The calls that can be fused.
+    pub all: Vec<Option<Member>>,
+    /// The group of each call.
+    pub of_call: Vec<Option<usize>>,
+    /// The calls of each group, in order.
+    pub members: Vec<Vec<usize>>,
+}
+
+/// A group that may still grow.
+struct Open {
+    members: Vec<usize>,
+    instructions: usize,
+    /// The values that it reads, and those that it computes.
+    reads: Vec<ValueId>,
+    computes: Vec<ValueId>,
+    cut: Cut,
+    domain: Domain,
+}
+
+impl Open {
+    fn of(at: usize, call: &Call, member: &Member) -> Open {
+        let mut reads: Vec<ValueId> = call.reads().collect();
+        reads.sort_unstable();
+        reads.dedup();
+        Open {
+            members: vec![at],
+            instructions: member.len(),
+            reads,
+            computes: call.computes().collect(),
+            cut: call.cut.clone(),
+            domain: member.domain.clone(),
+        }
+    }
+
+    /// Both together, if they are small enough, run over the same, and both or neither use histories. `self` runs after
+    /// `other`.
+    fn joined(&self, other: &Open, graph: &Graph) -> Option<Open> {
+        let (cut, domain) = (self.cut.with(&other.cut)?, self.domain.joined(&other.domain)?);
+        let mut reads: Vec<ValueId> = self.reads.iter().copied().filter(|id| !other.computes.contains(id)).collect();
+        reads.extend(&other.reads);
+        reads.sort_unstable();
+        reads.dedup();
+        let instructions = self.instructions + other.instructions;
+        let open = Open {
+            members: other.members.iter().chain(&self.members).copied().collect(),
+            instructions,
+            reads,
+            computes: other.computes.iter().chain(&self.computes).copied().collect(),
+            cut,
+            domain,
+        };
+        let fits = instructions <= INSTRUCTIONS && open.reads.len() <= TENSORS;
+        (fits && open.is_aligned(graph)).then_some(open)
+    }
+
+    /// Whether each value has the same place in the calls that compute and read it. The numbers of rows could also be read
+    /// along a row that is as long as there are rows.
+    fn is_aligned(&self, graph: &Graph) -> bool {
+        let domain = &self.domain;
+        let is_read_well = |call: &Call, i: usize, arg: &Operand| {
+            let Operand::Value(id) = arg else { return true };
+            let value = graph.value(*id);
+            let to = call.computes().next().and_then(|id| domain.place(&graph.value(id).shape));
+            let to = match (call.is_elementwise(), call.op.parameter(i).core) {
+                (true, _) => to.unwrap_or(Place::Element),
+                (false, Core::Slice) => Place::Element,
+                (false, _) => Place::Flat,
+            };
+            if !self.computes.contains(id) {
+                return value.dtype != DType::Bool || domain.read(to, &value.shape) == Place::Element;
+            }
+            let from = domain.place(&value.shape);
+            let is_each_row = to == Place::Element && from == Some(Place::Row) && call.is_elementwise();
+            from == Some(to) || is_each_row || value.shape.numel() == 1
+        };
+        // A truth value for each row cannot be an output.
+        let is_element = |id: ValueId| {
+            let value = graph.value(id);
+            value.dtype != DType::Bool || domain.place(&value.shape) == Some(Place::Element)
+        };
+        let is_well = |call: &Call| {
+            call.args.iter().enumerate().all(|(i, arg)| is_read_well(call, i, arg)) && call.computes().all(is_element)
+        };
+        !domain.is_of_rows || self.members.iter().all(|at| is_well(&graph.calls[*at]))
+    }
+}
+
+impl Groups {
+    pub fn of(graph: &Graph) -> Groups {
+        let written = graph.written();
+        let mut open: Vec<Option<Open>> = Vec::new();
+        let all = graph.calls.iter().map(|call| Member::of(graph, call)).collect();
+        let mut groups = Groups { all, of_call: vec![None; graph.calls.len()], members: Vec::new() };
+        let mut computed_by: Vec<Option<usize>> = vec![None; graph.values.len()];
+        for (at, call) in graph.calls.iter().enumerate() {
+            let mut joined: SmallVec<[usize; 4]> = SmallVec::new();
+            for id in call.reads() {
+                joined.extend(computed_by[id.at()].and_then(|at| groups.of_call[at]).filter(|g| open[*g].is_some()));
+            }
+            joined.sort_unstable();
+            joined.dedup();
+            let is_written = |id: ValueId| written[graph.value(id).memory as usize];
+            let member = groups.all[at].as_ref().filter(|_| !call.reads().chain(call.computes()).any(is_written));
+            let Some(member) = member else {
+                // The call reads results of these groups, so they must run before it.
+                joined.iter().for_each(|g| open[*g] = None);
+                continue;
+            };
+            let mut group = Open::of(at, call, member);
+            let mut into = None;
+            for g in joined {
+                let Some(other) = open[g].take() else { continue };
+                if let Some(joined) = group.joined(&other, graph) {
+                    group = joined;
+                    into.get_or_insert(g);
+                }
+            }
+            let into = into.unwrap_or_else(|| {
+                open.push(None);
+                open.len() - 1
+            });
+            group.members.sort_unstable();
+            group.members.iter().for_each(|i| groups.of_call[*i] = Some(into));
+            call.computes().for_each(|id| computed_by[id.at()] = Some(at));
+            groups.members.resize(open.len(), Vec::new());
+            groups.members[into] = group.members.clone();
+            open[into] = Some(group);
+        }
+        groups
+    }
+}

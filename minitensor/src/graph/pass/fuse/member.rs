@@ -1,0 +1,136 @@
+//! [`Member`]: a call that can be fused with others.
+
+use minitensor_kernels::program::{Instruction, Program};
+use minitensor_schema::shape::Dims;
+
+use super::domain::{Domain, Place};
+use crate::attr::{Attr, AttrKind};
+use crate::dtype::DType;
+use crate::graph::{Call, Graph, Operand, ValueId};
+use crate::op::{Argument, Arguments, Arity, Body, Core, DTypeRule, Role, ShapeRule, gradient};
+use crate::tensor::{Device, Shape};
+
+/// The fewest and the most elements of a row. A longer row has work for several threads.
+const LENGTHS: std::ops::RangeInclusive<usize> = 2..=1 << 15;
+
+/// A call that can be fused with others, as a program.
+pub struct Member {
+    /// The program, and which arguments of the call are its inputs and uniforms.
+    pub body: Arguments,
+    pub domain: Domain,
+}
+
+impl Member {
+    /// `None` if the call cannot be fused.
+    pub fn of(graph: &Graph, call: &Call) -> Option<Member> {
+        let op = &call.op;
+        let dtype = dtype(graph, call).filter(|d| matches!(d, DType::F32 | DType::F64))?;
+        let is_number = |id: ValueId| graph.value(id).dtype == dtype;
+        let takes = |(i, arg): (usize, &Operand)| match (op.parameter(i).dtype, arg) {
+            (DTypeRule::Generic(_), Operand::Value(id)) => is_number(*id),
+            (DTypeRule::Generic(_), Operand::Number(_)) | (_, Operand::None) => true,
+            (DTypeRule::Fixed(DType::Bool), Operand::Value(id)) => graph.value(*id).dtype == DType::Bool,
+            _ => false,
+        };
+        let gives = |id: ValueId| is_number(id) || graph.value(id).dtype == DType::Bool;
+        let is_plain = call.is_pure()
+            && call.cut.detached.is_empty()
+            && call.outputs.len() == op.outputs.len()
+            && op.inputs.iter().all(|i| i.arity != Arity::Variadic)
+            && op.outputs.iter().all(|o| o.role == Role::Returned)
+            && call.args.iter().enumerate().all(takes)
+            && call.computes().all(|id| gives(id) && graph.value(id).device == Device::Cpu);
+        if !is_plain {
+            return None;
+        }
+        let (shape, is_of_rows) = match &op.body {
+            Body::Element(_) => (graph.value(call.computes().next()?).shape.clone(), false),
+            Body::Cell(Some(_)) => (rows(graph, call)?, true),
+            _ => return None,
+        };
+        let domain = Domain { shape, is_of_rows, dtype };
+        let has_place = |id: ValueId| match domain.place(&graph.value(id).shape) {
+            Some(place) => is_of_rows || place == Place::Element,
+            None => false,
+        };
+        let body = body(call, is_of_rows).filter(|body| is_of_rows || !body.program.is_of_rows())?;
+        call.computes().all(has_place).then_some(Member { body, domain })
+    }
+
+    /// The number of instructions.
+    pub fn len(&self) -> usize {
+        self.body.program.instructions().len()
+    }
+}
+
+/// The dtype in which a call computes.
+fn dtype(graph: &Graph, call: &Call) -> Option<DType> {
+    let is_generic = |i: &usize| matches!(call.op.parameter(*i).dtype, DTypeRule::Generic(_));
+    let dtype = |i: usize| if let Operand::Value(id) = call.args[i] { Some(graph.value(id).dtype) } else { None };
+    (0..call.args.len()).filter(is_generic).find_map(dtype)
+}
+
+/// The program of a call.
+fn body(call: &Call, is_of_rows: bool) -> Option<Arguments> {
+    let is_given = |i: usize| !matches!(call.args.get(i), None | Some(Operand::None));
+    let reals = || gradient::program_of_reals(&call.op, &call.attrs, is_given);
+    let body = match reals().filter(|_| !is_of_rows) {
+        Some(program) => Arguments {
+            program,
+            inputs: (0..call.op.inputs.len()).map(Argument::Input).collect(),
+            uniforms: numbers(call)?,
+        },
+        None => call.op.forward(&call.attrs, is_given).ok().flatten()?,
+    };
+    let is_plain = |instruction: &Instruction| *instruction != Instruction::Position;
+    let fits = |program: &Program| {
+        (program.inputs().len(), program.uniforms().len()) == (body.inputs.len(), body.uniforms.len())
+    };
+    (fits(&body.program) && body.program.instructions().iter().all(is_plain)).then_some(body)
+}
+
+/// The values of the `f64` attributes, which are the uniforms of the program.
+fn numbers(call: &Call) -> Option<Vec<Argument>> {
+    let floats = call.op.attrs.iter().zip(&call.attrs).filter(|(a, _)| a.kind == AttrKind::Float);
+    // The program does not read an attribute that is not given.
+    let number = |value: &Attr| match value {
+        Attr::Float(v) => Some(*v),
+        Attr::Int(v) => Some(*v as f64),
+        Attr::None => Some(0.0),
+        _ => None,
+    };
+    floats.map(|(_, value)| number(value).map(Argument::Number)).collect()
+}
+
+/// The shape whose last dimension are the rows of a call, if it reduces along that dimension.
+fn rows(graph: &Graph, call: &Call) -> Option<Shape> {
+    let op = &call.op;
+    let ShapeRule::Core(rule) = &op.shape else { return None };
+    let is_shared = |dims: &Dims| !dims.batch;
+    let is_one = |dims: &Dims| dims.core.len() <= 1;
+    let has_sums = rule.outputs.iter().any(is_shared) && !rule.inputs.iter().all(is_shared);
+    if has_sums || !rule.inputs.iter().chain(rule.outputs.iter()).all(is_one) {
+        return None;
+    }
+    let mut shape: Option<Shape> = None;
+    for (i, input) in op.inputs.iter().enumerate() {
+        let Operand::Value(id) = call.args.get(i)? else { continue };
+        let own = &graph.value(*id).shape;
+        let is_row = input.core == Core::Slice;
+        let (last, batch) = if is_row { own.split_last()? } else { (&1, &own[..]) };
+        let own: Shape = batch.iter().copied().chain([*last]).collect();
+        if is_row && shape.as_ref().and_then(|s| s.last().copied()).is_some_and(|n| n != 1 && n != *last) {
+            return None;
+        }
+        shape = Some(shape.map_or(Some(own.clone()), |shape| shape.broadcast(&own))?);
+    }
+    let shape = shape.filter(|shape| shape.last().is_some_and(|n| LENGTHS.contains(n)))?;
+    let is_last = |axis: i64| axis == -1 || axis == shape.len() as i64 - 1;
+    let along_last = match op.axis.as_ref().map(|axis| call.attrs.get(axis.attr as usize)) {
+        None => true,
+        Some(Some(Attr::Int(axis))) => is_last(*axis),
+        Some(Some(Attr::Ints(axes))) => matches!(axes[..], [axis] if is_last(axis)),
+        Some(_) => false,
+    };
+    along_last.then_some(shape)
+}

@@ -1,0 +1,254 @@
+//! Writes the calls of a group as one call.
+
+use minitensor_kernels::Const;
+use minitensor_kernels::Element;
+use minitensor_kernels::program::{Output, Program, ScalarValue, Symbol};
+use smallvec::SmallVec;
+
+use super::domain::{Domain, Place};
+use super::groups::TENSORS;
+use super::member::Member;
+use crate::attr::Attr;
+use crate::dtype::{DType, DTypeSet};
+use crate::graph::{Call, Cut, Graph, Operand, Source, Value, ValueId};
+use crate::op::by_name::names;
+use crate::op::{Argument, Core, CustomOpBuilder, OpRef};
+use crate::tensor::{Layout, Shape, Tensor};
+
+/// An input of the fused program: a value, and what there is a value for.
+type Input = (ValueId, Place);
+
+/// The calls that compute what these calls compute, as far as it is used outside: one, with views before and after it.
+pub fn fused(
+    graph: &mut Graph,
+    all: &[Option<Member>],
+    at: &[usize],
+    is_used: &dyn Fn(ValueId) -> bool,
+) -> Option<Vec<Call>> {
+    let calls: Vec<Call> = at.iter().map(|at| graph.calls[*at].clone()).collect();
+    let members: Vec<&Member> = at.iter().map(|at| all[*at].as_ref()).collect::<Option<_>>()?;
+    let domain = members[1..].iter().try_fold(members[0].domain.clone(), |domain, m| domain.joined(&m.domain))?;
+    let mut inner = vec![false; graph.values.len()];
+    calls.iter().flat_map(Call::computes).for_each(|id| inner[id.at()] = true);
+    let mut inputs: Vec<Input> = Vec::new();
+    let mut numbers: Vec<(ValueId, f64)> = Vec::new();
+    for call in &calls {
+        for (i, id) in values(call).filter(|(_, id)| !inner[id.at()]) {
+            let input = (id, place_of(graph, &domain, call, i, id));
+            match number(graph, id) {
+                Some(value) => numbers.push((id, value)),
+                None if !inputs.contains(&input) => inputs.push(input),
+                None => {}
+            }
+        }
+    }
+    let outputs: Vec<ValueId> = calls.iter().flat_map(Call::computes).filter(|id| is_used(*id)).collect();
+    let reached = |(id, place): &Input| reached(&domain, &graph.value(*id).shape, *place);
+    // Without the constants, the inputs may broadcast to a smaller shape.
+    let broadcast = inputs.iter().try_fold(Shape::default(), |shape, input| shape.broadcast(&reached(input)))?;
+    let has_row = inputs.iter().any(|(_, place)| *place == Place::Element);
+    if outputs.is_empty() || outputs.len() > TENSORS || broadcast != domain.shape || !has_row {
+        return None;
+    }
+    let body = Body { graph, domain: &domain, calls: &calls, members: &members, inputs: &inputs, numbers: &numbers };
+    let program = body.program(&outputs)?;
+    let op = body.op(program, &outputs).ok()?;
+    let cut = calls[1..].iter().try_fold(calls[0].cut.clone(), |cut, call| cut.with(&call.cut))?;
+    let mut written = Vec::new();
+    let mut views = Vec::new();
+    let mut args: SmallVec<[Operand; 4]> = SmallVec::new();
+    for (id, place) in inputs {
+        let shape = graph.value(id).shape.clone();
+        let id = match place {
+            Place::Row => {
+                let flat = like(graph, id, shape[..shape.len() - 1].into());
+                written.push(reshape(graph, id, flat)?);
+                flat
+            }
+            _ => id,
+        };
+        args.push(Operand::Value(id));
+    }
+    let mut results: SmallVec<[Option<ValueId>; 1]> = SmallVec::new();
+    for id in outputs {
+        results.push(Some(match domain.place(&graph.value(id).shape)? {
+            Place::Row => {
+                let flat = like(graph, id, domain.batch().into());
+                views.push(reshape(graph, flat, id)?);
+                flat
+            }
+            _ => id,
+        }));
+    }
+    written.push(Call {
+        op,
+        attrs: SmallVec::new(),
+        numbers: None,
+        args,
+        outputs: results,
+        is_wide: false,
+        draws: false,
+        cut,
+    });
+    written.extend(views);
+    Some(written)
+}
+
+/// The values among the arguments of a call, with their positions.
+fn values(call: &Call) -> impl Iterator<Item = (usize, ValueId)> + '_ {
+    call.args.iter().enumerate().filter_map(|(i, arg)| if let Operand::Value(id) = arg { Some((i, *id)) } else { None })
+}
+
+/// What an argument from outside has a value for.
+fn place_of(graph: &Graph, domain: &Domain, call: &Call, i: usize, id: ValueId) -> Place {
+    let computes = call.computes().next().and_then(|id| domain.place(&graph.value(id).shape));
+    match (call.is_elementwise(), call.op.parameter(i).core) {
+        (true, _) => domain.read(computes.unwrap_or(Place::Element), &graph.value(id).shape),
+        (false, Core::Slice) => Place::Element,
+        (false, _) => Place::Flat,
+    }
+}
+
+/// The shape that broadcasts against elements.
+fn reached(domain: &Domain, shape: &Shape, place: Place) -> Shape {
+    match place {
+        Place::Flat if domain.is_of_rows => shape.iter().copied().chain([1]).collect(),
+        _ => shape.clone(),
+    }
+}
+
+/// A new value with the elements of another.
+fn like(graph: &mut Graph, id: ValueId, shape: Shape) -> ValueId {
+    let value = Value { shape, source: Source::Computed, ..graph.value(id).clone() };
+    graph.values.push(value);
+    ValueId(graph.values.len() as u32 - 1)
+}
+
+fn reshape(graph: &Graph, from: ValueId, to: ValueId) -> Option<Call> {
+    let sizes: Vec<i64> = graph.value(to).shape.iter().map(|n| *n as i64).collect();
+    Some(Call {
+        op: names::RESHAPE.get().ok()?.clone(),
+        attrs: [Attr::Ints(sizes.into())].into_iter().collect(),
+        numbers: None,
+        args: [Operand::Value(from)].into_iter().collect(),
+        outputs: [Some(to)].into_iter().collect(),
+        is_wide: false,
+        draws: false,
+        cut: Cut::default(),
+    })
+}
+
+/// The number that all elements of a constant are.
+fn number(graph: &Graph, id: ValueId) -> Option<f64> {
+    let Source::Constant(t) = &graph.value(id).source else { return None };
+    let is_one = t.numel() > 0 && t.shape().iter().zip(t.strides()).all(|(size, stride)| *size == 1 || *stride == 0);
+    let first = || {
+        Tensor::over(
+            t.storage().clone(),
+            Layout { shape: Shape::default(), strides: Default::default(), offset: t.offset() },
+            t.dtype(),
+        )
+    };
+    (is_one && t.dtype() != DType::Bool).then(first)?.cast(DType::F64).ok()?.item::<f64>().ok()
+}
+
+/// What a fused op is made of.
+struct Body<'a> {
+    graph: &'a Graph,
+    domain: &'a Domain,
+    calls: &'a [Call],
+    members: &'a [&'a Member],
+    inputs: &'a [Input],
+    numbers: &'a [(ValueId, f64)],
+}
+
+impl Body<'_> {
+    /// The program of all calls. `None` if one cannot be evaluated.
+    fn program(&self, outputs: &[ValueId]) -> Option<Program> {
+        let names: Vec<String> = (0..self.inputs.len()).map(|i| format!("x{i}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut is_complete = true;
+        let program = Program::write(&names, &[], |x, _| {
+            let mut computed: Vec<(ValueId, ScalarValue<Symbol>)> = Vec::new();
+            for (call, member) in self.calls.iter().zip(self.members) {
+                let operand = |argument: &Argument| match argument {
+                    Argument::Input(i) => self.operand(call, *i, x, &computed),
+                    Argument::Number(value) => Symbol::constant(Const::Float(*value)),
+                    Argument::Cotangent(_) => zero(),
+                };
+                let inputs: Vec<Symbol> = member.body.inputs.iter().map(operand).collect();
+                let uniforms: Vec<Symbol> = member.body.uniforms.iter().map(operand).collect();
+                match member.body.program.at::<Symbol>(&inputs, &uniforms) {
+                    Some(results) => {
+                        let pairs = call.outputs.iter().zip(results);
+                        computed.extend(pairs.filter_map(|(id, value)| id.map(|id| (id, value))));
+                    }
+                    None => is_complete = false,
+                }
+            }
+            let value = |id: &ValueId| computed.iter().find(|(known, _)| known == id).map(|(_, value)| *value);
+            let output =
+                |(k, id): (usize, &ValueId)| (format!("y{k}"), value(id).unwrap_or(ScalarValue::Number(zero())));
+            outputs.iter().enumerate().map(output).collect::<Vec<(String, Output)>>()
+        });
+        is_complete.then_some(program)
+    }
+
+    /// An argument of a call.
+    fn operand(&self, call: &Call, i: usize, x: &[Symbol], computed: &[(ValueId, ScalarValue<Symbol>)]) -> Symbol {
+        let id = match call.args.get(i) {
+            None | Some(Operand::None) => return zero(),
+            // As a float: an integer zero, added to a number, is left out.
+            Some(Operand::Number(value)) => return Symbol::constant(as_float(*value)),
+            Some(Operand::Value(id)) => *id,
+        };
+        match computed.iter().rev().find(|(known, _)| *known == id) {
+            Some((_, ScalarValue::Number(x))) => return *x,
+            Some((_, ScalarValue::Mask(m))) => return Symbol::select(*m, Symbol::constant(Const::Int(1)), zero()),
+            None => {}
+        }
+        if let Some((_, number)) = self.numbers.iter().find(|(known, _)| *known == id) {
+            return Symbol::constant(Const::Float(*number));
+        }
+        let input = (id, place_of(self.graph, self.domain, call, i, id));
+        self.inputs.iter().position(|known| *known == input).map_or_else(zero, |k| x[k])
+    }
+
+    /// The op of the program. Its name consists of those of its parts.
+    fn op(&self, program: Program, outputs: &[ValueId]) -> crate::error::Result<OpRef> {
+        const SHOWN: usize = 6;
+        let mut parts: Vec<&str> = self.calls.iter().take(SHOWN).map(|call| call.op.name.as_ref()).collect();
+        if self.calls.len() > SHOWN {
+            parts.push("…");
+        }
+        let name = format!("fused({})", parts.join(", "));
+        let dims = |place: Option<Place>| if place == Some(Place::Element) { "[.., n]" } else { "[..]" };
+        let builder = if self.domain.is_of_rows {
+            let inputs = self.inputs.iter().enumerate().map(|(k, (_, place))| format!("x{k}: {}", dims(Some(*place))));
+            let outputs = outputs
+                .iter()
+                .enumerate()
+                .map(|(k, id)| format!("y{k}: {}", dims(self.domain.place(&self.graph.value(*id).shape))));
+            let (inputs, outputs): (Vec<_>, Vec<_>) = (inputs.collect(), outputs.collect());
+            let shape = format!("({}) -> ({})", inputs.join(", "), outputs.join(", "));
+            CustomOpBuilder::from_row_program(name, program, Some(&shape))?
+        } else {
+            CustomOpBuilder::from_program(name, program)?
+        };
+        let is_mask = |k: &usize| self.graph.value(self.inputs[*k].0).dtype == DType::Bool;
+        let masks = (0..self.inputs.len()).filter(is_mask);
+        masks.fold(builder.dtypes(DTypeSet::of(&[self.domain.dtype])), CustomOpBuilder::mask).finish()
+    }
+}
+
+fn zero() -> Symbol {
+    Symbol::constant(Const::Int(0))
+}
+
+fn as_float(value: Const) -> Const {
+    match value {
+        Const::Bool(v) => Const::Float(f64::from(u8::from(v))),
+        Const::Int(v) => Const::Float(v as f64),
+        float => float,
+    }
+}
