@@ -1,5 +1,10 @@
 //! Attributes: the arguments of an op besides its tensors.
 
+#[cfg(feature = "engine")]
+use std::any::Any;
+#[cfg(feature = "engine")]
+use std::sync::{Mutex, PoisonError};
+
 use minitensor_kernels::{Const, Machine};
 
 pub use minitensor_schema::attr::{Attr, AttrKind};
@@ -90,10 +95,36 @@ pub trait AttrEnum: Sized + Copy + 'static {
     }
 }
 
-/// An `f64` attribute as an element. An error if the element is an integer that cannot represent it; infinities become the
+/// The words of enums that were made at run time.
+#[cfg(feature = "engine")]
+static WORDS: Mutex<Vec<&'static [&'static str]>> = Mutex::new(Vec::new());
+
+/// Words of an attribute that live for ever.
+#[cfg(feature = "engine")]
+pub fn words(list: &[&str]) -> &'static [&'static str] {
+    let mut known = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(same) = known.iter().find(|words| **words == list) {
+        return same;
+    }
+    let words: Vec<&'static str> = list.iter().map(|word| &*word.to_string().leak()).collect();
+    let words: &'static [&'static str] = words.leak();
+    known.push(words);
+    words
+}
+
+/// Acquires the lock for a fork. `None` if another thread holds it.
+#[cfg(feature = "engine")]
+pub(crate) fn try_hold() -> Option<Box<dyn Any>> {
+    crate::fork::try_lock(&WORDS)
+}
+
+/// An `f64` attribute as an element; 0 if it is not given, since the body does not read it then. An error if the element is an integer that cannot represent it; infinities become the
 /// limits of the integer type. Saturation is detected by both neighbours of the number converting to the same element.
 #[inline(always)]
 pub fn uniform<T: Machine>(attrs: &[Attr], index: usize, name: &str) -> Result<T> {
+    if attrs[index] == Attr::None {
+        return Ok(T::zero());
+    }
     let value = f64::from_attr(&attrs[index])?;
     let element = T::constant(Const::Float(value));
     let is_float = T::constant(Const::Float(0.5)) != T::zero() && T::constant(Const::Float(0.5)) != T::one();

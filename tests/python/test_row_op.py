@@ -266,8 +266,6 @@ def test_wrong_clauses():
         define(axis="last")
     with pytest.raises(TypeError, match="row_op takes a function, got str"):
         mt.row_op("softmax")
-    with pytest.raises(TypeError, match="the attribute 'k' of a row op must be a float, got bool"):
-        mt.row_op(name="rows::wrong")(lambda x, k=True: x)
 
 
 def test_truth_values_of_elements():

@@ -13,7 +13,9 @@ use crate::dtype::{DType, Kind};
 use crate::error::Result;
 use crate::graph::record as graph;
 use crate::op::call::shape_rule::Bindings;
-use crate::op::{Arg, Arity, Body, DTypeRule, OpRef, Role};
+use crate::op::program::ElementProgram;
+use crate::op::variants::Prepared;
+use crate::op::{Arg, Arity, Body, DTypeRule, ElementKernel, Kernel, OpRef, Role};
 use crate::tensor::{Device, Tensor};
 
 /// Calls of more inputs or outputs take the long path.
@@ -22,6 +24,12 @@ pub const FEW: usize = 4;
 /// The size of a buffer that is filled with a plain number, so that the loop reads it like a tensor.
 const SPREAD: usize = 512;
 type Spread = [u128; SPREAD / 16];
+
+/// The loop of a call.
+enum Found<'a> {
+    Kernel(Kernel<'a, ElementKernel>),
+    Program(&'a ElementProgram),
+}
 
 /// Fills in the outputs of such a call. `None` for any other call, including one that fails: the long path reports why.
 pub fn call(
@@ -72,8 +80,11 @@ pub fn call(
     if op.outputs.iter().any(|o| o.role != Role::Returned || !is_kept(o.dtype)) {
         return None;
     }
-    let kernel = Loop::of(op, &[dtype])?;
-    if matches!(kernel, Loop::Program(plan) if n > programs::grain(plan)) {
+    let found = match Loop::of(op, &[dtype])? {
+        Loop::Kernel(kernel) => Found::Kernel(kernel),
+        Loop::Program(programs) => Found::Program(programs.known(attrs, |_| true)?),
+    };
+    if matches!(found, Found::Program(p) if n > programs::grain(&p.plan) || !p.dtypes().contains(dtype)) {
         return None;
     }
     let (scalar, mut spread);
@@ -96,10 +107,10 @@ pub fn call(
             *out = slot.insert(place.map_or_else(|| Tensor::empty_like(first, dtype), Ok)?).data_ptr();
         }
         let (ins, outs) = (&ins[..args.len()], &outs[..outputs.len()]);
-        let done = match &kernel {
+        let done = match &found {
             // SAFETY: every pointer is to n contiguous elements of the dtype of the kernel, which computes in no other.
-            Loop::Kernel(kernel) => unsafe { kernel.run(attrs, n, ins, outs) },
-            Loop::Program(plan) => programs::kernel(op, plan, dtype, attrs)(n, ins, outs),
+            Found::Kernel(kernel) => unsafe { kernel.run(attrs, n, ins, outs) },
+            Found::Program(program) => programs::kernel(op, &program.plan, dtype, attrs)(n, ins, outs),
         };
         done.map_err(|e| e.context(format!("op '{}'", op.name)))?;
         if let Some(recording) = recording {

@@ -134,5 +134,7 @@ pub(crate) fn record_only(
 /// The layers below [`capture`].
 fn layers(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: Wanted<'_>) -> Result<Produced> {
     let checked = check::Checked::new(op, args)?;
-    autograd::call(op, &checked.inputs(args), attrs, &checked, wanted)
+    let inputs = checked.inputs(args);
+    op.write_program(attrs, |i| inputs[i].is_some())?;
+    autograd::call(op, &inputs, attrs, &checked, wanted)
 }

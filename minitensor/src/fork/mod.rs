@@ -11,7 +11,7 @@ use crate::dispatch::capture;
 use crate::op::gradient::decomposition;
 use crate::op::registry;
 use crate::plugin::host;
-use crate::{profiler, random, tuning};
+use crate::{attr, profiler, random, tuning};
 
 pub use lock::{try_lock, try_write};
 
@@ -27,6 +27,7 @@ impl Held {
         minitensor_kernels::program::make_ready();
         let mut guards = Vec::new();
         guards.extend(registry::try_hold()?);
+        guards.push(attr::try_hold()?);
         guards.push(random::try_hold()?);
         guards.push(capture::try_hold()?);
         guards.push(profiler::try_hold()?);

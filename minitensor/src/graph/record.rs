@@ -81,6 +81,12 @@ pub(crate) fn outside<R>(run: impl FnOnce() -> R) -> R {
     run()
 }
 
+/// Runs code that is not part of the recorded function, such as code that defines an op.
+pub(crate) fn apart<R>(run: impl FnOnce() -> R) -> R {
+    let _restore = Restore(STATE.replace(State::Off));
+    run()
+}
+
 struct Restore(State);
 
 impl Drop for Restore {

@@ -16,6 +16,8 @@ use crate::op::call::shape_rule::{CoreShapes, Predicate};
 use crate::op::kernel::KernelTable;
 use crate::op::program::ProgramFn;
 #[cfg(feature = "engine")]
+use crate::op::{program::ElementProgram, row_kernel::RowKernel, variants::Variants};
+#[cfg(feature = "engine")]
 use crate::plugin::host::LoadedOp;
 use crate::tensor::Tensor;
 
@@ -98,6 +100,16 @@ impl Body {
     /// The program of the body.
     pub(crate) fn program(&self) -> Option<&ProgramFn> {
         if let Body::Element(program) | Body::Cell(program) = self { program.as_ref() } else { None }
+    }
+
+    /// The programs over elements that were made at run time.
+    pub(crate) fn elements(&self) -> Option<&Variants<ElementProgram>> {
+        if let Body::Element(Some(ProgramFn::Elements(programs))) = self { Some(programs) } else { None }
+    }
+
+    /// The programs over rows that were made at run time.
+    pub(crate) fn rows(&self) -> Option<&Variants<RowKernel>> {
+        if let Body::Cell(Some(ProgramFn::Rows(programs))) = self { Some(programs) } else { None }
     }
 }
 

@@ -5,9 +5,6 @@
 use std::sync::{Arc, OnceLock};
 
 #[cfg(feature = "engine")]
-use minitensor_kernels::program::Plan;
-
-#[cfg(feature = "engine")]
 use super::row_kernel::RowKernel;
 use crate::attr::Attr;
 use crate::dtype::DType;
@@ -67,12 +64,9 @@ pub enum Kernels {
     Elements(fn(&[DType]) -> Option<ElementKernel>),
     /// Loops over core cells.
     Cells(fn(&[DType]) -> Option<CellKernel>),
-    /// A program that was made at run time.
+    /// The op's own programs, which were made at run time.
     #[cfg(feature = "engine")]
-    Program(Arc<Plan>),
-    /// A program over rows that was made at run time.
-    #[cfg(feature = "engine")]
-    Rows(Arc<RowKernel>),
+    Program,
     /// Functions of a plugin, which stays mapped.
     #[cfg(feature = "engine")]
     Loaded(LoadedOp),
@@ -159,7 +153,6 @@ impl Kernels {
     pub(crate) fn cell(&self, dtypes: &[DType]) -> Option<Kernel<'_, CellKernel>> {
         match self {
             Kernels::Cells(find) => find(dtypes).map(Kernel::Compiled),
-            Kernels::Rows(rows) => dtypes.first().map(|dtype| Kernel::Rows(rows, *dtype)),
             Kernels::Loaded(op) => op.find(dtypes).map(|kernel| Kernel::Loaded(*op, kernel)),
             _ => None,
         }

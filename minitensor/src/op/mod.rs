@@ -33,9 +33,12 @@ macro_rules! engine {
 engine! {
     mod arguments;
     pub mod by_name;
+    mod example;
     pub(crate) mod gradient;
-    mod row_kernel;
+    mod kept;
+    pub(crate) mod row_kernel;
     pub mod registry;
+    pub(crate) mod variants;
 }
 #[cfg(feature = "engine")]
 pub use self::{

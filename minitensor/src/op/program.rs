@@ -3,19 +3,25 @@
 #[cfg(feature = "engine")]
 use std::sync::Arc;
 
+#[cfg(feature = "engine")]
+use minitensor_kernels::Const;
 use minitensor_kernels::program::Program;
 #[cfg(feature = "engine")]
-use minitensor_kernels::program::{Plan, Tile};
+use minitensor_kernels::program::{Instruction, Plan, Tile, ValueType};
 
 use super::OpDef;
 #[cfg(feature = "engine")]
-use super::def::Arity;
+use super::def::{Arity, DTypeRule};
 #[cfg(feature = "engine")]
 use super::row_kernel::RowKernel;
+#[cfg(feature = "engine")]
+use super::variants::{Prepared, Variants};
 use crate::attr::Attr;
 #[cfg(feature = "engine")]
 use crate::dtype::{DType, DTypeSet};
 use crate::error::Result;
+#[cfg(feature = "engine")]
+use crate::error::{Error, counted};
 #[cfg(feature = "engine")]
 use crate::plugin::host::LoadedOp;
 
@@ -27,26 +33,20 @@ pub enum ProgramFn {
     /// A function of a plugin, which returns JSON.
     #[cfg(feature = "engine")]
     Loaded(LoadedOp),
-    /// One program for all attributes.
+    /// Programs over elements that were made at run time.
     #[cfg(feature = "engine")]
-    Fixed(Arc<Plan>),
-    /// One program over rows for all attributes.
+    Elements(Arc<Variants<ElementProgram>>),
+    /// Programs over rows that were made at run time.
     #[cfg(feature = "engine")]
-    Rows(Arc<RowKernel>),
+    Rows(Arc<Variants<RowKernel>>),
 }
 
+#[cfg(not(feature = "engine"))]
 impl ProgramFn {
-    /// The program of an op.
+    /// The program of an op. The attributes are followed by whether each optional input is given.
     pub fn call(&self, op: &OpDef, attrs: &[Attr]) -> Result<Program> {
-        match self {
-            ProgramFn::Compiled(write) => write(attrs).map(|program| program.with_names(&op.program_names())),
-            #[cfg(feature = "engine")]
-            ProgramFn::Loaded(loaded) => loaded.program(op, attrs),
-            #[cfg(feature = "engine")]
-            ProgramFn::Fixed(plan) => Ok(plan.program().clone()),
-            #[cfg(feature = "engine")]
-            ProgramFn::Rows(kernel) => Ok(kernel.plan().program().clone()),
-        }
+        let ProgramFn::Compiled(write) = self;
+        write(attrs).map(|program| program.with_names(&op.program_names()))
     }
 }
 
@@ -55,11 +55,72 @@ impl OpDef {
     /// The body of an element or row op as a program, for these static attributes and the optional inputs that are given. The
     /// `f64` attributes are uniforms. `None` if the op has no such body.
     pub fn program(&self, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Result<Option<Program>> {
+        let all = || -> Vec<Attr> {
+            let optional = (0..self.inputs.len()).filter(|i| self.inputs[*i].arity == Arity::Optional);
+            attrs.iter().cloned().chain(optional.map(|i| Attr::Bool(is_given(i)))).collect()
+        };
         let Some(write) = self.body.program() else { return Ok(None) };
-        let optional = (0..self.inputs.len()).filter(|i| self.inputs[*i].arity == Arity::Optional);
-        let all: Vec<Attr> = attrs.iter().cloned().chain(optional.map(|i| Attr::Bool(is_given(i)))).collect();
-        write.call(self, &all).map(Some)
+        Ok(Some(match write {
+            ProgramFn::Compiled(write) => write(&all())?.with_names(&self.program_names()),
+            ProgramFn::Loaded(loaded) => loaded.program(self, &all())?,
+            ProgramFn::Elements(variants) => variants.of(self, attrs, is_given)?.program().clone(),
+            ProgramFn::Rows(variants) => variants.of(self, attrs, is_given)?.program().clone(),
+        }))
     }
+
+    /// Writes the program of a call, if the op has a choice. Later steps of the call need it.
+    pub(crate) fn write_program(&self, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Result<()> {
+        match self.body.program() {
+            Some(ProgramFn::Elements(variants)) => variants.of(self, attrs, is_given).map(drop),
+            Some(ProgramFn::Rows(variants)) => variants.of(self, attrs, is_given).map(drop),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The program of an element op, as a plan.
+#[cfg(feature = "engine")]
+#[derive(Debug)]
+pub struct ElementProgram {
+    /// The plan.
+    pub plan: Plan,
+    dtypes: DTypeSet,
+}
+
+#[cfg(feature = "engine")]
+impl Prepared for ElementProgram {
+    fn new(op: &OpDef, program: Program) -> Result<ElementProgram> {
+        check_outputs(op, &program)?;
+        let is_mask = |i: &usize| op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool);
+        let masks: Vec<usize> = (0..op.inputs.len()).filter(is_mask).collect();
+        let dtypes = dtypes_of_elements(&program)?;
+        Ok(ElementProgram { plan: Plan::new(program, &masks).map_err(|e| Error::value(e.to_string()))?, dtypes })
+    }
+
+    fn program(&self) -> &Program {
+        self.plan.program()
+    }
+
+    fn dtypes(&self) -> DTypeSet {
+        self.dtypes
+    }
+}
+
+/// A program must return the outputs of its op: as many, and numbers or truth values as declared.
+#[cfg(feature = "engine")]
+pub fn check_outputs(op: &OpDef, program: &Program) -> Result<()> {
+    let (got, expected) = (program.outputs().len(), op.outputs.len());
+    if got != expected {
+        return Err(Error::value(format!("the program has {}, expected {expected}", counted(got, "output"))));
+    }
+    for (output, (name, id)) in op.outputs.iter().zip(program.outputs()) {
+        let is_mask = program.instructions().get(id.at()).is_some_and(|i| i.kind() == ValueType::Mask);
+        if is_mask != (output.dtype == DTypeRule::Fixed(DType::Bool)) {
+            let (got, expected) = if is_mask { ("truth value", "number") } else { ("number", "truth value") };
+            return Err(Error::value(format!("output '{name}' is a {got}, but the op returns a {expected}")));
+        }
+    }
+    Ok(())
 }
 
 /// Calls a generic function with the type of the compute dtype; `else` is for dtypes that no program supports.
@@ -82,9 +143,36 @@ pub(crate) use at_type;
 
 /// The dtypes that support all steps of a program.
 #[cfg(feature = "engine")]
-pub fn dtypes(program: &Program) -> DTypeSet {
+fn dtypes(program: &Program) -> DTypeSet {
     fn runs<T: Tile>(program: &Program) -> bool {
         program.runs_at::<T>()
     }
     DTypeSet::ELEMENT.filter(|dtype| at_type!(dtype, runs(program) else false))
+}
+
+/// The dtypes that an element op takes for its program. A floating program would lose digits of integers, so they are promoted.
+#[cfg(feature = "engine")]
+pub fn dtypes_of_elements(program: &Program) -> Result<DTypeSet> {
+    let holds = |dtype: DType, i: &Instruction| match i {
+        Instruction::Constant(Const::Float(_)) => false,
+        Instruction::Constant(Const::Int(v)) => dtype.integer_range().contains(v),
+        _ => true,
+    };
+    let holds_all = |dtype| program.instructions().iter().all(|i| holds(dtype, i));
+    let fits = |dtype: DType| dtype.is_differentiable() || program.uniforms().is_empty() && holds_all(dtype);
+    let dtypes = dtypes(program).filter(fits);
+    match dtypes == DTypeSet::of(&[]) {
+        true => Err(Error::value(format!("no dtype supports all functions of its program: {program}"))),
+        false => Ok(dtypes),
+    }
+}
+
+/// The dtypes that a row op takes for its program.
+#[cfg(feature = "engine")]
+pub fn dtypes_of_rows(program: &Program) -> Result<DTypeSet> {
+    let dtypes = dtypes(program).intersection(DTypeSet::FLOAT);
+    match dtypes == DTypeSet::of(&[]) {
+        true => Err(Error::value(format!("no floating dtype supports all functions of its program: {program}"))),
+        false => Ok(dtypes),
+    }
 }

@@ -1,20 +1,23 @@
 //! [`RowKernel`]: a program as a loop over rows.
 
-use minitensor_kernels::program::{RowPlan, Tile};
+use minitensor_kernels::program::{Program, RowPlan, Tile};
 use minitensor_kernels::row::{Computed, Rows};
 use smallvec::SmallVec;
 
 use crate::attr::{Attr, AttrKind};
-use crate::dtype::DType;
+use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
 use crate::tensor::try_vec;
-use super::def::{Core, OpDef, ShapeRule};
+use super::def::{Core, DTypeRule, OpDef, ShapeRule};
 use super::kernel::CellArg;
+use super::program::{check_outputs, dtypes_of_rows};
+use super::variants::Prepared;
 
 /// The kernel of a row op that a program computes.
 #[derive(Debug)]
 pub struct RowKernel {
     plan: RowPlan,
+    dtypes: DTypeSet,
     /// The positions of the arguments that are rows, and of those that are numbers.
     rows: Vec<usize>,
     numbers: Vec<usize>,
@@ -29,29 +32,47 @@ pub struct RowKernel {
 /// The number of elements that are computed before they are added to a sum over rows.
 const TOGETHER: usize = 4096;
 
-impl RowKernel {
-    /// The kernel of an op, whose inputs, attributes and outputs are those of the program.
-    pub fn new(op: &OpDef, plan: RowPlan) -> RowKernel {
-        let (rows, numbers) = (0..op.inputs.len()).partition(|i| op.inputs[*i].core == Core::Slice);
-        let is_float = |k: &usize| op.attrs[*k].kind == AttrKind::Float;
-        let gives = op.outputs.iter().map(|output| output.core == Core::Slice).collect();
+impl Prepared for RowKernel {
+    /// The inputs, attributes and outputs of the program are those of the op.
+    fn new(op: &OpDef, program: Program) -> Result<RowKernel> {
+        check_outputs(op, &program)?;
+        let dtypes = dtypes_of_rows(&program)?;
+        let is_row: Vec<bool> = op.inputs.iter().map(|i| i.core == Core::Slice).collect();
+        let (rows, numbers): (Vec<usize>, Vec<usize>) = (0..is_row.len()).partition(|i| is_row[*i]);
+        let gives: Vec<bool> = op.outputs.iter().map(|output| output.core == Core::Slice).collect();
+        let is_mask = |i: usize| op.inputs[i].dtype == DTypeRule::Fixed(DType::Bool);
+        if let Some(i) = numbers.iter().find(|i| is_mask(**i)) {
+            return Err(Error::value(format!("input '{}' is boolean, so it must be a row", op.inputs[*i].name)));
+        }
+        let masks: Vec<usize> = (0..rows.len()).filter(|k| is_mask(rows[*k])).collect();
+        let plan = RowPlan::new(program.with_numbers(&is_row), &gives, numbers.len(), &masks);
+        let plan = plan.map_err(|e| Error::value(e.to_string()))?;
         let rule = if let ShapeRule::Core(rule) = &op.shape { Some(rule) } else { None };
         let has_batch = rule.is_some_and(|rule| rule.inputs.iter().any(|dims| dims.batch));
         let outputs = rule.iter().flat_map(|rule| rule.outputs.iter());
-        let shared = outputs.map(|dims| has_batch && !dims.batch).collect();
-        let floats = (0..op.attrs.len()).filter(is_float).collect();
-        RowKernel { plan, rows, numbers, floats, gives, shared }
+        let shared: Vec<bool> = outputs.map(|dims| has_batch && !dims.batch).collect();
+        if let Some((output, _)) = op.outputs.iter().zip(&shared).find(|(o, s)| **s && o.dtype == DTypeRule::Fixed(DType::Bool)) {
+            return Err(Error::value(format!("output '{}' is a sum over rows, which truth values do not have", output.name)));
+        }
+        let floats = (0..op.attrs.len()).filter(|k| op.attrs[*k].kind == AttrKind::Float).collect();
+        Ok(RowKernel { plan, dtypes, rows, numbers, floats, gives, shared })
     }
 
-    /// The plan.
-    pub fn plan(&self) -> &RowPlan {
-        &self.plan
+    fn program(&self) -> &Program {
+        self.plan.program()
     }
 
+    fn dtypes(&self) -> DTypeSet {
+        self.dtypes
+    }
+}
+
+impl RowKernel {
     /// Computes `cells` rows in a dtype.
     ///
     /// # Safety
-    /// Every argument has `cells` cores of that dtype: contiguous rows, or numbers.
+    /// Every argument has `cells` cores of that dtype, which the program supports: contiguous rows, or numbers. An input that is
+    /// not given is null.
     pub unsafe fn run(&self, dtype: DType, attrs: &[Attr], args: &[CellArg<'_>], cells: usize) -> Result<()> {
         // SAFETY: by contract.
         unsafe {
@@ -69,7 +90,12 @@ impl RowKernel {
         for k in &self.floats {
             floats.push(crate::attr::uniform::<T>(attrs, *k, "an attribute")?);
         }
-        let input = |i: &usize| Rows { data: args[*i].data.cast_const().cast::<T>(), step: args[*i].step, is_large: false };
+        // The program does not read an input that is not given.
+        let nothing = T::ZERO;
+        let input = |i: &usize| match args[*i].data.cast_const().cast::<T>() {
+            data if data.is_null() => Rows { data: &raw const nothing, step: 0, is_large: false },
+            data => Rows { data, step: args[*i].step, is_large: false },
+        };
         let inputs: SmallVec<[Rows<*const T>; 4]> = self.rows.iter().map(input).collect();
         let mut uniforms: SmallVec<[Rows<*const T>; 4]> = self.numbers.iter().map(input).collect();
         uniforms.extend(floats.iter().map(|v| Rows { data: std::ptr::from_ref(v), step: 0, is_large: false }));

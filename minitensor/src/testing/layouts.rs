@@ -244,7 +244,7 @@ pub fn broadcasts_and_empties(op: &OpRef, sample: &Sample) -> Result<()> {
     inferred_is_real(op, &number).map_err(|e| e.context("0-d inputs"))?;
     // One input at a time, without its first dimension.
     for only in 0..sample.inputs.len() {
-        if op.parameter(only).mutated || sample.inputs.len() == 1 {
+        if op.parameter(only).mutated || sample.inputs.iter().flatten().count() == 1 {
             continue;
         }
         let narrow = sample.map(|i, t| {

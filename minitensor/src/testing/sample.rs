@@ -73,11 +73,18 @@ pub(super) fn made(op: &OpRef) -> (Vec<Sample>, Option<String>) {
     let mut found = Vec::new();
     // A variadic input has two tensors.
     let is_variadic = op.inputs.last().is_some_and(|i| i.arity == Arity::Variadic);
-    for attrs in attributes(op) {
+    let is_optional = |i: usize| i < op.inputs.len() && op.inputs[i].arity == Arity::Optional;
+    let has_optional = (0..op.inputs.len()).any(is_optional);
+    // The optional inputs are also left out together.
+    let alone = attributes(op).into_iter().take(1).filter(|_| has_optional).map(|attrs| (attrs, false));
+    for (attrs, has_all) in attributes(op).into_iter().map(|attrs| (attrs, true)).chain(alone) {
         for (low, high) in RANGES {
             for sizes in [[3, 4, 2, 5], [2, 2, 2, 2]] {
                 let sample = (0..op.inputs.len() + usize::from(is_variadic))
-                    .map(|i| input(op, i, &sizes, &attrs, &mut random, low, high))
+                    .map(|i| match has_all || !is_optional(i) {
+                        true => input(op, i, &sizes, &attrs, &mut random, low, high).map(Some),
+                        false => Ok(None),
+                    })
                     .collect::<Result<Vec<_>>>();
                 let inputs = match sample {
                     Ok(inputs) => inputs,
@@ -105,18 +112,7 @@ pub(super) fn made(op: &OpRef) -> (Vec<Sample>, Option<String>) {
 
 /// All defaults, then each word, boolean and candidate in turn. An attribute without a default has a small value.
 fn attributes(op: &OpDef) -> Vec<Vec<Attr>> {
-    let first = |kind: AttrKind| match kind {
-        AttrKind::Bool => Attr::Bool(true),
-        AttrKind::Int | AttrKind::Size => Attr::Int(2),
-        AttrKind::Float => Attr::Float(0.75),
-        AttrKind::Str => Attr::Str("".into()),
-        AttrKind::Enum(words) => Attr::Str(words[0].into()),
-        AttrKind::Ints => Attr::Ints(vec![0].into()),
-        AttrKind::Floats => Attr::Floats(vec![0.5].into()),
-        AttrKind::DType => Attr::DType(DType::F64),
-        AttrKind::Tuned(candidates) => Attr::Int(candidates[0]),
-    };
-    let base: Vec<Attr> = op.attrs.iter().map(|a| a.default.clone().unwrap_or_else(|| first(a.kind))).collect();
+    let base = op.example();
     let mut all = vec![base.clone()];
     for (i, attr) in op.attrs.iter().enumerate() {
         let others: Vec<Attr> = match attr.kind {
@@ -142,7 +138,7 @@ fn input(
     random: &mut Random,
     low: f64,
     high: f64,
-) -> Result<Option<Tensor>> {
+) -> Result<Tensor> {
     let input = op.parameter(i);
     let dtype = match input.dtype {
         DTypeRule::Generic(g) => preferred(op.generics[g as usize].dtypes),
@@ -153,7 +149,7 @@ fn input(
         ShapeRule::Core(rule) => core(op, rule.input(i), sizes, attrs),
         _ => vec![2, 3],
     };
-    random.tensor(&shape, dtype, low, high).map(Some)
+    random.tensor(&shape, dtype, low, high)
 }
 
 /// float64 if the set contains it, else another dtype of the set.

@@ -438,7 +438,7 @@ def _build_op(
     name: str,
     forward: Callable[..., Any],
     inputs: list[tuple[str, str]],
-    attrs: list[tuple[str, str, list[object]]],
+    attrs: list[tuple[str, str | list[str], list[object]]],
     outputs: list[str],
     backward: Callable[..., Any] | str | None,
     validate: Callable[..., Any] | None,
@@ -448,9 +448,10 @@ def _build_op(
 ) -> CustomOp: ...
 def _build_program_op(
     name: str,
-    program: str,
+    write: Callable[[list[Any], list[builtins.bool]], str],
+    inputs: list[tuple[str, str]],
+    attrs: list[tuple[str, str | list[str], list[object]]],
     row: tuple[str | None, tuple[builtins.int | None] | None] | None,
-    defaults: list[builtins.float | None],
     conditions: str | None,
     doc: str,
     file: str,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+import functools
 import inspect
 import sys
 import types
@@ -17,6 +19,8 @@ from ._minitensor import BackwardContext, CustomOp, DType, Tensor, describe
 __all__ = ["BackwardContext", "CustomOpBuilder", "custom_op"]
 
 _Function = Callable[..., Any]
+#: The kind of an attribute: the name of a type, or the words of an enum.
+Kind = str | list[str]
 _REQUIRED = inspect.Parameter.empty
 _SCALARS: dict[object, str] = {bool: "bool", int: "int", float: "float", str: "str", DType: "dtype"}
 _SEQUENCES = (list, tuple, Sequence, Iterable)
@@ -30,9 +34,17 @@ def _without_none(annotation: Any) -> Any:
     return annotation
 
 
-def _kind_of_annotation(annotation: Any) -> str | None:
+def _is_enum(of: object) -> typing.TypeGuard[type[enum.Enum]]:
+    return isinstance(of, type) and issubclass(of, enum.Enum)
+
+
+def _kind_of_annotation(annotation: Any) -> Kind | None:
     """Returns the kind of attribute for an annotation, or `None` for a tensor."""
     annotation = _without_none(annotation)
+    if _is_enum(annotation):
+        return _words([member.value for member in annotation], f"the enum '{annotation.__name__}'")
+    if typing.get_origin(annotation) is typing.Literal:
+        return _words(typing.get_args(annotation), str(annotation).removeprefix("typing."))
     if annotation in _SCALARS:
         return _SCALARS[annotation]
     if typing.get_origin(annotation) in _SEQUENCES:
@@ -42,13 +54,38 @@ def _kind_of_annotation(annotation: Any) -> str | None:
     return None
 
 
-def _kind_of_default(default: object) -> str | None:
+def _words(values: Sequence[object], of: str) -> list[str]:
+    if not values or not all(isinstance(value, str) for value in values):
+        raise TypeError(f"the values of {of} must be strings; for numbers, state conditions with where=")
+    return [str.__str__(value) for value in values]
+
+
+def _kind_of_default(default: object) -> Kind | None:
     """Returns the kind of attribute for a default value, or `None` for a tensor."""
+    if isinstance(default, enum.Enum):
+        return _kind_of_annotation(type(default))
     if isinstance(default, (bool, int, float, str)):
         return next(_SCALARS[t] for t in (bool, int, float, str) if isinstance(default, t))
     if isinstance(default, (list, tuple)) and default:
         return "list[int]" if all(isinstance(v, int) for v in default) else "list[float]"
     return "dtype" if isinstance(default, DType) else None
+
+
+def _hints(function: _Function) -> dict[str, Any]:
+    """Returns the annotations that have a meaning here. A name that only a type checker knows has none."""
+    try:
+        return typing.get_type_hints(function)
+    except Exception:
+        pass
+    hints = {}
+    for name, annotation in getattr(function, "__annotations__", {}).items():
+        try:
+            hints[name] = (
+                eval(annotation, getattr(function, "__globals__", {})) if isinstance(annotation, str) else annotation
+            )
+        except Exception:
+            continue
+    return hints
 
 
 def _are_integers(values: object) -> bool:
@@ -66,23 +103,49 @@ class _Schema:
 
     def __init__(self, function: _Function, name: str) -> None:
         self.inputs: list[tuple[str, str]] = []
-        self.attrs: list[tuple[str, str, list[object]]] = []
-        try:
-            hints = typing.get_type_hints(function)
-        except Exception:
-            hints = {}
+        self.attrs: list[tuple[str, Kind, list[object]]] = []
+        #: The enums of attributes whose values are members.
+        self._enums: dict[str, type[enum.Enum]] = {}
+        #: The attributes that are not annotated.
+        self.not_annotated: set[str] = set()
+        hints = _hints(function)
         for parameter in inspect.signature(function).parameters.values():
             self._add(name, parameter, hints.get(parameter.name, _REQUIRED))
         self.outputs = self._returned(hints.get("return"))
+
+    def value(self, attribute: str, value: Any) -> Any:
+        """Returns the value of an attribute as the function takes it: the member of an enum for a word."""
+        return self._enums[attribute](value) if attribute in self._enums and value is not None else value
+
+    def taking_members(self, function: _Function) -> _Function:
+        """Returns the function as a function that takes words for the members of enums."""
+        if not self._enums:
+            return function
+
+        @functools.wraps(function)
+        def taking_words(*args: Any, **attrs: Any) -> Any:
+            return function(*args, **{name: self.value(name, value) for name, value in attrs.items()})
+
+        return taking_words
 
     def _add(self, op: str, parameter: inspect.Parameter, annotation: Any) -> None:
         name, default = parameter.name, parameter.default
         if parameter.kind is parameter.VAR_KEYWORD:
             raise TypeError(f"op '{op}': '**{name}' cannot be an attribute; name every parameter")
-        kind = _kind_of_annotation(annotation) or _kind_of_default(default)
+        try:
+            annotated = _kind_of_annotation(annotation)
+            kind = annotated or _kind_of_default(default)
+        except TypeError as error:
+            raise TypeError(f"op '{op}': attribute '{name}': {error}") from None
         if kind:
             if parameter.kind is parameter.VAR_POSITIONAL or parameter.kind is parameter.POSITIONAL_ONLY:
                 raise TypeError(f"op '{op}': attribute '{name}' must be a parameter that can be passed by name")
+            of = _without_none(annotation) if annotated else type(default)
+            if _is_enum(of):
+                self._enums[name] = of
+            if not annotated:
+                self.not_annotated.add(name)
+            default = default.value if isinstance(default, enum.Enum) else default
             self.attrs.append((name, kind, [] if default is _REQUIRED else [default]))
             return
         if default is not _REQUIRED and default is not None:
@@ -130,7 +193,7 @@ def _build(
     name: str,
     forward: _Function,
     inputs: list[tuple[str, str]],
-    attrs: list[tuple[str, str, list[object]]],
+    attrs: list[tuple[str, Kind, list[object]]],
     outputs: list[str],
     backward: _Function | str | None,
     validate: _Function | None,
@@ -168,7 +231,8 @@ def custom_op(
     """Registers a function of Tensors as an op, and returns `mt.ops.<name>`.
 
     A parameter is an attribute if its annotation, or its default, is of type `float`, `int`, `bool`, `str`,
-    `list[int]`, `list[float]` or `mt.DType`. Every other parameter is a tensor. It is optional if its default is
+    `list[int]`, `list[float]` or `mt.DType`, a `Literal` of strings, or an `Enum` whose values are strings. Every other
+    parameter is a tensor. It is optional if its default is
     `None`; `*xs` takes any number of tensors. To return several outputs, annotate the function with
     `-> tuple[Tensor, Tensor]`, or name them in `outputs`.
 
@@ -211,7 +275,7 @@ def _register(
     schema.tune(name, tune)
     doc = inspect.getdoc(function) or f"The op {name}, defined in Python."
     named = list(outputs) if outputs else schema.outputs
-    op = _build(name, function, schema.inputs, schema.attrs, named, backward, validate, doc)
+    op = _build(name, schema.taking_members(function), schema.inputs, schema.attrs, named, backward, validate, doc)
     return _replace(op, f"{function.__module__}.{function.__qualname__}")
 
 
@@ -273,7 +337,7 @@ class CustomOpBuilder:
         names = ["x", "y", "z"] if num_inputs <= 3 else [f"x{i}" for i in range(num_inputs)]
         self._name = name
         self._inputs = [(n, "one") for n in names[:num_inputs]]
-        self._attrs: list[tuple[str, str, list[object]]] = []
+        self._attrs: list[tuple[str, Kind, list[object]]] = []
         self._outputs = ["out"]
         self._forward: _Function | None = None
         self._backward: _Function | str | None = None
@@ -316,7 +380,7 @@ class CustomOpBuilder:
         return self
 
     def attr(self, name: str, kind: type, *default: object) -> CustomOpBuilder:
-        """Adds an attribute of type float, int, bool, str or list[int], optionally with a default."""
+        """Adds an attribute of type float, int, bool, str, Literal or list[int], optionally with a default."""
         known = _kind_of_annotation(kind)
         if known is None:
             raise TypeError(f"op '{self._name}': attribute '{name}' cannot have the type {kind}")

@@ -346,13 +346,22 @@ class Element:
         return self._trace.call_row(name, {"x": self} | dict(zip(takes, args, strict=False)) | keywords)
 
     def __bool__(self) -> NoReturn:
+        self._refuse_attribute()
         raise TypeError(
             f"op '{self._trace.op}': 'if', 'while', 'and', 'or' and 'not' cannot depend on {self._trace.kind}, because "
             "the function runs once for all elements; use mt.ops.where(condition, x, y), and '&', '|', '~' for "
             "conditions"
         )
 
+    def _refuse_attribute(self) -> None:
+        if self._trace.nodes[self._node][0] == "uniform":
+            raise TypeError(
+                f"op '{self._trace.op}': a float attribute has no value while the function runs; annotate it with int, "
+                "bool or str, so that the function gets its value"
+            )
+
     def _refuse(self, *_: object) -> NoReturn:
+        self._refuse_attribute()
         raise TypeError(
             f"op '{self._trace.op}': {self._trace.kind} has no value while the op is defined; use methods, such as "
             "x.exp(), and the functions of mt.ops"

@@ -1,22 +1,23 @@
 """Ops that are programs, written in Python. They need no compiler.
 
-A function of numbers, or of rows, is run once, with symbols in place of its arguments. The symbols record the program
-of the function. From then on the op is like one written in Rust: it broadcasts, takes every dtype that supports its
-functions, and has derivatives of any order.
+A function of numbers, or of rows, is run with symbols in place of its arguments, once for each choice of its static
+attributes and optional inputs. The symbols record the program of the function. So the op is like one written in Rust:
+it broadcasts, takes every dtype that supports its functions, and has derivatives of any order.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
-import json
 import re
 import typing
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _minitensor
+from ._writer import Writer
 from .custom import _replace, _Schema
-from .elements import Element, Trace
+from .elements import Trace
 
 __all__ = ["element_op", "row_op"]
 
@@ -41,12 +42,14 @@ def element_op(
 ) -> Any:
     """Registers a function of numbers as an element op, and returns `mt.ops.<name>`.
 
-    The function is run once, with symbols in place of numbers. It may use operators, the functions of `mt.ops` that are
+    The function is run with symbols in place of numbers. It may use operators, the functions of `mt.ops` that are
     computed element by element, and other element ops. The op is like one written in Rust: its inputs broadcast, it
     takes every dtype that supports its functions, half-precision numbers are computed in `float32`, and it has
     derivatives of any order.
 
-    A parameter that is annotated with `float`, or has a number as its default, is an attribute. All others are inputs.
+    A parameter that is annotated with `float`, or has a number as its default, is an attribute, and a symbol.
+    Attributes of the other types of `mt.custom_op` are static: the function gets their values, and is run once for
+    each of them. All other parameters are inputs. One whose default is `None` is optional, and `None` if not given.
     A function that returns a tuple has several outputs, named `out0`, `out1`, …, or as `outputs` says.
     `where="b >= 0"` states conditions on attributes, separated by commas. A call that violates one raises an error.
 
@@ -92,7 +95,7 @@ def row_op(
 ) -> Any:
     """Registers a function of rows as a row op, and returns `mt.ops.<name>`.
 
-    A row is the last axis of a tensor. The function is run once, with symbols in place of rows. It is written for one
+    A row is the last axis of a tensor. The function is run with symbols in place of rows. It is written for one
     element: operators and functions apply to each element, as in `mt.element_op`, and a reduction such as `x.sum()` is
     a number that all elements of the row share. The reductions are `sum`, `mean`, `prod`, `max`, `min`, `argmax`,
     `argmin`, `any`, `all`, `var` and `std` (with `correction=0`), `logsumexp`, `dot(y)`, and `at(index)`, which is NaN
@@ -101,7 +104,7 @@ def row_op(
     called.
 
     The op takes floating dtypes, computes half-precision numbers in `float32`, and has derivatives of any order.
-    Attributes, `outputs` and `where` are those of `mt.element_op`.
+    Attributes, optional inputs, `outputs` and `where` are those of `mt.element_op`.
 
     Every input is a row, and their other axes broadcast. A result that is the same for all elements is one number per
     row. `shape` says otherwise, as in Rust: `(x: [.., n], t: [..], weight: [n]) -> [.., n]` takes one number `t` per
@@ -150,52 +153,29 @@ def _register(
         raise TypeError(f"op '{name}': outputs must be a list of names, got {outputs!r}")
     if row and row[1] and row[1] != (None,) and (type(row[1][0]) is not int):
         raise TypeError(f"op '{name}': axis must be an int, or None for all axes, got {type(row[1][0]).__name__}")
-    schema = _Schema(function, name)
-    _check(schema, function, name, kind)
+    schema = _schema(function, name, kind)
     clause = (row and row[0]) or ""
     per_row = _NUMBER.findall(clause.partition("->")[0])
     numbers = frozenset(k for k, (n, _) in enumerate(schema.inputs) if n in per_row)
-    trace = Trace(name, is_of_rows=row is not None, numbers=numbers)
-    inputs = {n: trace.add("input", k) for k, (n, _) in enumerate(schema.inputs)}
-    attrs = {n: trace.add("uniform", k) for k, (n, *_) in enumerate(schema.attrs)}
-    values = _results(trace, function(*inputs.values(), **attrs))
-    default_names = [f"out{k}" for k in range(len(values))] if len(values) > 1 else ["out"]
-    names = default_names if outputs is None else list(outputs)
-    if len(names) != len(values):
-        raise ValueError(f"op '{name}': the function returned {len(values)} outputs, expected {len(names)}: {names}")
-    program = {
-        "inputs": list(inputs),
-        "uniforms": list(attrs),
-        "nodes": trace.nodes,
-        "outputs": [[n, v._node] for n, v in zip(names, values, strict=True)],
-    }
+    new_trace = functools.partial(Trace, name, is_of_rows=row is not None, numbers=numbers)
+    writer = Writer(function, schema, new_trace, None if outputs is None else list(outputs))
     doc = inspect.getdoc(function) or f"The op {name}, defined in Python."
     code = getattr(inspect.unwrap(function), "__code__", None)
-    defaults = [float(default[0]) if default else None for *_, default in schema.attrs]  # type: ignore[arg-type]
     place = (code.co_filename, code.co_firstlineno) if code else ("<python>", 0)
-    op = _minitensor._build_program_op(name, json.dumps(program), row, defaults, where, doc, *place)
+    op = _minitensor._build_program_op(name, writer, schema.inputs, schema.attrs, row, where, doc, *place)
     origin = [getattr(function, part, "<lambda>") for part in ("__module__", "__qualname__")]
     return _replace(op, ".".join(origin))
 
 
-def _check(schema: _Schema, function: _Function, name: str, kind: str) -> None:
-    article = "an element" if kind == "element" else "a row"
+def _schema(function: _Function, name: str, kind: str) -> _Schema:
+    schema = _Schema(function, name)
     for input_name, how in schema.inputs:
-        if how != "one":
+        if how == "variadic":
+            article = "an element" if kind == "element" else "a row"
             raise TypeError(f"op '{name}': the input '{input_name}' of {article} op cannot be {how}")
-    parameters = inspect.signature(function).parameters
-    for attribute, attribute_kind, default in schema.attrs:
-        is_number = attribute_kind in ("float", "int") and parameters[attribute].annotation not in (int, "int")
-        if not is_number or default == [None]:
-            got = "None as its default" if default == [None] else attribute_kind
-            raise TypeError(
-                f"op '{name}': the attribute '{attribute}' of {article} op must be a float, got {got}; define one op "
-                "for each of its values"
-            )
-
-
-def _results(trace: Trace, returned: object) -> list[Element]:
-    results = returned if isinstance(returned, tuple) else (returned,)
-    if returned is None or not results:
-        raise TypeError(f"op '{trace.op}': the function returned nothing; check that it has a return statement")
-    return [trace.value(result) for result in results]
+    # A number is the default of a float, unless an annotation says otherwise.
+    schema.attrs = [
+        (attribute, "float" if of == "int" and attribute in schema.not_annotated else of, default)
+        for attribute, of, default in schema.attrs
+    ]
+    return schema

@@ -29,12 +29,23 @@ pub fn of_kind(kind: AttrKind, value: &Bound<'_, PyAny>) -> Result<Option<Attr>>
         AttrKind::Float => float(value)?.map(Attr::Float),
         AttrKind::Str | AttrKind::Enum(_) => match value.cast::<PyString>() {
             Ok(word) => Some(Attr::from(word.to_str()?)),
-            Err(_) => None,
+            Err(_) => member(value)?,
         },
         AttrKind::Ints => ints(value)?.map(Attr::from),
         AttrKind::Floats => floats(value)?.map(Attr::from),
         AttrKind::DType => Some(Attr::DType(dtype::parse(value)?)),
     })
+}
+
+/// The word of a member of an enum in Python; `None` for another object.
+#[cold]
+fn member(value: &Bound<'_, PyAny>) -> Result<Option<Attr>> {
+    let class = value.py().import("enum")?.getattr("Enum")?;
+    if !value.is_instance(&class)? {
+        return Ok(None);
+    }
+    let word = value.getattr("value")?;
+    Ok(word.cast::<PyString>().ok().map(|word| word.to_str().map(Attr::from)).transpose()?)
 }
 
 #[cold]

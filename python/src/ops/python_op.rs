@@ -23,18 +23,66 @@ struct BackwardContext {
     needs_input_grad: Py<PyTuple>,
 }
 
-/// The kind of an attribute, from its name in the Python part of the package.
-fn kind(word: &str) -> Result<AttrKind> {
-    Ok(match word {
-        "bool" => AttrKind::Bool,
-        "int" => AttrKind::Int,
-        "float" => AttrKind::Float,
-        "str" => AttrKind::Str,
-        "list[int]" => AttrKind::Ints,
-        "list[float]" => AttrKind::Floats,
-        "dtype" => AttrKind::DType,
-        other => return Err(PyTypeError::new_err(format!("unknown attribute type '{other}'")).into()),
-    })
+/// The kind of an attribute in the Python part of the package.
+#[derive(FromPyObject)]
+enum Kind {
+    /// The name of a type.
+    Named(String),
+    /// The words of an enum.
+    OneOf(Vec<String>),
+}
+
+impl Kind {
+    fn read(&self) -> Result<AttrKind> {
+        let name = match self {
+            Kind::Named(name) => name,
+            Kind::OneOf(words) => {
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                return Ok(AttrKind::Enum(minitensor::attr::words(&words)));
+            }
+        };
+        Ok(match name.as_str() {
+            "bool" => AttrKind::Bool,
+            "int" => AttrKind::Int,
+            "float" => AttrKind::Float,
+            "str" => AttrKind::Str,
+            "list[int]" => AttrKind::Ints,
+            "list[float]" => AttrKind::Floats,
+            "dtype" => AttrKind::DType,
+            other => return Err(PyTypeError::new_err(format!("unknown attribute type '{other}'")).into()),
+        })
+    }
+
+    fn is_tuned(&self) -> bool {
+        matches!(self, Kind::Named(name) if name == "tuned")
+    }
+}
+
+/// The inputs of an op: their names, and `"one"`, `"optional"` or `"variadic"`.
+type Inputs = Vec<(String, String)>;
+/// The attributes of an op: name, kind, and optionally a default; for the kind `"tuned"`, the candidates.
+type Attributes = Vec<(String, Kind, Vec<Py<PyAny>>)>;
+
+/// An op with these inputs and attributes.
+fn declared(py: Python<'_>, name: &str, inputs: &Inputs, attrs: &Attributes) -> Result<CustomOpBuilder> {
+    let mut builder = CustomOpBuilder::new(name, 0).inputs(inputs.iter().map(|(n, _)| n.clone()));
+    for (i, (_, how)) in inputs.iter().enumerate() {
+        builder = match how.as_str() {
+            "optional" => builder.optional(i),
+            "variadic" => builder.variadic(),
+            _ => builder,
+        };
+    }
+    for (attr_name, kind, default) in attrs {
+        if kind.is_tuned() {
+            builder = builder.tune(attr_name.clone(), &candidates(py, attr_name, default)?);
+            continue;
+        }
+        let kind = kind.read()?;
+        let default = default.first().map(|d| default_of(kind, attr_name, d.bind(py))).transpose()?;
+        builder = builder.attr(attr_name.clone(), kind, default);
+    }
+    Ok(builder)
 }
 
 fn object(py: Python<'_>, tensor: Option<&Tensor>) -> PyResult<Py<PyAny>> {
@@ -183,8 +231,7 @@ fn candidates(py: Python<'_>, name: &str, values: &[Py<PyAny>]) -> Result<Vec<i6
     values.iter().map(integer).collect()
 }
 
-/// Builds an op from Python functions. `inputs` are pairs of a name and `"one"`, `"optional"` or `"variadic"`. `attrs`
-/// are tuples of name, kind, and optionally a default; for the kind `"tuned"`, the candidates.
+/// Builds an op from Python functions.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 #[pyo3(signature = (name, forward, inputs, attrs, outputs, backward, validate, doc, file, line))]
@@ -192,8 +239,8 @@ fn _build_op(
     py: Python<'_>,
     name: String,
     forward: Py<PyAny>,
-    inputs: Vec<(String, String)>,
-    attrs: Vec<(String, String, Vec<Py<PyAny>>)>,
+    inputs: Inputs,
+    attrs: Attributes,
     outputs: Vec<String>,
     backward: Option<&Bound<'_, PyAny>>,
     validate: Option<Py<PyAny>>,
@@ -202,24 +249,7 @@ fn _build_op(
     line: u32,
 ) -> Result<CustomOp> {
     let names: Vec<String> = attrs.iter().map(|(n, ..)| n.clone()).collect();
-    let mut builder =
-        CustomOpBuilder::new(name.clone(), 0).inputs(inputs.iter().map(|(n, _)| n.clone())).outputs(outputs.clone());
-    for (i, (_, how)) in inputs.iter().enumerate() {
-        builder = match how.as_str() {
-            "optional" => builder.optional(i),
-            "variadic" => builder.variadic(),
-            _ => builder,
-        };
-    }
-    for (attr_name, word, default) in &attrs {
-        if word == "tuned" {
-            builder = builder.tune(attr_name.clone(), &candidates(py, attr_name, default)?);
-            continue;
-        }
-        let kind = kind(word)?;
-        let default = default.first().map(|d| default_of(kind, attr_name, d.bind(py))).transpose()?;
-        builder = builder.attr(attr_name.clone(), kind, default);
-    }
+    let mut builder = declared(py, &name, &inputs, &attrs)?.outputs(outputs.clone());
     let body = Forward { name: name.clone(), function: forward, attrs: names.clone(), outputs: outputs.len() };
     builder = builder.doc(doc).location(file, line).body(move |call| body.call(call).map_err(Error::from));
     if let Some(backward) = backward {
@@ -247,40 +277,44 @@ fn _build_op(
 /// The shape clause of a row op, and, if the caller chooses the axis, its default, where `None` means all axes.
 type RowClauses = (Option<String>, Option<(Option<i64>,)>);
 
-/// Builds an element or row op from its program, in JSON, the defaults of its attributes, and conditions on them. `row` has the shape
-/// clause of a row op, and its axis.
+/// Builds an element or row op from the function that writes its programs as JSON: from the values of the attributes, and, for
+/// each input, whether it is given. `row` has the shape clause of a row op, and its axis. `conditions` are those on attributes.
 #[pyfunction]
-#[pyo3(signature = (name, program, row, defaults, conditions, doc, file, line))]
+#[pyo3(signature = (name, write, inputs, attrs, row, conditions, doc, file, line))]
 #[allow(clippy::too_many_arguments)]
 fn _build_program_op(
+    py: Python<'_>,
     name: String,
-    program: &str,
+    write: Py<PyAny>,
+    inputs: Inputs,
+    attrs: Attributes,
     row: Option<RowClauses>,
-    defaults: Vec<Option<f64>>,
     conditions: Option<&str>,
     doc: String,
     file: String,
     line: u32,
 ) -> Result<CustomOp> {
-    let program = Program::from_json(program).map_err(|e| Error::value(format!("op '{name}': {e}")))?;
-    let uniforms = program.uniforms().to_vec();
-    let builder = match &row {
-        Some((shape, _)) => CustomOpBuilder::from_row_program(name, program, shape.as_deref())?,
-        None => CustomOpBuilder::from_program(name, program)?,
-    };
-    let mut builder = builder.doc(doc).location(file, line);
-    for (name, default) in uniforms.iter().zip(defaults) {
-        if let Some(default) = default {
-            builder = builder.default(name, default);
-        }
-    }
+    let mut builder = declared(py, &name, &inputs, &attrs)?.doc(doc).location(file, line);
     if let Some(text) = conditions {
         builder = builder.conditions(text);
     }
-    if let Some((_, Some((axis,)))) = row {
-        builder = builder.axis(axis)?;
-    }
+    let write = move |attrs: &[Attr], given: &[bool]| program(&write, attrs, given).map_err(Error::from);
+    builder = match row {
+        None => builder.programs(write)?,
+        Some((shape, axis)) => {
+            let builder = builder.row_programs(shape.as_deref(), write)?;
+            if let Some((axis,)) = axis { builder.axis(axis)? } else { builder }
+        }
+    };
     Ok(CustomOp(builder.build()?.definition()))
+}
+
+fn program(write: &Py<PyAny>, attrs: &[Attr], given: &[bool]) -> Result<Program> {
+    let json: String = gil::attach(|py| -> Result<String> {
+        let attrs = attrs.iter().map(|value| attr::object(py, value)).collect::<Result<Vec<_>>>()?;
+        Ok(write.bind(py).call1((attrs, given.to_vec()))?.extract()?)
+    })?;
+    Ok(Program::from_json(&json).map_err(|e| Error::value(e.to_string()))?)
 }
 
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {

@@ -14,7 +14,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::{CoreShapes, Dims};
-use crate::op::{CellArg, CellKernel, Core, DTypeRule, Kernel, OpDef};
+use crate::op::{CellArg, CellKernel, Core, DTypeRule, Kernel, Kernels, OpDef};
 use crate::tensor::{Device, DeviceKind, Layout, Shape, Strides, Tensor, copy_elements, try_vec};
 
 /// The fewest elements for a thread.
@@ -74,7 +74,12 @@ pub fn run(
         return Ok(outputs);
     }
     let compute: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
-    let found = op.kernels_on(DeviceKind::Cpu).find_map(|kernels| kernels.cell(&compute));
+    let rows = op.body.rows().zip(compute.first());
+    let rows = rows.map(|(rows, dtype)| rows.at(*dtype, op, attrs, |i| inputs[i].is_some())).transpose()?;
+    let found = op.kernels_on(DeviceKind::Cpu).find_map(|kernels| match (kernels, &rows) {
+        (Kernels::Program, Some(rows)) => Some(Kernel::Rows(rows, compute[0])),
+        _ => kernels.cell(&compute),
+    });
     let kernel = found.ok_or_else(|| {
         Error::type_(format!(
             "op '{}' has no kernel for {}",

@@ -4,8 +4,6 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use minitensor_kernels::program::Plan;
-
 use super::programs;
 use super::strided::{self, ElementLoop, GRAIN};
 use crate::attr::Attr;
@@ -13,6 +11,8 @@ use crate::backend::{Wanted, shapes::broadcast};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::call::dtype_rule::DTypes;
+use crate::op::program::ElementProgram;
+use crate::op::variants::Variants;
 use crate::op::{Arity, ElementKernel, Kernel, Kernels, OpDef, Role};
 use crate::tensor::{Device, DeviceKind, Tensor};
 
@@ -50,10 +50,11 @@ pub fn run(
             // SAFETY: the loop was chosen for these dtypes.
             run_loop(ElementLoop { run: &|n, ins, outs| unsafe { kernel.run(&attrs, n, ins, outs) }, grain })?;
         }
-        Loop::Program(plan) => {
+        Loop::Program(programs) => {
             let dtype = dtypes.first().copied().unwrap_or(DType::F32);
-            let grain = tuned.unwrap_or_else(|| programs::grain(plan));
-            run_loop(ElementLoop { run: &programs::kernel(op, plan, dtype, attrs), grain })?;
+            let program = programs.at(dtype, op, attrs, |i| inputs[i].is_some())?;
+            let grain = tuned.unwrap_or_else(|| programs::grain(&program.plan));
+            run_loop(ElementLoop { run: &programs::kernel(op, &program.plan, dtype, attrs), grain })?;
         }
     }
     drop(wanted);
@@ -64,8 +65,8 @@ pub fn run(
 pub enum Loop<'a> {
     /// A compiled loop.
     Kernel(Kernel<'a, ElementKernel>),
-    /// A program that was made at run time.
-    Program(&'a Plan),
+    /// Programs that were made at run time.
+    Program(&'a Variants<ElementProgram>),
 }
 
 impl<'a> Loop<'a> {
@@ -73,7 +74,7 @@ impl<'a> Loop<'a> {
     #[inline]
     pub fn of(op: &'a OpDef, dtypes: &[DType]) -> Option<Loop<'a>> {
         op.kernels_on(DeviceKind::Cpu).find_map(|kernels| match kernels {
-            Kernels::Program(plan) => Some(Loop::Program(plan)),
+            Kernels::Program => op.body.elements().map(Loop::Program),
             _ => kernels.element(dtypes).map(Loop::Kernel),
         })
     }

@@ -4,7 +4,7 @@ use minitensor_kernels::program::{Plan, TILE, Tile};
 use smallvec::SmallVec;
 
 use super::strided::GRAIN;
-use crate::attr::{Attr, uniform};
+use crate::attr::{Attr, AttrKind, uniform};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::program::at_type;
@@ -15,7 +15,7 @@ pub fn grain(plan: &Plan) -> usize {
     (4 * GRAIN / plan.steps().max(4)).max(TILE)
 }
 
-/// The loop over elements of a dtype; the attributes are the program's uniforms.
+/// The loop over elements of a dtype; the float attributes are the program's uniforms.
 pub fn kernel<'a>(
     op: &'a OpDef,
     plan: &'a Plan,
@@ -31,7 +31,8 @@ pub fn kernel<'a>(
         outputs: &[*mut u8],
     ) -> Result<()> {
         let number = |(k, a): (usize, &Attribute)| uniform::<T>(attrs, k, &a.name);
-        let uniforms = op.attrs.iter().enumerate().map(number).collect::<Result<SmallVec<[T; 4]>>>()?;
+        let floats = op.attrs.iter().enumerate().filter(|(_, a)| a.kind == AttrKind::Float);
+        let uniforms = floats.map(number).collect::<Result<SmallVec<[T; 4]>>>()?;
         // SAFETY: the op takes no dtypes but those that the program runs at; its inputs and outputs are the program's, and
         // the caller gives `n` elements of each in the dtype that is computed in.
         unsafe { plan.run(n, inputs, &uniforms, outputs) };

@@ -3,24 +3,23 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use minitensor_kernels::Const;
-use minitensor_kernels::program::{Instruction, Plan, Program, ValueType};
+use minitensor_kernels::program::{Id, Program, ValueType};
 use minitensor_schema::check;
 use minitensor_schema::name::{check_op, check_word};
 
-use super::rows;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::clause;
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
+use crate::graph::record;
 use crate::op::CustomOp;
 use crate::op::call::Call;
 use crate::op::def::*;
 use crate::op::gradient::Gradients;
 use crate::op::kernel::{KernelTable, Kernels};
-use crate::op::program::ProgramFn;
-use crate::op::row_kernel::RowKernel;
+use crate::op::program::{ProgramFn, dtypes_of_elements};
+use crate::op::variants::{Choice, Variants, Write};
 use crate::plugin::abi::most;
 use crate::tensor::Tensor;
 use crate::tuning;
@@ -49,10 +48,12 @@ pub struct CustomOpBuilder {
     shape: Option<String>,
 }
 
-/// A program as the body of an op.
-pub(super) enum Made {
-    Elements(Program),
-    Rows(Program),
+/// Programs as the body of an op.
+pub(super) struct Made {
+    /// The first program, and the call that it is for.
+    pub first: (Choice, Program),
+    /// Writes the others; `None` if there is one program for all calls.
+    pub write: Option<Box<Write>>,
 }
 
 enum Gradient {
@@ -115,38 +116,86 @@ impl CustomOpBuilder {
     /// If the program is invalid, contains a row reduction, or has functions that no single dtype supports.
     #[track_caller]
     pub fn from_program(name: impl Into<String>, program: Program) -> Result<CustomOpBuilder> {
-        let mut builder = CustomOpBuilder::new(name, 0);
-        let wrong = |what: String| Error::value(format!("op '{}': {what}", builder.op.name));
-        program.verify().map_err(|e| wrong(e.to_string()))?;
-        // An integer type would truncate a float, or a larger integer.
-        let holds = |dtype: DType, i: &Instruction| match i {
-            Instruction::Constant(Const::Float(_)) => false,
-            Instruction::Constant(Const::Int(v)) => dtype.integer_range().contains(v),
-            _ => true,
-        };
-        let holds_all = |dtype| program.instructions().iter().all(|i| holds(dtype, i));
-        let fits = |dtype: DType| dtype.is_differentiable() || program.uniforms().is_empty() && holds_all(dtype);
-        let dtypes = crate::op::program::dtypes(&program).filter(fits);
-        if dtypes == DTypeSet::of(&[]) {
-            return Err(wrong(format!("no dtype supports all functions of its program: {program}")));
-        }
-        let output = |(name, id): &(String, minitensor_kernels::program::Id)| Output {
+        CustomOpBuilder::of_program(name, &program).programs(move |_, _| Ok(program.clone()))
+    }
+
+    /// The inputs and attributes of a program.
+    #[track_caller]
+    pub(super) fn of_program(name: impl Into<String>, program: &Program) -> CustomOpBuilder {
+        let builder = CustomOpBuilder::new(name, 0).inputs(program.inputs());
+        program.uniforms().iter().fold(builder, |builder, name| builder.attr(name, AttrKind::Float, None))
+    }
+
+    /// An element op that programs compute, as [from one program](CustomOpBuilder::from_program). The inputs, attributes and
+    /// conditions are declared before. `write` returns the program for the attributes of a call, and, for each input, whether it is
+    /// given. The float attributes are the program's uniforms. All others are static: they choose the program, as in a body that is
+    /// written in Rust. A program does not read an input or attribute that is not given.
+    ///
+    /// `write` is called here, with the defaults of attributes or small values, and without the optional inputs: this determines the
+    /// outputs, and the dtypes that the op takes. It is called again for each other choice.
+    ///
+    /// ```
+    /// use minitensor::kernels::{Num, program::Program};
+    /// use minitensor::attr::FromAttr;
+    /// use minitensor::{AttrKind, CustomOp, CustomOpBuilder, Tensor};
+    ///
+    /// let op = CustomOpBuilder::new("repeated_square", 1)
+    ///     .attr("times", AttrKind::Int, Some(1i64.into()))
+    ///     .programs(|attrs, _| {
+    ///         let times = i64::from_attr(&attrs[0])?;
+    ///         Ok(Program::write(&["x"], &[], |x, _| vec![("out".into(), (0..times).fold(x[0], |y, _| y.square()).into())]))
+    ///     })?
+    ///     .build()?;
+    /// assert_eq!(op.forward(&[&Tensor::from_vec(vec![3.0], [1])?])?.to_vec::<f64>()?, [9.0]);
+    /// # Ok::<(), minitensor::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `write`. If the program is invalid, contains a row reduction, or has functions that no single dtype supports.
+    pub fn programs(
+        mut self,
+        write: impl Fn(&[Attr], &[bool]) -> Result<Program> + Send + Sync + 'static,
+    ) -> Result<CustomOpBuilder> {
+        self.op.shape = ShapeRule::Broadcast;
+        let made = self.first(write)?;
+        let program = &made.first.1;
+        let dtypes = dtypes_of_elements(program).map_err(|e| e.context(format!("op '{}'", self.op.name)))?;
+        let op = &mut self.op;
+        let output = |(name, id): &(String, Id)| Output {
             name: Cow::Owned(name.clone()),
             dtype: dtype_of(program.instructions()[id.at()].kind()),
             role: Role::Returned,
             core: Core::Scalar,
         };
-        let op = &mut builder.op;
-        op.inputs = program.inputs().iter().map(|name| input(name.clone())).collect();
         op.inputs.to_mut().iter_mut().for_each(|input| input.dtype = DTypeRule::Generic(0));
         op.outputs = program.outputs().iter().map(output).collect();
         op.generics = Cow::Owned(vec![Generic { name: Cow::Borrowed("T"), dtypes }]);
-        op.shape = ShapeRule::Broadcast;
         let gives_numbers = op.outputs.iter().any(|output| output.dtype == DTypeRule::Generic(0));
         op.backward = if gives_numbers { Backward::Program(Gradients::new()) } else { Backward::NotNeeded };
-        let uniforms = program.uniforms().to_vec();
-        let builder = CustomOpBuilder { program: Some(Made::Elements(program)), ..builder };
-        Ok(uniforms.into_iter().fold(builder, |builder, name| builder.attr(name, AttrKind::Float, None)))
+        Ok(CustomOpBuilder { program: Some(made), ..self })
+    }
+
+    /// Writes the first program.
+    pub(super) fn first(
+        &mut self,
+        write: impl Fn(&[Attr], &[bool]) -> Result<Program> + Send + Sync + 'static,
+    ) -> Result<Made> {
+        if let Some(text) = self.shape.take() {
+            clause::shape(&self.op, &text)?.apply_to(&mut self.op);
+        }
+        let op = &self.op;
+        if !op.inputs.is_empty() && op.inputs.iter().all(|input| input.arity == Arity::Optional) {
+            return Err(Error::value(format!("op '{}': expected at least one input that is not optional", op.name)));
+        }
+        let given = op.inputs.iter().map(|input| input.arity != Arity::Optional).collect();
+        let choice = Choice { attrs: op.example().into(), given };
+        let program = record::apart(|| write(&choice.attrs, &choice.given)).and_then(|program| {
+            program.verify().map_err(|e| Error::value(e.to_string()))?;
+            Ok(program)
+        });
+        let program = program.map_err(|e| e.context(format!("op '{}'", op.name)))?;
+        let has_choice = Choice::exists(op);
+        Ok(Made { first: (choice, program), write: has_choice.then(|| Box::new(write) as Box<Write>) })
     }
 
     /// Restricts the dtypes of an op created from a program to these.
@@ -341,18 +390,14 @@ impl CustomOpBuilder {
             None => {}
         }
         self.op.body = match (self.forward, self.validate, self.program) {
-            (None, _, Some(Made::Rows(program))) => {
-                let kernel = Arc::new(RowKernel::new(&self.op, rows::plan(&self.op, program)?));
-                self.op.kernels = KernelTable::cpu(Kernels::Rows(kernel.clone()));
-                Body::Cell(Some(ProgramFn::Rows(kernel)))
-            }
-            (None, _, Some(Made::Elements(program))) => {
-                let is_mask = |i: &usize| self.op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool);
-                let masks: Vec<usize> = (0..self.op.inputs.len()).filter(is_mask).collect();
-                let plan = Plan::new(program, &masks);
-                let plan = Arc::new(plan.map_err(|e| Error::value(format!("op '{}': {e}", self.op.name)))?);
-                self.op.kernels = KernelTable::cpu(Kernels::Program(plan.clone()));
-                Body::Element(Some(ProgramFn::Fixed(plan)))
+            (None, _, Some(Made { first, write })) => {
+                self.op.kernels = KernelTable::cpu(Kernels::Program);
+                match self.op.shape {
+                    ShapeRule::Core(_) => {
+                        Body::Cell(Some(ProgramFn::Rows(Arc::new(Variants::new(&self.op, first, write)?))))
+                    }
+                    _ => Body::Element(Some(ProgramFn::Elements(Arc::new(Variants::new(&self.op, first, write)?)))),
+                }
             }
             (None, ..) => {
                 let name = &self.op.name;

@@ -2,18 +2,19 @@
 
 use std::borrow::Cow;
 
-use minitensor_kernels::program::{Program, RowPlan, ValueType};
+use minitensor_kernels::program::{Program, ValueType};
 use minitensor_schema::check;
 use minitensor_schema::shape::{Dim, Dims};
 
 use super::CustomOpBuilder;
-use super::builder::{Made, dtype_of};
+use super::builder::dtype_of;
 use crate::attr::{Attr, AttrKind};
 use crate::clause;
-use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
 use crate::op::Gradients;
 use crate::op::def::*;
+use crate::op::program::dtypes_of_rows;
+use crate::op::variants::Write;
 
 impl CustomOpBuilder {
     /// A row op that a program computes. Its inputs are those of the program, and its attributes are the program's uniforms. `shape`
@@ -37,29 +38,33 @@ impl CustomOpBuilder {
     /// the row, or no floating dtype supports all functions of the program.
     #[track_caller]
     pub fn from_row_program(name: impl Into<String>, program: Program, shape: Option<&str>) -> Result<CustomOpBuilder> {
-        let mut builder = CustomOpBuilder::new(name, 0);
-        let op = &mut builder.op;
+        CustomOpBuilder::of_program(name, &program).row_programs(shape, move |_, _| Ok(program.clone()))
+    }
+
+    /// A row op that programs compute, as [from one program](CustomOpBuilder::from_row_program). Static attributes and optional
+    /// inputs choose the program, as in [`CustomOpBuilder::programs`]. Without a clause, which outputs are rows does not depend on
+    /// the choice.
+    ///
+    /// # Errors
+    /// Those of `write`, and of [one program](CustomOpBuilder::from_row_program).
+    pub fn row_programs(
+        mut self,
+        shape: Option<&str>,
+        write: impl Fn(&[Attr], &[bool]) -> Result<Program> + Send + Sync + 'static,
+    ) -> Result<CustomOpBuilder> {
+        let mut made = self.first(write)?;
+        let program = &made.first.1;
+        let op = &mut self.op;
         let wrong = |op: &OpDef, what: String| Error::value(format!("op '{}': {what}", op.name));
-        program.verify().map_err(|e| wrong(op, e.to_string()))?;
-        let dtypes = crate::op::program::dtypes(&program).intersection(DTypeSet::FLOAT);
-        if dtypes == DTypeSet::of(&[]) {
-            return Err(wrong(op, format!("no floating dtype supports all functions of its program: {program}")));
-        }
+        let dtypes = dtypes_of_rows(program).map_err(|e| e.context(format!("op '{}'", op.name)))?;
         op.generics = Cow::Owned(vec![Generic { name: Cow::Borrowed("T"), dtypes }]);
-        op.inputs = program.inputs().iter().map(|name| input(name)).collect();
+        op.inputs.to_mut().iter_mut().for_each(|input| input.dtype = DTypeRule::Generic(0));
         op.outputs =
             program.outputs().iter().map(|(name, id)| output(name, program.instructions()[id.at()].kind())).collect();
-        let float = |name: &String| Attribute {
-            name: Cow::Owned(name.clone()),
-            kind: AttrKind::Float,
-            optional: false,
-            default: None,
-        };
-        op.attrs = program.uniforms().iter().map(float).collect();
-        let text = shape.map_or_else(|| shape_of(&program), str::to_owned);
+        let text = shape.map_or_else(|| shape_of(op, program), str::to_owned);
         clause::shape(op, &text)?.apply_to(op);
         let ShapeRule::Core(rule) = &op.shape else {
-            return Err(wrong(op, format!("expected a shape such as {}, got {text}", shape_of(&program))));
+            return Err(wrong(op, format!("expected a shape such as {}, got {text}", shape_of(op, program))));
         };
         let row = rule.inputs.iter().chain(rule.outputs.iter()).find_map(|dims| dims.core.first());
         let core = |name: &Text, dims: &Dims| match dims.core.as_ref() {
@@ -71,16 +76,18 @@ impl CustomOpBuilder {
             op.inputs.iter().zip(rule.inputs.iter()).map(|(i, d)| core(&i.name, d)).collect::<Result<_>>()?;
         let outputs: Vec<Core> =
             op.outputs.iter().zip(rule.outputs.iter()).map(|(o, d)| core(&o.name, d)).collect::<Result<_>>()?;
-        op.inputs.to_mut().iter_mut().zip(inputs).for_each(|(input, core)| input.core = core);
-        op.outputs.to_mut().iter_mut().zip(outputs).for_each(|(output, core)| output.core = core);
-        let is_row: Vec<bool> = op.inputs.iter().map(|i| i.core == Core::Slice).collect();
-        if !is_row.contains(&true) {
+        if !op.inputs.iter().zip(&inputs).any(|(i, core)| i.arity == Arity::One && *core == Core::Slice) {
             return Err(wrong(op, format!("expected at least one input that is a row, got the shape {text}")));
         }
+        op.inputs.to_mut().iter_mut().zip(inputs).for_each(|(input, core)| input.core = core);
+        op.outputs.to_mut().iter_mut().zip(outputs).for_each(|(output, core)| output.core = core);
         let is_number = op.outputs.iter().any(|output| output.dtype == DTypeRule::Generic(0));
         op.backward = if is_number { Backward::Program(Gradients::new()) } else { Backward::NotNeeded };
-        builder.program = Some(Made::Rows(program));
-        Ok(builder)
+        if shape.is_none() {
+            made.write = made.write.map(|write| alike(&made.first.1, write));
+        }
+        self.program = Some(made);
+        Ok(self)
     }
 
     /// Lets the caller choose the axis of the one core dimension, with this default. With `None`, a caller may choose several axes, and
@@ -105,39 +112,38 @@ impl CustomOpBuilder {
     }
 }
 
-/// The plan of a row op, whose inputs, attributes and outputs are those of the program.
-pub(super) fn plan(op: &OpDef, program: Program) -> Result<RowPlan> {
-    let is_row: Vec<bool> = op.inputs.iter().map(|input| input.core == Core::Slice).collect();
-    let gives: Vec<bool> = op.outputs.iter().map(|output| output.core == Core::Slice).collect();
-    let is_mask = |i: &usize| op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool);
-    if let Some(i) = (0..is_row.len()).find(|i| !is_row[*i] && is_mask(i)) {
-        let (op, input) = (&op.name, &op.inputs[i].name);
-        return Err(Error::value(format!("op '{op}': input '{input}' is boolean, so it must be a row")));
-    }
-    let rows = (0..is_row.len()).filter(|i| is_row[*i]);
-    let masks: Vec<usize> = rows.enumerate().filter(|(_, i)| is_mask(i)).map(|(row, _)| row).collect();
-    let per_row = is_row.iter().filter(|is_row| !**is_row).count();
-    RowPlan::new(program.with_numbers(&is_row), &gives, per_row, &masks)
-        .map_err(|e| Error::value(format!("op '{}': {e}", op.name)))
-}
-
 /// The clause if none is given.
-fn shape_of(program: &Program) -> String {
-    let inputs: Vec<String> = program.inputs().iter().map(|name| format!("{name}: [.., n]")).collect();
-    let output =
-        |((name, _), varies): (&(String, _), bool)| format!("{name}: {}", if varies { "[.., n]" } else { "[..]" });
+fn shape_of(op: &OpDef, program: &Program) -> String {
+    let is_free = |name: &&str| op.attrs.iter().all(|a| a.name != *name);
+    let n = ["n", "m", "length"].into_iter().find(is_free).unwrap_or("size");
+    let inputs: Vec<String> = program.inputs().iter().map(|name| format!("{name}: [.., {n}]")).collect();
+    let output = |((name, _), varies): (&(String, _), bool)| match varies {
+        true => format!("{name}: [.., {n}]"),
+        false => format!("{name}: [..]"),
+    };
     let outputs: Vec<String> = program.outputs().iter().zip(program.varying()).map(output).collect();
     format!("({}) -> ({})", inputs.join(", "), outputs.join(", "))
 }
 
-fn input(name: &str) -> Input {
-    Input {
-        name: Cow::Owned(name.to_owned()),
-        arity: Arity::One,
-        dtype: DTypeRule::Generic(0),
-        mutated: false,
-        core: Core::Slice,
-    }
+/// Programs with the same rows as outputs as the first one. The shape of the op was derived from it.
+fn alike(first: &Program, write: Box<Write>) -> Box<Write> {
+    let varying = first.varying();
+    Box::new(move |attrs, given| {
+        let program = write(attrs, given)?;
+        let is_row = program.varying();
+        match program.outputs().iter().zip(is_row.iter().zip(&varying)).find(|(_, (a, b))| a != b) {
+            None => Ok(program),
+            Some(((name, _), (is_row, _))) => {
+                let what = |is_row| if is_row { "a row" } else { "a number for each row" };
+                Err(Error::value(format!(
+                    "output '{name}' is {}, but {} in other calls; declare the shape of the op, such as \
+                     (x: [.., n]) -> [.., n]",
+                    what(*is_row),
+                    what(!*is_row)
+                )))
+            }
+        }
+    })
 }
 
 fn output(name: &str, kind: ValueType) -> Output {

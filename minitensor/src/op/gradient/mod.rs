@@ -8,13 +8,14 @@ mod vjp;
 pub use functional::{gradient, results_read};
 pub use vjp::vjp;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use minitensor_kernels::program::Program;
 use smallvec::SmallVec;
 
 use crate::__private::vjp_program;
 use crate::op::def::{Backward, Body, Core, DTypeRule, Input, OpDef, OpRef};
+use crate::op::kept::Kept;
 use crate::op::registry;
 use crate::op::gradient::pullback::Pullback;
 use crate::attr::{Attr, AttrKind};
@@ -23,19 +24,9 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
-/// A cache of the pullbacks of one op: constructing one takes longer than a call. It is an append-only list, so that a call
-/// finds its pullback without a lock.
+/// The pullbacks of one op, by kind of call.
 #[derive(Default)]
-pub struct Gradients(OnceLock<Box<Entry>>);
-
-struct Entry {
-    key: Key,
-    pullback: Arc<Pullback>,
-    next: Gradients,
-}
-
-/// The maximum number of cached pullbacks. Those of further kinds of calls are constructed each time.
-const MOST: usize = 64;
+pub struct Gradients(Kept<Key, Pullback>);
 
 /// The kind of a call: everything except the op on which its gradient depends.
 #[derive(Clone, PartialEq)]
@@ -74,31 +65,16 @@ impl Places {
 impl Gradients {
     /// An empty cache.
     pub const fn new() -> Gradients {
-        Gradients(OnceLock::new())
+        Gradients(Kept::new())
     }
 
     /// The pullback of a call.
     fn pullback(&self, op: &OpDef, key: Key, attrs: &[Attr]) -> Result<Arc<Pullback>> {
-        let mut slot = self;
-        for _ in 0..MOST {
-            let Some(entry) = slot.0.get() else { break };
-            if entry.key == key {
-                return Ok(entry.pullback.clone());
-            }
-            slot = &entry.next;
+        if let Some(pullback) = self.0.find(|known| *known == key) {
+            return Ok(pullback.clone());
         }
         let pullback = Arc::new(Pullback::new(op, &key, attrs)?);
-        let mut entry = Box::new(Entry { key, pullback: pullback.clone(), next: Gradients::new() });
-        // Another thread may have appended to the list in the meantime.
-        let mut slot = self;
-        for _ in 0..MOST {
-            match slot.0.set(entry) {
-                Ok(()) => break,
-                Err(back) => entry = back,
-            }
-            let Some(taken) = slot.0.get() else { break };
-            slot = &taken.next;
-        }
+        self.0.keep(key, pullback.clone());
         Ok(pullback)
     }
 }

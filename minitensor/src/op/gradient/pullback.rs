@@ -41,7 +41,7 @@ enum Slot {
     Output(u16),
     /// A substitute for an input that is not read: the cotangent of this output, which has a suitable dtype and shape.
     Like(u16),
-    /// A substitute for this input, which is not read, if no output is suitable: a number of its dtype.
+    /// A substitute for an input that is not read, if no output is suitable: a number of the dtype of this input.
     Number(u16),
 }
 
@@ -159,7 +159,7 @@ impl Pullback {
         // Inputs that are not read are not saved, but one row is needed for its length.
         let mut taken: Vec<usize> = (0..inputs.len()).filter(|at| program.reads().any(|read| read == *at)).collect();
         let is_batched = |at: &usize| match inputs[*at] {
-            Argument::Input(i) => rule.inputs[i].batch,
+            Argument::Input(i) => rule.inputs[i].batch && key.is_given(i),
             Argument::Cotangent(k) => rule.outputs[k].batch,
             Argument::Number(_) => false,
         };
@@ -192,8 +192,10 @@ impl Pullback {
             .fold(vjp, CustomOpBuilder::mask)
             .doc(format!("The vector-Jacobian product of `{}`.", op.name))
             .location(op.location.file.clone(), op.location.line);
+        let other = (0..op.inputs.len()).find(|i| key.is_given(*i)).unwrap_or_default() as u16;
         let slot = |argument: Argument| match argument {
             Argument::Cotangent(k) => Slot::Cotangent(k as u16),
+            Argument::Input(i) if !key.is_given(i) => Slot::Number(other),
             Argument::Input(i) => Slot::Input(i as u16),
             Argument::Number(_) => Slot::Number(0),
         };
