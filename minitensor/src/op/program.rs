@@ -19,9 +19,9 @@ use super::variants::{Prepared, Variants};
 use crate::attr::Attr;
 #[cfg(feature = "engine")]
 use crate::dtype::{DType, DTypeSet};
-use crate::error::Result;
 #[cfg(feature = "engine")]
-use crate::error::{Error, counted};
+use crate::error::Error;
+use crate::error::Result;
 #[cfg(feature = "engine")]
 use crate::plugin::host::LoadedOp;
 
@@ -91,7 +91,6 @@ pub struct ElementProgram {
 impl Prepared for ElementProgram {
     fn new(op: &OpDef, program: Program) -> Result<ElementProgram> {
         let instructions = program.instructions();
-        check_outputs(op, &program)?;
         for (output, (name, id)) in op.outputs.iter().zip(program.outputs()) {
             let is_mask = instructions.get(id.at()).is_some_and(|i| i.kind() == ValueType::Mask);
             if is_mask != (output.dtype == DTypeRule::Fixed(DType::Bool)) {
@@ -111,16 +110,6 @@ impl Prepared for ElementProgram {
 
     fn dtypes(&self) -> DTypeSet {
         self.dtypes
-    }
-}
-
-/// A program must return as many outputs as its op.
-#[cfg(feature = "engine")]
-pub fn check_outputs(op: &OpDef, program: &Program) -> Result<()> {
-    let (got, expected) = (program.outputs().len(), op.outputs.len());
-    match got == expected {
-        true => Ok(()),
-        false => Err(Error::value(format!("the program has {}, expected {expected}", counted(got, "output")))),
     }
 }
 
