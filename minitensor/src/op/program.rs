@@ -7,11 +7,13 @@ use std::sync::Arc;
 use minitensor_kernels::Const;
 use minitensor_kernels::program::Program;
 #[cfg(feature = "engine")]
-use minitensor_kernels::program::{Instruction, Plan, Tile, ValueType};
+use minitensor_kernels::program::{Instruction, Tile};
 
 use super::OpDef;
 #[cfg(feature = "engine")]
-use super::def::{Arity, DTypeRule};
+use super::def::Arity;
+#[cfg(feature = "engine")]
+use super::element_program::ElementProgram;
 #[cfg(feature = "engine")]
 use super::row_kernel::RowKernel;
 #[cfg(feature = "engine")]
@@ -75,41 +77,6 @@ impl OpDef {
             Some(ProgramFn::Rows(variants)) => variants.of(self, attrs, is_given).map(drop),
             _ => Ok(()),
         }
-    }
-}
-
-/// The program of an element op, as a plan.
-#[cfg(feature = "engine")]
-#[derive(Debug)]
-pub struct ElementProgram {
-    /// The plan.
-    pub plan: Plan,
-    dtypes: DTypeSet,
-}
-
-#[cfg(feature = "engine")]
-impl Prepared for ElementProgram {
-    fn new(op: &OpDef, program: Program) -> Result<ElementProgram> {
-        let instructions = program.instructions();
-        for (output, (name, id)) in op.outputs.iter().zip(program.outputs()) {
-            let is_mask = instructions.get(id.at()).is_some_and(|i| i.kind() == ValueType::Mask);
-            if is_mask != (output.dtype == DTypeRule::Fixed(DType::Bool)) {
-                let (got, expected) = if is_mask { ("truth value", "number") } else { ("number", "truth value") };
-                return Err(Error::value(format!("output '{name}' is a {got}, but the op returns a {expected}")));
-            }
-        }
-        let is_mask = |i: &usize| op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool);
-        let masks: Vec<usize> = (0..op.inputs.len()).filter(is_mask).collect();
-        let dtypes = dtypes_of_elements(&program)?;
-        Ok(ElementProgram { plan: Plan::new(program, &masks).map_err(|e| Error::value(e.to_string()))?, dtypes })
-    }
-
-    fn program(&self) -> &Program {
-        self.plan.program()
-    }
-
-    fn dtypes(&self) -> DTypeSet {
-        self.dtypes
     }
 }
 
