@@ -1,29 +1,9 @@
-"""The table of benchmarks. A row is an operation on inputs of one size, with an expression for each framework."""
+"""The table of benchmarks."""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-
 from . import training
-
-Array = npt.NDArray[Any]
-
-KI, MI = 1 << 10, 1 << 20
-
-
-@dataclass(frozen=True)
-class Group:
-    """Rows with the same target: the minimum ratio of the best peer's time to minitensor's."""
-
-    name: str
-    target: float | None
-
+from .row import KI, MI, Group, Input, Row, Work, index, normal
 
 CALL = Group("One call, 8 elements", 2)
 BACKWARD = Group("Forward and backward, 8 elements", 5)
@@ -37,88 +17,6 @@ TRAINING = Group("Training", 1.5)
 
 MEAN_TARGET = 1.8
 """The target for the geometric mean of all rows."""
-
-
-@dataclass(frozen=True)
-class Input:
-    """An array of random numbers: normally distributed, or integers from 0 to `below`, excluding `below`."""
-
-    shape: tuple[int, ...]
-    below: int | None = None
-
-    def make(self, rng: np.random.Generator, dtype: str, limit: int | None) -> Array:
-        """Creates the array with dimensions of at most `limit`. For `bfloat16`, which NumPy lacks, it is `float32`."""
-        shape = [n if limit is None else min(n, limit) for n in self.shape]
-        if self.below is not None:
-            return rng.integers(0, self.below if limit is None else min(self.below, limit), shape)
-        return rng.standard_normal(shape, np.float64 if dtype == "float64" else np.float32)
-
-
-def normal(*shape: int) -> Input:
-    return Input(shape)
-
-
-def index(*shape: int, below: int) -> Input:
-    return Input(shape, below)
-
-
-Spelling = str | Callable[..., Callable[[], Any]]
-"""An expression of the inputs. For work that modifies a state, a function of the inputs that returns the step."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """An operation in the usual style of each framework. JAX and compiled PyTorch compile the expression."""
-
-    name: str
-    minitensor: Spelling
-    numpy: Spelling | None
-    torch: Spelling
-    jax: Spelling
-
-
-@dataclass(frozen=True)
-class Row:
-    """An operation on inputs. With `gradient`, it is followed by the backward pass to all inputs."""
-
-    group: Group
-    work: Work
-    inputs: dict[str, Input]
-    dtype: str = "float32"
-    gradient: bool = False
-    size: str | None = None
-    """The size in the name of the row, if it is not the shape of the first input."""
-
-    @property
-    def name(self) -> str:
-        words = [self.work.name, self.size or size(next(iter(self.inputs.values())).shape)]
-        words += [SHORT[self.dtype]] * (self.dtype != "float32") + ["with gradient"] * self.gradient
-        return " ".join(words)
-
-    @property
-    def differentiable(self) -> list[str]:
-        return [name for name, input in self.inputs.items() if input.below is None]
-
-    @property
-    def wide(self) -> bool:
-        """Whether the row needs 64-bit dtypes, which JAX enables only on request."""
-        return self.dtype == "float64" or self.work in (TO_F64, FROM_I64)
-
-    def arrays(self, limit: int | None = None) -> dict[str, Array]:
-        """Creates the inputs, which are the same in every process."""
-        rng = np.random.default_rng(zlib.crc32(self.name.encode()))
-        return {name: input.make(rng, self.dtype, limit) for name, input in self.inputs.items()}
-
-
-SHORT = {"float32": "f32", "float64": "f64", "bfloat16": "bf16"}
-
-
-def size(shape: tuple[int, ...]) -> str:
-    """Formats a shape as `16 Mi` or `4096×1024`."""
-    if len(shape) != 1:
-        return "×".join(map(str, shape))
-    units = ((MI, " Mi"), (KI, " Ki"), (1, ""))
-    return next(f"{shape[0] // unit}{name}" for unit, name in units if shape[0] % unit == 0)
 
 
 # Elementwise operations.
@@ -143,11 +41,21 @@ TRANSPOSED = Work("add a transpose", *["x + y.T"] * 4)
 ADD_ROW = Work("add a row", *["x + y"] * 4)
 OUTER = Work("outer product", *["x * y"] * 4)
 TO_F64 = Work(
-    "cast to f64", "x.astype(mt.float64)", "x.astype(np.float64)", "x.to(torch.float64)", "x.astype(jnp.float64)"
+    "cast to f64",
+    "x.astype(mt.float64)",
+    "x.astype(np.float64)",
+    "x.to(torch.float64)",
+    "x.astype(jnp.float64)",
+    wide=True,
 )
 TO_BF16 = Work("cast to bf16", "x.astype(mt.bfloat16)", None, "x.to(torch.bfloat16)", "x.astype(jnp.bfloat16)")
 FROM_I64 = Work(
-    "cast i64 to f32", "x.astype(mt.float32)", "x.astype(np.float32)", "x.to(torch.float32)", "x.astype(jnp.float32)"
+    "cast i64 to f32",
+    "x.astype(mt.float32)",
+    "x.astype(np.float32)",
+    "x.to(torch.float32)",
+    "x.astype(jnp.float32)",
+    wide=True,
 )
 FUSED = Work(
     "tanh(x·y + z)·σ(y) − z/2",

@@ -15,7 +15,8 @@ from benchmarks.crew import Crew, Failure, Member
 from benchmarks.frameworks import FRAMEWORKS, Framework, Minitensor, NumPy
 from benchmarks.machine import Machine
 from benchmarks.outcome import Outcome
-from benchmarks.rows import ROWS, Row
+from benchmarks.row import Row
+from benchmarks.rows import ROWS
 from benchmarks.sample import Prepared, Sample
 
 LIMIT = 16
