@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from . import training
+from functools import partial
+
+from . import models, training
 from .row import KI, MI, Group, Input, Row, Work, index, normal
 
 CALL = Group("One call, 8 elements", 2)
@@ -145,7 +147,19 @@ TOPK = Work("topk 16", "mt.ops.topk(x, 16)", None, "torch.topk(x, 16)", "jax.lax
 
 # Training.
 
-MLP = Work("train step, AdamW,", training.mlp_minitensor, None, training.mlp_torch, training.mlp_jax)
+
+def train(name: str, model: models.Model) -> Work:
+    """Returns the training step of a model."""
+    return Work(
+        name,
+        partial(training.train_minitensor, model.minitensor),
+        None,
+        partial(training.train_torch, model.torch),
+        partial(training.train_jax, model.jax),
+    )
+
+
+MLP = train("train step, AdamW,", models.MLP)
 ADAMW = Work("AdamW step,", training.adamw_minitensor, training.adamw_numpy, training.adamw_torch, training.adamw_jax)
 
 EIGHT = {"x": normal(8)}
