@@ -29,12 +29,14 @@ class Input:
 
     shape: tuple[int, ...]
     below: int | None = None
+    dtype: type = np.int64
+    """The dtype of integers."""
 
     def make(self, rng: np.random.Generator, dtype: str, limit: int | None) -> Array:
         """Creates the array with dimensions of at most `limit`. For `bfloat16`, which NumPy lacks, it is `float32`."""
         shape = [n if limit is None else min(n, limit) for n in self.shape]
         if self.below is not None:
-            return rng.integers(0, self.below if limit is None else min(self.below, limit), shape)
+            return rng.integers(0, self.below if limit is None else min(self.below, limit), shape, self.dtype)
         return rng.standard_normal(shape, np.float64 if dtype == "float64" else np.float32)
 
 
@@ -44,6 +46,10 @@ def normal(*shape: int) -> Input:
 
 def index(*shape: int, below: int) -> Input:
     return Input(shape, below)
+
+
+def mask(*shape: int) -> Input:
+    return Input(shape, 2, np.bool_)
 
 
 Spelling = str | Callable[..., Callable[[], Any]]
@@ -65,7 +71,11 @@ class Work:
 
 @dataclass(frozen=True)
 class Row:
-    """An operation on inputs. With `gradient`, it is followed by the backward pass to all inputs."""
+    """An operation on inputs.
+
+    With `gradient`, it is followed by the backward pass to all inputs. With `jitted`, minitensor runs it under
+    `mt.jit`. With `anew`, each repetition compiles a new function, so only compilers run the row.
+    """
 
     group: Group
     work: Work
@@ -74,10 +84,13 @@ class Row:
     gradient: bool = False
     size: str | None = None
     """The size in the name of the row, if it is not the shape of the first input."""
+    jitted: bool = False
+    anew: bool = False
 
     @property
     def name(self) -> str:
-        words = [self.work.name, self.size or size(next(iter(self.inputs.values())).shape)]
+        words = ["newly"] * self.anew + ["jitted"] * self.jitted
+        words += [self.work.name, self.size or size(next(iter(self.inputs.values())).shape)]
         words += [SHORT[self.dtype]] * (self.dtype != "float32") + ["with gradient"] * self.gradient
         return " ".join(words)
 

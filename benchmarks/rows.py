@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from . import models, training
-from .row import KI, MI, Group, Input, Row, Work, index, normal
+from .row import KI, MI, Group, Input, Row, Spelling, Work, index, mask, normal
 
 CALL = Group("One call, 8 elements", 2)
 BACKWARD = Group("Forward and backward, 8 elements", 5)
@@ -16,6 +16,13 @@ REDUCTION = Group("Reductions, softmax, norms, losses", 1.2)
 MATMUL = Group("Matrix products", 0.97)
 PLACES = Group("Layout, indexing, sorting", None)
 TRAINING = Group("Training", 1.5)
+GRAPH_CALL = Group("Graphs: one call, 8 elements", 3)
+GRAPH_COMPILATION = Group("Graphs: compilation", 20)
+GRAPH_CHAIN = Group("Graphs: chains", 1.5)
+GRAPH_CHAIN_LARGE = Group("Graphs: chains, 16 Mi", 3)
+GRAPH_CHAIN_GRADIENT = Group("Graphs: chains with gradient", 2)
+GRAPH_NORM = Group("Graphs: gelu, dropout, residual, norm", 1.5)
+GRAPH_TRAINING = Group("Graphs: training with AdamW", 1.3)
 
 MEAN_TARGET = 1.8
 """The target for the geometric mean of all rows."""
@@ -145,6 +152,42 @@ SORT = Work("sort", "mt.ops.sort(x).values", "np.sort(x)", "torch.sort(x).values
 ARGSORT = Work("argsort", "mt.ops.argsort(x)", "np.argsort(x)", "torch.argsort(x)", "jnp.argsort(x)")
 TOPK = Work("topk 16", "mt.ops.topk(x, 16)", None, "torch.topk(x, 16)", "jax.lax.top_k(x, 16)")
 
+# Functions for graphs.
+
+
+def chain(count: int) -> Work:
+    """Returns a chain of `count` element ops: x = tanh(t)·σ(t) with t = x·y + ½, repeatedly."""
+
+    def spelling(tanh: str, sigmoid: str) -> str:
+        x = "x"
+        for _ in range(count // 5):
+            x = f"{tanh}(t := {x} * y + 0.5) * {sigmoid}"
+        return x
+
+    return Work(
+        f"chain of {count} ops,",
+        spelling("mt.ops.tanh", "mt.ops.sigmoid(t)"),
+        spelling("np.tanh", "(1 / (1 + np.exp(-t)))"),
+        spelling("torch.tanh", "torch.sigmoid(t)"),
+        spelling("jnp.tanh", "jax.nn.sigmoid(t)"),
+    )
+
+
+def add_and_norm() -> Work:
+    """Returns `layer_norm(dropout(gelu(x + a)) + r)`, with the mask of the dropout as an input."""
+
+    def spelling(where: str, gelu: Spelling | None, layer_norm: Spelling | None) -> str:
+        return f"(lambda x: {layer_norm})({where}(m, 2 * (lambda x: {gelu})(x + a), 0) + r)"
+
+    return Work(
+        "add and norm",
+        spelling("mt.ops.where", GELU.minitensor, LAYER_NORM.minitensor),
+        spelling("np.where", GELU.numpy, LAYER_NORM.numpy),
+        spelling("torch.where", GELU.torch, LAYER_NORM.torch),
+        spelling("jnp.where", GELU.jax, LAYER_NORM.jax),
+    )
+
+
 # Training.
 
 
@@ -163,13 +206,15 @@ MLP = train("train step, AdamW,", models.MLP)
 ADAMW = Work("AdamW step,", training.adamw_minitensor, training.adamw_numpy, training.adamw_torch, training.adamw_jax)
 
 EIGHT = {"x": normal(8)}
+TWICE_EIGHT = EIGHT | {"y": normal(8)}
 FLAT = [{"x": normal(n)} for n in (64 * KI, MI, 16 * MI)]
-PAIRS = [{"x": normal(n), "y": normal(n)} for n in (64 * KI, MI, 16 * MI)]
+PAIRS = [{"x": normal(n), "y": normal(n)} for n in (64 * KI, MI, 4 * MI, 16 * MI)]
 TRIPLES = [{"x": normal(n), "y": normal(n), "z": normal(n)} for n in (MI, 16 * MI)]
 MATRIX = {"x": normal(4096, 1024)}
 MATRICES = {"x": normal(2048, 2048), "y": normal(2048, 2048)}
 SCALED = MATRIX | {"w": normal(1024)}
 SHIFTED = SCALED | {"b": normal(1024)}
+DROPPED = SHIFTED | {"a": normal(1024), "m": mask(4096, 1024), "r": normal(4096, 1024)}
 LABELLED = MATRIX | {"t": index(4096, below=1024)}
 TABLE = {"w": normal(32 * KI, 128), "i": index(16 * KI, below=32 * KI)}
 LAYERS = {
@@ -181,6 +226,30 @@ LAYERS = {
     "b3": normal(10),
 }
 DIGITS = {"x": normal(128, 784), "t": index(128, below=10)} | LAYERS
+TOKENS = {
+    "x": normal(8, 128, 256),
+    "t": normal(8, 128, 256),
+    "qkv": normal(256, 3, 256),
+    "o": normal(256, 256),
+    "g1": normal(256),
+    "b1": normal(256),
+    "w1": normal(256, 1024),
+    "c1": normal(1024),
+    "w2": normal(1024, 256),
+    "c2": normal(256),
+    "g2": normal(256),
+    "b2": normal(256),
+}
+IMAGES = {
+    "x": normal(32, 3, 32, 32),
+    "t": index(32, below=10),
+    "w1": normal(32, 3, 3, 3),
+    "b1": normal(32),
+    "w2": normal(64, 32, 3, 3),
+    "b2": normal(64),
+    "w3": normal(64, 10),
+    "b3": normal(10),
+}
 
 
 def square(n: int) -> dict[str, Input]:
@@ -188,7 +257,7 @@ def square(n: int) -> dict[str, Input]:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(CALL, ADD, EIGHT | {"y": normal(8)}),
+    Row(CALL, ADD, TWICE_EIGHT),
     Row(CALL, EXP, EIGHT),
     Row(BACKWARD, SWISH, EIGHT, gradient=True),
     *(Row(ELEMENTWISE, ADD, inputs) for inputs in PAIRS[:2]),
@@ -207,7 +276,7 @@ ROWS: tuple[Row, ...] = (
     Row(ELEMENTWISE, ADD, PAIRS[1], "bfloat16"),
     Row(ELEMENTWISE, SWISH, FLAT[1], "bfloat16"),
     Row(LARGE, COPY, FLAT[2]),
-    Row(LARGE, ADD, PAIRS[2]),
+    Row(LARGE, ADD, PAIRS[-1]),
     *(Row(LARGE, work, FLAT[2]) for work in (SWISH, GELU, EXP, TANH)),
     *(Row(CHAIN, FUSED, inputs) for inputs in TRIPLES),
     Row(CHAIN, FUSED, TRIPLES[0], gradient=True),
@@ -251,6 +320,24 @@ ROWS: tuple[Row, ...] = (
     Row(PLACES, CUMSUM, MATRIX),
     Row(TRAINING, MLP, DIGITS, size="MLP 784-256-256-10"),
     Row(TRAINING, ADAMW, LAYERS, size="MLP 784-256-256-10"),
+    Row(GRAPH_CALL, chain(10), TWICE_EIGHT, jitted=True),
+    Row(GRAPH_COMPILATION, chain(10), TWICE_EIGHT, jitted=True, anew=True),
+    *(Row(GRAPH_CHAIN, chain(count), inputs, jitted=True) for count in (5, 20) for inputs in PAIRS[:2]),
+    *(Row(GRAPH_CHAIN_LARGE, chain(count), PAIRS[-1], jitted=True) for count in (5, 20)),
+    *(
+        Row(GRAPH_CHAIN_GRADIENT, chain(count), inputs, gradient=True, jitted=True)
+        for count in (5, 20)
+        for inputs in PAIRS[:3]
+    ),
+    *(Row(GRAPH_NORM, add_and_norm(), DROPPED, gradient=gradient, jitted=True) for gradient in (False, True)),
+    *(
+        Row(GRAPH_TRAINING, train("train step,", model), inputs, size=size, jitted=True)
+        for model, inputs, size in (
+            (models.MLP, DIGITS, "MLP 784-256-256-10"),
+            (models.ATTENTION, TOKENS, "attention 8×128×256"),
+            (models.CNN, IMAGES, "CNN 32×3×32×32"),
+        )
+    ),
 )
 
 
