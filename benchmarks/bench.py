@@ -20,7 +20,8 @@ from .crew import ROOT, Crew, Failure, Member
 from .frameworks import FRAMEWORKS
 from .machine import Machine
 from .outcome import Outcome
-from .rows import ROWS, Row
+from .row import Row
+from .rows import ROWS
 
 DOCS = ROOT / "docs"
 
