@@ -4,4 +4,5 @@
 `models` what they train. `frameworks` runs a row in each framework. `worker` is the process of one framework, `crew`
 controls these processes, and `bench` is the main program. `sample` compares the results of the frameworks. An `outcome`
 holds the times of a row; `report`, `page` and `picture` print them, together with the properties of the `machine`.
+`memory` measures memory instead of time.
 """
