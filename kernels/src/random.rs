@@ -2,6 +2,11 @@
 //!
 //! A key and the index of a block determine the numbers, so they do not depend on the number of threads or on the device.
 
+use half::{bf16, f16};
+
+use crate::Cast;
+use crate::runtime::simd::clones;
+
 /// The start of a sequence of random blocks. Sequences whose counters are at least their lengths apart don't overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
@@ -16,14 +21,17 @@ impl Key {
     #[inline]
     pub fn block(self, index: usize) -> [u64; 2] {
         let at = self.counter.wrapping_add(index as u64);
-        let out = philox([at as u32, (at >> 32) as u32, 0, 0], [self.seed as u32, (self.seed >> 32) as u32]);
-        [u64::from(out[0]) << 32 | u64::from(out[1]), u64::from(out[2]) << 32 | u64::from(out[3])]
+        let [[a], [b], [c], [d]] = philox([[at], [at >> 32], [0], [0]], self.seed);
+        [a << 32 | u64::from(b as u32), c << 32 | u64::from(d as u32)]
     }
 
-    /// Two uniform numbers in `[0, 1)`: multiples of `1 / steps`, with a power of two of at most 2⁵³.
+    /// Uniform numbers in `[0, 1)`, two for each of [`BLOCKS`] blocks: multiples of 2⁻ᵇ, where `b` is the number of bits of the
+    /// type's significand, because rounding more bits could result in 1.
     #[inline]
-    pub fn uniform(self, block: usize, steps: f64) -> [f64; 2] {
-        self.block(block).map(|word| (unit(word) * steps).floor() / steps)
+    pub fn uniform<T: Uniform>(self, group: usize) -> [T; 2 * BLOCKS] {
+        let mut numbers = [T::of(0, 0); 2 * BLOCKS];
+        uniform(self.counter.wrapping_add((group * BLOCKS) as u64), self.seed, &mut numbers);
+        numbers
     }
 
     /// Two numbers of the standard normal distribution (Box and Muller, 1958).
@@ -46,19 +54,64 @@ impl Key {
     }
 }
 
-#[inline]
-fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
-    let product = |a: u32, b: u32| {
-        let p = u64::from(a) * u64::from(b);
-        ((p >> 32) as u32, p as u32)
-    };
+/// The number of blocks that are computed at once, in vector registers.
+pub const BLOCKS: usize = 16;
+
+/// A number type with uniform random numbers.
+pub trait Uniform: Copy {
+    /// The number for a random word, by its high and its low half.
+    fn of(high: u32, low: u32) -> Self;
+}
+
+macro_rules! uniform {
+    ($($T:ty: $bits:literal),*) => {$(
+        impl Uniform for $T {
+            #[inline(always)]
+            fn of(high: u32, _low: u32) -> Self {
+                ((high >> (32 - $bits)) as i32 as f32 * (1.0 / (1u32 << $bits) as f32)).cast()
+            }
+        }
+    )*};
+}
+uniform!(f32: 24, f16: 11, bf16: 8);
+
+impl Uniform for f64 {
+    #[inline(always)]
+    fn of(high: u32, low: u32) -> Self {
+        f64::from(high) * (1.0 / (1u64 << 32) as f64) + f64::from(low >> 11) * (1.0 / (1u64 << 53) as f64)
+    }
+}
+
+clones! {
+    <[T]> fn uniform(first: u64, seed: u64, to: &mut [T; 2 * BLOCKS]) where [T: Uniform] {
+        let (mut low, mut high) = ([0; BLOCKS], [0; BLOCKS]);
+        for lane in 0..BLOCKS {
+            let at = first.wrapping_add(lane as u64);
+            (low[lane], high[lane]) = (at, at >> 32);
+        }
+        let [a, b, c, d] = philox([low, high, [0; BLOCKS], [0; BLOCKS]], seed);
+        for lane in 0..BLOCKS {
+            to[2 * lane] = T::of(a[lane] as u32, b[lane] as u32);
+            to[2 * lane + 1] = T::of(c[lane] as u32, d[lane] as u32);
+        }
+    }
+}
+
+/// The generator, for several counters. Of each number, the low 32 bits count: vectors have products of these, as 64 bits.
+#[inline(always)]
+fn philox<const N: usize>([mut a, mut b, mut c, mut d]: [[u64; N]; 4], seed: u64) -> [[u64; N]; 4] {
+    const LOW: u64 = u32::MAX as u64;
+    let mut key = [seed as u32, (seed >> 32) as u32];
     for _ in 0..10 {
-        let (h0, l0) = product(0xD251_1F53, counter[0]);
-        let (h1, l1) = product(0xCD9E_8D57, counter[2]);
-        counter = [h1 ^ counter[1] ^ key[0], l1, h0 ^ counter[3] ^ key[1], l0];
+        for lane in 0..N {
+            let (p, q) = ((a[lane] & LOW) * 0xD251_1F53, (c[lane] & LOW) * 0xCD9E_8D57);
+            a[lane] = (q >> 32) ^ b[lane] ^ u64::from(key[0]);
+            c[lane] = (p >> 32) ^ d[lane] ^ u64::from(key[1]);
+            (b[lane], d[lane]) = (q, p);
+        }
         key = [key[0].wrapping_add(0x9E37_79B9), key[1].wrapping_add(0xBB67_AE85)];
     }
-    counter
+    [a, b, c, d]
 }
 
 /// A number in `[0, 1)` with 53 random bits.
@@ -73,8 +126,25 @@ mod tests {
 
     #[test]
     fn philox_agrees_with_the_test_vectors_of_its_authors() {
-        assert_eq!(philox([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
-        assert_eq!(philox([u32::MAX; 4], [u32::MAX; 2]), [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
+        let words = |counter, seed| philox([[counter]; 4], seed).map(|[word]| word as u32);
+        assert_eq!(words(0, 0), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
+        assert_eq!(words(u64::MAX, u64::MAX), [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
+    }
+
+    #[test]
+    fn uniform_numbers_are_the_high_bits_of_the_words() {
+        let key = Key { seed: 0x1234_5678_9abc_def0, counter: u64::MAX - 20 };
+        for group in 0..4 {
+            let (doubles, floats) = (key.uniform::<f64>(group), key.uniform::<f32>(group));
+            let (halves, brains) = (key.uniform::<f16>(group), key.uniform::<bf16>(group));
+            for lane in 0..2 * BLOCKS {
+                let word = key.block(group * BLOCKS + lane / 2)[lane % 2];
+                assert_eq!(doubles[lane], unit(word));
+                assert_eq!(f64::from(floats[lane]), (unit(word) * 16_777_216.0).floor() / 16_777_216.0);
+                assert_eq!(halves[lane].to_f64(), (unit(word) * 2048.0).floor() / 2048.0);
+                assert_eq!(brains[lane].to_f64(), (unit(word) * 256.0).floor() / 256.0);
+            }
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
 use minitensor_kernels::Cast;
-use minitensor_kernels::random::Key;
+use minitensor_kernels::random::{BLOCKS, Key};
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -114,33 +114,31 @@ fn read(key: &Tensor) -> Result<Key> {
 
 /// Uniform numbers in `[0, 1)`.
 pub fn uniform(key: &Tensor, shape: impl Into<Shape>, dtype: DType) -> Result<Tensor> {
-    // The number of bits is that of the dtype's significand: rounding more bits could result in 1.
-    let bits = match dtype {
-        DType::F64 => 53,
-        DType::F32 => 24,
-        DType::F16 => 11,
-        _ => 8,
-    };
-    let steps = (1u64 << bits) as f64;
-    floats(key, shape.into(), dtype, |key, block| key.uniform(block, steps))
+    let shape = shape.into();
+    floats(key, shape, dtype, |key, shape| {
+        with_dtype!(@ dtype, T, {
+            Tensor::from_fn::<T, { 2 * BLOCKS }>(shape, |group| key.uniform(group))
+        }; F16 Bf16 F32 F64; else { unreachable!("floats have these dtypes") })
+    })
 }
 
 /// Numbers of the standard normal distribution.
 pub fn normal(key: &Tensor, shape: impl Into<Shape>, dtype: DType) -> Result<Tensor> {
-    floats(key, shape.into(), dtype, Key::normal)
+    floats(key, shape.into(), dtype, |key, shape| {
+        with_dtype!(@ dtype, T, {
+            Tensor::from_fn::<T, 2>(shape, |block| key.normal(block).map(Cast::<T>::cast))
+        }; F16 Bf16 F32 F64; else { unreachable!("floats have these dtypes") })
+    })
 }
 
-fn floats(key: &Tensor, shape: Shape, dtype: DType, two: impl Fn(Key, usize) -> [f64; 2] + Sync) -> Result<Tensor> {
+fn floats(key: &Tensor, shape: Shape, dtype: DType, draw: impl Fn(Key, Shape) -> Result<Tensor>) -> Result<Tensor> {
     if !dtype.is_differentiable() || dtype.is_complex() {
         return Err(Error::type_(format!("random floats need a floating dtype, got {dtype}")));
     }
     if key.device() == Device::Meta {
         return Tensor::empty(shape, dtype, key.device());
     }
-    let words = read(key)?;
-    with_dtype!(@ dtype, T, {
-        Tensor::from_fn::<T, 2>(shape, |block| two(words, block).map(Cast::<T>::cast))?.to_device(key.device())
-    }; F16 Bf16 F32 F64; else { unreachable!("floats have these dtypes") })
+    draw(read(key)?, shape)?.to_device(key.device())
 }
 
 /// Uniform integers from `low` to `high`, excluding `high`.

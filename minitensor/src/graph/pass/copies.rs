@@ -14,11 +14,15 @@ pub fn remove(mut graph: Graph) -> Graph {
     graph.values.iter().for_each(|v| values[v.memory as usize] += 1);
     let is_written = |graph: &Graph, id: ValueId| written[graph.value(id).memory as usize];
     // Computed into memory of its own, which no call changes.
-    let is_own = |graph: &Graph, id: ValueId| {
+    let is_own = |graph: &Graph, values: &[usize], id: ValueId| {
         let value = graph.value(id);
         matches!(value.source, Source::Computed) && values[value.memory as usize] == 1 && !is_written(graph, id)
     };
-    let mut outputs: HashSet<ValueId> = graph.outputs.iter().copied().collect();
+    // The memory of results.
+    let mut results: HashSet<u32> = graph.outputs.iter().map(|id| graph.value(*id).memory).collect();
+    let outputs: HashSet<ValueId> = graph.outputs.iter().copied().collect();
+    // The memory of a copy is that of the original, also for its views.
+    let mut moved: Vec<u32> = (0..values.len() as u32).collect();
     let mut same: Vec<ValueId> = (0..graph.values.len()).map(|i| ValueId(i as u32)).collect();
     let mut removed = BTreeSet::new();
     for at in 0..graph.calls.len() {
@@ -34,19 +38,29 @@ pub fn remove(mut graph: Graph) -> Graph {
             let (from, to) = (graph.value(x), graph.value(copy));
             let is_alike = from.shape == to.shape && from.dtype == to.dtype;
             // Two results are two tensors, and no result is an argument.
-            let is_apart = !outputs.contains(&copy) || is_own(&graph, x) && !outputs.contains(&x);
-            // A view of the copy could be a result.
-            let has_views = values[to.memory as usize] > 1;
-            if is_alike && is_apart && !has_views && !is_written(&graph, x) && !is_written(&graph, copy) {
+            let is_apart = !results.contains(&to.memory)
+                || outputs.contains(&copy)
+                    && is_own(&graph, &values, copy)
+                    && is_own(&graph, &values, x)
+                    && !results.contains(&from.memory);
+            if is_alike && is_apart && !is_written(&graph, x) && !is_written(&graph, copy) {
+                let (from, to) = (from.memory, to.memory);
                 same[copy.at()] = x;
-                if outputs.remove(&copy) {
-                    outputs.insert(x);
+                moved[to as usize] = from;
+                values[from as usize] += values[to as usize] - 1;
+                if results.contains(&to) {
+                    results.insert(from);
                 }
                 graph.calls[at].outputs[k] = None;
             }
         }
         if graph.calls[at].outputs.iter().all(Option::is_none) && !graph.calls[at].op.outputs.is_empty() {
             removed.insert(at);
+        }
+    }
+    for value in &mut graph.values {
+        while moved[value.memory as usize] != value.memory {
+            value.memory = moved[value.memory as usize];
         }
     }
     graph.outputs.iter_mut().for_each(|id| *id = same[id.at()]);
