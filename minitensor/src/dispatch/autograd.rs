@@ -16,7 +16,7 @@ pub fn call(
     op: &OpRef,
     inputs: &[Option<&Tensor>],
     attrs: &[Attr],
-    checked: &Checked,
+    checked: &Checked<'_>,
     wanted: Wanted<'_>,
 ) -> Result<Produced> {
     let is_composite = matches!(op.backward, Backward::Composite);

@@ -1,0 +1,151 @@
+//! [`Batch`]: calls that are being computed.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::compiled::{self, Compiled};
+use super::failure;
+use super::pending::{Memory, Pending};
+use crate::autograd::NoGrad;
+use crate::error::{Error, ErrorKind, Result, panic_text};
+use crate::graph::{Reads, record};
+use crate::interrupt;
+use crate::precision::Narrow;
+use crate::tensor::{Buffer, Layout, Storage, Tensor};
+
+/// Calls that are being computed. An interrupted computation goes on with the next call.
+pub struct Batch {
+    compiled: Compiled,
+    values: Vec<Option<Tensor>>,
+    /// The number of calls that have run.
+    done: usize,
+    /// The errors of calls, by the numbers of the memory that they should have written.
+    failures: HashMap<u32, Error>,
+    /// The results, in the order of the graph's outputs.
+    results: Vec<Promised>,
+    /// All memory that is in use, by number.
+    memories: Vec<Option<Arc<Storage>>>,
+    places: Vec<String>,
+}
+
+/// A tensor that a batch computes, and that something refers to.
+struct Promised {
+    memory: u32,
+    storage: Arc<Storage>,
+    layout: Layout,
+}
+
+impl Batch {
+    /// Prepares postponed calls.
+    pub fn new(mut pending: Pending) -> Result<Batch> {
+        let mut graph = std::mem::take(&mut pending.graph);
+        let (mut results, mut memories) = (Vec::new(), Vec::new());
+        for (number, memory) in pending.memories.iter().enumerate() {
+            memories.push(match memory {
+                Memory::Given(storage) => Some(storage.clone()),
+                Memory::Computed(storage, layout, id) => storage.upgrade().inspect(|storage| {
+                    graph.outputs.push(*id);
+                    results.push(Promised {
+                        memory: number as u32,
+                        storage: storage.clone(),
+                        layout: layout.clone(),
+                    });
+                }),
+            });
+        }
+        let compiled = compiled::of(graph, &pending.dtypes, pending.inputs);
+        let reads = Reads { args: &compiled.inputs, captured: &[], numbers: &compiled.numbers };
+        let values = compiled.executable.begin(reads)?;
+        let places = pending.places;
+        Ok(Batch { compiled, values, done: 0, failures: HashMap::new(), results, memories, places })
+    }
+
+    /// Runs the calls, and provides the memory of the results.
+    ///
+    /// # Errors
+    /// If the run is interrupted, or runs out of memory. It can go on.
+    pub fn run(&mut self) -> Result<()> {
+        let _mode = (NoGrad::new(), Narrow::new(), record::pause());
+        let executable = self.compiled.executable.clone();
+        while self.done < executable.graph().calls.len() {
+            interrupt::check()?;
+            self.step()?;
+            executable.forget(self.done, &mut self.values);
+            self.done += 1;
+        }
+        let outputs = &executable.graph().outputs;
+        let computed: Vec<Option<Tensor>> = outputs.iter().map(|id| self.values[id.at()].take()).collect();
+        self.values.clear();
+        for ((promised, id), t) in self.results.iter().zip(outputs).zip(computed) {
+            let error = match t {
+                Some(t) => promised.keep(t).err(),
+                None => self.failures.get(&executable.graph().value(*id).memory).cloned(),
+            };
+            if let Some(error) = error {
+                self.failures.insert(promised.memory, error);
+            }
+        }
+        for (number, storage) in self.memories.iter().enumerate() {
+            match (storage, self.failures.get(&(number as u32))) {
+                (Some(storage), Some(error)) => failure::note(storage, error.clone()),
+                (Some(storage), None) => storage.release(),
+                (None, _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the next call. If it fails, or needs what a failed call should have written, so do those that need its results.
+    fn step(&mut self) -> Result<()> {
+        let executable = &self.compiled.executable;
+        let (graph, at) = (executable.graph(), self.done);
+        let call = &graph.calls[at];
+        let memory = |id| graph.value(id).memory;
+        let failed = call.reads().find_map(|id| self.failures.get(&memory(id))).cloned();
+        let result = match failed {
+            Some(error) => Err(error),
+            None => {
+                // A call that has changed memory cannot run again.
+                let is_repeatable = call.changes().next().is_none();
+                let mut run = || executable.step(at, &mut self.values, &self.compiled.numbers);
+                let run = AssertUnwindSafe(|| if is_repeatable { run() } else { interrupt::deferred(run) });
+                let (result, is_interrupted) = interrupt::noticed(|| catch_unwind(run));
+                let result = result.unwrap_or_else(|panic| {
+                    Err(Error::runtime(format!("op '{}' panicked: {}", call.op.name, panic_text(&*panic))))
+                });
+                match result {
+                    Err(error) if is_repeatable && (is_interrupted || error.kind() == ErrorKind::Memory) => {
+                        return Err(error);
+                    }
+                    result => result.map_err(|error| match call.place {
+                        Some(at) => error.called_at(&self.places[at as usize]),
+                        None => error,
+                    }),
+                }
+            }
+        };
+        if let Err(error) = result {
+            for id in call.computes().chain(call.changes()) {
+                self.failures.insert(memory(id), error.clone());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Promised {
+    /// Provides the memory of the tensor.
+    fn keep(&self, t: Tensor) -> Result<()> {
+        let bytes = self.storage.bytes();
+        let fits = *t.layout() == self.layout && t.storage().bytes() == bytes && t.is_unshared();
+        let memory = if fits {
+            t.into_buffer()
+        } else {
+            let copy = Tensor::over(Arc::new(Buffer::uninit_cpu(bytes)?.into()), self.layout.clone(), t.dtype());
+            copy.copy_from(&t)?;
+            copy.into_buffer()
+        };
+        memory.map(|memory| self.storage.provide(memory)).ok_or_else(|| Error::runtime("a result is in use"))
+    }
+}

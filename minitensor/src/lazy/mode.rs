@@ -1,0 +1,116 @@
+//! The state of each thread: whether it postpones calls, and what an access to elements means.
+
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
+
+use crate::dispatch::capture::{self, Counted};
+use crate::graph::record;
+
+thread_local! {
+    static STATE: Cell<State> = const { Cell::new(State { is_on: false, access: Access::Computes }) };
+    /// So that dispatch looks at the state.
+    static COUNTED: RefCell<Option<Counted>> = const { RefCell::new(None) };
+}
+
+#[derive(Clone, Copy)]
+struct State {
+    is_on: bool,
+    access: Access,
+}
+
+/// What an access to memory of postponed calls does.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Access {
+    /// It computes these calls.
+    Computes,
+    /// It ends the body of an op, by unwinding with [`Ended`]: the call is then postponed as a whole.
+    Ends,
+    /// As `Ends`, in the body of an op that copies. Its copies are not calls of such ops.
+    EndsCopy,
+    /// Nothing: the thread is computing them.
+    Proceeds,
+}
+
+/// The payload of the unwinding that ends a body.
+pub struct Ended;
+
+/// Restores the state of the thread.
+pub struct Restore {
+    before: State,
+    access: Access,
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        if self.access.ends() && access() == Access::Computes {
+            // `note_effect` is also true of the code around this.
+            self.before.access = if self.before.access.ends() { Access::Computes } else { self.before.access };
+        }
+        STATE.set(self.before);
+    }
+}
+
+impl Access {
+    /// Whether it ends a body.
+    pub fn ends(self) -> bool {
+        matches!(self, Access::Ends | Access::EndsCopy)
+    }
+}
+
+/// Notes that the code has changed more than its own tensors, so that the bodies which it is part of must not end early.
+pub fn note_effect() {
+    if access().ends() {
+        STATE.set(State { access: Access::Computes, ..STATE.get() });
+    }
+}
+
+/// Whether this thread postpones calls.
+#[inline]
+pub fn is_on() -> bool {
+    capture::is_active() && STATE.get().is_on && !record::is_recording()
+}
+
+/// What an access does.
+pub fn access() -> Access {
+    STATE.get().access
+}
+
+/// Sets what an access does, until the result is dropped.
+pub fn with_access(access: Access) -> Restore {
+    Restore { before: STATE.replace(State { access, ..STATE.get() }), access }
+}
+
+/// Postpones no calls, until the result is dropped.
+pub fn with_off(access: Access) -> Restore {
+    Restore { before: STATE.replace(State { is_on: false, access }), access }
+}
+
+/// Turns lazy mode on or off for this thread, and returns whether it was on.
+pub fn set_lazy(is_on: bool) -> bool {
+    let before = STATE.replace(State { is_on, ..STATE.get() });
+    if is_on != before.is_on {
+        COUNTED.with(|cell| *cell.borrow_mut() = is_on.then(Counted::new));
+    }
+    before.is_on
+}
+
+/// While this guard lives, calls on this thread are postponed until their results are read.
+#[must_use = "dropping the guard restores the previous mode"]
+pub struct Lazy {
+    before: bool,
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Lazy {
+    /// Starts; dropping the guard ends it. It computes nothing.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Lazy {
+        Lazy { before: set_lazy(true), _not_send: PhantomData }
+    }
+}
+
+impl Drop for Lazy {
+    fn drop(&mut self) {
+        set_lazy(self.before);
+    }
+}
