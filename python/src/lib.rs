@@ -21,6 +21,7 @@ mod device;
 mod dtype;
 mod error;
 mod graph;
+mod lazy;
 mod integer;
 mod ops;
 mod plugin;
@@ -57,5 +58,6 @@ fn install(m: &Bound<'_, PyModule>) -> error::Result<()> {
     profiler::install(m)?;
     testing::install(m)?;
     graph::install(m)?;
+    lazy::install(m)?;
     tuning::install(m)
 }

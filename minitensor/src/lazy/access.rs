@@ -43,7 +43,7 @@ pub fn compute() -> Result<()> {
 
 fn compute_now() -> Result<()> {
     let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
-    let _off = mode::with_off(Access::Proceeds);
+    let _paused = mode::paused(Access::Proceeds);
     if let Some(interrupted) = &mut *current {
         interrupted.run()?;
         *current = None;

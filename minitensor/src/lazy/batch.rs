@@ -138,6 +138,8 @@ impl Promised {
     /// Provides the memory of the tensor.
     fn keep(&self, t: Tensor) -> Result<()> {
         let bytes = self.storage.bytes();
+        // Not as a view, which keeps its base.
+        let t = t.detach();
         let fits = *t.layout() == self.layout && t.storage().bytes() == bytes && t.is_unshared();
         let memory = if fits {
             t.into_buffer()

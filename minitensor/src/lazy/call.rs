@@ -37,8 +37,12 @@ pub fn postpone(
     for (i, (arg, t)) in checked.args.iter().zip(inputs).enumerate() {
         args.push(match (arg, t) {
             (Arg::Number(value), Some(t)) => {
-                let is_kept = matches!(op.parameter(i).dtype, DTypeRule::Generic(g) if checked.dtypes[g as usize] == t.dtype());
-                Argument::Number(*value, is_kept.then(|| t.dtype()))
+                let (rule, dtype) = (op.parameter(i).dtype, t.dtype());
+                let mut others = inputs.iter().enumerate().filter(|(k, _)| op.parameter(*k).dtype == rule);
+                // A tensor does not change the dtypes of the call then.
+                let is_like_others = others.all(|(_, other)| other.is_none_or(|other| other.dtype() == dtype));
+                let can_replace = is_like_others && matches!(rule, DTypeRule::Generic(_));
+                Argument::Number(*value, can_replace.then_some(dtype))
             }
             (_, Some(t)) if t.storage().is_shared_outside() => {
                 // A copy has another layout, and a later change would not be seen outside.
@@ -68,7 +72,7 @@ pub fn postpone(
 }
 
 fn copied(t: &Tensor) -> Result<Tensor> {
-    let _off = mode::with_off(Access::Computes);
+    let _paused = mode::paused(Access::Computes);
     t.copied()
 }
 
@@ -90,7 +94,7 @@ pub fn run_body<T>(op: &OpRef, can_postpone: bool, run: impl FnOnce() -> Result<
 
 /// Runs code whose calls are computed at once.
 pub fn at_once<T>(run: impl FnOnce() -> T) -> T {
-    let _off = mode::with_off(Access::Computes);
+    let _paused = mode::paused(Access::Computes);
     run()
 }
 

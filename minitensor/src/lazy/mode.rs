@@ -7,7 +7,7 @@ use crate::dispatch::capture::{self, Counted};
 use crate::graph::record;
 
 thread_local! {
-    static STATE: Cell<State> = const { Cell::new(State { is_on: false, access: Access::Computes }) };
+    static STATE: Cell<State> = const { Cell::new(State { is_on: false, is_paused: false, access: Access::Computes }) };
     /// So that dispatch looks at the state.
     static COUNTED: RefCell<Option<Counted>> = const { RefCell::new(None) };
 }
@@ -15,6 +15,7 @@ thread_local! {
 #[derive(Clone, Copy)]
 struct State {
     is_on: bool,
+    is_paused: bool,
     access: Access,
 }
 
@@ -67,7 +68,12 @@ pub fn note_effect() {
 /// Whether this thread postpones calls.
 #[inline]
 pub fn is_on() -> bool {
-    capture::is_active() && STATE.get().is_on && !record::is_recording()
+    capture::is_active() && is_on_here()
+}
+
+fn is_on_here() -> bool {
+    let State { is_on, is_paused, .. } = STATE.get();
+    is_on && !is_paused && !record::is_recording()
 }
 
 /// What an access does.
@@ -81,8 +87,8 @@ pub fn with_access(access: Access) -> Restore {
 }
 
 /// Postpones no calls, until the result is dropped.
-pub fn with_off(access: Access) -> Restore {
-    Restore { before: STATE.replace(State { is_on: false, access }), access }
+pub fn paused(access: Access) -> Restore {
+    Restore { before: STATE.replace(State { is_paused: true, access, ..STATE.get() }), access }
 }
 
 /// Turns lazy mode on or off for this thread, and returns whether it was on.
