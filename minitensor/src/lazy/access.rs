@@ -71,7 +71,7 @@ pub(crate) fn ready(t: &Tensor) -> Result<()> {
 /// Prepares an access to the elements of a tensor. Where errors cannot be returned, it unwinds with them.
 #[cold]
 pub(crate) fn access(t: &Tensor) {
-    if mode::is_on() && mode::access().ends() {
+    if mode::ends_body() {
         resume_unwind(Box::new(Ended));
     }
     if let Err(error) = ready(t) {

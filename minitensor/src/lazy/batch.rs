@@ -40,17 +40,17 @@ impl Batch {
     /// Prepares postponed calls.
     pub fn new(mut pending: Pending) -> Result<Batch> {
         let mut graph = std::mem::take(&mut pending.graph);
-        let (mut results, mut memories) = (Vec::new(), Vec::new());
+        let (mut results, mut memories, mut failures) = (Vec::new(), Vec::new(), HashMap::new());
         for (number, memory) in pending.memories.iter().enumerate() {
             memories.push(match memory {
-                Memory::Given(storage) => Some(storage.clone()),
+                Memory::Given(storage) => {
+                    // The call that writes it may have failed after these were postponed.
+                    failures.extend(failure::of(storage).map(|error| (number as u32, error)));
+                    Some(storage.clone())
+                }
                 Memory::Computed(storage, layout, id) => storage.upgrade().inspect(|storage| {
                     graph.outputs.push(*id);
-                    results.push(Promised {
-                        memory: number as u32,
-                        storage: storage.clone(),
-                        layout: layout.clone(),
-                    });
+                    results.push(Promised { memory: number as u32, storage: storage.clone(), layout: layout.clone() });
                 }),
             });
         }
@@ -58,7 +58,7 @@ impl Batch {
         let reads = Reads { args: &compiled.inputs, captured: &[], numbers: &compiled.numbers };
         let values = compiled.executable.begin(reads)?;
         let places = pending.places;
-        Ok(Batch { compiled, values, done: 0, failures: HashMap::new(), results, memories, places })
+        Ok(Batch { compiled, values, done: 0, failures, results, memories, places })
     }
 
     /// Runs the calls, and provides the memory of the results.
@@ -138,8 +138,11 @@ impl Promised {
     /// Provides the memory of the tensor.
     fn keep(&self, t: Tensor) -> Result<()> {
         let bytes = self.storage.bytes();
-        // Not as a view, which keeps its base.
-        let t = t.detach();
+        // A view keeps its base, so this drops it.
+        let t = {
+            let view = t;
+            view.detach()
+        };
         let fits = *t.layout() == self.layout && t.storage().bytes() == bytes && t.is_unshared();
         let memory = if fits {
             t.into_buffer()

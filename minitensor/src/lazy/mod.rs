@@ -26,5 +26,5 @@ mod pending;
 
 pub(crate) use access::{access, ready, try_hold};
 pub use access::{compute, set_detach};
-pub(crate) use mode::{is_on, note_effect};
 pub use mode::{Lazy, set_lazy};
+pub(crate) use mode::{is_on, note_effect};

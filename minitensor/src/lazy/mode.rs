@@ -7,7 +7,7 @@ use crate::dispatch::capture::{self, Counted};
 use crate::graph::record;
 
 thread_local! {
-    static STATE: Cell<State> = const { Cell::new(State { is_on: false, is_paused: false, access: Access::Computes }) };
+    static STATE: Cell<State> = const { Cell::new(State::NEW) };
     /// So that dispatch looks at the state.
     static COUNTED: RefCell<Option<Counted>> = const { RefCell::new(None) };
 }
@@ -17,6 +17,12 @@ struct State {
     is_on: bool,
     is_paused: bool,
     access: Access,
+    /// Whether the code has changed more than its own tensors.
+    has_effect: bool,
+}
+
+impl State {
+    const NEW: State = State { is_on: false, is_paused: false, access: Access::Computes, has_effect: false };
 }
 
 /// What an access to memory of postponed calls does.
@@ -36,42 +42,27 @@ pub enum Access {
 pub struct Ended;
 
 /// Restores the state of the thread.
-pub struct Restore {
-    before: State,
-    access: Access,
-}
+pub struct Restore(State);
 
 impl Drop for Restore {
     fn drop(&mut self) {
-        if self.access.ends() && access() == Access::Computes {
-            // `note_effect` is also true of the code around this.
-            self.before.access = if self.before.access.ends() { Access::Computes } else { self.before.access };
-        }
-        STATE.set(self.before);
-    }
-}
-
-impl Access {
-    /// Whether it ends a body.
-    pub fn ends(self) -> bool {
-        matches!(self, Access::Ends | Access::EndsCopy)
+        // An effect is also one of the code around this.
+        let has_effect = self.0.has_effect || STATE.get().has_effect;
+        STATE.set(State { has_effect, ..self.0 });
     }
 }
 
 /// Notes that the code has changed more than its own tensors, so that the bodies which it is part of must not end early.
 pub fn note_effect() {
-    if access().ends() {
-        STATE.set(State { access: Access::Computes, ..STATE.get() });
-    }
+    STATE.set(State { has_effect: true, ..STATE.get() });
 }
 
 /// Whether this thread postpones calls.
 #[inline]
 pub fn is_on() -> bool {
-    capture::is_active() && is_on_here()
-}
-
-fn is_on_here() -> bool {
+    if !capture::is_active() {
+        return false;
+    }
     let State { is_on, is_paused, .. } = STATE.get();
     is_on && !is_paused && !record::is_recording()
 }
@@ -81,14 +72,19 @@ pub fn access() -> Access {
     STATE.get().access
 }
 
+/// Whether an access ends the body that is running.
+pub fn ends_body() -> bool {
+    is_on() && matches!(access(), Access::Ends | Access::EndsCopy) && !STATE.get().has_effect
+}
+
 /// Sets what an access does, until the result is dropped.
 pub fn with_access(access: Access) -> Restore {
-    Restore { before: STATE.replace(State { access, ..STATE.get() }), access }
+    Restore(STATE.replace(State { access, has_effect: false, ..STATE.get() }))
 }
 
 /// Postpones no calls, until the result is dropped.
 pub fn paused(access: Access) -> Restore {
-    Restore { before: STATE.replace(State { is_paused: true, access, ..STATE.get() }), access }
+    Restore(STATE.replace(State { is_paused: true, access, has_effect: false, ..STATE.get() }))
 }
 
 /// Turns lazy mode on or off for this thread, and returns whether it was on.
