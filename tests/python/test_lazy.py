@@ -62,9 +62,9 @@ def test_a_result_that_is_dropped_is_not_computed():
         kept, dropped = x + 1, (x * 2).exp().cumsum(0)
         del dropped
     mt.reset_peak_memory_stats()
-    before = mt.memory_stats()["allocated_bytes"]
+    before = mt.memory_stats()["allocated"]
     assert computed(lambda: kept.sum()) == ["add", "sum"]
-    assert mt.memory_stats()["peak_bytes"] - before < 3 * x.nbytes
+    assert mt.memory_stats()["peak"] - before < 3 * x.nbytes
 
 
 READS = {
@@ -100,7 +100,9 @@ def test_views_and_shapes_do_not_compute():
     x = randn(4, 6)
     with mt.lazy():
         y = x * 2
-    assert "multiply" not in computed(lambda: (y.T, y[1], y[:, ::2], y.reshape(3, 8), len(y), y.nbytes, y.ndim, y.detach()))
+    assert "multiply" not in computed(
+        lambda: (y.T, y[1], y[:, ::2], y.reshape(3, 8), len(y), y.nbytes, y.ndim, y.detach())
+    )
 
 
 def f_views(x):
@@ -130,7 +132,7 @@ def f_in_place_on_given(x):
 
 def f_halves(x):
     h = x.astype("float16")
-    return h.softmax(-1), (h * 1.1 + 1).sum(), mt.ops.layer_norm(h, (h.shape[-1],)), h.astype("bfloat16").mean()
+    return h.softmax(-1), (h * 1.1 + 1).sum(), mt.ops.layer_norm(h), h.astype("bfloat16").mean()
 
 
 def f_integers(x):
@@ -144,7 +146,7 @@ def f_elements_decide(x):
 
 def f_joins(x):
     y = x * 2
-    return mt.ops.concat([x, y, x]), mt.ops.stack([y, x]), mt.ops.pad(y, [(1, 1), (0, 2)]), mt.ops.flip(y), y @ y.T
+    return mt.ops.concat([x, y, x]), mt.ops.stack([y, x]), mt.ops.pad(y, [1, 1, 0, 2]), mt.ops.flip(y), y @ y.T
 
 
 def f_reductions(x):
@@ -155,7 +157,7 @@ def f_reductions(x):
 def f_random(x):
     mt.manual_seed(3)
     noise = mt.randn(4, 6)
-    return x + noise, mt.rand(5) * 2, mt.ops.dropout(x * 1, 0.5) if hasattr(mt.ops, "dropout") else x
+    return x + noise, mt.rand(5) * 2, mt.ops.dropout(x * 1, 0.5)
 
 
 def f_empty(x):
@@ -396,11 +398,11 @@ def test_an_error_that_depends_on_elements_is_raised_by_each_read():
         after = wrong + 1
         right = x + 1
     for t in (wrong, after, wrong, after[0]):
-        with pytest.raises(IndexError, match=r"op 'take'.*called at .*test_lazy.py, line \d+"):
+        with pytest.raises(IndexError, match=r"out of range.*called at .*test_lazy.py, line \d+"):
             t.tolist()
-    with pytest.raises(IndexError, match="op 'take'"):
+    with pytest.raises(IndexError, match="out of range"):
         after * 2
-    with mt.lazy(), pytest.raises(IndexError, match="op 'take'"):
+    with mt.lazy(), pytest.raises(IndexError, match="out of range"):
         after * 2
     assert right.tolist() == [2, 3, 4]
 
@@ -414,7 +416,7 @@ def test_a_loop_has_bounded_memory():
                 y = y * 0.999
     gc.collect()
     mt.reset_peak_memory_stats()
-    before = mt.memory_stats()["allocated_bytes"]
+    before = mt.memory_stats()["allocated"]
     expected = mt.ones(1 << 12)
     for _ in range(20_000):
         expected = expected * 0.999
@@ -423,18 +425,18 @@ def test_a_loop_has_bounded_memory():
         for _ in range(20_000):
             y = y * 0.999
     assert_same([y], [expected])
-    assert mt.memory_stats()["peak_bytes"] - before < 64 * x.nbytes
+    assert mt.memory_stats()["peak"] - before < 64 * x.nbytes
 
 
 def test_inputs_that_nothing_else_refers_to_are_bounded():
     total = mt.zeros(())
     mt.reset_peak_memory_stats()
-    before = mt.memory_stats()["allocated_bytes"]
+    before = mt.memory_stats()["allocated"]
     with mt.lazy():
         for k in range(40):
             total = total + mt.full((1 << 24,), float(k)).max()
     assert total.item() == sum(range(40))
-    assert mt.memory_stats()["peak_bytes"] - before < 1.5 * (1 << 30)
+    assert mt.memory_stats()["peak"] - before < 1.5 * (1 << 30)
 
 
 def test_numbers_that_change_do_not_compile_again():
