@@ -1,4 +1,4 @@
-"""The main program: `python -m benchmarks.bench [--quick] [--save] [NAME …]`.
+"""The main program: `python -m benchmarks.bench [--quick] [--save] [--memory] [NAME …]`.
 
 Each installed framework runs in its own process. The processes take turns in rounds. All processes except the active
 one are stopped, because thread pools disturb each other even across processes.
@@ -15,12 +15,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import page, report
+from . import memory, page, report
 from .crew import ROOT, Crew, Failure, Member
 from .frameworks import FRAMEWORKS
 from .machine import Machine
 from .outcome import Outcome
-from .rows import ROWS, Row
+from .row import Row
+from .rows import ROWS
 
 DOCS = ROOT / "docs"
 
@@ -101,6 +102,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help="only rows whose name contains one of these")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
     parser.add_argument("--save", action="store_true", help="write docs/benchmarks.md and docs/benchmarks.svg")
+    parser.add_argument("--memory", action="store_true", help="measure the memory of a training step instead")
     parser.add_argument("--wheel", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.save and chosen.names:
@@ -125,6 +127,10 @@ def main() -> int:
     if missing := ", ".join(sorted({kind.module for name, kind in FRAMEWORKS.items() if name not in versions})):
         install = f"{sys.executable} -m pip install -r requirements/bench.txt"
         print(f"not installed and therefore skipped: {missing}\nto install all: {install}\n", file=sys.stderr)
+    if chosen.memory:
+        for line in memory.report(versions):
+            print(line, flush=True)
+        return 0
     if (load := os.getloadavg()[0]) > BUSY:
         print(f"the machine is busy (load {load:.1f}), so the ratios are unreliable\n", file=sys.stderr)
     # A signal that ends this process must also end the workers.

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .rows import Array, Row
+from .row import Array, Row
 
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """The number of threads of each framework, one per core."""
@@ -33,6 +33,8 @@ class Framework:
     """The field of `Work` with its expression."""
     options: ClassVar[dict[str, Any]] = {}
     """The keyword arguments for functions that return a step."""
+    compilation: ClassVar[str | None] = None
+    """A statement that compiles a new function of `make()` and calls it twice. `{0}` are its arguments."""
 
     names: dict[str, Any]
     """The modules that expressions use."""
@@ -52,7 +54,7 @@ class Framework:
     @classmethod
     def takes(cls, row: Row) -> bool:
         """Returns whether the framework can run the row."""
-        return getattr(row.work, cls.spelling) is not None
+        return getattr(row.work, cls.spelling) is not None and not (row.anew and cls.compilation is None)
 
     def loop(self, row: Row, limit: int | None = None) -> Loop:
         """Returns the loop of a row. `limit` is a maximum for the dimensions of the inputs."""
@@ -62,12 +64,24 @@ class Framework:
             for name, array in row.arrays(limit).items()
         }
         if not isinstance(spelling, str):
-            return compile_loop("out = step()", "out", {"step": spelling(**tensors, **self.options)})
+            return self.step(spelling(**tensors, **self.options))
+        if row.anew:
+            return self.anew(spelling, tensors)
         if not row.gradient:
             return self.forward(spelling, tensors)
         shape = eval(spelling, self.names | tensors).shape
         cotangent = np.asarray(np.random.default_rng(0).standard_normal(shape, np.float32))
         return self.backward(spelling, tensors, self.tensor(cotangent, row.dtype, False), row.differentiable)
+
+    def step(self, step: Callable[[], Any]) -> Loop:
+        return compile_loop("out = step()", "out", {"step": step})
+
+    def anew(self, spelling: str, tensors: dict[str, Any]) -> Loop:
+        """Returns a loop that makes and compiles a new function in each repetition."""
+        assert self.compilation is not None
+        arguments = ", ".join(tensors)
+        make = compile_lambda(f"lambda {arguments}: {spelling}", "", self.names)
+        return compile_loop(self.compilation.format(arguments), "out", tensors | {"make": make}, self.names)
 
     def forward(self, spelling: str, tensors: dict[str, Any]) -> Loop:
         return compile_loop(f"out = {spelling}", "out", tensors, self.names)
@@ -113,14 +127,47 @@ def compile_lambda(spelling: str, arguments: str, names: dict[str, Any]) -> Any:
     return eval(f"lambda {arguments}: {spelling}", dict(names))
 
 
+def compile_call(
+    compiler: Callable[..., Any], spelling: str, tensors: dict[str, Any], names: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Compiles an expression. Returns the call of the compiled function, and the tensors with that function."""
+    arguments = ", ".join(tensors)
+    return f"compiled({arguments})", tensors | {"compiled": compiler(compile_lambda(spelling, arguments, names))}
+
+
 class Minitensor(Framework):
+    """minitensor, with `mt.jit` in rows that are `jitted`."""
+
     module, title, spelling = "minitensor", "minitensor", "minitensor"
+    # The first call records the function, and the second one compiles the graph.
+    compilation = "f = mt.jit(make()); f({0}); out = f({0})"
 
     def __init__(self) -> None:
         import minitensor as mt
 
         mt.set_num_threads(THREADS)
         self.names = {"mt": mt}
+        self.jitted = False
+
+    def loop(self, row: Row, limit: int | None = None) -> Loop:
+        self.jitted = row.jitted
+        return super().loop(row, limit)
+
+    def step(self, step: Callable[[], Any]) -> Loop:
+        return super().step(self.names["mt"].jit(step) if self.jitted else step)
+
+    def forward(self, spelling: str, tensors: dict[str, Any]) -> Loop:
+        if self.jitted:
+            spelling, tensors = compile_call(self.names["mt"].jit, spelling, tensors, self.names)
+        return super().forward(spelling, tensors)
+
+    def backward(self, spelling: str, tensors: dict[str, Any], cotangent: Any, wanted: list[str]) -> Loop:
+        """Returns a loop that computes the result and gradients. A graph computes both in one call, as in JAX."""
+        if not self.jitted:
+            return super().backward(spelling, tensors, cotangent, wanted)
+        inputs = "".join(f"{name}, " for name in wanted)
+        both = f"((out := {spelling}).detach(), *mt.grad(out, ({inputs}), cotangent))"
+        return self.forward(both, tensors | {"cotangent": cotangent})
 
     def tensor(self, array: Array, dtype: str, gradient: bool) -> Any:
         mt = self.names["mt"]
@@ -182,15 +229,14 @@ class Inductor(Torch):
 
     title = "compiled"
     options: ClassVar[dict[str, Any]] = {"compiled": True}
+    compilation = "torch.compiler.reset(); f = torch.compile(make()); f({0}); out = f({0})"
 
     def loop(self, row: Row, limit: int | None = None) -> Loop:
-        self.names["torch"].compiler.reset()
+        compiler = self.names["torch"].compiler
+        compiler.reset()
+        # There is a cache on disk, too.
+        compiler.config.force_disable_caches = row.anew
         return super().loop(row, limit)
-
-    def compile(self, spelling: str, tensors: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        arguments = ", ".join(tensors)
-        compiled = self.names["torch"].compile(compile_lambda(spelling, arguments, self.names))
-        return f"compiled({arguments})", tensors | {"compiled": compiled}
 
     def forward(self, spelling: str, tensors: dict[str, Any]) -> Loop:
         return super().forward(*self.compile(spelling, tensors))
@@ -198,11 +244,15 @@ class Inductor(Torch):
     def backward(self, spelling: str, tensors: dict[str, Any], cotangent: Any, wanted: list[str]) -> Loop:
         return super().backward(*self.compile(spelling, tensors), cotangent, wanted)
 
+    def compile(self, spelling: str, tensors: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        return compile_call(self.names["torch"].compile, spelling, tensors, self.names)
+
 
 class Jax(Framework):
     """JAX with `jax.jit`. Each call is awaited."""
 
     module, title, spelling = "jax", "JAX", "jax"
+    compilation = "f = jax.jit(make()); f({0}); out = f({0}).block_until_ready()"
 
     def __init__(self) -> None:
         import jax

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .rows import Row
+from .row import Row
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 from .outcome import Outcome, geometric_mean
 from .report import number
-from .rows import Group
+from .row import Group
 
 MARGIN, NAMES, AXIS, NUMBERS = 24, 264, 440, 56
 WIDTH = MARGIN + NAMES + AXIS + NUMBERS + MARGIN

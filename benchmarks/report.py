@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from .frameworks import FRAMEWORKS
 from .machine import Machine
 from .outcome import Outcome, geometric_mean
-from .rows import MEAN_TARGET, Group
+from .row import Group
+from .rows import MEAN_TARGET
 
 NAME, NUMBER = 45, 10
 

@@ -1,29 +1,11 @@
-"""The table of benchmarks. A row is an operation on inputs of one size, with an expression for each framework."""
+"""The table of benchmarks."""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
-import numpy as np
-import numpy.typing as npt
-
-from . import training
-
-Array = npt.NDArray[Any]
-
-KI, MI = 1 << 10, 1 << 20
-
-
-@dataclass(frozen=True)
-class Group:
-    """Rows with the same target: the minimum ratio of the best peer's time to minitensor's."""
-
-    name: str
-    target: float | None
-
+from . import models, training
+from .row import KI, MI, Group, Input, Row, Spelling, Work, index, mask, normal
 
 CALL = Group("One call, 8 elements", 2)
 BACKWARD = Group("Forward and backward, 8 elements", 5)
@@ -34,91 +16,16 @@ REDUCTION = Group("Reductions, softmax, norms, losses", 1.2)
 MATMUL = Group("Matrix products", 0.97)
 PLACES = Group("Layout, indexing, sorting", None)
 TRAINING = Group("Training", 1.5)
+GRAPH_CALL = Group("Graphs: one call, 8 elements", 3)
+GRAPH_COMPILATION = Group("Graphs: compilation", 20)
+GRAPH_CHAIN = Group("Graphs: chains", 1.5)
+GRAPH_CHAIN_LARGE = Group("Graphs: chains, 16 Mi", 3)
+GRAPH_CHAIN_GRADIENT = Group("Graphs: chains with gradient", 2)
+GRAPH_NORM = Group("Graphs: gelu, dropout, residual, norm", 1.5)
+GRAPH_TRAINING = Group("Graphs: training with AdamW", 1.3)
 
 MEAN_TARGET = 1.8
 """The target for the geometric mean of all rows."""
-
-
-@dataclass(frozen=True)
-class Input:
-    """An array of random numbers: normally distributed, or integers from 0 to `below`, excluding `below`."""
-
-    shape: tuple[int, ...]
-    below: int | None = None
-
-    def make(self, rng: np.random.Generator, dtype: str, limit: int | None) -> Array:
-        """Creates the array with dimensions of at most `limit`. For `bfloat16`, which NumPy lacks, it is `float32`."""
-        shape = [n if limit is None else min(n, limit) for n in self.shape]
-        if self.below is not None:
-            return rng.integers(0, self.below if limit is None else min(self.below, limit), shape)
-        return rng.standard_normal(shape, np.float64 if dtype == "float64" else np.float32)
-
-
-def normal(*shape: int) -> Input:
-    return Input(shape)
-
-
-def index(*shape: int, below: int) -> Input:
-    return Input(shape, below)
-
-
-Spelling = str | Callable[..., Callable[[], Any]]
-"""An expression of the inputs. For work that modifies a state, a function of the inputs that returns the step."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """An operation in the usual style of each framework. JAX and compiled PyTorch compile the expression."""
-
-    name: str
-    minitensor: Spelling
-    numpy: Spelling | None
-    torch: Spelling
-    jax: Spelling
-
-
-@dataclass(frozen=True)
-class Row:
-    """An operation on inputs. With `gradient`, it is followed by the backward pass to all inputs."""
-
-    group: Group
-    work: Work
-    inputs: dict[str, Input]
-    dtype: str = "float32"
-    gradient: bool = False
-    size: str | None = None
-    """The size in the name of the row, if it is not the shape of the first input."""
-
-    @property
-    def name(self) -> str:
-        words = [self.work.name, self.size or size(next(iter(self.inputs.values())).shape)]
-        words += [SHORT[self.dtype]] * (self.dtype != "float32") + ["with gradient"] * self.gradient
-        return " ".join(words)
-
-    @property
-    def differentiable(self) -> list[str]:
-        return [name for name, input in self.inputs.items() if input.below is None]
-
-    @property
-    def wide(self) -> bool:
-        """Whether the row needs 64-bit dtypes, which JAX enables only on request."""
-        return self.dtype == "float64" or self.work in (TO_F64, FROM_I64)
-
-    def arrays(self, limit: int | None = None) -> dict[str, Array]:
-        """Creates the inputs, which are the same in every process."""
-        rng = np.random.default_rng(zlib.crc32(self.name.encode()))
-        return {name: input.make(rng, self.dtype, limit) for name, input in self.inputs.items()}
-
-
-SHORT = {"float32": "f32", "float64": "f64", "bfloat16": "bf16"}
-
-
-def size(shape: tuple[int, ...]) -> str:
-    """Formats a shape as `16 Mi` or `4096×1024`."""
-    if len(shape) != 1:
-        return "×".join(map(str, shape))
-    units = ((MI, " Mi"), (KI, " Ki"), (1, ""))
-    return next(f"{shape[0] // unit}{name}" for unit, name in units if shape[0] % unit == 0)
 
 
 # Elementwise operations.
@@ -143,11 +50,21 @@ TRANSPOSED = Work("add a transpose", *["x + y.T"] * 4)
 ADD_ROW = Work("add a row", *["x + y"] * 4)
 OUTER = Work("outer product", *["x * y"] * 4)
 TO_F64 = Work(
-    "cast to f64", "x.astype(mt.float64)", "x.astype(np.float64)", "x.to(torch.float64)", "x.astype(jnp.float64)"
+    "cast to f64",
+    "x.astype(mt.float64)",
+    "x.astype(np.float64)",
+    "x.to(torch.float64)",
+    "x.astype(jnp.float64)",
+    wide=True,
 )
 TO_BF16 = Work("cast to bf16", "x.astype(mt.bfloat16)", None, "x.to(torch.bfloat16)", "x.astype(jnp.bfloat16)")
 FROM_I64 = Work(
-    "cast i64 to f32", "x.astype(mt.float32)", "x.astype(np.float32)", "x.to(torch.float32)", "x.astype(jnp.float32)"
+    "cast i64 to f32",
+    "x.astype(mt.float32)",
+    "x.astype(np.float32)",
+    "x.to(torch.float32)",
+    "x.astype(jnp.float32)",
+    wide=True,
 )
 FUSED = Work(
     "tanh(x·y + z)·σ(y) − z/2",
@@ -235,19 +152,69 @@ SORT = Work("sort", "mt.ops.sort(x).values", "np.sort(x)", "torch.sort(x).values
 ARGSORT = Work("argsort", "mt.ops.argsort(x)", "np.argsort(x)", "torch.argsort(x)", "jnp.argsort(x)")
 TOPK = Work("topk 16", "mt.ops.topk(x, 16)", None, "torch.topk(x, 16)", "jax.lax.top_k(x, 16)")
 
+# Functions for graphs.
+
+
+def chain(count: int) -> Work:
+    """Returns a chain of `count` element ops: x = tanh(t)·σ(t) with t = x·y + ½, repeatedly."""
+
+    def spelling(tanh: str, sigmoid: str) -> str:
+        x = "x"
+        for _ in range(count // 5):
+            x = f"{tanh}(t := {x} * y + 0.5) * {sigmoid}"
+        return x
+
+    return Work(
+        f"chain of {count} ops,",
+        spelling("mt.ops.tanh", "mt.ops.sigmoid(t)"),
+        spelling("np.tanh", "(1 / (1 + np.exp(-t)))"),
+        spelling("torch.tanh", "torch.sigmoid(t)"),
+        spelling("jnp.tanh", "jax.nn.sigmoid(t)"),
+    )
+
+
+def add_and_norm() -> Work:
+    """Returns `layer_norm(dropout(gelu(x + a)) + r)`, with the mask of the dropout as an input."""
+
+    def spelling(where: str, gelu: Spelling | None, layer_norm: Spelling | None) -> str:
+        return f"(lambda x: {layer_norm})({where}(m, 2 * (lambda x: {gelu})(x + a), 0) + r)"
+
+    return Work(
+        "add and norm",
+        spelling("mt.ops.where", GELU.minitensor, LAYER_NORM.minitensor),
+        spelling("np.where", GELU.numpy, LAYER_NORM.numpy),
+        spelling("torch.where", GELU.torch, LAYER_NORM.torch),
+        spelling("jnp.where", GELU.jax, LAYER_NORM.jax),
+    )
+
+
 # Training.
 
-MLP = Work("train step, AdamW,", training.mlp_minitensor, None, training.mlp_torch, training.mlp_jax)
+
+def train(name: str, model: models.Model) -> Work:
+    """Returns the training step of a model."""
+    return Work(
+        name,
+        partial(training.train_minitensor, model.minitensor),
+        None,
+        partial(training.train_torch, model.torch),
+        partial(training.train_jax, model.jax),
+    )
+
+
+MLP = train("train step, AdamW,", models.MLP)
 ADAMW = Work("AdamW step,", training.adamw_minitensor, training.adamw_numpy, training.adamw_torch, training.adamw_jax)
 
 EIGHT = {"x": normal(8)}
+TWICE_EIGHT = EIGHT | {"y": normal(8)}
 FLAT = [{"x": normal(n)} for n in (64 * KI, MI, 16 * MI)]
-PAIRS = [{"x": normal(n), "y": normal(n)} for n in (64 * KI, MI, 16 * MI)]
+PAIRS = [{"x": normal(n), "y": normal(n)} for n in (64 * KI, MI, 4 * MI, 16 * MI)]
 TRIPLES = [{"x": normal(n), "y": normal(n), "z": normal(n)} for n in (MI, 16 * MI)]
 MATRIX = {"x": normal(4096, 1024)}
 MATRICES = {"x": normal(2048, 2048), "y": normal(2048, 2048)}
 SCALED = MATRIX | {"w": normal(1024)}
 SHIFTED = SCALED | {"b": normal(1024)}
+DROPPED = SHIFTED | {"a": normal(1024), "m": mask(4096, 1024), "r": normal(4096, 1024)}
 LABELLED = MATRIX | {"t": index(4096, below=1024)}
 TABLE = {"w": normal(32 * KI, 128), "i": index(16 * KI, below=32 * KI)}
 LAYERS = {
@@ -259,6 +226,30 @@ LAYERS = {
     "b3": normal(10),
 }
 DIGITS = {"x": normal(128, 784), "t": index(128, below=10)} | LAYERS
+TOKENS = {
+    "x": normal(8, 128, 256),
+    "t": normal(8, 128, 256),
+    "qkv": normal(256, 3, 256),
+    "o": normal(256, 256),
+    "g1": normal(256),
+    "b1": normal(256),
+    "w1": normal(256, 1024),
+    "c1": normal(1024),
+    "w2": normal(1024, 256),
+    "c2": normal(256),
+    "g2": normal(256),
+    "b2": normal(256),
+}
+IMAGES = {
+    "x": normal(32, 3, 32, 32),
+    "t": index(32, below=10),
+    "w1": normal(32, 3, 3, 3),
+    "b1": normal(32),
+    "w2": normal(64, 32, 3, 3),
+    "b2": normal(64),
+    "w3": normal(64, 10),
+    "b3": normal(10),
+}
 
 
 def square(n: int) -> dict[str, Input]:
@@ -266,7 +257,7 @@ def square(n: int) -> dict[str, Input]:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(CALL, ADD, EIGHT | {"y": normal(8)}),
+    Row(CALL, ADD, TWICE_EIGHT),
     Row(CALL, EXP, EIGHT),
     Row(BACKWARD, SWISH, EIGHT, gradient=True),
     *(Row(ELEMENTWISE, ADD, inputs) for inputs in PAIRS[:2]),
@@ -285,7 +276,7 @@ ROWS: tuple[Row, ...] = (
     Row(ELEMENTWISE, ADD, PAIRS[1], "bfloat16"),
     Row(ELEMENTWISE, SWISH, FLAT[1], "bfloat16"),
     Row(LARGE, COPY, FLAT[2]),
-    Row(LARGE, ADD, PAIRS[2]),
+    Row(LARGE, ADD, PAIRS[-1]),
     *(Row(LARGE, work, FLAT[2]) for work in (SWISH, GELU, EXP, TANH)),
     *(Row(CHAIN, FUSED, inputs) for inputs in TRIPLES),
     Row(CHAIN, FUSED, TRIPLES[0], gradient=True),
@@ -329,6 +320,24 @@ ROWS: tuple[Row, ...] = (
     Row(PLACES, CUMSUM, MATRIX),
     Row(TRAINING, MLP, DIGITS, size="MLP 784-256-256-10"),
     Row(TRAINING, ADAMW, LAYERS, size="MLP 784-256-256-10"),
+    Row(GRAPH_CALL, chain(10), TWICE_EIGHT, jitted=True),
+    Row(GRAPH_COMPILATION, chain(10), TWICE_EIGHT, jitted=True, anew=True),
+    *(Row(GRAPH_CHAIN, chain(count), inputs, jitted=True) for count in (5, 20) for inputs in PAIRS[:2]),
+    *(Row(GRAPH_CHAIN_LARGE, chain(count), PAIRS[-1], jitted=True) for count in (5, 20)),
+    *(
+        Row(GRAPH_CHAIN_GRADIENT, chain(count), inputs, gradient=True, jitted=True)
+        for count in (5, 20)
+        for inputs in PAIRS[:3]
+    ),
+    *(Row(GRAPH_NORM, add_and_norm(), DROPPED, gradient=gradient, jitted=True) for gradient in (False, True)),
+    *(
+        Row(GRAPH_TRAINING, train("train step,", model), inputs, size=size, jitted=True)
+        for model, inputs, size in (
+            (models.MLP, DIGITS, "MLP 784-256-256-10"),
+            (models.ATTENTION, TOKENS, "attention 8×128×256"),
+            (models.CNN, IMAGES, "CNN 32×3×32×32"),
+        )
+    ),
 )
 
 

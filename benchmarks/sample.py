@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .rows import Array
+from .row import Array
 
 SIZE = 10_000
 """The number of elements of an array that are compared."""

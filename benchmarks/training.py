@@ -1,4 +1,4 @@
-"""Operations with a state: a training step, and an optimizer step alone, in every framework.
+"""Operations with a state: a training step of a model, and an optimizer step alone, in every framework.
 
 Each function takes the tensors of a row and returns the step. A step returns a value to compare: the loss before the
 step, or the first parameter after it. The parameters are copied first, so a row can be prepared again.
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .models import Loss
+
 Step = Callable[[], Any]
 
 LR, BETAS, EPS, DECAY = 1e-3, (0.9, 0.999), 1e-8, 1e-2
@@ -17,69 +19,53 @@ GAIN = 0.05
 """The scale of the initial weights, because the inputs of a row are normally distributed."""
 
 
-def mlp_minitensor(x: Any, t: Any, **weights: Any) -> Step:
+def train_minitensor(loss: Loss, x: Any, t: Any, **weights: Any) -> Step:
     import minitensor as mt
 
-    w1, b1, w2, b2, w3, b3 = params = [(p * GAIN).requires_grad_() for p in weights.values()]
+    params = [(p * GAIN).requires_grad_() for p in weights.values()]
     optimizer = mt.optim.AdamW(params, LR, BETAS, EPS, DECAY)
 
     def step() -> Any:
-        h = mt.ops.relu(x @ w1 + b1)
-        h = mt.ops.relu(h @ w2 + b2)
-        loss = mt.ops.cross_entropy(h @ w3 + b3, t)
+        out = loss(x, t, *params)
         optimizer.zero_grad()
-        loss.backward()
+        out.backward()
         optimizer.step()
-        return loss
+        return out
 
     return step
 
 
-def mlp_torch(x: Any, t: Any, compiled: bool, **weights: Any) -> Step:
+def train_torch(loss: Loss, x: Any, t: Any, compiled: bool, **weights: Any) -> Step:
     import torch
-    import torch.nn.functional as F
 
     params = [(p * GAIN).requires_grad_() for p in weights.values()]
     optimizer = torch.optim.AdamW(params, LR, BETAS, EPS, DECAY, fused=True)
-
-    def forward(w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, b3: Any) -> Any:
-        h = F.relu(torch.addmm(b1, x, w1))
-        h = F.relu(torch.addmm(b2, h, w2))
-        return F.cross_entropy(torch.addmm(b3, h, w3), t)
-
-    run = torch.compile(forward) if compiled else forward
+    forward = torch.compile(loss) if compiled else loss
 
     def step() -> Any:
-        loss = run(*params)
+        out = forward(x, t, *params)
         optimizer.zero_grad()
-        loss.backward()
+        out.backward()
         optimizer.step()
-        return loss
+        return out
 
     return step
 
 
-def mlp_jax(x: Any, t: Any, **weights: Any) -> Step:
+def train_jax(loss: Loss, x: Any, t: Any, **weights: Any) -> Step:
     import jax
-    import jax.numpy as jnp
-
-    def forward(params: list[Any], x: Any, t: Any) -> Any:
-        w1, b1, w2, b2, w3, b3 = params
-        h = jax.nn.relu(x @ w1 + b1)
-        h = jax.nn.relu(h @ w2 + b2)
-        return -jnp.take_along_axis(jax.nn.log_softmax(h @ w3 + b3), t[:, None], -1).mean()
 
     def update(state: Any, x: Any, t: Any) -> Any:
-        loss, grads = jax.value_and_grad(forward)(state[0], x, t)
-        return loss, adamw_update(state, grads)
+        out, grads = jax.value_and_grad(lambda params: loss(x, t, *params))(state[0])
+        return out, adamw_update(state, grads)
 
     compiled = jax.jit(update, donate_argnums=0)
     state = adamw_state([p * GAIN for p in weights.values()])
 
     def step() -> Any:
         nonlocal state
-        loss, state = compiled(state, x, t)
-        return loss.block_until_ready()
+        out, state = compiled(state, x, t)
+        return out.block_until_ready()
 
     return step
 

@@ -1,5 +1,6 @@
 """Ops written in Python with static attributes and optional inputs, used in other frameworks."""
 
+import enum
 from typing import Literal
 
 import numpy as np
@@ -99,6 +100,35 @@ def test_it_is_jitted_and_has_gradients_in_jax(normalize, weight, power, norm):
         results.append(jax.jit(jax.vmap(loss, in_axes=axes))(*leaves))
     for a, b in zip(*results, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+class Norm(enum.Enum):
+    MEAN = "mean"
+    MAX = "max"
+
+
+def test_members_of_enums_are_attributes():
+    @mt.row_op(name="bridged::sized")
+    def sized(x, norm: Norm = Norm.MEAN):
+        return x.mean() if norm is Norm.MEAN else x.max()
+
+    try:
+        torch = pytest.importorskip("torch")
+        import minitensor.torch
+
+        x = torch.tensor(X, requires_grad=True)
+        for f in (minitensor.torch.bridged.sized, torch.compile(minitensor.torch.bridged.sized), sized):
+            torch.testing.assert_close(f(x, norm=Norm.MAX), x.amax(-1))
+        jax = pytest.importorskip("jax")
+        import minitensor.jax
+
+        for f in (
+            minitensor.jax.bridged.sized,
+            jax.jit(lambda x, norm: sized(x, norm=Norm.MAX), static_argnames="norm"),
+        ):
+            np.testing.assert_allclose(f(X.astype("float32"), norm=Norm.MAX), X.max(-1), rtol=1e-6)
+    finally:
+        mt.unregister_custom_op_py("bridged::sized")
 
 
 def test_an_exception_reaches_jax_and_pytorch():

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import minitensor as mt
+
 pytest.importorskip("benchmarks", reason="run from the repository: python -m pytest")
 
 from benchmarks import page
@@ -15,7 +17,8 @@ from benchmarks.crew import Crew, Failure, Member
 from benchmarks.frameworks import FRAMEWORKS, Framework, Minitensor, NumPy
 from benchmarks.machine import Machine
 from benchmarks.outcome import Outcome
-from benchmarks.rows import ROWS, Row
+from benchmarks.row import Row
+from benchmarks.rows import ROWS
 from benchmarks.sample import Prepared, Sample
 
 LIMIT = 16
@@ -33,6 +36,27 @@ def test_a_row_runs_and_agrees_with_numpy(row: Row) -> None:
     assert ours.results
     if NumPy.takes(row):
         assert ours.difference(prepared(NumPy(), row), row.dtype) == ""
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.jitted], ids=lambda row: row.name)
+def test_a_jitted_row_runs_as_a_graph(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    functions = []
+
+    def jit(function, original=mt.jit):
+        functions.append(original(function))
+        return functions[-1]
+
+    monkeypatch.setattr(mt, "jit", jit)
+    prepared(Minitensor(), row)
+    assert functions
+    assert all(function.graphs for function in functions)
+
+
+def test_only_compilers_run_a_row_that_compiles() -> None:
+    rows = [row for row in ROWS if row.anew]
+    assert rows
+    for row in rows:
+        assert [name for name, kind in FRAMEWORKS.items() if kind.takes(row)] == ["minitensor", "inductor", "jax"]
 
 
 def test_row_names_are_unique() -> None:

@@ -767,6 +767,56 @@ class TestErrors:
         assert not wrong
 
 
+def scaled(k):
+    return lambda x: x * k[0]
+
+
+class WithDefault:
+    scale = 1.0
+
+    def __init__(self):
+        self.own = 1.0
+
+    def f(self, x):
+        return x * self.own
+
+
+class Layers(list):
+    pass
+
+
+def changes():
+    """Functions with state, and changes of it that must be noticed: two parts of the state have the same name."""
+    one, two, lacks = WithDefault(), WithDefault(), WithDefault()
+    one.scale = 1.0
+    yield "attribute and default", lambda x: x * one.scale, lambda: setattr(one, "scale", 5.0)
+    yield "first time", lambda x: x * two.scale, lambda: setattr(two, "scale", 5.0)
+    yield "getattr", lambda x: x * getattr(lacks, "k", 1.0), lambda: setattr(lacks, "k", 5.0)
+    for i in range(2):
+        cells = [1.0], [1.0]
+        a, b = map(scaled, cells)
+        yield f"closure {i}", lambda x, a=a, b=b: a(x) + b(x), lambda c=cells[i]: c.__setitem__(0, 5.0)
+        owners = WithDefault(), WithDefault()
+        f, g = (owner.f for owner in owners)
+        yield f"method {i}", lambda x, f=f, g=g: f(x) + g(x), lambda o=owners[i]: setattr(o, "own", 5.0)
+        pair = [scaled([1.0]), scaled([1.0])]
+        yield f"list {i}", lambda x, p=pair: p[0](x) + p[1](x), lambda p=pair, i=i: p.__setitem__(i, scaled([9.0]))
+    values = {1}
+    yield "set", lambda x: x * len(values), lambda: values.add(2)
+    layers = Layers([2.0])
+    yield "subclass of list", lambda x: x * layers[0], lambda: layers.__setitem__(0, 3.0)
+
+
+@pytest.mark.parametrize(("f", "change"), [pytest.param(f, change, id=name) for name, f, change in changes()])
+def test_changes_of_state_are_noticed(f, change):
+    x, jitted = randn(3), mt.jit(f)
+    for _ in range(3):
+        assert bits(jitted(x)) == bits(f(x))
+    assert len(jitted.graphs) == 1
+    change()
+    assert bits(jitted(x)) == bits(f(x))
+
+
 UNARY = ["exp", "tanh", "sigmoid", "sin", "negative", "square", "relu", "gelu", "softplus", "abs", "swish", "erf"]
 KINDS = ["unary"] * 5 + ["binary"] * 6 + ["number", "where", "row", "sum", "matmul", "view", "in place", "compare"]
 BINARY = ["add", "multiply", "subtract", "maximum", "minimum", "atan2"]

@@ -60,6 +60,23 @@ def test_a_file_is_loaded_and_unloaded_and_loaded_again(tmp_path, body):
     assert {m for m in set(sys.modules) - modules if m.startswith("minitensor_plugin")} == set()
 
 
+def test_an_element_op_of_a_file_writes_programs_until_it_is_unloaded(tmp_path):
+    body = """
+@mt.element_op(name="filed::power")
+def power(x, y=None, n: int = 1):
+    return x**n if y is None else x**n + y
+
+"""
+    path = write(tmp_path, body + GIVEN)
+    for _ in range(2):
+        assert plugins.load_plugin(path).ops == ("of_file", "filed::power")
+        x = mt.Tensor([3.0], requires_grad=True)
+        y = mt.ops.filed.power(x, x, n=2)
+        plugins.unload_plugin("filed")
+        y.backward()
+        assert (y.item(), x.grad.item()) == (12.0, 7.0)
+
+
 def test_a_folder_is_loaded_with_its_submodules(tmp_path):
     folder = tmp_path / "packaged"
     folder.mkdir()

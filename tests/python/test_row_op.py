@@ -280,3 +280,25 @@ def test_truth_values_of_elements():
     (gradient,) = mt.grad((centered * centered).sum(), [x])
     np.testing.assert_allclose(gradient.numpy(), 2 * centered.detach().numpy(), atol=1e-6)
     mt.testing.opcheck(above)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gradients_decide_as_the_function(dtype):
+    """The gradient of `sigmoid` also has another formula for its value."""
+
+    @mt.row_op(name="test_row_op::winner")
+    def winner(x):
+        p = x.sigmoid()
+        return mt.where(p == p.max(), 3 * x, 0.0)
+
+    @mt.row_op(name="test_row_op::least")
+    def least(x):
+        return x.sigmoid().min()
+
+    x = mt.Tensor(np.random.default_rng(0).standard_normal((500, 8)) + 1, dtype=dtype, requires_grad=True)
+    y = winner(x)
+    (gradient,) = mt.grad(y.sum(), [x])
+    np.testing.assert_array_equal(gradient.numpy() == 3, y.detach().numpy() != 0)
+    (gradient,) = mt.grad(least(x).sum(), [x])
+    values = x.detach().numpy()
+    np.testing.assert_array_equal(gradient.numpy() != 0, values == values.min(axis=-1, keepdims=True))

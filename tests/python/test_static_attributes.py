@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import os
 import pickle
 import threading
 import traceback
@@ -427,3 +428,25 @@ def test_an_op_is_freed_with_its_function():
     mt.unregister_custom_op_py("docs::freed")
     gc.collect()
     assert marker() is None
+
+
+def test_an_op_may_call_itself_with_other_values():
+    @mt.element_op(name="docs::doubled")
+    def doubled(x, n: int = 0, is_endless: bool = False):
+        if n == 0:
+            return x
+        return mt.ops.docs.doubled(x, n=n if is_endless else n - 1, is_endless=is_endless) * 2
+
+    assert doubled(mt.ones(1), n=5).item() == 32
+    with pytest.raises(RecursionError) as caught:
+        doubled(mt.ones(1), n=1, is_endless=True)
+    assert caught.value.__notes__ == ["op 'docs::doubled' was called with n=1, is_endless=True"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_fork_may_choose():
+    op = mt.element_op(name="docs::forked")(lambda x, n=(0,): x * n[0])
+    process = os.fork()
+    if process == 0:
+        os._exit(int(op(mt.ones(1), n=[7]).item()))
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 7

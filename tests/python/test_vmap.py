@@ -688,3 +688,20 @@ class TestErrors:
         with pytest.raises(KeyError, match="own"):
             jitted(randn(2))
         assert float(mt.ones(1).sum()) == 1.0
+
+
+@pytest.mark.parametrize("name", ["rms_norm", "layer_norm", "row op"])
+def test_gradients_of_a_shared_weight_of_rows(name):
+    if name == "row op":
+        f = mt.row_op(name="test_vmap::scaled", shape="(x: [.., n], weight: [n]) -> [.., n]")(
+            lambda x, weight: mt.ops.softmax(x) * weight
+        )
+    else:
+        f = getattr(mt.ops, name)
+    weight, x = mt.Tensor([1.0, 2.0, 3.0], requires_grad=True), mt.randn(4, 3)
+
+    def gradient(x):
+        return mt.grad((f(x, weight) * x).sum(), [weight])[0]
+
+    expected = [gradient(x).numpy() for x in x]
+    np.testing.assert_allclose(mt.vmap(gradient)(x).numpy(), expected, rtol=1e-6)

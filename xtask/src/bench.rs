@@ -4,7 +4,7 @@ use crate::python::{VENV, VENV_BENCH, requirements_file};
 use crate::step::Steps;
 use crate::{Result, wheel};
 
-pub const ARGUMENTS: &str = "[--quick] [--save] [NAME …]";
+pub const ARGUMENTS: &str = "[--quick] [--save] [--memory] [NAME …]";
 
 /// Runs the benchmarks with those peers that are already installed. They are large, so this does not install them.
 pub fn run(arguments: &[String]) -> Result<()> {

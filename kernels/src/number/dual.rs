@@ -255,8 +255,9 @@ impl<S: Field> Field for Dual<S> {
     }
     #[inline(always)]
     fn sigmoid(self) -> Self {
-        let (value, slope) = self.value.sigmoid_and_slope();
-        Dual { value, tangent: slope.chain(self.tangent) }
+        // The value of the function itself, so that a gradient decides conditions as the function does.
+        let (_, slope) = self.value.sigmoid_and_slope();
+        Dual { value: self.value.sigmoid(), tangent: slope.chain(self.tangent) }
     }
     #[inline(always)]
     fn sigmoid_and_slope(self) -> (Self, Self) {

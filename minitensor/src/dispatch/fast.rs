@@ -13,7 +13,7 @@ use crate::dtype::{DType, Kind};
 use crate::error::Result;
 use crate::graph::record as graph;
 use crate::op::call::shape_rule::Bindings;
-use crate::op::program::ElementProgram;
+use crate::op::element_program::ElementProgram;
 use crate::op::variants::Prepared;
 use crate::op::{Arg, Arity, Body, DTypeRule, ElementKernel, Kernel, OpRef, Role};
 use crate::tensor::{Device, Tensor};

@@ -16,7 +16,7 @@ use crate::op::call::shape_rule::{CoreShapes, Predicate};
 use crate::op::kernel::KernelTable;
 use crate::op::program::ProgramFn;
 #[cfg(feature = "engine")]
-use crate::op::{program::ElementProgram, row_kernel::RowKernel, variants::Variants};
+use crate::op::{element_program::ElementProgram, row_kernel::RowKernel, variants::Variants};
 #[cfg(feature = "engine")]
 use crate::plugin::host::LoadedOp;
 use crate::tensor::Tensor;

@@ -33,6 +33,7 @@ macro_rules! engine {
 engine! {
     mod arguments;
     pub mod by_name;
+    pub(crate) mod element_program;
     mod example;
     pub(crate) mod gradient;
     mod kept;

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use minitensor_kernels::Const;
 use minitensor_kernels::program::Program;
 #[cfg(feature = "engine")]
-use minitensor_kernels::program::{Instruction, Plan, Tile, ValueType};
+use minitensor_kernels::program::{Instruction, Tile};
 
 use super::OpDef;
 #[cfg(feature = "engine")]
-use super::def::{Arity, DTypeRule};
+use super::def::Arity;
+#[cfg(feature = "engine")]
+use super::element_program::ElementProgram;
 #[cfg(feature = "engine")]
 use super::row_kernel::RowKernel;
 #[cfg(feature = "engine")]
@@ -19,9 +21,9 @@ use super::variants::{Prepared, Variants};
 use crate::attr::Attr;
 #[cfg(feature = "engine")]
 use crate::dtype::{DType, DTypeSet};
-use crate::error::Result;
 #[cfg(feature = "engine")]
-use crate::error::{Error, counted};
+use crate::error::Error;
+use crate::error::Result;
 #[cfg(feature = "engine")]
 use crate::plugin::host::LoadedOp;
 
@@ -76,51 +78,6 @@ impl OpDef {
             _ => Ok(()),
         }
     }
-}
-
-/// The program of an element op, as a plan.
-#[cfg(feature = "engine")]
-#[derive(Debug)]
-pub struct ElementProgram {
-    /// The plan.
-    pub plan: Plan,
-    dtypes: DTypeSet,
-}
-
-#[cfg(feature = "engine")]
-impl Prepared for ElementProgram {
-    fn new(op: &OpDef, program: Program) -> Result<ElementProgram> {
-        check_outputs(op, &program)?;
-        let is_mask = |i: &usize| op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool);
-        let masks: Vec<usize> = (0..op.inputs.len()).filter(is_mask).collect();
-        let dtypes = dtypes_of_elements(&program)?;
-        Ok(ElementProgram { plan: Plan::new(program, &masks).map_err(|e| Error::value(e.to_string()))?, dtypes })
-    }
-
-    fn program(&self) -> &Program {
-        self.plan.program()
-    }
-
-    fn dtypes(&self) -> DTypeSet {
-        self.dtypes
-    }
-}
-
-/// A program must return the outputs of its op: as many, and numbers or truth values as declared.
-#[cfg(feature = "engine")]
-pub fn check_outputs(op: &OpDef, program: &Program) -> Result<()> {
-    let (got, expected) = (program.outputs().len(), op.outputs.len());
-    if got != expected {
-        return Err(Error::value(format!("the program has {}, expected {expected}", counted(got, "output"))));
-    }
-    for (output, (name, id)) in op.outputs.iter().zip(program.outputs()) {
-        let is_mask = program.instructions().get(id.at()).is_some_and(|i| i.kind() == ValueType::Mask);
-        if is_mask != (output.dtype == DTypeRule::Fixed(DType::Bool)) {
-            let (got, expected) = if is_mask { ("truth value", "number") } else { ("number", "truth value") };
-            return Err(Error::value(format!("output '{name}' is a {got}, but the op returns a {expected}")));
-        }
-    }
-    Ok(())
 }
 
 /// Calls a generic function with the type of the compute dtype; `else` is for dtypes that no program supports.

@@ -4,15 +4,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use minitensor_kernels::program::Program;
+use minitensor_kernels::program::{Program, ValueType};
 use smallvec::SmallVec;
 
 use super::call::shape_rule::Bindings;
-use super::def::{Arity, OpDef};
+use super::def::{Arity, DTypeRule, OpDef};
 use super::kept::Kept;
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::graph::record;
 
 /// Writes the program for the attributes of a call, and, for each input, whether it is given. Of a float, only whether it is given
@@ -39,7 +39,6 @@ pub struct Variants<P> {
 }
 
 /// What chooses a program.
-#[derive(Clone, Default)]
 pub struct Choice {
     /// The attributes of the call.
     pub attrs: SmallVec<[Attr; 2]>,
@@ -60,6 +59,32 @@ impl Choice {
         self.attrs.iter().zip(attrs).all(is_same) && self.given.iter().enumerate().all(|(i, given)| *given == is_given(i))
     }
 
+    /// A program must have the arguments and outputs of its op, and not read what is not given.
+    fn check(&self, op: &OpDef, program: &Program) -> Result<()> {
+        program.verify().map_err(|e| Error::value(e.to_string()))?;
+        let floats = op.attrs.iter().filter(|a| a.kind == AttrKind::Float).count();
+        for (what, got, expected) in [
+            ("input", program.inputs().len(), op.inputs.len()),
+            ("uniform", program.uniforms().len(), floats),
+            ("output", program.outputs().len(), op.outputs.len()),
+        ] {
+            if got != expected {
+                return Err(Error::value(format!("the program has {}, expected {expected}", counted(got, what))));
+            }
+        }
+        for (output, (name, id)) in op.outputs.iter().zip(program.outputs()) {
+            let is_mask = program.instructions()[id.at()].kind() == ValueType::Mask;
+            if is_mask != (output.dtype == DTypeRule::Fixed(DType::Bool)) {
+                let (got, expected) = if is_mask { ("truth value", "number") } else { ("number", "truth value") };
+                return Err(Error::value(format!("output '{name}' is a {got}, but the op returns a {expected}")));
+            }
+        }
+        match program.reads().find(|i| !self.given[*i]) {
+            Some(i) => Err(Error::value(format!("the program reads '{}', which is not given", op.inputs[i].name))),
+            None => Ok(()),
+        }
+    }
+
     /// The static attributes and the optional inputs, in Python syntax: ` with mode='soft', weight=None`.
     fn text(&self, op: &OpDef) -> String {
         let attrs = op.attrs.iter().zip(&self.attrs).filter(|(_, value)| !matches!(value, Attr::Float(_)));
@@ -74,8 +99,8 @@ impl<P: Prepared> Variants<P> {
     /// The programs of an op, of which the first has been written.
     pub fn new(op: &OpDef, (choice, program): (Choice, Program), write: Option<Box<Write>>) -> Result<Variants<P>> {
         let variants = Variants { write, attrs: choice.attrs.len(), made: Kept::new() };
-        let prepared = P::new(op, program).map_err(|e| e.context(format!("op '{}'", op.name)))?;
-        variants.made.keep(choice, Arc::new(prepared));
+        let prepared = choice.check(op, &program).and_then(|()| P::new(op, program));
+        variants.made.keep(choice, Arc::new(prepared.map_err(|e| e.context(format!("op '{}'", op.name)))?));
         Ok(variants)
     }
 
@@ -93,20 +118,14 @@ impl<P: Prepared> Variants<P> {
         if let Some(known) = self.known(attrs, &is_given) {
             return Ok(known.clone());
         }
-        // The function that writes may rely on the conditions on what it takes.
+        let Some(write) = &self.write else { return Err(Error::runtime(format!("op '{}' has no program", op.name))) };
+        // The function may rely on the conditions on what it takes.
         let is_float = |attr: &Attr| matches!(attr, Attr::Float(_));
         let statics: Vec<Attr> = attrs.iter().map(|a| if is_float(a) { Attr::None } else { a.clone() }).collect();
         op.check_predicates(&Bindings::default(), &statics)?;
-        let choice = Choice {
-            attrs: attrs.iter().take(self.attrs).cloned().collect(),
-            given: (0..op.inputs.len()).map(is_given).collect(),
-        };
-        let missing = || Error::runtime("it has no program for this call");
-        let program = record::apart(|| self.write.as_ref().map_or_else(|| Err(missing()), |w| w(&choice.attrs, &choice.given)));
-        let program = program.and_then(|program| {
-            program.verify().map_err(|e| Error::value(e.to_string()))?;
-            P::new(op, program)
-        });
+        let choice = self.choice(op, attrs, is_given);
+        let program = record::apart(|| write(&choice.attrs, &choice.given));
+        let program = program.and_then(|program| choice.check(op, &program).and_then(|()| P::new(op, program)));
         let program = Arc::new(program.map_err(|e| e.context(format!("op '{}'{}", op.name, choice.text(op))))?);
         self.made.keep(choice, program.clone());
         Ok(program)
@@ -121,13 +140,13 @@ impl<P: Prepared> Variants<P> {
         if program.dtypes().contains(dtype) {
             return Ok(program);
         }
-        let choice = Choice { attrs: attrs.into(), given: (0..op.inputs.len()).map(is_given).collect() };
-        Err(Error::type_(format!(
-            "op '{}'{} takes {}, got {dtype}; convert it with astype",
-            op.name,
-            choice.text(op),
-            program.dtypes()
-        )))
+        let (name, choice) = (&op.name, self.choice(op, attrs, is_given).text(op));
+        Err(Error::type_(format!("op '{name}'{choice} takes {}, got {dtype}; convert it with astype", program.dtypes())))
+    }
+
+    fn choice(&self, op: &OpDef, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Choice {
+        let attrs = attrs.iter().take(self.attrs).cloned().collect();
+        Choice { attrs, given: (0..op.inputs.len()).map(is_given).collect() }
     }
 }
 

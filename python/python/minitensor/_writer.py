@@ -45,8 +45,9 @@ class Writer:
         except Exception as error:
             static = [f"{k}={v!r}" for k, v in attributes.items() if not isinstance(v, Element)]
             static += [f"{name}=None" for (name, _), x in zip(schema.inputs, inputs, strict=True) if x is None]
-            if static:
-                error.add_note(f"op '{trace.op}' was called with {', '.join(static)}")
+            note = f"op '{trace.op}' was called with {', '.join(static)}"
+            if static and note not in getattr(error, "__notes__", []):
+                error.add_note(note)
             raise
         program = {
             "inputs": [name for name, _ in schema.inputs],

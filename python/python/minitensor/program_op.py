@@ -163,7 +163,7 @@ def _register(
     code = getattr(inspect.unwrap(function), "__code__", None)
     place = (code.co_filename, code.co_firstlineno) if code else ("<python>", 0)
     op = _minitensor._build_program_op(name, writer, schema.inputs, schema.attrs, row, where, doc, *place)
-    origin = [getattr(function, part, "<lambda>") for part in ("__module__", "__qualname__")]
+    origin = [getattr(function, part, None) or "<lambda>" for part in ("__module__", "__qualname__")]
     return _replace(op, ".".join(origin))
 
 

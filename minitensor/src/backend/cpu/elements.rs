@@ -11,7 +11,7 @@ use crate::backend::{Wanted, shapes::broadcast};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::call::dtype_rule::DTypes;
-use crate::op::program::ElementProgram;
+use crate::op::element_program::ElementProgram;
 use crate::op::variants::Variants;
 use crate::op::{Arity, ElementKernel, Kernel, Kernels, OpDef, Role};
 use crate::tensor::{Device, DeviceKind, Tensor};

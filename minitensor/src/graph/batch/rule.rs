@@ -66,6 +66,8 @@ pub fn whole(call: &Call, given: &[Given], results: &[Option<&Tensor>], size: us
             let args = aligned(&call.op, given, |_| Some(0))?;
             Ok(args.map(|args| Together { args, attrs, result: None }))
         }
+        // A sum over all rows, such as the gradient of a weight that they share.
+        ShapeRule::Core(shapes) if shapes.outputs.iter().any(|dims| !dims.batch) => Ok(None),
         ShapeRule::Core(shapes) if call.op.axis.is_none() => {
             let core = |i: usize| shapes.input(i).batch.then(|| shapes.input(i).core.len());
             let args = aligned(&call.op, given, core)?;

@@ -130,6 +130,7 @@ fn alike(first: &Program, write: Box<Write>) -> Box<Write> {
     let varying = first.varying();
     Box::new(move |attrs, given| {
         let program = write(attrs, given)?;
+        program.verify().map_err(|e| Error::value(e.to_string()))?;
         let is_row = program.varying();
         match program.outputs().iter().zip(is_row.iter().zip(&varying)).find(|(_, (a, b))| a != b) {
             None => Ok(program),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from typing import Any
 
@@ -162,6 +163,8 @@ def in_schema(attr: Attribute, value: Any) -> Any:
         return [value]
     if attr.kind == "dtype" and value is not None and not isinstance(value, torch.dtype):
         return DTYPES.get(str(value), value)
+    if attr.choices and isinstance(value, enum.Enum):
+        return value.value
     return value
 
 

@@ -141,6 +141,8 @@ def _outcome(run: Callable[[], R]) -> tuple[R | None, BaseException | None]:
 
 def _result(outcome: list[tuple[R | None, BaseException | None]]) -> R:
     ((result, error),) = outcome
+    # The traceback of the error refers to an op, whose function refers to the outcome.
+    outcome.clear()
     if error is not None:
         raise error
     return result  # type: ignore[return-value]

@@ -56,12 +56,14 @@ class State:
     """The state of a function at one time. Two states are equal if a graph of the function is valid in both."""
 
     def __init__(self, function: Callable[..., Any], arguments: list[Any]) -> None:
-        #: A description of each value, by a name for messages.
-        self.values: dict[str, Any] = {}
+        #: Descriptions of all values, by names for messages. Several values may have one name.
+        self.values: dict[str, list[Any]] = {}
         #: The tensors that the function may read.
         self.tensors: list[weakref.ref[Tensor]] = []
         self._places: list[Place] = []
         self._sizes: list[tuple[Any, int]] = []
+        #: Sets, and what they contain.
+        self._sets: list[tuple[Any, frozenset[Any]]] = []
         seen: set[int] = set()
         waiting: list[tuple[str, Any, int]] = [("the function", function, 0)]
         waiting += [(f"argument {i}", value, 0) for i, value in enumerate(arguments)]
@@ -69,15 +71,15 @@ class State:
             name, value, depth = waiting.pop()
             if type(value) in PLAIN:
                 # As a text: 1 equals True, -0.0 equals 0.0, and NaN does not equal itself.
-                self.values[name] = (type(value), repr(value))
+                self._describe(name, (type(value), repr(value)))
             elif isinstance(value, Tensor):
-                self.values[name] = _Same(value)
+                self._describe(name, _Same(value))
                 self.tensors.append(weakref.ref(value))
             elif isinstance(value, _STATELESS):
-                self.values[name] = id(value)
+                self._describe(name, id(value))
             elif id(value) not in seen:
                 seen.add(id(value))
-                self.values[name] = (type(value), id(value))
+                self._describe(name, (type(value), id(value)))
                 if depth < _DEPTH or isinstance(value, Module):
                     deeper = depth + (not isinstance(value, Module))
                     waiting += [(part, item, deeper) for part, item in self._parts(value, name)]
@@ -92,7 +94,7 @@ class State:
         for container, key, value in self._places:
             if type(container) is types.CellType:
                 current = _content(container)
-            elif type(container) is list:
+            elif isinstance(container, list):
                 current = container[key] if key < len(container) else _MISSING
             else:
                 current = container.get(key, _MISSING)
@@ -102,7 +104,12 @@ class State:
                     return False
             if current is not value:
                 return False
-        return not self._sizes or all(len(container) == size for container, size in self._sizes)
+        return all(len(container) == size for container, size in self._sizes) and all(
+            now == before for now, before in self._sets
+        )
+
+    def _describe(self, name: str, description: Any) -> None:
+        self.values.setdefault(name, []).append(description)
 
     def _note(self, container: Any, key: Any, value: Any) -> None:
         if isinstance(value, types.ModuleType):
@@ -125,18 +132,21 @@ class State:
         elif isinstance(value, functools.partial):
             yield from ((f"{name}.{key}", getattr(value, key)) for key in ("func", "args", "keywords"))
         elif isinstance(value, (set, frozenset)):
+            self._sets.append((value, frozenset(value)))
             yield f"the elements of {name}", repr(sorted(map(repr, value)))
         elif isinstance(value, (list, dict)):
             self._sizes.append((value, len(value)))
+            self._describe(f"len({name})", len(value))
             for key, item in list(value.items() if isinstance(value, dict) else enumerate(value)):
                 self._note(value, key, item)
-                self.values[f"len({name})"] = len(value)
                 yield f"{name}[{key!r}]", item
         elif isinstance(value, tuple):
             yield from ((f"{name}[{i}]", item) for i, item in enumerate(value))
         elif hasattr(value, "__dict__"):
             yield from self._of_class(type(value), name)
             skipped = next((names for kind, names in _OF_RUNS if isinstance(value, kind)), set())
+            # An attribute that is set for the first time hides that of the class.
+            self._sizes.append((vars(value), len(vars(value))))
             for key, item in list(vars(value).items()):
                 if key not in skipped:
                     self._note(vars(value), key, item)
@@ -145,6 +155,7 @@ class State:
     def _of_class(self, kind: type, name: str) -> Iterator[tuple[str, Any]]:
         for base in kind.__mro__:
             if _is_of_user(base.__module__):
+                self._sizes.append((vars(base), len(vars(base))))
                 for key, item in list(vars(base).items()):
                     if not key.startswith("__") or isinstance(item, types.FunctionType):
                         self._note(vars(base), key, item)
