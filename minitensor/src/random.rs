@@ -89,10 +89,10 @@ pub fn next_key(n: usize, block: Block, device: Device) -> Result<Tensor> {
     if let Some(error) = FORBIDDEN.get() {
         return Err(error());
     }
+    lazy::note_effect();
     if device == Device::Meta {
         return Tensor::empty([2], DType::U64, device);
     }
-    lazy::note_effect();
     let key = {
         let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
         let key = *next;

@@ -11,6 +11,7 @@ use super::mode::{self, Access, Ended};
 use super::{compiled, failure, pending};
 use crate::error::{Error, Result};
 use crate::fork::lock::try_lock;
+use crate::interrupt;
 use crate::tensor::Tensor;
 
 /// The calls that are being computed, or whose computation was interrupted. A thread holds the lock while it computes.
@@ -32,6 +33,9 @@ pub fn set_detach(detach: Detach) {
 /// If the computation is interrupted, or runs out of memory. It goes on at the next call. The error of a single call is
 /// that of the later reads of its results.
 pub fn compute() -> Result<()> {
+    if mode::access() == Access::Proceeds {
+        return Ok(());
+    }
     let mut result = Ok(());
     let mut run = || result = compute_now();
     match DETACH.get() {
@@ -44,15 +48,15 @@ pub fn compute() -> Result<()> {
 fn compute_now() -> Result<()> {
     let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
     let _paused = mode::paused(Access::Proceeds);
-    if let Some(interrupted) = &mut *current {
-        interrupted.run()?;
-        *current = None;
+    loop {
+        if let Some(batch) = &mut *current {
+            batch.run()?;
+            *current = None;
+        }
+        let Some(pending) = pending::take() else { return Ok(()) };
+        // Compiling is not repeated.
+        *current = Some(interrupt::deferred(|| Batch::new(*pending)));
     }
-    if let Some(pending) = pending::take() {
-        current.insert(Batch::new(*pending)?).run()?;
-        *current = None;
-    }
-    Ok(())
 }
 
 /// Computes the elements of a tensor if a call postponed that.
@@ -60,12 +64,19 @@ fn compute_now() -> Result<()> {
 /// # Errors
 /// The error of [`compute`], or of the call that should have computed the tensor.
 pub(crate) fn ready(t: &Tensor) -> Result<()> {
-    if !t.storage().is_postponed() || mode::access() == Access::Proceeds {
+    let storage = t.storage();
+    if !storage.is_postponed() {
         return Ok(());
     }
     compute()?;
-    // Another thread may have postponed further calls.
-    failure::of(t.storage()).map_or(Ok(()), Err)
+    // The memory may be postponed again, by calls of another thread.
+    match failure::of(storage) {
+        Some(error) => Err(error),
+        None if storage.data().is_null() => Err(Error::runtime(
+            "cannot read a tensor of lazy mode while postponed calls are being computed, as in a signal handler or a finalizer",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Prepares an access to the elements of a tensor. Where errors cannot be returned, it unwinds with them.

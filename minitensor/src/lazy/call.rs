@@ -2,6 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use smallvec::SmallVec;
+
 use super::access::compute;
 use super::mode::{self, Access, Ended};
 use super::pending::{self, Argument, Postponed};
@@ -12,7 +14,7 @@ use crate::dispatch::{Checked, Produced};
 use crate::error::Result;
 use crate::graph::record;
 use crate::op::by_name::names;
-use crate::op::{Arg, Body, DTypeRule, OpRef};
+use crate::op::{Arg, Body, DTypeRule, OpRef, Role};
 use crate::tensor::Tensor;
 
 /// Postpones a call, and returns its outputs. `infer` returns the outputs for inputs without values. `None` if they are not
@@ -28,12 +30,14 @@ pub fn postpone(
     infer: impl FnOnce(&[Option<&Tensor>]) -> Result<Option<Produced>>,
 ) -> Result<Option<Produced>> {
     let metas = inputs.iter().map(|t| t.map(Tensor::meta).transpose()).collect::<Result<Vec<_>>>()?;
-    let inferred = {
+    let (inferred, has_effect) = mode::with_effects(|| {
         let _quiet = NoGrad::new();
-        infer(&metas.iter().map(Option::as_ref).collect::<Vec<_>>())?
+        infer(&metas.iter().map(Option::as_ref).collect::<Vec<_>>())
+    });
+    let Some(outputs) = inferred?.filter(|outputs| !has_effect && are_apart(op, outputs, &metas)) else {
+        return Ok(None);
     };
-    let Some(outputs) = inferred else { return Ok(None) };
-    let mut args = smallvec::SmallVec::new();
+    let mut args = SmallVec::new();
     for (i, (arg, t)) in checked.args.iter().zip(inputs).enumerate() {
         args.push(match (arg, t) {
             (Arg::Number(value), Some(t)) => {
@@ -69,6 +73,15 @@ pub fn postpone(
     // Element ops have no errors that depend on elements, or few.
     let place = if matches!(op.body, Body::Element(_)) { None } else { record::locate() };
     Ok(pending::postpone(Postponed { op, args, attrs, outputs, place }))
+}
+
+/// Whether each result has memory of its own, unlike a view.
+fn are_apart(op: &OpRef, outputs: &Produced, inputs: &[Option<Tensor>]) -> bool {
+    let is_changed = |k: usize| matches!(op.outputs.get(k).map(|output| output.role), Some(Role::Mutates(_)));
+    let results = outputs.iter().enumerate().filter(|(k, _)| !is_changed(*k)).filter_map(|(_, t)| t.as_ref());
+    let results: SmallVec<[&Tensor; 4]> = results.collect();
+    let others = |k: usize| results[..k].iter().copied().chain(inputs.iter().flatten());
+    results.iter().enumerate().all(|(k, t)| !others(k).any(|other| t.shares_storage(other)))
 }
 
 fn copied(t: &Tensor) -> Result<Tensor> {

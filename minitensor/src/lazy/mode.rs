@@ -34,7 +34,7 @@ pub enum Access {
     Ends,
     /// As `Ends`, in the body of an op that copies. Its copies are not calls of such ops.
     EndsCopy,
-    /// Nothing: the thread is computing them.
+    /// Nothing: the thread is computing them. Memory without elements cannot be read.
     Proceeds,
 }
 
@@ -80,6 +80,13 @@ pub fn ends_body() -> bool {
 /// Sets what an access does, until the result is dropped.
 pub fn with_access(access: Access) -> Restore {
     Restore(STATE.replace(State { access, has_effect: false, ..STATE.get() }))
+}
+
+/// Runs code, and also returns whether it changed more than its own tensors.
+pub fn with_effects<T>(run: impl FnOnce() -> T) -> (T, bool) {
+    let _restore = with_access(access());
+    let result = run();
+    (result, STATE.get().has_effect)
 }
 
 /// Postpones no calls, until the result is dropped.

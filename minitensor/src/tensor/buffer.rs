@@ -169,7 +169,8 @@ impl Buffer {
         if let Owner::Device(_, allocator) = self.owner { Some(allocator) } else { None }
     }
 
-    /// A pointer to the first byte; null if the memory has not been provided. Inline memory moves with the buffer, so the pointer is stable only once that is in an `Arc`.
+    /// A pointer to the first byte; null if the memory has not been provided. Inline memory moves with the buffer, so the
+    /// pointer is stable only once that is in an `Arc`.
     #[inline]
     pub fn data(&self) -> *mut u8 {
         match &self.owner {

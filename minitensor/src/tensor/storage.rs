@@ -1,6 +1,8 @@
 //! [`Storage`]: memory that tensors share, and the count of its in-place changes.
 
 use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::buffer::Buffer;
@@ -80,6 +82,14 @@ impl Storage {
     /// Memory of the CPU that a postponed call provides.
     pub(crate) fn postponed(bytes: usize) -> Storage {
         Buffer::postponed(bytes).into()
+    }
+
+    /// Another storage with the same memory. It counts its changes for itself. `None` if the memory is not provided yet.
+    pub(crate) fn alias(self: &Arc<Storage>) -> Option<Arc<Storage>> {
+        let data = NonNull::new(self.data())?;
+        // SAFETY: the buffer keeps this storage, which keeps the memory in its place.
+        let buffer = unsafe { Buffer::foreign(data, self.bytes(), self.is_writable(), Box::new(self.clone())) };
+        Some(Arc::new(buffer.into()))
     }
 
     /// Notes that another library gets the address of the memory.

@@ -109,10 +109,11 @@ pub fn detach<R: Send>(py: Python<'_>, f: impl FnOnce() -> R + Send) -> R {
 
 /// Calls `f` while this thread does not hold the GIL, whether or not it holds it now.
 pub fn release(f: &mut (dyn FnMut() + Send)) {
-    // SAFETY: any thread may ask whether it holds the GIL.
-    match unsafe { ffi::PyGILState_Check() } {
-        1 => Python::attach(|py| detach(py, f)),
-        _ => f(),
+    // SAFETY: any thread may ask for its state. A thread without one does not hold the GIL.
+    let has_state = || unsafe { !ffi::PyGILState_GetThisThreadState().is_null() };
+    match !IS_DETACHED.get() && has_state() {
+        true => Python::attach(|py| detach(py, f)),
+        false => f(),
     }
 }
 
