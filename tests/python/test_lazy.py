@@ -18,12 +18,17 @@ def randn(*shape, seed=0, **options):
     return mt.Tensor(rng.standard_normal(shape).astype("float32"), **options)
 
 
+def bits(t):
+    t = t.detach()
+    return (t.astype("float32") if t.dtype == mt.bfloat16 else t).numpy().tobytes()
+
+
 def assert_same(got, expected):
     assert len(got) == len(expected)
     for a, b in zip(got, expected, strict=True):
         assert (a.shape, a.dtype, a.strides) == (b.shape, b.dtype, b.strides)
         assert a.requires_grad == b.requires_grad
-        assert a.detach().numpy().tobytes() == b.detach().numpy().tobytes()
+        assert bits(a) == bits(b)
 
 
 def check(function, *args):
@@ -63,8 +68,8 @@ def test_a_result_that_is_dropped_is_not_computed():
         del dropped
     mt.reset_peak_memory_stats()
     before = mt.memory_stats()["allocated"]
-    assert computed(lambda: kept.sum()) == ["add", "sum"]
-    assert mt.memory_stats()["peak"] - before < 3 * x.nbytes
+    assert computed(kept.data_ptr) == ["add"]
+    assert mt.memory_stats()["peak"] - before < 1.5 * x.nbytes
 
 
 READS = {
@@ -118,7 +123,7 @@ def f_in_place(x):
     y += z.sum()
     y[1:].multiply_(2)
     w = z * 1
-    y.fill_(0.5)
+    y[...] = 0.5
     return y, z, before, w
 
 
@@ -141,7 +146,7 @@ def f_integers(x):
 
 
 def f_elements_decide(x):
-    return x[x > 0], mt.ops.nonzero(x > 0.5), mt.ops.take(x.reshape(-1), mt.Tensor([0, 3])), mt.ops.sort(x, axis=1)
+    return x[x > 0], mt.ops.nonzero(x > 0.5), mt.ops.take(x.reshape(-1), mt.Tensor([0, 3])), *mt.ops.sort(x, axis=1)
 
 
 def f_joins(x):
@@ -302,7 +307,7 @@ def test_blocks_nest_and_decorate():
             z = y + 1
         w = double(z)
     assert p.events() == []
-    assert computed(lambda: x + 1) == ["add"]
+    assert computed(lambda: mt.ones(1) + 1) == ["add"]
     assert w.item() == 6
 
 
@@ -351,10 +356,10 @@ def test_with_vmap_and_control_flow():
     check(function, randn(4, 6))
 
 
-def test_ops_in_python_get_computed_tensors():
+def test_ops_in_python_get_computed_tensors(registered):
     seen = []
 
-    @mt.custom_op("lazy_test::plus_count")
+    @mt.custom_op(name="lazy_test::plus_count")
     def plus_count(x: mt.Tensor) -> mt.Tensor:
         seen.append(x.numpy().copy())
         return x + len(seen)
@@ -540,7 +545,7 @@ def program(seed):
             elif step == 1:
                 live.append((a * b).tanh() - 0.25)
             elif step == 2:
-                live.append(a.T.exp().clip(max=2.0))
+                live.append(a.T.exp().clip(hi=2.0))
             elif step == 3:
                 live.append((a @ b) / 4)
             elif step == 4:
