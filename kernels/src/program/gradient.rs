@@ -108,28 +108,38 @@ impl Program {
             let parts = partials.outputs.iter().zip(cotangents).zip(gives).filter(|(_, gives)| **gives == along);
             parts.fold(Symbol::zero(), |sum, ((partial, cotangent), _)| sum + cotangent.chain(*partial))
         };
-        let mut adjoints = vec![Symbol::zero(); reductions.len()];
+        // Σ ȳ ∂h over the outputs with one value per element, plus what comes through the reductions from `from` on.
         let through = |partials: &Partials, adjoints: &[Symbol], from: usize| {
-            (from..reductions.len())
-                .fold(Symbol::zero(), |sum, m| sum + (adjoints[m] * reductions[m].share()).chain(partials.arguments[m]))
+            (from..reductions.len()).fold(pulled(partials, true), |sum, m| {
+                sum + (adjoints[m] * reductions[m].share()).chain(partials.arguments[m])
+            })
         };
+        let runs = reductions.iter().any(|r| r.kind.is_running());
+        let mut adjoints = vec![Symbol::zero(); reductions.len()];
         for k in (0..reductions.len()).rev() {
             let partials = partials(Direction::Reduction(k))?;
-            let along = pulled(&partials, true) + through(&partials, &adjoints, k + 1);
-            let all = || along.sum() + pulled(&partials, false);
+            let along = || through(&partials, &adjoints, k + 1);
+            let numbers = pulled(&partials, false);
+            // An adjoint that all elements share is a factor of the sum, so that one pass computes all sums.
+            let all = || match runs {
+                true => along().sum() + numbers,
+                false => (k + 1..reductions.len()).fold(pulled(&partials, true).sum() + numbers, |all, m| {
+                    all + adjoints[m].chain((reductions[m].share() * partials.arguments[m]).sum())
+                }),
+            };
             adjoints[k] = match reductions[k].kind {
                 Reduction::Sum | Reduction::Prod => all(),
                 Reduction::Max | Reduction::Min => {
                     let winners = reductions[k].share().sum();
                     Symbol::select(winners.greater(Symbol::zero()), all() / winners, Symbol::zero())
                 }
-                Reduction::Cumsum => along.reverse_cumsum(),
-                Reduction::ReverseCumsum => along.cumsum(),
+                Reduction::Cumsum => along().reverse_cumsum(),
+                Reduction::ReverseCumsum => along().cumsum(),
             };
         }
         let gradient = |variable: &Variable| {
             let partials = partials(Direction::Argument(*variable))?;
-            let along = pulled(&partials, true) + through(&partials, &adjoints, 0);
+            let along = through(&partials, &adjoints, 0);
             Some(match variable {
                 Variable::Input(_) => along,
                 Variable::Uniform(_) => along.sum() + pulled(&partials, false),
