@@ -48,15 +48,20 @@ pub fn compute() -> Result<()> {
 fn compute_now() -> Result<()> {
     let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
     let _paused = mode::paused(Access::Proceeds);
-    loop {
-        if let Some(batch) = &mut *current {
-            batch.run()?;
-            *current = None;
-        }
-        let Some(pending) = pending::take() else { return Ok(()) };
+    finish(&mut current)?;
+    if let Some(pending) = pending::take() {
         // Compiling is not repeated.
         *current = Some(interrupt::deferred(|| Batch::new(*pending)));
     }
+    finish(&mut current)
+}
+
+fn finish(current: &mut Option<Batch>) -> Result<()> {
+    if let Some(batch) = current {
+        batch.run()?;
+        *current = None;
+    }
+    Ok(())
 }
 
 /// Computes the elements of a tensor if a call postponed that.
@@ -95,7 +100,9 @@ fn raise(error: Error) -> ! {
     Stop::Requested(Box::new(error)).raise()
 }
 
-/// Acquires all locks for a fork. `None` if another thread holds one.
+/// Acquires all locks for a fork. `None` if another thread holds one of them.
 pub(crate) fn try_hold() -> Option<Vec<Box<dyn Any>>> {
-    Some(vec![try_lock(&CURRENT)?, pending::try_hold()?, compiled::try_hold()?, failure::try_hold()?])
+    // A thread that computes holds the first lock. It may fork in a signal handler.
+    let current = if mode::access() == Access::Proceeds { Box::new(()) } else { try_lock(&CURRENT)? };
+    Some(vec![current, pending::try_hold()?, compiled::try_hold()?, failure::try_hold()?])
 }
