@@ -57,11 +57,12 @@ pub struct Compiled {
 pub fn of(mut graph: Graph, dtypes: &[Option<DType>], mut inputs: Vec<Tensor>) -> Compiled {
     let numbers = take_numbers(&mut graph, dtypes);
     let count = inputs.len();
-    let (executable, is_set) = find(&graph, &numbers).unwrap_or_else(|(hash, is_set)| {
+    let Found { hash, is_set, executable } = find(&graph, &numbers);
+    let executable = executable.unwrap_or_else(|| {
         let executable = Arc::new(compiled(graph.clone(), &numbers, &is_set, count));
         let values = numbers.iter().map(|number| number.value).collect();
         keep(Known { hash, structure: graph, numbers: values, is_set: is_set.clone(), executable: executable.clone() });
-        (executable, is_set)
+        executable
     });
     let mut floats = Vec::new();
     for (number, _) in numbers.iter().zip(is_set).filter(|(_, is_set)| *is_set) {
@@ -102,25 +103,32 @@ fn take_numbers(graph: &mut Graph, dtypes: &[Option<DType>]) -> Vec<Number> {
     numbers
 }
 
-/// The executable of this structure, if its constants are these, and which numbers each run sets. Otherwise the hash of
-/// the structure, and which numbers each run must set.
-fn find(structure: &Graph, numbers: &[Number]) -> Result<(Arc<Executable>, Vec<bool>), (u64, Vec<bool>)> {
+/// What is known of a structure.
+struct Found {
+    hash: u64,
+    /// For each number, whether each run sets it.
+    is_set: Vec<bool>,
+    /// The executable, if its constants are the numbers that no run sets.
+    executable: Option<Arc<Executable>>,
+}
+
+fn find(structure: &Graph, numbers: &[Number]) -> Found {
     let mut hasher = DefaultHasher::new();
     hash(structure, &mut hasher);
     let hash = hasher.finish();
     let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(at) = all.iter().rposition(|known| known.hash == hash && is_alike(&known.structure, structure)) else {
-        return Err((hash, vec![false; numbers.len()]));
+        return Found { hash, is_set: vec![false; numbers.len()], executable: None };
     };
     let known = all.remove(at);
     let differs = |k: usize| !is_same(known.numbers[k], numbers[k].value);
     let is_set: Vec<bool> = (0..numbers.len()).map(|k| known.is_set[k] || differs(k)).collect();
-    if is_set != known.is_set {
-        return Err((hash, is_set));
+    // A structure with another constant is compiled again, and replaces this one.
+    let executable = (is_set == known.is_set).then(|| known.executable.clone());
+    if executable.is_some() {
+        all.push(known);
     }
-    let executable = known.executable.clone();
-    all.push(known);
-    Ok((executable, is_set))
+    Found { hash, is_set, executable }
 }
 
 fn keep(known: Known) {
