@@ -17,6 +17,7 @@ mod fast;
 mod record;
 mod tune;
 
+pub(crate) use autograd::named;
 pub(crate) use check::Checked;
 
 use smallvec::SmallVec;

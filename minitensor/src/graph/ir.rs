@@ -87,8 +87,8 @@ pub struct Call {
     pub is_wide: bool,
     /// Whether its body takes random numbers from the global generator.
     pub draws: bool,
-    /// The number of the position in the user's code, if it is known.
-    pub place: Option<u32>,
+    /// The number of its origin in the user's code, if it is known.
+    pub origin: Option<u32>,
     /// The histories of its arguments that it does not use.
     pub cut: Cut,
 }

@@ -438,7 +438,7 @@ impl Recorder {
             outputs: [Some(id)].into_iter().collect(),
             is_wide: false,
             draws: false,
-            place: None,
+            origin: None,
             cut: Cut::default(),
         });
         Ok(id)
@@ -503,7 +503,7 @@ impl Recorder {
             outputs: results,
             is_wide: is_wide(),
             draws,
-            place: None,
+            origin: None,
             cut,
         };
         self.graph.calls.push(call);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::compiled::{self, Compiled};
 use super::failure;
+use super::origin::Origin;
 use super::pending::{Memory, Pending};
 use crate::autograd::NoGrad;
 use crate::error::{Error, ErrorKind, Result, panic_text};
@@ -29,7 +30,7 @@ pub struct Batch {
     results: Vec<Promised>,
     /// All memory that is in use, by number.
     memories: Vec<Option<Arc<Storage>>>,
-    places: Vec<String>,
+    origins: Vec<Origin>,
 }
 
 /// A tensor that a batch computes, and that something refers to.
@@ -58,8 +59,8 @@ impl Batch {
             });
         }
         let compiled = compiled::of(graph, &pending.dtypes, aliases(&pending.inputs));
-        let (values, places) = (Vec::new(), pending.places);
-        Batch { compiled, values, done: 0, starved: None, failures, results, memories, places }
+        let (values, origins) = (Vec::new(), pending.origins);
+        Batch { compiled, values, done: 0, starved: None, failures, results, memories, origins }
     }
 
     /// Runs the calls, and provides the memory of the results.
@@ -147,8 +148,8 @@ impl Batch {
         if is_repeatable && (is_interrupted || is_starved) {
             return Err(error);
         }
-        Ok(Err(match call.place {
-            Some(at) => error.called_at(&self.places[at as usize]),
+        Ok(Err(match call.origin {
+            Some(at) => self.origins[at as usize].explain(error),
             None => error,
         }))
     }

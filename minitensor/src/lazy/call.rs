@@ -6,13 +6,13 @@ use smallvec::SmallVec;
 
 use super::access::compute;
 use super::mode::{self, Access, Ended};
+use super::origin::{Entered, Origin};
 use super::pending::{self, Argument, Postponed};
 use super::{failure, is_on};
 use crate::attr::Attr;
 use crate::autograd::NoGrad;
 use crate::dispatch::{Checked, Produced};
 use crate::error::Result;
-use crate::graph::record;
 use crate::op::by_name::names;
 use crate::op::{Arg, Body, DTypeRule, OpRef, Role};
 use crate::tensor::Tensor;
@@ -71,8 +71,8 @@ pub fn postpone(
         compute()?;
     }
     // Element ops have no errors that depend on elements, or few.
-    let place = if matches!(op.body, Body::Element(_)) { None } else { record::locate() };
-    Ok(pending::postpone(Postponed { op, args, attrs, outputs, place }))
+    let origin = (!matches!(op.body, Body::Element(_))).then(Origin::of_call);
+    Ok(pending::postpone(Postponed { op, args, attrs, outputs, origin }))
 }
 
 /// Whether each result has memory of its own, unlike a view.
@@ -97,7 +97,7 @@ pub fn run_body<T>(op: &OpRef, can_postpone: bool, run: impl FnOnce() -> Result<
         () if [names::CLONE.name(), names::ASTYPE.name()].contains(&op.name.as_ref()) => Access::EndsCopy,
         () => Access::Ends,
     };
-    let _restore = mode::with_access(access);
+    let _restore = (mode::with_access(access), Entered::new(op));
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(result) => result.map(Some),
         Err(payload) if payload.is::<Ended>() => Ok(None),

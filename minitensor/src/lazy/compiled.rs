@@ -189,7 +189,7 @@ fn is_alike(a: &Graph, b: &Graph) -> bool {
     let call = |(a, b): (&Call, &Call)| {
         std::ptr::eq(&*a.op, &*b.op)
             && (a.args.len(), a.attrs.len(), &a.outputs) == (b.args.len(), b.attrs.len(), &b.outputs)
-            && (a.is_wide, a.place) == (b.is_wide, b.place)
+            && (a.is_wide, a.origin) == (b.is_wide, b.origin)
             && a.args.iter().zip(&b.args).all(operand)
             && a.attrs.iter().zip(&b.attrs).all(attr)
     };

@@ -14,6 +14,7 @@
 //! | [`access`] | computes them before elements are read or written |
 //! | [`batch`] | [`Batch`](batch::Batch): calls that are being computed |
 //! | [`compiled`] | executables of graphs, by structure |
+//! | [`origin`] | [`Origin`](origin::Origin): the call of the user's code that a postponed call is part of |
 //! | [`failure`] | the errors of calls, for later reads of their results |
 
 mod access;
@@ -22,6 +23,7 @@ pub(crate) mod call;
 mod compiled;
 mod failure;
 mod mode;
+mod origin;
 mod pending;
 
 pub(crate) use access::{access, ready, try_hold};

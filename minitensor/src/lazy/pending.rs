@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use minitensor_kernels::Const;
 use smallvec::SmallVec;
 
+use super::origin::Origin;
 use crate::attr::Attr;
 use crate::dispatch::Produced;
 use crate::dtype::DType;
@@ -36,8 +37,8 @@ pub struct Pending {
     pub memories: Vec<Memory>,
     /// For each plain number among the arguments of calls, in order, the dtype of a tensor that can replace it.
     pub dtypes: Vec<Option<DType>>,
-    /// The positions of calls in the user's code.
-    pub places: Vec<String>,
+    /// The origins of calls. A call has the position of its own.
+    pub origins: Vec<Origin>,
     /// The number of each memory, by its address.
     numbers: HashMap<usize, u32>,
     windows: HashMap<Window, ValueId>,
@@ -59,7 +60,7 @@ pub struct Postponed<'a> {
     pub attrs: &'a [Attr],
     /// The outputs, on the device without values; `None` for one that is not wanted.
     pub outputs: Produced,
-    pub place: Option<String>,
+    pub origin: Option<Origin>,
 }
 
 /// An argument of a call.
@@ -132,12 +133,12 @@ impl Pending {
             ids.push(id);
             outputs.push(t);
         }
-        let place = call.place.map(|place| {
-            self.places.push(place);
-            self.places.len() as u32 - 1
+        let origin = call.origin.map(|origin| {
+            self.origins.push(origin);
+            self.origins.len() as u32 - 1
         });
         let attrs = call.attrs.iter().cloned().collect();
-        self.graph.calls.push(Call { attrs, outputs: ids, is_wide: is_wide(), place, ..plain(op, args) });
+        self.graph.calls.push(Call { attrs, outputs: ids, is_wide: is_wide(), origin, ..plain(op, args) });
         Some(outputs)
     }
 
@@ -208,7 +209,7 @@ fn plain(op: &OpRef, args: SmallVec<[Operand; 4]>) -> Call {
         outputs: SmallVec::new(),
         is_wide: false,
         draws: false,
-        place: None,
+        origin: None,
         cut: Cut::default(),
     }
 }

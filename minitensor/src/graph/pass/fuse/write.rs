@@ -88,7 +88,7 @@ pub fn fused(
         outputs: results,
         is_wide: false,
         draws: false,
-        place: None,
+        origin: None,
         cut,
     });
     written.extend(views);
@@ -135,7 +135,7 @@ fn reshape(graph: &Graph, from: ValueId, to: ValueId) -> Option<Call> {
         outputs: [Some(to)].into_iter().collect(),
         is_wide: false,
         draws: false,
-        place: None,
+        origin: None,
         cut: Cut::default(),
     })
 }
