@@ -33,6 +33,8 @@ pub struct Op {
     /// The conditions of each clause that has some.
     pub predicates: Vec<Clause<Vec<Predicate>>>,
     pub axis: Option<Axis>,
+    /// The function of rows that computes the same as a cell body.
+    pub program: Option<Path>,
     pub gradient: Gradient,
     /// The word `inplace`, if it is written.
     pub inplace: Option<Ident>,

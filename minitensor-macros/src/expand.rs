@@ -89,7 +89,10 @@ impl Items {
                 element::kernels(op)
             }
             Level::Row => row::kernels(op),
-            Level::Cell => cell::kernels(op),
+            Level::Cell => {
+                self.tokens.extend(op.program.as_ref().map(|program| row::program(op, program)));
+                cell::kernels(op)
+            }
             Level::Tensor => tensor::body(op),
         };
         self.tokens.extend(kernels);
@@ -115,6 +118,7 @@ impl Items {
                 Some(vjp) => self.define_rows(op, &vjp, name),
                 None => quote!(__private::Backward::NotNeeded),
             },
+            Gradient::Derived if op.level == Level::Cell => by_program(),
             Gradient::Derived => match vjp::of(op) {
                 Some(vjp) => self.define_vjp(op, &vjp, name),
                 // A gradient that exceeds the limits of a loop is computed by its program.
@@ -199,11 +203,11 @@ fn body(op: &Op) -> TokenStream {
             let program = element::program_name(op);
             quote!(__private::Body::Element(__private::Some(__private::ProgramFn::Compiled(#program))))
         }
-        Level::Row => {
+        Level::Cell if op.program.is_none() => quote!(__private::Body::Cell(__private::None)),
+        Level::Row | Level::Cell => {
             let program = format_ident!("{stem}_program");
             quote!(__private::Body::Cell(__private::Some(__private::ProgramFn::Compiled(#program))))
         }
-        Level::Cell => quote!(__private::Body::Cell(__private::None)),
         Level::Tensor => {
             let body = format_ident!("{stem}_body");
             quote!(__private::Body::Tensor(#body))

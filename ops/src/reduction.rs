@@ -7,7 +7,10 @@ use crate::column::{self, reduce};
 use crate::strided::{self, Repeats, StridedReduction};
 
 /// The sum of every row; [`sum()`] chooses the dtype of the sum.
-#[custom_op(name = "row::sum", shape = (x: [.., n]) -> [..], axis = None, backward = |d| { x: d.unsqueeze(-1) })]
+#[custom_op(
+    name = "row::sum", shape = (x: [.., n]) -> [..], axis = None, program = Row::sum,
+    backward = |d| { x: d.unsqueeze(-1) },
+)]
 pub fn row_sum<T: Num>(x: &[T], out: &mut T) {
     *out = rows::sum(x);
 }
@@ -105,7 +108,8 @@ pub fn prod(
 
 /// The mean of every row; [`mean()`] chooses the axes.
 #[custom_op(
-    name = "row::mean", shape = (x: [.., n]) -> [..], axis = None, backward = |d| { x: d.unsqueeze(-1) / n },
+    name = "row::mean", shape = (x: [.., n]) -> [..], axis = None, program = Row::mean,
+    backward = |d| { x: d.unsqueeze(-1) / n },
 )]
 pub fn row_mean<T: Field>(x: &[T], out: &mut T) {
     *out = rows::sum(x).divide(minitensor::kernels::lit(x.len()));
@@ -120,13 +124,7 @@ pub fn mean(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool)
 }
 
 /// The largest element of every row; [`max()`] chooses the axes.
-#[custom_op(
-    name = "row::max", shape = (x: [.., n]) -> [..] where n > 0, axis = None,
-    backward = |d| {
-        let hit = x == out.unsqueeze(-1);
-        x: d.unsqueeze(-1) * hit / sum(hit, -1, true),
-    },
-)]
+#[custom_op(name = "row::max", shape = (x: [.., n]) -> [..] where n > 0, axis = None, program = Row::max)]
 pub fn row_max<T: Real>(x: &[T], out: &mut T) {
     *out = rows::max(x).unwrap_or_default();
 }
@@ -141,13 +139,7 @@ pub fn max(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) 
 }
 
 /// The smallest element of every row; [`min()`] chooses the axes.
-#[custom_op(
-    name = "row::min", shape = (x: [.., n]) -> [..] where n > 0, axis = None,
-    backward = |d| {
-        let hit = x == out.unsqueeze(-1);
-        x: d.unsqueeze(-1) * hit / sum(hit, -1, true),
-    },
-)]
+#[custom_op(name = "row::min", shape = (x: [.., n]) -> [..] where n > 0, axis = None, program = Row::min)]
 pub fn row_min<T: Real>(x: &[T], out: &mut T) {
     *out = rows::min(x).unwrap_or_default();
 }

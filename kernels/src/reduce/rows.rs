@@ -1,8 +1,8 @@
 //! Reductions of one contiguous row, for cell bodies.
 //!
-//! A reduction keeps 64 or 32 partial results, its *lanes*, in vector registers and adds the results of blocks
-//! pairwise. This is faster and more accurate than adding in order, and returns the same bits at every
-//! [level](crate::runtime::simd::Level).
+//! A reduction keeps 64 partial results, its *lanes*, in vector registers. This is faster and more accurate than adding
+//! in order. The result has the same bits at every [level](crate::runtime::simd::Level), and is that of a reduction in a
+//! [row body](crate::row).
 
 use std::sync::OnceLock;
 
@@ -11,44 +11,38 @@ use crate::runtime::simd::clones;
 use crate::runtime::stop::vec_for;
 use crate::runtime::threads::parallel_for;
 
-/// The minimum number of lanes.
-const LANES: usize = 32;
-/// The number of elements that are reduced in order (per lane) before results are combined pairwise.
-const BLOCK: usize = 128 * LANES;
+/// The number of lanes. Lane `l` reduces the elements `l`, `LANES + l`, …
+pub(crate) const LANES: usize = 64;
+/// The number of elements per lane that are reduced in order in registers, before the result is added to the lane.
+pub(crate) const RUN: usize = 8;
+/// The number of elements, in runs that are reduced in order, before results are combined pairwise.
+pub(crate) const SECTION: usize = 32 * RUN * LANES;
 
-/// The number of lanes: [`LANES`], or twice as many if `combine` takes several instructions, because each lane waits
-/// for its previous result.
-#[derive(Clone, Copy)]
-struct Lanes<const N: usize>;
+/// The number of lanes that are in registers at once.
+const HALF: usize = LANES / 2;
 
 clones! {
     /// `value(0) ∘ value(1) ∘ … ∘ value(n − 1)` for an associative `combine` whose neutral element is `identity`.
-    <[U, V, C, const N: usize]> fn reduce(_lanes: Lanes<N>, n: usize, identity: U, value: V, combine: C) -> U
+    <[U, V, C]> fn reduce(n: usize, identity: U, value: V, combine: C) -> U
     where [U: Copy, V: Fn(usize) -> U, C: Fn(U, U) -> U] {
-        if n <= BLOCK {
-            return block::<U, N>(0, n, identity, &value, &combine);
+        if n <= SECTION {
+            return section(0, n, identity, &value, &combine);
         }
-        // Entry k holds the result of 2ᵏ pairs of blocks, if bit k of the number of pairs is set.
+        // Entry k holds the result of 2ᵏ sections, if bit k of the number of sections is set.
         let mut stack = [identity; usize::BITS as usize];
         let mut height = 0;
-        let pairs = n / (2 * BLOCK);
-        for pair in 0..pairs {
-            // Two blocks at once: memory delivers two streams faster than one.
-            let [first, second] = lanes::<U, 2, N>(pair * 2 * BLOCK, BLOCK, identity, &value, &combine);
-            let mut sum = combine(join(narrow(first, &combine), &combine), join(narrow(second, &combine), &combine));
-            for _ in 0..pair.trailing_ones() {
+        let before_last = (n - 1) / SECTION;
+        for k in 0..before_last {
+            let mut sum = section(k * SECTION, SECTION, identity, &value, &combine);
+            for _ in 0..k.trailing_ones() {
                 height -= 1;
                 sum = combine(stack[height], sum);
             }
             stack[height] = sum;
             height += 1;
         }
-        let start = pairs * 2 * BLOCK;
-        let rest = n - start;
-        let mut sum = block::<U, N>(start + rest / BLOCK * BLOCK, rest % BLOCK, identity, &value, &combine);
-        if rest >= BLOCK {
-            sum = combine(block::<U, N>(start, BLOCK, identity, &value, &combine), sum);
-        }
+        let start = before_last * SECTION;
+        let mut sum = section(start, n - start, identity, &value, &combine);
         for part in stack[..height].iter().rev() {
             sum = combine(*part, sum);
         }
@@ -56,77 +50,74 @@ clones! {
     }
 }
 
-/// Reduces one block of [`reduce`].
+/// Reduces one section of [`reduce`].
 #[inline(always)]
-fn block<U: Copy, const N: usize>(
-    start: usize,
-    n: usize,
-    identity: U,
-    value: impl Fn(usize) -> U,
-    combine: impl Fn(U, U) -> U,
-) -> U {
-    let whole = n / N * N;
-    let [many] = lanes::<U, 1, N>(start, whole, identity, &value, &combine);
-    let mut lanes = narrow(many, &combine);
-    if whole < n {
-        // Separate from the lanes: an index that is known only at run time would force the lanes out of the registers.
-        let mut last = [identity; LANES];
-        let mut i = whole;
-        while i + STEP <= n {
-            for (l, lane) in last[..STEP].iter_mut().enumerate() {
-                *lane = combine(*lane, value(start + i + l));
-            }
-            i += STEP;
-        }
-        for (l, lane) in last[STEP..][..n - i].iter_mut().enumerate() {
-            *lane = value(start + i + l);
-        }
-        for (lane, last) in lanes.iter_mut().zip(last) {
-            *lane = combine(*lane, last);
-        }
+fn section<U: Copy>(start: usize, n: usize, identity: U, value: impl Fn(usize) -> U, combine: impl Fn(U, U) -> U) -> U {
+    let (mut at, end) = (start, start + n);
+    let (mut first, mut second) = ([identity; HALF], [identity; HALF]);
+    while at + LANES <= end {
+        let blocks = ((end - at) / LANES).min(RUN);
+        first = both(first, run(at, blocks, identity, &value, &combine), &combine);
+        second = both(second, run(at + HALF, blocks, identity, &value, &combine), &combine);
+        at += blocks * LANES;
     }
-    join(lanes, combine)
+    if at < end {
+        first = both(first, rest(at, HALF.min(end - at), identity, &value), &combine);
+    }
+    if at + HALF < end {
+        second = both(second, rest(at + HALF, end - at - HALF, identity, &value), &combine);
+    }
+    join(both(first, second, &combine), combine)
 }
 
-/// The number of elements that are reduced at a time if too few remain for all lanes.
-const STEP: usize = 8;
-
-/// The lanes of `BLOCKS` consecutive blocks of `n` elements; `n` is a multiple of `N`.
+/// Half of the lanes over a run of blocks.
 #[inline(always)]
-fn lanes<U: Copy, const BLOCKS: usize, const N: usize>(
+fn run<U: Copy>(
     start: usize,
-    n: usize,
+    blocks: usize,
     identity: U,
     value: impl Fn(usize) -> U,
     combine: impl Fn(U, U) -> U,
-) -> [[U; N]; BLOCKS] {
-    let mut lanes = [[identity; N]; BLOCKS];
-    let mut i = start;
-    while i < start + n {
-        for (b, lanes) in lanes.iter_mut().enumerate() {
-            for (l, lane) in lanes.iter_mut().enumerate() {
-                *lane = combine(*lane, value(i + b * n + l));
-            }
+) -> [U; HALF] {
+    let mut lanes = [identity; HALF];
+    for block in 0..blocks {
+        for (l, lane) in lanes.iter_mut().enumerate() {
+            *lane = combine(*lane, value(start + block * LANES + l));
         }
-        i += N;
     }
     lanes
 }
 
-/// Combines the lanes in groups whose indices are equal modulo [`LANES`].
+/// The number of lanes that are read at a time if too few elements remain for all.
+const STEP: usize = 8;
+
+/// Half of the lanes for at most as many elements. The other lanes are neutral. An index that is known only at run time would
+/// force the lanes out of the registers.
 #[inline(always)]
-fn narrow<U: Copy, const N: usize>(lanes: [U; N], combine: impl Fn(U, U) -> U) -> [U; LANES] {
-    if N > LANES {
-        return halve(&lanes, combine);
+fn rest<U: Copy>(start: usize, n: usize, identity: U, value: impl Fn(usize) -> U) -> [U; HALF] {
+    let mut last = [identity; STEP];
+    for (l, lane) in last.iter_mut().enumerate() {
+        if l < n % STEP {
+            *lane = value(start + n / STEP * STEP + l);
+        }
     }
-    let mut all = [lanes[0]; LANES];
-    all.copy_from_slice(&lanes);
-    all
+    let mut lanes = [identity; HALF];
+    for (step, lanes) in lanes.chunks_exact_mut(STEP).enumerate() {
+        let from = step * STEP;
+        if from + STEP <= n {
+            for (l, lane) in lanes.iter_mut().enumerate() {
+                *lane = value(start + from + l);
+            }
+        } else if from < n {
+            lanes.copy_from_slice(&last);
+        }
+    }
+    lanes
 }
 
-/// Combines the lanes of a block into one result.
+/// Combines the lanes of half a block into one result.
 #[inline(always)]
-fn join<U: Copy>(lanes: [U; LANES], combine: impl Fn(U, U) -> U) -> U {
+fn join<U: Copy>(lanes: [U; HALF], combine: impl Fn(U, U) -> U) -> U {
     let lanes = halve::<U, 16>(&lanes, &combine);
     // From here on single lanes are combined. Without the `black_box` the compiler would also keep the lanes as scalars
     // in the loop.
@@ -134,6 +125,15 @@ fn join<U: Copy>(lanes: [U; LANES], combine: impl Fn(U, U) -> U) -> U {
     let lanes = halve::<U, 4>(&lanes, &combine);
     let lanes = halve::<U, 2>(&lanes, &combine);
     combine(lanes[0], lanes[1])
+}
+
+/// Combines each lane with another.
+#[inline(always)]
+fn both<U: Copy, const N: usize>(mut lanes: [U; N], others: [U; N], combine: impl Fn(U, U) -> U) -> [U; N] {
+    for (lane, other) in lanes.iter_mut().zip(others) {
+        *lane = combine(*lane, other);
+    }
+    lanes
 }
 
 /// Combines the lanes of one half with those of the other.
@@ -150,11 +150,11 @@ fn halve<U: Copy, const HALF: usize>(lanes: &[U], combine: impl Fn(U, U) -> U) -
 #[inline]
 pub fn sum_map<T: Machine, U: Machine + Num>(row: &[T], f: impl Fn(T) -> U) -> U {
     // SAFETY: `reduce` passes indices below n.
-    reduce(Lanes::<LANES>, row.len(), U::zero(), |i| f(unsafe { *row.get_unchecked(i) }), |a, b| a + b)
+    reduce(row.len(), U::zero(), |i| f(unsafe { *row.get_unchecked(i) }), |a, b| a + b)
 }
 
 /// The minimum number of elements per thread.
-const GRAIN: usize = 32 * BLOCK;
+const GRAIN: usize = 8 * SECTION;
 
 /// Reduces the row. A long row is split into parts, which are reduced on several threads.
 #[inline]
@@ -184,7 +184,7 @@ pub fn sum<T: Machine + Num>(row: &[T]) -> T {
 #[inline]
 pub fn prod<T: Machine + Num>(row: &[T]) -> T {
     // SAFETY: as above.
-    of_parts(row, |row| reduce(Lanes::<LANES>, row.len(), T::one(), |i| unsafe { *row.get_unchecked(i) }, |a, b| a * b))
+    of_parts(row, |row| reduce(row.len(), T::one(), |i| unsafe { *row.get_unchecked(i) }, |a, b| a * b))
 }
 
 /// The sum of `xᵢ yᵢ`, without conjugation.
@@ -196,7 +196,7 @@ pub fn dot<T: Machine + Num>(x: &[T], y: &[T]) -> T {
     assert_eq!(x.len(), y.len(), "dot of rows of different lengths");
     // SAFETY: as above, for both rows.
     let product = |i| unsafe { *x.get_unchecked(i) * *y.get_unchecked(i) };
-    reduce(Lanes::<LANES>, x.len(), T::zero(), product, |a, b| a + b)
+    reduce(x.len(), T::zero(), product, |a, b| a + b)
 }
 
 /// The largest element, or NaN if the row contains one; `None` if the row is empty.
@@ -213,13 +213,8 @@ pub fn min<T: Machine + Real>(row: &[T]) -> Option<T> {
 
 #[inline]
 fn extreme<T: Machine + Real>(row: &[T], better: impl Fn(T, T) -> T + Sync) -> Option<T> {
-    // SAFETY: as above. Both branches use the same number of registers.
-    let of = |row: &[T]| unsafe {
-        match size_of::<T>() <= 4 {
-            true => reduce(Lanes::<{ 2 * LANES }>, row.len(), row[0], |i| *row.get_unchecked(i), &better),
-            false => reduce(Lanes::<LANES>, row.len(), row[0], |i| *row.get_unchecked(i), &better),
-        }
-    };
+    // SAFETY: as above.
+    let of = |row: &[T]| reduce(row.len(), row[0], |i| unsafe { *row.get_unchecked(i) }, &better);
     if row.is_empty() { None } else { Some(of_parts(row, of)) }
 }
 
@@ -243,13 +238,16 @@ fn position<T: Machine + Real>(row: &[T], extremum: T) -> Option<usize> {
     }
 }
 
+/// The number of elements that are searched at a time.
+const BLOCK: usize = 256;
+
 clones! {
     /// The index of the first `wanted` element. Each block is searched to its end, because a loop without an early exit
     /// vectorizes.
     <[T, F]> fn position_by(row: &[T], wanted: F) -> Option<usize> where [T: Machine, F: Fn(T) -> bool] {
         let found = |block: &[T]| block.iter().fold(false, |found, &x| found | wanted(x));
-        let block = row.chunks(LANES * 8).position(found)?;
-        let start = block * LANES * 8;
+        let block = row.chunks(BLOCK).position(found)?;
+        let start = block * BLOCK;
         row[start..].iter().position(|&x| wanted(x)).map(|i| start + i)
     }
 }

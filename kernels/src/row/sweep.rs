@@ -1,19 +1,14 @@
 //! [`Sweep`]: one loop over the elements of a row.
 //!
-//! The loop takes blocks of [`LANES`] elements. Their results are private arrays of constant length. The compiler keeps
+//! The loop takes blocks of [`LANES`] elements, in the order of [`reduce::rows`](crate::reduce::rows). Their results are private arrays of constant length. The compiler keeps
 //! such arrays in vector registers, and knows that stores do not alias them.
 
 use std::hint::black_box;
 
 use super::Reduction;
 use super::body::{Computed, KEPT};
-
-/// The number of elements of a block: sums are accumulated in as many lanes.
-pub(super) const LANES: usize = 64;
-/// The number of blocks that are accumulated in order in registers.
-const RUN: usize = 8;
-/// The number of elements, in runs that are accumulated in order, before results are combined pairwise.
-const SECTION: usize = 32 * RUN * LANES;
+pub(super) use crate::reduce::rows::LANES;
+use crate::reduce::rows::{RUN, SECTION};
 
 /// Runs `$do` with `$k` as each number below the bound. The first are constants from the start: the compiler decides on
 /// loops inside `$do` before it unrolls a loop over `$k`.

@@ -6,10 +6,12 @@ use crate::ast::{Arity, Elem, Level, Op, spelling, text};
 use crate::body::levels::MOST_REDUCTIONS;
 use crate::diag::{Diag, messages};
 
-/// All rows must have one length, which a required input determines. Every output must have batch dimensions.
+/// The rules also hold for cell bodies with a program of rows. All rows must have one length, which a required input determines. Every output must have batch dimensions.
 pub fn row(op: &Op, diag: &mut Diag) {
-    if op.level != Level::Row {
-        return;
+    match &op.program {
+        Some(program) if op.level != Level::Cell => return diag.error(program, &messages::PROGRAM_LEVEL, &[]),
+        None if op.level != Level::Row => return,
+        _ => {}
     }
     if let Some(second) = op.generics.get(1) {
         diag.error(&second.ident, &messages::ROW_VARIABLES, &[&second.ident]);
@@ -17,7 +19,7 @@ pub fn row(op: &Op, diag: &mut Diag) {
     let is_position = |elem| matches!(elem, Elem::Fixed(_));
     for input in &op.inputs {
         let optional_position = is_position(input.elem) && input.arity == Arity::Optional;
-        let is_reference = matches!(input.ty, syn::Type::Reference(_));
+        let is_reference = op.level == Level::Row && matches!(input.ty, syn::Type::Reference(_));
         if is_reference || optional_position || matches!(input.elem, Elem::Mask(_)) {
             diag.error(&input.ty, &messages::ROW_INPUT, &[&spelling(&input.ty)]);
         }

@@ -82,6 +82,7 @@ messages! {
     ROW_RETURNS: "a row op cannot return `{}`", "return `R` or a tuple of `R`; convert a condition to numbers by `if x > y { 1.0 } else { 0.0 }`";
     ROW_INPUT: "a row op cannot take `{}`", "use `R` or `Option<R>` for rows, and `R::Index` for indices";
     ROW_VARIABLES: "a row op has one dtype variable, but `{}` is a second", "use the same variable for all rows";
+    PROGRAM_LEVEL: "only a cell op can have the clause `program`", "remove it; the program of another op is its body";
     ROW_MANY: "a row op can have at most {} floating-point tensors, got {}", "write it with `&Tensor` parameters, from smaller ops";
 
     // The dtype clause.
@@ -97,7 +98,7 @@ messages! {
 
     // The gradient.
     NO_BACKWARD: "the op `{}` has no gradient", "write a formula, `backward = |d_out| { {}: d_out * … }`, or `backward = none`";
-    NOT_DERIVABLE: "the gradient of a cell op cannot be derived", "write a formula, or `backward = none`";
+    NOT_DERIVABLE: "the gradient of a cell op cannot be derived without a program", "write a formula, `backward = none`, or the clause `program`";
     NOT_DERIVABLE_IN_PLACE: "the gradient of an op that changes its arguments cannot be derived", "remove the clause, so that differentiating raises an error, or return new values";
 
     // Element bodies.

@@ -2,7 +2,7 @@
 
 use minitensor_schema::grammar::{NamedDims, Shape};
 use proc_macro2::TokenStream;
-use quote::format_ident;
+use quote::{ToTokens, format_ident};
 use syn::{Ident, Type, parse_quote};
 
 use super::{attr, stem, table};
@@ -16,7 +16,7 @@ pub fn kernels(op: &Op) -> TokenStream {
     let run = format_ident!("{}_rows", stem(op));
     let table = table(op, &run, &format_ident!("CellKernel"));
     let body = body(op);
-    let program = program(op);
+    let program = program(op, &of_numbers(op, &quote!(__private::Symbol)));
     let (floats, indices) = (positions(op, 0), indices(op, 0));
     let flags = flags(op, 0);
     quote! {
@@ -123,6 +123,7 @@ pub fn vjp(op: &Op) -> Option<super::vjp::Vjp> {
         axis: None,
         gradient: Gradient::NotNeeded,
         inplace: None,
+        program: None,
     };
     Some(super::vjp::Vjp { op, wrt })
 }
@@ -191,6 +192,7 @@ fn body(op: &Op) -> TokenStream {
     let levels::Levels { reductions, least, most, runs } = levels::of(op);
     let result = result(
         op,
+        &of_numbers(op, &quote!(__R)),
         |i| {
             let a = &op.attrs[i];
             let ident = attribute(i);
@@ -201,7 +203,6 @@ fn body(op: &Op) -> TokenStream {
             }
         },
         |has| quote!(self.#has),
-        &quote!(__R),
     );
     quote! {
         struct __Body<'a> {
@@ -234,31 +235,36 @@ fn body(op: &Op) -> TokenStream {
     }
 }
 
-/// The call of the function, with its results as an array.
+/// The function for one type of numbers.
+fn of_numbers(op: &Op, number: &TokenStream) -> TokenStream {
+    let function = op.ident();
+    quote!(#function::<#number>)
+}
+
+/// The call of a function, with its results as an array.
 fn result(
     op: &Op,
+    function: &impl ToTokens,
     attr: impl Fn(usize) -> TokenStream,
     has: impl Fn(&Ident) -> TokenStream,
-    number: &TokenStream,
 ) -> TokenStream {
-    let function = op.ident();
-    let args = op.params.iter().map(|slot| match *slot {
+    let args = op.params.iter().filter_map(|slot| match *slot {
         Slot::Input(i) => {
             let ident = input(i);
             match op.inputs[i].arity {
                 Arity::Optional => {
                     let has = has(&flag(i));
-                    quote!(#has.then_some(#ident))
+                    Some(quote!(#has.then_some(#ident)))
                 }
-                _ => quote!(#ident),
+                _ => Some(quote!(#ident)),
             }
         }
-        Slot::Attr(i) => attr(i),
-        Slot::Output(_) => TokenStream::new(),
+        Slot::Attr(i) => Some(attr(i)),
+        Slot::Output(_) => None,
     });
-    let call = quote!(#function::<#number>(#(#args),*));
-    match op.returns {
-        Returns::One => quote!([#call]),
+    let call = quote!(#function(#(#args),*));
+    match (op.returns, op.outputs.len()) {
+        (Returns::One, _) | (Returns::Nothing, 1) => quote!([#call]),
         _ => {
             let each: Vec<_> = (0..op.outputs.len()).map(|k| local("result", k)).collect();
             quote!(let (#(#each,)*) = #call; [#(#each),*])
@@ -266,9 +272,9 @@ fn result(
     }
 }
 
-/// The function that makes the program. The inputs of the program are those along the row. Its uniforms are the numbers
+/// The function that makes the program from a function of rows. The inputs of the program are those along the row. Its uniforms are the numbers
 /// for a row, the positions, and then the `f64` attributes.
-fn program(op: &Op) -> TokenStream {
+pub fn program(op: &Op, function: &impl ToTokens) -> TokenStream {
     let (name, attrs) = (format_ident!("{}_program", stem(op)), quote!(attrs));
     let of = |along: bool| {
         let floats = floats_of(op).filter(move |(_, i)| (i.core == Core::Slice) == along);
@@ -296,12 +302,12 @@ fn program(op: &Op) -> TokenStream {
     });
     let result = result(
         op,
+        function,
         |i| {
             let ident = attribute(i);
             quote!(#ident)
         },
         |has| quote!(#has),
-        &quote!(__private::Symbol),
     );
     let outputs = op.outputs.iter().map(|o| text(&o.ident));
     let results: Vec<_> = (0..op.outputs.len()).map(|k| local("output", k)).collect();

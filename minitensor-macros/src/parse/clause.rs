@@ -26,6 +26,8 @@ pub struct Clauses {
     pub aliases: Vec<LitStr>,
     pub since: Option<u32>,
     pub tune: Vec<Tuned>,
+    /// The function of rows that computes the same as a cell body.
+    pub program: Option<Path>,
     /// The path of the runtime: `crate = path`.
     pub runtime: Option<Path>,
     /// The words of the clauses, each with the span of its name.
@@ -79,6 +81,7 @@ const CLAUSES: &[(&str, &str)] = &[
     ("alias", "alias = \"other_name\""),
     ("since", "since = 2"),
     ("tune", "tune = [tile = [16, 32, 64]]"),
+    ("program", "program = function_of_rows"),
     ("crate", "crate = ::minitensor"),
     ("cuda", ""),
 ];
@@ -154,6 +157,7 @@ fn value(word: &Ident, input: ParseStream, clauses: &mut Clauses) -> syn::Result
         "name" => clauses.name = Some(input.parse()?),
         "alias" => clauses.aliases = aliases(input)?,
         "tune" => clauses.tune = tuned(input)?,
+        "program" => clauses.program = Some(input.parse()?),
         "since" => clauses.since = Some(input.parse::<LitInt>()?.base10_parse()?),
         _ => clauses.runtime = Some(Path::parse_mod_style(input)?),
     }

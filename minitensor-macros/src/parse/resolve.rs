@@ -59,6 +59,7 @@ pub fn op(mut function: ItemFn, clauses: &mut Clauses, mut signature: Signature,
         predicates: std::mem::take(&mut clauses.predicates),
         gradient: Gradient::NotNeeded,
         inplace: clauses.inplace.clone(),
+        program: clauses.program.clone(),
         function,
         name,
         outputs,
@@ -360,7 +361,7 @@ fn gradient(op: &Op, clause: Option<Backward>, diag: &mut Diag) -> Gradient {
         Some(Backward::None) => Gradient::None(format!("'{name}' is defined without a gradient (backward = none)")),
         Some(Backward::Function(path)) => Gradient::Function(path),
         Some(Backward::Formula(formula)) => Gradient::Formula(formula),
-        Some(Backward::Auto(word)) if op.level == Level::Cell => {
+        Some(Backward::Auto(word)) if op.level == Level::Cell && op.program.is_none() => {
             diag.error(word, &messages::NOT_DERIVABLE, &[]);
             Gradient::NotNeeded
         }
@@ -371,7 +372,7 @@ fn gradient(op: &Op, clause: Option<Backward>, diag: &mut Diag) -> Gradient {
         _ if op.inputs.iter().any(|i| i.mutated) => Gradient::None(format!("'{name}' changes its arguments in place")),
         _ if op.level == Level::Tensor => Gradient::Composite,
         _ if !derivable => Gradient::NotNeeded,
-        _ if matches!(op.level, Level::Element | Level::Row) => Gradient::Derived,
+        _ if op.level != Level::Cell || op.program.is_some() => Gradient::Derived,
         _ => {
             let first = op.inputs.first().map_or_else(|| format_ident!("x"), |i| i.ident.unraw());
             diag.error(op.ident(), &messages::NO_BACKWARD, &[&name, &first]);

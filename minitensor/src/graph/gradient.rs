@@ -109,7 +109,7 @@ impl Gradient {
             let graph = Graph { values: all.values.clone(), calls, outputs: gradients };
             let (graph, saved) = with_inputs(graph, &cotangents, forward);
             verify(&graph)?;
-            Ok((pass::apply(graph.compact(), |_, _| {})?, saved))
+            Ok((pass::apply(graph.without_histories().compact(), |_, _| {})?, saved))
         });
         let (graph, saved) = match graph {
             Ok((graph, saved)) => (Ok(Executable::new(graph)), saved),

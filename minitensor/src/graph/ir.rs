@@ -187,6 +187,12 @@ impl Graph {
         !self.draws() && self.calls.iter().all(Call::is_pure)
     }
 
+    /// The graph for runs that record no gradient, in which histories have no meaning.
+    pub fn without_histories(mut self) -> Graph {
+        self.calls.iter_mut().for_each(|call| call.cut = Cut::default());
+        self
+    }
+
     /// Removes the calls at these positions.
     pub fn remove_calls(&mut self, removed: &BTreeSet<usize>) {
         let mut at = 0..;

@@ -147,6 +147,9 @@ impl Traced {
         let kept: Vec<Tensor> = forward.outputs.iter().map(|id| recorder.held[id.at()].clone()).collect();
         let strays = strays(&recorder, &kept);
         let sources: Vec<Source> = ids.iter().map(|id| recorder.graph.value(*id).source.clone()).collect();
+        if gradient.is_none() {
+            forward = forward.without_histories();
+        }
         let forward = pass::apply(forward.compact(), |name, graph| stages.push((name.to_owned(), graph.to_string())))?;
         let forward = Arc::new(Executable::new(forward));
         let gradient = gradient.map(|gradient| {

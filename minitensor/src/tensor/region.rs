@@ -81,6 +81,21 @@ impl Region {
         Ok(region)
     }
 
+    /// Whether the part is the whole, with a last axis of size 1 removed or added, or with each element repeated along a last
+    /// axis.
+    pub(crate) fn differs_in_last_axis(&self) -> bool {
+        let ((whole, from), (part, to)) = (&self.whole, &self.part);
+        let without_last = |shape: &Shape, is_one: bool| if is_one { shape.len().checked_sub(1) } else { None };
+        let of_whole = without_last(whole, whole.last() == Some(&1));
+        let of_part = without_last(part, part.last() == Some(&1) || to.last() == Some(&0));
+        let is_kept = |(a, b): (usize, usize)| {
+            a == b && (0..a).all(|axis| whole[axis] == part[axis] && (part[axis] == 1 || from[axis] == to[axis]))
+        };
+        let kept = [(of_whole, Some(part.len())), (Some(whole.len()), of_part), (of_whole, of_part)];
+        let is_whole = self.offset == 0 && !self.is_component;
+        is_whole && kept.into_iter().filter_map(|(a, b)| a.zip(b)).any(is_kept)
+    }
+
     /// The same region of each tensor in a batch, whose first axis is that of the tensors. If `whole` is such a batch, the
     /// region is a view of it.
     pub(crate) fn batched(&self, size: usize, whole: Option<&Tensor>) -> Region {

@@ -4,22 +4,14 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::fuse;
 use crate::graph::{Graph, Operand, Source, ValueId};
-use crate::op::by_name::names;
 
-/// `clone(x)` is `x` if a call computes `x` into memory of its own, no other call reads or changes it, and it is not a result.
-/// So is an output of an element op that is `x`, such as the gradient of an addition.
+/// `clone(x)` is `x` if no call changes either, and it is not a result. So is an output of an element op that is `x`, such as
+/// the gradient of an addition. A copy that is a result is replaced by a tensor that a call computes into memory of its own,
+/// and that is no result itself.
 pub fn remove(mut graph: Graph) -> Graph {
-    let Ok(clone) = names::CLONE.get() else { return graph };
     let written = graph.written();
     let mut values = vec![0; written.len()];
     graph.values.iter().for_each(|v| values[v.memory as usize] += 1);
-    let mut uses = vec![0; graph.values.len()];
-    graph
-        .calls
-        .iter()
-        .flat_map(|call| call.reads())
-        .chain(graph.outputs.iter().copied())
-        .for_each(|id| uses[id.at()] += 1);
     let is_written = |graph: &Graph, id: ValueId| written[graph.value(id).memory as usize];
     // Computed into memory of its own, which no call changes.
     let is_own = |graph: &Graph, id: ValueId| {
@@ -36,18 +28,6 @@ pub fn remove(mut graph: Graph) -> Graph {
             }
         }
         let call = &graph.calls[at];
-        if let ([Operand::Value(x)], [Some(copy)]) = (&call.args[..], &call.outputs[..])
-            && std::ptr::eq(&*call.op, &**clone)
-            && call.cut.is_nothing()
-            && is_own(&graph, *x)
-            && uses[x.at()] == 1
-            && !is_written(&graph, *copy)
-        {
-            same[copy.at()] = *x;
-            uses[x.at()] = uses[copy.at()];
-            removed.insert(at);
-            continue;
-        }
         let is_cut = call.cut.is_off && call.cut.has_history;
         for (k, x) in fuse::copied(&graph, call).into_iter().enumerate().filter(|_| !is_cut) {
             let (Some(x), Some(copy)) = (x, graph.calls[at].outputs[k]) else { continue };
@@ -55,9 +35,10 @@ pub fn remove(mut graph: Graph) -> Graph {
             let is_alike = from.shape == to.shape && from.dtype == to.dtype;
             // Two results are two tensors, and no result is an argument.
             let is_apart = !outputs.contains(&copy) || is_own(&graph, x) && !outputs.contains(&x);
-            if is_alike && is_apart && !is_written(&graph, x) && !is_written(&graph, copy) {
+            // A view of the copy could be a result.
+            let has_views = values[to.memory as usize] > 1;
+            if is_alike && is_apart && !has_views && !is_written(&graph, x) && !is_written(&graph, copy) {
                 same[copy.at()] = x;
-                uses[x.at()] += uses[copy.at()];
                 if outputs.remove(&copy) {
                     outputs.insert(x);
                 }

@@ -9,6 +9,6 @@ macro_rules! names {
 }
 
 names! {
-    ADD = "add", ASTYPE = "astype", CLONE = "clone", EXPAND = "expand", PART = "region::part", PERMUTE = "permute_dims",
-    REAL = "real", RESHAPE = "reshape", SUM = "sum",
+    ADD = "add", ASTYPE = "astype", CLONE = "clone", EXPAND = "expand", PART = "region::part",
+    PERMUTE = "permute_dims", REAL = "real", RESHAPE = "reshape", SQUEEZE = "squeeze", SUM = "sum", UNSQUEEZE = "unsqueeze",
 }

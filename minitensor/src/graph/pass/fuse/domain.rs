@@ -51,7 +51,7 @@ impl Domain {
         }
     }
 
-    /// How a call that computes `place` reads a tensor from elsewhere, which broadcasts.
+    /// How an element op that computes `place` reads a tensor from elsewhere, which broadcasts.
     pub fn read(&self, place: Place, shape: &Shape) -> Place {
         match place {
             Place::Flat => Place::Flat,

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::domain::{Domain, Place};
-use super::member::Member;
+use super::member::{Kind, Member};
 use crate::dtype::DType;
 use crate::graph::{Call, Cut, Graph, Operand, ValueId};
 use crate::op::Core;
@@ -51,7 +51,7 @@ impl Open {
 
     /// Both together, if they are small enough, run over the same, and both or neither use histories. `self` runs after
     /// `other`.
-    fn joined(&self, other: &Open, graph: &Graph) -> Option<Open> {
+    fn joined(&self, other: &Open, graph: &Graph, all: &[Option<Member>]) -> Option<Open> {
         let (cut, domain) = (self.cut.with(&other.cut)?, self.domain.joined(&other.domain)?);
         let mut reads: Vec<ValueId> = self.reads.iter().copied().filter(|id| !other.computes.contains(id)).collect();
         reads.extend(&other.reads);
@@ -67,27 +67,28 @@ impl Open {
             domain,
         };
         let fits = instructions <= INSTRUCTIONS && open.reads.len() <= TENSORS;
-        (fits && open.is_aligned(graph)).then_some(open)
+        (fits && open.is_aligned(graph, all)).then_some(open)
     }
 
     /// Whether each value has the same place in the calls that compute and read it. The numbers of rows could also be read
     /// along a row that is as long as there are rows.
-    fn is_aligned(&self, graph: &Graph) -> bool {
+    fn is_aligned(&self, graph: &Graph, all: &[Option<Member>]) -> bool {
         let domain = &self.domain;
-        let is_read_well = |call: &Call, i: usize, arg: &Operand| {
+        let is_read_well = |call: &Call, kind: Kind, i: usize, arg: &Operand| {
             let Operand::Value(id) = arg else { return true };
             let value = graph.value(*id);
+            let from = domain.place(&value.shape);
             let to = call.computes().next().and_then(|id| domain.place(&graph.value(id).shape));
-            let to = match (call.is_elementwise(), call.op.parameter(i).core) {
-                (true, _) => to.unwrap_or(Place::Element),
-                (false, Core::Slice) => Place::Element,
-                (false, _) => Place::Flat,
+            let to = match (kind, call.op.parameter(i).core) {
+                (Kind::View, _) => return matches!(from, Some(Place::Row | Place::Flat)),
+                (Kind::Elements, _) => to.unwrap_or(Place::Element),
+                (Kind::Rows, Core::Slice) => Place::Element,
+                (Kind::Rows, _) => Place::Flat,
             };
             if !self.computes.contains(id) {
                 return value.dtype != DType::Bool || domain.read(to, &value.shape) == Place::Element;
             }
-            let from = domain.place(&value.shape);
-            let is_each_row = to == Place::Element && from == Some(Place::Row) && call.is_elementwise();
+            let is_each_row = to == Place::Element && from == Some(Place::Row) && kind == Kind::Elements;
             from == Some(to) || is_each_row || value.shape.numel() == 1
         };
         // A truth value for each row cannot be an output.
@@ -95,10 +96,14 @@ impl Open {
             let value = graph.value(id);
             value.dtype != DType::Bool || domain.place(&value.shape) == Some(Place::Element)
         };
-        let is_well = |call: &Call| {
-            call.args.iter().enumerate().all(|(i, arg)| is_read_well(call, i, arg)) && call.computes().all(is_element)
+        let is_well = |at: &usize| {
+            let (call, Some(member)) = (&graph.calls[*at], &all[*at]) else { return false };
+            let mut args = call.args.iter().enumerate();
+            args.all(|(i, arg)| is_read_well(call, member.kind, i, arg)) && call.computes().all(is_element)
         };
-        !domain.is_of_rows || self.members.iter().all(|at| is_well(&graph.calls[*at]))
+        // Without rows, a view costs nothing.
+        let is_view = |at: &usize| all[*at].as_ref().is_some_and(|member| member.kind == Kind::View);
+        if domain.is_of_rows { self.members.iter().all(is_well) } else { !self.members.iter().any(is_view) }
     }
 }
 
@@ -106,7 +111,7 @@ impl Groups {
     pub fn of(graph: &Graph) -> Groups {
         let written = graph.written();
         let mut open: Vec<Option<Open>> = Vec::new();
-        let all = graph.calls.iter().map(|call| Member::of(graph, call)).collect();
+        let all: Vec<Option<Member>> = graph.calls.iter().map(|call| Member::of(graph, call)).collect();
         let mut groups = Groups { all, of_call: vec![None; graph.calls.len()], members: Vec::new() };
         let mut computed_by: Vec<Option<usize>> = vec![None; graph.values.len()];
         for (at, call) in graph.calls.iter().enumerate() {
@@ -127,7 +132,7 @@ impl Groups {
             let mut into = None;
             for g in joined {
                 let Some(other) = open[g].take() else { continue };
-                if let Some(joined) = group.joined(&other, graph) {
+                if let Some(joined) = group.joined(&other, graph, &groups.all) {
                     group = joined;
                     into.get_or_insert(g);
                 }

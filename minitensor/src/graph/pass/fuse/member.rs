@@ -7,14 +7,27 @@ use super::domain::{Domain, Place};
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::DType;
 use crate::graph::{Call, Graph, Operand, ValueId};
-use crate::op::{Argument, Arguments, Arity, Body, Core, DTypeRule, Role, ShapeRule, gradient};
-use crate::tensor::{Device, Shape};
+use crate::op::by_name::names;
+use crate::op::{Argument, Arguments, Arity, Body, Core, DTypeRule, OpName, Role, ShapeRule, gradient};
+use crate::tensor::{Device, Region, Shape};
 
 /// The fewest and the most elements of a row. A longer row has work for several threads.
 const LENGTHS: std::ops::RangeInclusive<usize> = 2..=1 << 15;
 
+/// How a call computes its outputs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Kind {
+    /// Element by element, from inputs that broadcast.
+    Elements,
+    /// Row by row.
+    Rows,
+    /// Not at all: the output has the elements of the input, with another last dimension.
+    View,
+}
+
 /// A call that can be fused with others, as a program.
 pub struct Member {
+    pub kind: Kind,
     /// The program, and which arguments of the call are its inputs and uniforms.
     pub body: Arguments,
     pub domain: Domain,
@@ -23,6 +36,9 @@ pub struct Member {
 impl Member {
     /// `None` if the call cannot be fused.
     pub fn of(graph: &Graph, call: &Call) -> Option<Member> {
+        if let Some(view) = view(graph, call) {
+            return Some(view);
+        }
         let op = &call.op;
         let dtype = dtype(graph, call).filter(|d| matches!(d, DType::F32 | DType::F64))?;
         let is_number = |id: ValueId| graph.value(id).dtype == dtype;
@@ -43,24 +59,52 @@ impl Member {
         if !is_plain {
             return None;
         }
-        let (shape, is_of_rows) = match &op.body {
-            Body::Element(_) => (graph.value(call.computes().next()?).shape.clone(), false),
-            Body::Cell(Some(_)) => (rows(graph, call)?, true),
+        let (shape, kind) = match &op.body {
+            Body::Element(_) => (graph.value(call.computes().next()?).shape.clone(), Kind::Elements),
+            Body::Cell(Some(_)) => (rows(graph, call)?, Kind::Rows),
             _ => return None,
         };
+        let is_of_rows = kind == Kind::Rows;
         let domain = Domain { shape, is_of_rows, dtype };
         let has_place = |id: ValueId| match domain.place(&graph.value(id).shape) {
             Some(place) => is_of_rows || place == Place::Element,
             None => false,
         };
         let body = body(call, is_of_rows).filter(|body| is_of_rows || !body.program.is_of_rows())?;
-        call.computes().all(has_place).then_some(Member { body, domain })
+        call.computes().all(has_place).then_some(Member { kind, body, domain })
     }
 
     /// The number of instructions.
     pub fn len(&self) -> usize {
         self.body.program.instructions().len()
     }
+}
+
+/// A view that adds or removes a last dimension of size 1, or repeats each element along a last dimension.
+fn view(graph: &Graph, call: &Call) -> Option<Member> {
+    let is = |name: &OpName| name.get().is_ok_and(|op| std::ptr::eq(&*call.op, &**op));
+    let ([Operand::Value(x), ..], [Some(y)]) = (&call.args[..], &call.outputs[..]) else { return None };
+    let (from, to) = (graph.value(*x), graph.value(*y));
+    let dtype = Some(from.dtype).filter(|d| matches!(d, DType::F32 | DType::F64))?;
+    let one_more = |short: &Shape, long: &Shape| long.split_last() == Some((&1, &**short));
+    let is_view = if is(&names::RESHAPE) || is(&names::SQUEEZE) || is(&names::UNSQUEEZE) {
+        one_more(&from.shape, &to.shape) || one_more(&to.shape, &from.shape)
+    } else if is(&names::EXPAND) {
+        from.shape.last() == Some(&1) && from.shape.split_last().map(|s| s.1) == to.shape.split_last().map(|s| s.1)
+    } else {
+        let region = || match call.attrs.first() {
+            Some(Attr::Ints(region)) => Region::read(region).ok(),
+            _ => None,
+        };
+        is(&names::PART) && region().is_some_and(|region| region.differs_in_last_axis())
+    };
+    let is_plain = is_view && call.is_pure() && call.cut.detached.is_empty() && from.memory == to.memory;
+    let program = || Program::write(&["x"], &[], |x, _| vec![("y".into(), x[0].into())]);
+    (is_plain && from.device == Device::Cpu).then(|| Member {
+        kind: Kind::View,
+        body: Arguments { program: program(), inputs: vec![Argument::Input(0)], uniforms: Vec::new() },
+        domain: Domain { shape: to.shape.clone(), is_of_rows: false, dtype },
+    })
 }
 
 /// The dtype in which a call computes.

@@ -16,6 +16,7 @@ use write::fused;
 
 use crate::graph::{Call, Graph, Operand, ValueId};
 use crate::op::Argument;
+use crate::op::by_name::names;
 
 /// Fuses calls of ops that run over one shape and compute in one dtype. The calls of a group run together, where its last
 /// call was: so no other call before that may read what the group computes, or change what it reads.
@@ -74,8 +75,11 @@ fn uses_outside(graph: &Graph, groups: &Groups) -> Vec<bool> {
     outside
 }
 
-/// For each output of a call of an element op, the argument that it is a copy of.
+/// For each output of a call of an element op or of `clone`, the argument that it is a copy of.
 pub fn copied(graph: &Graph, call: &Call) -> SmallVec<[Option<ValueId>; 1]> {
+    if names::CLONE.get().is_ok_and(|clone| std::ptr::eq(&*call.op, &**clone)) && call.cut.detached.is_empty() {
+        return call.reads().map(Some).collect();
+    }
     let member = if call.is_elementwise() { Member::of(graph, call) } else { None };
     let argument = |k: usize| {
         let body = &member.as_ref()?.body;

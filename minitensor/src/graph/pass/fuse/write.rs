@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::domain::{Domain, Place};
 use super::groups::TENSORS;
-use super::member::Member;
+use super::member::{Kind, Member};
 use crate::attr::Attr;
 use crate::dtype::{DType, DTypeSet};
 use crate::graph::{Call, Cut, Graph, Operand, Source, Value, ValueId};
@@ -32,9 +32,9 @@ pub fn fused(
     calls.iter().flat_map(Call::computes).for_each(|id| inner[id.at()] = true);
     let mut inputs: Vec<Input> = Vec::new();
     let mut numbers: Vec<(ValueId, f64)> = Vec::new();
-    for call in &calls {
+    for (call, member) in calls.iter().zip(&members) {
         for (i, id) in values(call).filter(|(_, id)| !inner[id.at()]) {
-            let input = (id, place_of(graph, &domain, call, i, id));
+            let input = (id, place_of(graph, &domain, member.kind, call, i, id));
             match number(graph, id) {
                 Some(value) => numbers.push((id, value)),
                 None if !inputs.contains(&input) => inputs.push(input),
@@ -42,12 +42,24 @@ pub fn fused(
             }
         }
     }
-    let outputs: Vec<ValueId> = calls.iter().flat_map(Call::computes).filter(|id| is_used(*id)).collect();
+    // A view that is used outside remains a view.
+    let is_view = |k: &usize| members[*k].kind == Kind::View;
+    let (views, others): (Vec<usize>, Vec<usize>) = (0..calls.len()).partition(is_view);
+    let mut used: Vec<ValueId> = calls.iter().flat_map(Call::computes).filter(|id| is_used(*id)).collect();
+    let mut kept = Vec::new();
+    for view in views.iter().rev().map(|k| &calls[*k]) {
+        if view.computes().any(|id| used.contains(&id)) {
+            used.extend(view.reads());
+            kept.insert(0, view.clone());
+        }
+    }
+    let outputs: Vec<ValueId> =
+        others.iter().flat_map(|k| calls[*k].computes()).filter(|id| used.contains(id)).collect();
     let reached = |(id, place): &Input| reached(&domain, &graph.value(*id).shape, *place);
     // Without the constants, the inputs may broadcast to a smaller shape.
     let broadcast = inputs.iter().try_fold(Shape::default(), |shape, input| shape.broadcast(&reached(input)))?;
     let has_row = inputs.iter().any(|(_, place)| *place == Place::Element);
-    if outputs.is_empty() || outputs.len() > TENSORS || broadcast != domain.shape || !has_row {
+    if others.len() < 2 || outputs.is_empty() || outputs.len() > TENSORS || broadcast != domain.shape || !has_row {
         return None;
     }
     let body = Body { graph, domain: &domain, calls: &calls, members: &members, inputs: &inputs, numbers: &numbers };
@@ -55,7 +67,7 @@ pub fn fused(
     let op = body.op(program, &outputs).ok()?;
     let cut = calls[1..].iter().try_fold(calls[0].cut.clone(), |cut, call| cut.with(&call.cut))?;
     let mut written = Vec::new();
-    let mut views = Vec::new();
+    let mut reshaped = Vec::new();
     let mut args: SmallVec<[Operand; 4]> = SmallVec::new();
     for (id, place) in inputs {
         let shape = graph.value(id).shape.clone();
@@ -74,7 +86,7 @@ pub fn fused(
         results.push(Some(match domain.place(&graph.value(id).shape)? {
             Place::Row => {
                 let flat = like(graph, id, domain.batch().into());
-                views.push(reshape(graph, flat, id)?);
+                reshaped.push(reshape(graph, flat, id)?);
                 flat
             }
             _ => id,
@@ -91,7 +103,8 @@ pub fn fused(
         origin: None,
         cut,
     });
-    written.extend(views);
+    written.extend(reshaped);
+    written.extend(kept);
     Some(written)
 }
 
@@ -101,12 +114,14 @@ fn values(call: &Call) -> impl Iterator<Item = (usize, ValueId)> + '_ {
 }
 
 /// What an argument from outside has a value for.
-fn place_of(graph: &Graph, domain: &Domain, call: &Call, i: usize, id: ValueId) -> Place {
+fn place_of(graph: &Graph, domain: &Domain, kind: Kind, call: &Call, i: usize, id: ValueId) -> Place {
     let computes = call.computes().next().and_then(|id| domain.place(&graph.value(id).shape));
-    match (call.is_elementwise(), call.op.parameter(i).core) {
-        (true, _) => domain.read(computes.unwrap_or(Place::Element), &graph.value(id).shape),
-        (false, Core::Slice) => Place::Element,
-        (false, _) => Place::Flat,
+    let shape = &graph.value(id).shape;
+    match (kind, call.op.parameter(i).core) {
+        (Kind::View, _) => domain.place(shape).unwrap_or(Place::Element),
+        (Kind::Elements, _) => domain.read(computes.unwrap_or(Place::Element), shape),
+        (Kind::Rows, Core::Slice) => Place::Element,
+        (Kind::Rows, _) => Place::Flat,
     }
 }
 
@@ -174,7 +189,7 @@ impl Body<'_> {
             let mut computed: Vec<(ValueId, ScalarValue<Symbol>)> = Vec::new();
             for (call, member) in self.calls.iter().zip(self.members) {
                 let operand = |argument: &Argument| match argument {
-                    Argument::Input(i) => self.operand(call, *i, x, &computed),
+                    Argument::Input(i) => self.operand(call, member.kind, *i, x, &computed),
                     Argument::Number(value) => Symbol::constant(Const::Float(*value)),
                     Argument::Cotangent(_) => zero(),
                 };
@@ -197,7 +212,14 @@ impl Body<'_> {
     }
 
     /// An argument of a call.
-    fn operand(&self, call: &Call, i: usize, x: &[Symbol], computed: &[(ValueId, ScalarValue<Symbol>)]) -> Symbol {
+    fn operand(
+        &self,
+        call: &Call,
+        kind: Kind,
+        i: usize,
+        x: &[Symbol],
+        computed: &[(ValueId, ScalarValue<Symbol>)],
+    ) -> Symbol {
         let id = match call.args.get(i) {
             None | Some(Operand::None) => return zero(),
             // As a float: an integer zero, added to a number, is left out.
@@ -212,7 +234,7 @@ impl Body<'_> {
         if let Some((_, number)) = self.numbers.iter().find(|(known, _)| *known == id) {
             return Symbol::constant(Const::Float(*number));
         }
-        let input = (id, place_of(self.graph, self.domain, call, i, id));
+        let input = (id, place_of(self.graph, self.domain, kind, call, i, id));
         self.inputs.iter().position(|known| *known == input).map_or_else(zero, |k| x[k])
     }
 
