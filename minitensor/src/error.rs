@@ -108,6 +108,13 @@ impl Error {
         self
     }
 
+    /// Adds the position of the call in the user's code.
+    #[cold]
+    pub(crate) fn called_at(mut self, place: &str) -> Error {
+        self.0.message = format!("{} (called at {place})", self.0.message);
+        self
+    }
+
     /// Replaces the op `part` in the message by the op `name`, of which it is an internal part.
     pub fn renamed(mut self, part: &str, name: &str) -> Error {
         self.0.message = self.0.message.replace(&format!("op '{part}'"), &format!("op '{name}'"));

@@ -1,5 +1,6 @@
 //! Interruption of long calls: loops check for a request to stop.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,6 +8,13 @@ use crate::error::{Error, Result};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static POLL: OnceLock<fn() -> Result<()>> = OnceLock::new();
+
+thread_local! {
+    /// Whether the code of this thread must not be interrupted.
+    static IS_DEFERRED: Cell<bool> = const { Cell::new(false) };
+    /// Whether a check on this thread has failed.
+    static IS_NOTICED: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Requests that running calls stop.
 pub fn request() {
@@ -34,8 +42,31 @@ fn reach_kernels() {
 /// An error if a stop was requested. Loops call it at intervals.
 #[inline]
 pub fn check() -> Result<()> {
-    if REQUESTED.load(Ordering::Relaxed) {
-        return Err(Error::runtime("interrupted"));
+    if IS_DEFERRED.get() {
+        return Ok(());
     }
-    POLL.get().map_or(Ok(()), |poll| poll())
+    let result = match REQUESTED.load(Ordering::Relaxed) {
+        true => Err(Error::runtime("interrupted")),
+        false => POLL.get().map_or(Ok(()), |poll| poll()),
+    };
+    result.inspect_err(|_| IS_NOTICED.set(true))
+}
+
+/// Runs code that must not be interrupted.
+pub(crate) fn deferred<T>(run: impl FnOnce() -> T) -> T {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            IS_DEFERRED.set(self.0);
+        }
+    }
+    let _restore = Restore(IS_DEFERRED.replace(true));
+    run()
+}
+
+/// Runs code, and also returns whether it was interrupted.
+pub(crate) fn noticed<T>(run: impl FnOnce() -> T) -> (T, bool) {
+    IS_NOTICED.set(false);
+    let result = run();
+    (result, IS_NOTICED.get())
 }

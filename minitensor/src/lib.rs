@@ -38,6 +38,8 @@ pub mod graph;
 mod guest;
 #[cfg(feature = "engine")]
 pub mod interrupt;
+#[cfg(feature = "engine")]
+pub mod lazy;
 pub mod op;
 pub mod plugin;
 #[cfg(feature = "engine")]

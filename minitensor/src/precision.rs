@@ -32,6 +32,17 @@ impl Drop for Wide {
     }
 }
 
+/// While this guard lives, loops on this thread store results in their own dtypes.
+#[must_use = "dropping the guard restores the previous precision"]
+pub struct Narrow(#[allow(dead_code)] Wide);
+
+impl Narrow {
+    /// Starts; dropping the guard ends it.
+    pub fn new() -> Narrow {
+        Narrow(Wide { before: WIDE.with(|cell| cell.replace(false)), _not_send: PhantomData })
+    }
+}
+
 /// Whether loops on this thread store half results as `float32`.
 pub fn is_wide() -> bool {
     WIDE.with(Cell::get)

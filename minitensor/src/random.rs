@@ -14,6 +14,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fork::lock::try_lock;
 use crate::graph::record;
+use crate::lazy;
 use crate::tensor::{Device, Shape, Tensor};
 
 /// The key of the next draw from the global generator.
@@ -88,6 +89,7 @@ pub fn next_key(n: usize, block: Block, device: Device) -> Result<Tensor> {
     if let Some(error) = FORBIDDEN.get() {
         return Err(error());
     }
+    lazy::note_effect();
     if device == Device::Meta {
         return Tensor::empty([2], DType::U64, device);
     }

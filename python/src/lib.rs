@@ -22,6 +22,7 @@ mod dtype;
 mod error;
 mod graph;
 mod integer;
+mod lazy;
 mod ops;
 mod plugin;
 mod profiler;
@@ -57,5 +58,6 @@ fn install(m: &Bound<'_, PyModule>) -> error::Result<()> {
     profiler::install(m)?;
     testing::install(m)?;
     graph::install(m)?;
+    lazy::install(m)?;
     tuning::install(m)
 }

@@ -10,6 +10,7 @@ use super::view;
 use crate::dispatch::capture;
 use crate::error::{Error, Result};
 use crate::graph::record;
+use crate::lazy;
 use crate::op::by_name::names;
 use crate::tensor::Tensor;
 
@@ -84,6 +85,7 @@ impl GradMeta {
     }
 
     pub(crate) fn set_grad(&self, grad: Option<Tensor>) {
+        lazy::note_effect();
         let before = std::mem::replace(&mut self.state().grad, grad);
         drop(before);
     }
@@ -104,6 +106,7 @@ impl GradMeta {
     /// Stores a sum as the accumulated gradient. If that has changed since `add`, as by a pass on another thread, the sum is
     /// computed again, so no gradient is lost.
     pub(crate) fn store(self: &Arc<Self>, mut sum: Sum) -> Result<()> {
+        lazy::note_effect();
         loop {
             let mut state = self.state();
             let is_current = match (&state.grad, &sum.before) {

@@ -25,6 +25,11 @@ impl<'a> Wanted<'a> {
         Wanted { bits: u64::MAX, places }
     }
 
+    /// Whether memory for outputs is provided.
+    pub fn has_places(&self) -> bool {
+        !self.places.is_empty()
+    }
+
     /// Whether the output with this number is computed.
     pub fn has(&self, k: usize) -> bool {
         self.bits & (1 << k) != 0

@@ -16,7 +16,7 @@ pub fn call(
     op: &OpRef,
     inputs: &[Option<&Tensor>],
     attrs: &[Attr],
-    checked: &Checked,
+    checked: &Checked<'_>,
     wanted: Wanted<'_>,
 ) -> Result<Produced> {
     let is_composite = matches!(op.backward, Backward::Composite);
@@ -56,7 +56,7 @@ pub fn call(
 /// The error with the name of the op that was called. An op without a namespace may be made of ops of a namespace in the same
 /// package: their names mean nothing to the caller.
 #[cold]
-fn named(op: &OpRef, error: Error) -> Error {
+pub fn named(op: &OpRef, error: Error) -> Error {
     let part =
         error.message().strip_prefix("op '").and_then(|rest| rest.split_once('\'')).map(|(name, _)| name.to_owned());
     let package = |op: &OpRef| op.location.file.split_once("src").map(|(package, _)| package.to_owned());

@@ -10,6 +10,7 @@ use crate::autograd::is_grad_enabled;
 use crate::backend::cpu::{cells, elements};
 use crate::backend::{self, CallShapes, SelectedKernel, Wanted, composite};
 use crate::error::{Error, Result, counted};
+use crate::lazy;
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::Bindings;
 use crate::op::{Backward, Body, Call, DTypeRule, Kernels, OpDef, OpRef, ShapeRule};
@@ -21,10 +22,28 @@ pub fn compute(
     op: &OpRef,
     inputs: &[Option<&Tensor>],
     attrs: &[Attr],
-    checked: &Checked,
+    checked: &Checked<'_>,
     wanted: Wanted<'_>,
 ) -> Result<Produced> {
     let (dtypes, device) = (&checked.dtypes, checked.device);
+    let is_lazy = device == Device::Cpu && lazy::is_on() && !wanted.has_places();
+    let postpone = || {
+        let infer = |metas: &[Option<&Tensor>]| {
+            let outputs = compute(op, metas, attrs, &checked.without_values(), wanted);
+            // The shapes of results of a body may depend on elements.
+            if op.body.is_over_tensors() { Ok(outputs.ok()) } else { outputs.map(Some) }
+        };
+        lazy::call::postpone(op, inputs, attrs, checked, infer)
+    };
+    if !op.body.is_over_tensors() {
+        if is_lazy
+            && has_kernel(op, dtypes)
+            && let Some(outputs) = postpone()?
+        {
+            return Ok(outputs);
+        }
+        inputs.iter().flatten().try_for_each(|t| lazy::ready(t))?;
+    }
     let tuned = tune::complete(op, inputs, attrs, checked)?;
     let attrs = tuned.as_ref().map_or(attrs, |completed| &completed.attrs);
     let cast = convert(op, inputs, dtypes)?;
@@ -40,21 +59,23 @@ pub fn compute(
     let shapes = shapes.as_ref().map(|(shapes, rule)| (shapes, *rule));
     let call = Call { op, inputs: &converted, attrs };
     match (&op.body, shapes) {
-        (Body::Tensor(body), _) => {
+        (Body::Tensor(_) | Body::Dynamic(_), _) => {
             if let Some(selected) = whole_kernel(&call, device, dtypes) {
+                if is_lazy && let Some(outputs) = postpone()? {
+                    return Ok(outputs);
+                }
+                inputs.iter().flatten().try_for_each(|t| lazy::ready(t))?;
                 return backend::run_arrays(&selected, &call, dtypes, device, shapes, wanted);
             }
-            let outputs = composite::rounded_once(&call, body)?;
-            check_promises(op, outputs, attrs, dtypes, shapes.map(|(shapes, _)| shapes))
-        }
-        (Body::Dynamic(body), _) => {
-            if let Some(selected) = whole_kernel(&call, device, dtypes) {
-                return backend::run_arrays(&selected, &call, dtypes, device, shapes, wanted);
-            }
-            // Python code sees the dtypes of its results, and may read values.
-            let outputs = match body.is_interpreted {
-                true => (body.run)(&call)?,
-                false => composite::rounded_once(&call, &*body.run)?,
+            let outputs = match is_lazy {
+                true => match lazy::call::run_body(op, can_postpone(&call), || run_body(&call))? {
+                    Some(outputs) => outputs,
+                    None => match postpone()? {
+                        Some(outputs) => return Ok(outputs),
+                        None => lazy::call::at_once(|| run_body(&call))?,
+                    },
+                },
+                false => run_body(&call)?,
             };
             check_promises(op, outputs, attrs, dtypes, shapes.map(|(shapes, _)| shapes))
         }
@@ -68,6 +89,34 @@ pub fn compute(
             Some(selected) => backend::run_arrays(&selected, &call, dtypes, device, shapes, wanted),
             None => backend::decompose(&call, dtypes, device, shapes),
         },
+    }
+}
+
+/// Runs a body over whole tensors.
+fn run_body(call: &Call<'_>) -> Result<Vec<Tensor>> {
+    match &call.op.body {
+        Body::Tensor(body) => composite::rounded_once(call, body),
+        // Python code sees the dtypes of its results, and may read values.
+        Body::Dynamic(body) if body.is_interpreted => (body.run)(call),
+        Body::Dynamic(body) => composite::rounded_once(call, &*body.run),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Whether a call of a body over whole tensors can be postponed as a whole: its gradient is not that of its parts, and
+/// no frame of another language is in the way.
+fn can_postpone(call: &Call<'_>) -> bool {
+    let is_recorded = || is_grad_enabled() && call.inputs.iter().flatten().any(|t| t.requires_grad());
+    matches!(call.op.body, Body::Tensor(_)) && !(matches!(call.op.backward, Backward::Composite) && is_recorded())
+}
+
+/// Whether the CPU has a kernel for a loop or a function over arrays.
+fn has_kernel(op: &OpDef, dtypes: &DTypes) -> bool {
+    let computed: DTypes = dtypes.iter().map(|d| d.compute()).collect();
+    match &op.body {
+        Body::Element(_) => elements::Loop::of(op, &computed).is_some(),
+        Body::Cell(_) => op.kernels_on(DeviceKind::Cpu).any(|kernels| kernels.cell(&computed).is_some()),
+        _ => SelectedKernel::new(op, DeviceKind::Cpu, dtypes).is_some(),
     }
 }
 

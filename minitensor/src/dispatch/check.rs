@@ -12,31 +12,37 @@ use crate::tensor::{Device, Tensor};
 pub type Flat<'a> = SmallVec<[Option<&'a Tensor>; 4]>;
 
 /// The result of the checks.
-pub struct Checked {
+pub struct Checked<'a> {
     pub dtypes: DTypes,
     pub device: Device,
+    pub args: &'a [Arg<'a>],
     /// Plain numbers as tensors.
     numbers: SmallVec<[Option<Tensor>; 4]>,
 }
 
-impl Checked {
-    pub fn new(op: &OpDef, args: &[Arg<'_>]) -> Result<Checked> {
+impl<'a> Checked<'a> {
+    pub fn new(op: &OpDef, args: &'a [Arg<'a>]) -> Result<Checked<'a>> {
         check_count(op, args.len())?;
         let dtypes = op.resolve_dtypes(args)?;
         let device = device(op, args)?;
         let numbers = materialize(op, args, &dtypes, device)?;
-        let checked = Checked { dtypes, device, numbers };
-        check_writes(op, &checked.inputs(args))?;
+        let checked = Checked { dtypes, device, args, numbers };
+        check_writes(op, &checked.inputs())?;
         Ok(checked)
     }
 
+    /// Those of inputs without values.
+    pub fn without_values(&self) -> Checked<'static> {
+        Checked { dtypes: self.dtypes.clone(), device: Device::Meta, args: &[], numbers: SmallVec::new() }
+    }
+
     /// The arguments as tensors.
-    pub fn inputs<'a>(&'a self, args: &[Arg<'a>]) -> Flat<'a> {
-        let tensor = |(arg, number): (&Arg<'a>, &'a Option<Tensor>)| match arg {
+    pub fn inputs(&self) -> Flat<'_> {
+        let tensor = |(arg, number): (&'a Arg<'a>, _)| match arg {
             Arg::Tensor(t) => Some(*t),
-            _ => number.as_ref(),
+            _ => Option::as_ref(number),
         };
-        args.iter().zip(&self.numbers).map(tensor).collect()
+        self.args.iter().zip(&self.numbers).map(tensor).collect()
     }
 }
 

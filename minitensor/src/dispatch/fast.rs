@@ -60,7 +60,7 @@ pub fn call(
             Arg::Tensor(t) => {
                 let alike = std::ptr::eq(*t, first)
                     || t.dtype() == dtype && t.shape() == first.shape() && t.device() == Device::Cpu;
-                if !alike || !t.is_contiguous() {
+                if !alike || !t.is_contiguous() || t.storage().is_postponed() {
                     return None;
                 }
                 (inputs[i], ins[i]) = (Some(*t), t.data_ptr().cast_const());

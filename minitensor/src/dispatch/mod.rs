@@ -17,12 +17,16 @@ mod fast;
 mod record;
 mod tune;
 
+pub(crate) use autograd::named;
+pub(crate) use check::Checked;
+
 use smallvec::SmallVec;
 
 use crate::attr::Attr;
 use crate::autograd::NoGrad;
 use crate::backend::Wanted;
 use crate::error::{Error, Result};
+use crate::lazy;
 use crate::op::{Arg, Backward, OpRef, Outputs, Role};
 use crate::random::Forbid;
 use crate::tensor::{Shape, Tensor};
@@ -73,9 +77,10 @@ pub fn dispatch_one(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Tens
 
 /// Calls an op, computing only the wanted outputs; all of them come back, in the definition's order.
 pub(crate) fn dispatch_wanted(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: Wanted<'_>) -> Result<Produced> {
+    let is_active = capture::is_active();
     let proceed = || {
         let count = op.outputs.len();
-        if wanted.has_all(count) && count <= fast::FEW {
+        if wanted.has_all(count) && count <= fast::FEW && !(is_active && lazy::is_on()) {
             let mut outputs: Produced = SmallVec::from_elem(None, count);
             if let Some(done) = fast::call(op, args, attrs, wanted, &mut outputs) {
                 return done.map(|()| outputs);
@@ -83,7 +88,7 @@ pub(crate) fn dispatch_wanted(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], want
         }
         layers(op, args, attrs, wanted)
     };
-    if capture::is_active() { capture::call(op, args, attrs, proceed) } else { proceed() }
+    if is_active { capture::call(op, args, attrs, proceed) } else { proceed() }
 }
 
 /// Records a call without computing it, if its gradient reads no outputs other than the `known` results. The other outputs have
@@ -94,8 +99,8 @@ pub(crate) fn record_only(
     attrs: &[Attr],
     known: &[Option<Tensor>],
 ) -> Result<Option<Vec<Tensor>>> {
-    let checked = check::Checked::new(op, args)?;
-    let inputs = checked.inputs(args);
+    let checked = Checked::new(op, args)?;
+    let inputs = checked.inputs();
     if matches!(op.backward, Backward::Composite) || op.body.is_interpreted() {
         return Ok(None);
     }
@@ -133,8 +138,8 @@ pub(crate) fn record_only(
 
 /// The layers below [`capture`].
 fn layers(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: Wanted<'_>) -> Result<Produced> {
-    let checked = check::Checked::new(op, args)?;
-    let inputs = checked.inputs(args);
+    let checked = Checked::new(op, args)?;
+    let inputs = checked.inputs();
     op.write_program(attrs, |i| inputs[i].is_some())?;
     autograd::call(op, &inputs, attrs, &checked, wanted)
 }

@@ -30,7 +30,7 @@ pub fn complete(
     op: &OpRef,
     inputs: &[Option<&Tensor>],
     attrs: &[Attr],
-    checked: &Checked,
+    checked: &Checked<'_>,
 ) -> Result<Option<Completed>> {
     let missing: SmallVec<[usize; 2]> =
         (0..attrs.len().min(op.attrs.len())).filter(|i| is_missing(op, attrs, *i)).collect();
@@ -92,7 +92,7 @@ fn without_choice(op: &OpDef, attrs: &[Attr], missing: &[usize]) -> (SmallVec<[A
 fn measure(
     op: &OpRef,
     inputs: &[Option<&Tensor>],
-    checked: &Checked,
+    checked: &Checked<'_>,
     combinations: &[Values],
     filled: impl Fn(&Values) -> SmallVec<[Attr; 4]>,
 ) -> Result<Option<Values>> {

@@ -11,7 +11,7 @@ use crate::dispatch::capture;
 use crate::op::gradient::decomposition;
 use crate::op::registry;
 use crate::plugin::host;
-use crate::{attr, profiler, random, tuning};
+use crate::{attr, lazy, profiler, random, tuning};
 
 pub use lock::{try_lock, try_write};
 
@@ -32,6 +32,7 @@ impl Held {
         guards.push(capture::try_hold()?);
         guards.push(profiler::try_hold()?);
         guards.extend(tuning::try_hold()?);
+        guards.extend(lazy::try_hold()?);
         guards.extend(host::try_hold()?);
         Some(Held(guards))
     }

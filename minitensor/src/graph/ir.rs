@@ -87,6 +87,8 @@ pub struct Call {
     pub is_wide: bool,
     /// Whether its body takes random numbers from the global generator.
     pub draws: bool,
+    /// The number of its origin in the user's code, if it is known.
+    pub origin: Option<u32>,
     /// The histories of its arguments that it does not use.
     pub cut: Cut,
 }
@@ -137,9 +139,14 @@ impl Call {
         self.args.iter().enumerate().filter_map(changed)
     }
 
-    /// Whether the call does nothing but compute its outputs from its arguments.
+    /// Whether the call does nothing but compute its outputs, which are the same for the same arguments.
     pub fn is_pure(&self) -> bool {
-        !self.draws && self.numbers.is_none() && !self.op.body.is_interpreted() && self.changes().next().is_none()
+        self.numbers.is_none() && !self.has_effects()
+    }
+
+    /// Whether the call does more than compute its outputs.
+    pub fn has_effects(&self) -> bool {
+        self.draws || self.op.body.is_interpreted() || self.changes().next().is_some()
     }
 
     /// Whether the op is computed element by element.

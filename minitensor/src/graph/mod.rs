@@ -10,6 +10,7 @@
 //! | [`run`] | [`Executable`]: a graph that runs |
 //! | [`traced`], [`gradient`] | [`Traced`]: a recorded function, with its gradient |
 //! | [`batch`] | [`Batch`]: a recorded function of one example, run with a whole batch |
+//! | [`window`] | what distinguishes the tensors of one storage |
 //! | [`argument`], [`captured`] | the conditions under which a recorded function is valid |
 //! | [`show`] | graphs as text and for Graphviz |
 
@@ -25,6 +26,7 @@ mod run;
 mod show;
 mod traced;
 mod verify;
+mod window;
 
 pub use batch::{Batch, Randomness, Replay};
 pub use ir::{Call, Cut, Graph, Operand, Source, Value, ValueId};
@@ -32,3 +34,4 @@ pub use record::{READS_AN_ARRAY, Recording, is_recording, last_call_takes, refus
 pub use run::{Executable, Reads};
 pub use traced::Traced;
 pub use verify::verify;
+pub(crate) use window::Window;

@@ -15,20 +15,17 @@ use smallvec::SmallVec;
 
 use super::batch::{Histories, History};
 use super::ir::{Call, Cut, Graph, Operand, Source, Value, ValueId};
+use super::window::Window;
 use crate::attr::Attr;
 use crate::autograd::{GradMeta, is_grad_enabled, next_sequence};
 use crate::dispatch::Produced;
 use crate::dispatch::capture::{self, Counted};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::by_name::names;
-use crate::op::{Arg, Backward, Body, OpDef, OpName, OpRef, Role};
+use crate::op::{Arg, Backward, Body, OpDef, OpRef, Role};
 use crate::precision::is_wide;
 use crate::random::Block;
-use crate::tensor::{Device, Region, Shape, Storage, Strides, Tensor};
-
-/// A view, as a part of a tensor.
-static PART: OpName = OpName::new("region::part");
+use crate::tensor::{Device, Region, Storage, Tensor};
 
 thread_local! {
     /// A pointer, because few bytes are available for statics of threads of a library that is loaded at run time.
@@ -58,6 +55,11 @@ pub fn set_locate(locate: fn() -> Option<String>) {
     let _ = LOCATE.set(locate);
 }
 
+/// The position in the user's code.
+pub(crate) fn locate() -> Option<String> {
+    LOCATE.get().and_then(|locate| locate())
+}
+
 /// Whether this thread records a graph.
 pub fn is_recording() -> bool {
     STATE.get() != State::Off
@@ -83,11 +85,17 @@ pub(crate) fn outside<R>(run: impl FnOnce() -> R) -> R {
 
 /// Runs code that is not part of the recorded function, such as code that defines an op.
 pub(crate) fn apart<R>(run: impl FnOnce() -> R) -> R {
-    let _restore = Restore(STATE.replace(State::Off));
+    let _restore = pause();
     run()
 }
 
-struct Restore(State);
+/// Restores what calls of this thread mean to the recorder.
+pub(crate) struct Restore(State);
+
+/// Records nothing, until the result is dropped.
+pub(crate) fn pause() -> Restore {
+    Restore(STATE.replace(State::Off))
+}
 
 impl Drop for Restore {
     fn drop(&mut self) {
@@ -187,7 +195,7 @@ impl Recording {
     /// Starts to record a function of one example, for a run with the whole batch. Interrupts another recording.
     pub(super) fn of_example(example: impl FnOnce() -> Result<Vec<Tensor>>) -> Result<(Recording, Vec<Tensor>)> {
         let examples = {
-            let _restore = Restore(STATE.replace(State::Off));
+            let _restore = pause();
             example()?
         };
         Ok((Recording::begin(&examples, Some(Histories::new(is_recording()))), examples))
@@ -218,28 +226,6 @@ impl Drop for Recording {
         STATE.set(state);
         let recorder = RECORDER.with(|cell| std::mem::replace(&mut *cell.borrow_mut(), outer));
         drop(recorder);
-    }
-}
-
-/// The window of a tensor in its memory.
-#[derive(PartialEq, Eq, Hash)]
-struct Window {
-    storage: *const Storage,
-    offset: usize,
-    shape: Shape,
-    strides: Strides,
-    dtype: DType,
-}
-
-impl Window {
-    fn of(t: &Tensor) -> Window {
-        Window {
-            storage: Arc::as_ptr(t.storage()),
-            offset: t.offset(),
-            shape: t.shape().clone(),
-            strides: t.strides().into(),
-            dtype: t.dtype(),
-        }
     }
 }
 
@@ -321,7 +307,7 @@ impl Recorder {
     /// The values with the window of a tensor.
     pub fn with_window(&self, t: &Tensor) -> impl Iterator<Item = ValueId> + '_ {
         let window = Window::of(t);
-        let values = self.memories.get(&window.storage).map_or(&[][..], |(_, values)| values);
+        let values = self.memories.get(&Arc::as_ptr(t.storage())).map_or(&[][..], |(_, values)| values);
         values.iter().copied().filter(move |id| Window::of(&self.held[id.at()]) == window)
     }
 
@@ -387,7 +373,7 @@ impl Recorder {
         if self.failure.is_some() {
             return;
         }
-        let place = LOCATE.get().and_then(|locate| locate()).map_or(String::new(), |place| format!(" ({place})"));
+        let place = locate().map_or(String::new(), |place| format!(" ({place})"));
         let why = match self.histories {
             Some(_) => "which differ for each example of mt.vmap",
             None => "which its graph cannot repeat",
@@ -445,13 +431,14 @@ impl Recorder {
             histories.push(History { is_recorded: t.requires_grad(), is_cut: [false].into_iter().collect() });
         }
         self.graph.calls.push(Call {
-            op: PART.get()?.clone(),
+            op: names::PART.get()?.clone(),
             attrs: [Attr::Ints(region.into())].into_iter().collect(),
             numbers: None,
             args: [Operand::Value(whole)].into_iter().collect(),
             outputs: [Some(id)].into_iter().collect(),
             is_wide: false,
             draws: false,
+            origin: None,
             cut: Cut::default(),
         });
         Ok(id)
@@ -516,6 +503,7 @@ impl Recorder {
             outputs: results,
             is_wide: is_wide(),
             draws,
+            origin: None,
             cut,
         };
         self.graph.calls.push(call);

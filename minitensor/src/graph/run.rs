@@ -74,6 +74,17 @@ impl Executable {
     /// The error of a call.
     pub fn run(&self, reads: Reads<'_>, is_recorded: bool) -> Result<Vec<Tensor>> {
         let _mode = (!is_recorded).then(NoGrad::new);
+        let mut values = self.begin(reads)?;
+        for at in 0..self.graph.calls.len() {
+            interrupt::check()?;
+            self.step(at, &mut values, reads.numbers)?;
+            self.forget(at, &mut values);
+        }
+        self.graph.outputs.iter().map(|id| values[id.at()].clone().ok_or_else(|| missing("a result"))).collect()
+    }
+
+    /// The values before the first call.
+    pub(crate) fn begin(&self, reads: Reads<'_>) -> Result<Vec<Option<Tensor>>> {
         let mut values: Vec<Option<Tensor>> = Vec::with_capacity(self.graph.values.len());
         for (value, is_copied) in self.graph.values.iter().zip(&self.copied) {
             values.push(match &value.source {
@@ -87,17 +98,21 @@ impl Executable {
                 Source::Computed => None,
             });
         }
-        for (call, unused) in self.graph.calls.iter().zip(&self.last_used) {
-            interrupt::check()?;
-            run(call, &mut values, reads.numbers)?;
-            self.expect_shapes(call, &values)?;
-            unused.iter().for_each(|id| values[id.at()] = None);
-        }
-        self.graph.outputs.iter().map(|id| values[id.at()].clone().ok_or_else(|| missing("a result"))).collect()
+        Ok(values)
     }
-}
 
-impl Executable {
+    /// Runs the call at this position.
+    pub(crate) fn step(&self, at: usize, values: &mut [Option<Tensor>], numbers: &[f64]) -> Result<()> {
+        let call = &self.graph.calls[at];
+        run(call, values, numbers)?;
+        self.expect_shapes(call, values)
+    }
+
+    /// Drops the values that no call after this one uses.
+    pub(crate) fn forget(&self, at: usize, values: &mut [Option<Tensor>]) {
+        self.last_used[at].iter().for_each(|id| values[id.at()] = None);
+    }
+
     /// An error if a body over whole tensors returned other sizes than when it was recorded.
     fn expect_shapes(&self, call: &Call, values: &[Option<Tensor>]) -> Result<()> {
         if !matches!(call.op.body, Body::Tensor(_) | Body::Dynamic(_)) {

@@ -92,6 +92,11 @@ impl Body {
         matches!(self, Body::Element(_) | Body::Cell(_))
     }
 
+    /// Whether the body is a function of whole tensors.
+    pub(crate) fn is_over_tensors(&self) -> bool {
+        matches!(self, Body::Tensor(_) | Body::Dynamic(_))
+    }
+
     /// Whether the body may be code of an interpreter.
     pub(crate) fn is_interpreted(&self) -> bool {
         matches!(self, Body::Dynamic(body) if body.is_interpreted)

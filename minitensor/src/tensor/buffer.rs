@@ -5,6 +5,7 @@ use std::any::Any;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 
 use minitensor_kernels::threads::parallel_for;
 
@@ -41,6 +42,8 @@ enum Owner {
     },
     /// Memory of a [backend](crate::backend).
     Device(Device, &'static dyn Allocator),
+    /// Memory that a [postponed](crate::lazy) call provides.
+    Postponed(OnceLock<Box<Buffer>>),
     Meta,
 }
 
@@ -130,6 +133,19 @@ impl Buffer {
         Ok(Buffer { data, bytes, owner: Owner::Allocated })
     }
 
+    /// Memory of the CPU that [`Buffer::provide`] provides later.
+    pub(crate) fn postponed(bytes: usize) -> Buffer {
+        Buffer { data: NonNull::dangling(), bytes, owner: Owner::Postponed(OnceLock::new()) }
+    }
+
+    /// Provides the memory of a postponed buffer. Only the first call has an effect.
+    pub(crate) fn provide(&self, memory: Buffer) {
+        if let Owner::Postponed(later) = &self.owner {
+            debug_assert_eq!(memory.bytes, self.bytes);
+            let _ = later.set(Box::new(memory));
+        }
+    }
+
     /// Memory that the buffer takes over, kept alive by `keep`.
     ///
     /// # Safety
@@ -153,11 +169,13 @@ impl Buffer {
         if let Owner::Device(_, allocator) = self.owner { Some(allocator) } else { None }
     }
 
-    /// A pointer to the first byte. Inline memory moves with the buffer, so the pointer is stable only once that is in an `Arc`.
+    /// A pointer to the first byte; null if the memory has not been provided. Inline memory moves with the buffer, so the
+    /// pointer is stable only once that is in an `Arc`.
     #[inline]
     pub fn data(&self) -> *mut u8 {
         match &self.owner {
             Owner::Inline(content) => content.get().cast(),
+            Owner::Postponed(later) => later.get().map_or(std::ptr::null_mut(), |memory| memory.data()),
             _ => self.data.as_ptr(),
         }
     }
@@ -181,6 +199,11 @@ impl Buffer {
     pub fn is_writable(&self) -> bool {
         !matches!(self.owner, Owner::Foreign { writable: false, .. })
     }
+
+    /// Whether it is memory of an external owner, which may change it at any time.
+    pub(crate) fn is_foreign(&self) -> bool {
+        matches!(self.owner, Owner::Foreign { .. })
+    }
 }
 
 impl Drop for Buffer {
@@ -197,7 +220,7 @@ impl Drop for Buffer {
                     let (size, alignment) = (self.bytes.max(1), alignment(self.bytes));
                     dealloc(self.data.as_ptr(), Layout::from_size_align_unchecked(size, alignment));
                 }
-                Owner::Inline(_) | Owner::Adopted(_) | Owner::Foreign { .. } | Owner::Meta => {}
+                Owner::Inline(_) | Owner::Adopted(_) | Owner::Foreign { .. } | Owner::Postponed(_) | Owner::Meta => {}
             }
         }
     }

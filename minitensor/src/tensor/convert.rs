@@ -7,6 +7,7 @@ use crate::autograd::NoGrad;
 use crate::dtype::{DType, Kind};
 use crate::error::Result;
 use crate::graph::record;
+use crate::lazy::call::copies_by_calls;
 use crate::op::by_name::names;
 use crate::op::{OpName, Value};
 use crate::stop::stoppable;
@@ -14,7 +15,7 @@ use crate::stop::stoppable;
 impl Tensor {
     /// A contiguous copy.
     pub fn copied(&self) -> Result<Tensor> {
-        if record::records(self) {
+        if record::records(self) || copies_by_calls(self) {
             return without_history(&names::CLONE, &[self.into()]);
         }
         self.cast(self.dtype())
@@ -22,7 +23,7 @@ impl Tensor {
 
     /// A contiguous copy in another dtype, converted as NumPy's `astype` does.
     pub fn cast(&self, dtype: DType) -> Result<Tensor> {
-        if record::records(self) {
+        if record::records(self) || copies_by_calls(self) {
             // A conversion to the same dtype must be a copy, too.
             return match dtype == self.dtype() {
                 true => self.copied(),

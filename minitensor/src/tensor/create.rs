@@ -8,6 +8,7 @@ use ndarray::{ArrayBase, ArrayViewD, Data, Dimension, ShapeBuilder};
 use super::{Buffer, Device, Shape, Strides, Tensor};
 use crate::dtype::{DType, Kind, Scalar};
 use crate::error::{Error, Result, counted};
+use crate::lazy;
 use crate::stop::stoppable;
 
 /// An empty vector with capacity for `n` elements, for buffers whose size the user chooses. If memory is insufficient, it
@@ -180,12 +181,13 @@ impl Tensor {
 
     /// An error if the tensor has no values, as on the meta device.
     pub fn expect_values(&self) -> Result<()> {
-        if self.device() == Device::Meta { self.expect_cpu() } else { Ok(()) }
+        if self.device() == Device::Meta { self.expect_cpu() } else { lazy::ready(self) }
     }
 
-    /// An error if the tensor is not in main memory.
+    /// An error if the tensor is not in main memory. Computes the elements if a lazy call [postponed](crate::lazy) that.
     pub fn expect_cpu(&self) -> Result<()> {
-        self.device().expect_cpu()
+        self.device().expect_cpu()?;
+        lazy::ready(self)
     }
 }
 

@@ -38,6 +38,7 @@ use crate::dispatch::capture;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::graph::record;
+use crate::lazy;
 
 /// An n-dimensional array. It is a reference: a clone is the same tensor, with the same memory, gradient and history.
 #[derive(Clone)]
@@ -157,6 +158,9 @@ impl Tensor {
         if capture::is_active() {
             record::note_access(self);
         }
+        if self.0.storage.is_postponed() {
+            lazy::access(self);
+        }
         self.address()
     }
 
@@ -181,6 +185,13 @@ impl Tensor {
     /// Whether this is the only reference to the tensor and to its memory.
     pub(crate) fn is_unshared(&self) -> bool {
         Arc::strong_count(&self.0) == 1 && Arc::strong_count(&self.0.storage) == 1
+    }
+
+    /// The memory, if nothing else refers to it.
+    pub(crate) fn into_buffer(self) -> Option<Buffer> {
+        let inner = Arc::try_unwrap(self.0).ok()?;
+        drop(inner.origin);
+        Arc::try_unwrap(inner.storage).ok().map(Storage::into_buffer)
     }
 
     /// Whether a recorded change was made to the memory, through another tensor, after the creation of this one.

@@ -1,7 +1,9 @@
 //! [`Storage`]: memory that tensors share, and the count of its in-place changes.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::buffer::Buffer;
 use crate::dispatch::capture;
@@ -24,6 +26,10 @@ struct Changes {
     recorded: AtomicU64,
     /// Whether the memory is that of a leaf that requires a gradient.
     has_leaf: AtomicBool,
+    /// Whether another library got the address of the memory, so that it may change it at any time.
+    is_exported: AtomicBool,
+    /// The number of sets of postponed calls that read or write the memory.
+    postponed: AtomicU32,
 }
 
 impl From<Buffer> for Storage {
@@ -71,6 +77,50 @@ impl Storage {
     /// The number of its creation during a recording; 0 if it was created at another time.
     pub(crate) fn birth(&self) -> u64 {
         self.birth
+    }
+
+    /// Memory of the CPU that a postponed call provides.
+    pub(crate) fn postponed(bytes: usize) -> Storage {
+        Buffer::postponed(bytes).into()
+    }
+
+    /// Another storage with the same memory. It counts its changes for itself. `None` if the memory is not provided yet.
+    pub(crate) fn alias(self: &Arc<Storage>) -> Option<Arc<Storage>> {
+        let data = NonNull::new(self.data())?;
+        // SAFETY: the buffer keeps this storage, which keeps the memory in its place.
+        let buffer = unsafe { Buffer::foreign(data, self.bytes(), self.is_writable(), Box::new(self.clone())) };
+        Some(Arc::new(buffer.into()))
+    }
+
+    /// Notes that another library gets the address of the memory.
+    pub fn set_exported(&self) {
+        self.changes.is_exported.store(true, Ordering::Release);
+    }
+
+    /// Whether code that this library does not see may change the memory.
+    pub(crate) fn is_shared_outside(&self) -> bool {
+        self.is_foreign() || self.changes.is_exported.load(Ordering::Acquire)
+    }
+
+    /// Whether [postponed](crate::lazy) calls read or write the memory.
+    #[inline(always)]
+    pub(crate) fn is_postponed(&self) -> bool {
+        self.changes.postponed.load(Ordering::Acquire) != 0
+    }
+
+    /// Notes that postponed calls read or write the memory.
+    pub(crate) fn postpone(&self) {
+        self.changes.postponed.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Notes that these calls have been computed.
+    pub(crate) fn release(&self) {
+        self.changes.postponed.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Takes the memory out of the storage.
+    pub(crate) fn into_buffer(self) -> Buffer {
+        self.buffer
     }
 
     /// Counts an in-place change.

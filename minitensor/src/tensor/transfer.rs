@@ -28,6 +28,7 @@ pub fn copy(from: &Tensor, to: &Tensor) -> Result<()> {
     copy_on_cpu(source, &staged);
     let (low, _) = to.byte_range();
     let bytes = staged.storage().bytes();
+    let low = low as usize;
     // SAFETY: the staged tensor has the bytes of the window, which is within the storage of the target.
     unsafe {
         let bytes = std::slice::from_raw_parts(staged.storage().data(), bytes);
@@ -38,6 +39,7 @@ pub fn copy(from: &Tensor, to: &Tensor) -> Result<()> {
 /// The part of the storage that holds the elements, in main memory, as a tensor of the same shape and strides.
 fn download(t: &Tensor, allocator: &dyn Allocator) -> Result<Tensor> {
     let (low, high) = t.byte_range();
+    let (low, high) = (low as usize, high as usize);
     let storage = Arc::new(Buffer::zeroed(high - low)?.into());
     let size = t.dtype().size();
     // SAFETY: the range is within the storage of the tensor. The copy has the same layout, from a lower offset.

@@ -34,7 +34,7 @@ pub fn graph_is_the_op(op: &OpRef, sample: &Sample) -> Result<()> {
 }
 
 /// The op, and the negatives of its float results.
-fn function(op: &OpRef, sample: &Sample) -> Result<Vec<Tensor>> {
+pub(super) fn function(op: &OpRef, sample: &Sample) -> Result<Vec<Tensor>> {
     let mut results = sample.call(op)?;
     for k in 0..results.len() {
         if results[k].dtype().is_differentiable() {
@@ -47,7 +47,7 @@ fn function(op: &OpRef, sample: &Sample) -> Result<Vec<Tensor>> {
 }
 
 /// The results, then the gradients of the inputs `which`.
-fn with_gradients(inputs: &[Option<Tensor>], which: &[usize], results: Vec<Tensor>) -> Result<Vec<Tensor>> {
+pub(super) fn with_gradients(inputs: &[Option<Tensor>], which: &[usize], results: Vec<Tensor>) -> Result<Vec<Tensor>> {
     let differentiable: Vec<Tensor> = results.iter().filter(|t| t.requires_grad()).cloned().collect();
     if which.is_empty() || differentiable.is_empty() {
         return Ok(results);

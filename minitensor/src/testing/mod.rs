@@ -7,6 +7,7 @@ mod gradcheck;
 mod gradients;
 mod graphs;
 mod layouts;
+mod lazy;
 mod opcheck;
 mod precision;
 mod programs;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::sample::{Sample, made};
-use super::{attributes, batches, gradients, graphs, layouts, precision, programs};
+use super::{attributes, batches, gradients, graphs, layouts, lazy, precision, programs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted, panic_text};
 use crate::op::{DTypeRule, OpRef};
@@ -76,6 +76,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("attributes", attributes::domains_are_enforced),
     ("tuning", attributes::candidates_agree),
     ("graph", graphs::graph_is_the_op),
+    ("lazy", lazy::postponed_is_the_op),
     ("batch", batches::batch_is_the_loop),
     ("gradient", gradients::agrees_with_differences),
     ("complex gradient", gradients::agrees_with_complex_differences),

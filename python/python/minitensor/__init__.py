@@ -76,7 +76,7 @@ from ._minitensor import (
 from .arrays import as_ufunc, gufunc_signature, map_blocks
 from .custom import BackwardContext, CustomOpBuilder, custom_op
 from .program_op import element_op, row_op
-from .tracing import cond, jit, scan, vmap, while_loop
+from .tracing import cond, jit, lazy, scan, vmap, while_loop
 
 pi = 3.141592653589793
 e = 2.718281828459045
@@ -154,6 +154,7 @@ __all__ = [
     "is_custom_op_registered_py",
     "is_grad_enabled",
     "jit",
+    "lazy",
     "linspace",
     "list_custom_ops_py",
     "manual_seed",

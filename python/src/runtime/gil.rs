@@ -107,6 +107,16 @@ pub fn detach<R: Send>(py: Python<'_>, f: impl FnOnce() -> R + Send) -> R {
     })
 }
 
+/// Calls `f` while this thread does not hold the GIL, whether or not it holds it now.
+pub fn release(f: &mut (dyn FnMut() + Send)) {
+    // SAFETY: any thread may ask for its state. A thread without one does not hold the GIL.
+    let has_state = || unsafe { !ffi::PyGILState_GetThisThreadState().is_null() };
+    match !IS_DETACHED.get() && has_state() {
+        true => Python::attach(|py| detach(py, f)),
+        false => f(),
+    }
+}
+
 /// Calls `f` on a thread that does not hold the GIL: one of another library, or one on which another library has released it.
 pub fn outside<R>(f: impl FnOnce() -> R) -> R {
     let _restore = Restore { was_detached: IS_DETACHED.replace(true), entered: false };

@@ -184,7 +184,10 @@ impl PyTensor {
 
     /// The address of the first element.
     fn data_ptr(&self) -> Result<usize> {
-        Ok(self.core()?.data_ptr() as usize)
+        let core = self.core()?;
+        core.expect_values()?;
+        core.storage().set_exported();
+        Ok(core.data_ptr() as usize)
     }
 
     fn __len__(&self) -> Result<usize> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::graph::{Graph, ValueId};
 
-/// Removes pure calls without a result that an output, or a call that remains, uses. A call that changes memory in
+/// Removes calls without effects, and without a result that an output, or a call that remains, uses. A call that changes memory in
 /// place remains, and so do all calls that define a value of that memory.
 pub fn remove(mut graph: Graph) -> Graph {
     let written = graph.written();
@@ -13,7 +13,7 @@ pub fn remove(mut graph: Graph) -> Graph {
     let mut removed = BTreeSet::new();
     for (at, call) in graph.calls.iter().enumerate().rev() {
         let is_needed = |id: ValueId| used[id.at()] || written[graph.value(id).memory as usize];
-        if call.is_pure() && !call.computes().any(is_needed) {
+        if !call.has_effects() && !call.computes().any(is_needed) {
             removed.insert(at);
         } else {
             call.reads().for_each(|id| used[id.at()] = true);

@@ -1,8 +1,9 @@
-"""`mt.jit` and `mt.vmap`: functions of tensors as graphs, and control flow in them.
+"""`mt.jit`, `mt.lazy` and `mt.vmap`: calls as graphs, and control flow in them.
 
 | module | contents |
 |---|---|
 | `jitted` | `jit`, and the function that it returns |
+| `lazy_mode` | `lazy`: calls that are postponed until their results are read |
 | `vmapped` | `vmap`, and the function that it returns |
 | `control_flow` | `cond` and `while_loop` |
 | `scan` | `scan` |
@@ -15,7 +16,8 @@
 
 from .control_flow import cond, while_loop
 from .jitted import Jitted, jit
+from .lazy_mode import lazy
 from .scan import scan
 from .vmapped import Vmapped, vmap
 
-__all__ = ["Jitted", "Vmapped", "cond", "jit", "scan", "vmap", "while_loop"]
+__all__ = ["Jitted", "Vmapped", "cond", "jit", "lazy", "scan", "vmap", "while_loop"]

@@ -124,6 +124,7 @@ impl PyTensor {
         if !is_satisfied {
             return Err(PyBufferError::new_err("the tensor isn't contiguous; use contiguous()").into());
         }
+        tensor.storage().set_exported();
         let size = dtype.size() as isize;
         let mut exported = Box::new(Exported {
             shape: tensor.shape().iter().map(|d| *d as ffi::Py_ssize_t).collect(),

@@ -286,6 +286,7 @@ impl Element {
 impl Array {
     /// A description of a tensor on the CPU. The pointers are to its sizes and strides.
     pub fn new(tensor: &Tensor, shape: *mut i64, strides: *mut i64) -> Array {
+        tensor.storage().set_exported();
         let code = match (tensor.dtype(), tensor.dtype().kind()) {
             (DType::Bf16, _) => 4,
             (_, Kind::Signed) => 0,

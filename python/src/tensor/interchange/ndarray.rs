@@ -213,6 +213,7 @@ impl Api {
         let strides: smallvec::SmallVec<[isize; 8]> = core.strides().iter().map(|stride| stride * size).collect();
         let flags = if core.storage().is_writable() { ALIGNED | WRITEABLE } else { ALIGNED };
         // NumPy allocates memory if the pointer is null, which it may be without elements.
+        core.storage().set_exported();
         let data = if core.numel() == 0 { std::ptr::dangling_mut::<u64>().cast() } else { core.data_ptr() };
         // SAFETY: the lists have a number for each dimension, and the array keeps the tensor, which keeps the memory.
         unsafe {

@@ -100,6 +100,7 @@ pub fn fused(
         outputs: results,
         is_wide: false,
         draws: false,
+        origin: None,
         cut,
     });
     written.extend(reshaped);
@@ -149,6 +150,7 @@ fn reshape(graph: &Graph, from: ValueId, to: ValueId) -> Option<Call> {
         outputs: [Some(to)].into_iter().collect(),
         is_wide: false,
         draws: false,
+        origin: None,
         cut: Cut::default(),
     })
 }
