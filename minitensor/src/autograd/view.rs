@@ -8,11 +8,10 @@ use smallvec::{SmallVec, smallvec};
 use super::node::{Edge, Meta, Node};
 use crate::attr::Attr;
 use crate::error::{Error, Result};
+use crate::op::by_name::names;
 use crate::op::{OpDef, OpName, OpRef};
 use crate::tensor::{Origin, Region, Tensor};
 
-/// A view as part of the whole.
-static PART: OpName = OpName::new("region::part");
 /// The whole after a change of a part.
 static REPLACED: OpName = OpName::new("region::replaced");
 
@@ -20,7 +19,7 @@ static REPLACED: OpName = OpName::new("region::replaced");
 pub(super) fn follow(view: &Tensor, origin: &Origin) -> Result<Option<(Arc<Node>, usize)>> {
     let whole = &origin.whole;
     let Some(edge) = whole.edge()? else { return Ok(None) };
-    let node = node(PART.get()?, Region::of(whole, view), &[whole], view, smallvec![Some(edge)]);
+    let node = node(names::PART.get()?, Region::of(whole, view), &[whole], view, smallvec![Some(edge)]);
     Ok(Some((node, 0)))
 }
 

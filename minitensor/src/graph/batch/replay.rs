@@ -20,8 +20,6 @@ use crate::tensor::{Layout, Region, Shape, Tensor};
 
 static MOVEAXIS: OpName = OpName::new("moveaxis");
 static STACK: OpName = OpName::new("stack");
-/// A part of a tensor, with a history.
-static PART: OpName = OpName::new("region::part");
 
 /// The calls of a function of one example, ready to be made for all examples.
 pub struct Replay {
@@ -323,5 +321,5 @@ fn part(t: &Tensor, k: usize, is_changed: bool) -> Result<Tensor> {
     if !is_grad_enabled() || !is_changed && !t.requires_grad() {
         return Ok(part);
     }
-    PART.call(&[t.into(), Region::of(t, &part).to_ints().into()], &[])
+    names::PART.call(&[t.into(), Region::of(t, &part).to_ints().into()], &[])
 }

@@ -42,17 +42,10 @@ pub fn fused(
             }
         }
     }
-    // A view that is used outside remains a view.
     let is_view = |k: &usize| members[*k].kind == Kind::View;
     let (views, others): (Vec<usize>, Vec<usize>) = (0..calls.len()).partition(is_view);
     let mut used: Vec<ValueId> = calls.iter().flat_map(Call::computes).filter(|id| is_used(*id)).collect();
-    let mut kept = Vec::new();
-    for view in views.iter().rev().map(|k| &calls[*k]) {
-        if view.computes().any(|id| used.contains(&id)) {
-            used.extend(view.reads());
-            kept.insert(0, view.clone());
-        }
-    }
+    let views = used_views(views.iter().map(|k| &calls[*k]), &mut used);
     let outputs: Vec<ValueId> =
         others.iter().flat_map(|k| calls[*k].computes()).filter(|id| used.contains(id)).collect();
     let reached = |(id, place): &Input| reached(&domain, &graph.value(*id).shape, *place);
@@ -104,8 +97,21 @@ pub fn fused(
         cut,
     });
     written.extend(reshaped);
-    written.extend(kept);
+    written.extend(views);
     Some(written)
+}
+
+/// The views that are used outside, which remain views. Adds what they are views of to the values that are used.
+fn used_views<'a>(views: impl DoubleEndedIterator<Item = &'a Call>, used: &mut Vec<ValueId>) -> Vec<Call> {
+    let mut kept = Vec::new();
+    for view in views.rev() {
+        if view.computes().any(|id| used.contains(&id)) {
+            used.extend(view.reads());
+            kept.push(view.clone());
+        }
+    }
+    kept.reverse();
+    kept
 }
 
 /// The values among the arguments of a call, with their positions.
