@@ -25,28 +25,25 @@ clones! {
     /// `value(0) ∘ value(1) ∘ … ∘ value(n − 1)` for an associative `combine` whose neutral element is `identity`.
     <[U, V, C]> fn reduce(n: usize, identity: U, value: V, combine: C) -> U
     where [U: Copy, V: Fn(usize) -> U, C: Fn(U, U) -> U] {
-        if n <= SECTION {
-            return section(0, n, identity, &value, &combine);
-        }
         // Entry k holds the result of 2ᵏ sections, if bit k of the number of sections is set.
         let mut stack = [identity; usize::BITS as usize];
-        let mut height = 0;
-        let before_last = (n - 1) / SECTION;
-        for k in 0..before_last {
-            let mut sum = section(k * SECTION, SECTION, identity, &value, &combine);
-            for _ in 0..k.trailing_ones() {
+        let (mut start, mut height) = (0, 0);
+        loop {
+            let len = SECTION.min(n - start);
+            let mut sum = section(start, len, identity, &value, &combine);
+            let is_last = start + len == n;
+            let joined = if is_last { height } else { (start / SECTION).trailing_ones() as usize };
+            for _ in 0..joined {
                 height -= 1;
                 sum = combine(stack[height], sum);
             }
+            if is_last {
+                return sum;
+            }
             stack[height] = sum;
             height += 1;
+            start += len;
         }
-        let start = before_last * SECTION;
-        let mut sum = section(start, n - start, identity, &value, &combine);
-        for part in stack[..height].iter().rev() {
-            sum = combine(*part, sum);
-        }
-        sum
     }
 }
 
@@ -54,20 +51,19 @@ clones! {
 #[inline(always)]
 fn section<U: Copy>(start: usize, n: usize, identity: U, value: impl Fn(usize) -> U, combine: impl Fn(U, U) -> U) -> U {
     let (mut at, end) = (start, start + n);
-    let (mut first, mut second) = ([identity; HALF], [identity; HALF]);
+    let mut totals = [[identity; HALF]; 2];
     while at + LANES <= end {
         let blocks = ((end - at) / LANES).min(RUN);
-        first = both(first, run(at, blocks, identity, &value, &combine), &combine);
-        second = both(second, run(at + HALF, blocks, identity, &value, &combine), &combine);
+        for (half, total) in totals.iter_mut().enumerate() {
+            *total = both(*total, run(at + half * HALF, blocks, identity, &value, &combine), &combine);
+        }
         at += blocks * LANES;
     }
-    if at < end {
-        first = both(first, rest(at, HALF.min(end - at), identity, &value), &combine);
+    for total in totals.iter_mut().take((end - at).div_ceil(HALF)) {
+        *total = both(*total, rest(at, HALF.min(end - at), identity, &value), &combine);
+        at += HALF.min(end - at);
     }
-    if at + HALF < end {
-        second = both(second, rest(at + HALF, end - at - HALF, identity, &value), &combine);
-    }
-    join(both(first, second, &combine), combine)
+    join(both(totals[0], totals[1], &combine), combine)
 }
 
 /// Half of the lanes over a run of blocks.
