@@ -9,6 +9,13 @@ import pytest
 import minitensor as mt
 
 
+@pytest.fixture(scope="module", autouse=True)
+def unregistered_afterwards():
+    yield
+    for name in [name for name in mt.list_custom_ops_py() if name.startswith("test_jit_rows::")]:
+        mt.unregister_custom_op_py(name)
+
+
 def array(shape, dtype="float32", seed=0):
     return mt.Tensor(np.random.default_rng([seed, *shape]).standard_normal(shape).astype(dtype))
 

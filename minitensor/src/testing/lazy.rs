@@ -1,7 +1,7 @@
 //! Checks of lazy mode: a postponed call computes what the call computes.
 
 use super::gradients::{checked, has_gradient};
-use super::graphs::{function, with_gradients};
+use super::graphs::{function, tolerance, with_gradients};
 use super::sample::Sample;
 use super::values::close;
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ fn compare(op: &OpRef, sample: &Sample, which: &[usize]) -> Result<()> {
     }
     for (k, (a, b)) in expected.iter().zip(&got).enumerate() {
         b.expect_cpu()?;
-        if !close(a, b, 0.0)? || a.strides() != b.strides() {
+        if !close(a, b, tolerance(op))? || a.strides() != b.strides() {
             return Err(Error::runtime(format!("lazy mode computes another tensor {k}: expected {a}, got {b}")));
         }
     }

@@ -17,7 +17,7 @@ class lazy(ContextDecorator):
     >>> y.shape
     (2,)
     >>> y
-    tensor([1.7320508, 2.236068 ])
+    tensor([1.7321, 2.2361])
 
     A read computes all postponed calls: printing, `item()`, `numpy()`, or an op outside of lazy mode. They run as a
     graph, as with `mt.jit`. Results that are no longer in use are not computed. Leaving the block computes nothing.
