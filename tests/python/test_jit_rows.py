@@ -9,13 +9,6 @@ import pytest
 import minitensor as mt
 
 
-@pytest.fixture(scope="module", autouse=True)
-def unregistered_afterwards():
-    yield
-    for name in [name for name in mt.list_custom_ops_py() if name.startswith("test_jit_rows::")]:
-        mt.unregister_custom_op_py(name)
-
-
 def array(shape, dtype="float32", seed=0):
     return mt.Tensor(np.random.default_rng([seed, *shape]).standard_normal(shape).astype(dtype))
 
@@ -37,15 +30,29 @@ def values(result):
     return [(np.asarray(t.detach()) + 0.0).tobytes() for t in result]
 
 
-@mt.row_op(name="test_jit_rows::mean")
 def mean(x):
     return x.mean()
 
 
-@mt.row_op(name="test_jit_rows::centered")
 def centered(x):
     y = x - x.mean()
     return y, x.mean(), (y * y).mean().sqrt()
+
+
+def maxima(x):
+    return x.max()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered_here():
+    """Makes these functions ops during the tests of this file."""
+    functions = {name: globals()[name] for name in ("mean", "centered", "maxima")}
+    for name, function in functions.items():
+        axis = {"axis": -1} if name == "maxima" else {}
+        globals()[name] = mt.row_op(name=f"test_jit_rows::{name}", **axis)(function)
+    yield
+    for name in functions:
+        mt.unregister_custom_op_py(f"test_jit_rows::{name}")
 
 
 def norm_block(x, bias, kept, residual, weight, shift):
@@ -56,11 +63,6 @@ def norm_block(x, bias, kept, residual, weight, shift):
 def standardized(x):
     y, _, deviation = centered(x * 2)
     return y.tanh() / maxima(y * 3, keepdims=True), deviation * 2 + 1
-
-
-@mt.row_op(name="test_jit_rows::maxima", axis=-1)
-def maxima(x):
-    return x.max()
 
 
 SHAPES = [(2,), (7,), (1, 5), (4, 16), (16, 16), (3, 4, 33), (2, 1, 600), (5, 513), (3, 2100)]
