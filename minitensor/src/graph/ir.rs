@@ -172,12 +172,21 @@ impl Graph {
         &self.values[id.at()]
     }
 
+    /// The memory of a value, as an index.
+    pub fn memory(&self, id: ValueId) -> usize {
+        self.value(id).memory as usize
+    }
+
+    /// More than the number of each memory.
+    pub fn memories(&self) -> usize {
+        self.values.iter().map(|v| v.memory as usize + 1).max().unwrap_or(0)
+    }
+
     /// For each memory, whether a call changes it in place.
     pub fn written(&self) -> Vec<bool> {
-        let count = self.values.iter().map(|v| v.memory as usize + 1).max().unwrap_or(0);
-        let mut written = vec![false; count];
+        let mut written = vec![false; self.memories()];
         for id in self.calls.iter().flat_map(Call::changes) {
-            written[self.value(id).memory as usize] = true;
+            written[self.memory(id)] = true;
         }
         written
     }

@@ -1,12 +1,15 @@
 //! [`Groups`]: sets of calls that become one.
 
+use std::collections::HashMap;
+
 use smallvec::SmallVec;
 
 use super::domain::{Domain, Place};
 use super::member::{Kind, Member};
 use crate::dtype::DType;
-use crate::graph::{Call, Cut, Graph, Operand, ValueId};
+use crate::graph::{Call, Cut, Graph, Operand, Source, Value, ValueId};
 use crate::op::Core;
+use crate::tensor::{Layout, Shape, Tensor};
 
 /// The most instructions of a fused program.
 const INSTRUCTIONS: usize = 512;
@@ -21,6 +24,8 @@ pub struct Groups {
     pub of_call: Vec<Option<usize>>,
     /// The calls of each group, in order.
     pub members: Vec<Vec<usize>>,
+    /// The constants whose elements are all one number, and that no call changes.
+    pub numbers: HashMap<ValueId, f64>,
 }
 
 /// A group that may still grow.
@@ -109,10 +114,12 @@ impl Open {
 
 impl Groups {
     pub fn of(graph: &Graph) -> Groups {
-        let written = graph.written();
         let mut open: Vec<Option<Open>> = Vec::new();
+        // For each memory, the groups that read or compute a value there.
+        let mut touching: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); graph.memories()];
         let all: Vec<Option<Member>> = graph.calls.iter().map(|call| Member::of(graph, call)).collect();
-        let mut groups = Groups { all, of_call: vec![None; graph.calls.len()], members: Vec::new() };
+        let mut groups =
+            Groups { all, of_call: vec![None; graph.calls.len()], members: Vec::new(), numbers: numbers(graph) };
         let mut computed_by: Vec<Option<usize>> = vec![None; graph.values.len()];
         for (at, call) in graph.calls.iter().enumerate() {
             let mut joined: SmallVec<[usize; 4]> = SmallVec::new();
@@ -121,10 +128,9 @@ impl Groups {
             }
             joined.sort_unstable();
             joined.dedup();
-            let is_written = |id: ValueId| written[graph.value(id).memory as usize];
-            let member = groups.all[at].as_ref().filter(|_| !call.reads().chain(call.computes()).any(is_written));
-            let Some(member) = member else {
-                // The call reads results of these groups, so they must run before it.
+            let Some(member) = groups.all[at].as_ref() else {
+                // The call reads results of these groups, or changes memory that they use, so they must run before it.
+                joined.extend(call.changes().flat_map(|id| std::mem::take(&mut touching[graph.memory(id)])));
                 joined.iter().for_each(|g| open[*g] = None);
                 continue;
             };
@@ -142,7 +148,15 @@ impl Groups {
                 open.len() - 1
             });
             group.members.sort_unstable();
-            group.members.iter().for_each(|i| groups.of_call[*i] = Some(into));
+            for i in &group.members {
+                groups.of_call[*i] = Some(into);
+            }
+            for id in group.reads.iter().chain(&group.computes) {
+                let touching = &mut touching[graph.memory(*id)];
+                if !touching.contains(&into) {
+                    touching.push(into);
+                }
+            }
             call.computes().for_each(|id| computed_by[id.at()] = Some(at));
             groups.members.resize(open.len(), Vec::new());
             groups.members[into] = group.members.clone();
@@ -150,4 +164,24 @@ impl Groups {
         }
         groups
     }
+}
+
+fn numbers(graph: &Graph) -> HashMap<ValueId, f64> {
+    let written = graph.written();
+    let ids = (0..graph.values.len()).map(|at| ValueId(at as u32)).filter(|id| !written[graph.memory(*id)]);
+    ids.filter_map(|id| Some((id, number(graph.value(id))?))).collect()
+}
+
+/// The number that all elements of a constant are.
+fn number(value: &Value) -> Option<f64> {
+    let Source::Constant(t) = &value.source else { return None };
+    let is_one = t.numel() > 0 && t.shape().iter().zip(t.strides()).all(|(size, stride)| *size == 1 || *stride == 0);
+    let first = || {
+        Tensor::over(
+            t.storage().clone(),
+            Layout { shape: Shape::default(), strides: Default::default(), offset: t.offset() },
+            t.dtype(),
+        )
+    };
+    (is_one && t.dtype() != DType::Bool).then(first)?.cast(DType::F64).ok()?.item::<f64>().ok()
 }

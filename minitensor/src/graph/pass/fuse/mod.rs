@@ -33,29 +33,23 @@ pub fn calls(mut graph: Graph) -> Graph {
         if members.last() != Some(&at) {
             continue;
         }
-        write(&mut graph, &groups.all, members, &|id| outside.get(id.at()) == Some(&true), &mut calls);
+        write(&mut graph, &groups, members, &|id| outside.get(id.at()) == Some(&true), &mut calls);
     }
     graph.calls = calls;
     graph
 }
 
 /// Writes these calls as one, or as several if one would compute too many tensors for others.
-fn write(
-    graph: &mut Graph,
-    all: &[Option<Member>],
-    calls: &[usize],
-    is_used: &dyn Fn(ValueId) -> bool,
-    to: &mut Vec<Call>,
-) {
+fn write(graph: &mut Graph, groups: &Groups, calls: &[usize], is_used: &dyn Fn(ValueId) -> bool, to: &mut Vec<Call>) {
     if let [at] = calls {
         to.push(graph.calls[*at].clone());
-    } else if let Some(fused) = fused(graph, all, calls, is_used) {
+    } else if let Some(fused) = fused(graph, groups, calls, is_used) {
         to.extend(fused);
     } else {
         let (first, second) = calls.split_at(calls.len() / 2);
         let read: HashSet<ValueId> = second.iter().flat_map(|at| graph.calls[*at].reads()).collect();
-        write(graph, all, first, &|id| is_used(id) || read.contains(&id), to);
-        write(graph, all, second, is_used, to);
+        write(graph, groups, first, &|id| is_used(id) || read.contains(&id), to);
+        write(graph, groups, second, is_used, to);
     }
 }
 

@@ -1,44 +1,38 @@
 //! Writes the calls of a group as one call.
 
+use std::collections::{HashMap, HashSet};
+
 use minitensor_kernels::Const;
 use minitensor_kernels::Element;
 use minitensor_kernels::program::{Output, Program, ScalarValue, Symbol};
 use smallvec::SmallVec;
 
 use super::domain::{Domain, Place};
-use super::groups::TENSORS;
+use super::groups::{Groups, TENSORS};
 use super::member::{Kind, Member};
 use crate::attr::Attr;
 use crate::dtype::{DType, DTypeSet};
 use crate::graph::{Call, Cut, Graph, Operand, Source, Value, ValueId};
 use crate::op::by_name::names;
 use crate::op::{Argument, Core, CustomOpBuilder, OpRef};
-use crate::tensor::{Layout, Shape, Tensor};
+use crate::tensor::Shape;
 
 /// An input of the fused program: a value, and what there is a value for.
 type Input = (ValueId, Place);
 
 /// The calls that compute what these calls compute, as far as it is used outside: one, with views before and after it.
-pub fn fused(
-    graph: &mut Graph,
-    all: &[Option<Member>],
-    at: &[usize],
-    is_used: &dyn Fn(ValueId) -> bool,
-) -> Option<Vec<Call>> {
+pub fn fused(graph: &mut Graph, groups: &Groups, at: &[usize], is_used: &dyn Fn(ValueId) -> bool) -> Option<Vec<Call>> {
     let calls: Vec<Call> = at.iter().map(|at| graph.calls[*at].clone()).collect();
-    let members: Vec<&Member> = at.iter().map(|at| all[*at].as_ref()).collect::<Option<_>>()?;
+    let members: Vec<&Member> = at.iter().map(|at| groups.all[*at].as_ref()).collect::<Option<_>>()?;
     let domain = members[1..].iter().try_fold(members[0].domain.clone(), |domain, m| domain.joined(&m.domain))?;
-    let mut inner = vec![false; graph.values.len()];
-    calls.iter().flat_map(Call::computes).for_each(|id| inner[id.at()] = true);
+    let inner: HashSet<ValueId> = calls.iter().flat_map(Call::computes).collect();
+    let numbers = &groups.numbers;
     let mut inputs: Vec<Input> = Vec::new();
-    let mut numbers: Vec<(ValueId, f64)> = Vec::new();
     for (call, member) in calls.iter().zip(&members) {
-        for (i, id) in values(call).filter(|(_, id)| !inner[id.at()]) {
+        for (i, id) in values(call).filter(|(_, id)| !inner.contains(id) && !numbers.contains_key(id)) {
             let input = (id, place_of(graph, &domain, member.kind, call, i, id));
-            match number(graph, id) {
-                Some(value) => numbers.push((id, value)),
-                None if !inputs.contains(&input) => inputs.push(input),
-                None => {}
+            if !inputs.contains(&input) {
+                inputs.push(input);
             }
         }
     }
@@ -55,7 +49,7 @@ pub fn fused(
     if others.len() < 2 || outputs.is_empty() || outputs.len() > TENSORS || broadcast != domain.shape || !has_row {
         return None;
     }
-    let body = Body { graph, domain: &domain, calls: &calls, members: &members, inputs: &inputs, numbers: &numbers };
+    let body = Body { graph, domain: &domain, calls: &calls, members: &members, inputs: &inputs, numbers };
     let program = body.program(&outputs)?;
     let op = body.op(program, &outputs).ok()?;
     let cut = calls[1..].iter().try_fold(calls[0].cut.clone(), |cut, call| cut.with(&call.cut))?;
@@ -161,20 +155,6 @@ fn reshape(graph: &Graph, from: ValueId, to: ValueId) -> Option<Call> {
     })
 }
 
-/// The number that all elements of a constant are.
-fn number(graph: &Graph, id: ValueId) -> Option<f64> {
-    let Source::Constant(t) = &graph.value(id).source else { return None };
-    let is_one = t.numel() > 0 && t.shape().iter().zip(t.strides()).all(|(size, stride)| *size == 1 || *stride == 0);
-    let first = || {
-        Tensor::over(
-            t.storage().clone(),
-            Layout { shape: Shape::default(), strides: Default::default(), offset: t.offset() },
-            t.dtype(),
-        )
-    };
-    (is_one && t.dtype() != DType::Bool).then(first)?.cast(DType::F64).ok()?.item::<f64>().ok()
-}
-
 /// What a fused op is made of.
 struct Body<'a> {
     graph: &'a Graph,
@@ -182,7 +162,7 @@ struct Body<'a> {
     calls: &'a [Call],
     members: &'a [&'a Member],
     inputs: &'a [Input],
-    numbers: &'a [(ValueId, f64)],
+    numbers: &'a HashMap<ValueId, f64>,
 }
 
 impl Body<'_> {
@@ -237,7 +217,7 @@ impl Body<'_> {
             Some((_, ScalarValue::Mask(m))) => return Symbol::select(*m, Symbol::constant(Const::Int(1)), zero()),
             None => {}
         }
-        if let Some((_, number)) = self.numbers.iter().find(|(known, _)| *known == id) {
+        if let Some(number) = self.numbers.get(&id) {
             return Symbol::constant(Const::Float(*number));
         }
         let input = (id, place_of(self.graph, self.domain, kind, call, i, id));
