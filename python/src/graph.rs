@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::error::Result;
+use crate::guard::Guard;
 use crate::runtime::{call, gil};
 use crate::tensor::class::PyTensor;
 
@@ -33,6 +34,13 @@ fn objects<'py>(py: Python<'py>, tensors: Vec<Tensor>) -> Result<Bound<'py, PyLi
     Ok(PyList::new(py, tensors.into_iter().map(PyTensor::from))?)
 }
 
+impl PyGraph {
+    fn results<'py>(&self, py: Python<'py>, args: &[Tensor], numbers: &[f64]) -> Result<Bound<'py, PyList>> {
+        let results = call::of_bytes(py, "jit", self.0.bytes(), || self.0.run(args, numbers))?;
+        objects(py, results)
+    }
+}
+
 #[pymethods]
 impl PyGraph {
     /// Whether the graph is valid for these arguments.
@@ -45,11 +53,23 @@ impl PyGraph {
         self.0.is_stale()
     }
 
+    /// Runs the graph, if it is valid for these arguments, and everything that the guard knows is as before.
+    fn _try<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        guard: &Guard,
+    ) -> Result<Option<Bound<'py, PyList>>> {
+        let args = tensors(args)?;
+        if !self.0.matches(&args) || !guard.holds(py)? || self.0.is_stale() {
+            return Ok(None);
+        }
+        self.results(py, &args, &[]).map(Some)
+    }
+
     /// Runs the graph.
     fn _run<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>, numbers: Vec<f64>) -> Result<Bound<'py, PyList>> {
-        let args = tensors(args)?;
-        let results = call::of_bytes(py, "jit", self.0.bytes(), || self.0.run(&args, &numbers))?;
-        objects(py, results)
+        self.results(py, &tensors(args)?, &numbers)
     }
 
     /// The number of calls.

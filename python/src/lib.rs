@@ -7,6 +7,7 @@
 //! | [`bridge`] | what bridges to other frameworks need |
 //! | [`autograd`] | `backward`, `grad`, hooks |
 //! | [`graph`] | the compiled part of `mt.jit` |
+//! | [`guard`] | the Python objects that a graph depends on |
 //! | [`plugin`] | shared libraries with ops |
 //! | [`profiler`], [`testing`], [`tuning`] | the compiled parts of `mt.profiler`, `mt.testing` and `mt.tuning` |
 //! | [`dtype`], [`device`], [`integer`] | arguments of many functions |
@@ -21,6 +22,7 @@ mod device;
 mod dtype;
 mod error;
 mod graph;
+mod guard;
 mod integer;
 mod lazy;
 mod ops;
@@ -58,6 +60,7 @@ fn install(m: &Bound<'_, PyModule>) -> error::Result<()> {
     profiler::install(m)?;
     testing::install(m)?;
     graph::install(m)?;
+    guard::install(m)?;
     lazy::install(m)?;
     tuning::install(m)
 }

@@ -49,7 +49,7 @@ class _Entry:
         """Whether the graph computes what the function computes for these arguments."""
         if not self.graph._matches(tensors):
             return False
-        if self.state.is_unchanged():
+        if self.state.guard.holds():
             return True
         state = watch.State(function, self._objects)
         if state != self.state:
@@ -57,10 +57,16 @@ class _Entry:
         self.state = state
         return True
 
-    def run(self, tensors: tuple[Tensor, ...]) -> Any:
+    def try_to_run(self, tensors: tuple[Tensor, ...]) -> list[Tensor] | None:
+        """Runs the graph if it is easy to see that it is valid."""
+        return None if self._numbers else self.graph._try(tensors, self.state.guard)
+
+    def run(self, tensors: tuple[Tensor, ...]) -> list[Tensor]:
         """Runs the graph."""
-        numbers = [number for function in self._numbers for number in function()] if self._numbers else []
-        results = self.graph._run(tensors, numbers)
+        return self.graph._run(tensors, [number for function in self._numbers for number in function()])
+
+    def rebuilt(self, results: list[Tensor]) -> Any:
+        """Returns the result of the function."""
         return results[0] if self._rebuild is next else self._rebuild(iter(results))
 
 
@@ -98,9 +104,12 @@ class Jitted(watch.Watched, Generic[P, R]):
             tensors, key = tuple(flat), tuple(parts)
         entries = self._entries.setdefault(key, [])
         for entry in entries:
+            if (results := entry.try_to_run(tensors)) is not None:
+                return entry.rebuilt(results)  # type: ignore[no-any-return]
+        for entry in entries:
             if entry.is_valid_for(self._function, tensors):
                 if not entry.graph._is_stale():
-                    return entry.run(tensors)  # type: ignore[no-any-return]
+                    return entry.rebuilt(entry.run(tensors))  # type: ignore[no-any-return]
                 # Another thread may do this, too.
                 self._entries[key] = entries = [other for other in entries if other is not entry]
                 break

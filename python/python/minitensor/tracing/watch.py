@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from .._minitensor import Tensor
+from .._minitensor import Tensor, _Guard
 from ..nn import Module
 from ..optim import Optimizer
 from .tree import PLAIN
@@ -23,12 +23,6 @@ _OF_RUNS = ((Optimizer, {"_lr", "_steps", "_updates"}),)
 _DEPTH = 4
 #: Objects without state that a graph depends on.
 _STATELESS = (types.ModuleType, types.BuiltinFunctionType)
-
-#: The value of a key that a container does not have.
-_MISSING = object()
-
-#: A dict, a list or a closure cell, the key, and the value there, or a weak reference to it.
-Place = tuple[Any, Any, Any]
 
 
 class Watched:
@@ -60,10 +54,8 @@ class State:
         self.values: dict[str, list[Any]] = {}
         #: The tensors that the function may read.
         self.tensors: list[weakref.ref[Tensor]] = []
-        self._places: list[Place] = []
-        self._sizes: list[tuple[Any, int]] = []
-        #: Sets, and what they contain.
-        self._sets: list[tuple[Any, frozenset[Any]]] = []
+        #: The objects of this state, which may be equal to others. Another state may also be equal to this one.
+        self.guard = _Guard()
         seen: set[int] = set()
         waiting: list[tuple[str, Any, int]] = [("the function", function, 0)]
         waiting += [(f"argument {i}", value, 0) for i, value in enumerate(arguments)]
@@ -89,33 +81,16 @@ class State:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def is_unchanged(self) -> bool:
-        """Whether all places have the same objects as before. If not, the state may still be equal."""
-        for container, key, value in self._places:
-            if type(container) is types.CellType:
-                current = _content(container)
-            elif isinstance(container, list):
-                current = container[key] if key < len(container) else _MISSING
-            else:
-                current = container.get(key, _MISSING)
-            if type(value) is weakref.ref:
-                value = value()
-                if value is None:
-                    return False
-            if current is not value:
-                return False
-        return all(len(container) == size for container, size in self._sizes) and all(
-            now == before for now, before in self._sets
-        )
-
     def _describe(self, name: str, description: Any) -> None:
         self.values.setdefault(name, []).append(description)
 
     def _note(self, container: Any, key: Any, value: Any) -> None:
         if isinstance(value, types.ModuleType):
             return
-        # Tensors are not kept.
-        self._places.append((container, key, weakref.ref(value) if isinstance(value, Tensor) else value))
+        if type(container) is types.CellType:
+            self.guard.add_cell(container, value)
+        else:
+            self.guard.add(container, key, value)
 
     def _parts(self, value: Any, name: str) -> Iterator[tuple[str, Any]]:
         """Yields the values to which a value refers, with their names, and notes their places."""
@@ -132,10 +107,10 @@ class State:
         elif isinstance(value, functools.partial):
             yield from ((f"{name}.{key}", getattr(value, key)) for key in ("func", "args", "keywords"))
         elif isinstance(value, (set, frozenset)):
-            self._sets.append((value, frozenset(value)))
+            self.guard.add_set(value, frozenset(value))
             yield f"the elements of {name}", repr(sorted(map(repr, value)))
         elif isinstance(value, (list, dict)):
-            self._sizes.append((value, len(value)))
+            self.guard.add_size(value)
             self._describe(f"len({name})", len(value))
             for key, item in list(value.items() if isinstance(value, dict) else enumerate(value)):
                 self._note(value, key, item)
@@ -146,7 +121,7 @@ class State:
             yield from self._of_class(type(value), name)
             skipped = next((names for kind, names in _OF_RUNS if isinstance(value, kind)), set())
             # An attribute that is set for the first time hides that of the class.
-            self._sizes.append((vars(value), len(vars(value))))
+            self.guard.add_size(vars(value))
             for key, item in list(vars(value).items()):
                 if key not in skipped:
                     self._note(vars(value), key, item)
@@ -155,7 +130,7 @@ class State:
     def _of_class(self, kind: type, name: str) -> Iterator[tuple[str, Any]]:
         for base in kind.__mro__:
             if _is_of_user(base.__module__):
-                self._sizes.append((vars(base), len(vars(base))))
+                self.guard.add_size(vars(base))
                 for key, item in list(vars(base).items()):
                     if not key.startswith("__") or isinstance(item, types.FunctionType):
                         self._note(vars(base), key, item)
