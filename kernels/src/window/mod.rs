@@ -126,6 +126,13 @@ impl Windows {
         self.first..self.first + self.inside.len()
     }
 
+    /// The windows of the innermost axis for which all taps that are inside for some window are inside.
+    pub(crate) fn whole(&self) -> Range<usize> {
+        let start = self.inside.iter().map(|range| range.start).max().unwrap_or(0);
+        let end = self.inside.iter().map(|range| range.end).min().unwrap_or(0);
+        start..end.max(start)
+    }
+
     /// The windows of the innermost axis for which a tap is inside, and the index in its row that the first of them
     /// reads.
     #[inline(always)]

@@ -15,27 +15,71 @@ clones! {
         assert!(x.len() == windows.volume() && out.len() == windows.count() && place.len() == windows.count());
         let width = windows.axes()[2].count;
         let stride = windows.axes()[2].stride;
-        out.fill(least);
-        place.fill(-1);
+        // Indices of 32 bits fill vectors better.
+        let whole = if x.len() <= i32::MAX as usize { windows.whole() } else { 0..0 };
+        let mut taps = Vec::new();
         for line in 0..windows.lines() {
             let (out, place) = (&mut out[line * width..][..width], &mut place[line * width..][..width]);
+            taps.clear();
             for_runs!(windows, line, |_tap, range, start| {
-                let (out, place) = (&mut out[range.clone()], &mut place[range]);
+                // What the first whole window reads.
+                taps.push(start + whole.start.saturating_sub(range.start) * stride);
+            });
+            let mut at = whole.start;
+            if !taps.is_empty() {
                 by_stride!(stride, |step| {
-                    let source = &x[start..][..(out.len() - 1) * step + 1];
-                    for (k, (best, at)) in out.iter_mut().zip(place).enumerate() {
-                        // SAFETY: k is below out.len().
-                        let value = unsafe { *source.get_unchecked(k * step) };
-                        // NaN wins against every number. Among equal elements the first wins.
-                        let wins = value.greater(*best) | value.isnan() | (*at < 0);
-                        *best = T::select(wins, value, *best);
-                        *at = if wins { (start + k * step) as i64 } else { *at };
+                    while at + LANES <= whole.end && let Some((best, index)) = largest::<T>(x, &taps, (at - whole.start) * step, step) {
+                        out[at..at + LANES].copy_from_slice(&best);
+                        for (l, place) in place[at..at + LANES].iter_mut().enumerate() {
+                            *place = i64::from(index[l]) + ((at - whole.start + l) * step) as i64;
+                        }
+                        at += LANES;
                     }
                 });
-            });
-            place.iter_mut().for_each(|at| *at = (*at).max(0));
+            }
+            for rest in [0..whole.start, at..width].into_iter().filter(|rest| !rest.is_empty()) {
+                out[rest.clone()].fill(least);
+                place[rest.clone()].fill(-1);
+                for_runs!(windows, line, |_tap, range, start| {
+                    let (from, to) = (range.start.max(rest.start), range.end.min(rest.end));
+                    for k in from..to {
+                        let i = start + (k - range.start) * stride;
+                        // NaN wins against every number. Among equal elements the first wins.
+                        if x[i].greater(out[k]) | x[i].isnan() | (place[k] < 0) {
+                            (out[k], place[k]) = (x[i], i as i64);
+                        }
+                    }
+                });
+                place[rest].iter_mut().for_each(|at| *at = (*at).max(0));
+            }
         }
     }
+}
+
+/// The number of windows that are computed together.
+const LANES: usize = 8;
+
+/// The largest elements of consecutive windows, and what their taps have in `taps`. The first window reads `x[tap + first]` for
+/// each tap. `None` if the windows are at the end of `x`.
+#[inline(always)]
+fn largest<T: Machine + Real>(
+    x: &[T],
+    taps: &[usize],
+    first: usize,
+    step: usize,
+) -> Option<([T; LANES], [i32; LANES])> {
+    let (mut best, mut index) = ([T::default(); LANES], [0; LANES]);
+    for (t, tap) in taps.iter().enumerate() {
+        // Whole steps, so that they are read as vectors.
+        let source = x.get(tap + first..)?.get(..LANES * step)?;
+        for l in 0..LANES {
+            let value = source[l * step];
+            let wins = value.greater(best[l]) | value.isnan() | (t == 0);
+            best[l] = T::select(wins, value, best[l]);
+            index[l] = if wins { *tap as i32 } else { index[l] };
+        }
+    }
+    Some((best, index))
 }
 
 /// Longer rows are added pairwise.
