@@ -3,9 +3,13 @@
 //! The loop processes several vectors at once. Their instructions alternate, because the instructions for one vector wait for each
 //! other. Registers are assigned in the order of the instructions. If there are too few, the value whose next use is the farthest
 //! is stored in memory (Belady, 1966). Constants are read from memory where an instruction can do that.
+//!
+//! The last inputs and outputs may be accumulators: an output replaces its input in the next iteration. They are in registers
+//! throughout the loop if there are enough.
 
 use iced_x86::{Code, IcedError};
 
+use super::accumulator::{Accumulator, Place};
 use super::emit::{Emitter, Operand, Shape, TRUTH_HELPER};
 use super::form::{Form, Id, Node, Op, Width};
 use super::registers::{Registers, Value};
@@ -20,8 +24,17 @@ pub struct Loop {
     pub slots: usize,
 }
 
-/// The loop over a form, whose code begins at `start`. `truths` says which outputs are truth values.
-pub fn assemble(form: &Form, truths: &[bool], shape: Shape, constants: &[i64], start: u64) -> Result<Loop, IcedError> {
+/// The loop over a form, whose code begins at `start`. `truths` says which outputs are truth values. The last outputs belong to
+/// the accumulators, whose places are assigned here, and the last of the `inputs` are their values before.
+pub fn assemble(
+    form: &Form,
+    truths: &[bool],
+    shape: Shape,
+    constants: &[i64],
+    start: u64,
+    inputs: usize,
+    mut accumulators: Vec<Accumulator>,
+) -> Result<Loop, IcedError> {
     let end = form.nodes.len();
     let mut uses = vec![vec![]; end];
     for (at, node) in form.nodes.iter().enumerate() {
@@ -29,46 +42,64 @@ pub fn assemble(form: &Form, truths: &[bool], shape: Shape, constants: &[i64], s
     }
     form.outputs.iter().enumerate().for_each(|(k, id)| uses[*id as usize].push((end + k) as u32));
     let is_avx512 = shape.level == Level::Avx512;
+    let end_of_vectors = if is_avx512 { TRUTH_HELPER } else { 16 };
+    let block = shape.copies * shape.groups;
+    let vectors = accumulators.len() * block;
+    let first_kept = if vectors <= end_of_vectors / 2 { end_of_vectors - vectors } else { end_of_vectors };
+    for (k, accumulator) in accumulators.iter_mut().enumerate() {
+        let bytes = accumulator.width as usize * shape.lanes;
+        let place = |at: usize| match first_kept + at < end_of_vectors {
+            true => Place::Register(vector(first_kept + at, bytes)),
+            // The first slot is for instructions that need memory.
+            false => Place::Slot(1 + at),
+        };
+        accumulator.places = (k * block..(k + 1) * block).map(place).collect();
+    }
+    let taken = if first_kept == end_of_vectors { vectors } else { 0 };
     let mut assembler = Assembler {
         form,
         uses,
         at: 0,
         copy: 0,
-        vectors: Registers::new(0, if is_avx512 { TRUTH_HELPER } else { 16 }),
+        vectors: Registers::new(0, first_kept),
+        first_accumulator: inputs - accumulators.len(),
         // K0 stands for no mask.
         masks: Registers::new(1, 8),
-        places: vec![Place::default(); end * shape.copies],
-        // The first slot is for instructions that need memory.
-        slots: vec![true],
+        places: vec![Held::default(); end * shape.copies],
+        slots: vec![true; 1 + taken],
         vacated: vec![],
-        emitter: Emitter::new(shape, constants, start),
+        emitter: Emitter::new(shape, constants, start, &accumulators),
     };
     let input = |node: &Node| match node.op {
         Op::Input(k) | Op::Test(k) => Some(k as usize),
         _ => None,
     };
-    let inputs: Vec<usize> = form.nodes.iter().filter_map(input).collect();
-    let top = assembler.emitter.begin(&inputs, truths.len())?;
-    for at in 0..end {
-        assembler.at = at as u32;
-        for copy in 0..shape.copies {
-            assembler.copy = copy;
-            assembler.node(at as Id)?;
+    let (first_input, first_output) = (inputs - accumulators.len(), truths.len() - accumulators.len());
+    let inputs: Vec<usize> = form.nodes.iter().filter_map(input).filter(|k| *k < first_input).collect();
+    assembler.emitter.begin(&inputs, first_output)?;
+    for group in 0..shape.groups {
+        assembler.emitter.group = group;
+        for at in 0..end {
+            assembler.at = at as u32;
+            for copy in 0..shape.copies {
+                assembler.copy = copy;
+                assembler.node(at as Id)?;
+            }
+        }
+        for (k, is_truth) in truths.iter().enumerate() {
+            assembler.at = (end + k) as u32;
+            for copy in 0..shape.copies {
+                assembler.copy = copy;
+                assembler.output(k, *is_truth)?;
+            }
         }
     }
-    for (k, is_truth) in truths.iter().enumerate() {
-        assembler.at = (end + k) as u32;
-        for copy in 0..shape.copies {
-            assembler.copy = copy;
-            assembler.output(k, *is_truth)?;
-        }
-    }
-    Ok(Loop { slots: assembler.slots.len(), bytes: assembler.emitter.end(top)? })
+    Ok(Loop { slots: assembler.slots.len(), bytes: assembler.emitter.end()? })
 }
 
 /// Where a value is: in a register, in a slot of memory, in both, or nowhere.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct Held {
     register: Option<usize>,
     slot: Option<usize>,
 }
@@ -81,8 +112,10 @@ struct Assembler<'a> {
     at: u32,
     copy: usize,
     vectors: Registers,
+    /// The number of inputs before those that are accumulators.
+    first_accumulator: usize,
     masks: Registers,
-    places: Vec<Place>,
+    places: Vec<Held>,
     /// Whether each slot is in use.
     slots: Vec<bool>,
     /// Slots that the current instruction may still read.
@@ -184,7 +217,7 @@ impl Assembler<'_> {
             let out = self.named(id, register);
             match old {
                 Some(old) => self.emitter.load(out, old)?,
-                None => self.emitter.leaf(out, replaced, &self.form.nodes[replaced as usize], self.copy)?,
+                None => self.leaf(out, replaced)?,
             }
             self.emitter.emit(code, &[out, second, third])?;
             self.release(&[a, b, c]);
@@ -198,7 +231,13 @@ impl Assembler<'_> {
         let id = self.form.outputs[k];
         let width = self.form.nodes[id as usize].width;
         let value = self.register(id)?;
-        if is_truth {
+        let first = self.form.outputs.len() - self.emitter.accumulators.len();
+        if let Some(accumulator) = k.checked_sub(first) {
+            match self.emitter.place(accumulator, self.copy) {
+                Operand::Register(register) => self.emitter.load(Operand::Register(register), value)?,
+                place => self.emitter.store(place, value)?,
+            }
+        } else if is_truth {
             let helper = self.vacate(false)?;
             self.emitter.store_truth(k, self.copy, value, helper)?;
         } else {
@@ -206,6 +245,20 @@ impl Assembler<'_> {
         }
         self.release(&[id]);
         Ok(())
+    }
+
+    /// The place of a node that is an accumulator.
+    fn accumulator(&self, id: Id) -> Option<Operand> {
+        let Op::Input(k) = self.form.nodes[id as usize].op else { return None };
+        Some(self.emitter.place((k as usize).checked_sub(self.first_accumulator)?, self.copy))
+    }
+
+    /// Loads a node without operands.
+    fn leaf(&mut self, to: Operand, id: Id) -> Result<(), IcedError> {
+        match self.accumulator(id) {
+            Some(place) => self.emitter.load(to, place),
+            None => self.emitter.leaf(to, id, &self.form.nodes[id as usize], self.copy),
+        }
     }
 
     fn is_constant(&self, id: Id) -> bool {
@@ -248,12 +301,12 @@ impl Assembler<'_> {
         (id, if self.is_shared(id) { 0 } else { self.copy })
     }
 
-    fn place(&self, id: Id) -> Place {
+    fn place(&self, id: Id) -> Held {
         let (id, copy) = self.value(id);
         self.places[id as usize * self.emitter.shape.copies + copy]
     }
 
-    fn place_mut(&mut self, (id, copy): Value) -> &mut Place {
+    fn place_mut(&mut self, (id, copy): Value) -> &mut Held {
         &mut self.places[id as usize * self.emitter.shape.copies + copy]
     }
 
@@ -277,8 +330,11 @@ impl Assembler<'_> {
 
     /// A node in a register, which is kept until the end of the instruction.
     fn register(&mut self, id: Id) -> Result<Operand, IcedError> {
+        if let Some(Operand::Register(register)) = self.accumulator(id) {
+            return Ok(Operand::Register(register));
+        }
         let is_mask = self.is_mask(id);
-        let Place { register, slot } = self.place(id);
+        let Held { register, slot } = self.place(id);
         let number = match register {
             Some(register) => register,
             None => self.take(self.value(id), is_mask)?,
@@ -288,14 +344,14 @@ impl Assembler<'_> {
         match (register, slot) {
             (Some(_), _) => {}
             (None, Some(slot)) => self.emitter.load(operand, self.emitter.slot(slot))?,
-            (None, None) => self.emitter.leaf(operand, id, &self.form.nodes[id as usize], self.copy)?,
+            (None, None) => self.leaf(operand, id)?,
         }
         Ok(operand)
     }
 
     /// A node as the last operand of an instruction, which may be in memory.
     fn operand(&mut self, id: Id) -> Result<Operand, IcedError> {
-        let Place { register, slot } = self.place(id);
+        let Held { register, slot } = self.place(id);
         match (register, self.constant(id), slot) {
             (None, Some(at), _) => Ok(self.emitter.constant(at)),
             (None, _, Some(slot)) if !self.is_mask(id) => Ok(self.emitter.slot(slot)),
@@ -346,7 +402,7 @@ impl Assembler<'_> {
             }
             let is_mask = self.is_mask(*id);
             let value = self.value(*id);
-            let Place { register, slot } = std::mem::take(self.place_mut(value));
+            let Held { register, slot } = std::mem::take(self.place_mut(value));
             if let Some(register) = register {
                 self.registers(is_mask).hold(register, None);
             }

@@ -2,18 +2,21 @@
 
 use iced_x86::{Code, Encoder, IcedError, Instruction, OpKind, Register};
 
+use super::accumulator::Accumulator;
 use super::form::{Id, Node, Op, Width};
 use super::x86::vector;
 use crate::runtime::simd::Level;
 
 /// The registers of the arguments: the number of elements, the inputs, the outputs, the uniforms, and memory for values.
-const COUNT: Register = Register::RDI;
+pub(super) const COUNT: Register = Register::RDI;
 const INPUTS: Register = Register::RSI;
-const OUTPUTS: Register = Register::RDX;
+pub(super) const OUTPUTS: Register = Register::RDX;
 const UNIFORMS: Register = Register::RCX;
 const SLOTS: Register = Register::R8;
 /// The first element of the current iteration.
-const ELEMENT: Register = Register::RAX;
+pub(super) const ELEMENT: Register = Register::RAX;
+/// The end of the current run, if there are accumulators. It belongs to the caller, so it is saved.
+pub(super) const RUN_END: Register = Register::RBX;
 /// The starts of inputs and outputs. The last is that of all operands for which there is no other.
 const STARTS: [Register; 3] = [Register::R9, Register::R10, Register::R11];
 
@@ -29,8 +32,17 @@ pub struct Shape {
     pub level: Level,
     /// The number of elements in a vector.
     pub lanes: usize,
-    /// The number of vectors in an iteration.
+    /// The number of vectors whose instructions alternate.
     pub copies: usize,
+    /// The number of groups of that many vectors in an iteration, one after the other.
+    pub groups: usize,
+}
+
+impl Shape {
+    /// The number of elements in an iteration.
+    pub fn step(&self) -> usize {
+        self.lanes * self.copies * self.groups
+    }
 }
 
 /// An operand of an instruction.
@@ -49,7 +61,7 @@ pub enum Operand {
 }
 
 /// Memory at a distance from a register.
-fn memory(base: Register, displacement: i64) -> Operand {
+pub(super) fn memory(base: Register, displacement: i64) -> Operand {
     Operand::Memory { base, index: Register::None, scale: 1, displacement, is_broadcast: false }
 }
 
@@ -58,18 +70,27 @@ pub struct Emitter<'a> {
     /// The position of each node that is a constant.
     pub constants: &'a [i64],
     encoder: Encoder,
-    ip: u64,
+    pub(super) ip: u64,
     /// The inputs and outputs, as an array of pointers and a position, whose start is in each of `STARTS`.
     started: [Option<(Register, usize)>; STARTS.len()],
+    /// The current group of vectors.
+    pub group: usize,
+    pub(super) accumulators: &'a [Accumulator],
+    /// The addresses of the loop over runs, and of the loop over iterations.
+    pub(super) tops: [u64; 2],
 }
 
 impl<'a> Emitter<'a> {
-    pub fn new(shape: Shape, constants: &'a [i64], start: u64) -> Emitter<'a> {
-        Emitter { shape, constants, encoder: Encoder::new(64), ip: start, started: [None; STARTS.len()] }
+    pub fn new(shape: Shape, constants: &'a [i64], start: u64, accumulators: &'a [Accumulator]) -> Emitter<'a> {
+        let (encoder, started) = (Encoder::new(64), [None; STARTS.len()]);
+        Emitter { shape, constants, encoder, ip: start, started, group: 0, accumulators, tops: [0; 2] }
     }
 
-    /// The start of the loop over these inputs and outputs. Returns its address.
-    pub fn begin(&mut self, inputs: &[usize], outputs: usize) -> Result<u64, IcedError> {
+    /// The start of the loop over these inputs and outputs.
+    pub fn begin(&mut self, inputs: &[usize], outputs: usize) -> Result<(), IcedError> {
+        if !self.accumulators.is_empty() {
+            self.emit(Code::Push_r64, &[Operand::Register(RUN_END)])?;
+        }
         self.emit(Code::Xor_r32_rm32, &[Operand::Register(Register::EAX), Operand::Register(Register::EAX)])?;
         let operands = inputs.iter().map(|k| (INPUTS, *k)).chain((0..outputs).map(|k| (OUTPUTS, k)));
         let operands: Vec<_> = operands.collect();
@@ -78,7 +99,9 @@ impl<'a> Emitter<'a> {
         for (at, (pointers, k)) in operands.into_iter().take(kept).enumerate() {
             self.start(at, pointers, k)?;
         }
-        Ok(self.ip)
+        self.begin_runs()?;
+        self.tops[1] = self.ip;
+        Ok(())
     }
 
     /// Loads the start of an input or output.
@@ -87,12 +110,14 @@ impl<'a> Emitter<'a> {
         self.emit(Code::Mov_r64_rm64, &[Operand::Register(STARTS[at]), memory(pointers, 8 * k as i64)])
     }
 
-    /// The end of the loop that starts at `top`. Returns the code.
-    pub fn end(mut self, top: u64) -> Result<Vec<u8>, IcedError> {
-        let step = Operand::Immediate((self.shape.lanes * self.shape.copies) as u32);
+    /// The end of the loop. Returns the code.
+    pub fn end(mut self) -> Result<Vec<u8>, IcedError> {
+        let step = Operand::Immediate(self.shape.step() as u32);
         self.emit(Code::Add_rm64_imm32, &[Operand::Register(ELEMENT), step])?;
-        self.emit(Code::Cmp_rm64_r64, &[Operand::Register(ELEMENT), Operand::Register(COUNT)])?;
-        self.encode(&Instruction::with_branch(Code::Jb_rel32_64, top)?)?;
+        let end = if self.accumulators.is_empty() { COUNT } else { RUN_END };
+        self.emit(Code::Cmp_rm64_r64, &[Operand::Register(ELEMENT), Operand::Register(end)])?;
+        self.encode(&Instruction::with_branch(Code::Jb_rel32_64, self.tops[1])?)?;
+        self.end_runs()?;
         self.emit(Code::VEX_Vzeroupper, &[])?;
         self.emit(Code::Retnq, &[])?;
         Ok(self.encoder.take_buffer())
@@ -107,7 +132,7 @@ impl<'a> Emitter<'a> {
         self.emit(code, &operands.into_iter().flatten().collect::<Vec<_>>())
     }
 
-    fn encode(&mut self, instruction: &Instruction) -> Result<(), IcedError> {
+    pub(super) fn encode(&mut self, instruction: &Instruction) -> Result<(), IcedError> {
         let size = self.encoder.encode(instruction, self.ip);
         debug_assert!(size.is_ok(), "{size:?}: {instruction:?}");
         self.ip += size? as u64;
@@ -132,7 +157,7 @@ impl<'a> Emitter<'a> {
         self.emit(load, &[to, from])
     }
 
-    fn store(&mut self, to: Operand, from: Operand) -> Result<(), IcedError> {
+    pub(super) fn store(&mut self, to: Operand, from: Operand) -> Result<(), IcedError> {
         let Operand::Register(register) = from else { return Ok(()) };
         let [_, store] = self.moves(register);
         self.emit(store, &[to, from])
@@ -157,7 +182,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Fills a register with a constant.
-    fn load_constant(&mut self, to: Operand, at: i64, width: Width) -> Result<(), IcedError> {
+    pub(super) fn load_constant(&mut self, to: Operand, at: i64, width: Width) -> Result<(), IcedError> {
         match self.shape.level {
             Level::Avx512 => self.broadcast(to, memory(Register::RIP, at), width),
             _ => self.load(to, memory(Register::RIP, at)),
@@ -209,7 +234,7 @@ impl<'a> Emitter<'a> {
                 last
             }
         };
-        let displacement = (copy * self.shape.lanes * size) as i64;
+        let displacement = ((self.group * self.shape.copies + copy) * self.shape.lanes * size) as i64;
         let base = STARTS[at];
         Ok(Operand::Memory { base, index: ELEMENT, scale: size as u32, displacement, is_broadcast: false })
     }

@@ -6,6 +6,7 @@
 //! | The record is a form: instructions that a CPU has, for one element | `form.rs` |
 //! | With AVX2, operations that it lacks are replaced | `lower.rs` |
 //! | Values are assigned to registers, and instructions are chosen from a table | `assemble.rs`, `x86.rs` |
+//! | Reductions are accumulated within a loop | `accumulator.rs` |
 //! | The instructions are encoded, by the crate `iced-x86` | `emit.rs` |
 //! | The code is written to pages of memory, which then become executable and are not writable any more | `routine.rs` |
 //!
@@ -13,6 +14,7 @@
 //! payload of NaN may differ. A program is interpreted on other CPUs, at the baseline, and if it has a function without a
 //! form.
 
+mod accumulator;
 mod assemble;
 mod emit;
 mod form;

@@ -5,12 +5,15 @@ use std::mem::MaybeUninit;
 use memmap2::{Mmap, MmapMut};
 use smallvec::{SmallVec, smallvec};
 
+use super::accumulator::Accumulator;
 use super::assemble::{Loop, assemble};
 use super::emit::{SLOT, Shape};
 use super::form::{Form, Op, Width};
 use super::lower::lower;
 use super::x86::vector_bytes;
 use crate::memory::Line;
+use crate::reduce::rows::LANES;
+use crate::row::Reduction;
 use crate::runtime::simd::Level;
 
 /// The most instructions of a loop over several vectors.
@@ -39,9 +42,16 @@ type Pointers = SmallVec<[*mut u8; 8]>;
 type Entry = unsafe extern "sysv64" fn(usize, *const *mut u8, *const *mut u8, *const u8, *mut u8);
 
 impl Routine {
-    /// Assembles a form with this many inputs, whose numbers have this width. Returns `None` if the level has no machine code, or
-    /// if the system refuses executable memory.
-    pub fn new(mut form: Form, inputs: usize, width: Width, level: Level) -> Option<Routine> {
+    /// Assembles a form with this many inputs, whose numbers have this width. The last inputs and outputs belong to the
+    /// reductions: an input is what an output was before. Each reduction has the bits of its result for no elements.
+    /// Returns `None` if the level has no machine code, or if the system refuses executable memory.
+    pub fn new(
+        mut form: Form,
+        inputs: usize,
+        reductions: &[(Reduction, u64)],
+        width: Width,
+        level: Level,
+    ) -> Option<Routine> {
         if level == Level::Baseline {
             return None;
         }
@@ -56,14 +66,36 @@ impl Routine {
         let lowered = if level == Level::Avx512 { form } else { lower(&form, width) };
         let widest = lowered.nodes.iter().map(|node| node.width as usize).max().unwrap_or(0).max(width as usize);
         let lanes = vector_bytes(level) / widest;
-        let copies = copies(&lowered, level);
+        let mut shapes = [copies(&lowered, level), 1].map(|copies| Shape { level, lanes, copies, groups: 1 });
+        if !reductions.is_empty() {
+            // An iteration adds to each lane once.
+            let copies = (1 << shapes[0].copies.ilog2()).min(LANES / lanes);
+            shapes = [Shape { level, lanes, copies, groups: LANES / lanes / copies }; 2];
+            if lowered.nodes.len() * LANES / lanes > MOST_INSTRUCTIONS {
+                return None;
+            }
+        }
         let (mut bytes, constants) = constants(&lowered, level, lanes);
+        let first = truths.len() - reductions.len();
+        let accumulator = |(k, (reduction, identity)): (usize, &(Reduction, u64))| {
+            let runs = match reduction {
+                Reduction::Max | Reduction::Min => None,
+                Reduction::Prod => Some(Op::Multiply),
+                _ => Some(Op::Add),
+            };
+            let identity = constant(&mut bytes, *identity, width as usize, level, lanes);
+            Accumulator { output: first + k, runs, identity, width, places: vec![] }
+        };
+        let accumulators: Vec<Accumulator> = reductions.iter().enumerate().map(accumulator).collect();
+        bytes.resize(bytes.len().next_multiple_of(SLOT), 0);
         let mut starts = [0; 2];
         let mut slots = 0;
-        for (start, copies) in starts.iter_mut().zip([copies, 1]) {
+        for (which, (start, shape)) in starts.iter_mut().zip(shapes).enumerate() {
+            if which > 0 && !reductions.is_empty() {
+                break;
+            }
             *start = bytes.len();
-            let shape = Shape { level, lanes, copies };
-            let assembled = assemble(&lowered, &truths, shape, &constants, *start as u64);
+            let assembled = assemble(&lowered, &truths, shape, &constants, *start as u64, inputs, accumulators.clone());
             debug_assert!(assembled.is_ok(), "{assembled:?}");
             let Loop { bytes: code, slots: used } = assembled.ok()?;
             bytes.extend(code);
@@ -84,7 +116,20 @@ impl Routine {
         }
         let mut pages = MmapMut::map_anon(bytes.len()).ok()?;
         pages.copy_from_slice(&bytes);
-        Some(Routine { pages: pages.make_exec().ok()?, sizes, starts, steps: [lanes * copies, lanes], slots })
+        Some(Routine { pages: pages.make_exec().ok()?, sizes, starts, steps: shapes.map(|shape| shape.step()), slots })
+    }
+
+    /// Runs the code over `n` elements, a multiple of [`LANES`]. The last outputs are the totals of the reductions, of that many
+    /// elements. Sums and products are added to them, and extrema replace them.
+    ///
+    /// # Safety
+    /// As for [`run`](Routine::run).
+    pub unsafe fn accumulate(&self, n: usize, inputs: &[*const u8], uniforms: *const u8, outputs: &[*mut u8]) {
+        debug_assert!(n.is_multiple_of(LANES));
+        if n > 0 {
+            // SAFETY: the caller's contract.
+            unsafe { self.call(0, n, inputs.as_ptr().cast(), uniforms, outputs.as_ptr()) };
+        }
     }
 
     /// Runs the code over `n` elements.
@@ -187,16 +232,20 @@ fn constants(form: &Form, level: Level, lanes: usize) -> (Vec<u8>, Vec<i64>) {
     let mut bytes = vec![0; SLOT];
     let positions = form.nodes.iter().map(|node| {
         let Op::Constant(bits) = node.op else { return 0 };
-        let size = node.width as usize;
-        let count = if level == Level::Avx512 { 1 } else { lanes };
-        bytes.resize(bytes.len().next_multiple_of(size * count), 0);
-        let position = bytes.len() as i64;
-        (0..count).for_each(|_| bytes.extend(&bits.to_le_bytes()[..size]));
-        position
+        constant(&mut bytes, bits, node.width as usize, level, lanes)
     });
     let positions = positions.collect();
     bytes.resize(bytes.len().next_multiple_of(SLOT), 0);
     (bytes, positions)
+}
+
+/// Adds a constant, and returns its position.
+fn constant(bytes: &mut Vec<u8>, bits: u64, size: usize, level: Level, lanes: usize) -> i64 {
+    let count = if level == Level::Avx512 { 1 } else { lanes };
+    bytes.resize(bytes.len().next_multiple_of(size * count), 0);
+    let position = bytes.len() as i64;
+    (0..count).for_each(|_| bytes.extend(&bits.to_le_bytes()[..size]));
+    position
 }
 
 /// The number of vectors at once. The instructions for one vector wait for each other, so several are faster, even if some values

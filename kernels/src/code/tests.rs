@@ -54,7 +54,7 @@ macro_rules! functions {
                         });
                         let form = form.expect("a form");
                         let count = form.outputs.len();
-                        let routine = Routine::new(form.clone(), 3, width, level).expect("machine code");
+                        let routine = Routine::new(form.clone(), 3, &[], width, level).expect("machine code");
                         let mut outputs: Vec<Vec<$native>> = vec![vec![9.0; n + 1]; count];
                         let from: Vec<_> = inputs.iter().map(|x| x.as_ptr().cast::<u8>()).collect();
                         let to: Vec<_> = outputs.iter_mut().map(|y| y.as_mut_ptr().cast::<u8>()).collect();

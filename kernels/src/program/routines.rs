@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::{Instruction, Plan, Primitive, Scalar, ScalarValue, Tile};
 use crate::code::{Condition, Format, Number, Op, Routine, push, record};
+use crate::number::scalar::Float;
 use crate::runtime::simd::{Level, level};
 
 /// The machine code of a program, for each type of number and SIMD level. It is assembled at the first call.
@@ -24,7 +25,7 @@ impl Routines {
 pub type Assemble = fn(&Plan, Level) -> Option<Routine>;
 
 /// The machine code of a program whose numbers are `N`s.
-pub fn assemble<N: Format>(plan: &Plan, level: Level) -> Option<Routine>
+pub fn assemble<N: Format + Float>(plan: &Plan, level: Level) -> Option<Routine>
 where
     Number<N>: Scalar<Mask = Condition>,
 {
@@ -45,5 +46,6 @@ where
         };
         Some(values?.iter().map(node).collect())
     })?;
-    Routine::new(form, program.inputs.len(), N::WIDTH, level)
+    let reductions: Vec<_> = plan.reductions.iter().map(|r| (*r, r.identity::<N>().bits())).collect();
+    Routine::new(form, program.inputs.len(), &reductions, N::WIDTH, level)
 }

@@ -4,18 +4,18 @@ use std::cell::Cell;
 
 use smallvec::SmallVec;
 
-use super::stages::{Numbers, Part, Slot, Stages};
+use super::stages::{Numbers, Part, Slot, Stage, Stages, Sums};
 use super::{Id, Instruction, Malformed, Program, Tile, ValueType};
 use crate::memory::Line;
 use crate::number::Truth;
 use crate::number::scalar::Const;
-use crate::row::{Computed, Reduction, Rows, reduced};
+use crate::row::{Accumulators, Computed, LANES, Lanes, Reduction, Rows, reduced};
 use crate::runtime::stop::vec_for;
 
 /// The number of elements that a stage computes before the next stage runs. They stay in the nearest cache.
 const BLOCK: usize = 2048;
-/// The fewest elements of a row that a call computes alone.
-const LONG: usize = 512;
+/// The fewest elements of a row for which each stage is called row by row.
+const LONG: usize = 256;
 /// The most lines of memory that a thread keeps for its next run.
 const MOST_LINES: usize = (1 << 20) / Line::BYTES;
 /// A column has room for a multiple of this number of rows, so that a program over rows computes whole vectors.
@@ -104,8 +104,8 @@ impl RowPlan {
         if rows == 0 {
             return;
         }
-        let together = if n >= LONG { 1 } else { (BLOCK / n.max(1)).clamp(1, rows) };
-        let is_long = together == 1;
+        let is_long = n >= LONG || rows == 1;
+        let together = (BLOCK / n.max(1)).clamp(1, rows);
         let stages = &self.stages[usize::from(is_long)];
         let (per_row, attributes) = uniforms.split_at(self.per_row);
         // SAFETY: the caller's contract: every uniform has a first row.
@@ -116,13 +116,27 @@ impl RowPlan {
             numbers.resize(first + stages.columns, T::ZERO);
         }
         let mut memory = MEMORY.take();
-        let buffers = Buffers::of::<T>(stages, n, together, inputs.len(), &mut memory);
+        let buffers =
+            Buffers::of::<T>(stages, n, together, if is_long { None } else { Some(inputs.len()) }, &mut memory);
         let masks = &self.masks;
-        let mut run =
-            Run { n, rows: 0, start: 0, buffers, inputs, outputs, masks, numbers, first, copied: SmallVec::new() };
+        let mut run = Run {
+            n,
+            rows: 0,
+            start: 0,
+            row: 0,
+            is_long,
+            buffers,
+            inputs,
+            outputs,
+            masks,
+            numbers,
+            first,
+            copied: SmallVec::new(),
+        };
+        let mut accumulators = Accumulators::new();
         // Inputs that are the same in all rows are copied, so that one call computes several rows.
         for (k, input) in inputs.iter().enumerate() {
-            let is_copied = input.step == 0 && together > 1 && stages.reads[k];
+            let is_copied = input.step == 0 && !is_long && stages.reads[k];
             run.copied.push(is_copied);
             if is_copied {
                 let (to, size) = (run.buffers.input::<u8>(k), run.size_of(Slot::Input(k)));
@@ -145,7 +159,7 @@ impl RowPlan {
         for start in (0..rows).step_by(together) {
             (run.start, run.rows) = (start, together.min(rows - start));
             // SAFETY: the caller's contract, for these rows.
-            unsafe { run.block(stages, per_row) };
+            unsafe { run.block(stages, per_row, &mut accumulators) };
         }
         if memory.capacity() <= MOST_LINES {
             MEMORY.set(memory);
@@ -165,13 +179,14 @@ struct Buffers {
 }
 
 impl Buffers {
-    fn of<T>(stages: &Stages, n: usize, rows: usize, inputs: usize, memory: &mut Vec<Line>) -> Buffers {
+    fn of<T>(stages: &Stages, n: usize, rows: usize, inputs: Option<usize>, memory: &mut Vec<Line>) -> Buffers {
         let lines = |count: usize| count.saturating_mul(size_of::<T>()).div_ceil(Line::BYTES);
         // One line more: arrays that start at the same offset of a page would compete for the same cache sets.
         let array = lines(n.saturating_mul(rows)) + 1;
         let column = lines(rows.next_multiple_of(VECTOR));
-        // Arrays and positions, and for several rows repeated columns and copied inputs.
-        let arrays = stages.arrays + usize::from(stages.positions) + if rows > 1 { stages.columns + inputs } else { 0 };
+        // Arrays and positions, and for short rows repeated columns and copied inputs.
+        let repeated = inputs.map_or(0, |inputs| stages.columns + inputs);
+        let arrays = stages.arrays + usize::from(stages.positions) + repeated;
         let count = arrays.saturating_mul(array).saturating_add(stages.columns * column);
         if memory.capacity() < count {
             *memory = vec_for(count);
@@ -204,8 +219,12 @@ impl Buffers {
 /// A run over one block of rows at a time.
 struct Run<'a, T> {
     n: usize,
+    /// The first row of the block, and the number of its rows.
     start: usize,
     rows: usize,
+    /// Whether stages are called row by row, and the current row of the block; else 0.
+    is_long: bool,
+    row: usize,
     buffers: Buffers,
     inputs: &'a [Rows<*const T>],
     outputs: &'a [Rows<*mut T>],
@@ -220,22 +239,26 @@ struct Run<'a, T> {
 impl<T: Tile + Computed> Run<'_, T> {
     /// # Safety
     /// As for [`RowPlan::run`].
-    unsafe fn block(&mut self, stages: &Stages, per_row: &[Rows<*const T>]) {
+    unsafe fn block(&mut self, stages: &Stages, per_row: &[Rows<*const T>], accumulators: &mut Accumulators<T>) {
         // SAFETY: by contract; columns have room for all rows, and arrays for their elements.
         unsafe {
             for (k, uniform) in per_row.iter().enumerate() {
                 let to = self.buffers.column::<T>(k);
                 (0..self.rows).for_each(|row| to.add(row).write(*uniform.row(self.start + row)));
-                self.publish(k, stages);
+                self.repeat(k, stages);
             }
             for stage in &stages.all {
                 if let Some(part) = &stage.numbers {
                     self.compute_numbers(part);
                     part.outputs.iter().for_each(|slot| {
                         if let Slot::Column(k) = slot {
-                            self.publish(*k, stages)
+                            self.repeat(*k, stages)
                         }
                     });
+                }
+                if self.is_long {
+                    self.row_by_row(stage, accumulators);
+                    continue;
                 }
                 if let Some(part) = &stage.elements {
                     self.compute_elements(part);
@@ -243,7 +266,7 @@ impl<T: Tile + Computed> Run<'_, T> {
                 for (reduction, from, to) in &stage.reductions {
                     self.reduce(*reduction, *from, *to);
                     if let Slot::Column(k) = to {
-                        self.publish(*k, stages);
+                        self.repeat(*k, stages);
                     }
                 }
             }
@@ -255,22 +278,48 @@ impl<T: Tile + Computed> Run<'_, T> {
         }
     }
 
-    /// Passes the numbers of a column on to the elements of their rows.
+    /// Computes a stage, one row after the other.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn row_by_row(&mut self, stage: &Stage, accumulators: &mut Accumulators<T>) {
+        let rows = std::mem::replace(&mut self.rows, 1);
+        let sums = stage.sums.as_ref().filter(|sums| self.n >= LANES && sums.part.plan.has_machine_code::<T>());
+        for row in 0..rows {
+            self.row = row;
+            for k in 0..self.numbers.len() - self.first {
+                // SAFETY: columns are initialized.
+                self.numbers[self.first + k] = unsafe { *self.buffers.column::<T>(k).add(row) };
+            }
+            // SAFETY: by contract.
+            unsafe {
+                match (sums, &stage.elements) {
+                    (Some(sums), _) => self.sum(stage, sums, accumulators),
+                    (None, Some(part)) => self.compute_elements(part),
+                    (None, None) => {}
+                }
+                for (reduction, from, to) in &stage.reductions {
+                    if sums.is_none() || reduction.is_running() {
+                        self.reduce(*reduction, *from, *to);
+                    }
+                }
+            }
+        }
+        (self.rows, self.row) = (rows, 0);
+    }
+
+    /// Repeats the numbers of a column for the elements of their rows, if there is a buffer for them.
     ///
     /// # Safety
     /// The column is computed.
-    unsafe fn publish(&mut self, k: usize, stages: &Stages) {
-        let from = self.buffers.column::<T>(k);
-        // SAFETY: the column and the array have room for the rows.
-        unsafe {
-            if let Some(number) = self.numbers.get_mut(self.first + k) {
-                *number = *from;
-            } else if stages.repeated[k] {
-                let to = self.buffers.repeated::<T>(k);
-                for row in 0..self.rows {
-                    std::slice::from_raw_parts_mut(to.add(row * self.n), self.n).fill(*from.add(row));
-                }
-            }
+    unsafe fn repeat(&mut self, k: usize, stages: &Stages) {
+        if self.is_long || !stages.repeated[k] {
+            return;
+        }
+        let (from, to) = (self.buffers.column::<T>(k), self.buffers.repeated::<T>(k));
+        for row in 0..self.rows {
+            // SAFETY: the column and the array have room for the rows.
+            unsafe { std::slice::from_raw_parts_mut(to.add(row * self.n), self.n).fill(*from.add(row)) };
         }
     }
 
@@ -286,15 +335,16 @@ impl<T: Tile + Computed> Run<'_, T> {
 
     /// The first of the rows in memory, with the distance in bytes to the next.
     fn rows_of(&self, slot: Slot) -> (*mut u8, isize) {
-        let step = (self.n * self.size_of(slot)) as isize;
+        let (row, step) = (self.start + self.row, (self.n * self.size_of(slot)) as isize);
+        let own = |first: *mut u8, step: isize| (first.wrapping_offset(self.row as isize * step), step);
         match slot {
             Slot::Input(k) if self.copied[k] => (self.buffers.input(k), step),
-            Slot::Input(k) => (self.inputs[k].row(self.start).cast_mut().cast(), self.inputs[k].step),
-            Slot::Output(k) => (self.outputs[k].row(self.start).cast(), self.outputs[k].step),
-            Slot::Array(k) => (self.buffers.at(k), step),
+            Slot::Input(k) => (self.inputs[k].row(row).cast_mut().cast(), self.inputs[k].step),
+            Slot::Output(k) => (self.outputs[k].row(row).cast(), self.outputs[k].step),
+            Slot::Array(k) => own(self.buffers.at(k), step),
             Slot::Repeated(k) => (self.buffers.repeated(k), step),
             Slot::Positions => (self.buffers.positions(), step),
-            Slot::Column(k) => (self.buffers.column(k), size_of::<T>() as isize),
+            Slot::Column(k) => own(self.buffers.column(k), size_of::<T>() as isize),
         }
     }
 
@@ -323,6 +373,56 @@ impl<T: Tile + Computed> Run<'_, T> {
             // SAFETY: by contract; arrays have room for these rows.
             unsafe { part.run(n, &data, &self.numbers) };
             data.iter_mut().zip(&steps).for_each(|(data, step)| *data = data.wrapping_offset(*step));
+        }
+    }
+
+    /// Computes the elements of a row, and reduces them.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`]. There is machine code.
+    unsafe fn sum(&self, stage: &Stage, sums: &Sums, accumulators: &mut Accumulators<T>) {
+        let Part { plan, inputs, outputs } = &sums.part;
+        let place = |slot: &Slot, at: usize| self.rows_of(*slot).0.wrapping_add(at * self.size_of(*slot));
+        let kinds = sums.reductions.iter().map(|(reduction, _)| *reduction);
+        let (mut read, mut written) = (SmallVec::<[*const u8; 16]>::new(), SmallVec::<[*mut u8; 16]>::new());
+        let results = accumulators.reduce(self.n, kinds, |start, len, lanes| {
+            if len < LANES {
+                // SAFETY: by contract.
+                return unsafe { self.sum_rest(stage, start, lanes) };
+            }
+            read.clear();
+            written.clear();
+            read.extend(inputs.iter().map(|slot| place(slot, start).cast_const()));
+            written.extend(outputs.iter().map(|slot| place(slot, start)));
+            written.extend(lanes.iter_mut().map(|lanes| lanes.as_mut_ptr().cast::<u8>()));
+            // SAFETY: by contract; there are as many totals as reductions.
+            unsafe { plan.reduce(len, &read, &self.numbers, &written) }
+        });
+        for ((_, to), result) in sums.reductions.iter().zip(results) {
+            // SAFETY: the column has room for a number.
+            unsafe { self.rows_of(*to).0.cast::<T>().write(*result) }
+        }
+    }
+
+    /// Computes the elements of a row from a position on, fewer than there are lanes, and adds them to these.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn sum_rest(&self, stage: &Stage, start: usize, lanes: &mut [Lanes<T>]) {
+        let place = |slot: &Slot| self.rows_of(*slot).0.wrapping_add(start * self.size_of(*slot));
+        let count = self.n - start;
+        if let Some(part) = &stage.elements {
+            let data: SmallVec<[*mut u8; 16]> = part.inputs.iter().chain(&part.outputs).map(place).collect();
+            // SAFETY: by contract; arrays have room for the row.
+            unsafe { part.run(count, &data, &self.numbers) };
+        }
+        let reductions = stage.reductions.iter().filter(|(reduction, ..)| !reduction.is_running());
+        for ((reduction, from, _), lanes) in reductions.zip(lanes) {
+            // SAFETY: the elements have been computed.
+            let elements = unsafe { std::slice::from_raw_parts(place(from).cast::<T>(), count) };
+            for (lane, x) in lanes.iter_mut().zip(elements) {
+                *lane = reduction.combine(*lane, reduction.combine(reduction.identity(), *x));
+            }
         }
     }
 

@@ -77,6 +77,17 @@ pub(super) struct Stage {
     pub elements: Option<Part>,
     /// The reductions, with their arguments and results.
     pub reductions: Vec<(Reduction, Slot, Slot)>,
+    /// Computes the elements of a row and reduces them at the same time.
+    pub sums: Option<Sums>,
+}
+
+/// The elements of a stage with accumulators, which machine code keeps in registers. It does not store what is only reduced.
+#[derive(Debug)]
+pub(super) struct Sums {
+    /// The accumulators are the last inputs and outputs. They have no slots.
+    pub part: Part,
+    /// The reductions in the order of the accumulators, with their results.
+    pub reductions: Vec<(Reduction, Slot)>,
 }
 
 /// How a program over elements receives the numbers of rows.
@@ -120,7 +131,7 @@ impl Stages {
         let numbers_used = split.numbers_used(gives);
         let kept = split.kept(gives, depth);
         let mut all = Vec::with_capacity(depth + 1);
-        let mut results = Vec::new();
+        let (mut results, mut before) = (Vec::new(), Vec::new());
         for level in 0..=depth {
             let is_last = level == depth;
             let mut roots: Vec<(Id, Slot)> = Vec::new();
@@ -142,7 +153,7 @@ impl Stages {
                 });
                 results.push((slot, k));
             }
-            let mut stage = Stage { numbers: split.part(&roots, Extent::Number)?, ..Stage::default() };
+            let mut stage = Stage { numbers: split.part(&roots, &[], Extent::Number)?, ..Stage::default() };
             roots
                 .iter()
                 .filter(|(id, _)| numbers_used[id.at()])
@@ -166,7 +177,8 @@ impl Stages {
             }
             let outputs = program.outputs.iter().enumerate().filter(|(k, _)| is_last && gives[*k]);
             roots.extend(outputs.map(|(k, (_, id))| (*id, Slot::Output(k))));
-            stage.elements = split.part(&roots, Extent::Element)?;
+            stage.elements = split.part(&roots, &[], Extent::Element)?;
+            before.push(Before { slots: split.slots.clone(), roots: roots.clone(), reductions: reductions.clone() });
             for (id, slot) in roots.iter().filter(|(id, _)| split.extents[id.at()] == Extent::Element) {
                 split.slots[id.at()].get_or_insert(*slot);
             }
@@ -175,16 +187,30 @@ impl Stages {
             }
             all.push(stage);
         }
-        let is_read = |slot: Slot| {
-            let reads = |part: &Part| part.inputs.contains(&slot);
-            let reduces = |stage: &Stage| stage.reductions.iter().any(|(_, from, _)| *from == slot);
-            all.iter().any(|stage| stage.elements.as_ref().is_some_and(reads) || reduces(stage))
-        };
+        for (at, before) in before.into_iter().enumerate().filter(|_| numbers == Numbers::Uniform) {
+            all[at].sums = split.sums(&all, at, before)?;
+        }
+        let is_read = |slot: Slot| is_read(&all, slot);
         let repeated = (0..split.columns).map(|k| is_read(Slot::Repeated(k))).collect();
         let reads = (0..program.inputs.len()).map(|k| is_read(Slot::Input(k))).collect();
         let positions = is_read(Slot::Positions);
         Ok(Stages { all, arrays: split.arrays, columns: split.columns, results, repeated, reads, positions })
     }
+}
+
+/// Whether elements of these stages are computed from a slot, or reduced from it.
+fn is_read(stages: &[Stage], slot: Slot) -> bool {
+    let reads = |part: &Part| part.inputs.contains(&slot);
+    let reduces = |stage: &Stage| stage.reductions.iter().any(|(_, from, _)| *from == slot);
+    stages.iter().any(|stage| stage.elements.as_ref().is_some_and(reads) || reduces(stage))
+}
+
+/// What is known before the elements of a stage are computed.
+struct Before {
+    slots: Vec<Option<Slot>>,
+    /// The elements that the stage computes, and its reductions.
+    roots: Vec<(Id, Slot)>,
+    reductions: Vec<(Id, Reduction, Id)>,
 }
 
 /// A program that is being split.
@@ -306,16 +332,35 @@ impl<'a> Split<'a> {
         kept
     }
 
-    /// The program that computes these values from those in memory. It takes the attributes and the length of the row as
+    /// The elements of a stage with accumulators. `None` if there is nothing to gain.
+    fn sums(&mut self, all: &[Stage], at: usize, before: Before) -> Result<Option<Sums>, Malformed> {
+        let Before { slots, roots, reductions } = before;
+        let (stage, later) = (&all[at], &all[at + 1..]);
+        let pairs = reductions.iter().zip(&stage.reductions).filter(|((_, reduction, _), _)| !reduction.is_running());
+        let (sums, reductions): (Vec<_>, Vec<_>) =
+            pairs.map(|((_, reduction, id), (.., to))| ((*reduction, *id), (*reduction, *to))).unzip();
+        let is_running = |slot: Slot| stage.reductions.iter().any(|(r, from, _)| r.is_running() && *from == slot);
+        let is_stored = |slot: Slot| matches!(slot, Slot::Output(_)) || is_running(slot) || is_read(later, slot);
+        let stored: Vec<(Id, Slot)> = roots.iter().copied().filter(|(_, slot)| is_stored(*slot)).collect();
+        // A reduction of an input alone reads it once anyway.
+        if sums.is_empty() || roots.is_empty() && sums.len() == 1 {
+            return Ok(None);
+        }
+        self.slots = slots;
+        let part = self.part(&stored, &sums, Extent::Element)?;
+        Ok(part.map(|part| Sums { part, reductions }))
+    }
+
+    /// The program that computes these values from those in memory, and adds to accumulators. It takes the attributes and the length of the row as
     /// uniforms. Truth values are in buffers as the numbers 0 and 1.
-    fn part(&self, roots: &[(Id, Slot)], extent: Extent) -> Result<Option<Part>, Malformed> {
-        if roots.is_empty() {
+    fn part(&self, roots: &[(Id, Slot)], sums: &[(Reduction, Id)], extent: Extent) -> Result<Option<Part>, Malformed> {
+        if roots.is_empty() && sums.is_empty() {
             return Ok(None);
         }
         let instructions = &self.program.instructions;
         let attributes = self.program.uniforms.len() - self.per_row;
         let mut is_needed = vec![false; instructions.len()];
-        roots.iter().for_each(|(id, _)| is_needed[id.at()] = true);
+        roots.iter().map(|(id, _)| id).chain(sums.iter().map(|(_, id)| id)).for_each(|id| is_needed[id.at()] = true);
         for at in (0..instructions.len()).rev().filter(|at| self.slots[*at].is_none()).collect::<Vec<_>>() {
             if is_needed[at] {
                 instructions[at].operands().iter().for_each(|(id, _)| is_needed[id.at()] = true);
@@ -367,9 +412,14 @@ impl<'a> Split<'a> {
             }
             outputs.push((format!("y{k}"), value));
         }
+        for (k, (reduction, id)) in sums.iter().enumerate() {
+            let accumulator = push(&mut written, Instruction::Input((inputs.len() + k) as u32));
+            let combined = Instruction::apply(combining(*reduction), &[accumulator, moved[id.at()]]);
+            outputs.push((format!("s{k}"), push(&mut written, combined)));
+        }
         let names = |prefix: &str, count: usize| (0..count).map(|k| format!("{prefix}{k}")).collect();
         let program = Program {
-            inputs: names("x", inputs.len()),
+            inputs: names("x", inputs.len() + sums.len()),
             uniforms: names("u", uniforms),
             instructions: written,
             outputs,
@@ -377,6 +427,20 @@ impl<'a> Split<'a> {
         let is_mask = |k: &usize| matches!(inputs[*k], Slot::Input(input) if self.masks.contains(&input));
         let masks: Vec<usize> = (0..inputs.len()).filter(is_mask).collect();
         let outputs = roots.iter().map(|(_, slot)| *slot).collect();
-        Ok(Some(Part { plan: Plan::new(program, &masks)?, inputs, outputs }))
+        Ok(Some(Part {
+            plan: Plan::new(program, &masks)?.reducing(sums.iter().map(|(r, _)| *r).collect()),
+            inputs,
+            outputs,
+        }))
+    }
+}
+
+/// The function that combines two results of a reduction.
+fn combining(reduction: Reduction) -> Primitive {
+    match reduction {
+        Reduction::Sum | Reduction::Cumsum | Reduction::ReverseCumsum => Primitive::Add,
+        Reduction::Prod => Primitive::Multiply,
+        Reduction::Max => Primitive::Maximum,
+        Reduction::Min => Primitive::Minimum,
     }
 }

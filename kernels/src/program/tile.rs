@@ -8,6 +8,7 @@ use super::{Id, Instruction, Malformed, Primitive, Program, Tile, ValueType};
 use crate::map::{Map, map};
 use crate::memory::Line;
 use crate::number::Truth;
+use crate::row::{LANES, Reduction};
 use crate::runtime::stop::filled;
 use crate::runtime::threads::parallel_for;
 
@@ -51,6 +52,8 @@ pub struct Plan {
     /// Outputs that no step computes: inputs, uniforms, constants, or copies of another output.
     copies: Vec<(Place, ValueType, usize)>,
     registers: usize,
+    /// The reductions, to which the last inputs and outputs belong.
+    pub(super) reductions: Vec<Reduction>,
     #[cfg(target_arch = "x86_64")]
     routines: super::routines::Routines,
 }
@@ -83,6 +86,7 @@ impl Plan {
             steps: vec![],
             copies: vec![],
             registers: 0,
+            reductions: vec![],
             #[cfg(target_arch = "x86_64")]
             routines: Default::default(),
         };
@@ -167,6 +171,25 @@ impl Plan {
         }
         // SAFETY: the caller's contract.
         unsafe { self.interpret(n, inputs, uniforms, outputs) }
+    }
+
+    /// The same plan, whose last inputs and outputs belong to reductions. Only machine code runs it.
+    pub(super) fn reducing(self, reductions: Vec<Reduction>) -> Plan {
+        Plan { reductions, ..self }
+    }
+
+    /// Runs the plan over `n` elements, a multiple of [`LANES`]. There is machine code. The last outputs are totals of that many
+    /// elements, and the last inputs are not used.
+    ///
+    /// # Safety
+    /// As for [`Plan::run`].
+    pub(super) unsafe fn reduce<T: Tile>(&self, n: usize, inputs: &[*const u8], uniforms: &[T], outputs: &[*mut u8]) {
+        debug_assert!(n.is_multiple_of(LANES));
+        #[cfg(target_arch = "x86_64")]
+        if let Some(routine) = self.routines.of::<T>(self) {
+            // SAFETY: the caller's contract.
+            unsafe { routine.accumulate(n, inputs, uniforms.as_ptr().cast(), outputs) }
+        }
     }
 
     /// True if there is machine code for numbers of type `T` at the current SIMD level.

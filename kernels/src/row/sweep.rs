@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use super::Reduction;
 use super::body::{Computed, KEPT};
-pub(super) use crate::reduce::rows::LANES;
+pub(crate) use crate::reduce::rows::LANES;
 use crate::reduce::rows::{RUN, SECTION};
 
 /// Runs `$do` with `$k` as each number below the bound. The first are constants from the start: the compiler decides on
@@ -39,7 +39,7 @@ macro_rules! each {
 pub(super) use each;
 
 /// One value for each lane.
-pub(super) type Lanes<T> = [T; LANES];
+pub(crate) type Lanes<T> = [T; LANES];
 
 /// An array in memory whose vectors do not cross cache lines, which would take twice the time.
 #[repr(align(64))]
@@ -155,7 +155,7 @@ fn add<T: Computed, S: Sweep<T, N>, const N: usize>(
 
 /// Reduces all lanes to one value.
 #[inline(always)]
-fn fold<T: Computed>(lanes: &Lanes<T>, kind: Reduction) -> T {
+pub(super) fn fold<T: Computed>(lanes: &Lanes<T>, kind: Reduction) -> T {
     let lanes = halve::<T, 32>(lanes, kind);
     // From here on, single lanes are combined. The compiler must not see this, because it would keep single lanes in the
     // loop, too.
@@ -189,7 +189,7 @@ impl<T: Computed> Sections<T> {
 
     #[cold]
     #[inline(never)]
-    fn push(&mut self, kinds: &[Option<Reduction>], section: &[T]) {
+    pub(super) fn push(&mut self, kinds: &[Option<Reduction>], section: &[T]) {
         self.results.extend_from_slice(&section[..kinds.len()]);
         self.count += 1;
         for _ in 0..self.count.trailing_zeros() {
@@ -212,7 +212,7 @@ impl<T: Computed> Sections<T> {
     /// Moves the result of the row to `sums`.
     #[cold]
     #[inline(never)]
-    fn finish(&mut self, kinds: &[Option<Reduction>], sums: &mut [T]) {
+    pub(super) fn finish(&mut self, kinds: &[Option<Reduction>], sums: &mut [T]) {
         while self.results.len() > kinds.len() {
             self.join(kinds);
         }
