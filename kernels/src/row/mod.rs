@@ -10,6 +10,7 @@
 // Loops use indices: the closures of an iterator are functions that are compiled for the baseline.
 #![allow(clippy::needless_range_loop)]
 
+#[cfg(feature = "engine")]
 mod accumulators;
 mod adjoints;
 mod body;
@@ -26,14 +27,16 @@ mod scope;
 mod structure;
 mod sweep;
 
-#[cfg(feature = "engine")]
-pub(crate) use accumulators::Accumulators;
 pub use body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, OutOfRange, RowError, Rows};
 pub use forward::forward;
 pub use gradient::{Cotangents, vjp};
 pub use lane::{Lane, LaneMask};
-pub(crate) use reduced::reduced;
-pub(crate) use sweep::{LANES, Lanes};
+#[cfg(feature = "engine")]
+pub(crate) use {
+    accumulators::Accumulators,
+    reduced::reduced,
+    sweep::{LANES, Lanes},
+};
 
 use crate::number::scalar::{Float, Machine, Num, lit};
 use crate::reduce::scan::cumsum_in_place;
