@@ -25,7 +25,8 @@ thread_local! {
 #[pyclass(name = "Graph", module = "minitensor", frozen)]
 struct PyGraph(Traced);
 
-fn tensors(tuple: &Bound<'_, PyTuple>) -> Result<Vec<Tensor>> {
+/// The tensors of a tuple.
+pub fn tensors(tuple: &Bound<'_, PyTuple>) -> Result<Vec<Tensor>> {
     tuple.iter().map(|object| Ok(object.cast::<PyTensor>().map_err(PyErr::from)?.get().core()?.clone())).collect()
 }
 

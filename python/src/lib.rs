@@ -7,6 +7,7 @@
 //! | [`bridge`] | what bridges to other frameworks need |
 //! | [`autograd`] | `backward`, `grad`, hooks |
 //! | [`graph`] | the compiled part of `mt.jit` |
+//! | [`saving`] | the compiled part of `mt.save` and `mt.load` |
 //! | [`plugin`] | shared libraries with ops |
 //! | [`profiler`], [`testing`], [`tuning`] | the compiled parts of `mt.profiler`, `mt.testing` and `mt.tuning` |
 //! | [`dtype`], [`device`], [`integer`] | arguments of many functions |
@@ -27,6 +28,7 @@ mod ops;
 mod plugin;
 mod profiler;
 mod runtime;
+mod saving;
 mod tensor;
 mod testing;
 mod tuning;
@@ -59,5 +61,6 @@ fn install(m: &Bound<'_, PyModule>) -> error::Result<()> {
     testing::install(m)?;
     graph::install(m)?;
     lazy::install(m)?;
-    tuning::install(m)
+    tuning::install(m)?;
+    saving::install(m)
 }
