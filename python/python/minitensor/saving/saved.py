@@ -276,15 +276,23 @@ def _merged(
         kind = "parameter" if tensor.requires_grad else "buffer"
         tensors.setdefault(name, (TensorInfo(kind, tensor.requires_grad, None), tensor))
     branches, calls = [], []
-    for k, (mode, r) in enumerate(recorded):
-        ir = r.ir
-        if r.constants:
-            names = {name: f"constants.{k}.{name}" for name in r.constants}
-            ir = _renamed(ir, names)
-            tensors |= {names[name]: (TensorInfo("constant", False, None), t) for name, t in r.constants.items()}
-        branches.append(Branch(ir, r.inputs, r.outputs, mode))
+    known: dict[tuple[object, ...], str] = {}
+    for mode, r in recorded:
+        names = {}
+        for name, t in r.constants.items():
+            # Equal constants of several graphs are one.
+            content = (t.shape, t.dtype.name, _minitensor._tensor_bytes(t))
+            names[name] = known.setdefault(content, _free(f"constants.{len(known)}", tensors))
+            tensors[names[name]] = TensorInfo("constant", False, None), t
+        branches.append(Branch(_renamed(r.ir, names) if names else r.ir, r.inputs, r.outputs, mode))
         calls += r.calls
     return tensors, branches, calls
+
+
+def _free(name: str, tensors: _Tensors) -> str:
+    while name in tensors:
+        name += "_"
+    return name
 
 
 def _renamed(ir: IR, names: Mapping[str, str]) -> IR:
