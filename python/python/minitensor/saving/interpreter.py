@@ -67,9 +67,9 @@ class _Step:
         if node.op_type == nodes.KEY:
             self._expect_plain(0, {"n": int, "is_of_integers": bool})
             self._function: Callable[..., Any] = _minitensor._random_key
-            self._arguments = self._in_order([], [])
-            if node.attrs["n"] < 0:
-                raise self._wrong("attribute 'n' must not be negative")
+            self._arguments = [_constant(node.attrs[name]) for name in ("n", "is_of_integers")]
+            if not 0 <= node.attrs["n"] < 2**63:
+                raise self._wrong("attribute 'n' must be the number of random numbers")
         elif node.op_type == nodes.DETACH:
             self._expect_plain(1, {})
             self._function, self._arguments = Tensor.detach, self._in_order(["x"], [])
@@ -133,8 +133,6 @@ class _Step:
                 if not _is_attribute(value):
                     raise self._wrong(f"attribute '{name}' has a value that no attribute has: {value!r}")
             self._attrs = attrs
-        else:
-            arguments += [_constant(value) for value in attrs.values()]
         return arguments
 
     def run(self, values: dict[str, Tensor]) -> None:

@@ -44,7 +44,8 @@ class LoadedModel(nn.Module):
     def __init__(self, tensors: dict[str, Tensor], kinds: dict[str, str], branches: list[Branch], missing: list[Missing]) -> None:
         for name, tensor in tensors.items():
             _add(self, name, tensor, kinds[name])
-        self._tensors = list(tensors)
+        #: The kind of each tensor in the file.
+        self._saved_kinds = kinds
         self.branches = branches
         self.missing = missing
         messages = {op.name: str(op) for op in missing}
@@ -108,6 +109,7 @@ def _add(module: nn.Module, name: str, tensor: Tensor, kind: str) -> None:
     if kind == "parameter":
         module.register_parameter(last, tensor)
     else:
+        # Constants are part of the graphs, not of the state.
         module.register_buffer(last, tensor, persistent=kind == "buffer")
 
 

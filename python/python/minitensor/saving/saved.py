@@ -53,6 +53,9 @@ def save(
     """
     if isinstance(model, LoadedModel) and examples is None:
         tensors, branches = _tensors_of(model), model.branches
+        for name, (info, tensor) in tensors.items():
+            if model._saved_kinds.get(name) == "constant":
+                tensors[name] = info._replace(kind="constant"), tensor
         calls = list(_calls(branches))
     elif isinstance(model, nn.Module):
         tensors, branches, calls = _of_module(model, _examples(model, examples))
@@ -343,8 +346,7 @@ def _made(described: Manifest, tensors: Mapping[str, Tensor]) -> tuple[dict[str,
     kinds: dict[str, str] = {}
     for name, info in sorted(described.tensors.items(), key=lambda item: item[1].same_as is not None):
         made[name] = made[info.same_as] if info.same_as else tensors[name].requires_grad_(info.requires_grad)
-    for name, info in described.tensors.items():
-        kinds[name] = "non-persistent buffer" if info.kind == "constant" else info.kind
+        kinds[name] = info.kind
     return {name: made[name] for name in described.tensors}, kinds
 
 
