@@ -54,7 +54,7 @@ def expect_same_elsewhere(path, function, n=7):
 
 def test_element_ops_in_python(path):
     @mt.element_op(name="saved::leaky", where="power >= 1")
-    def leaky(x, slope: float = 0.01, power: int = 1, mode: Literal["soft", "hard"] = "hard", shift=None):
+    def leaky(x, shift=None, slope: float = 0.01, power: int = 1, mode: Literal["soft", "hard"] = "hard"):
         gate = x.sigmoid() if mode == "soft" else mt.where(x > 0, 1.0, 0.0)
         y = x**power * (slope + (1 - slope) * gate)
         return y if shift is None else y + shift.erf()

@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from .. import _minitensor, plugins
 from .._minitensor import CustomOp, _register_ops, _unregister_ops, describe
@@ -93,37 +93,92 @@ class Registered(NamedTuple):
     """Ops that were registered for a file."""
 
     ops: list[CustomOp]
+    #: Ops with fewer programs, which these replace.
+    replaced: list[CustomOp]
+    #: What was known of them.
+    before: dict[str, tuple[CustomOp, dict[str, Any]]]
 
     def undo(self) -> None:
-        """Unregisters them."""
-        _unregister_ops(self.ops)
+        """Restores the state before."""
+        with _LOCK:
+            _unregister_ops(self.ops)
+            _register_ops(self.replaced)
+            for op in self.ops:
+                del _LOADED[op.name]
+            _LOADED.update(self.before)
+
+
+#: The ops that were loaded from files, by name, with their definitions.
+_LOADED: dict[str, tuple[CustomOp, dict[str, Any]]] = {}
 
 
 def register(path: object, definitions: list[str]) -> Registered:
     """Registers those ops that are not registered yet: all, or none.
 
-    Raises FileError if a definition is malformed, or differs from that of a registered op of the same name.
+    Raises FileError if a definition is malformed, or differs from that of a registered op of the same name. If that op was loaded
+    from another file, it gets the programs of both.
     """
     with _LOCK:
-        new: dict[str, CustomOp] = {}
+        new: dict[str, tuple[CustomOp, dict[str, Any]]] = {}
+        replaced: list[CustomOp] = []
+        seen: set[str] = set()
         for definition in definitions:
-            try:
-                op = _minitensor._op_from_json(definition)
-            except Exception as error:
-                name = json.loads(definition).get("name") if definition.startswith("{") else None
-                raise FileError(f"'{path}': the definition of op '{str(name)[:80]}' is malformed: {error}") from None
-            if op.name in new:
+            data = json.loads(definition)
+            op = _built(path, data)
+            if op.name in seen:
                 raise FileError(f"'{path}': two ops have the name '{op.name}'; the file is damaged, save it again")
+            seen.add(op.name)
+            loaded, own = _LOADED.get(op.name, (None, {}))
             if _minitensor._op_identity(op.name) is None:
-                new[op.name] = op
-            else:
+                new[op.name] = op, data
+            elif loaded is None or not loaded.is_registered:
                 _expect_equal(path, op.name, definition)
-        ops = list(new.values())
+            elif (merged := _merged(own, data)) is None:
+                _refuse(path, op.name, "the definitions in their files differ")
+            elif merged != own:
+                new[op.name] = _built(path, merged), merged
+                replaced.append(loaded)
+        ops = [op for op, _ in new.values()]
+        _unregister_ops(replaced)
         try:
             _register_ops(ops)
-        except ValueError as error:
+        except BaseException as error:
+            _register_ops(replaced)
             raise FileError(f"'{path}': {error}") from None
-        return Registered(ops)
+        before = {name: _LOADED[name] for name in new if name in _LOADED}
+        _LOADED.update(new)
+        return Registered(ops, replaced, before)
+
+
+def _built(path: object, definition: Any) -> CustomOp:
+    try:
+        return _minitensor._op_from_json(json.dumps(definition))
+    except Exception as error:
+        name = definition.get("name") if isinstance(definition, dict) else None
+        raise FileError(f"'{path}': the definition of op '{str(name)[:80]}' is malformed: {error}") from None
+
+
+def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any] | None:
+    """Returns a definition with the programs of both; None if anything else differs."""
+    varying = {"doc", "programs", "gradient"}
+    if any(a[part] != b[part] for part in a.keys() - varying) or a["gradient"]["kind"] != b["gradient"]["kind"]:
+        return None
+    gradient = a["gradient"]
+    if gradient["kind"] == "op":
+        derivative = _merged(gradient["op"], b["gradient"]["op"])
+        if derivative is None or gradient["wrt"] != b["gradient"]["wrt"]:
+            return None
+        gradient = gradient | {"op": derivative}
+    elif gradient != b["gradient"]:
+        return None
+    programs = list(a["programs"])
+    for program in b["programs"]:
+        same = [p for p in programs if (p["attributes"], p["given"]) == (program["attributes"], program["given"])]
+        if not same:
+            programs.append(program)
+        elif same != [program]:
+            return None
+    return a | {"gradient": gradient, "programs": programs}
 
 
 def _expect_equal(path: object, name: str, definition: str) -> None:
@@ -134,12 +189,16 @@ def _expect_equal(path: object, name: str, definition: str) -> None:
     except ValueError as error:
         differing = str(error)
     if differing:
-        about = describe(name)
-        owner = f"plugin '{about['plugin']}'" if about["plugin"] else about["location"]
-        raise FileError(
-            f"'{path}': its op '{name}' is not the registered op '{name}' of {owner}: {differing}; unregister that op with "
-            f"mt.unregister_custom_op_py('{name}') before loading, or rename one of them"
-        )
+        _refuse(path, name, differing)
+
+
+def _refuse(path: object, name: str, differing: str) -> NoReturn:
+    about = describe(name)
+    owner = f"plugin '{about['plugin']}'" if about["plugin"] else about["location"]
+    raise FileError(
+        f"'{path}': its op '{name}' is not the registered op '{name}' of {owner}: {differing}; unregister that op with "
+        f"mt.unregister_custom_op_py('{name}') before loading, or rename one of them"
+    )
 
 
 def _difference(own: dict[str, Any], other: dict[str, Any]) -> str | None:

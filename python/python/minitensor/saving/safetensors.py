@@ -1,7 +1,8 @@
 """The file format safetensors: a header in JSON, then the elements of all tensors.
 
 The format is that of https://github.com/huggingface/safetensors, which has readers in many languages. It has no
-`complex128`; such a tensor is stored as `F64` with a last axis of 2, and the metadata lists its name.
+`complex128`; such a tensor is stored as `F64` with a last axis of 2, and the metadata lists its name. It has no checksum
+either; the metadata has one, which is checked if it is there.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import json
 import math
 import os
 import struct
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 from .. import _minitensor
@@ -40,6 +42,8 @@ DTYPES = {
 _CODES = {name: code for code, (name, _) in DTYPES.items()} | {"complex128": "F64"}
 #: The key of the metadata that lists the tensors of complex128.
 COMPLEX = "minitensor.complex128"
+#: The key of the metadata with a checksum of everything else in the file.
+CHECKSUM = "minitensor.crc32"
 _METADATA = "__metadata__"
 #: The largest header that readers of the format accept, in bytes.
 MAX_HEADER = 100_000_000
@@ -79,7 +83,9 @@ def write(
     paired = sorted(name for name in names if tensors[name].dtype.name == "complex128")
     if paired:
         texts[COMPLEX] = json.dumps(paired)
-    header: dict[str, Any] = {_METADATA: texts} if texts else {}
+    elements = ((name, tensors[name], _minitensor._tensor_bytes(tensors[name].detach())) for name in names)
+    texts[CHECKSUM] = _checksum(texts, elements)
+    header: dict[str, Any] = {_METADATA: texts}
     offset = 0
     for name in names:
         tensor = tensors[name]
@@ -102,6 +108,15 @@ def write(
     atomic.write(path, chunks())
 
 
+def _checksum(texts: Mapping[str, str], elements: Iterable[tuple[str, Tensor, bytes]]) -> str:
+    """Returns the CRC-32 of the metadata, and of the names, dtypes, shapes and elements of tensors."""
+    checksums = sorted(
+        (name, zlib.crc32(data, zlib.crc32(f"{t.dtype.name} {tuple(t.shape)}".encode()))) for name, t, data in elements
+    )
+    known = sorted((key, text) for key, text in texts.items() if key != CHECKSUM)
+    return f"{zlib.crc32(json.dumps([known, checksums]).encode()):08x}"
+
+
 def _itemsize(tensor: Tensor) -> int:
     return tensor.dtype.itemsize
 
@@ -115,18 +130,30 @@ def read(path: str | os.PathLike[str]) -> Contents:
         entries = {name: _entry(path, name, value) for name, value in header.items()}
         _check_offsets(path, entries, size - start)
         paired = _paired(path, metadata, entries)
-        tensors = {}
-        for name, entry in sorted(entries.items(), key=lambda item: item[1].begin):
-            file.seek(start + entry.begin)
-            data = file.read(entry.end - entry.begin)
-            shape, dtype = entry.shape, DTYPES[entry.dtype][0]
-            if name in paired:
-                shape, dtype = shape[:-1], "complex128"
-            try:
-                tensors[name] = _minitensor._tensor_from_bytes(data, dtype, shape)
-            except ValueError as error:
-                raise FileError(f"'{path}': tensor '{name}': {error}") from None
-        # In the order of the file.
+        tensors: dict[str, Tensor] = {}
+
+        def elements() -> Iterator[tuple[str, Tensor, bytes]]:
+            for name, entry in sorted(entries.items(), key=lambda item: item[1].begin):
+                file.seek(start + entry.begin)
+                data = file.read(entry.end - entry.begin)
+                shape, dtype = entry.shape, DTYPES[entry.dtype][0]
+                if name in paired:
+                    shape, dtype = shape[:-1], "complex128"
+                try:
+                    tensors[name] = _minitensor._tensor_from_bytes(data, dtype, shape)
+                except ValueError as error:
+                    raise FileError(f"'{path}': tensor '{_shown(name)}': {error}") from None
+                yield name, tensors[name], data
+
+        if CHECKSUM not in metadata:
+            for _ in elements():
+                pass
+        elif _checksum(metadata, elements()) != metadata[CHECKSUM]:
+            raise FileError(
+                f"'{path}' is damaged: its checksum is not '{_shown(metadata[CHECKSUM])}', which its metadata has as "
+                f"'{CHECKSUM}'; copy or save it again, or remove the checksum if another program has changed the file"
+            )
+        # In the order of the header.
         return Contents(metadata, {name: tensors[name] for name in entries})
 
 
