@@ -3,10 +3,10 @@
 import math
 
 import pytest
+from minitensor.saving import FileError, LoadedModel
 
 import minitensor as mt
 from minitensor import ir, nn
-from minitensor.saving import FileError, LoadedModel
 
 
 @pytest.fixture
@@ -37,7 +37,10 @@ class Counter(nn.Module):
     def forward(self, x, scale=1.0):
         self.calls += 1
         h = mt.ops.dropout(self.tied(self.first(x)).tanh(), 0.5, training=self.training)
-        return {"y": self.second(h + mt.arange(4)) * scale * self.scratch * self.frozen, "h": (h.detach(), "text", None)}
+        return {
+            "y": self.second(h + mt.arange(4)) * scale * self.scratch * self.frozen,
+            "h": (h.detach(), "text", None),
+        }
 
 
 def test_a_loaded_module_computes_the_same_in_both_modes(path):
@@ -210,7 +213,11 @@ def test_graphs_of_files_are_those_of_other_programs(path):
 REFUSED = [
     (lambda x: x.sum().item(), RuntimeError, "reads the elements of a tensor"),
     (lambda x: mt.cond(x.sum() > 0, lambda: x, lambda: -x), RuntimeError, r"calls mt.cond, .*use mt.where"),
-    (lambda x: mt.grad(x.exp().sum(), [x])[0], RuntimeError, r"computes a gradient \(op 'exp.vjp'\).*differentiate it after"),
+    (
+        lambda x: mt.grad(x.exp().sum(), [x])[0],
+        RuntimeError,
+        r"computes a gradient \(op 'exp.vjp'\).*differentiate it after",
+    ),
     (lambda x: {1.5: x}, TypeError, "the result contains a value of type dict"),
     (lambda x: (x, float("nan")), TypeError, "the result contains a value of type float"),
 ]

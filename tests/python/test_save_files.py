@@ -10,11 +10,11 @@ import sys
 import textwrap
 
 import pytest
+from minitensor.saving import FileError, atomic, safetensors
 from saved_training import bits
 
 import minitensor as mt
 from minitensor import nn
-from minitensor.saving import FileError, atomic, safetensors
 
 pytestmark = pytest.mark.usefixtures("registered")
 
@@ -135,7 +135,10 @@ CHANGES = [
     (lambda d: d.update(training=1), "'training' of the model must be of type bool"),
     (lambda d: d["graphs"][0].update(mode="never"), "the mode of graph 0 must be one of"),
     (lambda d: d["graphs"][0].update(inputs={"tensor": 0}), "must be a tuple of positional arguments and a dict"),
-    (lambda d: d["graphs"][0]["outputs"]["tuple"].append({"tensor": 9}), "outputs of graph 0 must have each of 2 tensors once"),
+    (
+        lambda d: d["graphs"][0]["outputs"]["tuple"].append({"tensor": 9}),
+        "outputs of graph 0 must have each of 2 tensors once",
+    ),
     (lambda d: d["graphs"][0]["outputs"]["tuple"].append({"code": "1"}), "has a part that is no tensor"),
     (lambda d: graph(d).update(version=9), "graph 0: the IR has the version 9"),
     (lambda d: graph(d)["nodes"].reverse(), "the calls are a cycle, or out of order"),
@@ -151,19 +154,34 @@ CHANGES = [
     (lambda d: node(d, "concat")["attrs"].update(axis=7), "node 'concat1'"),
     (lambda d: node(d, "concat")["attrs"].update(inputs=[{"input": 0}]), "the op has no attribute 'inputs'"),
     (lambda d: node(d, "concat")["attrs"]["tensors"].pop(), "expected the inputs"),
-    (lambda d: node(d, "concat")["outputs"][0].update(shape=[4, 6]), "but v.*when the model was saved|differs from its def"),
+    (
+        lambda d: node(d, "concat")["outputs"][0].update(shape=[4, 6]),
+        "but v.*when the model was saved|differs from its def",
+    ),
     (lambda d: node(d, "dropout")["attrs"].update(p=[1.0]), "attribute 'p' takes"),
-    (lambda d: graph(d)["weights"][0].update(shape=[9, 9]), r"graph 0 reads calls: int64 \(9, 9\), but the file has int64 \(\)"),
+    (
+        lambda d: graph(d)["weights"][0].update(shape=[9, 9]),
+        r"graph 0 reads calls: int64 \(9, 9\), but the file has int64 \(\)",
+    ),
     (lambda d: d["tensors"].pop("calls"), "has tensors that the model does not have: calls"),
     (lambda d: d["tensors"].update(more=d["tensors"]["calls"]), "lacks the elements of the tensors more"),
     (lambda d: d["tensors"]["calls"].update(requires_grad=True), "must have a floating or complex dtype"),
     (lambda d: d["tensors"]["calls"].update(kind="code"), "the kind of tensor 'calls' must be one of"),
     (lambda d: d["tensors"]["tied.weight"].update(same_as="tied.bias"), "which has no elements"),
     (lambda d: d["tensors"]["tied.weight"].update(same_as="nothing"), "which has no elements"),
-    (lambda d: d["tensors"].update({"linear": dict(d["tensors"]["tied.weight"])}), "the name of a tensor and of a module"),
+    (
+        lambda d: d["tensors"].update({"linear": dict(d["tensors"]["tied.weight"])}),
+        "the name of a tensor and of a module",
+    ),
     (lambda d: d["tensors"].update({"a..b": dict(d["tensors"]["tied.weight"])}), "an empty part in its name"),
-    (lambda d: d["tensors"].update({"forward": dict(d["tensors"]["tied.weight"])}), "already has an attribute 'forward'"),
-    (lambda d: d["tensors"].update({"__class__.w": dict(d["tensors"]["tied.weight"])}), "already has an attribute '__class__'"),
+    (
+        lambda d: d["tensors"].update({"forward": dict(d["tensors"]["tied.weight"])}),
+        "already has an attribute 'forward'",
+    ),
+    (
+        lambda d: d["tensors"].update({"__class__.w": dict(d["tensors"]["tied.weight"])}),
+        "already has an attribute '__class__'",
+    ),
     (lambda d: d.update(ops=[]), "calls op 'saved::soft'"),
     (lambda d: d["ops"].append(op(d)), "two ops have the name 'saved::soft'"),
     (lambda d: op(d).update(name="softmax"), "its op 'softmax' is not the registered op"),
@@ -229,7 +247,7 @@ def outcome(path, x):
 def test_a_truncated_file_is_an_error(path):
     saved(path)
     content = path.read_bytes()
-    for size in [*range(0, 64), *range(64, len(content), 97), len(content) - 1]:
+    for size in [*range(64), *range(64, len(content), 97), len(content) - 1]:
         path.write_bytes(content[:size])
         with pytest.raises(FileError):
             mt.load(path)
@@ -288,7 +306,7 @@ for k in range(start, 10**9):
 def test_killing_the_writer_leaves_the_old_file_or_the_new_one(tmp_path):
     path, seen, leftover = tmp_path / "state.safetensors", [], 0
     rng = random.Random(1)
-    for k in range(25):
+    for _ in range(25):
         start = seen[-1] if seen else 0
         with subprocess.Popen(
             [sys.executable, "-c", WRITER, path, str(start)], stdout=subprocess.PIPE, env=os.environ
@@ -356,6 +374,8 @@ def test_loading_imports_nothing_and_runs_no_code(path):
         print(sorted(n for n in set(sys.modules) - before if not n.startswith("minitensor")))
         """
     )
-    done = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True, check=False, env=os.environ)
+    done = subprocess.run(
+        [sys.executable, "-c", script, path], capture_output=True, text=True, check=False, env=os.environ
+    )
     assert done.returncode == 0, done.stderr
     assert not {"numpy", "torch", "pickle"} & set(eval(done.stdout))

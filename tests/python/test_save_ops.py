@@ -10,12 +10,12 @@ from typing import Literal
 
 import pytest
 from c_plugin import library, loaded
+from minitensor.saving import FileError
 from saved_training import bits, trained
 from test_plugin_library_programs import ALONE, DOUBLED, MASKED, SCALED, writing
 
 import minitensor as mt
 from minitensor import nn
-from minitensor.saving import FileError
 
 pytestmark = pytest.mark.usefixtures("registered", "no_plugins_stay")
 
@@ -129,7 +129,9 @@ def _definitions(path):
 ELEMENT = ALONE + ".attrs = 0,"
 
 
-@pytest.mark.parametrize("op", ["", ".program = program,", ".program = program, .backward_kind = MT_FROM_PROGRAM, .backward = {0},"])
+@pytest.mark.parametrize(
+    "op", ["", ".program = program,", ".program = program, .backward_kind = MT_FROM_PROGRAM, .backward = {0},"]
+)
 def test_a_plugin_with_kernels_and_a_program(path, op):
     has_program = "program" in op
     with loaded(library(code=writing(DOUBLED), op=op)):
@@ -137,7 +139,9 @@ def test_a_plugin_with_kernels_and_a_program(path, op):
         if has_program:
             mt.save(path, model, mt.zeros(4, 5))
         else:
-            with pytest.warns(UserWarning, match=r"will not contain op 'probe', because it has no program; .* plugin 'faulty' 1.0.0"):
+            with pytest.warns(
+                UserWarning, match=r"will not contain op 'probe', because it has no program; .* plugin 'faulty' 1.0.0"
+            ):
                 mt.save(path, model, mt.zeros(4, 5))
         expected = trained(model, (4, 5))
         state = mt.load(path).state_dict()
@@ -145,7 +149,10 @@ def test_a_plugin_with_kernels_and_a_program(path, op):
     if has_program:
         assert elsewhere(path) == expected
         return
-    with pytest.raises(FileError, match=r"(?s)needs ops that are missing; .*op 'probe' .*it has no program; install plugin 'faulty' 1.0.0"):
+    with pytest.raises(
+        FileError,
+        match=r"(?s)needs ops that are missing; .*op 'probe' .*it has no program; install plugin 'faulty' 1.0.0",
+    ):
         mt.load(path)
     model = mt.load(path, allow_missing=True)
     assert [op.name for op in model.missing] == ["probe"]
@@ -158,7 +165,9 @@ def test_a_plugin_with_kernels_and_a_program(path, op):
 
 def test_a_program_of_a_plugin_with_a_mask_and_an_attribute(path):
     with loaded(library(code=writing(SCALED), op=MASKED)):
-        expect_same_elsewhere(path, lambda x, weight: mt.ops.probe(x, x > 0.1, scale=2.5) * mt.ops.probe(weight, weight > 0.5))
+        expect_same_elsewhere(
+            path, lambda x, weight: mt.ops.probe(x, x > 0.1, scale=2.5) * mt.ops.probe(weight, weight > 0.5)
+        )
 
 
 def test_a_gradient_that_is_a_function_of_a_plugin_needs_the_plugin(path):
@@ -214,7 +223,8 @@ def test_an_op_with_another_definition_is_an_error(path):
     mt.unregister_custom_op_py("saved::square")
     square(factor=2.0)
     with pytest.raises(
-        FileError, match=r"its op 'saved::square' is not the registered op .*test_save_ops.py.*: their programs differ; unregister"
+        FileError,
+        match=r"its op 'saved::square' is not the registered op .*test_save_ops.py.*: their programs differ; un",
     ):
         mt.load(path)
     mt.unregister_custom_op_py("saved::square")

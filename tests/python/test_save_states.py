@@ -8,11 +8,11 @@ import sys
 
 import numpy as np
 import pytest
+from minitensor.saving import FileError, command, safetensors
 from saved_training import bits
 
 import minitensor as mt
 from minitensor import nn
-from minitensor.saving import FileError, command, safetensors
 
 
 @pytest.fixture
@@ -239,7 +239,10 @@ OPTIMIZER_CHANGES = [
     (lambda s: s["state"].pop(), "the state has 5 parameters"),
     (lambda s: s["state"][0].update(m=1), "must be a dict of tensors"),
     (lambda s: s["state"][0].update(other=s["state"][0]["m"]), "unknown tensors: other"),
-    (lambda s: s["state"][0].update(m=mt.zeros(1)), r"'m' of parameter 0 is float32 \(1,\), the parameter float32 \(8, 4\)"),
+    (
+        lambda s: s["state"][0].update(m=mt.zeros(1)),
+        r"'m' of parameter 0 is float32 \(1,\), the parameter float32 \(8, 4\)",
+    ),
 ]
 
 
@@ -275,7 +278,11 @@ def test_inspect_shows_graphs_tensors_and_ops(path, registered):
     mt.save(path, nn.Sequential(nn.Linear(3, 2), lambda x: shrink(x)), mt.zeros(5, 3))
     mt.unregister_custom_op_py("saved::shrink")
     done = subprocess.run(
-        [sys.executable, "-m", "minitensor", "model", "inspect", path], capture_output=True, text=True, check=True, env=os.environ
+        [sys.executable, "-m", "minitensor", "model", "inspect", path],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ,
     )
     for line in [
         "parameters  8",
@@ -288,7 +295,11 @@ def test_inspect_shows_graphs_tensors_and_ops(path, registered):
     assert not mt.is_custom_op_registered_py("saved::shrink")
     path.write_bytes(b"")
     done = subprocess.run(
-        [sys.executable, "-m", "minitensor", "model", "inspect", path], capture_output=True, text=True, check=False, env=os.environ
+        [sys.executable, "-m", "minitensor", "model", "inspect", path],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ,
     )
     assert done.returncode == 1
     assert done.stderr.startswith("error: ") and "has 0 bytes" in done.stderr

@@ -146,7 +146,8 @@ class Optimizer:
             for name, t in state.items():
                 if t.shape != param.shape or t.dtype != param.dtype:
                     raise ValueError(
-                        f"'{name}' of parameter {i} is {t.dtype.name} {t.shape}, the parameter {param.dtype.name} {param.shape}"
+                        f"'{name}' of parameter {i} is {t.dtype.name} {t.shape}, the parameter {param.dtype.name} "
+                        f"{param.shape}"
                     )
         for name, value in saved["options"].items():
             setattr(self, name, value)

@@ -34,7 +34,7 @@ class Missing(NamedTuple):
         if self.plugin is None:
             source = "it was defined in Python; run its definition before loading"
         else:
-            source = f"install plugin '{self.plugin}' {self.version}, for example with pip, or load it with mt.plugins.load_plugin"
+            source = f"install plugin '{self.plugin}' {self.version}, or load its file with mt.plugins.load_plugin"
         return f"op '{self.name}' is not registered, and the file does not contain it, because {self.reason}; {source}"
 
 
@@ -115,8 +115,8 @@ _LOADED: dict[str, tuple[CustomOp, dict[str, Any]]] = {}
 def register(path: object, definitions: list[str]) -> Registered:
     """Registers those ops that are not registered yet: all, or none.
 
-    Raises FileError if a definition is malformed, or differs from that of a registered op of the same name. If that op was loaded
-    from another file, it gets the programs of both.
+    Raises FileError if a definition is malformed, or differs from that of a registered op of the same name. If that op
+    was loaded from another file, it gets the programs of both.
     """
     with _LOCK:
         new: dict[str, tuple[CustomOp, dict[str, Any]]] = {}

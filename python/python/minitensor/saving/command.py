@@ -16,7 +16,8 @@ __all__ = ["COMMANDS", "inspect", "run"]
 
 #: The arguments of each command, and its description.
 COMMANDS = {
-    "model inspect FILE": "show the graphs, tensors and ops of a file of mt.save, without running or registering anything",
+    "model inspect FILE": "show the graphs, tensors and ops of a file of mt.save, without running or registering "
+    "anything",
 }
 
 
@@ -43,7 +44,9 @@ def inspect(path: str) -> str:
 
 
 def _model(model: Manifest, tensors: dict[str, Tensor]) -> list[str]:
-    parameters = sum(_numel(tensors[name]) for name, i in model.tensors.items() if not i.same_as and i.kind == "parameter")
+    parameters = sum(
+        _numel(tensors[name]) for name, i in model.tensors.items() if not i.same_as and i.kind == "parameter"
+    )
     lines = [
         f"content     model, written by minitensor {model.minitensor}",
         f"parameters  {parameters:,}",
@@ -58,13 +61,18 @@ def _model(model: Manifest, tensors: dict[str, Tensor]) -> list[str]:
     rows = []
     for name, info in model.tensors.items():
         kind = f"the same as {info.same_as}" if info.same_as else info.kind + ("" if info.requires_grad else ", fixed")
-        rows.append(_row(name, tensors[info.same_as or name], kind if info.kind == "parameter" or info.same_as else info.kind))
+        rows.append(
+            _row(name, tensors[info.same_as or name], kind if info.kind == "parameter" or info.same_as else info.kind)
+        )
     lines += _table(rows)
     if model.ops:
         lines += ["", f"{counted(len(model.ops), 'op')} with programs"]
         for text in model.ops:
             op = json.loads(text)
-            lines.append(f"  {op['name']}  {op['kind']} op, gradient: {op['gradient']['kind']}, {counted(len(op['programs']), 'program')}")
+            lines.append(
+                f"  {op['name']}  {op['kind']} op, gradient: {op['gradient']['kind']}, "
+                f"{counted(len(op['programs']), 'program')}"
+            )
     if model.missing:
         lines += ["", f"{counted(len(model.missing), 'op')} without a program"]
         for missing in model.missing:

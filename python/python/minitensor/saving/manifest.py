@@ -81,14 +81,23 @@ def read(path: object, metadata: dict[str, str], tensors: dict[str, Tensor]) -> 
     if data.get("version") != VERSION or type(data["version"]) is not int:
         writer = str(data.get("minitensor", "another version"))[:40]
         raise FileError(
-            f"'{path}' has version {str(data.get('version'))[:40]} of the format, written by minitensor {writer}, but minitensor "
+            f"'{path}' has version {str(data.get('version'))[:40]} of the format, written by minitensor {writer}, "
+            "but minitensor "
             f"{_minitensor.__version__} reads version {VERSION}; upgrade minitensor, or save the model again"
         )
     fields = _fields(
         path,
         "the model",
         data,
-        {"version": int, "minitensor": str, "training": bool, "graphs": list, "tensors": dict, "ops": list, "missing": list},
+        {
+            "version": int,
+            "minitensor": str,
+            "training": bool,
+            "graphs": list,
+            "tensors": dict,
+            "ops": list,
+            "missing": list,
+        },
     )
     infos = {name: _info(path, name, value) for name, value in fields["tensors"].items()}
     _check_tensors(path, infos, tensors)
@@ -111,7 +120,9 @@ def _fields(path: object, where: str, value: Any, kinds: dict[str, type]) -> dic
         raise FileError(f"'{path}': {where} must be an object with the fields {', '.join(kinds)}")
     for name, kind in kinds.items():
         if kind is not object and type(value[name]) is not kind:
-            raise FileError(f"'{path}': '{name}' of {where} must be of type {kind.__name__}, got {str(value[name])[:60]}")
+            raise FileError(
+                f"'{path}': '{name}' of {where} must be of type {kind.__name__}, got {str(value[name])[:60]}"
+            )
     return value
 
 
@@ -141,10 +152,12 @@ def _check_tensors(path: object, infos: dict[str, TensorInfo], tensors: dict[str
     for name, info in infos.items():
         if info.same_as is not None and (other := infos.get(info.same_as, info)).same_as is not None:
             raise FileError(f"'{path}': tensor '{name}' is the same as '{info.same_as}', which has no elements")
-        elif info.same_as is not None and other != info._replace(same_as=None):
+        if info.same_as is not None and other != info._replace(same_as=None):
             raise FileError(f"'{path}': tensor '{name}' is the same as '{info.same_as}', but has another kind")
         if info.requires_grad and tensors[info.same_as or name].dtype.kind not in ("float", "complex"):
-            raise FileError(f"'{path}': tensor '{name}' requires a gradient, so it must have a floating or complex dtype")
+            raise FileError(
+                f"'{path}': tensor '{name}' requires a gradient, so it must have a floating or complex dtype"
+            )
 
 
 def _branch(path: object, k: int, value: Any, infos: dict[str, TensorInfo], tensors: dict[str, Tensor]) -> Branch:
@@ -157,11 +170,15 @@ def _branch(path: object, k: int, value: Any, infos: dict[str, TensorInfo], tens
     except IRError as error:
         raise FileError(f"'{path}': {where}: {error}") from None
     if ir.symbols or ir.updates or ir.constants:
-        raise FileError(f"'{path}': {where} has symbols, updates or constants, which the graph of a model does not have")
+        raise FileError(
+            f"'{path}': {where} has symbols, updates or constants, which the graph of a model does not have"
+        )
     for meta in ir.weights:
         info = infos.get(meta.name)
         if info is None:
-            raise FileError(f"'{path}': {where} reads the weight '{meta.name}', which the file does not have; save it again")
+            raise FileError(
+                f"'{path}': {where} reads the weight '{meta.name}', which the file does not have; save it again"
+            )
         t = tensors[info.same_as or meta.name]
         if t.shape != meta.shape or t.dtype.name != meta.dtype:
             raise FileError(f"'{path}': {where} reads {meta}, but the file has {t.dtype.name} {t.shape}")
@@ -171,7 +188,9 @@ def _branch(path: object, k: int, value: Any, infos: dict[str, TensorInfo], tens
         case {"tuple": [{"tuple": list()}, {"dict": list()}]}:
             pass
         case _:
-            raise FileError(f"'{path}': the inputs of {where} must be a tuple of positional arguments and a dict of others")
+            raise FileError(
+                f"'{path}': the inputs of {where} must be a tuple of positional arguments and a dict of others"
+            )
     return Branch(ir, fields["inputs"], fields["outputs"], _MODES[fields["mode"]])
 
 

@@ -37,11 +37,14 @@ class Branch(NamedTuple):
 class LoadedModel(nn.Module):
     """A model from a file. It has the parameters and buffers of the saved one, and runs its graphs.
 
-    It can be called with tensors of the shapes and dtypes of the examples with which it was saved. It can be differentiated,
-    trained, and saved again. `branches` are its graphs, and `missing` the ops that are neither registered nor in the file.
+    It can be called with tensors of the shapes and dtypes of the examples with which it was saved. It can be
+    differentiated, trained, and saved again. `branches` are its graphs, and `missing` the ops that are neither
+    registered nor in the file.
     """
 
-    def __init__(self, tensors: dict[str, Tensor], kinds: dict[str, str], branches: list[Branch], missing: list[Missing]) -> None:
+    def __init__(
+        self, tensors: dict[str, Tensor], kinds: dict[str, str], branches: list[Branch], missing: list[Missing]
+    ) -> None:
         for name, tensor in tensors.items():
             _add(self, name, tensor, kinds[name])
         #: The kind of each tensor in the file.
@@ -55,7 +58,9 @@ class LoadedModel(nn.Module):
         """Runs the graph for these arguments."""
         for run in self._runs:
             tensors: list[Tensor] = []
-            if run.branch.training in (None, self.training) and structure.matches(run.branch.inputs, (args, kwargs), tensors):
+            if run.branch.training in (None, self.training) and structure.matches(
+                run.branch.inputs, (args, kwargs), tensors
+            ):
                 metas = run.branch.ir.inputs
                 if all(t.shape == m.shape and t.dtype.name == m.dtype for t, m in zip(tensors, metas, strict=True)):
                     return run(tensors, self._weights(run.branch.ir))
@@ -70,7 +75,8 @@ class LoadedModel(nn.Module):
         shown += [f"{name}={structure.described(item, texts)}" for name, item in keywords.items()]
         expected = "".join(f"\n  {branch}" for branch in self.branches)
         raise TypeError(
-            f"the loaded model was called with ({', '.join(shown)}), but it was saved for:{expected}\nsave it with examples of all "
+            f"the loaded model was called with ({', '.join(shown)}), but it was saved for:{expected}\nsave it with "
+            "examples of all "
             "shapes that it is called with"
         )
 

@@ -77,14 +77,16 @@ def _once(
             _minitensor._export_cancel()
     if not recording.is_kept or recording.functions:
         raise RuntimeError(
-            "mt.save: the function uses an optimizer, so it cannot be saved; save the model, and the state of the optimizer"
+            "mt.save: the function uses an optimizer, so it cannot be saved; save the model, and the state of the "
+            "optimizer"
         )
     captured = [value for kind, value, *_ in data["values"] if kind == "captured"]
     if captured:
         for tensor in captured:
             if not tensor.is_leaf:
                 raise ValueError(
-                    f"mt.save: the function reads a tensor of shape {tensor.shape} that has a history and is no argument; "
+                    f"mt.save: the function reads a tensor of shape {tensor.shape} that has a history and is no "
+                    "argument; "
                     "compute it in the function, or detach() it"
                 )
         raise _Captured(captured)
@@ -211,7 +213,8 @@ def _why(op: str) -> str:
     if op.startswith("control::"):
         what = op.removeprefix("control::")
         return (
-            f"the function calls mt.{what}, whose branches are Python code, so it cannot be saved; use mt.where, or a Python "
+            f"the function calls mt.{what}, whose branches are Python code, so it cannot be saved; use mt.where, or "
+            "a Python "
             "loop with a fixed number of steps"
         )
     if op.endswith(".vjp"):

@@ -1,8 +1,8 @@
 """The file format safetensors: a header in JSON, then the elements of all tensors.
 
 The format is that of https://github.com/huggingface/safetensors, which has readers in many languages. It has no
-`complex128`; such a tensor is stored as `F64` with a last axis of 2, and the metadata lists its name. It has no checksum
-either; the metadata has one, which is checked if it is there.
+`complex128`; such a tensor is stored as `F64` with a last axis of 2, and the metadata lists its name. It has no
+checksum either; the metadata has one, which is checked if it is there.
 """
 
 from __future__ import annotations
@@ -168,7 +168,8 @@ def _header(path: object, file: BinaryIO) -> tuple[dict[str, Any], int]:
     (length,) = struct.unpack("<Q", start)
     if length > MAX_HEADER:
         raise FileError(
-            f"'{path}' is not a safetensors file: its header would have {length} bytes, but the format allows {MAX_HEADER}"
+            f"'{path}' is not a safetensors file: its header would have {length} bytes, but the format allows "
+            f"{MAX_HEADER}"
         )
     if length > size - 8:
         raise FileError(
@@ -190,7 +191,9 @@ def parsed(path: object, what: str, text: str | bytes) -> Any:
         found: dict[str, Any] = {}
         for name, value in pairs:
             if name in found:
-                raise FileError(f"'{path}': {what} has two entries '{_shown(name)}'; the file is damaged, save it again")
+                raise FileError(
+                    f"'{path}': {what} has two entries '{_shown(name)}'; the file is damaged, save it again"
+                )
             found[name] = value
         return found
 
@@ -229,7 +232,8 @@ def _entry(path: object, name: str, value: Any) -> _Entry:
     code, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
     if not isinstance(code, str) or code not in DTYPES:
         raise FileError(
-            f"{where} has the dtype {_shown(repr(code))}, which is not supported; convert it to one of {', '.join(DTYPES)}"
+            f"{where} has the dtype {_shown(repr(code))}, which is not supported; convert it to one of "
+            f"{', '.join(DTYPES)}"
         )
     if not isinstance(shape, list) or not all(_is_size(n) for n in shape) or len(shape) > 64:
         raise FileError(f"{where}: the shape must be a list of at most 64 sizes")

@@ -34,10 +34,10 @@ def save(
 ) -> None:
     """Writes a model to a file: its graph, its weights, and the definitions of its ops. `mt.load` reads it.
 
-    `model` is a module, a function under `mt.jit`, or an `ir.IR` of ops of minitensor with its `weights`. A module is recorded
-    with `examples`: a tensor, a tuple of positional arguments, or a list of such tuples. The loaded model takes arguments of the
-    same shapes, dtypes and plain values as one of them. A module is recorded in training and in evaluation mode. Without
-    examples, a function under `mt.jit` is recorded for all shapes that it was called with.
+    `model` is a module, a function under `mt.jit`, or an `ir.IR` of ops of minitensor with its `weights`. A module is
+    recorded with `examples`: a tensor, a tuple of positional arguments, or a list of such tuples. The loaded model
+    takes arguments of the same shapes, dtypes and plain values as one of them. A module is recorded in training and in
+    evaluation mode. Without examples, a function under `mt.jit` is recorded for all shapes that it was called with.
 
     A crash while the file is written leaves the old file or the new one.
 
@@ -47,9 +47,9 @@ def save(
     >>> mt.load(path)(mt.zeros(5, 3)).shape
     (5, 2)
 
-    Raises RuntimeError if the function does what a graph cannot repeat, such as reading elements; TypeError for arguments and
-    results that are not tensors, numbers, strings, None, or lists, tuples and dicts of them. Warns of ops that the file cannot
-    contain.
+    Raises RuntimeError if the function does what a graph cannot repeat, such as reading elements; TypeError for
+    arguments and results that are not tensors, numbers, strings, None, or lists, tuples and dicts of them. Warns of ops
+    that the file cannot contain.
     """
     if isinstance(model, LoadedModel) and examples is None:
         tensors, branches = _tensors_of(model), model.branches
@@ -65,11 +65,13 @@ def save(
         tensors, branches, calls = _of_ir(model, weights)
     elif isinstance(model, Graph):
         raise TypeError(
-            "mt.save: a Graph refers to the tensors of this process; pass the function under mt.jit, which has the graphs"
+            "mt.save: a Graph refers to the tensors of this process; pass the function under mt.jit, which has the "
+            "graphs"
         )
     else:
         raise TypeError(
-            f"mt.save takes a module, a function under mt.jit or an IR, got {type(model).__name__}; write mt.jit(function), or "
+            f"mt.save takes a module, a function under mt.jit or an IR, got {type(model).__name__}; write "
+            "mt.jit(function), or "
             "use mt.save_state for a dict of tensors"
         )
     if weights is not None and not isinstance(model, IR):
@@ -80,7 +82,12 @@ def save(
     infos = {name: info for name, (info, _) in tensors.items()}
     text = manifest.written(
         Manifest(
-            _minitensor.__version__, branches, infos, ops.definitions, ops.missing, bool(getattr(model, "training", True))
+            _minitensor.__version__,
+            branches,
+            infos,
+            ops.definitions,
+            ops.missing,
+            bool(getattr(model, "training", True)),
         )
     )
     elements = {name: tensor for name, (info, tensor) in tensors.items() if info.same_as is None}
@@ -99,7 +106,8 @@ _Tensors = dict[str, tuple[TensorInfo, Tensor]]
 def _examples(model: nn.Module, examples: Any) -> list[Example]:
     if examples is None:
         raise TypeError(
-            f"mt.save: a module is recorded by a call; pass an example: mt.save(path, model, x). To save only the parameters of "
+            "mt.save: a module is recorded by a call; pass an example: mt.save(path, model, x). To save only the "
+            "parameters of "
             f"{type(model).__name__}, use mt.save_state(path, model.state_dict())"
         )
     found = [examples] if not isinstance(examples, list) else examples
@@ -145,7 +153,9 @@ def _of_module(model: nn.Module, examples: list[Example]) -> tuple[_Tensors, lis
     tensors = _tensors_of(model)
     for name in tensors:
         if hasattr(LoadedModel, first := name.split(".")[0]):
-            raise ValueError(f"mt.save: '{first}' is an attribute of every loaded model; rename that of {type(model).__name__}")
+            raise ValueError(
+                f"mt.save: '{first}' is an attribute of every loaded model; rename that of {type(model).__name__}"
+            )
     modes = {part: part.training for part in model.modules()}
     named = {name: tensor for name, (info, tensor) in tensors.items() if info.same_as is None}
     recorded: list[tuple[bool, Recorded]] = []
@@ -158,7 +168,8 @@ def _of_module(model: nn.Module, examples: list[Example]) -> tuple[_Tensors, lis
                 for name, (_, tensor) in _tensors_of(model).items():
                     if tensors.get(name, (None, None))[1] is not tensor:
                         raise RuntimeError(
-                            f"mt.save: the call replaces '{name}', which a graph cannot repeat; change it in place, as by "
+                            f"mt.save: the call replaces '{name}', which a graph cannot repeat; change it in place, "
+                            "as by "
                             f"self.{name}.copy_(…)"
                         )
     finally:
@@ -168,7 +179,11 @@ def _of_module(model: nn.Module, examples: list[Example]) -> tuple[_Tensors, lis
     pairs = zip(recorded[:count], recorded[count:], strict=True)
     # A graph that is the same in both modes is needed once.
     both = [_is_same(a, b) for (_, a), (_, b) in pairs]
-    merged = [(None if both[k % count] else mode, r) for k, (mode, r) in enumerate(recorded) if not (both[k % count] and k >= count)]
+    merged = [
+        (None if both[k % count] else mode, r)
+        for k, (mode, r) in enumerate(recorded)
+        if not (both[k % count] and k >= count)
+    ]
     return _merged(tensors, named, merged)
 
 
@@ -235,7 +250,9 @@ def _tensors_read(function: Callable[..., Any]) -> dict[str, Tensor]:
 def _of_ir(ir: IR, weights: Mapping[str, Tensor] | None) -> tuple[_Tensors, list[Branch], list[Call]]:
     ir.check()
     if ir.symbols or ir.updates:
-        raise ValueError("mt.save: an IR with symbols or updates cannot be saved as a model; extract it with plain sizes")
+        raise ValueError(
+            "mt.save: an IR with symbols or updates cannot be saved as a model; extract it with plain sizes"
+        )
     tensors: _Tensors = {}
     for meta in ir.weights:
         if weights is None or meta.name not in weights:
@@ -311,9 +328,9 @@ def _renamed(ir: IR, names: Mapping[str, str]) -> IR:
 def load(path: str | os.PathLike[str], *, allow_missing: bool = False) -> LoadedModel:
     """Reads a model that `mt.save` wrote. No code of the file runs, and the file need not be trusted.
 
-    The ops of the file that are not registered are registered. If an op of the same name is, it must have the same definition.
-    With `allow_missing=True`, ops that are neither registered nor in the file are listed in `missing` of the model, and a call of
-    one raises an error.
+    The ops of the file that are not registered are registered. If an op of the same name is, it must have the same
+    definition. With `allow_missing=True`, ops that are neither registered nor in the file are listed in `missing` of
+    the model, and a call of one raises an error.
 
     Raises FileError, a ValueError, if the file is not valid, or needs ops that are missing. Then nothing is registered.
     """
@@ -364,15 +381,18 @@ def _missing(path: object, described: Manifest, allow_missing: bool) -> list[Mis
                 own = _minitensor.describe(op)["signature"]
                 if op in known and known[op].signature != own:
                     raise FileError(
-                        f"'{path}': the registered op '{own}' is not the op '{known[op].signature}' of the model; install "
+                        f"'{path}': the registered op '{own}' is not the op '{known[op].signature}' of the model; "
+                        "install "
                         f"plugin '{known[op].plugin}' {known[op].version}"
                     )
             elif op in known:
                 found[op] = known[op]
             elif not allow_missing:
                 raise FileError(
-                    f"'{path}': node '{node}' calls op '{op}', which minitensor {_minitensor.__version__} does not have, and which "
-                    f"the file, written by minitensor {described.minitensor}, does not contain; upgrade minitensor, or register the op"
+                    f"'{path}': node '{node}' calls op '{op}', which minitensor {_minitensor.__version__} does not "
+                    "have, and which "
+                    f"the file, written by minitensor {described.minitensor}, does not contain; upgrade minitensor, "
+                    "or register the op"
                 )
             else:
                 found[op] = Missing(op, f"{op}(…)", None, None, "the file does not describe it")

@@ -26,7 +26,8 @@ _MAX_DEPTH = 64
 def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
     """Writes a state to a safetensors file: a dict of tensors, or of nested dicts, lists, tuples, numbers and strings.
 
-    The names of nested tensors are joined by dots. A crash while the file is written leaves the old file or the new one.
+    The names of nested tensors are joined by dots. A crash while the file is written leaves the old file or the new
+    one.
 
     >>> import minitensor as mt, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "linear.safetensors")
@@ -65,7 +66,8 @@ def _written(value: Any, name: str, tensors: dict[str, Tensor], depth: int) -> A
     if type(value) in _PLAIN:
         return value
     raise TypeError(
-        f"{where} is of type {type(value).__name__}; use tensors, numbers, strings, None, and lists, tuples and dicts of them with "
+        f"{where} is of type {type(value).__name__}; use tensors, numbers, strings, None, and lists, tuples and "
+        "dicts of them with "
         "strings or integers as keys"
     )
 
@@ -87,7 +89,8 @@ def load_state(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise FileError(f"'{path}': the state must be an object with the fields version, minitensor and state")
     if type(data["version"]) is not int or data["version"] != VERSION:
         raise FileError(
-            f"'{path}' has version {str(data['version'])[:40]} of the format, but minitensor {_minitensor.__version__} reads "
+            f"'{path}' has version {str(data['version'])[:40]} of the format, but minitensor "
+            f"{_minitensor.__version__} reads "
             f"version {VERSION}; upgrade minitensor"
         )
     unread = dict(tensors)

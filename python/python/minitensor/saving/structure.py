@@ -37,7 +37,8 @@ def written(value: Any, tensors: list[Tensor], what: str) -> dict[str, Any]:
     if type(value) in _PLAIN and not (type(value) is float and not math.isfinite(value)):
         return {"value": value}
     raise TypeError(
-        f"mt.save: {what} contains a value of type {type(value).__name__}; use tensors, finite numbers, strings, None, and "
+        f"mt.save: {what} contains a value of type {type(value).__name__}; use tensors, finite numbers, strings, "
+        "None, and "
         "lists, tuples and dicts of them"
     )
 
