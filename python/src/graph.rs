@@ -22,7 +22,7 @@ thread_local! {
 ///
 /// `str(graph)` and `graph.show()` are its text. Lines that begin with a value, such as `%3: float32 (2, 4) = add(%0, %1)`, are
 /// calls. A fused call is followed by its program.
-#[pyclass(name = "Graph", module = "minitensor", frozen)]
+#[pyclass(name = "Graph", module = "minitensor", frozen, weakref)]
 struct PyGraph(Traced);
 
 /// The tensors of a tuple.

@@ -7,6 +7,7 @@ use minitensor_schema::check;
 use minitensor_schema::name::check_op;
 
 use super::CustomOpBuilder;
+use crate::__private::vjp_program;
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
@@ -176,8 +177,9 @@ impl Portable {
                 builder.op.check_attr(k, default.clone())?;
             }
         }
-        if !self.conditions.is_empty() {
-            builder = builder.conditions(&self.conditions.join(", "));
+        let conditions = self.conditions.join(", ");
+        if !conditions.is_empty() && !self.is_of_rows {
+            builder = builder.conditions(&conditions);
         }
         let choice = Choice { attrs: first.attrs.iter().cloned().collect(), given: first.given.iter().copied().collect() };
         let (programs, name) = (self.programs.clone(), self.name.clone());
@@ -195,7 +197,13 @@ impl Portable {
             })
         };
         builder = match (self.is_of_rows, &self.shape) {
-            (true, Some(shape)) => builder.row_programs_from(Some(choice), Some(shape), write)?,
+            (true, Some(shape)) if conditions.is_empty() => {
+                builder.row_programs_from(Some(choice), Some(shape), write)?
+            }
+            (true, Some(shape)) => {
+                // Conditions may refer to dimensions.
+                builder.row_programs_from(Some(choice), Some(&format!("{shape} where {conditions}")), write)?
+            }
             (true, None) => return Err(wrong("a program over rows needs a shape")),
             (false, Some(_)) => return Err(wrong("a program over elements must not have a shape")),
             (false, None) => builder.programs_from(Some(choice), write)?,
@@ -308,6 +316,8 @@ fn gradient(op: &OpDef, programs: &[PortableProgram]) -> PortableGradient {
                 })
                 .collect();
             match Portable::of(&derived.vjp, &calls) {
+                // The same program for real numbers has fewer steps than one for complex numbers.
+                Ok(vjp) if !vjp.is_of_rows && is_derived(op, programs, derived, &vjp) => PortableGradient::Derived,
                 Ok(vjp) if vjp.unchecked(false).is_ok() => PortableGradient::Op(Box::new(vjp), derived.wrt.to_vec()),
                 _ => PortableGradient::Derived,
             }
@@ -320,4 +330,16 @@ fn gradient(op: &OpDef, programs: &[PortableProgram]) -> PortableGradient {
              install the plugin"
         )),
     }
+}
+
+/// Whether the programs of a vector-Jacobian product are those that are derived from the programs of its op.
+fn is_derived(op: &OpDef, programs: &[PortableProgram], derived: &Derived, vjp: &Portable) -> bool {
+    let cotangents: Vec<usize> = op.cotangents().collect();
+    let wrt: Vec<usize> = derived.wrt.iter().map(|i| usize::from(*i)).collect();
+    let names = derived.vjp.program_names();
+    let is_it = |(forward, vjp): (&PortableProgram, &PortableProgram), is_complex: bool| {
+        vjp_program(&forward.program, &cotangents, &wrt, is_complex).is_ok_and(|p| p.with_names(&names) == vjp.program)
+    };
+    let all = |is_complex: bool| programs.iter().zip(&vjp.programs).all(|pair| is_it(pair, is_complex));
+    programs.len() == vjp.programs.len() && (all(false) || all(true))
 }
