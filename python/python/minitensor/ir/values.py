@@ -40,8 +40,9 @@ def to_torch(value: Any) -> Any:
 
     if isinstance(value, torch.Tensor):
         return value.detach()
-    # Elements that NumPy says are read-only may be shared with a constant.
-    return torch.from_dlpack(to_minitensor(value).detach())
+    plain = to_minitensor(value).detach()
+    # PyTorch has no negative strides.
+    return torch.from_dlpack(plain if min(plain.strides, default=0) >= 0 else plain.contiguous())
 
 
 def to_kind(value: Any, kind: Kind) -> Any:

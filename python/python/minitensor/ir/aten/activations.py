@@ -78,7 +78,8 @@ def _glu(self: Tensor, dim: int = -1) -> Tensor:
 def _logit(self: Tensor, out_dtype: str, eps: float | None = None) -> Tensor:
     x = cast(self, out_dtype)
     if eps is not None:
-        x = ops.minimum(ops.maximum(x, float(eps)), 1.0 - float(eps))
+        low, high = float(eps), 1.0 - float(eps)
+        x = ops.where(ops.lt(x, low), low, ops.where(ops.gt(x, high), high, x))
     return ops.log(x / (1.0 - x))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import _minitensor as mt
@@ -105,24 +105,37 @@ def _eye(n: int, out_dtype: str, m: int | None = None, dtype: str | None = None)
     return mt.eye(n, n if m is None else m, dtype=out_dtype)
 
 
-@rule("tril")
-def _tril(self: Tensor, diagonal: int = 0) -> Tensor:
-    return ops.tril(self, diagonal)
+def _triangle(function: Callable[[Tensor, int], Tensor]) -> Callable[..., Tensor]:
+    def compute(self: Tensor, diagonal: int = 0) -> Tensor:
+        if self.dtype.name == "bool":
+            return ops.astype(function(ops.astype(self, "uint8"), diagonal), "bool")
+        return function(self, diagonal)
+
+    return compute
 
 
-@rule("triu")
-def _triu(self: Tensor, diagonal: int = 0) -> Tensor:
-    return ops.triu(self, diagonal)
+rule("tril")(_triangle(ops.tril))
+rule("triu")(_triangle(ops.triu))
 
 
-@rule("rand", "rand_like")
-def _rand(out_dtype: str, size: Any = None, self: Any = None, dtype: str | None = None) -> Tensor:
-    return mt.rand(tuple(self.shape if size is None else size), dtype=out_dtype)
+@rule("rand")
+def _rand(size: Sequence[int], out_dtype: str, dtype: str | None = None) -> Tensor:
+    return mt.rand(tuple(size), dtype=out_dtype)
 
 
-@rule("randn", "randn_like")
-def _randn(out_dtype: str, size: Any = None, self: Any = None, dtype: str | None = None) -> Tensor:
-    return mt.randn(tuple(self.shape if size is None else size), dtype=out_dtype)
+@rule("rand_like")
+def _rand_like(self: Tensor, out_dtype: str, dtype: str | None = None) -> Tensor:
+    return mt.rand(self.shape, dtype=out_dtype)
+
+
+@rule("randn")
+def _randn(size: Sequence[int], out_dtype: str, dtype: str | None = None) -> Tensor:
+    return mt.randn(tuple(size), dtype=out_dtype)
+
+
+@rule("randn_like")
+def _randn_like(self: Tensor, out_dtype: str, dtype: str | None = None) -> Tensor:
+    return mt.randn(self.shape, dtype=out_dtype)
 
 
 @rule("randperm")

@@ -43,7 +43,7 @@ def _unary(function: Callable[[Any], Tensor]) -> Callable[..., Tensor]:
 def _unary_number(function: Callable[[Any], Tensor]) -> Callable[..., Tensor]:
     def compute(self: Tensor, out_dtype: str) -> Tensor:
         # PyTorch has no negative bools; abs, sign and rounding do not change them.
-        return self if self.dtype.name == "bool" else cast(function(self), out_dtype)
+        return self if out_dtype == "bool" else function(cast(self, out_dtype))
 
     return compute
 

@@ -43,15 +43,16 @@ def _take(self: Tensor, index: Tensor) -> Tensor:
     return ops.take(ops.reshape(self, [self.size]), _positions(index))
 
 
-@rule("one_hot")
+@rule("one_hot", when=lambda attrs: attrs.get("num_classes", -1) != -1)
 def _one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
     return ops.one_hot(self, num_classes)
 
 
 @rule("gather")
 def _gather(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    if not self.ndim:
-        return ops.reshape(self, index.shape)
+    if not self.ndim or not index.ndim:
+        row = ops.reshape(self, [self.size])
+        return ops.reshape(ops.take(row, ops.reshape(_positions(index), [index.size])), index.shape)
     axis = dim % self.ndim
     x = self
     for i, size in enumerate(index.shape):
@@ -174,6 +175,10 @@ def _scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
 @rule("index_add")
 def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, out_dtype: str, alpha: float = 1) -> Tensor:
+    if not self.ndim:
+        return ops.reshape(
+            _index_add(ops.reshape(self, [1]), 0, index, ops.reshape(source, [-1]), out_dtype, alpha), []
+        )
     axis = dim % self.ndim
     wide = ops.expand(ops.reshape(index, [-1 if i == axis else 1 for i in range(self.ndim)]), source.shape)
     added = source if alpha == 1 else source * cast(alpha, out_dtype)

@@ -215,3 +215,13 @@ def _topk(
         values, indices = (ops.slice(t, axis, 0, k) for t in (ordered.values, ordered.indices))
     shape = values.shape if self.ndim else ()
     return [ops.reshape(cast(values, self.dtype.name), shape), ops.reshape(indices, shape)]
+
+
+@rule("diff", when=lambda attrs: "prepend" in attrs and "append" in attrs)
+def _diff(self: Tensor, n: int = 1, dim: int = -1, prepend: None = None, append: None = None) -> Tensor:
+    x = self
+    for _ in range(n):
+        size = x.shape[dim]
+        after, before = ops.slice(x, dim, 1, size), ops.slice(x, dim, 0, max(size - 1, 0))
+        x = ops.logical_xor(after, before) if x.dtype.name == "bool" else ops.subtract(after, before)
+    return x

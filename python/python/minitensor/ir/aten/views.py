@@ -25,7 +25,7 @@ def _to(
 
 
 @rule("to.other", "type_as")
-def _to_other(self: Tensor, other: Tensor, out_dtype: str, copy: bool = False) -> Tensor:
+def _to_other(self: Tensor, other: Tensor, out_dtype: str, non_blocking: bool = False, copy: bool = False) -> Tensor:
     return cast(self, out_dtype)  # type: ignore[no-any-return]
 
 
@@ -310,6 +310,7 @@ def _stack(tensors: Sequence[Tensor], out_dtype: str, dim: int = 0) -> Tensor:
 def _unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     from .indexing import grid
 
+    self = self if self.ndim else ops.reshape(self, [1])  # noqa: PLW0642 - the schema
     axis = dimension % self.ndim
     count = (self.shape[axis] - size) // step + 1
     found = ops.take(self, ops.reshape(grid([count, size], [step, 1]), [count * size]), axis)

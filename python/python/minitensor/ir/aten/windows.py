@@ -167,7 +167,9 @@ def windows(
     positions = ops.where(is_inside, positions, 0)
     flat = ops.reshape(x, [*x.shape[:-rank], math.prod(image)])
     found = ops.reshape(ops.take(flat, ops.reshape(positions, [positions.size]), -1), [*x.shape[:-rank], *window])
-    return ops.where(is_inside, found, outside if is_float(x.dtype.name) else int(outside)), positions
+    if not is_float(x.dtype.name):
+        outside = -(2 ** (8 * x.dtype.itemsize - 1)) if math.isinf(outside) else int(outside)
+    return ops.where(is_inside, found, outside), positions
 
 
 def _max_pool_with_indices(rank: int) -> Callable[..., list[Tensor]]:
