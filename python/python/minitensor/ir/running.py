@@ -212,7 +212,8 @@ def _computed(node: OpNode, step: Step, tensors: dict[str, Any], symbols: dict[s
         shape, dtype = tuple(result.shape), dtype_name(result)
         if dtype != meta.dtype or not bind(meta.shape, shape, symbols):
             raise IRError(f"{_where(node)}: the result is {dtype} {shape}, but the IR has {meta}")
-    return results
+    checked: Sequence[Any] = results
+    return checked
 
 
 def _where(node: OpNode) -> str:

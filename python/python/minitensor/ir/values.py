@@ -58,7 +58,9 @@ def constant(value: Constant) -> mt.Tensor:
 
     words = {"bfloat16": "uint16"}
     dtype = value.meta.dtype
-    array = np.frombuffer(value.data, np.dtype(words.get(dtype, dtype)).newbyteorder("<")).reshape(value.meta.shape)
+    array = np.frombuffer(value.data, np.dtype(words.get(dtype, dtype)).newbyteorder("<")).reshape(
+        [int(size) for size in value.meta.shape]
+    )
     if dtype != "bfloat16":
         return mt.asarray(array.astype(np.dtype(dtype)))
     # The bits of a bfloat16 are the upper half of those of a float32.

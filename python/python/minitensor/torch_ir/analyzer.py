@@ -81,7 +81,7 @@ def analyze(node: fx.Node, tensors: dict[fx.Node, Any], output_metas: list[Tenso
 
 def _arguments(node: fx.Node) -> Iterator[tuple[str, Any]]:
     """Yields the arguments by name, in the order of the schema, with defaults."""
-    schema = node.target._schema  # type: ignore[union-attr]
+    schema = node.target._schema
     for i, argument in enumerate(schema.arguments):
         if i < len(node.args) and not argument.kwarg_only:
             yield argument.name, node.args[i]

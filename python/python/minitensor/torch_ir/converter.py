@@ -127,8 +127,8 @@ class _Converter:
     def _call(self, node: fx.Node) -> None:
         if node.target is operator.getitem:
             source, index = node.args
-            items = self._tensors.get(source)  # type: ignore[arg-type]
-            self._tensors[node] = items[index] if isinstance(items, list) else None  # type: ignore[index]
+            items = self._tensors.get(source)
+            self._tensors[node] = items[index] if isinstance(items, list) else None
             return
         value = node.meta.get("val")
         if isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)):
@@ -234,8 +234,8 @@ def _default_conversion(node_info: NodeInfo) -> OpNode:
 
 def _check_strides(node: fx.Node) -> None:
     """An error for a call that reads the memory of a tensor which is not contiguous: an IR knows no strides."""
-    if node.target._schema.name.startswith("aten::as_strided"):  # type: ignore[union-attr]
-        value = node.args[0].meta["val"]  # type: ignore[union-attr]
+    if node.target._schema.name.startswith("aten::as_strided"):
+        value = node.args[0].meta["val"]
         if not value.is_contiguous():
             raise IRError(f"node '{node.name}' reads the memory of a tensor that is not contiguous; use .contiguous()")
 

@@ -90,6 +90,7 @@ def _scalar_tensor(s: Any, out_dtype: str, dtype: str | None = None) -> Tensor:
 def _arange(end: Any, out_dtype: str, start: Any = 0, step: Any = 1, dtype: str | None = None) -> Tensor:
     count = max(math.ceil((end - start) / step), 0)
     if not is_float(out_dtype):
+        start, step = int(start), int(step)
         return mt.arange(start, start + count * step, step, dtype=out_dtype) if count else full((0,), 0, out_dtype)
     steps = mt.arange(count, dtype="int64").astype("float64")
     return ops.astype(steps * float(step) + float(start), out_dtype)
@@ -97,6 +98,8 @@ def _arange(end: Any, out_dtype: str, start: Any = 0, step: Any = 1, dtype: str 
 
 @rule("linspace")
 def _linspace(start: float, end: float, steps: int, out_dtype: str, dtype: str | None = None) -> Tensor:
+    if not is_float(out_dtype):
+        raise NotImplementedError("PyTorch rounds the steps of integers")
     return ops.astype(mt.linspace(float(start), float(end), steps, dtype="float64"), out_dtype)
 
 

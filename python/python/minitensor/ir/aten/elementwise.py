@@ -119,7 +119,7 @@ for _name, _number, _boolean in (
 ):
     _overloads = ("Tensor", "Tensor_Scalar" if "shift" in _name else "Scalar", "Scalar_Tensor")
     rule(*(f"{_name}.{overload}" for overload in _overloads))(_arithmetic(_number, _boolean))
-for _name, _function in {
+for _name, _number in {
     "atan2": ops.atan2,
     "hypot": ops.hypot,
     "logaddexp": ops.logaddexp,
@@ -128,8 +128,8 @@ for _name, _function in {
     "__and__.Tensor": ops.bitwise_and,
     "__or__.Tensor": ops.bitwise_or,
 }.items():
-    _boolean = {ops.bitwise_and: ops.logical_and, ops.bitwise_or: ops.logical_or}.get(_function, _function)
-    rule(_name)(_arithmetic(_function, _boolean))
+    _boolean = {"__and__.Tensor": ops.logical_and, "__or__.Tensor": ops.logical_or}.get(_name, _number)
+    rule(_name)(_arithmetic(_number, _boolean))
 
 
 @rule("div.Tensor", "div.Scalar", "div.Tensor_mode", "div.Scalar_mode", "true_divide.Tensor")
@@ -221,12 +221,12 @@ def _clamp(self: Tensor, out_dtype: str, min: Any = None, max: Any = None) -> Te
 
 @rule("clamp_min", "clamp_min.Tensor")
 def _clamp_min(self: Tensor, min: Any, out_dtype: str) -> Tensor:  # noqa: A002 - the schema
-    return _clamp(self, out_dtype, min=min)  # type: ignore[no-any-return]
+    return cast(ops.maximum(cast(self, out_dtype), cast(min, out_dtype)), out_dtype)  # type: ignore[no-any-return]
 
 
 @rule("clamp_max", "clamp_max.Tensor")
 def _clamp_max(self: Tensor, max: Any, out_dtype: str) -> Tensor:  # noqa: A002 - the schema
-    return _clamp(self, out_dtype, max=max)  # type: ignore[no-any-return]
+    return cast(ops.minimum(cast(self, out_dtype), cast(max, out_dtype)), out_dtype)  # type: ignore[no-any-return]
 
 
 @rule("addcmul")
