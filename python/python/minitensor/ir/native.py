@@ -36,7 +36,8 @@ class Rule:
         """Returns the step; None if the rule does not compute a call with these attributes."""
         attrs = {name: value for name, value in node.attrs.items() if name in self.parameters}
         # An attribute that the rule does not know must be without effect.
-        if any(value not in (None, False) for name, value in node.attrs.items() if name not in self.parameters):
+        others = [value for name, value in node.attrs.items() if name not in self.parameters]
+        if any(value is not None and value is not False for value in others):
             return None
         if self.condition is not None and not self.condition(attrs):
             return None
@@ -44,10 +45,10 @@ class Rule:
         given = OpNode(node.name, node.op_type, node.inputs, node.outputs, attrs)
         names = [name for name in self.parameters if name != "out_dtype"]
         extra = {"out_dtype": node.outputs[0].dtype} if "out_dtype" in self.parameters and node.outputs else {}
-        others = [name for name in names if name not in attrs]
+        free_names = [name for name in names if name not in attrs]
         taken = free(given)
-        needed = [n for n in others[len(taken) :] if self.parameters[n].default is inspect.Parameter.empty]
-        if len(taken) > len(others) or needed:
+        needed = [n for n in free_names[len(taken) :] if self.parameters[n].default is inspect.Parameter.empty]
+        if len(taken) > len(free_names) or needed:
             return None
 
         def compute(inputs: Sequence[Any], symbols: Mapping[str, int]) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import _minitensor as mt
+from .. import tracing
 from .error import IRError
 from .meta import TensorMeta
 from .native import native
@@ -94,13 +95,16 @@ class Program:
         tensors = {c.name: constant(c) for c in ir.constants}
         tensors |= {name: _convert(value, read.get(name, "minitensor")) for name, value in given.items()}
         self._calls = _Calls(ir, steps, tensors, symbols)
-        self.is_jitted = jit and bool(steps) and all(step.source == "native" for _, step in steps)
-        if self.is_jitted:
-            from ..tracing import jit as jitted
+        bound = {name for meta in (*ir.inputs, *ir.weights) for name in map(str, meta.shape)}
+        is_native = bool(steps) and all(step.source == "native" for _, step in steps)
+        #: Whether the program is a graph. It is not if PyTorch computes calls, or if sizes depend on elements.
+        self.is_jitted = jit and is_native and ir.symbols.keys() <= bound
+        self._graph = tracing.jit(self._calls.__call__) if self.is_jitted else None
 
-            self._compute: Any = jitted(self._calls.__call__)
-        else:
-            self._compute = self._calls
+    @property
+    def fallbacks(self) -> list[str]:
+        """The names of the nodes that PyTorch computed in a run: minitensor lacks the op, or refused the arguments."""
+        return sorted(self._calls.fallbacks)
 
     def __call__(self, inputs: Any) -> list[Any]:
         """Computes the results. See `IR.run`."""
@@ -108,14 +112,20 @@ class Program:
         named = _named(ir, inputs)
         _check(ir, "input", ir.inputs, named, dict(self._calls.symbols))
         kind = next((kind_of(tensor) for tensor in named.values()), self._kind)
-        results = self._compute([_convert(named[m.name], "minitensor") for m in ir.inputs])
+        given = [_convert(named[m.name], "minitensor") for m in ir.inputs]
+        if self._graph is not None:
+            try:
+                return [to_kind(result, kind) for result in self._graph(given)]
+            except _Refused:
+                self._graph, self.is_jitted = None, False
+        results = self._calls(given, allow_fallback=True)
         return [to_kind(result, kind) for result in results]
 
 
 class _Calls:
     """The calls of an IR. Slots: `mt.jit` does not watch them for changes."""
 
-    __slots__ = ("_steps", "_tensors", "ir", "symbols")
+    __slots__ = ("_steps", "_tensors", "fallbacks", "ir", "symbols")
 
     def __init__(
         self, ir: IR, steps: list[tuple[OpNode, Step]], tensors: dict[str, Any], symbols: dict[str, int]
@@ -123,6 +133,7 @@ class _Calls:
         self.ir = ir
         self._tensors = tensors
         self.symbols = symbols
+        self.fallbacks = {node.name for node, step in steps if step.source == "fallback"}
         last = {meta.name: i for i, (node, _) in enumerate(steps) for meta in node.inputs}
         kept = {meta.name for meta in ir.outputs} | tensors.keys()
         results = {meta.name for meta in ir.inputs} | {meta.name for node, _ in steps for meta in node.outputs}
@@ -136,18 +147,49 @@ class _Calls:
         #: Each with the results that no later call reads.
         self._steps = [(node, step, names) for (node, step), names in zip(steps, unused, strict=True)]
 
-    def __call__(self, inputs: list[Any]) -> list[Any]:
+    def __call__(self, inputs: list[Any], allow_fallback: bool = False) -> list[Any]:
         tensors = dict(self._tensors)
         symbols = dict(self.symbols)
         for meta, tensor in zip(self.ir.inputs, inputs, strict=True):
             bind(meta.shape, tuple(tensor.shape), symbols)
             tensors[meta.name] = tensor
         for node, step, unused in self._steps:
-            for meta, result in zip(node.outputs, _computed(node, step, tensors, symbols), strict=True):
+            for meta, result in zip(
+                node.outputs, self._results(node, step, tensors, symbols, allow_fallback), strict=True
+            ):
                 tensors[meta.name] = result
             for name in unused:
                 del tensors[name]
         return [tensors[meta.name] for meta in self.ir.outputs]
+
+    def _results(
+        self, node: OpNode, step: Step, tensors: dict[str, Any], symbols: dict[str, int], allow_fallback: bool
+    ) -> Sequence[Any]:
+        try:
+            return _computed(node, step, tensors, symbols)
+        except IRError as refusal:
+            if step.source != "native" or (other := _fallback(node)) is None:
+                raise
+            if not allow_fallback:
+                raise _Refused from refusal
+            results = _computed(node, other, tensors, symbols)
+        self.fallbacks.add(node.name)
+        return results
+
+
+class _Refused(Exception):
+    """An op of minitensor does not take the arguments of a call, such as tensors of bools, but that of PyTorch may."""
+
+
+def _fallback(node: OpNode) -> Step | None:
+    """Returns how PyTorch computes a call; None if it does not."""
+    if not node.op_type.startswith("aten."):
+        return None
+    try:
+        from ..torch_ir.fallback import fallback
+    except ImportError:
+        return None
+    return fallback(node)
 
 
 def _computed(node: OpNode, step: Step, tensors: dict[str, Any], symbols: dict[str, int]) -> Sequence[Any]:
@@ -170,7 +212,8 @@ def _computed(node: OpNode, step: Step, tensors: dict[str, Any], symbols: dict[s
         shape, dtype = tuple(result.shape), dtype_name(result)
         if dtype != meta.dtype or not bind(meta.shape, shape, symbols):
             raise IRError(f"{_where(node)}: the result is {dtype} {shape}, but the IR has {meta}")
-    return results
+    checked: Sequence[Any] = results
+    return checked
 
 
 def _where(node: OpNode) -> str:

@@ -40,8 +40,9 @@ def to_torch(value: Any) -> Any:
 
     if isinstance(value, torch.Tensor):
         return value.detach()
-    # Elements that NumPy says are read-only may be shared with a constant.
-    return torch.from_dlpack(to_minitensor(value).detach())
+    plain = to_minitensor(value).detach()
+    # PyTorch has no negative strides.
+    return torch.from_dlpack(plain if min(plain.strides, default=0) >= 0 else plain.contiguous())
 
 
 def to_kind(value: Any, kind: Kind) -> Any:
@@ -57,7 +58,9 @@ def constant(value: Constant) -> mt.Tensor:
 
     words = {"bfloat16": "uint16"}
     dtype = value.meta.dtype
-    array = np.frombuffer(value.data, np.dtype(words.get(dtype, dtype)).newbyteorder("<")).reshape(value.meta.shape)
+    array = np.frombuffer(value.data, np.dtype(words.get(dtype, dtype)).newbyteorder("<")).reshape(
+        [int(size) for size in value.meta.shape]
+    )
     if dtype != "bfloat16":
         return mt.asarray(array.astype(np.dtype(dtype)))
     # The bits of a bfloat16 are the upper half of those of a float32.

@@ -13,8 +13,8 @@ from ..ir import Input, IRError, Sym, TensorMeta
 
 __all__ = ["NodeInfo", "analyze", "meta_of", "op_type_of"]
 
-#: What an IR does not say: where tensors are.
-_PLACES = (torch.device, torch.layout, torch.Generator)
+#: What an IR does not say: where tensors are, and how their memory is arranged.
+_PLACES = ("device", "layout", "memory_format", "pin_memory", "generator")
 
 
 @dataclass
@@ -73,7 +73,7 @@ def analyze(node: fx.Node, tensors: dict[fx.Node, Any], output_metas: list[Tenso
         if isinstance(value, fx.Node) and isinstance(tensors.get(value), TensorMeta):
             reader.add(value)
         else:
-            attrs[name] = reader.attribute(name, value)
+            attrs[name] = None if name in _PLACES else reader.attribute(name, value)
     return NodeInfo(
         node.name, node.op, node.target, tuple(node.args), dict(node.kwargs), reader.inputs, output_metas, attrs
     )
@@ -81,7 +81,7 @@ def analyze(node: fx.Node, tensors: dict[fx.Node, Any], output_metas: list[Tenso
 
 def _arguments(node: fx.Node) -> Iterator[tuple[str, Any]]:
     """Yields the arguments by name, in the order of the schema, with defaults."""
-    schema = node.target._schema  # type: ignore[union-attr]
+    schema = node.target._schema
     for i, argument in enumerate(schema.arguments):
         if i < len(node.args) and not argument.kwarg_only:
             yield argument.name, node.args[i]
@@ -116,10 +116,6 @@ class _Reader:
             return Sym(number) if isinstance(number, str) else number
         if isinstance(value, torch.dtype):
             return str(value).removeprefix("torch.")
-        if isinstance(value, torch.memory_format):
-            return None
-        if isinstance(value, _PLACES):
-            return None
         if value is None or isinstance(value, (bool, int, float, complex, str)):
             return value
         raise IRError(

@@ -127,8 +127,8 @@ class _Converter:
     def _call(self, node: fx.Node) -> None:
         if node.target is operator.getitem:
             source, index = node.args
-            items = self._tensors.get(source)  # type: ignore[arg-type]
-            self._tensors[node] = items[index] if isinstance(items, list) else None  # type: ignore[index]
+            items = self._tensors.get(source)
+            self._tensors[node] = items[index] if isinstance(items, list) else None
             return
         value = node.meta.get("val")
         if isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)):
@@ -158,6 +158,7 @@ class _Converter:
                 f"node '{node.name}' ({op_type}): the registered conversion {function!r} changed the outputs; pass on "
                 "node_info.output_metas"
             )
+        _check_strides(node)
         self._nodes.append(converted)
 
     def _scalar(self, node: fx.Node) -> None:
@@ -229,6 +230,14 @@ def _default_conversion(node_info: NodeInfo) -> OpNode:
         outputs=node_info.output_metas,
         attrs=node_info.attrs,
     )
+
+
+def _check_strides(node: fx.Node) -> None:
+    """An error for a call that reads the memory of a tensor which is not contiguous: an IR knows no strides."""
+    if node.target._schema.name.startswith("aten::as_strided"):
+        value = node.args[0].meta["val"]
+        if not value.is_contiguous():
+            raise IRError(f"node '{node.name}' reads the memory of a tensor that is not contiguous; use .contiguous()")
 
 
 def _limits(found: ValueRanges[Any] | None) -> tuple[int, int | None]:

@@ -39,9 +39,15 @@ def fallback(node: OpNode) -> Step:
 
     def compute(inputs: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
         given = bound(node, names, inputs, symbols)
-        named = {a.name: _argument(a, given[a.name]) for a in schema.arguments if a.name in given}
+        # None is the default of what an IR does not say, such as the arrangement of memory.
+        named = {
+            a.name: _argument(a, given[a.name])
+            for a in schema.arguments
+            if a.name in given and not (given[a.name] is None and a.has_default_value())
+        }
         positional = []
         for argument in schema.arguments:
+            # Arguments after one that is left out have names.
             if argument.kwarg_only or argument.name not in named:
                 break
             positional.append(named.pop(argument.name))

@@ -18,7 +18,8 @@ def verify(
 ) -> float:
     """Runs an IR and its model, and returns the largest difference of their results.
 
-    `inputs` are arguments of the model. Raises IRError if results differ by more than `atol + rtol * |expected|`.
+    `inputs` are arguments of the model. Raises IRError if a result differs by more than `atol + rtol * largest`, where
+    `largest` is the largest element of the result.
     """
     args, named = arguments(inputs)
     with torch.no_grad():
@@ -39,7 +40,8 @@ def verify(
         a, b = result.to(kind), wanted.to(kind)
         same = (a == b) | (a.isnan() & b.isnan())
         difference = torch.where(same, 0.0, (a - b).abs())
-        if bool((difference > atol + rtol * b.abs()).any()) or bool(difference.isnan().any()):
+        scale = b.abs().nan_to_num(0.0, 0.0, 0.0).max().item() if b.numel() else 0.0
+        if bool((difference > atol + rtol * scale).any()) or bool(difference.isnan().any()):
             raise IRError(
                 f"result '{meta.name}' differs from that of the model by up to {difference.max().item():.3g}; allowed "
                 f"are atol={atol} and rtol={rtol}"
