@@ -142,6 +142,18 @@ def test_a_function_under_jit_is_saved_for_all_of_its_calls(path):
             loaded(*arguments, flags={"on": True})
 
 
+def test_a_graph_of_a_function_is_saved(path):
+    function = mt.jit(lambda x: x * 2)
+    function(mt.ones(3)), function(mt.ones(2, 3))
+    loaded = rebuilt(path, function.graphs[1])
+    assert [str(branch) for branch in loaded.branches] == ["(float32 (2, 3))"]
+    assert loaded(mt.ones(2, 3)).tolist() == [[2.0] * 3] * 2
+    graph = function.graphs[0]
+    del function
+    with pytest.raises(ValueError, match="the function of the graph no longer exists"):
+        mt.save(path, graph)
+
+
 def test_histories_end_where_they_ended(path):
     def function(x):
         with mt.no_grad():
@@ -208,6 +220,82 @@ def test_graphs_of_files_are_those_of_other_programs(path):
     assert [node.op_type for node in branch.ir.nodes] == ["minitensor.multiply", "minitensor.tanh"]
     assert branch.ir.nodes[0].attrs == {"y": 2}
     assert branch.ir.run(mt.ones(3))[0].tolist() == pytest.approx([math.tanh(2)] * 3)
+
+
+class Attention(nn.Module):
+    """Attention with heads, whose graph has sizes that are products and sums of the sizes of its arguments."""
+
+    def __init__(self, width=8, heads=2):
+        self.heads = heads
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+
+    def forward(self, x, memory):
+        batch, n, width = x.shape
+        m = memory.shape[1]
+
+        def split(t, n):
+            return t.reshape(batch, n, self.heads, width // self.heads).permute_dims((0, 2, 1, 3))
+
+        q, k, v = split(self.query(x), n), split(self.key(memory), m), split(self.value(memory), m)
+        weights = mt.ops.softmax(q @ k.permute_dims((0, 1, 3, 2)) / width**0.5, axis=-1)
+        y = (weights @ v).permute_dims((0, 2, 1, 3)).reshape(batch * n, width)
+        return y.sum(0) / (batch * n + m), mt.ops.dropout(y, 0.5, training=self.training)[: batch * n - 1]
+
+
+def test_dynamic_sizes(path):
+    model = Attention()
+    dynamic = [{0: "batch", 1: "n"}, {0: "batch", 1: "m"}]
+    mt.save(path, model, (mt.randn(1, 3, 8), mt.randn(1, 4, 8)), dynamic=dynamic)
+    loaded = mt.load(path)
+    assert len(loaded.branches) == 2
+    meta, _ = loaded.branches[0].ir.inputs
+    assert meta.shape == ("batch", "n", 8)
+    for batch, n, m in [(2, 3, 4), (1, 5, 1), (3, 1, 9), (7, 4, 4)]:
+        x, memory = mt.randn(batch, n, 8), mt.randn(batch, m, 8)
+        for mode in (True, False):
+            model.train(mode), loaded.train(mode)
+            results = []
+            for each in (model, loaded):
+                mt.manual_seed(2)
+                first, second = each(x, memory)
+                (first.sum() + second.sum()).backward()
+                results.append([bits(first), bits(second), *(bits(p.grad) for p in each.parameters())])
+                each.zero_grad()
+            assert results[0] == results[1]
+    with pytest.raises(TypeError, match=r"it was saved for:\n  \(float32 \(batch, n, 8\), float32 \(batch, m, 8\)\)"):
+        loaded(mt.zeros(2, 3, 8), mt.zeros(3, 4, 8))
+    with pytest.raises(TypeError, match="it was saved for"):
+        loaded(mt.zeros(0, 3, 8), mt.zeros(0, 4, 8))
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: x.exp() if x.shape[0] > 5 else x, "it differs at other sizes than these|differs in its"),
+        (lambda x: x * (1.0 / x.shape[0]), "it differs in its attribute 'y' of call 'multiply1'"),
+        (lambda x: x * x.shape[0] ** 2, "it differs at other sizes than these"),
+        (lambda x: x + mt.arange(x.shape[0]), "it differs in its"),
+        (lambda x: [x] * x.shape[0], "it differs in its structure|differs in its"),
+    ],
+)
+def test_a_graph_that_differs_between_sizes_is_an_error(path, function, words):
+    with pytest.raises(ValueError, match=words):
+        mt.save(path, mt.jit(function), mt.ones(4), dynamic={0: "n"})
+    assert not path.exists()
+
+
+def test_wrong_dynamic_sizes_are_errors(path):
+    function = mt.jit(lambda x, y: (x, y))
+    example = (mt.ones(2, 3), mt.ones(4))
+    for dynamic, words in [
+        ([{0: "n"}], "a list with one for each of 2 tensors"),
+        ([{2: "n"}, {}], r"must map axes of a tensor of shape \(2, 3\)"),
+        ([{0: "n n"}, {}], "must map axes"),
+        ({0: "n"}, "'n' has the sizes 2 and 4 in the example"),
+        ([{}, {}], "must have 1 to 4 names, got 0"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            mt.save(path, function, example, dynamic=dynamic)
 
 
 REFUSED = [

@@ -141,6 +141,16 @@ CHANGES = [
     ),
     (lambda d: d["graphs"][0]["outputs"]["tuple"].append({"code": "1"}), "has a part that is no tensor"),
     (lambda d: graph(d).update(version=9), "graph 0: the IR has the version 9"),
+    (lambda d: graph(d)["symbols"].update(n=[1, None]), "has the symbol 'n', which is not the size of an input"),
+    (lambda d: graph(d)["symbols"].update(n=[5, None]), "which are at least 1"),
+    (
+        lambda d: (graph(d)["symbols"].update(n=[1, None]), graph(d)["inputs"][0].update(shape=["n", "n**2"])),
+        "not a sum",
+    ),
+    (
+        lambda d: (graph(d)["symbols"].update(n=[1, None]), graph(d)["inputs"][0].update(shape=["n", 3])),
+        "graph 0: node",
+    ),
     (lambda d: graph(d)["nodes"].reverse(), "the calls are a cycle, or out of order"),
     (lambda d: graph(d)["nodes"][0]["inputs"].append("nothing"), "input 'nothing' is not an input"),
     (lambda d: node(d, "matmul").update(op_type="minitensor.nothing"), "calls op 'nothing', which minitensor"),

@@ -11,13 +11,13 @@ from typing import Literal
 
 import pytest
 from c_plugin import library, loaded
+from minitensor._definitions import define
 from minitensor.saving import FileError, nodes
 from saved_training import bits, trained
 from test_plugin_library_programs import ALONE, DOUBLED, MASKED, SCALED, writing
 
 import minitensor as mt
 from minitensor import nn
-from minitensor._definitions import define
 
 pytestmark = pytest.mark.usefixtures("registered", "no_plugins_stay")
 

@@ -4,6 +4,7 @@
 |---|---|
 | `saved` | `save` and `load` |
 | `recording`, `nodes` | a function as an IR of calls of ops |
+| `sizes` | one IR for all sizes |
 | `carried` | the definitions of ops in a file |
 | `manifest`, `structure` | the description of a model as JSON, and that of its arguments and results |
 | `model`, `interpreter` | a loaded model, and how it runs |

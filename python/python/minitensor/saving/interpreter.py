@@ -8,12 +8,14 @@ from typing import Any
 from .. import _minitensor, empty
 from .._definitions import define
 from .._minitensor import Tensor
-from ..ir import IR, Input, IRError, OpNode, TensorMeta
+from ..ir import IR, Input, IRError, OpNode, Sym, TensorMeta
+from ..ir.symbols import bind, evaluate
 from . import nodes
 
 __all__ = ["Interpreter", "ops_of"]
 
-_Get = Callable[[dict[str, Tensor]], Any]
+#: Finds an argument among tensors and sizes.
+_Get = Callable[[dict[str, Tensor], dict[str, int]], Any]
 
 
 def ops_of(ir: IR) -> dict[str, str]:
@@ -42,19 +44,27 @@ class Interpreter:
         ir = self.ir
         values = {meta.name: t for meta, t in zip(ir.inputs, inputs, strict=True)}
         values |= {meta.name: weights[meta.name] for meta in ir.weights}
+        sizes: dict[str, int] = {}
+        for meta, t in zip(ir.inputs, inputs, strict=True):
+            bind(meta.shape, t.shape, sizes)
         for step in self._steps:
-            step.run(values)
+            step.run(values, sizes)
         return [values[meta.name] for meta in ir.outputs]
 
     def check(self) -> None:
-        """Runs the IR without elements. Raises IRError if a node contradicts its op."""
-        values = {meta.name: _without_elements(meta) for meta in (*self.ir.inputs, *self.ir.weights)}
-        for step in self._steps:
-            step.check(values)
+        """Runs the IR without elements, for two values of each size. Raises IRError if a node contradicts its op."""
+        for first in (2, 7) if self.ir.symbols else (2,):
+            sizes = {name: first + k for k, name in enumerate(self.ir.symbols)}
+            values = {meta.name: _without_elements(meta, sizes) for meta in (*self.ir.inputs, *self.ir.weights)}
+            for step in self._steps:
+                step.check(values, sizes)
 
 
-def _without_elements(meta: TensorMeta) -> Tensor:
-    return empty(meta.shape, dtype=meta.dtype, device="meta")
+def _without_elements(meta: TensorMeta, sizes: dict[str, int]) -> Tensor:
+    shape = tuple(evaluate(size, sizes) for size in meta.shape)
+    if any(size < 0 for size in shape):
+        raise IRError(f"{meta} has a negative size for {sizes}")
+    return empty(shape, dtype=meta.dtype, device="meta")
 
 
 class _Step:
@@ -62,16 +72,14 @@ class _Step:
 
     def __init__(self, node: OpNode, missing: Mapping[str, str]) -> None:
         self.node = node
-        self._attrs: dict[str, Any] = {}
+        self._attrs: dict[str, _Get] = {}
         self._wanted: list[int] | None = None
         if node.op_type == nodes.KEY:
-            self._expect_plain(0, {"n": int, "is_of_integers": bool})
+            self._expect_key()
             self._function: Callable[..., Any] = _minitensor._random_key
             self._arguments = [_constant(node.attrs[name]) for name in ("n", "is_of_integers")]
-            if not 0 <= node.attrs["n"] < 2**63:
-                raise self._wrong("attribute 'n' must be the number of random numbers")
         elif node.op_type == nodes.DETACH:
-            self._expect_plain(1, {})
+            self._expect_detach()
             self._function, self._arguments = Tensor.detach, self._in_order(["x"], [])
         else:
             op = node.op_type.removeprefix(nodes.PREFIX)
@@ -89,11 +97,16 @@ class _Step:
     def _wrong(self, what: str) -> IRError:
         return IRError(f"node '{self.node.name}' ({self.node.op_type}): {what}")
 
-    def _expect_plain(self, inputs: int, attrs: Mapping[str, type]) -> None:
-        given = {name: type(value) for name, value in self.node.attrs.items()}
-        if given != attrs or len(self.node.inputs) != inputs or len(self.node.outputs) != 1:
-            shown = ", ".join(f"{name}: {kind.__name__}" for name, kind in attrs.items()) or "no attributes"
-            raise self._wrong(f"expected {inputs} inputs, one output, and {shown}")
+    def _expect_key(self) -> None:
+        match self.node.attrs, self.node.inputs, self.node.outputs:
+            case {"n": int() | Sym() as n, "is_of_integers": bool(), **rest}, [], [_] if not rest:
+                if type(n) is Sym or type(n) is int and 0 <= n < 2**63:
+                    return
+        raise self._wrong("expected one output, the number 'n', and the truth value 'is_of_integers'")
+
+    def _expect_detach(self) -> None:
+        if len(self.node.inputs) != 1 or len(self.node.outputs) != 1 or self.node.attrs:
+            raise self._wrong("expected one input, one output, and no attributes")
 
     def _in_order(self, inputs: list[str], attributes: list[str]) -> list[_Get]:
         """Returns the functions that find the positional arguments."""
@@ -114,7 +127,7 @@ class _Step:
                     positions = [i.position for i in value]
                     used += positions
                     arguments.append(_list([names[k] for k in positions]))
-                elif value is None or type(value) in (bool, int, float):
+                elif value is None or type(value) in (bool, int, float, Sym):
                     arguments.append(_constant(value))
                 else:
                     raise self._wrong(f"the input '{name}' must be a tensor, a list of tensors, a number or None")
@@ -132,14 +145,15 @@ class _Step:
                     raise self._wrong(f"the op has no attribute '{name}'; expected {', '.join(attributes) or 'none'}")
                 if not _is_attribute(value):
                     raise self._wrong(f"attribute '{name}' has a value that no attribute has: {value!r}")
-            self._attrs = attrs
+            self._attrs = {name: _constant(value) for name, value in attrs.items()}
         return arguments
 
-    def run(self, values: dict[str, Tensor]) -> None:
+    def run(self, values: dict[str, Tensor], sizes: dict[str, int]) -> None:
         """Computes the results."""
-        results = self._results(self._function(*(get(values) for get in self._arguments), **self._attrs))
-        for meta, t in zip(self.node.outputs, results, strict=True):
-            if t.shape != meta.shape or t.dtype.name != meta.dtype:
+        arguments = [get(values, sizes) for get in self._arguments]
+        attrs = {name: get(values, sizes) for name, get in self._attrs.items()}
+        for meta, t in zip(self.node.outputs, self._results(self._function(*arguments, **attrs)), strict=True):
+            if t.dtype.name != meta.dtype or not bind(meta.shape, t.shape, sizes):
                 raise self._wrong(f"the result is {t.dtype.name} {t.shape}, but {meta} when the model was saved")
             values[meta.name] = t
 
@@ -152,39 +166,46 @@ class _Step:
             raise self._wrong(f"the op returns {len(all_results)} tensors, but the node has {len(self.node.outputs)}")
         return [all_results[k] for k in wanted]
 
-    def check(self, values: dict[str, Tensor]) -> None:
+    def check(self, values: dict[str, Tensor], sizes: dict[str, int]) -> None:
         """Computes the results without elements."""
+        results = {meta.name: meta for meta in self.node.outputs}
         if self._is_missing or self.node.op_type == nodes.KEY:
-            values |= {meta.name: _without_elements(meta) for meta in self.node.outputs}
+            values |= {name: _without_elements(meta, sizes) for name, meta in results.items()}
             return
         try:
-            self.run(values)
+            self.run(values, sizes)
         except IRError:
             raise
         except Exception as error:
-            if "meta" in str(error):
-                # The shapes of the results depend on elements.
-                values |= {meta.name: _without_elements(meta) for meta in self.node.outputs}
-                return
-            raise self._wrong(str(error)) from None
+            if "meta" not in str(error):
+                raise self._wrong(str(error)) from None
+            # The shapes of the results depend on elements.
+            values |= {name: _without_elements(meta, sizes) for name, meta in results.items()}
 
 
 def _is_attribute(value: Any) -> bool:
     if type(value) is list:
-        return all(type(item) in (int, float) for item in value)
-    return value is None or type(value) in (bool, int, float, str)
+        return all(type(item) in (int, float, Sym) for item in value)
+    return value is None or type(value) in (bool, int, float, str, Sym)
 
 
 def _value(name: str) -> _Get:
-    return lambda values: values[name]
+    return lambda values, sizes: values[name]
 
 
 def _list(names: list[str]) -> _Get:
-    return lambda values: [values[name] for name in names]
+    return lambda values, sizes: [values[name] for name in names]
 
 
 def _constant(value: Any) -> _Get:
-    return lambda values: value
+    """A plain value, in which sizes have their values."""
+    if isinstance(value, Sym):
+        text = value.text
+        return lambda values, sizes: evaluate(text, sizes)
+    if type(value) is list:
+        items = [_constant(item) for item in value]
+        return lambda values, sizes: [get(values, sizes) for get in items]
+    return lambda values, sizes: value
 
 
 def _raises(message: str) -> Callable[..., Any]:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from .. import _minitensor
 from .._minitensor import Tensor
-from ..ir import IR, IRError
-from . import safetensors, structure
+from ..ir import IR, IRError, Sym
+from ..ir.symbols import walk
+from . import safetensors, sizes, structure
 from .carried import Missing
 from .error import FileError
 from .model import Branch
@@ -169,10 +170,9 @@ def _branch(path: object, k: int, value: Any, infos: dict[str, TensorInfo], tens
         ir = IR.from_json(json.dumps(fields["ir"]))
     except IRError as error:
         raise FileError(f"'{path}': {where}: {error}") from None
-    if ir.symbols or ir.updates or ir.constants:
-        raise FileError(
-            f"'{path}': {where} has symbols, updates or constants, which the graph of a model does not have"
-        )
+    if ir.updates or ir.constants:
+        raise FileError(f"'{path}': {where} has updates or constants, which the graph of a model does not have")
+    _check_sizes(path, where, ir)
     for meta in ir.weights:
         info = infos.get(meta.name)
         if info is None:
@@ -192,6 +192,20 @@ def _branch(path: object, k: int, value: Any, infos: dict[str, TensorInfo], tens
                 f"'{path}': the inputs of {where} must be a tuple of positional arguments and a dict of others"
             )
     return Branch(ir, fields["inputs"], fields["outputs"], _MODES[fields["mode"]])
+
+
+def _check_sizes(path: object, where: str, ir: IR) -> None:
+    """Sizes are bound by the inputs, and all others are polynomials of them."""
+    if len(ir.symbols) > sizes.MOST or any(limits != (1, None) for limits in ir.symbols.values()):
+        raise FileError(f"'{path}': {where} must have at most {sizes.MOST} symbols, which are at least 1")
+    bound = {size for meta in ir.inputs for size in meta.shape if type(size) is str}
+    if unbound := ir.symbols.keys() - bound:
+        raise FileError(f"'{path}': {where} has the symbol '{min(unbound)}', which is not the size of an input")
+    texts = [size for meta in ir.tensors() for size in meta.shape if type(size) is str]
+    texts += [v.text for node in ir.nodes for value in node.attrs.values() for v in walk(value) if isinstance(v, Sym)]
+    for text in texts:
+        if not sizes.is_polynomial(text):
+            raise FileError(f"'{path}': {where} has the size '{text[:60]}', which is not a sum of products of symbols")
 
 
 def _missing(path: object, k: int, value: Any) -> Missing:

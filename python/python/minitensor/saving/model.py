@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from .. import nn
 from .._minitensor import Tensor
 from ..ir import IR
+from ..ir.symbols import bind
 from ..tracing import Jitted, jit
 from . import structure
 from .carried import Missing
@@ -26,7 +27,7 @@ class Branch(NamedTuple):
     training: bool | None
 
     def __str__(self) -> str:
-        tensors = [f"{meta.dtype} {meta.shape}" for meta in self.ir.inputs]
+        tensors = [str(meta).partition(": ")[2] for meta in self.ir.inputs]
         (args, kwargs) = self.inputs["tuple"]
         shown = [structure.described(item, tensors) for item in args["tuple"]]
         shown += [f"{name}={structure.described(item, tensors)}" for name, item in kwargs["dict"]]
@@ -62,7 +63,12 @@ class LoadedModel(nn.Module):
                 run.branch.inputs, (args, kwargs), tensors
             ):
                 metas = run.branch.ir.inputs
-                if all(t.shape == m.shape and t.dtype.name == m.dtype for t, m in zip(tensors, metas, strict=True)):
+                sizes: dict[str, int] = {}
+                pairs = list(zip(tensors, metas, strict=True))
+                # Twice: a product of sizes may come before the sizes.
+                if all(t.dtype.name == m.dtype and bind(m.shape, t.shape, sizes) for t, m in pairs * 2) and all(
+                    least <= sizes.get(name, least) for name, (least, _) in run.branch.ir.symbols.items()
+                ):
                     return run(tensors, self._weights(run.branch.ir))
         given: list[Tensor] = []
         try:

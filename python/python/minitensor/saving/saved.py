@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .. import _minitensor, nn
+from .. import _minitensor, nn, ops
 from .._grad_mode import no_grad
-from .._minitensor import Graph, Tensor, get_rng_state, set_rng_state, zeros
+from .._minitensor import DType, Graph, Tensor, get_rng_state, set_rng_state, zeros
 from ..ir import IR, IRError
-from ..tracing import Jitted, watch
-from . import carried, interpreter, manifest, safetensors
+from ..tracing import Jitted, tree, watch
+from ..tracing.jitted import ORIGINS
+from . import carried, interpreter, manifest, safetensors, sizes, structure
 from .carried import Missing
 from .error import FileError
 from .manifest import Manifest, TensorInfo
@@ -27,17 +28,22 @@ Example = tuple[tuple[Any, ...], dict[str, Any]]
 
 def save(
     path: str | os.PathLike[str],
-    model: nn.Module | Jitted[..., Any] | IR,
+    model: nn.Module | Jitted[..., Any] | Graph | IR,
     examples: Any = None,
     *,
+    dynamic: Mapping[int, str] | Sequence[Mapping[int, str]] | None = None,
     weights: Mapping[str, Tensor] | None = None,
 ) -> None:
     """Writes a model to a file: its graph, its weights, and the definitions of its ops. `mt.load` reads it.
 
-    `model` is a module, a function under `mt.jit`, or an `ir.IR` of ops of minitensor with its `weights`. A module is
-    recorded with `examples`: a tensor, a tuple of positional arguments, or a list of such tuples. The loaded model
-    takes arguments of the same shapes, dtypes and plain values as one of them. A module is recorded in training and in
-    evaluation mode. Without examples, a function under `mt.jit` is recorded for all shapes that it was called with.
+    `model` is a module, a function under `mt.jit`, one of its `graphs`, or an `ir.IR` of ops of minitensor with its
+    `weights`. A module is recorded with `examples`: a tensor, a tuple of positional arguments, or a list of such
+    tuples. The loaded model takes arguments of the same shapes, dtypes and plain values as one of them. A module is
+    recorded in training and in evaluation mode. Without examples, a function under `mt.jit` is recorded for all shapes
+    that it was called with.
+
+    `dynamic={0: "batch"}` says that axis 0 of all tensors has any size, and the same one in all of them. A list has
+    such a dict for each tensor of the arguments. The function is then recorded for several sizes.
 
     A crash while the file is written leaves the old file or the new one.
 
@@ -58,16 +64,17 @@ def save(
                 tensors[name] = info._replace(kind="constant"), tensor
         calls = list(_calls(branches))
     elif isinstance(model, nn.Module):
-        tensors, branches, calls = _of_module(model, _examples(model, examples))
+        tensors, branches, calls = _of_module(model, _examples(model, examples), dynamic)
     elif isinstance(model, Jitted):
-        tensors, branches, calls = _of_function(model, _examples_of_function(model, examples))
+        tensors, branches, calls = _of_function(model, _examples_of_function(model, examples), dynamic)
     elif isinstance(model, IR):
         tensors, branches, calls = _of_ir(model, weights)
     elif isinstance(model, Graph):
-        raise TypeError(
-            "mt.save: a Graph refers to the tensors of this process; pass the function under mt.jit, which has the "
-            "graphs"
-        )
+        origin, example = ORIGINS[model]
+        function = origin()
+        if function is None:
+            raise ValueError("mt.save: the function of the graph no longer exists; keep it, or save it instead")
+        tensors, branches, calls = _of_function(function, [example.replaced(_zeros)], dynamic)
     else:
         raise TypeError(
             f"mt.save takes a module, a function under mt.jit or an IR, got {type(model).__name__}; write "
@@ -124,14 +131,14 @@ def _examples(model: nn.Module, examples: Any) -> list[Example]:
 def _examples_of_function(function: Jitted[..., Any], examples: Any) -> list[Example]:
     if examples is not None:
         return _examples(nn.Module(), examples)
-    found = [
-        entry.example.replaced(lambda shape, dtype: zeros(shape, dtype=dtype))
-        for entries in function._entries.values()
-        for entry in entries
-    ]
+    found = [entry.example.replaced(_zeros) for entries in function._entries.values() for entry in entries]
     if not found:
         raise TypeError("mt.save: the function was not called yet; call it, or pass an example: mt.save(path, f, x)")
     return found
+
+
+def _zeros(shape: tuple[int, ...], dtype: DType) -> Tensor:
+    return zeros(shape, dtype=dtype)
 
 
 def _tensors_of(module: nn.Module) -> _Tensors:
@@ -149,7 +156,7 @@ def _tensors_of(module: nn.Module) -> _Tensors:
     return found
 
 
-def _of_module(model: nn.Module, examples: list[Example]) -> tuple[_Tensors, list[Branch], list[Call]]:
+def _of_module(model: nn.Module, examples: list[Example], dynamic: Any) -> tuple[_Tensors, list[Branch], list[Call]]:
     tensors = _tensors_of(model)
     for name in tensors:
         if hasattr(LoadedModel, first := name.split(".")[0]):
@@ -164,7 +171,7 @@ def _of_module(model: nn.Module, examples: list[Example]) -> tuple[_Tensors, lis
             model.train(mode)
             for args, kwargs in examples:
                 with _restored(named):
-                    recorded.append((mode, record(model, args, kwargs, named, type(model).__name__)))
+                    recorded.append((mode, _recorded(model, args, kwargs, named, type(model).__name__, dynamic)))
                 for name, (_, tensor) in _tensors_of(model).items():
                     if tensors.get(name, (None, None))[1] is not tensor:
                         raise RuntimeError(
@@ -185,6 +192,55 @@ def _of_module(model: nn.Module, examples: list[Example]) -> tuple[_Tensors, lis
         if not (both[k % count] and k >= count)
     ]
     return _merged(tensors, named, merged)
+
+
+def _recorded(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    named: dict[str, Tensor],
+    name: str,
+    dynamic: Any,
+) -> Recorded:
+    if dynamic is None:
+        return record(function, args, kwargs, named, name)
+    tensors: list[Tensor] = []
+    structure.written((args, kwargs), tensors, "an argument")
+    axes = [dynamic] * len(tensors) if isinstance(dynamic, Mapping) else list(dynamic)
+    given: dict[str, int] = {}
+    if len(axes) != len(tensors):
+        raise ValueError(f"mt.save: dynamic= must be a dict, or a list with one for each of {len(tensors)} tensors")
+    for t, of in zip(tensors, axes, strict=True):
+        for axis, symbol in of.items():
+            if type(axis) is not int or not 0 <= axis < t.ndim or not str(symbol).isidentifier():
+                raise ValueError(
+                    f"mt.save: dynamic= must map axes of a tensor of shape {t.shape}, counted from 0, to names, got "
+                    f"{of!r}"
+                )
+            if given.setdefault(symbol, t.shape[axis]) != t.shape[axis] or not t.shape[axis]:
+                raise ValueError(
+                    f"mt.save: '{symbol}' has the sizes {given[symbol]} and {t.shape[axis]} in the example"
+                )
+    if not 1 <= len(given) <= sizes.MOST:
+        raise ValueError(f"mt.save: dynamic= must have 1 to {sizes.MOST} names, got {len(given)}")
+
+    def at(wanted: dict[str, int]) -> Recorded:
+        resized = [
+            _resized(t, {a: wanted[symbol] for a, symbol in of.items()}) for t, of in zip(tensors, axes, strict=True)
+        ]
+        inner_args, inner_kwargs = tree.replaced((args, kwargs), iter(resized))
+        return record(function, inner_args, inner_kwargs, named, name)
+
+    return sizes.generalized(at, given)
+
+
+def _resized(t: Tensor, wanted: Mapping[int, int]) -> Tensor:
+    """Repeats or shortens a tensor along axes."""
+    t = t.detach()
+    for axis, size in wanted.items():
+        whole = ops.concat([t] * -(-size // t.shape[axis]), axis=axis)
+        t = whole[(slice(None),) * axis + (slice(0, size),)]
+    return t.clone()
 
 
 def _is_same(a: Recorded, b: Recorded) -> bool:
@@ -214,13 +270,15 @@ class _restored:
                     t.copy_(_minitensor._tensor_from_bytes(before, t.dtype, t.shape))
 
 
-def _of_function(function: Jitted[..., Any], examples: list[Example]) -> tuple[_Tensors, list[Branch], list[Call]]:
+def _of_function(
+    function: Jitted[..., Any], examples: list[Example], dynamic: Any
+) -> tuple[_Tensors, list[Branch], list[Call]]:
     named = _tensors_read(function._function)
     name = getattr(function, "__name__", "function").strip("<>")
     recorded = []
     for args, kwargs in examples:
         with _restored(named):
-            recorded.append((None, record(function._function, args, kwargs, named, name)))
+            recorded.append((None, _recorded(function._function, args, kwargs, named, name, dynamic)))
     # The function may refer to more than it reads.
     read = {meta.name for _, r in recorded for meta in r.ir.weights}
     named = {name: tensor for name, tensor in named.items() if name in read}
@@ -262,7 +320,10 @@ def _of_ir(ir: IR, weights: Mapping[str, Tensor] | None) -> tuple[_Tensors, list
             raise ValueError(f"mt.save: the IR has the weight {meta}, but weights= has {t.dtype.name} {t.shape}")
         is_differentiable = t.dtype.kind in ("float", "complex")
         tensors[meta.name] = TensorInfo("parameter" if is_differentiable else "buffer", is_differentiable, None), t
-    constants = {c.name: _minitensor._tensor_from_bytes(c.data, c.meta.dtype, c.meta.shape) for c in ir.constants}
+    constants = {
+        c.name: _minitensor._tensor_from_bytes(c.data, c.meta.dtype, tuple(int(size) for size in c.meta.shape))
+        for c in ir.constants
+    }
     tensors |= {name: (TensorInfo("constant", False, None), t) for name, t in constants.items()}
     ir = IR(ir.name, ir.inputs, [*ir.weights, *(c.meta for c in ir.constants)], ir.nodes, ir.outputs)
     args = {"tuple": [{"tensor": k} for k in range(len(ir.inputs))]}
@@ -322,7 +383,9 @@ def _renamed(ir: IR, names: Mapping[str, str]) -> IR:
         return dataclasses.replace(meta, name=names.get(meta.name, meta.name))
 
     nodes = [dataclasses.replace(node, inputs=[new(meta) for meta in node.inputs]) for node in ir.nodes]
-    return IR(ir.name, ir.inputs, [new(meta) for meta in ir.weights], nodes, [new(meta) for meta in ir.outputs])
+    return dataclasses.replace(
+        ir, weights=[new(meta) for meta in ir.weights], nodes=nodes, outputs=[new(meta) for meta in ir.outputs]
+    )
 
 
 def load(path: str | os.PathLike[str], *, allow_missing: bool = False) -> LoadedModel:

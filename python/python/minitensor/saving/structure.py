@@ -86,7 +86,8 @@ def described(structure: dict[str, Any], tensors: Sequence[str]) -> str:
     ((kind, part),) = structure.items()
     match kind:
         case "tensor":
-            return tensors[part]
+            text: str = tensors[part]
+            return text
         case "value":
             return repr(part)
         case "dict":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
+import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -45,6 +46,10 @@ class _Example:
         """Returns the arguments with tensors that `make` returns for each shape and dtype."""
         args, kwargs = tree.replaced(self._value, iter([make(shape, dtype) for shape, dtype in self._kinds]))
         return args, kwargs
+
+
+#: The function and the example from which each graph was recorded.
+ORIGINS: weakref.WeakKeyDictionary[Graph, tuple[weakref.ref[Jitted[..., Any]], _Example]] = weakref.WeakKeyDictionary()
 
 
 class _Entry:
@@ -143,7 +148,9 @@ class Jitted(watch.Watched, Generic[P, R]):
             raise
         if not is_kept:
             return result  # type: ignore[no-any-return]
-        entries.append(_Entry(graph, rebuild, numbers, state, objects, _Example(args, kwargs, tensors)))
+        example = _Example(args, kwargs, tensors)
+        ORIGINS[graph] = weakref.ref(self), example
+        entries.append(_Entry(graph, rebuild, numbers, state, objects, example))
         if len(self.graphs) > KEPT:
             oldest = next(key for key, entries in self._entries.items() if entries)
             del self._entries[oldest][0]
