@@ -32,8 +32,8 @@ mod window;
 
 pub use batch::{Batch, Randomness, Replay};
 pub use ir::{Call, Cut, Graph, Operand, Source, Value, ValueId};
-pub use record::{READS_AN_ARRAY, Recording, is_recording, last_call_takes, refuse, set_locate};
 pub use portable::PortableGraph;
+pub use record::{READS_AN_ARRAY, Recording, is_recording, last_call_takes, refuse, set_locate};
 pub use run::{Executable, Reads};
 pub use traced::Traced;
 pub use verify::verify;

@@ -56,9 +56,7 @@ fn _op_from_json(definition: &str) -> Result<CustomOp> {
 }
 
 fn write(op: &Portable) -> Result<Value> {
-    let input = |i: &PortableInput| {
-        json!({"name": i.name, "optional": i.is_optional, "dtype": if i.is_mask { "bool" } else { "T" }})
-    };
+    let input = |i: &PortableInput| json!({"name": i.name, "optional": i.is_optional, "dtype": if i.is_mask { "bool" } else { "T" }});
     let program = |p: &PortableProgram| -> Result<Value> {
         let program: Value = serde_json::from_str(&p.program.to_json()).map_err(|e| Error::value(e.to_string()))?;
         Ok(json!({"attributes": p.attrs.iter().map(written).collect::<Value>(), "given": p.given, "program": program}))
@@ -111,7 +109,8 @@ fn parse(definition: &str) -> Result<Portable> {
 }
 
 fn read(part: &Part<'_>, depth: usize) -> Read<Portable> {
-    let names = ["name", "doc", "kind", "inputs", "attributes", "dtypes", "shape", "where", "axis", "gradient", "programs"];
+    let names =
+        ["name", "doc", "kind", "inputs", "attributes", "dtypes", "shape", "where", "axis", "gradient", "programs"];
     let fields = part.fields(&names)?;
     let attrs = fields.get("attributes").each(read_attribute)?;
     let dtypes = fields.get("dtypes").each(Part::dtype)?;

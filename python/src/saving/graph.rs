@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use minitensor::graph::{Call, Operand, PortableGraph, Recording, Source};
-use minitensor::op::Role;
 use minitensor::kernels::Const;
+use minitensor::op::Role;
 use minitensor::random::{Block, next_key};
 use minitensor::{Device, Error, OpRef, registry};
 use pyo3::IntoPyObjectExt;

@@ -26,7 +26,9 @@ fn _tensor_from_bytes(bytes: &[u8], dtype: &Bound<'_, PyAny>, shape: &Bound<'_, 
     let shape: Vec<usize> = shape.extract()?;
     let size = shape.iter().try_fold(dtype.size(), |size, n| size.checked_mul(*n));
     if size != Some(bytes.len()) {
-        return Err(Error::value(format!("the data has {} bytes, which is not the size of the shape", bytes.len())).into());
+        return Err(
+            Error::value(format!("the data has {} bytes, which is not the size of the shape", bytes.len())).into()
+        );
     }
     if dtype == minitensor::DType::Bool && bytes.iter().any(|b| *b > 1) {
         return Err(Error::value("the data of a bool tensor must consist of the bytes 0 and 1").into());

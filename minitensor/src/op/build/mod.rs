@@ -12,6 +12,6 @@ mod rows;
 
 #[cfg(feature = "engine")]
 pub use builder::CustomOpBuilder;
+pub use custom_op::{CustomOp, GradientFunction};
 #[cfg(feature = "engine")]
 pub use portable::{Portable, PortableCall, PortableGradient, PortableInput, PortableProgram};
-pub use custom_op::{CustomOp, GradientFunction};

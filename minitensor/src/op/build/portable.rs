@@ -181,7 +181,8 @@ impl Portable {
         if !conditions.is_empty() && !self.is_of_rows {
             builder = builder.conditions(&conditions);
         }
-        let choice = Choice { attrs: first.attrs.iter().cloned().collect(), given: first.given.iter().copied().collect() };
+        let choice =
+            Choice { attrs: first.attrs.iter().cloned().collect(), given: first.given.iter().copied().collect() };
         let (programs, name) = (self.programs.clone(), self.name.clone());
         let ignored: Vec<bool> = (0..self.attrs.len()).map(|k| self.does_not_choose(k)).collect();
         let write = move |attrs: &[Attr], given: &[bool]| {
@@ -228,7 +229,8 @@ impl Portable {
                 if let Some(i) = wrt.iter().find(|i| usize::from(**i) >= self.inputs.len()) {
                     return Err(wrong(&format!("its gradient is with respect to input {i}, which does not exist")));
                 }
-                builder.op.backward = Backward::Derived(Derived { vjp, wrt: wrt.clone().into(), gradients: Gradients::new() });
+                builder.op.backward =
+                    Backward::Derived(Derived { vjp, wrt: wrt.clone().into(), gradients: Gradients::new() });
                 builder
             }
         };
