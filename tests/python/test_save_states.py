@@ -1,4 +1,4 @@
-"""Tests of states, checkpoints and `model inspect`. Other readers of safetensors agree, if they are installed."""
+"""Tests of states, checkpoints and `model inspect`. tests/bridges compares with other readers of safetensors."""
 
 import json
 import math
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from minitensor.saving import FileError, command, safetensors
 from saved_training import bits
+from state_samples import samples
 
 import minitensor as mt
 from minitensor import nn
@@ -18,19 +19,6 @@ from minitensor import nn
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "state.safetensors"
-
-
-DTYPES = [dtype for dtype, _ in safetensors.DTYPES.values()] + ["complex128"]
-
-
-def sample(dtype, shape):
-    values = mt.randint(0, 2 if dtype == "bool" else 100, shape)
-    return values.astype(dtype) if dtype in ("bool", "uint64", "int64") else (values * 0.37).astype(dtype)
-
-
-def samples(dtypes=DTYPES):
-    shapes = [(), (0,), (3, 0, 2), (1,), (2, 3), (2, 1, 5)]
-    return {f"{dtype}.{k}": sample(dtype, shape) for dtype in dtypes for k, shape in enumerate(shapes)}
 
 
 def test_tensors_of_all_dtypes_and_shapes_are_the_same(path):
@@ -45,47 +33,6 @@ def test_tensors_of_all_dtypes_and_shapes_are_the_same(path):
 def test_a_state_without_tensors_is_a_file(path):
     mt.save_state(path, {})
     assert mt.load_state(path) == {}
-
-
-#: In the package, dtypes without one in NumPy need PyTorch.
-IN_NUMPY = [dtype for dtype in DTYPES if dtype not in ("bfloat16", "complex128", "complex64")]
-
-
-def test_the_package_safetensors_reads_our_files_and_the_reverse(path):
-    package = pytest.importorskip("safetensors")
-    from safetensors.numpy import save_file
-
-    tensors = samples(IN_NUMPY)
-    mt.save_state(path, tensors)
-    with package.safe_open(path, "numpy") as file:
-        assert set(file.keys()) == tensors.keys()
-        for name, t in tensors.items():
-            array = file.get_tensor(name)
-            assert (array.dtype.name, array.shape, array.tobytes().hex()) == (t.dtype.name, t.shape, bits(t)), name
-    save_file({name: np.asarray(t) for name, t in tensors.items()}, path, {"some": "metadata"})
-    loaded = mt.load_state(path)
-    assert {name: (t.dtype, t.shape, bits(t)) for name, t in loaded.items()} == {
-        name: (t.dtype, t.shape, bits(t)) for name, t in tensors.items()
-    }
-
-
-def test_pytorch_reads_our_files_and_the_reverse(path):
-    pytest.importorskip("safetensors")
-    torch = pytest.importorskip("torch")
-    from safetensors.torch import load_file, save_file
-
-    tensors = samples([dtype for dtype in DTYPES if dtype != "complex128"])
-    mt.save_state(path, tensors)
-    loaded = load_file(path)
-    assert loaded.keys() == tensors.keys()
-    for name, t in tensors.items():
-        other = loaded[name]
-        assert (str(other.dtype), tuple(other.shape)) == (f"torch.{t.dtype.name}", t.shape), name
-        assert other.contiguous().flatten().view(torch.uint8).numpy().tobytes().hex() == bits(t), name
-    save_file(loaded, path)
-    assert {name: (t.dtype, t.shape, bits(t)) for name, t in mt.load_state(path).items()} == {
-        name: (t.dtype, t.shape, bits(t)) for name, t in tensors.items()
-    }
 
 
 def test_a_model_file_has_its_weights_as_safetensors(path):
