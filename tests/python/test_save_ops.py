@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from c_plugin import library, loaded
+from c_plugin import cxx_library, library, loaded, needs_cxx
 from minitensor._definitions import define
 from minitensor.saving import FileError, nodes
 from saved_training import bits, trained
@@ -163,6 +163,27 @@ def test_a_plugin_with_kernels_and_a_program(path, op):
         model(mt.zeros(4, 5))
     with loaded(library(code=writing(DOUBLED), op=op)):
         assert trained(mt.load(path), (4, 5)) == expected
+
+
+@needs_cxx
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_a_body_of_tensors_of_a_plugin_is_saved_as_its_parts(path, dtype):
+    run = """
+      mt::Ops ops(call->host, error);
+      auto y = ops("exp", {call->inputs[0]}, {});
+      auto z = ops("multiply", {y, call->inputs[0]}, {});
+      call->give(call->sink, ops("sqrt", {ops("multiply", {z, z}, {})}, {}).give());
+    """
+    x = mt.rand(50).astype(dtype)
+    with loaded(cxx_library(run=run)):
+        function = mt.jit(lambda x: mt.ops.probe(x) * 3.0)
+        mt.save(path, function, mt.zeros(50, dtype=dtype))
+        expected = bits(function(x))
+        # The plugin stores half results as float32 in between.
+        parts = mt.jit(lambda x: (x.exp() * x * (x.exp() * x)).sqrt() * 3.0)
+        assert (bits(parts(x)) == expected) == (dtype == "float32")
+    model = mt.load(path)
+    assert model.missing == [] and bits(model(x)) == expected
 
 
 def test_a_program_of_a_plugin_with_a_mask_and_an_attribute(path):
