@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 from minitensor.saving import FileError, atomic, safetensors
@@ -304,41 +305,70 @@ def test_flipped_bytes_without_a_checksum_never_crash(path):
 
 
 WRITER = """
-import sys, minitensor as mt
-path, start = sys.argv[1], int(sys.argv[2])
-print("ready", flush=True)
-for k in range(start, 10**9):
-    mt.save_state(path, {"k": mt.full((300_000,), k, dtype="int64"), "again": mt.full((), k, dtype="int64")})
+import os, signal, sys
+import minitensor as mt
+from minitensor.saving import atomic
+path, value, last = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+count = 0
+
+def trace(frame, event, argument):
+    global count
+    if frame.f_code.co_filename != atomic.__file__:
+        return None
+    count += event == "line"
+    if count == last:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return trace
+
+state = {"x": mt.full((100_000,), value), "y": mt.full((), value)}
+sys.settrace(trace)
+mt.save_state(path, state)
 """
 
 
+def written(path, value, last):
+    """Writes a file in another process, which is killed before a line of `atomic.py`. Returns its exit status."""
+    command = [sys.executable, "-c", WRITER, path, str(value), str(last)]
+    return subprocess.run(command, env=os.environ, check=False).returncode
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
-def test_killing_the_writer_leaves_the_old_file_or_the_new_one(tmp_path):
-    path, seen, leftover = tmp_path / "state.safetensors", [], 0
-    rng = random.Random(1)
-    for _ in range(25):
-        start = seen[-1] if seen else 0
-        with subprocess.Popen(
-            [sys.executable, "-c", WRITER, path, str(start)], stdout=subprocess.PIPE, env=os.environ
-        ) as writer:
-            writer.stdout.readline()
-            while not seen and not path.exists():
-                pass
-            try:
-                writer.wait(rng.random() * 0.03)
-            except subprocess.TimeoutExpired:
-                writer.kill()
+def test_killing_the_writer_at_any_line_leaves_the_old_file_or_the_new_one(tmp_path):
+    path, value = tmp_path / "state.safetensors", 1
+    assert written(path, value, -1) == 0
+    old = new = leftover = 0
+    for last in range(1, 1000):
+        status = written(path, last + 1, last)
         state = mt.load_state(path)
-        value = state["again"].item()
-        assert (state["k"] == value).all().item()
-        assert value >= start
-        seen.append(value)
-        leftover += len(list(tmp_path.glob(".*.tmp"))) > 0
+        now = int(state["y"].item())
+        assert (state["x"] == now).all().item()
+        assert now in (value, last + 1)
+        if status == 0:
+            break
+        assert status == -signal.SIGKILL
+        old, new = old + (now == value), new + (now != value)
+        value = now
         for file in tmp_path.glob(".*.tmp"):
+            leftover += 1
             file.unlink()
-    # Some writers were killed in the middle of a file.
-    assert leftover > 0
-    assert seen[-1] > seen[0]
+    assert old > 10 and new > 3 and leftover > 5
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
+def test_killing_the_writer_at_any_time_leaves_the_old_file_or_the_new_one(tmp_path):
+    path = tmp_path / "state.safetensors"
+    assert written(path, 1, -1) == 0
+    script = WRITER.replace("mt.save_state(path, state)", "print(flush=True)\nwhile True: mt.save_state(path, state)")
+    rng = random.Random(1)
+    for k in range(10):
+        command = [sys.executable, "-c", script, path, str(k + 2), "-1"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ) as writer:
+            writer.stdout.readline()
+            time.sleep(rng.random() * 0.1)
+            writer.kill()
+        state = mt.load_state(path)
+        now = state["y"].item()
+        assert now in range(1, k + 3) and (state["x"] == now).all().item()
 
 
 @pytest.mark.parametrize("function", ["write", "fsync", "replace"])

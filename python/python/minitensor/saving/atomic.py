@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,7 +22,7 @@ def write(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> None:
         raise IsADirectoryError(f"cannot save to '{path}': it is a folder; pass the path of a file")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"cannot save to '{path}': there is no folder '{target.parent}'; create it first")
-    temporary = target.with_name(f".{target.name[:200]}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    temporary = target.with_name(f".{target.name[:200]}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -34,29 +34,7 @@ def save(
     dynamic: Mapping[int, str] | Sequence[Mapping[int, str]] | None = None,
     weights: Mapping[str, Tensor] | None = None,
 ) -> None:
-    """Writes a model to a file: its graph, its weights, and the definitions of its ops. `mt.load` reads it.
-
-    `model` is a module, a function under `mt.jit`, one of its `graphs`, or an `ir.IR` of ops of minitensor with its
-    `weights`. A module is recorded with `examples`: a tensor, a tuple of positional arguments, or a list of such
-    tuples. The loaded model takes arguments of the same shapes, dtypes and plain values as one of them. A module is
-    recorded in training and in evaluation mode. Without examples, a function under `mt.jit` is recorded for all shapes
-    that it was called with.
-
-    `dynamic={0: "batch"}` says that axis 0 of all tensors has any size, and the same one in all of them. A list has
-    such a dict for each tensor of the arguments. The function is then recorded for several sizes.
-
-    A crash while the file is written leaves the old file or the new one.
-
-    >>> import minitensor as mt, os, tempfile
-    >>> path = os.path.join(tempfile.mkdtemp(), "model.mt")
-    >>> mt.save(path, mt.nn.Linear(3, 2), mt.zeros(5, 3))
-    >>> mt.load(path)(mt.zeros(5, 3)).shape
-    (5, 2)
-
-    Raises RuntimeError if the function does what a graph cannot repeat, such as reading elements; TypeError for
-    arguments and results that are not tensors, numbers, strings, None, or lists, tuples and dicts of them. Warns of ops
-    that the file cannot contain.
-    """
+    """See `mt.save`."""
     if isinstance(model, LoadedModel) and examples is None:
         tensors, branches = _tensors_of(model), model.branches
         for name, (info, tensor) in tensors.items():
@@ -85,7 +63,7 @@ def save(
         raise TypeError("mt.save: weights= is for an IR; a module and a function have their own")
     ops = carried.collect(calls)
     for op in ops.missing:
-        warnings.warn(f"mt.save: the file will not contain {_without(op)}", UserWarning, stacklevel=2)
+        warnings.warn(f"mt.save: the file will not contain {_without(op)}", UserWarning, stacklevel=3)
     infos = {name: info for name, (info, _) in tensors.items()}
     text = manifest.written(
         Manifest(
@@ -389,14 +367,7 @@ def _renamed(ir: IR, names: Mapping[str, str]) -> IR:
 
 
 def load(path: str | os.PathLike[str], *, allow_missing: bool = False) -> LoadedModel:
-    """Reads a model that `mt.save` wrote. No code of the file runs, and the file need not be trusted.
-
-    The ops of the file that are not registered are registered. If an op of the same name is, it must have the same
-    definition. With `allow_missing=True`, ops that are neither registered nor in the file are listed in `missing` of
-    the model, and a call of one raises an error.
-
-    Raises FileError, a ValueError, if the file is not valid, or needs ops that are missing. Then nothing is registered.
-    """
+    """See `mt.load`."""
     contents = safetensors.read(path)
     described = manifest.read(path, contents.metadata, contents.tensors)
     registered = carried.register(path, described.ops)

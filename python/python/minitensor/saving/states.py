@@ -24,18 +24,7 @@ _MAX_DEPTH = 64
 
 
 def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
-    """Writes a state to a safetensors file: a dict of tensors, or of nested dicts, lists, tuples, numbers and strings.
-
-    The names of nested tensors are joined by dots. A crash while the file is written leaves the old file or the new
-    one.
-
-    >>> import minitensor as mt, os, tempfile
-    >>> path = os.path.join(tempfile.mkdtemp(), "linear.safetensors")
-    >>> model = mt.nn.Linear(3, 2)
-    >>> mt.save_state(path, model.state_dict())
-    >>> model.load_state_dict(mt.load_state(path))
-    LoadedKeys(missing=[], unexpected=[])
-    """
+    """See `mt.save_state`."""
     if not isinstance(state, Mapping):
         raise TypeError(f"mt.save_state takes a dict, such as model.state_dict(), got {type(state).__name__}")
     state = dict(state)
@@ -77,10 +66,7 @@ def _joined(name: str, key: object) -> str:
 
 
 def load_state(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Reads a state that `mt.save_state` wrote, or any other safetensors file: a dict of tensors.
-
-    No code of the file runs, and the file need not be trusted. Raises FileError, a ValueError, if it is not valid.
-    """
+    """See `mt.load_state`."""
     metadata, tensors = safetensors.read(path)
     if KEY not in metadata:
         return dict(tensors)
@@ -129,16 +115,7 @@ def _read(path: object, value: Any, tensors: dict[str, Tensor], depth: int) -> A
 
 
 def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
-    """Writes a checkpoint: the states of modules and optimizers, other values, and that of the random numbers.
-
-    >>> import minitensor as mt, os, tempfile
-    >>> path = os.path.join(tempfile.mkdtemp(), "last.safetensors")
-    >>> model = mt.nn.Linear(3, 2)
-    >>> optimizer = mt.optim.Adam(model.parameters())
-    >>> mt.save_checkpoint(path, model=model, optimizer=optimizer, epoch=3)
-    >>> mt.load_checkpoint(path, model=model, optimizer=optimizer)
-    {'epoch': 3}
-    """
+    """See `mt.save_checkpoint`."""
     if not parts:
         raise TypeError("mt.save_checkpoint: nothing to save; pass model=model, optimizer=optimizer, …")
     states = {name: part.state_dict() for name, part in parts.items() if hasattr(part, "state_dict")}
@@ -147,10 +124,7 @@ def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
 
 
 def load_checkpoint(path: str | os.PathLike[str], **parts: Any) -> dict[str, Any]:
-    """Restores modules and optimizers, and the state of the random numbers, from a file of `mt.save_checkpoint`.
-
-    Returns the other values. If anything does not match, raises an error, and changes nothing.
-    """
+    """See `mt.load_checkpoint`."""
     state = load_state(path)
     match state:
         case {"states": dict(states), "values": dict(values), "random": (int(seed), int(block)), **rest} if not rest:
