@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import torch
+from minitensor.torch_ir.analyzer import analyze, meta_of, op_type_of
 from torch import fx
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from minitensor import ir
-from minitensor.torch_ir.analyzer import analyze, meta_of, op_type_of
 
 
 def flat(value):

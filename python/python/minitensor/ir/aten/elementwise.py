@@ -221,12 +221,12 @@ def _clamp(self: Tensor, out_dtype: str, min: Any = None, max: Any = None) -> Te
 
 @rule("clamp_min", "clamp_min.Tensor")
 def _clamp_min(self: Tensor, min: Any, out_dtype: str) -> Tensor:  # noqa: A002 - the schema
-    return cast(ops.maximum(cast(self, out_dtype), cast(min, out_dtype)), out_dtype)  # type: ignore[no-any-return]
+    return ops.maximum(cast(self, out_dtype), cast(min, out_dtype))
 
 
 @rule("clamp_max", "clamp_max.Tensor")
 def _clamp_max(self: Tensor, max: Any, out_dtype: str) -> Tensor:  # noqa: A002 - the schema
-    return cast(ops.minimum(cast(self, out_dtype), cast(max, out_dtype)), out_dtype)  # type: ignore[no-any-return]
+    return ops.minimum(cast(self, out_dtype), cast(max, out_dtype))
 
 
 @rule("addcmul")
