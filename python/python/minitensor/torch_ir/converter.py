@@ -236,7 +236,8 @@ def _check_strides(node: fx.Node) -> None:
     """An error for a call that reads the memory of a tensor which is not contiguous: an IR knows no strides."""
     if node.target._schema.name.startswith("aten::as_strided"):
         value = node.args[0].meta["val"]
-        if not value.is_contiguous():
+        is_whole = value.storage_offset() == 0 and value.untyped_storage().nbytes() == value.numel() * value.itemsize
+        if not value.is_contiguous() or not is_whole:
             raise IRError(f"node '{node.name}' reads the memory of a tensor that is not contiguous; use .contiguous()")
 
 
