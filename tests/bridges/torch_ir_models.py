@@ -193,5 +193,5 @@ def build(make: Maker) -> tuple[nn.Module, Any]:
         if norms:
             model.train()
             for _ in range(2):
-                model(*(torch.randn_like(x) for x in inputs))
+                model(*(torch.randn(4, *x.shape[1:]) for x in inputs))
     return model.eval(), inputs
