@@ -50,20 +50,13 @@ def has_equal_elements(tensors):
     return any(t.numel() != t.unique().numel() for t in tensors)
 
 
-def is_memory_known(op, args):
-    """An IR knows no strides."""
-    if not name_of(op).startswith("as_strided"):
-        return True
-    return args[0].is_contiguous() and args[0].untyped_storage().nbytes() == args[0].nbytes
-
-
 def refused_or_compared(op, args, kwargs, results):
     """Whether the rule computes the call. Raises AssertionError if it differs from PyTorch."""
     given = calls.flat([*args, *kwargs.values()])
     graph, tensors = calls.one_call(op, args, kwargs, results)
     node = graph.nodes[0]
     step = native.native(node)
-    if step is None or not is_memory_known(op, args):
+    if step is None or not calls.is_memory_known(op, args):
         return False
     try:
         named = {m.name: running.to_minitensor(t) for m, t in zip(graph.inputs, tensors, strict=True)}

@@ -84,6 +84,10 @@ ROWS = {
     "channel_shuffle": [(f(2, 6, 4, 3), 3), (f(1, 4, 2, 2), 2)],
     "imag": [(f(3, dtype=torch.complex64),), (f(2, 3, dtype=torch.complex128),)],
     "real": [(f(3, dtype=torch.complex64),), (f(2, 3, dtype=torch.complex128),)],
+    "view_as_real": [(f(3, dtype=torch.complex64),), (f(2, 3, dtype=torch.complex128),)],
+    "view_as_complex": [(f(3, 2),), (f(2, 3, 2, dtype=torch.float64),)],
+    "complex": [(f(3), f(3)), (f(2, 3, dtype=torch.float64), f(2, 3, dtype=torch.float64))],
+    "conj": [(f(3, dtype=torch.complex64),), (f(2, 3),)],
     "_unsafe_index.Tensor": [(f(5, 4), [i(3, high=5), None]), (f(5, 4), [None, i(2, 2, high=4)])],
     "_unsafe_index_put": [(f(5, 4), [i(3, high=5)], f(3, 4)), (f(5, 4), [i(6, high=5)], f(6, 4), True)],
     "_convolution": [

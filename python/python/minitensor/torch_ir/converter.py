@@ -178,6 +178,9 @@ class _Converter:
         if isinstance(value, torch.Tensor):
             meta = meta_of(self._fresh(node.name), value)
             return meta, [meta]
+        if node.target is torch.ops.aten._native_batch_norm_legit_no_training.default:
+            # The statistics that a gradient would need are empty on the CPU, but not on other devices.
+            value = [value[0], *(t.new_empty(0) for t in value[1:])]
         names = (self._fresh(f"{node.name}.{i}") for i in range(len(value)))
         metas = [
             meta_of(name, v) if isinstance(v, torch.Tensor) else None for name, v in zip(names, value, strict=True)
