@@ -231,14 +231,14 @@ def _clamp_max(self: Tensor, max: Any, out_dtype: str) -> Tensor:  # noqa: A002 
 
 @rule("addcmul")
 def _addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, out_dtype: str, value: float = 1) -> Tensor:
-    product = cast(tensor1, out_dtype) * cast(tensor2, out_dtype)
-    return cast(self, out_dtype) + (product if value == 1 else product * cast(value, out_dtype))
+    product = ops.multiply(cast(tensor1, out_dtype), cast(tensor2, out_dtype))
+    return ops.add(cast(self, out_dtype), product if value == 1 else product * cast(value, out_dtype))
 
 
 @rule("addcdiv")
 def _addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, out_dtype: str, value: float = 1) -> Tensor:
-    quotient = cast(tensor1, out_dtype) / cast(tensor2, out_dtype)
-    return cast(self, out_dtype) + (quotient if value == 1 else quotient * cast(value, out_dtype))
+    quotient = ops.divide(cast(tensor1, out_dtype), cast(tensor2, out_dtype))
+    return ops.add(cast(self, out_dtype), quotient if value == 1 else quotient * cast(value, out_dtype))
 
 
 @rule("lerp.Tensor", "lerp.Scalar")
