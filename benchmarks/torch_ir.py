@@ -2,7 +2,8 @@
 
     python benchmarks/torch_ir.py
 
-It needs PyTorch, torchvision and transformers. Weights are random and sizes small. A time is the least of several runs, with one thread.
+It needs PyTorch, torchvision and transformers. Weights are random and sizes small. A time is the least of several
+runs, with one thread.
 """
 
 from __future__ import annotations

@@ -321,6 +321,16 @@ def test_an_op_that_nobody_has_is_an_error():
         ir.run((torch.randn(3),))
 
 
+def test_an_op_with_effects_is_an_error(tmp_path):
+    path = tmp_path / "written"
+    ir = extracted(lambda: torch.zeros(4))
+    ir.nodes[0].op_type = "aten.from_file.default"
+    ir.nodes[0].attrs = {"filename": str(path), "shared": True, "size": 4}
+    with pytest.raises(IRError, match="has effects outside of the graph"):
+        ir.run(())
+    assert not path.exists()
+
+
 def test_an_attribute_that_the_schema_does_not_have_is_an_error():
     ir = extracted(lambda x: x.relu(), torch.randn(3))
     ir.nodes[0].attrs = {"slope": 1.0}

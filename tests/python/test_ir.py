@@ -277,6 +277,14 @@ def test_an_attribute_that_an_op_does_not_have_is_an_error():
         graph.run((mt.ones(2, 3),), {"w": mt.ones(3)})
 
 
+@pytest.mark.parametrize("name", ["nowhere", "describe", "__class__", "row::nowhere", "Tensor"])
+def test_an_op_that_is_not_known_is_an_error(name):
+    graph = runnable()
+    graph.nodes[0].op_type = f"minitensor.{name}"
+    with pytest.raises(IRError, match=f"node 'y'.*minitensor.{name}"):
+        graph.run((mt.ones(2, 3),), {"w": mt.ones(3)})
+
+
 def test_constants_have_their_elements():
     for dtype in ("float32", "float16", "int64", "bool", "complex64", "uint8", "bfloat16"):
         tensor = mt.Tensor([1, 0, 3]).astype(dtype)
