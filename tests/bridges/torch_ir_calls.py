@@ -39,6 +39,13 @@ def one_call(op, args, kwargs, results):
     return ir.IR("one", list(tensors.values()), [], [call], outputs), placed
 
 
+def is_memory_known(op, args):
+    """Whether an op reads elements only. An IR knows no strides."""
+    if not str(op).startswith("aten.as_strided"):
+        return True
+    return args[0].is_contiguous() and args[0].untyped_storage().nbytes() == args[0].nbytes
+
+
 class Recorder(TorchDispatchMode):
     """Lists the calls of ATen ops that change no tensor."""
 
@@ -49,6 +56,6 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, op, types, args=(), kwargs=None):
         kept = torch.utils._pytree.tree_map_only(torch.Tensor, torch.Tensor.clone, (args, kwargs or {}))
         results = op(*args, **(kwargs or {}))
-        if not op._schema.is_mutable:
+        if not op._schema.is_mutable and is_memory_known(op, args):
             self.calls.append((op, *kept, [t.clone() for t in flat(results)]))
         return results

@@ -96,12 +96,13 @@ def native(node: OpNode) -> Step | None:
 def _op(node: OpNode) -> Step | None:
     """An op of minitensor: `minitensor.swish`, or `minitensor.row::sum`."""
     name = node.op_type.removeprefix("minitensor.")
+    try:
+        definition = define(name)
+    except (LookupError, ValueError, RuntimeError):
+        return None
     function: Any = ops
     for part in name.split("::"):
-        function = getattr(function, part, None)
-    if function is None:
-        return None
-    definition = define(name)
+        function = getattr(function, part)
     names = [i.name for i in definition.inputs]
 
     def compute(inputs: Sequence[Any], symbols: Mapping[str, int]) -> Any:

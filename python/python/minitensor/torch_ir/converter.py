@@ -178,6 +178,9 @@ class _Converter:
         if isinstance(value, torch.Tensor):
             meta = meta_of(self._fresh(node.name), value)
             return meta, [meta]
+        if node.target is torch.ops.aten._native_batch_norm_legit_no_training.default:
+            # The statistics that a gradient would need are empty on the CPU, but not on other devices.
+            value = [value[0], *(t.new_empty(0) for t in value[1:])]
         names = (self._fresh(f"{node.name}.{i}") for i in range(len(value)))
         metas = [
             meta_of(name, v) if isinstance(v, torch.Tensor) else None for name, v in zip(names, value, strict=True)
@@ -236,7 +239,8 @@ def _check_strides(node: fx.Node) -> None:
     """An error for a call that reads the memory of a tensor which is not contiguous: an IR knows no strides."""
     if node.target._schema.name.startswith("aten::as_strided"):
         value = node.args[0].meta["val"]
-        if not value.is_contiguous():
+        is_whole = value.storage_offset() == 0 and value.untyped_storage().nbytes() == value.numel() * value.itemsize
+        if not value.is_contiguous() or not is_whole:
             raise IRError(f"node '{node.name}' reads the memory of a tensor that is not contiguous; use .contiguous()")
 
 

@@ -13,6 +13,10 @@ from ..ir.step import Step, bound
 __all__ = ["fallback", "find_op"]
 
 
+#: Ops that read or write files, or print.
+_EFFECTS = ("aten::from_file", "aten::_print", "aten::warn", "aten::save")
+
+
 def find_op(op_type: str) -> Any:
     """Returns the op of PyTorch, such as `torch.ops.aten.add.Tensor` for `aten.add.Tensor`; None if there is none."""
     namespace, _, rest = op_type.partition(".")
@@ -30,6 +34,8 @@ def fallback(node: OpNode) -> Step:
             "registers it, or register an executor with minitensor.torch_ir.ops.register_executor"
         )
     schema = op._schema
+    if schema.name in _EFFECTS:
+        raise IRError(f"node '{node.name}': {node.op_type} has effects outside of the graph, which an IR cannot have")
     if schema.is_mutable:
         raise IRError(f"node '{node.name}': {node.op_type} changes a tensor in place; extract the model again")
     names = [argument.name for argument in schema.arguments]

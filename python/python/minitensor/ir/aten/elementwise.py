@@ -221,24 +221,24 @@ def _clamp(self: Tensor, out_dtype: str, min: Any = None, max: Any = None) -> Te
 
 @rule("clamp_min", "clamp_min.Tensor")
 def _clamp_min(self: Tensor, min: Any, out_dtype: str) -> Tensor:  # noqa: A002 - the schema
-    return cast(ops.maximum(cast(self, out_dtype), cast(min, out_dtype)), out_dtype)  # type: ignore[no-any-return]
+    return ops.maximum(cast(self, out_dtype), cast(min, out_dtype))
 
 
 @rule("clamp_max", "clamp_max.Tensor")
 def _clamp_max(self: Tensor, max: Any, out_dtype: str) -> Tensor:  # noqa: A002 - the schema
-    return cast(ops.minimum(cast(self, out_dtype), cast(max, out_dtype)), out_dtype)  # type: ignore[no-any-return]
+    return ops.minimum(cast(self, out_dtype), cast(max, out_dtype))
 
 
 @rule("addcmul")
 def _addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, out_dtype: str, value: float = 1) -> Tensor:
-    product = cast(tensor1, out_dtype) * cast(tensor2, out_dtype)
-    return cast(self, out_dtype) + (product if value == 1 else product * cast(value, out_dtype))
+    product = ops.multiply(cast(tensor1, out_dtype), cast(tensor2, out_dtype))
+    return ops.add(cast(self, out_dtype), product if value == 1 else product * cast(value, out_dtype))
 
 
 @rule("addcdiv")
 def _addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, out_dtype: str, value: float = 1) -> Tensor:
-    quotient = cast(tensor1, out_dtype) / cast(tensor2, out_dtype)
-    return cast(self, out_dtype) + (quotient if value == 1 else quotient * cast(value, out_dtype))
+    quotient = ops.divide(cast(tensor1, out_dtype), cast(tensor2, out_dtype))
+    return ops.add(cast(self, out_dtype), quotient if value == 1 else quotient * cast(value, out_dtype))
 
 
 @rule("lerp.Tensor", "lerp.Scalar")

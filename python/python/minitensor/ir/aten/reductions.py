@@ -217,9 +217,12 @@ def _topk(
     return [ops.reshape(cast(values, self.dtype.name), shape), ops.reshape(indices, shape)]
 
 
-@rule("diff", when=lambda attrs: "prepend" in attrs and "append" in attrs)
-def _diff(self: Tensor, n: int = 1, dim: int = -1, prepend: None = None, append: None = None) -> Tensor:
-    x = self
+@rule("diff")
+def _diff(
+    self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    parts = [part for part in (prepend, self, append) if part is not None]
+    x = ops.concat(parts, dim) if len(parts) > 1 else self
     for _ in range(n):
         size = x.shape[dim]
         after, before = ops.slice(x, dim, 1, size), ops.slice(x, dim, 0, max(size - 1, 0))
