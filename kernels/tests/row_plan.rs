@@ -251,3 +251,18 @@ fn what_is_no_row_is_an_error() {
     let error = RowPlan::new(mask, &[false], 0, &[0]).expect_err("it is wrong").to_string();
     assert_eq!(error, "invalid program: a mask is reduced like numbers");
 }
+
+#[test]
+fn numbers_become_inputs_again_in_any_order() {
+    let program = Program::write(&["a", "x", "b", "y"], &["eps"], |x, u| {
+        vec![("out".into(), ((x[1] * x[0] + x[3] / x[2]) * u[0]).into()), ("sum".into(), (x[1].sum() + x[2]).into())]
+    });
+    for is_row in [[false, true, false, true], [true, true, true, true], [true, false, false, true]] {
+        assert_eq!(program.with_numbers(&is_row).with_numbers_as_inputs(&is_row), program);
+    }
+    let numbers = program.with_numbers(&[false, true, false, true]);
+    assert_eq!(
+        (numbers.inputs(), numbers.uniforms()),
+        (&["x", "y"].map(String::from)[..], &["a", "b", "eps"].map(String::from)[..])
+    );
+}

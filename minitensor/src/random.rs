@@ -31,6 +31,19 @@ pub fn manual_seed(seed: u64) {
     *NEXT.lock().unwrap_or_else(PoisonError::into_inner) = Key { seed, counter: 0 };
 }
 
+/// The state of the global generator: its seed, and the number of the next block.
+pub fn state() -> (u64, u64) {
+    let key = *NEXT.lock().unwrap_or_else(PoisonError::into_inner);
+    (key.seed, key.counter)
+}
+
+/// Sets the state of the global generator to one that [`state`] returned.
+pub fn set_state((seed, counter): (u64, u64)) {
+    record::refuse("sets the state of the random numbers");
+    lazy::note_effect();
+    *NEXT.lock().unwrap_or_else(PoisonError::into_inner) = Key { seed, counter };
+}
+
 /// The numbers in a block of the generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {

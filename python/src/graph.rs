@@ -23,10 +23,11 @@ thread_local! {
 ///
 /// `str(graph)` and `graph.show()` are its text. Lines that begin with a value, such as `%3: float32 (2, 4) = add(%0, %1)`, are
 /// calls. A fused call is followed by its program.
-#[pyclass(name = "Graph", module = "minitensor", frozen)]
+#[pyclass(name = "Graph", module = "minitensor", frozen, weakref)]
 struct PyGraph(Traced);
 
-fn tensors(tuple: &Bound<'_, PyTuple>) -> Result<Vec<Tensor>> {
+/// The tensors of a tuple.
+pub fn tensors(tuple: &Bound<'_, PyTuple>) -> Result<Vec<Tensor>> {
     tuple.iter().map(|object| Ok(object.cast::<PyTensor>().map_err(PyErr::from)?.get().core()?.clone())).collect()
 }
 

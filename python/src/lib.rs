@@ -8,6 +8,7 @@
 //! | [`autograd`] | `backward`, `grad`, hooks |
 //! | [`graph`] | the compiled part of `mt.jit` |
 //! | [`guard`] | the Python objects that a graph depends on |
+//! | [`saving`] | the compiled part of `mt.save` and `mt.load` |
 //! | [`plugin`] | shared libraries with ops |
 //! | [`profiler`], [`testing`], [`tuning`] | the compiled parts of `mt.profiler`, `mt.testing` and `mt.tuning` |
 //! | [`dtype`], [`device`], [`integer`] | arguments of many functions |
@@ -29,6 +30,7 @@ mod ops;
 mod plugin;
 mod profiler;
 mod runtime;
+mod saving;
 mod tensor;
 mod testing;
 mod tuning;
@@ -62,5 +64,6 @@ fn install(m: &Bound<'_, PyModule>) -> error::Result<()> {
     graph::install(m)?;
     guard::install(m)?;
     lazy::install(m)?;
-    tuning::install(m)
+    tuning::install(m)?;
+    saving::install(m)
 }

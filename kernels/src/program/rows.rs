@@ -51,8 +51,34 @@ impl Program {
         }
     }
 
-    /// The same program in which the first uniforms are inputs, after the others: the reverse of
-    /// [`Program::with_numbers`].
+    /// The same program in which the first uniforms are the inputs that are no rows: the reverse of [`Program::with_numbers`].
+    ///
+    /// # Panics
+    /// If `is_row` does not have one value for each input and for each of these uniforms.
+    pub fn with_numbers_as_inputs(&self, is_row: &[bool]) -> Program {
+        let numbers = is_row.iter().filter(|is| !**is).count();
+        assert_eq!(is_row.len() - numbers, self.inputs.len(), "inputs of a program");
+        let position = |k: u32, rows: bool| {
+            let places = is_row.iter().enumerate().filter(|(_, is)| **is == rows);
+            places.map(|(at, _)| at as u32).nth(k as usize).expect("is_row has a value for each input")
+        };
+        let moved = |instruction: &Instruction| match instruction {
+            Instruction::Input(k) => Instruction::Input(position(*k, true)),
+            Instruction::Uniform(k) if (*k as usize) < numbers => Instruction::Input(position(*k, false)),
+            Instruction::Uniform(k) => Instruction::Uniform(k - numbers as u32),
+            other => other.clone(),
+        };
+        let (mut rows, mut others) = (self.inputs.iter(), self.uniforms.iter());
+        let names = is_row.iter().filter_map(|is| if *is { rows.next() } else { others.next() });
+        Program {
+            inputs: names.cloned().collect(),
+            uniforms: self.uniforms[numbers..].to_vec(),
+            instructions: self.instructions.iter().map(moved).collect(),
+            outputs: self.outputs.clone(),
+        }
+    }
+
+    /// The same program in which the first uniforms are inputs, after the others.
     ///
     /// # Panics
     /// If there are fewer uniforms.

@@ -38,7 +38,7 @@ pub fn backward(op: &OpDef, text: &str) -> Result<Backward> {
         entries: resolved.entries.into_iter().map(|entry| (entry.input, expr(entry.value, &dims))).collect(),
         lets: resolved.lets.into_iter().map(|bound| binding(bound, &dims)).collect(),
     };
-    let run = BackwardBody::Shared(Arc::new(move |call| gradient.run(call)));
+    let run = BackwardBody::Clause(Arc::new(move |call| gradient.run(call)), text.trim().into());
     Ok(Backward::Formula(op::Formula { run, saved_inputs, saved_outputs, without }))
 }
 

@@ -9,6 +9,7 @@
 //! | [`pass`] | functions from graph to graph, such as fusion |
 //! | [`run`] | [`Executable`]: a graph that runs |
 //! | [`traced`], [`gradient`] | [`Traced`]: a recorded function, with its gradient |
+//! | [`portable`] | [`PortableGraph`]: a recorded function for another process |
 //! | [`batch`] | [`Batch`]: a recorded function of one example, run with a whole batch |
 //! | [`window`] | what distinguishes the tensors of one storage |
 //! | [`argument`], [`captured`] | the conditions under which a recorded function is valid |
@@ -20,6 +21,7 @@ mod captured;
 mod gradient;
 mod ir;
 pub mod pass;
+mod portable;
 mod recompute;
 pub(crate) mod record;
 mod run;
@@ -30,6 +32,7 @@ mod window;
 
 pub use batch::{Batch, Randomness, Replay};
 pub use ir::{Call, Cut, Graph, Operand, Source, Value, ValueId};
+pub use portable::PortableGraph;
 pub use record::{READS_AN_ARRAY, Recording, is_recording, last_call_takes, refuse, set_locate};
 pub use run::{Executable, Reads};
 pub use traced::Traced;

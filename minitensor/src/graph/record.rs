@@ -192,6 +192,17 @@ impl Recording {
         Ok(Recording::begin(inputs, None))
     }
 
+    /// Starts to record a function that leaves this process: ops made at run time become the calls that they make, if their gradient
+    /// does, too. All other ops are calls of the graph, since another process has them by name.
+    ///
+    /// # Errors
+    /// If this thread is recording already.
+    pub fn start_portable(inputs: &[Tensor]) -> Result<Recording> {
+        let recording = Recording::start(inputs)?;
+        recording.with(|recorder| recorder.is_portable = true);
+        Ok(recording)
+    }
+
     /// Starts to record a function of one example, for a run with the whole batch. Interrupts another recording.
     pub(super) fn of_example(example: impl FnOnce() -> Result<Vec<Tensor>>) -> Result<(Recording, Vec<Tensor>)> {
         let examples = {
@@ -274,6 +285,8 @@ pub(super) struct Recorder {
     hidden: Vec<Range<u64>>,
     /// What a run with a batch needs besides the graph.
     pub histories: Option<Histories>,
+    /// Whether the graph is for another process.
+    is_portable: bool,
 }
 
 impl Recorder {
@@ -609,8 +622,12 @@ pub(crate) fn call(
             && args.iter().any(requires_grad)
             && with_recorder(|recorder| recorder.histories.is_some()).unwrap_or(false)
     };
+    let is_portable = with_recorder(|recorder| recorder.is_portable).unwrap_or(false);
     let is_whole = is_meta
         || match &op.body {
+            Body::Tensor(_) | Body::Dynamic(_) if is_portable => {
+                !matches!((op, &op.backward), (OpRef::Shared(_), Backward::Composite))
+            }
             Body::Tensor(_) | Body::Dynamic(_) if has_gradient() => true,
             Body::Tensor(_) => false,
             Body::Dynamic(body) => body.is_interpreted && !is_recorded(),

@@ -187,6 +187,8 @@ pub enum BackwardBody {
     Static(BackwardFn),
     /// Created at run time.
     Shared(Arc<DynamicBackwardFn>),
+    /// Created from the text of a `backward` clause.
+    Clause(Arc<DynamicBackwardFn>, Arc<str>),
 }
 
 /// A gradient as a function. It returns one entry for each flat input, `None` if no gradient is needed.
@@ -200,7 +202,7 @@ impl BackwardBody {
     pub(crate) fn call(&self, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
         match self {
             BackwardBody::Static(run) => run(call),
-            BackwardBody::Shared(run) => run(call),
+            BackwardBody::Shared(run) | BackwardBody::Clause(run, _) => run(call),
         }
     }
 }

@@ -39,6 +39,7 @@ pub struct Variants<P> {
 }
 
 /// What chooses a program.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     /// The attributes of the call.
     pub attrs: SmallVec<[Attr; 2]>,
@@ -47,6 +48,12 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// The choice for the defaults of attributes, or small values, and without the optional inputs.
+    pub fn example(op: &OpDef) -> Choice {
+        let given = op.inputs.iter().map(|input| input.arity != Arity::Optional).collect();
+        Choice { attrs: op.example().into(), given }
+    }
+
     /// Whether calls of an op have a choice.
     pub fn exists(op: &OpDef) -> bool {
         let is_static = op.attrs.iter().any(|a| a.optional || a.kind != AttrKind::Float);

@@ -88,7 +88,7 @@ pub(crate) fn keep(class: String, values: Values) {
 static CANDIDATES: Mutex<BTreeSet<&'static [i64]>> = Mutex::new(BTreeSet::new());
 
 /// A list of candidates that lives for ever.
-pub(crate) fn candidates(list: &[i64]) -> &'static [i64] {
+pub fn candidates(list: &[i64]) -> &'static [i64] {
     let mut known = CANDIDATES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(same) = known.get(list) {
         return same;

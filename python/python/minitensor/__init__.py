@@ -42,6 +42,7 @@ from ._minitensor import (
     full,
     full_like,
     get_num_threads,
+    get_rng_state,
     grad,
     int8,
     int16,
@@ -63,6 +64,7 @@ from ._minitensor import (
     register_example_custom_ops,
     reset_peak_memory_stats,
     set_num_threads,
+    set_rng_state,
     simd_level,
     simd_levels,
     uint8,
@@ -76,6 +78,7 @@ from ._minitensor import (
 from .arrays import as_ufunc, gufunc_signature, map_blocks
 from .custom import BackwardContext, CustomOpBuilder, custom_op
 from .program_op import element_op, row_op
+from .saving import load, load_checkpoint, load_state, save, save_checkpoint, save_state
 from .tracing import cond, jit, lazy, scan, vmap, while_loop
 
 pi = 3.141592653589793
@@ -144,6 +147,7 @@ __all__ = [
     "full",
     "full_like",
     "get_num_threads",
+    "get_rng_state",
     "grad",
     "gufunc_signature",
     "inf",
@@ -157,6 +161,9 @@ __all__ = [
     "lazy",
     "linspace",
     "list_custom_ops_py",
+    "load",
+    "load_checkpoint",
+    "load_state",
     "manual_seed",
     "map_blocks",
     "memory_stats",
@@ -179,9 +186,13 @@ __all__ = [
     "register_example_custom_ops",
     "reset_peak_memory_stats",
     "row_op",
+    "save",
+    "save_checkpoint",
+    "save_state",
     "scan",
     "set_grad_enabled",
     "set_num_threads",
+    "set_rng_state",
     "simd_level",
     "simd_levels",
     "tensor",

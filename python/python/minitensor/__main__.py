@@ -11,12 +11,14 @@ import minitensor as mt
 
 from . import _new, _stubs
 from .plugins import command
+from .saving import command as saving_command
 
 #: The arguments of each command, and its description.
 COMMANDS = {
     "": "show versions, SIMD level and threads",
     "ops": "print the signatures of all ops",
     **command.COMMANDS,
+    **saving_command.COMMANDS,
     **_new.COMMANDS,
     "stubs": "regenerate the type stubs of minitensor itself",
 }
@@ -47,6 +49,8 @@ def main(arguments: list[str]) -> int:
             print(_usage())
         case ["plugins", *rest]:
             return _status(lambda: command.run(rest))
+        case ["model", *rest]:
+            return _status(lambda: saving_command.run(rest))
         case ["new", *rest]:
             return _status(lambda: _new.run(rest))
         case ["stubs"]:

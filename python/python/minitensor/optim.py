@@ -121,21 +121,50 @@ class Optimizer:
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         """Restores a state returned by `state_dict`."""
+        if not isinstance(saved, dict):
+            raise TypeError(f"the state of an optimizer must be a dict, got {type(saved).__name__}")
         if missing := {"options", "steps", "state"} - saved.keys():
             raise ValueError(f"not a state of an optimizer; missing keys: {', '.join(sorted(missing))}")
-        if unknown := saved["options"].keys() ^ self._options().keys():
+        options, states = saved["options"], saved["state"]
+        if not isinstance(options, dict) or not isinstance(states, (list, tuple)):
+            raise ValueError("not a state of an optimizer; 'options' must be a dict, and 'state' a list")
+        if unknown := options.keys() ^ self._options().keys():
             raise ValueError(f"the state belongs to another optimizer; differing options: {', '.join(sorted(unknown))}")
-        if len(saved["state"]) != len(self.params):
-            raise ValueError(f"the state has {len(saved['state'])} parameters, this optimizer {len(self.params)}")
-        for i, (param, state) in enumerate(zip(self.params, saved["state"], strict=True)):
+        for name, own in self._options().items():
+            if _kind(options[name]) != _kind(own):
+                raise ValueError(f"the option '{name}' must be like {own!r}, got {options[name]!r}")
+        if len(states) != len(self.params):
+            raise ValueError(f"the state has {len(states)} parameters, this optimizer {len(self.params)}")
+        updates = saved.get("updates", [saved["steps"]] * len(self.params))
+        if not _are_counts([saved["steps"]]) or not _are_counts(updates) or len(updates) != len(self.params):
+            raise ValueError("'steps' must be a number of steps, and 'updates' one for each parameter")
+        for i, (param, state) in enumerate(zip(self.params, states, strict=True)):
+            if not isinstance(state, dict) or not all(isinstance(t, Tensor) for t in state.values()):
+                raise ValueError(f"the state of parameter {i} must be a dict of tensors")
+            if type(self) in _OURS and (unknown := state.keys() - set(self.buffers)):
+                raise ValueError(f"the state of parameter {i} has unknown tensors: {', '.join(sorted(unknown))}")
             for name, t in state.items():
                 if t.shape != param.shape or t.dtype != param.dtype:
-                    raise ValueError(f"'{name}' of parameter {i} has shape {t.shape}, the parameter {param.shape}")
+                    raise ValueError(
+                        f"'{name}' of parameter {i} is {t.dtype.name} {t.shape}, the parameter {param.dtype.name} "
+                        f"{param.shape}"
+                    )
         for name, value in saved["options"].items():
             setattr(self, name, value)
         self.steps = saved["steps"]
-        self._updates = list(saved.get("updates", [self.steps] * len(self.params)))
-        self.state = [{name: t.detach().clone() for name, t in s.items()} for s in saved["state"]]
+        self._updates = list(updates)
+        self.state = [{name: t.detach().clone() for name, t in s.items()} for s in states]
+
+
+def _kind(value: Any) -> Any:
+    """What the values of one option have in common: numbers, truth values, or tuples of numbers."""
+    if isinstance(value, tuple):
+        return [_kind(item) for item in value]
+    return float if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value)
+
+
+def _are_counts(values: Any) -> bool:
+    return isinstance(values, (list, tuple)) and all(type(n) is int and n >= 0 for n in values)
 
 
 class SGD(Optimizer):

@@ -5,7 +5,7 @@ pub mod class;
 mod definition;
 mod encoded;
 mod gradient;
-mod infer;
+pub mod infer;
 pub mod library;
 mod program;
 mod widen;

@@ -153,11 +153,20 @@ impl CustomOpBuilder {
     /// # Errors
     /// Those of `write`. If the program is invalid, contains a row reduction, or has functions that no single dtype supports.
     pub fn programs(
+        self,
+        write: impl Fn(&[Attr], &[bool]) -> Result<Program> + Send + Sync + 'static,
+    ) -> Result<CustomOpBuilder> {
+        self.programs_from(None, write)
+    }
+
+    /// The first program is the one for `choice`.
+    pub(super) fn programs_from(
         mut self,
+        choice: Option<Choice>,
         write: impl Fn(&[Attr], &[bool]) -> Result<Program> + Send + Sync + 'static,
     ) -> Result<CustomOpBuilder> {
         self.op.shape = ShapeRule::Broadcast;
-        let made = self.first(write)?;
+        let made = self.first(choice, write)?;
         let program = &made.first.1;
         let dtypes = dtypes_of_elements(program).map_err(|e| e.context(format!("op '{}'", self.op.name)))?;
         let op = &mut self.op;
@@ -175,9 +184,10 @@ impl CustomOpBuilder {
         Ok(CustomOpBuilder { program: Some(made), ..self })
     }
 
-    /// Writes the first program.
+    /// Writes the first program: the one for `choice`, or for the defaults of attributes and no optional inputs.
     pub(super) fn first(
         &mut self,
+        choice: Option<Choice>,
         write: impl Fn(&[Attr], &[bool]) -> Result<Program> + Send + Sync + 'static,
     ) -> Result<Made> {
         if let Some(text) = self.shape.take() {
@@ -187,8 +197,7 @@ impl CustomOpBuilder {
         if !op.inputs.is_empty() && op.inputs.iter().all(|input| input.arity == Arity::Optional) {
             return Err(Error::value(format!("op '{}': expected at least one input that is not optional", op.name)));
         }
-        let given = op.inputs.iter().map(|input| input.arity != Arity::Optional).collect();
-        let choice = Choice { attrs: op.example().into(), given };
+        let choice = choice.unwrap_or_else(|| Choice::example(op));
         let program = record::apart(|| write(&choice.attrs, &choice.given)).and_then(|program| {
             program.verify().map_err(|e| Error::value(e.to_string()))?;
             Ok(program)

@@ -6,8 +6,12 @@ mod custom_op;
 mod object;
 mod op_ref;
 #[cfg(feature = "engine")]
+mod portable;
+#[cfg(feature = "engine")]
 mod rows;
 
 #[cfg(feature = "engine")]
 pub use builder::CustomOpBuilder;
 pub use custom_op::{CustomOp, GradientFunction};
+#[cfg(feature = "engine")]
+pub use portable::{Portable, PortableCall, PortableGradient, PortableInput, PortableProgram};

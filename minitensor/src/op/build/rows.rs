@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::op::Gradients;
 use crate::op::def::*;
 use crate::op::program::dtypes_of_rows;
-use crate::op::variants::Write;
+use crate::op::variants::{Choice, Write};
 
 impl CustomOpBuilder {
     /// A row op that a program computes. Its inputs are those of the program, and its attributes are the program's uniforms. `shape`
@@ -48,11 +48,21 @@ impl CustomOpBuilder {
     /// # Errors
     /// Those of `write`, and of [one program](CustomOpBuilder::from_row_program).
     pub fn row_programs(
-        mut self,
+        self,
         shape: Option<&str>,
         write: impl Fn(&[Attr], &[bool]) -> Result<Program> + Send + Sync + 'static,
     ) -> Result<CustomOpBuilder> {
-        let mut made = self.first(write)?;
+        self.row_programs_from(None, shape, write)
+    }
+
+    /// The first program is the one for `choice`.
+    pub(super) fn row_programs_from(
+        mut self,
+        choice: Option<Choice>,
+        shape: Option<&str>,
+        write: impl Fn(&[Attr], &[bool]) -> Result<Program> + Send + Sync + 'static,
+    ) -> Result<CustomOpBuilder> {
+        let mut made = self.first(choice, write)?;
         let program = &made.first.1;
         let op = &mut self.op;
         let wrong = |op: &OpDef, what: String| Error::value(format!("op '{}': {what}", op.name));

@@ -13,6 +13,7 @@ mod tensor;
 use std::any::Any;
 
 pub use calls::LoadedOp;
+pub(crate) use check::vjp as check_vjp;
 pub use file::Metadata;
 pub use library::Library;
 pub use services::set_log;

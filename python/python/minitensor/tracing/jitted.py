@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
+import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from .. import _runs as runs
 from .._minitensor import (
+    DType,
     Graph,
     Tensor,
     _boundary,
@@ -17,6 +19,7 @@ from .._minitensor import (
     _record_cancel,
     _record_finish,
     _record_start,
+    empty,
     is_grad_enabled,
 )
 from . import log, tree, watch
@@ -31,13 +34,38 @@ R = TypeVar("R")
 MOST = 16
 
 
+class _Example:
+    """The arguments of a call, without the elements of tensors."""
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: tuple[Tensor, ...]) -> None:
+        self._kinds = [(t.shape, t.dtype) for t in tensors]
+        metas = [empty(shape, dtype=dtype, device="meta") for shape, dtype in self._kinds]
+        self._value = tree.replaced((args, kwargs), iter(metas))
+
+    def replaced(self, make: Callable[[tuple[int, ...], DType], Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Returns the arguments with tensors that `make` returns for each shape and dtype."""
+        args, kwargs = tree.replaced(self._value, iter([make(shape, dtype) for shape, dtype in self._kinds]))
+        return args, kwargs
+
+
+#: The function and the example from which each graph was recorded.
+ORIGINS: weakref.WeakKeyDictionary[Graph, tuple[weakref.ref[Jitted[..., Any]], _Example]] = weakref.WeakKeyDictionary()
+
+
 class _Entry:
     """A graph, and what a call needs besides it."""
 
     def __init__(
-        self, graph: Graph, rebuild: tree.Rebuild, numbers: list[runs.Numbers], state: watch.State, objects: list[Any]
+        self,
+        graph: Graph,
+        rebuild: tree.Rebuild,
+        numbers: list[runs.Numbers],
+        state: watch.State,
+        objects: list[Any],
+        example: _Example,
     ) -> None:
         self.graph = graph
+        self.example = example
         self._rebuild = rebuild
         #: Functions that compute the numbers of each run.
         self._numbers = numbers
@@ -129,7 +157,9 @@ class Jitted(watch.Watched, Generic[P, R]):
             raise
         if not is_kept:
             return result  # type: ignore[no-any-return]
-        entries.append(_Entry(graph, rebuild, numbers, state, objects))
+        example = _Example(args, kwargs, tensors)
+        ORIGINS[graph] = weakref.ref(self), example
+        entries.append(_Entry(graph, rebuild, numbers, state, objects, example))
         if len(self.graphs) > KEPT:
             oldest = next(key for key, entries in self._entries.items() if entries)
             del self._entries[oldest][0]

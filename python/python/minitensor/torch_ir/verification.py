@@ -1,0 +1,50 @@
+"""Comparison of an IR with its model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ..ir import IR, IRError
+from .exporting import arguments
+
+__all__ = ["verify"]
+
+
+def verify(
+    ir: IR, model: torch.nn.Module, inputs: Any, *, rtol: float = 1e-5, atol: float = 1e-5, jit: bool = False
+) -> float:
+    """Runs an IR and its model, and returns the largest difference of their results.
+
+    `inputs` are arguments of the model. Raises IRError if a result differs by more than `atol + rtol * largest`, where
+    `largest` is the largest element of the result.
+    """
+    args, named = arguments(inputs)
+    with torch.no_grad():
+        expected = [t for t in pytree.tree_leaves(model(*args, **named)) if isinstance(t, torch.Tensor)]
+    given = [t for t in pytree.tree_leaves((args, named)) if isinstance(t, torch.Tensor)]
+    found = ir.compile(model)(given) if jit else ir.run(given, model)
+    if len(found) != len(expected):
+        raise IRError(f"the model has {len(expected)} results, but the IR {ir.name!r} has {len(found)}")
+    largest = 0.0
+    for meta, result, wanted in zip(ir.outputs, found, expected, strict=True):
+        result = torch.as_tensor(result) if isinstance(result, torch.Tensor) else torch.from_dlpack(result)
+        if result.shape != wanted.shape or result.dtype != wanted.dtype:
+            raise IRError(
+                f"result '{meta.name}': the model has {wanted.dtype} {tuple(wanted.shape)}, the IR has {result.dtype} "
+                f"{tuple(result.shape)}"
+            )
+        kind = torch.complex128 if wanted.is_complex() else torch.float64
+        a, b = result.to(kind), wanted.to(kind)
+        same = (a == b) | (a.isnan() & b.isnan())
+        difference = torch.where(same, 0.0, (a - b).abs())
+        scale = b.abs().nan_to_num(0.0, 0.0, 0.0).max().item() if b.numel() else 0.0
+        if bool((difference > atol + rtol * scale).any()) or bool(difference.isnan().any()):
+            raise IRError(
+                f"result '{meta.name}' differs from that of the model by up to {difference.max().item():.3g}; allowed "
+                f"are atol={atol} and rtol={rtol}"
+            )
+        largest = max(largest, difference.max().item() if difference.numel() else 0.0)
+    return largest

@@ -1,0 +1,180 @@
+"""Compares each rule for a call of ATen with PyTorch: with PyTorch's own samples, and with the rows of a table."""
+
+import sys
+import types
+import unittest
+import warnings
+
+import pytest
+import torch
+import torch_ir_calls as calls
+from minitensor.ir import native, running
+from minitensor.torch_ir.fallback import find_op
+from torch_ir_rows import ROWS
+
+# The samples of PyTorch are in a module that imports this package for tests of PyTorch itself.
+try:
+    import expecttest  # noqa: F401
+except ImportError:
+    sys.modules["expecttest"] = types.ModuleType("expecttest")
+    sys.modules["expecttest"].TestCase = unittest.TestCase
+from torch.testing._internal.common_methods_invocations import op_db
+
+native._load()
+
+#: The ops whose results are random or not defined: only shapes and dtypes are compared.
+UNDEFINED = ("rand", "randn", "randperm", "rand_like", "randn_like", "empty", "empty_like", "empty_permuted")
+UNDEFINED += ("empty_strided", "new_empty", "new_empty_strided")
+#: The positions of equal elements are not defined.
+POSITIONS = ("sort", "argsort", "topk")
+#: What the ops of minitensor refuse; PyTorch computes it. Each is a part of the message.
+REFUSED = (
+    "got bool",
+    "needs eps >= 0",
+    "needs correction >= 0",
+    "but the IR has",
+    "index -1 is out of range for size 0",
+    "PyTorch rounds the steps of integers",
+    "start must be a finite real number",
+    "tuple index out of range",
+)
+#: The most samples of an op in PyTorch, for each dtype.
+MOST = 8
+
+
+def name_of(op):
+    return str(op).split(".")[1]
+
+
+def has_equal_elements(tensors):
+    return any(t.numel() != t.unique().numel() for t in tensors)
+
+
+def refused_or_compared(op, args, kwargs, results):
+    """Whether the rule computes the call. Raises AssertionError if it differs from PyTorch."""
+    given = calls.flat([*args, *kwargs.values()])
+    graph, tensors = calls.one_call(op, args, kwargs, results)
+    node = graph.nodes[0]
+    step = native.native(node)
+    if step is None or not calls.is_memory_known(op, args):
+        return False
+    try:
+        named = {m.name: running.to_minitensor(t) for m, t in zip(graph.inputs, tensors, strict=True)}
+        found = running._computed(node, step, named, {})
+    except running.IRError as error:
+        assert any(reason in str(error) for reason in REFUSED), f"{node}: {error}"
+        return False
+    for result, wanted in zip(found, results, strict=True):
+        result = running.to_torch(result)
+        assert (result.shape, result.dtype) == (wanted.shape, wanted.dtype)
+        if name_of(op) in UNDEFINED or (name_of(op) in POSITIONS and has_equal_elements(given)):
+            continue
+        if wanted.is_floating_point() or wanted.is_complex():
+            scale = wanted.abs().nan_to_num(0, 0, 0).max().item() if wanted.numel() else 0
+            torch.testing.assert_close(
+                result, wanted, rtol=2e-5, atol=1e-5 * max(1, scale), equal_nan=True, msg=str(node)
+            )
+        else:
+            assert torch.equal(result, wanted), node
+    return True
+
+
+def own_samples(info):
+    """The calls of ATen that an op of PyTorch leads to with its samples."""
+    for dtype in (torch.float32, torch.int64, torch.bool):
+        if dtype not in info.dtypes:
+            continue
+        samples = list(info.sample_inputs("cpu", dtype, requires_grad=False))
+        for sample in samples[:: len(samples) // MOST + 1]:
+            args = (sample.input, *sample.args)
+            recorder = calls.Recorder()
+            try:
+                with recorder, torch.no_grad():
+                    info(*args, **sample.kwargs)
+            except (RuntimeError, TypeError, NotImplementedError):
+                continue
+            yield from recorder.calls
+            yield from direct_calls({info.aten_name, info.name.split(".")[-1]}, args, sample.kwargs)
+
+
+def direct_calls(names, args, kwargs):
+    """The same arguments, for the composite ops of these names."""
+    for full in native.RULES:
+        if full.split(".")[1] in names:
+            op = find_op(full)
+            try:
+                results = op(*args, **kwargs)
+            except (RuntimeError, TypeError, ValueError, IndexError):
+                continue
+            types_ = {a.name: str(a.type) for a in op._schema.arguments}
+            passed = dict(zip(types_, args, strict=False))
+            # PyTorch also takes tensors and bools for numbers.
+            if all(is_of_type(value, types_[name]) for name, value in passed.items()):
+                yield op, args, kwargs, calls.flat(results)
+
+
+def is_of_type(value, kind):
+    if isinstance(value, bool):
+        return "bool" in kind or "number" in kind
+    return "Tensor" in kind or not calls.flat(value)
+
+
+EXERCISED: set[str] = set()
+
+
+@pytest.mark.parametrize(
+    "info", [info for info in op_db if "jiterator" not in info.name], ids=lambda info: info.full_name
+)
+def test_rules_agree_with_pytorch_on_its_samples(info):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.manual_seed(0)
+        for op, args, kwargs, results in own_samples(info):
+            name = calls.op_type_of(op)
+            if any(t.dtype is torch.complex32 for t in results):
+                continue
+            if name in native.RULES and refused_or_compared(op, args, kwargs, results):
+                EXERCISED.add(name)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rules_agree_with_pytorch_on_rows(name):
+    full = f"aten.{name}" if "." in name else f"aten.{name}.default"
+    op = find_op(full)
+    for row in ROWS[name]:
+        *args, kwargs = row if isinstance(row[-1], dict) else (*row, {})
+        results = calls.flat(op(*args, **kwargs))
+        assert refused_or_compared(op, args, kwargs, results), f"{name}{row} was refused"
+    EXERCISED.add(full)
+
+
+def test_every_rule_is_exercised(request):
+    if len(EXERCISED) < 300:
+        pytest.skip("the other tests of this file were not selected")
+    assert sorted(native.RULES.keys() - EXERCISED) == []
+
+
+def test_the_parameters_of_rules_are_those_of_the_schemas():
+    for full, rule in native.RULES.items():
+        op = find_op(full)
+        assert op is not None, full
+        arguments = [a.name for a in op._schema.arguments]
+        required = [p for p, v in rule.parameters.items() if v.default is v.empty and p != "out_dtype"]
+        assert set(required) <= set(arguments), full
+        tensors = [a.name for a in op._schema.arguments if "Tensor" in str(a.type)]
+        in_rule = [p for p in rule.parameters if p in tensors]
+        # Tensors are given by their order.
+        assert in_rule == [name for name in tensors if name in in_rule], full
+
+
+def test_the_whole_core_aten_opset_has_rules():
+    """All but ops of sizes, in-place ops and the ones listed here."""
+    without = {"_embedding_bag", "_fft_c2r", "_fft_r2c", "_local_scalar_dense", "_native_batch_norm_legit"}
+    missing = set()
+    for full in torch._C._dispatch_get_all_op_names():
+        namespace, _, rest = full.partition("::")
+        op = find_op(f"{namespace}.{rest}") if namespace == "aten" else None
+        is_core = isinstance(op, torch._ops.OpOverload) and torch.Tag.core in op.tags
+        if is_core and not rest.startswith("sym_") and not rest.endswith(("_", "out")) and str(op) not in native.RULES:
+            missing.add(rest)
+    assert missing == without
