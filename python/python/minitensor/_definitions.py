@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ._minitensor import _definition, _op_identity
+from ._minitensor import _array_function, _definition, _op_identity
 
 __all__ = [
     "INTEGER_FUNCTIONS",
@@ -192,11 +192,13 @@ def _shapes(clause: Sequence[Any]) -> Shapes | None:
 
 
 @functools.lru_cache(1024)
-def _made(name: str, identity: int) -> Definition:
-    return Definition(name)
+def _made(name: str, identity: int) -> tuple[Definition, object]:
+    # As long as the function exists, no other op has this identity.
+    function = _array_function(name)
+    return Definition(name), function
 
 
 def define(name: str) -> Definition:
     """Returns the definition of the op that has this name at present."""
     identity = _op_identity(name)
-    return Definition(name) if identity is None else _made(name, identity)
+    return Definition(name) if identity is None else _made(name, identity)[0]
