@@ -55,7 +55,7 @@ pub trait Store: Sized {
 pub unsafe fn map<M: Map>(m: &M, n: usize, ins: &[*const u8], outs: &[*mut u8]) {
     debug_assert_eq!(ins.len(), M::In::SIZES.len(), "inputs of a map");
     debug_assert_eq!(outs.len(), M::Out::SIZES.len(), "outputs of a map");
-    let in_place = ins.iter().filter(|input| outs.contains(&input.cast_mut())).count();
+    let in_place = in_place(ins, outs);
     // SAFETY: the caller's contract; the inputs passed to `run` don't overlap the outputs.
     let run = |n, ins: &[_], outs: &[_]| unsafe { M::Out::run(m, n, M::In::pointers(ins), outs) };
     // SAFETY: the caller's contract.
@@ -67,6 +67,11 @@ pub unsafe fn map<M: Map>(m: &M, n: usize, ins: &[*const u8], outs: &[*mut u8]) 
             _ => in_blocks::<12>(&run, n, ins, outs, M::In::SIZES, M::Out::SIZES),
         }
     }
+}
+
+/// The number of inputs that are also outputs.
+fn in_place(ins: &[*const u8], outs: &[*mut u8]) -> usize {
+    ins.iter().filter(|input| outs.contains(&input.cast_mut())).count()
 }
 
 /// The size in bytes of the block that is copied from one input.

@@ -15,63 +15,6 @@ pub fn rms_norm<R: Row>(x: R, weight: Option<R>, eps: R) -> R {
 pub struct rms_norm {}
 const _: () = {
     use ::minitensor::__private as __private;
-    struct __Body<'a> {
-        attr0: f64,
-        has1: __private::bool,
-        _attrs: ::core::marker::PhantomData<&'a ()>,
-    }
-    impl<'a> __Body<'a> {
-        #[allow(unused_variables)]
-        fn of(
-            attrs: &'a [__private::Attr],
-            has: [__private::bool; 1],
-        ) -> __private::Result<Self> {
-            let [has1] = has;
-            __private::Ok(__Body {
-                attr0: __private::attr::<f64>(attrs, 0)?,
-                has1,
-                _attrs: ::core::marker::PhantomData,
-            })
-        }
-    }
-    impl __private::RowBody<2usize, 0usize, 1usize> for __Body<'_> {
-        const ALONG: [__private::bool; 2usize] = [true, true];
-        const GIVES: [__private::bool; 1usize] = [true];
-        const REDUCTIONS: __private::usize = 1usize;
-        const LEVELS: (__private::usize, __private::usize) = (1usize, 1usize);
-        const RUNS: __private::bool = false;
-        #[inline(always)]
-        fn eval<__R: __private::Row>(
-            &self,
-            [input0,
-            input1,
-            ]: [__R; 2usize],
-            []: [__R::Index; 0usize],
-        ) -> [__R; 1usize] {
-            [
-                rms_norm::<
-                    __R,
-                >(input0, self.has1.then_some(input1), __private::lit::<__R>(self.attr0)),
-            ]
-        }
-    }
-    unsafe fn __rms_norm_rows<__T: __private::Computed>(
-        attrs: &[__private::Attr],
-        args: &[__private::CellArg<'_>],
-        cells: __private::usize,
-    ) -> __private::Result<()> {
-        let body = __Body::of(attrs, [!__private::is_absent(&args[1])])?;
-        unsafe { __private::rows::<__T, _, _, _, _>(&body, args, cells, [0, 1], []) }
-    }
-    fn __rms_norm_kernel(
-        dtypes: &[__private::DType],
-    ) -> __private::Option<__private::CellKernel> {
-        match dtypes[0] {
-            __private::DType::F32 => __private::Some(__rms_norm_rows::<__private::f32>),
-            __private::DType::F64 => __private::Some(__rms_norm_rows::<__private::f64>),
-            _ => __private::None,
-        }
-    }
     #[allow(unused_variables)]
     fn __rms_norm_program(
         attrs: &[__private::Attr],
@@ -95,35 +38,6 @@ const _: () = {
                 },
             ),
         )
-    }
-    unsafe fn __rms_norm_vjp_rows<__T: __private::Computed>(
-        attrs: &[__private::Attr],
-        args: &[__private::CellArg<'_>],
-        cells: __private::usize,
-    ) -> __private::Result<()> {
-        let body = __Body::of(attrs, [!__private::is_absent(&args[2])])?;
-        unsafe {
-            __private::rows_vjp::<
-                __T,
-                _,
-                _,
-                _,
-                _,
-            >(&body, args, cells, [1, 2], [], [false, true])
-        }
-    }
-    fn __rms_norm_vjp_kernel(
-        dtypes: &[__private::DType],
-    ) -> __private::Option<__private::CellKernel> {
-        match dtypes[0] {
-            __private::DType::F32 => {
-                __private::Some(__rms_norm_vjp_rows::<__private::f32>)
-            }
-            __private::DType::F64 => {
-                __private::Some(__rms_norm_vjp_rows::<__private::f64>)
-            }
-            _ => __private::None,
-        }
     }
     fn __rms_norm_vjp_program(
         attrs: &[__private::Attr],
@@ -385,11 +299,9 @@ const _: () = {
     }
     __private::impl_custom_op!(rms_norm, __DEF);
     __private::inventory::submit! {
-        __private::OpEntry { op : & __DEF, kernels :
-        __private::Some(__private::Kernels::Cells(__rms_norm_kernel)) }
+        __private::OpEntry { op : & __DEF, kernels : __private::None }
     }
     __private::inventory::submit! {
-        __private::OpEntry { op : & __DEF_VJP, kernels :
-        __private::Some(__private::Kernels::Cells(__rms_norm_vjp_kernel)) }
+        __private::OpEntry { op : & __DEF_VJP, kernels : __private::None }
     }
 };

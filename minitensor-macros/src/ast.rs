@@ -38,6 +38,8 @@ pub struct Op {
     pub gradient: Gradient,
     /// The word `inplace`, if it is written.
     pub inplace: Option<Ident>,
+    /// The word `precompiled`, if it is written.
+    pub precompiled: Option<Ident>,
 }
 
 /// The level of the body.

@@ -162,7 +162,16 @@ impl Items {
         let kernel = format_ident!("{}_kernel", stem(op));
         let kernels = match op.level {
             Level::Element => quote!(__private::Some(__private::Kernels::Elements(#kernel))),
-            Level::Row | Level::Cell => quote!(__private::Some(__private::Kernels::Cells(#kernel))),
+            // In debug builds, which compile slower code, the program computes all row ops.
+            Level::Row if op.precompiled.is_some() => quote! {
+                if ::core::cfg!(debug_assertions) {
+                    __private::None
+                } else {
+                    __private::Some(__private::Kernels::Cells(#kernel))
+                }
+            },
+            Level::Row => quote!(__private::None),
+            Level::Cell => quote!(__private::Some(__private::Kernels::Cells(#kernel))),
             Level::Tensor => quote!(__private::None),
         };
         self.entries.insert(at, quote!(__private::OpEntry { op: &#name, kernels: #kernels }));

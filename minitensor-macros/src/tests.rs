@@ -69,13 +69,25 @@ fn a_row_op_and_its_gradient() {
 }
 
 #[test]
+fn a_precompiled_row_op() {
+    assert_snapshot(
+        "total",
+        quote!(shape = (x: [.., n]) -> [..], precompiled),
+        quote! {
+            /// The sum of a row.
+            pub fn total<R: Row>(x: R) -> R { x.sum() }
+        },
+    );
+}
+
+#[test]
 fn the_passes_of_a_row_body_are_counted() {
     let levels = |body: TokenStream| {
         let item = quote! {
             /// A body.
             fn op<R: Row>(x: R, y: Option<R>, #[default = true] flag: bool) -> R { #body }
         };
-        let shown = expanded(quote!(shape = (x: [.., n], y: [.., n]) -> [.., n]), item);
+        let shown = expanded(quote!(shape = (x: [.., n], y: [.., n]) -> [.., n], precompiled), item);
         let line =
             |name: &str| shown.lines().find(|l| l.contains(name)).map(|l| l.trim().to_owned()).unwrap_or_default();
         let value =

@@ -25,7 +25,7 @@ fn reduce(losses: Tensor, reduction: Reduction) -> Result<Tensor> {
 }
 
 /// `ln Σ eˣ − x[target]` of every row.
-#[custom_op(name = "row::cross_entropy", shape = (logits: [.., n], target: [..]) -> [..])]
+#[custom_op(name = "row::cross_entropy", shape = (logits: [.., n], target: [..]) -> [..], precompiled)]
 pub fn row_cross_entropy<R: Row>(logits: R, target: R::Index) -> R {
     logits.logsumexp() - logits.at(target)
 }

@@ -9,39 +9,39 @@ use crate::shape::reshape;
 
 /// `eˣ / Σ eˣ` along an axis, without overflow.
 // The derived gradient would compute the exponentials again; this one uses only the result, which is available anyway.
-#[custom_op(shape = (x: [.., n]) -> [.., n], axis = -1, backward = |d| { x: row::softmax_vjp(d, out) })]
+#[custom_op(shape = (x: [.., n]) -> [.., n], axis = -1, backward = |d| { x: row::softmax_vjp(d, out) }, precompiled)]
 pub fn softmax<R: Row>(x: R) -> R {
     let e = (x - x.max()).exp();
     e * e.sum().recip()
 }
 
 /// The gradient of [`softmax()`], from its result `y`: `y (d − Σ d y)`.
-#[custom_op(name = "row::softmax_vjp", shape = (d: [.., n], y: [.., n]) -> [.., n])]
+#[custom_op(name = "row::softmax_vjp", shape = (d: [.., n], y: [.., n]) -> [.., n], precompiled)]
 pub fn softmax_vjp<R: Row>(d: R, y: R) -> R {
     y * (d - d.dot(y))
 }
 
 /// `x − ln Σ eˣ` along an axis: the logarithm of [`softmax()`], accurate even if that is tiny.
-#[custom_op(shape = (x: [.., n]) -> [.., n], axis = -1, backward = |d| { x: row::log_softmax_vjp(d, out) })]
+#[custom_op(shape = (x: [.., n]) -> [.., n], axis = -1, backward = |d| { x: row::log_softmax_vjp(d, out) }, precompiled)]
 pub fn log_softmax<R: Row>(x: R) -> R {
     x - x.logsumexp()
 }
 
 /// The gradient of [`log_softmax()`], from its result `y`: `d − eʸ Σ d`.
-#[custom_op(name = "row::log_softmax_vjp", shape = (d: [.., n], y: [.., n]) -> [.., n])]
+#[custom_op(name = "row::log_softmax_vjp", shape = (d: [.., n], y: [.., n]) -> [.., n], precompiled)]
 pub fn log_softmax_vjp<R: Row>(d: R, y: R) -> R {
     d - y.exp() * d.sum()
 }
 
 /// `(x − mean) / √(var + eps)` along an axis, several, or all.
-#[custom_op(shape = (x: [.., n]) -> [.., n] where eps >= 0.0, axis = None)]
+#[custom_op(shape = (x: [.., n]) -> [.., n] where eps >= 0.0, axis = None, precompiled)]
 pub fn standardize<R: Row>(x: R, #[default = 1e-5] eps: f64) -> R {
     let c = x - x.mean();
     c * (c.square().mean() + eps).rsqrt()
 }
 
 /// Layer normalization over the last axis: `(x − mean) / √(var + eps) · weight + bias` (Ba et al., 2016).
-#[custom_op(shape = (x: [.., n], weight: [n], bias: [n]) -> [.., n] where eps >= 0.0)]
+#[custom_op(shape = (x: [.., n], weight: [n], bias: [n]) -> [.., n] where eps >= 0.0, precompiled)]
 pub fn layer_norm<R: Row>(x: R, weight: Option<R>, bias: Option<R>, #[default = 1e-5] eps: f64) -> R {
     let c = x - x.mean();
     let y = c * (c.square().mean() + eps).rsqrt();
@@ -50,14 +50,14 @@ pub fn layer_norm<R: Row>(x: R, weight: Option<R>, bias: Option<R>, #[default = 
 }
 
 /// Root-mean-square normalization over the last axis: `x / √(mean(x²) + eps) · weight` (Zhang and Sennrich, 2019).
-#[custom_op(shape = (x: [.., n], weight: [n]) -> [.., n] where eps >= 0.0)]
+#[custom_op(shape = (x: [.., n], weight: [n]) -> [.., n] where eps >= 0.0, precompiled)]
 pub fn rms_norm<R: Row>(x: R, weight: Option<R>, #[default = 1e-5] eps: f64) -> R {
     let y = x * (x.square().mean() + eps).rsqrt();
     if let Some(weight) = weight { y * weight } else { y }
 }
 
 /// `x · y / (max(‖x‖, eps) · max(‖y‖, eps))` along an axis.
-#[custom_op(shape = (x: [.., n], y: [.., n]) -> [..] where eps >= 0.0, axis = -1)]
+#[custom_op(shape = (x: [.., n], y: [.., n]) -> [..] where eps >= 0.0, axis = -1, precompiled)]
 pub fn cosine_similarity<R: Row>(x: R, y: R, #[default = 1e-8] eps: f64) -> R {
     let floor = eps * eps;
     x.dot(y) * x.square().sum().maximum(floor).rsqrt() * y.square().sum().maximum(floor).rsqrt()

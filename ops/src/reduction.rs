@@ -234,7 +234,7 @@ pub fn count_nonzero(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdi
 }
 
 /// The variance: the sum of squared distances from the mean, divided by `n − correction`.
-#[custom_op(shape = (x: [.., n]) -> [..] where correction >= 0.0, axis = None)]
+#[custom_op(shape = (x: [.., n]) -> [..] where correction >= 0.0, axis = None, precompiled)]
 pub fn var<R: Row>(x: R, #[default = 0.0] correction: f64) -> R {
     x.var(correction)
 }
@@ -251,7 +251,7 @@ pub fn std(
 }
 
 /// `ln Σ eˣ`, without overflow.
-#[custom_op(shape = (x: [.., n]) -> [..], axis = None)]
+#[custom_op(shape = (x: [.., n]) -> [..], axis = None, precompiled)]
 pub fn logsumexp<R: Row>(x: R) -> R {
     x.logsumexp()
 }

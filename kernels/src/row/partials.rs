@@ -185,6 +185,7 @@ pub fn added<T: Computed>(sum: Option<T>, part: T) -> Option<T> {
 /// Runs `$do` with `$k` as each number below the bound. `$k` is a constant, so that each loop over a row is compiled
 /// for its variable. A body with a variable number of passes has one loop for all directions, because it would have
 /// many loops.
+#[cfg(not(debug_assertions))]
 macro_rules! directions {
     ($body:ty, $bound:expr, $k:ident => $do:expr) => {{
         macro_rules! direction {
@@ -210,5 +211,14 @@ macro_rules! directions {
             }
         }
     }};
+}
+/// Runs `$do` with `$k` as each number below the bound. Debug builds compile it once.
+#[cfg(debug_assertions)]
+macro_rules! directions {
+    ($body:ty, $bound:expr, $k:ident => $do:expr) => {
+        for $k in 0..$bound {
+            $do
+        }
+    };
 }
 pub(super) use directions;

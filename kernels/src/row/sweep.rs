@@ -12,6 +12,7 @@ use crate::reduce::rows::{RUN, SECTION};
 
 /// Runs `$do` with `$k` as each number below the bound. The first are constants from the start: the compiler decides on
 /// loops inside `$do` before it unrolls a loop over `$k`.
+#[cfg(not(debug_assertions))]
 macro_rules! each {
     ($k:ident < $bound:expr => $do:expr) => {{
         macro_rules! number {
@@ -35,6 +36,15 @@ macro_rules! each {
             $do
         }
     }};
+}
+/// Runs `$do` with `$k` as each number below the bound. Debug builds compile it once.
+#[cfg(debug_assertions)]
+macro_rules! each {
+    ($k:ident < $bound:expr => $do:expr) => {
+        for $k in 0..$bound {
+            $do
+        }
+    };
 }
 pub(super) use each;
 

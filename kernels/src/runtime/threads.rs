@@ -51,12 +51,14 @@ pub fn set_num_threads(n: usize) {
 /// caller [polls](crate::runtime::stop::poll). If the poll requests a stop, the remaining ranges are skipped and the call
 /// unwinds.
 pub fn parallel_for(n: usize, grain: usize, f: impl Fn(Range<usize>) + Sync) {
-    if n <= grain.max(1) {
-        if n > 0 {
-            f(0..n);
-        }
-        return;
+    match n {
+        0 => {}
+        n if n <= grain.max(1) => f(0..n),
+        n => in_chunks(n, grain, &f),
     }
+}
+
+fn in_chunks(n: usize, grain: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
     let size = grain.max(1).max(n.div_ceil(MAX_CHUNKS));
     let chunks = n.div_ceil(size);
     let chunk = |k: usize| f(k * size..((k + 1) * size).min(n));

@@ -8,6 +8,9 @@ use crate::diag::{Diag, messages};
 
 /// The rules also hold for cell bodies with a program of rows. All rows must have one length, which a required input determines. Every output must have batch dimensions.
 pub fn row(op: &Op, diag: &mut Diag) {
+    if let Some(word) = op.precompiled.as_ref().filter(|_| op.level != Level::Row) {
+        diag.error(word, &messages::PRECOMPILED_LEVEL, &[]);
+    }
     match &op.program {
         Some(program) if op.level != Level::Cell => return diag.error(program, &messages::PROGRAM_LEVEL, &[]),
         None if op.level != Level::Row => return,

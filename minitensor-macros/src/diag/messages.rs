@@ -83,6 +83,7 @@ messages! {
     ROW_INPUT: "a row op cannot take `{}`", "use `R` or `Option<R>` for rows, and `R::Index` for indices";
     ROW_VARIABLES: "a row op has one dtype variable, but `{}` is a second", "use the same variable for all rows";
     PROGRAM_LEVEL: "only a cell op can have the clause `program`", "remove it; the program of another op is its body";
+    PRECOMPILED_LEVEL: "only a row op can be `precompiled`", "remove it; the loops of other ops are always compiled with the crate";
     ROW_MANY: "a row op can have at most {} floating-point tensors, got {}", "write it with `&Tensor` parameters, from smaller ops";
 
     // The dtype clause.

@@ -11,12 +11,15 @@ use crate::body::levels;
 use crate::hygiene::{attribute, flag, input, local, quote};
 use crate::source::Clause;
 
-/// The body, its kernels and its program.
+/// The program. If the op is precompiled, also the body and its kernels.
 pub fn kernels(op: &Op) -> TokenStream {
+    let program = program(op, &of_numbers(op, &quote!(__private::Symbol)));
+    if op.precompiled.is_none() {
+        return program;
+    }
     let run = format_ident!("{}_rows", stem(op));
     let table = table(op, &run, &format_ident!("CellKernel"));
     let body = body(op);
-    let program = program(op, &of_numbers(op, &quote!(__private::Symbol)));
     let (floats, indices) = (positions(op, 0), indices(op, 0));
     let flags = flags(op, 0);
     quote! {
@@ -35,14 +38,9 @@ pub fn kernels(op: &Op) -> TokenStream {
     }
 }
 
-/// The kernel of the gradient.
+/// The program of the gradient. If the op is precompiled, also the kernels.
 pub fn gradient_kernels(op: &Op, vjp: &Op) -> TokenStream {
-    let run = format_ident!("{}_rows", stem(vjp));
-    let table = table(vjp, &run, &format_ident!("CellKernel"));
-    let cotangents = op.outputs.len();
-    let (floats, indices) = (positions(op, cotangents), indices(op, cotangents));
-    let flags = flags(op, cotangents);
-    let shared = floats_of(op).map(|(_, input)| !is_batched(op, input));
+    let kernels = op.precompiled.as_ref().map(|_| compiled_gradient(op, vjp));
     let (program, forward) = (format_ident!("{}_program", stem(vjp)), format_ident!("{}_program", stem(op)));
     let gives = op.outputs.iter().map(|o| o.core == Core::Slice);
     let (mut along, mut numbers) = (0.., 0..);
@@ -51,6 +49,21 @@ pub fn gradient_kernels(op: &Op, vjp: &Op) -> TokenStream {
         let (kind, at) = (format_ident!("{kind}"), syn::Index::from(all.next().unwrap_or_default()));
         quote!(__private::Variable::#kind(#at))
     });
+    quote! {
+        #kernels
+        fn #program(attrs: &[__private::Attr]) -> __private::Result<__private::Program> {
+            __private::vjp_of_rows(&#forward(attrs)?, &[#(#gives),*], &[#(#variables),*])
+        }
+    }
+}
+
+fn compiled_gradient(op: &Op, vjp: &Op) -> TokenStream {
+    let run = format_ident!("{}_rows", stem(vjp));
+    let table = table(vjp, &run, &format_ident!("CellKernel"));
+    let cotangents = op.outputs.len();
+    let (floats, indices) = (positions(op, cotangents), indices(op, cotangents));
+    let flags = flags(op, cotangents);
+    let shared = floats_of(op).map(|(_, input)| !is_batched(op, input));
     quote! {
         unsafe fn #run<__T: __private::Computed>(
             attrs: &[__private::Attr],
@@ -62,9 +75,6 @@ pub fn gradient_kernels(op: &Op, vjp: &Op) -> TokenStream {
             unsafe { __private::rows_vjp::<__T, _, _, _, _>(&body, args, cells, #floats, #indices, [#(#shared),*]) }
         }
         #table
-        fn #program(attrs: &[__private::Attr]) -> __private::Result<__private::Program> {
-            __private::vjp_of_rows(&#forward(attrs)?, &[#(#gives),*], &[#(#variables),*])
-        }
     }
 }
 
@@ -123,6 +133,7 @@ pub fn vjp(op: &Op) -> Option<super::vjp::Vjp> {
         axis: None,
         gradient: Gradient::NotNeeded,
         inplace: None,
+        precompiled: op.precompiled.clone(),
         program: None,
     };
     Some(super::vjp::Vjp { op, wrt })

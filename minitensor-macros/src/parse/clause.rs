@@ -22,6 +22,7 @@ pub struct Clauses {
     /// The conditions of each clause that has some.
     pub predicates: Vec<Clause<Vec<Predicate>>>,
     pub inplace: Option<Ident>,
+    pub precompiled: Option<Ident>,
     pub name: Option<LitStr>,
     pub aliases: Vec<LitStr>,
     pub since: Option<u32>,
@@ -82,6 +83,7 @@ const CLAUSES: &[(&str, &str)] = &[
     ("since", "since = 2"),
     ("tune", "tune = [tile = [16, 32, 64]]"),
     ("program", "program = function_of_rows"),
+    ("precompiled", "precompiled"),
     ("crate", "crate = ::minitensor"),
     ("cuda", ""),
 ];
@@ -138,7 +140,7 @@ fn clause(input: ParseStream, clauses: &mut Clauses) -> syn::Result<()> {
 
 fn value(word: &Ident, input: ParseStream, clauses: &mut Clauses) -> syn::Result<()> {
     let name = word.to_string();
-    if !matches!(name.as_str(), "inplace" | "where") {
+    if !matches!(name.as_str(), "inplace" | "precompiled" | "where") {
         input.parse::<Token![=]>()?;
     }
     match name.as_str() {
@@ -154,6 +156,7 @@ fn value(word: &Ident, input: ParseStream, clauses: &mut Clauses) -> syn::Result
         "backward" => clauses.backward = Some(input.parse()?),
         "axis" => clauses.axis = Some(AxisClause { word: word.clone(), default: axis(input)? }),
         "inplace" => clauses.inplace = Some(word.clone()),
+        "precompiled" => clauses.precompiled = Some(word.clone()),
         "name" => clauses.name = Some(input.parse()?),
         "alias" => clauses.aliases = aliases(input)?,
         "tune" => clauses.tune = tuned(input)?,
@@ -174,7 +177,7 @@ fn at_clause(input: ParseStream) -> bool {
     }
     let word = Ident::parse_any(input).ok();
     let value = input.peek(Token![=]) && !input.peek(Token![==]);
-    word.is_some_and(|word| value || word == "inplace" || word == "where")
+    word.is_some_and(|word| value || word == "inplace" || word == "precompiled" || word == "where")
 }
 
 /// Skips to the next clause after an error.

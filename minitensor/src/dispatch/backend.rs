@@ -115,7 +115,7 @@ fn has_kernel(op: &OpDef, dtypes: &DTypes) -> bool {
     let computed: DTypes = dtypes.iter().map(|d| d.compute()).collect();
     match &op.body {
         Body::Element(_) => elements::Loop::of(op, &computed).is_some(),
-        Body::Cell(_) => op.kernels_on(DeviceKind::Cpu).any(|kernels| kernels.cell(&computed).is_some()),
+        Body::Cell(_) => op.kernels_on(DeviceKind::Cpu).any(|kernels| kernels.has_cell(&computed)),
         _ => SelectedKernel::new(op, DeviceKind::Cpu, dtypes).is_some(),
     }
 }

@@ -82,7 +82,7 @@ pub fn call(
     }
     let found = match Loop::of(op, &[dtype])? {
         Loop::Kernel(kernel) => Found::Kernel(kernel),
-        Loop::Program(programs) => Found::Program(programs.known(attrs, |_| true)?),
+        Loop::Program(programs) => Found::Program(programs.known(op, attrs, |_| true)?),
     };
     if matches!(found, Found::Program(p) if n > programs::grain(&p.plan) || !p.dtypes().contains(dtype)) {
         return None;

@@ -16,7 +16,7 @@ use crate::op::call::shape_rule::{CoreShapes, Predicate};
 use crate::op::kernel::KernelTable;
 use crate::op::program::ProgramFn;
 #[cfg(feature = "engine")]
-use crate::op::{element_program::ElementProgram, row_kernel::RowKernel, variants::Variants};
+use crate::op::{element_program::ElementProgram, variants::Variants};
 #[cfg(feature = "engine")]
 use crate::plugin::host::LoadedOp;
 use crate::tensor::Tensor;
@@ -110,11 +110,6 @@ impl Body {
     /// The programs over elements that were made at run time.
     pub(crate) fn elements(&self) -> Option<&Variants<ElementProgram>> {
         if let Body::Element(Some(ProgramFn::Elements(programs))) = self { Some(programs) } else { None }
-    }
-
-    /// The programs over rows that were made at run time.
-    pub(crate) fn rows(&self) -> Option<&Variants<RowKernel>> {
-        if let Body::Cell(Some(ProgramFn::Rows(programs))) = self { Some(programs) } else { None }
     }
 }
 
@@ -242,6 +237,20 @@ impl Deref for OpRef {
     }
 }
 
+/// What the arguments of an op's program are. The inputs of a row program are the inputs along the row. Its uniforms are the numbers
+/// for a row, then positions in the row, then the `f64` attributes.
+#[derive(Clone, Debug)]
+pub struct ProgramArguments {
+    /// The inputs of the op that are inputs of the program.
+    pub inputs: Vec<usize>,
+    /// The inputs of the op that are numbers for a row.
+    pub numbers: Vec<usize>,
+    /// The inputs of the op that are positions in the row.
+    pub positions: Vec<usize>,
+    /// The `f64` attributes.
+    pub floats: Vec<usize>,
+}
+
 impl OpDef {
     /// The inputs, attributes and outputs, for the checks of the schema.
     pub fn schema(&self) -> Signature<'_> {
@@ -267,19 +276,30 @@ impl OpDef {
         matches!(self.outputs.as_ref(), [one] if one.name == "outs")
     }
 
-    /// The names of the inputs, uniforms and outputs of the op's program. The inputs of a row program are the inputs along the
-    /// row. Its uniforms are the numbers for a row, then positions in the row, then the `f64` attributes.
+    /// How many of the first `count` attributes are those of the body. `axis` and `keepdims` follow them.
+    pub(crate) fn own_attrs(&self, count: usize) -> usize {
+        self.axis.map_or(count, |axis| count.min(axis.attr.into()))
+    }
+
+    /// The arguments of the op's program.
+    pub fn program_arguments(&self) -> ProgramArguments {
+        let is_of_rows = matches!(self.shape, ShapeRule::Core(_));
+        let is_along = |i: &usize| !is_of_rows || self.inputs[*i].core == Core::Slice;
+        let is_number = |i: &usize| matches!(self.inputs[*i].dtype, DTypeRule::Generic(_));
+        let (inputs, others): (Vec<usize>, Vec<usize>) = (0..self.inputs.len()).partition(is_along);
+        let (numbers, positions) = others.into_iter().partition(is_number);
+        let floats = (0..self.attrs.len()).filter(|k| self.attrs[*k].kind == AttrKind::Float).collect();
+        ProgramArguments { inputs, numbers, positions, floats }
+    }
+
+    /// The names of the inputs, uniforms and outputs of the op's program.
     pub fn program_names(&self) -> [Vec<&str>; 3] {
-        let is_row = matches!(self.body, Body::Cell(_));
-        let is_along = |i: &&Input| !is_row || i.core == Core::Slice;
-        let is_number = |i: &&Input| matches!(i.dtype, DTypeRule::Generic(_));
-        let numbers = self.inputs.iter().filter(|i| !is_along(i) && is_number(i));
-        let positions = self.inputs.iter().filter(|i| !is_along(i) && !is_number(i));
-        let floats = self.attrs.iter().filter(|a| a.kind == AttrKind::Float);
-        let uniforms = numbers.chain(positions).map(|i| &i.name).chain(floats.map(|a| &a.name));
+        let ProgramArguments { inputs, numbers, positions, floats } = self.program_arguments();
+        let input = |i: &usize| self.inputs[*i].name.as_ref();
+        let attrs = floats.iter().map(|k| self.attrs[*k].name.as_ref());
         [
-            self.inputs.iter().filter(is_along).map(|i| i.name.as_ref()).collect(),
-            uniforms.map(|name| name.as_ref()).collect(),
+            inputs.iter().map(input).collect(),
+            numbers.iter().chain(&positions).map(input).chain(attrs).collect(),
             self.outputs.iter().map(|o| o.name.as_ref()).collect(),
         ]
     }

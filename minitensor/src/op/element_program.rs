@@ -17,6 +17,10 @@ pub struct ElementProgram {
 }
 
 impl Prepared for ElementProgram {
+    fn of_inputs(_: &OpDef, program: Program) -> Program {
+        program
+    }
+
     fn new(op: &OpDef, program: Program) -> Result<ElementProgram> {
         let is_mask = |i: &usize| op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool);
         let masks: Vec<usize> = (0..op.inputs.len()).filter(is_mask).collect();

@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 #[cfg(feature = "engine")]
 use super::row_kernel::RowKernel;
+#[cfg(feature = "engine")]
+use super::variants::Variants;
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -64,9 +66,12 @@ pub enum Kernels {
     Elements(fn(&[DType]) -> Option<ElementKernel>),
     /// Loops over core cells.
     Cells(fn(&[DType]) -> Option<CellKernel>),
-    /// The op's own programs, which were made at run time.
+    /// The op's own programs over elements, which were made at run time.
     #[cfg(feature = "engine")]
     Program,
+    /// Programs over rows.
+    #[cfg(feature = "engine")]
+    Rows(Arc<Variants<RowKernel>>),
     /// Functions of a plugin, which stays mapped.
     #[cfg(feature = "engine")]
     Loaded(LoadedOp),
@@ -156,6 +161,11 @@ impl Kernels {
             Kernels::Loaded(op) => op.find(dtypes).map(|kernel| Kernel::Loaded(*op, kernel)),
             _ => None,
         }
+    }
+
+    /// Whether there is a loop over cells for these dtypes.
+    pub(crate) fn has_cell(&self, dtypes: &[DType]) -> bool {
+        matches!(self, Kernels::Rows(_)) || self.cell(dtypes).is_some()
     }
 
     /// The function over whole arrays for these dtypes.

@@ -59,7 +59,11 @@ impl OpDef {
     pub fn program(&self, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Result<Option<Program>> {
         let all = || -> Vec<Attr> {
             let optional = (0..self.inputs.len()).filter(|i| self.inputs[*i].arity == Arity::Optional);
-            attrs.iter().cloned().chain(optional.map(|i| Attr::Bool(is_given(i)))).collect()
+            attrs[..self.own_attrs(attrs.len())]
+                .iter()
+                .cloned()
+                .chain(optional.map(|i| Attr::Bool(is_given(i))))
+                .collect()
         };
         let Some(write) = self.body.program() else { return Ok(None) };
         Ok(Some(match write {

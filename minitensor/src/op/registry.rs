@@ -13,6 +13,7 @@ use super::def::{Body, OpDef, OpRef};
 use super::entry::{KernelEntry, OpEntry};
 use super::kernel::Kernels;
 use super::program::ProgramFn;
+use super::variants::Variants;
 use crate::error::{Error, Result};
 use crate::fork::lock::try_write;
 use crate::tensor::DeviceKind;
@@ -53,7 +54,9 @@ static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
     entries.sort_by(|a, b| (&a.op.name, &a.op.location.file).cmp(&(&b.op.name, &b.op.location.file)));
     for OpEntry { op, kernels } in entries {
         // An op that is not registered, because another has its name, can still be called.
-        kernels.iter().for_each(|kernels| op.kernels.add(DeviceKind::Cpu, kernels.clone()));
+        if let Some(kernels) = kernels.clone().or_else(|| op.rows_of_program()) {
+            op.kernels.add(DeviceKind::Cpu, kernels);
+        }
         if let Err(error) = insert(&mut table.names, OpRef::Static(op), None) {
             conflict(error);
         }
@@ -343,6 +346,12 @@ impl OpDef {
             Body::Dynamic(body) => !body.is_interpreted,
             Body::Tensor(_) => false,
         }
+    }
+
+    /// The loop over rows that its program makes.
+    pub(crate) fn rows_of_program(&self) -> Option<Kernels> {
+        let has_program = matches!(self.body, Body::Cell(Some(_)));
+        has_program.then(|| Kernels::Rows(Arc::new(Variants::of_definition())))
     }
 
     /// The kernels on a kind of device.

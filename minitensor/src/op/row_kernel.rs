@@ -1,60 +1,77 @@
 //! [`RowKernel`]: a program as a loop over rows.
 
+use std::fmt;
+use std::sync::Arc;
+
+use minitensor_kernels::Const;
 use minitensor_kernels::program::{Program, RowPlan, Tile};
 use minitensor_kernels::row::{Computed, Rows};
 use smallvec::SmallVec;
 
-use crate::attr::{Attr, AttrKind};
-use crate::dtype::{DType, DTypeSet};
-use crate::error::{Error, Result};
-use crate::tensor::try_vec;
-use super::def::{Core, DTypeRule, OpDef, ShapeRule};
+use super::def::{Core, DTypeRule, OpDef, ProgramArguments, ShapeRule};
+use super::kept::Kept;
 use super::kernel::CellArg;
 use super::program::dtypes_of_rows;
 use super::variants::Prepared;
+use crate::attr::{Attr, uniform};
+use crate::dtype::{DType, DTypeSet};
+use crate::error::{Error, Result};
+use crate::tensor::try_vec;
 
 /// The kernel of a row op that a program computes.
-#[derive(Debug)]
 pub struct RowKernel {
     plan: RowPlan,
+    /// The plans of the program with only the outputs that are wanted.
+    parts: Kept<Wanted, RowPlan>,
+    /// The rows that are truth values, by position among the rows.
+    masks: Vec<usize>,
     dtypes: DTypeSet,
-    /// The positions of the arguments that are rows, and of those that are numbers.
-    rows: Vec<usize>,
-    numbers: Vec<usize>,
-    /// The positions of the float attributes.
-    floats: Vec<usize>,
+    arguments: ProgramArguments,
+    /// The names of the inputs that are positions, for messages.
+    names: Vec<String>,
     /// Whether each output is a row.
     gives: Vec<bool>,
     /// Whether each output is the sum over all rows, because it has no batch.
     shared: Vec<bool>,
 }
 
+/// Whether each output is wanted.
+type Wanted = SmallVec<[bool; 4]>;
+
 /// The number of elements that are computed before they are added to a sum over rows.
 const TOGETHER: usize = 4096;
 
 impl Prepared for RowKernel {
-    /// The inputs, attributes and outputs of the program are those of the op.
+    /// The inputs that are no rows become uniforms.
+    fn of_inputs(op: &OpDef, program: Program) -> Program {
+        let is_row: Vec<bool> = op.inputs.iter().map(|input| input.core == Core::Slice).collect();
+        program.with_numbers(&is_row)
+    }
+
     fn new(op: &OpDef, program: Program) -> Result<RowKernel> {
         let dtypes = dtypes_of_rows(&program)?;
-        let is_row: Vec<bool> = op.inputs.iter().map(|i| i.core == Core::Slice).collect();
-        let (rows, numbers): (Vec<usize>, Vec<usize>) = (0..is_row.len()).partition(|i| is_row[*i]);
+        let arguments = op.program_arguments();
         let gives: Vec<bool> = op.outputs.iter().map(|output| output.core == Core::Slice).collect();
         let is_mask = |i: usize| op.inputs[i].dtype == DTypeRule::Fixed(DType::Bool);
-        if let Some(i) = numbers.iter().find(|i| is_mask(**i)) {
+        if let Some(i) = arguments.positions.iter().find(|i| is_mask(**i)) {
             return Err(Error::value(format!("input '{}' is boolean, so it must be a row", op.inputs[*i].name)));
         }
-        let masks: Vec<usize> = (0..rows.len()).filter(|k| is_mask(rows[*k])).collect();
-        let plan = RowPlan::new(program.with_numbers(&is_row), &gives, numbers.len(), &masks);
-        let plan = plan.map_err(|e| Error::value(e.to_string()))?;
+        let masks: Vec<usize> = (0..arguments.inputs.len()).filter(|k| is_mask(arguments.inputs[*k])).collect();
         let rule = if let ShapeRule::Core(rule) = &op.shape { Some(rule) } else { None };
         let has_batch = rule.is_some_and(|rule| rule.inputs.iter().any(|dims| dims.batch));
         let outputs = rule.iter().flat_map(|rule| rule.outputs.iter());
         let shared: Vec<bool> = outputs.map(|dims| has_batch && !dims.batch).collect();
-        if let Some((output, _)) = op.outputs.iter().zip(&shared).find(|(o, s)| **s && o.dtype == DTypeRule::Fixed(DType::Bool)) {
-            return Err(Error::value(format!("output '{}' is a sum over rows, which truth values do not have", output.name)));
+        let is_truth = |dtype| dtype == DTypeRule::Fixed(DType::Bool);
+        if let Some((output, _)) = op.outputs.iter().zip(&shared).find(|(o, s)| **s && is_truth(o.dtype)) {
+            return Err(Error::value(format!(
+                "output '{}' is a sum over rows, which truth values do not have",
+                output.name
+            )));
         }
-        let floats = (0..op.attrs.len()).filter(|k| op.attrs[*k].kind == AttrKind::Float).collect();
-        Ok(RowKernel { plan, dtypes, rows, numbers, floats, gives, shared })
+        let names = arguments.positions.iter().map(|i| op.inputs[*i].name.to_string()).collect();
+        let per_row = arguments.numbers.len() + arguments.positions.len();
+        let plan = RowPlan::new(program, &gives, per_row, &masks).map_err(|e| Error::value(e.to_string()))?;
+        Ok(RowKernel { plan, parts: Kept::new(), masks, dtypes, arguments, names, gives, shared })
     }
 
     fn program(&self) -> &Program {
@@ -66,12 +83,18 @@ impl Prepared for RowKernel {
     }
 }
 
+impl fmt::Debug for RowKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RowKernel")
+    }
+}
+
 impl RowKernel {
     /// Computes `cells` rows in a dtype.
     ///
     /// # Safety
-    /// Every argument has `cells` cores of that dtype, which the program supports: contiguous rows, or numbers. An input that is
-    /// not given is null.
+    /// Every argument has `cells` cores of that dtype, which the program supports: contiguous rows, or numbers. Positions are `i64`. An
+    /// input that is not given is null, and so is an output that is not wanted.
     pub unsafe fn run(&self, dtype: DType, attrs: &[Attr], args: &[CellArg<'_>], cells: usize) -> Result<()> {
         // SAFETY: by contract.
         unsafe {
@@ -84,27 +107,40 @@ impl RowKernel {
     }
 
     unsafe fn run_at<T: Tile + Computed>(&self, attrs: &[Attr], args: &[CellArg<'_>], cells: usize) -> Result<()> {
-        let n = self.rows.iter().find_map(|i| args[*i].shape.first().copied()).unwrap_or(0);
-        let mut floats: SmallVec<[T; 4]> = SmallVec::new();
-        for k in &self.floats {
-            floats.push(crate::attr::uniform::<T>(attrs, *k, "an attribute")?);
-        }
+        let ProgramArguments { inputs, numbers, positions, floats } = &self.arguments;
+        let n = inputs.iter().find_map(|i| args[*i].shape.first().copied()).unwrap_or(0);
+        let floats: SmallVec<[T; 4]> =
+            floats.iter().map(|k| uniform::<T>(attrs, *k, "an attribute")).collect::<Result<_>>()?;
         // The program does not read an input that is not given.
         let nothing = T::ZERO;
         let input = |i: &usize| match args[*i].data.cast_const().cast::<T>() {
             data if data.is_null() => Rows { data: &raw const nothing, step: 0, is_large: false },
             data => Rows { data, step: args[*i].step, is_large: false },
         };
-        let inputs: SmallVec<[Rows<*const T>; 4]> = self.rows.iter().map(input).collect();
-        let mut uniforms: SmallVec<[Rows<*const T>; 4]> = self.numbers.iter().map(input).collect();
+        let inputs: SmallVec<[Rows<*const T>; 4]> = inputs.iter().map(input).collect();
+        let mut uniforms: SmallVec<[Rows<*const T>; 4]> = numbers.iter().map(input).collect();
+        let step = size_of::<T>() as isize;
+        let mut places: SmallVec<[Vec<T>; 1]> = SmallVec::new();
+        for (i, name) in positions.iter().zip(&self.names).filter(|(i, _)| !args[**i].data.is_null()) {
+            // SAFETY: by contract.
+            places.push(unsafe { numbers_of(&args[*i], cells, n, name)? });
+        }
+        let mut places_left = places.iter();
+        uniforms.extend(positions.iter().map(|i| match args[*i].data.is_null() {
+            true => input(i),
+            false => Rows { data: places_left.next().map_or(&raw const nothing, |p| p.as_ptr()), step, is_large: false },
+        }));
         uniforms.extend(floats.iter().map(|v| Rows { data: std::ptr::from_ref(v), step: 0, is_large: false }));
-        let outputs = &args[args.len() - self.gives.len()..];
-        // The rows of an output that is not wanted, or that is a sum over all rows, are computed in a buffer.
-        let is_buffered = |k: usize| outputs[k].data.is_null() || self.shared[k];
-        let is_any = (0..outputs.len()).any(is_buffered);
+        let all = &args[args.len() - self.gives.len()..];
+        let wanted: Wanted = all.iter().map(|output| !output.data.is_null()).collect();
+        let part = if wanted.contains(&false) { Some(self.part(&wanted)?) } else { None };
+        let plan = part.as_deref().unwrap_or(&self.plan);
+        let outputs: SmallVec<[usize; 4]> = (0..all.len()).filter(|k| wanted[*k]).collect();
+        // The rows of an output that is a sum over all rows are computed in a buffer.
+        let is_any = outputs.iter().any(|k| self.shared[*k]);
         let together = if is_any { (TOGETHER / n.max(1)).clamp(1, cells.max(1)) } else { cells };
         let room = together * n.max(1);
-        let count = if is_any { room * outputs.len() } else { 0 };
+        let count = if is_any { room * all.len() } else { 0 };
         let mut buffer = try_vec(count)?;
         buffer.resize(count, T::ZERO);
         for start in (0..cells).step_by(together.max(1)) {
@@ -113,22 +149,24 @@ impl RowKernel {
             let (inputs, uniforms): (SmallVec<[_; 4]>, SmallVec<[_; 4]>) =
                 (inputs.iter().map(from).collect(), uniforms.iter().map(from).collect());
             let mut places: SmallVec<[Rows<*mut T>; 4]> = SmallVec::new();
-            for (k, output) in outputs.iter().enumerate() {
-                let step = (if self.gives[k] { n } else { 1 } * size_of::<T>()) as isize;
-                places.push(match is_buffered(k) {
-                    true => Rows { data: buffer[k * room..].as_mut_ptr(), step, is_large: false },
+            for k in &outputs {
+                places.push(match self.shared[*k] {
+                    true => {
+                        let step = (if self.gives[*k] { n } else { 1 } * size_of::<T>()) as isize;
+                        Rows { data: buffer[k * room..].as_mut_ptr(), step, is_large: false }
+                    }
                     false => {
-                        let all = Rows { data: output.data.cast(), step: output.step, is_large: output.is_large };
+                        let all = Rows { data: all[*k].data.cast(), step: all[*k].step, is_large: all[*k].is_large };
                         Rows { data: all.row(start), ..all }
                     }
                 });
             }
             // SAFETY: by contract; the op takes no dtypes but those that the program runs at.
-            unsafe { self.plan.run(n, rows, &inputs, &uniforms, &places) };
-            for (k, output) in outputs.iter().enumerate().filter(|(k, o)| self.shared[*k] && !o.data.is_null()) {
-                let width = if self.gives[k] { n } else { 1 };
+            unsafe { plan.run(n, rows, &inputs, &uniforms, &places) };
+            for k in outputs.iter().filter(|k| self.shared[**k]) {
+                let width = if self.gives[*k] { n } else { 1 };
                 // SAFETY: by contract, the output has one core, to which the rows are added.
-                let sum = unsafe { std::slice::from_raw_parts_mut(output.data.cast::<T>(), width) };
+                let sum = unsafe { std::slice::from_raw_parts_mut(all[*k].data.cast::<T>(), width) };
                 for row in buffer[k * room..][..rows * width].chunks_exact(width.max(1)) {
                     sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += *x);
                 }
@@ -136,4 +174,46 @@ impl RowKernel {
         }
         Ok(())
     }
+
+    /// The plan of the program with only these outputs.
+    fn part(&self, wanted: &Wanted) -> Result<Arc<RowPlan>> {
+        if let Some(part) = self.parts.find(|known| known == wanted) {
+            return Ok(part.clone());
+        }
+        let outputs: Vec<usize> = (0..wanted.len()).filter(|k| wanted[*k]).collect();
+        let gives: Vec<bool> = outputs.iter().map(|k| self.gives[*k]).collect();
+        let per_row = self.arguments.numbers.len() + self.arguments.positions.len();
+        let plan = RowPlan::new(self.program().giving(&outputs), &gives, per_row, &self.masks);
+        let plan = Arc::new(plan.map_err(|e| Error::value(e.to_string()))?);
+        self.parts.keep(wanted.clone(), plan.clone());
+        Ok(plan)
+    }
+}
+
+/// Positions in rows of `n` elements, as numbers.
+///
+/// # Safety
+/// The argument has `cells` integers.
+unsafe fn numbers_of<T: Tile + Computed>(arg: &CellArg<'_>, cells: usize, n: usize, name: &str) -> Result<Vec<T>> {
+    let all = Rows::<*const i64> { data: arg.data.cast_const().cast(), step: arg.step, is_large: false };
+    // All integers up to this one are numbers.
+    let most: u64 = if size_of::<T>() == 4 { 1 << 24 } else { 1 << 53 };
+    if n as u64 > most {
+        return Err(Error::value(format!(
+            "rows of {n} elements are too long for the positions in '{name}' at this dtype, which has the integers up to {most}; convert \
+             the tensors to float64"
+        )));
+    }
+    let mut numbers = try_vec(cells)?;
+    for cell in 0..cells {
+        // SAFETY: by contract.
+        let index = unsafe { *all.row(cell) };
+        if !(0..n as i64).contains(&index) {
+            return Err(Error::index(format!(
+                "'{name}' contains position {index}, which is out of range for a row of size {n}; positions start at 0"
+            )));
+        }
+        numbers.push(T::constant(Const::Int(index.into())));
+    }
+    Ok(numbers)
 }

@@ -1,14 +1,14 @@
-//! [`Variants`]: the programs of an op that was made at run time. Attributes other than floats are static: they choose the
-//! program, and so do the optional inputs and attributes that are given.
+//! [`Variants`]: the programs that compute an op. Attributes other than floats are static: they choose the program, and so do the
+//! optional inputs and attributes that are given.
 
 use std::fmt;
 use std::sync::Arc;
 
-use minitensor_kernels::program::{Program, ValueType};
+use minitensor_kernels::program::{Instruction, Program, ValueType};
 use smallvec::SmallVec;
 
 use super::call::shape_rule::Bindings;
-use super::def::{Arity, DTypeRule, OpDef};
+use super::def::{Arity, DTypeRule, OpDef, ProgramArguments};
 use super::kept::Kept;
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
@@ -21,6 +21,8 @@ pub type Write = dyn Fn(&[Attr], &[bool]) -> Result<Program> + Send + Sync;
 
 /// A program that is prepared to run as the body of an op.
 pub trait Prepared: Sized {
+    /// The program of an op from one whose inputs are those of the op, and whose uniforms are the `f64` attributes.
+    fn of_inputs(op: &OpDef, program: Program) -> Program;
     /// Prepares the program of a call of the op.
     fn new(op: &OpDef, program: Program) -> Result<Self>;
     /// The program.
@@ -31,11 +33,18 @@ pub trait Prepared: Sized {
 
 /// The programs of an op.
 pub struct Variants<P> {
-    /// `None` if there is one program for all calls.
-    write: Option<Box<Write>>,
-    /// The number of attributes that it takes.
-    attrs: usize,
+    source: Source,
     made: Kept<Choice, P>,
+}
+
+/// Where programs are from.
+enum Source {
+    /// There is one program for all calls.
+    One,
+    /// A function that was given at run time. The inputs of its programs are those of the op.
+    Written(Box<Write>),
+    /// The definition of the op.
+    Definition,
 }
 
 /// What chooses a program.
@@ -66,13 +75,13 @@ impl Choice {
         self.attrs.iter().zip(attrs).all(is_same) && self.given.iter().enumerate().all(|(i, given)| *given == is_given(i))
     }
 
-    /// A program must have the arguments and outputs of its op, and not read what is not given.
-    fn check(&self, op: &OpDef, program: &Program) -> Result<()> {
+    /// A program must have these arguments and the outputs of its op, and not read what is not given.
+    fn check(&self, op: &OpDef, program: &Program, arguments: &ProgramArguments) -> Result<()> {
         program.verify().map_err(|e| Error::value(e.to_string()))?;
-        let floats = op.attrs.iter().filter(|a| a.kind == AttrKind::Float).count();
+        let ProgramArguments { inputs, numbers, positions, floats } = arguments;
         for (what, got, expected) in [
-            ("input", program.inputs().len(), op.inputs.len()),
-            ("uniform", program.uniforms().len(), floats),
+            ("input", program.inputs().len(), inputs.len()),
+            ("uniform", program.uniforms().len(), numbers.len() + positions.len() + floats.len()),
             ("output", program.outputs().len(), op.outputs.len()),
         ] {
             if got != expected {
@@ -86,7 +95,13 @@ impl Choice {
                 return Err(Error::value(format!("output '{name}' is a {got}, but the op returns a {expected}")));
             }
         }
-        match program.reads().find(|i| !self.given[*i]) {
+        let uniforms: Vec<usize> = numbers.iter().chain(positions).copied().collect();
+        let read = |instruction: &Instruction| match instruction {
+            Instruction::Input(k) => Some(inputs[*k as usize]),
+            Instruction::Uniform(k) => uniforms.get(*k as usize).copied(),
+            _ => None,
+        };
+        match program.instructions().iter().filter_map(read).find(|i| !self.given[*i]) {
             Some(i) => Err(Error::value(format!("the program reads '{}', which is not given", op.inputs[i].name))),
             None => Ok(()),
         }
@@ -103,18 +118,27 @@ impl Choice {
 }
 
 impl<P: Prepared> Variants<P> {
-    /// The programs of an op, of which the first has been written.
+    /// The programs of an op that was made at run time, of which the first has been written. The inputs of the programs are those of
+    /// the op.
     pub fn new(op: &OpDef, (choice, program): (Choice, Program), write: Option<Box<Write>>) -> Result<Variants<P>> {
-        let variants = Variants { write, attrs: choice.attrs.len(), made: Kept::new() };
-        let prepared = choice.check(op, &program).and_then(|()| P::new(op, program));
-        variants.made.keep(choice, Arc::new(prepared.map_err(|e| e.context(format!("op '{}'", op.name)))?));
+        let variants = Variants { source: write.map_or(Source::One, Source::Written), made: Kept::new() };
+        let prepared = prepared_of_inputs(op, &choice, program).map_err(|e| e.context(format!("op '{}'", op.name)))?;
+        variants.made.keep(choice, Arc::new(prepared));
         Ok(variants)
+    }
+
+    /// The programs of the definition of an op.
+    pub fn of_definition() -> Variants<P> {
+        Variants { source: Source::Definition, made: Kept::new() }
     }
 
     /// The program of a call, if it has been written.
     #[inline]
-    pub fn known(&self, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Option<&Arc<P>> {
-        self.made.find(|choice| self.write.is_none() || choice.is_of(attrs, &is_given))
+    pub fn known(&self, op: &OpDef, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Option<&Arc<P>> {
+        // Which axis is chosen does not change the program.
+        let attrs = &attrs[..op.own_attrs(attrs.len())];
+        let is_one = matches!(self.source, Source::One);
+        self.made.find(|choice| is_one || choice.is_of(attrs, &is_given))
     }
 
     /// The program of a call.
@@ -122,20 +146,36 @@ impl<P: Prepared> Variants<P> {
     /// # Errors
     /// Those of writing it. If it does not fit the outputs of the op.
     pub fn of(&self, op: &OpDef, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Result<Arc<P>> {
-        if let Some(known) = self.known(attrs, &is_given) {
+        if let Some(known) = self.known(op, attrs, &is_given) {
             return Ok(known.clone());
         }
-        let Some(write) = &self.write else { return Err(Error::runtime(format!("op '{}' has no program", op.name))) };
-        // The function may rely on the conditions on what it takes.
-        let is_float = |attr: &Attr| matches!(attr, Attr::Float(_));
-        let statics: Vec<Attr> = attrs.iter().map(|a| if is_float(a) { Attr::None } else { a.clone() }).collect();
-        op.check_predicates(&Bindings::default(), &statics)?;
-        let choice = self.choice(op, attrs, is_given);
-        let program = record::apart(|| write(&choice.attrs, &choice.given));
-        let program = program.and_then(|program| choice.check(op, &program).and_then(|()| P::new(op, program)));
-        let program = Arc::new(program.map_err(|e| e.context(format!("op '{}'{}", op.name, choice.text(op))))?);
-        self.made.keep(choice, program.clone());
-        Ok(program)
+        let attrs = attrs[..op.own_attrs(attrs.len())].into();
+        let choice = Choice { attrs, given: (0..op.inputs.len()).map(is_given).collect() };
+        let prepared = self.prepare(op, &choice);
+        let prepared = Arc::new(prepared.map_err(|e| e.context(format!("op '{}'{}", op.name, choice.text(op))))?);
+        self.made.keep(choice, prepared.clone());
+        Ok(prepared)
+    }
+
+    fn prepare(&self, op: &OpDef, choice: &Choice) -> Result<P> {
+        let is_given = |i: usize| choice.given[i];
+        match &self.source {
+            Source::One => Err(Error::runtime("it has no program")),
+            Source::Written(write) => {
+                // The function may rely on the conditions on what it takes.
+                let is_float = |attr: &Attr| matches!(attr, Attr::Float(_));
+                let statics = choice.attrs.iter().map(|a| if is_float(a) { Attr::None } else { a.clone() });
+                op.check_predicates(&Bindings::default(), &statics.collect::<Vec<_>>())?;
+                let program = record::apart(|| write(&choice.attrs, &choice.given))?;
+                prepared_of_inputs(op, choice, program)
+            }
+            Source::Definition => {
+                let program = op.program(&choice.attrs, is_given)?;
+                let program = program.ok_or_else(|| Error::runtime("it has no program"))?;
+                choice.check(op, &program, &op.program_arguments())?;
+                P::new(op, program)
+            }
+        }
     }
 
     /// The program of a call that computes in a dtype.
@@ -147,14 +187,18 @@ impl<P: Prepared> Variants<P> {
         if program.dtypes().contains(dtype) {
             return Ok(program);
         }
-        let (name, choice) = (&op.name, self.choice(op, attrs, is_given).text(op));
+        let given = (0..op.inputs.len()).map(is_given).collect();
+        let (name, choice) = (&op.name, Choice { attrs: attrs.into(), given }.text(op));
         Err(Error::type_(format!("op '{name}'{choice} takes {}, got {dtype}; convert it with astype", program.dtypes())))
     }
+}
 
-    fn choice(&self, op: &OpDef, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Choice {
-        let attrs = attrs.iter().take(self.attrs).cloned().collect();
-        Choice { attrs, given: (0..op.inputs.len()).map(is_given).collect() }
-    }
+/// A program whose inputs are those of the op.
+fn prepared_of_inputs<P: Prepared>(op: &OpDef, choice: &Choice, program: Program) -> Result<P> {
+    let ProgramArguments { floats, .. } = op.program_arguments();
+    let inputs = (0..op.inputs.len()).collect();
+    choice.check(op, &program, &ProgramArguments { inputs, numbers: vec![], positions: vec![], floats })?;
+    P::new(op, P::of_inputs(op, program))
 }
 
 impl<P> fmt::Debug for Variants<P> {

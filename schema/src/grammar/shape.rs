@@ -140,7 +140,8 @@ impl Parser<'_> {
         let word = self.ahead(1);
         match word.kind {
             TokenKind::Word => {
-                self.ahead(2).kind == TokenKind::Sign("=") || word.is_keyword("inplace") || word.is_keyword("where")
+                self.ahead(2).kind == TokenKind::Sign("=")
+                    || ["inplace", "precompiled", "where"].iter().any(|known| word.is_keyword(known))
             }
             _ => false,
         }

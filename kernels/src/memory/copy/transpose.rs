@@ -2,19 +2,20 @@
 
 use std::mem::MaybeUninit;
 
-use super::{Dim, TILE};
+use super::Dim;
+use super::blocks::TILE;
 use crate::memory::stream::{fence, stream};
 use crate::runtime::register::{Job, Register, Task, Tiled, in_registers};
 
-/// Transposes like [`transpose`](super::transpose) if elements have the size of a float; returns false if they don't.
+/// Transposes like [`blocks`](super::blocks) if elements have the size of a float; returns false if they don't.
 /// Large results bypass the cache.
 ///
 /// # Safety
-/// As for [`transpose`](super::transpose).
-pub(super) unsafe fn transpose<T: Copy>(src: *const T, dst: *mut T, p: Dim, q: Dim, is_large: bool) -> bool {
+/// As for [`plane`](super::blocks::plane), for elements of this size.
+pub(super) unsafe fn transpose(size: usize, src: *const u8, dst: *mut u8, p: Dim, q: Dim, is_large: bool) -> bool {
     // SAFETY: the caller's contract. Registers copy any bit pattern unchanged.
     unsafe {
-        match size_of::<T>() {
+        match size {
             4 => in_registers(Transpose::<f32> { src: src.cast(), dst: dst.cast(), p, q, is_large }),
             8 => in_registers(Transpose::<f64> { src: src.cast(), dst: dst.cast(), p, q, is_large }),
             _ => return false,

@@ -74,18 +74,18 @@ pub fn run(
         return Ok(outputs);
     }
     let compute: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
-    let rows = op.body.rows().zip(compute.first());
-    let rows = rows.map(|(rows, dtype)| rows.at(*dtype, op, attrs, |i| inputs[i].is_some())).transpose()?;
-    let found = op.kernels_on(DeviceKind::Cpu).find_map(|kernels| match (kernels, &rows) {
-        (Kernels::Program, Some(rows)) => Some(Kernel::Rows(rows, compute[0])),
-        _ => kernels.cell(&compute),
-    });
-    let kernel = found.ok_or_else(|| {
-        Error::type_(format!(
-            "op '{}' has no kernel for {}",
-            op.name,
-            compute.iter().map(|d| d.name()).collect::<Vec<_>>().join(" with ")
-        ))
+    let rows;
+    let kernel = match op.kernels_on(DeviceKind::Cpu).find(|kernels| kernels.has_cell(&compute)) {
+        Some(Kernels::Rows(programs)) => {
+            let dtype = compute.first().copied().unwrap_or(DType::F32);
+            rows = programs.at(dtype, op, attrs, |i| inputs[i].is_some())?;
+            Some(Kernel::Rows(&rows, dtype))
+        }
+        found => found.and_then(|kernels| kernels.cell(&compute)),
+    };
+    let kernel = kernel.ok_or_else(|| {
+        let names: Vec<_> = compute.iter().map(|d| d.name()).collect();
+        Error::type_(format!("op '{}' has no kernel for {}", op.name, names.join(" with ")))
     })?;
     let mut operands = Vec::new();
     for (i, (input, dims)) in op.inputs.iter().zip(rule.inputs.iter()).enumerate() {

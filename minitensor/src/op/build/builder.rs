@@ -399,15 +399,17 @@ impl CustomOpBuilder {
             None => {}
         }
         self.op.body = match (self.forward, self.validate, self.program) {
-            (None, _, Some(Made { first, write })) => {
-                self.op.kernels = KernelTable::cpu(Kernels::Program);
-                match self.op.shape {
-                    ShapeRule::Core(_) => {
-                        Body::Cell(Some(ProgramFn::Rows(Arc::new(Variants::new(&self.op, first, write)?))))
-                    }
-                    _ => Body::Element(Some(ProgramFn::Elements(Arc::new(Variants::new(&self.op, first, write)?)))),
+            (None, _, Some(Made { first, write })) => match self.op.shape {
+                ShapeRule::Core(_) => {
+                    let rows = Arc::new(Variants::new(&self.op, first, write)?);
+                    self.op.kernels = KernelTable::cpu(Kernels::Rows(rows.clone()));
+                    Body::Cell(Some(ProgramFn::Rows(rows)))
                 }
-            }
+                _ => {
+                    self.op.kernels = KernelTable::cpu(Kernels::Program);
+                    Body::Element(Some(ProgramFn::Elements(Arc::new(Variants::new(&self.op, first, write)?))))
+                }
+            },
             (None, ..) => {
                 let name = &self.op.name;
                 return Err(Error::value(format!("op '{name}' has no forward; set it with .forward(…)")));

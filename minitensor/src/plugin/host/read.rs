@@ -174,7 +174,11 @@ impl Reader {
                 op.kernels = made.kernels.clone();
                 made.body.clone()
             }
-            body::CELLS if kernels.is_empty() && t.program.is_some() => Body::Cell(program),
+            body::CELLS if kernels.is_empty() && t.program.is_some() => {
+                op.body = Body::Cell(program);
+                op.kernels = op.rows_of_program().map_or_else(KernelTable::new, KernelTable::cpu);
+                return Ok(());
+            }
             body::ELEMENTS | body::CELLS if kernels.is_empty() => return Err(Error::value("it has no kernels")),
             body::ELEMENTS | body::CELLS => {
                 op.kernels = KernelTable::cpu(Kernels::Loaded(loaded));
