@@ -33,7 +33,7 @@ const COMMANDS: &[Command] = &[
     ("wheel", "", "builds the Python package and installs it in .venv", wheel::run),
     ("bench", bench::ARGUMENTS, "compares the speed with NumPy, PyTorch and JAX", bench::run),
     ("ulp", ulp::ARGUMENTS, "measures the accuracy of the elementary functions", ulp::run),
-    ("compile-cost", "", "measures the build time and size of 100 ops", compile_cost::run),
+    ("compile-cost", "", "measures the build time and size of ops in a plugin", compile_cost::run),
 ];
 
 fn main() -> ExitCode {
