@@ -63,6 +63,15 @@ impl<B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> Body<I, X
     }
 }
 
+/// Runs a test with a large stack: without optimization, each number of a body takes a part of it.
+fn with_room(test: impl FnOnce() + Send) {
+    let thread = std::thread::Builder::new().stack_size(256 << 20);
+    let result = std::thread::scope(|scope| thread.spawn_scoped(scope, test).expect("memory for a stack").join());
+    if let Err(panic) = result {
+        std::panic::resume_unwind(panic);
+    }
+}
+
 fn random(n: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     (0..n)
@@ -265,162 +274,190 @@ fn finite_differences<B: Body<I, X, O>, const I: usize, const X: usize, const O:
 
 #[test]
 fn values_and_gradients_agree_in_every_form() {
-    agree(&Softmax, 1);
-    agree(&LayerNorm, 1);
-    agree(&Tempered, 1);
-    agree(&CrossEntropy, 1);
-    // The correlation of one element is undefined.
-    agree(&Pearson, 2);
-    agree(&Product, 1);
-    agree(&Extremes, 1);
-    agree(&Plain, 1);
+    with_room(|| {
+        agree(&Softmax, 1);
+        agree(&LayerNorm, 1);
+        agree(&Tempered, 1);
+        agree(&CrossEntropy, 1);
+        // The correlation of one element is undefined.
+        agree(&Pearson, 2);
+        agree(&Product, 1);
+        agree(&Extremes, 1);
+        agree(&Plain, 1);
+    });
 }
 
 #[test]
 fn running_sums_and_the_adjoints_in_turn_agree_in_every_form() {
-    // Each of these compiles for half a minute.
-    agree(&InTurn(Running), 1);
-    agree(&InTurn(Tempered), 1);
-    agree(&InTurn(Extremes), 1);
+    with_room(|| {
+        agree(&InTurn(Running), 1);
+        agree(&InTurn(Tempered), 1);
+        agree(&InTurn(CrossEntropy), 1);
+        agree(&InTurn(Pearson), 2);
+        agree(&InTurn(Product), 1);
+        agree(&InTurn(Extremes), 1);
+        agree(&InTurn(Plain), 1);
+    });
 }
 
 #[test]
 fn every_level_gives_the_same_bits() {
-    let rows = Arguments::<3, 0>::new(LayerNorm::ALONG, 777, 3);
-    let tempered = Arguments::<2, 0>::new(Tempered::ALONG, 777, 3);
-    let running = Arguments::<3, 0>::new(Running::ALONG, 777, 3);
-    let all = Level::ALL.map(|level| {
-        set_level(level);
-        (
-            rows.outputs(&LayerNorm),
-            tempered.outputs(&Tempered),
-            rows.gradients(&LayerNorm, &[random(777 * 3, 5)]),
-            running.outputs(&InTurn(Running)),
-            running.gradients(&InTurn(Running), &[random(777 * 3, 5), random(3, 6)]),
-        )
+    with_room(|| {
+        let rows = Arguments::<3, 0>::new(LayerNorm::ALONG, 777, 3);
+        let tempered = Arguments::<2, 0>::new(Tempered::ALONG, 777, 3);
+        let running = Arguments::<3, 0>::new(Running::ALONG, 777, 3);
+        let all = Level::ALL.map(|level| {
+            set_level(level);
+            (
+                rows.outputs(&LayerNorm),
+                tempered.outputs(&Tempered),
+                rows.gradients(&LayerNorm, &[random(777 * 3, 5)]),
+                running.outputs(&InTurn(Running)),
+                running.gradients(&InTurn(Running), &[random(777 * 3, 5), random(3, 6)]),
+            )
+        });
+        set_level(Level::Avx512);
+        assert!(all.windows(2).all(|pair| pair[0] == pair[1]));
     });
-    set_level(Level::Avx512);
-    assert!(all.windows(2).all(|pair| pair[0] == pair[1]));
 }
 
 #[test]
 fn rows_that_share_a_cotangent_add_to_it() {
-    for n in [1, 63, 64, 130] {
-        let rows = Arguments::<3, 0>::new(LayerNorm::ALONG, n, 3);
-        let cotangents = [random(n * 3, 5)];
-        let weight = rows.inputs[1][..n].to_vec();
-        let all = Arguments { inputs: [rows.inputs[0].clone(), weight.repeat(3), weight.repeat(3)], ..rows };
-        let [x, w, b] = all.gradients(&LayerNorm, &cotangents);
-        let mut gradients = [vec![0.0; n * 3], vec![0.0; n], vec![0.0; n]];
-        let at =
-            |k: usize, data: *mut f64| Rows { data, step: if k == 0 { 8 * n as isize } else { 0 }, is_large: k == 0 };
-        let given = Cotangents {
-            outputs: [all.operand(&cotangents[0], true)],
-            inputs: std::array::from_fn(|k| at(k, gradients[k].as_mut_ptr())),
-            shared: [false, true, true],
-        };
-        // SAFETY: all operands have these rows; those that are shared have one.
-        unsafe { vjp(&LayerNorm, n, 3, &given, &all.operands::<LayerNorm, 1>(), &[]) }.expect("as forward");
-        let sum = |of: &[f64]| (0..n).map(|j| of[j] + of[n + j] + of[2 * n + j]).collect::<Vec<_>>();
-        assert_eq!(gradients[0], x, "rows of {n}");
-        assert!(close(&gradients[1], &sum(&w), 1e-14) && close(&gradients[2], &sum(&b), 1e-14), "rows of {n}");
-    }
+    with_room(|| {
+        for n in [1, 63, 64, 130] {
+            let rows = Arguments::<3, 0>::new(LayerNorm::ALONG, n, 3);
+            let cotangents = [random(n * 3, 5)];
+            let weight = rows.inputs[1][..n].to_vec();
+            let all = Arguments { inputs: [rows.inputs[0].clone(), weight.repeat(3), weight.repeat(3)], ..rows };
+            let [x, w, b] = all.gradients(&LayerNorm, &cotangents);
+            let mut gradients = [vec![0.0; n * 3], vec![0.0; n], vec![0.0; n]];
+            let at = |k: usize, data: *mut f64| Rows {
+                data,
+                step: if k == 0 { 8 * n as isize } else { 0 },
+                is_large: k == 0,
+            };
+            let given = Cotangents {
+                outputs: [all.operand(&cotangents[0], true)],
+                inputs: std::array::from_fn(|k| at(k, gradients[k].as_mut_ptr())),
+                shared: [false, true, true],
+            };
+            // SAFETY: all operands have these rows; those that are shared have one.
+            unsafe { vjp(&LayerNorm, n, 3, &given, &all.operands::<LayerNorm, 1>(), &[]) }.expect("as forward");
+            let sum = |of: &[f64]| (0..n).map(|j| of[j] + of[n + j] + of[2 * n + j]).collect::<Vec<_>>();
+            assert_eq!(gradients[0], x, "rows of {n}");
+            assert!(close(&gradients[1], &sum(&w), 1e-14) && close(&gradients[2], &sum(&b), 1e-14), "rows of {n}");
+        }
+    });
 }
 
 /// Sums of `f32` are about as accurate as pairwise sums, for rows of any length.
 #[test]
 fn sums_of_long_rows_are_accurate() {
-    body! { Mean: [true x] at [] -> [false] in (1, 1), 1 = [x.mean()] }
-    for n in [100, 1000, 10_000, 100_000] {
-        let x: Vec<f32> = random(n, 3).into_iter().map(|v| v as f32 + 10.0).collect();
-        let exact = x.iter().map(|v| f64::from(*v)).sum::<f64>() / n as f64;
-        let mut mean = 0f32;
-        let (input, output) = (
-            Rows { data: x.as_ptr(), step: 0, is_large: false },
-            Rows { data: &raw mut mean, step: 0, is_large: false },
-        );
-        // SAFETY: one row of n elements.
-        unsafe { forward(&Mean, n, 1, &[input], &[], &[output]) }.expect("right");
-        let error = (f64::from(mean) - exact).abs() / exact;
-        assert!(error <= 4.0 * f64::from(f32::EPSILON), "{n}: {error:e}");
-    }
+    with_room(|| {
+        body! { Mean: [true x] at [] -> [false] in (1, 1), 1 = [x.mean()] }
+        for n in [100, 1000, 10_000, 100_000] {
+            let x: Vec<f32> = random(n, 3).into_iter().map(|v| v as f32 + 10.0).collect();
+            let exact = x.iter().map(|v| f64::from(*v)).sum::<f64>() / n as f64;
+            let mut mean = 0f32;
+            let (input, output) = (
+                Rows { data: x.as_ptr(), step: 0, is_large: false },
+                Rows { data: &raw mut mean, step: 0, is_large: false },
+            );
+            // SAFETY: one row of n elements.
+            unsafe { forward(&Mean, n, 1, &[input], &[], &[output]) }.expect("right");
+            let error = (f64::from(mean) - exact).abs() / exact;
+            assert!(error <= 4.0 * f64::from(f32::EPSILON), "{n}: {error:e}");
+        }
+    });
 }
 
 #[test]
 fn a_product_has_a_gradient_at_zeros() {
-    for (x, want) in
-        [([2.0, 0.0, 5.0], [0.0, 10.0, 0.0]), ([0.0, 0.0, 5.0], [0.0; 3]), ([2.0, 3.0, 5.0], [15.0, 10.0, 6.0])]
-    {
-        let rows = Arguments::<1, 0> { n: 3, rows: 1, inputs: [x.to_vec()], at: [] };
-        let [gradient] = rows.gradients(&Product, &[vec![1.0], vec![0.0; 3]]);
-        assert_eq!(gradient, want);
-    }
+    with_room(|| {
+        for (x, want) in
+            [([2.0, 0.0, 5.0], [0.0, 10.0, 0.0]), ([0.0, 0.0, 5.0], [0.0; 3]), ([2.0, 3.0, 5.0], [15.0, 10.0, 6.0])]
+        {
+            let rows = Arguments::<1, 0> { n: 3, rows: 1, inputs: [x.to_vec()], at: [] };
+            let [gradient] = rows.gradients(&Product, &[vec![1.0], vec![0.0; 3]]);
+            assert_eq!(gradient, want);
+        }
+    });
 }
 
 #[test]
 fn ties_share_the_gradient_evenly() {
-    let rows = Arguments::<2, 0> { n: 4, rows: 1, inputs: [vec![1.0, 3.0, 3.0, 2.0], vec![1.0; 4]], at: [] };
-    let [x, y] = rows.gradients(&Extremes, &[vec![1.0], vec![0.0; 4]]);
-    assert_eq!((x, y), (vec![0.0, 0.5, 0.5, 0.0], vec![0.75; 4]));
+    with_room(|| {
+        let rows = Arguments::<2, 0> { n: 4, rows: 1, inputs: [vec![1.0, 3.0, 3.0, 2.0], vec![1.0; 4]], at: [] };
+        let [x, y] = rows.gradients(&Extremes, &[vec![1.0], vec![0.0; 4]]);
+        assert_eq!((x, y), (vec![0.0, 0.5, 0.5, 0.0], vec![0.75; 4]));
+    });
 }
 
 #[test]
 fn extremes_say_where_they_stand_and_nan_wins() {
-    let rows = Arguments::<1, 0> {
-        n: 4,
-        rows: 3,
-        inputs: [vec![1.0, 7.0, -3.0, 7.0, 0.0, f64::NAN, 9.0, f64::NAN, 1.0, 2.0, 3.0, 4.0]],
-        at: [],
-    };
-    assert_eq!(rows.outputs(&Where), Ok([vec![1.0, 1.0, 3.0], vec![2.0, -1.0, -1.0]]));
+    with_room(|| {
+        let rows = Arguments::<1, 0> {
+            n: 4,
+            rows: 3,
+            inputs: [vec![1.0, 7.0, -3.0, 7.0, 0.0, f64::NAN, 9.0, f64::NAN, 1.0, 2.0, 3.0, 4.0]],
+            at: [],
+        };
+        assert_eq!(rows.outputs(&Where), Ok([vec![1.0, 1.0, 3.0], vec![2.0, -1.0, -1.0]]));
+    });
 }
 
 #[test]
 fn infinities_and_empty_rows() {
-    let inf = f64::INFINITY;
-    let rows = Arguments::<1, 1> {
-        n: 2,
-        rows: 4,
-        inputs: [vec![-inf, -inf, inf, 1.0, -inf, 1.0, f64::NAN, 1.0]],
-        at: [vec![1, 1, 1, 1]],
-    };
-    let [loss] = rows.outputs(&CrossEntropy).expect("right");
-    // −∞ − (−∞), ∞ − 1, 1 − 1 and NaN, as in NumPy.
-    assert!(loss[0].is_nan() && loss[1] == inf && loss[2] == 0.0 && loss[3].is_nan(), "{loss:?}");
-    let empty = Arguments::<1, 0> { n: 0, rows: 2, inputs: [vec![]], at: [] };
-    assert_eq!(empty.outputs(&Softmax), Ok([vec![]]));
-    assert_eq!(empty.outputs(&Product), Ok([vec![1.0, 1.0], vec![]]));
-    assert_eq!(empty.gradients(&Product, &[vec![1.0; 2], vec![]]), [Vec::<f64>::new()]);
-    let empty = Arguments::<3, 0> { n: 0, rows: 1, inputs: [vec![], vec![], vec![2.0]], at: [] };
-    let [sums, mean] = empty.outputs(&InTurn(Running)).expect("right");
-    assert!(sums.is_empty() && mean[0].is_nan());
-    assert_eq!(empty.gradients(&InTurn(Running), &[vec![], vec![0.0]])[0], Vec::<f64>::new());
+    with_room(|| {
+        let inf = f64::INFINITY;
+        let rows = Arguments::<1, 1> {
+            n: 2,
+            rows: 4,
+            inputs: [vec![-inf, -inf, inf, 1.0, -inf, 1.0, f64::NAN, 1.0]],
+            at: [vec![1, 1, 1, 1]],
+        };
+        let [loss] = rows.outputs(&CrossEntropy).expect("right");
+        // −∞ − (−∞), ∞ − 1, 1 − 1 and NaN, as in NumPy.
+        assert!(loss[0].is_nan() && loss[1] == inf && loss[2] == 0.0 && loss[3].is_nan(), "{loss:?}");
+        let empty = Arguments::<1, 0> { n: 0, rows: 2, inputs: [vec![]], at: [] };
+        assert_eq!(empty.outputs(&Softmax), Ok([vec![]]));
+        assert_eq!(empty.outputs(&Product), Ok([vec![1.0, 1.0], vec![]]));
+        assert_eq!(empty.gradients(&Product, &[vec![1.0; 2], vec![]]), [Vec::<f64>::new()]);
+        let empty = Arguments::<3, 0> { n: 0, rows: 1, inputs: [vec![], vec![], vec![2.0]], at: [] };
+        let [sums, mean] = empty.outputs(&InTurn(Running)).expect("right");
+        assert!(sums.is_empty() && mean[0].is_nan());
+        assert_eq!(empty.gradients(&InTurn(Running), &[vec![], vec![0.0]])[0], Vec::<f64>::new());
+    });
 }
 
 #[test]
 fn what_a_row_lacks_is_an_error() {
-    let rows = Arguments::<1, 1> { n: 3, rows: 2, inputs: [vec![0.0; 6]], at: [vec![0, 3]] };
-    let error = rows.outputs(&CrossEntropy).unwrap_err();
-    assert_eq!(error.to_string(), "index 3 is out of range for a row of 3");
-    body! { Varying: [true x] at [] -> [false] in (1, 1), 1 = [x - x.mean()] }
-    let rows = Arguments::<1, 0>::new([true], 3, 1);
-    let error = rows.outputs(&Varying).unwrap_err();
-    assert_eq!(error, RowError::Varies(0));
-    body! { Deep: [true x] at [] -> [false] in (1, 1), 2 = [(x - x.mean()).sum()] }
-    assert_eq!(rows.outputs(&Deep).unwrap_err(), RowError::Reductions { count: 2, levels: 2 });
-    body! { Hidden: [true x] at [] -> [true] in (1, 1), 1 = [x.cumsum()] }
-    assert_eq!(rows.outputs(&Hidden).unwrap_err(), RowError::Runs);
-    body! { Reduced: [true x] at [] -> [true] in (0, 2), 2 = [x / R::one().sum()] }
-    assert_eq!(rows.outputs(&Reduced).unwrap_err(), RowError::Constant);
+    with_room(|| {
+        let rows = Arguments::<1, 1> { n: 3, rows: 2, inputs: [vec![0.0; 6]], at: [vec![0, 3]] };
+        let error = rows.outputs(&CrossEntropy).unwrap_err();
+        assert_eq!(error.to_string(), "index 3 is out of range for a row of 3");
+        body! { Varying: [true x] at [] -> [false] in (1, 1), 1 = [x - x.mean()] }
+        let rows = Arguments::<1, 0>::new([true], 3, 1);
+        let error = rows.outputs(&Varying).unwrap_err();
+        assert_eq!(error, RowError::Varies(0));
+        body! { Deep: [true x] at [] -> [false] in (1, 1), 2 = [(x - x.mean()).sum()] }
+        assert_eq!(rows.outputs(&Deep).unwrap_err(), RowError::Reductions { count: 2, levels: 2 });
+        body! { Hidden: [true x] at [] -> [true] in (1, 1), 1 = [x.cumsum()] }
+        assert_eq!(rows.outputs(&Hidden).unwrap_err(), RowError::Runs);
+        body! { Reduced: [true x] at [] -> [true] in (0, 2), 2 = [x / R::one().sum()] }
+        assert_eq!(rows.outputs(&Reduced).unwrap_err(), RowError::Constant);
+    });
 }
 
 #[test]
 fn a_row_program_reads_as_it_is_written() {
-    let program = program(&Softmax);
-    assert_eq!(program.to_string(), "%0 = exp(x0 - max(x0))\ny0 = %0 / sum(%0)");
-    assert!(program.is_of_rows());
-    assert_eq!(
-        program.to_latex(),
-        "t_{0} = e^{\\mathrm{x0} - \\max_i\\left(\\mathrm{x0}\\right)} \\\\\n\\mathrm{y0} = \\frac{t_{0}}{\\sum_i\\left(t_{0}\\right)}"
-    );
+    with_room(|| {
+        let program = program(&Softmax);
+        assert_eq!(program.to_string(), "%0 = exp(x0 - max(x0))\ny0 = %0 / sum(%0)");
+        assert!(program.is_of_rows());
+        assert_eq!(
+            program.to_latex(),
+            "t_{0} = e^{\\mathrm{x0} - \\max_i\\left(\\mathrm{x0}\\right)} \\\\\n\\mathrm{y0} = \\frac{t_{0}}{\\sum_i\\left(t_{0}\\right)}"
+        );
+    });
 }
