@@ -21,3 +21,46 @@ fn rows_pass_opcheck() -> Result<()> {
     let sample = Sample { inputs: vec![Some(x), Some(p), None], attrs: vec![0.5.into(), false.into()] };
     opcheck(&huber_rows::op(), &[sample]).into_result()
 }
+
+/// Halves the mean ten times.
+#[custom_op(shape = (x: [.., n]) -> [.., n])]
+fn calmed<R: Row>(x: R) -> R {
+    let mut y = x;
+    for _ in 0..10 {
+        y = y - y.mean() * 0.5;
+    }
+    y
+}
+
+#[test]
+fn more_reductions_depend_on_one_another_than_a_compiled_loop_has() -> Result<()> {
+    let x = Tensor::from_vec(vec![1.0, 2.0, 6.0, -1.0, 0.0, 4.0], [2, 3])?;
+    let part = 1.0 - 0.5f64.powi(10);
+    let expected = [1.0 - 3.0 * part, 2.0 - 3.0 * part, 6.0 - 3.0 * part, -1.0 - part, -part, 4.0 - part];
+    let y = calmed::call(&x)?.to_vec::<f64>()?;
+    assert!(y.iter().zip(expected).all(|(y, e)| (y - e).abs() < 1e-6), "{y:?}");
+    opcheck(&calmed::op(), &[]).into_result()
+}
+
+/// A sum with optional weights.
+#[custom_op(shape = (x: [.., n], w: [.., n]) -> [..], axis = -1)]
+fn weighted<R: Row>(x: R, w: Option<R>, #[default = true] doubled: bool) -> R {
+    let x = if let Some(w) = w { x * w } else { x };
+    let sum = x.sum();
+    if doubled { sum + sum } else { sum }
+}
+
+#[test]
+fn an_optional_row_may_be_absent_along_any_axis() -> Result<()> {
+    let x = Tensor::from_vec(vec![1.0, 2.0, 4.0, -1.0, 0.5, 0.25], [2, 3])?;
+    let w = Tensor::from_vec(vec![1.0, 0.0, 2.0, 3.0, 4.0, 8.0], [2, 3])?;
+    for (w, axis, doubled, expected) in [
+        (None, -1, true, vec![14.0, -0.5]),
+        (None, 0, false, vec![0.0, 2.5, 4.25]),
+        (Some(&w), -1, false, vec![9.0, 1.0]),
+        (Some(&w), 0, true, vec![-4.0, 4.0, 20.0]),
+    ] {
+        assert_eq!(weighted::call(&x, w, axis, doubled, false)?.to_vec::<f64>()?, expected, "axis {axis}");
+    }
+    opcheck(&weighted::op(), &[]).into_result()
+}
