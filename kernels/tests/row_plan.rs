@@ -26,8 +26,11 @@ impl Random {
 const NAMES: (&[&str], &[&str]) = (&["a", "b", "c"], &["s", "t", "eps"]);
 const PER_ROW: usize = 2;
 
-/// A random program, and which of its outputs have one value per element.
-fn random_program(seed: u64) -> (Program, Vec<bool>) {
+/// The longest rows for which programs use positions as numbers: the reference compares each with each.
+const MOST_COMPARED: usize = 600;
+
+/// A random program for rows of a length, and which of its outputs have one value per element.
+fn random_program(seed: u64, n: usize) -> (Program, Vec<bool>) {
     let mut random = Random(seed);
     let mut gives = Vec::new();
     let program = Program::write(NAMES.0, NAMES.1, |x, u| {
@@ -40,7 +43,7 @@ fn random_program(seed: u64) -> (Program, Vec<bool>) {
         for _ in 0..random.below(24) + 3 {
             let ((a, along), (b, other)) = (all[random.below(all.len())], all[random.below(all.len())]);
             let (c, third) = all[random.below(all.len())];
-            all.push(match random.below(14) {
+            all.push(match random.below(if n <= MOST_COMPARED { 22 } else { 19 }) {
                 0 => (a + b, along || other),
                 1 => (a - b, along || other),
                 2 => (a * b.tanh(), along || other),
@@ -54,7 +57,15 @@ fn random_program(seed: u64) -> (Program, Vec<bool>) {
                 10 => (a.reduce(Reduction::Min).detach(), false),
                 11 => ((a.tanh() * lit(0.1) + lit(1)).reduce(Reduction::Prod).tanh(), false),
                 12 => (a.tanh().cumsum().tanh(), true),
-                _ => (a.tanh().reverse_cumsum().tanh(), true),
+                13 => (a.tanh().reverse_cumsum().tanh(), true),
+                14 => (a.shift([1, -1, 3, -700, 0][random.below(5)]), true),
+                15 => (a.reverse(), true),
+                16 => (a.cummax(), true),
+                17 => (a.tanh().recurrence(b.tanh()), true),
+                18 => (a.tanh().reverse_recurrence(b.sigmoid()), true),
+                19 => (a.sort(), true),
+                20 => (a.take(b.argsort()), true),
+                _ => (a.put((b.sigmoid() * lit(5)).floor()), true),
             });
         }
         let count = random.below(3) + 1;
@@ -158,9 +169,9 @@ fn a_plan_computes_its_program() {
         (40_000, 1),
     ];
     for seed in 0..400 {
-        let (program, gives) = random_program(seed);
         let mut random = Random(seed + 1000);
         let (n, rows) = SIZES[random.below(SIZES.len())];
+        let (program, gives) = random_program(seed, n);
         outputs::<f32>((&program, &gives), (n, rows), &mut random);
         let (inputs, uniforms, outputs) = outputs::<f64>((&program, &gives), (n, rows), &mut random);
         for row in 0..rows {
@@ -249,7 +260,7 @@ fn what_is_no_row_is_an_error() {
     );
     let mask = Program::write(&["m"], &[], |m, _| vec![("y".into(), m[0].sum().into())]);
     let error = RowPlan::new(mask, &[false], 0, &[0]).expect_err("it is wrong").to_string();
-    assert_eq!(error, "invalid program: a mask is reduced like numbers");
+    assert_eq!(error, "invalid program: a mask is used like a row of numbers");
 }
 
 #[test]

@@ -66,6 +66,10 @@ pub const DATA_METHODS: &[&str] = &[
     "mul_add",
     "dot",
     "var",
+    "recurrence",
+    "reverse_recurrence",
+    "take",
+    "put",
     "bitwise_xor",
     "left_shift",
     "right_shift",
@@ -93,6 +97,21 @@ pub const RUST_METHODS: &[(&str, &str)] = &[
 /// Methods of Rust's floats that the traits lack: each with a similar method, and how that differs.
 pub const FALSE_FRIENDS: &[(&str, &str, &str)] =
     &[("signum", "sign", "is 0 at 0"), ("rem_euclid", "remainder", "has the sign of the divisor")];
+
+/// Functions of whole rows, which only programs have.
+pub const ROW_FUNCTIONS: &[&str] = &[
+    "shift",
+    "reverse",
+    "recurrence",
+    "reverse_recurrence",
+    "cumprod",
+    "cummax",
+    "cummin",
+    "argsort",
+    "sort",
+    "take",
+    "put",
+];
 
 /// A name in scope.
 #[derive(Clone, Copy)]

@@ -2,8 +2,8 @@
 
 use super::{Id, Instruction, Program, ScalarValue, Symbol};
 use crate::number::Dual;
-use crate::number::scalar::{Element, Num, Real};
-use crate::row::{Reduction, Row};
+use crate::number::scalar::{Element, Num, Real, lit};
+use crate::row::{Reduction, Row, RowFunction};
 
 /// A variable of differentiation for a program over rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,38 +14,73 @@ pub enum Variable {
     Uniform(usize),
 }
 
-/// A reduction of the program, with symbols as values.
-struct ReductionNode {
-    kind: Reduction,
+/// What a node computes from its rows.
+#[derive(Clone, Copy)]
+enum Kind {
+    Reduction(Reduction),
+    Function(RowFunction),
+}
+
+/// A reduction or another function of rows in the program, with symbols as values.
+struct RowNode {
+    kind: Kind,
     at: usize,
-    argument: Symbol,
+    arguments: Vec<Symbol>,
     result: Symbol,
 }
 
-impl ReductionNode {
+impl RowNode {
     /// The derivative of the result by an element of the argument. Max and min are treated as if they had one winner.
     fn share(&self) -> Symbol {
         match self.kind {
-            Reduction::Sum | Reduction::Cumsum | Reduction::ReverseCumsum => Symbol::one(),
-            Reduction::Prod => self.result / self.argument,
-            Reduction::Max | Reduction::Min => {
-                Symbol::select(self.argument.equal(self.result), Symbol::one(), Symbol::zero())
+            Kind::Reduction(Reduction::Prod) => self.result / self.arguments[0],
+            Kind::Reduction(Reduction::Max | Reduction::Min) => {
+                Symbol::select(self.arguments[0].equal(self.result), Symbol::one(), Symbol::zero())
             }
+            _ => Symbol::one(),
+        }
+    }
+
+    /// Whether each element of the result has a cotangent of its own.
+    fn is_running(&self) -> bool {
+        if let Kind::Reduction(reduction) = self.kind { reduction.is_running() } else { true }
+    }
+
+    /// The cotangents of the arguments, if that of the result is `d` for each element.
+    fn pulled(&self, d: Symbol) -> Vec<Symbol> {
+        let Kind::Function(function) = self.kind else { return vec![d] };
+        match (function, &self.arguments[..]) {
+            (RowFunction::Shift(places), _) => vec![d.shift(places.saturating_neg())],
+            (RowFunction::Reverse, _) => vec![d.reverse()],
+            (RowFunction::Recurrence, [_, a]) => {
+                let d = d.reverse_recurrence(a.shift(-1));
+                vec![d, d.chain(self.result.shift(1))]
+            }
+            (RowFunction::Cummax, [x]) => {
+                // The element is taken, or the result before it is kept.
+                let is_first = x.position().equal(Symbol::zero());
+                let is_taken = is_first | x.greater_equal(self.result.shift(1));
+                let [taken, kept] = [[1, 0], [0, 1]].map(|[a, b]| Symbol::select(is_taken, lit(a), lit(b)));
+                vec![taken.chain(d.reverse_recurrence(kept.shift(-1)))]
+            }
+            (RowFunction::Take, [_, index]) => vec![Symbol::of_row(RowFunction::Put, [d, *index]), Symbol::zero()],
+            (RowFunction::Put, [_, index]) => vec![Symbol::of_row(RowFunction::Take, [d, *index]), Symbol::zero()],
+            _ => vec![Symbol::zero(); self.arguments.len()],
         }
     }
 }
 
-/// The variable: a reduction, or an argument of the program.
+/// The variable: the result of a function of rows, or an argument of the program.
 #[derive(Clone, Copy, PartialEq)]
 enum Direction {
-    Reduction(usize),
+    Node(usize),
     Argument(Variable),
 }
 
-/// The derivatives of the numeric outputs and of the arguments of all reductions, in one direction.
+/// The derivatives of the numeric outputs and of the arguments of all functions of rows, in one direction.
 struct Partials {
     outputs: Vec<Symbol>,
-    arguments: Vec<Symbol>,
+    arguments: Vec<Vec<Symbol>>,
 }
 
 impl Program {
@@ -95,46 +130,53 @@ impl Program {
         for instruction in &self.instructions {
             values.push(instruction.value(x, u, &values)?);
         }
-        let mut reductions = Vec::new();
+        let mut nodes = Vec::new();
         for (at, instruction) in self.instructions.iter().enumerate() {
-            if let Instruction::Reduce(kind, id) = instruction {
-                let (argument, result) = (values[id.at()].number()?, values[at].number()?);
-                reductions.push(ReductionNode { kind: *kind, at, argument, result });
-            }
+            let (kind, arguments) = match instruction {
+                Instruction::Reduce(reduction, id) => (Kind::Reduction(*reduction), std::slice::from_ref(id)),
+                Instruction::Row(function, ids) => (Kind::Function(*function), &ids[..]),
+                _ => continue,
+            };
+            let arguments = arguments.iter().map(|id| values[id.at()].number()).collect::<Option<_>>()?;
+            nodes.push(RowNode { kind, at, arguments, result: values[at].number()? });
         }
-        let partials = |direction| self.partials(x, u, &values, &reductions, direction);
+        let partials = |direction| self.partials(x, u, &values, &nodes, direction);
         // Σ ȳ ∂h over the outputs that have (or don't have) one value per element.
         let pulled = |partials: &Partials, along: bool| {
             let parts = partials.outputs.iter().zip(cotangents).zip(gives).filter(|(_, gives)| **gives == along);
             parts.fold(Symbol::zero(), |sum, ((partial, cotangent), _)| sum + cotangent.chain(*partial))
         };
-        // Σ ȳ ∂h over the outputs with one value per element, plus what comes through the reductions from `from` on.
-        let through = |partials: &Partials, adjoints: &[Symbol], from: usize| {
-            (from..reductions.len()).fold(pulled(partials, true), |sum, m| {
-                sum + (adjoints[m] * reductions[m].share()).chain(partials.arguments[m])
+        // Σ ȳ ∂h over the outputs with one value per element, plus what comes through the nodes from `from` on.
+        let through = |partials: &Partials, adjoints: &[Vec<Symbol>], from: usize| {
+            let parts =
+                (from..nodes.len()).flat_map(|m| adjoints[m].iter().zip(&partials.arguments[m]).map(move |p| (m, p)));
+            parts.fold(pulled(partials, true), |sum, (m, (adjoint, partial))| {
+                sum + (*adjoint * nodes[m].share()).chain(*partial)
             })
         };
-        let runs = reductions.iter().any(|r| r.kind.is_running());
-        let mut adjoints = vec![Symbol::zero(); reductions.len()];
-        for k in (0..reductions.len()).rev() {
-            let partials = partials(Direction::Reduction(k))?;
+        let runs = nodes.iter().any(RowNode::is_running);
+        // For each node, the cotangents of its arguments; those of max and min are divided among the winners.
+        let mut adjoints = vec![Vec::new(); nodes.len()];
+        for k in (0..nodes.len()).rev() {
+            let partials = partials(Direction::Node(k))?;
             let along = || through(&partials, &adjoints, k + 1);
             let numbers = pulled(&partials, false);
             // An adjoint that all elements share is a factor of the sum, so that one pass computes all sums.
             let all = || match runs {
                 true => along().sum() + numbers,
-                false => (k + 1..reductions.len()).fold(pulled(&partials, true).sum() + numbers, |all, m| {
-                    all + adjoints[m].chain((reductions[m].share() * partials.arguments[m]).sum())
+                false => (k + 1..nodes.len()).fold(pulled(&partials, true).sum() + numbers, |all, m| {
+                    all + adjoints[m][0].chain((nodes[m].share() * partials.arguments[m][0]).sum())
                 }),
             };
-            adjoints[k] = match reductions[k].kind {
-                Reduction::Sum | Reduction::Prod => all(),
-                Reduction::Max | Reduction::Min => {
-                    let winners = reductions[k].share().sum();
-                    Symbol::select(winners.greater(Symbol::zero()), all() / winners, Symbol::zero())
+            adjoints[k] = match nodes[k].kind {
+                Kind::Reduction(Reduction::Sum | Reduction::Prod) => vec![all()],
+                Kind::Reduction(Reduction::Max | Reduction::Min) => {
+                    let winners = nodes[k].share().sum();
+                    vec![Symbol::select(winners.greater(Symbol::zero()), all() / winners, Symbol::zero())]
                 }
-                Reduction::Cumsum => along().reverse_cumsum(),
-                Reduction::ReverseCumsum => along().cumsum(),
+                Kind::Reduction(Reduction::Cumsum) => vec![along().reverse_cumsum()],
+                Kind::Reduction(Reduction::ReverseCumsum) => vec![along().cumsum()],
+                Kind::Function(_) => nodes[k].pulled(along()),
             };
         }
         let gradient = |variable: &Variable| {
@@ -153,7 +195,7 @@ impl Program {
         x: &[Symbol],
         u: &[Symbol],
         values: &[ScalarValue<Symbol>],
-        reductions: &[ReductionNode],
+        nodes: &[RowNode],
         direction: Direction,
     ) -> Option<Partials> {
         let lifted = |all: &[Symbol], kind: fn(usize) -> Variable| -> Vec<Dual<Symbol>> {
@@ -169,11 +211,13 @@ impl Program {
         let mut partials = Partials { outputs: vec![], arguments: vec![] };
         for (at, instruction) in self.instructions.iter().enumerate() {
             let value = match instruction {
-                Instruction::Reduce(_, id) => {
-                    let k = reductions.iter().position(|g| g.at == at)?;
-                    partials.arguments.push(number(id, &duals)?.tangent);
-                    let tangent = if direction == Direction::Reduction(k) { Symbol::one() } else { Symbol::zero() };
-                    ScalarValue::Number(Dual { value: reductions[k].result, tangent })
+                Instruction::Reduce(..) | Instruction::Row(..) => {
+                    let k = nodes.iter().position(|node| node.at == at)?;
+                    let operands = instruction.operands();
+                    let tangents = operands.iter().map(|(id, _)| Some(number(id, &duals)?.tangent));
+                    partials.arguments.push(tangents.collect::<Option<_>>()?);
+                    let tangent = if direction == Direction::Node(k) { Symbol::one() } else { Symbol::zero() };
+                    ScalarValue::Number(Dual { value: nodes[k].result, tangent })
                 }
                 Instruction::Position | Instruction::Count | Instruction::Detach(_) => {
                     ScalarValue::Number(Dual::constant_of(values[at].number()?))

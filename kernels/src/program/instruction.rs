@@ -4,7 +4,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::primitive::{Primitive, Scalar, ScalarValue};
 use crate::number::scalar::{Const, Mask};
-use crate::row::Reduction;
+use crate::row::{Reduction, RowFunction};
 
 /// The index of an instruction in its program. An instruction precedes all instructions that use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +51,8 @@ pub enum Instruction {
     Not(Id),
     /// A reduction over all elements of a row.
     Reduce(Reduction, Id),
+    /// A function of whole rows.
+    Row(RowFunction, Operands),
     /// The index of the element in its row, from 0.
     Position,
     /// The number of elements in the row.
@@ -101,7 +103,7 @@ impl Instruction {
             [Add, Chain, Conj, Divide, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square, Subtract];
         match self {
             Instruction::Apply(p, _) => !p.is_test() && !CHEAP.contains(p),
-            Instruction::Powi(..) | Instruction::Polygamma(..) | Instruction::Reduce(..) => true,
+            Instruction::Powi(..) | Instruction::Polygamma(..) | Instruction::Reduce(..) | Instruction::Row(..) => true,
             _ => false,
         }
     }
@@ -116,7 +118,9 @@ impl Instruction {
             | Instruction::Epsilon
             | Instruction::Truth(_) => smallvec![],
             Instruction::Position | Instruction::Count => smallvec![],
-            Instruction::Apply(_, operands) => operands.iter().map(|id| (*id, Number)).collect(),
+            Instruction::Apply(_, operands) | Instruction::Row(_, operands) => {
+                operands.iter().map(|id| (*id, Number)).collect()
+            }
             Instruction::Powi(x, _)
             | Instruction::Polygamma(x, _)
             | Instruction::Reduce(_, x)
@@ -150,6 +154,10 @@ impl Instruction {
             Instruction::Or(a, b) => ScalarValue::Mask(mask(a)? | mask(b)?),
             Instruction::Not(a) => ScalarValue::Mask(!mask(a)?),
             Instruction::Reduce(reduction, x) => ScalarValue::Number(number(x)?.apply_reduction(*reduction)?),
+            Instruction::Row(f, x) => {
+                let x = x.iter().map(number).collect::<Option<SmallVec<[T; 2]>>>()?;
+                ScalarValue::Number(T::apply_row_function(*f, &x)?)
+            }
             Instruction::Position => ScalarValue::Number(T::apply_position()?),
             Instruction::Count => ScalarValue::Number(T::apply_count()?),
             Instruction::Detach(x) => ScalarValue::Number(number(x)?.apply_detach()),
@@ -167,6 +175,7 @@ impl Instruction {
             Instruction::Or(a, b) => Instruction::Or(to(a), to(b)),
             Instruction::Not(a) => Instruction::Not(to(a)),
             Instruction::Reduce(reduction, x) => Instruction::Reduce(reduction, to(x)),
+            Instruction::Row(f, operands) => Instruction::Row(f, operands.into_iter().map(to).collect()),
             Instruction::Detach(x) => Instruction::Detach(to(x)),
             leaf => leaf,
         }
@@ -217,6 +226,13 @@ impl Instruction {
             Instruction::Reduce(Reduction::Sum | Reduction::Cumsum | Reduction::ReverseCumsum, x) if is(x, 0) => {
                 Written::As(*x)
             }
+            Instruction::Row(RowFunction::Shift(0), x) => Written::As(x[0]),
+            // They are linear, and a tangent of 0 contributes 0.
+            Instruction::Row(function, x) if is(&x[0], 0) && *function != RowFunction::Argsort => Written::As(x[0]),
+            Instruction::Row(RowFunction::Reverse, x) => match &instructions[x[0].at()] {
+                Instruction::Row(RowFunction::Reverse, inner) => Written::As(inner[0]),
+                _ => Written::Itself,
+            },
             Instruction::Detach(x)
                 if matches!(instructions[x.at()], Instruction::Constant(_) | Instruction::Detach(_)) =>
             {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{Id, Instruction, Malformed, Program};
 use crate::number::scalar::Const;
-use crate::row::Reduction;
+use crate::row::{Reduction, RowFunction};
 
 type Result<T> = std::result::Result<T, Malformed>;
 
@@ -106,6 +106,12 @@ fn write(node: &Instruction) -> Json {
         Instruction::Or(a, b) => json!(["or", a.0, b.0]),
         Instruction::Not(a) => json!(["not", a.0]),
         Instruction::Reduce(reduction, x) => json!([reduction.name(), x.0]),
+        Instruction::Row(RowFunction::Shift(places), x) => json!(["shift", x[0].0, places]),
+        Instruction::Row(function, x) => {
+            let mut node = vec![json!(function.name())];
+            node.extend(x.iter().map(|id| json!(id.0)));
+            Json::Array(node)
+        }
         Instruction::Position => json!(["position"]),
         Instruction::Count => json!(["count"]),
         Instruction::Detach(x) => json!(["detach", x.0]),
@@ -137,9 +143,14 @@ fn read(json: &Json) -> std::result::Result<Instruction, String> {
         ("position", []) => Instruction::Position,
         ("count", []) => Instruction::Count,
         ("detach", [x]) => Instruction::Detach(id(x)?),
+        ("shift", [x, places]) => Instruction::Row(RowFunction::Shift(whole(places)?), [id(x)?].into_iter().collect()),
         (function, x) => match (Program::primitive(function), Reduction::named(function), x) {
             (Some(p), ..) => Instruction::Apply(p, x.iter().map(id).collect::<std::result::Result<_, _>>()?),
             (_, Some(reduction), [x]) => Instruction::Reduce(reduction, id(x)?),
+            (None, None, x) if RowFunction::named(function, None).is_some_and(|f| f.arity() == x.len()) => {
+                let function = RowFunction::named(function, None).ok_or("calls no function")?;
+                Instruction::Row(function, x.iter().map(id).collect::<std::result::Result<_, _>>()?)
+            }
             _ => return Err(format!("calls '{function}' of arity {}, which does not exist", x.len())),
         },
     })

@@ -5,7 +5,7 @@ use crate::map::{Map, map};
 #[cfg(feature = "engine")]
 use crate::number::scalar::Machine;
 use crate::number::scalar::{Element, Field, Float, Int, Num, Real};
-use crate::row::Reduction;
+use crate::row::{Reduction, RowFunction};
 
 /// The algebra that a primitive belongs to. It determines the dtypes that support the primitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,6 +223,10 @@ pub trait Scalar: Element {
     fn apply_epsilon() -> Option<Self>;
     /// A reduction over the row; `None` if the type has no rows.
     fn apply_reduction(self, _: Reduction) -> Option<Self> {
+        None
+    }
+    /// A function of whole rows; `None` if the type has no rows.
+    fn apply_row_function(_: RowFunction, _: &[Self]) -> Option<Self> {
         None
     }
     /// The position in the row; `None` if the type has no rows.

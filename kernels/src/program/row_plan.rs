@@ -61,9 +61,9 @@ impl RowPlan {
         if program
             .instructions
             .iter()
-            .any(|i| matches!(i, Instruction::Reduce(..)) && i.operands().iter().any(is_number))
+            .any(|i| matches!(i, Instruction::Reduce(..) | Instruction::Row(..)) && i.operands().iter().any(is_number))
         {
-            return Err(Malformed("a mask is reduced like numbers".to_owned()));
+            return Err(Malformed("a mask is used like a row of numbers".to_owned()));
         }
         let of = |numbers| Stages::of(&program, gives, per_row, masks, numbers);
         let stages = [of(Numbers::Repeated)?, of(Numbers::Uniform)?];
@@ -269,6 +269,7 @@ impl<T: Tile + Computed> Run<'_, T> {
                         self.repeat(*k, stages);
                     }
                 }
+                self.apply(stage);
             }
             for (slot, output) in &stages.results {
                 let Slot::Column(k) = slot else { continue };
@@ -303,6 +304,7 @@ impl<T: Tile + Computed> Run<'_, T> {
                         self.reduce(*reduction, *from, *to);
                     }
                 }
+                self.apply(stage);
             }
         }
         (self.rows, self.row) = (rows, 0);
@@ -422,6 +424,27 @@ impl<T: Tile + Computed> Run<'_, T> {
             let elements = unsafe { std::slice::from_raw_parts(place(from).cast::<T>(), count) };
             for (lane, x) in lanes.iter_mut().zip(elements) {
                 *lane = reduction.combine(*lane, reduction.combine(reduction.identity(), *x));
+            }
+        }
+    }
+
+    /// Computes the functions of whole rows.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn apply(&self, stage: &Stage) {
+        for (function, from, to) in &stage.functions {
+            let (to, _) = self.rows_of(*to);
+            for row in 0..self.rows {
+                let elements = |slot: &Slot| {
+                    let (data, step) = self.rows_of(*slot);
+                    // SAFETY: by contract, and the elements have been computed.
+                    unsafe { std::slice::from_raw_parts(data.wrapping_offset(row as isize * step).cast::<T>(), self.n) }
+                };
+                let from: SmallVec<[&[T]; 2]> = from.iter().map(elements).collect();
+                // SAFETY: the result is in a buffer of its own, which has room for the rows.
+                let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<T>().add(row * self.n), self.n) };
+                function.apply(&from, to);
             }
         }
     }

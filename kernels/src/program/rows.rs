@@ -1,14 +1,17 @@
 //! Evaluates a program over rows with numbers, which is the reference.
 
-use super::{Instruction, Program, Scalar, ScalarValue};
-use crate::number::scalar::{Const, Float};
-use crate::row::Reduction;
+use super::{Id, Instruction, Program, Scalar, ScalarValue};
+use crate::number::scalar::{Const, Float, lit};
+use crate::row::{Reduction, RowFunction};
 
 impl Program {
     /// True if it reduces rows or uses the position in a row.
     pub fn is_of_rows(&self) -> bool {
         self.instructions.iter().any(|instruction| {
-            matches!(instruction, Instruction::Reduce(..) | Instruction::Position | Instruction::Count)
+            matches!(
+                instruction,
+                Instruction::Reduce(..) | Instruction::Row(..) | Instruction::Position | Instruction::Count
+            )
         })
     }
 
@@ -17,7 +20,7 @@ impl Program {
         let mut varies = Vec::with_capacity(self.instructions.len());
         for instruction in &self.instructions {
             varies.push(match instruction {
-                Instruction::Input(_) | Instruction::Position => true,
+                Instruction::Input(_) | Instruction::Row(..) | Instruction::Position => true,
                 Instruction::Reduce(reduction, _) => reduction.is_running(),
                 other => other.operands().iter().any(|(id, _)| varies[id.at()]),
             });
@@ -118,6 +121,10 @@ impl Program {
                     let all = values.iter().map(|at| at[id.at()].number()).collect::<Option<Vec<_>>>()?;
                     Some(gathered(*reduction, all))
                 }
+                Instruction::Row(function, operands) => {
+                    let row = |id: &Id| values.iter().map(|at| at[id.at()].number()).collect::<Option<Vec<_>>>();
+                    Some(rearranged(*function, &operands.iter().map(row).collect::<Option<Vec<_>>>()?))
+                }
                 Instruction::Count => Some(vec![T::constant(Const::Float(n as f64)); n]),
                 _ => None,
             };
@@ -148,4 +155,52 @@ fn gathered<T: Float>(reduction: Reduction, mut row: Vec<T>) -> Vec<T> {
         row.fill(so_far);
     }
     row
+}
+
+/// The result of a function of rows, by its definition. It compares positions as numbers, since `T` may have no integers.
+fn rearranged<T: Float>(function: RowFunction, x: &[Vec<T>]) -> Vec<T> {
+    let n = x[0].len();
+    let one_if = |mask: T::Mask| T::select(mask, T::one(), T::zero());
+    let scanned = |step: &dyn Fn(usize, T) -> T| {
+        let mut result: Vec<T> = Vec::with_capacity(n);
+        (0..n).for_each(|i| result.push(if i == 0 { x[0][0] } else { step(i, result[i - 1]) }));
+        result
+    };
+    match (function, x) {
+        (RowFunction::Shift(places), [x]) => {
+            let from = |i: usize| i64::try_from(i).ok()?.checked_sub(places)?.try_into().ok();
+            (0..n).map(|i| from(i).and_then(|at: usize| x.get(at).copied()).unwrap_or_else(T::zero)).collect()
+        }
+        (RowFunction::Reverse, [x]) => x.iter().rev().copied().collect(),
+        (RowFunction::Cummax, [x]) => scanned(&|i, before| before.maximum(x[i])),
+        (RowFunction::Recurrence, [x, a]) => scanned(&|i, before| a[i] * before + x[i]),
+        (RowFunction::Argsort, [x]) => {
+            let precedes = |j: usize, i: usize| {
+                let is_tie = x[j].equal(x[i]) | (x[j].isnan() & x[i].isnan());
+                let is_less = x[j].less(x[i]) | (x[i].isnan() & !x[j].isnan());
+                if j < i { is_less | is_tie } else { is_less }
+            };
+            let count = |i: usize| (0..n).filter(|j| *j != i).fold(T::zero(), |c, j| c + one_if(precedes(j, i)));
+            let ranks: Vec<T> = (0..n).map(count).collect();
+            let at = |rank: usize| {
+                ranks.iter().enumerate().fold(T::zero(), |at, (i, r)| T::select(r.equal(lit(rank)), lit(i), at))
+            };
+            (0..n).map(at).collect()
+        }
+        (RowFunction::Take, [x, index]) => {
+            let at = |index: &T| {
+                x.iter().enumerate().fold(T::zero(), |found, (j, x)| T::select(index.equal(lit(j)), *x, found))
+            };
+            index.iter().map(at).collect()
+        }
+        (RowFunction::Put, [x, index]) => {
+            let sum = |j: usize| {
+                x.iter()
+                    .zip(index)
+                    .fold(T::zero(), |sum, (x, index)| sum + T::select(index.equal(lit(j)), *x, T::zero()))
+            };
+            (0..n).map(sum).collect()
+        }
+        _ => unreachable!("a program has the right number of operands"),
+    }
 }

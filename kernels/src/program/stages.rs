@@ -13,9 +13,11 @@
 //! A function that takes longer than loading its value, such as this exponential, is computed in one stage and kept for
 //! the others.
 
+use smallvec::SmallVec;
+
 use super::{Id, Instruction, Malformed, Plan, Primitive, Program, Tile, ValueType};
 use crate::number::scalar::Const;
-use crate::row::Reduction;
+use crate::row::{Reduction, RowFunction};
 
 /// What a value depends on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,8 +79,17 @@ pub(super) struct Stage {
     pub elements: Option<Part>,
     /// The reductions, with their arguments and results.
     pub reductions: Vec<(Reduction, Slot, Slot)>,
+    /// The functions of whole rows, with their arguments and results.
+    pub functions: Vec<(RowFunction, SmallVec<[Slot; 2]>, Slot)>,
     /// Computes the elements of a row and reduces them at the same time.
     pub sums: Option<Sums>,
+}
+
+impl Stage {
+    /// Whether a function takes the rows of a slot.
+    fn takes_row(&self, slot: Slot) -> bool {
+        self.functions.iter().any(|(_, from, _)| from.contains(&slot))
+    }
 }
 
 /// The elements of a stage with accumulators, which machine code keeps in registers. It does not store what is only reduced.
@@ -165,15 +176,14 @@ impl Stages {
             }
             let reductions = split.reductions_of(level + 1);
             for (id, reduction, argument) in &reductions {
-                let known = split.slots[argument.at()].filter(|slot| !matches!(slot, Slot::Column(_)));
-                let known = known.or_else(|| roots.iter().find(|(r, _)| r == argument).map(|(_, slot)| *slot));
-                let from = known.unwrap_or_else(|| {
-                    let slot = split.new_array();
-                    roots.push((*argument, slot));
-                    slot
-                });
+                let from = split.row_of(*argument, &mut roots);
                 let to = if reduction.is_running() { split.new_array() } else { split.column(*id) };
                 stage.reductions.push((*reduction, from, to));
+            }
+            let functions = split.functions_of(level + 1);
+            for (_, function, arguments) in &functions {
+                let from = arguments.iter().map(|id| split.row_of(*id, &mut roots)).collect();
+                stage.functions.push((*function, from, split.new_array()));
             }
             let outputs = program.outputs.iter().enumerate().filter(|(k, _)| is_last && gives[*k]);
             roots.extend(outputs.map(|(k, (_, id))| (*id, Slot::Output(k))));
@@ -183,6 +193,9 @@ impl Stages {
                 split.slots[id.at()].get_or_insert(*slot);
             }
             for ((id, ..), (.., to)) in reductions.iter().zip(&stage.reductions) {
+                split.slots[id.at()] = Some(*to);
+            }
+            for ((id, ..), (.., to)) in functions.iter().zip(&stage.functions) {
                 split.slots[id.at()] = Some(*to);
             }
             all.push(stage);
@@ -202,7 +215,7 @@ impl Stages {
 fn is_read(stages: &[Stage], slot: Slot) -> bool {
     let reads = |part: &Part| part.inputs.contains(&slot);
     let reduces = |stage: &Stage| stage.reductions.iter().any(|(_, from, _)| *from == slot);
-    stages.iter().any(|stage| stage.elements.as_ref().is_some_and(reads) || reduces(stage))
+    stages.iter().any(|stage| stage.elements.as_ref().is_some_and(reads) || reduces(stage) || stage.takes_row(slot))
 }
 
 /// What is known before the elements of a stage are computed.
@@ -243,6 +256,7 @@ impl<'a> Split<'a> {
                 }
                 Instruction::Reduce(reduction, _) if reduction.is_running() => (Extent::Element, deepest + 1, None),
                 Instruction::Reduce(..) => (Extent::Number, deepest + 1, None),
+                Instruction::Row(..) => (Extent::Element, deepest + 1, None),
                 _ => (widest, deepest, None),
             };
             extents.push(extent);
@@ -280,12 +294,32 @@ impl<'a> Split<'a> {
         self.of_level(level).into_iter().filter_map(reduction).collect()
     }
 
+    /// The functions of whole rows of a level, with their arguments.
+    fn functions_of(&self, level: usize) -> Vec<(Id, RowFunction, SmallVec<[Id; 3]>)> {
+        let function = |id: Id| match &self.program.instructions[id.at()] {
+            Instruction::Row(function, arguments) => Some((id, *function, arguments.clone())),
+            _ => None,
+        };
+        self.of_level(level).into_iter().filter_map(function).collect()
+    }
+
+    /// A slot with the elements of a value. If there is none, the value is added to those that the stage computes.
+    fn row_of(&mut self, id: Id, roots: &mut Vec<(Id, Slot)>) -> Slot {
+        let known = self.slots[id.at()].filter(|slot| !matches!(slot, Slot::Column(_)));
+        let known = known.or_else(|| roots.iter().find(|(r, _)| *r == id).map(|(_, slot)| *slot));
+        known.unwrap_or_else(|| {
+            let slot = self.new_array();
+            roots.push((id, slot));
+            slot
+        })
+    }
+
     /// The numbers of rows that later numbers or elements use, apart from uniforms and reductions.
     fn numbers_used(&self, gives: &[bool]) -> Vec<bool> {
         let mut used = vec![false; self.extents.len()];
         for (at, instruction) in self.program.instructions.iter().enumerate() {
             let is_later = |id: Id| {
-                let is_reduced = matches!(instruction, Instruction::Reduce(..));
+                let is_reduced = matches!(instruction, Instruction::Reduce(..) | Instruction::Row(..));
                 is_reduced || self.extents[at] == Extent::Element || self.levels[at] > self.levels[id.at()]
             };
             instruction.operands().iter().filter(|(id, _)| is_later(*id)).for_each(|(id, _)| used[id.at()] = true);
@@ -305,7 +339,9 @@ impl<'a> Split<'a> {
         let (mut first, mut kept, mut last) = (vec![None; count], vec![None; count], vec![None; count]);
         let mut reduced: Vec<Option<usize>> = vec![None; count];
         for level in 0..=depth {
-            let arguments: Vec<Id> = self.reductions_of(level + 1).iter().map(|(.., argument)| *argument).collect();
+            let reduced_now = self.reductions_of(level + 1).into_iter().map(|(.., argument)| argument);
+            let taken = self.functions_of(level + 1).into_iter().flat_map(|(.., arguments)| arguments);
+            let arguments: Vec<Id> = reduced_now.chain(taken).collect();
             let mut open = arguments.clone();
             if level == depth {
                 open.extend(
@@ -314,8 +350,8 @@ impl<'a> Split<'a> {
             }
             while let Some(id) = open.pop() {
                 let instruction = &self.program.instructions[id.at()];
-                let is_leaf =
-                    self.extents[id.at()] != Extent::Element || matches!(instruction, Instruction::Reduce(..));
+                let is_leaf = self.extents[id.at()] != Extent::Element
+                    || matches!(instruction, Instruction::Reduce(..) | Instruction::Row(..));
                 let is_known = reduced[id.at()].is_some_and(|at| at < level);
                 if is_leaf || is_known || last[id.at()].replace(level) == Some(level) {
                     continue;
@@ -340,7 +376,9 @@ impl<'a> Split<'a> {
         let (sums, reductions): (Vec<_>, Vec<_>) =
             pairs.map(|((_, reduction, id), (.., to))| ((*reduction, *id), (*reduction, *to))).unzip();
         let is_running = |slot: Slot| stage.reductions.iter().any(|(r, from, _)| r.is_running() && *from == slot);
-        let is_stored = |slot: Slot| matches!(slot, Slot::Output(_)) || is_running(slot) || is_read(later, slot);
+        let is_stored = |slot: Slot| {
+            matches!(slot, Slot::Output(_)) || is_running(slot) || stage.takes_row(slot) || is_read(later, slot)
+        };
         let stored: Vec<(Id, Slot)> = roots.iter().copied().filter(|(_, slot)| is_stored(*slot)).collect();
         // A reduction of an input alone reads it once anyway.
         if sums.is_empty() || roots.is_empty() && sums.len() == 1 {

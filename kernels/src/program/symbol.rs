@@ -6,7 +6,7 @@ use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Ne
 use super::instruction::{Id, Instruction, Written};
 use super::primitive::{Primitive, Scalar, ScalarValue};
 use crate::number::scalar::{Const, Element, Field, Float, Int, Mask, Num, Real, sigmoid_and_slope};
-use crate::row::{Reduction, Row};
+use crate::row::{Reduction, Row, RowFunction};
 
 /// A number of a program that is being recorded. A body that runs with symbols records its program.
 #[derive(Clone, Copy, Debug)]
@@ -238,6 +238,9 @@ impl Scalar for Symbol {
     fn apply_reduction(self, reduction: Reduction) -> Option<Self> {
         Some(self.reduce(reduction))
     }
+    fn apply_row_function(function: RowFunction, x: &[Self]) -> Option<Self> {
+        Some(Symbol(push(Instruction::Row(function, x.iter().map(|s| s.0).collect()))))
+    }
     fn apply_position() -> Option<Self> {
         Some(Symbol(push(Instruction::Position)))
     }
@@ -253,6 +256,9 @@ impl Row for Symbol {
     type Index = Symbol;
     fn reduce(self, reduction: Reduction) -> Self {
         Symbol(push(Instruction::Reduce(reduction, self.0)))
+    }
+    fn of_row<const N: usize>(function: RowFunction, rows: [Self; N]) -> Self {
+        Symbol(push(Instruction::Row(function, rows.iter().map(|s| s.0).collect())))
     }
     fn count(self) -> Self {
         Symbol(push(Instruction::Count))

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{Id, Instruction, Primitive, Program};
 use crate::number::scalar::Const;
+use crate::row::RowFunction;
 
 /// The precedence of an expression. An operand of lower precedence than its context needs brackets.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
@@ -130,6 +131,10 @@ impl Program {
             Instruction::Or(a, b) => style.call("or", &[at(a), at(b)]),
             Instruction::Not(a) => style.call("not", &[at(a)]),
             Instruction::Reduce(reduction, x) => style.call(reduction.name(), &[at(x)]),
+            Instruction::Row(f, x) => {
+                let places = if let RowFunction::Shift(places) = f { Some(whole(i128::from(*places))) } else { None };
+                style.call(f.name(), &x.iter().map(at).chain(places).collect::<Vec<_>>())
+            }
             Instruction::Position => style.call("position", &[]),
             Instruction::Count => style.call("count", &[]),
             Instruction::Detach(x) => style.call("detach", &[at(x)]),

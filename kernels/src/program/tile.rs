@@ -294,7 +294,7 @@ impl Program {
             Instruction::Apply(primitive, _) => T::kernel(*primitive).is_some(),
             Instruction::Polygamma(_, order) => T::one().apply_polygamma(*order).is_some(),
             Instruction::Epsilon => T::apply_epsilon().is_some(),
-            Instruction::Reduce(..) | Instruction::Position | Instruction::Count => T::HAS_ROWS,
+            Instruction::Reduce(..) | Instruction::Row(..) | Instruction::Position | Instruction::Count => T::HAS_ROWS,
             _ => true,
         })
     }
@@ -401,7 +401,7 @@ impl<T: Tile> Work<'_, T> {
                 Instruction::Input(_) | Instruction::Uniform(_) | Instruction::Constant(_) | Instruction::Epsilon => {}
                 Instruction::Truth(_) => {}
                 // `Plan::new` refuses these.
-                Instruction::Reduce(..) | Instruction::Position | Instruction::Count => {}
+                Instruction::Reduce(..) | Instruction::Row(..) | Instruction::Position | Instruction::Count => {}
             }
         }
     }

@@ -46,6 +46,10 @@ impl Program {
                     let (name, arity, given) = (p.name(), p.arity(), x.len());
                     return malformed(format!("has a wrong number of operands: '{name}' takes {arity}, got {given}"));
                 }
+                Instruction::Row(f, x) if x.len() != f.arity() => {
+                    let (name, arity, given) = (f.name(), f.arity(), x.len());
+                    return malformed(format!("has a wrong number of operands: '{name}' takes {arity}, got {given}"));
+                }
                 _ => {}
             }
             for (id, kind) in instruction.operands() {

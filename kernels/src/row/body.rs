@@ -118,10 +118,23 @@ pub trait Computed: Float + Machine {
     /// True if loops are compiled for every SIMD level. Debug builds do not vectorize, so one level suffices for them: row
     /// loops take most of their compile time.
     const FOR_EACH_LEVEL: bool = Self::VECTORIZE && !cfg!(debug_assertions);
+
+    /// The position in a row of `n` elements that this number is.
+    fn as_position(self, n: usize) -> Option<usize>;
 }
-impl Computed for f32 {
-    const ZERO: f32 = 0.0;
+
+macro_rules! computed {
+    ($($t:ty)*) => {$(
+        impl Computed for $t {
+            const ZERO: $t = 0.0;
+
+            #[inline(always)]
+            fn as_position(self, n: usize) -> Option<usize> {
+                // The conversion saturates, and converts NaN to 0.
+                let at = self as usize;
+                (at < n && at as $t == self).then_some(at)
+            }
+        }
+    )*};
 }
-impl Computed for f64 {
-    const ZERO: f64 = 0.0;
-}
+computed! { f32 f64 }

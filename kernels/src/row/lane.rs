@@ -5,7 +5,7 @@ use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Ne
 use super::body::{Computed, KEPT, MOST_REDUCTIONS};
 use super::scope::Scope;
 use super::sweep::LANES;
-use super::{Reduction, Row};
+use super::{Reduction, Row, RowFunction};
 use crate::number::Dual;
 use crate::number::scalar::{Const, Element, Field, Float, Mask, Num, Real, sigmoid_and_slope};
 
@@ -149,6 +149,10 @@ impl<'s, T: Computed, const P: usize> Row for Lane<'s, T, P> {
         self.reduced(reduction, None).1
     }
     #[inline(always)]
+    fn of_row<const N: usize>(_: RowFunction, _: [Self; N]) -> Self {
+        const { panic!("a precompiled body cannot shift, sort or scan its row; remove the clause `precompiled`") }
+    }
+    #[inline(always)]
     fn count(self) -> Self {
         self.of_place(false, |scope| scope.count)
     }
@@ -180,6 +184,10 @@ impl<'s, T: Computed, const P: usize> Row for Dual<Lane<'s, T, P>> {
             return Dual::constant_of(value);
         }
         Dual { value, tangent: value.of(T::one()) }
+    }
+    #[inline(always)]
+    fn of_row<const N: usize>(_: RowFunction, _: [Self; N]) -> Self {
+        const { panic!("a precompiled body cannot shift, sort or scan its row; remove the clause `precompiled`") }
     }
     #[inline(always)]
     fn count(self) -> Self {

@@ -15,6 +15,7 @@ mod accumulators;
 mod adjoints;
 mod body;
 mod forward;
+mod function;
 mod gradient;
 mod lane;
 mod operands;
@@ -29,6 +30,7 @@ mod sweep;
 
 pub use body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, OutOfRange, RowError, Rows};
 pub use forward::forward;
+pub use function::RowFunction;
 pub use gradient::{Cotangents, vjp};
 pub use lane::{Lane, LaneMask};
 #[cfg(feature = "engine")]
@@ -144,6 +146,8 @@ pub trait Row: Float {
 
     /// Reduces all elements; a running reduction uses those up to, or from, each element.
     fn reduce(self, reduction: Reduction) -> Self;
+    /// A function of whole rows. Precompiled bodies do not have it.
+    fn of_row<const N: usize>(function: RowFunction, rows: [Self; N]) -> Self;
     /// The number of elements in the row.
     fn count(self) -> Self;
     /// The index of this element, from 0.
@@ -194,6 +198,66 @@ pub trait Row: Float {
     #[inline(always)]
     fn reverse_cumsum(self) -> Self {
         self.reduce(Reduction::ReverseCumsum)
+    }
+    /// The element so many places before this one, or after it if `places` is negative; 0 outside of the row.
+    #[inline(always)]
+    fn shift(self, places: i64) -> Self {
+        Self::of_row(RowFunction::Shift(places), [self])
+    }
+    /// The elements in reverse order.
+    #[inline(always)]
+    fn reverse(self) -> Self {
+        Self::of_row(RowFunction::Reverse, [self])
+    }
+    /// The linear recurrence `hᵢ = aᵢ hᵢ₋₁ + xᵢ` of this row `x` with the coefficients `a`. It begins with `h₀ = x₀`, so the first
+    /// coefficient is not used.
+    #[inline(always)]
+    fn recurrence(self, coefficients: Self) -> Self {
+        Self::of_row(RowFunction::Recurrence, [self, coefficients])
+    }
+    /// The linear recurrence from the end: `hᵢ = aᵢ hᵢ₊₁ + xᵢ`. The last coefficient is not used.
+    #[inline(always)]
+    fn reverse_recurrence(self, coefficients: Self) -> Self {
+        self.reverse().recurrence(coefficients.reverse()).reverse()
+    }
+    /// The product of all elements up to this one. Its gradient is correct even if elements are 0.
+    #[inline(always)]
+    fn cumprod(self) -> Self {
+        let is_first = self.position().equal(Self::zero());
+        Self::select(is_first, self, -Self::zero()).recurrence(self)
+    }
+    /// The largest element up to this one, or NaN if there is one. The gradient belongs to the last of equal elements.
+    #[inline(always)]
+    fn cummax(self) -> Self {
+        Self::of_row(RowFunction::Cummax, [self])
+    }
+    /// The smallest element up to this one, or NaN if there is one. The gradient belongs to the last of equal elements.
+    #[inline(always)]
+    fn cummin(self) -> Self {
+        -(-self).cummax()
+    }
+    /// The positions of the elements in ascending order. Equal elements keep their order, and NaN comes last.
+    #[inline(always)]
+    fn argsort(self) -> Self {
+        Self::of_row(RowFunction::Argsort, [self.detach()])
+    }
+    /// The elements in ascending order. NaN comes last.
+    #[inline(always)]
+    fn sort(self) -> Self {
+        Self::of_row(RowFunction::Take, [self, self.argsort()])
+    }
+    /// The element at the position `index`, which may differ from element to element; NaN if there is no such position.
+    #[inline(always)]
+    fn take(self, index: Self) -> Self {
+        let index = index.detach();
+        let is_position = index.greater_equal(Self::zero()) & index.less(index.count()) & index.equal(index.floor());
+        Self::select(is_position, Self::of_row(RowFunction::Take, [self, index]), Self::nan())
+    }
+    /// The sum of the elements whose `index` is this position, and 0 if there are none: the reverse of [`take`](Row::take). An
+    /// element whose `index` is no position is left out.
+    #[inline(always)]
+    fn put(self, index: Self) -> Self {
+        Self::of_row(RowFunction::Put, [self, index.detach()])
     }
     /// True if the mask is true for at least one element.
     #[inline(always)]

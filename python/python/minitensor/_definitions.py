@@ -23,7 +23,7 @@ __all__ = [
 
 
 #: The functions of programs whose last operand is an integer, not the position of a node.
-INTEGER_FUNCTIONS = ("powi", "polygamma")
+INTEGER_FUNCTIONS = ("powi", "polygamma", "shift")
 
 
 class Input(NamedTuple):

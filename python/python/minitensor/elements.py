@@ -41,9 +41,31 @@ _MOST_NODES = 1 << 14
 _MOST_FACTORS = 64
 
 #: Nodes that differ from element to element of a row.
-_VARYING = {"input", "position", "cumsum", "reverse_cumsum"}
+_VARYING = {
+    "input",
+    "position",
+    "cumsum",
+    "reverse_cumsum",
+    "shift",
+    "reverse",
+    "cummax",
+    "recurrence",
+    "argsort",
+    "take",
+    "put",
+}
 #: Nodes that are the same for all elements of a row.
 _REDUCTIONS = {"sum", "prod", "max", "min"}
+
+#: Functions of rows with a second argument.
+_OF_TWO = {
+    "dot": ["y"],
+    "at": ["index"],
+    "recurrence": ["coefficients"],
+    "reverse_recurrence": ["coefficients"],
+    "take": ["index"],
+    "put": ["index"],
+}
 
 _Node = tuple[Any, ...]
 
@@ -336,14 +358,27 @@ class Element:
         return lambda *args, **keywords: function(self, *args, **keywords)
 
     def _of_row(self, name: str, *args: object, **keywords: object) -> Any:
-        # `dot` takes another row, and `at` an index. Others work along the row, and take no axis.
-        takes = {"dot": ["y"], "at": ["index"]}.get(name, [])
+        # Some take another row, or an index. Others work along the row, and take no axis.
+        takes = _OF_TWO.get(name, [])
         if len(args) > len(takes):
             raise TypeError(
                 f"op '{self._trace.op}': '{name}' works along the row and takes no axis: expected {len(takes)} "
                 f"positional arguments, got {len(args)}"
             )
         return self._trace.call_row(name, {"x": self} | dict(zip(takes, args, strict=False)) | keywords)
+
+    def shift(self, places: int) -> Element:
+        """The element so many places before this one, or after it if `places` is negative; 0 outside of the row."""
+        if not self._trace.is_of_rows:
+            raise AttributeError(f"op '{self._trace.op}': an element has no neighbours; define a row op with mt.row_op")
+        if isinstance(places, bool) or not isinstance(places, numbers.Integral):
+            raise TypeError(
+                f"op '{self._trace.op}': 'shift' takes the number of places as an int, got {type(places).__name__}; "
+                "annotate an attribute with int"
+            )
+        if not -(2**63) <= int(places) < 2**63:
+            raise ValueError(f"op '{self._trace.op}': 'shift' by {places} places does not fit into int64")
+        return self._trace.add("shift", self._trace.number("shift", self)._node, int(places))
 
     def __bool__(self) -> NoReturn:
         self._refuse_attribute()

@@ -75,6 +75,16 @@ fn _row_functions() -> Vec<(&'static str, String)> {
         "argmin" (x) x.argmin();
         "cumsum" (x) x.cumsum();
         "reverse_cumsum" (x) x.reverse_cumsum();
+        "cumprod" (x) x.cumprod();
+        "cummax" (x) x.cummax();
+        "cummin" (x) x.cummin();
+        "recurrence" (x, coefficients) x.recurrence(*coefficients);
+        "reverse_recurrence" (x, coefficients) x.reverse_recurrence(*coefficients);
+        "reverse" (x) x.reverse();
+        "sort" (x) x.sort();
+        "argsort" (x) x.argsort();
+        "take" (x, index) x.take(*index);
+        "put" (x, index) x.put(*index);
         "logsumexp" (x) x.logsumexp();
         "var" (x; correction) x.var(*correction);
         "std" (x; correction) x.var(*correction).sqrt();

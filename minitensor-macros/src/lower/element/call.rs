@@ -6,7 +6,7 @@ use syn::{BinOp, Expr, Ident};
 
 use super::{Lowering, placeholder, without_parens};
 use crate::ast::Level;
-use crate::body::{DATA_METHODS, FALSE_FRIENDS, RUST_METHODS, ValueKind, is_compound, levels, mentions};
+use crate::body::{DATA_METHODS, FALSE_FRIENDS, ROW_FUNCTIONS, RUST_METHODS, ValueKind, is_compound, levels, mentions};
 use crate::diag::messages;
 
 impl Lowering<'_> {
@@ -108,6 +108,11 @@ impl Lowering<'_> {
             if let Some((name, ours, differs)) = FALSE_FRIENDS.iter().find(|(name, ..)| call.method == name) {
                 let at = call.method.clone();
                 self.mistake(expr, at, &messages::FALSE_FRIEND, &[name, ours, differs]);
+                return ValueKind::Data(variable);
+            }
+            if self.op.precompiled.is_some() && ROW_FUNCTIONS.iter().any(|name| call.method == name) {
+                let at = call.method.clone();
+                self.mistake(expr, at.clone(), &messages::PRECOMPILED_FUNCTION, &[&at]);
                 return ValueKind::Data(variable);
             }
             // `x.max()` reduces a row, `x.max(y)` compares two elements.

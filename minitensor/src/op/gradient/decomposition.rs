@@ -1,14 +1,15 @@
 //! Gradients of any order, from the program of a body. The program is run on recorded tensors, with one op for each step.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use minitensor_kernels::program::{Id, Instruction, Primitive, Program};
-use minitensor_kernels::row::Reduction;
-use minitensor_kernels::{Const, Num};
+use minitensor_kernels::program::{Id, Instruction, Primitive, Program, Symbol};
+use minitensor_kernels::row::{Reduction, RowFunction};
+use minitensor_kernels::{Const, Num, Row};
 
 use crate::op::CustomOpBuilder;
 use crate::op::call::Value;
 use crate::op::def::{Arity, Body, Core, DTypeRule, OpDef, OpRef};
+use crate::op::kept::Kept;
 use crate::op::{OpName, dispatch_one, registry};
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
@@ -80,6 +81,25 @@ static CHAIN: LazyLock<OpRef> = LazyLock::new(|| {
     let op = CustomOpBuilder::from_program("chain", body).and_then(CustomOpBuilder::finish);
     op.expect("it is a program of numbers")
 });
+
+/// A function of whole rows as a row op.
+fn row_function(function: RowFunction) -> Result<OpRef> {
+    static KNOWN: Kept<RowFunction, OpRef> = Kept::new();
+    if let Some(op) = KNOWN.find(|known| *known == function) {
+        return Ok(OpRef::clone(op));
+    }
+    let names = &["x", "y"][..function.arity()];
+    let body = Program::write(names, &[], |x, _| {
+        let y = match *x {
+            [x] => Symbol::of_row(function, [x]),
+            _ => Symbol::of_row(function, [x[0], x[1]]),
+        };
+        vec![("out".into(), y.into())]
+    });
+    let op = CustomOpBuilder::from_row_program(function.name(), body, None)?.finish()?;
+    KNOWN.keep(function, Arc::new(op.clone()));
+    Ok(op)
+}
 
 fn is_float(dtype: DTypeRule) -> bool {
     matches!(dtype, DTypeRule::Generic(_))
@@ -228,6 +248,10 @@ impl Arguments {
             Instruction::Or(a, b) => op("logical_or", &[a, b])?,
             Instruction::Not(a) => op("logical_not", &[a])?,
             Instruction::Detach(x) => before[x.at()].detach(),
+            Instruction::Row(function, x) => {
+                let rows = x.iter().map(|x| self.along(&before[x.at()])).collect::<Result<Vec<_>>>()?;
+                dispatch_one(&row_function(*function)?, &rows.iter().map(Into::into).collect::<Vec<_>>(), &[])?
+            }
             Instruction::Reduce(reduction, x) => {
                 let x = self.along(&before[x.at()])?;
                 if self.n == 0 && !reduction.is_running() {

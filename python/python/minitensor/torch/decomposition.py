@@ -42,13 +42,54 @@ def reverse_cumsum(x: Tensor) -> Tensor:
     return x.flip(-1).cumsum(-1).flip(-1)
 
 
+def shift(x: Tensor, places: int) -> Tensor:
+    """The element of a row so many places before each; 0 outside of the row."""
+    n = x.shape[-1]
+    at = torch.arange(n, device=x.device) - places
+    return torch.where((at >= 0) & (at < n), x.roll(places, -1), 0)
+
+
+def recurrence(x: Tensor, a: Tensor) -> Tensor:
+    """`h[i] = a[i] * h[i - 1] + x[i]` along rows, by doubling the distance of the elements that are combined."""
+    x, a = torch.broadcast_tensors(x, a)
+    distance = 1
+    while distance < x.shape[-1]:
+        first, rest = x[..., :distance], a[..., distance:]
+        x = torch.cat([first, x[..., distance:] + rest * x[..., :-distance]], -1)
+        a = torch.cat([a[..., :distance], rest * a[..., :-distance]], -1)
+        distance *= 2
+    return x
+
+
+def positions(index: Tensor, n: Any) -> tuple[Tensor, Tensor]:
+    """Whether each number is a position in a row of `n` elements, and the position, or else 0."""
+    is_one = (index >= 0) & (index < n) & (index == index.floor())
+    return is_one, torch.where(is_one, index, 0).long()
+
+
+def take(x: Tensor, index: Tensor) -> Tensor:
+    """The elements of rows at positions; 0 where there is none."""
+    x, index = torch.broadcast_tensors(x, index)
+    is_one, at = positions(index, x.shape[-1])
+    return torch.where(is_one, x.gather(-1, at), 0)
+
+
+def put(x: Tensor, index: Tensor) -> Tensor:
+    """The sums of the elements of rows by their positions."""
+    x, index = torch.broadcast_tensors(x, index)
+    is_one, at = positions(index, x.shape[-1])
+    return torch.zeros_like(x).scatter_add(-1, at, torch.where(is_one, x, 0))
+
+
 #: The functions of programs. Those of PyTorch with the same name are not listed.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "and": torch.logical_and,
     "chain": chain,
+    "argsort": lambda x: x.argsort(-1, stable=True).to(x.dtype),
     "bitwise_invert": torch.bitwise_not,
     "cbrt": lambda x: torch.copysign(x.abs().pow(1 / 3), x),
     "conj": lambda x: x,
+    "cummax": lambda x: x.cummax(-1).values,
     "cumsum": lambda x: x.cumsum(-1),
     "detach": lambda x: x,
     "equal": torch.eq,
@@ -64,19 +105,27 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "polygamma": lambda x, order: torch.polygamma(order, x),
     "powi": lambda x, exponent: x.pow(exponent),
     "prod": lambda x: x.prod(-1, keepdim=True),
+    "put": put,
     "recip": torch.reciprocal,
+    "recurrence": recurrence,
+    "reverse": lambda x: x.flip(-1),
     "reverse_cumsum": reverse_cumsum,
     "right_shift": torch.bitwise_right_shift,
     "select": torch.where,
+    "shift": shift,
     # −∞ · 0 is NaN, but the limit is −0.
     "silu": lambda x: torch.where(x == -math.inf, -0.0, torch.nn.functional.silu(x)),
     "softplus": lambda x: torch.logaddexp(x, torch.zeros_like(x)),
     "sign": lambda x: torch.where(x.isnan(), x, torch.sign(x)),
     "sum": lambda x: x.sum(-1, keepdim=True),
+    "take": take,
     "truthy": lambda x: x != 0,
 }
 #: The functions over rows.
-_OF_ROWS = ("sum", "prod", "max", "min", "cumsum", "reverse_cumsum")
+_OF_ROWS = (
+    *("sum", "prod", "max", "min", "cumsum", "reverse_cumsum"),
+    *("shift", "reverse", "cummax", "recurrence", "argsort", "take", "put"),
+)
 
 
 class Program(NamedTuple):

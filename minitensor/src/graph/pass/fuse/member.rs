@@ -126,7 +126,7 @@ fn body(call: &Call, is_of_rows: bool) -> Option<Arguments> {
         },
         None => call.op.forward(&call.attrs, is_given).ok().flatten()?,
     };
-    let is_plain = |instruction: &Instruction| *instruction != Instruction::Position;
+    let is_plain = |instruction: &Instruction| !matches!(instruction, Instruction::Position | Instruction::Row(..));
     let fits = |program: &Program| {
         (program.inputs().len(), program.uniforms().len()) == (body.inputs.len(), body.uniforms.len())
     };

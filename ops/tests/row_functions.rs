@@ -1,0 +1,122 @@
+//! Row ops with functions of the whole row: neighbours, recurrences, running extrema, sorting.
+
+use minitensor::prelude::*;
+use minitensor::testing::opcheck;
+use minitensor_ops as _;
+
+/// An exponential moving average: `yᵢ = decay · yᵢ₋₁ + (1 − decay) · xᵢ`.
+#[custom_op(shape = (x: [.., n]) -> [.., n], where decay >= 0.0, decay <= 1.0, axis = -1)]
+fn averaged<R: Row>(x: R, #[default = 0.9] decay: f64) -> R {
+    (x * (1.0 - decay)).recurrence(decay)
+}
+
+/// The difference from the element `lag` places before; the first ones are 0.
+#[custom_op(shape = (x: [.., n]) -> [.., n])]
+fn lagged<R: Row>(x: R, #[default = 1] lag: i64) -> R {
+    if x.position() < lag { 0.0 } else { x - x.shift(lag) }
+}
+
+/// Generalized advantages of rewards and values (Schulman et al., 2016).
+#[custom_op(shape = (reward: [.., n], value: [.., n], continues: [.., n]) -> [.., n])]
+fn advantages<R: Row>(
+    reward: R,
+    value: R,
+    continues: R,
+    #[default = 0.99] gamma: f64,
+    #[default = 0.95] mixing: f64,
+) -> R {
+    let delta = reward + gamma * value.shift(-1) * continues - value;
+    delta.reverse_recurrence(gamma * mixing * continues)
+}
+
+/// The projection onto the simplex (Martins and Astudillo, 2016).
+#[custom_op(shape = (x: [.., n]) -> [.., n])]
+fn sparsemax_by_sorting<R: Row>(x: R) -> R {
+    let z = -(-x).sort();
+    let rank = z.position() + 1.0;
+    let support = if 1.0 + rank * z > z.cumsum() { 1.0 } else { 0.0 };
+    let support = support.detach();
+    let threshold = ((z * support).sum() - 1.0) / support.sum();
+    (x - threshold).maximum(0.0)
+}
+
+/// The largest loss from a peak of a price, as a part of the peak.
+#[custom_op(shape = (price: [.., n]) -> [..])]
+fn drawdown<R: Row>(price: R) -> R {
+    let peak = price.cummax();
+    ((peak - price) / peak).max()
+}
+
+/// The mean of the elements between two quantiles, as weights of the sorted row.
+#[custom_op(shape = (x: [.., n]) -> [..] where cut >= 0, 2 * cut < n)]
+fn trimmed_mean<R: Row>(x: R, #[default = 1] cut: i64) -> R {
+    let rank = x.position();
+    let is_kept = rank >= cut && rank < x.count() - cut;
+    let kept = if is_kept { x.sort() } else { 0.0 };
+    kept.sum() / (x.count() - 2 * cut)
+}
+
+/// A row in the order of another, its running product, and the sums of bins of width 1.
+#[custom_op(shape = (x: [.., n], key: [.., n]) -> (ordered: [.., n], product: [.., n], bins: [.., n]))]
+fn arranged<R: Row>(x: R, key: R) -> (R, R, R) {
+    (x.take(key.argsort()), x.cumprod(), x.put(key.floor()))
+}
+
+#[test]
+fn functions_of_rows_pass_opcheck() -> Result<()> {
+    let ops = [
+        averaged::op(),
+        lagged::op(),
+        advantages::op(),
+        sparsemax_by_sorting::op(),
+        drawdown::op(),
+        trimmed_mean::op(),
+        arranged::op(),
+    ];
+    for op in ops {
+        opcheck(&op, &[]).into_result()?;
+    }
+    Ok(())
+}
+
+fn row(values: &[f64]) -> Result<Tensor> {
+    Tensor::from_vec(values.to_vec(), [values.len()])
+}
+
+#[test]
+fn the_values_are_those_of_loops() -> Result<()> {
+    let x = [3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0];
+    let mut average = 0.0;
+    let expected: Vec<f64> = x
+        .iter()
+        .enumerate()
+        .map(|(i, x)| {
+            average = if i == 0 { x * 0.25 } else { 0.75 * average + x * 0.25 };
+            average
+        })
+        .collect();
+    assert_eq!(averaged::call(&row(&x)?, -1, 0.75)?.to_vec::<f64>()?, expected);
+    assert_eq!(lagged::call(&row(&x)?, 2)?.to_vec::<f64>()?, [0.0, 0.0, 1.0, 2.0, -9.0, 8.0, 7.0]);
+    assert_eq!(lagged::call(&row(&x)?, 100)?.to_vec::<f64>()?, [0.0; 7]);
+    assert_eq!(trimmed_mean::call(&row(&x)?, 2)?.item::<f64>()?, 2.0);
+    assert_eq!(drawdown::call(&row(&[1.0, 4.0, 3.0, 8.0, 2.0, 6.0])?)?.item::<f64>()?, 0.75);
+    let (ordered, product, bins) = arranged::call(&row(&[1.0, 2.0, 3.0, 4.0])?, &row(&[1.5, 0.5, 1.25, 9.0])?)?;
+    assert_eq!(ordered.to_vec::<f64>()?, [2.0, 3.0, 1.0, 4.0]);
+    assert_eq!(product.to_vec::<f64>()?, [1.0, 2.0, 6.0, 24.0]);
+    assert_eq!(bins.to_vec::<f64>()?, [2.0, 4.0, 0.0, 0.0]);
+    assert_eq!(sparsemax_by_sorting::call(&row(&[0.5, 1.0, -3.0])?)?.to_vec::<f64>()?, [0.25, 0.75, 0.0]);
+    Ok(())
+}
+
+#[test]
+fn a_position_that_does_not_exist_is_nan() -> Result<()> {
+    /// The element at a position.
+    #[custom_op(shape = (x: [.., n], index: [.., n]) -> [.., n])]
+    fn taken<R: Row>(x: R, index: R) -> R {
+        x.take(index)
+    }
+    let y = taken::call(&row(&[1.0, 2.0, 3.0, 4.0, 5.0])?, &row(&[4.0, -1.0, 0.5, 5.0, f64::NAN])?)?.to_vec::<f64>()?;
+    assert_eq!(y[0], 5.0);
+    assert!(y[1..].iter().all(|y| y.is_nan()), "{y:?}");
+    Ok(())
+}

@@ -1,0 +1,9 @@
+use minitensor::prelude::*;
+
+/// The difference from the element before.
+#[custom_op(shape = (x: [.., n]) -> [.., n], precompiled)]
+pub fn difference<R: Row>(x: R) -> R {
+    x - x.shift(1)
+}
+
+fn main() {}
