@@ -254,10 +254,6 @@ fn what_is_no_row_is_an_error() {
         error(|x| (x - x.mean()).into(), false),
         "invalid program: output 'y' is a number for each row, but differs along a row"
     );
-    assert_eq!(
-        error(|x| x.max().less(x.mean()).into(), false),
-        "invalid program: output 'y' is one truth value for each row, expected a number; select 1 or 0 by it"
-    );
     let mask = Program::write(&["m"], &[], |m, _| vec![("y".into(), m[0].sum().into())]);
     let error = RowPlan::new(mask, &[false], 0, &[0]).expect_err("it is wrong").to_string();
     assert_eq!(error, "invalid program: a mask is used like a row of numbers");

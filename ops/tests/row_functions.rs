@@ -120,3 +120,26 @@ fn a_position_that_does_not_exist_is_nan() -> Result<()> {
     assert!(y[1..].iter().all(|y| y.is_nan()), "{y:?}");
     Ok(())
 }
+
+/// The mean of the elements that a mask keeps, whether there is one, and the position of the largest.
+#[custom_op(shape = (x: [.., n], kept: [.., n]) -> (mean: [..], is_any: [..], top: [..], above: [.., n], order: [.., n]) where n > 0)]
+fn masked<R: Row>(x: R, kept: R::Mask) -> (R, R::Mask, R::Index, R::Mask, R::Index) {
+    let weight = if kept { 1.0 } else { 0.0 };
+    let mean = (x * weight).sum() / weight.sum().maximum(1.0);
+    let least = if kept { x } else { -R::infinity() };
+    (mean, R::any(kept), least.argmax().to_index(), x > mean && kept, x.argsort().to_index())
+}
+
+#[test]
+fn masks_and_positions_are_inputs_and_outputs() -> Result<()> {
+    let x = Tensor::from_vec(vec![3.0, 1.0, 8.0, 4.0, 5.0, 6.0], [2, 3])?;
+    let kept = Tensor::from_vec(vec![true, true, false, false, false, false], [2, 3])?;
+    let outputs = masked::call(&x, &kept)?;
+    let [mean, is_any, top, above, order] = &outputs[..] else { panic!("five outputs") };
+    assert_eq!(mean.to_vec::<f64>()?, [2.0, 0.0]);
+    assert_eq!(is_any.to_vec::<bool>()?, [true, false]);
+    assert_eq!(top.to_vec::<i64>()?, [0, 0]);
+    assert_eq!(above.to_vec::<bool>()?, [true, false, false, false, false, false]);
+    assert_eq!(order.to_vec::<i64>()?, [1, 0, 2, 0, 1, 2]);
+    opcheck(&masked::op(), &[]).into_result()
+}

@@ -62,6 +62,25 @@ def test_derivatives_of_any_order_are_those_of_the_op_in_rust():
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
 
+def shifted(x, places):
+    zeros = np.zeros((*x.shape[:-1], abs(places)))
+    return np.concatenate([zeros, x[..., :-places]] if places > 0 else [x[..., -places:], zeros], -1)
+
+
+def recurrence(x, a):
+    x, a = np.broadcast_arrays(x, a)
+    h = np.zeros_like(x)
+    for i in range(x.shape[-1]):
+        h[..., i] = x[..., i] + (a[..., i] * h[..., i - 1] if i else 0)
+    return h
+
+
+def bins(x, at):
+    x, at = np.broadcast_arrays(x, at.astype(int))
+    counts = [np.bincount(a[a < a.size], v[a < a.size], a.size) for v, a in zip(x.reshape(-1, 7), at.reshape(-1, 7))]
+    return np.reshape(counts, x.shape)
+
+
 #: Functions with their twins of NumPy.
 TWINS = {
     "sum": (lambda x, y: x * y.sum(), lambda x, y: x * y.sum(-1, keepdims=True)),
@@ -81,6 +100,26 @@ TWINS = {
         lambda x, y: x.cumsum() * y.reverse_cumsum(),
         lambda x, y: np.cumsum(x, -1) * np.cumsum(y[..., ::-1], -1)[..., ::-1],
     ),
+    "running extremes": (
+        lambda x, y: x.cummax() * y.cummin(),
+        lambda x, y: np.maximum.accumulate(x, -1) * np.minimum.accumulate(y, -1),
+    ),
+    "running products": (lambda x, y: x.cumprod() - y, lambda x, y: np.cumprod(x, -1) - y),
+    "shifts": (
+        lambda x, y: x - x.shift(1) + y.shift(-2),
+        lambda x, y: x - shifted(x, 1) + shifted(y, -2),
+    ),
+    "reverse": (lambda x, y: x * y.reverse(), lambda x, y: x * y[..., ::-1]),
+    "recurrence": (lambda x, y: x.recurrence(y / 2), lambda x, y: recurrence(x, y / 2)),
+    "reverse recurrence": (
+        lambda x, y: x.reverse_recurrence(y / 2),
+        lambda x, y: recurrence(x[..., ::-1], y[..., ::-1] / 2)[..., ::-1],
+    ),
+    "sorting": (
+        lambda x, y: x.sort() + x.take(y.argsort()),
+        lambda x, y: np.sort(x, -1) + np.take_along_axis(*np.broadcast_arrays(x, np.argsort(y, -1)), -1),
+    ),
+    "bins": (lambda x, y: x.put(mt.ops.floor(mt.ops.abs(y) * 3)) + y, lambda x, y: bins(x, np.abs(y) * 3) + y),
     "count": (lambda x, y: x.position() / x.count() * y, lambda x, y: np.arange(7) / 7 * y + 0 * x),
     "conditions": (
         lambda x, y: mt.where((x > y).any() & ~(x > 3).all(), x, y),
@@ -225,7 +264,10 @@ WRONG = {
     "no index": (lambda x: x.at(), TypeError, "'at' of a row lacks the argument 'index'"),
     "index": (lambda x: x.at(x), TypeError, "'index' of 'at' must be one number for the row, got a row"),
     "positional correction": (lambda x: x.var(1), TypeError, "'var' works along the row and takes no axis"),
-    "sort": (lambda x: mt.ops.sort(x)[0], TypeError, "a row op cannot call 'sort', which is not computed along rows"),
+    "sort": (lambda x: mt.ops.sort(x)[0], TypeError, r"cannot call the op 'sort', but the method x.sort\(…\) of a row"),
+    "places of a shift": (lambda x: x.shift(1.5), TypeError, "'shift' takes the number of places as an int, got float"),
+    "a shift by a row": (lambda x: x.shift(x), TypeError, "'shift' takes the number of places as an int, got Element"),
+    "positions of a condition": (lambda x: x.take(x > 0), TypeError, "takes numbers, got a condition"),
     "matmul": (lambda x: x @ x, TypeError, "unsupported operand"),
     "positions": (
         lambda x: mt.ops.row.cross_entropy(x, 0.0),

@@ -8,7 +8,7 @@ use super::stages::{Numbers, Part, Slot, Stage, Stages, Sums};
 use super::{Id, Instruction, Malformed, Program, Tile, ValueType};
 use crate::memory::Line;
 use crate::number::Truth;
-use crate::number::scalar::Const;
+use crate::number::scalar::{Const, Machine};
 use crate::row::{Accumulators, Computed, LANES, Lanes, Reduction, Rows, reduced};
 use crate::runtime::stop::vec_for;
 
@@ -44,19 +44,12 @@ impl RowPlan {
     /// outputs that are truth values, are [`Truth`]s in memory.
     ///
     /// # Errors
-    /// If the program doesn't [verify](Program::verify), an output with one value per row differs along a row or is a truth
-    /// value, or a mask is used as a number.
+    /// If the program doesn't [verify](Program::verify), an output with one value per row differs along a row, or a mask is used as
+    /// a number.
     pub fn new(program: Program, gives: &[bool], per_row: usize, masks: &[usize]) -> Result<RowPlan, Malformed> {
         program.verify()?;
         let program = program.without_dead();
         let is_mask = |id: Id| program.instructions[id.at()].kind() == ValueType::Mask;
-        if let Some(((name, _), _)) =
-            program.outputs.iter().zip(gives).find(|((_, id), gives)| is_mask(*id) && !**gives)
-        {
-            return Err(Malformed(format!(
-                "output '{name}' is one truth value for each row, expected a number; select 1 or 0 by it"
-            )));
-        }
         let is_number = |(id, _): &(Id, ValueType)| matches!(program.instructions[id.at()], Instruction::Input(k) if masks.contains(&(k as usize)));
         if program
             .instructions
@@ -273,8 +266,14 @@ impl<T: Tile + Computed> Run<'_, T> {
             }
             for (slot, output) in &stages.results {
                 let Slot::Column(k) = slot else { continue };
-                let from = self.buffers.column::<T>(*k);
-                (0..self.rows).for_each(|row| *self.outputs[*output].row(self.start + row) = *from.add(row));
+                let (from, to) = (self.buffers.column::<T>(*k), &self.outputs[*output]);
+                for row in 0..self.rows {
+                    let (value, to) = (*from.add(row), to.row(self.start + row));
+                    match self.masks[1][*output] {
+                        true => to.cast::<Truth>().write((value != T::ZERO).store()),
+                        false => to.write(value),
+                    }
+                }
             }
         }
     }

@@ -269,6 +269,9 @@ impl Row for Symbol {
     fn stands_at(self, index: Symbol) -> SymbolMask {
         self.position().equal(index)
     }
+    fn to_index(self) -> Symbol {
+        self.detach()
+    }
     fn detach(self) -> Self {
         Symbol(push(Instruction::Detach(self.0)))
     }

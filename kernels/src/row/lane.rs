@@ -153,6 +153,12 @@ impl<'s, T: Computed, const P: usize> Row for Lane<'s, T, P> {
         const { panic!("a precompiled body cannot shift, sort or scan its row; remove the clause `precompiled`") }
     }
     #[inline(always)]
+    fn to_index(self) -> i64 {
+        // An error for each body that calls it.
+        const { assert!(size_of::<T>() == 0, "a precompiled body cannot return positions; remove the clause `precompiled`") };
+        0
+    }
+    #[inline(always)]
     fn count(self) -> Self {
         self.of_place(false, |scope| scope.count)
     }
@@ -188,6 +194,12 @@ impl<'s, T: Computed, const P: usize> Row for Dual<Lane<'s, T, P>> {
     #[inline(always)]
     fn of_row<const N: usize>(_: RowFunction, _: [Self; N]) -> Self {
         const { panic!("a precompiled body cannot shift, sort or scan its row; remove the clause `precompiled`") }
+    }
+    #[inline(always)]
+    fn to_index(self) -> i64 {
+        // An error for each body that calls it.
+        const { assert!(size_of::<T>() == 0, "a precompiled body cannot return positions; remove the clause `precompiled`") };
+        0
     }
     #[inline(always)]
     fn count(self) -> Self {

@@ -154,6 +154,8 @@ pub trait Row: Float {
     fn position(self) -> Self;
     /// True if the index of this element is `index`.
     fn stands_at(self, index: Self::Index) -> Self::Mask;
+    /// This number as a position in a row. Precompiled bodies do not have it.
+    fn to_index(self) -> Self::Index;
     /// The same number, but gradients don't flow through it.
     fn detach(self) -> Self;
 

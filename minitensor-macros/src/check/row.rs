@@ -23,13 +23,20 @@ pub fn row(op: &Op, diag: &mut Diag) {
     for input in &op.inputs {
         let optional_position = is_position(input.elem) && input.arity == Arity::Optional;
         let is_reference = op.level == Level::Row && matches!(input.ty, syn::Type::Reference(_));
-        if is_reference || optional_position || matches!(input.elem, Elem::Mask(_)) {
+        if is_reference || optional_position {
             diag.error(&input.ty, &messages::ROW_INPUT, &[&spelling(&input.ty)]);
         }
     }
     let floats = op.inputs.iter().filter(|i| !is_position(i.elem));
     if let Some(extra) = floats.clone().nth(MOST_REDUCTIONS) {
         diag.error(&extra.ident, &messages::ROW_MANY, &[&MOST_REDUCTIONS, &floats.count()]);
+    }
+    let is_truth = |elem| matches!(elem, Elem::Mask(_));
+    if let Some(word) = &op.precompiled {
+        let masks = op.inputs.iter().map(|i| i.elem).chain(op.outputs.iter().map(|o| o.elem)).any(is_truth);
+        if masks || op.outputs.iter().any(|o| is_position(o.elem)) {
+            diag.error(word, &messages::PRECOMPILED_DTYPES, &[op.ident()]);
+        }
     }
     let Some(shape) = &op.shape else {
         return diag.error(op.ident(), &messages::ROW_NEEDS_SHAPE, &[op.ident()]);
@@ -49,6 +56,10 @@ pub fn row(op: &Op, diag: &mut Diag) {
         let Some(named) = shape.input(&text(&input.ident)) else { continue };
         if is_position(input.elem) && (!named.dims.core.is_empty() || !named.dims.batch) {
             diag.error(shape.source.anchor(named.dims.at), &messages::ROW_INDEX, &[&input.ident, &named.dims]);
+            continue;
+        }
+        if is_truth(input.elem) && named.dims.core.is_empty() {
+            diag.error(shape.source.anchor(named.dims.at), &messages::ROW_MASK, &[&input.ident, &named.dims]);
             continue;
         }
         dimensions(&input.ident.to_string(), named, diag);

@@ -79,8 +79,10 @@ messages! {
     ROW_BATCH: "the output of a row op must have the batch dimensions `..`", "write `[.., n]` or `[..]` for an output";
     ROW_INDEX: "`{}` is one index for each row, but has {} here", "write `[..]`";
     ROW_NONE: "the op `{}` takes no row", "give an input the dimensions `[.., n]`, or write an element op";
-    ROW_RETURNS: "a row op cannot return `{}`", "return `R` or a tuple of `R`; convert a condition to numbers by `if x > y { 1.0 } else { 0.0 }`";
-    ROW_INPUT: "a row op cannot take `{}`", "use `R` or `Option<R>` for rows, and `R::Index` for indices";
+    ROW_RETURNS: "a row op cannot return `{}`", "return `R`, `R::Mask`, `R::Index` or a tuple of these";
+    ROW_INPUT: "a row op cannot take `{}`", "use `R` or `Option<R>` for rows, `R::Mask` for conditions, and `R::Index` for indices";
+    ROW_MASK: "`{}` is a condition for each element of a row, but has {} here", "write `[.., n]`, or take one number for each row as `R`";
+    PRECOMPILED_DTYPES: "the op `{}` has conditions or positions among its tensors, so it cannot be `precompiled`", "remove the clause `precompiled`";
     ROW_VARIABLES: "a row op has one dtype variable, but `{}` is a second", "use the same variable for all rows";
     PROGRAM_LEVEL: "only a cell op can have the clause `program`", "remove it; the program of another op is its body";
     PRECOMPILED_LEVEL: "only a row op can be `precompiled`", "remove it; the loops of other ops are always compiled with the crate";

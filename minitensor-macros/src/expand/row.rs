@@ -42,17 +42,21 @@ pub fn kernels(op: &Op) -> TokenStream {
 pub fn gradient_kernels(op: &Op, vjp: &Op) -> TokenStream {
     let kernels = op.precompiled.as_ref().map(|_| compiled_gradient(op, vjp));
     let (program, forward) = (format_ident!("{}_program", stem(vjp)), format_ident!("{}_program", stem(op)));
-    let gives = op.outputs.iter().map(|o| o.core == Core::Slice);
-    let (mut along, mut numbers) = (0.., 0..);
-    let variables = floats_of(op).map(|(_, input)| {
-        let (kind, all) = if input.core == Core::Slice { ("Input", &mut along) } else { ("Uniform", &mut numbers) };
-        let (kind, at) = (format_ident!("{kind}"), syn::Index::from(all.next().unwrap_or_default()));
+    let numbers: Vec<usize> = cotangents(op).map(|(k, _)| k).collect();
+    let gives = cotangents(op).map(|(_, o)| o.core == Core::Slice);
+    let outputs = super::positions(numbers);
+    let variables = floats_of(op).map(|(i, input)| {
+        let (kind, at) = match input.core {
+            Core::Slice => ("Input", along(op).position(|other| other == i)),
+            _ => ("Uniform", floats_of(op).filter(|(_, x)| x.core != Core::Slice).position(|(other, _)| other == i)),
+        };
+        let (kind, at) = (format_ident!("{kind}"), syn::Index::from(at.unwrap_or_default()));
         quote!(__private::Variable::#kind(#at))
     });
     quote! {
         #kernels
         fn #program(attrs: &[__private::Attr]) -> __private::Result<__private::Program> {
-            __private::vjp_of_rows(&#forward(attrs)?, &[#(#gives),*], &[#(#variables),*])
+            __private::vjp_of_rows(&#forward(attrs)?, #outputs, &[#(#gives),*], &[#(#variables),*])
         }
     }
 }
@@ -95,7 +99,7 @@ pub fn vjp(op: &Op) -> Option<super::vjp::Vjp> {
     let named = |name: &Ident, dims: &NamedDims| NamedDims { name: Some(text(name)), save: false, ..dims.clone() };
     let mut dims = Shape { inputs: vec![], outputs: vec![] };
     let mut inputs = vec![];
-    for (k, output) in op.outputs.iter().enumerate() {
+    for (k, output) in cotangents(op) {
         let ident = fresh(&output.ident);
         dims.inputs.push(named(&ident, shape.output(&text(&output.ident), k)?));
         let (elem, core) = (output.elem, output.core);
@@ -145,6 +149,16 @@ fn floats_of(op: &Op) -> impl Iterator<Item = (usize, &Input)> {
 
 fn indices_of(op: &Op) -> impl Iterator<Item = (usize, &Input)> {
     op.inputs.iter().enumerate().filter(|(_, i)| !matches!(i.elem, Elem::Generic(_)))
+}
+
+/// The inputs with one value for each element of a row.
+fn along(op: &Op) -> impl Iterator<Item = usize> {
+    (0..op.inputs.len()).filter(|i| op.inputs[*i].core == Core::Slice)
+}
+
+/// The outputs that have a cotangent.
+fn cotangents(op: &Op) -> impl Iterator<Item = (usize, &Output)> {
+    op.outputs.iter().enumerate().filter(|(_, o)| matches!(o.elem, Elem::Generic(_)))
 }
 
 fn is_batched(op: &Op, input: &Input) -> bool {
@@ -201,6 +215,7 @@ fn body(op: &Op) -> TokenStream {
         (floats_of(op).map(|(i, _)| input(i)).collect(), indices_of(op).map(|(i, _)| input(i)).collect());
     let (i, x, o) = (floats.len(), indices.len(), gives.len());
     let levels::Levels { reductions, least, most, runs } = levels::of(op);
+    let results: Vec<_> = (0..o).map(|k| local("result", k)).collect();
     let result = result(
         op,
         &of_numbers(op, &quote!(__R)),
@@ -240,7 +255,8 @@ fn body(op: &Op) -> TokenStream {
                 [#(#floats),*]: [__R; #i],
                 [#(#indices),*]: [__R::Index; #x],
             ) -> [__R; #o] {
-                #result
+                let (#(#results,)*) = { #result };
+                [#(#results),*]
             }
         }
     }
@@ -252,7 +268,7 @@ fn of_numbers(op: &Op, number: &TokenStream) -> TokenStream {
     quote!(#function::<#number>)
 }
 
-/// The call of a function, with its results as an array.
+/// The call of a function, with its results as a tuple.
 fn result(
     op: &Op,
     function: &impl ToTokens,
@@ -275,11 +291,8 @@ fn result(
     });
     let call = quote!(#function(#(#args),*));
     match (op.returns, op.outputs.len()) {
-        (Returns::One, _) | (Returns::Nothing, 1) => quote!([#call]),
-        _ => {
-            let each: Vec<_> = (0..op.outputs.len()).map(|k| local("result", k)).collect();
-            quote!(let (#(#each,)*) = #call; [#(#each),*])
-        }
+        (Returns::One, _) | (Returns::Nothing, 1) => quote!((#call,)),
+        _ => call,
     }
 }
 
@@ -287,11 +300,14 @@ fn result(
 /// for a row, the positions, and then the `f64` attributes.
 pub fn program(op: &Op, function: &impl ToTokens) -> TokenStream {
     let (name, attrs) = (format_ident!("{}_program", stem(op)), quote!(attrs));
-    let of = |along: bool| {
-        let floats = floats_of(op).filter(move |(_, i)| (i.core == Core::Slice) == along);
-        floats.chain(indices_of(op).filter(move |_| !along)).map(|(i, _)| i)
-    };
-    let (along, numbers): (Vec<_>, Vec<_>) = (of(true).collect(), of(false).collect());
+    let along: Vec<usize> = along(op).collect();
+    let number = |(i, _): (usize, &Input)| (!along.contains(&i)).then_some(i);
+    let numbers: Vec<usize> = floats_of(op).filter_map(number).chain(indices_of(op).filter_map(number)).collect();
+    let masks = along.iter().filter(|i| matches!(op.inputs[**i].elem, Elem::Mask(_))).map(|i| {
+        let ident = input(*i);
+        quote!(let #ident = __private::Element::truthy(#ident);)
+    });
+    let masks: Vec<_> = masks.collect();
     let is_uniform = |i: &usize| op.attrs[*i].kind == AttrKind::Float;
     let uniforms: Vec<usize> = (0..op.attrs.len()).filter(is_uniform).collect();
     let spelled = |i: &usize| text(&op.inputs[*i].ident);
@@ -329,8 +345,9 @@ pub fn program(op: &Op, function: &impl ToTokens) -> TokenStream {
             __private::Ok(__private::Program::write(&[#(#inputs),*], &[#(#names),*], |inputs, uniforms| {
                 let &[#(#along),*] = inputs else { return __private::vec![] };
                 let &[#(#numbers,)* #(#given),*] = uniforms else { return __private::vec![] };
+                #(#masks)*
                 #(#optional_uniforms)*
-                let [#(#results),*] = { #result };
+                let (#(#results,)*) = { #result };
                 __private::vec![#(__private::named(#outputs, #results)),*]
             }))
         }

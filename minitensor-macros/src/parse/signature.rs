@@ -10,9 +10,9 @@ use syn::{
 
 use crate::ast::{Attribute, Core, Elem, Generic, Input, Level, Returns, Slot, spelling, text};
 use crate::diag::{Diag, list, messages};
-use crate::dtype::Bound;
+use crate::dtype::{Bound, DType};
 use minitensor_schema::grammar::Shape;
-use param::{Param, param, variable};
+use param::{Param, is_index, param, variable};
 
 /// The parsed signature.
 pub struct Signature {
@@ -272,10 +272,9 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
             };
             for member in &members {
                 match variable(member, &signature.generics) {
-                    Some(elem) if signature.level == Level::Element || matches!(elem, Elem::Generic(_)) => {
-                        signature.returned.push(elem)
-                    }
-                    _ => {
+                    Some(elem) => signature.returned.push(elem),
+                    None if is_index(member, &signature.generics) => signature.returned.push(Elem::Fixed(DType::I64)),
+                    None => {
                         let spelled = spelling(member);
                         let message = match signature.level {
                             Level::Row => &messages::ROW_RETURNS,

@@ -29,6 +29,8 @@ pub struct RowKernel {
     arguments: ProgramArguments,
     /// The names of the inputs that are positions, for messages.
     names: Vec<String>,
+    /// The name of an output that has positions, for messages.
+    gives_positions: Option<String>,
     /// Whether each output is a row.
     gives: Vec<bool>,
     /// Whether each output is the sum over all rows, because it has no batch.
@@ -68,10 +70,12 @@ impl Prepared for RowKernel {
                 output.name
             )));
         }
+        let gives_positions = op.outputs.iter().find(|output| output.dtype == DTypeRule::Fixed(DType::I64));
+        let gives_positions = gives_positions.map(|output| output.name.to_string());
         let names = arguments.positions.iter().map(|i| op.inputs[*i].name.to_string()).collect();
         let per_row = arguments.numbers.len() + arguments.positions.len();
         let plan = RowPlan::new(program, &gives, per_row, &masks).map_err(|e| Error::value(e.to_string()))?;
-        Ok(RowKernel { plan, parts: Kept::new(), masks, dtypes, arguments, names, gives, shared })
+        Ok(RowKernel { plan, parts: Kept::new(), masks, dtypes, arguments, names, gives_positions, gives, shared })
     }
 
     fn program(&self) -> &Program {
@@ -109,6 +113,9 @@ impl RowKernel {
     unsafe fn run_at<T: Tile + Computed>(&self, attrs: &[Attr], args: &[CellArg<'_>], cells: usize) -> Result<()> {
         let ProgramArguments { inputs, numbers, positions, floats } = &self.arguments;
         let n = inputs.iter().find_map(|i| args[*i].shape.first().copied()).unwrap_or(0);
+        if let Some(name) = &self.gives_positions {
+            check_positions::<T>(n, name)?;
+        }
         let floats: SmallVec<[T; 4]> =
             floats.iter().map(|k| uniform::<T>(attrs, *k, "an attribute")).collect::<Result<_>>()?;
         // The program does not read an input that is not given.
@@ -190,20 +197,26 @@ impl RowKernel {
     }
 }
 
+/// An error if not all positions in rows of `n` elements are numbers.
+fn check_positions<T: Tile>(n: usize, name: &str) -> Result<()> {
+    // All integers up to this one are numbers.
+    let most: u64 = if size_of::<T>() == 4 { 1 << 24 } else { 1 << 53 };
+    if n as u64 <= most {
+        return Ok(());
+    }
+    Err(Error::value(format!(
+        "rows of {n} elements are too long for the positions in '{name}' at this dtype, which has the integers up to {most}; convert \
+         the tensors to float64"
+    )))
+}
+
 /// Positions in rows of `n` elements, as numbers.
 ///
 /// # Safety
 /// The argument has `cells` integers.
 unsafe fn numbers_of<T: Tile + Computed>(arg: &CellArg<'_>, cells: usize, n: usize, name: &str) -> Result<Vec<T>> {
     let all = Rows::<*const i64> { data: arg.data.cast_const().cast(), step: arg.step, is_large: false };
-    // All integers up to this one are numbers.
-    let most: u64 = if size_of::<T>() == 4 { 1 << 24 } else { 1 << 53 };
-    if n as u64 > most {
-        return Err(Error::value(format!(
-            "rows of {n} elements are too long for the positions in '{name}' at this dtype, which has the integers up to {most}; convert \
-             the tensors to float64"
-        )));
-    }
+    check_positions::<T>(n, name)?;
     let mut numbers = try_vec(cells)?;
     for cell in 0..cells {
         // SAFETY: by contract.

@@ -78,7 +78,10 @@ pub unsafe fn rows_vjp<T: Computed, B: RowBody<I, X, O>, const I: usize, const X
         .map_err(|wrong| error(wrong, &indices.map(|(_, name)| name)))
 }
 
-/// The gradient of a program over rows.
-pub fn vjp_of_rows(program: &Program, gives: &[bool], wrt: &[Variable]) -> Result<Program> {
-    program.vjp_of_rows(gives, wrt).ok_or_else(|| Error::runtime("the body has a function without a derivative"))
+/// The gradient of a program over rows, by the outputs that have a cotangent.
+pub fn vjp_of_rows(program: &Program, outputs: &[usize], gives: &[bool], wrt: &[Variable]) -> Result<Program> {
+    program
+        .giving(outputs)
+        .vjp_of_rows(gives, wrt)
+        .ok_or_else(|| Error::runtime("the body has a function without a derivative"))
 }

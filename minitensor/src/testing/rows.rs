@@ -42,19 +42,23 @@ pub fn program_is_the_body(op: &OpRef, rule: &CoreShapes, sample: &Sample) -> Re
     if !matches!(op.backward, Backward::Derived(_)) {
         return Ok(());
     }
+    let differentiable: Vec<usize> = op.cotangents().collect();
+    let program = program.giving(&differentiable);
+    let outputs: Vec<Tensor> = differentiable.iter().map(|k| outputs[*k].clone()).collect();
     let cotangents: Vec<Tensor> =
         outputs.iter().enumerate().map(|(k, t)| super::gradcheck::cotangent(t, k)).collect::<Result<_>>()?;
     let given: Vec<Option<Tensor>> = cotangents.iter().cloned().map(Some).collect();
     let wanted: Vec<Tensor> = wrt.iter().filter_map(|i| leaves.inputs[*i].clone()).collect();
     let compiled = grad(&outputs, &wanted, &given, Options::default())?;
     let cotangents: Vec<Vec<f64>> = cotangents.iter().map(numbers).collect::<Result<_>>()?;
-    let gives: Vec<bool> = rule.outputs.iter().map(|o| !o.core.is_empty()).collect();
-    let (mut along, mut uniform) = (0.., 0..);
+    let gives: Vec<bool> = differentiable.iter().map(|k| !rule.outputs[*k].core.is_empty()).collect();
+    let arguments = op.program_arguments();
+    let place = |all: &[usize], i: usize| all.iter().position(|other| *other == i).unwrap_or_default();
     let variables: Vec<Variable> = wrt
         .iter()
         .map(|i| match rule.inputs[*i].core.is_empty() {
-            true => Variable::Uniform(uniform.next().unwrap_or_default()),
-            false => Variable::Input(along.next().unwrap_or_default()),
+            true => Variable::Uniform(place(&arguments.numbers, *i)),
+            false => Variable::Input(place(&arguments.inputs, *i)),
         })
         .collect();
     let present: Vec<usize> = wrt.iter().copied().filter(|i| sample.inputs[*i].is_some()).collect();

@@ -67,6 +67,9 @@ _OF_TWO = {
     "put": ["index"],
 }
 
+#: Functions of rows that differ from the ops of these names.
+_METHODS = {"sort", "argsort", "take"}
+
 _Node = tuple[Any, ...]
 
 
@@ -160,8 +163,11 @@ class Trace:
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Element | tuple[Element, ...]:
         """Inserts the program of an op, or of a function of rows."""
-        if self.is_of_rows and name in _row_functions():
+        is_function = self.is_of_rows and name in _row_functions()
+        if is_function and name not in _METHODS:
             return self.call_row(name, arguments)
+        if is_function:
+            raise TypeError(f"op '{self.op}': a row op cannot call the op '{name}', but the method x.{name}(…) of a row")
         definition = define(name)
         for declared in definition.inputs:
             at = declared.name

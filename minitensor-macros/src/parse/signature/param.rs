@@ -94,7 +94,7 @@ pub fn variable(ty: &Type, generics: &[Generic]) -> Option<Elem> {
 }
 
 /// `R::Index`
-fn is_index(ty: &Type, generics: &[Generic]) -> bool {
+pub fn is_index(ty: &Type, generics: &[Generic]) -> bool {
     let Type::Path(TypePath { qself: None, path, .. }) = ty else { return false };
     let segments: Vec<_> = path.segments.iter().map(|s| &s.ident).collect();
     matches!(segments[..], [first, last] if last == "Index"

@@ -108,7 +108,15 @@ pub fn run(
                 parts.push((operands.len(), t));
                 operands.push(None);
             }
-            Some(t) => operands.push(Some(CellOperand::new(shapes, t, dims.batch, dims.core.len(), output.core, true))),
+            Some(t) => {
+                let operand = CellOperand::new(shapes, t, dims.batch, dims.core.len(), output.core, true);
+                // A program computes positions as numbers.
+                let of_program = if let Kernel::Rows(_, dtype) = kernel { Some(dtype) } else { None };
+                operands.push(Some(match of_program.filter(|_| output.dtype == DTypeRule::Fixed(DType::I64)) {
+                    Some(dtype) => operand.computed_in(dtype),
+                    None => operand,
+                }));
+            }
             None => operands.push(None),
         }
     }
@@ -180,14 +188,13 @@ impl CellOperand {
     /// The input as the `bool`s of Rust: a copy, since a `bool` must be 0 or 1, and other threads may write any byte to memory.
     /// Converting from `uint8` makes any other byte than 0 a 1.
     fn of_bools(self) -> CellOperand {
+        CellOperand { dtype: DType::U8, ..self.computed_in(DType::Bool) }
+    }
+
+    /// The operand in a buffer of another dtype.
+    fn computed_in(self, compute: DType) -> CellOperand {
         let strides = self.sizes.iter().copied().collect::<Shape>().contiguous_strides();
-        CellOperand {
-            dtype: DType::U8,
-            compute: DType::Bool,
-            packed: true,
-            strides: strides.iter().copied().collect(),
-            ..self
-        }
+        CellOperand { compute, packed: true, strides: strides.iter().copied().collect(), ..self }
     }
 }
 
@@ -277,10 +284,10 @@ impl Cells<'_> {
     }
 }
 
-/// The number of neighbouring cells that are packed at a time: as many as fit the cache.
+/// The number of neighbouring cells that are packed at a time: as many as fit the cache, but whole cache lines of `f32`.
 fn group(operands: &[Option<CellOperand>]) -> usize {
     let packed = operands.iter().flatten().filter(|o| o.packed).map(CellOperand::core_bytes).max();
-    packed.map_or(1, |bytes| (GROUP / bytes.max(1)).clamp(1, 64))
+    packed.map_or(1, |bytes| (GROUP / bytes.max(1)).clamp(16, 64))
 }
 
 impl CellOperand {

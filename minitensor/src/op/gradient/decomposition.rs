@@ -26,8 +26,8 @@ pub fn gradient(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     let vjp = op.backward(attrs, |i| inputs[i].is_some(), &wrt);
     let vjp = vjp.map_err(|e| e.context(format!("op '{}' has no further derivative", op.name)))?;
     let vjp = vjp.ok_or_else(|| Error::runtime(format!("op '{}' has no program", op.name)))?;
-    let gives: Vec<bool> = op.outputs.iter().map(|o| o.core == Core::Slice).collect();
-    let mut cotangents: Vec<Tensor> = (0..gives.len()).map(|k| call.cotangent(k)).collect::<Result<_>>()?;
+    let gives: Vec<bool> = op.cotangents().map(|k| op.outputs[k].core == Core::Slice).collect();
+    let mut cotangents: Vec<Tensor> = op.cotangents().map(|k| call.cotangent(k)).collect::<Result<_>>()?;
     let dtype = cotangents.iter().map(Tensor::dtype).find(|d| d.is_differentiable()).unwrap_or(DType::F64).compute();
     let device = call.device();
     // Half floats are a storage format. They are computed in float32.

@@ -1,8 +1,8 @@
 use minitensor::prelude::*;
 
-/// Which elements are above the mean.
+/// Whether an element exceeds the mean.
 #[custom_op(shape = (x: [.., n]) -> [.., n])]
-pub fn above<R: Row>(x: R) -> R::Mask {
+pub fn exceeds<R: Row>(x: R) -> bool {
     x > x.mean()
 }
 
