@@ -86,7 +86,7 @@ impl Items {
         let kernels = match op.level {
             Level::Element => {
                 self.tokens.extend(element::has_program(op).then(|| element::program(op)));
-                element::kernels(op)
+                if is_compiled(op) { element::kernels(op) } else { TokenStream::new() }
             }
             Level::Row => row::kernels(op),
             Level::Cell => {
@@ -132,12 +132,13 @@ impl Items {
 
     /// Defines the gradient of an element op as an op. The gradient of that op is derived from its program.
     fn define_vjp(&mut self, op: &Op, vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
-        let (function, kernels, program) =
-            (&vjp.op.function, element::kernels(&vjp.op), element::gradient_program(op, vjp));
+        let program = element::gradient_program(op, vjp);
+        let loops = is_compiled(op).then(|| (&vjp.op.function, element::kernels(&vjp.op)));
+        let (function, kernels) = loops.unzip();
         let vjp_name = if name == "__DEF" { format_ident!("__VJP") } else { format_ident!("{name}_VJP") };
         let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &by_program());
         self.tokens.extend(quote!(#function #kernels #program #def));
-        self.submit(self.entries.len(), &vjp.op, &vjp_name);
+        self.submit_loops(self.entries.len(), &vjp.op, &vjp_name, is_compiled(op));
         derived_def(vjp, &vjp_name)
     }
 
@@ -159,22 +160,36 @@ impl Items {
 
     /// Registers a static with its kernels, at this position.
     fn submit(&mut self, at: usize, op: &Op, name: &Ident) {
+        self.submit_loops(at, op, name, is_compiled(op));
+    }
+
+    /// As above. `is_compiled`: whether there are compiled loops.
+    fn submit_loops(&mut self, at: usize, op: &Op, name: &Ident, is_compiled: bool) {
         let kernel = format_ident!("{}_kernel", stem(op));
-        let kernels = match op.level {
-            Level::Element => quote!(__private::Some(__private::Kernels::Elements(#kernel))),
-            // In debug builds, which compile slower code, the program computes all row ops.
-            Level::Row if op.precompiled.is_some() => quote! {
+        let kind = if op.level == Level::Element { quote!(Elements) } else { quote!(Cells) };
+        let kernels = match is_compiled {
+            false => quote!(__private::None),
+            // In debug builds, which compile slower code, the program computes the op.
+            true if op.precompiled.is_some() && (op.level == Level::Row || element::by_program(op)) => quote! {
                 if ::core::cfg!(debug_assertions) {
                     __private::None
                 } else {
-                    __private::Some(__private::Kernels::Cells(#kernel))
+                    __private::Some(__private::Kernels::#kind(#kernel))
                 }
             },
-            Level::Row => quote!(__private::None),
-            Level::Cell => quote!(__private::Some(__private::Kernels::Cells(#kernel))),
-            Level::Tensor => quote!(__private::None),
+            true => quote!(__private::Some(__private::Kernels::#kind(#kernel))),
         };
         self.entries.insert(at, quote!(__private::OpEntry { op: &#name, kernels: #kernels }));
+    }
+}
+
+/// Whether rustc compiles the loops of an op.
+fn is_compiled(op: &Op) -> bool {
+    match op.level {
+        Level::Element => op.precompiled.is_some() || !element::by_program(op),
+        Level::Row => op.precompiled.is_some(),
+        Level::Cell => true,
+        Level::Tensor => false,
     }
 }
 

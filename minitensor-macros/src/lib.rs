@@ -70,7 +70,7 @@ use syn::{DeriveInput, ItemFn, parse_quote};
 /// | `backward = …` | `auto` (the default where a gradient can be derived), `none` (differentiating raises), the path of a `BackwardFn`, or a formula |
 /// | `axis = -1`, `axis = None` | lets the caller choose the `axis` of the one core dimension, with that default; with `None` several axes, or all. If an output lacks the dimension, also adds `keepdims` |
 /// | `inplace` | also defines `swish_`, which writes to its first argument |
-/// | `precompiled` | rustc compiles the loops of a row body for each dtype and SIMD level. Without it, they are assembled at the first call |
+/// | `precompiled` | rustc compiles the loops of an element or row body of floats for each dtype and SIMD level. Without it, they are assembled at the first call |
 /// | `name = "ns::op"` | the registered name; by default that of the function |
 /// | `alias = "a"`, `alias = ["a", "b"]` | other names |
 /// | `since = 2` | the first version of the package with this op; 1 by default |

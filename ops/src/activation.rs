@@ -37,13 +37,13 @@ pub fn leaky_relu<T: Float>(x: T, #[default = 0.01] negative_slope: f64) -> T {
 }
 
 /// `x` if it is positive, else `alpha · (eˣ − 1)` (Clevert et al., 2015).
-#[custom_op]
+#[custom_op(precompiled)]
 pub fn elu<T: Float>(x: T, #[default = 1.0] alpha: f64) -> T {
     if x > 0.0 { x } else { alpha * x.expm1() }
 }
 
 /// The self-normalizing ELU (Klambauer et al., 2017), with its two constants.
-#[custom_op]
+#[custom_op(precompiled)]
 pub fn selu<T: Float>(x: T) -> T {
     1.0507009873554805 * (if x > 0.0 { x } else { 1.6732632423543772 * x.expm1() })
 }
@@ -55,26 +55,26 @@ pub fn sigmoid<T: Field>(x: T) -> T {
 }
 
 /// `ln σ(x)`, without overflow.
-#[custom_op(alias = "logsigmoid")]
+#[custom_op(alias = "logsigmoid", precompiled)]
 pub fn log_sigmoid<T: Float>(x: T) -> T {
     x.log_sigmoid()
 }
 
 /// `ln(1 + eˣ)`, without overflow.
-#[custom_op]
+#[custom_op(precompiled)]
 pub fn softplus<T: Float>(x: T) -> T {
     x.softplus()
 }
 
 /// `x / (1 + |x|)`.
 // The derived gradient, `(1 − |y|) / (1 + |x|)`, would lose digits where |y| is almost 1.
-#[custom_op(backward = |d| { x: activation::softsign_vjp(d, x) })]
+#[custom_op(backward = |d| { x: activation::softsign_vjp(d, x) }, precompiled)]
 pub fn softsign<T: Float>(x: T) -> T {
     x / (1.0 + x.abs())
 }
 
 /// The gradient of [`softsign()`]: `d / (1 + |x|)²`.
-#[custom_op(name = "activation::softsign_vjp")]
+#[custom_op(name = "activation::softsign_vjp", precompiled)]
 pub fn softsign_vjp<T: Float>(d: T, x: T) -> T {
     d * (1.0 + x.abs()).recip().square()
 }
@@ -96,14 +96,14 @@ pub fn swish<T: Float>(x: T) -> T {
 }
 
 /// `x · tanh(ln(1 + eˣ))` (Misra, 2019).
-#[custom_op]
+#[custom_op(precompiled)]
 pub fn mish<T: Float>(x: T) -> T {
     times_tail(x, |x| x.softplus().tanh())
 }
 
 /// The Gaussian error linear unit, `x · Φ(x)` (Hendrycks and Gimpel, 2016). `approximate="tanh"` computes
 /// `x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³)))`.
-#[custom_op]
+#[custom_op(precompiled)]
 pub fn gelu<T: Float>(x: T, #[default = Approximate::None] approximate: Approximate) -> T {
     match approximate {
         Approximate::None => x * x.normal_cdf(),
@@ -116,7 +116,7 @@ pub fn gelu<T: Float>(x: T, #[default = Approximate::None] approximate: Approxim
 }
 
 /// `x · min(max(x + 3, 0), 6) / 6` (Howard et al., 2019).
-#[custom_op]
+#[custom_op(precompiled)]
 pub fn hardswish<T: Float>(x: T) -> T {
     if x <= -3.0 {
         0.0
@@ -128,7 +128,7 @@ pub fn hardswish<T: Float>(x: T) -> T {
 }
 
 /// `min(max(x / 6 + 1/2, 0), 1)`.
-#[custom_op]
+#[custom_op(precompiled)]
 pub fn hardsigmoid<T: Float>(x: T) -> T {
     if x <= -3.0 {
         0.0

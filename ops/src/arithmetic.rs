@@ -39,7 +39,7 @@ pub fn remainder<T: Real>(x: T, y: T) -> T {
 }
 
 /// C's `fmod`: the remainder that has the sign of `x`.
-#[custom_op]
+#[custom_op(precompiled)]
 pub fn fmod<T: Float>(x: T, y: T) -> T {
     x.fmod(y)
 }
@@ -111,19 +111,19 @@ pub fn clamp<T: Real>(x: T, #[default = f64::NEG_INFINITY] lo: f64, #[default = 
 }
 
 /// `√(x² + y²)`, without intermediate overflow.
-#[custom_op]
+#[custom_op(precompiled)]
 pub fn hypot<T: Float>(x: T, y: T) -> T {
     x.hypot(y)
 }
 
 /// The magnitude of `x` with the sign of `y`.
-#[custom_op]
+#[custom_op(precompiled)]
 pub fn copysign<T: Float>(x: T, y: T) -> T {
     x.copysign(y)
 }
 
 /// `start + weight · (end − start)`.
-#[custom_op]
+#[custom_op(precompiled)]
 pub fn lerp<T: Float>(start: T, end: T, weight: T) -> T {
     start + weight * (end - start)
 }

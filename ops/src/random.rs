@@ -60,7 +60,7 @@ fn sizes(x: &Tensor) -> Vec<i64> {
 }
 
 /// `x · scale` where `kept` is true, else 0.
-#[custom_op(name = "random::scale_where")]
+#[custom_op(name = "random::scale_where", precompiled)]
 pub fn scale_where<T: Float>(x: T, kept: T::Mask, scale: f64) -> T {
     if kept { x * scale } else { 0.0 }
 }

@@ -76,7 +76,7 @@ pub fn atanh<T: Field>(x: T) -> T {
 
 /// The angle of the point (`y`, `x`) in the plane: `atan(x / y)`, in the correct quadrant. The first argument is the
 /// ordinate.
-#[custom_op(alias = "arctan2")]
+#[custom_op(alias = "arctan2", precompiled)]
 pub fn atan2<T: Float>(x: T, y: T) -> T {
     x.atan2(y)
 }

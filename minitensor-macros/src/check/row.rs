@@ -8,7 +8,7 @@ use crate::diag::{Diag, messages};
 
 /// The rules also hold for cell bodies with a program of rows. All rows must have one length, which a required input determines. Every output must have batch dimensions.
 pub fn row(op: &Op, diag: &mut Diag) {
-    if let Some(word) = op.precompiled.as_ref().filter(|_| op.level != Level::Row) {
+    if let Some(word) = op.precompiled.as_ref().filter(|_| !matches!(op.level, Level::Element | Level::Row)) {
         diag.error(word, &messages::PRECOMPILED_LEVEL, &[]);
     }
     match &op.program {

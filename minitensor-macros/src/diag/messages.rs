@@ -85,7 +85,7 @@ messages! {
     PRECOMPILED_DTYPES: "the op `{}` has conditions or positions among its tensors, so it cannot be `precompiled`", "remove the clause `precompiled`";
     ROW_VARIABLES: "a row op has one dtype variable, but `{}` is a second", "use the same variable for all rows";
     PROGRAM_LEVEL: "only a cell op can have the clause `program`", "remove it; the program of another op is its body";
-    PRECOMPILED_LEVEL: "only a row op can be `precompiled`", "remove it; the loops of other ops are always compiled with the crate";
+    PRECOMPILED_LEVEL: "only an element or row op can be `precompiled`", "remove it; the loops of other ops are always compiled with the crate";
     PRECOMPILED_FUNCTION: "a `precompiled` body cannot call `{}`, which is a function of the whole row", "remove the clause `precompiled`";
     ROW_MANY: "a row op can have at most {} floating-point tensors, got {}", "write it with `&Tensor` parameters, from smaller ops";
 

@@ -6,7 +6,7 @@ use syn::{Ident, Type};
 
 use super::vjp::Vjp;
 use super::{attr, element_type, machine_bounds, positions, stem, table, turbofish};
-use crate::ast::{Arity, AttrKind, Attribute, Elem, Input, Op, Returns, Role, Slot, text};
+use crate::ast::{Arity, AttrKind, Attribute, Elem, Generic, Input, Op, Returns, Role, Slot, text};
 use crate::hygiene::{attribute, flag, input, local, quote};
 
 /// The loop over elements and the table of its kernels.
@@ -141,6 +141,13 @@ fn result(op: &Op, place: &TokenStream) -> TokenStream {
 /// Whether the body can run on symbols: the dtype of each tensor must be a dtype variable.
 pub fn has_program(op: &Op) -> bool {
     !op.generics.is_empty() && op.inputs.iter().all(|i| matches!(i.elem, Elem::Generic(_) | Elem::Mask(_)))
+}
+
+/// Whether the program computes the op, rather than compiled loops: all dtypes are real floats, and no input is changed in place.
+pub fn by_program(op: &Op) -> bool {
+    let is_float = |generic: &Generic| generic.dtypes.iter().all(|d| d.is_differentiable() && !d.is_complex());
+    let changes = op.inplace.is_some() || op.inputs.iter().any(|input| input.mutated);
+    has_program(op) && op.generics.len() == 1 && op.generics.iter().all(is_float) && !changes
 }
 
 /// The function that makes the program of a body. It runs the body with symbols for all dtype variables.

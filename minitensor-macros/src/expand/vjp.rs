@@ -71,7 +71,7 @@ pub fn of(op: &Op) -> Option<Vjp> {
         axis: None,
         gradient: Gradient::NotNeeded,
         inplace: None,
-        precompiled: None,
+        precompiled: op.precompiled.clone(),
         program: None,
     };
     vjp.function = function(op, &vjp, &cotangents, &wrt);

@@ -16,8 +16,6 @@ use crate::op::call::shape_rule::{CoreShapes, Predicate};
 use crate::op::kernel::KernelTable;
 use crate::op::program::ProgramFn;
 #[cfg(feature = "engine")]
-use crate::op::{element_program::ElementProgram, variants::Variants};
-#[cfg(feature = "engine")]
 use crate::plugin::host::LoadedOp;
 use crate::tensor::Tensor;
 
@@ -105,11 +103,6 @@ impl Body {
     /// The program of the body.
     pub(crate) fn program(&self) -> Option<&ProgramFn> {
         if let Body::Element(program) | Body::Cell(program) = self { program.as_ref() } else { None }
-    }
-
-    /// The programs over elements that were made at run time.
-    pub(crate) fn elements(&self) -> Option<&Variants<ElementProgram>> {
-        if let Body::Element(Some(ProgramFn::Elements(programs))) = self { Some(programs) } else { None }
     }
 }
 

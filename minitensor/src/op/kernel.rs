@@ -5,6 +5,8 @@
 use std::sync::{Arc, OnceLock};
 
 #[cfg(feature = "engine")]
+use super::element_program::ElementProgram;
+#[cfg(feature = "engine")]
 use super::row_kernel::RowKernel;
 #[cfg(feature = "engine")]
 use super::variants::Variants;
@@ -66,9 +68,9 @@ pub enum Kernels {
     Elements(fn(&[DType]) -> Option<ElementKernel>),
     /// Loops over core cells.
     Cells(fn(&[DType]) -> Option<CellKernel>),
-    /// The op's own programs over elements, which were made at run time.
+    /// Programs over elements.
     #[cfg(feature = "engine")]
-    Program,
+    Programs(Arc<Variants<ElementProgram>>),
     /// Programs over rows.
     #[cfg(feature = "engine")]
     Rows(Arc<Variants<RowKernel>>),

@@ -54,7 +54,7 @@ static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
     entries.sort_by(|a, b| (&a.op.name, &a.op.location.file).cmp(&(&b.op.name, &b.op.location.file)));
     for OpEntry { op, kernels } in entries {
         // An op that is not registered, because another has its name, can still be called.
-        if let Some(kernels) = kernels.clone().or_else(|| op.rows_of_program()) {
+        if let Some(kernels) = kernels.clone().or_else(|| op.loop_of_program()) {
             op.kernels.add(DeviceKind::Cpu, kernels);
         }
         if let Err(error) = insert(&mut table.names, OpRef::Static(op), None) {
@@ -348,10 +348,13 @@ impl OpDef {
         }
     }
 
-    /// The loop over rows that its program makes.
-    pub(crate) fn rows_of_program(&self) -> Option<Kernels> {
-        let has_program = matches!(self.body, Body::Cell(Some(_)));
-        has_program.then(|| Kernels::Rows(Arc::new(Variants::of_definition())))
+    /// The loop over elements or rows that its program makes.
+    pub(crate) fn loop_of_program(&self) -> Option<Kernels> {
+        match self.body {
+            Body::Element(Some(_)) => Some(Kernels::Programs(Arc::new(Variants::of_definition()))),
+            Body::Cell(Some(_)) => Some(Kernels::Rows(Arc::new(Variants::of_definition()))),
+            _ => None,
+        }
     }
 
     /// The kernels on a kind of device.

@@ -77,6 +77,7 @@ from ._minitensor import (
 )
 from .arrays import as_ufunc, gufunc_signature, map_blocks
 from .custom import BackwardContext, CustomOpBuilder, custom_op
+from .forward_mode import jvp
 from .program_op import element_op, row_op
 from .saving import load, load_checkpoint, load_state, save, save_checkpoint, save_state
 from .tracing import cond, jit, lazy, scan, vmap, while_loop
@@ -158,6 +159,7 @@ __all__ = [
     "is_custom_op_registered_py",
     "is_grad_enabled",
     "jit",
+    "jvp",
     "lazy",
     "linspace",
     "list_custom_ops_py",

@@ -65,7 +65,7 @@ pub fn run(
 pub enum Loop<'a> {
     /// A compiled loop.
     Kernel(Kernel<'a, ElementKernel>),
-    /// Programs that were made at run time.
+    /// Programs.
     Program(&'a Variants<ElementProgram>),
 }
 
@@ -74,7 +74,7 @@ impl<'a> Loop<'a> {
     #[inline]
     pub fn of(op: &'a OpDef, dtypes: &[DType]) -> Option<Loop<'a>> {
         op.kernels_on(DeviceKind::Cpu).find_map(|kernels| match kernels {
-            Kernels::Program => op.body.elements().map(Loop::Program),
+            Kernels::Programs(programs) => Some(Loop::Program(programs)),
             _ => kernels.element(dtypes).map(Loop::Kernel),
         })
     }

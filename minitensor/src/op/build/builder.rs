@@ -406,8 +406,9 @@ impl CustomOpBuilder {
                     Body::Cell(Some(ProgramFn::Rows(rows)))
                 }
                 _ => {
-                    self.op.kernels = KernelTable::cpu(Kernels::Program);
-                    Body::Element(Some(ProgramFn::Elements(Arc::new(Variants::new(&self.op, first, write)?))))
+                    let elements = Arc::new(Variants::new(&self.op, first, write)?);
+                    self.op.kernels = KernelTable::cpu(Kernels::Programs(elements.clone()));
+                    Body::Element(Some(ProgramFn::Elements(elements)))
                 }
             },
             (None, ..) => {

@@ -7,6 +7,7 @@ use super::calls::LoadedOp;
 use super::check;
 use crate::clause;
 use crate::error::{Error, Result, counted};
+use crate::op::variants::Choice;
 use crate::op::*;
 use crate::plugin::abi::{self, backward, body, most, slice};
 use crate::tensor::Shape;
@@ -169,14 +170,17 @@ impl Reader {
             check::program_of_rows(op)?;
         }
         op.body = match t.body {
-            body::ELEMENTS if kernels.is_empty() && t.program.is_some() => {
+            body::ELEMENTS if kernels.is_empty() && t.program.is_some() && !Choice::exists(op) => {
                 let made = check::program_op(op, loaded.program(op, &check::placeholders(op))?)?;
                 op.kernels = made.kernels.clone();
                 made.body.clone()
             }
-            body::CELLS if kernels.is_empty() && t.program.is_some() => {
-                op.body = Body::Cell(program);
-                op.kernels = op.rows_of_program().map_or_else(KernelTable::new, KernelTable::cpu);
+            body::ELEMENTS | body::CELLS if kernels.is_empty() && t.program.is_some() => {
+                op.body = if t.body == body::ELEMENTS { Body::Element(program) } else { Body::Cell(program) };
+                if op.inputs.iter().any(|input| input.mutated) {
+                    return Err(Error::value("a program does not change its inputs, so it needs kernels"));
+                }
+                op.kernels = op.loop_of_program().map_or_else(KernelTable::new, KernelTable::cpu);
                 return Ok(());
             }
             body::ELEMENTS | body::CELLS if kernels.is_empty() => return Err(Error::value("it has no kernels")),
