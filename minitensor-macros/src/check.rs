@@ -80,8 +80,13 @@ fn element(op: &Op, diag: &mut Diag) {
     if op.level != Level::Element {
         return;
     }
-    for input in op.inputs.iter().filter(|i| matches!(i.elem, Elem::Fixed(_))) {
-        diag.error(&input.ty, &messages::CONCRETE, &[&spelling(&input.ty)]);
+    let is_fixed = |elem| matches!(elem, Elem::Fixed(_));
+    if let Some(input) = op.inputs.iter().find(|i| is_fixed(i.elem) && matches!(i.ty, syn::Type::Reference(_))) {
+        return diag.error(&input.ty, &messages::CONCRETE, &[&spelling(&input.ty)]);
+    }
+    let is_stored = op.inputs.iter().any(|i| is_fixed(i.elem)) || op.outputs.iter().any(|o| is_fixed(o.elem));
+    if is_stored && (op.precompiled.is_some() || !crate::expand::is_by_program(op)) {
+        diag.error(op.ident(), &messages::STORED, &[op.ident()]);
     }
     if let Some(extra) = op.inputs.get(MOST_INPUTS) {
         diag.error(&extra.ident, &messages::TOO_MANY, &[&MOST_INPUTS, &op.inputs.len()]);

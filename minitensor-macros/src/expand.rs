@@ -9,6 +9,7 @@ mod row;
 mod tensor;
 mod vjp;
 
+pub use element::by_program as is_by_program;
 pub use vjp::{MOST_INPUTS, MOST_OUTPUTS};
 
 use proc_macro2::TokenStream;

@@ -152,6 +152,11 @@ impl DType {
         }
     }
 
+    /// Whether it is signed or unsigned.
+    pub const fn is_integer(self) -> bool {
+        matches!(self.kind(), Kind::Signed | Kind::Unsigned)
+    }
+
     /// Whether it is complex.
     pub const fn is_complex(self) -> bool {
         matches!(self.kind(), Kind::Complex)

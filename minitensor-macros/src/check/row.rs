@@ -2,7 +2,7 @@
 
 use minitensor_schema::grammar::{Dim, DimKind, NamedDims};
 
-use crate::ast::{Arity, Elem, Level, Op, spelling, text};
+use crate::ast::{Arity, Elem, Input, Level, Op, spelling, text};
 use crate::body::levels::MOST_REDUCTIONS;
 use crate::diag::{Diag, messages};
 
@@ -19,22 +19,24 @@ pub fn row(op: &Op, diag: &mut Diag) {
     if let Some(second) = op.generics.get(1) {
         diag.error(&second.ident, &messages::ROW_VARIABLES, &[&second.ident]);
     }
-    let is_position = |elem| matches!(elem, Elem::Fixed(_));
+    // Other integers are rows that the `dtype` clause declares.
+    let is_index = |i: &Input| op.level == Level::Cell || spelling(&i.ty).ends_with("::Index");
+    let is_position = |i: &Input| matches!(i.elem, Elem::Fixed(_)) && is_index(i);
     for input in &op.inputs {
-        let optional_position = is_position(input.elem) && input.arity == Arity::Optional;
+        let optional_position = is_position(input) && input.arity == Arity::Optional;
         let is_reference = op.level == Level::Row && matches!(input.ty, syn::Type::Reference(_));
         if is_reference || optional_position {
             diag.error(&input.ty, &messages::ROW_INPUT, &[&spelling(&input.ty)]);
         }
     }
-    let floats = op.inputs.iter().filter(|i| !is_position(i.elem));
+    let floats = op.inputs.iter().filter(|i| !is_position(i));
     if let Some(extra) = floats.clone().nth(MOST_REDUCTIONS) {
         diag.error(&extra.ident, &messages::ROW_MANY, &[&MOST_REDUCTIONS, &floats.count()]);
     }
     let is_truth = |elem| matches!(elem, Elem::Mask(_));
     if let Some(word) = &op.precompiled {
         let masks = op.inputs.iter().map(|i| i.elem).chain(op.outputs.iter().map(|o| o.elem)).any(is_truth);
-        if masks || op.outputs.iter().any(|o| is_position(o.elem)) {
+        if masks || op.outputs.iter().any(|o| matches!(o.elem, Elem::Fixed(_))) {
             diag.error(word, &messages::PRECOMPILED_DTYPES, &[op.ident()]);
         }
     }
@@ -54,11 +56,12 @@ pub fn row(op: &Op, diag: &mut Diag) {
     };
     for input in &op.inputs {
         let Some(named) = shape.input(&text(&input.ident)) else { continue };
-        if is_position(input.elem) && (!named.dims.core.is_empty() || !named.dims.batch) {
+        if is_position(input) && (!named.dims.core.is_empty() || !named.dims.batch) {
             diag.error(shape.source.anchor(named.dims.at), &messages::ROW_INDEX, &[&input.ident, &named.dims]);
             continue;
         }
-        if is_truth(input.elem) && named.dims.core.is_empty() {
+        let is_stored = is_truth(input.elem) || matches!(input.elem, Elem::Fixed(_));
+        if is_stored && !is_position(input) && named.dims.core.is_empty() {
             diag.error(shape.source.anchor(named.dims.at), &messages::ROW_MASK, &[&input.ident, &named.dims]);
             continue;
         }

@@ -81,7 +81,7 @@ messages! {
     ROW_NONE: "the op `{}` takes no row", "give an input the dimensions `[.., n]`, or write an element op";
     ROW_RETURNS: "a row op cannot return `{}`", "return `R`, `R::Mask`, `R::Index` or a tuple of these";
     ROW_INPUT: "a row op cannot take `{}`", "use `R` or `Option<R>` for rows, `R::Mask` for conditions, and `R::Index` for indices";
-    ROW_MASK: "`{}` is a condition for each element of a row, but has {} here", "write `[.., n]`, or take one number for each row as `R`";
+    ROW_MASK: "`{}` must have one value for each element of a row, but has {} here", "write `[.., n]`, or take one number for each row as `R`";
     PRECOMPILED_DTYPES: "the op `{}` has conditions or positions among its tensors, so it cannot be `precompiled`", "remove the clause `precompiled`";
     ROW_VARIABLES: "a row op has one dtype variable, but `{}` is a second", "use the same variable for all rows";
     PROGRAM_LEVEL: "only a cell op can have the clause `program`", "remove it; the program of another op is its body";
@@ -94,6 +94,7 @@ messages! {
     UNKNOWN_VARIABLE: "unknown dtype variable `{}`", "write the generic parameter of the function, such as `T`";
     DTYPE_OUTSIDE: "`{}` is not among the dtypes of `{}`", "widen the bound of `{}`, or remove the dtype";
     DTYPE_DIFFERS: "the `dtype` clause has `{}`, but the function has `{}`", "make both equal, or remove the clause";
+    STORED: "the op `{}` has tensors of integers beside a body of floats, which only a program computes", "use one dtype variable with `T: Float`, change no input in place, and remove the clause `precompiled`";
     DTYPE_COUNT: "the `dtype` clause has {}, but the function has {}", "write one dtype for each output";
 
     // In place.

@@ -139,6 +139,9 @@ fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(O
         let names: Vec<_> = signature.inputs.iter().map(|i| text(&i.ident)).collect();
         match signature.inputs.iter_mut().find(|i| i.ident == *name) {
             Some(input) if signature.level == Level::Tensor => input.elem = elem.unwrap_or(Elem::Any),
+            Some(input) if elem.is_some_and(|e| is_stored(signature.level, input.elem, e)) => {
+                input.elem = elem.unwrap_or(Elem::Any);
+            }
             Some(input) if elem.is_some_and(|e| e != input.elem) => {
                 diag.error(ty, &messages::DTYPE_DIFFERS, &[&spelling(ty), &spelling(&input.ty)]);
             }
@@ -163,11 +166,18 @@ fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(O
         return vec![];
     }
     for ((_, elem), (returned, (_, ty))) in given.iter().zip(signature.returned.iter().zip(&clause.outputs)) {
-        if matches!(signature.level, Level::Element | Level::Row) && elem != returned {
+        let is_stored = is_stored(signature.level, *returned, *elem);
+        if matches!(signature.level, Level::Element | Level::Row) && elem != returned && !is_stored {
             diag.error(ty, &messages::DTYPE_DIFFERS, &[&spelling(ty), &signature.spell(*returned)]);
         }
     }
     given
+}
+
+/// Whether a tensor of a body may be stored as integers, which are converted to numbers of the body and back.
+fn is_stored(level: Level, has: Elem, elem: Elem) -> bool {
+    let is_integer = matches!(elem, Elem::Fixed(dtype) if dtype.is_integer());
+    matches!(level, Level::Element | Level::Row) && matches!(has, Elem::Generic(_)) && is_integer
 }
 
 impl Signature {

@@ -84,6 +84,10 @@ pub fn call(
         Loop::Kernel(kernel) => Found::Kernel(kernel),
         Loop::Program(programs) => Found::Program(programs.known(op, attrs, |_| true)?),
     };
+    let is_converted = |rule: DTypeRule| matches!(rule, DTypeRule::Fixed(d) if d != DType::Bool);
+    if matches!(found, Found::Program(_)) && op.outputs.iter().any(|o| is_converted(o.dtype)) {
+        return None;
+    }
     if matches!(found, Found::Program(p) if n > programs::grain(&p.plan) || !p.dtypes().contains(dtype)) {
         return None;
     }

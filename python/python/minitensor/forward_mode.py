@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import ops
-from ._minitensor import Tensor, enable_grad, grad, is_grad_enabled, ones_like, zeros_like
+from ._grad_mode import enable_grad
+from ._minitensor import Tensor, grad, is_grad_enabled, ones_like, zeros_like
 from .tracing import tree
 
 __all__ = ["jvp"]

@@ -90,7 +90,12 @@ pub fn run(
     let mut operands = Vec::new();
     for (i, (input, dims)) in op.inputs.iter().zip(rule.inputs.iter()).enumerate() {
         let operand = |t| CellOperand::new(shapes, t, dims.batch, dims.core.len(), input.core, false);
-        let operand = |t| if input.dtype == DTypeRule::Fixed(DType::Bool) { operand(t).of_bools() } else { operand(t) };
+        let operand = |t| match (input.dtype, kernel) {
+            (DTypeRule::Fixed(DType::Bool), _) => operand(t).of_bools(),
+            // A program computes integers as numbers.
+            (DTypeRule::Fixed(_), Kernel::Rows(_, dtype)) if input.core == Core::Slice => operand(t).computed_in(dtype),
+            _ => operand(t),
+        };
         operands.push(inputs[i].map(operand));
     }
     let cells = shapes.batch.numel();
@@ -110,11 +115,11 @@ pub fn run(
             }
             Some(t) => {
                 let operand = CellOperand::new(shapes, t, dims.batch, dims.core.len(), output.core, true);
-                // A program computes positions as numbers.
-                let of_program = if let Kernel::Rows(_, dtype) = kernel { Some(dtype) } else { None };
-                operands.push(Some(match of_program.filter(|_| output.dtype == DTypeRule::Fixed(DType::I64)) {
-                    Some(dtype) => operand.computed_in(dtype),
-                    None => operand,
+                operands.push(Some(match (output.dtype, kernel) {
+                    (DTypeRule::Fixed(stored), Kernel::Rows(_, dtype)) if stored != DType::Bool => {
+                        operand.computed_in(dtype)
+                    }
+                    _ => operand,
                 }));
             }
             None => operands.push(None),

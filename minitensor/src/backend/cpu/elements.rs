@@ -48,13 +48,18 @@ pub fn run(
             let grain = tuned.unwrap_or(GRAIN);
             let attrs = with_presence(op, inputs, attrs);
             // SAFETY: the loop was chosen for these dtypes.
-            run_loop(ElementLoop { run: &|n, ins, outs| unsafe { kernel.run(&attrs, n, ins, outs) }, grain })?;
+            run_loop(ElementLoop {
+                run: &|n, ins, outs| unsafe { kernel.run(&attrs, n, ins, outs) },
+                of_integers: None,
+                grain,
+            })?;
         }
         Loop::Program(programs) => {
             let dtype = dtypes.first().copied().unwrap_or(DType::F32);
             let program = programs.at(dtype, op, attrs, |i| inputs[i].is_some())?;
             let grain = tuned.unwrap_or_else(|| programs::grain(&program.plan));
-            run_loop(ElementLoop { run: &programs::kernel(op, &program.plan, dtype, attrs), grain })?;
+            let of_integers = Some(dtype.compute()).filter(|_| dtype.is_differentiable());
+            run_loop(ElementLoop { run: &programs::kernel(op, &program.plan, dtype, attrs), of_integers, grain })?;
         }
     }
     drop(wanted);

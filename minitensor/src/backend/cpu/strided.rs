@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::tensor::{Shape, Tensor};
+use crate::tensor::{Shape, Tensor, copy_elements};
 
 /// The number of elements of a block that is packed; the blocks of a few operands fit the cache.
 const TILE: usize = 2048;
@@ -32,6 +32,8 @@ pub type Loop<'a> = dyn Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync
 /// An element kernel.
 pub struct ElementLoop<'a> {
     pub run: &'a Loop<'a>,
+    /// The dtype in which it computes tensors of integers; `None` if that is their own.
+    pub of_integers: Option<DType>,
     /// The fewest elements for a thread.
     pub grain: usize,
 }
@@ -64,8 +66,12 @@ pub fn run(
     if n == 0 {
         return Ok(());
     }
+    let compute = |dtype: DType| match kernel.of_integers {
+        Some(compute) if dtype.is_integer() => compute,
+        _ => dtype.compute(),
+    };
     let simple = |t: &Option<&Tensor>| {
-        t.is_some_and(|t| t.shape() == shape && t.is_contiguous() && t.dtype().compute() == t.dtype())
+        t.is_some_and(|t| t.shape() == shape && t.is_contiguous() && compute(t.dtype()) == t.dtype())
     };
     if n <= kernel.grain && inputs.iter().all(simple) && outputs.iter().all(simple) {
         let ins: SmallVec<[*const u8; 4]> = inputs.iter().flatten().map(|t| t.data_ptr().cast_const()).collect();
@@ -75,10 +81,12 @@ pub fn run(
     }
     let mut operands: Vec<ElementOperand> = Vec::with_capacity(inputs.len() + outputs.len());
     for input in inputs {
-        operands.push(input.map_or_else(|| ElementOperand::nothing(DType::F64), |t| ElementOperand::of(t, shape)));
+        let of = |t: &Tensor| ElementOperand::of(t, shape, compute(t.dtype()));
+        operands.push(input.map_or_else(|| ElementOperand::nothing(DType::F64, DType::F64), of));
     }
     for (output, dtype) in outputs.iter().zip(output_dtypes) {
-        operands.push(output.map_or_else(|| ElementOperand::nothing(*dtype), |t| ElementOperand::of(t, shape)));
+        let of = |t: &Tensor| ElementOperand::of(t, shape, compute(t.dtype()));
+        operands.push(output.map_or_else(|| ElementOperand::nothing(*dtype, compute(*dtype)), of));
     }
     let sizes = merge(shape, &mut operands);
     let space = Space::new(sizes, operands, inputs.len(), kernel);
@@ -95,22 +103,15 @@ pub fn run(
 }
 
 impl ElementOperand {
-    fn of(tensor: &Tensor, shape: &Shape) -> ElementOperand {
+    fn of(tensor: &Tensor, shape: &Shape, compute: DType) -> ElementOperand {
         let view = if tensor.shape() == shape { tensor.detach() } else { tensor.broadcast_view(shape) };
         let (data, dtype) = (tensor.data_ptr(), tensor.dtype());
-        ElementOperand {
-            data,
-            dtype,
-            compute: dtype.compute(),
-            strides: view.strides().into(),
-            wanted: true,
-            direct: false,
-        }
+        ElementOperand { data, dtype, compute, strides: view.strides().into(), wanted: true, direct: false }
     }
 
-    fn nothing(dtype: DType) -> ElementOperand {
+    fn nothing(dtype: DType, compute: DType) -> ElementOperand {
         let data = std::ptr::null_mut();
-        ElementOperand { data, dtype, compute: dtype.compute(), strides: SmallVec::new(), wanted: false, direct: false }
+        ElementOperand { data, dtype, compute, strides: SmallVec::new(), wanted: false, direct: false }
     }
 
     /// Whether its dtype is the compute dtype and its stride along the last axis is `stride`.
@@ -327,6 +328,16 @@ impl ElementOperand {
         let (memory, rank) = (self.at(block), self.strides.len());
         let (steps, straight) = ([self.strides[rank - 2], self.strides[rank - 1]], [block.columns as isize, 1]);
         let sizes = [block.rows, block.columns];
+        if self.dtype.is_integer() && self.compute != self.dtype {
+            let (memory, slot) = ((self.dtype, memory), (self.compute, slot));
+            // SAFETY: by contract.
+            return unsafe {
+                match pack {
+                    true => copy_elements(&sizes, (memory.0, memory.1), &steps, slot, &straight),
+                    false => copy_elements(&sizes, (slot.0, slot.1), &straight, memory, &steps),
+                }
+            };
+        }
         // SAFETY: by contract.
         unsafe {
             match pack {

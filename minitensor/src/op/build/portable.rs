@@ -98,6 +98,10 @@ impl Portable {
         if let Some(output) = op.outputs.iter().find(|output| output.role != Role::Returned) {
             return Err(Error::value(format!("its output '{}' is not returned", output.name)));
         }
+        let is_own = |dtype| dtype != DTypeRule::Generic(0) && dtype != DTypeRule::Fixed(DType::Bool);
+        if let Some(output) = op.outputs.iter().find(|output| is_own(output.dtype)) {
+            return Err(Error::value(format!("its output '{}' has a dtype of its own", output.name)));
+        }
         let [generic] = op.generics.as_ref() else {
             return Err(Error::value(format!("it has {} dtype variables, expected one", op.generics.len())));
         };

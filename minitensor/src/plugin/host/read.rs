@@ -170,7 +170,7 @@ impl Reader {
             check::program_of_rows(op)?;
         }
         op.body = match t.body {
-            body::ELEMENTS if kernels.is_empty() && t.program.is_some() && !Choice::exists(op) => {
+            body::ELEMENTS if kernels.is_empty() && t.program.is_some() && !Choice::exists(op) && !has_integers(op) => {
                 let made = check::program_op(op, loaded.program(op, &check::placeholders(op))?)?;
                 op.kernels = made.kernels.clone();
                 made.body.clone()
@@ -269,4 +269,10 @@ pub fn sizes(given: &[i64]) -> Result<Shape> {
         Some(size) => Err(Error::value(format!("the size of a dimension must not be negative, got {size}"))),
         None => Ok(given.iter().map(|d| *d as usize).collect()),
     }
+}
+
+/// Whether a program converts integers to its numbers, or numbers to integers.
+fn has_integers(op: &OpDef) -> bool {
+    let is_integer = |dtype| matches!(dtype, DTypeRule::Fixed(dtype) if dtype.is_integer());
+    op.inputs.iter().any(|i| is_integer(i.dtype)) || op.outputs.iter().any(|o| is_integer(o.dtype))
 }

@@ -53,7 +53,7 @@ impl Member {
             && call.cut.detached.is_empty()
             && call.outputs.len() == op.outputs.len()
             && op.inputs.iter().all(|i| i.arity != Arity::Variadic)
-            && op.outputs.iter().all(|o| o.role == Role::Returned && !is_integer(o.dtype))
+            && op.outputs.iter().all(|o| o.role == Role::Returned)
             && call.args.iter().enumerate().all(takes)
             && call.computes().all(|id| gives(id) && graph.value(id).device == Device::Cpu);
         if !is_plain {
@@ -78,11 +78,6 @@ impl Member {
     pub fn len(&self) -> usize {
         self.body.program.instructions().len()
     }
-}
-
-/// Whether the numbers of a program are converted to integers.
-fn is_integer(dtype: DTypeRule) -> bool {
-    matches!(dtype, DTypeRule::Fixed(dtype) if dtype != DType::Bool)
 }
 
 /// A view that adds or removes a last dimension of size 1, or repeats each element along a last dimension.
