@@ -165,6 +165,12 @@ impl<'a> BackwardCall<'a> {
         Ok(self.enter_output(output, &like)?.shape().iter().map(|d| *d as i64).collect())
     }
 
+    /// The core dimensions of an output, as the body sees them.
+    pub(crate) fn output_core(&self, output: usize) -> Result<SmallVec<[usize; 4]>> {
+        let ShapeRule::Core(rule) = &self.op().shape else { return Ok(SmallVec::new()) };
+        self.bindings.sizes(&rule.output(output).core, self.attrs()).map_err(Error::value)
+    }
+
     /// The dtype of an output.
     pub fn output_dtype(&self, output: usize) -> DType {
         self.node.outputs[output].dtype

@@ -83,6 +83,17 @@ impl<'a> Bindings<'a> {
         Ok(())
     }
 
+    /// Binds the dimensions of one argument that are only a name, so that others can be computed from them.
+    pub fn bind_names(&mut self, dims: &'a [Dim], sizes: &[usize]) {
+        for (dim, size) in dims.iter().zip(sizes) {
+            if let Dim::Name(name) = dim
+                && self.get(name).is_none()
+            {
+                self.0.push((name, *size as i64));
+            }
+        }
+    }
+
     /// The core sizes of an output.
     pub fn sizes(&self, dims: &[Dim], attrs: &[Attr]) -> Result<SmallVec<[usize; 4]>, String> {
         dims.iter()

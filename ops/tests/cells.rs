@@ -1,0 +1,176 @@
+//! Derived gradients of cell ops agree with finite differences and with formulas.
+
+use minitensor::autograd::{Options, grad};
+use minitensor::prelude::*;
+use minitensor::testing::{Sample, opcheck};
+use minitensor_ops as _;
+
+/// `hᵢ = aᵢ · hᵢ₋₁ + bᵢ`.
+#[custom_op(shape = (a: [.., n], b: [.., n]) -> [.., n])]
+pub fn recurrence<T: Float>(a: &[T], b: &[T], out: &mut [T]) {
+    let mut h = T::zero();
+    for i in 0..a.len() {
+        h = a[i] * h + b[i];
+        out[i] = h;
+    }
+}
+
+/// The same with its gradient as a formula, which calls the op on reversed rows.
+#[custom_op(
+    shape = (a: [.., n], b: [.., n]) -> [.., n],
+    backward = |d| {
+        let g = flip(recurrence(flip(roll(a, -1, -1), -1), flip(d, -1)), -1);
+        a: g * crop(pad(out, [1, 0]), [0, 1]),
+        b: g,
+    },
+)]
+pub fn recurrence_by_hand<T: Float>(a: &[T], b: &[T], out: &mut [T]) {
+    recurrence(a, b, out);
+}
+
+fn softmin<T: Float>(a: T, b: T, c: T) -> T {
+    let least = a.minimum(b).minimum(c);
+    least - ((least - a).exp() + (least - b).exp() + (least - c).exp()).log()
+}
+
+/// The soft-DTW distance of two sequences, from the matrix of the distances of their elements.
+#[custom_op(shape = (d: [.., m, n]) -> [..] where m > 0, n > 0)]
+pub fn soft_dtw<T: Float>(d: ArrayView2<T>, out: &mut T) {
+    let far: T = minitensor::kernels::lit(1e4);
+    let (m, n) = d.dim();
+    let mut row = vec![far; n + 1];
+    row[0] = T::zero();
+    for i in 0..m {
+        let mut diagonal = row[0];
+        row[0] = far;
+        for j in 0..n {
+            let up = row[j + 1];
+            row[j + 1] = d[[i, j]] + softmin(up, row[j], diagonal);
+            diagonal = up;
+        }
+    }
+    *out = row[n];
+}
+
+/// The logarithm of the sum over all label sequences of a linear-chain CRF.
+#[custom_op(shape = (emission: [.., n, k], transition: [k, k]) -> [..] where n > 0, k > 0)]
+pub fn crf_forward<T: Float>(emission: ArrayView2<T>, transition: ArrayView2<T>, out: &mut T) {
+    let (n, k) = emission.dim();
+    let log_sum = |terms: &[T]| terms.iter().skip(1).fold(terms[0], |sum, term| sum.logaddexp(*term));
+    let mut alpha: Vec<T> = (0..k).map(|j| emission[[0, j]]).collect();
+    for i in 1..n {
+        let next = (0..k).map(|j| {
+            let terms: Vec<T> = (0..k).map(|l| alpha[l] + transition[[l, j]]).collect();
+            log_sum(&terms) + emission[[i, j]]
+        });
+        alpha = next.collect();
+    }
+    *out = log_sum(&alpha);
+}
+
+/// A Kalman filter with one state, and the logarithm of the likelihood of its observations.
+#[custom_op(shape = (z: [.., n], noise: [], drift: []) -> (state: [.., n], fit: [..]))]
+pub fn kalman<T: Float>(z: &[T], noise: &T, drift: &T, state: &mut [T], fit: &mut T) {
+    let (mut x, mut p) = (T::zero(), T::one());
+    let (noise, drift) = (noise.exp(), drift.exp());
+    *fit = T::zero();
+    for (z, state) in z.iter().zip(state) {
+        p += drift;
+        let spread = p + noise;
+        let gain = p / spread;
+        let miss = *z - x;
+        x += gain * miss;
+        p = (T::one() - gain) * p;
+        *state = x;
+        *fit -= spread.log() + miss * miss / spread;
+    }
+}
+
+/// One step of an LSTM: `h` and `c` are its state, and the rows of `w` are the gates.
+#[custom_op(shape = (x: [.., i], h: [.., n], c: [.., n], w: [4 * n, i + n], b: [4 * n]) -> (h_new: [.., n], c_new: [.., n]))]
+pub fn lstm_step<T: Float>(
+    x: &[T],
+    h: &[T],
+    c: &[T],
+    w: ArrayView2<T>,
+    b: Option<&[T]>,
+    h_new: &mut [T],
+    c_new: &mut [T],
+) {
+    let n = h.len();
+    let gate = |row: usize| {
+        let mut sum = b.map_or(T::zero(), |b| b[row]);
+        for (k, v) in x.iter().chain(h).enumerate() {
+            sum += w[[row, k]] * *v;
+        }
+        sum
+    };
+    for j in 0..n {
+        let (i, f, g, o) = (gate(j), gate(n + j), gate(2 * n + j), gate(3 * n + j));
+        c_new[j] = f.sigmoid() * c[j] + i.sigmoid() * g.tanh();
+        h_new[j] = o.sigmoid() * c_new[j].tanh();
+    }
+}
+
+/// The sum of the positive elements, minus the product of the first two of the others.
+#[custom_op(shape = (x: [.., n]) -> [..])]
+pub fn branching<T: Float>(x: &[T], out: &mut T) {
+    *out = T::zero();
+    let mut others = vec![];
+    for x in x {
+        if *x > T::zero() {
+            *out += *x * x.exp();
+        } else {
+            others.push(*x);
+        }
+    }
+    if let [a, b, ..] = others[..] {
+        *out -= a * b;
+    }
+}
+
+fn uniform(shape: &[usize], seed: u64) -> Result<Tensor> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as f64 / (1u64 << 31) as f64 * 1.6 - 0.8
+    };
+    let n = shape.iter().product();
+    Tensor::from_vec((0..n).map(|_| next()).collect::<Vec<f64>>(), shape)
+}
+
+fn samples(all: &[&[&[usize]]]) -> Result<Vec<Sample>> {
+    let tensors = |shapes: &[&[usize]]| -> Result<Vec<Option<Tensor>>> {
+        shapes.iter().enumerate().map(|(i, shape)| uniform(shape, i as u64 + 3).map(Some)).collect()
+    };
+    all.iter().map(|shapes| Ok(Sample { inputs: tensors(shapes)?, attrs: vec![] })).collect()
+}
+
+#[test]
+fn a_recurrence_has_the_gradient_of_its_formula() -> Result<()> {
+    for shape in [&[3, 5][..], &[200, 7], &[1]] {
+        let [a, b] = [uniform(shape, 1)?.with_requires_grad()?, uniform(shape, 2)?.with_requires_grad()?];
+        let cotangent = Some(uniform(shape, 3)?);
+        let derived = grad(&[recurrence::call(&a, &b)?], &[a.clone(), b.clone()], &[cotangent.clone()], Options::default())?;
+        let by_hand = grad(&[recurrence_by_hand::call(&a, &b)?], &[a, b], &[cotangent], Options::default())?;
+        for (derived, by_hand) in derived.iter().zip(&by_hand) {
+            let [x, y] = [derived, by_hand].map(|g| g.as_ref().expect("a gradient").to_vec::<f64>());
+            for (x, y) in x?.into_iter().zip(y?) {
+                assert!((x - y).abs() < 1e-14, "{x} {y}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn derived_gradients_pass_opcheck() -> Result<()> {
+    opcheck(&recurrence::op(), &samples(&[&[&[2, 3], &[2, 3]], &[&[70, 4], &[4]]])?).into_result()?;
+    opcheck(&recurrence_by_hand::op(), &[]).into_result()?;
+    opcheck(&soft_dtw::op(), &samples(&[&[&[3, 4]], &[&[70, 2, 3]]])?).into_result()?;
+    opcheck(&crf_forward::op(), &samples(&[&[&[2, 3, 2], &[2, 2]], &[&[66, 3, 2], &[2, 2]]])?).into_result()?;
+    opcheck(&kalman::op(), &samples(&[&[&[2, 4], &[], &[]], &[&[65, 3], &[], &[]]])?).into_result()?;
+    let lstm = samples(&[&[&[2, 3], &[2, 2], &[2, 2], &[8, 5], &[8]], &[&[65, 1], &[65, 2], &[65, 2], &[8, 3], &[8]]])?;
+    opcheck(&lstm_step::op(), &lstm).into_result()?;
+    opcheck(&branching::op(), &samples(&[&[&[3, 4]], &[&[70, 5]]])?).into_result()
+}
