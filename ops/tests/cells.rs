@@ -2,7 +2,9 @@
 
 use minitensor::autograd::{Options, grad};
 use minitensor::prelude::*;
-use minitensor::testing::{Sample, opcheck};
+use minitensor::op::Arg;
+use minitensor::testing::{GradCheck, Sample, gradcheck, opcheck};
+use minitensor::{OpRef, dispatch};
 use minitensor_ops as _;
 
 /// `hᵢ = aᵢ · hᵢ₋₁ + bᵢ`.
@@ -112,20 +114,13 @@ pub fn lstm_step<T: Float>(
     }
 }
 
-/// The sum of the positive elements, minus the product of the first two of the others.
-#[custom_op(shape = (x: [.., n]) -> [..])]
-pub fn branching<T: Float>(x: &[T], out: &mut T) {
-    *out = T::zero();
-    let mut others = vec![];
-    for x in x {
-        if *x > T::zero() {
-            *out += *x * x.exp();
-        } else {
-            others.push(*x);
-        }
-    }
-    if let [a, b, ..] = others[..] {
-        *out -= a * b;
+/// A running value that grows by positive elements, and is multiplied by the others.
+#[custom_op(shape = (x: [.., n]) -> [.., n])]
+pub fn branching<T: Float>(x: &[T], out: &mut [T]) {
+    let mut value = T::one();
+    for (x, out) in x.iter().zip(out) {
+        value = if *x > T::zero() { value + *x * x.exp() } else { value * *x };
+        *out = value;
     }
 }
 
@@ -165,7 +160,7 @@ fn a_recurrence_has_the_gradient_of_its_formula() -> Result<()> {
 
 #[test]
 fn derived_gradients_pass_opcheck() -> Result<()> {
-    opcheck(&recurrence::op(), &samples(&[&[&[2, 3], &[2, 3]], &[&[70, 4], &[4]]])?).into_result()?;
+    opcheck(&recurrence::op(), &samples(&[&[&[2, 3], &[2, 3]], &[&[70, 4], &[70, 4]]])?).into_result()?;
     opcheck(&recurrence_by_hand::op(), &[]).into_result()?;
     opcheck(&soft_dtw::op(), &samples(&[&[&[3, 4]], &[&[70, 2, 3]]])?).into_result()?;
     opcheck(&crf_forward::op(), &samples(&[&[&[2, 3, 2], &[2, 2]], &[&[66, 3, 2], &[2, 2]]])?).into_result()?;
@@ -173,4 +168,30 @@ fn derived_gradients_pass_opcheck() -> Result<()> {
     let lstm = samples(&[&[&[2, 3], &[2, 2], &[2, 2], &[8, 5], &[8]], &[&[65, 1], &[65, 2], &[65, 2], &[8, 3], &[8]]])?;
     opcheck(&lstm_step::op(), &lstm).into_result()?;
     opcheck(&branching::op(), &samples(&[&[&[3, 4]], &[&[70, 5]]])?).into_result()
+}
+
+#[test]
+fn second_derivatives_agree_with_differences_and_third_raise() -> Result<()> {
+    let check = |orders, op: OpRef, shapes: &[&[usize]]| {
+        let inputs: Vec<Tensor> = shapes.iter().enumerate().map(|(i, s)| uniform(s, i as u64)).collect::<Result<_>>()?;
+        let call = |t: &[Tensor]| {
+            let args: Vec<Arg<'_>> = t.iter().map(Arg::from).collect();
+            Ok(dispatch(&op, &args, &[])?.into_vec())
+        };
+        gradcheck(&call, &inputs, GradCheck { orders, ..GradCheck::default() })
+    };
+    for (op, shapes) in [
+        (recurrence::op(), &[&[2, 4][..], &[2, 4]][..]),
+        (soft_dtw::op(), &[&[2, 3, 2]]),
+        (crf_forward::op(), &[&[2, 3, 2], &[2, 2]]),
+        (kalman::op(), &[&[2, 3], &[], &[]]),
+        (lstm_step::op(), &[&[2, 1], &[2, 2], &[2, 2], &[8, 3], &[8]]),
+        (branching::op(), &[&[3, 5]]),
+    ] {
+        check(2, op.clone(), shapes)?;
+        let error = check(3, op.clone(), shapes).expect_err("no third derivative").to_string();
+        let expected = format!("op '{0}.vjp.vjp' has no gradient: derivatives of the cell op '{0}' exist up to the second", op.name);
+        assert!(error.contains(&expected), "{error}");
+    }
+    Ok(())
 }

@@ -33,6 +33,10 @@ impl<'a> BackwardCall<'a> {
         let has_axes = |i: &usize| op.axis.is_some() && rule.input(*i).batch && !rule.input(*i).core.is_empty();
         let rank = (0..node.inputs.len()).filter(has_axes).find_map(|i| node.inputs[i].as_ref()).map(|m| m.shape.len());
         call.axes = rank.map(|rank| AxisLayout::of(op, node.attrs(), rank)).transpose()?.flatten();
+        if call.axes.is_none() {
+            let shapes = node.inputs.iter().enumerate().filter_map(|(i, meta)| Some((i, &meta.as_ref()?.shape[..])));
+            call.bindings.bind_names(rule, shapes);
+        }
         for (i, meta) in node.inputs.iter().enumerate() {
             let Some(meta) = meta else { continue };
             let dims = rule.input(i);

@@ -6,7 +6,7 @@ use crate::attr::Attr;
 use crate::error::{Error, Result, counted};
 use crate::op::OpDef;
 use crate::op::call::axis_layout::AxisLayout;
-use crate::op::call::shape_rule::{Bindings, CoreShapes, Dim};
+use crate::op::call::shape_rule::{Bindings, CoreShapes};
 use crate::tensor::{Shape, Tensor};
 
 /// The shape that all inputs broadcast to.
@@ -71,12 +71,9 @@ impl CallShapes {
         let rank = (0..inputs.len()).filter(|i| has_axes(*i)).find_map(|i| inputs[i]).map(Tensor::ndim);
         let axes = rank.map(|rank| AxisLayout::of(op, attrs, rank)).transpose()?.flatten();
         let mut bindings = Bindings::default();
-        // The cotangent of an output precedes the inputs that determine its dimensions.
-        if axes.is_none() && rule.inputs.iter().any(|dims| dims.core.iter().any(|dim| matches!(dim, Dim::Op(..)))) {
-            for (i, t) in inputs.iter().enumerate().filter_map(|(i, t)| t.map(|t| (i, t))) {
-                let core = &rule.input(i).core;
-                bindings.bind_names(core, &t.shape()[t.ndim().saturating_sub(core.len())..]);
-            }
+        if axes.is_none() {
+            let shapes = inputs.iter().enumerate().filter_map(|(i, t)| Some((i, &t.as_ref()?.shape()[..])));
+            bindings.bind_names(rule, shapes);
         }
         let mut batch = Shape::default();
         let mut frame_core = SmallVec::<[usize; 4]>::new();

@@ -23,6 +23,8 @@ const GRAIN: usize = 16 * 1024;
 const PARTS: usize = 16;
 /// The number of elements after which a call checks for interrupts.
 const BREATH: usize = 1 << 20;
+/// The number of cells that a derived gradient computes side by side.
+const SIDE_BY_SIDE: usize = 64;
 /// The number of bytes of a core that is packed together with its neighbours.
 const GROUP: usize = 128 * 1024;
 
@@ -100,6 +102,9 @@ pub fn run(
     // The division into partial sums determines their bits, so it is not tuned.
     let tuned = op.grain(attrs).filter(|_| !rule.outputs.iter().any(is_summed));
     let mut grain = tuned.unwrap_or(GRAIN).div_ceil(work).max(group(&operands));
+    if op.is_gradient() && op.body.program().is_none() {
+        grain = grain.max(SIDE_BY_SIDE.min(cells / PARTS));
+    }
     let mut parts = Vec::new();
     for ((output, dims), t) in op.outputs.iter().zip(rule.outputs.iter()).zip(&outputs) {
         match t {

@@ -83,13 +83,21 @@ impl<'a> Bindings<'a> {
         Ok(())
     }
 
-    /// Binds the dimensions of one argument that are only a name, so that others can be computed from them.
-    pub fn bind_names(&mut self, dims: &'a [Dim], sizes: &[usize]) {
-        for (dim, size) in dims.iter().zip(sizes) {
-            if let Dim::Name(name) = dim
-                && self.get(name).is_none()
-            {
-                self.0.push((name, *size as i64));
+    /// Binds the dimensions of inputs that are only a name, if other inputs have dimensions that are computed from them: the cotangents of
+    /// a gradient precede its inputs.
+    pub fn bind_names<'s>(&mut self, rule: &'a CoreShapes, shapes: impl Iterator<Item = (usize, &'s [usize])>) {
+        let is_computed = |dim: &Dim| matches!(dim, Dim::Op(..));
+        if !rule.inputs.iter().any(|dims| dims.core.iter().any(is_computed)) {
+            return;
+        }
+        for (i, shape) in shapes {
+            let dims = &rule.input(i).core;
+            for (dim, size) in dims.iter().rev().zip(shape.iter().rev()) {
+                if let Dim::Name(name) = dim
+                    && self.get(name).is_none()
+                {
+                    self.0.push((name, *size as i64));
+                }
             }
         }
     }

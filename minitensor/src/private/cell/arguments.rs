@@ -136,6 +136,7 @@ impl<'a, T> Arguments<'a, T> {
         let of_cotangents = take(if has_directions { cotangents.len() } else { 0 })?;
         let of_inputs = take(variables)?;
         let mut bindings = Bindings::default();
+        bindings.bind_names(rule, inputs.iter().enumerate().filter(|(_, arg)| !arg.data.is_null()).map(|(i, arg)| (i, arg.shape)));
         for (arg, dims) in inputs.iter().zip(rule.inputs.iter()).filter(|(arg, _)| !arg.data.is_null()) {
             bindings.bind(&dims.core, arg.shape, attrs).map_err(Error::runtime)?;
         }
