@@ -91,7 +91,7 @@ impl Items {
             Level::Row => row::kernels(op),
             Level::Cell => {
                 self.tokens.extend(op.program.as_ref().map(|program| row::program(op, program)));
-                cell::kernels(op)
+                cell::kernels(op, name)
             }
             Level::Tensor => tensor::body(op),
         };
@@ -160,7 +160,8 @@ impl Items {
         let (vjp_name, second_name) = (format_ident!("{name}_VJP"), format_ident!("{name}_VJP_VJP"));
         let mut backward = quote!(__private::Backward::NotNeeded);
         if let Some(second) = cell::vjp(&vjp.op) {
-            let why = format!("derivatives of the cell op '{}' exist up to the second; a formula has all of them", op.name);
+            let why =
+                format!("derivatives of the cell op '{}' exist up to the second; a formula has all of them", op.name);
             let kernels = cell::gradient_kernels(op, &second.op, name, true);
             let none = quote!(__private::Backward::None(__private::Cow::Borrowed(#why)));
             let def = def::def(&second.op, &second_name, &body(&second.op), &none);
@@ -170,7 +171,11 @@ impl Items {
         }
         let kernels = cell::gradient_kernels(op, &vjp.op, name, false);
         let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &backward);
-        self.tokens.extend(quote!(#kernels #def));
+        self.tokens.extend(quote! {
+            static __PROGRAMS: __private::Programs = __private::Programs::new();
+            #kernels
+            #def
+        });
         self.submit(self.entries.len(), &vjp.op, &vjp_name);
         derived_def(vjp, &vjp_name)
     }

@@ -197,6 +197,9 @@ fn a_body_that_computes_on_other_threads_raises() -> Result<()> {
     let x = ramp(&[3])?.with_requires_grad()?;
     let y = elsewhere::call(&x)?;
     let error = gradients(&[y], &[&x]).expect_err("steps of another thread").to_string();
-    assert!(error.contains("the gradient of op 'elsewhere' is not available: its body computes on other threads"), "{error}");
+    assert!(
+        error.contains("the gradient of op 'elsewhere' is not available: its body computes on other threads"),
+        "{error}"
+    );
     Ok(())
 }

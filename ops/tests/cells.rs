@@ -1,8 +1,8 @@
 //! Derived gradients of cell ops agree with finite differences and with formulas.
 
 use minitensor::autograd::{Options, grad};
-use minitensor::prelude::*;
 use minitensor::op::Arg;
+use minitensor::prelude::*;
 use minitensor::testing::{GradCheck, Sample, gradcheck, opcheck};
 use minitensor::{OpRef, dispatch};
 use minitensor_ops as _;
@@ -146,7 +146,8 @@ fn a_recurrence_has_the_gradient_of_its_formula() -> Result<()> {
     for shape in [&[3, 5][..], &[200, 7], &[1]] {
         let [a, b] = [uniform(shape, 1)?.with_requires_grad()?, uniform(shape, 2)?.with_requires_grad()?];
         let cotangent = Some(uniform(shape, 3)?);
-        let derived = grad(&[recurrence::call(&a, &b)?], &[a.clone(), b.clone()], &[cotangent.clone()], Options::default())?;
+        let derived =
+            grad(&[recurrence::call(&a, &b)?], &[a.clone(), b.clone()], &[cotangent.clone()], Options::default())?;
         let by_hand = grad(&[recurrence_by_hand::call(&a, &b)?], &[a, b], &[cotangent], Options::default())?;
         for (derived, by_hand) in derived.iter().zip(&by_hand) {
             let [x, y] = [derived, by_hand].map(|g| g.as_ref().expect("a gradient").to_vec::<f64>());
@@ -173,7 +174,8 @@ fn derived_gradients_pass_opcheck() -> Result<()> {
 #[test]
 fn second_derivatives_agree_with_differences_and_third_raise() -> Result<()> {
     let check = |orders, op: OpRef, shapes: &[&[usize]]| {
-        let inputs: Vec<Tensor> = shapes.iter().enumerate().map(|(i, s)| uniform(s, i as u64)).collect::<Result<_>>()?;
+        let inputs: Vec<Tensor> =
+            shapes.iter().enumerate().map(|(i, s)| uniform(s, i as u64)).collect::<Result<_>>()?;
         let call = |t: &[Tensor]| {
             let args: Vec<Arg<'_>> = t.iter().map(Arg::from).collect();
             Ok(dispatch(&op, &args, &[])?.into_vec())
@@ -190,7 +192,10 @@ fn second_derivatives_agree_with_differences_and_third_raise() -> Result<()> {
     ] {
         check(2, op.clone(), shapes)?;
         let error = check(3, op.clone(), shapes).expect_err("no third derivative").to_string();
-        let expected = format!("op '{0}.vjp.vjp' has no gradient: derivatives of the cell op '{0}' exist up to the second", op.name);
+        let expected = format!(
+            "op '{0}.vjp.vjp' has no gradient: derivatives of the cell op '{0}' exist up to the second",
+            op.name
+        );
         assert!(error.contains(&expected), "{error}");
     }
     Ok(())

@@ -1,17 +1,13 @@
 //! [`Lanes`]: the recorded steps, repeated for many cells side by side.
 
-use super::tape::{Differentiable, Node, Tape};
-use crate::runtime::stop::filled;
+use super::tape::{Differentiable, Node};
+use crate::runtime::stop::vec_for;
 
-/// The steps of a body whose control flow does not depend on its numbers, and the memory for a number of cells.
-///
-/// The values of step `k` for all cells are contiguous. The variables are the first steps, in the order in which the tape made
-/// them.
-pub struct Lanes<S: 'static> {
+/// The steps of a body whose control flow does not depend on its numbers.
+pub struct Recording<S: 'static> {
     nodes: Vec<Node<S>>,
-    lanes: usize,
-    values: Vec<S>,
-    adjoints: Vec<S>,
+    constants: Vec<(usize, S)>,
+    dear: usize,
 }
 
 /// The most cells at a time: the loop over them amortizes the call of a step.
@@ -19,32 +15,69 @@ const MOST_LANES: usize = 64;
 /// The fewest cells at a time.
 const FEWEST_LANES: usize = 16;
 /// The bytes for values and adjoints that the number of cells is reduced for.
-const MEMORY: usize = 2 << 20;
+const MEMORY: usize = 8 << 20;
 /// The most bytes. A longer body runs one cell at a time.
 const MOST_MEMORY: usize = 256 << 20;
+/// A thread keeps this number of bytes for later calls.
+const KEPT: usize = 16 << 20;
 
-impl<S: Differentiable> Lanes<S> {
-    /// The steps on the tape, for up to `cells` cells. `None` if they may differ between cells, or take too much memory.
-    pub fn of(tape: &Tape<S>, cells: usize) -> Option<Lanes<S>> {
-        if !S::HAS_LANES || tape.has_branched() || cells < 2 {
+impl<S: Differentiable> Recording<S> {
+    pub(super) fn of(nodes: &[Node<S>], values: &[S]) -> Option<Recording<S>> {
+        if 2 * size_of::<S>() * nodes.len() * FEWEST_LANES > MOST_MEMORY {
             return None;
         }
-        let bytes = 2 * size_of::<S>() * tape.len().max(1);
-        if bytes * FEWEST_LANES > MOST_MEMORY {
-            return None;
+        let mut recording = Recording { nodes: vec_for(nodes.len()), constants: vec![], dear: 0 };
+        for (at, (node, value)) in nodes.iter().zip(values).enumerate() {
+            recording.nodes.push(*node);
+            recording.dear += usize::from(node.rule.is_dear);
+            if node.rule.lanes.is_none() && node.needed == 0 {
+                recording.constants.push((at, *value));
+            }
         }
+        Some(recording)
+    }
+
+    /// The number of steps.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are no steps.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Whether a considerable part of the steps takes much longer than arithmetic, so that lanes are faster than compiled code for one cell.
+    pub fn is_dear(&self) -> bool {
+        self.dear * 16 >= self.nodes.len()
+    }
+}
+
+/// The memory for some cells of a [`Recording`]. The values of each step for all cells are contiguous.
+pub struct Lanes<'a, S: Differentiable> {
+    recording: &'a Recording<S>,
+    lanes: usize,
+    /// The values of all steps, then the adjoints.
+    memory: Vec<S>,
+}
+
+impl<'a, S: Differentiable> Lanes<'a, S> {
+    /// Memory for up to `cells` cells at a time.
+    pub fn new(recording: &'a Recording<S>, cells: usize, with_adjoints: bool) -> Lanes<'a, S> {
+        let steps = recording.nodes.len() * if with_adjoints { 2 } else { 1 };
         let mut lanes = MOST_LANES;
-        while lanes > FEWEST_LANES && (lanes / 2 >= cells || bytes * lanes > MEMORY) {
+        while lanes > FEWEST_LANES && (lanes / 2 >= cells || size_of::<S>() * steps * lanes > MEMORY) {
             lanes /= 2;
         }
-        S::steps().with_borrow(|steps| {
-            let nodes = steps.nodes.clone();
-            let mut values = filled(S::zero(), nodes.len() * lanes);
-            for (constant, place) in steps.values.iter().zip(values.chunks_exact_mut(lanes)) {
-                place.fill(*constant);
-            }
-            Some(Lanes { adjoints: filled(S::zero(), nodes.len() * lanes), nodes, lanes, values })
-        })
+        let mut memory = S::steps().with_borrow_mut(|steps| std::mem::take(&mut steps.lanes));
+        if memory.capacity() < steps * lanes {
+            memory = vec_for(steps * lanes);
+        }
+        memory.resize(steps * lanes, S::zero());
+        for (at, constant) in &recording.constants {
+            memory[at * lanes..][..lanes].fill(*constant);
+        }
+        Lanes { recording, lanes, memory }
     }
 
     /// The number of cells at a time.
@@ -54,45 +87,54 @@ impl<S: Differentiable> Lanes<S> {
 
     /// The values of a step.
     pub fn values(&self, place: usize) -> &[S] {
-        &self.values[place * self.lanes..][..self.lanes]
+        &self.memory[place * self.lanes..][..self.lanes]
     }
 
-    /// The values of all variables, of which each has one for each lane.
-    pub fn variables_mut(&mut self) -> &mut [S] {
-        &mut self.values
+    /// The values of consecutive variables.
+    pub fn variables_mut(&mut self, first: usize, count: usize) -> &mut [S] {
+        &mut self.memory[first * self.lanes..][..count * self.lanes]
     }
 
     /// The adjoints of a step.
     pub fn adjoints(&self, place: usize) -> &[S] {
-        &self.adjoints[place * self.lanes..][..self.lanes]
+        &self.memory[(self.recording.nodes.len() + place) * self.lanes..][..self.lanes]
     }
 
     /// Computes the values of all steps from those of the variables.
     pub fn compute(&mut self) {
-        for (at, node) in self.nodes.iter().enumerate() {
+        for (at, node) in self.recording.nodes.iter().enumerate() {
             if let Some(rule) = &node.rule.lanes {
-                (rule.compute)(node, at, &mut self.values, self.lanes);
+                (rule.compute)(node, at, &mut self.memory, self.lanes);
             }
         }
     }
 
     /// Sets all adjoints to 0.
     pub fn clear(&mut self) {
-        self.adjoints.fill(S::zero());
+        self.memory[self.recording.nodes.len() * self.lanes..].fill(S::zero());
     }
 
     /// Adds the cotangents of a result to its adjoints, for the first cells.
     pub fn seed(&mut self, place: usize, cotangents: impl Iterator<Item = S>) {
-        let adjoints = &mut self.adjoints[place * self.lanes..][..self.lanes];
+        let adjoints = &mut self.memory[(self.recording.nodes.len() + place) * self.lanes..][..self.lanes];
         adjoints.iter_mut().zip(cotangents).for_each(|(adjoint, cotangent)| *adjoint += cotangent);
     }
 
     /// Computes the adjoints of all steps from those of the results.
     pub fn pull(&mut self) {
-        for (at, node) in self.nodes.iter().enumerate().rev() {
+        let (values, adjoints) = self.memory.split_at_mut(self.recording.nodes.len() * self.lanes);
+        for (at, node) in self.recording.nodes.iter().enumerate().rev() {
             if let Some(rule) = &node.rule.lanes {
-                (rule.pull)(node, at, &self.values, &mut self.adjoints, self.lanes);
+                (rule.pull)(node, at, values, adjoints, self.lanes);
             }
+        }
+    }
+}
+
+impl<S: Differentiable> Drop for Lanes<'_, S> {
+    fn drop(&mut self) {
+        if self.memory.capacity() * size_of::<S>() <= KEPT {
+            S::steps().with_borrow_mut(|steps| steps.lanes = std::mem::take(&mut self.memory));
         }
     }
 }

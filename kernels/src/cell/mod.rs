@@ -4,8 +4,8 @@
 //! over the tape in reverse order computes all partial derivatives of a weighted sum of the results. The rule of each step is the
 //! step at [`Dual`](crate::Dual) numbers, so there is one table of derivatives.
 //!
-//! A body may branch on its numbers. If it does not, the recorded steps are the same for every cell of a shape, and [`Lanes`]
-//! repeats them for many cells side by side in vector registers.
+//! A body may branch on its numbers. If it does not, the recorded steps are the same for every cell of a shape, and
+//! [`Lanes`] repeats a [`Recording`] of them for many cells side by side in vector registers.
 
 mod function;
 mod lanes;
@@ -13,6 +13,6 @@ mod number;
 mod rule;
 mod tape;
 
-pub use lanes::Lanes;
+pub use lanes::{Lanes, Recording};
 pub use number::Traced;
 pub use tape::{Differentiable, Tape};

@@ -1,10 +1,11 @@
 //! [`Traced`]: a number that records how it is computed.
 
 use std::cmp::Ordering;
+use std::marker::PhantomData;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, Sub, SubAssign};
 
 use super::function::{self as f, Function};
-use super::rule::Of;
+use super::rule::{Of, value};
 use super::tape::{Differentiable, NOWHERE, branch, push};
 use crate::number::Dual;
 use crate::number::scalar::{Const, Element, Field, Float, Machine, Num, Real};
@@ -49,7 +50,7 @@ where
     F: Function<S, N> + Function<Dual<S>, N>,
     S: Differentiable,
 {
-    let value = <F as Function<S, N>>::at(x.map(|x| x.value), parameter);
+    let value = value(PhantomData::<F>, x.map(|x| x.value), parameter);
     match x.iter().all(|x| x.node == NOWHERE) {
         true => Traced::constant_of(value),
         false => push(Of::<F, S, N>::RULE, x, parameter, value),

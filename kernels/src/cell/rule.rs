@@ -13,6 +13,8 @@ pub(super) struct Rule<S: 'static> {
     pub pull: fn(&Node<S>, &[S], S, &mut [S]),
     /// The same for many cells at once. `None` for leaves, and for numbers without lanes.
     pub lanes: Option<LaneRule<S>>,
+    /// Whether the step takes much longer than an arithmetic operation.
+    pub is_dear: bool,
 }
 
 /// The rule of a step for many cells. Node `k` has the values from `k · lanes` on.
@@ -27,7 +29,7 @@ pub(super) struct LaneRule<S: 'static> {
 pub(super) struct Leaf<S>(PhantomData<S>);
 
 impl<S: Differentiable> Leaf<S> {
-    pub const RULE: &'static Rule<S> = &Rule { pull: |_, _, _, _| {}, lanes: None };
+    pub const RULE: &'static Rule<S> = &Rule { pull: |_, _, _, _| {}, lanes: None, is_dear: false };
 }
 
 /// The rule of a function.
@@ -41,6 +43,7 @@ impl<F: Function<S, N> + Function<Dual<S>, N>, S: Differentiable, const N: usize
         } else {
             None
         },
+        is_dear: F::IS_DEAR,
     };
 
     fn pull(node: &Node<S>, values: &[S], adjoint: S, adjoints: &mut [S]) {
@@ -48,16 +51,15 @@ impl<F: Function<S, N> + Function<Dual<S>, N>, S: Differentiable, const N: usize
         for (x, id) in x.iter_mut().zip(node.operands) {
             *x = values[id as usize];
         }
-        let mut add = |k: usize, part: S| adjoints[node.operands[k] as usize] += part;
-        if N > 0 {
-            add(0, contribution::<F, S, N, 0>(x, node.parameter(), adjoint));
+        macro_rules! pull {
+            ($($k:literal)*) => {$(
+                if $k < N && node.needs($k) {
+                    let part = contribution_at_level(PhantomData::<F>, Operand::<$k>, x, node.parameter(), adjoint);
+                    adjoints[node.operands[$k] as usize] += part;
+                }
+            )*};
         }
-        if N > 1 {
-            add(1, contribution::<F, S, N, 1>(x, node.parameter(), adjoint));
-        }
-        if N > 2 {
-            add(2, contribution::<F, S, N, 2>(x, node.parameter(), adjoint));
-        }
+        pull!(0 1 2);
     }
 
     fn compute_lanes(node: &Node<S>, at: usize, values: &mut [S], lanes: usize) {
@@ -70,18 +72,15 @@ impl<F: Function<S, N> + Function<Dual<S>, N>, S: Differentiable, const N: usize
         let (before, rest) = adjoints.split_at_mut(at * lanes);
         let adjoint = &rest[..lanes];
         // One operand at a time, because all of them may be the same step.
-        if N > 0 {
-            let place = &mut before[node.operands[0] as usize * lanes..][..lanes];
-            pull(PhantomData::<F>, Operand::<0>, x, node.parameter(), adjoint, place);
+        macro_rules! pull {
+            ($($k:literal)*) => {$(
+                if $k < N && node.needs($k) {
+                    let place = &mut before[node.operands[$k] as usize * lanes..][..lanes];
+                    pull(PhantomData::<F>, Operand::<$k>, x, node.parameter(), adjoint, place);
+                }
+            )*};
         }
-        if N > 1 {
-            let place = &mut before[node.operands[1] as usize * lanes..][..lanes];
-            pull(PhantomData::<F>, Operand::<1>, x, node.parameter(), adjoint, place);
-        }
-        if N > 2 {
-            let place = &mut before[node.operands[2] as usize * lanes..][..lanes];
-            pull(PhantomData::<F>, Operand::<2>, x, node.parameter(), adjoint, place);
-        }
+        pull!(0 1 2);
     }
 }
 
@@ -108,6 +107,22 @@ fn contribution<F: Function<Dual<S>, N>, S: Differentiable, const N: usize, cons
         duals[k] = if k == K { Dual::variable(x[k]) } else { Dual::constant_of(x[k]) };
     }
     F::at(duals, parameter).tangent.conj().chain(adjoint)
+}
+
+clones! {
+    /// The value of a function. An expensive one is compiled for each level, because baseline code lacks fused products.
+    pub(super) <[F, S, const N: usize]> fn value(_f: PhantomData<F>, x: [S; N], parameter: i64) -> S
+    where [F: Function<S, N>, S: Differentiable] if [F::IS_DEAR] {
+        F::at(x, parameter)
+    }
+}
+
+clones! {
+    <[F, S, const N: usize, const K: usize]>
+    fn contribution_at_level(_f: PhantomData<F>, _k: Operand<K>, x: [S; N], parameter: i64, adjoint: S) -> S
+    where [F: Function<Dual<S>, N>, S: Differentiable] if [F::IS_DEAR] {
+        contribution::<F, S, N, K>(x, parameter, adjoint)
+    }
 }
 
 clones! {

@@ -7,10 +7,11 @@ use std::thread::LocalKey;
 
 use num_complex::Complex;
 
+use super::lanes::Recording;
 use super::number::Traced;
 use super::rule::{Leaf, Rule};
-use crate::number::scalar::{Element, Machine, Num};
 use crate::number::Dual;
+use crate::number::scalar::{Element, Machine, Num};
 use crate::runtime::serial::Serial;
 use crate::runtime::stop::{Stop, filled};
 
@@ -74,6 +75,8 @@ pub struct Node<S: 'static> {
     pub(super) rule: &'static Rule<S>,
     /// The steps whose results it takes. A step with a parameter has one operand, then the halves of the parameter.
     pub(super) operands: [u32; MOST],
+    /// A bit for each operand that depends on a variable. For a leaf, whether it is a variable.
+    pub(super) needed: u8,
 }
 
 impl<S> Clone for Node<S> {
@@ -89,6 +92,12 @@ impl<S> Node<S> {
         [operand, parameter as u32, (parameter >> 32) as u32]
     }
 
+    /// Whether the adjoint of an operand is needed.
+    #[inline(always)]
+    pub(super) fn needs(&self, operand: usize) -> bool {
+        self.needed >> operand & 1 != 0
+    }
+
     #[inline(always)]
     pub(super) fn parameter(&self) -> i64 {
         i64::from(self.operands[2] as i32) << 32 | i64::from(self.operands[1])
@@ -97,8 +106,10 @@ impl<S> Node<S> {
 
 /// The steps of the cell that is being recorded on a thread.
 pub struct Steps<S: 'static> {
-    pub(super) nodes: Vec<Node<S>>,
-    pub(super) values: Vec<S>,
+    nodes: Vec<Node<S>>,
+    values: Vec<S>,
+    /// The memory of [`Lanes`](super::Lanes), kept for later calls.
+    pub(super) lanes: Vec<S>,
     is_open: bool,
     has_branched: bool,
     has_lost: bool,
@@ -106,13 +117,20 @@ pub struct Steps<S: 'static> {
 
 impl<S> Steps<S> {
     const fn new() -> Steps<S> {
-        Steps { nodes: Vec::new(), values: Vec::new(), is_open: false, has_branched: false, has_lost: false }
+        Steps {
+            nodes: Vec::new(),
+            values: Vec::new(),
+            lanes: Vec::new(),
+            is_open: false,
+            has_branched: false,
+            has_lost: false,
+        }
     }
 }
 
 impl<S: Differentiable> Steps<S> {
     /// Records a step, and returns its place.
-    fn push(&mut self, rule: &'static Rule<S>, operands: [u32; MOST], value: S) -> u32 {
+    fn push(&mut self, rule: &'static Rule<S>, operands: [u32; MOST], needed: u8, value: S) -> u32 {
         if !self.is_open {
             return ELSEWHERE;
         }
@@ -126,7 +144,7 @@ impl<S: Differentiable> Steps<S> {
                 Stop::OutOfMemory(at + more, size_of::<Node<S>>() + size_of::<S>()).raise()
             }
         }
-        self.nodes.push(Node { rule, operands });
+        self.nodes.push(Node { rule, operands, needed });
         self.values.push(value);
         at as u32
     }
@@ -141,17 +159,17 @@ pub(super) fn push<S: Differentiable, const N: usize>(
 ) -> Traced<S> {
     let node = S::steps().with_borrow_mut(|steps| {
         let mut operands = Node::<S>::with_parameter(0, parameter);
-        for (operand, x) in operands.iter_mut().zip(x) {
-            *operand = match x.node {
-                NOWHERE => steps.push(Leaf::RULE, [0; MOST], x.value),
-                ELSEWHERE => {
-                    steps.has_lost = true;
-                    steps.push(Leaf::RULE, [0; MOST], x.value)
-                }
-                node => node,
-            };
+        let mut needed = 0;
+        for (k, (operand, x)) in operands.iter_mut().zip(x).enumerate() {
+            if x.node < ELSEWHERE {
+                *operand = x.node;
+                needed |= 1 << k;
+            } else {
+                steps.has_lost |= x.node == ELSEWHERE;
+                *operand = steps.push(Leaf::RULE, [0; MOST], 0, x.value);
+            }
         }
-        steps.push(rule, operands, value)
+        steps.push(rule, operands, needed, value)
     });
     Traced { value, node }
 }
@@ -173,8 +191,10 @@ const KEPT: usize = 1 << 16;
 impl<S: Differentiable> Tape<S> {
     /// Opens the tape of this thread.
     pub fn open() -> Tape<S> {
-        S::steps().with_borrow_mut(|steps| *steps = Steps { is_open: true, ..Steps::new() });
-        Tape { adjoints: Vec::new(), _serial: Serial::new() }
+        let mut tape = Tape { adjoints: Vec::new(), _serial: Serial::new() };
+        tape.clear();
+        S::steps().with_borrow_mut(|steps| steps.is_open = true);
+        tape
     }
 
     /// Removes all steps.
@@ -189,7 +209,7 @@ impl<S: Differentiable> Tape<S> {
 
     /// A variable of differentiation.
     pub fn variable(&mut self, value: S) -> Traced<S> {
-        let node = S::steps().with_borrow_mut(|steps| steps.push(Leaf::RULE, [0; MOST], value));
+        let node = S::steps().with_borrow_mut(|steps| steps.push(Leaf::RULE, [0; MOST], 1, value));
         Traced { value, node }
     }
 
@@ -203,14 +223,18 @@ impl<S: Differentiable> Tape<S> {
         self.len() == 0
     }
 
-    /// Whether the body compared or tested numbers of the tape, so that its steps may differ between cells.
-    pub fn has_branched(&self) -> bool {
-        S::steps().with_borrow(|steps| steps.has_branched)
-    }
-
     /// Whether a result was computed on another thread, whose steps this tape does not have.
     pub fn has_lost(&self, results: impl IntoIterator<Item = Traced<S>>) -> bool {
         S::steps().with_borrow(|steps| steps.has_lost) || results.into_iter().any(|x| x.node == ELSEWHERE)
+    }
+
+    /// The steps, if they are the same for every cell. `None` if the body may have branched, for numbers without lanes, and for too
+    /// many steps.
+    pub fn recording(&self) -> Option<Recording<S>> {
+        S::steps().with_borrow(|steps| match S::HAS_LANES && !steps.has_branched {
+            true => Recording::of(&steps.nodes, &steps.values),
+            false => None,
+        })
     }
 
     /// Computes the adjoints of all steps: the derivatives of `Σ cotangent · result`.
@@ -240,9 +264,11 @@ impl<S: Differentiable> Tape<S> {
 
 impl<S: Differentiable> Drop for Tape<S> {
     fn drop(&mut self) {
-        S::steps().with_borrow_mut(|steps| match steps.nodes.capacity() > KEPT {
-            true => *steps = Steps::new(),
-            false => steps.is_open = false,
+        S::steps().with_borrow_mut(|steps| {
+            steps.is_open = false;
+            if steps.nodes.capacity() > KEPT {
+                (steps.nodes, steps.values) = (Vec::new(), Vec::new());
+            }
         });
     }
 }

@@ -1,19 +1,20 @@
 //! Cell bodies: passes one core of every argument to the function, in the form that its parameters declare. Gradients of cell bodies:
 //! runs the function at numbers of a tape.
 
+use minitensor_schema::grammar::{NamedDims, Shape};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident};
-use minitensor_schema::grammar::{NamedDims, Shape};
 use syn::{Ident, parse_quote};
 
 use super::vjp::{Vjp, differentiable_part, fresh_names};
 use super::{attr, element_type, machine_bounds, stem, table};
 use crate::ast::{Arity, Core, Elem, Generic, Gradient, Input, Level, Op, Output, Returns, Role, Slot, text};
+use crate::dtype::{self, DType};
 use crate::hygiene::{local, quote};
 use crate::source::Clause;
 
-/// The call for one cell and the table of its kernels.
-pub fn kernels(op: &Op) -> TokenStream {
+/// The call for one cell and the table of its kernels. `def` is the definition of the op.
+pub fn kernels(op: &Op, def: &Ident) -> TokenStream {
     let run = format_ident!("{}_cell", stem(op));
     let bounds = machine_bounds(op);
     let generics = (!bounds.is_empty()).then(|| quote!(<#(#bounds),*>));
@@ -23,7 +24,7 @@ pub fn kernels(op: &Op) -> TokenStream {
         quote!(#variable)
     });
     let attrs_name = if op.attrs.is_empty() { quote!(_attrs) } else { quote!(attrs) };
-    let table = table(op, &run, &format_ident!("CellKernel"));
+    let table = side_by_side(op, def, &run, table(op, &run, &format_ident!("CellKernel")));
     quote! {
         unsafe fn #run #generics(attrs: &[__private::Attr], args: &[__private::CellArg<'_>], cells: __private::usize) -> __private::Result<()> {
             struct __Cell<'a, #(#variables),*> {
@@ -50,6 +51,51 @@ pub fn kernels(op: &Op) -> TokenStream {
     }
 }
 
+/// The table of kernels, in which those of floats may compute cells side by side. They run the function at numbers of a tape, so this
+/// depends on a derived gradient.
+fn side_by_side(op: &Op, def: &Ident, run: &Ident, table: TokenStream) -> TokenStream {
+    let ([Generic { ident, dtypes, .. }], Gradient::Derived, None) = (&op.generics[..], &op.gradient, &op.program)
+    else {
+        return table;
+    };
+    let (lanes, kernel) = (format_ident!("{run}s"), format_ident!("{}_kernel", stem(op)));
+    let bounds = machine_bounds(op);
+    let cell = cell(op, |_| quote!(__private::Traced<#ident>));
+    let arms = [DType::F32, DType::F64].into_iter().filter(|dtype| dtypes.contains(*dtype)).map(|dtype| {
+        let (name, ty) = (dtype::tokens(dtype), dtype::rust(dtype));
+        quote!([#name] => __private::Some(#lanes::<#ty>),)
+    });
+    quote! {
+        unsafe fn #lanes<#(#bounds),*>(
+            attrs: &[__private::Attr],
+            args: &[__private::CellArg<'_>],
+            cells: __private::usize,
+        ) -> __private::Result<()>
+        where
+            #ident: __private::Differentiable,
+        {
+            let body = |args: &[__private::CellArg<'_>]| -> __private::Result<()> {
+                let cell = 0;
+                #cell
+            };
+            // SAFETY: the caller provides cores as the definition declares.
+            unsafe {
+                match __private::cell_results::<#ident>(&#def, &__PROGRAMS, attrs, args, cells, body)? {
+                    true => __private::Ok(()),
+                    false => #run::<#ident>(attrs, args, cells),
+                }
+            }
+        }
+        fn #kernel(dtypes: &[__private::DType]) -> __private::Option<__private::CellKernel> {
+            #table
+            match dtypes {
+                #(#arms)*
+                _ => #kernel(dtypes),
+            }
+        }
+    }
+}
+
 /// The call of the function for one `cell` of `args`, as a result. `number` is the type that stands for a dtype variable.
 fn cell(op: &Op, number: impl Fn(usize) -> TokenStream) -> TokenStream {
     let element = |elem| if let Elem::Generic(i) = elem { number(i) } else { element_type(op, elem) };
@@ -63,7 +109,8 @@ fn cell(op: &Op, number: impl Fn(usize) -> TokenStream) -> TokenStream {
             _ => core,
         }
     });
-    let output = |(i, output): (usize, &Output)| argument(&element(output.elem), output.core, true, op.inputs.len() + i);
+    let output =
+        |(i, output): (usize, &Output)| argument(&element(output.elem), output.core, true, op.inputs.len() + i);
     let cores = inputs.chain(op.outputs.iter().enumerate().map(output));
     let names = (0..op.inputs.len() + op.outputs.len()).map(core_name);
     let attrs = quote!(attrs);
@@ -109,7 +156,7 @@ pub fn gradient_kernels(op: &Op, vjp: &Op, def: &Ident, second: bool) -> TokenSt
                 #cell
             };
             // SAFETY: the caller provides cores as the definition declares.
-            unsafe { __private::cell_gradient::<#variable, #level>(&#def, attrs, args, cells, body) }
+            unsafe { __private::cell_gradient::<#variable, #level>(&#def, &__PROGRAMS, attrs, args, cells, body) }
         }
         #table
     }

@@ -97,7 +97,9 @@ pub struct Output<'a, T> {
     pub cotangent: Option<Cores<'a, T>>,
     /// The gradient of the cotangent, in a second derivative.
     pub gradient: Option<Cores<'a, T>>,
-    /// Whether the gradient is the sum over all cells.
+    /// The values, if the op itself is computed.
+    pub values: Option<Cores<'a, T>>,
+    /// Whether the values, or the gradient, are the sum over all cells.
     pub is_shared: bool,
 }
 
@@ -109,8 +111,55 @@ pub struct Arguments<'a, T> {
 }
 
 impl<'a, T> Arguments<'a, T> {
-    /// A second derivative has directions.
-    pub fn of(
+    /// The arguments of the op itself: inputs, then outputs.
+    pub fn of_op(op: &'a OpDef, args: &[CellArg<'a>]) -> Arguments<'a, T> {
+        let (inputs, outputs) = args.split_at(op.inputs.len());
+        let nothing = CellArg { data: std::ptr::null_mut(), step: 0, is_large: false, shape: &[], strides: &[] };
+        let input = |(i, arg): (usize, &CellArg<'a>)| match op.is_differentiable(op.inputs[i].dtype) {
+            false => Input::Other(*arg),
+            true => Input::Numbers {
+                core: Contiguous::of(arg.shape),
+                values: Cores::of(arg),
+                direction: None,
+                gradient: Cores::of(&nothing),
+                is_shared: false,
+            },
+        };
+        let output = |(k, arg): (usize, &CellArg<'a>)| Output {
+            core: Contiguous::of(arg.shape),
+            is_number: op.is_differentiable(op.outputs[k].dtype),
+            cotangent: None,
+            gradient: None,
+            values: Some(Cores::of(arg)),
+            is_shared: arg.step == 0,
+        };
+        let inputs = inputs.iter().enumerate().map(input).collect();
+        Arguments { inputs, outputs: outputs.iter().enumerate().map(output).collect(), op }
+    }
+
+    /// The number of elements in the core of each input.
+    pub fn cores(&self) -> impl Iterator<Item = usize> + '_ {
+        self.inputs.iter().map(|input| if let Input::Numbers { core, .. } = input { core.numel() } else { 0 })
+    }
+
+    /// Whether all inputs are numbers of the tape, or absent.
+    pub fn are_numbers(&self) -> bool {
+        self.inputs.iter().all(|input| match input {
+            Input::Numbers { .. } => true,
+            Input::Other(arg) => arg.data.is_null(),
+        })
+    }
+
+    /// Whether all cells have the same inputs besides numbers. A body may branch on them.
+    pub fn others_are_shared(&self) -> bool {
+        self.inputs.iter().all(|input| match input {
+            Input::Numbers { .. } => true,
+            Input::Other(arg) => arg.data.is_null() || arg.step == 0,
+        })
+    }
+
+    /// The arguments of a gradient, as [`cell_gradient`](super::cell_gradient) describes them.
+    pub fn of_gradient(
         op: &'a OpDef,
         attrs: &[Attr],
         args: &[CellArg<'a>],
@@ -136,7 +185,10 @@ impl<'a, T> Arguments<'a, T> {
         let of_cotangents = take(if has_directions { cotangents.len() } else { 0 })?;
         let of_inputs = take(variables)?;
         let mut bindings = Bindings::default();
-        bindings.bind_names(rule, inputs.iter().enumerate().filter(|(_, arg)| !arg.data.is_null()).map(|(i, arg)| (i, arg.shape)));
+        bindings.bind_names(
+            rule,
+            inputs.iter().enumerate().filter(|(_, arg)| !arg.data.is_null()).map(|(i, arg)| (i, arg.shape)),
+        );
         for (arg, dims) in inputs.iter().zip(rule.inputs.iter()).filter(|(arg, _)| !arg.data.is_null()) {
             bindings.bind(&dims.core, arg.shape, attrs).map_err(Error::runtime)?;
         }
@@ -164,6 +216,7 @@ impl<'a, T> Arguments<'a, T> {
                 is_number: op.is_differentiable(op.outputs[k].dtype),
                 cotangent: at.and_then(|at| given.get(at)).map(Cores::of),
                 gradient: at.and_then(|at| of_cotangents.get(at)).map(Cores::of),
+                values: None,
                 is_shared: has_batch && !rule.outputs[k].batch,
             })
         };

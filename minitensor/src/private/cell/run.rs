@@ -1,24 +1,23 @@
-//! [`Run`]: computes a gradient, one cell after another on a tape, or many cells side by side.
+//! [`Run`]: runs a body at numbers of a tape, and computes gradients one cell after another.
 
-use minitensor_kernels::cell::{Differentiable, Lanes, Tape, Traced};
+use minitensor_kernels::cell::{Differentiable, Tape, Traced};
 use minitensor_kernels::stop::filled;
 
 use super::Level;
 use super::arguments::{Arguments, Input};
+use super::program::Program;
 use crate::error::{Error, Result};
 use crate::op::CellArg;
 
 /// The number of steps after which a run checks for interrupts.
 const BREATH: usize = 1 << 20;
-/// The elements of a core that are transposed together.
-const BLOCK: usize = 16;
 
 /// The memory for the element of an output that is no number of the tape.
 type Other = u128;
 
 /// A run over cells.
 pub struct Run<'a, T, N: Differentiable> {
-    arguments: Arguments<'a, T>,
+    arguments: &'a Arguments<'a, T>,
     tape: Tape<N>,
     /// The cores of the inputs and of the outputs that are numbers of the tape; the others are empty.
     inputs: Vec<Vec<Traced<N>>>,
@@ -27,7 +26,7 @@ pub struct Run<'a, T, N: Differentiable> {
 }
 
 impl<'a, T: Differentiable, N: Level<T>> Run<'a, T, N> {
-    pub fn new(arguments: Arguments<'a, T>) -> Run<'a, T, N> {
+    pub fn new(arguments: &'a Arguments<'a, T>) -> Run<'a, T, N> {
         let zero = Traced::constant_of(N::zero());
         let inputs = arguments.inputs.iter().map(|input| match input {
             Input::Numbers { core, values, .. } if values.is_given() => filled(zero, core.numel()),
@@ -42,30 +41,28 @@ impl<'a, T: Differentiable, N: Level<T>> Run<'a, T, N> {
         Run { arguments, tape: Tape::open(), inputs, outputs, others }
     }
 
+    /// Records the steps of the first cell. `None` if those of another cell may differ.
+    ///
+    /// # Safety
+    /// As for [`cell_gradient`](super::cell_gradient).
+    pub unsafe fn record(&mut self, body: impl Fn(&[CellArg<'_>]) -> Result<()>) -> Result<Option<Program<N>>> {
+        // SAFETY: by contract.
+        unsafe { self.load(0, true) };
+        self.compute(0, body)?;
+        let places = self.inputs.iter().map(|numbers| numbers.first().and_then(|number| number.place())).collect();
+        Ok(self.tape.recording().map(|recording| Program::new(recording, places, self.outputs.clone())))
+    }
+
     /// Computes the gradients of all cells.
     ///
     /// # Safety
     /// As for [`cell_gradient`](super::cell_gradient).
     pub unsafe fn cells(mut self, cells: usize, body: impl Fn(&[CellArg<'_>]) -> Result<()>) -> Result<()> {
-        // The steps of the first cell are those of all cells, unless they depend on its numbers.
-        let mut may_have_lanes = N::HAS_LANES && cells > 1 && self.others_are_shared();
         let mut steps = 0;
         for cell in 0..cells {
             // SAFETY: by contract.
-            unsafe { self.load(cell, may_have_lanes) };
-            body(&self.cores(cell))?;
-            if self.tape.has_lost(self.outputs.iter().flatten().copied()) {
-                return Err(Error::runtime(format!(
-                    "the gradient of op '{}' is not available: its body computes on other threads, which its tape does not record; compute on the \
-                     calling thread, or write a formula",
-                    self.arguments.op.name
-                )));
-            }
-            if may_have_lanes && let Some(lanes) = Lanes::of(&self.tape, cells) {
-                // SAFETY: by contract.
-                return unsafe { self.in_lanes(lanes, cells) };
-            }
-            may_have_lanes = false;
+            unsafe { self.load(cell, false) };
+            self.compute(cell, &body)?;
             // SAFETY: by contract.
             unsafe { self.pull(cell) };
             steps += self.tape.len();
@@ -77,10 +74,17 @@ impl<'a, T: Differentiable, N: Level<T>> Run<'a, T, N> {
         Ok(())
     }
 
-    /// Whether all cells have the same inputs besides numbers: a body may branch on them.
-    fn others_are_shared(&self) -> bool {
-        let mut others = self.arguments.inputs.iter();
-        others.all(|input| matches!(input, Input::Numbers { .. }) || matches!(input, Input::Other(arg) if arg.step == 0 || arg.data.is_null()))
+    /// Runs the body on a cell.
+    fn compute(&mut self, cell: usize, body: impl Fn(&[CellArg<'_>]) -> Result<()>) -> Result<()> {
+        body(&self.cores(cell))?;
+        match self.tape.has_lost(self.outputs.iter().flatten().copied()) {
+            false => Ok(()),
+            true => Err(Error::runtime(format!(
+                "the gradient of op '{}' is not available: its body computes on other threads, which its tape does not record; compute on \
+                 the calling thread, or write a formula",
+                self.arguments.op.name
+            ))),
+        }
     }
 
     /// Reads a cell. Inputs without a gradient are constants, unless `all` inputs are variables.
@@ -151,61 +155,6 @@ impl<'a, T: Differentiable, N: Level<T>> Run<'a, T, N> {
             }
         }
     }
-
-    /// Repeats the steps of the tape for all cells. All inputs are variables.
-    ///
-    /// # Safety
-    /// As for [`cell_gradient`](super::cell_gradient).
-    unsafe fn in_lanes(&self, mut lanes: Lanes<N>, cells: usize) -> Result<()> {
-        let width = lanes.lanes();
-        for start in (0..cells).step_by(width) {
-            let count = width.min(cells - start);
-            crate::interrupt::check()?;
-            for (input, numbers) in self.arguments.inputs.iter().zip(&self.inputs) {
-                let Input::Numbers { values, .. } = input else { continue };
-                let Some(first) = numbers.first().and_then(|number| number.place()) else { continue };
-                let variables = &mut lanes.variables_mut()[first * width..][..numbers.len() * width];
-                blocks(numbers.len(), count, |at, lane| {
-                    // SAFETY: by contract, the cell has that many elements.
-                    variables[at * width + lane] = N::of(unsafe { values.place(start + lane, at).read() }, T::zero());
-                });
-            }
-            lanes.compute();
-            lanes.clear();
-            for (output, numbers) in self.arguments.outputs.iter().zip(&self.outputs) {
-                let Some(cotangent) = output.cotangent else { continue };
-                for (at, place) in numbers.iter().enumerate().filter_map(|(at, number)| Some((at, number.place()?))) {
-                    // SAFETY: as above.
-                    let d = |cell: usize| unsafe { cotangent.place(cell, at).read() };
-                    lanes.seed(place, (start..start + count).map(|cell| N::of(d(cell), T::zero())));
-                }
-            }
-            lanes.pull();
-            for (input, numbers) in self.arguments.inputs.iter().zip(&self.inputs) {
-                let Input::Numbers { gradient, is_shared, .. } = input else { continue };
-                let first = numbers.first().and_then(|number| number.place()).filter(|_| gradient.is_given());
-                let Some(first) = first else { continue };
-                blocks(numbers.len(), count, |at, lane| {
-                    let adjoint = lanes.adjoints(first + at)[lane].part();
-                    // SAFETY: as above.
-                    unsafe { give(gradient.place(start + lane, at), adjoint, *is_shared) }
-                });
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Calls `f` for each element of each cell. Elements that are near in memory follow one another, along the core and along the lanes.
-#[inline(always)]
-fn blocks(numel: usize, lanes: usize, mut f: impl FnMut(usize, usize)) {
-    for start in (0..numel).step_by(BLOCK) {
-        for lane in 0..lanes {
-            for at in start..numel.min(start + BLOCK) {
-                f(at, lane);
-            }
-        }
-    }
 }
 
 /// Writes an element, or adds it to a sum over cells.
@@ -213,7 +162,7 @@ fn blocks(numel: usize, lanes: usize, mut f: impl FnMut(usize, usize)) {
 /// # Safety
 /// The place is valid. It is initialized if the output is a sum.
 #[inline(always)]
-unsafe fn give<T: Differentiable>(place: *mut T, value: T, is_shared: bool) {
+pub unsafe fn give<T: Differentiable>(place: *mut T, value: T, is_shared: bool) {
     // SAFETY: by the contract of this function.
     unsafe { place.write(if is_shared { place.read() + value } else { value }) }
 }
