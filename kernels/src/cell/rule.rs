@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::function::Function;
-use super::tape::{Differentiable, Node};
+use super::tape::{Differentiable, MOST, Node};
 use crate::number::Dual;
 use crate::runtime::simd::clones;
 
@@ -64,11 +64,12 @@ impl<F: Function<S, N> + Function<Dual<S>, N>, S: Differentiable, const N: usize
 
     fn compute_lanes(node: &Node<S>, at: usize, values: &mut [S], lanes: usize) {
         let (before, rest) = values.split_at_mut(at * lanes);
-        compute(PhantomData::<F>, operands::<S, N>(node, before, lanes), node.parameter(), &mut rest[..lanes]);
+        let [x, y, z] = operands(node, before, N, lanes);
+        compute(PhantomData::<[F; N]>, x, y, z, node.parameter(), &mut rest[..lanes]);
     }
 
     fn pull_lanes(node: &Node<S>, at: usize, values: &[S], adjoints: &mut [S], lanes: usize) {
-        let x = operands::<S, N>(node, values, lanes);
+        let [x, y, z] = operands(node, values, N, lanes);
         let (before, rest) = adjoints.split_at_mut(at * lanes);
         let adjoint = &rest[..lanes];
         // One operand at a time, because all of them may be the same step.
@@ -76,7 +77,7 @@ impl<F: Function<S, N> + Function<Dual<S>, N>, S: Differentiable, const N: usize
             ($($k:literal)*) => {$(
                 if $k < N && node.needs($k) {
                     let place = &mut before[node.operands[$k] as usize * lanes..][..lanes];
-                    pull(PhantomData::<F>, Operand::<$k>, x, node.parameter(), adjoint, place);
+                    pull(PhantomData::<[F; N]>, Operand::<$k>, x, y, z, node.parameter(), adjoint, place);
                 }
             )*};
         }
@@ -87,8 +88,12 @@ impl<F: Function<S, N> + Function<Dual<S>, N>, S: Differentiable, const N: usize
 /// The operand at a position.
 struct Operand<const K: usize>;
 
-fn operands<'a, S, const N: usize>(node: &Node<S>, values: &'a [S], lanes: usize) -> [&'a [S]; N] {
-    std::array::from_fn(|k| &values[node.operands[k] as usize * lanes..][..lanes])
+/// The values of the operands. The first stands for those that a step does not have.
+fn operands<'a, S>(node: &Node<S>, values: &'a [S], count: usize, lanes: usize) -> [&'a [S]; MOST] {
+    std::array::from_fn(|k| {
+        let operand = node.operands[if k < count { k } else { 0 }];
+        &values[operand as usize * lanes..][..lanes]
+    })
 }
 
 /// The adjoint of operand `K`, as far as this step contributes to it. An adjoint of 0 contributes 0, even where the derivative is
@@ -126,30 +131,35 @@ clones! {
 }
 
 clones! {
-    <[F, S, const N: usize]> fn compute(_f: PhantomData<F>, x: [&[S]; N], parameter: i64, out: &mut [S])
+    <[F, S, const N: usize]>
+    fn compute(_f: PhantomData<[F; N]>, x: &[S], y: &[S], z: &[S], parameter: i64, out: &mut [S])
     where [F: Function<S, N>, S: Differentiable] {
         let lanes = out.len();
-        let mut cell = [S::zero(); N];
+        let (x, y, z) = (&x[..lanes], &y[..lanes], &z[..lanes]);
         for l in 0..lanes {
-            for k in 0..N {
-                cell[k] = x[k][l];
-            }
-            out[l] = F::at(cell, parameter);
+            out[l] = F::at(first([x[l], y[l], z[l]]), parameter);
         }
     }
 }
 
 clones! {
     <[F, S, const N: usize, const K: usize]>
-    fn pull(_f: PhantomData<F>, _k: Operand<K>, x: [&[S]; N], parameter: i64, adjoint: &[S], place: &mut [S])
+    fn pull(
+        _f: PhantomData<[F; N]>, _k: Operand<K>, x: &[S], y: &[S], z: &[S], parameter: i64, adjoint: &[S], place: &mut [S],
+    )
     where [F: Function<Dual<S>, N>, S: Differentiable] {
         let lanes = place.len();
-        let mut cell = [S::zero(); N];
+        let (x, y, z, adjoint) = (&x[..lanes], &y[..lanes], &z[..lanes], &adjoint[..lanes]);
         for l in 0..lanes {
-            for k in 0..N {
-                cell[k] = x[k][l];
-            }
-            place[l] += contribution::<F, S, N, K>(cell, parameter, adjoint[l]);
+            place[l] += contribution::<F, S, N, K>(first([x[l], y[l], z[l]]), parameter, adjoint[l]);
         }
     }
+}
+
+/// The first items.
+#[inline(always)]
+fn first<S: Copy, const N: usize>(all: [S; MOST]) -> [S; N] {
+    let mut first = [all[0]; N];
+    first.copy_from_slice(&all[..N]);
+    first
 }
