@@ -200,3 +200,55 @@ fn second_derivatives_agree_with_differences_and_third_raise() -> Result<()> {
     }
     Ok(())
 }
+
+/// The results of a call, and the gradients of its inputs.
+fn all_of(op: &OpRef, inputs: &[Tensor]) -> Result<Vec<Vec<f64>>> {
+    let leaves: Vec<Tensor> = inputs.iter().map(|t| t.detach().with_requires_grad()).collect::<Result<_>>()?;
+    let args: Vec<Arg<'_>> = leaves.iter().map(Arg::from).collect();
+    let outputs = dispatch(op, &args, &[])?.into_vec();
+    let ones = outputs.iter().map(|t| Tensor::ones(t.shape().clone(), t.dtype(), t.device()).map(Some));
+    let gradients = grad(&outputs, &leaves, &ones.collect::<Result<Vec<_>>>()?, Options::default())?;
+    let all = outputs.iter().map(|t| t.detach()).chain(gradients.into_iter().flatten());
+    all.map(|t| minitensor_ops::conversion::astype::call(&t, DType::F64)?.to_vec()).collect()
+}
+
+#[test]
+fn cells_side_by_side_have_the_bits_of_single_cells() -> Result<()> {
+    let cells = 70;
+    for (op, shapes) in [
+        (recurrence::op(), &[&[4][..], &[4]][..]),
+        (soft_dtw::op(), &[&[5, 3]]),
+        (crf_forward::op(), &[&[4, 2]]),
+        (kalman::op(), &[&[6]]),
+        (lstm_step::op(), &[&[1], &[2], &[2]]),
+        (branching::op(), &[&[5]]),
+    ] {
+        for dtype in [DType::F32, DType::F64] {
+            let further: &[&[usize]] = match &*op.name {
+                "crf_forward" => &[&[2, 2]],
+                "kalman" => &[&[], &[]],
+                "lstm_step" => &[&[8, 3], &[8]],
+                _ => &[],
+            };
+            let of = |shape: &[usize], seed| minitensor_ops::conversion::astype::call(&uniform(shape, seed)?, dtype);
+            let batched: Vec<Tensor> = shapes
+                .iter()
+                .zip(0..)
+                .map(|(shape, seed)| of(&[&[cells][..], shape].concat(), seed))
+                .collect::<Result<_>>()?;
+            let weights: Vec<Tensor> =
+                further.iter().zip(10..).map(|(shape, seed)| of(shape, seed)).collect::<Result<_>>()?;
+            let all = all_of(&op, &[&batched[..], &weights].concat())?;
+            for cell in 0..cells {
+                let part = |t: &Tensor| t.slice_view(0, cell, 1, 1);
+                let one: Vec<Tensor> = batched.iter().map(part).collect::<Result<_>>()?;
+                let one = all_of(&op, &[&one[..], &weights].concat())?;
+                // The gradients of weights are sums over cells.
+                for (all, one) in all.iter().zip(&one).filter(|(all, one)| all.len() == cells * one.len()) {
+                    assert_eq!(&all[cell * one.len()..][..one.len()], one, "{} {dtype}, cell {cell}", op.name);
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -8,13 +8,11 @@ use minitensor_kernels::cell::{Differentiable, Lanes, Recording, Traced};
 use smallvec::SmallVec;
 
 use super::Level;
-use super::arguments::{Arguments, Input};
+use super::arguments::{Arguments, Cores, Input};
 use super::run::give;
 use crate::attr::Attr;
 use crate::error::Result;
 
-/// The elements of a core that are transposed together.
-const BLOCK: usize = 16;
 /// The number of programs that an op keeps.
 const MOST: usize = 8;
 /// A longer program is not kept.
@@ -57,11 +55,16 @@ impl<N: Differentiable> Program<N> {
             lanes.compute();
             for (output, numbers) in arguments.outputs.iter().zip(&self.outputs) {
                 let Some(values) = output.values.filter(|values| values.is_given()) else { continue };
-                blocks(numbers.len(), count, |at, lane| {
-                    let value = numbers[at].place().map_or(numbers[at].value(), |place| lanes.values(place)[lane]);
-                    // SAFETY: by contract, the cell has that many elements.
-                    unsafe { values.place(start + lane, at).write(value.part()) }
-                });
+                let row = |at: usize, lane: usize| match numbers[at].place() {
+                    Some(place) => array(&lanes.values(place)[lane..]),
+                    None => [numbers[at].value(); SIDE],
+                };
+                // SAFETY: by contract, each cell has that many elements.
+                unsafe {
+                    write_cells(numbers.len(), start..start + count, values, row, |place, value| {
+                        place.write(value.part())
+                    })
+                }
             }
         }
         Ok(())
@@ -96,11 +99,18 @@ impl<N: Differentiable> Program<N> {
             for ((input, first), core) in arguments.inputs.iter().zip(&self.inputs).zip(arguments.cores()) {
                 let Input::Numbers { gradient, is_shared, .. } = input else { continue };
                 let Some(first) = first.filter(|_| gradient.is_given()) else { continue };
-                blocks(core, count, |at, lane| {
-                    let adjoint = lanes.adjoints(first + at)[lane].part();
-                    // SAFETY: as above.
-                    unsafe { give(gradient.place(start + lane, at), adjoint, *is_shared) }
-                });
+                let row = |at: usize, lane: usize| array(&lanes.adjoints(first + at)[lane..]);
+                // SAFETY: as above.
+                unsafe {
+                    match is_shared {
+                        true => write_cells(core, start..start + count, *gradient, row, |place, g| {
+                            give(place, g.part(), true)
+                        }),
+                        false => {
+                            write_cells(core, start..start + count, *gradient, row, |place, g| place.write(g.part()))
+                        }
+                    }
+                }
             }
         }
         Ok(())
@@ -123,21 +133,63 @@ impl<N: Differentiable> Program<N> {
         for ((input, first), core) in arguments.inputs.iter().zip(&self.inputs).zip(arguments.cores()) {
             let (Input::Numbers { values, .. }, Some(first)) = (input, first) else { continue };
             let variables = lanes.variables_mut(*first, core);
-            blocks(core, count, |at, lane| {
-                // SAFETY: by contract, the cell has that many elements.
-                variables[at * width + lane] = N::of(unsafe { values.place(start + lane, at).read() }, T::zero());
-            });
+            for at in (0..core).step_by(SIDE) {
+                for lane in (0..count).step_by(SIDE) {
+                    let mut block = [[T::zero(); SIDE]; SIDE];
+                    for (row, cell) in block.iter_mut().zip(start + lane..start + count) {
+                        // SAFETY: by contract, the cell has that many elements.
+                        unsafe { values.read(cell, at, &mut row[..SIDE.min(core - at)]) }
+                    }
+                    for (a, row) in variables[at * width..].chunks_exact_mut(width).take(SIDE).enumerate() {
+                        for (place, cell) in row[lane..lane + SIDE].iter_mut().zip(&block) {
+                            *place = N::of(cell[a], T::zero());
+                        }
+                    }
+                }
+            }
         }
     }
 }
 
-/// Calls `f` for each element of each cell. Elements that are near in memory follow one another, along the core and along the lanes.
+/// The side of the blocks in which cells are transposed, so that elements that are near in memory are accessed together. The number of lanes is
+/// a multiple of it.
+const SIDE: usize = 16;
+
 #[inline(always)]
-fn blocks(numel: usize, lanes: usize, mut f: impl FnMut(usize, usize)) {
-    for start in (0..numel).step_by(BLOCK) {
-        for lane in 0..lanes {
-            for at in start..numel.min(start + BLOCK) {
-                f(at, lane);
+fn array<N: Copy>(row: &[N]) -> [N; SIDE] {
+    std::array::from_fn(|l| row[l])
+}
+
+/// Writes the cores of some cells with `give`. `row(at, lane)` has the values of an element for some lanes.
+///
+/// # Safety
+/// Each cell has `numel` elements.
+#[inline(always)]
+unsafe fn write_cells<T, N: Differentiable>(
+    numel: usize,
+    cells: std::ops::Range<usize>,
+    cores: Cores<'_, T>,
+    row: impl Fn(usize, usize) -> [N; SIDE],
+    give: impl Fn(*mut T, N),
+) {
+    for at in (0..numel).step_by(SIDE) {
+        for lane in (0..cells.len()).step_by(SIDE) {
+            let mut block = [[N::zero(); SIDE]; SIDE];
+            let rows = SIDE.min(numel - at);
+            for (a, place) in block[..rows].iter_mut().enumerate() {
+                *place = row(at + a, lane);
+            }
+            for (l, cell) in (cells.start + lane..cells.end).take(SIDE).enumerate() {
+                match cores.is_contiguous() {
+                    true => {
+                        let first = cores.place(cell, at);
+                        block[..rows].iter().enumerate().for_each(|(a, row)| give(first.wrapping_add(a), row[l]));
+                    }
+                    false => {
+                        let place = |a: usize| cores.place(cell, at + a);
+                        block[..rows].iter().enumerate().for_each(|(a, row)| give(place(a), row[l]));
+                    }
+                }
             }
         }
     }
