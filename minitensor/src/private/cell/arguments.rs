@@ -99,17 +99,20 @@ impl Contiguous {
 /// An input of the op.
 pub enum Input<'a, T> {
     /// Numbers of the tape.
-    Numbers {
-        core: Contiguous,
-        values: Cores<'a, T>,
-        /// The direction of the second derivative.
-        direction: Option<Cores<'a, T>>,
-        gradient: Cores<'a, T>,
-        /// Whether the gradient is the sum over all cells.
-        is_shared: bool,
-    },
+    Numbers(Box<Numbers<'a, T>>),
     /// Passed to the body unchanged.
     Other(CellArg<'a>),
+}
+
+/// An input with numbers of the tape.
+pub struct Numbers<'a, T> {
+    pub core: Contiguous,
+    pub values: Cores<'a, T>,
+    /// The direction of the second derivative.
+    pub direction: Option<Cores<'a, T>>,
+    pub gradient: Cores<'a, T>,
+    /// Whether the gradient is the sum over all cells.
+    pub is_shared: bool,
 }
 
 /// An output of the op.
@@ -140,13 +143,13 @@ impl<'a, T> Arguments<'a, T> {
         let nothing = CellArg { data: std::ptr::null_mut(), step: 0, is_large: false, shape: &[], strides: &[] };
         let input = |(i, arg): (usize, &CellArg<'a>)| match op.is_differentiable(op.inputs[i].dtype) {
             false => Input::Other(*arg),
-            true => Input::Numbers {
+            true => Input::Numbers(Box::new(Numbers {
                 core: Contiguous::of(arg.shape),
                 values: Cores::of(arg),
                 direction: None,
                 gradient: Cores::of(&nothing),
                 is_shared: false,
-            },
+            })),
         };
         let output = |(k, arg): (usize, &CellArg<'a>)| Output {
             core: Contiguous::of(arg.shape),
@@ -162,13 +165,13 @@ impl<'a, T> Arguments<'a, T> {
 
     /// The number of elements in the core of each input.
     pub fn cores(&self) -> impl Iterator<Item = usize> + '_ {
-        self.inputs.iter().map(|input| if let Input::Numbers { core, .. } = input { core.numel() } else { 0 })
+        self.inputs.iter().map(|input| if let Input::Numbers(numbers) = input { numbers.core.numel() } else { 0 })
     }
 
     /// Whether all inputs are numbers of the tape, or absent.
     pub fn are_numbers(&self) -> bool {
         self.inputs.iter().all(|input| match input {
-            Input::Numbers { .. } => true,
+            Input::Numbers(_) => true,
             Input::Other(arg) => arg.data.is_null(),
         })
     }
@@ -176,7 +179,7 @@ impl<'a, T> Arguments<'a, T> {
     /// Whether all cells have the same inputs besides numbers. A body may branch on them.
     pub fn others_are_shared(&self) -> bool {
         self.inputs.iter().all(|input| match input {
-            Input::Numbers { .. } => true,
+            Input::Numbers(_) => true,
             Input::Other(arg) => arg.data.is_null() || arg.step == 0,
         })
     }
@@ -221,13 +224,13 @@ impl<'a, T> Arguments<'a, T> {
             false => Input::Other(*arg),
             true => {
                 let at = at.next().unwrap_or_default();
-                Input::Numbers {
+                Input::Numbers(Box::new(Numbers {
                     core: Contiguous::of(arg.shape),
                     values: Cores::of(arg),
                     direction: directions.get(at).map(Cores::of),
                     gradient: Cores::of(&of_inputs[at]),
                     is_shared: has_batch && !rule.inputs[i].batch,
-                }
+                }))
             }
         };
         let inputs = inputs.iter().enumerate().map(input).collect();

@@ -8,7 +8,7 @@ use minitensor_kernels::cell::{Differentiable, Lanes, Recording, Traced};
 use smallvec::SmallVec;
 
 use super::Level;
-use super::arguments::{Arguments, Cores, Input};
+use super::arguments::{Arguments, Cores, Input, Numbers};
 use super::run::give;
 use crate::attr::Attr;
 use crate::error::Result;
@@ -97,7 +97,8 @@ impl<N: Differentiable> Program<N> {
             }
             lanes.pull();
             for ((input, first), core) in arguments.inputs.iter().zip(&self.inputs).zip(arguments.cores()) {
-                let Input::Numbers { gradient, is_shared, .. } = input else { continue };
+                let Input::Numbers(input) = input else { continue };
+                let Numbers { gradient, is_shared, .. } = &**input;
                 let Some(first) = first.filter(|_| gradient.is_given()) else { continue };
                 let row = |at: usize, lane: usize| array(&lanes.adjoints(first + at)[lane..]);
                 // SAFETY: as above.
@@ -131,14 +132,14 @@ impl<N: Differentiable> Program<N> {
     {
         let width = lanes.lanes();
         for ((input, first), core) in arguments.inputs.iter().zip(&self.inputs).zip(arguments.cores()) {
-            let (Input::Numbers { values, .. }, Some(first)) = (input, first) else { continue };
+            let (Input::Numbers(input), Some(first)) = (input, first) else { continue };
             let variables = lanes.variables_mut(*first, core);
             for at in (0..core).step_by(SIDE) {
                 for lane in (0..count).step_by(SIDE) {
                     let mut block = [[T::zero(); SIDE]; SIDE];
                     for (row, cell) in block.iter_mut().zip(start + lane..start + count) {
                         // SAFETY: by contract, the cell has that many elements.
-                        unsafe { values.read(cell, at, &mut row[..SIDE.min(core - at)]) }
+                        unsafe { input.values.read(cell, at, &mut row[..SIDE.min(core - at)]) }
                     }
                     for (a, row) in variables[at * width..].chunks_exact_mut(width).take(SIDE).enumerate() {
                         for (place, cell) in row[lane..lane + SIDE].iter_mut().zip(&block) {
@@ -207,7 +208,7 @@ pub struct Key {
 impl Key {
     pub fn of<T, N: 'static>(attrs: &[Attr], arguments: &Arguments<'_, T>) -> Key {
         let sizes = |input: &Input<'_, T>| match input {
-            Input::Numbers { core, values, .. } => values.is_given().then(|| core.sizes.clone()),
+            Input::Numbers(input) => input.values.is_given().then(|| input.core.sizes.clone()),
             Input::Other(_) => None,
         };
         Key { number: TypeId::of::<N>(), attrs: attrs.to_vec(), inputs: arguments.inputs.iter().map(sizes).collect() }

@@ -4,7 +4,7 @@ use minitensor_kernels::cell::{Differentiable, Tape, Traced};
 use minitensor_kernels::stop::filled;
 
 use super::Level;
-use super::arguments::{Arguments, Input};
+use super::arguments::{Arguments, Input, Numbers};
 use super::program::Program;
 use crate::error::{Error, Result};
 use crate::op::CellArg;
@@ -29,7 +29,7 @@ impl<'a, T: Differentiable, N: Level<T>> Run<'a, T, N> {
     pub fn new(arguments: &'a Arguments<'a, T>) -> Run<'a, T, N> {
         let zero = Traced::constant_of(N::zero());
         let inputs = arguments.inputs.iter().map(|input| match input {
-            Input::Numbers { core, values, .. } if values.is_given() => filled(zero, core.numel()),
+            Input::Numbers(numbers) if numbers.values.is_given() => filled(zero, numbers.core.numel()),
             _ => Vec::new(),
         });
         let (inputs, mut outputs, mut others) = (inputs.collect(), vec![], vec![]);
@@ -94,7 +94,8 @@ impl<'a, T: Differentiable, N: Level<T>> Run<'a, T, N> {
     unsafe fn load(&mut self, cell: usize, all: bool) {
         self.tape.clear();
         for (input, numbers) in self.arguments.inputs.iter().zip(&mut self.inputs) {
-            let Input::Numbers { values, direction, gradient, .. } = input else { continue };
+            let Input::Numbers(input) = input else { continue };
+            let Numbers { values, direction, gradient, .. } = &**input;
             for (at, number) in numbers.iter_mut().enumerate() {
                 // SAFETY: by contract, the cell has that many elements.
                 let value = unsafe {
@@ -113,9 +114,9 @@ impl<'a, T: Differentiable, N: Level<T>> Run<'a, T, N> {
         let mut cores = Vec::with_capacity(self.inputs.len() + self.outputs.len());
         for (input, numbers) in self.arguments.inputs.iter().zip(&mut self.inputs) {
             cores.push(match input {
-                Input::Numbers { core, values, .. } => match values.is_given() {
-                    true => core.at(numbers.as_mut_ptr().cast()),
-                    false => core.at(std::ptr::null_mut()),
+                Input::Numbers(input) => match input.values.is_given() {
+                    true => input.core.at(numbers.as_mut_ptr().cast()),
+                    false => input.core.at(std::ptr::null_mut()),
                 },
                 Input::Other(arg) if arg.data.is_null() => *arg,
                 Input::Other(arg) => CellArg { data: arg.data.wrapping_offset(cell as isize * arg.step), ..*arg },
@@ -148,7 +149,8 @@ impl<'a, T: Differentiable, N: Level<T>> Run<'a, T, N> {
         }
         self.tape.pull(seeds);
         for (input, numbers) in self.arguments.inputs.iter().zip(&self.inputs) {
-            let Input::Numbers { gradient, is_shared, .. } = input else { continue };
+            let Input::Numbers(input) = input else { continue };
+            let Numbers { gradient, is_shared, .. } = &**input;
             for (at, number) in numbers.iter().enumerate().filter(|_| gradient.is_given()) {
                 // SAFETY: as above.
                 unsafe { give(gradient.place(cell, at), self.tape.adjoint(*number).part(), *is_shared) }
