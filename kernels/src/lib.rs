@@ -9,6 +9,7 @@
 
 #![warn(missing_docs)]
 
+pub mod cell;
 #[cfg(all(feature = "engine", target_arch = "x86_64"))]
 pub(crate) mod code;
 pub mod indexing;

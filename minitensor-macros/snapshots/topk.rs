@@ -42,18 +42,20 @@ const _: () = {
             fn run(self) -> __private::Result<()> {
                 let __Cell { attrs: attrs, args, cells, .. } = self;
                 for cell in 0..cells {
-                    let (core0, core1, core2) = unsafe {
-                        (
-                            __private::slice::<T>(&args[0], cell),
-                            __private::slice_mut::<T>(&args[1], cell),
-                            __private::slice_mut::<__private::i64>(&args[2], cell),
+                    {
+                        let (core0, core1, core2) = unsafe {
+                            (
+                                __private::slice::<T>(&args[0], cell),
+                                __private::slice_mut::<T>(&args[1], cell),
+                                __private::slice_mut::<__private::i64>(&args[2], cell),
+                            )
+                        };
+                        __private::CellResult::into_result(
+                            topk::<
+                                T,
+                            >(core0, __private::attr::<usize>(attrs, 0)?, core1, core2),
                         )
-                    };
-                    __private::CellResult::into_result(
-                        topk::<
-                            T,
-                        >(core0, __private::attr::<usize>(attrs, 0)?, core1, core2),
-                    )?;
+                    }?;
                 }
                 __private::Ok(())
             }

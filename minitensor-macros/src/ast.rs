@@ -143,7 +143,7 @@ pub enum Gradient {
     /// The op has no gradient, for this reason.
     None(String),
     NotNeeded,
-    /// The compiled vector-Jacobian product of an element or row body.
+    /// The vector-Jacobian product of an element, row or cell body.
     Derived,
     Formula(Clause<Formula>),
     Function(Path),

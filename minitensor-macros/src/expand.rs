@@ -92,7 +92,7 @@ impl Items {
             Level::Row => row::kernels(op),
             Level::Cell => {
                 self.tokens.extend(op.program.as_ref().map(|program| row::program(op, program)));
-                cell::kernels(op)
+                cell::kernels(op, name)
             }
             Level::Tensor => tensor::body(op),
         };
@@ -119,7 +119,11 @@ impl Items {
                 Some(vjp) => self.define_rows(op, &vjp, name),
                 None => quote!(__private::Backward::NotNeeded),
             },
-            Gradient::Derived if op.level == Level::Cell => by_program(),
+            Gradient::Derived if op.level == Level::Cell && op.program.is_some() => by_program(),
+            Gradient::Derived if op.level == Level::Cell => match cell::vjp(op) {
+                Some(vjp) => self.define_cells(op, &vjp, name),
+                None => quote!(__private::Backward::NotNeeded),
+            },
             Gradient::Derived => match vjp::of(op) {
                 Some(vjp) => self.define_vjp(op, &vjp, name),
                 // A gradient that exceeds the limits of a loop is computed by its program.
@@ -149,6 +153,31 @@ impl Items {
         let vjp_name = format_ident!("{name}_VJP");
         let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &by_program());
         self.tokens.extend(quote!(#kernels #def));
+        self.submit(self.entries.len(), &vjp.op, &vjp_name);
+        derived_def(vjp, &vjp_name)
+    }
+
+    /// Defines the gradient of a cell op as an op, and the gradient of that op. Both run the function at numbers of a tape.
+    fn define_cells(&mut self, op: &Op, vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
+        let (vjp_name, second_name) = (format_ident!("{name}_VJP"), format_ident!("{name}_VJP_VJP"));
+        let mut backward = quote!(__private::Backward::NotNeeded);
+        if let Some(second) = cell::vjp(&vjp.op) {
+            let why =
+                format!("derivatives of the cell op '{}' exist up to the second; a formula has all of them", op.name);
+            let kernels = cell::gradient_kernels(op, &second.op, name, true);
+            let none = quote!(__private::Backward::None(__private::Cow::Borrowed(#why)));
+            let def = def::def(&second.op, &second_name, &body(&second.op), &none);
+            self.tokens.extend(quote!(#kernels #def));
+            self.submit(self.entries.len(), &second.op, &second_name);
+            backward = derived_def(&second, &second_name);
+        }
+        let kernels = cell::gradient_kernels(op, &vjp.op, name, false);
+        let def = def::def(&vjp.op, &vjp_name, &body(&vjp.op), &backward);
+        self.tokens.extend(quote! {
+            static __PROGRAMS: __private::Programs = __private::Programs::new();
+            #kernels
+            #def
+        });
         self.submit(self.entries.len(), &vjp.op, &vjp_name);
         derived_def(vjp, &vjp_name)
     }

@@ -48,7 +48,7 @@ use syn::{DeriveInput, ItemFn, parse_quote};
 /// | parameters | the body describes | gradient |
 /// |---|---|---|
 /// | `T`, `T::Mask`, `Option<T>`, `&mut T` | one element; inputs broadcast | derived |
-/// | `&[T]`, `&T`, `ArrayView1<T>` … `ArrayView5<T>` and their `&mut` | one core cell of a `shape` clause | written |
+/// | `&[T]`, `&T`, `ArrayView1<T>` … `ArrayView5<T>` and their `&mut` | one core cell of a `shape` clause | derived, or written |
 /// | `&Tensor`, `Option<&Tensor>`, `&[&Tensor]` | whole tensors, by other ops | traced |
 ///
 /// The bound of `T` is exactly one of `Element`, `Num`, `Real`, `Int`, `Field` and `Float`. It determines the dtypes that the

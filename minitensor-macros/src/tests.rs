@@ -208,6 +208,24 @@ fn the_passes_of_a_row_body_are_counted() {
 }
 
 #[test]
+fn a_cell_op_and_its_gradient() {
+    assert_snapshot(
+        "recurrence",
+        quote!(shape = (a: [.., n], b: [.., n]) -> [.., n]),
+        quote! {
+            /// `hᵢ = aᵢ · hᵢ₋₁ + bᵢ`.
+            pub fn recurrence<T: Float>(a: &[T], b: &[T], out: &mut [T]) {
+                let mut h = T::zero();
+                for i in 0..a.len() {
+                    h = a[i] * h + b[i];
+                    out[i] = h;
+                }
+            }
+        },
+    );
+}
+
+#[test]
 fn a_cell_op_with_a_formula() {
     assert_snapshot(
         "topk",

@@ -92,7 +92,7 @@ def test_snippets_of_the_document(library, monkeypatch, capfd):
 
 def test_its_ops_behave_like_built_in_ops(library):
     info = plugins.load_plugin(library)
-    assert info.ops == ("rust_abs", "rust_clamp", "rust_gelu", "rust_transpose")
+    assert info.ops == ("rust_abs", "rust_clamp", "rust_gelu", "rust_soft_dtw", "rust_transpose")
     assert info.kind == "library" and info.path == str(library)
     for op in info.ops:
         mt.testing.opcheck(op)
@@ -122,6 +122,16 @@ def test_gradients_of_any_order(library):
     for _ in range(3):
         ours, theirs = (mt.grad(y, x, create_graph=True)[0].sum() for y in (ours, theirs))
         np.testing.assert_allclose(ours.item(), theirs.item(), rtol=1e-12)
+    plugins.unload_plugin("rust_example_plugin")
+
+
+def test_the_gradient_of_a_cell_is_derived_in_the_plugin(library):
+    plugins.load_plugin(library)
+    d = mt.Tensor(np.random.default_rng(0).random((70, 3, 4)), requires_grad=True)
+    mt.testing.gradcheck(mt.ops.rust_soft_dtw, [d])
+    (alignment,) = mt.grad(mt.ops.rust_soft_dtw(d).sum(), d)
+    # Every path contains both ends.
+    np.testing.assert_allclose(alignment.numpy()[:, [0, -1], [0, -1]], 1, rtol=1e-12)
     plugins.unload_plugin("rust_example_plugin")
 
 

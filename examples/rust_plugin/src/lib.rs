@@ -1,4 +1,4 @@
-//! A plugin with three ops, which prints a message when it is loaded and unloaded.
+//! A plugin with some ops, which prints a message when it is loaded and unloaded.
 
 use minitensor_plugin_sdk::prelude::*;
 use minitensor_plugin_sdk::{CustomOpRegistry, Plugin, PluginInfo, VersionInfo};
@@ -38,6 +38,30 @@ pub fn rust_transpose<T: Num>(x: ArrayView2<T>, mut out: ArrayViewMut2<T>, tile:
             }
         }
     }
+}
+
+fn softmin<T: Float>(a: T, b: T, c: T) -> T {
+    let least = a.minimum(b).minimum(c);
+    least - ((least - a).exp() + (least - b).exp() + (least - c).exp()).log()
+}
+
+/// The soft-DTW distance of two sequences, from the distances of their elements (Cuturi and Blondel, 2017). Its gradient is derived.
+#[custom_op(shape = (d: [.., m, n]) -> [..] where m > 0, n > 0)]
+pub fn rust_soft_dtw<T: Float>(d: ArrayView2<T>, out: &mut T) {
+    let far: T = minitensor_plugin_sdk::kernels::lit(1e4);
+    let (m, n) = d.dim();
+    let mut row = vec![far; n + 1];
+    row[0] = T::zero();
+    for i in 0..m {
+        let mut diagonal = row[0];
+        row[0] = far;
+        for j in 0..n {
+            let up = row[j + 1];
+            row[j + 1] = d[[i, j]] + softmin(up, row[j], diagonal);
+            diagonal = up;
+        }
+    }
+    *out = row[n];
 }
 
 /// Only needed for `initialize` and `cleanup`: `plugin! {}` alone exports all ops of the crate.

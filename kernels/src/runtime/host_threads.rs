@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use super::serial::is_serial;
+
 /// Calls a function with consecutive ranges that together cover `0..n`, of at least `grain` indices each, on several
 /// threads.
 pub type ParallelFor = fn(n: usize, grain: usize, f: &(dyn Fn(Range<usize>) + Sync));
@@ -19,7 +21,7 @@ pub fn set_parallel_for(parallel_for: ParallelFor) {
 /// Each range except the last has at least `grain` indices. A panic in `f` propagates.
 pub fn parallel_for(n: usize, grain: usize, f: impl Fn(Range<usize>) + Sync) {
     match HOST.get() {
-        Some(parallel_for) if n > grain.max(1) => parallel_for(n, grain, &f),
+        Some(parallel_for) if n > grain.max(1) && !is_serial() => parallel_for(n, grain, &f),
         _ if n > 0 => f(0..n),
         _ => {}
     }

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "engine")]
 pub(crate) mod register;
+pub(crate) mod serial;
 pub mod simd;
 pub mod stop;
 #[cfg(feature = "engine")]

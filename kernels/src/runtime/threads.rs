@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use super::serial::is_serial;
+
 /// The maximum number of chunks. More chunks only add overhead.
 const MAX_CHUNKS: usize = 512;
 
@@ -63,7 +65,7 @@ fn in_chunks(n: usize, grain: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
     let chunks = n.div_ceil(size);
     let chunk = |k: usize| f(k * size..((k + 1) * size).min(n));
     let helpers = num_threads().min(chunks) - 1;
-    match pool().filter(|_| helpers > 0) {
+    match pool().filter(|_| helpers > 0 && !is_serial()) {
         None => (0..chunks).for_each(|k| {
             crate::runtime::stop::poll();
             chunk(k);

@@ -102,8 +102,7 @@ messages! {
     INPLACE_OUTPUT: "the first argument cannot hold the result", "an op with an in-place form must return one value of the dtype of its first parameter";
 
     // The gradient.
-    NO_BACKWARD: "the op `{}` has no gradient", "write a formula, `backward = |d_out| { {}: d_out * … }`, or `backward = none`";
-    NOT_DERIVABLE: "the gradient of a cell op cannot be derived without a program", "write a formula, `backward = none`, or the clause `program`";
+    NOT_DERIVABLE: "the gradient cannot be derived, because `{}` has another floating-point dtype", "use one dtype variable for all floating-point tensors, or write a formula or `backward = none`";
     NOT_DERIVABLE_IN_PLACE: "the gradient of an op that changes its arguments cannot be derived", "remove the clause, so that differentiating raises an error, or return new values";
 
     // Element bodies.

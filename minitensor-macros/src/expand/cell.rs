@@ -1,46 +1,30 @@
-//! Cell bodies: passes one core of every argument to the function, in the form that its parameters declare.
+//! Cell bodies: passes one core of every argument to the function, in the form that its parameters declare. Gradients of cell bodies:
+//! runs the function at numbers of a tape.
 
+use minitensor_schema::grammar::{NamedDims, Shape};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident};
-use syn::Ident;
+use syn::{Ident, parse_quote};
 
-use super::{attr, element_type, machine_bounds, stem, table, turbofish};
-use crate::ast::{Arity, Core, Elem, Op, Slot};
+use super::vjp::{Vjp, differentiable_part, fresh_names};
+use super::{attr, element_type, machine_bounds, stem, table};
+use crate::ast::{Arity, Core, Elem, Generic, Gradient, Input, Level, Op, Output, Returns, Role, Slot, text};
+use crate::dtype::{self, DType};
 use crate::hygiene::{local, quote};
+use crate::source::Clause;
 
-/// The call for one cell and the table of its kernels.
-pub fn kernels(op: &Op) -> TokenStream {
+/// The call for one cell and the table of its kernels. `def` is the definition of the op.
+pub fn kernels(op: &Op, def: &Ident) -> TokenStream {
     let run = format_ident!("{}_cell", stem(op));
     let bounds = machine_bounds(op);
     let generics = (!bounds.is_empty()).then(|| quote!(<#(#bounds),*>));
-    let function = op.ident();
-    let turbofish = turbofish(op);
-    let inputs = op.inputs.iter().enumerate().map(|(i, input)| {
-        let at = syn::Index::from(i);
-        let core = argument(op, input.elem, input.core, false, i);
-        match input.arity {
-            Arity::Optional => {
-                quote!(if __private::is_absent(&args[#at]) { __private::None } else { __private::Some(#core) })
-            }
-            _ => core,
-        }
-    });
-    let outputs = op
-        .outputs
-        .iter()
-        .enumerate()
-        .map(|(i, output)| argument(op, output.elem, output.core, true, op.inputs.len() + i));
-    let cores = inputs.chain(outputs);
-    let names = (0..op.inputs.len() + op.outputs.len()).map(core_name);
-    let attrs = quote!(attrs);
     let variables: Vec<_> = op.generics.iter().map(|g| &g.ident).collect();
-    let args = op.params.iter().map(|slot| match *slot {
-        Slot::Input(i) => core_name(i).to_token_stream(),
-        Slot::Output(i) => core_name(op.inputs.len() + i).to_token_stream(),
-        Slot::Attr(i) => attr::read(&op.attrs[i], i, &attrs),
+    let cell = cell(op, |i| {
+        let variable = &op.generics[i].ident;
+        quote!(#variable)
     });
     let attrs_name = if op.attrs.is_empty() { quote!(_attrs) } else { quote!(attrs) };
-    let table = table(op, &run, &format_ident!("CellKernel"));
+    let table = side_by_side(op, def, &run, table(op, &run, &format_ident!("CellKernel")));
     quote! {
         unsafe fn #run #generics(attrs: &[__private::Attr], args: &[__private::CellArg<'_>], cells: __private::usize) -> __private::Result<()> {
             struct __Cell<'a, #(#variables),*> {
@@ -56,10 +40,7 @@ pub fn kernels(op: &Op) -> TokenStream {
                 fn run(self) -> __private::Result<()> {
                     let __Cell { attrs: #attrs_name, args, cells, .. } = self;
                     for cell in 0..cells {
-                    // SAFETY: the caller provides one core for every argument, of the dtypes that this kernel was chosen
-                    // for. Cores of outputs overlap no other core.
-                    let (#(#names,)*) = unsafe { (#(#cores,)*) };
-                        __private::CellResult::into_result(#function #turbofish(#(#args),*))?;
+                        #cell?;
                     }
                     __private::Ok(())
                 }
@@ -70,13 +51,182 @@ pub fn kernels(op: &Op) -> TokenStream {
     }
 }
 
+/// The table of kernels, in which those of floats may compute cells side by side. They run the function at numbers of a tape, so this
+/// depends on a derived gradient.
+fn side_by_side(op: &Op, def: &Ident, run: &Ident, table: TokenStream) -> TokenStream {
+    let ([Generic { ident, dtypes, .. }], Gradient::Derived, None) = (&op.generics[..], &op.gradient, &op.program)
+    else {
+        return table;
+    };
+    let (lanes, kernel) = (format_ident!("{run}s"), format_ident!("{}_kernel", stem(op)));
+    let bounds = machine_bounds(op);
+    let cell = cell(op, |_| quote!(__private::Traced<#ident>));
+    let arms = [DType::F32, DType::F64].into_iter().filter(|dtype| dtypes.contains(*dtype)).map(|dtype| {
+        let (name, ty) = (dtype::tokens(dtype), dtype::rust(dtype));
+        quote!([#name] => __private::Some(#lanes::<#ty>),)
+    });
+    quote! {
+        unsafe fn #lanes<#(#bounds),*>(
+            attrs: &[__private::Attr],
+            args: &[__private::CellArg<'_>],
+            cells: __private::usize,
+        ) -> __private::Result<()>
+        where
+            #ident: __private::Differentiable,
+        {
+            let body = |args: &[__private::CellArg<'_>]| -> __private::Result<()> {
+                let cell = 0;
+                #cell
+            };
+            // SAFETY: the caller provides cores as the definition declares.
+            unsafe {
+                match __private::cell_results::<#ident>(&#def, &__PROGRAMS, attrs, args, cells, body)? {
+                    true => __private::Ok(()),
+                    false => #run::<#ident>(attrs, args, cells),
+                }
+            }
+        }
+        fn #kernel(dtypes: &[__private::DType]) -> __private::Option<__private::CellKernel> {
+            #table
+            match dtypes {
+                #(#arms)*
+                _ => #kernel(dtypes),
+            }
+        }
+    }
+}
+
+/// The call of the function for one `cell` of `args`, as a result. `number` is the type that stands for a dtype variable.
+fn cell(op: &Op, number: impl Fn(usize) -> TokenStream) -> TokenStream {
+    let element = |elem| if let Elem::Generic(i) = elem { number(i) } else { element_type(op, elem) };
+    let inputs = op.inputs.iter().enumerate().map(|(i, input)| {
+        let at = syn::Index::from(i);
+        let core = argument(&element(input.elem), input.core, false, i);
+        match input.arity {
+            Arity::Optional => {
+                quote!(if __private::is_absent(&args[#at]) { __private::None } else { __private::Some(#core) })
+            }
+            _ => core,
+        }
+    });
+    let output =
+        |(i, output): (usize, &Output)| argument(&element(output.elem), output.core, true, op.inputs.len() + i);
+    let cores = inputs.chain(op.outputs.iter().enumerate().map(output));
+    let names = (0..op.inputs.len() + op.outputs.len()).map(core_name);
+    let attrs = quote!(attrs);
+    let given = op.params.iter().map(|slot| match *slot {
+        Slot::Input(i) => core_name(i).to_token_stream(),
+        Slot::Output(i) => core_name(op.inputs.len() + i).to_token_stream(),
+        Slot::Attr(i) => attr::read(&op.attrs[i], i, &attrs),
+    });
+    let (function, variables) = (op.ident(), (0..op.generics.len()).map(&number));
+    let turbofish = (!op.generics.is_empty()).then(|| quote!(::<#(#variables),*>));
+    quote!({
+        // SAFETY: the caller provides one core for every argument, of the dtypes that this kernel was chosen for. Cores of outputs
+        // overlap no other core.
+        let (#(#names,)*) = unsafe { (#(#cores,)*) };
+        __private::CellResult::into_result(#function #turbofish(#(#given),*))
+    })
+}
+
+/// The kernels of the gradient `vjp` of an op whose definition is `def`. A `second` gradient is that of the gradient.
+pub fn gradient_kernels(op: &Op, vjp: &Op, def: &Ident, second: bool) -> TokenStream {
+    let run = format_ident!("{}_cell", stem(vjp));
+    let table = table(vjp, &run, &format_ident!("CellKernel"));
+    let bounds = machine_bounds(op);
+    let is_traced = |g: &&Generic| g.is_differentiable();
+    let Some(variable) = op.generics.iter().find(is_traced).map(|g| &g.ident) else { return TokenStream::new() };
+    let level = if second { quote!(__private::Dual<#variable>) } else { quote!(#variable) };
+    let cell = cell(op, |i| {
+        let Generic { ident, .. } = &op.generics[i];
+        if ident == variable { quote!(__private::Traced<#level>) } else { quote!(#ident) }
+    });
+    quote! {
+        unsafe fn #run<#(#bounds),*>(
+            attrs: &[__private::Attr],
+            args: &[__private::CellArg<'_>],
+            cells: __private::usize,
+        ) -> __private::Result<()>
+        where
+            #variable: __private::Differentiable,
+            __private::Dual<#variable>: __private::Differentiable,
+        {
+            let body = |args: &[__private::CellArg<'_>]| -> __private::Result<()> {
+                let cell = 0;
+                #cell
+            };
+            // SAFETY: the caller provides cores as the definition declares.
+            unsafe { __private::cell_gradient::<#variable, #level>(&#def, &__PROGRAMS, attrs, args, cells, body) }
+        }
+        #table
+    }
+}
+
+/// The gradient of a cell op as an op. Its inputs are the cotangents of the results, then the inputs. Its outputs are the gradients
+/// of the differentiable inputs. Numbers have any strides, since they are copied to a tape.
+pub fn vjp(op: &Op) -> Option<Vjp> {
+    let shape = op.shape.as_ref()?;
+    let mut fresh = fresh_names(op);
+    let named = |name: &Ident, dims: &NamedDims| NamedDims { name: Some(text(name)), save: false, ..dims.clone() };
+    let strided = |dims: &NamedDims| match dims.dims.core.len() {
+        0 => Core::Scalar,
+        rank => Core::View(rank),
+    };
+    let mut dims = Shape { inputs: vec![], outputs: vec![] };
+    let (mut inputs, mut outputs, mut wrt) = (vec![], vec![], vec![]);
+    for (k, output) in op.returned().filter(|(_, o)| op.is_differentiable(o.elem)) {
+        let (ident, elem) = (fresh(&output.ident), output.elem);
+        let own = shape.output(&text(&output.ident), k)?;
+        dims.inputs.push(named(&ident, own));
+        inputs.push(Input { ident, ty: parse_quote!(_), elem, arity: Arity::One, mutated: false, core: strided(own) });
+    }
+    for (i, input) in op.inputs.iter().enumerate() {
+        let own = shape.input(&text(&input.ident))?;
+        dims.inputs.push(own.clone());
+        if !op.is_differentiable(input.elem) {
+            inputs.push(input.clone());
+            continue;
+        }
+        let core = strided(own);
+        inputs.push(Input { core, ..input.clone() });
+        let (ident, elem) = (fresh(&input.ident), input.elem);
+        dims.outputs.push(named(&ident, own));
+        outputs.push(Output { ident, elem, role: Role::Returned, core });
+        wrt.push(i);
+    }
+    let mut function = op.function.clone();
+    function.sig.ident = format_ident!("__{}_vjp", text(op.ident()));
+    let op = Op {
+        function,
+        level: Level::Cell,
+        name: format!("{}.vjp", op.name),
+        aliases: vec![],
+        doc: format!("The vector-Jacobian product of `{}`.", op.name),
+        since: op.since,
+        generics: op.generics.iter().map(differentiable_part).collect(),
+        params: vec![],
+        returns: Returns::Nothing,
+        inputs,
+        attrs: op.attrs.clone(),
+        outputs,
+        shape: Some(Clause { tree: dims, source: shape.source.clone() }),
+        predicates: vec![],
+        axis: None,
+        gradient: Gradient::NotNeeded,
+        inplace: None,
+        precompiled: None,
+        program: None,
+    };
+    Some(Vjp { op, wrt })
+}
+
 /// The core of an argument. Inputs are numbered first, then outputs.
 fn core_name(at: usize) -> Ident {
     local("core", at)
 }
 
-fn argument(op: &Op, elem: Elem, core: Core, mutable: bool, i: usize) -> TokenStream {
-    let (ty, at) = (element_type(op, elem), syn::Index::from(i));
+fn argument(ty: &TokenStream, core: Core, mutable: bool, i: usize) -> TokenStream {
+    let at = syn::Index::from(i);
     let name = match core {
         Core::Scalar => "scalar".to_owned(),
         Core::Slice => "slice".to_owned(),

@@ -86,16 +86,7 @@ fn compiled_gradient(op: &Op, vjp: &Op) -> TokenStream {
 /// the inputs.
 pub fn vjp(op: &Op) -> Option<super::vjp::Vjp> {
     let shape = op.shape.as_ref()?;
-    let mut names: Vec<String> =
-        op.inputs.iter().map(|i| text(&i.ident)).chain(op.attrs.iter().map(|a| text(&a.ident))).collect();
-    let mut fresh = |name: &Ident| {
-        let mut fresh = format!("d_{}", text(name));
-        while names.contains(&fresh) {
-            fresh.push('_');
-        }
-        names.push(fresh.clone());
-        Ident::new(&fresh, name.span())
-    };
+    let mut fresh = super::vjp::fresh_names(op);
     let named = |name: &Ident, dims: &NamedDims| NamedDims { name: Some(text(name)), save: false, ..dims.clone() };
     let mut dims = Shape { inputs: vec![], outputs: vec![] };
     let mut inputs = vec![];

@@ -22,16 +22,7 @@ pub struct Vjp {
 /// inputs. `None` if that exceeds the limits of a loop.
 pub fn of(op: &Op) -> Option<Vjp> {
     let wrt: Vec<usize> = (0..op.inputs.len()).filter(|i| op.is_differentiable(op.inputs[*i].elem)).collect();
-    let mut names: Vec<String> =
-        op.inputs.iter().map(|i| text(&i.ident)).chain(op.attrs.iter().map(|a| text(&a.ident))).collect();
-    let mut fresh = |name: &Ident| {
-        let mut fresh = format!("d_{}", text(name));
-        while names.contains(&fresh) {
-            fresh.push('_');
-        }
-        names.push(fresh.clone());
-        Ident::new(&fresh, name.span())
-    };
+    let mut fresh = fresh_names(op);
     let differentiable = op.returned().filter(|(_, o)| op.is_differentiable(o.elem));
     let cotangents: Vec<(usize, Input)> = differentiable
         .map(|(i, o)| {
@@ -79,8 +70,22 @@ pub fn of(op: &Op) -> Option<Vjp> {
     Some(Vjp { op: vjp, wrt })
 }
 
+/// Names for the cotangents and gradients of tensors: `d_x`, with underscores appended while an argument has the name.
+pub fn fresh_names(op: &Op) -> impl FnMut(&Ident) -> Ident + use<> {
+    let mut names: Vec<String> =
+        op.inputs.iter().map(|i| text(&i.ident)).chain(op.attrs.iter().map(|a| text(&a.ident))).collect();
+    move |name| {
+        let mut fresh = format!("d_{}", text(name));
+        while names.contains(&fresh) {
+            fresh.push('_');
+        }
+        names.push(fresh.clone());
+        Ident::new(&fresh, name.span())
+    }
+}
+
 /// The dtype variable, restricted to its differentiable dtypes. `None` if it has none.
-fn differentiable_part(generic: &Generic) -> Generic {
+pub fn differentiable_part(generic: &Generic) -> Generic {
     let mut generic = generic.clone();
     if generic.is_differentiable() {
         generic.dtypes = generic.dtypes.filter(DType::is_differentiable);

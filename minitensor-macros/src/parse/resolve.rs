@@ -4,8 +4,6 @@ use minitensor_schema::grammar::{NamedDims, Shape};
 use minitensor_schema::message::{self, counted};
 use minitensor_schema::{At, check};
 use proc_macro2::Span;
-use quote::format_ident;
-use syn::ext::IdentExt;
 use syn::punctuated::Punctuated;
 use syn::{FnArg, Ident, ItemFn, LitInt, Token, Type};
 
@@ -372,10 +370,6 @@ fn gradient(op: &Op, clause: Option<Backward>, diag: &mut Diag) -> Gradient {
         Some(Backward::None) => Gradient::None(format!("'{name}' is defined without a gradient (backward = none)")),
         Some(Backward::Function(path)) => Gradient::Function(path),
         Some(Backward::Formula(formula)) => Gradient::Formula(formula),
-        Some(Backward::Auto(word)) if op.level == Level::Cell && op.program.is_none() => {
-            diag.error(word, &messages::NOT_DERIVABLE, &[]);
-            Gradient::NotNeeded
-        }
         Some(Backward::Auto(word)) if op.inputs.iter().any(|i| i.mutated) => {
             diag.error(word, &messages::NOT_DERIVABLE_IN_PLACE, &[]);
             Gradient::NotNeeded
@@ -383,11 +377,19 @@ fn gradient(op: &Op, clause: Option<Backward>, diag: &mut Diag) -> Gradient {
         _ if op.inputs.iter().any(|i| i.mutated) => Gradient::None(format!("'{name}' changes its arguments in place")),
         _ if op.level == Level::Tensor => Gradient::Composite,
         _ if !derivable => Gradient::NotNeeded,
-        _ if op.level != Level::Cell || op.program.is_some() => Gradient::Derived,
-        _ => {
-            let first = op.inputs.first().map_or_else(|| format_ident!("x"), |i| i.ident.unraw());
-            diag.error(op.ident(), &messages::NO_BACKWARD, &[&name, &first]);
-            Gradient::NotNeeded
-        }
+        _ if op.level == Level::Cell && op.program.is_none() => of_cells(op, diag),
+        _ => Gradient::Derived,
     }
+}
+
+/// The derived gradient of a cell body. A tape has numbers of one dtype, so all differentiable tensors must have it.
+fn of_cells(op: &Op, diag: &mut Diag) -> Gradient {
+    let variable = op.generics.iter().position(Generic::is_differentiable).map(Elem::Generic);
+    let inputs = op.inputs.iter().map(|input| (&input.ident, input.elem));
+    let tensors = inputs.chain(op.outputs.iter().map(|output| (&output.ident, output.elem)));
+    let others = tensors.filter(|(_, elem)| op.is_differentiable(*elem) && Some(*elem) != variable);
+    for (ident, _) in others {
+        diag.error(ident, &messages::NOT_DERIVABLE, &[ident]);
+    }
+    Gradient::Derived
 }

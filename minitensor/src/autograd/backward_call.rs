@@ -33,6 +33,10 @@ impl<'a> BackwardCall<'a> {
         let has_axes = |i: &usize| op.axis.is_some() && rule.input(*i).batch && !rule.input(*i).core.is_empty();
         let rank = (0..node.inputs.len()).filter(has_axes).find_map(|i| node.inputs[i].as_ref()).map(|m| m.shape.len());
         call.axes = rank.map(|rank| AxisLayout::of(op, node.attrs(), rank)).transpose()?.flatten();
+        if call.axes.is_none() {
+            let shapes = node.inputs.iter().enumerate().filter_map(|(i, meta)| Some((i, &meta.as_ref()?.shape[..])));
+            call.bindings.bind_names(rule, shapes);
+        }
         for (i, meta) in node.inputs.iter().enumerate() {
             let Some(meta) = meta else { continue };
             let dims = rule.input(i);
@@ -163,6 +167,12 @@ impl<'a> BackwardCall<'a> {
         let meta = &self.node.outputs[output];
         let like = Tensor::empty(meta.shape.clone(), meta.dtype, Device::Meta)?;
         Ok(self.enter_output(output, &like)?.shape().iter().map(|d| *d as i64).collect())
+    }
+
+    /// The core dimensions of an output, as the body sees them.
+    pub(crate) fn output_core(&self, output: usize) -> Result<SmallVec<[usize; 4]>> {
+        let ShapeRule::Core(rule) = &self.op().shape else { return Ok(SmallVec::new()) };
+        self.bindings.sizes(&rule.output(output).core, self.attrs()).map_err(Error::value)
     }
 
     /// The dtype of an output.

@@ -71,6 +71,10 @@ impl CallShapes {
         let rank = (0..inputs.len()).filter(|i| has_axes(*i)).find_map(|i| inputs[i]).map(Tensor::ndim);
         let axes = rank.map(|rank| AxisLayout::of(op, attrs, rank)).transpose()?.flatten();
         let mut bindings = Bindings::default();
+        if axes.is_none() {
+            let shapes = inputs.iter().enumerate().filter_map(|(i, t)| Some((i, &t.as_ref()?.shape()[..])));
+            bindings.bind_names(rule, shapes);
+        }
         let mut batch = Shape::default();
         let mut frame_core = SmallVec::<[usize; 4]>::new();
         for (i, t) in inputs.iter().enumerate().filter_map(|(i, t)| t.map(|t| (i, t))) {

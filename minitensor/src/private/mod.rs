@@ -1,5 +1,6 @@
 //! Runtime functions that the expansion of `#[custom_op]` calls. Not for hand-written code.
 
+mod cell;
 mod row;
 
 pub use std::borrow::Cow;
@@ -10,6 +11,7 @@ pub use std::result::Result::Ok;
 pub use std::vec;
 pub use std::vec::Vec;
 
+pub use cell::*;
 pub use row::*;
 
 pub use inventory;

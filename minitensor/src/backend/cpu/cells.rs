@@ -14,7 +14,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::{CoreShapes, Dims};
-use crate::op::{CellArg, CellKernel, Core, DTypeRule, Kernel, Kernels, OpDef};
+use crate::op::{Backward, CellArg, CellKernel, Core, DTypeRule, Kernel, Kernels, OpDef};
 use crate::tensor::{Device, DeviceKind, Layout, Shape, Strides, Tensor, copy_elements, try_vec};
 
 /// The fewest elements for a thread.
@@ -23,6 +23,8 @@ const GRAIN: usize = 16 * 1024;
 const PARTS: usize = 16;
 /// The number of elements after which a call checks for interrupts.
 const BREATH: usize = 1 << 20;
+/// The number of cells that a body with a derived gradient, and that gradient, compute side by side.
+const SIDE_BY_SIDE: usize = 64;
 /// The number of bytes of a core that is packed together with its neighbours.
 const GROUP: usize = 128 * 1024;
 
@@ -105,6 +107,9 @@ pub fn run(
     // The division into partial sums determines their bits, so it is not tuned.
     let tuned = op.grain(attrs).filter(|_| !rule.outputs.iter().any(is_summed));
     let mut grain = tuned.unwrap_or(GRAIN).div_ceil(work).max(group(&operands));
+    if op.body.program().is_none() && (op.is_gradient() || matches!(op.backward, Backward::Derived(_))) {
+        grain = grain.max(SIDE_BY_SIDE.min(cells / PARTS));
+    }
     let mut parts = Vec::new();
     for ((output, dims), t) in op.outputs.iter().zip(rule.outputs.iter()).zip(&outputs) {
         match t {

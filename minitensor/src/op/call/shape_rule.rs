@@ -83,6 +83,25 @@ impl<'a> Bindings<'a> {
         Ok(())
     }
 
+    /// Binds the dimensions of inputs that are only a name, if other inputs have dimensions that are computed from them: the cotangents of
+    /// a gradient precede its inputs.
+    pub fn bind_names<'s>(&mut self, rule: &'a CoreShapes, shapes: impl Iterator<Item = (usize, &'s [usize])>) {
+        let is_computed = |dim: &Dim| matches!(dim, Dim::Op(..));
+        if !rule.inputs.iter().any(|dims| dims.core.iter().any(is_computed)) {
+            return;
+        }
+        for (i, shape) in shapes {
+            let dims = &rule.input(i).core;
+            for (dim, size) in dims.iter().rev().zip(shape.iter().rev()) {
+                if let Dim::Name(name) = dim
+                    && self.get(name).is_none()
+                {
+                    self.0.push((name, *size as i64));
+                }
+            }
+        }
+    }
+
     /// The core sizes of an output.
     pub fn sizes(&self, dims: &[Dim], attrs: &[Attr]) -> Result<SmallVec<[usize; 4]>, String> {
         dims.iter()

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use crate::op::call::shape_rule::Dims;
 use crate::op::{Argument, Arguments, CustomOpBuilder};
 use crate::op::call::Arg;
-use crate::op::def::{Arity, Backward, Body, Core, DTypeRule, Derived, OpDef, OpRef, Role, ShapeRule};
+use crate::op::def::{Arity, Backward, Body, DTypeRule, Derived, OpDef, OpRef, Role, ShapeRule};
 use crate::backend::Wanted;
 use crate::dispatch::dispatch_wanted;
 use crate::op::gradient::Key;
@@ -248,7 +248,7 @@ impl Pullback {
             });
         }
         if let ShapeRule::Core(_) = self.vjp.shape {
-            self.replace_placeholders(&mut tensors)?;
+            self.replace_placeholders(call, &mut tensors)?;
         }
         let args: SmallVec<[Arg<'_>; 4]> = tensors.iter().map(|t| t.as_ref().into()).collect();
         let outputs = if self.takes_numbers {
@@ -270,18 +270,17 @@ impl Pullback {
 }
 
 impl Pullback {
-    /// The cotangent of an output that was not computed is a placeholder. A row op needs zeros instead, with the length of its rows.
-    fn replace_placeholders(&self, tensors: &mut [Option<Tensor>]) -> Result<()> {
+    /// The cotangent of an output that was not computed is a placeholder. A loop over cells needs zeros instead, with the sizes of
+    /// the core.
+    fn replace_placeholders(&self, call: &BackwardCall<'_>, tensors: &mut [Option<Tensor>]) -> Result<()> {
         let is_placeholder = |t: &Tensor| !t.dtype().is_differentiable();
-        let is_cotangent = |k: usize| matches!(self.slots[k], Slot::Cotangent(_));
-        let is_row = |k: usize| self.vjp.inputs[k].core == Core::Slice;
-        let given = || tensors.iter().enumerate().filter_map(|(k, t)| Some((k, t.as_ref().filter(|t| !is_placeholder(t))?)));
-        let n = given().find_map(|(k, t)| t.shape().last().copied().filter(|_| is_row(k)));
-        let Some((n, like)) = n.zip(given().next().map(|(_, t)| t.clone())) else { return Ok(()) };
-        for (k, t) in tensors.iter_mut().enumerate().filter(|(k, _)| is_cotangent(*k)) {
-            if t.as_ref().is_some_and(is_placeholder) {
-                let shape: Shape = if is_row(k) { [n].into_iter().collect() } else { Shape::default() };
-                *t = Some(Tensor::zeros(shape, like.dtype(), like.device())?);
+        let Some(like) = tensors.iter().flatten().find(|t| !is_placeholder(t)).cloned() else { return Ok(()) };
+        for (slot, t) in self.slots.iter().zip(tensors) {
+            if let (Slot::Cotangent(k), Some(t)) = (slot, t)
+                && is_placeholder(t)
+            {
+                let core: Shape = call.output_core((*k).into())?.into_iter().collect();
+                *t = Tensor::zeros(core, like.dtype(), like.device())?;
             }
         }
         Ok(())
